@@ -1,0 +1,17 @@
+# Everything from outside that the library links: see docs/dependencies.md for why.
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+
+add_library(kg_dependencies INTERFACE)
+if(KG_STATIC_DEPENDENCIES)
+  pkg_check_modules(SQLITE REQUIRED sqlite3)
+  pkg_check_modules(JANSSON REQUIRED jansson)
+  find_library(KG_SQLITE libsqlite3.a REQUIRED HINTS ${SQLITE_LIBRARY_DIRS})
+  find_library(KG_JANSSON libjansson.a REQUIRED HINTS ${JANSSON_LIBRARY_DIRS})
+  target_link_libraries(kg_dependencies INTERFACE ${KG_SQLITE} ${KG_JANSSON})
+else()
+  pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3)
+  pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
+  target_link_libraries(kg_dependencies INTERFACE PkgConfig::SQLITE PkgConfig::JANSSON)
+endif()
+target_link_libraries(kg_dependencies INTERFACE Threads::Threads ${CMAKE_DL_LIBS} m)

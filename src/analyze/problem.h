@@ -1,0 +1,99 @@
+// A problem: an instance with every size bound, its statements normalised into nests, its costs
+// known. Immutable once created. Generators read nests; the reference interpreter reads the
+// instance itself, so that a mistake made here cannot hide.
+
+#ifndef KG_ANALYZE_PROBLEM_H
+#define KG_ANALYZE_PROBLEM_H
+
+#include "lang/lang.h"
+
+#define KG_MAX_NESTS 64
+#define KG_MAX_ACCESSES 64
+
+// One subscript as a function of the nest's axes: sum(coefficient[a] * axis[a]) + offset + base.
+struct kg_affine {
+    bool is_affine; // otherwise only `subscript` says what it is (/, %, gather)
+    bool is_gather; // reads another tensor
+    int64_t coefficient[KG_MAX_INDICES];
+    int64_t offset;
+    const struct kg_expr *base; // further part that depends on sizes only; NULL: none
+    const struct kg_expr *subscript;
+};
+
+// One read of one tensor inside a nest.
+struct kg_access {
+    const struct kg_expr *read; // the KG_EXPR_READ node
+    const struct kg_tensor *tensor;
+    struct kg_affine map[KG_MAX_RANK];
+};
+
+enum kg_class {
+    KG_CLASS_POINTWISE, // no reduction, every access injective or broadcast
+    KG_CLASS_GATHER,    // no reduction, a subscript is read from a tensor
+    KG_CLASS_REDUCE,
+    KG_CLASS_SCAN,
+    KG_CLASS_CONTRACT, // sum over the product of two or more accesses
+    KG_CLASS_WINDOW,   // a reduction whose access mixes an output and a reduced index
+    KG_CLASS_COUNT
+};
+
+// One normalised statement: output[axes 0..output_axes) = reduce(axes output_axes..axis_count)
+// body. The body holds no reduction: inner ones were hoisted into nests of their own, before this
+// one. Index ids inside `body` are positions in `axes`.
+struct kg_nest {
+    int id;
+    const struct kg_tensor *output;
+    int output_axes;
+    int axis_count;
+    const struct kg_index *axes[KG_MAX_INDICES];
+    bool has_reduce;
+    enum kg_reduce reduce;
+    const struct kg_expr *body;
+    enum kg_class class;
+    int access_count;
+    struct kg_access accesses[KG_MAX_ACCESSES]; // in order of appearance, subscripts' reads too
+    int64_t extent[KG_MAX_INDICES];             // of each axis: end - begin, >= 0
+    double operations;                          // FLOPs, transcendentals counted by their table row
+    double transcendentals;
+};
+
+// How a tensor lies in memory. Strides are in elements; dims of size 1 may have any stride.
+struct kg_layout {
+    int64_t shape[KG_MAX_RANK];
+    int64_t stride[KG_MAX_RANK];
+    bool contiguous; // row-major, no gaps
+    int64_t elements;
+    size_t bytes; // from the first to one past the last element
+};
+
+struct kg_problem {
+    struct kg_arena arena;
+    const struct kg_op *op;      // the instance, with hoisted intermediates not included
+    int64_t sizes[KG_MAX_SIZES]; // by kg_size id; params included
+    int tensor_count;            // op->tensors first, then those hoisted
+    const struct kg_tensor *tensors[KG_MAX_NESTS + KG_MAX_TENSORS];
+    struct kg_layout layouts[KG_MAX_NESTS + KG_MAX_TENSORS]; // by tensor id
+    bool contiguous; // every tensor is: kernels may then merge dims and ignore strides
+    int nest_count;
+    const struct kg_nest *nests[KG_MAX_NESTS];
+
+    double operations;      // FLOPs of the whole op
+    double transcendentals; // of these, calls of transcendental functions
+    double read_bytes;      // compulsory: each input element that is used, once
+    double write_bytes;     // each output element, once
+    double intensity;       // operations / (read_bytes + write_bytes)
+    enum kg_class class;    // of the nest that costs most
+};
+
+// Sizes by id (params are taken from the instance); `strides[i]` for tensor i in elements, or a
+// NULL `strides` for contiguous tensors. The instance is referenced, not copied: it outlives the
+// problem. Reads outside a tensor without pad() are errors here, naming statement, read, dimension
+// and the offending range.
+enum kg_status kg_problem_make(const struct kg_op *instance, const int64_t *sizes,
+                               const int64_t (*strides)[KG_MAX_RANK], struct kg_problem **problem,
+                               struct kg_error *error);
+void kg_problem_free(struct kg_problem *problem);
+
+extern const char *const kg_class_names[KG_CLASS_COUNT];
+
+#endif

@@ -1,0 +1,43 @@
+// What a device can do at best, and what that means for a problem.
+
+#ifndef KG_ANALYZE_ROOFLINE_H
+#define KG_ANALYZE_ROOFLINE_H
+
+#include "analyze/problem.h"
+
+// The few numbers of a device that analysis and families need. Filled by a backend; see
+// device/device.h. Rates are peaks per second of the whole device; 0 means unknown.
+struct kg_device_facts {
+    char name[128];                // "AMD EPYC 7763", "NVIDIA H100 80GB HBM3"
+    char isa[64];                  // "x86-64 avx2 fma", "sm_90a"
+    int units;                     // cores or SMs
+    double clock;                  // Hz
+    double bandwidth;              // bytes per second of main memory, read + write
+    double flops[KG_TYPE_F64 + 1]; // by compute type, FMA counted as two
+    int64_t cache[4];     // bytes: [1] L1 data per unit, [2] L2 per unit or device, [3] last level
+    int vector_bytes;     // widest vector register; 16 on CUDA (one access)
+    int64_t shared_bytes; // per block on CUDA; 0 on the host
+};
+
+struct kg_roofline {
+    double memory_seconds;  // compulsory bytes / bandwidth
+    double compute_seconds; // operations / rate of the problem's compute type
+    double seconds;         // the larger
+    double ridge;           // FLOPs per byte at which the two meet
+    bool memory_bound;
+};
+
+struct kg_roofline kg_roofline_of(const struct kg_problem *problem,
+                                  const struct kg_device_facts *facts);
+
+enum kg_language { KG_ENGLISH, KG_CHINESE };
+
+// The definition document, Markdown. `facts` may be NULL: the roofline is then given in bytes and
+// FLOPs only.
+void kg_analyze_document(struct kg_text *text, const struct kg_problem *problem,
+                         const struct kg_device_facts *facts, enum kg_language language);
+// The same content for machines: one JSON object.
+void kg_analyze_document_json(struct kg_text *text, const struct kg_problem *problem,
+                              const struct kg_device_facts *facts);
+
+#endif

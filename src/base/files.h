@@ -1,0 +1,29 @@
+// Files: whole-file reads, atomic publication, folders.
+
+#ifndef KG_BASE_FILES_H
+#define KG_BASE_FILES_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+// Reads the whole file, adds a terminating zero (not counted). The caller frees `*bytes`.
+// Refuses folders, devices and anything above `limit` bytes.
+enum kg_status kg_files_read(const char *path, size_t limit, char **bytes, size_t *length,
+                             struct kg_error *error);
+
+// Writes to a temporary file beside `path`, flushes it to disk, renames. Readers see the old file
+// or the new one, never a part. On failure nothing is left behind.
+enum kg_status kg_files_publish(const char *path, const void *bytes, size_t length,
+                                struct kg_error *error);
+
+// mkdir -p.
+enum kg_status kg_files_make_folder(const char *path, struct kg_error *error);
+bool kg_files_exists(const char *path);
+
+// Where data lives: `home` when given, else $KERNELGEN_HOME, else $XDG_DATA_HOME/kernelgen, else
+// ~/.local/share/kernelgen. The folder exists afterwards. The caller frees `*path`.
+enum kg_status kg_files_home(const char *home, char **path, struct kg_error *error);
+
+#endif

@@ -1,0 +1,86 @@
+// The backend contract: what KernelGen needs of a kind of device. One const vtable per backend,
+// listed in device/registry.c.
+
+#ifndef KG_DEVICE_DEVICE_H
+#define KG_DEVICE_DEVICE_H
+
+#include "analyze/roofline.h"
+#include "base/hash.h"
+
+struct kg_backend;
+
+// A device that was opened. Backends embed it as their first member.
+struct kg_device {
+    const struct kg_backend *backend;
+    struct kg_device_facts facts;
+    char compiler[256]; // "gcc 12.2.0 -O3 -march=native ...": part of every record's key
+    char driver[128];   // "" on the host
+    char cache[1024];   // folder of compiled objects
+};
+
+// Source on its way to the compiler.
+struct kg_source {
+    const char *text;
+    const char *entry;   // name of the kernel: see host/host_abi.h for what it must export
+    const char *options; // added to the device's own; "" for none
+};
+
+// What the compiler made. Owned by whoever received it; freed with kg_binary_free.
+struct kg_binary {
+    char *path;  // host: the shared object in the cache; NULL elsewhere
+    void *bytes; // CUDA: the cubin
+    size_t length;
+    char *log;           // what the compiler said, "" when nothing
+    struct kg_hash hash; // of source + compiler + options
+    bool from_cache;
+    double seconds; // spent compiling; 0 from the cache
+};
+
+struct kg_kernel; // loaded and ready to run; opaque outside its backend
+
+// Arguments of one execution. All arrays belong to the caller.
+struct kg_launch {
+    void *const *tensors;   // base pointers, in the kernel's own order
+    const int64_t *sizes;   // by kg_size id
+    const int64_t *strides; // KG_MAX_RANK per tensor, in elements
+    void *stream;           // CUDA: CUstream; NULL on the host
+};
+
+struct kg_backend {
+    const char *name; // "host", "cuda"
+    // Number of devices at hand, 0 when none. `why` says what is missing then.
+    int (*probe)(struct kg_text *why);
+    // `cache` is the folder for compiled objects.
+    enum kg_status (*open)(int ordinal, const char *cache, int threads, struct kg_device **device,
+                           struct kg_error *error);
+    void (*close)(struct kg_device *device);
+    enum kg_status (*compile)(struct kg_device *device, const struct kg_source *source,
+                              double time_limit, struct kg_binary *binary, struct kg_error *error);
+    enum kg_status (*load)(struct kg_device *device, const struct kg_binary *binary,
+                           const char *entry, struct kg_kernel **kernel, struct kg_error *error);
+    void (*unload)(struct kg_kernel *kernel);
+    enum kg_status (*launch)(const struct kg_kernel *kernel, const struct kg_launch *launch,
+                             struct kg_error *error);
+    enum kg_status (*allocate)(struct kg_device *device, size_t bytes, void **memory,
+                               struct kg_error *error);
+    void (*release)(struct kg_device *device, void *memory);
+    enum kg_status (*copy)(struct kg_device *device, void *to, const void *from, size_t bytes,
+                           struct kg_error *error); // either side may be host memory
+    // Seconds on the device's own clock between two calls around work, or a monotonic clock.
+    double (*now)(struct kg_device *device);
+    // Makes the next read miss the last-level cache.
+    void (*flush)(struct kg_device *device);
+};
+
+void kg_binary_free(struct kg_binary *binary);
+
+extern const struct kg_backend *const kg_backends[]; // NULL at the end
+const struct kg_backend *kg_backend_find(const char *name, size_t length);
+
+// "host", "cuda:0". Unknown names give KG_ERROR_ARGUMENT with what exists; a device that is not
+// there gives KG_ERROR_MISSING and says what is lacking.
+enum kg_status kg_device_open(const char *name, const char *cache, int threads,
+                              struct kg_device **device, struct kg_error *error);
+void kg_device_close(struct kg_device *device);
+
+#endif

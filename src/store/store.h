@@ -1,0 +1,85 @@
+// What was learned: SQLite (WAL) at $KERNELGEN_HOME/records.db. Each outcome is appended in a
+// transaction of its own, so whatever was measured survives a kill.
+
+#ifndef KG_STORE_STORE_H
+#define KG_STORE_STORE_H
+
+#include "tune/search.h"
+
+struct kg_store;
+
+// A corrupt database is moved aside (records.db.corrupt-N), reported in `notice`, and a new one
+// begun; a full disk or an unwritable folder gives KG_ERROR_IO.
+enum kg_status kg_store_open(const char *home, struct kg_store **store, struct kg_text *notice,
+                             struct kg_error *error);
+void kg_store_close(struct kg_store *store);
+
+// Everything a measurement depends on besides the candidate itself.
+struct kg_key {
+    const char *op;            // name
+    struct kg_hash definition; // of the op's source text and params
+    const char *dtypes;        // "T=f16"
+    const char *sizes;         // "P=4096 D=1000"
+    const char *layout;        // "contiguous" or strides
+    const char *device;        // facts.name
+    const char *isa;
+    int units; // cores used or SMs
+    const char *driver;
+    const char *compiler;  // with flags
+    const char *protocol;  // "cold launch"
+    const char *generator; // KernelGen's version and the hash of its skeletons
+};
+
+enum kg_status kg_store_append(struct kg_store *store, const struct kg_key *key,
+                               const struct kg_outcome *outcome, struct kg_error *error);
+// The latest outcome of this candidate under this key. KG_OK and *found false when there is none.
+// Strings of the outcome live until the next call on the store.
+enum kg_status kg_store_find(struct kg_store *store, const struct kg_key *key, const char *choice,
+                             struct kg_outcome *outcome, bool *found, struct kg_error *error);
+
+// Wisdom: the best known choice of a key, with its evidence.
+struct kg_wisdom {
+    char *choice;
+    enum kg_rigor rigor;
+    double seconds;
+    double spread;
+    uint64_t seed; // of the gate that passed it
+    char *date;    // ISO 8601, UTC
+};
+enum kg_status kg_store_learn(struct kg_store *store, const struct kg_key *key,
+                              const struct kg_wisdom *wisdom, struct kg_error *error);
+// KG_ERROR_NO_WISDOM when nothing is known. The caller frees with kg_wisdom_free.
+enum kg_status kg_store_recall(struct kg_store *store, const struct kg_key *key,
+                               struct kg_wisdom *wisdom, struct kg_error *error);
+void kg_wisdom_free(struct kg_wisdom *wisdom);
+
+// JSON lines, a header first. All-or-nothing: a file with one malformed line changes nothing and
+// the error names the line. Lines of another device, compiler or generator are imported but never
+// match; their number is reported in `notice`.
+enum kg_status kg_store_export(struct kg_store *store, struct kg_text *lines,
+                               struct kg_error *error);
+enum kg_status kg_store_import(struct kg_store *store, const char *lines, size_t length,
+                               const struct kg_key *here, struct kg_text *notice,
+                               struct kg_error *error);
+// A table for people (or a JSON array); `pattern` filters by op name, NULL: all.
+enum kg_status kg_store_list(struct kg_store *store, const char *pattern, bool json,
+                             struct kg_text *text, struct kg_error *error);
+// Deletes wisdom of ops matching `pattern` (NULL: all). `*count` tells how many.
+enum kg_status kg_store_forget(struct kg_store *store, const char *pattern, int *count,
+                               struct kg_error *error);
+
+// A round of the optimisation loop, and the log of an op as Markdown, oldest first.
+struct kg_round {
+    int number;
+    const char *diagnosis;
+    const char *change;
+    const char *choice;
+    double before, after, baseline; // seconds
+    const char *result;
+};
+enum kg_status kg_store_round(struct kg_store *store, const struct kg_key *key,
+                              const struct kg_round *round, struct kg_error *error);
+enum kg_status kg_store_log(struct kg_store *store, const char *op, struct kg_text *markdown,
+                            struct kg_error *error);
+
+#endif

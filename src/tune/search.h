@@ -1,0 +1,71 @@
+// The search: from a problem to the best choice that rigor and time allow.
+
+#ifndef KG_TUNE_SEARCH_H
+#define KG_TUNE_SEARCH_H
+
+#include "gen/built.h"
+#include "tune/timing.h"
+#include "verify/gate.h"
+
+enum kg_outcome_kind {
+    KG_OUTCOME_MEASURED,
+    KG_OUTCOME_PRUNED,  // by bound or rule, before compiling
+    KG_OUTCOME_INVALID, // `valid` said no
+    KG_OUTCOME_COMPILE, // the compiler refused or hung
+    KG_OUTCOME_WRONG,   // the gate said no
+    KG_OUTCOME_FAULT,   // crashed
+    KG_OUTCOME_TIMEOUT, // hung
+    KG_OUTCOME_COUNT
+};
+extern const char *const kg_outcome_names[KG_OUTCOME_COUNT];
+
+// What became of one candidate. Handed to `record` the moment it is known.
+struct kg_outcome {
+    enum kg_outcome_kind kind;
+    const char *choice;    // kg_choice_print
+    struct kg_hash source; // of all its sources
+    double bound;          // seconds, 0 when not computed
+    double compile_seconds;
+    struct kg_timing timing; // MEASURED
+    struct kg_verdict verdict;
+    bool final;         // from the interleaved race of the finalists
+    const char *reason; // all kinds but MEASURED
+};
+
+struct kg_search {
+    struct kg_device *device;
+    const struct kg_problem *problem; // the shape to tune for
+    enum kg_target target;
+    const struct kg_gate *gate;
+    enum kg_rigor rigor; // ESTIMATE .. EXHAUSTIVE
+    double seconds;      // time limit, 0: none. The best found so far always comes back
+    double run_limit;    // seconds one candidate may take to build, verify and time; 0: 60
+    struct kg_protocol protocol;
+    const char *const *hints; // choices to try first (patterns, nearest wisdom), kg_choice_print
+    int hint_count;
+    const volatile int *cancel;
+    void *user;
+    // Earlier outcome of this very candidate (resume)? True fills *outcome.
+    bool (*known)(void *user, const char *choice, struct kg_outcome *outcome);
+    void (*record)(void *user, const struct kg_outcome *outcome);
+    void (*progress)(void *user, int done, int total, const char *what);
+};
+
+struct kg_found {
+    struct kg_choice choice;
+    double seconds; // median of the winner; 0 under ESTIMATE
+    double spread;
+    int64_t space; // configs in the space
+    int valid;
+    int pruned;
+    int measured;  // including those known from before
+    int failed;    // compile, wrong, fault, timeout
+    bool complete; // false: stopped by time or by the caller
+};
+
+// On KG_ERROR_CANCELLED `found` still holds the best so far, if found->measured > 0. A search in
+// which every candidate fails gives KG_ERROR_WRONG with the first reasons.
+enum kg_status kg_search_run(const struct kg_search *search, struct kg_found *found,
+                             struct kg_error *error);
+
+#endif

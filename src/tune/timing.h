@@ -1,0 +1,50 @@
+// The timing protocol. docs/timing.md tells it in full.
+
+#ifndef KG_TUNE_TIMING_H
+#define KG_TUNE_TIMING_H
+
+#include "device/device.h"
+
+enum kg_cache_state { KG_COLD, KG_WARM };
+
+// Part of every record's key.
+struct kg_protocol {
+    enum kg_cache_state cache;
+    bool graph;            // CUDA only
+    double warm_seconds;   // warm-up by time
+    double sample_seconds; // budget of measured runs of one subject
+    int least_samples;
+    int most_samples;
+};
+
+extern const struct kg_protocol kg_protocol_default;                              // cold, launch
+void kg_protocol_print(const struct kg_protocol *protocol, struct kg_text *text); // "cold launch"
+
+// Seconds. `spread` is the interquartile range.
+struct kg_timing {
+    int samples;
+    double median;
+    double least;
+    double spread;
+    bool abandoned; // given up early: hopeless against the incumbent
+};
+
+struct kg_timed {
+    void *user;
+    enum kg_status (*run)(void *user, struct kg_error *error);
+};
+
+// Times one subject. With `incumbent` > 0 a subject whose first runs are beyond twice that is
+// abandoned.
+enum kg_status kg_time_one(struct kg_device *device, const struct kg_protocol *protocol,
+                           const struct kg_timed *subject, double incumbent,
+                           const volatile int *cancel, struct kg_timing *timing,
+                           struct kg_error *error);
+// Times several alternately, in one process: finalists, or candidate and baseline.
+enum kg_status kg_time_race(struct kg_device *device, const struct kg_protocol *protocol,
+                            const struct kg_timed *subjects, int count, const volatile int *cancel,
+                            struct kg_timing *timings, struct kg_error *error);
+// Index of the winner; differences within the noise are ties, won by the lowest index.
+int kg_time_winner(const struct kg_timing *timings, int count);
+
+#endif
