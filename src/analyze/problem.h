@@ -83,6 +83,7 @@ struct kg_problem {
     double write_bytes;     // each output element, once
     double intensity;       // operations / (read_bytes + write_bytes)
     enum kg_class class;    // of the nest that costs most
+    void *owner;            // the public layer's bookkeeping; NULL elsewhere
 };
 
 // Sizes by id (params are taken from the instance); `strides[i]` for tensor i in elements, or a

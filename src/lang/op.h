@@ -174,6 +174,7 @@ struct kg_op {
     struct kg_goal goal;
     bool is_instance;
     enum kg_dtype bound[KG_DTYPE_COUNT]; // instance: the dtype of each type variable
+    void *owner;                         // the public layer's bookkeeping; NULL elsewhere
 };
 
 #endif
