@@ -60,6 +60,200 @@ enum kg_rigor {
     KG_RIGOR_COUNT
 };
 
+#define KG_MAX_RANK 8
+
+// Opaque. A context is used by one thread at a time; different contexts are independent. Plans may
+// be executed by any number of threads at once.
+struct kg_context; // settings, records, devices, and the last error
+struct kg_device;  // owned by its context
+struct kg_op;      // one checked definition
+struct kg_problem; // an op with every dtype, param and size bound
+struct kg_plan;    // a chosen, compiled, loaded kernel for a problem
+
+// ---- Context
+
+struct kg_options {
+    const char *home; // folder of records and compiled objects; NULL: $KERNELGEN_HOME, or XDG
+    int threads;      // cores to use; 0: all at hand
+    const volatile int *cancel; // long work stops soon after this becomes nonzero; may be NULL
+    // Called from the thread that called KernelGen, between steps of long work; may be NULL.
+    // `total` may grow while the work goes on.
+    void (*progress)(void *user, const char *what, int done, int total);
+    // Things worth telling that are not failures ("records.db was corrupt and was moved aside").
+    void (*notice)(void *user, const char *text);
+    void *user;
+};
+
+// `options` may be NULL. On failure `*context` is still usable for kg_context_error, and must be
+// destroyed, unless it is NULL (out of memory).
+KG_API enum kg_status kg_context_create(const struct kg_options *options,
+                                        struct kg_context **context);
+KG_API void kg_context_destroy(struct kg_context *context);
+// What the last failed call on this context had to say. Borrowed, valid until the next call.
+KG_API const char *kg_context_error(const struct kg_context *context);
+
+KG_API const char *kg_version(void);
+KG_API const char *kg_status_name(enum kg_status status);
+KG_API const char *kg_dtype_name(enum kg_dtype dtype);
+KG_API const char *kg_rigor_name(enum kg_rigor rigor);
+// Texts that KernelGen returns through `char **` are freed with this. NULL is legal.
+KG_API void kg_text_release(char *text);
+
+// ---- Devices
+
+// "host" and, where there are such devices, "cuda:0" ...; NULL: the best at hand. Borrowed: the
+// context closes it.
+KG_API enum kg_status kg_context_device(struct kg_context *context, const char *name,
+                                        struct kg_device **device);
+// Every device and every backend that has none and why: a table, or JSON.
+KG_API enum kg_status kg_context_devices(struct kg_context *context, bool json, char **text);
+
+// ---- Definitions
+
+// Parses and checks a whole text, and picks the op called `name` (NULL: the only one). `file` is
+// the name shown in diagnostics. Plans and problems keep what they need: an op may be destroyed
+// before them.
+KG_API enum kg_status kg_op_parse(struct kg_context *context, const char *file, const char *text,
+                                  size_t length, const char *name, struct kg_op **op);
+KG_API void kg_op_destroy(struct kg_op *op);
+// Names of all ops of a text, in order, one a line.
+KG_API enum kg_status kg_op_names(struct kg_context *context, const char *file, const char *text,
+                                  size_t length, char **names);
+KG_API const char *kg_op_name(const struct kg_op *op);
+
+// ---- Problems
+
+// {"T", "f16"}, {"P", "4096"}, {"eps", "1e-6"}: a dtype variable, a size or a param.
+struct kg_binding {
+    const char *name;
+    const char *value;
+};
+
+// A tensor in memory. Strides are in elements.
+struct kg_tensor_info {
+    const char *name;
+    bool is_output;
+    enum kg_dtype dtype;
+    int rank;
+    int64_t shape[KG_MAX_RANK];
+    int64_t stride[KG_MAX_RANK];
+    size_t bytes; // from the first element to one past the last
+};
+
+// Dtypes and params that are not bound take their defaults. Sizes that are not bound are taken
+// from the goal's first `tune` row, else its last `verify` row.
+KG_API enum kg_status kg_problem_create(struct kg_context *context, const struct kg_op *op,
+                                        const struct kg_binding *bindings, int count,
+                                        struct kg_problem **problem);
+// Sizes, dtypes and strides come from tensors at hand (name, dtype, rank, shape, stride are read;
+// outputs may be left out). Contradictions are refused by name.
+KG_API enum kg_status kg_problem_create_for(struct kg_context *context, const struct kg_op *op,
+                                            const struct kg_tensor_info *tensors, int tensor_count,
+                                            const struct kg_binding *bindings, int count,
+                                            struct kg_problem **problem);
+KG_API void kg_problem_destroy(struct kg_problem *problem);
+// Inputs, then outputs, in the order of the definition: the order kg_plan_execute wants.
+KG_API int kg_problem_tensor_count(const struct kg_problem *problem);
+KG_API struct kg_tensor_info kg_problem_tensor(const struct kg_problem *problem, int index);
+// The definition document as Markdown ("en" or "zh") or JSON. `device` may be NULL.
+KG_API enum kg_status kg_problem_document(const struct kg_problem *problem,
+                                          struct kg_device *device, const char *language, bool json,
+                                          char **text);
+
+// ---- Plans
+
+// Wisdom first; else what `rigor` allows, for at most `seconds` (0: no limit) beyond what the first
+// working plan takes. The plan has passed the accuracy gate, except under KG_RIGOR_ESTIMATE, which
+// measures and verifies nothing (kg_plan_verify does).
+KG_API enum kg_status kg_plan_create(const struct kg_problem *problem, struct kg_device *device,
+                                     enum kg_rigor rigor, double seconds, struct kg_plan **plan);
+KG_API void kg_plan_destroy(struct kg_plan *plan);
+// Base pointers in the order of kg_problem_tensor, laid out as it says. `stream` is NULL on the
+// host. Outputs must not overlap anything else.
+KG_API enum kg_status kg_plan_execute(const struct kg_plan *plan, void *const *tensors,
+                                      void *stream);
+
+struct kg_verify_result {
+    bool passed;
+    uint64_t seed; // reproduces the inputs
+    int cases;
+    int skipped; // cases the subject does not claim to do
+    int64_t elements;
+    double worst;      // largest error / allowed error; at most 1 when passed
+    int impostors;     // rejected by the very inputs in use
+    char reason[1024]; // when not passed
+};
+
+// The accuracy gate. `seed` 0: fresh inputs. A "no" is KG_OK with passed == false.
+KG_API enum kg_status kg_plan_verify(const struct kg_plan *plan, uint64_t seed,
+                                     struct kg_verify_result *result);
+// The same gate for a kernel from outside: a C file exporting a function named like the op, with
+// the signature that `kernelgen emit --target host` shows.
+KG_API enum kg_status kg_problem_verify_file(const struct kg_problem *problem,
+                                             struct kg_device *device, const char *path,
+                                             uint64_t seed, struct kg_verify_result *result);
+
+struct kg_bench_result {
+    double seconds, spread;                   // the plan: median and interquartile range
+    double baseline_seconds, baseline_spread; // timed alternately with it
+    double bound_seconds;                     // the roofline's
+    double speedup;                           // baseline / plan
+    double goal;                              // the definition's
+    int samples;
+};
+
+// The performance gate: the plan against the baseline of its device. On the host that is the
+// definition as written: one plain loop nest per statement, same compiler, flags and cores.
+KG_API enum kg_status kg_plan_bench(const struct kg_plan *plan, struct kg_bench_result *result);
+
+// One line: families and configs.
+KG_API const char *kg_plan_choice(const struct kg_plan *plan);
+// Seconds: as measured when it was chosen (0: never), and the roofline's bound.
+KG_API void kg_plan_cost(const struct kg_plan *plan, double *measured, double *bound);
+// Complete source, one file that compiles alone.
+KG_API enum kg_status kg_plan_source(const struct kg_plan *plan, char **text);
+// Why this config: what was tried, pruned and refused, with reasons. Markdown or JSON.
+KG_API enum kg_status kg_plan_explain(const struct kg_plan *plan, bool json, char **text);
+
+// ---- The whole way
+
+struct kg_build_options {
+    const char *folder; // where the bundle goes; NULL: nothing is written
+    enum kg_rigor rigor;
+    double seconds;       // 0: no limit
+    const char *language; // of the definition document: "en" (also NULL) or "zh"
+};
+
+struct kg_build_result {
+    struct kg_verify_result verify;
+    struct kg_bench_result bench;
+    int rounds;    // of optimisation, after the first version
+    bool goal_met; // the speed-up asked for was reached
+    int64_t space; // configs in the space, and what became of them
+    int valid, pruned, measured, failed;
+};
+
+// The five stages: define, generate, verify, optimise, record. `*plan` may be NULL when the plan is
+// not wanted. A definition that cannot be verified gives KG_ERROR_WRONG.
+KG_API enum kg_status kg_build(const struct kg_problem *problem, struct kg_device *device,
+                               const struct kg_build_options *options,
+                               struct kg_build_result *result, struct kg_plan **plan);
+// Every config with bound, outcome and time, the best first; Markdown or JSON.
+KG_API enum kg_status kg_profile(const struct kg_problem *problem, struct kg_device *device,
+                                 double seconds, bool json, char **text);
+
+// ---- Wisdom and records
+
+KG_API enum kg_status kg_wisdom_list(struct kg_context *context, const char *op, bool json,
+                                     char **text);
+KG_API enum kg_status kg_wisdom_export(struct kg_context *context, char **lines);
+// All or nothing. What was imported, and which lines cannot match here, is in `*summary`.
+KG_API enum kg_status kg_wisdom_import(struct kg_context *context, const char *lines, size_t length,
+                                       char **summary);
+KG_API enum kg_status kg_wisdom_forget(struct kg_context *context, const char *op, int *count);
+// The optimisation log of an op (NULL: of all) as Markdown.
+KG_API enum kg_status kg_log(struct kg_context *context, const char *op, char **text);
+
 #ifdef __cplusplus
 }
 #endif

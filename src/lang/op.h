@@ -18,7 +18,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define KG_MAX_RANK 8
 #define KG_MAX_TENSORS 32 // inputs, outputs and intermediates of one op
 #define KG_MAX_SIZES 32   // sizes and params of one op
 #define KG_MAX_INDICES 16 // indices visible in one statement: output and reduced

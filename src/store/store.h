@@ -37,6 +37,11 @@ enum kg_status kg_store_append(struct kg_store *store, const struct kg_key *key,
 enum kg_status kg_store_find(struct kg_store *store, const struct kg_key *key, const char *choice,
                              struct kg_outcome *outcome, bool *found, struct kg_error *error);
 
+// Visits the latest outcome of every candidate under this key, measured ones first, fastest first.
+enum kg_status kg_store_each(struct kg_store *store, const struct kg_key *key,
+                             void (*visit)(void *user, const struct kg_outcome *outcome),
+                             void *user, struct kg_error *error);
+
 // Wisdom: the best known choice of a key, with its evidence.
 struct kg_wisdom {
     char *choice;
