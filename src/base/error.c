@@ -1,0 +1,66 @@
+// Failures in words. The text is made in a buffer of its own first, so that a message may quote the
+// error it replaces: kg_error_set(error, status, "x: %s", error->text).
+
+#include "base/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+// Ends overlong text in "...", at the start of a UTF-8 character.
+static void mark_cut(char text[KG_ERROR_TEXT])
+{
+    size_t end = KG_ERROR_TEXT - sizeof "...";
+    while (end > 0 && ((unsigned char)text[end] & 0xC0) == 0x80)
+        end--;
+    memcpy(text + end, "...", sizeof "...");
+}
+
+// Formats into `text`; what does not fit is marked.
+__attribute__((format(printf, 2, 0))) static void format_text(char text[KG_ERROR_TEXT],
+                                                              const char *format, va_list arguments)
+{
+    int length = vsnprintf(text, KG_ERROR_TEXT, format, arguments);
+    if (length < 0)
+        text[0] = '\0';
+    else if (length >= KG_ERROR_TEXT)
+        mark_cut(text);
+}
+
+enum kg_status kg_error_set(struct kg_error *error, enum kg_status status, const char *format, ...)
+{
+    if (!error)
+        return status;
+    char text[KG_ERROR_TEXT];
+    va_list arguments;
+    va_start(arguments, format);
+    format_text(text, format, arguments);
+    va_end(arguments);
+    error->status = status;
+    memcpy(error->text, text, strlen(text) + 1);
+    return status;
+}
+
+enum kg_status kg_error_memory(struct kg_error *error, const char *what)
+{
+    return kg_error_set(error, KG_ERROR_MEMORY, "out of memory: %s", what);
+}
+
+void kg_error_prefix(struct kg_error *error, const char *format, ...)
+{
+    if (!error)
+        return;
+    char context[KG_ERROR_TEXT];
+    va_list arguments;
+    va_start(arguments, format);
+    format_text(context, format, arguments);
+    va_end(arguments);
+    kg_error_set(error, error->status, "%s: %s", context, error->text);
+}
+
+void kg_error_clear(struct kg_error *error)
+{
+    if (!error)
+        return;
+    error->status = KG_OK;
+    error->text[0] = '\0';
+}
