@@ -43,7 +43,7 @@ static void test_overlong(void)
     CHECK_TEXT(error.text, longer);
 
     // A character of two bytes is not cut in half.
-    for (size_t i = 0; i + 1 < sizeof longer; i += 2)
+    for (size_t i = 0; i + 2 < sizeof longer; i += 2)
         memcpy(longer + i, "\xC3\xA9", 2);
     kg_error_set(&error, KG_ERROR_IO, "%s", longer);
     size_t length = strlen(error.text);

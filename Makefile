@@ -1,0 +1,54 @@
+# The one command for each thing one does with this tree. CMake does the work; see CMakePresets.json.
+#
+#   make test      install what is missing, build, run every test
+#   make demo      install what is missing, build, tune one operator for this machine
+#   make bench     measure against the baselines
+#   make check     layout, layers, lengths, symbols
+#   make fuzz      each reader of outside bytes, half a minute, with libFuzzer and sanitizers
+#   make format    lay out the sources
+#   make install   PREFIX=/usr/local DESTDIR=
+
+PREFIX ?= /usr/local
+JOBS ?= $(shell nproc)
+
+.PHONY: all test demo bench check fuzz format install clean
+
+all:
+	@tools/bootstrap
+	@cmake --preset release >/dev/null
+	cmake --build build/release
+
+test:
+	@tools/bootstrap
+	@cmake --preset dev >/dev/null
+	cmake --build build/dev
+	ctest --test-dir build/dev --output-on-failure -j $(JOBS)
+
+demo:
+	@tools/bootstrap
+	@cmake --preset release >/dev/null
+	@cmake --build build/release --target kernelgen
+	build/release/kernelgen build ops/bias_relu.kg
+
+bench: all
+	bench/run build/release/kernelgen
+
+check:
+	@tools/bootstrap check || echo "tools/check: going on without clang-format"
+	@tools/check
+
+fuzz:
+	@tools/bootstrap fuzz
+	@cmake --preset fuzz >/dev/null
+	cmake --build build/fuzz
+	ctest --test-dir build/fuzz --output-on-failure -R '^fuzz/'
+
+format:
+	@tools/bootstrap check
+	git ls-files -z '*.c' '*.h' | xargs -0 clang-format-14 -i
+
+install: all
+	DESTDIR="$(DESTDIR)" cmake --install build/release --prefix "$(PREFIX)" --strip
+
+clean:
+	rm -rf build
