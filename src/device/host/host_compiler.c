@@ -1,0 +1,340 @@
+// The system's C compiler: finding it, learning what it is, and compiling kernels with it.
+
+#include "base/files.h"
+#include "device/host/host_device.h"
+#include "device/process.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOG_BYTES ((size_t)64 << 10)
+#define PROBE_SECONDS 5.0
+#define MOST_WORDS 64 // of one command line
+
+static const char *const candidates[] = {"cc", "gcc", "clang"};
+
+// Errno and floating-point traps are never looked at; contraction is what makes FMA usable. Nothing
+// here lets the compiler reorder a sum or assume there is no NaN: results stay what the source
+// says.
+static const char *const flags[] = {
+    "-O3",
+    "-std=gnu17",
+    "-fPIC",
+    "-shared",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-ffp-contract=fast",
+    "-fopenmp-simd",
+};
+#define FLAG_COUNT ((int)(sizeof flags / sizeof flags[0]))
+static const char native_flag[] = "-march=native";
+
+// A command line under construction. Too many words are our own caller's mistake and sticky.
+struct command {
+    const char *words[MOST_WORDS + 1];
+    int count;
+    bool overflow;
+};
+
+static void add(struct command *command, const char *word)
+{
+    if (command->count == MOST_WORDS)
+        command->overflow = true;
+    else
+        command->words[command->count++] = word;
+    command->words[command->count] = NULL;
+}
+
+// Cuts `text` at blanks, in place. False when there are more than `most` words.
+static bool cut_words(char *text, const char **words, int most, int *count)
+{
+    *count = 0;
+    char *rest = text;
+    for (char *word; (word = strtok_r(rest, " \t\n", &rest));) {
+        if (*count == most)
+            return false;
+        words[(*count)++] = word;
+    }
+    return true;
+}
+
+static void begin(struct command *command, const struct kg_host_compiler *compiler)
+{
+    *command = (struct command){0};
+    add(command, compiler->program);
+    for (int i = 0; i < compiler->argument_count; i++)
+        add(command, compiler->arguments[i]);
+}
+
+static void add_flags(struct command *command, const struct kg_host_compiler *compiler)
+{
+    if (compiler->native)
+        add(command, native_flag);
+    for (int i = 0; i < FLAG_COUNT; i++)
+        add(command, flags[i]);
+}
+
+// Fills program and arguments from $CC or the candidates.
+static enum kg_status locate(struct kg_host_compiler *compiler, struct kg_error *error)
+{
+    const char *wanted = getenv("CC");
+    if (!wanted || wanted[strspn(wanted, " \t\n")] == '\0') {
+        for (size_t i = 0; i < sizeof candidates / sizeof candidates[0] && !compiler->program; i++)
+            compiler->program = kg_process_find(candidates[i]);
+        if (!compiler->program)
+            return kg_error_set(error, KG_ERROR_MISSING,
+                                "no C compiler: none of cc, gcc, clang is on PATH. Install GCC or "
+                                "Clang, or set CC to one");
+        return KG_OK;
+    }
+    const char *words[KG_HOST_MAX_ARGUMENTS + 1];
+    int count = 0;
+    if (strlen(wanted) >= sizeof compiler->words)
+        return kg_error_set(error, KG_ERROR_ARGUMENT, "CC is too long");
+    memcpy(compiler->words, wanted, strlen(wanted) + 1);
+    if (!cut_words(compiler->words, words, KG_HOST_MAX_ARGUMENTS + 1, &count))
+        return kg_error_set(error, KG_ERROR_ARGUMENT, "CC holds more than %d words",
+                            KG_HOST_MAX_ARGUMENTS + 1);
+    compiler->program = kg_process_find(words[0]);
+    if (!compiler->program)
+        return kg_error_set(error, KG_ERROR_MISSING,
+                            "no C compiler: CC is '%.256s', and there is no such program. Install "
+                            "it, or unset CC to use cc, gcc or clang from PATH",
+                            wanted);
+    compiler->argument_count = count - 1;
+    memcpy(compiler->arguments, words + 1, (size_t)(count - 1) * sizeof words[0]);
+    return KG_OK;
+}
+
+// Asks for the version. A compiler that does not answer is not going to compile either.
+static enum kg_status read_version(struct kg_host_compiler *compiler, struct kg_error *error)
+{
+    struct command command;
+    begin(&command, compiler);
+    add(&command, "--version");
+    struct kg_text output = {0};
+    struct kg_process_end end;
+    enum kg_status status =
+        kg_process_run(command.words, NULL, PROBE_SECONDS, 4096, &output, &end, error);
+    const char *text = kg_text_string(&output);
+    size_t length = strcspn(text, "\r\n");
+    if (!status && (end.exit_status != 0 || length == 0))
+        status = kg_error_set(error, KG_ERROR_MISSING,
+                              "%s does not answer --version as a C compiler does (exit status %d): "
+                              "%.256s",
+                              compiler->program, end.exit_status, text);
+    if (!status)
+        snprintf(compiler->version, sizeof compiler->version, "%.*s", (int)length, text);
+    kg_text_free(&output);
+    if (status)
+        kg_error_prefix(error, "C compiler");
+    return status;
+}
+
+static struct kg_hash hash_compiler(const struct kg_host_device *host)
+{
+    const struct kg_host_compiler *compiler = &host->compiler;
+    struct kg_hash hash = kg_hash_chain_text(host->machine.identity, compiler->version);
+    hash = kg_hash_chain_text(hash, compiler->program);
+    for (int i = 0; i < compiler->argument_count; i++)
+        hash = kg_hash_chain_text(hash, compiler->arguments[i]);
+    return hash;
+}
+
+static bool try_native(const struct kg_host_compiler *compiler)
+{
+    struct command command;
+    begin(&command, compiler);
+    const char *const words[] = {native_flag, "-x", "c", "-c", "/dev/null", "-o", "/dev/null"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        add(&command, words[i]);
+    struct kg_text output = {0};
+    struct kg_process_end end;
+    enum kg_status status =
+        kg_process_run(command.words, NULL, PROBE_SECONDS, 4096, &output, &end, NULL);
+    kg_text_free(&output);
+    return status == KG_OK && end.exit_status == 0;
+}
+
+// Does it take -march=native? The answer costs a compilation, so it is kept.
+static bool takes_native(const struct kg_host_device *host)
+{
+    char digits[KG_HASH_TEXT];
+    kg_hash_format(hash_compiler(host), digits);
+    struct kg_text path = {0};
+    kg_text_format(&path, "%s/compiler-%s", host->base.cache, digits);
+    if (path.failed) {
+        kg_text_free(&path);
+        return false;
+    }
+    char *known = NULL;
+    size_t length = 0;
+    bool native;
+    if (kg_files_exists(path.data) &&
+        kg_files_read(path.data, 64, &known, &length, NULL) == KG_OK && length == 2 &&
+        (known[0] == '0' || known[0] == '1')) {
+        native = known[0] == '1';
+    } else {
+        native = try_native(&host->compiler);
+        kg_files_publish(path.data, native ? "1\n" : "0\n", 2, NULL); // only costs time if it fails
+    }
+    free(known);
+    kg_text_free(&path);
+    return native;
+}
+
+static void describe(struct kg_host_device *host)
+{
+    struct command command = {0};
+    struct kg_text text = {0};
+    kg_text_add(&text, host->compiler.version);
+    for (int i = 0; i < host->compiler.argument_count; i++)
+        add(&command, host->compiler.arguments[i]);
+    add_flags(&command, &host->compiler);
+    for (int i = 0; i < command.count; i++)
+        kg_text_format(&text, " %s", command.words[i]);
+    snprintf(host->base.compiler, sizeof host->base.compiler, "%s", kg_text_string(&text));
+    kg_text_free(&text);
+}
+
+void kg_host_compiler_find(struct kg_host_device *host)
+{
+    struct kg_host_compiler *compiler = &host->compiler;
+    struct kg_error error = {0};
+    compiler->status = locate(compiler, &error);
+    if (!compiler->status)
+        compiler->status = read_version(compiler, &error);
+    if (compiler->status) {
+        snprintf(compiler->why, sizeof compiler->why, "%.*s", (int)sizeof compiler->why - 1,
+                 error.text);
+        return;
+    }
+    compiler->native = takes_native(host);
+    describe(host);
+}
+
+void kg_host_compiler_free(struct kg_host_compiler *compiler)
+{
+    free(compiler->program);
+    compiler->program = NULL;
+}
+
+static enum kg_status write_source(const char *folder, const char *text, struct kg_error *error)
+{
+    struct kg_text path = {0};
+    kg_text_format(&path, "%s/kernel.c", folder);
+    FILE *file = path.failed ? NULL : fopen(path.data, "we");
+    bool written = file && fputs(text, file) >= 0;
+    if (file && fclose(file) != 0)
+        written = false;
+    kg_text_free(&path);
+    if (!written)
+        return kg_error_set(error, KG_ERROR_IO, "cannot write a kernel's source below %s", folder);
+    return KG_OK;
+}
+
+// Names stay relative to the folder, so that messages show "kernel.c:12" and no temporary path.
+static enum kg_status run_compiler(const struct kg_host_compiler *compiler, const char *folder,
+                                   char *options, double time_limit, struct kg_text *log,
+                                   double *seconds, struct kg_error *error)
+{
+    struct command command;
+    begin(&command, compiler);
+    add_flags(&command, compiler);
+    const char *extra[MOST_WORDS];
+    int extra_count = 0;
+    bool fits = cut_words(options, extra, MOST_WORDS, &extra_count);
+    for (int i = 0; i < extra_count; i++)
+        add(&command, extra[i]);
+    const char *const words[] = {"kernel.c", "-o", "kernel.so", "-lm"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        add(&command, words[i]);
+    if (!fits || command.overflow)
+        return kg_error_set(error, KG_ERROR_ARGUMENT, "too many compiler options");
+
+    struct kg_process_end end;
+    enum kg_status status =
+        kg_process_run(command.words, folder, time_limit, LOG_BYTES, log, &end, error);
+    *seconds = end.seconds;
+    if (status) {
+        kg_error_prefix(error, "compiling a kernel");
+        return status;
+    }
+    if (end.signal)
+        return kg_error_set(error, KG_ERROR_COMPILE, "the compiler was ended by signal %d (%s)",
+                            end.signal, strsignal(end.signal));
+    if (end.exit_status != 0)
+        return kg_error_set(error, KG_ERROR_COMPILE, "the compiler (%s) refused the kernel:\n%s",
+                            compiler->version, kg_text_string(log));
+    return KG_OK;
+}
+
+// Builds in a folder of its own and publishes the object as `path`.
+static enum kg_status build(struct kg_host_device *host, const struct kg_source *source,
+                            double time_limit, const char *path, struct kg_text *log,
+                            double *seconds, struct kg_error *error)
+{
+    char *folder = kg_host_folder_make(host->base.cache);
+    if (!folder)
+        return kg_error_set(error, KG_ERROR_IO, "cannot make a folder below %s", host->base.cache);
+    char *options = strdup(source->options ? source->options : "");
+    struct kg_text made = {0};
+    kg_text_format(&made, "%s/kernel.so", folder);
+    enum kg_status status = KG_OK;
+    if (!options || made.failed)
+        status = kg_error_memory(error, "a compilation");
+    if (!status)
+        status = write_source(folder, source->text, error);
+    if (!status)
+        status = run_compiler(&host->compiler, folder, options, time_limit, log, seconds, error);
+    if (!status && !kg_files_exists(made.data))
+        status = kg_error_set(error, KG_ERROR_COMPILE,
+                              "the compiler (%s) reported success and made nothing",
+                              host->compiler.version);
+    if (!status)
+        status = kg_host_object_publish(path, made.data, error);
+    kg_text_free(&made);
+    free(options);
+    kg_host_folder_remove(folder);
+    free(folder);
+    return status;
+}
+
+static struct kg_hash hash_build(const struct kg_host_device *host, const struct kg_source *source)
+{
+    struct kg_hash hash = kg_hash_chain_text(hash_compiler(host), host->compiler.native ? "n" : "");
+    for (int i = 0; i < FLAG_COUNT; i++)
+        hash = kg_hash_chain_text(hash, flags[i]);
+    hash = kg_hash_chain_text(hash, source->options ? source->options : "");
+    return kg_hash_chain_text(hash, source->text);
+}
+
+enum kg_status kg_host_compile(struct kg_device *device, const struct kg_source *source,
+                               double time_limit, struct kg_binary *binary, struct kg_error *error)
+{
+    struct kg_host_device *host = (struct kg_host_device *)device;
+    *binary = (struct kg_binary){0};
+    if (host->compiler.status)
+        return kg_error_set(error, host->compiler.status, "%s", host->compiler.why);
+
+    struct kg_text log = {0};
+    kg_text_add(&log, "");
+    binary->hash = hash_build(host, source);
+    binary->path = kg_host_object_path(device->cache, binary->hash);
+    enum kg_status status = KG_OK;
+    if (!binary->path)
+        status = kg_error_memory(error, "the path of a compiled object");
+    else if (kg_host_object_lookup(binary->path))
+        binary->from_cache = true;
+    else
+        status = build(host, source, time_limit, binary->path, &log, &binary->seconds, error);
+    if (!status && !(binary->log = log.data ? log.data : strdup("")))
+        status = kg_error_memory(error, "the compiler's messages");
+    if (status) {
+        kg_text_free(&log);
+        kg_binary_free(binary);
+    }
+    return status;
+}

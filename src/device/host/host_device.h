@@ -1,0 +1,95 @@
+// What the files of the host backend share. The host is this machine's CPU: kernels are C, compiled
+// by the system's compiler into shared objects, loaded and run on a pool of threads.
+
+#ifndef KG_DEVICE_HOST_HOST_DEVICE_H
+#define KG_DEVICE_HOST_HOST_DEVICE_H
+
+#include "device/device.h"
+#include "device/host/host_pool.h"
+
+#include <stdatomic.h>
+
+#define KG_HOST_MAX_ARGUMENTS 16 // of $CC
+
+// The C compiler, as found when the device was opened. When it is not usable, `status` and `why`
+// are what every compilation returns.
+struct kg_host_compiler {
+    enum kg_status status;
+    char why[1024];
+    char words[1024];                             // $CC cut at blanks: what `arguments` points into
+    char *program;                                // full path
+    const char *arguments[KG_HOST_MAX_ARGUMENTS]; // of $CC, beyond the program
+    int argument_count;
+    char version[128]; // first line of --version
+    bool native;       // takes -march=native
+};
+
+// A number of a kind of core: what one of them can do per cycle. See host_facts.c.
+struct kg_host_machine {
+    struct kg_hash identity;           // of everything -march=native may depend on
+    int cores;                         // physical cores this process may use
+    double per_cycle[KG_TYPE_F64 + 1]; // operations per cycle and core, by compute type
+};
+
+struct kg_host_device {
+    struct kg_device base;
+    struct kg_host_machine machine;
+    struct kg_host_compiler compiler;
+    _Atomic(struct kg_host_pool *) pool; // made by the first launch, again in a forked child
+    char *flush_memory;                  // made by the first flush
+    size_t flush_bytes;
+    bool private_cache; // a temporary folder, removed on close by the process `owner`
+    int owner;
+};
+
+extern const struct kg_backend kg_host_backend;
+
+// host_facts.c: what the system tells about the machine. Fills `facts` except clock, bandwidth and
+// flops. `threads` > 0 overrides the number of cores.
+void kg_host_read_facts(int threads, struct kg_device_facts *facts,
+                        struct kg_host_machine *machine);
+
+// host_measure.c: clock and bandwidth, from the cache folder or measured (0.2 s), and the rates
+// that follow from them.
+enum kg_status kg_host_measure(struct kg_host_device *host, struct kg_error *error);
+
+// host_compiler.c
+void kg_host_compiler_find(struct kg_host_device *host);
+void kg_host_compiler_free(struct kg_host_compiler *compiler);
+enum kg_status kg_host_compile(struct kg_device *device, const struct kg_source *source,
+                               double time_limit, struct kg_binary *binary, struct kg_error *error);
+
+// host_objects.c: the cache of compiled objects. An object ends in a trailer with its length and
+// hash; one that does not is damaged. Lookup removes a damaged object and reports it as absent.
+char *kg_host_object_path(const char *folder, struct kg_hash key);
+bool kg_host_object_lookup(const char *path);
+enum kg_status kg_host_object_publish(const char *path, const char *made, struct kg_error *error);
+// KG_ERROR_CORRUPT, and the file is gone, when it is damaged.
+enum kg_status kg_host_object_check(const char *path, struct kg_error *error);
+// A fresh folder to build in. The caller frees the path; kg_host_folder_remove deletes it.
+char *kg_host_folder_make(const char *parent);
+void kg_host_folder_remove(const char *path);
+// Removes what killed processes left behind in the cache.
+void kg_host_folder_sweep(const char *cache);
+
+// host_kernel.c
+enum kg_status kg_host_load(struct kg_device *device, const struct kg_binary *binary,
+                            const char *entry, struct kg_kernel **kernel, struct kg_error *error);
+void kg_host_unload(struct kg_kernel *kernel);
+enum kg_status kg_host_launch(const struct kg_kernel *kernel, const struct kg_launch *launch,
+                              struct kg_error *error);
+// The pool of this process. NULL: out of memory.
+struct kg_host_pool *kg_host_device_pool(struct kg_host_device *host);
+
+// host_memory.c
+// 64-byte aligned, and for large blocks aligned to and advised as huge pages. Released by free.
+char *kg_host_memory(size_t bytes);
+enum kg_status kg_host_allocate(struct kg_device *device, size_t bytes, void **memory,
+                                struct kg_error *error);
+void kg_host_release(struct kg_device *device, void *memory);
+enum kg_status kg_host_copy(struct kg_device *device, void *to, const void *from, size_t bytes,
+                            struct kg_error *error);
+double kg_host_now(struct kg_device *device);
+void kg_host_flush(struct kg_device *device);
+
+#endif

@@ -1,0 +1,178 @@
+// Loading compiled kernels and running them on the pool.
+
+#include "device/host/host_abi.h"
+#include "device/host/host_device.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct kg_kernel {
+    struct kg_host_device *host;
+    void *library;
+    int64_t (*items)(const struct kg_host_call *call, int phase);
+    void (*run)(const struct kg_host_call *call, int phase, int64_t begin, int64_t end);
+    int64_t (*bytes)(const struct kg_host_call *call, int kind);
+};
+
+// No kernel has more; a counter beyond it would overflow.
+#define MOST_ITEMS (INT64_C(1) << 60)
+
+// One phase of one launch, as the pool's threads see it.
+struct phase {
+    const struct kg_kernel *kernel;
+    const struct kg_host_call *call; // thread and scratch are each thread's own
+    char *scratch;
+    size_t stride;
+    int number;
+};
+
+static void run_range(void *user, int thread, int64_t begin, int64_t end)
+{
+    const struct phase *phase = user;
+    struct kg_host_call call = *phase->call;
+    call.thread = thread;
+    call.scratch = phase->scratch + (size_t)thread * phase->stride;
+    phase->kernel->run(&call, phase->number, begin, end);
+}
+
+static enum kg_status find_symbol(void *library, const char *entry, const char *suffix, void **found,
+                                  struct kg_error *error)
+{
+    struct kg_text name = {0};
+    kg_text_format(&name, "%s_%s", entry, suffix);
+    enum kg_status status = KG_OK;
+    *found = name.failed ? NULL : dlsym(library, name.data);
+    if (name.failed)
+        status = kg_error_memory(error, "a symbol's name");
+    else if (!*found)
+        status = kg_error_set(error, KG_ERROR_COMPILE,
+                              "the kernel does not export %s: a host kernel called %s must export "
+                              "%s_items, %s_run and %s_bytes",
+                              name.data, entry, entry, entry, entry);
+    kg_text_free(&name);
+    return status;
+}
+
+static enum kg_status find_symbols(struct kg_kernel *kernel, const char *entry,
+                                   struct kg_error *error)
+{
+    void *items, *run, *bytes;
+    enum kg_status status = find_symbol(kernel->library, entry, "items", &items, error);
+    if (!status)
+        status = find_symbol(kernel->library, entry, "run", &run, error);
+    if (!status)
+        status = find_symbol(kernel->library, entry, "bytes", &bytes, error);
+    if (status)
+        return status;
+    // ISO C has no cast from an object pointer to a function pointer; POSIX promises this works.
+    memcpy(&kernel->items, &items, sizeof items);
+    memcpy(&kernel->run, &run, sizeof run);
+    memcpy(&kernel->bytes, &bytes, sizeof bytes);
+    return KG_OK;
+}
+
+enum kg_status kg_host_load(struct kg_device *device, const struct kg_binary *binary,
+                            const char *entry, struct kg_kernel **kernel, struct kg_error *error)
+{
+    *kernel = NULL;
+    // A truncated object would crash the loader, so it is checked each time.
+    enum kg_status status = kg_host_object_check(binary->path, error);
+    if (status)
+        return status;
+    struct kg_kernel *loaded = calloc(1, sizeof *loaded);
+    if (!loaded)
+        return kg_error_memory(error, "a kernel");
+    loaded->host = (struct kg_host_device *)device;
+    loaded->library = dlopen(binary->path, RTLD_NOW | RTLD_LOCAL);
+    if (!loaded->library)
+        status = kg_error_set(error, KG_ERROR_COMPILE, "cannot load the compiled kernel: %s",
+                              dlerror());
+    else
+        status = find_symbols(loaded, entry, error);
+    if (status) {
+        kg_host_unload(loaded);
+        return status;
+    }
+    *kernel = loaded;
+    return KG_OK;
+}
+
+void kg_host_unload(struct kg_kernel *kernel)
+{
+    if (!kernel)
+        return;
+    if (kernel->library)
+        dlclose(kernel->library);
+    free(kernel);
+}
+
+struct kg_host_pool *kg_host_device_pool(struct kg_host_device *host)
+{
+    struct kg_host_pool *pool = atomic_load_explicit(&host->pool, memory_order_acquire);
+    if (pool && kg_host_pool_is_ours(pool))
+        return pool;
+    struct kg_host_pool *made = kg_host_pool_make(host->base.facts.units);
+    if (!made)
+        return NULL;
+    // Another thread may have been faster. A pool from before a fork is left behind as it is.
+    if (atomic_compare_exchange_strong(&host->pool, &pool, made))
+        return made;
+    kg_host_pool_free(made);
+    return pool;
+}
+
+// Reserves both workspaces. The sizes come from generated code, so they are checked.
+static enum kg_status reserve_workspaces(struct kg_host_pool *pool, const struct kg_kernel *kernel,
+                                         struct kg_host_call *call, struct phase *phase,
+                                         struct kg_error *error)
+{
+    int64_t shared = kernel->bytes(call, KG_HOST_SHARED);
+    int64_t scratch = kernel->bytes(call, KG_HOST_SCRATCH);
+    if (shared < 0 || scratch < 0)
+        return kg_error_set(error, KG_ERROR_FAULT, "the kernel asks for a workspace of %lld bytes",
+                            (long long)(shared < 0 ? shared : scratch));
+    call->shared = kg_host_pool_shared(pool, (size_t)shared);
+    phase->scratch = kg_host_pool_scratch(pool, (size_t)scratch, &phase->stride);
+    call->scratch = phase->scratch;
+    if (!call->shared || !phase->scratch)
+        return kg_error_set(error, KG_ERROR_MEMORY,
+                            "out of memory: workspaces of %lld bytes and %lld bytes per thread",
+                            (long long)shared, (long long)scratch);
+    return KG_OK;
+}
+
+static enum kg_status run_phases(struct kg_host_pool *pool, const struct kg_kernel *kernel,
+                                 struct kg_host_call *call, struct kg_error *error)
+{
+    struct phase phase = {.kernel = kernel, .call = call};
+    enum kg_status status = reserve_workspaces(pool, kernel, call, &phase, error);
+    if (status)
+        return status;
+    int64_t grain = kernel->bytes(call, KG_HOST_GRAIN);
+    for (;; phase.number++) {
+        int64_t items = kernel->items(call, phase.number);
+        if (items < 0)
+            return KG_OK;
+        if (items > MOST_ITEMS)
+            return kg_error_set(error, KG_ERROR_FAULT, "the kernel reports %lld items in phase %d",
+                                (long long)items, phase.number);
+        kg_host_pool_run(pool, items, grain, run_range, &phase);
+    }
+}
+
+enum kg_status kg_host_launch(const struct kg_kernel *kernel, const struct kg_launch *launch,
+                              struct kg_error *error)
+{
+    struct kg_host_pool *pool = kg_host_device_pool(kernel->host);
+    if (!pool)
+        return kg_error_memory(error, "the threads of the host");
+    struct kg_host_call call = {.tensor = launch->tensors,
+                                .size = launch->sizes,
+                                .stride = launch->strides,
+                                .threads = kernel->host->base.facts.units};
+    kg_host_pool_enter(pool);
+    enum kg_status status = run_phases(pool, kernel, &call, error);
+    kg_host_pool_leave(pool);
+    return status;
+}

@@ -1,0 +1,113 @@
+// Memory, the clock, and emptying the caches of the host.
+
+#include "device/host/host_device.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#define LINE ((size_t)64)
+#define HUGE_PAGE ((size_t)2 << 20)
+// Below two huge pages rounding up would waste more than it gains.
+#define HUGE_FROM ((size_t)4 << 20)
+
+// Reading this much is enough to push out any cache known to date, where the system does not tell
+// its size.
+#define FLUSH_LEAST ((size_t)32 << 20)
+#define FLUSH_MOST ((size_t)2 << 30)
+
+char *kg_host_memory(size_t bytes)
+{
+    bool huge = bytes >= HUGE_FROM;
+    size_t alignment = huge ? HUGE_PAGE : LINE;
+    size_t rounded;
+    if (__builtin_add_overflow(bytes ? bytes : 1, alignment - 1, &rounded))
+        return NULL;
+    void *memory = NULL;
+    if (posix_memalign(&memory, alignment, rounded & ~(alignment - 1)) != 0)
+        return NULL;
+    if (huge)
+        madvise(memory, rounded & ~(alignment - 1), MADV_HUGEPAGE); // refusal costs speed only
+    return memory;
+}
+
+enum kg_status kg_host_allocate(struct kg_device *device, size_t bytes, void **memory,
+                                struct kg_error *error)
+{
+    (void)device;
+    *memory = kg_host_memory(bytes);
+    if (!*memory)
+        return kg_error_set(error, KG_ERROR_MEMORY, "out of memory: %zu bytes on the host", bytes);
+    return KG_OK;
+}
+
+void kg_host_release(struct kg_device *device, void *memory)
+{
+    (void)device;
+    free(memory);
+}
+
+enum kg_status kg_host_copy(struct kg_device *device, void *to, const void *from, size_t bytes,
+                            struct kg_error *error)
+{
+    (void)device;
+    (void)error;
+    if (bytes > 0)
+        memmove(to, from, bytes);
+    return KG_OK;
+}
+
+double kg_host_now(struct kg_device *device)
+{
+    (void)device;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+// Reads one word of every line of a range.
+static void read_lines(void *user, int thread, int64_t begin, int64_t end)
+{
+    (void)thread;
+    const char *memory = user;
+    uint64_t sum = 0;
+    for (int64_t line = begin; line < end; line++)
+        sum += *(const uint64_t *)(const void *)(memory + (size_t)line * LINE);
+    __asm__ volatile("" : : "r"(sum)); // the reads are the purpose
+}
+
+// Under the pool's lock. False: no memory.
+static bool prepare_flush(struct kg_host_device *host)
+{
+    if (host->flush_memory)
+        return true;
+    size_t bytes = host->base.facts.cache[3] > 0 ? 2 * (size_t)host->base.facts.cache[3] : 0;
+    if (bytes < FLUSH_LEAST)
+        bytes = FLUSH_LEAST;
+    if (bytes > FLUSH_MOST)
+        bytes = FLUSH_MOST;
+    host->flush_memory = kg_host_memory(bytes);
+    if (!host->flush_memory)
+        return false;
+    // Untouched memory is one shared page of zeros and would stay in the first-level cache.
+    memset(host->flush_memory, 1, bytes);
+    host->flush_bytes = bytes;
+    return true;
+}
+
+// Reads twice the last-level cache with all threads. Reading, not writing: the cache is then full
+// of clean lines, and the kernel measured next does not pay for writing back someone else's data.
+// A forked child keeps sharing the pages, too.
+void kg_host_flush(struct kg_device *device)
+{
+    struct kg_host_device *host = (struct kg_host_device *)device;
+    struct kg_host_pool *pool = kg_host_device_pool(host);
+    if (!pool)
+        return;
+    kg_host_pool_enter(pool);
+    if (prepare_flush(host))
+        kg_host_pool_run(pool, (int64_t)(host->flush_bytes / LINE), 4096, read_lines,
+                         host->flush_memory);
+    kg_host_pool_leave(pool);
+}

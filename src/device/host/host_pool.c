@@ -1,0 +1,283 @@
+// The threads that run host kernels.
+//
+// Work is announced, not assigned. The caller writes what is to be done, opens the gate for as many
+// helpers as can be of use, and starts working itself. A helper that arrives takes one of the open
+// places; when the caller finds no work left it closes the gate, so that it waits only for helpers
+// that did arrive, never for a thread the system has not woken yet. Items are drawn from a counter.
+//
+// Between announcements helpers spin for a short while (a kernel of several phases, or a loop of
+// launches, finds them awake) and then sleep on a futex.
+
+#include "device/host/host_pool.h"
+#include "device/host/host_device.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+// About 20 to 50 microseconds: several times what waking a sleeping thread costs.
+enum { SPIN_TURNS = 2000 };
+// Ranges drawn per thread when the grain allows: enough to even out threads that are slowed down,
+// few enough that drawing costs nothing.
+enum { RANGES_PER_THREAD = 8 };
+enum { LINE = 64 };
+
+struct workspace {
+    char *memory;
+    size_t capacity;
+};
+
+struct kg_host_pool {
+    pthread_mutex_t turn; // one application thread at a time
+    pid_t owner;
+    int threads; // including the caller
+    int started; // helpers running; -1 before the first attempt
+    int spin;
+    pthread_t *helpers;
+    struct workspace shared, scratch;
+
+    // What is to be done. Written before the gate opens, read by those who passed it.
+    kg_host_pool_body *body;
+    void *user;
+    int64_t items;
+    int64_t chunk;
+
+    _Alignas(LINE) _Atomic int64_t next;       // first item nobody has drawn
+    _Alignas(LINE) _Atomic int places;         // the gate: helpers that may still join
+    _Alignas(LINE) _Atomic uint32_t announced; // counts announcements; helpers sleep on it
+    _Atomic int sleeping;                      // helpers asleep, or about to be
+    _Atomic bool stop;
+    _Alignas(LINE) _Atomic uint32_t pending; // places not yet finished with; the caller sleeps here
+    _Atomic bool caller_sleeps;
+};
+
+static void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+static void futex_wait(_Atomic uint32_t *word, uint32_t value)
+{
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+}
+
+static void futex_wake(_Atomic uint32_t *word, int count)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+}
+
+static void work(struct kg_host_pool *pool, int thread)
+{
+    for (;;) {
+        int64_t begin = atomic_fetch_add_explicit(&pool->next, pool->chunk, memory_order_relaxed);
+        if (begin >= pool->items)
+            return;
+        int64_t rest = pool->items - begin;
+        pool->body(pool->user, thread, begin, begin + (rest < pool->chunk ? rest : pool->chunk));
+    }
+}
+
+// Takes a place if one is open. Its number is the thread's number, 0 when there was none.
+static int join(struct kg_host_pool *pool)
+{
+    int open = atomic_load_explicit(&pool->places, memory_order_relaxed);
+    while (open > 0)
+        if (atomic_compare_exchange_weak_explicit(&pool->places, &open, open - 1,
+                                                  memory_order_acquire, memory_order_relaxed))
+            return open;
+    return 0;
+}
+
+static void leave_place(struct kg_host_pool *pool)
+{
+    if (atomic_fetch_sub(&pool->pending, 1) == 1 && atomic_load(&pool->caller_sleeps))
+        futex_wake(&pool->pending, 1);
+}
+
+// Returns when the count of announcements is no longer `seen`.
+static void await_announcement(struct kg_host_pool *pool, uint32_t seen)
+{
+    for (int turn = 0; turn < pool->spin; turn++) {
+        if (atomic_load_explicit(&pool->announced, memory_order_acquire) != seen)
+            return;
+        relax();
+    }
+    atomic_fetch_add(&pool->sleeping, 1);
+    while (atomic_load(&pool->announced) == seen)
+        futex_wait(&pool->announced, seen);
+    atomic_fetch_sub(&pool->sleeping, 1);
+}
+
+static void *helper_main(void *argument)
+{
+    struct kg_host_pool *pool = argument;
+    uint32_t seen = 0;
+    for (;;) {
+        await_announcement(pool, seen);
+        seen = atomic_load(&pool->announced);
+        if (atomic_load(&pool->stop))
+            return NULL;
+        int thread = join(pool);
+        if (thread > 0) {
+            work(pool, thread);
+            leave_place(pool);
+        }
+    }
+}
+
+// Signals are for the application's own threads: helpers block them all. Where the system grants
+// fewer threads than wanted, the work is shared by fewer.
+static void start_helpers(struct kg_host_pool *pool)
+{
+    pool->started = 0;
+    pool->helpers = calloc((size_t)pool->threads, sizeof *pool->helpers);
+    if (!pool->helpers)
+        return;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    while (pool->started < pool->threads - 1 &&
+           pthread_create(&pool->helpers[pool->started], NULL, helper_main, pool) == 0)
+        pool->started++;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static void announce(struct kg_host_pool *pool, int helpers)
+{
+    atomic_store_explicit(&pool->pending, (uint32_t)helpers, memory_order_relaxed);
+    atomic_store_explicit(&pool->places, helpers, memory_order_release);
+    atomic_fetch_add(&pool->announced, 1);
+    if (atomic_load(&pool->sleeping) > 0)
+        futex_wake(&pool->announced, helpers);
+}
+
+// Closes the gate and waits for those who passed it.
+static void finish(struct kg_host_pool *pool)
+{
+    uint32_t unused = (uint32_t)atomic_exchange(&pool->places, 0);
+    uint32_t left = atomic_fetch_sub(&pool->pending, unused) - unused;
+    for (int turn = 0; left > 0 && turn < pool->spin; turn++) {
+        relax();
+        left = atomic_load_explicit(&pool->pending, memory_order_acquire);
+    }
+    if (left == 0)
+        return;
+    atomic_store(&pool->caller_sleeps, true);
+    while ((left = atomic_load(&pool->pending)) > 0)
+        futex_wait(&pool->pending, left);
+    atomic_store(&pool->caller_sleeps, false);
+}
+
+// Grows `space` to `bytes`; NULL when there is no memory, and what was there is gone.
+static char *reserve(struct workspace *space, size_t bytes)
+{
+    if (bytes <= space->capacity && space->memory)
+        return space->memory;
+    free(space->memory);
+    space->capacity = bytes < 4096 ? 4096 : bytes;
+    space->memory = kg_host_memory(space->capacity);
+    if (!space->memory)
+        space->capacity = 0;
+    return space->memory;
+}
+
+struct kg_host_pool *kg_host_pool_make(int threads)
+{
+    void *memory = NULL;
+    if (posix_memalign(&memory, LINE, sizeof(struct kg_host_pool)) != 0)
+        return NULL;
+    struct kg_host_pool *pool = memory;
+    *pool = (struct kg_host_pool){.owner = getpid(), .threads = threads, .started = -1};
+    pthread_mutex_init(&pool->turn, NULL);
+    // Spinning helps only where every thread has a core to itself.
+    cpu_set_t cores;
+    if (sched_getaffinity(0, sizeof cores, &cores) != 0 || CPU_COUNT(&cores) >= threads)
+        pool->spin = SPIN_TURNS;
+    return pool;
+}
+
+bool kg_host_pool_is_ours(const struct kg_host_pool *pool)
+{
+    return pool->owner == getpid();
+}
+
+void kg_host_pool_free(struct kg_host_pool *pool)
+{
+    if (!pool || !kg_host_pool_is_ours(pool))
+        return;
+    atomic_store(&pool->stop, true);
+    atomic_fetch_add(&pool->announced, 1);
+    futex_wake(&pool->announced, pool->threads);
+    for (int i = 0; i < pool->started; i++)
+        pthread_join(pool->helpers[i], NULL);
+    pthread_mutex_destroy(&pool->turn);
+    free(pool->helpers);
+    free(pool->shared.memory);
+    free(pool->scratch.memory);
+    free(pool);
+}
+
+void kg_host_pool_enter(struct kg_host_pool *pool)
+{
+    pthread_mutex_lock(&pool->turn);
+}
+
+void kg_host_pool_leave(struct kg_host_pool *pool)
+{
+    pthread_mutex_unlock(&pool->turn);
+}
+
+void kg_host_pool_run(struct kg_host_pool *pool, int64_t items, int64_t grain,
+                      kg_host_pool_body *body, void *user)
+{
+    if (items <= 0)
+        return;
+    if (grain < 1)
+        grain = 1;
+    if (items <= grain || pool->threads == 1) {
+        body(user, 0, 0, items);
+        return;
+    }
+    if (pool->started < 0)
+        start_helpers(pool);
+
+    int64_t chunk = items / ((int64_t)pool->threads * RANGES_PER_THREAD);
+    pool->chunk = chunk > grain ? chunk : grain;
+    int64_t ranges = (items - 1) / pool->chunk + 1;
+    int helpers = pool->started < ranges - 1 ? pool->started : (int)(ranges - 1);
+    pool->body = body;
+    pool->user = user;
+    pool->items = items;
+    atomic_store_explicit(&pool->next, 0, memory_order_relaxed);
+    if (helpers > 0)
+        announce(pool, helpers);
+    work(pool, 0);
+    if (helpers > 0)
+        finish(pool);
+}
+
+char *kg_host_pool_shared(struct kg_host_pool *pool, size_t bytes)
+{
+    return reserve(&pool->shared, bytes);
+}
+
+char *kg_host_pool_scratch(struct kg_host_pool *pool, size_t bytes, size_t *stride)
+{
+    // Two lines apart at least: neighbours are fetched in pairs.
+    size_t rounded, total;
+    if (__builtin_add_overflow(bytes, (size_t)(2 * LINE - 1), &rounded))
+        return NULL;
+    *stride = rounded & ~(size_t)(2 * LINE - 1);
+    if (__builtin_mul_overflow(*stride, (size_t)pool->threads, &total))
+        return NULL;
+    return reserve(&pool->scratch, total);
+}

@@ -1,0 +1,185 @@
+// Running another program without a shell. posix_spawn, because it does not copy the page tables of
+// a process that may hold gigabytes of tensors.
+
+#include "device/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static bool is_program(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
+}
+
+char *kg_process_find(const char *name)
+{
+    if (strchr(name, '/'))
+        return is_program(name) ? strdup(name) : NULL;
+    const char *path = getenv("PATH");
+    while (path && *path) {
+        size_t length = strcspn(path, ":");
+        struct kg_text candidate = {0};
+        kg_text_format(&candidate, "%.*s/%s", (int)length, path, name);
+        // An empty entry means the current folder; a program from there is never what is wanted.
+        if (length > 0 && !candidate.failed && is_program(candidate.data))
+            return candidate.data;
+        kg_text_free(&candidate);
+        path += length + (path[length] == ':');
+    }
+    return NULL;
+}
+
+// Starts the program with its output on `output_fd`. Zero, or an errno.
+static int spawn(const char *const *arguments, const char *folder, int output_fd, pid_t *child)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none, all;
+    if (posix_spawn_file_actions_init(&actions) != 0)
+        return ENOMEM;
+    if (posix_spawnattr_init(&attributes) != 0) {
+        posix_spawn_file_actions_destroy(&actions);
+        return ENOMEM;
+    }
+    sigemptyset(&none);
+    sigfillset(&all);
+    int failure = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    if (!failure)
+        failure = posix_spawn_file_actions_adddup2(&actions, output_fd, 1);
+    if (!failure)
+        failure = posix_spawn_file_actions_adddup2(&actions, output_fd, 2);
+    if (!failure && folder)
+        failure = posix_spawn_file_actions_addchdir_np(&actions, folder);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
+                                              POSIX_SPAWN_SETSIGDEF);
+    if (!failure)
+        failure = posix_spawn(child, arguments[0], &actions, &attributes,
+                              (char *const *)(uintptr_t)arguments, environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return failure;
+}
+
+// Takes what is there to read, though never so much that a chatty program outruns its time limit.
+// False once the pipe has ended.
+static bool drain(int fd, size_t output_limit, struct kg_text *output, size_t *taken)
+{
+    char buffer[4096];
+    for (int turn = 0; turn < 64; turn++) {
+        ssize_t got = read(fd, buffer, sizeof buffer);
+        if (got < 0)
+            return errno == EAGAIN || errno == EINTR;
+        if (got == 0)
+            return false;
+        size_t room = output_limit - *taken;
+        size_t kept = (size_t)got < room ? (size_t)got : room;
+        kg_text_add_bytes(output, buffer, kept);
+        *taken += kept;
+    }
+    return true;
+}
+
+// Did the child end? It stays a zombie, so that its process group keeps its number until killed.
+static bool has_ended(pid_t child)
+{
+    siginfo_t info = {0};
+    int failure = waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT);
+    return failure ? errno != EINTR : info.si_pid == child;
+}
+
+// A process whose owner ignores SIGCHLD is reaped by the system: its exit status is lost, and
+// counts as 0; callers look at what the program made.
+static void reap(pid_t child, struct kg_process_end *end)
+{
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0) {
+        if (errno != EINTR) {
+            status = 0;
+            break;
+        }
+    }
+    if (WIFSIGNALED(status)) {
+        end->exit_status = -1;
+        end->signal = WTERMSIG(status);
+    } else {
+        end->exit_status = WEXITSTATUS(status);
+    }
+}
+
+// Waits for the child while reading its output. False when the time is up.
+static bool attend(pid_t child, int fd, double deadline, size_t output_limit,
+                   struct kg_text *output)
+{
+    size_t taken = 0;
+    bool open = true;
+    for (;;) {
+        if (has_ended(child)) {
+            if (open)
+                drain(fd, output_limit, output, &taken);
+            return true;
+        }
+        double left = deadline > 0 ? deadline - seconds_now() : 1;
+        if (left <= 0)
+            return false;
+        // The end of the output usually is the end of the program, a moment later.
+        int pause = open && left > 0.05 ? 50 : 1;
+        struct pollfd wanted = {.fd = fd, .events = POLLIN};
+        poll(&wanted, open ? 1 : 0, pause);
+        if (open)
+            open = drain(fd, output_limit, output, &taken);
+    }
+}
+
+enum kg_status kg_process_run(const char *const *arguments, const char *folder, double time_limit,
+                              size_t output_limit, struct kg_text *output,
+                              struct kg_process_end *end, struct kg_error *error)
+{
+    *end = (struct kg_process_end){0};
+    int fds[2];
+    if (pipe2(fds, O_CLOEXEC) != 0)
+        return kg_error_set(error, KG_ERROR_IO, "pipe: %s", strerror(errno));
+    fcntl(fds[0], F_SETFL, O_NONBLOCK);
+
+    double start = seconds_now();
+    pid_t child = 0;
+    int failure = spawn(arguments, folder, fds[1], &child);
+    close(fds[1]);
+    if (failure) {
+        close(fds[0]);
+        return kg_error_set(error, failure == ENOMEM ? KG_ERROR_MEMORY : KG_ERROR_MISSING,
+                            "cannot start %s: %s", arguments[0], strerror(failure));
+    }
+
+    double deadline = time_limit > 0 ? start + time_limit : 0;
+    bool ended = attend(child, fds[0], deadline, output_limit, output);
+    kill(-child, SIGKILL);
+    reap(child, end);
+    close(fds[0]);
+    end->seconds = seconds_now() - start;
+    if (!ended)
+        return kg_error_set(error, KG_ERROR_TIMEOUT, "%s did not finish within %g s", arguments[0],
+                            time_limit);
+    return KG_OK;
+}

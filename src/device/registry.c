@@ -1,0 +1,91 @@
+// The table of backends, and opening a device by name.
+
+#include "base/names.h"
+#include "device/device.h"
+#include "device/host/host_device.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const struct kg_backend *const kg_backends[] = {&kg_host_backend, NULL};
+
+const struct kg_backend *kg_backend_find(const char *name, size_t length)
+{
+    for (const struct kg_backend *const *backend = kg_backends; *backend; backend++)
+        if (strlen((*backend)->name) == length && memcmp((*backend)->name, name, length) == 0)
+            return *backend;
+    return NULL;
+}
+
+static enum kg_status unknown_device(const char *name, struct kg_error *error)
+{
+    struct kg_text known = {0};
+    const char *names[16];
+    size_t count = 0;
+    for (const struct kg_backend *const *backend = kg_backends; *backend && count < 16; backend++) {
+        kg_text_format(&known, "%s%s", count ? ", " : "", (*backend)->name);
+        names[count++] = (*backend)->name;
+    }
+    const char *nearest = kg_names_nearest(name, names, count);
+    kg_error_set(error, KG_ERROR_ARGUMENT, "unknown device '%.64s'; known kinds: %s%s%s%s", name,
+                 kg_text_string(&known), nearest ? "; did you mean '" : "", nearest ? nearest : "",
+                 nearest ? "'?" : "");
+    kg_text_free(&known);
+    return KG_ERROR_ARGUMENT;
+}
+
+// The number after the colon. False when it is not a small number.
+static bool read_ordinal(const char *text, int *ordinal)
+{
+    *ordinal = 0;
+    if (*text == '\0' || strlen(text) > 4)
+        return false;
+    for (; *text; text++) {
+        if (*text < '0' || *text > '9')
+            return false;
+        *ordinal = *ordinal * 10 + (*text - '0');
+    }
+    return true;
+}
+
+enum kg_status kg_device_open(const char *name, const char *cache, int threads,
+                              struct kg_device **device, struct kg_error *error)
+{
+    *device = NULL;
+    size_t length = strcspn(name, ":");
+    const struct kg_backend *backend = kg_backend_find(name, length);
+    int ordinal = 0;
+    if (!backend || (name[length] == ':' && !read_ordinal(name + length + 1, &ordinal)))
+        return unknown_device(name, error);
+
+    struct kg_text why = {0};
+    int count = backend->probe(&why);
+    if (ordinal >= count) {
+        if (count == 0)
+            kg_error_set(error, KG_ERROR_MISSING, "no %s device: %s", backend->name,
+                         kg_text_string(&why));
+        else
+            kg_error_set(error, KG_ERROR_MISSING, "no device '%.64s': this machine has %d %s", name,
+                         count, count == 1 ? "of its kind" : "of its kind, from 0");
+        kg_text_free(&why);
+        return KG_ERROR_MISSING;
+    }
+    kg_text_free(&why);
+    return backend->open(ordinal, cache, threads, device, error);
+}
+
+void kg_device_close(struct kg_device *device)
+{
+    if (device)
+        device->backend->close(device);
+}
+
+void kg_binary_free(struct kg_binary *binary)
+{
+    if (!binary)
+        return;
+    free(binary->path);
+    free(binary->bytes);
+    free(binary->log);
+    *binary = (struct kg_binary){0};
+}

@@ -1,0 +1,327 @@
+// The host backend with handwritten kernels: compiling, the object cache and its damage, loading,
+// and what each failing compiler is reported as.
+
+#include "base/files.h"
+#include "device/device.h"
+#include "test.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/kg-test-host-XXXXXX";
+static struct kg_error error;
+
+#define ABI                                                                                        \
+    "#include <stdint.h>\n"                                                                        \
+    "struct kg_host_call { void *const *tensor; const int64_t *size; const int64_t *stride;\n"     \
+    "    char *shared; char *scratch; int thread; int threads; };\n"
+
+// y[i] = 2 * x[i], in blocks of 100.
+static const char doubling[] =
+    ABI "int64_t twice_items(const struct kg_host_call *call, int phase)\n"
+        "{ return phase == 0 ? (call->size[0] + 99) / 100 : -1; }\n"
+        "int64_t twice_bytes(const struct kg_host_call *call, int kind)\n"
+        "{ (void)call; return kind == 2 ? 1 : 0; }\n"
+        "void twice_run(const struct kg_host_call *call, int phase, int64_t begin, int64_t end)\n"
+        "{ const float *x = call->tensor[0]; float *y = call->tensor[1]; (void)phase;\n"
+        "  for (int64_t b = begin; b < end; b++)\n"
+        "    for (int64_t i = b * 100; i < (b + 1) * 100 && i < call->size[0]; i++)\n"
+        "      y[i] = 2 * x[i]; }\n";
+
+static const struct kg_source source = {.text = doubling, .entry = "twice", .options = ""};
+
+static struct kg_device *open_device(const char *cache, int threads)
+{
+    struct kg_device *device = NULL;
+    CHECK_STATUS(kg_device_open("host", cache, threads, &device, &error), KG_OK, &error);
+    return device;
+}
+
+// Opens a device whose compiler is a script: it answers the questions asked on opening, and does
+// `script` when it is to compile.
+static struct kg_device *open_with_script(const char *name, const char *script)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    fprintf(file,
+            "#!/bin/sh\ncase \"$*\" in\n*--version*) echo %s 1;;\n*/dev/null*) ;;\n"
+            "*) %s;;\nesac\n",
+            name, script);
+    fclose(file);
+    chmod(path, 0700);
+    setenv("CC", path, 1);
+    struct kg_device *device = open_device(folder, 1);
+    unsetenv("CC");
+    return device;
+}
+
+static void run_doubling(struct kg_device *device, const struct kg_binary *binary, int64_t count)
+{
+    struct kg_kernel *kernel = NULL;
+    CHECK_STATUS(device->backend->load(device, binary, "twice", &kernel, &error), KG_OK, &error);
+    if (!kernel)
+        return;
+    float *x = malloc(sizeof(float) * (size_t)(count + 1));
+    float *y = malloc(sizeof(float) * (size_t)(count + 1));
+    for (int64_t i = 0; i <= count; i++) {
+        x[i] = (float)i;
+        y[i] = -1;
+    }
+    void *tensors[] = {x, y};
+    struct kg_launch launch = {.tensors = tensors, .sizes = &count, .strides = NULL};
+    CHECK_STATUS(device->backend->launch(kernel, &launch, &error), KG_OK, &error);
+    int64_t right = 0;
+    for (int64_t i = 0; i < count; i++)
+        right += y[i] == 2 * x[i];
+    CHECK(right == count);
+    CHECK(y[count] == -1);
+    device->backend->unload(kernel);
+    free(x);
+    free(y);
+}
+
+static void facts_make_sense(void)
+{
+    struct kg_device *device = open_device(folder, 0);
+    const struct kg_device_facts *facts = &device->facts;
+    CHECK(facts->name[0] && facts->isa[0]);
+    CHECK(facts->units >= 1);
+    CHECK(facts->clock > 1e8 && facts->clock < 2e10);
+    CHECK(facts->bandwidth > 1e8);
+    CHECK(facts->vector_bytes >= 16);
+    CHECK(facts->flops[KG_TYPE_F32] == 2 * facts->flops[KG_TYPE_F64]);
+    CHECK(facts->flops[KG_TYPE_F64] > 0 && facts->flops[KG_TYPE_I64] > 0);
+    CHECK(device->compiler[0]);
+    // What was measured is kept.
+    struct kg_device *again = open_device(folder, 0);
+    CHECK(again->facts.bandwidth != 0);
+    struct kg_device *third = open_device(folder, 0);
+    CHECK(again->facts.bandwidth == third->facts.bandwidth);
+    CHECK(again->facts.clock == third->facts.clock);
+    kg_device_close(again);
+    kg_device_close(third);
+    kg_device_close(device);
+    kg_device_close(NULL);
+}
+
+static void names_are_checked(void)
+{
+    struct kg_device *device = NULL;
+    CHECK_STATUS(kg_device_open("hots", folder, 0, &device, &error), KG_ERROR_ARGUMENT, &error);
+    CHECK(!device && strstr(error.text, "did you mean 'host'"));
+    CHECK_STATUS(kg_device_open("host:", folder, 0, &device, &error), KG_ERROR_ARGUMENT, &error);
+    CHECK_STATUS(kg_device_open("host:x", folder, 0, &device, &error), KG_ERROR_ARGUMENT, &error);
+    CHECK_STATUS(kg_device_open("host:7", folder, 0, &device, &error), KG_ERROR_MISSING, &error);
+    CHECK_STATUS(kg_device_open("host:99999999999", folder, 0, &device, &error), KG_ERROR_ARGUMENT,
+                 &error);
+}
+
+static void compiles_once(void)
+{
+    struct kg_device *device = open_device(folder, 2);
+    struct kg_binary first, second, other;
+    CHECK_STATUS(device->backend->compile(device, &source, 60, &first, &error), KG_OK, &error);
+    CHECK(!first.from_cache && first.seconds > 0);
+    CHECK_TEXT(first.log, "");
+    CHECK_STATUS(device->backend->compile(device, &source, 60, &second, &error), KG_OK, &error);
+    CHECK(second.from_cache && second.seconds == 0);
+    CHECK_TEXT(second.path, first.path);
+    // Other options, another object.
+    struct kg_source changed = source;
+    changed.options = "-DCHANGED=1  -Wall";
+    CHECK_STATUS(device->backend->compile(device, &changed, 60, &other, &error), KG_OK, &error);
+    CHECK(!other.from_cache && strcmp(other.path, first.path) != 0);
+    run_doubling(device, &second, 12345);
+    run_doubling(device, &second, 99);
+    run_doubling(device, &second, 0);
+    kg_binary_free(&first);
+    kg_binary_free(&second);
+    kg_binary_free(&other);
+    kg_device_close(device);
+}
+
+// Changes the object at `path` by `damage` and expects it to be noticed and replaced.
+static void survives(struct kg_device *device, const char *path, void (*damage)(const char *path))
+{
+    damage(path);
+    struct kg_binary binary;
+    CHECK_STATUS(device->backend->compile(device, &source, 60, &binary, &error), KG_OK, &error);
+    CHECK(!binary.from_cache);
+    run_doubling(device, &binary, 500);
+    damage(path);
+    struct kg_kernel *kernel = NULL;
+    CHECK_STATUS(device->backend->load(device, &binary, "twice", &kernel, &error), KG_ERROR_CORRUPT,
+                 &error);
+    CHECK(!kernel && !kg_files_exists(path));
+    kg_binary_free(&binary);
+    CHECK_STATUS(device->backend->compile(device, &source, 60, &binary, &error), KG_OK, &error);
+    kg_binary_free(&binary);
+}
+
+static void truncate_object(const char *path)
+{
+    struct stat status;
+    CHECK(stat(path, &status) == 0);
+    CHECK(truncate(path, status.st_size / 2) == 0);
+}
+
+static void empty_object(const char *path)
+{
+    CHECK(truncate(path, 0) == 0);
+}
+
+static void flip_bit(const char *path)
+{
+    FILE *file = fopen(path, "r+");
+    fseek(file, 1000, SEEK_SET);
+    int byte = fgetc(file);
+    fseek(file, 1000, SEEK_SET);
+    fputc(byte ^ 4, file);
+    fclose(file);
+}
+
+static void damage_is_noticed(void)
+{
+    struct kg_device *device = open_device(folder, 1);
+    struct kg_binary binary;
+    CHECK_STATUS(device->backend->compile(device, &source, 60, &binary, &error), KG_OK, &error);
+    survives(device, binary.path, truncate_object);
+    survives(device, binary.path, empty_object);
+    survives(device, binary.path, flip_bit);
+    kg_binary_free(&binary);
+    kg_device_close(device);
+}
+
+static void failures_are_told_apart(void)
+{
+    struct kg_binary binary;
+    struct kg_device *device = open_device(folder, 1);
+    struct kg_source broken = {.text = "int x = ;\n", .entry = "broken", .options = ""};
+    CHECK_STATUS(device->backend->compile(device, &broken, 60, &binary, &error), KG_ERROR_COMPILE,
+                 &error);
+    CHECK(strstr(error.text, "kernel.c:1:"));
+    CHECK(!binary.path && !binary.log);
+
+    struct kg_source hollow = {.text = "int x;\n", .entry = "hollow", .options = ""};
+    struct kg_kernel *kernel = NULL;
+    CHECK_STATUS(device->backend->compile(device, &hollow, 60, &binary, &error), KG_OK, &error);
+    CHECK_STATUS(device->backend->load(device, &binary, "hollow", &kernel, &error),
+                 KG_ERROR_COMPILE, &error);
+    CHECK(strstr(error.text, "hollow_items"));
+    kg_binary_free(&binary);
+    kg_device_close(device);
+
+    setenv("CC", "/nonexistent -m64", 1);
+    device = open_device(folder, 1);
+    unsetenv("CC");
+    CHECK_STATUS(device->backend->compile(device, &source, 60, &binary, &error), KG_ERROR_MISSING,
+                 &error);
+    CHECK(strstr(error.text, "/nonexistent") && strstr(error.text, "nstall"));
+    kg_device_close(device);
+
+    device = open_with_script("hangs", "sleep 60");
+    double start = device->backend->now(device);
+    CHECK_STATUS(device->backend->compile(device, &source, 0.3, &binary, &error), KG_ERROR_TIMEOUT,
+                 &error);
+    CHECK(device->backend->now(device) - start < 30);
+    kg_device_close(device);
+
+    device = open_with_script("lies", "exit 0");
+    CHECK_STATUS(device->backend->compile(device, &source, 10, &binary, &error), KG_ERROR_COMPILE,
+                 &error);
+    CHECK(strstr(error.text, "made nothing"));
+    kg_device_close(device);
+
+    device = open_with_script("dies", "kill -9 $$");
+    CHECK_STATUS(device->backend->compile(device, &source, 10, &binary, &error), KG_ERROR_COMPILE,
+                 &error);
+    CHECK(strstr(error.text, "signal 9"));
+    kg_device_close(device);
+
+    device = open_with_script("chatters", "yes");
+    CHECK_STATUS(device->backend->compile(device, &source, 0.5, &binary, &error), KG_ERROR_TIMEOUT,
+                 &error);
+    kg_device_close(device);
+
+    setenv("CC", "false", 1);
+    device = open_device(folder, 1);
+    unsetenv("CC");
+    CHECK_STATUS(device->backend->compile(device, &source, 10, &binary, &error), KG_ERROR_MISSING,
+                 &error);
+    CHECK(strstr(error.text, "--version"));
+    kg_device_close(device);
+}
+
+static void cc_may_hold_arguments(void)
+{
+    setenv("CC", "cc -DEXTRA=1", 1);
+    struct kg_device *device = open_device(folder, 1);
+    unsetenv("CC");
+    struct kg_binary binary;
+    struct kg_source needs = {.text = "#ifndef EXTRA\n#error no\n#endif\n", .entry = "x"};
+    CHECK(strstr(device->compiler, "-DEXTRA=1"));
+    CHECK_STATUS(device->backend->compile(device, &needs, 60, &binary, &error), KG_OK, &error);
+    kg_binary_free(&binary);
+    kg_device_close(device);
+}
+
+static void an_unusable_folder_is_replaced(void)
+{
+    // A file where the folder should be; permissions would not stop root.
+    char path[256];
+    snprintf(path, sizeof path, "%s/file", folder);
+    fclose(fopen(path, "w"));
+    struct kg_device *device = open_device(path, 1);
+    char private[1024];
+    snprintf(private, sizeof private, "%s", device->cache);
+    CHECK(strcmp(private, path) != 0);
+    struct kg_binary binary;
+    CHECK_STATUS(device->backend->compile(device, &source, 60, &binary, &error), KG_OK, &error);
+    run_doubling(device, &binary, 1000);
+    kg_binary_free(&binary);
+    kg_device_close(device);
+    CHECK(!kg_files_exists(private));
+}
+
+static void memory_is_aligned(void)
+{
+    struct kg_device *device = open_device(folder, 2);
+    const size_t sizes[] = {0, 1, 100, (size_t)5 << 20};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        void *memory = NULL;
+        CHECK_STATUS(device->backend->allocate(device, sizes[i], &memory, &error), KG_OK, &error);
+        CHECK((uintptr_t)memory % 64 == 0);
+        memset(memory, 1, sizes[i]);
+        device->backend->release(device, memory);
+    }
+    void *memory = NULL;
+    CHECK_STATUS(device->backend->allocate(device, SIZE_MAX - 5, &memory, &error), KG_ERROR_MEMORY,
+                 &error);
+    CHECK(!memory);
+    char from[3] = "ab", to[3] = "";
+    CHECK_STATUS(device->backend->copy(device, to, from, 3, &error), KG_OK, &error);
+    CHECK_TEXT(to, "ab");
+    device->backend->flush(device);
+    device->backend->flush(device);
+    kg_device_close(device);
+}
+
+static void prepare(void)
+{
+    CHECK(mkdtemp(folder) != NULL);
+}
+
+static void clean_up(void)
+{
+    char command[300];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    FILE *shell = popen(command, "r");
+    if (shell)
+        pclose(shell);
+}
+
+TEST_MAIN(prepare, facts_make_sense, names_are_checked, compiles_once, damage_is_noticed,
+          failures_are_told_apart, cc_may_hold_arguments, an_unusable_folder_is_replaced,
+          memory_is_aligned, clean_up)
