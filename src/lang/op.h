@@ -62,7 +62,8 @@ struct kg_tensor {
     struct kg_span span;
     int id; // position in op->tensors: inputs, then outputs, then intermediates
     enum kg_role role;
-    struct kg_type_name type; // of inputs and outputs; an intermediate has `compute` only
+    struct kg_type_name type; // of inputs and outputs; of an intermediate, in an instance: the
+                              // dtype that stores `compute` exactly
     enum kg_type compute;     // instance: the type its elements have inside expressions
     int rank;
     const struct kg_expr *dims[KG_MAX_RANK]; // size expressions (sizes, numbers, + - * / % ceildiv)
@@ -84,6 +85,7 @@ struct kg_index {
     int id;                      // unique in its statement, < KG_MAX_INDICES
     const struct kg_expr *begin; // size expression; NULL is 0
     const struct kg_expr *end;   // size expression, inferred from use when no range was written
+    bool written;                // the range was written, not inferred
     enum kg_relation relation;   // reduced indices only
     const struct kg_expr *bound; // the right side of the relation: an index expression
 };
@@ -94,14 +96,16 @@ enum kg_expr_kind {
     KG_EXPR_INDEX,  // an index used as a value
     KG_EXPR_READ,   // tensor[subscripts]: arguments are the subscripts
     KG_EXPR_CALL,   // operator or function: arguments
-    KG_EXPR_CAST,   // one argument
+    KG_EXPR_CAST,   // one argument, converted as if stored in the dtype and loaded again
     KG_EXPR_REDUCE, // one argument: the body
 };
 
-// One node. Which members hold is said by `kind`.
+// One node. Which members hold is said by `kind`. In an instance literals have the type of what
+// they are combined with; otherwise an argument may be narrower than its call (x + i with x F32 and
+// i I64 is F32), and is then converted to the call's type.
 struct kg_expr {
     enum kg_expr_kind kind;
-    enum kg_type type; // instance: the compute type; KG_TYPE_NONE before
+    enum kg_type type; // instance: the compute type; before: NONE (BOOL for true and false)
     struct kg_span span;
 
     double number;   // NUMBER
@@ -159,7 +163,10 @@ struct kg_op {
     const char *name;
     const char *description; // the comment above it, "" when there is none
     struct kg_span span;
-    const char *source; // the op's own text, as written
+    const char *source; // the op's own text with its comment and goal, as written
+    const char *file;   // name of the file it came from, as shown in diagnostics
+    int source_line;    // where `source` begins in that file, from 1
+    int source_column;
     int size_count;
     struct kg_size *sizes[KG_MAX_SIZES]; // in order of first appearance; params among them
     int typevar_count;

@@ -1,0 +1,177 @@
+// Diagnostics: the text of an error, and the way out when one was found.
+
+#include "lang/diagnostics.h"
+
+#include "base/names.h"
+#include "base/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SHOWN_BYTES 120 // of a source line; longer ones are cut around the caret
+#define SHOWN_BEFORE 60 // bytes kept before the caret when a line is cut
+#define MESSAGE_BYTES 512
+
+static bool is_continuation(char byte)
+{
+    return ((unsigned char)byte & 0xC0) == 0x80;
+}
+
+// Columns of a terminal taken by the character that begins with `byte`. East Asian scripts, whose
+// characters are two columns wide, begin at U+3000: three bytes from E3 on. Emoji have four.
+static int width_of(char byte)
+{
+    unsigned char lead = (unsigned char)byte;
+    if (is_continuation(byte))
+        return 0;
+    return lead >= 0xE3 ? 2 : 1;
+}
+
+static size_t find_line(const struct kg_source *source, int line)
+{
+    size_t at = 0;
+    for (int current = source->first_line; current < line && at < source->length; current++) {
+        const char *newline = memchr(source->text + at, '\n', source->length - at);
+        at = newline ? (size_t)(newline - source->text) + 1 : source->length;
+    }
+    return at;
+}
+
+// Control characters of a hostile file must not reach the terminal.
+static void add_shown(struct kg_text *text, const char *bytes, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        unsigned char byte = (unsigned char)bytes[i];
+        bool control = (byte < 0x20 && byte != '\t') || byte == 0x7F;
+        kg_text_add_bytes(text, control ? "?" : bytes + i, 1);
+    }
+}
+
+static void add_carets(struct kg_text *text, const char *line, size_t begin, size_t at, size_t end)
+{
+    for (size_t i = begin; i < at; i++)
+        if (line[i] == '\t')
+            kg_text_add(text, "\t");
+        else
+            for (int w = width_of(line[i]); w > 0; w--)
+                kg_text_add(text, " ");
+    int width = 0;
+    for (size_t i = at; i < end; i++)
+        width += width_of(line[i]);
+    kg_text_add(text, "^");
+    for (int w = 1; w < width; w++)
+        kg_text_add(text, "~");
+    kg_text_add(text, "\n");
+}
+
+void kg_lang_show_line(struct kg_text *text, const struct kg_source *source, struct kg_span span)
+{
+    size_t start = find_line(source, span.line);
+    const char *line = source->text + start;
+    const char *newline = memchr(line, '\n', source->length - start);
+    size_t length = newline ? (size_t)(newline - line) : source->length - start;
+    if (length > 0 && line[length - 1] == '\r')
+        length--;
+    int skipped = span.line == source->first_line ? source->first_column : 1;
+    size_t at = span.column > skipped ? (size_t)(span.column - skipped) : 0;
+    at = at < length ? at : length;
+    size_t begin = 0, end = length;
+    if (length > SHOWN_BYTES) {
+        begin = at > SHOWN_BEFORE ? at - SHOWN_BEFORE : 0;
+        while (begin < at && is_continuation(line[begin]))
+            begin++;
+        end = begin + SHOWN_BYTES < length ? begin + SHOWN_BYTES : length;
+        while (end > at && end < length && is_continuation(line[end]))
+            end--;
+    }
+    size_t last = at + (size_t)span.length < end ? at + (size_t)span.length : end;
+    kg_text_add(text, begin > 0 ? " ..." : "    ");
+    add_shown(text, line + begin, end - begin);
+    kg_text_add(text, end < length ? "...\n    " : "\n    ");
+    add_carets(text, line, begin, at, last);
+}
+
+enum kg_status kg_lang_run(struct kg_lang_job *job, void (*work)(struct kg_lang_job *, void *),
+                           void *user)
+{
+    job->status = KG_OK;
+    if (setjmp(job->bail) == 0)
+        work(job, user);
+    return job->status;
+}
+
+void kg_lang_fail(struct kg_lang_job *job, struct kg_span span, const char *advice,
+                  const char *format, ...)
+{
+    char message[MESSAGE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+
+    struct kg_text text = {0};
+    kg_text_format(&text, "%s:%d:%d: error: %s%s\n", job->source.name, span.line, span.column,
+                   message, job->remark);
+    kg_lang_show_line(&text, &job->source, span);
+    if (advice)
+        kg_text_add(&text, advice);
+    else if (text.length > 0)
+        kg_text_cut(&text, text.length - 1); // the last newline
+    job->status = text.failed
+                      ? kg_error_memory(job->error, "a diagnostic")
+                      : kg_error_set(job->error, KG_ERROR_DEFINITION, "%s", kg_text_string(&text));
+    kg_text_free(&text);
+    longjmp(job->bail, 1);
+}
+
+void kg_lang_fail_plain(struct kg_lang_job *job, enum kg_status status, const char *format, ...)
+{
+    char message[MESSAGE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    job->status = kg_error_set(job->error, status, "%s", message);
+    longjmp(job->bail, 1);
+}
+
+void *kg_lang_alloc(struct kg_lang_job *job, size_t count, size_t size)
+{
+    void *memory = kg_arena_array(job->arena, count, size);
+    if (!memory) {
+        job->status = kg_error_memory(job->error, "a definition");
+        longjmp(job->bail, 1);
+    }
+    return memory;
+}
+
+char *kg_lang_copy(struct kg_lang_job *job, const char *text, size_t length)
+{
+    char *copy = kg_lang_alloc(job, length + 1, 1);
+    memcpy(copy, text, length);
+    return copy;
+}
+
+char *kg_lang_format(struct kg_lang_job *job, const char *format, ...)
+{
+    char text[MESSAGE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    return kg_lang_copy(job, text, strlen(text));
+}
+
+const char *kg_lang_suggest(struct kg_lang_job *job, const char *name, const char *const *names,
+                            size_t count, const char *otherwise)
+{
+    const char *nearest = kg_names_nearest(name, names, count);
+    return nearest ? kg_lang_format(job, "help: did you mean \"%s\"?", nearest) : otherwise;
+}
+
+struct kg_span kg_lang_join(struct kg_span a, struct kg_span b)
+{
+    if (a.line == b.line && b.column + b.length > a.column)
+        a.length = b.column + b.length - a.column;
+    return a;
+}
