@@ -18,6 +18,7 @@ enum kg_outcome_kind {
     KG_OUTCOME_COUNT
 };
 extern const char *const kg_outcome_names[KG_OUTCOME_COUNT];
+extern const char *const kg_rigor_names[KG_RIGOR_COUNT];
 
 // What became of one candidate. Handed to `record` the moment it is known.
 struct kg_outcome {

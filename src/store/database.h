@@ -1,0 +1,107 @@
+// What the files of this layer share: the open database, its statements, transactions, and rows of
+// the key. Only src/store includes this.
+
+#ifndef KG_STORE_DATABASE_H
+#define KG_STORE_DATABASE_H
+
+#include "base/arena.h"
+#include "store/store.h"
+
+#include <sqlite3.h>
+
+// Every statement, with the text of each in schema.c.
+enum kg_sql {
+    KG_SQL_BEGIN,
+    KG_SQL_COMMIT,
+    KG_SQL_ROLLBACK,
+    KG_SQL_ADD_OP,
+    KG_SQL_ADD_PROBLEM,
+    KG_SQL_ADD_DEVICE,
+    KG_SQL_ADD_KEY,
+    KG_SQL_ADD_CANDIDATE,
+    KG_SQL_ADD_OUTCOME,
+    KG_SQL_FIND_OUTCOME,
+    KG_SQL_SET_WISDOM,
+    KG_SQL_GET_WISDOM,
+    KG_SQL_LIST_WISDOM,
+    KG_SQL_FORGET_WISDOM,
+    KG_SQL_ADD_ROUND,
+    KG_SQL_LOG_KEYS,
+    KG_SQL_LOG_ROUNDS,
+    KG_SQL_LOG_COUNTS,
+    KG_SQL_LOG_BEST,
+    KG_SQL_LOG_FAILED,
+    KG_SQL_COUNT
+};
+extern const char *const kg_store_statements[KG_SQL_COUNT];
+extern const char *const kg_store_schema;
+
+#define KG_STORE_VERSION 1              // of the schema, as PRAGMA user_version
+#define KG_STORE_APPLICATION 0x4B47454E // "KGEN", as PRAGMA application_id
+#define KG_BUSY_MILLISECONDS 10000      // how long another process may hold the records
+
+struct kg_store {
+    sqlite3 *database;
+    char *path;
+    struct kg_arena scratch; // strings handed out; cleared by the next call
+    sqlite3_stmt *statements[KG_SQL_COUNT];
+    // The key appended last: a search appends thousands of outcomes under one key.
+    struct kg_hash last_key;
+    int64_t last_key_id; // 0: none
+};
+
+// One use of a statement. Parameters are bound in order and columns read in order; the first
+// failure sticks, and kg_query_end reports it.
+struct kg_query {
+    struct kg_store *store;
+    sqlite3_stmt *statement;
+    int parameter;
+    int column;
+    int code;
+};
+
+struct kg_query kg_query_begin(struct kg_store *store, enum kg_sql which);
+void kg_query_bind_text(struct kg_query *query, const char *text); // NULL is written as ""
+void kg_query_bind_hash(struct kg_query *query, struct kg_hash hash);
+void kg_query_bind_integer(struct kg_query *query, int64_t value);
+void kg_query_bind_number(struct kg_query *query, double value); // NaN is kept, as NULL
+void kg_query_bind_key(struct kg_query *query, const struct kg_key *key);
+// True: a row is there to be read. False: no more rows, or a failure.
+bool kg_query_step(struct kg_query *query);
+const char *kg_query_text(struct kg_query *query); // borrowed until the next step; never NULL
+struct kg_hash kg_query_hash(struct kg_query *query);
+int64_t kg_query_integer(struct kg_query *query);
+double kg_query_number(struct kg_query *query);
+void kg_query_key(struct kg_query *query, struct kg_key *key); // strings as kg_query_text
+// Frees the statement for its next use.
+enum kg_status kg_query_end(struct kg_query *query, struct kg_error *error);
+
+// The status and words for a code of SQLite's.
+enum kg_status kg_store_fail(struct kg_store *store, int code, struct kg_error *error);
+
+// Between begin and commit nothing is seen by others; a failure anywhere calls for a rollback.
+enum kg_status kg_store_begin(struct kg_store *store, struct kg_error *error);
+enum kg_status kg_store_commit(struct kg_store *store, struct kg_error *error);
+void kg_store_rollback(struct kg_store *store);
+
+// The id of `key`, added where it is new (inside a transaction).
+enum kg_status kg_store_add_key(struct kg_store *store, const struct kg_key *key, int64_t *id,
+                                struct kg_error *error);
+struct kg_hash kg_store_hash_key(const struct kg_key *key);
+struct kg_hash kg_store_hash_number(struct kg_hash hash, double value);
+struct kg_hash kg_store_hash_integer(struct kg_hash hash, int64_t value);
+
+// Wisdom inside a transaction: `*known_better` tells that what is known was kept.
+enum kg_status kg_store_set_wisdom(struct kg_store *store, const struct kg_key *key,
+                                   const struct kg_wisdom *wisdom, bool *known_better,
+                                   struct kg_error *error);
+// The next row of KG_SQL_LIST_WISDOM; `*sound` is false when its seal does not fit. Strings are
+// borrowed until the next step.
+bool kg_store_next_wisdom(struct kg_query *query, struct kg_key *key, struct kg_wisdom *wisdom,
+                          bool *sound);
+
+// "2025-01-31T12:00:00Z"
+#define KG_DATE_TEXT 21
+void kg_store_now(char out[KG_DATE_TEXT]);
+
+#endif

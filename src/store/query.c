@@ -1,0 +1,175 @@
+// Using statements: parameters in, columns out, one place where SQLite's codes become ours.
+
+#include "store/database.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum kg_status kg_store_fail(struct kg_store *store, int code, struct kg_error *error)
+{
+    switch (code & 0xFF) {
+    case SQLITE_NOMEM:
+        return kg_error_memory(error, store->path);
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+        return kg_error_set(error, KG_ERROR_CORRUPT,
+                            "%s is damaged; the next start will move it aside", store->path);
+    case SQLITE_FULL:
+        return kg_error_set(error, KG_ERROR_IO, "cannot write %s: the disk is full", store->path);
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return kg_error_set(error, KG_ERROR_IO,
+                            "%s stayed locked by another process for %d seconds", store->path,
+                            KG_BUSY_MILLISECONDS / 1000);
+    default:
+        return kg_error_set(error, KG_ERROR_IO, "%s: %s", store->path, sqlite3_errstr(code));
+    }
+}
+
+struct kg_query kg_query_begin(struct kg_store *store, enum kg_sql which)
+{
+    struct kg_query query = {.store = store};
+    if (!store->statements[which])
+        query.code = sqlite3_prepare_v3(store->database, kg_store_statements[which], -1,
+                                        SQLITE_PREPARE_PERSISTENT, &store->statements[which], NULL);
+    query.statement = store->statements[which];
+    return query;
+}
+
+void kg_query_bind_text(struct kg_query *query, const char *text)
+{
+    if (query->code == SQLITE_OK)
+        query->code = sqlite3_bind_text(query->statement, ++query->parameter, text ? text : "", -1,
+                                        SQLITE_TRANSIENT);
+}
+
+void kg_query_bind_hash(struct kg_query *query, struct kg_hash hash)
+{
+    char digits[KG_HASH_TEXT];
+    kg_hash_format(hash, digits);
+    kg_query_bind_text(query, digits);
+}
+
+void kg_query_bind_integer(struct kg_query *query, int64_t value)
+{
+    if (query->code == SQLITE_OK)
+        query->code = sqlite3_bind_int64(query->statement, ++query->parameter, value);
+}
+
+void kg_query_bind_number(struct kg_query *query, double value)
+{
+    if (query->code == SQLITE_OK)
+        query->code = sqlite3_bind_double(query->statement, ++query->parameter, value);
+}
+
+void kg_query_bind_key(struct kg_query *query, const struct kg_key *key)
+{
+    kg_query_bind_text(query, key->op);
+    kg_query_bind_hash(query, key->definition);
+    kg_query_bind_text(query, key->dtypes);
+    kg_query_bind_text(query, key->sizes);
+    kg_query_bind_text(query, key->layout);
+    kg_query_bind_text(query, key->device);
+    kg_query_bind_text(query, key->isa);
+    kg_query_bind_integer(query, key->units);
+    kg_query_bind_text(query, key->driver);
+    kg_query_bind_text(query, key->compiler);
+    kg_query_bind_text(query, key->protocol);
+    kg_query_bind_text(query, key->generator);
+}
+
+bool kg_query_step(struct kg_query *query)
+{
+    query->column = 0;
+    if (query->code != SQLITE_OK)
+        return false;
+    int code = sqlite3_step(query->statement);
+    if (code != SQLITE_ROW && code != SQLITE_DONE)
+        query->code = code;
+    return code == SQLITE_ROW;
+}
+
+const char *kg_query_text(struct kg_query *query)
+{
+    const unsigned char *text = sqlite3_column_text(query->statement, query->column++);
+    return text ? (const char *)text : "";
+}
+
+// Digits that are none give a hash that fits nothing.
+struct kg_hash kg_query_hash(struct kg_query *query)
+{
+    unsigned long long high = 0, low = 0;
+    if (sscanf(kg_query_text(query), "%16llx%16llx", &high, &low) != 2)
+        return (struct kg_hash){0};
+    return (struct kg_hash){.high = high, .low = low};
+}
+
+int64_t kg_query_integer(struct kg_query *query)
+{
+    return sqlite3_column_int64(query->statement, query->column++);
+}
+
+double kg_query_number(struct kg_query *query)
+{
+    int column = query->column++;
+    if (sqlite3_column_type(query->statement, column) == SQLITE_NULL)
+        return (double)NAN;
+    return sqlite3_column_double(query->statement, column);
+}
+
+void kg_query_key(struct kg_query *query, struct kg_key *key)
+{
+    key->op = kg_query_text(query);
+    key->definition = kg_query_hash(query);
+    key->dtypes = kg_query_text(query);
+    key->sizes = kg_query_text(query);
+    key->layout = kg_query_text(query);
+    key->device = kg_query_text(query);
+    key->isa = kg_query_text(query);
+    key->units = (int)kg_query_integer(query);
+    key->driver = kg_query_text(query);
+    key->compiler = kg_query_text(query);
+    key->protocol = kg_query_text(query);
+    key->generator = kg_query_text(query);
+}
+
+enum kg_status kg_query_end(struct kg_query *query, struct kg_error *error)
+{
+    enum kg_status status = KG_OK;
+    if (query->code != SQLITE_OK)
+        status = kg_store_fail(query->store, query->code, error);
+    if (query->statement) {
+        sqlite3_reset(query->statement);
+        sqlite3_clear_bindings(query->statement);
+    }
+    return status;
+}
+
+static enum kg_status run(struct kg_store *store, enum kg_sql which, struct kg_error *error)
+{
+    struct kg_query query = kg_query_begin(store, which);
+    kg_query_step(&query);
+    return kg_query_end(&query, error);
+}
+
+enum kg_status kg_store_begin(struct kg_store *store, struct kg_error *error)
+{
+    return run(store, KG_SQL_BEGIN, error);
+}
+
+enum kg_status kg_store_commit(struct kg_store *store, struct kg_error *error)
+{
+    enum kg_status status = run(store, KG_SQL_COMMIT, error);
+    if (status != KG_OK)
+        kg_store_rollback(store);
+    return status;
+}
+
+// SQLite may have rolled back by itself (a full disk does that). The remembered key may have been
+// part of it.
+void kg_store_rollback(struct kg_store *store)
+{
+    store->last_key_id = 0;
+    if (!sqlite3_get_autocommit(store->database))
+        run(store, KG_SQL_ROLLBACK, NULL);
+}

@@ -1,0 +1,219 @@
+// Outcomes and rounds: appended as they happen, each in a transaction of its own.
+
+#include "store/database.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+// Reasons hold what a compiler said; the beginning is enough.
+#define LONGEST_REASON 4096
+
+static struct kg_hash seal_outcome(const struct kg_key *key, const struct kg_outcome *outcome)
+{
+    const struct kg_timing *timing = &outcome->timing;
+    const struct kg_verdict *verdict = &outcome->verdict;
+    const double numbers[] = {outcome->bound,    outcome->compile_seconds, timing->median,
+                              timing->least,     timing->spread,           verdict->worst_relative,
+                              verdict->worst_rms};
+    const int64_t integers[] = {(int64_t)outcome->kind,
+                                (int64_t)outcome->source.high,
+                                (int64_t)outcome->source.low,
+                                timing->samples,
+                                timing->abandoned,
+                                outcome->final,
+                                verdict->passed,
+                                (int64_t)verdict->seed,
+                                verdict->cases,
+                                verdict->skipped,
+                                verdict->elements,
+                                verdict->impostors};
+    struct kg_hash hash = kg_hash_chain_text(kg_store_hash_key(key), outcome->choice);
+    hash = kg_hash_chain_text(hash, outcome->reason);
+    hash = kg_hash_chain_text(hash, verdict->reason);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        hash = kg_store_hash_number(hash, numbers[i]);
+    for (size_t i = 0; i < sizeof integers / sizeof integers[0]; i++)
+        hash = kg_store_hash_integer(hash, integers[i]);
+    return hash;
+}
+
+static enum kg_status add_candidate(struct kg_store *store, const struct kg_outcome *outcome,
+                                    int64_t *id, struct kg_error *error)
+{
+    struct kg_query query = kg_query_begin(store, KG_SQL_ADD_CANDIDATE);
+    kg_query_bind_text(&query, outcome->choice);
+    kg_query_bind_hash(&query, outcome->source);
+    *id = kg_query_step(&query) ? kg_query_integer(&query) : 0;
+    while (kg_query_step(&query))
+        ;
+    return kg_query_end(&query, error);
+}
+
+// The columns after key, candidate and date, in the order of KG_SQL_ADD_OUTCOME.
+static void bind_outcome(struct kg_query *query, const struct kg_outcome *outcome)
+{
+    const struct kg_timing *timing = &outcome->timing;
+    const struct kg_verdict *verdict = &outcome->verdict;
+    kg_query_bind_text(query, kg_outcome_names[outcome->kind]);
+    kg_query_bind_number(query, outcome->bound);
+    kg_query_bind_number(query, outcome->compile_seconds);
+    kg_query_bind_integer(query, timing->samples);
+    kg_query_bind_number(query, timing->median);
+    kg_query_bind_number(query, timing->least);
+    kg_query_bind_number(query, timing->spread);
+    kg_query_bind_integer(query, timing->abandoned);
+    kg_query_bind_integer(query, outcome->final);
+    kg_query_bind_integer(query, verdict->passed);
+    kg_query_bind_integer(query, (int64_t)verdict->seed);
+    kg_query_bind_integer(query, verdict->cases);
+    kg_query_bind_integer(query, verdict->skipped);
+    kg_query_bind_integer(query, verdict->elements);
+    kg_query_bind_number(query, verdict->worst_relative);
+    kg_query_bind_number(query, verdict->worst_rms);
+    kg_query_bind_integer(query, verdict->impostors);
+    kg_query_bind_text(query, verdict->reason);
+    kg_query_bind_text(query, outcome->reason);
+}
+
+// The columns of KG_SQL_FIND_OUTCOME up to the seal. False: not what was written.
+static bool read_outcome(struct kg_query *query, struct kg_arena *arena, struct kg_outcome *outcome)
+{
+    struct kg_timing *timing = &outcome->timing;
+    struct kg_verdict *verdict = &outcome->verdict;
+    const char *kind = kg_query_text(query);
+    int found = 0;
+    while (found < KG_OUTCOME_COUNT && strcmp(kind, kg_outcome_names[found]) != 0)
+        found++;
+    outcome->kind = (enum kg_outcome_kind)found;
+    const char *choice = kg_query_text(query);
+    outcome->choice = kg_arena_copy(arena, choice, strlen(choice));
+    outcome->source = kg_query_hash(query);
+    outcome->bound = kg_query_number(query);
+    outcome->compile_seconds = kg_query_number(query);
+    timing->samples = (int)kg_query_integer(query);
+    timing->median = kg_query_number(query);
+    timing->least = kg_query_number(query);
+    timing->spread = kg_query_number(query);
+    timing->abandoned = kg_query_integer(query) != 0;
+    outcome->final = kg_query_integer(query) != 0;
+    verdict->passed = kg_query_integer(query) != 0;
+    verdict->seed = (uint64_t)kg_query_integer(query);
+    verdict->cases = (int)kg_query_integer(query);
+    verdict->skipped = (int)kg_query_integer(query);
+    verdict->elements = kg_query_integer(query);
+    verdict->worst_relative = kg_query_number(query);
+    verdict->worst_rms = kg_query_number(query);
+    verdict->impostors = (int)kg_query_integer(query);
+    snprintf(verdict->reason, sizeof verdict->reason, "%s", kg_query_text(query));
+    const char *reason = kg_query_text(query);
+    outcome->reason = kg_arena_copy(arena, reason, strlen(reason));
+    return found < KG_OUTCOME_COUNT && !arena->failed;
+}
+
+static enum kg_status add_outcome(struct kg_store *store, const struct kg_key *key,
+                                  const struct kg_outcome *outcome, struct kg_error *error)
+{
+    int64_t key_id, candidate;
+    enum kg_status status = kg_store_add_key(store, key, &key_id, error);
+    if (status == KG_OK)
+        status = add_candidate(store, outcome, &candidate, error);
+    if (status != KG_OK)
+        return status;
+    char date[KG_DATE_TEXT];
+    kg_store_now(date);
+    struct kg_query query = kg_query_begin(store, KG_SQL_ADD_OUTCOME);
+    kg_query_bind_integer(&query, key_id);
+    kg_query_bind_integer(&query, candidate);
+    kg_query_bind_text(&query, date);
+    bind_outcome(&query, outcome);
+    kg_query_bind_hash(&query, seal_outcome(key, outcome));
+    kg_query_step(&query);
+    return kg_query_end(&query, error);
+}
+
+enum kg_status kg_store_append(struct kg_store *store, const struct kg_key *key,
+                               const struct kg_outcome *outcome, struct kg_error *error)
+{
+    kg_arena_free(&store->scratch);
+    const char *reason = outcome->reason ? outcome->reason : "";
+    struct kg_outcome kept = *outcome;
+    kept.choice = outcome->choice ? outcome->choice : "";
+    kept.reason = kg_arena_copy(&store->scratch, reason, strnlen(reason, LONGEST_REASON));
+    if (!kept.reason)
+        return kg_error_memory(error, "an outcome");
+    enum kg_status status = kg_store_begin(store, error);
+    if (status != KG_OK)
+        return status;
+    status = add_outcome(store, key, &kept, error);
+    if (status == KG_OK)
+        return kg_store_commit(store, error);
+    kg_store_rollback(store);
+    return status;
+}
+
+enum kg_status kg_store_find(struct kg_store *store, const struct kg_key *key, const char *choice,
+                             struct kg_outcome *outcome, bool *found, struct kg_error *error)
+{
+    *outcome = (struct kg_outcome){0};
+    *found = false;
+    kg_arena_free(&store->scratch);
+    struct kg_query query = kg_query_begin(store, KG_SQL_FIND_OUTCOME);
+    kg_query_bind_key(&query, key);
+    kg_query_bind_text(&query, choice);
+    struct kg_outcome read = {0};
+    bool failed = false;
+    if (kg_query_step(&query)) {
+        *found = read_outcome(&query, &store->scratch, &read);
+        failed = store->scratch.failed;
+        if (*found) {
+            struct kg_hash seal = kg_query_hash(&query), right = seal_outcome(key, &read);
+            *found = seal.high == right.high && seal.low == right.low;
+        }
+    }
+    enum kg_status status = kg_query_end(&query, error);
+    if (status == KG_OK && failed)
+        status = kg_error_memory(error, "an outcome");
+    *found = *found && status == KG_OK;
+    if (*found)
+        *outcome = read;
+    return status;
+}
+
+static enum kg_status add_round(struct kg_store *store, const struct kg_key *key,
+                                const struct kg_round *round, struct kg_error *error)
+{
+    int64_t id;
+    enum kg_status status = kg_store_add_key(store, key, &id, error);
+    if (status != KG_OK)
+        return status;
+    char date[KG_DATE_TEXT];
+    kg_store_now(date);
+    struct kg_query query = kg_query_begin(store, KG_SQL_ADD_ROUND);
+    kg_query_bind_integer(&query, id);
+    kg_query_bind_text(&query, date);
+    kg_query_bind_integer(&query, round->number);
+    kg_query_bind_text(&query, round->diagnosis);
+    kg_query_bind_text(&query, round->change);
+    kg_query_bind_text(&query, round->choice);
+    kg_query_bind_number(&query, round->before);
+    kg_query_bind_number(&query, round->after);
+    kg_query_bind_number(&query, round->baseline);
+    kg_query_bind_text(&query, round->result);
+    kg_query_step(&query);
+    return kg_query_end(&query, error);
+}
+
+enum kg_status kg_store_round(struct kg_store *store, const struct kg_key *key,
+                              const struct kg_round *round, struct kg_error *error)
+{
+    kg_arena_free(&store->scratch);
+    enum kg_status status = kg_store_begin(store, error);
+    if (status != KG_OK)
+        return status;
+    status = add_round(store, key, round, error);
+    if (status == KG_OK)
+        return kg_store_commit(store, error);
+    kg_store_rollback(store);
+    return status;
+}

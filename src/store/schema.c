@@ -1,0 +1,114 @@
+// The tables and every statement on them. A row of `keys` is everything a measurement depends on
+// besides the candidate; `full_keys` shows it in words. A `seal` is a hash over the row and its
+// whole key, in words: SQLite itself would not notice a flipped bit in a number.
+
+#include "store/database.h"
+
+const char *const kg_store_schema =
+    "CREATE TABLE ops("
+    "  id INTEGER PRIMARY KEY, name TEXT NOT NULL, definition TEXT NOT NULL,"
+    "  UNIQUE(name, definition));"
+    "CREATE TABLE problems("
+    "  id INTEGER PRIMARY KEY, op INTEGER NOT NULL REFERENCES ops,"
+    "  dtypes TEXT NOT NULL, sizes TEXT NOT NULL, layout TEXT NOT NULL,"
+    "  UNIQUE(op, dtypes, sizes, layout));"
+    "CREATE TABLE devices("
+    "  id INTEGER PRIMARY KEY, name TEXT NOT NULL, isa TEXT NOT NULL, units INTEGER NOT NULL,"
+    "  driver TEXT NOT NULL, UNIQUE(name, isa, units, driver));"
+    "CREATE TABLE keys("
+    "  id INTEGER PRIMARY KEY, problem INTEGER NOT NULL REFERENCES problems,"
+    "  device INTEGER NOT NULL REFERENCES devices, compiler TEXT NOT NULL,"
+    "  protocol TEXT NOT NULL, generator TEXT NOT NULL,"
+    "  UNIQUE(problem, device, compiler, protocol, generator));"
+    "CREATE VIEW full_keys AS SELECT keys.id AS id, ops.name AS op, definition, dtypes, sizes,"
+    "  layout, devices.name AS device, isa, units, driver, compiler, protocol, generator"
+    "  FROM keys JOIN problems ON problems.id = keys.problem JOIN ops ON ops.id = problems.op"
+    "  JOIN devices ON devices.id = keys.device;"
+    "CREATE TABLE candidates("
+    "  id INTEGER PRIMARY KEY, choice TEXT NOT NULL, source TEXT NOT NULL,"
+    "  UNIQUE(choice, source));"
+    "CREATE TABLE outcomes("
+    "  id INTEGER PRIMARY KEY, key INTEGER NOT NULL REFERENCES keys,"
+    "  candidate INTEGER NOT NULL REFERENCES candidates, date TEXT NOT NULL, kind TEXT NOT NULL,"
+    "  bound REAL, compile_seconds REAL, samples INTEGER, median REAL, least REAL, spread REAL,"
+    "  abandoned INTEGER, final INTEGER, passed INTEGER, seed INTEGER, cases INTEGER,"
+    "  skipped INTEGER, elements INTEGER, worst_relative REAL, worst_rms REAL, impostors INTEGER,"
+    "  verdict TEXT, reason TEXT, seal TEXT NOT NULL);"
+    "CREATE INDEX outcomes_by_key ON outcomes(key, candidate);"
+    "CREATE TABLE wisdom("
+    "  key INTEGER PRIMARY KEY REFERENCES keys, choice TEXT NOT NULL, rigor TEXT NOT NULL,"
+    "  seconds REAL NOT NULL, spread REAL NOT NULL, seed INTEGER NOT NULL, date TEXT NOT NULL,"
+    "  seal TEXT NOT NULL);"
+    "CREATE TABLE rounds("
+    "  id INTEGER PRIMARY KEY, key INTEGER NOT NULL REFERENCES keys, date TEXT NOT NULL,"
+    "  number INTEGER, diagnosis TEXT, change TEXT, choice TEXT, before REAL, after REAL,"
+    "  baseline REAL, result TEXT);"
+    "CREATE INDEX rounds_by_key ON rounds(key);";
+
+#define KEY                                                                                        \
+    "op, definition, dtypes, sizes, layout, device, isa, units, driver, compiler, protocol, "      \
+    "generator "
+#define KEY_IS                                                                                     \
+    "(SELECT id FROM full_keys WHERE op = ?1 AND definition = ?2 AND dtypes = ?3 AND sizes = ?4"   \
+    " AND layout = ?5 AND device = ?6 AND isa = ?7 AND units = ?8 AND driver = ?9"                 \
+    " AND compiler = ?10 AND protocol = ?11 AND generator = ?12)"
+
+// The upserts give the id of the row, new or old.
+const char *const kg_store_statements[KG_SQL_COUNT] = {
+    [KG_SQL_BEGIN] = "BEGIN IMMEDIATE",
+    [KG_SQL_COMMIT] = "COMMIT",
+    [KG_SQL_ROLLBACK] = "ROLLBACK",
+
+    [KG_SQL_ADD_OP] = "INSERT INTO ops(name, definition) VALUES(?, ?)"
+                      " ON CONFLICT DO UPDATE SET name = name RETURNING id",
+    [KG_SQL_ADD_PROBLEM] = "INSERT INTO problems(op, dtypes, sizes, layout) VALUES(?, ?, ?, ?)"
+                           " ON CONFLICT DO UPDATE SET op = op RETURNING id",
+    [KG_SQL_ADD_DEVICE] = "INSERT INTO devices(name, isa, units, driver) VALUES(?, ?, ?, ?)"
+                          " ON CONFLICT DO UPDATE SET name = name RETURNING id",
+    [KG_SQL_ADD_KEY] = "INSERT INTO keys(problem, device, compiler, protocol, generator)"
+                       " VALUES(?, ?, ?, ?, ?)"
+                       " ON CONFLICT DO UPDATE SET device = device RETURNING id",
+    [KG_SQL_ADD_CANDIDATE] = "INSERT INTO candidates(choice, source) VALUES(?, ?)"
+                             " ON CONFLICT DO UPDATE SET source = source RETURNING id",
+
+    [KG_SQL_ADD_OUTCOME] =
+        "INSERT INTO outcomes(key, candidate, date, kind, bound, compile_seconds, samples, median,"
+        " least, spread, abandoned, final, passed, seed, cases, skipped, elements, worst_relative,"
+        " worst_rms, impostors, verdict, reason, seal)"
+        " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [KG_SQL_FIND_OUTCOME] =
+        "SELECT kind, choice, source, bound, compile_seconds, samples, median, least, spread,"
+        " abandoned, final, passed, seed, cases, skipped, elements, worst_relative, worst_rms,"
+        " impostors, verdict, reason, seal"
+        " FROM outcomes JOIN candidates ON candidates.id = outcomes.candidate"
+        " WHERE outcomes.key = " KEY_IS " AND choice = ?13 ORDER BY outcomes.id DESC LIMIT 1",
+
+    [KG_SQL_SET_WISDOM] =
+        "INSERT OR REPLACE INTO wisdom(key, choice, rigor, seconds, spread, seed, date, seal)"
+        " VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
+    [KG_SQL_GET_WISDOM] = "SELECT choice, rigor, seconds, spread, seed, date, seal FROM wisdom"
+                          " WHERE key = " KEY_IS,
+    [KG_SQL_LIST_WISDOM] = "SELECT " KEY ", choice, rigor, seconds, spread, seed, date, seal"
+                           " FROM wisdom JOIN full_keys ON full_keys.id = wisdom.key"
+                           " WHERE ?1 = '' OR op GLOB ?1 ORDER BY op, dtypes, wisdom.key",
+    [KG_SQL_FORGET_WISDOM] =
+        "DELETE FROM wisdom WHERE key IN (SELECT id FROM full_keys WHERE ?1 = '' OR op GLOB ?1)",
+
+    [KG_SQL_ADD_ROUND] = "INSERT INTO rounds(key, date, number, diagnosis, change, choice, before,"
+                         " after, baseline, result) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [KG_SQL_LOG_KEYS] = "SELECT id, " KEY " FROM full_keys WHERE (?1 = '' OR op = ?1)"
+                        " AND (id IN (SELECT key FROM outcomes) OR id IN (SELECT key FROM rounds)"
+                        "      OR id IN (SELECT key FROM wisdom)) ORDER BY op, id",
+    [KG_SQL_LOG_ROUNDS] = "SELECT date, number, diagnosis, change, choice, before, after, baseline,"
+                          " result FROM rounds WHERE key = ? ORDER BY id",
+    [KG_SQL_LOG_COUNTS] = "SELECT kind, count(*), min(date), max(date) FROM outcomes WHERE key = ?"
+                          " GROUP BY kind ORDER BY kind",
+    [KG_SQL_LOG_BEST] = "SELECT choice, min(median), spread, samples, bound, date FROM outcomes"
+                        " JOIN candidates ON candidates.id = candidate"
+                        " WHERE key = ? AND kind = 'measured' AND NOT abandoned"
+                        " GROUP BY choice ORDER BY min(median), choice LIMIT 10",
+    [KG_SQL_LOG_FAILED] = "SELECT choice, kind, reason, max(date) FROM outcomes"
+                          " JOIN candidates ON candidates.id = candidate"
+                          " WHERE key = ? AND kind IN ('compile', 'wrong', 'fault', 'timeout')"
+                          " GROUP BY choice, kind, reason ORDER BY max(outcomes.id) LIMIT 10",
+};

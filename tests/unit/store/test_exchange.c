@@ -1,0 +1,200 @@
+#include "support/sample_records.h"
+#include "test.h"
+
+static struct kg_error error;
+
+// An exported file: three lines of different ops.
+static struct kg_text exported(void)
+{
+    char folder[SAMPLE_FOLDER], choice[] = "rowwise vector=8 \"quoted\" \xC3\xA9";
+    sample_folder(folder);
+    struct kg_store *store = sample_open(folder);
+    struct kg_key key = sample_key();
+    const char *const ops[] = {"gelu", "softmax", "sum"};
+    for (int i = 0; i < 3; i++) {
+        char date[] = "2025-01-31T12:00:00Z";
+        struct kg_wisdom wisdom = sample_wisdom(choice);
+        wisdom.date = date;
+        key.op = ops[i];
+        CHECK_STATUS(kg_store_learn(store, &key, &wisdom, &error), KG_OK, &error);
+    }
+    struct kg_text lines = {0};
+    CHECK_STATUS(kg_store_export(store, &lines, &error), KG_OK, &error);
+    kg_store_close(store);
+    sample_remove(folder);
+    return lines;
+}
+
+// The first occurrence of `what` replaced. The caller frees.
+static char *replaced(const char *text, const char *what, const char *with)
+{
+    const char *at = strstr(text, what);
+    CHECK(at);
+    char *result;
+    if (!at || asprintf(&result, "%.*s%s%s", (int)(at - text), text, with, at + strlen(what)) < 0)
+        abort();
+    return result;
+}
+
+static void test_round_trip(void)
+{
+    struct kg_text lines = exported(), again = {0}, notice = {0};
+    CHECK(strncmp(lines.data, "{\"format\": \"kernelgen wisdom\", \"version\": 1, \"lines\": 3}\n",
+                  57) == 0);
+    char folder[SAMPLE_FOLDER];
+    sample_folder(folder);
+    struct kg_store *store = sample_open(folder);
+    struct kg_key here = sample_key();
+    CHECK_STATUS(kg_store_import(store, lines.data, lines.length, &here, &notice, &error), KG_OK,
+                 &error);
+    CHECK_TEXT(kg_text_string(&notice), "3 of 3 lines learned\n");
+    struct kg_wisdom wisdom;
+    CHECK_STATUS(kg_store_recall(store, &here, &wisdom, &error), KG_OK, &error);
+    CHECK(wisdom.seed == 0xFEDCBA9876543210u && wisdom.seconds == 1.25e-5);
+    kg_wisdom_free(&wisdom);
+    CHECK_STATUS(kg_store_export(store, &again, &error), KG_OK, &error);
+    CHECK_TEXT(kg_text_string(&again), kg_text_string(&lines));
+
+    // What is known better stays.
+    char choice[] = "better";
+    wisdom = sample_wisdom(choice);
+    wisdom.rigor = KG_RIGOR_PATIENT;
+    wisdom.seconds = 1e-5;
+    CHECK_STATUS(kg_store_learn(store, &here, &wisdom, &error), KG_OK, &error);
+    kg_text_cut(&notice, 0);
+    CHECK_STATUS(kg_store_import(store, lines.data, lines.length - 1, &here, &notice, &error),
+                 KG_OK,
+                 &error); // without the last line end
+    CHECK_TEXT(kg_text_string(&notice), "2 of 3 lines learned; 1 were known as well or better\n");
+    kg_text_free(&notice);
+    kg_text_free(&again);
+    kg_text_free(&lines);
+    kg_store_close(store);
+    sample_remove(folder);
+}
+
+static void test_mismatches_are_reported(void)
+{
+    struct kg_text lines = exported();
+    static const struct {
+        const char *what, *with, *notice;
+    } rows[] = {
+        {"Some CPU", "Other CPU", "1 for another device: kept, but never used here\n"},
+        {"\"units\": 8", "\"units\": 4", "1 for another device: kept, but never used here\n"},
+        {"avx2", "avx512", "1 for another device: kept, but never used here\n"},
+        {"\"6.1\"", "\"6.2\"", "1 for another driver: kept, but never used here\n"},
+        {"cc 12", "cc 13", "1 for another compiler: kept, but never used here\n"},
+        {"0.1.0 abc", "0.2.0", "1 for another version of KernelGen: kept, but never used here\n"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char folder[SAMPLE_FOLDER], *changed = replaced(lines.data, rows[i].what, rows[i].with);
+        sample_folder(folder);
+        struct kg_store *store = sample_open(folder);
+        struct kg_key here = sample_key();
+        struct kg_text notice = {0};
+        CHECK_STATUS(kg_store_import(store, changed, strlen(changed), &here, &notice, &error),
+                     KG_OK, &error);
+        CHECK_TEXT(kg_text_string(&notice) + strlen("3 of 3 lines learned\n"), rows[i].notice);
+        here.op = "gelu";
+        struct kg_wisdom wisdom;
+        CHECK_STATUS(kg_store_recall(store, &here, &wisdom, &error), KG_ERROR_NO_WISDOM, &error);
+        kg_text_free(&notice);
+        kg_store_close(store);
+        sample_remove(folder);
+        free(changed);
+    }
+    kg_text_free(&lines);
+}
+
+// Each of these is one change to a good file; the file is then refused as a whole, naming the line.
+static void test_all_or_nothing(void)
+{
+    static const struct {
+        const char *what, *with, *message;
+    } rows[] = {
+        {"{\"format\"", "", "line 1: is no JSON"},
+        {"kernelgen wisdom", "other", "line 1: \"format\" must be"},
+        {"\"lines\": 3", "\"lines\": -3", "line 1: \"lines\" must be"},
+        {"\"lines\": 3", "\"lines\": 1e99", "line 1: \"lines\" must be"},
+        {"\"lines\": 3", "\"lines\": 4", "cut short"},
+        {"\"lines\": 3", "\"lines\": 2", "line 4: the header promises 2"},
+        {"\"op\": \"softmax\"", "\"op\": \"\"", "line 3: \"op\" must be"},
+        {"\"op\": \"softmax\"", "\"op\": 3", "line 3: \"op\" must be"},
+        {"\"op\": \"softmax\"", "\"op\": \"softmax\\u0000\"", "line 3: is no JSON"},
+        {"\"op\": \"softmax\"", "\"op\": \"a\", \"op\": \"b\"", "line 3: is no JSON: duplicate"},
+        {"\"op\": \"softmax\"", "\"op\": \"a\", \"more\": 1", "line 3: has 19 fields"},
+        {"\"definition\": \"0", "\"definition\": \"", "line 2: \"definition\" must be"},
+        {"\"definition\": \"0", "\"definition\": \"G", "line 2: \"definition\" must be"},
+        {"\"units\": 8", "\"units\": 99999999999", "line 2: \"units\" must be"},
+        {"\"units\": 8", "\"units\": 8.5", "line 2: \"units\" must be"},
+        {"\"measure\"", "\"wisdom\"", "line 2: \"rigor\" must be"},
+        {"1.25e-05", "0", "line 2: \"seconds\" must be"},
+        {"1.25e-05", "-1", "line 2: \"seconds\" must be"},
+        {"1.25e-05", "\"fast\"", "line 2: \"seconds\" must be"},
+        {"1.25e-05", "1e999", "line 2: is no JSON"},
+        {"\"fedcba98", "\"FEDCBA98", "line 2: \"seed\" must be"},
+        {"\"date\"", "\"day\"", "line 2: \"date\" must be"},
+        {"\xC3\xA9", "\xC3", "line 2: is no JSON"},
+        {"{\"op\"", "[\"op\"", "line 2: is no JSON"},
+        {"}\n{\"op\"", "}\n\n{\"op\"", "line 2: is no JSON"},
+    };
+    struct kg_text lines = exported();
+    char folder[SAMPLE_FOLDER];
+    sample_folder(folder);
+    struct kg_store *store = sample_open(folder);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char *changed = replaced(lines.data, rows[i].what, rows[i].with);
+        struct kg_text notice = {0}, empty = {0};
+        CHECK_STATUS(kg_store_import(store, changed, strlen(changed), NULL, &notice, &error),
+                     KG_ERROR_CORRUPT, &error);
+        if (!strstr(error.text, rows[i].message))
+            CHECK_TEXT(error.text, rows[i].message);
+        CHECK(!notice.data);
+        CHECK_STATUS(kg_store_export(store, &empty, &error), KG_OK, &error);
+        CHECK(strstr(kg_text_string(&empty), "\"lines\": 0"));
+        kg_text_free(&empty);
+        kg_text_free(&notice);
+        free(changed);
+    }
+    char *newer = replaced(lines.data, "\"version\": 1", "\"version\": 2");
+    CHECK_STATUS(kg_store_import(store, newer, strlen(newer), NULL, NULL, &error),
+                 KG_ERROR_UNSUPPORTED, &error);
+    CHECK_STATUS(kg_store_import(store, newer, strlen(newer), NULL, NULL, NULL),
+                 KG_ERROR_UNSUPPORTED, &error);
+    CHECK_STATUS(kg_store_import(store, "", 0, NULL, NULL, &error), KG_ERROR_CORRUPT, &error);
+    free(newer);
+    kg_text_free(&lines);
+    kg_store_close(store);
+    sample_remove(folder);
+}
+
+static void test_bounds(void)
+{
+    char folder[SAMPLE_FOLDER];
+    sample_folder(folder);
+    struct kg_store *store = sample_open(folder);
+    struct kg_text lines = {0};
+    kg_text_add(&lines, "{\"format\": \"kernelgen wisdom\", \"version\": 1, \"lines\": 1}\n");
+    for (int i = 0; i < 70000; i++)
+        kg_text_add(&lines, "[");
+    CHECK_STATUS(kg_store_import(store, lines.data, lines.length, NULL, NULL, &error),
+                 KG_ERROR_CORRUPT, &error);
+    CHECK_TEXT(error.text, "wisdom line 2: is longer than 65536 bytes");
+    kg_text_cut(&lines, 60000);
+    CHECK_STATUS(kg_store_import(store, lines.data, lines.length, NULL, NULL, &error),
+                 KG_ERROR_CORRUPT, &error); // too deep
+    kg_text_free(&lines);
+
+    struct kg_text good = exported();
+    static char name[6000];
+    memset(name, 'n', sizeof name - 1);
+    char *changed = replaced(good.data, "softmax", name);
+    CHECK_STATUS(kg_store_import(store, changed, strlen(changed), NULL, NULL, &error),
+                 KG_ERROR_CORRUPT, &error);
+    free(changed);
+    kg_text_free(&good);
+    kg_store_close(store);
+    sample_remove(folder);
+}
+
+TEST_MAIN(test_round_trip, test_mismatches_are_reported, test_all_or_nothing, test_bounds)

@@ -1,0 +1,197 @@
+#include "support/sample_records.h"
+#include "test.h"
+
+#include <math.h>
+#include <sqlite3.h>
+
+static char folder[SAMPLE_FOLDER];
+static struct kg_error error;
+
+static void check_same(const struct kg_outcome *a, const struct kg_outcome *b)
+{
+    CHECK(a->kind == b->kind && a->final == b->final);
+    CHECK_TEXT(a->choice, b->choice);
+    CHECK(a->source.high == b->source.high && a->source.low == b->source.low);
+    CHECK(a->bound == b->bound && a->compile_seconds == b->compile_seconds);
+    CHECK(memcmp(&a->timing, &b->timing, sizeof a->timing) == 0);
+    CHECK(a->verdict.passed == b->verdict.passed && a->verdict.seed == b->verdict.seed);
+    CHECK(a->verdict.cases == b->verdict.cases && a->verdict.skipped == b->verdict.skipped);
+    CHECK(a->verdict.elements == b->verdict.elements);
+    CHECK(a->verdict.impostors == b->verdict.impostors);
+    CHECK(a->verdict.worst_rms == b->verdict.worst_rms);
+    CHECK_TEXT(a->verdict.reason, b->verdict.reason);
+    CHECK_TEXT(a->reason, b->reason);
+}
+
+static void test_append_and_find(void)
+{
+    sample_folder(folder);
+    struct kg_store *store = sample_open(folder);
+    struct kg_key key = sample_key();
+    struct kg_outcome outcome = sample_outcome("rowwise vector=8"), found;
+    bool any = true;
+    CHECK_STATUS(kg_store_find(store, &key, outcome.choice, &found, &any, &error), KG_OK, &error);
+    CHECK(!any && !found.choice);
+    CHECK_STATUS(kg_store_append(store, &key, &outcome, &error), KG_OK, &error);
+    struct kg_outcome other = sample_outcome("rowwise vector=4");
+    CHECK_STATUS(kg_store_append(store, &key, &other, &error), KG_OK, &error);
+    CHECK_STATUS(kg_store_find(store, &key, outcome.choice, &found, &any, &error), KG_OK, &error);
+    CHECK(any);
+    check_same(&found, &outcome);
+    kg_store_close(store);
+
+    store = sample_open(folder); // and again from disk
+    CHECK_STATUS(kg_store_find(store, &key, outcome.choice, &found, &any, &error), KG_OK, &error);
+    CHECK(any);
+    check_same(&found, &outcome);
+
+    outcome.timing.median = 2e-5; // the latest counts
+    CHECK_STATUS(kg_store_append(store, &key, &outcome, &error), KG_OK, &error);
+    CHECK_STATUS(kg_store_find(store, &key, outcome.choice, &found, &any, &error), KG_OK, &error);
+    CHECK(any && found.timing.median == 2e-5);
+    kg_store_close(store);
+    kg_store_close(NULL);
+}
+
+// Each field of the key on its own keeps an outcome from being found.
+static void test_every_field_of_the_key_counts(void)
+{
+    struct kg_store *store = sample_open(folder);
+    struct kg_key keys[12];
+    for (int i = 0; i < 12; i++)
+        keys[i] = sample_key();
+    keys[0].op = "softmax2";
+    keys[1].definition.low++;
+    keys[2].dtypes = "T=f32";
+    keys[3].sizes = "P=4096 D=1001";
+    keys[4].layout = "strided";
+    keys[5].device = "Other CPU";
+    keys[6].isa = "avx512";
+    keys[7].units = 9;
+    keys[8].driver = NULL;
+    keys[9].compiler = "cc 13 -O3";
+    keys[10].protocol = "warm launch";
+    keys[11].generator = "0.1.1 abc";
+    for (int i = 0; i < 12; i++) {
+        struct kg_outcome found;
+        bool any = true;
+        CHECK_STATUS(kg_store_find(store, &keys[i], "rowwise vector=8", &found, &any, &error),
+                     KG_OK, &error);
+        CHECK(!any);
+    }
+    kg_store_close(store);
+}
+
+static void test_failures_are_outcomes(void)
+{
+    struct kg_store *store = sample_open(folder);
+    struct kg_key key = sample_key();
+    static char reason[10000];
+    memset(reason, 'r', sizeof reason - 1);
+    for (int kind = 1; kind < KG_OUTCOME_COUNT; kind++) {
+        struct kg_outcome outcome = {.kind = (enum kg_outcome_kind)kind,
+                                     .choice = kg_outcome_names[kind],
+                                     .reason = reason},
+                          found;
+        outcome.verdict.worst_relative = (double)NAN;
+        outcome.verdict.worst_rms = (double)INFINITY;
+        outcome.bound = -0.0;
+        snprintf(outcome.verdict.reason, sizeof outcome.verdict.reason, "element 7: 1 not 2");
+        bool any;
+        CHECK_STATUS(kg_store_append(store, &key, &outcome, &error), KG_OK, &error);
+        CHECK_STATUS(kg_store_find(store, &key, outcome.choice, &found, &any, &error), KG_OK,
+                     &error);
+        CHECK(any && found.kind == outcome.kind);
+        CHECK(isnan(found.verdict.worst_relative) && isinf(found.verdict.worst_rms));
+        CHECK_TEXT(found.verdict.reason, "element 7: 1 not 2");
+        CHECK(strlen(found.reason) == 4096);
+    }
+    kg_store_close(store);
+}
+
+static void test_log(void)
+{
+    struct kg_store *store = sample_open(folder);
+    struct kg_key key = sample_key();
+    struct kg_text text = {0};
+    CHECK_STATUS(kg_store_log(store, "unheard_of", &text, &error), KG_OK, &error);
+    CHECK_TEXT(kg_text_string(&text),
+               "# Optimisation log of unheard_of\n\nNothing is recorded yet.\n");
+    struct kg_round round = {.number = 1,
+                             .diagnosis = "latency | occupancy\n50 %",
+                             .change = "wider vectors",
+                             .choice = "rowwise vector=8",
+                             .before = 2e-5,
+                             .after = 1.25e-5,
+                             .baseline = 3e-5,
+                             .result = "kept"};
+    CHECK_STATUS(kg_store_round(store, &key, &round, &error), KG_OK, &error);
+    kg_text_cut(&text, 0);
+    CHECK_STATUS(kg_store_log(store, "softmax", &text, &error), KG_OK, &error);
+    const char *log = kg_text_string(&text);
+    CHECK(strstr(log, "## softmax T=f16, P=4096 D=1000\n"));
+    CHECK(strstr(log, "| 1 | latency \\| occupancy 50 % | wider vectors | rowwise vector=8 "
+                      "| 20.00 us | 12.50 us | 30.00 us | kept |\n"));
+    CHECK(strstr(log, "| measured | 3 |"));
+    CHECK(strstr(log, "| rowwise vector=8 | 12.50 us | 0.10 us | 30 | 10.00 us |"));
+    CHECK(strstr(log, "| wrong | wrong | rrr"));
+    CHECK(!strstr(log, "| pruned | pruned |")); // what was never run did not fail
+    struct kg_text all = {0};
+    CHECK_STATUS(kg_store_log(store, NULL, &all, &error), KG_OK, &error);
+    CHECK(strstr(kg_text_string(&all), "## softmax T=f16, P=4096 D=1000\n"));
+    kg_text_free(&all);
+    kg_text_free(&text);
+    kg_store_close(store);
+}
+
+// A row that was changed behind our back is not believed.
+static void test_seal(void)
+{
+    static const char *const changes[] = {
+        "UPDATE outcomes SET median = median * 0.5",
+        "UPDATE outcomes SET passed = 0",
+        "UPDATE problems SET sizes = 'P=4096 D=1001'",
+        "UPDATE candidates SET choice = 'rowwise vector=9' WHERE choice = 'rowwise vector=8'",
+        "UPDATE outcomes SET candidate = 2 WHERE candidate = 1",
+    };
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+        char fresh[SAMPLE_FOLDER], path[128];
+        sample_folder(fresh);
+        struct kg_store *store = sample_open(fresh);
+        struct kg_key key = sample_key(), neighbour = key;
+        neighbour.sizes = "P=4096 D=1001";
+        struct kg_outcome eight = sample_outcome("rowwise vector=8"),
+                          four = sample_outcome("rowwise vector=4");
+        kg_store_append(store, &key, &eight, &error);
+        kg_store_append(store, &key, &four, &error);
+        snprintf(path, sizeof path, "%s/records.db", fresh);
+        sqlite3 *raw;
+        CHECK(sqlite3_open(path, &raw) == SQLITE_OK);
+        CHECK(sqlite3_exec(raw, changes[i], NULL, NULL, NULL) == SQLITE_OK);
+        sqlite3_close(raw);
+        struct kg_outcome found;
+        bool any;
+        const struct {
+            const struct kg_key *key;
+            const char *choice;
+        } questions[] = {{&key, "rowwise vector=8"},
+                         {&key, "rowwise vector=9"},
+                         {&neighbour, "rowwise vector=8"}};
+        for (size_t q = 0; q < 3; q++) {
+            CHECK_STATUS(
+                kg_store_find(store, questions[q].key, questions[q].choice, &found, &any, &error),
+                KG_OK, &error);
+            CHECK(!any);
+        }
+        kg_store_close(store);
+        sample_remove(fresh);
+    }
+}
+
+static void test_clean_up(void)
+{
+    sample_remove(folder);
+}
+
+TEST_MAIN(test_append_and_find, test_every_field_of_the_key_counts, test_failures_are_outcomes,
+          test_log, test_seal, test_clean_up)
