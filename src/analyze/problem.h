@@ -32,7 +32,7 @@ enum kg_class {
     KG_CLASS_GATHER,    // no reduction, a subscript is read from a tensor
     KG_CLASS_REDUCE,
     KG_CLASS_SCAN,
-    KG_CLASS_CONTRACT, // sum over the product of two or more accesses
+    KG_CLASS_CONTRACT, // sum over a product, factors of which vary with different output axes
     KG_CLASS_WINDOW,   // a reduction whose access mixes an output and a reduced index
     KG_CLASS_COUNT
 };
@@ -53,8 +53,11 @@ struct kg_nest {
     int access_count;
     struct kg_access accesses[KG_MAX_ACCESSES]; // in order of appearance, subscripts' reads too
     int64_t extent[KG_MAX_INDICES];             // of each axis: end - begin, >= 0
-    double operations;                          // FLOPs, transcendentals counted by their table row
-    double transcendentals;
+    // FLOPs at least: each operation once per combination of the axes it depends on, by its table
+    // row; one per element reduced; subscripts are free. A scan whose body does not depend on the
+    // bound's axis takes one step per element, others what their relation leaves of the loop.
+    double operations;
+    double transcendentals; // calls of transcendental functions, counted likewise
 };
 
 // How a tensor lies in memory. Strides are in elements; dims of size 1 may have any stride.
@@ -78,8 +81,8 @@ struct kg_problem {
     const struct kg_nest *nests[KG_MAX_NESTS];
 
     double operations;      // FLOPs of the whole op
-    double transcendentals; // of these, calls of transcendental functions
-    double read_bytes;      // compulsory: each input element that is used, once
+    double transcendentals; // calls of transcendental functions
+    double read_bytes;      // compulsory: each input element that is used, once; see cost.c
     double write_bytes;     // each output element, once
     double intensity;       // operations / (read_bytes + write_bytes)
     enum kg_class class;    // of the nest that costs most
@@ -88,12 +91,16 @@ struct kg_problem {
 
 // Sizes by id (params are taken from the instance); `strides[i]` for tensor i in elements, or a
 // NULL `strides` for contiguous tensors. The instance is referenced, not copied: it outlives the
-// problem. Reads outside a tensor without pad() are errors here, naming statement, read, dimension
+// problem. Negative strides, and strides that put two elements of an output in one place, are
+// refused. Reads outside a tensor without pad() are errors here, naming statement, read, dimension
 // and the offending range.
 enum kg_status kg_problem_make(const struct kg_op *instance, const int64_t *sizes,
                                const int64_t (*strides)[KG_MAX_RANK], struct kg_problem **problem,
                                struct kg_error *error);
 void kg_problem_free(struct kg_problem *problem);
+
+// "m[p] = max(d) x[p, d]", for people.
+void kg_nest_print(struct kg_text *text, const struct kg_nest *nest);
 
 extern const char *const kg_class_names[KG_CLASS_COUNT];
 

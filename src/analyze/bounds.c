@@ -1,0 +1,208 @@
+// Reads outside a tensor are refused before any kernel exists. Works on the instance as written,
+// not on the nests, so that messages show the user's own text.
+//
+// A reduction inside an expression becomes a nest over the indices it uses. It is therefore checked
+// over exactly those: what other indices promise (that they take a value at all, or a relation)
+// does not protect it. See hoist() and guard_read() in normalise.c, which rely on this.
+
+#include "analyze/analyze.h"
+
+struct checker {
+    const struct kg_problem *problem;
+    const struct kg_statement *statement;
+    struct kg_error *error;
+};
+
+// Where an expression stands.
+struct place {
+    struct kg_scope scope;
+    bool silent; // the definition evaluates nothing here: some index takes no value
+    bool idle;   // nor does the nest, which knows nothing of outer relations
+};
+
+static void print_reach(struct kg_text *text, const struct kg_interval *interval)
+{
+    if (!interval->known)
+        kg_text_add(text, "has no bound that can be proved");
+    else if (interval->low == interval->high)
+        kg_text_format(text, "is %lld", (long long)interval->low);
+    else
+        kg_text_format(text, "runs over %lld..%lld", (long long)interval->low,
+                       (long long)interval->high);
+}
+
+static enum kg_status refuse(const struct checker *check, const struct kg_expr *read, int dimension,
+                             const struct kg_interval *interval, int64_t size)
+{
+    struct kg_text where = {0}, reach = {0};
+    kg_lang_print_expr(&where, read);
+    kg_text_add(&reach, "subscript ");
+    kg_lang_print_expr(&reach, read->arguments[dimension]);
+    kg_text_add(&reach, " ");
+    print_reach(&reach, interval);
+    struct kg_text statement = {0};
+    kg_lang_print_statement(&statement, check->statement);
+    const char *name = read->tensor->name;
+    enum kg_status status = kg_error_set(
+        check->error, KG_ERROR_SHAPE,
+        "line %d: %s reads outside %s\n"
+        "  in        %s\n"
+        "  dimension %d of %s has %lld element%s, but %s\n"
+        "  hint      pad(%s, value) gives the elements outside a value",
+        read->span.line, kg_text_string(&where), name, kg_text_string(&statement), dimension, name,
+        (long long)size, size == 1 ? "" : "s", kg_text_string(&reach), kg_text_string(&where));
+    kg_text_free(&where);
+    kg_text_free(&reach);
+    kg_text_free(&statement);
+    return status;
+}
+
+static enum kg_status refuse_gather(const struct checker *check, const struct kg_expr *read,
+                                    int dimension)
+{
+    struct kg_text where = {0};
+    kg_lang_print_expr(&where, read);
+    enum kg_status status = kg_error_set(
+        check->error, KG_ERROR_SHAPE, "line %d: %s gathers from dimension %d of %s, which is empty",
+        read->span.line, kg_text_string(&where), dimension, read->tensor->name);
+    kg_text_free(&where);
+    return status;
+}
+
+static enum kg_status check_expr(const struct checker *check, const struct place *place,
+                                 const struct kg_expr *expr);
+
+static enum kg_status check_subscript(const struct checker *check, const struct place *place,
+                                      const struct kg_expr *read, int dimension)
+{
+    // Beyond this, kernels could overflow when they compute an offset.
+    const int64_t far = (int64_t)1 << 60;
+    int64_t size = check->problem->layouts[read->tensor->id].shape[dimension];
+    struct kg_interval interval = kg_scope_interval(&place->scope, read->arguments[dimension]);
+    if (interval.gather)
+        return size == 0 && !read->pad && !place->idle ? refuse_gather(check, read, dimension)
+                                                       : KG_OK;
+    if (place->silent)
+        return KG_OK;
+    if (!interval.known || interval.low < -far || interval.high > far ||
+        (!read->pad && (interval.low < 0 || interval.high >= size)))
+        return refuse(check, read, dimension, &interval, size);
+    return KG_OK;
+}
+
+static bool takes_no_value(const struct kg_scope *scope, const bool used[KG_MAX_INDICES])
+{
+    for (int i = 0; i < scope->count; i++) {
+        int id = scope->order[i]->id;
+        if (used[id] && scope->low[id] > scope->high[id])
+            return true;
+    }
+    return false;
+}
+
+// The used ones of `from`, each with the range it has by itself when `alone`.
+static enum kg_status push_used(const struct kg_scope *from, const bool used[KG_MAX_INDICES],
+                                bool alone, struct kg_scope *scope, struct kg_error *error)
+{
+    enum kg_status status = KG_OK;
+    *scope = (struct kg_scope){.sizes = from->sizes};
+    for (int i = 0; i < from->count && status == KG_OK; i++) {
+        struct kg_index index = *from->order[i];
+        if (alone)
+            index.relation = KG_RELATION_NONE;
+        if (!used[index.id])
+            continue;
+        status = kg_scope_push(scope, &index, error);
+        if (status == KG_OK)
+            scope->order[scope->count - 1] = from->order[i];
+    }
+    return status;
+}
+
+// What holds inside the nest that a reduction becomes: the indices it uses, each over its whole
+// range. When one of them has a relation the nest guards its reads itself, so that all the
+// definition promises may be relied on.
+static enum kg_status enter_nest(const struct kg_scope *outer, const bool used[KG_MAX_INDICES],
+                                 struct kg_scope *scope, struct kg_error *error)
+{
+    for (int i = 0; i < outer->count; i++)
+        if (used[outer->order[i]->id] && outer->order[i]->relation != KG_RELATION_NONE) {
+            *scope = *outer;
+            return KG_OK;
+        }
+    return push_used(outer, used, false, scope, error);
+}
+
+static enum kg_status settle(const struct checker *check, const bool used[KG_MAX_INDICES],
+                             struct place *place)
+{
+    struct kg_scope alone;
+    enum kg_status status = push_used(&place->scope, used, true, &alone, check->error);
+    place->idle = takes_no_value(&alone, used);
+    place->silent = takes_no_value(&place->scope, used);
+    return status;
+}
+
+static enum kg_status check_reduce(const struct checker *check, const struct place *outer,
+                                   const struct kg_expr *reduce)
+{
+    struct place place = {.silent = false};
+    bool used[KG_MAX_INDICES] = {false};
+    kg_analyze_used(reduce, used);
+    for (int i = 0; reduce == check->statement->value && i < outer->scope.count; i++)
+        used[outer->scope.order[i]->id] = true; // stays in place, over all output axes
+    enum kg_status status = enter_nest(&outer->scope, used, &place.scope, check->error);
+    for (int i = 0; i < reduce->index_count && status == KG_OK; i++) {
+        const struct kg_index *index = reduce->indices[i];
+        status = settle(check, used, &place);
+        if (index->bound && status == KG_OK)
+            status = check_expr(check, &place, index->bound);
+        used[index->id] = true;
+        if (status == KG_OK)
+            status = kg_scope_push(&place.scope, index, check->error);
+    }
+    if (status == KG_OK)
+        status = settle(check, used, &place);
+    return status == KG_OK ? check_expr(check, &place, reduce->arguments[0]) : status;
+}
+
+static enum kg_status check_expr(const struct checker *check, const struct place *place,
+                                 const struct kg_expr *expr)
+{
+    if (expr->kind == KG_EXPR_REDUCE)
+        return check_reduce(check, place, expr);
+    enum kg_status status = KG_OK;
+    for (int i = 0; i < expr->argument_count && status == KG_OK; i++)
+        status = check_expr(check, place, expr->arguments[i]);
+    if (expr->kind != KG_EXPR_READ)
+        return status;
+    if (expr->pad && status == KG_OK)
+        status = check_expr(check, place, expr->pad);
+    for (int i = 0; i < expr->argument_count && status == KG_OK; i++)
+        status = check_subscript(check, place, expr, i);
+    return status;
+}
+
+static enum kg_status check_statement(const struct checker *check)
+{
+    struct place place = {.scope = {.sizes = check->problem->sizes}};
+    bool outputs[KG_MAX_INDICES] = {false};
+    enum kg_status status = KG_OK;
+    for (int i = 0; i < check->statement->index_count && status == KG_OK; i++) {
+        outputs[check->statement->indices[i]->id] = true;
+        status = kg_scope_push(&place.scope, check->statement->indices[i], check->error);
+    }
+    if (status == KG_OK)
+        status = settle(check, outputs, &place);
+    return status == KG_OK ? check_expr(check, &place, check->statement->value) : status;
+}
+
+enum kg_status kg_analyze_bounds(const struct kg_problem *problem, struct kg_error *error)
+{
+    enum kg_status status = KG_OK;
+    for (int i = 0; i < problem->op->statement_count && status == KG_OK; i++) {
+        struct checker check = {problem, problem->op->statements[i], error};
+        status = check_statement(&check);
+    }
+    return status;
+}

@@ -1,0 +1,124 @@
+// Reads outside a tensor are found before a kernel exists, and only those.
+
+#include "problem.h"
+#include "test.h"
+
+static void check_fine(const char *definition, const char *choices)
+{
+    struct made made = make(definition, choices);
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    unmake(&made);
+}
+
+static void check_refused(const char *definition, const char *choices, const char *expected)
+{
+    struct made made = make(definition, choices);
+    CHECK_STATUS(made.status, KG_ERROR_SHAPE, &made.error);
+    CHECK_TEXT(made.error.text, expected);
+    CHECK(made.problem == NULL);
+    unmake(&made);
+}
+
+static void check_some(const char *definition, const char *choices, const char *part)
+{
+    struct made made = make(definition, choices);
+    CHECK_STATUS(made.status, KG_ERROR_SHAPE, &made.error);
+    CHECK_TEXT(strstr(made.error.text, part) ? part : made.error.text, part);
+    unmake(&made);
+}
+
+static void test_messages(void)
+{
+    check_refused("op f(x: f32[N]) -> (y: f32[N])\n"
+                  "{\n"
+                  "    y[i] = x[i] + x[i + 1]\n"
+                  "}\n",
+                  "N=8",
+                  "line 3: x[i + 1] reads outside x\n"
+                  "  in        y[i] = x[i] + x[i + 1]\n"
+                  "  dimension 0 of x has 8 elements, but subscript i + 1 runs over 1..8\n"
+                  "  hint      pad(x[i + 1], value) gives the elements outside a value");
+    check_some("op f(x: f32[N, 1]) -> (y: f32[N]) { y[i] = x[i, 1] }\n", "N=8",
+               "dimension 1 of x has 1 element, but subscript 1 is 1");
+    check_some("op f(x: f32[N]) -> (y: f32[N]) { y[i] = x[i - 3] }\n", "N=8",
+               "subscript i - 3 runs over -3..4");
+    check_some("op f(x: i32[N], t: f32[V]) -> (y: f32[N]) { y[i] = t[x[i]] }\n", "N=8 V=0",
+               "gathers from dimension 0 of t, which is empty");
+}
+
+static void test_affine(void)
+{
+    const char *stencil = "op f(x: f32[N]) -> (y: f32[N-2]) { y[i] = x[i] + x[i+1] + x[i+2] }\n";
+    check_fine(stencil, "N=8");
+    check_fine(stencil, "N=2");
+    check_fine("op f(x: f32[N]) -> (y: f32[N]) { y[i] = x[N - 1 - i] }\n", "N=5");
+    check_some("op f(x: f32[N]) -> (y: f32[N]) { y[i] = x[N - i] }\n", "N=5", "runs over 1..5");
+    check_fine("op f(x: f32[N]) -> (y: f32[N]) { y[i] = pad(x[i + 1], 0) }\n", "N=5");
+    // Sizes as factors: row-major by hand.
+    const char *flat = "op f(x: f32[N], z: f32[A, B]) -> (y: f32[A, B]) { y[a, b] = x[a*B + b] }\n";
+    check_fine(flat, "N=12 A=3 B=4");
+    check_some(flat, "N=11 A=3 B=4", "runs over 0..11");
+}
+
+static void test_quotients(void)
+{
+    const char *halves = "op f(x: f32[N], z: f32[M]) -> (y: f32[M]) { y[i] = x[i/2] }\n";
+    check_fine(halves, "N=4 M=8");
+    check_some(halves, "N=4 M=9", "runs over 0..4");
+    const char *wrap = "op f(x: f32[N]) -> (y: f32[N]) { y[i] = x[(i + 3) % N] }\n";
+    check_fine(wrap, "N=5");
+    check_fine("op f(x: f32[4], z: f32[M]) -> (y: f32[M]) { y[i] = x[(i - 7) % 4] }\n", "M=9");
+    check_fine("op f(x: f32[3], z: f32[M]) -> (y: f32[M]) { y[i] = x[i % 4] }\n", "M=3");
+    check_some("op f(x: f32[3], z: f32[M]) -> (y: f32[M]) { y[i] = x[i % 4] }\n", "M=4",
+               "runs over 0..3");
+    check_some("op f(x: f32[3], z: f32[M]) -> (y: f32[M]) { y[i] = x[(i - 1)/2] }\n", "M=4",
+               "runs over -1..1");
+}
+
+static void test_relations(void)
+{
+    // Causal convolution: j <= i keeps i - j inside.
+    check_fine("op f(x: f32[N], w: f32[N]) -> (y: f32[N])\n"
+               "{ y[i] = sum(j <= i) w[j] * x[i - j] }\n",
+               "N=6");
+    check_some("op f(x: f32[N], w: f32[N]) -> (y: f32[N])\n"
+               "{ y[i] = sum(j <= i) w[j] * x[i - j - 1] }\n",
+               "N=6", "runs over -1..4");
+    check_fine("op f(x: f32[N], w: f32[N]) -> (y: f32[N])\n"
+               "{ y[i] = sum(j < i) w[j] * x[i - j - 1] }\n",
+               "N=6");
+    check_fine("op f(x: f32[N], w: f32[N]) -> (y: f32[N])\n"
+               "{ y[i] = sum(j >= i) w[j] * x[j - i] }\n",
+               "N=6");
+    check_fine("op f(x: f32[N], w: f32[N]) -> (y: f32[N])\n"
+               "{ y[i] = sum(j > i) w[j] * x[j - i - 1] }\n",
+               "N=6");
+    // Only i >= 1 has any j < i.
+    check_fine("op f(x: f32[N], w: f32[N]) -> (y: f32[N])\n"
+               "{ y[i] = sum(j < i) w[j] * x[i - 1] }\n",
+               "N=6");
+}
+
+// An inner reduction runs over all it uses, whatever surrounds it.
+static void test_inner(void)
+{
+    check_fine("op f(x: f32[N, K]) -> (y: f32[N])\n"
+               "{ y[i] = sum(j <= i) exp(sum(k) x[i - j, k]) }\n",
+               "N=5 K=3");
+    check_some("op f(x: f32[N, K], w: f32[N]) -> (y: f32[N])\n"
+               "{ y[i] = sum(j < i) w[j] * exp(sum(k) x[i - 1, k]) }\n",
+               "N=5 K=3", "runs over -1..3");
+    check_some("op f(x: f32[N], w: f32[N], t: f32[D]) -> (y: f32[N, D])\n"
+               "{ y[n, d] = t[d] * (max(m in 0..N) x[m + 1]) }\n",
+               "N=3 D=0", "runs over 1..3");
+}
+
+static void test_nothing_is_read(void)
+{
+    check_fine("op f(x: f32[N]) -> (y: f32[N]) { y[i] = x[i + 7] }\n", "N=0");
+    check_fine("op f(x: i32[N], t: f32[V]) -> (y: f32[N]) { y[i] = t[x[i]] }\n", "N=0 V=0");
+    check_fine("op f(x: f32[N, K]) -> (y: f32[N]) { y[i] = sum(k) x[i + 1, k] }\n", "N=3 K=0");
+}
+
+TEST_MAIN(test_messages, test_affine, test_quotients, test_relations, test_inner,
+          test_nothing_is_read)
