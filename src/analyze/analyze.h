@@ -23,6 +23,10 @@ enum kg_status kg_analyze_extents(const struct kg_problem *problem, struct kg_ne
 // Fills the costs of every nest (the same, writable, as problem->nests) and of the problem.
 void kg_analyze_costs(struct kg_problem *problem, struct kg_nest *const *nests);
 
+// Which axes a good kernel loops over: all, but not the axis that bounds a scan which can carry its
+// result along.
+void kg_analyze_loops(const struct kg_nest *nest, bool loops[KG_MAX_INDICES]);
+
 // Distinct elements of its tensor that the access touches: exact for strided and windowed
 // accesses, else an upper bound.
 int64_t kg_analyze_footprint(const struct kg_problem *problem, const struct kg_nest *nest,

@@ -140,19 +140,13 @@ static void count_expr(struct counter *counter, const struct kg_expr *expr)
     counter->nest->transcendentals += info->transcendental ? times : 0;
 }
 
-// One combining step per element. A scan whose body does not depend on the axis of the bound can
-// carry its result along, and needs one step per element of the reduced axis.
-static double reduce_steps(const struct counter *counter)
+// One step per element of all axes, except that a scan whose body does not depend on the axis of
+// the bound can carry its result along: one step per element of the reduced axis then.
+static double count_steps(const struct counter *counter)
 {
-    const struct kg_nest *nest = counter->nest;
-    bool used[KG_MAX_INDICES] = {false}, all[KG_MAX_INDICES] = {false};
-    kg_analyze_used(nest->body, used);
-    for (int i = 0; i < nest->axis_count; i++)
-        all[i] = true;
-    for (int i = nest->output_axes; i < nest->axis_count; i++)
-        if (counter->partner[i] >= 0 && !used[counter->partner[i]])
-            all[counter->partner[i]] = false;
-    return iterations(counter, all);
+    bool loops[KG_MAX_INDICES];
+    kg_analyze_loops(counter->nest, loops);
+    return iterations(counter, loops);
 }
 
 static int64_t saturating_product(int64_t a, int64_t b)
@@ -275,6 +269,27 @@ static int64_t touched_elements(const struct kg_problem *problem, const struct k
     return total < limit ? total : limit;
 }
 
+void kg_analyze_loops(const struct kg_nest *nest, bool loops[KG_MAX_INDICES])
+{
+    bool used[KG_MAX_INDICES] = {false};
+    kg_analyze_used(nest->body, used);
+    for (int a = 0; a < KG_MAX_INDICES; a++)
+        loops[a] = a < nest->axis_count;
+    for (int a = nest->output_axes; a < nest->axis_count; a++) {
+        bool bound[KG_MAX_INDICES] = {false};
+        int count = 0, partner = 0;
+        if (nest->axes[a]->bound)
+            kg_analyze_used(nest->axes[a]->bound, bound);
+        for (int i = 0; i < nest->axis_count; i++)
+            if (bound[i]) {
+                count++;
+                partner = i;
+            }
+        if (count == 1 && !used[partner])
+            loops[partner] = false;
+    }
+}
+
 int64_t kg_analyze_footprint(const struct kg_problem *problem, const struct kg_nest *nest,
                              const struct kg_access *access)
 {
@@ -305,7 +320,8 @@ void kg_analyze_costs(struct kg_problem *problem, struct kg_nest *const *nests)
         struct counter counter = {.problem = problem, .nest = nests[i]};
         measure_relations(&counter);
         count_expr(&counter, nests[i]->body);
-        double steps = reduce_steps(&counter);
+        double steps = count_steps(&counter);
+        nests[i]->iterations = steps;
         if (nests[i]->has_reduce)
             nests[i]->operations += steps;
         problem->operations += nests[i]->operations;

@@ -58,6 +58,7 @@ struct kg_nest {
     // bound's axis takes one step per element, others what their relation leaves of the loop.
     double operations;
     double transcendentals; // calls of transcendental functions, counted likewise
+    double iterations;      // steps of the innermost loop of a good kernel, counted likewise
 };
 
 // How a tensor lies in memory. Strides are in elements; dims of size 1 may have any stride.

@@ -17,11 +17,13 @@ struct kg_device_facts {
     int64_t cache[4];     // bytes: [1] L1 data per unit, [2] L2 per unit or device, [3] last level
     int vector_bytes;     // widest vector register; 16 on CUDA (one access)
     int64_t shared_bytes; // per block on CUDA; 0 on the host
+    // Matrix units, by the dtype of the factors of a sum of products; 0: none for this dtype.
+    double matrix_flops[KG_DTYPE_COUNT];
 };
 
 struct kg_roofline {
-    double memory_seconds;  // compulsory bytes / bandwidth
-    double compute_seconds; // operations / rate of the problem's compute type
+    double memory_seconds;  // compulsory bytes / bandwidth; 0 when unknown
+    double compute_seconds; // every nest's operations / rate of its compute type or matrix unit
     double seconds;         // the larger
     double ridge;           // FLOPs per byte at which the two meet
     bool memory_bound;
