@@ -1,0 +1,209 @@
+// Reads of fields by a block of lanes. The usual case is an affine read that stays inside the field
+// for every lane: one base address and a run, or a precomputed offset per lane. Padding, clamping
+// and gathers go lane by lane.
+
+#include "verify/program.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool is_lane_axis(const struct kg_pass *pass, int axis)
+{
+    return axis >= pass->lane_axis && axis < pass->lane_end;
+}
+
+static int64_t scaled(int64_t coefficient, int64_t value)
+{
+    return (int64_t)((uint64_t)coefficient * (uint64_t)value);
+}
+
+static int64_t plus(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+// What the lanes add to a subscript: lane i's share.
+static int64_t lane_share(const struct kg_frame *frame, const struct kg_subscript *subscript,
+                          int lane)
+{
+    int64_t share = 0;
+    for (int t = 0; t < subscript->term_count; t++) {
+        const struct kg_term *term = &subscript->terms[t];
+        if (is_lane_axis(frame->pass, term->axis))
+            share = plus(share, scaled(term->coefficient, frame->lane[term->axis][lane]));
+    }
+    return share;
+}
+
+static void update_dimension(struct kg_frame *frame, const struct kg_read *read, int d,
+                             struct kg_view *view)
+{
+    const struct kg_field *field = &frame->program->fields[read->field];
+    const struct kg_subscript *subscript = &read->subscripts[d];
+    view->low[d] = view->high[d] = 0;
+    memset(view->share[d], 0, sizeof view->share[d]);
+    if (subscript->reg >= 0) {
+        const struct kg_pass *pass = frame->pass;
+        view->scattered |= pass->steps[pass->registers[subscript->reg].step].varying;
+        return;
+    }
+    for (int i = 0; i < frame->lanes; i++) {
+        int64_t share = lane_share(frame, subscript, i);
+        view->share[d][i] = share;
+        if (i == 0 || share < view->low[d])
+            view->low[d] = share;
+        if (i == 0 || share > view->high[d])
+            view->high[d] = share;
+        view->offset[i] = plus(view->offset[i], scaled(share, field->stride[d]));
+    }
+}
+
+void kg_views_update(struct kg_frame *frame)
+{
+    for (int r = 0; r < frame->pass->read_count; r++) {
+        const struct kg_read *read = frame->pass->reads[r];
+        struct kg_view *view = &frame->views[r];
+        memset(view->offset, 0, sizeof view->offset);
+        view->scattered = false;
+        for (int d = 0; d < read->rank; d++)
+            update_dimension(frame, read, d, view);
+        view->contiguous = true;
+        for (int i = 1; i < frame->lanes; i++)
+            view->contiguous &= view->offset[i] == plus(view->offset[0], i);
+    }
+}
+
+// The subscript without the lanes' share.
+static int64_t common_part(const struct kg_frame *frame, const struct kg_subscript *subscript)
+{
+    if (subscript->reg >= 0)
+        return frame->integer[subscript->reg][0];
+    int64_t value = subscript->constant;
+    for (int t = 0; t < subscript->term_count; t++)
+        value = plus(
+            value, scaled(subscript->terms[t].coefficient, frame->axis[subscript->terms[t].axis]));
+    return value;
+}
+
+// The address shared by the lanes, when all of them stay inside the field's box.
+static bool find_base(const struct kg_frame *frame, const struct kg_read *read,
+                      const struct kg_view *view, int64_t *base)
+{
+    const struct kg_field *field = &frame->program->fields[read->field];
+    int64_t address = 0;
+    if (view->scattered || field->count == 0)
+        return false;
+    for (int d = 0; d < read->rank; d++) {
+        int64_t place = common_part(frame, &read->subscripts[d]) - field->low[d];
+        if (place + view->low[d] < 0 || place + view->high[d] >= field->extent[d])
+            return false;
+        address += place * field->stride[d];
+    }
+    *base = address;
+    return true;
+}
+
+// One subscript of every lane: adds to the addresses, and marks with -1 for good the lanes that are
+// outside, where the pad's value stands.
+static void add_subscript(const struct kg_frame *frame, const struct kg_read *read, int d,
+                          int lanes, int64_t *addresses)
+{
+    const struct kg_pass *pass = frame->pass;
+    const struct kg_field *field = &frame->program->fields[read->field];
+    const struct kg_subscript *subscript = &read->subscripts[d];
+    int64_t low = field->low[d], last = low + field->extent[d] - 1, stride = field->stride[d];
+    bool gathers = subscript->reg >= 0 && pass->steps[pass->registers[subscript->reg].step].varying;
+    int64_t common = gathers ? 0 : common_part(frame, subscript);
+    const int64_t *shares =
+        gathers ? frame->integer[subscript->reg] : frame->views[read->slot].share[d];
+    for (int i = 0; i < lanes; i++) {
+        int64_t place = plus(common, shares[i]);
+        if (addresses[i] < 0)
+            continue;
+        if (read->pad >= 0 && (place < 0 || place >= field->shape[d])) {
+            addresses[i] = -1;
+            continue;
+        }
+        // Outside without a pad: the nearest element.
+        place = place > last ? last : place;
+        place = place < low ? low : place;
+        addresses[i] += (place - low) * stride;
+    }
+}
+
+static bool is_uncertain(const struct kg_frame *frame, const struct kg_read *read, int lane)
+{
+    for (int d = 0; d < read->rank; d++) {
+        int reg = read->subscripts[d].reg;
+        if (reg < 0)
+            continue;
+        bool varying = frame->pass->steps[frame->pass->registers[reg].step].varying;
+        if (frame->slack[reg][varying ? lane : 0] != 0)
+            return true;
+    }
+    return false;
+}
+
+static void read_scattered(struct kg_frame *frame, const struct kg_step *step, int lanes,
+                           double *slack)
+{
+    const struct kg_read *read = step->read;
+    const struct kg_field *field = &frame->program->fields[read->field];
+    double *real = frame->real[step->result];
+    int64_t *integer = frame->integer[step->result];
+    int64_t addresses[KG_LANES];
+    for (int i = 0; i < lanes; i++)
+        addresses[i] = field->count == 0 ? -1 : 0;
+    for (int d = 0; d < read->rank; d++)
+        add_subscript(frame, read, d, lanes, addresses);
+    for (int i = 0; i < lanes; i++) {
+        int64_t address = addresses[i];
+        bool outside = address < 0, pads = outside && read->pad >= 0;
+        if (real)
+            real[i] = pads ? frame->real[read->pad][i] : outside ? 0 : field->real[address];
+        else
+            integer[i] = pads      ? frame->integer[read->pad][i]
+                         : outside ? 0
+                                   : field->integer[address];
+        if (!slack)
+            continue;
+        slack[i] = pads                           ? frame->slack[read->pad][i]
+                   : !outside && field->has_slack ? field->slack[address]
+                                                  : 0;
+        if (read->uncertain && is_uncertain(frame, read, i))
+            slack[i] = INFINITY;
+    }
+}
+
+static void copy_reals(double *to, const double *from, const struct kg_view *view, int lanes)
+{
+    if (view->contiguous)
+        memcpy(to, from + view->offset[0], (size_t)lanes * sizeof *to);
+    else
+        for (int i = 0; i < lanes; i++)
+            to[i] = from[view->offset[i]];
+}
+
+void kg_view_read(struct kg_frame *frame, const struct kg_step *step, int lanes)
+{
+    const struct kg_read *read = step->read;
+    const struct kg_field *field = &frame->program->fields[read->field];
+    const struct kg_view *view = &frame->views[read->slot];
+    bool has_slack = frame->pass->registers[step->result].has_slack;
+    double *slack = has_slack ? frame->slack[step->result] : NULL;
+    int64_t base;
+    if (read->uncertain || !find_base(frame, read, view, &base)) {
+        read_scattered(frame, step, lanes, slack);
+        return;
+    }
+    if (field->is_real) {
+        copy_reals(frame->real[step->result], field->real + base, view, lanes);
+    } else {
+        for (int i = 0; i < lanes; i++)
+            frame->integer[step->result][i] = field->integer[base + view->offset[i]];
+    }
+    if (slack && field->has_slack)
+        copy_reals(slack, field->slack + base, view, lanes);
+    else if (slack)
+        memset(slack, 0, (size_t)lanes * sizeof *slack);
+}

@@ -1,0 +1,137 @@
+// The reference's public side: decode the inputs, run the passes, hand out the outputs.
+
+#include "verify/reference.h"
+
+#include "verify/program.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void kg_expected_free(struct kg_expected *expected, int count)
+{
+    for (int i = 0; expected && i < count; i++) {
+        free(expected[i].value);
+        free(expected[i].integer);
+        free(expected[i].slack);
+        memset(&expected[i], 0, sizeof expected[i]);
+    }
+}
+
+// Reads the wanted box of an input out of its memory.
+static enum kg_status decode(struct kg_field *field, const struct kg_layout *layout,
+                             const void *data, struct kg_error *error)
+{
+    size_t count = (size_t)field->count + 1;
+    if (field->is_real)
+        field->real = malloc(count * sizeof *field->real);
+    else
+        field->integer = malloc(count * sizeof *field->integer);
+    if (!field->real && !field->integer)
+        return kg_error_memory(error, "the reference's inputs");
+    enum kg_dtype dtype = field->tensor->type.dtype;
+    int64_t place[KG_MAX_RANK] = {0};
+    for (int64_t i = 0; i < field->count; i++) {
+        int64_t from = 0;
+        for (int d = 0; d < field->rank; d++)
+            from += (field->low[d] + place[d]) * layout->stride[d];
+        if (field->is_real)
+            field->real[i] = kg_dtype_load(dtype, data, (size_t)from);
+        else
+            field->integer[i] = kg_dtype_load_integer(dtype, data, (size_t)from);
+        for (int d = field->rank - 1; d >= 0 && ++place[d] == field->extent[d]; d--)
+            place[d] = 0;
+    }
+    return KG_OK;
+}
+
+// Takes the field's arrays over.
+static enum kg_status hand_out(struct kg_field *field, struct kg_expected *expected,
+                               struct kg_error *error)
+{
+    enum kg_dtype dtype = field->tensor->type.dtype;
+    expected->count = field->count;
+    expected->rank = field->rank;
+    memcpy(expected->low, field->low, sizeof expected->low);
+    memcpy(expected->extent, field->extent, sizeof expected->extent);
+    if (field->is_real) {
+        expected->value = field->real;
+        field->real = NULL;
+    } else {
+        expected->integer = field->integer;
+        field->integer = NULL;
+        expected->value = malloc(((size_t)field->count + 1) * sizeof *expected->value);
+        if (!expected->value)
+            return kg_error_memory(error, "the reference");
+        for (int64_t i = 0; i < field->count; i++) {
+            expected->integer[i] = kg_integers_wrap(dtype, expected->integer[i]);
+            expected->value[i] = (double)expected->integer[i];
+        }
+    }
+    expected->slack = field->slack;
+    field->slack = NULL;
+    if (!expected->slack)
+        expected->slack = calloc((size_t)field->count + 1, sizeof *expected->slack);
+    return expected->slack ? KG_OK : kg_error_memory(error, "the reference");
+}
+
+static void want(struct kg_field *field, const struct kg_window *window)
+{
+    field->wanted = true;
+    for (int d = 0; d < field->rank; d++) {
+        field->low[d] = window ? window->low[d] : 0;
+        field->extent[d] = window ? window->extent[d] : field->shape[d];
+    }
+}
+
+enum kg_status kg_reference_window(const struct kg_problem *problem, const void *const *inputs,
+                                   const struct kg_window *windows, int threads,
+                                   const volatile int *cancel, struct kg_expected *expected,
+                                   struct kg_error *error)
+{
+    const struct kg_op *op = problem->op;
+    memset(expected, 0, (size_t)op->output_count * sizeof *expected);
+    struct kg_program *program;
+    enum kg_status status = kg_program_make(problem, &program, error);
+    if (status != KG_OK)
+        return status;
+    for (int i = 0; i < op->output_count; i++)
+        want(&program->fields[op->input_count + i], windows ? &windows[i] : NULL);
+    kg_program_plan(program);
+    for (int i = 0; i < op->input_count && status == KG_OK; i++)
+        status = decode(&program->fields[i], &problem->layouts[i], inputs[i], error);
+    if (status == KG_OK)
+        status = kg_program_run(program, threads, cancel, error);
+    for (int i = 0; i < op->output_count && status == KG_OK; i++)
+        status = hand_out(&program->fields[op->input_count + i], &expected[i], error);
+    kg_program_free(program);
+    if (status != KG_OK)
+        kg_expected_free(expected, op->output_count);
+    return status;
+}
+
+enum kg_status kg_reference_run(const struct kg_problem *problem, const void *const *inputs,
+                                int threads, const volatile int *cancel,
+                                struct kg_expected *expected, struct kg_error *error)
+{
+    return kg_reference_window(problem, inputs, NULL, threads, cancel, expected, error);
+}
+
+enum kg_status kg_reference_cost(const struct kg_problem *problem, const struct kg_window *windows,
+                                 double *seconds, struct kg_error *error)
+{
+    *seconds = 0;
+    struct kg_program *program;
+    enum kg_status status = kg_program_make(problem, &program, error);
+    if (status != KG_OK)
+        return status;
+    for (int i = 0; i < problem->op->output_count; i++)
+        want(&program->fields[problem->op->input_count + i], windows ? &windows[i] : NULL);
+    kg_program_plan(program);
+    for (int p = 0; p < program->pass_count; p++)
+        *seconds += 1e-9 * program->passes[p]->cost;
+    for (int i = 0; i < problem->op->input_count; i++)
+        *seconds += 5e-9 * (double)program->fields[i].count;
+    kg_program_free(program);
+    return KG_OK;
+}
