@@ -359,6 +359,37 @@ KG_INLINE double kg_max_f64(double a, double b)
     return a > b || a != a ? a : b;
 }
 
+// argmax and argmin: does `value`, coming later, take the place of `best`? The first NaN wins.
+KG_INLINE bool kg_beats_max_f32(float value, float best)
+{
+    return value > best || (value != value && best == best);
+}
+
+KG_INLINE bool kg_beats_max_f64(double value, double best)
+{
+    return value > best || (value != value && best == best);
+}
+
+KG_INLINE bool kg_beats_max_i64(int64_t value, int64_t best)
+{
+    return value > best;
+}
+
+KG_INLINE bool kg_beats_min_f32(float value, float best)
+{
+    return value < best || (value != value && best == best);
+}
+
+KG_INLINE bool kg_beats_min_f64(double value, double best)
+{
+    return value < best || (value != value && best == best);
+}
+
+KG_INLINE bool kg_beats_min_i64(int64_t value, int64_t best)
+{
+    return value < best;
+}
+
 KG_INLINE float kg_relu_f32(float x)
 {
     return x < 0.0f ? 0.0f : x;

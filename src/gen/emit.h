@@ -41,6 +41,9 @@ void kg_emit_load(struct kg_text *text, const struct kg_nest *nest, const struct
 // nothing was written).
 bool kg_emit_inside(struct kg_text *text, const struct kg_nest *nest,
                     const struct kg_access *access, const struct kg_emit_names *names);
+// An index expression (a subscript, the bound of a relation) as plain index arithmetic.
+void kg_emit_index(struct kg_text *text, const struct kg_nest *nest, const struct kg_expr *expr,
+                   const struct kg_emit_names *names);
 // A size expression: sizes appear under their own names ("P", "D"), which the bindings declare.
 // Parenthesised where it is not of primary precedence.
 void kg_emit_size(struct kg_text *text, const struct kg_expr *expr);
@@ -51,6 +54,10 @@ void kg_emit_axis_end(struct kg_text *text, const struct kg_index *axis);
 // The element offset of an access: "i0 * x_s0 + i1".
 void kg_emit_offset(struct kg_text *text, const struct kg_nest *nest,
                     const struct kg_access *access, const struct kg_emit_names *names);
+// The same for the dimensions whose bit is set in `dims` only; "0" for none.
+void kg_emit_offset_part(struct kg_text *text, const struct kg_nest *nest,
+                         const struct kg_access *access, unsigned dims,
+                         const struct kg_emit_names *names);
 // One subscript, clamped if it is a gather (and the read has no pad). Parenthesised as above.
 void kg_emit_subscript(struct kg_text *text, const struct kg_nest *nest,
                        const struct kg_access *access, int dim, const struct kg_emit_names *names);
@@ -89,6 +96,10 @@ void kg_emit_host_opening(struct kg_text *text, const struct kg_group *group, co
 // id.
 void kg_emit_host_bindings(struct kg_text *text, const struct kg_group *group, bool locals);
 
+// One line of code, indented by four columns for each level.
+void kg_emit_line(struct kg_text *text, int level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 // C spellings.
 const char *kg_emit_storage(enum kg_dtype dtype); // "float", "kg_f16", "kg_bf16" ...
 const char *kg_emit_type(enum kg_type type);      // "float", "double", "int64_t", "bool"
@@ -102,6 +113,8 @@ void kg_emit_name(struct kg_text *text, const char *name);
 
 // True when the local tensor is defined and used inside the group only.
 bool kg_group_is_private(const struct kg_group *group, const struct kg_tensor *tensor);
+// Does the expression use axis `axis`? With `reads`, also inside the subscripts of reads.
+bool kg_expr_uses(const struct kg_expr *expr, int axis, bool reads);
 // True when both size expressions are the same whatever the sizes (by structure: never false
 // friends, may miss equal ones). NULL is 0.
 bool kg_size_same(const struct kg_expr *a, const struct kg_expr *b);

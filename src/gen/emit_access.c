@@ -109,6 +109,13 @@ void kg_emit_size(struct kg_text *text, const struct kg_expr *expr)
     print_index(&place, expr, true);
 }
 
+void kg_emit_index(struct kg_text *text, const struct kg_nest *nest, const struct kg_expr *expr,
+                   const struct kg_emit_names *names)
+{
+    struct place place = {text, nest, names};
+    print_index(&place, expr, true);
+}
+
 void kg_emit_axis_begin(struct kg_text *text, const struct kg_index *axis)
 {
     if (axis->begin)
@@ -160,8 +167,9 @@ static bool has_stride(const struct place *place, const struct kg_tensor *tensor
     return dim + 1 < tensor->rank || !place->names || !place->names->contiguous;
 }
 
-void kg_emit_offset(struct kg_text *text, const struct kg_nest *nest,
-                    const struct kg_access *access, const struct kg_emit_names *names)
+void kg_emit_offset_part(struct kg_text *text, const struct kg_nest *nest,
+                         const struct kg_access *access, unsigned dims,
+                         const struct kg_emit_names *names)
 {
     struct place place = {text, nest, names};
     const struct kg_tensor *tensor = access->tensor;
@@ -169,7 +177,7 @@ void kg_emit_offset(struct kg_text *text, const struct kg_nest *nest,
     for (int dim = 0; dim < tensor->rank; dim++) {
         const struct kg_expr *subscript = access->map[dim].subscript;
         bool zero = subscript->kind == KG_EXPR_NUMBER && subscript->integer == 0;
-        if (zero)
+        if (zero || !(dims >> dim & 1))
             continue;
         bool strided = has_stride(&place, tensor, dim);
         kg_text_add(text, text->length > before ? " + " : "");
@@ -179,6 +187,12 @@ void kg_emit_offset(struct kg_text *text, const struct kg_nest *nest,
     }
     if (text->length == before)
         kg_text_add(text, "0");
+}
+
+void kg_emit_offset(struct kg_text *text, const struct kg_nest *nest,
+                    const struct kg_access *access, const struct kg_emit_names *names)
+{
+    kg_emit_offset_part(text, nest, access, ~0u, names);
 }
 
 void kg_emit_output_offset(struct kg_text *text, const struct kg_nest *nest,

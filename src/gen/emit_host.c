@@ -57,6 +57,20 @@ bool kg_size_same(const struct kg_expr *a, const struct kg_expr *b)
     return true;
 }
 
+bool kg_expr_uses(const struct kg_expr *expr, int axis, bool reads)
+{
+    if (expr->kind == KG_EXPR_INDEX)
+        return expr->index->id == axis;
+    if (expr->pad && kg_expr_uses(expr->pad, axis, reads))
+        return true;
+    if (expr->kind == KG_EXPR_READ && !reads)
+        return false;
+    for (int i = 0; i < expr->argument_count; i++)
+        if (kg_expr_uses(expr->arguments[i], axis, reads))
+            return true;
+    return false;
+}
+
 const struct kg_access *kg_nest_access(const struct kg_nest *nest, const struct kg_expr *read)
 {
     for (int i = 0; i < nest->access_count; i++)

@@ -195,3 +195,13 @@ const char *kg_emit_tensor_storage(const struct kg_tensor *tensor)
 {
     return kg_emit_storage(kg_emit_tensor_dtype(tensor));
 }
+
+void kg_emit_line(struct kg_text *text, int level, const char *format, ...)
+{
+    va_list arguments;
+    kg_text_format(text, "%*s", 4 * level, "");
+    va_start(arguments, format);
+    kg_text_vformat(text, format, arguments);
+    va_end(arguments);
+    kg_text_add(text, "\n");
+}

@@ -1,0 +1,14 @@
+// Every family, and what family files share.
+
+#ifndef KG_GEN_FAMILIES_H
+#define KG_GEN_FAMILIES_H
+
+#include "gen/family.h"
+
+extern const struct kg_family kg_family_pointwise;
+extern const struct kg_family kg_family_direct;
+
+// Appends a parameter; `count` is at most KG_MAX_CHOICES.
+void kg_space_add(struct kg_space *space, const char *name, int count, const int64_t *choices);
+
+#endif
