@@ -1,0 +1,171 @@
+// Plain C functions around kernels, and kernels around plain C functions.
+
+#include "gen/signature.h"
+
+#include "gen/emit.h"
+#include "gen/skeleton.h"
+
+#include <stdio.h>
+#include <string.h>
+
+// Storage types as a foreign file can write them without KernelGen's prelude.
+static const char *plain_storage(enum kg_dtype dtype)
+{
+    static const char *const names[KG_DTYPE_COUNT] = {
+        [KG_F16] = "_Float16", [KG_BF16] = "uint16_t", [KG_F32] = "float",   [KG_F64] = "double",
+        [KG_I8] = "int8_t",    [KG_U8] = "uint8_t",    [KG_I32] = "int32_t", [KG_I64] = "int64_t",
+        [KG_BOOL] = "bool",    [KG_U4] = "uint8_t",    [KG_I4] = "uint8_t",
+    };
+    return names[dtype];
+}
+
+static bool is_size(const struct kg_size *size)
+{
+    return !size->is_param;
+}
+
+// "const float *x, float *y, int64_t P"
+static void add_parameters(const struct kg_op *op, struct kg_text *text)
+{
+    for (int i = 0; i < op->input_count + op->output_count; i++) {
+        kg_text_format(text, "%s%s%s *", i ? ", " : "", i < op->input_count ? "const " : "",
+                       plain_storage(op->tensors[i]->type.dtype));
+        kg_emit_name(text, op->tensors[i]->name);
+    }
+    for (int i = 0; i < op->size_count; i++)
+        if (is_size(op->sizes[i])) {
+            kg_text_add(text, ", int64_t ");
+            kg_emit_name(text, op->sizes[i]->name);
+        }
+}
+
+// Cuts the first occurrence of `part` at or after `from` out of the text.
+static void cut_out(struct kg_text *text, size_t from, const char *part)
+{
+    if (text->failed || text->length <= from)
+        return;
+    char *found = strstr(text->data + from, part);
+    if (!found)
+        return;
+    size_t length = strlen(part);
+    size_t rest = text->length - (size_t)(found - text->data) - length;
+    memmove(found, found + length, rest);
+    kg_text_cut(text, text->length - length);
+}
+
+static void add_kernels(const struct kg_choice *choice, const struct kg_device_facts *facts,
+                        struct kg_text *text)
+{
+    for (int i = 0; i < choice->partition.count; i++) {
+        char entry[32];
+        snprintf(entry, sizeof entry, "kg_kernel_%d", i);
+        size_t before = text->length;
+        kg_choice_source(choice, i, facts, KG_TARGET_HOST, entry, text);
+        if (i == 0)
+            continue;
+        // One file needs the contract and the prelude once.
+        cut_out(text, before, kg_skeleton_find("host/abi.h"));
+        cut_out(text, before, kg_skeleton_find("host/prelude.h"));
+    }
+}
+
+static void add_workspace(const struct kg_problem *problem, const struct kg_choice *choice,
+                          struct kg_text *text)
+{
+    for (int id = 0; id < problem->tensor_count; id++) {
+        const struct kg_tensor *tensor = problem->tensors[id];
+        if (tensor->role != KG_ROLE_LOCAL || !kg_gen_in_memory(&choice->partition, id))
+            continue;
+        kg_text_format(text, "    tensor[%d] = kg_workspace(sizeof(%s)", id,
+                       kg_emit_tensor_storage(tensor));
+        for (int d = 0; d < tensor->rank; d++) {
+            kg_text_add(text, " * (size_t)");
+            kg_emit_size(text, tensor->dims[d]);
+        }
+        kg_text_format(text, "); // %s\n    failed |= !tensor[%d];\n", tensor->name, id);
+    }
+}
+
+static void release_workspace(const struct kg_problem *problem, const struct kg_choice *choice,
+                              struct kg_text *text)
+{
+    for (int id = 0; id < problem->tensor_count; id++)
+        if (problem->tensors[id]->role == KG_ROLE_LOCAL && kg_gen_in_memory(&choice->partition, id))
+            kg_text_format(text, "    free(tensor[%d]);\n", id);
+}
+
+static void add_entry(const struct kg_problem *problem, const struct kg_choice *choice,
+                      struct kg_text *text)
+{
+    const struct kg_op *op = problem->op;
+    kg_text_format(
+        text, "\n// The plain entry: contiguous row-major tensors, then sizes. 0 is done, 1 out "
+              "of memory.\nint ");
+    kg_emit_name(text, op->name);
+    kg_text_add(text, "(");
+    add_parameters(op, text);
+    kg_text_format(text, ")\n{\n    void *tensor[%d] = {", problem->tensor_count);
+    for (int i = 0; i < op->input_count + op->output_count; i++) {
+        kg_text_format(text, "%s(void *)", i ? ", " : "");
+        kg_emit_name(text, op->tensors[i]->name);
+    }
+    kg_text_add(text, "};\n");
+    kg_text_add(text, "    const int64_t size[] = {");
+    for (int i = 0; i < op->size_count; i++) {
+        kg_text_add(text, i ? ", " : "");
+        if (is_size(op->sizes[i]))
+            kg_emit_name(text, op->sizes[i]->name);
+        else
+            kg_text_format(text, "%lld", (long long)op->sizes[i]->value);
+    }
+    kg_text_format(text, "%s};\n    int failed = 0;\n", op->size_count ? "" : "0");
+    add_workspace(problem, choice, text);
+    for (int i = 0; i < choice->partition.count; i++)
+        kg_text_format(text,
+                       "    failed = failed || kg_serve(tensor, size, kg_kernel_%d_items, "
+                       "kg_kernel_%d_run, kg_kernel_%d_bytes);\n",
+                       i, i, i);
+    release_workspace(problem, choice, text);
+    kg_text_add(text, "    return failed;\n}\n");
+}
+
+bool kg_gen_standalone(const struct kg_problem *problem, const struct kg_choice *choice,
+                       const struct kg_device_facts *facts, struct kg_text *source)
+{
+    add_kernels(choice, facts, source);
+    kg_text_add(source, "\n");
+    kg_text_add(source, kg_skeleton_find("host/serve.h"));
+    add_entry(problem, choice, source);
+    return !source->failed;
+}
+
+bool kg_gen_foreign(const struct kg_op *op, const char *path, const char *code, const char *entry,
+                    struct kg_text *source)
+{
+    kg_text_add(source, kg_skeleton_find("host/abi.h"));
+    kg_text_add(source, "\n#line 1 \"");
+    for (const char *c = path; *c; c++)
+        if (*c != '"' && *c != '\\' && *c != '\n')
+            kg_text_add_bytes(source, c, 1);
+    kg_text_add(source, "\"\n");
+    kg_text_add(source, code);
+    kg_text_format(source,
+                   "\n#line 1 \"adapter\"\n"
+                   "int64_t %s_items(const struct kg_host_call *call, int phase)\n"
+                   "{\n    (void)call;\n    return phase == 0 ? 1 : -1;\n}\n"
+                   "int64_t %s_bytes(const struct kg_host_call *call, int kind)\n"
+                   "{\n    (void)call;\n    return kind == KG_HOST_GRAIN ? 1 : 0;\n}\n"
+                   "void %s_run(const struct kg_host_call *call, int phase, int64_t begin, "
+                   "int64_t end)\n"
+                   "{\n    (void)phase, (void)begin, (void)end;\n    (void)%s(",
+                   entry, entry, entry, op->name);
+    for (int i = 0; i < op->input_count + op->output_count; i++)
+        kg_text_format(source, "%s(%s%s *)call->tensor[%d]", i ? ", " : "",
+                       i < op->input_count ? "const " : "",
+                       plain_storage(op->tensors[i]->type.dtype), i);
+    for (int i = 0; i < op->size_count; i++)
+        if (is_size(op->sizes[i]))
+            kg_text_format(source, ", call->size[%d]", i);
+    kg_text_add(source, ");\n}\n");
+    return !source->failed;
+}

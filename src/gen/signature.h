@@ -1,0 +1,24 @@
+// The plain C signature of an op: what an exported kernel offers and a foreign one must have.
+//
+//     int bias_relu(const kg_f16 *x, const kg_f16 *bias, kg_f16 *y, int64_t P, int64_t D);
+//
+// Tensors in the order of the definition (contiguous, row-major; inputs const), then the sizes that
+// are not params, in order of first appearance. 0 is done, anything else a failure; a foreign
+// kernel may as well return nothing.
+
+#ifndef KG_GEN_SIGNATURE_H
+#define KG_GEN_SIGNATURE_H
+
+#include "gen/built.h"
+
+// One readable C file with the kernels of every group and the plain entry, named like the op. It
+// compiles alone; with -fopenmp it uses all cores. For contiguous problems.
+bool kg_gen_standalone(const struct kg_problem *problem, const struct kg_choice *choice,
+                       const struct kg_device_facts *facts, struct kg_text *source);
+
+// `code` (of `path`, shown in compiler messages) followed by what makes its function a kernel
+// called `entry` for the host backend.
+bool kg_gen_foreign(const struct kg_op *instance, const char *path, const char *code,
+                    const char *entry, struct kg_text *source);
+
+#endif
