@@ -17,9 +17,11 @@
 
 #define MOST_DAMAGED 1000
 
+// While opening, every statement is our own: one that makes no sense to SQLite met other tables.
 static bool is_damage(int code)
 {
-    return (code & 0xFF) == SQLITE_CORRUPT || (code & 0xFF) == SQLITE_NOTADB;
+    int kind = code & 0xFF;
+    return kind == SQLITE_CORRUPT || kind == SQLITE_NOTADB || kind == SQLITE_ERROR;
 }
 
 static void close_database(struct kg_store *store)
@@ -70,7 +72,7 @@ static int create_tables(struct kg_store *store)
 }
 
 // Are these our tables, whole and of our version? An empty database gets them.
-static int check_tables(struct kg_store *store, long *version)
+static int check_tables(struct kg_store *store, bool suspect, long *version)
 {
     char answer[64];
     *version = KG_STORE_VERSION;
@@ -91,7 +93,8 @@ static int check_tables(struct kg_store *store, long *version)
         return SQLITE_OK;
     if (*version < 1)
         return SQLITE_CORRUPT;
-    code = ask(store, "PRAGMA quick_check(1)", answer, sizeof answer);
+    code = ask(store, suspect ? "PRAGMA integrity_check(1)" : "PRAGMA quick_check(1)", answer,
+               sizeof answer);
     if (code == SQLITE_OK && strcmp(answer, "ok") != 0)
         code = SQLITE_CORRUPT;
     return code;
@@ -102,8 +105,6 @@ static int check_statements(struct kg_store *store)
 {
     for (int i = 0; i < KG_SQL_COUNT; i++) {
         struct kg_query query = kg_query_begin(store, (enum kg_sql)i);
-        if (query.code == SQLITE_ERROR)
-            return SQLITE_CORRUPT;
         if (query.code != SQLITE_OK)
             return query.code;
     }
@@ -112,7 +113,7 @@ static int check_statements(struct kg_store *store)
 
 // WAL with synchronous NORMAL: what was committed survives a killed process; a power cut may lose
 // the last commits but never the database. The records are data: nothing in them may act.
-static int open_database(struct kg_store *store, long *version)
+static int open_database(struct kg_store *store, bool suspect, long *version)
 {
     int code = sqlite3_open_v2(
         store->path, &store->database,
@@ -128,8 +129,12 @@ static int open_database(struct kg_store *store, long *version)
     code = execute(store, "PRAGMA cell_size_check = ON; PRAGMA synchronous = NORMAL");
     if (code == SQLITE_OK)
         code = ask(store, "PRAGMA journal_mode = WAL", mode, sizeof mode);
+    // A flipped bit in the header asks readers of this SQLite not to write.
+    if (code == SQLITE_OK && sqlite3_db_readonly(store->database, "main") == 1 &&
+        access(store->path, W_OK) == 0)
+        code = SQLITE_CORRUPT;
     if (code == SQLITE_OK)
-        code = check_tables(store, version);
+        code = check_tables(store, suspect, version);
     if (code == SQLITE_OK && *version == KG_STORE_VERSION)
         code = check_statements(store);
     return code;
@@ -200,13 +205,20 @@ static enum kg_status open_checked(struct kg_store *store, struct kg_text *notic
                                    struct kg_error *error)
 {
     long version = KG_STORE_VERSION;
-    int code = open_database(store, &version);
+    char *mark;
+    if (asprintf(&mark, "%s" KG_STORE_SUSPECT, store->path) < 0)
+        return kg_error_memory(error, store->path);
+    bool suspect = kg_files_exists(mark);
+    int code = open_database(store, suspect, &version);
+    if (suspect && (code == SQLITE_OK || is_damage(code)))
+        unlink(mark);
+    free(mark);
     if (is_damage(code)) {
         close_database(store);
         enum kg_status status = move_aside(store, notice, error);
         if (status != KG_OK)
             return status;
-        code = open_database(store, &version);
+        code = open_database(store, false, &version);
     }
     if (code != SQLITE_OK)
         return kg_store_fail(store, code, error);

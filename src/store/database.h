@@ -38,6 +38,7 @@ extern const char *const kg_store_schema;
 
 #define KG_STORE_VERSION 1              // of the schema, as PRAGMA user_version
 #define KG_STORE_APPLICATION 0x4B47454E // "KGEN", as PRAGMA application_id
+#define KG_STORE_SUSPECT ".suspect"     // file beside the records: damage was met, look closely
 #define KG_BUSY_MILLISECONDS 10000      // how long another process may hold the records
 
 struct kg_store {
@@ -91,6 +92,8 @@ struct kg_hash kg_store_hash_key(const struct kg_key *key);
 struct kg_hash kg_store_hash_number(struct kg_hash hash, double value);
 struct kg_hash kg_store_hash_integer(struct kg_hash hash, int64_t value);
 
+// Over the values and the whole key, in words.
+struct kg_hash kg_store_seal_wisdom(const struct kg_key *key, const struct kg_wisdom *wisdom);
 // Wisdom inside a transaction: `*known_better` tells that what is known was kept.
 enum kg_status kg_store_set_wisdom(struct kg_store *store, const struct kg_key *key,
                                    const struct kg_wisdom *wisdom, bool *known_better,

@@ -1,8 +1,10 @@
 // Wisdom as a file: JSON lines, a header first. Import trusts nothing: every line is bounded, every
-// field must be there once, of its type and within its range, and nothing else may be.
+// field must be there once, of its type and within its range, and nothing else may be. The seal is
+// the same as the row's in the database: it tells a line that was changed, and it tells when
+// Jansson, short of memory, dropped a part of a text.
 //
 //     {"format": "kernelgen wisdom", "version": 1, "lines": 1}
-//     {"op": "softmax", "definition": "9f86...", "dtypes": "T=f16", ..., "seconds": 1.2e-05, ...}
+//     {"op": "softmax", "definition": "9f86...", ..., "seconds": 1.2e-05, ..., "seal": "51c0..."}
 
 #include "store/database.h"
 
@@ -37,7 +39,8 @@ static const struct {
     {"generator", offsetof(struct kg_key, generator)},
 };
 #define KEY_TEXTS (sizeof key_texts / sizeof key_texts[0])
-#define LINE_FIELDS (KEY_TEXTS + 8) // definition, units, choice, rigor, seconds, spread, seed, date
+// With definition, units, choice, rigor, seconds, spread, seed, date and seal.
+#define LINE_FIELDS (KEY_TEXTS + 9)
 
 static const char **text_of(struct kg_key *key, size_t index)
 {
@@ -70,6 +73,7 @@ static void write_line(struct kg_text *lines, const struct kg_key *key,
     snprintf(seed, sizeof seed, "%016llx", (unsigned long long)wisdom->seed);
     kg_json_text(&json, "seed", seed); // 64 bits do not fit a JSON number
     kg_json_text(&json, "date", wisdom->date);
+    kg_json_hash(&json, "seal", kg_store_seal_wisdom(key, wisdom));
     kg_json_end_object(&json);
     kg_text_add(lines, "\n");
 }
@@ -127,10 +131,15 @@ struct line {
     bool failed;
 };
 
-static void refuse(struct line *line, const char *name, const char *wanted)
+__attribute__((format(printf, 2, 3))) static void refuse(struct line *line, const char *format, ...)
 {
+    char reason[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(reason, sizeof reason, format, arguments);
+    va_end(arguments);
     if (!line->failed)
-        kg_error_set(line->error, KG_ERROR_CORRUPT, "\"%s\" must be %s", name, wanted);
+        kg_error_set(line->error, KG_ERROR_CORRUPT, "%s", reason);
     line->failed = true;
 }
 
@@ -139,7 +148,7 @@ static const char *take_text(struct line *line, const char *name, bool may_be_em
     json_t *value = json_object_get(line->json, name);
     size_t length = json_string_length(value);
     if (!json_is_string(value) || length > LONGEST_TEXT || (length == 0 && !may_be_empty)) {
-        refuse(line, name, may_be_empty ? "a text" : "a text that is not empty");
+        refuse(line, "\"%s\" must be a text%s", name, may_be_empty ? "" : " that is not empty");
         return "";
     }
     return json_string_value(value);
@@ -150,7 +159,7 @@ static double take_number(struct line *line, const char *name, double least)
     json_t *value = json_object_get(line->json, name);
     double number = json_number_value(value);
     if (!json_is_number(value) || !isfinite(number) || number < least)
-        refuse(line, name, "a number of seconds");
+        refuse(line, "\"%s\" must be a number of seconds", name);
     return number;
 }
 
@@ -159,16 +168,16 @@ static int64_t take_integer(struct line *line, const char *name, int64_t most)
     json_t *value = json_object_get(line->json, name);
     int64_t number = json_integer_value(value);
     if (!json_is_integer(value) || number < 0 || number > most)
-        refuse(line, name, "a whole number in range");
+        refuse(line, "\"%s\" must be a whole number in range", name);
     return number;
 }
 
-// Exactly `digits` lower-case hex digits, the last 64 bits of them.
+// 64 bits from digit `from` of a text of exactly `digits` lower-case hex digits.
 static uint64_t take_digits(struct line *line, const char *name, size_t from, size_t digits)
 {
     const char *text = take_text(line, name, false);
     if (strspn(text, "0123456789abcdef") != digits || text[digits]) {
-        refuse(line, name, "hex digits");
+        refuse(line, "\"%s\" must be %zu hex digits", name, digits);
         return 0;
     }
     uint64_t value = 0;
@@ -177,13 +186,19 @@ static uint64_t take_digits(struct line *line, const char *name, size_t from, si
     return value;
 }
 
+static struct kg_hash take_hash(struct line *line, const char *name)
+{
+    return (struct kg_hash){.high = take_digits(line, name, 0, 32),
+                            .low = take_digits(line, name, 16, 32)};
+}
+
 static enum kg_rigor take_rigor(struct line *line)
 {
     const char *name = take_text(line, "rigor", false);
     for (int rigor = 0; rigor < KG_RIGOR_WISDOM; rigor++)
         if (strcmp(name, kg_rigor_names[rigor]) == 0)
             return (enum kg_rigor)rigor;
-    refuse(line, "rigor", "estimate, measure, patient or exhaustive");
+    refuse(line, "\"rigor\" must be estimate, measure, patient or exhaustive");
     return KG_RIGOR_ESTIMATE;
 }
 
@@ -191,8 +206,7 @@ static void read_line(struct line *line, struct kg_key *key, struct kg_wisdom *w
 {
     for (size_t i = 0; i < KEY_TEXTS; i++)
         *text_of(key, i) = take_text(line, key_texts[i].name, i != 0);
-    key->definition.high = take_digits(line, "definition", 0, 32);
-    key->definition.low = take_digits(line, "definition", 16, 32);
+    key->definition = take_hash(line, "definition");
     key->units = (int)take_integer(line, "units", 1 << 24);
     wisdom->choice = (char *)(uintptr_t)take_text(line, "choice", false);
     wisdom->rigor = take_rigor(line);
@@ -200,11 +214,14 @@ static void read_line(struct line *line, struct kg_key *key, struct kg_wisdom *w
     wisdom->spread = take_number(line, "spread", 0);
     wisdom->seed = take_digits(line, "seed", 0, 16);
     wisdom->date = (char *)(uintptr_t)take_text(line, "date", false);
-    if (json_object_size(line->json) != LINE_FIELDS && !line->failed) {
-        kg_error_set(line->error, KG_ERROR_CORRUPT, "has %zu fields, not %zu",
-                     json_object_size(line->json), LINE_FIELDS);
-        line->failed = true;
-    }
+    struct kg_hash seal = take_hash(line, "seal");
+    if (json_object_size(line->json) != LINE_FIELDS)
+        refuse(line, "has %zu fields, not %zu", json_object_size(line->json), LINE_FIELDS);
+    if (line->failed)
+        return;
+    struct kg_hash right = kg_store_seal_wisdom(key, wisdom);
+    if (seal.high != right.high || seal.low != right.low)
+        refuse(line, "was changed or damaged: its seal does not fit");
 }
 
 // What an import did, by cause.
@@ -263,7 +280,8 @@ static json_t *parse_object(const char *text, size_t length, struct kg_error *er
     }
     json_error_t why;
     json_t *json = json_loadb(text, length, JSON_REJECT_DUPLICATES, &why);
-    if (!json && json_error_code(&why) == json_error_out_of_memory)
+    // Not every lack of memory gets Jansson's code for it; a syntax error always has a text.
+    if (!json && (json_error_code(&why) == json_error_out_of_memory || !why.text[0]))
         kg_error_memory(error, "wisdom to import");
     else if (!json)
         kg_error_set(error, KG_ERROR_CORRUPT, "is no JSON: %s", why.text);
@@ -283,7 +301,7 @@ static enum kg_status read_header(const char *text, size_t length, int64_t *coun
         return error->status;
     const char *format = take_text(&line, "format", false);
     if (strcmp(format, FORMAT) != 0)
-        refuse(&line, "format", "\"" FORMAT "\"");
+        refuse(&line, "\"format\" must be \"" FORMAT "\"");
     int64_t version = take_integer(&line, "version", INT64_MAX);
     *count = take_integer(&line, "lines", MOST_LINES);
     enum kg_status status = KG_OK;

@@ -2,8 +2,24 @@
 
 #include "store/database.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// The quick check of every start does not see all damage; what met some asks for a thorough one.
+static void mark_suspect(const struct kg_store *store)
+{
+    char *path;
+    if (asprintf(&path, "%s" KG_STORE_SUSPECT, store->path) < 0)
+        return;
+    int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (file >= 0)
+        close(file);
+    free(path);
+}
 
 enum kg_status kg_store_fail(struct kg_store *store, int code, struct kg_error *error)
 {
@@ -12,6 +28,7 @@ enum kg_status kg_store_fail(struct kg_store *store, int code, struct kg_error *
         return kg_error_memory(error, store->path);
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
+        mark_suspect(store);
         return kg_error_set(error, KG_ERROR_CORRUPT,
                             "%s is damaged; the next start will move it aside", store->path);
     case SQLITE_FULL:
@@ -22,8 +39,11 @@ enum kg_status kg_store_fail(struct kg_store *store, int code, struct kg_error *
                             "%s stayed locked by another process for %d seconds", store->path,
                             KG_BUSY_MILLISECONDS / 1000);
     default:
-        return kg_error_set(error, KG_ERROR_IO, "%s: %s", store->path, sqlite3_errstr(code));
+        break;
     }
+    int why = sqlite3_system_errno(store->database);
+    return kg_error_set(error, KG_ERROR_IO, "%s: %s%s%s", store->path, sqlite3_errstr(code),
+                        why ? ": " : "", why ? strerror(why) : "");
 }
 
 struct kg_query kg_query_begin(struct kg_store *store, enum kg_sql which)

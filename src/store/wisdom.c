@@ -17,7 +17,7 @@ static enum kg_rigor find_rigor(const char *name)
     return (enum kg_rigor)rigor;
 }
 
-static struct kg_hash seal_wisdom(const struct kg_key *key, const struct kg_wisdom *wisdom)
+struct kg_hash kg_store_seal_wisdom(const struct kg_key *key, const struct kg_wisdom *wisdom)
 {
     struct kg_hash hash = kg_hash_chain_text(kg_store_hash_key(key), wisdom->choice);
     hash = kg_hash_chain_text(hash, kg_rigor_names[wisdom->rigor]);
@@ -38,7 +38,7 @@ static bool read_wisdom(struct kg_query *query, const struct kg_key *key, struct
     wisdom->date = (char *)(uintptr_t)kg_query_text(query);
     if (wisdom->rigor >= KG_RIGOR_WISDOM)
         return false;
-    struct kg_hash seal = kg_query_hash(query), right = seal_wisdom(key, wisdom);
+    struct kg_hash seal = kg_query_hash(query), right = kg_store_seal_wisdom(key, wisdom);
     return seal.high == right.high && seal.low == right.low;
 }
 
@@ -94,7 +94,7 @@ enum kg_status kg_store_set_wisdom(struct kg_store *store, const struct kg_key *
     kg_query_bind_number(&query, dated.spread);
     kg_query_bind_integer(&query, (int64_t)dated.seed);
     kg_query_bind_text(&query, dated.date);
-    kg_query_bind_hash(&query, seal_wisdom(key, &dated));
+    kg_query_bind_hash(&query, kg_store_seal_wisdom(key, &dated));
     kg_query_step(&query);
     return kg_query_end(&query, error);
 }
