@@ -160,7 +160,7 @@ static bool read_cache(int cpu, int index, int *level, int64_t *bytes, char *sha
     snprintf(path, sizeof path, folder, cpu, index, "level");
     if (!read_small(path, text, sizeof text))
         return false;
-    *level = atoi(text);
+    *level = (int)strtol(text, NULL, 10);
     snprintf(path, sizeof path, folder, cpu, index, "type");
     if (!read_small(path, text, sizeof text) || strcmp(text, "Instruction") == 0)
         *level = 0;
@@ -227,7 +227,7 @@ static int count_cores(const cpu_set_t *allowed, size_t set_size)
         // The first sibling that may be used stands for the core.
         bool first = true;
         if (read_small(path, siblings, sizeof siblings)) {
-            int sibling = atoi(siblings);
+            int sibling = (int)strtol(siblings, NULL, 10);
             first =
                 sibling >= cpu || sibling < 0 || !CPU_ISSET_S((size_t)sibling, set_size, allowed);
         }

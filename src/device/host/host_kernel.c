@@ -36,8 +36,8 @@ static void run_range(void *user, int thread, int64_t begin, int64_t end)
     phase->kernel->run(&call, phase->number, begin, end);
 }
 
-static enum kg_status find_symbol(void *library, const char *entry, const char *suffix, void **found,
-                                  struct kg_error *error)
+static enum kg_status find_symbol(void *library, const char *entry, const char *suffix,
+                                  void **found, struct kg_error *error)
 {
     struct kg_text name = {0};
     kg_text_format(&name, "%s_%s", entry, suffix);
@@ -86,8 +86,8 @@ enum kg_status kg_host_load(struct kg_device *device, const struct kg_binary *bi
     loaded->host = (struct kg_host_device *)device;
     loaded->library = dlopen(binary->path, RTLD_NOW | RTLD_LOCAL);
     if (!loaded->library)
-        status = kg_error_set(error, KG_ERROR_COMPILE, "cannot load the compiled kernel: %s",
-                              dlerror());
+        status =
+            kg_error_set(error, KG_ERROR_COMPILE, "cannot load the compiled kernel: %s", dlerror());
     else
         status = find_symbols(loaded, entry, error);
     if (status) {

@@ -1,6 +1,6 @@
 // Reads outside a tensor are found before a kernel exists, and only those.
 
-#include "problem.h"
+#include "support/sample_problem.h"
 #include "test.h"
 
 static void check_fine(const char *definition, const char *choices)

@@ -1,6 +1,6 @@
 // Operations, bytes and classes against values worked out by hand.
 
-#include "problem.h"
+#include "support/sample_problem.h"
 #include "test.h"
 
 struct expected {

@@ -1,6 +1,6 @@
 // Statements become nests: what is hoisted, what is shared, and what each nest looks like.
 
-#include "problem.h"
+#include "support/sample_problem.h"
 #include "test.h"
 
 // Every nest on a line: statement, class, and the axes' extents.

@@ -1,7 +1,7 @@
 // From a definition's text to a problem, for tests: parse, instantiate, analyse in one call.
 
-#ifndef KG_TESTS_PROBLEM_H
-#define KG_TESTS_PROBLEM_H
+#ifndef KG_TESTS_SAMPLE_PROBLEM_H
+#define KG_TESTS_SAMPLE_PROBLEM_H
 
 #include "analyze/problem.h"
 
