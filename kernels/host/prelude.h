@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-#pragma GCC diagnostic ignored                                                                     \
-    "-Wunused-variable" // sizes and strides are all declared, used or not
+// Sizes and strides are all declared, used or not.
+#pragma GCC diagnostic ignored "-Wunused-variable"
 
 #define KG_INLINE static inline __attribute__((always_inline, unused))
 
