@@ -11,6 +11,63 @@
 
 #define KG_INLINE static inline __attribute__((always_inline, unused))
 
+// A range of items should do this much, in evaluations of the formula, to be worth a thread.
+enum { KG_HOST_WORK = 8192 };
+
+// ---- Streams: stores that do not read the lines they overwrite ----
+
+enum { KG_LINE = 64 };
+
+#if defined(__AVX__)
+typedef float kg_vector __attribute__((vector_size(32)));
+#else
+typedef float kg_vector __attribute__((vector_size(16)));
+#endif
+
+// Elements by which `to` is past the start of a line.
+KG_INLINE int64_t kg_past_line(const void *to, size_t size)
+{
+    return (int64_t)((uintptr_t)to % KG_LINE / size);
+}
+
+KG_INLINE void kg_stream_vector(kg_vector *to, kg_vector value)
+{
+#if defined(__clang__)
+    __builtin_nontemporal_store(value, to);
+#elif defined(__AVX__)
+    __builtin_ia32_movntps256((float *)to, value);
+#elif defined(__SSE__)
+    __builtin_ia32_movntps((float *)to, value);
+#else
+    *to = value;
+#endif
+}
+
+// Copies whole lines past the caches, and what is left of a line at either end through them.
+KG_INLINE void kg_stream(void *to, const void *from, size_t bytes)
+{
+    char *out = (char *)to;
+    const char *in = (const char *)from;
+    size_t head = (KG_LINE - (uintptr_t)out % KG_LINE) % KG_LINE;
+    head = head < bytes ? head : bytes;
+    size_t body = (bytes - head) / KG_LINE * KG_LINE;
+    memcpy(out, in, head);
+    for (size_t at = head; at < head + body; at += sizeof(kg_vector)) {
+        kg_vector value;
+        memcpy(&value, in + at, sizeof value);
+        kg_stream_vector((kg_vector *)(void *)(out + at), value);
+    }
+    memcpy(out + head + body, in + head + body, bytes - head - body);
+}
+
+// To be called once before other threads may read what was streamed.
+KG_INLINE void kg_stream_end(void)
+{
+#if defined(__SSE__)
+    __builtin_ia32_sfence();
+#endif
+}
+
 // ---- Elements in memory ----
 
 // Bits, not numbers: not every compiler has the types. They may alias the caller's own.

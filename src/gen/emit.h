@@ -61,9 +61,11 @@ void kg_emit_offset_part(struct kg_text *text, const struct kg_nest *nest,
 // One subscript, clamped if it is a gather (and the read has no pad). Parenthesised as above.
 void kg_emit_subscript(struct kg_text *text, const struct kg_nest *nest,
                        const struct kg_access *access, int dim, const struct kg_emit_names *names);
-// The element offset of the nest's output at the current axes.
+// The element offset of the nest's output at the current axes, and a part of it as above.
 void kg_emit_output_offset(struct kg_text *text, const struct kg_nest *nest,
                            const struct kg_emit_names *names);
+void kg_emit_output_offset_part(struct kg_text *text, const struct kg_nest *nest, unsigned dims,
+                                const struct kg_emit_names *names);
 
 // The element of `tensor` at `base`[`offset`], in its compute type; `base` is an expression of
 // pointer type: "x", "x_row". (Pointers to 4-bit elements can be advanced by even counts only.)
@@ -99,6 +101,8 @@ void kg_emit_host_bindings(struct kg_text *text, const struct kg_group *group, b
 // One line of code, indented by four columns for each level.
 void kg_emit_line(struct kg_text *text, int level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+// The three functions of a kernel that has nothing to do (see device/host/host_abi.h).
+void kg_emit_host_nothing(struct kg_text *text, const char *entry);
 
 // C spellings.
 const char *kg_emit_storage(enum kg_dtype dtype); // "float", "kg_f16", "kg_bf16" ...

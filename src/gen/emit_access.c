@@ -195,20 +195,29 @@ void kg_emit_offset(struct kg_text *text, const struct kg_nest *nest,
     kg_emit_offset_part(text, nest, access, ~0u, names);
 }
 
-void kg_emit_output_offset(struct kg_text *text, const struct kg_nest *nest,
-                           const struct kg_emit_names *names)
+void kg_emit_output_offset_part(struct kg_text *text, const struct kg_nest *nest, unsigned dims,
+                                const struct kg_emit_names *names)
 {
     struct place place = {text, nest, names};
+    size_t before = text->length;
     for (int dim = 0; dim < nest->output_axes; dim++) {
         struct kg_expr axis = {
             .kind = KG_EXPR_INDEX, .type = KG_TYPE_I64, .index = nest->axes[dim]};
-        kg_text_add(text, dim > 0 ? " + " : "");
+        if (!(dims >> dim & 1))
+            continue;
+        kg_text_add(text, text->length > before ? " + " : "");
         kg_emit_expr(text, nest, &axis, names);
         if (has_stride(&place, nest->output, dim))
             print_stride(&place, nest->output, dim);
     }
-    if (nest->output_axes == 0)
+    if (text->length == before)
         kg_text_add(text, "0");
+}
+
+void kg_emit_output_offset(struct kg_text *text, const struct kg_nest *nest,
+                           const struct kg_emit_names *names)
+{
+    kg_emit_output_offset_part(text, nest, ~0u, names);
 }
 
 // True when the subscript is a bare axis that runs over just this dimension.

@@ -236,3 +236,19 @@ void kg_emit_host_opening(struct kg_text *text, const struct kg_group *group, co
     kg_text_add(text, kg_skeleton_find("host/prelude.h"));
     kg_text_add(text, "\n");
 }
+
+void kg_emit_host_nothing(struct kg_text *text, const char *entry)
+{
+    kg_text_format(text,
+                   "int64_t %s_items(const struct kg_host_call *call, int phase)\n{\n"
+                   "    (void)call;\n    return phase == 0 ? 0 : -1;\n}\n\n",
+                   entry);
+    kg_text_format(text,
+                   "int64_t %s_bytes(const struct kg_host_call *call, int kind)\n{\n"
+                   "    (void)call;\n    return kind == KG_HOST_GRAIN ? 1 : 0;\n}\n\n",
+                   entry);
+    kg_text_format(text,
+                   "void %s_run(const struct kg_host_call *call, int phase, int64_t begin, "
+                   "int64_t end)\n{\n    (void)call, (void)phase, (void)begin, (void)end;\n}\n",
+                   entry);
+}
