@@ -459,13 +459,21 @@ static void emit_scan(struct direct *direct)
 // Items: the last coordinate of an item is a block of the inner axis, the others are the other
 // output axes.
 
+// What every function starts with.
+static void emit_declarations(const struct direct *direct)
+{
+    kg_text_format(direct->text, "    enum { BLOCK = %lld, LANES = %lld };\n",
+                   (long long)direct->block, (long long)direct->lanes);
+    kg_emit_host_bindings(direct->text, direct->group, false);
+}
+
 static void emit_total(const struct direct *direct)
 {
     const struct kg_nest *nest = direct->nest;
     struct kg_text *text = direct->text;
     kg_text_format(text, "static int64_t %s_total(const struct kg_host_call *call)\n{\n",
                    direct->entry);
-    kg_emit_host_bindings(text, direct->group, false);
+    emit_declarations(direct);
     kg_text_add(text, "    return 1");
     for (int i = 0; i < nest->output_axes; i++) {
         if (i == direct->scanned)
@@ -489,7 +497,7 @@ static void emit_entries(const struct direct *direct)
                           : "    return phase == 0 ? %s_total(call) : -1;\n}\n\n",
                    entry);
     kg_text_format(text, "int64_t %s_bytes(const struct kg_host_call *call, int kind)\n{\n", entry);
-    kg_emit_host_bindings(text, direct->group, false);
+    emit_declarations(direct);
     kg_text_add(text, "    if (kind != KG_HOST_GRAIN)\n        return 0;\n");
     kg_text_add(text, "    const int64_t length = 1"); // body evaluations of one item
     for (int i = 0; i < direct->nest->axis_count; i++) {
@@ -543,7 +551,7 @@ static void emit_run(struct direct *direct)
     if (is_packed(nest->output))
         kg_text_format(text, "    begin = 0, end = %s_total(call); // neighbours share bytes\n",
                        direct->entry);
-    kg_emit_host_bindings(text, direct->group, false);
+    emit_declarations(direct);
     direct->level = 1;
     kg_emit_line(text, direct->level++, "for (int64_t item = begin; item < end; item++) {");
     emit_coordinates(direct);
@@ -576,6 +584,7 @@ static bool emit(const struct kg_group *group, const struct kg_device_facts *fac
         .nest = nest,
         .entry = entry,
         .names = {.contiguous = group->problem->contiguous},
+        .block = config->value[BLOCK],
         .lanes = config->value[LANES],
         .scanned = scanned_axis(nest),
         .inner = -1,
@@ -584,8 +593,6 @@ static bool emit(const struct kg_group *group, const struct kg_device_facts *fac
     if (direct.scanned < 0)
         direct.inner = nest->output_axes - 1;
     kg_emit_host_opening(source, group, "direct", config, &values);
-    kg_text_format(source, "enum { BLOCK = %lld, LANES = %lld };\n\n",
-                   (long long)config->value[BLOCK], (long long)config->value[LANES]);
     if (kg_group_is_private(group, nest->output)) // nobody reads it
         kg_emit_host_nothing(source, entry);
     else {

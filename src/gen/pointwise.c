@@ -24,6 +24,7 @@ struct pointwise {
     int inner;                   // the axis of the inner loop; -1: a scalar formula
     int tiled;                   // the other axis of the tiles; -1: none
     bool merged[KG_MAX_INDICES]; // this axis is part of the next one
+    int64_t block;
     int64_t stream;
     int level;
 };
@@ -473,13 +474,21 @@ static void emit_coordinates(struct pointwise *pointwise)
     kg_text_free(&length);
 }
 
+// What every function starts with.
+static void emit_declarations(const struct pointwise *pointwise)
+{
+    kg_text_format(pointwise->text, "    enum { BLOCK = %lld%s };\n", (long long)pointwise->block,
+                   pointwise->stream ? ", STAGE = 1024" : "");
+    kg_emit_host_bindings(pointwise->text, pointwise->group, false);
+}
+
 static void emit_entries(const struct pointwise *pointwise)
 {
     struct kg_text *text = pointwise->text;
     const char *entry = pointwise->entry;
     kg_text_format(text, "int64_t %s_items(const struct kg_host_call *call, int phase)\n{\n",
                    entry);
-    kg_emit_host_bindings(text, pointwise->group, false);
+    emit_declarations(pointwise);
     kg_text_add(text, "    if (phase > 0)\n        return -1;\n    return 1");
     for (int axis = 0; axis < pointwise->axes; axis++) {
         bool cut = axis == pointwise->inner || axis == pointwise->tiled;
@@ -491,7 +500,7 @@ static void emit_entries(const struct pointwise *pointwise)
     }
     kg_text_add(text, ";\n}\n\n");
     kg_text_format(text, "int64_t %s_bytes(const struct kg_host_call *call, int kind)\n{\n", entry);
-    kg_emit_host_bindings(text, pointwise->group, false);
+    emit_declarations(pointwise);
     kg_text_add(text, "    if (kind != KG_HOST_GRAIN)\n        return 0;\n"
                       "    return 1 + KG_HOST_WORK / (1");
     if (pointwise->inner >= 0) {
@@ -509,7 +518,7 @@ static void emit_run(struct pointwise *pointwise)
                    "void %s_run(const struct kg_host_call *call, int phase, int64_t begin, "
                    "int64_t end)\n{\n    (void)phase;\n",
                    pointwise->entry);
-    kg_emit_host_bindings(text, pointwise->group, false);
+    emit_declarations(pointwise);
     pointwise->level = 1;
     kg_emit_line(text, pointwise->level++, "for (int64_t item = begin; item < end; item++) {");
     emit_coordinates(pointwise);
@@ -540,6 +549,7 @@ static bool emit(const struct kg_group *group, const struct kg_device_facts *fac
         .entry = entry,
         .axes = nest_at(group, 0)->output_axes,
         .tiled = config->value[TILE] ? crossing_axis(group) : -1,
+        .block = config->value[config->value[TILE] ? TILE : BLOCK],
         .stream = config->value[STREAM] && nest_at(group, 0)->output_axes > 0,
     };
     pointwise.names = (struct kg_emit_names){
@@ -547,11 +557,6 @@ static bool emit(const struct kg_group *group, const struct kg_device_facts *fac
     pointwise.inner = pointwise.axes - 1;
     for (int axis = 0; axis + 1 < pointwise.axes; axis++)
         pointwise.merged[axis] = can_merge(group, axis);
-    kg_text_format(source, "enum { BLOCK = %lld };\n",
-                   (long long)config->value[config->value[TILE] ? TILE : BLOCK]);
-    if (pointwise.stream)
-        kg_text_add(source, "enum { STAGE = 1024 };\n");
-    kg_text_add(source, "\n");
     emit_entries(&pointwise);
     emit_run(&pointwise);
     return !source->failed;
