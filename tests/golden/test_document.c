@@ -2,7 +2,7 @@
 
 #include "analyze/roofline.h"
 #include "base/files.h"
-#include "problem.h"
+#include "support/sample_problem.h"
 #include "test.h"
 
 #include <jansson.h>
