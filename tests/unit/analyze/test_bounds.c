@@ -93,6 +93,22 @@ static void test_relations(void)
     check_fine("op f(x: f32[N], w: f32[N]) -> (y: f32[N])\n"
                "{ y[i] = sum(j > i) w[j] * x[j - i - 1] }\n",
                "N=6");
+    check_some("op f(x: f32[N], w: f32[N]) -> (y: f32[N])\n"
+               "{ y[i] = sum(j < i) w[j] * x[i - j - 2] }\n",
+               "N=6", "runs over -1..3");
+    check_some("op f(x: f32[N], w: f32[N]) -> (y: f32[N])\n"
+               "{ y[i] = sum(j > i) w[j] * x[j - i - 2] }\n",
+               "N=6", "runs over -1..3");
+    check_some("op f(x: f32[N], w: f32[N]) -> (y: f32[N])\n"
+               "{ y[i] = sum(j < i) w[j] * x[i - 2] }\n",
+               "N=6", "runs over -1..3");
+    // j <= 2*i - 3 needs i >= 2; j >= 9 - 2*i, below 6, too.
+    check_fine("op f(x: f32[N], w: f32[N]) -> (y: f32[N])\n"
+               "{ y[i] = sum(j <= 2*i - 3) w[j] * x[i - 2] }\n",
+               "N=6");
+    check_some("op f(x: f32[N], w: f32[N]) -> (y: f32[N])\n"
+               "{ y[i] = sum(j >= 9 - 2*i) w[j] * x[i - 3] }\n",
+               "N=6", "runs over -1..2");
     // Only i >= 1 has any j < i.
     check_fine("op f(x: f32[N], w: f32[N]) -> (y: f32[N])\n"
                "{ y[i] = sum(j < i) w[j] * x[i - 1] }\n",
