@@ -31,7 +31,7 @@ static double least_elements(const struct kg_nest *nest, const struct kg_access 
     return elements;
 }
 
-static double group_bytes(const struct kg_group *group)
+double kg_group_bytes(const struct kg_group *group)
 {
     const struct kg_problem *problem = group->problem;
     double least[KG_MAX_NESTS + KG_MAX_TENSORS] = {0};
@@ -60,7 +60,7 @@ double kg_group_bound(const struct kg_group *group, const struct kg_device_facts
 {
     double seconds = 0;
     // As much as the last-level cache holds may never reach main memory.
-    double bytes = group_bytes(group) - (double)facts->cache[3];
+    double bytes = kg_group_bytes(group) - (double)facts->cache[3];
     if (facts->bandwidth > 0 && bytes > 0)
         seconds = bytes / facts->bandwidth;
     double operations = 0, rate = 0;

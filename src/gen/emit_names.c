@@ -121,10 +121,39 @@ static const char *const reserved_words[] = {
     "low",
     "high",
     "offset",
+    "outputs",
+    "pieces",
+    "piece",
+    "runs",
+    "inner",
+    "outer",
+    "wanted",
+    "lead",
+    "after",
+    "final",
+    "padded",
+    "columns",
+    "origin",
+    "steps",
+    "most",
+    "take",
+    "where",
+    "lost",
+    "more",
+    "place",
+    "output",
+    "BLOCK",
+    "LANES",
+    "STEPS",
+    "TILE",
+    "UNROLL",
+    "CHUNK",
+    "COMBINE",
 };
 
 // Letters followed by digits that families use: "i0", "acc12". Users' x1 and w2 stay as they are.
-static const char *const reserved_stems[] = {"i", "v", "t", "at", "acc", "lane", "row", "part"};
+static const char *const reserved_stems[] = {
+    "i", "v", "t", "at", "acc", "lane", "row", "part", "lost", "where", "more", "place", "take"};
 
 static bool is_stride_name(const char *name)
 {

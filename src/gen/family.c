@@ -10,8 +10,9 @@
 
 // Best first. A new family adds its line here and its declaration to families.h.
 const struct kg_family *const kg_families[] = {
-    &kg_family_pointwise,
-    &kg_family_direct,
+    &kg_family_reduce,    // one reduction
+    &kg_family_pointwise, // chains of element-wise formulas
+    &kg_family_direct,    // anything else, one nest at a time
     NULL,
 };
 

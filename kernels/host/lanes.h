@@ -1,0 +1,77 @@
+// Reductions in lanes: acc[lane] takes every lanes-th value, so that the compiler can keep several
+// vectors of accumulators going and no chain of roundings grows long. Folding the lanes gives the
+// same result whatever the number of threads.
+#ifndef KG_LANES
+#define KG_LANES
+
+// acc[0] = all of acc, pairwise.
+#define KG_FOLD(NAME, TYPE, COMBINED)                                                              \
+    KG_INLINE TYPE kg_fold_##NAME(TYPE *acc, int lanes)                                            \
+    {                                                                                              \
+        for (int half = lanes / 2; half > 0; half /= 2)                                            \
+            for (int lane = 0; lane < half; lane++) {                                              \
+                const TYPE a = acc[lane], b = acc[lane + half];                                    \
+                acc[lane] = COMBINED;                                                              \
+            }                                                                                      \
+        return acc[0];                                                                             \
+    }
+
+KG_FOLD(sum_f32, float, a + b)
+KG_FOLD(sum_f64, double, a + b)
+KG_FOLD(sum_i64, int64_t, kg_add_i64(a, b))
+KG_FOLD(prod_f64, double, a *b)
+KG_FOLD(prod_i64, int64_t, kg_mul_i64(a, b))
+KG_FOLD(max_f32, float, kg_max_f32(a, b))
+KG_FOLD(max_f64, double, kg_max_f64(a, b))
+KG_FOLD(max_i64, int64_t, kg_max_i64(a, b))
+KG_FOLD(min_f32, float, kg_min_f32(a, b))
+KG_FOLD(min_f64, double, kg_min_f64(a, b))
+KG_FOLD(min_i64, int64_t, kg_min_i64(a, b))
+KG_FOLD(any_bool, int32_t, a | b)
+KG_FOLD(all_bool, int32_t, a &b)
+
+// A long sum: what the additions round away is added up beside it (Knuth's two-sum).
+KG_INLINE void kg_two_sum(double *sum, double *lost, double value)
+{
+    const double old = *sum, now = old + value, part = now - old;
+    *lost += (old - (now - part)) + (value - part);
+    *sum = now;
+}
+
+// Infinities leave NaN behind in `lost`.
+KG_INLINE double kg_two_value(double sum, double lost)
+{
+    return lost == lost ? sum + lost : sum;
+}
+
+// Lane `lane` found acc[lane] first in step at[lane] of `lanes` values each, the first of all being
+// number `first`.
+#define KG_FOLD_PLACE(NAME, TYPE, STEP)                                                            \
+    KG_INLINE void kg_fold_arg##NAME(TYPE *best, int64_t *best_at, const TYPE *acc,                \
+                                     const STEP *at, int lanes, int64_t count, int64_t first)      \
+    {                                                                                              \
+        for (int lane = 0; lane < lanes && lane < count; lane++) {                                 \
+            const int64_t index = first + (int64_t)at[lane] * lanes + lane;                        \
+            const bool same = !kg_beats_##NAME(*best, acc[lane]) && index < *best_at;              \
+            if (*best_at < 0 || kg_beats_##NAME(acc[lane], *best) || same) {                       \
+                *best = acc[lane];                                                                 \
+                *best_at = index;                                                                  \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+// Steps are counted in numbers as wide as the values, so that both fill vectors alike.
+KG_FOLD_PLACE(max_f32, float, int32_t)
+KG_FOLD_PLACE(max_f64, double, int64_t)
+KG_FOLD_PLACE(max_i64, int64_t, int64_t)
+KG_FOLD_PLACE(min_f32, float, int32_t)
+KG_FOLD_PLACE(min_f64, double, int64_t)
+KG_FOLD_PLACE(min_i64, int64_t, int64_t)
+
+// Asks for `bytes` from `from` on to be brought near. Any address is allowed.
+KG_INLINE void kg_prefetch(const void *from, int64_t bytes)
+{
+    for (int64_t i = 0; i < bytes; i += KG_LINE)
+        __builtin_prefetch((const char *)from + i);
+}
+#endif

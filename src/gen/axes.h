@@ -1,0 +1,60 @@
+// The loops around a nest: which of its axes form one run of neighbours in memory, how the others
+// follow from a linear counter, and how values are printed when intermediates of the group live in
+// variables or are computed where they are used.
+
+#ifndef KG_GEN_AXES_H
+#define KG_GEN_AXES_H
+
+#include "gen/code.h"
+#include "gen/emit.h"
+
+// True when the subscripts of the access are exactly the axes 0, 1, ..., rank - 1 of its nest.
+bool kg_axes_identity(const struct kg_access *access);
+
+bool kg_axes_from_zero(const struct kg_index *axis);
+// True when both axes run over the same values, whatever the sizes, and have no relation.
+bool kg_axes_same(const struct kg_index *a, const struct kg_index *b);
+
+// The axes [result, last] may be counted as one: every access that uses them has them as its last
+// subscripts, in order, without gaps. `first` is the least result wanted. Always `last` when the
+// problem has strides.
+int kg_axes_run(const struct kg_group *group, const struct kg_nest *nest, int first, int last);
+
+// The number of values of axis `axis`, and of the axes [first, last] together; "1" for none.
+void kg_axes_extent(struct kg_text *text, const struct kg_index *axis);
+void kg_axes_product(struct kg_text *text, const struct kg_nest *nest, int first, int last);
+
+// Declares i<first> .. i<last>, the values that the linear counter `linear` stands for; the last
+// axis counts fastest.
+void kg_axes_split(struct kg_code *code, const struct kg_nest *nest, int first, int last,
+                   const char *linear);
+
+// How reads of tensors made in the group, and axes, are spelled.
+struct kg_values {
+    const struct kg_group *group;
+    // The spelling of the nest's axes; NULL: "i<axis>".
+    const char *axes[KG_MAX_INDICES];
+    // By position in the group: what the output of that nest is called when its elements at hand
+    // are in a variable. NULL: private ones are computed in place, others are loaded.
+    const char *locals[KG_MAX_NESTS];
+};
+
+// The body of the nest at `position` of the group, as a value of `type`, for the right side of "=".
+void kg_values_print(struct kg_text *text, const struct kg_values *values, int position,
+                     enum kg_type type);
+// Stores `value` of `type` as the element of the nest's output at the current axes.
+void kg_values_store(struct kg_text *text, const struct kg_values *values, int position,
+                     enum kg_type type, const char *value);
+// The element offset of the nest's output at the current axes.
+void kg_values_offset(struct kg_text *text, const struct kg_values *values, int position);
+// The element offset of a read of the nest.
+void kg_values_read_offset(struct kg_text *text, const struct kg_values *values, int position,
+                           const struct kg_access *access);
+
+// The position in the group of the nest that makes `tensor`, or -1.
+int kg_group_maker(const struct kg_group *group, const struct kg_tensor *tensor);
+// Whether every read of a private intermediate can be replaced by its formula: false, and the
+// reason, for padded ones and for those made by a reduction outside `but` (a position, or -1).
+bool kg_group_inlines(const struct kg_group *group, int but, struct kg_text *reason);
+
+#endif
