@@ -1,0 +1,265 @@
+// Work on rows: softmax, norms, losses per row.
+//
+// The nests of the group share their leading output axes, the row. A row is read from memory once:
+// its passes follow each other while it is in a near cache, and what one pass leaves for another
+// lies in a row buffer, as computed. Rows are independent, so any number of threads gives the same
+// result.
+
+#include "gen/rowwise.h"
+
+#include "gen/families.h"
+#include "gen/skeleton.h"
+
+enum { LANES, KEEP, STREAM, PREFETCH };
+
+// Rows longer than this are better cut between the cores when there are fewer rows than cores.
+enum { LONG_ROW = 1 << 16 };
+
+static const struct kg_nest *nest_at(const struct kg_group *group, int position)
+{
+    return group->problem->nests[group->first + position];
+}
+
+static bool refuse(struct kg_text *reason, const char *why)
+{
+    kg_text_add(reason, why);
+    return false;
+}
+
+static bool same_axes(const struct kg_nest *a, const struct kg_nest *b, int count)
+{
+    for (int axis = 0; axis < count; axis++)
+        if (!kg_axes_same(a->axes[axis], b->axes[axis]))
+            return false;
+    return true;
+}
+
+static bool find_shape(struct kg_rowwise_plan *plan, struct kg_text *reason)
+{
+    const struct kg_group *group = plan->group;
+    for (int i = 0; i < group->count && !plan->shape; i++)
+        if (nest_at(group, i)->has_reduce)
+            plan->shape = nest_at(group, i);
+    if (!plan->shape)
+        return refuse(reason, "no reduction");
+    plan->rows = plan->shape->output_axes;
+    plan->last = plan->shape->axis_count - 1;
+    if (plan->rows == 0)
+        return refuse(reason, "reduces all there is: no rows to work on apart");
+    for (int axis = plan->rows; axis <= plan->last; axis++)
+        if (plan->shape->axes[axis]->relation != KG_RELATION_NONE ||
+            !kg_axes_from_zero(plan->shape->axes[axis]))
+            return refuse(reason, "reduces a part of the row");
+    return true;
+}
+
+static bool find_role(struct kg_rowwise_plan *plan, int i, struct kg_text *reason)
+{
+    const struct kg_nest *nest = nest_at(plan->group, i), *shape = plan->shape;
+    if (nest->has_reduce && nest->output_axes == plan->rows &&
+        nest->axis_count == shape->axis_count)
+        plan->role[i] = KG_ROWWISE_REDUCE;
+    else if (!nest->has_reduce && nest->output_axes == shape->axis_count)
+        plan->role[i] = KG_ROWWISE_COLUMN;
+    else if (!nest->has_reduce && nest->output_axes == plan->rows)
+        plan->role[i] = KG_ROWWISE_SCALAR;
+    else
+        return refuse(reason, "the statements do not share rows and columns");
+    if (!same_axes(nest, shape, nest->axis_count))
+        return refuse(reason, "the statements differ in their rows or columns");
+    if (kg_dtypes[kg_emit_tensor_dtype(nest->output)].bits < 8)
+        return refuse(reason, "outputs of less than a byte");
+    return true;
+}
+
+// The first pass in which everything that nest `i` reads is at hand.
+static bool find_pass(struct kg_rowwise_plan *plan, int i, struct kg_text *reason)
+{
+    const struct kg_nest *nest = nest_at(plan->group, i);
+    for (int a = 0; a < nest->access_count; a++) {
+        int maker = kg_group_maker(plan->group, nest->accesses[a].tensor);
+        if (maker < 0)
+            continue;
+        if (!kg_axes_identity(&nest->accesses[a]) ||
+            (plan->role[maker] == KG_ROWWISE_COLUMN && plan->role[i] == KG_ROWWISE_SCALAR))
+            return refuse(reason, "an intermediate is read at another place than it is made");
+        int ready = plan->pass[maker] + (plan->role[maker] == KG_ROWWISE_REDUCE);
+        if (plan->pass[i] < ready)
+            plan->pass[i] = ready;
+    }
+    return true;
+}
+
+static bool reads(const struct kg_nest *nest, const struct kg_tensor *tensor)
+{
+    for (int i = 0; i < nest->access_count; i++)
+        if (nest->accesses[i].tensor == tensor)
+            return true;
+    return false;
+}
+
+// Private columns are made where they are first needed, and kept if that is not the only place.
+static void place_columns(struct kg_rowwise_plan *plan)
+{
+    for (int i = plan->group->count - 1; i >= 0; i--) {
+        const struct kg_tensor *output = nest_at(plan->group, i)->output;
+        int first = -1, last = -1;
+        if (plan->role[i] != KG_ROWWISE_COLUMN || !kg_group_is_private(plan->group, output))
+            continue;
+        for (int j = i + 1; j < plan->group->count; j++) {
+            if (!reads(nest_at(plan->group, j), output))
+                continue;
+            first = first < 0 || plan->pass[j] < first ? plan->pass[j] : first;
+            last = plan->pass[j] > last ? plan->pass[j] : last;
+        }
+        plan->pass[i] = first >= 0 ? first : plan->pass[i];
+        plan->kept[i] = last > plan->pass[i];
+    }
+}
+
+static bool make_plan(const struct kg_group *group, struct kg_rowwise_plan *plan,
+                      struct kg_text *reason)
+{
+    *plan = (struct kg_rowwise_plan){.group = group};
+    if (!find_shape(plan, reason))
+        return false;
+    for (int i = 0; i < group->count; i++)
+        if (!find_role(plan, i, reason) || !find_pass(plan, i, reason))
+            return false;
+    place_columns(plan);
+    plan->run = plan->rows;
+    for (int i = 0; i < group->count; i++) {
+        if (plan->role[i] == KG_ROWWISE_SCALAR)
+            continue;
+        int run = kg_axes_run(group, nest_at(group, i), plan->rows, plan->last);
+        plan->run = run > plan->run ? run : plan->run;
+        plan->passes = plan->pass[i] + 1 > plan->passes ? plan->pass[i] + 1 : plan->passes;
+    }
+    return true;
+}
+
+static double product(const struct kg_nest *nest, int first, int last)
+{
+    double count = 1.0;
+    for (int axis = first; axis <= last; axis++)
+        count *= (double)nest->extent[axis];
+    return count;
+}
+
+static bool applicable(const struct kg_group *group, const struct kg_device_facts *facts,
+                       enum kg_target target, struct kg_text *reason)
+{
+    struct kg_rowwise_plan plan;
+    struct kg_text ignored = {0};
+    if (target != KG_TARGET_HOST)
+        return refuse(reason, "written for the host");
+    if (!make_plan(group, &plan, reason))
+        return false;
+    bool single = kg_family_reduce.applicable(group, facts, target, &ignored);
+    kg_text_free(&ignored);
+    if (single)
+        return refuse(reason, "a single reduction: reduce does it");
+    if (product(plan.shape, 0, plan.rows - 1) < (double)facts->units &&
+        product(plan.shape, plan.rows, plan.last) > (double)LONG_ROW)
+        return refuse(reason, "fewer rows than cores, and long ones");
+    return true;
+}
+
+static bool has_kept(const struct kg_rowwise_plan *plan)
+{
+    for (int i = 0; i < plan->group->count; i++)
+        if (plan->kept[i])
+            return true;
+    return false;
+}
+
+static bool has_column_output(const struct kg_rowwise_plan *plan)
+{
+    for (int i = 0; i < plan->group->count; i++)
+        if (plan->role[i] == KG_ROWWISE_COLUMN &&
+            !kg_group_is_private(plan->group, nest_at(plan->group, i)->output))
+            return true;
+    return false;
+}
+
+static void space(const struct kg_group *group, const struct kg_device_facts *facts,
+                  enum kg_target target, struct kg_space *space)
+{
+    (void)facts, (void)target;
+    struct kg_rowwise_plan plan;
+    struct kg_text ignored = {0};
+    make_plan(group, &plan, &ignored);
+    kg_text_free(&ignored);
+    *space = (struct kg_space){0};
+    kg_space_add(space, "lanes", 4, (int64_t[]){64, 32, 128, 16});
+    kg_space_add(space, "keep", has_kept(&plan) ? 2 : 1, (int64_t[]){0, 1});
+    kg_space_add(space, "stream", has_column_output(&plan) && group->problem->contiguous ? 2 : 1,
+                 (int64_t[]){0, 1});
+    kg_space_add(space, "prefetch", plan.passes > 1 ? 2 : 1, (int64_t[]){0, 1});
+}
+
+static bool valid(const struct kg_group *group, const struct kg_device_facts *facts,
+                  enum kg_target target, const struct kg_config *config, struct kg_text *reason)
+{
+    (void)group, (void)facts, (void)target, (void)config, (void)reason;
+    return true;
+}
+
+static void guess(const struct kg_group *group, const struct kg_device_facts *facts,
+                  enum kg_target target, struct kg_config *config)
+{
+    (void)target;
+    struct kg_rowwise_plan plan;
+    struct kg_text ignored = {0};
+    make_plan(group, &plan, &ignored);
+    kg_text_free(&ignored);
+    double columns = product(plan.shape, plan.rows, plan.last), near = (double)facts->cache[2];
+    bool far = kg_group_bytes(group) > (double)facts->cache[3]; // streams through memory
+    config->value[LANES] = columns < 64.0 ? 16 : 64;
+    // Reading what was kept beats computing it again only from a near cache.
+    config->value[KEEP] = has_kept(&plan) && columns * 8.0 <= near;
+    config->value[STREAM] =
+        far && columns >= 256.0 && has_column_output(&plan) && group->problem->contiguous;
+    config->value[PREFETCH] = far && plan.passes > 1 && columns * 12.0 <= near;
+}
+
+static double bound(const struct kg_group *group, const struct kg_device_facts *facts,
+                    enum kg_target target, const struct kg_config *config)
+{
+    (void)target, (void)config;
+    return kg_group_bound(group, facts);
+}
+
+static bool emit(const struct kg_group *group, const struct kg_device_facts *facts,
+                 enum kg_target target, const struct kg_config *config, const char *entry,
+                 struct kg_text *source)
+{
+    struct kg_rowwise_plan plan;
+    struct kg_space parameters;
+    struct kg_text ignored = {0};
+    struct kg_code code = {source, 0};
+    make_plan(group, &plan, &ignored);
+    kg_text_free(&ignored);
+    plan.lanes = config->value[LANES];
+    plan.keep = config->value[KEEP] != 0;
+    plan.stream = config->value[STREAM] != 0;
+    plan.prefetch = config->value[PREFETCH] != 0;
+    plan.entry = entry;
+    space(group, facts, target, &parameters);
+    kg_emit_host_opening(source, group, "rowwise", config, &parameters);
+    kg_text_add(source, kg_skeleton_find("host/lanes.h"));
+    kg_text_add(source, "\n");
+    kg_rowwise_emit(&code, &plan);
+    return !source->failed;
+}
+
+const struct kg_family kg_family_rowwise = {
+    .name = "rowwise",
+    .summary = "rows on their own: softmax, norms, losses; each row is read once",
+    .applicable = applicable,
+    .space = space,
+    .valid = valid,
+    .guess = guess,
+    .bound = bound,
+    .emit = emit,
+};

@@ -1,0 +1,35 @@
+// What the two files of the rowwise family share.
+
+#ifndef KG_GEN_ROWWISE_H
+#define KG_GEN_ROWWISE_H
+
+#include "gen/axes.h"
+#include "gen/fold.h"
+
+enum kg_rowwise_role {
+    KG_ROWWISE_SCALAR, // one value per row, from other such values
+    KG_ROWWISE_REDUCE, // one value per row, from all columns
+    KG_ROWWISE_COLUMN, // one value per row and column
+};
+
+// A row is worked on in passes over its columns. By position in the group:
+struct kg_rowwise_plan {
+    const struct kg_group *group;
+    const struct kg_nest *shape; // a nest that has row and column axes: the first reduction
+    int rows;                    // row axes: 0 .. rows - 1
+    int run;                     // first of the column axes that are counted as one
+    int last;                    // last column axis
+    int passes;
+    enum kg_rowwise_role role[KG_MAX_NESTS];
+    // Columns and reductions: the pass they are made in. Scalars: the pass before which they are.
+    int pass[KG_MAX_NESTS];
+    bool kept[KG_MAX_NESTS]; // private columns that a later pass reads: worth a row buffer
+    int64_t lanes;
+    bool keep, stream, prefetch;
+    const char *entry;
+};
+
+// The functions of the kernel, after the opening.
+void kg_rowwise_emit(struct kg_code *code, const struct kg_rowwise_plan *plan);
+
+#endif

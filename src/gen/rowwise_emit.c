@@ -1,0 +1,452 @@
+// The code of work on rows: see rowwise.c for the strategy.
+
+#include "gen/rowwise.h"
+
+#include <stdio.h>
+
+// Float lanes are folded into the total after so many steps: chains of roundings stay short. A
+// block of the row is so many steps, too.
+enum { STEPS = 16 };
+// Elements that are worth handing to another thread.
+enum { GRAIN_ELEMENTS = 16384 };
+
+// Names of values and row buffers, and how values are spelled in the loop at hand.
+struct writer {
+    struct kg_code *code;
+    const struct kg_rowwise_plan *plan;
+    struct kg_values values;
+    char names[KG_MAX_NESTS][64];
+};
+
+static const struct kg_nest *nest_at(const struct kg_rowwise_plan *plan, int position)
+{
+    return plan->group->problem->nests[plan->group->first + position];
+}
+
+static bool is_private(const struct kg_rowwise_plan *plan, int position)
+{
+    return kg_group_is_private(plan->group, nest_at(plan, position)->output);
+}
+
+static bool is_buffered(const struct kg_rowwise_plan *plan, int position)
+{
+    return plan->keep && plan->kept[position];
+}
+
+// Columns that are outputs; streamed ones pass through a block of their own.
+static bool is_column_output(const struct kg_rowwise_plan *plan, int position)
+{
+    return plan->role[position] == KG_ROWWISE_COLUMN && !is_private(plan, position);
+}
+
+static bool has_fold(const struct kg_rowwise_plan *plan, int pass, bool float_sums)
+{
+    for (int i = 0; i < plan->group->count; i++)
+        if (plan->role[i] == KG_ROWWISE_REDUCE && plan->pass[i] == pass &&
+            (!float_sums || kg_fold_of(nest_at(plan, i)).is_float_sum))
+            return true;
+    return false;
+}
+
+static bool has_places(const struct kg_rowwise_plan *plan, int pass)
+{
+    for (int i = 0; i < plan->group->count; i++)
+        if (plan->role[i] == KG_ROWWISE_REDUCE && plan->pass[i] == pass &&
+            kg_fold_of(nest_at(plan, i)).is_argument)
+            return true;
+    return false;
+}
+
+static void define(struct writer *writer, const char *name, int first, int last)
+{
+    kg_code_begin(writer->code);
+    kg_text_format(writer->code->text, "const int64_t %s = ", name);
+    kg_axes_product(writer->code->text, writer->plan->shape, first, last);
+    kg_text_add(writer->code->text, ";");
+    kg_code_end(writer->code);
+}
+
+static void emit_frame(struct writer *writer)
+{
+    const struct kg_rowwise_plan *plan = writer->plan;
+    kg_code_line(writer->code, "enum { LANES = %lld, STEPS = %d, BLOCK = LANES * STEPS };",
+                 (long long)plan->lanes, STEPS);
+    kg_emit_host_bindings(writer->code->text, plan->group, false);
+    define(writer, "rows", 0, plan->rows - 1);
+    define(writer, "columns", plan->rows, plan->last);
+    define(writer, "length", plan->run, plan->last);
+}
+
+static const char *buffer_type(const struct kg_rowwise_plan *plan, int position)
+{
+    return kg_emit_type(nest_at(plan, position)->body->type);
+}
+
+static void emit_items(struct writer *writer)
+{
+    struct kg_code *code = writer->code;
+    const struct kg_rowwise_plan *plan = writer->plan;
+    kg_code_line(code, "int64_t %s_items(const struct kg_host_call *call, int phase)", plan->entry);
+    kg_code_line(code, "{");
+    kg_code_indent(code);
+    emit_frame(writer);
+    kg_code_line(code, "return phase == 0 ? rows : -1;");
+    kg_code_close(code);
+    kg_text_add(code->text, "\n");
+    kg_code_line(code, "int64_t %s_bytes(const struct kg_host_call *call, int kind)", plan->entry);
+    kg_code_line(code, "{");
+    kg_code_indent(code);
+    emit_frame(writer);
+    kg_code_line(code, "if (kind == KG_HOST_GRAIN)");
+    kg_code_line(code, "    return 1 + %d / (columns + 1);", GRAIN_ELEMENTS);
+    kg_code_line(code, "const int64_t padded = (columns + 63) / 64 * 64;");
+    kg_code_line(code, "int64_t bytes = 0;");
+    for (int i = 0; i < plan->group->count; i++)
+        if (is_buffered(plan, i))
+            kg_code_line(code, "bytes += padded * (int64_t)sizeof(%s);", buffer_type(plan, i));
+    kg_code_line(code, "return kind == KG_HOST_SCRATCH ? bytes : 0;");
+    kg_code_close(code);
+    kg_text_add(code->text, "\n");
+}
+
+// Row buffers, and the blocks through which outputs are streamed.
+static void emit_buffers(struct writer *writer)
+{
+    struct kg_code *code = writer->code;
+    const struct kg_rowwise_plan *plan = writer->plan;
+    kg_code_line(code, "const int64_t padded = (columns + 63) / 64 * 64;");
+    kg_code_line(code, "char *scratch = call->scratch;");
+    for (int i = 0; i < plan->group->count; i++) {
+        if (is_buffered(plan, i)) {
+            const char *type = buffer_type(plan, i);
+            kg_code_line(code, "%s *const restrict row%d = (%s *)scratch;", type, i, type);
+            kg_code_line(code, "scratch += padded * (int64_t)sizeof(%s);", type);
+        }
+        if (plan->stream && is_column_output(plan, i))
+            kg_code_line(code, "_Alignas(64) %s part%d[BLOCK];",
+                         kg_emit_tensor_storage(nest_at(plan, i)->output), i);
+    }
+}
+
+// "const float v3 = ...", and from then on v3 is what reads of it give.
+static void emit_value(struct writer *writer, int i, enum kg_type type)
+{
+    struct kg_code *code = writer->code;
+    kg_code_begin(code);
+    kg_text_format(code->text, "const %s v%d = ", kg_fold_type(type), i);
+    kg_values_print(code->text, &writer->values, i, type);
+    kg_text_add(code->text, ";");
+    kg_code_end(code);
+}
+
+static void name_value(struct writer *writer, int i, const char *format)
+{
+    snprintf(writer->names[i], sizeof writer->names[i], format, i);
+    writer->values.locals[i] = writer->names[i];
+}
+
+static void emit_store(struct writer *writer, int i, enum kg_type type)
+{
+    char value[16];
+    snprintf(value, sizeof value, "v%d", i);
+    kg_code_begin(writer->code);
+    kg_values_store(writer->code->text, &writer->values, i, type, value);
+    kg_code_end(writer->code);
+}
+
+static void emit_scalars(struct writer *writer, int pass)
+{
+    const struct kg_rowwise_plan *plan = writer->plan;
+    for (int i = 0; i < plan->group->count; i++) {
+        if (plan->role[i] != KG_ROWWISE_SCALAR || plan->pass[i] != pass)
+            continue;
+        enum kg_type type = nest_at(plan, i)->body->type;
+        emit_value(writer, i, type);
+        name_value(writer, i, "v%d");
+        if (!is_private(plan, i))
+            emit_store(writer, i, type);
+    }
+}
+
+static void emit_column(struct writer *writer, int i)
+{
+    const struct kg_rowwise_plan *plan = writer->plan;
+    const struct kg_nest *nest = nest_at(plan, i);
+    struct kg_code *code = writer->code;
+    emit_value(writer, i, nest->body->type);
+    name_value(writer, i, "v%d");
+    if (is_buffered(plan, i))
+        kg_code_line(code, "row%d[%si%d] = v%d;", i, plan->run > plan->rows ? "offset + " : "",
+                     plan->last, i);
+    if (is_private(plan, i))
+        return;
+    if (!plan->stream) {
+        emit_store(writer, i, nest->body->type);
+        return;
+    }
+    char base[16], value[16];
+    snprintf(base, sizeof base, "part%d", i);
+    snprintf(value, sizeof value, "v%d", i);
+    kg_code_begin(code);
+    kg_emit_store_at(code->text, nest->output, base, "block - start + lane", nest->body->type,
+                     value);
+    kg_code_end(code);
+}
+
+// What reads of earlier nests give inside the loop over columns of a pass.
+static void name_columns(struct writer *writer, int pass)
+{
+    const struct kg_rowwise_plan *plan = writer->plan;
+    for (int i = 0; i < plan->group->count; i++) {
+        if (plan->role[i] != KG_ROWWISE_COLUMN)
+            continue;
+        writer->values.locals[i] = NULL;
+        if (!is_buffered(plan, i) || plan->pass[i] >= pass)
+            continue;
+        snprintf(writer->names[i], sizeof writer->names[i], "row%d[%si%d]", i,
+                 plan->run > plan->rows ? "offset + " : "", plan->last);
+        writer->values.locals[i] = writer->names[i];
+    }
+}
+
+// The columns block + lane, for lanes below `lanes`.
+static void emit_step(struct writer *writer, int pass, const char *lanes)
+{
+    const struct kg_rowwise_plan *plan = writer->plan;
+    struct kg_code *code = writer->code;
+    name_columns(writer, pass);
+    kg_code_line(code, "#pragma omp simd");
+    kg_code_open(code, "for (int64_t lane = 0; lane < %s; lane++)", lanes);
+    kg_code_line(code, "const int64_t i%d = block + lane;", plan->last);
+    for (int i = 0; i < plan->group->count; i++) {
+        if (plan->pass[i] != pass)
+            continue;
+        if (plan->role[i] == KG_ROWWISE_COLUMN) {
+            emit_column(writer, i);
+        } else if (plan->role[i] == KG_ROWWISE_REDUCE) {
+            struct kg_fold fold = kg_fold_of(nest_at(plan, i));
+            emit_value(writer, i, fold.lane);
+            kg_fold_step(code, &fold, i);
+        }
+    }
+    kg_code_close(code);
+}
+
+static void for_folds(struct writer *writer, int pass, bool float_sums,
+                      void (*emit)(struct kg_code *code, const struct kg_fold *fold, int k,
+                                   int lanes))
+{
+    const struct kg_rowwise_plan *plan = writer->plan;
+    for (int i = 0; i < plan->group->count; i++) {
+        struct kg_fold fold;
+        if (plan->role[i] != KG_ROWWISE_REDUCE || plan->pass[i] != pass)
+            continue;
+        fold = kg_fold_of(nest_at(plan, i));
+        if (!float_sums || fold.is_float_sum)
+            emit(writer->code, &fold, i, (int)plan->lanes);
+    }
+}
+
+static void flush_fold(struct kg_code *code, const struct kg_fold *fold, int k, int lanes)
+{
+    kg_fold_flush(code, fold, k, lanes, "length", "0");
+}
+
+static void emit_block_lanes(struct writer *writer, int pass)
+{
+    struct kg_code *code = writer->code;
+    kg_code_line(code, "int64_t block = start;");
+    kg_code_open(code, "for (; block + LANES <= stop; block += LANES)");
+    emit_step(writer, pass, "LANES");
+    if (has_places(writer->plan, pass))
+        kg_code_line(code, "step++;");
+    kg_code_close(code);
+    kg_code_line(code, "if (block < stop)");
+    kg_code_indent(code);
+    emit_step(writer, pass, "stop - block");
+    kg_code_outdent(code);
+    if (!has_fold(writer->plan, pass, true))
+        return;
+    kg_code_line(code, "steps += (stop - start + LANES - 1) / LANES;");
+    kg_code_open(code, "if (steps >= STEPS)");
+    for_folds(writer, pass, true, flush_fold);
+    for_folds(writer, pass, true, kg_fold_reset_lanes);
+    kg_code_line(code, "steps = 0;");
+    kg_code_close(code);
+}
+
+// A read of memory that goes along with rows and columns.
+static bool is_streamed(const struct kg_rowwise_plan *plan, const struct kg_access *access)
+{
+    int row = plan->rows - 1, rank = access->tensor->rank;
+    bool follows = false;
+    if (kg_group_maker(plan->group, access->tensor) >= 0 || access->read->pad || rank < 2)
+        return false;
+    for (int dim = 0; dim < rank; dim++) {
+        if (!access->map[dim].is_affine)
+            return false;
+        follows |= access->map[dim].coefficient[row] != 0;
+    }
+    return follows && access->map[rank - 1].coefficient[plan->last] == 1;
+}
+
+// The row after this one is fetched block by block.
+static void emit_prefetch(struct writer *writer)
+{
+    const struct kg_rowwise_plan *plan = writer->plan;
+    struct kg_values values = writer->values;
+    bool seen[KG_MAX_NESTS + KG_MAX_TENSORS] = {false};
+    char next[32];
+    snprintf(next, sizeof next, "(i%d + 1)", plan->rows - 1);
+    values.axes[plan->rows - 1] = next;
+    values.axes[plan->last] = "start";
+    for (int i = 0; i < plan->group->count; i++) {
+        const struct kg_nest *nest = nest_at(plan, i);
+        for (int a = 0; a < nest->access_count && plan->role[i] != KG_ROWWISE_SCALAR; a++) {
+            const struct kg_tensor *tensor = nest->accesses[a].tensor;
+            if (seen[tensor->id] || !is_streamed(plan, &nest->accesses[a]))
+                continue;
+            seen[tensor->id] = true;
+            kg_code_begin(writer->code);
+            kg_text_add(writer->code->text, "kg_prefetch(");
+            kg_emit_name(writer->code->text, tensor->name);
+            kg_text_add(writer->code->text, " + ");
+            kg_values_read_offset(writer->code->text, &values, i, &nest->accesses[a]);
+            kg_text_format(writer->code->text, ", (stop - start) * (int64_t)sizeof(%s));",
+                           kg_emit_tensor_storage(tensor));
+            kg_code_end(writer->code);
+        }
+    }
+}
+
+static void emit_streams(struct writer *writer, int pass)
+{
+    const struct kg_rowwise_plan *plan = writer->plan;
+    struct kg_values values = writer->values;
+    values.axes[plan->last] = "start";
+    for (int i = 0; i < plan->group->count; i++) {
+        if (!is_column_output(plan, i) || plan->pass[i] != pass)
+            continue;
+        const struct kg_tensor *output = nest_at(plan, i)->output;
+        kg_code_begin(writer->code);
+        kg_text_add(writer->code->text, "kg_stream(");
+        kg_emit_name(writer->code->text, output->name);
+        kg_text_add(writer->code->text, " + ");
+        kg_values_offset(writer->code->text, &values, i);
+        kg_text_format(writer->code->text, ", part%d, (size_t)(stop - start) * sizeof(%s));", i,
+                       kg_emit_tensor_storage(output));
+        kg_code_end(writer->code);
+    }
+}
+
+// Column axes before the run have loops of their own.
+static void open_columns(struct writer *writer)
+{
+    const struct kg_rowwise_plan *plan = writer->plan;
+    struct kg_code *code = writer->code;
+    if (plan->run == plan->rows)
+        return;
+    define(writer, "count", plan->rows, plan->run - 1);
+    kg_code_open(code, "for (int64_t first = 0; first < count; first++)");
+    kg_axes_split(code, plan->shape, plan->rows, plan->run - 1, "first");
+    kg_code_line(code, "const int64_t offset = first * length;");
+}
+
+static void emit_pass(struct writer *writer, int pass)
+{
+    const struct kg_rowwise_plan *plan = writer->plan;
+    struct kg_code *code = writer->code;
+    bool folds = has_fold(plan, pass, false);
+    kg_code_line(code, "{");
+    kg_code_indent(code);
+    for_folds(writer, pass, false, kg_fold_declare_lanes);
+    for_folds(writer, pass, false, kg_fold_reset_lanes);
+    if (has_fold(plan, pass, true))
+        kg_code_line(code, "int64_t steps = 0;");
+    if (has_places(plan, pass))
+        kg_code_line(code, "int64_t step = 0;");
+    open_columns(writer);
+    kg_code_open(code, "for (int64_t start = 0; start < length; start += BLOCK)");
+    kg_code_line(code, "const int64_t rest = length - start;");
+    kg_code_line(code, "const int64_t stop = start + (rest < BLOCK ? rest : BLOCK);");
+    if (plan->prefetch && pass == 1) {
+        kg_code_open(code, "if (item + 1 < end)");
+        emit_prefetch(writer);
+        kg_code_close(code);
+    }
+    if (folds) {
+        emit_block_lanes(writer, pass);
+    } else {
+        kg_code_line(code, "const int64_t block = start;");
+        emit_step(writer, pass, "stop - start");
+    }
+    if (plan->stream)
+        emit_streams(writer, pass);
+    kg_code_close(code);
+    if (plan->run > plan->rows)
+        kg_code_close(code);
+    for_folds(writer, pass, false, flush_fold);
+    kg_code_close(code);
+}
+
+static void declare_total(struct kg_code *code, const struct kg_fold *fold, int k, int lanes)
+{
+    (void)lanes;
+    kg_fold_declare_total(code, fold, k);
+}
+
+// The results of a pass, as values of the row.
+static void emit_results(struct writer *writer, int pass)
+{
+    const struct kg_rowwise_plan *plan = writer->plan;
+    for (int i = 0; i < plan->group->count; i++) {
+        if (plan->role[i] != KG_ROWWISE_REDUCE || plan->pass[i] != pass)
+            continue;
+        struct kg_fold fold = kg_fold_of(nest_at(plan, i));
+        kg_code_begin(writer->code);
+        kg_text_format(writer->code->text, "const %s v%d = ", kg_emit_type(fold.result), i);
+        kg_fold_result(writer->code->text, &fold, i, "columns");
+        kg_text_add(writer->code->text, ";");
+        kg_code_end(writer->code);
+        name_value(writer, i, "v%d");
+        if (!is_private(plan, i))
+            emit_store(writer, i, fold.result);
+    }
+}
+
+static void emit_run(struct writer *writer)
+{
+    const struct kg_rowwise_plan *plan = writer->plan;
+    struct kg_code *code = writer->code;
+    kg_code_line(code,
+                 "void %s_run(const struct kg_host_call *call, int phase, int64_t begin, "
+                 "int64_t end)",
+                 plan->entry);
+    kg_code_line(code, "{");
+    kg_code_indent(code);
+    kg_code_line(code, "(void)phase;");
+    emit_frame(writer);
+    emit_buffers(writer);
+    kg_code_open(code, "for (int64_t item = begin; item < end; item++)");
+    kg_axes_split(code, plan->shape, 0, plan->rows - 1, "item");
+    for (int pass = 0; pass < plan->passes; pass++) {
+        emit_scalars(writer, pass);
+        for_folds(writer, pass, false, declare_total);
+        emit_pass(writer, pass);
+        emit_results(writer, pass);
+    }
+    emit_scalars(writer, plan->passes);
+    kg_code_close(code);
+    if (plan->stream)
+        kg_code_line(code, "kg_stream_end();");
+    kg_code_close(code);
+}
+
+void kg_rowwise_emit(struct kg_code *code, const struct kg_rowwise_plan *plan)
+{
+    struct writer writer = {.code = code, .plan = plan, .values = {.group = plan->group}};
+    for (int axis = plan->run; axis < plan->last; axis++)
+        writer.values.axes[axis] = "0";
+    emit_items(&writer);
+    emit_run(&writer);
+}
