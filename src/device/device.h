@@ -70,6 +70,8 @@ struct kg_backend {
     double (*now)(struct kg_device *device);
     // Makes the next read miss the last-level cache.
     void (*flush)(struct kg_device *device);
+    // Hz the device runs at right now; 0 when it cannot be told. Read, never set.
+    double (*clock)(struct kg_device *device);
 };
 
 void kg_binary_free(struct kg_binary *binary);

@@ -75,18 +75,27 @@ static struct kg_index *new_index(struct scope *scope, const struct kg_binder *b
     return index;
 }
 
+static const char *shape_text(struct scope *scope, const struct kg_tensor *tensor)
+{
+    struct kg_text text = {0};
+    kg_text_format(&text, "help: it is %s[", tensor->name);
+    for (int i = 0; i < tensor->rank; i++) {
+        kg_text_add(&text, i ? ", " : "");
+        kg_lang_print_expr(&text, tensor->dims[i]);
+    }
+    kg_text_add(&text, "]");
+    const char *copy = kg_lang_format(scope->check->job, "%s", kg_text_string(&text));
+    kg_text_free(&text);
+    return copy;
+}
+
 _Noreturn static void fail_name(struct scope *scope, const struct kg_node *node)
 {
     struct kg_check *check = scope->check;
     const char *name = node->token->text;
     const struct kg_tensor *tensor = kg_lang_find_tensor(check->op, name);
     if (tensor)
-        kg_lang_fail(check->job, node->span,
-                     tensor->rank == 0 ? kg_lang_format(check->job, "help: write %s[]", name)
-                                       : kg_lang_format(check->job,
-                                                        "help: write %s[...] with %d "
-                                                        "subscripts",
-                                                        name, tensor->rank),
+        kg_lang_fail(check->job, node->span, shape_text(scope, tensor),
                      "\"%s\" is a tensor; its elements are read with subscripts", name);
     const char *names[KG_MAX_SIZES + KG_MAX_INDICES + KG_MAX_TENSORS + 8];
     size_t count = 0;
@@ -214,20 +223,6 @@ _Noreturn static void fail_tensor(struct scope *scope, const struct kg_node *nod
                  "unknown tensor \"%s\"", name);
 }
 
-static const char *shape_text(struct scope *scope, const struct kg_tensor *tensor)
-{
-    struct kg_text text = {0};
-    kg_text_format(&text, "help: it is %s[", tensor->name);
-    for (int i = 0; i < tensor->rank; i++) {
-        kg_text_add(&text, i ? ", " : "");
-        kg_lang_print_expr(&text, tensor->dims[i]);
-    }
-    kg_text_add(&text, "]");
-    const char *copy = kg_lang_format(scope->check->job, "%s", kg_text_string(&text));
-    kg_text_free(&text);
-    return copy;
-}
-
 static struct kg_expr *build_read(struct scope *scope, const struct kg_node *node)
 {
     struct kg_check *check = scope->check;
@@ -255,7 +250,8 @@ static struct kg_expr *build_cast(struct scope *scope, const struct kg_node *nod
 {
     const struct kg_node *type = node->arguments;
     if (node->argument_count != 2 || type->kind != KG_NODE_NAME)
-        kg_lang_fail(scope->check->job, node->span, NULL, "expected cast(T, e)");
+        kg_lang_fail(scope->check->job, node->span, "expected cast(f32, value)",
+                     "cast() takes a dtype and a value");
     struct kg_expr *expr = new_expr(scope, node, KG_EXPR_CAST);
     expr->cast = kg_lang_check_type(scope->check, type->token);
     build_arguments(scope, expr, type->next, 1);

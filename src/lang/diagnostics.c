@@ -17,14 +17,26 @@ static bool is_continuation(char byte)
     return ((unsigned char)byte & 0xC0) == 0x80;
 }
 
-// Columns of a terminal taken by the character that begins with `byte`. East Asian scripts, whose
-// characters are two columns wide, begin at U+3000: three bytes from E3 on. Emoji have four.
-static int width_of(char byte)
+size_t kg_lang_character(const char *text, size_t left)
 {
-    unsigned char lead = (unsigned char)byte;
-    if (is_continuation(byte))
+    const unsigned char *at = (const unsigned char *)text;
+    if (at[0] < 0x80)
+        return at[0] == '\t' || at[0] == '\n' || at[0] == '\r' || (at[0] >= 0x20 && at[0] < 0x7F);
+    size_t length = at[0] >= 0xC2 && at[0] <= 0xDF   ? 2
+                    : at[0] >= 0xE0 && at[0] <= 0xEF ? 3
+                    : at[0] >= 0xF0 && at[0] <= 0xF4 ? 4
+                                                     : 0;
+    if (length > left)
         return 0;
-    return lead >= 0xE3 ? 2 : 1;
+    for (size_t i = 1; i < length; i++)
+        if (!is_continuation(text[i]))
+            return 0;
+    // Overlong forms, surrogates, what lies beyond U+10FFFF, and the controls of U+0080 to U+009F.
+    if ((at[0] == 0xE0 && at[1] < 0xA0) || (at[0] == 0xED && at[1] > 0x9F) ||
+        (at[0] == 0xF0 && at[1] < 0x90) || (at[0] == 0xF4 && at[1] > 0x8F) ||
+        (at[0] == 0xC2 && at[1] < 0xA0))
+        return 0;
+    return length;
 }
 
 static size_t find_line(const struct kg_source *source, int line)
@@ -37,27 +49,37 @@ static size_t find_line(const struct kg_source *source, int line)
     return at;
 }
 
-// Control characters of a hostile file must not reach the terminal.
+// What is not text must not reach the terminal.
 static void add_shown(struct kg_text *text, const char *bytes, size_t length)
 {
-    for (size_t i = 0; i < length; i++) {
-        unsigned char byte = (unsigned char)bytes[i];
-        bool control = (byte < 0x20 && byte != '\t') || byte == 0x7F;
-        kg_text_add_bytes(text, control ? "?" : bytes + i, 1);
+    for (size_t i = 0; i < length;) {
+        size_t step = kg_lang_character(bytes + i, length - i);
+        kg_text_add_bytes(text, step ? bytes + i : "?", step ? step : 1);
+        i += step ? step : 1;
     }
+}
+
+// Columns of a terminal taken by the character at `text`. East Asian scripts, whose characters are
+// two columns wide, begin at U+3000: three bytes from E3 on. Emoji have four.
+static int width_of(const char *text, size_t length)
+{
+    return length > 1 && (unsigned char)text[0] >= 0xE3 ? 2 : 1;
 }
 
 static void add_carets(struct kg_text *text, const char *line, size_t begin, size_t at, size_t end)
 {
-    for (size_t i = begin; i < at; i++)
-        if (line[i] == '\t')
-            kg_text_add(text, "\t");
-        else
-            for (int w = width_of(line[i]); w > 0; w--)
-                kg_text_add(text, " ");
     int width = 0;
-    for (size_t i = at; i < end; i++)
-        width += width_of(line[i]);
+    for (size_t i = begin; i < end;) {
+        size_t length = kg_lang_character(line + i, end - i);
+        int columns = width_of(line + i, length);
+        if (i < at && line[i] == '\t')
+            kg_text_add(text, "\t");
+        else if (i < at)
+            kg_text_add(text, columns == 2 ? "  " : " ");
+        else
+            width += columns;
+        i += length ? length : 1;
+    }
     kg_text_add(text, "^");
     for (int w = 1; w < width; w++)
         kg_text_add(text, "~");

@@ -56,6 +56,10 @@ const char *kg_lang_suggest(struct kg_lang_job *job, const char *name, const cha
 // From the start of `a` to the end of `b`; `a` alone when they are on different lines.
 struct kg_span kg_lang_join(struct kg_span a, struct kg_span b);
 
+// Bytes of the UTF-8 character at `text`; 0 when it is malformed or a control character other than
+// tab and line ends, which no text may hold.
+size_t kg_lang_character(const char *text, size_t left);
+
 // A line of `source` with carets under the span, each with a newline.
 struct kg_text;
 void kg_lang_show_line(struct kg_text *text, const struct kg_source *source, struct kg_span span);

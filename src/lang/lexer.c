@@ -74,41 +74,17 @@ static struct kg_span span_at(const struct lexer *lexer, size_t begin, size_t en
     return (struct kg_span){lexer->line, (int)(begin - lexer->line_start) + 1, (int)length};
 }
 
-// Bytes of the UTF-8 character at `text`, 0 when it is malformed (RFC 3629, no surrogates).
-static size_t utf8_length(const unsigned char *text, size_t left)
-{
-    size_t length = text[0] < 0x80                       ? 1
-                    : text[0] >= 0xC2 && text[0] <= 0xDF ? 2
-                    : text[0] >= 0xE0 && text[0] <= 0xEF ? 3
-                    : text[0] >= 0xF0 && text[0] <= 0xF4 ? 4
-                                                         : 0;
-    if (length == 0 || length > left)
-        return 0;
-    for (size_t i = 1; i < length; i++)
-        if ((text[i] & 0xC0) != 0x80)
-            return 0;
-    if ((text[0] == 0xE0 && text[1] < 0xA0) || (text[0] == 0xED && text[1] > 0x9F) ||
-        (text[0] == 0xF0 && text[1] < 0x90) || (text[0] == 0xF4 && text[1] > 0x8F))
-        return 0;
-    return length;
-}
-
 static void check_text(struct lexer *lexer)
 {
     while (lexer->at < lexer->length) {
-        const unsigned char *at = (const unsigned char *)lexer->text + lexer->at;
-        size_t length = utf8_length(at, lexer->length - lexer->at);
-        struct kg_span span = span_at(lexer, lexer->at, lexer->at + 1);
+        const char *at = lexer->text + lexer->at;
+        size_t length = kg_lang_character(at, lexer->length - lexer->at);
         if (length == 0)
-            kg_lang_fail(lexer->job, span, "expected UTF-8 text", "byte 0x%02x is not UTF-8",
-                         at[0]);
-        bool control = (at[0] < 0x20 && at[0] != '\t' && at[0] != '\n' && at[0] != '\r') ||
-                       at[0] == 0x7F || (at[0] == 0xC2 && at[1] < 0xA0);
-        if (control)
-            kg_lang_fail(lexer->job, span, "expected text", "control character 0x%02x",
-                         at[length - 1]);
+            kg_lang_fail(lexer->job, span_at(lexer, lexer->at, lexer->at + 1),
+                         "expected UTF-8 text without control characters",
+                         "byte 0x%02x is not text", (unsigned char)*at);
         lexer->at += length;
-        if (at[0] == '\n') {
+        if (*at == '\n') {
             lexer->line++;
             lexer->line_start = lexer->at;
         }
@@ -265,7 +241,7 @@ static void lex_string(struct lexer *lexer)
 _Noreturn static void fail_character(struct lexer *lexer)
 {
     const char *at = lexer->text + lexer->at;
-    size_t length = utf8_length((const unsigned char *)at, lexer->length - lexer->at);
+    size_t length = kg_lang_character(at, lexer->length - lexer->at);
     struct kg_span span = span_at(lexer, lexer->at, lexer->at + length);
     const char *advice = NULL;
     for (size_t i = 0; i < sizeof lookalikes / sizeof lookalikes[0]; i++)

@@ -75,7 +75,7 @@ enum kg_status kg_lang_size_value(const struct kg_expr *expr, const int64_t *siz
     if (error && expr->kind == KG_EXPR_CALL) {
         struct kg_text text = {0};
         kg_lang_print_expr(&text, expr);
-        kg_error_prefix(error, "size %.200s: ", kg_text_string(&text));
+        kg_error_prefix(error, "size %.200s", kg_text_string(&text));
         kg_text_free(&text);
     }
     return status;
@@ -130,7 +130,7 @@ static enum kg_status check_dimension(const struct kg_tensor *tensor, int dimens
     int64_t value;
     enum kg_status status = kg_lang_size_value(tensor->dims[dimension], sizes, &value, error);
     if (status != KG_OK) {
-        kg_error_prefix(error, "dimension %d of \"%s\": ", dimension, tensor->name);
+        kg_error_prefix(error, "dimension %d of \"%s\"", dimension, tensor->name);
         return status;
     }
     if (value == extent)

@@ -152,6 +152,22 @@ enum kg_status kg_store_append(struct kg_store *store, const struct kg_key *key,
     return status;
 }
 
+// The next outcome of a statement that gives the columns of one. A row whose seal does not fit is
+// passed over: it is not what was measured.
+static bool next_outcome(struct kg_query *query, const struct kg_key *key, struct kg_arena *arena,
+                         struct kg_outcome *outcome)
+{
+    while (kg_query_step(query)) {
+        *outcome = (struct kg_outcome){0};
+        if (!read_outcome(query, arena, outcome))
+            continue;
+        struct kg_hash seal = kg_query_hash(query), right = seal_outcome(key, outcome);
+        if (seal.high == right.high && seal.low == right.low)
+            return true;
+    }
+    return false;
+}
+
 enum kg_status kg_store_find(struct kg_store *store, const struct kg_key *key, const char *choice,
                              struct kg_outcome *outcome, bool *found, struct kg_error *error)
 {
@@ -161,16 +177,9 @@ enum kg_status kg_store_find(struct kg_store *store, const struct kg_key *key, c
     struct kg_query query = kg_query_begin(store, KG_SQL_FIND_OUTCOME);
     kg_query_bind_key(&query, key);
     kg_query_bind_text(&query, choice);
-    struct kg_outcome read = {0};
-    bool failed = false;
-    if (kg_query_step(&query)) {
-        *found = read_outcome(&query, &store->scratch, &read);
-        failed = store->scratch.failed;
-        if (*found) {
-            struct kg_hash seal = kg_query_hash(&query), right = seal_outcome(key, &read);
-            *found = seal.high == right.high && seal.low == right.low;
-        }
-    }
+    struct kg_outcome read;
+    *found = next_outcome(&query, key, &store->scratch, &read);
+    bool failed = store->scratch.failed;
     enum kg_status status = kg_query_end(&query, error);
     if (status == KG_OK && failed)
         status = kg_error_memory(error, "an outcome");
@@ -178,6 +187,21 @@ enum kg_status kg_store_find(struct kg_store *store, const struct kg_key *key, c
     if (*found)
         *outcome = read;
     return status;
+}
+
+enum kg_status kg_store_each(struct kg_store *store, const struct kg_key *key,
+                             void (*visit)(void *user, const struct kg_outcome *outcome),
+                             void *user, struct kg_error *error)
+{
+    kg_arena_free(&store->scratch);
+    struct kg_query query = kg_query_begin(store, KG_SQL_EACH_OUTCOME);
+    kg_query_bind_key(&query, key);
+    struct kg_outcome outcome;
+    while (next_outcome(&query, key, &store->scratch, &outcome))
+        visit(user, &outcome);
+    bool failed = store->scratch.failed;
+    enum kg_status status = kg_query_end(&query, error);
+    return status == KG_OK && failed ? kg_error_memory(error, "the outcomes") : status;
 }
 
 static enum kg_status add_round(struct kg_store *store, const struct kg_key *key,

@@ -53,6 +53,11 @@ const char *const kg_store_schema =
     " AND layout = ?5 AND device = ?6 AND isa = ?7 AND units = ?8 AND driver = ?9"                 \
     " AND compiler = ?10 AND protocol = ?11 AND generator = ?12)"
 
+#define OUTCOME                                                                                    \
+    "kind, choice, source, bound, compile_seconds, samples, median, least, spread, abandoned, "    \
+    "final, passed, seed, cases, skipped, elements, worst_relative, worst_rms, impostors, "        \
+    "verdict, reason, seal FROM outcomes JOIN candidates ON candidates.id = outcomes.candidate"
+
 // The upserts give the id of the row, new or old.
 const char *const kg_store_statements[KG_SQL_COUNT] = {
     [KG_SQL_BEGIN] = "BEGIN IMMEDIATE",
@@ -76,12 +81,13 @@ const char *const kg_store_statements[KG_SQL_COUNT] = {
         " least, spread, abandoned, final, passed, seed, cases, skipped, elements, worst_relative,"
         " worst_rms, impostors, verdict, reason, seal)"
         " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    [KG_SQL_FIND_OUTCOME] =
-        "SELECT kind, choice, source, bound, compile_seconds, samples, median, least, spread,"
-        " abandoned, final, passed, seed, cases, skipped, elements, worst_relative, worst_rms,"
-        " impostors, verdict, reason, seal"
-        " FROM outcomes JOIN candidates ON candidates.id = outcomes.candidate"
-        " WHERE outcomes.key = " KEY_IS " AND choice = ?13 ORDER BY outcomes.id DESC LIMIT 1",
+    [KG_SQL_FIND_OUTCOME] = "SELECT " OUTCOME " WHERE outcomes.key = " KEY_IS
+                            " AND choice = ?13 ORDER BY outcomes.id DESC LIMIT 1",
+    [KG_SQL_EACH_OUTCOME] =
+        "SELECT " OUTCOME " WHERE outcomes.id IN"
+        " (SELECT max(outcomes.id) FROM outcomes JOIN candidates ON candidates.id = candidate"
+        "  WHERE outcomes.key = " KEY_IS " GROUP BY choice)"
+        " ORDER BY kind <> 'measured', abandoned, median, outcomes.id",
 
     [KG_SQL_SET_WISDOM] =
         "INSERT OR REPLACE INTO wisdom(key, choice, rigor, seconds, spread, seed, date, seal)"

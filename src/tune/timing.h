@@ -12,21 +12,23 @@ struct kg_protocol {
     enum kg_cache_state cache;
     bool graph;            // CUDA only
     double warm_seconds;   // warm-up by time
-    double sample_seconds; // budget of measured runs of one subject
-    int least_samples;
+    double sample_seconds; // budget of one subject's samples, flushes included
+    int least_samples;     // three are enough where one run takes longer than the budget
     int most_samples;
 };
 
 extern const struct kg_protocol kg_protocol_default;                              // cold, launch
 void kg_protocol_print(const struct kg_protocol *protocol, struct kg_text *text); // "cold launch"
 
-// Seconds. `spread` is the interquartile range.
+// Seconds of one run. `spread` is the interquartile range.
 struct kg_timing {
     int samples;
     double median;
     double least;
     double spread;
-    bool abandoned; // given up early: hopeless against the incumbent
+    bool
+        abandoned; // given up early: hopeless against the incumbent; the first runs are its samples
+    double clock;  // Hz of the device right after the samples; 0: unknown
 };
 
 struct kg_timed {
@@ -44,7 +46,8 @@ enum kg_status kg_time_one(struct kg_device *device, const struct kg_protocol *p
 enum kg_status kg_time_race(struct kg_device *device, const struct kg_protocol *protocol,
                             const struct kg_timed *subjects, int count, const volatile int *cancel,
                             struct kg_timing *timings, struct kg_error *error);
-// Index of the winner; differences within the noise are ties, won by the lowest index.
+// Index of the winner; differences within the noise are ties, won by the lowest index. Abandoned
+// subjects win only among themselves; -1 when nothing has samples.
 int kg_time_winner(const struct kg_timing *timings, int count);
 
 #endif

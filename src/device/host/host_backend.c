@@ -113,4 +113,5 @@ const struct kg_backend kg_host_backend = {
     .copy = kg_host_copy,
     .now = kg_host_now,
     .flush = kg_host_flush,
+    .clock = kg_host_clock,
 };

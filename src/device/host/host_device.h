@@ -24,7 +24,7 @@ struct kg_host_compiler {
     bool native;       // takes -march=native
 };
 
-// A number of a kind of core: what one of them can do per cycle. See host_facts.c.
+// What rates are computed from, and what tells this machine from another.
 struct kg_host_machine {
     struct kg_hash identity;           // of everything -march=native may depend on
     int cores;                         // physical cores this process may use
@@ -52,6 +52,8 @@ void kg_host_read_facts(int threads, struct kg_device_facts *facts,
 // host_measure.c: clock and bandwidth, from the cache folder or measured (0.2 s), and the rates
 // that follow from them.
 enum kg_status kg_host_measure(struct kg_host_device *host, struct kg_error *error);
+// The clock of the core this thread runs on, measured (about 0.1 ms).
+double kg_host_clock(struct kg_device *device);
 
 // host_compiler.c
 void kg_host_compiler_find(struct kg_host_device *host);

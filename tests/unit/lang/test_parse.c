@@ -83,4 +83,147 @@ static void test_ranges(void)
     kg_arena_free(&p.arena);
 }
 
-TEST_MAIN(test_signature, test_ranges)
+// Parses `value`, prints it, and parses and prints that again.
+static void check_value(const char *value, const char *expected)
+{
+    const char *form = "op f(x: f32[N, N], k: i32[N], b: bool[N]) -> (y: f32[N, N]) where T in f16 "
+                       "f32 param eps = 0.5 { y[i, j] = %s }";
+    char definition[512];
+    snprintf(definition, sizeof definition, form, value);
+    struct parsed p = parse(definition);
+    struct kg_text text = {0};
+    kg_lang_print_expr(&text, p.op->statements[0]->value);
+    CHECK_TEXT(kg_text_string(&text), expected);
+    snprintf(definition, sizeof definition, form, kg_text_string(&text));
+    kg_arena_free(&p.arena);
+    p = parse(definition);
+    kg_text_cut(&text, 0);
+    kg_lang_print_expr(&text, p.op->statements[0]->value);
+    CHECK_TEXT(kg_text_string(&text), expected);
+    kg_text_free(&text);
+    kg_arena_free(&p.arena);
+}
+
+static void test_precedence(void)
+{
+    check_value("1.0-2.0-3.0", "1.0 - 2.0 - 3.0");
+    check_value("1.0-(2.0-3.0)", "1.0 - (2.0 - 3.0)");
+    check_value("(1.0*2.0)/3.0", "1.0*2.0/3.0");
+    check_value("1.0*(x[i, j]/3.0)", "1.0 * (x[i, j] / 3.0)");
+    check_value("(1+2)*3", "(1 + 2) * 3");
+    check_value("-x[i, j]*2", "-x[i, j] * 2");
+    check_value("-(x[i, j]*2)", "-(x[i, j] * 2)");
+    check_value("- -1", "--1");
+    check_value("1 - -1", "1 - -1");
+    check_value("where(!b[i] && b[j] || i<j && 1 == 2, 1, 0)",
+                "where(!b[i] && b[j] || i < j && 1 == 2, 1, 0)");
+    check_value("where(!(b[i] || b[j]) && (i < j || i > j), 1, 0)",
+                "where(!(b[i] || b[j]) && (i < j || i > j), 1, 0)");
+    check_value("where((i < j) == (b[i] != b[j]), 1, 0)", "where((i < j) == (b[i] != b[j]), 1, 0)");
+    check_value("sum(k) x[i, k]*2 + 1", "sum(k) x[i, k] * 2 + 1");
+    check_value("(sum(k) x[i, k])*2 + 1", "(sum(k) x[i, k]) * 2 + 1");
+    check_value("2 * sum(k) x[i, k]*2", "2 * (sum(k) x[i, k] * 2)");
+    check_value("-sum(k) x[i, k]", "-(sum(k) x[i, k])");
+    check_value("sum(k) (x[i, k] + 1)", "sum(k) (x[i, k] + 1)");
+    check_value("sum(k) sum(l) x[k, l]", "sum(k) sum(l) x[k, l]");
+    check_value("sum(k, l) x[k, l] / (sum(k) x[k, i])", "sum(k, l) x[k, l] / (sum(k) x[k, i])");
+    check_value("cast(T, .5e1) + 1e300 + 1e-7 + 1e20", "cast(T, 5.0) + 1e+300 + 1e-07 + 1e+20");
+    check_value("inf - nan + pi + eps + N + true",
+                "inf - nan + 3.141592653589793 + eps + N + true");
+    check_value("pad(x[i-1, k[j]%N], -inf)", "pad(x[i - 1, k[j] % N], -inf)");
+    check_value("argmin(k in 1..N-1) x[i, k]", "argmin(k in 1..N - 1) x[i, k]");
+}
+
+// max and min are both functions and reductions.
+static void test_max(void)
+{
+    check_value("max(i, j)", "max(i, j)");
+    check_value("max(i, j) - 1", "max(i, j) - 1");
+    check_value("max(i, j) * 2", "max(i, j) * 2");
+    check_value("max(x[i, j], 0) + 1", "max(x[i, j], 0) + 1");
+    check_value("max(k, l) x[k, l]", "max(k, l) x[k, l]");
+    check_value("max(k, l) (-x[k, l])", "max(k, l) (-x[k, l])");
+    check_value("max(k) -x[i, k]", "max(k) -x[i, k]");
+    check_value("max(k in 0..N) 1.0", "max(k in 0..N) 1.0");
+    check_value("max(k <= j) x[i, k]", "max(k <= j) x[i, k]");
+    check_value("min(k, l in 0..N) -x[k, l]", "min(k, l in 0..N) (-x[k, l])");
+    check_value("min(k, l > j, m) (-x[k, l] + x[m, m])", "min(k, l > j, m) (-x[k, l] + x[m, m])");
+    struct parsed p = parse("op f(x: f32[N, N]) -> (y: f32[N, N], z: f32[N, N]) {\n"
+                            "  y[i, j] = max(i, j)\n  z[i, j] = x[i, j] }");
+    check_statement(p.op, 0, "y[i, j] = max(i, j)");
+    kg_arena_free(&p.arena);
+}
+
+// Inner indices hide outer ones, in the body only.
+static void test_shadowing(void)
+{
+    struct parsed p = parse("op f(x: f32[N]) -> (y: f32[N]) {\n"
+                            "  y[i] = (sum(i) x[i]) + x[i] }");
+    const struct kg_statement *statement = p.op->statements[0];
+    const struct kg_expr *sum = statement->value->arguments[0];
+    CHECK(sum->indices[0] != statement->indices[0]);
+    CHECK(sum->arguments[0]->arguments[0]->index == sum->indices[0]);
+    CHECK(statement->value->arguments[1]->arguments[0]->index == statement->indices[0]);
+    kg_arena_free(&p.arena);
+}
+
+static void test_bound_by_other_index(void)
+{
+    struct parsed p = parse("op f(x: f32[N]) -> (y: f32[N]) { y[i] = sum(j <= i) x[i-j] }");
+    check_size(p.op->statements[0]->value->indices[0]->end, "N");
+    kg_arena_free(&p.arena);
+}
+
+// A thousand ops are checked well within a second; here only that it works.
+static void test_many(void)
+{
+    struct kg_text text = {0};
+    for (int i = 0; i < 1000; i++)
+        kg_text_format(&text,
+                       "# Softmax %d.\nop softmax%d(x: T[P, D]) -> (y: T[P, D]) where T in f16 f32 "
+                       "f64 {\n  m[p] = max(d) x[p, d]\n  e[p, d] = exp(x[p, d] - m[p])\n"
+                       "  y[p, d] = e[p, d] / (sum(d) e[p, d]) }\n",
+                       i, i);
+    struct parsed p = parse(kg_text_string(&text));
+    CHECK(p.file->op_count == 1000);
+    CHECK_TEXT(p.file->ops[999]->description, "Softmax 999.");
+    kg_text_free(&text);
+    kg_arena_free(&p.arena);
+}
+
+// Where an op's own text begins, so that a diagnostic of an instance shows the right line.
+static void test_source(void)
+{
+    struct parsed p =
+        parse("# A file.\r\n\r\n  # About f.\r\n  op f(x: f32[N]) -> (y: f32[N]) {\r\n"
+              "y[i] = x[i] } op g(x: f32[N]) -> (y: f32[N]) { y[i] = x[i] }");
+    CHECK_TEXT(p.op->description, "About f.");
+    CHECK(p.op->source_line == 3 && p.op->source_column == 1);
+    CHECK(p.file->ops[1]->source_line == 5 && p.file->ops[1]->source_column == 15);
+    CHECK_TEXT(p.file->ops[1]->source, "op g(x: f32[N]) -> (y: f32[N]) { y[i] = x[i] }");
+    CHECK_TEXT(p.file->ops[1]->description, "");
+    kg_arena_free(&p.arena);
+    p = parse("\xEF\xBB\xBFop f(x: f32[N]) -> (y: f32[N]) { y[i] = x[i] }");
+    CHECK_TEXT(p.op->name, "f");
+    kg_arena_free(&p.arena);
+}
+
+static void test_goal(void)
+{
+    struct parsed p = parse("op f(x: f32[N]) -> (y: f32[N]) { y[i] = x[i] }\ngoal {\n"
+                            "  baseline torch \"a \\\"b\\\" \\\\\"\n  rounds 0\n"
+                            "  tolerance f16 1e-3 0, i8 0 1\n  tune N = 7 }");
+    CHECK_TEXT(p.op->goal.baseline_kind, "torch");
+    CHECK_TEXT(p.op->goal.baseline, "a \"b\" \\");
+    CHECK(p.op->goal.rounds == 0 && p.op->goal.speedup == 1.0);
+    CHECK(p.op->goal.tolerance[KG_F16].given && p.op->goal.tolerance[KG_F16].relative == 1e-3);
+    CHECK(p.op->goal.tolerance[KG_I8].absolute == 1 && !p.op->goal.tolerance[KG_F32].given);
+    CHECK(p.op->goal.verify.row_count == 0 && p.op->goal.tune.rows[0] == 7);
+    kg_arena_free(&p.arena);
+    p = parse("op f(x: f32[N]) -> (y: f32[N]) { y[i] = x[i] }");
+    CHECK(!p.op->goal.given && !p.op->goal.baseline && p.op->goal.rounds == 5);
+    kg_arena_free(&p.arena);
+}
+
+TEST_MAIN(test_signature, test_ranges, test_precedence, test_max, test_shadowing,
+          test_bound_by_other_index, test_many, test_source, test_goal)

@@ -53,6 +53,46 @@ static void test_append_and_find(void)
     kg_store_close(NULL);
 }
 
+struct visited {
+    int count;
+    char order[256];
+};
+
+static void visit(void *user, const struct kg_outcome *outcome)
+{
+    struct visited *visited = user;
+    visited->count++;
+    size_t used = strlen(visited->order);
+    snprintf(visited->order + used, sizeof visited->order - used, "%s;", outcome->choice);
+}
+
+// Measured ones come first, fastest first; of each candidate only the latest.
+static void test_each_in_order(void)
+{
+    char place[SAMPLE_FOLDER];
+    sample_folder(place);
+    struct kg_store *store = sample_open(place);
+    struct kg_key key = sample_key();
+    struct kg_outcome outcomes[] = {sample_outcome("slow"), sample_outcome("bad"),
+                                    sample_outcome("fast"), sample_outcome("slow")};
+    outcomes[0].timing.median = 1e-9; // overtaken by the later record of the same candidate
+    outcomes[1].kind = KG_OUTCOME_WRONG;
+    outcomes[2].timing.median = 1e-6;
+    outcomes[3].timing.median = 2e-6;
+    for (size_t i = 0; i < sizeof outcomes / sizeof outcomes[0]; i++)
+        CHECK_STATUS(kg_store_append(store, &key, &outcomes[i], &error), KG_OK, &error);
+    struct visited visited = {0};
+    CHECK_STATUS(kg_store_each(store, &key, visit, &visited, &error), KG_OK, &error);
+    CHECK(visited.count == 3);
+    CHECK_TEXT(visited.order, "fast;slow;bad;");
+    key.sizes = "P=1 D=1";
+    visited = (struct visited){0};
+    CHECK_STATUS(kg_store_each(store, &key, visit, &visited, &error), KG_OK, &error);
+    CHECK(visited.count == 0);
+    kg_store_close(store);
+    sample_remove(place);
+}
+
 // Each field of the key on its own keeps an outcome from being found.
 static void test_every_field_of_the_key_counts(void)
 {
@@ -193,5 +233,5 @@ static void test_clean_up(void)
     sample_remove(folder);
 }
 
-TEST_MAIN(test_append_and_find, test_every_field_of_the_key_counts, test_failures_are_outcomes,
-          test_log, test_seal, test_clean_up)
+TEST_MAIN(test_append_and_find, test_each_in_order, test_every_field_of_the_key_counts,
+          test_failures_are_outcomes, test_log, test_seal, test_clean_up)

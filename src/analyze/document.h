@@ -1,0 +1,44 @@
+// What the files of the definition document share. Every sentence stands once, in both languages
+// side by side, so that neither can change without the other.
+
+#ifndef KG_ANALYZE_DOCUMENT_H
+#define KG_ANALYZE_DOCUMENT_H
+
+#include "analyze/analyze.h"
+#include "analyze/roofline.h"
+
+struct kg_document {
+    struct kg_text *text;
+    const struct kg_problem *problem;
+    const struct kg_device_facts *facts; // NULL: no device was chosen
+    struct kg_roofline roofline;         // of `facts`
+    enum kg_language language;
+    const struct kg_nest *main; // the nest that costs most
+};
+
+// Appends the sentence of the document's language. Both take the same arguments in the same order.
+void kg_document_say(struct kg_document *document, const char *english, const char *chinese, ...)
+    __attribute__((format(printf, 2, 4), format(printf, 3, 4)));
+
+// "1.25 MB", "16.4 MFLOP", "3.35 TB/s", "12.3 µs". Decimal prefixes.
+struct kg_amount {
+    char text[32];
+};
+struct kg_amount kg_document_amount(double value, const char *unit);
+struct kg_amount kg_document_seconds(double seconds);
+// A number of things: "4096", "16.4 M".
+struct kg_amount kg_document_count(double value);
+
+// A statement inside a table cell, code-quoted.
+void kg_document_nest(struct kg_document *document, const struct kg_nest *nest);
+
+// Elements of the output, and of what is reduced into each; products of extents.
+double kg_document_rows(const struct kg_nest *nest);
+double kg_document_columns(const struct kg_nest *nest);
+
+void kg_document_definition(struct kg_document *document); // section 1
+void kg_document_analysis(struct kg_document *document);   // section 2
+void kg_document_strategy(struct kg_document *document);   // section 3
+void kg_document_remedies(struct kg_document *document);   // section 4
+
+#endif

@@ -1,0 +1,300 @@
+// The timing protocol. docs/timing.md tells it in full; the numbers there are the ones here.
+
+#include "tune/timing.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define FIRST_RUNS 3
+#define HOPELESS 2.0       // times the incumbent, after the first runs
+#define HOPELESS_AT_ONCE 8 // times the incumbent, after any of them
+#define FEW_SAMPLES 3      // enough where one run takes longer than the budget
+#define BATCH_SECONDS 20e-6
+#define MOST_BATCH 1024
+#define SETTLED 0.005 // half width of the median's interval, relative
+#define TIE 0.02      // medians closer than this are not told apart
+
+const struct kg_protocol kg_protocol_default = {
+    .cache = KG_COLD,
+    .graph = false,
+    .warm_seconds = 0.02,
+    .sample_seconds = 0.2,
+    .least_samples = 7,
+    .most_samples = 200,
+};
+
+// One subject while it is being timed.
+struct session {
+    struct kg_device *device;
+    const struct kg_protocol *protocol;
+    const struct kg_timed *subject;
+    const volatile int *cancel;
+    struct kg_error *error;
+    int batch; // runs per sample
+    int count;
+    double *samples;
+};
+
+static double now(const struct session *session)
+{
+    return session->device->backend->now(session->device);
+}
+
+static enum kg_status run(const struct session *session)
+{
+    if (session->cancel && *session->cancel)
+        return kg_error_set(session->error, KG_ERROR_CANCELLED, "cancelled while timing");
+    return session->subject->run(session->subject->user, session->error);
+}
+
+// Adds one sample: seconds per run.
+static enum kg_status take_sample(struct session *session)
+{
+    if (session->protocol->cache == KG_COLD)
+        session->device->backend->flush(session->device);
+    double start = now(session);
+    for (int i = 0; i < session->batch; i++) {
+        enum kg_status status = run(session);
+        if (status)
+            return status;
+    }
+    session->samples[session->count++] = (now(session) - start) / session->batch;
+    return KG_OK;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+// The value below which the share `part` of the sorted samples lies, interpolated.
+static double quantile(const double *sorted, int count, double part)
+{
+    double position = part * (count - 1);
+    int below = (int)position;
+    int above = below + 1 < count ? below + 1 : below;
+    return sorted[below] + (position - below) * (sorted[above] - sorted[below]);
+}
+
+static void summarise(struct session *session, struct kg_timing *timing)
+{
+    *timing = (struct kg_timing){.samples = session->count};
+    if (session->count == 0)
+        return;
+    qsort(session->samples, (size_t)session->count, sizeof session->samples[0], compare);
+    timing->least = session->samples[0];
+    timing->median = quantile(session->samples, session->count, 0.5);
+    timing->spread = quantile(session->samples, session->count, 0.75) -
+                     quantile(session->samples, session->count, 0.25);
+}
+
+// Half width of the interval in which the true median lies with about 95 %: the notch of a box
+// plot (McGill, Tukey and Larsen, 1978).
+static double uncertainty(const struct kg_timing *timing)
+{
+    return 1.57 * timing->spread / sqrt(timing->samples);
+}
+
+// Enough samples? Sorts them on the way, which the next ones do not mind.
+static bool is_settled(struct session *session)
+{
+    struct kg_timing timing;
+    summarise(session, &timing);
+    return uncertainty(&timing) <= SETTLED * timing.median;
+}
+
+static bool is_done(struct session *session, double elapsed, double budget)
+{
+    const struct kg_protocol *protocol = session->protocol;
+    if (session->count >= protocol->most_samples)
+        return true;
+    if (elapsed >= budget) {
+        bool slow = elapsed / session->count > budget;
+        return session->count >= (slow ? FEW_SAMPLES : protocol->least_samples);
+    }
+    return session->count >= protocol->least_samples && is_settled(session);
+}
+
+// The first runs, timed as samples are; `*least` is the shortest. They end early when they outlast
+// the warm-up or when the subject is hopeless.
+static enum kg_status run_first(struct session *session, double incumbent, double *least)
+{
+    double start = now(session);
+    *least = INFINITY;
+    for (int i = 0; i < FIRST_RUNS; i++) {
+        enum kg_status status = take_sample(session);
+        if (status)
+            return status;
+        *least = fmin(*least, session->samples[i]);
+        if (now(session) - start > session->protocol->warm_seconds ||
+            (incumbent > 0 && *least > HOPELESS_AT_ONCE * incumbent))
+            break;
+    }
+    return KG_OK;
+}
+
+// Runs back to back until the caches, page tables and clocks have seen `warm_seconds` of it. Short
+// kernels are timed in batches when warm: a single run would drown in the clock's resolution.
+static enum kg_status warm_up(struct session *session, double least, double start)
+{
+    while (now(session) - start < session->protocol->warm_seconds) {
+        enum kg_status status = run(session);
+        if (status)
+            return status;
+    }
+    session->count = 0;
+    if (session->protocol->cache == KG_WARM && least < BATCH_SECONDS) {
+        double runs = least > 0 ? ceil(BATCH_SECONDS / least) : MOST_BATCH;
+        session->batch = runs < MOST_BATCH ? (int)runs : MOST_BATCH;
+    }
+    return KG_OK;
+}
+
+static enum kg_status begin(struct session *session, struct kg_device *device,
+                            const struct kg_protocol *protocol, const struct kg_timed *subject,
+                            const volatile int *cancel, struct kg_error *error)
+{
+    int most = protocol->most_samples > FIRST_RUNS ? protocol->most_samples : FIRST_RUNS;
+    *session = (struct session){.device = device,
+                                .protocol = protocol,
+                                .subject = subject,
+                                .cancel = cancel,
+                                .error = error,
+                                .batch = 1,
+                                .samples = calloc((size_t)most, sizeof(double))};
+    return session->samples ? KG_OK : kg_error_memory(error, "samples");
+}
+
+static void finish(struct session *session, struct kg_timing *timing)
+{
+    summarise(session, timing);
+    if (session->device->backend->clock)
+        timing->clock = session->device->backend->clock(session->device);
+}
+
+static enum kg_status time_subject(struct session *session, double incumbent,
+                                   struct kg_timing *timing)
+{
+    double least, start = now(session);
+    enum kg_status status = run_first(session, incumbent, &least);
+    if (status)
+        return status;
+    if (incumbent > 0 && least > HOPELESS * incumbent) {
+        summarise(session, timing);
+        timing->abandoned = true;
+        return KG_OK;
+    }
+    status = warm_up(session, least, start);
+    start = now(session);
+    while (!status && !(session->count &&
+                        is_done(session, now(session) - start, session->protocol->sample_seconds)))
+        status = take_sample(session);
+    if (!status)
+        finish(session, timing);
+    return status;
+}
+
+// Warm means as a subject's own last run left the caches, so in a race each sample follows a run
+// that is not counted.
+static enum kg_status take_turn(struct session *session)
+{
+    enum kg_status status = session->protocol->cache == KG_WARM ? run(session) : KG_OK;
+    return status ? status : take_sample(session);
+}
+
+static enum kg_status race(struct session *sessions, int count, struct kg_timing *timings)
+{
+    for (int i = 0; i < count; i++) {
+        double least, start = now(&sessions[i]);
+        enum kg_status status = run_first(&sessions[i], 0, &least);
+        if (!status)
+            status = warm_up(&sessions[i], least, start);
+        if (status)
+            return status;
+    }
+    // Another one goes first in each round: none profits from its place.
+    double start = now(sessions), budget = sessions->protocol->sample_seconds * count;
+    bool done = false;
+    for (int round = 0; !done; round++) {
+        for (int i = 0; i < count; i++) {
+            enum kg_status status = take_turn(&sessions[(round + i) % count]);
+            if (status)
+                return status;
+        }
+        double elapsed = now(sessions) - start;
+        done = true;
+        for (int i = 0; i < count; i++)
+            done = is_done(&sessions[i], elapsed, budget) && done;
+    }
+    for (int i = 0; i < count; i++)
+        finish(&sessions[i], &timings[i]);
+    return KG_OK;
+}
+
+void kg_protocol_print(const struct kg_protocol *protocol, struct kg_text *text)
+{
+    kg_text_format(text, "%s %s", protocol->cache == KG_COLD ? "cold" : "warm",
+                   protocol->graph ? "graph" : "launch");
+}
+
+enum kg_status kg_time_one(struct kg_device *device, const struct kg_protocol *protocol,
+                           const struct kg_timed *subject, double incumbent,
+                           const volatile int *cancel, struct kg_timing *timing,
+                           struct kg_error *error)
+{
+    struct session session;
+    *timing = (struct kg_timing){0};
+    enum kg_status status = begin(&session, device, protocol, subject, cancel, error);
+    if (!status)
+        status = time_subject(&session, incumbent, timing);
+    free(session.samples);
+    return status;
+}
+
+enum kg_status kg_time_race(struct kg_device *device, const struct kg_protocol *protocol,
+                            const struct kg_timed *subjects, int count, const volatile int *cancel,
+                            struct kg_timing *timings, struct kg_error *error)
+{
+    for (int i = 0; i < count; i++)
+        timings[i] = (struct kg_timing){0};
+    if (count <= 0)
+        return KG_OK;
+    struct session *sessions = calloc((size_t)count, sizeof *sessions);
+    if (!sessions)
+        return kg_error_memory(error, "a race");
+    enum kg_status status = KG_OK;
+    for (int i = 0; i < count && !status; i++)
+        status = begin(&sessions[i], device, protocol, &subjects[i], cancel, error);
+    if (!status)
+        status = race(sessions, count, timings);
+    for (int i = 0; i < count; i++)
+        free(sessions[i].samples);
+    free(sessions);
+    return status;
+}
+
+// Is `better`'s lead over `timing` too small to mean anything?
+static bool is_tie(const struct kg_timing *timing, const struct kg_timing *better)
+{
+    double lead = timing->median - better->median;
+    return lead <= TIE * better->median || lead <= uncertainty(timing) + uncertainty(better);
+}
+
+int kg_time_winner(const struct kg_timing *timings, int count)
+{
+    int best = -1;
+    for (int i = 0; i < count; i++) {
+        if (timings[i].samples == 0)
+            continue;
+        if (best < 0 || timings[i].abandoned < timings[best].abandoned ||
+            (timings[i].abandoned == timings[best].abandoned &&
+             timings[i].median < timings[best].median))
+            best = i;
+    }
+    for (int i = 0; i < best; i++)
+        if (timings[i].samples > 0 && timings[i].abandoned == timings[best].abandoned &&
+            is_tie(&timings[i], &timings[best]))
+            return i;
+    return best;
+}

@@ -1,0 +1,221 @@
+// The timing protocol on a clock that only moves when a subject or a flush says so.
+
+#include "test.h"
+#include "tune/timing.h"
+
+#include <math.h>
+
+static double clock_now;
+static int flushes;
+static char trace[4096]; // one letter per run
+static size_t trace_length;
+
+static double fake_now(struct kg_device *device)
+{
+    (void)device;
+    return clock_now;
+}
+
+static void fake_flush(struct kg_device *device)
+{
+    (void)device;
+    flushes++;
+}
+
+static double fake_clock(struct kg_device *device)
+{
+    (void)device;
+    return 3e9;
+}
+
+static const struct kg_backend backend = {
+    .name = "fake", .now = fake_now, .flush = fake_flush, .clock = fake_clock};
+static struct kg_device device = {.backend = &backend};
+static struct kg_error error;
+
+// A subject whose n-th run takes times[n % count] seconds, the first `slow_runs` slower by `slow`.
+struct subject {
+    const double *times;
+    int count;
+    int slow_runs;
+    double slow;
+    double drift; // each run is longer by this share than the one before
+    int runs;
+    int fail_at; // run that returns an error; 0: none
+    char letter;
+    volatile int *cancel_at_run_3;
+};
+
+static enum kg_status run_subject(void *user, struct kg_error *own)
+{
+    struct subject *subject = user;
+    double seconds = subject->times[subject->runs % subject->count];
+    if (subject->runs < subject->slow_runs)
+        seconds += subject->slow;
+    clock_now += seconds * (1 + subject->drift * subject->runs);
+    subject->runs++;
+    if (trace_length + 1 < sizeof trace)
+        trace[trace_length++] = subject->letter;
+    if (subject->cancel_at_run_3 && subject->runs == 3)
+        *subject->cancel_at_run_3 = 1;
+    if (subject->fail_at == subject->runs)
+        return kg_error_set(own, KG_ERROR_FAULT, "broke");
+    return KG_OK;
+}
+
+static const struct kg_protocol cold = {.cache = KG_COLD,
+                                        .warm_seconds = 0.02,
+                                        .sample_seconds = 0.2,
+                                        .least_samples = 7,
+                                        .most_samples = 200};
+static const double steady[] = {0.001};
+
+static struct kg_timing time_subject(struct subject *subject, const struct kg_protocol *protocol,
+                                     double incumbent)
+{
+    struct kg_timed timed = {.user = subject, .run = run_subject};
+    struct kg_timing timing;
+    flushes = 0;
+    CHECK_STATUS(kg_time_one(&device, protocol, &timed, incumbent, NULL, &timing, &error), KG_OK,
+                 &error);
+    return timing;
+}
+
+static bool is_near(double a, double b)
+{
+    return fabs(a - b) <= 1e-9 * fabs(b) + 1e-15;
+}
+
+static void steady_subjects_stop_early(void)
+{
+    struct subject subject = {.times = steady, .count = 1};
+    struct kg_timing timing = time_subject(&subject, &cold, 0);
+    CHECK(timing.samples == 7 && !timing.abandoned);
+    CHECK(is_near(timing.median, 0.001) && is_near(timing.least, 0.001));
+    CHECK(fabs(timing.spread) < 1e-12);
+    CHECK(timing.clock == 3e9);
+    CHECK(flushes == 3 + 7); // the first runs and the samples, not the warm-up
+    CHECK(subject.runs >= 20 + 7);
+}
+
+static void noisy_subjects_use_the_budget(void)
+{
+    static const double noisy[] = {0.001, 0.002, 0.003, 0.004, 0.005};
+    struct subject subject = {.times = noisy, .count = 5};
+    struct kg_timing timing = time_subject(&subject, &cold, 0);
+    CHECK(timing.samples > 50 && timing.samples < 80); // 0.2 s of 3 ms
+    CHECK(is_near(timing.median, 0.003) && is_near(timing.least, 0.001));
+    CHECK(is_near(timing.spread, 0.002));
+
+    struct kg_protocol few = cold;
+    few.most_samples = 10;
+    subject.runs = 0;
+    CHECK(time_subject(&subject, &few, 0).samples == 10);
+}
+
+static void slow_subjects_get_few_samples(void)
+{
+    static const double times[] = {1.0, 1.1};
+    struct subject subject = {.times = times, .count = 2};
+    struct kg_timing timing = time_subject(&subject, &cold, 0);
+    CHECK(timing.samples == 3 && subject.runs == 4); // one first run, no further warm-up
+}
+
+static void hopeless_subjects_are_abandoned(void)
+{
+    static const double three[] = {0.003}, fifty[] = {0.05};
+    struct subject subject = {.times = three, .count = 1};
+    struct kg_timing timing = time_subject(&subject, &cold, 0.001);
+    CHECK(timing.abandoned && subject.runs == 3 && timing.samples == 3);
+    CHECK(is_near(timing.median, 0.003));
+    struct subject worse = {.times = fifty, .count = 1};
+    timing = time_subject(&worse, &cold, 0.001);
+    CHECK(timing.abandoned && worse.runs == 1);
+    // A little slower is not hopeless; nor is one that only starts slowly.
+    struct subject near = {.times = three, .count = 1};
+    CHECK(!time_subject(&near, &cold, 0.0016).abandoned);
+    struct subject starts_slowly = {.times = three, .count = 1, .slow_runs = 1, .slow = 0.01};
+    CHECK(!time_subject(&starts_slowly, &cold, 0.0025).abandoned);
+}
+
+static void warm_short_runs_are_batched(void)
+{
+    static const double tiny[] = {1e-6};
+    struct kg_protocol warm = cold;
+    warm.cache = KG_WARM;
+    struct subject subject = {.times = tiny, .count = 1};
+    struct kg_timing timing = time_subject(&subject, &warm, 0);
+    CHECK(flushes == 0 && is_near(timing.median, 1e-6));
+    CHECK(subject.runs >= 20000 + 7 * 20);
+}
+
+static void failures_and_cancellation_end_it(void)
+{
+    volatile int cancel = 0;
+    struct subject subject = {.times = steady, .count = 1, .fail_at = 5};
+    struct kg_timed timed = {.user = &subject, .run = run_subject};
+    struct kg_timing timing;
+    CHECK_STATUS(kg_time_one(&device, &cold, &timed, 0, NULL, &timing, &error), KG_ERROR_FAULT,
+                 &error);
+    CHECK_TEXT(error.text, "broke");
+    CHECK(timing.samples == 0);
+    subject = (struct subject){.times = steady, .count = 1, .cancel_at_run_3 = &cancel};
+    CHECK_STATUS(kg_time_one(&device, &cold, &timed, 0, &cancel, &timing, &error),
+                 KG_ERROR_CANCELLED, &error);
+    CHECK(subject.runs == 3);
+    CHECK_STATUS(kg_time_race(&device, &cold, &timed, 1, &cancel, &timing, &error),
+                 KG_ERROR_CANCELLED, &error);
+}
+
+// Two equal subjects on a machine that gets slower all the time: only alternation finds them equal.
+static void races_alternate(void)
+{
+    struct subject subjects[2] = {{.times = steady, .count = 1, .letter = 'a', .drift = 0.01},
+                                  {.times = steady, .count = 1, .letter = 'b', .drift = 0.01}};
+    struct kg_timed timed[2] = {{&subjects[0], run_subject}, {&subjects[1], run_subject}};
+    struct kg_timing timings[2];
+    trace_length = 0;
+    CHECK_STATUS(kg_time_race(&device, &cold, timed, 2, NULL, timings, &error), KG_OK, &error);
+    trace[trace_length] = '\0';
+    CHECK(timings[0].samples == timings[1].samples && timings[0].samples >= 7);
+    CHECK(is_near(timings[0].median, timings[1].median));
+    CHECK(strstr(trace, "abbaabba") != NULL);
+    CHECK_STATUS(kg_time_race(&device, &cold, timed, 0, NULL, timings, &error), KG_OK, &error);
+}
+
+static void ties_go_to_the_first(void)
+{
+    struct kg_timing clear[] = {{.samples = 9, .median = 1.1, .spread = 0.01},
+                                {.samples = 9, .median = 1.0, .spread = 0.01},
+                                {.samples = 9, .median = 1.2, .spread = 0.01}};
+    CHECK(kg_time_winner(clear, 3) == 1);
+    clear[0].median = 1.015; // within two percent
+    CHECK(kg_time_winner(clear, 3) == 0);
+    clear[0].median = 1.1; // within the noise
+    clear[0].spread = clear[1].spread = 0.2;
+    CHECK(kg_time_winner(clear, 3) == 0);
+    clear[0].abandoned = true;
+    CHECK(kg_time_winner(clear, 3) == 1);
+    clear[1].samples = 0;
+    CHECK(kg_time_winner(clear, 3) == 2);
+    CHECK(kg_time_winner(clear, 1) == 0);
+    CHECK(kg_time_winner(clear + 1, 1) == -1);
+    CHECK(kg_time_winner(clear, 0) == -1);
+}
+
+static void protocols_have_names(void)
+{
+    struct kg_text text = {0};
+    kg_protocol_print(&kg_protocol_default, &text);
+    CHECK_TEXT(kg_text_string(&text), "cold launch");
+    kg_text_cut(&text, 0);
+    struct kg_protocol other = {.cache = KG_WARM, .graph = true};
+    kg_protocol_print(&other, &text);
+    CHECK_TEXT(kg_text_string(&text), "warm graph");
+    kg_text_free(&text);
+}
+
+TEST_MAIN(steady_subjects_stop_early, noisy_subjects_use_the_budget, slow_subjects_get_few_samples,
+          hopeless_subjects_are_abandoned, warm_short_runs_are_batched,
+          failures_and_cancellation_end_it, races_alternate, ties_go_to_the_first,
+          protocols_have_names)
