@@ -5,6 +5,7 @@
 #include "support/sample_problem.h"
 #include "test.h"
 
+#include <glob.h>
 #include <jansson.h>
 
 // A device of round numbers, so that the documents can be checked by head.
@@ -106,8 +107,9 @@ static void check_structure(const struct made *made, const struct kg_device_fact
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         CHECK(count_of(kg_text_string(&english), parts[i]) ==
               count_of(kg_text_string(&chinese), parts[i]));
-    CHECK(strstr(kg_text_string(&english), "nan") == NULL);
-    CHECK(strstr(kg_text_string(&english), "inf ") == NULL);
+    static const char *const wrong[] = {" nan ", "-nan", " inf ", "nan FLOP", "inf FLOP", "nan%"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        CHECK(strstr(kg_text_string(&english), wrong[i]) == NULL);
     json_error_t error;
     json_t *parsed = json_loads(kg_text_string(&json), 0, &error);
     CHECK(parsed != NULL);
@@ -130,6 +132,52 @@ static void test_structure(void)
     }
 }
 
+// One row of sizes as choices: "P=4096 D=1000".
+static const char *choices_of(const struct kg_shapes *shapes, struct kg_text *text)
+{
+    kg_text_cut(text, 0);
+    for (int i = 0; shapes->row_count > 0 && i < shapes->size_count; i++)
+        kg_text_format(text, "%s%s=%lld", i ? " " : "", shapes->sizes[i]->name,
+                       (long long)shapes->rows[i]);
+    return kg_text_string(text);
+}
+
+static void check_shipped_file(const char *path)
+{
+    struct kg_arena arena = {0};
+    struct kg_file *file = NULL;
+    struct kg_error error = {0};
+    struct kg_text choices = {0};
+    char *text = NULL;
+    size_t length;
+    CHECK_STATUS(kg_files_read(path, 1 << 20, &text, &length, &error), KG_OK, &error);
+    if (text)
+        CHECK_STATUS(kg_lang_parse(&arena, path, text, length, &file, &error), KG_OK, &error);
+    for (int i = 0; file && i < file->op_count; i++) {
+        struct made made = make_strided(text, file->ops[i]->name,
+                                        choices_of(&file->ops[i]->goal.verify, &choices), NULL);
+        CHECK_STATUS(made.status, KG_OK, &made.error);
+        if (made.problem) {
+            check_structure(&made, NULL);
+            check_structure(&made, &device);
+        }
+        unmake(&made);
+    }
+    kg_text_free(&choices);
+    free(text);
+    kg_arena_free(&arena);
+}
+
+static void test_shipped(void)
+{
+    glob_t files;
+    CHECK(glob(KG_SOURCE_DIR "/ops/*.kg", 0, NULL, &files) == 0);
+    CHECK(files.gl_pathc > 0);
+    for (size_t i = 0; i < files.gl_pathc; i++)
+        check_shipped_file(files.gl_pathv[i]);
+    globfree(&files);
+}
+
 static void test_roofline(void)
 {
     // 2 * 4096^3 on the matrix unit: 153 us; 3 * 32 MiB in 34 us.
@@ -149,4 +197,4 @@ static void test_roofline(void)
     unmake(&made);
 }
 
-TEST_MAIN(test_softmax, test_structure, test_roofline)
+TEST_MAIN(test_softmax, test_structure, test_shipped, test_roofline)
