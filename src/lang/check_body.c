@@ -16,6 +16,7 @@ struct scope {
     struct kg_index *indices[KG_MAX_INDICES];
     int visible_count;
     struct kg_index *visible[KG_MAX_INDICES];
+    const struct kg_binder *opening; // indices of the reduction whose bounds are being read
 };
 
 static struct kg_expr *build(struct scope *scope, const struct kg_node *node);
@@ -97,6 +98,12 @@ _Noreturn static void fail_name(struct scope *scope, const struct kg_node *node)
     if (tensor)
         kg_lang_fail(check->job, node->span, shape_text(scope, tensor),
                      "\"%s\" is a tensor; its elements are read with subscripts", name);
+    for (int i = 0; i < scope->index_count; i++)
+        if (strcmp(scope->indices[i]->name, name) == 0)
+            kg_lang_fail(check->job, node->span,
+                         "help: a reduction binds the product behind it; put parentheses around "
+                         "all that belongs to it",
+                         "\"%s\" is not known here: its reduction has ended", name);
     const char *names[KG_MAX_SIZES + KG_MAX_INDICES + KG_MAX_TENSORS + 8];
     size_t count = 0;
     for (int i = 0; i < scope->visible_count; i++)
@@ -125,6 +132,11 @@ static struct kg_expr *build_name(struct scope *scope, const struct kg_node *nod
             expr->type = constant->is_bool ? KG_TYPE_BOOL : KG_TYPE_NONE;
             return expr;
         }
+    for (const struct kg_binder *b = scope->opening; b; b = b->next)
+        if (strcmp(b->name->text, name) == 0)
+            kg_lang_fail(scope->check->job, node->span,
+                         "help: nest two reductions, as in sum(i) sum(j <= i) x[i, j]",
+                         "\"%s\" is bound by the same reduction", name);
     const struct kg_index *index = find_index(scope, name);
     const struct kg_size *size = kg_lang_find_size(scope->check->op, name);
     if (!index && !size)
@@ -324,13 +336,9 @@ static struct kg_expr *build_call(struct scope *scope, const struct kg_node *nod
 static void check_bound(struct scope *scope, const struct kg_node *node, struct kg_index *index,
                         const struct kg_binder *binder)
 {
-    for (const struct kg_binder *b = node->binders; b; b = b->next)
-        if (binder->bound->kind == KG_NODE_NAME &&
-            strcmp(b->name->text, binder->bound->token->text) == 0)
-            kg_lang_fail(scope->check->job, binder->bound->span,
-                         "help: nest two reductions, as in sum(i) sum(j <= i) x[i, j]",
-                         "\"%s\" is bound by the same reduction", b->name->text);
+    scope->opening = node->binders;
     struct kg_expr *bound = build(scope, binder->bound);
+    scope->opening = NULL;
     if (bound->kind == KG_EXPR_READ)
         kg_lang_fail(scope->check->job, bound->span,
                      "help: reduce where(j < n[b], ..., 0) over the whole range",
