@@ -16,6 +16,7 @@ struct scope {
     struct kg_index *indices[KG_MAX_INDICES];
     int visible_count;
     struct kg_index *visible[KG_MAX_INDICES];
+    int subscripts; // nesting of subscripts and bounds, where quotients are meant to be rounded
     const struct kg_binder *opening; // indices of the reduction whose bounds are being read
 };
 
@@ -248,7 +249,9 @@ static struct kg_expr *build_read(struct scope *scope, const struct kg_node *nod
                      node->argument_count == 1 ? "" : "s");
     struct kg_expr *expr = new_expr(scope, node, KG_EXPR_READ);
     expr->tensor = tensor;
+    scope->subscripts++;
     build_arguments(scope, expr, node->arguments, node->argument_count);
+    scope->subscripts--;
     for (int i = 0; i < tensor->rank; i++) {
         const struct kg_expr *subscript = expr->arguments[i];
         check_subscript(scope, subscript, true);
@@ -287,6 +290,8 @@ static struct kg_expr *build_pad(struct scope *scope, const struct kg_node *node
 static void check_fraction(struct scope *scope, const struct kg_expr *expr)
 {
     const struct kg_expr *top = expr->arguments[0], *bottom = expr->arguments[1];
+    if (top->kind == KG_EXPR_CALL && top->function == KG_FN_NEG)
+        top = top->arguments[0];
     if (top->kind != KG_EXPR_NUMBER || !top->is_integer)
         return;
     bool exact = bottom->kind == KG_EXPR_NUMBER && bottom->integer != 0 &&
@@ -337,7 +342,9 @@ static void check_bound(struct scope *scope, const struct kg_node *node, struct 
                         const struct kg_binder *binder)
 {
     scope->opening = node->binders;
+    scope->subscripts++;
     struct kg_expr *bound = build(scope, binder->bound);
+    scope->subscripts--;
     scope->opening = NULL;
     if (bound->kind == KG_EXPR_READ)
         kg_lang_fail(scope->check->job, bound->span,
@@ -403,7 +410,7 @@ static struct kg_expr *build(struct scope *scope, const struct kg_node *node)
     const struct kg_expr *divisor = expr->arguments[expr->argument_count - 1];
     if (divides && divisor->kind == KG_EXPR_NUMBER && divisor->is_integer && divisor->integer == 0)
         kg_lang_fail(scope->check->job, divisor->span, NULL, "division by zero");
-    if (expr->function == KG_FN_DIV)
+    if (expr->function == KG_FN_DIV && scope->subscripts == 0)
         check_fraction(scope, expr);
     return expr;
 }

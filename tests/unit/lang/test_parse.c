@@ -131,6 +131,7 @@ static void test_precedence(void)
     check_value("inf - nan + pi + eps + N + true",
                 "inf - nan + 3.141592653589793 + eps + N + true");
     check_value("pad(x[i-1, k[j]%N], -inf)", "pad(x[i - 1, k[j] % N], -inf)");
+    check_value("x[i % 2 + 1/2, 7/N]", "x[i%2 + 1/2, 7/N]");
     check_value("argmin(k in 1..N-1) x[i, k]", "argmin(k in 1..N - 1) x[i, k]");
 }
 
