@@ -79,21 +79,34 @@ struct unary {
     double argument; // to the argument, before the function
     double absolute; // to the argument, after it: 1 + erf(x) cancels for negative x
     double range;    // 0, or the largest difference of any two results
+    bool gentle;     // never moves more than its argument does; its own movement may come back
 };
 
 static const struct unary unaries[KG_FUNCTION_COUNT] = {
-    [KG_FN_NEG] = {negate, 0, 0, 0, 0},        [KG_FN_RELU] = {relu, 0, 0, 0, 0},
-    [KG_FN_GELU] = {gelu, 4, 1, 2, 0},         [KG_FN_GELU_TANH] = {gelu_tanh, 4, 1, 2, 0},
-    [KG_FN_SIGMOID] = {sigmoid, 4, 1, 0, 1},   [KG_FN_SILU] = {silu, 4, 1, 0, 0},
-    [KG_FN_TANH] = {tanh, 4, 1, 0, 2},         [KG_FN_EXP] = {exp, 4, 1, 0, 0},
-    [KG_FN_EXP2] = {exp2, 4, 1, 0, 0},         [KG_FN_EXPM1] = {expm1, 4, 1, 0, 0},
-    [KG_FN_LOG] = {log, 4, 1, 0, 0},           [KG_FN_LOG2] = {log2, 4, 1, 0, 0},
-    [KG_FN_LOG1P] = {log1p, 4, 1, 0, 0},       [KG_FN_SQRT] = {sqrt, 1, 0, 0, 0},
-    [KG_FN_RSQRT] = {rsqrt, 2, 0, 0, 0},       [KG_FN_ABS] = {fabs, 0, 0, 0, 0},
-    [KG_FN_FLOOR] = {floor, 0, 0, 0, 0},       [KG_FN_CEIL] = {ceil, 0, 0, 0, 0},
-    [KG_FN_ROUND] = {rint, 0, 0, 0, 0},        [KG_FN_ERF] = {erf, 4, 1, 0, 2},
-    [KG_FN_SIN] = {sin, 4, 1, 0, 2},           [KG_FN_COS] = {cos, 4, 1, 0, 2},
-    [KG_FN_SOFTPLUS] = {softplus, 4, 1, 0, 0}, [KG_FN_SIGN] = {sign, 0, 0, 0, 2},
+    [KG_FN_NEG] = {negate, 0, 0, 0, 0, false},
+    [KG_FN_RELU] = {relu, 0, 0, 0, 0, false},
+    [KG_FN_GELU] = {gelu, 4, 1, 2, 0, false},
+    [KG_FN_GELU_TANH] = {gelu_tanh, 4, 1, 2, 0, false},
+    [KG_FN_SIGMOID] = {sigmoid, 4, 1, 0, 1, false},
+    [KG_FN_SILU] = {silu, 4, 1, 0, 0, false},
+    [KG_FN_TANH] = {tanh, 4, 1, 0, 2, false},
+    [KG_FN_EXP] = {exp, 4, 1, 0, 0, false},
+    [KG_FN_EXP2] = {exp2, 4, 1, 0, 0, false},
+    [KG_FN_EXPM1] = {expm1, 4, 1, 0, 0, false},
+    [KG_FN_LOG] = {log, 4, 1, 0, 0, false},
+    [KG_FN_LOG2] = {log2, 4, 1, 0, 0, false},
+    [KG_FN_LOG1P] = {log1p, 4, 1, 0, 0, false},
+    [KG_FN_SQRT] = {sqrt, 1, 0, 0, 0, false},
+    [KG_FN_RSQRT] = {rsqrt, 2, 0, 0, 0, false},
+    [KG_FN_ABS] = {fabs, 0, 0, 0, 0, false},
+    [KG_FN_FLOOR] = {floor, 0, 0, 0, 0, false},
+    [KG_FN_CEIL] = {ceil, 0, 0, 0, 0, false},
+    [KG_FN_ROUND] = {rint, 0, 0, 0, 0, false},
+    [KG_FN_ERF] = {erf, 4, 1, 0, 2, false},
+    [KG_FN_SIN] = {sin, 4, 1, 0, 2, true},
+    [KG_FN_COS] = {cos, 4, 1, 0, 2, true},
+    [KG_FN_SOFTPLUS] = {softplus, 4, 1, 0, 0, false},
+    [KG_FN_SIGN] = {sign, 0, 0, 0, 2, false},
 };
 
 static bool same(double a, double b)
@@ -121,7 +134,7 @@ static double unary_slack(const struct unary *row, struct near x, double fx,
     double moved = 0;
     double reach = x.slack + row->argument * p->unit * fabs(x.value);
     if (isfinite(x.value) && reach > 0) {
-        moved = movement(row->function, x.value, reach, fx);
+        moved = row->gentle ? reach : movement(row->function, x.value, reach, fx);
         // At the edge of the domain only a real uncertainty counts.
         if (isinf(moved))
             moved = x.slack > 0 ? movement(row->function, x.value, x.slack, fx) : 0;

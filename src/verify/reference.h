@@ -45,9 +45,10 @@ enum kg_status kg_reference_window(const struct kg_problem *problem, const void 
                                    const volatile int *cancel, struct kg_expected *expected,
                                    struct kg_error *error);
 
-// Estimated seconds of one core. `windows` may be NULL: whole outputs.
+// Estimated cost in simple operations, of which a core does about 2.5e8 a second. `windows` may be
+// NULL: whole outputs.
 enum kg_status kg_reference_cost(const struct kg_problem *problem, const struct kg_window *windows,
-                                 double *seconds, struct kg_error *error);
+                                 double *operations, struct kg_error *error);
 
 void kg_expected_free(struct kg_expected *expected, int count);
 

@@ -106,7 +106,7 @@ static void functions(void)
             if (!close_to(bench.outputs[0].value[j], rows[i].wanted[j], 1e-14)) {
                 fprintf(stderr, "%s(%g) is %.17g, not %.17g\n", rows[i].name, X[j],
                         bench.outputs[0].value[j], rows[i].wanted[j]);
-                CHECK(!"a function's value");
+                test_failures++;
             }
         bench_free(&bench);
     }

@@ -1,0 +1,387 @@
+// Which cases a gate holds: sizes by rule, and for each size some classes of inputs.
+
+#include "verify/case.h"
+
+#include "verify/random.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// A generated case may cost this part of what a required one may.
+#define GENERATED_PART 0.08
+
+static void free_case(struct kg_case *item)
+{
+    if (!item)
+        return;
+    for (int w = 0; w < KG_MAX_WINDOWS && item->problem; w++)
+        kg_expected_free(item->expected[w], item->problem->op->output_count);
+    for (int i = 0; i < KG_MAX_TENSORS; i++)
+        free(item->inputs[i]);
+    kg_problem_free(item->problem);
+    free(item);
+}
+
+void kg_cases_free(struct kg_cases *cases)
+{
+    for (int i = 0; i < cases->count; i++)
+        free_case(cases->items[i]);
+    free(cases->items);
+    memset(cases, 0, sizeof *cases);
+}
+
+// Strides of views a user may have: every other element of the last dimension, three elements
+// between rows, and more between planes. 4-bit tensors stay dense: their elements share bytes.
+static void make_strides(const struct kg_problem *dense, int64_t (*strides)[KG_MAX_RANK])
+{
+    const struct kg_op *op = dense->op;
+    for (int t = 0; t < op->input_count + op->output_count; t++) {
+        const struct kg_layout *layout = &dense->layouts[t];
+        bool packed = kg_dtypes[op->tensors[t]->type.dtype].bits < 8;
+        int64_t room = packed ? 1 : 2;
+        for (int d = op->tensors[t]->rank - 1; d >= 0; d--) {
+            strides[t][d] = room;
+            room *= layout->shape[d] > 0 ? layout->shape[d] : 1;
+            room += packed ? 0 : 3;
+        }
+    }
+}
+
+static enum kg_status make_problem(struct kg_case *item, const struct kg_op *instance,
+                                   const struct kg_case_request *request, struct kg_error *error)
+{
+    enum kg_status status = kg_problem_make(instance, request->sizes, NULL, &item->problem, error);
+    if (status != KG_OK || !request->strided)
+        return status;
+    int64_t strides[KG_MAX_TENSORS][KG_MAX_RANK] = {{0}};
+    make_strides(item->problem, strides);
+    kg_problem_free(item->problem);
+    return kg_problem_make(instance, request->sizes, strides, &item->problem, error);
+}
+
+static void label(struct kg_case *item)
+{
+    const struct kg_op *op = item->problem->op;
+    size_t used = 0;
+    for (int i = 0; i < op->size_count; i++) {
+        const struct kg_size *size = op->sizes[i];
+        if (size->is_param || used >= sizeof item->label)
+            continue;
+        int wrote = snprintf(item->label + used, sizeof item->label - used, "%s%s=%" PRId64,
+                             used ? " " : "", size->name, item->problem->sizes[i]);
+        used += wrote > 0 ? (size_t)wrote : 0;
+    }
+    if (used < sizeof item->label)
+        snprintf(item->label + used, sizeof item->label - used, "%s%s%s", used ? ", " : "",
+                 kg_input_class_names[item->class], item->strided ? ", strided" : "");
+}
+
+static enum kg_status fill_inputs(struct kg_case *item, struct kg_error *error)
+{
+    for (int i = 0; i < item->problem->op->input_count; i++) {
+        size_t bytes = item->problem->layouts[i].bytes;
+        item->inputs[i] = malloc(bytes + 1);
+        if (!item->inputs[i])
+            return kg_error_memory(error, "the gate's inputs");
+        memset(item->inputs[i], 0xff, bytes + 1);
+        kg_inputs_fill(item->problem, i, item->class, item->seed, item->inputs[i]);
+    }
+    return KG_OK;
+}
+
+int kg_case_threads(void)
+{
+    long count = sysconf(_SC_NPROCESSORS_ONLN);
+    return count < 1 ? 1 : count > 8 ? 8 : (int)count;
+}
+
+static enum kg_status compute(struct kg_case *item, const struct kg_case_request *request,
+                              struct kg_error *error)
+{
+    struct kg_window windows[KG_MAX_WINDOWS][KG_MAX_TENSORS];
+    enum kg_status status = kg_case_windows(item->problem, request->effort, item->seed, windows,
+                                            &item->window_count, error);
+    item->whole = item->window_count == 0;
+    item->window_count = item->whole ? 1 : item->window_count;
+    for (int w = 0; w < item->window_count && status == KG_OK; w++)
+        status = kg_reference_window(item->problem, (const void *const *)item->inputs,
+                                     item->whole ? NULL : windows[w], kg_case_threads(),
+                                     request->cancel, item->expected[w], error);
+    return status;
+}
+
+static enum kg_status append(struct kg_cases *cases, struct kg_case *item, struct kg_error *error)
+{
+    if (cases->count == cases->capacity) {
+        int wanted = cases->capacity ? 2 * cases->capacity : 32;
+        struct kg_case **items = realloc(cases->items, (size_t)wanted * sizeof *items);
+        if (!items)
+            return kg_error_memory(error, "the gate's cases");
+        cases->items = items;
+        cases->capacity = wanted;
+    }
+    cases->items[cases->count++] = item;
+    return KG_OK;
+}
+
+enum kg_status kg_cases_add(struct kg_cases *cases, const struct kg_op *instance,
+                            const struct kg_case_request *request, bool *added,
+                            struct kg_error *error)
+{
+    *added = false;
+    struct kg_case *item = calloc(1, sizeof *item);
+    if (!item)
+        return kg_error_memory(error, "a case of the gate");
+    item->class = request->class;
+    item->strided = request->strided;
+    item->seed = request->seed;
+    enum kg_status status = make_problem(item, instance, request, error);
+    if (status == KG_ERROR_SHAPE && !request->needed) {
+        kg_error_clear(error);
+        free_case(item);
+        return KG_OK;
+    }
+    double cost = 0;
+    if (status == KG_OK && !request->needed)
+        status = kg_reference_cost(item->problem, NULL, &cost, error);
+    if (status == KG_OK && cost > request->effort) {
+        free_case(item);
+        return KG_OK;
+    }
+    if (status == KG_OK)
+        status = fill_inputs(item, error);
+    if (status == KG_OK)
+        status = compute(item, request, error);
+    if (status == KG_OK) {
+        label(item);
+        kg_image_plan(item);
+        status = append(cases, item, error);
+    }
+    *added = status == KG_OK;
+    if (status != KG_OK)
+        free_case(item);
+    return status;
+}
+
+enum kg_status kg_cases_take(struct kg_cases *cases, struct kg_cases *more, struct kg_error *error)
+{
+    for (; more->count > 0; more->count--) {
+        enum kg_status status = append(cases, more->items[more->count - 1], error);
+        if (status != KG_OK)
+            return status;
+    }
+    return KG_OK;
+}
+
+// What is fixed while the cases of one gate are made.
+struct maker {
+    struct kg_cases *cases;
+    const struct kg_op *instance;
+    const struct kg_policy *policy;
+    uint64_t seed;
+    double effort;
+    struct kg_random random; // chooses sizes
+    bool has_primes;
+    int64_t primes[KG_MAX_SIZES]; // a row of primes that fits
+    struct kg_error *error;
+};
+
+static bool is_known(const struct maker *maker, const int64_t *sizes, enum kg_input_class class,
+                     bool strided)
+{
+    for (int c = 0; c < maker->cases->count; c++) {
+        const struct kg_case *item = maker->cases->items[c];
+        bool same = item->class == class && item->strided == strided;
+        for (int i = 0; i < maker->instance->size_count && same; i++)
+            same = maker->instance->sizes[i]->is_param || item->problem->sizes[i] == sizes[i];
+        if (same)
+            return true;
+    }
+    return false;
+}
+
+static enum kg_status add(struct maker *maker, const int64_t *sizes, enum kg_input_class class,
+                          bool strided, bool needed, bool *added)
+{
+    *added = false;
+    if (is_known(maker, sizes, class, strided))
+        return KG_OK;
+    struct kg_case_request request = {
+        .sizes = sizes,
+        .class = class,
+        .strided = strided,
+        .seed = maker->seed + 1000003u * (uint64_t)maker->cases->count,
+        .effort = needed ? maker->effort : maker->effort * GENERATED_PART,
+        .needed = needed,
+        .cancel = maker->policy->cancel,
+    };
+    return kg_cases_add(maker->cases, maker->instance, &request, added, maker->error);
+}
+
+// A row somebody asked for: normal values, and when it is cheap NaN and infinities too.
+static enum kg_status add_wanted(struct maker *maker, const int64_t *sizes)
+{
+    bool added;
+    enum kg_status status = add(maker, sizes, KG_INPUT_NORMAL, false, true, &added);
+    if (status == KG_OK)
+        status = add(maker, sizes, KG_INPUT_NAN, false, false, &added);
+    if (status == KG_OK)
+        status = add(maker, sizes, KG_INPUT_INFINITE, false, false, &added);
+    return status;
+}
+
+static enum kg_status add_all_wanted(struct maker *maker)
+{
+    const struct kg_op *op = maker->instance;
+    const struct kg_shapes *verify = &op->goal.verify;
+    int64_t sizes[KG_MAX_SIZES];
+    enum kg_status status = KG_OK;
+    for (int r = 0; r < verify->row_count && status == KG_OK; r++) {
+        for (int i = 0; i < op->size_count; i++)
+            sizes[i] = 1; // one that no row names does not matter to any tensor named there
+        for (int i = 0; i < verify->size_count; i++)
+            sizes[verify->sizes[i]->id] = verify->rows[r * verify->size_count + i];
+        status = add_wanted(maker, sizes);
+    }
+    for (int r = 0; r < maker->policy->shape_count && status == KG_OK; r++)
+        status = add_wanted(maker, maker->policy->shapes + (size_t)r * (size_t)op->size_count);
+    return status;
+}
+
+static void set_all(const struct maker *maker, int64_t *sizes, int64_t value)
+{
+    for (int i = 0; i < maker->instance->size_count; i++)
+        sizes[i] = value;
+}
+
+// Small different primes, another order each time. Definitions of many sizes need smaller ones.
+static void set_primes(const struct maker *maker, int64_t *sizes, int turn, int smaller)
+{
+    static const int64_t primes[3][7] = {
+        {7, 13, 5, 31, 3, 11, 2}, {5, 7, 3, 2, 3, 5, 2}, {3, 2, 1, 2, 3, 1, 2}};
+    for (int i = 0; i < maker->instance->size_count; i++)
+        sizes[i] = primes[smaller][(i + turn) % 7];
+}
+
+// Some sizes near a tile, the others small. Fewer near it the more tries have failed.
+static void set_near(struct maker *maker, int64_t *sizes, int64_t near, int failed)
+{
+    static const int64_t small[] = {1, 2, 3, 5, 7, 13};
+    for (int i = 0; i < maker->instance->size_count; i++) {
+        bool is_near = kg_random_below(&maker->random, 2 + 2 * (uint64_t)failed) == 0;
+        sizes[i] = is_near ? near + (int64_t)kg_random_below(&maker->random, 2)
+                           : small[kg_random_below(&maker->random, failed > 3 ? 3 : 6)];
+    }
+}
+
+// Nothing, one, small primes: the shapes that loops get wrong.
+static enum kg_status add_small(struct maker *maker)
+{
+    int64_t sizes[KG_MAX_SIZES];
+    bool added;
+    set_all(maker, sizes, 1);
+    enum kg_status status = add(maker, sizes, KG_INPUT_NORMAL, false, false, &added);
+    for (int i = 0; i < maker->instance->size_count && status == KG_OK; i++) {
+        if (maker->instance->sizes[i]->is_param)
+            continue;
+        set_primes(maker, sizes, i, 1);
+        sizes[i] = 0;
+        status = add(maker, sizes, KG_INPUT_NORMAL, false, false, &added);
+    }
+    for (int turn = 0; turn < 7; turn++) {
+        added = false;
+        for (int smaller = 0; smaller < 3 && !added && status == KG_OK; smaller++) {
+            set_primes(maker, sizes, turn, smaller);
+            status = add(maker, sizes, KG_INPUT_NORMAL, false, false, &added);
+        }
+        if (added && !maker->has_primes)
+            memcpy(maker->primes, sizes, sizeof sizes);
+        maker->has_primes |= added;
+    }
+    return status;
+}
+
+// One less than a tile, a tile, one more.
+static enum kg_status add_near_tiles(struct maker *maker)
+{
+    static const int64_t usual[] = {8, 16, 32, 64};
+    int64_t sizes[KG_MAX_SIZES];
+    enum kg_status status = KG_OK;
+    int count = 4 + maker->policy->tile_count;
+    for (int t = 0; t < count; t++) {
+        int64_t tile = t < 4 ? usual[t] : maker->policy->tiles[t - 4];
+        for (int64_t near = tile > 1 ? tile - 1 : 1; near <= tile; near++) {
+            bool added = false;
+            for (int tries = 0; tries < 8 && !added && status == KG_OK; tries++) {
+                set_near(maker, sizes, near, tries);
+                status = add(maker, sizes, KG_INPUT_NORMAL, false, false, &added);
+            }
+        }
+    }
+    return status;
+}
+
+// The sizes of the dearest generated case so far.
+static bool find_rich(const struct maker *maker, int64_t *sizes)
+{
+    double most = 0;
+    for (int i = 0; i < maker->cases->count; i++) {
+        const struct kg_case *item = maker->cases->items[i];
+        double cost;
+        if (!item->whole || kg_reference_cost(item->problem, NULL, &cost, NULL) != KG_OK ||
+            cost <= most || cost > maker->effort * GENERATED_PART)
+            continue;
+        most = cost;
+        memcpy(sizes, item->problem->sizes, sizeof item->problem->sizes);
+    }
+    return most > 0;
+}
+
+// Every class and strided views, at two sizes.
+static enum kg_status add_classes(struct maker *maker)
+{
+    int64_t sizes[2][KG_MAX_SIZES];
+    int count = 0;
+    if (maker->has_primes)
+        memcpy(sizes[count++], maker->primes, sizeof maker->primes);
+    if (find_rich(maker, sizes[count]))
+        count++;
+    enum kg_status status = KG_OK;
+    bool added;
+    for (int s = 0; s < count; s++) {
+        for (int class = KG_INPUT_NORMAL + 1; class < KG_INPUT_CLASS_COUNT; class ++)
+            if (status == KG_OK)
+                status = add(maker, sizes[s], (enum kg_input_class) class, false, false, &added);
+        for (int class = 0; class < KG_INPUT_CLASS_COUNT && maker->policy->strided; class ++)
+            if (status == KG_OK && (class == KG_INPUT_NORMAL || class == KG_INPUT_NAN))
+                status = add(maker, sizes[s], (enum kg_input_class) class, true, false, &added);
+    }
+    return status;
+}
+
+enum kg_status kg_cases_make(struct kg_cases *cases, const struct kg_op *instance,
+                             const struct kg_policy *policy, uint64_t seed, struct kg_error *error)
+{
+    struct maker maker = {.cases = cases,
+                          .instance = instance,
+                          .policy = policy,
+                          .seed = seed,
+                          .effort = policy->effort > 0 ? policy->effort : KG_DEFAULT_EFFORT,
+                          .random = kg_random_make(seed, 1),
+                          .error = error};
+    enum kg_status status = add_small(&maker);
+    if (status == KG_OK)
+        status = add_near_tiles(&maker);
+    if (status == KG_OK)
+        status = add_all_wanted(&maker);
+    if (status == KG_OK)
+        status = add_classes(&maker);
+    if (status == KG_OK && cases->count == 0)
+        status = kg_error_set(error, KG_ERROR_SHAPE,
+                              "no generated sizes fit %s; give some in its goal: verify ...",
+                              instance->name);
+    return status;
+}

@@ -1,0 +1,237 @@
+// Is this output right? Two bounds, and both must hold: every element within the tolerance of its
+// dtype, and the error as a whole within a small multiple of the rounding that no kernel avoids.
+// docs/verification.md tells why.
+
+#include "verify/case.h"
+
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+// The error as a whole may be this many times the unavoidable one.
+#define RMS_LIMIT 3.0
+
+// The largest power of two that is no larger than a normal `value` > 0.
+static double power_below(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    bits &= (uint64_t)0x7ff << 52;
+    memcpy(&value, &bits, sizeof bits);
+    return value;
+}
+
+// Half the distance between `value` and its neighbours in the dtype.
+static double half_step(enum kg_dtype dtype, double value)
+{
+    const struct kg_dtype_info *info = &kg_dtypes[dtype];
+    double magnitude = fabs(value);
+    if (!info->is_float || !(magnitude <= DBL_MAX))
+        return 0;
+    magnitude = magnitude < info->smallest  ? info->smallest
+                : magnitude > info->largest ? info->largest
+                                            : magnitude;
+    return power_below(magnitude) * (info->epsilon / 2);
+}
+
+double kg_compare_unavoidable(enum kg_dtype dtype, double value, double slack)
+{
+    return half_step(dtype, value) + slack;
+}
+
+// One output under comparison.
+struct output {
+    const struct kg_problem *problem;
+    int tensor;
+    const struct kg_expected *expected;
+    const void *data;
+    enum kg_dtype dtype;
+    double relative;
+    double absolute;
+    double rms_limit;
+    // Running, in units of the largest value, lest squares overflow.
+    double unit;
+    double errors;      // sum of squared errors
+    double unavoidable; // and of what cannot be avoided
+    int64_t decided;
+};
+
+// The tolerances. The default absolute one is meant for values around 1: for smaller outputs it
+// shrinks with them, or zeros would pass for a wide softmax.
+static void set_tolerance(struct output *output)
+{
+    const struct kg_dtype_info *info = &kg_dtypes[output->dtype];
+    const struct kg_tolerance *given = &output->problem->op->goal.tolerance[output->dtype];
+    const struct kg_expected *expected = output->expected;
+    double squares = 0, largest = 0;
+    int64_t count = 0;
+    for (int64_t i = 0; i < expected->count; i++) {
+        double magnitude = fabs(expected->value[i]);
+        if (!(magnitude <= info->largest) || isinf(expected->slack[i]))
+            continue;
+        squares += magnitude < 1 ? magnitude * magnitude : 1; // beyond 1 the scale is 1 anyway
+        largest = magnitude > largest ? magnitude : largest;
+        count++;
+    }
+    output->unit = largest >= DBL_MIN ? power_below(largest) : 1;
+    double scale = count ? sqrt(squares / (double)count) : 0;
+    output->relative = given->given ? given->relative : info->relative;
+    output->absolute = given->given ? given->absolute : info->absolute * scale;
+    // Whoever allows coarser results allows a coarser whole, in proportion.
+    double looser = given->given && info->relative > 0 ? given->relative / info->relative : 1;
+    output->rms_limit = RMS_LIMIT * fmax(looser, 1);
+}
+
+// Where the comparison stands: element n of the window.
+struct place {
+    int64_t n;
+    int64_t index[KG_MAX_RANK]; // in the whole output
+    int64_t at;                 // offset in memory, in elements
+};
+
+static struct place first_place(const struct output *output)
+{
+    const struct kg_expected *expected = output->expected;
+    struct place place = {.n = 0};
+    for (int d = 0; d < expected->rank; d++) {
+        place.index[d] = expected->low[d];
+        place.at += expected->low[d] * output->problem->layouts[output->tensor].stride[d];
+    }
+    return place;
+}
+
+static void next_place(const struct output *output, struct place *place)
+{
+    const struct kg_expected *expected = output->expected;
+    const int64_t *stride = output->problem->layouts[output->tensor].stride;
+    place->n++;
+    for (int d = expected->rank - 1; d >= 0; d--) {
+        place->at += stride[d];
+        if (++place->index[d] < expected->low[d] + expected->extent[d])
+            return;
+        place->at -= expected->extent[d] * stride[d];
+        place->index[d] = expected->low[d];
+    }
+}
+
+static void say_element(const struct output *output, const struct place *place, double expected,
+                        double allowed, const char *got, struct kg_verdict *verdict)
+{
+    char element[160], tolerance[48] = "";
+    kg_case_element(output->problem, output->tensor, place->index, element, sizeof element);
+    if (allowed > 0)
+        snprintf(tolerance, sizeof tolerance, " within %.3g", allowed);
+    snprintf(verdict->reason, sizeof verdict->reason, "%s: expected %.9g%s, got %s", element,
+             expected, tolerance, got);
+}
+
+// A float against value `r`. Gives the error as a part of what is allowed; > 1 is wrong.
+static double judge_real(struct output *output, double r, double slack, double got, double *allowed)
+{
+    double tolerance = output->relative * fabs(r) + output->absolute;
+    *allowed = tolerance + half_step(output->dtype, r) + slack;
+    if (isnan(r) || isnan(got) || isinf(r))
+        return (isnan(r) && isnan(got)) || r == got ? 0 : INFINITY;
+    double largest = kg_dtypes[output->dtype].largest;
+    if (isinf(got)) // right for what may round up to infinity
+        return signbit(got) == signbit(r) && fabs(r) + *allowed > largest ? 0 : INFINITY;
+    double error = fabs(got - r);
+    // Beyond the largest value only infinity is right, but for the edge itself.
+    if (fabs(r) > largest)
+        return error <= *allowed && fabs(r) - *allowed <= largest ? 0 : INFINITY;
+    double scaled = error / output->unit;
+    double unavoidable = (half_step(output->dtype, r) + slack) / output->unit;
+    output->errors += scaled * scaled;
+    output->unavoidable += unavoidable * unavoidable;
+    output->decided++;
+    if (error == 0)
+        return 0;
+    return *allowed > 0 ? error / *allowed : INFINITY;
+}
+
+static bool compare_real(struct output *output, const struct place *place,
+                         struct kg_verdict *verdict)
+{
+    double slack = output->expected->slack[place->n], r = output->expected->value[place->n];
+    double got = kg_dtype_load(output->dtype, output->data, (size_t)place->at), allowed;
+    double part = judge_real(output, r, slack, got, &allowed);
+    if (part > verdict->worst_relative)
+        verdict->worst_relative = part;
+    if (part <= 1)
+        return true;
+    char text[48];
+    snprintf(text, sizeof text, "%.9g", got);
+    say_element(output, place, r, isfinite(r) ? allowed : 0, text, verdict);
+    return false;
+}
+
+static bool compare_integer(const struct output *output, const struct place *place,
+                            struct kg_verdict *verdict)
+{
+    int64_t wanted = output->expected->integer[place->n];
+    // Of a truth value the byte: any but 0 and 1 is none.
+    enum kg_dtype stored = output->dtype == KG_BOOL ? KG_U8 : output->dtype;
+    int64_t got = kg_dtype_load_integer(stored, output->data, (size_t)place->at);
+    if (got == wanted)
+        return true;
+    char element[160];
+    kg_case_element(output->problem, output->tensor, place->index, element, sizeof element);
+    snprintf(verdict->reason, sizeof verdict->reason, "%s: expected %" PRId64 ", got %" PRId64,
+             element, wanted, got);
+    verdict->worst_relative = INFINITY;
+    return false;
+}
+
+static bool compare_whole(const struct output *output, struct kg_verdict *verdict)
+{
+    if (output->decided == 0 || output->errors == 0)
+        return true;
+    double ratio = sqrt(output->errors / output->unavoidable);
+    double part = ratio / output->rms_limit;
+    if (ratio > verdict->worst_rms)
+        verdict->worst_rms = ratio;
+    if (part <= 1)
+        return true;
+    double count = (double)output->decided;
+    snprintf(verdict->reason, sizeof verdict->reason,
+             "output %s: every element is within its tolerance, but the error as a whole (rms "
+             "%.3g) is %.3g times the unavoidable one (rms %.3g); %.3g times is allowed",
+             output->problem->op->tensors[output->tensor]->name,
+             output->unit * sqrt(output->errors / count), ratio,
+             output->unit * sqrt(output->unavoidable / count), output->rms_limit);
+    return false;
+}
+
+static bool compare_output(struct output *output, struct kg_verdict *verdict)
+{
+    const struct kg_expected *expected = output->expected;
+    set_tolerance(output);
+    struct place place = first_place(output);
+    for (; place.n < expected->count; next_place(output, &place)) {
+        if (isinf(expected->slack[place.n]))
+            continue; // undecidable
+        if (!(expected->integer ? compare_integer(output, &place, verdict)
+                                : compare_real(output, &place, verdict)))
+            return false;
+        verdict->elements++;
+    }
+    return expected->integer || compare_whole(output, verdict);
+}
+
+bool kg_compare_outputs(const struct kg_problem *problem, const struct kg_expected *expected,
+                        const void *const *outputs, struct kg_verdict *verdict)
+{
+    for (int i = 0; i < problem->op->output_count; i++) {
+        int tensor = problem->op->input_count + i;
+        struct output output = {.problem = problem,
+                                .tensor = tensor,
+                                .expected = &expected[i],
+                                .data = outputs[i],
+                                .dtype = problem->op->tensors[tensor]->type.dtype};
+        if (!compare_output(&output, verdict))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,220 @@
+// Impostors: kernels that compute nothing, or not quite everything, and that weak checks let
+// through. Each is played here on the outputs of a case, from what the reference says.
+
+#include "verify/case.h"
+#include "verify/program.h"
+
+#include <math.h>
+#include <string.h>
+
+// One output of a case, as an impostor sees it.
+struct stage {
+    const struct kg_case *item;
+    const struct kg_expected *expected;
+    enum kg_dtype dtype;
+    int64_t row; // length of the last dimension, 1 for a scalar
+};
+
+struct number {
+    double real;
+    int64_t integer;
+    bool unwritten;
+};
+
+static struct number right(const struct stage *stage, int64_t n)
+{
+    const struct kg_expected *expected = stage->expected;
+    struct number result = {.real = kg_dtype_round(stage->dtype, expected->value[n])};
+    if (expected->integer)
+        result.integer = expected->integer[n];
+    return result;
+}
+
+static struct number zeros(const struct stage *stage, int64_t n)
+{
+    (void)stage, (void)n;
+    return (struct number){0};
+}
+
+static struct number constant(const struct stage *stage, int64_t n)
+{
+    (void)n;
+    return right(stage, 0);
+}
+
+static struct number copy(const struct stage *stage, int64_t n)
+{
+    const struct kg_problem *problem = stage->item->problem;
+    const struct kg_layout *layout = &problem->layouts[0];
+    if (problem->op->input_count == 0 || layout->elements == 0)
+        return (struct number){0};
+    const struct kg_tensor *input = problem->op->tensors[0];
+    size_t at = (size_t)kg_layout_offset(layout, input->rank, n % layout->elements);
+    const void *data = stage->item->inputs[0];
+    struct number result = {.real = kg_dtype_load(input->type.dtype, data, at),
+                            .integer = kg_dtype_load_integer(input->type.dtype, data, at)};
+    if (!kg_dtypes[input->type.dtype].is_float)
+        result.real = (double)result.integer;
+    return result;
+}
+
+static struct number stale(const struct stage *stage, int64_t n)
+{
+    (void)stage, (void)n;
+    return (struct number){.unwritten = true};
+}
+
+static struct number half_written(const struct stage *stage, int64_t n)
+{
+    return n < stage->expected->count / 2 ? right(stage, n) : stale(stage, n);
+}
+
+static struct number last_unwritten(const struct stage *stage, int64_t n)
+{
+    return n == stage->expected->count - 1 ? stale(stage, n) : right(stage, n);
+}
+
+static struct number tail_repeated(const struct stage *stage, int64_t n)
+{
+    bool is_tail = n % stage->row == stage->row - 1 && stage->row > 1;
+    return right(stage, is_tail ? n - 1 : n);
+}
+
+static struct number shifted(const struct stage *stage, int64_t n)
+{
+    return right(stage, (n + 1) % stage->expected->count);
+}
+
+static struct number negated(const struct stage *stage, int64_t n)
+{
+    struct number result = right(stage, n);
+    result.real = -result.real;
+    result.integer = (int64_t)(0 - (uint64_t)result.integer);
+    return result;
+}
+
+static struct number absolute(const struct stage *stage, int64_t n)
+{
+    struct number result = right(stage, n);
+    return result.real < 0 ? negated(stage, n) : result;
+}
+
+static struct number nan_dropped(const struct stage *stage, int64_t n)
+{
+    struct number result = right(stage, n);
+    result.real = isnan(result.real) ? 0 : result.real;
+    return result;
+}
+
+static struct number clipped(const struct stage *stage, int64_t n)
+{
+    struct number result = right(stage, n);
+    if (isinf(result.real))
+        result.real = copysign(kg_dtypes[stage->dtype].largest, result.real);
+    return result;
+}
+
+// Three bits fewer than the dtype holds; f32 and f64 lose what 11-bit accumulation would.
+static struct number coarse(const struct stage *stage, int64_t n)
+{
+    struct number result = right(stage, n);
+    const struct kg_dtype_info *info = &kg_dtypes[stage->dtype];
+    if (!info->is_float || !isfinite(result.real) || result.real == 0)
+        return result;
+    double step = info->bits > 16 ? 0x1p-10 : info->epsilon * 8;
+    int exponent = ilogb(result.real);
+    double scaled = ldexp(result.real, -exponent); // in [1, 2)
+    result.real = ldexp(rint(scaled / step) * step, exponent);
+    return result;
+}
+
+struct impostor {
+    const char *name;
+    struct number (*play)(const struct stage *stage, int64_t n);
+};
+
+static const struct impostor impostors[] = {
+    {"zeros", zeros},
+    {"a constant", constant},
+    {"a copy of the first input", copy},
+    {"stale output", stale},
+    {"half of the output", half_written},
+    {"all but the last element", last_unwritten},
+    {"the tail repeats its neighbour", tail_repeated},
+    {"shifted by one", shifted},
+    {"negated", negated},
+    {"absolute values", absolute},
+    {"NaN becomes 0", nan_dropped},
+    {"infinity is clipped", clipped},
+    {"low precision", coarse},
+};
+
+int kg_gate_impostor_count(void)
+{
+    return (int)(sizeof impostors / sizeof impostors[0]);
+}
+
+const char *kg_gate_impostor_name(int index)
+{
+    return index < 0 || index >= kg_gate_impostor_count() ? NULL : impostors[index].name;
+}
+
+static struct stage open_stage(const struct kg_case *item, int output)
+{
+    const struct kg_expected *expected = &item->expected[0][output];
+    int tensor = item->problem->op->input_count + output;
+    return (struct stage){.item = item,
+                          .expected = expected,
+                          .dtype = item->problem->op->tensors[tensor]->type.dtype,
+                          .row = expected->rank ? expected->extent[expected->rank - 1] : 1};
+}
+
+void kg_impostor_run(int impostor, const struct kg_case *item, unsigned char *image)
+{
+    const struct kg_op *op = item->problem->op;
+    for (int o = 0; o < op->output_count; o++) {
+        struct stage stage = open_stage(item, o);
+        int tensor = op->input_count + o;
+        const struct kg_layout *layout = &item->problem->layouts[tensor];
+        void *data = image + item->offsets[tensor];
+        for (int64_t n = 0; n < stage.expected->count; n++) {
+            struct number number = impostors[impostor].play(&stage, n);
+            size_t at = (size_t)kg_layout_offset(layout, op->tensors[tensor]->rank, n);
+            if (number.unwritten)
+                continue;
+            if (kg_dtypes[stage.dtype].is_float)
+                kg_dtype_store(stage.dtype, data, at, number.real);
+            else
+                kg_dtype_store_integer(stage.dtype, data, at, number.integer);
+        }
+    }
+}
+
+// Within the rounding that nobody avoids, everywhere.
+static bool is_right(const struct stage *stage, struct number number, int64_t n)
+{
+    const struct kg_expected *expected = stage->expected;
+    if (isinf(expected->slack[n]))
+        return true;
+    if (number.unwritten)
+        return false;
+    if (expected->integer)
+        return kg_integers_wrap(stage->dtype, number.integer) == expected->integer[n];
+    double value = expected->value[n];
+    double rounded = kg_dtype_round(stage->dtype, value);
+    double got = kg_dtype_round(stage->dtype, number.real);
+    if (!isfinite(rounded) || !isfinite(got))
+        return got == rounded || (isnan(got) && isnan(rounded));
+    return fabs(got - value) <= kg_compare_unavoidable(stage->dtype, value, expected->slack[n]);
+}
+
+bool kg_impostor_equals(int impostor, const struct kg_case *item)
+{
+    for (int o = 0; o < item->problem->op->output_count; o++) {
+        struct stage stage = open_stage(item, o);
+        for (int64_t n = 0; n < stage.expected->count; n++)
+            if (!is_right(&stage, impostors[impostor].play(&stage, n), n))
+                return false;
+    }
+    return true;
+}
