@@ -5,6 +5,7 @@
 
 #include "gen/family.h"
 
+extern const struct kg_family kg_family_contract;
 extern const struct kg_family kg_family_rowwise;
 extern const struct kg_family kg_family_reduce;
 extern const struct kg_family kg_family_pointwise;

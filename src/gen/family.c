@@ -10,6 +10,7 @@
 
 // Best first. A new family adds its line here and its declaration to families.h.
 const struct kg_family *const kg_families[] = {
+    &kg_family_contract,  // sums of products of two sides
     &kg_family_rowwise,   // several statements over the same rows
     &kg_family_reduce,    // one reduction
     &kg_family_pointwise, // chains of element-wise formulas

@@ -1,0 +1,59 @@
+// A contraction: sum(k) A(m, k) * B(n, k) for all m and n, and what becomes of the sums.
+//
+// `m`, `n` and `k` stand for one or several axes each. The formula itself is in the functions
+// declared here, which are written for it, and in nothing that follows them. KG_REAL is the type of
+// the computation, KG_LANES the number of its elements in a vector register.
+//
+// Results do not depend on the number of threads: which products are added in which order follows
+// from the sizes alone.
+
+typedef KG_REAL vector __attribute__((vector_size(KG_LANES * sizeof(KG_REAL)), may_alias));
+// The same where nothing is known of the address.
+typedef KG_REAL loose_vector
+    __attribute__((vector_size(KG_LANES * sizeof(KG_REAL)), aligned(sizeof(KG_REAL)), may_alias));
+
+#define KG_APART static __attribute__((noinline))
+
+enum {
+    KG_COLUMNS = KG_VECTORS * KG_LANES, // of the tile in registers
+    KG_TILE = KG_ROWS * KG_COLUMNS,
+    KG_STAGE = 4096, // elements of the buffer in which a side is computed before it is packed
+};
+
+struct extents {
+    int64_t batch, m, n, k;
+};
+
+// One side as it lies in memory: element (x, k) is data[x * view.x + k * view.k].
+struct view {
+    const KG_REAL *data;
+    int64_t x, k;
+};
+
+static struct extents extents(const struct kg_host_call *call);
+
+// Where a side lies, if it is a plain matrix of KG_REAL in memory.
+static bool a_direct(const struct kg_host_call *call, int64_t item, struct view *view);
+static bool b_direct(const struct kg_host_call *call, int64_t item, struct view *view);
+
+// Computes rows [row, row + rows) of a side for [start, start + depth) of k. KG_A_ALONG_K and
+// KG_B_ALONG_K say how they are laid out: (x, k) at to[x * width + k], else at to[k * width + x].
+static void a_fill(const struct kg_host_call *call, int64_t item, int64_t row, int64_t rows,
+                   int64_t start, int64_t depth, KG_REAL *restrict to, int64_t width);
+static void b_fill(const struct kg_host_call *call, int64_t item, int64_t row, int64_t rows,
+                   int64_t start, int64_t depth, KG_REAL *restrict to, int64_t width);
+
+// Takes sums through the rest of the formula into the outputs: m from `row` on, n from `first` on,
+// rows of the tile `width` apart.
+static void finish(const struct kg_host_call *call, int64_t item, int64_t row, int64_t rows,
+                   int64_t first, int64_t count, const KG_REAL *restrict tile, int64_t width);
+
+KG_INLINE int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+KG_INLINE int64_t ceiling(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}

@@ -1,0 +1,92 @@
+// The path for a few rows against columns that lie along k: vectors along k, added across at the
+// end. Columns are read once, where they lie; rows are packed so that they can be read in step.
+
+// Products of one vector of k that are summed at a time, and the k they are summed over before they
+// are added across.
+enum { KG_DOT_BLOCK = 1024 };
+
+// Rows [x0, x0 + count): (x, k) at to[(k / KG_LANES * high + x) * KG_LANES + k % KG_LANES]. Rows
+// that do not exist are zero.
+KG_APART void pack_dots(const struct job *job, int64_t x0, int64_t count, int high, KG_REAL *to)
+{
+    enum { STEP = 512 };
+    for (int64_t k0 = 0; k0 < job->kn; k0 += STEP) {
+        const int64_t kn = least(STEP, job->kn - k0);
+        const struct view v = look(job, job->plan->rows, x0, count, job->k0 + k0, kn, false);
+        for (int i = 0; i < high; i++) {
+            KG_REAL *row = to + k0 * high + i * KG_LANES;
+            int64_t k = 0;
+            if (i < count && v.k == 1)
+                for (; k + KG_LANES <= kn; k += KG_LANES)
+                    *(vector *)(row + k * high) = *(const loose_vector *)(v.data + i * v.x + k);
+            for (; k < kn; k++)
+                row[k / KG_LANES * KG_LANES * high + k % KG_LANES] =
+                    i < count ? v.data[i * v.x + k * v.k] : 0;
+        }
+    }
+}
+
+// sums[x * stride + c] += sum(k) rows(x, k) * columns(c, k), for `wide` columns; those beyond
+// `count` are computed and dropped.
+KG_INLINE void dot(const int wide, const int high, int64_t kn, struct view columns, int64_t count,
+                   const KG_REAL *rows, KG_REAL *sums, int64_t stride)
+{
+    enum { MOST = 16 };
+    vector sum[MOST];
+    const KG_REAL *column[MOST];
+    for (int i = 0; i < MOST; i++)
+        sum[i] = (vector){0};
+    for (int c = 0; c < wide; c++)
+        column[c] = columns.data + least(c, count - 1) * columns.x;
+    int64_t k = 0;
+    for (; k + KG_LANES <= kn; k += KG_LANES) {
+        vector left[MOST];
+        for (int x = 0; x < high; x++)
+            left[x] = ((const vector *)rows)[x];
+        rows += high * KG_LANES;
+        for (int c = 0; c < wide; c++) {
+            const vector right = *(const loose_vector *)(column[c] + k);
+            for (int x = 0; x < high; x++)
+                sum[x * wide + c] += left[x] * right;
+        }
+    }
+    KG_REAL across[MOST];
+    for (int i = 0; i < wide * high; i += KG_LANES)
+        *(loose_vector *)(across + i) = add_across(sum + i);
+    for (int c = 0; c < wide && c < count; c++)
+        for (int x = 0; x < high; x++) {
+            KG_REAL rest = across[x * wide + c];
+            for (int64_t at = k; at < kn; at++)
+                rest += rows[x * KG_LANES + at - k] * column[c][at];
+            sums[x * stride + c] += rest;
+        }
+}
+
+static void run_dots(const struct job *job, int64_t row, int64_t rows, int64_t column,
+                     int64_t columns)
+{
+    const struct plan *p = job->plan;
+    const int high = rows > 2 ? 4 : (int)rows, wide = rows > 2 ? 3 : 4;
+    const int64_t panels = ceiling(rows, high), length = ceiling(job->kn, KG_LANES) * KG_LANES;
+    for (int64_t i = 0; i < panels * high * columns; i++)
+        job->sums[i] = 0;
+    for (int64_t i = 0; i < panels; i++)
+        pack_dots(job, row + i * high, least(high, rows - i * high), high,
+                  job->rows + i * high * length);
+    for (int64_t c = 0; c < columns; c += wide)
+        for (int64_t k = 0; k < job->kn; k += KG_DOT_BLOCK) {
+            const int64_t count = least(wide, columns - c), kn = least(KG_DOT_BLOCK, job->kn - k);
+            const struct view v = look(job, p->columns, column + c, count, job->k0 + k, kn, true);
+            for (int64_t i = 0; i < panels; i++) {
+                const KG_REAL *left = job->rows + (i * length + k) * high;
+                KG_REAL *sums = job->sums + i * high * columns + c;
+                if (high == 1)
+                    dot(4, 1, kn, v, count, left, sums, columns);
+                else if (high == 2)
+                    dot(4, 2, kn, v, count, left, sums, columns);
+                else
+                    dot(3, 4, kn, v, count, left, sums, columns);
+            }
+        }
+    deliver(job, row, rows, column, columns, job->sums, columns);
+}

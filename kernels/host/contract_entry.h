@@ -1,0 +1,211 @@
+// What is done with the sizes of a call, and the entry points.
+
+enum {
+    KG_ITEM_ROWS = 1024, // of an item, at most
+    KG_DOT_ROWS = 8,     // up to as many rows, columns along k are not packed
+};
+
+// The largest size of parts into which `total` is cut evenly, at most `most`, multiples of `unit`.
+static int64_t cut(int64_t total, int64_t most, int64_t unit)
+{
+    const int64_t parts = ceiling(total > 0 ? total : 1, most);
+    return ceiling(ceiling(total > 0 ? total : 1, parts), unit) * unit;
+}
+
+// Do rows of this side lie along k?
+static bool lies_along_k(const struct kg_host_call *call, const struct side *side)
+{
+    struct view view;
+    if (!side->direct(call, 0, &view) || (view.x != 1 && view.k != 1))
+        return side->along_k;
+    return view.x != 1;
+}
+
+// Few rows against many columns are read where they lie. Otherwise B is the side of columns, for
+// outputs lie along n.
+static void choose_path(const struct kg_host_call *call, struct plan *p)
+{
+    const struct extents size = p->size;
+    const bool few_n = size.n < size.m;
+    const int64_t few = few_n ? size.n : size.m;
+    const bool along_k = lies_along_k(call, few_n ? &side_a : &side_b);
+    p->dots = along_k && few <= KG_DOT_ROWS && size.k >= 4 * KG_LANES;
+    p->turned = few_n && (p->dots || (!along_k && few <= KG_COLUMNS && size.k >= 64));
+    p->rows = p->turned ? &side_b : &side_a;
+    p->columns = p->turned ? &side_a : &side_b;
+    p->row_count = p->turned ? size.n : size.m;
+    p->column_count = p->turned ? size.m : size.n;
+}
+
+// Long sums with few results are cut into slabs. By the sizes alone: slabs round differently.
+static void choose_slabs(struct plan *p)
+{
+    enum { LEAST_K = 4096, WANTED = 32 };
+    const int64_t tiles =
+        p->size.batch * ceiling(p->row_count, 96) * ceiling(p->column_count, p->dots ? 48 : 96);
+    int64_t slabs = tiles > 0 && tiles < WANTED / 2 ? WANTED / tiles : 1;
+    slabs = least(slabs, ceiling(p->size.k, LEAST_K));
+    p->slab_k = cut(p->size.k, ceiling(p->size.k, slabs > 0 ? slabs : 1) + 1, 64);
+    p->slabs = p->size.k > 0 ? ceiling(p->size.k, p->slab_k) : 1;
+}
+
+static int64_t item_count(const struct plan *p)
+{
+    return p->size.batch * p->slabs * ceiling(p->row_count, p->tile_rows) *
+           ceiling(p->column_count, p->tile_columns);
+}
+
+// Large items pack less often; several for each thread even out.
+static void choose_tiles(const struct kg_host_call *call, struct plan *p)
+{
+    enum { DOT_ELEMENTS = 1 << 16, LEAST_TILE = 128 };
+    const int64_t unit = p->dots ? 12 : KG_COLUMNS;
+    p->tile_rows = p->dots ? p->row_count : cut(p->row_count, KG_ITEM_ROWS, KG_ROWS);
+    p->tile_columns = cut(p->column_count, KG_ITEM_COLUMNS, unit);
+    while (call->threads > 1 && item_count(p) < 2 * call->threads) {
+        if (p->dots && p->tile_columns * p->slab_k <= DOT_ELEMENTS)
+            break;
+        if (!p->dots && p->tile_rows <= LEAST_TILE && p->tile_columns <= LEAST_TILE)
+            break;
+        if (!p->dots && p->tile_rows >= p->tile_columns)
+            p->tile_rows = cut(p->tile_rows, ceiling(p->tile_rows, 2), KG_ROWS);
+        else if (p->tile_columns > unit)
+            p->tile_columns = cut(p->tile_columns, ceiling(p->tile_columns, 2), unit);
+        else
+            break;
+    }
+    p->tiles_down = ceiling(p->row_count, p->tile_rows);
+    p->tiles_across = ceiling(p->column_count, p->tile_columns);
+    p->items = item_count(p);
+}
+
+static struct plan make_plan(const struct kg_host_call *call)
+{
+    struct plan p = {.size = extents(call)};
+    choose_path(call, &p);
+    choose_slabs(&p);
+    choose_tiles(call, &p);
+    p.block_rows = cut(p.tile_rows, KG_BLOCK_ROWS, KG_ROWS);
+    p.block_k = cut(p.slab_k, KG_BLOCK_K, KG_DEEP);
+    return p;
+}
+
+// Elements of one thread's workspace; with a job, where its parts stand.
+static int64_t lay_out(const struct plan *p, struct job *job, char *scratch)
+{
+    enum { PARTS = 5 };
+    const int64_t panels = ceiling(p->tile_columns, KG_COLUMNS);
+    const int64_t length = ceiling(p->slab_k, KG_LANES) * KG_LANES;
+    const int64_t dot_rows = ceiling(p->tile_rows, 4) * 4;
+    const bool blocks = p->slab_k > p->block_k;
+    const int64_t size[PARTS] = {
+        KG_STAGE,
+        p->dots ? dot_rows * length : p->block_rows * p->block_k,
+        p->dots ? 0 : panels * KG_COLUMNS * p->block_k,
+        p->dots ? 0 : panels * KG_TILE,
+        p->dots  ? dot_rows * p->tile_columns
+        : blocks ? p->tile_rows * panels * KG_COLUMNS
+                 : 0,
+    };
+    KG_REAL **place[PARTS] = {NULL};
+    int64_t used = 0;
+    if (job) {
+        place[0] = &job->stage;
+        place[1] = &job->rows;
+        place[2] = &job->columns;
+        place[3] = &job->fresh;
+        place[4] = &job->sums;
+    }
+    for (int i = 0; i < PARTS; i++) {
+        if (place[i])
+            *place[i] = (KG_REAL *)scratch + used;
+        used += ceiling(size[i] + KG_LANES, 64) * 64; // vectors may be stored past the end
+    }
+    return used;
+}
+
+// Adds up slabs: items are pieces of rows of m.
+enum { KG_PIECE = 1024 };
+
+static int64_t piece_rows(const struct plan *p)
+{
+    return p->size.n < KG_PIECE ? KG_PIECE / (p->size.n > 0 ? p->size.n : 1) : 1;
+}
+
+static int64_t piece_count(const struct plan *p)
+{
+    return p->size.batch * ceiling(p->size.m, piece_rows(p)) * ceiling(p->size.n, KG_PIECE);
+}
+
+static void add_slabs(const struct kg_host_call *call, const struct plan *p, int64_t item)
+{
+    _Alignas(64) KG_REAL sums[KG_PIECE];
+    const int64_t across = ceiling(p->size.n, KG_PIECE);
+    const int64_t down = ceiling(p->size.m, piece_rows(p));
+    const int64_t column = item % across * KG_PIECE, row = item / across % down * piece_rows(p);
+    const int64_t batch = item / across / down;
+    const int64_t columns = least(KG_PIECE, p->size.n - column);
+    const int64_t rows = least(piece_rows(p), p->size.m - row);
+    for (int64_t slab = 0; slab < p->slabs; slab++) {
+        const KG_REAL *from =
+            (const KG_REAL *)call->shared + (slab * p->size.batch + batch) * p->size.m * p->size.n;
+        for (int64_t r = 0; r < rows; r++)
+            for (int64_t c = 0; c < columns; c++) {
+                const KG_REAL part = from[(row + r) * p->size.n + column + c];
+                sums[r * columns + c] = slab ? sums[r * columns + c] + part : part;
+            }
+    }
+    finish(call, batch, row, rows, column, columns, sums, columns);
+}
+
+static void run_item(struct job *job, int64_t item)
+{
+    const struct plan *p = job->plan;
+    const int64_t down = item % p->tiles_down, across = item / p->tiles_down % p->tiles_across;
+    const int64_t rest = item / p->tiles_down / p->tiles_across;
+    const int64_t row = down * p->tile_rows, column = across * p->tile_columns;
+    const int64_t rows = least(p->tile_rows, p->row_count - row);
+    const int64_t columns = least(p->tile_columns, p->column_count - column);
+    job->slab = rest % p->slabs;
+    job->batch = rest / p->slabs;
+    job->k0 = job->slab * p->slab_k;
+    job->kn = least(p->slab_k, p->size.k - job->k0);
+    if (p->dots)
+        run_dots(job, row, rows, column, columns);
+    else
+        run_panels(job, row, rows, column, columns);
+}
+
+int64_t KG_ENTRY(items)(const struct kg_host_call *call, int phase)
+{
+    const struct plan p = make_plan(call);
+    if (phase == 0)
+        return p.items;
+    return phase == 1 && p.slabs > 1 ? piece_count(&p) : -1;
+}
+
+int64_t KG_ENTRY(bytes)(const struct kg_host_call *call, int kind)
+{
+    enum { LEAST_WORK = 1 << 16 }; // products worth waking a thread for
+    const struct plan p = make_plan(call);
+    if (kind == KG_HOST_GRAIN) {
+        const int64_t work = p.tile_rows * p.tile_columns * (p.slab_k + 8);
+        return work > 0 && work < LEAST_WORK ? LEAST_WORK / work : 1;
+    }
+    if (kind == KG_HOST_SHARED)
+        return p.slabs > 1 ? p.slabs * p.size.batch * p.size.m * p.size.n * (int64_t)sizeof(KG_REAL)
+                           : 0;
+    return lay_out(&p, NULL, NULL) * (int64_t)sizeof(KG_REAL);
+}
+
+void KG_ENTRY(run)(const struct kg_host_call *call, int phase, int64_t begin, int64_t end)
+{
+    const struct plan p = make_plan(call);
+    struct job job = {.call = call, .plan = &p};
+    lay_out(&p, &job, call->scratch);
+    for (int64_t item = begin; item < end; item++)
+        if (phase == 0)
+            run_item(&job, item);
+        else
+            add_slabs(call, &p, item);
+}

@@ -1,0 +1,210 @@
+// Getting rectangles of a side into panels, and tiles of sums out.
+
+struct side {
+    bool (*direct)(const struct kg_host_call *call, int64_t item, struct view *view);
+    void (*fill)(const struct kg_host_call *call, int64_t item, int64_t row, int64_t rows,
+                 int64_t start, int64_t depth, KG_REAL *restrict to, int64_t width);
+    bool along_k;
+};
+
+static const struct side side_a = {a_direct, a_fill, KG_A_ALONG_K};
+static const struct side side_b = {b_direct, b_fill, KG_B_ALONG_K};
+
+// What is decided for a call: contract_entry.h.
+struct plan {
+    struct extents size;
+    bool dots;   // the path of contract_dots.h, else that of contract_panels.h
+    bool turned; // rows are B and columns A: tiles are turned before they are finished
+    const struct side *rows, *columns;
+    int64_t row_count, column_count;
+    int64_t tile_rows, tile_columns; // of one item
+    int64_t tiles_down, tiles_across;
+    int64_t block_rows, block_k; // what is packed at a time
+    int64_t slabs, slab_k;       // parts of k that are summed apart
+    int64_t items;
+};
+
+// One thread at work on one item.
+struct job {
+    const struct kg_host_call *call;
+    const struct plan *plan;
+    KG_REAL *stage, *rows, *columns, *fresh, *sums; // workspace
+    int64_t batch, slab;
+    int64_t k0, kn; // the slab
+};
+
+// Squares of vectors are turned in registers by exchanging halves of ever larger groups.
+#define KG_LIST(...) __VA_ARGS__
+#if KG_LANES == 2
+#define KG_EXCHANGES(EXCHANGE) EXCHANGE(1, KG_LIST(0, 2), KG_LIST(1, 3))
+#elif KG_LANES == 4
+#define KG_EXCHANGES(EXCHANGE)                                                                     \
+    EXCHANGE(1, KG_LIST(0, 4, 1, 5), KG_LIST(2, 6, 3, 7))                                          \
+    EXCHANGE(2, KG_LIST(0, 1, 4, 5), KG_LIST(2, 3, 6, 7))
+#elif KG_LANES == 8
+#define KG_EXCHANGES(EXCHANGE)                                                                     \
+    EXCHANGE(1, KG_LIST(0, 8, 1, 9, 4, 12, 5, 13), KG_LIST(2, 10, 3, 11, 6, 14, 7, 15))            \
+    EXCHANGE(2, KG_LIST(0, 1, 8, 9, 4, 5, 12, 13), KG_LIST(2, 3, 10, 11, 6, 7, 14, 15))            \
+    EXCHANGE(4, KG_LIST(0, 1, 2, 3, 8, 9, 10, 11), KG_LIST(4, 5, 6, 7, 12, 13, 14, 15))
+#else
+#define KG_EXCHANGES(EXCHANGE)                                                                     \
+    EXCHANGE(1, KG_LIST(0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29),                 \
+             KG_LIST(2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31))                  \
+    EXCHANGE(2, KG_LIST(0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29),                 \
+             KG_LIST(2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31))                  \
+    EXCHANGE(4, KG_LIST(0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27),                 \
+             KG_LIST(4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31))                  \
+    EXCHANGE(8, KG_LIST(0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23),                   \
+             KG_LIST(8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31))
+#endif
+
+// Row i of the transposed square ends up at place turned(i).
+KG_INLINE void transpose(vector row[KG_LANES])
+{
+#define KG_TURN(step, low, high)                                                                   \
+    for (int i = 0; i < KG_LANES; i++)                                                             \
+        if (!(i & (step))) {                                                                       \
+            const vector one = row[i], two = row[i + (step)];                                      \
+            row[i] = __builtin_shufflevector(one, two, low);                                       \
+            row[i + (step)] = __builtin_shufflevector(one, two, high);                             \
+        }
+    KG_EXCHANGES(KG_TURN)
+}
+
+KG_INLINE int turned(int i)
+{
+    return KG_LANES < 4 ? i : (i & ~3) | (i & 1) << 1 | (i & 2) >> 1;
+}
+
+// Lane i of the result is the sum of the lanes of row i.
+KG_INLINE vector add_across(vector row[KG_LANES])
+{
+#define KG_FOLD(step, low, high)                                                                   \
+    for (int i = 0; i < KG_LANES; i += 2 * (step)) {                                               \
+        const vector one = row[i], two = row[i + (step)];                                          \
+        row[i] = __builtin_shufflevector(one, two, low) + __builtin_shufflevector(one, two, high); \
+    }
+    KG_EXCHANGES(KG_FOLD)
+    return row[0];
+}
+
+// A rectangle of a side where it lies or, if that is not simple enough, computed into the stage,
+// which it must fit.
+KG_INLINE struct view look(const struct job *job, const struct side *side, int64_t x0, int64_t xn,
+                           int64_t k0, int64_t kn, bool unit_k)
+{
+    struct view view;
+    if (side->direct(job->call, job->batch, &view) && (!unit_k || view.k == 1)) {
+        view.data += x0 * view.x + k0 * view.k;
+        return view;
+    }
+    side->fill(job->call, job->batch, x0, xn, k0, kn, job->stage, side->along_k ? kn : xn);
+    view.data = job->stage;
+    view.x = side->along_k ? kn : 1;
+    view.k = side->along_k ? 1 : xn;
+    return view;
+}
+
+// to[k * width + x] = from(x, k). The general case, and the last panel: rows that do not exist
+// are zero.
+KG_INLINE void pack_any(struct view from, int64_t xn, int64_t kn, int width, KG_REAL *to)
+{
+    for (int64_t k = 0; k < kn; k++)
+        for (int64_t x = 0; x < width; x++)
+            to[k * width + x] = x < xn ? from.data[x * from.x + k * from.k] : 0;
+}
+
+// A full panel of rows that lie along x.
+KG_INLINE void pack_straight(struct view from, int64_t kn, int width, KG_REAL *to)
+{
+    for (int64_t k = 0; k < kn; k++)
+        for (int x = 0; x < width; x++)
+            to[k * width + x] = from.data[x + k * from.k];
+}
+
+// A full panel of rows that lie along k. Squares are stored as whole vectors, up to KG_LANES - 1
+// elements past their rows; those are written again later: by the next k, by the squares of
+// lower rows, or by the next panel.
+KG_INLINE void pack_turned(struct view from, int64_t kn, int width, KG_REAL *to)
+{
+    const int64_t whole = kn / KG_LANES * KG_LANES;
+    for (int x = (width - 1) / KG_LANES * KG_LANES; x >= 0; x -= KG_LANES)
+        for (int64_t k = 0; k < whole; k += KG_LANES) {
+            vector row[KG_LANES];
+            for (int i = 0; i < KG_LANES; i++)
+                row[i] = *(const loose_vector *)(from.data +
+                                                 (x + i < width ? x + i : width - 1) * from.x + k);
+            transpose(row);
+            for (int i = 0; i < KG_LANES; i++)
+                *(loose_vector *)(to + (k + i) * width + x) = row[turned(i)];
+        }
+    for (int64_t k = whole; k < kn; k++)
+        for (int x = 0; x < width; x++)
+            to[k * width + x] = from.data[x * from.x + k];
+}
+
+// A rectangle into panels `stride` elements apart.
+KG_INLINE void pack_view(struct view from, int64_t xn, int64_t kn, int width, KG_REAL *to,
+                         int64_t stride)
+{
+    // Rows along x are long: eight at a time pass through all panels, as many as a cache has ways,
+    // for their addresses may well fall into one set.
+    const int64_t step = from.x == 1 ? 8 : kn;
+    for (int64_t k = 0; k < kn; k += step) {
+        const int64_t depth = least(step, kn - k);
+        for (int64_t x = 0; x < xn; x += width) {
+            const struct view part = {from.data + x * from.x + k * from.k, from.x, from.k};
+            KG_REAL *panel = to + x / width * stride + k * width;
+            if (xn - x < width || (from.x != 1 && from.k != 1))
+                pack_any(part, xn - x, depth, width, panel);
+            else if (from.x == 1)
+                pack_straight(part, depth, width, panel);
+            else
+                pack_turned(part, depth, width, panel);
+        }
+    }
+}
+
+// Rows [x0, x0 + xn), columns [k0, k0 + kn) of a side into panels of kn * width elements. Writes up
+// to KG_LANES elements past the last panel.
+KG_INLINE void pack(const struct job *job, const struct side *side, int64_t x0, int64_t xn,
+                    int64_t k0, int64_t kn, int width, KG_REAL *to)
+{
+    struct view view;
+    const bool direct = side->direct(job->call, job->batch, &view);
+    const int64_t x_step = direct ? xn : side->along_k ? width : KG_STAGE / 8 / width * width;
+    const int64_t k_step = direct ? kn : side->along_k ? KG_STAGE / width / KG_LANES * KG_LANES : 8;
+    for (int64_t x = 0; x < xn; x += x_step)
+        for (int64_t k = 0; k < kn; k += k_step) {
+            const int64_t rows = least(x_step, xn - x), depth = least(k_step, kn - k);
+            pack_view(look(job, side, x0 + x, rows, k0 + k, depth, false), rows, depth, width,
+                      to + x / width * kn * width + k * width, kn * width);
+        }
+}
+
+// A tile of sums of this item, rows `width` apart: through the rest of the formula or, when k is
+// summed in slabs, to where the slabs are added up.
+static void deliver(const struct job *job, int64_t row, int64_t rows, int64_t column,
+                    int64_t columns, const KG_REAL *tile, int64_t width)
+{
+    const struct plan *p = job->plan;
+    if (p->slabs > 1) {
+        KG_REAL *to = (KG_REAL *)job->call->shared +
+                      (job->slab * p->size.batch + job->batch) * p->size.m * p->size.n;
+        const int64_t down = p->turned ? 1 : p->size.n, across = p->turned ? p->size.n : 1;
+        for (int64_t r = 0; r < rows; r++)
+            for (int64_t c = 0; c < columns; c++)
+                to[(row + r) * down + (column + c) * across] = tile[r * width + c];
+    } else if (!p->turned) {
+        finish(job->call, job->batch, row, rows, column, columns, tile, width);
+    } else {
+        const int64_t step = KG_STAGE / rows;
+        for (int64_t c = 0; c < columns; c += step) {
+            const int64_t count = least(step, columns - c);
+            for (int64_t i = 0; i < count; i++)
+                for (int64_t r = 0; r < rows; r++)
+                    job->stage[i * rows + r] = tile[r * width + c + i];
+            finish(job->call, job->batch, column + c, count, row, rows, job->stage, rows);
+        }
+    }
+}

@@ -1,0 +1,410 @@
+// The contract family: built kernels against the reference, over shapes that meet every path and
+// every edge, transpositions, types, epilogues, batches and decorated sides.
+
+#include "gen/built.h"
+#include "support/sample_problem.h"
+#include "test.h"
+#include "verify/reference.h"
+
+#include <math.h>
+#include <unistd.h>
+
+static struct kg_device *device;
+static struct kg_error error;
+
+static uint64_t random_state = 88172645463325252u;
+
+static double draw(void)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return (double)(random_state >> 11) / 4503599627370496.0 - 1.0;
+}
+
+static void fill(enum kg_dtype dtype, void *data, int64_t count)
+{
+    double scale = kg_dtypes[dtype].is_float ? 1 : kg_dtypes[dtype].bits < 8 ? 7 : 100;
+    for (int64_t i = 0; i < count; i++) {
+        double value = draw() * scale;
+        if (!kg_dtypes[dtype].is_float)
+            value = kg_dtypes[dtype].is_signed ? trunc(value) : trunc(fabs(value));
+        kg_dtype_store(dtype, data, (size_t)i, value);
+    }
+}
+
+struct memory {
+    void *tensors[KG_MAX_TENSORS];
+    void *workspace;
+};
+
+static size_t elements_of(const struct kg_problem *problem, int id)
+{
+    return problem->layouts[id].bytes * 8 /
+           (size_t)kg_dtypes[problem->tensors[id]->type.dtype].bits;
+}
+
+static void allocate(const struct kg_problem *problem, struct memory *memory)
+{
+    int outer = problem->op->input_count + problem->op->output_count;
+    for (int id = 0; id < outer; id++) {
+        size_t bytes = (problem->layouts[id].bytes / 64 + 1) * 64;
+        memory->tensors[id] = aligned_alloc(64, bytes);
+        memset(memory->tensors[id], 0xe5, bytes);
+        if (id < problem->op->input_count)
+            fill(problem->tensors[id]->type.dtype, memory->tensors[id],
+                 (int64_t)elements_of(problem, id));
+    }
+}
+
+static void release(const struct kg_problem *problem, struct memory *memory)
+{
+    for (int id = 0; id < problem->op->input_count + problem->op->output_count; id++)
+        free(memory->tensors[id]);
+    free(memory->workspace);
+}
+
+// Where element `n`, counted row-major, of a tensor lies.
+static size_t place_of(const struct kg_layout *layout, int rank, int64_t n)
+{
+    int64_t at = 0;
+    for (int dim = rank - 1; dim >= 0; dim--) {
+        at += n % layout->shape[dim] * layout->stride[dim];
+        n /= layout->shape[dim];
+    }
+    return (size_t)at;
+}
+
+// Elements that are off by more than rounding may explain.
+static int64_t wrong_elements(const struct kg_problem *problem, const struct memory *memory,
+                              const struct kg_expected *expected)
+{
+    int64_t wrong = 0;
+    for (int i = 0; i < problem->op->output_count; i++) {
+        int id = problem->op->input_count + i;
+        const struct kg_tensor *tensor = problem->tensors[id];
+        enum kg_dtype dtype = tensor->type.dtype;
+        for (int64_t n = 0; n < expected[i].count; n++) {
+            size_t at = place_of(&problem->layouts[id], tensor->rank, n);
+            if (expected[i].integer) {
+                wrong +=
+                    kg_dtype_load_integer(dtype, memory->tensors[id], at) != expected[i].integer[n];
+                continue;
+            }
+            double value = kg_dtype_load(dtype, memory->tensors[id], at);
+            double allowed = expected[i].slack[n] +
+                             kg_dtypes[dtype].epsilon * fabs(expected[i].value[n]) +
+                             kg_dtypes[dtype].smallest;
+            wrong += !(fabs(value - expected[i].value[n]) <= allowed);
+        }
+    }
+    return wrong;
+}
+
+static bool run_and_compare(const struct kg_built *built, const struct kg_problem *problem)
+{
+    struct memory memory = {.workspace = NULL};
+    struct kg_expected expected[KG_MAX_TENSORS];
+    allocate(problem, &memory);
+    memory.workspace = aligned_alloc(64, kg_built_workspace(built, problem) / 64 * 64 + 64);
+    CHECK_STATUS(kg_built_run(built, problem, memory.tensors, memory.workspace, NULL, &error),
+                 KG_OK, &error);
+    CHECK_STATUS(
+        kg_reference_run(problem, (const void *const *)memory.tensors, 1, NULL, expected, &error),
+        KG_OK, &error);
+    int64_t wrong = wrong_elements(problem, &memory, expected);
+    kg_expected_free(expected, problem->op->output_count);
+    release(problem, &memory);
+    return wrong == 0;
+}
+
+static struct kg_built *build(const struct kg_problem *problem, const char *config, int groups)
+{
+    struct kg_choice choice;
+    struct kg_built *built = NULL;
+    kg_choice_guess(problem, &device->facts, KG_TARGET_HOST, &choice);
+    CHECK(choice.partition.count == groups);
+    bool found = false;
+    for (int i = 0; i < choice.partition.count; i++)
+        found |= choice.partition.families[i] == kg_family_find("contract");
+    CHECK(found);
+    if (config)
+        CHECK(kg_choice_read(problem, &device->facts, KG_TARGET_HOST, config, &choice));
+    CHECK_STATUS(kg_built_make(device, problem, &choice, 60, &built, &error), KG_OK, &error);
+    return built;
+}
+
+// Builds the op once, as `groups` kernels, with the guessed config or with `config`, and runs it on
+// every row of sizes.
+static void check_with(const char *text, const char *types, const char *config, int groups,
+                       const char *const *rows, const int64_t (*strides)[KG_MAX_RANK])
+{
+    struct made first = {.file = NULL};
+    struct kg_built *built = NULL;
+    for (int i = 0; rows[i]; i++) {
+        char choices[256];
+        snprintf(choices, sizeof choices, "%s %s", rows[i], types);
+        struct made made = make_strided(text, NULL, choices, strides);
+        CHECK_STATUS(made.status, KG_OK, &made.error);
+        if (made.status == KG_OK && i == 0)
+            built = build(made.problem, config, groups);
+        if (built && made.status == KG_OK && !run_and_compare(built, made.problem)) {
+            fprintf(stderr, "wrong: %s with %s\n", text, choices);
+            CHECK(false);
+        }
+        if (i == 0)
+            first = made; // what is built refers to it
+        else
+            unmake(&made);
+    }
+    kg_built_free(built);
+    unmake(&first);
+}
+
+static void check(const char *text, const char *types, int groups, const char *const *rows)
+{
+    check_with(text, types, NULL, groups, rows, NULL);
+}
+
+// Every path: panels, streamed panels with and without packing, dots; slabs; every kind of edge.
+static const char *const shapes[] = {
+    "M=0 N=5 K=3",       "M=4 N=0 K=3",
+    "M=3 N=5 K=0",       "M=1 N=1 K=1",
+    "M=2 N=3 K=1",       "M=1 N=17 K=31",
+    "M=1 N=40 K=100",    "M=2 N=257 K=65",
+    "M=3 N=33 K=129",    "M=7 N=50 K=300",
+    "M=64 N=1 K=77",     "M=100 N=2 K=1031",
+    "M=61 N=5 K=200",    "M=53 N=8 K=64",
+    "M=37 N=16 K=150",   "M=5 N=15 K=17",
+    "M=6 N=16 K=384",    "M=7 N=17 K=385",
+    "M=97 N=31 K=33",    "M=101 N=103 K=107",
+    "M=13 N=1100 K=9",   "M=12 N=48 K=800",
+    "M=1 N=1 K=20000",   "M=3 N=2 K=9000",
+    "M=30 N=20 K=12345", NULL,
+};
+
+static const char *const few_shapes[] = {
+    "M=0 N=5 K=3",       "M=3 N=5 K=0",    "M=1 N=1 K=1",
+    "M=1 N=70 K=90",     "M=70 N=1 K=90",  "M=5 N=130 K=260",
+    "M=101 N=103 K=107", "M=3 N=2 K=9000", NULL,
+};
+
+static void test_transpositions(void)
+{
+    check("op nn(a: T[M, K], b: T[K, N]) -> (c: T[M, N]) where T in f32\n"
+          "{ c[m, n] = sum(k) a[m, k] * b[k, n] }",
+          "T=f32", 1, shapes);
+    check("op nt(a: T[M, K], b: T[N, K]) -> (c: T[M, N]) where T in f32\n"
+          "{ c[m, n] = sum(k) a[m, k] * b[n, k] }",
+          "T=f32", 1, shapes);
+    check("op tn(a: T[K, M], b: T[K, N]) -> (c: T[M, N]) where T in f32\n"
+          "{ c[m, n] = sum(k) a[k, m] * b[k, n] }",
+          "T=f32", 1, shapes);
+    check("op tt(a: T[K, M], b: T[N, K]) -> (c: T[M, N]) where T in f32\n"
+          "{ c[m, n] = sum(k) a[k, m] * b[n, k] }",
+          "T=f32", 1, shapes);
+    check("op turned(a: T[M, K], b: T[K, N]) -> (c: T[N, M]) where T in f32\n"
+          "{ c[n, m] = sum(k) a[m, k] * b[k, n] }",
+          "T=f32", 1, shapes);
+}
+
+static void test_types(void)
+{
+    static const char nn[] =
+        "op nn(a: T[M, K], b: T[K, N]) -> (c: T[M, N]) where T in f16 bf16 f64 "
+        "i64\n{ c[m, n] = sum(k) a[m, k] * b[k, n] }";
+    static const char nt[] =
+        "op nt(a: T[M, K], b: T[N, K]) -> (c: U[M, N]) where T in f16 i8, U in "
+        "f32 i32\n{ c[m, n] = cast(U, sum(k) a[m, k] * b[n, k]) }";
+    check(nn, "T=f64", 1, few_shapes);
+    check(nn, "T=f16", 1, few_shapes);
+    check(nn, "T=bf16", 1, few_shapes);
+    check(nn, "T=i64", 1, few_shapes);
+    check(nt, "T=f16 U=f32", 1, few_shapes);
+    check(nt, "T=i8 U=i32", 1, few_shapes);
+    check("op mixed(a: f16[M, K], b: f64[K, N]) -> (c: f32[M, N])\n"
+          "{ c[m, n] = sum(k) a[m, k] * b[k, n] }",
+          "", 1, few_shapes);
+}
+
+static void test_epilogues(void)
+{
+    check("op bias(a: T[M, K], b: T[K, N], v: T[N], r: T[M, N]) -> (y: T[M, N]) where T in f16\n"
+          "{ y[m, n] = gelu(0.5 * (sum(k) a[m, k] * b[k, n]) + v[n]) + r[m, n] }",
+          "T=f16", 1, few_shapes);
+    check("op chain(a: f32[M, K], b: f32[N, K], s: f32[M]) -> (c: f16[M, N], d: f32[M, N])\n"
+          "{\n c[m, n] = sum(k) a[m, k] * b[n, k] * -0.25\n"
+          "  t[m, n] = relu(c[m, n]) * s[m]\n d[m, n] = t[m, n] + c[m, n] + n\n}",
+          "", 1, few_shapes);
+    // Another element of the result is wanted: a kernel of its own.
+    check("op apart(a: f32[M, K], b: f32[K, N]) -> (d: f32[M, N])\n"
+          "{\n c[m, n] = sum(k) a[m, k] * b[k, n]\n d[m, n] = c[m, n] - c[m, 0]\n}",
+          "", 2, (const char *const[]){"M=3 N=5 K=7", "M=20 N=30 K=40", NULL});
+}
+
+static void test_batches(void)
+{
+    static const char *const rows[] = {"B=3 H=2 M=5 N=7 K=11",
+                                       "B=2 H=3 M=17 N=40 K=33",
+                                       "B=0 H=2 M=5 N=7 K=3",
+                                       "B=1 H=2 M=1 N=66 K=64",
+                                       "B=2 H=2 M=66 N=1 K=64",
+                                       "B=2 H=1 M=9 N=3 K=0",
+                                       NULL};
+    check("op heads(q: T[B, M, H, K], k: T[B, N, H, K]) -> (s: T[B, H, M, N]) where T in f32\n"
+          "{ s[b, h, i, j] = (sum(d) q[b, i, h, d] * k[b, j, h, d]) * 0.125 }",
+          "T=f32", 1, rows);
+    check("op values(p: f32[B, H, M, K], v: f16[B, K, H, N]) -> (o: f16[B, M, H, N])\n"
+          "{ o[b, i, h, d] = sum(j) p[b, h, i, j] * v[b, j, h, d] }",
+          "", 1, rows);
+    check("op inner(a: f32[M, K, B], b: f32[K, N, B]) -> (c: f32[M, N, B])\n"
+          "{ c[m, n, b] = sum(k) a[m, k, b] * b[k, n, b] }",
+          "", 1, rows);
+}
+
+// Several axes for m, n and k, in orders that merge and in orders that do not.
+static void test_many_axes(void)
+{
+    static const char *const rows[] = {"P=3 Q=5 R=4 S=7 U=6 V=2",   "P=1 Q=1 R=1 S=1 U=1 V=1",
+                                       "P=13 Q=2 R=3 S=11 U=5 V=9", "P=2 Q=3 R=0 S=4 U=1 V=1",
+                                       "P=7 Q=8 R=17 S=16 U=3 V=1", NULL};
+    check("op flat(a: f32[P, Q, R, S], b: f32[R, S, U, V]) -> (c: f32[P, Q, U, V])\n"
+          "{ c[p, q, u, v] = sum(r, s) a[p, q, r, s] * b[r, s, u, v] }",
+          "", 1, rows);
+    check("op mixed(a: f32[R, P, S, Q], b: f32[U, S, R, V]) -> (c: f32[P, U, Q, V])\n"
+          "{ c[p, u, q, v] = sum(r, s) a[r, p, s, q] * b[u, s, r, v] }",
+          "", 1, rows);
+    check("op thin(a: f32[P, Q, S, R], b: f32[R, S]) -> (c: f32[Q, P])\n"
+          "{ c[q, p] = sum(r, s) a[p, q, s, r] * b[r, s] }",
+          "", 1, rows);
+}
+
+static void test_computed_sides(void)
+{
+    static const char *const rows[] = {"M=1 N=64 K=256", "M=5 N=34 K=130",  "M=33 N=2 K=40",
+                                       "M=0 N=4 K=8",    "M=40 N=50 K=300", NULL};
+    check("op w4a16(x: f16[M, K], w: u4[K, N], s: f16[ceil(K/G), N], z: u4[ceil(K/G), N]) -> "
+          "(y: f16[M, N])\nparam G = 32\n"
+          "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - z[k/G, n]) * s[k/G, n]) }",
+          "", 1, rows);
+    check("op w8(x: bf16[M, K], w: i8[N, K], s: f32[N]) -> (y: bf16[M, N])\n"
+          "{ y[m, n] = sum(k) x[m, k] * (w[n, k] * s[n]) }",
+          "", 1, rows);
+    check("op decorated(a: f32[M, K], g: f32[K], b: f32[K, N], d: f32[N]) -> (y: f32[M, N])\n"
+          "{ y[m, n] = sum(k) -relu(a[m, k]) * g[k] * b[k, n] / (2 + abs(d[n])) }",
+          "", 1, rows);
+    check("op gathered(t: f32[V, K], ids: i64[M], b: f32[K, N]) -> (y: f32[M, N])\n"
+          "{ y[m, n] = sum(k) t[ids[m], k] * b[k, n] }",
+          "V=200", 1, rows);
+    check("op conv(x: f32[B, C, H, W], w: f32[O, C, 3, 3]) -> (y: f32[B, O, H, W])\n"
+          "{ y[b, o, h, v] = sum(c, r in 0..3, t in 0..3) "
+          "pad(x[b, c, h + r - 1, v + t - 1], 0) * w[o, c, r, t] }",
+          "", 1, (const char *const[]){"B=2 C=3 H=9 W=11 O=5", "B=1 C=16 H=5 W=33 O=20", NULL});
+}
+
+static void test_ranges(void)
+{
+    check("op part(a: f32[M, K], b: f32[K, N]) -> (c: f32[M, N])\n"
+          "{ c[m, n] = sum(k in 2..K) a[m, k] * b[k, n] }",
+          "", 1, (const char *const[]){"M=3 N=20 K=50", "M=3 N=20 K=2", NULL});
+    check("op outer(a: f32[M, K], b: f32[N, K]) -> (c: f32[M, N])\n"
+          "{ c[m, n] = sum(k in 0..1) a[m, k] * b[n, k] }",
+          "", 1, (const char *const[]){"M=70 N=90 K=1", NULL});
+}
+
+static void test_strides(void)
+{
+    static const char text[] = "op nn(a: f32[M, K], b: f32[K, N]) -> (c: f32[M, N])\n"
+                               "{ c[m, n] = sum(k) a[m, k] * b[k, n] }";
+    static const char *const rows[] = {"M=9 N=40 K=70", "M=1 N=40 K=70", "M=40 N=3 K=70", NULL};
+    static const int64_t padded[][KG_MAX_RANK] = {{80, 1}, {50, 1}, {45, 1}};
+    static const int64_t turned[][KG_MAX_RANK] = {{1, 41}, {1, 71}, {1, 42}};
+    static const int64_t sparse[][KG_MAX_RANK] = {{150, 2}, {130, 3}, {90, 2}};
+    check_with(text, "", NULL, 1, rows, padded);
+    check_with(text, "", NULL, 1, rows, turned);
+    check_with(text, "", NULL, 1, rows, sparse);
+}
+
+// The corners of the space: every tile that is valid here.
+static void test_configs(void)
+{
+    static const char text[] = "op nn(a: f32[M, K], b: f32[K, N]) -> (c: f32[M, N])\n"
+                               "{ c[m, n] = sum(k) a[m, k] * b[k, n] }";
+    struct made made = make(text, "M=9 N=9 K=9");
+    const struct kg_family *family = kg_family_find("contract");
+    struct kg_group group = {made.problem, 0, 1};
+    struct kg_space space;
+    struct kg_config guess;
+    struct kg_text reason = {0};
+    family->space(&group, &device->facts, KG_TARGET_HOST, &space);
+    family->guess(&group, &device->facts, KG_TARGET_HOST, &guess);
+    CHECK(family->valid(&group, &device->facts, KG_TARGET_HOST, &guess, &reason));
+    int valid = 0;
+    for (int64_t i = 0; i < kg_space_size(&space); i++) {
+        struct kg_config config = kg_space_config(&space, i);
+        if (!family->valid(&group, &device->facts, KG_TARGET_HOST, &config, &reason))
+            continue;
+        // Every other tile; blocks only move where loops end.
+        if (valid++ % 36 != 18)
+            continue;
+        struct kg_text name = {0};
+        kg_text_add(&name, "contract: ");
+        kg_config_print(&space, &config, &name);
+        check_with(text, "", kg_text_string(&name), 1, few_shapes, NULL);
+        kg_text_free(&name);
+    }
+    CHECK(valid >= 50 && valid <= 200);
+    kg_text_free(&reason);
+    unmake(&made);
+}
+
+static void check_refused(const char *text, const char *choices, const char *why)
+{
+    struct made made = make(text, choices);
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    struct kg_group group = {made.problem, 0, 1};
+    struct kg_text reason = {0};
+    CHECK(!kg_family_find("contract")->applicable(&group, &device->facts, KG_TARGET_HOST, &reason));
+    CHECK_TEXT(kg_text_string(&reason), why);
+    kg_text_free(&reason);
+    unmake(&made);
+}
+
+static void test_refusals(void)
+{
+    check_refused("op rows(x: f32[P, D]) -> (y: f32[P])\n{ y[p] = sum(d) x[p, d] * x[p, d] }",
+                  "P=2 D=3", "no element is used with many others");
+    check_refused("op most(a: f32[M, K], b: f32[K, N]) -> (c: f32[M, N])\n"
+                  "{ c[m, n] = max(k) a[m, k] * b[k, n] }",
+                  "M=2 N=2 K=2", "it is not a sum");
+    check_refused("op scan(a: f32[M, K], b: f32[K, K]) -> (c: f32[M, K])\n"
+                  "{ c[m, n] = sum(k <= n) a[m, k] * b[k, n] }",
+                  "M=2 K=2", "no element is used with many others");
+    check_refused("op joint(a: f32[M, K], b: f32[K, N]) -> (c: f32[M, N])\n"
+                  "{ c[m, n] = sum(k) exp(a[m, k] - b[k, n]) * b[k, n] }",
+                  "M=2 N=2 K=2", "results lie along an axis of both sides");
+}
+
+int main(void)
+{
+    char folder[] = "/tmp/test-contract-XXXXXX";
+    if (!mkdtemp(folder))
+        return 1;
+    if (kg_device_open("host", folder, 2, &device, &error) != KG_OK) {
+        fprintf(stderr, "%s\n", error.text);
+        return 1;
+    }
+    test_transpositions();
+    test_types();
+    test_epilogues();
+    test_batches();
+    test_many_axes();
+    test_computed_sides();
+    test_ranges();
+    test_strides();
+    test_configs();
+    test_refusals();
+    kg_device_close(device);
+    printf("%d checks, %d failed\n", test_checks, test_failures);
+    return test_failures != 0;
+}
