@@ -3,7 +3,7 @@
 #ifndef KG_TESTS_JUDGE_H
 #define KG_TESTS_JUDGE_H
 
-#include "problem.h"
+#include "support/sample_problem.h"
 #include "verify/gate.h"
 
 #include <stdio.h>
