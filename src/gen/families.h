@@ -8,6 +8,7 @@
 extern const struct kg_family kg_family_contract;
 extern const struct kg_family kg_family_rowwise;
 extern const struct kg_family kg_family_reduce;
+extern const struct kg_family kg_family_scan;
 extern const struct kg_family kg_family_pointwise;
 extern const struct kg_family kg_family_direct;
 

@@ -13,6 +13,7 @@ const struct kg_family *const kg_families[] = {
     &kg_family_contract,  // sums of products of two sides
     &kg_family_rowwise,   // several statements over the same rows
     &kg_family_reduce,    // one reduction
+    &kg_family_scan,      // running totals
     &kg_family_pointwise, // chains of element-wise formulas
     &kg_family_direct,    // anything else, one nest at a time
     NULL,

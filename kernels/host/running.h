@@ -1,0 +1,68 @@
+// Running totals of a block, in place. The block is cut into segments that are worked on side by
+// side, as one chain of dependent operations would leave the core waiting; then each segment takes
+// up what stands before it.
+#ifndef KG_SCAN
+enum { KG_SCAN_SEGMENTS = 8 };
+
+#define KG_SCAN(NAME, TYPE, COMBINED)                                                              \
+    KG_INLINE void kg_scan_##NAME(TYPE *v, int64_t count)                                          \
+    {                                                                                              \
+        const int64_t length = count / KG_SCAN_SEGMENTS;                                           \
+        TYPE total[KG_SCAN_SEGMENTS];                                                              \
+        for (int s = 0; s < KG_SCAN_SEGMENTS && length > 0; s++)                                   \
+            total[s] = v[s * length];                                                              \
+        for (int64_t i = 1; i < length; i++)                                                       \
+            for (int s = 0; s < KG_SCAN_SEGMENTS; s++) {                                           \
+                const TYPE a = total[s], b = v[s * length + i];                                    \
+                total[s] = COMBINED;                                                               \
+                v[s * length + i] = total[s];                                                      \
+            }                                                                                      \
+        for (int s = 1; s < KG_SCAN_SEGMENTS && length > 0; s++) {                                 \
+            const TYPE a = v[s * length - 1];                                                      \
+            for (int64_t i = 0; i < length; i++) {                                                 \
+                const TYPE b = v[s * length + i];                                                  \
+                v[s * length + i] = COMBINED;                                                      \
+            }                                                                                      \
+        }                                                                                          \
+        int64_t i = KG_SCAN_SEGMENTS * length;                                                     \
+        for (i = i > 0 ? i : 1; i < count; i++) {                                                  \
+            const TYPE a = v[i - 1], b = v[i];                                                     \
+            v[i] = COMBINED;                                                                       \
+        }                                                                                          \
+    }
+
+KG_SCAN(sum_f32, float, a + b)
+KG_SCAN(sum_f64, double, a + b)
+KG_SCAN(sum_i64, int64_t, kg_add_i64(a, b))
+KG_SCAN(prod_f64, double, a *b)
+KG_SCAN(prod_i64, int64_t, kg_mul_i64(a, b))
+KG_SCAN(max_f32, float, kg_max_f32(a, b))
+KG_SCAN(max_f64, double, kg_max_f64(a, b))
+KG_SCAN(max_i64, int64_t, kg_max_i64(a, b))
+KG_SCAN(min_f32, float, kg_min_f32(a, b))
+KG_SCAN(min_f64, double, kg_min_f64(a, b))
+KG_SCAN(min_i64, int64_t, kg_min_i64(a, b))
+KG_SCAN(any_bool, int32_t, a | b)
+KG_SCAN(all_bool, int32_t, a &b)
+
+// Places of the best so far: at[i] for the values v[0..i], of which v[i] is number first + i.
+#define KG_SCAN_PLACE(NAME, TYPE)                                                                  \
+    KG_INLINE void kg_scan_arg##NAME(TYPE *best, int64_t *best_at, const TYPE *v, int64_t *at,     \
+                                     int64_t count, int64_t first)                                 \
+    {                                                                                              \
+        for (int64_t i = 0; i < count; i++) {                                                      \
+            if (*best_at < 0 || kg_beats_##NAME(v[i], *best)) {                                    \
+                *best = v[i];                                                                      \
+                *best_at = first + i;                                                              \
+            }                                                                                      \
+            at[i] = *best_at;                                                                      \
+        }                                                                                          \
+    }
+
+KG_SCAN_PLACE(max_f32, float)
+KG_SCAN_PLACE(max_f64, double)
+KG_SCAN_PLACE(max_i64, int64_t)
+KG_SCAN_PLACE(min_f32, float)
+KG_SCAN_PLACE(min_f64, double)
+KG_SCAN_PLACE(min_i64, int64_t)
+#endif
