@@ -47,7 +47,8 @@ struct kg_launch {
 };
 
 struct kg_backend {
-    const char *name; // "host", "cuda"
+    const char *name;   // "host", "cuda"
+    bool shares_memory; // what `allocate` gives may be read and written like any memory
     // Number of devices at hand, 0 when none. `why` says what is missing then.
     int (*probe)(struct kg_text *why);
     // `cache` is the folder for compiled objects.

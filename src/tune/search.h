@@ -56,16 +56,20 @@ struct kg_found {
     struct kg_choice choice;
     double seconds; // median of the winner; 0 under ESTIMATE
     double spread;
-    int64_t space; // configs in the space
+    int64_t space; // configs in the space; summed over groups, which are searched one by one
     int valid;
-    int pruned;
+    int pruned;    // by bound, or because their source is that of another
     int measured;  // including those known from before
     int failed;    // compile, wrong, fault, timeout
     bool complete; // false: stopped by time or by the caller
 };
 
-// On KG_ERROR_CANCELLED `found` still holds the best so far, if found->measured > 0. A search in
-// which every candidate fails gives KG_ERROR_WRONG with the first reasons.
+// On KG_ERROR_CANCELLED `found` still holds the best so far, if found->seconds > 0; otherwise, and
+// when time is up before anything was measured, found->choice is the rule-based one, unmeasured. A
+// search in which every candidate fails gives KG_ERROR_WRONG (KG_ERROR_TIMEOUT when time ended it)
+// with the first reasons. A failure of the machine (no compiler, no memory) that comes before
+// anything was measured is returned as it is; later, it ends the search as time does.
+// One search at a time per device: measurements must not overlap.
 enum kg_status kg_search_run(const struct kg_search *search, struct kg_found *found,
                              struct kg_error *error);
 

@@ -26,9 +26,8 @@ struct kg_timing {
     double median;
     double least;
     double spread;
-    bool
-        abandoned; // given up early: hopeless against the incumbent; the first runs are its samples
-    double clock;  // Hz of the device right after the samples; 0: unknown
+    bool abandoned; // hopeless against the incumbent; its first runs are the samples
+    double clock;   // Hz of the device right after the samples; 0: unknown
 };
 
 struct kg_timed {

@@ -3,6 +3,7 @@
 
 #include "base/files.h"
 #include "device/device.h"
+#include "support/folder.h"
 #include "test.h"
 
 #include <stdlib.h>
@@ -310,16 +311,12 @@ static void memory_is_aligned(void)
 
 static void prepare(void)
 {
-    CHECK(mkdtemp(folder) != NULL);
+    CHECK(folder_make(folder));
 }
 
 static void clean_up(void)
 {
-    char command[300];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    FILE *shell = popen(command, "r");
-    if (shell)
-        pclose(shell);
+    folder_remove(folder);
 }
 
 TEST_MAIN(prepare, facts_make_sense, names_are_checked, compiles_once, damage_is_noticed,

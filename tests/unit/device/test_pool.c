@@ -3,6 +3,7 @@
 
 #include "device/device.h"
 #include "device/host/host_pool.h"
+#include "support/folder.h"
 #include "test.h"
 
 #include <pthread.h>
@@ -208,16 +209,12 @@ static void workspaces_stay(void)
 
 static void prepare(void)
 {
-    CHECK(mkdtemp(folder) != NULL);
+    CHECK(folder_make(folder));
 }
 
 static void clean_up(void)
 {
-    char command[300];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    FILE *shell = popen(command, "r");
-    if (shell)
-        pclose(shell);
+    folder_remove(folder);
 }
 
 TEST_MAIN(prepare, every_size_and_grain, many_launches, two_application_threads, forked_children,

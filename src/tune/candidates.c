@@ -1,0 +1,216 @@
+// Which config next. See candidates.h.
+//
+// The model says that the logarithm of the time is a mean plus one effect per value of each
+// parameter: "vector=16 is worth a factor 0.8, whatever the rest". It is fitted by ridge regression
+// to a handful of measurements, so effects of values seen once are small and of values never seen
+// zero; it need not be right, only better than chance at the order of what is left.
+
+#include "tune/candidates.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SWEEPS 20 // of the fit; it converges long before
+#define RIDGE 0.5
+
+struct model {
+    double mean;
+    double effect[KG_MAX_PARAMETERS][KG_MAX_CHOICES];
+};
+
+static bool find_steps(const struct kg_space *space, const struct kg_config *config,
+                       unsigned char *step)
+{
+    for (int i = 0; i < space->count; i++) {
+        const struct kg_parameter *parameter = &space->parameters[i];
+        int at = 0;
+        while (at < parameter->count && parameter->choices[at] != config->value[i])
+            at++;
+        if (at == parameter->count)
+            return false;
+        step[i] = (unsigned char)at;
+    }
+    return true;
+}
+
+static int distance(const struct kg_space *space, const unsigned char *a, const unsigned char *b)
+{
+    int sum = 0;
+    for (int i = 0; i < space->count; i++)
+        sum += abs(a[i] - b[i]);
+    return sum;
+}
+
+static bool is_used(const struct kg_candidate *candidate)
+{
+    return candidate->state == KG_CANDIDATE_TRIED && candidate->seconds > 0;
+}
+
+static double predict(const struct model *model, const struct kg_space *space,
+                      const struct kg_candidate *candidate)
+{
+    double value = model->mean;
+    for (int i = 0; i < space->count; i++)
+        value += model->effect[i][candidate->step[i]];
+    return value;
+}
+
+// One parameter's effects, the others held.
+static void fit_parameter(const struct kg_candidates *candidates, int parameter,
+                          struct model *model)
+{
+    double sum[KG_MAX_CHOICES] = {0}, weight[KG_MAX_CHOICES] = {0};
+    for (int i = 0; i < candidates->count; i++) {
+        const struct kg_candidate *candidate = &candidates->items[i];
+        if (!is_used(candidate))
+            continue;
+        int step = candidate->step[parameter];
+        double others =
+            predict(model, &candidates->space, candidate) - model->effect[parameter][step];
+        sum[step] += log(candidate->seconds) - others;
+        weight[step]++;
+    }
+    for (int step = 0; step < KG_MAX_CHOICES; step++)
+        model->effect[parameter][step] = sum[step] / (weight[step] + RIDGE);
+}
+
+static void fit(const struct kg_candidates *candidates, struct model *model)
+{
+    *model = (struct model){0};
+    int used = 0;
+    for (int i = 0; i < candidates->count; i++) {
+        if (is_used(&candidates->items[i])) {
+            model->mean += log(candidates->items[i].seconds);
+            used++;
+        }
+    }
+    if (used == 0)
+        return;
+    model->mean /= used;
+    for (int sweep = 0; sweep < SWEEPS; sweep++)
+        for (int i = 0; i < candidates->space.count; i++)
+            fit_parameter(candidates, i, model);
+}
+
+// What decides between two open candidates, most important first.
+struct rank {
+    bool neighbour;
+    double expected; // logarithm of seconds
+    double bound;
+    int distance;
+    int position;
+};
+
+static int compare(const void *left, const void *right)
+{
+    const struct rank *a = left, *b = right;
+    if (a->neighbour != b->neighbour)
+        return a->neighbour ? -1 : 1;
+    if (a->expected != b->expected)
+        return a->expected < b->expected ? -1 : 1;
+    if (a->bound != b->bound)
+        return a->bound < b->bound ? -1 : 1;
+    if (a->distance != b->distance)
+        return a->distance - b->distance;
+    return a->position - b->position;
+}
+
+// A step that, taken again and again around a space of this size, meets every config once and, cut
+// short, has spread its visits evenly: the golden section of the size, made coprime with it.
+static int64_t choose_hop(int64_t size)
+{
+    for (int64_t hop = (int64_t)((double)size * 0.6180339887498949) + 1;; hop++) {
+        int64_t a = size, b = hop;
+        while (b > 0) {
+            int64_t rest = a % b;
+            a = b;
+            b = rest;
+        }
+        if (a == 1)
+            return hop;
+    }
+}
+
+int kg_candidates_find(const struct kg_candidates *candidates, const struct kg_config *config)
+{
+    for (int i = 0; i < candidates->count; i++)
+        if (memcmp(&candidates->items[i].config, config, sizeof *config) == 0)
+            return i;
+    return -1;
+}
+
+enum kg_status kg_candidates_list(const struct kg_group *group, const struct kg_family *family,
+                                  const struct kg_device_facts *facts, enum kg_target target,
+                                  const struct kg_config *guess, int most,
+                                  kg_candidates_refused *refused, void *user,
+                                  struct kg_candidates *candidates, struct kg_error *error)
+{
+    *candidates = (struct kg_candidates){0};
+    family->space(group, facts, target, &candidates->space);
+    candidates->size = kg_space_size(&candidates->space);
+    candidates->complete = candidates->size <= most;
+    int visits = candidates->complete ? (int)candidates->size : most;
+    candidates->items = calloc((size_t)visits + 1, sizeof *candidates->items);
+    if (!candidates->items)
+        return kg_error_memory(error, "the configs of a space");
+
+    unsigned char origin[KG_MAX_PARAMETERS] = {0};
+    find_steps(&candidates->space, guess, origin);
+    struct kg_text reason = {0};
+    int64_t hop = candidates->complete ? 1 : choose_hop(candidates->size), n = 0;
+    for (int i = 0; i <= visits; i++) {
+        bool extra = i == visits; // the guess, which a sample may have missed
+        if (extra && kg_candidates_find(candidates, guess) >= 0)
+            break;
+        struct kg_candidate *candidate = &candidates->items[candidates->count];
+        candidate->config = extra ? *guess : kg_space_config(&candidates->space, n);
+        n = extra ? n : (n + hop) % candidates->size;
+        kg_text_cut(&reason, 0);
+        if (!family->valid(group, facts, target, &candidate->config, &reason)) {
+            if (refused && !extra)
+                refused(user, &candidate->config, kg_text_string(&reason));
+        } else if (find_steps(&candidates->space, &candidate->config, candidate->step)) {
+            candidate->bound = family->bound(group, facts, target, &candidate->config);
+            candidate->distance = distance(&candidates->space, candidate->step, origin);
+            candidates->count++;
+        }
+    }
+    kg_text_free(&reason);
+    return KG_OK;
+}
+
+void kg_candidates_free(struct kg_candidates *candidates)
+{
+    free(candidates->items);
+    *candidates = (struct kg_candidates){0};
+}
+
+int kg_candidates_pick(const struct kg_candidates *candidates, int best, int most, int *picked)
+{
+    struct rank *ranks = calloc((size_t)candidates->count + 1, sizeof *ranks);
+    if (!ranks)
+        return 0; // the search ends with what it has
+    struct model model;
+    fit(candidates, &model);
+    int open = 0;
+    for (int i = 0; i < candidates->count; i++) {
+        const struct kg_candidate *candidate = &candidates->items[i];
+        if (candidate->state != KG_CANDIDATE_OPEN)
+            continue;
+        const unsigned char *centre = best >= 0 ? candidates->items[best].step : candidate->step;
+        ranks[open++] = (struct rank){
+            .neighbour = distance(&candidates->space, candidate->step, centre) == 1,
+            .expected = predict(&model, &candidates->space, candidate),
+            .bound = candidate->bound,
+            .distance = candidate->distance,
+            .position = i,
+        };
+    }
+    qsort(ranks, (size_t)open, sizeof *ranks, compare);
+    int count = open < most ? open : most;
+    for (int i = 0; i < count; i++)
+        picked[i] = ranks[i].position;
+    free(ranks);
+    return count;
+}

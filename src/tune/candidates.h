@@ -1,0 +1,54 @@
+// The configs of one group of a problem, as the search sees them: which are worth a try, and which
+// one next. Knows nothing of compilers and clocks.
+//
+// Order of trying: first the neighbours of the best known config, one step in one parameter away.
+// When they are exhausted, whatever a small model of the measurements so far expects to be fastest.
+
+#ifndef KG_TUNE_CANDIDATES_H
+#define KG_TUNE_CANDIDATES_H
+
+#include "base/error.h"
+#include "gen/family.h"
+
+enum kg_candidate_state {
+    KG_CANDIDATE_OPEN,
+    KG_CANDIDATE_TRIED,
+    KG_CANDIDATE_PRUNED, // its bound is worse than the best measured time
+};
+
+struct kg_candidate {
+    struct kg_config config;
+    unsigned char step[KG_MAX_PARAMETERS]; // positions of the values in their parameters' choices
+    double bound;                          // seconds of the group, by its family
+    int distance;                          // steps from the guess, over all parameters
+    enum kg_candidate_state state;
+    double seconds; // TRIED: what the whole plan took; 0: it failed
+};
+
+struct kg_candidates {
+    struct kg_space space;
+    int64_t size; // configs in the space, valid or not
+    int count;    // valid ones
+    struct kg_candidate *items;
+    bool complete; // false: the space is too large, and this is an even sample of it
+};
+
+// Called for every config that `valid` refuses.
+typedef void kg_candidates_refused(void *user, const struct kg_config *config, const char *reason);
+
+// Lists at most `most` valid configs; the guess is always among them if it is valid.
+enum kg_status kg_candidates_list(const struct kg_group *group, const struct kg_family *family,
+                                  const struct kg_device_facts *facts, enum kg_target target,
+                                  const struct kg_config *guess, int most,
+                                  kg_candidates_refused *refused, void *user,
+                                  struct kg_candidates *candidates, struct kg_error *error);
+void kg_candidates_free(struct kg_candidates *candidates);
+
+// Position of a config, -1 when it is not listed.
+int kg_candidates_find(const struct kg_candidates *candidates, const struct kg_config *config);
+
+// Up to `most` open candidates to try next, best chance first; gives their number. `best` is the
+// position of the fastest tried one, -1 when there is none.
+int kg_candidates_pick(const struct kg_candidates *candidates, int best, int most, int *picked);
+
+#endif

@@ -1,0 +1,38 @@
+// What happens to one candidate: the accuracy gate, then the clock, in a process that may die of
+// it. And the last race of the best ones.
+
+#ifndef KG_TUNE_JUDGEMENT_H
+#define KG_TUNE_JUDGEMENT_H
+
+#include "tune/search.h"
+
+// The tensors of the problem to tune for, and what is known of right outputs.
+struct kg_judge;
+
+struct kg_judgement {
+    enum kg_outcome_kind kind; // MEASURED, WRONG, FAULT or TIMEOUT
+    struct kg_verdict verdict;
+    struct kg_timing timing;
+    char reason[KG_ERROR_TEXT];
+};
+
+// `search` is borrowed.
+enum kg_status kg_judge_make(const struct kg_search *search, struct kg_judge **judge,
+                             struct kg_error *error);
+void kg_judge_free(struct kg_judge *judge);
+
+// Judges one candidate within `seconds`. KG_OK whenever there is a judgement, good or bad;
+// KG_ERROR_CANCELLED and failures of the machine otherwise. `incumbent` as for kg_time_one.
+enum kg_status kg_judge_one(struct kg_judge *judge, struct kg_built *built, double seconds,
+                            double incumbent, struct kg_judgement *judgement,
+                            struct kg_error *error);
+
+// Times candidates that passed before alternately; their outputs must be the same before and after.
+enum kg_status kg_judge_race(struct kg_judge *judge, struct kg_built *const *built, int count,
+                             double seconds, struct kg_timing *timings, struct kg_error *error);
+
+// A built plan as the accuracy gate's subject: it does every problem of its instance whose tensors
+// are contiguous where its own are.
+struct kg_subject kg_judge_subject(struct kg_built *built);
+
+#endif

@@ -1,0 +1,312 @@
+// The search: which candidates are tried, how many, and in which order. What trying means is in
+// trials.c, what comes next in candidates.c.
+//
+// Kernels of a plan run one after the other, so groups are searched one by one, the costliest
+// first, with the others at the best config known.
+
+#include "tune/candidates.h"
+#include "tune/trials.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_CONFIGS 65536 // listed of one group
+#define MOST_RECORDED 4096 // refusals recorded of one group
+#define MOST_HINTS 16
+#define LEAST_BATCH 4
+#define MOST_BATCH 16
+
+// What a rigor means for one group with n valid configs: all of them if n <= all, else
+// max(least, share * n), but no more than `most`.
+static const struct rule {
+    int all;
+    double share;
+    int least;
+    int most;
+    int passes;    // over the groups, when there are several
+    int finalists; // at most; those within `margin` of the best
+    double margin;
+    bool prune;
+} rules[KG_RIGOR_COUNT] = {
+    [KG_RIGOR_MEASURE] = {8, 0.2, 12, 64, 1, 4, 0.05, true},
+    [KG_RIGOR_PATIENT] = {24, 0.5, 24, 256, 2, 8, 0.08, true},
+    [KG_RIGOR_EXHAUSTIVE] = {MOST_CONFIGS, 1, 0, MOST_CONFIGS, 1, 8, 0.05, false},
+};
+
+// One group of the plan that is being searched.
+struct axis {
+    struct kg_candidates candidates;
+    double bound; // of its guess
+    int recorded;
+};
+
+struct state {
+    const struct kg_search *search;
+    const struct rule *rule;
+    struct kg_trials trials;
+    struct kg_choice current; // best known configs of all groups
+    struct axis *axes;        // by group
+    int group;                // being listed, for `refuse`
+};
+
+static int allowance(const struct rule *rule, int valid)
+{
+    if (valid <= rule->all)
+        return valid;
+    int wanted = (int)(rule->share * valid);
+    wanted = wanted > rule->least ? wanted : rule->least;
+    return wanted < rule->most ? wanted : rule->most;
+}
+
+static struct kg_choice replace(const struct state *state, int group,
+                                const struct kg_config *config)
+{
+    struct kg_choice choice = state->current;
+    choice.configs[group] = *config;
+    return choice;
+}
+
+static void refuse(void *user, const struct kg_config *config, const char *reason)
+{
+    struct state *state = user;
+    struct axis *axis = &state->axes[state->group];
+    if (axis->recorded++ >= MOST_RECORDED || kg_trials_stopped(&state->trials))
+        return;
+    struct kg_choice choice = replace(state, state->group, config);
+    kg_trials_dismiss(&state->trials, &choice, KG_OUTCOME_INVALID, reason);
+}
+
+// Drops what cannot beat the best measured time any more.
+static void prune(struct state *state, int group)
+{
+    struct kg_trials *trials = &state->trials;
+    struct axis *axis = &state->axes[group];
+    if (!state->rule->prune || trials->best < 0)
+        return;
+    double best = trials->items[trials->best].seconds;
+    for (int i = 0; i < axis->candidates.count; i++) {
+        struct kg_candidate *candidate = &axis->candidates.items[i];
+        if (candidate->state != KG_CANDIDATE_OPEN)
+            continue;
+        struct kg_choice choice = replace(state, group, &candidate->config);
+        double bound = kg_trials_bound(trials, &choice);
+        if (bound <= best)
+            continue;
+        char reason[128];
+        snprintf(reason, sizeof reason, "cannot take less than %.3g us; the best takes %.3g us",
+                 bound * 1e6, best * 1e6);
+        candidate->state = KG_CANDIDATE_PRUNED;
+        trials->pruned++;
+        if (axis->recorded++ < MOST_RECORDED)
+            kg_trials_dismiss(trials, &choice, KG_OUTCOME_PRUNED, reason);
+    }
+}
+
+// Takes over what the trials know of one candidate. False when it was not tried.
+static bool update(struct state *state, int group, struct kg_candidate *candidate)
+{
+    struct kg_choice choice = replace(state, group, &candidate->config);
+    const struct kg_trial *trial = kg_trials_find(&state->trials, &choice);
+    if (!trial)
+        return false;
+    candidate->state = KG_CANDIDATE_TRIED;
+    candidate->seconds = trial->seconds;
+    return true;
+}
+
+static int find_best(const struct kg_candidates *candidates)
+{
+    int best = -1;
+    for (int i = 0; i < candidates->count; i++) {
+        const struct kg_candidate *candidate = &candidates->items[i];
+        if (candidate->state == KG_CANDIDATE_TRIED && candidate->seconds > 0 &&
+            (best < 0 || candidate->seconds < candidates->items[best].seconds))
+            best = i;
+    }
+    return best;
+}
+
+// Tries the next few candidates of a group. Gives how many; 0 ends it.
+static int advance(struct state *state, int group, int most)
+{
+    struct kg_candidates *candidates = &state->axes[group].candidates;
+    int units = state->search->device->facts.units;
+    int batch = units < LEAST_BATCH ? LEAST_BATCH : units > MOST_BATCH ? MOST_BATCH : units;
+    int picked[MOST_BATCH];
+    int count =
+        kg_candidates_pick(candidates, find_best(candidates), most < batch ? most : batch, picked);
+    struct kg_choice *choices = calloc((size_t)count + 1, sizeof *choices);
+    if (!choices)
+        return 0;
+    for (int i = 0; i < count; i++)
+        choices[i] = replace(state, group, &candidates->items[picked[i]].config);
+    kg_trials_run(&state->trials, choices, count);
+    free(choices);
+    int tried = 0;
+    for (int i = 0; i < count; i++)
+        tried += update(state, group, &candidates->items[picked[i]]);
+    return tried;
+}
+
+static void search_group(struct state *state, int group)
+{
+    struct kg_candidates *candidates = &state->axes[group].candidates;
+    int tried = 0;
+    for (int i = 0; i < candidates->count; i++) {
+        candidates->items[i].state = KG_CANDIDATE_OPEN;
+        tried += update(state, group, &candidates->items[i]);
+    }
+    int allowed = allowance(state->rule, candidates->count);
+    for (int more = 1; more > 0 && tried < allowed && !kg_trials_stopped(&state->trials);) {
+        prune(state, group);
+        more = advance(state, group, allowed - tried);
+        tried += more;
+    }
+    if (state->trials.best >= 0)
+        state->current = state->trials.items[state->trials.best].choice;
+}
+
+// Lists the configs of every group of the current choice.
+static enum kg_status list_groups(struct state *state, struct kg_found *found,
+                                  struct kg_error *error)
+{
+    const struct kg_search *search = state->search;
+    const struct kg_partition *partition = &state->current.partition;
+    for (int group = 0; group < partition->count; group++) {
+        struct axis *axis = &state->axes[group];
+        const struct kg_family *family = partition->families[group];
+        struct kg_config guess;
+        state->group = group;
+        family->guess(&partition->groups[group], &search->device->facts, search->target, &guess);
+        enum kg_status status = kg_candidates_list(
+            &partition->groups[group], family, &search->device->facts, search->target, &guess,
+            MOST_CONFIGS, refuse, state, &axis->candidates, error);
+        if (status)
+            return status;
+        axis->bound = family->bound(&partition->groups[group], &search->device->facts,
+                                    search->target, &guess);
+        found->space += axis->candidates.size;
+        found->valid += axis->candidates.count;
+        state->trials.expected += allowance(state->rule, axis->candidates.count);
+    }
+    return KG_OK;
+}
+
+// The group with the largest bound among those not in `done`.
+static int next_group(const struct state *state, const bool *done)
+{
+    int next = -1;
+    for (int group = 0; group < state->current.partition.count; group++)
+        if (!done[group] && (next < 0 || state->axes[group].bound > state->axes[next].bound))
+            next = group;
+    return next;
+}
+
+static enum kg_status search_groups(struct state *state, struct kg_found *found,
+                                    struct kg_error *error)
+{
+    int count = state->current.partition.count;
+    state->axes = calloc((size_t)count + 1, sizeof *state->axes);
+    if (!state->axes)
+        return kg_error_memory(error, "a search");
+    enum kg_status status = list_groups(state, found, error);
+    for (int pass = 0; !status && pass < (count > 1 ? state->rule->passes : 1); pass++) {
+        bool done[KG_MAX_NESTS] = {false};
+        for (int i = 0; i < count; i++) {
+            int group = next_group(state, done);
+            done[group] = true;
+            search_group(state, group);
+        }
+    }
+    for (int group = 0; group < count; group++)
+        kg_candidates_free(&state->axes[group].candidates);
+    free(state->axes);
+    return status;
+}
+
+// The guess first, then what others suggest. A suggestion for another problem is no error.
+static void try_seeds(struct state *state)
+{
+    const struct kg_search *search = state->search;
+    struct kg_choice *seeds = calloc(MOST_HINTS + 1, sizeof *seeds);
+    if (!seeds)
+        return; // what comes next will say so
+    int count = 0;
+    seeds[count++] = state->current;
+    for (int i = 0; i < search->hint_count && count <= MOST_HINTS; i++)
+        count += kg_choice_read(search->problem, &search->device->facts, search->target,
+                                search->hints[i], &seeds[count]);
+    state->trials.expected = count;
+    kg_trials_run(&state->trials, seeds, count);
+    free(seeds);
+    if (state->trials.best >= 0)
+        state->current = state->trials.items[state->trials.best].choice;
+}
+
+static void finish(struct state *state, struct kg_found *found)
+{
+    struct kg_trials *trials = &state->trials;
+    struct kg_timing timing;
+    int winner = kg_trials_finish(trials, state->rule->finalists, state->rule->margin, &timing);
+    found->choice = trials->items[winner].choice;
+    found->seconds = timing.median;
+    found->spread = timing.spread;
+}
+
+// What the search as a whole comes to.
+static enum kg_status conclude(const struct kg_trials *trials, struct kg_error *error)
+{
+    static const char *const endings[] = {"", " before time was up", "", ""};
+    if (trials->stop == KG_STOP_CANCELLED)
+        return kg_error_set(error, KG_ERROR_CANCELLED, "the search was cancelled");
+    if (trials->best >= 0)
+        return KG_OK;
+    if (trials->stop == KG_STOP_FAILURE)
+        return kg_error_set(error, trials->failure.status, "%s", trials->failure.text);
+    if (trials->stop == KG_STOP_TIME && trials->failed == 0)
+        return KG_OK;
+    return kg_error_set(error, trials->stop == KG_STOP_TIME ? KG_ERROR_TIMEOUT : KG_ERROR_WRONG,
+                        "no candidate passed%s; %d failed:%s", endings[trials->stop],
+                        trials->failed, kg_text_string(&trials->reasons));
+}
+
+static enum kg_status run(struct state *state, struct kg_found *found, struct kg_error *error)
+{
+    struct kg_trials *trials = &state->trials;
+    enum kg_status status = kg_trials_begin(trials, state->search, error);
+    if (status)
+        return status;
+    try_seeds(state);
+    status = search_groups(state, found, error);
+    found->complete = trials->stop == KG_STOP_NOT;
+    found->pruned = trials->pruned;
+    found->measured = trials->measured;
+    found->failed = trials->failed;
+    if (trials->best >= 0)
+        finish(state, found);
+    if (!status)
+        status = conclude(trials, error);
+    return status;
+}
+
+enum kg_status kg_search_run(const struct kg_search *search, struct kg_found *found,
+                             struct kg_error *error)
+{
+    *found = (struct kg_found){.complete = true};
+    if (search->rigor < KG_RIGOR_ESTIMATE || search->rigor > KG_RIGOR_EXHAUSTIVE)
+        return kg_error_set(error, KG_ERROR_ARGUMENT, "a search needs a rigor from estimate on");
+    struct state *state = calloc(1, sizeof *state);
+    if (!state)
+        return kg_error_memory(error, "a search");
+    state->search = search;
+    state->rule = &rules[search->rigor];
+    kg_choice_guess(search->problem, &search->device->facts, search->target, &state->current);
+    found->choice = state->current;
+    enum kg_status status = KG_OK;
+    if (search->rigor != KG_RIGOR_ESTIMATE)
+        status = run(state, found, error);
+    kg_trials_free(&state->trials);
+    free(state);
+    return status;
+}

@@ -1,0 +1,511 @@
+// Trying candidates. A batch is compiled by several threads at once, because compilers take most of
+// a search's time, and only then measured, because a compiler beside it would disturb the clock.
+
+#include "tune/trials.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define MOST_COMPILERS 64
+#define MOST_FINALISTS 16
+#define RUN_SECONDS 60.0 // of one candidate, where the caller gives no limit
+#define REASONS_LENGTH 1500
+
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static double run_limit(const struct kg_trials *trials)
+{
+    return trials->search->run_limit > 0 ? trials->search->run_limit : RUN_SECONDS;
+}
+
+// Seconds the next candidate may take: its own limit, or what is left of the search's.
+static double next_limit(const struct kg_trials *trials)
+{
+    double limit = run_limit(trials);
+    if (trials->deadline <= 0)
+        return limit;
+    double left = trials->deadline - seconds_now();
+    left = left > 1e-3 ? left : 1e-3;
+    return left < limit ? left : limit;
+}
+
+static void fail(struct kg_trials *trials, const struct kg_error *error)
+{
+    trials->stop = KG_STOP_FAILURE;
+    trials->failure = *error;
+}
+
+// The families' bounds of all groups, which run one after the other.
+static double raw_bound(const struct kg_trials *trials, const struct kg_choice *choice)
+{
+    double sum = 0;
+    for (int i = 0; i < choice->partition.count; i++)
+        sum += choice->partition.families[i]->bound(&choice->partition.groups[i],
+                                                    &trials->search->device->facts,
+                                                    trials->search->target, &choice->configs[i]);
+    return sum;
+}
+
+static char *print(const struct kg_trials *trials, const struct kg_choice *choice)
+{
+    struct kg_text text = {0};
+    kg_text_add(&text, "");
+    kg_choice_print(choice, &trials->search->device->facts, trials->search->target, &text);
+    if (text.failed)
+        kg_text_free(&text);
+    return text.data;
+}
+
+static int find_text(const struct kg_trials *trials, const char *text)
+{
+    for (int i = 0; i < trials->count; i++)
+        if (strcmp(trials->items[i].text, text) == 0)
+            return i;
+    return -1;
+}
+
+// Takes `text` over. NULL when out of memory, and the search stops.
+static struct kg_trial *add(struct kg_trials *trials, const struct kg_choice *choice, char *text)
+{
+    if (text && trials->count == trials->capacity) {
+        int capacity = trials->capacity ? 2 * trials->capacity : 32;
+        void *items = realloc(trials->items, (size_t)capacity * sizeof *trials->items);
+        if (items) {
+            trials->items = items;
+            trials->capacity = capacity;
+        }
+    }
+    if (!text || trials->count == trials->capacity) {
+        struct kg_error error;
+        kg_error_memory(&error, "the list of candidates");
+        fail(trials, &error);
+        free(text);
+        return NULL;
+    }
+    struct kg_trial *trial = &trials->items[trials->count++];
+    *trial = (struct kg_trial){.choice = *choice, .text = text};
+    return trial;
+}
+
+static void note_reason(struct kg_trials *trials, const char *text, const char *reason)
+{
+    if (trials->reasons.length < REASONS_LENGTH)
+        kg_text_format(&trials->reasons, "\n%s: %.400s", text, reason ? reason : "");
+}
+
+// Counts a trial whose kind and times are set.
+static void count_trial(struct kg_trials *trials, const struct kg_trial *trial, const char *reason)
+{
+    int position = (int)(trial - trials->items);
+    if (trial->kind != KG_OUTCOME_MEASURED) {
+        trials->failed += trial->kind != KG_OUTCOME_PRUNED;
+        note_reason(trials, trial->text, reason);
+        return;
+    }
+    trials->measured++;
+    if (trial->abandoned)
+        return;
+    if (trials->best < 0 || trial->seconds < trials->items[trials->best].seconds)
+        trials->best = position;
+}
+
+static void report_progress(const struct kg_trials *trials, const char *what)
+{
+    const struct kg_search *search = trials->search;
+    int total = trials->count > trials->expected ? trials->count : trials->expected;
+    if (search->progress)
+        search->progress(search->user, trials->count, total, what);
+}
+
+static void record(const struct kg_trials *trials, const struct kg_outcome *outcome)
+{
+    if (trials->search->record)
+        trials->search->record(trials->search->user, outcome);
+}
+
+// An earlier search's outcome. False when there is none that settles it.
+static bool recall(struct kg_trials *trials, const struct kg_choice *choice, const char *text)
+{
+    const struct kg_search *search = trials->search;
+    struct kg_outcome outcome = {0};
+    if (!search->known || !search->known(search->user, text, &outcome))
+        return false;
+    bool measured = outcome.kind == KG_OUTCOME_MEASURED && outcome.timing.median > 0;
+    if (!measured && (outcome.kind < KG_OUTCOME_COMPILE || outcome.kind >= KG_OUTCOME_COUNT))
+        return false;
+    // The reason's memory is the callback's: it is used before anything else is asked.
+    char reason[512] = "";
+    if (outcome.reason)
+        strncat(reason, outcome.reason, sizeof reason - 1);
+    struct kg_trial *trial = add(trials, choice, strdup(text));
+    if (!trial)
+        return true;
+    trial->kind = outcome.kind;
+    trial->seconds = measured ? outcome.timing.median : 0;
+    trial->spread = outcome.timing.spread;
+    trial->abandoned = outcome.timing.abandoned;
+    trial->known = true;
+    trial->source = outcome.source;
+    trial->verdict = outcome.verdict;
+    count_trial(trials, trial, reason);
+    report_progress(trials, trial->text);
+    return true;
+}
+
+// One candidate on its way through a compiler.
+struct build {
+    const struct kg_choice *choice;
+    char *text;
+    struct kg_built *built;
+    enum kg_status status;
+    struct kg_error error;
+};
+
+struct batch {
+    struct kg_trials *trials;
+    struct build *builds;
+    int count;
+    double limit;
+    _Atomic int next;
+};
+
+static void *compile_some(void *argument)
+{
+    struct batch *batch = argument;
+    const struct kg_search *search = batch->trials->search;
+    for (;;) {
+        int at = atomic_fetch_add(&batch->next, 1);
+        if (at >= batch->count)
+            return NULL;
+        struct build *build = &batch->builds[at];
+        if (search->cancel && *search->cancel)
+            build->status = kg_error_set(&build->error, KG_ERROR_CANCELLED, "cancelled");
+        else
+            build->status = kg_built_make(search->device, search->problem, build->choice,
+                                          batch->limit, &build->built, &build->error);
+    }
+}
+
+// This thread compiles too, so the batch gets done even if no other can be started.
+static void compile_all(struct batch *batch)
+{
+    pthread_t threads[MOST_COMPILERS];
+    int wanted = batch->trials->search->device->facts.units - 1, started = 0;
+    if (wanted > batch->count - 1)
+        wanted = batch->count - 1;
+    while (started < wanted && started < MOST_COMPILERS &&
+           pthread_create(&threads[started], NULL, compile_some, batch) == 0)
+        started++;
+    compile_some(batch);
+    for (int i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static struct kg_hash hash_sources(const struct kg_built *built)
+{
+    struct kg_hash hash = {0};
+    for (int i = 0; i < built->choice.partition.count; i++)
+        hash = kg_hash_chain(hash, &built->hashes[i], sizeof built->hashes[i]);
+    return hash;
+}
+
+static const struct kg_trial *find_source(const struct kg_trials *trials, struct kg_hash source)
+{
+    for (int i = 0; i < trials->count; i++) {
+        const struct kg_trial *trial = &trials->items[i];
+        if (trial->source.high == source.high && trial->source.low == source.low &&
+            (source.high || source.low))
+            return trial;
+    }
+    return NULL;
+}
+
+// Did the candidate fail, or the machine? The latter would befall every other one as well.
+static bool is_machine_failure(enum kg_status status)
+{
+    return status == KG_ERROR_MISSING || status == KG_ERROR_IO || status == KG_ERROR_MEMORY;
+}
+
+static void settle_build_failure(struct kg_trials *trials, struct build *build,
+                                 struct kg_outcome *outcome)
+{
+    if (is_machine_failure(build->status)) {
+        fail(trials, &build->error);
+        return;
+    }
+    // The search's own time ended it: no fault of the candidate's.
+    if (build->status == KG_ERROR_CANCELLED || kg_trials_stopped(trials))
+        return;
+    struct kg_trial *trial = add(trials, build->choice, build->text);
+    build->text = NULL;
+    if (!trial)
+        return;
+    trial->kind = outcome->kind = KG_OUTCOME_COMPILE;
+    outcome->choice = trial->text;
+    outcome->reason = build->error.text;
+    count_trial(trials, trial, outcome->reason);
+    record(trials, outcome);
+}
+
+// The very source of an earlier candidate: its outcome is this one's, too.
+static void settle_twin(struct kg_trials *trials, struct build *build, const struct kg_trial *twin,
+                        struct kg_outcome *outcome)
+{
+    struct kg_trial copy = *twin;
+    struct kg_text reason = {0};
+    kg_text_format(&reason, "the same source as %s", twin->text);
+    struct kg_trial *trial = add(trials, build->choice, build->text);
+    build->text = NULL;
+    if (trial) {
+        char *text = trial->text;
+        *trial = copy;
+        trial->choice = *build->choice;
+        trial->text = text;
+        outcome->kind = KG_OUTCOME_PRUNED;
+        outcome->choice = text;
+        outcome->reason = kg_text_string(&reason);
+        trials->pruned++;
+        record(trials, outcome);
+    }
+    kg_text_free(&reason);
+}
+
+static void settle_judgement(struct kg_trials *trials, struct build *build,
+                             const struct kg_judgement *judgement, struct kg_outcome *outcome)
+{
+    struct kg_trial *trial = add(trials, build->choice, build->text);
+    build->text = NULL;
+    if (!trial)
+        return;
+    bool measured = judgement->kind == KG_OUTCOME_MEASURED;
+    trial->kind = outcome->kind = judgement->kind;
+    trial->source = outcome->source;
+    trial->seconds = measured ? judgement->timing.median : 0;
+    trial->spread = judgement->timing.spread;
+    trial->abandoned = judgement->timing.abandoned;
+    trial->verdict = judgement->verdict;
+    outcome->choice = trial->text;
+    outcome->verdict = judgement->verdict;
+    outcome->timing = judgement->timing;
+    outcome->reason = measured ? NULL : judgement->reason;
+    if (measured && outcome->bound > 0 && judgement->timing.least < outcome->bound * trials->trust)
+        trials->trust = judgement->timing.least / outcome->bound;
+    count_trial(trials, trial, outcome->reason);
+    record(trials, outcome);
+}
+
+// Everything between the compiler and the record, for one candidate.
+static void settle(struct kg_trials *trials, struct build *build)
+{
+    struct kg_outcome outcome = {.bound = raw_bound(trials, build->choice)};
+    if (build->status) {
+        settle_build_failure(trials, build, &outcome);
+        return;
+    }
+    outcome.compile_seconds = build->built->compile_seconds;
+    outcome.source = hash_sources(build->built);
+    const struct kg_trial *twin = find_source(trials, outcome.source);
+    if (twin) {
+        settle_twin(trials, build, twin, &outcome);
+        return;
+    }
+    struct kg_judgement judgement;
+    struct kg_error error = {0};
+    double limit = next_limit(trials);
+    double incumbent = trials->best >= 0 ? trials->items[trials->best].seconds : 0;
+    enum kg_status status =
+        kg_judge_one(trials->judge, build->built, limit, incumbent, &judgement, &error);
+    if (status == KG_ERROR_CANCELLED) {
+        trials->stop = KG_STOP_CANCELLED;
+    } else if (status) {
+        fail(trials, &error);
+    } else if (judgement.kind == KG_OUTCOME_TIMEOUT && limit < run_limit(trials)) {
+        trials->stop = KG_STOP_TIME; // the search's time, not the candidate's
+    } else {
+        settle_judgement(trials, build, &judgement, &outcome);
+    }
+}
+
+static void run_batch(struct kg_trials *trials, struct build *builds, int count)
+{
+    struct batch batch = {trials, builds, count, next_limit(trials), 0};
+    compile_all(&batch);
+    for (int i = 0; i < count; i++) {
+        if (!kg_trials_stopped(trials)) {
+            report_progress(trials, builds[i].text);
+            settle(trials, &builds[i]);
+        }
+        kg_built_free(builds[i].built);
+        free(builds[i].text);
+    }
+}
+
+enum kg_status kg_trials_begin(struct kg_trials *trials, const struct kg_search *search,
+                               struct kg_error *error)
+{
+    *trials = (struct kg_trials){.search = search, .best = -1, .trust = 1};
+    if (search->seconds > 0)
+        trials->deadline = seconds_now() + search->seconds;
+    return kg_judge_make(search, &trials->judge, error);
+}
+
+void kg_trials_free(struct kg_trials *trials)
+{
+    for (int i = 0; i < trials->count; i++)
+        free(trials->items[i].text);
+    free(trials->items);
+    kg_text_free(&trials->reasons);
+    kg_judge_free(trials->judge);
+    *trials = (struct kg_trials){0};
+}
+
+bool kg_trials_stopped(struct kg_trials *trials)
+{
+    const struct kg_search *search = trials->search;
+    if (trials->stop == KG_STOP_NOT && search->cancel && *search->cancel)
+        trials->stop = KG_STOP_CANCELLED;
+    if (trials->stop == KG_STOP_NOT && trials->deadline > 0 && seconds_now() >= trials->deadline)
+        trials->stop = KG_STOP_TIME;
+    return trials->stop != KG_STOP_NOT;
+}
+
+void kg_trials_run(struct kg_trials *trials, const struct kg_choice *choices, int count)
+{
+    struct build *builds = calloc((size_t)count + 1, sizeof *builds);
+    int wanted = 0;
+    for (int i = 0; i < count && builds && !kg_trials_stopped(trials); i++) {
+        char *text = print(trials, &choices[i]);
+        if (!text) {
+            free(builds);
+            builds = NULL;
+        } else if (find_text(trials, text) >= 0 || recall(trials, &choices[i], text)) {
+            free(text);
+        } else {
+            builds[wanted++] = (struct build){.choice = &choices[i], .text = text};
+        }
+    }
+    if (!builds) {
+        struct kg_error error;
+        kg_error_memory(&error, "a batch of candidates");
+        fail(trials, &error);
+        return;
+    }
+    run_batch(trials, builds, wanted);
+    free(builds);
+}
+
+const struct kg_trial *kg_trials_find(const struct kg_trials *trials,
+                                      const struct kg_choice *choice)
+{
+    char *text = print(trials, choice);
+    int found = text ? find_text(trials, text) : -1;
+    free(text);
+    return found >= 0 ? &trials->items[found] : NULL;
+}
+
+double kg_trials_bound(const struct kg_trials *trials, const struct kg_choice *choice)
+{
+    return raw_bound(trials, choice) * trials->trust;
+}
+
+void kg_trials_dismiss(struct kg_trials *trials, const struct kg_choice *choice,
+                       enum kg_outcome_kind kind, const char *reason)
+{
+    const struct kg_search *search = trials->search;
+    char *text = print(trials, choice);
+    struct kg_outcome before = {0};
+    struct kg_outcome outcome = {.kind = kind, .choice = text, .reason = reason};
+    if (kind == KG_OUTCOME_PRUNED)
+        outcome.bound = raw_bound(trials, choice);
+    // A search that goes on after an interruption does not repeat what it said before.
+    bool said =
+        text && search->known && search->known(search->user, text, &before) && before.kind == kind;
+    if (text && !said)
+        record(trials, &outcome);
+    free(text);
+}
+
+// Positions of the finalists, in the order in which they were tried: ties then go to the one nearer
+// the guess.
+static int choose_finalists(const struct kg_trials *trials, int most, double margin, int *finalists)
+{
+    int count = 0;
+    double limit = trials->items[trials->best].seconds * (1 + margin);
+    for (int i = 0; i < trials->count; i++) {
+        const struct kg_trial *trial = &trials->items[i];
+        if (trial->kind != KG_OUTCOME_MEASURED || trial->abandoned || trial->seconds > limit)
+            continue;
+        if (count < most) {
+            finalists[count++] = i;
+            continue;
+        }
+        int slowest = 0;
+        for (int k = 1; k < count; k++)
+            if (trials->items[finalists[k]].seconds > trials->items[finalists[slowest]].seconds)
+                slowest = k;
+        if (trial->seconds < trials->items[finalists[slowest]].seconds) {
+            memmove(finalists + slowest, finalists + slowest + 1,
+                    (size_t)(count - 1 - slowest) * sizeof *finalists);
+            finalists[count - 1] = i;
+        }
+    }
+    return count;
+}
+
+// Builds the finalists again (their objects are cached) and races them. -1 when that fails.
+static int race(struct kg_trials *trials, const int *finalists, int count, struct kg_timing *timing)
+{
+    const struct kg_search *search = trials->search;
+    struct kg_built *built[MOST_FINALISTS] = {0};
+    struct kg_timing timings[MOST_FINALISTS];
+    enum kg_status status = KG_OK;
+    int winner = -1;
+    for (int i = 0; i < count && !status; i++) {
+        const struct kg_trial *trial = &trials->items[finalists[i]];
+        status = kg_built_make(search->device, search->problem, &trial->choice, next_limit(trials),
+                               &built[i], NULL);
+    }
+    if (!status)
+        status = kg_judge_race(trials->judge, built, count, next_limit(trials), timings, NULL);
+    if (!status)
+        winner = kg_time_winner(timings, count);
+    if (winner >= 0)
+        *timing = timings[winner];
+    for (int i = 0; i < count; i++)
+        kg_built_free(built[i]);
+    return winner < 0 ? -1 : finalists[winner];
+}
+
+int kg_trials_finish(struct kg_trials *trials, int most, double margin, struct kg_timing *timing)
+{
+    int finalists[MOST_FINALISTS];
+    int winner = -1;
+    const struct kg_trial *best = &trials->items[trials->best];
+    *timing = (struct kg_timing){.median = best->seconds, .spread = best->spread};
+    int count =
+        choose_finalists(trials, most < MOST_FINALISTS ? most : MOST_FINALISTS, margin, finalists);
+    if (!kg_trials_stopped(trials) && (count > 1 || best->known)) {
+        report_progress(trials, "final race");
+        winner = race(trials, finalists, count, timing);
+    }
+    if (winner < 0)
+        winner = trials->best;
+    const struct kg_trial *trial = &trials->items[winner];
+    struct kg_outcome outcome = {.kind = KG_OUTCOME_MEASURED,
+                                 .choice = trial->text,
+                                 .source = trial->source,
+                                 .bound = raw_bound(trials, &trial->choice),
+                                 .verdict = trial->verdict,
+                                 .timing = *timing,
+                                 .final = true};
+    record(trials, &outcome);
+    return winner;
+}

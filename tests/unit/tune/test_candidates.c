@@ -1,0 +1,170 @@
+// Listing the configs of a space, and the order in which they are tried.
+
+#include "test.h"
+#include "tune/candidates.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static int parameters = 3; // of the made-up space, ten values each
+static struct kg_error error;
+static int refusals;
+
+static void space_of(const struct kg_group *group, const struct kg_device_facts *facts,
+                     enum kg_target target, struct kg_space *space)
+{
+    (void)group;
+    (void)facts;
+    (void)target;
+    *space = (struct kg_space){.count = parameters};
+    for (int i = 0; i < parameters; i++) {
+        space->parameters[i].name = "p";
+        space->parameters[i].count = 10;
+        for (int k = 0; k < 10; k++)
+            space->parameters[i].choices[k] = k * k;
+    }
+}
+
+static bool is_valid(const struct kg_group *group, const struct kg_device_facts *facts,
+                     enum kg_target target, const struct kg_config *config, struct kg_text *reason)
+{
+    (void)group;
+    (void)facts;
+    (void)target;
+    if (config->value[0] != 81)
+        return true;
+    kg_text_add(reason, "81 is too much");
+    return false;
+}
+
+static double bound_of(const struct kg_group *group, const struct kg_device_facts *facts,
+                       enum kg_target target, const struct kg_config *config)
+{
+    (void)group;
+    (void)facts;
+    (void)target;
+    return (double)config->value[1];
+}
+
+static const struct kg_family family = {
+    .name = "fake", .space = space_of, .valid = is_valid, .bound = bound_of};
+
+static void count_refusal(void *user, const struct kg_config *config, const char *reason)
+{
+    (void)user;
+    refusals += config->value[0] == 81 && strcmp(reason, "81 is too much") == 0;
+}
+
+static struct kg_candidates list(const struct kg_config *guess, int most)
+{
+    struct kg_candidates candidates;
+    CHECK_STATUS(kg_candidates_list(NULL, &family, NULL, KG_TARGET_HOST, guess, most, count_refusal,
+                                    NULL, &candidates, &error),
+                 KG_OK, &error);
+    return candidates;
+}
+
+static void whole_spaces_are_listed(void)
+{
+    struct kg_config guess = {{16, 25, 36}};
+    parameters = 3;
+    refusals = 0;
+    struct kg_candidates candidates = list(&guess, 5000);
+    CHECK(candidates.complete && candidates.size == 1000 && candidates.count == 900);
+    CHECK(refusals == 100);
+    int at = kg_candidates_find(&candidates, &guess);
+    CHECK(at >= 0 && candidates.items[at].distance == 0 && candidates.items[at].bound == 25);
+    struct kg_config other = {{25, 16, 0}}, absent = {{81, 0, 0}};
+    at = kg_candidates_find(&candidates, &other);
+    CHECK(at >= 0 && candidates.items[at].distance == 1 + 1 + 6);
+    CHECK(kg_candidates_find(&candidates, &absent) == -1);
+    kg_candidates_free(&candidates);
+}
+
+static void vast_spaces_are_sampled(void)
+{
+    struct kg_config guess = {{16, 25, 36, 1, 4, 9, 16, 25, 36, 49, 64, 81}};
+    parameters = 12;
+    struct kg_candidates candidates = list(&guess, 2000);
+    CHECK(!candidates.complete && candidates.size == INT64_C(1000000000000));
+    CHECK(candidates.count > 1700 && candidates.count <= 2001);
+    CHECK(kg_candidates_find(&candidates, &guess) >= 0);
+    // Every value of every parameter is seen, and nothing twice.
+    for (int i = 1; i < parameters; i++) {
+        bool seen[10] = {false};
+        int values = 0;
+        for (int k = 0; k < candidates.count; k++) {
+            values += !seen[candidates.items[k].step[i]];
+            seen[candidates.items[k].step[i]] = true;
+        }
+        CHECK(values == 10);
+    }
+    int twice = 0;
+    for (int k = 0; k < candidates.count; k++)
+        twice += kg_candidates_find(&candidates, &candidates.items[k].config) != k;
+    CHECK(twice == 0);
+    kg_candidates_free(&candidates);
+    parameters = 3;
+}
+
+static void try_one(struct kg_candidates *candidates, int at, double seconds)
+{
+    candidates->items[at].state = KG_CANDIDATE_TRIED;
+    candidates->items[at].seconds = seconds;
+}
+
+static int find(const struct kg_candidates *candidates, int a, int b, int c)
+{
+    struct kg_config config = {{a * a, b * b, c * c}};
+    return kg_candidates_find(candidates, &config);
+}
+
+static void neighbours_come_first(void)
+{
+    struct kg_config guess = {{16, 16, 16}};
+    struct kg_candidates candidates = list(&guess, 5000);
+    int picked[8];
+    // Before any measurement: by bound, then by distance from the guess.
+    CHECK(kg_candidates_pick(&candidates, -1, 1, picked) == 1);
+    CHECK(picked[0] == find(&candidates, 4, 0, 4));
+
+    int best = find(&candidates, 4, 4, 4);
+    try_one(&candidates, best, 1.0);
+    CHECK(kg_candidates_pick(&candidates, best, 8, picked) == 8);
+    const int near[6][3] = {{4, 3, 4}, {3, 4, 4}, {4, 4, 3}, {4, 4, 5}, {5, 4, 4}, {4, 5, 4}};
+    int seen = 0;
+    for (int i = 0; i < 6; i++)
+        for (int k = 0; k < 6; k++)
+            seen += picked[k] == find(&candidates, near[i][0], near[i][1], near[i][2]);
+    CHECK(seen == 6);
+    CHECK(picked[0] == find(&candidates, 4, 3, 4)); // the least bound among equals
+
+    // What is pruned is not offered again.
+    candidates.items[picked[0]].state = KG_CANDIDATE_PRUNED;
+    int next[8];
+    CHECK(kg_candidates_pick(&candidates, best, 1, next) == 1 && next[0] == picked[1]);
+    kg_candidates_free(&candidates);
+}
+
+// Measurements say that a large first value is good and a large third one bad: what is offered when
+// no neighbour is left combines both.
+static void the_model_combines(void)
+{
+    struct kg_config guess = {{0, 0, 0}};
+    struct kg_candidates candidates = list(&guess, 5000);
+    for (int a = 0; a < 9; a++)
+        for (int c = 0; c < 10; c++)
+            if (a == 0 || c == 5)
+                try_one(&candidates, find(&candidates, a, 0, c), exp(0.3 * c - 0.2 * a));
+    int picked[1];
+    CHECK(kg_candidates_pick(&candidates, -1, 1, picked) == 1);
+    CHECK(picked[0] == find(&candidates, 8, 0, 0));
+    // Failures teach nothing about time, but are not tried again.
+    try_one(&candidates, picked[0], 0);
+    CHECK(kg_candidates_pick(&candidates, -1, 1, picked) == 1);
+    CHECK(picked[0] != find(&candidates, 8, 0, 0));
+    kg_candidates_free(&candidates);
+}
+
+TEST_MAIN(whole_spaces_are_listed, vast_spaces_are_sampled, neighbours_come_first,
+          the_model_combines)
