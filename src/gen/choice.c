@@ -1,6 +1,7 @@
 // Choices: which family and config does each group of a problem. By rule, as text, as source.
 
 #include "gen/built.h"
+#include "gen/tidy.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -112,7 +113,10 @@ bool kg_choice_source(const struct kg_choice *choice, int group,
                       const struct kg_device_facts *facts, enum kg_target target, const char *entry,
                       struct kg_text *source)
 {
-    return choice->partition.families[group]->emit(&choice->partition.groups[group], facts, target,
-                                                   &choice->configs[group], entry, source) &&
-           !source->failed;
+    const struct kg_partition *partition = &choice->partition;
+    if (!partition->families[group]->emit(&partition->groups[group], facts, target,
+                                          &choice->configs[group], entry, source))
+        return false;
+    kg_gen_tidy(source);
+    return !source->failed;
 }

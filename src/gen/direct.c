@@ -474,14 +474,17 @@ static void emit_total(const struct direct *direct)
     kg_text_format(text, "static int64_t %s_total(const struct kg_host_call *call)\n{\n",
                    direct->entry);
     emit_declarations(direct);
-    kg_text_add(text, "    return 1");
+    kg_text_add(text, "    return ");
+    const char *times = "";
     for (int i = 0; i < nest->output_axes; i++) {
         if (i == direct->scanned)
             continue;
-        kg_text_add(text, i == direct->inner ? " * kg_ceildiv_i64(" : " * ");
+        kg_text_format(text, i == direct->inner ? "%skg_ceildiv_i64(" : "%s", times);
         kg_emit_axis_end(text, nest->axes[i]);
         kg_text_add(text, i == direct->inner ? ", BLOCK)" : "");
+        times = " * ";
     }
+    kg_text_add(text, *times ? "" : "1");
     kg_text_add(text, ";\n}\n\n");
 }
 

@@ -349,16 +349,18 @@ static void emit_element(const struct pointwise *pointwise)
         struct kg_text value = {0}, name = {0};
         kg_emit_value(&value, nest, nest->body, nest->body->type, &pointwise->names);
         print_value_name(&name, pointwise, i);
-        if (read || !stored)
+        // A name also keeps lines short.
+        bool named = read || !stored || value.length > 60;
+        if (named)
             kg_emit_line(pointwise->text, pointwise->level, "const %s %s = %s;",
                          kg_emit_type(nest->body->type), kg_text_string(&name),
                          kg_text_string(&value));
-        if (stored && !read) {
+        if (!named) {
             kg_text_cut(&value, 0);
             kg_emit_expr(&value, nest, nest->body, &pointwise->names);
         }
         if (stored)
-            emit_store(pointwise, i, kg_text_string(read ? &name : &value));
+            emit_store(pointwise, i, kg_text_string(named ? &name : &value));
         pointwise->text->failed |= value.failed | name.failed;
         kg_text_free(&value);
         kg_text_free(&name);
@@ -466,9 +468,13 @@ static void emit_coordinates(struct pointwise *pointwise)
         }
         kg_text_cut(&length, 0);
         print_length(&length, pointwise, axis);
-        kg_emit_line(text, pointwise->level, "const int64_t i%d = rest %% (%s);", axis,
+        bool product = axis > 0 && pointwise->merged[axis - 1];
+        kg_emit_line(text, pointwise->level,
+                     product ? "const int64_t i%d = rest %% (%s);"
+                             : "const int64_t i%d = rest %% %s;",
+                     axis, kg_text_string(&length));
+        kg_emit_line(text, pointwise->level, product ? "rest /= (%s);" : "rest /= %s;",
                      kg_text_string(&length));
-        kg_emit_line(text, pointwise->level, "rest /= %s;", kg_text_string(&length));
     }
     text->failed |= length.failed;
     kg_text_free(&length);
@@ -489,15 +495,18 @@ static void emit_entries(const struct pointwise *pointwise)
     kg_text_format(text, "int64_t %s_items(const struct kg_host_call *call, int phase)\n{\n",
                    entry);
     emit_declarations(pointwise);
-    kg_text_add(text, "    if (phase > 0)\n        return -1;\n    return 1");
+    kg_text_add(text, "    if (phase > 0)\n        return -1;\n    return ");
+    const char *times = "";
     for (int axis = 0; axis < pointwise->axes; axis++) {
         bool cut = axis == pointwise->inner || axis == pointwise->tiled;
         if (pointwise->merged[axis])
             continue;
-        kg_text_add(text, cut ? " * kg_ceildiv_i64(" : " * ");
+        kg_text_format(text, cut ? "%skg_ceildiv_i64(" : "%s", times);
         print_length(text, pointwise, axis);
         kg_text_add(text, cut ? ", BLOCK)" : "");
+        times = " * ";
     }
+    kg_text_add(text, pointwise->axes ? "" : "1");
     kg_text_add(text, ";\n}\n\n");
     kg_text_format(text, "int64_t %s_bytes(const struct kg_host_call *call, int kind)\n{\n", entry);
     emit_declarations(pointwise);

@@ -4,6 +4,7 @@
 
 #include "gen/emit.h"
 #include "gen/skeleton.h"
+#include "gen/tidy.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -60,7 +61,9 @@ static void add_kernels(const struct kg_choice *choice, const struct kg_device_f
         char entry[32];
         snprintf(entry, sizeof entry, "kg_kernel_%d", i);
         size_t before = text->length;
-        kg_choice_source(choice, i, facts, KG_TARGET_HOST, entry, text);
+        const struct kg_partition *partition = &choice->partition;
+        partition->families[i]->emit(&partition->groups[i], facts, KG_TARGET_HOST,
+                                     &choice->configs[i], entry, text);
         if (i == 0)
             continue;
         // One file needs the contract and the prelude once.
@@ -136,6 +139,7 @@ bool kg_gen_standalone(const struct kg_problem *problem, const struct kg_choice 
     kg_text_add(source, "\n");
     kg_text_add(source, kg_skeleton_find("host/serve.h"));
     add_entry(problem, choice, source);
+    kg_gen_tidy(source);
     return !source->failed;
 }
 

@@ -1,0 +1,207 @@
+// Removing what a generated file does not need. Works on the text: prelude blocks are set apart by
+// blank lines and generated declarations stand on lines of their own, so that names and line ends
+// are all there is to know of C here.
+
+#include "gen/tidy.h"
+
+#include "gen/skeleton.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GONE '\1' // what removed bytes become until they are squeezed out
+
+static bool is_name(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+// Does the name occur as a whole word in [from, to)?
+static bool occurs(const char *from, const char *to, const char *name, size_t length)
+{
+    for (const char *at = from; (at = memmem(at, (size_t)(to - at), name, length)); at++)
+        if ((at == from || !is_name(at[-1])) && (at + length == to || !is_name(at[length])))
+            return true;
+    return false;
+}
+
+static void remove_bytes(char *from, char *to)
+{
+    memset(from, GONE, (size_t)(to - from));
+}
+
+static void squeeze(struct kg_text *text)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < text->length; i++) {
+        char c = text->data[i];
+        bool gap =
+            c == '\n' && kept > 1 && text->data[kept - 1] == '\n' && text->data[kept - 2] == '\n';
+        if (c != GONE && !gap) // one blank line is enough
+            text->data[kept++] = c;
+    }
+    kg_text_cut(text, kept);
+}
+
+static char *line_end(char *from, char *end)
+{
+    char *found = memchr(from, '\n', (size_t)(end - from));
+    return found ? found + 1 : end;
+}
+
+// Declarations
+
+static bool starts_with(const char *from, const char *to, const char *prefix)
+{
+    size_t length = strlen(prefix);
+    return (size_t)(to - from) >= length && memcmp(from, prefix, length) == 0;
+}
+
+// The name that a binding on this line declares; NULL when the line is something else.
+static const char *declared_name(const char *from, const char *to, size_t *length)
+{
+    static const char integer[] = "    const int64_t ";
+    const char *name = NULL;
+    const char *pointer = memmem(from, (size_t)(to - from), " *restrict ", 11);
+    if (pointer && memmem(pointer, (size_t)(to - pointer), " = call->tensor[", 16))
+        name = pointer + 11;
+    else if (starts_with(from, to, integer))
+        name = from + sizeof integer - 1;
+    if (!name)
+        return NULL;
+    *length = 0;
+    while (name + *length < to && is_name(name[*length]))
+        (*length)++;
+    return starts_with(name + *length, to, " = ") ? name : NULL;
+}
+
+// "    enum { BLOCK = 64, LANES = 1 };", none of which is used below?
+static bool is_idle_enum(const char *from, const char *to, const char *end)
+{
+    if (!starts_with(from, to, "    enum { "))
+        return false;
+    for (const char *at = from + 9; (at = memmem(at, (size_t)(to - at), " = ", 3)); at++) {
+        const char *name = at;
+        while (is_name(name[-1]))
+            name--;
+        if (occurs(to, end, name, (size_t)(at - name)))
+            return false;
+    }
+    return true;
+}
+
+// Goes through the function [from, end) from its last line up: a declaration may be all that needs
+// another one above it.
+static void tidy_function(char *from, char *end)
+{
+    for (char *to = end; to > from;) {
+        char *line = to - 1;
+        while (line > from && line[-1] != '\n')
+            line--;
+        size_t length;
+        const char *name = declared_name(line, to, &length);
+        if ((name && !occurs(to, end, name, length)) || is_idle_enum(line, to, end))
+            remove_bytes(line, to);
+        to = line;
+    }
+}
+
+// A function ends at a brace in the first column.
+static void tidy_functions(char *from, char *end)
+{
+    while (from < end) {
+        char *close = memmem(from, (size_t)(end - from), "\n}\n", 3);
+        char *next = close ? close + 3 : end;
+        tidy_function(from, next);
+        from = next;
+    }
+}
+
+// The prelude
+
+struct block {
+    char *from, *to; // with the blank line after it
+    bool section;    // "// ---- Integers ----"
+    bool fixed;      // includes
+};
+
+// Is something that this block defines used in [code, end), or in a kept block after it (removed
+// ones are blank)? A function block defines what stands before its parameters; another block
+// everything it names.
+static bool is_used(const struct block *block, const char *end)
+{
+    static const char function[] = "KG_INLINE ";
+    bool only_functions =
+        memmem(block->from, (size_t)(block->to - block->from), "\nKG_INLINE ", 11) ||
+        starts_with(block->from, block->to, function);
+    for (const char *at = block->from; at < block->to; at++) {
+        bool starts = (*at == 'k' || *at == 'K') && (at == block->from || !is_name(at[-1]));
+        if (!starts || (strncmp(at, "kg_", 3) != 0 && strncmp(at, "KG_", 3) != 0))
+            continue;
+        const char *stop = at;
+        while (stop < block->to && is_name(*stop))
+            stop++;
+        const char *line = at;
+        while (line > block->from && line[-1] != '\n')
+            line--;
+        bool defines = !only_functions || (*stop == '(' && starts_with(line, block->to, function));
+        if (defines && occurs(block->to, end, at, (size_t)(stop - at)))
+            return true;
+        at = stop - 1;
+    }
+    return false;
+}
+
+static size_t cut_blocks(char *from, char *to, struct block *blocks, size_t most)
+{
+    size_t count = 0;
+    while (from < to && count < most) {
+        char *gap = memmem(from, (size_t)(to - from), "\n\n", 2);
+        char *next = gap && count + 1 < most ? gap + 2 : to;
+        blocks[count++] = (struct block){
+            .from = from,
+            .to = next,
+            .section = starts_with(from, next, "// ----") && line_end(from, next) + 1 >= next,
+            .fixed = memmem(from, (size_t)(next - from), "#include", 8) != NULL,
+        };
+        from = next;
+    }
+    return count;
+}
+
+// Bottom up: what a kept function calls stands above it.
+static void tidy_prelude(char *from, char *to, char *end)
+{
+    enum { MOST = 1000 };
+    struct block *blocks = calloc(MOST, sizeof *blocks);
+    if (!blocks)
+        return; // longer than need be, but right
+    size_t count = cut_blocks(from, to, blocks, MOST);
+    bool any = false; // kept since the next section
+    for (size_t i = count; i-- > 0;) {
+        struct block *block = &blocks[i];
+        bool keep = block->fixed || (block->section ? any : is_used(block, end));
+        if (block->section)
+            any = false;
+        else
+            any |= keep;
+        if (!keep)
+            remove_bytes(block->from, block->to);
+    }
+    free(blocks);
+}
+
+void kg_gen_tidy(struct kg_text *source)
+{
+    if (source->failed || source->length == 0)
+        return;
+    char *end = source->data + source->length;
+    const char *prelude = kg_skeleton_find("host/prelude.h");
+    char *from = strstr(source->data, prelude);
+    char *to = from ? from + strlen(prelude) : source->data;
+    tidy_functions(to, end);
+    if (from)
+        tidy_prelude(from, to, end);
+    squeeze(source);
+}
