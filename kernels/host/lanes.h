@@ -1,8 +1,8 @@
 // Reductions in lanes: acc[lane] takes every lanes-th value, so that the compiler can keep several
 // vectors of accumulators going and no chain of roundings grows long. Folding the lanes gives the
 // same result whatever the number of threads.
-#ifndef KG_LANES
-#define KG_LANES
+#ifndef KG_LANES_H
+#define KG_LANES_H
 
 // acc[0] = all of acc, pairwise.
 #define KG_FOLD(NAME, TYPE, COMBINED)                                                              \

@@ -26,6 +26,20 @@ static bool occurs(const char *from, const char *to, const char *name, size_t le
     return false;
 }
 
+// Does a macro paste names that begin like this one together: "kg_fold_##NAME"?
+static bool is_pasted(const char *from, const char *to, const char *name, size_t length)
+{
+    for (const char *at = from; (at = memmem(at, (size_t)(to - at), "##", 2)); at += 2) {
+        const char *prefix = at;
+        while (prefix > from && is_name(prefix[-1]))
+            prefix--;
+        size_t part = (size_t)(at - prefix);
+        if (part > 2 && part <= length && memcmp(prefix, name, part) == 0)
+            return true;
+    }
+    return false;
+}
+
 static void remove_bytes(char *from, char *to)
 {
     memset(from, GONE, (size_t)(to - from));
@@ -62,12 +76,15 @@ static bool starts_with(const char *from, const char *to, const char *prefix)
 static const char *declared_name(const char *from, const char *to, size_t *length)
 {
     static const char integer[] = "    const int64_t ";
+    static const char scratch[] = "    char *scratch = ";
     const char *name = NULL;
     const char *pointer = memmem(from, (size_t)(to - from), " *restrict ", 11);
     if (pointer && memmem(pointer, (size_t)(to - pointer), " = call->tensor[", 16))
         name = pointer + 11;
     else if (starts_with(from, to, integer))
         name = from + sizeof integer - 1;
+    else if (starts_with(from, to, scratch))
+        name = from + sizeof "    char *" - 1;
     if (!name)
         return NULL;
     *length = 0;
@@ -146,7 +163,9 @@ static bool is_used(const struct block *block, const char *end)
         while (line > block->from && line[-1] != '\n')
             line--;
         bool defines = !only_functions || (*stop == '(' && starts_with(line, block->to, function));
-        if (defines && occurs(block->to, end, at, (size_t)(stop - at)))
+        size_t length = (size_t)(stop - at);
+        if (defines &&
+            (occurs(block->to, end, at, length) || is_pasted(block->to, end, at, length)))
             return true;
         at = stop - 1;
     }
