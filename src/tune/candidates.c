@@ -134,8 +134,9 @@ static int64_t choose_hop(int64_t size)
 
 int kg_candidates_find(const struct kg_candidates *candidates, const struct kg_config *config)
 {
+    size_t length = (size_t)candidates->space.count * sizeof config->value[0];
     for (int i = 0; i < candidates->count; i++)
-        if (memcmp(&candidates->items[i].config, config, sizeof *config) == 0)
+        if (memcmp(candidates->items[i].config.value, config->value, length) == 0)
             return i;
     return -1;
 }

@@ -84,7 +84,7 @@ static void prune(struct state *state, int group)
     struct axis *axis = &state->axes[group];
     if (!state->rule->prune || trials->best < 0)
         return;
-    double best = trials->items[trials->best].seconds;
+    double best = trials->items[trials->best].timing.median;
     for (int i = 0; i < axis->candidates.count; i++) {
         struct kg_candidate *candidate = &axis->candidates.items[i];
         if (candidate->state != KG_CANDIDATE_OPEN)
@@ -111,7 +111,7 @@ static bool update(struct state *state, int group, struct kg_candidate *candidat
     if (!trial)
         return false;
     candidate->state = KG_CANDIDATE_TRIED;
-    candidate->seconds = trial->seconds;
+    candidate->seconds = trial->timing.median;
     return true;
 }
 

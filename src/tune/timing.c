@@ -30,7 +30,8 @@ struct session {
     const struct kg_timed *subject;
     const volatile int *cancel;
     struct kg_error *error;
-    int batch; // runs per sample
+    double ran; // seconds of the first runs
+    int batch;  // runs per sample
     int count;
     double *samples;
 };
@@ -120,25 +121,27 @@ static bool is_done(struct session *session, double elapsed, double budget)
 // the warm-up or when the subject is hopeless.
 static enum kg_status run_first(struct session *session, double incumbent, double *least)
 {
-    double start = now(session);
     *least = INFINITY;
     for (int i = 0; i < FIRST_RUNS; i++) {
         enum kg_status status = take_sample(session);
         if (status)
             return status;
+        session->ran += session->samples[i];
         *least = fmin(*least, session->samples[i]);
-        if (now(session) - start > session->protocol->warm_seconds ||
+        if (session->ran >= session->protocol->warm_seconds ||
             (incumbent > 0 && *least > HOPELESS_AT_ONCE * incumbent))
             break;
     }
     return KG_OK;
 }
 
-// Runs back to back until the caches, page tables and clocks have seen `warm_seconds` of it. Short
-// kernels are timed in batches when warm: a single run would drown in the clock's resolution.
-static enum kg_status warm_up(struct session *session, double least, double start)
+// Runs back to back until the subject has run for `warm_seconds`, the first runs included: caches,
+// page tables and clocks have then seen enough of it. Short kernels are timed in batches when warm:
+// a single run would drown in the clock's resolution.
+static enum kg_status warm_up(struct session *session, double least)
 {
-    while (now(session) - start < session->protocol->warm_seconds) {
+    double start = now(session);
+    while (session->ran + now(session) - start < session->protocol->warm_seconds) {
         enum kg_status status = run(session);
         if (status)
             return status;
@@ -176,7 +179,7 @@ static void finish(struct session *session, struct kg_timing *timing)
 static enum kg_status time_subject(struct session *session, double incumbent,
                                    struct kg_timing *timing)
 {
-    double least, start = now(session);
+    double least;
     enum kg_status status = run_first(session, incumbent, &least);
     if (status)
         return status;
@@ -185,8 +188,8 @@ static enum kg_status time_subject(struct session *session, double incumbent,
         timing->abandoned = true;
         return KG_OK;
     }
-    status = warm_up(session, least, start);
-    start = now(session);
+    status = warm_up(session, least);
+    double start = now(session);
     while (!status && !(session->count &&
                         is_done(session, now(session) - start, session->protocol->sample_seconds)))
         status = take_sample(session);
@@ -206,10 +209,10 @@ static enum kg_status take_turn(struct session *session)
 static enum kg_status race(struct session *sessions, int count, struct kg_timing *timings)
 {
     for (int i = 0; i < count; i++) {
-        double least, start = now(&sessions[i]);
+        double least;
         enum kg_status status = run_first(&sessions[i], 0, &least);
         if (!status)
-            status = warm_up(&sessions[i], least, start);
+            status = warm_up(&sessions[i], least);
         if (status)
             return status;
     }

@@ -111,9 +111,9 @@ static void count_trial(struct kg_trials *trials, const struct kg_trial *trial, 
         return;
     }
     trials->measured++;
-    if (trial->abandoned)
+    if (trial->timing.abandoned)
         return;
-    if (trials->best < 0 || trial->seconds < trials->items[trials->best].seconds)
+    if (trials->best < 0 || trial->timing.median < trials->items[trials->best].timing.median)
         trials->best = position;
 }
 
@@ -149,9 +149,8 @@ static bool recall(struct kg_trials *trials, const struct kg_choice *choice, con
     if (!trial)
         return true;
     trial->kind = outcome.kind;
-    trial->seconds = measured ? outcome.timing.median : 0;
-    trial->spread = outcome.timing.spread;
-    trial->abandoned = outcome.timing.abandoned;
+    if (measured)
+        trial->timing = outcome.timing;
     trial->known = true;
     trial->source = outcome.source;
     trial->verdict = outcome.verdict;
@@ -288,9 +287,8 @@ static void settle_judgement(struct kg_trials *trials, struct build *build,
     bool measured = judgement->kind == KG_OUTCOME_MEASURED;
     trial->kind = outcome->kind = judgement->kind;
     trial->source = outcome->source;
-    trial->seconds = measured ? judgement->timing.median : 0;
-    trial->spread = judgement->timing.spread;
-    trial->abandoned = judgement->timing.abandoned;
+    if (measured)
+        trial->timing = judgement->timing;
     trial->verdict = judgement->verdict;
     outcome->choice = trial->text;
     outcome->verdict = judgement->verdict;
@@ -320,7 +318,7 @@ static void settle(struct kg_trials *trials, struct build *build)
     struct kg_judgement judgement;
     struct kg_error error = {0};
     double limit = next_limit(trials);
-    double incumbent = trials->best >= 0 ? trials->items[trials->best].seconds : 0;
+    double incumbent = trials->best >= 0 ? trials->items[trials->best].timing.median : 0;
     enum kg_status status =
         kg_judge_one(trials->judge, build->built, limit, incumbent, &judgement, &error);
     if (status == KG_ERROR_CANCELLED) {
@@ -433,15 +431,21 @@ void kg_trials_dismiss(struct kg_trials *trials, const struct kg_choice *choice,
     free(text);
 }
 
+static double median_of(const struct kg_trials *trials, int position)
+{
+    return trials->items[position].timing.median;
+}
+
 // Positions of the finalists, in the order in which they were tried: ties then go to the one nearer
 // the guess.
 static int choose_finalists(const struct kg_trials *trials, int most, double margin, int *finalists)
 {
     int count = 0;
-    double limit = trials->items[trials->best].seconds * (1 + margin);
+    double limit = trials->items[trials->best].timing.median * (1 + margin);
     for (int i = 0; i < trials->count; i++) {
         const struct kg_trial *trial = &trials->items[i];
-        if (trial->kind != KG_OUTCOME_MEASURED || trial->abandoned || trial->seconds > limit)
+        if (trial->kind != KG_OUTCOME_MEASURED || trial->timing.abandoned ||
+            trial->timing.median > limit)
             continue;
         if (count < most) {
             finalists[count++] = i;
@@ -449,9 +453,9 @@ static int choose_finalists(const struct kg_trials *trials, int most, double mar
         }
         int slowest = 0;
         for (int k = 1; k < count; k++)
-            if (trials->items[finalists[k]].seconds > trials->items[finalists[slowest]].seconds)
+            if (median_of(trials, finalists[k]) > median_of(trials, finalists[slowest]))
                 slowest = k;
-        if (trial->seconds < trials->items[finalists[slowest]].seconds) {
+        if (trial->timing.median < median_of(trials, finalists[slowest])) {
             memmove(finalists + slowest, finalists + slowest + 1,
                     (size_t)(count - 1 - slowest) * sizeof *finalists);
             finalists[count - 1] = i;
@@ -489,7 +493,7 @@ int kg_trials_finish(struct kg_trials *trials, int most, double margin, struct k
     int finalists[MOST_FINALISTS];
     int winner = -1;
     const struct kg_trial *best = &trials->items[trials->best];
-    *timing = (struct kg_timing){.median = best->seconds, .spread = best->spread};
+    *timing = best->timing;
     int count =
         choose_finalists(trials, most < MOST_FINALISTS ? most : MOST_FINALISTS, margin, finalists);
     if (!kg_trials_stopped(trials) && (count > 1 || best->known)) {

@@ -10,10 +10,8 @@ struct kg_trial {
     struct kg_choice choice;
     char *text; // kg_choice_print
     enum kg_outcome_kind kind;
-    double seconds; // median; 0 unless MEASURED
-    double spread;
-    bool abandoned;
-    bool known; // from an earlier search
+    struct kg_timing timing; // zero unless MEASURED
+    bool known;              // from an earlier search
     struct kg_verdict verdict;
     struct kg_hash source; // of all its sources
 };

@@ -7,6 +7,7 @@
 
 static double clock_now;
 static int flushes;
+static double flush_seconds;
 static char trace[4096]; // one letter per run
 static size_t trace_length;
 
@@ -20,6 +21,7 @@ static void fake_flush(struct kg_device *device)
 {
     (void)device;
     flushes++;
+    clock_now += flush_seconds;
 }
 
 static double fake_clock(struct kg_device *device)
@@ -138,6 +140,21 @@ static void hopeless_subjects_are_abandoned(void)
     CHECK(!time_subject(&starts_slowly, &cold, 0.0025).abandoned);
 }
 
+// A flush takes longer than many a kernel; it must not eat up first runs and warm-up.
+static void flushes_are_no_warm_up(void)
+{
+    static const double half[] = {0.0005};
+    struct subject subject = {.times = half, .count = 1, .slow_runs = 1, .slow = 0.002};
+    flush_seconds = 0.05;
+    struct kg_timing timing = time_subject(&subject, &cold, 0.001);
+    CHECK(!timing.abandoned && timing.samples == 7 && is_near(timing.median, 0.0005));
+    CHECK(subject.runs >= 36 + 7);
+    flush_seconds = 0;
+    struct kg_protocol none = cold;
+    none.warm_seconds = 0;
+    CHECK(time_subject(&subject, &none, 0.001).samples == 7);
+}
+
 static void warm_short_runs_are_batched(void)
 {
     static const double tiny[] = {1e-6};
@@ -216,6 +233,6 @@ static void protocols_have_names(void)
 }
 
 TEST_MAIN(steady_subjects_stop_early, noisy_subjects_use_the_budget, slow_subjects_get_few_samples,
-          hopeless_subjects_are_abandoned, warm_short_runs_are_batched,
+          hopeless_subjects_are_abandoned, flushes_are_no_warm_up, warm_short_runs_are_batched,
           failures_and_cancellation_end_it, races_alternate, ties_go_to_the_first,
           protocols_have_names)
