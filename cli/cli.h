@@ -1,0 +1,126 @@
+// The command line: one table of commands, one table of options, one file per command. Includes
+// nothing of the library but kernelgen.h.
+
+#ifndef KG_CLI_CLI_H
+#define KG_CLI_CLI_H
+
+#include "kernelgen.h"
+
+// Exit statuses, the same for every command.
+enum cli_exit {
+    CLI_DONE = 0,
+    CLI_REFUSED = 1,      // the accuracy or performance gate said no
+    CLI_BAD_INPUT = 2,    // bad usage, bad definition, bad file
+    CLI_MISSING = 3,      // the machine lacks something
+    CLI_INTERRUPTED = 130 // Ctrl-C; what was measured is kept
+};
+
+#define CLI_MOST_BINDINGS 64
+#define CLI_MOST_ARRAYS 32
+
+struct cli_array {
+    const char *name; // the tensor's
+    const char *path;
+};
+
+// Everything a command line can say. Texts belong to argv.
+struct cli_options {
+    const char *words[3]; // what stands without a dash, after the command's name
+    int word_count;
+    const char *op;
+    const char *device;
+    const char *rigor;
+    const char *seconds;
+    const char *folder;
+    const char *language;
+    const char *target;
+    const char *candidate;
+    const char *seed;
+    const char *threads;
+    bool json;
+    bool help;
+    struct kg_binding bindings[CLI_MOST_BINDINGS];
+    int binding_count;
+    struct cli_array inputs[CLI_MOST_ARRAYS];
+    int input_count;
+    struct cli_array outputs[CLI_MOST_ARRAYS];
+    int output_count;
+};
+
+// One bit per option in a command's row says which ones it takes.
+enum cli_option {
+    CLI_OP = 1 << 0,
+    CLI_DEVICE = 1 << 1,
+    CLI_RIGOR = 1 << 2,
+    CLI_TIME = 1 << 3,
+    CLI_OUT = 1 << 4,
+    CLI_LANG = 1 << 5,
+    CLI_TARGET = 1 << 6,
+    CLI_CANDIDATE = 1 << 7,
+    CLI_SEED = 1 << 8,
+    CLI_THREADS = 1 << 9,
+    CLI_JSON = 1 << 10,
+    CLI_BINDINGS = 1 << 11, // --dtype --size --param
+    CLI_ARRAYS = 1 << 12,   // --input --output
+};
+
+struct cli {
+    struct kg_context *context;
+    struct cli_options options;
+};
+
+struct cli_command {
+    const char *name;
+    const char *usage;   // what follows the name
+    const char *summary; // one line
+    const char *details; // paragraphs and examples for --help
+    unsigned options;    // enum cli_option bits
+    int least_words, most_words;
+    enum cli_exit (*run)(struct cli *cli);
+};
+
+extern const struct cli_command cli_commands[]; // ends with a NULL name
+
+// options.c. On a mistake, says what and how to get help on stderr, and returns CLI_BAD_INPUT.
+enum cli_exit cli_parse(const struct cli_command *command, int count, char **words,
+                        struct cli_options *options);
+void cli_help(const struct cli_command *command);
+void cli_overview(void);
+const struct cli_command *cli_find_command(const char *name);
+// The nearest command, for a mistyped one; NULL when none is near.
+const char *cli_nearest_command(const char *name);
+
+// common.c: what several commands do.
+// Reports a failed call on stderr and gives the exit status it means.
+enum cli_exit cli_fail(const struct cli *cli, enum kg_status status);
+enum cli_exit cli_exit_of(enum kg_status status);
+// A usage mistake found by a command itself.
+enum cli_exit cli_bad_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+enum cli_exit cli_read_file(const char *path, char **text, size_t *length);
+enum cli_exit cli_write_file(const char *path, const char *bytes, size_t length);
+// The op, device and problem that the options name. Whatever was made is destroyed by cli_close.
+struct cli_subject {
+    struct kg_op *op;
+    struct kg_device *device;
+    struct kg_problem *problem;
+};
+enum cli_exit cli_open(struct cli *cli, struct cli_subject *subject);
+enum cli_exit cli_open_op(struct cli *cli, struct kg_op **op);
+void cli_close(struct cli_subject *subject);
+enum cli_exit cli_rigor(const struct cli *cli, enum kg_rigor standard, enum kg_rigor *rigor);
+enum cli_exit cli_seconds(const struct cli *cli, double *seconds);
+enum cli_exit cli_seed(const struct cli *cli, uint64_t *seed);
+// "12.3 us" into `out`.
+const char *cli_duration(double seconds, char out[32]);
+// Prints a text of the library (or its failure) on stdout or to --out, and releases it.
+enum cli_exit cli_print(struct cli *cli, enum kg_status status, char *text);
+void cli_show_verdict(const struct kg_verify_result *verdict);
+void cli_show_verdict_json(const struct kg_verify_result *verdict);
+// A string as JSON, quotes included.
+void cli_json_text(const char *text);
+
+// progress.c: a bar on stderr, on a terminal only.
+void cli_progress(void *user, const char *what, int done, int total);
+void cli_progress_clear(void);
+
+#endif

@@ -1,0 +1,95 @@
+// kernelgen build: all five stages, and what came of them.
+
+#include "commands.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void show_times(const struct kg_bench_result *bench)
+{
+    char plan[32], baseline[32], bound[32];
+    printf("time      %s, baseline %s, roofline %s (%.0f%% reached)\n",
+           cli_duration(bench->seconds, plan), cli_duration(bench->baseline_seconds, baseline),
+           cli_duration(bench->bound_seconds, bound),
+           bench->seconds > 0 ? 100 * bench->bound_seconds / bench->seconds : 0.0);
+    printf("speed-up  %.2f over the baseline (goal %.2f)\n", bench->speedup, bench->goal);
+}
+
+static void show(const struct cli_subject *subject, const struct kg_build_result *result,
+                 const struct kg_plan *plan)
+{
+    cli_progress_clear();
+    printf("op        %s", kg_op_name(subject->op));
+    int count = kg_problem_tensor_count(subject->problem);
+    for (int i = 0; i < count; i++) {
+        struct kg_tensor_info info = kg_problem_tensor(subject->problem, i);
+        printf("%s%s: %s[", i ? ", " : "  ", info.name, kg_dtype_name(info.dtype));
+        for (int d = 0; d < info.rank; d++)
+            printf("%s%lld", d ? ", " : "", (long long)info.shape[d]);
+        printf("]");
+    }
+    printf("\n");
+    cli_show_verdict(&result->verify);
+    if (result->measured)
+        printf("search    %lld configs, %d valid, %d pruned, %d measured, %d failed\n",
+               (long long)result->space, result->valid, result->pruned, result->measured,
+               result->failed);
+    printf("chosen    %s\n", kg_plan_choice(plan));
+    show_times(&result->bench);
+}
+
+static void show_json(const struct cli_subject *subject, const struct kg_build_result *result,
+                      const struct kg_plan *plan)
+{
+    const struct kg_bench_result *bench = &result->bench;
+    printf("{\"op\": ");
+    cli_json_text(kg_op_name(subject->op));
+    printf(", \"choice\": ");
+    cli_json_text(kg_plan_choice(plan));
+    printf(", \"verify\": ");
+    cli_show_verdict_json(&result->verify);
+    printf(", \"seconds\": %.9g, \"spread\": %.3g, \"baseline_seconds\": %.9g, "
+           "\"roofline_seconds\": %.9g, \"speedup\": %.4f, \"goal\": %.4f, \"goal_met\": %s, "
+           "\"rounds\": %d, \"space\": %lld, \"valid\": %d, \"pruned\": %d, \"measured\": %d, "
+           "\"failed\": %d}\n",
+           bench->seconds, bench->spread, bench->baseline_seconds, bench->bound_seconds,
+           bench->speedup, bench->goal, result->goal_met ? "true" : "false", result->rounds,
+           (long long)result->space, result->valid, result->pruned, result->measured,
+           result->failed);
+}
+
+static enum cli_exit build(struct cli *cli, const struct cli_subject *subject)
+{
+    struct kg_build_options options = {
+        .folder = cli->options.folder,
+        .language = cli->options.language,
+    };
+    enum cli_exit exit_status = cli_rigor(cli, KG_RIGOR_MEASURE, &options.rigor);
+    if (exit_status == CLI_DONE)
+        exit_status = cli_seconds(cli, &options.seconds);
+    if (exit_status != CLI_DONE)
+        return exit_status;
+    struct kg_build_result result;
+    struct kg_plan *plan = NULL;
+    enum kg_status status = kg_build(subject->problem, subject->device, &options, &result, &plan);
+    if (status != KG_OK)
+        return cli_fail(cli, status);
+    if (cli->options.json)
+        show_json(subject, &result, plan);
+    else
+        show(subject, &result, plan);
+    kg_plan_destroy(plan);
+    if (!cli->options.json && options.folder)
+        printf("written   %s\n", options.folder);
+    return result.goal_met ? CLI_DONE : CLI_REFUSED;
+}
+
+enum cli_exit cli_build(struct cli *cli)
+{
+    struct cli_subject subject;
+    enum cli_exit exit_status = cli_open(cli, &subject);
+    if (exit_status == CLI_DONE)
+        exit_status = build(cli, &subject);
+    cli_close(&subject);
+    return exit_status;
+}

@@ -1,0 +1,58 @@
+// kernelgen verify: the accuracy gate alone, for a generated kernel or a foreign one.
+
+#include "commands.h"
+#include "plans.h"
+
+#include <stdio.h>
+
+static enum cli_exit show(struct cli *cli, enum kg_status status,
+                          const struct kg_verify_result *result)
+{
+    if (status != KG_OK)
+        return cli_fail(cli, status);
+    if (cli->options.json) {
+        cli_show_verdict_json(result);
+        printf("\n");
+    } else {
+        cli_show_verdict(result);
+    }
+    return result->passed ? CLI_DONE : CLI_REFUSED;
+}
+
+static enum cli_exit verify_plan(struct cli *cli, struct cli_subject *subject, struct kg_plan *plan)
+{
+    (void)subject;
+    uint64_t seed;
+    enum cli_exit exit_status = cli_seed(cli, &seed);
+    if (exit_status != CLI_DONE)
+        return exit_status;
+    struct kg_verify_result result;
+    enum kg_status status = kg_plan_verify(plan, seed, &result);
+    if (status == KG_OK && !cli->options.json)
+        printf("kernel    %s\n", kg_plan_choice(plan));
+    return show(cli, status, &result);
+}
+
+static enum cli_exit verify_candidate(struct cli *cli)
+{
+    struct cli_subject subject;
+    uint64_t seed = 0;
+    enum cli_exit exit_status = cli_open(cli, &subject);
+    if (exit_status == CLI_DONE)
+        exit_status = cli_seed(cli, &seed);
+    if (exit_status == CLI_DONE) {
+        struct kg_verify_result result;
+        enum kg_status status = kg_problem_verify_file(subject.problem, subject.device,
+                                                       cli->options.candidate, seed, &result);
+        exit_status = show(cli, status, &result);
+    }
+    cli_close(&subject);
+    return exit_status;
+}
+
+enum cli_exit cli_verify(struct cli *cli)
+{
+    if (cli->options.candidate)
+        return verify_candidate(cli);
+    return cli_with_plan(cli, KG_RIGOR_ESTIMATE, verify_plan);
+}

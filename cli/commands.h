@@ -1,0 +1,20 @@
+// One function per command; each in the file of its name, cmd_<name>.c.
+
+#ifndef KG_CLI_COMMANDS_H
+#define KG_CLI_COMMANDS_H
+
+#include "cli.h"
+
+enum cli_exit cli_build(struct cli *cli);
+enum cli_exit cli_check(struct cli *cli);
+enum cli_exit cli_emit(struct cli *cli);
+enum cli_exit cli_verify(struct cli *cli);
+enum cli_exit cli_run(struct cli *cli);
+enum cli_exit cli_bench(struct cli *cli);
+enum cli_exit cli_profile(struct cli *cli);
+enum cli_exit cli_explain(struct cli *cli);
+enum cli_exit cli_wisdom(struct cli *cli);
+enum cli_exit cli_log(struct cli *cli);
+enum cli_exit cli_devices(struct cli *cli);
+
+#endif

@@ -1,0 +1,247 @@
+// What several commands do: reading files, opening the subject, reporting.
+
+#include "cli.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define LARGEST_TEXT ((size_t)16 << 20) // of a definition or a wisdom file
+
+enum cli_exit cli_exit_of(enum kg_status status)
+{
+    static const enum cli_exit exits[KG_STATUS_COUNT] = {
+        [KG_OK] = CLI_DONE,
+        [KG_ERROR_ARGUMENT] = CLI_BAD_INPUT,
+        [KG_ERROR_DEFINITION] = CLI_BAD_INPUT,
+        [KG_ERROR_SHAPE] = CLI_BAD_INPUT,
+        [KG_ERROR_MEMORY] = CLI_MISSING,
+        [KG_ERROR_IO] = CLI_BAD_INPUT,
+        [KG_ERROR_CORRUPT] = CLI_BAD_INPUT,
+        [KG_ERROR_UNSUPPORTED] = CLI_MISSING,
+        [KG_ERROR_MISSING] = CLI_MISSING,
+        [KG_ERROR_COMPILE] = CLI_BAD_INPUT,
+        [KG_ERROR_TIMEOUT] = CLI_MISSING,
+        [KG_ERROR_FAULT] = CLI_REFUSED,
+        [KG_ERROR_WRONG] = CLI_REFUSED,
+        [KG_ERROR_NO_WISDOM] = CLI_REFUSED,
+        [KG_ERROR_CANCELLED] = CLI_INTERRUPTED,
+    };
+    return (unsigned)status < KG_STATUS_COUNT ? exits[status] : CLI_MISSING;
+}
+
+enum cli_exit cli_fail(const struct cli *cli, enum kg_status status)
+{
+    cli_progress_clear();
+    if (status == KG_ERROR_CANCELLED) {
+        fprintf(stderr, "kernelgen: interrupted; what was measured is kept\n");
+        return CLI_INTERRUPTED;
+    }
+    const char *text = kg_context_error(cli->context);
+    // Diagnostics of a definition name the file themselves.
+    if (status == KG_ERROR_DEFINITION)
+        fprintf(stderr, "%s\n", text);
+    else
+        fprintf(stderr, "kernelgen: %s\n", *text ? text : kg_status_name(status));
+    return cli_exit_of(status);
+}
+
+enum cli_exit cli_bad_usage(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, "kernelgen: ");
+    vfprintf(stderr, format, arguments);
+    fprintf(stderr, "\n");
+    va_end(arguments);
+    return CLI_BAD_INPUT;
+}
+
+static enum cli_exit file_problem(const char *what, const char *path, const char *why)
+{
+    fprintf(stderr, "kernelgen: cannot %s %s: %s\n", what, path, why);
+    return CLI_BAD_INPUT;
+}
+
+enum cli_exit cli_read_file(const char *path, char **text, size_t *length)
+{
+    *text = NULL;
+    *length = 0;
+    struct stat about;
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return file_problem("read", path, strerror(errno));
+    if (fstat(fileno(file), &about) == 0 && S_ISDIR(about.st_mode)) {
+        fclose(file);
+        return file_problem("read", path, "it is a folder");
+    }
+    char *bytes = malloc(LARGEST_TEXT + 1);
+    size_t count = bytes ? fread(bytes, 1, LARGEST_TEXT + 1, file) : 0;
+    bool failed = ferror(file) != 0;
+    fclose(file);
+    if (!bytes || failed || count > LARGEST_TEXT) {
+        free(bytes);
+        return file_problem("read", path,
+                            !bytes   ? "out of memory"
+                            : failed ? "read error"
+                                     : "it is larger than 16 MiB");
+    }
+    bytes[count] = '\0';
+    *text = bytes;
+    *length = count;
+    return CLI_DONE;
+}
+
+enum cli_exit cli_write_file(const char *path, const char *bytes, size_t length)
+{
+    FILE *file = fopen(path, "wb");
+    if (!file)
+        return file_problem("write", path, strerror(errno));
+    bool failed = fwrite(bytes, 1, length, file) != length;
+    failed |= fclose(file) != 0;
+    return failed ? file_problem("write", path, strerror(errno)) : CLI_DONE;
+}
+
+enum cli_exit cli_open_op(struct cli *cli, struct kg_op **op)
+{
+    *op = NULL;
+    char *text;
+    size_t length;
+    const char *path = cli->options.words[0];
+    enum cli_exit exit_status = cli_read_file(path, &text, &length);
+    if (exit_status != CLI_DONE)
+        return exit_status;
+    enum kg_status status = kg_op_parse(cli->context, path, text, length, cli->options.op, op);
+    free(text);
+    return status == KG_OK ? CLI_DONE : cli_fail(cli, status);
+}
+
+enum cli_exit cli_open(struct cli *cli, struct cli_subject *subject)
+{
+    *subject = (struct cli_subject){0};
+    enum cli_exit exit_status = cli_open_op(cli, &subject->op);
+    if (exit_status != CLI_DONE)
+        return exit_status;
+    const struct cli_options *options = &cli->options;
+    enum kg_status status = kg_problem_create(cli->context, subject->op, options->bindings,
+                                              options->binding_count, &subject->problem);
+    if (status == KG_OK)
+        status = kg_context_device(cli->context, options->device, &subject->device);
+    return status == KG_OK ? CLI_DONE : cli_fail(cli, status);
+}
+
+void cli_close(struct cli_subject *subject)
+{
+    kg_problem_destroy(subject->problem);
+    kg_op_destroy(subject->op);
+}
+
+enum cli_exit cli_rigor(const struct cli *cli, enum kg_rigor standard, enum kg_rigor *rigor)
+{
+    *rigor = standard;
+    if (!cli->options.rigor)
+        return CLI_DONE;
+    for (int i = 0; i < KG_RIGOR_COUNT; i++)
+        if (strcmp(kg_rigor_name((enum kg_rigor)i), cli->options.rigor) == 0) {
+            *rigor = (enum kg_rigor)i;
+            return CLI_DONE;
+        }
+    return cli_bad_usage("--rigor '%s' is not one of estimate, measure, patient, exhaustive, "
+                         "wisdom",
+                         cli->options.rigor);
+}
+
+enum cli_exit cli_seconds(const struct cli *cli, double *seconds)
+{
+    *seconds = 0;
+    if (!cli->options.seconds)
+        return CLI_DONE;
+    char *end;
+    *seconds = strtod(cli->options.seconds, &end);
+    if (*end || !(*seconds > 0) || *seconds > 1e7)
+        return cli_bad_usage("--time '%s' is not a number of seconds above 0",
+                             cli->options.seconds);
+    return CLI_DONE;
+}
+
+enum cli_exit cli_seed(const struct cli *cli, uint64_t *seed)
+{
+    *seed = 0;
+    if (!cli->options.seed)
+        return CLI_DONE;
+    char *end;
+    errno = 0;
+    *seed = strtoull(cli->options.seed, &end, 0);
+    if (*end || errno || cli->options.seed[0] == '-' || *seed == 0)
+        return cli_bad_usage("--seed '%s' is not a whole number above 0", cli->options.seed);
+    return CLI_DONE;
+}
+
+const char *cli_duration(double seconds, char out[32])
+{
+    double value = seconds;
+    const char *unit = "s";
+    if (seconds < 1e-6)
+        value = seconds * 1e9, unit = "ns";
+    else if (seconds < 1e-3)
+        value = seconds * 1e6, unit = "us";
+    else if (seconds < 1)
+        value = seconds * 1e3, unit = "ms";
+    snprintf(out, 32, "%.*f %s", value < 10 ? 2 : value < 100 ? 1 : 0, value, unit);
+    return out;
+}
+
+enum cli_exit cli_print(struct cli *cli, enum kg_status status, char *text)
+{
+    cli_progress_clear();
+    if (status != KG_OK)
+        return cli_fail(cli, status);
+    enum cli_exit exit_status = CLI_DONE;
+    if (cli->options.folder)
+        exit_status = cli_write_file(cli->options.folder, text, strlen(text));
+    else
+        fputs(text, stdout);
+    kg_text_release(text);
+    return exit_status;
+}
+
+void cli_json_text(const char *text)
+{
+    putchar('"');
+    for (const char *c = text; *c; c++) {
+        if (*c == '"' || *c == '\\')
+            printf("\\%c", *c);
+        else if ((unsigned char)*c < 0x20)
+            printf("\\u%04x", (unsigned)*c);
+        else
+            putchar(*c);
+    }
+    putchar('"');
+}
+
+void cli_show_verdict(const struct kg_verify_result *verdict)
+{
+    cli_progress_clear();
+    printf("verify    %s: %d cases", verdict->passed ? "passed" : "REFUSED", verdict->cases);
+    if (verdict->skipped)
+        printf(" (%d not applicable)", verdict->skipped);
+    printf(", %lld elements, worst error %.2f of what is allowed\n", (long long)verdict->elements,
+           verdict->worst);
+    printf("          %d impostors rejected by the same inputs; seed %llu\n", verdict->impostors,
+           (unsigned long long)verdict->seed);
+    if (!verdict->passed)
+        printf("          %s\n", verdict->reason);
+}
+
+void cli_show_verdict_json(const struct kg_verify_result *verdict)
+{
+    printf("{\"passed\": %s, \"seed\": \"%llu\", \"cases\": %d, \"skipped\": %d, "
+           "\"elements\": %lld, \"worst\": %.6g, \"impostors\": %d, \"reason\": ",
+           verdict->passed ? "true" : "false", (unsigned long long)verdict->seed, verdict->cases,
+           verdict->skipped, (long long)verdict->elements, verdict->worst, verdict->impostors);
+    cli_json_text(verdict->reason);
+    printf("}");
+}

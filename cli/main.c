@@ -1,0 +1,156 @@
+// Entry: finds the command, sets up Ctrl-C and the context, runs it.
+
+#include "cli.h"
+#include "commands.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SUBJECT_OPTIONS (CLI_OP | CLI_DEVICE | CLI_BINDINGS | CLI_THREADS | CLI_JSON)
+
+const struct cli_command cli_commands[] = {
+    {"build", "OP.kg [OPTIONS]", "define, generate, verify, optimise and record",
+     "Takes a definition through all five stages for one device and leaves the bundle in --out\n"
+     "(the definition document, the kernel as one C file, the optimisation log).\n\n"
+     "  kernelgen build ops/bias_relu.kg\n"
+     "  kernelgen build ops/softmax.kg --op softmax --size P=4096,D=4096 --rigor exhaustive\n"
+     "  kernelgen build ops/matmul.kg --op matmul --time 30 --out out/matmul\n",
+     SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_OUT | CLI_LANG, 1, 1, cli_build},
+    {"check", "OP.kg [OPTIONS]", "parse and analyse; the definition document on stdout",
+     "Without --op, a file of several ops is checked as a whole and its ops are listed.\n\n"
+     "  kernelgen check ops/bias_relu.kg\n"
+     "  kernelgen check ops/softmax.kg --op softmax --size P=1024,D=513 --lang zh\n",
+     SUBJECT_OPTIONS | CLI_OUT | CLI_LANG, 1, 1, cli_check},
+    {"emit", "OP.kg --target host [OPTIONS]", "the generated source on stdout",
+     "One file that compiles alone; its entry is a plain C function of the op's name.\n\n"
+     "  kernelgen emit ops/bias_relu.kg --target host\n"
+     "  kernelgen emit ops/bias_relu.kg --target host --dtype T=f32 --out bias_relu.c\n",
+     SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_OUT | CLI_TARGET, 1, 1, cli_emit},
+    {"verify", "OP.kg [--candidate FILE.c] [OPTIONS]", "the accuracy gate alone",
+     "Judges the generated kernel or, with --candidate, one from outside: a C file with a\n"
+     "function named like the op and the signature that 'emit --target host' shows.\n\n"
+     "  kernelgen verify ops/bias_relu.kg\n"
+     "  kernelgen verify ops/bias_relu.kg --candidate mine.c --dtype T=f32 --seed 7\n",
+     SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_CANDIDATE | CLI_SEED, 1, 1, cli_verify},
+    {"run", "OP.kg --input T=FILE.npy ... --output T=FILE.npy ...", "one execution on NumPy files",
+     "Sizes, dtypes and strides come from the files; contradictions are refused by name. bf16 is\n"
+     "read and written as uint16 bits, 4-bit types as packed uint8.\n\n"
+     "  kernelgen run ops/bias_relu.kg --input x=x.npy --input bias=b.npy --output y=y.npy\n",
+     SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_ARRAYS, 1, 1, cli_run},
+    {"bench", "OP.kg [OPTIONS]", "the performance gate alone, against the baseline",
+     "Baseline and plan are timed alternately. On the host the baseline is the definition as\n"
+     "written: one plain loop nest per statement, same compiler, flags and cores.\n\n"
+     "  kernelgen bench ops/bias_relu.kg --dtype T=f32\n",
+     SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME, 1, 1, cli_bench},
+    {"profile", "OP.kg [OPTIONS]", "every config with bound, outcome and time; Top 10 first",
+     "Measures the whole space. What is known from before is not measured again.\n\n"
+     "  kernelgen profile ops/softmax.kg --op softmax --dtype T=f32\n"
+     "  kernelgen profile ops/softmax.kg --op softmax --json --out softmax.json\n",
+     SUBJECT_OPTIONS | CLI_TIME | CLI_OUT, 1, 1, cli_profile},
+    {"explain", "OP.kg [OPTIONS]", "why this config: what was tried, pruned, refused",
+     "  kernelgen explain ops/bias_relu.kg --dtype T=f32\n",
+     SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_OUT, 1, 1, cli_explain},
+    {"wisdom", "list|export|import|merge|forget [ARGUMENT]", "what is known, and moving it around",
+     "  kernelgen wisdom list [OP]            what is known (of one op)\n"
+     "  kernelgen wisdom export [FILE]        as JSON lines, to a file or stdout\n"
+     "  kernelgen wisdom import FILE          all or nothing; says what cannot match here\n"
+     "  kernelgen wisdom merge FILE           the same: what is known better stays\n"
+     "  kernelgen wisdom forget OP|all        delete it (of one op)\n",
+     CLI_JSON, 1, 2, cli_wisdom},
+    {"log", "[OP]", "the record of the optimisation rounds, as Markdown",
+     "  kernelgen log bias_relu --out optimization_log.md\n", CLI_OUT, 0, 1, cli_log},
+    {"devices", "", "what this machine has, and what it lacks",
+     "  kernelgen devices\n  kernelgen devices --json\n", CLI_JSON | CLI_THREADS, 0, 0,
+     cli_devices},
+    {0},
+};
+
+// Set by Ctrl-C, read by the library between steps of its work. The only mutable global of the
+// tool: a signal handler has no other place.
+static volatile int interrupted;
+
+static void on_interrupt(int signal_number)
+{
+    interrupted = 1;
+    // A second one ends the process at once.
+    signal(signal_number, SIG_DFL);
+}
+
+static void show_notice(void *user, const char *text)
+{
+    (void)user;
+    cli_progress_clear();
+    fprintf(stderr, "kernelgen: note: %s\n", text);
+}
+
+static enum cli_exit run(const struct cli_command *command, struct cli *cli)
+{
+    int threads = 0;
+    if (cli->options.threads) {
+        char *end;
+        long number = strtol(cli->options.threads, &end, 10);
+        if (*end || number < 1 || number > 4096)
+            return cli_bad_usage("--threads '%s' is not a number from 1 to 4096",
+                                 cli->options.threads);
+        threads = (int)number;
+    }
+    struct kg_options options = {
+        .threads = threads,
+        .cancel = &interrupted,
+        .progress = cli_progress,
+        .notice = show_notice,
+    };
+    enum kg_status status = kg_context_create(&options, &cli->context);
+    enum cli_exit exit_status = status == KG_OK ? command->run(cli) : cli_fail(cli, status);
+    kg_context_destroy(cli->context);
+    return exit_status;
+}
+
+static enum cli_exit unknown_command(const char *name)
+{
+    const char *nearest = cli_nearest_command(name);
+    fprintf(stderr, "kernelgen: unknown command '%s'%s%s%s\n", name,
+            nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+    fprintf(stderr, "Try 'kernelgen --help'.\n");
+    return CLI_BAD_INPUT;
+}
+
+int main(int count, char **words)
+{
+    signal(SIGINT, on_interrupt);
+    signal(SIGTERM, on_interrupt);
+    signal(SIGPIPE, SIG_IGN);
+    if (count < 2) {
+        cli_overview();
+        return CLI_BAD_INPUT;
+    }
+    if (strcmp(words[1], "--help") == 0 || strcmp(words[1], "-h") == 0 ||
+        strcmp(words[1], "help") == 0) {
+        cli_overview();
+        return CLI_DONE;
+    }
+    if (strcmp(words[1], "--version") == 0) {
+        printf("kernelgen %s\n", kg_version());
+        return CLI_DONE;
+    }
+    const struct cli_command *command = cli_find_command(words[1]);
+    if (!command)
+        return (int)unknown_command(words[1]);
+    struct cli cli = {0};
+    enum cli_exit exit_status = cli_parse(command, count - 2, words + 2, &cli.options);
+    if (exit_status != CLI_DONE)
+        return (int)exit_status;
+    if (cli.options.help) {
+        cli_help(command);
+        return CLI_DONE;
+    }
+    exit_status = run(command, &cli);
+    cli_progress_clear();
+    if (fflush(stdout) != 0 && exit_status == CLI_DONE) {
+        fprintf(stderr, "kernelgen: the output could not be written\n");
+        exit_status = CLI_BAD_INPUT;
+    }
+    return (int)exit_status;
+}

@@ -1,0 +1,240 @@
+// Options: one table, read by the parser, by --help and by the suggestions.
+
+#include "cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// How an option's value is taken.
+enum kind { KIND_TEXT, KIND_FLAG, KIND_BINDINGS, KIND_INPUT, KIND_OUTPUT };
+
+struct option {
+    const char *name;
+    enum kind kind;
+    size_t place; // of the member in struct cli_options, for TEXT and FLAG
+    unsigned bit; // 0: every command has it
+    const char *value;
+    const char *help;
+};
+
+#define PLACE(member) offsetof(struct cli_options, member)
+
+static const struct option options[] = {
+    {"--op", KIND_TEXT, PLACE(op), CLI_OP, "NAME", "which op, where the file holds several"},
+    {"--device", KIND_TEXT, PLACE(device), CLI_DEVICE, "NAME",
+     "host, cuda:0; the best at hand when not given"},
+    {"--dtype", KIND_BINDINGS, 0, CLI_BINDINGS, "T=f16", "dtypes; the first allowed by default"},
+    {"--size", KIND_BINDINGS, 0, CLI_BINDINGS, "P=4096,D=1000",
+     "sizes; from the goal's tune row by default"},
+    {"--param", KIND_BINDINGS, 0, CLI_BINDINGS, "G=64", "build-time params"},
+    {"--rigor", KIND_TEXT, PLACE(rigor), CLI_RIGOR, "R",
+     "estimate, measure, patient, exhaustive or wisdom"},
+    {"--time", KIND_TEXT, PLACE(seconds), CLI_TIME, "SECONDS",
+     "limit of the search; the best found so far is used"},
+    {"--out", KIND_TEXT, PLACE(folder), CLI_OUT, "PATH", "where the result goes"},
+    {"--lang", KIND_TEXT, PLACE(language), CLI_LANG, "en|zh", "language of the document"},
+    {"--target", KIND_TEXT, PLACE(target), CLI_TARGET, "NAME", "what to emit: host"},
+    {"--candidate", KIND_TEXT, PLACE(candidate), CLI_CANDIDATE, "FILE.c",
+     "a kernel from outside, instead of a generated one"},
+    {"--seed", KIND_TEXT, PLACE(seed), CLI_SEED, "N", "of the inputs; fresh when not given"},
+    {"--input", KIND_INPUT, 0, CLI_ARRAYS, "x=x.npy", "a tensor to read, once per input"},
+    {"--output", KIND_OUTPUT, 0, CLI_ARRAYS, "y=y.npy", "a tensor to write, once per output"},
+    {"--threads", KIND_TEXT, PLACE(threads), CLI_THREADS, "N", "cores to use; all when not given"},
+    {"--json", KIND_FLAG, PLACE(json), CLI_JSON, NULL, "for machines"},
+    {"--help", KIND_FLAG, PLACE(help), 0, NULL, "this text"},
+};
+
+#define OPTION_COUNT (sizeof options / sizeof options[0])
+
+// A cheap distance, enough for a mistyped letter or two: what is left between the common start and
+// the common end.
+static size_t difference(const char *a, const char *b)
+{
+    while (*a && *a == *b)
+        a++, b++;
+    size_t la = strlen(a), lb = strlen(b);
+    while (la && lb && a[la - 1] == b[lb - 1])
+        la--, lb--;
+    return la > lb ? la : lb;
+}
+
+static const char *nearest_option(const char *name, unsigned bits)
+{
+    const char *best = NULL;
+    size_t least = 3;
+    for (size_t i = 0; i < OPTION_COUNT; i++)
+        if ((!options[i].bit || options[i].bit & bits) &&
+            difference(name, options[i].name) < least) {
+            best = options[i].name;
+            least = difference(name, options[i].name);
+        }
+    return best;
+}
+
+const char *cli_nearest_command(const char *name)
+{
+    const char *best = NULL;
+    size_t least = 3;
+    for (const struct cli_command *command = cli_commands; command->name; command++)
+        if (difference(name, command->name) < least) {
+            best = command->name;
+            least = difference(name, command->name);
+        }
+    return best;
+}
+
+const struct cli_command *cli_find_command(const char *name)
+{
+    for (const struct cli_command *command = cli_commands; command->name; command++)
+        if (strcmp(command->name, name) == 0)
+            return command;
+    return NULL;
+}
+
+static enum cli_exit bad_option(const struct cli_command *command, const char *word)
+{
+    const char *nearest = nearest_option(word, command->options);
+    fprintf(stderr, "kernelgen %s: unknown option '%s'%s%s%s\n", command->name, word,
+            nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+    fprintf(stderr, "Try 'kernelgen %s --help'.\n", command->name);
+    return CLI_BAD_INPUT;
+}
+
+// "P=4096,D=1000", cut up in place.
+static enum cli_exit add_bindings(const char *option, char *value, struct cli_options *out)
+{
+    for (char *rest = value; rest;) {
+        char *item = rest;
+        rest = strchr(item, ',');
+        if (rest)
+            *rest++ = '\0';
+        char *equals = strchr(item, '=');
+        if (!equals || equals == item || !equals[1])
+            return cli_bad_usage("%s wants NAME=VALUE, not '%s'", option, item);
+        if (out->binding_count == CLI_MOST_BINDINGS)
+            return cli_bad_usage("more than %d bindings", CLI_MOST_BINDINGS);
+        *equals = '\0';
+        out->bindings[out->binding_count++] = (struct kg_binding){item, equals + 1};
+    }
+    return CLI_DONE;
+}
+
+static enum cli_exit add_array(const char *option, char *value, struct cli_array *arrays,
+                               int *count)
+{
+    char *equals = strchr(value, '=');
+    if (!equals || equals == value || !equals[1])
+        return cli_bad_usage("%s wants TENSOR=FILE.npy, not '%s'", option, value);
+    if (*count == CLI_MOST_ARRAYS)
+        return cli_bad_usage("more than %d times %s", CLI_MOST_ARRAYS, option);
+    *equals = '\0';
+    arrays[(*count)++] = (struct cli_array){value, equals + 1};
+    return CLI_DONE;
+}
+
+static enum cli_exit take(const struct option *option, char *value, struct cli_options *out)
+{
+    switch (option->kind) {
+    case KIND_FLAG:
+        *(bool *)((char *)out + option->place) = true;
+        return CLI_DONE;
+    case KIND_TEXT:
+        *(const char **)((char *)out + option->place) = value;
+        return CLI_DONE;
+    case KIND_BINDINGS:
+        return add_bindings(option->name, value, out);
+    case KIND_INPUT:
+        return add_array(option->name, value, out->inputs, &out->input_count);
+    case KIND_OUTPUT:
+        return add_array(option->name, value, out->outputs, &out->output_count);
+    }
+    return CLI_DONE;
+}
+
+static const struct option *find_option(const char *word, size_t length, unsigned bits)
+{
+    for (size_t i = 0; i < OPTION_COUNT; i++)
+        if (strlen(options[i].name) == length && memcmp(options[i].name, word, length) == 0 &&
+            (!options[i].bit || options[i].bit & bits))
+            return &options[i];
+    return NULL;
+}
+
+static enum cli_exit parse_option(const struct cli_command *command, int count, char **words,
+                                  int *at, struct cli_options *out)
+{
+    char *word = words[*at];
+    char *equals = strchr(word, '=');
+    size_t length = equals ? (size_t)(equals - word) : strlen(word);
+    if (strcmp(word, "-h") == 0) {
+        out->help = true;
+        return CLI_DONE;
+    }
+    const struct option *option = find_option(word, length, command->options);
+    if (!option)
+        return bad_option(command, word);
+    if (option->kind == KIND_FLAG) {
+        if (equals)
+            return cli_bad_usage("%s takes no value", option->name);
+        return take(option, NULL, out);
+    }
+    char *value = equals ? equals + 1 : *at + 1 < count ? words[++*at] : NULL;
+    if (!value || !*value)
+        return cli_bad_usage("%s wants a value: %s %s", option->name, option->name, option->value);
+    return take(option, value, out);
+}
+
+enum cli_exit cli_parse(const struct cli_command *command, int count, char **words,
+                        struct cli_options *out)
+{
+    *out = (struct cli_options){0};
+    for (int i = 0; i < count; i++) {
+        if (words[i][0] == '-' && words[i][1]) {
+            enum cli_exit status = parse_option(command, count, words, &i, out);
+            if (status != CLI_DONE)
+                return status;
+            continue;
+        }
+        if (out->word_count == command->most_words) {
+            fprintf(stderr, "kernelgen %s: '%s' is one argument too many\n", command->name,
+                    words[i]);
+            fprintf(stderr, "Usage: kernelgen %s %s\n", command->name, command->usage);
+            return CLI_BAD_INPUT;
+        }
+        out->words[out->word_count++] = words[i];
+    }
+    if (!out->help && out->word_count < command->least_words) {
+        fprintf(stderr, "Usage: kernelgen %s %s\n", command->name, command->usage);
+        fprintf(stderr, "Try 'kernelgen %s --help'.\n", command->name);
+        return CLI_BAD_INPUT;
+    }
+    return CLI_DONE;
+}
+
+void cli_help(const struct cli_command *command)
+{
+    printf("kernelgen %s %s\n\n%s.\n\n%s\nOptions:\n", command->name, command->usage,
+           command->summary, command->details);
+    for (size_t i = 0; i < OPTION_COUNT; i++) {
+        if (options[i].bit && !(options[i].bit & command->options))
+            continue;
+        char left[64];
+        snprintf(left, sizeof left, "%s%s%s", options[i].name, options[i].value ? " " : "",
+                 options[i].value ? options[i].value : "");
+        printf("  %-24s %s\n", left, options[i].help);
+    }
+    printf("\nExit status: 0 done, 1 the gate said no, 2 bad usage or input, 3 the machine lacks\n"
+           "something, 130 interrupted (what was measured is kept).\n");
+}
+
+void cli_overview(void)
+{
+    printf("KernelGen %s: one operator definition in; a verified, tuned, documented kernel out.\n\n"
+           "Usage: kernelgen COMMAND [ARGUMENTS]\n\n",
+           kg_version());
+    for (const struct cli_command *command = cli_commands; command->name; command++)
+        printf("  %-9s %s\n", command->name, command->summary);
+    printf("\n'kernelgen COMMAND --help' tells more, with examples. Start with\n\n"
+           "  kernelgen build ops/bias_relu.kg\n");
+}

@@ -1,0 +1,34 @@
+// From options to a plan.
+
+#include "plans.h"
+
+enum cli_exit cli_make_plan(struct cli *cli, const struct cli_subject *subject,
+                            enum kg_rigor standard, struct kg_plan **plan)
+{
+    *plan = NULL;
+    enum kg_rigor rigor;
+    double seconds;
+    enum cli_exit exit_status = cli_rigor(cli, standard, &rigor);
+    if (exit_status == CLI_DONE)
+        exit_status = cli_seconds(cli, &seconds);
+    if (exit_status != CLI_DONE)
+        return exit_status;
+    enum kg_status status = kg_plan_create(subject->problem, subject->device, rigor, seconds, plan);
+    return status == KG_OK ? CLI_DONE : cli_fail(cli, status);
+}
+
+enum cli_exit cli_with_plan(struct cli *cli, enum kg_rigor standard,
+                            enum cli_exit (*use)(struct cli *cli, struct cli_subject *subject,
+                                                 struct kg_plan *plan))
+{
+    struct cli_subject subject;
+    struct kg_plan *plan = NULL;
+    enum cli_exit exit_status = cli_open(cli, &subject);
+    if (exit_status == CLI_DONE)
+        exit_status = cli_make_plan(cli, &subject, standard, &plan);
+    if (exit_status == CLI_DONE)
+        exit_status = use(cli, &subject, plan);
+    kg_plan_destroy(plan);
+    cli_close(&subject);
+    return exit_status;
+}

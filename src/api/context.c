@@ -1,0 +1,233 @@
+// Contexts and their devices.
+
+#include "api/context.h"
+
+#include "base/json.h"
+#include "report/outcomes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *kg_version(void)
+{
+    return KG_VERSION;
+}
+
+const char *kg_status_name(enum kg_status status)
+{
+    static const char *const names[KG_STATUS_COUNT] = {
+        [KG_OK] = "ok",
+        [KG_ERROR_ARGUMENT] = "bad argument",
+        [KG_ERROR_DEFINITION] = "bad definition",
+        [KG_ERROR_SHAPE] = "shapes contradict the definition",
+        [KG_ERROR_MEMORY] = "out of memory",
+        [KG_ERROR_IO] = "file error",
+        [KG_ERROR_CORRUPT] = "corrupt file",
+        [KG_ERROR_UNSUPPORTED] = "unsupported",
+        [KG_ERROR_MISSING] = "missing on this machine",
+        [KG_ERROR_COMPILE] = "compile error",
+        [KG_ERROR_TIMEOUT] = "timeout",
+        [KG_ERROR_FAULT] = "crash",
+        [KG_ERROR_WRONG] = "wrong result",
+        [KG_ERROR_NO_WISDOM] = "nothing is known",
+        [KG_ERROR_CANCELLED] = "cancelled",
+    };
+    return (unsigned)status < KG_STATUS_COUNT ? names[status] : "unknown status";
+}
+
+const char *kg_dtype_name(enum kg_dtype dtype)
+{
+    return (unsigned)dtype < KG_DTYPE_COUNT ? kg_dtypes[dtype].name : "unknown dtype";
+}
+
+const char *kg_rigor_name(enum kg_rigor rigor)
+{
+    static const char *const names[KG_RIGOR_COUNT] = {"estimate", "measure", "patient",
+                                                      "exhaustive", "wisdom"};
+    return (unsigned)rigor < KG_RIGOR_COUNT ? names[rigor] : "unknown rigor";
+}
+
+void kg_text_release(char *text)
+{
+    free(text);
+}
+
+enum kg_status kg_api_give(struct kg_context *context, enum kg_status status, struct kg_text *text,
+                           char **out)
+{
+    *out = NULL;
+    if (status == KG_OK && !text->data)
+        kg_text_add_bytes(text, "", 0);
+    if (status == KG_OK && (text->failed || !text->data))
+        status = kg_error_memory(&context->error, "a text");
+    if (status == KG_OK)
+        *out = text->data;
+    else
+        kg_text_free(text);
+    return status;
+}
+
+static enum kg_status open_records(struct kg_context *context)
+{
+    struct kg_text notice = {0};
+    enum kg_status status =
+        kg_store_open(context->home, &context->session.store, &notice, &context->error);
+    if (status == KG_OK && notice.length && context->options.notice)
+        context->options.notice(context->options.user, notice.data);
+    kg_text_free(&notice);
+    return status;
+}
+
+enum kg_status kg_context_create(const struct kg_options *options, struct kg_context **out)
+{
+    *out = NULL;
+    struct kg_context *context = calloc(1, sizeof *context);
+    if (!context)
+        return KG_ERROR_MEMORY;
+    *out = context;
+    if (options)
+        context->options = *options;
+    if (context->options.threads < 0)
+        return kg_error_set(&context->error, KG_ERROR_ARGUMENT, "%d threads cannot work",
+                            context->options.threads);
+    context->session.threads = context->options.threads;
+    context->session.cancel = context->options.cancel;
+    context->session.progress = context->options.progress;
+    context->session.user = context->options.user;
+    enum kg_status status = kg_files_home(context->options.home, &context->home, &context->error);
+    context->options.home = NULL; // the caller's string need not outlive the call
+    return status == KG_OK ? open_records(context) : status;
+}
+
+void kg_context_destroy(struct kg_context *context)
+{
+    if (!context)
+        return;
+    for (int i = 0; i < context->device_count; i++) {
+        kg_device_close(context->devices[i]);
+        free(context->device_names[i]);
+    }
+    kg_store_close(context->session.store);
+    free(context->home);
+    free(context);
+}
+
+const char *kg_context_error(const struct kg_context *context)
+{
+    return context ? context->error.text : "out of memory";
+}
+
+static const char *best_device(void)
+{
+    struct kg_text why = {0};
+    const struct kg_backend *cuda = kg_backend_find("cuda", 4);
+    const char *name = cuda && cuda->probe(&why) > 0 ? "cuda:0" : "host";
+    kg_text_free(&why);
+    return name;
+}
+
+enum kg_status kg_context_device(struct kg_context *context, const char *name,
+                                 struct kg_device **device)
+{
+    *device = NULL;
+    if (!name)
+        name = best_device();
+    for (int i = 0; i < context->device_count; i++)
+        if (strcmp(context->device_names[i], name) == 0) {
+            *device = context->devices[i];
+            return KG_OK;
+        }
+    if (context->device_count == KG_MAX_DEVICES)
+        return kg_error_set(&context->error, KG_ERROR_ARGUMENT,
+                            "a context opens at most %d devices", KG_MAX_DEVICES);
+    struct kg_text cache = {0};
+    kg_text_format(&cache, "%s/cache", context->home);
+    char *copy = strdup(name);
+    enum kg_status status =
+        cache.failed || !copy
+            ? kg_error_memory(&context->error, "a device")
+            : kg_device_open(name, cache.data, context->session.threads, device, &context->error);
+    kg_text_free(&cache);
+    if (status != KG_OK) {
+        free(copy);
+        return status;
+    }
+    context->device_names[context->device_count] = copy;
+    context->devices[context->device_count++] = *device;
+    return KG_OK;
+}
+
+static void add_facts(const char *name, const struct kg_device *device, struct kg_text *text)
+{
+    const struct kg_device_facts *facts = &device->facts;
+    kg_text_format(text, "%-8s %s\n", name, facts->name);
+    kg_text_format(text, "         %s\n", facts->isa);
+    kg_text_format(text, "         %d units at %.2f GHz, vectors of %d bytes\n", facts->units,
+                   facts->clock / 1e9, facts->vector_bytes);
+    kg_text_format(text, "         %.1f GB/s, f32 %.0f GFLOP/s, f64 %.0f GFLOP/s\n",
+                   facts->bandwidth / 1e9, facts->flops[KG_TYPE_F32] / 1e9,
+                   facts->flops[KG_TYPE_F64] / 1e9);
+    kg_text_format(text, "         caches %lld KiB, %lld KiB, %lld KiB\n",
+                   (long long)facts->cache[1] >> 10, (long long)facts->cache[2] >> 10,
+                   (long long)facts->cache[3] >> 10);
+    kg_text_format(text, "         compiler: %s\n", device->compiler);
+}
+
+static void add_facts_json(const char *name, const struct kg_device *device, struct kg_json *json)
+{
+    const struct kg_device_facts *facts = &device->facts;
+    kg_json_begin_object(json, NULL);
+    kg_json_text(json, "device", name);
+    kg_json_text(json, "name", facts->name);
+    kg_json_text(json, "isa", facts->isa);
+    kg_json_integer(json, "units", facts->units);
+    kg_json_number(json, "clock", facts->clock);
+    kg_json_number(json, "bandwidth", facts->bandwidth);
+    kg_json_number(json, "flops_f32", facts->flops[KG_TYPE_F32]);
+    kg_json_number(json, "flops_f64", facts->flops[KG_TYPE_F64]);
+    kg_json_begin_array(json, "cache");
+    for (int i = 1; i < 4; i++)
+        kg_json_integer(json, NULL, facts->cache[i]);
+    kg_json_end_array(json);
+    kg_json_integer(json, "vector_bytes", facts->vector_bytes);
+    kg_json_text(json, "compiler", device->compiler);
+    kg_json_text(json, "driver", device->driver);
+    kg_json_end_object(json);
+}
+
+enum kg_status kg_context_devices(struct kg_context *context, bool json, char **out)
+{
+    struct kg_text text = {0};
+    struct kg_json array = {.text = &text};
+    if (json)
+        kg_json_begin_array(&array, NULL);
+    for (int b = 0; kg_backends[b]; b++) {
+        const struct kg_backend *backend = kg_backends[b];
+        struct kg_text why = {0};
+        int count = backend->probe(&why);
+        if (count == 0 && !json)
+            kg_text_format(&text, "%-8s none: %s\n", backend->name, kg_text_string(&why));
+        kg_text_free(&why);
+        for (int i = 0; i < count; i++) {
+            char name[32];
+            if (strcmp(backend->name, "host") == 0)
+                snprintf(name, sizeof name, "host");
+            else
+                snprintf(name, sizeof name, "%s:%d", backend->name, i);
+            struct kg_device *device;
+            enum kg_status status = kg_context_device(context, name, &device);
+            if (status != KG_OK)
+                kg_text_format(&text, "%-8s %s\n", name, context->error.text);
+            else if (json)
+                add_facts_json(name, device, &array);
+            else
+                add_facts(name, device, &text);
+        }
+    }
+    if (json) {
+        kg_json_end_array(&array);
+        kg_text_add(&text, "\n");
+    }
+    return kg_api_give(context, KG_OK, &text, out);
+}

@@ -1,0 +1,39 @@
+// What stands behind the public handles.
+
+#ifndef KG_API_CONTEXT_H
+#define KG_API_CONTEXT_H
+
+#include "base/files.h"
+#include "flow/plan.h"
+
+#define KG_MAX_DEVICES 16
+
+struct kg_context {
+    struct kg_error error;
+    struct kg_session session;
+    struct kg_options options;
+    char *home;
+    int device_count;
+    char *device_names[KG_MAX_DEVICES];
+    struct kg_device *devices[KG_MAX_DEVICES];
+};
+
+// Behind kg_op->owner: everything of one parsed text. Problems share it, the last one frees it.
+struct kg_op_owner {
+    struct kg_context *context;
+    struct kg_arena arena;
+    int references;
+};
+
+// Behind kg_problem->owner.
+struct kg_problem_owner {
+    struct kg_op_owner *op;
+    struct kg_arena arena; // of the instance
+};
+
+struct kg_context *kg_api_context(const struct kg_problem *problem);
+// Hands a finished text to the caller: `*out` is NULL on failure.
+enum kg_status kg_api_give(struct kg_context *context, enum kg_status status, struct kg_text *text,
+                           char **out);
+
+#endif

@@ -1,0 +1,120 @@
+// Plans and the whole way, as the public header promises them.
+
+#include "api/context.h"
+
+#include "flow/build.h"
+#include "flow/explain.h"
+#include "gen/standalone.h"
+
+#include <stdio.h>
+
+enum kg_status kg_plan_create(const struct kg_problem *problem, struct kg_device *device,
+                              enum kg_rigor rigor, double seconds, struct kg_plan **plan)
+{
+    struct kg_context *context = kg_api_context(problem);
+    *plan = NULL;
+    if ((unsigned)rigor >= KG_RIGOR_COUNT || !(seconds >= 0))
+        return kg_error_set(&context->error, KG_ERROR_ARGUMENT,
+                            "rigor %d for %g seconds is not a search", (int)rigor, seconds);
+    return kg_flow_plan(&context->session, problem, device, rigor, seconds, NULL, plan,
+                        &context->error);
+}
+
+void kg_plan_destroy(struct kg_plan *plan)
+{
+    kg_flow_plan_free(plan);
+}
+
+// No context here: plans run on any thread, and only the status comes back.
+enum kg_status kg_plan_execute(const struct kg_plan *plan, void *const *tensors, void *stream)
+{
+    return kg_flow_execute(plan, tensors, stream, NULL);
+}
+
+static void report(const struct kg_verdict *verdict, struct kg_verify_result *result)
+{
+    result->passed = verdict->passed;
+    result->seed = verdict->seed;
+    result->cases = verdict->cases;
+    result->skipped = verdict->skipped;
+    result->elements = verdict->elements;
+    result->worst = verdict->worst_relative;
+    result->impostors = verdict->impostors;
+    snprintf(result->reason, sizeof result->reason, "%s", verdict->reason);
+}
+
+enum kg_status kg_plan_verify(const struct kg_plan *plan, uint64_t seed,
+                              struct kg_verify_result *result)
+{
+    *result = (struct kg_verify_result){0};
+    struct kg_context *context = kg_api_context(plan->problem);
+    struct kg_verdict verdict;
+    enum kg_status status = kg_flow_verify(plan, seed, &verdict, &context->error);
+    if (status == KG_OK)
+        report(&verdict, result);
+    return status;
+}
+
+enum kg_status kg_problem_verify_file(const struct kg_problem *problem, struct kg_device *device,
+                                      const char *path, uint64_t seed,
+                                      struct kg_verify_result *result)
+{
+    *result = (struct kg_verify_result){0};
+    struct kg_context *context = kg_api_context(problem);
+    struct kg_verdict verdict;
+    enum kg_status status = kg_flow_verify_file(&context->session, problem, device, path, seed,
+                                                &verdict, &context->error);
+    if (status == KG_OK)
+        report(&verdict, result);
+    return status;
+}
+
+enum kg_status kg_plan_bench(const struct kg_plan *plan, struct kg_bench_result *result)
+{
+    return kg_flow_bench(plan, result, &kg_api_context(plan->problem)->error);
+}
+
+const char *kg_plan_choice(const struct kg_plan *plan)
+{
+    return plan->choice;
+}
+
+void kg_plan_cost(const struct kg_plan *plan, double *measured, double *bound)
+{
+    *measured = plan->seconds;
+    *bound = kg_roofline_of(plan->problem, &plan->device->facts).seconds;
+}
+
+enum kg_status kg_plan_source(const struct kg_plan *plan, char **out)
+{
+    struct kg_text text = {0};
+    kg_emit_host_standalone(plan->problem, &plan->built->choice, &plan->device->facts, &text);
+    return kg_api_give(kg_api_context(plan->problem), KG_OK, &text, out);
+}
+
+enum kg_status kg_plan_explain(const struct kg_plan *plan, bool json, char **out)
+{
+    struct kg_context *context = kg_api_context(plan->problem);
+    struct kg_text text = {0};
+    enum kg_status status = kg_flow_explain(plan, json, &text, &context->error);
+    return kg_api_give(context, status, &text, out);
+}
+
+enum kg_status kg_build(const struct kg_problem *problem, struct kg_device *device,
+                        const struct kg_build_options *options, struct kg_build_result *result,
+                        struct kg_plan **plan)
+{
+    struct kg_context *context = kg_api_context(problem);
+    return kg_flow_build(&context->session, problem, device, options, result, plan,
+                         &context->error);
+}
+
+enum kg_status kg_profile(const struct kg_problem *problem, struct kg_device *device,
+                          double seconds, bool json, char **out)
+{
+    struct kg_context *context = kg_api_context(problem);
+    struct kg_text text = {0};
+    enum kg_status status =
+        kg_flow_profile(&context->session, problem, device, seconds, json, &text, &context->error);
+    return kg_api_give(context, status, &text, out);
+}

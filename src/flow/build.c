@@ -1,0 +1,304 @@
+// One definition through all five stages. Each stage leaves its document in the bundle folder as
+// soon as it is done, so that a build that is stopped has lost nothing it had.
+
+#include "flow/build.h"
+
+#include "base/files.h"
+#include "flow/diagnose.h"
+#include "gen/standalone.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// A change that gains less than this is within the noise and does not replace a version.
+#define LEAST_GAIN 1.01
+
+struct build {
+    struct kg_session *session;
+    const struct kg_problem *problem;
+    struct kg_device *device;
+    const struct kg_build_options *options;
+    struct kg_build_result *result;
+    struct kg_session_key key;
+    struct kg_plan *plan; // the best version so far
+};
+
+static void announce(const struct build *build, const char *stage, int number)
+{
+    if (build->session->progress)
+        build->session->progress(build->session->user, stage, number, 5);
+}
+
+static enum kg_status write_file(const struct build *build, const char *suffix, const char *text,
+                                 struct kg_error *error)
+{
+    if (!build->options->folder)
+        return KG_OK;
+    struct kg_text path = {0};
+    kg_text_format(&path, "%s/%s%s", build->options->folder, build->problem->op->name, suffix);
+    enum kg_status status = path.failed ? kg_error_memory(error, "a path")
+                                        : kg_files_publish(path.data, text, strlen(text), error);
+    kg_text_free(&path);
+    return status;
+}
+
+static enum kg_status write_text(const struct build *build, const char *suffix,
+                                 struct kg_text *text, struct kg_error *error)
+{
+    enum kg_status status = text->failed ? kg_error_memory(error, "a document")
+                                         : write_file(build, suffix, kg_text_string(text), error);
+    kg_text_free(text);
+    return status;
+}
+
+static enum kg_status define(const struct build *build, struct kg_error *error)
+{
+    announce(build, "define", 1);
+    if (!build->options->folder)
+        return KG_OK;
+    enum kg_status status = kg_files_make_folder(build->options->folder, error);
+    if (status != KG_OK)
+        return status;
+    bool chinese = build->options->language && strcmp(build->options->language, "zh") == 0;
+    struct kg_text text = {0};
+    kg_analyze_document(&text, build->problem, &build->device->facts,
+                        chinese ? KG_CHINESE : KG_ENGLISH);
+    return write_text(build, "_definition.md", &text, error);
+}
+
+static enum kg_status write_kernel(const struct build *build, struct kg_error *error)
+{
+    if (!build->options->folder)
+        return KG_OK;
+    struct kg_text text = {0};
+    kg_emit_host_standalone(build->problem, &build->plan->built->choice, &build->device->facts,
+                            &text);
+    return write_text(build, ".c", &text, error);
+}
+
+// The first version: by rule, without measuring.
+static enum kg_status generate(struct build *build, struct kg_error *error)
+{
+    announce(build, "generate", 2);
+    struct kg_choice choice;
+    kg_choice_guess(build->problem, &build->device->facts, kg_session_target(build->device),
+                    &choice);
+    enum kg_status status = kg_flow_plan_of(build->session, build->problem, build->device, &choice,
+                                            &build->plan, error);
+    return status == KG_OK ? write_kernel(build, error) : status;
+}
+
+static void report_verdict(const struct kg_verdict *verdict, struct kg_verify_result *result)
+{
+    *result = (struct kg_verify_result){
+        .passed = verdict->passed,
+        .seed = verdict->seed,
+        .cases = verdict->cases,
+        .skipped = verdict->skipped,
+        .elements = verdict->elements,
+        .worst = verdict->worst_relative,
+        .impostors = verdict->impostors,
+    };
+    snprintf(result->reason, sizeof result->reason, "%s", verdict->reason);
+}
+
+static enum kg_status verify(struct build *build, struct kg_plan *plan, struct kg_error *error)
+{
+    struct kg_verdict verdict;
+    enum kg_status status = kg_flow_verify(plan, 0, &verdict, error);
+    if (status != KG_OK)
+        return status;
+    report_verdict(&verdict, &build->result->verify);
+    if (verdict.passed)
+        return KG_OK;
+    return kg_error_set(error, KG_ERROR_WRONG, "the accuracy gate refused %s\n  %s", plan->choice,
+                        verdict.reason);
+}
+
+static enum kg_status measure(struct kg_plan *plan, struct kg_bench_result *bench,
+                              struct kg_error *error)
+{
+    enum kg_status status = kg_flow_bench(plan, bench, error);
+    if (status == KG_OK) {
+        plan->seconds = bench->seconds;
+        plan->spread = bench->spread;
+    }
+    return status;
+}
+
+static enum kg_status record_round(struct build *build, int number, const char *diagnosis,
+                                   const char *change, const char *choice, double before,
+                                   const struct kg_bench_result *after, const char *result,
+                                   struct kg_error *error)
+{
+    struct kg_round round = {
+        .number = number,
+        .diagnosis = diagnosis,
+        .change = change,
+        .choice = choice,
+        .before = before,
+        .after = after->seconds,
+        .baseline = after->baseline_seconds,
+        .result = result,
+    };
+    return kg_store_round(build->session->store, &build->key.key, &round, error);
+}
+
+// Replaces the best version when the challenger is faster beyond the noise, or when there is
+// nothing to compare with because both are the same choice.
+static enum kg_status challenge(struct build *build, struct kg_plan *challenger, int number,
+                                const struct kg_diagnosed *diagnosed, struct kg_error *error)
+{
+    struct kg_bench_result *best = &build->result->bench;
+    bool same = strcmp(challenger->choice, build->plan->choice) == 0;
+    struct kg_bench_result bench = *best;
+    enum kg_status status = KG_OK;
+    if (!same) {
+        status = verify(build, challenger, error);
+        if (status == KG_OK)
+            status = measure(challenger, &bench, error);
+    }
+    if (status != KG_OK) {
+        kg_flow_plan_free(challenger);
+        return status;
+    }
+    bool won = !same && best->seconds > LEAST_GAIN * bench.seconds;
+    const char *result = same  ? "the current version is the best found"
+                         : won ? "kept"
+                               : "not faster beyond the noise: the current version stays";
+    struct kg_text diagnosis = {0};
+    kg_text_format(&diagnosis, "%s, %.0f%% of the roofline; worth changing: %s", diagnosed->name,
+                   100 * diagnosed->share, diagnosed->advice);
+    status = record_round(build, number, kg_text_string(&diagnosis),
+                          "parameters only: the kernel is regenerated, the interface stays",
+                          challenger->choice, best->seconds, &bench, result, error);
+    kg_text_free(&diagnosis);
+    struct kg_plan *loser = won ? build->plan : challenger;
+    if (won) {
+        build->plan = challenger;
+        *best = bench;
+    }
+    kg_flow_plan_free(loser);
+    return status == KG_OK && won ? write_kernel(build, error) : status;
+}
+
+static void add_found(struct kg_build_result *result, const struct kg_found *found)
+{
+    if (found->space > result->space)
+        result->space = found->space;
+    if (found->valid > result->valid)
+        result->valid = found->valid;
+    result->pruned = found->pruned;
+    result->measured = found->measured;
+    result->failed = found->failed;
+}
+
+// One round: diagnose, search with this rigor, and keep what is better. `*go_on` tells whether
+// another round could gain anything.
+static enum kg_status optimise_once(struct build *build, int number, enum kg_rigor rigor,
+                                    double seconds, bool *go_on, struct kg_error *error)
+{
+    struct kg_bench_result *bench = &build->result->bench;
+    struct kg_diagnosed diagnosed =
+        kg_flow_diagnose(build->problem, &build->device->facts, bench->seconds);
+    if (diagnosed.at_limit && bench->speedup >= bench->goal) {
+        *go_on = false;
+        return KG_OK;
+    }
+    struct kg_plan *challenger = NULL;
+    enum kg_status status = kg_flow_plan(build->session, build->problem, build->device, rigor,
+                                         seconds, build->plan->choice, &challenger, error);
+    if (status != KG_OK)
+        return status;
+    add_found(build->result, &challenger->found);
+    build->result->rounds = number;
+    status = challenge(build, challenger, number, &diagnosed, error);
+    *go_on = status == KG_OK && bench->speedup < bench->goal && !diagnosed.at_limit;
+    return status;
+}
+
+// Rounds of rising rigor: more is searched only while the goal is missed and can be reached.
+static enum kg_status optimise(struct build *build, struct kg_error *error)
+{
+    announce(build, "optimise", 4);
+    struct kg_bench_result *bench = &build->result->bench;
+    enum kg_status status = measure(build->plan, bench, error);
+    if (status == KG_OK)
+        status = record_round(build, 0, "the first version, by rule", "none", build->plan->choice,
+                              0, bench, "measured against the baseline", error);
+    enum kg_rigor rigor = build->options->rigor;
+    if (rigor == KG_RIGOR_ESTIMATE || rigor == KG_RIGOR_WISDOM)
+        return status;
+    bool go_on = true;
+    double began = build->device->backend->now(build->device);
+    for (int round = 1; status == KG_OK && go_on && round <= build->problem->op->goal.rounds;
+         round++) {
+        double left = 0;
+        if (build->options->seconds > 0) {
+            left = build->options->seconds - (build->device->backend->now(build->device) - began);
+            if (left <= 0)
+                break;
+        }
+        status = optimise_once(build, round, rigor, left, &go_on, error);
+        if (rigor == KG_RIGOR_EXHAUSTIVE)
+            break;
+        rigor = rigor == KG_RIGOR_MEASURE ? KG_RIGOR_PATIENT : KG_RIGOR_EXHAUSTIVE;
+    }
+    // Stopped by the caller: what was found so far stands.
+    return status == KG_ERROR_CANCELLED ? KG_OK : status;
+}
+
+static enum kg_status record(struct build *build, struct kg_error *error)
+{
+    announce(build, "record", 5);
+    struct kg_text text = {0};
+    enum kg_status status =
+        kg_store_log(build->session->store, build->problem->op->name, &text, error);
+    if (status == KG_OK)
+        status = write_text(build, "_optimization_log.md", &text, error);
+    kg_text_free(&text);
+    return status;
+}
+
+static enum kg_status run_stages(struct build *build, struct kg_error *error)
+{
+    enum kg_status status = define(build, error);
+    if (status == KG_OK)
+        status = generate(build, error);
+    if (status == KG_OK) {
+        announce(build, "verify", 3);
+        status = verify(build, build->plan, error);
+    }
+    if (status == KG_OK)
+        status = optimise(build, error);
+    if (status == KG_OK)
+        status = record(build, error);
+    build->result->goal_met = build->result->bench.speedup >= build->problem->op->goal.speedup;
+    return status;
+}
+
+enum kg_status kg_flow_build(struct kg_session *session, const struct kg_problem *problem,
+                             struct kg_device *device, const struct kg_build_options *options,
+                             struct kg_build_result *result, struct kg_plan **plan,
+                             struct kg_error *error)
+{
+    *result = (struct kg_build_result){0};
+    if (plan)
+        *plan = NULL;
+    struct build build = {.session = session,
+                          .problem = problem,
+                          .device = device,
+                          .options = options,
+                          .result = result};
+    enum kg_status status =
+        kg_session_key_make(problem, device, &kg_protocol_default, &build.key, error);
+    if (status == KG_OK)
+        status = run_stages(&build, error);
+    kg_session_key_free(&build.key);
+    if (status == KG_OK && plan)
+        *plan = build.plan;
+    else
+        kg_flow_plan_free(build.plan);
+    return status;
+}

@@ -1,0 +1,157 @@
+// `explain` and `profile`: the records of a problem as a document.
+
+#include "flow/explain.h"
+
+#include "base/json.h"
+#include "flow/diagnose.h"
+#include "report/outcomes.h"
+
+#include <string.h>
+
+#define SHOWN_BY_EXPLAIN 10
+
+static void add_title(const struct kg_problem *problem, const struct kg_device *device,
+                      const char *what, struct kg_text *text)
+{
+    kg_text_format(text, "# %s of %s", what, problem->op->name);
+    struct kg_text names = {0};
+    kg_session_print_dtypes(&names, problem->op);
+    if (names.length)
+        kg_text_format(text, ", %s", kg_text_string(&names));
+    kg_text_cut(&names, 0);
+    kg_session_print_sizes(&names, problem);
+    if (names.length)
+        kg_text_format(text, ", %s", kg_text_string(&names));
+    kg_text_free(&names);
+    kg_text_format(text, "\n\n%s, %s\n\n", device->facts.name, device->compiler);
+}
+
+static void add_cost(const struct kg_plan *plan, struct kg_text *text)
+{
+    const struct kg_device_facts *facts = &plan->device->facts;
+    struct kg_roofline roofline = kg_roofline_of(plan->problem, facts);
+    kg_text_format(text, "Chosen: `%s`%s\n\n", plan->choice,
+                   plan->from_wisdom ? ", from wisdom" : "");
+    kg_text_add(text, "- roofline: ");
+    kg_report_seconds(text, roofline.seconds);
+    kg_text_format(text, ", %s-bound\n", roofline.memory_bound ? "memory" : "compute");
+    if (plan->seconds <= 0) {
+        kg_text_add(text, "- chosen by rule: nothing was measured (rigor estimate)\n");
+        return;
+    }
+    struct kg_diagnosed diagnosed = kg_flow_diagnose(plan->problem, facts, plan->seconds);
+    kg_text_add(text, "- measured: ");
+    kg_report_seconds(text, plan->seconds);
+    kg_text_format(text, ", %.0f%% of the roofline\n- limited by %s; worth changing: %s\n",
+                   100 * diagnosed.share, diagnosed.name, diagnosed.advice);
+}
+
+static void add_families(const struct kg_plan *plan, struct kg_text *text)
+{
+    struct kg_partition partition;
+    struct kg_text trace = {0};
+    kg_gen_partition(plan->problem, &plan->device->facts, kg_session_target(plan->device),
+                     &partition, &trace);
+    kg_text_add(text, "\n## Families\n\n");
+    for (int i = 0; i < partition.count; i++) {
+        const struct kg_group *group = &partition.groups[i];
+        kg_text_format(text, "- kernel %d: %s, for", i + 1, partition.families[i]->name);
+        for (int n = group->first; n < group->first + group->count; n++)
+            kg_text_format(text, " `%s`", plan->problem->nests[n]->output->name);
+        kg_text_format(text, " (%s)\n", partition.families[i]->summary);
+    }
+    if (trace.length)
+        kg_text_format(text, "\nRefused on the way:\n\n```\n%s```\n", trace.data);
+    kg_text_free(&trace);
+}
+
+static void add_counts(const struct kg_outcomes *outcomes, struct kg_text *text)
+{
+    kg_text_format(text, "\n## Candidates\n\n%d on record:", outcomes->count);
+    for (int kind = 0; kind < KG_OUTCOME_COUNT; kind++)
+        if (outcomes->by_kind[kind])
+            kg_text_format(text, " %d %s", outcomes->by_kind[kind], kg_outcome_names[kind]);
+    kg_text_add(text, ".\n\n");
+}
+
+static enum kg_status collect(struct kg_session *session, const struct kg_problem *problem,
+                              const struct kg_device *device, struct kg_outcomes *outcomes,
+                              struct kg_error *error)
+{
+    struct kg_session_key key;
+    enum kg_status status = kg_session_key_make(problem, device, &kg_protocol_default, &key, error);
+    if (status != KG_OK)
+        return status;
+    status = kg_outcomes_collect(session->store, &key.key, outcomes, error);
+    kg_session_key_free(&key);
+    return status;
+}
+
+static void explain_json(const struct kg_plan *plan, const struct kg_outcomes *outcomes,
+                         struct kg_text *text)
+{
+    struct kg_roofline roofline = kg_roofline_of(plan->problem, &plan->device->facts);
+    struct kg_text list = {0};
+    kg_outcomes_json(outcomes, &list);
+    kg_text_add(text, "{\"choice\": ");
+    struct kg_json json = {.text = text};
+    kg_json_text(&json, NULL, plan->choice);
+    kg_text_format(text, ", \"from_wisdom\": %s, \"measured_seconds\": %.9g",
+                   plan->from_wisdom ? "true" : "false", plan->seconds);
+    kg_text_format(text, ", \"roofline_seconds\": %.9g, \"candidates\": %s}\n", roofline.seconds,
+                   kg_text_string(&list));
+    text->failed |= list.failed;
+    kg_text_free(&list);
+}
+
+enum kg_status kg_flow_explain(const struct kg_plan *plan, bool json, struct kg_text *text,
+                               struct kg_error *error)
+{
+    struct kg_outcomes outcomes;
+    enum kg_status status = collect(plan->session, plan->problem, plan->device, &outcomes, error);
+    if (status != KG_OK)
+        return status;
+    if (json) {
+        explain_json(plan, &outcomes, text);
+    } else {
+        add_title(plan->problem, plan->device, "Explanation", text);
+        add_cost(plan, text);
+        add_families(plan, text);
+        add_counts(&outcomes, text);
+        kg_outcomes_markdown(&outcomes, SHOWN_BY_EXPLAIN, text);
+    }
+    kg_outcomes_free(&outcomes);
+    return text->failed ? kg_error_memory(error, "an explanation") : KG_OK;
+}
+
+enum kg_status kg_flow_profile(struct kg_session *session, const struct kg_problem *problem,
+                               struct kg_device *device, double seconds, bool json,
+                               struct kg_text *text, struct kg_error *error)
+{
+    struct kg_plan *plan = NULL;
+    enum kg_status status =
+        kg_flow_plan(session, problem, device, KG_RIGOR_EXHAUSTIVE, seconds, NULL, &plan, error);
+    if (status != KG_OK)
+        return status;
+    struct kg_outcomes outcomes;
+    status = collect(session, problem, device, &outcomes, error);
+    if (status == KG_OK) {
+        if (json) {
+            kg_outcomes_json(&outcomes, text);
+            kg_text_add(text, "\n");
+        } else {
+            add_title(problem, device, "Profile", text);
+            add_cost(plan, text);
+            add_counts(&outcomes, text);
+            kg_text_add(text, "## Top 10\n\n");
+            kg_outcomes_markdown(&outcomes, 10, text);
+            kg_text_add(text, "\n## All\n\n");
+            kg_outcomes_markdown(&outcomes, 0, text);
+        }
+        kg_outcomes_free(&outcomes);
+    }
+    kg_flow_plan_free(plan);
+    if (status == KG_OK && text->failed)
+        status = kg_error_memory(error, "a profile");
+    return status;
+}

@@ -1,0 +1,259 @@
+// A problem becomes a plan: what is known is used, what is not is searched for, and what is chosen
+// is compiled, loaded and remembered.
+
+#include "flow/plan.h"
+
+#include "flow/workspaces.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define COMPILE_SECONDS 120.0 // for one kernel; a compiler that needs more is hung
+
+enum kg_status kg_flow_plan_of(struct kg_session *session, const struct kg_problem *problem,
+                               struct kg_device *device, const struct kg_choice *choice,
+                               struct kg_plan **out, struct kg_error *error)
+{
+    *out = NULL;
+    struct kg_plan *plan = calloc(1, sizeof *plan);
+    if (!plan)
+        return kg_error_memory(error, "a plan");
+    plan->session = session;
+    plan->problem = problem;
+    plan->device = device;
+    struct kg_text text = {0};
+    kg_choice_print(choice, &device->facts, kg_session_target(device), &text);
+    plan->choice = text.data;
+    if (text.failed || !text.data) {
+        kg_flow_plan_free(plan);
+        return kg_error_memory(error, "a plan");
+    }
+    enum kg_status status =
+        kg_built_make(device, problem, choice, COMPILE_SECONDS, &plan->built, error);
+    if (status == KG_OK) {
+        plan->workspaces = kg_workspaces_create(device, kg_built_workspace(plan->built, problem));
+        if (!plan->workspaces)
+            status = kg_error_memory(error, "a plan's workspace");
+    }
+    if (status != KG_OK) {
+        kg_flow_plan_free(plan);
+        return status;
+    }
+    *out = plan;
+    return KG_OK;
+}
+
+void kg_flow_plan_free(struct kg_plan *plan)
+{
+    if (!plan)
+        return;
+    kg_workspaces_destroy(plan->workspaces);
+    kg_built_free(plan->built);
+    free(plan->choice);
+    free(plan);
+}
+
+enum kg_status kg_flow_execute(const struct kg_plan *plan, void *const *tensors, void *stream,
+                               struct kg_error *error)
+{
+    void *workspace;
+    enum kg_status status = kg_workspaces_take(plan->workspaces, &workspace, error);
+    if (status != KG_OK)
+        return status;
+    status = kg_built_run(plan->built, plan->problem, tensors, workspace, stream, error);
+    kg_workspaces_return(plan->workspaces, workspace);
+    return status;
+}
+
+// What is known of this problem, as a plan. KG_ERROR_NO_WISDOM when nothing is, or nothing of at
+// least this rigor; `hint` then receives the lesser choice, to be tried first. The caller frees it.
+static enum kg_status plan_from_wisdom(struct kg_session *session, const struct kg_key *key,
+                                       const struct kg_problem *problem, struct kg_device *device,
+                                       enum kg_rigor rigor, struct kg_plan **plan, char **hint,
+                                       struct kg_error *error)
+{
+    *plan = NULL;
+    *hint = NULL;
+    struct kg_wisdom wisdom;
+    enum kg_status status = kg_store_recall(session->store, key, &wisdom, error);
+    if (status != KG_OK)
+        return status;
+    struct kg_choice choice;
+    enum kg_target target = kg_session_target(device);
+    bool fits = kg_choice_read(problem, &device->facts, target, wisdom.choice, &choice);
+    bool enough = rigor == KG_RIGOR_WISDOM || wisdom.rigor >= rigor;
+    if (!fits || !enough) {
+        status = kg_error_set(error, KG_ERROR_NO_WISDOM,
+                              fits ? "what is known of this problem was found with less rigor"
+                                   : "the known choice '%s' does not fit this version",
+                              wisdom.choice);
+        if (fits)
+            *hint = strdup(wisdom.choice);
+    } else {
+        status = kg_flow_plan_of(session, problem, device, &choice, plan, error);
+    }
+    if (status == KG_OK) {
+        (*plan)->seconds = wisdom.seconds;
+        (*plan)->spread = wisdom.spread;
+        (*plan)->rigor = wisdom.rigor;
+        (*plan)->verified = true;
+        (*plan)->from_wisdom = true;
+    }
+    kg_wisdom_free(&wisdom);
+    return status;
+}
+
+// The search's callbacks: outcomes go to the store the moment they are known, and come back from
+// it when an earlier search was cut short.
+struct recorder {
+    struct kg_session *session;
+    const struct kg_key *key;
+    struct kg_error error; // of the first record that could not be written
+};
+
+static bool find_known(void *user, const char *choice, struct kg_outcome *outcome)
+{
+    struct recorder *recorder = user;
+    bool found = false;
+    struct kg_error error = {0};
+    return kg_store_find(recorder->session->store, recorder->key, choice, outcome, &found,
+                         &error) == KG_OK &&
+           found;
+}
+
+static void record_outcome(void *user, const struct kg_outcome *outcome)
+{
+    struct recorder *recorder = user;
+    struct kg_error *error = recorder->error.status == KG_OK ? &recorder->error : NULL;
+    kg_store_append(recorder->session->store, recorder->key, outcome, error);
+}
+
+static void show_progress(void *user, int done, int total, const char *what)
+{
+    struct recorder *recorder = user;
+    if (recorder->session->progress)
+        recorder->session->progress(recorder->session->user, what, done, total);
+}
+
+static void format_date(char out[32])
+{
+    time_t now = time(NULL);
+    struct tm parts;
+    gmtime_r(&now, &parts);
+    strftime(out, 32, "%Y-%m-%dT%H:%M:%SZ", &parts);
+}
+
+static enum kg_status learn(struct recorder *recorder, const struct kg_plan *plan, uint64_t seed,
+                            struct kg_error *error)
+{
+    char date[32];
+    format_date(date);
+    struct kg_wisdom wisdom = {
+        .choice = plan->choice,
+        .rigor = plan->rigor,
+        .seconds = plan->seconds,
+        .spread = plan->spread,
+        .seed = seed,
+        .date = date,
+    };
+    return kg_store_learn(recorder->session->store, recorder->key, &wisdom, error);
+}
+
+static enum kg_status plan_by_search(struct kg_session *session, const struct kg_key *key,
+                                     const struct kg_problem *problem, struct kg_device *device,
+                                     enum kg_rigor rigor, double seconds, const char *const *hints,
+                                     int hint_count, struct kg_plan **plan, struct kg_error *error)
+{
+    struct kg_gate *gate = NULL;
+    enum kg_status status = kg_flow_gate(session, problem, device, 0, false, &gate, error);
+    if (status != KG_OK)
+        return status;
+    struct recorder recorder = {.session = session, .key = key};
+    struct kg_search search = {
+        .device = device,
+        .problem = problem,
+        .target = kg_session_target(device),
+        .gate = gate,
+        .rigor = rigor,
+        .seconds = seconds,
+        .protocol = kg_protocol_default,
+        .hints = hints,
+        .hint_count = hint_count,
+        .cancel = session->cancel,
+        .user = &recorder,
+        .known = find_known,
+        .record = record_outcome,
+        .progress = show_progress,
+    };
+    struct kg_found found = {0};
+    status = kg_search_run(&search, &found, error);
+    kg_gate_free(gate);
+    if (status == KG_ERROR_CANCELLED && found.measured > 0)
+        status = KG_OK;
+    if (status == KG_OK)
+        status = kg_flow_plan_of(session, problem, device, &found.choice, plan, error);
+    if (status != KG_OK)
+        return status;
+    (*plan)->found = found;
+    (*plan)->seconds = found.seconds;
+    (*plan)->spread = found.spread;
+    (*plan)->verified = true;
+    // A search cut short knows what it measured, not what its rigor promises.
+    (*plan)->rigor = found.complete ? rigor : KG_RIGOR_ESTIMATE;
+    status = learn(&recorder, *plan, 0, error);
+    if (status == KG_OK && recorder.error.status != KG_OK) {
+        if (error)
+            *error = recorder.error;
+        status = recorder.error.status;
+    }
+    if (status != KG_OK) {
+        kg_flow_plan_free(*plan);
+        *plan = NULL;
+    }
+    return status;
+}
+
+static enum kg_status plan_with_key(struct kg_session *session, const struct kg_key *key,
+                                    const struct kg_problem *problem, struct kg_device *device,
+                                    enum kg_rigor rigor, double seconds, const char *hint,
+                                    struct kg_plan **plan, struct kg_error *error)
+{
+    char *known = NULL;
+    enum kg_status status =
+        plan_from_wisdom(session, key, problem, device, rigor, plan, &known, error);
+    if (status == KG_ERROR_NO_WISDOM && rigor != KG_RIGOR_WISDOM) {
+        if (rigor == KG_RIGOR_ESTIMATE) {
+            struct kg_choice choice;
+            kg_choice_guess(problem, &device->facts, kg_session_target(device), &choice);
+            status = kg_flow_plan_of(session, problem, device, &choice, plan, error);
+        } else {
+            const char *hints[2];
+            int hint_count = 0;
+            if (hint)
+                hints[hint_count++] = hint;
+            if (known)
+                hints[hint_count++] = known;
+            status = plan_by_search(session, key, problem, device, rigor, seconds, hints,
+                                    hint_count, plan, error);
+        }
+    }
+    free(known);
+    return status;
+}
+
+enum kg_status kg_flow_plan(struct kg_session *session, const struct kg_problem *problem,
+                            struct kg_device *device, enum kg_rigor rigor, double seconds,
+                            const char *hint, struct kg_plan **plan, struct kg_error *error)
+{
+    *plan = NULL;
+    struct kg_session_key key;
+    enum kg_status status = kg_session_key_make(problem, device, &kg_protocol_default, &key, error);
+    if (status != KG_OK)
+        return status;
+    status = plan_with_key(session, &key.key, problem, device, rigor, seconds, hint, plan, error);
+    kg_session_key_free(&key);
+    if (status == KG_OK)
+        kg_error_clear(error);
+    return status;
+}

@@ -1,0 +1,60 @@
+// From a problem to a plan: wisdom, search, build. And what a plan can do besides running.
+
+#ifndef KG_FLOW_PLAN_H
+#define KG_FLOW_PLAN_H
+
+#include "flow/session.h"
+
+struct kg_workspaces; // memory between kernels, one piece per execution under way
+
+struct kg_plan {
+    struct kg_session *session;
+    const struct kg_problem *problem;
+    struct kg_device *device;
+    struct kg_built *built;
+    char *choice;   // kg_choice_print of built->choice
+    double seconds; // as measured when it was chosen; 0: never
+    double spread;
+    bool verified; // by this library, now or when it became wisdom
+    bool from_wisdom;
+    enum kg_rigor rigor;
+    struct kg_found found; // of the search that chose it; zero from wisdom
+    struct kg_workspaces *workspaces;
+};
+
+// See kg_plan_create in kernelgen.h. `hint`, when not NULL, is tried first and never beaten by
+// something slower. A cancelled or timed-out search that found anything gives KG_OK.
+enum kg_status kg_flow_plan(struct kg_session *session, const struct kg_problem *problem,
+                            struct kg_device *device, enum kg_rigor rigor, double seconds,
+                            const char *hint, struct kg_plan **plan, struct kg_error *error);
+// A plan of exactly this choice; nothing is verified or measured.
+enum kg_status kg_flow_plan_of(struct kg_session *session, const struct kg_problem *problem,
+                               struct kg_device *device, const struct kg_choice *choice,
+                               struct kg_plan **plan, struct kg_error *error);
+void kg_flow_plan_free(struct kg_plan *plan);
+
+enum kg_status kg_flow_execute(const struct kg_plan *plan, void *const *tensors, void *stream,
+                               struct kg_error *error);
+
+// The gate of this problem's instance on this device.
+enum kg_status kg_flow_gate(struct kg_session *session, const struct kg_problem *problem,
+                            struct kg_device *device, uint64_t seed, bool strided,
+                            struct kg_gate **gate, struct kg_error *error);
+// Judges in a worker process: a crash or a hang of the subject is a verdict.
+enum kg_status kg_flow_judge(struct kg_session *session, const struct kg_gate *gate,
+                             const struct kg_subject *subject, double seconds,
+                             struct kg_verdict *verdict, struct kg_error *error);
+// Is the plan right? Strided views are judged with a kernel of their own, generated with the same
+// families.
+enum kg_status kg_flow_verify(const struct kg_plan *plan, uint64_t seed, struct kg_verdict *verdict,
+                              struct kg_error *error);
+// Is the function in this C file right? See kg_problem_verify_file.
+enum kg_status kg_flow_verify_file(struct kg_session *session, const struct kg_problem *problem,
+                                   struct kg_device *device, const char *path, uint64_t seed,
+                                   struct kg_verdict *verdict, struct kg_error *error);
+
+// The plan and the baseline of its device, timed alternately in one worker process.
+enum kg_status kg_flow_bench(const struct kg_plan *plan, struct kg_bench_result *result,
+                             struct kg_error *error);
+
+#endif

@@ -1,0 +1,135 @@
+// Keys of records: everything a measurement depends on, gathered from problem, device and library.
+
+#include "flow/session.h"
+
+#include "gen/skeleton.h"
+
+#include <string.h>
+
+void kg_session_print_dtypes(struct kg_text *text, const struct kg_op *instance)
+{
+    for (int i = 0; i < instance->typevar_count; i++)
+        kg_text_format(text, "%s%s=%s", i ? " " : "", instance->typevars[i]->name,
+                       kg_dtypes[instance->bound[i]].name);
+}
+
+void kg_session_print_sizes(struct kg_text *text, const struct kg_problem *problem)
+{
+    const struct kg_op *op = problem->op;
+    const char *space = "";
+    for (int i = 0; i < op->size_count; i++) {
+        if (op->sizes[i]->is_param)
+            continue;
+        kg_text_format(text, "%s%s=%lld", space, op->sizes[i]->name, (long long)problem->sizes[i]);
+        space = " ";
+    }
+}
+
+static void print_layout(struct kg_text *text, const struct kg_problem *problem)
+{
+    if (problem->contiguous) {
+        kg_text_add(text, "contiguous");
+        return;
+    }
+    for (int i = 0; i < problem->op->input_count + problem->op->output_count; i++) {
+        const struct kg_tensor *tensor = problem->tensors[i];
+        kg_text_format(text, "%s%s:", i ? " " : "", tensor->name);
+        for (int d = 0; d < tensor->rank; d++)
+            kg_text_format(text, "%s%lld", d ? "," : "", (long long)problem->layouts[i].stride[d]);
+    }
+}
+
+// The definition as far as it decides what a kernel computes: its text and its bound params.
+static struct kg_hash hash_definition(const struct kg_op *op)
+{
+    struct kg_hash hash = kg_hash_bytes(op->source, strlen(op->source));
+    for (int i = 0; i < op->size_count; i++) {
+        const struct kg_size *size = op->sizes[i];
+        if (!size->is_param)
+            continue;
+        hash = kg_hash_chain_text(hash, size->name);
+        hash = kg_hash_chain(hash, &size->value, sizeof size->value);
+        hash = kg_hash_chain(hash, &size->real, sizeof size->real);
+    }
+    return hash;
+}
+
+// Kernels of another generator are other kernels: its version and every skeleton are in the key.
+static const char *generator_name(struct kg_arena *arena)
+{
+    struct kg_hash hash = kg_hash_bytes("", 0);
+    for (const struct kg_skeleton *skeleton = kg_skeletons; skeleton->name; skeleton++) {
+        hash = kg_hash_chain_text(hash, skeleton->name);
+        hash = kg_hash_chain_text(hash, skeleton->text);
+    }
+    char digits[KG_HASH_TEXT];
+    kg_hash_format(hash, digits);
+    return kg_arena_format(arena, "%s-%.8s", kg_version(), digits);
+}
+
+static const char *keep(struct kg_arena *arena, struct kg_text *text)
+{
+    const char *string = kg_text_string(text);
+    char *copy = text->failed ? NULL : kg_arena_copy(arena, string, strlen(string));
+    kg_text_cut(text, 0);
+    return copy;
+}
+
+enum kg_status kg_session_key_here(const struct kg_device *device, struct kg_arena *arena,
+                                   struct kg_key *key, struct kg_error *error)
+{
+    *key = (struct kg_key){
+        .device = device->facts.name,
+        .isa = device->facts.isa,
+        .units = device->facts.units,
+        .driver = device->driver,
+        .compiler = device->compiler,
+        .generator = generator_name(arena),
+    };
+    return key->generator ? KG_OK : kg_error_memory(error, "the key of a record");
+}
+
+enum kg_status kg_session_key_make(const struct kg_problem *problem, const struct kg_device *device,
+                                   const struct kg_protocol *protocol, struct kg_session_key *out,
+                                   struct kg_error *error)
+{
+    *out = (struct kg_session_key){0};
+    struct kg_arena *arena = &out->arena;
+    struct kg_key *key = &out->key;
+    enum kg_status status = kg_session_key_here(device, arena, key, error);
+    if (status != KG_OK)
+        return status;
+    struct kg_text text = {0};
+    key->op = problem->op->name;
+    key->definition = hash_definition(problem->op);
+    kg_session_print_dtypes(&text, problem->op);
+    key->dtypes = keep(arena, &text);
+    kg_session_print_sizes(&text, problem);
+    key->sizes = keep(arena, &text);
+    print_layout(&text, problem);
+    key->layout = keep(arena, &text);
+    kg_protocol_print(protocol, &text);
+    key->protocol = keep(arena, &text);
+    kg_text_free(&text);
+    if (arena->failed || !key->dtypes || !key->sizes || !key->layout || !key->protocol) {
+        kg_session_key_free(out);
+        return kg_error_memory(error, "the key of a record");
+    }
+    return KG_OK;
+}
+
+void kg_session_key_free(struct kg_session_key *key)
+{
+    kg_arena_free(&key->arena);
+    *key = (struct kg_session_key){0};
+}
+
+bool kg_session_cancelled(const struct kg_session *session)
+{
+    return session->cancel && *session->cancel;
+}
+
+enum kg_target kg_session_target(const struct kg_device *device)
+{
+    return strcmp(device->backend->name, "cuda") == 0 ? KG_TARGET_CUDA : KG_TARGET_HOST;
+}

@@ -1,0 +1,38 @@
+// What every flow needs to know of the context it runs in, and the key of what it measures.
+
+#ifndef KG_FLOW_SESSION_H
+#define KG_FLOW_SESSION_H
+
+#include "store/store.h"
+
+struct kg_session {
+    struct kg_store *store; // opened by the public layer before any flow starts
+    int threads;
+    const volatile int *cancel;                                          // may be NULL
+    void (*progress)(void *user, const char *what, int done, int total); // may be NULL
+    void *user;
+};
+
+// A key and the texts it points to.
+struct kg_session_key {
+    struct kg_arena arena;
+    struct kg_key key;
+};
+
+enum kg_status kg_session_key_make(const struct kg_problem *problem, const struct kg_device *device,
+                                   const struct kg_protocol *protocol, struct kg_session_key *key,
+                                   struct kg_error *error);
+// What of a key depends on device and library only; the rest is NULL.
+enum kg_status kg_session_key_here(const struct kg_device *device, struct kg_arena *arena,
+                                   struct kg_key *key, struct kg_error *error);
+void kg_session_key_free(struct kg_session_key *key);
+
+// "T=f16 U=i64", "P=4096 D=1000": as shown to people and as stored.
+void kg_session_print_dtypes(struct kg_text *text, const struct kg_op *instance);
+void kg_session_print_sizes(struct kg_text *text, const struct kg_problem *problem);
+
+bool kg_session_cancelled(const struct kg_session *session);
+// Which target the generators write for on this device.
+enum kg_target kg_session_target(const struct kg_device *device);
+
+#endif

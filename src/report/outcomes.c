@@ -1,0 +1,155 @@
+// Outcomes of a search as tables for people and as JSON for machines.
+
+#include "report/outcomes.h"
+
+#include "base/json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct collecting {
+    struct kg_outcomes *outcomes;
+    bool failed;
+};
+
+static const char *keep(struct kg_arena *arena, const char *text)
+{
+    return text ? kg_arena_copy(arena, text, strlen(text)) : NULL;
+}
+
+static bool grow(struct kg_outcomes *outcomes)
+{
+    int capacity = outcomes->capacity ? outcomes->capacity * 2 : 64;
+    struct kg_outcome *list = realloc(outcomes->list, (size_t)capacity * sizeof *list);
+    if (!list)
+        return false;
+    outcomes->list = list;
+    outcomes->capacity = capacity;
+    return true;
+}
+
+static void collect(void *user, const struct kg_outcome *outcome)
+{
+    struct collecting *collecting = user;
+    struct kg_outcomes *outcomes = collecting->outcomes;
+    if (outcomes->count == outcomes->capacity && !grow(outcomes)) {
+        collecting->failed = true;
+        return;
+    }
+    struct kg_outcome *copy = &outcomes->list[outcomes->count++];
+    *copy = *outcome;
+    copy->choice = keep(&outcomes->arena, outcome->choice);
+    copy->reason = keep(&outcomes->arena, outcome->reason);
+    outcomes->by_kind[outcome->kind]++;
+}
+
+enum kg_status kg_outcomes_collect(struct kg_store *store, const struct kg_key *key,
+                                   struct kg_outcomes *outcomes, struct kg_error *error)
+{
+    *outcomes = (struct kg_outcomes){0};
+    struct collecting collecting = {.outcomes = outcomes};
+    enum kg_status status = kg_store_each(store, key, collect, &collecting, error);
+    if (status == KG_OK && (collecting.failed || outcomes->arena.failed))
+        status = kg_error_memory(error, "the list of outcomes");
+    if (status != KG_OK)
+        kg_outcomes_free(outcomes);
+    return status;
+}
+
+void kg_outcomes_free(struct kg_outcomes *outcomes)
+{
+    kg_arena_free(&outcomes->arena);
+    free(outcomes->list);
+    *outcomes = (struct kg_outcomes){0};
+}
+
+void kg_report_seconds(struct kg_text *text, double seconds)
+{
+    static const struct {
+        double unit;
+        const char *name;
+    } units[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}};
+    size_t i = 0;
+    while (i + 1 < sizeof units / sizeof units[0] && seconds < units[i].unit)
+        i++;
+    double value = seconds / units[i].unit;
+    kg_text_format(text, "%.*f %s", value < 10 ? 2 : value < 100 ? 1 : 0, value, units[i].name);
+}
+
+static void add_measured(const struct kg_outcomes *outcomes, int most, struct kg_text *text)
+{
+    kg_text_add(text, "| # | time | spread | bound / time | compile | choice |\n"
+                      "|--:|-----:|-------:|-------------:|--------:|--------|\n");
+    int shown = 0;
+    for (int i = 0; i < outcomes->count && (most == 0 || shown < most); i++) {
+        const struct kg_outcome *outcome = &outcomes->list[i];
+        if (outcome->kind != KG_OUTCOME_MEASURED)
+            continue;
+        const struct kg_timing *timing = &outcome->timing;
+        kg_text_format(text, "| %d | ", ++shown);
+        kg_report_seconds(text, timing->median);
+        kg_text_format(text, " | %.1f%% | %.2f | ",
+                       timing->median > 0 ? 100 * timing->spread / timing->median : 0.0,
+                       timing->median > 0 ? outcome->bound / timing->median : 0.0);
+        kg_report_seconds(text, outcome->compile_seconds);
+        kg_text_format(text, " | %s%s |\n", outcome->choice,
+                       timing->abandoned ? " (abandoned early)" : "");
+    }
+    if (shown < outcomes->by_kind[KG_OUTCOME_MEASURED])
+        kg_text_format(text, "\n%d more were measured and were slower.\n",
+                       outcomes->by_kind[KG_OUTCOME_MEASURED] - shown);
+}
+
+static void add_refused(const struct kg_outcomes *outcomes, int most, struct kg_text *text)
+{
+    int refused = outcomes->count - outcomes->by_kind[KG_OUTCOME_MEASURED];
+    if (refused == 0)
+        return;
+    kg_text_add(text, "\n| dropped | why | choice |\n|---------|-----|--------|\n");
+    int shown = 0;
+    for (int i = 0; i < outcomes->count && (most == 0 || shown < most); i++) {
+        const struct kg_outcome *outcome = &outcomes->list[i];
+        if (outcome->kind == KG_OUTCOME_MEASURED)
+            continue;
+        shown++;
+        // A reason may have several lines (a compiler's); the first one tells what happened.
+        const char *reason = outcome->reason ? outcome->reason : "";
+        kg_text_format(text, "| %s | %.*s | %s |\n", kg_outcome_names[outcome->kind],
+                       (int)strcspn(reason, "\n|"), reason, outcome->choice);
+    }
+    if (shown < refused)
+        kg_text_format(text, "\n%d more were dropped; --json lists them all.\n", refused - shown);
+}
+
+void kg_outcomes_markdown(const struct kg_outcomes *outcomes, int most, struct kg_text *text)
+{
+    if (outcomes->by_kind[KG_OUTCOME_MEASURED] > 0)
+        add_measured(outcomes, most, text);
+    add_refused(outcomes, most, text);
+}
+
+void kg_outcomes_json(const struct kg_outcomes *outcomes, struct kg_text *text)
+{
+    struct kg_json json = {.text = text};
+    kg_json_begin_array(&json, NULL);
+    for (int i = 0; i < outcomes->count; i++) {
+        const struct kg_outcome *outcome = &outcomes->list[i];
+        kg_json_begin_object(&json, NULL);
+        kg_json_text(&json, "choice", outcome->choice);
+        kg_json_text(&json, "outcome", kg_outcome_names[outcome->kind]);
+        kg_json_text(&json, "reason", outcome->reason);
+        kg_json_number(&json, "bound", outcome->bound);
+        kg_json_number(&json, "compile_seconds", outcome->compile_seconds);
+        if (outcome->kind == KG_OUTCOME_MEASURED) {
+            kg_json_number(&json, "seconds", outcome->timing.median);
+            kg_json_number(&json, "least", outcome->timing.least);
+            kg_json_number(&json, "spread", outcome->timing.spread);
+            kg_json_integer(&json, "samples", outcome->timing.samples);
+            kg_json_boolean(&json, "abandoned", outcome->timing.abandoned);
+        }
+        kg_json_boolean(&json, "final", outcome->final);
+        kg_json_hash(&json, "source", outcome->source);
+        kg_json_end_object(&json);
+    }
+    kg_json_end_array(&json);
+}

@@ -1,0 +1,30 @@
+// What became of every candidate of a problem, as a document: for `explain` and `profile`.
+
+#ifndef KG_REPORT_OUTCOMES_H
+#define KG_REPORT_OUTCOMES_H
+
+#include "store/store.h"
+
+// A copy of the latest outcome of each candidate under a key, measured ones first, fastest first.
+struct kg_outcomes {
+    struct kg_arena arena;
+    int count;
+    int capacity;
+    struct kg_outcome *list;
+    int by_kind[KG_OUTCOME_COUNT];
+};
+
+enum kg_status kg_outcomes_collect(struct kg_store *store, const struct kg_key *key,
+                                   struct kg_outcomes *outcomes, struct kg_error *error);
+void kg_outcomes_free(struct kg_outcomes *outcomes);
+
+// One Markdown table: rank, time, share of the bound, spread, choice; then the rest with reasons.
+// At most `most` rows of each part (0: all).
+void kg_outcomes_markdown(const struct kg_outcomes *outcomes, int most, struct kg_text *text);
+// A JSON array of objects, one per candidate.
+void kg_outcomes_json(const struct kg_outcomes *outcomes, struct kg_text *text);
+
+// "12.3 us", "4.56 ms": three significant digits and a unit.
+void kg_report_seconds(struct kg_text *text, double seconds);
+
+#endif
