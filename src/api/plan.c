@@ -4,7 +4,7 @@
 
 #include "flow/build.h"
 #include "flow/explain.h"
-#include "gen/standalone.h"
+#include "gen/signature.h"
 
 #include <stdio.h>
 
@@ -88,7 +88,7 @@ void kg_plan_cost(const struct kg_plan *plan, double *measured, double *bound)
 enum kg_status kg_plan_source(const struct kg_plan *plan, char **out)
 {
     struct kg_text text = {0};
-    kg_emit_host_standalone(plan->problem, &plan->built->choice, &plan->device->facts, &text);
+    kg_gen_standalone(plan->problem, &plan->built->choice, &plan->device->facts, &text);
     return kg_api_give(kg_api_context(plan->problem), KG_OK, &text, out);
 }
 

@@ -5,7 +5,7 @@
 
 #include "base/files.h"
 #include "flow/diagnose.h"
-#include "gen/standalone.h"
+#include "gen/signature.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,8 +72,7 @@ static enum kg_status write_kernel(const struct build *build, struct kg_error *e
     if (!build->options->folder)
         return KG_OK;
     struct kg_text text = {0};
-    kg_emit_host_standalone(build->problem, &build->plan->built->choice, &build->device->facts,
-                            &text);
+    kg_gen_standalone(build->problem, &build->plan->built->choice, &build->device->facts, &text);
     return write_text(build, ".c", &text, error);
 }
 

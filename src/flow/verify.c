@@ -2,8 +2,8 @@
 
 #include "flow/plan.h"
 
-#include "gen/foreign.h"
 #include "base/files.h"
+#include "gen/signature.h"
 #include "tune/worker.h"
 
 #include <stdio.h>
@@ -166,7 +166,7 @@ static enum kg_status load_foreign(struct kg_device *device, const struct kg_op 
         return status;
     struct kg_text text = {0};
     const char *entry = "kg_foreign";
-    bool complete = kg_foreign_source(op, path, code, entry, &text);
+    bool complete = kg_gen_foreign(op, path, code, entry, &text);
     free(code);
     if (!complete || text.failed) {
         kg_text_free(&text);
