@@ -74,7 +74,7 @@ struct bound {
 static enum kg_status unknown_name(struct kg_context *context, const struct kg_op *op,
                                    const char *name)
 {
-    const char *names[KG_MAX_SIZES + KG_DTYPE_COUNT];
+    const char *names[KG_MAX_SIZES + KG_DTYPE_COUNT] = {0};
     size_t count = 0;
     for (int i = 0; i < op->size_count; i++)
         names[count++] = op->sizes[i]->name;
@@ -243,7 +243,7 @@ static enum kg_status sort_tensors(struct kg_context *context, const struct kg_o
     int known = op->input_count + op->output_count;
     for (int t = 0; t < count; t++) {
         int place = -1;
-        const char *names[KG_MAX_TENSORS];
+        const char *names[KG_MAX_TENSORS] = {0};
         for (int i = 0; i < known; i++) {
             names[i] = op->tensors[i]->name;
             if (strcmp(names[i], tensors[t].name) == 0)
