@@ -52,7 +52,7 @@ enum kg_status kg_flow_judge(struct kg_session *session, const struct kg_gate *g
     if (status != KG_ERROR_FAULT && status != KG_ERROR_TIMEOUT)
         return status;
     verdict->passed = false;
-    snprintf(verdict->reason, sizeof verdict->reason, "%s: %s", subject->name,
+    snprintf(verdict->reason, sizeof verdict->reason, "%.400s: %.600s", subject->name,
              error ? error->text : kg_status_name(status));
     kg_error_clear(error);
     return KG_OK;
