@@ -14,18 +14,18 @@ JOBS ?= $(shell nproc)
 .PHONY: all test demo bench check fuzz format install clean
 
 all:
-	@tools/bootstrap
+	@scripts/bootstrap
 	@cmake --preset release >/dev/null
 	cmake --build build/release
 
 test:
-	@tools/bootstrap
+	@scripts/bootstrap
 	@cmake --preset dev >/dev/null
 	cmake --build build/dev
 	ctest --test-dir build/dev --output-on-failure -j $(JOBS)
 
 demo:
-	@tools/bootstrap
+	@scripts/bootstrap
 	@cmake --preset release >/dev/null
 	@cmake --build build/release --target kernelgen
 	build/release/kernelgen build ops/bias_relu.kg
@@ -34,17 +34,17 @@ bench: all
 	bench/run build/release/kernelgen
 
 check:
-	@tools/bootstrap check || echo "tools/check: going on without clang-format"
+	@scripts/bootstrap check || echo "tools/check: going on without clang-format"
 	@tools/check
 
 fuzz:
-	@tools/bootstrap fuzz
+	@scripts/bootstrap fuzz
 	@cmake --preset fuzz >/dev/null
 	cmake --build build/fuzz
 	ctest --test-dir build/fuzz --output-on-failure -R '^fuzz/'
 
 format:
-	@tools/bootstrap check
+	@scripts/bootstrap check
 	git ls-files -z '*.c' '*.h' | xargs -0 clang-format-14 -i
 
 install: all
