@@ -4,7 +4,7 @@
 #define KG_API_CONTEXT_H
 
 #include "base/files.h"
-#include "flow/plan.h"
+#include "flow/planner.h"
 
 #define KG_MAX_DEVICES 16
 

@@ -3,7 +3,7 @@
 // On the host the baseline is the definition as written: one plain loop nest per statement
 // (`direct`, by its own rule), same compiler, flags and cores. It is what an engineer writes first.
 
-#include "flow/plan.h"
+#include "flow/planner.h"
 
 #include "tune/worker.h"
 

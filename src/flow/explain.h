@@ -3,7 +3,7 @@
 #ifndef KG_FLOW_EXPLAIN_H
 #define KG_FLOW_EXPLAIN_H
 
-#include "flow/plan.h"
+#include "flow/planner.h"
 
 // Why the plan is what it is: cost against the bound, which families were refused for which nests,
 // and what became of the other candidates. Markdown or JSON.

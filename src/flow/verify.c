@@ -1,6 +1,6 @@
 // The accuracy gate applied to plans and to kernels from outside, in a process that may die.
 
-#include "flow/plan.h"
+#include "flow/planner.h"
 
 #include "base/files.h"
 #include "gen/signature.h"

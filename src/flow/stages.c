@@ -1,7 +1,7 @@
 // One definition through all five stages. Each stage leaves its document in the bundle folder as
 // soon as it is done, so that a build that is stopped has lost nothing it had.
 
-#include "flow/build.h"
+#include "flow/stages.h"
 
 #include "base/files.h"
 #include "flow/diagnose.h"

@@ -1,7 +1,7 @@
 // A problem becomes a plan: what is known is used, what is not is searched for, and what is chosen
 // is compiled, loaded and remembered.
 
-#include "flow/plan.h"
+#include "flow/planner.h"
 
 #include "flow/workspaces.h"
 

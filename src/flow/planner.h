@@ -1,7 +1,7 @@
 // From a problem to a plan: wisdom, search, build. And what a plan can do besides running.
 
-#ifndef KG_FLOW_PLAN_H
-#define KG_FLOW_PLAN_H
+#ifndef KG_FLOW_PLANNER_H
+#define KG_FLOW_PLANNER_H
 
 #include "flow/session.h"
 

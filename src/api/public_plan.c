@@ -2,7 +2,7 @@
 
 #include "api/context.h"
 
-#include "flow/build.h"
+#include "flow/stages.h"
 #include "flow/explain.h"
 #include "gen/signature.h"
 

@@ -1,9 +1,9 @@
 // The five stages: define, generate, verify, optimise, record.
 
-#ifndef KG_FLOW_BUILD_H
-#define KG_FLOW_BUILD_H
+#ifndef KG_FLOW_STAGES_H
+#define KG_FLOW_STAGES_H
 
-#include "flow/plan.h"
+#include "flow/planner.h"
 
 // See kg_build in kernelgen.h.
 enum kg_status kg_flow_build(struct kg_session *session, const struct kg_problem *problem,
