@@ -140,6 +140,10 @@ struct kg_tensor_info {
     size_t bytes; // from the first element to one past the last
 };
 
+// Inputs and outputs as the definition declares them: name, is_output, rank and dtype, which is
+// KG_DTYPE_COUNT where a dtype variable stands. A tensor that is not there has a NULL name.
+KG_API struct kg_tensor_info kg_op_tensor(const struct kg_op *op, int index);
+
 // Dtypes and params that are not bound take their defaults. Sizes that are not bound are taken
 // from the goal's first `tune` row, else its last `verify` row.
 KG_API enum kg_status kg_problem_create(struct kg_context *context, const struct kg_op *op,

@@ -2,8 +2,8 @@
 
 #include "api/context.h"
 
-#include "flow/stages.h"
 #include "flow/explain.h"
+#include "flow/stages.h"
 #include "gen/signature.h"
 
 #include <stdio.h>

@@ -65,6 +65,19 @@ const char *kg_op_name(const struct kg_op *op)
     return op->name;
 }
 
+struct kg_tensor_info kg_op_tensor(const struct kg_op *op, int index)
+{
+    struct kg_tensor_info info = {0};
+    if (index < 0 || index >= op->input_count + op->output_count)
+        return info;
+    const struct kg_tensor *tensor = op->tensors[index];
+    info.name = tensor->name;
+    info.is_output = tensor->role == KG_ROLE_OUTPUT;
+    info.dtype = tensor->type.variable ? KG_DTYPE_COUNT : tensor->type.dtype;
+    info.rank = tensor->rank;
+    return info;
+}
+
 // What a binding may name: dtype variables, sizes and params of the op.
 struct bound {
     struct kg_bindings build;

@@ -1,0 +1,150 @@
+// kernelgen run: one execution on NumPy files.
+
+#include "commands.h"
+#include "npy.h"
+#include "plans.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Everything one execution holds.
+struct execution {
+    struct cli_subject subject;
+    struct npy_array arrays[CLI_MOST_ARRAYS]; // inputs, as read
+    struct kg_plan *plan;
+    void *tensors[2 * CLI_MOST_ARRAYS]; // by kg_problem_tensor index
+};
+
+static struct kg_tensor_info find_tensor(const struct kg_op *op, const char *name)
+{
+    for (int i = 0;; i++) {
+        struct kg_tensor_info info = kg_op_tensor(op, i);
+        if (!info.name || strcmp(info.name, name) == 0)
+            return info;
+    }
+}
+
+// Files know no 4-bit types: the definition says when bytes are pairs.
+static enum cli_exit read_input(const struct cli_array *input, const struct kg_op *op,
+                                struct npy_array *array)
+{
+    char error[NPY_ERROR];
+    if (!npy_read(input->path, array, error))
+        return cli_bad_usage("%s: %s", input->path, error);
+    enum kg_dtype dtype = find_tensor(op, input->name).dtype;
+    if ((dtype == KG_U4 || dtype == KG_I4) && !npy_view(array, dtype, error))
+        return cli_bad_usage("%s: %s", input->path, error);
+    return CLI_DONE;
+}
+
+static enum cli_exit check_outputs(const struct cli *cli, const struct kg_op *op)
+{
+    const struct cli_options *options = &cli->options;
+    if (options->output_count == 0)
+        return cli_bad_usage("run wants at least one --output TENSOR=FILE.npy");
+    for (int i = 0; i < options->output_count; i++) {
+        struct kg_tensor_info info = find_tensor(op, options->outputs[i].name);
+        if (!info.name || !info.is_output)
+            return cli_bad_usage("op %s has no output called '%s'", kg_op_name(op),
+                                 options->outputs[i].name);
+    }
+    return CLI_DONE;
+}
+
+static enum cli_exit open_problem(struct cli *cli, struct execution *run)
+{
+    const struct cli_options *options = &cli->options;
+    struct kg_tensor_info infos[CLI_MOST_ARRAYS] = {0};
+    for (int i = 0; i < options->input_count; i++) {
+        enum cli_exit status = read_input(&options->inputs[i], run->subject.op, &run->arrays[i]);
+        if (status != CLI_DONE)
+            return status;
+        infos[i].name = options->inputs[i].name;
+        infos[i].dtype = run->arrays[i].dtype;
+        infos[i].rank = run->arrays[i].rank;
+        memcpy(infos[i].shape, run->arrays[i].shape, sizeof infos[i].shape);
+        memcpy(infos[i].stride, run->arrays[i].stride, sizeof infos[i].stride);
+    }
+    enum kg_status status =
+        kg_problem_create_for(cli->context, run->subject.op, infos, options->input_count,
+                              options->bindings, options->binding_count, &run->subject.problem);
+    if (status == KG_OK)
+        status = kg_context_device(cli->context, options->device, &run->subject.device);
+    return status == KG_OK ? CLI_DONE : cli_fail(cli, status);
+}
+
+// Inputs are the arrays that were read; outputs get memory of their own.
+static enum cli_exit bind_tensors(const struct cli *cli, struct execution *run)
+{
+    const struct cli_options *options = &cli->options;
+    int count = kg_problem_tensor_count(run->subject.problem);
+    for (int t = 0; t < count; t++) {
+        struct kg_tensor_info info = kg_problem_tensor(run->subject.problem, t);
+        for (int i = 0; i < options->input_count && !info.is_output; i++)
+            if (strcmp(options->inputs[i].name, info.name) == 0)
+                run->tensors[t] = run->arrays[i].data;
+        if (info.is_output)
+            run->tensors[t] = aligned_alloc(64, (info.bytes / 64 + 1) * 64);
+        if (!run->tensors[t])
+            return cli_bad_usage("no memory for tensor %s", info.name);
+    }
+    return CLI_DONE;
+}
+
+static enum cli_exit write_outputs(const struct cli *cli, const struct execution *run)
+{
+    const struct cli_options *options = &cli->options;
+    int count = kg_problem_tensor_count(run->subject.problem);
+    for (int t = 0; t < count; t++) {
+        struct kg_tensor_info info = kg_problem_tensor(run->subject.problem, t);
+        struct npy_array array = {
+            .dtype = info.dtype, .rank = info.rank, .data = run->tensors[t], .bytes = info.bytes};
+        memcpy(array.shape, info.shape, sizeof array.shape);
+        memcpy(array.stride, info.stride, sizeof array.stride);
+        for (int i = 0; i < options->output_count && info.is_output; i++) {
+            if (strcmp(options->outputs[i].name, info.name) != 0)
+                continue;
+            char error[NPY_ERROR];
+            if (!npy_write(options->outputs[i].path, &array, error))
+                return cli_bad_usage("%s: %s", options->outputs[i].path, error);
+            if (!options->json)
+                printf("%s written to %s\n", info.name, options->outputs[i].path);
+        }
+    }
+    return CLI_DONE;
+}
+
+static enum cli_exit execute(struct cli *cli, struct execution *run)
+{
+    enum cli_exit exit_status = cli_open_op(cli, &run->subject.op);
+    if (exit_status == CLI_DONE)
+        exit_status = check_outputs(cli, run->subject.op);
+    if (exit_status == CLI_DONE)
+        exit_status = open_problem(cli, run);
+    if (exit_status == CLI_DONE)
+        exit_status = cli_make_plan(cli, &run->subject, KG_RIGOR_ESTIMATE, &run->plan);
+    if (exit_status == CLI_DONE)
+        exit_status = bind_tensors(cli, run);
+    if (exit_status != CLI_DONE)
+        return exit_status;
+    enum kg_status status = kg_plan_execute(run->plan, run->tensors, NULL);
+    if (status != KG_OK)
+        return cli_bad_usage("the kernel did not run: %s", kg_status_name(status));
+    return write_outputs(cli, run);
+}
+
+enum cli_exit cli_run(struct cli *cli)
+{
+    struct execution run = {0};
+    enum cli_exit exit_status = execute(cli, &run);
+    int count = run.subject.problem ? kg_problem_tensor_count(run.subject.problem) : 0;
+    for (int t = 0; t < count; t++)
+        if (kg_problem_tensor(run.subject.problem, t).is_output)
+            free(run.tensors[t]);
+    for (int i = 0; i < cli->options.input_count; i++)
+        npy_free(&run.arrays[i]);
+    kg_plan_destroy(run.plan);
+    cli_close(&run.subject);
+    return exit_status;
+}
