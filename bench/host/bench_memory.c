@@ -36,7 +36,7 @@ static const struct subject subjects[] = {
      {{"T", "f32"}, {"P", "4096"}, {"D", "4096"}},
      3,
      0.85},
-    {"norm.kg",
+    {"normalisation.kg",
      "rms_norm",
      "rms_norm f32 [4096, 4096]",
      {{"T", "f32"}, {"P", "4096"}, {"D", "4096"}},

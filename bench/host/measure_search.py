@@ -13,9 +13,9 @@ import tempfile
 SUBJECTS = [
     ("bias_relu.kg", "bias_relu", "T=f32", "P=16384,D=1024"),
     ("softmax.kg", "softmax", "T=f32", "P=4096,D=1024"),
-    ("norm.kg", "rms_norm", "T=f32", "P=4096,D=1024"),
+    ("normalisation.kg", "rms_norm", "T=f32", "P=4096,D=1024"),
     ("matmul.kg", "matmul", "T=f32", "M=512,N=512,K=512"),
-    ("reduce.kg", "sum_last", "T=f32", "P=8192,D=2048"),
+    ("reductions.kg", "sum_last", "T=f32", "P=8192,D=2048"),
 ]
 
 

@@ -1,0 +1,16 @@
+# What the tool says when it is called wrongly. Exit status 2 each time, and what to do next.
+kernelgen; echo "exit $?"
+kernelgen biuld; echo "exit $?"
+kernelgen build; echo "exit $?"
+kernelgen build a.kg b.kg; echo "exit $?"
+kernelgen build a.kg --rigr measure; echo "exit $?"
+kernelgen build a.kg --rigor; echo "exit $?"
+kernelgen build a.kg --size P; echo "exit $?"
+kernelgen emit a.kg; echo "exit $?"
+kernelgen emit a.kg --target fortran; echo "exit $?"
+kernelgen devices --threads 0; echo "exit $?"
+kernelgen wisdom sing; echo "exit $?"
+kernelgen wisdom forget; echo "exit $?"
+kernelgen check missing.kg; echo "exit $?"
+mkdir folder.kg
+kernelgen check folder.kg; echo "exit $?"
