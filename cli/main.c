@@ -121,7 +121,6 @@ int main(int count, char **words)
 {
     signal(SIGINT, on_interrupt);
     signal(SIGTERM, on_interrupt);
-    signal(SIGPIPE, SIG_IGN);
     if (count < 2) {
         cli_overview();
         return CLI_BAD_INPUT;
