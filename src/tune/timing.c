@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 #define FIRST_RUNS 3
-#define HOPELESS 2.0       // times the incumbent, after the first runs
-#define HOPELESS_AT_ONCE 8 // times the incumbent, after any of them
-#define FEW_SAMPLES 3      // enough where one run takes longer than the budget
+#define HOPELESS 2.0   // times the incumbent, after the first runs
+#define RACE_BUDGETS 3 // a subject's budget in a race, in budgets of one timed alone
+#define FEW_SAMPLES 3  // enough where one run takes longer than the budget
 #define BATCH_SECONDS 20e-6
 #define MOST_BATCH 1024
 #define SETTLED 0.005 // half width of the median's interval, relative
@@ -90,19 +90,12 @@ static void summarise(struct session *session, struct kg_timing *timing)
                      quantile(session->samples, session->count, 0.25);
 }
 
-// Half width of the interval in which the true median lies with about 95 %: the notch of a box
-// plot (McGill, Tukey and Larsen, 1978).
-static double uncertainty(const struct kg_timing *timing)
-{
-    return 1.57 * timing->spread / sqrt(timing->samples);
-}
-
 // Enough samples? Sorts them on the way, which the next ones do not mind.
 static bool is_settled(struct session *session)
 {
     struct kg_timing timing;
     summarise(session, &timing);
-    return uncertainty(&timing) <= SETTLED * timing.median;
+    return kg_time_uncertainty(&timing) <= SETTLED * timing.median;
 }
 
 static bool is_done(struct session *session, double elapsed, double budget)
@@ -118,8 +111,8 @@ static bool is_done(struct session *session, double elapsed, double budget)
 }
 
 // The first runs, timed as samples are; `*least` is the shortest. They end early when they outlast
-// the warm-up or when the subject is hopeless.
-static enum kg_status run_first(struct session *session, double incumbent, double *least)
+// the warm-up.
+static enum kg_status run_first(struct session *session, double *least)
 {
     *least = INFINITY;
     for (int i = 0; i < FIRST_RUNS; i++) {
@@ -128,8 +121,7 @@ static enum kg_status run_first(struct session *session, double incumbent, doubl
             return status;
         session->ran += session->samples[i];
         *least = fmin(*least, session->samples[i]);
-        if (session->ran >= session->protocol->warm_seconds ||
-            (incumbent > 0 && *least > HOPELESS_AT_ONCE * incumbent))
+        if (session->ran >= session->protocol->warm_seconds)
             break;
     }
     return KG_OK;
@@ -180,7 +172,7 @@ static enum kg_status time_subject(struct session *session, double incumbent,
                                    struct kg_timing *timing)
 {
     double least;
-    enum kg_status status = run_first(session, incumbent, &least);
+    enum kg_status status = run_first(session, &least);
     if (status)
         return status;
     if (incumbent > 0 && least > HOPELESS * incumbent) {
@@ -210,14 +202,15 @@ static enum kg_status race(struct session *sessions, int count, struct kg_timing
 {
     for (int i = 0; i < count; i++) {
         double least;
-        enum kg_status status = run_first(&sessions[i], 0, &least);
+        enum kg_status status = run_first(&sessions[i], &least);
         if (!status)
             status = warm_up(&sessions[i], least);
         if (status)
             return status;
     }
     // Another one goes first in each round: none profits from its place.
-    double start = now(sessions), budget = sessions->protocol->sample_seconds * count;
+    double start = now(sessions),
+           budget = RACE_BUDGETS * sessions->protocol->sample_seconds * count;
     bool done = false;
     for (int round = 0; !done; round++) {
         for (int i = 0; i < count; i++) {
@@ -233,6 +226,11 @@ static enum kg_status race(struct session *sessions, int count, struct kg_timing
     for (int i = 0; i < count; i++)
         finish(&sessions[i], &timings[i]);
     return KG_OK;
+}
+
+double kg_time_uncertainty(const struct kg_timing *timing)
+{
+    return timing->samples > 0 ? 1.57 * timing->spread / sqrt(timing->samples) : 0;
 }
 
 void kg_protocol_print(const struct kg_protocol *protocol, struct kg_text *text)
@@ -281,7 +279,8 @@ enum kg_status kg_time_race(struct kg_device *device, const struct kg_protocol *
 static bool is_tie(const struct kg_timing *timing, const struct kg_timing *better)
 {
     double lead = timing->median - better->median;
-    return lead <= TIE * better->median || lead <= uncertainty(timing) + uncertainty(better);
+    return lead <= TIE * better->median ||
+           lead <= kg_time_uncertainty(timing) + kg_time_uncertainty(better);
 }
 
 int kg_time_winner(const struct kg_timing *timings, int count)

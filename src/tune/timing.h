@@ -45,6 +45,9 @@ enum kg_status kg_time_one(struct kg_device *device, const struct kg_protocol *p
 enum kg_status kg_time_race(struct kg_device *device, const struct kg_protocol *protocol,
                             const struct kg_timed *subjects, int count, const volatile int *cancel,
                             struct kg_timing *timings, struct kg_error *error);
+// Half the width of the interval in which the true median lies with about 95 %: the notch of a box
+// plot (McGill, Tukey and Larsen, 1978).
+double kg_time_uncertainty(const struct kg_timing *timing);
 // Index of the winner; differences within the noise are ties, won by the lowest index. Abandoned
 // subjects win only among themselves; -1 when nothing has samples.
 int kg_time_winner(const struct kg_timing *timings, int count);

@@ -445,7 +445,7 @@ static int choose_finalists(const struct kg_trials *trials, int most, double mar
     for (int i = 0; i < trials->count; i++) {
         const struct kg_trial *trial = &trials->items[i];
         if (trial->kind != KG_OUTCOME_MEASURED || trial->timing.abandoned ||
-            trial->timing.median > limit)
+            trial->timing.median - kg_time_uncertainty(&trial->timing) > limit)
             continue;
         if (count < most) {
             finalists[count++] = i;
