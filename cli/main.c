@@ -61,6 +61,13 @@ const struct cli_command cli_commands[] = {
      CLI_JSON, 1, 2, cli_wisdom},
     {"log", "[OP]", "the record of the optimisation rounds, as Markdown",
      "  kernelgen log bias_relu --out optimization_log.md\n", CLI_OUT, 0, 1, cli_log},
+    {"report", "[OP] [--out FILE.html]", "the records as one HTML page, with plots",
+     "Everything on record, or one op: the chosen kernel against roofline and baseline, the\n"
+     "rounds, the fastest candidates, and what was dropped and why. The page needs no other "
+     "file.\n\n"
+     "  kernelgen report --out report.html\n"
+     "  kernelgen report softmax --out softmax.html\n",
+     CLI_OUT, 0, 1, cli_report},
     {"devices", "", "what this machine has, and what it lacks",
      "  kernelgen devices\n  kernelgen devices --json\n", CLI_JSON | CLI_THREADS, 0, 0,
      cli_devices},

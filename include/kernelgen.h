@@ -257,6 +257,9 @@ KG_API enum kg_status kg_wisdom_import(struct kg_context *context, const char *l
 KG_API enum kg_status kg_wisdom_forget(struct kg_context *context, const char *op, int *count);
 // The optimisation log of an op (NULL: of all) as Markdown.
 KG_API enum kg_status kg_log(struct kg_context *context, const char *op, char **text);
+// The records of an op (NULL: of all) as one HTML page that needs no other file: what was chosen,
+// against roofline and baseline, round by round, and what was dropped and why.
+KG_API enum kg_status kg_report(struct kg_context *context, const char *op, char **text);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,7 @@
 // Wisdom and records at the public surface.
 
 #include "api/context.h"
+#include "report/html.h"
 
 #include <string.h>
 
@@ -47,5 +48,12 @@ enum kg_status kg_log(struct kg_context *context, const char *op, char **out)
 {
     struct kg_text text = {0};
     enum kg_status status = kg_store_log(context->session.store, op, &text, &context->error);
+    return kg_api_give(context, status, &text, out);
+}
+
+enum kg_status kg_report(struct kg_context *context, const char *op, char **out)
+{
+    struct kg_text text = {0};
+    enum kg_status status = kg_report_html(context->session.store, op, &text, &context->error);
     return kg_api_give(context, status, &text, out);
 }

@@ -204,6 +204,22 @@ enum kg_status kg_store_each(struct kg_store *store, const struct kg_key *key,
     return status == KG_OK && failed ? kg_error_memory(error, "the outcomes") : status;
 }
 
+enum kg_status kg_store_keys(struct kg_store *store, const char *op,
+                             void (*visit)(void *user, const struct kg_key *key), void *user,
+                             struct kg_error *error)
+{
+    kg_arena_free(&store->scratch);
+    struct kg_query query = kg_query_begin(store, KG_SQL_LOG_KEYS);
+    kg_query_bind_text(&query, op);
+    while (kg_query_step(&query)) {
+        kg_query_integer(&query); // the id
+        struct kg_key key;
+        kg_query_key(&query, &key);
+        visit(user, &key);
+    }
+    return kg_query_end(&query, error);
+}
+
 static enum kg_status add_round(struct kg_store *store, const struct kg_key *key,
                                 const struct kg_round *round, struct kg_error *error)
 {
@@ -240,4 +256,26 @@ enum kg_status kg_store_round(struct kg_store *store, const struct kg_key *key,
         return kg_store_commit(store, error);
     kg_store_rollback(store);
     return status;
+}
+
+enum kg_status kg_store_rounds(struct kg_store *store, const struct kg_key *key,
+                               void (*visit)(void *user, const struct kg_round *round), void *user,
+                               struct kg_error *error)
+{
+    kg_arena_free(&store->scratch);
+    struct kg_query query = kg_query_begin(store, KG_SQL_EACH_ROUND);
+    kg_query_bind_key(&query, key);
+    while (kg_query_step(&query)) {
+        struct kg_round round;
+        round.number = (int)kg_query_integer(&query);
+        round.diagnosis = kg_query_text(&query);
+        round.change = kg_query_text(&query);
+        round.choice = kg_query_text(&query);
+        round.before = kg_query_number(&query);
+        round.after = kg_query_number(&query);
+        round.baseline = kg_query_number(&query);
+        round.result = kg_query_text(&query);
+        visit(user, &round);
+    }
+    return kg_query_end(&query, error);
 }

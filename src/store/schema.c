@@ -102,6 +102,8 @@ const char *const kg_store_statements[KG_SQL_COUNT] = {
 
     [KG_SQL_ADD_ROUND] = "INSERT INTO rounds(key, date, number, diagnosis, change, choice, before,"
                          " after, baseline, result) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [KG_SQL_EACH_ROUND] = "SELECT number, diagnosis, change, choice, before, after, baseline,"
+                          " result FROM rounds WHERE key = " KEY_IS " ORDER BY id",
     [KG_SQL_LOG_KEYS] = "SELECT id, " KEY " FROM full_keys WHERE (?1 = '' OR op = ?1)"
                         " AND (id IN (SELECT key FROM outcomes) OR id IN (SELECT key FROM rounds)"
                         "      OR id IN (SELECT key FROM wisdom)) ORDER BY op, id",

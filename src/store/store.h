@@ -42,6 +42,12 @@ enum kg_status kg_store_each(struct kg_store *store, const struct kg_key *key,
                              void (*visit)(void *user, const struct kg_outcome *outcome),
                              void *user, struct kg_error *error);
 
+// Visits every key that holds anything, by op, the oldest first; of one op, or of all (NULL).
+// `visit` may use the store; the key's strings live until it returns.
+enum kg_status kg_store_keys(struct kg_store *store, const char *op,
+                             void (*visit)(void *user, const struct kg_key *key), void *user,
+                             struct kg_error *error);
+
 // Wisdom: the best known choice of a key, with its evidence.
 struct kg_wisdom {
     char *choice;
@@ -84,6 +90,10 @@ struct kg_round {
 };
 enum kg_status kg_store_round(struct kg_store *store, const struct kg_key *key,
                               const struct kg_round *round, struct kg_error *error);
+// Visits the rounds of a key, oldest first. The round's strings live until `visit` returns.
+enum kg_status kg_store_rounds(struct kg_store *store, const struct kg_key *key,
+                               void (*visit)(void *user, const struct kg_round *round), void *user,
+                               struct kg_error *error);
 enum kg_status kg_store_log(struct kg_store *store, const char *op, struct kg_text *markdown,
                             struct kg_error *error);
 

@@ -1,0 +1,122 @@
+// Brings together what the store keeps apart: outcomes, rounds and wisdom of one key.
+
+#include "report/view.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct collecting {
+    struct kg_view *view;
+    bool failed;
+};
+
+bool kg_view_known(double seconds)
+{
+    return isfinite(seconds) && seconds > 0;
+}
+
+static const char *keep(struct kg_view *view, const char *text)
+{
+    return kg_arena_copy(&view->arena, text, strlen(text));
+}
+
+static void collect_round(void *user, const struct kg_round *round)
+{
+    struct collecting *collecting = user;
+    struct kg_view *view = collecting->view;
+    if (view->round_count == view->round_capacity) {
+        int capacity = view->round_capacity ? view->round_capacity * 2 : 16;
+        struct kg_round *list = realloc(view->rounds, (size_t)capacity * sizeof *list);
+        if (!list) {
+            collecting->failed = true;
+            return;
+        }
+        view->rounds = list;
+        view->round_capacity = capacity;
+    }
+    struct kg_round *copy = &view->rounds[view->round_count++];
+    *copy = *round;
+    copy->diagnosis = keep(view, round->diagnosis);
+    copy->change = keep(view, round->change);
+    copy->choice = keep(view, round->choice);
+    copy->result = keep(view, round->result);
+}
+
+// The wisdom, else the fastest candidate that was not abandoned, else the fastest round.
+static enum kg_status find_choice(struct kg_store *store, struct kg_view *view,
+                                  struct kg_error *error)
+{
+    struct kg_wisdom wisdom;
+    enum kg_status status = kg_store_recall(store, view->key, &wisdom, error);
+    if (status == KG_OK) {
+        view->choice = keep(view, wisdom.choice);
+        view->rigor = kg_rigor_names[wisdom.rigor];
+        view->seconds = wisdom.seconds;
+        kg_wisdom_free(&wisdom);
+        return KG_OK;
+    }
+    if (status != KG_ERROR_NO_WISDOM)
+        return status;
+    kg_error_clear(error);
+    const struct kg_outcome *best = view->outcomes.list; // measured ones first, fastest first
+    if (view->outcomes.count > 0 && best->kind == KG_OUTCOME_MEASURED && !best->timing.abandoned) {
+        view->choice = best->choice;
+        view->seconds = best->timing.median;
+        return KG_OK;
+    }
+    for (int i = 0; i < view->round_count; i++) {
+        const struct kg_round *round = &view->rounds[i];
+        if (kg_view_known(round->after) && (!view->choice || round->after < view->seconds)) {
+            view->choice = round->choice;
+            view->seconds = round->after;
+        }
+    }
+    return KG_OK;
+}
+
+static void compare(struct kg_view *view)
+{
+    for (int i = 0; i < view->outcomes.count; i++) {
+        double bound = view->outcomes.list[i].bound;
+        if (kg_view_known(bound) && (view->roofline <= 0 || bound < view->roofline))
+            view->roofline = bound;
+    }
+    for (int i = 0; i < view->round_count; i++) {
+        const struct kg_round *round = &view->rounds[i];
+        if (!kg_view_known(round->baseline))
+            continue;
+        view->baseline = round->baseline;
+        if (view->choice && strcmp(round->choice, view->choice) == 0 && kg_view_known(round->after))
+            view->speedup = round->baseline / round->after;
+    }
+    if (view->speedup <= 0 && view->baseline > 0 && kg_view_known(view->seconds))
+        view->speedup = view->baseline / view->seconds;
+}
+
+enum kg_status kg_view_collect(struct kg_store *store, const struct kg_key *key,
+                               struct kg_view *view, struct kg_error *error)
+{
+    *view = (struct kg_view){.key = key};
+    struct collecting collecting = {.view = view};
+    enum kg_status status = kg_outcomes_collect(store, key, &view->outcomes, error);
+    if (status == KG_OK)
+        status = kg_store_rounds(store, key, collect_round, &collecting, error);
+    if (status == KG_OK)
+        status = find_choice(store, view, error);
+    if (status == KG_OK && (collecting.failed || view->arena.failed))
+        status = kg_error_memory(error, "the records of a problem");
+    if (status == KG_OK)
+        compare(view);
+    else
+        kg_view_free(view);
+    return status;
+}
+
+void kg_view_free(struct kg_view *view)
+{
+    kg_outcomes_free(&view->outcomes);
+    free(view->rounds);
+    kg_arena_free(&view->arena);
+    *view = (struct kg_view){0};
+}

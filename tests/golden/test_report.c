@@ -1,0 +1,147 @@
+// The HTML report of sample records, byte for byte. UPDATE=1 in the environment rewrites the
+// expected file.
+
+#include "base/files.h"
+#include "report/html.h"
+#include "support/sample_records.h"
+#include "test.h"
+
+#include <math.h>
+
+// What a hostile record would like to be read as.
+#define HOSTILE "<script>alert('1')</script>&\"\x01"
+
+static void add_rounds(struct kg_store *store, const struct kg_key *key)
+{
+    static const struct kg_round rounds[] = {
+        {0, "the first version, by rule", "none", "rows{lanes=8}", 0, 3.1e-5, 4e-5, "measured"},
+        {1, "limited by parallelism, 39% of the roofline", "parameters only", "rows{lanes=16}",
+         3.1e-5, 1.9e-5, 4.1e-5, "kept"},
+        {2, "limited by bandwidth, 63% of the roofline", "parameters only", "rows{lanes=4}", 1.9e-5,
+         2.2e-5, 4e-5, "not faster beyond the noise"},
+        {0, "the first version, by rule", "none", "rows{lanes=8}", 0, 3.0e-5, 4e-5, "measured"},
+        {1, "limited by parallelism, 40% of the roofline", "parameters only",
+         "rows{lanes=16,unroll=4}", 3.0e-5, 1.4e-5, 4.2e-5, "kept"},
+        {2, "the machine was busy", "none", "rows{lanes=16,unroll=4}", 1.4e-5, NAN, NAN, "lost"},
+    };
+    struct kg_error error = {0};
+    for (size_t i = 0; i < sizeof rounds / sizeof rounds[0]; i++)
+        CHECK_STATUS(kg_store_round(store, key, &rounds[i], &error), KG_OK, &error);
+}
+
+static void add_outcomes(struct kg_store *store, const struct kg_key *key)
+{
+    static const struct {
+        const char *choice;
+        enum kg_outcome_kind kind;
+        const char *reason;
+        double seconds, bound;
+    } rows[] = {
+        {"rows{lanes=16,unroll=4}", KG_OUTCOME_MEASURED, "", 1.4e-5, 1.2e-5},
+        {"rows{lanes=16}", KG_OUTCOME_MEASURED, "", 1.9e-5, 1.2e-5},
+        {"rows{lanes=4}", KG_OUTCOME_MEASURED, "", 2.2e-5, 1.3e-5},
+        {"rows{lanes=8}", KG_OUTCOME_MEASURED, "", 3.1e-5, 1.2e-5},
+        {"direct{}", KG_OUTCOME_MEASURED, "", 9.3e-5, 2.4e-5},
+        {"rows{lanes=3}", KG_OUTCOME_INVALID, "3 lanes do not divide a vector", 0, 0},
+        {"rows{lanes=1}", KG_OUTCOME_PRUNED, "bound 20 us is above the best time", 0, 2e-5},
+        {"rows{lanes=32}", KG_OUTCOME_WRONG, "y[0,7]: 1.5 where 1 <= 1.001 is right\nseed 7", 0, 0},
+        {"rows{lanes=64}", KG_OUTCOME_COMPILE, HOSTILE, 0, 0},
+    };
+    struct kg_error error = {0};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct kg_outcome outcome = sample_outcome(rows[i].choice);
+        outcome.kind = rows[i].kind;
+        outcome.reason = rows[i].reason;
+        outcome.bound = rows[i].bound;
+        outcome.timing.median = rows[i].seconds;
+        CHECK_STATUS(kg_store_append(store, key, &outcome, &error), KG_OK, &error);
+    }
+}
+
+static void add_samples(struct kg_store *store)
+{
+    struct kg_error error = {0};
+    struct kg_key key = sample_key();
+    add_rounds(store, &key);
+    add_outcomes(store, &key);
+    char choice[] = "rows{lanes=16,unroll=4}";
+    struct kg_wisdom wisdom = sample_wisdom(choice);
+    wisdom.seconds = 1.4e-5;
+    CHECK_STATUS(kg_store_learn(store, &key, &wisdom, &error), KG_OK, &error);
+
+    // A search that was cut short, of an op with a name no definition could have.
+    key.op = "zero" HOSTILE;
+    key.sizes = "P=1 D=1";
+    for (int i = 0; i < 30; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "rows{lanes=%d}", i);
+        struct kg_outcome outcome = sample_outcome(name);
+        outcome.timing.median = 1e-6 * (i + 1);
+        outcome.bound = NAN;
+        CHECK_STATUS(kg_store_append(store, &key, &outcome, &error), KG_OK, &error);
+    }
+
+    // Times that span powers of ten: the plot is logarithmic.
+    key = sample_key();
+    key.sizes = "P=7 D=7";
+    struct kg_round round = {0, "by rule", "none", "direct{}", 0, 2e-3, 3e-2, "measured"};
+    CHECK_STATUS(kg_store_round(store, &key, &round, &error), KG_OK, &error);
+    round = (struct kg_round){1, "latency", "parameters", "rows{}", 2e-3, 3e-5, 3e-2, "kept"};
+    CHECK_STATUS(kg_store_round(store, &key, &round, &error), KG_OK, &error);
+}
+
+static void check_file(const char *name, const char *actual)
+{
+    char path[1024];
+    struct kg_error error = {0};
+    char *expected = NULL;
+    size_t length;
+    snprintf(path, sizeof path, "%s/tests/golden/report/%s", KG_SOURCE_DIR, name);
+    if (getenv("UPDATE"))
+        CHECK_STATUS(kg_files_publish(path, actual, strlen(actual), &error), KG_OK, &error);
+    CHECK_STATUS(kg_files_read(path, 1 << 20, &expected, &length, &error), KG_OK, &error);
+    CHECK_TEXT(actual, expected ? expected : "");
+    free(expected);
+}
+
+static void test_page(void)
+{
+    char folder[SAMPLE_FOLDER];
+    sample_folder(folder);
+    struct kg_store *store = sample_open(folder);
+    add_samples(store);
+    struct kg_error error = {0};
+    struct kg_text page = {0};
+    CHECK_STATUS(kg_report_html(store, NULL, &page, &error), KG_OK, &error);
+    check_file("records.html", kg_text_string(&page));
+    CHECK(strstr(kg_text_string(&page), "<script") == NULL);
+    CHECK(strstr(kg_text_string(&page), "nan") == NULL);
+    CHECK(strstr(kg_text_string(&page), "http://") == NULL);
+    CHECK(strstr(kg_text_string(&page), "https://") == NULL);
+
+    // One op alone, and one that nobody built.
+    kg_text_cut(&page, 0);
+    CHECK_STATUS(kg_report_html(store, "softmax", &page, &error), KG_OK, &error);
+    CHECK(strstr(kg_text_string(&page), "id=\"p2\"") != NULL);
+    CHECK(strstr(kg_text_string(&page), "id=\"p3\"") == NULL);
+    kg_text_cut(&page, 0);
+    CHECK_STATUS(kg_report_html(store, "none", &page, &error), KG_OK, &error);
+    CHECK(strstr(kg_text_string(&page), "Nothing is recorded yet.") != NULL);
+    kg_text_free(&page);
+    kg_store_close(store);
+    sample_remove(folder);
+}
+
+static void test_escape(void)
+{
+    struct kg_text text = {0};
+    kg_html_text(&text, "a<b>&\"c'\x01\x7f\n\td\xc3\xa9");
+    CHECK_TEXT(kg_text_string(&text),
+               "a&lt;b&gt;&amp;&quot;c&#39;\xef\xbf\xbd\xef\xbf\xbd\n\td\xc3\xa9");
+    kg_text_cut(&text, 0);
+    kg_html_text(&text, "");
+    CHECK_TEXT(kg_text_string(&text), "");
+    kg_text_free(&text);
+}
+
+TEST_MAIN(test_escape, test_page)
