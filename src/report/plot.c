@@ -204,9 +204,10 @@ static void add_bar(struct kg_text *page, const struct kg_view *view,
     bool best = view->choice && strcmp(outcome->choice, view->choice) == 0;
     kg_text_format(page, "<li%s><code>", best ? " class=\"best\"" : "");
     kg_html_text(page, outcome->choice);
-    kg_text_format(page,
-                   "</code><span class=\"track\"><span class=\"fill\" style=\"--part:%d\"></span>",
-                   part_of(outcome->timing.median, whole));
+    kg_text_format(
+        page, "%s</code><span class=\"track\"><span class=\"fill\" style=\"--part:%d\"></span>",
+        outcome->timing.abandoned ? " <i>stopped early</i>" : "",
+        part_of(outcome->timing.median, whole));
     if (kg_view_known(outcome->bound))
         kg_text_format(page, "<span class=\"bound\" style=\"--part:%d\"></span>",
                        part_of(outcome->bound, whole));
