@@ -139,6 +139,7 @@ static enum kg_status record_round(struct build *build, int number, const char *
         .before = before,
         .after = after->seconds,
         .baseline = after->baseline_seconds,
+        .roofline = after->bound_seconds,
         .result = result,
     };
     return kg_store_round(build->session->store, &build->key.key, &round, error);

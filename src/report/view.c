@@ -77,13 +77,10 @@ static enum kg_status find_choice(struct kg_store *store, struct kg_view *view,
 
 static void compare(struct kg_view *view)
 {
-    for (int i = 0; i < view->outcomes.count; i++) {
-        double bound = view->outcomes.list[i].bound;
-        if (kg_view_known(bound) && (view->roofline <= 0 || bound < view->roofline))
-            view->roofline = bound;
-    }
     for (int i = 0; i < view->round_count; i++) {
         const struct kg_round *round = &view->rounds[i];
+        if (kg_view_known(round->roofline))
+            view->roofline = round->roofline;
         if (!kg_view_known(round->baseline))
             continue;
         view->baseline = round->baseline;

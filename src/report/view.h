@@ -15,7 +15,7 @@ struct kg_view {
     const char *choice; // the best known; NULL when nothing was measured
     const char *rigor;  // it was found with; NULL: not known as wisdom
     double seconds;     // of the choice; this and the times below are 0 where not known
-    double roofline;    // the least bound of any candidate
+    double roofline;    // of the latest round
     double baseline;    // of the latest round that timed it
     double speedup;     // of the choice over the baseline, timed together where they were
 };

@@ -239,6 +239,7 @@ static enum kg_status add_round(struct kg_store *store, const struct kg_key *key
     kg_query_bind_number(&query, round->before);
     kg_query_bind_number(&query, round->after);
     kg_query_bind_number(&query, round->baseline);
+    kg_query_bind_number(&query, round->roofline);
     kg_query_bind_text(&query, round->result);
     kg_query_step(&query);
     return kg_query_end(&query, error);
@@ -274,6 +275,7 @@ enum kg_status kg_store_rounds(struct kg_store *store, const struct kg_key *key,
         round.before = kg_query_number(&query);
         round.after = kg_query_number(&query);
         round.baseline = kg_query_number(&query);
+        round.roofline = kg_query_number(&query);
         round.result = kg_query_text(&query);
         visit(user, &round);
     }

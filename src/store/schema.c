@@ -42,7 +42,7 @@ const char *const kg_store_schema =
     "CREATE TABLE rounds("
     "  id INTEGER PRIMARY KEY, key INTEGER NOT NULL REFERENCES keys, date TEXT NOT NULL,"
     "  number INTEGER, diagnosis TEXT, change TEXT, choice TEXT, before REAL, after REAL,"
-    "  baseline REAL, result TEXT);"
+    "  baseline REAL, roofline REAL, result TEXT);"
     "CREATE INDEX rounds_by_key ON rounds(key);";
 
 #define KEY                                                                                        \
@@ -101,9 +101,10 @@ const char *const kg_store_statements[KG_SQL_COUNT] = {
         "DELETE FROM wisdom WHERE key IN (SELECT id FROM full_keys WHERE ?1 = '' OR op GLOB ?1)",
 
     [KG_SQL_ADD_ROUND] = "INSERT INTO rounds(key, date, number, diagnosis, change, choice, before,"
-                         " after, baseline, result) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                         " after, baseline, roofline, result)"
+                         " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [KG_SQL_EACH_ROUND] = "SELECT number, diagnosis, change, choice, before, after, baseline,"
-                          " result FROM rounds WHERE key = " KEY_IS " ORDER BY id",
+                          " roofline, result FROM rounds WHERE key = " KEY_IS " ORDER BY id",
     [KG_SQL_LOG_KEYS] = "SELECT id, " KEY " FROM full_keys WHERE (?1 = '' OR op = ?1)"
                         " AND (id IN (SELECT key FROM outcomes) OR id IN (SELECT key FROM rounds)"
                         "      OR id IN (SELECT key FROM wisdom)) ORDER BY op, id",

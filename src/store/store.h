@@ -85,7 +85,7 @@ struct kg_round {
     const char *diagnosis;
     const char *change;
     const char *choice;
-    double before, after, baseline; // seconds
+    double before, after, baseline, roofline; // seconds
     const char *result;
 };
 enum kg_status kg_store_round(struct kg_store *store, const struct kg_key *key,
