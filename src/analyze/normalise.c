@@ -425,23 +425,66 @@ static struct kg_nest *make_statement_nest(struct builder *builder, struct nest_
     return nest;
 }
 
-// output[...] = twin[...]: rounds once, at the store.
-static void copy_twin(struct builder *builder, const struct kg_tensor *twin)
+// to[...] = from[...], for the tensor of the current statement or a local like it. With `narrow`
+// the value is first made what an element of that dtype can hold.
+static bool add_copy(struct builder *builder, const struct kg_tensor *from,
+                     const struct kg_tensor *to, const struct kg_type_name *narrow)
 {
     struct nest_scope scope = {0};
+    struct kg_span span = builder->statement->span;
     struct kg_nest *nest = make_statement_nest(builder, &scope);
     int ids[KG_MAX_RANK];
-    for (int i = 0; i < twin->rank; i++)
+    for (int i = 0; i < from->rank; i++)
         ids[i] = builder->statement->indices[i]->id;
-    if (nest && (nest->body = read_hoisted(builder, &scope, twin, builder->statement->span, ids)))
-        add_nest(builder, nest, builder->statement->tensor);
+    if (!nest || !(nest->body = read_hoisted(builder, &scope, from, span, ids)))
+        return false;
+    if (narrow) {
+        struct kg_expr *cast = make_expr(builder, KG_EXPR_CAST, from->compute, span, 1);
+        if (!cast)
+            return false;
+        cast->cast = *narrow;
+        cast->arguments[0] = nest->body;
+        nest->body = cast;
+    }
+    return add_nest(builder, nest, to);
+}
+
+static bool is_read_later(const struct builder *builder, int statement)
+{
+    const struct kg_tensor *tensor = builder->op->statements[statement]->tensor;
+    for (int i = statement + 1; i < builder->op->statement_count; i++)
+        if (reads_tensor(builder->op->statements[i]->value, tensor))
+            return true;
+    return false;
+}
+
+// A local with the shape and the compute type of an output.
+static const struct kg_tensor *make_twin(struct builder *builder, const struct kg_tensor *output)
+{
+    return make_local(builder, output->compute, output->span, output->rank, output->dims);
+}
+
+// Defines an output that is read later: `nest` fills a local, which is what later statements read
+// and what is copied to the output. Floats are rounded at the copy only; integers wrap before they
+// are read, as they do when stored.
+static void add_output_that_is_read(struct builder *builder, struct kg_nest *nest)
+{
+    const struct kg_tensor *output = builder->statement->tensor;
+    const struct kg_tensor *twin = make_twin(builder, output), *wrapped = twin;
+    if (!twin || !add_nest(builder, nest, twin))
+        return;
+    if (output->compute == KG_TYPE_I64 && output->type.dtype != KG_I64)
+        if (!(wrapped = make_twin(builder, output)) ||
+            !add_copy(builder, twin, wrapped, &output->type))
+            return;
+    builder->replaced[output->id] = wrapped;
+    add_copy(builder, wrapped, output, NULL);
 }
 
 static void add_statement(struct builder *builder, int number)
 {
     const struct kg_statement *statement = builder->op->statements[number];
     const struct kg_expr *value = statement->value;
-    const struct kg_tensor *tensor = statement->tensor, *twin = NULL;
     struct nest_scope scope = {0};
     builder->statement = statement;
     builder->hoisted = 0;
@@ -455,16 +498,10 @@ static void add_statement(struct builder *builder, int number)
     }
     if (!(nest->body = rewrite(builder, &scope, value)))
         return;
-    for (int i = number + 1; i < builder->op->statement_count && !twin; i++)
-        if (tensor->role == KG_ROLE_OUTPUT &&
-            reads_tensor(builder->op->statements[i]->value, tensor) &&
-            !(twin =
-                  make_local(builder, tensor->compute, tensor->span, tensor->rank, tensor->dims)))
-            return;
-    if (!add_nest(builder, nest, twin ? twin : tensor) || !twin)
-        return;
-    builder->replaced[tensor->id] = twin;
-    copy_twin(builder, twin);
+    if (statement->tensor->role == KG_ROLE_OUTPUT && is_read_later(builder, number))
+        add_output_that_is_read(builder, nest);
+    else
+        add_nest(builder, nest, statement->tensor);
 }
 
 enum kg_status kg_analyze_normalise(struct kg_problem *problem, struct kg_nest **nests,

@@ -165,6 +165,24 @@ static void test_output_read(void)
                 "y[p, d] = x[p, d] - m_1[p]  # pointwise p=2 d=3\n");
 }
 
+// An integer wraps before it is read, as it does when it is stored.
+static void test_integer_output_read(void)
+{
+    check_nests("op f(x: i64[P, D]) -> (c: u8[P], n: i64[P], y: i64[P])\n"
+                "{\n"
+                "    c[p] = sum(d) x[p, d]\n"
+                "    n[p] = x[p, 0] + 1\n"
+                "    y[p] = c[p] + n[p]\n"
+                "}\n",
+                "P=2 D=3",
+                "c_1[p] = sum(d) x[p, d]  # reduce p=2 d=3\n"
+                "c_2[p] = cast(u8, c_1[p])  # pointwise p=2\n"
+                "c[p] = c_2[p]  # pointwise p=2\n"
+                "n_1[p] = x[p, 0] + 1  # pointwise p=2\n"
+                "n[p] = n_1[p]  # pointwise p=2\n"
+                "y[p] = c_2[p] + n_1[p]  # pointwise p=2\n");
+}
+
 // A free index with a begin: the hoisted tensor starts at 0.
 static void test_shifted(void)
 {
@@ -274,5 +292,5 @@ static void test_access_order(void)
 
 TEST_MAIN(test_softmax, test_matmul_bias_relu, test_w4a16, test_maxpool, test_cumsum,
           test_attention, test_embedding, test_recursive, test_shared, test_output_read,
-          test_shifted, test_guarded, test_names, test_too_many_indices, test_maps,
-          test_access_order)
+          test_integer_output_read, test_shifted, test_guarded, test_names, test_too_many_indices,
+          test_maps, test_access_order)
