@@ -7,15 +7,15 @@
 
 static void show(const struct kg_plan *plan, const struct kg_bench_result *result)
 {
-    char time[32], spread[32];
+    char time[32], spread[32], reached[64];
     cli_progress_clear();
     printf("kernel    %s\n", kg_plan_choice(plan));
     printf("plan      %s, spread %s, %d samples\n", cli_duration(result->seconds, time),
            cli_duration(result->spread, spread), result->samples);
     printf("baseline  %s, spread %s\n", cli_duration(result->baseline_seconds, time),
            cli_duration(result->baseline_spread, spread));
-    printf("roofline  %s, %.0f%% reached\n", cli_duration(result->bound_seconds, time),
-           result->seconds > 0 ? 100 * result->bound_seconds / result->seconds : 0.0);
+    printf("roofline  %s, %s\n", cli_duration(result->bound_seconds, time),
+           cli_reached(result, reached));
     printf("speed-up  %.2f (goal %.2f): %s\n", result->speedup, result->goal,
            result->speedup >= result->goal ? "met" : "MISSED");
 }

@@ -7,11 +7,10 @@
 
 static void show_times(const struct kg_bench_result *bench)
 {
-    char plan[32], baseline[32], bound[32];
-    printf("time      %s, baseline %s, roofline %s (%.0f%% reached)\n",
-           cli_duration(bench->seconds, plan), cli_duration(bench->baseline_seconds, baseline),
-           cli_duration(bench->bound_seconds, bound),
-           bench->seconds > 0 ? 100 * bench->bound_seconds / bench->seconds : 0.0);
+    char plan[32], baseline[32], bound[32], reached[64];
+    printf("time      %s, baseline %s, roofline %s (%s)\n", cli_duration(bench->seconds, plan),
+           cli_duration(bench->baseline_seconds, baseline),
+           cli_duration(bench->bound_seconds, bound), cli_reached(bench, reached));
     printf("speed-up  %.2f over the baseline (goal %.2f)\n", bench->speedup, bench->goal);
 }
 

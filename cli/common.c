@@ -194,6 +194,16 @@ const char *cli_duration(double seconds, char out[32])
     return out;
 }
 
+const char *cli_reached(const struct kg_bench_result *bench, char out[64])
+{
+    double share = bench->seconds > 0 ? bench->bound_seconds / bench->seconds : 0;
+    if (share > 1)
+        snprintf(out, 64, "beaten: it stays in cache");
+    else
+        snprintf(out, 64, "%.0f%% reached", 100 * share);
+    return out;
+}
+
 enum cli_exit cli_print(struct cli *cli, enum kg_status status, char *text)
 {
     cli_progress_clear();
