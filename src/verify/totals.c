@@ -307,6 +307,9 @@ static void finish_real(const struct kg_pass *pass, const struct kg_total *total
             double count = (double)total->count; // 0 / 0 is NaN
             value /= count;
             reach = total->count ? reach / count + pass->precision->unit * fabs(value) : 0;
+            // The sum may overflow on the way to a mean that does not.
+            if (total->magnitude > pass->precision->largest)
+                reach = INFINITY;
         }
     } else if (pass->reduce == KG_REDUCE_PROD) {
         reach = product_slack(pass, total);
