@@ -33,6 +33,9 @@
 #undef multiply_low
 #undef stream
 #undef stream_columns
+#undef stream_few
+#undef stream_one
+#undef stream_two
 #undef run_tile
 #undef run_panels
 #undef pack_dots

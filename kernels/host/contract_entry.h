@@ -61,7 +61,8 @@ static void choose_tiles(const struct kg_host_call *call, struct plan *p)
     enum { DOT_ELEMENTS = 1 << 16, LEAST_TILE = 128 };
     const int64_t unit = p->dots ? 12 : KG_COLUMNS;
     p->tile_rows = p->dots ? p->row_count : cut(p->row_count, KG_ITEM_ROWS, KG_ROWS);
-    p->tile_columns = cut(p->column_count, KG_ITEM_COLUMNS, unit);
+    p->tile_columns =
+        cut(p->column_count, p->row_count <= KG_ROWS ? 4 * KG_ITEM_COLUMNS : KG_ITEM_COLUMNS, unit);
     while (call->threads > 1 && item_count(p) < 2 * call->threads) {
         if (p->dots && p->tile_columns * p->slab_k <= DOT_ELEMENTS)
             break;

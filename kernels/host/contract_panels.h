@@ -94,6 +94,51 @@ KG_INLINE void stream(const int high, const bool keep, int64_t panels, int64_t k
         }
 }
 
+// The same for one or two rows, whose part of `a` stays in registers for all columns.
+KG_INLINE void stream_few(const int high, const int deep, bool first, int64_t panels,
+                          const KG_REAL *a, const KG_REAL *b, int64_t stride, KG_REAL *fresh)
+{
+    KG_REAL left[KG_DEEP];
+    for (int i = 0; i < high; i++)
+        for (int k = 0; k < deep; k++)
+            left[i * deep + k] = a[k * KG_ROWS + i];
+    for (int64_t j = 0; j < panels; j++)
+        for (int c = 0; c < KG_VECTORS; c++) {
+            vector *tile = (vector *)(fresh + j * KG_TILE) + c;
+            const KG_REAL *from = b + j * KG_COLUMNS + c * KG_LANES;
+            vector sum[2];
+            for (int i = 0; i < high; i++)
+                sum[i] = first ? (vector){0} : tile[i * KG_VECTORS];
+            for (int k = 0; k < deep; k++) {
+                const vector right = *(const loose_vector *)(from + k * stride);
+                for (int i = 0; i < high; i++)
+                    sum[i] += left[i * deep + k] * right;
+            }
+            for (int i = 0; i < high; i++)
+                tile[i * KG_VECTORS] = sum[i];
+        }
+}
+
+KG_APART void stream_one(int64_t panels, int64_t kn, const KG_REAL *a, const KG_REAL *b,
+                         int64_t stride, KG_REAL *fresh)
+{
+    int64_t k = 0;
+    for (; k + KG_DEEP <= kn; k += KG_DEEP)
+        stream_few(1, KG_DEEP, k == 0, panels, a + k * KG_ROWS, b + k * stride, stride, fresh);
+    for (; k < kn; k++)
+        stream_few(1, 1, k == 0, panels, a + k * KG_ROWS, b + k * stride, stride, fresh);
+}
+
+KG_APART void stream_two(int64_t panels, int64_t kn, const KG_REAL *a, const KG_REAL *b,
+                         int64_t stride, KG_REAL *fresh)
+{
+    int64_t k = 0;
+    for (; k + KG_DEEP / 2 <= kn; k += KG_DEEP / 2)
+        stream_few(2, KG_DEEP / 2, k == 0, panels, a + k * KG_ROWS, b + k * stride, stride, fresh);
+    for (; k < kn; k++)
+        stream_few(2, 1, k == 0, panels, a + k * KG_ROWS, b + k * stride, stride, fresh);
+}
+
 KG_APART void stream_columns(const struct job *job, int64_t rows, int64_t panels, int64_t kn,
                              const KG_REAL *b, int64_t stride)
 {
@@ -104,9 +149,9 @@ KG_APART void stream_columns(const struct job *job, int64_t rows, int64_t panels
     else if (rows > 2)
         stream(KG_LOW, false, panels, kn, job->rows, b, stride, job->columns, job->fresh);
     else if (rows > 1)
-        stream(2, false, panels, kn, job->rows, b, stride, job->columns, job->fresh);
+        stream_two(panels, kn, job->rows, b, stride, job->fresh);
     else
-        stream(1, false, panels, kn, job->rows, b, stride, job->columns, job->fresh);
+        stream_one(panels, kn, job->rows, b, stride, job->fresh);
 }
 
 // One panel of rows against one panel of columns, in one block of k. `fresh`: it is done already.
