@@ -189,6 +189,24 @@ int kg_lower_reduction(struct kg_lowering *lowering, const struct kg_pass *aroun
     return lowering->status == KG_OK ? id : -1;
 }
 
+static bool reads(const struct kg_expr *expr, const struct kg_tensor *tensor)
+{
+    bool found = (expr->kind == KG_EXPR_READ && expr->tensor == tensor) ||
+                 (expr->pad && reads(expr->pad, tensor));
+    for (int i = 0; i < expr->argument_count && !found; i++)
+        found = reads(expr->arguments[i], tensor);
+    return found;
+}
+
+// Does the tensor's value go nowhere but into memory? Others read it as it was before rounding.
+static bool is_only_stored(const struct kg_op *op, const struct kg_tensor *tensor)
+{
+    bool read = false;
+    for (int i = 0; i < op->statement_count && !read; i++)
+        read = reads(op->statements[i]->value, tensor);
+    return tensor->role == KG_ROLE_OUTPUT && !read;
+}
+
 static void lower_statement(struct kg_lowering *lowering, const struct kg_statement *statement)
 {
     const struct kg_tensor *tensor = statement->tensor;
@@ -203,7 +221,7 @@ static void lower_statement(struct kg_lowering *lowering, const struct kg_statem
         add_axis(pass, statement->indices[i], 0, kg_lower_size(lowering, tensor->dims[i]));
         all |= 1u << statement->indices[i]->id;
     }
-    bool is_stored = tensor->role == KG_ROLE_OUTPUT;
+    bool is_stored = is_only_stored(lowering->program->problem->op, tensor);
     if (value->kind == KG_EXPR_REDUCE && value->type == tensor->compute &&
         free_indices(value) == all) {
         lower_reduce(lowering, pass, value, is_stored);
@@ -212,7 +230,7 @@ static void lower_statement(struct kg_lowering *lowering, const struct kg_statem
         if (lowering->status != KG_OK)
             return;
         struct kg_step *last = &pass->steps[pass->registers[pass->value].step];
-        if (is_stored && last->precision)
+        if (is_stored && last->precision && value->type == tensor->compute)
             last->precision = &kg_precisions_stored[tensor->compute];
     }
     finish_pass(lowering, pass);

@@ -26,7 +26,7 @@ static bool makes_slack(const struct kg_step *step, bool arguments)
     case KG_STEP_REAL:
         return arguments || !kg_reals_exact(step->function);
     case KG_STEP_TO_REAL:
-    case KG_STEP_STORED:
+    case KG_STEP_NARROW:
         return true;
     default:
         return arguments;
@@ -215,19 +215,6 @@ static int emit_read(struct kg_lowering *lowering, struct kg_pass *pass, struct 
     return emit(lowering, pass, step, field->is_real);
 }
 
-// The element as later statements see it: what an output's kernel stored, or may have kept.
-static int after_store(struct kg_lowering *lowering, struct kg_pass *pass,
-                       const struct kg_tensor *tensor, int value)
-{
-    if (tensor->role != KG_ROLE_OUTPUT)
-        return value;
-    enum kg_dtype dtype = tensor->type.dtype;
-    if (tensor->compute == KG_TYPE_BOOL)
-        return value;
-    return emit_move(lowering, pass, is_real(tensor->compute) ? KG_STEP_STORED : KG_STEP_WRAP,
-                     value, dtype, tensor->compute);
-}
-
 static int lower_read(struct kg_lowering *lowering, struct kg_pass *pass,
                       const struct kg_expr *expr)
 {
@@ -253,8 +240,7 @@ static int lower_read(struct kg_lowering *lowering, struct kg_pass *pass,
         axes |= pass->steps[pass->registers[subscript->reg].step].axes;
         read->uncertain |= pass->registers[subscript->reg].has_slack;
     }
-    int value = emit_read(lowering, pass, read, axes);
-    return value < 0 ? -1 : after_store(lowering, pass, expr->tensor, value);
+    return emit_read(lowering, pass, read, axes);
 }
 
 // An inner reduction is read back from its own field.
@@ -339,7 +325,7 @@ static int convert(struct kg_lowering *lowering, struct kg_pass *pass, int value
         return value;
     if (is_real(to) && is_real(from))
         return to == KG_TYPE_F64 ? value
-                                 : emit_move(lowering, pass, KG_STEP_ROUND, value, KG_F32, to);
+                                 : emit_move(lowering, pass, KG_STEP_NARROW, value, KG_F32, to);
     if (is_real(to))
         return emit_move(lowering, pass, KG_STEP_TO_REAL, value, KG_F32, to);
     if (to == KG_TYPE_BOOL)
@@ -360,10 +346,10 @@ static int lower_cast(struct kg_lowering *lowering, struct kg_pass *pass,
                    ? emit_move(lowering, pass, KG_STEP_WRAP, value, dtype, info->compute)
                    : value;
     }
-    if (info->bits >= 32)
-        return kg_lower_as(lowering, pass, argument, info->compute);
     // Rounded once, however wide the argument was.
     bool wide = argument->type == KG_TYPE_F64 || argument->type == KG_TYPE_I64;
+    if (dtype == KG_F64 || (dtype == KG_F32 && !wide))
+        return kg_lower_as(lowering, pass, argument, info->compute);
     int value = kg_lower_as(lowering, pass, argument, wide ? KG_TYPE_F64 : KG_TYPE_F32);
     return emit_move(lowering, pass, KG_STEP_ROUND, value, dtype, info->compute);
 }

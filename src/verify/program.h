@@ -82,8 +82,8 @@ enum kg_step_kind {
     KG_STEP_TO_INTEGER, // real -> integer, toward zero, wrapped to `dtype`
     KG_STEP_WRAP,       // integer -> integer of `dtype`
     KG_STEP_TO_TRUTH,   // real -> nonzero
+    KG_STEP_NARROW,     // real -> real, when f64 is stored as f32: a kernel may round first
     KG_STEP_ROUND,      // real -> real, rounded to `dtype`
-    KG_STEP_STORED,     // real -> the same real, which a kernel may have stored as `dtype`
 };
 
 struct kg_step {
@@ -94,7 +94,7 @@ struct kg_step {
     int64_t integer;                      // CONSTANT
     int axis;                             // AXIS
     const struct kg_read *read;           // READ
-    enum kg_dtype dtype;                  // ROUND, STORED, WRAP, TO_INTEGER
+    enum kg_dtype dtype;                  // ROUND, WRAP, TO_INTEGER
     int result;
     int argument_count;
     int arguments[3];
@@ -255,8 +255,6 @@ void kg_reals_truncate(int64_t *result, double *slack, const double *argument,
                        const double *argument_slack, int lanes);
 void kg_reals_round(enum kg_dtype dtype, double *result, double *slack, const double *argument,
                     const double *argument_slack, int lanes);
-void kg_reals_stored(enum kg_dtype dtype, double *result, double *slack, const double *argument,
-                     const double *argument_slack, int lanes);
 
 // integers.c
 void kg_integers_apply(enum kg_function function, int64_t *result, double *slack,

@@ -441,19 +441,3 @@ void kg_reals_round(enum kg_dtype dtype, double *result, double *slack, const do
             slack[i] = INFINITY;
     }
 }
-
-void kg_reals_stored(enum kg_dtype dtype, double *result, double *slack, const double *argument,
-                     const double *argument_slack, int lanes)
-{
-    const struct kg_dtype_info *info = &kg_dtypes[dtype];
-    for (int i = 0; i < lanes; i++) {
-        double x = argument[i], s = argument_slack[i];
-        result[i] = x;
-        slack[i] = s;
-        if (!isfinite(x))
-            continue;
-        slack[i] = s + info->epsilon / 2 * fmax(fabs(x), info->smallest);
-        if (fabs(x) + s > info->largest)
-            slack[i] = INFINITY;
-    }
-}

@@ -85,6 +85,20 @@ static void to_real(const struct kg_step *step, const int64_t *argument, const d
     }
 }
 
+static void narrow(const struct kg_step *step, const double *argument, const double *uncertain,
+                   double *result, double *slack, int lanes)
+{
+    const struct kg_precision *p = step->precision;
+    for (int i = 0; i < lanes; i++) {
+        double magnitude = fabs(argument[i]);
+        result[i] = argument[i];
+        slack[i] =
+            isfinite(magnitude) ? uncertain[i] + p->unit * magnitude + p->tiny : uncertain[i];
+        if (magnitude > p->limit && isfinite(magnitude))
+            slack[i] = INFINITY;
+    }
+}
+
 static void to_truth(const double *argument, const double *uncertain, int64_t *result,
                      double *slack, int lanes)
 {
@@ -166,11 +180,11 @@ static void run_step(struct kg_frame *frame, const struct kg_step *step, int lan
     case KG_STEP_TO_TRUTH:
         to_truth(o.real[0], o.slack[0], integer, slack, lanes);
         break;
+    case KG_STEP_NARROW:
+        narrow(step, o.real[0], o.slack[0], real, slack, lanes);
+        break;
     case KG_STEP_ROUND:
         kg_reals_round(step->dtype, real, slack, o.real[0], o.slack[0], lanes);
-        break;
-    case KG_STEP_STORED:
-        kg_reals_stored(step->dtype, real, slack, o.real[0], o.slack[0], lanes);
         break;
     }
 }

@@ -4,6 +4,7 @@
 #include "device/device.h"
 #include "device/host/host_pool.h"
 #include "support/folder.h"
+#include "support/forks.h"
 #include "test.h"
 
 #include <pthread.h>
@@ -11,15 +12,6 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#ifdef __SANITIZE_THREAD__
-// Threads in a forked child are what is tested here.
-__attribute__((visibility("default"))) const char *__tsan_default_options(void);
-const char *__tsan_default_options(void)
-{
-    return "die_after_fork=0";
-}
-#endif
 
 static char folder[] = "/tmp/kg-test-pool-XXXXXX";
 static struct kg_error error;
