@@ -102,25 +102,35 @@ KG_INLINE float kg_odd_f32(double x)
     return kg_from_bits_f32(bits | 1);
 }
 
+// One of two words, as arithmetic: a choice between computed values would keep the loop around it
+// from being vectorised.
+KG_INLINE uint32_t kg_pick(bool first, uint32_t a, uint32_t b)
+{
+    uint32_t mask = -(uint32_t)first;
+    return (a & mask) | (b & ~mask);
+}
+
 KG_INLINE float kg_unpack_f16(uint16_t half)
 {
     uint32_t sign = (uint32_t)(half & 0x8000) << 16, rest = (uint32_t)(half & 0x7fff) << 13;
     float x = kg_from_bits_f32(rest) * 0x1p112f; // right for denormals too
-    uint32_t bits = rest >= 0x0f800000 ? rest | 0x7f800000 : kg_bits_f32(x);
-    return kg_from_bits_f32(sign | bits);
+    uint32_t special = kg_pick((int32_t)rest >= 0x0f800000, 0x7f800000, 0); // infinity and NaN
+    return kg_from_bits_f32(sign | kg_bits_f32(x) | special);
 }
 
 KG_INLINE uint16_t kg_pack_f16(float x)
 {
-    uint32_t bits = kg_bits_f32(x), sign = bits & 0x80000000, rest = bits ^ sign;
+    uint32_t bits = kg_bits_f32(x), sign = bits & 0x80000000;
+    int32_t rest = (int32_t)(bits ^ sign); // signed, because SIMD compares signed words
     // Normal: rebias and round the mantissa to even; too large becomes infinity.
-    uint32_t normal = (rest - 0x38000000 + 0xfff + ((rest >> 13) & 1)) >> 13;
+    uint32_t rounded = (uint32_t)rest - 0x38000000 + 0xfff + (((uint32_t)rest >> 13) & 1);
+    int32_t normal = (int32_t)(rounded >> 13);
     normal = normal > 0x7c00 ? 0x7c00 : normal;
     // Denormal: adding 0.5 makes the hardware round at the right bit.
-    uint32_t small = kg_bits_f32(kg_from_bits_f32(rest) + 0.5f) - 0x3f000000;
-    uint32_t half = rest < 0x38800000 ? small : normal;
-    half = rest > 0x7f800000 ? 0x7e00 : half;
-    half = rest == 0x7f800000 ? 0x7c00 : half;
+    uint32_t small = kg_bits_f32(kg_from_bits_f32((uint32_t)rest) + 0.5f) - 0x3f000000;
+    uint32_t half = kg_pick(rest < 0x38800000, small, (uint32_t)normal);
+    half = kg_pick(rest > 0x7f800000, 0x7e00, half);
+    half = kg_pick(rest == 0x7f800000, 0x7c00, half);
     return (uint16_t)(half | sign >> 16);
 }
 
@@ -134,7 +144,7 @@ KG_INLINE uint16_t kg_pack_bf16(float x)
     uint32_t bits = kg_bits_f32(x);
     uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
     uint32_t quiet = (bits >> 16) | 0x40;
-    return (uint16_t)((bits & 0x7fffffff) > 0x7f800000 ? quiet : rounded);
+    return (uint16_t)kg_pick((int32_t)(bits & 0x7fffffff) > 0x7f800000, quiet, rounded);
 }
 
 KG_INLINE float kg_load_f16(const kg_f16 *from, int64_t at)
