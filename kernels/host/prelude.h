@@ -41,21 +41,30 @@ KG_INLINE void kg_stream_vector(kg_vector *to, kg_vector value)
 #endif
 }
 
-// Copies whole lines past the caches, and what is left of a line at either end through them.
+// Copies whole lines past the caches; `to` is at the start of one.
+KG_INLINE void kg_stream_lines(void *to, const void *from, size_t bytes)
+{
+    for (size_t at = 0; at < bytes; at += sizeof(kg_vector)) {
+        kg_vector value;
+        memcpy(&value, (const char *)from + at, sizeof value);
+        kg_stream_vector((kg_vector *)(void *)((char *)to + at), value);
+    }
+}
+
+// Copies any number of bytes: whole lines past the caches, and what is left of a line at either end
+// through them.
 KG_INLINE void kg_stream(void *to, const void *from, size_t bytes)
 {
     char *out = (char *)to;
     const char *in = (const char *)from;
     size_t head = (KG_LINE - (uintptr_t)out % KG_LINE) % KG_LINE;
     head = head < bytes ? head : bytes;
-    size_t body = (bytes - head) / KG_LINE * KG_LINE;
-    memcpy(out, in, head);
-    for (size_t at = head; at < head + body; at += sizeof(kg_vector)) {
-        kg_vector value;
-        memcpy(&value, in + at, sizeof value);
-        kg_stream_vector((kg_vector *)(void *)(out + at), value);
-    }
-    memcpy(out + head + body, in + head + body, bytes - head - body);
+    size_t body = (bytes - head) / KG_LINE * KG_LINE, tail = bytes - head - body;
+    if (head > 0)
+        memcpy(out, in, head);
+    kg_stream_lines(out + head, in + head, body);
+    if (tail > 0)
+        memcpy(out + head + body, in + head + body, tail);
 }
 
 // To be called once before other threads may read what was streamed.

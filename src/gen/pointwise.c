@@ -25,7 +25,9 @@ struct pointwise {
     int tiled;                   // the other axis of the tiles; -1: none
     bool merged[KG_MAX_INDICES]; // this axis is part of the next one
     int64_t block;
-    int64_t stream;
+    int64_t stage;          // elements of a streamed piece
+    bool stream;            // stores go to the stage
+    const char *inner_name; // of the inner axis, where it is not "i<axis>"
     int level;
 };
 
@@ -170,11 +172,11 @@ static void space(const struct kg_group *group, const struct kg_device_facts *fa
 {
     (void)facts, (void)target;
     static const int64_t blocks[] = {16384, 4096, 65536, 262144, 1024};
-    static const int64_t streams[] = {0, 1};
+    static const int64_t streams[] = {0, 64, 256, 1024};
     static const int64_t tiles[] = {0, 16, 32, 64};
     *space = (struct kg_space){0};
     kg_space_add(space, "block", 5, blocks);
-    kg_space_add(space, "stream", group->problem->contiguous ? 2 : 1, streams);
+    kg_space_add(space, "stream", group->problem->contiguous ? 4 : 1, streams);
     kg_space_add(space, "tile", crossing_axis(group) >= 0 ? 4 : 1, tiles);
 }
 
@@ -230,7 +232,7 @@ static void guess(const struct kg_group *group, const struct kg_device_facts *fa
     if (crossing_axis(group) >= 0)
         *config = (struct kg_config){{4096, 0, 32}};
     else if (group->problem->contiguous && length >= 256)
-        config->value[STREAM] = written_bytes(group) > facts->cache[3];
+        config->value[STREAM] = written_bytes(group) > facts->cache[3] ? 64 : 0;
     while (config->value[BLOCK] > 1024 && config->value[BLOCK] / 4 >= length)
         config->value[BLOCK] /= 4;
 }
@@ -264,6 +266,15 @@ static void print_value_name(struct kg_text *text, const struct pointwise *point
         kg_emit_name(text, output->name);
     else
         kg_text_format(text, "v%d", position);
+}
+
+static void print_axis(void *user, struct kg_text *text, int axis)
+{
+    const struct pointwise *pointwise = user;
+    if (axis == pointwise->inner && pointwise->inner_name)
+        kg_text_add(text, pointwise->inner_name);
+    else
+        kg_text_format(text, "i%d", axis);
 }
 
 // Reads of values made in the same loop are names; merged axes drop out of the other offsets.
@@ -373,49 +384,83 @@ static void close_loops(struct pointwise *pointwise, int count)
         kg_emit_line(pointwise->text, --pointwise->level, "}");
 }
 
-// Pieces of STAGE elements that end where a line of the first output does.
+// Declares the buffer of every stored value, and where it goes.
+static void emit_stages(const struct pointwise *pointwise)
+{
+    const struct kg_group *group = pointwise->group;
+    for (int i = 0; i < group->count; i++) {
+        const struct kg_nest *nest = nest_at(group, i);
+        if (kg_group_is_private(group, nest->output))
+            continue;
+        kg_emit_line(pointwise->text, pointwise->level,
+                     "%s stage%d[STAGE] __attribute__((aligned(KG_LINE)));",
+                     kg_emit_tensor_storage(nest->output), i);
+    }
+}
+
+// "y + i0 * y_s0 + i1" for nest `position`.
+static void print_target(struct kg_text *text, const struct pointwise *pointwise, int position)
+{
+    const struct kg_nest *nest = nest_at(pointwise->group, position);
+    kg_emit_name(text, nest->output->name);
+    kg_text_add(text, " + ");
+    kg_emit_output_offset_part(text, nest, output_dims(pointwise), &pointwise->names);
+}
+
+static int first_stored(const struct kg_group *group)
+{
+    int i = 0;
+    while (kg_group_is_private(group, nest_at(group, i)->output))
+        i++;
+    return i;
+}
+
+// Pieces of STAGE elements, whole lines of the first output; what is left at either end is stored
+// as usual.
 static void emit_streamed(struct pointwise *pointwise)
 {
     const struct kg_group *group = pointwise->group;
-    struct kg_text *text = pointwise->text;
-    int inner = pointwise->inner;
-    kg_emit_line(text, pointwise->level, "int64_t i%d = first;", inner);
-    kg_emit_line(text, pointwise->level++, "while (i%d < stop) {", inner);
-    bool counted = false;
-    for (int i = 0; i < group->count; i++) {
-        const struct kg_nest *nest = nest_at(group, i);
-        struct kg_text base = {0}, offset = {0};
-        if (kg_group_is_private(group, nest->output))
-            continue;
-        kg_emit_name(&base, nest->output->name);
-        kg_emit_output_offset_part(&offset, nest, output_dims(pointwise), &pointwise->names);
-        const char *storage = kg_emit_tensor_storage(nest->output);
-        kg_emit_line(text, pointwise->level, "%s *to%d = %s + %s;", storage, i,
-                     kg_text_string(&base), kg_text_string(&offset));
-        kg_emit_line(text, pointwise->level, "%s stage%d[STAGE] __attribute__((aligned(64)));",
-                     storage, i);
-        if (!counted)
-            kg_emit_line(
-                text, pointwise->level,
-                "const int64_t count = kg_min_i64(STAGE - kg_past_line(to%d, sizeof *to%d), "
-                "stop - i%d);",
-                i, i, inner);
-        counted = true;
-        text->failed |= base.failed | offset.failed;
-        kg_text_free(&base);
-        kg_text_free(&offset);
-    }
-    kg_emit_line(text, pointwise->level, "const int64_t start = i%d;", inner);
-    kg_emit_line(text, pointwise->level++, "for (int64_t lane = 0; lane < count; lane++) {");
-    kg_emit_line(text, pointwise->level, "const int64_t i%d = start + lane;", inner);
+    struct kg_text *text = pointwise->text, target = {0};
+    int inner = pointwise->inner, leader = first_stored(group);
+    const char *storage = kg_emit_tensor_storage(nest_at(group, leader)->output);
+    kg_emit_line(text, pointwise->level, "int64_t next = first;");
+    kg_emit_line(text, pointwise->level++, "while (next < stop) {");
+    pointwise->inner_name = "next";
+    print_target(&target, pointwise, leader);
+    pointwise->inner_name = NULL;
+    kg_emit_line(text, pointwise->level, "const int64_t past = kg_past_line(%s, sizeof(%s));",
+                 kg_text_string(&target), storage);
+    kg_emit_line(text, pointwise->level++, "if (past > 0 || stop - next < STAGE) {");
+    kg_emit_line(text, pointwise->level,
+                 "const int64_t limit = kg_min_i64(stop, next + STAGE - past);");
+    kg_emit_line(text, pointwise->level++, "for (int64_t i%d = next; i%d < limit; i%d++) {", inner,
+                 inner, inner);
+    pointwise->stream = false;
+    emit_element(pointwise);
+    pointwise->stream = true;
+    close_loops(pointwise, 1);
+    kg_emit_line(text, pointwise->level, "next = limit;");
+    kg_emit_line(text, pointwise->level, "continue;");
+    close_loops(pointwise, 1);
+    emit_stages(pointwise);
+    kg_emit_line(text, pointwise->level++, "for (int64_t lane = 0; lane < STAGE; lane++) {");
+    kg_emit_line(text, pointwise->level, "const int64_t i%d = next + lane;", inner);
     emit_element(pointwise);
     close_loops(pointwise, 1);
-    for (int i = 0; i < group->count; i++)
-        if (!kg_group_is_private(group, nest_at(group, i)->output))
-            kg_emit_line(text, pointwise->level,
-                         "kg_stream(to%d, stage%d, (size_t)count * sizeof *to%d);", i, i, i);
-    kg_emit_line(text, pointwise->level, "i%d += count;", inner);
+    for (int i = 0; i < group->count; i++) {
+        if (kg_group_is_private(group, nest_at(group, i)->output))
+            continue;
+        kg_text_cut(&target, 0);
+        pointwise->inner_name = "next";
+        print_target(&target, pointwise, i);
+        pointwise->inner_name = NULL;
+        kg_emit_line(text, pointwise->level, "%s(%s, stage%d, sizeof stage%d);",
+                     i == leader ? "kg_stream_lines" : "kg_stream", kg_text_string(&target), i, i);
+    }
+    kg_emit_line(text, pointwise->level, "next += STAGE;");
     close_loops(pointwise, 1);
+    text->failed |= target.failed;
+    kg_text_free(&target);
 }
 
 static void emit_item(struct pointwise *pointwise)
@@ -452,6 +497,15 @@ static void emit_range(struct pointwise *pointwise, int axis, const char *size, 
     kg_text_free(&length);
 }
 
+// No axis before this one, or they are all part of it.
+static bool is_outermost(const struct pointwise *pointwise, int axis)
+{
+    for (int i = 0; i < axis; i++)
+        if (!pointwise->merged[i])
+            return false;
+    return true;
+}
+
 static void emit_coordinates(struct pointwise *pointwise)
 {
     struct kg_text *text = pointwise->text, length = {0};
@@ -465,6 +519,10 @@ static void emit_coordinates(struct pointwise *pointwise)
         if (axis == pointwise->tiled) {
             emit_range(pointwise, axis, "BLOCK", "low", "high");
             continue;
+        }
+        if (is_outermost(pointwise, axis)) {
+            kg_emit_line(text, pointwise->level, "const int64_t i%d = rest;", axis);
+            break;
         }
         kg_text_cut(&length, 0);
         print_length(&length, pointwise, axis);
@@ -483,8 +541,8 @@ static void emit_coordinates(struct pointwise *pointwise)
 // What every function starts with.
 static void emit_declarations(const struct pointwise *pointwise)
 {
-    kg_text_format(pointwise->text, "    enum { BLOCK = %lld%s };\n", (long long)pointwise->block,
-                   pointwise->stream ? ", STAGE = 1024" : "");
+    kg_text_format(pointwise->text, "    enum { BLOCK = %lld, STAGE = %lld };\n",
+                   (long long)pointwise->block, (long long)pointwise->stage);
     kg_emit_host_bindings(pointwise->text, pointwise->group, false);
 }
 
@@ -559,10 +617,13 @@ static bool emit(const struct kg_group *group, const struct kg_device_facts *fac
         .axes = nest_at(group, 0)->output_axes,
         .tiled = config->value[TILE] ? crossing_axis(group) : -1,
         .block = config->value[config->value[TILE] ? TILE : BLOCK],
-        .stream = config->value[STREAM] && nest_at(group, 0)->output_axes > 0,
+        .stage = config->value[STREAM],
+        .stream = config->value[STREAM] > 0 && nest_at(group, 0)->output_axes > 0,
     };
-    pointwise.names = (struct kg_emit_names){
-        .user = &pointwise, .contiguous = group->problem->contiguous, .read = read_value};
+    pointwise.names = (struct kg_emit_names){.user = &pointwise,
+                                             .axis = print_axis,
+                                             .contiguous = group->problem->contiguous,
+                                             .read = read_value};
     pointwise.inner = pointwise.axes - 1;
     for (int axis = 0; axis + 1 < pointwise.axes; axis++)
         pointwise.merged[axis] = can_merge(group, axis);
