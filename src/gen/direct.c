@@ -429,20 +429,19 @@ static void emit_scan(struct direct *direct)
 
     emit_accumulators(direct);
     if (backward) {
-        kg_emit_line(text, direct->level, "int64_t next = %s;", kg_text_string(&high));
+        kg_emit_line(text, direct->level, "int64_t next = %s - 1;", kg_text_string(&high));
         kg_emit_line(text, direct->level++, "for (int64_t i%d = %s - 1; i%d >= 0; i%d--) {", along,
                      kg_text_string(&end), along, along);
-        kg_emit_line(text, direct->level++, "while (next > %s && next - 1 %s %s) {",
+        kg_emit_line(text, direct->level++, "for (; next >= %s && next %s %s; next--) {",
                      kg_text_string(&low), reduced->relation == KG_RELATION_GE ? ">=" : ">", by);
-        kg_emit_line(text, direct->level, "const int64_t i%d = --next;", over);
     } else {
         kg_emit_line(text, direct->level, "int64_t next = %s;", kg_text_string(&low));
         kg_emit_line(text, direct->level++, "for (int64_t i%d = 0; i%d < %s; i%d++) {", along,
                      along, kg_text_string(&end), along);
-        kg_emit_line(text, direct->level++, "while (next < %s && next %s %s) {",
+        kg_emit_line(text, direct->level++, "for (; next < %s && next %s %s; next++) {",
                      kg_text_string(&high), reduced->relation == KG_RELATION_LE ? "<=" : "<", by);
-        kg_emit_line(text, direct->level, "const int64_t i%d = next++;", over);
     }
+    kg_emit_line(text, direct->level, "const int64_t i%d = next;", over);
     emit_step(direct);
     if (nest->reduce == KG_REDUCE_MEAN)
         kg_emit_line(text, direct->level, "count++;");

@@ -1,6 +1,6 @@
-// Removing what a generated file does not need. Works on the text: prelude blocks are set apart by
-// blank lines and generated declarations stand on lines of their own, so that names and line ends
-// are all there is to know of C here.
+// Removing what a generated file does not need, and breaking its long lines. Works on the text:
+// prelude blocks are set apart by blank lines and generated declarations stand on lines of their
+// own, so that names and line ends are all there is to know of C here.
 
 #include "gen/tidy.h"
 
@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define COLUMNS ((size_t)100)
 #define GONE '\1' // what removed bytes become until they are squeezed out
 
 static bool is_name(char c)
@@ -17,11 +18,21 @@ static bool is_name(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-// Does the name occur as a whole word in [from, to)?
+// Is `at` behind a "//" on its line, which does not begin before `from`?
+static bool is_comment(const char *from, const char *at)
+{
+    const char *line = at;
+    while (line > from && line[-1] != '\n')
+        line--;
+    return memmem(line, (size_t)(at - line), "//", 2) != NULL;
+}
+
+// Does the name occur as a whole word of code in [from, to)?
 static bool occurs(const char *from, const char *to, const char *name, size_t length)
 {
     for (const char *at = from; (at = memmem(at, (size_t)(to - at), name, length)); at++)
-        if ((at == from || !is_name(at[-1])) && (at + length == to || !is_name(at[length])))
+        if ((at == from || !is_name(at[-1])) && (at + length == to || !is_name(at[length])) &&
+            !is_comment(from, at))
             return true;
     return false;
 }
@@ -72,25 +83,52 @@ static bool starts_with(const char *from, const char *to, const char *prefix)
     return (size_t)(to - from) >= length && memcmp(from, prefix, length) == 0;
 }
 
-// The name that a binding on this line declares; NULL when the line is something else.
+static size_t indentation(const char *from, const char *to)
+{
+    size_t spaces = 0;
+    while (from + spaces < to && from[spaces] == ' ')
+        spaces++;
+    return spaces;
+}
+
+// Where the block ends that a line stands in: at the next line that is indented less.
+static const char *block_end(const char *from, const char *to, const char *end)
+{
+    size_t depth = indentation(from, to);
+    while (to < end) {
+        size_t spaces = indentation(to, end);
+        if (spaces < depth && to[spaces] != '\n' && to[spaces] != '#' && to[spaces] != GONE)
+            return to;
+        to = line_end((char *)to, (char *)end);
+    }
+    return end;
+}
+
+// The name that this line declares with a value and no other effect: "const int64_t P = ...;", or a
+// pointer binding. NULL when the line is something else.
 static const char *declared_name(const char *from, const char *to, size_t *length)
 {
-    static const char integer[] = "    const int64_t ";
-    static const char scratch[] = "    char *scratch = ";
-    const char *name = NULL;
+    static const char scratch[] = "    char *scratch = call->";
+    const char *name = NULL, *at = from + indentation(from, to);
     const char *pointer = memmem(from, (size_t)(to - from), " *restrict ", 11);
-    if (pointer && memmem(pointer, (size_t)(to - pointer), " = call->tensor[", 16))
+    if (pointer && memmem(pointer, (size_t)(to - pointer), " = call->tensor[", 16)) {
         name = pointer + 11;
-    else if (starts_with(from, to, integer))
-        name = from + sizeof integer - 1;
-    else if (starts_with(from, to, scratch))
+    } else if (starts_with(from, to, scratch)) {
         name = from + sizeof "    char *" - 1;
-    if (!name)
+    } else if (starts_with(at, to, "const ")) {
+        for (at += 6; at < to && is_name(*at); at++)
+            ;
+        name = at < to && *at == ' ' ? at + 1 : NULL;
+    }
+    bool acts =
+        memmem(from, (size_t)(to - from), "++", 2) || memmem(from, (size_t)(to - from), "--", 2);
+    bool whole = to - from >= 2 && to[-2] == ';'; // not continued on the next line
+    if (!name || acts || !whole)
         return NULL;
     *length = 0;
     while (name + *length < to && is_name(name[*length]))
         (*length)++;
-    return starts_with(name + *length, to, " = ") ? name : NULL;
+    return *length > 0 && starts_with(name + *length, to, " = ") ? name : NULL;
 }
 
 // "    enum { BLOCK = 64, LANES = 1 };", none of which is used below?
@@ -118,7 +156,8 @@ static void tidy_function(char *from, char *end)
             line--;
         size_t length;
         const char *name = declared_name(line, to, &length);
-        if ((name && !occurs(to, end, name, length)) || is_idle_enum(line, to, end))
+        if ((name && !occurs(to, block_end(line, to, end), name, length)) ||
+            is_idle_enum(line, to, end))
             remove_bytes(line, to);
         to = line;
     }
@@ -211,6 +250,44 @@ static void tidy_prelude(char *from, char *to, char *end)
     free(blocks);
 }
 
+// Lines
+
+// Breaks long lines at blanks, what follows indented by four more.
+static void wrap_line(struct kg_text *out, const char *from, const char *to)
+{
+    size_t indent = indentation(from, to) + 4;
+    const char *code = from + indent - 4;
+    bool plain = code < to && *code != '#' && !starts_with(code, to, "//") && to[-1] != '\\';
+    for (size_t limit = COLUMNS; plain && (size_t)(to - from) > limit; limit = COLUMNS - indent) {
+        const char *blank = from + limit;
+        const char *least = from + (limit == COLUMNS ? indent : 1);
+        while (blank > least && *blank != ' ')
+            blank--;
+        if (blank <= least)
+            break;
+        kg_text_add_bytes(out, from, (size_t)(blank - from));
+        kg_text_format(out, "\n%*s", (int)indent, "");
+        from = blank + 1;
+    }
+    kg_text_add_bytes(out, from, (size_t)(to - from));
+}
+
+static void wrap_lines(struct kg_text *source)
+{
+    struct kg_text out = {0};
+    char *end = source->data + source->length;
+    for (char *line = source->data; line < end;) {
+        char *next = line_end(line, end);
+        bool ended = next[-1] == '\n';
+        wrap_line(&out, line, ended ? next - 1 : next);
+        kg_text_add(&out, ended ? "\n" : "");
+        line = next;
+    }
+    out.failed |= source->failed;
+    kg_text_free(source);
+    *source = out;
+}
+
 void kg_gen_tidy(struct kg_text *source)
 {
     if (source->failed || source->length == 0)
@@ -223,4 +300,5 @@ void kg_gen_tidy(struct kg_text *source)
     if (from)
         tidy_prelude(from, to, end);
     squeeze(source);
+    wrap_lines(source);
 }

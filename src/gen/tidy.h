@@ -7,7 +7,7 @@
 #include "base/text.h"
 
 // Removes, from a complete source file, the functions of the prelude that nothing calls and the
-// bindings (kg_emit_host_bindings) that their function does not use. Sets source->failed when out
+// constants (bindings, indices) that their block does not use, and breaks long lines. Sets source->failed when out
 // of memory.
 void kg_gen_tidy(struct kg_text *source);
 

@@ -1,0 +1,33 @@
+// What the two files of the pointwise family share: pointwise.c decides, pointwise_emit.c writes.
+
+#ifndef KG_GEN_POINTWISE_H
+#define KG_GEN_POINTWISE_H
+
+#include "gen/emit.h"
+
+struct kg_pointwise {
+    struct kg_text *text;
+    const struct kg_group *group;
+    const char *entry;
+    struct kg_emit_names names;
+    int axes;                    // of every nest
+    int inner;                   // the axis of the inner loop; -1: a scalar formula
+    int tiled;                   // the other axis of the tiles; -1: none
+    bool merged[KG_MAX_INDICES]; // this axis is part of the next one
+    int64_t block;
+    int64_t stage;          // elements of a streamed piece
+    bool stream;            // stores go to the stage
+    const char *inner_name; // of the inner axis, where it is not "i<axis>"
+    int level;
+};
+
+const struct kg_nest *kg_pointwise_nest(const struct kg_group *group, int i);
+// The position in the group of the nest that makes `tensor`, if before `limit`; else -1.
+int kg_pointwise_producer(const struct kg_group *group, const struct kg_tensor *tensor, int limit);
+// Is the subscript just this axis?
+bool kg_pointwise_bare(const struct kg_access *access, int dim, int axis);
+
+// The functions of the kernel, after the opening. `names` is filled in here.
+void kg_pointwise_emit(struct kg_pointwise *pointwise);
+
+#endif

@@ -1,0 +1,368 @@
+// The code of the pointwise family: see pointwise.c for what it does and when.
+
+#include "gen/pointwise.h"
+
+// Bits of the dimensions that count in an offset: those of axes merged into the next do not.
+static unsigned counted_dims(const struct kg_pointwise *pointwise, const struct kg_access *access)
+{
+    unsigned dims = 0;
+    for (int dim = 0; dim < access->tensor->rank; dim++) {
+        bool skipped = false;
+        for (int axis = 0; axis < pointwise->axes; axis++)
+            skipped |= pointwise->merged[axis] && kg_pointwise_bare(access, dim, axis);
+        dims |= (unsigned)!skipped << dim;
+    }
+    return dims;
+}
+
+static void print_value_name(struct kg_text *text, const struct kg_pointwise *pointwise,
+                             int position)
+{
+    const struct kg_tensor *output = kg_pointwise_nest(pointwise->group, position)->output;
+    if (kg_group_is_private(pointwise->group, output))
+        kg_emit_name(text, output->name);
+    else
+        kg_text_format(text, "v%d", position);
+}
+
+static void print_axis(void *user, struct kg_text *text, int axis)
+{
+    const struct kg_pointwise *pointwise = user;
+    if (axis == pointwise->inner && pointwise->inner_name)
+        kg_text_add(text, pointwise->inner_name);
+    else
+        kg_text_format(text, "i%d", axis);
+}
+
+// Reads of values made in the same loop are names; merged axes drop out of the other offsets.
+static bool read_value(void *user, struct kg_text *text, const struct kg_access *access)
+{
+    const struct kg_pointwise *pointwise = user;
+    int made = kg_pointwise_producer(pointwise->group, access->tensor, pointwise->group->count);
+    if (made >= 0) {
+        print_value_name(text, pointwise, made);
+        return true;
+    }
+    unsigned dims = counted_dims(pointwise, access);
+    if (access->tensor->rank == 0 || dims == (1u << access->tensor->rank) - 1)
+        return false;
+    struct kg_text base = {0}, offset = {0};
+    kg_emit_name(&base, access->tensor->name);
+    kg_emit_offset_part(&offset, kg_pointwise_nest(pointwise->group, 0), access, dims,
+                        &pointwise->names);
+    kg_emit_load_at(text, access->tensor, kg_text_string(&base), kg_text_string(&offset));
+    text->failed |= base.failed | offset.failed;
+    kg_text_free(&base);
+    kg_text_free(&offset);
+    return true;
+}
+
+// The length of an axis with all that merged into it: "P * D".
+static void print_length(struct kg_text *text, const struct kg_pointwise *pointwise, int axis)
+{
+    const struct kg_nest *nest = kg_pointwise_nest(pointwise->group, 0);
+    int first = axis;
+    while (first > 0 && pointwise->merged[first - 1])
+        first--;
+    for (int i = first; i <= axis; i++) {
+        kg_text_add(text, i > first ? " * " : "");
+        kg_emit_axis_end(text, nest->axes[i]);
+    }
+}
+
+static unsigned output_dims(const struct kg_pointwise *pointwise)
+{
+    unsigned dims = 0;
+    for (int axis = 0; axis < pointwise->axes; axis++)
+        dims |= (unsigned)!pointwise->merged[axis] << axis;
+    return dims;
+}
+
+// The store of nest `position`: to its tensor, or with `stream` to its piece in the buffer.
+static void emit_store(const struct kg_pointwise *pointwise, int position, const char *value)
+{
+    const struct kg_nest *nest = kg_pointwise_nest(pointwise->group, position);
+    struct kg_text base = {0}, offset = {0}, store = {0};
+    if (pointwise->stream) {
+        kg_text_format(&base, "stage%d", position);
+        kg_text_add(&offset, "lane");
+    } else {
+        kg_emit_name(&base, nest->output->name);
+        kg_emit_output_offset_part(&offset, nest, output_dims(pointwise), &pointwise->names);
+    }
+    kg_emit_store_at(&store, nest->output, kg_text_string(&base), kg_text_string(&offset),
+                     nest->body->type, value);
+    kg_emit_line(pointwise->text, pointwise->level, "%s", kg_text_string(&store));
+    pointwise->text->failed |= base.failed | offset.failed | store.failed;
+    kg_text_free(&base);
+    kg_text_free(&offset);
+    kg_text_free(&store);
+}
+
+static bool is_read_later(const struct kg_group *group, int position)
+{
+    for (int i = position + 1; i < group->count; i++)
+        for (int j = 0; j < kg_pointwise_nest(group, i)->access_count; j++)
+            if (kg_pointwise_nest(group, i)->accesses[j].tensor ==
+                kg_pointwise_nest(group, position)->output)
+                return true;
+    return false;
+}
+
+// All nests at one point of the axes.
+static void emit_element(const struct kg_pointwise *pointwise)
+{
+    const struct kg_group *group = pointwise->group;
+    for (int i = 0; i < group->count; i++) {
+        const struct kg_nest *nest = kg_pointwise_nest(group, i);
+        bool stored = !kg_group_is_private(group, nest->output), read = is_read_later(group, i);
+        struct kg_text value = {0}, name = {0};
+        kg_emit_value(&value, nest, nest->body, nest->body->type, &pointwise->names);
+        print_value_name(&name, pointwise, i);
+        // A name also keeps lines short.
+        bool named = read || !stored || value.length > 60;
+        if (named)
+            kg_emit_line(pointwise->text, pointwise->level, "const %s %s = %s;",
+                         kg_emit_type(nest->body->type), kg_text_string(&name),
+                         kg_text_string(&value));
+        if (!named) {
+            kg_text_cut(&value, 0);
+            kg_emit_expr(&value, nest, nest->body, &pointwise->names);
+        }
+        if (stored)
+            emit_store(pointwise, i, kg_text_string(named ? &name : &value));
+        pointwise->text->failed |= value.failed | name.failed;
+        kg_text_free(&value);
+        kg_text_free(&name);
+    }
+}
+
+static void close_loops(struct kg_pointwise *pointwise, int count)
+{
+    for (int i = 0; i < count; i++)
+        kg_emit_line(pointwise->text, --pointwise->level, "}");
+}
+
+// Declares the buffer of every stored value, and where it goes.
+static void emit_stages(const struct kg_pointwise *pointwise)
+{
+    const struct kg_group *group = pointwise->group;
+    for (int i = 0; i < group->count; i++) {
+        const struct kg_nest *nest = kg_pointwise_nest(group, i);
+        if (kg_group_is_private(group, nest->output))
+            continue;
+        kg_emit_line(pointwise->text, pointwise->level,
+                     "%s stage%d[STAGE] __attribute__((aligned(KG_LINE)));",
+                     kg_emit_tensor_storage(nest->output), i);
+    }
+}
+
+// "y + i0 * y_s0 + i1" for nest `position`.
+static void print_target(struct kg_text *text, const struct kg_pointwise *pointwise, int position)
+{
+    const struct kg_nest *nest = kg_pointwise_nest(pointwise->group, position);
+    kg_emit_name(text, nest->output->name);
+    kg_text_add(text, " + ");
+    kg_emit_output_offset_part(text, nest, output_dims(pointwise), &pointwise->names);
+}
+
+static int first_stored(const struct kg_group *group)
+{
+    int i = 0;
+    while (kg_group_is_private(group, kg_pointwise_nest(group, i)->output))
+        i++;
+    return i;
+}
+
+// Pieces of STAGE elements, whole lines of the first output; what is left at either end is stored
+// as usual.
+static void emit_streamed(struct kg_pointwise *pointwise)
+{
+    const struct kg_group *group = pointwise->group;
+    struct kg_text *text = pointwise->text, target = {0};
+    int inner = pointwise->inner, leader = first_stored(group);
+    const char *storage = kg_emit_tensor_storage(kg_pointwise_nest(group, leader)->output);
+    kg_emit_line(text, pointwise->level, "int64_t next = first;");
+    kg_emit_line(text, pointwise->level++, "while (next < stop) {");
+    pointwise->inner_name = "next";
+    print_target(&target, pointwise, leader);
+    pointwise->inner_name = NULL;
+    kg_emit_line(text, pointwise->level, "const int64_t past = kg_past_line(%s, sizeof(%s));",
+                 kg_text_string(&target), storage);
+    kg_emit_line(text, pointwise->level++, "if (past > 0 || stop - next < STAGE) {");
+    kg_emit_line(text, pointwise->level,
+                 "const int64_t limit = kg_min_i64(stop, next + STAGE - past);");
+    kg_emit_line(text, pointwise->level++, "for (int64_t i%d = next; i%d < limit; i%d++) {", inner,
+                 inner, inner);
+    pointwise->stream = false;
+    emit_element(pointwise);
+    pointwise->stream = true;
+    close_loops(pointwise, 1);
+    kg_emit_line(text, pointwise->level, "next = limit;");
+    kg_emit_line(text, pointwise->level, "continue;");
+    close_loops(pointwise, 1);
+    emit_stages(pointwise);
+    kg_emit_line(text, pointwise->level++, "for (int64_t lane = 0; lane < STAGE; lane++) {");
+    kg_emit_line(text, pointwise->level, "const int64_t i%d = next + lane;", inner);
+    emit_element(pointwise);
+    close_loops(pointwise, 1);
+    for (int i = 0; i < group->count; i++) {
+        if (kg_group_is_private(group, kg_pointwise_nest(group, i)->output))
+            continue;
+        kg_text_cut(&target, 0);
+        pointwise->inner_name = "next";
+        print_target(&target, pointwise, i);
+        pointwise->inner_name = NULL;
+        kg_emit_line(text, pointwise->level, "%s(%s, stage%d, sizeof stage%d);",
+                     i == leader ? "kg_stream_lines" : "kg_stream", kg_text_string(&target), i, i);
+    }
+    kg_emit_line(text, pointwise->level, "next += STAGE;");
+    close_loops(pointwise, 1);
+    text->failed |= target.failed;
+    kg_text_free(&target);
+}
+
+static void emit_item(struct kg_pointwise *pointwise)
+{
+    struct kg_text *text = pointwise->text;
+    int inner = pointwise->inner, tiled = pointwise->tiled;
+    if (pointwise->stream) {
+        emit_streamed(pointwise);
+        return;
+    }
+    if (tiled >= 0)
+        kg_emit_line(text, pointwise->level++, "for (int64_t i%d = low; i%d < high; i%d++) {",
+                     tiled, tiled, tiled);
+    if (inner >= 0)
+        kg_emit_line(text, pointwise->level++, "for (int64_t i%d = first; i%d < stop; i%d++) {",
+                     inner, inner, inner);
+    emit_element(pointwise);
+    close_loops(pointwise, (tiled >= 0) + (inner >= 0));
+}
+
+// Where the item's part of an axis begins and ends; blocks of `size` (a name).
+static void emit_range(struct kg_pointwise *pointwise, int axis, const char *size, const char *low,
+                       const char *high)
+{
+    struct kg_text length = {0};
+    print_length(&length, pointwise, axis);
+    const char *all = kg_text_string(&length);
+    kg_emit_line(pointwise->text, pointwise->level,
+                 "const int64_t %s = rest %% kg_ceildiv_i64(%s, %s) * %s;", low, all, size, size);
+    kg_emit_line(pointwise->text, pointwise->level, "const int64_t %s = kg_min_i64(%s + %s, %s);",
+                 high, low, size, all);
+    kg_emit_line(pointwise->text, pointwise->level, "rest /= kg_ceildiv_i64(%s, %s);", all, size);
+    pointwise->text->failed |= length.failed;
+    kg_text_free(&length);
+}
+
+// No axis before this one, or they are all part of it.
+static bool is_outermost(const struct kg_pointwise *pointwise, int axis)
+{
+    for (int i = 0; i < axis; i++)
+        if (!pointwise->merged[i])
+            return false;
+    return true;
+}
+
+static void emit_coordinates(struct kg_pointwise *pointwise)
+{
+    struct kg_text *text = pointwise->text, length = {0};
+    if (pointwise->inner < 0)
+        return;
+    kg_emit_line(text, pointwise->level, "int64_t rest = item;");
+    emit_range(pointwise, pointwise->inner, "BLOCK", "first", "stop");
+    for (int axis = pointwise->inner - 1; axis >= 0; axis--) {
+        if (pointwise->merged[axis])
+            continue;
+        if (axis == pointwise->tiled) {
+            emit_range(pointwise, axis, "BLOCK", "low", "high");
+            continue;
+        }
+        if (is_outermost(pointwise, axis)) {
+            kg_emit_line(text, pointwise->level, "const int64_t i%d = rest;", axis);
+            break;
+        }
+        kg_text_cut(&length, 0);
+        print_length(&length, pointwise, axis);
+        bool product = axis > 0 && pointwise->merged[axis - 1];
+        kg_emit_line(text, pointwise->level,
+                     product ? "const int64_t i%d = rest %% (%s);"
+                             : "const int64_t i%d = rest %% %s;",
+                     axis, kg_text_string(&length));
+        kg_emit_line(text, pointwise->level, product ? "rest /= (%s);" : "rest /= %s;",
+                     kg_text_string(&length));
+    }
+    text->failed |= length.failed;
+    kg_text_free(&length);
+}
+
+// What every function starts with.
+static void emit_declarations(const struct kg_pointwise *pointwise)
+{
+    kg_text_format(pointwise->text, "    enum { BLOCK = %lld, STAGE = %lld };\n",
+                   (long long)pointwise->block, (long long)pointwise->stage);
+    kg_emit_host_bindings(pointwise->text, pointwise->group, false);
+}
+
+static void emit_entries(const struct kg_pointwise *pointwise)
+{
+    struct kg_text *text = pointwise->text;
+    const char *entry = pointwise->entry;
+    kg_text_format(text, "int64_t %s_items(const struct kg_host_call *call, int phase)\n{\n",
+                   entry);
+    emit_declarations(pointwise);
+    kg_text_add(text, "    if (phase > 0)\n        return -1;\n    return ");
+    const char *times = "";
+    for (int axis = 0; axis < pointwise->axes; axis++) {
+        bool cut = axis == pointwise->inner || axis == pointwise->tiled;
+        if (pointwise->merged[axis])
+            continue;
+        kg_text_format(text, cut ? "%skg_ceildiv_i64(" : "%s", times);
+        print_length(text, pointwise, axis);
+        kg_text_add(text, cut ? ", BLOCK)" : "");
+        times = " * ";
+    }
+    kg_text_add(text, pointwise->axes ? "" : "1");
+    kg_text_add(text, ";\n}\n\n");
+    kg_text_format(text, "int64_t %s_bytes(const struct kg_host_call *call, int kind)\n{\n", entry);
+    emit_declarations(pointwise);
+    kg_text_add(text, "    if (kind != KG_HOST_GRAIN)\n        return 0;\n"
+                      "    return 1 + KG_HOST_WORK / (1");
+    if (pointwise->inner >= 0) {
+        kg_text_add(text, " + kg_min_i64(BLOCK, ");
+        print_length(text, pointwise, pointwise->inner);
+        kg_text_add(text, pointwise->tiled >= 0 ? ") * BLOCK" : ")");
+    }
+    kg_text_add(text, ");\n}\n\n");
+}
+
+static void emit_run(struct kg_pointwise *pointwise)
+{
+    struct kg_text *text = pointwise->text;
+    kg_text_format(text,
+                   "void %s_run(const struct kg_host_call *call, int phase, int64_t begin, "
+                   "int64_t end)\n{\n    (void)phase;\n",
+                   pointwise->entry);
+    emit_declarations(pointwise);
+    pointwise->level = 1;
+    kg_emit_line(text, pointwise->level++, "for (int64_t item = begin; item < end; item++) {");
+    emit_coordinates(pointwise);
+    emit_item(pointwise);
+    close_loops(pointwise, 1);
+    if (pointwise->stream)
+        kg_emit_line(text, pointwise->level, "kg_stream_end();");
+    kg_text_add(text, "}\n");
+}
+
+void kg_pointwise_emit(struct kg_pointwise *pointwise)
+{
+    pointwise->names = (struct kg_emit_names){
+        .user = pointwise,
+        .contiguous = pointwise->group->problem->contiguous,
+        .axis = print_axis,
+        .read = read_value,
+    };
+    emit_entries(pointwise);
+    emit_run(pointwise);
+}
