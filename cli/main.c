@@ -128,6 +128,8 @@ int main(int count, char **words)
 {
     signal(SIGINT, on_interrupt);
     signal(SIGTERM, on_interrupt);
+    // A limit on the size of files then is a write error like any other, and is told.
+    signal(SIGXFSZ, SIG_IGN);
     if (count < 2) {
         cli_overview();
         return CLI_BAD_INPUT;

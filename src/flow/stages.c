@@ -30,6 +30,14 @@ static void announce(const struct build *build, const char *stage, int number)
         build->session->progress(build->session->user, stage, number, 5);
 }
 
+// Between stages is where a build that is to stop does so.
+static enum kg_status check_cancelled(const struct build *build, struct kg_error *error)
+{
+    if (!kg_session_cancelled(build->session))
+        return KG_OK;
+    return kg_error_set(error, KG_ERROR_CANCELLED, "the build was cancelled");
+}
+
 static enum kg_status write_file(const struct build *build, const char *suffix, const char *text,
                                  struct kg_error *error)
 {
@@ -228,7 +236,8 @@ static enum kg_status optimise(struct build *build, struct kg_error *error)
         status = record_round(build, 0, "the first version, by rule", "none", build->plan->choice,
                               0, bench, "measured against the baseline", error);
     enum kg_rigor rigor = build->options->rigor;
-    if (rigor == KG_RIGOR_ESTIMATE || rigor == KG_RIGOR_WISDOM)
+    // Without a time there is no result, not even when the caller asked to stop.
+    if (status != KG_OK || rigor == KG_RIGOR_ESTIMATE || rigor == KG_RIGOR_WISDOM)
         return status;
     bool go_on = true;
     double began = build->device->backend->now(build->device);
@@ -265,7 +274,11 @@ static enum kg_status run_stages(struct build *build, struct kg_error *error)
 {
     enum kg_status status = define(build, error);
     if (status == KG_OK)
+        status = check_cancelled(build, error);
+    if (status == KG_OK)
         status = generate(build, error);
+    if (status == KG_OK)
+        status = check_cancelled(build, error);
     if (status == KG_OK) {
         announce(build, "verify", 3);
         status = verify(build, build->plan, error);
