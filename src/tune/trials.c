@@ -375,6 +375,15 @@ bool kg_trials_stopped(struct kg_trials *trials)
     return trials->stop != KG_STOP_NOT;
 }
 
+// Is this choice in the batch already? A hint often is the guess.
+static bool is_wanted(const struct build *builds, int wanted, const char *text)
+{
+    for (int i = 0; i < wanted; i++)
+        if (strcmp(builds[i].text, text) == 0)
+            return true;
+    return false;
+}
+
 void kg_trials_run(struct kg_trials *trials, const struct kg_choice *choices, int count)
 {
     struct build *builds = calloc((size_t)count + 1, sizeof *builds);
@@ -384,7 +393,8 @@ void kg_trials_run(struct kg_trials *trials, const struct kg_choice *choices, in
         if (!text) {
             free(builds);
             builds = NULL;
-        } else if (find_text(trials, text) >= 0 || recall(trials, &choices[i], text)) {
+        } else if (is_wanted(builds, wanted, text) || find_text(trials, text) >= 0 ||
+                   recall(trials, &choices[i], text)) {
             free(text);
         } else {
             builds[wanted++] = (struct build){.choice = &choices[i], .text = text};
