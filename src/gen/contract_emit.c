@@ -244,6 +244,21 @@ static void print_begin(void *user, struct kg_text *text, int axis)
     kg_emit_axis_begin(text, contract->nest->axes[axis]);
 }
 
+// A batch of no items has no first one to look at.
+static void emit_empty_batch(const struct writer *writer)
+{
+    const struct kg_contract *contract = writer->contract;
+    if (contract->axis_count[KG_CONTRACT_BATCH] < 2)
+        return;
+    kg_text_add(writer->text, "    if (");
+    for (int i = 0; i < contract->axis_count[KG_CONTRACT_BATCH]; i++) {
+        kg_text_add(writer->text, i ? " || " : "");
+        print_extent(writer->text, contract->nest->axes[contract->axes[KG_CONTRACT_BATCH][i]]);
+        kg_text_add(writer->text, " == 0");
+    }
+    kg_text_add(writer->text, ")\n        return false;\n");
+}
+
 static void emit_direct(const struct writer *writer, int index)
 {
     const struct kg_contract *contract = writer->contract;
@@ -261,6 +276,7 @@ static void emit_direct(const struct writer *writer, int index)
     kg_emit_host_bindings(text, contract->group, false);
     emit_merge(writer, side, rows);
     emit_merge(writer, side, KG_CONTRACT_K);
+    emit_empty_batch(writer);
     declare_axes(writer, 1, KG_CONTRACT_BATCH, contract->axis_count[KG_CONTRACT_BATCH], "item");
     struct kg_emit_names names = writer->names;
     struct kg_contract copy = *contract;

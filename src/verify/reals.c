@@ -260,6 +260,9 @@ static double odd_slack(enum kg_function function, struct near a, struct near b,
     bool zero_b = b.slack > 0 && fabs(b.value) <= b.slack;
     if (isnan(a.value) || isnan(b.value))
         return 0;
+    // The product on the way overflows when it is rounded apart, and need not when contracted.
+    if (function == KG_FN_MOD && isfinite(a.value) && isfinite(b.value))
+        return INFINITY;
     if (function == KG_FN_MUL || function == KG_FN_DIV || function == KG_FN_POW ||
         function == KG_FN_MOD)
         return zero_a || zero_b ? INFINITY : 0;
