@@ -362,6 +362,8 @@ static void open_reduction(struct direct *direct)
         kg_text_free(&high);
         kg_text_free(&bound);
     }
+    if (nest->reduce == KG_REDUCE_MEAN && has_relation(nest))
+        kg_emit_line(direct->text, direct->level, "count++;");
 }
 
 static void close_loops(struct direct *direct, int count)
@@ -386,8 +388,6 @@ static void emit_element(struct direct *direct)
     emit_accumulators(direct);
     open_reduction(direct);
     emit_step(direct);
-    if (nest->reduce == KG_REDUCE_MEAN && has_relation(nest))
-        kg_emit_line(direct->text, direct->level, "count++;");
     close_loops(direct, nest->axis_count - nest->output_axes);
     emit_result(direct);
 }

@@ -104,6 +104,18 @@ static const char *block_end(const char *from, const char *to, const char *end)
     return end;
 }
 
+// More than one variable: a comma outside parentheses.
+static bool has_list(const char *from, const char *to)
+{
+    int depth = 0;
+    for (; from < to; from++) {
+        depth += (*from == '(' || *from == '[') - (*from == ')' || *from == ']');
+        if (*from == ',' && depth == 0)
+            return true;
+    }
+    return false;
+}
+
 // The name that this line declares with a value and no other effect: "const int64_t P = ...;", or a
 // pointer binding. NULL when the line is something else.
 static const char *declared_name(const char *from, const char *to, size_t *length)
@@ -123,7 +135,7 @@ static const char *declared_name(const char *from, const char *to, size_t *lengt
     bool acts =
         memmem(from, (size_t)(to - from), "++", 2) || memmem(from, (size_t)(to - from), "--", 2);
     bool whole = to - from >= 2 && to[-2] == ';'; // not continued on the next line
-    if (!name || acts || !whole)
+    if (!name || acts || !whole || has_list(from, to))
         return NULL;
     *length = 0;
     while (name + *length < to && is_name(name[*length]))

@@ -1,0 +1,164 @@
+// Spaces, configs as text, partitions and choices.
+
+#include "gen/built.h"
+#include "gen/emit.h"
+#include "support/sample_problem.h"
+#include "test.h"
+
+static const struct kg_device_facts facts = {
+    .units = 2, .bandwidth = 2e10, .cache = {0, 32768, 524288, 33554432}, .vector_bytes = 32};
+
+static const struct kg_space sample = {
+    .count = 2, .parameters = {{"tile", 3, {64, 16, 256}}, {"unroll", 2, {1, 4}}}};
+
+static void test_every_config_reads_back(void)
+{
+    CHECK(kg_space_size(&sample) == 6);
+    for (int64_t n = 0; n < kg_space_size(&sample); n++) {
+        struct kg_config config = kg_space_config(&sample, n), back;
+        struct kg_text text = {0};
+        kg_config_print(&sample, &config, &text);
+        CHECK(kg_config_read(&sample, kg_text_string(&text), &back));
+        CHECK(memcmp(&config, &back, sizeof config) == 0);
+        kg_text_free(&text);
+    }
+}
+
+static void test_configs_as_text(void)
+{
+    struct kg_config config = kg_space_config(&sample, 0);
+    struct kg_text text = {0};
+    kg_config_print(&sample, &config, &text);
+    CHECK_TEXT(kg_text_string(&text), "tile=64 unroll=1");
+    kg_text_free(&text);
+    CHECK(kg_config_read(&sample, "unroll=4   tile=16 ", &config));
+    CHECK(config.value[0] == 16 && config.value[1] == 4);
+    static const char *const wrong[] = {
+        "",
+        "tile=64",                  // not all
+        "tile=65 unroll=1",         // not a choice
+        "tile=64 unroll=1 tile=64", // twice
+        "tile=64 unroll=1 depth=2", // unknown
+        "tile=64 unroll",           // no value
+        "tile=64 unroll= 1",        // no number
+        "tile=64x unroll=1",        // more than a number
+        "tile=99999999999999999999 unroll=1",
+        "til=64 unroll=1",
+        "=64 unroll=1",
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        CHECK(!kg_config_read(&sample, wrong[i], &config));
+    static const struct kg_space empty = {0};
+    CHECK(kg_config_read(&empty, "", &config) && kg_config_read(&empty, "  ", &config));
+    CHECK(!kg_config_read(&empty, "tile=64", &config));
+}
+
+// "pointwise*2 direct": the families of a definition's groups.
+static void check_partition(const char *body, const char *expected)
+{
+    struct kg_text text = {0}, found = {0};
+    kg_text_format(&text, "op f(x: f32[P, D], b: f32[D], i: i32[P]) -> (y: f32[P, D])\n{\n%s}\n",
+                   body);
+    struct made made = make(kg_text_string(&text), "P=7 D=33");
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    if (made.status == KG_OK) {
+        struct kg_partition partition;
+        kg_gen_partition(made.problem, &facts, KG_TARGET_HOST, &partition, NULL);
+        for (int i = 0; i < partition.count; i++)
+            kg_text_format(&found, "%s%s*%d", i ? " " : "", partition.families[i]->name,
+                           partition.groups[i].count);
+        CHECK_TEXT(kg_text_string(&found), expected);
+    }
+    unmake(&made);
+    kg_text_free(&text);
+    kg_text_free(&found);
+}
+
+static void test_partitions(void)
+{
+    check_partition("y[p, d] = relu(x[p, d] + b[d])\n", "pointwise*1");
+    // A chain of the same axes is one loop; a value read elsewhere is not.
+    check_partition("v[p, d] = exp(x[p, d])\ny[p, d] = v[p, d] * b[d] + v[p, d]\n", "pointwise*2");
+    check_partition("v[p, d] = exp(x[p, d])\ny[p, d] = pad(v[p, d - 1], 0) + v[p, d]\n",
+                    "pointwise*1 pointwise*1");
+    check_partition("v[d] = exp(b[d])\ny[p, d] = x[p, d] * v[d]\n", "pointwise*1 pointwise*1");
+    check_partition("y[p, d] = x[i[p], d]\n", "pointwise*1");
+    // No family but the last takes a reduction whose length changes from element to element.
+    check_partition("y[p, d] = max(j in 0..3, k <= d) x[p, k]\n", "direct*1");
+}
+
+static void test_every_refusal_has_a_reason(void)
+{
+    struct made made = make("op f(x: f32[P, D]) -> (y: f32[P, D])\n"
+                            "{ y[p, d] = max(j in 0..3, k <= d) x[p, k] }\n",
+                            "P=7 D=33");
+    struct kg_partition partition;
+    struct kg_text trace = {0};
+    kg_gen_partition(made.problem, &facts, KG_TARGET_HOST, &partition, &trace);
+    CHECK(strstr(kg_text_string(&trace), "y: not pointwise: y: it reduces\n") != NULL);
+    CHECK(strstr(kg_text_string(&trace), ": \n") == NULL);
+    kg_text_free(&trace);
+    unmake(&made);
+}
+
+static void test_locals_in_memory(void)
+{
+    struct made made = make("op f(x: f32[P]) -> (y: f32[P])\n"
+                            "{ u[p] = exp(x[p])\n  v[p] = u[p] * 2\n"
+                            "  y[p] = pad(v[p - 1], 0) }\n",
+                            "P=7");
+    struct kg_partition partition;
+    kg_gen_partition(made.problem, &facts, KG_TARGET_HOST, &partition, NULL);
+    CHECK(partition.count == 2);
+    CHECK(kg_gen_in_memory(&partition, 0));  // x
+    CHECK(kg_gen_in_memory(&partition, 1));  // y
+    CHECK(!kg_gen_in_memory(&partition, 2)); // u: within the first loop
+    CHECK(kg_gen_in_memory(&partition, 3));  // v: between the two
+    unmake(&made);
+}
+
+static void test_guesses_are_valid(void)
+{
+    static const char *const sizes[] = {"P=0 D=5", "P=1 D=1", "P=7 D=513", "P=1048576 D=1024"};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        struct made made = make("op f(x: f32[P, D], b: f32[D]) -> (y: f32[P, D], m: f32[P, D])\n"
+                                "{ y[p, d] = relu(x[p, d] + b[d])\n"
+                                "  m[p, d] = max(j in 0..3) pad(x[p, d + j], -inf) }\n",
+                                sizes[i]);
+        struct kg_choice choice, back;
+        struct kg_text text = {0};
+        kg_choice_guess(made.problem, &facts, KG_TARGET_HOST, &choice);
+        kg_choice_print(&choice, &facts, KG_TARGET_HOST, &text);
+        // Reading refuses what is not valid.
+        CHECK(kg_choice_read(made.problem, &facts, KG_TARGET_HOST, kg_text_string(&text), &back));
+        CHECK(back.partition.count == choice.partition.count);
+        for (int g = 0; g < choice.partition.count; g++) {
+            const struct kg_group *group = &choice.partition.groups[g];
+            double bound = choice.partition.families[g]->bound(group, &facts, KG_TARGET_HOST,
+                                                               &choice.configs[g]);
+            CHECK(bound >= 0 && bound < 10);
+        }
+        kg_text_free(&text);
+        unmake(&made);
+    }
+}
+
+// 4 GiB read, 4 GiB written, bar what the cache holds.
+static void test_the_bound_of_a_large_sum(void)
+{
+    struct made made = make("op f(x: f32[P, D], b: f32[D]) -> (y: f32[P, D])\n"
+                            "{ y[p, d] = relu(x[p, d] + b[d]) }\n",
+                            "P=1048576 D=1024");
+    struct kg_choice choice;
+    kg_choice_guess(made.problem, &facts, KG_TARGET_HOST, &choice);
+    double bound = choice.partition.families[0]->bound(&choice.partition.groups[0], &facts,
+                                                       KG_TARGET_HOST, &choice.configs[0]);
+    double bytes = 2.0 * 1048576 * 1024 * 4 + 4096 - 33554432;
+    CHECK(bound > 0.999 * bytes / 2e10 && bound < 1.001 * bytes / 2e10);
+    CHECK(choice.configs[0].value[1] > 0); // streamed
+    unmake(&made);
+}
+
+TEST_MAIN(test_every_config_reads_back, test_configs_as_text, test_partitions,
+          test_every_refusal_has_a_reason, test_locals_in_memory, test_guesses_are_valid,
+          test_the_bound_of_a_large_sum)
