@@ -153,6 +153,7 @@ enum kg_status kg_context_device(struct kg_context *context, const char *name,
         free(copy);
         return status;
     }
+    (*device)->cancel = context->options.cancel;
     context->device_names[context->device_count] = copy;
     context->devices[context->device_count++] = *device;
     return KG_OK;

@@ -16,6 +16,9 @@ struct kg_device {
     char compiler[256]; // "gcc 12.2.0 -O3 -march=native ...": part of every record's key
     char driver[128];   // "" on the host
     char cache[1024];   // folder of compiled objects
+    // Compilers are killed soon after this becomes nonzero. Set by whoever opened the device; may
+    // be NULL.
+    const volatile int *cancel;
 };
 
 // Source on its way to the compiler.

@@ -48,16 +48,39 @@ char *kg_process_find(const char *name)
     return NULL;
 }
 
+// Our environment with temporary files in the current folder. Only the list is new; NULL: no
+// memory.
+static char **make_environment(void)
+{
+    static const char temporary[] = "TMPDIR=.";
+    size_t count = 0, kept = 0;
+    while (environ[count])
+        count++;
+    char **list = malloc((count + 2) * sizeof *list);
+    if (!list)
+        return NULL;
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(environ[i], "TMPDIR=", 7) != 0)
+            list[kept++] = environ[i];
+    list[kept++] = (char *)(uintptr_t)temporary;
+    list[kept] = NULL;
+    return list;
+}
+
 // Starts the program with its output on `output_fd`. Zero, or an errno.
 static int spawn(const char *const *arguments, const char *folder, int output_fd, pid_t *child)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     sigset_t none, all;
-    if (posix_spawn_file_actions_init(&actions) != 0)
+    char **own = folder ? make_environment() : NULL;
+    if ((folder && !own) || posix_spawn_file_actions_init(&actions) != 0) {
+        free(own);
         return ENOMEM;
+    }
     if (posix_spawnattr_init(&attributes) != 0) {
         posix_spawn_file_actions_destroy(&actions);
+        free(own);
         return ENOMEM;
     }
     sigemptyset(&none);
@@ -76,9 +99,10 @@ static int spawn(const char *const *arguments, const char *folder, int output_fd
                                               POSIX_SPAWN_SETSIGDEF);
     if (!failure)
         failure = posix_spawn(child, arguments[0], &actions, &attributes,
-                              (char *const *)(uintptr_t)arguments, environ);
+                              (char *const *)(uintptr_t)arguments, own ? own : environ);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
+    free(own);
     return failure;
 }
 
@@ -128,9 +152,9 @@ static void reap(pid_t child, struct kg_process_end *end)
     }
 }
 
-// Waits for the child while reading its output. False when the time is up.
-static bool attend(pid_t child, int fd, double deadline, size_t output_limit,
-                   struct kg_text *output)
+// Waits for the child while reading its output. False when the time is up or the caller gives up.
+static bool attend(pid_t child, int fd, double deadline, const volatile int *cancel,
+                   size_t output_limit, struct kg_text *output)
 {
     size_t taken = 0;
     bool open = true;
@@ -141,7 +165,7 @@ static bool attend(pid_t child, int fd, double deadline, size_t output_limit,
             return true;
         }
         double left = deadline > 0 ? deadline - seconds_now() : 1;
-        if (left <= 0)
+        if (left <= 0 || (cancel && *cancel))
             return false;
         // The end of the output usually is the end of the program, a moment later.
         int pause = open && left > 0.05 ? 50 : 1;
@@ -153,8 +177,9 @@ static bool attend(pid_t child, int fd, double deadline, size_t output_limit,
 }
 
 enum kg_status kg_process_run(const char *const *arguments, const char *folder, double time_limit,
-                              size_t output_limit, struct kg_text *output,
-                              struct kg_process_end *end, struct kg_error *error)
+                              const volatile int *cancel, size_t output_limit,
+                              struct kg_text *output, struct kg_process_end *end,
+                              struct kg_error *error)
 {
     *end = (struct kg_process_end){0};
     int fds[2];
@@ -173,11 +198,13 @@ enum kg_status kg_process_run(const char *const *arguments, const char *folder, 
     }
 
     double deadline = time_limit > 0 ? start + time_limit : 0;
-    bool ended = attend(child, fds[0], deadline, output_limit, output);
+    bool ended = attend(child, fds[0], deadline, cancel, output_limit, output);
     kill(-child, SIGKILL);
     reap(child, end);
     close(fds[0]);
     end->seconds = seconds_now() - start;
+    if (!ended && cancel && *cancel)
+        return kg_error_set(error, KG_ERROR_CANCELLED, "%s was cancelled", arguments[0]);
     if (!ended)
         return kg_error_set(error, KG_ERROR_TIMEOUT, "%s did not finish within %g s", arguments[0],
                             time_limit);

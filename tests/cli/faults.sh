@@ -14,6 +14,7 @@ home=$KERNELGEN_HOME
 # The paths of this run and the compiler's name vary; the rest is exact.
 shown() { sed -e "s|$PWD|HERE|g" -e "s|$home|HOME|g" -e 's/build-[A-Za-z0-9]*/build-N/' -e 's/compiler ([^:]*)/compiler (CC)/' -e '/^$/d' "$1"; }
 build() { kernelgen build scale.kg "$@" >out 2>err; status=$?; shown err; echo "exit $status, $(grep -c ^chosen out) chosen"; }
+strays() { ps -o stat=,args= -s "$(cat session)" 2>/dev/null | grep -v ^Z; } # but for the dead
 left() { find "$home" "$TMPDIR" . \( -name 'build-*' -o -name '.kernelgen-*' -o -path "$TMPDIR/*" \) -print; }
 
 echo "-- no compiler"
@@ -22,6 +23,18 @@ printf '#!/bin/sh\necho "no license" >&2\nexit 1\n' >silent; chmod +x silent
 CC=$PWD/silent build
 printf '#!/bin/sh\ncase "$*" in *-shared*) echo "oops at line 7" >&2; exit 1;; esac\nexec cc "$@"\n' >picky; chmod +x picky
 CC=$PWD/picky build
+
+echo "-- a compiler that hangs"
+printf '#!/bin/sh\ncase "$*" in *-shared*) touch hangs; mv hangs %s; exec sleep 1000;; esac\nexec cc "$@"\n' \
+    "$PWD" >slow; chmod +x slow
+CC=$PWD/slow setsid sh -c 'echo $$ >session; exec kernelgen build scale.kg' >out 2>err &
+while [ ! -e hangs ]; do sleep 0.01; done
+kill -INT "$(cat session)"
+SECONDS=0
+wait $!
+echo "exit $?, soon: $((SECONDS < 60))"
+cat err
+strays
 
 echo "-- no place to write"
 touch file
@@ -62,7 +75,7 @@ for moment in 0.05 0.4 0.9 1.6; do
     0) grep -q ^chosen out || cat out err ;;
     *) echo "exit $status"; cat out err ;;
     esac
-    ps -o args= -s "$(cat session)" 2>/dev/null # none is left
+    strays
 done
 build
 echo "-- left behind"

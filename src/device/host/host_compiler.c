@@ -117,7 +117,7 @@ static enum kg_status read_version(struct kg_host_compiler *compiler, struct kg_
     struct kg_text output = {0};
     struct kg_process_end end;
     enum kg_status status =
-        kg_process_run(command.words, NULL, PROBE_SECONDS, 4096, &output, &end, error);
+        kg_process_run(command.words, NULL, PROBE_SECONDS, NULL, 4096, &output, &end, error);
     const char *text = kg_text_string(&output);
     size_t length = strcspn(text, "\r\n");
     if (!status && (end.exit_status != 0 || length == 0))
@@ -153,7 +153,7 @@ static bool try_native(const struct kg_host_compiler *compiler)
     struct kg_text output = {0};
     struct kg_process_end end;
     enum kg_status status =
-        kg_process_run(command.words, NULL, PROBE_SECONDS, 4096, &output, &end, NULL);
+        kg_process_run(command.words, NULL, PROBE_SECONDS, NULL, 4096, &output, &end, NULL);
     kg_text_free(&output);
     return status == KG_OK && end.exit_status == 0;
 }
@@ -236,10 +236,11 @@ static enum kg_status write_source(const char *folder, const char *text, struct 
 }
 
 // Names stay relative to the folder, so that messages show "kernel.c:12" and no temporary path.
-static enum kg_status run_compiler(const struct kg_host_compiler *compiler, const char *folder,
+static enum kg_status run_compiler(const struct kg_host_device *host, const char *folder,
                                    char *options, double time_limit, struct kg_text *log,
                                    double *seconds, struct kg_error *error)
 {
+    const struct kg_host_compiler *compiler = &host->compiler;
     struct command command;
     begin(&command, compiler);
     add_flags(&command, compiler);
@@ -255,8 +256,8 @@ static enum kg_status run_compiler(const struct kg_host_compiler *compiler, cons
         return kg_error_set(error, KG_ERROR_ARGUMENT, "too many compiler options");
 
     struct kg_process_end end;
-    enum kg_status status =
-        kg_process_run(command.words, folder, time_limit, LOG_BYTES, log, &end, error);
+    enum kg_status status = kg_process_run(command.words, folder, time_limit, host->base.cancel,
+                                           LOG_BYTES, log, &end, error);
     *seconds = end.seconds;
     if (status) {
         kg_error_prefix(error, "compiling a kernel");
@@ -288,7 +289,7 @@ static enum kg_status build(struct kg_host_device *host, const struct kg_source 
     if (!status)
         status = write_source(folder, source->text, error);
     if (!status)
-        status = run_compiler(&host->compiler, folder, options, time_limit, log, seconds, error);
+        status = run_compiler(host, folder, options, time_limit, log, seconds, error);
     if (!status && !kg_files_exists(made.data))
         status = kg_error_set(error, KG_ERROR_COMPILE,
                               "the compiler (%s) reported success and made nothing",
