@@ -57,3 +57,25 @@ KG_INLINE int64_t ceiling(int64_t a, int64_t b)
 {
     return (a + b - 1) / b;
 }
+// `count` 4-bit elements from the one at `at` on.
+KG_INLINE void kg_spread_u4(const kg_u4 *from, int64_t at, int64_t count, uint8_t *restrict to)
+{
+    int64_t odd = at & 1 && count > 0;
+    if (odd)
+        to[0] = from[at >> 1] >> 4;
+    const kg_u4 *bytes = from + ((at + odd) >> 1);
+    const int64_t pairs = (count - odd) / 2;
+    for (int64_t i = 0; i < pairs; i++) {
+        to[odd + 2 * i] = bytes[i] & 15;
+        to[odd + 2 * i + 1] = bytes[i] >> 4;
+    }
+    if (odd + 2 * pairs < count)
+        to[count - 1] = bytes[pairs] & 15;
+}
+
+KG_INLINE void kg_spread_i4(const kg_i4 *from, int64_t at, int64_t count, int8_t *restrict to)
+{
+    kg_spread_u4(from, at, count, (uint8_t *)to);
+    for (int64_t i = 0; i < count; i++)
+        to[i] = (int8_t)((to[i] ^ 8) - 8);
+}

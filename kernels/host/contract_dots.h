@@ -12,7 +12,7 @@ KG_APART void pack_dots(const struct job *job, int64_t x0, int64_t count, int hi
     enum { STEP = 512 };
     for (int64_t k0 = 0; k0 < job->kn; k0 += STEP) {
         const int64_t kn = least(STEP, job->kn - k0);
-        const struct view v = look(job, job->plan->rows, x0, count, job->k0 + k0, kn, false);
+        const struct view v = look(job, job->plan->rows, x0, count, job->k0 + k0, kn);
         for (int i = 0; i < high; i++) {
             KG_REAL *row = to + k0 * high + i * KG_LANES;
             int64_t k = 0;
@@ -76,7 +76,7 @@ static void run_dots(const struct job *job, int64_t row, int64_t rows, int64_t c
     for (int64_t c = 0; c < columns; c += wide)
         for (int64_t k = 0; k < job->kn; k += KG_DOT_BLOCK) {
             const int64_t count = least(wide, columns - c), kn = least(KG_DOT_BLOCK, job->kn - k);
-            const struct view v = look(job, p->columns, column + c, count, job->k0 + k, kn, true);
+            const struct view v = look(job, p->columns, column + c, count, job->k0 + k, kn);
             for (int64_t i = 0; i < panels; i++) {
                 const KG_REAL *left = job->rows + (i * length + k) * high;
                 KG_REAL *sums = job->sums + i * high * columns + c;

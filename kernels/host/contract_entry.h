@@ -12,13 +12,15 @@ static int64_t cut(int64_t total, int64_t most, int64_t unit)
     return ceiling(ceiling(total > 0 ? total : 1, parts), unit) * unit;
 }
 
-// Do rows of this side lie along k?
-static bool lies_along_k(const struct kg_host_call *call, const struct side *side)
+enum lie { SCATTERED, ALONG_X, ALONG_K };
+
+// How neighbours of a side lie in memory, or are computed.
+static enum lie lie_of(const struct kg_host_call *call, const struct side *side)
 {
-    struct view view;
-    if (!side->direct(call, 0, &view) || (view.x != 1 && view.k != 1))
-        return side->along_k;
-    return view.x != 1;
+    struct view view = {NULL, 0, 0};
+    if (!side->direct(call, 0, &view))
+        return side->along_k ? ALONG_K : ALONG_X;
+    return view.x == 1 ? ALONG_X : view.k == 1 ? ALONG_K : SCATTERED;
 }
 
 // Few rows against many columns are read where they lie. Otherwise B is the side of columns, for
@@ -28,13 +30,14 @@ static void choose_path(const struct kg_host_call *call, struct plan *p)
     const struct extents size = p->size;
     const bool few_n = size.n < size.m;
     const int64_t few = few_n ? size.n : size.m;
-    const bool along_k = lies_along_k(call, few_n ? &side_a : &side_b);
-    p->dots = along_k && few <= KG_DOT_ROWS && size.k >= 4 * KG_LANES;
-    p->turned = few_n && (p->dots || (!along_k && few <= KG_COLUMNS && size.k >= 64));
+    const enum lie lie = lie_of(call, few_n ? &side_a : &side_b);
+    p->dots = lie == ALONG_K && few <= KG_DOT_ROWS && size.k >= 4 * KG_LANES;
+    p->turned = few_n && (p->dots || (lie == ALONG_X && few <= KG_COLUMNS && size.k >= 64));
     p->rows = p->turned ? &side_b : &side_a;
     p->columns = p->turned ? &side_a : &side_b;
     p->row_count = p->turned ? size.n : size.m;
     p->column_count = p->turned ? size.m : size.n;
+    p->stream = lie_of(call, p->columns) == ALONG_X;
 }
 
 // Long sums with few results are cut into slabs. By the sizes alone: slabs round differently.
@@ -82,7 +85,9 @@ static void choose_tiles(const struct kg_host_call *call, struct plan *p)
 
 static struct plan make_plan(const struct kg_host_call *call)
 {
-    struct plan p = {.size = extents(call)};
+    struct plan p = {.size = extents(call), .slabs = 1, .tiles_down = 1, .tiles_across = 1};
+    if (p.size.batch == 0 || p.size.m == 0 || p.size.n == 0)
+        return p; // not even a first item to look at
     choose_path(call, &p);
     choose_slabs(&p);
     choose_tiles(call, &p);

@@ -15,6 +15,7 @@ struct plan {
     struct extents size;
     bool dots;   // the path of contract_dots.h, else that of contract_panels.h
     bool turned; // rows are B and columns A: tiles are turned before they are finished
+    bool stream; // columns lie side by side
     const struct side *rows, *columns;
     int64_t row_count, column_count;
     int64_t tile_rows, tile_columns; // of one item
@@ -88,13 +89,12 @@ KG_INLINE vector add_across(vector row[KG_LANES])
     return row[0];
 }
 
-// A rectangle of a side where it lies or, if that is not simple enough, computed into the stage,
-// which it must fit.
+// A rectangle of a side where it lies or computed into the stage, which it must fit then.
 KG_INLINE struct view look(const struct job *job, const struct side *side, int64_t x0, int64_t xn,
-                           int64_t k0, int64_t kn, bool unit_k)
+                           int64_t k0, int64_t kn)
 {
     struct view view;
-    if (side->direct(job->call, job->batch, &view) && (!unit_k || view.k == 1)) {
+    if (side->direct(job->call, job->batch, &view)) {
         view.data += x0 * view.x + k0 * view.k;
         return view;
     }
@@ -177,7 +177,7 @@ KG_INLINE void pack(const struct job *job, const struct side *side, int64_t x0, 
     for (int64_t x = 0; x < xn; x += x_step)
         for (int64_t k = 0; k < kn; k += k_step) {
             const int64_t rows = least(x_step, xn - x), depth = least(k_step, kn - k);
-            pack_view(look(job, side, x0 + x, rows, k0 + k, depth, false), rows, depth, width,
+            pack_view(look(job, side, x0 + x, rows, k0 + k, depth), rows, depth, width,
                       to + x / width * kn * width + k * width, kn * width);
         }
 }

@@ -70,47 +70,50 @@ KG_APART void multiply_low(int64_t kn, const KG_REAL *a, const KG_REAL *b, const
     multiply(KG_LOW, kn, a, b, before, result);
 }
 
-// fresh = a b for the first panel of rows and `panels` panels of columns where they lie, `stride`
-// apart from one k to the next. A few k at a time, so that memory is read in long rows.
-KG_INLINE void stream(const int high, const bool keep, int64_t panels, int64_t kn, const KG_REAL *a,
-                      const KG_REAL *b, int64_t stride, KG_REAL *packed, KG_REAL *fresh)
+// A few steps of k of the first panel of rows against `panels` panels of columns that lie side by
+// side, `stride` apart from one k to the next.
+struct strip {
+    int64_t panels, stride;
+    const KG_REAL *a, *b;
+    bool first;     // sums begin here
+    KG_REAL *fresh; // the sums, a tile for each panel
+    KG_REAL *copy;  // columns are packed to here, panels `copy_stride` apart
+    int64_t copy_stride;
+};
+
+KG_INLINE void stream(const int high, const bool keep, int64_t deep, const struct strip *s)
 {
-    for (int64_t k = 0; k < kn; k += KG_DEEP)
-        for (int64_t j = 0; j < panels; j++) {
-            vector *tile = (vector *)(fresh + j * KG_TILE);
-            KG_REAL *copy = packed + (j * kn + k) * KG_COLUMNS;
-            const KG_REAL *from = b + k * stride + j * KG_COLUMNS;
-            vector sum[KG_ROWS][KG_VECTORS];
-            for (int i = 0; i < high; i++)
-                for (int c = 0; c < KG_VECTORS; c++)
-                    sum[i][c] = k ? tile[i * KG_VECTORS + c] : (vector){0};
-            if (kn - k >= KG_DEEP)
-                walk(high, keep, KG_DEEP, a + k * KG_ROWS, from, stride, copy, sum);
-            else
-                walk(high, keep, kn - k, a + k * KG_ROWS, from, stride, copy, sum);
-            for (int i = 0; i < high; i++)
-                for (int c = 0; c < KG_VECTORS; c++)
-                    tile[i * KG_VECTORS + c] = sum[i][c];
-        }
+    for (int64_t j = 0; j < s->panels; j++) {
+        vector *tile = (vector *)(s->fresh + j * KG_TILE);
+        vector sum[KG_ROWS][KG_VECTORS];
+        for (int i = 0; i < high; i++)
+            for (int c = 0; c < KG_VECTORS; c++)
+                sum[i][c] = s->first ? (vector){0} : tile[i * KG_VECTORS + c];
+        walk(high, keep, deep, s->a, s->b + j * KG_COLUMNS, s->stride,
+             keep ? s->copy + j * s->copy_stride : NULL, sum);
+        for (int i = 0; i < high; i++)
+            for (int c = 0; c < KG_VECTORS; c++)
+                tile[i * KG_VECTORS + c] = sum[i][c];
+    }
 }
 
 // The same for one or two rows, whose part of `a` stays in registers for all columns.
-KG_INLINE void stream_few(const int high, const int deep, bool first, int64_t panels,
-                          const KG_REAL *a, const KG_REAL *b, int64_t stride, KG_REAL *fresh)
+KG_INLINE void stream_few(const int high, const int deep, const int from, bool first,
+                          const struct strip *s)
 {
     KG_REAL left[KG_DEEP];
     for (int i = 0; i < high; i++)
         for (int k = 0; k < deep; k++)
-            left[i * deep + k] = a[k * KG_ROWS + i];
-    for (int64_t j = 0; j < panels; j++)
+            left[i * deep + k] = s->a[(from + k) * KG_ROWS + i];
+    for (int64_t j = 0; j < s->panels; j++)
         for (int c = 0; c < KG_VECTORS; c++) {
-            vector *tile = (vector *)(fresh + j * KG_TILE) + c;
-            const KG_REAL *from = b + j * KG_COLUMNS + c * KG_LANES;
+            vector *tile = (vector *)(s->fresh + j * KG_TILE) + c;
+            const KG_REAL *b = s->b + from * s->stride + j * KG_COLUMNS + c * KG_LANES;
             vector sum[2];
             for (int i = 0; i < high; i++)
                 sum[i] = first ? (vector){0} : tile[i * KG_VECTORS];
             for (int k = 0; k < deep; k++) {
-                const vector right = *(const loose_vector *)(from + k * stride);
+                const vector right = *(const loose_vector *)(b + k * s->stride);
                 for (int i = 0; i < high; i++)
                     sum[i] += left[i * deep + k] * right;
             }
@@ -119,39 +122,52 @@ KG_INLINE void stream_few(const int high, const int deep, bool first, int64_t pa
         }
 }
 
-KG_APART void stream_one(int64_t panels, int64_t kn, const KG_REAL *a, const KG_REAL *b,
-                         int64_t stride, KG_REAL *fresh)
+// KG_DEEP steps of k.
+KG_APART void stream_deep(int64_t rows, const struct strip *s)
 {
-    int64_t k = 0;
-    for (; k + KG_DEEP <= kn; k += KG_DEEP)
-        stream_few(1, KG_DEEP, k == 0, panels, a + k * KG_ROWS, b + k * stride, stride, fresh);
-    for (; k < kn; k++)
-        stream_few(1, 1, k == 0, panels, a + k * KG_ROWS, b + k * stride, stride, fresh);
+    if (rows > KG_ROWS) {
+        stream(KG_ROWS, true, KG_DEEP, s);
+    } else if (rows > KG_LOW) {
+        stream(KG_ROWS, false, KG_DEEP, s);
+    } else if (rows > 2) {
+        stream(KG_LOW, false, KG_DEEP, s);
+    } else if (rows == 2) { // all of it at once would not fit the registers
+        stream_few(2, KG_DEEP / 2, 0, s->first, s);
+        stream_few(2, KG_DEEP / 2, KG_DEEP / 2, false, s);
+    } else {
+        stream_few(1, KG_DEEP, 0, s->first, s);
+    }
 }
 
-KG_APART void stream_two(int64_t panels, int64_t kn, const KG_REAL *a, const KG_REAL *b,
-                         int64_t stride, KG_REAL *fresh)
+// Multiplies `panels` full panels of columns with the first panel of rows in one block of k, and
+// packs them if there are more rows. Memory is read in long lines, KG_DEEP of them at a time.
+static void stream_columns(const struct job *job, int64_t rows, int64_t column, int64_t panels,
+                           int64_t k0, int64_t kn)
 {
-    int64_t k = 0;
-    for (; k + KG_DEEP / 2 <= kn; k += KG_DEEP / 2)
-        stream_few(2, KG_DEEP / 2, k == 0, panels, a + k * KG_ROWS, b + k * stride, stride, fresh);
-    for (; k < kn; k++)
-        stream_few(2, 1, k == 0, panels, a + k * KG_ROWS, b + k * stride, stride, fresh);
-}
-
-KG_APART void stream_columns(const struct job *job, int64_t rows, int64_t panels, int64_t kn,
-                             const KG_REAL *b, int64_t stride)
-{
-    if (rows > KG_ROWS)
-        stream(KG_ROWS, true, panels, kn, job->rows, b, stride, job->columns, job->fresh);
-    else if (rows > KG_LOW)
-        stream(KG_ROWS, false, panels, kn, job->rows, b, stride, job->columns, job->fresh);
-    else if (rows > 2)
-        stream(KG_LOW, false, panels, kn, job->rows, b, stride, job->columns, job->fresh);
-    else if (rows > 1)
-        stream_two(panels, kn, job->rows, b, stride, job->fresh);
-    else
-        stream_one(panels, kn, job->rows, b, stride, job->fresh);
+    struct view view;
+    const struct side *side = job->plan->columns;
+    const bool direct = side->direct(job->call, job->batch, &view);
+    const int64_t most = direct ? panels : KG_STAGE / KG_DEEP / KG_COLUMNS; // of the stage
+    for (int64_t k = 0; k < kn; k += KG_DEEP)
+        for (int64_t j = 0; j < panels; j += most) {
+            const int64_t deep = least(KG_DEEP, kn - k), count = least(most, panels - j);
+            const struct view v =
+                look(job, side, column + j * KG_COLUMNS, count * KG_COLUMNS, k0 + k, deep);
+            const struct strip strip = {
+                .panels = count,
+                .stride = v.k,
+                .a = job->rows + k * KG_ROWS,
+                .b = v.data,
+                .first = k == 0,
+                .fresh = job->fresh + j * KG_TILE,
+                .copy = job->columns + (j * kn + k) * KG_COLUMNS,
+                .copy_stride = kn * KG_COLUMNS,
+            };
+            if (deep == KG_DEEP)
+                stream_deep(rows, &strip);
+            else
+                stream(KG_ROWS, true, deep, &strip);
+        }
 }
 
 // One panel of rows against one panel of columns, in one block of k. `fresh`: it is done already.
@@ -172,10 +188,8 @@ static void run_panels(const struct job *job, int64_t row, int64_t rows, int64_t
 {
     const struct plan *p = job->plan;
     _Alignas(64) KG_REAL done[KG_TILE];
-    struct view view;
-    const bool flat = p->columns->direct(job->call, job->batch, &view) && view.x == 1;
     const int64_t panels = ceiling(columns, KG_COLUMNS);
-    const int64_t streamed = flat && job->kn > 0 ? columns / KG_COLUMNS : 0;
+    const int64_t streamed = p->stream && job->kn > 0 ? columns / KG_COLUMNS : 0;
     int64_t k = 0;
     do { // once for an empty k, too
         const int64_t k0 = job->k0 + k, kn = least(p->block_k, job->kn - k);
@@ -184,7 +198,7 @@ static void run_panels(const struct job *job, int64_t row, int64_t rows, int64_t
             const int64_t high = least(p->block_rows, rows - block);
             pack_rows(job, row + block, high, k0, kn);
             if (block == 0 && streamed > 0)
-                stream_columns(job, rows, streamed, kn, view.data + column + k0 * view.k, view.k);
+                stream_columns(job, rows, column, streamed, k0, kn);
             if (block == 0 && streamed < panels)
                 pack_columns(job, column + streamed * KG_COLUMNS, columns - streamed * KG_COLUMNS,
                              k0, kn, job->columns + streamed * kn * KG_COLUMNS);

@@ -1,187 +1,38 @@
 // The source of a contraction: the functions that hold the formula (kernels/host/contract.h
 // declares them), between the parts of the skeleton.
 
-#include "gen/contract_sides.h"
+#include "gen/contract_writer.h"
 
-#include "gen/emit.h"
 #include "gen/skeleton.h"
 
 #include <stdio.h>
 #include <string.h>
-
-struct writer {
-    struct kg_text *text;
-    const struct kg_contract *contract;
-    struct kg_emit_names names;
-};
 
 static const struct kg_nest *nest_at(const struct kg_contract *contract, int i)
 {
     return contract->group->problem->nests[contract->group->first + i];
 }
 
-// "K", or "kg_max_i64(0, K - B)" for an axis that does not begin at zero.
-static void print_extent(struct kg_text *text, const struct kg_index *axis)
-{
-    if (!axis->begin) {
-        kg_emit_axis_end(text, axis);
-        return;
-    }
-    kg_text_add(text, "kg_max_i64(0, ");
-    kg_emit_axis_end(text, axis);
-    kg_text_add(text, " - ");
-    kg_emit_axis_begin(text, axis);
-    kg_text_add(text, ")");
-}
-
-static void print_count(const struct writer *writer, enum kg_contract_part part)
+static void print_count(const struct kg_contract_writer *writer, enum kg_contract_part part)
 {
     const struct kg_contract *contract = writer->contract;
     if (contract->axis_count[part] == 0)
         kg_text_add(writer->text, "1");
     for (int i = 0; i < contract->axis_count[part]; i++) {
         kg_text_add(writer->text, i > 0 ? " * " : "");
-        print_extent(writer->text, contract->nest->axes[contract->axes[part][i]]);
+        kg_contract_extent(writer->text, contract->nest->axes[contract->axes[part][i]]);
     }
 }
 
-static void open_axis(const struct writer *writer, int level, int axis)
-{
-    kg_text_format(writer->text, "%*sconst int64_t i%d = ", 4 * level, "", axis);
-    if (writer->contract->nest->axes[axis]->begin) {
-        kg_emit_axis_begin(writer->text, writer->contract->nest->axes[axis]);
-        kg_text_add(writer->text, " + ");
-    }
-}
-
-// Declares the first `count` axes of a part at `position`, which counts through all of them.
-static void declare_axes(const struct writer *writer, int level, enum kg_contract_part part,
-                         int count, const char *position)
+static void print_constants(const struct kg_contract_writer *writer)
 {
     const struct kg_contract *contract = writer->contract;
-    struct kg_text *text = writer->text;
-    for (int i = 0; i < count; i++) {
-        open_axis(writer, level, contract->axes[part][i]);
-        if (contract->axis_count[part] == 1) {
-            kg_text_format(text, "%s;\n", position);
-            continue;
-        }
-        kg_text_format(text, strchr(position, ' ') ? "(%s)" : "%s", position);
-        for (int j = i + 1; j < contract->axis_count[part]; j++) {
-            kg_text_add(text, " / ");
-            print_extent(text, contract->nest->axes[contract->axes[part][j]]);
-        }
-        if (i > 0) {
-            kg_text_add(text, " % ");
-            print_extent(text, contract->nest->axes[contract->axes[part][i]]);
-        }
-        kg_text_add(text, ";\n");
+    for (int i = 0; i < contract->constant_count; i++) {
+        kg_text_add(writer->text, contract->constants[i].divides ? " / (" : " * (");
+        kg_emit_value(writer->text, contract->nest, contract->constants[i].expr, contract->type,
+                      &writer->names);
+        kg_text_add(writer->text, ")");
     }
-}
-
-// Opens loops over positions [from, from + length) of a part, in which `at1` counts and all its
-// axes are declared. The innermost loop walks the last axis alone, so that it can be vectorised.
-// Gives the level inside.
-static int open_run(const struct writer *writer, int level, enum kg_contract_part part,
-                    const char *from, const char *length)
-{
-    const struct kg_contract *contract = writer->contract;
-    struct kg_text *text = writer->text;
-    int count = contract->axis_count[part];
-    char position[64];
-    if (count <= 1) {
-        kg_emit_line(text, 0, "#pragma omp simd");
-        kg_emit_line(text, level, "for (int64_t at1 = 0; at1 < %s; at1++) {", length);
-        snprintf(position, sizeof position, "%s + at1", from);
-        declare_axes(writer, level + 1, part, count, position);
-        return level + 1;
-    }
-    int last = contract->axes[part][count - 1];
-    snprintf(position, sizeof position, "%s + at2", from);
-    kg_emit_line(text, level, "for (int64_t at2 = 0, part0; at2 < %s; at2 += part0) {", length);
-    declare_axes(writer, level + 1, part, count - 1, position);
-    kg_text_format(text, "%*sconst int64_t part1 = (%s) %% ", 4 * level + 4, "", position);
-    print_extent(text, contract->nest->axes[last]);
-    kg_text_format(text, ";\n%*spart0 = kg_min_i64(%s - at2, ", 4 * level + 4, "", length);
-    print_extent(text, contract->nest->axes[last]);
-    kg_text_add(text, " - part1);\n");
-    kg_emit_line(text, 0, "#pragma omp simd");
-    kg_emit_line(text, level + 1, "for (int64_t at1 = at2; at1 < at2 + part0; at1++) {");
-    open_axis(writer, level + 2, last);
-    kg_text_add(text, "part1 + at1 - at2;\n");
-    return level + 2;
-}
-
-static void close_run(const struct writer *writer, int level, enum kg_contract_part part)
-{
-    kg_emit_line(writer->text, level - 1, "}");
-    if (writer->contract->axis_count[part] > 1)
-        kg_emit_line(writer->text, level - 2, "}");
-}
-
-static void print_factor(const struct writer *writer, const struct kg_contract_factor *factor)
-{
-    kg_text_add(writer->text, "(");
-    kg_emit_value(writer->text, writer->contract->nest, factor->expr, writer->contract->type,
-                  &writer->names);
-    kg_text_add(writer->text, ")");
-}
-
-// Factors after a first one: " * (...) / (...)".
-static void print_factors(const struct writer *writer, const struct kg_contract_factor *factors,
-                          int count, int without)
-{
-    for (int i = 0; i < count; i++) {
-        if (i == without)
-            continue;
-        kg_text_add(writer->text, factors[i].divides ? " / " : " * ");
-        print_factor(writer, &factors[i]);
-    }
-}
-
-static void print_side(const struct writer *writer, const struct kg_contract_side *side)
-{
-    int first = 0;
-    while (first < side->count && side->factors[first].divides)
-        first++;
-    if (first == side->count)
-        kg_text_format(writer->text, "(%s)1", kg_emit_type(writer->contract->type));
-    else if (side->count == 1)
-        kg_emit_value(writer->text, writer->contract->nest, side->factors[0].expr,
-                      writer->contract->type, &writer->names);
-    else
-        print_factor(writer, &side->factors[first]);
-    print_factors(writer, side->factors, side->count, first);
-}
-
-static void emit_fill(const struct writer *writer, int index)
-{
-    const struct kg_contract_side *side = &writer->contract->sides[index];
-    struct kg_text *text = writer->text;
-    enum kg_contract_part rows = index ? KG_CONTRACT_N : KG_CONTRACT_M;
-    enum kg_contract_part outer = side->along_k ? rows : KG_CONTRACT_K;
-    enum kg_contract_part inner = side->along_k ? KG_CONTRACT_K : rows;
-    const char *outer_from = side->along_k ? "row" : "start";
-    const char *inner_from = side->along_k ? "start" : "row";
-    kg_text_format(text,
-                   "static void %c_fill(const struct kg_host_call *call, int64_t item, int64_t "
-                   "row, int64_t rows,\n                   int64_t start, int64_t depth, KG_REAL "
-                   "*restrict to, int64_t width)\n{\n",
-                   "ab"[index]);
-    kg_emit_host_bindings(text, writer->contract->group, false);
-    declare_axes(writer, 1, KG_CONTRACT_BATCH, writer->contract->axis_count[KG_CONTRACT_BATCH],
-                 "item");
-    kg_emit_line(text, 1, "for (int64_t at0 = 0; at0 < %s; at0++) {",
-                 side->along_k ? "rows" : "depth");
-    char position[32];
-    snprintf(position, sizeof position, "%s + at0", outer_from);
-    declare_axes(writer, 2, outer, writer->contract->axis_count[outer], position);
-    int level = open_run(writer, 2, inner, inner_from, side->along_k ? "depth" : "rows");
-    kg_text_format(text, "%*sto[at0 * width + at1] = ", 4 * level, "");
-    print_side(writer, side);
-    kg_text_add(text, ";\n");
-    close_run(writer, level, inner);
-    kg_text_add(text, "    }\n}\n\n");
 }
 
 // The stride of a plain side along one axis: "x_s1", "2 * x_s0 + x_s1".
@@ -204,7 +55,7 @@ static void print_stride(struct kg_text *text, const struct kg_access *access, i
 }
 
 // Several axes are one when each step of an outer one is all the steps of the next.
-static void emit_merge(const struct writer *writer, const struct kg_contract_side *side,
+static void emit_merge(const struct kg_contract_writer *writer, const struct kg_contract_side *side,
                        enum kg_contract_part part)
 {
     const struct kg_contract *contract = writer->contract;
@@ -214,13 +65,14 @@ static void emit_merge(const struct writer *writer, const struct kg_contract_sid
         kg_text_add(writer->text, " != (");
         print_stride(writer->text, side->plain, contract->axes[part][i + 1]);
         kg_text_add(writer->text, ") * ");
-        print_extent(writer->text, contract->nest->axes[contract->axes[part][i + 1]]);
+        kg_contract_extent(writer->text, contract->nest->axes[contract->axes[part][i + 1]]);
         kg_text_add(writer->text, ")\n        return false;\n");
     }
 }
 
-static void emit_stride(const struct writer *writer, const struct kg_contract_side *side,
-                        enum kg_contract_part part, const char *member)
+static void emit_stride(const struct kg_contract_writer *writer,
+                        const struct kg_contract_side *side, enum kg_contract_part part,
+                        const char *member)
 {
     const struct kg_contract *contract = writer->contract;
     int count = contract->axis_count[part];
@@ -244,22 +96,7 @@ static void print_begin(void *user, struct kg_text *text, int axis)
     kg_emit_axis_begin(text, contract->nest->axes[axis]);
 }
 
-// A batch of no items has no first one to look at.
-static void emit_empty_batch(const struct writer *writer)
-{
-    const struct kg_contract *contract = writer->contract;
-    if (contract->axis_count[KG_CONTRACT_BATCH] < 2)
-        return;
-    kg_text_add(writer->text, "    if (");
-    for (int i = 0; i < contract->axis_count[KG_CONTRACT_BATCH]; i++) {
-        kg_text_add(writer->text, i ? " || " : "");
-        print_extent(writer->text, contract->nest->axes[contract->axes[KG_CONTRACT_BATCH][i]]);
-        kg_text_add(writer->text, " == 0");
-    }
-    kg_text_add(writer->text, ")\n        return false;\n");
-}
-
-static void emit_direct(const struct writer *writer, int index)
+static void emit_direct(const struct kg_contract_writer *writer, int index)
 {
     const struct kg_contract *contract = writer->contract;
     const struct kg_contract_side *side = &contract->sides[index];
@@ -276,8 +113,7 @@ static void emit_direct(const struct writer *writer, int index)
     kg_emit_host_bindings(text, contract->group, false);
     emit_merge(writer, side, rows);
     emit_merge(writer, side, KG_CONTRACT_K);
-    emit_empty_batch(writer);
-    declare_axes(writer, 1, KG_CONTRACT_BATCH, contract->axis_count[KG_CONTRACT_BATCH], "item");
+    kg_contract_all_axes(writer, 1, KG_CONTRACT_BATCH, "item");
     struct kg_emit_names names = writer->names;
     struct kg_contract copy = *contract;
     names.user = &copy;
@@ -292,7 +128,7 @@ static void emit_direct(const struct writer *writer, int index)
     kg_text_add(text, "    return true;\n}\n\n");
 }
 
-static void emit_extents(const struct writer *writer)
+static void emit_extents(const struct kg_contract_writer *writer)
 {
     static const char *const members[] = {"batch", "m", "n", "k"};
     kg_text_add(writer->text,
@@ -330,7 +166,7 @@ static bool print_made(void *user, struct kg_text *text, const struct kg_access 
     return true;
 }
 
-static void emit_follower(const struct writer *writer, int level, int i)
+static void emit_follower(const struct kg_contract_writer *writer, int level, int i)
 {
     const struct kg_nest *nest = nest_at(writer->contract, i);
     struct kg_contract copy = *writer->contract;
@@ -344,17 +180,17 @@ static void emit_follower(const struct writer *writer, int level, int i)
     kg_text_add(writer->text, ";\n");
 }
 
-static void emit_sum(const struct writer *writer, int level)
+static void emit_sum(const struct kg_contract_writer *writer, int level)
 {
     const struct kg_contract *contract = writer->contract;
     kg_text_format(writer->text, "%*sconst %s v%d = %stile[at0 * width + at1]", 4 * level, "",
                    kg_emit_type(contract->type), contract->nest->output->id,
                    contract->negative ? "-" : "");
-    print_factors(writer, contract->constants, contract->constant_count, -1);
+    print_constants(writer);
     kg_text_add(writer->text, ";\n");
 }
 
-static void emit_store(const struct writer *writer, int level, int i)
+static void emit_store(const struct kg_contract_writer *writer, int level, int i)
 {
     const struct kg_nest *nest = nest_at(writer->contract, i);
     if (kg_group_is_private(writer->contract->group, nest->output))
@@ -375,7 +211,7 @@ static const char finish_dispatch[] =
     "    else\n"
     "        finish_tile(call, item, row, rows, first, count, tile, width);\n}\n\n";
 
-static void emit_finish(const struct writer *writer)
+static void emit_finish(const struct kg_contract_writer *writer)
 {
     const struct kg_contract *contract = writer->contract;
     kg_text_add(writer->text,
@@ -383,23 +219,27 @@ static void emit_finish(const struct writer *writer)
                 "row,\n                           int64_t rows, int64_t first, int64_t count,\n"
                 "                           const KG_REAL *restrict tile, int64_t width)\n{\n");
     kg_emit_host_bindings(writer->text, contract->group, false);
-    declare_axes(writer, 1, KG_CONTRACT_BATCH, contract->axis_count[KG_CONTRACT_BATCH], "item");
+    kg_contract_all_axes(writer, 1, KG_CONTRACT_BATCH, "item");
     kg_emit_line(writer->text, 1, "for (int64_t at0 = 0; at0 < rows; at0++) {");
-    declare_axes(writer, 2, KG_CONTRACT_M, contract->axis_count[KG_CONTRACT_M], "row + at0");
-    int level = open_run(writer, 2, KG_CONTRACT_N, "first", "count");
+    kg_contract_all_axes(writer, 2, KG_CONTRACT_M, "row + at0");
+    struct kg_contract_run run =
+        kg_contract_open_run(writer, 2, KG_CONTRACT_N, "first", "count", 0);
+    int level = kg_contract_open_elements(writer, &run);
     emit_sum(writer, level);
     emit_store(writer, level, 0);
     for (int i = 1; i < contract->group->count; i++) {
         emit_follower(writer, level, i);
         emit_store(writer, level, i);
     }
-    close_run(writer, level, KG_CONTRACT_N);
+    kg_emit_line(writer->text, run.level, "}");
+    kg_contract_close_run(writer, &run);
     kg_text_add(writer->text, "    }\n}\n\n");
     kg_text_add(writer->text, finish_dispatch);
 }
 
-static void emit_defines(const struct writer *writer, const struct kg_device_facts *facts,
-                         const struct kg_config *config, const char *entry)
+static void emit_defines(const struct kg_contract_writer *writer,
+                         const struct kg_device_facts *facts, const struct kg_config *config,
+                         const char *entry)
 {
     static const char *const names[KG_CONTRACT_PARAMETERS] = {
         [KG_CONTRACT_ROWS] = "KG_ROWS",
@@ -422,7 +262,7 @@ bool kg_contract_emit(const struct kg_contract *contract, const struct kg_device
                       const struct kg_config *config, const struct kg_space *space,
                       const char *entry, struct kg_text *source)
 {
-    struct writer writer = {.text = source, .contract = contract};
+    struct kg_contract_writer writer = {.text = source, .contract = contract};
     writer.names.contiguous = contract->group->problem->contiguous;
     kg_emit_host_opening(source, contract->group, "contract", config, space);
     emit_defines(&writer, facts, config, entry);
@@ -431,7 +271,7 @@ bool kg_contract_emit(const struct kg_contract *contract, const struct kg_device
     emit_extents(&writer);
     for (int side = 0; side < 2; side++) {
         emit_direct(&writer, side);
-        emit_fill(&writer, side);
+        kg_contract_emit_fill(&writer, side);
     }
     emit_finish(&writer);
     kg_text_add(source, kg_skeleton_find("host/contract_pack.h"));

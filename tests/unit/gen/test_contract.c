@@ -2,6 +2,7 @@
 // every edge, transpositions, types, epilogues, batches and decorated sides.
 
 #include "gen/built.h"
+#include "gen/signature.h"
 #include "support/sample_problem.h"
 #include "test.h"
 #include "verify/reference.h"
@@ -244,13 +245,10 @@ static void test_epilogues(void)
 
 static void test_batches(void)
 {
-    static const char *const rows[] = {"B=3 H=2 M=5 N=7 K=11",
-                                       "B=2 H=3 M=17 N=40 K=33",
-                                       "B=0 H=2 M=5 N=7 K=3",
-                                       "B=1 H=2 M=1 N=66 K=64",
-                                       "B=2 H=2 M=66 N=1 K=64",
-                                       "B=2 H=1 M=9 N=3 K=0",
-                                       NULL};
+    static const char *const rows[] = {"B=3 H=2 M=5 N=7 K=11",  "B=2 H=3 M=17 N=40 K=33",
+                                       "B=0 H=2 M=5 N=7 K=3",   "B=2 H=0 M=5 N=7 K=3",
+                                       "B=1 H=2 M=1 N=66 K=64", "B=2 H=2 M=66 N=1 K=64",
+                                       "B=2 H=1 M=9 N=3 K=0",   NULL};
     check("op heads(q: T[B, M, H, K], k: T[B, N, H, K]) -> (s: T[B, H, M, N]) where T in f32\n"
           "{ s[b, h, i, j] = (sum(d) q[b, i, h, d] * k[b, j, h, d]) * 0.125 }",
           "T=f32", 1, rows);
@@ -323,6 +321,75 @@ static void test_strides(void)
     check_with(text, "", NULL, 1, rows, padded);
     check_with(text, "", NULL, 1, rows, turned);
     check_with(text, "", NULL, 1, rows, sparse);
+}
+
+// The largest error over what is allowed for sums of K products, u * (log2(K) + 8) * sum |a b|.
+static double worst_error(const float *a, const float *b, const float *c, int64_t m, int64_t n,
+                          int64_t k)
+{
+    double worst = 0, unit = ldexp(1, -24);
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++) {
+            double sum = 0, size = 0;
+            for (int64_t t = 0; t < k; t++) {
+                double product = (double)a[i * k + t] * (double)b[t * n + j];
+                sum += product;
+                size += fabs(product);
+            }
+            double allowed = unit * (log2((double)k) + 8) * size;
+            worst = fmax(worst, fabs((double)c[i * n + j] - sum) / allowed);
+        }
+    return worst;
+}
+
+static void test_accuracy(void)
+{
+    static const char text[] = "op nn(a: f32[M, K], b: f32[K, N]) -> (c: f32[M, N])\n"
+                               "{ c[m, n] = sum(k) a[m, k] * b[k, n] }";
+    static const char *const rows[] = {"M=1 N=16 K=65536", "M=7 N=17 K=65536", "M=3 N=1 K=65536"};
+    for (int i = 0; i < 3; i++) {
+        struct made made = make(text, rows[i]);
+        struct memory memory = {.workspace = NULL};
+        struct kg_built *built = build(made.problem, NULL, 1);
+        allocate(made.problem, &memory);
+        for (int kind = 0; kind < 3; kind++) { // random, random and positive, all the same
+            for (int id = 0; id < 2; id++)
+                for (size_t e = 0; e < elements_of(made.problem, id); e++) {
+                    float *element = (float *)memory.tensors[id] + e;
+                    *element = kind == 0 ? (float)draw() : kind == 1 ? fabsf(*element) : 0.1f;
+                }
+            CHECK_STATUS(kg_built_run(built, made.problem, memory.tensors, NULL, NULL, &error),
+                         KG_OK, &error);
+            const int64_t *sizes = made.problem->layouts[2].shape;
+            CHECK(worst_error(memory.tensors[0], memory.tensors[1], memory.tensors[2], sizes[0],
+                              sizes[1], 65536) <= 1);
+        }
+        release(made.problem, &memory);
+        kg_built_free(built);
+        unmake(&made);
+    }
+}
+
+// Several kernels of this family in one plain C file.
+static void test_one_file(void)
+{
+    struct made made = make("op pack(a: f32[M, K], b: f32[K, N], d: f32[N, L]) -> (c: f32[M, L])\n"
+                            "{\n t[m, n] = sum(k) a[m, k] * b[k, n]\n"
+                            "  c[m, l] = sum(n) t[m, n] * d[n, l]\n}",
+                            "M=5 N=6 K=7 L=8");
+    struct kg_choice choice;
+    struct kg_text text = {0};
+    kg_choice_guess(made.problem, &device->facts, KG_TARGET_HOST, &choice);
+    CHECK(choice.partition.count == 2);
+    CHECK(kg_gen_standalone(made.problem, &choice, &device->facts, &text));
+    struct kg_source source = {
+        .text = text.data, .entry = "pack", .options = "-Wall -Wextra -Wno-unused-parameter"};
+    struct kg_binary binary = {.log = NULL};
+    CHECK_STATUS(device->backend->compile(device, &source, 60, &binary, &error), KG_OK, &error);
+    CHECK_TEXT(binary.log ? binary.log : "", "");
+    kg_binary_free(&binary);
+    kg_text_free(&text);
+    unmake(&made);
 }
 
 // The corners of the space: every tile that is valid here.
@@ -402,6 +469,8 @@ int main(void)
     test_computed_sides();
     test_ranges();
     test_strides();
+    test_accuracy();
+    test_one_file();
     test_configs();
     test_refusals();
     kg_device_close(device);
