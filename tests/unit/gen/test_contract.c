@@ -279,12 +279,18 @@ static void test_many_axes(void)
 
 static void test_computed_sides(void)
 {
-    static const char *const rows[] = {"M=1 N=64 K=256", "M=5 N=34 K=130",  "M=33 N=2 K=40",
+    static const char *const rows[] = {"M=1 N=64 K=256", "M=2 N=35 K=131",  "M=33 N=2 K=40",
                                        "M=0 N=4 K=8",    "M=40 N=50 K=300", NULL};
     check("op w4a16(x: f16[M, K], w: u4[K, N], s: f16[ceil(K/G), N], z: u4[ceil(K/G), N]) -> "
           "(y: f16[M, N])\nparam G = 32\n"
           "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - z[k/G, n]) * s[k/G, n]) }",
           "", 1, rows);
+    check("op w4_by_row(x: f32[M, K], w: i4[N, K], s: f16[N, ceil(K/G)], z: f32[N, ceil(K/H)]) -> "
+          "(y: f32[M, N])\nparam G = 48, H = 20\n"
+          "{ y[m, n] = sum(k) x[m, k] * (w[n, k] * s[n, k/G]) * z[n, k/H] }",
+          "", 1,
+          (const char *const[]){"M=1 N=37 K=111", "M=3 N=65 K=97", "M=21 N=19 K=1",
+                                "M=40 N=50 K=301", NULL});
     check("op w8(x: bf16[M, K], w: i8[N, K], s: f32[N]) -> (y: bf16[M, N])\n"
           "{ y[m, n] = sum(k) x[m, k] * (w[n, k] * s[n]) }",
           "", 1, rows);
