@@ -215,6 +215,9 @@ static double modulo_slack(struct near a, struct near b, double r, const struct 
     if (!(floor(quotient - reach) == floor(quotient + reach)))
         return INFINITY;
     double whole = fabs(floor(quotient));
+    // In the compute type the quotient, or its product with b, may overflow on the way.
+    if (fabs(quotient) > p->largest || (whole + 1) * fabs(b.value) > p->largest)
+        return INFINITY;
     return a.slack + whole * b.slack + p->unit * (fabs(a.value) + 2 * whole * fabs(b.value));
 }
 
@@ -245,28 +248,39 @@ static double power_slack(struct near a, struct near b, double r, const struct k
            p->normal;
 }
 
+// Finite arguments gave infinity or NaN: by rule (1/0, pow(-1, 0.5)), or because f64 overflowed.
+// What overflows in between may not do so in a kernel that fuses operations.
+static double overflow_slack(enum kg_function function, struct near a, struct near b, double r,
+                             const struct kg_precision *p)
+{
+    bool by_rule = isnan(r) || (function == KG_FN_DIV && b.value == 0) ||
+                   (function == KG_FN_POW && a.value <= 0);
+    if (by_rule)
+        return 0;
+    return function == KG_FN_MOD || isfinite(p->limit) ? INFINITY : 0;
+}
+
 // Slack where something is infinite, NaN, or beyond the range of the compute type.
 static double odd_slack(enum kg_function function, struct near a, struct near b, double r,
                         double usual, const struct kg_precision *p)
 {
+    bool finite = isfinite(a.value) && isfinite(b.value);
     if (isinf(a.slack) || isinf(b.slack))
         return INFINITY;
-    if (isfinite(r))
-        return fabs(r) > p->limit || isnan(usual)
-                   ? (isfinite(a.value) && isfinite(b.value) ? INFINITY : 0)
-                   : usual;
+    if (isfinite(r)) {
+        bool unknown = fabs(r) > p->limit || isnan(usual);
+        return !unknown ? usual : finite ? INFINITY : 0;
+    }
+    if (isnan(a.value) || isnan(b.value))
+        return 0;
     // Infinity times or over something that may be zero, zero over what may be zero.
     bool zero_a = a.slack > 0 && fabs(a.value) <= a.slack;
     bool zero_b = b.slack > 0 && fabs(b.value) <= b.slack;
-    if (isnan(a.value) || isnan(b.value))
-        return 0;
-    // The product on the way overflows when it is rounded apart, and need not when contracted.
-    if (function == KG_FN_MOD && isfinite(a.value) && isfinite(b.value))
+    bool scales = function == KG_FN_MUL || function == KG_FN_DIV || function == KG_FN_POW ||
+                  function == KG_FN_MOD;
+    if (scales && (zero_a || zero_b))
         return INFINITY;
-    if (function == KG_FN_MUL || function == KG_FN_DIV || function == KG_FN_POW ||
-        function == KG_FN_MOD)
-        return zero_a || zero_b ? INFINITY : 0;
-    return 0;
+    return finite ? overflow_slack(function, a, b, r, p) : 0;
 }
 
 #define LANES_OF_TWO(name, function_id)                                                            \
