@@ -28,7 +28,7 @@ demo:
 	@scripts/bootstrap
 	@cmake --preset release >/dev/null
 	@cmake --build build/release --target kernelgen
-	build/release/kernelgen build ops/bias_relu.kg
+	build/release/kernelgen build ops/bias_relu.kg --dtype T=f32
 
 bench: all
 	bench/run build/release/kernelgen

@@ -71,7 +71,7 @@ enum kg_status kg_problem_verify_file(const struct kg_problem *problem, struct k
 
 enum kg_status kg_plan_bench(const struct kg_plan *plan, struct kg_bench_result *result)
 {
-    return kg_flow_bench(plan, result, &kg_api_context(plan->problem)->error);
+    return kg_flow_bench(plan, NULL, result, NULL, &kg_api_context(plan->problem)->error);
 }
 
 const char *kg_plan_choice(const struct kg_plan *plan)

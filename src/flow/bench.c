@@ -86,25 +86,30 @@ static enum kg_status hash_outputs(const struct side *side, struct kg_hash *hash
     return KG_OK;
 }
 
+enum { PLAN, BASELINE, RIVAL, MOST_SIDES };
+
 struct race {
-    const struct kg_plan *plan;
-    const struct kg_plan *baseline;
+    const struct kg_plan *plans[MOST_SIDES];
+    int count;
     void *inputs[KG_MAX_TENSORS];
 };
 
-static enum kg_status race_sides(const struct race *race, struct side sides[2],
-                                 struct kg_timing timings[2], struct kg_error *error)
+static enum kg_status race_sides(const struct race *race, struct side *sides,
+                                 struct kg_timing *timings, struct kg_error *error)
 {
-    struct kg_timed timed[2] = {{&sides[0], run_side}, {&sides[1], run_side}};
+    struct kg_timed timed[MOST_SIDES];
     struct kg_hash before, after;
-    enum kg_status status = run_side(&sides[0], error);
+    const struct kg_plan *plan = race->plans[PLAN];
+    for (int i = 0; i < race->count; i++)
+        timed[i] = (struct kg_timed){&sides[i], run_side};
+    enum kg_status status = run_side(&sides[PLAN], error);
     if (status == KG_OK)
-        status = hash_outputs(&sides[0], &before, error);
+        status = hash_outputs(&sides[PLAN], &before, error);
     if (status == KG_OK)
-        status = kg_time_race(race->plan->device, &kg_protocol_default, timed, 2,
-                              race->plan->session->cancel, timings, error);
+        status = kg_time_race(plan->device, &kg_protocol_default, timed, race->count,
+                              plan->session->cancel, timings, error);
     if (status == KG_OK)
-        status = hash_outputs(&sides[0], &after, error);
+        status = hash_outputs(&sides[PLAN], &after, error);
     if (status == KG_OK && (before.high != after.high || before.low != after.low))
         status = kg_error_set(error, KG_ERROR_WRONG,
                               "the outputs after timing differ from those before it");
@@ -115,21 +120,23 @@ static enum kg_status race_in_child(void *user, void *result, size_t size, struc
 {
     (void)size;
     const struct race *race = user;
-    struct side sides[2];
-    enum kg_status status = prepare_side(&sides[0], race->plan, race->inputs, error);
-    if (status == KG_OK) {
-        status = prepare_side(&sides[1], race->baseline, race->inputs, error);
-        if (status == KG_OK)
-            status = race_sides(race, sides, result, error);
-        release_side(&sides[1]);
+    struct side sides[MOST_SIDES];
+    enum kg_status status = KG_OK;
+    int ready = 0;
+    while (status == KG_OK && ready < race->count) {
+        status = prepare_side(&sides[ready], race->plans[ready], race->inputs, error);
+        ready++;
     }
-    release_side(&sides[0]);
+    if (status == KG_OK)
+        status = race_sides(race, sides, result, error);
+    for (int i = 0; i < ready; i++)
+        release_side(&sides[i]);
     return status;
 }
 
 static enum kg_status fill_inputs(struct race *race, struct kg_error *error)
 {
-    const struct kg_plan *plan = race->plan;
+    const struct kg_plan *plan = race->plans[PLAN];
     const struct kg_problem *problem = plan->problem;
     const struct kg_backend *backend = plan->device->backend;
     for (int i = 0; i < problem->op->input_count; i++) {
@@ -149,36 +156,38 @@ static enum kg_status fill_inputs(struct race *race, struct kg_error *error)
     return KG_OK;
 }
 
-static struct kg_bench_result summarise(const struct kg_plan *plan,
-                                        const struct kg_timing timings[2])
+static struct kg_bench_result summarise(const struct kg_plan *plan, const struct kg_timing *timings)
 {
     struct kg_roofline roofline = kg_roofline_of(plan->problem, &plan->device->facts);
     return (struct kg_bench_result){
-        .seconds = timings[0].median,
-        .spread = timings[0].spread,
-        .baseline_seconds = timings[1].median,
-        .baseline_spread = timings[1].spread,
+        .seconds = timings[PLAN].median,
+        .spread = timings[PLAN].spread,
+        .baseline_seconds = timings[BASELINE].median,
+        .baseline_spread = timings[BASELINE].spread,
         .bound_seconds = roofline.seconds,
-        .speedup = timings[0].median > 0 ? timings[1].median / timings[0].median : 0,
+        .speedup = timings[PLAN].median > 0 ? timings[BASELINE].median / timings[PLAN].median : 0,
         .goal = plan->problem->op->goal.speedup,
-        .samples = timings[0].samples,
+        .samples = timings[PLAN].samples,
     };
 }
 
-enum kg_status kg_flow_bench(const struct kg_plan *plan, struct kg_bench_result *result,
+enum kg_status kg_flow_bench(const struct kg_plan *plan, const struct kg_plan *rival,
+                             struct kg_bench_result *result, double *rival_seconds,
                              struct kg_error *error)
 {
     *result = (struct kg_bench_result){0};
+    if (rival_seconds)
+        *rival_seconds = 0;
     struct kg_device *device = plan->device;
     struct kg_choice choice;
     choose_baseline(plan->problem, &device->facts, kg_session_target(device), &choice);
-    struct kg_plan *reference = NULL;
+    struct kg_plan *baseline = NULL;
     enum kg_status status =
-        kg_flow_plan_of(plan->session, plan->problem, device, &choice, &reference, error);
+        kg_flow_plan_of(plan->session, plan->problem, device, &choice, &baseline, error);
     if (status != KG_OK)
         return status;
-    struct race race = {.plan = plan, .baseline = reference};
-    struct kg_timing timings[2] = {{0}};
+    struct race race = {.plans = {plan, baseline, rival}, .count = rival ? 3 : 2};
+    struct kg_timing timings[MOST_SIDES] = {{0}};
     status = fill_inputs(&race, error);
     if (status == KG_OK)
         status = kg_worker_run(race_in_child, &race, BENCH_SECONDS, plan->session->cancel, timings,
@@ -186,8 +195,11 @@ enum kg_status kg_flow_bench(const struct kg_plan *plan, struct kg_bench_result 
     for (int i = 0; i < plan->problem->op->input_count; i++)
         if (race.inputs[i])
             device->backend->release(device, race.inputs[i]);
-    kg_flow_plan_free(reference);
-    if (status == KG_OK)
+    kg_flow_plan_free(baseline);
+    if (status == KG_OK) {
         *result = summarise(plan, timings);
+        if (rival_seconds)
+            *rival_seconds = timings[RIVAL].median;
+    }
     return status;
 }

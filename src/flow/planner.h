@@ -53,8 +53,10 @@ enum kg_status kg_flow_verify_file(struct kg_session *session, const struct kg_p
                                    struct kg_device *device, const char *path, uint64_t seed,
                                    struct kg_verdict *verdict, struct kg_error *error);
 
-// The plan and the baseline of its device, timed alternately in one worker process.
-enum kg_status kg_flow_bench(const struct kg_plan *plan, struct kg_bench_result *result,
+// The plan, the baseline of its device and, when not NULL, a rival, timed alternately in one worker
+// process: what is compared is measured in one run. `rival_seconds` may be NULL.
+enum kg_status kg_flow_bench(const struct kg_plan *plan, const struct kg_plan *rival,
+                             struct kg_bench_result *result, double *rival_seconds,
                              struct kg_error *error);
 
 #endif

@@ -123,10 +123,11 @@ static enum kg_status verify(struct build *build, struct kg_plan *plan, struct k
                         verdict.reason);
 }
 
-static enum kg_status measure(struct kg_plan *plan, struct kg_bench_result *bench,
+static enum kg_status measure(struct kg_plan *plan, const struct kg_plan *rival,
+                              struct kg_bench_result *bench, double *rival_seconds,
                               struct kg_error *error)
 {
-    enum kg_status status = kg_flow_bench(plan, bench, error);
+    enum kg_status status = kg_flow_bench(plan, rival, bench, rival_seconds, error);
     if (status == KG_OK) {
         plan->seconds = bench->seconds;
         plan->spread = bench->spread;
@@ -161,17 +162,18 @@ static enum kg_status challenge(struct build *build, struct kg_plan *challenger,
     struct kg_bench_result *best = &build->result->bench;
     bool same = strcmp(challenger->choice, build->plan->choice) == 0;
     struct kg_bench_result bench = *best;
+    double before = best->seconds; // of the current version, in the challenger's own run
     enum kg_status status = KG_OK;
     if (!same) {
         status = verify(build, challenger, error);
         if (status == KG_OK)
-            status = measure(challenger, &bench, error);
+            status = measure(challenger, build->plan, &bench, &before, error);
     }
     if (status != KG_OK) {
         kg_flow_plan_free(challenger);
         return status;
     }
-    bool won = !same && best->seconds > LEAST_GAIN * bench.seconds;
+    bool won = !same && before > LEAST_GAIN * bench.seconds;
     const char *result = same  ? "the current version is the best found"
                          : won ? "kept"
                                : "not faster beyond the noise: the current version stays";
@@ -180,7 +182,7 @@ static enum kg_status challenge(struct build *build, struct kg_plan *challenger,
                    100 * diagnosed->share, diagnosed->advice);
     status = record_round(build, number, kg_text_string(&diagnosis),
                           "parameters only: the kernel is regenerated, the interface stays",
-                          challenger->choice, best->seconds, &bench, result, error);
+                          challenger->choice, before, &bench, result, error);
     kg_text_free(&diagnosis);
     struct kg_plan *loser = won ? build->plan : challenger;
     if (won) {
@@ -231,7 +233,7 @@ static enum kg_status optimise(struct build *build, struct kg_error *error)
 {
     announce(build, "optimise", 4);
     struct kg_bench_result *bench = &build->result->bench;
-    enum kg_status status = measure(build->plan, bench, error);
+    enum kg_status status = measure(build->plan, NULL, bench, NULL, error);
     if (status == KG_OK)
         status = record_round(build, 0, "the first version, by rule", "none", build->plan->choice,
                               0, bench, "measured against the baseline", error);

@@ -7,8 +7,8 @@
 #include "base/text.h"
 
 // Removes, from a complete source file, the functions of the prelude that nothing calls and the
-// constants (bindings, indices) that their block does not use, and breaks long lines. Sets source->failed when out
-// of memory.
+// constants (bindings, indices) that their block does not use, and breaks long lines. Sets
+// source->failed when out of memory.
 void kg_gen_tidy(struct kg_text *source);
 
 #endif

@@ -211,7 +211,7 @@ static void check_op(const struct random_op *random)
 static void test_generated(void)
 {
     const char *rounds = getenv("KG_ROUNDS");
-    int count = rounds ? atoi(rounds) : ROUNDS;
+    int count = rounds ? (int)strtol(rounds, NULL, 10) : ROUNDS;
     uint64_t seed = random_seed(20260101);
     struct kg_error error = {0};
     if (!folder_make(folder) || kg_device_open("host", folder, 2, &device, &error) != KG_OK) {
