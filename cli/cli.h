@@ -113,7 +113,7 @@ enum cli_exit cli_seed(const struct cli *cli, uint64_t *seed);
 // "12.3 us" into `out`.
 const char *cli_duration(double seconds, char out[32]);
 // "87% reached"; more than all of it means that caches served what the roofline charges to memory.
-const char *cli_reached(const struct kg_bench_result *bench, char out[64]);
+const char *cli_reached(const struct kg_bench_result *bench, char out[96]);
 // Prints a text of the library (or its failure) on stdout or to --out, and releases it.
 enum cli_exit cli_print(struct cli *cli, enum kg_status status, char *text);
 void cli_show_verdict(const struct kg_verify_result *verdict);

@@ -7,7 +7,7 @@
 
 static void show(const struct kg_plan *plan, const struct kg_bench_result *result)
 {
-    char time[32], spread[32], reached[64];
+    char time[32], spread[32], reached[96];
     cli_progress_clear();
     printf("kernel    %s\n", kg_plan_choice(plan));
     printf("plan      %s, spread %s, %d samples\n", cli_duration(result->seconds, time),

@@ -7,7 +7,7 @@
 
 static void show_times(const struct kg_bench_result *bench)
 {
-    char plan[32], baseline[32], bound[32], reached[64];
+    char plan[32], baseline[32], bound[32], reached[96];
     printf("time      %s, baseline %s, roofline %s (%s)\n", cli_duration(bench->seconds, plan),
            cli_duration(bench->baseline_seconds, baseline),
            cli_duration(bench->bound_seconds, bound), cli_reached(bench, reached));
