@@ -74,4 +74,7 @@ KG_INLINE void kg_prefetch(const void *from, int64_t bytes)
     for (int64_t i = 0; i < bytes; i += KG_LINE)
         __builtin_prefetch((const char *)from + i);
 }
+
+#undef KG_FOLD
+#undef KG_FOLD_PLACE
 #endif

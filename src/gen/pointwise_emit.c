@@ -34,7 +34,15 @@ static void print_axis(void *user, struct kg_text *text, int axis)
         kg_text_format(text, "i%d", axis);
 }
 
-// Reads of values made in the same loop are names; merged axes drop out of the other offsets.
+// Merged axes drop out of offsets.
+static void print_offset(struct kg_text *text, const struct kg_pointwise *pointwise,
+                         const struct kg_access *access)
+{
+    kg_emit_offset_part(text, pointwise->current, access, counted_dims(pointwise, access),
+                        &pointwise->names);
+}
+
+// Reads of values made in the same loop are names.
 static bool read_value(void *user, struct kg_text *text, const struct kg_access *access)
 {
     const struct kg_pointwise *pointwise = user;
@@ -43,13 +51,11 @@ static bool read_value(void *user, struct kg_text *text, const struct kg_access 
         print_value_name(text, pointwise, made);
         return true;
     }
-    unsigned dims = counted_dims(pointwise, access);
-    if (access->tensor->rank == 0 || dims == (1u << access->tensor->rank) - 1)
+    if (access->read->pad) // walks no merged axis
         return false;
     struct kg_text base = {0}, offset = {0};
     kg_emit_name(&base, access->tensor->name);
-    kg_emit_offset_part(&offset, kg_pointwise_nest(pointwise->group, 0), access, dims,
-                        &pointwise->names);
+    print_offset(&offset, pointwise, access);
     kg_emit_load_at(text, access->tensor, kg_text_string(&base), kg_text_string(&offset));
     text->failed |= base.failed | offset.failed;
     kg_text_free(&base);
@@ -78,18 +84,25 @@ static unsigned output_dims(const struct kg_pointwise *pointwise)
     return dims;
 }
 
-// The store of nest `position`: to its tensor, or with `stream` to its piece in the buffer.
+// Where nest `position` stores: its tensor, or with `stream` its piece in the buffer.
+static void print_place(const struct kg_pointwise *pointwise, int position, struct kg_text *base,
+                        struct kg_text *offset)
+{
+    const struct kg_nest *nest = kg_pointwise_nest(pointwise->group, position);
+    if (pointwise->stream) {
+        kg_text_format(base, "stage%d", position);
+        kg_text_add(offset, "lane");
+    } else {
+        kg_emit_name(base, nest->output->name);
+        kg_emit_output_offset_part(offset, nest, output_dims(pointwise), &pointwise->names);
+    }
+}
+
 static void emit_store(const struct kg_pointwise *pointwise, int position, const char *value)
 {
     const struct kg_nest *nest = kg_pointwise_nest(pointwise->group, position);
     struct kg_text base = {0}, offset = {0}, store = {0};
-    if (pointwise->stream) {
-        kg_text_format(&base, "stage%d", position);
-        kg_text_add(&offset, "lane");
-    } else {
-        kg_emit_name(&base, nest->output->name);
-        kg_emit_output_offset_part(&offset, nest, output_dims(pointwise), &pointwise->names);
-    }
+    print_place(pointwise, position, &base, &offset);
     kg_emit_store_at(&store, nest->output, kg_text_string(&base), kg_text_string(&offset),
                      nest->body->type, value);
     kg_emit_line(pointwise->text, pointwise->level, "%s", kg_text_string(&store));
@@ -97,6 +110,36 @@ static void emit_store(const struct kg_pointwise *pointwise, int position, const
     kg_text_free(&base);
     kg_text_free(&offset);
     kg_text_free(&store);
+}
+
+// The read that nest `position` does nothing with but store it as it is; NULL: it does more.
+static const struct kg_access *copied(const struct kg_pointwise *pointwise, int position)
+{
+    const struct kg_nest *nest = kg_pointwise_nest(pointwise->group, position);
+    if (nest->body->kind != KG_EXPR_READ || nest->body->pad)
+        return NULL;
+    const struct kg_access *access = kg_nest_access(nest, nest->body);
+    if (kg_pointwise_producer(pointwise->group, access->tensor, pointwise->group->count) >= 0 ||
+        kg_emit_tensor_dtype(access->tensor) != kg_emit_tensor_dtype(nest->output))
+        return NULL;
+    return access;
+}
+
+// Bits are moved, not numbers.
+static void emit_copy(const struct kg_pointwise *pointwise, int position,
+                      const struct kg_access *access)
+{
+    struct kg_text base = {0}, offset = {0}, name = {0}, from = {0};
+    print_place(pointwise, position, &base, &offset);
+    kg_emit_name(&name, access->tensor->name);
+    print_offset(&from, pointwise, access);
+    kg_emit_line(pointwise->text, pointwise->level, "%s[%s] = %s[%s];", kg_text_string(&base),
+                 kg_text_string(&offset), kg_text_string(&name), kg_text_string(&from));
+    pointwise->text->failed |= base.failed | offset.failed | name.failed | from.failed;
+    kg_text_free(&base);
+    kg_text_free(&offset);
+    kg_text_free(&name);
+    kg_text_free(&from);
 }
 
 static bool is_read_later(const struct kg_group *group, int position)
@@ -110,12 +153,18 @@ static bool is_read_later(const struct kg_group *group, int position)
 }
 
 // All nests at one point of the axes.
-static void emit_element(const struct kg_pointwise *pointwise)
+static void emit_element(struct kg_pointwise *pointwise)
 {
     const struct kg_group *group = pointwise->group;
     for (int i = 0; i < group->count; i++) {
         const struct kg_nest *nest = kg_pointwise_nest(group, i);
         bool stored = !kg_group_is_private(group, nest->output), read = is_read_later(group, i);
+        const struct kg_access *copy = copied(pointwise, i);
+        pointwise->current = nest;
+        if (copy && stored && !read) {
+            emit_copy(pointwise, i, copy);
+            continue;
+        }
         struct kg_text value = {0}, name = {0};
         kg_emit_value(&value, nest, nest->body, nest->body->type, &pointwise->names);
         print_value_name(&name, pointwise, i);

@@ -433,7 +433,8 @@ static void emit_tile(struct writer *writer)
     struct kg_text neutral = {0};
     int k = plan->k;
     kg_fold_neutral(&neutral, &plan->fold, plan->fold.lane);
-    kg_code_line(code, "const int64_t first = item %% tiles * TILE, outer = item / tiles;");
+    kg_code_line(code, "const int64_t first = item %% tiles * TILE;");
+    kg_code_line(code, "const int64_t outer = item / tiles;");
     kg_code_line(code, "const int64_t lanes = kg_min_i64(TILE, width - first);");
     kg_axes_split(code, plan->nest, 0, plan->axis - 1, "(outer / inner)");
     kg_axes_split(code, plan->nest, plan->axis + 1, plan->run - 1, "(outer % inner)");

@@ -9,11 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 
-// Storage types as a foreign file can write them without KernelGen's prelude.
+// Storage types as every C compiler knows them: f16 and bf16 are the bits of one element, u4 and i4
+// of two. (_Float16 is not to be had everywhere; a pointer to it may be cast.)
 static const char *plain_storage(enum kg_dtype dtype)
 {
     static const char *const names[KG_DTYPE_COUNT] = {
-        [KG_F16] = "_Float16", [KG_BF16] = "uint16_t", [KG_F32] = "float",   [KG_F64] = "double",
+        [KG_F16] = "uint16_t", [KG_BF16] = "uint16_t", [KG_F32] = "float",   [KG_F64] = "double",
         [KG_I8] = "int8_t",    [KG_U8] = "uint8_t",    [KG_I32] = "int32_t", [KG_I64] = "int64_t",
         [KG_BOOL] = "bool",    [KG_U4] = "uint8_t",    [KG_I4] = "uint8_t",
     };
@@ -101,9 +102,9 @@ static void add_entry(const struct kg_problem *problem, const struct kg_choice *
                       struct kg_text *text)
 {
     const struct kg_op *op = problem->op;
-    kg_text_format(
-        text, "\n// The plain entry: contiguous row-major tensors, then sizes. 0 is done, 1 out "
-              "of memory.\nint ");
+    kg_text_add(text,
+                "\n// The plain entry: contiguous row-major tensors, then sizes. 0 is done, 1 "
+                "out of memory.\nint ");
     kg_emit_name(text, op->name);
     kg_text_add(text, "(");
     add_parameters(op, text);
@@ -132,9 +133,36 @@ static void add_entry(const struct kg_problem *problem, const struct kg_choice *
     kg_text_add(text, "    return failed;\n}\n");
 }
 
+// What the file is for, how to compile it, what to call.
+static void add_usage(const struct kg_op *op, struct kg_text *text)
+{
+    bool narrow = false, packed = false;
+    for (int i = 0; i < op->input_count + op->output_count; i++) {
+        enum kg_dtype dtype = op->tensors[i]->type.dtype;
+        narrow |= dtype == KG_F16 || dtype == KG_BF16;
+        packed |= kg_dtypes[dtype].bits < 8;
+    }
+    kg_text_format(text,
+                   "// Compile: cc -O3 -march=native -fno-math-errno -fno-trapping-math -fopenmp "
+                   "-c %s.c\n// Call:    int ",
+                   op->name);
+    kg_emit_name(text, op->name);
+    kg_text_add(text, "(");
+    add_parameters(op, text);
+    kg_text_add(text,
+                ");\n//\n// Tensors are contiguous and row-major. It returns 0, or 1 when out "
+                "of memory.\n");
+    if (narrow)
+        kg_text_add(text, "// The uint16_t of an f16 or bf16 holds its bits.\n");
+    if (packed)
+        kg_text_add(text, "// Two 4-bit elements share a byte, the even one in the low half.\n");
+    kg_text_add(text, "\n");
+}
+
 bool kg_gen_standalone(const struct kg_problem *problem, const struct kg_choice *choice,
                        const struct kg_device_facts *facts, struct kg_text *source)
 {
+    add_usage(problem->op, source);
     add_kernels(choice, facts, source);
     kg_text_add(source, "\n");
     kg_text_add(source, kg_skeleton_find("host/serve.h"));
@@ -164,9 +192,7 @@ bool kg_gen_foreign(const struct kg_op *op, const char *path, const char *code, 
                    "{\n    (void)phase, (void)begin, (void)end;\n    (void)%s(",
                    entry, entry, entry, op->name);
     for (int i = 0; i < op->input_count + op->output_count; i++)
-        kg_text_format(source, "%s(%s%s *)call->tensor[%d]", i ? ", " : "",
-                       i < op->input_count ? "const " : "",
-                       plain_storage(op->tensors[i]->type.dtype), i);
+        kg_text_format(source, "%scall->tensor[%d]", i ? ", " : "", i); // void * suits any type
     for (int i = 0; i < op->size_count; i++)
         if (is_size(op->sizes[i]))
             kg_text_format(source, ", call->size[%d]", i);

@@ -1,10 +1,10 @@
 // The plain C signature of an op: what an exported kernel offers and a foreign one must have.
 //
-//     int bias_relu(const kg_f16 *x, const kg_f16 *bias, kg_f16 *y, int64_t P, int64_t D);
+//     int bias_relu(const uint16_t *x, const uint16_t *bias, uint16_t *y, int64_t P, int64_t D);
 //
 // Tensors in the order of the definition (contiguous, row-major; inputs const), then the sizes that
 // are not params, in order of first appearance. 0 is done, anything else a failure; a foreign
-// kernel may as well return nothing.
+// kernel may as well return nothing, and may say _Float16 where this says uint16_t.
 
 #ifndef KG_GEN_SIGNATURE_H
 #define KG_GEN_SIGNATURE_H

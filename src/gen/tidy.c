@@ -27,13 +27,21 @@ static bool is_comment(const char *from, const char *at)
     return memmem(line, (size_t)(at - line), "//", 2) != NULL;
 }
 
+// Is `at` the name of a member: "call->size", "extents.k"?
+static bool is_member(const char *from, const char *at)
+{
+    return (at > from && at[-1] == '.') || (at > from + 1 && at[-1] == '>' && at[-2] == '-');
+}
+
 // Does the name occur as a whole word of code in [from, to)?
 static bool occurs(const char *from, const char *to, const char *name, size_t length)
 {
-    for (const char *at = from; (at = memmem(at, (size_t)(to - at), name, length)); at++)
-        if ((at == from || !is_name(at[-1])) && (at + length == to || !is_name(at[length])) &&
-            !is_comment(from, at))
+    for (const char *at = from; (at = memmem(at, (size_t)(to - at), name, length)); at++) {
+        bool begins = at == from || !is_name(at[-1]);
+        bool ends = at + length == to || !is_name(at[length]);
+        if (begins && ends && !is_comment(from, at) && !is_member(from, at))
             return true;
+    }
     return false;
 }
 

@@ -64,6 +64,13 @@ static void check_partition(const char *body, const char *expected)
     if (made.status == KG_OK) {
         struct kg_partition partition;
         kg_gen_partition(made.problem, &facts, KG_TARGET_HOST, &partition, NULL);
+        struct kg_choice choice;
+        kg_choice_guess(made.problem, &facts, KG_TARGET_HOST, &choice);
+        for (int i = 0; i < partition.count; i++) {
+            struct kg_text source = {0};
+            CHECK(kg_choice_source(&choice, i, &facts, KG_TARGET_HOST, "kernel", &source));
+            kg_text_free(&source);
+        }
         for (int i = 0; i < partition.count; i++)
             kg_text_format(&found, "%s%s*%d", i ? " " : "", partition.families[i]->name,
                            partition.groups[i].count);
@@ -83,6 +90,7 @@ static void test_partitions(void)
                     "pointwise*1 pointwise*1");
     check_partition("v[d] = exp(b[d])\ny[p, d] = x[p, d] * v[d]\n", "pointwise*1 pointwise*1");
     check_partition("y[p, d] = x[i[p], d]\n", "pointwise*1");
+    check_partition("v[p, d] = exp(x[p, d])\ny[p, d] = v[p, d] + x[i[p], d]\n", "pointwise*2");
     // No family but the last takes a reduction whose length changes from element to element.
     check_partition("y[p, d] = max(j in 0..3, k <= d) x[p, k]\n", "direct*1");
 }

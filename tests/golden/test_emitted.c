@@ -1,0 +1,66 @@
+// Generated kernels, byte for byte, so that a change of what is written is seen in review. UPDATE=1
+// in the environment rewrites the expected files.
+
+#include "base/files.h"
+#include "gen/built.h"
+#include "support/sample_problem.h"
+#include "test.h"
+
+static const struct kg_device_facts device = {
+    .units = 2, .cache = {0, 32768, 524288, 33554432}, .vector_bytes = 32};
+
+static void check_file(const char *name, const char *actual)
+{
+    char path[1024];
+    struct kg_error error = {0};
+    char *expected = NULL;
+    size_t length;
+    snprintf(path, sizeof path, "%s/tests/golden/emitted/%s", KG_SOURCE_DIR, name);
+    if (getenv("UPDATE"))
+        CHECK_STATUS(kg_files_publish(path, actual, strlen(actual), &error), KG_OK, &error);
+    CHECK_STATUS(kg_files_read(path, 1 << 20, &expected, &length, &error), KG_OK, &error);
+    CHECK_TEXT(actual, expected ? expected : "");
+    free(expected);
+}
+
+static void check_kernel(const char *definition, const char *sizes, const char *config,
+                         const char *name)
+{
+    struct made made = make(definition, sizes);
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    struct kg_choice choice;
+    struct kg_text text = {0};
+    CHECK(kg_choice_read(made.problem, &device, KG_TARGET_HOST, config, &choice));
+    CHECK(kg_choice_source(&choice, 0, &device, KG_TARGET_HOST, "kernel", &text));
+    check_file(name, kg_text_string(&text));
+    kg_text_free(&text);
+    unmake(&made);
+}
+
+static void test_pointwise(void)
+{
+    check_kernel("op bias_relu(x: f32[P, D], bias: f32[D]) -> (y: f32[P, D])\n"
+                 "{ y[p, d] = relu(x[p, d] + bias[d]) }\n",
+                 "P=262144 D=512", "pointwise: block=1024 stream=64 tile=0", "bias_relu.c");
+}
+
+static void test_gather(void)
+{
+    check_kernel("op embedding(table: f16[V, D], ids: i64[B, L]) -> (y: f16[B, L, D])\n"
+                 "{ y[b, l, d] = table[ids[b, l], d] }\n",
+                 "V=100 D=64 B=3 L=5", "pointwise: block=1024 stream=0 tile=0", "embedding.c");
+}
+
+static void test_direct(void)
+{
+    check_kernel("op pool(x: f32[N, C, H, W]) -> (y: f32[N, C, (H+2*Q-R)/S+1, (W+2*Q-R)/S+1])\n"
+                 "param R = 3, S = 2, Q = 1\n"
+                 "{ y[n, c, h, w] = max(r in 0..R, t in 0..R) pad(x[n, c, h*S+r-Q, w*S+t-Q], "
+                 "-inf) }\n",
+                 "N=2 C=3 H=9 W=11", "direct: block=256 lanes=32", "pool.c");
+    check_kernel("op masked(x: f64[P, D]) -> (y: f64[P, D])\n"
+                 "{ y[p, d] = mean(j <= d) where(x[p, j] > 0, x[p, j], 0) }\n",
+                 "P=3 D=7", "direct: block=256 lanes=1", "running_mean.c");
+}
+
+TEST_MAIN(test_pointwise, test_gather, test_direct)
