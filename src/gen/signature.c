@@ -171,6 +171,18 @@ bool kg_gen_standalone(const struct kg_problem *problem, const struct kg_choice 
     return !source->failed;
 }
 
+// Typed, so that the compiler tells when the foreign function takes something else. An f16 may be
+// an uint16_t or a _Float16 there.
+static void add_argument(const struct kg_op *op, int tensor, struct kg_text *text)
+{
+    enum kg_dtype dtype = op->tensors[tensor]->type.dtype;
+    kg_text_add(text, tensor > 0 ? ", " : "");
+    if (dtype != KG_F16)
+        kg_text_format(text, "(%s%s *)", tensor < op->input_count ? "const " : "",
+                       plain_storage(dtype));
+    kg_text_format(text, "call->tensor[%d]", tensor);
+}
+
 bool kg_gen_foreign(const struct kg_op *op, const char *path, const char *code, const char *entry,
                     struct kg_text *source)
 {
@@ -192,7 +204,7 @@ bool kg_gen_foreign(const struct kg_op *op, const char *path, const char *code, 
                    "{\n    (void)phase, (void)begin, (void)end;\n    (void)%s(",
                    entry, entry, entry, op->name);
     for (int i = 0; i < op->input_count + op->output_count; i++)
-        kg_text_format(source, "%scall->tensor[%d]", i ? ", " : "", i); // void * suits any type
+        add_argument(op, i, source);
     for (int i = 0; i < op->size_count; i++)
         if (is_size(op->sizes[i]))
             kg_text_format(source, ", call->size[%d]", i);
