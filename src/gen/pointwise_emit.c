@@ -223,21 +223,44 @@ static int first_stored(const struct kg_group *group)
     return i;
 }
 
-// Pieces of STAGE elements, whole lines of the first output; what is left at either end is stored
-// as usual.
-static void emit_streamed(struct kg_pointwise *pointwise)
+// One piece: computed into the stages, sent off from there.
+static void emit_piece(struct kg_pointwise *pointwise, int leader)
 {
     const struct kg_group *group = pointwise->group;
+    struct kg_text *text = pointwise->text;
+    emit_stages(pointwise);
+    kg_emit_line(text, pointwise->level++, "for (int64_t lane = 0; lane < STAGE; lane++) {");
+    kg_emit_line(text, pointwise->level, "const int64_t i%d = next + lane;", pointwise->inner);
+    emit_element(pointwise);
+    close_loops(pointwise, 1);
+    pointwise->inner_name = "next";
+    for (int i = 0; i < group->count; i++) {
+        struct kg_text target = {0};
+        if (kg_group_is_private(group, kg_pointwise_nest(group, i)->output))
+            continue;
+        print_target(&target, pointwise, i);
+        kg_emit_line(text, pointwise->level, "%s(%s, stage%d, sizeof stage%d);",
+                     i == leader ? "kg_stream_lines" : "kg_stream", kg_text_string(&target), i, i);
+        text->failed |= target.failed;
+        kg_text_free(&target);
+    }
+    pointwise->inner_name = NULL;
+}
+
+// Pieces of STAGE elements, whole lines of the first output. What is left at either end is stored
+// as usual: up to the first whole line, then, after the pieces, up to `stop`.
+static void emit_streamed(struct kg_pointwise *pointwise)
+{
     struct kg_text *text = pointwise->text, target = {0};
-    int inner = pointwise->inner, leader = first_stored(group);
-    const char *storage = kg_emit_tensor_storage(kg_pointwise_nest(group, leader)->output);
+    int inner = pointwise->inner, leader = first_stored(pointwise->group);
+    const struct kg_nest *first = kg_pointwise_nest(pointwise->group, leader);
     kg_emit_line(text, pointwise->level, "int64_t next = first;");
     kg_emit_line(text, pointwise->level++, "while (next < stop) {");
     pointwise->inner_name = "next";
     print_target(&target, pointwise, leader);
     pointwise->inner_name = NULL;
     kg_emit_line(text, pointwise->level, "const int64_t past = kg_past_line(%s, sizeof(%s));",
-                 kg_text_string(&target), storage);
+                 kg_text_string(&target), kg_emit_tensor_storage(first->output));
     kg_emit_line(text, pointwise->level++, "if (past > 0 || stop - next < STAGE) {");
     kg_emit_line(text, pointwise->level,
                  "const int64_t limit = kg_min_i64(stop, next + STAGE - past);");
@@ -248,25 +271,10 @@ static void emit_streamed(struct kg_pointwise *pointwise)
     pointwise->stream = true;
     close_loops(pointwise, 1);
     kg_emit_line(text, pointwise->level, "next = limit;");
-    kg_emit_line(text, pointwise->level, "continue;");
     close_loops(pointwise, 1);
-    emit_stages(pointwise);
-    kg_emit_line(text, pointwise->level++, "for (int64_t lane = 0; lane < STAGE; lane++) {");
-    kg_emit_line(text, pointwise->level, "const int64_t i%d = next + lane;", inner);
-    emit_element(pointwise);
-    close_loops(pointwise, 1);
-    for (int i = 0; i < group->count; i++) {
-        if (kg_group_is_private(group, kg_pointwise_nest(group, i)->output))
-            continue;
-        kg_text_cut(&target, 0);
-        pointwise->inner_name = "next";
-        print_target(&target, pointwise, i);
-        pointwise->inner_name = NULL;
-        kg_emit_line(text, pointwise->level, "%s(%s, stage%d, sizeof stage%d);",
-                     i == leader ? "kg_stream_lines" : "kg_stream", kg_text_string(&target), i, i);
-    }
-    kg_emit_line(text, pointwise->level, "next += STAGE;");
-    close_loops(pointwise, 1);
+    kg_emit_line(text, pointwise->level++, "for (; stop - next >= STAGE; next += STAGE) {");
+    emit_piece(pointwise, leader);
+    close_loops(pointwise, 2);
     text->failed |= target.failed;
     kg_text_free(&target);
 }

@@ -159,15 +159,15 @@ void kernel_run(const struct kg_host_call *call, int phase, int64_t begin, int64
                     y[i0 * y_s0 + i1] = kg_relu_f32(x[i0 * x_s0 + i1] + bias[i1]);
                 }
                 next = limit;
-                continue;
             }
-            float stage0[STAGE] __attribute__((aligned(KG_LINE)));
-            for (int64_t lane = 0; lane < STAGE; lane++) {
-                const int64_t i1 = next + lane;
-                stage0[lane] = kg_relu_f32(x[i0 * x_s0 + i1] + bias[i1]);
+            for (; stop - next >= STAGE; next += STAGE) {
+                float stage0[STAGE] __attribute__((aligned(KG_LINE)));
+                for (int64_t lane = 0; lane < STAGE; lane++) {
+                    const int64_t i1 = next + lane;
+                    stage0[lane] = kg_relu_f32(x[i0 * x_s0 + i1] + bias[i1]);
+                }
+                kg_stream_lines(y + i0 * y_s0 + next, stage0, sizeof stage0);
             }
-            kg_stream_lines(y + i0 * y_s0 + next, stage0, sizeof stage0);
-            next += STAGE;
         }
     }
     kg_stream_end();
