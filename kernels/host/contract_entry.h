@@ -2,14 +2,22 @@
 
 enum {
     KG_ITEM_ROWS = 1024, // of an item, at most
-    KG_DOT_ROWS = 8,     // up to as many rows, columns along k are not packed
+    // Up to as many rows, columns along k are not packed: half of a panel would be idle.
+    KG_DOT_ROWS = KG_COLUMNS / 2 > 4 ? KG_COLUMNS / 2 : 4,
 };
 
-// The largest size of parts into which `total` is cut evenly, at most `most`, multiples of `unit`.
-static int64_t cut(int64_t total, int64_t most, int64_t unit)
+// How many parts of size `part` there are. Small calls have one; they should not pay for divisions.
+KG_INLINE int64_t parts_of(int64_t total, int64_t part)
 {
-    const int64_t parts = ceiling(total > 0 ? total : 1, most);
-    return ceiling(ceiling(total > 0 ? total : 1, parts), unit) * unit;
+    return total <= part ? total > 0 : ceiling(total, part);
+}
+
+// The largest size of parts into which `total` is cut evenly, at most `most`, multiples of `unit`.
+KG_INLINE int64_t cut(int64_t total, int64_t most, int64_t unit)
+{
+    if (total > most)
+        total = ceiling(total, ceiling(total, most));
+    return ceiling(total > 0 ? total : 1, unit) * unit;
 }
 
 enum lie { SCATTERED, ALONG_X, ALONG_K };
@@ -44,42 +52,63 @@ static void choose_path(const struct kg_host_call *call, struct plan *p)
 static void choose_slabs(struct plan *p)
 {
     enum { LEAST_K = 4096, WANTED = 32 };
-    const int64_t tiles =
-        p->size.batch * ceiling(p->row_count, 96) * ceiling(p->column_count, p->dots ? 48 : 96);
-    int64_t slabs = tiles > 0 && tiles < WANTED / 2 ? WANTED / tiles : 1;
-    slabs = least(slabs, ceiling(p->size.k, LEAST_K));
-    p->slab_k = cut(p->size.k, ceiling(p->size.k, slabs > 0 ? slabs : 1) + 1, 64);
-    p->slabs = p->size.k > 0 ? ceiling(p->size.k, p->slab_k) : 1;
+    p->slabs = 1;
+    p->slab_k = p->size.k;
+    if (p->size.k > LEAST_K) {
+        const int64_t tiles =
+            p->size.batch * ceiling(p->row_count, 96) * ceiling(p->column_count, p->dots ? 48 : 96);
+        const int64_t slabs = least(WANTED / tiles, ceiling(p->size.k, LEAST_K));
+        if (slabs > 1) {
+            p->slab_k = ceiling(ceiling(p->size.k, slabs), 64) * 64;
+            p->slabs = ceiling(p->size.k, p->slab_k);
+        }
+    }
+    p->block_k = cut(p->slab_k, KG_BLOCK_K, KG_DEEP);
+}
+
+// With fewer tiles than threads each block of k becomes an item. Its sums are added up in the order
+// in which one thread would have added them.
+static void part_blocks(const struct kg_host_call *call, struct plan *p)
+{
+    if (call->threads == 1 || p->dots || p->slabs > 1 || p->size.k <= p->block_k)
+        return;
+    // Few rows are bound by memory, which is best read in long lines.
+    const int64_t rows = p->row_count <= 16 ? 16 : 128, columns = p->row_count <= 16 ? 1024 : 128;
+    if (p->size.batch * parts_of(p->row_count, rows) * parts_of(p->column_count, columns) >=
+        call->threads)
+        return;
+    p->slab_k = p->block_k;
+    p->slabs = ceiling(p->size.k, p->slab_k);
 }
 
 static int64_t item_count(const struct plan *p)
 {
-    return p->size.batch * p->slabs * ceiling(p->row_count, p->tile_rows) *
-           ceiling(p->column_count, p->tile_columns);
+    return p->size.batch * p->slabs * parts_of(p->row_count, p->tile_rows) *
+           parts_of(p->column_count, p->tile_columns);
 }
 
 // Large items pack less often; several for each thread even out.
 static void choose_tiles(const struct kg_host_call *call, struct plan *p)
 {
-    enum { DOT_ELEMENTS = 1 << 16, LEAST_TILE = 128 };
+    enum { DOT_ELEMENTS = 1 << 16, LEAST = 128, ENOUGH = 256 };
     const int64_t unit = p->dots ? 12 : KG_COLUMNS;
+    // Few rows are bound by memory, which likes to be read in long lines.
+    const int64_t most = p->row_count > KG_ROWS ? KG_ITEM_COLUMNS : 4 * KG_ITEM_COLUMNS;
     p->tile_rows = p->dots ? p->row_count : cut(p->row_count, KG_ITEM_ROWS, KG_ROWS);
     p->tile_columns =
-        cut(p->column_count, p->row_count <= KG_ROWS ? 4 * KG_ITEM_COLUMNS : KG_ITEM_COLUMNS, unit);
+        p->dots ? cut(p->column_count, most, 12) : cut(p->column_count, most, KG_COLUMNS);
     while (call->threads > 1 && item_count(p) < 2 * call->threads) {
-        if (p->dots && p->tile_columns * p->slab_k <= DOT_ELEMENTS)
-            break;
-        if (!p->dots && p->tile_rows <= LEAST_TILE && p->tile_columns <= LEAST_TILE)
+        const int64_t larger = p->tile_rows > p->tile_columns ? p->tile_rows : p->tile_columns;
+        if (p->dots ? p->tile_columns * p->slab_k <= DOT_ELEMENTS || p->tile_columns <= unit
+                    : larger <= (item_count(p) < call->threads ? LEAST : ENOUGH))
             break;
         if (!p->dots && p->tile_rows >= p->tile_columns)
             p->tile_rows = cut(p->tile_rows, ceiling(p->tile_rows, 2), KG_ROWS);
-        else if (p->tile_columns > unit)
-            p->tile_columns = cut(p->tile_columns, ceiling(p->tile_columns, 2), unit);
         else
-            break;
+            p->tile_columns = cut(p->tile_columns, ceiling(p->tile_columns, 2), unit);
     }
-    p->tiles_down = ceiling(p->row_count, p->tile_rows);
-    p->tiles_across = ceiling(p->column_count, p->tile_columns);
+    p->tiles_down = parts_of(p->row_count, p->tile_rows);
+    p->tiles_across = parts_of(p->column_count, p->tile_columns);
     p->items = item_count(p);
 }
 
@@ -90,9 +119,9 @@ static struct plan make_plan(const struct kg_host_call *call)
         return p; // not even a first item to look at
     choose_path(call, &p);
     choose_slabs(&p);
+    part_blocks(call, &p);
     choose_tiles(call, &p);
     p.block_rows = cut(p.tile_rows, KG_BLOCK_ROWS, KG_ROWS);
-    p.block_k = cut(p.slab_k, KG_BLOCK_K, KG_DEEP);
     return p;
 }
 

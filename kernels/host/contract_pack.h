@@ -109,9 +109,18 @@ KG_INLINE struct view look(const struct job *job, const struct side *side, int64
 // are zero.
 KG_INLINE void pack_any(struct view from, int64_t xn, int64_t kn, int width, KG_REAL *to)
 {
-    for (int64_t k = 0; k < kn; k++)
-        for (int64_t x = 0; x < width; x++)
-            to[k * width + x] = x < xn ? from.data[x * from.x + k * from.k] : 0;
+    for (int64_t k = 0; k < kn; k++) {
+        const KG_REAL *row = from.data + k * from.k;
+        const int64_t rows = least(xn, width);
+        if (from.x == 1)
+            for (int64_t x = 0; x < rows; x++)
+                to[k * width + x] = row[x];
+        else
+            for (int64_t x = 0; x < rows; x++)
+                to[k * width + x] = row[x * from.x];
+        for (int64_t x = rows; x < width; x++)
+            to[k * width + x] = 0;
+    }
 }
 
 // A full panel of rows that lie along x.

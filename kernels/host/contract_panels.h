@@ -5,8 +5,11 @@
 // Where columns lie side by side in memory, the first panel of rows multiplies while they are
 // packed: memory is the limit then. With so few rows nothing needs packing at all.
 
-// Steps of k in one pass of `stream`, and rows of the lower tile.
-enum { KG_DEEP = 8, KG_LOW = (2 * KG_ROWS + 2) / 3 };
+enum {
+    KG_DEEP = 8,              // steps of k in one pass of `stream`
+    KG_LOW = 2 * KG_ROWS / 3, // rows of the lower tile, for what is left
+    KG_LOWEST = KG_LOW < 4 ? KG_LOW : 4,
+};
 
 KG_APART void pack_rows(const struct job *job, int64_t x0, int64_t xn, int64_t k0, int64_t kn)
 {
@@ -62,6 +65,12 @@ KG_APART void multiply_high(int64_t kn, const KG_REAL *a, const KG_REAL *b, cons
                             KG_REAL *result)
 {
     multiply(KG_ROWS, kn, a, b, before, result);
+}
+
+KG_APART void multiply_lowest(int64_t kn, const KG_REAL *a, const KG_REAL *b, const KG_REAL *before,
+                              KG_REAL *result)
+{
+    multiply(KG_LOWEST, kn, a, b, before, result);
 }
 
 KG_APART void multiply_low(int64_t kn, const KG_REAL *a, const KG_REAL *b, const KG_REAL *before,
@@ -129,8 +138,10 @@ KG_APART void stream_deep(int64_t rows, const struct strip *s)
         stream(KG_ROWS, true, KG_DEEP, s);
     } else if (rows > KG_LOW) {
         stream(KG_ROWS, false, KG_DEEP, s);
-    } else if (rows > 2) {
+    } else if (rows > KG_LOWEST) {
         stream(KG_LOW, false, KG_DEEP, s);
+    } else if (rows > 2) {
+        stream(KG_LOWEST, false, KG_DEEP, s);
     } else if (rows == 2) { // all of it at once would not fit the registers
         stream_few(2, KG_DEEP / 2, 0, s->first, s);
         stream_few(2, KG_DEEP / 2, KG_DEEP / 2, false, s);
@@ -179,42 +190,81 @@ KG_INLINE void run_tile(int64_t rows, int64_t kn, const KG_REAL *a, const KG_REA
             result[i] = before ? before[i] + fresh[i] : fresh[i];
     else if (rows > KG_LOW)
         multiply_high(kn, a, b, before, result);
-    else
+    else if (rows > KG_LOWEST)
         multiply_low(kn, a, b, before, result);
+    else
+        multiply_lowest(kn, a, b, before, result);
+}
+
+// Multiplies what is packed, and hands over the tiles that are finished.
+struct block {
+    int64_t row, rows; // of the item, and from which on of it these are
+    int64_t column, columns;
+    int64_t above;    // rows of the item above these
+    int64_t streamed; // panels of columns that the first panel of rows is done with
+    int64_t kn;
+    bool first, last; // of the blocks of k
+};
+
+KG_INLINE void run_block_tile(const struct job *job, const struct block *b, int64_t i, int64_t j)
+{
+    _Alignas(64) KG_REAL done[KG_TILE];
+    const int64_t panels = ceiling(b->columns, KG_COLUMNS);
+    KG_REAL *sums = job->sums + ((b->above + i) / KG_ROWS * panels + j) * KG_TILE;
+    const bool fresh = b->above + i == 0 && j < b->streamed;
+    run_tile(b->rows - i, b->kn, job->rows + i * b->kn, job->columns + j * b->kn * KG_COLUMNS,
+             fresh ? job->fresh + j * KG_TILE : NULL, b->first ? NULL : sums,
+             b->last ? done : sums);
+    if (b->last)
+        deliver(job, b->row + i, least(KG_ROWS, b->rows - i), b->column + j * KG_COLUMNS,
+                least(KG_COLUMNS, b->columns - j * KG_COLUMNS), done, KG_COLUMNS);
+}
+
+static void run_block(const struct job *job, const struct block *b)
+{
+    enum { NEAR = 1 << 18 }; // bytes that surely fit the second-level cache
+    const int64_t panels = ceiling(b->columns, KG_COLUMNS);
+    if (panels * KG_COLUMNS * b->kn * (int64_t)sizeof(KG_REAL) <= NEAR) {
+        // All columns are near: results are written in the order of memory.
+        for (int64_t i = 0; i < b->rows; i += KG_ROWS)
+            for (int64_t j = 0; j < panels; j++)
+                run_block_tile(job, b, i, j);
+    } else {
+        // A panel of columns stays in the first-level cache while all rows pass.
+        for (int64_t j = 0; j < panels; j++)
+            for (int64_t i = 0; i < b->rows; i += KG_ROWS)
+                run_block_tile(job, b, i, j);
+    }
 }
 
 static void run_panels(const struct job *job, int64_t row, int64_t rows, int64_t column,
                        int64_t columns)
 {
     const struct plan *p = job->plan;
-    _Alignas(64) KG_REAL done[KG_TILE];
     const int64_t panels = ceiling(columns, KG_COLUMNS);
     const int64_t streamed = p->stream && job->kn > 0 ? columns / KG_COLUMNS : 0;
     int64_t k = 0;
     do { // once for an empty k, too
         const int64_t k0 = job->k0 + k, kn = least(p->block_k, job->kn - k);
-        const bool last = k + kn == job->kn;
-        for (int64_t block = 0; block < rows; block += p->block_rows) {
-            const int64_t high = least(p->block_rows, rows - block);
-            pack_rows(job, row + block, high, k0, kn);
-            if (block == 0 && streamed > 0)
+        for (int64_t above = 0; above < rows; above += p->block_rows) {
+            const struct block block = {
+                .row = row + above,
+                .rows = least(p->block_rows, rows - above),
+                .column = column,
+                .columns = columns,
+                .above = above,
+                .streamed = streamed,
+                .kn = kn,
+                .first = k == 0,
+                .last = k + kn == job->kn,
+            };
+            pack_rows(job, block.row, block.rows, k0, kn);
+            if (above == 0 && streamed > 0)
                 stream_columns(job, rows, column, streamed, k0, kn);
-            if (block == 0 && streamed < panels)
+            if (above == 0 && streamed < panels)
                 pack_columns(job, column + streamed * KG_COLUMNS, columns - streamed * KG_COLUMNS,
                              k0, kn, job->columns + streamed * kn * KG_COLUMNS);
-            for (int64_t j = 0; j < panels; j++)
-                for (int64_t i = 0; i < high; i += KG_ROWS) {
-                    const int64_t at = (block + i) / KG_ROWS * panels + j;
-                    KG_REAL *sums = job->sums + at * KG_TILE;
-                    const bool done_already = block + i == 0 && j < streamed;
-                    run_tile(high - i, kn, job->rows + i * kn, job->columns + j * kn * KG_COLUMNS,
-                             done_already ? job->fresh + j * KG_TILE : NULL, k ? sums : NULL,
-                             last ? done : sums);
-                    if (last)
-                        deliver(job, row + block + i, least(KG_ROWS, high - i),
-                                column + j * KG_COLUMNS,
-                                least(KG_COLUMNS, columns - j * KG_COLUMNS), done, KG_COLUMNS);
-                }
+            run_block(job, &block);
         }
         k += kn;
     } while (k < job->kn);

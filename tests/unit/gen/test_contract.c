@@ -398,6 +398,45 @@ static void test_one_file(void)
     unmake(&made);
 }
 
+// Results do not depend on how many threads there are: every way of sharing work adds up in the
+// same order.
+static void test_threads(const char *folder)
+{
+    static const char *const texts[] = {"op nn(a: f32[M, K], b: f32[K, N]) -> (c: f32[M, N])\n"
+                                        "{ c[m, n] = sum(k) a[m, k] * b[k, n] }",
+                                        "op nt(a: f32[M, K], b: f32[N, K]) -> (c: f32[M, N])\n"
+                                        "{ c[m, n] = sum(k) a[m, k] * b[n, k] }"};
+    static const char *const rows[] = {
+        "M=1 N=200 K=3000", "M=1 N=3000 K=1100", "M=9 N=40 K=1600",   "M=70 N=90 K=1000",
+        "M=150 N=3 K=700",  "M=2 N=1 K=30000",   "M=260 N=270 K=401", NULL};
+    static const int counts[] = {1, 2, 7, 64};
+    for (int t = 0; t < 2; t++)
+        for (int i = 0; rows[i]; i++) {
+            struct made made = make(texts[t], rows[i]);
+            struct memory memory = {.workspace = NULL};
+            size_t bytes = made.problem->layouts[2].bytes;
+            char *first = malloc(bytes);
+            allocate(made.problem, &memory);
+            for (int c = 0; c < 4; c++) {
+                struct kg_device *usual = device;
+                CHECK_STATUS(kg_device_open("host", folder, counts[c], &device, &error), KG_OK,
+                             &error);
+                struct kg_built *built = build(made.problem, NULL, 1);
+                CHECK_STATUS(kg_built_run(built, made.problem, memory.tensors, NULL, NULL, &error),
+                             KG_OK, &error);
+                if (c == 0)
+                    memcpy(first, memory.tensors[2], bytes);
+                CHECK(memcmp(first, memory.tensors[2], bytes) == 0);
+                kg_built_free(built);
+                kg_device_close(device);
+                device = usual;
+            }
+            free(first);
+            release(made.problem, &memory);
+            unmake(&made);
+        }
+}
+
 // The corners of the space: every tile that is valid here.
 static void test_configs(void)
 {
@@ -477,6 +516,7 @@ int main(void)
     test_strides();
     test_accuracy();
     test_one_file();
+    test_threads(folder);
     test_configs();
     test_refusals();
     kg_device_close(device);
