@@ -1,6 +1,7 @@
 # The one command for each thing one does with this tree. CMake does the work; see CMakePresets.json.
 #
 #   make test      install what is missing, build, run every test
+#   make verify-ops  every shipped definition and dtype through the accuracy gate (minutes)
 #   make demo      install what is missing, build, tune one operator for this machine
 #   make bench     measure against the baselines
 #   make check     layout, layers, lengths, symbols
@@ -11,7 +12,7 @@
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 
-.PHONY: all test demo bench check fuzz format install clean
+.PHONY: all test verify-ops demo bench check fuzz format install clean
 
 all:
 	@scripts/bootstrap
@@ -22,7 +23,13 @@ test:
 	@scripts/bootstrap
 	@cmake --preset dev >/dev/null
 	cmake --build build/dev
-	ctest --test-dir build/dev --output-on-failure -j $(JOBS)
+	ctest --test-dir build/dev --output-on-failure -j $(JOBS) -LE long
+
+verify-ops:
+	@scripts/bootstrap
+	@cmake --preset dev >/dev/null
+	cmake --build build/dev --target device_shipped_ops
+	ctest --test-dir build/dev --output-on-failure -L long
 
 demo:
 	@scripts/bootstrap
