@@ -97,6 +97,8 @@ static double read_cost(const struct kg_program *program, const struct kg_pass *
     int axis = to - 1;
     while (axis > from && pass->axes[axis].extent == 1)
         axis--;
+    if (axis < from)
+        return 0.1; // a single lane
     int64_t step = 0;
     for (int d = 0; d < read->rank; d++) {
         const struct kg_subscript *subscript = &read->subscripts[d];

@@ -1,7 +1,7 @@
 // The gate lets honest kernels through, and turns every kind of dishonest one away, saying where.
 
-#include "judge.h"
 #include "test.h"
+#include "unit/verify/judge.h"
 
 #include <math.h>
 
@@ -202,6 +202,37 @@ static void sums(void)
     check_subject(SOFTMAX, "T=f16", softmax, 0, true);
 }
 
+// Every element two steps of bf16 off: inside the element-wise tolerance, outside the other bound.
+static enum kg_status two_steps_off(void *user, const struct kg_problem *problem,
+                                    void *const *tensors, struct kg_error *error)
+{
+    enum kg_status status = honest(user, problem, tensors, error);
+    uint16_t *output = tensors[1];
+    for (int64_t n = 0; n < problem->layouts[1].shape[0]; n++) {
+        double value = get(problem, tensors, 1, n, 0);
+        if (isfinite(value) && fabs(value) > 1e-30 && fabs(value) < 1e30)
+            output[place_of(problem, 1, n, 0)] += 2;
+    }
+    return status;
+}
+
+static void error_as_a_whole(void)
+{
+    struct made made = make("op f(x: bf16[N]) -> (y: bf16[N]) { y[i] = x[i] * 1.5 }", NULL);
+    struct kg_verdict verdict = judge(made.op, &strided, two_steps_off, NULL);
+    CHECK(!verdict.passed);
+    CHECK(strstr(verdict.reason, "the error as a whole"));
+    CHECK(verdict.worst_relative <= 1 && verdict.worst_rms > 3);
+    // A coarser tolerance in the goal allows coarser results.
+    unmake(&made);
+    made = make("op f(x: bf16[N]) -> (y: bf16[N]) { y[i] = x[i] * 1.5 }\n"
+                "goal { tolerance bf16 4e-2 1e-5 }",
+                NULL);
+    verdict = judge(made.op, &strided, two_steps_off, NULL);
+    CHECK(verdict.passed);
+    unmake(&made);
+}
+
 // Gates can be made, prove themselves and pass the definition itself, for all kinds of ops.
 static void kinds_of_ops(void)
 {
@@ -335,4 +366,5 @@ static void outside_the_gate(void)
     unmake(&made);
 }
 
-TEST_MAIN(faults, sums, kinds_of_ops, impostor_report, unprovable, goal_rows, outside_the_gate)
+TEST_MAIN(faults, sums, error_as_a_whole, kinds_of_ops, impostor_report, unprovable, goal_rows,
+          outside_the_gate)

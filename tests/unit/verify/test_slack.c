@@ -1,8 +1,8 @@
 // Slack: an honest evaluation in f32 stays within it, a dishonest one does not, and whatever
 // rounding may turn is called undecidable.
 
-#include "bench.h"
 #include "test.h"
+#include "unit/verify/bench.h"
 
 #include <math.h>
 

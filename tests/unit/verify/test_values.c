@@ -1,7 +1,7 @@
 // The reference against values worked out by hand or by the C library, one definition at a time.
 
-#include "bench.h"
 #include "test.h"
+#include "unit/verify/bench.h"
 
 #include <math.h>
 
