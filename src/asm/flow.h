@@ -1,0 +1,64 @@
+// Control flow of one kernel: basic blocks, dominators, natural loops. Shared by all readers, which
+// only say where each instruction may go.
+
+#ifndef KG_ASM_FLOW_H
+#define KG_ASM_FLOW_H
+
+#include "base/arena.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum kg_step_kind {
+    KG_STEP_NEXT,      // goes on to the next instruction
+    KG_STEP_JUMP,      // always goes to `target`
+    KG_STEP_BRANCH,    // to `target` or to the next
+    KG_STEP_MANY,      // to one of `targets`, as `target_count` says (indexed branches)
+    KG_STEP_END,       // returns or exits
+    KG_STEP_MAYBE_END, // returns or exits under a condition, or goes on
+};
+
+// One instruction's way on. Targets are indices of instructions.
+struct kg_step {
+    enum kg_step_kind kind;
+    int32_t target;
+    const int32_t *targets;
+    int32_t target_count;
+};
+
+struct kg_flow_block {
+    int32_t first, count; // instructions
+    int32_t *next;        // indices of blocks
+    int32_t next_count;
+    int32_t dominator; // immediate; -1: the entry, or never reached
+    int32_t loop;      // innermost, -1: none
+    bool reached;
+    bool conditional; // not executed on every trip of its loop (or run of the kernel)
+};
+
+// A natural loop: every block that reaches the back edges without passing the header. Loops of one
+// header are one loop.
+struct kg_flow_loop {
+    int32_t header;
+    int32_t parent;  // -1: outermost
+    int32_t depth;   // 1: outermost
+    int32_t *blocks; // of the loop and of those in it, ascending
+    int32_t block_count;
+    int32_t *latches; // blocks with an edge back to the header
+    int32_t latch_count;
+};
+
+struct kg_flow {
+    struct kg_flow_block *blocks; // by first instruction
+    int32_t block_count;
+    struct kg_flow_loop *loops; // outer before inner, then by header
+    int32_t loop_count;
+    bool irreducible; // some cycle has two entries; it is in no loop
+};
+
+// Linear in practice: a kernel of a million instructions takes well under a second. False when out
+// of memory (`arena->failed`). A target outside [0, count) is the caller's bug.
+bool kg_flow_find(const struct kg_step *steps, int32_t count, struct kg_arena *arena,
+                  struct kg_flow *flow);
+
+#endif
