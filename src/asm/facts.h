@@ -54,6 +54,9 @@ struct kg_mix {
     double tensor_flops; // of a whole warp, or of a warp's share of a warpgroup's instruction
     double flops;        // of one thread, outside the tensor cores; FMA counted as two
 };
+
+// What hostile nesting of loops could drive to infinity stops at KG_MIX_MOST.
+#define KG_MIX_MOST 1e30
 void kg_mix_add(struct kg_mix *mix, const struct kg_mix *other, double weight);
 double kg_mix_total(const struct kg_mix *mix);
 

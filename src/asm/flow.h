@@ -42,7 +42,7 @@ struct kg_flow_loop {
     int32_t header;
     int32_t parent;  // -1: outermost
     int32_t depth;   // 1: outermost
-    int32_t *blocks; // of the loop and of those in it, ascending
+    int32_t *blocks; // its own, ascending; then those of each loop in it, ordered likewise
     int32_t block_count;
     int32_t *latches; // blocks with an edge back to the header
     int32_t latch_count;
@@ -56,8 +56,9 @@ struct kg_flow {
     bool irreducible; // some cycle has two entries; it is in no loop
 };
 
-// Linear in practice: a kernel of a million instructions takes well under a second. False when out
-// of memory (`arena->failed`). A target outside [0, count) is the caller's bug.
+// Near linear whatever the graph: a million instructions take well under a second. False when out
+// of memory. A step behind the last instruction ends the kernel. A target outside [0, count) is the
+// caller's bug.
 bool kg_flow_find(const struct kg_step *steps, int32_t count, struct kg_arena *arena,
                   struct kg_flow *flow);
 

@@ -1,0 +1,199 @@
+// Control flow: cuts the instructions into blocks, links them, and has dominators and loops found
+// (flow_dominators.c, flow_loops.c).
+
+#include "asm/flow.h"
+
+#include "asm/flow_graph.h"
+
+static bool goes_on(const struct kg_step *step)
+{
+    return step->kind == KG_STEP_NEXT || step->kind == KG_STEP_BRANCH ||
+           step->kind == KG_STEP_MAYBE_END;
+}
+
+static bool has_target(const struct kg_step *step)
+{
+    return step->kind == KG_STEP_JUMP || step->kind == KG_STEP_BRANCH;
+}
+
+// `block_of` is first 1 where a block begins, then the index of each instruction's block.
+static int32_t find_blocks(const struct kg_step *steps, int32_t count, int32_t *block_of)
+{
+    for (int32_t i = 0; i < count; i++) {
+        const struct kg_step *step = &steps[i];
+        if (has_target(step))
+            block_of[step->target] = 1;
+        if (step->kind == KG_STEP_MANY)
+            for (int32_t t = 0; t < step->target_count; t++)
+                block_of[step->targets[t]] = 1;
+        if (step->kind != KG_STEP_NEXT && i + 1 < count)
+            block_of[i + 1] = 1;
+    }
+    int32_t blocks = 0;
+    for (int32_t i = 0; i < count; i++) {
+        if (i == 0 || block_of[i] == 1)
+            blocks++;
+        block_of[i] = blocks - 1;
+    }
+    return blocks;
+}
+
+static void fill_blocks(const int32_t *block_of, int32_t count, struct kg_flow *flow)
+{
+    for (int32_t b = 0; b < flow->block_count; b++)
+        flow->blocks[b] = (struct kg_flow_block){.dominator = -1, .loop = -1};
+    for (int32_t i = 0; i < count; i++) {
+        struct kg_flow_block *block = &flow->blocks[block_of[i]];
+        if (block->count++ == 0)
+            block->first = i;
+    }
+}
+
+static const struct kg_step *last_step(const struct kg_step *steps,
+                                       const struct kg_flow_block *block)
+{
+    return &steps[block->first + block->count - 1];
+}
+
+// Adds the ways out of block `b` to `next`, each block once; `seen` holds, for every block, the
+// last one that was found to lead there, counted from 1.
+static int32_t list_ways(const struct kg_step *steps, const int32_t *block_of, int32_t *seen,
+                         const struct kg_flow *flow, int32_t b, int32_t *next)
+{
+    const struct kg_step *step = last_step(steps, &flow->blocks[b]);
+    int32_t count = 0;
+    if (goes_on(step) && b + 1 < flow->block_count) {
+        seen[b + 1] = b + 1;
+        next[count++] = b + 1;
+    }
+    const int32_t *targets = has_target(step) ? &step->target : step->targets;
+    int32_t most = has_target(step) ? 1 : step->kind == KG_STEP_MANY ? step->target_count : 0;
+    for (int32_t t = 0; t < most; t++) {
+        int32_t target = block_of[targets[t]];
+        if (seen[target] == b + 1)
+            continue;
+        seen[target] = b + 1;
+        next[count++] = target;
+    }
+    return count;
+}
+
+static int64_t most_ways(const struct kg_step *step)
+{
+    return goes_on(step) + has_target(step) + (step->kind == KG_STEP_MANY ? step->target_count : 0);
+}
+
+static bool link_blocks(const struct kg_step *steps, const int32_t *block_of,
+                        struct kg_arena *scratch, struct kg_arena *arena, struct kg_flow *flow)
+{
+    int64_t ways = 0;
+    for (int32_t b = 0; b < flow->block_count; b++)
+        ways += most_ways(last_step(steps, &flow->blocks[b]));
+    int32_t *next = KG_NEW_ARRAY(arena, ways, int32_t);
+    int32_t *seen = KG_NEW_ARRAY(scratch, flow->block_count, int32_t);
+    if (!next || !seen || ways > INT32_MAX)
+        return false;
+    for (int32_t b = 0; b < flow->block_count; b++) {
+        struct kg_flow_block *block = &flow->blocks[b];
+        block->next = next;
+        block->next_count = list_ways(steps, block_of, seen, flow, b, next);
+        next += block->next_count;
+    }
+    return true;
+}
+
+static void note_dominators(const struct kg_flow_graph *graph, struct kg_flow *flow)
+{
+    for (int32_t n = 0; n < graph->count; n++) {
+        struct kg_flow_block *block = &flow->blocks[graph->block[n]];
+        block->reached = true;
+        block->dominator = n > 0 ? graph->block[graph->dominator[n]] : -1;
+    }
+}
+
+static bool may_end(const struct kg_step *step, bool is_last)
+{
+    return step->kind == KG_STEP_END || step->kind == KG_STEP_MAYBE_END ||
+           (is_last && goes_on(step));
+}
+
+// Places in the dominator tree of the first and the last of some blocks: whoever dominates both
+// dominates all of them.
+struct stretch {
+    int32_t first, last;
+};
+
+static void widen(struct stretch *stretch, const struct kg_flow_graph *graph, int32_t number)
+{
+    int32_t place = graph->tree_first[number];
+    if (place < stretch->first)
+        stretch->first = place;
+    if (place > stretch->last)
+        stretch->last = place;
+}
+
+// The stretch of each loop's latches, and after them that of all exits.
+static void find_stretches(const struct kg_step *steps, const struct kg_flow_graph *graph,
+                           const struct kg_flow *flow, struct stretch *stretches)
+{
+    for (int32_t l = 0; l <= flow->loop_count; l++)
+        stretches[l] = (struct stretch){INT32_MAX, -1};
+    for (int32_t l = 0; l < flow->loop_count; l++)
+        for (int32_t i = 0; i < flow->loops[l].latch_count; i++)
+            widen(&stretches[l], graph, graph->number[flow->loops[l].latches[i]]);
+    for (int32_t n = 0; n < graph->count; n++) {
+        int32_t b = graph->block[n];
+        if (may_end(last_step(steps, &flow->blocks[b]), b + 1 == flow->block_count))
+            widen(&stretches[flow->loop_count], graph, n);
+    }
+}
+
+static bool note_conditional(const struct kg_step *steps, const struct kg_flow_graph *graph,
+                             struct kg_arena *scratch, struct kg_flow *flow)
+{
+    struct stretch *stretches =
+        KG_NEW_ARRAY(scratch, (int64_t)flow->loop_count + 1, struct stretch);
+    if (!stretches)
+        return false;
+    find_stretches(steps, graph, flow, stretches);
+    for (int32_t n = 0; n < graph->count; n++) {
+        struct kg_flow_block *block = &flow->blocks[graph->block[n]];
+        const struct stretch *all = &stretches[block->loop >= 0 ? block->loop : flow->loop_count];
+        block->conditional = all->first < graph->tree_first[n] || all->last > graph->tree_last[n];
+    }
+    return true;
+}
+
+static bool find(const struct kg_step *steps, int32_t count, struct kg_arena *scratch,
+                 struct kg_arena *arena, struct kg_flow *flow)
+{
+    int32_t *block_of = KG_NEW_ARRAY(scratch, count, int32_t);
+    if (!block_of)
+        return false;
+    flow->block_count = find_blocks(steps, count, block_of);
+    flow->blocks = KG_NEW_ARRAY(arena, flow->block_count, struct kg_flow_block);
+    if (!flow->blocks)
+        return false;
+    fill_blocks(block_of, count, flow);
+    struct kg_flow_graph graph;
+    if (!link_blocks(steps, block_of, scratch, arena, flow) ||
+        !kg_flow_number(flow, scratch, &graph) || !kg_flow_dominators(scratch, &graph))
+        return false;
+    note_dominators(&graph, flow);
+    return kg_flow_loops(&graph, scratch, arena, flow) &&
+           note_conditional(steps, &graph, scratch, flow);
+}
+
+bool kg_flow_find(const struct kg_step *steps, int32_t count, struct kg_arena *arena,
+                  struct kg_flow *flow)
+{
+    *flow = (struct kg_flow){0};
+    if (count == 0)
+        return true;
+    struct kg_arena scratch = {0};
+    bool found = find(steps, count, &scratch, arena, flow);
+    kg_arena_free(&scratch);
+    if (!found)
+        *flow = (struct kg_flow){0};
+    return found;
+}
