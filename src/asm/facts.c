@@ -47,6 +47,7 @@ void kg_mix_add(struct kg_mix *mix, const struct kg_mix *other, double weight)
 {
     for (int w = 0; w < KG_WORK_COUNT; w++) {
         add(&mix->count[w], other->count[w], weight);
+        add(&mix->guarded[w], other->guarded[w], weight);
         add(&mix->bytes[w], other->bytes[w], weight);
     }
     add(&mix->tensor_flops, other->tensor_flops, weight);

@@ -50,7 +50,8 @@ const char *kg_work_name(enum kg_work work);
 // `count` is weighted where it says so, hence not an integer.
 struct kg_mix {
     double count[KG_WORK_COUNT];
-    double bytes[KG_WORK_COUNT]; // of one thread: moved by memory instructions
+    double guarded[KG_WORK_COUNT]; // of `count`: under a predicate, perhaps without effect
+    double bytes[KG_WORK_COUNT];   // of one thread: moved by memory instructions
     double tensor_flops; // of a whole warp, or of a warp's share of a warpgroup's instruction
     double flops;        // of one thread, outside the tensor cores; FMA counted as two
 };
