@@ -148,6 +148,11 @@ static void find_stretches(const struct kg_step *steps, const struct kg_flow_gra
     }
 }
 
+static bool passes_by(const struct stretch *all, const struct kg_flow_graph *graph, int32_t number)
+{
+    return all->first < graph->tree_first[number] || all->last > graph->tree_last[number];
+}
+
 static bool note_conditional(const struct kg_step *steps, const struct kg_flow_graph *graph,
                              struct kg_arena *scratch, struct kg_flow *flow)
 {
@@ -159,7 +164,12 @@ static bool note_conditional(const struct kg_step *steps, const struct kg_flow_g
     for (int32_t n = 0; n < graph->count; n++) {
         struct kg_flow_block *block = &flow->blocks[graph->block[n]];
         const struct stretch *all = &stretches[block->loop >= 0 ? block->loop : flow->loop_count];
-        block->conditional = all->first < graph->tree_first[n] || all->last > graph->tree_last[n];
+        block->conditional = passes_by(all, graph, n);
+    }
+    for (int32_t l = 0; l < flow->loop_count; l++) {
+        struct kg_flow_loop *loop = &flow->loops[l];
+        const struct stretch *all = &stretches[loop->parent >= 0 ? loop->parent : flow->loop_count];
+        loop->conditional = passes_by(all, graph, graph->number[loop->header]);
     }
     return true;
 }

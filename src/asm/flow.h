@@ -46,6 +46,7 @@ struct kg_flow_loop {
     int32_t block_count;
     int32_t *latches; // blocks with an edge back to the header
     int32_t latch_count;
+    bool conditional; // not entered on every trip of the loop around it (or run of the kernel)
 };
 
 struct kg_flow {

@@ -11,8 +11,8 @@
 enum kg_matrix { KG_MATRIX_64, KG_MATRIX_TF32, KG_MATRIX_16, KG_MATRIX_8, KG_MATRIX_4 };
 #define KG_MATRIX_COUNT 5
 
-// One compute capability. Rates are of one SM and one clock and never below what the SM can do: a
-// bound made of them stays a bound.
+// One compute capability. Rates are of one SM and one clock, and never below what the SM can do, so
+// that a bound made of them stays a bound; `integer`, work that several pipes share, excepted.
 struct kg_sm {
     int sm;           // 90
     const char *name; // "Hopper"

@@ -1,0 +1,292 @@
+// The terms of the model, their maximum, and the estimate. Where a number of the device stands here
+// or in the prior, docs/model.md says where it is from.
+
+#include "asm/model.h"
+
+#include "asm/model_work.h"
+
+#include <math.h>
+#include <string.h>
+
+#define WARP 32
+#define SCHEDULERS 4
+
+// Everything the terms are computed from.
+struct inputs {
+    const struct kg_asm_kernel *kernel;
+    enum kg_asm_format format;
+    const struct kg_gpu *gpu;
+    const struct kg_model_launch *launch;
+    const struct kg_model_problem *problem;
+    struct kg_model_work work;
+    double blocks; // on the busiest SM
+    double warps;  // on the busiest SM, of all its blocks
+};
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static double seconds(const struct inputs *in, double cycles)
+{
+    return cycles / in->gpu->clock;
+}
+
+// Matrix instructions by the rate of their unit; longer names first where one begins another.
+static const struct {
+    const char *opcode;
+    enum kg_matrix format;
+} matrix_opcodes[] = {
+    {"HMMA", KG_MATRIX_16}, {"HGMMA", KG_MATRIX_16}, {"UTCHMMA", KG_MATRIX_16},
+    {"QMMA", KG_MATRIX_8},  {"QGMMA", KG_MATRIX_8},  {"UTCQMMA", KG_MATRIX_8},
+    {"IMMA", KG_MATRIX_8},  {"IGMMA", KG_MATRIX_8},  {"UTCIMMA", KG_MATRIX_8},
+    {"DMMA", KG_MATRIX_64},
+};
+
+static int rate_of_opcode(const struct kg_sm *sm, const char *name)
+{
+    for (size_t i = 0; i < sizeof matrix_opcodes / sizeof matrix_opcodes[0]; i++)
+        if (strcmp(name, matrix_opcodes[i].opcode) == 0)
+            return kg_sm_matrix(sm, matrix_opcodes[i].format);
+    return 0;
+}
+
+// FLOPs per clock of an SM that no matrix instruction of the kernel exceeds: what its opcodes tell,
+// else the fastest format there is.
+static double best_matrix_rate(const struct inputs *in)
+{
+    const struct kg_sm *sm = in->gpu->sm;
+    int rate = 0;
+    for (int o = 0; o < in->kernel->opcode_count; o++) {
+        int of_opcode = rate_of_opcode(sm, in->kernel->opcodes[o].name);
+        rate = of_opcode > rate ? of_opcode : rate;
+    }
+    return rate ? rate : kg_sm_fastest_matrix(sm);
+}
+
+static double likely_matrix_rate(const struct inputs *in)
+{
+    const struct kg_model_problem *problem = in->problem;
+    int rate = problem->on_matrix_units ? kg_sm_matrix(in->gpu->sm, problem->factors) : 0;
+    return rate ? rate : best_matrix_rate(in);
+}
+
+static double tensor_time(const struct inputs *in, const struct kg_mix *mix, double rate)
+{
+    return rate > 0 ? seconds(in, mix->tensor_flops * in->warps / rate) : 0;
+}
+
+static double pipe_time(const struct inputs *in, double count, int lanes)
+{
+    return seconds(in, count * in->warps * WARP / lanes);
+}
+
+static double byte_time(const struct inputs *in, double bytes, int per_clock)
+{
+    return seconds(in, bytes * in->warps * WARP / per_clock);
+}
+
+static double sum_of(const double counts[KG_WORK_COUNT], const enum kg_work *works, size_t count)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += counts[works[i]];
+    return sum;
+}
+
+#define SUM_OF(counts, ...)                                                                        \
+    sum_of((counts), (const enum kg_work[]){__VA_ARGS__},                                          \
+           sizeof((const enum kg_work[]){__VA_ARGS__}) / sizeof(enum kg_work))
+
+static double access_count(const struct kg_mix *mix)
+{
+    return SUM_OF(mix->count, KG_WORK_LOAD_GLOBAL, KG_WORK_STORE_GLOBAL, KG_WORK_LOAD_SHARED,
+                  KG_WORK_STORE_SHARED, KG_WORK_LOAD_LOCAL, KG_WORK_STORE_LOCAL, KG_WORK_ATOMIC,
+                  KG_WORK_ASYNC_COPY);
+}
+
+// Of the busiest SM. `rounds`: as many times one warp's stalls follow one another.
+static void pipe_terms(const struct inputs *in, const struct kg_model_share *share, double rounds,
+                       double term[KG_TERM_COUNT])
+{
+    const struct kg_sm *sm = in->gpu->sm;
+    const double *count = share->mix.count;
+    term[KG_TERM_FMA] = pipe_time(in, count[KG_WORK_FMA], sm->fma);
+    term[KG_TERM_HALF] = pipe_time(in, count[KG_WORK_HALF], sm->half);
+    term[KG_TERM_REAL64] = pipe_time(in, count[KG_WORK_DOUBLE], sm->real64);
+    term[KG_TERM_SPECIAL] = pipe_time(in, count[KG_WORK_SPECIAL], sm->special);
+    term[KG_TERM_CONVERT] = pipe_time(in, count[KG_WORK_CONVERT], sm->convert);
+    term[KG_TERM_ACCESS] = pipe_time(in, access_count(&share->mix), sm->memory);
+    term[KG_TERM_ISSUE] = seconds(in, share->instructions * in->warps / SCHEDULERS);
+    term[KG_TERM_LATENCY] = seconds(in, share->stall_cycles * rounds);
+}
+
+// What is written last may stay in the L2; after a run with warm caches, what is read first too.
+static double least_memory_time(const struct inputs *in)
+{
+    const struct kg_model_problem *problem = in->problem;
+    const struct kg_gpu *gpu = in->gpu;
+    double all = problem->read_bytes + problem->write_bytes, kept = (double)gpu->l2_bytes;
+    double bytes = problem->warm ? larger(all - kept, 0)
+                                 : problem->read_bytes + larger(problem->write_bytes - kept, 0);
+    double from_memory = gpu->bandwidth > 0 ? bytes / gpu->bandwidth : 0;
+    return larger(from_memory, seconds(in, all / ((double)gpu->sm->l2_bytes * gpu->sms)));
+}
+
+static double likely_memory_time(const struct inputs *in)
+{
+    const struct kg_model_problem *problem = in->problem;
+    double all = problem->read_bytes + problem->write_bytes;
+    bool fits = problem->warm && all <= (double)in->gpu->l2_bytes;
+    return fits || in->gpu->bandwidth <= 0 ? least_memory_time(in) : all / in->gpu->bandwidth;
+}
+
+static double flops_time(const struct inputs *in)
+{
+    const struct kg_sm *sm = in->gpu->sm;
+    // Multiply-adds, and of f16 two at once.
+    double rate = larger(2 * sm->fma, 4 * sm->half);
+    if (in->problem->on_matrix_units)
+        rate = larger(rate, kg_sm_matrix(sm, in->problem->factors));
+    return seconds(in, in->problem->flops / (rate * in->gpu->sms));
+}
+
+static double max_term(const double term[KG_TERM_COUNT], enum kg_term *which)
+{
+    *which = KG_TERM_MEMORY;
+    for (int t = 0; t < KG_TERM_COUNT; t++)
+        if (term[t] > term[*which])
+            *which = (enum kg_term)t;
+    return term[*which];
+}
+
+static void find_bound(const struct inputs *in, struct kg_model *model)
+{
+    const struct kg_model_share *sure = &in->work.sure;
+    double rounds = ceil(in->blocks / model->occupancy.blocks);
+    // ptxas has the last word on everything but matrix instructions.
+    if (in->format != KG_ASM_PTX)
+        pipe_terms(in, sure, rounds, model->term);
+    model->term[KG_TERM_TENSOR] = tensor_time(in, &sure->mix, best_matrix_rate(in));
+    model->term[KG_TERM_MEMORY] = least_memory_time(in);
+    model->term[KG_TERM_FLOPS] = flops_time(in);
+    // A clock is the least that anything takes; it keeps ratios finite.
+    model->bound = larger(max_term(model->term, &model->limiter), seconds(in, 1));
+}
+
+static void find_expected(const struct inputs *in, struct kg_model *model)
+{
+    const struct kg_model_share *share = &in->work.expected;
+    const struct kg_sm *sm = in->gpu->sm;
+    const struct kg_mix *mix = &share->mix;
+    double *term = model->expected;
+    pipe_terms(in, share, ceil(in->blocks / model->occupancy.blocks), term);
+    term[KG_TERM_TENSOR] = tensor_time(in, mix, likely_matrix_rate(in));
+    term[KG_TERM_MEMORY] = likely_memory_time(in);
+    term[KG_TERM_INTEGER] =
+        pipe_time(in, SUM_OF(mix->count, KG_WORK_INTEGER, KG_WORK_SELECT), sm->integer);
+    term[KG_TERM_SHARED] = byte_time(
+        in, SUM_OF(mix->bytes, KG_WORK_LOAD_SHARED, KG_WORK_STORE_SHARED), sm->shared_bytes);
+    term[KG_TERM_L2] =
+        byte_time(in,
+                  SUM_OF(mix->bytes, KG_WORK_LOAD_GLOBAL, KG_WORK_STORE_GLOBAL, KG_WORK_ATOMIC,
+                         KG_WORK_ASYNC_COPY, KG_WORK_LOAD_LOCAL, KG_WORK_STORE_LOCAL),
+                  sm->l2_bytes);
+    for (int t = 0; t < KG_TERM_COUNT; t++)
+        term[t] = larger(term[t], model->term[t]);
+    max_term(term, &model->expected_limiter);
+}
+
+static bool is_amount(double value)
+{
+    return value >= 0 && value <= KG_MIX_MOST;
+}
+
+static enum kg_status check(const struct kg_model_launch *launch,
+                            const struct kg_model_problem *problem, struct kg_error *error)
+{
+    if (launch->grid <= 0 || launch->dynamic_shared < 0)
+        return kg_error_set(error, KG_ERROR_ARGUMENT,
+                            "a launch of %lld blocks with %lld bytes of dynamic shared memory",
+                            (long long)launch->grid, (long long)launch->dynamic_shared);
+    bool sane = is_amount(problem->read_bytes) && is_amount(problem->write_bytes) &&
+                is_amount(problem->flops);
+    for (int t = 0; t < problem->trip_count; t++)
+        sane = sane && is_amount(problem->trips[t].trips);
+    if (!sane)
+        return kg_error_set(error, KG_ERROR_ARGUMENT,
+                            "bytes, FLOPs and trips of a problem are numbers of at least 0");
+    return KG_OK;
+}
+
+static enum kg_status find_occupancy(const struct inputs *in, struct kg_model *model,
+                                     struct kg_error *error)
+{
+    struct kg_block_needs needs = {
+        .threads = in->launch->threads,
+        .registers = in->kernel->registers,
+        .static_shared = in->kernel->shared_bytes,
+        .dynamic_shared = in->launch->dynamic_shared,
+        .barriers = in->kernel->barriers,
+        .cluster = in->launch->cluster,
+    };
+    model->occupancy = kg_occupancy_of(in->gpu->sm, &needs);
+    model->waves =
+        kg_occupancy_waves(&model->occupancy, in->launch->grid, in->gpu->sms, in->launch->cluster);
+    if (model->occupancy.blocks > 0 && model->waves.resident > 0)
+        return KG_OK;
+    struct kg_text why = {0};
+    kg_occupancy_explain(&why, in->gpu->sm, &needs);
+    kg_error_set(error, KG_ERROR_UNSUPPORTED, "'%s' cannot be launched on sm_%d: %s",
+                 in->kernel->name, in->gpu->sm->sm, kg_text_string(&why));
+    kg_text_free(&why);
+    return KG_ERROR_UNSUPPORTED;
+}
+
+double kg_model_estimate(const struct kg_model *model, bool warm,
+                         const struct kg_model_coefficients *coefficients)
+{
+    const struct kg_model_coefficients *with = coefficients ? coefficients : &kg_model_prior;
+    double exponent = 0;
+    for (int f = 0; f < KG_FEATURE_COUNT; f++)
+        exponent += with->beta[f] * model->feature[f];
+    double overhead = warm ? with->overhead_warm : with->overhead_cold;
+    return larger(model->bound, model->bound * exp(exponent) + overhead);
+}
+
+enum kg_status kg_model_make(const struct kg_asm_kernel *kernel, enum kg_asm_format format,
+                             const struct kg_gpu *gpu, const struct kg_model_launch *launch,
+                             const struct kg_model_problem *problem,
+                             const struct kg_model_coefficients *coefficients,
+                             struct kg_model *model, struct kg_error *error)
+{
+    *model = (struct kg_model){0};
+    struct inputs in = {kernel, format, gpu, launch, problem, .blocks = 0};
+    enum kg_status status = check(launch, problem, error);
+    if (status == KG_OK)
+        status = find_occupancy(&in, model, error);
+    if (status != KG_OK)
+        return status;
+    if (!kg_model_weigh(kernel, problem, &in.work))
+        return kg_error_memory(error, "the model of a kernel");
+    in.blocks = (double)model->waves.busiest;
+    in.warps = in.blocks * model->occupancy.warps / model->occupancy.blocks;
+    find_bound(&in, model);
+    find_expected(&in, model);
+    kg_model_features(kernel, &in.work, model);
+    model->estimate = kg_model_estimate(model, problem->warm, coefficients);
+    return KG_OK;
+}
+
+const char *kg_term_name(enum kg_term term)
+{
+    static const char *const names[KG_TERM_COUNT] = {
+        [KG_TERM_MEMORY] = "memory",   [KG_TERM_FLOPS] = "flops",     [KG_TERM_TENSOR] = "tensor",
+        [KG_TERM_FMA] = "fma",         [KG_TERM_HALF] = "half",       [KG_TERM_REAL64] = "double",
+        [KG_TERM_SPECIAL] = "special", [KG_TERM_CONVERT] = "convert", [KG_TERM_ACCESS] = "access",
+        [KG_TERM_ISSUE] = "issue",     [KG_TERM_LATENCY] = "latency", [KG_TERM_INTEGER] = "integer",
+        [KG_TERM_SHARED] = "shared",   [KG_TERM_L2] = "l2",
+    };
+    return names[term];
+}

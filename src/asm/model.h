@@ -1,0 +1,118 @@
+// Run time of a kernel on a GPU, from its assembly, its launch and its problem: a lower bound that
+// no measurement can undercut, and an estimate for putting candidates in order. docs/model.md
+// explains every term.
+//
+// The bound never charges for what may not happen: conditional blocks and instructions under a
+// predicate count nothing, loops of unknown length only their header, and every rate is the
+// device's best at its highest clock. Of PTX, which ptxas has yet to rewrite, only the matrix
+// instructions count.
+
+#ifndef KG_ASM_MODEL_H
+#define KG_ASM_MODEL_H
+
+#include "asm/facts.h"
+#include "asm/occupancy.h"
+
+// What may hold a kernel up. The pipes are those of the SM that runs the most blocks.
+enum kg_term {
+    KG_TERM_MEMORY,  // compulsory bytes
+    KG_TERM_FLOPS,   // the problem's operations, on the fastest units there are
+    KG_TERM_TENSOR,  // matrix instructions
+    KG_TERM_FMA,     // f32
+    KG_TERM_HALF,    // f16
+    KG_TERM_REAL64,  // f64
+    KG_TERM_SPECIAL, // exponentials, roots
+    KG_TERM_CONVERT, // between types
+    KG_TERM_ACCESS,  // loads and stores, by instructions
+    KG_TERM_ISSUE,   // instructions of any kind
+    KG_TERM_LATENCY, // stalls along one warp, round by round
+    // No part of the bound, only of what is expected:
+    KG_TERM_INTEGER, // integers and comparisons: some run on other pipes
+    KG_TERM_SHARED,  // shared memory, by bytes: lanes may share a word
+    KG_TERM_L2,      // global memory, by bytes: lanes may share a line
+    KG_TERM_COUNT
+};
+
+// What the estimate is corrected by; see kg_model_prior for what each weighs.
+enum kg_feature {
+    KG_FEATURE_EXPECTED,   // log(expected / bound)
+    KG_FEATURE_BASE,       // 1
+    KG_FEATURE_MATRIX,     // 1 when matrix units hold the kernel up
+    KG_FEATURE_EXPOSED,    // share of stall cycles that the warps at hand cannot hide
+    KG_FEATURE_SPILLS,     // share of instructions that move spilled registers
+    KG_FEATURE_BARRIERS,   // barriers per matrix instruction, or per instruction without any
+    KG_FEATURE_OVERHEAD,   // log(1 + other instructions per matrix instruction)
+    KG_FEATURE_NARROW,     // share of a 16-byte access that global accesses leave unused
+    KG_FEATURE_TAIL,       // share of block slots that stay empty
+    KG_FEATURE_SERIALISED, // 1 when ptxas serialised wgmma
+    KG_FEATURE_BLOCKING,   // share of global loads that do not run by themselves
+    KG_FEATURE_IDLE,       // share of warp slots that stay empty
+    KG_FEATURE_COUNT
+};
+
+// Trips of loops that depend on the problem, by kg_asm_loop.symbol.
+struct kg_model_trips {
+    const char *symbol;
+    double trips;
+};
+
+// What must be done whatever the kernel. Zero where it is unknown.
+struct kg_model_problem {
+    double read_bytes; // compulsory
+    double write_bytes;
+    double flops;           // at least
+    bool on_matrix_units;   // `flops` are a sum of products of...
+    enum kg_matrix factors; // ... this format
+    bool warm;              // caches hold what the last run left there
+    const struct kg_model_trips *trips;
+    int trip_count;
+};
+
+struct kg_model_launch {
+    int64_t grid; // blocks
+    int threads;  // of a block
+    int64_t dynamic_shared;
+    int cluster; // 0 or 1: none
+};
+
+// How features weigh, and what a launch costs besides. Fitted (asm/fit.h) or the prior.
+struct kg_model_coefficients {
+    double beta[KG_FEATURE_COUNT];
+    double overhead_cold; // seconds: launch, filling and draining
+    double overhead_warm;
+    const char *source;
+};
+
+struct kg_model {
+    double term[KG_TERM_COUNT];     // seconds, each a lower bound of its own
+    double bound;                   // seconds, the largest of them; > 0
+    enum kg_term limiter;           // of the bound
+    double expected[KG_TERM_COUNT]; // seconds, with conditional work, all bytes, the likely unit
+    enum kg_term expected_limiter;
+    double feature[KG_FEATURE_COUNT];
+    double estimate; // seconds, >= bound
+    struct kg_occupancy occupancy;
+    struct kg_waves waves;
+};
+
+extern const struct kg_model_coefficients kg_model_prior;
+
+// `coefficients` may be NULL: the prior. A launch that the device refuses (too many registers, too
+// much shared memory, no threads) gives KG_ERROR_UNSUPPORTED and says which limit it breaks, with
+// model->occupancy filled in; nonsense (no blocks, negative or infinite numbers) gives
+// KG_ERROR_ARGUMENT.
+enum kg_status kg_model_make(const struct kg_asm_kernel *kernel, enum kg_asm_format format,
+                             const struct kg_gpu *gpu, const struct kg_model_launch *launch,
+                             const struct kg_model_problem *problem,
+                             const struct kg_model_coefficients *coefficients,
+                             struct kg_model *model, struct kg_error *error);
+
+// Once features are known, for other coefficients.
+double kg_model_estimate(const struct kg_model *model, bool warm,
+                         const struct kg_model_coefficients *coefficients);
+
+// "memory", "tensor", …
+const char *kg_term_name(enum kg_term term);
+const char *kg_feature_name(enum kg_feature feature);
+
+#endif

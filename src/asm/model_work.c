@@ -1,0 +1,101 @@
+// Two ways to count the work of a warp: what it cannot avoid, and what it probably does.
+//
+// A block is sure when no way through its loop (or the kernel) avoids it, and its loop is entered
+// for sure. A loop of unknown length may end in its header the first time: only the header is sure.
+
+#include "asm/model_work.h"
+
+#include <math.h>
+#include <string.h>
+
+// How often conditional code is expected to run, each time it may. Nothing is known: half.
+#define LIKELY 0.5
+
+// How often the parts of a loop run, of one run of the kernel.
+struct trips {
+    double header;
+    double body;
+};
+
+struct weights {
+    struct trips sure;
+    struct trips expected;
+};
+
+// 0 when unknown.
+static double trips_of(const struct kg_asm_loop *loop, const struct kg_model_problem *problem)
+{
+    if (loop->kind == KG_TRIPS_CONSTANT)
+        return fmin(loop->trips, KG_MIX_MOST);
+    if (loop->kind == KG_TRIPS_SYMBOL)
+        for (int t = 0; t < problem->trip_count; t++)
+            if (strcmp(problem->trips[t].symbol, loop->symbol) == 0)
+                return fmin(problem->trips[t].trips, KG_MIX_MOST);
+    return 0;
+}
+
+static void weigh_loops(const struct kg_asm_kernel *kernel, const struct kg_model_problem *problem,
+                        struct weights *weights)
+{
+    static const struct weights once = {{1, 1}, {1, 1}};
+    // Outer loops stand before those in them.
+    for (int32_t l = 0; l < kernel->flow.loop_count; l++) {
+        const struct kg_flow_loop *loop = &kernel->flow.loops[l];
+        const struct weights *around = loop->parent >= 0 ? &weights[loop->parent] : &once;
+        double trips = trips_of(&kernel->loops[l], problem);
+        double sure = loop->conditional ? 0 : around->sure.body;
+        double expected = around->expected.body * (loop->conditional ? LIKELY : 1);
+        weights[l].sure.header = fmin(sure * fmax(trips, 1), KG_MIX_MOST);
+        weights[l].sure.body = fmin(sure * trips, KG_MIX_MOST);
+        weights[l].expected.header = fmin(expected * fmax(trips, 1), KG_MIX_MOST);
+        weights[l].expected.body = weights[l].expected.header;
+    }
+}
+
+static void add_share(struct kg_model_share *share, const struct kg_asm_block *block, double weight)
+{
+    kg_mix_add(&share->mix, &block->mix, weight);
+    share->instructions += kg_mix_total(&block->mix) * weight;
+    share->stall_cycles += block->stall_cycles * weight;
+}
+
+// Leaves out what stands under a predicate. FLOPs and bytes go with their instructions.
+static void drop_guarded(struct kg_mix *mix)
+{
+    if (mix->count[KG_WORK_TENSOR] > 0)
+        mix->tensor_flops *= 1 - mix->guarded[KG_WORK_TENSOR] / mix->count[KG_WORK_TENSOR];
+    for (int w = 0; w < KG_WORK_COUNT; w++) {
+        double kept = mix->count[w] > 0 ? 1 - mix->guarded[w] / mix->count[w] : 0;
+        mix->count[w] *= kept;
+        mix->bytes[w] *= kept;
+        mix->guarded[w] = 0;
+    }
+}
+
+bool kg_model_weigh(const struct kg_asm_kernel *kernel, const struct kg_model_problem *problem,
+                    struct kg_model_work *work)
+{
+    *work = (struct kg_model_work){0};
+    struct kg_arena scratch = {0};
+    struct weights *weights = KG_NEW_ARRAY(&scratch, kernel->flow.loop_count, struct weights);
+    if (!weights)
+        return false;
+    weigh_loops(kernel, problem, weights);
+    for (int32_t b = 0; b < kernel->flow.block_count; b++) {
+        const struct kg_flow_block *at = &kernel->flow.blocks[b];
+        double sure = at->conditional ? 0 : 1, expected = at->conditional ? LIKELY : 1;
+        if (!at->reached)
+            continue;
+        if (at->loop >= 0) {
+            const struct weights *loop = &weights[at->loop];
+            bool header = kernel->flow.loops[at->loop].header == b;
+            sure *= header ? loop->sure.header : loop->sure.body;
+            expected *= header ? loop->expected.header : loop->expected.body;
+        }
+        add_share(&work->sure, &kernel->blocks[b], sure);
+        add_share(&work->expected, &kernel->blocks[b], expected);
+    }
+    drop_guarded(&work->sure.mix);
+    kg_arena_free(&scratch);
+    return true;
+}

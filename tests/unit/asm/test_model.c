@@ -1,0 +1,269 @@
+// The model on kernels made by hand, whose times can be worked out on paper.
+
+#include "asm/model.h"
+#include "test.h"
+
+#include <math.h>
+
+// Five blocks of one instruction: BEFORE, a loop, a branch, what the branch skips, the end.
+struct sample {
+    struct kg_arena arena;
+    struct kg_asm_kernel kernel;
+    struct kg_model_launch launch;
+    struct kg_model_problem problem;
+    struct kg_asm_count opcode;
+};
+
+static void make(struct sample *sample)
+{
+    *sample = (struct sample){.launch = {.grid = 132, .threads = 128}};
+    static const struct kg_step steps[] = {
+        {.kind = KG_STEP_NEXT},
+        {.kind = KG_STEP_BRANCH, .target = 1},
+        {.kind = KG_STEP_BRANCH, .target = 4},
+        {.kind = KG_STEP_NEXT}, // conditional
+        {.kind = KG_STEP_END},
+    };
+    struct kg_asm_kernel *kernel = &sample->kernel;
+    *kernel = (struct kg_asm_kernel){.name = "sample", .registers = 64, .barriers = 1};
+    kg_flow_find(steps, 5, &sample->arena, &kernel->flow);
+    kernel->blocks = KG_NEW_ARRAY(&sample->arena, kernel->flow.block_count, struct kg_asm_block);
+    kernel->loops = KG_NEW_ARRAY(&sample->arena, kernel->flow.loop_count, struct kg_asm_loop);
+    kernel->opcodes = &sample->opcode;
+}
+
+enum { BEFORE, BODY, BETWEEN, SKIPPED, LAST };
+
+static struct kg_model model_of(struct sample *sample, enum kg_asm_format format)
+{
+    struct kg_model model;
+    struct kg_error error = {0};
+    CHECK_STATUS(kg_model_make(&sample->kernel, format, kg_gpu_find("h100"), &sample->launch,
+                               &sample->problem, NULL, &model, &error),
+                 KG_OK, &error);
+    CHECK(model.estimate >= model.bound);
+    for (int t = 0; t < KG_TERM_COUNT; t++) {
+        CHECK(t >= KG_TERM_INTEGER ? model.term[t] == 0 : model.term[t] <= model.bound);
+        CHECK(model.expected[t] >= model.term[t]);
+    }
+    for (int f = 0; f < KG_FEATURE_COUNT; f++)
+        CHECK(isfinite(model.feature[f]) && model.feature[f] >= 0);
+    return model;
+}
+
+static bool near(double a, double b)
+{
+    return fabs(a - b) <= 1e-9 * fabs(b);
+}
+
+static void test_flow(void)
+{
+    struct sample sample;
+    make(&sample);
+    CHECK(sample.kernel.flow.block_count == 5 && sample.kernel.flow.loop_count == 1);
+    CHECK(!sample.kernel.flow.loops[0].conditional);
+    CHECK(sample.kernel.flow.blocks[SKIPPED].conditional);
+    // A loop that may be stepped over is not sure, though its only block runs on every trip of it.
+    static const struct kg_step guarded[] = {
+        {.kind = KG_STEP_BRANCH, .target = 2},
+        {.kind = KG_STEP_BRANCH, .target = 1},
+        {.kind = KG_STEP_END},
+    };
+    struct kg_flow flow;
+    kg_flow_find(guarded, 3, &sample.arena, &flow);
+    CHECK(flow.loop_count == 1 && flow.loops[0].conditional && !flow.blocks[1].conditional);
+    kg_arena_free(&sample.arena);
+}
+
+static void test_pipes(void)
+{
+    struct sample sample;
+    make(&sample);
+    struct kg_asm_block *body = &sample.kernel.blocks[BODY];
+    sample.kernel.loops[0] = (struct kg_asm_loop){.kind = KG_TRIPS_CONSTANT, .trips = 100};
+    body->mix.count[KG_WORK_FMA] = 10;
+    body->mix.count[KG_WORK_SPECIAL] = 3;
+    body->stall_cycles = 50;
+    // One block of four warps on each SM: 100 * 3 * 4 * 32 / 16 cycles; 100 * 10 * 4 * 32 / 128.
+    struct kg_model model = model_of(&sample, KG_ASM_CUBIN);
+    CHECK(near(model.term[KG_TERM_SPECIAL], 2400 / 1.98e9));
+    CHECK(near(model.term[KG_TERM_FMA], 1000 / 1.98e9));
+    CHECK(near(model.term[KG_TERM_ISSUE], 1300 / 1.98e9));
+    CHECK(near(model.term[KG_TERM_LATENCY], 5000 / 1.98e9));
+    CHECK(model.limiter == KG_TERM_LATENCY && near(model.bound, 5000 / 1.98e9));
+    // One block more gives some SM two of them, side by side: twice the work, the same stalls.
+    sample.launch.grid = 133;
+    model = model_of(&sample, KG_ASM_CUBIN);
+    CHECK(near(model.term[KG_TERM_SPECIAL], 4800 / 1.98e9));
+    CHECK(near(model.term[KG_TERM_LATENCY], 5000 / 1.98e9));
+    // With room for one only, stalls follow one another.
+    sample.launch.dynamic_shared = 200 << 10;
+    model = model_of(&sample, KG_ASM_CUBIN);
+    CHECK(near(model.term[KG_TERM_LATENCY], 10000 / 1.98e9));
+    // Of PTX nothing of this counts.
+    CHECK(near(model_of(&sample, KG_ASM_PTX).bound, 1 / 1.98e9));
+    kg_arena_free(&sample.arena);
+}
+
+// What may not happen is not charged, but expected.
+static void test_unsure(void)
+{
+    struct sample sample;
+    make(&sample);
+    struct kg_asm_block *blocks = sample.kernel.blocks;
+    blocks[SKIPPED].mix.count[KG_WORK_SPECIAL] = 1000;
+    struct kg_model model = model_of(&sample, KG_ASM_CUBIN);
+    CHECK(model.term[KG_TERM_SPECIAL] == 0 && model.term[KG_TERM_ISSUE] == 0);
+    CHECK(near(model.expected[KG_TERM_SPECIAL], 4000 / 1.98e9)); // half of it
+    CHECK(near(model.feature[KG_FEATURE_EXPECTED], log(4000)));
+
+    blocks[SKIPPED].mix = (struct kg_mix){0};
+    blocks[LAST].mix.count[KG_WORK_SPECIAL] = 10;
+    blocks[LAST].mix.guarded[KG_WORK_SPECIAL] = 4;
+    model = model_of(&sample, KG_ASM_CUBIN);
+    CHECK(near(model.term[KG_TERM_SPECIAL], 6 * 8 / 1.98e9));
+    CHECK(near(model.term[KG_TERM_ISSUE], 10 / 1.98e9)); // issued all the same
+    kg_arena_free(&sample.arena);
+}
+
+static void test_trips(void)
+{
+    struct sample sample;
+    make(&sample);
+    sample.kernel.blocks[BODY].mix.count[KG_WORK_SPECIAL] = 1;
+    struct kg_asm_loop *loop = &sample.kernel.loops[0];
+    CHECK(near(model_of(&sample, KG_ASM_CUBIN).term[KG_TERM_SPECIAL], 8 / 1.98e9));
+    *loop = (struct kg_asm_loop){.kind = KG_TRIPS_SYMBOL, .symbol = "parameter 3"};
+    CHECK(near(model_of(&sample, KG_ASM_CUBIN).term[KG_TERM_SPECIAL], 8 / 1.98e9));
+    struct kg_model_trips trips[] = {{"parameter 2", 7}, {"parameter 3", 64}};
+    sample.problem.trips = trips;
+    sample.problem.trip_count = 2;
+    CHECK(near(model_of(&sample, KG_ASM_CUBIN).term[KG_TERM_SPECIAL], 64 * 8 / 1.98e9));
+    *loop = (struct kg_asm_loop){.kind = KG_TRIPS_CONSTANT, .trips = 1e300};
+    CHECK(isfinite(model_of(&sample, KG_ASM_CUBIN).estimate));
+    kg_arena_free(&sample.arena);
+}
+
+static void test_tensor(void)
+{
+    struct sample sample;
+    make(&sample);
+    sample.kernel.blocks[BEFORE].mix.count[KG_WORK_TENSOR] = 1;
+    sample.kernel.blocks[BEFORE].mix.tensor_flops = 4096;
+    // Unknown instructions might be f8; HGMMA is f16. Four warps of 4096 FLOPs each.
+    CHECK(near(model_of(&sample, KG_ASM_PTX).term[KG_TERM_TENSOR], 2 / 1.98e9));
+    sample.kernel.opcode_count = 1;
+    sample.opcode = (struct kg_asm_count){"HGMMA", 1};
+    struct kg_model model = model_of(&sample, KG_ASM_CUBIN);
+    CHECK(near(model.term[KG_TERM_TENSOR], 4 / 1.98e9));
+    CHECK(model.feature[KG_FEATURE_MATRIX] == 1);
+    // tf32 looks the same and takes twice as long: expected, not certain.
+    sample.problem.on_matrix_units = true;
+    sample.problem.factors = KG_MATRIX_TF32;
+    model = model_of(&sample, KG_ASM_CUBIN);
+    CHECK(near(model.term[KG_TERM_TENSOR], 4 / 1.98e9));
+    CHECK(near(model.expected[KG_TERM_TENSOR], 8 / 1.98e9));
+    sample.kernel.blocks[BEFORE].mix.guarded[KG_WORK_TENSOR] = 1;
+    CHECK(model_of(&sample, KG_ASM_CUBIN).term[KG_TERM_TENSOR] == 0);
+    kg_arena_free(&sample.arena);
+}
+
+// Measured on one H100 SXM with PyTorch 2.11: no bound may lie above any of them, and the bounds of
+// large problems must come near.
+static void test_measured(void)
+{
+    static const struct {
+        double m, n, k, cold, warm; // microseconds
+    } products[] = {
+        {256, 256, 256, 6.0, 2.6},           {512, 512, 512, 7.1, 3.3},
+        {1024, 1024, 1024, 9.2, 5.8},        {2048, 2048, 2048, 28.6, 24.8},
+        {4096, 4096, 4096, 180.9, 179.9},    {8192, 8192, 8192, 1504.5, 1700.8},
+        {1, 6144, 4096, 29.2, 20.5},         {16, 6144, 4096, 28.9, 20.7},
+        {64, 6144, 4096, 28.9, 21.1},        {512, 6144, 4096, 42.8, 37.1},
+        {2048, 6144, 4096, 142.9, 136.7},    {1, 4096, 4096, 21.1, 9.1},
+        {64, 4096, 4096, 21.5, 8.8},         {512, 4096, 4096, 31.6, 25.1},
+        {1, 28672, 4096, 91.0, 80.8},        {128, 28672, 4096, 94.4, 86.1},
+        {2048, 28672, 4096, 660.8, 702.5},   {1, 4096, 14336, 56.6, 43.7},
+        {512, 4096, 14336, 87.9, 81.0},      {2048, 4096, 14336, 305.0, 305.1},
+        {4096, 57344, 8192, 5434.1, 5847.9}, {4096, 8192, 28672, 2745.9, 2766.1},
+    };
+    struct sample sample;
+    make(&sample);
+    double tightest = 0;
+    for (size_t i = 0; i < sizeof products / sizeof products[0]; i++) {
+        double m = products[i].m, n = products[i].n, k = products[i].k;
+        sample.problem = (struct kg_model_problem){
+            .read_bytes = 2 * (m * k + k * n),
+            .write_bytes = 2 * m * n,
+            .flops = 2 * m * n * k,
+            .on_matrix_units = true,
+            .factors = KG_MATRIX_16,
+        };
+        double cold = model_of(&sample, KG_ASM_CUBIN).bound * 1e6;
+        sample.problem.warm = true;
+        double warm = model_of(&sample, KG_ASM_CUBIN).bound * 1e6;
+        CHECK(cold <= products[i].cold);
+        CHECK(warm <= products[i].warm);
+        tightest = fmax(tightest, fmax(cold / products[i].cold, warm / products[i].warm));
+        if (m * n * k >= 4096.0 * 4096 * 4096)
+            CHECK(cold > 0.6 * products[i].cold);
+    }
+    printf("largest bound: %.2f of the measured time\n", tightest);
+    // x fp16[65536, 4096], read and written: the best of the measured rates, 3.01 TB/s.
+    double bytes = 2 * 65536.0 * 4096;
+    sample.problem = (struct kg_model_problem){.read_bytes = bytes, .write_bytes = bytes};
+    double bound = model_of(&sample, KG_ASM_CUBIN).bound;
+    CHECK(bound <= 2 * bytes / 3.01e12 && bound > 0.8 * 2 * bytes / 3.01e12);
+    kg_arena_free(&sample.arena);
+}
+
+static void test_refused(void)
+{
+    struct sample sample;
+    make(&sample);
+    struct kg_model model;
+    struct kg_error error = {0};
+    const struct kg_gpu *gpu = kg_gpu_find("h100");
+    const struct kg_model_launch none = {.grid = 0, .threads = 128};
+    CHECK_STATUS(kg_model_make(&sample.kernel, KG_ASM_CUBIN, gpu, &none, &sample.problem, NULL,
+                               &model, &error),
+                 KG_ERROR_ARGUMENT, &error);
+    sample.problem.flops = NAN;
+    CHECK_STATUS(kg_model_make(&sample.kernel, KG_ASM_CUBIN, gpu, &sample.launch, &sample.problem,
+                               NULL, &model, &error),
+                 KG_ERROR_ARGUMENT, &error);
+    sample.problem.flops = 0;
+    sample.launch.threads = 1024;
+    sample.kernel.registers = 128;
+    CHECK_STATUS(kg_model_make(&sample.kernel, KG_ASM_CUBIN, gpu, &sample.launch, &sample.problem,
+                               NULL, &model, &error),
+                 KG_ERROR_UNSUPPORTED, &error);
+    CHECK_TEXT(error.text, "'sample' cannot be launched on sm_90: 1 block on an SM instead of 0: "
+                           "registers of a thread at most 64 (now 128)");
+    CHECK(model.occupancy.limiter == KG_LIMIT_REGISTERS && model.bound == 0);
+    kg_arena_free(&sample.arena);
+}
+
+// Coefficients change the estimate and nothing else, and never push it below the bound.
+static void test_coefficients(void)
+{
+    struct sample sample;
+    make(&sample);
+    sample.problem.read_bytes = 1e9;
+    struct kg_model model = model_of(&sample, KG_ASM_CUBIN);
+    struct kg_model_coefficients low = {.beta = {[KG_FEATURE_BASE] = -1}};
+    CHECK(kg_model_estimate(&model, false, &low) == model.bound);
+    struct kg_model_coefficients twice = {.beta = {[KG_FEATURE_BASE] = log(2)}};
+    CHECK(near(kg_model_estimate(&model, false, &twice), 2 * model.bound));
+    twice.overhead_warm = 1;
+    CHECK(near(kg_model_estimate(&model, true, &twice), 2 * model.bound + 1));
+    CHECK(kg_model_estimate(&model, false, NULL) == model.estimate);
+    for (int t = 0; t < KG_TERM_COUNT; t++)
+        CHECK(kg_term_name((enum kg_term)t));
+    for (int f = 0; f < KG_FEATURE_COUNT; f++)
+        CHECK(kg_feature_name((enum kg_feature)f));
+    kg_arena_free(&sample.arena);
+}
+
+TEST_MAIN(test_flow, test_pipes, test_unsure, test_trips, test_tensor, test_measured, test_refused,
+          test_coefficients)
