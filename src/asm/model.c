@@ -244,15 +244,14 @@ static enum kg_status find_occupancy(const struct inputs *in, struct kg_model *m
     return KG_ERROR_UNSUPPORTED;
 }
 
-double kg_model_estimate(const struct kg_model *model, bool warm,
+double kg_model_estimate(double bound, const double feature[KG_FEATURE_COUNT], bool warm,
                          const struct kg_model_coefficients *coefficients)
 {
-    const struct kg_model_coefficients *with = coefficients ? coefficients : &kg_model_prior;
     double exponent = 0;
     for (int f = 0; f < KG_FEATURE_COUNT; f++)
-        exponent += with->beta[f] * model->feature[f];
-    double overhead = warm ? with->overhead_warm : with->overhead_cold;
-    return larger(model->bound, model->bound * exp(exponent) + overhead);
+        exponent += coefficients->beta[f] * feature[f];
+    double overhead = warm ? coefficients->overhead_warm : coefficients->overhead_cold;
+    return larger(bound, bound * exp(exponent) + overhead);
 }
 
 enum kg_status kg_model_make(const struct kg_asm_kernel *kernel, enum kg_asm_format format,
@@ -275,7 +274,8 @@ enum kg_status kg_model_make(const struct kg_asm_kernel *kernel, enum kg_asm_for
     find_bound(&in, model);
     find_expected(&in, model);
     kg_model_features(kernel, &in.work, model);
-    model->estimate = kg_model_estimate(model, problem->warm, coefficients);
+    model->estimate = kg_model_estimate(model->bound, model->feature, problem->warm,
+                                        coefficients ? coefficients : &kg_model_prior);
     return KG_OK;
 }
 

@@ -107,8 +107,8 @@ enum kg_status kg_model_make(const struct kg_asm_kernel *kernel, enum kg_asm_for
                              const struct kg_model_coefficients *coefficients,
                              struct kg_model *model, struct kg_error *error);
 
-// Once features are known, for other coefficients.
-double kg_model_estimate(const struct kg_model *model, bool warm,
+// Seconds, from a bound and its features alone: for other coefficients, and for fitting them.
+double kg_model_estimate(double bound, const double feature[KG_FEATURE_COUNT], bool warm,
                          const struct kg_model_coefficients *coefficients);
 
 // "memory", "tensor", …

@@ -252,12 +252,12 @@ static void test_coefficients(void)
     sample.problem.read_bytes = 1e9;
     struct kg_model model = model_of(&sample, KG_ASM_CUBIN);
     struct kg_model_coefficients low = {.beta = {[KG_FEATURE_BASE] = -1}};
-    CHECK(kg_model_estimate(&model, false, &low) == model.bound);
+    CHECK(kg_model_estimate(model.bound, model.feature, false, &low) == model.bound);
     struct kg_model_coefficients twice = {.beta = {[KG_FEATURE_BASE] = log(2)}};
-    CHECK(near(kg_model_estimate(&model, false, &twice), 2 * model.bound));
+    CHECK(near(kg_model_estimate(model.bound, model.feature, false, &twice), 2 * model.bound));
     twice.overhead_warm = 1;
-    CHECK(near(kg_model_estimate(&model, true, &twice), 2 * model.bound + 1));
-    CHECK(kg_model_estimate(&model, false, NULL) == model.estimate);
+    CHECK(near(kg_model_estimate(model.bound, model.feature, true, &twice), 2 * model.bound + 1));
+    CHECK(kg_model_estimate(model.bound, model.feature, false, &kg_model_prior) == model.estimate);
     for (int t = 0; t < KG_TERM_COUNT; t++)
         CHECK(kg_term_name((enum kg_term)t));
     for (int f = 0; f < KG_FEATURE_COUNT; f++)
