@@ -1,0 +1,154 @@
+// From the code of a kernel to its facts: control flow first, then every block's sums. Nothing is
+// kept per instruction but the steps, which are freed: code of many megabytes is ordinary.
+
+#include "asm/sass.h"
+
+#include "asm/weigh.h"
+
+#include <string.h>
+
+struct reader {
+    const struct kg_sass_code *code;
+    struct kg_asm_kernel *kernel;
+    const int32_t *spills; // those still ahead
+    int32_t spill_count;
+    int64_t histogram[KG_SASS_OPCODES];
+};
+
+static bool find_flow(const struct kg_sass_code *code, const struct kg_sass_table *tables,
+                      int32_t table_count, struct kg_arena *arena, struct kg_flow *flow)
+{
+    struct kg_arena scratch = {0};
+    struct kg_step *steps = KG_NEW_ARRAY(&scratch, code->count, struct kg_step);
+    if (steps) {
+        for (int32_t i = 0; i < code->count; i++)
+            steps[i] = kg_sass_step(code, i, tables, table_count);
+        if (!kg_flow_find(steps, code->count, arena, flow))
+            steps = NULL;
+    }
+    kg_arena_free(&scratch);
+    return steps != NULL;
+}
+
+// The facts' convention of a stall: what the instruction asks for beyond its own issue slot is part
+// of the count, and a count of 0 (the pair issues together, as no code since sm_75 shows) is 1.
+static double stall_cycles(const struct kg_sass *sass)
+{
+    return sass->stall > 0 ? sass->stall : 1;
+}
+
+static void add_instruction(const struct kg_sass *sass, struct kg_asm_block *block)
+{
+    struct kg_mix *mix = &block->mix;
+    mix->count[sass->work]++;
+    mix->guarded[sass->work] += sass->guarded;
+    mix->bytes[sass->work] += sass->bytes;
+    mix->flops += sass->flops;
+    mix->tensor_flops += sass->tensor_flops;
+    block->issue_cycles++;
+    block->stall_cycles += stall_cycles(sass);
+}
+
+static bool is_spill(struct reader *reader, int32_t index)
+{
+    while (reader->spill_count > 0 && *reader->spills < index) {
+        reader->spills++;
+        reader->spill_count--;
+    }
+    return reader->spill_count > 0 && *reader->spills == index;
+}
+
+static void add_spill(const struct kg_sass *sass, struct kg_asm_loop *loop,
+                      struct kg_asm_kernel *kernel)
+{
+    int64_t bytes = (int64_t)sass->bytes;
+    bool store = sass->work == KG_WORK_STORE_LOCAL;
+    *(store ? &kernel->spill_store_bytes : &kernel->spill_load_bytes) += bytes;
+    if (!loop)
+        return;
+    (*(store ? &loop->spill_stores : &loop->spill_loads))++;
+    loop->spill_bytes += bytes;
+}
+
+static void read_block(struct reader *reader, int32_t index)
+{
+    struct kg_asm_kernel *kernel = reader->kernel;
+    const struct kg_flow_block *flow = &kernel->flow.blocks[index];
+    struct kg_asm_loop *loop = flow->loop >= 0 ? &kernel->loops[flow->loop] : NULL;
+    for (int32_t i = flow->first; i < flow->first + flow->count; i++) {
+        struct kg_sass sass;
+        kg_sass_decode(kg_sass_word_at(reader->code->bytes + (size_t)i * KG_SASS_SIZE),
+                       reader->code->sm, &sass);
+        reader->histogram[sass.index]++;
+        add_instruction(&sass, &kernel->blocks[index]);
+        if (is_spill(reader, i))
+            add_spill(&sass, loop, kernel);
+    }
+}
+
+static void place_loops(const struct kg_sass_code *code, struct kg_asm_kernel *kernel)
+{
+    const struct kg_flow *flow = &kernel->flow;
+    for (int32_t l = 0; l < flow->loop_count; l++) {
+        const struct kg_flow_loop *body = &flow->loops[l];
+        const struct kg_flow_block *first = &flow->blocks[body->blocks[0]];
+        const struct kg_flow_block *last = &flow->blocks[body->blocks[body->block_count - 1]];
+        struct kg_asm_loop *loop = &kernel->loops[l];
+        loop->first = (int64_t)first->first * KG_SASS_SIZE;
+        loop->last = ((int64_t)last->first + last->count - 1) * KG_SASS_SIZE;
+        loop->trips = kg_sass_trips(code, flow, l);
+        loop->kind = loop->trips > 0 ? KG_TRIPS_CONSTANT : KG_TRIPS_UNKNOWN;
+    }
+}
+
+// Opcodes of one name are one entry.
+static void add_name(struct kg_asm_kernel *kernel, const char *name, int64_t count)
+{
+    int at = 0;
+    while (at < kernel->opcode_count && strcmp(kernel->opcodes[at].name, name) < 0)
+        at++;
+    if (at < kernel->opcode_count && strcmp(kernel->opcodes[at].name, name) == 0) {
+        kernel->opcodes[at].count += count;
+        return;
+    }
+    memmove(&kernel->opcodes[at + 1], &kernel->opcodes[at],
+            (size_t)(kernel->opcode_count - at) * sizeof kernel->opcodes[0]);
+    kernel->opcodes[at] = (struct kg_asm_count){name, count};
+    kernel->opcode_count++;
+}
+
+static bool list_opcodes(const struct reader *reader, struct kg_arena *arena)
+{
+    int used = 0;
+    for (int i = 0; i < KG_SASS_OPCODES; i++)
+        used += reader->histogram[i] > 0;
+    reader->kernel->opcodes = KG_NEW_ARRAY(arena, used + 1, struct kg_asm_count);
+    reader->kernel->opcode_count = 0;
+    if (!reader->kernel->opcodes)
+        return false;
+    for (int i = 0; i < KG_SASS_OPCODES; i++)
+        if (reader->histogram[i] > 0)
+            add_name(reader->kernel, kg_sass_opcode_at(i)->name, reader->histogram[i]);
+    return true;
+}
+
+bool kg_sass_read(const struct kg_sass_code *code, const struct kg_sass_table *tables,
+                  int32_t table_count, const int32_t *spills, int32_t spill_count,
+                  struct kg_arena *arena, struct kg_asm_kernel *kernel)
+{
+    kernel->instructions = code->count;
+    kernel->spill_store_bytes = kernel->spill_load_bytes = 0;
+    if (!find_flow(code, tables, table_count, arena, &kernel->flow))
+        return false;
+    kernel->blocks = KG_NEW_ARRAY(arena, kernel->flow.block_count, struct kg_asm_block);
+    kernel->loops = KG_NEW_ARRAY(arena, kernel->flow.loop_count, struct kg_asm_loop);
+    if (!kernel->blocks || !kernel->loops)
+        return false;
+    struct reader reader = {
+        .code = code, .kernel = kernel, .spills = spills, .spill_count = spill_count};
+    for (int32_t b = 0; b < kernel->flow.block_count; b++)
+        read_block(&reader, b);
+    place_loops(code, kernel);
+    kg_asm_weigh(kernel);
+    return list_opcodes(&reader, arena);
+}

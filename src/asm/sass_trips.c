@@ -1,0 +1,218 @@
+// Loops of a constant number of trips: one latch whose comparison of a register with a constant
+// decides, one addition of a constant to that register, and a constant moved there before the loop.
+// Whatever looks different is unknown: a wrong count would be worse than none.
+
+#include "asm/sass.h"
+
+#include <math.h>
+
+#define ZERO_REGISTER 255
+#define TRUE_PREDICATE 7
+
+enum { MOV = 0x002, CS2R = 0x005, ISETP = 0x00c, IADD3 = 0x010, IMAD = 0x024 };
+enum { HFMA2 = 0x031, IADD = 0x035, VIADD = 0x036, UMOV = 0x082, UISETP = 0x08c, UIADD3 = 0x090 };
+enum { PLAIN = 1, CONSTANT_MIDDLE = 4 }; // operand forms
+enum comparison { LESS = 1, EQUAL, LESS_OR_EQUAL, GREATER, NOT_EQUAL, GREATER_OR_EQUAL };
+
+struct induction {
+    bool uniform;
+    unsigned reg;
+    enum comparison comparison; // the loop goes on while it holds
+    int64_t limit, step, start;
+    int32_t compared_at, added_at;
+};
+
+static struct kg_sass_word word_at(const struct kg_sass_code *code, int32_t index)
+{
+    return kg_sass_word_at(code->bytes + (size_t)index * KG_SASS_SIZE);
+}
+
+static unsigned opcode_of(struct kg_sass_word word)
+{
+    return word.low & 0x1ff;
+}
+
+static unsigned form_of(struct kg_sass_word word)
+{
+    return (unsigned)kg_sass_bits(word, 9, 3);
+}
+
+static int64_t constant_of(struct kg_sass_word word)
+{
+    return (int32_t)kg_sass_bits(word, 32, 32);
+}
+
+static bool is_uniform(const struct kg_sass_opcode *opcode)
+{
+    return opcode->name[0] == 'U';
+}
+
+// May the instruction write the register? Results of up to four registers are assumed.
+static bool may_write(const struct kg_sass_code *code, int32_t index, bool uniform, unsigned reg)
+{
+    struct kg_sass_word word = word_at(code, index);
+    const struct kg_sass_opcode *opcode = kg_sass_opcode(word, code->sm, NULL);
+    if (opcode->work == KG_WORK_BRANCH || opcode->work == KG_WORK_NOTHING)
+        return false;
+    bool to_uniform = is_uniform(opcode) || opcode_of(word) == 0x0ca || opcode_of(word) == 0x1c2 ||
+                      opcode_of(word) == 0x1c3 || opcode_of(word) == 0x1ac;
+    unsigned first = (unsigned)kg_sass_bits(word, 16, 8);
+    return to_uniform == uniform && first != ZERO_REGISTER && first <= reg && reg < first + 4;
+}
+
+static bool is_step(struct kg_sass_word word, const struct induction *loop)
+{
+    unsigned code = opcode_of(word);
+    bool adds = loop->uniform ? code == UIADD3 : code == IADD3 || code == VIADD || code == IADD;
+    bool third_is_zero = (code != IADD3 && code != UIADD3) ||
+                         (kg_sass_bits(word, 64, 8) | (loop->uniform ? 0xc0 : 0)) == ZERO_REGISTER;
+    return adds && third_is_zero && form_of(word) == CONSTANT_MIDDLE &&
+           kg_sass_bits(word, 12, 4) == TRUE_PREDICATE && kg_sass_bits(word, 16, 8) == loop->reg &&
+           kg_sass_bits(word, 24, 8) == loop->reg && kg_sass_bits(word, 72, 3) == 0;
+}
+
+// "P = register ? constant", with nothing else mixed in.
+static bool read_comparison(struct kg_sass_word word, unsigned predicate, bool negated,
+                            struct induction *loop)
+{
+    static const enum comparison opposite[] = {
+        [LESS] = GREATER_OR_EQUAL, [EQUAL] = NOT_EQUAL, [LESS_OR_EQUAL] = GREATER,
+        [GREATER] = LESS_OR_EQUAL, [NOT_EQUAL] = EQUAL, [GREATER_OR_EQUAL] = LESS,
+    };
+    unsigned comparison = (unsigned)kg_sass_bits(word, 76, 3);
+    bool is_signed = kg_sass_bits(word, 73, 1);
+    if (form_of(word) != CONSTANT_MIDDLE || kg_sass_bits(word, 12, 4) != TRUE_PREDICATE ||
+        kg_sass_bits(word, 81, 3) != predicate || kg_sass_bits(word, 84, 3) != TRUE_PREDICATE ||
+        kg_sass_bits(word, 87, 4) != TRUE_PREDICATE || kg_sass_bits(word, 74, 2) != 0 ||
+        kg_sass_bits(word, 72, 1) || comparison < LESS || comparison > GREATER_OR_EQUAL)
+        return false;
+    loop->reg = (unsigned)kg_sass_bits(word, 24, 8);
+    loop->limit = constant_of(word);
+    if (!is_signed && loop->limit < 0)
+        return false;
+    loop->comparison = negated ? opposite[comparison] : (enum comparison)comparison;
+    return true;
+}
+
+// The comparison that the latch's branch obeys, searched upwards within the latch.
+static bool find_comparison(const struct kg_sass_code *code, const struct kg_flow_block *latch,
+                            struct induction *loop)
+{
+    int32_t last = latch->first + latch->count - 1;
+    struct kg_sass_word branch = word_at(code, last);
+    bool uniform = form_of(branch) == 2;
+    unsigned from = uniform ? 24 : 12;
+    if (opcode_of(branch) != 0x147 || (kg_sass_bits(branch, 87, 3) != TRUE_PREDICATE && !uniform))
+        return false;
+    unsigned predicate = (unsigned)kg_sass_bits(branch, from, 3);
+    bool negated = kg_sass_bits(branch, from + 3, 1);
+    for (int32_t i = last - 1; i >= latch->first; i--) {
+        struct kg_sass_word word = word_at(code, i);
+        if (opcode_of(word) != (uniform ? UISETP : ISETP)) {
+            if (kg_sass_opcode(word, code->sm, NULL)->work == KG_WORK_SELECT)
+                return false;
+            continue;
+        }
+        loop->uniform = uniform;
+        loop->compared_at = i;
+        return read_comparison(word, predicate, negated, loop);
+    }
+    return false;
+}
+
+static bool find_step(const struct kg_sass_code *code, const struct kg_flow *flow,
+                      const struct kg_flow_loop *body, struct induction *loop)
+{
+    loop->added_at = -1;
+    for (int32_t b = 0; b < body->block_count; b++) {
+        const struct kg_flow_block *block = &flow->blocks[body->blocks[b]];
+        for (int32_t i = block->first; i < block->first + block->count; i++) {
+            if (!may_write(code, i, loop->uniform, loop->reg))
+                continue;
+            if (loop->added_at >= 0 || !is_step(word_at(code, i), loop))
+                return false;
+            loop->added_at = i;
+            loop->step = constant_of(word_at(code, i));
+        }
+    }
+    const struct kg_flow_block *latch = &flow->blocks[body->latches[0]];
+    return loop->added_at >= latch->first && loop->step != 0;
+}
+
+// What a move puts into the register: a constant, or zero from the zero register.
+static bool read_start(struct kg_sass_word word, struct induction *loop)
+{
+    unsigned code = opcode_of(word), form = form_of(word);
+    if (kg_sass_bits(word, 12, 4) != TRUE_PREDICATE)
+        return false;
+    bool zero_pair = kg_sass_bits(word, 24, 8) == ZERO_REGISTER &&
+                     kg_sass_bits(word, form == PLAIN ? 32 : 64, 8) == ZERO_REGISTER;
+    loop->start = 0;
+    if (code == CS2R) // of the zero register: 64 bits
+        return kg_sass_bits(word, 72, 8) == ZERO_REGISTER;
+    if (kg_sass_bits(word, 16, 8) != loop->reg)
+        return false;
+    if (code == (loop->uniform ? UMOV : MOV) && form == CONSTANT_MIDDLE) {
+        loop->start = constant_of(word);
+        return true;
+    }
+    if (code == UMOV || (code == MOV && form == PLAIN))
+        return form == PLAIN && kg_sass_bits(word, 32, 8) == ZERO_REGISTER;
+    if (!zero_pair || (code != IMAD && code != HFMA2 && code != IADD))
+        return false;
+    if (form == 2) {
+        loop->start = constant_of(word);
+        return true;
+    }
+    return code == IMAD && form == PLAIN && kg_sass_bits(word, 64, 8) == ZERO_REGISTER;
+}
+
+// The last write before the header, in the block that falls into it.
+static bool find_start(const struct kg_sass_code *code, const struct kg_flow *flow, int32_t header,
+                       struct induction *loop)
+{
+    if (header == 0)
+        return false;
+    const struct kg_flow_block *before = &flow->blocks[header - 1];
+    int32_t end = before->first + before->count;
+    if (end != flow->blocks[header].first || flow->blocks[header].dominator != header - 1)
+        return false;
+    for (int32_t i = end - 1; i >= before->first; i--)
+        if (may_write(code, i, loop->uniform, loop->reg))
+            return read_start(word_at(code, i), loop);
+    return false;
+}
+
+// The smallest k >= 1 for which start + k step no longer satisfies the comparison.
+static double count_trips(const struct induction *loop)
+{
+    double distance = (double)(loop->limit - loop->start), step = (double)loop->step;
+    double trips = distance / step;
+    switch (loop->comparison) {
+    case NOT_EQUAL:
+        return trips == floor(trips) ? trips : 0;
+    case LESS:
+        return step > 0 ? ceil(trips) : 0;
+    case LESS_OR_EQUAL:
+        return step > 0 ? floor(trips) + 1 : 0;
+    case GREATER:
+        return step < 0 ? ceil(trips) : 0;
+    case GREATER_OR_EQUAL:
+        return step < 0 ? floor(trips) + 1 : 0;
+    default:
+        return 0;
+    }
+}
+
+double kg_sass_trips(const struct kg_sass_code *code, const struct kg_flow *flow, int32_t index)
+{
+    const struct kg_flow_loop *body = &flow->loops[index];
+    struct induction loop = {0};
+    if (body->latch_count != 1 || !find_comparison(code, &flow->blocks[body->latches[0]], &loop) ||
+        !find_step(code, flow, body, &loop) || !find_start(code, flow, body->header, &loop))
+        return 0;
+    if (loop.compared_at < loop.added_at) // the comparison sees the value before the addition
+        loop.start -= loop.step;
+    double trips = count_trips(&loop);
+    return trips >= 1 ? trips : 0;
+}

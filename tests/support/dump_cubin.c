@@ -1,0 +1,109 @@
+// Prints what is decoded of a cubin, one fact a line, for tools/sass_evidence.py to compare with
+// what NVIDIA's own tools say:
+//
+//   kernel NAME ARCH registers shared stack spill-stores spill-loads barriers instructions
+//   i OFFSET MNEMONIC class bytes tensor-flops stall     (with -i: every instruction)
+//   way OFFSET TARGET...                                 (every branch that is understood)
+//   loop HEADER trips FIRST-LAST...                      (offsets of its blocks)
+
+#include "asm/cubin.h"
+#include "asm/elf_file.h"
+#include "asm/sass.h"
+#include "base/files.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_BYTES ((size_t)1 << 30)
+
+static const struct kg_elf_section *find_code(const struct kg_elf *elf, const char *kernel)
+{
+    for (size_t i = 1; i < elf->section_count; i++)
+        if (strncmp(elf->sections[i].name, ".text.", 6) == 0 &&
+            strcmp(elf->sections[i].name + 6, kernel) == 0)
+            return &elf->sections[i];
+    return NULL;
+}
+
+static void print_instructions(const struct kg_elf *elf, const struct kg_asm_kernel *kernel)
+{
+    const struct kg_elf_section *code = find_code(elf, kernel->name);
+    for (int64_t i = 0; code && i < kernel->instructions; i++) {
+        struct kg_sass sass;
+        kg_sass_decode(kg_sass_word_at(code->bytes + i * KG_SASS_SIZE), kernel->sm, &sass);
+        printf("i %llx %s %d %g %g %u\n", (unsigned long long)i * KG_SASS_SIZE, sass.opcode->name,
+               (int)sass.work, sass.bytes, sass.tensor_flops, sass.stall);
+    }
+}
+
+static void print_flow(const struct kg_asm_kernel *kernel)
+{
+    const struct kg_flow *flow = &kernel->flow;
+    for (int32_t b = 0; b < flow->block_count; b++) {
+        const struct kg_flow_block *block = &flow->blocks[b];
+        if (!block->reached)
+            continue;
+        printf("way %x", (block->first + block->count - 1) * KG_SASS_SIZE);
+        for (int32_t i = 0; i < block->next_count; i++)
+            printf(" %x", flow->blocks[block->next[i]].first * KG_SASS_SIZE);
+        printf("\n");
+    }
+    for (int32_t l = 0; l < flow->loop_count; l++) {
+        const struct kg_flow_loop *loop = &flow->loops[l];
+        printf("loop %x %g", flow->blocks[loop->header].first * KG_SASS_SIZE,
+               kernel->loops[l].trips);
+        for (int32_t b = 0; b < loop->block_count; b++) {
+            const struct kg_flow_block *block = &flow->blocks[loop->blocks[b]];
+            printf(" %x-%x", block->first * KG_SASS_SIZE,
+                   (block->first + block->count - 1) * KG_SASS_SIZE);
+        }
+        printf("\n");
+    }
+}
+
+static void print_file(const struct kg_asm_file *file, const struct kg_elf *elf, bool instructions)
+{
+    printf("version %s\n", file->version);
+    for (int k = 0; k < file->kernel_count; k++) {
+        const struct kg_asm_kernel *kernel = &file->kernels[k];
+        printf("kernel %s %s %d %lld %lld %lld %lld %d %lld\n", kernel->name, kernel->arch,
+               kernel->registers, (long long)kernel->shared_bytes, (long long)kernel->stack_bytes,
+               (long long)kernel->spill_store_bytes, (long long)kernel->spill_load_bytes,
+               kernel->barriers, (long long)kernel->instructions);
+        if (instructions)
+            print_instructions(elf, kernel);
+        print_flow(kernel);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    bool instructions = argc == 3 && strcmp(argv[1], "-i") == 0;
+    bool quiet = argc == 3 && strcmp(argv[1], "-q") == 0; // for timing
+    if (argc != 2 && !instructions && !quiet) {
+        fprintf(stderr, "usage: dump_cubin [-i|-q] FILE\n");
+        return 2;
+    }
+    struct kg_error error = {0};
+    struct kg_arena arena = {0};
+    struct kg_asm_file file;
+    struct kg_elf elf;
+    char *bytes = NULL;
+    size_t length = 0;
+    enum kg_status status = kg_files_read(argv[argc - 1], MOST_BYTES, &bytes, &length, &error);
+    if (!status)
+        status = kg_cubin_read(bytes, length, &arena, &file, &error);
+    if (!status)
+        status = kg_elf_open(bytes, length, &arena, &elf, &error);
+    if (!status && quiet)
+        printf("%d kernels, %zu bytes of file, %zu of facts\n", file.kernel_count, length,
+               arena.used);
+    else if (!status)
+        print_file(&file, &elf, instructions);
+    else
+        fprintf(stderr, "%s: %s\n", argv[argc - 1], error.text);
+    kg_arena_free(&arena);
+    free(bytes);
+    return status != KG_OK;
+}
