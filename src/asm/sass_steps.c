@@ -53,7 +53,7 @@ static struct kg_step branch(const struct kg_sass_code *code, int32_t index,
 {
     bool conditional = is_conditional(word);
     int32_t target = find_target(code, index, word);
-    if (target < 0)
+    if (target < 0 || (target == index && !conditional)) // what follows the last EXIT
         return end(conditional);
     return (struct kg_step){.kind = conditional ? KG_STEP_BRANCH : KG_STEP_JUMP, .target = target};
 }

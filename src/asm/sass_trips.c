@@ -5,13 +5,15 @@
 #include "asm/sass.h"
 
 #include <math.h>
+#include <string.h>
 
 #define ZERO_REGISTER 255
 #define TRUE_PREDICATE 7
 
 enum { MOV = 0x002, CS2R = 0x005, ISETP = 0x00c, IADD3 = 0x010, IMAD = 0x024 };
 enum { HFMA2 = 0x031, IADD = 0x035, VIADD = 0x036, UMOV = 0x082, UISETP = 0x08c, UIADD3 = 0x090 };
-enum { PLAIN = 1, CONSTANT_MIDDLE = 4 }; // operand forms
+enum { FSETP = 0x00b, PLOP3 = 0x01c, DSETP = 0x02a, HSETP2 = 0x034 };
+enum { PLAIN = 1, CONSTANT_LAST, CONSTANT_MIDDLE = 4, UNIFORM = 6 }; // operand forms
 enum comparison { LESS = 1, EQUAL, LESS_OR_EQUAL, GREATER, NOT_EQUAL, GREATER_OR_EQUAL };
 
 struct induction {
@@ -47,25 +49,76 @@ static bool is_uniform(const struct kg_sass_opcode *opcode)
     return opcode->name[0] == 'U';
 }
 
-// May the instruction write the register? Results of up to four registers are assumed.
+// How many registers an instruction's result may take: as many as it loads, everything for matrix
+// units, two for the rest, some of which is 64 bits wide. 0: none, or predicates only.
+static unsigned result_size(struct kg_sass_word word, const struct kg_sass_opcode *opcode)
+{
+    struct kg_sass sass;
+    switch (opcode_of(word)) {
+    case FSETP:
+    case ISETP:
+    case PLOP3:
+    case DSETP:
+    case HSETP2:
+    case UISETP:
+        return 0;
+    case MOV:
+    case IADD3:
+    case IMAD:
+    case VIADD:
+    case HFMA2:
+        return kg_sass_bits(word, 80, 1) && opcode_of(word) == MOV ? 2 : 1; // MOV.64
+    default:
+        break;
+    }
+    switch (opcode->work) {
+    case KG_WORK_TENSOR:
+    case KG_WORK_LOAD_SHARED:
+    case KG_WORK_UNKNOWN:
+        return 256;
+    case KG_WORK_LOAD_GLOBAL:
+    case KG_WORK_LOAD_LOCAL:
+    case KG_WORK_LOAD_CONSTANT:
+        kg_sass_decode(word, 90, &sass);
+        return sass.bytes > 0 ? (unsigned)(sass.bytes + 3) / 4 : 4;
+    case KG_WORK_STORE_GLOBAL:
+    case KG_WORK_STORE_SHARED:
+    case KG_WORK_STORE_LOCAL:
+    case KG_WORK_BRANCH:
+    case KG_WORK_NOTHING:
+        return 0;
+    default:
+        return 2;
+    }
+}
+
+// May the instruction write the register?
 static bool may_write(const struct kg_sass_code *code, int32_t index, bool uniform, unsigned reg)
 {
     struct kg_sass_word word = word_at(code, index);
     const struct kg_sass_opcode *opcode = kg_sass_opcode(word, code->sm, NULL);
-    if (opcode->work == KG_WORK_BRANCH || opcode->work == KG_WORK_NOTHING)
-        return false;
-    bool to_uniform = is_uniform(opcode) || opcode_of(word) == 0x0ca || opcode_of(word) == 0x1c2 ||
-                      opcode_of(word) == 0x1c3 || opcode_of(word) == 0x1ac;
+    bool to_uniform = is_uniform(opcode) || strcmp(opcode->name, "R2UR") == 0 ||
+                      strcmp(opcode->name, "S2UR") == 0 || strcmp(opcode->name, "LDCU") == 0 ||
+                      strcmp(opcode->name, "REDUX") == 0 || strcmp(opcode->name, "CREDUX") == 0 ||
+                      strcmp(opcode->name, "VOTEU") == 0 || strcmp(opcode->name, "CS2UR") == 0;
     unsigned first = (unsigned)kg_sass_bits(word, 16, 8);
-    return to_uniform == uniform && first != ZERO_REGISTER && first <= reg && reg < first + 4;
+    return to_uniform == uniform && first != ZERO_REGISTER && first <= reg &&
+           reg < first + result_size(word, opcode);
+}
+
+// The uniform zero register is 63 up to sm_90 and 255 since.
+static bool is_uniform_zero(struct kg_sass_word word, unsigned at)
+{
+    return (kg_sass_bits(word, at, 8) | 0xc0) == ZERO_REGISTER;
 }
 
 static bool is_step(struct kg_sass_word word, const struct induction *loop)
 {
     unsigned code = opcode_of(word);
     bool adds = loop->uniform ? code == UIADD3 : code == IADD3 || code == VIADD || code == IADD;
-    bool third_is_zero = (code != IADD3 && code != UIADD3) ||
-                         (kg_sass_bits(word, 64, 8) | (loop->uniform ? 0xc0 : 0)) == ZERO_REGISTER;
+    bool third_is_zero = code == UIADD3  ? is_uniform_zero(word, 64)
+                         : code == IADD3 ? kg_sass_bits(word, 64, 8) == ZERO_REGISTER
+                                         : true;
     return adds && third_is_zero && form_of(word) == CONSTANT_MIDDLE &&
            kg_sass_bits(word, 12, 4) == TRUE_PREDICATE && kg_sass_bits(word, 16, 8) == loop->reg &&
            kg_sass_bits(word, 24, 8) == loop->reg && kg_sass_bits(word, 72, 3) == 0;
@@ -94,13 +147,24 @@ static bool read_comparison(struct kg_sass_word word, unsigned predicate, bool n
     return true;
 }
 
+// Carries, parities and votes are predicates too.
+static bool may_decide(const struct kg_sass_code *code, struct kg_sass_word word,
+                       unsigned predicate)
+{
+    enum kg_work work = kg_sass_opcode(word, code->sm, NULL)->work;
+    return work == KG_WORK_SELECT ||
+           ((work == KG_WORK_INTEGER || work == KG_WORK_SHUFFLE || work == KG_WORK_ATOMIC ||
+             work == KG_WORK_BARRIER) &&
+            (kg_sass_bits(word, 81, 3) == predicate || kg_sass_bits(word, 84, 3) == predicate));
+}
+
 // The comparison that the latch's branch obeys, searched upwards within the latch.
 static bool find_comparison(const struct kg_sass_code *code, const struct kg_flow_block *latch,
                             struct induction *loop)
 {
     int32_t last = latch->first + latch->count - 1;
     struct kg_sass_word branch = word_at(code, last);
-    bool uniform = form_of(branch) == 2;
+    bool uniform = form_of(branch) == 2; // BRA.U
     unsigned from = uniform ? 24 : 12;
     if (opcode_of(branch) != 0x147 || (kg_sass_bits(branch, 87, 3) != TRUE_PREDICATE && !uniform))
         return false;
@@ -109,7 +173,7 @@ static bool find_comparison(const struct kg_sass_code *code, const struct kg_flo
     for (int32_t i = last - 1; i >= latch->first; i--) {
         struct kg_sass_word word = word_at(code, i);
         if (opcode_of(word) != (uniform ? UISETP : ISETP)) {
-            if (kg_sass_opcode(word, code->sm, NULL)->work == KG_WORK_SELECT)
+            if (may_decide(code, word, predicate))
                 return false;
             continue;
         }
@@ -156,11 +220,13 @@ static bool read_start(struct kg_sass_word word, struct induction *loop)
         loop->start = constant_of(word);
         return true;
     }
-    if (code == UMOV || (code == MOV && form == PLAIN))
+    if (code == UMOV)
+        return form == UNIFORM && is_uniform_zero(word, 32);
+    if (code == MOV)
         return form == PLAIN && kg_sass_bits(word, 32, 8) == ZERO_REGISTER;
     if (!zero_pair || (code != IMAD && code != HFMA2 && code != IADD))
         return false;
-    if (form == 2) {
+    if (form == CONSTANT_LAST) {
         loop->start = constant_of(word);
         return true;
     }
