@@ -148,10 +148,13 @@ static bool read_comparison(struct kg_sass_word word, unsigned predicate, bool n
 }
 
 // Carries, parities and votes are predicates too.
-static bool may_decide(const struct kg_sass_code *code, struct kg_sass_word word,
+static bool may_decide(const struct kg_sass_code *code, struct kg_sass_word word, bool uniform,
                        unsigned predicate)
 {
-    enum kg_work work = kg_sass_opcode(word, code->sm, NULL)->work;
+    const struct kg_sass_opcode *opcode = kg_sass_opcode(word, code->sm, NULL);
+    if (is_uniform(opcode) != uniform)
+        return false;
+    enum kg_work work = opcode->work;
     return work == KG_WORK_SELECT ||
            ((work == KG_WORK_INTEGER || work == KG_WORK_SHUFFLE || work == KG_WORK_ATOMIC ||
              work == KG_WORK_BARRIER) &&
@@ -173,7 +176,7 @@ static bool find_comparison(const struct kg_sass_code *code, const struct kg_flo
     for (int32_t i = last - 1; i >= latch->first; i--) {
         struct kg_sass_word word = word_at(code, i);
         if (opcode_of(word) != (uniform ? UISETP : ISETP)) {
-            if (may_decide(code, word, predicate))
+            if (may_decide(code, word, uniform, predicate))
                 return false;
             continue;
         }
