@@ -1,0 +1,141 @@
+// Induction registers: one definition in the loop, made on every trip, which adds something to what
+// the register held on the trip before.
+
+#include "asm/ptx_job.h"
+
+#define MOST_STEPS 64 // up the loops, up the dominators, along a chain of moves
+
+bool kg_ptx_in_loop(const struct kg_flow *flow, int32_t block, int32_t loop)
+{
+    int32_t at = flow->blocks[block].loop;
+    for (int i = 0; i < MOST_STEPS && at >= 0; i++) {
+        if (at == loop)
+            return true;
+        at = flow->loops[at].parent;
+    }
+    return false;
+}
+
+// The only definition of a register in the loop; -1: none, -2: several, or too many to look at.
+static int32_t only_definition(const struct kg_ptx_analysis *analysis, int32_t loop, int32_t symbol)
+{
+    const struct kg_ptx_job *job = analysis->job;
+    const struct kg_ptx_symbol *held = &job->symbols.items[symbol];
+    int32_t found = -1;
+    if (held->definitions > KG_PTX_MOST_DEFINITIONS)
+        return -2;
+    for (int32_t d = held->value; d >= 0; d = job->function.definitions.items[d].earlier) {
+        int32_t instruction = job->function.definitions.items[d].instruction;
+        if (!kg_ptx_in_loop(analysis->flow, analysis->block_of[instruction], loop))
+            continue;
+        if (found >= 0)
+            return -2;
+        found = instruction;
+    }
+    return found;
+}
+
+// Whether `instruction` is done once on every trip, whatever happens.
+static bool on_every_trip(const struct kg_ptx_analysis *analysis, int32_t loop, int32_t instruction)
+{
+    const struct kg_flow_block *block = &analysis->flow->blocks[analysis->block_of[instruction]];
+    return block->loop == loop && !block->conditional &&
+           analysis->job->function.instructions.items[instruction].predicate < 0;
+}
+
+// Of two instructions that are done on every trip: 1 when `first` comes before `second`, 0 when it
+// comes after it, -1 when that is too far to tell.
+static int comes_before(const struct kg_ptx_analysis *analysis, int32_t loop, int32_t first,
+                        int32_t second)
+{
+    int32_t wanted = analysis->block_of[first], at = analysis->block_of[second];
+    if (wanted == at)
+        return first < second;
+    for (int i = 0; i < MOST_STEPS; i++) {
+        if (at == wanted)
+            return 1;
+        if (at == analysis->flow->loops[loop].header)
+            return 0;
+        at = analysis->flow->blocks[at].dominator;
+    }
+    return -1;
+}
+
+// Goes back over one definition: `operand` becomes what it adds to, the induction's offset grows.
+static bool go_back(const struct kg_ptx_analysis *analysis, int32_t loop, int32_t index,
+                    struct kg_ptx_operand *operand, struct kg_ptx_induction *induction)
+{
+    const struct kg_ptx_job *job = analysis->job;
+    const struct kg_ptx_instruction *instruction = &job->function.instructions.items[index];
+    const struct kg_ptx_operand *operands = &job->function.operands.items[instruction->operands];
+    if (instruction->operand_count < 2 || operands[0].kind != KG_PTX_HELD)
+        return false;
+    enum kg_ptx_action action = kg_ptx_form_of(job, instruction)->opcode->action;
+    if (action == KG_PTX_ACTION_MOVE) {
+        *operand = operands[1];
+        return true;
+    }
+    if ((action != KG_PTX_ACTION_ADD && action != KG_PTX_ACTION_SUB) ||
+        instruction->operand_count != 3)
+        return false;
+    int varying = 1; // the operand that changes on every trip; the other one must not
+    if (action == KG_PTX_ACTION_ADD &&
+        (operands[1].kind == KG_PTX_IMMEDIATE ||
+         (operands[1].symbol >= 0 && only_definition(analysis, loop, operands[1].symbol) == -1)))
+        varying = 2;
+    const struct kg_ptx_operand *other = &operands[3 - varying];
+    if (other->kind != KG_PTX_IMMEDIATE &&
+        (other->symbol < 0 || only_definition(analysis, loop, other->symbol) != -1))
+        return false;
+    struct kg_ptx_value value = kg_ptx_evaluate(analysis, other, index);
+    uint64_t change = (uint64_t)value.constant;
+    induction->exact = induction->exact && value.kind == KG_PTX_CONSTANT;
+    induction->offset = (int64_t)((uint64_t)induction->offset +
+                                  (action == KG_PTX_ACTION_ADD ? change : 0 - change));
+    *operand = operands[varying];
+    return true;
+}
+
+// Goes back from `operand` to the register as it is when the trip begins.
+static struct kg_ptx_induction go_to_start(const struct kg_ptx_analysis *analysis, int32_t loop,
+                                           struct kg_ptx_operand operand, int32_t before)
+{
+    struct kg_ptx_induction none = {.symbol = -1}, found = {.symbol = -1, .exact = true};
+    for (int i = 0; i < MOST_STEPS; i++) {
+        if (operand.kind != KG_PTX_HELD || operand.symbol < 0)
+            return none;
+        found.offset = (int64_t)((uint64_t)found.offset + (uint64_t)operand.value);
+        int32_t definition = only_definition(analysis, loop, operand.symbol);
+        if (definition < 0 || !on_every_trip(analysis, loop, definition))
+            return none;
+        int earlier = comes_before(analysis, loop, definition, before);
+        if (earlier == 0) {
+            found.symbol = operand.symbol;
+            return found;
+        }
+        if (earlier < 0 || !go_back(analysis, loop, definition, &operand, &found))
+            return none;
+        before = definition;
+    }
+    return none;
+}
+
+struct kg_ptx_induction kg_ptx_find_induction(const struct kg_ptx_analysis *analysis, int32_t loop,
+                                              const struct kg_ptx_operand *operand, int32_t before)
+{
+    struct kg_ptx_induction found = go_to_start(analysis, loop, *operand, before);
+    if (found.symbol < 0)
+        return found;
+    // From the register at the end of a trip back to it at the beginning: the step.
+    struct kg_ptx_induction step = {.exact = true};
+    struct kg_ptx_operand back;
+    int32_t definition = only_definition(analysis, loop, found.symbol);
+    if (!go_back(analysis, loop, definition, &back, &step))
+        return (struct kg_ptx_induction){.symbol = -1};
+    struct kg_ptx_induction rest = go_to_start(analysis, loop, back, definition);
+    if (rest.symbol != found.symbol)
+        return (struct kg_ptx_induction){.symbol = -1};
+    found.step = (int64_t)((uint64_t)step.offset + (uint64_t)rest.offset);
+    found.exact = found.exact && step.exact && rest.exact;
+    return found;
+}

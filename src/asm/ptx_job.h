@@ -1,0 +1,291 @@
+// What the files ptx_*.c share while one PTX text is read: the text and where we are in it, the
+// names in sight, the function at hand. Only they include this.
+//
+// The first error ends the job: kg_ptx_fail jumps back to kg_ptx_read. Lists are on the heap, grow,
+// belong to the job and are freed with it; the facts alone live in the caller's arena.
+
+#ifndef KG_ASM_PTX_JOB_H
+#define KG_ASM_PTX_JOB_H
+
+#include "asm/facts.h"
+#include "asm/ptx_opcodes.h"
+
+#include <setjmp.h>
+
+#define KG_PTX_MOST_DEPTH 100 // of scopes, of brackets
+
+// Lists: `*KG_PTX_ADD(job, &list) = item`.
+#define KG_PTX_LIST(type)                                                                          \
+    struct {                                                                                       \
+        type *items;                                                                               \
+        int32_t count, capacity;                                                                   \
+    }
+#define KG_PTX_ADD(job, list)                                                                      \
+    ((list)->items = kg_ptx_room((job), (list)->items, (list)->count, &(list)->capacity,           \
+                                 sizeof *(list)->items),                                           \
+     &(list)->items[(list)->count++])
+
+enum kg_ptx_token_kind {
+    KG_PTX_END,
+    KG_PTX_WORD,      // a name or a mnemonic, with the modifiers that follow without a space
+    KG_PTX_DIRECTIVE, // .word
+    KG_PTX_NUMBER,
+    KG_PTX_STRING,
+    KG_PTX_MARK, // one character of punctuation
+};
+
+struct kg_ptx_token {
+    enum kg_ptx_token_kind kind;
+    const char *text;
+    uint32_t length;
+    uint32_t stem; // WORD: bytes before the first modifier
+    int32_t line;
+};
+
+// A word of the text, and what it means where we are.
+struct kg_ptx_name {
+    uint32_t offset; // in the text; from its end on: in `joined`
+    uint32_t length, hash;
+    int32_t symbol; // innermost, -1: none
+    int32_t prefix; // innermost declaration of NAME<count>, -1: none
+    int32_t form;   // as a mnemonic; -1: not decoded yet
+};
+
+enum kg_ptx_symbol_kind {
+    KG_PTX_PLAIN,    // undeclared: special registers, functions
+    KG_PTX_REGISTER, // `value`: last definition, -1: none
+    KG_PTX_VARIABLE, // `value`: index of the variable; parameters too
+    KG_PTX_LABEL,    // `value`: index of the instruction behind it
+    KG_PTX_TABLE,    // label of .branchtargets; `value`: index of the table
+};
+
+struct kg_ptx_symbol {
+    int32_t name;
+    int32_t hidden; // what the name meant outside this scope
+    int32_t number; // in order of first use in the function; -1: not used yet
+    int32_t value;
+    uint8_t kind;
+    uint8_t depth;        // of the scope: 0 file, 1 function
+    uint16_t definitions; // of a register, as far as they were counted
+};
+
+// .reg NAME<count>: the registers get symbols when they are first used.
+struct kg_ptx_prefix {
+    int32_t name, hidden;
+    int32_t depth;
+    int64_t count;
+};
+
+struct kg_ptx_variable {
+    enum kg_ptx_space space;
+    int64_t bytes;
+    int64_t align;
+    uint64_t content; // hash of the initialiser
+    int32_t user;     // last function that was found to use it
+};
+
+enum kg_ptx_operand_kind { KG_PTX_OTHER, KG_PTX_HELD, KG_PTX_IMMEDIATE, KG_PTX_ADDRESS };
+
+// HELD: a register's or a variable's address, plus `value`. ADDRESS: the same in brackets.
+struct kg_ptx_operand {
+    int64_t value;
+    int32_t symbol;
+    enum kg_ptx_operand_kind kind;
+};
+
+struct kg_ptx_instruction {
+    int32_t line;
+    int32_t form;      // index in forms
+    int32_t operands;  // the first one kept: those of instructions that trip counts depend on
+    int32_t predicate; // symbol; -1: none
+    int32_t target;    // bra: instruction; brx: table
+    uint8_t operand_count;
+    bool negated; // the predicate
+};
+
+struct kg_ptx_definition {
+    int32_t instruction;
+    int32_t earlier; // definition of the same register, -1
+};
+
+// A use of a label, until the label is known. `table`: what is wanted is a table's index.
+struct kg_ptx_reference {
+    int32_t name;
+    int32_t line;
+    int32_t instruction; // whose target it is; -1: entry `slot` of table_targets
+    int32_t slot;
+    int32_t outer; // next one in the scope; after its end, in the scope around it
+    uint32_t offset;
+    bool table;
+};
+
+struct kg_ptx_table {
+    int32_t first, count; // in table_targets
+};
+
+struct kg_ptx_function {
+    int32_t index; // from 1; of those with and without body
+    bool is_entry;
+    struct kg_ptx_token name_at;
+    const char *name;            // of an entry, in the result's arena
+    struct kg_asm_kernel launch; // directives, parameter and shared bytes; the rest empty
+    KG_PTX_LIST(struct kg_ptx_instruction) instructions;
+    KG_PTX_LIST(struct kg_ptx_operand) operands;
+    KG_PTX_LIST(struct kg_ptx_definition) definitions;
+    KG_PTX_LIST(struct kg_ptx_reference) references;
+    KG_PTX_LIST(struct kg_ptx_table) tables;
+    KG_PTX_LIST(int32_t) table_targets;
+    int32_t open_references[KG_PTX_MOST_DEPTH + 1]; // first of each scope, -1
+    int32_t next_number;                            // of symbols
+    bool calls;
+    struct kg_hash hash;
+    size_t noted;
+    char notes[4096]; // normalised text that is not in `hash` yet
+};
+
+struct kg_ptx_job {
+    const char *text;
+    size_t length;
+    size_t at;
+    int32_t line;
+    struct kg_ptx_token token; // the one looked at
+
+    KG_PTX_LIST(struct kg_ptx_name) names;
+    int32_t *name_slots;      // hash table of indices + 1
+    uint32_t slot_count;      // a power of two
+    KG_PTX_LIST(char) joined; // mnemonics that were written with spaces in them
+    KG_PTX_LIST(struct kg_ptx_symbol) symbols;
+    KG_PTX_LIST(struct kg_ptx_prefix) prefixes;
+    KG_PTX_LIST(struct kg_ptx_variable) variables;
+    int depth;                                    // of scopes
+    int32_t scope_symbols[KG_PTX_MOST_DEPTH + 1]; // how many there were when each scope was opened
+    int brackets;
+
+    KG_PTX_LIST(struct kg_ptx_form) forms;
+    struct kg_ptx_function function;
+    KG_PTX_LIST(struct kg_asm_kernel) kernels;
+    KG_PTX_LIST(bool) kernel_calls; // whether each kernel calls anything
+    struct kg_hash functions_hash;  // of the bodies of all .func
+    const char *version;
+    const char *arch;
+    int sm;
+
+    struct kg_arena *arena;  // of the result
+    struct kg_arena scratch; // while a kernel is made
+    struct kg_error *error;
+    enum kg_status status;
+    jmp_buf bail;
+};
+
+// ptx_lexer.c
+_Noreturn void kg_ptx_fail(struct kg_ptx_job *job, const char *at, int32_t line, const char *format,
+                           ...) __attribute__((format(printf, 4, 5)));
+_Noreturn void kg_ptx_fail_memory(struct kg_ptx_job *job);
+// At the token looked at: `expected WHAT, found …`.
+_Noreturn void kg_ptx_fail_expected(struct kg_ptx_job *job, const char *what);
+void *kg_ptx_room(struct kg_ptx_job *job, void *items, int32_t count, int32_t *capacity,
+                  size_t size);
+void kg_ptx_advance(struct kg_ptx_job *job);
+bool kg_ptx_is_mark(const struct kg_ptx_job *job, char mark);
+bool kg_ptx_accept(struct kg_ptx_job *job, char mark);
+void kg_ptx_expect(struct kg_ptx_job *job, char mark, const char *where);
+// Whether the token looked at reads so.
+bool kg_ptx_reads(const struct kg_ptx_job *job, const char *text);
+// An integer as PTX writes them (decimal, octal, hexadecimal, binary, with U); false when the token
+// is none. Larger ones keep their low 64 bits.
+bool kg_ptx_integer(const struct kg_ptx_token *token, int64_t *value);
+
+// ptx_symbols.c
+// `text` lies in the job's text or in `joined`.
+int32_t kg_ptx_name(struct kg_ptx_job *job, const char *text, uint32_t length);
+const char *kg_ptx_name_text(const struct kg_ptx_job *job, const struct kg_ptx_name *name);
+struct kg_ptx_symbol *kg_ptx_declare(struct kg_ptx_job *job, int32_t name,
+                                     enum kg_ptx_symbol_kind kind, int32_t value);
+void kg_ptx_declare_prefix(struct kg_ptx_job *job, int32_t name, int64_t count);
+// What a word means here; a symbol is made for one that is seen for the first time.
+int32_t kg_ptx_look_up(struct kg_ptx_job *job, const struct kg_ptx_token *token);
+void kg_ptx_open_scope(struct kg_ptx_job *job);
+// Finds what the references of the scope mean, or leaves them to the scope around it.
+void kg_ptx_close_scope(struct kg_ptx_job *job);
+void kg_ptx_refer(struct kg_ptx_job *job, struct kg_ptx_reference reference);
+void kg_ptx_define(struct kg_ptx_job *job, int32_t symbol, int32_t instruction);
+
+// ptx_hash.c: the normalised text of the function at hand.
+void kg_ptx_note(struct kg_ptx_job *job, const void *bytes, size_t length);
+void kg_ptx_note_token(struct kg_ptx_job *job);
+void kg_ptx_note_symbol(struct kg_ptx_job *job, int32_t symbol);
+void kg_ptx_note_integer(struct kg_ptx_job *job, int64_t value);
+struct kg_hash kg_ptx_noted(struct kg_ptx_job *job);
+
+// ptx_declare.c: at `.file`, `.loc`, `.section`, `.pragma` and the like; the token looked at is the
+// directive. Gives false when it is none of those that may stand anywhere.
+bool kg_ptx_parse_remark(struct kg_ptx_job *job);
+// Up to and with the next ';' outside of brackets.
+void kg_ptx_skip_statement(struct kg_ptx_job *job);
+// From an opening bracket to behind the one that closes it.
+void kg_ptx_skip_brackets(struct kg_ptx_job *job);
+// `.shared .align 16 .b8 a[16], b[4] = {…};` from the space on; without its ';'.
+void kg_ptx_parse_variables(struct kg_ptx_job *job, enum kg_ptx_space space, bool is_extern);
+// The function at hand refers to a variable in shared memory.
+void kg_ptx_use_shared(struct kg_ptx_job *job, struct kg_ptx_variable *variable);
+// `(.param .u64 a, …)`; gives the bytes they take.
+int64_t kg_ptx_parse_parameters(struct kg_ptx_job *job);
+void kg_ptx_parse_registers(struct kg_ptx_job *job);
+
+// ptx_body.c: from '{' to the matching '}'.
+void kg_ptx_parse_body(struct kg_ptx_job *job);
+// ptx_operands.c: up to the ';', which stays.
+void kg_ptx_parse_operands(struct kg_ptx_job *job, struct kg_ptx_instruction *instruction);
+
+// ptx_kernel.c: the function at hand is complete.
+void kg_ptx_add_function(struct kg_ptx_job *job);
+
+// What is known of a function's control flow while its trips are counted. By block, by instruction,
+// by loop.
+struct kg_ptx_analysis {
+    struct kg_ptx_job *job;
+    const struct kg_flow *flow;
+    const int32_t *block_of;    // of each instruction
+    const int32_t *predecessor; // the only one; -1: none, -2: several
+};
+
+// ptx_value.c: what a register holds, as far as the text tells.
+enum kg_ptx_value_kind { KG_PTX_UNKNOWN, KG_PTX_CONSTANT, KG_PTX_PARAMETER };
+struct kg_ptx_value {
+    enum kg_ptx_value_kind kind;
+    int64_t constant; // or the offset into the parameter
+    int32_t symbol;   // the parameter
+};
+// What an operand holds right before the instruction `before`.
+struct kg_ptx_value kg_ptx_evaluate(const struct kg_ptx_analysis *analysis,
+                                    const struct kg_ptx_operand *operand, int32_t before);
+// What the instruction puts into its first operand.
+struct kg_ptx_value kg_ptx_evaluate_result(const struct kg_ptx_analysis *analysis,
+                                           int32_t instruction);
+// The instruction that a register got its value from, -1: cannot tell.
+int32_t kg_ptx_reaching(const struct kg_ptx_analysis *analysis, int32_t symbol, int32_t before);
+#define KG_PTX_MOST_DEFINITIONS 64 // of one register, to be looked at
+
+// ptx_induction.c: a register that changes by the same step on every trip of a loop.
+struct kg_ptx_induction {
+    int32_t symbol; // -1: none was found
+    int64_t offset; // what is tested is the register plus this
+    int64_t step;
+    bool exact; // the step is a constant
+};
+struct kg_ptx_induction kg_ptx_find_induction(const struct kg_ptx_analysis *analysis, int32_t loop,
+                                              const struct kg_ptx_operand *operand, int32_t before);
+// Whether the block is in the loop or in one inside it.
+bool kg_ptx_in_loop(const struct kg_flow *flow, int32_t block, int32_t loop);
+
+// ptx_trips.c: fills in kind, trips and symbol of the kernel's loops.
+bool kg_ptx_count_trips(struct kg_ptx_analysis *analysis, struct kg_arena *scratch,
+                        struct kg_asm_kernel *kernel);
+
+static inline const struct kg_ptx_form *kg_ptx_form_of(const struct kg_ptx_job *job,
+                                                       const struct kg_ptx_instruction *instruction)
+{
+    return &job->forms.items[instruction->form];
+}
+
+#endif

@@ -1,0 +1,271 @@
+// From a parsed function to the facts of a kernel: control flow, what the instructions do, sums.
+
+#include "asm/ptx_job.h"
+#include "asm/weigh.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_WAYS ((int64_t)1 << 24) // of all indexed branches of a function
+
+static enum kg_ptx_action action_of(const struct kg_ptx_job *job,
+                                    const struct kg_ptx_instruction *instruction)
+{
+    const struct kg_ptx_opcode *opcode = kg_ptx_form_of(job, instruction)->opcode;
+    return opcode ? opcode->action : KG_PTX_ACTION_NONE;
+}
+
+// The targets of an indexed branch; under a predicate, the next instruction too.
+static bool list_targets(struct kg_ptx_job *job, int32_t index, int64_t *ways,
+                         struct kg_arena *scratch, struct kg_step *step)
+{
+    const struct kg_ptx_instruction *instruction = &job->function.instructions.items[index];
+    const struct kg_ptx_table *table = &job->function.tables.items[instruction->target];
+    const int32_t *targets = &job->function.table_targets.items[table->first];
+    *ways += table->count;
+    if (*ways > MOST_WAYS)
+        kg_ptx_fail(job, job->text, instruction->line, "indexed branches with more than %lld ways",
+                    (long long)MOST_WAYS);
+    *step = (struct kg_step){KG_STEP_MANY, 0, targets, table->count};
+    if (instruction->predicate < 0)
+        return true;
+    int32_t *more = KG_NEW_ARRAY(scratch, table->count + 1, int32_t);
+    if (!more)
+        return false;
+    memcpy(more, targets, sizeof *more * (size_t)table->count);
+    more[table->count] = index + 1;
+    *step = (struct kg_step){KG_STEP_MANY, 0, more, table->count + 1};
+    return true;
+}
+
+// One step more than instructions: a label may stand behind the last one.
+static struct kg_step *list_steps(struct kg_ptx_job *job, struct kg_arena *scratch)
+{
+    int32_t count = job->function.instructions.count;
+    struct kg_step *steps = KG_NEW_ARRAY(scratch, (int64_t)count + 1, struct kg_step);
+    int64_t ways = 0;
+    for (int32_t i = 0; steps && i < count; i++) {
+        const struct kg_ptx_instruction *instruction = &job->function.instructions.items[i];
+        bool maybe = instruction->predicate >= 0;
+        enum kg_ptx_action action = action_of(job, instruction);
+        if (action == KG_PTX_ACTION_BRA)
+            steps[i] = (struct kg_step){.kind = maybe ? KG_STEP_BRANCH : KG_STEP_JUMP,
+                                        .target = instruction->target};
+        else if (action == KG_PTX_ACTION_END)
+            steps[i].kind = maybe ? KG_STEP_MAYBE_END : KG_STEP_END;
+        else if (action == KG_PTX_ACTION_BRX && !list_targets(job, i, &ways, scratch, &steps[i]))
+            return NULL;
+    }
+    if (steps)
+        steps[count].kind = KG_STEP_END;
+    return steps;
+}
+
+static bool goes_behind(const struct kg_step *steps, int32_t count)
+{
+    for (int32_t i = 0; i < count; i++) {
+        if ((steps[i].kind == KG_STEP_JUMP || steps[i].kind == KG_STEP_BRANCH) &&
+            steps[i].target == count)
+            return true;
+        for (int32_t t = 0; t < steps[i].target_count; t++)
+            if (steps[i].targets[t] == count)
+                return true;
+    }
+    return false;
+}
+
+// Operand `index` when it is a constant that is known, else 0.
+static int64_t known_operand(const struct kg_ptx_analysis *analysis,
+                             const struct kg_ptx_instruction *instruction, int index)
+{
+    if (index >= instruction->operand_count)
+        return 0;
+    const struct kg_ptx_function *function = &analysis->job->function;
+    struct kg_ptx_value value =
+        kg_ptx_evaluate(analysis, &function->operands.items[instruction->operands + index],
+                        (int32_t)(instruction - function->instructions.items));
+    return value.kind == KG_PTX_CONSTANT ? value.constant : 0;
+}
+
+// The instruction descriptor says M / 16 in bits 24 to 28 and N / 8 in bits 17 to 22.
+static double umma_flops(const struct kg_ptx_analysis *analysis,
+                         const struct kg_ptx_instruction *instruction)
+{
+    const struct kg_ptx_form *form = kg_ptx_form_of(analysis->job, instruction);
+    uint64_t descriptor = (uint64_t)known_operand(analysis, instruction, form->sparse ? 4 : 3);
+    double m = (double)(descriptor >> 24 & 31) * 16, n = (double)(descriptor >> 17 & 63) * 8;
+    return 2 * m * n * (double)form->k;
+}
+
+static void add_instruction(const struct kg_ptx_analysis *analysis, int32_t index,
+                            struct kg_mix *mix)
+{
+    const struct kg_ptx_instruction *instruction =
+        &analysis->job->function.instructions.items[index];
+    const struct kg_ptx_form *form = kg_ptx_form_of(analysis->job, instruction);
+    double bytes = form->bytes;
+    if (bytes < 0) {
+        int64_t size = known_operand(analysis, instruction, form->opcode->size_operand);
+        bytes = size > 0 && size <= UINT32_MAX ? (double)size : 0;
+    }
+    mix->count[form->work]++;
+    mix->bytes[form->work] += bytes;
+    mix->flops += form->flops;
+    mix->tensor_flops += form->opcode && form->opcode->action == KG_PTX_ACTION_UMMA
+                             ? umma_flops(analysis, instruction)
+                             : form->tensor_flops;
+}
+
+static void fill_lines(const struct kg_ptx_job *job, struct kg_asm_kernel *kernel)
+{
+    const struct kg_flow *flow = &kernel->flow;
+    for (int32_t b = 0; b < flow->block_count; b++) {
+        const struct kg_flow_block *block = &flow->blocks[b];
+        int32_t end = block->first + block->count;
+        if (block->loop < 0 || end > job->function.instructions.count)
+            continue;
+        struct kg_asm_loop *loop = &kernel->loops[block->loop];
+        int64_t first = job->function.instructions.items[block->first].line;
+        int64_t last = job->function.instructions.items[end - 1].line;
+        if (loop->first == 0 || first < loop->first)
+            loop->first = first;
+        if (last > loop->last)
+            loop->last = last;
+    }
+    for (int32_t l = flow->loop_count - 1; l >= 0; l--) {
+        const struct kg_asm_loop *inner = &kernel->loops[l];
+        if (flow->loops[l].parent < 0)
+            continue;
+        struct kg_asm_loop *outer = &kernel->loops[flow->loops[l].parent];
+        outer->first = inner->first < outer->first ? inner->first : outer->first;
+        outer->last = inner->last > outer->last ? inner->last : outer->last;
+    }
+}
+
+// A number for each name an opcode is counted by: the table's rows with their spaces, then the
+// names that no table knows.
+static int32_t counted_as(const struct kg_ptx_form *form)
+{
+    if (!form->opcode)
+        return kg_ptx_opcode_count * KG_PTX_SPACE_COUNT + form->name;
+    bool spaced = form->opcode->rule == KG_PTX_RULE_LOAD ||
+                  form->opcode->rule == KG_PTX_RULE_STORE ||
+                  form->opcode->rule == KG_PTX_RULE_SPACED;
+    return (int32_t)(form->opcode - kg_ptx_opcodes) * KG_PTX_SPACE_COUNT +
+           (spaced ? (int32_t)form->space : 0);
+}
+
+static const char *counted_name(struct kg_ptx_job *job, int32_t number)
+{
+    static const char *const spaces[KG_PTX_SPACE_COUNT] = {"",       ".global", ".shared",
+                                                           ".local", ".const",  ".param"};
+    int32_t known = kg_ptx_opcode_count * KG_PTX_SPACE_COUNT;
+    if (number < known)
+        return kg_arena_format(job->arena, "%s%s", kg_ptx_opcodes[number / KG_PTX_SPACE_COUNT].name,
+                               spaces[number % KG_PTX_SPACE_COUNT]);
+    const struct kg_ptx_name *name = &job->names.items[number - known];
+    return kg_arena_copy(job->arena, kg_ptx_name_text(job, name), name->length);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    int32_t left = *(const int32_t *)a, right = *(const int32_t *)b;
+    return (left > right) - (left < right);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct kg_asm_count *)a)->name, ((const struct kg_asm_count *)b)->name);
+}
+
+static bool count_opcodes(struct kg_ptx_job *job, struct kg_arena *scratch,
+                          struct kg_asm_kernel *kernel)
+{
+    int32_t count = job->function.instructions.count, different = 0;
+    int32_t *numbers = KG_NEW_ARRAY(scratch, count, int32_t);
+    if (!numbers)
+        return false;
+    for (int32_t i = 0; i < count; i++)
+        numbers[i] = counted_as(kg_ptx_form_of(job, &job->function.instructions.items[i]));
+    qsort(numbers, (size_t)count, sizeof *numbers, by_number);
+    for (int32_t i = 0; i < count; i++)
+        different += i == 0 || numbers[i] != numbers[i - 1];
+    kernel->opcodes = KG_NEW_ARRAY(job->arena, different, struct kg_asm_count);
+    for (int32_t i = 0; kernel->opcodes && i < count; i++) {
+        if (i == 0 || numbers[i] != numbers[i - 1])
+            kernel->opcodes[kernel->opcode_count++].name = counted_name(job, numbers[i]);
+        kernel->opcodes[kernel->opcode_count - 1].count++;
+    }
+    if (job->arena->failed)
+        return false;
+    qsort(kernel->opcodes, (size_t)different, sizeof *kernel->opcodes, by_name);
+    return true;
+}
+
+static bool fill_blocks(struct kg_ptx_job *job, struct kg_arena *scratch,
+                        struct kg_asm_kernel *kernel)
+{
+    const struct kg_flow *flow = &kernel->flow;
+    int32_t *block_of =
+        KG_NEW_ARRAY(scratch, (int64_t)job->function.instructions.count + 1, int32_t);
+    kernel->blocks = KG_NEW_ARRAY(job->arena, flow->block_count, struct kg_asm_block);
+    kernel->loops = KG_NEW_ARRAY(job->arena, flow->loop_count, struct kg_asm_loop);
+    if (!block_of || !kernel->blocks || !kernel->loops)
+        return false;
+    for (int32_t b = 0; b < flow->block_count; b++)
+        for (int32_t i = 0; i < flow->blocks[b].count; i++)
+            block_of[flow->blocks[b].first + i] = b;
+    struct kg_ptx_analysis analysis = {.job = job, .flow = flow, .block_of = block_of};
+    if (!kg_ptx_count_trips(&analysis, scratch, kernel))
+        return false;
+    for (int32_t i = 0; i < job->function.instructions.count; i++)
+        add_instruction(&analysis, i, &kernel->blocks[block_of[i]].mix);
+    fill_lines(job, kernel);
+    kg_asm_weigh(kernel);
+    return true;
+}
+
+static bool fill_kernel(struct kg_ptx_job *job, struct kg_arena *scratch,
+                        struct kg_asm_kernel *kernel)
+{
+    int32_t count = job->function.instructions.count;
+    const struct kg_step *steps = list_steps(job, scratch);
+    return steps &&
+           kg_flow_find(steps, count + goes_behind(steps, count), job->arena, &kernel->flow) &&
+           fill_blocks(job, scratch, kernel) && count_opcodes(job, scratch, kernel);
+}
+
+// Where control goes belongs to what is hashed; labels' names do not.
+static void note_targets(struct kg_ptx_job *job)
+{
+    const struct kg_ptx_function *function = &job->function;
+    for (int32_t i = 0; i < function->instructions.count; i++)
+        if (function->instructions.items[i].target >= 0)
+            kg_ptx_note_integer(job, function->instructions.items[i].target);
+    for (int32_t t = 0; t < function->table_targets.count; t++)
+        kg_ptx_note_integer(job, function->table_targets.items[t]);
+}
+
+void kg_ptx_add_function(struct kg_ptx_job *job)
+{
+    note_targets(job);
+    struct kg_hash hash = kg_ptx_noted(job);
+    if (!job->function.is_entry) {
+        job->functions_hash = kg_hash_chain(job->functions_hash, &hash, sizeof hash);
+        return;
+    }
+    struct kg_asm_kernel kernel = job->function.launch;
+    kernel.name = job->function.name;
+    kernel.normal_hash = hash;
+    kernel.arch = job->arch;
+    kernel.sm = job->sm;
+    kernel.instructions = job->function.instructions.count;
+    kernel.registers = kernel.barriers = -1;
+    kernel.stack_bytes = kernel.spill_store_bytes = kernel.spill_load_bytes = -1;
+    job->scratch = (struct kg_arena){0};
+    if (!fill_kernel(job, &job->scratch, &kernel))
+        kg_ptx_fail_memory(job);
+    kg_arena_free(&job->scratch);
+    *KG_PTX_ADD(job, &job->kernels) = kernel;
+    *KG_PTX_ADD(job, &job->kernel_calls) = job->function.calls;
+}
