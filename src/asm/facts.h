@@ -143,7 +143,7 @@ struct kg_asm_file {
 const struct kg_asm_kernel *kg_asm_find(const struct kg_asm_file *file, const char *name);
 
 // Reads whatever `bytes` turn out to be. A file that is no assembly, or a broken one, gives
-// KG_ERROR_INPUT with the offset or line and what was expected there.
+// KG_ERROR_CORRUPT with the offset or line and what was expected there.
 enum kg_status kg_asm_read(const void *bytes, size_t length, struct kg_arena *arena,
                            struct kg_asm_file *file, struct kg_error *error);
 

@@ -75,11 +75,17 @@ static void note_edge(struct counter *counter, int32_t block, int32_t target)
     }
 }
 
+// By ret or exit, or because nothing stands behind its last instruction.
 static bool may_end(const struct kg_ptx_analysis *analysis, int32_t block)
 {
     const struct kg_ptx_instruction *last = last_of(analysis, block);
-    const struct kg_ptx_opcode *opcode = last ? kg_ptx_form_of(analysis->job, last)->opcode : NULL;
-    return opcode && opcode->action == KG_PTX_ACTION_END;
+    if (!last)
+        return true;
+    const struct kg_ptx_opcode *opcode = kg_ptx_form_of(analysis->job, last)->opcode;
+    enum kg_ptx_action action = opcode ? opcode->action : KG_PTX_ACTION_NONE;
+    bool jumps =
+        last->predicate < 0 && (action == KG_PTX_ACTION_BRA || action == KG_PTX_ACTION_BRX);
+    return action == KG_PTX_ACTION_END || (block + 1 == analysis->flow->block_count && !jumps);
 }
 
 static void note_edges(struct counter *counter, int32_t *predecessor)
@@ -132,8 +138,7 @@ static bool find_condition(const struct kg_ptx_analysis *analysis, int32_t loop,
     const struct kg_ptx_job *job = analysis->job;
     const struct kg_ptx_instruction *branch = last_of(analysis, test);
     const struct kg_ptx_opcode *opcode = branch ? kg_ptx_form_of(job, branch)->opcode : NULL;
-    if (!opcode || opcode->action != KG_PTX_ACTION_BRA || branch->predicate < 0 ||
-        branch->target >= job->function.instructions.count)
+    if (!opcode || opcode->action != KG_PTX_ACTION_BRA || branch->predicate < 0)
         return false;
     const struct kg_flow_block *block = &analysis->flow->blocks[test];
     int32_t at = kg_ptx_reaching(analysis, branch->predicate, block->first + block->count - 1);
