@@ -1,0 +1,79 @@
+# Functions whose instructions are counted by hand in test_object.c.
+        .intel_syntax noprefix
+        .text
+
+# Four multiply-adds of 256 bits a trip, two loads, one of them folded; no spills.
+        .globl  dot
+        .type   dot, @function
+dot:
+        vxorps  ymm0, ymm0, ymm0
+        vxorps  ymm1, ymm1, ymm1
+        xor     eax, eax
+.Ldot:
+        vmovups ymm2, [rdi+rax*4]
+        vfmadd231ps ymm0, ymm2, [rsi+rax*4]
+        vfmadd231ps ymm1, ymm2, ymm2
+        vfmadd231ps ymm0, ymm2, ymm2
+        vfmadd231ps ymm1, ymm2, ymm2
+        add     rax, 8
+        cmp     rax, rdx
+        jb      .Ldot
+        vaddps  ymm0, ymm0, ymm1
+        vfmadd231sd xmm0, xmm0, xmm0
+        vzeroupper
+        ret
+        .size   dot, .-dot
+
+# Saves two registers, spills one vector and one integer: two stores before the loop, two loads in
+# it (one folded) and one after it. What it reads beyond its frame is an argument, and the array at
+# rsp is written by an index.
+        .globl  spill
+        .type   spill, @function
+spill:
+        push    rbx
+        sub     rsp, 96
+        mov     [rsp+88], r12
+        mov     r12, rdi
+        mov     rbx, [rsp+112]
+        vmovaps [rsp+32], ymm1
+        mov     [rsp+64], rsi
+        mov     dword ptr [rsp+72], 1
+.Lspill:
+        vaddps  ymm0, ymm0, [rsp+32]
+        mov     rcx, [rsp+64]
+        mov     [rsp+rcx*8], rbx
+        dec     rbx
+        jne     .Lspill
+        mov     rax, [rsp+64]
+        vmovaps [r12], ymm0
+        mov     r12, [rsp+88]
+        add     rsp, 96
+        pop     rbx
+        ret
+        .size   spill, .-spill
+
+# With a frame pointer; a call; a jump that only the linker knows the end of.
+        .globl  framed
+        .type   framed, @function
+framed:
+        push    rbp
+        mov     rbp, rsp
+        sub     rsp, 16
+        mov     [rbp-8], rdi
+        call    dot
+        mov     rdi, [rbp-8]
+        mov     rax, [rbp+16]
+        leave
+        jmp     elsewhere
+        .size   framed, .-framed
+
+# rbp is a register like any other: nothing is spilled.
+        .globl  plain
+        .type   plain, @function
+plain:
+        mov     [rbp-8], rdi
+        mov     rdi, [rbp-8]
+        .byte   0x06
+        ret
+        .size   plain, .-plain
+        .section .note.GNU-stack,"",@progbits
