@@ -267,7 +267,7 @@ enum kg_status kg_model_make(const struct kg_asm_kernel *kernel, enum kg_asm_for
         status = find_occupancy(&in, model, error);
     if (status != KG_OK)
         return status;
-    if (!kg_model_weigh(kernel, problem, &in.work))
+    if (!kg_model_weigh(kernel, launch, problem, &in.work))
         return kg_error_memory(error, "the model of a kernel");
     in.blocks = (double)model->waves.busiest;
     in.warps = in.blocks * model->occupancy.warps / model->occupancy.blocks;

@@ -34,8 +34,9 @@ static double trips_of(const struct kg_asm_loop *loop, const struct kg_model_pro
     return 0;
 }
 
+// `guess`: trips that outermost loops of unknown length are expected to make.
 static void weigh_loops(const struct kg_asm_kernel *kernel, const struct kg_model_problem *problem,
-                        struct weights *weights)
+                        double guess, struct weights *weights)
 {
     static const struct weights once = {{1, 1}, {1, 1}};
     // Outer loops stand before those in them.
@@ -47,6 +48,8 @@ static void weigh_loops(const struct kg_asm_kernel *kernel, const struct kg_mode
         double expected = around->expected.body * (loop->conditional ? LIKELY : 1);
         weights[l].sure.header = fmin(sure * fmax(trips, 1), KG_MIX_MOST);
         weights[l].sure.body = fmin(sure * trips, KG_MIX_MOST);
+        if (trips <= 0 && loop->depth == 1)
+            trips = guess;
         weights[l].expected.header = fmin(expected * fmax(trips, 1), KG_MIX_MOST);
         weights[l].expected.body = weights[l].expected.header;
     }
@@ -72,15 +75,10 @@ static void drop_guarded(struct kg_mix *mix)
     }
 }
 
-bool kg_model_weigh(const struct kg_asm_kernel *kernel, const struct kg_model_problem *problem,
-                    struct kg_model_work *work)
+static void add_blocks(const struct kg_asm_kernel *kernel, const struct weights *weights,
+                       struct kg_model_work *work)
 {
     *work = (struct kg_model_work){0};
-    struct kg_arena scratch = {0};
-    struct weights *weights = KG_NEW_ARRAY(&scratch, kernel->flow.loop_count, struct weights);
-    if (!weights)
-        return false;
-    weigh_loops(kernel, problem, weights);
     for (int32_t b = 0; b < kernel->flow.block_count; b++) {
         const struct kg_flow_block *at = &kernel->flow.blocks[b];
         double sure = at->conditional ? 0 : 1, expected = at->conditional ? LIKELY : 1;
@@ -94,6 +92,36 @@ bool kg_model_weigh(const struct kg_asm_kernel *kernel, const struct kg_model_pr
         }
         add_share(&work->sure, &kernel->blocks[b], sure);
         add_share(&work->expected, &kernel->blocks[b], expected);
+    }
+}
+
+// All blocks together must do the problem's work: if once through the loops does less, they go
+// around that much more often. 1 when nothing can be said.
+static double guess_trips(const struct kg_mix *once, const struct kg_model_launch *launch,
+                          const struct kg_model_problem *problem)
+{
+    double warps = (double)launch->grid * ceil(launch->threads / 32.0);
+    double done = once->tensor_flops * warps, wanted = problem->flops;
+    if (done <= 0 || !problem->on_matrix_units) {
+        done = (once->bytes[KG_WORK_LOAD_GLOBAL] + once->bytes[KG_WORK_ASYNC_COPY]) * 32 * warps;
+        wanted = problem->read_bytes;
+    }
+    return done > 0 ? fmin(fmax(wanted / done, 1), KG_MIX_MOST) : 1;
+}
+
+bool kg_model_weigh(const struct kg_asm_kernel *kernel, const struct kg_model_launch *launch,
+                    const struct kg_model_problem *problem, struct kg_model_work *work)
+{
+    struct kg_arena scratch = {0};
+    struct weights *weights = KG_NEW_ARRAY(&scratch, kernel->flow.loop_count, struct weights);
+    if (!weights)
+        return false;
+    weigh_loops(kernel, problem, 1, weights);
+    add_blocks(kernel, weights, work);
+    double guess = guess_trips(&work->expected.mix, launch, problem);
+    if (guess > 1) {
+        weigh_loops(kernel, problem, guess, weights);
+        add_blocks(kernel, weights, work);
     }
     drop_guarded(&work->sure.mix);
     kg_arena_free(&scratch);

@@ -18,8 +18,8 @@ struct kg_model_work {
 };
 
 // False when out of memory.
-bool kg_model_weigh(const struct kg_asm_kernel *kernel, const struct kg_model_problem *problem,
-                    struct kg_model_work *work);
+bool kg_model_weigh(const struct kg_asm_kernel *kernel, const struct kg_model_launch *launch,
+                    const struct kg_model_problem *problem, struct kg_model_work *work);
 
 // Fills model->feature from the rest of the model.
 void kg_model_features(const struct kg_asm_kernel *kernel, const struct kg_model_work *work,

@@ -14,7 +14,9 @@ static const struct kg_points_rule baseline_rules[] = {
     {"tcgen05.mma", 10},
     {"cp.async", 2},
     {"bar.sync", -30},
+    {"bar.cta.sync", -30},
     {"barrier.sync", -30},
+    {"barrier.cta.sync", -30},
     {"bra", -5},
     {"ret", -5},
     // SASS

@@ -3,6 +3,7 @@
 #include "asm/cubin.h"
 #include "asm/elf_file.h"
 #include "asm/facts.h"
+#include "asm/object.h"
 #include "asm/ptx.h"
 
 // PTX begins with a directive or a comment.
@@ -21,8 +22,7 @@ enum kg_status kg_asm_read(const void *bytes, size_t length, struct kg_arena *ar
     if (kg_cubin_is(bytes, length))
         return kg_cubin_read(bytes, length, arena, file, error);
     if (kg_elf_is(bytes, length))
-        return kg_error_set(error, KG_ERROR_UNSUPPORTED,
-                            "an ELF file for another machine; cubins and PTX text are read");
+        return kg_object_read(bytes, length, NULL, arena, file, error);
     if (may_be_ptx(bytes, length))
         return kg_ptx_read(bytes, length, arena, file, error);
     return kg_error_set(error, KG_ERROR_CORRUPT, "at offset 0: expected PTX text or an ELF file");

@@ -139,6 +139,18 @@ static void test_trips(void)
     sample.problem.trips = trips;
     sample.problem.trip_count = 2;
     CHECK(near(model_of(&sample, KG_ASM_CUBIN).term[KG_TERM_SPECIAL], 64 * 8 / 1.98e9));
+    // A loop of unknown length is expected to do the problem's work, and sure of nothing.
+    *loop = (struct kg_asm_loop){.kind = KG_TRIPS_UNKNOWN};
+    sample.kernel.blocks[BODY].mix.count[KG_WORK_LOAD_GLOBAL] = 1;
+    sample.kernel.blocks[BODY].mix.bytes[KG_WORK_LOAD_GLOBAL] = 16;
+    sample.problem.read_bytes = 50 * 16 * 128 * 132;
+    CHECK(near(model_of(&sample, KG_ASM_CUBIN).term[KG_TERM_SPECIAL], 8 / 1.98e9));
+    CHECK(near(model_of(&sample, KG_ASM_CUBIN).expected[KG_TERM_SPECIAL], 50 * 8 / 1.98e9));
+    sample.kernel.blocks[BODY].mix.tensor_flops = 4096;
+    sample.problem.on_matrix_units = true;
+    sample.problem.factors = KG_MATRIX_16;
+    sample.problem.flops = 30.0 * 4096 * 4 * 132;
+    CHECK(near(model_of(&sample, KG_ASM_CUBIN).expected[KG_TERM_SPECIAL], 30 * 8 / 1.98e9));
     *loop = (struct kg_asm_loop){.kind = KG_TRIPS_CONSTANT, .trips = 1e300};
     CHECK(isfinite(model_of(&sample, KG_ASM_CUBIN).estimate));
     kg_arena_free(&sample.arena);
