@@ -165,6 +165,7 @@ struct kg_ptx_job {
     struct kg_ptx_function function;
     KG_PTX_LIST(struct kg_asm_kernel) kernels;
     KG_PTX_LIST(bool) kernel_calls; // whether each kernel calls anything
+    int64_t blocks;                 // of all kernels so far
     struct kg_hash functions_hash;  // of the bodies of all .func
     const char *version;
     const char *arch;

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_WAYS ((int64_t)1 << 24) // of all indexed branches of a function
+#define MOST_WAYS ((int64_t)1 << 24)   // of all indexed branches of a function
+#define MOST_BLOCKS ((int64_t)1 << 20) // of a file: facts of a block take much more than its text
+#define MOST_KERNELS (1 << 16)         // of a file
 
 static enum kg_ptx_action action_of(const struct kg_ptx_job *job,
                                     const struct kg_ptx_instruction *instruction)
@@ -225,14 +227,27 @@ static bool fill_blocks(struct kg_ptx_job *job, struct kg_arena *scratch,
     return true;
 }
 
+static void check_sizes(struct kg_ptx_job *job, const struct kg_flow *flow)
+{
+    job->blocks += flow->block_count;
+    if (job->blocks > MOST_BLOCKS)
+        kg_ptx_fail(job, job->token.text, job->token.line, "more than %lld blocks in one file",
+                    (long long)MOST_BLOCKS);
+    if (job->kernels.count >= MOST_KERNELS)
+        kg_ptx_fail(job, job->token.text, job->token.line, "more than %d kernels in one file",
+                    MOST_KERNELS);
+}
+
 static bool fill_kernel(struct kg_ptx_job *job, struct kg_arena *scratch,
                         struct kg_asm_kernel *kernel)
 {
     int32_t count = job->function.instructions.count;
     const struct kg_step *steps = list_steps(job, scratch);
-    return steps &&
-           kg_flow_find(steps, count + goes_behind(steps, count), job->arena, &kernel->flow) &&
-           fill_blocks(job, scratch, kernel) && count_opcodes(job, scratch, kernel);
+    if (!steps ||
+        !kg_flow_find(steps, count + goes_behind(steps, count), job->arena, &kernel->flow))
+        return false;
+    check_sizes(job, &kernel->flow);
+    return fill_blocks(job, scratch, kernel) && count_opcodes(job, scratch, kernel);
 }
 
 // Where control goes belongs to what is hashed; labels' names do not.
