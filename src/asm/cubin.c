@@ -3,6 +3,7 @@
 
 #include "asm/cubin.h"
 
+#include "asm/advisories.h"
 #include "asm/cubin_attributes.h"
 
 #include <string.h>
@@ -177,8 +178,10 @@ static enum kg_status read_kernel(const struct cubin *cubin, size_t index, struc
         if (status)
             return status;
     }
-    if (!kernel->name || !kg_sass_read(&code, notes.tables, notes.table_count, notes.spills,
-                                       notes.spill_count, arena, kernel))
+    if (!kernel->name ||
+        !kg_sass_read(&code, notes.tables, notes.table_count, notes.spills, notes.spill_count,
+                      arena, kernel) ||
+        !kg_asm_advise(arena, kernel))
         return kg_error_memory(error, "the facts of a kernel");
     return KG_OK;
 }

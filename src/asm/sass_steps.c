@@ -5,8 +5,8 @@
 #define TRUE_PREDICATE 7
 #define UNIT 4 // bytes that a branch's distance counts
 
-enum { CALL_INDIRECT = 0x143, CALL = 0x144, BRA = 0x147, BRX = 0x149, JMP = 0x14a, JMX = 0x14c };
-enum { EXIT = 0x14d, RET = 0x150, BRXU = 0x158, JMXU = 0x159, BPT = 0x15c };
+enum { CALL = 0x144, BRA = 0x147, BRX = 0x149, JMP = 0x14a, JMX = 0x14c };
+enum { EXIT = 0x14d, RET = 0x150, BRXU = 0x158, JMXU = 0x159 };
 
 // From the end of the instruction, in bytes. Since sm_90 the lowest eight bits stand apart.
 static int64_t distance(struct kg_sass_word word, int sm)
@@ -104,7 +104,7 @@ struct kg_step kg_sass_step(const struct kg_sass_code *code, int32_t index,
     case EXIT:
     case RET:
         return end(is_conditional(word));
-    default: // CALL_INDIRECT returns; BPT may be continued
+    default: // an indirect call returns, a breakpoint may be continued
         return (struct kg_step){.kind = KG_STEP_NEXT};
     }
 }

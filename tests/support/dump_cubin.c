@@ -2,9 +2,8 @@
 // what NVIDIA's own tools say:
 //
 //   kernel NAME ARCH registers shared stack spill-stores spill-loads barriers instructions
-//   i OFFSET MNEMONIC class bytes tensor-flops stall     (with -i: every instruction)
-//   way OFFSET TARGET...                                 (every branch that is understood)
-//   loop HEADER trips FIRST-LAST...                      (offsets of its blocks)
+//   i OFFSET MNEMONIC class bytes tensor-flops stall TARGET    (with -i; TARGET of branches or -)
+//   loop HEADER trips FIRST-LAST...                            (offsets of its blocks)
 
 #include "asm/cubin.h"
 #include "asm/elf_file.h"
@@ -26,29 +25,32 @@ static const struct kg_elf_section *find_code(const struct kg_elf *elf, const ch
     return NULL;
 }
 
-static void print_instructions(const struct kg_elf *elf, const struct kg_asm_kernel *kernel)
+static void print_instruction(const struct kg_sass_code *code, int32_t index)
 {
-    const struct kg_elf_section *code = find_code(elf, kernel->name);
-    for (int64_t i = 0; code && i < kernel->instructions; i++) {
-        struct kg_sass sass;
-        kg_sass_decode(kg_sass_word_at(code->bytes + i * KG_SASS_SIZE), kernel->sm, &sass);
-        printf("i %llx %s %d %g %g %u\n", (unsigned long long)i * KG_SASS_SIZE, sass.opcode->name,
-               (int)sass.work, sass.bytes, sass.tensor_flops, sass.stall);
-    }
+    struct kg_sass sass;
+    kg_sass_decode(kg_sass_word_at(code->bytes + (size_t)index * KG_SASS_SIZE), code->sm, &sass);
+    printf("i %x %s %d %g %g %u", index * KG_SASS_SIZE, sass.opcode->name, (int)sass.work,
+           sass.bytes, sass.tensor_flops, sass.stall);
+    struct kg_step step = kg_sass_step(code, index, NULL, 0);
+    if (step.kind == KG_STEP_JUMP || step.kind == KG_STEP_BRANCH)
+        printf(" %x\n", step.target * KG_SASS_SIZE);
+    else
+        printf(" -\n");
 }
 
-static void print_flow(const struct kg_asm_kernel *kernel)
+static void print_instructions(const struct kg_elf *elf, const struct kg_asm_kernel *kernel)
+{
+    const struct kg_elf_section *section = find_code(elf, kernel->name);
+    if (!section)
+        return;
+    struct kg_sass_code code = {section->bytes, (int32_t)kernel->instructions, kernel->sm};
+    for (int32_t i = 0; i < code.count; i++)
+        print_instruction(&code, i);
+}
+
+static void print_loops(const struct kg_asm_kernel *kernel)
 {
     const struct kg_flow *flow = &kernel->flow;
-    for (int32_t b = 0; b < flow->block_count; b++) {
-        const struct kg_flow_block *block = &flow->blocks[b];
-        if (!block->reached)
-            continue;
-        printf("way %x", (block->first + block->count - 1) * KG_SASS_SIZE);
-        for (int32_t i = 0; i < block->next_count; i++)
-            printf(" %x", flow->blocks[block->next[i]].first * KG_SASS_SIZE);
-        printf("\n");
-    }
     for (int32_t l = 0; l < flow->loop_count; l++) {
         const struct kg_flow_loop *loop = &flow->loops[l];
         printf("loop %x %g", flow->blocks[loop->header].first * KG_SASS_SIZE,
@@ -73,7 +75,7 @@ static void print_file(const struct kg_asm_file *file, const struct kg_elf *elf,
                kernel->barriers, (long long)kernel->instructions);
         if (instructions)
             print_instructions(elf, kernel);
-        print_flow(kernel);
+        print_loops(kernel);
     }
 }
 

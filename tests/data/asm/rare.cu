@@ -72,6 +72,21 @@ KERNEL uniform_arithmetic(const int *a, float *out, int n, unsigned m, float x)
         out[m] = x * x + 1.0f;
 }
 
+// The same in every thread: newer architectures have floating point for that.
+KERNEL uniform_floats(float *out, float x, float y, int n, unsigned m)
+{
+    float z = x * y, w = fmaf(x, y, 3.0f), u = x + y;
+    if (z > 4.0f && w < 9.0f)
+        u = fmaxf(u, z) + truncf(w);
+    u = u > 1.0f ? z - w : floorf(x) * (float)n;
+    for (int i = 0; i < (int)u; i++) {
+        out[i * (int)w] = z;
+        u -= y * (float)m;
+        w = fminf(w, u) + fabsf(z) * (float)(i & 7);
+    }
+    out[(unsigned)z] = w;
+}
+
 KERNEL local_widths(const uint4 *in, uint4 *out, int n)
 {
     uint4 wide[8];

@@ -1,0 +1,155 @@
+// Advice from facts. Each piece is true of the code as it stands and says what to look at; what is
+// merely unusual is left out.
+
+#include "asm/advisories.h"
+
+#include <string.h>
+
+#define NARROW_BYTES 4        // a thread's share of a load that fills no 128-bit access
+#define MANY_LOADS 4          // of a trip, before their width is worth a word
+#define SLOW_LOOP 3           // cycles of a warp per instruction, by its own stall counts
+#define LEAST_INSTRUCTIONS 16 // of a loop whose stalls are worth a word
+
+bool kg_asm_add_advice(struct kg_arena *arena, struct kg_asm_kernel *kernel,
+                       enum kg_advice_level level, const char *code, const char *text)
+{
+    struct kg_advice *grown = KG_NEW_ARRAY(arena, kernel->advice_count + 1, struct kg_advice);
+    if (!grown || !text)
+        return false;
+    if (kernel->advice_count)
+        memcpy(grown, kernel->advice, (size_t)kernel->advice_count * sizeof *grown);
+    grown[kernel->advice_count] = (struct kg_advice){level, code, text};
+    kernel->advice = grown;
+    kernel->advice_count++;
+    return true;
+}
+
+static const char *place_of(struct kg_arena *arena, const struct kg_asm_loop *loop)
+{
+    return kg_arena_format(arena, "the loop at 0x%llx", (unsigned long long)loop->first);
+}
+
+// The innermost of the loops that spill, and of those the one that moves most.
+static const struct kg_asm_loop *worst_spill(const struct kg_asm_kernel *kernel)
+{
+    int best = -1;
+    for (int l = 0; l < kernel->flow.loop_count; l++) {
+        if (kernel->loops[l].spill_bytes == 0)
+            continue;
+        if (best < 0 || kernel->flow.loops[l].depth > kernel->flow.loops[best].depth ||
+            (kernel->flow.loops[l].depth == kernel->flow.loops[best].depth &&
+             kernel->loops[l].spill_bytes > kernel->loops[best].spill_bytes))
+            best = l;
+    }
+    return best < 0 ? NULL : &kernel->loops[best];
+}
+
+static bool advise_spills(struct kg_arena *arena, struct kg_asm_kernel *kernel)
+{
+    if (kernel->spill_store_bytes <= 0 && kernel->spill_load_bytes <= 0)
+        return true;
+    const struct kg_asm_loop *loop = worst_spill(kernel);
+    if (!loop)
+        return kg_asm_add_advice(
+            arena, kernel, KG_ADVICE_NOTE, "spill-outside-loops",
+            kg_arena_format(arena,
+                            "registers are spilled, but in no loop: %lld bytes saved and %lld "
+                            "reloaded, once",
+                            (long long)kernel->spill_store_bytes,
+                            (long long)kernel->spill_load_bytes));
+    return kg_asm_add_advice(
+        arena, kernel, KG_ADVICE_WARNING, "spill-in-loop",
+        kg_arena_format(arena,
+                        "registers spill in %s: %lld reloads and %lld saves a trip, %lld bytes of "
+                        "local memory per thread",
+                        place_of(arena, loop), (long long)loop->spill_loads,
+                        (long long)loop->spill_stores, (long long)loop->spill_bytes));
+}
+
+// Local memory that is no spill is an array that registers could not hold.
+static bool advise_local(struct kg_arena *arena, struct kg_asm_kernel *kernel)
+{
+    for (int l = kernel->flow.loop_count - 1; l >= 0; l--) {
+        const struct kg_asm_loop *loop = &kernel->loops[l];
+        double others = loop->mix.count[KG_WORK_LOAD_LOCAL] + loop->mix.count[KG_WORK_STORE_LOCAL] -
+                        (double)(loop->spill_loads + loop->spill_stores);
+        if (others < 1)
+            continue;
+        return kg_asm_add_advice(
+            arena, kernel, KG_ADVICE_WARNING, "local-array-in-loop",
+            kg_arena_format(arena,
+                            "%s reads or writes local memory %.0f times a trip beside spills: an "
+                            "array indexed by a variable is not held in registers",
+                            place_of(arena, loop), others));
+    }
+    return true;
+}
+
+// The loop in which a warp issues most of what it issues, among those without loops inside.
+static const struct kg_asm_loop *main_loop(const struct kg_asm_kernel *kernel)
+{
+    const struct kg_asm_loop *best = NULL;
+    double most = 0;
+    for (int l = 0; l < kernel->flow.loop_count; l++) {
+        const struct kg_flow_loop *flow = &kernel->flow.loops[l];
+        bool inner = l + 1 == kernel->flow.loop_count || kernel->flow.loops[l + 1].parent != l;
+        double issued = kernel->loops[l].issue_cycles * kernel->blocks[flow->header].trips;
+        if (inner && issued > most) {
+            most = issued;
+            best = &kernel->loops[l];
+        }
+    }
+    return best;
+}
+
+static bool advise_loads(struct kg_arena *arena, struct kg_asm_kernel *kernel,
+                         const struct kg_asm_loop *loop)
+{
+    double loads = loop->mix.count[KG_WORK_LOAD_GLOBAL];
+    double bytes = loop->mix.bytes[KG_WORK_LOAD_GLOBAL];
+    if (loads < MANY_LOADS || bytes <= 0 || bytes / loads > NARROW_BYTES)
+        return true;
+    return kg_asm_add_advice(arena, kernel, KG_ADVICE_NOTE, "narrow-loads",
+                             kg_arena_format(arena,
+                                             "the %.0f global loads of %s move %.3g bytes a thread "
+                                             "each; one instruction can move 16",
+                                             loads, place_of(arena, loop), bytes / loads));
+}
+
+static bool advise_stalls(struct kg_arena *arena, struct kg_asm_kernel *kernel,
+                          const struct kg_asm_loop *loop)
+{
+    if (loop->issue_cycles < LEAST_INSTRUCTIONS ||
+        loop->stall_cycles < SLOW_LOOP * loop->issue_cycles)
+        return true;
+    return kg_asm_add_advice(
+        arena, kernel, KG_ADVICE_NOTE, "stalls",
+        kg_arena_format(arena,
+                        "one warp issues the %.0f instructions of %s in no less than %.0f cycles: "
+                        "it takes %.0f warps a scheduler to keep it busy",
+                        loop->issue_cycles, place_of(arena, loop), loop->stall_cycles,
+                        loop->stall_cycles / loop->issue_cycles));
+}
+
+static bool advise_reading(struct kg_arena *arena, struct kg_asm_kernel *kernel)
+{
+    double unknown = kernel->mix.count[KG_WORK_UNKNOWN];
+    if (unknown > 0 &&
+        !kg_asm_add_advice(arena, kernel, KG_ADVICE_WARNING, "unknown-instructions",
+                           kg_arena_format(arena,
+                                           "%.0f of %lld instructions are unknown: the counts are "
+                                           "too low",
+                                           unknown, (long long)kernel->instructions)))
+        return false;
+    return !kernel->flow.irreducible ||
+           kg_asm_add_advice(arena, kernel, KG_ADVICE_NOTE, "irreducible",
+                             "a cycle that can be entered in two places is counted as no loop");
+}
+
+bool kg_asm_advise(struct kg_arena *arena, struct kg_asm_kernel *kernel)
+{
+    const struct kg_asm_loop *loop = main_loop(kernel);
+    return advise_spills(arena, kernel) && advise_local(arena, kernel) &&
+           (!loop || (advise_loads(arena, kernel, loop) && advise_stalls(arena, kernel, loop))) &&
+           advise_reading(arena, kernel);
+}
