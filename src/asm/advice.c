@@ -85,16 +85,20 @@ static bool advise_local(struct kg_arena *arena, struct kg_asm_kernel *kernel)
     return true;
 }
 
-// The loop in which a warp issues most of what it issues, among those without loops inside.
-static const struct kg_asm_loop *main_loop(const struct kg_asm_kernel *kernel)
+// The loop in which a warp issues most of what it issues, among those without loops inside; NULL
+// where there is none.
+static const struct kg_asm_loop *main_loop(struct kg_arena *arena,
+                                           const struct kg_asm_kernel *kernel)
 {
+    const struct kg_flow *flow = &kernel->flow;
+    bool *outer = KG_NEW_ARRAY(arena, flow->loop_count, bool);
     const struct kg_asm_loop *best = NULL;
     double most = 0;
-    for (int l = 0; l < kernel->flow.loop_count; l++) {
-        const struct kg_flow_loop *flow = &kernel->flow.loops[l];
-        bool inner = l + 1 == kernel->flow.loop_count || kernel->flow.loops[l + 1].parent != l;
-        double issued = kernel->loops[l].issue_cycles * kernel->blocks[flow->header].trips;
-        if (inner && issued > most) {
+    for (int l = flow->loop_count - 1; outer && l >= 0; l--) { // inner ones come first
+        if (flow->loops[l].parent >= 0)
+            outer[flow->loops[l].parent] = true;
+        double issued = kernel->loops[l].issue_cycles * kernel->blocks[flow->loops[l].header].trips;
+        if (!outer[l] && issued > most) {
             most = issued;
             best = &kernel->loops[l];
         }
@@ -148,7 +152,7 @@ static bool advise_reading(struct kg_arena *arena, struct kg_asm_kernel *kernel)
 
 bool kg_asm_advise(struct kg_arena *arena, struct kg_asm_kernel *kernel)
 {
-    const struct kg_asm_loop *loop = main_loop(kernel);
+    const struct kg_asm_loop *loop = main_loop(arena, kernel);
     return advise_spills(arena, kernel) && advise_local(arena, kernel) &&
            (!loop || (advise_loads(arena, kernel, loop) && advise_stalls(arena, kernel, loop))) &&
            advise_reading(arena, kernel);
