@@ -50,9 +50,9 @@ def nvcc_jobs(folder):
     nvcc = shutil.which("nvcc") or (cuda_home() and str(cuda_home() / "bin/nvcc"))
     if not nvcc:
         return
-    for option, flags in OPTIONS.items():
-        for source in SOURCES:
-            for sm in ARCHITECTURES:
+    for sm in ARCHITECTURES:
+        for option, flags in OPTIONS.items():
+            for source in SOURCES:
                 out = folder / f"nvcc-{source.stem}-{sm}-{option}.ptx"
                 command = [nvcc, "-std=c++17", f"-arch=sm_{sm}", *flags, "-ptx", source, "-o", out]
                 yield out, lambda command=command: subprocess.run(
@@ -194,16 +194,38 @@ def count_body(body):
     return counts
 
 
+def reached(ways, skipped):
+    """Statements reached from the first one without passing one of them."""
+    seen, todo = set(), [0]
+    while todo:
+        at = todo.pop()
+        if at != skipped and at < len(ways) and at not in seen:
+            seen.add(at)
+            todo.extend(ways[at])
+    return seen
+
+
 def count_loops(body):
-    """Labels that a branch further down goes back to, in files without scopes."""
+    """Labels that are gone back to from where only they lead, in files without scopes."""
     if re.search(r"[{}]\s*(?:[\w$.%@!]+\s*:|\.reg)", body) or "brx" in body:
         return None
-    places = {m.group(1): m.start() for m in re.finditer(r"(?:^|[\s;}])([\w$]+)\s*:(?!:)", body)}
-    back = set()
-    for match in re.finditer(r"\bbra(?:\.uni)?\s+([\w$]+)", body):
-        if places[match.group(1)] < match.start():
-            back.add(match.group(1))
-    return len(back)
+    statements = body.split(";")
+    places = {label: i for i, statement in enumerate(statements)
+              for label in re.findall(r"(?:^|[\s;}])([\w$]+)\s*:(?!:)", statement)}
+    ways, branches = [], []
+    for i, statement in enumerate(statements):
+        branch = re.search(r"(@\S+\s+)?\bbra(?:\.uni)?\s+([\w$]+)", statement)
+        end = re.search(r"(@\S+\s+)?\b(?:ret|exit)$", statement.strip())
+        if branch:
+            branches.append((i, places[branch.group(2)]))
+            ways.append([places[branch.group(2)]] + ([i + 1] if branch.group(1) else []))
+        else:
+            ways.append([] if end and not end.group(1) else [i + 1])
+    live = reached(ways, None)
+    for header in {to for at, to in branches if at >= to}:
+        around = reached(ways, header)
+        branches = [b for b in branches if b[1] != header or (b[0] in live and b[0] not in around)]
+    return len({to for at, to in branches if at >= to})
 
 
 def shared_bytes(text, body):
