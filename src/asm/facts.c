@@ -2,7 +2,6 @@
 
 #include "asm/facts.h"
 
-#include <math.h>
 #include <string.h>
 
 const char *kg_work_name(enum kg_work work)
@@ -40,7 +39,8 @@ const char *kg_work_name(enum kg_work work)
 
 static void add(double *sum, double value, double weight)
 {
-    *sum = fmin(*sum + value * weight, KG_MIX_MOST);
+    double more = *sum + value * weight;
+    *sum = more < KG_MIX_MOST ? more : KG_MIX_MOST;
 }
 
 void kg_mix_add(struct kg_mix *mix, const struct kg_mix *other, double weight)

@@ -5,7 +5,8 @@
 // without modifiers, with the memory space where there is one ("ld.global", "fma", "mma.sync",
 // "wgmma.mma_async", "cp.async.bulk.tensor").
 //
-// A kernel is an .entry with a body; what a .func does that it calls is not counted with it.
+// A kernel is an .entry with a body; what a .func does that it calls is not counted with it, nor is
+// shared memory that only the .func refers to.
 // Bytes are those of one thread as the instruction's type and vector say. A bulk copy counts the
 // bytes it is given as a constant. A tensor instruction counts the flops of its shape (a sparse one
 // those of the dense product it stands for), wgmma a quarter of them, tcgen05.mma all of them for

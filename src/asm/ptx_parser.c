@@ -129,6 +129,8 @@ static void end_function(struct kg_ptx_job *job)
 // At `.entry` or `.func`.
 static void parse_function(struct kg_ptx_job *job)
 {
+    if (!job->arch)
+        kg_ptx_fail_expected(job, "\".target sm_90\" before a function");
     begin_function(job, kg_ptx_reads(job, ".entry"));
     kg_ptx_open_scope(job);
     kg_ptx_advance(job);

@@ -250,6 +250,11 @@ static void test_refused(void)
         CHECK_TEXT(error.text, rows[i].message);
         CHECK(file.kernel_count == 0 && file.kernels == NULL);
     }
+    static const char no_target[] = ".version 8.0\n.entry k() { ret; }";
+    CHECK_STATUS(kg_ptx_read(no_target, strlen(no_target), &arena, &file, &error), KG_ERROR_CORRUPT,
+                 &error);
+    CHECK_TEXT(error.text,
+               "2:1: error: expected \".target sm_90\" before a function, found \".entry\"");
     CHECK_STATUS(kg_ptx_read("", 0, &arena, &file, &error), KG_ERROR_CORRUPT, &error);
     CHECK_TEXT(error.text, "1:1: error: expected \".version\", found the end of the text");
 }
