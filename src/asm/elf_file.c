@@ -17,11 +17,12 @@ static const char *string_at(const struct kg_elf_section *table, uint64_t offset
 static enum kg_status read_section(const struct kg_elf *elf, Elf_Scn *scn, size_t index,
                                    struct kg_elf_section *section, struct kg_error *error)
 {
-    const Elf64_Shdr *header = elf64_getshdr(scn);
-    if (!header)
+    const void *found = elf64_getshdr(scn); // not aligned where the file's table is not
+    if (!found)
         return kg_error_set(error, KG_ERROR_CORRUPT, "ELF section %zu has no header: %s", index,
                             elf_errmsg(-1));
-    section->header = *header;
+    const Elf64_Shdr *header = &section->header;
+    memcpy(&section->header, found, sizeof section->header);
     section->name = "";
     if (header->sh_type == SHT_NOBITS || header->sh_type == SHT_NULL || header->sh_size == 0)
         return KG_OK;
@@ -106,10 +107,10 @@ enum kg_status kg_elf_open(const void *bytes, size_t length, struct kg_arena *ar
     elf_version(EV_CURRENT);
     // libelf only reads files opened this way; its interface has no const.
     Elf *handle = elf_memory((char *)(uintptr_t)bytes, length);
-    const Elf64_Ehdr *header = handle ? elf64_getehdr(handle) : NULL;
+    const void *header = handle ? elf64_getehdr(handle) : NULL;
     enum kg_status status;
     if (header) {
-        elf->header = *header;
+        memcpy(&elf->header, header, sizeof elf->header);
         status = read_sections(elf, handle, arena, error);
     } else {
         status =

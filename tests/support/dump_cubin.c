@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define MOST_BYTES ((size_t)1 << 30)
 
@@ -79,6 +80,13 @@ static void print_file(const struct kg_asm_file *file, const struct kg_elf *elf,
     }
 }
 
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
 int main(int argc, char **argv)
 {
     bool instructions = argc == 3 && strcmp(argv[1], "-i") == 0;
@@ -94,13 +102,15 @@ int main(int argc, char **argv)
     char *bytes = NULL;
     size_t length = 0;
     enum kg_status status = kg_files_read(argv[argc - 1], MOST_BYTES, &bytes, &length, &error);
+    double begin = now();
     if (!status)
         status = kg_cubin_read(bytes, length, &arena, &file, &error);
+    double end = now();
     if (!status)
         status = kg_elf_open(bytes, length, &arena, &elf, &error);
     if (!status && quiet)
-        printf("%d kernels, %zu bytes of file, %zu of facts\n", file.kernel_count, length,
-               arena.used);
+        printf("%d kernels, %zu bytes of file, %zu of facts, %.3f seconds\n", file.kernel_count,
+               length, arena.used, end - begin);
     else if (!status)
         print_file(&file, &elf, instructions);
     else
