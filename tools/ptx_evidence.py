@@ -4,7 +4,8 @@
 Compiles the sources of tests/data/asm with nvcc and NVRTC for many architectures and options, and
 kernels of its own with Triton where that is installed (no GPU is needed); counts instructions,
 bytes, flops and loops with regular expressions on statements; compares that with what the C reader
-says (the test tool asm_facts), and prints one table. Every file is also read again with all
+says (the test tool asm_facts); runs kernels on made-up data to see how often the loops go round
+whose trips are said to be constant; and prints one table. Every file is also read again with all
 registers, labels and kernels renamed: its normalised hashes must stay.
 
     tools/ptx_evidence.py --reader build/dev/tests/asm_facts --folder /tmp/ptx [--seconds 50]
@@ -24,8 +25,11 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import ptx_evidence_run
+
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = sorted((ROOT / "tests/data/asm").glob("*.cu"))
+LIBRARY = ROOT / "tests/data/library.cu"
 SAMPLES = sorted((ROOT / "tests/data/asm").glob("*.ptx")) + sorted(
     (ROOT / "tests/fuzz/corpus/ptx").glob("*.ptx"))
 ARCHITECTURES = ["75", "80", "86", "89", "90", "90a", "100a", "103a", "120a"]
@@ -52,7 +56,7 @@ def nvcc_jobs(folder):
         return
     for sm in ARCHITECTURES:
         for option, flags in OPTIONS.items():
-            for source in SOURCES:
+            for source in (*SOURCES, LIBRARY):
                 out = folder / f"nvcc-{source.stem}-{sm}-{option}.ptx"
                 command = [nvcc, "-std=c++17", f"-arch=sm_{sm}", *flags, "-ptx", source, "-o", out]
                 yield out, lambda command=command: subprocess.run(
@@ -304,8 +308,8 @@ def renamed(text, path):
     return path
 
 
-def judge(folder, reader, tally):
-    paths = sorted(p for p in folder.glob("*.ptx"))
+def judge(folder, match, reader, tally):
+    paths = sorted(folder.glob(match))
     parsed, kernels, kinds, unknown = 0, 0, Counter(), Counter()
     for begin in range(0, len(paths), 40):
         batch = paths[begin : begin + 40]
@@ -314,16 +318,19 @@ def judge(folder, reader, tally):
                 print(f"{path.name}: {facts['error']}", file=sys.stderr)
                 continue
             parsed += 1
-            text = clean(path.read_text(errors="replace"))
+            raw = path.read_text(errors="replace")
+            text = clean(raw)
             theirs = list(bodies(text))
+            lines, places = ptx_evidence_run.statements(raw), ptx_evidence_run.extents(raw)
             tally["kernels"].append(([k["name"] for k in facts["kernels"]], [n for n, _ in theirs]))
             for kernel, (_, body) in zip(facts["kernels"], theirs):
                 kernels += 1
                 compare(text, kernel, body, tally)
+                tally["trips"].extend(ptx_evidence_run.compare_trips(lines, places, kernel))
                 kinds.update(loop["kind"] for loop in kernel["loops"])
                 if kernel["work"]["unknown"]:
                     unknown[path.name] += 1
-            again = renamed(path.read_text(errors="replace"), folder / "renamed.text")
+            again = renamed(raw, folder / "renamed.text")
             other = read(reader, [again])[0]
             tally["renamed"].append(([k["hash"] for k in facts["kernels"]],
                                      [k["hash"] for k in other["kernels"]]))
@@ -335,15 +342,17 @@ def main():
     parser.add_argument("--reader", required=True, help="the program asm_facts")
     parser.add_argument("--folder", required=True, type=Path, help="where the corpus is kept")
     parser.add_argument("--seconds", type=float, default=600, help="for compiling, in this run")
+    parser.add_argument("--match", default="*.ptx", help="the files of the corpus to judge")
     parser.add_argument("--show", type=int, default=3, help="differences shown of each kind")
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
     refused = build_corpus(arguments.folder, arguments.seconds)
     fields = ("kernels", "instructions", "opcodes", "spaces", "bytes", "cp.async bytes",
-              "tensor flops", "shared memory", "loops", "renamed")
+              "tensor flops", "shared memory", "loops", "trips", "renamed")
     tally = {field: [] for field in fields}
-    files, parsed, kernels, kinds, unknown = judge(arguments.folder, arguments.reader, tally)
-    makers = Counter(p.name.split("-")[0] for p in arguments.folder.glob("*.ptx"))
+    files, parsed, kernels, kinds, unknown = judge(arguments.folder, arguments.match,
+                                                    arguments.reader, tally)
+    makers = Counter(p.name.split("-")[0] for p in arguments.folder.glob(arguments.match))
     print(f"files {files} {dict(makers)}, parsed {parsed}, kernels {kernels}, "
           f"refused by compilers {sum(refused.values())}")
     print(f"loops: {kinds[1]} constant, {kinds[2]} of a parameter, {kinds[0]} unknown; "
