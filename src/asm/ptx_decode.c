@@ -299,7 +299,7 @@ static double tensor_flops_of(const struct kg_ptx_form *form, const struct modif
 void kg_ptx_decode(const char *mnemonic, size_t length, struct kg_ptx_form *form)
 {
     struct modifiers modifiers = {.vector = 1, .repeat = 1};
-    *form = (struct kg_ptx_form){.name = form->name, .work = KG_WORK_UNKNOWN};
+    *form = (struct kg_ptx_form){.name = -1, .work = KG_WORK_UNKNOWN};
     form->opcode = find_opcode(mnemonic, length);
     for (size_t at = 0; at < length;) {
         const char *dot = memchr(mnemonic + at, '.', length - at);

@@ -88,7 +88,7 @@ struct kg_ptx_form {
     int64_t k;           // tcgen05.mma: depth of one instruction
 };
 
-// Decodes `mnemonic`; `form->name` stays.
+// Decodes `mnemonic`. The caller knows what `form->name` is.
 void kg_ptx_decode(const char *mnemonic, size_t length, struct kg_ptx_form *form);
 // Bits of a type such as ".f16x2"; 0 when it is none.
 int kg_ptx_type_bits(const char *text, size_t length);

@@ -1,6 +1,7 @@
 // Reading PTX: what is written where, how it is classed and counted, what is refused.
 
 #include "asm/ptx.h"
+#include "asm/ptx_opcodes.h"
 #include "base/files.h"
 #include "test.h"
 
@@ -157,6 +158,18 @@ static void test_classes(void)
     }
 }
 
+// A row out of order is never found; and every row must be.
+static void test_table(void)
+{
+    for (int i = 0; i < kg_ptx_opcode_count; i++) {
+        const char *name = kg_ptx_opcodes[i].name;
+        struct kg_ptx_form form;
+        CHECK(i == 0 || strcmp(kg_ptx_opcodes[i - 1].name, name) < 0);
+        kg_ptx_decode(name, strlen(name), &form);
+        CHECK(form.opcode == &kg_ptx_opcodes[i]);
+    }
+}
+
 static void test_control(void)
 {
     const struct kg_asm_kernel *kernel =
@@ -271,5 +284,5 @@ static void test_deep(void)
     kg_arena_free(&arena);
 }
 
-TEST_MAIN(test_handmade, test_compiled, test_classes, test_control, test_shared, test_hash,
-          test_hash_special, test_refused, test_deep)
+TEST_MAIN(test_handmade, test_compiled, test_classes, test_table, test_control, test_shared,
+          test_hash, test_hash_special, test_refused, test_deep)
