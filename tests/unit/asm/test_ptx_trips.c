@@ -35,7 +35,10 @@ static void test_constant(void)
         {"mov.u32 i,7; L: sub.s32 i,i,1; setp.gt.s32 p,i,0; @p bra L;", 7},
         {"mov.u32 i,-8; L: add.s32 i,i,2; setp.ne.s32 p,i,0; @p bra L;", 4},
         {"mov.u32 i,4294967288; L: add.s32 i,i,2; setp.lt.s32 p,i,0; @p bra L;", 4},
-        {"mov.u32 i,0; L: add.s32 i,i,1; setp.gt.s32 p,5,i; @p bra L;", 5}, // the other way round
+        // the other way round
+        {"mov.u32 i,0; L: add.s32 i,i,1; setp.gt.s32 p,5,i; @p bra L;", 5},
+        {"mov.u32 i,0; L: add.s32 i,2,i; setp.lt.s32 p,i,10; @p bra L;", 5},
+        {"mov.u32 %r1,2; mov.u32 i,0; L: add.s32 i,%r1,i; setp.lt.s32 p,i,10; @p bra L;", 5},
         // once at least
         {"mov.u32 i,9; L: add.s32 i,i,1; setp.lt.s32 p,i,5; @p bra L;", 1},
         // what is tested is the register before it is stepped
