@@ -1,7 +1,8 @@
 // Running totals of a block, in place. The block is cut into segments that are worked on side by
 // side, as one chain of dependent operations would leave the core waiting; then each segment takes
 // up what stands before it.
-#ifndef KG_SCAN
+#ifndef KG_RUNNING_H
+#define KG_RUNNING_H
 enum { KG_SCAN_SEGMENTS = 8 };
 
 #define KG_SCAN(NAME, TYPE, COMBINED)                                                              \

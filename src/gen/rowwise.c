@@ -195,7 +195,7 @@ static void space(const struct kg_group *group, const struct kg_device_facts *fa
     kg_space_add(space, "keep", has_kept(&plan) ? 2 : 1, (int64_t[]){0, 1});
     kg_space_add(space, "stream", has_column_output(&plan) && group->problem->contiguous ? 2 : 1,
                  (int64_t[]){0, 1});
-    kg_space_add(space, "prefetch", plan.passes > 1 ? 2 : 1, (int64_t[]){0, 1});
+    kg_space_add(space, "prefetch", plan.passes > 1 ? 3 : 1, (int64_t[]){0, 1, 2});
 }
 
 static bool valid(const struct kg_group *group, const struct kg_device_facts *facts,
@@ -211,6 +211,7 @@ static void guess(const struct kg_group *group, const struct kg_device_facts *fa
     (void)target;
     struct kg_rowwise_plan plan;
     struct kg_text ignored = {0};
+    *config = (struct kg_config){0};
     make_plan(group, &plan, &ignored);
     kg_text_free(&ignored);
     double columns = product(plan.shape, plan.rows, plan.last), near = (double)facts->cache[2];
@@ -220,7 +221,9 @@ static void guess(const struct kg_group *group, const struct kg_device_facts *fa
     config->value[KEEP] = has_kept(&plan) && columns * 8.0 <= near;
     config->value[STREAM] =
         far && columns >= 256.0 && has_column_output(&plan) && group->problem->contiguous;
-    config->value[PREFETCH] = far && plan.passes > 1 && columns * 12.0 <= near;
+    // With two passes both have time to spare, with more the second has most.
+    if (far && plan.passes > 1 && columns * 12.0 <= near)
+        config->value[PREFETCH] = plan.passes > 2 ? KG_ROWWISE_SECOND : KG_ROWWISE_HALVES;
 }
 
 static double bound(const struct kg_group *group, const struct kg_device_facts *facts,
@@ -243,7 +246,7 @@ static bool emit(const struct kg_group *group, const struct kg_device_facts *fac
     plan.lanes = config->value[LANES];
     plan.keep = config->value[KEEP] != 0;
     plan.stream = config->value[STREAM] != 0;
-    plan.prefetch = config->value[PREFETCH] != 0;
+    plan.prefetch = (enum kg_rowwise_prefetch)config->value[PREFETCH];
     plan.entry = entry;
     space(group, facts, target, &parameters);
     kg_emit_host_opening(source, group, "rowwise", config, &parameters);

@@ -12,6 +12,13 @@ enum kg_rowwise_role {
     KG_ROWWISE_COLUMN, // one value per row and column
 };
 
+// When the next row is fetched.
+enum kg_rowwise_prefetch {
+    KG_ROWWISE_NEVER,
+    KG_ROWWISE_SECOND, // in the second pass
+    KG_ROWWISE_HALVES, // half of it in the first, half in the second
+};
+
 // A row is worked on in passes over its columns. By position in the group:
 struct kg_rowwise_plan {
     const struct kg_group *group;
@@ -25,7 +32,8 @@ struct kg_rowwise_plan {
     int pass[KG_MAX_NESTS];
     bool kept[KG_MAX_NESTS]; // private columns that a later pass reads: worth a row buffer
     int64_t lanes;
-    bool keep, stream, prefetch;
+    bool keep, stream;
+    enum kg_rowwise_prefetch prefetch;
     const char *entry;
 };
 
