@@ -416,22 +416,26 @@ KG_INLINE bool kg_isnan_bool(bool x)
 // NaN if either is NaN.
 KG_INLINE float kg_min_f32(float a, float b)
 {
-    return a < b || a != a ? a : b;
+    float found = a < b ? a : b; // one instruction; NaN if b is
+    return a != a ? a : found;
 }
 
 KG_INLINE float kg_max_f32(float a, float b)
 {
-    return a > b || a != a ? a : b;
+    float found = a > b ? a : b; // one instruction; NaN if b is
+    return a != a ? a : found;
 }
 
 KG_INLINE double kg_min_f64(double a, double b)
 {
-    return a < b || a != a ? a : b;
+    double found = a < b ? a : b; // one instruction; NaN if b is
+    return a != a ? a : found;
 }
 
 KG_INLINE double kg_max_f64(double a, double b)
 {
-    return a > b || a != a ? a : b;
+    double found = a > b ? a : b; // one instruction; NaN if b is
+    return a != a ? a : found;
 }
 
 // argmax and argmin: does `value`, coming later, take the place of `best`? The first NaN wins.
@@ -697,9 +701,16 @@ KG_INLINE float kg_exp_sum_f32(float x, float low)
     return kg_scale_f32(1.0f + (r + r * r * kg_exp_rest_f32(r)), n);
 }
 
+// Results below the smallest normal number become 0: to round them would take half as long again.
 KG_INLINE float kg_exp_f32(float x)
 {
-    return kg_exp_sum_f32(x, 0.0f);
+    float shifted = x * 0x1.715476p0f + 0x1.8p23f; // its last bits are the nearest integer
+    float whole = shifted - 0x1.8p23f;
+    float r = (x - whole * 0x1.62ep-1f) - whole * 0x1.0bfbe8p-15f; // log(2) in two parts
+    float p = (kg_exp_rest_f32(r) * r + 1.0f) * r + 1.0f;
+    float scaled = kg_from_bits_f32(kg_bits_f32(p) + (kg_bits_f32(shifted) << 23));
+    scaled = x < -0x1.5d589ep6f ? 0.0f : scaled;
+    return x <= 0x1.62e42ep6f ? scaled : x * INFINITY; // too large, or NaN
 }
 
 KG_INLINE float kg_exp2_f32(float x)

@@ -3,6 +3,7 @@
 // up what stands before it.
 #ifndef KG_RUNNING_H
 #define KG_RUNNING_H
+
 enum { KG_SCAN_SEGMENTS = 8 };
 
 #define KG_SCAN(NAME, TYPE, COMBINED)                                                              \
@@ -32,15 +33,67 @@ enum { KG_SCAN_SEGMENTS = 8 };
         }                                                                                          \
     }
 
+#if defined(__AVX__) && defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define KG_SCAN_VECTORS
+#endif
+#endif
+
+#ifdef KG_SCAN_VECTORS
+typedef float kg_floats __attribute__((vector_size(32)));
+typedef int32_t kg_masks __attribute__((vector_size(32)));
+
+// The larger (smaller) of each two, the first where it is NaN.
+#define KG_PICK(A, B, SIGN)                                                                        \
+    ({                                                                                             \
+        const kg_masks first = (kg_masks)((A)SIGN(B)) | (kg_masks)((A) != (A));                    \
+        (kg_floats)(((kg_masks)(A)&first) | ((kg_masks)(B) & ~first));                             \
+    })
+
+// Inside a vector, elements take up their neighbours at distances 1, 2 and 4; then the vector takes
+// up what stands before it. Only the last step waits for the vector before.
+#define KG_SCAN_FLOATS(NAME, NEUTRAL, COMBINED, SCALAR)                                            \
+    KG_INLINE void kg_scan_##NAME(float *v, int64_t count)                                         \
+    {                                                                                              \
+        const kg_floats none = NEUTRAL - (kg_floats){0};                                           \
+        kg_floats carry = none;                                                                    \
+        int64_t i = 0;                                                                             \
+        for (; i + 8 <= count; i += 8) {                                                           \
+            kg_floats b, a;                                                                        \
+            memcpy(&b, v + i, sizeof b);                                                           \
+            a = __builtin_shufflevector(none, b, 0, 8, 9, 10, 4, 12, 13, 14);                      \
+            b = COMBINED;                                                                          \
+            a = __builtin_shufflevector(none, b, 0, 1, 8, 9, 4, 5, 12, 13);                        \
+            b = COMBINED;                                                                          \
+            a = __builtin_shufflevector(none, b, 0, 1, 2, 3, 11, 11, 11, 11);                      \
+            b = COMBINED;                                                                          \
+            const kg_floats total = __builtin_shufflevector(b, b, 7, 7, 7, 7, 7, 7, 7, 7);         \
+            a = carry;                                                                             \
+            b = COMBINED;                                                                          \
+            memcpy(v + i, &b, sizeof b);                                                           \
+            b = total;                                                                             \
+            carry = COMBINED;                                                                      \
+        }                                                                                          \
+        for (i = i > 0 ? i : 1; i < count; i++) {                                                  \
+            const float a = v[i - 1], b = v[i];                                                    \
+            v[i] = SCALAR;                                                                         \
+        }                                                                                          \
+    }
+
+KG_SCAN_FLOATS(sum_f32, 0.0f, a + b, a + b)
+KG_SCAN_FLOATS(max_f32, -INFINITY, KG_PICK(a, b, >), kg_max_f32(a, b))
+KG_SCAN_FLOATS(min_f32, INFINITY, KG_PICK(a, b, <), kg_min_f32(a, b))
+#else
 KG_SCAN(sum_f32, float, a + b)
+KG_SCAN(max_f32, float, kg_max_f32(a, b))
+KG_SCAN(min_f32, float, kg_min_f32(a, b))
+#endif
 KG_SCAN(sum_f64, double, a + b)
 KG_SCAN(sum_i64, int64_t, kg_add_i64(a, b))
 KG_SCAN(prod_f64, double, a *b)
 KG_SCAN(prod_i64, int64_t, kg_mul_i64(a, b))
-KG_SCAN(max_f32, float, kg_max_f32(a, b))
 KG_SCAN(max_f64, double, kg_max_f64(a, b))
 KG_SCAN(max_i64, int64_t, kg_max_i64(a, b))
-KG_SCAN(min_f32, float, kg_min_f32(a, b))
 KG_SCAN(min_f64, double, kg_min_f64(a, b))
 KG_SCAN(min_i64, int64_t, kg_min_i64(a, b))
 KG_SCAN(any_bool, int32_t, a | b)

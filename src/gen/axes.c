@@ -247,12 +247,41 @@ void kg_values_offset(struct kg_text *text, const struct kg_values *values, int 
     kg_emit_output_offset(text, frame.nest, &names);
 }
 
-void kg_values_read_offset(struct kg_text *text, const struct kg_values *values, int position,
-                           const struct kg_access *access)
+static bool follows(const struct kg_access *access, int across, int along)
+{
+    int last = access->tensor->rank - 1;
+    bool moves = false;
+    if (access->read->pad || last < 1)
+        return false;
+    for (int dim = 0; dim <= last; dim++) {
+        if (!access->map[dim].is_affine)
+            return false;
+        moves |= access->map[dim].coefficient[across] != 0;
+    }
+    return moves && access->map[last].coefficient[along] == 1;
+}
+
+void kg_values_prefetch(struct kg_code *code, const struct kg_values *values, int position,
+                        int across, int along, const char *count, bool *seen)
 {
     struct frame frame = frame_of(values, position);
     struct kg_emit_names names = names_of(&frame);
-    kg_emit_offset(text, frame.nest, access, &names);
+    for (int i = 0; i < frame.nest->access_count; i++) {
+        const struct kg_access *access = &frame.nest->accesses[i];
+        const struct kg_tensor *tensor = access->tensor;
+        if (seen[tensor->id] || kg_group_maker(values->group, tensor) >= 0 ||
+            !follows(access, across, along))
+            continue;
+        seen[tensor->id] = true;
+        kg_code_begin(code);
+        kg_text_add(code->text, "kg_prefetch(");
+        kg_emit_name(code->text, tensor->name);
+        kg_text_add(code->text, " + ");
+        kg_emit_offset(code->text, frame.nest, access, &names);
+        kg_text_format(code->text, ", %s * (int64_t)sizeof(%s));", count,
+                       kg_emit_tensor_storage(tensor));
+        kg_code_end(code);
+    }
 }
 
 bool kg_group_inlines(const struct kg_group *group, int but, struct kg_text *reason)

@@ -47,9 +47,11 @@ void kg_values_store(struct kg_text *text, const struct kg_values *values, int p
                      enum kg_type type, const char *value);
 // The element offset of the nest's output at the current axes.
 void kg_values_offset(struct kg_text *text, const struct kg_values *values, int position);
-// The element offset of a read of the nest.
-void kg_values_read_offset(struct kg_text *text, const struct kg_values *values, int position,
-                           const struct kg_access *access);
+// Fetches ahead what the nest reads at the axes as spelled: `count` elements of each tensor that
+// moves with axis `across` and follows axis `along` in the order of memory. `seen`, by tensor id,
+// marks those that were fetched already.
+void kg_values_prefetch(struct kg_code *code, const struct kg_values *values, int position,
+                        int across, int along, const char *count, bool *seen);
 
 // The position in the group of the nest that makes `tensor`, or -1.
 int kg_group_maker(const struct kg_group *group, const struct kg_tensor *tensor);

@@ -150,6 +150,7 @@ static const char *const reserved_words[] = {
     "CHUNK",
     "COMBINE",
     "found",
+    "stride",
     "size",
 };
 

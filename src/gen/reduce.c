@@ -94,21 +94,29 @@ static void space(const struct kg_group *group, const struct kg_device_facts *fa
     *space = (struct kg_space){0};
     kg_space_add(space, "column", scalar ? 1 : 2, (int64_t[]){0, 1});
     kg_space_add(space, "width", scalar ? 3 : 5, (int64_t[]){64, 128, 16, 1024, 4096});
-    kg_space_add(space, "unroll", scalar ? 1 : 3, (int64_t[]){1, 4, 8});
+    kg_space_add(space, "unroll", 3, (int64_t[]){1, 4, 8});
     kg_space_add(space, "chunk", 3, (int64_t[]){1 << 20, 1 << 17, 1 << 14});
+}
+
+static bool is_search(const struct kg_group *group)
+{
+    struct kg_text ignored = {0};
+    const struct kg_nest *nest = nest_at(group, find_reduction(group, &ignored));
+    kg_text_free(&ignored);
+    return kg_reduces[nest->reduce].is_argument;
 }
 
 static bool valid(const struct kg_group *group, const struct kg_device_facts *facts,
                   enum kg_target target, const struct kg_config *config, struct kg_text *reason)
 {
-    (void)group, (void)facts, (void)target;
+    (void)facts, (void)target;
     bool lanes = config->value[WIDTH] <= WIDEST_LANES;
     if (config->value[COLUMN] && lanes)
         return refuse(reason, "a tile of columns is wider");
     if (!config->value[COLUMN] && !lanes)
         return refuse(reason, "more lanes than registers hold");
-    if (!config->value[COLUMN] && config->value[UNROLL] != 1)
-        return refuse(reason, "rows are unrolled along columns only");
+    if (!config->value[COLUMN] && config->value[UNROLL] > 1 && is_search(group))
+        return refuse(reason, "the first place is found in order only");
     return true;
 }
 
@@ -158,7 +166,9 @@ static void guess(const struct kg_group *group, const struct kg_device_facts *fa
     bool column = prefers_column(group, nest);
     kg_text_free(&ignored);
     config->value[COLUMN] = column;
-    config->value[UNROLL] = column ? 4 : 1;
+    // Sums go through several streams at once; extremes are bound by their comparisons.
+    bool streams = kg_fold_of(nest).is_sum && reduced >= 2048.0;
+    config->value[UNROLL] = column ? 8 : streams ? 4 : 1;
     config->value[WIDTH] = reduced < 64.0 ? 16 : 64;
     if (column) {
         double width = (double)nest->extent[outputs - 1];

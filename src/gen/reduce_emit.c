@@ -34,8 +34,8 @@ static void emit_frame(struct kg_code *code, const struct kg_reduce_plan *plan)
         kg_code_line(code, "enum { TILE = %lld, UNROLL = %lld };", (long long)plan->width,
                      (long long)plan->unroll);
     else
-        kg_code_line(code, "enum { LANES = %lld, STEPS = %d };", (long long)plan->width,
-                     FLUSH_STEPS);
+        kg_code_line(code, "enum { LANES = %lld, UNROLL = %lld, STEPS = %d };",
+                     (long long)plan->width, (long long)plan->unroll, FLUSH_STEPS);
     kg_code_line(code, "enum { CHUNK = %lld, COMBINE = %d };", (long long)plan->chunk, COMBINE);
     kg_emit_host_bindings(code->text, plan->group, false);
     define(code, "outputs", plan, 0, plan->outputs - 1);
@@ -248,54 +248,111 @@ static void emit_run_axis(struct kg_code *code, const struct kg_reduce_plan *pla
 
 // ---- Along the row ----
 
+// The values v0, v1, ..., joined pairwise, into the accumulator of the lane, which has type `type`.
+static void emit_join(struct kg_code *code, const struct kg_reduce_plan *plan, enum kg_type type,
+                      int unroll)
+{
+    struct kg_text terms[16] = {{0}}, joined = {0};
+    char into[32];
+    int count = unroll;
+    for (int u = 0; u < unroll; u++)
+        kg_text_format(&terms[u], "v%d", u);
+    for (; count > 1; count /= 2)
+        for (int u = 0; u < count / 2; u++) {
+            kg_text_cut(&joined, 0);
+            kg_text_add(&joined, "(");
+            kg_fold_combine(&joined, &plan->fold, plan->fold.lane, kg_text_string(&terms[2 * u]),
+                            kg_text_string(&terms[2 * u + 1]));
+            kg_text_add(&joined, ")");
+            kg_text_cut(&terms[u], 0);
+            kg_text_add(&terms[u], kg_text_string(&joined));
+        }
+    snprintf(into, sizeof into, "acc%d[lane]", plan->k);
+    kg_code_begin(code);
+    kg_text_format(code->text, "%s = ", into);
+    kg_fold_combine(code->text, &plan->fold, type, into, kg_text_string(&terms[0]));
+    kg_text_add(code->text, ";");
+    kg_code_end(code);
+    for (int u = 0; u < unroll; u++) {
+        code->text->failed |= terms[u].failed;
+        kg_text_free(&terms[u]);
+    }
+    code->text->failed |= joined.failed;
+    kg_text_free(&joined);
+}
+
+// The elements block + lane of `streams` equal parts of the stretch at once.
 static void emit_row_step(struct kg_code *code, const struct kg_reduce_plan *plan,
-                          const char *lanes)
+                          const char *lanes, int streams)
 {
     struct kg_values values = {.group = plan->group};
+    char axis[48];
     kg_code_line(code, "#pragma omp simd");
     kg_code_open(code, "for (int64_t lane = 0; lane < %s; lane++)", lanes);
     emit_run_axis(code, plan, &values, "block");
-    kg_code_begin(code);
-    kg_text_format(code->text, "const %s v%d = ", kg_fold_type(plan->fold.lane), plan->k);
-    kg_values_print(code->text, &values, plan->k, plan->fold.lane);
-    kg_text_add(code->text, ";");
-    kg_code_end(code);
-    kg_fold_step(code, &plan->fold, plan->k);
+    values.axes[plan->last] = axis;
+    for (int u = 0; u < streams; u++) {
+        snprintf(axis, sizeof axis, u > 0 ? "(i%d + %d * stride)" : "i%d", plan->last, u);
+        kg_code_begin(code);
+        kg_text_format(code->text, "const %s v%d = ", kg_fold_type(plan->fold.lane),
+                       streams > 1 ? u : plan->k);
+        kg_values_print(code->text, &values, plan->k, plan->fold.lane);
+        kg_text_add(code->text, ";");
+        kg_code_end(code);
+    }
+    if (streams > 1)
+        emit_join(code, plan, plan->fold.lane, streams);
+    else
+        kg_fold_step(code, &plan->fold, plan->k);
     kg_code_close(code);
 }
 
-// From `start` to `stop` along the run.
-static void emit_row_loop(struct kg_code *code, const struct kg_reduce_plan *plan)
+// From `from` to `to` along the run.
+static void emit_stretch(struct kg_code *code, const struct kg_reduce_plan *plan, const char *from,
+                         const char *to, int streams)
 {
     const struct kg_fold *fold = &plan->fold;
-    if (fold->is_argument)
-        kg_code_line(code, "int64_t step = 0;");
-    kg_code_line(code, "int64_t block = start;");
+    kg_code_open(code, "for (int64_t block = %s; block < %s;)", from, to);
     if (fold->is_float_sum) {
-        kg_code_open(code, "while (block < stop)");
-        kg_code_line(code, "const int64_t rest = stop - block, most = LANES * STEPS;");
-        kg_code_line(code, "const int64_t limit = block + (rest < most ? rest : most);");
+        kg_code_line(code, "const int64_t limit = kg_min_i64(block + LANES * STEPS, %s);", to);
         kg_code_line(code, "steps += (limit - block + LANES - 1) / LANES;");
     } else {
-        kg_code_line(code, "const int64_t limit = stop;");
+        kg_code_line(code, "const int64_t limit = %s;", to);
     }
     kg_code_open(code, "for (; block + LANES <= limit; block += LANES)");
-    emit_row_step(code, plan, "LANES");
+    emit_row_step(code, plan, "LANES", streams);
     if (fold->is_argument)
         kg_code_line(code, "step++;");
     kg_code_close(code);
-    kg_code_open(code, "if (block < limit)");
-    emit_row_step(code, plan, "limit - block");
-    kg_code_line(code, "block = limit;");
+    if (streams == 1) { // several streams are whole steps
+        kg_code_open(code, "if (block < limit)");
+        emit_row_step(code, plan, "limit - block", 1);
+        kg_code_line(code, "block = limit;");
+        kg_code_close(code);
+    }
+    if (fold->is_float_sum) {
+        kg_code_open(code, "if (steps >= STEPS)");
+        kg_fold_flush(code, fold, plan->k, (int)plan->width, "0", "0");
+        kg_fold_reset_lanes(code, fold, plan->k, (int)plan->width);
+        kg_code_line(code, "steps = 0;");
+        kg_code_close(code);
+    }
     kg_code_close(code);
-    if (!fold->is_float_sum)
+}
+
+// From `start` to `stop` along the run. Several streams keep more reads of memory under way than
+// one, which the hardware does not fetch ahead across pages.
+static void emit_row_loop(struct kg_code *code, const struct kg_reduce_plan *plan)
+{
+    if (plan->fold.is_argument)
+        kg_code_line(code, "int64_t step = 0;");
+    if (plan->unroll == 1) {
+        emit_stretch(code, plan, "start", "stop", 1);
         return;
-    kg_code_open(code, "if (steps >= STEPS)");
-    kg_fold_flush(code, fold, plan->k, (int)plan->width, "0", "0");
-    kg_fold_reset_lanes(code, fold, plan->k, (int)plan->width);
-    kg_code_line(code, "steps = 0;");
-    kg_code_close(code);
-    kg_code_close(code);
+    }
+    kg_code_line(code, "const int64_t stride = (stop - start) / (UNROLL * LANES) * LANES;");
+    emit_stretch(code, plan, "start", "start + stride", (int)plan->unroll);
+    emit_stretch(code, plan, "start + UNROLL * stride", "stop", 1);
 }
 
 static void emit_partial(struct kg_code *code, const struct kg_reduce_plan *plan)
@@ -351,38 +408,6 @@ static void emit_rows(struct kg_code *code, const struct kg_reduce_plan *plan)
 
 // ---- Along the column ----
 
-// The values of `unroll` rows, joined pairwise, into the accumulator of the lane.
-static void emit_join(struct kg_code *code, const struct kg_reduce_plan *plan, int unroll)
-{
-    struct kg_text terms[16] = {{0}}, joined = {0};
-    char into[32];
-    int count = unroll;
-    for (int u = 0; u < unroll; u++)
-        kg_text_format(&terms[u], "v%d", u);
-    for (; count > 1; count /= 2)
-        for (int u = 0; u < count / 2; u++) {
-            kg_text_cut(&joined, 0);
-            kg_text_add(&joined, "(");
-            kg_fold_combine(&joined, &plan->fold, plan->fold.lane, kg_text_string(&terms[2 * u]),
-                            kg_text_string(&terms[2 * u + 1]));
-            kg_text_add(&joined, ")");
-            kg_text_cut(&terms[u], 0);
-            kg_text_add(&terms[u], kg_text_string(&joined));
-        }
-    snprintf(into, sizeof into, "acc%d[lane]", plan->k);
-    kg_code_begin(code);
-    kg_text_format(code->text, "%s = ", into);
-    kg_fold_combine(code->text, &plan->fold, plan->fold.total, into, kg_text_string(&terms[0]));
-    kg_text_add(code->text, ";");
-    kg_code_end(code);
-    for (int u = 0; u < unroll; u++) {
-        code->text->failed |= terms[u].failed;
-        kg_text_free(&terms[u]);
-    }
-    code->text->failed |= joined.failed;
-    kg_text_free(&joined);
-}
-
 // One step over the tile: `unroll` rows from `row` on.
 static void emit_column_step(struct kg_code *code, const struct kg_reduce_plan *plan, int unroll)
 {
@@ -412,7 +437,7 @@ static void emit_column_step(struct kg_code *code, const struct kg_reduce_plan *
         }
     }
     if (!plan->fold.is_argument)
-        emit_join(code, plan, unroll);
+        emit_join(code, plan, plan->fold.total, unroll);
     kg_code_close(code);
 }
 

@@ -173,6 +173,34 @@ static bool has_kept(const struct kg_rowwise_plan *plan)
     return false;
 }
 
+static double per_element(const struct kg_nest *nest, double count)
+{
+    double elements = product(nest, 0, nest->axis_count - 1);
+    return elements > 0.0 ? count / elements : 0.0;
+}
+
+// Is something kept that takes longer to make than to store and load?
+static bool keeps_costly(const struct kg_rowwise_plan *plan)
+{
+    for (int i = 0; i < plan->group->count; i++) {
+        const struct kg_nest *nest = nest_at(plan->group, i);
+        if (plan->kept[i] &&
+            (nest->transcendentals > 0.0 || per_element(nest, nest->operations) > 4.0))
+            return true;
+    }
+    return false;
+}
+
+// Does the second pass compute while memory could be at work?
+static bool is_second_heavy(const struct kg_rowwise_plan *plan)
+{
+    for (int i = 0; i < plan->group->count; i++)
+        if (plan->role[i] != KG_ROWWISE_SCALAR && plan->pass[i] == 1 &&
+            nest_at(plan->group, i)->transcendentals > 0.0)
+            return true;
+    return false;
+}
+
 static bool has_column_output(const struct kg_rowwise_plan *plan)
 {
     for (int i = 0; i < plan->group->count; i++)
@@ -218,12 +246,11 @@ static void guess(const struct kg_group *group, const struct kg_device_facts *fa
     bool far = kg_group_bytes(group) > (double)facts->cache[3]; // streams through memory
     config->value[LANES] = columns < 64.0 ? 16 : 64;
     // Reading what was kept beats computing it again only from a near cache.
-    config->value[KEEP] = has_kept(&plan) && columns * 8.0 <= near;
+    config->value[KEEP] = keeps_costly(&plan) && columns * 8.0 <= near;
     config->value[STREAM] =
         far && columns >= 256.0 && has_column_output(&plan) && group->problem->contiguous;
-    // With two passes both have time to spare, with more the second has most.
     if (far && plan.passes > 1 && columns * 12.0 <= near)
-        config->value[PREFETCH] = plan.passes > 2 ? KG_ROWWISE_SECOND : KG_ROWWISE_HALVES;
+        config->value[PREFETCH] = is_second_heavy(&plan) ? KG_ROWWISE_SECOND : KG_ROWWISE_HALVES;
 }
 
 static double bound(const struct kg_group *group, const struct kg_device_facts *facts,

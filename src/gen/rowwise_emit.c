@@ -6,9 +6,11 @@
 
 // Float lanes are folded into the total after so many steps: chains of roundings stay short.
 enum { STEPS = 16 };
-// Columns between two prefetches, or two streamed pieces of the output. Short blocks spread the
-// requests to memory: 256 moved 8% more bytes a second than 1024 on a Zen 3.
+// Columns between two prefetches. Short blocks spread the requests to memory: 256 moved 8% more
+// bytes a second than 1024 on a Zen 3.
 enum { BLOCK = 256 };
+// Columns of a streamed piece of the output: a whole number of lines, whatever the dtype.
+enum { PIECE = 64 };
 // Elements that are worth handing to another thread.
 enum { GRAIN_ELEMENTS = 16384 };
 
@@ -18,6 +20,7 @@ struct writer {
     const struct kg_rowwise_plan *plan;
     struct kg_values values;
     char names[KG_MAX_NESTS][64];
+    bool staged; // outputs go to their piece of a stream
 };
 
 static const struct kg_nest *nest_at(const struct kg_rowwise_plan *plan, int position)
@@ -35,7 +38,6 @@ static bool is_buffered(const struct kg_rowwise_plan *plan, int position)
     return plan->keep && plan->kept[position];
 }
 
-// Columns that are outputs; streamed ones pass through a block of their own.
 static bool is_column_output(const struct kg_rowwise_plan *plan, int position)
 {
     return plan->role[position] == KG_ROWWISE_COLUMN && !is_private(plan, position);
@@ -71,8 +73,8 @@ static void define(struct writer *writer, const char *name, int first, int last)
 static void emit_frame(struct writer *writer)
 {
     const struct kg_rowwise_plan *plan = writer->plan;
-    kg_code_line(writer->code, "enum { LANES = %lld, STEPS = %d, BLOCK = %d };",
-                 (long long)plan->lanes, STEPS, BLOCK);
+    kg_code_line(writer->code, "enum { LANES = %lld, STEPS = %d, BLOCK = %d, PIECE = %d };",
+                 (long long)plan->lanes, STEPS, BLOCK, PIECE);
     kg_emit_host_bindings(writer->code->text, plan->group, false);
     define(writer, "rows", 0, plan->rows - 1);
     define(writer, "columns", plan->rows, plan->last);
@@ -111,7 +113,6 @@ static void emit_items(struct writer *writer)
     kg_text_add(code->text, "\n");
 }
 
-// Row buffers, and the blocks through which outputs are streamed.
 static void emit_buffers(struct writer *writer)
 {
     struct kg_code *code = writer->code;
@@ -124,9 +125,6 @@ static void emit_buffers(struct writer *writer)
             kg_code_line(code, "%s *const restrict row%d = (%s *)scratch;", type, i, type);
             kg_code_line(code, "scratch += padded * (int64_t)sizeof(%s);", type);
         }
-        if (plan->stream && is_column_output(plan, i))
-            kg_code_line(code, "_Alignas(64) %s part%d[BLOCK];",
-                         kg_emit_tensor_storage(nest_at(plan, i)->output), i);
     }
 }
 
@@ -182,7 +180,7 @@ static void emit_column(struct writer *writer, int i)
                      plan->last, i);
     if (is_private(plan, i))
         return;
-    if (!plan->stream) {
+    if (!writer->staged) {
         emit_store(writer, i, nest->body->type);
         return;
     }
@@ -190,8 +188,7 @@ static void emit_column(struct writer *writer, int i)
     snprintf(base, sizeof base, "part%d", i);
     snprintf(value, sizeof value, "v%d", i);
     kg_code_begin(code);
-    kg_emit_store_at(code->text, nest->output, base, "block - start + lane", nest->body->type,
-                     value);
+    kg_emit_store_at(code->text, nest->output, base, "lane", nest->body->type, value);
     kg_code_end(code);
 }
 
@@ -277,72 +274,86 @@ static void emit_block_lanes(struct writer *writer, int pass)
     kg_code_close(code);
 }
 
-// A read of memory that goes along with rows and columns.
-static bool is_streamed(const struct kg_rowwise_plan *plan, const struct kg_access *access)
-{
-    int row = plan->rows - 1, rank = access->tensor->rank;
-    bool follows = false;
-    if (kg_group_maker(plan->group, access->tensor) >= 0 || access->read->pad || rank < 2)
-        return false;
-    for (int dim = 0; dim < rank; dim++) {
-        if (!access->map[dim].is_affine)
-            return false;
-        follows |= access->map[dim].coefficient[row] != 0;
-    }
-    return follows && access->map[rank - 1].coefficient[plan->last] == 1;
-}
-
 // The row after this one is fetched block by block: all of it in the second pass, or one half in
 // each of the first two.
-static void emit_prefetch(struct writer *writer, int pass)
+static void emit_prefetch(struct writer *writer, int pass, const char *from, const char *count)
 {
-    static const char *const whole = "start", *const halves[] = {"start / 2",
-                                                                 "(length + start) / 2"};
     const struct kg_rowwise_plan *plan = writer->plan;
     struct kg_values values = writer->values;
     bool seen[KG_MAX_NESTS + KG_MAX_TENSORS] = {false};
-    char next[32];
+    bool halves = plan->prefetch == KG_ROWWISE_HALVES;
+    char next[32], place[48], half[48];
+    if (plan->prefetch == KG_ROWWISE_NEVER || pass > 1 || (pass == 0 && !halves))
+        return;
     snprintf(next, sizeof next, "(i%d + 1)", plan->rows - 1);
+    if (halves)
+        snprintf(place, sizeof place, pass == 0 ? "%s / 2" : "(length + %s) / 2", from);
+    snprintf(half, sizeof half, "%s / 2", count);
     values.axes[plan->rows - 1] = next;
-    values.axes[plan->last] = plan->prefetch == KG_ROWWISE_HALVES ? halves[pass] : whole;
-    for (int i = 0; i < plan->group->count; i++) {
-        const struct kg_nest *nest = nest_at(plan, i);
-        for (int a = 0; a < nest->access_count && plan->role[i] != KG_ROWWISE_SCALAR; a++) {
-            const struct kg_tensor *tensor = nest->accesses[a].tensor;
-            if (seen[tensor->id] || !is_streamed(plan, &nest->accesses[a]))
-                continue;
-            seen[tensor->id] = true;
-            kg_code_begin(writer->code);
-            kg_text_add(writer->code->text, "kg_prefetch(");
-            kg_emit_name(writer->code->text, tensor->name);
-            kg_text_add(writer->code->text, " + ");
-            kg_values_read_offset(writer->code->text, &values, i, &nest->accesses[a]);
-            kg_text_format(writer->code->text, ", (stop - start) * (int64_t)sizeof(%s)%s);",
-                           kg_emit_tensor_storage(tensor),
-                           plan->prefetch == KG_ROWWISE_HALVES ? " / 2" : "");
-            kg_code_end(writer->code);
-        }
-    }
+    values.axes[plan->last] = halves ? place : from;
+    kg_code_open(writer->code, "if (item + 1 < end)");
+    for (int i = 0; i < plan->group->count; i++)
+        if (plan->role[i] != KG_ROWWISE_SCALAR)
+            kg_values_prefetch(writer->code, &values, i, plan->rows - 1, plan->last,
+                               halves ? half : count, seen);
+    kg_code_close(writer->code);
 }
 
-static void emit_streams(struct writer *writer, int pass)
+// "y + i0 * y_s0 + block"
+static void print_target(struct kg_text *text, const struct writer *writer, int i)
+{
+    struct kg_values values = writer->values;
+    values.axes[writer->plan->last] = "block";
+    kg_emit_name(text, nest_at(writer->plan, i)->output->name);
+    kg_text_add(text, " + ");
+    kg_values_offset(text, &values, i);
+}
+
+// Outputs go past the caches in pieces of a size known to the compiler, which keeps them in
+// registers. Pieces start with a line of the first output; what is left at either end of the row is
+// stored as usual.
+static void emit_streamed(struct writer *writer, int pass)
 {
     const struct kg_rowwise_plan *plan = writer->plan;
-    struct kg_values values = writer->values;
-    values.axes[plan->last] = "start";
+    struct kg_code *code = writer->code;
+    int leader = -1;
+    kg_code_line(code, "int64_t block = 0;");
+    kg_code_open(code, "while (block < length)");
     for (int i = 0; i < plan->group->count; i++) {
         if (!is_column_output(plan, i) || plan->pass[i] != pass)
             continue;
-        const struct kg_tensor *output = nest_at(plan, i)->output;
-        kg_code_begin(writer->code);
-        kg_text_add(writer->code->text, "kg_stream(");
-        kg_emit_name(writer->code->text, output->name);
-        kg_text_add(writer->code->text, " + ");
-        kg_values_offset(writer->code->text, &values, i);
-        kg_text_format(writer->code->text, ", part%d, (size_t)(stop - start) * sizeof(%s));", i,
-                       kg_emit_tensor_storage(output));
-        kg_code_end(writer->code);
+        const char *storage = kg_emit_tensor_storage(nest_at(plan, i)->output);
+        if (leader < 0) {
+            leader = i;
+            kg_code_begin(code);
+            kg_text_add(code->text, "const int64_t past = kg_past_line(");
+            print_target(code->text, writer, i);
+            kg_text_format(code->text, ", sizeof(%s));", storage);
+            kg_code_end(code);
+        }
+        kg_code_line(code, "_Alignas(KG_LINE) %s part%d[PIECE];", storage, i);
     }
+    kg_code_open(code, "if (past > 0 || length - block < PIECE)");
+    kg_code_line(code, "const int64_t lanes = kg_min_i64(length - block, PIECE - past);");
+    emit_step(writer, pass, "lanes");
+    kg_code_line(code, "block += lanes;");
+    kg_code_line(code, "continue;");
+    kg_code_close(code);
+    emit_prefetch(writer, pass, "block", "PIECE");
+    writer->staged = true;
+    emit_step(writer, pass, "PIECE");
+    writer->staged = false;
+    for (int i = 0; i < plan->group->count; i++) {
+        if (!is_column_output(plan, i) || plan->pass[i] != pass)
+            continue;
+        kg_code_begin(code);
+        kg_text_add(code->text, i == leader ? "kg_stream_lines(" : "kg_stream(");
+        print_target(code->text, writer, i);
+        kg_text_format(code->text, ", part%d, sizeof part%d);", i, i);
+        kg_code_end(code);
+    }
+    kg_code_line(code, "block += PIECE;");
+    kg_code_close(code);
 }
 
 // Column axes before the run have loops of their own.
@@ -358,11 +369,34 @@ static void open_columns(struct writer *writer)
     kg_code_line(code, "const int64_t offset = first * length;");
 }
 
+static bool is_streamed_pass(const struct kg_rowwise_plan *plan, int pass)
+{
+    bool outputs = false;
+    for (int i = 0; i < plan->group->count; i++)
+        outputs |= is_column_output(plan, i) && plan->pass[i] == pass;
+    return plan->stream && outputs && !has_fold(plan, pass, false);
+}
+
+static void emit_blocks(struct writer *writer, int pass)
+{
+    struct kg_code *code = writer->code;
+    kg_code_open(code, "for (int64_t start = 0; start < length; start += BLOCK)");
+    kg_code_line(code, "const int64_t rest = length - start;");
+    kg_code_line(code, "const int64_t stop = start + (rest < BLOCK ? rest : BLOCK);");
+    emit_prefetch(writer, pass, "start", "(stop - start)");
+    if (has_fold(writer->plan, pass, false)) {
+        emit_block_lanes(writer, pass);
+    } else {
+        kg_code_line(code, "const int64_t block = start;");
+        emit_step(writer, pass, "stop - start");
+    }
+    kg_code_close(code);
+}
+
 static void emit_pass(struct writer *writer, int pass)
 {
     const struct kg_rowwise_plan *plan = writer->plan;
     struct kg_code *code = writer->code;
-    bool folds = has_fold(plan, pass, false);
     kg_code_line(code, "{");
     kg_code_indent(code);
     for_folds(writer, pass, false, kg_fold_declare_lanes);
@@ -372,23 +406,10 @@ static void emit_pass(struct writer *writer, int pass)
     if (has_places(plan, pass))
         kg_code_line(code, "int64_t step = 0;");
     open_columns(writer);
-    kg_code_open(code, "for (int64_t start = 0; start < length; start += BLOCK)");
-    kg_code_line(code, "const int64_t rest = length - start;");
-    kg_code_line(code, "const int64_t stop = start + (rest < BLOCK ? rest : BLOCK);");
-    if ((plan->prefetch && pass == 1) || (plan->prefetch == KG_ROWWISE_HALVES && pass == 0)) {
-        kg_code_open(code, "if (item + 1 < end)");
-        emit_prefetch(writer, pass);
-        kg_code_close(code);
-    }
-    if (folds) {
-        emit_block_lanes(writer, pass);
-    } else {
-        kg_code_line(code, "const int64_t block = start;");
-        emit_step(writer, pass, "stop - start");
-    }
-    if (plan->stream)
-        emit_streams(writer, pass);
-    kg_code_close(code);
+    if (is_streamed_pass(plan, pass))
+        emit_streamed(writer, pass);
+    else
+        emit_blocks(writer, pass);
     if (plan->run > plan->rows)
         kg_code_close(code);
     for_folds(writer, pass, false, flush_fold);

@@ -118,7 +118,7 @@ static void space(const struct kg_group *group, const struct kg_device_facts *fa
     const struct kg_nest *nest = nest_at(group, find_scan(group));
     *space = (struct kg_space){0};
     if (is_column(nest)) {
-        kg_space_add(space, "width", 4, (int64_t[]){1024, 256, 64, 4096});
+        kg_space_add(space, "width", 5, (int64_t[]){2048, 4096, 1024, 256, 64});
         kg_space_add(space, "chunk", 1, (int64_t[]){0});
     } else {
         kg_space_add(space, "width", 4, (int64_t[]){256, 512, 128, 64});
@@ -155,10 +155,10 @@ static void guess(const struct kg_group *group, const struct kg_device_facts *fa
     *config = (struct kg_config){0};
     if (is_column(nest)) {
         double across = product(nest, axis + 1, nest->output_axes - 1);
-        // Wide tiles, as long as every core gets a few.
-        config->value[WIDTH] = 1024;
-        while (config->value[WIDTH] > 64 && lines / (double)config->value[WIDTH] < 2.0 * cores)
-            config->value[WIDTH] /= 4;
+        // Wide tiles, as long as every core gets one.
+        config->value[WIDTH] = 4096;
+        while (config->value[WIDTH] > 64 && lines / (double)config->value[WIDTH] < cores)
+            config->value[WIDTH] /= config->value[WIDTH] > 1024 ? 2 : 4;
         config->value[STREAM] = far && may_stream(group, nest) && across >= 256.0;
         return;
     }

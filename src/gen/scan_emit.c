@@ -4,25 +4,15 @@
 
 #include <stdio.h>
 
-// Along columns, float totals are folded into wider ones after so many rows.
-enum { FLUSH_STEPS = 16 };
 // Elements that are worth handing to another thread.
 enum { GRAIN_ELEMENTS = 16384 };
-
-// What every emitting function needs.
-struct writer {
-    struct kg_code *code;
-    const struct kg_scan_plan *plan;
-    struct kg_values values;
-    char names[KG_MAX_NESTS][16];
-};
 
 static const struct kg_nest *nest_at(const struct kg_scan_plan *plan, int position)
 {
     return plan->group->problem->nests[plan->group->first + position];
 }
 
-static bool is_stored(const struct kg_scan_plan *plan, int position)
+bool kg_scan_is_stored(const struct kg_scan_plan *plan, int position)
 {
     return position >= plan->k &&
            !kg_group_is_private(plan->group, nest_at(plan, position)->output);
@@ -45,7 +35,7 @@ static void print_kind(struct kg_text *text, const struct kg_fold *fold)
                    kg_emit_suffix(fold->lane));
 }
 
-static void define(struct writer *writer, const char *name, int first, int last)
+static void define(struct kg_scan_writer *writer, const char *name, int first, int last)
 {
     kg_code_begin(writer->code);
     kg_text_format(writer->code->text, "const int64_t %s = ", name);
@@ -54,15 +44,14 @@ static void define(struct writer *writer, const char *name, int first, int last)
     kg_code_end(writer->code);
 }
 
-static void emit_frame(struct writer *writer)
+static void emit_frame(struct kg_scan_writer *writer)
 {
     const struct kg_scan_plan *plan = writer->plan;
     struct kg_code *code = writer->code;
     kg_emit_host_bindings(code->text, plan->group, false);
     define(writer, "length", plan->axis, plan->axis);
     if (plan->column) {
-        kg_code_line(code, "enum { TILE = %lld, STEPS = %d };", (long long)plan->width,
-                     FLUSH_STEPS);
+        kg_code_line(code, "enum { TILE = %lld };", (long long)plan->width);
         define(writer, "lead", 0, plan->axis - 1);
         define(writer, "inner", plan->axis + 1, plan->run - 1);
         define(writer, "width", plan->run, plan->last);
@@ -82,8 +71,8 @@ static void emit_frame(struct writer *writer)
     }
 }
 
-static void open_function(struct writer *writer, const char *kind, const char *name,
-                          const char *parameters)
+void kg_scan_open(struct kg_scan_writer *writer, const char *kind, const char *name,
+                  const char *parameters)
 {
     kg_code_line(writer->code, "%s %s_%s(const struct kg_host_call *call, %s)", kind,
                  writer->plan->entry, name, parameters);
@@ -92,17 +81,17 @@ static void open_function(struct writer *writer, const char *kind, const char *n
     emit_frame(writer);
 }
 
-static void close_function(struct writer *writer)
+void kg_scan_close(struct kg_scan_writer *writer)
 {
     kg_code_close(writer->code);
     kg_text_add(writer->code->text, "\n");
 }
 
-static void emit_items(struct writer *writer)
+static void emit_items(struct kg_scan_writer *writer)
 {
     struct kg_code *code = writer->code;
     const struct kg_scan_plan *plan = writer->plan;
-    open_function(writer, "int64_t", "items", "int phase");
+    kg_scan_open(writer, "int64_t", "items", "int phase");
     if (plan->chunk > 0) {
         kg_code_line(code, "if (phase < 2 && chunks == 1)");
         kg_code_line(code, "    return 0; // whole rows need no totals beforehand");
@@ -112,8 +101,8 @@ static void emit_items(struct writer *writer)
     } else {
         kg_code_line(code, "return phase == 0 ? items : -1;");
     }
-    close_function(writer);
-    open_function(writer, "int64_t", "bytes", "int kind");
+    kg_scan_close(writer);
+    kg_scan_open(writer, "int64_t", "bytes", "int kind");
     if (plan->chunk > 0) {
         kg_code_line(code, "if (kind == KG_HOST_SHARED)");
         kg_code_line(code, "    return items * 16;");
@@ -123,11 +112,10 @@ static void emit_items(struct writer *writer)
     else
         kg_code_line(code, "return kind == KG_HOST_GRAIN ? 1 + %d / (length + 1) : 0;",
                      GRAIN_ELEMENTS);
-    close_function(writer);
+    kg_scan_close(writer);
 }
 
-// The value of the element at hand, into `place`.
-static void emit_value(struct writer *writer, const char *place)
+void kg_scan_value(struct kg_scan_writer *writer, const char *place)
 {
     struct kg_code *code = writer->code;
     kg_code_begin(code);
@@ -138,7 +126,7 @@ static void emit_value(struct writer *writer, const char *place)
 }
 
 // Takes `value` into the total in t<k>.
-static void emit_take(struct writer *writer, const char *value)
+static void emit_take(struct kg_scan_writer *writer, const char *value)
 {
     const struct kg_fold *fold = &writer->plan->fold;
     int k = writer->plan->k;
@@ -155,9 +143,7 @@ static void emit_take(struct writer *writer, const char *value)
     kg_code_end(writer->code);
 }
 
-// From the running total `total` (in the type of lanes, or the place found) over `count` elements
-// to the outputs at the axes at hand; in a loop over `lane`.
-static void emit_outputs(struct writer *writer, const char *total, const char *count)
+void kg_scan_outputs(struct kg_scan_writer *writer, const char *total, const char *count)
 {
     const struct kg_scan_plan *plan = writer->plan;
     struct kg_code *code = writer->code;
@@ -180,13 +166,14 @@ static void emit_outputs(struct writer *writer, const char *total, const char *c
         kg_text_add(code->text, ";");
         kg_code_end(code);
         writer->values.locals[i] = writer->names[i];
-        if (!is_stored(plan, i))
+        if (!kg_scan_is_stored(plan, i))
             continue;
         kg_code_begin(code);
-        if (plan->stream) {
+        if (writer->staged) {
             char base[16];
             snprintf(base, sizeof base, "part%d", i);
-            kg_emit_store_at(code->text, nest->output, base, "lane", type, writer->names[i]);
+            kg_emit_store_at(code->text, nest->output, base, writer->staged, type,
+                             writer->names[i]);
         } else {
             kg_values_store(code->text, &writer->values, i, type, writer->names[i]);
         }
@@ -196,43 +183,46 @@ static void emit_outputs(struct writer *writer, const char *total, const char *c
         writer->values.locals[i] = NULL;
 }
 
-static void emit_stages(struct writer *writer, const char *length)
+void kg_scan_stages(struct kg_scan_writer *writer, const char *length)
 {
     const struct kg_scan_plan *plan = writer->plan;
     for (int i = plan->k; plan->stream && i < plan->group->count; i++)
-        if (is_stored(plan, i))
+        if (kg_scan_is_stored(plan, i))
             kg_code_line(writer->code, "_Alignas(64) %s part%d[%s];",
                          kg_emit_tensor_storage(nest_at(plan, i)->output), i, length);
 }
 
-// Sends the blocks on; `from` is the value of the axis that vectors follow at their start.
-static void emit_streams(struct writer *writer, const char *from)
+void kg_scan_target(struct kg_text *text, const struct kg_scan_writer *writer, int position,
+                    const char *from)
+{
+    struct kg_values values = writer->values;
+    values.axes[writer->plan->last] = from;
+    kg_emit_name(text, nest_at(writer->plan, position)->output->name);
+    kg_text_add(text, " + ");
+    kg_values_offset(text, &values, position);
+}
+
+void kg_scan_streams(struct kg_scan_writer *writer, const char *from, const char *count)
 {
     const struct kg_scan_plan *plan = writer->plan;
-    struct kg_values values = writer->values;
-    values.axes[plan->last] = from;
     for (int i = plan->k; plan->stream && i < plan->group->count; i++) {
-        if (!is_stored(plan, i))
+        if (!kg_scan_is_stored(plan, i))
             continue;
-        const struct kg_tensor *output = nest_at(plan, i)->output;
         kg_code_begin(writer->code);
         kg_text_add(writer->code->text, "kg_stream(");
-        kg_emit_name(writer->code->text, output->name);
-        kg_text_add(writer->code->text, " + ");
-        kg_values_offset(writer->code->text, &values, i);
-        kg_text_format(writer->code->text, ", part%d, (size_t)lanes * sizeof *part%d);", i, i);
+        kg_scan_target(writer->code->text, writer, i, from);
+        kg_text_format(writer->code->text, ", part%d, (size_t)%s * sizeof *part%d);", i, count, i);
         kg_code_end(writer->code);
     }
 }
 
-// The scan's axis at distance `distance` from where it starts.
-static void emit_axis(struct writer *writer, const char *distance)
+void kg_scan_axis(struct kg_scan_writer *writer, const char *distance)
 {
     kg_code_line(writer->code, "const int64_t i%d = %s%s;", writer->plan->axis,
                  writer->plan->backward ? "length - 1 - " : "", distance);
 }
 
-static void emit_partials(struct writer *writer)
+static void emit_partials(struct kg_scan_writer *writer)
 {
     const struct kg_scan_plan *plan = writer->plan;
     kg_code_line(writer->code, "%s *total = (%s *)call->shared;", total_type(plan),
@@ -244,7 +234,7 @@ static void emit_partials(struct writer *writer)
 // ---- Along the row ----
 
 // The row and the range of an item, and the loop over its blocks.
-static void open_row(struct writer *writer)
+static void open_row(struct kg_scan_writer *writer)
 {
     const struct kg_scan_plan *plan = writer->plan;
     struct kg_code *code = writer->code;
@@ -259,36 +249,41 @@ static void open_row(struct writer *writer)
     kg_fold_declare_total(code, &plan->fold, plan->k);
 }
 
-// Values of a block into acc<k>[shift ...].
-static void emit_fill(struct writer *writer, int shift)
+// `count` values of a block into acc<k>[shift ...].
+static void emit_fill(struct kg_scan_writer *writer, int shift, const char *count)
 {
     struct kg_code *code = writer->code;
     char place[40];
     snprintf(place, sizeof place, "acc%d[%slane]", writer->plan->k, shift ? "1 + " : "");
-    kg_code_line(code, "const int64_t lanes = kg_min_i64(BLOCK, stop - block);");
     kg_code_line(code, "#pragma omp simd");
-    kg_code_open(code, "for (int64_t lane = 0; lane < lanes; lane++)");
-    emit_axis(writer, "(block + lane)");
-    emit_value(writer, place);
+    kg_code_open(code, "for (int64_t lane = 0; lane < %s; lane++)", count);
+    kg_scan_axis(writer, "(block + lane)");
+    kg_scan_value(writer, place);
     kg_code_close(code);
 }
 
 // First phase: the total of each chunk.
-static void emit_totals(struct writer *writer)
+static void emit_totals(struct kg_scan_writer *writer)
 {
     const struct kg_scan_plan *plan = writer->plan;
     struct kg_code *code = writer->code;
     int k = plan->k;
-    open_function(writer, "static void", "totals", "int64_t begin, int64_t end");
+    kg_scan_open(writer, "static void", "totals", "int64_t begin, int64_t end");
     emit_partials(writer);
     open_row(writer);
     kg_code_open(code, "for (int64_t block = start; block < stop; block += BLOCK)");
     kg_code_line(code, "%s acc%d[BLOCK];", lane_type(plan), k);
     if (plan->fold.is_argument)
         kg_code_line(code, "int64_t at%d[BLOCK];", k);
-    else
+    kg_code_line(code, "const int64_t lanes = kg_min_i64(BLOCK, stop - block);");
+    kg_code_open(code, "if (lanes == BLOCK)"); // a loop of a known length
+    emit_fill(writer, 0, "BLOCK");
+    kg_code_close(code);
+    kg_code_open(code, "else");
+    if (!plan->fold.is_argument)
         kg_fold_reset_lanes(code, &plan->fold, k, (int)plan->width);
-    emit_fill(writer, 0);
+    emit_fill(writer, 0, "lanes");
+    kg_code_close(code);
     if (plan->fold.is_argument) {
         kg_code_begin(code);
         kg_text_add(code->text, "kg_scan_");
@@ -306,16 +301,16 @@ static void emit_totals(struct writer *writer)
                                          : "total[item] = t%d;",
                  k, k);
     kg_code_close(code);
-    close_function(writer);
+    kg_scan_close(writer);
 }
 
 // Second phase: each chunk's total becomes the total of what stands before it.
-static void emit_offsets(struct writer *writer)
+static void emit_offsets(struct kg_scan_writer *writer)
 {
     const struct kg_scan_plan *plan = writer->plan;
     struct kg_code *code = writer->code;
     int k = plan->k;
-    open_function(writer, "static void", "offsets", "int64_t begin, int64_t end");
+    kg_scan_open(writer, "static void", "offsets", "int64_t begin, int64_t end");
     emit_partials(writer);
     kg_code_open(code, "for (int64_t row = begin; row < end; row++)");
     kg_fold_declare_total(code, &plan->fold, k);
@@ -336,11 +331,11 @@ static void emit_offsets(struct writer *writer)
     }
     kg_code_close(code);
     kg_code_close(code);
-    close_function(writer);
+    kg_scan_close(writer);
 }
 
-// Running totals of the block in acc<k> and the outputs from them.
-static void emit_block(struct writer *writer)
+// A block of `count` values: their running totals in acc<k>, and the outputs from them.
+static void emit_block(struct kg_scan_writer *writer, const char *count)
 {
     const struct kg_scan_plan *plan = writer->plan;
     struct kg_code *code = writer->code;
@@ -349,15 +344,16 @@ static void emit_block(struct writer *writer)
     const char *at = plan->exclusive ? "lane" : "lane + 1";
     kg_text_format(&from, "from%d", k);
     kg_text_format(&here, "acc%d[%s]", k, at);
+    emit_fill(writer, 1, count);
     kg_code_begin(code);
     kg_text_add(code->text, "kg_scan_");
     print_kind(code->text, &plan->fold);
     if (plan->fold.is_argument) {
-        kg_text_format(code->text, "(&t%d, &where%d, acc%d + 1, at%d + 1, lanes, block);", k, k, k,
-                       k);
+        kg_text_format(code->text, "(&t%d, &where%d, acc%d + 1, at%d + 1, %s, block);", k, k, k, k,
+                       count);
         kg_text_format(&running, "at%d[%s]", k, at);
     } else {
-        kg_text_format(code->text, "(acc%d + 1, lanes);", k);
+        kg_text_format(code->text, "(acc%d + 1, %s);", k, count);
         kg_fold_combine(&running, &plan->fold, plan->fold.lane, kg_text_string(&from),
                         kg_text_string(&here));
     }
@@ -368,15 +364,16 @@ static void emit_block(struct writer *writer)
     else if (!plan->fold.is_argument)
         kg_code_line(code, "const %s from%d = t%d;", lane_type(plan), k, k);
     kg_code_line(code, "#pragma omp simd");
-    kg_code_open(code, "for (int64_t lane = 0; lane < lanes; lane++)");
-    emit_axis(writer, "(block + lane)");
-    emit_outputs(writer, kg_text_string(&running),
-                 plan->exclusive ? "block + lane" : "block + lane + 1");
+    kg_code_open(code, "for (int64_t lane = 0; lane < %s; lane++)", count);
+    kg_scan_axis(writer, "(block + lane)");
+    writer->staged = plan->stream ? "lane" : NULL;
+    kg_scan_outputs(writer, kg_text_string(&running),
+                    plan->exclusive ? "block + lane" : "block + lane + 1");
     kg_code_close(code);
-    emit_streams(writer, "block");
+    kg_scan_streams(writer, "block", count);
     if (!plan->fold.is_argument) {
         kg_text_cut(&here, 0);
-        kg_text_format(&here, "acc%d[lanes]", k);
+        kg_text_format(&here, "acc%d[%s]", k, count);
         emit_take(writer, kg_text_string(&here));
     }
     code->text->failed |= running.failed | from.failed | here.failed;
@@ -385,15 +382,15 @@ static void emit_block(struct writer *writer)
     kg_text_free(&here);
 }
 
-static void emit_rows(struct writer *writer)
+static void emit_rows(struct kg_scan_writer *writer)
 {
     const struct kg_scan_plan *plan = writer->plan;
     struct kg_code *code = writer->code;
     int k = plan->k;
-    open_function(writer, "static void", "scan", "int64_t begin, int64_t end");
+    kg_scan_open(writer, "static void", "scan", "int64_t begin, int64_t end");
     if (plan->chunk > 0)
         emit_partials(writer);
-    emit_stages(writer, "BLOCK");
+    kg_scan_stages(writer, "BLOCK");
     open_row(writer);
     if (plan->chunk > 0) {
         kg_code_line(code, "if (chunks > 1)");
@@ -415,125 +412,21 @@ static void emit_rows(struct writer *writer)
         kg_text_add(code->text, ";");
         kg_code_end(code);
     }
-    emit_fill(writer, 1);
-    emit_block(writer);
+    kg_code_line(code, "const int64_t lanes = kg_min_i64(BLOCK, stop - block);");
+    kg_code_open(code, "if (lanes == BLOCK)"); // loops of a known length
+    emit_block(writer, "BLOCK");
     kg_code_close(code);
+    kg_code_open(code, "else");
+    emit_block(writer, "lanes");
     kg_code_close(code);
-    if (plan->stream)
-        kg_code_line(code, "kg_stream_end();");
-    close_function(writer);
-}
-
-// ---- Along columns ----
-
-static void emit_tile(struct writer *writer)
-{
-    const struct kg_scan_plan *plan = writer->plan;
-    struct kg_code *code = writer->code;
-    struct kg_text neutral = {0};
-    int k = plan->k;
-    kg_fold_neutral(&neutral, &plan->fold, plan->fold.lane);
-    kg_code_line(code, "const int64_t first = item %% tiles * TILE;");
-    kg_code_line(code, "const int64_t outer = item / tiles;");
-    kg_code_line(code, "const int64_t lanes = kg_min_i64(TILE, width - first);");
-    kg_axes_split(code, plan->nest, 0, plan->axis - 1, "(outer / inner)");
-    kg_axes_split(code, plan->nest, plan->axis + 1, plan->run - 1, "(outer % inner)");
-    kg_code_line(code, "%s acc%d[TILE];", lane_type(plan), k);
-    if (plan->fold.is_argument)
-        kg_code_line(code, "int64_t at%d[TILE];", k);
-    if (plan->fold.is_float_sum) {
-        kg_code_line(code, "%s from%d[TILE];", lane_type(plan), k);
-        kg_code_line(code, "double part[TILE], lost[TILE];");
-    }
-    kg_code_open(code, "for (int64_t lane = 0; lane < lanes; lane++)");
-    kg_code_line(code, "acc%d[lane] = %s;", k, kg_text_string(&neutral));
-    if (plan->fold.is_argument)
-        kg_code_line(code, "at%d[lane] = -1;", k);
-    if (plan->fold.is_float_sum)
-        kg_code_line(code, "from%d[lane] = 0, part[lane] = 0.0, lost[lane] = 0.0;", k);
-    kg_code_close(code);
-    code->text->failed |= neutral.failed;
-    kg_text_free(&neutral);
-}
-
-static void emit_column_take(struct writer *writer)
-{
-    const struct kg_scan_plan *plan = writer->plan;
-    struct kg_code *code = writer->code;
-    char acc[32];
-    int k = plan->k;
-    snprintf(acc, sizeof acc, "acc%d[lane]", k);
-    if (plan->fold.is_argument) {
-        kg_code_line(code, "const bool take = at%d[lane] < 0 || kg_beats_%s_%s(value, %s);", k,
-                     kg_reduces[plan->fold.search].name, kg_emit_suffix(plan->fold.lane), acc);
-        kg_code_line(code, "%s = take ? value : %s;", acc, acc);
-        kg_code_line(code, "at%d[lane] = take ? row : at%d[lane];", k, k);
-        return;
-    }
-    kg_code_begin(code);
-    kg_text_format(code->text, "%s = ", acc);
-    kg_fold_combine(code->text, &plan->fold, plan->fold.lane, acc, "value");
-    kg_text_add(code->text, ";");
-    kg_code_end(code);
-}
-
-static void emit_column_lanes(struct writer *writer)
-{
-    const struct kg_scan_plan *plan = writer->plan;
-    struct kg_code *code = writer->code;
-    char total[64], value[48];
-    int k = plan->k;
-    if (plan->fold.is_argument)
-        snprintf(total, sizeof total, "at%d[lane]", k);
-    else if (plan->fold.is_float_sum)
-        snprintf(total, sizeof total, "from%d[lane] + acc%d[lane]", k, k);
-    else
-        snprintf(total, sizeof total, "acc%d[lane]", k);
-    snprintf(value, sizeof value, "const %s value", lane_type(plan));
-    kg_code_line(code, "#pragma omp simd");
-    kg_code_open(code, "for (int64_t lane = 0; lane < lanes; lane++)");
-    kg_code_line(code, "const int64_t i%d = first + lane;", plan->last);
-    emit_value(writer, value);
-    if (!plan->exclusive)
-        emit_column_take(writer);
-    emit_outputs(writer, total, plan->exclusive ? "row" : "row + 1");
-    if (plan->exclusive)
-        emit_column_take(writer);
-    kg_code_close(code);
-}
-
-static void emit_columns(struct writer *writer)
-{
-    const struct kg_scan_plan *plan = writer->plan;
-    struct kg_code *code = writer->code;
-    int k = plan->k;
-    open_function(writer, "static void", "scan", "int64_t begin, int64_t end");
-    emit_stages(writer, "TILE");
-    kg_code_open(code, "for (int64_t item = begin; item < end; item++)");
-    emit_tile(writer);
-    kg_code_open(code, "for (int64_t row = 0; row < length; row++)");
-    emit_axis(writer, "row");
-    if (plan->fold.is_float_sum) {
-        kg_code_line(code, "if (row %% STEPS == 0)");
-        kg_code_indent(code);
-        kg_code_open(code, "for (int64_t lane = 0; lane < lanes; lane++)");
-        kg_code_line(code, "kg_two_sum(&part[lane], &lost[lane], acc%d[lane]);", k);
-        kg_code_line(code, "from%d[lane] = (%s)kg_two_value(part[lane], lost[lane]);", k,
-                     lane_type(plan));
-        kg_code_line(code, "acc%d[lane] = 0;", k);
-        kg_code_close(code);
-        kg_code_outdent(code);
-    }
-    emit_column_lanes(writer);
-    emit_streams(writer, "first");
     kg_code_close(code);
     kg_code_close(code);
     if (plan->stream)
         kg_code_line(code, "kg_stream_end();");
-    close_function(writer);
+    kg_scan_close(writer);
 }
 
-static void emit_run(struct writer *writer)
+static void emit_run(struct kg_scan_writer *writer)
 {
     struct kg_code *code = writer->code;
     const char *entry = writer->plan->entry;
@@ -559,7 +452,7 @@ static void emit_run(struct writer *writer)
 
 void kg_scan_emit(struct kg_code *code, const struct kg_scan_plan *plan)
 {
-    struct writer writer = {.code = code, .plan = plan, .values = {.group = plan->group}};
+    struct kg_scan_writer writer = {.code = code, .plan = plan, .values = {.group = plan->group}};
     char axis[16];
     snprintf(axis, sizeof axis, "i%d", plan->axis);
     writer.values.axes[plan->bound] = axis;
@@ -567,7 +460,7 @@ void kg_scan_emit(struct kg_code *code, const struct kg_scan_plan *plan)
         writer.values.axes[i] = "0";
     emit_items(&writer);
     if (plan->column) {
-        emit_columns(&writer);
+        kg_scan_emit_columns(&writer);
     } else {
         if (plan->chunk > 0) {
             emit_totals(&writer);
