@@ -75,7 +75,8 @@ KG_INLINE bool kg_inside(int64_t index, int64_t size)
 
 KG_INLINE float kg_max_f32(float a, float b)
 {
-    return a > b || a != a ? a : b;
+    float found = a > b ? a : b; // one instruction; NaN if b is
+    return a != a ? a : found;
 }
 
 static int64_t kernel_total(const struct kg_host_call *call)
