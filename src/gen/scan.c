@@ -108,7 +108,12 @@ static bool may_stream(const struct kg_group *group, const struct kg_nest *nest)
 {
     enum kg_relation relation = nest->axes[nest->output_axes]->relation;
     bool backward = relation == KG_RELATION_GE || relation == KG_RELATION_GT;
-    return group->problem->contiguous && (is_column(nest) || !backward);
+    if (!group->problem->contiguous || (!is_column(nest) && backward))
+        return false;
+    for (int i = find_scan(group); i < group->count; i++)
+        if (!kg_group_is_private(group, nest_at(group, i)->output))
+            return true;
+    return false; // of a definition that makes no use of it
 }
 
 static void space(const struct kg_group *group, const struct kg_device_facts *facts,

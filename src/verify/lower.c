@@ -207,6 +207,11 @@ static bool is_only_stored(const struct kg_op *op, const struct kg_tensor *tenso
     return tensor->role == KG_ROLE_OUTPUT && !read;
 }
 
+static bool is_narrow(enum kg_dtype dtype)
+{
+    return !kg_dtypes[dtype].is_float && kg_dtypes[dtype].bits < 64 && dtype != KG_BOOL;
+}
+
 static void lower_statement(struct kg_lowering *lowering, const struct kg_statement *statement)
 {
     const struct kg_tensor *tensor = statement->tensor;
@@ -222,11 +227,15 @@ static void lower_statement(struct kg_lowering *lowering, const struct kg_statem
         all |= 1u << statement->indices[i]->id;
     }
     bool is_stored = is_only_stored(lowering->program->problem->op, tensor);
-    if (value->kind == KG_EXPR_REDUCE && value->type == tensor->compute &&
+    // Rounding is for memory alone; who reads a narrow integer gets it as it is stored.
+    bool wraps = !is_stored && tensor->role == KG_ROLE_OUTPUT && is_narrow(tensor->type.dtype);
+    if (value->kind == KG_EXPR_REDUCE && value->type == tensor->compute && !wraps &&
         free_indices(value) == all) {
         lower_reduce(lowering, pass, value, is_stored);
     } else {
         pass->value = kg_lower_as(lowering, pass, value, tensor->compute);
+        if (wraps)
+            pass->value = kg_lower_wrapped(lowering, pass, pass->value, tensor->type.dtype);
         if (lowering->status != KG_OK)
             return;
         struct kg_step *last = &pass->steps[pass->registers[pass->value].step];

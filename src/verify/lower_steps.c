@@ -334,6 +334,12 @@ static int convert(struct kg_lowering *lowering, struct kg_pass *pass, int value
     return is_real(from) ? emit_move(lowering, pass, KG_STEP_TO_INTEGER, value, KG_I64, to) : value;
 }
 
+int kg_lower_wrapped(struct kg_lowering *lowering, struct kg_pass *pass, int value,
+                     enum kg_dtype dtype)
+{
+    return value < 0 ? value : emit_move(lowering, pass, KG_STEP_WRAP, value, dtype, KG_TYPE_I64);
+}
+
 static int lower_cast(struct kg_lowering *lowering, struct kg_pass *pass,
                       const struct kg_expr *expr)
 {
@@ -342,9 +348,8 @@ static int lower_cast(struct kg_lowering *lowering, struct kg_pass *pass,
     const struct kg_dtype_info *info = &kg_dtypes[dtype];
     if (!info->is_float) {
         int value = kg_lower_as(lowering, pass, argument, info->compute);
-        return info->bits < 64 && dtype != KG_BOOL
-                   ? emit_move(lowering, pass, KG_STEP_WRAP, value, dtype, info->compute)
-                   : value;
+        return info->bits < 64 && dtype != KG_BOOL ? kg_lower_wrapped(lowering, pass, value, dtype)
+                                                   : value;
     }
     // Rounded once, however wide the argument was.
     bool wide = argument->type == KG_TYPE_F64 || argument->type == KG_TYPE_I64;

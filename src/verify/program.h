@@ -186,6 +186,9 @@ int kg_lower_expr(struct kg_lowering *lowering, struct kg_pass *pass, const stru
 // The same, converted to `type`.
 int kg_lower_as(struct kg_lowering *lowering, struct kg_pass *pass, const struct kg_expr *expr,
                 enum kg_type type);
+// From the register of an integer to one of what a narrow integer keeps of it.
+int kg_lower_wrapped(struct kg_lowering *lowering, struct kg_pass *pass, int value,
+                     enum kg_dtype dtype);
 // The truth value of `axis relation bound`.
 int kg_lower_relation(struct kg_lowering *lowering, struct kg_pass *pass, int axis,
                       enum kg_relation relation, const struct kg_expr *bound);

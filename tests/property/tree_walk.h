@@ -426,6 +426,8 @@ static void run_statement(struct machine *machine, const struct kg_statement *st
         }
         struct value value = eval(machine, statement->value);
         bool wanted = tensor->compute == KG_TYPE_F32 || tensor->compute == KG_TYPE_F64;
+        if (!value.is_real && tensor->role == KG_ROLE_OUTPUT)
+            value.integer = wrapped(tensor->type.dtype, value.integer);
         machine->memory[tensor->id][n] =
             wanted ? real(machine, tensor->compute, as_real(value)) : value;
     }

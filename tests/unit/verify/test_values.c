@@ -177,6 +177,17 @@ static void integers(void)
     CHECK(bench.outputs[0].integer[0] == 1);
     CHECK(bench.outputs[1].integer[0] == 3);
     bench_free(&bench);
+    // An output is read as it was stored, whether a formula or a reduction (here: of nothing) made
+    // it.
+    bench_make(&bench,
+               "op f(x: i8[N]) -> (a: u8[], b: u8[N], y: i32[N]) { a[] = argmin(i < 0) x[i]\n"
+               " b[i] = x[i] * 2\n y[i] = a[] * 1000 + b[i] }",
+               NULL, "N=1");
+    *(int8_t *)bench.inputs[0] = -1;
+    bench_run(&bench);
+    CHECK(bench.outputs[0].integer[0] == 255);
+    CHECK(bench.outputs[2].integer[0] == 255254);
+    bench_free(&bench);
 }
 
 static void casts(void)
