@@ -37,7 +37,16 @@ struct cli_options {
     const char *candidate;
     const char *seed;
     const char *threads;
+    const char *kernel;
+    const char *grid;
+    const char *block;
+    const char *shared;
+    const char *log;
+    const char *read_bytes;
+    const char *write_bytes;
+    const char *flops;
     bool json;
+    bool warm;
     bool help;
     struct kg_binding bindings[CLI_MOST_BINDINGS];
     int binding_count;
@@ -60,8 +69,10 @@ enum cli_option {
     CLI_SEED = 1 << 8,
     CLI_THREADS = 1 << 9,
     CLI_JSON = 1 << 10,
-    CLI_BINDINGS = 1 << 11, // --dtype --size --param
-    CLI_ARRAYS = 1 << 12,   // --input --output
+    CLI_BINDINGS = 1 << 11,   // --dtype --size --param
+    CLI_ARRAYS = 1 << 12,     // --input --output
+    CLI_ASSEMBLY = 1 << 13,   // --kernel --log, and a launch: --grid --block --smem ...
+    CLI_NO_RECORDS = 1 << 14, // no option: the command goes on where records cannot be opened
 };
 
 struct cli {
@@ -97,6 +108,8 @@ enum cli_exit cli_exit_of(enum kg_status status);
 // A usage mistake found by a command itself.
 enum cli_exit cli_bad_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 enum cli_exit cli_read_file(const char *path, char **text, size_t *length);
+// The same for files that may be large, and are no text; "-" is standard input.
+enum cli_exit cli_read_input(const char *path, size_t limit, char **bytes, size_t *length);
 enum cli_exit cli_write_file(const char *path, const char *bytes, size_t length);
 // The op, device and problem that the options name. Whatever was made is destroyed by cli_close.
 struct cli_subject {

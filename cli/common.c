@@ -66,33 +66,55 @@ static enum cli_exit file_problem(const char *what, const char *path, const char
     return CLI_BAD_INPUT;
 }
 
-enum cli_exit cli_read_file(const char *path, char **text, size_t *length)
+// Grows as it reads: a pipe tells no size.
+static const char *read_all(FILE *file, size_t limit, char **bytes, size_t *length)
 {
-    *text = NULL;
+    size_t capacity = 1 << 16, used = 0;
+    char *buffer = malloc(capacity + 1);
+    while (buffer) {
+        used += fread(buffer + used, 1, capacity - used, file);
+        if (ferror(file)) {
+            free(buffer);
+            return "read error";
+        }
+        if (used > limit) {
+            free(buffer);
+            return limit == LARGEST_TEXT ? "it is larger than 16 MiB" : "it is too large";
+        }
+        if (used < capacity) {
+            buffer[used] = '\0';
+            *bytes = buffer;
+            *length = used;
+            return NULL;
+        }
+        capacity *= 2;
+        char *larger = realloc(buffer, capacity + 1);
+        if (!larger)
+            free(buffer);
+        buffer = larger;
+    }
+    return "out of memory";
+}
+
+enum cli_exit cli_read_input(const char *path, size_t limit, char **bytes, size_t *length)
+{
+    *bytes = NULL;
     *length = 0;
     struct stat about;
-    FILE *file = fopen(path, "rb");
+    bool standard = strcmp(path, "-") == 0;
+    FILE *file = standard ? stdin : fopen(path, "rb");
     if (!file)
         return file_problem("read", path, strerror(errno));
-    if (fstat(fileno(file), &about) == 0 && S_ISDIR(about.st_mode)) {
+    bool folder = fstat(fileno(file), &about) == 0 && S_ISDIR(about.st_mode);
+    const char *why = folder ? "it is a folder" : read_all(file, limit, bytes, length);
+    if (!standard)
         fclose(file);
-        return file_problem("read", path, "it is a folder");
-    }
-    char *bytes = malloc(LARGEST_TEXT + 1);
-    size_t count = bytes ? fread(bytes, 1, LARGEST_TEXT + 1, file) : 0;
-    bool failed = ferror(file) != 0;
-    fclose(file);
-    if (!bytes || failed || count > LARGEST_TEXT) {
-        free(bytes);
-        return file_problem("read", path,
-                            !bytes   ? "out of memory"
-                            : failed ? "read error"
-                                     : "it is larger than 16 MiB");
-    }
-    bytes[count] = '\0';
-    *text = bytes;
-    *length = count;
-    return CLI_DONE;
+    return why ? file_problem("read", standard ? "standard input" : path, why) : CLI_DONE;
+}
+
+enum cli_exit cli_read_file(const char *path, char **text, size_t *length)
+{
+    return cli_read_input(path, LARGEST_TEXT, text, length);
 }
 
 enum cli_exit cli_write_file(const char *path, const char *bytes, size_t length)

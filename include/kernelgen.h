@@ -246,6 +246,73 @@ KG_API enum kg_status kg_build(const struct kg_problem *problem, struct kg_devic
 KG_API enum kg_status kg_profile(const struct kg_problem *problem, struct kg_device *device,
                                  double seconds, bool json, char **text);
 
+// ---- Assembly
+
+// What a compiler left behind, read: PTX, a cubin, an x86-64 object. Nothing of this part needs a
+// device or a record: it works on a context whose creation failed, too.
+struct kg_assembly;
+
+// `name` is what texts call it. What is no assembly, or is broken, is refused with the offset or
+// line. The bytes are not needed afterwards; the context is.
+KG_API enum kg_status kg_assembly_read(struct kg_context *context, const char *name,
+                                       const void *bytes, size_t length,
+                                       struct kg_assembly **assembly);
+KG_API void kg_assembly_destroy(struct kg_assembly *assembly);
+// What ptxas or NVRTC said while compiling (-v): its advisories, and figures that the file does not
+// tell. `*matched` (may be NULL) is how many kernels of the file the log speaks of.
+KG_API enum kg_status kg_assembly_add_log(struct kg_assembly *assembly, const char *text,
+                                          size_t length, int *matched);
+
+// -1: the file does not tell.
+struct kg_kernel_figures {
+    const char *name; // NULL: there is no such kernel
+    const char *arch; // "sm_90a", "x86-64"
+    int registers;    // of a thread
+    int barriers;
+    int loops;
+    int64_t shared_bytes; // static
+    int64_t stack_bytes;
+    int64_t spill_store_bytes, spill_load_bytes;
+    int64_t loop_spill_bytes; // once around every loop
+    int64_t parameter_bytes;
+    int64_t instructions;
+};
+KG_API int kg_assembly_kernel_count(const struct kg_assembly *assembly);
+KG_API struct kg_kernel_figures kg_assembly_kernel(const struct kg_assembly *assembly, int index);
+// The kernel of that name, else the only one whose name contains it.
+KG_API enum kg_status kg_assembly_find(const struct kg_assembly *assembly, const char *name,
+                                       int *index);
+
+// Zeros (and NULL) where nothing is known; {0} asks for what the file alone tells.
+struct kg_assembly_launch {
+    const char *device;   // "h100", "NVIDIA H200"; NULL: one of the code's architecture
+    int64_t grid[3];      // blocks
+    int block[3];         // threads
+    int64_t shared_bytes; // dynamic
+    double read_bytes, write_bytes, flops; // that any kernel for the problem must move and compute
+    bool warm;                             // caches hold what the last run left there
+};
+
+struct kg_prediction {
+    const char *device; // NULL: none of that architecture is known
+    int threads;        // of a block, as given, by the kernel's launch bounds, or assumed
+    bool exact;         // false: registers are unknown, and the occupancy is an upper bound
+    int blocks, warps;  // on an SM; 0: the launch fails
+    double occupancy;   // of the warps that an SM can hold
+    const char *limiter;
+    // With a grid, else 0.
+    double waves, tail;     // tail: share of block slots that stay empty
+    double bound, estimate; // seconds
+    const char *bound_by;
+};
+KG_API enum kg_status kg_assembly_predict(const struct kg_assembly *assembly, int index,
+                                          const struct kg_assembly_launch *launch,
+                                          struct kg_prediction *prediction);
+// Kernel `index` in full, or all (-1), as a text or as JSON (docs/asm.md). `launch` may be NULL.
+KG_API enum kg_status kg_assembly_report(const struct kg_assembly *assembly, int index,
+                                         const struct kg_assembly_launch *launch, bool json,
+                                         char **text);
+
 // ---- Wisdom and records
 
 KG_API enum kg_status kg_wisdom_list(struct kg_context *context, const char *op, bool json,

@@ -70,6 +70,11 @@ static enum kg_status read_sections(struct kg_elf *elf, Elf *handle, struct kg_a
     if (elf_getshdrnum(handle, &elf->section_count) != 0 || elf_getshdrstrndx(handle, &names) != 0)
         return kg_error_set(error, KG_ERROR_CORRUPT, "ELF section table at offset %llu: %s",
                             (unsigned long long)elf->header.e_shoff, elf_errmsg(-1));
+    // libelf passes over a table that lies behind the end.
+    if (elf->section_count == 0 && elf->header.e_shoff >= elf->length)
+        return kg_error_set(error, KG_ERROR_CORRUPT,
+                            "ELF section table at offset %llu: the file ends at %zu, cut short",
+                            (unsigned long long)elf->header.e_shoff, elf->length);
     if (elf->section_count > elf->length / sizeof(Elf64_Shdr))
         return kg_error_set(error, KG_ERROR_CORRUPT,
                             "ELF header at offset 0 claims %zu sections; the file has %zu bytes",

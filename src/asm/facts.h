@@ -146,5 +146,7 @@ const struct kg_asm_kernel *kg_asm_find(const struct kg_asm_file *file, const ch
 // KG_ERROR_CORRUPT with the offset or line and what was expected there.
 enum kg_status kg_asm_read(const void *bytes, size_t length, struct kg_arena *arena,
                            struct kg_asm_file *file, struct kg_error *error);
+// Worth telling of a file that was read: code in it that is not among the facts. NULL: nothing.
+const char *kg_asm_notice(const void *bytes, size_t length);
 
 #endif

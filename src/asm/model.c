@@ -44,12 +44,28 @@ static const struct {
     {"DMMA", KG_MATRIX_64},
 };
 
-static int rate_of_opcode(const struct kg_sm *sm, const char *name)
+static bool format_of_opcode(const char *name, enum kg_matrix *format)
 {
     for (size_t i = 0; i < sizeof matrix_opcodes / sizeof matrix_opcodes[0]; i++)
-        if (strcmp(name, matrix_opcodes[i].opcode) == 0)
-            return kg_sm_matrix(sm, matrix_opcodes[i].format);
-    return 0;
+        if (strcmp(name, matrix_opcodes[i].opcode) == 0) {
+            *format = matrix_opcodes[i].format;
+            return true;
+        }
+    return false;
+}
+
+bool kg_model_format(const struct kg_asm_kernel *kernel, const struct kg_sm *sm,
+                     enum kg_matrix *format)
+{
+    int rate = 0;
+    for (int o = 0; o < kernel->opcode_count; o++) {
+        enum kg_matrix named;
+        if (!format_of_opcode(kernel->opcodes[o].name, &named) || kg_sm_matrix(sm, named) <= rate)
+            continue;
+        rate = kg_sm_matrix(sm, named);
+        *format = named;
+    }
+    return rate > 0;
 }
 
 // FLOPs per clock of an SM that no matrix instruction of the kernel exceeds: what its opcodes tell,
@@ -57,12 +73,9 @@ static int rate_of_opcode(const struct kg_sm *sm, const char *name)
 static double best_matrix_rate(const struct inputs *in)
 {
     const struct kg_sm *sm = in->gpu->sm;
-    int rate = 0;
-    for (int o = 0; o < in->kernel->opcode_count; o++) {
-        int of_opcode = rate_of_opcode(sm, in->kernel->opcodes[o].name);
-        rate = of_opcode > rate ? of_opcode : rate;
-    }
-    return rate ? rate : kg_sm_fastest_matrix(sm);
+    enum kg_matrix format;
+    return kg_model_format(in->kernel, sm, &format) ? kg_sm_matrix(sm, format)
+                                                    : kg_sm_fastest_matrix(sm);
 }
 
 static double likely_matrix_rate(const struct inputs *in)

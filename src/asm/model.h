@@ -111,6 +111,10 @@ enum kg_status kg_model_make(const struct kg_asm_kernel *kernel, enum kg_asm_for
 double kg_model_estimate(double bound, const double feature[KG_FEATURE_COUNT], bool warm,
                          const struct kg_model_coefficients *coefficients);
 
+// The fastest format on `sm` that the kernel's matrix instructions name; false when none does.
+bool kg_model_format(const struct kg_asm_kernel *kernel, const struct kg_sm *sm,
+                     enum kg_matrix *format);
+
 // "memory", "tensor", …
 const char *kg_term_name(enum kg_term term);
 const char *kg_feature_name(enum kg_feature feature);

@@ -1,0 +1,131 @@
+// kernelgen asm: what compiled code will do to its processor.
+
+#include "commands.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LARGEST_FILE ((size_t)1 << 30)
+
+// "X", "X,Y" or "X,Y,Z".
+static enum cli_exit read_dimensions(const char *option, const char *text, int64_t most,
+                                     int64_t size[3])
+{
+    const char *at = text;
+    for (int i = 0; text && i < 3; i++) {
+        char *end;
+        errno = 0;
+        long long number = strtoll(at, &end, 10);
+        if (end == at || errno || number < 1 || number > most || (*end && *end != ',') ||
+            (*end && i == 2))
+            return cli_bad_usage("%s '%s' is not X[,Y,Z], whole numbers from 1 to %lld", option,
+                                 text, (long long)most);
+        size[i] = number;
+        if (!*end)
+            break;
+        at = end + 1;
+    }
+    return CLI_DONE;
+}
+
+static enum cli_exit read_amount(const char *option, const char *text, double *amount)
+{
+    if (!text)
+        return CLI_DONE;
+    char *end;
+    *amount = strtod(text, &end);
+    if (end == text || *end || !isfinite(*amount) || *amount < 0)
+        return cli_bad_usage("%s '%s' is not a number of at least 0", option, text);
+    return CLI_DONE;
+}
+
+static enum cli_exit read_launch(const struct cli_options *options,
+                                 struct kg_assembly_launch *launch)
+{
+    *launch = (struct kg_assembly_launch){.device = options->device, .warm = options->warm};
+    int64_t block[3] = {0};
+    double shared = 0;
+    enum cli_exit result = read_dimensions("--grid", options->grid, INT32_MAX, launch->grid);
+    if (result == CLI_DONE)
+        result = read_dimensions("--block", options->block, 1024, block);
+    if (result == CLI_DONE)
+        result = read_amount("--smem", options->shared, &shared);
+    if (result == CLI_DONE)
+        result = read_amount("--read-bytes", options->read_bytes, &launch->read_bytes);
+    if (result == CLI_DONE)
+        result = read_amount("--write-bytes", options->write_bytes, &launch->write_bytes);
+    if (result == CLI_DONE)
+        result = read_amount("--flops", options->flops, &launch->flops);
+    if (result == CLI_DONE && (shared > INT32_MAX || shared != floor(shared)))
+        result = cli_bad_usage("--smem '%s' is not a number of bytes", options->shared);
+    for (int i = 0; i < 3; i++)
+        launch->block[i] = (int)block[i];
+    launch->shared_bytes = (int64_t)shared;
+    bool amounts = options->read_bytes || options->write_bytes || options->flops || options->warm;
+    if (result == CLI_DONE && amounts && !options->grid)
+        result = cli_bad_usage("bytes and FLOPs of a problem need a --grid to make a time of");
+    return result;
+}
+
+static enum cli_exit open_file(struct cli *cli, const char *path, struct kg_assembly **assembly)
+{
+    char *bytes;
+    size_t length;
+    *assembly = NULL;
+    enum cli_exit result = cli_read_input(path, LARGEST_FILE, &bytes, &length);
+    if (result != CLI_DONE)
+        return result;
+    const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
+    enum kg_status status = kg_assembly_read(cli->context, name, bytes, length, assembly);
+    free(bytes);
+    return status == KG_OK ? CLI_DONE : cli_fail(cli, status);
+}
+
+static enum cli_exit add_log(struct cli *cli, struct kg_assembly *assembly)
+{
+    char *text;
+    size_t length;
+    enum cli_exit result = cli_read_file(cli->options.log, &text, &length);
+    if (result != CLI_DONE)
+        return result;
+    int matched;
+    enum kg_status status = kg_assembly_add_log(assembly, text, length, &matched);
+    free(text);
+    if (status != KG_OK)
+        return cli_fail(cli, status);
+    if (matched == 0)
+        return cli_bad_usage("%s speaks of no kernel of %s", cli->options.log,
+                             cli->options.words[0]);
+    return CLI_DONE;
+}
+
+static enum cli_exit report(struct cli *cli, struct kg_assembly *assembly,
+                            const struct kg_assembly_launch *launch)
+{
+    int index = -1;
+    enum kg_status status = KG_OK;
+    if (cli->options.kernel)
+        status = kg_assembly_find(assembly, cli->options.kernel, &index);
+    char *text = NULL;
+    if (status == KG_OK)
+        status = kg_assembly_report(assembly, index, launch, cli->options.json, &text);
+    return cli_print(cli, status, text);
+}
+
+enum cli_exit cli_asm(struct cli *cli)
+{
+    struct kg_assembly_launch launch;
+    struct kg_assembly *assembly = NULL;
+    enum cli_exit result = read_launch(&cli->options, &launch);
+    if (result == CLI_DONE)
+        result = open_file(cli, cli->options.words[0], &assembly);
+    if (result == CLI_DONE && cli->options.log)
+        result = add_log(cli, assembly);
+    if (result == CLI_DONE)
+        result = report(cli, assembly, &launch);
+    kg_assembly_destroy(assembly);
+    return result;
+}

@@ -1,0 +1,28 @@
+// What is asked first of a kernel's facts, whatever its launch: the loop that matters, where it
+// spills, how much it computes for what it moves. Pure.
+
+#ifndef KG_ASM_SUMMARY_H
+#define KG_ASM_SUMMARY_H
+
+#include "asm/facts.h"
+
+struct kg_asm_summary {
+    int main_loop; // where most of the work is expected; -1: no loop
+    // Spills, in instructions and bytes of one thread: of the loops, each taken once around, and of
+    // the rest. -1 where the format does not tell (PTX).
+    int64_t loop_spill_loads, loop_spill_stores, loop_spill_bytes;
+    int64_t other_spill_bytes;
+    // Of the main loop, else of the whole kernel once.
+    struct kg_mix mix;
+    double tensor_flops; // of one warp
+    double other_flops;  // of one warp (of one thread on the host)
+    double shared_bytes; // moved by one warp, through instructions that tell their bytes
+    double global_bytes; // the same, asynchronous copies too; on the host of one thread
+    bool hidden_bytes;   // bulk copies, or matrix units that read shared memory: more is moved
+};
+
+// False when out of memory.
+bool kg_asm_summarise(const struct kg_asm_kernel *kernel, enum kg_asm_format format,
+                      struct kg_asm_summary *summary);
+
+#endif

@@ -1,0 +1,28 @@
+// What was read of an assembly file, for people and for machines: docs/asm.md shows both.
+
+#ifndef KG_REPORT_ASSEMBLY_H
+#define KG_REPORT_ASSEMBLY_H
+
+#include "asm/appraisal.h"
+
+// The version of the JSON. New members may come without a new number; others change with it.
+#define KG_ASSEMBLY_SCHEMA 1
+
+struct kg_assembly_subject {
+    const char *name;   // of the file
+    const char *notice; // of the whole file; NULL: none
+    struct kg_asm_file file;
+};
+
+// Kernel `index`, or all (-1).
+enum kg_status kg_report_assembly(const struct kg_assembly_subject *subject, int index,
+                                  const struct kg_assembly_launch *launch, bool json,
+                                  struct kg_text *text, struct kg_error *error);
+// Kernels are paired by name; or `index` with `other_index`, where they are not -1; or the only
+// ones.
+enum kg_status kg_report_comparison(const struct kg_assembly_subject *subject, int index,
+                                    const struct kg_assembly_subject *other, int other_index,
+                                    const struct kg_assembly_launch *launch, bool json,
+                                    struct kg_text *text, struct kg_error *error);
+
+#endif

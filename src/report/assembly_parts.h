@@ -1,0 +1,54 @@
+// What the files assembly_*.c share. Only they include this.
+
+#ifndef KG_REPORT_ASSEMBLY_PARTS_H
+#define KG_REPORT_ASSEMBLY_PARTS_H
+
+#include "base/json.h"
+#include "report/assembly.h"
+
+#define KG_ASSEMBLY_WIDTH 100 // columns of a text
+
+// One number of a kernel. Every kernel has the same ones in the same order.
+struct kg_figure {
+    const char *key;   // stable, for machines
+    const char *label; // for people
+    enum { KG_FIGURE_COUNT, KG_FIGURE_BYTES, KG_FIGURE_SHARE, KG_FIGURE_RATE, KG_FIGURE_TIME } kind;
+    double value; // NaN: unknown
+};
+
+#define KG_MOST_FIGURES (24 + KG_WORK_COUNT)
+struct kg_figures {
+    int count;
+    struct kg_figure list[KG_MOST_FIGURES];
+};
+
+void kg_figures_of(const struct kg_asm_kernel *kernel, enum kg_asm_format format,
+                   const struct kg_appraisal *appraisal, struct kg_figures *figures);
+// "n/a" when it is unknown.
+void kg_figure_print(const struct kg_figure *figure, char out[32]);
+
+// "load global" as "load_global": constant, and of the program's lifetime.
+const char *kg_work_key(enum kg_work work);
+// FLOPs per byte; NaN where there are no bytes, or not all are seen.
+double kg_density(double flops, double bytes);
+
+void kg_assembly_kernel_text(const struct kg_assembly_subject *subject,
+                             const struct kg_asm_kernel *kernel,
+                             const struct kg_assembly_launch *launch,
+                             const struct kg_appraisal *appraisal, struct kg_text *text);
+void kg_assembly_kernel_json(struct kg_json *json, const char *key,
+                             const struct kg_assembly_subject *subject,
+                             const struct kg_asm_kernel *kernel,
+                             const struct kg_assembly_launch *launch,
+                             const struct kg_appraisal *appraisal);
+// Members "file", "format", "version", "positions", "notice".
+void kg_assembly_file_json(struct kg_json *json, const struct kg_assembly_subject *subject);
+void kg_assembly_file_text(const struct kg_assembly_subject *subject, struct kg_text *text);
+// "0x9f0" or "line 12".
+void kg_assembly_place(struct kg_text *text, enum kg_asm_format format, int64_t position);
+// `string`, broken at spaces, each further line indented by `indent`; the first begins at `column`.
+void kg_assembly_wrap(struct kg_text *text, int column, int indent, const char *string);
+// A name of at most `width` columns, its middle left out if need be, padded to them.
+void kg_assembly_name(struct kg_text *text, const char *name, int width);
+
+#endif
