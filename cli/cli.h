@@ -47,6 +47,7 @@ struct cli_options {
     const char *flops;
     bool json;
     bool warm;
+    bool compare;
     bool help;
     struct kg_binding bindings[CLI_MOST_BINDINGS];
     int binding_count;

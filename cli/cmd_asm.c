@@ -84,48 +84,61 @@ static enum cli_exit open_file(struct cli *cli, const char *path, struct kg_asse
     return status == KG_OK ? CLI_DONE : cli_fail(cli, status);
 }
 
-static enum cli_exit add_log(struct cli *cli, struct kg_assembly *assembly)
+// To one file or two, whichever it speaks of.
+static enum cli_exit add_log(struct cli *cli, struct kg_assembly *const assemblies[2])
 {
     char *text;
     size_t length;
+    int all = 0;
     enum cli_exit result = cli_read_file(cli->options.log, &text, &length);
     if (result != CLI_DONE)
         return result;
-    int matched;
-    enum kg_status status = kg_assembly_add_log(assembly, text, length, &matched);
+    for (int a = 0; a < 2 && assemblies[a] && result == CLI_DONE; a++) {
+        int matched;
+        enum kg_status status = kg_assembly_add_log(assemblies[a], text, length, &matched);
+        if (status != KG_OK)
+            result = cli_fail(cli, status);
+        all += matched;
+    }
     free(text);
-    if (status != KG_OK)
-        return cli_fail(cli, status);
-    if (matched == 0)
-        return cli_bad_usage("%s speaks of no kernel of %s", cli->options.log,
-                             cli->options.words[0]);
-    return CLI_DONE;
+    if (result == CLI_DONE && all == 0)
+        result =
+            cli_bad_usage("%s speaks of no kernel of %s", cli->options.log, cli->options.words[0]);
+    return result;
 }
 
-static enum cli_exit report(struct cli *cli, struct kg_assembly *assembly,
-                            const struct kg_assembly_launch *launch)
+static enum cli_exit show(struct cli *cli, struct kg_assembly *const assemblies[2],
+                          const struct kg_assembly_launch *launch)
 {
-    int index = -1;
+    int indices[2] = {-1, -1};
     enum kg_status status = KG_OK;
-    if (cli->options.kernel)
-        status = kg_assembly_find(assembly, cli->options.kernel, &index);
+    for (int a = 0; a < 2 && assemblies[a] && cli->options.kernel && status == KG_OK; a++)
+        status = kg_assembly_find(assemblies[a], cli->options.kernel, &indices[a]);
     char *text = NULL;
-    if (status == KG_OK)
-        status = kg_assembly_report(assembly, index, launch, cli->options.json, &text);
+    if (status == KG_OK && assemblies[1])
+        status = kg_assembly_compare(assemblies[0], indices[0], assemblies[1], indices[1], launch,
+                                     cli->options.json, &text);
+    else if (status == KG_OK)
+        status = kg_assembly_report(assemblies[0], indices[0], launch, cli->options.json, &text);
     return cli_print(cli, status, text);
 }
 
 enum cli_exit cli_asm(struct cli *cli)
 {
     struct kg_assembly_launch launch;
-    struct kg_assembly *assembly = NULL;
+    struct kg_assembly *assemblies[2] = {NULL, NULL};
+    int files = cli->options.compare ? 2 : 1;
+    if (cli->options.word_count != files)
+        return cli_bad_usage(files == 2 ? "asm --compare wants two files"
+                                        : "asm wants one file; two are for --compare");
     enum cli_exit result = read_launch(&cli->options, &launch);
-    if (result == CLI_DONE)
-        result = open_file(cli, cli->options.words[0], &assembly);
+    for (int f = 0; f < files && result == CLI_DONE; f++)
+        result = open_file(cli, cli->options.words[f], &assemblies[f]);
     if (result == CLI_DONE && cli->options.log)
-        result = add_log(cli, assembly);
+        result = add_log(cli, assemblies);
     if (result == CLI_DONE)
-        result = report(cli, assembly, &launch);
-    kg_assembly_destroy(assembly);
+        result = show(cli, assemblies, &launch);
+    kg_assembly_destroy(assemblies[0]);
+    kg_assembly_destroy(assemblies[1]);
     return result;
 }

@@ -52,18 +52,20 @@ const struct cli_command cli_commands[] = {
     {"explain", "OP.kg [OPTIONS]", "why this config: what was tried, pruned, refused",
      "  kernelgen explain ops/bias_relu.kg --dtype T=f32\n",
      SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_OUT, 1, 1, cli_explain},
-    {"asm", "FILE [OPTIONS]", "what a .ptx, .cubin, .o or .so will do to its processor",
+    {"asm", "FILE [OPTIONS] | --compare A B [OPTIONS]",
+     "what a .ptx, .cubin, .o or .so will do to its processor",
      "Resources, occupancy and what limits it, the main loop and its instructions, spills, "
      "advice;\n"
      "with --grid also the waves, a bound and an estimate of the time. FILE may be - for standard\n"
      "input. No GPU and no compiler is needed. docs/asm.md explains every line.\n\n"
      "  kernelgen asm matmul.cubin\n"
+     "  kernelgen asm --compare before.cubin after.cubin\n"
      "  kernelgen asm gemm.cubin --kernel gemm_128x128 --device h100 --grid 1024 --smem 98304\n"
      "  kernelgen asm k.cubin --block 256 --grid 4096 --read-bytes 1e9 --flops 2e12 --json\n"
      "  nvcc -cubin -arch sm_90a -Xptxas -v -o k.cubin k.cu 2>k.log\n"
      "  kernelgen asm k.cubin --log k.log\n"
      "  cuobjdump -xelf all app && kernelgen asm app.1.sm_90.cubin\n",
-     CLI_ASSEMBLY | CLI_JSON | CLI_OUT | CLI_NO_RECORDS, 1, 1, cli_asm},
+     CLI_ASSEMBLY | CLI_JSON | CLI_OUT | CLI_NO_RECORDS, 1, 2, cli_asm},
     {"wisdom", "list|export|import|merge|forget [ARGUMENT]", "what is known, and moving it around",
      "  kernelgen wisdom list [OP]            what is known (of one op)\n"
      "  kernelgen wisdom export [FILE]        as JSON lines, to a file or stdout\n"

@@ -312,6 +312,12 @@ KG_API enum kg_status kg_assembly_predict(const struct kg_assembly *assembly, in
 KG_API enum kg_status kg_assembly_report(const struct kg_assembly *assembly, int index,
                                          const struct kg_assembly_launch *launch, bool json,
                                          char **text);
+// Two files side by side: kernels `index` and `other_index`; or, where these are -1, the only ones,
+// else those of one name.
+KG_API enum kg_status kg_assembly_compare(const struct kg_assembly *assembly, int index,
+                                          const struct kg_assembly *other, int other_index,
+                                          const struct kg_assembly_launch *launch, bool json,
+                                          char **text);
 
 // ---- Wisdom and records
 

@@ -253,3 +253,22 @@ enum kg_status kg_assembly_report(const struct kg_assembly *assembly, int index,
                                     &text, &assembly->context->error);
     return kg_api_give(assembly->context, status, &text, out);
 }
+
+enum kg_status kg_assembly_compare(const struct kg_assembly *assembly, int index,
+                                   const struct kg_assembly *other, int other_index,
+                                   const struct kg_assembly_launch *launch, bool json, char **out)
+{
+    struct kg_text text = {0};
+    enum kg_status status = KG_OK;
+    if (index >= 0 || other_index >= 0)
+        status = check_kernel(assembly, index);
+    if (status == KG_OK && index >= 0 && !is_kernel(other, other_index))
+        status = kg_error_set(&assembly->context->error, KG_ERROR_ARGUMENT,
+                              "%s has %d kernels, and none of number %d", other->subject.name,
+                              other->subject.file.kernel_count, other_index);
+    if (status == KG_OK)
+        status = kg_report_comparison(&assembly->subject, index, &other->subject, other_index,
+                                      launch ? launch : &no_launch, json, &text,
+                                      &assembly->context->error);
+    return kg_api_give(assembly->context, status, &text, out);
+}

@@ -93,7 +93,7 @@ static void add_main_loop(struct kg_figures *figures, const struct kg_asm_kernel
 {
     bool any = summary->main_loop >= 0;
     const struct kg_asm_loop *loop = any ? &kernel->loops[summary->main_loop] : NULL;
-    add(figures, "main_loop.instructions", "main loop", KG_FIGURE_COUNT,
+    add(figures, "main_loop.instructions", "main loop: instructions", KG_FIGURE_COUNT,
         any ? kg_mix_total(&loop->mix) : NAN);
     add(figures, "main_loop.stall_cycles", "main loop: least cycles", KG_FIGURE_COUNT,
         any && format == KG_ASM_CUBIN ? loop->stall_cycles : NAN);

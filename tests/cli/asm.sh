@@ -23,7 +23,18 @@ kernelgen asm - --kernel window <"$data/small.sm_120a.cubin" | head -n 3
 echo "-- JSON"
 kernelgen asm "$data/small.sm_90a.cubin" --kernel product --json | cut -c1-60 | show
 
+echo "-- two side by side"
+asm --compare "$data/small.sm_80.cubin" "$data/small.sm_90a.cubin"
+asm --compare "$data/small.sm_80.cubin" "$data/small.sm_90a.cubin" --kernel spilling
+asm --compare "$data/small.sm_90a.cubin" - --kernel product <"$data/small.sm_120a.cubin" | head -n 12
+kernelgen asm --compare "$data/small.sm_80.cubin" "$data/small.sm_90a.cubin" --kernel product --json |
+    grep -o '"differences": .*'
+
 echo "-- refused"
+asm --compare "$data/small.sm_80.cubin"
+asm "$data/small.sm_80.cubin" "$data/small.sm_90a.cubin"
+asm --compare "$data/small.sm_80.cubin" "$data/hopper.ptx"
+asm --compare "$data/small.sm_80.cubin" "$data/small.sm_90a.cubin" --device h100 --kernel product
 asm "$data/small.sm_90a.cubin" --kernel spiling
 asm "$data/small.sm_90a.cubin" --kernel l
 asm "$data/small.sm_90a.cubin" --device h300

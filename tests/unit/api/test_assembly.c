@@ -342,6 +342,102 @@ static void test_log(void)
     kg_assembly_destroy(assembly);
 }
 
+// ---- Two files
+
+static json_t *compare(const char *first, const char *second, const char *kernel)
+{
+    struct kg_assembly *a = read_sample(first), *b = read_sample(second);
+    int index = -1, other = -1;
+    char *text = NULL;
+    if (kernel) {
+        CHECK(kg_assembly_find(a, kernel, &index) == KG_OK);
+        CHECK(kg_assembly_find(b, kernel, &other) == KG_OK);
+    }
+    CHECK(kg_assembly_compare(a, index, b, other, NULL, false, &text) == KG_OK);
+    for (const char *line = text; line && *line;) { // narrow enough
+        size_t length = strcspn(line, "\n");
+        CHECK(length <= 100);
+        line += length + (line[length] == '\n');
+    }
+    kg_text_release(text);
+    CHECK(kg_assembly_compare(a, index, b, other, NULL, true, &text) == KG_OK);
+    json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    kg_text_release(text);
+    kg_assembly_destroy(a);
+    kg_assembly_destroy(b);
+    return json;
+}
+
+static void test_comparison(void)
+{
+    json_t *json = compare("small.sm_80.cubin", "small.sm_90a.cubin", NULL), *pair;
+    json_t *pairs = json_object_get(json, "pairs");
+    size_t p;
+    CHECK(json_array_size(pairs) == 6);
+    json_array_foreach(pairs, p, pair)
+    {
+        const json_t *a = json_object_get(pair, "a"), *b = json_object_get(pair, "b");
+        check_kernel(a, false);
+        check_kernel(b, false);
+        CHECK(json_equal(json_object_get(a, "name"), json_object_get(b, "name")));
+    }
+    CHECK(json_array_size(json_object_get(json, "only_a")) == 0);
+    CHECK(json_array_size(json_object_get(json, "only_b")) == 1); // clusters began with sm_90
+    json_decref(json);
+    json = compare("small.sm_80.cubin", "small.sm_90a.cubin", "product");
+    pair = json_array_get(json_object_get(json, "pairs"), 0);
+    json_t *first = json_array_get(json_object_get(pair, "differences"), 0);
+    CHECK_TEXT(json_string_value(json_object_get(first, "figure")), "registers");
+    CHECK(json_integer_value(json_object_get(first, "a")) == 21);
+    CHECK(json_number_value(json_object_get(first, "b")) == 19);
+    json_decref(json);
+    json = compare("small.sm_80.cubin", "small.sm_80.cubin", "spilling");
+    pair = json_array_get(json_object_get(json, "pairs"), 0);
+    CHECK(json_array_size(json_object_get(pair, "differences")) == 0);
+    json_decref(json);
+}
+
+static void test_bad_pairs(void)
+{
+    struct kg_assembly *a = read_sample("small.sm_80.cubin"), *b = read_sample("hopper.ptx");
+    char *text;
+    CHECK(kg_assembly_compare(a, -1, b, -1, NULL, false, &text) == KG_ERROR_ARGUMENT && !text);
+    CHECK(kg_assembly_compare(a, 0, b, -1, NULL, false, &text) == KG_ERROR_ARGUMENT && !text);
+    CHECK(kg_assembly_compare(a, -1, b, 0, NULL, false, &text) == KG_ERROR_ARGUMENT && !text);
+    CHECK(kg_assembly_compare(a, 0, b, 0, NULL, false, &text) == KG_OK && text);
+    kg_text_release(text);
+    kg_assembly_destroy(a);
+    kg_assembly_destroy(b);
+}
+
+// Every page of every sample fits.
+static void check_width(const struct kg_assembly *assembly, int index)
+{
+    struct kg_assembly_launch launch = {.grid = {77}, .read_bytes = 1e9, .flops = 1e12};
+    char *text = NULL;
+    CHECK(kg_assembly_report(assembly, index, &launch, false, &text) == KG_OK);
+    for (const char *line = text; line && *line;) {
+        size_t length = strcspn(line, "\n");
+        CHECK(length <= 100);
+        if (length > 100)
+            fprintf(stderr, "  %.*s\n", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
+    kg_text_release(text);
+}
+
+static void test_width(void)
+{
+    static const char *const names[] = {"small.sm_90a.cubin", "small.sm_75.cubin", "hopper.ptx",
+                                        "control.ptx",        "tensor.ptx",        "handmade.ptx"};
+    for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) {
+        struct kg_assembly *assembly = read_sample(names[n]);
+        for (int k = -1; k < kg_assembly_kernel_count(assembly); k++)
+            check_width(assembly, k);
+        kg_assembly_destroy(assembly);
+    }
+}
+
 static void test_refusals(void)
 {
     static const char *const texts[] = {"",
@@ -372,4 +468,5 @@ static void end(void)
     kg_context_destroy(context);
 }
 
-TEST_MAIN(begin, test_contract, test_figures, test_predictions, test_log, test_refusals, end)
+TEST_MAIN(begin, test_contract, test_figures, test_predictions, test_log, test_comparison,
+          test_bad_pairs, test_width, test_refusals, end)
