@@ -136,7 +136,7 @@ def build_corpus(folder, seconds):
 
 def clean(text):
     text = text.replace("\0", "")
-    text = re.sub(r'"(?:\\.|[^"\\])*"', '""', text)
+    text = re.sub(r'"[^"\n]*"', '""', text)
     text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
     text = re.sub(r"//[^\n]*", "", text)
     text = re.sub(r"^@@.*$", "", text, flags=re.M)

@@ -79,6 +79,7 @@ static bool accept_kind(struct kg_ptx_job *job, enum kg_ptx_token_kind kind)
 }
 
 // .file 1 "name", 123, 456    .loc 1 2 3, function_name $L+4, inlined_at 1 2 3
+// In place of $L there may be a section: .debug_str
 static void skip_position(struct kg_ptx_job *job)
 {
     kg_ptx_advance(job);
@@ -88,7 +89,8 @@ static void skip_position(struct kg_ptx_job *job)
         if (job->token.kind == KG_PTX_WORD &&
             (kg_ptx_reads(job, "function_name") || kg_ptx_reads(job, "inlined_at"))) {
             kg_ptx_advance(job);
-            accept_kind(job, KG_PTX_WORD);
+            if (!accept_kind(job, KG_PTX_WORD))
+                accept_kind(job, KG_PTX_DIRECTIVE);
             if (kg_ptx_accept(job, '+'))
                 expect_kind(job, KG_PTX_NUMBER, "an offset");
             while (accept_kind(job, KG_PTX_NUMBER))

@@ -110,6 +110,18 @@ static void skip_comment(struct kg_ptx_job *job)
     job->at += 2;
 }
 
+// `# 12 "file"` or `#line 12 "file"`, as preprocessors leave them.
+static bool is_line_marker(const struct kg_ptx_job *job, size_t at)
+{
+    static const char word[] = "line";
+    if (peek(job, at) != '#')
+        return false;
+    at = skip(job, at + 1, BLANK);
+    if (job->length - at > sizeof word && memcmp(job->text + at, word, sizeof word - 1) == 0)
+        at = skip(job, at + sizeof word - 1, BLANK);
+    return is(job, at, DIGIT);
+}
+
 // "@@" begins a line of debugging data in old files.
 static void skip_blank(struct kg_ptx_job *job)
 {
@@ -120,7 +132,8 @@ static void skip_blank(struct kg_ptx_job *job)
         } else if (c == '\n') {
             job->at++;
             job->line++;
-        } else if ((c == '/' && next == '/') || (c == '@' && next == '@')) {
+        } else if ((c == '/' && next == '/') || (c == '@' && next == '@') ||
+                   is_line_marker(job, job->at)) {
             skip_line(job);
         } else if (c == '/' && next == '*') {
             skip_comment(job);
@@ -148,26 +161,41 @@ static size_t end_of_word(struct kg_ptx_job *job, size_t at)
     return at;
 }
 
-// 12, 0x1F, 0b101, 12U, 0f3F800000, 0d…, 1.5, 1e-5; letters that follow belong to it.
+// e5, E-5; where there is none it ends where it begins.
+static size_t end_of_exponent(const struct kg_ptx_job *job, size_t at)
+{
+    if (peek(job, at) != 'e' && peek(job, at) != 'E')
+        return at;
+    size_t digits = at + 1 + (peek(job, at + 1) == '+' || peek(job, at + 1) == '-');
+    return is(job, digits, DIGIT) ? skip(job, digits, DIGIT) : at;
+}
+
+// 12, 0x1F, 0b101, 12U, 0f3F800000, 0d…, 1.5, 1., 1e-5; letters that follow belong to it, but no
+// modifier does.
 static size_t end_of_number(const struct kg_ptx_job *job, size_t at)
 {
     if (job->text[at] == '0' && strchr("xXfFdDbB", peek(job, at + 1)) && is(job, at + 1, START))
         return skip(job, at + 2, PART);
     at = skip(job, at, DIGIT);
-    if (peek(job, at) == '.' && is(job, at + 1, DIGIT))
-        at = skip(job, at + 1, DIGIT);
-    if (peek(job, at) == 'e' || peek(job, at) == 'E') {
-        at++;
-        at += peek(job, at) == '+' || peek(job, at) == '-';
+    if (peek(job, at) == '.') {
+        size_t end = end_of_exponent(job, skip(job, at + 1, DIGIT));
+        if (end > at + 1 || !is(job, end, PART))
+            at = end;
     }
-    return skip(job, at, PART);
+    return skip(job, end_of_exponent(job, at), PART);
 }
 
+// .5, .5e3; 0: a modifier such as .2d or .16x64b.
+static size_t end_of_fraction(const struct kg_ptx_job *job, size_t at)
+{
+    size_t end = end_of_exponent(job, skip(job, at + 1, DIGIT));
+    return end > at + 1 && !is(job, end, PART) ? end : 0;
+}
+
+// A backslash is nothing special: ptxas takes it so.
 static size_t end_of_string(struct kg_ptx_job *job, size_t at)
 {
     for (at++; peek(job, at) != '"'; at++) {
-        if (peek(job, at) == '\\')
-            at++;
         if (at >= job->length || job->text[at] == '\n')
             kg_ptx_fail(job, job->text + job->at, job->line, "a string without its end");
     }
@@ -188,6 +216,9 @@ void kg_ptx_advance(struct kg_ptx_job *job)
     } else if (is(job, job->at, DIGIT)) {
         token->kind = KG_PTX_NUMBER;
         end = end_of_number(job, job->at);
+    } else if (*token->text == '.' && end_of_fraction(job, job->at)) {
+        token->kind = KG_PTX_NUMBER;
+        end = end_of_fraction(job, job->at);
     } else if (*token->text == '.' && is(job, end, PART)) {
         token->kind = KG_PTX_DIRECTIVE;
         end = end_of_modifier(job, job->at);

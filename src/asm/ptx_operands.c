@@ -9,6 +9,7 @@ struct place {
     bool written; // registers here are results
 };
 
+static struct kg_ptx_operand parse_primary(struct kg_ptx_job *job, struct place place);
 static struct kg_ptx_operand parse_operand(struct kg_ptx_job *job, struct place place);
 
 static void enter(struct kg_ptx_job *job)
@@ -28,11 +29,10 @@ static void leave(struct kg_ptx_job *job, char mark)
     kg_ptx_expect(job, mark, "behind operands");
 }
 
-// A list in brackets; gives its first element.
-static struct kg_ptx_operand parse_list(struct kg_ptx_job *job, struct place place, char end)
+// Behind an opening bracket, to behind the closing one; gives the first element.
+static struct kg_ptx_operand parse_elements(struct kg_ptx_job *job, struct place place, char end)
 {
     struct kg_ptx_operand first = {.kind = KG_PTX_OTHER, .symbol = -1};
-    enter(job);
     for (bool more = !kg_ptx_is_mark(job, end), begun = false; more; begun = true) {
         struct kg_ptx_operand operand = parse_operand(job, place);
         if (!begun)
@@ -75,13 +75,31 @@ static struct kg_ptx_operand parse_negated(struct kg_ptx_job *job, struct place 
 {
     char mark = *job->token.text;
     enter(job);
-    struct kg_ptx_operand operand = parse_operand(job, place);
+    struct kg_ptx_operand operand = parse_primary(job, place);
     job->brackets--;
     if (operand.kind == KG_PTX_IMMEDIATE && mark == '-')
         operand.value = (int64_t)(0 - (uint64_t)operand.value);
     else if (mark != '+')
         operand.kind = KG_PTX_OTHER;
     return operand;
+}
+
+// A list in brackets, or `(.s64)` and what is cast by it.
+static struct kg_ptx_operand parse_group(struct kg_ptx_job *job, struct place place)
+{
+    struct kg_ptx_operand group = {.kind = KG_PTX_OTHER, .symbol = -1};
+    char end = kg_ptx_is_mark(job, '{') ? '}' : ')';
+    enter(job);
+    if (end == '}' || job->token.kind != KG_PTX_DIRECTIVE) {
+        parse_elements(job, place, end);
+        return group;
+    }
+    kg_ptx_note_token(job);
+    kg_ptx_advance(job);
+    kg_ptx_expect(job, ')', "behind a cast");
+    parse_primary(job, place);
+    job->brackets--;
+    return group;
 }
 
 static struct kg_ptx_operand parse_primary(struct kg_ptx_job *job, struct place place)
@@ -92,17 +110,21 @@ static struct kg_ptx_operand parse_primary(struct kg_ptx_job *job, struct place 
     if (job->token.kind == KG_PTX_NUMBER)
         return parse_number(job);
     if (kg_ptx_is_mark(job, '[')) {
-        struct kg_ptx_operand operand = parse_list(job, inside, ']');
+        enter(job);
+        struct kg_ptx_operand operand = parse_elements(job, inside, ']');
         operand.kind = operand.kind == KG_PTX_HELD ? KG_PTX_ADDRESS : KG_PTX_OTHER;
         return operand;
     }
-    if (kg_ptx_is_mark(job, '{') || kg_ptx_is_mark(job, '(')) {
-        parse_list(job, place, kg_ptx_is_mark(job, '{') ? '}' : ')');
-        return (struct kg_ptx_operand){.kind = KG_PTX_OTHER, .symbol = -1};
-    }
+    if (kg_ptx_is_mark(job, '{') || kg_ptx_is_mark(job, '('))
+        return parse_group(job, place);
     if (kg_ptx_is_mark(job, '-') || kg_ptx_is_mark(job, '+') || kg_ptx_is_mark(job, '!') ||
         kg_ptx_is_mark(job, '~'))
         return parse_negated(job, place);
+    if (job->token.kind == KG_PTX_DIRECTIVE || job->token.kind == KG_PTX_STRING) {
+        kg_ptx_note_token(job); // nothing takes one today
+        kg_ptx_advance(job);
+        return (struct kg_ptx_operand){.kind = KG_PTX_OTHER, .symbol = -1};
+    }
     kg_ptx_fail_expected(job, "an operand");
 }
 
@@ -128,10 +150,29 @@ static struct kg_ptx_operand join(struct kg_ptx_operand left, char mark,
     return left;
 }
 
+// What may stand behind an operand: a[1], %tid .x, [a].unified
+static struct kg_ptx_operand parse_suffixes(struct kg_ptx_job *job, struct place place,
+                                            struct kg_ptx_operand operand)
+{
+    struct place inside = {.instruction = place.instruction};
+    while (true) {
+        if (kg_ptx_is_mark(job, '[')) {
+            enter(job);
+            parse_elements(job, inside, ']');
+        } else if (job->token.kind == KG_PTX_DIRECTIVE) {
+            kg_ptx_note_token(job);
+            kg_ptx_advance(job);
+        } else {
+            return operand;
+        }
+        operand.kind = KG_PTX_OTHER;
+    }
+}
+
 // With '|': two results, d|p. Constant expressions are read through; only sums are worked out.
 static struct kg_ptx_operand parse_operand(struct kg_ptx_job *job, struct place place)
 {
-    struct kg_ptx_operand operand = parse_primary(job, place);
+    struct kg_ptx_operand operand = parse_suffixes(job, place, parse_primary(job, place));
     while (is_operator(job)) {
         char mark = *job->token.text;
         kg_ptx_note_token(job);

@@ -31,7 +31,8 @@ static void parse_target(struct kg_ptx_job *job)
             if (!job->arch)
                 kg_ptx_fail_memory(job);
             job->sm = 0;
-            for (uint32_t i = 3; i < 7 && token->text[i] >= '0' && token->text[i] <= '9'; i++)
+            for (uint32_t i = 3;
+                 i < 7 && i < token->length && token->text[i] >= '0' && token->text[i] <= '9'; i++)
                 job->sm = 10 * job->sm + (token->text[i] - '0');
         }
         kg_ptx_advance(job);
@@ -80,6 +81,8 @@ static void parse_launch_directive(struct kg_ptx_job *job)
     kg_ptx_note_token(job);
     kg_ptx_advance(job);
     parse_numbers(job, wanted ? single : values);
+    while (kg_ptx_is_mark(job, '(')) // nothing has any today
+        kg_ptx_skip_brackets(job);
     if (wanted)
         *wanted = single[0];
 }

@@ -34,6 +34,7 @@ static void test_constant(void)
         {"mov.u32 i,0; L: add.s32 i,i,3; setp.le.u32 p,i,9; @p bra L;", 4},
         {"mov.u32 i,7; L: sub.s32 i,i,1; setp.gt.s32 p,i,0; @p bra L;", 7},
         {"mov.u32 i,-8; L: add.s32 i,i,2; setp.ne.s32 p,i,0; @p bra L;", 4},
+        {"mov.u32 i,-8 + 3; L: add.s32 i,i,1; setp.ne.s32 p,i,0; @p bra L;", 5},
         {"mov.u32 i,4294967288; L: add.s32 i,i,2; setp.lt.s32 p,i,0; @p bra L;", 4},
         // the other way round
         {"mov.u32 i,0; L: add.s32 i,i,1; setp.gt.s32 p,5,i; @p bra L;", 5},
