@@ -149,18 +149,3 @@ uint64_t kg_elf_offset(const struct kg_elf *elf, const uint8_t *at)
 {
     return (uint64_t)(at - elf->bytes);
 }
-
-uint16_t kg_elf_u16(const uint8_t *at)
-{
-    return (uint16_t)(at[0] | at[1] << 8);
-}
-
-uint32_t kg_elf_u32(const uint8_t *at)
-{
-    return kg_elf_u16(at) | (uint32_t)kg_elf_u16(at + 2) << 16;
-}
-
-uint64_t kg_elf_u64(const uint8_t *at)
-{
-    return kg_elf_u32(at) | (uint64_t)kg_elf_u32(at + 4) << 32;
-}

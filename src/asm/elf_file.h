@@ -45,9 +45,20 @@ Elf64_Sym kg_elf_symbol(const struct kg_elf *elf, size_t index, const char **nam
 // Where a section's bytes stand in the file, for messages.
 uint64_t kg_elf_offset(const struct kg_elf *elf, const uint8_t *at);
 
-// Unaligned, little-endian.
-uint16_t kg_elf_u16(const uint8_t *at);
-uint32_t kg_elf_u32(const uint8_t *at);
-uint64_t kg_elf_u64(const uint8_t *at);
+// Unaligned, little-endian. Inline: code of many megabytes is read through these.
+static inline uint16_t kg_elf_u16(const uint8_t *at)
+{
+    return (uint16_t)(at[0] | at[1] << 8);
+}
+
+static inline uint32_t kg_elf_u32(const uint8_t *at)
+{
+    return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+}
+
+static inline uint64_t kg_elf_u64(const uint8_t *at)
+{
+    return kg_elf_u32(at) | (uint64_t)kg_elf_u32(at + 4) << 32;
+}
 
 #endif

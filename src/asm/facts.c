@@ -54,6 +54,38 @@ void kg_mix_add(struct kg_mix *mix, const struct kg_mix *other, double weight)
     add(&mix->flops, other->flops, weight);
 }
 
+bool kg_asm_block_fill(struct kg_asm_block *block, const struct kg_mix *mix, struct kg_arena *arena)
+{
+    struct kg_asm_part parts[KG_WORK_COUNT];
+    int32_t count = 0;
+    for (int w = 0; w < KG_WORK_COUNT; w++)
+        if (mix->count[w] > 0 || mix->bytes[w] > 0) // bytes alone: of operands in memory
+            parts[count++] = (struct kg_asm_part){(enum kg_work)w, mix->count[w], mix->guarded[w],
+                                                  mix->bytes[w]};
+    struct kg_asm_part *kept = KG_NEW_ARRAY(arena, count, struct kg_asm_part);
+    if (!kept)
+        return false;
+    if (count > 0)
+        memcpy(kept, parts, (size_t)count * sizeof *kept);
+    block->parts = kept;
+    block->part_count = count;
+    block->tensor_flops = mix->tensor_flops;
+    block->flops = mix->flops;
+    return true;
+}
+
+void kg_mix_add_block(struct kg_mix *mix, const struct kg_asm_block *block, double weight)
+{
+    for (int32_t p = 0; p < block->part_count; p++) {
+        const struct kg_asm_part *part = &block->parts[p];
+        add(&mix->count[part->work], part->count, weight);
+        add(&mix->guarded[part->work], part->guarded, weight);
+        add(&mix->bytes[part->work], part->bytes, weight);
+    }
+    add(&mix->tensor_flops, block->tensor_flops, weight);
+    add(&mix->flops, block->flops, weight);
+}
+
 double kg_mix_total(const struct kg_mix *mix)
 {
     double total = 0;

@@ -66,12 +66,26 @@ struct kg_asm_count {
     int64_t count;
 };
 
-struct kg_asm_block {
-    struct kg_mix mix;
-    double issue_cycles; // SASS: one per instruction; host: throughput bound
-    double stall_cycles; // SASS: sum of the stall counts; 0 where unknown
-    double trips;        // product over the loops around it; an unknown loop counts 1
+// A block's instructions of one class.
+struct kg_asm_part {
+    enum kg_work work;
+    double count, guarded, bytes; // as in a mix
 };
+
+// Blocks are many and small: a block's mix is kept as the few classes it has.
+struct kg_asm_block {
+    const struct kg_asm_part *parts; // by class
+    int32_t part_count;
+    double tensor_flops, flops; // as in a mix
+    double issue_cycles;        // SASS: one per instruction; host: throughput bound
+    double stall_cycles;        // SASS: sum of the stall counts; 0 where unknown
+    double trips;               // product over the loops around it; an unknown loop counts 1
+};
+
+// Gives `block` the instructions of `mix`; the rest of it stays. False when out of memory.
+bool kg_asm_block_fill(struct kg_asm_block *block, const struct kg_mix *mix,
+                       struct kg_arena *arena);
+void kg_mix_add_block(struct kg_mix *mix, const struct kg_asm_block *block, double weight);
 
 enum kg_trips {
     KG_TRIPS_UNKNOWN,

@@ -5,6 +5,11 @@
 
 #include "asm/flow_graph.h"
 
+static struct kg_step step_at(const struct kg_flow_code *code, int32_t index)
+{
+    return code->step(code->of, index);
+}
+
 static bool goes_on(const struct kg_step *step)
 {
     return step->kind == KG_STEP_NEXT || step->kind == KG_STEP_BRANCH ||
@@ -17,20 +22,22 @@ static bool has_target(const struct kg_step *step)
 }
 
 // `block_of` is first 1 where a block begins, then the index of each instruction's block.
-static int32_t find_blocks(const struct kg_step *steps, int32_t count, int32_t *block_of)
+static int32_t find_blocks(const struct kg_flow_code *code, int32_t *block_of)
 {
-    for (int32_t i = 0; i < count; i++) {
-        const struct kg_step *step = &steps[i];
-        if (has_target(step))
-            block_of[step->target] = 1;
-        if (step->kind == KG_STEP_MANY)
-            for (int32_t t = 0; t < step->target_count; t++)
-                block_of[step->targets[t]] = 1;
-        if (step->kind != KG_STEP_NEXT && i + 1 < count)
+    for (int32_t i = 0; i < code->count; i++) {
+        struct kg_step step = step_at(code, i);
+        if (step.kind == KG_STEP_NEXT)
+            continue;
+        if (has_target(&step))
+            block_of[step.target] = 1;
+        if (step.kind == KG_STEP_MANY)
+            for (int32_t t = 0; t < step.target_count; t++)
+                block_of[step.targets[t]] = 1;
+        if (i + 1 < code->count)
             block_of[i + 1] = 1;
     }
     int32_t blocks = 0;
-    for (int32_t i = 0; i < count; i++) {
+    for (int32_t i = 0; i < code->count; i++) {
         if (i == 0 || block_of[i] == 1)
             blocks++;
         block_of[i] = blocks - 1;
@@ -49,25 +56,24 @@ static void fill_blocks(const int32_t *block_of, int32_t count, struct kg_flow *
     }
 }
 
-static const struct kg_step *last_step(const struct kg_step *steps,
-                                       const struct kg_flow_block *block)
+static struct kg_step last_step(const struct kg_flow_code *code, const struct kg_flow_block *block)
 {
-    return &steps[block->first + block->count - 1];
+    return step_at(code, block->first + block->count - 1);
 }
 
 // Adds the ways out of block `b` to `next`, each block once; `seen` holds, for every block, the
 // last one that was found to lead there, counted from 1.
-static int32_t list_ways(const struct kg_step *steps, const int32_t *block_of, int32_t *seen,
+static int32_t list_ways(const struct kg_flow_code *code, const int32_t *block_of, int32_t *seen,
                          const struct kg_flow *flow, int32_t b, int32_t *next)
 {
-    const struct kg_step *step = last_step(steps, &flow->blocks[b]);
+    struct kg_step step = last_step(code, &flow->blocks[b]);
     int32_t count = 0;
-    if (goes_on(step) && b + 1 < flow->block_count) {
+    if (goes_on(&step) && b + 1 < flow->block_count) {
         seen[b + 1] = b + 1;
         next[count++] = b + 1;
     }
-    const int32_t *targets = has_target(step) ? &step->target : step->targets;
-    int32_t most = has_target(step) ? 1 : step->kind == KG_STEP_MANY ? step->target_count : 0;
+    const int32_t *targets = has_target(&step) ? &step.target : step.targets;
+    int32_t most = has_target(&step) ? 1 : step.kind == KG_STEP_MANY ? step.target_count : 0;
     for (int32_t t = 0; t < most; t++) {
         int32_t target = block_of[targets[t]];
         if (seen[target] == b + 1)
@@ -83,12 +89,14 @@ static int64_t most_ways(const struct kg_step *step)
     return goes_on(step) + has_target(step) + (step->kind == KG_STEP_MANY ? step->target_count : 0);
 }
 
-static bool link_blocks(const struct kg_step *steps, const int32_t *block_of,
+static bool link_blocks(const struct kg_flow_code *code, const int32_t *block_of,
                         struct kg_arena *scratch, struct kg_arena *arena, struct kg_flow *flow)
 {
     int64_t ways = 0;
-    for (int32_t b = 0; b < flow->block_count; b++)
-        ways += most_ways(last_step(steps, &flow->blocks[b]));
+    for (int32_t b = 0; b < flow->block_count; b++) {
+        struct kg_step step = last_step(code, &flow->blocks[b]);
+        ways += most_ways(&step);
+    }
     int32_t *next = KG_NEW_ARRAY(arena, ways, int32_t);
     int32_t *seen = KG_NEW_ARRAY(scratch, flow->block_count, int32_t);
     if (!next || !seen || ways > INT32_MAX)
@@ -96,7 +104,7 @@ static bool link_blocks(const struct kg_step *steps, const int32_t *block_of,
     for (int32_t b = 0; b < flow->block_count; b++) {
         struct kg_flow_block *block = &flow->blocks[b];
         block->next = next;
-        block->next_count = list_ways(steps, block_of, seen, flow, b, next);
+        block->next_count = list_ways(code, block_of, seen, flow, b, next);
         next += block->next_count;
     }
     return true;
@@ -133,7 +141,7 @@ static void widen(struct stretch *stretch, const struct kg_flow_graph *graph, in
 }
 
 // The stretch of each loop's latches, and after them that of all exits.
-static void find_stretches(const struct kg_step *steps, const struct kg_flow_graph *graph,
+static void find_stretches(const struct kg_flow_code *code, const struct kg_flow_graph *graph,
                            const struct kg_flow *flow, struct stretch *stretches)
 {
     for (int32_t l = 0; l <= flow->loop_count; l++)
@@ -143,7 +151,8 @@ static void find_stretches(const struct kg_step *steps, const struct kg_flow_gra
             widen(&stretches[l], graph, graph->number[flow->loops[l].latches[i]]);
     for (int32_t n = 0; n < graph->count; n++) {
         int32_t b = graph->block[n];
-        if (may_end(last_step(steps, &flow->blocks[b]), b + 1 == flow->block_count))
+        struct kg_step step = last_step(code, &flow->blocks[b]);
+        if (may_end(&step, b + 1 == flow->block_count))
             widen(&stretches[flow->loop_count], graph, n);
     }
 }
@@ -153,14 +162,14 @@ static bool passes_by(const struct stretch *all, const struct kg_flow_graph *gra
     return all->first < graph->tree_first[number] || all->last > graph->tree_last[number];
 }
 
-static bool note_conditional(const struct kg_step *steps, const struct kg_flow_graph *graph,
+static bool note_conditional(const struct kg_flow_code *code, const struct kg_flow_graph *graph,
                              struct kg_arena *scratch, struct kg_flow *flow)
 {
     struct stretch *stretches =
         KG_NEW_ARRAY(scratch, (int64_t)flow->loop_count + 1, struct stretch);
     if (!stretches)
         return false;
-    find_stretches(steps, graph, flow, stretches);
+    find_stretches(code, graph, flow, stretches);
     for (int32_t n = 0; n < graph->count; n++) {
         struct kg_flow_block *block = &flow->blocks[graph->block[n]];
         const struct stretch *all = &stretches[block->loop >= 0 ? block->loop : flow->loop_count];
@@ -174,36 +183,47 @@ static bool note_conditional(const struct kg_step *steps, const struct kg_flow_g
     return true;
 }
 
-static bool find(const struct kg_step *steps, int32_t count, struct kg_arena *scratch,
-                 struct kg_arena *arena, struct kg_flow *flow)
+static bool find(const struct kg_flow_code *code, struct kg_arena *scratch, struct kg_arena *arena,
+                 struct kg_flow *flow)
 {
-    int32_t *block_of = KG_NEW_ARRAY(scratch, count, int32_t);
+    int32_t *block_of = KG_NEW_ARRAY(scratch, code->count, int32_t);
     if (!block_of)
         return false;
-    flow->block_count = find_blocks(steps, count, block_of);
+    flow->block_count = find_blocks(code, block_of);
     flow->blocks = KG_NEW_ARRAY(arena, flow->block_count, struct kg_flow_block);
     if (!flow->blocks)
         return false;
-    fill_blocks(block_of, count, flow);
+    fill_blocks(block_of, code->count, flow);
     struct kg_flow_graph graph;
-    if (!link_blocks(steps, block_of, scratch, arena, flow) ||
+    if (!link_blocks(code, block_of, scratch, arena, flow) ||
         !kg_flow_number(flow, scratch, &graph) || !kg_flow_dominators(scratch, &graph))
         return false;
     note_dominators(&graph, flow);
     return kg_flow_loops(&graph, scratch, arena, flow) &&
-           note_conditional(steps, &graph, scratch, flow);
+           note_conditional(code, &graph, scratch, flow);
+}
+
+static struct kg_step listed_step(const void *steps, int32_t index)
+{
+    return ((const struct kg_step *)steps)[index];
+}
+
+bool kg_flow_find_in(const struct kg_flow_code *code, struct kg_arena *arena, struct kg_flow *flow)
+{
+    *flow = (struct kg_flow){0};
+    if (code->count == 0)
+        return true;
+    struct kg_arena scratch = {0};
+    bool found = find(code, &scratch, arena, flow);
+    kg_arena_free(&scratch);
+    if (!found)
+        *flow = (struct kg_flow){0};
+    return found;
 }
 
 bool kg_flow_find(const struct kg_step *steps, int32_t count, struct kg_arena *arena,
                   struct kg_flow *flow)
 {
-    *flow = (struct kg_flow){0};
-    if (count == 0)
-        return true;
-    struct kg_arena scratch = {0};
-    bool found = find(steps, count, &scratch, arena, flow);
-    kg_arena_free(&scratch);
-    if (!found)
-        *flow = (struct kg_flow){0};
-    return found;
+    const struct kg_flow_code code = {listed_step, steps, count};
+    return kg_flow_find_in(&code, arena, flow);
 }

@@ -63,4 +63,13 @@ struct kg_flow {
 bool kg_flow_find(const struct kg_step *steps, int32_t count, struct kg_arena *arena,
                   struct kg_flow *flow);
 
+// The same for code whose steps are worked out when they are asked for, some of them more than
+// once: an array of them would be larger than the code.
+struct kg_flow_code {
+    struct kg_step (*step)(const void *of, int32_t index);
+    const void *of;
+    int32_t count;
+};
+bool kg_flow_find_in(const struct kg_flow_code *code, struct kg_arena *arena, struct kg_flow *flow);
+
 #endif

@@ -57,8 +57,7 @@ static void weigh_loops(const struct kg_asm_kernel *kernel, const struct kg_mode
 
 static void add_share(struct kg_model_share *share, const struct kg_asm_block *block, double weight)
 {
-    kg_mix_add(&share->mix, &block->mix, weight);
-    share->instructions += kg_mix_total(&block->mix) * weight;
+    kg_mix_add_block(&share->mix, block, weight);
     share->stall_cycles += block->stall_cycles * weight;
 }
 
@@ -93,6 +92,8 @@ static void add_blocks(const struct kg_asm_kernel *kernel, const struct weights 
         add_share(&work->sure, &kernel->blocks[b], sure);
         add_share(&work->expected, &kernel->blocks[b], expected);
     }
+    work->sure.instructions = kg_mix_total(&work->sure.mix);
+    work->expected.instructions = kg_mix_total(&work->expected.mix);
 }
 
 // All blocks together must do the problem's work: if once through the loops does less, they go

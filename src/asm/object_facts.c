@@ -63,16 +63,17 @@ static void note_spill(const struct kg_x86_step *step, struct kg_asm_kernel *ker
     loop->spill_bytes += step->bytes;
 }
 
-static void fill_block(const struct kg_x86_core *core, const struct kg_x86_step *steps, int32_t b,
-                       struct kg_asm_kernel *kernel)
+static bool fill_block(const struct kg_x86_core *core, const struct kg_x86_step *steps, int32_t b,
+                       struct kg_arena *arena, struct kg_asm_kernel *kernel)
 {
     const struct kg_flow_block *at = &kernel->flow.blocks[b];
     struct kg_asm_block *block = &kernel->blocks[b];
     struct kg_asm_loop *loop = at->loop >= 0 ? &kernel->loops[at->loop] : NULL;
     struct kg_x86_usage usage = {0};
+    struct kg_mix mix = {0};
     bool closes = false; // goes back to the head of its loop
     for (int32_t i = at->first; i < at->first + at->count; i++) {
-        add_step(&block->mix, &steps[i]);
+        add_step(&mix, &steps[i]);
         note_spill(&steps[i], kernel, loop);
         kg_x86_use(&usage, &steps[i], i > at->first ? &steps[i - 1] : NULL);
     }
@@ -82,6 +83,7 @@ static void fill_block(const struct kg_x86_core *core, const struct kg_x86_step 
     if (closes && usage.branches < 1)
         usage.branches = 1;
     block->issue_cycles = kg_x86_cycles(core, &usage);
+    return kg_asm_block_fill(block, &mix, arena);
 }
 
 static void place_loops(const struct kg_x86_step *steps, struct kg_asm_kernel *kernel)
@@ -182,7 +184,8 @@ bool kg_object_facts(const struct kg_capstone *capstone, const struct kg_x86_cor
     if (!kernel->blocks || !kernel->loops)
         return false;
     for (int32_t b = 0; b < kernel->flow.block_count; b++)
-        fill_block(core, steps, b, kernel);
+        if (!fill_block(core, steps, b, arena, kernel))
+            return false;
     place_loops(steps, kernel);
     kg_asm_weigh(kernel);
     return true;

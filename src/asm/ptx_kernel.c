@@ -220,8 +220,15 @@ static bool fill_blocks(struct kg_ptx_job *job, struct kg_arena *scratch,
     struct kg_ptx_analysis analysis = {.job = job, .flow = flow, .block_of = block_of};
     if (!kg_ptx_count_trips(&analysis, scratch, kernel))
         return false;
-    for (int32_t i = 0; i < job->function.instructions.count; i++)
-        add_instruction(&analysis, i, &kernel->blocks[block_of[i]].mix);
+    for (int32_t b = 0; b < flow->block_count; b++) {
+        struct kg_mix mix = {0};
+        int32_t end = flow->blocks[b].first + flow->blocks[b].count;
+        for (int32_t i = flow->blocks[b].first; i < end && i < job->function.instructions.count;
+             i++)
+            add_instruction(&analysis, i, &mix);
+        if (!kg_asm_block_fill(&kernel->blocks[b], &mix, job->arena))
+            return false;
+    }
     fill_lines(job, kernel);
     kg_asm_weigh(kernel);
     return true;

@@ -4,6 +4,7 @@
 #ifndef KG_ASM_SASS_H
 #define KG_ASM_SASS_H
 
+#include "asm/elf_file.h"
 #include "asm/facts.h"
 
 #define KG_SASS_SIZE 16 // bytes of one instruction
@@ -12,9 +13,22 @@ struct kg_sass_word {
     uint64_t low, high; // bits 0-63, 64-127
 };
 
-struct kg_sass_word kg_sass_word_at(const uint8_t *bytes);
+static inline struct kg_sass_word kg_sass_word_at(const uint8_t *bytes)
+{
+    return (struct kg_sass_word){kg_elf_u64(bytes), kg_elf_u64(bytes + 8)};
+}
+
 // `count` <= 64 bits from bit `first` on, of all 128.
-uint64_t kg_sass_bits(struct kg_sass_word word, unsigned first, unsigned count);
+static inline uint64_t kg_sass_bits(struct kg_sass_word word, unsigned first, unsigned count)
+{
+    uint64_t mask = count < 64 ? (UINT64_C(1) << count) - 1 : UINT64_MAX;
+    if (first >= 64)
+        return word.high >> (first - 64) & mask;
+    uint64_t bits = word.low >> first;
+    if (first > 0 && first + count > 64)
+        bits |= word.high << (64 - first);
+    return bits & mask;
+}
 
 // Generations among which encodings differ, as a set: where an opcode's name was compared with
 // nvdisasm.
@@ -41,6 +55,7 @@ struct kg_sass_opcode {
     uint8_t flops; // of one thread
     uint8_t width; // enum kg_sass_width
     uint8_t seen;  // enum kg_sass_generation, as a set
+    bool shared;   // other instructions have the same number
 };
 
 // By bits 0-11 and the rest where one number stands for several instructions. Never NULL; an

@@ -2,45 +2,21 @@
 
 #include "asm/sass.h"
 
-#include "asm/elf_file.h"
-
 #define ZERO_REGISTER 255
 #define TRUE_PREDICATE 7
 #define WARPGROUP 4 // warps that share a warpgroup's instruction
 
-struct kg_sass_word kg_sass_word_at(const uint8_t *bytes)
+// By where the width stands, and bits 72-75.
+static unsigned bytes_moved(struct kg_sass_word word, const struct kg_sass_opcode *opcode)
 {
-    return (struct kg_sass_word){kg_elf_u64(bytes), kg_elf_u64(bytes + 8)};
-}
-
-uint64_t kg_sass_bits(struct kg_sass_word word, unsigned first, unsigned count)
-{
-    uint64_t mask = count < 64 ? (UINT64_C(1) << count) - 1 : UINT64_MAX;
-    if (first >= 64)
-        return word.high >> (first - 64) & mask;
-    uint64_t bits = word.low >> first;
-    if (first > 0 && first + count > 64)
-        bits |= word.high << (64 - first);
-    return bits & mask;
-}
-
-static double bytes_moved(struct kg_sass_word word, const struct kg_sass_opcode *opcode)
-{
-    static const uint8_t access[] = {1, 1, 2, 2, 4, 8, 16, 16};
-    static const uint8_t atomic[] = {4, 4, 8, 4, 4, 8, 8, 8};
-    static const uint8_t matrix[] = {4, 8, 16, 16};
-    switch (opcode->width) {
-    case KG_SASS_ACCESS:
-        return access[kg_sass_bits(word, 73, 3)];
-    case KG_SASS_ATOMIC:
-        return atomic[kg_sass_bits(word, 73, 3)];
-    case KG_SASS_MATRIX:
-        return matrix[kg_sass_bits(word, 72, 2)];
-    case KG_SASS_WIDE:
-        return 32;
-    default:
-        return 0;
-    }
+    static const uint8_t bytes[][16] = {
+        [KG_SASS_NO_BYTES] = {0},
+        [KG_SASS_ACCESS] = {1, 1, 1, 1, 2, 2, 2, 2, 4, 4, 8, 8, 16, 16, 16, 16},
+        [KG_SASS_ATOMIC] = {4, 4, 4, 4, 8, 8, 4, 4, 4, 4, 8, 8, 8, 8, 8, 8},
+        [KG_SASS_MATRIX] = {4, 8, 16, 16, 4, 8, 16, 16, 4, 8, 16, 16, 4, 8, 16, 16},
+        [KG_SASS_WIDE] = {[0 ... 15] = 32},
+    };
+    return bytes[opcode->width][kg_sass_bits(word, 72, 4)];
 }
 
 // Multiply-adds of one warp as 2 m n k; k counts the products that a sparse instruction computes,

@@ -1,6 +1,7 @@
 // The opcodes: one row per number in bits 0-8, and one per instruction that shares a number with
-// another. Names are what nvdisasm 13.5 calls the instruction, compared on the generations of the
-// last column by tools/sass_evidence.py; classes and operations are this project's reading of them.
+// another (SHARED: those further down are looked through first). Names are what nvdisasm 13.5 calls
+// the instruction, compared on the generations of the last column by tools/sass_evidence.py;
+// classes and operations are this project's reading of them.
 
 #include "asm/sass.h"
 
@@ -20,7 +21,9 @@
 
 // clang-format off
 #define ROW(name, work, flops, width, seen)                                                        \
-    {name, KG_WORK_##work, flops, KG_SASS_##width, seen}
+    {name, KG_WORK_##work, flops, KG_SASS_##width, seen, false}
+#define SHARED(name, work, flops, width, seen)                                                     \
+    {name, KG_WORK_##work, flops, KG_SASS_##width, seen, true}
 
 //           mnemonic, class, operations of a thread, where its bytes stand, compared on
 static const struct kg_sass_opcode opcodes[512] = {
@@ -67,7 +70,7 @@ static const struct kg_sass_opcode opcodes[512] = {
     [0x032] = ROW("HMUL2", HALF, 2, NO_BYTES, EVERYWHERE),
     [0x033] = ROW("HSET2", SELECT, 0, NO_BYTES, EVERYWHERE),
     [0x034] = ROW("HSETP2", SELECT, 0, NO_BYTES, EVERYWHERE),
-    [0x035] = ROW("HFMA2", HALF, 4, NO_BYTES, AMPERE | HOPPER),
+    [0x035] = SHARED("HFMA2", HALF, 4, NO_BYTES, AMPERE | HOPPER),
     [0x036] = ROW("VIADD", INTEGER, 0, NO_BYTES, FROM_HOPPER),
     [0x037] = ROW("IMMA", TENSOR, 0, NO_BYTES, EVERYWHERE),
     [0x03a] = ROW("MOVM", MOVE, 0, NO_BYTES, FROM_BLACKWELL),
@@ -83,7 +86,7 @@ static const struct kg_sass_opcode opcodes[512] = {
     [0x046] = ROW("VIADDMNMX", SELECT, 0, NO_BYTES, HOPPER | BLACKWELL),
     [0x048] = ROW("VIMNMX", SELECT, 0, NO_BYTES, FROM_HOPPER),
     [0x049] = ROW("FFMA2", FMA, 4, NO_BYTES, BLACKWELL),
-    [0x04a] = ROW("FMUL2", FMA, 2, NO_BYTES, BLACKWELL),
+    [0x04a] = SHARED("FMUL2", FMA, 2, NO_BYTES, BLACKWELL),
     [0x04b] = ROW("FADD2", FMA, 2, NO_BYTES, BLACKWELL),
     [0x04c] = ROW("UVIRTCOUNT", MOVE, 0, NO_BYTES, BLACKWELL),
     [0x054] = ROW("UFADD", FMA, 1, NO_BYTES, BLACKWELL_RTX),
@@ -171,7 +174,7 @@ static const struct kg_sass_opcode opcodes[512] = {
     [0x18a] = ROW("ATOM", ATOMIC, 0, ATOMIC, EVERYWHERE),
     [0x18c] = ROW("ATOMS", ATOMIC, 0, ATOMIC, EVERYWHERE),
     [0x18d] = ROW("ATOMS", ATOMIC, 0, ATOMIC, EVERYWHERE),
-    [0x18e] = ROW("REDG", ATOMIC, 0, ATOMIC, FROM_HOPPER),
+    [0x18e] = SHARED("REDG", ATOMIC, 0, ATOMIC, FROM_HOPPER),
     [0x18f] = ROW("CCTL", FENCE, 0, NO_BYTES, EVERYWHERE),
     [0x192] = ROW("MEMBAR", FENCE, 0, NO_BYTES, EVERYWHERE),
     [0x199] = ROW("SULD", LOAD_GLOBAL, 0, NO_BYTES, EVERYWHERE),
@@ -185,7 +188,7 @@ static const struct kg_sass_opcode opcodes[512] = {
     [0x1a8] = ROW("ATOMG", ATOMIC, 0, ATOMIC, EVERYWHERE),
     [0x1a9] = ROW("ATOMG", ATOMIC, 0, ATOMIC, EVERYWHERE),
     [0x1aa] = ROW("QSPC", SELECT, 0, NO_BYTES, EVERYWHERE),
-    [0x1ab] = ROW("ERRBAR", FENCE, 0, NO_BYTES, EVERYWHERE),
+    [0x1ab] = SHARED("ERRBAR", FENCE, 0, NO_BYTES, EVERYWHERE),
     [0x1ac] = ROW("LDCU", LOAD_CONSTANT, 0, ACCESS, FROM_BLACKWELL),
     [0x1ae] = ROW("LDGSTS", ASYNC_COPY, 0, ACCESS, FROM_AMPERE),
     [0x1af] = ROW("LDGDEPBAR", FENCE, 0, NO_BYTES, FROM_AMPERE),
@@ -208,7 +211,7 @@ static const struct kg_sass_opcode opcodes[512] = {
     [0x1c4] = ROW("REDUX", SHUFFLE, 0, NO_BYTES, FROM_AMPERE),
     [0x1c5] = ROW("WARPGROUP", FENCE, 0, NO_BYTES, HOPPER),
     [0x1c6] = ROW("FENCE", FENCE, 0, NO_BYTES, FROM_HOPPER),
-    [0x1c7] = ROW("UCGABAR_ARV", BARRIER, 0, NO_BYTES, FROM_HOPPER),
+    [0x1c7] = SHARED("UCGABAR_ARV", BARRIER, 0, NO_BYTES, FROM_HOPPER),
     [0x1c8] = ROW("USETMAXREG", MOVE, 0, NO_BYTES, HOPPER),
     [0x1ca] = ROW("UGETNEXTWORKID", BARRIER, 0, NO_BYTES, FROM_BLACKWELL),
     [0x1cb] = ROW("UMEMSETS", STORE_SHARED, 0, NO_BYTES, FROM_BLACKWELL),
@@ -216,7 +219,7 @@ static const struct kg_sass_opcode opcodes[512] = {
     [0x1e6] = ROW("UTCSHIFT", STORE_SHARED, 0, NO_BYTES, BLACKWELL),
     [0x1e7] = ROW("UTCCP", STORE_SHARED, 0, NO_BYTES, BLACKWELL),
     [0x1e9] = ROW("UTCBAR", BARRIER, 0, NO_BYTES, BLACKWELL),
-    [0x1ea] = ROW("UTCHMMA", TENSOR, 0, NO_BYTES, BLACKWELL),
+    [0x1ea] = SHARED("UTCHMMA", TENSOR, 0, NO_BYTES, BLACKWELL),
     [0x1ed] = ROW("STTM", STORE_SHARED, 0, NO_BYTES, BLACKWELL),
     [0x1ee] = ROW("LDTM", LOAD_SHARED, 0, NO_BYTES, BLACKWELL),
     [0x1f0] = ROW("HGMMA", TENSOR, 0, NO_BYTES, HOPPER),
@@ -248,7 +251,7 @@ static const struct other {
 
 _Static_assert(512 + sizeof others / sizeof others[0] <= KG_SASS_OPCODES, "no room in histograms");
 
-static const struct kg_sass_opcode unknown = {"?", KG_WORK_UNKNOWN, 0, KG_SASS_NO_BYTES, 0};
+static const struct kg_sass_opcode unknown = {.name = "?", .work = KG_WORK_UNKNOWN};
 
 static bool fits(const struct other *other, struct kg_sass_word word, unsigned code, int sm)
 {
@@ -257,27 +260,11 @@ static bool fits(const struct other *other, struct kg_sass_word word, unsigned c
            kg_sass_bits(word, other->high_bit, other->high_count) == other->high_value;
 }
 
-// Most numbers have one meaning, so the list of the others is looked through for few.
-static bool is_shared(unsigned code)
-{
-    switch (code) {
-    case 0x035:
-    case 0x04a:
-    case 0x18e:
-    case 0x1ab:
-    case 0x1c7:
-    case 0x1ea:
-        return true;
-    default:
-        return false;
-    }
-}
-
 const struct kg_sass_opcode *kg_sass_opcode(struct kg_sass_word word, int sm, int *index)
 {
     unsigned code = word.low & 0x1ff;
     int found = (int)code;
-    if (is_shared(code))
+    if (opcodes[code].shared)
         for (size_t i = 0; i < sizeof others / sizeof others[0] && found < 512; i++)
             if (fits(&others[i], word, code, sm))
                 found = 512 + (int)i;

@@ -1,5 +1,5 @@
 // From the code of a kernel to its facts: control flow first, then every block's sums. Nothing is
-// kept per instruction but the steps, which are freed: code of many megabytes is ordinary.
+// kept per instruction: code of many megabytes is ordinary.
 
 #include "asm/sass.h"
 
@@ -15,19 +15,16 @@ struct reader {
     int64_t histogram[KG_SASS_OPCODES];
 };
 
-static bool find_flow(const struct kg_sass_code *code, const struct kg_sass_table *tables,
-                      int32_t table_count, struct kg_arena *arena, struct kg_flow *flow)
+struct stepped {
+    const struct kg_sass_code *code;
+    const struct kg_sass_table *tables;
+    int32_t table_count;
+};
+
+static struct kg_step step_of(const void *of, int32_t index)
 {
-    struct kg_arena scratch = {0};
-    struct kg_step *steps = KG_NEW_ARRAY(&scratch, code->count, struct kg_step);
-    if (steps) {
-        for (int32_t i = 0; i < code->count; i++)
-            steps[i] = kg_sass_step(code, i, tables, table_count);
-        if (!kg_flow_find(steps, code->count, arena, flow))
-            steps = NULL;
-    }
-    kg_arena_free(&scratch);
-    return steps != NULL;
+    const struct stepped *stepped = of;
+    return kg_sass_step(stepped->code, index, stepped->tables, stepped->table_count);
 }
 
 // The facts' convention of a stall: what the instruction asks for beyond its own issue slot is part
@@ -37,9 +34,9 @@ static double stall_cycles(const struct kg_sass *sass)
     return sass->stall > 0 ? sass->stall : 1;
 }
 
-static void add_instruction(const struct kg_sass *sass, struct kg_asm_block *block)
+static void add_instruction(const struct kg_sass *sass, struct kg_mix *mix,
+                            struct kg_asm_block *block)
 {
-    struct kg_mix *mix = &block->mix;
     mix->count[sass->work]++;
     mix->guarded[sass->work] += sass->guarded;
     mix->bytes[sass->work] += sass->bytes;
@@ -70,20 +67,22 @@ static void add_spill(const struct kg_sass *sass, struct kg_asm_loop *loop,
     loop->spill_bytes += bytes;
 }
 
-static void read_block(struct reader *reader, int32_t index)
+static bool read_block(struct reader *reader, struct kg_arena *arena, int32_t index)
 {
     struct kg_asm_kernel *kernel = reader->kernel;
     const struct kg_flow_block *flow = &kernel->flow.blocks[index];
     struct kg_asm_loop *loop = flow->loop >= 0 ? &kernel->loops[flow->loop] : NULL;
+    struct kg_mix mix = {0};
     for (int32_t i = flow->first; i < flow->first + flow->count; i++) {
         struct kg_sass sass;
         kg_sass_decode(kg_sass_word_at(reader->code->bytes + (size_t)i * KG_SASS_SIZE),
                        reader->code->sm, &sass);
         reader->histogram[sass.index]++;
-        add_instruction(&sass, &kernel->blocks[index]);
+        add_instruction(&sass, &mix, &kernel->blocks[index]);
         if (is_spill(reader, i))
             add_spill(&sass, loop, kernel);
     }
+    return kg_asm_block_fill(&kernel->blocks[index], &mix, arena);
 }
 
 static void place_loops(const struct kg_sass_code *code, struct kg_asm_kernel *kernel)
@@ -138,7 +137,9 @@ bool kg_sass_read(const struct kg_sass_code *code, const struct kg_sass_table *t
 {
     kernel->instructions = code->count;
     kernel->spill_store_bytes = kernel->spill_load_bytes = 0;
-    if (!find_flow(code, tables, table_count, arena, &kernel->flow))
+    const struct stepped stepped = {code, tables, table_count};
+    const struct kg_flow_code flow = {step_of, &stepped, code->count};
+    if (!kg_flow_find_in(&flow, arena, &kernel->flow))
         return false;
     kernel->blocks = KG_NEW_ARRAY(arena, kernel->flow.block_count, struct kg_asm_block);
     kernel->loops = KG_NEW_ARRAY(arena, kernel->flow.loop_count, struct kg_asm_loop);
@@ -147,7 +148,8 @@ bool kg_sass_read(const struct kg_sass_code *code, const struct kg_sass_table *t
     struct reader reader = {
         .code = code, .kernel = kernel, .spills = spills, .spill_count = spill_count};
     for (int32_t b = 0; b < kernel->flow.block_count; b++)
-        read_block(&reader, b);
+        if (!read_block(&reader, arena, b))
+            return false;
     place_loops(code, kernel);
     kg_asm_weigh(kernel);
     return list_opcodes(&reader, arena);

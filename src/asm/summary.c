@@ -11,30 +11,32 @@
 // short prologue of known length, and twice nested more than once.
 #define LIKELY_TRIPS 8
 
-static double useful(const struct kg_mix *mix)
-{
-    static const enum kg_work idle[] = {KG_WORK_BARRIER, KG_WORK_FENCE,  KG_WORK_BRANCH,
-                                        KG_WORK_NOTHING, KG_WORK_SELECT, KG_WORK_MOVE};
-    double work = kg_mix_total(mix);
-    for (size_t i = 0; i < sizeof idle / sizeof idle[0]; i++)
-        work -= mix->count[idle[i]];
-    return work;
-}
+// Classes that only wait, or bring about what others do.
+static const bool idle[KG_WORK_COUNT] = {
+    [KG_WORK_BARRIER] = true, [KG_WORK_FENCE] = true,  [KG_WORK_BRANCH] = true,
+    [KG_WORK_NOTHING] = true, [KG_WORK_SELECT] = true, [KG_WORK_MOVE] = true,
+};
 
 // What a loop does itself, without the loops in it, and how often.
 struct share {
     double work, tensor, trips;
 };
 
+static void add_block(const struct kg_asm_block *block, struct share *share)
+{
+    for (int32_t p = 0; p < block->part_count; p++) {
+        const struct kg_asm_part *part = &block->parts[p];
+        share->work += idle[part->work] ? 0 : part->count;
+        share->tensor += part->work == KG_WORK_TENSOR ? part->count : 0;
+    }
+}
+
 static void share_out(const struct kg_asm_kernel *kernel, struct share *shares)
 {
     const struct kg_flow *flow = &kernel->flow;
     for (int32_t b = 0; b < flow->block_count; b++)
-        if (flow->blocks[b].loop >= 0) {
-            struct share *share = &shares[flow->blocks[b].loop];
-            share->work += useful(&kernel->blocks[b].mix);
-            share->tensor += kernel->blocks[b].mix.count[KG_WORK_TENSOR];
-        }
+        if (flow->blocks[b].loop >= 0)
+            add_block(&kernel->blocks[b], &shares[flow->blocks[b].loop]);
     for (int32_t l = 0; l < flow->loop_count; l++) { // outer before inner
         const struct kg_asm_loop *loop = &kernel->loops[l];
         double around = flow->loops[l].parent >= 0 ? shares[flow->loops[l].parent].trips : 1;

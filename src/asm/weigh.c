@@ -28,7 +28,7 @@ static void sum_loops(struct kg_asm_kernel *kernel)
         if (flow->blocks[b].loop < 0)
             continue;
         struct kg_asm_loop *loop = &kernel->loops[flow->blocks[b].loop];
-        kg_mix_add(&loop->mix, &block->mix, 1);
+        kg_mix_add_block(&loop->mix, block, 1);
         add_cycles(loop, block->issue_cycles, block->stall_cycles, 1);
     }
     for (int32_t l = flow->loop_count - 1; l >= 0; l--) {
@@ -70,7 +70,7 @@ void kg_asm_weigh(struct kg_asm_kernel *kernel)
     count_trips(kernel);
     kernel->mix = kernel->weighted = (struct kg_mix){0};
     for (int32_t b = 0; b < kernel->flow.block_count; b++) {
-        kg_mix_add(&kernel->mix, &kernel->blocks[b].mix, 1);
-        kg_mix_add(&kernel->weighted, &kernel->blocks[b].mix, kernel->blocks[b].trips);
+        kg_mix_add_block(&kernel->mix, &kernel->blocks[b], 1);
+        kg_mix_add_block(&kernel->weighted, &kernel->blocks[b], kernel->blocks[b].trips);
     }
 }

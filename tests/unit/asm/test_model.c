@@ -9,6 +9,7 @@
 struct sample {
     struct kg_arena arena;
     struct kg_asm_kernel kernel;
+    struct kg_mix mixes[5]; // of the blocks
     struct kg_model_launch launch;
     struct kg_model_problem problem;
     struct kg_asm_count opcode;
@@ -38,6 +39,8 @@ static struct kg_model model_of(struct sample *sample, enum kg_asm_format format
 {
     struct kg_model model;
     struct kg_error error = {0};
+    for (int b = 0; b < sample->kernel.flow.block_count; b++)
+        CHECK(kg_asm_block_fill(&sample->kernel.blocks[b], &sample->mixes[b], &sample->arena));
     CHECK_STATUS(kg_model_make(&sample->kernel, format, kg_gpu_find("h100"), &sample->launch,
                                &sample->problem, NULL, &model, &error),
                  KG_OK, &error);
@@ -81,8 +84,8 @@ static void test_pipes(void)
     make(&sample);
     struct kg_asm_block *body = &sample.kernel.blocks[BODY];
     sample.kernel.loops[0] = (struct kg_asm_loop){.kind = KG_TRIPS_CONSTANT, .trips = 100};
-    body->mix.count[KG_WORK_FMA] = 10;
-    body->mix.count[KG_WORK_SPECIAL] = 3;
+    sample.mixes[BODY].count[KG_WORK_FMA] = 10;
+    sample.mixes[BODY].count[KG_WORK_SPECIAL] = 3;
     body->stall_cycles = 50;
     // One block of four warps on each SM: 100 * 3 * 4 * 32 / 16 cycles; 100 * 10 * 4 * 32 / 128.
     struct kg_model model = model_of(&sample, KG_ASM_CUBIN);
@@ -110,16 +113,15 @@ static void test_unsure(void)
 {
     struct sample sample;
     make(&sample);
-    struct kg_asm_block *blocks = sample.kernel.blocks;
-    blocks[SKIPPED].mix.count[KG_WORK_SPECIAL] = 1000;
+    sample.mixes[SKIPPED].count[KG_WORK_SPECIAL] = 1000;
     struct kg_model model = model_of(&sample, KG_ASM_CUBIN);
     CHECK(model.term[KG_TERM_SPECIAL] == 0 && model.term[KG_TERM_ISSUE] == 0);
     CHECK(near(model.expected[KG_TERM_SPECIAL], 4000 / 1.98e9)); // half of it
     CHECK(near(model.feature[KG_FEATURE_EXPECTED], log(4000)));
 
-    blocks[SKIPPED].mix = (struct kg_mix){0};
-    blocks[LAST].mix.count[KG_WORK_SPECIAL] = 10;
-    blocks[LAST].mix.guarded[KG_WORK_SPECIAL] = 4;
+    sample.mixes[SKIPPED] = (struct kg_mix){0};
+    sample.mixes[LAST].count[KG_WORK_SPECIAL] = 10;
+    sample.mixes[LAST].guarded[KG_WORK_SPECIAL] = 4;
     model = model_of(&sample, KG_ASM_CUBIN);
     CHECK(near(model.term[KG_TERM_SPECIAL], 6 * 8 / 1.98e9));
     CHECK(near(model.term[KG_TERM_ISSUE], 10 / 1.98e9)); // issued all the same
@@ -130,7 +132,7 @@ static void test_trips(void)
 {
     struct sample sample;
     make(&sample);
-    sample.kernel.blocks[BODY].mix.count[KG_WORK_SPECIAL] = 1;
+    sample.mixes[BODY].count[KG_WORK_SPECIAL] = 1;
     struct kg_asm_loop *loop = &sample.kernel.loops[0];
     CHECK(near(model_of(&sample, KG_ASM_CUBIN).term[KG_TERM_SPECIAL], 8 / 1.98e9));
     *loop = (struct kg_asm_loop){.kind = KG_TRIPS_SYMBOL, .symbol = "parameter 3"};
@@ -141,12 +143,12 @@ static void test_trips(void)
     CHECK(near(model_of(&sample, KG_ASM_CUBIN).term[KG_TERM_SPECIAL], 64 * 8 / 1.98e9));
     // A loop of unknown length is expected to do the problem's work, and sure of nothing.
     *loop = (struct kg_asm_loop){.kind = KG_TRIPS_UNKNOWN};
-    sample.kernel.blocks[BODY].mix.count[KG_WORK_LOAD_GLOBAL] = 1;
-    sample.kernel.blocks[BODY].mix.bytes[KG_WORK_LOAD_GLOBAL] = 16;
+    sample.mixes[BODY].count[KG_WORK_LOAD_GLOBAL] = 1;
+    sample.mixes[BODY].bytes[KG_WORK_LOAD_GLOBAL] = 16;
     sample.problem.read_bytes = 50 * 16 * 128 * 132;
     CHECK(near(model_of(&sample, KG_ASM_CUBIN).term[KG_TERM_SPECIAL], 8 / 1.98e9));
     CHECK(near(model_of(&sample, KG_ASM_CUBIN).expected[KG_TERM_SPECIAL], 50 * 8 / 1.98e9));
-    sample.kernel.blocks[BODY].mix.tensor_flops = 4096;
+    sample.mixes[BODY].tensor_flops = 4096;
     sample.problem.on_matrix_units = true;
     sample.problem.factors = KG_MATRIX_16;
     sample.problem.flops = 30.0 * 4096 * 4 * 132;
@@ -160,8 +162,8 @@ static void test_tensor(void)
 {
     struct sample sample;
     make(&sample);
-    sample.kernel.blocks[BEFORE].mix.count[KG_WORK_TENSOR] = 1;
-    sample.kernel.blocks[BEFORE].mix.tensor_flops = 4096;
+    sample.mixes[BEFORE].count[KG_WORK_TENSOR] = 1;
+    sample.mixes[BEFORE].tensor_flops = 4096;
     // Unknown instructions might be f8; HGMMA is f16. Four warps of 4096 FLOPs each.
     CHECK(near(model_of(&sample, KG_ASM_PTX).term[KG_TERM_TENSOR], 2 / 1.98e9));
     sample.kernel.opcode_count = 1;
@@ -175,7 +177,7 @@ static void test_tensor(void)
     model = model_of(&sample, KG_ASM_CUBIN);
     CHECK(near(model.term[KG_TERM_TENSOR], 4 / 1.98e9));
     CHECK(near(model.expected[KG_TERM_TENSOR], 8 / 1.98e9));
-    sample.kernel.blocks[BEFORE].mix.guarded[KG_WORK_TENSOR] = 1;
+    sample.mixes[BEFORE].guarded[KG_WORK_TENSOR] = 1;
     CHECK(model_of(&sample, KG_ASM_CUBIN).term[KG_TERM_TENSOR] == 0);
     kg_arena_free(&sample.arena);
 }
@@ -257,7 +259,7 @@ static void test_measured_pipes(void)
     sample.kernel.opcode_count = 1;
     sample.opcode = (struct kg_asm_count){"HMMA", 1};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct kg_mix *mix = &sample.kernel.blocks[BODY].mix;
+        struct kg_mix *mix = &sample.mixes[BODY];
         *mix = (struct kg_mix){.tensor_flops = rows[i].tensor_flops};
         mix->count[rows[i].work] = rows[i].count;
         mix->count[KG_WORK_MOVE] = rows[i].others;

@@ -41,6 +41,7 @@ static const struct kg_step steps[] = {
 
 static void weigh(struct kg_arena *arena, struct kg_asm_kernel *kernel, double outer, double inner)
 {
+    static const struct kg_mix one = {.count = {[KG_WORK_INTEGER] = 1}};
     static struct kg_asm_block blocks[6];
     static struct kg_asm_loop loops[2];
     memset(loops, 0, sizeof loops);
@@ -48,7 +49,7 @@ static void weigh(struct kg_arena *arena, struct kg_asm_kernel *kernel, double o
     CHECK(kernel->flow.block_count == 6 && kernel->flow.loop_count == 2);
     for (int b = 0; b < 6; b++) {
         blocks[b] = (struct kg_asm_block){.issue_cycles = 1, .stall_cycles = 2};
-        blocks[b].mix.count[KG_WORK_INTEGER] = 1;
+        CHECK(kg_asm_block_fill(&blocks[b], &one, arena));
     }
     loops[0] = (struct kg_asm_loop){.kind = KG_TRIPS_CONSTANT, .trips = outer, .spill_loads = 1};
     loops[1] = (struct kg_asm_loop){.kind = KG_TRIPS_CONSTANT, .trips = inner, .spill_loads = 2};
