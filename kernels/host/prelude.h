@@ -701,16 +701,20 @@ KG_INLINE float kg_exp_sum_f32(float x, float low)
     return kg_scale_f32(1.0f + (r + r * r * kg_exp_rest_f32(r)), n);
 }
 
-// Results below the smallest normal number become 0: to round them would take half as long again.
+// Beyond the limits the result is 0 or infinite anyway. The power of two is two factors, so that
+// small results are rounded once, by the last product.
 KG_INLINE float kg_exp_f32(float x)
 {
+    x = x < -104.5f ? -104.5f : x;
+    x = x > 89.0f ? 89.0f : x;
     float shifted = x * 0x1.715476p0f + 0x1.8p23f; // its last bits are the nearest integer
     float whole = shifted - 0x1.8p23f;
     float r = (x - whole * 0x1.62ep-1f) - whole * 0x1.0bfbe8p-15f; // log(2) in two parts
     float p = (kg_exp_rest_f32(r) * r + 1.0f) * r + 1.0f;
-    float scaled = kg_from_bits_f32(kg_bits_f32(p) + (kg_bits_f32(shifted) << 23));
-    scaled = x < -0x1.5d589ep6f ? 0.0f : scaled;
-    return x <= 0x1.62e42ep6f ? scaled : x * INFINITY; // too large, or NaN
+    int32_t n = (int32_t)kg_bits_f32(shifted) - 0x4b400000, half = n >> 1;
+    float low = kg_from_bits_f32((uint32_t)(half + 127) << 23);
+    float high = kg_from_bits_f32((uint32_t)(n - half + 127) << 23);
+    return p * low * high;
 }
 
 KG_INLINE float kg_exp2_f32(float x)
