@@ -61,32 +61,31 @@ LOOP(rsqrt)
 LOOP(sin)
 LOOP(cos)
 
-// Largest errors in units in the last place, with and without FMA. Over all 2^32 floats tanh has
-// 2.50.
+// Largest errors in units in the last place, with and without FMA. Over all 2^32 floats exp has
+// 1.04 and tanh 2.50.
 static const struct {
     const char *name;
     void (*loop)(const float *x, float *y);
     double (*truth)(double x);
     double most;
     double floor; // results smaller than this are compared with it instead of with themselves
-    double flush; // results smaller than this may be zero: exp's below the normal numbers are
 } functions[] = {
-    {"exp", loop_exp, exp, 1.15, 0, FLT_MIN},
-    {"exp2", loop_exp2, exp2, 1.0, 0, 0},
-    {"expm1", loop_expm1, expm1, 1.6, 0, 0},
-    {"log", loop_log, log, 0.8, 0, 0},
-    {"log2", loop_log2, log2, 1.1, 0, 0},
-    {"log1p", loop_log1p, log1p, 0.9, 0, 0},
-    {"tanh", loop_tanh, tanh, 2.55, 0, 0},
-    {"erf", loop_erf, erf, 1.2, 0, 0},
-    {"sigmoid", loop_sigmoid, true_sigmoid, 2.3, 0, FLT_MIN},
-    {"silu", loop_silu, true_silu, 2.8, 0x1p-120, 128 * FLT_MIN},
-    {"softplus", loop_softplus, true_softplus, 1.7, 0, FLT_MIN},
-    {"gelu", loop_gelu, true_gelu, 6, 0x1p-120, 0},
-    {"sqrt", loop_sqrt, sqrt, 0.5, 0, 0},
-    {"rsqrt", loop_rsqrt, true_rsqrt, 1.5, 0, 0},
-    {"sin", loop_sin, sin, 1.0, 0, 0},
-    {"cos", loop_cos, cos, 1.0, 0, 0},
+    {"exp", loop_exp, exp, 1.05, 0},
+    {"exp2", loop_exp2, exp2, 1.0, 0},
+    {"expm1", loop_expm1, expm1, 1.6, 0},
+    {"log", loop_log, log, 0.8, 0},
+    {"log2", loop_log2, log2, 1.1, 0},
+    {"log1p", loop_log1p, log1p, 0.9, 0},
+    {"tanh", loop_tanh, tanh, 2.55, 0},
+    {"erf", loop_erf, erf, 1.2, 0},
+    {"sigmoid", loop_sigmoid, true_sigmoid, 2.3, 0},
+    {"silu", loop_silu, true_silu, 2.8, 0x1p-120},
+    {"softplus", loop_softplus, true_softplus, 1.7, 0},
+    {"gelu", loop_gelu, true_gelu, 6, 0x1p-120},
+    {"sqrt", loop_sqrt, sqrt, 0.5, 0},
+    {"rsqrt", loop_rsqrt, true_rsqrt, 1.5, 0},
+    {"sin", loop_sin, sin, 1.0, 0},
+    {"cos", loop_cos, cos, 1.0, 0},
 };
 
 static double unit_of(double value, double floor)
@@ -122,10 +121,8 @@ static void test_functions(void)
                 x[i] = kg_from_bits_f32((uint32_t)bits); // wraps a little beyond the end
             functions[f].loop(x, y);
             for (int i = 0; i < BATCH; i++) {
-                double want = functions[f].truth((double)x[i]);
-                if (y[i] == 0 && fabs(want) < functions[f].flush)
-                    continue;
-                double error = error_of(x[i], y[i], want, functions[f].floor);
+                double error =
+                    error_of(x[i], y[i], functions[f].truth((double)x[i]), functions[f].floor);
                 if (error > worst) {
                     worst = error;
                     where = x[i];
