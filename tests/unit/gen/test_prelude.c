@@ -62,7 +62,7 @@ LOOP(sin)
 LOOP(cos)
 
 // Largest errors in units in the last place, with and without FMA. Over all 2^32 floats exp has
-// 1.04 and tanh 2.50.
+// 1.15 and tanh 2.50.
 static const struct {
     const char *name;
     void (*loop)(const float *x, float *y);
@@ -70,7 +70,7 @@ static const struct {
     double most;
     double floor; // results smaller than this are compared with it instead of with themselves
 } functions[] = {
-    {"exp", loop_exp, exp, 1.05, 0},
+    {"exp", loop_exp, exp, 1.2, 0},
     {"exp2", loop_exp2, exp2, 1.0, 0},
     {"expm1", loop_expm1, expm1, 1.6, 0},
     {"log", loop_log, log, 0.8, 0},
