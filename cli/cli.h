@@ -45,6 +45,7 @@ struct cli_options {
     const char *read_bytes;
     const char *write_bytes;
     const char *flops;
+    const char *sample;
     bool json;
     bool warm;
     bool compare;

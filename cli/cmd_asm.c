@@ -107,6 +107,46 @@ static enum cli_exit add_log(struct cli *cli, struct kg_assembly *const assembli
     return result;
 }
 
+// "FAMILY/PROBLEM=SECONDS"; the family may be left out.
+static enum cli_exit read_sample(char *text, struct kg_measurement *measured)
+{
+    char *equals = strrchr(text, '='), *end;
+    *measured = (struct kg_measurement){.problem = text};
+    if (!equals || equals == text)
+        return cli_bad_usage("--sample wants FAMILY/PROBLEM=SECONDS, not '%s'", text);
+    measured->seconds = strtod(equals + 1, &end);
+    if (end == equals + 1 || *end || !isfinite(measured->seconds) || measured->seconds <= 0)
+        return cli_bad_usage("--sample '%s' has no number of seconds above 0 behind its '='", text);
+    *equals = '\0';
+    char *slash = strchr(text, '/');
+    if (slash) {
+        *slash = '\0';
+        measured->family = text;
+        measured->problem = slash + 1;
+    }
+    return CLI_DONE;
+}
+
+static enum cli_exit show_sample(struct cli *cli, const struct kg_assembly *assembly,
+                                 const struct kg_assembly_launch *launch)
+{
+    int index = 0;
+    if (!cli->options.kernel && kg_assembly_kernel_count(assembly) != 1)
+        return cli_bad_usage("--sample is of one kernel; say which with --kernel");
+    enum kg_status status = KG_OK;
+    if (cli->options.kernel)
+        status = kg_assembly_find(assembly, cli->options.kernel, &index);
+    char *copy = strdup(cli->options.sample), *line = NULL;
+    struct kg_measurement measured;
+    enum cli_exit result = copy ? read_sample(copy, &measured) : cli_bad_usage("out of memory");
+    if (result == CLI_DONE && status == KG_OK)
+        status = kg_assembly_sample(assembly, index, launch, &measured, &line);
+    if (result == CLI_DONE)
+        result = cli_print(cli, status, line);
+    free(copy);
+    return result;
+}
+
 static enum cli_exit show(struct cli *cli, struct kg_assembly *const assemblies[2],
                           const struct kg_assembly_launch *launch)
 {
@@ -131,13 +171,16 @@ enum cli_exit cli_asm(struct cli *cli)
     if (cli->options.word_count != files)
         return cli_bad_usage(files == 2 ? "asm --compare wants two files"
                                         : "asm wants one file; two are for --compare");
+    if (cli->options.sample && (files == 2 || !cli->options.grid))
+        return cli_bad_usage("--sample is of one file, in a launch: give --grid");
     enum cli_exit result = read_launch(&cli->options, &launch);
     for (int f = 0; f < files && result == CLI_DONE; f++)
         result = open_file(cli, cli->options.words[f], &assemblies[f]);
     if (result == CLI_DONE && cli->options.log)
         result = add_log(cli, assemblies);
     if (result == CLI_DONE)
-        result = show(cli, assemblies, &launch);
+        result = cli->options.sample ? show_sample(cli, assemblies[0], &launch)
+                                     : show(cli, assemblies, &launch);
     kg_assembly_destroy(assemblies[0]);
     kg_assembly_destroy(assemblies[1]);
     return result;

@@ -54,6 +54,8 @@ static const struct option options[] = {
     {"--flops", KIND_TEXT, PLACE(flops), CLI_ASSEMBLY, "N", "that the problem must compute"},
     {"--warm", KIND_FLAG, PLACE(warm), CLI_ASSEMBLY, NULL,
      "caches hold what the last run left there"},
+    {"--sample", KIND_TEXT, PLACE(sample), CLI_ASSEMBLY, "FAMILY/PROBLEM=SECONDS",
+     "one line for 'kernelgen fit': the measured time"},
     {"--compare", KIND_FLAG, PLACE(compare), CLI_ASSEMBLY, NULL, "two files side by side"},
     {"--log", KIND_TEXT, PLACE(log), CLI_ASSEMBLY, "FILE", "what ptxas -v or NVRTC printed"},
     {"--threads", KIND_TEXT, PLACE(threads), CLI_THREADS, "N", "cores to use; all when not given"},

@@ -319,6 +319,23 @@ KG_API enum kg_status kg_assembly_compare(const struct kg_assembly *assembly, in
                                           const struct kg_assembly_launch *launch, bool json,
                                           char **text);
 
+// A candidate's measured time.
+struct kg_measurement {
+    const char *family;  // candidates of one family and device are fitted together; NULL: ""
+    const char *problem; // candidates of one problem are compared with one another
+    double seconds;
+    double spread; // relative: 0.02 is two percent; 0: not known
+};
+// One JSON line for kg_fit: what the model knows of kernel `index` in this launch, and its time.
+KG_API enum kg_status kg_assembly_sample(const struct kg_assembly *assembly, int index,
+                                         const struct kg_assembly_launch *launch,
+                                         const struct kg_measurement *measured, char **line);
+// Fits the model's coefficients to such lines, per device and family, and says what the fit is
+// worth on problems it has not seen, beside the prior, the points and the bound: a text, or JSON.
+// `lines` NULL: what the records hold, which is bounds alone. `name` is what errors call the lines.
+KG_API enum kg_status kg_fit(struct kg_context *context, const char *name, const char *lines,
+                             size_t length, bool json, char **text);
+
 // ---- Wisdom and records
 
 KG_API enum kg_status kg_wisdom_list(struct kg_context *context, const char *op, bool json,

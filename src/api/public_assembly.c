@@ -1,19 +1,12 @@
 // Assembly files at the public surface.
 
-#include "api/context.h"
+#include "api/assembly_handle.h"
 
 #include "asm/advisories.h"
 #include "base/names.h"
-#include "report/assembly.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-struct kg_assembly {
-    struct kg_context *context;
-    struct kg_arena arena;
-    struct kg_assembly_subject subject;
-};
 
 static const struct kg_assembly_launch no_launch;
 
@@ -207,17 +200,26 @@ static enum kg_status check_kernel(const struct kg_assembly *assembly, int index
                               assembly->subject.file.kernel_count, index);
 }
 
+enum kg_status kg_api_appraise(const struct kg_assembly *assembly, int index,
+                               const struct kg_assembly_launch *launch,
+                               struct kg_appraisal *appraisal)
+{
+    *appraisal = (struct kg_appraisal){0};
+    enum kg_status status = check_kernel(assembly, index);
+    if (status == KG_OK)
+        status =
+            kg_asm_appraise(&assembly->subject.file.kernels[index], assembly->subject.file.format,
+                            launch ? launch : &no_launch, appraisal, &assembly->context->error);
+    return status;
+}
+
 enum kg_status kg_assembly_predict(const struct kg_assembly *assembly, int index,
                                    const struct kg_assembly_launch *launch,
                                    struct kg_prediction *prediction)
 {
     *prediction = (struct kg_prediction){0};
     struct kg_appraisal appraisal;
-    enum kg_status status = check_kernel(assembly, index);
-    if (status == KG_OK)
-        status =
-            kg_asm_appraise(&assembly->subject.file.kernels[index], assembly->subject.file.format,
-                            launch ? launch : &no_launch, &appraisal, &assembly->context->error);
+    enum kg_status status = kg_api_appraise(assembly, index, launch, &appraisal);
     if (status == KG_OK && !appraisal.sm)
         status = kg_error_set(&assembly->context->error, KG_ERROR_UNSUPPORTED, "%s",
                               appraisal.missing[0] ? appraisal.missing

@@ -102,8 +102,11 @@ static void find_density(const struct kg_asm_kernel *kernel, enum kg_asm_format 
 {
     const struct kg_mix *mix = &summary->mix;
     double lanes = format == KG_ASM_OBJECT ? 1 : WARP;
-    summary->tensor_flops = mix->tensor_flops;
-    summary->other_flops = mix->flops * lanes;
+    summary->tensor = mix->count[KG_WORK_TENSOR] > 0;
+    if (!summary->tensor)
+        summary->flops = mix->flops * lanes;
+    else
+        summary->flops = mix->tensor_flops > 0 ? mix->tensor_flops : (double)NAN;
     summary->shared_bytes =
         (mix->bytes[KG_WORK_LOAD_SHARED] + mix->bytes[KG_WORK_STORE_SHARED]) * lanes;
     summary->global_bytes = (mix->bytes[KG_WORK_LOAD_GLOBAL] + mix->bytes[KG_WORK_STORE_GLOBAL] +

@@ -14,8 +14,9 @@ struct kg_asm_summary {
     int64_t other_spill_bytes;
     // Of the main loop, else of the whole kernel once.
     struct kg_mix mix;
-    double tensor_flops; // of one warp
-    double other_flops;  // of one warp (of one thread on the host)
+    bool tensor;  // there are matrix instructions
+    double flops; // of one warp (of one thread on the host): theirs, else the others'; NaN when
+                  // theirs are told at run time only (tcgen05)
     double shared_bytes; // moved by one warp, through instructions that tell their bytes
     double global_bytes; // the same, asynchronous copies too; on the host of one thread
     bool hidden_bytes;   // bulk copies, or matrix units that read shared memory: more is moved

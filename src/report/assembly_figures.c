@@ -108,12 +108,10 @@ static void add_main_loop(struct kg_figures *figures, const struct kg_asm_kernel
 
 static void add_density(struct kg_figures *figures, const struct kg_asm_summary *summary)
 {
-    bool tensor = summary->tensor_flops > 0;
-    double flops = tensor ? summary->tensor_flops : summary->other_flops;
     add(figures, "flop_per_shared_byte", "FLOP per shared byte", KG_FIGURE_RATE,
-        kg_density(flops, summary->shared_bytes));
+        kg_density(summary->flops, summary->shared_bytes));
     add(figures, "flop_per_global_byte", "FLOP per global byte", KG_FIGURE_RATE,
-        kg_density(flops, summary->global_bytes));
+        kg_density(summary->flops, summary->global_bytes));
 }
 
 void kg_figures_of(const struct kg_asm_kernel *kernel, enum kg_asm_format format,

@@ -189,16 +189,14 @@ static void add_advice(struct kg_json *json, const struct kg_asm_kernel *kernel)
 
 static void add_density(struct kg_json *json, const struct kg_asm_summary *summary)
 {
-    bool tensor = summary->tensor_flops > 0;
-    double flops = tensor ? summary->tensor_flops : summary->other_flops;
     kg_json_begin_object(json, "work");
-    kg_json_number(json, "flops", flops);
-    kg_json_boolean(json, "on_matrix_units", tensor);
+    kg_json_number(json, "flops", summary->flops);
+    kg_json_boolean(json, "on_matrix_units", summary->tensor);
     kg_json_number(json, "shared_bytes", summary->shared_bytes);
     kg_json_number(json, "global_bytes", summary->global_bytes);
     kg_json_boolean(json, "more_bytes_unseen", summary->hidden_bytes);
-    kg_json_number(json, "flop_per_shared_byte", kg_density(flops, summary->shared_bytes));
-    kg_json_number(json, "flop_per_global_byte", kg_density(flops, summary->global_bytes));
+    kg_json_number(json, "flop_per_shared_byte", kg_density(summary->flops, summary->shared_bytes));
+    kg_json_number(json, "flop_per_global_byte", kg_density(summary->flops, summary->global_bytes));
     kg_json_end_object(json);
 }
 

@@ -75,8 +75,13 @@ void kg_assembly_file_text(const struct kg_assembly_subject *subject, struct kg_
 {
     const struct kg_asm_file *file = &subject->file;
     const char *what = file->format == KG_ASM_OBJECT ? "function" : "kernel";
-    kg_text_format(text, "%s: %s, %d %s%s\n", subject->name, file->version, file->kernel_count,
-                   what, file->kernel_count == 1 ? "" : "s");
+    struct kg_text line = {0};
+    kg_text_format(&line, "%s: %s, %d %s%s", subject->name, file->version, file->kernel_count, what,
+                   file->kernel_count == 1 ? "" : "s");
+    kg_assembly_wrap(text, 0, 2, kg_text_string(&line));
+    kg_text_add(text, "\n");
+    text->failed |= line.failed;
+    kg_text_free(&line);
     if (subject->notice) {
         kg_text_add(text, "note: ");
         kg_assembly_wrap(text, 6, 6, subject->notice);
@@ -278,15 +283,18 @@ static void add_main_loop(const struct kg_asm_kernel *kernel, enum kg_asm_format
 static void add_density(enum kg_asm_format format, const struct kg_asm_summary *summary,
                         struct kg_text *text)
 {
-    bool tensor = summary->tensor_flops > 0;
-    double flops = tensor ? summary->tensor_flops : summary->other_flops;
+    double flops = summary->flops;
     double shared = kg_density(flops, summary->shared_bytes);
     double global = kg_density(flops, summary->global_bytes);
     struct kg_text line = {0};
-    if (flops <= 0)
+    if (isnan(flops)) {
+        kg_text_add(&line, "matrix products whose size is told at run time only (tcgen05)");
+        say(text, "work", &line);
+    }
+    if (!(flops > 0))
         return;
     kg_text_format(&line, "%.6g FLOP of a %s%s", flops, format == KG_ASM_OBJECT ? "core" : "warp",
-                   tensor ? " on matrix units" : "");
+                   summary->tensor ? " on matrix units" : "");
     if (!isnan(shared))
         kg_text_format(&line, ", %.3g per byte of shared memory", shared);
     if (!isnan(global))

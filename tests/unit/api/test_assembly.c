@@ -141,7 +141,7 @@ static const struct member bound_members[] = {
     {"cluster", ARRAY | NONE},      {"max_cluster", INTEGER | NONE},
 };
 static const struct member work_members[] = {
-    {"flops", NUMBER},
+    {"flops", NUMBER | NONE},
     {"on_matrix_units", BOOLEAN},
     {"shared_bytes", NUMBER},
     {"global_bytes", NUMBER},
