@@ -41,17 +41,31 @@ struct kg_binary {
 
 struct kg_kernel; // loaded and ready to run; opaque outside its backend
 
+// One grid of blocks of threads: the n-th grid of a kernel called NAME runs its function NAME_n.
+struct kg_grid {
+    int64_t blocks[3]; // none at all, where one of them is 0, is legal
+    int threads[3];
+    int shared;  // bytes of dynamic shared memory of a block
+    int cluster; // blocks of a cluster, along x; 0 or 1: none
+};
+
 // Arguments of one execution. All arrays belong to the caller.
 struct kg_launch {
     void *const *tensors;   // base pointers, in the kernel's own order
     const int64_t *sizes;   // by kg_size id
     const int64_t *strides; // KG_MAX_RANK per tensor, in elements
-    void *stream;           // CUDA: CUstream; NULL on the host
+    // Where backend->runs_grids, instead of the three above: the grids of the kernel, in order, and
+    // where the values of its functions' arguments stand; all its functions take the same.
+    const struct kg_grid *grids;
+    int grid_count;
+    void **arguments;
+    void *stream; // CUDA: CUstream; NULL on the host
 };
 
 struct kg_backend {
     const char *name;   // "host", "cuda"
     bool shares_memory; // what `allocate` gives may be read and written like any memory
+    bool runs_grids;    // launches say how many blocks of threads run
     // Number of devices at hand, 0 when none. `why` says what is missing then.
     int (*probe)(struct kg_text *why);
     // `cache` is the folder for compiled objects.
@@ -83,7 +97,8 @@ void kg_binary_free(struct kg_binary *binary);
 extern const struct kg_backend *const kg_backends[]; // NULL at the end
 const struct kg_backend *kg_backend_find(const char *name, size_t length);
 
-// "host", "cuda:0". Unknown names give KG_ERROR_ARGUMENT with what exists; a device that is not
+// "host", "cuda:0"; "sm_90a": a GPU that is not at hand, for which everything but running works.
+// Unknown names give KG_ERROR_ARGUMENT with what exists; a device that is not
 // there gives KG_ERROR_MISSING and says what is lacking.
 enum kg_status kg_device_open(const char *name, const char *cache, int threads,
                               struct kg_device **device, struct kg_error *error);

@@ -16,7 +16,7 @@ static void choose_baseline(const struct kg_problem *problem, const struct kg_de
                             enum kg_target target, struct kg_choice *choice)
 {
     *choice = (struct kg_choice){0};
-    const struct kg_family *direct = kg_family_find("direct");
+    const struct kg_family *direct = kg_family_find(target, "direct");
     choice->partition.count = problem->nest_count;
     for (int i = 0; i < problem->nest_count; i++) {
         struct kg_group group = {.problem = problem, .first = i, .count = 1};

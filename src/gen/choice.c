@@ -36,7 +36,8 @@ void kg_choice_print(const struct kg_choice *choice, const struct kg_device_fact
 }
 
 // "rowwise*4" -> family and number of nests.
-static const struct kg_family *read_family(const char *word, size_t length, int *count)
+static const struct kg_family *read_family(enum kg_target target, const char *word, size_t length,
+                                           int *count)
 {
     char name[64];
     *count = 1;
@@ -51,7 +52,7 @@ static const struct kg_family *read_family(const char *word, size_t length, int 
         for (const char *digit = star + 1; isdigit((unsigned char)*digit); digit++)
             *count = *count < KG_MAX_NESTS ? *count * 10 + (*digit - '0') : KG_MAX_NESTS + 1;
     }
-    return kg_family_find(name);
+    return kg_family_find(target, name);
 }
 
 // One group: "family", "family*2" or "family: config".
@@ -60,7 +61,7 @@ static bool read_group(const struct kg_problem *problem, const struct kg_device_
 {
     int at = choice->partition.count, count;
     size_t length = strcspn(part, ":");
-    const struct kg_family *family = read_family(part, length, &count);
+    const struct kg_family *family = read_family(target, part, length, &count);
     if (!family || count < 1 || first + count > problem->nest_count)
         return false;
     struct kg_group group = {problem, first, count};

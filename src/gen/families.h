@@ -12,6 +12,9 @@ extern const struct kg_family kg_family_scan;
 extern const struct kg_family kg_family_pointwise;
 extern const struct kg_family kg_family_direct;
 
+extern const struct kg_family kg_cuda_pointwise;
+extern const struct kg_family kg_cuda_direct;
+
 // Appends a parameter; `count` is at most KG_MAX_CHOICES.
 void kg_space_add(struct kg_space *space, const char *name, int count, const int64_t *choices);
 

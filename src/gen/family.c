@@ -9,7 +9,7 @@
 #include <string.h>
 
 // Best first. A new family adds its line here and its declaration to families.h.
-const struct kg_family *const kg_families[] = {
+static const struct kg_family *const host_families[] = {
     &kg_family_contract,  // sums of products of two sides
     &kg_family_rowwise,   // several statements over the same rows
     &kg_family_reduce,    // one reduction
@@ -19,9 +19,25 @@ const struct kg_family *const kg_families[] = {
     NULL,
 };
 
-const struct kg_family *kg_family_find(const char *name)
+static const struct kg_family *const cuda_families[] = {
+    NULL,
+};
+
+static const struct kg_family *const no_families[] = {NULL};
+
+const struct kg_family *const *kg_families(enum kg_target target)
 {
-    for (const struct kg_family *const *family = kg_families; *family; family++)
+    static const struct kg_family *const *const families[KG_TARGET_COUNT] = {
+        [KG_TARGET_HOST] = host_families,
+        [KG_TARGET_CUDA] = cuda_families,
+        [KG_TARGET_TRITON] = no_families,
+    };
+    return families[target];
+}
+
+const struct kg_family *kg_family_find(enum kg_target target, const char *name)
+{
+    for (const struct kg_family *const *family = kg_families(target); *family; family++)
         if (strcmp((*family)->name, name) == 0)
             return *family;
     return NULL;
@@ -112,7 +128,7 @@ static const struct kg_family *find_taker(const struct kg_group *group,
                                           const struct kg_device_facts *facts,
                                           enum kg_target target, struct kg_text *trace)
 {
-    for (const struct kg_family *const *family = kg_families; *family; family++) {
+    for (const struct kg_family *const *family = kg_families(target); *family; family++) {
         struct kg_text reason = {0};
         bool fits = (*family)->applicable(group, facts, target, &reason);
         if (!fits && trace) {

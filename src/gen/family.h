@@ -13,6 +13,7 @@
 #include "analyze/problem.h"
 #include "analyze/roofline.h"
 #include "base/text.h"
+#include "device/device.h"
 
 #define KG_MAX_PARAMETERS 12
 #define KG_MAX_CHOICES 16
@@ -41,6 +42,14 @@ struct kg_group {
     int count;
 };
 
+// What a kernel launches for a problem, on devices that run grids.
+#define KG_MAX_GRIDS 4
+struct kg_grids {
+    int count;
+    struct kg_grid grids[KG_MAX_GRIDS];
+    size_t scratch; // bytes of memory that the kernel's functions share; not cleared
+};
+
 enum kg_target { KG_TARGET_HOST, KG_TARGET_CUDA, KG_TARGET_TRITON, KG_TARGET_COUNT };
 
 struct kg_family {
@@ -65,10 +74,16 @@ struct kg_family {
     bool (*emit)(const struct kg_group *group, const struct kg_device_facts *facts,
                  enum kg_target target, const struct kg_config *config, const char *entry,
                  struct kg_text *source);
+    // What to launch of the kernel that `emit` writes for the config. Looks at sizes, as `guess`
+    // does. NULL for targets that know no grids.
+    void (*grids)(const struct kg_group *group, const struct kg_device_facts *facts,
+                  const struct kg_config *config, struct kg_grids *grids);
 };
 
-extern const struct kg_family *const kg_families[]; // best first; ends with `direct`, then NULL
-const struct kg_family *kg_family_find(const char *name);
+// The families of a target, best first; ends with `direct`, then NULL.
+const struct kg_family *const *kg_families(enum kg_target target);
+// NULL when the target has none of that name.
+const struct kg_family *kg_family_find(enum kg_target target, const char *name);
 
 // How many configs the space holds (valid or not), and the n-th of them.
 int64_t kg_space_size(const struct kg_space *space);

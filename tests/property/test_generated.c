@@ -34,7 +34,7 @@ static void draw_choice(const struct kg_problem *problem, struct kg_choice *choi
         choice->partition.count = problem->nest_count;
         for (int i = 0; i < problem->nest_count; i++) {
             choice->partition.groups[i] = (struct kg_group){problem, i, 1};
-            choice->partition.families[i] = kg_family_find("direct");
+            choice->partition.families[i] = kg_family_find(KG_TARGET_HOST, "direct");
         }
     }
     for (int i = 0; i < choice->partition.count; i++) {

@@ -112,7 +112,7 @@ static bool bench_compile(struct bench *bench, const struct kg_problem *problem,
     struct kg_config chosen = {0};
     struct kg_binary binary = {0};
     const struct kg_device_facts *facts = &bench->device->facts;
-    bench->family = kg_family_find(family);
+    bench->family = kg_family_find(KG_TARGET_HOST, family);
     bench->device->backend->unload(bench->kernel);
     bench->kernel = NULL;
     if (!bench->family->applicable(&group, facts, KG_TARGET_HOST, &reason)) {
@@ -312,8 +312,8 @@ static void bench_refusal(struct bench *bench, const char *family, const char *t
     bench_define(bench, text, NULL);
     struct kg_problem *problem = bench_problem(bench, sizes, false);
     struct kg_group group = bench_group(problem);
-    CHECK(
-        !kg_family_find(family)->applicable(&group, &bench->device->facts, KG_TARGET_HOST, &words));
+    CHECK(!kg_family_find(KG_TARGET_HOST, family)
+               ->applicable(&group, &bench->device->facts, KG_TARGET_HOST, &words));
     CHECK_TEXT(kg_text_string(&words), reason);
     kg_text_free(&words);
     kg_problem_free(problem);

@@ -127,7 +127,7 @@ static struct kg_built *build(const struct kg_problem *problem, const char *conf
     CHECK(choice.partition.count == groups);
     bool found = false;
     for (int i = 0; i < choice.partition.count; i++)
-        found |= choice.partition.families[i] == kg_family_find("contract");
+        found |= choice.partition.families[i] == kg_family_find(KG_TARGET_HOST, "contract");
     CHECK(found);
     if (config)
         CHECK(kg_choice_read(problem, &device->facts, KG_TARGET_HOST, config, &choice));
@@ -443,7 +443,7 @@ static void test_configs(void)
     static const char text[] = "op nn(a: f32[M, K], b: f32[K, N]) -> (c: f32[M, N])\n"
                                "{ c[m, n] = sum(k) a[m, k] * b[k, n] }";
     struct made made = make(text, "M=9 N=9 K=9");
-    const struct kg_family *family = kg_family_find("contract");
+    const struct kg_family *family = kg_family_find(KG_TARGET_HOST, "contract");
     struct kg_group group = {made.problem, 0, 1};
     struct kg_space space;
     struct kg_config guess;
@@ -476,7 +476,8 @@ static void check_refused(const char *text, const char *choices, const char *why
     CHECK_STATUS(made.status, KG_OK, &made.error);
     struct kg_group group = {made.problem, 0, 1};
     struct kg_text reason = {0};
-    CHECK(!kg_family_find("contract")->applicable(&group, &device->facts, KG_TARGET_HOST, &reason));
+    CHECK(!kg_family_find(KG_TARGET_HOST, "contract")
+               ->applicable(&group, &device->facts, KG_TARGET_HOST, &reason));
     CHECK_TEXT(kg_text_string(&reason), why);
     kg_text_free(&reason);
     unmake(&made);
