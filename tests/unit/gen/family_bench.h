@@ -257,7 +257,7 @@ static void bench_run(struct bench *bench, const char *sizes, bool strides, enum
         memory[t] = bench_memory(problem, t, kind);
         tensors[t] = memory[t] + BENCH_FENCE;
     }
-    struct kg_launch launch = {tensors, problem->sizes, strides_of, NULL};
+    struct kg_launch launch = {.tensors = tensors, .sizes = problem->sizes, .strides = strides_of};
     CHECK_STATUS(bench->device->backend->launch(bench->kernel, &launch, &bench->error), KG_OK,
                  &bench->error);
     if (kg_reference_run(problem, (const void *const *)tensors, 2, NULL, expected, &bench->error) !=
