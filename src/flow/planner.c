@@ -31,8 +31,10 @@ enum kg_status kg_flow_plan_of(struct kg_session *session, const struct kg_probl
     }
     enum kg_status status =
         kg_built_make(device, problem, choice, COMPILE_SECONDS, &plan->built, error);
+    if (status == KG_OK)
+        status = kg_prepared_make(plan->built, problem, &plan->prepared, error);
     if (status == KG_OK) {
-        plan->workspaces = kg_workspaces_create(device, kg_built_workspace(plan->built, problem));
+        plan->workspaces = kg_workspaces_create(device, kg_prepared_workspace(plan->prepared));
         if (!plan->workspaces)
             status = kg_error_memory(error, "a plan's workspace");
     }
@@ -49,6 +51,7 @@ void kg_flow_plan_free(struct kg_plan *plan)
     if (!plan)
         return;
     kg_workspaces_destroy(plan->workspaces);
+    kg_prepared_free(plan->prepared);
     kg_built_free(plan->built);
     free(plan->choice);
     free(plan);
@@ -61,7 +64,7 @@ enum kg_status kg_flow_execute(const struct kg_plan *plan, void *const *tensors,
     enum kg_status status = kg_workspaces_take(plan->workspaces, &workspace, error);
     if (status != KG_OK)
         return status;
-    status = kg_built_run(plan->built, plan->problem, tensors, workspace, stream, error);
+    status = kg_prepared_run(plan->prepared, tensors, workspace, stream, error);
     kg_workspaces_return(plan->workspaces, workspace);
     return status;
 }

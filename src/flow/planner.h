@@ -4,6 +4,7 @@
 #define KG_FLOW_PLANNER_H
 
 #include "flow/session.h"
+#include "gen/prepared.h"
 
 struct kg_workspaces; // memory between kernels, one piece per execution under way
 
@@ -12,6 +13,7 @@ struct kg_plan {
     const struct kg_problem *problem;
     struct kg_device *device;
     struct kg_built *built;
+    struct kg_prepared *prepared;
     char *choice;   // kg_choice_print of built->choice
     double seconds; // as measured when it was chosen; 0: never
     double spread;

@@ -3,11 +3,12 @@
 
 #include "gen/built.h"
 
+#include "gen/prepared.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #define ENTRY "kg_kernel"
-#define ALIGNMENT ((size_t)64)
 
 static enum kg_status build_group(struct kg_built *built, int group, double time_limit,
                                   struct kg_error *error)
@@ -65,58 +66,24 @@ void kg_built_free(struct kg_built *built)
     free(built);
 }
 
-// Places every intermediate that lives in memory; gives the bytes used. `places` may be NULL.
-static size_t place_locals(const struct kg_built *built, const struct kg_problem *problem,
-                           size_t *places)
-{
-    size_t used = 0;
-    for (int id = 0; id < problem->tensor_count; id++) {
-        if (problem->tensors[id]->role != KG_ROLE_LOCAL ||
-            !kg_gen_in_memory(&built->choice.partition, id))
-            continue;
-        if (places)
-            places[id] = used;
-        used += (problem->layouts[id].bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    }
-    return used;
-}
-
 size_t kg_built_workspace(const struct kg_built *built, const struct kg_problem *problem)
 {
-    return place_locals(built, problem, NULL);
+    struct kg_prepared *prepared;
+    if (kg_prepared_make(built, problem, &prepared, NULL) != KG_OK)
+        return 0;
+    size_t bytes = kg_prepared_workspace(prepared);
+    kg_prepared_free(prepared);
+    return bytes;
 }
 
 enum kg_status kg_built_run(const struct kg_built *built, const struct kg_problem *problem,
                             void *const *tensors, void *workspace, void *stream,
                             struct kg_error *error)
 {
-    enum { MOST = KG_MAX_NESTS + KG_MAX_TENSORS };
-    if (problem->contiguous != built->contiguous)
-        return kg_error_set(error, KG_ERROR_SHAPE, "a kernel for %s tensors was given %s ones",
-                            built->contiguous ? "contiguous" : "strided",
-                            problem->contiguous ? "contiguous" : "strided");
-    int outer = problem->op->input_count + problem->op->output_count;
-    void *pointers[MOST] = {0};
-    size_t places[MOST] = {0};
-    memcpy(pointers, tensors, (size_t)outer * sizeof *tensors);
-    if (place_locals(built, problem, places) > 0)
-        for (int id = outer; id < problem->tensor_count; id++)
-            pointers[id] = (char *)workspace + places[id];
-    int64_t strides[MOST * KG_MAX_RANK];
-    if (!problem->contiguous)
-        for (int id = 0; id < problem->tensor_count; id++)
-            memcpy(strides + id * KG_MAX_RANK, problem->layouts[id].stride,
-                   sizeof problem->layouts[id].stride);
-    struct kg_launch launch = {
-        .tensors = pointers,
-        .sizes = problem->sizes,
-        .strides = problem->contiguous ? NULL : strides,
-        .stream = stream,
-    };
-    for (int i = 0; i < built->choice.partition.count; i++) {
-        enum kg_status status = built->device->backend->launch(built->kernels[i], &launch, error);
-        if (status != KG_OK)
-            return status;
-    }
-    return KG_OK;
+    struct kg_prepared *prepared;
+    enum kg_status status = kg_prepared_make(built, problem, &prepared, error);
+    if (status == KG_OK)
+        status = kg_prepared_run(prepared, tensors, workspace, stream, error);
+    kg_prepared_free(prepared);
+    return status;
 }

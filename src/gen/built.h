@@ -44,12 +44,8 @@ enum kg_status kg_built_make(struct kg_device *device, const struct kg_problem *
                              struct kg_built **built, struct kg_error *error);
 void kg_built_free(struct kg_built *built);
 
-// Bytes of memory for intermediates that live between kernels.
+// For a single run; plans prepare theirs once (gen/prepared.h, which says what is passed).
 size_t kg_built_workspace(const struct kg_built *built, const struct kg_problem *problem);
-
-// Runs every kernel in order. `tensors`: inputs then outputs, by tensor id, device memory;
-// `workspace` as large as kg_built_workspace says, 64-byte aligned. Thread-safe on one `built` as
-// long as workspaces and outputs differ.
 enum kg_status kg_built_run(const struct kg_built *built, const struct kg_problem *problem,
                             void *const *tensors, void *workspace, void *stream,
                             struct kg_error *error);

@@ -38,8 +38,7 @@ bool kg_direct_is_backward(const struct kg_nest *nest)
     return relation == KG_RELATION_GE || relation == KG_RELATION_GT;
 }
 
-// The axis along which the reduction can be carried from one output element to the next, or -1.
-static int scanned_axis(const struct kg_nest *nest)
+int kg_direct_scanned_axis(const struct kg_nest *nest)
 {
     if (!nest->has_reduce || nest->axis_count != nest->output_axes + 1)
         return -1;
@@ -95,7 +94,8 @@ static bool applicable(const struct kg_group *group, const struct kg_device_fact
 
 static bool can_use_lanes(const struct kg_nest *nest)
 {
-    return nest->has_reduce && nest->output_axes > 0 && scanned_axis(nest) < 0 && is_uniform(nest);
+    return nest->has_reduce && nest->output_axes > 0 && kg_direct_scanned_axis(nest) < 0 &&
+           is_uniform(nest);
 }
 
 static void space(const struct kg_group *group, const struct kg_device_facts *facts,
@@ -171,7 +171,7 @@ static bool emit(const struct kg_group *group, const struct kg_device_facts *fac
         .entry = entry,
         .block = config->value[BLOCK],
         .lanes = config->value[LANES],
-        .scanned = scanned_axis(nest),
+        .scanned = kg_direct_scanned_axis(nest),
         .inner = -1,
     };
     if (direct.scanned < 0)

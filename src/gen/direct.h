@@ -26,7 +26,16 @@ bool kg_direct_is_packed(const struct kg_tensor *tensor);
 // Is some reduced axis bounded by an output axis?
 bool kg_direct_has_relation(const struct kg_nest *nest);
 
+// The axis along which the reduction can be carried from one output element to the next, or -1.
+int kg_direct_scanned_axis(const struct kg_nest *nest);
+
 // The functions of the kernel, after the opening. `names` and `accumulate` are filled in here.
 void kg_direct_emit(struct kg_direct *direct);
+
+// For other emitters: fills in `names` and `accumulate`; then the statements that make and store
+// one output element, at the current axes, or all of them along the scanned axis.
+void kg_direct_complete(struct kg_direct *direct);
+void kg_direct_emit_element(struct kg_direct *direct);
+void kg_direct_emit_scan(struct kg_direct *direct);
 
 #endif

@@ -205,7 +205,7 @@ static void close_loops(struct kg_direct *direct, int count)
         kg_emit_line(direct->text, --direct->level, "}");
 }
 
-static void emit_element(struct kg_direct *direct)
+void kg_direct_emit_element(struct kg_direct *direct)
 {
     const struct kg_nest *nest = direct->nest;
     if (!nest->has_reduce) {
@@ -246,7 +246,7 @@ static void emit_lanes(struct kg_direct *direct)
 }
 
 // Along the scanned axis, forward or backward, each step takes in what the relation adds.
-static void emit_scan(struct kg_direct *direct)
+void kg_direct_emit_scan(struct kg_direct *direct)
 {
     const struct kg_nest *nest = direct->nest;
     const struct kg_index *reduced = nest->axes[nest->output_axes];
@@ -398,26 +398,31 @@ static void emit_run(struct kg_direct *direct)
     kg_emit_line(text, direct->level++, "for (int64_t item = begin; item < end; item++) {");
     emit_coordinates(direct);
     if (direct->scanned >= 0) {
-        emit_scan(direct);
+        kg_direct_emit_scan(direct);
     } else if (direct->lanes > 1) {
         emit_lanes(direct);
     } else if (direct->inner >= 0) {
         kg_emit_line(text, direct->level++, "for (int64_t i%d = first; i%d < stop; i%d++) {",
                      direct->inner, direct->inner, direct->inner);
-        emit_element(direct);
+        kg_direct_emit_element(direct);
         close_loops(direct, 1);
     } else {
-        emit_element(direct);
+        kg_direct_emit_element(direct);
     }
     close_loops(direct, 1);
     kg_text_add(text, "}\n");
 }
 
-void kg_direct_emit(struct kg_direct *direct)
+void kg_direct_complete(struct kg_direct *direct)
 {
     const struct kg_nest *nest = direct->nest;
     direct->names = (struct kg_emit_names){.contiguous = direct->group->problem->contiguous};
     direct->accumulate = nest->has_reduce ? accumulator_type(nest) : nest->body->type;
+}
+
+void kg_direct_emit(struct kg_direct *direct)
+{
+    kg_direct_complete(direct);
     emit_total(direct);
     emit_entries(direct);
     emit_run(direct);

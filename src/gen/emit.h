@@ -88,6 +88,19 @@ void kg_emit_neutral(struct kg_text *text, enum kg_reduce reduce, enum kg_type t
 void kg_emit_combine(struct kg_text *text, enum kg_reduce reduce, enum kg_type type, const char *a,
                      const char *b);
 
+// What a group needs declared: tensors, and sizes, by id.
+struct kg_needs {
+    bool tensor[KG_MAX_NESTS + KG_MAX_TENSORS];
+    bool size[KG_MAX_SIZES];
+};
+void kg_group_needs(const struct kg_group *group, struct kg_needs *needs);
+bool kg_group_writes(const struct kg_group *group, const struct kg_tensor *tensor);
+// The stride of a dimension of a contiguous tensor, from sizes and the stride of the next one.
+void kg_emit_row_major(struct kg_text *text, const struct kg_tensor *tensor, int dim);
+
+// A comment that says what follows: op, formula, family, config, dtypes.
+void kg_emit_heading(struct kg_text *text, const struct kg_group *group, const char *family,
+                     const struct kg_config *config, const struct kg_space *space);
 // Opening of a generated file: a comment (op, formula, family, config, dtypes), the ABI, the
 // prelude.
 void kg_emit_host_opening(struct kg_text *text, const struct kg_group *group, const char *family,

@@ -6,12 +6,6 @@
 
 #include <string.h>
 
-// What a group needs declared.
-struct needs {
-    bool tensor[KG_MAX_NESTS + KG_MAX_TENSORS]; // by tensor id
-    bool size[KG_MAX_SIZES];                    // by size id
-};
-
 static bool is_tensor_of(const struct kg_nest *nest, const struct kg_tensor *tensor)
 {
     if (nest->output == tensor)
@@ -79,7 +73,7 @@ const struct kg_access *kg_nest_access(const struct kg_nest *nest, const struct 
     return NULL;
 }
 
-static void need_sizes(struct needs *needs, const struct kg_expr *expr)
+static void need_sizes(struct kg_needs *needs, const struct kg_expr *expr)
 {
     if (!expr)
         return;
@@ -91,14 +85,14 @@ static void need_sizes(struct needs *needs, const struct kg_expr *expr)
         need_sizes(needs, expr->arguments[i]);
 }
 
-static void need_tensor(struct needs *needs, const struct kg_tensor *tensor)
+static void need_tensor(struct kg_needs *needs, const struct kg_tensor *tensor)
 {
     needs->tensor[tensor->id] = true;
     for (int dim = 0; dim < tensor->rank; dim++)
         need_sizes(needs, tensor->dims[dim]);
 }
 
-static void need_nest(struct needs *needs, const struct kg_nest *nest)
+static void need_nest(struct kg_needs *needs, const struct kg_nest *nest)
 {
     need_tensor(needs, nest->output);
     for (int i = 0; i < nest->access_count; i++)
@@ -111,13 +105,14 @@ static void need_nest(struct needs *needs, const struct kg_nest *nest)
     need_sizes(needs, nest->body);
 }
 
-static void need_group(struct needs *needs, const struct kg_group *group)
+void kg_group_needs(const struct kg_group *group, struct kg_needs *needs)
 {
+    *needs = (struct kg_needs){0};
     for (int i = 0; i < group->count; i++)
         need_nest(needs, group->problem->nests[group->first + i]);
 }
 
-static bool is_written(const struct kg_group *group, const struct kg_tensor *tensor)
+bool kg_group_writes(const struct kg_group *group, const struct kg_tensor *tensor)
 {
     for (int i = 0; i < group->count; i++)
         if (group->problem->nests[group->first + i]->output == tensor)
@@ -128,10 +123,24 @@ static bool is_written(const struct kg_group *group, const struct kg_tensor *ten
 static void bind_pointer(struct kg_text *text, const struct kg_group *group,
                          const struct kg_tensor *tensor)
 {
-    const char *constant = is_written(group, tensor) ? "" : "const ";
+    const char *constant = kg_group_writes(group, tensor) ? "" : "const ";
     kg_text_format(text, "    %s%s *restrict ", constant, kg_emit_tensor_storage(tensor));
     kg_emit_name(text, tensor->name);
     kg_text_format(text, " = call->tensor[%d];\n", tensor->id);
+}
+
+void kg_emit_row_major(struct kg_text *text, const struct kg_tensor *tensor, int dim)
+{
+    if (dim == tensor->rank - 1) {
+        kg_text_add(text, "1");
+        return;
+    }
+    kg_emit_size(text, tensor->dims[dim + 1]);
+    if (dim + 2 < tensor->rank) {
+        kg_text_add(text, " * ");
+        kg_emit_name(text, tensor->name);
+        kg_text_format(text, "_s%d", dim + 1);
+    }
 }
 
 static void bind_strides(struct kg_text *text, const struct kg_group *group,
@@ -141,27 +150,19 @@ static void bind_strides(struct kg_text *text, const struct kg_group *group,
         kg_text_add(text, "    const int64_t ");
         kg_emit_name(text, tensor->name);
         kg_text_format(text, "_s%d = ", dim);
-        if (!group->problem->contiguous) {
+        if (group->problem->contiguous)
+            kg_emit_row_major(text, tensor, dim);
+        else
             kg_text_format(text, "call->stride[%d]", KG_MAX_RANK * tensor->id + dim);
-        } else if (dim == tensor->rank - 1) {
-            kg_text_add(text, "1");
-        } else {
-            kg_emit_size(text, tensor->dims[dim + 1]);
-            if (dim + 2 < tensor->rank) {
-                kg_text_add(text, " * ");
-                kg_emit_name(text, tensor->name);
-                kg_text_format(text, "_s%d", dim + 1);
-            }
-        }
         kg_text_add(text, ";\n");
     }
 }
 
 void kg_emit_host_bindings(struct kg_text *text, const struct kg_group *group, bool locals)
 {
-    struct needs needs = {0};
+    struct kg_needs needs;
     const struct kg_problem *problem = group->problem;
-    need_group(&needs, group);
+    kg_group_needs(group, &needs);
     for (int id = 0; id < problem->op->size_count; id++) {
         if (!needs.size[id])
             continue;
@@ -202,8 +203,8 @@ static void describe_nest(struct kg_text *text, const struct kg_nest *nest)
 
 static void describe_tensors(struct kg_text *text, const struct kg_group *group)
 {
-    struct needs needs = {0};
-    need_group(&needs, group);
+    struct kg_needs needs;
+    kg_group_needs(group, &needs);
     const char *separator = "";
     for (int id = 0; id < group->problem->tensor_count; id++) {
         const struct kg_tensor *tensor = group->problem->tensors[id];
@@ -215,8 +216,8 @@ static void describe_tensors(struct kg_text *text, const struct kg_group *group)
     }
 }
 
-void kg_emit_host_opening(struct kg_text *text, const struct kg_group *group, const char *family,
-                          const struct kg_config *config, const struct kg_space *space)
+void kg_emit_heading(struct kg_text *text, const struct kg_group *group, const char *family,
+                     const struct kg_config *config, const struct kg_space *space)
 {
     const struct kg_op *op = group->problem->op;
     kg_text_format(text, "// %s: a kernel made by KernelGen.\n//\n", op->name);
@@ -231,6 +232,12 @@ void kg_emit_host_opening(struct kg_text *text, const struct kg_group *group, co
         kg_config_print(space, config, text);
     }
     kg_text_add(text, "\n\n");
+}
+
+void kg_emit_host_opening(struct kg_text *text, const struct kg_group *group, const char *family,
+                          const struct kg_config *config, const struct kg_space *space)
+{
+    kg_emit_heading(text, group, family, config, space);
     kg_text_add(text, kg_skeleton_find("host/abi.h"));
     kg_text_add(text, "\n");
     kg_text_add(text, kg_skeleton_find("host/prelude.h"));

@@ -57,8 +57,7 @@ static bool same_axes(const struct kg_nest *a, const struct kg_nest *b)
     return true;
 }
 
-// Why nest `i` cannot be part of the chain; NULL when it can.
-static const char *obstacle(const struct kg_group *group, int i)
+const char *kg_pointwise_obstacle(const struct kg_group *group, int i)
 {
     const struct kg_nest *nest = kg_pointwise_nest(group, i);
     if (nest->has_reduce)
@@ -85,7 +84,7 @@ static bool applicable(const struct kg_group *group, const struct kg_device_fact
         return false;
     }
     for (int i = 0; i < group->count; i++) {
-        const char *why = obstacle(group, i);
+        const char *why = kg_pointwise_obstacle(group, i);
         if (why) {
             kg_text_format(reason, "%s: %s", kg_pointwise_nest(group, i)->output->name, why);
             return false;
@@ -115,7 +114,7 @@ static bool allows_merge(const struct kg_nest *nest, const struct kg_access *acc
            kg_size_same(nest->axes[axis + 1]->end, access->tensor->dims[first + 1]);
 }
 
-static bool can_merge(const struct kg_group *group, int axis)
+bool kg_pointwise_can_merge(const struct kg_group *group, int axis)
 {
     if (!group->problem->contiguous)
         return false;
@@ -171,7 +170,7 @@ static int64_t inner_length(const struct kg_group *group)
     const struct kg_nest *nest = kg_pointwise_nest(group, 0);
     int axis = nest->output_axes - 1;
     int64_t length = axis >= 0 ? nest->extent[axis] : 1;
-    while (axis > 0 && can_merge(group, axis - 1))
+    while (axis > 0 && kg_pointwise_can_merge(group, axis - 1))
         length *= nest->extent[--axis];
     return length;
 }
@@ -255,7 +254,7 @@ static bool emit(const struct kg_group *group, const struct kg_device_facts *fac
     };
     pointwise.inner = pointwise.axes - 1;
     for (int axis = 0; axis + 1 < pointwise.axes; axis++)
-        pointwise.merged[axis] = can_merge(group, axis);
+        pointwise.merged[axis] = kg_pointwise_can_merge(group, axis);
     kg_pointwise_emit(&pointwise);
     return !source->failed;
 }

@@ -28,6 +28,11 @@ int kg_pointwise_producer(const struct kg_group *group, const struct kg_tensor *
 // Is the subscript just this axis?
 bool kg_pointwise_bare(const struct kg_access *access, int dim, int axis);
 
+// Why nest `i` cannot be part of the chain; NULL when it can.
+const char *kg_pointwise_obstacle(const struct kg_group *group, int i);
+// Whether the axes `axis` and `axis + 1` can be counted as one by every nest of the chain.
+bool kg_pointwise_can_merge(const struct kg_group *group, int axis);
+
 // The functions of the kernel, after the opening. `names` is filled in here.
 void kg_pointwise_emit(struct kg_pointwise *pointwise);
 

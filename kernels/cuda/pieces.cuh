@@ -1,0 +1,44 @@
+// Some elements of a row at once: neighbours as one vector where WHOLE, else `step` elements apart,
+// so that the lanes of a warp still read neighbours; then only those of the `left` to the end of
+// the row that there are. CACHE 1: what is not needed again.
+struct kg_yes {
+    static constexpr bool value = true;
+};
+struct kg_no {
+    static constexpr bool value = false;
+};
+
+KG_INLINE bool kg_is_aligned(const void *at, size_t bytes)
+{
+    return (size_t)at % bytes == 0;
+}
+
+template <bool WHOLE, int CACHE, int COUNT, typename T>
+KG_INLINE kg_vec<T, COUNT> kg_take_vec(const T *from, int64_t stride, int step, int64_t left)
+{
+    if constexpr (WHOLE && CACHE == 1)
+        return kg_load_vec_stream<COUNT>(from);
+    if constexpr (WHOLE)
+        return kg_load_vec<COUNT>(from);
+    kg_vec<T, COUNT> values;
+#pragma unroll
+    for (int lane = 0; lane < COUNT; lane++)
+        values.at[lane] = lane * step < left ? from[lane * step * stride] : T();
+    return values;
+}
+
+template <bool WHOLE, int CACHE, int COUNT, typename T>
+KG_INLINE void kg_give_vec(T *to, const kg_vec<T, COUNT> &values, int64_t stride, int step,
+                           int64_t left)
+{
+    if constexpr (WHOLE && CACHE == 1) {
+        kg_store_vec_stream(to, values);
+    } else if constexpr (WHOLE) {
+        kg_store_vec(to, values);
+    } else {
+#pragma unroll
+        for (int lane = 0; lane < COUNT; lane++)
+            if (lane * step < left)
+                to[lane * step * stride] = values.at[lane];
+    }
+}

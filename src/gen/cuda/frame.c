@@ -1,0 +1,124 @@
+// The frame around generated CUDA code: see frame.h.
+
+#include "gen/cuda/frame.h"
+
+#include "gen/arguments.h"
+#include "gen/families.h"
+#include "gen/skeleton.h"
+
+void kg_cuda_opening(struct kg_text *text, const struct kg_group *group, const char *family,
+                     const struct kg_config *config, const struct kg_space *space)
+{
+    kg_emit_heading(text, group, family, config, space);
+    const char *prelude = kg_skeleton_find("cuda/prelude.cuh");
+    kg_text_add(text, prelude ? prelude : "");
+    kg_text_add(text, "\n");
+}
+
+static void print_argument(struct kg_text *text, const struct kg_group *group,
+                           const struct kg_argument *argument)
+{
+    const struct kg_problem *problem = group->problem;
+    switch (argument->kind) {
+    case KG_ARGUMENT_TENSOR: {
+        const struct kg_tensor *tensor = problem->tensors[argument->id];
+        kg_text_format(text, "%s%s *__restrict__ ", kg_group_writes(group, tensor) ? "" : "const ",
+                       kg_emit_tensor_storage(tensor));
+        kg_emit_name(text, tensor->name);
+        return;
+    }
+    case KG_ARGUMENT_SIZE:
+        kg_text_add(text, "int64_t ");
+        kg_emit_name(text, problem->op->sizes[argument->id]->name);
+        return;
+    case KG_ARGUMENT_STRIDE:
+        kg_text_add(text, "int64_t ");
+        kg_emit_name(text, problem->tensors[argument->id]->name);
+        kg_text_format(text, "_s%d", argument->dim);
+        return;
+    case KG_ARGUMENT_SCRATCH:
+        kg_text_add(text, "char *__restrict__ scratch");
+        return;
+    }
+}
+
+static void print_arguments(struct kg_text *text, const struct kg_group *group)
+{
+    struct kg_argument arguments[KG_MAX_ARGUMENTS];
+    int count = kg_group_arguments(group, arguments);
+    for (int i = 0; i < count; i++) {
+        kg_text_add(text, i > 0 ? ",\n    " : "\n    ");
+        print_argument(text, group, &arguments[i]);
+    }
+}
+
+static void bind_strides(struct kg_text *text, const struct kg_group *group)
+{
+    struct kg_needs needs;
+    kg_group_needs(group, &needs);
+    for (int id = 0; id < group->problem->tensor_count; id++) {
+        const struct kg_tensor *tensor = group->problem->tensors[id];
+        if (!needs.tensor[id] || kg_group_is_private(group, tensor))
+            continue;
+        for (int dim = tensor->rank - 1; dim >= 0; dim--) {
+            kg_text_add(text, "    const int64_t ");
+            kg_emit_name(text, tensor->name);
+            kg_text_format(text, "_s%d = ", dim);
+            kg_emit_row_major(text, tensor, dim);
+            kg_text_add(text, ";\n");
+        }
+    }
+}
+
+void kg_cuda_open_function(struct kg_code *code, const struct kg_group *group, const char *entry,
+                           int number, int threads, int registers)
+{
+    struct kg_text *text = code->text;
+    kg_text_add(text, "extern \"C\" __global__ void ");
+    if (registers > 0)
+        kg_text_format(text, "__launch_bounds__(%d) __maxnreg__(%d) ", threads, registers);
+    else
+        kg_text_format(text, "__launch_bounds__(%d) ", threads);
+    kg_text_format(text, "%s_%d(", entry, number);
+    print_arguments(text, group);
+    kg_text_add(text, ")\n{\n");
+    code->depth++;
+    if (group->problem->contiguous)
+        bind_strides(text, group);
+}
+
+void kg_cuda_nothing(struct kg_code *code, const struct kg_group *group, const char *entry)
+{
+    kg_cuda_open_function(code, group, entry, 0, 32, 0);
+    kg_code_close(code);
+}
+
+bool kg_cuda_fits(const struct kg_group *group, enum kg_target target, struct kg_text *reason)
+{
+    struct kg_argument arguments[KG_MAX_ARGUMENTS];
+    if (target != KG_TARGET_CUDA)
+        kg_text_add(reason, "it makes CUDA code only");
+    else if (kg_group_arguments(group, arguments) == 0)
+        kg_text_add(reason, "it has more tensors and strides than a kernel has arguments");
+    else
+        return true;
+    return false;
+}
+
+void kg_cuda_space_registers(struct kg_space *space)
+{
+    kg_space_add(space, "maxnreg", 7, (int64_t[]){0, 32, 40, 64, 80, 96, 128});
+}
+
+int64_t kg_ceil_div(int64_t a, int64_t b)
+{
+    return a / b + (a % b > 0);
+}
+
+int64_t kg_power_of_two(int64_t value)
+{
+    int64_t power = 1;
+    while (power < value)
+        power *= 2;
+    return power;
+}

@@ -1,0 +1,30 @@
+// What all families for CUDA share: the frame around their code, and the shape of their launches.
+
+#ifndef KG_GEN_CUDA_FRAME_H
+#define KG_GEN_CUDA_FRAME_H
+
+#include "gen/code.h"
+#include "gen/emit.h"
+
+// The heading and the prelude.
+void kg_cuda_opening(struct kg_text *text, const struct kg_group *group, const char *family,
+                     const struct kg_config *config, const struct kg_space *space);
+// Opens function number `number` of the kernel `entry`, with the arguments of gen/arguments.h and,
+// for contiguous tensors, their strides as constants. It runs in blocks of at most `threads`
+// threads; `registers` each at most, 0: as many as the compiler likes.
+void kg_cuda_open_function(struct kg_code *code, const struct kg_group *group, const char *entry,
+                           int number, int threads, int registers);
+// A whole kernel that has nothing to do.
+void kg_cuda_nothing(struct kg_code *code, const struct kg_group *group, const char *entry);
+
+// False, with the reason, for groups that no kernel for CUDA can take.
+bool kg_cuda_fits(const struct kg_group *group, enum kg_target target, struct kg_text *reason);
+
+// Adds the parameter every family has: the most registers a thread may use; 0: no limit.
+void kg_cuda_space_registers(struct kg_space *space);
+
+int64_t kg_ceil_div(int64_t a, int64_t b);
+// The smallest power of two that is no less.
+int64_t kg_power_of_two(int64_t value);
+
+#endif

@@ -1,0 +1,213 @@
+// Running a built choice: see prepared.h.
+
+#include "gen/prepared.h"
+
+#include "gen/arguments.h"
+#include "gen/emit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ALIGNMENT ((size_t)256)
+
+enum { MOST_TENSORS = KG_MAX_NESTS + KG_MAX_TENSORS };
+
+// One kernel. The values of arguments that are no addresses stand in `numbers`.
+struct step {
+    const struct kg_kernel *kernel;
+    struct kg_grids grids;
+    int argument_count;
+    struct kg_argument *arguments;
+    int64_t *numbers; // by argument
+};
+
+struct kg_prepared {
+    const struct kg_backend *backend;
+    int outer; // tensors that the caller gives
+    int tensor_count;
+    size_t places[MOST_TENSORS]; // of the others, in the workspace
+    size_t scratch;              // where kernels' own memory begins
+    size_t workspace;
+    int64_t sizes[KG_MAX_SIZES];
+    int64_t *strides; // NULL: contiguous
+    int step_count;
+    struct step steps[KG_MAX_NESTS];
+};
+
+static size_t aligned(size_t bytes)
+{
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+// Places every intermediate that lives in memory; gives the bytes used.
+static size_t place_locals(const struct kg_choice *choice, const struct kg_problem *problem,
+                           size_t *places)
+{
+    size_t used = 0;
+    for (int id = 0; id < problem->tensor_count; id++) {
+        if (problem->tensors[id]->role != KG_ROLE_LOCAL ||
+            !kg_gen_in_memory(&choice->partition, id))
+            continue;
+        places[id] = used;
+        used += aligned(problem->layouts[id].bytes);
+    }
+    return used;
+}
+
+static int64_t number_of(const struct kg_problem *problem, const struct kg_argument *argument)
+{
+    switch (argument->kind) {
+    case KG_ARGUMENT_SIZE:
+        return problem->sizes[argument->id];
+    case KG_ARGUMENT_STRIDE:
+        return problem->layouts[argument->id].stride[argument->dim];
+    default:
+        return 0;
+    }
+}
+
+// What a kernel of grids is launched with.
+static enum kg_status prepare_grids(const struct kg_built *built, const struct kg_problem *problem,
+                                    int position, struct step *step, struct kg_error *error)
+{
+    const struct kg_partition *partition = &built->choice.partition;
+    struct kg_group group = partition->groups[position];
+    struct kg_argument arguments[KG_MAX_ARGUMENTS];
+    group.problem = problem;
+    partition->families[position]->grids(&group, &built->device->facts,
+                                         &built->choice.configs[position], &step->grids);
+    int count = step->argument_count = kg_group_arguments(&group, arguments);
+    step->arguments = calloc((size_t)count + 1, sizeof *step->arguments);
+    step->numbers = calloc((size_t)count + 1, sizeof *step->numbers);
+    if (!step->arguments || !step->numbers)
+        return kg_error_memory(error, "the arguments of a kernel");
+    for (int i = 0; i < count; i++) {
+        step->arguments[i] = arguments[i];
+        step->numbers[i] = number_of(problem, &arguments[i]);
+    }
+    return KG_OK;
+}
+
+static enum kg_status prepare_steps(const struct kg_built *built, const struct kg_problem *problem,
+                                    struct kg_prepared *prepared, struct kg_error *error)
+{
+    size_t scratch = 0;
+    prepared->step_count = built->choice.partition.count;
+    for (int i = 0; i < prepared->step_count; i++) {
+        struct step *step = &prepared->steps[i];
+        step->kernel = built->kernels[i];
+        enum kg_status status = KG_OK;
+        if (prepared->backend->runs_grids)
+            status = prepare_grids(built, problem, i, step, error);
+        if (status != KG_OK)
+            return status;
+        scratch = step->grids.scratch > scratch ? step->grids.scratch : scratch;
+    }
+    prepared->scratch = place_locals(&built->choice, problem, prepared->places);
+    prepared->workspace = prepared->scratch + aligned(scratch);
+    return KG_OK;
+}
+
+static enum kg_status keep_strides(const struct kg_problem *problem, struct kg_prepared *prepared,
+                                   struct kg_error *error)
+{
+    if (problem->contiguous)
+        return KG_OK;
+    prepared->strides =
+        malloc((size_t)problem->tensor_count * KG_MAX_RANK * sizeof *prepared->strides);
+    if (!prepared->strides)
+        return kg_error_memory(error, "the strides of a kernel");
+    for (int id = 0; id < problem->tensor_count; id++)
+        memcpy(prepared->strides + id * KG_MAX_RANK, problem->layouts[id].stride,
+               sizeof problem->layouts[id].stride);
+    return KG_OK;
+}
+
+enum kg_status kg_prepared_make(const struct kg_built *built, const struct kg_problem *problem,
+                                struct kg_prepared **out, struct kg_error *error)
+{
+    *out = NULL;
+    if (problem->contiguous != built->contiguous)
+        return kg_error_set(error, KG_ERROR_SHAPE, "a kernel for %s tensors was given %s ones",
+                            built->contiguous ? "contiguous" : "strided",
+                            problem->contiguous ? "contiguous" : "strided");
+    struct kg_prepared *prepared = calloc(1, sizeof *prepared);
+    if (!prepared)
+        return kg_error_memory(error, "a kernel's launch");
+    prepared->backend = built->device->backend;
+    prepared->outer = problem->op->input_count + problem->op->output_count;
+    prepared->tensor_count = problem->tensor_count;
+    memcpy(prepared->sizes, problem->sizes, sizeof prepared->sizes);
+    enum kg_status status = keep_strides(problem, prepared, error);
+    if (status == KG_OK)
+        status = prepare_steps(built, problem, prepared, error);
+    if (status != KG_OK) {
+        kg_prepared_free(prepared);
+        return status;
+    }
+    *out = prepared;
+    return KG_OK;
+}
+
+void kg_prepared_free(struct kg_prepared *prepared)
+{
+    if (!prepared)
+        return;
+    for (int i = 0; i < prepared->step_count; i++) {
+        free(prepared->steps[i].arguments);
+        free(prepared->steps[i].numbers);
+    }
+    free(prepared->strides);
+    free(prepared);
+}
+
+size_t kg_prepared_workspace(const struct kg_prepared *prepared)
+{
+    return prepared->workspace;
+}
+
+static enum kg_status launch_grids(const struct kg_prepared *prepared, const struct step *step,
+                                   void **pointers, void *scratch, struct kg_launch *launch,
+                                   struct kg_error *error)
+{
+    void *arguments[KG_MAX_ARGUMENTS];
+    for (int i = 0; i < step->argument_count; i++) {
+        const struct kg_argument *argument = &step->arguments[i];
+        if (argument->kind == KG_ARGUMENT_TENSOR)
+            arguments[i] = &pointers[argument->id];
+        else if (argument->kind == KG_ARGUMENT_SCRATCH)
+            arguments[i] = scratch;
+        else
+            arguments[i] = &step->numbers[i];
+    }
+    launch->grids = step->grids.grids;
+    launch->grid_count = step->grids.count;
+    launch->arguments = arguments;
+    return prepared->backend->launch(step->kernel, launch, error);
+}
+
+enum kg_status kg_prepared_run(const struct kg_prepared *prepared, void *const *tensors,
+                               void *workspace, void *stream, struct kg_error *error)
+{
+    void *pointers[MOST_TENSORS];
+    void *scratch = workspace ? (char *)workspace + prepared->scratch : NULL;
+    memcpy(pointers, tensors, (size_t)prepared->outer * sizeof *tensors);
+    for (int id = prepared->outer; id < prepared->tensor_count; id++)
+        pointers[id] = workspace ? (char *)workspace + prepared->places[id] : NULL;
+    struct kg_launch launch = {
+        .tensors = pointers,
+        .sizes = prepared->sizes,
+        .strides = prepared->strides,
+        .stream = stream,
+    };
+    for (int i = 0; i < prepared->step_count; i++) {
+        const struct step *step = &prepared->steps[i];
+        enum kg_status status =
+            prepared->backend->runs_grids
+                ? launch_grids(prepared, step, pointers, &scratch, &launch, error)
+                : prepared->backend->launch(step->kernel, &launch, error);
+        if (status != KG_OK)
+            return status;
+    }
+    return KG_OK;
+}

@@ -1,0 +1,25 @@
+// A built choice with everything worked out for one problem, so that running it is little more than
+// telling the device to.
+
+#ifndef KG_GEN_PREPARED_H
+#define KG_GEN_PREPARED_H
+
+#include "gen/built.h"
+
+struct kg_prepared;
+
+// Refers to `built` and copies what it needs of the problem.
+enum kg_status kg_prepared_make(const struct kg_built *built, const struct kg_problem *problem,
+                                struct kg_prepared **prepared, struct kg_error *error);
+void kg_prepared_free(struct kg_prepared *prepared);
+
+// Bytes of memory for intermediates between kernels, and for what kernels keep between their grids.
+size_t kg_prepared_workspace(const struct kg_prepared *prepared);
+
+// Runs every kernel in order. `tensors`: inputs then outputs, by tensor id, device memory;
+// `workspace` as large as kg_prepared_workspace says, 64-byte aligned. Any number of threads may
+// run one `prepared` as long as workspaces and outputs differ.
+enum kg_status kg_prepared_run(const struct kg_prepared *prepared, void *const *tensors,
+                               void *workspace, void *stream, struct kg_error *error);
+
+#endif

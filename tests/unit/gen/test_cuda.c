@@ -1,0 +1,142 @@
+// What the families for CUDA write, of every shipped definition, for contiguous tensors and strided
+// views: complete sources, and launches that fit the device. KG_DUMP=FOLDER leaves the sources
+// there.
+
+#include "asm/gpu.h"
+#include "base/files.h"
+#include "gen/built.h"
+#include "lang/lang.h"
+#include "test.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+
+static struct kg_error error;
+static struct kg_device_facts facts;
+
+static void describe_device(void)
+{
+    const struct kg_gpu *gpu = kg_gpu_find("h100");
+    CHECK(gpu != NULL);
+    snprintf(facts.name, sizeof facts.name, "%s", gpu->name);
+    snprintf(facts.isa, sizeof facts.isa, "sm_90a");
+    facts.units = gpu->sms;
+    facts.bandwidth = gpu->bandwidth;
+    facts.cache[3] = gpu->l2_bytes;
+    facts.vector_bytes = 16;
+    facts.shared_bytes = gpu->sm->shared_opt_in;
+}
+
+static void check_grids(const struct kg_choice *choice, int group)
+{
+    struct kg_grids grids = {0};
+    choice->partition.families[group]->grids(&choice->partition.groups[group], &facts,
+                                             &choice->configs[group], &grids);
+    CHECK(grids.count >= 1 && grids.count <= KG_MAX_GRIDS);
+    for (int i = 0; i < grids.count; i++) {
+        const struct kg_grid *grid = &grids.grids[i];
+        int threads = grid->threads[0] * grid->threads[1] * grid->threads[2];
+        CHECK(threads >= 1 && threads <= 1024);
+        CHECK(grid->blocks[0] >= 0 && grid->blocks[0] < (int64_t)1 << 31);
+        CHECK(grid->blocks[1] >= 0 && grid->blocks[1] <= 65535);
+        CHECK(grid->blocks[2] >= 0 && grid->blocks[2] <= 65535);
+        CHECK(grid->shared <= facts.shared_bytes);
+    }
+}
+
+static void dump(const struct kg_op *op, const char *kind, int group, const struct kg_text *source)
+{
+    const char *folder = getenv("KG_DUMP");
+    struct kg_text path = {0};
+    if (!folder)
+        return;
+    kg_text_format(&path, "%s/%s_%s_%d.cu", folder, op->name, kind, group);
+    CHECK_STATUS(kg_files_publish(kg_text_string(&path), source->data, source->length, &error),
+                 KG_OK, &error);
+    kg_text_free(&path);
+}
+
+static void emit_problem(const struct kg_op *op, const struct kg_problem *problem, const char *kind)
+{
+    struct kg_choice choice, again;
+    struct kg_text text = {0};
+    kg_choice_guess(problem, &facts, KG_TARGET_CUDA, &choice);
+    CHECK(choice.partition.count > 0);
+    for (int i = 0; i < choice.partition.count; i++) {
+        struct kg_text source = {0};
+        CHECK(kg_choice_source(&choice, i, &facts, KG_TARGET_CUDA, "kernel", &source));
+        CHECK(strstr(kg_text_string(&source), "kernel_0(") != NULL);
+        check_grids(&choice, i);
+        dump(op, kind, i, &source);
+        kg_text_free(&source);
+    }
+    // As text and back.
+    kg_choice_print(&choice, &facts, KG_TARGET_CUDA, &text);
+    bool same = kg_choice_read(problem, &facts, KG_TARGET_CUDA, kg_text_string(&text), &again);
+    CHECK(same);
+    if (!same)
+        fprintf(stderr, "%s: %s\n", op->name, kg_text_string(&text));
+    kg_text_free(&text);
+}
+
+static void emit_op(const struct kg_op *op)
+{
+    struct kg_arena arena = {0};
+    struct kg_bindings bindings;
+    struct kg_op *instance;
+    struct kg_problem *problem;
+    int64_t sizes[KG_MAX_SIZES], strides[KG_MAX_TENSORS][KG_MAX_RANK] = {{0}};
+    const struct kg_shapes *shapes = &op->goal.verify;
+    kg_lang_default_bindings(op, &bindings);
+    for (int i = 0; i < op->size_count; i++)
+        sizes[i] = 16;
+    for (int i = 0; shapes->row_count > 0 && i < shapes->size_count; i++)
+        sizes[shapes->sizes[i]->id] = shapes->rows[i];
+    CHECK_STATUS(kg_lang_instantiate(&arena, op, &bindings, &instance, &error), KG_OK, &error);
+    CHECK_STATUS(kg_problem_make(instance, sizes, NULL, &problem, &error), KG_OK, &error);
+    emit_problem(op, problem, "contiguous");
+    for (int i = 0; i < op->input_count + op->output_count; i++)
+        for (int d = 0; d < op->tensors[i]->rank; d++)
+            strides[i][d] = problem->layouts[i].stride[d] * 2;
+    kg_problem_free(problem);
+    // Packed tensors have no strided form.
+    if (kg_problem_make(instance, sizes, (const int64_t(*)[KG_MAX_RANK])strides, &problem,
+                        &error) == KG_OK)
+        emit_problem(op, problem, "strided");
+    kg_problem_free(problem);
+    kg_arena_free(&arena);
+}
+
+static void emit_file(const char *path)
+{
+    char *bytes = NULL;
+    size_t length = 0;
+    struct kg_file *file = NULL;
+    struct kg_arena arena = {0};
+    CHECK_STATUS(kg_files_read(path, 1 << 20, &bytes, &length, &error), KG_OK, &error);
+    CHECK_STATUS(kg_lang_parse(&arena, path, bytes, length, &file, &error), KG_OK, &error);
+    for (int i = 0; file && i < file->op_count; i++)
+        emit_op(file->ops[i]);
+    kg_arena_free(&arena);
+    free(bytes);
+}
+
+static void every_definition(void)
+{
+    DIR *folder = opendir(KG_SOURCE_DIR "/ops");
+    CHECK(folder != NULL);
+    int files = 0;
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        size_t length = strlen(entry->d_name);
+        char path[4096];
+        if (length < 4 || strcmp(entry->d_name + length - 3, ".kg") != 0)
+            continue;
+        snprintf(path, sizeof path, "%s/ops/%s", KG_SOURCE_DIR, entry->d_name);
+        emit_file(path);
+        files++;
+    }
+    closedir(folder);
+    CHECK(files > 10);
+}
+
+TEST_MAIN(describe_device, every_definition)
