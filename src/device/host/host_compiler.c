@@ -2,6 +2,7 @@
 
 #include "base/files.h"
 #include "device/host/host_device.h"
+#include "device/objects.h"
 #include "device/process.h"
 
 #include <signal.h>
@@ -277,7 +278,7 @@ static enum kg_status build(struct kg_host_device *host, const struct kg_source 
                             double time_limit, const char *path, struct kg_text *log,
                             double *seconds, struct kg_error *error)
 {
-    char *folder = kg_host_folder_make(host->base.cache);
+    char *folder = kg_objects_folder_make(host->base.cache);
     if (!folder)
         return kg_error_set(error, KG_ERROR_IO, "cannot make a folder below %s", host->base.cache);
     char *options = strdup(source->options ? source->options : "");
@@ -295,10 +296,10 @@ static enum kg_status build(struct kg_host_device *host, const struct kg_source 
                               "the compiler (%s) reported success and made nothing",
                               host->compiler.version);
     if (!status)
-        status = kg_host_object_publish(path, made.data, error);
+        status = kg_objects_publish_file(path, made.data, error);
     kg_text_free(&made);
     free(options);
-    kg_host_folder_remove(folder);
+    kg_objects_folder_remove(folder);
     free(folder);
     return status;
 }
@@ -323,11 +324,11 @@ enum kg_status kg_host_compile(struct kg_device *device, const struct kg_source 
     struct kg_text log = {0};
     kg_text_add(&log, "");
     binary->hash = hash_build(host, source);
-    binary->path = kg_host_object_path(device->cache, binary->hash);
+    binary->path = kg_objects_path(device, binary->hash, ".so");
     enum kg_status status = KG_OK;
     if (!binary->path)
         status = kg_error_memory(error, "the path of a compiled object");
-    else if (kg_host_object_lookup(binary->path))
+    else if (kg_objects_lookup(binary->path))
         binary->from_cache = true;
     else
         status = build(host, source, time_limit, binary->path, &log, &binary->seconds, error);

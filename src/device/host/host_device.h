@@ -38,8 +38,7 @@ struct kg_host_device {
     _Atomic(struct kg_host_pool *) pool; // made by the first launch, again in a forked child
     char *flush_memory;                  // made by the first flush
     size_t flush_bytes;
-    bool private_cache; // a temporary folder, removed on close by the process `owner`
-    int owner;
+    double started; // when what is timed was
 };
 
 extern const struct kg_backend kg_host_backend;
@@ -61,19 +60,6 @@ void kg_host_compiler_free(struct kg_host_compiler *compiler);
 enum kg_status kg_host_compile(struct kg_device *device, const struct kg_source *source,
                                double time_limit, struct kg_binary *binary, struct kg_error *error);
 
-// host_objects.c: the cache of compiled objects. An object ends in a trailer with its length and
-// hash; one that does not is damaged. Lookup removes a damaged object and reports it as absent.
-char *kg_host_object_path(const char *folder, struct kg_hash key);
-bool kg_host_object_lookup(const char *path);
-enum kg_status kg_host_object_publish(const char *path, const char *made, struct kg_error *error);
-// KG_ERROR_CORRUPT, and the file is gone, when it is damaged.
-enum kg_status kg_host_object_check(const char *path, struct kg_error *error);
-// A fresh folder to build in. The caller frees the path; kg_host_folder_remove deletes it.
-char *kg_host_folder_make(const char *parent);
-void kg_host_folder_remove(const char *path);
-// Removes what killed processes left behind in the cache.
-void kg_host_folder_sweep(const char *cache);
-
 // host_kernel.c
 enum kg_status kg_host_load(struct kg_device *device, const struct kg_binary *binary,
                             const char *entry, struct kg_kernel **kernel, struct kg_error *error);
@@ -92,6 +78,8 @@ void kg_host_release(struct kg_device *device, void *memory);
 enum kg_status kg_host_copy(struct kg_device *device, void *to, const void *from, size_t bytes,
                             struct kg_error *error);
 double kg_host_now(struct kg_device *device);
+enum kg_status kg_host_start(struct kg_device *device, struct kg_error *error);
+enum kg_status kg_host_stop(struct kg_device *device, double *seconds, struct kg_error *error);
 void kg_host_flush(struct kg_device *device);
 
 #endif

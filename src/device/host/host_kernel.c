@@ -2,6 +2,7 @@
 
 #include "device/host/host_abi.h"
 #include "device/host/host_device.h"
+#include "device/objects.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -77,7 +78,7 @@ enum kg_status kg_host_load(struct kg_device *device, const struct kg_binary *bi
 {
     *kernel = NULL;
     // A truncated object would crash the loader, so it is checked each time.
-    enum kg_status status = kg_host_object_check(binary->path, error);
+    enum kg_status status = kg_objects_check(binary->path, error);
     if (status)
         return status;
     struct kg_kernel *loaded = calloc(1, sizeof *loaded);

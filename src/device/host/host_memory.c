@@ -68,6 +68,20 @@ double kg_host_now(struct kg_device *device)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+enum kg_status kg_host_start(struct kg_device *device, struct kg_error *error)
+{
+    (void)error;
+    ((struct kg_host_device *)device)->started = kg_host_now(device);
+    return KG_OK;
+}
+
+enum kg_status kg_host_stop(struct kg_device *device, double *seconds, struct kg_error *error)
+{
+    (void)error;
+    *seconds = kg_host_now(device) - ((struct kg_host_device *)device)->started;
+    return KG_OK;
+}
+
 // Reads one word of every line of a range.
 static void read_lines(void *user, int thread, int64_t begin, int64_t end)
 {

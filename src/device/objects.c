@@ -1,0 +1,214 @@
+// The cache of compiled objects: files named by the hash of everything that went into them. An
+// object is published whole, by rename, and ends in a trailer that tells whether it still is what
+// was published; the host's loader ignores bytes behind an ELF file's sections.
+
+#include "device/objects.h"
+
+#include "base/files.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MOST_OBJECT_BYTES ((size_t)256 << 20)
+#define BUILD_PREFIX "build-"
+#define STALE_SECONDS 3600 // far beyond any time limit of a compilation
+
+struct trailer {
+    char magic[8];
+    uint64_t length; // of what stands before the trailer
+    struct kg_hash hash;
+};
+static const char trailer_magic[8] = {'K', 'G', 'O', 'B', 'J', '0', '1', '\n'};
+
+char *kg_objects_path(const struct kg_device *device, struct kg_hash key, const char *suffix)
+{
+    char digits[KG_HASH_TEXT];
+    kg_hash_format(key, digits);
+    struct kg_text path = {0};
+    kg_text_format(&path, "%s/%s%s", device->cache, digits, suffix);
+    if (path.failed)
+        kg_text_free(&path);
+    return path.data;
+}
+
+static bool is_intact(const char *bytes, size_t length)
+{
+    struct trailer trailer;
+    if (length < sizeof trailer)
+        return false;
+    size_t content = length - sizeof trailer;
+    memcpy(&trailer, bytes + content, sizeof trailer);
+    if (memcmp(trailer.magic, trailer_magic, sizeof trailer_magic) != 0 ||
+        trailer.length != content)
+        return false;
+    struct kg_hash hash = kg_hash_bytes(bytes, content);
+    return hash.high == trailer.hash.high && hash.low == trailer.hash.low;
+}
+
+enum kg_status kg_objects_read(const char *path, char **bytes, size_t *length,
+                               struct kg_error *error)
+{
+    enum kg_status status = kg_files_read(path, MOST_OBJECT_BYTES, bytes, length, error);
+    if (status)
+        return status;
+    if (is_intact(*bytes, *length)) {
+        *length -= sizeof(struct trailer);
+        return KG_OK;
+    }
+    free(*bytes);
+    *bytes = NULL;
+    *length = 0;
+    unlink(path);
+    return kg_error_set(error, KG_ERROR_CORRUPT,
+                        "%s is damaged and was removed; building again replaces it", path);
+}
+
+enum kg_status kg_objects_check(const char *path, struct kg_error *error)
+{
+    char *bytes = NULL;
+    size_t length = 0;
+    enum kg_status status = kg_objects_read(path, &bytes, &length, error);
+    free(bytes);
+    return status;
+}
+
+bool kg_objects_lookup(const char *path)
+{
+    return kg_files_exists(path) && kg_objects_check(path, NULL) == KG_OK;
+}
+
+enum kg_status kg_objects_publish(const char *path, const char *bytes, size_t length,
+                                  struct kg_error *error)
+{
+    struct trailer trailer = {.length = length, .hash = kg_hash_bytes(bytes, length)};
+    memcpy(trailer.magic, trailer_magic, sizeof trailer_magic);
+    char *whole = malloc(length + sizeof trailer);
+    if (!whole)
+        return kg_error_memory(error, "a compiled object");
+    memcpy(whole, bytes, length);
+    memcpy(whole + length, &trailer, sizeof trailer);
+    enum kg_status status = kg_files_publish(path, whole, length + sizeof trailer, error);
+    free(whole);
+    return status;
+}
+
+enum kg_status kg_objects_publish_file(const char *path, const char *made, struct kg_error *error)
+{
+    char *bytes = NULL;
+    size_t length = 0;
+    enum kg_status status = kg_files_read(made, MOST_OBJECT_BYTES, &bytes, &length, error);
+    if (!status)
+        status = kg_objects_publish(path, bytes, length, error);
+    free(bytes);
+    return status;
+}
+
+char *kg_objects_folder_make(const char *parent)
+{
+    struct kg_text path = {0};
+    kg_text_format(&path, "%s/" BUILD_PREFIX "XXXXXX", parent);
+    if (path.failed || !mkdtemp(path.data)) {
+        kg_text_free(&path);
+        return NULL;
+    }
+    return path.data;
+}
+
+// The folders made here hold files only.
+void kg_objects_folder_remove(const char *path)
+{
+    DIR *folder = opendir(path);
+    if (!folder)
+        return;
+    for (struct dirent *entry; (entry = readdir(folder));)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            unlinkat(dirfd(folder), entry->d_name, 0);
+    closedir(folder);
+    rmdir(path);
+}
+
+// Removes what killed processes left behind in the cache.
+static void sweep(const char *cache)
+{
+    DIR *folder = opendir(cache);
+    if (!folder)
+        return;
+    time_t now = time(NULL);
+    for (struct dirent *entry; (entry = readdir(folder));) {
+        struct stat status;
+        if (strncmp(entry->d_name, BUILD_PREFIX, strlen(BUILD_PREFIX)) != 0 ||
+            fstatat(dirfd(folder), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+            !S_ISDIR(status.st_mode) || now - status.st_mtime < STALE_SECONDS)
+            continue;
+        struct kg_text path = {0};
+        kg_text_format(&path, "%s/%s", cache, entry->d_name);
+        if (!path.failed)
+            kg_objects_folder_remove(path.data);
+        kg_text_free(&path);
+    }
+    closedir(folder);
+}
+
+// An absolute path, so that a later change of the current folder does not matter.
+static bool use_folder(struct kg_device *device, const char *path)
+{
+    char *full = realpath(path, NULL);
+    bool usable =
+        full && strlen(full) < sizeof device->cache && access(full, R_OK | W_OK | X_OK) == 0;
+    if (usable)
+        snprintf(device->cache, sizeof device->cache, "%s", full);
+    free(full);
+    return usable;
+}
+
+// Without a folder that can be written, objects go to a temporary one that lives as long as the
+// device. mkdtemp makes it private: nobody else can put an object there.
+static enum kg_status use_private_folder(struct kg_device *device, const char *wanted,
+                                         struct kg_error *error)
+{
+    const char *parent = getenv("TMPDIR");
+    struct kg_text path = {0};
+    kg_text_format(&path, "%s/kernelgen-XXXXXX", parent && *parent ? parent : "/tmp");
+    device->cache_is_private = !path.failed && mkdtemp(path.data) && use_folder(device, path.data);
+    if (!device->cache_is_private)
+        kg_error_set(error, KG_ERROR_IO,
+                     "neither the cache folder %s nor a temporary one (%s) can be written", wanted,
+                     kg_text_string(&path));
+    kg_text_free(&path);
+    return device->cache_is_private ? KG_OK : KG_ERROR_IO;
+}
+
+enum kg_status kg_objects_open(struct kg_device *device, const char *cache, struct kg_error *error)
+{
+    device->cache_owner = getpid();
+    struct kg_text path = {0};
+    if (cache && *cache) {
+        kg_text_add(&path, cache);
+    } else {
+        char *home = NULL;
+        if (kg_files_home(NULL, &home, NULL) == KG_OK)
+            kg_text_format(&path, "%s/objects", home);
+        free(home);
+    }
+    enum kg_status status = KG_OK;
+    const char *wanted = kg_text_string(&path);
+    if (*wanted == '\0' || kg_files_make_folder(wanted, NULL) != KG_OK ||
+        !use_folder(device, wanted))
+        status = use_private_folder(device, wanted, error);
+    else
+        sweep(device->cache);
+    kg_text_free(&path);
+    return status;
+}
+
+void kg_objects_close(struct kg_device *device)
+{
+    if (device->cache_is_private && device->cache_owner == getpid())
+        kg_objects_folder_remove(device->cache);
+}
