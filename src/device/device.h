@@ -13,9 +13,11 @@ struct kg_backend;
 struct kg_device {
     const struct kg_backend *backend;
     struct kg_device_facts facts;
-    char compiler[256]; // "gcc 12.2.0 -O3 -march=native ...": part of every record's key
-    char driver[128];   // "" on the host
-    char cache[1024];   // folder of compiled objects
+    char compiler[256];    // "gcc 12.2.0 -O3 -march=native ...": part of every record's key
+    char driver[128];      // "" on the host
+    char cache[1024];      // folder of compiled objects
+    bool cache_is_private; // a temporary folder: see device/objects.h
+    int cache_owner;       // the process that removes it
     // Compilers are killed soon after this becomes nonzero. Set by whoever opened the device; may
     // be NULL.
     const volatile int *cancel;
@@ -31,8 +33,9 @@ struct kg_source {
 // What the compiler made. Owned by whoever received it; freed with kg_binary_free.
 struct kg_binary {
     char *path;  // host: the shared object in the cache; NULL elsewhere
-    void *bytes; // CUDA: the cubin
+    void *bytes; // CUDA: the cubin, or PTX that the driver is to assemble
     size_t length;
+    char *ptx;           // CUDA: what the cubin was assembled from; NULL elsewhere
     char *log;           // what the compiler said, "" when nothing
     struct kg_hash hash; // of source + compiler + options
     bool from_cache;
@@ -40,6 +43,7 @@ struct kg_binary {
 };
 
 struct kg_kernel; // loaded and ready to run; opaque outside its backend
+struct kg_graph;  // recorded launches; likewise
 
 // One grid of blocks of threads: the n-th grid of a kernel called NAME runs its function NAME_n.
 struct kg_grid {
@@ -68,7 +72,8 @@ struct kg_backend {
     bool runs_grids;    // launches say how many blocks of threads run
     // Number of devices at hand, 0 when none. `why` says what is missing then.
     int (*probe)(struct kg_text *why);
-    // `cache` is the folder for compiled objects.
+    // `cache` is the folder for compiled objects. KG_ERROR_MISSING says why there is no such
+    // device.
     enum kg_status (*open)(int ordinal, const char *cache, int threads, struct kg_device **device,
                            struct kg_error *error);
     void (*close)(struct kg_device *device);
@@ -84,12 +89,24 @@ struct kg_backend {
     void (*release)(struct kg_device *device, void *memory);
     enum kg_status (*copy)(struct kg_device *device, void *to, const void *from, size_t bytes,
                            struct kg_error *error); // either side may be host memory
-    // Seconds on the device's own clock between two calls around work, or a monotonic clock.
+    // A monotonic clock in seconds, read when the work given to the device is done.
     double (*now)(struct kg_device *device);
+    // What is launched between the two takes `*seconds` by the device's own clock, on the NULL
+    // stream. `stop` waits, and says what went wrong in the meantime.
+    enum kg_status (*start)(struct kg_device *device, struct kg_error *error);
+    enum kg_status (*stop)(struct kg_device *device, double *seconds, struct kg_error *error);
     // Makes the next read miss the last-level cache.
     void (*flush)(struct kg_device *device);
     // Hz the device runs at right now; 0 when it cannot be told. Read, never set.
     double (*clock)(struct kg_device *device);
+    // Where a sequence of launches can be replayed as one; else NULL. `record` calls `run`, whose
+    // launches on the NULL stream are recorded and do not happen; no other thread launches
+    // meanwhile. Arguments are kept by value. A graph is forgotten before its kernels are unloaded.
+    enum kg_status (*record)(struct kg_device *device,
+                             enum kg_status (*run)(void *user, struct kg_error *error), void *user,
+                             struct kg_graph **graph, struct kg_error *error);
+    enum kg_status (*replay)(struct kg_graph *graph, void *stream, struct kg_error *error);
+    void (*forget)(struct kg_graph *graph);
 };
 
 void kg_binary_free(struct kg_binary *binary);

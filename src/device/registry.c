@@ -1,13 +1,13 @@
 // The table of backends, and opening a device by name.
 
 #include "base/names.h"
-#include "device/device.h"
+#include "device/cuda/cuda_device.h"
 #include "device/host/host_device.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-const struct kg_backend *const kg_backends[] = {&kg_host_backend, NULL};
+const struct kg_backend *const kg_backends[] = {&kg_host_backend, &kg_cuda_backend, NULL};
 
 const struct kg_backend *kg_backend_find(const char *name, size_t length)
 {
@@ -27,9 +27,9 @@ static enum kg_status unknown_device(const char *name, struct kg_error *error)
         names[count++] = (*backend)->name;
     }
     const char *nearest = kg_names_nearest(name, names, count);
-    kg_error_set(error, KG_ERROR_ARGUMENT, "unknown device '%.64s'; known kinds: %s%s%s%s", name,
-                 kg_text_string(&known), nearest ? "; did you mean '" : "", nearest ? nearest : "",
-                 nearest ? "'?" : "");
+    kg_error_set(error, KG_ERROR_ARGUMENT, "unknown device '%.64s'; known kinds: %s, sm_90a%s%s%s",
+                 name, kg_text_string(&known), nearest ? "; did you mean '" : "",
+                 nearest ? nearest : "", nearest ? "'?" : "");
     kg_text_free(&known);
     return KG_ERROR_ARGUMENT;
 }
@@ -52,25 +52,13 @@ enum kg_status kg_device_open(const char *name, const char *cache, int threads,
                               struct kg_device **device, struct kg_error *error)
 {
     *device = NULL;
+    if (strncmp(name, "sm_", 3) == 0)
+        return kg_cuda_open_described(name, cache, device, error);
     size_t length = strcspn(name, ":");
     const struct kg_backend *backend = kg_backend_find(name, length);
     int ordinal = 0;
     if (!backend || (name[length] == ':' && !read_ordinal(name + length + 1, &ordinal)))
         return unknown_device(name, error);
-
-    struct kg_text why = {0};
-    int count = backend->probe(&why);
-    if (ordinal >= count) {
-        if (count == 0)
-            kg_error_set(error, KG_ERROR_MISSING, "no %s device: %s", backend->name,
-                         kg_text_string(&why));
-        else
-            kg_error_set(error, KG_ERROR_MISSING, "no device '%.64s': this machine has %d %s", name,
-                         count, count == 1 ? "of its kind" : "of its kind, from 0");
-        kg_text_free(&why);
-        return KG_ERROR_MISSING;
-    }
-    kg_text_free(&why);
     return backend->open(ordinal, cache, threads, device, error);
 }
 
@@ -86,6 +74,7 @@ void kg_binary_free(struct kg_binary *binary)
         return;
     free(binary->path);
     free(binary->bytes);
+    free(binary->ptx);
     free(binary->log);
     *binary = (struct kg_binary){0};
 }

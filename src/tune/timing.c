@@ -53,14 +53,16 @@ static enum kg_status take_sample(struct session *session)
 {
     if (session->protocol->cache == KG_COLD)
         session->device->backend->flush(session->device);
-    double start = now(session);
-    for (int i = 0; i < session->batch; i++) {
-        enum kg_status status = run(session);
-        if (status)
-            return status;
-    }
-    session->samples[session->count++] = (now(session) - start) / session->batch;
-    return KG_OK;
+    const struct kg_backend *backend = session->device->backend;
+    double seconds = 0;
+    enum kg_status status = backend->start(session->device, session->error);
+    for (int i = 0; i < session->batch && !status; i++)
+        status = run(session);
+    if (!status)
+        status = backend->stop(session->device, &seconds, session->error);
+    if (!status)
+        session->samples[session->count++] = seconds / session->batch;
+    return status;
 }
 
 static int compare(const void *a, const void *b)

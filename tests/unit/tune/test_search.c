@@ -244,6 +244,24 @@ static double fake_now(struct kg_device *device)
     return clock_now;
 }
 
+static double started;
+
+static enum kg_status fake_start(struct kg_device *device, struct kg_error *error)
+{
+    (void)device;
+    (void)error;
+    started = clock_now;
+    return KG_OK;
+}
+
+static enum kg_status fake_stop(struct kg_device *device, double *seconds, struct kg_error *error)
+{
+    (void)device;
+    (void)error;
+    *seconds = clock_now - started;
+    return KG_OK;
+}
+
 static void fake_flush(struct kg_device *device)
 {
     (void)device;
@@ -267,6 +285,8 @@ static void fake_release(struct kg_device *device, void *memory)
 static const struct kg_backend backend = {.name = "fake",
                                           .shares_memory = true,
                                           .now = fake_now,
+                                          .start = fake_start,
+                                          .stop = fake_stop,
                                           .flush = fake_flush,
                                           .allocate = fake_allocate,
                                           .release = fake_release};

@@ -17,6 +17,24 @@ static double fake_now(struct kg_device *device)
     return clock_now;
 }
 
+static double started;
+
+static enum kg_status fake_start(struct kg_device *device, struct kg_error *error)
+{
+    (void)device;
+    (void)error;
+    started = clock_now;
+    return KG_OK;
+}
+
+static enum kg_status fake_stop(struct kg_device *device, double *seconds, struct kg_error *error)
+{
+    (void)device;
+    (void)error;
+    *seconds = clock_now - started;
+    return KG_OK;
+}
+
 static void fake_flush(struct kg_device *device)
 {
     (void)device;
@@ -30,8 +48,12 @@ static double fake_clock(struct kg_device *device)
     return 3e9;
 }
 
-static const struct kg_backend backend = {
-    .name = "fake", .now = fake_now, .flush = fake_flush, .clock = fake_clock};
+static const struct kg_backend backend = {.name = "fake",
+                                          .now = fake_now,
+                                          .start = fake_start,
+                                          .stop = fake_stop,
+                                          .flush = fake_flush,
+                                          .clock = fake_clock};
 static struct kg_device device = {.backend = &backend};
 static struct kg_error error;
 

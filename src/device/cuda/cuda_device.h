@@ -1,0 +1,123 @@
+// What the files of the CUDA backend share: NVIDIA's GPUs, at hand or only described.
+//
+// Compiling needs NVRTC and nothing else; running needs the driver. Both are opened at run time.
+// A process that used the driver cannot hand it on to a fork, and candidates run in forks: so a
+// device that is only opened, described and compiled for never initialises the driver in its own
+// process. The first load, allocation or copy does.
+
+#ifndef KG_DEVICE_CUDA_CUDA_DEVICE_H
+#define KG_DEVICE_CUDA_CUDA_DEVICE_H
+
+#include "device/cuda/cuda_driver.h"
+#include "device/cuda/nvrtc_library.h"
+#include "device/device.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+// The compiler, as found when the device was opened. When it is not usable, `status` and `why` are
+// what every compilation returns.
+struct kg_cuda_compiler {
+    struct kg_nvrtc nvrtc;
+    enum kg_status status;
+    char why[1024];
+};
+
+// What this process has on the device. The context is the device's primary one, which PyTorch and
+// the CUDA runtime use too: memory and streams are shared with them.
+struct kg_cuda_context {
+    pthread_mutex_t turn; // of the thread that initialises the driver
+    _Atomic int owner;    // the process that did; 0: none
+    int device;
+    void *handle;
+    // Made when first needed.
+    kg_cuda_pointer flush_memory;
+    size_t flush_bytes;
+    void *events[2];     // around what is timed
+    void *stream;        // stands in for the NULL stream while a graph is recorded
+    struct kg_nvml nvml; // the clock
+    void *nvml_device;
+    bool nvml_asked;
+};
+
+struct kg_cuda_device {
+    struct kg_device base;
+    int ordinal; // -1: described only, not at hand
+    struct kg_cuda_compiler compiler;
+    struct kg_cuda_driver driver;
+    struct kg_cuda_context context;
+};
+
+extern const struct kg_backend kg_cuda_backend;
+
+// "sm_90a", "sm_80": a GPU that is not at hand. Numbers come from the table of products.
+// KG_ERROR_ARGUMENT when no such architecture is known.
+enum kg_status kg_cuda_open_described(const char *name, const char *cache,
+                                      struct kg_device **device, struct kg_error *error);
+
+// cuda_facts.c: what follows from the tables.
+// Of a product of the architecture `name`, the first of the table: H100 SXM for sm_90.
+enum kg_status kg_cuda_describe(const char *name, struct kg_device_facts *facts,
+                                struct kg_error *error);
+// Fills in what follows from `facts`' name, isa, units and clock. What no table knows stays 0.
+void kg_cuda_complete_facts(struct kg_device_facts *facts);
+// "sm_90a": with every instruction of the architecture.
+void kg_cuda_format_isa(int sm, char *isa, size_t size);
+
+// cuda_probe.c: what the driver tells, asked in a process of its own unless the driver is in use in
+// this one anyway.
+struct kg_cuda_report {
+    int count; // devices the driver sees
+    // Of the device asked for, when ordinal < count.
+    struct kg_device_facts facts;
+    char driver[128]; // "580.95.05 / CUDA 13.0"
+};
+enum kg_status kg_cuda_ask(const struct kg_cuda_driver *driver, int ordinal,
+                           struct kg_cuda_report *report, struct kg_error *error);
+
+// cuda_compile.c
+void kg_cuda_compiler_find(struct kg_cuda_device *cuda, int most_major);
+enum kg_status kg_cuda_compile(struct kg_device *device, const struct kg_source *source,
+                               double time_limit, struct kg_binary *binary, struct kg_error *error);
+
+// cuda_context.c
+// Makes the device's context current, initialising the driver if need be. What was current before
+// comes back with kg_cuda_leave(cuda, *pushed), which is for successful calls only.
+enum kg_status kg_cuda_enter(struct kg_cuda_device *cuda, bool *pushed, struct kg_error *error);
+// The same where the driver is known to be initialised; gives the driver's result.
+int kg_cuda_switch(const struct kg_cuda_device *cuda, bool *pushed);
+void kg_cuda_leave(const struct kg_cuda_device *cuda, bool pushed);
+// Does this process have a context? Calls that must not make one ask first.
+bool kg_cuda_is_live(struct kg_cuda_device *cuda);
+// Gives back what this process has; the device may be used again.
+void kg_cuda_context_drop(struct kg_cuda_device *cuda);
+
+// cuda_kernel.c
+enum kg_status kg_cuda_load(struct kg_device *device, const struct kg_binary *binary,
+                            const char *entry, struct kg_kernel **kernel, struct kg_error *error);
+void kg_cuda_unload(struct kg_kernel *kernel);
+enum kg_status kg_cuda_launch(const struct kg_kernel *kernel, const struct kg_launch *launch,
+                              struct kg_error *error);
+
+// cuda_graph.c
+enum kg_status kg_cuda_record(struct kg_device *device,
+                              enum kg_status (*run)(void *user, struct kg_error *error), void *user,
+                              struct kg_graph **graph, struct kg_error *error);
+enum kg_status kg_cuda_replay(struct kg_graph *graph, void *stream, struct kg_error *error);
+void kg_cuda_forget(struct kg_graph *graph);
+
+// cuda_memory.c
+enum kg_status kg_cuda_allocate(struct kg_device *device, size_t bytes, void **memory,
+                                struct kg_error *error);
+void kg_cuda_release(struct kg_device *device, void *memory);
+enum kg_status kg_cuda_copy(struct kg_device *device, void *to, const void *from, size_t bytes,
+                            struct kg_error *error);
+
+// cuda_timing.c
+double kg_cuda_now(struct kg_device *device);
+enum kg_status kg_cuda_start(struct kg_device *device, struct kg_error *error);
+enum kg_status kg_cuda_stop(struct kg_device *device, double *seconds, struct kg_error *error);
+void kg_cuda_flush(struct kg_device *device);
+double kg_cuda_clock(struct kg_device *device);
+
+#endif

@@ -1,0 +1,81 @@
+// What is known of a GPU without asking one: the tables of src/asm turned into facts of a device.
+
+#include "asm/gpu.h"
+#include "device/cuda/cuda_device.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Which unit multiplies the factors of a sum of products. Absent: f32, which would be rounded to
+// TF32. Integers of four bits are widened to eight: the units for them are gone since Hopper.
+static const struct {
+    enum kg_dtype dtype;
+    enum kg_matrix matrix;
+} units[] = {
+    {KG_F16, KG_MATRIX_16}, {KG_BF16, KG_MATRIX_16}, {KG_F64, KG_MATRIX_64}, {KG_I8, KG_MATRIX_8},
+    {KG_U8, KG_MATRIX_8},   {KG_U4, KG_MATRIX_8},    {KG_I4, KG_MATRIX_8},
+};
+
+void kg_cuda_format_isa(int sm, char *isa, size_t size)
+{
+    snprintf(isa, size, "sm_%d%s", sm, sm >= 90 ? "a" : "");
+}
+
+void kg_cuda_complete_facts(struct kg_device_facts *facts)
+{
+    facts->vector_bytes = 16;
+    const struct kg_sm *sm = kg_sm_find(facts->isa);
+    const struct kg_gpu *gpu = kg_gpu_find(facts->name);
+    if (gpu && facts->clock <= 0)
+        facts->clock = gpu->clock;
+    if (gpu && facts->bandwidth <= 0)
+        facts->bandwidth = gpu->bandwidth;
+    if (!sm)
+        return;
+    double clocks = facts->units * facts->clock; // of all SMs together
+    facts->flops[KG_TYPE_F32] = 2 * sm->fma * clocks;
+    facts->flops[KG_TYPE_F64] = 2 * sm->real64 * clocks;
+    facts->flops[KG_TYPE_I64] = sm->integer * clocks;
+    facts->flops[KG_TYPE_BOOL] = sm->integer * clocks;
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        facts->matrix_flops[units[i].dtype] = kg_sm_matrix(sm, units[i].matrix) * clocks;
+    if (facts->shared_bytes == 0)
+        facts->shared_bytes = sm->shared_opt_in;
+    facts->cache[1] = sm->shared; // one memory, divided between both uses
+}
+
+static enum kg_status unknown_architecture(const char *name, struct kg_error *error)
+{
+    struct kg_text known = {0};
+    for (const struct kg_sm *sm = kg_sms; sm->sm; sm++)
+        kg_text_format(&known, "%ssm_%d", sm == kg_sms ? "" : ", ", sm->sm);
+    kg_error_set(error, KG_ERROR_ARGUMENT, "unknown architecture '%.32s'; known: %s", name,
+                 kg_text_string(&known));
+    kg_text_free(&known);
+    return KG_ERROR_ARGUMENT;
+}
+
+enum kg_status kg_cuda_describe(const char *name, struct kg_device_facts *facts,
+                                struct kg_error *error)
+{
+    *facts = (struct kg_device_facts){0};
+    const struct kg_sm *sm = kg_sm_find(name);
+    if (!sm)
+        return unknown_architecture(name, error);
+    const struct kg_gpu *gpu = kg_gpus;
+    while (gpu->name && gpu->sm != sm)
+        gpu++;
+    kg_cuda_format_isa(sm->sm, facts->isa, sizeof facts->isa);
+    if (gpu->name) {
+        snprintf(facts->name, sizeof facts->name, "%s", gpu->name);
+        facts->units = gpu->sms;
+        facts->clock = gpu->clock;
+        facts->bandwidth = gpu->bandwidth;
+        facts->cache[2] = facts->cache[3] = gpu->l2_bytes;
+    } else {
+        snprintf(facts->name, sizeof facts->name, "NVIDIA %s (sm_%d)", sm->name, sm->sm);
+    }
+    kg_cuda_complete_facts(facts);
+    return KG_OK;
+}

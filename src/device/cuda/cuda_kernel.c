@@ -1,0 +1,224 @@
+// Loading cubins, and launching their functions.
+
+#include "asm/elf_file.h"
+#include "device/cuda/cuda_device.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_FUNCTIONS 64
+#define LOG_BYTES 2048
+
+struct kg_kernel {
+    struct kg_cuda_device *cuda;
+    void *module;
+    int function_count;
+    void *functions[MOST_FUNCTIONS]; // ENTRY_0, ENTRY_1, ...
+};
+
+// The driver reads a cubin without being told where it ends, so its sections are checked first.
+static enum kg_status check_cubin(const struct kg_binary *binary, struct kg_error *error)
+{
+    struct kg_arena arena = {0};
+    struct kg_elf elf;
+    enum kg_status status = kg_elf_open(binary->bytes, binary->length, &arena, &elf, error);
+    if (status)
+        kg_error_prefix(error, "loading a kernel");
+    kg_arena_free(&arena);
+    return status;
+}
+
+// Cubins go to the driver as they are; everything else is PTX, which has to end in a zero.
+static enum kg_status load_module(struct kg_kernel *kernel, const struct kg_binary *binary,
+                                  struct kg_error *error)
+{
+    const struct kg_cuda_driver *driver = &kernel->cuda->driver;
+    bool is_cubin = kg_elf_is(binary->bytes, binary->length);
+    enum kg_status status = is_cubin ? check_cubin(binary, error) : KG_OK;
+    if (status)
+        return status;
+    char *text = is_cubin ? NULL : calloc(1, binary->length + 1);
+    if (!is_cubin && !text)
+        return kg_error_memory(error, "a kernel's PTX");
+    if (text && binary->length)
+        memcpy(text, binary->bytes, binary->length);
+    char log[LOG_BYTES] = "";
+    int options[] = {KG_CUDA_JIT_LOG, KG_CUDA_JIT_LOG_SIZE};
+    void *values[] = {log, (void *)(uintptr_t)(sizeof log - 1)};
+    int result =
+        driver->module_load(&kernel->module, text ? text : binary->bytes, 2, options, values);
+    free(text);
+    if (!result)
+        return KG_OK;
+    kernel->module = NULL;
+    struct kg_text doing = {0};
+    kg_text_format(&doing, "loading a kernel%s%s", log[0] ? ": " : "", log);
+    status = kg_cuda_error(driver, result, kg_text_string(&doing), error);
+    kg_text_free(&doing);
+    return status;
+}
+
+// All of the device's shared memory is theirs to ask for at launch, and every size of cluster. What
+// a device does not have, it need not be told about: refusals show when somebody launches so.
+static int prepare_function(const struct kg_cuda_device *cuda, void *function)
+{
+    const struct kg_cuda_driver *driver = &cuda->driver;
+    int fixed = 0;
+    int result = driver->function_load ? driver->function_load(function) : 0;
+    if (!result)
+        result = driver->function_attribute(&fixed, KG_CUDA_FUNCTION_SHARED, function);
+    if (result)
+        return result;
+    int64_t most = cuda->base.facts.shared_bytes - fixed;
+    if (most > 0)
+        driver->function_set(function, KG_CUDA_FUNCTION_MOST_SHARED, (int)most);
+    driver->function_set(function, KG_CUDA_FUNCTION_ANY_CLUSTER, 1);
+    return 0;
+}
+
+static enum kg_status find_functions(struct kg_kernel *kernel, const char *entry,
+                                     struct kg_error *error)
+{
+    const struct kg_cuda_driver *driver = &kernel->cuda->driver;
+    int result = 0;
+    while (!result && kernel->function_count < MOST_FUNCTIONS) {
+        struct kg_text name = {0};
+        void *function = NULL;
+        kg_text_format(&name, "%s_%d", entry, kernel->function_count);
+        if (name.failed)
+            return kg_error_memory(error, "a function's name");
+        result = driver->module_function(&function, kernel->module, name.data);
+        kg_text_free(&name);
+        if (!result)
+            result = prepare_function(kernel->cuda, function);
+        if (!result)
+            kernel->functions[kernel->function_count++] = function;
+    }
+    if (result && result != KG_CUDA_NOT_FOUND)
+        return kg_cuda_error(driver, result, "loading a kernel's functions", error);
+    if (kernel->function_count == 0)
+        return kg_error_set(error, KG_ERROR_COMPILE,
+                            "the kernel has no function %s_0: the functions of a kernel called %s "
+                            "are %s_0, %s_1, ... and extern \"C\"",
+                            entry, entry, entry, entry);
+    return KG_OK;
+}
+
+enum kg_status kg_cuda_load(struct kg_device *device, const struct kg_binary *binary,
+                            const char *entry, struct kg_kernel **kernel, struct kg_error *error)
+{
+    struct kg_cuda_device *cuda = (struct kg_cuda_device *)device;
+    *kernel = NULL;
+    bool pushed;
+    enum kg_status status = kg_cuda_enter(cuda, &pushed, error);
+    if (status)
+        return status;
+    struct kg_kernel *loaded = calloc(1, sizeof *loaded);
+    if (loaded) {
+        loaded->cuda = cuda;
+        status = load_module(loaded, binary, error);
+        if (!status)
+            status = find_functions(loaded, entry, error);
+    } else {
+        status = kg_error_memory(error, "a kernel");
+    }
+    kg_cuda_leave(cuda, pushed);
+    if (status)
+        kg_cuda_unload(loaded);
+    else
+        *kernel = loaded;
+    return status;
+}
+
+void kg_cuda_unload(struct kg_kernel *kernel)
+{
+    bool pushed;
+    if (!kernel)
+        return;
+    struct kg_cuda_device *cuda = kernel->cuda;
+    if (kernel->module && kg_cuda_is_live(cuda) && kg_cuda_enter(cuda, &pushed, NULL) == KG_OK) {
+        cuda->driver.module_unload(kernel->module);
+        kg_cuda_leave(cuda, pushed);
+    }
+    free(kernel);
+}
+
+static bool is_empty(const struct kg_grid *grid)
+{
+    return grid->blocks[0] == 0 || grid->blocks[1] == 0 || grid->blocks[2] == 0;
+}
+
+// What does not even fit the driver's arguments; what the device does not take the driver refuses.
+static bool is_sane(const struct kg_grid *grid)
+{
+    for (int i = 0; i < 3; i++)
+        if (grid->blocks[i] < 0 || grid->blocks[i] > INT_MAX || grid->threads[i] <= 0)
+            return false;
+    return grid->shared >= 0 && grid->cluster >= 0;
+}
+
+static int launch_grid(const struct kg_cuda_driver *driver, void *function,
+                       const struct kg_grid *grid, void **arguments, void *stream)
+{
+    unsigned blocks[3], threads[3];
+    for (int i = 0; i < 3; i++) {
+        blocks[i] = (unsigned)grid->blocks[i];
+        threads[i] = (unsigned)grid->threads[i];
+    }
+    if (grid->cluster <= 1)
+        return driver->launch(function, blocks[0], blocks[1], blocks[2], threads[0], threads[1],
+                              threads[2], (unsigned)grid->shared, stream, arguments, NULL);
+    struct kg_cuda_attribute attribute = {.id = KG_CUDA_ATTRIBUTE_CLUSTER,
+                                          .value.cluster = {(unsigned)grid->cluster, 1, 1}};
+    struct kg_cuda_config config = {.blocks = {blocks[0], blocks[1], blocks[2]},
+                                    .threads = {threads[0], threads[1], threads[2]},
+                                    .shared = (unsigned)grid->shared,
+                                    .stream = stream,
+                                    .attributes = &attribute,
+                                    .attribute_count = 1};
+    return driver->launch_config(&config, function, arguments, NULL);
+}
+
+static enum kg_status refuse(const struct kg_grid *grid, int n, int result,
+                             const struct kg_cuda_driver *driver, struct kg_error *error)
+{
+    char doing[256];
+    snprintf(doing, sizeof doing,
+             "launching grid %d: %lld x %lld x %lld blocks of %d x %d x %d threads, %d bytes of "
+             "shared memory, clusters of %d",
+             n, (long long)grid->blocks[0], (long long)grid->blocks[1], (long long)grid->blocks[2],
+             grid->threads[0], grid->threads[1], grid->threads[2], grid->shared, grid->cluster);
+    return kg_cuda_error(driver, result, doing, error);
+}
+
+// Loaded kernels have a context: nothing is asked here that is not needed. In a fork of the process
+// that loaded it the driver itself refuses.
+enum kg_status kg_cuda_launch(const struct kg_kernel *kernel, const struct kg_launch *launch,
+                              struct kg_error *error)
+{
+    const struct kg_cuda_device *cuda = kernel->cuda;
+    const struct kg_cuda_driver *driver = &cuda->driver;
+    if (launch->grid_count > kernel->function_count)
+        return kg_error_set(error, KG_ERROR_ARGUMENT, "%d grids, and the kernel has %d functions",
+                            launch->grid_count, kernel->function_count);
+    bool pushed;
+    int result = kg_cuda_switch(cuda, &pushed);
+    if (result)
+        return kg_cuda_error(driver, result, "launching a kernel", error);
+    void *stream = launch->stream ? launch->stream : cuda->context.stream;
+    enum kg_status status = KG_OK;
+    for (int i = 0; i < launch->grid_count && !status; i++) {
+        const struct kg_grid *grid = &launch->grids[i];
+        if (!is_sane(grid)) {
+            status = refuse(grid, i, KG_CUDA_INVALID_VALUE, driver, error);
+        } else if (!is_empty(grid)) {
+            result = launch_grid(driver, kernel->functions[i], grid, launch->arguments, stream);
+            if (result)
+                status = refuse(grid, i, result, driver, error);
+        }
+    }
+    kg_cuda_leave(cuda, pushed);
+    return status;
+}

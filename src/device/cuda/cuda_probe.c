@@ -1,0 +1,95 @@
+// Asking the driver what there is. That initialises it, which would spoil this process for the
+// forks that candidates run in, so a child asks.
+
+#include "device/child.h"
+#include "device/cuda/cuda_device.h"
+
+#include <stdio.h>
+#include <string.h>
+
+// Initialising takes tenths of a second, seconds on machines of many GPUs.
+#define PROBE_SECONDS 60.0
+
+struct question {
+    const struct kg_cuda_driver *driver;
+    int ordinal;
+};
+
+static double ask_number(const struct kg_cuda_driver *driver, int device, int attribute)
+{
+    int value = 0;
+    return driver->device_attribute(&value, attribute, device) == 0 && value > 0 ? value : 0;
+}
+
+static void fill_facts(const struct kg_cuda_driver *driver, int device,
+                       struct kg_device_facts *facts)
+{
+    double major = ask_number(driver, device, KG_CUDA_CAPABILITY_MAJOR);
+    double minor = ask_number(driver, device, KG_CUDA_CAPABILITY_MINOR);
+    kg_cuda_format_isa((int)(10 * major + minor), facts->isa, sizeof facts->isa);
+    facts->units = (int)ask_number(driver, device, KG_CUDA_SM_COUNT);
+    facts->clock = 1e3 * ask_number(driver, device, KG_CUDA_CLOCK_RATE);
+    // Two transfers per clock, on every bit of the bus.
+    facts->bandwidth = 2e3 * ask_number(driver, device, KG_CUDA_MEMORY_CLOCK_RATE) *
+                       ask_number(driver, device, KG_CUDA_MEMORY_BUS_WIDTH) / 8;
+    facts->shared_bytes = (int64_t)ask_number(driver, device, KG_CUDA_SHARED_OPT_IN);
+    facts->cache[2] = facts->cache[3] = (int64_t)ask_number(driver, device, KG_CUDA_L2_BYTES);
+    kg_cuda_complete_facts(facts);
+}
+
+static void format_driver(const struct kg_cuda_driver *driver, char *text, size_t size)
+{
+    struct kg_nvml nvml;
+    char version[80] = "";
+    kg_nvml_open(&nvml);
+    if (!nvml.library || nvml.driver_version(version, sizeof version) != 0)
+        version[0] = '\0';
+    snprintf(text, size, "%s%sCUDA %d.%d", version, version[0] ? " / " : "", driver->version / 1000,
+             driver->version % 1000 / 10);
+}
+
+static enum kg_status ask_here(void *user, struct kg_text *answer, struct kg_error *error)
+{
+    const struct question *question = user;
+    const struct kg_cuda_driver *driver = question->driver;
+    struct kg_cuda_report report = {0};
+    int device = 0;
+    int result = driver->init(0);
+    if (!result)
+        result = driver->device_count(&report.count);
+    if (!result && question->ordinal < report.count) {
+        result = driver->device_get(&device, question->ordinal);
+        if (!result)
+            result = driver->device_name(report.facts.name, (int)sizeof report.facts.name, device);
+        if (!result)
+            fill_facts(driver, device, &report.facts);
+        format_driver(driver, report.driver, sizeof report.driver);
+    }
+    if (result)
+        return kg_cuda_error(driver, result, "asking the CUDA driver", error);
+    kg_text_add_bytes(answer, (const char *)&report, sizeof report);
+    return KG_OK;
+}
+
+enum kg_status kg_cuda_ask(const struct kg_cuda_driver *driver, int ordinal,
+                           struct kg_cuda_report *report, struct kg_error *error)
+{
+    struct question question = {.driver = driver, .ordinal = ordinal};
+    struct kg_text answer = {0};
+    *report = (struct kg_cuda_report){0};
+    enum kg_status status;
+    if (kg_cuda_driver_in_use(driver)) {
+        status = ask_here(&question, &answer, error);
+    } else {
+        status =
+            kg_child_run(ask_here, &question, PROBE_SECONDS, NULL, sizeof *report, &answer, error);
+        if (status == KG_ERROR_FAULT || status == KG_ERROR_TIMEOUT)
+            kg_error_prefix(error, "asking the CUDA driver");
+    }
+    if (!status && answer.length == sizeof *report)
+        memcpy(report, answer.data, sizeof *report);
+    else if (!status)
+        status = kg_error_memory(error, "the facts of a device");
+    kg_text_free(&answer);
+    return status;
+}
