@@ -196,21 +196,36 @@ static void tidy_functions(char *from, char *end)
 
 // The prelude
 
+// What a generated file may open with, wherever it stands there.
+static const char *const preludes[] = {
+    "host/prelude.h", "cuda/prelude.cuh", "cuda/maths.cuh", "cuda/vectors.cuh",
+    "cuda/index.cuh", "cuda/pieces.cuh",  "cuda/lanes.cuh",
+};
+enum { PRELUDE_COUNT = sizeof preludes / sizeof preludes[0] };
+
 struct block {
     char *from, *to; // with the blank line after it
     bool section;    // "// ---- Integers ----"
+    bool comment;    // nothing else: what the whole prelude is
     bool fixed;      // includes
 };
 
-// Is something that this block defines used in [code, end), or in a kept block after it (removed
-// ones are blank)? A function block defines what stands before its parameters; another block
-// everything it names.
+static bool has_line(const struct block *block, const char *prefix)
+{
+    for (const char *line = block->from; line < block->to; line = line_end((char *)line, block->to))
+        if (starts_with(line, block->to, prefix))
+            return true;
+    return false;
+}
+
+// Is something that this block defines used below it (removed blocks are blank)? A function block
+// defines what stands before its parameters, a struct block its structs; another block everything
+// it names.
 static bool is_used(const struct block *block, const char *end)
 {
-    static const char function[] = "KG_INLINE ";
-    bool only_functions =
-        memmem(block->from, (size_t)(block->to - block->from), "\nKG_INLINE ", 11) ||
-        starts_with(block->from, block->to, function);
+    static const char function[] = "KG_INLINE ", structure[] = "struct ";
+    bool functions = has_line(block, function);
+    bool structs = !functions && has_line(block, structure);
     for (const char *at = block->from; at < block->to; at++) {
         bool starts = (*at == 'k' || *at == 'K') && (at == block->from || !is_name(at[-1]));
         if (!starts || (strncmp(at, "kg_", 3) != 0 && strncmp(at, "KG_", 3) != 0))
@@ -221,7 +236,8 @@ static bool is_used(const struct block *block, const char *end)
         const char *line = at;
         while (line > block->from && line[-1] != '\n')
             line--;
-        bool defines = !only_functions || (*stop == '(' && starts_with(line, block->to, function));
+        bool defines = functions ? *stop == '(' && starts_with(line, block->to, function)
+                                 : !structs || starts_with(line, block->to, structure);
         size_t length = (size_t)(stop - at);
         if (defines &&
             (occurs(block->to, end, at, length) || is_pasted(block->to, end, at, length)))
@@ -229,6 +245,14 @@ static bool is_used(const struct block *block, const char *end)
         at = stop - 1;
     }
     return false;
+}
+
+static bool is_all_comment(char *from, char *to)
+{
+    for (char *line = from; line < to; line = line_end(line, to))
+        if (*line != '\n' && !starts_with(line, to, "//"))
+            return false;
+    return true;
 }
 
 static size_t cut_blocks(char *from, char *to, struct block *blocks, size_t most)
@@ -241,6 +265,7 @@ static size_t cut_blocks(char *from, char *to, struct block *blocks, size_t most
             .from = from,
             .to = next,
             .section = starts_with(from, next, "// ----") && line_end(from, next) + 1 >= next,
+            .comment = is_all_comment(from, next),
             .fixed = memmem(from, (size_t)(next - from), "#include", 8) != NULL,
         };
         from = next;
@@ -256,18 +281,37 @@ static void tidy_prelude(char *from, char *to, char *end)
     if (!blocks)
         return; // longer than need be, but right
     size_t count = cut_blocks(from, to, blocks, MOST);
-    bool any = false; // kept since the next section
+    bool any = false;  // kept since the next section
+    bool some = false; // kept of all
     for (size_t i = count; i-- > 0;) {
         struct block *block = &blocks[i];
-        bool keep = block->fixed || (block->section ? any : is_used(block, end));
-        if (block->section)
-            any = false;
-        else
-            any |= keep;
+        bool keep = block->fixed || (block->section   ? any
+                                     : block->comment ? some
+                                                      : is_used(block, end));
+        any = !block->section && (any || keep);
+        some |= keep;
         if (!keep)
             remove_bytes(block->from, block->to);
     }
     free(blocks);
+}
+
+// From where to where they stand, the last one first.
+static size_t find_preludes(char *text, char *found[PRELUDE_COUNT][2])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < PRELUDE_COUNT; i++) {
+        const char *prelude = kg_skeleton_find(preludes[i]);
+        char *from = prelude ? strstr(text, prelude) : NULL;
+        if (!from)
+            continue;
+        size_t at = count++;
+        for (; at > 0 && found[at - 1][0] < from; at--)
+            memcpy(found[at], found[at - 1], sizeof found[at]);
+        found[at][0] = from;
+        found[at][1] = from + strlen(prelude);
+    }
+    return count;
 }
 
 // Lines
@@ -313,12 +357,11 @@ void kg_gen_tidy(struct kg_text *source)
     if (source->failed || source->length == 0)
         return;
     char *end = source->data + source->length;
-    const char *prelude = kg_skeleton_find("host/prelude.h");
-    char *from = strstr(source->data, prelude);
-    char *to = from ? from + strlen(prelude) : source->data;
-    tidy_functions(to, end);
-    if (from)
-        tidy_prelude(from, to, end);
+    char *found[PRELUDE_COUNT][2];
+    size_t count = find_preludes(source->data, found);
+    tidy_functions(count > 0 ? found[0][1] : source->data, end);
+    for (size_t i = 0; i < count; i++)
+        tidy_prelude(found[i][0], found[i][1], end);
     squeeze(source);
     wrap_lines(source);
 }

@@ -1,0 +1,205 @@
+// Names every function of kernels/cuda/*.cuh once; they stand before this text when it is compiled.
+// Never run: tests/unit/gen/test_cuda_prelude.c has it compiled for several architectures.
+
+template <typename T, int N>
+KG_INLINE void copy(const char *from, char *to)
+{
+    kg_store_vec((T *)to, kg_load_vec<N>((const T *)from));
+    kg_store_vec_stream((T *)to + N, kg_load_vec_stream<N>((const T *)from + N));
+}
+
+template <typename FOLD>
+KG_INLINE void fold(char *memory, int &turn)
+{
+    typename FOLD::type *values = (typename FOLD::type *)memory + threadIdx.x;
+    *values = FOLD::both(kg_warp_fold<FOLD, 8>(*values), kg_block_fold<FOLD, 128>(*values, turn));
+}
+
+extern "C" __global__ void call_0(double *out, kg_f16 *halves, uint8_t *bytes, float f, double d,
+                                  int64_t i, bool b, uint16_t h)
+{
+    const double values[] = {
+        (double)kg_bits_f32(f),
+        (double)kg_from_bits_f32((uint32_t)i),
+        (double)kg_odd_f32(d),
+        (double)kg_unpack_f16(h),
+        (double)kg_pack_f16(f),
+        (double)kg_pack_f16_f64(d),
+        (double)kg_unpack_bf16(h),
+        (double)kg_pack_bf16(f),
+        (double)kg_pack_bf16_f64(d),
+        (double)kg_load_f16(halves, i),
+        (double)kg_load_bf16(halves, i),
+        (double)kg_load_u4(bytes, i),
+        (double)kg_load_i4(bytes, i),
+        (double)kg_cast_f16(f),
+        (double)kg_cast_f16_f64(d),
+        (double)kg_cast_bf16(f),
+        (double)kg_cast_bf16_f64(d),
+        (double)kg_cast_i8(i),
+        (double)kg_cast_u8(i),
+        (double)kg_cast_i32(i),
+        (double)kg_cast_u4(i),
+        (double)kg_cast_i4(i),
+        (double)kg_truncate_f64(d),
+        (double)kg_truncate_f32(f),
+        (double)kg_add_i64(i, i),
+        (double)kg_sub_i64(i, i),
+        (double)kg_mul_i64(i, i),
+        (double)kg_neg_i64(i),
+        (double)kg_div_i64(i, i),
+        (double)kg_mod_i64(i, i),
+        (double)kg_ceildiv_i64(i, i),
+        (double)kg_min_i64(i, i),
+        (double)kg_max_i64(i, i),
+        (double)kg_relu_i64(i),
+        (double)kg_abs_i64(i),
+        (double)kg_sign_i64(i),
+        (double)kg_floor_i64(i),
+        (double)kg_ceil_i64(i),
+        (double)kg_round_i64(i),
+        (double)kg_clamp(i, i),
+        (double)kg_inside(i, i),
+        (double)kg_and(b, b),
+        (double)kg_or(b, b),
+        (double)kg_where_f32(b, f, f),
+        (double)kg_where_f64(b, d, d),
+        (double)kg_where_i64(b, i, i),
+        (double)kg_where_bool(b, b, b),
+        (double)kg_isnan_f32(f),
+        (double)kg_isnan_f64(d),
+        (double)kg_isnan_i64(i),
+        (double)kg_isnan_bool(b),
+        (double)kg_min_f32(f, f),
+        (double)kg_max_f32(f, f),
+        (double)kg_min_f64(d, d),
+        (double)kg_max_f64(d, d),
+        (double)kg_beats_max_f32(f, f),
+        (double)kg_beats_max_f64(d, d),
+        (double)kg_beats_max_i64(i, i),
+        (double)kg_beats_min_f32(f, f),
+        (double)kg_beats_min_f64(d, d),
+        (double)kg_beats_min_i64(i, i),
+        (double)kg_relu_f32(f),
+        (double)kg_relu_f64(d),
+        (double)kg_sign_f32(f),
+        (double)kg_sign_f64(d),
+        (double)kg_unpack_f32(f),
+        (double)kg_pack_f32(f),
+        (double)kg_unpack_f64(d),
+        (double)kg_pack_f64(d),
+        (double)kg_unpack_i64(i),
+        (double)kg_pack_i64(i),
+        (double)kg_unpack_bool(b),
+        (double)kg_pack_bool(b),
+        (double)kg_unpack_i32((int)i),
+        (double)kg_pack_i32(i),
+        (double)kg_unpack_i8((int8_t)i),
+        (double)kg_pack_i8(i),
+        (double)kg_unpack_u8((uint8_t)i),
+        (double)kg_pack_u8(i),
+        (double)kg_abs_f32(f),
+        (double)kg_abs_f64(d),
+        (double)kg_floor_f32(f),
+        (double)kg_floor_f64(d),
+        (double)kg_ceil_f32(f),
+        (double)kg_ceil_f64(d),
+        (double)kg_round_f32(f),
+        (double)kg_round_f64(d),
+        (double)kg_sqrt_f32(f),
+        (double)kg_sqrt_f64(d),
+        (double)kg_rsqrt_f32(f),
+        (double)kg_rsqrt_f64(d),
+        (double)kg_mod_f32(f, f),
+        (double)kg_mod_f64(d, d),
+        (double)kg_exp_f32(f),
+        (double)kg_exp_f64(d),
+        (double)kg_exp2_f32(f),
+        (double)kg_exp2_f64(d),
+        (double)kg_expm1_f32(f),
+        (double)kg_expm1_f64(d),
+        (double)kg_log_f32(f),
+        (double)kg_log_f64(d),
+        (double)kg_log2_f32(f),
+        (double)kg_log2_f64(d),
+        (double)kg_log1p_f32(f),
+        (double)kg_log1p_f64(d),
+        (double)kg_sin_f32(f),
+        (double)kg_sin_f64(d),
+        (double)kg_cos_f32(f),
+        (double)kg_cos_f64(d),
+        (double)kg_tanh_f32(f),
+        (double)kg_tanh_f64(d),
+        (double)kg_erf_f32(f),
+        (double)kg_erf_f64(d),
+        (double)kg_pow_f32(f, f),
+        (double)kg_pow_f64(d, d),
+        (double)kg_power_of_two(f),
+        (double)kg_reciprocal(f),
+        (double)kg_sigmoid_f32(f),
+        (double)kg_sigmoid_f64(d),
+        (double)kg_silu_f32(f),
+        (double)kg_silu_f64(d),
+        (double)kg_softplus_f32(f),
+        (double)kg_softplus_f64(d),
+        (double)kg_tail_f32(f),
+        (double)kg_gelu_f32(f),
+        (double)kg_gelu_f64(d),
+        (double)kg_gelu_tanh_f32(f),
+        (double)kg_gelu_tanh_f64(d),
+        (double)INFINITY,
+        (double)NAN,
+        (double)INT64_MIN,
+        (double)INT64_C(4294967296),
+    };
+    for (int n = 0; n < (int)(sizeof values / sizeof values[0]); n++)
+        out[n] = values[n];
+    kg_store_f16(halves, i, f);
+    kg_store_f16_f64(halves, i, d);
+    kg_store_bf16(halves, i, f);
+    kg_store_bf16_f64(halves, i, d);
+    kg_store_u4(bytes, i, i);
+    kg_store_i4(bytes, i, i);
+}
+
+extern "C" __global__ void copy_0(const char *from, char *to)
+{
+    copy<int8_t, 1>(from, to);
+    copy<bool, 2>(from, to);
+    copy<uint8_t, 16>(from, to);
+    copy<kg_f16, 1>(from, to);
+    copy<kg_f16, 8>(from, to);
+    copy<float, 1>(from, to);
+    copy<float, 4>(from, to);
+    copy<double, 1>(from, to);
+    copy<int64_t, 2>(from, to);
+    copy<double, 4>(from, to);
+}
+
+extern "C" __global__ void fold_0(char *memory, double *out)
+{
+    int turn = 0;
+    fold<kg_fold_sum_f32>(memory, turn);
+    fold<kg_fold_sum_f64>(memory, turn);
+    fold<kg_fold_sum_i64>(memory, turn);
+    fold<kg_fold_prod_f32>(memory, turn);
+    fold<kg_fold_prod_f64>(memory, turn);
+    fold<kg_fold_prod_i64>(memory, turn);
+    fold<kg_fold_max_f32>(memory, turn);
+    fold<kg_fold_max_f64>(memory, turn);
+    fold<kg_fold_max_i64>(memory, turn);
+    fold<kg_fold_min_f32>(memory, turn);
+    fold<kg_fold_min_f64>(memory, turn);
+    fold<kg_fold_min_i64>(memory, turn);
+    fold<kg_fold_any_bool>(memory, turn);
+    fold<kg_fold_all_bool>(memory, turn);
+    fold<kg_fold_argmax_f32>(memory, turn);
+    fold<kg_fold_argmax_f64>(memory, turn);
+    fold<kg_fold_argmax_i64>(memory, turn);
+    fold<kg_fold_argmin_f32>(memory, turn);
+    fold<kg_fold_argmin_f64>(memory, turn);
+    fold<kg_fold_argmin_i64>(memory, turn);
+    fold<kg_fold_two_f32>(memory, turn);
+    fold<kg_fold_two_f64>(memory, turn);
+    *out = kg_two_value(*out, *out);
+}
