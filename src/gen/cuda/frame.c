@@ -10,8 +10,9 @@ void kg_cuda_opening(struct kg_text *text, const struct kg_group *group, const c
                      const struct kg_config *config, const struct kg_space *space)
 {
     kg_emit_heading(text, group, family, config, space);
-    const char *prelude = kg_skeleton_find("cuda/prelude.cuh");
-    kg_text_add(text, prelude ? prelude : "");
+    kg_text_add(text, kg_skeleton_find("cuda/prelude.cuh"));
+    kg_text_add(text, "\n");
+    kg_text_add(text, kg_skeleton_find("cuda/maths.cuh"));
     kg_text_add(text, "\n");
 }
 
