@@ -4,6 +4,22 @@
 
 #include <string.h>
 
+bool kg_access_same(const struct kg_access *a, const struct kg_access *b)
+{
+    if (a->tensor != b->tensor)
+        return false;
+    for (int dim = 0; dim < a->tensor->rank; dim++) {
+        const struct kg_affine *x = &a->map[dim], *y = &b->map[dim];
+        if (!x->is_affine || !y->is_affine || x->offset != y->offset ||
+            !kg_size_same(x->base, y->base))
+            return false;
+        for (int axis = 0; axis < KG_MAX_INDICES; axis++)
+            if (x->coefficient[axis] != y->coefficient[axis])
+                return false;
+    }
+    return true;
+}
+
 bool kg_axes_from_zero(const struct kg_index *axis)
 {
     return kg_size_same(axis->begin, NULL);
@@ -207,7 +223,7 @@ static bool print_read(void *user, struct kg_text *text, const struct kg_access 
     const struct kg_values *values = frame->values;
     int maker = kg_group_maker(values->group, access->tensor);
     if (maker < 0)
-        return false;
+        return values->read && values->read(values->user, text, access);
     if (values->locals[maker]) {
         kg_text_add(text, values->locals[maker]);
         return true;
@@ -238,6 +254,14 @@ void kg_values_store(struct kg_text *text, const struct kg_values *values, int p
     struct frame frame = frame_of(values, position);
     struct kg_emit_names names = names_of(&frame);
     kg_emit_store(text, frame.nest, &names, type, value);
+}
+
+void kg_values_access(struct kg_text *text, const struct kg_values *values,
+                      const struct kg_nest *nest, const struct kg_access *access)
+{
+    struct frame frame = {values, nest, values->axes};
+    struct kg_emit_names names = names_of(&frame);
+    kg_emit_offset(text, nest, access, &names);
 }
 
 void kg_values_offset(struct kg_text *text, const struct kg_values *values, int position)

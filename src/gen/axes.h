@@ -11,6 +11,9 @@
 // True when the subscripts of the access are exactly the axes 0, 1, ..., rank - 1 of its nest.
 bool kg_axes_identity(const struct kg_access *access);
 
+// True when both read the same element, whatever the sizes; may miss equal ones.
+bool kg_access_same(const struct kg_access *a, const struct kg_access *b);
+
 bool kg_axes_from_zero(const struct kg_index *axis);
 // True when both axes run over the same values, whatever the sizes, and have no relation.
 bool kg_axes_same(const struct kg_index *a, const struct kg_index *b);
@@ -37,6 +40,10 @@ struct kg_values {
     // By position in the group: what the output of that nest is called when its elements at hand
     // are in a variable. NULL: private ones are computed in place, others are loaded.
     const char *locals[KG_MAX_NESTS];
+    // Reads of what is in memory, where they are to be other than loads; false: a load. May be
+    // NULL.
+    bool (*read)(void *user, struct kg_text *text, const struct kg_access *access);
+    void *user;
 };
 
 // The body of the nest at `position` of the group, as a value of `type`, for the right side of "=".
@@ -45,6 +52,9 @@ void kg_values_print(struct kg_text *text, const struct kg_values *values, int p
 // Stores `value` of `type` as the element of the nest's output at the current axes.
 void kg_values_store(struct kg_text *text, const struct kg_values *values, int position,
                      enum kg_type type, const char *value);
+// The element offset of an access of `nest` at the axes as spelled.
+void kg_values_access(struct kg_text *text, const struct kg_values *values,
+                      const struct kg_nest *nest, const struct kg_access *access);
 // The element offset of the nest's output at the current axes.
 void kg_values_offset(struct kg_text *text, const struct kg_values *values, int position);
 // Fetches ahead what the nest reads at the axes as spelled: `count` elements of each tensor that

@@ -117,8 +117,8 @@ static void place_columns(struct kg_rowwise_plan *plan)
     }
 }
 
-static bool make_plan(const struct kg_group *group, struct kg_rowwise_plan *plan,
-                      struct kg_text *reason)
+bool kg_rowwise_plan_make(const struct kg_group *group, struct kg_rowwise_plan *plan,
+                          struct kg_text *reason)
 {
     *plan = (struct kg_rowwise_plan){.group = group};
     if (!find_shape(plan, reason))
@@ -153,7 +153,7 @@ static bool applicable(const struct kg_group *group, const struct kg_device_fact
     struct kg_text ignored = {0};
     if (target != KG_TARGET_HOST)
         return refuse(reason, "written for the host");
-    if (!make_plan(group, &plan, reason))
+    if (!kg_rowwise_plan_make(group, &plan, reason))
         return false;
     bool single = kg_family_reduce.applicable(group, facts, target, &ignored);
     kg_text_free(&ignored);
@@ -216,7 +216,7 @@ static void space(const struct kg_group *group, const struct kg_device_facts *fa
     (void)facts, (void)target;
     struct kg_rowwise_plan plan;
     struct kg_text ignored = {0};
-    make_plan(group, &plan, &ignored);
+    kg_rowwise_plan_make(group, &plan, &ignored);
     kg_text_free(&ignored);
     *space = (struct kg_space){0};
     kg_space_add(space, "lanes", 4, (int64_t[]){64, 32, 128, 16});
@@ -240,7 +240,7 @@ static void guess(const struct kg_group *group, const struct kg_device_facts *fa
     struct kg_rowwise_plan plan;
     struct kg_text ignored = {0};
     *config = (struct kg_config){0};
-    make_plan(group, &plan, &ignored);
+    kg_rowwise_plan_make(group, &plan, &ignored);
     kg_text_free(&ignored);
     double columns = product(plan.shape, plan.rows, plan.last), near = (double)facts->cache[2];
     bool far = kg_group_bytes(group) > (double)facts->cache[3]; // streams through memory
@@ -268,7 +268,7 @@ static bool emit(const struct kg_group *group, const struct kg_device_facts *fac
     struct kg_space parameters;
     struct kg_text ignored = {0};
     struct kg_code code = {source, 0};
-    make_plan(group, &plan, &ignored);
+    kg_rowwise_plan_make(group, &plan, &ignored);
     kg_text_free(&ignored);
     plan.lanes = config->value[LANES];
     plan.keep = config->value[KEEP] != 0;

@@ -37,6 +37,11 @@ struct kg_rowwise_plan {
     const char *entry;
 };
 
+// Rows, columns, roles and passes; the rest is left to the family. False, with the reason, when the
+// group is no work on rows.
+bool kg_rowwise_plan_make(const struct kg_group *group, struct kg_rowwise_plan *plan,
+                          struct kg_text *reason);
+
 // The functions of the kernel, after the opening.
 void kg_rowwise_emit(struct kg_code *code, const struct kg_rowwise_plan *plan);
 

@@ -85,28 +85,12 @@ static bool walks(const struct kg_cuda_pointwise_plan *plan, const struct kg_acc
     return true;
 }
 
-static bool same_access(const struct kg_access *a, const struct kg_access *b)
-{
-    if (a->tensor != b->tensor)
-        return false;
-    for (int dim = 0; dim < a->tensor->rank; dim++) {
-        const struct kg_affine *x = &a->map[dim], *y = &b->map[dim];
-        if (!x->is_affine || !y->is_affine || x->offset != y->offset ||
-            !kg_size_same(x->base, y->base))
-            return false;
-        for (int axis = 0; axis < KG_MAX_INDICES; axis++)
-            if (x->coefficient[axis] != y->coefficient[axis])
-                return false;
-    }
-    return true;
-}
-
 // The slot of a read, or -1: it is made where it is used.
 static int slot_of(const struct writer *writer, const struct kg_access *access)
 {
     for (int i = 0; i < writer->slot_count; i++)
         if (access == writer->slots[i].access ||
-            (!access->read->pad && same_access(access, writer->slots[i].access)))
+            (!access->read->pad && kg_access_same(access, writer->slots[i].access)))
             return i;
     return -1;
 }

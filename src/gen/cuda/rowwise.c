@@ -1,0 +1,220 @@
+// Work on rows on CUDA: softmax, norms, losses and reductions by row.
+//
+// A row belongs to some lanes of a warp or to a block. It is read from memory once, all of it
+// before anything is computed, and stays in registers from pass to pass; what a thread cannot hold
+// it reads again. What one pass leaves for another is held as computed, or computed again. Sums go
+// in one order whatever the grid: results are the same in every run.
+
+#include "gen/cuda/rowwise.h"
+
+#include "gen/cuda/frame.h"
+#include "gen/families.h"
+
+enum { THREADS, VECTOR, HOLD, KEEP, REGISTERS };
+
+enum { ACCESS = 16, WARP = 32, LEAST_BLOCK = 128, REGISTER_FILE = 65536, MOST_REGISTERS = 255 };
+
+static const struct kg_nest *nest_at(const struct kg_group *group, int position)
+{
+    return group->problem->nests[group->first + position];
+}
+
+static bool applicable(const struct kg_group *group, const struct kg_device_facts *facts,
+                       enum kg_target target, struct kg_text *reason)
+{
+    (void)facts;
+    struct kg_rowwise_plan plan;
+    return kg_cuda_fits(group, target, reason) && kg_rowwise_plan_make(group, &plan, reason);
+}
+
+static void space(const struct kg_group *group, const struct kg_device_facts *facts,
+                  enum kg_target target, struct kg_space *space)
+{
+    (void)facts, (void)target;
+    struct kg_rowwise_plan plan;
+    struct kg_text reason = {0};
+    bool kept = false;
+    kg_rowwise_plan_make(group, &plan, &reason);
+    kg_text_free(&reason);
+    for (int i = 0; i < group->count; i++)
+        kept |= plan.kept[i];
+    *space = (struct kg_space){0};
+    kg_space_add(space, "threads", 8, (int64_t[]){128, 256, 32, 64, 512, 1024, 16, 8});
+    kg_space_add(space, "vector", 5, (int64_t[]){8, 4, 2, 1, 16});
+    kg_space_add(space, "hold", 6, (int64_t[]){1, 2, 4, 8, 16, 0});
+    kg_space_add(space, "keep", kept ? 2 : 1, (int64_t[]){0, 1});
+    kg_cuda_space_registers(space);
+}
+
+static void measure(const struct kg_rowwise_plan *plan, int64_t *rows, int64_t *columns,
+                    int64_t *length)
+{
+    *rows = *columns = *length = 1;
+    for (int axis = 0; axis <= plan->last; axis++) {
+        *(axis < plan->rows ? rows : columns) *= plan->shape->extent[axis];
+        *length *= axis >= plan->run ? plan->shape->extent[axis] : 1;
+    }
+}
+
+// Bytes of the widest element that lies along the row.
+static int widest_element(const struct kg_rowwise_plan *plan)
+{
+    int widest = 1;
+    for (int i = 0; i < plan->group->count; i++) {
+        const struct kg_nest *nest = nest_at(plan->group, i);
+        for (int a = 0; a < nest->access_count && plan->role[i] != KG_ROWWISE_SCALAR; a++) {
+            const struct kg_tensor *tensor = nest->accesses[a].tensor;
+            int bytes = kg_dtypes[kg_emit_tensor_dtype(tensor)].bits / 8;
+            if (kg_group_maker(plan->group, tensor) < 0 && bytes > widest && tensor->rank > 0)
+                widest = bytes;
+        }
+    }
+    return widest;
+}
+
+// 32-bit registers of a thread for what it holds.
+static int64_t held_registers(const struct kg_rowwise_plan *plan, const struct kg_config *config)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < plan->group->count; i++) {
+        const struct kg_nest *nest = nest_at(plan->group, i);
+        if (config->value[KEEP] && plan->kept[i])
+            bytes += nest->body->type == KG_TYPE_F32 ? 4 : 8;
+    }
+    bytes += widest_element(plan);
+    return bytes * config->value[HOLD] * config->value[VECTOR] / 4;
+}
+
+static bool refuse(struct kg_text *reason, const char *why)
+{
+    kg_text_add(reason, why);
+    return false;
+}
+
+static bool valid(const struct kg_group *group, const struct kg_device_facts *facts,
+                  enum kg_target target, const struct kg_config *config, struct kg_text *reason)
+{
+    (void)facts, (void)target;
+    struct kg_rowwise_plan plan;
+    int64_t rows, columns, length;
+    kg_rowwise_plan_make(group, &plan, reason);
+    measure(&plan, &rows, &columns, &length);
+    int64_t threads = config->value[THREADS], registers = config->value[REGISTERS];
+    int64_t pieces = kg_ceil_div(columns, threads * config->value[VECTOR]);
+    if (config->value[VECTOR] > 1 && config->value[VECTOR] * widest_element(&plan) > 2 * ACCESS)
+        return refuse(reason, "a vector is wider than two loads");
+    if (threads > 8 && threads / 2 >= columns)
+        return refuse(reason, "more threads than the row has elements");
+    if (config->value[HOLD] > 1 && config->value[HOLD] / 2 >= pieces)
+        return refuse(reason, "holds more than a thread has of the row");
+    int64_t most = registers > 0 ? registers : REGISTER_FILE / (threads < 128 ? 128 : threads);
+    if (most > MOST_REGISTERS)
+        most = MOST_REGISTERS;
+    if (held_registers(&plan, config) + 16 > most)
+        return refuse(reason, "holds more than a thread has registers");
+    if (registers * threads > REGISTER_FILE)
+        return refuse(reason, "a block would need more registers than there are");
+    return true;
+}
+
+static bool is_costly(const struct kg_rowwise_plan *plan)
+{
+    for (int i = 0; i < plan->group->count; i++)
+        if (plan->kept[i] && nest_at(plan->group, i)->transcendentals > 0.0)
+            return true;
+    return false;
+}
+
+static void guess(const struct kg_group *group, const struct kg_device_facts *facts,
+                  enum kg_target target, struct kg_config *config)
+{
+    struct kg_rowwise_plan plan;
+    struct kg_text reason = {0};
+    int64_t rows, columns, length, least = 8;
+    kg_rowwise_plan_make(group, &plan, &reason);
+    measure(&plan, &rows, &columns, &length);
+    *config = (struct kg_config){{8, ACCESS / widest_element(&plan), 1, 0, 0}};
+    while (config->value[VECTOR] > 1 && length % config->value[VECTOR] != 0)
+        config->value[VECTOR] /= 2;
+    // Two vectors a thread, more only where a block has no more threads.
+    while (config->value[THREADS] < 1024 &&
+           config->value[THREADS] * config->value[VECTOR] * 2 < columns)
+        config->value[THREADS] *= 2;
+    int64_t pieces = kg_ceil_div(columns, config->value[THREADS] * config->value[VECTOR]);
+    while (config->value[HOLD] < pieces && config->value[HOLD] < 16)
+        config->value[HOLD] *= 2;
+    config->value[KEEP] = is_costly(&plan);
+    if (!valid(group, facts, target, config, &reason))
+        config->value[KEEP] = 0;
+    while (config->value[HOLD] > 1 && !valid(group, facts, target, config, &reason))
+        config->value[HOLD] /= 2;
+    while (config->value[THREADS] > least && !valid(group, facts, target, config, &reason))
+        config->value[THREADS] /= 2;
+    kg_text_free(&reason);
+}
+
+static double bound(const struct kg_group *group, const struct kg_device_facts *facts,
+                    enum kg_target target, const struct kg_config *config)
+{
+    (void)target, (void)config;
+    return kg_group_bound(group, facts);
+}
+
+static void make_plan(const struct kg_group *group, const struct kg_config *config,
+                      const char *entry, struct kg_cuda_rowwise_plan *plan)
+{
+    struct kg_text reason = {0};
+    *plan = (struct kg_cuda_rowwise_plan){
+        .threads = (int)config->value[THREADS],
+        .vector = (int)config->value[VECTOR],
+        .hold = (int)config->value[HOLD],
+        .keep = config->value[KEEP] != 0,
+        .registers = (int)config->value[REGISTERS],
+    };
+    kg_rowwise_plan_make(group, &plan->row, &reason);
+    kg_text_free(&reason);
+    plan->row.entry = entry;
+    plan->blocks = plan->threads <= WARP ? LEAST_BLOCK / plan->threads : 1;
+}
+
+static bool emit(const struct kg_group *group, const struct kg_device_facts *facts,
+                 enum kg_target target, const struct kg_config *config, const char *entry,
+                 struct kg_text *source)
+{
+    struct kg_cuda_rowwise_plan plan;
+    struct kg_space values;
+    make_plan(group, config, entry, &plan);
+    space(group, facts, target, &values);
+    kg_cuda_opening(source, group, "rowwise", config, &values);
+    kg_cuda_rowwise_emit(source, &plan);
+    return !source->failed;
+}
+
+static void grids(const struct kg_group *group, const struct kg_device_facts *facts,
+                  const struct kg_config *config, struct kg_grids *grids)
+{
+    (void)facts;
+    enum { MOST_BLOCKS = 1 << 30 };
+    struct kg_cuda_rowwise_plan plan;
+    int64_t rows, columns, length;
+    make_plan(group, config, "", &plan);
+    measure(&plan.row, &rows, &columns, &length);
+    int64_t blocks = kg_ceil_div(rows, plan.blocks);
+    *grids = (struct kg_grids){.count = 1};
+    grids->grids[0] = (struct kg_grid){
+        .blocks = {blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS, 1, 1},
+        .threads = {plan.threads, plan.blocks, 1},
+    };
+}
+
+const struct kg_family kg_cuda_rowwise = {
+    .name = "rowwise",
+    .summary = "softmax, norms, losses and reductions by row, which stays in registers",
+    .applicable = applicable,
+    .space = space,
+    .valid = valid,
+    .guess = guess,
+    .bound = bound,
+    .emit = emit,
+    .grids = grids,
+};

@@ -1,0 +1,22 @@
+// What the two files of the rowwise family for CUDA share: rowwise.c decides, rowwise_emit.c
+// writes.
+
+#ifndef KG_GEN_CUDA_ROWWISE_H
+#define KG_GEN_CUDA_ROWWISE_H
+
+#include "gen/rowwise.h"
+
+struct kg_cuda_rowwise_plan {
+    struct kg_rowwise_plan row;
+    int threads;   // of a row: some lanes of a warp, or a block
+    int blocks;    // rows of a block of threads
+    int vector;    // elements of a thread's vectors
+    int hold;      // vectors of a thread that stay in registers from pass to pass
+    bool keep;     // what later passes read again is held too, instead of computed again
+    int registers; // at most; 0: as many as the compiler likes
+};
+
+// The function of the kernel, after the opening.
+void kg_cuda_rowwise_emit(struct kg_text *text, const struct kg_cuda_rowwise_plan *plan);
+
+#endif

@@ -1,0 +1,618 @@
+// The code of the rowwise family for CUDA: see rowwise.c for what it does and when.
+//
+// A vector of a thread begins at column `first` and has its elements `step` apart: 1 where every
+// vector is whole (WHOLE), else as many as threads share the row, so that neighbours read
+// neighbours. `part` counts the vectors of a thread.
+
+#include "gen/cuda/rowwise.h"
+
+#include "gen/cuda/frame.h"
+#include "gen/skeleton.h"
+
+#include <stdio.h>
+
+// A tensor that is read along the row, once for all its readers.
+struct stream {
+    const struct kg_nest *nest;
+    const struct kg_access *access;
+    bool held;               // moves with the row: stays in registers from pass to pass
+    bool uses[KG_MAX_NESTS]; // by pass: is it read there?
+};
+
+enum { MOST_STREAMS = 24 };
+
+struct writer {
+    const struct kg_cuda_rowwise_plan *plan;
+    const struct kg_rowwise_plan *row;
+    struct kg_code code;
+    struct kg_values values;
+    char names[KG_MAX_NESTS][40]; // what kg_values calls the outputs of nests
+    bool holding;                 // the part at hand is held
+    int stream_count;
+    struct stream streams[MOST_STREAMS];
+};
+
+static const struct kg_nest *nest_at(const struct writer *writer, int position)
+{
+    return writer->row->group->problem->nests[writer->row->group->first + position];
+}
+
+static bool is_private(const struct writer *writer, int position)
+{
+    return kg_group_is_private(writer->row->group, nest_at(writer, position)->output);
+}
+
+static bool is_kept(const struct writer *writer, int position)
+{
+    return writer->plan->keep && writer->row->kept[position];
+}
+
+static bool has_outer_columns(const struct writer *writer)
+{
+    return writer->row->run > writer->row->rows;
+}
+
+// ---- Which reads are vectors ----
+
+static bool uses_axes(const struct kg_access *access, int first, int last)
+{
+    for (int dim = 0; dim < access->tensor->rank; dim++)
+        for (int axis = first; axis <= last; axis++)
+            if (kg_expr_uses(access->map[dim].subscript, axis, true))
+                return true;
+    return false;
+}
+
+// Along the columns that are counted as one, and not merely through them.
+static bool walks(const struct writer *writer, const struct kg_access *access)
+{
+    int last = access->tensor->rank - 1, column = writer->row->last;
+    if (last < 0 || access->read->pad || kg_dtypes[kg_emit_tensor_dtype(access->tensor)].bits < 8 ||
+        access->map[last].subscript->kind != KG_EXPR_INDEX ||
+        access->map[last].subscript->index->id != column)
+        return false;
+    for (int dim = 0; dim < last; dim++)
+        if (!access->map[dim].is_affine || kg_expr_uses(access->map[dim].subscript, column, true))
+            return false;
+    return true;
+}
+
+static int stream_of(const struct writer *writer, const struct kg_access *access)
+{
+    for (int i = 0; i < writer->stream_count; i++)
+        if (kg_access_same(access, writer->streams[i].access))
+            return i;
+    return -1;
+}
+
+// The reads of a nest, and those of the intermediates that are computed inside it.
+static void find_streams(struct writer *writer, int position, int pass)
+{
+    const struct kg_nest *nest = nest_at(writer, position);
+    for (int a = 0; a < nest->access_count; a++) {
+        const struct kg_access *access = &nest->accesses[a];
+        int maker = kg_group_maker(writer->row->group, access->tensor);
+        if (maker >= 0) {
+            if (writer->row->role[maker] == KG_ROWWISE_COLUMN)
+                find_streams(writer, maker, pass);
+            continue;
+        }
+        int i = walks(writer, access) ? stream_of(writer, access) : -1;
+        if (i < 0 && (!walks(writer, access) || writer->stream_count == MOST_STREAMS))
+            continue;
+        if (i < 0) {
+            i = writer->stream_count++;
+            writer->streams[i] = (struct stream){
+                .nest = nest,
+                .access = access,
+                .held = uses_axes(access, 0, writer->row->rows - 1),
+            };
+        }
+        writer->streams[i].uses[pass] = true;
+    }
+}
+
+static bool read_stream(void *user, struct kg_text *text, const struct kg_access *access)
+{
+    const struct writer *writer = user;
+    int i = walks(writer, access) ? stream_of(writer, access) : -1;
+    char base[48];
+    if (i < 0)
+        return false;
+    snprintf(base, sizeof base,
+             writer->holding && writer->streams[i].held ? "take%d[part].at" : "from%d.at", i);
+    kg_emit_load_at(text, access->tensor, base, "lane");
+    return true;
+}
+
+// ---- Places ----
+
+static void print_extent(struct kg_code *code, const struct writer *writer, const char *name,
+                         int first, int last)
+{
+    kg_code_begin(code);
+    kg_text_format(code->text, "const int64_t %s = ", name);
+    kg_axes_product(code->text, writer->row->shape, first, last);
+    kg_text_add(code->text, ";");
+    kg_code_end(code);
+}
+
+// Declares the column axes of the column `from`.
+static void emit_column_axes(struct writer *writer, const char *from)
+{
+    const struct kg_rowwise_plan *row = writer->row;
+    struct kg_code *code = &writer->code;
+    if (!has_outer_columns(writer)) {
+        kg_code_line(code, "const int64_t i%d = %s;", row->last, from);
+        return;
+    }
+    kg_code_line(code, "int64_t more = %s;", from);
+    kg_code_line(code, "const int64_t i%d = kg_take(&more, length);", row->last);
+    kg_axes_split(code, row->shape, row->rows, row->run - 1, "more");
+}
+
+// Declares the axes of the element `lane`; opened around what is done with it.
+static void open_lanes(struct writer *writer)
+{
+    const struct kg_rowwise_plan *row = writer->row;
+    struct kg_code *code = &writer->code;
+    kg_code_line(code, "#pragma unroll");
+    kg_code_open(code, "for (int lane = 0; lane < VECTOR; lane++)");
+    kg_code_line(code, "const int64_t column = first + lane * step;");
+    kg_code_line(code, "if (!WHOLE && column >= columns)");
+    kg_code_line(code, "    break;");
+    if (!has_outer_columns(writer)) {
+        kg_code_line(code, "const int64_t i%d = column;", row->last);
+        return;
+    }
+    kg_code_line(code, "int64_t more = WHOLE ? first : column;");
+    kg_code_line(code, "const int64_t i%d = kg_take(&more, length) + (WHOLE ? lane : 0);",
+                 row->last);
+    kg_axes_split(code, row->shape, row->rows, row->run - 1, "more");
+}
+
+static void print_place(struct writer *writer, const struct kg_nest *nest,
+                        const struct kg_access *access)
+{
+    struct kg_text *text = writer->code.text;
+    kg_emit_name(text, access->tensor->name);
+    kg_text_add(text, " + ");
+    kg_values_access(text, &writer->values, nest, access);
+}
+
+// Fills the vector `to` of stream `i`.
+static void emit_fill(struct writer *writer, int i, const char *to)
+{
+    const struct stream *stream = &writer->streams[i];
+    struct kg_code *code = &writer->code;
+    kg_code_open(code, "if constexpr (WHOLE)");
+    emit_column_axes(writer, "first");
+    kg_code_begin(code);
+    kg_text_format(code->text, "%s = kg_load_vec<VECTOR>(", to);
+    print_place(writer, stream->nest, stream->access);
+    kg_text_add(code->text, ");");
+    kg_code_end(code);
+    kg_code_outdent(code);
+    kg_code_line(code, "} else {");
+    kg_code_indent(code);
+    open_lanes(writer);
+    kg_code_begin(code);
+    kg_text_format(code->text, "%s.at[lane] = *(", to);
+    print_place(writer, stream->nest, stream->access);
+    kg_text_add(code->text, ");");
+    kg_code_end(code);
+    kg_code_close(code);
+    kg_code_close(code);
+}
+
+static void emit_first(struct writer *writer)
+{
+    kg_code_line(&writer->code, "const int64_t first = (int64_t)part * THREADS * VECTOR + "
+                                "(WHOLE ? thread * VECTOR : thread);");
+}
+
+static void emit_held_loads(struct writer *writer)
+{
+    struct kg_code *code = &writer->code;
+    bool any = false;
+    for (int i = 0; i < writer->stream_count; i++) {
+        if (!writer->streams[i].held)
+            continue;
+        kg_code_line(code, "kg_vec<%s, VECTOR> take%d[HOLD > 0 ? HOLD : 1];",
+                     kg_emit_tensor_storage(writer->streams[i].access->tensor), i);
+        any = true;
+    }
+    if (!any)
+        return;
+    kg_code_line(code, "#pragma unroll");
+    kg_code_open(code, "for (int part = 0; part < HOLD; part++)");
+    emit_first(writer);
+    kg_code_line(code, "if (first >= columns)");
+    kg_code_line(code, "    break;");
+    for (int i = 0; i < writer->stream_count; i++) {
+        char to[32];
+        snprintf(to, sizeof to, "take%d[part]", i);
+        if (writer->streams[i].held)
+            emit_fill(writer, i, to);
+    }
+    kg_code_close(code);
+}
+
+// Every vector begins at a multiple of its size, and ends within its run of columns.
+static void print_aligned(struct kg_text *text, const struct writer *writer,
+                          const struct kg_tensor *tensor)
+{
+    bool contiguous = writer->row->group->problem->contiguous;
+    // Of a contiguous tensor, the last dimensions are the run; the strides before are multiples of
+    // its length.
+    int inner = writer->row->last - writer->row->run + 1;
+    kg_text_add(text, "\n        && kg_is_aligned(");
+    kg_emit_name(text, tensor->name);
+    kg_text_add(text, ", VECTOR * sizeof *");
+    kg_emit_name(text, tensor->name);
+    kg_text_add(text, ")");
+    for (int dim = 0; dim < tensor->rank; dim++) {
+        bool last = dim == tensor->rank - 1;
+        if (contiguous && dim >= tensor->rank - inner)
+            continue;
+        kg_text_add(text, " && ");
+        kg_emit_name(text, tensor->name);
+        kg_text_format(text, last ? "_s%d == 1" : "_s%d %% VECTOR == 0", dim);
+    }
+}
+
+static void emit_whole(struct writer *writer)
+{
+    struct kg_code *code = &writer->code;
+    kg_code_begin(code);
+    kg_text_add(code->text, "const bool whole = length % VECTOR == 0");
+    for (int i = 0; i < writer->stream_count; i++)
+        print_aligned(code->text, writer, writer->streams[i].access->tensor);
+    for (int i = 0; i < writer->row->group->count; i++)
+        if (writer->row->role[i] == KG_ROWWISE_COLUMN && !is_private(writer, i))
+            print_aligned(code->text, writer, nest_at(writer, i)->output);
+    kg_text_add(code->text, ";");
+    kg_code_end(code);
+}
+
+// ---- Values ----
+
+static void name_value(struct writer *writer, int i, const char *format)
+{
+    snprintf(writer->names[i], sizeof writer->names[i], format, i);
+    writer->values.locals[i] = writer->names[i];
+}
+
+static void emit_value(struct writer *writer, int i, enum kg_type type)
+{
+    struct kg_code *code = &writer->code;
+    kg_code_begin(code);
+    kg_text_format(code->text, "const %s v%d = ", kg_fold_type(type), i);
+    kg_values_print(code->text, &writer->values, i, type);
+    kg_text_add(code->text, ";");
+    kg_code_end(code);
+}
+
+// By one thread of the row.
+static void emit_row_store(struct writer *writer, int i, enum kg_type type)
+{
+    struct kg_code *code = &writer->code;
+    char value[16];
+    snprintf(value, sizeof value, "v%d", i);
+    kg_code_line(code, "if (thread == 0)");
+    kg_code_indent(code);
+    kg_code_begin(code);
+    kg_values_store(code->text, &writer->values, i, type, value);
+    kg_code_end(code);
+    kg_code_outdent(code);
+}
+
+static void emit_scalars(struct writer *writer, int pass)
+{
+    const struct kg_rowwise_plan *row = writer->row;
+    for (int i = 0; i < row->group->count; i++) {
+        if (row->role[i] != KG_ROWWISE_SCALAR || row->pass[i] != pass)
+            continue;
+        enum kg_type type = nest_at(writer, i)->body->type;
+        emit_value(writer, i, type);
+        name_value(writer, i, "v%d");
+        if (!is_private(writer, i))
+            emit_row_store(writer, i, type);
+    }
+}
+
+static bool is_fold(const struct writer *writer, int i, int pass)
+{
+    return writer->row->role[i] == KG_ROWWISE_REDUCE && writer->row->pass[i] == pass;
+}
+
+static void emit_accumulators(struct writer *writer, int pass)
+{
+    struct kg_code *code = &writer->code;
+    for (int i = 0; i < writer->row->group->count; i++) {
+        if (!is_fold(writer, i, pass))
+            continue;
+        struct kg_fold fold = kg_fold_of(nest_at(writer, i));
+        kg_code_begin(code);
+        kg_text_format(code->text, "%s acc%d = ", kg_fold_type(fold.lane), i);
+        kg_fold_neutral(code->text, &fold, fold.lane);
+        kg_text_add(code->text, ";");
+        kg_code_end(code);
+        if (fold.is_argument)
+            kg_code_line(code, "int64_t at%d = -1;", i);
+    }
+}
+
+static void emit_step(struct writer *writer, int i)
+{
+    struct kg_code *code = &writer->code;
+    struct kg_fold fold = kg_fold_of(nest_at(writer, i));
+    char total[16], value[16];
+    emit_value(writer, i, fold.lane);
+    if (fold.is_argument) {
+        kg_code_open(code, "if (at%d < 0 || kg_beats_%s_%s(v%d, acc%d))", i,
+                     kg_reduces[fold.search].name, kg_emit_suffix(fold.lane), i, i);
+        kg_code_line(code, "acc%d = v%d;", i, i);
+        kg_code_line(code, "at%d = column;", i);
+        kg_code_close(code);
+        return;
+    }
+    snprintf(total, sizeof total, "acc%d", i);
+    snprintf(value, sizeof value, "v%d", i);
+    kg_code_begin(code);
+    kg_text_format(code->text, "acc%d = ", i);
+    kg_fold_combine(code->text, &fold, fold.lane, total, value);
+    kg_text_add(code->text, ";");
+    kg_code_end(code);
+}
+
+static void emit_column(struct writer *writer, int i)
+{
+    const struct kg_nest *nest = nest_at(writer, i);
+    struct kg_code *code = &writer->code;
+    emit_value(writer, i, nest->body->type);
+    name_value(writer, i, "v%d");
+    if (writer->holding && is_kept(writer, i))
+        kg_code_line(code, "row%d[part][lane] = v%d;", i, i);
+    if (is_private(writer, i))
+        return;
+    char base[16], value[16];
+    snprintf(base, sizeof base, "place%d.at", i);
+    snprintf(value, sizeof value, "v%d", i);
+    kg_code_begin(code);
+    kg_emit_store_at(code->text, nest->output, base, "lane", nest->body->type, value);
+    kg_code_end(code);
+}
+
+// What reads of columns that an earlier pass made give in this one.
+static void name_columns(struct writer *writer, int pass)
+{
+    for (int i = 0; i < writer->row->group->count; i++) {
+        if (writer->row->role[i] != KG_ROWWISE_COLUMN)
+            continue;
+        writer->values.locals[i] = NULL;
+        if (writer->holding && is_kept(writer, i) && writer->row->pass[i] < pass)
+            name_value(writer, i, "row%d[part][lane]");
+    }
+}
+
+static bool is_column_output(const struct writer *writer, int i, int pass)
+{
+    return writer->row->role[i] == KG_ROWWISE_COLUMN && writer->row->pass[i] == pass &&
+           !is_private(writer, i);
+}
+
+static void print_target(struct writer *writer, int i)
+{
+    kg_emit_name(writer->code.text, nest_at(writer, i)->output->name);
+    kg_text_add(writer->code.text, " + ");
+    kg_values_offset(writer->code.text, &writer->values, i);
+}
+
+static void emit_column_stores(struct writer *writer, int pass)
+{
+    struct kg_code *code = &writer->code;
+    for (int i = 0; i < writer->row->group->count; i++) {
+        if (!is_column_output(writer, i, pass))
+            continue;
+        kg_code_open(code, "if constexpr (WHOLE)");
+        emit_column_axes(writer, "first");
+        kg_code_begin(code);
+        kg_text_add(code->text, "kg_store_vec(");
+        print_target(writer, i);
+        kg_text_format(code->text, ", place%d);", i);
+        kg_code_end(code);
+        kg_code_outdent(code);
+        kg_code_line(code, "} else {");
+        kg_code_indent(code);
+        open_lanes(writer);
+        kg_code_begin(code);
+        kg_text_add(code->text, "*(");
+        print_target(writer, i);
+        kg_text_format(code->text, ") = place%d.at[lane];", i);
+        kg_code_end(code);
+        kg_code_close(code);
+        kg_code_close(code);
+    }
+}
+
+// What a pass does with the vector at `first`.
+static void emit_part(struct writer *writer, int pass)
+{
+    const struct kg_rowwise_plan *row = writer->row;
+    struct kg_code *code = &writer->code;
+    for (int i = 0; i < writer->stream_count; i++) {
+        const struct stream *stream = &writer->streams[i];
+        if (!stream->uses[pass] || (writer->holding && stream->held))
+            continue;
+        char to[32];
+        snprintf(to, sizeof to, "from%d", i);
+        kg_code_line(code, "kg_vec<%s, VECTOR> from%d;",
+                     kg_emit_tensor_storage(stream->access->tensor), i);
+        emit_fill(writer, i, to);
+    }
+    for (int i = 0; i < row->group->count; i++)
+        if (is_column_output(writer, i, pass))
+            kg_code_line(code, "kg_vec<%s, VECTOR> place%d;",
+                         kg_emit_tensor_storage(nest_at(writer, i)->output), i);
+    name_columns(writer, pass);
+    open_lanes(writer);
+    for (int i = 0; i < row->group->count; i++) {
+        if (row->pass[i] != pass || row->role[i] == KG_ROWWISE_SCALAR)
+            continue;
+        if (row->role[i] == KG_ROWWISE_COLUMN)
+            emit_column(writer, i);
+        else
+            emit_step(writer, i);
+    }
+    kg_code_close(code);
+    emit_column_stores(writer, pass);
+}
+
+// ---- Folding over the threads of a row ----
+
+static void emit_fold(struct writer *writer, int i)
+{
+    struct kg_code *code = &writer->code;
+    struct kg_fold fold = kg_fold_of(nest_at(writer, i));
+    const char *type = kg_fold_type(fold.lane);
+    kg_code_line(code, "__shared__ %s slots%d[THREADS < 32 ? 1 : THREADS / 32];", type, i);
+    if (fold.is_argument) {
+        kg_code_line(code, "__shared__ int64_t places%d[THREADS < 32 ? 1 : THREADS / 32];", i);
+        kg_code_line(code,
+                     "kg_row_best<THREADS>(&acc%d, &at%d, slots%d, places%d, "
+                     "[](%s a, %s b) { return kg_beats_%s_%s(a, b); });",
+                     i, i, i, i, type, type, kg_reduces[fold.search].name,
+                     kg_emit_suffix(fold.lane));
+        return;
+    }
+    kg_code_begin(code);
+    kg_text_format(code->text, "acc%d = kg_row_fold<THREADS>(acc%d, slots%d, [](%s a, %s b) -> %s ",
+                   i, i, i, type, type, type);
+    kg_text_add(code->text, "{ return ");
+    kg_fold_combine(code->text, &fold, fold.lane, "a", "b");
+    kg_text_add(code->text, "; });");
+    kg_code_end(code);
+}
+
+static void emit_result(struct writer *writer, int i)
+{
+    struct kg_code *code = &writer->code;
+    struct kg_fold fold = kg_fold_of(nest_at(writer, i));
+    const char *type = kg_emit_type(fold.result);
+    if (fold.is_argument)
+        kg_code_line(code, "const %s v%d = at%d;", type, i, i);
+    else if (fold.reduce == KG_REDUCE_MEAN)
+        kg_code_line(code, "const %s v%d = acc%d / (%s)columns;", type, i, i, type);
+    else if (fold.result == KG_TYPE_BOOL)
+        kg_code_line(code, "const bool v%d = acc%d != 0;", i, i);
+    else
+        kg_code_line(code, "const %s v%d = (%s)acc%d;", type, i, type, i);
+    name_value(writer, i, "v%d");
+    if (!is_private(writer, i))
+        emit_row_store(writer, i, fold.result);
+}
+
+// ---- The code ----
+
+static void emit_kept(struct writer *writer)
+{
+    for (int i = 0; i < writer->row->group->count; i++)
+        if (is_kept(writer, i))
+            kg_code_line(&writer->code, "%s row%d[HOLD > 0 ? HOLD : 1][VECTOR];",
+                         kg_fold_type(nest_at(writer, i)->body->type), i);
+}
+
+static void emit_pass(struct writer *writer, int pass)
+{
+    struct kg_code *code = &writer->code;
+    emit_accumulators(writer, pass);
+    kg_code_line(code, "#pragma unroll");
+    kg_code_open(code, "for (int part = 0; part < HOLD; part++)");
+    emit_first(writer);
+    kg_code_line(code, "if (first >= columns)");
+    kg_code_line(code, "    break;");
+    writer->holding = true;
+    emit_part(writer, pass);
+    writer->holding = false;
+    kg_code_close(code);
+    kg_code_open(code, "for (int64_t part = HOLD; part * THREADS * VECTOR < columns; part++)");
+    emit_first(writer);
+    kg_code_line(code, "if (first >= columns)");
+    kg_code_line(code, "    break;");
+    emit_part(writer, pass);
+    kg_code_close(code);
+    name_columns(writer, pass);
+    for (int i = 0; i < writer->row->group->count; i++)
+        if (is_fold(writer, i, pass))
+            emit_fold(writer, i);
+    for (int i = 0; i < writer->row->group->count; i++)
+        if (is_fold(writer, i, pass))
+            emit_result(writer, i);
+}
+
+static bool has_folds(const struct writer *writer)
+{
+    for (int i = 0; i < writer->row->group->count; i++)
+        if (writer->row->role[i] == KG_ROWWISE_REDUCE)
+            return true;
+    return false;
+}
+
+static void emit_rows(struct writer *writer)
+{
+    const struct kg_rowwise_plan *row = writer->row;
+    struct kg_code *code = &writer->code;
+    kg_code_open(code, "for (int64_t row = (int64_t)blockIdx.x * blockDim.y + threadIdx.y; "
+                       "row < rows; row += (int64_t)gridDim.x * blockDim.y)");
+    kg_axes_split(code, row->shape, 0, row->rows - 1, "row");
+    emit_held_loads(writer);
+    emit_kept(writer);
+    for (int pass = 0; pass < row->passes; pass++) {
+        emit_scalars(writer, pass);
+        emit_pass(writer, pass);
+    }
+    emit_scalars(writer, row->passes);
+    if (writer->plan->threads > 32 && has_folds(writer)) // the slots of the next row
+        kg_code_line(code, "__syncthreads();");
+    kg_code_close(code);
+}
+
+void kg_cuda_rowwise_emit(struct kg_text *text, const struct kg_cuda_rowwise_plan *plan)
+{
+    static const char *const skeletons[] = {"cuda/vectors.cuh", "cuda/index.cuh", "cuda/pieces.cuh",
+                                            "cuda/rows.cuh"};
+    const struct kg_rowwise_plan *row = &plan->row;
+    struct writer writer = {.plan = plan, .row = row, .code = {text, 0}};
+    struct kg_code *code = &writer.code;
+    writer.values = (struct kg_values){.group = row->group, .read = read_stream, .user = &writer};
+    for (int axis = row->run; axis < row->last; axis++)
+        writer.values.axes[axis] = "0";
+    for (int i = 0; i < row->group->count; i++)
+        if (row->role[i] != KG_ROWWISE_SCALAR)
+            find_streams(&writer, i, row->pass[i]);
+    for (int i = 0; i < (int)(sizeof skeletons / sizeof *skeletons); i++) {
+        kg_text_add(text, kg_skeleton_find(skeletons[i]));
+        kg_text_add(text, "\n");
+    }
+    kg_cuda_open_function(code, row->group, row->entry, 0, plan->threads * plan->blocks,
+                          plan->registers);
+    kg_code_line(code, "enum { THREADS = %d, VECTOR = %d, HOLD = %d };", plan->threads,
+                 plan->vector, plan->hold);
+    print_extent(code, &writer, "rows", 0, row->rows - 1);
+    print_extent(code, &writer, "columns", row->rows, row->last);
+    print_extent(code, &writer, "length", row->run, row->last);
+    emit_whole(&writer);
+    kg_code_line(code, "const int thread = threadIdx.x;");
+    kg_code_open(code, "auto work = [&](auto vectors)");
+    kg_code_line(code, "constexpr bool WHOLE = decltype(vectors)::value;");
+    kg_code_line(code, "const int step = WHOLE ? 1 : THREADS;");
+    emit_rows(&writer);
+    code->depth--;
+    kg_code_line(code, "};");
+    kg_code_line(code, "if (whole)");
+    kg_code_line(code, "    work(kg_yes());");
+    kg_code_line(code, "else");
+    kg_code_line(code, "    work(kg_no());");
+    kg_code_close(code);
+}
