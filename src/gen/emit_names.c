@@ -139,6 +139,8 @@ static const char *const reserved_words[] = {
     "along",
     "inside",
     "thread",
+    "work",
+    "column",
     "part",
     "total",
     "best",
@@ -193,6 +195,8 @@ static const char *const reserved_words[] = {
     "BLOCK",
     "VECTOR",
     "ROWS",
+    "THREADS",
+    "HOLD",
     "WHOLE",
     "CACHE",
     "LANES",
@@ -207,9 +211,9 @@ static const char *const reserved_words[] = {
 };
 
 // Letters followed by digits that families use: "i0", "acc12". Users' x1 and w2 stay as they are.
-static const char *const reserved_stems[] = {"i",    "v",     "t",    "at",   "acc",
-                                             "lane", "row",   "part", "lost", "where",
-                                             "more", "place", "take", "from"};
+static const char *const reserved_stems[] = {"i",    "v",    "t",     "at",    "acc",  "lane",
+                                             "row",  "part", "lost",  "where", "more", "place",
+                                             "take", "from", "slots", "places"};
 
 static bool is_stride_name(const char *name)
 {
