@@ -1,5 +1,5 @@
 // A kernel that tests kernels/cuda/*.cuh, which stand before this text when it is compiled, on the
-// device: tests/device/test_cuda_prelude.c runs it.
+// device: tests/device/test_cuda_functions.c runs it.
 
 // ---- Errors of functions of f32, in units in the last place, over all floats ----
 

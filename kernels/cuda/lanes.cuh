@@ -1,0 +1,295 @@
+// What the threads of a warp or a block do together: folding one value of each into one that all of
+// them get. The order of the folding is fixed, so the result is the same in every run.
+//
+// How two values are folded is a struct: kg_fold_REDUCTION_TYPE.
+
+// ---- Two values into one ----
+
+struct kg_fold_sum_f32 {
+    typedef float type;
+    KG_INLINE float both(float a, float b)
+    {
+        return a + b;
+    }
+};
+
+struct kg_fold_sum_f64 {
+    typedef double type;
+    KG_INLINE double both(double a, double b)
+    {
+        return a + b;
+    }
+};
+
+struct kg_fold_sum_i64 {
+    typedef int64_t type;
+    KG_INLINE int64_t both(int64_t a, int64_t b)
+    {
+        return kg_add_i64(a, b);
+    }
+};
+
+struct kg_fold_prod_f32 {
+    typedef float type;
+    KG_INLINE float both(float a, float b)
+    {
+        return a * b;
+    }
+};
+
+struct kg_fold_prod_f64 {
+    typedef double type;
+    KG_INLINE double both(double a, double b)
+    {
+        return a * b;
+    }
+};
+
+struct kg_fold_prod_i64 {
+    typedef int64_t type;
+    KG_INLINE int64_t both(int64_t a, int64_t b)
+    {
+        return kg_mul_i64(a, b);
+    }
+};
+
+struct kg_fold_max_f32 {
+    typedef float type;
+    KG_INLINE float both(float a, float b)
+    {
+        return kg_max_f32(a, b);
+    }
+};
+
+struct kg_fold_max_f64 {
+    typedef double type;
+    KG_INLINE double both(double a, double b)
+    {
+        return kg_max_f64(a, b);
+    }
+};
+
+struct kg_fold_max_i64 {
+    typedef int64_t type;
+    KG_INLINE int64_t both(int64_t a, int64_t b)
+    {
+        return kg_max_i64(a, b);
+    }
+};
+
+struct kg_fold_min_f32 {
+    typedef float type;
+    KG_INLINE float both(float a, float b)
+    {
+        return kg_min_f32(a, b);
+    }
+};
+
+struct kg_fold_min_f64 {
+    typedef double type;
+    KG_INLINE double both(double a, double b)
+    {
+        return kg_min_f64(a, b);
+    }
+};
+
+struct kg_fold_min_i64 {
+    typedef int64_t type;
+    KG_INLINE int64_t both(int64_t a, int64_t b)
+    {
+        return kg_min_i64(a, b);
+    }
+};
+
+struct kg_fold_any_bool {
+    typedef int type;
+    KG_INLINE int both(int a, int b)
+    {
+        return a | b;
+    }
+};
+
+struct kg_fold_all_bool {
+    typedef int type;
+    KG_INLINE int both(int a, int b)
+    {
+        return a & b;
+    }
+};
+
+// argmax and argmin: a value and where it was found; at < 0 where nothing was yet.
+template <typename T>
+struct kg_found {
+    T value;
+    int64_t at;
+};
+
+// Whichever beats the other; the first of equals.
+template <typename T>
+KG_INLINE kg_found<T> kg_better(kg_found<T> a, kg_found<T> b, bool a_beats, bool b_beats)
+{
+    bool later = b_beats || (!a_beats && b.at < a.at);
+    return b.at >= 0 && (a.at < 0 || later) ? b : a;
+}
+
+struct kg_fold_argmax_f32 {
+    typedef kg_found<float> type;
+    KG_INLINE type both(type a, type b)
+    {
+        return kg_better(a, b, kg_beats_max_f32(a.value, b.value),
+                         kg_beats_max_f32(b.value, a.value));
+    }
+};
+
+struct kg_fold_argmax_f64 {
+    typedef kg_found<double> type;
+    KG_INLINE type both(type a, type b)
+    {
+        return kg_better(a, b, kg_beats_max_f64(a.value, b.value),
+                         kg_beats_max_f64(b.value, a.value));
+    }
+};
+
+struct kg_fold_argmax_i64 {
+    typedef kg_found<int64_t> type;
+    KG_INLINE type both(type a, type b)
+    {
+        return kg_better(a, b, kg_beats_max_i64(a.value, b.value),
+                         kg_beats_max_i64(b.value, a.value));
+    }
+};
+
+struct kg_fold_argmin_f32 {
+    typedef kg_found<float> type;
+    KG_INLINE type both(type a, type b)
+    {
+        return kg_better(a, b, kg_beats_min_f32(a.value, b.value),
+                         kg_beats_min_f32(b.value, a.value));
+    }
+};
+
+struct kg_fold_argmin_f64 {
+    typedef kg_found<double> type;
+    KG_INLINE type both(type a, type b)
+    {
+        return kg_better(a, b, kg_beats_min_f64(a.value, b.value),
+                         kg_beats_min_f64(b.value, a.value));
+    }
+};
+
+struct kg_fold_argmin_i64 {
+    typedef kg_found<int64_t> type;
+    KG_INLINE type both(type a, type b)
+    {
+        return kg_better(a, b, kg_beats_min_i64(a.value, b.value),
+                         kg_beats_min_i64(b.value, a.value));
+    }
+};
+
+// A long sum: what the additions round away is added up beside it (Knuth's two-sum).
+template <typename T>
+struct kg_two {
+    T sum, lost;
+};
+
+template <typename T>
+KG_INLINE void kg_two_sum(T *sum, T *lost, T value)
+{
+    const T old = *sum, now = old + value, part = now - old;
+    *lost += (old - (now - part)) + (value - part);
+    *sum = now;
+}
+
+// Infinities leave NaN behind in `lost`.
+template <typename T>
+KG_INLINE T kg_two_value(T sum, T lost)
+{
+    return lost == lost ? sum + lost : sum;
+}
+
+struct kg_fold_two_f32 {
+    typedef kg_two<float> type;
+    KG_INLINE type both(type a, type b)
+    {
+        type all = {a.sum, 0.0f};
+        kg_two_sum(&all.sum, &all.lost, b.sum);
+        all.lost += a.lost + b.lost; // the same, whichever comes first
+        return all;
+    }
+};
+
+struct kg_fold_two_f64 {
+    typedef kg_two<double> type;
+    KG_INLINE type both(type a, type b)
+    {
+        type all = {a.sum, 0.0};
+        kg_two_sum(&all.sum, &all.lost, b.sum);
+        all.lost += a.lost + b.lost; // the same, whichever comes first
+        return all;
+    }
+};
+
+// ---- Folding the lanes of a warp ----
+
+template <typename T>
+KG_INLINE T kg_from_lane(T value, int distance)
+{
+    return __shfl_xor_sync(0xffffffff, value, distance);
+}
+
+template <typename T>
+KG_INLINE kg_found<T> kg_from_lane(kg_found<T> found, int distance)
+{
+    return {kg_from_lane(found.value, distance), kg_from_lane(found.at, distance)};
+}
+
+template <typename T>
+KG_INLINE kg_two<T> kg_from_lane(kg_two<T> two, int distance)
+{
+    return {kg_from_lane(two.sum, distance), kg_from_lane(two.lost, distance)};
+}
+
+// Of each LANES neighbours, a power of two; every thread of the warp takes part.
+template <typename FOLD, int LANES = 32>
+KG_INLINE typename FOLD::type kg_warp_fold(typename FOLD::type value)
+{
+#pragma unroll
+    for (int distance = LANES / 2; distance > 0; distance /= 2)
+        value = FOLD::both(value, kg_from_lane(value, distance));
+    return value;
+}
+
+// ---- Folding the threads of a block ----
+
+// COUNT values of each of THREADS threads, a power of two and at least a warp: all threads of the
+// block, numbered by threadIdx.x. The same `turn`, 0 at first, belongs to all folds of a kernel:
+// they take turns with two sets of slots, so that one barrier each is enough.
+template <typename FOLD, int THREADS, int COUNT>
+KG_INLINE void kg_block_fold(typename FOLD::type (&values)[COUNT], int &turn)
+{
+    constexpr int warps = THREADS / 32;
+    static_assert(THREADS % 32 == 0 && (warps & (warps - 1)) == 0 && warps <= 32, "whole warps");
+#pragma unroll
+    for (int i = 0; i < COUNT; i++)
+        values[i] = kg_warp_fold<FOLD>(values[i]);
+    if (warps == 1)
+        return;
+    __shared__ typename FOLD::type slots[2][COUNT][warps];
+    if (threadIdx.x % 32 == 0)
+#pragma unroll
+        for (int i = 0; i < COUNT; i++)
+            slots[turn][i][threadIdx.x / 32] = values[i];
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < COUNT; i++)
+        values[i] = kg_warp_fold<FOLD, warps>(slots[turn][i][threadIdx.x % warps]);
+    turn ^= 1;
+}
+
+template <typename FOLD, int THREADS>
+KG_INLINE typename FOLD::type kg_block_fold(typename FOLD::type value, int &turn)
+{
+    typename FOLD::type values[1] = {value};
+    kg_block_fold<FOLD, THREADS>(values, turn);
+    return values[0];
+}

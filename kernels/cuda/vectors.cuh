@@ -1,0 +1,210 @@
+// Neighbours in memory, N at a time: one access of N * sizeof(T) bytes, a power of two. 32 bytes
+// are two accesses. Addresses are multiples of the size, of 16 at most.
+
+template <typename T, int N>
+struct alignas(N * sizeof(T) < 16 ? N * sizeof(T) : 16) kg_vec {
+    T at[N];
+};
+
+// What an access of SIZE bytes moves.
+template <int SIZE>
+struct kg_word {
+    typedef uint4 type;
+};
+template <>
+struct kg_word<8> {
+    typedef uint2 type;
+};
+template <>
+struct kg_word<4> {
+    typedef uint32_t type;
+};
+template <>
+struct kg_word<2> {
+    typedef uint16_t type;
+};
+template <>
+struct kg_word<1> {
+    typedef uint8_t type;
+};
+
+KG_INLINE uint16_t kg_read_once(const uint8_t *from)
+{
+    uint16_t word;
+    asm("ld.global.nc.L1::no_allocate.u8 %0, [%1];" : "=h"(word) : "l"(from));
+    return word;
+}
+
+KG_INLINE uint16_t kg_read_once(const uint16_t *from)
+{
+    uint16_t word;
+    asm("ld.global.nc.L1::no_allocate.u16 %0, [%1];" : "=h"(word) : "l"(from));
+    return word;
+}
+
+KG_INLINE uint32_t kg_read_once(const uint32_t *from)
+{
+    uint32_t word;
+    asm("ld.global.nc.L1::no_allocate.u32 %0, [%1];" : "=r"(word) : "l"(from));
+    return word;
+}
+
+KG_INLINE uint2 kg_read_once(const uint2 *from)
+{
+    uint2 word;
+    asm("ld.global.nc.L1::no_allocate.v2.u32 {%0, %1}, [%2];"
+        : "=r"(word.x), "=r"(word.y)
+        : "l"(from));
+    return word;
+}
+
+KG_INLINE uint4 kg_read_once(const uint4 *from)
+{
+    uint4 word;
+    asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+        : "=r"(word.x), "=r"(word.y), "=r"(word.z), "=r"(word.w)
+        : "l"(from));
+    return word;
+}
+
+KG_INLINE void kg_write_once(uint8_t *to, uint8_t word)
+{
+    asm volatile("st.global.cs.u8 [%0], %1;" ::"l"(to), "h"((uint16_t)word));
+}
+
+KG_INLINE void kg_write_once(uint16_t *to, uint16_t word)
+{
+    asm volatile("st.global.cs.u16 [%0], %1;" ::"l"(to), "h"(word));
+}
+
+KG_INLINE void kg_write_once(uint32_t *to, uint32_t word)
+{
+    asm volatile("st.global.cs.u32 [%0], %1;" ::"l"(to), "r"(word));
+}
+
+KG_INLINE void kg_write_once(uint2 *to, uint2 word)
+{
+    asm volatile("st.global.cs.v2.u32 [%0], {%1, %2};" ::"l"(to), "r"(word.x), "r"(word.y));
+}
+
+KG_INLINE void kg_write_once(uint4 *to, uint4 word)
+{
+    asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(word.x), "r"(word.y),
+                 "r"(word.z), "r"(word.w));
+}
+
+// Through the read-only cache where the compiler can tell that nobody writes: const __restrict__.
+template <int N, typename T>
+KG_INLINE kg_vec<T, N> kg_load_vec(const T *from)
+{
+    typedef typename kg_word<N * sizeof(T)>::type word;
+    kg_vec<T, N> v;
+#pragma unroll
+    for (int i = 0; i < (int)(sizeof v / sizeof(word)); i++)
+        reinterpret_cast<word *>(&v)[i] = reinterpret_cast<const word *>(from)[i];
+    return v;
+}
+
+// For what is read once and written by nobody while the kernel runs.
+template <int N, typename T>
+KG_INLINE kg_vec<T, N> kg_load_vec_stream(const T *from)
+{
+    typedef typename kg_word<N * sizeof(T)>::type word;
+    kg_vec<T, N> v;
+#pragma unroll
+    for (int i = 0; i < (int)(sizeof v / sizeof(word)); i++)
+        reinterpret_cast<word *>(&v)[i] =
+            (word)kg_read_once(reinterpret_cast<const word *>(from) + i);
+    return v;
+}
+
+template <int N, typename T>
+KG_INLINE void kg_store_vec(T *to, kg_vec<T, N> v)
+{
+    typedef typename kg_word<N * sizeof(T)>::type word;
+#pragma unroll
+    for (int i = 0; i < (int)(sizeof v / sizeof(word)); i++)
+        reinterpret_cast<word *>(to)[i] = reinterpret_cast<const word *>(&v)[i];
+}
+
+// For what the kernel does not read again before its next barrier.
+template <int N, typename T>
+KG_INLINE void kg_store_vec_stream(T *to, kg_vec<T, N> v)
+{
+    typedef typename kg_word<N * sizeof(T)>::type word;
+#pragma unroll
+    for (int i = 0; i < (int)(sizeof v / sizeof(word)); i++)
+        kg_write_once(reinterpret_cast<word *>(to) + i, reinterpret_cast<const word *>(&v)[i]);
+}
+
+// ---- Elements of vectors: as stored, and as computed with ----
+
+KG_INLINE float kg_unpack_f32(float x)
+{
+    return x;
+}
+
+KG_INLINE float kg_pack_f32(float x)
+{
+    return x;
+}
+
+KG_INLINE double kg_unpack_f64(double x)
+{
+    return x;
+}
+
+KG_INLINE double kg_pack_f64(double x)
+{
+    return x;
+}
+
+KG_INLINE int64_t kg_unpack_i64(int64_t x)
+{
+    return x;
+}
+
+KG_INLINE int64_t kg_pack_i64(int64_t x)
+{
+    return x;
+}
+
+KG_INLINE bool kg_unpack_bool(bool x)
+{
+    return x;
+}
+
+KG_INLINE bool kg_pack_bool(bool x)
+{
+    return x;
+}
+
+KG_INLINE int64_t kg_unpack_i32(int32_t x)
+{
+    return x;
+}
+
+KG_INLINE int32_t kg_pack_i32(int64_t x)
+{
+    return (int32_t)x;
+}
+
+KG_INLINE int64_t kg_unpack_i8(int8_t x)
+{
+    return x;
+}
+
+KG_INLINE int8_t kg_pack_i8(int64_t x)
+{
+    return (int8_t)x;
+}
+
+KG_INLINE int64_t kg_unpack_u8(uint8_t x)
+{
+    return x;
+}
+
+KG_INLINE uint8_t kg_pack_u8(int64_t x)
+{
+    return (uint8_t)x;
+}
