@@ -20,14 +20,19 @@ static enum kg_status initialise(struct kg_cuda_device *cuda, struct kg_error *e
     return KG_OK;
 }
 
+enum kg_status kg_cuda_refuse_described(const struct kg_cuda_device *cuda, struct kg_error *error)
+{
+    return kg_error_set(error, KG_ERROR_MISSING,
+                        "there is no GPU behind %s: it was described to compile for it, and "
+                        "nothing can run. Open cuda:0 where there is one",
+                        cuda->base.facts.isa);
+}
+
 static enum kg_status ensure_live(struct kg_cuda_device *cuda, struct kg_error *error)
 {
     struct kg_cuda_context *context = &cuda->context;
     if (cuda->ordinal < 0)
-        return kg_error_set(error, KG_ERROR_MISSING,
-                            "there is no GPU behind %s: it was described to compile for it, and "
-                            "nothing can run. Open cuda:0 where there is one",
-                            cuda->base.facts.isa);
+        return kg_cuda_refuse_described(cuda, error);
     int owner = atomic_load_explicit(&context->owner, memory_order_acquire);
     if (owner == (int)getpid())
         return KG_OK;

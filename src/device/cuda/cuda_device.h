@@ -84,7 +84,9 @@ enum kg_status kg_cuda_compile(struct kg_device *device, const struct kg_source 
 // Makes the device's context current, initialising the driver if need be. What was current before
 // comes back with kg_cuda_leave(cuda, *pushed), which is for successful calls only.
 enum kg_status kg_cuda_enter(struct kg_cuda_device *cuda, bool *pushed, struct kg_error *error);
-// The same where the driver is known to be initialised; gives the driver's result.
+// What to say of a device that cannot run anything.
+enum kg_status kg_cuda_refuse_described(const struct kg_cuda_device *cuda, struct kg_error *error);
+// As kg_cuda_enter, where the driver is known to be initialised; gives the driver's result.
 int kg_cuda_switch(const struct kg_cuda_device *cuda, bool *pushed);
 void kg_cuda_leave(const struct kg_cuda_device *cuda, bool pushed);
 // Does this process have a context? Calls that must not make one ask first.

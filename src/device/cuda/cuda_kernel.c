@@ -1,4 +1,5 @@
-// Loading cubins, and launching their functions.
+// Loading cubins, and launching their functions. The driver gets a cubin when it is first launched,
+// unless it is in use already: a kernel that was built can so be judged and timed in a fork.
 
 #include "asm/elf_file.h"
 #include "device/cuda/cuda_device.h"
@@ -13,17 +14,21 @@
 
 struct kg_kernel {
     struct kg_cuda_device *cuda;
+    void *bytes;
+    char *entry;
+    pthread_mutex_t turn;  // of the thread that loads the module
+    _Atomic bool is_ready; // the module and its functions are there
     void *module;
     int function_count;
     void *functions[MOST_FUNCTIONS]; // ENTRY_0, ENTRY_1, ...
 };
 
 // The driver reads a cubin without being told where it ends, so its sections are checked first.
-static enum kg_status check_cubin(const struct kg_binary *binary, struct kg_error *error)
+static enum kg_status check_cubin(const void *bytes, size_t length, struct kg_error *error)
 {
     struct kg_arena arena = {0};
     struct kg_elf elf;
-    enum kg_status status = kg_elf_open(binary->bytes, binary->length, &arena, &elf, error);
+    enum kg_status status = kg_elf_open(bytes, length, &arena, &elf, error);
     if (status)
         kg_error_prefix(error, "loading a kernel");
     kg_arena_free(&arena);
@@ -31,31 +36,19 @@ static enum kg_status check_cubin(const struct kg_binary *binary, struct kg_erro
 }
 
 // Cubins go to the driver as they are; everything else is PTX, which has to end in a zero.
-static enum kg_status load_module(struct kg_kernel *kernel, const struct kg_binary *binary,
-                                  struct kg_error *error)
+static enum kg_status load_module(struct kg_kernel *kernel, struct kg_error *error)
 {
     const struct kg_cuda_driver *driver = &kernel->cuda->driver;
-    bool is_cubin = kg_elf_is(binary->bytes, binary->length);
-    enum kg_status status = is_cubin ? check_cubin(binary, error) : KG_OK;
-    if (status)
-        return status;
-    char *text = is_cubin ? NULL : calloc(1, binary->length + 1);
-    if (!is_cubin && !text)
-        return kg_error_memory(error, "a kernel's PTX");
-    if (text && binary->length)
-        memcpy(text, binary->bytes, binary->length);
     char log[LOG_BYTES] = "";
     int options[] = {KG_CUDA_JIT_LOG, KG_CUDA_JIT_LOG_SIZE};
     void *values[] = {log, (void *)(uintptr_t)(sizeof log - 1)};
-    int result =
-        driver->module_load(&kernel->module, text ? text : binary->bytes, 2, options, values);
-    free(text);
+    int result = driver->module_load(&kernel->module, kernel->bytes, 2, options, values);
     if (!result)
         return KG_OK;
     kernel->module = NULL;
     struct kg_text doing = {0};
     kg_text_format(&doing, "loading a kernel%s%s", log[0] ? ": " : "", log);
-    status = kg_cuda_error(driver, result, kg_text_string(&doing), error);
+    enum kg_status status = kg_cuda_error(driver, result, kg_text_string(&doing), error);
     kg_text_free(&doing);
     return status;
 }
@@ -78,11 +71,12 @@ static int prepare_function(const struct kg_cuda_device *cuda, void *function)
     return 0;
 }
 
-static enum kg_status find_functions(struct kg_kernel *kernel, const char *entry,
-                                     struct kg_error *error)
+static enum kg_status find_functions(struct kg_kernel *kernel, struct kg_error *error)
 {
     const struct kg_cuda_driver *driver = &kernel->cuda->driver;
+    const char *entry = kernel->entry;
     int result = 0;
+    kernel->function_count = 0;
     while (!result && kernel->function_count < MOST_FUNCTIONS) {
         struct kg_text name = {0};
         void *function = NULL;
@@ -106,25 +100,56 @@ static enum kg_status find_functions(struct kg_kernel *kernel, const char *entry
     return KG_OK;
 }
 
+// In this process, by whoever comes first.
+static enum kg_status make_ready(struct kg_kernel *kernel, struct kg_error *error)
+{
+    bool pushed;
+    enum kg_status status = kg_cuda_enter(kernel->cuda, &pushed, error);
+    if (status)
+        return status;
+    pthread_mutex_lock(&kernel->turn);
+    if (!kernel->is_ready) {
+        if (!kernel->module)
+            status = load_module(kernel, error);
+        if (!status)
+            status = find_functions(kernel, error);
+        kernel->is_ready = !status;
+    }
+    pthread_mutex_unlock(&kernel->turn);
+    kg_cuda_leave(kernel->cuda, pushed);
+    return status;
+}
+
+// A zero ends PTX; cubins do not mind.
+static enum kg_status keep_binary(struct kg_kernel *kernel, const struct kg_binary *binary,
+                                  const char *entry, struct kg_error *error)
+{
+    kernel->bytes = calloc(1, binary->length + 1);
+    kernel->entry = strdup(entry);
+    if (!kernel->bytes || !kernel->entry)
+        return kg_error_memory(error, "a kernel");
+    if (binary->length)
+        memcpy(kernel->bytes, binary->bytes, binary->length);
+    if (kg_elf_is(binary->bytes, binary->length))
+        return check_cubin(binary->bytes, binary->length, error);
+    return KG_OK;
+}
+
 enum kg_status kg_cuda_load(struct kg_device *device, const struct kg_binary *binary,
                             const char *entry, struct kg_kernel **kernel, struct kg_error *error)
 {
     struct kg_cuda_device *cuda = (struct kg_cuda_device *)device;
     *kernel = NULL;
-    bool pushed;
-    enum kg_status status = kg_cuda_enter(cuda, &pushed, error);
-    if (status)
-        return status;
+    if (cuda->ordinal < 0)
+        return kg_cuda_refuse_described(cuda, error);
     struct kg_kernel *loaded = calloc(1, sizeof *loaded);
-    if (loaded) {
-        loaded->cuda = cuda;
-        status = load_module(loaded, binary, error);
-        if (!status)
-            status = find_functions(loaded, entry, error);
-    } else {
-        status = kg_error_memory(error, "a kernel");
-    }
-    kg_cuda_leave(cuda, pushed);
+    if (!loaded)
+        return kg_error_memory(error, "a kernel");
+    loaded->cuda = cuda;
+    pthread_mutex_init(&loaded->turn, NULL);
+    enum kg_status status = keep_binary(loaded, binary, entry, error);
+    if (!status && kg_cuda_is_live(cuda))
+        status = make_ready(loaded, error);
     if (status)
         kg_cuda_unload(loaded);
     else
@@ -142,6 +167,9 @@ void kg_cuda_unload(struct kg_kernel *kernel)
         cuda->driver.module_unload(kernel->module);
         kg_cuda_leave(cuda, pushed);
     }
+    pthread_mutex_destroy(&kernel->turn);
+    free(kernel->bytes);
+    free(kernel->entry);
     free(kernel);
 }
 
@@ -193,13 +221,19 @@ static enum kg_status refuse(const struct kg_grid *grid, int n, int result,
     return kg_cuda_error(driver, result, doing, error);
 }
 
-// Loaded kernels have a context: nothing is asked here that is not needed. In a fork of the process
-// that loaded it the driver itself refuses.
+// Kernels that are ready have a context: nothing is asked here that is not needed. In a fork of the
+// process that made it ready the driver itself refuses.
 enum kg_status kg_cuda_launch(const struct kg_kernel *kernel, const struct kg_launch *launch,
                               struct kg_error *error)
 {
     const struct kg_cuda_device *cuda = kernel->cuda;
     const struct kg_cuda_driver *driver = &cuda->driver;
+    if (!atomic_load_explicit(&kernel->is_ready, memory_order_acquire)) {
+        // The kernel is what it was: only that the driver now knows it too.
+        enum kg_status loaded = make_ready((struct kg_kernel *)kernel, error);
+        if (loaded)
+            return loaded;
+    }
     if (launch->grid_count > kernel->function_count)
         return kg_error_set(error, KG_ERROR_ARGUMENT, "%d grids, and the kernel has %d functions",
                             launch->grid_count, kernel->function_count);
