@@ -16,15 +16,17 @@ KG_INLINE bool kg_is_aligned(const void *at, size_t bytes)
 template <bool WHOLE, int CACHE, int COUNT, typename T>
 KG_INLINE kg_vec<T, COUNT> kg_take_vec(const T *from, int64_t stride, int step, int64_t left)
 {
-    if constexpr (WHOLE && CACHE == 1)
+    if constexpr (WHOLE && CACHE == 1) {
         return kg_load_vec_stream<COUNT>(from);
-    if constexpr (WHOLE)
+    } else if constexpr (WHOLE) {
         return kg_load_vec<COUNT>(from);
-    kg_vec<T, COUNT> values;
+    } else {
+        kg_vec<T, COUNT> values;
 #pragma unroll
-    for (int lane = 0; lane < COUNT; lane++)
-        values.at[lane] = lane * step < left ? from[lane * step * stride] : T();
-    return values;
+        for (int lane = 0; lane < COUNT; lane++)
+            values.at[lane] = lane * step < left ? from[lane * step * stride] : T();
+        return values;
+    }
 }
 
 template <bool WHOLE, int CACHE, int COUNT, typename T>

@@ -17,8 +17,9 @@
 #define MOST_OPTIONS 64
 #define MOST_BYTES ((size_t)256 << 20)
 
-// ptxas tells registers, spills and its advisories with -v; asm/advisories.c reads them.
-static const char *const fixed_options[] = {"-std=c++17", "--ptxas-options=-v"};
+// Lambdas are functions of the device too. ptxas tells registers, spills and its advisories with
+// -v; asm/advisories.c reads them.
+static const char *const fixed_options[] = {"-std=c++17", "-default-device", "--ptxas-options=-v"};
 #define FIXED_COUNT (sizeof fixed_options / sizeof fixed_options[0])
 
 // The header of an object. The lengths are of the parts behind it, in this order.
