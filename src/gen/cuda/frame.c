@@ -77,7 +77,7 @@ void kg_cuda_open_function(struct kg_code *code, const struct kg_group *group, c
     struct kg_text *text = code->text;
     kg_text_add(text, "extern \"C\" __global__ void ");
     if (registers > 0)
-        kg_text_format(text, "__launch_bounds__(%d) __maxnreg__(%d) ", threads, registers);
+        kg_text_format(text, "__maxnreg__(%d) ", registers); // says as much as bounds do
     else
         kg_text_format(text, "__launch_bounds__(%d) ", threads);
     kg_text_format(text, "%s_%d(", entry, number);
