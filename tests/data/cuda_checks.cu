@@ -103,7 +103,7 @@ KG_INLINE void measure(uint64_t *worst, uint64_t floats)
     atomicMax(worst, most);
 }
 
-// ---- Conversions, bit by bit ----
+// ---- Conversions and divisions, bit by bit ----
 
 // Written apart from the prelude: `digits` of the significand are stored, and exponents down to
 // `least`.
@@ -161,12 +161,28 @@ KG_INLINE int wrong_middle(uint16_t half)
     return wrong;
 }
 
-KG_INLINE void compare_conversions(uint64_t *wrong)
+// Half of the pairs are any two floats, half are what a softmax divides.
+KG_INLINE int wrong_division(uint32_t i)
+{
+    const uint32_t a = i * 2654435761u, b = (i ^ 0x9e3779b9u) * 2246822519u ^ i >> 13;
+    float x = kg_from_bits_f32(a), y = kg_from_bits_f32(b);
+    if (i % 2) {
+        x = (float)a * 0x1p-32f;
+        y = 1.0f + (float)b * 0x1p-16f;
+    }
+    const float want = x / y, got = kg_over_f32(x, kg_divisor_f32(y));
+    if (want != want || got != got)
+        return want == want || got == got;
+    const int64_t off = (int64_t)(int32_t)kg_bits_f32(want) - (int32_t)kg_bits_f32(got);
+    return want != got && (off > 1 || off < -1);
+}
+
+KG_INLINE void compare_bits(uint64_t *wrong)
 {
     const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
     uint64_t found = 0;
     for (uint64_t i = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; i < 1ull << 32; i += step) {
-        found += wrong_narrowing((uint32_t)i);
+        found += wrong_narrowing((uint32_t)i) + wrong_division((uint32_t)i);
         if (i < 65536)
             found += wrong_widening((uint16_t)i) + wrong_middle((uint16_t)i);
     }
@@ -400,8 +416,8 @@ KG_INLINE int wrong_nibbles(char *memory)
 
 // ---- Kernels ----
 
-// Blocks of 256 threads. `which` is a number of error_at, or 100: conversions; 101: folds; 102 (one
-// block): the rest. `memory` is 8 KiB of anything.
+// Blocks of 256 threads. `which` is a number of error_at, or 100: conversions and divisions; 101:
+// folds; 102 (one block): the rest. `memory` is 8 KiB of anything.
 extern "C" __global__ void check_0(int64_t which, int64_t floats, uint64_t *result, char *memory)
 {
     switch (which) {
@@ -430,7 +446,7 @@ extern "C" __global__ void check_0(int64_t which, int64_t floats, uint64_t *resu
         MEASURE(18)
         MEASURE(19)
     case 100:
-        compare_conversions(result);
+        compare_bits(result);
         return;
     case 101:
         atomicAdd(result, wrong_folds<256>());

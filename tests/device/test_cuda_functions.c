@@ -108,8 +108,8 @@ static void count_mistakes(const struct kg_kernel *kernel, void *memory)
 {
     uint64_t conversions = run(kernel, 100, 0, 8 * device->facts.units, memory);
     uint64_t folds = run(kernel, 101, 0, 4, memory), rest = run(kernel, 102, 0, 1, memory);
-    printf("wrong: %llu conversions, %llu folds, %llu others\n", (unsigned long long)conversions,
-           (unsigned long long)folds, (unsigned long long)rest);
+    printf("wrong: %llu conversions or divisions, %llu folds, %llu others\n",
+           (unsigned long long)conversions, (unsigned long long)folds, (unsigned long long)rest);
     CHECK(conversions == 0);
     CHECK(folds == 0);
     CHECK(rest == 0);
