@@ -1,0 +1,438 @@
+// The fake driver: see fake_driver.h. Device memory is memory, streams and events are numbers, and
+// kernels are called k_0 and k_1 and do nothing but be logged.
+
+#include "support/fake_driver.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define EXPORT __attribute__((visibility("default")))
+#define OUT_OF_MEMORY 2
+#define NOT_INITIALIZED 3
+#define INVALID_DEVICE 101
+#define NOT_FOUND 500
+
+struct config {
+    unsigned blocks[3], threads[3], shared;
+    void *stream;
+    const struct attribute {
+        int id, reserved;
+        unsigned cluster[16];
+    } * attributes;
+    unsigned attribute_count;
+};
+
+EXPORT struct fake_driver fake_driver = {
+    .version = 13000, .devices = 1, .memory_left = (size_t)1 << 30};
+
+static char primary_context, functions[2];
+static _Thread_local void *stack[8];
+static _Thread_local int depth;
+
+static void note(const char *format, ...)
+{
+    struct fake_driver *fake = &fake_driver;
+    va_list arguments;
+    va_start(arguments, format);
+    if (fake->log_length < sizeof fake->log)
+        fake->log_length += (size_t)vsnprintf(
+            fake->log + fake->log_length, sizeof fake->log - fake->log_length, format, arguments);
+    va_end(arguments);
+}
+
+// What every function gives before it does anything.
+static int gate(const char *name)
+{
+    if (fake_driver.fail_in && strcmp(fake_driver.fail_in, name) == 0)
+        return fake_driver.result;
+    return fake_driver.owner == (int)getpid() ? 0 : NOT_INITIALIZED;
+}
+
+#define GATE                                                                                       \
+    do {                                                                                           \
+        int refused = gate(__func__);                                                              \
+        if (refused)                                                                               \
+            return refused;                                                                        \
+    } while (0)
+
+EXPORT int cuDriverGetVersion(int *version);
+int cuDriverGetVersion(int *version)
+{
+    *version = fake_driver.version;
+    return 0;
+}
+
+EXPORT int cuGetErrorName(int result, const char **name);
+int cuGetErrorName(int result, const char **name)
+{
+    *name = result == 4242 ? "CUDA_ERROR_OF_TOMORROW" : NULL;
+    return *name ? 0 : 1;
+}
+
+EXPORT int cuInit(unsigned flags);
+int cuInit(unsigned flags)
+{
+    if (fake_driver.crash)
+        raise(SIGSEGV);
+    if (fake_driver.fail_in && strcmp(fake_driver.fail_in, "cuInit") == 0)
+        return fake_driver.result;
+    if (flags || (fake_driver.owner && fake_driver.owner != (int)getpid()))
+        return NOT_INITIALIZED;
+    fake_driver.owner = (int)getpid();
+    fake_driver.inits++;
+    return fake_driver.devices ? 0 : 100;
+}
+
+EXPORT int cuDeviceGetCount(int *count);
+int cuDeviceGetCount(int *count)
+{
+    GATE;
+    *count = fake_driver.devices;
+    return 0;
+}
+
+EXPORT int cuDeviceGet(int *device, int ordinal);
+int cuDeviceGet(int *device, int ordinal)
+{
+    GATE;
+    *device = ordinal + 70;
+    return ordinal < fake_driver.devices ? 0 : INVALID_DEVICE;
+}
+
+EXPORT int cuDeviceGetName(char *name, int size, int device);
+int cuDeviceGetName(char *name, int size, int device)
+{
+    GATE;
+    snprintf(name, (size_t)size, "Fake GPU %d", device - 70);
+    return 0;
+}
+
+EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device);
+int cuDeviceGetAttribute(int *value, int attribute, int device)
+{
+    GATE;
+    static const int values[][2] = {{13, 1980000},  {16, 132}, {36, 2619000}, {37, 5120},
+                                    {38, 50 << 20}, {75, 9},   {76, 0},       {97, 227 << 10}};
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
+        if (values[i][0] == attribute) {
+            *value = values[i][1];
+            return device >= 70 ? 0 : INVALID_DEVICE;
+        }
+    return 1;
+}
+
+EXPORT int cuDeviceGetPCIBusId(char *text, int size, int device);
+int cuDeviceGetPCIBusId(char *text, int size, int device)
+{
+    GATE;
+    snprintf(text, (size_t)size, "ffff:ff:%02x.7", (unsigned)device & 0xff);
+    return 0;
+}
+
+EXPORT int cuDevicePrimaryCtxRetain(void **context, int device);
+int cuDevicePrimaryCtxRetain(void **context, int device)
+{
+    GATE;
+    (void)device;
+    *context = &primary_context;
+    fake_driver.contexts++;
+    return 0;
+}
+
+EXPORT int cuDevicePrimaryCtxRelease_v2(int device);
+int cuDevicePrimaryCtxRelease_v2(int device)
+{
+    GATE;
+    (void)device;
+    fake_driver.contexts--;
+    return 0;
+}
+
+EXPORT int cuCtxGetCurrent(void **context);
+int cuCtxGetCurrent(void **context)
+{
+    GATE;
+    *context = stack[depth];
+    return 0;
+}
+
+EXPORT int cuCtxSetCurrent(void *context);
+int cuCtxSetCurrent(void *context)
+{
+    GATE;
+    stack[depth] = context;
+    return 0;
+}
+
+EXPORT int cuCtxPushCurrent_v2(void *context);
+int cuCtxPushCurrent_v2(void *context)
+{
+    GATE;
+    stack[++depth] = context;
+    return 0;
+}
+
+EXPORT int cuCtxPopCurrent_v2(void **context);
+int cuCtxPopCurrent_v2(void **context)
+{
+    GATE;
+    *context = stack[depth--];
+    return 0;
+}
+
+EXPORT int cuCtxSynchronize(void);
+int cuCtxSynchronize(void)
+{
+    GATE;
+    return 0;
+}
+
+EXPORT int cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *options,
+                              void **values);
+int cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *options,
+                       void **values)
+{
+    GATE;
+    if (strcmp(image, "bad ptx") == 0 && count == 2 && options[0] == 5) {
+        snprintf(values[0], (size_t)values[1], "line 1: bad");
+        return 218;
+    }
+    *module = malloc(1); // so that one that is forgotten is a leak
+    fake_driver.modules++;
+    return 0;
+}
+
+EXPORT int cuModuleUnload(void *module);
+int cuModuleUnload(void *module)
+{
+    GATE;
+    free(module);
+    fake_driver.modules--;
+    return 0;
+}
+
+EXPORT int cuModuleGetFunction(void **function, void *module, const char *name);
+int cuModuleGetFunction(void **function, void *module, const char *name)
+{
+    GATE;
+    (void)module;
+    if (strcmp(name, "k_0") != 0 && strcmp(name, "k_1") != 0)
+        return NOT_FOUND;
+    *function = &functions[name[2] - '0'];
+    return 0;
+}
+
+EXPORT int cuFuncGetAttribute(int *value, int attribute, void *function);
+int cuFuncGetAttribute(int *value, int attribute, void *function)
+{
+    GATE;
+    *value = attribute == 1 && function == &functions[1] ? 1024 : 0;
+    return 0;
+}
+
+EXPORT int cuFuncSetAttribute(void *function, int attribute, int value);
+int cuFuncSetAttribute(void *function, int attribute, int value)
+{
+    GATE;
+    note("k_%d: attribute %d = %d\n", (int)((char *)function - functions), attribute, value);
+    return 0;
+}
+
+static int launch(const struct config *config, void *function, void **arguments)
+{
+    const unsigned *b = config->blocks, *t = config->threads;
+    note("k_%d <<<%ux%ux%u, %ux%ux%u, %u, %d>>>", (int)((char *)function - functions), b[0], b[1],
+         b[2], t[0], t[1], t[2], config->shared, config->stream ? *(int *)config->stream : 0);
+    if (config->attribute_count == 1 && config->attributes[0].id == 4)
+        note(" cluster %ux%ux%u", config->attributes[0].cluster[0],
+             config->attributes[0].cluster[1], config->attributes[0].cluster[2]);
+    if (arguments)
+        note(" %d", *(int *)arguments[0]);
+    note("\n");
+    return 0;
+}
+
+EXPORT int cuLaunchKernel(void *function, unsigned bx, unsigned by, unsigned bz, unsigned tx,
+                          unsigned ty, unsigned tz, unsigned shared, void *stream, void **arguments,
+                          void **extra);
+int cuLaunchKernel(void *function, unsigned bx, unsigned by, unsigned bz, unsigned tx, unsigned ty,
+                   unsigned tz, unsigned shared, void *stream, void **arguments, void **extra)
+{
+    GATE;
+    (void)extra;
+    const struct config config = {
+        .blocks = {bx, by, bz}, .threads = {tx, ty, tz}, .shared = shared, .stream = stream};
+    return launch(&config, function, arguments);
+}
+
+EXPORT int cuLaunchKernelEx(const struct config *config, void *function, void **arguments,
+                            void **extra);
+int cuLaunchKernelEx(const struct config *config, void *function, void **arguments, void **extra)
+{
+    GATE;
+    (void)extra;
+    return launch(config, function, arguments);
+}
+
+EXPORT int cuMemAlloc_v2(uint64_t *memory, size_t bytes);
+int cuMemAlloc_v2(uint64_t *memory, size_t bytes)
+{
+    GATE;
+    if (bytes > fake_driver.memory_left)
+        return OUT_OF_MEMORY;
+    *memory = (uint64_t)(uintptr_t)malloc(bytes);
+    fake_driver.blocks += *memory != 0;
+    return *memory ? 0 : OUT_OF_MEMORY;
+}
+
+EXPORT int cuMemFree_v2(uint64_t memory);
+int cuMemFree_v2(uint64_t memory)
+{
+    GATE;
+    free((void *)(uintptr_t)memory);
+    fake_driver.blocks--;
+    return 0;
+}
+
+EXPORT int cuMemGetInfo_v2(size_t *left, size_t *total);
+int cuMemGetInfo_v2(size_t *left, size_t *total)
+{
+    GATE;
+    *left = fake_driver.memory_left;
+    *total = (size_t)1 << 30;
+    return 0;
+}
+
+EXPORT int cuMemcpy(uint64_t to, uint64_t from, size_t bytes);
+int cuMemcpy(uint64_t to, uint64_t from, size_t bytes)
+{
+    GATE;
+    memcpy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
+    return 0;
+}
+
+EXPORT int cuMemsetD8Async(uint64_t memory, unsigned char value, size_t bytes, void *stream);
+int cuMemsetD8Async(uint64_t memory, unsigned char value, size_t bytes, void *stream)
+{
+    GATE;
+    (void)stream;
+    memset((void *)(uintptr_t)memory, value, bytes);
+    note("fill %zu\n", bytes);
+    return 0;
+}
+
+EXPORT int cuEventCreate(void **event, unsigned flags);
+int cuEventCreate(void **event, unsigned flags)
+{
+    GATE;
+    (void)flags;
+    *event = malloc(1);
+    return *event ? 0 : OUT_OF_MEMORY;
+}
+
+EXPORT int cuEventDestroy_v2(void *event);
+int cuEventDestroy_v2(void *event)
+{
+    GATE;
+    free(event);
+    return 0;
+}
+
+EXPORT int cuEventRecord(void *event, void *stream);
+int cuEventRecord(void *event, void *stream)
+{
+    GATE;
+    return event && !stream ? 0 : 1;
+}
+
+EXPORT int cuEventSynchronize(void *event);
+int cuEventSynchronize(void *event)
+{
+    GATE;
+    return event ? 0 : 1;
+}
+
+EXPORT int cuEventElapsedTime(float *milliseconds, void *from, void *to);
+int cuEventElapsedTime(float *milliseconds, void *from, void *to)
+{
+    GATE;
+    *milliseconds = 1.5f;
+    return from && to && from != to ? 0 : 1;
+}
+
+EXPORT int cuStreamCreate(void **stream, unsigned flags);
+int cuStreamCreate(void **stream, unsigned flags)
+{
+    GATE;
+    (void)flags;
+    *stream = malloc(sizeof(int));
+    if (*stream)
+        *(int *)*stream = 9;
+    return *stream ? 0 : OUT_OF_MEMORY;
+}
+
+EXPORT int cuStreamDestroy_v2(void *stream);
+int cuStreamDestroy_v2(void *stream)
+{
+    GATE;
+    free(stream);
+    return 0;
+}
+
+EXPORT int cuStreamBeginCapture_v2(void *stream, int mode);
+int cuStreamBeginCapture_v2(void *stream, int mode)
+{
+    GATE;
+    note("begin %d %d\n", *(int *)stream, mode);
+    return 0;
+}
+
+EXPORT int cuStreamEndCapture(void *stream, void **graph);
+int cuStreamEndCapture(void *stream, void **graph)
+{
+    GATE;
+    note("end %d\n", *(int *)stream);
+    *graph = malloc(1);
+    fake_driver.graphs++;
+    return 0;
+}
+
+EXPORT int cuGraphDestroy(void *graph);
+int cuGraphDestroy(void *graph)
+{
+    GATE;
+    free(graph);
+    fake_driver.graphs--;
+    return 0;
+}
+
+EXPORT int cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long long flags);
+int cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long long flags)
+{
+    GATE;
+    *executable = malloc(1);
+    fake_driver.graphs++;
+    return graph && !flags ? 0 : 1;
+}
+
+EXPORT int cuGraphExecDestroy(void *executable);
+int cuGraphExecDestroy(void *executable)
+{
+    GATE;
+    free(executable);
+    fake_driver.graphs--;
+    return 0;
+}
+
+EXPORT int cuGraphLaunch(void *executable, void *stream);
+int cuGraphLaunch(void *executable, void *stream)
+{
+    GATE;
+    note("replay%s\n", executable && !stream ? "" : " ?");
+    return 0;
+}

@@ -1,0 +1,34 @@
+// A CUDA driver without a GPU: libcuda.so.1 in ordinary memory, for tests of what stands above it.
+// A test that has opened it (fake_driver_open) finds it wherever libcuda.so.1 is asked for.
+
+#ifndef KG_TESTS_SUPPORT_FAKE_DRIVER_H
+#define KG_TESTS_SUPPORT_FAKE_DRIVER_H
+
+#include <dlfcn.h>
+#include <stddef.h>
+
+struct fake_driver {
+    int version; // of CUDA
+    int devices;
+    int inits; // calls of cuInit in this process
+    int owner; // the process that initialised it
+    size_t memory_left;
+    int blocks;          // allocations alive
+    int contexts;        // primary contexts retained
+    int modules, graphs; // alive
+    const char *fail_in; // the function that gives `result`; NULL: none
+    int result;
+    int crash;      // cuInit crashes
+    char log[4096]; // launches and what else a device would see, a line each
+    size_t log_length;
+};
+
+#ifdef KG_FAKE_DRIVER // the path, in tests
+static inline struct fake_driver *fake_driver_open(void)
+{
+    void *library = dlopen(KG_FAKE_DRIVER, RTLD_NOW | RTLD_LOCAL);
+    return library ? dlsym(library, "fake_driver") : NULL;
+}
+#endif
+
+#endif
