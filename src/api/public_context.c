@@ -118,26 +118,9 @@ const char *kg_context_error(const struct kg_context *context)
     return context ? context->error.text : "out of memory";
 }
 
-static const char *best_device(void)
+static enum kg_status open_device(struct kg_context *context, const char *name,
+                                  struct kg_device **device)
 {
-    struct kg_text why = {0};
-    const struct kg_backend *cuda = kg_backend_find("cuda", 4);
-    const char *name = cuda && cuda->probe(&why) > 0 ? "cuda:0" : "host";
-    kg_text_free(&why);
-    return name;
-}
-
-enum kg_status kg_context_device(struct kg_context *context, const char *name,
-                                 struct kg_device **device)
-{
-    *device = NULL;
-    if (!name)
-        name = best_device();
-    for (int i = 0; i < context->device_count; i++)
-        if (strcmp(context->device_names[i], name) == 0) {
-            *device = context->devices[i];
-            return KG_OK;
-        }
     if (context->device_count == KG_MAX_DEVICES)
         return kg_error_set(&context->error, KG_ERROR_ARGUMENT,
                             "a context opens at most %d devices", KG_MAX_DEVICES);
@@ -159,20 +142,59 @@ enum kg_status kg_context_device(struct kg_context *context, const char *name,
     return KG_OK;
 }
 
+// A GPU that kernels can be compiled for is the best there is. Whatever keeps it from working, the
+// host still does.
+static enum kg_status open_best(struct kg_context *context, struct kg_device **device)
+{
+    enum kg_status status = kg_context_device(context, "cuda:0", device);
+    if (status == KG_OK && (*device)->compiler[0])
+        return KG_OK;
+    kg_error_clear(&context->error);
+    return kg_context_device(context, "host", device);
+}
+
+enum kg_status kg_context_device(struct kg_context *context, const char *name,
+                                 struct kg_device **device)
+{
+    *device = NULL;
+    if (!name)
+        return open_best(context, device);
+    for (int i = 0; i < context->device_count; i++)
+        if (strcmp(context->device_names[i], name) == 0) {
+            *device = context->devices[i];
+            return KG_OK;
+        }
+    return open_device(context, name, device);
+}
+
 static void add_facts(const char *name, const struct kg_device *device, struct kg_text *text)
 {
     const struct kg_device_facts *facts = &device->facts;
+    bool grids = device->backend->runs_grids;
     kg_text_format(text, "%-8s %s\n", name, facts->name);
     kg_text_format(text, "         %s\n", facts->isa);
-    kg_text_format(text, "         %d units at %.2f GHz, vectors of %d bytes\n", facts->units,
-                   facts->clock / 1e9, facts->vector_bytes);
+    kg_text_format(text, "         %d %s at %.2f GHz, vectors of %d bytes\n", facts->units,
+                   grids ? "SMs" : "units", facts->clock / 1e9, facts->vector_bytes);
     kg_text_format(text, "         %.1f GB/s, f32 %.0f GFLOP/s, f64 %.0f GFLOP/s\n",
                    facts->bandwidth / 1e9, facts->flops[KG_TYPE_F32] / 1e9,
                    facts->flops[KG_TYPE_F64] / 1e9);
-    kg_text_format(text, "         caches %lld KiB, %lld KiB, %lld KiB\n",
-                   (long long)facts->cache[1] >> 10, (long long)facts->cache[2] >> 10,
-                   (long long)facts->cache[3] >> 10);
-    kg_text_format(text, "         compiler: %s\n", device->compiler);
+    if (facts->matrix_flops[KG_F16] > 0)
+        kg_text_format(text,
+                       "         matrices: f16 %.0f TFLOP/s, i8 %.0f TOP/s, f64 %.0f TFLOP/s\n",
+                       facts->matrix_flops[KG_F16] / 1e12, facts->matrix_flops[KG_I8] / 1e12,
+                       facts->matrix_flops[KG_F64] / 1e12);
+    if (grids)
+        kg_text_format(text, "         L1 %lld KiB, L2 %lld KiB, shared memory %lld KiB a block\n",
+                       (long long)facts->cache[1] >> 10, (long long)facts->cache[2] >> 10,
+                       (long long)facts->shared_bytes >> 10);
+    else
+        kg_text_format(text, "         caches %lld KiB, %lld KiB, %lld KiB\n",
+                       (long long)facts->cache[1] >> 10, (long long)facts->cache[2] >> 10,
+                       (long long)facts->cache[3] >> 10);
+    if (device->driver[0])
+        kg_text_format(text, "         driver: %s\n", device->driver);
+    kg_text_format(text, "         compiler: %s\n",
+                   device->compiler[0] ? device->compiler : "none");
 }
 
 static void add_facts_json(const char *name, const struct kg_device *device, struct kg_json *json)
@@ -192,8 +214,20 @@ static void add_facts_json(const char *name, const struct kg_device *device, str
         kg_json_integer(json, NULL, facts->cache[i]);
     kg_json_end_array(json);
     kg_json_integer(json, "vector_bytes", facts->vector_bytes);
+    if (device->backend->runs_grids) {
+        kg_json_number(json, "matrix_flops_f16", facts->matrix_flops[KG_F16]);
+        kg_json_integer(json, "shared_bytes", facts->shared_bytes);
+    }
     kg_json_text(json, "compiler", device->compiler);
     kg_json_text(json, "driver", device->driver);
+    kg_json_end_object(json);
+}
+
+static void add_absence_json(const char *name, const char *why, struct kg_json *json)
+{
+    kg_json_begin_object(json, NULL);
+    kg_json_text(json, "backend", name);
+    kg_json_text(json, "missing", why);
     kg_json_end_object(json);
 }
 
@@ -207,7 +241,9 @@ enum kg_status kg_context_devices(struct kg_context *context, bool json, char **
         const struct kg_backend *backend = kg_backends[b];
         struct kg_text why = {0};
         int count = backend->probe(&why);
-        if (count == 0 && !json)
+        if (count == 0 && json)
+            add_absence_json(backend->name, kg_text_string(&why), &array);
+        else if (count == 0)
             kg_text_format(&text, "%-8s none: %s\n", backend->name, kg_text_string(&why));
         kg_text_free(&why);
         for (int i = 0; i < count; i++) {
@@ -218,7 +254,9 @@ enum kg_status kg_context_devices(struct kg_context *context, bool json, char **
                 snprintf(name, sizeof name, "%s:%d", backend->name, i);
             struct kg_device *device;
             enum kg_status status = kg_context_device(context, name, &device);
-            if (status != KG_OK)
+            if (status != KG_OK && json)
+                add_absence_json(name, context->error.text, &array);
+            else if (status != KG_OK)
                 kg_text_format(&text, "%-8s %s\n", name, context->error.text);
             else if (json)
                 add_facts_json(name, device, &array);

@@ -88,6 +88,15 @@ int cuInit(unsigned flags)
     return fake_driver.devices ? 0 : 100;
 }
 
+// What NVRTC asks for, when it is not told to leave the driver alone.
+EXPORT int cuGetExportTable(const void **table, const void *id);
+int cuGetExportTable(const void **table, const void *id)
+{
+    (void)table;
+    (void)id;
+    return 1;
+}
+
 EXPORT int cuDeviceGetCount(int *count);
 int cuDeviceGetCount(int *count)
 {

@@ -1,6 +1,5 @@
 // Compiling with NVRTC. It cannot be interrupted and may crash, so each compilation runs in a
-// process of its own, which hands back what it made; several may run at once. NVRTC never touches
-// the driver, so a fork is as good a place for it as any.
+// process of its own, which hands back what it made; several may run at once.
 //
 // What was made is kept as one object: a header with three lengths, then cubin, PTX and log.
 
@@ -16,6 +15,11 @@
 
 #define MOST_OPTIONS 64
 #define MOST_BYTES ((size_t)256 << 20)
+
+// Without it NVRTC initialises the driver, where there is one, for a cache of its own: slower than
+// compiling a small kernel, and spoilt by the fork where this process uses the driver. NVRTC before
+// 12.9 has neither the cache nor the option.
+static const char no_cache[] = "--no-cache";
 
 // Lambdas are functions of the device too. ptxas tells registers, spills and its advisories with
 // -v; asm/advisories.c reads them.
@@ -103,19 +107,31 @@ static int take_parts(const struct kg_nvrtc *nvrtc, void *program, bool compiled
     return result;
 }
 
+// The first option is one that older versions refuse: then the others alone.
+static int compile_program(const struct compilation *job, void **program)
+{
+    const struct kg_nvrtc *nvrtc = job->nvrtc;
+    int result = 0;
+    for (int skipped = 0; skipped < 2; skipped++) {
+        result = nvrtc->create(program, job->text, job->name, 0, NULL, NULL);
+        if (!result)
+            result = nvrtc->compile(*program, job->option_count - skipped, job->options + skipped);
+        if (result != KG_NVRTC_INVALID_OPTION || skipped > 0)
+            break;
+        nvrtc->destroy(program);
+    }
+    return result;
+}
+
 // In the child.
 static enum kg_status compile_here(void *user, struct kg_text *answer, struct kg_error *error)
 {
     const struct compilation *job = user;
     const struct kg_nvrtc *nvrtc = job->nvrtc;
     void *program = NULL;
-    int result = nvrtc->create(&program, job->text, job->name, 0, NULL, NULL);
-    if (!result)
-        result = nvrtc->compile(program, job->option_count, job->options);
-    int failure = result;
-    if (program)
-        result = take_parts(nvrtc, program, !failure, answer);
-    if (failure == KG_NVRTC_REFUSED)
+    int failure = compile_program(job, &program);
+    int result = program ? take_parts(nvrtc, program, !failure, answer) : 0;
+    if (failure == KG_NVRTC_REFUSED || failure == KG_NVRTC_INVALID_OPTION)
         return KG_ERROR_COMPILE; // the parent has the log
     if (failure || result)
         return kg_error_set(error, KG_ERROR_COMPILE, "%s",
@@ -192,6 +208,7 @@ static enum kg_status add_options(struct compilation *job, const struct kg_cuda_
         kg_text_format(folder, "--include-path=%s", cuda->compiler.nvrtc.include);
     if (!words || arch->failed || folder->failed)
         return kg_error_memory(error, "a compilation");
+    add_option(job, no_cache);
     add_option(job, arch->data);
     for (size_t i = 0; i < FIXED_COUNT; i++)
         add_option(job, fixed_options[i]);

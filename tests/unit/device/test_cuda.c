@@ -315,6 +315,20 @@ static void errors_have_names(void)
     kg_device_close(device);
 }
 
+// NVRTC would initialise the driver for a cache of its own.
+static void compiling_leaves_the_driver_alone(void)
+{
+    struct kg_device *device = open_device();
+    struct kg_binary binary = {.bytes = NULL};
+    const struct kg_source source = {.text = "extern \"C\" __global__ void k_0() {}", .entry = "k"};
+    fake->crash = 1;
+    if (device->compiler[0])
+        CHECK_STATUS(device->backend->compile(device, &source, 60, &binary, &error), KG_OK, &error);
+    fake->crash = 0;
+    kg_binary_free(&binary);
+    kg_device_close(device);
+}
+
 struct to_record {
     struct kg_kernel *kernel;
     enum kg_status outcome;
@@ -367,7 +381,8 @@ int main(void)
                                        launching,
                                        graphs,
                                        errors_have_names,
-                                       contexts_of_others_come_back};
+                                       contexts_of_others_come_back,
+                                       compiling_leaves_the_driver_alone};
         for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
             apart(tests[i]);
     }
