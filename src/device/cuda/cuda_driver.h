@@ -50,7 +50,7 @@ enum {
 };
 enum { KG_CUDA_ATTRIBUTE_CLUSTER = 4 };
 enum { KG_CUDA_JIT_LOG = 5, KG_CUDA_JIT_LOG_SIZE = 6 };
-enum { KG_CUDA_STREAM_NON_BLOCKING = 1, KG_CUDA_CAPTURE_THREAD = 1 };
+enum { KG_CUDA_STREAM_NON_BLOCKING = 1, KG_CUDA_CAPTURE_RELAXED = 2 };
 
 // Results that are looked at; the rest are only named.
 enum {

@@ -9,7 +9,8 @@ struct kg_graph {
     void *executable;
 };
 
-// Launches meant for the NULL stream, which cannot be recorded, go to one of the graph's own.
+// Launches meant for the NULL stream, which cannot be recorded, go to one of the graph's own. A
+// kernel's first launch loads it, which only relaxed recording allows.
 static enum kg_status capture(struct kg_cuda_device *cuda,
                               enum kg_status (*run)(void *user, struct kg_error *error), void *user,
                               void **graph, struct kg_error *error)
@@ -18,7 +19,7 @@ static enum kg_status capture(struct kg_cuda_device *cuda,
     void *stream = NULL;
     int result = driver->stream_make(&stream, KG_CUDA_STREAM_NON_BLOCKING);
     if (!result)
-        result = driver->capture_begin(stream, KG_CUDA_CAPTURE_THREAD);
+        result = driver->capture_begin(stream, KG_CUDA_CAPTURE_RELAXED);
     enum kg_status status = KG_OK;
     if (!result) {
         cuda->context.stream = stream;

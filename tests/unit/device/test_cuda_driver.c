@@ -190,10 +190,36 @@ static void memory_moves(void)
     CHECK(fake->blocks == 0 && fake->contexts == 0);
 }
 
+// What was built before a fork is loaded in the fork.
+static void kernels_wait_for_the_driver(void)
+{
+    struct kg_device *device = open_device();
+    struct kg_kernel *kernel = load(device);
+    struct kg_binary bad = {.bytes = (char[]){"bad ptx"}, .length = 7};
+    struct kg_grid grid = {.blocks = {1, 1, 1}, .threads = {1, 1, 1}};
+    struct kg_launch launch = {.grids = &grid, .grid_count = 1};
+    CHECK(fake->inits == 0 && fake->modules == 0);
+    CHECK_STATUS(device->backend->launch(kernel, &launch, &error), KG_OK, &error);
+    CHECK_STATUS(device->backend->launch(kernel, &launch, &error), KG_OK, &error);
+    CHECK(fake->inits == 1 && fake->modules == 1);
+    device->backend->unload(kernel);
+    kg_device_close(device);
+    device = open_device();
+    CHECK_STATUS(device->backend->load(device, &bad, "k", &kernel, &error), KG_OK, &error);
+    for (int i = 0; i < 2; i++)
+        CHECK_STATUS(device->backend->launch(kernel, &launch, &error), KG_ERROR_COMPILE, &error);
+    CHECK(strstr(error.text, "line 1: bad"));
+    device->backend->unload(kernel);
+    kg_device_close(device);
+    CHECK(fake->modules == 0);
+}
+
+// With the driver in use, what is wrong shows at once.
 static void loading(void)
 {
     struct kg_device *device = open_device();
     struct kg_kernel *kernel;
+    device->backend->flush(device);
     struct kg_binary binary = {.bytes = (char[]){"\177ELF is broken"}, .length = 14};
     CHECK_STATUS(device->backend->load(device, &binary, "k", &kernel, &error), KG_ERROR_CORRUPT,
                  &error);
@@ -220,6 +246,7 @@ static void loading(void)
 static void launching(void)
 {
     struct kg_device *device = open_device();
+    device->backend->flush(device); // the driver is in use
     struct kg_kernel *kernel = load(device);
     int stream = 5, value = 42;
     void *arguments[] = {&value};
@@ -261,6 +288,7 @@ static void launching(void)
 static void contexts_of_others_come_back(void)
 {
     struct kg_device *device = open_device();
+    device->backend->flush(device);
     struct kg_kernel *kernel = load(device);
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), *current, *ours;
     int (*get)(void **), (*set)(void *);
@@ -347,11 +375,12 @@ static enum kg_status run_once(void *user, struct kg_error *own)
 static void graphs(void)
 {
     shared = open_device();
+    shared->backend->flush(shared);
     struct to_record record = {.kernel = load(shared)};
     struct kg_graph *graph;
     forget_log();
     CHECK_STATUS(shared->backend->record(shared, run_once, &record, &graph, &error), KG_OK, &error);
-    CHECK_TEXT(fake->log, "begin 9 1\nk_0 <<<1x1x1, 1x1x1, 0, 9>>>\nend 9\n");
+    CHECK_TEXT(fake->log, "begin 9 2\nk_0 <<<1x1x1, 1x1x1, 0, 9>>>\nend 9\n");
     forget_log();
     CHECK_STATUS(shared->backend->replay(graph, NULL, &error), KG_OK, &error);
     CHECK_STATUS(run_once(&record, &error), KG_OK, &error);
@@ -377,6 +406,7 @@ int main(void)
                                        drivers_that_do_not_work,
                                        forks,
                                        memory_moves,
+                                       kernels_wait_for_the_driver,
                                        loading,
                                        launching,
                                        graphs,
