@@ -1,11 +1,13 @@
 // What the families for CUDA write, of every shipped definition, for contiguous tensors and strided
-// views: complete sources, and launches that fit the device. KG_DUMP=FOLDER leaves the sources
-// there.
+// views: complete sources, and launches that fit the device. Where there is NVRTC it compiles one
+// source in 16, or in KG_EVERY. KG_DUMP=FOLDER leaves the sources there.
 
 #include "asm/gpu.h"
 #include "base/files.h"
+#include "device/device.h"
 #include "gen/built.h"
 #include "lang/lang.h"
+#include "support/folder.h"
 #include "test.h"
 
 #include <dirent.h>
@@ -13,6 +15,8 @@
 
 static struct kg_error error;
 static struct kg_device_facts facts;
+static struct kg_device *device; // that compiles; NULL: there is no NVRTC
+static int emitted, every = 16;
 
 static void describe_device(void)
 {
@@ -56,6 +60,21 @@ static void dump(const struct kg_op *op, const char *kind, int group, const stru
     kg_text_free(&path);
 }
 
+static void compile(const struct kg_op *op, const struct kg_choice *choice, struct kg_text *text)
+{
+    struct kg_binary binary = {0};
+    struct kg_source source = {.text = text->data, .entry = "kernel", .options = ""};
+    enum kg_status status = device->backend->compile(device, &source, 60, &binary, &error);
+    CHECK_STATUS(status, KG_OK, &error);
+    if (status != KG_OK) {
+        struct kg_text words = {0};
+        kg_choice_print(choice, &facts, KG_TARGET_CUDA, &words);
+        fprintf(stderr, "%s: %s\n", op->name, kg_text_string(&words));
+        kg_text_free(&words);
+    }
+    kg_binary_free(&binary);
+}
+
 static void emit_problem(const struct kg_op *op, const struct kg_problem *problem, const char *kind)
 {
     struct kg_choice choice, again;
@@ -67,6 +86,8 @@ static void emit_problem(const struct kg_op *op, const struct kg_problem *proble
         CHECK(kg_choice_source(&choice, i, &facts, KG_TARGET_CUDA, "kernel", &source));
         CHECK(strstr(kg_text_string(&source), "kernel_0(") != NULL);
         check_grids(&choice, i);
+        if (device && emitted++ % every == 0)
+            compile(op, &choice, &source);
         dump(op, kind, i, &source);
         kg_text_free(&source);
     }
@@ -139,4 +160,25 @@ static void every_definition(void)
     CHECK(files > 10);
 }
 
-TEST_MAIN(describe_device, every_definition)
+static void test_definitions(void)
+{
+    char home[] = "/tmp/kernelgen-cuda-XXXXXX";
+    const char *wanted = getenv("KG_EVERY");
+    every = wanted && atoi(wanted) > 0 ? atoi(wanted) : every;
+    CHECK(folder_make(home));
+    describe_device();
+    CHECK_STATUS(kg_device_open("sm_90a", home, 1, &device, &error), KG_OK, &error);
+    struct kg_source source = {
+        .text = "extern \"C\" __global__ void kernel_0() {}", .entry = "kernel", .options = ""};
+    struct kg_binary binary = {0};
+    if (device->backend->compile(device, &source, 60, &binary, &error) == KG_ERROR_MISSING) {
+        kg_device_close(device);
+        device = NULL;
+    }
+    kg_binary_free(&binary);
+    every_definition();
+    kg_device_close(device);
+    folder_remove(home);
+}
+
+TEST_MAIN(test_definitions)
