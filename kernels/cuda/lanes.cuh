@@ -293,3 +293,13 @@ KG_INLINE typename FOLD::type kg_block_fold(typename FOLD::type value, int &turn
     kg_block_fold<FOLD, THREADS>(values, turn);
     return values[0];
 }
+
+// The threads of a row: some neighbours of a warp, or all threads of a block.
+template <typename FOLD, int THREADS>
+KG_INLINE typename FOLD::type kg_row_fold(typename FOLD::type value, int &turn)
+{
+    if constexpr (THREADS <= 32)
+        return kg_warp_fold<FOLD, THREADS>(value);
+    else
+        return kg_block_fold<FOLD, THREADS>(value, turn);
+}

@@ -140,6 +140,7 @@ static const char *const reserved_words[] = {
     "inside",
     "thread",
     "work",
+    "turn",
     "column",
     "part",
     "total",
@@ -211,9 +212,9 @@ static const char *const reserved_words[] = {
 };
 
 // Letters followed by digits that families use: "i0", "acc12". Users' x1 and w2 stay as they are.
-static const char *const reserved_stems[] = {"i",    "v",    "t",     "at",    "acc",  "lane",
-                                             "row",  "part", "lost",  "where", "more", "place",
-                                             "take", "from", "slots", "places"};
+static const char *const reserved_stems[] = {"i",    "v",     "t",    "at",   "acc",
+                                             "lane", "row",   "part", "lost", "where",
+                                             "more", "place", "take", "from"};
 
 static bool is_stride_name(const char *name)
 {

@@ -1,9 +1,9 @@
-// The code of the pointwise family for CUDA: see pointwise.c for what it does and when.
+// The code of the pointwise family for CUDA: see cuda_pointwise.c for what it does and when.
 
-#include "gen/cuda/pointwise.h"
+#include "gen/cuda/cuda_pointwise.h"
 
 #include "gen/axes.h"
-#include "gen/cuda/frame.h"
+#include "gen/cuda/cuda_frame.h"
 #include "gen/direct.h"
 #include "gen/skeleton.h"
 

@@ -7,7 +7,7 @@
 #include "gen/direct.h"
 
 #include "gen/axes.h"
-#include "gen/cuda/frame.h"
+#include "gen/cuda/cuda_frame.h"
 #include "gen/families.h"
 #include "gen/skeleton.h"
 

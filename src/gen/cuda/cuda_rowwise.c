@@ -5,9 +5,9 @@
 // it reads again. What one pass leaves for another is held as computed, or computed again. Sums go
 // in one order whatever the grid: results are the same in every run.
 
-#include "gen/cuda/rowwise.h"
+#include "gen/cuda/cuda_rowwise.h"
 
-#include "gen/cuda/frame.h"
+#include "gen/cuda/cuda_frame.h"
 #include "gen/families.h"
 
 enum { THREADS, VECTOR, HOLD, KEEP, REGISTERS };

@@ -8,9 +8,9 @@
 // is loaded once, or side by side where there are no rows. Where some tensor is not aligned for
 // vectors the same code goes element by element, neighbouring threads on neighbouring elements.
 
-#include "gen/cuda/pointwise.h"
+#include "gen/cuda/cuda_pointwise.h"
 
-#include "gen/cuda/frame.h"
+#include "gen/cuda/cuda_frame.h"
 #include "gen/families.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-// What the two files of the pointwise family for CUDA share: pointwise.c decides, pointwise_emit.c
-// writes.
+// What the two files of the pointwise family for CUDA share: cuda_pointwise.c decides,
+// cuda_pointwise_emit.c writes.
 
 #ifndef KG_GEN_CUDA_POINTWISE_H
 #define KG_GEN_CUDA_POINTWISE_H

@@ -1,5 +1,5 @@
-// What the two files of the rowwise family for CUDA share: rowwise.c decides, rowwise_emit.c
-// writes.
+// What the two files of the rowwise family for CUDA share: cuda_rowwise.c decides,
+// cuda_rowwise_emit.c writes.
 
 #ifndef KG_GEN_CUDA_ROWWISE_H
 #define KG_GEN_CUDA_ROWWISE_H

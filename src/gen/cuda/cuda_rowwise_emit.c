@@ -1,12 +1,12 @@
-// The code of the rowwise family for CUDA: see rowwise.c for what it does and when.
+// The code of the rowwise family for CUDA: see cuda_rowwise.c for what it does and when.
 //
 // A vector of a thread begins at column `first` and has its elements `step` apart: 1 where every
 // vector is whole (WHOLE), else as many as threads share the row, so that neighbours read
 // neighbours. `part` counts the vectors of a thread.
 
-#include "gen/cuda/rowwise.h"
+#include "gen/cuda/cuda_rowwise.h"
 
-#include "gen/cuda/frame.h"
+#include "gen/cuda/cuda_frame.h"
 #include "gen/skeleton.h"
 
 #include <stdio.h>
@@ -334,7 +334,7 @@ static void emit_accumulators(struct writer *writer, int pass)
             continue;
         struct kg_fold fold = kg_fold_of(nest_at(writer, i));
         kg_code_begin(code);
-        kg_text_format(code->text, "%s acc%d = ", kg_fold_type(fold.lane), i);
+        kg_text_format(code->text, "%s acc%d = ", kg_emit_type(fold.lane), i);
         kg_fold_neutral(code->text, &fold, fold.lane);
         kg_text_add(code->text, ";");
         kg_code_end(code);
@@ -475,24 +475,15 @@ static void emit_fold(struct writer *writer, int i)
 {
     struct kg_code *code = &writer->code;
     struct kg_fold fold = kg_fold_of(nest_at(writer, i));
-    const char *type = kg_fold_type(fold.lane);
-    kg_code_line(code, "__shared__ %s slots%d[THREADS < 32 ? 1 : THREADS / 32];", type, i);
-    if (fold.is_argument) {
-        kg_code_line(code, "__shared__ int64_t places%d[THREADS < 32 ? 1 : THREADS / 32];", i);
-        kg_code_line(code,
-                     "kg_row_best<THREADS>(&acc%d, &at%d, slots%d, places%d, "
-                     "[](%s a, %s b) { return kg_beats_%s_%s(a, b); });",
-                     i, i, i, i, type, type, kg_reduces[fold.search].name,
-                     kg_emit_suffix(fold.lane));
+    const char *name = fold.is_sum ? "sum" : kg_reduces[fold.reduce].name;
+    const char *suffix = kg_emit_suffix(fold.lane);
+    if (!fold.is_argument) {
+        kg_code_line(code, "acc%d = kg_row_fold<kg_fold_%s_%s, THREADS>(acc%d, turn);", i, name,
+                     suffix, i);
         return;
     }
-    kg_code_begin(code);
-    kg_text_format(code->text, "acc%d = kg_row_fold<THREADS>(acc%d, slots%d, [](%s a, %s b) -> %s ",
-                   i, i, i, type, type, type);
-    kg_text_add(code->text, "{ return ");
-    kg_fold_combine(code->text, &fold, fold.lane, "a", "b");
-    kg_text_add(code->text, "; });");
-    kg_code_end(code);
+    kg_code_line(code, "at%d = kg_row_fold<kg_fold_%s_%s, THREADS>({acc%d, at%d}, turn).at;", i,
+                 name, suffix, i, i);
 }
 
 static void emit_result(struct writer *writer, int i)
@@ -505,7 +496,7 @@ static void emit_result(struct writer *writer, int i)
     else if (fold.reduce == KG_REDUCE_MEAN)
         kg_code_line(code, "const %s v%d = acc%d / (%s)columns;", type, i, i, type);
     else if (fold.result == KG_TYPE_BOOL)
-        kg_code_line(code, "const bool v%d = acc%d != 0;", i, i);
+        kg_code_line(code, "const bool v%d = acc%d;", i, i);
     else
         kg_code_line(code, "const %s v%d = (%s)acc%d;", type, i, type, i);
     name_value(writer, i, "v%d");
@@ -551,20 +542,16 @@ static void emit_pass(struct writer *writer, int pass)
             emit_result(writer, i);
 }
 
-static bool has_folds(const struct writer *writer)
-{
-    for (int i = 0; i < writer->row->group->count; i++)
-        if (writer->row->role[i] == KG_ROWWISE_REDUCE)
-            return true;
-    return false;
-}
-
 static void emit_rows(struct writer *writer)
 {
     const struct kg_rowwise_plan *row = writer->row;
     struct kg_code *code = &writer->code;
-    kg_code_open(code, "for (int64_t row = (int64_t)blockIdx.x * blockDim.y + threadIdx.y; "
-                       "row < rows; row += (int64_t)gridDim.x * blockDim.y)");
+    kg_code_open(code, "for (int64_t begin = (int64_t)blockIdx.x * blockDim.y; begin < rows; "
+                       "begin += (int64_t)gridDim.x * blockDim.y)");
+    if (writer->plan->blocks > 1) // all lanes of a warp take part: some do the last row again
+        kg_code_line(code, "const int64_t row = kg_min_i64(begin + threadIdx.y, rows - 1);");
+    else
+        kg_code_line(code, "const int64_t row = begin;");
     kg_axes_split(code, row->shape, 0, row->rows - 1, "row");
     emit_held_loads(writer);
     emit_kept(writer);
@@ -573,15 +560,13 @@ static void emit_rows(struct writer *writer)
         emit_pass(writer, pass);
     }
     emit_scalars(writer, row->passes);
-    if (writer->plan->threads > 32 && has_folds(writer)) // the slots of the next row
-        kg_code_line(code, "__syncthreads();");
     kg_code_close(code);
 }
 
 void kg_cuda_rowwise_emit(struct kg_text *text, const struct kg_cuda_rowwise_plan *plan)
 {
     static const char *const skeletons[] = {"cuda/vectors.cuh", "cuda/index.cuh", "cuda/pieces.cuh",
-                                            "cuda/rows.cuh"};
+                                            "cuda/lanes.cuh"};
     const struct kg_rowwise_plan *row = &plan->row;
     struct writer writer = {.plan = plan, .row = row, .code = {text, 0}};
     struct kg_code *code = &writer.code;
@@ -604,6 +589,7 @@ void kg_cuda_rowwise_emit(struct kg_text *text, const struct kg_cuda_rowwise_pla
     print_extent(code, &writer, "length", row->run, row->last);
     emit_whole(&writer);
     kg_code_line(code, "const int thread = threadIdx.x;");
+    kg_code_line(code, "int turn = 0;");
     kg_code_open(code, "auto work = [&](auto vectors)");
     kg_code_line(code, "constexpr bool WHOLE = decltype(vectors)::value;");
     kg_code_line(code, "const int step = WHOLE ? 1 : THREADS;");

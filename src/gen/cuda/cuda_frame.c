@@ -1,6 +1,6 @@
-// The frame around generated CUDA code: see frame.h.
+// The frame around generated CUDA code: see cuda_frame.h.
 
-#include "gen/cuda/frame.h"
+#include "gen/cuda/cuda_frame.h"
 
 #include "gen/arguments.h"
 #include "gen/families.h"
