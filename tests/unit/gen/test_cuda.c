@@ -164,7 +164,8 @@ static void test_definitions(void)
 {
     char home[] = "/tmp/kernelgen-cuda-XXXXXX";
     const char *wanted = getenv("KG_EVERY");
-    every = wanted && atoi(wanted) > 0 ? atoi(wanted) : every;
+    every = wanted ? (int)strtol(wanted, NULL, 10) : every;
+    every = every > 0 ? every : 1;
     CHECK(folder_make(home));
     describe_device();
     CHECK_STATUS(kg_device_open("sm_90a", home, 1, &device, &error), KG_OK, &error);
