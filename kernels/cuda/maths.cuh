@@ -239,9 +239,11 @@ KG_INLINE float kg_reciprocal(float x)
     return y;
 }
 
+// Small results are rounded once: what is multiplied by something large must not vanish.
 KG_INLINE float kg_sigmoid_f32(float x)
 {
-    return kg_reciprocal(1.0f + kg_exp_f32(-x));
+    const float e = kg_exp_f32(-fabsf(x)), one = kg_reciprocal(1.0f + e);
+    return x < 0.0f ? e * one : one;
 }
 
 KG_INLINE double kg_sigmoid_f64(double x)

@@ -348,6 +348,8 @@ static void emit_step(struct writer *writer, int i)
     struct kg_code *code = &writer->code;
     struct kg_fold fold = kg_fold_of(nest_at(writer, i));
     char total[16], value[16];
+    // Long sums go into the total part by part, and what that rounds away is kept beside it.
+    const char *into = fold.is_float_sum && !writer->holding ? "more" : "acc";
     emit_value(writer, i, fold.lane);
     if (fold.is_argument) {
         kg_code_open(code, "if (at%d < 0 || kg_beats_%s_%s(v%d, acc%d))", i,
@@ -357,10 +359,10 @@ static void emit_step(struct writer *writer, int i)
         kg_code_close(code);
         return;
     }
-    snprintf(total, sizeof total, "acc%d", i);
+    snprintf(total, sizeof total, "%s%d", into, i);
     snprintf(value, sizeof value, "v%d", i);
     kg_code_begin(code);
-    kg_text_format(code->text, "acc%d = ", i);
+    kg_text_format(code->text, "%s = ", total);
     kg_fold_combine(code->text, &fold, fold.lane, total, value);
     kg_text_add(code->text, ";");
     kg_code_end(code);
@@ -436,6 +438,30 @@ static void emit_column_stores(struct writer *writer, int pass)
     }
 }
 
+// Of every sum of floats of the pass: declares the variable `declare`, or (NULL) adds the part to
+// the total.
+static void emit_long_sums(struct writer *writer, int pass, const char *declare)
+{
+    for (int i = 0; i < writer->row->group->count; i++) {
+        if (!is_fold(writer, i, pass))
+            continue;
+        struct kg_fold fold = kg_fold_of(nest_at(writer, i));
+        if (!fold.is_float_sum)
+            continue;
+        if (declare)
+            kg_code_line(&writer->code, "%s %s%d = 0;", kg_emit_type(fold.lane), declare, i);
+        else
+            kg_code_line(&writer->code, "kg_two_sum(&acc%d, &lost%d, more%d);", i, i, i);
+    }
+}
+
+static void emit_totals(struct writer *writer, int pass)
+{
+    for (int i = 0; i < writer->row->group->count; i++)
+        if (is_fold(writer, i, pass) && kg_fold_of(nest_at(writer, i)).is_float_sum)
+            kg_code_line(&writer->code, "acc%d = kg_two_value(acc%d, lost%d);", i, i, i);
+}
+
 // What a pass does with the vector at `first`.
 static void emit_part(struct writer *writer, int pass)
 {
@@ -455,6 +481,8 @@ static void emit_part(struct writer *writer, int pass)
         if (is_column_output(writer, i, pass))
             kg_code_line(code, "kg_vec<%s, VECTOR> place%d;",
                          kg_emit_tensor_storage(nest_at(writer, i)->output), i);
+    if (!writer->holding)
+        emit_long_sums(writer, pass, "more");
     name_columns(writer, pass);
     open_lanes(writer);
     for (int i = 0; i < row->group->count; i++) {
@@ -466,6 +494,8 @@ static void emit_part(struct writer *writer, int pass)
             emit_step(writer, i);
     }
     kg_code_close(code);
+    if (!writer->holding)
+        emit_long_sums(writer, pass, NULL);
     emit_column_stores(writer, pass);
 }
 
@@ -527,12 +557,14 @@ static void emit_pass(struct writer *writer, int pass)
     emit_part(writer, pass);
     writer->holding = false;
     kg_code_close(code);
+    emit_long_sums(writer, pass, "lost");
     kg_code_open(code, "for (int64_t part = HOLD; part * THREADS * VECTOR < columns; part++)");
     emit_first(writer);
     kg_code_line(code, "if (first >= columns)");
     kg_code_line(code, "    break;");
     emit_part(writer, pass);
     kg_code_close(code);
+    emit_totals(writer, pass);
     name_columns(writer, pass);
     for (int i = 0; i < writer->row->group->count; i++)
         if (is_fold(writer, i, pass))
