@@ -101,8 +101,8 @@ KG_API void kg_text_release(char *text);
 
 // ---- Devices
 
-// "host" and, where there are such devices, "cuda:0" ...; NULL: the best at hand. Borrowed: the
-// context closes it.
+// "host" and, where there are such devices, "cuda:0" ...; "sm_90a": a GPU that is not at hand, for
+// which everything but running works; NULL: the best at hand. Borrowed: the context closes it.
 KG_API enum kg_status kg_context_device(struct kg_context *context, const char *name,
                                         struct kg_device **device);
 // Every device and every backend that has none and why: a table, or JSON.
