@@ -61,6 +61,8 @@ static void described_devices_open(void)
 
 static void a_missing_compiler_is_explained(void)
 {
+    const char *chosen = getenv("KERNELGEN_NVRTC");
+    char *before = chosen ? strdup(chosen) : NULL;
     setenv("KERNELGEN_NVRTC", "/nonexistent/libnvrtc.so", 1);
     struct kg_device *device = open_device("sm_80");
     struct kg_binary binary;
@@ -77,7 +79,11 @@ static void a_missing_compiler_is_explained(void)
                  &error);
     CHECK(strstr(error.text, "is no NVRTC"));
     kg_device_close(device);
-    unsetenv("KERNELGEN_NVRTC");
+    if (before)
+        setenv("KERNELGEN_NVRTC", before, 1);
+    else
+        unsetenv("KERNELGEN_NVRTC");
+    free(before);
 }
 
 static void running_is_refused(void)
@@ -118,7 +124,13 @@ static void compiles_for_every_architecture(void)
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         struct kg_device *device = open_device(names[i]);
         struct kg_binary first, second;
-        CHECK_STATUS(device->backend->compile(device, &source, 60, &first, &error), KG_OK, &error);
+        enum kg_status status = device->backend->compile(device, &source, 60, &first, &error);
+        if (status == KG_ERROR_MISSING) { // an NVRTC older than the architecture
+            CHECK(strstr(error.text, "does not compile for") && strstr(error.text, names[i]));
+            kg_device_close(device);
+            continue;
+        }
+        CHECK_STATUS(status, KG_OK, &error);
         CHECK(!first.from_cache && first.seconds > 0);
         check_cubin(&first, names[i]);
         CHECK_STATUS(device->backend->compile(device, &source, 60, &second, &error), KG_OK, &error);
