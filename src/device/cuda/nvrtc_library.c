@@ -140,6 +140,7 @@ static bool try_library(struct search *search, const char *name)
         *search->nvrtc = found;
         return true;
     }
+    dlclose(found.library);
     return false;
 }
 
