@@ -1,18 +1,6 @@
 // Some elements of a row at once: neighbours as one vector where WHOLE, else `step` elements apart,
 // so that the lanes of a warp still read neighbours; then only those of the `left` to the end of
 // the row that there are. CACHE 1: what is not needed again.
-struct kg_yes {
-    static constexpr bool value = true;
-};
-struct kg_no {
-    static constexpr bool value = false;
-};
-
-KG_INLINE bool kg_is_aligned(const void *at, size_t bytes)
-{
-    return (size_t)at % bytes == 0;
-}
-
 template <bool WHOLE, int CACHE, int COUNT, typename T>
 KG_INLINE kg_vec<T, COUNT> kg_take_vec(const T *from, int64_t stride, int step, int64_t left)
 {

@@ -185,6 +185,13 @@ static void print_axis(void *user, struct kg_text *text, int axis)
 
 static bool print_read(void *user, struct kg_text *text, const struct kg_access *access);
 
+static const char *find_divisor(void *user, const struct kg_access *access)
+{
+    const struct frame *frame = user;
+    int maker = kg_group_maker(frame->values->group, access->tensor);
+    return maker < 0 ? NULL : frame->values->divisors[maker];
+}
+
 static struct kg_emit_names names_of(struct frame *frame)
 {
     return (struct kg_emit_names){
@@ -192,6 +199,7 @@ static struct kg_emit_names names_of(struct frame *frame)
         .contiguous = frame->values->group->problem->contiguous,
         .axis = print_axis,
         .read = print_read,
+        .divisor = find_divisor,
     };
 }
 

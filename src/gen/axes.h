@@ -40,6 +40,8 @@ struct kg_values {
     // By position in the group: what the output of that nest is called when its elements at hand
     // are in a variable. NULL: private ones are computed in place, others are loaded.
     const char *locals[KG_MAX_NESTS];
+    // Likewise: a kg_divisor made of it. NULL: there is none.
+    const char *divisors[KG_MAX_NESTS];
     // Reads of what is in memory, where they are to be other than loads; false: a load. May be
     // NULL.
     bool (*read)(void *user, struct kg_text *text, const struct kg_access *access);

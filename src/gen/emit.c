@@ -174,10 +174,28 @@ static enum kg_type operand_type(const struct kg_expr *expr)
     return widest;
 }
 
+// Divided by something that was inverted before.
+static bool print_over(const struct printer *printer, const struct kg_expr *expr)
+{
+    const struct kg_emit_names *names = printer->names;
+    if (expr->function != KG_FN_DIV || expr->type != KG_TYPE_F32 || !names || !names->divisor ||
+        expr->arguments[1]->kind != KG_EXPR_READ || expr->arguments[1]->type != KG_TYPE_F32)
+        return false;
+    const char *by = names->divisor(names->user, kg_nest_access(printer->nest, expr->arguments[1]));
+    if (!by)
+        return false;
+    kg_text_add(printer->text, "kg_over_f32(");
+    print(printer, expr->arguments[0], KG_TYPE_F32, LEVEL_ANY);
+    kg_text_format(printer->text, ", %s)", by);
+    return true;
+}
+
 static void print_call(const struct printer *printer, const struct kg_expr *expr, enum level level)
 {
     const struct spelling *spelling = &spellings[expr->function];
     enum kg_type operands = operand_type(expr);
+    if (print_over(printer, expr))
+        return;
     if (!spelling->infix || (operands == KG_TYPE_I64 && !spelling->integers)) {
         print_function(printer, expr, operands);
         return;

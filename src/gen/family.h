@@ -46,7 +46,11 @@ struct kg_group {
 #define KG_MAX_GRIDS 4
 struct kg_grids {
     int count;
-    struct kg_grid grids[KG_MAX_GRIDS];
+    struct kg_grid grids[KG_MAX_GRIDS]; // by function; a function without blocks does not run
+    // Where some tensor does not lie at a multiple of `alignment` bytes, these instead. 0: places
+    // do not matter.
+    int alignment;
+    struct kg_grid unaligned[KG_MAX_GRIDS];
     size_t scratch; // bytes of memory that the kernel's functions share; not cleared
 };
 

@@ -171,16 +171,20 @@ static enum kg_status launch_grids(const struct kg_prepared *prepared, const str
                                    struct kg_error *error)
 {
     void *arguments[KG_MAX_ARGUMENTS];
+    uintptr_t places = 0;
     for (int i = 0; i < step->argument_count; i++) {
         const struct kg_argument *argument = &step->arguments[i];
-        if (argument->kind == KG_ARGUMENT_TENSOR)
+        if (argument->kind == KG_ARGUMENT_TENSOR) {
             arguments[i] = &pointers[argument->id];
-        else if (argument->kind == KG_ARGUMENT_SCRATCH)
+            places |= (uintptr_t)pointers[argument->id];
+        } else if (argument->kind == KG_ARGUMENT_SCRATCH) {
             arguments[i] = scratch;
-        else
+        } else {
             arguments[i] = &step->numbers[i];
+        }
     }
-    launch->grids = step->grids.grids;
+    bool aligned = step->grids.alignment == 0 || places % (unsigned)step->grids.alignment == 0;
+    launch->grids = aligned ? step->grids.grids : step->grids.unaligned;
     launch->grid_count = step->grids.count;
     launch->arguments = arguments;
     return prepared->backend->launch(step->kernel, launch, error);

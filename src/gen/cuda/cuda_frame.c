@@ -16,31 +16,39 @@ void kg_cuda_opening(struct kg_text *text, const struct kg_group *group, const c
     kg_text_add(text, "\n");
 }
 
-static void print_argument(struct kg_text *text, const struct kg_group *group,
-                           const struct kg_argument *argument)
+static void print_name(struct kg_text *text, const struct kg_group *group,
+                       const struct kg_argument *argument)
 {
     const struct kg_problem *problem = group->problem;
     switch (argument->kind) {
-    case KG_ARGUMENT_TENSOR: {
-        const struct kg_tensor *tensor = problem->tensors[argument->id];
-        kg_text_format(text, "%s%s *__restrict__ ", kg_group_writes(group, tensor) ? "" : "const ",
-                       kg_emit_tensor_storage(tensor));
-        kg_emit_name(text, tensor->name);
+    case KG_ARGUMENT_TENSOR:
+        kg_emit_name(text, problem->tensors[argument->id]->name);
         return;
-    }
     case KG_ARGUMENT_SIZE:
-        kg_text_add(text, "int64_t ");
         kg_emit_name(text, problem->op->sizes[argument->id]->name);
         return;
     case KG_ARGUMENT_STRIDE:
-        kg_text_add(text, "int64_t ");
         kg_emit_name(text, problem->tensors[argument->id]->name);
         kg_text_format(text, "_s%d", argument->dim);
         return;
     case KG_ARGUMENT_SCRATCH:
-        kg_text_add(text, "char *__restrict__ scratch");
+        kg_text_add(text, "scratch");
         return;
     }
+}
+
+static void print_argument(struct kg_text *text, const struct kg_group *group,
+                           const struct kg_argument *argument)
+{
+    if (argument->kind == KG_ARGUMENT_TENSOR) {
+        const struct kg_tensor *tensor = group->problem->tensors[argument->id];
+        kg_text_format(text, "%s%s *__restrict__ ", kg_group_writes(group, tensor) ? "" : "const ",
+                       kg_emit_tensor_storage(tensor));
+    } else {
+        kg_text_add(text,
+                    argument->kind == KG_ARGUMENT_SCRATCH ? "char *__restrict__ " : "int64_t ");
+    }
+    print_name(text, group, argument);
 }
 
 static void print_arguments(struct kg_text *text, const struct kg_group *group)
@@ -71,10 +79,9 @@ static void bind_strides(struct kg_text *text, const struct kg_group *group)
     }
 }
 
-void kg_cuda_open_function(struct kg_code *code, const struct kg_group *group, const char *entry,
-                           int number, int threads, int registers)
+static void print_head(struct kg_text *text, const struct kg_group *group, const char *entry,
+                       int number, int threads, int registers)
 {
-    struct kg_text *text = code->text;
     kg_text_add(text, "extern \"C\" __global__ void ");
     if (registers > 0)
         kg_text_format(text, "__maxnreg__(%d) ", registers); // says as much as bounds do
@@ -83,9 +90,43 @@ void kg_cuda_open_function(struct kg_code *code, const struct kg_group *group, c
     kg_text_format(text, "%s_%d(", entry, number);
     print_arguments(text, group);
     kg_text_add(text, ")\n{\n");
+}
+
+void kg_cuda_open_function(struct kg_code *code, const struct kg_group *group, const char *entry,
+                           int number, int threads, int registers)
+{
+    print_head(code->text, group, entry, number, threads, registers);
+    code->depth++;
+    if (group->problem->contiguous)
+        bind_strides(code->text, group);
+}
+
+void kg_cuda_open_body(struct kg_code *code, const struct kg_group *group, const char *entry,
+                       const char *cases)
+{
+    struct kg_text *text = code->text;
+    kg_text_format(text, "template <%s>\nKG_INLINE void %s_body(", cases, entry);
+    print_arguments(text, group);
+    kg_text_add(text, ")\n{\n");
     code->depth++;
     if (group->problem->contiguous)
         bind_strides(text, group);
+}
+
+void kg_cuda_function(struct kg_code *code, const struct kg_group *group, const char *entry,
+                      int number, int threads, int registers, const char *values)
+{
+    struct kg_argument arguments[KG_MAX_ARGUMENTS];
+    struct kg_text *text = code->text;
+    int count = kg_group_arguments(group, arguments);
+    kg_text_add(text, "\n");
+    print_head(text, group, entry, number, threads, registers);
+    kg_text_format(text, "    %s_body<%s>(", entry, values);
+    for (int i = 0; i < count; i++) {
+        kg_text_add(text, i > 0 ? ", " : "");
+        print_name(text, group, &arguments[i]);
+    }
+    kg_text_add(text, ");\n}\n");
 }
 
 void kg_cuda_nothing(struct kg_code *code, const struct kg_group *group, const char *entry)
@@ -122,4 +163,25 @@ int64_t kg_power_of_two(int64_t value)
     while (power < value)
         power *= 2;
     return power;
+}
+
+bool kg_cuda_is_whole(const struct kg_problem *problem, const struct kg_tensor *tensor,
+                      unsigned dims, int vector)
+{
+    const struct kg_layout *layout = &problem->layouts[tensor->id];
+    for (int dim = 0; dim < tensor->rank; dim++) {
+        bool last = dim == tensor->rank - 1;
+        if (layout->shape[dim] <= 1 || !(dims >> dim & 1))
+            continue;
+        if (last ? layout->stride[dim] != 1 : layout->stride[dim] % vector != 0)
+            return false;
+    }
+    return true;
+}
+
+int kg_cuda_alignment(const struct kg_tensor *tensor, int vector)
+{
+    enum { ACCESS = 16 };
+    int bytes = vector * kg_dtypes[kg_emit_tensor_dtype(tensor)].bits / 8;
+    return bytes < ACCESS ? bytes : ACCESS;
 }

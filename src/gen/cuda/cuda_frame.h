@@ -14,6 +14,13 @@ void kg_cuda_opening(struct kg_text *text, const struct kg_group *group, const c
 // threads; `registers` each at most, 0: as many as the compiler likes.
 void kg_cuda_open_function(struct kg_code *code, const struct kg_group *group, const char *entry,
                            int number, int threads, int registers);
+// The same code compiled for several cases: opens the body all of them share, a template over truth
+// values ("bool WHOLE, bool HELD"); then, after it was closed, one function for each case
+// ("true, false").
+void kg_cuda_open_body(struct kg_code *code, const struct kg_group *group, const char *entry,
+                       const char *cases);
+void kg_cuda_function(struct kg_code *code, const struct kg_group *group, const char *entry,
+                      int number, int threads, int registers, const char *values);
 // A whole kernel that has nothing to do.
 void kg_cuda_nothing(struct kg_code *code, const struct kg_group *group, const char *entry);
 
@@ -22,6 +29,13 @@ bool kg_cuda_fits(const struct kg_group *group, enum kg_target target, struct kg
 
 // Adds the parameter every family has: the most registers a thread may use; 0: no limit.
 void kg_cuda_space_registers(struct kg_space *space);
+
+// Whether vectors of `vector` elements along the last dimension begin at multiples of it, as far as
+// strides tell: of the dimensions in `dims`, a bit each.
+bool kg_cuda_is_whole(const struct kg_problem *problem, const struct kg_tensor *tensor,
+                      unsigned dims, int vector);
+// What such vectors have to be aligned to, in bytes.
+int kg_cuda_alignment(const struct kg_tensor *tensor, int vector);
 
 int64_t kg_ceil_div(int64_t a, int64_t b);
 // The smallest power of two that is no less.

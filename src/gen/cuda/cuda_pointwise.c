@@ -161,33 +161,43 @@ static bool emit(const struct kg_group *group, const struct kg_device_facts *fac
     return !source->failed;
 }
 
+static struct kg_grid grid_of(const struct kg_cuda_pointwise_plan *plan, int64_t columns,
+                              int64_t rows)
+{
+    enum { MOST_ACROSS = 65535, MOST_ALONG = 1 << 30 };
+    int64_t vectors = kg_ceil_div(columns, plan->vector), wide = plan->threads;
+    if (plan->run <= 0) { // side by side
+        int64_t blocks = kg_ceil_div(vectors, (int64_t)plan->threads * plan->rows);
+        return (struct kg_grid){.blocks = {blocks < MOST_ALONG ? blocks : MOST_ALONG, 1, 1},
+                                .threads = {plan->threads, 1, 1}};
+    }
+    if (vectors < wide)
+        wide = kg_power_of_two(vectors);
+    int64_t high = plan->threads / wide;
+    int64_t along = kg_ceil_div(rows, high * plan->rows), across = kg_ceil_div(vectors, wide);
+    return (struct kg_grid){
+        .blocks = {along < MOST_ALONG ? along : MOST_ALONG,
+                   across < MOST_ACROSS ? across : MOST_ACROSS, 1},
+        .threads = {(int)wide, (int)high, 1},
+    };
+}
+
 static void grids(const struct kg_group *group, const struct kg_device_facts *facts,
                   const struct kg_config *config, struct kg_grids *grids)
 {
     (void)facts;
-    enum { MOST_ACROSS = 65535, MOST_ALONG = 1 << 30 };
     struct kg_cuda_pointwise_plan plan;
     int64_t columns, rows;
+    const struct kg_grid none = {.threads = {1, 1, 1}};
     make_plan(group, config, &plan);
     measure(&plan, &columns, &rows);
-    *grids = (struct kg_grids){.count = 1};
-    struct kg_grid *grid = &grids->grids[0];
-    int64_t vectors = kg_ceil_div(columns, plan.vector), wide = plan.threads;
-    if (plan.run <= 0) { // side by side
-        int64_t blocks = kg_ceil_div(vectors, (int64_t)plan.threads * plan.rows);
-        *grid = (struct kg_grid){
-            {blocks < MOST_ALONG ? blocks : MOST_ALONG, 1, 1}, {plan.threads, 1, 1}, 0, 0};
-        return;
-    }
-    if (vectors < wide)
-        wide = kg_power_of_two(vectors);
-    int64_t high = plan.threads / wide;
-    int64_t along = kg_ceil_div(rows, high * plan.rows), across = kg_ceil_div(vectors, wide);
-    *grid = (struct kg_grid){
-        {along < MOST_ALONG ? along : MOST_ALONG, across < MOST_ACROSS ? across : MOST_ACROSS, 1},
-        {(int)wide, (int)high, 1},
-        0,
-        0};
+    struct kg_grid grid = grid_of(&plan, columns, rows);
+    int alignment = kg_cuda_pointwise_alignment(&plan, columns);
+    *grids = (struct kg_grids){.count = 2, .alignment = alignment};
+    grids->grids[0] = alignment ? grid : none;
+    grids->grids[1] = alignment ? none : grid;
+    grids->unaligned[0] = none;
+    grids->unaligned[1] = grid;
 }
 
 const struct kg_family kg_cuda_pointwise = {

@@ -18,7 +18,11 @@ struct kg_cuda_pointwise_plan {
     bool stream;
 };
 
-// The function of the kernel, after the opening.
+// The bytes that tensors have to be aligned to for whole vectors; 0: their strides or sizes do not
+// allow them, wherever they lie.
+int kg_cuda_pointwise_alignment(const struct kg_cuda_pointwise_plan *plan, int64_t columns);
+
+// The functions of the kernel, after the opening: number 0 for whole vectors, number 1 for any.
 void kg_cuda_pointwise_emit(struct kg_text *text, const struct kg_cuda_pointwise_plan *plan);
 
 #endif

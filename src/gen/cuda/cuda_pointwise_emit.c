@@ -85,6 +85,32 @@ static bool walks(const struct kg_cuda_pointwise_plan *plan, const struct kg_acc
     return true;
 }
 
+int kg_cuda_pointwise_alignment(const struct kg_cuda_pointwise_plan *plan, int64_t columns)
+{
+    const struct kg_problem *problem = plan->group->problem;
+    int alignment = 1;
+    if (columns % plan->vector != 0)
+        return 0;
+    for (int i = 0; i < plan->group->count; i++) {
+        const struct kg_nest *nest = nest_at(plan, i);
+        for (int j = 0; j <= nest->access_count; j++) {
+            bool is_output = j == nest->access_count;
+            const struct kg_access *access = is_output ? NULL : &nest->accesses[j];
+            const struct kg_tensor *tensor = is_output ? nest->output : access->tensor;
+            if (is_output ? kg_group_is_private(plan->group, tensor)
+                          : kg_pointwise_producer(plan->group, tensor, plan->group->count) >= 0 ||
+                                access->read->pad || !walks(plan, access))
+                continue;
+            unsigned dims = is_output ? output_dims(plan) : counted_dims(plan, access);
+            if (!kg_cuda_is_whole(problem, tensor, dims, plan->vector))
+                return 0;
+            int bytes = kg_cuda_alignment(tensor, plan->vector);
+            alignment = bytes > alignment ? bytes : alignment;
+        }
+    }
+    return alignment;
+}
+
 // The slot of a read, or -1: it is made where it is used.
 static int slot_of(const struct writer *writer, const struct kg_access *access)
 {
@@ -210,45 +236,6 @@ static void emit_row_axes(struct writer *writer)
         }
         kg_code_end(code);
     }
-}
-
-// Every vector begins at a multiple of its size, and ends within its row.
-static void emit_whole(struct writer *writer)
-{
-    const struct kg_cuda_pointwise_plan *plan = writer->plan;
-    struct kg_code *code = &writer->code;
-    bool contiguous = plan->group->problem->contiguous;
-    bool seen[KG_MAX_NESTS + KG_MAX_TENSORS] = {false};
-    kg_code_begin(code);
-    kg_text_add(code->text, "const bool whole = length % VECTOR == 0");
-    for (int i = 0; i < writer->slot_count + plan->group->count; i++) {
-        bool is_slot = i < writer->slot_count;
-        const struct slot *slot = &writer->slots[i];
-        const struct kg_tensor *tensor =
-            is_slot ? slot->access->tensor : nest_at(plan, i - writer->slot_count)->output;
-        unsigned dims = is_slot ? counted_dims(plan, slot->access) : output_dims(plan);
-        if ((is_slot && !slot->walks) || kg_group_is_private(plan->group, tensor) ||
-            (!is_slot && seen[tensor->id]))
-            continue;
-        if (!seen[tensor->id]) {
-            kg_text_add(code->text, "\n        && kg_is_aligned(");
-            kg_emit_name(code->text, tensor->name);
-            kg_text_add(code->text, ", VECTOR * sizeof *");
-            kg_emit_name(code->text, tensor->name);
-            kg_text_add(code->text, ")");
-        }
-        seen[tensor->id] = true;
-        for (int dim = 0; dim < tensor->rank; dim++) {
-            bool last = dim == tensor->rank - 1;
-            if (!(dims >> dim & 1) || (last && contiguous))
-                continue;
-            kg_text_add(code->text, " && ");
-            kg_emit_name(code->text, tensor->name);
-            kg_text_format(code->text, last ? "_s%d == 1" : "_s%d %% VECTOR == 0", dim);
-        }
-    }
-    kg_text_add(code->text, ";");
-    kg_code_end(code);
 }
 
 // ---- The code ----
@@ -503,26 +490,20 @@ void kg_cuda_pointwise_emit(struct kg_text *text, const struct kg_cuda_pointwise
     kg_text_add(text, "\n");
     kg_text_add(text, kg_skeleton_find("cuda/pieces.cuh"));
     kg_text_add(text, "\n");
-    kg_cuda_open_function(code, plan->group, plan->entry, 0, plan->threads, plan->registers);
+    kg_cuda_open_body(code, plan->group, plan->entry, "bool WHOLE");
     kg_code_line(code, "enum { VECTOR = %d, ROWS = %d, CACHE = %d };", plan->vector, plan->rows,
                  plan->stream);
     emit_constant(&writer, "length", print_columns);
     if (has_rows(plan))
         emit_constant(&writer, "rows", print_rows);
-    emit_whole(&writer);
-    kg_code_open(code, "auto tile = [&](auto vectors)");
-    kg_code_line(code, "constexpr bool WHOLE = decltype(vectors)::value;");
     kg_code_line(code, "const int step = WHOLE ? 1 : (int)blockDim.x;");
     kg_code_line(code, "const int64_t across = (int64_t)blockDim.x * VECTOR;");
     if (has_rows(plan))
         emit_rows(&writer);
     else
         emit_columns(&writer);
-    code->depth--;
-    kg_code_line(code, "};");
-    kg_code_line(code, "if (whole)");
-    kg_code_line(code, "    tile(kg_yes());");
-    kg_code_line(code, "else");
-    kg_code_line(code, "    tile(kg_no());");
     kg_code_close(code);
+    for (int i = 0; i < 2; i++)
+        kg_cuda_function(code, plan->group, plan->entry, i, plan->threads, plan->registers,
+                         i == 0 ? "true" : "false");
 }

@@ -200,11 +200,19 @@ static void grids(const struct kg_group *group, const struct kg_device_facts *fa
     make_plan(group, config, "", &plan);
     measure(&plan.row, &rows, &columns, &length);
     int64_t blocks = kg_ceil_div(rows, plan.blocks);
-    *grids = (struct kg_grids){.count = 1};
-    grids->grids[0] = (struct kg_grid){
+    const struct kg_grid none = {.threads = {1, 1, 1}};
+    const struct kg_grid grid = {
         .blocks = {blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS, 1, 1},
         .threads = {plan.threads, plan.blocks, 1},
     };
+    int alignment = kg_cuda_rowwise_alignment(&plan, length);
+    bool held = columns <= (int64_t)plan.threads * plan.vector * plan.hold;
+    int function = alignment == 0 ? 2 : held ? 0 : 1;
+    *grids = (struct kg_grids){.count = 3, .alignment = alignment};
+    for (int i = 0; i < grids->count; i++) {
+        grids->grids[i] = i == function ? grid : none;
+        grids->unaligned[i] = i == 2 ? grid : none;
+    }
 }
 
 const struct kg_family kg_cuda_rowwise = {

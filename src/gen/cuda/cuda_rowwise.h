@@ -16,7 +16,12 @@ struct kg_cuda_rowwise_plan {
     int registers; // at most; 0: as many as the compiler likes
 };
 
-// The function of the kernel, after the opening.
+// The bytes that tensors have to be aligned to for whole vectors; 0: their strides or sizes do not
+// allow them, wherever they lie.
+int kg_cuda_rowwise_alignment(const struct kg_cuda_rowwise_plan *plan, int64_t length);
+
+// The functions of the kernel, after the opening: number 0 for rows of whole vectors that threads
+// hold, number 1 for longer ones, number 2 for any.
 void kg_cuda_rowwise_emit(struct kg_text *text, const struct kg_cuda_rowwise_plan *plan);
 
 #endif

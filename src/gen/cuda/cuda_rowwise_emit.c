@@ -27,7 +27,8 @@ struct writer {
     struct kg_code code;
     struct kg_values values;
     char names[KG_MAX_NESTS][40]; // what kg_values calls the outputs of nests
-    bool holding;                 // the part at hand is held
+    char divisors[KG_MAX_NESTS][16];
+    bool holding; // the part at hand is held
     int stream_count;
     struct stream streams[MOST_STREAMS];
 };
@@ -110,6 +111,13 @@ static void find_streams(struct writer *writer, int position, int pass)
         }
         writer->streams[i].uses[pass] = true;
     }
+}
+
+static void find_all_streams(struct writer *writer)
+{
+    for (int i = 0; i < writer->row->group->count; i++)
+        if (writer->row->role[i] != KG_ROWWISE_SCALAR)
+            find_streams(writer, i, writer->row->pass[i]);
 }
 
 static bool read_stream(void *user, struct kg_text *text, const struct kg_access *access)
@@ -238,41 +246,29 @@ static void emit_held_loads(struct writer *writer)
     kg_code_close(code);
 }
 
-// Every vector begins at a multiple of its size, and ends within its run of columns.
-static void print_aligned(struct kg_text *text, const struct writer *writer,
-                          const struct kg_tensor *tensor)
+int kg_cuda_rowwise_alignment(const struct kg_cuda_rowwise_plan *plan, int64_t length)
 {
-    bool contiguous = writer->row->group->problem->contiguous;
-    // Of a contiguous tensor, the last dimensions are the run; the strides before are multiples of
-    // its length.
-    int inner = writer->row->last - writer->row->run + 1;
-    kg_text_add(text, "\n        && kg_is_aligned(");
-    kg_emit_name(text, tensor->name);
-    kg_text_add(text, ", VECTOR * sizeof *");
-    kg_emit_name(text, tensor->name);
-    kg_text_add(text, ")");
-    for (int dim = 0; dim < tensor->rank; dim++) {
-        bool last = dim == tensor->rank - 1;
-        if (contiguous && dim >= tensor->rank - inner)
+    const struct kg_rowwise_plan *row = &plan->row;
+    const struct kg_problem *problem = row->group->problem;
+    struct writer writer = {.plan = plan, .row = row};
+    // Of a contiguous tensor, the last dimensions are the run.
+    int inner = problem->contiguous ? row->last - row->run + 1 : 0, alignment = 1;
+    if (length % plan->vector != 0)
+        return 0;
+    find_all_streams(&writer);
+    for (int i = 0; i < writer.stream_count + row->group->count; i++) {
+        int nest = i - writer.stream_count;
+        if (nest >= 0 && (row->role[nest] != KG_ROWWISE_COLUMN || is_private(&writer, nest)))
             continue;
-        kg_text_add(text, " && ");
-        kg_emit_name(text, tensor->name);
-        kg_text_format(text, last ? "_s%d == 1" : "_s%d %% VECTOR == 0", dim);
+        const struct kg_tensor *tensor =
+            nest < 0 ? writer.streams[i].access->tensor : nest_at(&writer, nest)->output;
+        unsigned dims = tensor->rank > inner ? ~0u >> (32 - (tensor->rank - inner)) : 0;
+        if (!kg_cuda_is_whole(problem, tensor, dims, plan->vector))
+            return 0;
+        int bytes = kg_cuda_alignment(tensor, plan->vector);
+        alignment = bytes > alignment ? bytes : alignment;
     }
-}
-
-static void emit_whole(struct writer *writer)
-{
-    struct kg_code *code = &writer->code;
-    kg_code_begin(code);
-    kg_text_add(code->text, "const bool whole = length % VECTOR == 0");
-    for (int i = 0; i < writer->stream_count; i++)
-        print_aligned(code->text, writer, writer->streams[i].access->tensor);
-    for (int i = 0; i < writer->row->group->count; i++)
-        if (writer->row->role[i] == KG_ROWWISE_COLUMN && !is_private(writer, i))
-            print_aligned(code->text, writer, nest_at(writer, i)->output);
-    kg_text_add(code->text, ";");
-    kg_code_end(code);
+    return alignment;
 }
 
 // ---- Values ----
@@ -291,6 +287,39 @@ static void emit_value(struct writer *writer, int i, enum kg_type type)
     kg_values_print(code->text, &writer->values, i, type);
     kg_text_add(code->text, ";");
     kg_code_end(code);
+}
+
+static bool divides_by(const struct kg_expr *expr, const struct kg_tensor *tensor)
+{
+    if (expr->kind == KG_EXPR_CALL && expr->function == KG_FN_DIV && expr->type == KG_TYPE_F32 &&
+        expr->arguments[1]->kind == KG_EXPR_READ && expr->arguments[1]->tensor == tensor)
+        return true;
+    for (int i = 0; i < expr->argument_count; i++)
+        if (divides_by(expr->arguments[i], tensor))
+            return true;
+    return false;
+}
+
+// Are columns divided by this value of the row?
+static bool is_divisor(const struct writer *writer, int i)
+{
+    for (int j = i + 1; j < writer->row->group->count; j++)
+        if (writer->row->role[j] != KG_ROWWISE_SCALAR &&
+            divides_by(nest_at(writer, j)->body, nest_at(writer, i)->output))
+            return true;
+    return false;
+}
+
+// Declares the value of the row that `from` is.
+static void emit_row_value(struct writer *writer, int i, enum kg_type type, const char *from)
+{
+    kg_code_line(&writer->code, "const %s v%d = %s;", kg_emit_type(type), i, from);
+    name_value(writer, i, "v%d");
+    if (type != KG_TYPE_F32 || !is_divisor(writer, i))
+        return;
+    kg_code_line(&writer->code, "const kg_divisor over%d = kg_divisor_f32(v%d);", i, i);
+    snprintf(writer->divisors[i], sizeof writer->divisors[i], "over%d", i);
+    writer->values.divisors[i] = writer->divisors[i];
 }
 
 // By one thread of the row.
@@ -314,8 +343,11 @@ static void emit_scalars(struct writer *writer, int pass)
         if (row->role[i] != KG_ROWWISE_SCALAR || row->pass[i] != pass)
             continue;
         enum kg_type type = nest_at(writer, i)->body->type;
-        emit_value(writer, i, type);
-        name_value(writer, i, "v%d");
+        struct kg_text value = {0};
+        kg_values_print(&value, &writer->values, i, type);
+        emit_row_value(writer, i, type, kg_text_string(&value));
+        writer->code.text->failed |= value.failed;
+        kg_text_free(&value);
         if (!is_private(writer, i))
             emit_row_store(writer, i, type);
     }
@@ -378,7 +410,7 @@ static void emit_column(struct writer *writer, int i)
         kg_code_line(code, "row%d[part][lane] = v%d;", i, i);
     if (is_private(writer, i))
         return;
-    char base[16], value[16];
+    char base[32], value[16];
     snprintf(base, sizeof base, "place%d.at", i);
     snprintf(value, sizeof value, "v%d", i);
     kg_code_begin(code);
@@ -518,18 +550,18 @@ static void emit_fold(struct writer *writer, int i)
 
 static void emit_result(struct writer *writer, int i)
 {
-    struct kg_code *code = &writer->code;
     struct kg_fold fold = kg_fold_of(nest_at(writer, i));
     const char *type = kg_emit_type(fold.result);
+    char value[64];
     if (fold.is_argument)
-        kg_code_line(code, "const %s v%d = at%d;", type, i, i);
+        snprintf(value, sizeof value, "at%d", i);
     else if (fold.reduce == KG_REDUCE_MEAN)
-        kg_code_line(code, "const %s v%d = acc%d / (%s)columns;", type, i, i, type);
-    else if (fold.result == KG_TYPE_BOOL)
-        kg_code_line(code, "const bool v%d = acc%d;", i, i);
+        snprintf(value, sizeof value, "acc%d / (%s)columns", i, type);
+    else if (fold.result == fold.lane)
+        snprintf(value, sizeof value, "acc%d", i);
     else
-        kg_code_line(code, "const %s v%d = (%s)acc%d;", type, i, type, i);
-    name_value(writer, i, "v%d");
+        snprintf(value, sizeof value, "(%s)acc%d", type, i);
+    emit_row_value(writer, i, fold.result, value);
     if (!is_private(writer, i))
         emit_row_store(writer, i, fold.result);
 }
@@ -557,6 +589,7 @@ static void emit_pass(struct writer *writer, int pass)
     emit_part(writer, pass);
     writer->holding = false;
     kg_code_close(code);
+    kg_code_open(code, "if constexpr (!HELD)");
     emit_long_sums(writer, pass, "lost");
     kg_code_open(code, "for (int64_t part = HOLD; part * THREADS * VECTOR < columns; part++)");
     emit_first(writer);
@@ -565,6 +598,7 @@ static void emit_pass(struct writer *writer, int pass)
     emit_part(writer, pass);
     kg_code_close(code);
     emit_totals(writer, pass);
+    kg_code_close(code);
     name_columns(writer, pass);
     for (int i = 0; i < writer->row->group->count; i++)
         if (is_fold(writer, i, pass))
@@ -605,32 +639,25 @@ void kg_cuda_rowwise_emit(struct kg_text *text, const struct kg_cuda_rowwise_pla
     writer.values = (struct kg_values){.group = row->group, .read = read_stream, .user = &writer};
     for (int axis = row->run; axis < row->last; axis++)
         writer.values.axes[axis] = "0";
-    for (int i = 0; i < row->group->count; i++)
-        if (row->role[i] != KG_ROWWISE_SCALAR)
-            find_streams(&writer, i, row->pass[i]);
+    find_all_streams(&writer);
     for (int i = 0; i < (int)(sizeof skeletons / sizeof *skeletons); i++) {
         kg_text_add(text, kg_skeleton_find(skeletons[i]));
         kg_text_add(text, "\n");
     }
-    kg_cuda_open_function(code, row->group, row->entry, 0, plan->threads * plan->blocks,
-                          plan->registers);
+    kg_cuda_open_body(code, row->group, row->entry, "bool WHOLE, bool HELD");
     kg_code_line(code, "enum { THREADS = %d, VECTOR = %d, HOLD = %d };", plan->threads,
                  plan->vector, plan->hold);
     print_extent(code, &writer, "rows", 0, row->rows - 1);
     print_extent(code, &writer, "columns", row->rows, row->last);
-    print_extent(code, &writer, "length", row->run, row->last);
-    emit_whole(&writer);
+    if (has_outer_columns(&writer))
+        print_extent(code, &writer, "length", row->run, row->last);
+    kg_code_line(code, "const int step = WHOLE ? 1 : THREADS;");
     kg_code_line(code, "const int thread = threadIdx.x;");
     kg_code_line(code, "int turn = 0;");
-    kg_code_open(code, "auto work = [&](auto vectors)");
-    kg_code_line(code, "constexpr bool WHOLE = decltype(vectors)::value;");
-    kg_code_line(code, "const int step = WHOLE ? 1 : THREADS;");
     emit_rows(&writer);
-    code->depth--;
-    kg_code_line(code, "};");
-    kg_code_line(code, "if (whole)");
-    kg_code_line(code, "    work(kg_yes());");
-    kg_code_line(code, "else");
-    kg_code_line(code, "    work(kg_no());");
     kg_code_close(code);
+    static const char *const cases[] = {"true, true", "true, false", "false, false"};
+    for (int i = 0; i < 3; i++)
+        kg_cuda_function(code, row->group, row->entry, i, plan->threads * plan->blocks,
+                         plan->registers, cases[i]);
 }

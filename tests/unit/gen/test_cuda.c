@@ -38,7 +38,8 @@ static void check_grids(const struct kg_choice *choice, int group)
                                              &choice->configs[group], &grids);
     CHECK(grids.count >= 1 && grids.count <= KG_MAX_GRIDS);
     for (int i = 0; i < grids.count; i++) {
-        const struct kg_grid *grid = &grids.grids[i];
+        const struct kg_grid *grid = &grids.grids[i], *other = &grids.unaligned[i];
+        CHECK(grids.alignment == 0 || other->threads[0] * other->threads[1] > 0);
         int threads = grid->threads[0] * grid->threads[1] * grid->threads[2];
         CHECK(threads >= 1 && threads <= 1024);
         CHECK(grid->blocks[0] >= 0 && grid->blocks[0] < (int64_t)1 << 31);
