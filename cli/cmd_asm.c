@@ -64,6 +64,8 @@ static enum cli_exit read_launch(const struct cli_options *options,
     for (int i = 0; i < 3; i++)
         launch->block[i] = (int)block[i];
     launch->shared_bytes = (int64_t)shared;
+    if (result == CLI_DONE && options->family && !options->model)
+        result = cli_bad_usage("--family says which coefficients of a --model");
     bool amounts = options->read_bytes || options->write_bytes || options->flops || options->warm;
     if (result == CLI_DONE && amounts && !options->grid)
         result = cli_bad_usage("bytes and FLOPs of a problem need a --grid to make a time of");
@@ -82,6 +84,21 @@ static enum cli_exit open_file(struct cli *cli, const char *path, struct kg_asse
     enum kg_status status = kg_assembly_read(cli->context, name, bytes, length, assembly);
     free(bytes);
     return status == KG_OK ? CLI_DONE : cli_fail(cli, status);
+}
+
+static enum cli_exit use_model(struct cli *cli, struct kg_assembly *const assemblies[2])
+{
+    char *json;
+    size_t length;
+    enum cli_exit result = cli_read_file(cli->options.model, &json, &length);
+    for (int a = 0; a < 2 && assemblies[a] && result == CLI_DONE; a++) {
+        enum kg_status status =
+            kg_assembly_use_fit(assemblies[a], json, length, cli->options.family);
+        if (status != KG_OK)
+            result = cli_fail(cli, status);
+    }
+    free(json);
+    return result;
 }
 
 // To one file or two, whichever it speaks of.
@@ -178,6 +195,8 @@ enum cli_exit cli_asm(struct cli *cli)
         result = open_file(cli, cli->options.words[f], &assemblies[f]);
     if (result == CLI_DONE && cli->options.log)
         result = add_log(cli, assemblies);
+    if (result == CLI_DONE && cli->options.model)
+        result = use_model(cli, assemblies);
     if (result == CLI_DONE)
         result = cli->options.sample ? show_sample(cli, assemblies[0], &launch)
                                      : show(cli, assemblies, &launch);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #define MOST_PAGES 3     // kernels that are shown in full unasked
+#define MOST_ROWS 60     // of a table; beyond, those of most instructions
 #define MOST_WARNINGS 20 // below a table
 #define NAME_WIDTH 38
 
@@ -115,13 +116,36 @@ static void add_caption(const struct kg_assembly_launch *launch, const struct kg
     kg_text_free(&line);
 }
 
+static int compare_size(const void *left, const void *right, void *user)
+{
+    const struct kg_assembly_subject *subject = user;
+    int a = *(const int *)left, b = *(const int *)right;
+    int64_t of_a = subject->file.kernels[a].instructions;
+    int64_t of_b = subject->file.kernels[b].instructions;
+    if (of_a != of_b)
+        return of_a > of_b ? -1 : 1;
+    return a - b;
+}
+
 static void add_table(const struct kg_assembly_subject *subject,
                       const struct kg_assembly_launch *launch,
                       const struct kg_appraisal *appraisals, struct kg_text *text)
 {
+    int count = subject->file.kernel_count;
+    int *order = calloc((size_t)count, sizeof *order);
+    text->failed |= !order;
+    if (!order)
+        return;
+    for (int k = 0; k < count; k++)
+        order[k] = k;
+    if (count > MOST_ROWS)
+        qsort_r(order, (size_t)count, sizeof *order, compare_size, (void *)(uintptr_t)subject);
     add_head(subject, text);
-    for (int k = 0; k < subject->file.kernel_count; k++)
-        add_row(subject, &subject->file.kernels[k], &appraisals[k], text);
+    for (int r = 0; r < count && r < MOST_ROWS; r++)
+        add_row(subject, &subject->file.kernels[order[r]], &appraisals[order[r]], text);
+    free(order);
+    if (count > MOST_ROWS)
+        kg_text_format(text, "and %d smaller ones; --json has them all\n", count - MOST_ROWS);
     const struct kg_appraisal *first = &appraisals[0];
     kg_text_add(text, "\n");
     if (subject->file.format == KG_ASM_OBJECT)
@@ -177,7 +201,7 @@ enum kg_status kg_report_assembly(const struct kg_assembly_subject *subject, int
     for (size_t k = 0; k < count && status == KG_OK; k++)
         if (is_wanted(index, (int)k))
             status = kg_asm_appraise(&subject->file.kernels[k], subject->file.format, launch,
-                                     &appraisals[k], error);
+                                     &subject->fitted, &appraisals[k], error);
     if (status == KG_OK && json)
         add_json(subject, index, launch, appraisals, text);
     else if (status == KG_OK)

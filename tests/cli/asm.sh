@@ -9,6 +9,8 @@ echo "-- one, by a part of its name"
 asm "$data/small.sm_90a.cubin" --kernel spill
 echo "-- in a launch"
 asm "$data/small.sm_80.cubin" --kernel counted --device a100 --grid 108,2 --block 64,4 --read-bytes 1e9
+asm "$data/small.sm_90a.cubin" --kernel counted --grid 100 --smem 65536 | grep -A4 advice
+asm "$data/small.sm_90a.cubin" --kernel counted --grid 2113 | grep -A2 advice
 echo "-- PTX has no registers, until a log tells them"
 printf '%s\n' "ptxas info    : Compiling entry function 'bulk_copies' for 'sm_90a'" \
     "ptxas info    : Function properties for bulk_copies" \
