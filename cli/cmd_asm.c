@@ -144,6 +144,21 @@ static enum cli_exit read_sample(char *text, struct kg_measurement *measured)
     return CLI_DONE;
 }
 
+// By name, by a part of it, or by the number in the table.
+static enum kg_status find_kernel(const struct cli *cli, const struct kg_assembly *assembly,
+                                  int *index)
+{
+    const char *name = cli->options.kernel;
+    char *end;
+    enum kg_status status = kg_assembly_find(assembly, name, index);
+    long number = strtol(name, &end, 10);
+    if (status != KG_OK && !*end && number >= 1 && number <= kg_assembly_kernel_count(assembly)) {
+        *index = (int)number - 1;
+        status = KG_OK;
+    }
+    return status;
+}
+
 static enum cli_exit show_sample(struct cli *cli, const struct kg_assembly *assembly,
                                  const struct kg_assembly_launch *launch)
 {
@@ -152,7 +167,7 @@ static enum cli_exit show_sample(struct cli *cli, const struct kg_assembly *asse
         return cli_bad_usage("--sample is of one kernel; say which with --kernel");
     enum kg_status status = KG_OK;
     if (cli->options.kernel)
-        status = kg_assembly_find(assembly, cli->options.kernel, &index);
+        status = find_kernel(cli, assembly, &index);
     char *copy = strdup(cli->options.sample), *line = NULL;
     struct kg_measurement measured;
     enum cli_exit result = copy ? read_sample(copy, &measured) : cli_bad_usage("out of memory");
@@ -170,7 +185,7 @@ static enum cli_exit show(struct cli *cli, struct kg_assembly *const assemblies[
     int indices[2] = {-1, -1};
     enum kg_status status = KG_OK;
     for (int a = 0; a < 2 && assemblies[a] && cli->options.kernel && status == KG_OK; a++)
-        status = kg_assembly_find(assemblies[a], cli->options.kernel, &indices[a]);
+        status = find_kernel(cli, assemblies[a], &indices[a]);
     char *text = NULL;
     if (status == KG_OK && assemblies[1])
         status = kg_assembly_compare(assemblies[0], indices[0], assemblies[1], indices[1], launch,

@@ -43,7 +43,7 @@ static const struct option options[] = {
     {"--input", KIND_INPUT, 0, CLI_ARRAYS, "x=x.npy", "a tensor to read, once per input"},
     {"--output", KIND_OUTPUT, 0, CLI_ARRAYS, "y=y.npy", "a tensor to write, once per output"},
     {"--kernel", KIND_TEXT, PLACE(kernel), CLI_ASSEMBLY, "NAME",
-     "one kernel: its name, or a part that only one has"},
+     "one kernel: its name, a part that only one has, or its number"},
     {"--grid", KIND_TEXT, PLACE(grid), CLI_ASSEMBLY, "X[,Y,Z]", "blocks of the launch"},
     {"--block", KIND_TEXT, PLACE(block), CLI_ASSEMBLY, "X[,Y,Z]", "threads of a block"},
     {"--smem", KIND_TEXT, PLACE(shared), CLI_ASSEMBLY, "BYTES", "dynamic shared memory of a block"},

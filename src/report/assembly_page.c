@@ -9,7 +9,7 @@
 #define MOST_PAGES 3     // kernels that are shown in full unasked
 #define MOST_ROWS 60     // of a table; beyond, those of most instructions
 #define MOST_WARNINGS 20 // below a table
-#define NAME_WIDTH 38
+#define NAME_WIDTH 34
 
 static bool is_wanted(int index, int k)
 {
@@ -19,11 +19,12 @@ static bool is_wanted(int index, int k)
 static void add_head(const struct kg_assembly_subject *subject, struct kg_text *text)
 {
     if (subject->file.format == KG_ASM_OBJECT)
-        kg_text_format(text, "\n%-*s %7s %7s %7s %6s %10s %7s\n", NAME_WIDTH, "function", "instr.",
-                       "stack", "spills", "loops", "main loop", "advice");
+        kg_text_format(text, "\n%5s %-*s %7s %7s %7s %6s %10s %7s\n", "no.", NAME_WIDTH, "function",
+                       "instr.", "stack", "spills", "loops", "main loop", "advice");
     else
-        kg_text_format(text, "\n%-*s %5s %7s %7s %6s %6s %7s %6s %6s\n", NAME_WIDTH, "kernel",
-                       "regs", "shared", "spills", "blocks", "warps", "instr.", "loop", "advice");
+        kg_text_format(text, "\n%5s %-*s %5s %7s %7s %6s %6s %7s %6s %6s\n", "no.", NAME_WIDTH,
+                       "kernel", "regs", "shared", "spills", "blocks", "warps", "instr.", "loop",
+                       "advice");
 }
 
 static void add_cell(struct kg_text *text, int width, double value, const char *unit)
@@ -50,6 +51,7 @@ static void add_row(const struct kg_assembly_subject *subject, const struct kg_a
 {
     int main_loop = appraisal->summary.main_loop;
     double loop = main_loop >= 0 ? kg_mix_total(&kernel->loops[main_loop].mix) : NAN;
+    kg_text_format(text, "%5d ", (int)(kernel - subject->file.kernels) + 1);
     kg_assembly_name(text, kernel->name, NAME_WIDTH);
     if (subject->file.format == KG_ASM_OBJECT) {
         add_cell(text, 7, (double)kernel->instructions, "");
@@ -86,7 +88,7 @@ static void add_warnings(const struct kg_assembly_subject *subject, struct kg_te
             }
             kg_text_add(text, shown == 1 ? "\n! " : "! ");
             struct kg_text line = {0};
-            kg_text_format(&line, "%.60s: %s", kernel->name, kernel->advice[a].text);
+            kg_text_format(&line, "%d %.60s: %s", k + 1, kernel->name, kernel->advice[a].text);
             kg_assembly_wrap(text, 2, 2, kg_text_string(&line));
             kg_text_free(&line);
             kg_text_add(text, "\n");
@@ -153,7 +155,7 @@ static void add_table(const struct kg_assembly_subject *subject,
     else if (first->sm)
         add_caption(launch, first, text);
     add_warnings(subject, text);
-    kg_text_add(text, "\n--kernel NAME shows one in full.\n");
+    kg_text_add(text, "\n--kernel NAME, or its number, shows one in full.\n");
 }
 
 static void add_text(const struct kg_assembly_subject *subject, int index,

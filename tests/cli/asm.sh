@@ -7,6 +7,7 @@ echo "-- many kernels"
 asm "$data/small.sm_90a.cubin"
 echo "-- one, by a part of its name"
 asm "$data/small.sm_90a.cubin" --kernel spill
+kernelgen asm "$data/small.sm_90a.cubin" --kernel 7 | sed -n 3p
 echo "-- in a launch"
 asm "$data/small.sm_80.cubin" --kernel counted --device a100 --grid 108,2 --block 64,4 --read-bytes 1e9
 asm "$data/small.sm_90a.cubin" --kernel counted --grid 100 --smem 65536 | grep -A4 advice
@@ -42,6 +43,7 @@ asm "$data/small.sm_90a.cubin" --kernel l
 asm "$data/small.sm_90a.cubin" --device h300
 asm "$data/small.sm_90a.cubin" --device a100
 asm "$data/small.sm_90a.cubin" --kernel shared_sum --block 256
+asm "$data/small.sm_90a.cubin" --kernel 8
 asm "$data/small.sm_90a.cubin" --grid 0
 asm "$data/small.sm_90a.cubin" --block 32,2,1,1
 asm "$data/small.sm_90a.cubin" --grid 4 --flops much
