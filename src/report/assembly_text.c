@@ -113,7 +113,8 @@ static void add_resources(const struct kg_asm_kernel *kernel, struct kg_text *te
         kg_text_format(&line, "%d barrier%s, ", kernel->barriers, kernel->barriers == 1 ? "" : "s");
     if (kernel->parameter_bytes >= 0)
         kg_text_format(&line, "%lld bytes of parameters, ", (long long)kernel->parameter_bytes);
-    kg_text_format(&line, "%lld instructions", (long long)kernel->instructions);
+    kg_text_format(&line, "%lld instruction%s", (long long)kernel->instructions,
+                   kernel->instructions == 1 ? "" : "s");
     if (kernel->sm && kernel->registers < 0)
         kg_text_add(&line, " (registers and spills exist once ptxas has run: give its log with "
                            "--log, or the cubin)");
