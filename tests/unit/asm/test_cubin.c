@@ -3,6 +3,7 @@
 
 #include "asm/advisories.h"
 #include "asm/cubin.h"
+#include "asm/elf_file.h"
 #include "base/files.h"
 #include "test.h"
 
@@ -218,6 +219,24 @@ static void test_flips(void)
     free(cubin.bytes);
 }
 
+// Symbols that stand in no section, and in each of the sections that hold no code.
+static void test_symbols(void)
+{
+    struct text cubin = load("sm_90a", "cubin");
+    struct kg_arena arena = {0};
+    struct kg_elf elf;
+    CHECK(kg_elf_open(cubin.bytes, cubin.length, &arena, &elf, NULL) == KG_OK);
+    size_t offset = (size_t)elf.symbols->header.sh_offset;
+    for (size_t section = 0; section < elf.section_count; section++) {
+        for (size_t i = 0; i < elf.symbol_count; i++)
+            cubin.bytes[offset + i * sizeof(Elf64_Sym) + offsetof(Elf64_Sym, st_shndx)] =
+                (char)section;
+        read_damaged(cubin.bytes, cubin.length);
+    }
+    kg_arena_free(&arena);
+    free(cubin.bytes);
+}
+
 static void test_other_files(void)
 {
     struct kg_arena arena = {0};
@@ -240,4 +259,4 @@ static void test_other_files(void)
 }
 
 TEST_MAIN(test_figures, test_names, test_loops, test_clusters, test_truncations, test_flips,
-          test_other_files)
+          test_symbols, test_other_files)
