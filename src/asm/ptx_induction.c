@@ -43,8 +43,8 @@ static bool on_every_trip(const struct kg_ptx_analysis *analysis, int32_t loop, 
            analysis->job->function.instructions.items[instruction].predicate < 0;
 }
 
-// Of two instructions that are done on every trip: 1 when `first` comes before `second`, 0 when it
-// comes after it, -1 when that is too far to tell.
+// Of two instructions of the loop, of which `first` is done on every trip: 1 when `first` comes
+// before `second`, 0 when it comes after it, -1 when that is too far to tell.
 static int comes_before(const struct kg_ptx_analysis *analysis, int32_t loop, int32_t first,
                         int32_t second)
 {
@@ -59,6 +59,12 @@ static int comes_before(const struct kg_ptx_analysis *analysis, int32_t loop, in
         at = analysis->flow->blocks[at].dominator;
     }
     return -1;
+}
+
+bool kg_ptx_decides(const struct kg_ptx_analysis *analysis, int32_t loop, int32_t setp,
+                    int32_t branch)
+{
+    return on_every_trip(analysis, loop, setp) && comes_before(analysis, loop, setp, branch) == 1;
 }
 
 static bool is_fixed(const struct kg_ptx_analysis *analysis, int32_t loop,

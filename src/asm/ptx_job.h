@@ -286,6 +286,9 @@ struct kg_ptx_induction {
 };
 struct kg_ptx_induction kg_ptx_find_induction(const struct kg_ptx_analysis *analysis, int32_t loop,
                                               const struct kg_ptx_operand *operand, int32_t before);
+// Whether `setp` is done on every trip, before `branch`, which is.
+bool kg_ptx_decides(const struct kg_ptx_analysis *analysis, int32_t loop, int32_t setp,
+                    int32_t branch);
 // Whether the block is in the loop or in one inside it.
 bool kg_ptx_in_loop(const struct kg_flow *flow, int32_t block, int32_t loop);
 

@@ -141,8 +141,9 @@ static bool find_condition(const struct kg_ptx_analysis *analysis, int32_t loop,
     if (!opcode || opcode->action != KG_PTX_ACTION_BRA || branch->predicate < 0)
         return false;
     const struct kg_flow_block *block = &analysis->flow->blocks[test];
-    int32_t at = kg_ptx_reaching(analysis, branch->predicate, block->first + block->count - 1);
-    if (at < 0)
+    int32_t last = block->first + block->count - 1;
+    int32_t at = kg_ptx_reaching(analysis, branch->predicate, last);
+    if (at < 0 || !kg_ptx_decides(analysis, loop, at, last))
         return false;
     const struct kg_ptx_instruction *setp = &job->function.instructions.items[at];
     const struct kg_ptx_form *form = kg_ptx_form_of(job, setp);
