@@ -335,7 +335,8 @@ static void settle(struct kg_trials *trials, struct build *build)
 static void run_batch(struct kg_trials *trials, struct build *builds, int count)
 {
     struct batch batch = {trials, builds, count, next_limit(trials), 0};
-    compile_all(&batch);
+    if (!kg_trials_stopped(trials))
+        compile_all(&batch);
     for (int i = 0; i < count; i++) {
         if (!kg_trials_stopped(trials)) {
             report_progress(trials, builds[i].text);
@@ -387,24 +388,21 @@ static bool is_wanted(const struct build *builds, int wanted, const char *text)
 void kg_trials_run(struct kg_trials *trials, const struct kg_choice *choices, int count)
 {
     struct build *builds = calloc((size_t)count + 1, sizeof *builds);
+    bool complete = builds != NULL;
     int wanted = 0;
-    for (int i = 0; i < count && builds && !kg_trials_stopped(trials); i++) {
+    for (int i = 0; i < count && complete && !kg_trials_stopped(trials); i++) {
         char *text = print(trials, &choices[i]);
-        if (!text) {
-            free(builds);
-            builds = NULL;
-        } else if (is_wanted(builds, wanted, text) || find_text(trials, text) >= 0 ||
-                   recall(trials, &choices[i], text)) {
-            free(text);
-        } else {
+        complete = text != NULL;
+        if (complete && !is_wanted(builds, wanted, text) && find_text(trials, text) < 0 &&
+            !recall(trials, &choices[i], text))
             builds[wanted++] = (struct build){.choice = &choices[i], .text = text};
-        }
+        else
+            free(text);
     }
-    if (!builds) {
+    if (!complete) {
         struct kg_error error;
         kg_error_memory(&error, "a batch of candidates");
         fail(trials, &error);
-        return;
     }
     run_batch(trials, builds, wanted);
     free(builds);
