@@ -3,6 +3,8 @@
 
 #include "tune/trials.h"
 
+#include "gen/families.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -52,6 +54,22 @@ static double raw_bound(const struct kg_trials *trials, const struct kg_choice *
                                                     &trials->search->device->facts,
                                                     trials->search->target, &choice->configs[i]);
     return sum;
+}
+
+// What surely came from memory or went there: of each group as much as the last-level cache cannot
+// hold.
+static void note_bandwidth(const struct kg_trials *trials, const struct kg_choice *choice,
+                           const struct kg_timing *timing)
+{
+    struct kg_device *device = trials->search->device;
+    double bytes = 0;
+    for (int i = 0; i < choice->partition.count; i++) {
+        double beyond =
+            kg_group_bytes(&choice->partition.groups[i]) - (double)device->facts.cache[3];
+        bytes += beyond > 0 ? beyond : 0;
+    }
+    if (bytes > 0 && timing->median > 0)
+        kg_device_note_bandwidth(device, bytes / timing->median);
 }
 
 static char *print(const struct kg_trials *trials, const struct kg_choice *choice)
@@ -287,8 +305,10 @@ static void settle_judgement(struct kg_trials *trials, struct build *build,
     bool measured = judgement->kind == KG_OUTCOME_MEASURED;
     trial->kind = outcome->kind = judgement->kind;
     trial->source = outcome->source;
-    if (measured)
+    if (measured) {
         trial->timing = judgement->timing;
+        note_bandwidth(trials, build->choice, &judgement->timing);
+    }
     trial->verdict = judgement->verdict;
     outcome->choice = trial->text;
     outcome->verdict = judgement->verdict;
