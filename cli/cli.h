@@ -46,6 +46,8 @@ struct cli_options {
     const char *write_bytes;
     const char *flops;
     const char *sample;
+    const char *model;
+    const char *family;
     bool json;
     bool warm;
     bool compare;

@@ -64,6 +64,8 @@ static enum cli_exit read_launch(const struct cli_options *options,
     for (int i = 0; i < 3; i++)
         launch->block[i] = (int)block[i];
     launch->shared_bytes = (int64_t)shared;
+    if (result == CLI_DONE && options->family && !options->model)
+        result = cli_bad_usage("--family says which coefficients of a --model");
     bool amounts = options->read_bytes || options->write_bytes || options->flops || options->warm;
     if (result == CLI_DONE && amounts && !options->grid)
         result = cli_bad_usage("bytes and FLOPs of a problem need a --grid to make a time of");
@@ -82,6 +84,21 @@ static enum cli_exit open_file(struct cli *cli, const char *path, struct kg_asse
     enum kg_status status = kg_assembly_read(cli->context, name, bytes, length, assembly);
     free(bytes);
     return status == KG_OK ? CLI_DONE : cli_fail(cli, status);
+}
+
+static enum cli_exit use_model(struct cli *cli, struct kg_assembly *const assemblies[2])
+{
+    char *json;
+    size_t length;
+    enum cli_exit result = cli_read_file(cli->options.model, &json, &length);
+    for (int a = 0; a < 2 && assemblies[a] && result == CLI_DONE; a++) {
+        enum kg_status status =
+            kg_assembly_use_fit(assemblies[a], json, length, cli->options.family);
+        if (status != KG_OK)
+            result = cli_fail(cli, status);
+    }
+    free(json);
+    return result;
 }
 
 // To one file or two, whichever it speaks of.
@@ -127,6 +144,21 @@ static enum cli_exit read_sample(char *text, struct kg_measurement *measured)
     return CLI_DONE;
 }
 
+// By name, by a part of it, or by the number in the table.
+static enum kg_status find_kernel(const struct cli *cli, const struct kg_assembly *assembly,
+                                  int *index)
+{
+    const char *name = cli->options.kernel;
+    char *end;
+    enum kg_status status = kg_assembly_find(assembly, name, index);
+    long number = strtol(name, &end, 10);
+    if (status != KG_OK && !*end && number >= 1 && number <= kg_assembly_kernel_count(assembly)) {
+        *index = (int)number - 1;
+        status = KG_OK;
+    }
+    return status;
+}
+
 static enum cli_exit show_sample(struct cli *cli, const struct kg_assembly *assembly,
                                  const struct kg_assembly_launch *launch)
 {
@@ -135,7 +167,7 @@ static enum cli_exit show_sample(struct cli *cli, const struct kg_assembly *asse
         return cli_bad_usage("--sample is of one kernel; say which with --kernel");
     enum kg_status status = KG_OK;
     if (cli->options.kernel)
-        status = kg_assembly_find(assembly, cli->options.kernel, &index);
+        status = find_kernel(cli, assembly, &index);
     char *copy = strdup(cli->options.sample), *line = NULL;
     struct kg_measurement measured;
     enum cli_exit result = copy ? read_sample(copy, &measured) : cli_bad_usage("out of memory");
@@ -153,7 +185,7 @@ static enum cli_exit show(struct cli *cli, struct kg_assembly *const assemblies[
     int indices[2] = {-1, -1};
     enum kg_status status = KG_OK;
     for (int a = 0; a < 2 && assemblies[a] && cli->options.kernel && status == KG_OK; a++)
-        status = kg_assembly_find(assemblies[a], cli->options.kernel, &indices[a]);
+        status = find_kernel(cli, assemblies[a], &indices[a]);
     char *text = NULL;
     if (status == KG_OK && assemblies[1])
         status = kg_assembly_compare(assemblies[0], indices[0], assemblies[1], indices[1], launch,
@@ -178,6 +210,8 @@ enum cli_exit cli_asm(struct cli *cli)
         result = open_file(cli, cli->options.words[f], &assemblies[f]);
     if (result == CLI_DONE && cli->options.log)
         result = add_log(cli, assemblies);
+    if (result == CLI_DONE && cli->options.model)
+        result = use_model(cli, assemblies);
     if (result == CLI_DONE)
         result = cli->options.sample ? show_sample(cli, assemblies[0], &launch)
                                      : show(cli, assemblies, &launch);

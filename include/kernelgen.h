@@ -263,6 +263,11 @@ KG_API void kg_assembly_destroy(struct kg_assembly *assembly);
 KG_API enum kg_status kg_assembly_add_log(struct kg_assembly *assembly, const char *text,
                                           size_t length, int *matched);
 
+// Estimates with fitted coefficients (JSON of kg_fit) where the device's are among them: those of
+// `family`, or of the only one (NULL).
+KG_API enum kg_status kg_assembly_use_fit(struct kg_assembly *assembly, const char *json,
+                                          size_t length, const char *family);
+
 // -1: the file does not tell.
 struct kg_kernel_figures {
     const char *name; // NULL: there is no such kernel

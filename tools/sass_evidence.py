@@ -221,6 +221,8 @@ def expected_flops(mnemonic):
     shape = next((m for p in parts[1:] if (m := SHAPE.match(p))), None)
     if not shape:
         return None
+    if parts[:2] == ["HMMA", "884"]:  # a step of four products
+        return 4 * 2 * 8 * 8 * 4 / (4 if parts[2] == "F32" else 2)
     m, n, k = (int(shape[1]), 8, int(shape[2])) if shape[1] else map(int, shape.groups()[2:])
     flops = 2 * m * n * k
     return flops / (2 if "SP" in parts else 1) / (4 if parts[0] in WARPGROUP else 1)

@@ -1,7 +1,10 @@
 // Matrix products in f32 against OpenBLAS, on one core and on all, timed alternately in one run:
-// bench_matmul [SHAPE...], a shape as "4096x1x1024" (M, N, K). OpenBLAS is opened at run time;
-// where there is none, KernelGen's times stand alone. Products with a single row or column are held
-// against its matrix-vector routine, which is faster than its matrix product there.
+// bench_matmul [-t THREADS] [SHAPE...], a shape as "4096x1x1024" (M, N, K). OpenBLAS is opened at
+// run time; where there is none, KernelGen's times stand alone. Products with a single row or
+// column are held against its matrix-vector routine, which is faster than its matrix product there.
+//
+// Each timed run follows runs of the same side that are not timed, so that either finds its caches
+// warm and its threads awake.
 
 #include "kernelgen.h"
 
@@ -16,8 +19,10 @@
 #define MOST_PAIRS 41
 #define LEAST_PAIRS 7
 #define SECONDS_PER_SHAPE 1.0
-// After a call the threads of OpenBLAS spin for some 30 ms, which nobody else should pay for.
-#define PAUSE_MICROSECONDS 30000
+#define WARM_SECONDS 3e-3
+// After a call the threads of OpenBLAS spin for 0.1 s unless told otherwise, on cores that the
+// other side needs. Two to the power of this many cycles are enough between two calls.
+#define SPIN_LOGARITHM "19"
 
 static const char definition[] = "op matmul(a: f32[M, K], b: f32[K, N]) -> (c: f32[M, N])\n"
                                  "{ c[m, n] = sum(k) a[m, k] * b[k, n] }\n";
@@ -70,6 +75,7 @@ static int by_value(const void *a, const void *b)
 static struct peer open_peer(void)
 {
     struct peer peer = {NULL, NULL, NULL};
+    setenv("OPENBLAS_THREAD_TIMEOUT", SPIN_LOGARITHM, 0);
     void *library = dlopen("libopenblas.so.0", RTLD_NOW);
     if (!library)
         return peer;
@@ -128,20 +134,25 @@ static void release(struct buffers *buffers)
     free(buffers->expected);
 }
 
-// One timed run, right after one that is not timed and warms caches and threads up.
 static double time_ours(const struct kg_plan *plan, const struct buffers *buffers)
 {
     void *tensors[] = {buffers->a, buffers->b, buffers->c};
-    kg_plan_execute(plan, tensors, NULL);
     double start = now();
+    do
+        kg_plan_execute(plan, tensors, NULL);
+    while (now() - start < WARM_SECONDS);
+    start = now();
     kg_plan_execute(plan, tensors, NULL);
     return now() - start;
 }
 
 static double time_peer(const struct peer *peer, struct shape s, const struct buffers *buffers)
 {
-    run_peer(peer, s, buffers);
     double start = now();
+    do
+        run_peer(peer, s, buffers);
+    while (now() - start < WARM_SECONDS);
+    start = now();
     run_peer(peer, s, buffers);
     return now() - start;
 }
@@ -162,14 +173,12 @@ struct result {
     bool right;
 };
 
-static void race(const struct kg_plan *plan, const struct peer *peer, int threads, struct shape s,
+static void race(const struct kg_plan *plan, const struct peer *peer, struct shape s,
                  const struct buffers *buffers, struct result *result)
 {
     double ours[MOST_PAIRS], peers[MOST_PAIRS], ratios[MOST_PAIRS], began = now();
     int count = 0;
     while (count < MOST_PAIRS && (count < LEAST_PAIRS || now() - began < SECONDS_PER_SHAPE)) {
-        if (peer->multiply && threads > 1)
-            usleep(PAUSE_MICROSECONDS);
         ours[count] = time_ours(plan, buffers);
         peers[count] = peer->multiply ? time_peer(peer, s, buffers) : 0;
         ratios[count] = peers[count] / ours[count];
@@ -224,7 +233,7 @@ static bool bench(const struct side *side, const struct peer *peer, struct shape
     bool done = plan && allocate(s, &buffers);
     if (done) {
         struct result result;
-        race(plan, peer, side->threads, s, &buffers, &result);
+        race(plan, peer, s, &buffers, &result);
         double work = 2.0 * s.m * s.n * s.k, bytes = 4.0 * s.m * s.k + 4.0 * s.k * s.n;
         bytes += 4.0 * s.m * s.n;
         printf("%2d %5d %5d %5d %10.3f %7.1f %6.1f %10.3f  %5.2f  %.2f..%.2f%s\n", side->threads,
@@ -291,9 +300,15 @@ static bool run_side(struct side *side, const struct peer *peer, const struct sh
 int main(int argc, char **argv)
 {
     struct shape shapes[64];
+    int only = 0; // threads
+    if (argc > 2 && strcmp(argv[1], "-t") == 0) {
+        only = (int)strtol(argv[2], NULL, 10);
+        argc -= 2;
+        argv += 2;
+    }
     int count = choose_shapes(argc, argv, shapes);
-    if (count == 0) {
-        fprintf(stderr, "usage: bench_matmul [MxNxK...]\n");
+    if (count == 0 || only < 0) {
+        fprintf(stderr, "usage: bench_matmul [-t THREADS] [MxNxK...]\n");
         return 2;
     }
     struct peer peer = open_peer();
@@ -301,9 +316,9 @@ int main(int argc, char **argv)
         printf("no OpenBLAS here: KernelGen's times alone\n");
     printf("threads  M     N     K   ours (ms)  GFLOP/s  GB/s   OpenBLAS  ratio  quartiles\n");
     int cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
-    struct side one = {.threads = 1}, all = {.threads = cores};
+    struct side one = {.threads = only ? only : 1}, all = {.threads = cores};
     bool done = run_side(&one, &peer, shapes, count);
-    if (done && cores > 1)
+    if (done && cores > 1 && !only)
         done = run_side(&all, &peer, shapes, count);
     return done ? 0 : 1;
 }

@@ -66,7 +66,7 @@ static void run_dots(const struct job *job, int64_t row, int64_t rows, int64_t c
                      int64_t columns)
 {
     const struct plan *p = job->plan;
-    const int high = rows > 2 ? 4 : (int)rows, wide = rows > 2 ? 3 : 4;
+    const int high = rows > 2 ? 4 : (int)rows, wide = rows > 2 ? 3 : rows > 1 ? 4 : 8;
     const int64_t panels = ceiling(rows, high), length = ceiling(job->kn, KG_LANES) * KG_LANES;
     for (int64_t i = 0; i < panels * high * columns; i++)
         job->sums[i] = 0;
@@ -81,7 +81,7 @@ static void run_dots(const struct job *job, int64_t row, int64_t rows, int64_t c
                 const KG_REAL *left = job->rows + (i * length + k) * high;
                 KG_REAL *sums = job->sums + i * high * columns + c;
                 if (high == 1)
-                    dot(4, 1, kn, v, count, left, sums, columns);
+                    dot(8, 1, kn, v, count, left, sums, columns);
                 else if (high == 2)
                     dot(4, 2, kn, v, count, left, sums, columns);
                 else

@@ -72,8 +72,12 @@ static void part_blocks(const struct kg_host_call *call, struct plan *p)
 {
     if (call->threads == 1 || p->dots || p->slabs > 1 || p->size.k <= p->block_k)
         return;
-    // Few rows are bound by memory, which is best read in long lines.
-    const int64_t rows = p->row_count <= 16 ? 16 : 128, columns = p->row_count <= 16 ? 1024 : 128;
+    // Few rows are bound by memory, which is best read in long lines: the fewer the rows, the less
+    // the sums of all blocks weigh beside the columns.
+    const int64_t rows = p->row_count <= 16 ? 16 : 128;
+    const int64_t columns = p->row_count <= KG_LOWEST ? 4 * KG_ITEM_COLUMNS
+                            : p->row_count <= 16      ? 1024
+                                                      : 128;
     if (p->size.batch * parts_of(p->row_count, rows) * parts_of(p->column_count, columns) >=
         call->threads)
         return;

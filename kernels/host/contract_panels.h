@@ -106,23 +106,25 @@ KG_INLINE void stream(const int high, const bool keep, int64_t deep, const struc
     }
 }
 
-// The same for one or two rows, whose part of `a` stays in registers for all columns.
+// The same for one or two rows, whose part of `a` stays in registers for all columns. So does what
+// `s` holds: storing sums might change it, for all the compiler knows.
 KG_INLINE void stream_few(const int high, const int deep, const int from, bool first,
                           const struct strip *s)
 {
-    KG_REAL left[KG_DEEP];
+    const int64_t panels = s->panels, stride = s->stride;
+    const KG_REAL *b = s->b + from * stride;
+    KG_REAL *fresh = s->fresh, left[KG_DEEP];
     for (int i = 0; i < high; i++)
         for (int k = 0; k < deep; k++)
             left[i * deep + k] = s->a[(from + k) * KG_ROWS + i];
-    for (int64_t j = 0; j < s->panels; j++)
-        for (int c = 0; c < KG_VECTORS; c++) {
-            vector *tile = (vector *)(s->fresh + j * KG_TILE) + c;
-            const KG_REAL *b = s->b + from * s->stride + j * KG_COLUMNS + c * KG_LANES;
+    for (int64_t j = 0; j < panels; j++)
+        for (int c = 0; c < KG_VECTORS; c++, b += KG_LANES) {
+            vector *tile = (vector *)(fresh + j * KG_TILE) + c;
             vector sum[2];
             for (int i = 0; i < high; i++)
                 sum[i] = first ? (vector){0} : tile[i * KG_VECTORS];
             for (int k = 0; k < deep; k++) {
-                const vector right = *(const loose_vector *)(b + k * s->stride);
+                const vector right = *(const loose_vector *)(b + k * stride);
                 for (int i = 0; i < high; i++)
                     sum[i] += left[i * deep + k] * right;
             }

@@ -150,10 +150,53 @@ KG_INLINE float kg_unpack_bf16(uint16_t half)
 
 KG_INLINE uint16_t kg_pack_bf16(float x)
 {
-    uint32_t bits = kg_bits_f32(x);
-    uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
-    uint32_t quiet = (bits >> 16) | 0x40;
-    return (uint16_t)kg_pick((int32_t)(bits & 0x7fffffff) > 0x7f800000, quiet, rounded);
+    uint32_t bits = kg_bits_f32(x), nan = -(uint32_t)(x != x); // all ones, and stays one
+    return (uint16_t)(((bits + 0x7fff + ((bits >> 16) & 1)) | nan) >> 16);
+}
+
+// Several at once; `count` is a multiple of 8.
+KG_INLINE void kg_widen_f16(const kg_f16 *from, float *to, int64_t count)
+{
+#if defined(__F16C__)
+    typedef short halves __attribute__((vector_size(16)));
+    for (int64_t i = 0; i < count; i += 8) {
+        halves packed;
+        memcpy(&packed, from + i, sizeof packed);
+        kg_vector wide = __builtin_ia32_vcvtph2ps256(packed);
+        memcpy(to + i, &wide, sizeof wide);
+    }
+#else
+    for (int64_t i = 0; i < count; i++)
+        to[i] = kg_unpack_f16(from[i]);
+#endif
+}
+
+KG_INLINE void kg_narrow_f16(const float *from, kg_f16 *to, int64_t count)
+{
+#if defined(__F16C__)
+    typedef short halves __attribute__((vector_size(16)));
+    for (int64_t i = 0; i < count; i += 8) {
+        kg_vector wide;
+        memcpy(&wide, from + i, sizeof wide);
+        halves packed = __builtin_ia32_vcvtps2ph256(wide, 0); // to the nearest, ties to even
+        memcpy(to + i, &packed, sizeof packed);
+    }
+#else
+    for (int64_t i = 0; i < count; i++)
+        to[i] = kg_pack_f16(from[i]);
+#endif
+}
+
+KG_INLINE void kg_widen_bf16(const kg_bf16 *from, float *to, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        to[i] = kg_unpack_bf16(from[i]);
+}
+
+KG_INLINE void kg_narrow_bf16(const float *from, kg_bf16 *to, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        to[i] = kg_pack_bf16(from[i]);
 }
 
 KG_INLINE float kg_load_f16(const kg_f16 *from, int64_t at)

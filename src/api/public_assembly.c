@@ -4,6 +4,7 @@
 
 #include "asm/advisories.h"
 #include "base/names.h"
+#include "store/fitted.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -113,6 +114,13 @@ enum kg_status kg_assembly_add_log(struct kg_assembly *assembly, const char *tex
     return status;
 }
 
+enum kg_status kg_assembly_use_fit(struct kg_assembly *assembly, const char *json, size_t length,
+                                   const char *family)
+{
+    return kg_fitted_read(json, length, family, &assembly->arena, &assembly->subject.fitted,
+                          &assembly->context->error);
+}
+
 int kg_assembly_kernel_count(const struct kg_assembly *assembly)
 {
     return assembly->subject.file.kernel_count;
@@ -207,9 +215,9 @@ enum kg_status kg_api_appraise(const struct kg_assembly *assembly, int index,
     *appraisal = (struct kg_appraisal){0};
     enum kg_status status = check_kernel(assembly, index);
     if (status == KG_OK)
-        status =
-            kg_asm_appraise(&assembly->subject.file.kernels[index], assembly->subject.file.format,
-                            launch ? launch : &no_launch, appraisal, &assembly->context->error);
+        status = kg_asm_appraise(&assembly->subject.file.kernels[index],
+                                 assembly->subject.file.format, launch ? launch : &no_launch,
+                                 &assembly->subject.fitted, appraisal, &assembly->context->error);
     return status;
 }
 

@@ -3,6 +3,8 @@
 
 #include "asm/advisories.h"
 
+#include "asm/summary.h"
+
 #include <string.h>
 
 #define NARROW_BYTES 4        // a thread's share of a load that fills no 128-bit access
@@ -24,9 +26,12 @@ bool kg_asm_add_advice(struct kg_arena *arena, struct kg_asm_kernel *kernel,
     return true;
 }
 
-static const char *place_of(struct kg_arena *arena, const struct kg_asm_loop *loop)
+static const char *place_of(struct kg_arena *arena, const struct kg_asm_loop *main_loop,
+                            const struct kg_asm_loop *loop)
 {
-    return kg_arena_format(arena, "the loop at 0x%llx", (unsigned long long)loop->first);
+    return kg_arena_format(arena,
+                           loop == main_loop ? "the main loop (0x%llx)" : "the loop at 0x%llx",
+                           (unsigned long long)loop->first);
 }
 
 // The innermost of the loops that spill, and of those the one that moves most.
@@ -44,7 +49,8 @@ static const struct kg_asm_loop *worst_spill(const struct kg_asm_kernel *kernel)
     return best < 0 ? NULL : &kernel->loops[best];
 }
 
-static bool advise_spills(struct kg_arena *arena, struct kg_asm_kernel *kernel)
+static bool advise_spills(struct kg_arena *arena, struct kg_asm_kernel *kernel,
+                          const struct kg_asm_loop *main_loop)
 {
     if (kernel->spill_store_bytes <= 0 && kernel->spill_load_bytes <= 0)
         return true;
@@ -59,15 +65,19 @@ static bool advise_spills(struct kg_arena *arena, struct kg_asm_kernel *kernel)
                             (long long)kernel->spill_load_bytes));
     return kg_asm_add_advice(
         arena, kernel, KG_ADVICE_WARNING, "spill-in-loop",
-        kg_arena_format(arena,
-                        "registers spill in %s: %lld reloads and %lld saves a trip, %lld bytes of "
-                        "local memory per thread",
-                        place_of(arena, loop), (long long)loop->spill_loads,
-                        (long long)loop->spill_stores, (long long)loop->spill_bytes));
+        kg_arena_format(
+            arena,
+            "registers spill in %s%s: %lld reloads and %lld saves a trip, %lld bytes of "
+            "local memory per thread",
+            place_of(arena, main_loop, loop),
+            loop->mix.tensor_flops > 0 ? ", among its matrix products" : "",
+            (long long)loop->spill_loads, (long long)loop->spill_stores,
+            (long long)loop->spill_bytes));
 }
 
 // Local memory that is no spill is an array that registers could not hold.
-static bool advise_local(struct kg_arena *arena, struct kg_asm_kernel *kernel)
+static bool advise_local(struct kg_arena *arena, struct kg_asm_kernel *kernel,
+                         const struct kg_asm_loop *main_loop)
 {
     for (int l = kernel->flow.loop_count - 1; l >= 0; l--) {
         const struct kg_asm_loop *loop = &kernel->loops[l];
@@ -80,30 +90,9 @@ static bool advise_local(struct kg_arena *arena, struct kg_asm_kernel *kernel)
             kg_arena_format(arena,
                             "%s reads or writes local memory %.0f times a trip beside spills: an "
                             "array indexed by a variable is not held in registers",
-                            place_of(arena, loop), others));
+                            place_of(arena, main_loop, loop), others));
     }
     return true;
-}
-
-// The loop in which a warp issues most of what it issues, among those without loops inside; NULL
-// where there is none.
-static const struct kg_asm_loop *main_loop(struct kg_arena *arena,
-                                           const struct kg_asm_kernel *kernel)
-{
-    const struct kg_flow *flow = &kernel->flow;
-    bool *outer = KG_NEW_ARRAY(arena, flow->loop_count, bool);
-    const struct kg_asm_loop *best = NULL;
-    double most = 0;
-    for (int l = flow->loop_count - 1; outer && l >= 0; l--) { // inner ones come first
-        if (flow->loops[l].parent >= 0)
-            outer[flow->loops[l].parent] = true;
-        double issued = kernel->loops[l].issue_cycles * kernel->blocks[flow->loops[l].header].trips;
-        if (!outer[l] && issued > most) {
-            most = issued;
-            best = &kernel->loops[l];
-        }
-    }
-    return best;
 }
 
 static bool advise_loads(struct kg_arena *arena, struct kg_asm_kernel *kernel,
@@ -117,7 +106,7 @@ static bool advise_loads(struct kg_arena *arena, struct kg_asm_kernel *kernel,
                              kg_arena_format(arena,
                                              "the %.0f global loads of %s move %.3g bytes a thread "
                                              "each; one instruction can move 16",
-                                             loads, place_of(arena, loop), bytes / loads));
+                                             loads, place_of(arena, loop, loop), bytes / loads));
 }
 
 static bool advise_stalls(struct kg_arena *arena, struct kg_asm_kernel *kernel,
@@ -131,7 +120,7 @@ static bool advise_stalls(struct kg_arena *arena, struct kg_asm_kernel *kernel,
         kg_arena_format(arena,
                         "one warp issues the %.0f instructions of %s in no less than %.0f cycles: "
                         "it takes %.0f warps a scheduler to keep it busy",
-                        loop->issue_cycles, place_of(arena, loop), loop->stall_cycles,
+                        loop->issue_cycles, place_of(arena, loop, loop), loop->stall_cycles,
                         loop->stall_cycles / loop->issue_cycles));
 }
 
@@ -152,8 +141,11 @@ static bool advise_reading(struct kg_arena *arena, struct kg_asm_kernel *kernel)
 
 bool kg_asm_advise(struct kg_arena *arena, struct kg_asm_kernel *kernel)
 {
-    const struct kg_asm_loop *loop = main_loop(arena, kernel);
-    return advise_spills(arena, kernel) && advise_local(arena, kernel) &&
+    int index;
+    if (!kg_asm_main_loop(kernel, &index))
+        return false;
+    const struct kg_asm_loop *loop = index >= 0 ? &kernel->loops[index] : NULL;
+    return advise_spills(arena, kernel, loop) && advise_local(arena, kernel, loop) &&
            (!loop || (advise_loads(arena, kernel, loop) && advise_stalls(arena, kernel, loop))) &&
            advise_reading(arena, kernel);
 }

@@ -6,11 +6,13 @@
 #include "base/names.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #define USUAL_THREADS 128
 #define MOST_DEVICES 64
+#define MUCH_TAIL 0.2 // share of block slots of all waves that stay empty
 #define MOST_BLOCKS ((int64_t)1 << 48)
 
 void kg_asm_list_devices(struct kg_text *text, const struct kg_sm *sm)
@@ -181,9 +183,18 @@ static enum kg_matrix factors_of(const struct kg_asm_kernel *kernel, const struc
     return format;
 }
 
+static const struct kg_model_coefficients *coefficients_for(const struct kg_fitted_list *fitted,
+                                                            const char *device)
+{
+    for (int i = 0; i < fitted->count; i++)
+        if (strcmp(fitted->list[i].device, device) == 0)
+            return &fitted->list[i].coefficients;
+    return &kg_model_prior;
+}
+
 static void find_model(const struct kg_asm_kernel *kernel, enum kg_asm_format format,
                        const struct kg_assembly_launch *launch, int64_t grid,
-                       struct kg_appraisal *appraisal)
+                       const struct kg_fitted_list *fitted, struct kg_appraisal *appraisal)
 {
     struct kg_model_launch on = {.grid = grid,
                                  .threads = appraisal->threads,
@@ -196,15 +207,52 @@ static void find_model(const struct kg_asm_kernel *kernel, enum kg_asm_format fo
     problem.on_matrix_units = kernel->mix.count[KG_WORK_TENSOR] > 0;
     if (problem.on_matrix_units)
         problem.factors = factors_of(kernel, appraisal->sm);
+    const struct kg_model_coefficients *coefficients =
+        coefficients_for(fitted, appraisal->gpu->name);
+    appraisal->coefficients = coefficients->source;
     struct kg_error error = {0};
-    enum kg_status status = kg_model_make(kernel, format, appraisal->gpu, &on, &problem, NULL,
-                                          &appraisal->model, &error);
+    enum kg_status status = kg_model_make(kernel, format, appraisal->gpu, &on, &problem,
+                                          coefficients, &appraisal->model, &error);
     appraisal->has_model = status == KG_OK;
     if (status == KG_OK)
         appraisal->waves = appraisal->model.waves;
     else
         snprintf(appraisal->missing, sizeof appraisal->missing, "%.*s",
                  (int)sizeof appraisal->missing - 1, error.text);
+}
+
+__attribute__((format(printf, 4, 5))) static void note(struct kg_appraisal *appraisal,
+                                                       enum kg_advice_level level, const char *code,
+                                                       const char *format, ...)
+{
+    struct kg_launch_note *made = &appraisal->notes[appraisal->note_count++];
+    made->level = level;
+    made->code = code;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(made->text, sizeof made->text, format, arguments);
+    va_end(arguments);
+}
+
+static void find_notes(int64_t grid, struct kg_appraisal *appraisal)
+{
+    const struct kg_occupancy *occupancy = &appraisal->occupancy;
+    const struct kg_waves *waves = &appraisal->waves;
+    if (occupancy->blocks > 0 && occupancy->opt_in)
+        note(appraisal, KG_ADVICE_NOTE, "shared-opt-in",
+             "more than %d bytes of shared memory must be asked for "
+             "(cudaFuncAttributeMaxDynamicSharedMemorySize)",
+             appraisal->sm->shared_default);
+    if (!appraisal->has_model)
+        return;
+    if (grid < appraisal->gpu->sms)
+        note(appraisal, KG_ADVICE_WARNING, "few-blocks",
+             "%lld block%s leave %lld of %d SMs without work", (long long)grid,
+             grid == 1 ? "" : "s", (long long)(appraisal->gpu->sms - grid), appraisal->gpu->sms);
+    else if (waves->waves > 1 && waves->idle >= MUCH_TAIL)
+        note(appraisal, KG_ADVICE_WARNING, "tail",
+             "the last wave fills %lld of %lld places for blocks: the device is idle beside it",
+             (long long)((grid - 1) % waves->resident + 1), (long long)waves->resident);
 }
 
 static enum kg_status check(const struct kg_assembly_launch *launch, int64_t grid,
@@ -227,7 +275,8 @@ static enum kg_status check(const struct kg_assembly_launch *launch, int64_t gri
 
 enum kg_status kg_asm_appraise(const struct kg_asm_kernel *kernel, enum kg_asm_format format,
                                const struct kg_assembly_launch *launch,
-                               struct kg_appraisal *appraisal, struct kg_error *error)
+                               const struct kg_fitted_list *fitted, struct kg_appraisal *appraisal,
+                               struct kg_error *error)
 {
     *appraisal = (struct kg_appraisal){.points = kg_points_of(kernel, &kg_points_baseline)};
     if (!kg_asm_summarise(kernel, format, &appraisal->summary))
@@ -252,10 +301,11 @@ enum kg_status kg_asm_appraise(const struct kg_asm_kernel *kernel, enum kg_asm_f
     appraisal->cluster = cluster > 0 && cluster <= 1024 ? (int)cluster : 0;
     find_occupancy(kernel, launch, appraisal);
     if (grid > 0 && appraisal->gpu)
-        find_model(kernel, format, launch, grid, appraisal);
+        find_model(kernel, format, launch, grid, fitted, appraisal);
     else if (grid > 0)
         snprintf(appraisal->missing, sizeof appraisal->missing,
                  "no device of sm_%d is known, so there is nothing to estimate times for",
                  appraisal->sm->sm);
+    find_notes(grid, appraisal);
     return KG_OK;
 }

@@ -12,6 +12,7 @@
 #define KERNEL_SYMBOL 0x10 // in st_other
 #define ABI_OF_FLAGS_2 8   // from here on the architecture stands in bits 8-15 of e_flags
 #define FIRST_SM 75
+#define LAST_SM 121
 #define RESERVED_SHARED 1024 // of each block, for the system, since sm_90
 
 enum { REGISTERS = 0x2f, FRAME_BYTES = 0x11 };
@@ -211,10 +212,10 @@ static enum kg_status read_cubin(struct cubin *cubin, struct kg_arena *scratch,
     read_arch(cubin, arena);
     if (!cubin->arch)
         return kg_error_memory(error, "the name of an architecture");
-    if (cubin->sm < FIRST_SM)
+    if (cubin->sm < FIRST_SM || cubin->sm > LAST_SM)
         return kg_error_set(error, KG_ERROR_UNSUPPORTED,
-                            "offset 48: the cubin is for %s; sm_%d and newer are read", cubin->arch,
-                            FIRST_SM);
+                            "offset 48: the cubin is for %s; sm_%d to sm_%d are read", cubin->arch,
+                            FIRST_SM, LAST_SM);
     enum kg_status status = check_sizes(&cubin->elf, error);
     if (status)
         return status;

@@ -82,6 +82,7 @@ static enum kg_status read_sections(struct kg_elf *elf, Elf *handle, struct kg_a
     elf->sections = KG_NEW_ARRAY(arena, elf->section_count + 1, struct kg_elf_section);
     if (!elf->sections)
         return kg_error_memory(error, "a table of ELF sections");
+    elf->sections[0].name = ""; // symbols may name it
     for (size_t i = 1; i < elf->section_count; i++) {
         Elf_Scn *scn = elf_getscn(handle, i);
         enum kg_status status = read_section(elf, scn, i, &elf->sections[i], error);

@@ -180,6 +180,27 @@ static bool make_room(struct reader *reader)
     return true;
 }
 
+// Capstone 4 knows the multiply-adds of AVX-512 but for their form 132. One is decoded as its
+// neighbour of form 213, which reads, writes and computes as much.
+static bool decode_neighbour(struct kg_capstone *capstone, const uint8_t **code, size_t *left,
+                             uint64_t *address)
+{
+    enum { PREFIX, MAP, OPCODE = 4, MOST = 15 };
+    uint8_t bytes[MOST] = {0};
+    if (*left <= OPCODE || (*code)[PREFIX] != 0x62 || ((*code)[MAP] & 3) != 2 ||
+        (*code)[OPCODE] < 0x96 || (*code)[OPCODE] > 0x9f)
+        return false;
+    size_t size = *left < MOST ? *left : MOST;
+    memcpy(bytes, *code, size);
+    bytes[OPCODE] = (uint8_t)(bytes[OPCODE] + 0x10);
+    const uint8_t *at = bytes;
+    if (!capstone->decode(capstone->handle, &at, &size, address, capstone->instruction))
+        return false;
+    *code += at - bytes;
+    *left -= (size_t)(at - bytes);
+    return true;
+}
+
 static bool decode(struct reader *reader, const struct function *function)
 {
     struct kg_capstone *capstone = &reader->capstone;
@@ -192,7 +213,8 @@ static bool decode(struct reader *reader, const struct function *function)
             return false;
         struct kg_x86_step *step = &reader->steps[reader->step_count++];
         uint64_t start = address;
-        if (!capstone->decode(capstone->handle, &code, &left, &address, capstone->instruction)) {
+        if (!capstone->decode(capstone->handle, &code, &left, &address, capstone->instruction) &&
+            !decode_neighbour(capstone, &code, &left, &address)) {
             *step = (struct kg_x86_step){.offset = start, .size = 1, .work = KG_WORK_UNKNOWN};
             code++, address++, left--;
             continue;

@@ -43,8 +43,8 @@ static bool on_every_trip(const struct kg_ptx_analysis *analysis, int32_t loop, 
            analysis->job->function.instructions.items[instruction].predicate < 0;
 }
 
-// Of two instructions that are done on every trip: 1 when `first` comes before `second`, 0 when it
-// comes after it, -1 when that is too far to tell.
+// Of two instructions of the loop, of which `first` is done on every trip: 1 when `first` comes
+// before `second`, 0 when it comes after it, -1 when that is too far to tell.
 static int comes_before(const struct kg_ptx_analysis *analysis, int32_t loop, int32_t first,
                         int32_t second)
 {
@@ -61,38 +61,50 @@ static int comes_before(const struct kg_ptx_analysis *analysis, int32_t loop, in
     return -1;
 }
 
+bool kg_ptx_decides(const struct kg_ptx_analysis *analysis, int32_t loop, int32_t setp,
+                    int32_t branch)
+{
+    return on_every_trip(analysis, loop, setp) && comes_before(analysis, loop, setp, branch) == 1;
+}
+
+static bool is_fixed(const struct kg_ptx_analysis *analysis, int32_t loop,
+                     const struct kg_ptx_operand *operand)
+{
+    return operand->kind == KG_PTX_IMMEDIATE ||
+           (operand->symbol >= 0 && only_definition(analysis, loop, operand->symbol) == -1);
+}
+
 // Goes back over one definition: `operand` becomes what it adds to, the induction's offset grows.
 static bool go_back(const struct kg_ptx_analysis *analysis, int32_t loop, int32_t index,
                     struct kg_ptx_operand *operand, struct kg_ptx_induction *induction)
 {
     const struct kg_ptx_job *job = analysis->job;
     const struct kg_ptx_instruction *instruction = &job->function.instructions.items[index];
-    const struct kg_ptx_operand *operands = &job->function.operands.items[instruction->operands];
-    if (instruction->operand_count < 2 || operands[0].kind != KG_PTX_HELD)
+    if (instruction->operand_count < 2 || kg_ptx_operand(job, instruction, 0).kind != KG_PTX_HELD)
         return false;
+    struct kg_ptx_operand first = kg_ptx_operand(job, instruction, 1);
     enum kg_ptx_action action = kg_ptx_form_of(job, instruction)->opcode->action;
     if (action == KG_PTX_ACTION_MOVE) {
-        *operand = operands[1];
+        *operand = first;
         return true;
     }
     if ((action != KG_PTX_ACTION_ADD && action != KG_PTX_ACTION_SUB) ||
         instruction->operand_count != 3)
         return false;
-    int varying = 1; // the operand that changes on every trip; the other one must not
-    if (action == KG_PTX_ACTION_ADD &&
-        (operands[1].kind == KG_PTX_IMMEDIATE ||
-         (operands[1].symbol >= 0 && only_definition(analysis, loop, operands[1].symbol) == -1)))
-        varying = 2;
-    const struct kg_ptx_operand *other = &operands[3 - varying];
-    if (other->kind != KG_PTX_IMMEDIATE &&
-        (other->symbol < 0 || only_definition(analysis, loop, other->symbol) != -1))
+    // One changes on every trip; the other one must not.
+    struct kg_ptx_operand varying = first, other = kg_ptx_operand(job, instruction, 2);
+    if (action == KG_PTX_ACTION_ADD && is_fixed(analysis, loop, &first)) {
+        varying = other;
+        other = first;
+    }
+    if (!is_fixed(analysis, loop, &other))
         return false;
-    struct kg_ptx_value value = kg_ptx_evaluate(analysis, other, index);
+    struct kg_ptx_value value = kg_ptx_evaluate(analysis, &other, index);
     uint64_t change = (uint64_t)value.constant;
     induction->exact = induction->exact && value.kind == KG_PTX_CONSTANT;
     induction->offset = (int64_t)((uint64_t)induction->offset +
                                   (action == KG_PTX_ACTION_ADD ? change : 0 - change));
-    *operand = operands[varying];
+    *operand = varying;
     return true;
 }
 

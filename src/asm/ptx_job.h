@@ -93,6 +93,12 @@ struct kg_ptx_operand {
     enum kg_ptx_operand_kind kind;
 };
 
+// An operand as it is kept: half the size, for there are as many as words in the text.
+struct kg_ptx_kept {
+    uint32_t symbol; // plus one, times eight; twice the kind; whether the value is a wide one
+    int32_t value;   // or its index in wide_values
+};
+
 struct kg_ptx_instruction {
     int32_t line;
     int32_t form;      // index in forms
@@ -130,7 +136,8 @@ struct kg_ptx_function {
     const char *name;            // of an entry, in the result's arena
     struct kg_asm_kernel launch; // directives, parameter and shared bytes; the rest empty
     KG_PTX_LIST(struct kg_ptx_instruction) instructions;
-    KG_PTX_LIST(struct kg_ptx_operand) operands;
+    KG_PTX_LIST(struct kg_ptx_kept) operands;
+    KG_PTX_LIST(int64_t) wide_values;
     KG_PTX_LIST(struct kg_ptx_definition) definitions;
     KG_PTX_LIST(struct kg_ptx_reference) references;
     KG_PTX_LIST(struct kg_ptx_table) tables;
@@ -237,6 +244,9 @@ void kg_ptx_parse_registers(struct kg_ptx_job *job);
 void kg_ptx_parse_body(struct kg_ptx_job *job);
 // ptx_operands.c: up to the ';', which stays.
 void kg_ptx_parse_operands(struct kg_ptx_job *job, struct kg_ptx_instruction *instruction);
+// One that was kept.
+struct kg_ptx_operand kg_ptx_operand(const struct kg_ptx_job *job,
+                                     const struct kg_ptx_instruction *instruction, int index);
 
 // ptx_kernel.c: the function at hand is complete.
 void kg_ptx_add_function(struct kg_ptx_job *job);
@@ -276,6 +286,9 @@ struct kg_ptx_induction {
 };
 struct kg_ptx_induction kg_ptx_find_induction(const struct kg_ptx_analysis *analysis, int32_t loop,
                                               const struct kg_ptx_operand *operand, int32_t before);
+// Whether `setp` is done on every trip, before `branch`, which is.
+bool kg_ptx_decides(const struct kg_ptx_analysis *analysis, int32_t loop, int32_t setp,
+                    int32_t branch);
 // Whether the block is in the loop or in one inside it.
 bool kg_ptx_in_loop(const struct kg_flow *flow, int32_t block, int32_t loop);
 

@@ -28,7 +28,8 @@ static bool list_targets(struct kg_ptx_job *job, int32_t index, int64_t *ways,
     if (*ways > MOST_WAYS)
         kg_ptx_fail(job, job->text, instruction->line, "indexed branches with more than %lld ways",
                     (long long)MOST_WAYS);
-    *step = (struct kg_step){KG_STEP_MANY, 0, targets, table->count};
+    *step =
+        (struct kg_step){.kind = KG_STEP_MANY, .targets = targets, .target_count = table->count};
     if (instruction->predicate < 0)
         return true;
     int32_t *more = KG_NEW_ARRAY(scratch, table->count + 1, int32_t);
@@ -36,7 +37,8 @@ static bool list_targets(struct kg_ptx_job *job, int32_t index, int64_t *ways,
         return false;
     memcpy(more, targets, sizeof *more * (size_t)table->count);
     more[table->count] = index + 1;
-    *step = (struct kg_step){KG_STEP_MANY, 0, more, table->count + 1};
+    step->targets = more;
+    step->target_count = table->count + 1;
     return true;
 }
 
@@ -69,7 +71,7 @@ static bool goes_behind(const struct kg_step *steps, int32_t count)
         if ((steps[i].kind == KG_STEP_JUMP || steps[i].kind == KG_STEP_BRANCH) &&
             steps[i].target == count)
             return true;
-        for (int32_t t = 0; t < steps[i].target_count; t++)
+        for (int32_t t = 0; steps[i].kind == KG_STEP_MANY && t < steps[i].target_count; t++)
             if (steps[i].targets[t] == count)
                 return true;
     }
@@ -82,10 +84,9 @@ static int64_t known_operand(const struct kg_ptx_analysis *analysis,
 {
     if (index >= instruction->operand_count)
         return 0;
-    const struct kg_ptx_function *function = &analysis->job->function;
-    struct kg_ptx_value value =
-        kg_ptx_evaluate(analysis, &function->operands.items[instruction->operands + index],
-                        (int32_t)(instruction - function->instructions.items));
+    struct kg_ptx_operand operand = kg_ptx_operand(analysis->job, instruction, index);
+    int32_t before = (int32_t)(instruction - analysis->job->function.instructions.items);
+    struct kg_ptx_value value = kg_ptx_evaluate(analysis, &operand, before);
     return value.kind == KG_PTX_CONSTANT ? value.constant : 0;
 }
 
@@ -111,6 +112,7 @@ static void add_instruction(const struct kg_ptx_analysis *analysis, int32_t inde
         bytes = size > 0 && size <= UINT32_MAX ? (double)size : 0;
     }
     mix->count[form->work]++;
+    mix->guarded[form->work] += instruction->predicate >= 0;
     mix->bytes[form->work] += bytes;
     mix->flops += form->flops;
     mix->tensor_flops += form->opcode && form->opcode->action == KG_PTX_ACTION_UMMA
@@ -245,16 +247,22 @@ static void check_sizes(struct kg_ptx_job *job, const struct kg_flow *flow)
                     MOST_KERNELS);
 }
 
-static bool fill_kernel(struct kg_ptx_job *job, struct kg_arena *scratch,
-                        struct kg_asm_kernel *kernel)
+// What each part needs for itself is given back before the next one begins.
+static void fill_kernel(struct kg_ptx_job *job, struct kg_asm_kernel *kernel)
 {
     int32_t count = job->function.instructions.count;
-    const struct kg_step *steps = list_steps(job, scratch);
+    const struct kg_step *steps = list_steps(job, &job->scratch);
     if (!steps ||
         !kg_flow_find(steps, count + goes_behind(steps, count), job->arena, &kernel->flow))
-        return false;
+        kg_ptx_fail_memory(job);
+    kg_arena_free(&job->scratch);
     check_sizes(job, &kernel->flow);
-    return fill_blocks(job, scratch, kernel) && count_opcodes(job, scratch, kernel);
+    if (!fill_blocks(job, &job->scratch, kernel))
+        kg_ptx_fail_memory(job);
+    kg_arena_free(&job->scratch);
+    if (!count_opcodes(job, &job->scratch, kernel))
+        kg_ptx_fail_memory(job);
+    kg_arena_free(&job->scratch);
 }
 
 // Where control goes belongs to what is hashed; labels' names do not.
@@ -284,10 +292,7 @@ void kg_ptx_add_function(struct kg_ptx_job *job)
     kernel.instructions = job->function.instructions.count;
     kernel.registers = kernel.barriers = -1;
     kernel.stack_bytes = kernel.spill_store_bytes = kernel.spill_load_bytes = -1;
-    job->scratch = (struct kg_arena){0};
-    if (!fill_kernel(job, &job->scratch, &kernel))
-        kg_ptx_fail_memory(job);
-    kg_arena_free(&job->scratch);
+    fill_kernel(job, &kernel);
     *KG_PTX_ADD(job, &job->kernels) = kernel;
     *KG_PTX_ADD(job, &job->kernel_calls) = job->function.calls;
 }

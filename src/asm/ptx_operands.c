@@ -210,6 +210,34 @@ static bool is_kept(const struct kg_ptx_form *form)
 
 // Counting the operands stops here: more are never looked at.
 #define MOST_KEPT 8
+#define MOST_SYMBOLS (1 << 28) // that an operand can name
+
+static void keep(struct kg_ptx_job *job, const struct kg_ptx_operand *operand)
+{
+    struct kg_ptx_function *function = &job->function;
+    if (operand->symbol >= MOST_SYMBOLS)
+        kg_ptx_fail_memory(job);
+    bool is_wide = operand->value != (int32_t)operand->value;
+    struct kg_ptx_kept kept = {
+        .symbol = (uint32_t)(operand->symbol + 1) << 3 | (uint32_t)operand->kind << 1 | is_wide,
+        .value = is_wide ? function->wide_values.count : (int32_t)operand->value,
+    };
+    if (is_wide)
+        *KG_PTX_ADD(job, &function->wide_values) = operand->value;
+    *KG_PTX_ADD(job, &function->operands) = kept;
+}
+
+struct kg_ptx_operand kg_ptx_operand(const struct kg_ptx_job *job,
+                                     const struct kg_ptx_instruction *instruction, int index)
+{
+    const struct kg_ptx_function *function = &job->function;
+    const struct kg_ptx_kept *kept = &function->operands.items[instruction->operands + index];
+    return (struct kg_ptx_operand){
+        .value = kept->symbol & 1 ? function->wide_values.items[kept->value] : kept->value,
+        .symbol = (int32_t)(kept->symbol >> 3) - 1,
+        .kind = kept->symbol >> 1 & 3,
+    };
+}
 
 void kg_ptx_parse_operands(struct kg_ptx_job *job, struct kg_ptx_instruction *instruction)
 {
@@ -220,7 +248,7 @@ void kg_ptx_parse_operands(struct kg_ptx_job *job, struct kg_ptx_instruction *in
     for (bool more = !kg_ptx_is_mark(job, ';'); more;) {
         struct kg_ptx_operand operand = parse_operand(job, place);
         if (kept && instruction->operand_count < MOST_KEPT) {
-            *KG_PTX_ADD(job, &job->function.operands) = operand;
+            keep(job, &operand);
             instruction->operand_count++;
         }
         place.written = false;

@@ -93,7 +93,8 @@ static void begin_function(struct kg_ptx_job *job, bool is_entry)
     function->index++;
     function->is_entry = is_entry;
     function->launch = (struct kg_asm_kernel){0};
-    function->instructions.count = function->operands.count = function->definitions.count = 0;
+    function->instructions.count = function->definitions.count = 0;
+    function->operands.count = function->wide_values.count = 0;
     function->references.count = function->tables.count = function->table_targets.count = 0;
     function->next_number = 0;
     function->calls = false;
@@ -214,23 +215,25 @@ static void parse_file(struct kg_ptx_job *job)
 }
 
 // A kernel that calls something differs when any function of the file does.
-static void finish(struct kg_ptx_job *job, struct kg_asm_file *file)
+static enum kg_status finish(struct kg_ptx_job *job, struct kg_asm_file *file)
 {
     file->format = KG_ASM_PTX;
     file->version = job->version;
     file->kernel_count = job->kernels.count;
     file->kernels = KG_NEW_ARRAY(job->arena, job->kernels.count, struct kg_asm_kernel);
     if (!file->kernels)
-        kg_ptx_fail_memory(job);
+        return kg_error_memory(job->error, "the facts of a PTX file");
     for (int32_t k = 0; k < job->kernels.count; k++) {
         file->kernels[k] = job->kernels.items[k];
         struct kg_hash *hash = &file->kernels[k].normal_hash;
         if (job->kernel_calls.items[k])
             *hash = kg_hash_chain(*hash, &job->functions_hash, sizeof job->functions_hash);
     }
+    return KG_OK;
 }
 
-static void free_job(struct kg_ptx_job *job)
+// All that only parsing needs.
+static void free_lists(struct kg_ptx_job *job)
 {
     free(job->names.items);
     free(job->name_slots);
@@ -241,14 +244,12 @@ static void free_job(struct kg_ptx_job *job)
     free(job->forms.items);
     free(job->function.instructions.items);
     free(job->function.operands.items);
+    free(job->function.wide_values.items);
     free(job->function.definitions.items);
     free(job->function.references.items);
     free(job->function.tables.items);
     free(job->function.table_targets.items);
-    free(job->kernels.items);
-    free(job->kernel_calls.items);
     kg_arena_free(&job->scratch);
-    free(job);
 }
 
 enum kg_status kg_ptx_read(const char *text, size_t length, struct kg_arena *arena,
@@ -268,12 +269,13 @@ enum kg_status kg_ptx_read(const char *text, size_t length, struct kg_arena *are
     job->line = 1;
     job->arena = arena;
     job->error = error;
-    if (setjmp(job->bail) == 0) {
+    if (setjmp(job->bail) == 0)
         parse_file(job);
-        finish(job, file);
-    }
-    enum kg_status status = job->status;
-    free_job(job);
+    free_lists(job);
+    enum kg_status status = job->status == KG_OK ? finish(job, file) : job->status;
+    free(job->kernels.items);
+    free(job->kernel_calls.items);
+    free(job);
     if (status != KG_OK)
         *file = (struct kg_asm_file){0};
     return status;

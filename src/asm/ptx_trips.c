@@ -141,22 +141,22 @@ static bool find_condition(const struct kg_ptx_analysis *analysis, int32_t loop,
     if (!opcode || opcode->action != KG_PTX_ACTION_BRA || branch->predicate < 0)
         return false;
     const struct kg_flow_block *block = &analysis->flow->blocks[test];
-    int32_t at = kg_ptx_reaching(analysis, branch->predicate, block->first + block->count - 1);
-    if (at < 0)
+    int32_t last = block->first + block->count - 1;
+    int32_t at = kg_ptx_reaching(analysis, branch->predicate, last);
+    if (at < 0 || !kg_ptx_decides(analysis, loop, at, last))
         return false;
     const struct kg_ptx_instruction *setp = &job->function.instructions.items[at];
     const struct kg_ptx_form *form = kg_ptx_form_of(job, setp);
     if (!form->opcode || form->opcode->action != KG_PTX_ACTION_SETP || setp->operand_count != 3 ||
         setp->predicate >= 0 || form->combined || form->comparison == KG_PTX_NO_COMPARISON)
         return false;
-    const struct kg_ptx_operand *operands = &job->function.operands.items[setp->operands];
-    if (operands[0].symbol != branch->predicate)
+    if (kg_ptx_operand(job, setp, 0).symbol != branch->predicate)
         return false; // the second of two predicates
     bool taken_stays = kg_ptx_in_loop(analysis->flow, analysis->block_of[branch->target], loop);
     *condition = (struct condition){.comparison = form->comparison,
                                     .form = form,
-                                    .tested = operands[1],
-                                    .bound = operands[2],
+                                    .tested = kg_ptx_operand(job, setp, 1),
+                                    .bound = kg_ptx_operand(job, setp, 2),
                                     .at = at};
     if (taken_stays == branch->negated)
         condition->comparison = opposite(form->comparison);

@@ -97,8 +97,8 @@ static struct kg_ptx_value combine(struct search *search,
     if (count < 1 || count > 3)
         return unknown;
     for (int i = 0; i < count; i++) {
-        values[i] =
-            evaluate(search, &job->function.operands.items[instruction->operands + 1 + i], index);
+        struct kg_ptx_operand operand = kg_ptx_operand(job, instruction, i + 1);
+        values[i] = evaluate(search, &operand, index);
         if (values[i].kind == KG_PTX_UNKNOWN)
             return unknown;
         if (values[i].kind == KG_PTX_CONSTANT)
@@ -119,13 +119,13 @@ static struct kg_ptx_value evaluate_result(struct search *search, int32_t index)
     const struct kg_ptx_instruction *instruction = &job->function.instructions.items[index];
     if (instruction->operand_count < 2 || instruction->predicate >= 0 || search->left-- <= 0)
         return unknown;
-    const struct kg_ptx_operand *operands = &job->function.operands.items[instruction->operands];
-    if (operands[0].kind != KG_PTX_HELD)
+    if (kg_ptx_operand(job, instruction, 0).kind != KG_PTX_HELD)
         return unknown; // a vector
+    struct kg_ptx_operand operand = kg_ptx_operand(job, instruction, 1);
     switch (kg_ptx_form_of(job, instruction)->opcode->action) {
     case KG_PTX_ACTION_MOVE:
     case KG_PTX_ACTION_LOAD:
-        return evaluate(search, &operands[1], index);
+        return evaluate(search, &operand, index);
     case KG_PTX_ACTION_ADD:
     case KG_PTX_ACTION_SUB:
     case KG_PTX_ACTION_MUL:

@@ -30,8 +30,7 @@ static inline uint64_t kg_sass_bits(struct kg_sass_word word, unsigned first, un
     return bits & mask;
 }
 
-// Generations among which encodings differ, as a set: where an opcode's name was compared with
-// nvdisasm.
+// Generations among which encodings differ, as a set: where nvdisasm gives an opcode its name.
 enum kg_sass_generation {
     KG_SASS_TURING = 1,         // sm_75
     KG_SASS_AMPERE = 2,         // sm_80, 86, 87, 89 (Ada)
@@ -61,7 +60,7 @@ struct kg_sass_opcode {
 // By bits 0-11 and the rest where one number stands for several instructions. Never NULL; an
 // unknown one has the name "?" and KG_WORK_UNKNOWN. `*index`, when it is wanted, counts from 0 to
 // KG_SASS_OPCODES - 1: a place in a histogram.
-#define KG_SASS_OPCODES 530
+#define KG_SASS_OPCODES 540
 const struct kg_sass_opcode *kg_sass_opcode(struct kg_sass_word word, int sm, int *index);
 const struct kg_sass_opcode *kg_sass_opcode_at(int index);
 

@@ -34,6 +34,12 @@ static double half_product(struct kg_sass_word word)
     return product(16, 8, sparse ? k / 2 : k);
 }
 
+// Before Ampere, the four 8x8x4 products of Volta's shape in two steps, with f32 sums in four.
+static double stepped_product(struct kg_sass_word word)
+{
+    return 4 * product(8, 8, 4) / (kg_sass_bits(word, 76, 1) ? 4 : 2);
+}
+
 static double integer_product(struct kg_sass_word word)
 {
     static const double depth[] = {16, 32, 32, 64, 16, 32, 64, 64}; // by bits 75, 85, 86
@@ -75,6 +81,8 @@ static double tensor_flops(struct kg_sass_word word)
     switch (word.low & 0x1ff) {
     case 0x03c: // HMMA
         return half_product(word);
+    case 0x036: // HMMA.884
+        return stepped_product(word);
     case 0x037: // IMMA
         return integer_product(word);
     case 0x03d: // BMMA

@@ -11,6 +11,9 @@
 #define TRUE_PREDICATE 7
 
 enum { MOV = 0x002, CS2R = 0x005, ISETP = 0x00c, IADD3 = 0x010, IMAD = 0x024 };
+enum { FSEL = 0x008, FMNMX = 0x009, LOP3 = 0x012, PRMT = 0x016, SHF = 0x019, FMUL = 0x020 };
+enum { FADD = 0x021, FFMA = 0x023, IDP = 0x026, HADD2 = 0x030, HMUL2 = 0x032, F2FP = 0x03e };
+enum { I2FP = 0x045, MUFU = 0x108, POPC = 0x109, S2R = 0x119, SHFL = 0x189 };
 enum { HFMA2 = 0x031, IADD = 0x035, VIADD = 0x036, UMOV = 0x082, UISETP = 0x08c, UIADD3 = 0x090 };
 enum { FSETP = 0x00b, PLOP3 = 0x01c, DSETP = 0x02a, HSETP2 = 0x034 };
 enum { PLAIN = 1, CONSTANT_LAST, CONSTANT_MIDDLE = 4, UNIFORM = 6 }; // operand forms
@@ -49,6 +52,19 @@ static bool is_uniform(const struct kg_sass_opcode *opcode)
     return opcode->name[0] == 'U';
 }
 
+// Instructions whose result is one register, whatever their modifiers.
+static bool writes_one(unsigned code)
+{
+    static const uint16_t codes[] = {
+        FSEL,  FMNMX, IADD3, LOP3,  PRMT, SHF,  FMUL, FADD, FFMA, IMAD, IDP,
+        HADD2, HFMA2, HMUL2, VIADD, F2FP, I2FP, MUFU, POPC, S2R,  SHFL,
+    };
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
+        if (codes[i] == code)
+            return true;
+    return false;
+}
+
 // How many registers an instruction's result may take: as many as it loads, everything for matrix
 // units, two for the rest, some of which is 64 bits wide. 0: none, or predicates only.
 static unsigned result_size(struct kg_sass_word word, const struct kg_sass_opcode *opcode)
@@ -63,19 +79,18 @@ static unsigned result_size(struct kg_sass_word word, const struct kg_sass_opcod
     case UISETP:
         return 0;
     case MOV:
-    case IADD3:
-    case IMAD:
-    case VIADD:
-    case HFMA2:
-        return kg_sass_bits(word, 80, 1) && opcode_of(word) == MOV ? 2 : 1; // MOV.64
+        return kg_sass_bits(word, 80, 1) ? 2 : 1; // MOV.64
     default:
-        break;
+        if (writes_one(opcode_of(word)))
+            return 1;
     }
     switch (opcode->work) {
     case KG_WORK_TENSOR:
-    case KG_WORK_LOAD_SHARED:
     case KG_WORK_UNKNOWN:
         return 256;
+    case KG_WORK_LOAD_SHARED:
+        kg_sass_decode(word, 90, &sass);
+        return sass.bytes > 0 ? (unsigned)(sass.bytes + 3) / 4 : 256; // LDTM: up to all
     case KG_WORK_LOAD_GLOBAL:
     case KG_WORK_LOAD_LOCAL:
     case KG_WORK_LOAD_CONSTANT:
@@ -155,10 +170,11 @@ static bool may_decide(const struct kg_sass_code *code, struct kg_sass_word word
     if (is_uniform(opcode) != uniform)
         return false;
     enum kg_work work = opcode->work;
-    return work == KG_WORK_SELECT ||
-           ((work == KG_WORK_INTEGER || work == KG_WORK_SHUFFLE || work == KG_WORK_ATOMIC ||
-             work == KG_WORK_BARRIER) &&
-            (kg_sass_bits(word, 81, 3) == predicate || kg_sass_bits(word, 84, 3) == predicate));
+    bool two = opcode_of(word) != LOP3 && opcode_of(word) != IMAD; // bits 84-86 are always 0
+    return work == KG_WORK_SELECT || ((work == KG_WORK_INTEGER || work == KG_WORK_SHUFFLE ||
+                                       work == KG_WORK_ATOMIC || work == KG_WORK_BARRIER) &&
+                                      (kg_sass_bits(word, 81, 3) == predicate ||
+                                       (two && kg_sass_bits(word, 84, 3) == predicate)));
 }
 
 // The comparison that the latch's branch obeys, searched upwards within the latch.

@@ -115,17 +115,25 @@ static void find_density(const struct kg_asm_kernel *kernel, enum kg_asm_format 
     summary->hidden_bytes = reads_unseen(kernel, mix);
 }
 
+bool kg_asm_main_loop(const struct kg_asm_kernel *kernel, int *index)
+{
+    struct kg_arena scratch = {0};
+    struct share *shares = KG_NEW_ARRAY(&scratch, kernel->flow.loop_count, struct share);
+    *index = -1;
+    if (!shares)
+        return false;
+    share_out(kernel, shares);
+    *index = find_main_loop(kernel, shares);
+    kg_arena_free(&scratch);
+    return true;
+}
+
 bool kg_asm_summarise(const struct kg_asm_kernel *kernel, enum kg_asm_format format,
                       struct kg_asm_summary *summary)
 {
     *summary = (struct kg_asm_summary){.main_loop = -1};
-    struct kg_arena scratch = {0};
-    struct share *shares = KG_NEW_ARRAY(&scratch, kernel->flow.loop_count, struct share);
-    if (!shares)
+    if (!kg_asm_main_loop(kernel, &summary->main_loop))
         return false;
-    share_out(kernel, shares);
-    summary->main_loop = find_main_loop(kernel, shares);
-    kg_arena_free(&scratch);
     summary->mix = summary->main_loop >= 0 ? kernel->loops[summary->main_loop].mix : kernel->mix;
     find_spills(kernel, format, summary);
     find_density(kernel, format, summary);

@@ -7,7 +7,7 @@
 #include "asm/facts.h"
 
 struct kg_asm_summary {
-    int main_loop; // where most of the work is expected; -1: no loop
+    int main_loop; // -1: no loop
     // Spills, in instructions and bytes of one thread: of the loops, each taken once around, and of
     // the rest. -1 where the format does not tell (PTX).
     int64_t loop_spill_loads, loop_spill_stores, loop_spill_bytes;
@@ -22,6 +22,8 @@ struct kg_asm_summary {
     bool hidden_bytes;   // bulk copies, or matrix units that read shared memory: more is moved
 };
 
+// The loop where most of the work is expected; -1: none. False when out of memory.
+bool kg_asm_main_loop(const struct kg_asm_kernel *kernel, int *index);
 // False when out of memory.
 bool kg_asm_summarise(const struct kg_asm_kernel *kernel, enum kg_asm_format format,
                       struct kg_asm_summary *summary);

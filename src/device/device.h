@@ -7,6 +7,8 @@
 #include "analyze/roofline.h"
 #include "base/hash.h"
 
+#include <stdatomic.h>
+
 struct kg_backend;
 
 // A device that was opened. Backends embed it as their first member.
@@ -21,6 +23,7 @@ struct kg_device {
     // Compilers are killed soon after this becomes nonzero. Set by whoever opened the device; may
     // be NULL.
     const volatile int *cancel;
+    _Atomic double seen_bandwidth; // the highest that was noted, 0: none
 };
 
 // Source on its way to the compiler.
@@ -120,5 +123,9 @@ const struct kg_backend *kg_backend_find(const char *name, size_t length);
 enum kg_status kg_device_open(const char *name, const char *cache, int threads,
                               struct kg_device **device, struct kg_error *error);
 void kg_device_close(struct kg_device *device);
+
+// A kernel was seen to move this many bytes of memory per second. The facts stay as they are while
+// the device is open; a backend whose bandwidth is measured may know better next time.
+void kg_device_note_bandwidth(struct kg_device *device, double rate);
 
 #endif

@@ -68,6 +68,13 @@ void kg_device_close(struct kg_device *device)
         device->backend->close(device);
 }
 
+void kg_device_note_bandwidth(struct kg_device *device, double rate)
+{
+    double seen = atomic_load(&device->seen_bandwidth);
+    while (rate > seen && !atomic_compare_exchange_weak(&device->seen_bandwidth, &seen, rate))
+        ;
+}
+
 void kg_binary_free(struct kg_binary *binary)
 {
     if (!binary)

@@ -15,8 +15,10 @@ struct kg_pointwise {
     int tiled;                   // the other axis of the tiles; -1: none
     bool merged[KG_MAX_INDICES]; // this axis is part of the next one
     int64_t block;
-    int64_t stage;                 // elements of a streamed piece
-    bool stream;                   // stores go to the stage
+    int64_t stage;                 // elements of a piece
+    bool stream;                   // results leave a piece at a time, past the caches
+    bool wide;                     // narrow floats are converted a piece at a time
+    bool piece;                    // what is being written is done for each element of a piece
     const char *inner_name;        // of the inner axis, where it is not "i<axis>"
     const struct kg_nest *current; // whose formula is being printed
     int level;

@@ -2,6 +2,8 @@
 
 #include "gen/pointwise.h"
 
+enum { WIDE_PIECE = 64 }; // elements converted at a time where nothing streams
+
 // Bits of the dimensions that count in an offset: those of axes merged into the next do not.
 static unsigned counted_dims(const struct kg_pointwise *pointwise, const struct kg_access *access)
 {
@@ -42,6 +44,43 @@ static void print_offset(struct kg_text *text, const struct kg_pointwise *pointw
                         &pointwise->names);
 }
 
+// Narrow floats that lie side by side along the inner axis: a piece of them is converted at once.
+static bool is_wide(const struct kg_pointwise *pointwise, const struct kg_access *access)
+{
+    enum kg_dtype dtype = kg_emit_tensor_dtype(access->tensor);
+    int last = access->tensor->rank - 1;
+    if (!pointwise->wide || (dtype != KG_F16 && dtype != KG_BF16) || access->read->pad ||
+        kg_pointwise_producer(pointwise->group, access->tensor, pointwise->group->count) >= 0 ||
+        last < 0 || !kg_pointwise_bare(access, last, pointwise->inner))
+        return false;
+    for (int dim = 0; dim < last; dim++)
+        if (kg_expr_uses(access->map[dim].subscript, pointwise->inner, true))
+            return false;
+    return true;
+}
+
+// Its number among the accesses of the group.
+static int wide_number(const struct kg_pointwise *pointwise, const struct kg_access *access)
+{
+    int number = 0;
+    for (int i = 0; i < pointwise->group->count; i++) {
+        const struct kg_nest *nest = kg_pointwise_nest(pointwise->group, i);
+        for (int j = 0; j < nest->access_count; j++, number++)
+            if (&nest->accesses[j] == access)
+                return number;
+    }
+    return number;
+}
+
+// Floats of a piece, narrowed when it is complete.
+static bool is_narrowed(const struct kg_pointwise *pointwise, int position)
+{
+    const struct kg_nest *nest = kg_pointwise_nest(pointwise->group, position);
+    enum kg_dtype dtype = kg_emit_tensor_dtype(nest->output);
+    return pointwise->wide && (dtype == KG_F16 || dtype == KG_BF16) &&
+           nest->body->type == KG_TYPE_F32 && !kg_group_is_private(pointwise->group, nest->output);
+}
+
 // Reads of values made in the same loop are names.
 static bool read_value(void *user, struct kg_text *text, const struct kg_access *access)
 {
@@ -49,6 +88,10 @@ static bool read_value(void *user, struct kg_text *text, const struct kg_access 
     int made = kg_pointwise_producer(pointwise->group, access->tensor, pointwise->group->count);
     if (made >= 0) {
         print_value_name(text, pointwise, made);
+        return true;
+    }
+    if (pointwise->piece && is_wide(pointwise, access)) {
+        kg_text_format(text, "wide%d[lane]", wide_number(pointwise, access));
         return true;
     }
     if (access->read->pad) // walks no merged axis
@@ -84,12 +127,12 @@ static unsigned output_dims(const struct kg_pointwise *pointwise)
     return dims;
 }
 
-// Where nest `position` stores: its tensor, or with `stream` its piece in the buffer.
+// Where nest `position` stores: its tensor, or its piece of a stream.
 static void print_place(const struct kg_pointwise *pointwise, int position, struct kg_text *base,
                         struct kg_text *offset)
 {
     const struct kg_nest *nest = kg_pointwise_nest(pointwise->group, position);
-    if (pointwise->stream) {
+    if (pointwise->piece && pointwise->stream) {
         kg_text_format(base, "stage%d", position);
         kg_text_add(offset, "lane");
     } else {
@@ -102,6 +145,10 @@ static void emit_store(const struct kg_pointwise *pointwise, int position, const
 {
     const struct kg_nest *nest = kg_pointwise_nest(pointwise->group, position);
     struct kg_text base = {0}, offset = {0}, store = {0};
+    if (pointwise->piece && is_narrowed(pointwise, position)) {
+        kg_emit_line(pointwise->text, pointwise->level, "narrow%d[lane] = %s;", position, value);
+        return;
+    }
     print_place(pointwise, position, &base, &offset);
     kg_emit_store_at(&store, nest->output, kg_text_string(&base), kg_text_string(&offset),
                      nest->body->type, value);
@@ -192,20 +239,6 @@ static void close_loops(struct kg_pointwise *pointwise, int count)
         kg_emit_line(pointwise->text, --pointwise->level, "}");
 }
 
-// Declares the buffer of every stored value, and where it goes.
-static void emit_stages(const struct kg_pointwise *pointwise)
-{
-    const struct kg_group *group = pointwise->group;
-    for (int i = 0; i < group->count; i++) {
-        const struct kg_nest *nest = kg_pointwise_nest(group, i);
-        if (kg_group_is_private(group, nest->output))
-            continue;
-        kg_emit_line(pointwise->text, pointwise->level,
-                     "%s stage%d[STAGE] __attribute__((aligned(KG_LINE)));",
-                     kg_emit_tensor_storage(nest->output), i);
-    }
-}
-
 // "y + i0 * y_s0 + i1" for nest `position`.
 static void print_target(struct kg_text *text, const struct kg_pointwise *pointwise, int position)
 {
@@ -223,36 +256,119 @@ static int first_stored(const struct kg_group *group)
     return i;
 }
 
-// One piece: computed into the stages, sent off from there.
-static void emit_piece(struct kg_pointwise *pointwise, int leader)
+// Does nest `position` only move bits? Those are not converted.
+static bool is_moved(const struct kg_pointwise *pointwise, int position)
 {
-    const struct kg_group *group = pointwise->group;
-    struct kg_text *text = pointwise->text;
-    emit_stages(pointwise);
-    kg_emit_line(text, pointwise->level++, "for (int64_t lane = 0; lane < STAGE; lane++) {");
-    kg_emit_line(text, pointwise->level, "const int64_t i%d = next + lane;", pointwise->inner);
-    emit_element(pointwise);
-    close_loops(pointwise, 1);
-    pointwise->inner_name = "next";
-    for (int i = 0; i < group->count; i++) {
-        struct kg_text target = {0};
-        if (kg_group_is_private(group, kg_pointwise_nest(group, i)->output))
-            continue;
-        print_target(&target, pointwise, i);
-        kg_emit_line(text, pointwise->level, "%s(%s, stage%d, sizeof stage%d);",
-                     i == leader ? "kg_stream_lines" : "kg_stream", kg_text_string(&target), i, i);
-        text->failed |= target.failed;
-        kg_text_free(&target);
-    }
-    pointwise->inner_name = NULL;
+    return copied(pointwise, position) && !is_read_later(pointwise->group, position);
 }
 
-// Pieces of STAGE elements, whole lines of the first output. What is left at either end is stored
-// as usual: up to the first whole line, then, after the pieces, up to `stop`.
+// Converts a piece of what is read.
+static void emit_wide(struct kg_pointwise *pointwise, int position)
+{
+    const struct kg_nest *nest = kg_pointwise_nest(pointwise->group, position);
+    if (is_moved(pointwise, position))
+        return;
+    pointwise->current = nest;
+    for (int i = 0; i < nest->access_count; i++) {
+        const struct kg_access *access = &nest->accesses[i];
+        struct kg_text from = {0};
+        if (!is_wide(pointwise, access))
+            continue;
+        int number = wide_number(pointwise, access);
+        kg_emit_name(&from, access->tensor->name);
+        kg_text_add(&from, " + ");
+        print_offset(&from, pointwise, access);
+        kg_emit_line(pointwise->text, pointwise->level,
+                     "float wide%d[STAGE] __attribute__((aligned(KG_LINE)));", number);
+        kg_emit_line(pointwise->text, pointwise->level, "kg_widen_%s(%s, wide%d, STAGE);",
+                     kg_dtypes[kg_emit_tensor_dtype(access->tensor)].name, kg_text_string(&from),
+                     number);
+        pointwise->text->failed |= from.failed;
+        kg_text_free(&from);
+    }
+}
+
+// Declares the buffers of nest `position`.
+static void emit_stage(const struct kg_pointwise *pointwise, int position)
+{
+    const struct kg_nest *nest = kg_pointwise_nest(pointwise->group, position);
+    if (kg_group_is_private(pointwise->group, nest->output))
+        return;
+    if (pointwise->stream)
+        kg_emit_line(pointwise->text, pointwise->level,
+                     "%s stage%d[STAGE] __attribute__((aligned(KG_LINE)));",
+                     kg_emit_tensor_storage(nest->output), position);
+    if (is_narrowed(pointwise, position) && !is_moved(pointwise, position))
+        kg_emit_line(pointwise->text, pointwise->level,
+                     "float narrow%d[STAGE] __attribute__((aligned(KG_LINE)));", position);
+}
+
+// Sends what nest `position` has made of a piece to where it belongs.
+static void emit_departure(const struct kg_pointwise *pointwise, int position, bool leads)
+{
+    const struct kg_nest *nest = kg_pointwise_nest(pointwise->group, position);
+    struct kg_text target = {0}, stage = {0};
+    if (kg_group_is_private(pointwise->group, nest->output))
+        return;
+    print_target(&target, pointwise, position);
+    kg_text_format(&stage, "stage%d", position);
+    if (is_narrowed(pointwise, position) && !is_moved(pointwise, position))
+        kg_emit_line(pointwise->text, pointwise->level, "kg_narrow_%s(narrow%d, %s, STAGE);",
+                     kg_dtypes[kg_emit_tensor_dtype(nest->output)].name, position,
+                     kg_text_string(pointwise->stream ? &stage : &target));
+    if (pointwise->stream)
+        kg_emit_line(pointwise->text, pointwise->level, "%s(%s, stage%d, sizeof stage%d);",
+                     leads ? "kg_stream_lines" : "kg_stream", kg_text_string(&target), position,
+                     position);
+    pointwise->text->failed |= target.failed | stage.failed;
+    kg_text_free(&target);
+    kg_text_free(&stage);
+}
+
+// Pieces of STAGE elements: what is narrow is widened, all is computed, and leaves.
+static void emit_pieces(struct kg_pointwise *pointwise)
+{
+    const struct kg_group *group = pointwise->group;
+    int leader = first_stored(group);
+    kg_emit_line(pointwise->text, pointwise->level++,
+                 "for (; stop - next >= STAGE; next += STAGE) {");
+    pointwise->inner_name = "next";
+    for (int i = 0; i < group->count; i++)
+        emit_wide(pointwise, i);
+    pointwise->inner_name = NULL;
+    for (int i = 0; i < group->count; i++)
+        emit_stage(pointwise, i);
+    kg_emit_line(pointwise->text, pointwise->level++,
+                 "for (int64_t lane = 0; lane < STAGE; lane++) {");
+    kg_emit_line(pointwise->text, pointwise->level, "const int64_t i%d = next + lane;",
+                 pointwise->inner);
+    pointwise->piece = true;
+    emit_element(pointwise);
+    pointwise->piece = false;
+    close_loops(pointwise, 1);
+    pointwise->inner_name = "next";
+    for (int i = 0; i < group->count; i++)
+        emit_departure(pointwise, i, i == leader);
+    pointwise->inner_name = NULL;
+    close_loops(pointwise, 1);
+}
+
+// Elements from `next` to before `limit`, one by one.
+static void emit_single(struct kg_pointwise *pointwise, const char *limit)
+{
+    int inner = pointwise->inner;
+    kg_emit_line(pointwise->text, pointwise->level++, "for (int64_t i%d = next; i%d < %s; i%d++) {",
+                 inner, inner, limit, inner);
+    emit_element(pointwise);
+    close_loops(pointwise, 1);
+}
+
+// Pieces are whole lines of the first output. What is left at either end is stored as usual: up to
+// the first whole line, then, after the pieces, up to `stop`.
 static void emit_streamed(struct kg_pointwise *pointwise)
 {
     struct kg_text *text = pointwise->text, target = {0};
-    int inner = pointwise->inner, leader = first_stored(pointwise->group);
+    int leader = first_stored(pointwise->group);
     const struct kg_nest *first = kg_pointwise_nest(pointwise->group, leader);
     kg_emit_line(text, pointwise->level, "int64_t next = first;");
     kg_emit_line(text, pointwise->level++, "while (next < stop) {");
@@ -264,17 +380,11 @@ static void emit_streamed(struct kg_pointwise *pointwise)
     kg_emit_line(text, pointwise->level++, "if (past > 0 || stop - next < STAGE) {");
     kg_emit_line(text, pointwise->level,
                  "const int64_t limit = kg_min_i64(stop, next + STAGE - past);");
-    kg_emit_line(text, pointwise->level++, "for (int64_t i%d = next; i%d < limit; i%d++) {", inner,
-                 inner, inner);
-    pointwise->stream = false;
-    emit_element(pointwise);
-    pointwise->stream = true;
-    close_loops(pointwise, 1);
+    emit_single(pointwise, "limit");
     kg_emit_line(text, pointwise->level, "next = limit;");
     close_loops(pointwise, 1);
-    kg_emit_line(text, pointwise->level++, "for (; stop - next >= STAGE; next += STAGE) {");
-    emit_piece(pointwise, leader);
-    close_loops(pointwise, 2);
+    emit_pieces(pointwise);
+    close_loops(pointwise, 1);
     text->failed |= target.failed;
     kg_text_free(&target);
 }
@@ -285,6 +395,12 @@ static void emit_item(struct kg_pointwise *pointwise)
     int inner = pointwise->inner, tiled = pointwise->tiled;
     if (pointwise->stream) {
         emit_streamed(pointwise);
+        return;
+    }
+    if (pointwise->wide) {
+        kg_emit_line(text, pointwise->level, "int64_t next = first;");
+        emit_pieces(pointwise);
+        emit_single(pointwise, "stop");
         return;
     }
     if (tiled >= 0)
@@ -412,8 +528,28 @@ static void emit_run(struct kg_pointwise *pointwise)
     kg_text_add(text, "}\n");
 }
 
+// Is there anything to convert a piece at a time?
+static bool has_narrow(struct kg_pointwise *pointwise)
+{
+    bool any = false;
+    pointwise->wide = true;
+    for (int i = 0; i < pointwise->group->count && !any; i++) {
+        const struct kg_nest *nest = kg_pointwise_nest(pointwise->group, i);
+        if (is_moved(pointwise, i))
+            continue;
+        any = is_narrowed(pointwise, i);
+        for (int j = 0; j < nest->access_count; j++)
+            any |= is_wide(pointwise, &nest->accesses[j]);
+    }
+    return any;
+}
+
 void kg_pointwise_emit(struct kg_pointwise *pointwise)
 {
+    pointwise->wide = pointwise->inner >= 0 && pointwise->tiled < 0 &&
+                      pointwise->group->problem->contiguous && has_narrow(pointwise);
+    if (pointwise->wide && !pointwise->stream)
+        pointwise->stage = WIDE_PIECE;
     pointwise->names = (struct kg_emit_names){
         .user = pointwise,
         .contiguous = pointwise->group->problem->contiguous,

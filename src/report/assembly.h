@@ -12,6 +12,7 @@ struct kg_assembly_subject {
     const char *name;   // of the file
     const char *notice; // of the whole file; NULL: none
     struct kg_asm_file file;
+    struct kg_fitted_list fitted; // coefficients; empty: the prior
 };
 
 // Kernel `index`, or all (-1).

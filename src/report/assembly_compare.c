@@ -59,7 +59,7 @@ static enum kg_status open_sides(const struct comparison *comparison, const int 
         const struct kg_asm_file *file = &comparison->subjects[s]->file;
         sides[s].kernel = &file->kernels[pair[s]];
         status = kg_asm_appraise(sides[s].kernel, file->format, comparison->launch,
-                                 &sides[s].appraisal, error);
+                                 &comparison->subjects[s]->fitted, &sides[s].appraisal, error);
         if (status == KG_OK)
             kg_figures_of(sides[s].kernel, file->format, &sides[s].appraisal, &sides[s].figures);
         else
@@ -102,28 +102,30 @@ static void add_row(const struct kg_figure *a, const struct kg_figure *b, struct
     kg_text_add(text, "\n");
 }
 
-static const struct kg_advice *advice_of(const struct kg_asm_kernel *kernel,
-                                         const struct kg_advice *like)
+static int advice_count(const struct side *side)
 {
-    for (int a = 0; a < kernel->advice_count; a++)
-        if (strcmp(kernel->advice[a].code, like->code) == 0)
-            return &kernel->advice[a];
-    return NULL;
+    return side->kernel->advice_count + side->appraisal.note_count;
+}
+
+static bool has_advice(const struct side *side, const char *code)
+{
+    for (int a = 0; a < advice_count(side); a++)
+        if (strcmp(kg_advice_at(side->kernel, &side->appraisal, a).code, code) == 0)
+            return true;
+    return false;
 }
 
 static void add_advice(const struct side sides[2], struct kg_text *text)
 {
-    for (int s = 0; s < 2; s++) {
-        const struct kg_asm_kernel *kernel = sides[s].kernel;
-        for (int a = 0; a < kernel->advice_count; a++) {
-            const struct kg_advice *advice = &kernel->advice[a];
-            bool alone = !advice_of(sides[!s].kernel, advice);
+    for (int s = 0; s < 2; s++)
+        for (int a = 0; a < advice_count(&sides[s]); a++) {
+            struct kg_advice advice = kg_advice_at(sides[s].kernel, &sides[s].appraisal, a);
+            bool alone = !has_advice(&sides[!s], advice.code);
             kg_text_format(text, "%c %c %c ", alone ? '*' : ' ', "AB"[s],
-                           advice -> level == KG_ADVICE_WARNING ? '!' : '-');
-            kg_assembly_wrap(text, 6, 6, advice->text);
+                           advice.level == KG_ADVICE_WARNING ? '!' : '-');
+            kg_assembly_wrap(text, 6, 6, advice.text);
             kg_text_add(text, "\n");
         }
-    }
 }
 
 static void add_page(const struct side sides[2], struct kg_text *text)

@@ -40,17 +40,24 @@ const char *kg_work_key(enum kg_work work)
     return work_keys[work] + sizeof "main_loop." - 1;
 }
 
+struct kg_advice kg_advice_at(const struct kg_asm_kernel *kernel,
+                              const struct kg_appraisal *appraisal, int index)
+{
+    if (index < kernel->advice_count)
+        return kernel->advice[index];
+    const struct kg_launch_note *note = &appraisal->notes[index - kernel->advice_count];
+    return (struct kg_advice){note->level, note->code, note->text};
+}
+
 double kg_density(double flops, double bytes)
 {
     return flops > 0 && bytes > 0 ? flops / bytes : NAN;
 }
 
-static void add(struct kg_figures *figures, const char *key, const char *label, int kind,
-                double value)
+static void add(struct kg_figures *figures, const char *key, const char *label,
+                enum kg_figure_kind kind, double value)
 {
-    struct kg_figure *figure = &figures->list[figures->count++];
-    *figure = (struct kg_figure){.key = key, .label = label, .value = value};
-    figure->kind = kind;
+    figures->list[figures->count++] = (struct kg_figure){key, label, kind, value};
 }
 
 static double known(int64_t value)
@@ -122,7 +129,8 @@ void kg_figures_of(const struct kg_asm_kernel *kernel, enum kg_asm_format format
     add_launch(figures, appraisal);
     add_main_loop(figures, kernel, format, &appraisal->summary);
     add_density(figures, &appraisal->summary);
-    add(figures, "advisories", "advisories", KG_FIGURE_COUNT, kernel->advice_count);
+    add(figures, "advisories", "advisories", KG_FIGURE_COUNT,
+        kernel->advice_count + appraisal->note_count);
     add(figures, "points", "points", KG_FIGURE_COUNT, appraisal->points);
 }
 

@@ -151,7 +151,7 @@ static void add_model(struct kg_json *json, const struct kg_appraisal *appraisal
     kg_json_text(json, "bound_by", kg_term_name(model->limiter));
     kg_json_number(json, "estimate_seconds", model->estimate);
     kg_json_text(json, "estimate_by", kg_term_name(model->expected_limiter));
-    kg_json_text(json, "coefficients", kg_model_prior.source);
+    kg_json_text(json, "coefficients", appraisal->coefficients);
     add_terms(json, "bound_terms", model->term);
     add_terms(json, "expected_terms", model->expected);
     kg_json_begin_object(json, "features");
@@ -173,15 +173,16 @@ static void add_bounds(struct kg_json *json, const struct kg_asm_kernel *kernel)
     kg_json_end_object(json);
 }
 
-static void add_advice(struct kg_json *json, const struct kg_asm_kernel *kernel)
+static void add_advice(struct kg_json *json, const struct kg_asm_kernel *kernel,
+                       const struct kg_appraisal *appraisal)
 {
     kg_json_begin_array(json, "advisories");
-    for (int a = 0; a < kernel->advice_count; a++) {
-        const struct kg_advice *advice = &kernel->advice[a];
+    for (int a = 0; a < kernel->advice_count + appraisal->note_count; a++) {
+        struct kg_advice advice = kg_advice_at(kernel, appraisal, a);
         kg_json_begin_object(json, NULL);
-        kg_json_text(json, "level", advice->level == KG_ADVICE_WARNING ? "warning" : "note");
-        kg_json_text(json, "code", advice->code);
-        kg_json_text(json, "text", advice->text);
+        kg_json_text(json, "level", advice.level == KG_ADVICE_WARNING ? "warning" : "note");
+        kg_json_text(json, "code", advice.code);
+        kg_json_text(json, "text", advice.text);
         kg_json_end_object(json);
     }
     kg_json_end_array(json);
@@ -242,6 +243,6 @@ void kg_assembly_kernel_json(struct kg_json *json, const char *key,
     add_model(json, appraisal);
     kg_json_text(json, "missing", appraisal->missing[0] ? appraisal->missing : NULL);
     kg_json_number(json, "points", appraisal->points);
-    add_advice(json, kernel);
+    add_advice(json, kernel, appraisal);
     kg_json_end_object(json);
 }

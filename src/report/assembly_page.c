@@ -7,8 +7,9 @@
 #include <stdlib.h>
 
 #define MOST_PAGES 3     // kernels that are shown in full unasked
+#define MOST_ROWS 60     // of a table; beyond, those of most instructions
 #define MOST_WARNINGS 20 // below a table
-#define NAME_WIDTH 38
+#define NAME_WIDTH 34
 
 static bool is_wanted(int index, int k)
 {
@@ -18,11 +19,12 @@ static bool is_wanted(int index, int k)
 static void add_head(const struct kg_assembly_subject *subject, struct kg_text *text)
 {
     if (subject->file.format == KG_ASM_OBJECT)
-        kg_text_format(text, "\n%-*s %7s %7s %7s %6s %10s %7s\n", NAME_WIDTH, "function", "instr.",
-                       "stack", "spills", "loops", "main loop", "advice");
+        kg_text_format(text, "\n%5s %-*s %7s %7s %7s %6s %10s %7s\n", "no.", NAME_WIDTH, "function",
+                       "instr.", "stack", "spills", "loops", "main loop", "advice");
     else
-        kg_text_format(text, "\n%-*s %5s %7s %7s %6s %6s %7s %6s %6s\n", NAME_WIDTH, "kernel",
-                       "regs", "shared", "spills", "blocks", "warps", "instr.", "loop", "advice");
+        kg_text_format(text, "\n%5s %-*s %5s %7s %7s %6s %6s %7s %6s %6s\n", "no.", NAME_WIDTH,
+                       "kernel", "regs", "shared", "spills", "blocks", "warps", "instr.", "loop",
+                       "advice");
 }
 
 static void add_cell(struct kg_text *text, int width, double value, const char *unit)
@@ -49,6 +51,7 @@ static void add_row(const struct kg_assembly_subject *subject, const struct kg_a
 {
     int main_loop = appraisal->summary.main_loop;
     double loop = main_loop >= 0 ? kg_mix_total(&kernel->loops[main_loop].mix) : NAN;
+    kg_text_format(text, "%5d ", (int)(kernel - subject->file.kernels) + 1);
     kg_assembly_name(text, kernel->name, NAME_WIDTH);
     if (subject->file.format == KG_ASM_OBJECT) {
         add_cell(text, 7, (double)kernel->instructions, "");
@@ -85,7 +88,7 @@ static void add_warnings(const struct kg_assembly_subject *subject, struct kg_te
             }
             kg_text_add(text, shown == 1 ? "\n! " : "! ");
             struct kg_text line = {0};
-            kg_text_format(&line, "%.60s: %s", kernel->name, kernel->advice[a].text);
+            kg_text_format(&line, "%d %.60s: %s", k + 1, kernel->name, kernel->advice[a].text);
             kg_assembly_wrap(text, 2, 2, kg_text_string(&line));
             kg_text_free(&line);
             kg_text_add(text, "\n");
@@ -115,13 +118,36 @@ static void add_caption(const struct kg_assembly_launch *launch, const struct kg
     kg_text_free(&line);
 }
 
+static int compare_size(const void *left, const void *right, void *user)
+{
+    const struct kg_assembly_subject *subject = user;
+    int a = *(const int *)left, b = *(const int *)right;
+    int64_t of_a = subject->file.kernels[a].instructions;
+    int64_t of_b = subject->file.kernels[b].instructions;
+    if (of_a != of_b)
+        return of_a > of_b ? -1 : 1;
+    return a - b;
+}
+
 static void add_table(const struct kg_assembly_subject *subject,
                       const struct kg_assembly_launch *launch,
                       const struct kg_appraisal *appraisals, struct kg_text *text)
 {
+    int count = subject->file.kernel_count;
+    int *order = calloc((size_t)count, sizeof *order);
+    text->failed |= !order;
+    if (!order)
+        return;
+    for (int k = 0; k < count; k++)
+        order[k] = k;
+    if (count > MOST_ROWS)
+        qsort_r(order, (size_t)count, sizeof *order, compare_size, (void *)(uintptr_t)subject);
     add_head(subject, text);
-    for (int k = 0; k < subject->file.kernel_count; k++)
-        add_row(subject, &subject->file.kernels[k], &appraisals[k], text);
+    for (int r = 0; r < count && r < MOST_ROWS; r++)
+        add_row(subject, &subject->file.kernels[order[r]], &appraisals[order[r]], text);
+    free(order);
+    if (count > MOST_ROWS)
+        kg_text_format(text, "and %d smaller ones; --json has them all\n", count - MOST_ROWS);
     const struct kg_appraisal *first = &appraisals[0];
     kg_text_add(text, "\n");
     if (subject->file.format == KG_ASM_OBJECT)
@@ -129,7 +155,7 @@ static void add_table(const struct kg_assembly_subject *subject,
     else if (first->sm)
         add_caption(launch, first, text);
     add_warnings(subject, text);
-    kg_text_add(text, "\n--kernel NAME shows one in full.\n");
+    kg_text_add(text, "\n--kernel NAME, or its number, shows one in full.\n");
 }
 
 static void add_text(const struct kg_assembly_subject *subject, int index,
@@ -177,7 +203,7 @@ enum kg_status kg_report_assembly(const struct kg_assembly_subject *subject, int
     for (size_t k = 0; k < count && status == KG_OK; k++)
         if (is_wanted(index, (int)k))
             status = kg_asm_appraise(&subject->file.kernels[k], subject->file.format, launch,
-                                     &appraisals[k], error);
+                                     &subject->fitted, &appraisals[k], error);
     if (status == KG_OK && json)
         add_json(subject, index, launch, appraisals, text);
     else if (status == KG_OK)

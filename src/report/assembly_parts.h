@@ -8,11 +8,19 @@
 
 #define KG_ASSEMBLY_WIDTH 100 // columns of a text
 
+enum kg_figure_kind {
+    KG_FIGURE_COUNT,
+    KG_FIGURE_BYTES,
+    KG_FIGURE_SHARE,
+    KG_FIGURE_RATE,
+    KG_FIGURE_TIME
+};
+
 // One number of a kernel. Every kernel has the same ones in the same order.
 struct kg_figure {
     const char *key;   // stable, for machines
     const char *label; // for people
-    enum { KG_FIGURE_COUNT, KG_FIGURE_BYTES, KG_FIGURE_SHARE, KG_FIGURE_RATE, KG_FIGURE_TIME } kind;
+    enum kg_figure_kind kind;
     double value; // NaN: unknown
 };
 
@@ -29,6 +37,9 @@ void kg_figure_print(const struct kg_figure *figure, char out[32]);
 
 // "load global" as "load_global": constant, and of the program's lifetime.
 const char *kg_work_key(enum kg_work work);
+// What the code advises, then what the launch does.
+struct kg_advice kg_advice_at(const struct kg_asm_kernel *kernel,
+                              const struct kg_appraisal *appraisal, int index);
 // FLOPs per byte; NaN where there are no bytes, or not all are seen.
 double kg_density(double flops, double bytes);
 

@@ -113,7 +113,8 @@ static void add_resources(const struct kg_asm_kernel *kernel, struct kg_text *te
         kg_text_format(&line, "%d barrier%s, ", kernel->barriers, kernel->barriers == 1 ? "" : "s");
     if (kernel->parameter_bytes >= 0)
         kg_text_format(&line, "%lld bytes of parameters, ", (long long)kernel->parameter_bytes);
-    kg_text_format(&line, "%lld instructions", (long long)kernel->instructions);
+    kg_text_format(&line, "%lld instruction%s", (long long)kernel->instructions,
+                   kernel->instructions == 1 ? "" : "s");
     if (kernel->sm && kernel->registers < 0)
         kg_text_add(&line, " (registers and spills exist once ptxas has run: give its log with "
                            "--log, or the cubin)");
@@ -194,7 +195,7 @@ static void add_model(const struct kg_appraisal *appraisal, struct kg_text *text
     kg_text_add(&line, ", estimate ");
     kg_report_seconds(&line, model->estimate);
     kg_text_format(&line, " (%s; coefficients: %s)", kg_term_name(model->expected_limiter),
-                   kg_model_prior.source);
+                   appraisal->coefficients);
     say(text, "time", &line);
 }
 
@@ -306,12 +307,14 @@ static void add_density(enum kg_asm_format format, const struct kg_asm_summary *
     say(text, "work", &line);
 }
 
-static void add_advice(const struct kg_asm_kernel *kernel, struct kg_text *text)
+static void add_advice(const struct kg_asm_kernel *kernel, const struct kg_appraisal *appraisal,
+                       struct kg_text *text)
 {
-    for (int a = 0; a < kernel->advice_count; a++) {
-        bool warning = kernel->advice[a].level == KG_ADVICE_WARNING;
+    for (int a = 0; a < kernel->advice_count + appraisal->note_count; a++) {
+        struct kg_advice advice = kg_advice_at(kernel, appraisal, a);
+        bool warning = advice.level == KG_ADVICE_WARNING;
         kg_text_format(text, "  %-*s%s ", INDENT - 2, a == 0 ? "advice" : "", warning ? "!" : "-");
-        kg_assembly_wrap(text, INDENT + 2, INDENT + 2, kernel->advice[a].text);
+        kg_assembly_wrap(text, INDENT + 2, INDENT + 2, advice.text);
         kg_text_add(text, "\n");
     }
 }
@@ -341,5 +344,5 @@ void kg_assembly_kernel_text(const struct kg_assembly_subject *subject,
     }
     add_main_loop(kernel, format, &appraisal->summary, text);
     add_density(format, &appraisal->summary, text);
-    add_advice(kernel, text);
+    add_advice(kernel, appraisal, text);
 }

@@ -2,8 +2,9 @@
 //
 // The model says that the logarithm of the time is a mean plus one effect per value of each
 // parameter: "vector=16 is worth a factor 0.8, whatever the rest". It is fitted by ridge regression
-// to a handful of measurements, so effects of values seen once are small and of values never seen
-// zero; it need not be right, only better than chance at the order of what is left.
+// to a handful of measurements, so effects of values seen once are small. A value never tried is
+// taken to be a little better than the best config's: that is what makes the search look around
+// before it combines. It need not be right, only better than chance at the order of what is left.
 
 #include "tune/candidates.h"
 
@@ -13,10 +14,15 @@
 
 #define SWEEPS 20 // of the fit; it converges long before
 #define RIDGE 0.5
+// What a value that was never tried is hoped to gain over the best config's, and what each step
+// away from that config costs: one thing that is new is tried before two.
+#define HOPE 0.01
+#define STEP_COST 0.02
 
 struct model {
     double mean;
     double effect[KG_MAX_PARAMETERS][KG_MAX_CHOICES];
+    int seen[KG_MAX_PARAMETERS][KG_MAX_CHOICES]; // configs with this value, measured or picked
 };
 
 static bool find_steps(const struct kg_space *space, const struct kg_config *config,
@@ -75,6 +81,13 @@ static void fit_parameter(const struct kg_candidates *candidates, int parameter,
         model->effect[parameter][step] = sum[step] / (weight[step] + RIDGE);
 }
 
+static void count_values(struct model *model, const struct kg_space *space,
+                         const struct kg_candidate *candidate)
+{
+    for (int i = 0; i < space->count; i++)
+        model->seen[i][candidate->step[i]]++;
+}
+
 static void fit(const struct kg_candidates *candidates, struct model *model)
 {
     *model = (struct model){0};
@@ -82,6 +95,7 @@ static void fit(const struct kg_candidates *candidates, struct model *model)
     for (int i = 0; i < candidates->count; i++) {
         if (is_used(&candidates->items[i])) {
             model->mean += log(candidates->items[i].seconds);
+            count_values(model, &candidates->space, &candidates->items[i]);
             used++;
         }
     }
@@ -95,25 +109,55 @@ static void fit(const struct kg_candidates *candidates, struct model *model)
 
 // What decides between two open candidates, most important first.
 struct rank {
-    bool neighbour;
     double expected; // logarithm of seconds
+    int familiarity; // how many values of the parameters that change were tried
     double bound;
     int distance;
     int position;
 };
 
-static int compare(const void *left, const void *right)
+static bool is_before(const struct rank *a, const struct rank *b)
 {
-    const struct rank *a = left, *b = right;
-    if (a->neighbour != b->neighbour)
-        return a->neighbour ? -1 : 1;
     if (a->expected != b->expected)
-        return a->expected < b->expected ? -1 : 1;
+        return a->expected < b->expected;
+    if (a->familiarity != b->familiarity)
+        return a->familiarity < b->familiarity;
     if (a->bound != b->bound)
-        return a->bound < b->bound ? -1 : 1;
+        return a->bound < b->bound;
     if (a->distance != b->distance)
-        return a->distance - b->distance;
-    return a->position - b->position;
+        return a->distance < b->distance;
+    return a->position < b->position;
+}
+
+// How many values of each parameter were tried.
+static void count_familiar(const struct kg_space *space, const struct model *model, int *familiar)
+{
+    for (int i = 0; i < space->count; i++) {
+        familiar[i] = 0;
+        for (int step = 0; step < KG_MAX_CHOICES; step++)
+            familiar[i] += model->seen[i][step] > 0;
+    }
+}
+
+// `best` may be NULL: nothing is known then that could be hoped to be improved.
+static struct rank rank_of(const struct kg_candidates *candidates, const struct model *model,
+                           const int *familiar, const struct kg_candidate *best, int position)
+{
+    const struct kg_candidate *candidate = &candidates->items[position];
+    struct rank rank = {.expected = predict(model, &candidates->space, candidate),
+                        .bound = candidate->bound,
+                        .distance = candidate->distance,
+                        .position = position};
+    for (int i = 0; best && i < candidates->space.count; i++) {
+        int step = candidate->step[i];
+        if (step == best->step[i])
+            continue;
+        rank.expected += STEP_COST * abs(step - best->step[i]);
+        if (model->seen[i][step] == 0)
+            rank.expected += model->effect[i][best->step[i]] - HOPE;
+        rank.familiarity += familiar[i];
+    }
+    return rank;
 }
 
 // A step that, taken again and again around a space of this size, meets every config once and, cut
@@ -187,31 +231,36 @@ void kg_candidates_free(struct kg_candidates *candidates)
     *candidates = (struct kg_candidates){0};
 }
 
+static bool contains(const int *picked, int count, int position)
+{
+    for (int i = 0; i < count; i++)
+        if (picked[i] == position)
+            return true;
+    return false;
+}
+
 int kg_candidates_pick(const struct kg_candidates *candidates, int best, int most, int *picked)
 {
-    struct rank *ranks = calloc((size_t)candidates->count + 1, sizeof *ranks);
-    if (!ranks)
-        return 0; // the search ends with what it has
-    struct model model;
+    const struct kg_space *space = &candidates->space;
+    const struct kg_candidate *centre = best >= 0 ? &candidates->items[best] : NULL;
+    struct model model, after; // after the measurement of what was picked
+    int familiar[KG_MAX_PARAMETERS], count = 0;
     fit(candidates, &model);
-    int open = 0;
-    for (int i = 0; i < candidates->count; i++) {
-        const struct kg_candidate *candidate = &candidates->items[i];
-        if (candidate->state != KG_CANDIDATE_OPEN)
-            continue;
-        const unsigned char *centre = best >= 0 ? candidates->items[best].step : candidate->step;
-        ranks[open++] = (struct rank){
-            .neighbour = distance(&candidates->space, candidate->step, centre) == 1,
-            .expected = predict(&model, &candidates->space, candidate),
-            .bound = candidate->bound,
-            .distance = candidate->distance,
-            .position = i,
-        };
+    after = model;
+    while (count < most) {
+        struct rank first = {.position = -1};
+        count_familiar(space, &after, familiar);
+        for (int i = 0; i < candidates->count; i++) {
+            if (candidates->items[i].state != KG_CANDIDATE_OPEN || contains(picked, count, i))
+                continue;
+            struct rank rank = rank_of(candidates, &model, familiar, centre, i);
+            if (first.position < 0 || is_before(&rank, &first))
+                first = rank;
+        }
+        if (first.position < 0)
+            break;
+        count_values(&after, space, &candidates->items[first.position]);
+        picked[count++] = first.position;
     }
-    qsort(ranks, (size_t)open, sizeof *ranks, compare);
-    int count = open < most ? open : most;
-    for (int i = 0; i < count; i++)
-        picked[i] = ranks[i].position;
-    free(ranks);
     return count;
 }

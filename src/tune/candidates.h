@@ -1,8 +1,10 @@
 // The configs of one group of a problem, as the search sees them: which are worth a try, and which
 // one next. Knows nothing of compilers and clocks.
 //
-// Order of trying: first the neighbours of the best known config, one step in one parameter away.
-// When they are exhausted, whatever a small model of the measurements so far expects to be fastest.
+// Order of trying: what a small model of the measurements so far expects to be fastest. Of values
+// that were never tried it expects a little more than of the best config's own, so the untried
+// neighbours of that config come early, of each parameter in turn, unless something measured
+// promises more than they might.
 
 #ifndef KG_TUNE_CANDIDATES_H
 #define KG_TUNE_CANDIDATES_H

@@ -14,7 +14,7 @@
 #define MOST_CONFIGS 65536 // listed of one group
 #define MOST_RECORDED 4096 // refusals recorded of one group
 #define MOST_HINTS 16
-#define LEAST_BATCH 4
+#define LEAST_BATCH 2
 #define MOST_BATCH 16
 
 // What a rigor means for one group with n valid configs: all of them if n <= all, else
@@ -29,7 +29,7 @@ static const struct rule {
     double margin;
     bool prune;
 } rules[KG_RIGOR_COUNT] = {
-    [KG_RIGOR_MEASURE] = {8, 0.2, 12, 64, 1, 4, 0.05, true},
+    [KG_RIGOR_MEASURE] = {3, 0.2, 3, 64, 1, 4, 0.05, true},
     [KG_RIGOR_PATIENT] = {24, 0.5, 24, 256, 2, 8, 0.08, true},
     [KG_RIGOR_EXHAUSTIVE] = {MOST_CONFIGS, 1, 0, MOST_CONFIGS, 1, 8, 0.05, false},
 };

@@ -3,6 +3,8 @@
 
 #include "tune/trials.h"
 
+#include "gen/families.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -52,6 +54,22 @@ static double raw_bound(const struct kg_trials *trials, const struct kg_choice *
                                                     &trials->search->device->facts,
                                                     trials->search->target, &choice->configs[i]);
     return sum;
+}
+
+// What surely came from memory or went there: of each group as much as the last-level cache cannot
+// hold.
+static void note_bandwidth(const struct kg_trials *trials, const struct kg_choice *choice,
+                           const struct kg_timing *timing)
+{
+    struct kg_device *device = trials->search->device;
+    double bytes = 0;
+    for (int i = 0; i < choice->partition.count; i++) {
+        double beyond =
+            kg_group_bytes(&choice->partition.groups[i]) - (double)device->facts.cache[3];
+        bytes += beyond > 0 ? beyond : 0;
+    }
+    if (bytes > 0 && timing->median > 0)
+        kg_device_note_bandwidth(device, bytes / timing->median);
 }
 
 static char *print(const struct kg_trials *trials, const struct kg_choice *choice)
@@ -287,8 +305,10 @@ static void settle_judgement(struct kg_trials *trials, struct build *build,
     bool measured = judgement->kind == KG_OUTCOME_MEASURED;
     trial->kind = outcome->kind = judgement->kind;
     trial->source = outcome->source;
-    if (measured)
+    if (measured) {
         trial->timing = judgement->timing;
+        note_bandwidth(trials, build->choice, &judgement->timing);
+    }
     trial->verdict = judgement->verdict;
     outcome->choice = trial->text;
     outcome->verdict = judgement->verdict;
@@ -335,7 +355,8 @@ static void settle(struct kg_trials *trials, struct build *build)
 static void run_batch(struct kg_trials *trials, struct build *builds, int count)
 {
     struct batch batch = {trials, builds, count, next_limit(trials), 0};
-    compile_all(&batch);
+    if (!kg_trials_stopped(trials))
+        compile_all(&batch);
     for (int i = 0; i < count; i++) {
         if (!kg_trials_stopped(trials)) {
             report_progress(trials, builds[i].text);
@@ -387,24 +408,21 @@ static bool is_wanted(const struct build *builds, int wanted, const char *text)
 void kg_trials_run(struct kg_trials *trials, const struct kg_choice *choices, int count)
 {
     struct build *builds = calloc((size_t)count + 1, sizeof *builds);
+    bool complete = builds != NULL;
     int wanted = 0;
-    for (int i = 0; i < count && builds && !kg_trials_stopped(trials); i++) {
+    for (int i = 0; i < count && complete && !kg_trials_stopped(trials); i++) {
         char *text = print(trials, &choices[i]);
-        if (!text) {
-            free(builds);
-            builds = NULL;
-        } else if (is_wanted(builds, wanted, text) || find_text(trials, text) >= 0 ||
-                   recall(trials, &choices[i], text)) {
-            free(text);
-        } else {
+        complete = text != NULL;
+        if (complete && !is_wanted(builds, wanted, text) && find_text(trials, text) < 0 &&
+            !recall(trials, &choices[i], text))
             builds[wanted++] = (struct build){.choice = &choices[i], .text = text};
-        }
+        else
+            free(text);
     }
-    if (!builds) {
+    if (!complete) {
         struct kg_error error;
         kg_error_memory(&error, "a batch of candidates");
         fail(trials, &error);
-        return;
     }
     run_batch(trials, builds, wanted);
     free(builds);

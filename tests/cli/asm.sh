@@ -7,8 +7,11 @@ echo "-- many kernels"
 asm "$data/small.sm_90a.cubin"
 echo "-- one, by a part of its name"
 asm "$data/small.sm_90a.cubin" --kernel spill
+kernelgen asm "$data/small.sm_90a.cubin" --kernel 7 | sed -n 3p
 echo "-- in a launch"
 asm "$data/small.sm_80.cubin" --kernel counted --device a100 --grid 108,2 --block 64,4 --read-bytes 1e9
+asm "$data/small.sm_90a.cubin" --kernel counted --grid 100 --smem 65536 | grep -A4 advice
+asm "$data/small.sm_90a.cubin" --kernel counted --grid 2113 | grep -A2 advice
 echo "-- PTX has no registers, until a log tells them"
 printf '%s\n' "ptxas info    : Compiling entry function 'bulk_copies' for 'sm_90a'" \
     "ptxas info    : Function properties for bulk_copies" \
@@ -40,6 +43,7 @@ asm "$data/small.sm_90a.cubin" --kernel l
 asm "$data/small.sm_90a.cubin" --device h300
 asm "$data/small.sm_90a.cubin" --device a100
 asm "$data/small.sm_90a.cubin" --kernel shared_sum --block 256
+asm "$data/small.sm_90a.cubin" --kernel 8
 asm "$data/small.sm_90a.cubin" --grid 0
 asm "$data/small.sm_90a.cubin" --block 32,2,1,1
 asm "$data/small.sm_90a.cubin" --grid 4 --flops much

@@ -24,3 +24,16 @@ kernelgen asm "$cubin" --grid 4 --sample demo/1=1e-3; echo "exit $?"
 kernelgen asm "$cubin" --kernel table --sample demo/1=1e-3; echo "exit $?"
 kernelgen asm "$cubin" --kernel table --grid 4 --sample demo; echo "exit $?"
 kernelgen asm "$cubin" --kernel table --grid 4 --sample demo=fast; echo "exit $?"
+
+echo "-- the fit in use"
+kernelgen fit samples.jsonl --json >fitted.json
+estimate() { kernelgen asm "$cubin" --kernel table --grid 1000 --read-bytes 1e8 "$@" | grep time; }
+estimate
+estimate --model fitted.json
+estimate --model fitted.json --family demo
+estimate --model fitted.json --device h200 # of which it says nothing
+kernelgen asm "$cubin" --model fitted.json --family other; echo "exit $?"
+kernelgen asm "$cubin" --model samples.jsonl; echo "exit $?"
+kernelgen asm "$cubin" --family demo; echo "exit $?"
+sed 's|"family": "demo"|"family": "other"|' samples.jsonl | cat - samples.jsonl | kernelgen fit - --json >two.json
+kernelgen asm "$cubin" --model two.json; echo "exit $?"

@@ -4,12 +4,15 @@
 //   kernel NAME ARCH registers shared stack spill-stores spill-loads barriers instructions
 //   i OFFSET MNEMONIC class bytes tensor-flops stall TARGET    (with -i; TARGET of branches or -)
 //   loop HEADER trips FIRST-LAST...                            (offsets of its blocks)
+//
+// With -w SM it reads instructions, two hexadecimal numbers a line, and prints their mnemonics.
 
 #include "asm/cubin.h"
 #include "asm/elf_file.h"
 #include "asm/sass.h"
 #include "base/files.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,12 +90,22 @@ static double now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
+static int print_words(int sm)
+{
+    struct kg_sass_word word;
+    while (scanf("%" SCNx64 " %" SCNx64, &word.low, &word.high) == 2)
+        printf("%s\n", kg_sass_opcode(word, sm, NULL)->name);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 3 && strcmp(argv[1], "-w") == 0)
+        return print_words((int)strtol(argv[2], NULL, 10));
     bool instructions = argc == 3 && strcmp(argv[1], "-i") == 0;
     bool quiet = argc == 3 && strcmp(argv[1], "-q") == 0; // for timing
     if (argc != 2 && !instructions && !quiet) {
-        fprintf(stderr, "usage: dump_cubin [-i|-q] FILE\n");
+        fprintf(stderr, "usage: dump_cubin [-i|-q] FILE, dump_cubin -w SM\n");
         return 2;
     }
     struct kg_error error = {0};

@@ -48,9 +48,11 @@ extern const struct kg_backend kg_host_backend;
 void kg_host_read_facts(int threads, struct kg_device_facts *facts,
                         struct kg_host_machine *machine);
 
-// host_measure.c: clock and bandwidth, from the cache folder or measured (0.2 s), and the rates
-// that follow from them.
+// host_measure.c: clock and bandwidth, from the cache folder or measured (0.2 s, now and then
+// again), and the rates that follow from them.
 enum kg_status kg_host_measure(struct kg_host_device *host, struct kg_error *error);
+// Keeps the bandwidth that kernels were seen to reach, if it is more than was measured.
+void kg_host_keep_seen(const struct kg_host_device *host);
 // The clock of the core this thread runs on, measured (about 0.1 ms).
 double kg_host_clock(struct kg_device *device);
 

@@ -7,6 +7,10 @@
 //
 // Between announcements helpers spin for a short while (a kernel of several phases, or a loop of
 // launches, finds them awake) and then sleep on a futex.
+//
+// A scheduler may wake a helper on the very core of the caller who wakes it, in the hope that the
+// caller is about to sleep. It is not: both would share that core for milliseconds. So the core the
+// caller runs on is closed to helpers.
 
 #include "device/host/host_pool.h"
 #include "device/host/host_device.h"
@@ -38,6 +42,8 @@ struct kg_host_pool {
     int threads; // including the caller
     int started; // helpers running; -1 before the first attempt
     int spin;
+    cpu_set_t cores; // that may be used; none where threads outnumber them
+    int caller_core; // closed to helpers; -1: none yet
     pthread_t *helpers;
     struct workspace shared, scratch;
 
@@ -151,8 +157,22 @@ static void start_helpers(struct kg_host_pool *pool)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
+// Only when the caller has moved since: a call of the system for each helper.
+static void keep_apart(struct kg_host_pool *pool)
+{
+    int core = sched_getcpu();
+    if (core == pool->caller_core || core < 0 || core >= CPU_SETSIZE || !CPU_COUNT(&pool->cores))
+        return;
+    cpu_set_t others = pool->cores;
+    CPU_CLR((size_t)core, &others);
+    for (int i = 0; i < pool->started && CPU_COUNT(&others) > 0; i++)
+        pthread_setaffinity_np(pool->helpers[i], sizeof others, &others); // a wish
+    pool->caller_core = core;
+}
+
 static void announce(struct kg_host_pool *pool, int helpers)
 {
+    keep_apart(pool);
     atomic_store_explicit(&pool->pending, (uint32_t)helpers, memory_order_relaxed);
     atomic_store_explicit(&pool->places, helpers, memory_order_release);
     atomic_fetch_add(&pool->announced, 1);
@@ -196,12 +216,18 @@ struct kg_host_pool *kg_host_pool_make(int threads)
     if (posix_memalign(&memory, LINE, sizeof(struct kg_host_pool)) != 0)
         return NULL;
     struct kg_host_pool *pool = memory;
-    *pool = (struct kg_host_pool){.owner = getpid(), .threads = threads, .started = -1};
+    *pool = (struct kg_host_pool){
+        .owner = getpid(), .threads = threads, .started = -1, .caller_core = -1};
     pthread_mutex_init(&pool->turn, NULL);
-    // Spinning helps only where every thread has a core to itself.
-    cpu_set_t cores;
-    if (sched_getaffinity(0, sizeof cores, &cores) != 0 || CPU_COUNT(&cores) >= threads)
+    // Spinning and keeping apart help only where every thread has a core to itself. Beyond the
+    // cores a set can name, threads are taken to have one, and are left where they are.
+    if (sched_getaffinity(0, sizeof pool->cores, &pool->cores) != 0)
+        CPU_ZERO(&pool->cores);
+    int cores = CPU_COUNT(&pool->cores);
+    if (cores == 0 || cores >= threads)
         pool->spin = SPIN_TURNS;
+    else
+        CPU_ZERO(&pool->cores);
     return pool;
 }
 

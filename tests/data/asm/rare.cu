@@ -233,3 +233,23 @@ SCALED(f8_sparse, ".sp::ordered_metadata.sync.aligned.kind::mxf8f6f4.block_scale
                   "m16n8k64.row.col.f32.e4m3.e5m2.f32.ue8m0", 4,
        "{%8,%9,%10,%11},{%0,%1,%2,%3},%12,0,%10,{0,0},%11,{0,0};")
 #endif
+
+// Volta's shape, which Turing still has: one product is four instructions, or two with f16 sums.
+#if __CUDA_ARCH__ < 800
+KERNEL old_product(unsigned *a, float *out)
+{
+    unsigned x = a[THREAD], y = a[THREAD + 32], h[4] = {};
+    float f[8] = {};
+    asm volatile("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%0,%1,%2,%3,%4,%5,%6,%7},"
+                 "{%8,%9},{%9,%8},{%0,%1,%2,%3,%4,%5,%6,%7};"
+                 : "+f"(f[0]), "+f"(f[1]), "+f"(f[2]), "+f"(f[3]), "+f"(f[4]), "+f"(f[5]),
+                   "+f"(f[6]), "+f"(f[7])
+                 : "r"(x), "r"(y));
+    asm volatile("mma.sync.aligned.m8n8k4.row.col.f16.f16.f16.f16 {%0,%1,%2,%3},{%4,%5},{%5,%4},"
+                 "{%0,%1,%2,%3};"
+                 : "+r"(h[0]), "+r"(h[1]), "+r"(h[2]), "+r"(h[3])
+                 : "r"(x), "r"(y));
+    for (int i = 0; i < 4; i++)
+        out[8 * THREAD + i] = f[i] + f[i + 4] + h[i];
+}
+#endif

@@ -3,6 +3,7 @@
 
 #include "asm/advisories.h"
 #include "asm/cubin.h"
+#include "asm/elf_file.h"
 #include "base/files.h"
 #include "test.h"
 
@@ -218,6 +219,53 @@ static void test_flips(void)
     free(cubin.bytes);
 }
 
+// Symbols that stand in no section, and in each of the sections that hold no code.
+static void test_symbols(void)
+{
+    struct text cubin = load("sm_90a", "cubin");
+    struct kg_arena arena = {0};
+    struct kg_elf elf;
+    CHECK(kg_elf_open(cubin.bytes, cubin.length, &arena, &elf, NULL) == KG_OK);
+    size_t offset = (size_t)elf.symbols->header.sh_offset;
+    for (size_t section = 0; section < elf.section_count; section++) {
+        for (size_t i = 0; i < elf.symbol_count; i++)
+            cubin.bytes[offset + i * sizeof(Elf64_Sym) + offsetof(Elf64_Sym, st_shndx)] =
+                (char)section;
+        read_damaged(cubin.bytes, cubin.length);
+    }
+    kg_arena_free(&arena);
+    free(cubin.bytes);
+}
+
+// Code that looks different, before sm_75 and after what is known.
+static void test_other_architectures(void)
+{
+    static const struct {
+        const char *cubin;
+        char abi;
+        unsigned flags;
+        const char *named;
+    } others[] = {{"sm_75", 7, 50, "sm_50"},
+                  {"sm_75", 7, 70, "sm_70"},
+                  {"sm_120a", 8, 70 << 8, "sm_70"},
+                  {"sm_120a", 8, 200 << 8, "sm_200"}};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        struct text cubin = load(others[i].cubin, "cubin");
+        struct kg_arena arena = {0};
+        struct kg_asm_file file;
+        struct kg_error error = {0};
+        cubin.bytes[EI_ABIVERSION] = others[i].abi;
+        for (size_t b = 0; b < 4; b++)
+            cubin.bytes[offsetof(Elf64_Ehdr, e_flags) + b] = (char)(others[i].flags >> 8 * b);
+        CHECK_STATUS(kg_cubin_read(cubin.bytes, cubin.length, &arena, &file, &error),
+                     KG_ERROR_UNSUPPORTED, &error);
+        CHECK(strstr(error.text, "offset 48") && strstr(error.text, others[i].named));
+        CHECK(strstr(error.text, "sm_75 to sm_121"));
+        kg_arena_free(&arena);
+        free(cubin.bytes);
+    }
+}
+
 static void test_other_files(void)
 {
     struct kg_arena arena = {0};
@@ -227,6 +275,8 @@ static void test_other_files(void)
     CHECK_STATUS(kg_cubin_read(fatbinary, sizeof fatbinary, &arena, &file, &error),
                  KG_ERROR_UNSUPPORTED, &error);
     CHECK(strstr(error.text, "fatbinary"));
+    CHECK_STATUS(kg_cubin_read("", 0, &arena, &file, &error), KG_ERROR_CORRUPT, &error);
+    CHECK(strstr(error.text, "offset 0"));
     CHECK_STATUS(kg_cubin_read("ELF", 3, &arena, &file, &error), KG_ERROR_CORRUPT, &error);
     struct text host = {0};
     CHECK_STATUS(kg_files_read("/proc/self/exe", 1 << 28, &host.bytes, &host.length, NULL), KG_OK,
@@ -240,4 +290,4 @@ static void test_other_files(void)
 }
 
 TEST_MAIN(test_figures, test_names, test_loops, test_clusters, test_truncations, test_flips,
-          test_other_files)
+          test_symbols, test_other_architectures, test_other_files)

@@ -175,6 +175,7 @@ static void test_control(void)
     const struct kg_asm_kernel *kernel =
         read_kernel("@%p1 exit; @!%p2 bra L; add.s32 %r1,%r2,1; L:");
     CHECK(kernel->flow.block_count == 4); // the last one is empty
+    CHECK(kernel->mix.guarded[KG_WORK_BRANCH] == 2 && kernel->mix.guarded[KG_WORK_INTEGER] == 0);
     CHECK(kernel->flow.blocks[1].next_count == 2 && kernel->blocks[3].trips == 1);
     kernel = read_kernel("t: .branchtargets A, B;\n brx.idx %r1, t;\n A: ret;\n B: bra A;");
     CHECK(kernel->flow.block_count == 3 && kernel->flow.blocks[0].next_count == 2);

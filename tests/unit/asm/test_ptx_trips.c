@@ -118,6 +118,11 @@ static void test_unknown(void)
         "mov.u32 i,0; L: add.s32 i,i,2; setp.ne.s32 p,i,9; @p bra L;",
         // two starts
         "mov.u32 i,0; @%p1 bra L; mov.u32 i,5; L: add.s32 i,i,1; setp.lt.s32 p,i,9; @p bra L;",
+        // compared outside the loop, not on every trip, or behind the test
+        "mov.u32 i,0; setp.lt.s32 p,i,9; L: add.s32 i,i,1; @p bra L;",
+        "mov.u32 i,0; L: add.s32 i,i,1; @p bra L; setp.lt.s32 p,i,9;",
+        "mov.u32 i,0; L: add.s32 i,i,1; @%p2 bra M; setp.lt.s32 p,i,9; M: @p bra L;",
+        "mov.u32 i,0; L: @p bra E; add.s32 i,i,1; setp.ge.s32 p,i,64; bra L; E:",
         // a product of both conditions
         "mov.u32 i,0; L: add.s32 i,i,1; setp.lt.and.s32 p,i,9,%p4; @p bra L;",
         // the test is not made on every trip

@@ -40,6 +40,13 @@ static const struct expected instructions[] = {
     {0xc00a04120e0075ea, 0x0001f40008000009, 100, "UTCOMMA", KG_WORK_TENSOR, 0, 0},
     {0x00ff04100c0075ea, 0x0001d80008000309, 100, "UTCQMMA", KG_WORK_TENSOR, 0, 0},
     {0x00ff04100c0075ea, 0x0001d80008000009, 100, "UTCHMMA", KG_WORK_TENSOR, 0, 0},
+    // HMMA.884.F32.F32.STEP1 and .F16.F16.STEP1: a quarter and a half of four 8x8x4; VIADD since
+    {0x00000008060e7236, 0x000f64000000d4ff, 75, "HMMA", KG_WORK_TENSOR, 0, 512},
+    {0x00000006040a7236, 0x000b6400000084ff, 75, "HMMA", KG_WORK_TENSOR, 0, 1024},
+    {0x0000000104047836, 0x000fc80000000000, 90, "VIADD", KG_WORK_INTEGER, 0, 0},
+    {0x0000000000007221, 0x000fe40003820000, 100, "FHADD", KG_WORK_FMA, 0, 0},
+    {0x0000000000007221, 0x000fe40003800000, 100, "FADD", KG_WORK_FMA, 0, 0},
+    {0x000000000000789c, 0x000fe40000000000, 75, "UPLOP3", KG_WORK_SELECT, 0, 0},
     // IMAD.MOV.U32 R4, RZ, RZ, 0x4 moves; IMAD.X with zeros adds a carry; an unknown number
     {0x00000004ff047424, 0x000fc800078e00ff, 80, "IMAD", KG_WORK_MOVE, 0, 0},
     {0x00005900ff0b7624, 0x000fc800018e06ff, 80, "IMAD", KG_WORK_INTEGER, 0, 0},
@@ -114,4 +121,31 @@ static void test_steps(void)
     CHECK(step_of(0x0000000000007941, 0x000fea0003800000, 80).kind == KG_STEP_NEXT); // BSYNC
 }
 
-TEST_MAIN(test_instructions, test_control_bits, test_steps)
+// What stands beside a loop's counter in the registers does not hide how it counts; what may
+// overwrite it does.
+static void test_trips(void)
+{
+    uint64_t words[][2] = {
+        {0x00000000ff0d7435, 0x000fe200000001ff}, // HFMA2.MMA R13, -RZ, RZ, 0, 0
+        {0x000000010d0d7810, 0x000fe20007ffe0ff}, // IADD3 R13, R13, 0x1, RZ
+        {0x000003e80d00780c, 0x000fca0003f05270}, // ISETP.NE.AND P0, PT, R13, 0x3e8, PT
+        {0x0000000c000c7308, 0x000e300000000800}, // MUFU.EX2 R12, R12
+        {0xfffffffc00f00947, 0x01efea000383ffff}, // @P0 BRA, to the second
+        {0x000000000000794d, 0x000fea0003800000}, // EXIT
+    };
+    for (int changed = 0; changed < 2; changed++) {
+        if (changed)
+            words[3][0] = 0x000000080c0c7825; // IMAD.WIDE R12, R12, 0x8: R13 too
+        uint8_t bytes[sizeof words];
+        for (size_t i = 0; i < sizeof bytes; i++)
+            bytes[i] = (uint8_t)(words[i / 16][i / 8 % 2] >> 8 * (i % 8));
+        const struct kg_sass_code code = {bytes, sizeof words / sizeof words[0], 90};
+        struct kg_arena arena = {0};
+        struct kg_asm_kernel kernel = {0};
+        CHECK(kg_sass_read(&code, NULL, 0, NULL, 0, &arena, &kernel));
+        CHECK(kernel.flow.loop_count == 1 && kernel.loops[0].trips == (changed ? 0 : 1000));
+        kg_arena_free(&arena);
+    }
+}
+
+TEST_MAIN(test_trips, test_instructions, test_control_bits, test_steps)

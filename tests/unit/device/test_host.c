@@ -6,9 +6,13 @@
 #include "support/folder.h"
 #include "test.h"
 
+#include <glob.h>
+#include <math.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+#include <utime.h>
 
 static char folder[] = "/tmp/kg-test-host-XXXXXX";
 static struct kg_error error;
@@ -105,6 +109,54 @@ static void facts_make_sense(void)
     kg_device_close(third);
     kg_device_close(device);
     kg_device_close(NULL);
+}
+
+// The file of clock and bandwidth; the only one of its kind in `folder`.
+static void write_numbers(const char *text, time_t age)
+{
+    glob_t found;
+    char pattern[256];
+    snprintf(pattern, sizeof pattern, "%s/machine-*", folder);
+    CHECK(glob(pattern, 0, NULL, &found) == 0 && found.gl_pathc == 1);
+    FILE *file = fopen(found.gl_pathv[0], "w");
+    CHECK(file && fputs(text, file) >= 0 && fclose(file) == 0);
+    struct utimbuf times = {time(NULL) - age, time(NULL) - age};
+    CHECK(utime(found.gl_pathv[0], &times) == 0);
+    globfree(&found);
+}
+
+static double open_bandwidth(double noted)
+{
+    struct kg_device *device = open_device(folder, 0);
+    double bandwidth = device->facts.bandwidth;
+    if (noted > 0)
+        kg_device_note_bandwidth(device, noted);
+    kg_device_close(device);
+    return bandwidth;
+}
+
+static void bandwidth_only_grows(void)
+{
+    static const char low[] = "clock 2e9 bandwidth 2e8 measured 1\n";
+    static const char high[] = "clock 2e9 bandwidth 9e13 measured 1\n";
+    open_bandwidth(0);
+    write_numbers(low, 5);
+    CHECK(open_bandwidth(0) == 2e8); // it was measured just now
+    write_numbers(low, 100);
+    double measured = open_bandwidth(0);
+    CHECK(measured > 2e8);
+    CHECK(fabs(open_bandwidth(0) - measured) <= 1e-6 * measured);
+    write_numbers("clock 2e9 bandwidth 2e8 measured 3\n", 100);
+    CHECK(open_bandwidth(0) == 2e8); // three times, so the fourth is later
+    write_numbers("clock 2e9 bandwidth 2e8\n", 100);
+    CHECK(open_bandwidth(0) > 2e8); // as it was written before
+    write_numbers(high, 100);
+    CHECK(open_bandwidth(0) == 9e13);
+    // What a kernel reaches counts when the device is opened again, unless it is absurd.
+    write_numbers(low, 5);
+    CHECK(open_bandwidth(3e8) == 2e8 && open_bandwidth(0) == 3e8);
+    CHECK(open_bandwidth(2e8) == 3e8 && open_bandwidth(1e12) == 3e8 && open_bandwidth(0) == 3e8);
+    write_numbers(low, 100000); // for the tests that follow
 }
 
 static void names_are_checked(void)
@@ -319,6 +371,6 @@ static void clean_up(void)
     folder_remove(folder);
 }
 
-TEST_MAIN(prepare, facts_make_sense, names_are_checked, compiles_once, damage_is_noticed,
-          failures_are_told_apart, cc_may_hold_arguments, an_unusable_folder_is_replaced,
-          memory_is_aligned, clean_up)
+TEST_MAIN(prepare, facts_make_sense, bandwidth_only_grows, names_are_checked, compiles_once,
+          damage_is_noticed, failures_are_told_apart, cc_may_hold_arguments,
+          an_unusable_folder_is_replaced, memory_is_aligned, clean_up)

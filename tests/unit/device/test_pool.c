@@ -8,6 +8,7 @@
 #include "test.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -183,6 +184,49 @@ static void pools_come_and_go(void)
     kg_host_pool_free(NULL);
 }
 
+static atomic_int helped;
+static atomic_bool allowed_there;
+
+// Thread 0 gives the helper the time to come.
+static void look_where(void *user, int thread, int64_t begin, int64_t end)
+{
+    const int *core = user;
+    (void)begin, (void)end;
+    for (int turn = 0; thread == 0 && turn < 1000 && !atomic_load(&helped); turn++)
+        usleep(1000);
+    cpu_set_t mine;
+    if (thread == 0 || sched_getaffinity(0, sizeof mine, &mine) != 0)
+        return;
+    atomic_store(&allowed_there, CPU_ISSET((size_t)*core, &mine) != 0);
+    atomic_fetch_add(&helped, 1);
+}
+
+// A helper may be anywhere but where the caller is, wherever that moves.
+static void helpers_keep_off_the_callers_core(void)
+{
+    cpu_set_t before;
+    CHECK(sched_getaffinity(0, sizeof before, &before) == 0);
+    if (CPU_COUNT(&before) < 2)
+        return; // both have to share
+    struct kg_host_pool *pool = kg_host_pool_make(2);
+    kg_host_pool_enter(pool);
+    for (int core = 0, moves = 0; core < CPU_SETSIZE && moves < 4; core++) {
+        if (!CPU_ISSET((size_t)core, &before))
+            continue;
+        cpu_set_t here;
+        CPU_ZERO(&here);
+        CPU_SET((size_t)core, &here);
+        CHECK(sched_setaffinity(0, sizeof here, &here) == 0);
+        atomic_store(&helped, 0);
+        kg_host_pool_run(pool, 16, 1, look_where, &core);
+        CHECK(atomic_load(&helped) > 0 && !atomic_load(&allowed_there));
+        moves++;
+    }
+    kg_host_pool_leave(pool);
+    kg_host_pool_free(pool);
+    CHECK(sched_setaffinity(0, sizeof before, &before) == 0);
+}
+
 static void workspaces_stay(void)
 {
     struct kg_host_pool *pool = kg_host_pool_make(3);
@@ -210,4 +254,4 @@ static void clean_up(void)
 }
 
 TEST_MAIN(prepare, every_size_and_grain, many_launches, two_application_threads, forked_children,
-          pools_come_and_go, workspaces_stay, clean_up)
+          pools_come_and_go, helpers_keep_off_the_callers_core, workspaces_stay, clean_up)

@@ -138,6 +138,13 @@ static void neighbours_come_first(void)
             seen += picked[k] == find(&candidates, near[i][0], near[i][1], near[i][2]);
     CHECK(seen == 6);
     CHECK(picked[0] == find(&candidates, 4, 3, 4)); // the least bound among equals
+    // Each parameter has its turn before one has its second.
+    for (int i = 0; i < 3; i++) {
+        int changes = 0;
+        for (int k = 0; k < 3; k++)
+            changes += candidates.items[picked[k]].step[i] != 4;
+        CHECK(changes == 1);
+    }
 
     // What is pruned is not offered again.
     candidates.items[picked[0]].state = KG_CANDIDATE_PRUNED;
@@ -166,5 +173,22 @@ static void the_model_combines(void)
     kg_candidates_free(&candidates);
 }
 
+// Two changes that both helped are tried together before a third thing is.
+static void promises_precede_neighbours(void)
+{
+    struct kg_config guess = {{16, 16, 16}};
+    struct kg_candidates candidates = list(&guess, 5000);
+    int best = find(&candidates, 5, 4, 4), picked[2];
+    try_one(&candidates, find(&candidates, 4, 4, 4), 1.0);
+    try_one(&candidates, best, 0.8);
+    try_one(&candidates, find(&candidates, 4, 5, 4), 0.85);
+    try_one(&candidates, find(&candidates, 4, 4, 5), 1.3);
+    CHECK(kg_candidates_pick(&candidates, best, 2, picked) == 2);
+    CHECK(picked[0] == find(&candidates, 5, 5, 4));
+    // What was seen to be bad waits.
+    CHECK(picked[1] != find(&candidates, 5, 4, 5));
+    kg_candidates_free(&candidates);
+}
+
 TEST_MAIN(whole_spaces_are_listed, vast_spaces_are_sampled, neighbours_come_first,
-          the_model_combines)
+          the_model_combines, promises_precede_neighbours)

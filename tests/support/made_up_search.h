@@ -1,0 +1,366 @@
+// A search with everything around it made up: a family whose configs take the time a formula says,
+// on a clock that only moves when they run; some hang, crash, do not compile or are wrong. Worker
+// processes are real.
+//
+// The definitions below stand in for src/gen and src/verify: the linker takes them first. For one
+// file of a test program.
+
+#ifndef KG_TESTS_MADE_UP_SEARCH_H
+#define KG_TESTS_MADE_UP_SEARCH_H
+
+#include "support/sample_problem.h"
+#include "test.h"
+#include "tune/search.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+enum ill { FINE, HANGS, CRASHES, IS_WRONG, NO_COMPILE, WRITES_INPUT, UNSTEADY, NO_COMPILER };
+
+// What the made-up world is like in the test that runs.
+static struct world {
+    int groups;
+    int64_t best[3];    // the fastest values of a, b, c
+    double bound_share; // bound / true time of a group
+    enum ill (*ill)(const int64_t *value);
+    bool twins; // c does not change the source
+    bool all_wrong;
+} world;
+
+static double clock_now = 1;
+static _Atomic int builds;
+
+static const int64_t choices_a[] = {1, 2, 4, 8, 16}, choices_b[] = {1, 2, 3, 4, 6, 8},
+                     choices_c[] = {0, 1, 2};
+
+static int step_of(const int64_t *choices, int count, int64_t value)
+{
+    for (int i = 0; i < count; i++)
+        if (choices[i] == value)
+            return i;
+    return -1;
+}
+
+// Seconds of one group: each parameter matters, and two of them depend on each other.
+static double seconds_of(const int64_t *value)
+{
+    int a = step_of(choices_a, 5, value[0]) - step_of(choices_a, 5, world.best[0]);
+    int b = step_of(choices_b, 6, value[1]) - step_of(choices_b, 6, world.best[1]);
+    int c = step_of(choices_c, 3, value[2]) - step_of(choices_c, 3, world.best[2]);
+    return 1e-3 * (1 + 0.3 * abs(a) + 0.15 * abs(b) + 0.07 * abs(c) + 0.1 * abs(a + b));
+}
+
+static bool fake_applicable(const struct kg_group *group, const struct kg_device_facts *facts,
+                            enum kg_target target, struct kg_text *reason)
+{
+    (void)group;
+    (void)facts;
+    (void)target;
+    (void)reason;
+    return true;
+}
+
+static void fake_space(const struct kg_group *group, const struct kg_device_facts *facts,
+                       enum kg_target target, struct kg_space *space)
+{
+    (void)group;
+    (void)facts;
+    (void)target;
+    *space = (struct kg_space){.count = 3,
+                               .parameters = {{.name = "a", .count = 5},
+                                              {.name = "b", .count = 6},
+                                              {.name = "c", .count = 3}}};
+    memcpy(space->parameters[0].choices, choices_a, sizeof choices_a);
+    memcpy(space->parameters[1].choices, choices_b, sizeof choices_b);
+    memcpy(space->parameters[2].choices, choices_c, sizeof choices_c);
+}
+
+// 3 of the 90 configs are not valid.
+static bool fake_valid(const struct kg_group *group, const struct kg_device_facts *facts,
+                       enum kg_target target, const struct kg_config *config,
+                       struct kg_text *reason)
+{
+    (void)group;
+    (void)facts;
+    (void)target;
+    if (config->value[0] * config->value[1] != 128)
+        return true;
+    kg_text_add(reason, "a times b is too much");
+    return false;
+}
+
+static void fake_guess(const struct kg_group *group, const struct kg_device_facts *facts,
+                       enum kg_target target, struct kg_config *config)
+{
+    (void)group;
+    (void)facts;
+    (void)target;
+    *config = (struct kg_config){{4, 3, 1}};
+}
+
+static double fake_bound(const struct kg_group *group, const struct kg_device_facts *facts,
+                         enum kg_target target, const struct kg_config *config)
+{
+    (void)group;
+    (void)facts;
+    (void)target;
+    return world.bound_share * seconds_of(config->value);
+}
+
+static const struct kg_family family = {.name = "fake",
+                                        .applicable = fake_applicable,
+                                        .space = fake_space,
+                                        .valid = fake_valid,
+                                        .guess = fake_guess,
+                                        .bound = fake_bound};
+
+void kg_choice_guess(const struct kg_problem *problem, const struct kg_device_facts *facts,
+                     enum kg_target target, struct kg_choice *choice)
+{
+    *choice = (struct kg_choice){.partition = {.count = world.groups}};
+    for (int i = 0; i < world.groups; i++) {
+        choice->partition.groups[i] = (struct kg_group){problem, 0, 1};
+        choice->partition.families[i] = &family;
+        fake_guess(NULL, facts, target, &choice->configs[i]);
+    }
+}
+
+void kg_choice_print(const struct kg_choice *choice, const struct kg_device_facts *facts,
+                     enum kg_target target, struct kg_text *text)
+{
+    (void)facts;
+    (void)target;
+    for (int i = 0; i < choice->partition.count; i++)
+        kg_text_format(text, "%sa=%d b=%d c=%d", i ? "; " : "", (int)choice->configs[i].value[0],
+                       (int)choice->configs[i].value[1], (int)choice->configs[i].value[2]);
+}
+
+bool kg_choice_read(const struct kg_problem *problem, const struct kg_device_facts *facts,
+                    enum kg_target target, const char *text, struct kg_choice *choice)
+{
+    int a, b, c;
+    kg_choice_guess(problem, facts, target, choice);
+    if (sscanf(text, "a=%d b=%d c=%d", &a, &b, &c) != 3)
+        return false;
+    choice->configs[0] = (struct kg_config){{a, b, c}};
+    return true;
+}
+
+static enum ill ill_of(const struct kg_built *built)
+{
+    for (int i = 0; world.ill && i < built->choice.partition.count; i++)
+        if (world.ill(built->choice.configs[i].value) != FINE)
+            return world.ill(built->choice.configs[i].value);
+    return FINE;
+}
+
+enum kg_status kg_built_make(struct kg_device *device, const struct kg_problem *problem,
+                             const struct kg_choice *choice, double time_limit,
+                             struct kg_built **built, struct kg_error *error)
+{
+    (void)problem;
+    (void)time_limit;
+    *built = calloc(1, sizeof **built);
+    if (!*built)
+        return kg_error_memory(error, "a made-up kernel");
+    (*built)->device = device;
+    (*built)->choice = *choice;
+    (*built)->contiguous = true;
+    for (int i = 0; i < choice->partition.count; i++)
+        (*built)->hashes[i] =
+            kg_hash_bytes(choice->configs[i].value, (world.twins ? 2 : 3) * sizeof(int64_t));
+    enum ill ill = ill_of(*built);
+    atomic_fetch_add(&builds, 1);
+    if (ill != NO_COMPILE && ill != NO_COMPILER)
+        return KG_OK;
+    kg_built_free(*built);
+    *built = NULL;
+    return kg_error_set(error, ill == NO_COMPILE ? KG_ERROR_COMPILE : KG_ERROR_MISSING,
+                        "no way to compile");
+}
+
+void kg_built_free(struct kg_built *built)
+{
+    free(built);
+}
+
+size_t kg_built_workspace(const struct kg_built *built, const struct kg_problem *problem)
+{
+    (void)built;
+    (void)problem;
+    return 64;
+}
+
+enum kg_status kg_built_run(const struct kg_built *built, const struct kg_problem *problem,
+                            void *const *tensors, void *workspace, void *stream,
+                            struct kg_error *error)
+{
+    static int runs;
+    enum ill ill = ill_of(built);
+    (void)workspace;
+    (void)stream;
+    (void)error;
+    while (ill == HANGS)
+        pause();
+    if (ill == CRASHES)
+        raise(SIGSEGV);
+    for (int i = 0; i < built->choice.partition.count; i++)
+        clock_now += seconds_of(built->choice.configs[i].value);
+    memset(tensors[1], ill == UNSTEADY ? runs++ : 7, problem->layouts[1].bytes);
+    if (ill == WRITES_INPUT)
+        memset(tensors[0], 9, 4);
+    return KG_OK;
+}
+
+enum kg_status kg_gate_judge(const struct kg_gate *gate, const struct kg_subject *subject,
+                             struct kg_verdict *verdict, struct kg_error *error)
+{
+    (void)gate;
+    (void)error;
+    *verdict = (struct kg_verdict){.passed = true, .seed = 77, .cases = 5};
+    if (world.all_wrong || ill_of(subject->user) == IS_WRONG) {
+        verdict->passed = false;
+        snprintf(verdict->reason, sizeof verdict->reason, "y[3] is 4, not 5");
+    }
+    return KG_OK;
+}
+
+enum kg_status kg_verify_outputs(const struct kg_problem *problem, const void *const *inputs,
+                                 const void *const *outputs, struct kg_verdict *verdict,
+                                 struct kg_error *error)
+{
+    (void)problem;
+    (void)inputs;
+    (void)outputs;
+    (void)error;
+    *verdict = (struct kg_verdict){.passed = true};
+    return KG_OK;
+}
+
+void kg_verify_fill(const struct kg_problem *problem, int tensor, uint64_t seed, void *data)
+{
+    memset(data, (int)seed, problem->layouts[tensor].bytes);
+}
+
+static double fake_now(struct kg_device *device)
+{
+    (void)device;
+    return clock_now;
+}
+
+static double started;
+
+static enum kg_status fake_start(struct kg_device *device, struct kg_error *error)
+{
+    (void)device;
+    (void)error;
+    started = clock_now;
+    return KG_OK;
+}
+
+static enum kg_status fake_stop(struct kg_device *device, double *seconds, struct kg_error *error)
+{
+    (void)device;
+    (void)error;
+    *seconds = clock_now - started;
+    return KG_OK;
+}
+
+static void fake_flush(struct kg_device *device)
+{
+    (void)device;
+}
+
+static enum kg_status fake_allocate(struct kg_device *device, size_t bytes, void **memory,
+                                    struct kg_error *error)
+{
+    (void)device;
+    *memory = malloc(bytes + 1);
+    return *memory ? KG_OK : kg_error_memory(error, "a tensor");
+}
+
+static void fake_release(struct kg_device *device, void *memory)
+{
+    (void)device;
+    free(memory);
+}
+
+static const struct kg_backend backend = {.name = "fake",
+                                          .shares_memory = true,
+                                          .now = fake_now,
+                                          .start = fake_start,
+                                          .stop = fake_stop,
+                                          .flush = fake_flush,
+                                          .allocate = fake_allocate,
+                                          .release = fake_release};
+
+// What a search reported.
+static struct log {
+    int count;
+    int of_kind[KG_OUTCOME_COUNT];
+    int finals;
+    char texts[400][64];
+    char reasons[400][64];
+    struct kg_outcome outcomes[400];
+} seen, earlier;
+
+static volatile int cancel;
+static int cancel_after;
+static int progressed;
+
+static void take_record(void *user, const struct kg_outcome *outcome)
+{
+    (void)user;
+    if (seen.count == 400)
+        return;
+    snprintf(seen.texts[seen.count], 64, "%s", outcome->choice);
+    snprintf(seen.reasons[seen.count], 64, "%s", outcome->reason ? outcome->reason : "");
+    seen.outcomes[seen.count++] = *outcome;
+    seen.of_kind[outcome->kind] += !outcome->final;
+    seen.finals += outcome->final;
+    if (cancel_after && seen.of_kind[KG_OUTCOME_MEASURED] == cancel_after)
+        cancel = 1;
+}
+
+static inline bool recall_earlier(void *user, const char *choice, struct kg_outcome *outcome)
+{
+    (void)user;
+    for (int i = 0; i < earlier.count; i++) {
+        if (earlier.outcomes[i].final || strcmp(earlier.texts[i], choice) != 0)
+            continue;
+        *outcome = earlier.outcomes[i];
+        outcome->choice = earlier.texts[i];
+        outcome->reason = earlier.reasons[i];
+        return true;
+    }
+    return false;
+}
+
+static void note_progress(void *user, int done, int total, const char *what)
+{
+    (void)user;
+    progressed++;
+    CHECK(done <= total && what && *what);
+}
+
+static struct made sample;
+static struct kg_device device = {.backend = &backend, .facts = {.units = 2}};
+static struct kg_error error;
+
+static struct kg_search new_search(enum kg_rigor rigor)
+{
+    world = (struct world){.groups = 1, .best = {8, 4, 2}};
+    memset(&seen, 0, sizeof seen);
+    cancel = cancel_after = progressed = 0;
+    return (struct kg_search){.device = &device,
+                              .problem = sample.problem,
+                              .rigor = rigor,
+                              .run_limit = 30,
+                              .protocol = kg_protocol_default,
+                              .cancel = &cancel,
+                              .record = take_record,
+                              .progress = note_progress};
+}
+
+#endif
