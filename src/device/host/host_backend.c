@@ -4,6 +4,7 @@
 #include "device/objects.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 static int probe(struct kg_text *why)
 {
@@ -14,7 +15,7 @@ static int probe(struct kg_text *why)
 static void close_host(struct kg_device *device)
 {
     struct kg_host_device *host = (struct kg_host_device *)device;
-    if (host->owner == getpid())
+    if (host->base.cache_owner == getpid())
         kg_host_keep_seen(host);
     kg_host_pool_free(atomic_load(&host->pool));
     kg_host_compiler_free(&host->compiler);
