@@ -199,7 +199,7 @@ static void tidy_functions(char *from, char *end)
 struct block {
     char *from, *to; // with the blank line after it
     bool section;    // "// ---- Integers ----"
-    bool fixed;      // includes
+    bool fixed;      // includes and guards
 };
 
 // Is something that this block defines used in [code, end), or in a kept block after it (removed
@@ -241,7 +241,9 @@ static size_t cut_blocks(char *from, char *to, struct block *blocks, size_t most
             .from = from,
             .to = next,
             .section = starts_with(from, next, "// ----") && line_end(from, next) + 1 >= next,
-            .fixed = memmem(from, (size_t)(next - from), "#include", 8) != NULL,
+            .fixed = memmem(from, (size_t)(next - from), "#include", 8) ||
+                     memmem(from, (size_t)(next - from), "#ifndef", 7) ||
+                     starts_with(from, next, "#endif"),
         };
         from = next;
     }
@@ -316,7 +318,11 @@ void kg_gen_tidy(struct kg_text *source)
     const char *prelude = kg_skeleton_find("host/prelude.h");
     char *from = strstr(source->data, prelude);
     char *to = from ? from + strlen(prelude) : source->data;
+    const char *floats = kg_skeleton_find("host/floats.h");
+    char *vectors = strstr(to, floats);
     tidy_functions(to, end);
+    if (vectors)
+        tidy_prelude(vectors, vectors + strlen(floats), end);
     if (from)
         tidy_prelude(from, to, end);
     squeeze(source);
