@@ -197,6 +197,7 @@ static struct kg_emit_names names_of(struct frame *frame)
     return (struct kg_emit_names){
         .user = frame,
         .contiguous = frame->values->group->problem->contiguous,
+        .vector_axis = frame->values->vector_axis,
         .axis = print_axis,
         .read = print_read,
         .divisor = find_divisor,
@@ -225,19 +226,33 @@ static void print_inlined(struct frame *frame, struct kg_text *text, const struc
     }
 }
 
+static bool print_vector(struct frame *frame, struct kg_text *text, const struct kg_access *access)
+{
+    int last = access->tensor->rank - 1, axis = frame->values->vector_axis;
+    if (axis == 0 || last < 0 || access->map[last].coefficient[axis] == 0)
+        return false;
+    struct kg_emit_names names = names_of(frame);
+    kg_text_add(text, "kg_floats_at(");
+    kg_emit_name(text, access->tensor->name);
+    kg_text_add(text, " + ");
+    kg_emit_offset(text, frame->nest, access, &names);
+    kg_text_add(text, ")");
+    return true;
+}
+
 static bool print_read(void *user, struct kg_text *text, const struct kg_access *access)
 {
     struct frame *frame = user;
     const struct kg_values *values = frame->values;
     int maker = kg_group_maker(values->group, access->tensor);
-    if (maker < 0)
-        return values->read && values->read(values->user, text, access);
-    if (values->locals[maker]) {
+    if (maker < 0 && values->read)
+        return values->read(values->user, text, access);
+    if (maker >= 0 && values->locals[maker]) {
         kg_text_add(text, values->locals[maker]);
         return true;
     }
-    if (!kg_group_is_private(values->group, access->tensor))
-        return false;
+    if (maker < 0 || !kg_group_is_private(values->group, access->tensor))
+        return print_vector(frame, text, access);
     print_inlined(frame, text, access, maker);
     return true;
 }

@@ -37,6 +37,8 @@ struct kg_values {
     const struct kg_group *group;
     // The spelling of the nest's axes; NULL: "i<axis>".
     const char *axes[KG_MAX_INDICES];
+    // What moves with this axis is a vector of floats (kernels/host/floats.h); 0: nothing is.
+    int vector_axis;
     // By position in the group: what the output of that nest is called when its elements at hand
     // are in a variable. NULL: private ones are computed in place, others are loaded.
     const char *locals[KG_MAX_NESTS];

@@ -146,10 +146,13 @@ static void print_function(const struct printer *printer, const struct kg_expr *
                            enum kg_type operands)
 {
     const struct spelling *spelling = &spellings[expr->function];
+    int axis = printer->names ? printer->names->vector_axis : 0;
+    bool is_vector = axis > 0 && kg_expr_uses(expr, axis, true);
     if (expr->function == KG_FN_AND || expr->function == KG_FN_OR)
         kg_text_format(printer->text, "kg_%s(", spelling->name);
     else
-        kg_text_format(printer->text, "kg_%s_%s(", spelling->name, kg_emit_suffix(operands));
+        kg_text_format(printer->text, "kg_%s_%s(", spelling->name,
+                       is_vector ? "floats" : kg_emit_suffix(operands));
     for (int i = 0; i < expr->argument_count; i++) {
         bool condition = expr->function == KG_FN_WHERE && i == 0;
         kg_text_add(printer->text, i > 0 ? ", " : "");

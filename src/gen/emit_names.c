@@ -202,6 +202,9 @@ static const char *const reserved_words[] = {
     "CACHE",
     "LANES",
     "STEPS",
+    "STEP",
+    "ROUND",
+    "WIDTH",
     "TILE",
     "UNROLL",
     "CHUNK",
@@ -212,9 +215,9 @@ static const char *const reserved_words[] = {
 };
 
 // Letters followed by digits that families use: "i0", "acc12". Users' x1 and w2 stay as they are.
-static const char *const reserved_stems[] = {"i",    "v",    "t",     "at",    "acc",    "lane",
-                                             "row",  "part", "lost",  "where", "more",   "place",
-                                             "take", "from", "stage", "wide",  "narrow", "over"};
+static const char *const reserved_stems[] = {
+    "i",    "v",     "t",    "at",   "acc",   "lane", "row",    "part",   "lost", "where",
+    "more", "place", "take", "from", "stage", "wide", "narrow", "before", "both", "over"};
 
 static bool is_stride_name(const char *name)
 {

@@ -3,14 +3,15 @@
 // The nests of the group share their leading output axes, the row. A row is read from memory once:
 // its passes follow each other while it is in a near cache, and what one pass leaves for another
 // lies in a row buffer, as computed. Rows are independent, so any number of threads gives the same
-// result.
+// result. The last pass may work one row behind the others, beside the one before it
+// (rowwise_behind.c).
 
 #include "gen/rowwise.h"
 
 #include "gen/families.h"
 #include "gen/skeleton.h"
 
-enum { LANES, KEEP, STREAM, PREFETCH };
+enum { LANES, KEEP, STREAM, PREFETCH, BEHIND };
 
 // Rows longer than this are better cut between the cores when there are fewer rows than cores.
 enum { LONG_ROW = 1 << 16 };
@@ -224,12 +225,21 @@ static void space(const struct kg_group *group, const struct kg_device_facts *fa
     kg_space_add(space, "stream", has_column_output(&plan) && group->problem->contiguous ? 2 : 1,
                  (int64_t[]){0, 1});
     kg_space_add(space, "prefetch", plan.passes > 1 ? 3 : 1, (int64_t[]){0, 1, 2});
+    kg_space_add(space, "behind", kg_rowwise_can_follow(&plan) ? 2 : 1, (int64_t[]){0, 1});
 }
 
 static bool valid(const struct kg_group *group, const struct kg_device_facts *facts,
                   enum kg_target target, const struct kg_config *config, struct kg_text *reason)
 {
-    (void)group, (void)facts, (void)target, (void)config, (void)reason;
+    (void)facts, (void)target;
+    struct kg_rowwise_plan plan;
+    if (config->value[BEHIND] == 0)
+        return true;
+    kg_rowwise_plan_make(group, &plan, reason);
+    if (config->value[KEEP] == 0 && has_kept(&plan))
+        return refuse(reason, "a pass behind reads what others keep");
+    if (config->value[LANES] != 64 || config->value[PREFETCH] != KG_ROWWISE_SECOND)
+        return refuse(reason, "with a pass behind, lanes and prefetches are given");
     return true;
 }
 
@@ -251,6 +261,10 @@ static void guess(const struct kg_group *group, const struct kg_device_facts *fa
         far && columns >= 256.0 && has_column_output(&plan) && group->problem->contiguous;
     if (far && plan.passes > 1 && columns * 12.0 <= near)
         config->value[PREFETCH] = is_second_heavy(&plan) ? KG_ROWWISE_SECOND : KG_ROWWISE_HALVES;
+    config->value[BEHIND] = config->value[PREFETCH] == KG_ROWWISE_SECOND &&
+                            config->value[LANES] == 64 && columns * 20.0 <= near &&
+                            (config->value[KEEP] != 0 || !has_kept(&plan)) &&
+                            kg_rowwise_can_follow(&plan);
 }
 
 static double bound(const struct kg_group *group, const struct kg_device_facts *facts,
@@ -274,10 +288,13 @@ static bool emit(const struct kg_group *group, const struct kg_device_facts *fac
     plan.keep = config->value[KEEP] != 0;
     plan.stream = config->value[STREAM] != 0;
     plan.prefetch = (enum kg_rowwise_prefetch)config->value[PREFETCH];
+    plan.behind = config->value[BEHIND] != 0;
     plan.entry = entry;
     space(group, facts, target, &parameters);
     kg_emit_host_opening(source, group, "rowwise", config, &parameters);
     kg_text_add(source, kg_skeleton_find("host/lanes.h"));
+    if (plan.behind)
+        kg_text_add(source, kg_skeleton_find("host/floats.h"));
     kg_text_add(source, "\n");
     kg_rowwise_emit(&code, &plan);
     return !source->failed;

@@ -1,4 +1,4 @@
-// What the two files of the rowwise family share.
+// What the files of the rowwise family share.
 
 #ifndef KG_GEN_ROWWISE_H
 #define KG_GEN_ROWWISE_H
@@ -11,6 +11,10 @@ enum kg_rowwise_role {
     KG_ROWWISE_REDUCE, // one value per row, from all columns
     KG_ROWWISE_COLUMN, // one value per row and column
 };
+
+// Elements that the two halves of a row buffer are apart, besides the row: half a page of floats. A
+// load waits for an earlier store to the same place of another page.
+enum { KG_ROWWISE_APART = 512 };
 
 // When the next row is fetched.
 enum kg_rowwise_prefetch {
@@ -33,6 +37,7 @@ struct kg_rowwise_plan {
     bool kept[KG_MAX_NESTS]; // private columns that a later pass reads: worth a row buffer
     int64_t lanes;
     bool keep, stream;
+    bool behind; // where rows are whole steps: see rowwise_behind.c
     enum kg_rowwise_prefetch prefetch;
     const char *entry;
 };
@@ -44,5 +49,11 @@ bool kg_rowwise_plan_make(const struct kg_group *group, struct kg_rowwise_plan *
 
 // The functions of the kernel, after the opening.
 void kg_rowwise_emit(struct kg_code *code, const struct kg_rowwise_plan *plan);
+
+// Whether the last pass can work one row behind the others, in vectors of floats.
+bool kg_rowwise_can_follow(const struct kg_rowwise_plan *plan);
+// The function that does it, and the call of it where the sizes at hand allow.
+void kg_rowwise_behind_emit(struct kg_code *code, const struct kg_rowwise_plan *plan);
+void kg_rowwise_behind_call(struct kg_code *code, const struct kg_rowwise_plan *plan);
 
 #endif

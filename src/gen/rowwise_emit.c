@@ -105,9 +105,12 @@ static void emit_items(struct writer *writer)
     kg_code_line(code, "    return 1 + %d / (columns + 1);", GRAIN_ELEMENTS);
     kg_code_line(code, "const int64_t padded = (columns + 63) / 64 * 64;");
     kg_code_line(code, "int64_t bytes = 0;");
+    char space[32] = "padded";
+    if (plan->behind)
+        snprintf(space, sizeof space, "2 * (padded + %d)", KG_ROWWISE_APART);
     for (int i = 0; i < plan->group->count; i++)
         if (is_buffered(plan, i))
-            kg_code_line(code, "bytes += padded * (int64_t)sizeof(%s);", buffer_type(plan, i));
+            kg_code_line(code, "bytes += %s * (int64_t)sizeof(%s);", space, buffer_type(plan, i));
     kg_code_line(code, "return kind == KG_HOST_SCRATCH ? bytes : 0;");
     kg_code_close(code);
     kg_text_add(code->text, "\n");
@@ -453,6 +456,8 @@ static void emit_run(struct writer *writer)
     kg_code_indent(code);
     kg_code_line(code, "(void)phase;");
     emit_frame(writer);
+    if (plan->behind)
+        kg_rowwise_behind_call(code, plan);
     emit_buffers(writer);
     kg_code_open(code, "for (int64_t item = begin; item < end; item++)");
     kg_axes_split(code, plan->shape, 0, plan->rows - 1, "item");
@@ -475,5 +480,7 @@ void kg_rowwise_emit(struct kg_code *code, const struct kg_rowwise_plan *plan)
     for (int axis = plan->run; axis < plan->last; axis++)
         writer.values.axes[axis] = "0";
     emit_items(&writer);
+    if (plan->behind)
+        kg_rowwise_behind_emit(code, plan);
     emit_run(&writer);
 }

@@ -199,7 +199,7 @@ static void tidy_functions(char *from, char *end)
 // What a generated file may open with, wherever it stands there.
 static const char *const preludes[] = {
     "host/prelude.h", "cuda/prelude.cuh", "cuda/maths.cuh", "cuda/vectors.cuh",
-    "cuda/index.cuh", "cuda/pieces.cuh",  "cuda/lanes.cuh",
+    "cuda/index.cuh", "cuda/pieces.cuh",  "cuda/lanes.cuh", "host/floats.h",
 };
 enum { PRELUDE_COUNT = sizeof preludes / sizeof preludes[0] };
 
@@ -207,7 +207,7 @@ struct block {
     char *from, *to; // with the blank line after it
     bool section;    // "// ---- Integers ----"
     bool comment;    // nothing else: what the whole prelude is
-    bool fixed;      // includes
+    bool fixed;      // includes and guards
 };
 
 static bool has_line(const struct block *block, const char *prefix)
@@ -266,7 +266,9 @@ static size_t cut_blocks(char *from, char *to, struct block *blocks, size_t most
             .to = next,
             .section = starts_with(from, next, "// ----") && line_end(from, next) + 1 >= next,
             .comment = is_all_comment(from, next),
-            .fixed = memmem(from, (size_t)(next - from), "#include", 8) != NULL,
+            .fixed = memmem(from, (size_t)(next - from), "#include", 8) ||
+                     memmem(from, (size_t)(next - from), "#ifndef", 7) ||
+                     starts_with(from, next, "#endif"),
         };
         from = next;
     }

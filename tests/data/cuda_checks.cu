@@ -248,8 +248,8 @@ KG_INLINE uint64_t wrong_fold(int &turn)
     make(&own, threadIdx.x);
     many[0] = many[1] = own;
     kg_block_fold<FOLD, THREADS>(many, turn);
-    return !same(part, kg_warp_fold<FOLD, 8>(own)) +
-           !same(all, kg_block_fold<FOLD, THREADS>(own, turn)) + !same(all, many[0]) +
+    return !same(part, kg_row_fold<FOLD, 8>(own, turn)) +
+           !same(all, kg_row_fold<FOLD, THREADS>(own, turn)) + !same(all, many[0]) +
            !same(all, many[1]);
 }
 

@@ -67,6 +67,40 @@ static void norms(void)
         "f32", cube_sizes, 9);
 }
 
+// The last pass one row behind the others.
+static void check_behind(const char *text, const char *values)
+{
+    static const char *const sizes[] = {"P=1 D=32", "P=9 D=1056", "P=40 D=2048", "P=3 D=0",
+                                        "P=0 D=64", "P=5 D=33",   "P=2 D=4096",  NULL};
+    struct kg_config config;
+    bench_define(&bench, text, NULL);
+    struct kg_problem *problem = bench_problem(&bench, sizes[0], false);
+    bench_compile(&bench, problem, "rowwise", NULL);
+    CHECK(kg_config_read(&bench.space, values, &config));
+    CHECK(bench_compile(&bench, problem, "rowwise", &config));
+    for (int s = 0; sizes[s]; s++)
+        for (int kind = 0; kind < BENCH_INPUT_KINDS; kind++)
+            bench_run(&bench, sizes[s], false, (enum bench_inputs)kind);
+    kg_problem_free(problem);
+}
+
+static void behind(void)
+{
+    check_behind("op r(x: f32[P, D]) -> (y: f32[P, D])\n{" SOFTMAX "}",
+                 "lanes=64 keep=1 stream=1 prefetch=1 behind=1");
+    check_behind("op r(x: f32[P, D]) -> (y: f32[P, D])\n{" SOFTMAX "}",
+                 "lanes=64 keep=1 stream=0 prefetch=1 behind=1");
+    check_behind("op r(x: f32[P, D]) -> (y: f32[P, D])\n"
+                 "{ m[p] = min(d) x[p, d] s[p] = sum(d) exp(m[p] - x[p, d])"
+                 " y[p, d] = x[p, d] - m[p] - log(s[p]) }",
+                 "lanes=64 keep=0 stream=1 prefetch=1 behind=1");
+    check_behind("op r(x: f32[P, D], g: f32[D]) -> (y: f32[P, D], mu: f32[P], rs: f32[P])\n"
+                 "{ mu[p] = mean(d) x[p, d] c[p, d] = x[p, d] - mu[p]"
+                 " rs[p] = rsqrt((mean(d) c[p, d] * c[p, d]) + 1e-5)"
+                 " y[p, d] = c[p, d] * rs[p] * g[d] }",
+                 "lanes=64 keep=1 stream=1 prefetch=1 behind=1");
+}
+
 static void losses(void)
 {
     check("(x: T[P, D], t: i64[P]) -> (y: f32[P])",
@@ -115,4 +149,4 @@ static void close_bench(void)
     bench_close(&bench);
 }
 
-TEST_MAIN(open_bench, softmax, norms, losses, strides, refusals, close_bench)
+TEST_MAIN(open_bench, softmax, norms, behind, losses, strides, refusals, close_bench)
