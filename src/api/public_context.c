@@ -94,6 +94,7 @@ enum kg_status kg_context_create(const struct kg_options *options, struct kg_con
     context->session.threads = context->options.threads;
     context->session.cancel = context->options.cancel;
     context->session.progress = context->options.progress;
+    context->session.notice = context->options.notice;
     context->session.user = context->options.user;
     enum kg_status status = kg_files_home(context->options.home, &context->home, &context->error);
     context->options.home = NULL; // the caller's string need not outlive the call

@@ -1,6 +1,6 @@
-// Work in a process of its own. The child answers through a pipe with one message: a header, then
-// the answer's bytes. Whatever it does otherwise (hang, crash, exit, close the pipe, leave children
-// behind) ends in a status of the parent.
+// Work in a process of its own. Requests are a length and that many bytes, answers a header and the
+// answer's bytes. Whatever the child does otherwise (hang, crash, exit, close the socket, leave
+// children behind) ends in a status of the parent. A child with one job is one that is asked once.
 
 #include "device/child.h"
 
@@ -10,9 +10,11 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -82,89 +84,146 @@ static void settle_child(pid_t parent)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static _Noreturn void child_main(kg_child_job *job, void *user, int fd, pid_t parent)
+// False when the parent is gone, or wants no more.
+static bool read_all(int fd, void *bytes, size_t length)
 {
-    settle_child(parent);
+    char *at = bytes;
+    while (length > 0) {
+        ssize_t got = read(fd, at, length);
+        if (got == 0 || (got < 0 && errno != EINTR))
+            return false;
+        if (got > 0) {
+            at += got;
+            length -= (size_t)got;
+        }
+    }
+    return true;
+}
+
+static bool answer_request(const struct kg_child_service *service, int fd, const void *request,
+                           size_t length)
+{
     struct header header = {0};
     struct kg_text answer = {0};
-    header.status = job(user, &answer, &header.error);
+    header.status = service->serve(service->user, request, length, &answer, &header.error);
     if (answer.failed)
         header.status = kg_error_memory(&header.error, "the answer of a process");
     else
         header.length = answer.length;
     bool sent = write_all(fd, &header, sizeof header) && write_all(fd, answer.data, header.length);
-    _exit(sent ? 0 : 1);
+    kg_text_free(&answer);
+    return sent;
 }
 
-// The parent's side of one child.
-struct watch {
-    pid_t child;
+static _Noreturn void child_main(const struct kg_child_service *service, int fd, pid_t parent)
+{
+    settle_child(parent);
+    if (service->prepare)
+        service->prepare(service->user);
+    size_t length;
+    while (read_all(fd, &length, sizeof length)) {
+        void *request = malloc(length ? length : 1);
+        if (!request || !read_all(fd, request, length) ||
+            !answer_request(service, fd, request, length))
+            _exit(1);
+        free(request);
+    }
+    _exit(0);
+}
+
+// The parent's side.
+struct kg_child {
+    pid_t process; // 0: it is gone
     int fd;
     size_t limit;           // of the answer
     struct kg_text message; // the header, then the answer
-    bool open;              // the pipe has not ended
+    bool open;              // the socket has not ended
+    struct kg_error end;    // why it is gone
 };
 
 // Length of the whole message, as far as is known yet; 0 for one that is refused.
-static size_t wanted_length(const struct watch *watch)
+static size_t wanted_length(const struct kg_child *child)
 {
     struct header header;
-    if (watch->message.length < sizeof header)
+    if (child->message.length < sizeof header)
         return sizeof header;
-    memcpy(&header, watch->message.data, sizeof header);
-    return header.length <= watch->limit ? sizeof header + header.length : 0;
+    memcpy(&header, child->message.data, sizeof header);
+    return header.length <= child->limit ? sizeof header + header.length : 0;
 }
 
-static bool is_complete(const struct watch *watch)
+static bool is_complete(const struct kg_child *child)
 {
-    return watch->message.failed || watch->message.length >= wanted_length(watch);
+    return child->message.failed || child->message.length >= wanted_length(child);
 }
 
-static void receive(struct watch *watch)
+static void receive(struct kg_child *child)
 {
     char buffer[16384];
-    while (watch->open && !is_complete(watch)) {
-        size_t left = wanted_length(watch) - watch->message.length;
-        ssize_t got = read(watch->fd, buffer, left < sizeof buffer ? left : sizeof buffer);
+    while (child->open && !is_complete(child)) {
+        size_t left = wanted_length(child) - child->message.length;
+        ssize_t got = read(child->fd, buffer, left < sizeof buffer ? left : sizeof buffer);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0 && errno == EAGAIN)
             return;
         if (got <= 0)
-            watch->open = false;
+            child->open = false;
         else
-            kg_text_add_bytes(&watch->message, buffer, (size_t)got);
+            kg_text_add_bytes(&child->message, buffer, (size_t)got);
     }
 }
 
-// Did the child end? It stays a zombie, so that its process group keeps its number until killed.
-static bool has_ended(pid_t child)
+// Did it end? It stays a zombie, so that its process group keeps its number until killed.
+static bool has_ended(pid_t process)
 {
     siginfo_t info = {0};
-    int failure = waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT);
-    return failure ? errno != EINTR : info.si_pid == child;
+    int failure = waitid(P_PID, (id_t)process, &info, WEXITED | WNOHANG | WNOWAIT);
+    return failure ? errno != EINTR : info.si_pid == process;
+}
+
+// A request on its way.
+struct sending {
+    const char *bytes;
+    size_t length;
+    double deadline; // 0: none
+    const volatile int *cancel;
+};
+
+static void send_some(struct kg_child *child, struct sending *sending)
+{
+    while (sending->length > 0) {
+        ssize_t sent = send(child->fd, sending->bytes, sending->length, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent < 0)
+            return; // there is no room now; or it is gone, which shows elsewhere
+        sending->bytes += sent;
+        sending->length -= (size_t)sent;
+    }
 }
 
 // Waits until the whole answer is here, or the child is gone, or time is up or the caller had
 // enough. A complete answer counts even if it came at the last moment.
-static enum kg_status await(struct watch *watch, double deadline, const volatile int *cancel)
+static enum kg_status await(struct kg_child *child, struct sending *sending)
 {
     for (;;) {
-        bool ended = has_ended(watch->child); // before reading: what it wrote is then all there
-        receive(watch);
-        if (is_complete(watch))
+        bool ended = has_ended(child->process); // before reading: what it wrote is then all there
+        send_some(child, sending);
+        receive(child);
+        if (is_complete(child))
             return KG_OK;
         if (ended)
             return KG_ERROR_FAULT;
-        if (cancel && *cancel)
+        if (sending->cancel && *sending->cancel)
             return KG_ERROR_CANCELLED;
-        double left = deadline > 0 ? deadline - seconds_now() : 1;
+        double left = sending->deadline > 0 ? sending->deadline - seconds_now() : 1;
         if (left <= 0)
             return KG_ERROR_TIMEOUT;
         int pause = left * 1000 < POLL_MILLISECONDS ? (int)(left * 1000) + 1 : POLL_MILLISECONDS;
-        // A child that closed the pipe is about to end, or hangs.
-        struct pollfd wanted = {.fd = watch->fd, .events = POLLIN};
-        poll(&wanted, watch->open ? 1 : 0, watch->open ? pause : 1);
+        // A child that closed the socket is about to end, or hangs.
+        short events = sending->length > 0 ? POLLIN | POLLOUT : POLLIN;
+        struct pollfd wanted = {.fd = child->fd, .events = events};
+        poll(&wanted, child->open ? 1 : 0, child->open ? pause : 1);
     }
 }
 
@@ -181,29 +240,32 @@ static enum kg_status describe_death(int status, struct kg_error *error)
     return kg_error_set(error, KG_ERROR_FAULT, "crashed with signal %d", number);
 }
 
-static void end_child(struct watch *watch, int *status)
+// Gives the status that waiting for it gave.
+static int end_child(struct kg_child *child)
 {
-    *status = 0;
-    kill(-watch->child, SIGKILL);
-    kill(watch->child, SIGKILL); // it may not have made its group yet
-    while (waitpid(watch->child, status, 0) < 0 && errno == EINTR)
+    int status = 0;
+    kill(-child->process, SIGKILL);
+    kill(child->process, SIGKILL); // it may not have made its group yet
+    while (waitpid(child->process, &status, 0) < 0 && errno == EINTR)
         ;
-    close(watch->fd);
+    close(child->fd);
+    child->process = 0;
+    return status;
 }
 
 // The child may have been a broken kernel's plaything: its answer is checked like any input.
-static enum kg_status take_answer(const struct watch *watch, struct kg_text *answer,
+static enum kg_status take_answer(const struct kg_child *child, struct kg_text *answer,
                                   struct kg_error *error)
 {
-    if (watch->message.failed)
+    if (child->message.failed)
         return kg_error_memory(error, "the answer of a process");
     struct header header;
-    size_t length = wanted_length(watch);
+    size_t length = wanted_length(child);
     if (length > 0)
-        memcpy(&header, watch->message.data, sizeof header);
+        memcpy(&header, child->message.data, sizeof header);
     if (length == 0 || (unsigned)header.status >= KG_STATUS_COUNT)
         return kg_error_set(error, KG_ERROR_FAULT, "the worker's answer makes no sense");
-    kg_text_add_bytes(answer, watch->message.data + sizeof header, header.length);
+    kg_text_add_bytes(answer, child->message.data + sizeof header, header.length);
     if (answer->failed)
         return kg_error_memory(error, "the answer of a process");
     header.error.text[KG_ERROR_TEXT - 1] = '\0';
@@ -212,53 +274,126 @@ static enum kg_status take_answer(const struct watch *watch, struct kg_text *ans
     return header.status;
 }
 
-// Forks with a pipe between. What stdio has not written yet stays the parent's: the child ends
+// Forks with a socket between. What stdio has not written yet stays the parent's: the child ends
 // without flushing.
-static enum kg_status start(kg_child_job *job, void *user, struct watch *watch,
+static enum kg_status start(const struct kg_child_service *service, struct kg_child *child,
                             struct kg_error *error)
 {
     int fds[2];
-    if (pipe2(fds, O_CLOEXEC) != 0)
-        return kg_error_set(error, KG_ERROR_IO, "pipe: %s", strerror(errno));
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
+        return kg_error_set(error, KG_ERROR_IO, "socketpair: %s", strerror(errno));
     pid_t parent = getpid();
-    watch->child = fork();
-    if (watch->child == 0) {
+    child->process = fork();
+    if (child->process == 0) {
         close(fds[0]);
-        child_main(job, user, fds[1], parent);
+        child_main(service, fds[1], parent);
     }
     int failure = errno;
     close(fds[1]);
-    if (watch->child < 0) {
+    if (child->process < 0) {
+        child->process = 0;
         close(fds[0]);
         return kg_error_set(error, KG_ERROR_MEMORY, "fork: %s", strerror(failure));
     }
-    setpgid(watch->child, watch->child); // whoever comes first
+    setpgid(child->process, child->process); // whoever comes first
     fcntl(fds[0], F_SETFL, O_NONBLOCK);
-    watch->fd = fds[0];
-    watch->open = true;
+    child->fd = fds[0];
+    child->open = true;
     return KG_OK;
+}
+
+static enum kg_status ask(struct kg_child *child, struct sending *sending, double seconds,
+                          struct kg_text *answer, struct kg_error *error)
+{
+    enum kg_status status = await(child, sending);
+    if (status == KG_OK)
+        return take_answer(child, answer, error);
+    int end = end_child(child);
+    if (status == KG_ERROR_TIMEOUT)
+        kg_error_set(&child->end, status, "did not finish within %g s", seconds);
+    else if (status == KG_ERROR_CANCELLED)
+        kg_error_set(&child->end, status, "cancelled");
+    else
+        describe_death(end, &child->end);
+    return kg_error_set(error, status, "%s", child->end.text);
+}
+
+enum kg_status kg_child_ask(struct kg_child *child, const void *request, size_t length,
+                            double seconds, const volatile int *cancel, size_t limit,
+                            struct kg_text *answer, struct kg_error *error)
+{
+    *answer = (struct kg_text){0};
+    if (child->process == 0)
+        return kg_error_set(error, child->end.status, "%s", child->end.text);
+    struct kg_text message = {0};
+    kg_text_add_bytes(&message, (const char *)&length, sizeof length);
+    kg_text_add_bytes(&message, request, length);
+    if (message.failed) {
+        kg_text_free(&message);
+        return kg_error_memory(error, "the question to a process");
+    }
+    kg_text_free(&child->message);
+    child->limit = limit;
+    struct sending sending = {.bytes = message.data,
+                              .length = message.length,
+                              .deadline = seconds > 0 ? seconds_now() + seconds : 0,
+                              .cancel = cancel};
+    enum kg_status status = ask(child, &sending, seconds, answer, error);
+    kg_text_free(&message);
+    return status;
+}
+
+enum kg_status kg_child_start(const struct kg_child_service *service, struct kg_child **child,
+                              struct kg_error *error)
+{
+    *child = NULL;
+    struct kg_child *made = calloc(1, sizeof *made);
+    if (!made)
+        return kg_error_memory(error, "a process");
+    enum kg_status status = start(service, made, error);
+    if (status)
+        free(made);
+    else
+        *child = made;
+    return status;
+}
+
+void kg_child_stop(struct kg_child *child)
+{
+    if (!child)
+        return;
+    if (child->process)
+        end_child(child);
+    kg_text_free(&child->message);
+    free(child);
+}
+
+struct single {
+    kg_child_job *job;
+    void *user;
+};
+
+static enum kg_status serve_single(void *user, const void *request, size_t length,
+                                   struct kg_text *answer, struct kg_error *error)
+{
+    const struct single *single = user;
+    (void)request;
+    (void)length;
+    return single->job(single->user, answer, error);
 }
 
 enum kg_status kg_child_run(kg_child_job *job, void *user, double seconds,
                             const volatile int *cancel, size_t limit, struct kg_text *answer,
                             struct kg_error *error)
 {
-    struct watch watch = {.limit = limit};
+    struct single single = {job, user};
+    struct kg_child_service service = {.user = &single, .serve = serve_single};
+    struct kg_child *child;
     *answer = (struct kg_text){0};
-    enum kg_status status = start(job, user, &watch, error);
+    enum kg_status status = kg_child_start(&service, &child, error);
     if (status)
         return status;
-    int end;
-    status = await(&watch, seconds > 0 ? seconds_now() + seconds : 0, cancel);
-    end_child(&watch, &end);
-    if (status == KG_ERROR_TIMEOUT)
-        kg_error_set(error, status, "did not finish within %g s", seconds);
-    else if (status == KG_ERROR_CANCELLED)
-        kg_error_set(error, status, "cancelled");
-    else if (status == KG_ERROR_FAULT)
-        describe_death(end, error);
-    else
-        status = take_answer(&watch, answer, error);
-    kg_text_free(&watch.message);
+    status = kg_child_ask(child, "", 0, seconds, cancel, limit, answer, error);
+    kg_child_stop(child);
     return status;
 }

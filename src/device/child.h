@@ -1,5 +1,6 @@
 // Work that may hang, crash or be killed, in a process of its own. The child is a fork: it sees
-// the parent's memory as it was, and answers through a pipe.
+// the parent's memory as it was, and answers through a socket. One that serves stays for the next
+// request.
 
 #ifndef KG_DEVICE_CHILD_H
 #define KG_DEVICE_CHILD_H
@@ -17,5 +18,24 @@ typedef enum kg_status kg_child_job(void *user, struct kg_text *answer, struct k
 enum kg_status kg_child_run(kg_child_job *job, void *user, double seconds,
                             const volatile int *cancel, size_t limit, struct kg_text *answer,
                             struct kg_error *error);
+
+// What a child that stays does: `prepare` (may be NULL) at once, then `serve` for every request.
+struct kg_child_service {
+    void *user;
+    void (*prepare)(void *user);
+    enum kg_status (*serve)(void *user, const void *request, size_t length, struct kg_text *answer,
+                            struct kg_error *error);
+};
+struct kg_child; // used by the thread that started it; ends with that thread
+
+// `service` is borrowed.
+enum kg_status kg_child_start(const struct kg_child_service *service, struct kg_child **child,
+                              struct kg_error *error);
+// As kg_child_run. What it says of a child that is gone, it says of every request after that.
+enum kg_status kg_child_ask(struct kg_child *child, const void *request, size_t length,
+                            double seconds, const volatile int *cancel, size_t limit,
+                            struct kg_text *answer, struct kg_error *error);
+// Kills it.
+void kg_child_stop(struct kg_child *child);
 
 #endif

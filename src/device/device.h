@@ -92,6 +92,15 @@ struct kg_backend {
     void (*release)(struct kg_device *device, void *memory);
     enum kg_status (*copy)(struct kg_device *device, void *to, const void *from, size_t bytes,
                            struct kg_error *error); // either side may be host memory
+    // Sets every byte. What is launched on the NULL stream afterwards finds it done.
+    enum kg_status (*fill)(struct kg_device *device, void *memory, unsigned char value,
+                           size_t bytes, struct kg_error *error);
+    // Goes on from `*sum`: equal bytes give equal sums, on devices of one kind. Tells accidents,
+    // not attacks. `memory` begins where `allocate` said.
+    enum kg_status (*digest)(struct kg_device *device, const void *memory, size_t bytes,
+                             uint64_t *sum, struct kg_error *error);
+    // Can a fork of this process use the device? NULL: always.
+    bool (*may_fork)(struct kg_device *device);
     // A monotonic clock in seconds, read when the work given to the device is done.
     double (*now)(struct kg_device *device);
     // What is launched between the two takes `*seconds` by the device's own clock, on the NULL

@@ -5,9 +5,9 @@
 
 #include "flow/planner.h"
 
+#include "tune/tensors.h"
 #include "tune/worker.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define BENCH_SECONDS 300.0 // for the whole race; more is a hang
@@ -30,7 +30,6 @@ static void choose_baseline(const struct kg_problem *problem, const struct kg_de
 struct side {
     const struct kg_plan *plan;
     void *tensors[KG_MAX_TENSORS];
-    int output_count;
 };
 
 static enum kg_status run_side(void *user, struct kg_error *error)
@@ -39,51 +38,9 @@ static enum kg_status run_side(void *user, struct kg_error *error)
     return kg_flow_execute(side->plan, side->tensors, NULL, error);
 }
 
-static void release_side(struct side *side)
+static enum kg_status digest(const struct side *side, uint64_t *sum, struct kg_error *error)
 {
-    const struct kg_op *op = side->plan->problem->op;
-    for (int i = op->input_count; i < op->input_count + op->output_count; i++)
-        if (side->tensors[i])
-            side->plan->device->backend->release(side->plan->device, side->tensors[i]);
-}
-
-static enum kg_status prepare_side(struct side *side, const struct kg_plan *plan,
-                                   void *const *inputs, struct kg_error *error)
-{
-    *side = (struct side){.plan = plan};
-    const struct kg_problem *problem = plan->problem;
-    const struct kg_op *op = problem->op;
-    memcpy(side->tensors, inputs, (size_t)op->input_count * sizeof *inputs);
-    for (int i = op->input_count; i < op->input_count + op->output_count; i++) {
-        enum kg_status status = plan->device->backend->allocate(
-            plan->device, problem->layouts[i].bytes, &side->tensors[i], error);
-        if (status != KG_OK)
-            return status;
-    }
-    return KG_OK;
-}
-
-// Hash of all outputs, to see that timing did not change them.
-static enum kg_status hash_outputs(const struct side *side, struct kg_hash *hash,
-                                   struct kg_error *error)
-{
-    const struct kg_problem *problem = side->plan->problem;
-    const struct kg_op *op = problem->op;
-    *hash = kg_hash_bytes("", 0);
-    for (int i = op->input_count; i < op->input_count + op->output_count; i++) {
-        size_t bytes = problem->layouts[i].bytes;
-        void *copy = malloc(bytes ? bytes : 1);
-        if (!copy)
-            return kg_error_memory(error, "a copy of the outputs");
-        struct kg_device *device = side->plan->device;
-        enum kg_status status = device->backend->copy(device, copy, side->tensors[i], bytes, error);
-        if (status == KG_OK)
-            *hash = kg_hash_chain(*hash, copy, bytes);
-        free(copy);
-        if (status != KG_OK)
-            return status;
-    }
-    return KG_OK;
+    return kg_tensors_digest(side->plan->device, side->plan->problem, side->tensors, sum, error);
 }
 
 enum { PLAN, BASELINE, RIVAL, MOST_SIDES };
@@ -91,26 +48,25 @@ enum { PLAN, BASELINE, RIVAL, MOST_SIDES };
 struct race {
     const struct kg_plan *plans[MOST_SIDES];
     int count;
-    void *inputs[KG_MAX_TENSORS];
 };
 
 static enum kg_status race_sides(const struct race *race, struct side *sides,
                                  struct kg_timing *timings, struct kg_error *error)
 {
     struct kg_timed timed[MOST_SIDES];
-    struct kg_hash before, after;
+    uint64_t before = 0, after = 0;
     const struct kg_plan *plan = race->plans[PLAN];
     for (int i = 0; i < race->count; i++)
         timed[i] = (struct kg_timed){&sides[i], run_side};
     enum kg_status status = run_side(&sides[PLAN], error);
     if (status == KG_OK)
-        status = hash_outputs(&sides[PLAN], &before, error);
+        status = digest(&sides[PLAN], &before, error);
     if (status == KG_OK)
         status = kg_time_race(plan->device, &kg_protocol_default, timed, race->count,
                               plan->session->cancel, timings, error);
     if (status == KG_OK)
-        status = hash_outputs(&sides[PLAN], &after, error);
-    if (status == KG_OK && (before.high != after.high || before.low != after.low))
+        status = digest(&sides[PLAN], &after, error);
+    if (status == KG_OK && before != after)
         status = kg_error_set(error, KG_ERROR_WRONG,
                               "the outputs after timing differ from those before it");
     return status;
@@ -120,40 +76,22 @@ static enum kg_status race_in_child(void *user, void *result, size_t size, struc
 {
     (void)size;
     const struct race *race = user;
-    struct side sides[MOST_SIDES];
-    enum kg_status status = KG_OK;
-    int ready = 0;
-    while (status == KG_OK && ready < race->count) {
-        status = prepare_side(&sides[ready], race->plans[ready], race->inputs, error);
-        ready++;
+    struct kg_device *device = race->plans[PLAN]->device;
+    const struct kg_problem *problem = race->plans[PLAN]->problem;
+    void *inputs[KG_MAX_TENSORS];
+    struct side sides[MOST_SIDES] = {{.plan = NULL}};
+    enum kg_status status = kg_tensors_make_inputs(device, problem, inputs, error);
+    for (int i = 0; i < race->count && status == KG_OK; i++) {
+        sides[i].plan = race->plans[i];
+        memcpy(sides[i].tensors, inputs, (size_t)problem->op->input_count * sizeof *inputs);
+        status = kg_tensors_make_outputs(device, problem, sides[i].tensors, error);
     }
     if (status == KG_OK)
         status = race_sides(race, sides, result, error);
-    for (int i = 0; i < ready; i++)
-        release_side(&sides[i]);
+    for (int i = 0; i < race->count; i++)
+        kg_tensors_release_outputs(device, problem, sides[i].tensors);
+    kg_tensors_release_inputs(device, problem, inputs);
     return status;
-}
-
-static enum kg_status fill_inputs(struct race *race, struct kg_error *error)
-{
-    const struct kg_plan *plan = race->plans[PLAN];
-    const struct kg_problem *problem = plan->problem;
-    const struct kg_backend *backend = plan->device->backend;
-    for (int i = 0; i < problem->op->input_count; i++) {
-        size_t bytes = problem->layouts[i].bytes;
-        enum kg_status status = backend->allocate(plan->device, bytes, &race->inputs[i], error);
-        if (status != KG_OK)
-            return status;
-        void *data = malloc(bytes ? bytes : 1);
-        if (!data)
-            return kg_error_memory(error, "inputs to time with");
-        kg_verify_fill(problem, i, 1 + (uint64_t)i, data);
-        status = backend->copy(plan->device, race->inputs[i], data, bytes, error);
-        free(data);
-        if (status != KG_OK)
-            return status;
-    }
-    return KG_OK;
 }
 
 static struct kg_bench_result summarise(const struct kg_plan *plan, const struct kg_timing *timings)
@@ -188,13 +126,9 @@ enum kg_status kg_flow_bench(const struct kg_plan *plan, const struct kg_plan *r
         return status;
     struct race race = {.plans = {plan, baseline, rival}, .count = rival ? 3 : 2};
     struct kg_timing timings[MOST_SIDES] = {{0}};
-    status = fill_inputs(&race, error);
-    if (status == KG_OK)
-        status = kg_worker_run(race_in_child, &race, BENCH_SECONDS, plan->session->cancel, timings,
-                               sizeof timings, error);
-    for (int i = 0; i < plan->problem->op->input_count; i++)
-        if (race.inputs[i])
-            device->backend->release(device, race.inputs[i]);
+    kg_session_warn(plan->session, device);
+    status = kg_worker_run_on(device, race_in_child, &race, BENCH_SECONDS, plan->session->cancel,
+                              timings, sizeof timings, error);
     kg_flow_plan_free(baseline);
     if (status == KG_OK) {
         *result = summarise(plan, timings);

@@ -190,6 +190,7 @@ static enum kg_status plan_by_search(struct kg_session *session, const struct kg
         .progress = show_progress,
     };
     struct kg_found found = {0};
+    kg_session_warn(session, device);
     status = kg_search_run(&search, &found, error);
     kg_gate_free(gate);
     if (status == KG_ERROR_CANCELLED && found.measured > 0)
@@ -204,7 +205,8 @@ static enum kg_status plan_by_search(struct kg_session *session, const struct kg
     (*plan)->verified = true;
     // A search cut short knows what it measured, not what its rigor promises.
     (*plan)->rigor = found.complete ? rigor : KG_RIGOR_ESTIMATE;
-    status = learn(&recorder, *plan, 0, error);
+    if (found.seconds > 0) // else time was up before anything was measured
+        status = learn(&recorder, *plan, 0, error);
     if (status == KG_OK && recorder.error.status != KG_OK) {
         if (error)
             *error = recorder.error;

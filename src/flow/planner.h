@@ -43,9 +43,9 @@ enum kg_status kg_flow_gate(struct kg_session *session, const struct kg_problem 
                             struct kg_device *device, uint64_t seed, bool strided,
                             struct kg_gate **gate, struct kg_error *error);
 // Judges in a worker process: a crash or a hang of the subject is a verdict.
-enum kg_status kg_flow_judge(struct kg_session *session, const struct kg_gate *gate,
-                             const struct kg_subject *subject, double seconds,
-                             struct kg_verdict *verdict, struct kg_error *error);
+enum kg_status kg_flow_judge(struct kg_session *session, struct kg_device *device,
+                             const struct kg_gate *gate, const struct kg_subject *subject,
+                             double seconds, struct kg_verdict *verdict, struct kg_error *error);
 // Is the plan right? Strided views are judged with a kernel of their own, generated with the same
 // families.
 enum kg_status kg_flow_verify(const struct kg_plan *plan, uint64_t seed, struct kg_verdict *verdict,

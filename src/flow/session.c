@@ -124,6 +124,17 @@ void kg_session_key_free(struct kg_session_key *key)
     *key = (struct kg_session_key){0};
 }
 
+void kg_session_warn(struct kg_session *session, struct kg_device *device)
+{
+    if (session->warned || kg_worker_isolation(device) != KG_ISOLATION_NONE)
+        return;
+    session->warned = true;
+    if (session->notice)
+        session->notice(session->user,
+                        "this process uses the device already, so candidates run inside it: one "
+                        "that crashes or hangs takes it along");
+}
+
 bool kg_session_cancelled(const struct kg_session *session)
 {
     return session->cancel && *session->cancel;

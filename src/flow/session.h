@@ -10,7 +10,9 @@ struct kg_session {
     int threads;
     const volatile int *cancel;                                          // may be NULL
     void (*progress)(void *user, const char *what, int done, int total); // may be NULL
+    void (*notice)(void *user, const char *text);                        // may be NULL
     void *user;
+    bool warned; // see kg_session_warn
 };
 
 // A key and the texts it points to.
@@ -31,6 +33,9 @@ void kg_session_key_free(struct kg_session_key *key);
 void kg_session_print_dtypes(struct kg_text *text, const struct kg_op *instance);
 void kg_session_print_sizes(struct kg_text *text, const struct kg_problem *problem);
 
+// Tells the caller, once, when what is about to run on the device cannot be kept in a process of
+// its own.
+void kg_session_warn(struct kg_session *session, struct kg_device *device);
 bool kg_session_cancelled(const struct kg_session *session);
 // Which target the generators write for on this device.
 enum kg_target kg_session_target(const struct kg_device *device);

@@ -41,14 +41,15 @@ static enum kg_status judge_in_child(void *user, void *result, size_t size, stru
     return kg_gate_judge(judging->gate, judging->subject, result, error);
 }
 
-enum kg_status kg_flow_judge(struct kg_session *session, const struct kg_gate *gate,
-                             const struct kg_subject *subject, double seconds,
-                             struct kg_verdict *verdict, struct kg_error *error)
+enum kg_status kg_flow_judge(struct kg_session *session, struct kg_device *device,
+                             const struct kg_gate *gate, const struct kg_subject *subject,
+                             double seconds, struct kg_verdict *verdict, struct kg_error *error)
 {
     struct judging judging = {gate, subject};
     *verdict = (struct kg_verdict){0};
-    enum kg_status status = kg_worker_run(judge_in_child, &judging, seconds, session->cancel,
-                                          verdict, sizeof *verdict, error);
+    kg_session_warn(session, device);
+    enum kg_status status = kg_worker_run_on(device, judge_in_child, &judging, seconds,
+                                             session->cancel, verdict, sizeof *verdict, error);
     if (status != KG_ERROR_FAULT && status != KG_ERROR_TIMEOUT)
         return status;
     verdict->passed = false;
@@ -132,7 +133,8 @@ enum kg_status kg_flow_verify(const struct kg_plan *plan, uint64_t seed, struct 
         struct pair pair = {plan->device, contiguous ? plan->built : counterpart,
                             contiguous ? counterpart : plan->built};
         struct kg_subject subject = {plan->choice, &pair, run_pair};
-        status = kg_flow_judge(plan->session, gate, &subject, JUDGE_SECONDS, verdict, error);
+        status = kg_flow_judge(plan->session, plan->device, gate, &subject, JUDGE_SECONDS, verdict,
+                               error);
     }
     kg_gate_free(gate);
     kg_built_free(counterpart);
@@ -194,7 +196,7 @@ enum kg_status kg_flow_verify_file(struct kg_session *session, const struct kg_p
         status = kg_flow_gate(session, problem, device, seed, false, &gate, error);
     if (status == KG_OK) {
         struct kg_subject subject = {path, &foreign, run_foreign};
-        status = kg_flow_judge(session, gate, &subject, JUDGE_SECONDS, verdict, error);
+        status = kg_flow_judge(session, device, gate, &subject, JUDGE_SECONDS, verdict, error);
     }
     kg_gate_free(gate);
     if (foreign.kernel)

@@ -1,12 +1,11 @@
 // What happens to one candidate: the accuracy gate, then the clock, in a process that may die of
-// it. And the last race of the best ones.
+// it. And the last race of the best ones. What the tests are is in stand.h.
 
 #ifndef KG_TUNE_JUDGEMENT_H
 #define KG_TUNE_JUDGEMENT_H
 
 #include "tune/search.h"
 
-// The tensors of the problem to tune for, and what is known of right outputs.
 struct kg_judge;
 
 struct kg_judgement {
@@ -30,9 +29,5 @@ enum kg_status kg_judge_one(struct kg_judge *judge, struct kg_built *built, doub
 // Times candidates that passed before alternately; their outputs must be the same before and after.
 enum kg_status kg_judge_race(struct kg_judge *judge, struct kg_built *const *built, int count,
                              double seconds, struct kg_timing *timings, struct kg_error *error);
-
-// A built plan as the accuracy gate's subject: it does every problem of its instance whose tensors
-// are contiguous where its own are.
-struct kg_subject kg_judge_subject(struct kg_built *built);
 
 #endif

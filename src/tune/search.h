@@ -5,6 +5,7 @@
 
 #include "gen/built.h"
 #include "tune/timing.h"
+#include "tune/worker.h"
 #include "verify/gate.h"
 
 enum kg_outcome_kind {
@@ -40,7 +41,8 @@ struct kg_search {
     const struct kg_gate *gate;
     enum kg_rigor rigor; // ESTIMATE .. EXHAUSTIVE
     double seconds;      // time limit, 0: none. The best found so far always comes back
-    double run_limit;    // seconds one candidate may take to build, verify and time; 0: 60
+    enum kg_isolation isolation;
+    double run_limit; // seconds one candidate may take to build, verify and time; 0: 60
     struct kg_protocol protocol;
     const char *const *hints; // choices to try first (patterns, nearest wisdom), kg_choice_print
     int hint_count;

@@ -30,8 +30,9 @@ struct session {
     const struct kg_timed *subject;
     const volatile int *cancel;
     struct kg_error *error;
-    double ran; // seconds of the first runs
-    int batch;  // runs per sample
+    double ran;             // seconds of the first runs
+    int batch;              // runs per sample
+    struct kg_graph *graph; // of that many runs, where runs are replayed
     int count;
     double *samples;
 };
@@ -41,11 +42,45 @@ static double now(const struct session *session)
     return session->device->backend->now(session->device);
 }
 
-static enum kg_status run(const struct session *session)
+static enum kg_status run_batch(void *user, struct kg_error *error)
+{
+    const struct session *session = user;
+    enum kg_status status = KG_OK;
+    for (int i = 0; i < session->batch && !status; i++)
+        status = session->subject->run(session->subject->user, error);
+    return status;
+}
+
+// As many runs as a sample has.
+static enum kg_status run(struct session *session)
 {
     if (session->cancel && *session->cancel)
         return kg_error_set(session->error, KG_ERROR_CANCELLED, "cancelled while timing");
-    return session->subject->run(session->subject->user, session->error);
+    if (session->graph)
+        return session->device->backend->replay(session->graph, NULL, session->error);
+    return run_batch(session, session->error);
+}
+
+static void forget(struct session *session)
+{
+    if (session->graph)
+        session->device->backend->forget(session->graph);
+    session->graph = NULL;
+}
+
+// `batch` runs a sample from now on.
+static enum kg_status set_batch(struct session *session, int batch)
+{
+    const struct kg_backend *backend = session->device->backend;
+    forget(session);
+    session->batch = batch;
+    if (!session->protocol->graph)
+        return KG_OK;
+    if (!backend->record)
+        return kg_error_set(session->error, KG_ERROR_UNSUPPORTED,
+                            "the protocol replays graphs, and %s has none",
+                            session->device->facts.name);
+    return backend->record(session->device, run_batch, session, &session->graph, session->error);
 }
 
 // Adds one sample: seconds per run.
@@ -56,7 +91,7 @@ static enum kg_status take_sample(struct session *session)
     const struct kg_backend *backend = session->device->backend;
     double seconds = 0;
     enum kg_status status = backend->start(session->device, session->error);
-    for (int i = 0; i < session->batch && !status; i++)
+    if (!status)
         status = run(session);
     if (!status)
         status = backend->stop(session->device, &seconds, session->error);
@@ -143,7 +178,7 @@ static enum kg_status warm_up(struct session *session, double least)
     session->count = 0;
     if (session->protocol->cache == KG_WARM && least < BATCH_SECONDS) {
         double runs = least > 0 ? ceil(BATCH_SECONDS / least) : MOST_BATCH;
-        session->batch = runs < MOST_BATCH ? (int)runs : MOST_BATCH;
+        return set_batch(session, runs < MOST_BATCH ? (int)runs : MOST_BATCH);
     }
     return KG_OK;
 }
@@ -158,9 +193,15 @@ static enum kg_status begin(struct session *session, struct kg_device *device,
                                 .subject = subject,
                                 .cancel = cancel,
                                 .error = error,
-                                .batch = 1,
                                 .samples = calloc((size_t)most, sizeof(double))};
-    return session->samples ? KG_OK : kg_error_memory(error, "samples");
+    return session->samples ? set_batch(session, 1) : kg_error_memory(error, "samples");
+}
+
+static void end(struct session *session)
+{
+    if (session->device)
+        forget(session);
+    free(session->samples);
 }
 
 static void finish(struct session *session, struct kg_timing *timing)
@@ -251,7 +292,7 @@ enum kg_status kg_time_one(struct kg_device *device, const struct kg_protocol *p
     enum kg_status status = begin(&session, device, protocol, subject, cancel, error);
     if (!status)
         status = time_subject(&session, incumbent, timing);
-    free(session.samples);
+    end(&session);
     return status;
 }
 
@@ -272,7 +313,7 @@ enum kg_status kg_time_race(struct kg_device *device, const struct kg_protocol *
     if (!status)
         status = race(sessions, count, timings);
     for (int i = 0; i < count; i++)
-        free(sessions[i].samples);
+        end(&sessions[i]);
     free(sessions);
     return status;
 }

@@ -6,6 +6,7 @@
 #include "gen/families.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -211,11 +212,20 @@ static void *compile_some(void *argument)
     }
 }
 
+// Compilers run on this machine's cores, whatever the device.
+static int count_compilers(const struct kg_device *device)
+{
+    cpu_set_t cores;
+    if (device->backend->shares_memory || sched_getaffinity(0, sizeof cores, &cores) != 0)
+        return device->facts.units;
+    return CPU_COUNT(&cores);
+}
+
 // This thread compiles too, so the batch gets done even if no other can be started.
 static void compile_all(struct batch *batch)
 {
     pthread_t threads[MOST_COMPILERS];
-    int wanted = batch->trials->search->device->facts.units - 1, started = 0;
+    int wanted = count_compilers(batch->trials->search->device) - 1, started = 0;
     if (wanted > batch->count - 1)
         wanted = batch->count - 1;
     while (started < wanted && started < MOST_COMPILERS &&

@@ -39,3 +39,22 @@ enum kg_status kg_worker_run(kg_worker_job *job, void *user, double seconds,
     kg_text_free(&answer);
     return status;
 }
+
+enum kg_isolation kg_worker_isolation(struct kg_device *device)
+{
+    const struct kg_backend *backend = device->backend;
+    if (backend->may_fork && !backend->may_fork(device))
+        return KG_ISOLATION_NONE;
+    return backend->shares_memory ? KG_ISOLATION_FORK : KG_ISOLATION_WORKER;
+}
+
+enum kg_status kg_worker_run_on(struct kg_device *device, kg_worker_job *job, void *user,
+                                double seconds, const volatile int *cancel, void *result,
+                                size_t size, struct kg_error *error)
+{
+    if (kg_worker_isolation(device) != KG_ISOLATION_NONE)
+        return kg_worker_run(job, user, seconds, cancel, result, size, error);
+    if (size > 0)
+        memset(result, 0, size);
+    return job(user, result, size, error);
+}

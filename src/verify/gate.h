@@ -69,5 +69,8 @@ enum kg_status kg_verify_outputs(const struct kg_problem *problem, const void *c
 // Fills host memory of input `tensor` of the problem with signed, wide-range, seeded values
 // (gather indices in range).
 void kg_verify_fill(const struct kg_problem *problem, int tensor, uint64_t seed, void *data);
+// The same values, but the first `count` elements only.
+void kg_verify_fill_some(const struct kg_problem *problem, int tensor, uint64_t seed, int64_t count,
+                         void *data);
 
 #endif

@@ -167,8 +167,9 @@ static void sprinkle(const struct kg_problem *problem, int tensor, enum kg_input
     }
 }
 
-void kg_inputs_fill(const struct kg_problem *problem, int tensor, enum kg_input_class class,
-                    uint64_t seed, void *data)
+// The first `count` elements.
+static void fill(const struct kg_problem *problem, int tensor, enum kg_input_class class,
+                 uint64_t seed, int64_t count, void *data)
 {
     const struct kg_tensor *info = problem->op->tensors[tensor];
     const struct kg_layout *layout = &problem->layouts[tensor];
@@ -176,7 +177,7 @@ void kg_inputs_fill(const struct kg_problem *problem, int tensor, enum kg_input_
     struct kg_random random = kg_random_make(seed, (uint64_t)tensor);
     struct bounds bounds = find_bounds(problem, tensor);
     int64_t place[KG_MAX_RANK] = {0};
-    for (int64_t i = 0; i < layout->elements; i++) {
+    for (int64_t i = 0; i < count; i++) {
         int64_t at = 0;
         for (int d = 0; d < info->rank; d++)
             at += place[d] * layout->stride[d];
@@ -193,7 +194,20 @@ void kg_inputs_fill(const struct kg_problem *problem, int tensor, enum kg_input_
         sprinkle(problem, tensor, class, &random, data);
 }
 
+void kg_inputs_fill(const struct kg_problem *problem, int tensor, enum kg_input_class class,
+                    uint64_t seed, void *data)
+{
+    fill(problem, tensor, class, seed, problem->layouts[tensor].elements, data);
+}
+
 void kg_verify_fill(const struct kg_problem *problem, int tensor, uint64_t seed, void *data)
 {
     kg_inputs_fill(problem, tensor, KG_INPUT_NORMAL, seed, data);
+}
+
+void kg_verify_fill_some(const struct kg_problem *problem, int tensor, uint64_t seed, int64_t count,
+                         void *data)
+{
+    int64_t all = problem->layouts[tensor].elements;
+    fill(problem, tensor, KG_INPUT_NORMAL, seed, count < all ? count : all, data);
 }

@@ -8,15 +8,27 @@
 #ifndef KG_TESTS_MADE_UP_SEARCH_H
 #define KG_TESTS_MADE_UP_SEARCH_H
 
+#include "gen/prepared.h"
 #include "support/sample_problem.h"
 #include "test.h"
 #include "tune/search.h"
 
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-enum ill { FINE, HANGS, CRASHES, IS_WRONG, NO_COMPILE, WRITES_INPUT, UNSTEADY, NO_COMPILER };
+enum ill {
+    FINE,
+    HANGS,
+    CRASHES,
+    IS_WRONG,
+    NO_COMPILE,
+    WRITES_INPUT,
+    UNSTEADY,
+    NO_COMPILER,
+    BREAKS_DEVICE
+};
 
 // What the made-up world is like in the test that runs.
 static struct world {
@@ -30,6 +42,10 @@ static struct world {
 
 static double clock_now = 1;
 static _Atomic int builds;
+static bool device_missing;
+static bool device_broken; // of a process: it takes no more work
+static int *fillings;      // of inputs in any process; memory shared by all
+static enum kg_isolation isolation;
 
 static const int64_t choices_a[] = {1, 2, 4, 8, 16}, choices_b[] = {1, 2, 3, 4, 6, 8},
                      choices_c[] = {0, 1, 2};
@@ -185,29 +201,51 @@ void kg_built_free(struct kg_built *built)
     free(built);
 }
 
-size_t kg_built_workspace(const struct kg_built *built, const struct kg_problem *problem)
+struct kg_prepared {
+    const struct kg_built *built;
+    const struct kg_problem *problem;
+};
+
+enum kg_status kg_prepared_make(const struct kg_built *built, const struct kg_problem *problem,
+                                struct kg_prepared **prepared, struct kg_error *error)
 {
-    (void)built;
-    (void)problem;
+    *prepared = calloc(1, sizeof **prepared);
+    if (!*prepared)
+        return kg_error_memory(error, "a launch");
+    **prepared = (struct kg_prepared){built, problem};
+    return KG_OK;
+}
+
+void kg_prepared_free(struct kg_prepared *prepared)
+{
+    free(prepared);
+}
+
+size_t kg_prepared_workspace(const struct kg_prepared *prepared)
+{
+    (void)prepared;
     return 64;
 }
 
-enum kg_status kg_built_run(const struct kg_built *built, const struct kg_problem *problem,
-                            void *const *tensors, void *workspace, void *stream,
-                            struct kg_error *error)
+enum kg_status kg_prepared_run(const struct kg_prepared *prepared, void *const *tensors,
+                               void *workspace, void *stream, struct kg_error *error)
 {
     static int runs;
+    const struct kg_built *built = prepared->built;
     enum ill ill = ill_of(built);
-    (void)workspace;
     (void)stream;
-    (void)error;
+    CHECK(workspace != NULL);
     while (ill == HANGS)
         pause();
     if (ill == CRASHES)
         raise(SIGSEGV);
+    if (ill == BREAKS_DEVICE)
+        device_broken = true;
+    if (device_broken)
+        return kg_error_set(error, KG_ERROR_FAULT, "the device is broken");
     for (int i = 0; i < built->choice.partition.count; i++)
         clock_now += seconds_of(built->choice.configs[i].value);
-    memset(tensors[1], ill == UNSTEADY ? runs++ : 7, problem->layouts[1].bytes);
+    memset(tensors[1], ill == UNSTEADY ? runs++ : 7, prepared->problem->layouts[1].bytes);
     if (ill == WRITES_INPUT)
         memset(tensors[0], 9, 4);
     return KG_OK;
@@ -238,8 +276,11 @@ enum kg_status kg_verify_outputs(const struct kg_problem *problem, const void *c
     return KG_OK;
 }
 
-void kg_verify_fill(const struct kg_problem *problem, int tensor, uint64_t seed, void *data)
+void kg_verify_fill_some(const struct kg_problem *problem, int tensor, uint64_t seed, int64_t count,
+                         void *data)
 {
+    (void)count;
+    ++*fillings;
     memset(data, (int)seed, problem->layouts[tensor].bytes);
 }
 
@@ -276,6 +317,8 @@ static enum kg_status fake_allocate(struct kg_device *device, size_t bytes, void
                                     struct kg_error *error)
 {
     (void)device;
+    if (device_missing)
+        return kg_error_set(error, KG_ERROR_MISSING, "no such device");
     *memory = malloc(bytes + 1);
     return *memory ? KG_OK : kg_error_memory(error, "a tensor");
 }
@@ -286,8 +329,41 @@ static void fake_release(struct kg_device *device, void *memory)
     free(memory);
 }
 
+static enum kg_status fake_copy(struct kg_device *device, void *to, const void *from, size_t bytes,
+                                struct kg_error *error)
+{
+    (void)device;
+    if (device_broken)
+        return kg_error_set(error, KG_ERROR_FAULT, "the device is broken");
+    if (bytes)
+        memcpy(to, from, bytes);
+    return KG_OK;
+}
+
+static enum kg_status fake_fill(struct kg_device *device, void *memory, unsigned char value,
+                                size_t bytes, struct kg_error *error)
+{
+    (void)device;
+    (void)error;
+    memset(memory, value, bytes);
+    return KG_OK;
+}
+
+static enum kg_status fake_digest(struct kg_device *device, const void *memory, size_t bytes,
+                                  uint64_t *sum, struct kg_error *error)
+{
+    (void)device;
+    (void)error;
+    struct kg_hash hash = kg_hash_bytes(memory, bytes);
+    *sum = kg_hash_chain(hash, sum, sizeof *sum).low;
+    return KG_OK;
+}
+
 static const struct kg_backend backend = {.name = "fake",
                                           .shares_memory = true,
+                                          .copy = fake_copy,
+                                          .fill = fake_fill,
+                                          .digest = fake_digest,
                                           .now = fake_now,
                                           .start = fake_start,
                                           .stop = fake_stop,
@@ -352,10 +428,15 @@ static struct kg_search new_search(enum kg_rigor rigor)
 {
     world = (struct world){.groups = 1, .best = {8, 4, 2}};
     memset(&seen, 0, sizeof seen);
+    if (!fillings)
+        fillings =
+            mmap(NULL, sizeof *fillings, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    *fillings = 0;
     cancel = cancel_after = progressed = 0;
     return (struct kg_search){.device = &device,
                               .problem = sample.problem,
                               .rigor = rigor,
+                              .isolation = isolation,
                               .run_limit = 30,
                               .protocol = kg_protocol_default,
                               .cancel = &cancel,

@@ -85,6 +85,12 @@ bool kg_cuda_is_live(struct kg_cuda_device *cuda)
            atomic_load_explicit(&cuda->context.owner, memory_order_acquire) == (int)getpid();
 }
 
+bool kg_cuda_may_fork(struct kg_device *device)
+{
+    struct kg_cuda_device *cuda = (struct kg_cuda_device *)device;
+    return cuda->ordinal < 0 || !kg_cuda_driver_in_use(&cuda->driver);
+}
+
 void kg_cuda_context_drop(struct kg_cuda_device *cuda)
 {
     const struct kg_cuda_driver *driver = &cuda->driver;
@@ -94,6 +100,10 @@ void kg_cuda_context_drop(struct kg_cuda_device *cuda)
     void *current = NULL;
     bool pushed;
     if (kg_cuda_switch(cuda, &pushed) == 0) {
+        kg_cuda_unload(context->digest);
+        context->digest = NULL;
+        if (context->digest_sum)
+            driver->release(context->digest_sum);
         if (context->flush_memory)
             driver->release(context->flush_memory);
         for (int i = 0; i < 2; i++)

@@ -33,9 +33,11 @@ struct kg_cuda_context {
     // Made when first needed.
     kg_cuda_pointer flush_memory;
     size_t flush_bytes;
-    void *events[2];     // around what is timed
-    void *stream;        // stands in for the NULL stream while a graph is recorded
-    struct kg_nvml nvml; // the clock
+    struct kg_kernel *digest;
+    kg_cuda_pointer digest_sum; // eight bytes that it adds to
+    void *events[2];            // around what is timed
+    void *stream;               // stands in for the NULL stream while a graph is recorded
+    struct kg_nvml nvml;        // the clock
     void *nvml_device;
     bool nvml_asked;
 };
@@ -91,6 +93,8 @@ int kg_cuda_switch(const struct kg_cuda_device *cuda, bool *pushed);
 void kg_cuda_leave(const struct kg_cuda_device *cuda, bool pushed);
 // Does this process have a context? Calls that must not make one ask first.
 bool kg_cuda_is_live(struct kg_cuda_device *cuda);
+// False once somebody in this process has used the driver.
+bool kg_cuda_may_fork(struct kg_device *device);
 // Gives back what this process has; the device may be used again.
 void kg_cuda_context_drop(struct kg_cuda_device *cuda);
 
@@ -114,6 +118,12 @@ enum kg_status kg_cuda_allocate(struct kg_device *device, size_t bytes, void **m
 void kg_cuda_release(struct kg_device *device, void *memory);
 enum kg_status kg_cuda_copy(struct kg_device *device, void *to, const void *from, size_t bytes,
                             struct kg_error *error);
+enum kg_status kg_cuda_fill(struct kg_device *device, void *memory, unsigned char value,
+                            size_t bytes, struct kg_error *error);
+
+// cuda_digest.c
+enum kg_status kg_cuda_digest(struct kg_device *device, const void *memory, size_t bytes,
+                              uint64_t *sum, struct kg_error *error);
 
 // cuda_timing.c
 double kg_cuda_now(struct kg_device *device);

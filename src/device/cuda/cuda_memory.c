@@ -75,3 +75,19 @@ enum kg_status kg_cuda_copy(struct kg_device *device, void *to, const void *from
     kg_cuda_leave(cuda, pushed);
     return status;
 }
+
+// Does not wait.
+enum kg_status kg_cuda_fill(struct kg_device *device, void *memory, unsigned char value,
+                            size_t bytes, struct kg_error *error)
+{
+    struct kg_cuda_device *cuda = (struct kg_cuda_device *)device;
+    bool pushed;
+    enum kg_status status = kg_cuda_enter(cuda, &pushed, error);
+    if (status)
+        return status;
+    int result = bytes > 0 ? cuda->driver.fill(address(memory), value, bytes, NULL) : 0;
+    if (result)
+        status = kg_cuda_error(&cuda->driver, result, "filling memory of the device", error);
+    kg_cuda_leave(cuda, pushed);
+    return status;
+}

@@ -79,6 +79,10 @@ enum kg_status kg_host_allocate(struct kg_device *device, size_t bytes, void **m
 void kg_host_release(struct kg_device *device, void *memory);
 enum kg_status kg_host_copy(struct kg_device *device, void *to, const void *from, size_t bytes,
                             struct kg_error *error);
+enum kg_status kg_host_fill(struct kg_device *device, void *memory, unsigned char value,
+                            size_t bytes, struct kg_error *error);
+enum kg_status kg_host_digest(struct kg_device *device, const void *memory, size_t bytes,
+                              uint64_t *sum, struct kg_error *error);
 double kg_host_now(struct kg_device *device);
 enum kg_status kg_host_start(struct kg_device *device, struct kg_error *error);
 enum kg_status kg_host_stop(struct kg_device *device, double *seconds, struct kg_error *error);

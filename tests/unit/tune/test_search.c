@@ -131,6 +131,23 @@ static void broken_candidates_are_outcomes(void)
     CHECK(strstr(reason_of("a=4 b=8 c=1"), "other outputs"));
 }
 
+static enum ill some_break_the_device(const int64_t *value)
+{
+    return value[0] == 1 && value[1] < 3 ? BREAKS_DEVICE : FINE;
+}
+
+// What is broken stays broken for the process, and only for it.
+static void a_broken_device_is_one_candidates_fault(void)
+{
+    struct kg_search search = new_search(KG_RIGOR_EXHAUSTIVE);
+    struct kg_found found;
+    world.ill = some_break_the_device;
+    CHECK_STATUS(kg_search_run(&search, &found, &error), KG_OK, &error);
+    CHECK(seen.of_kind[KG_OUTCOME_FAULT] == 6 && found.failed == 6 && found.measured == 81);
+    CHECK_TEXT(reason_of("a=1 b=2 c=0"), "the device is broken");
+    CHECK(is_near(seconds_found(&found), 1e-3));
+}
+
 static void nothing_right_is_an_error(void)
 {
     struct kg_search search = new_search(KG_RIGOR_MEASURE);
@@ -235,6 +252,56 @@ static void a_hint_may_be_the_guess(void)
         CHECK(strstr(seen.reasons[i], "the same source as") == NULL);
 }
 
+// All of it again, with one process for all candidates. It is replaced when one has broken it: here
+// by hanging once and crashing five times; and where a candidate has changed an input, that is put
+// right.
+static void the_same_in_a_worker(void)
+{
+    isolation = KG_ISOLATION_WORKER;
+    exhaustive_measures_everything();
+    CHECK(*fillings == 1);
+    measure_comes_close();
+    broken_candidates_are_outcomes();
+    CHECK(*fillings == 1 + 1 + 5 + 1);
+    a_broken_device_is_one_candidates_fault();
+    CHECK(*fillings == 6 || *fillings == 7); // the last candidate may be a broken one
+    nothing_right_is_an_error();
+    an_interrupted_search_goes_on();
+    time_limits_hold();
+    isolation = KG_ISOLATION_AUTO;
+}
+
+static enum ill some_are_wrong(const int64_t *value)
+{
+    return value[1] == 2 ? IS_WRONG : value[1] == 4 ? NO_COMPILE : FINE;
+}
+
+static void the_same_in_this_process(void)
+{
+    isolation = KG_ISOLATION_NONE;
+    exhaustive_measures_everything();
+    struct kg_search search = new_search(KG_RIGOR_EXHAUSTIVE);
+    struct kg_found found;
+    world.ill = some_are_wrong;
+    CHECK_STATUS(kg_search_run(&search, &found, &error), KG_OK, &error);
+    CHECK(found.failed == 30 && found.measured == 57 && *fillings == 1);
+    isolation = KG_ISOLATION_AUTO;
+}
+
+// A worker that cannot even be made ready is no candidate's fault.
+static void a_missing_device_ends_it(void)
+{
+    isolation = KG_ISOLATION_WORKER;
+    struct kg_search search = new_search(KG_RIGOR_MEASURE);
+    struct kg_found found;
+    device_missing = true;
+    CHECK_STATUS(kg_search_run(&search, &found, &error), KG_ERROR_MISSING, &error);
+    CHECK(strstr(error.text, "no such device"));
+    CHECK(seen.count == 0);
+    device_missing = false;
+    isolation = KG_ISOLATION_AUTO;
+}
+
 static void twins_are_measured_once(void)
 {
     struct kg_search search = new_search(KG_RIGOR_EXHAUSTIVE);
@@ -257,7 +324,8 @@ static void groups_are_searched_one_by_one(void)
 }
 
 TEST_MAIN(prepare, estimate_measures_nothing, exhaustive_measures_everything, measure_comes_close,
-          bounds_prune, broken_candidates_are_outcomes, nothing_right_is_an_error,
-          a_missing_compiler_ends_it, an_interrupted_search_goes_on, time_limits_hold,
-          hints_come_first, a_hint_may_be_the_guess, twins_are_measured_once,
+          bounds_prune, broken_candidates_are_outcomes, a_broken_device_is_one_candidates_fault,
+          nothing_right_is_an_error, a_missing_compiler_ends_it, an_interrupted_search_goes_on,
+          time_limits_hold, hints_come_first, a_hint_may_be_the_guess, the_same_in_a_worker,
+          the_same_in_this_process, a_missing_device_ends_it, twins_are_measured_once,
           groups_are_searched_one_by_one)

@@ -25,8 +25,9 @@ static void take_record(void *user, const struct kg_outcome *outcome)
     CHECK(outcome->source.high || outcome->source.low);
 }
 
-static void a_small_op_is_tuned(void)
+static void tune(enum kg_isolation isolation)
 {
+    measured = finals = 0;
     struct made made = make("op row_sum(x: f32[P, D]) -> (y: f32[P])\n"
                             "{ y[p] = sum(d) abs(x[p, d]) }\n",
                             "P=40 D=300");
@@ -41,6 +42,7 @@ static void a_small_op_is_tuned(void)
                                .problem = made.problem,
                                .target = KG_TARGET_HOST,
                                .gate = gate,
+                               .isolation = isolation,
                                .rigor = KG_RIGOR_MEASURE,
                                .protocol = kg_protocol_default,
                                .record = take_record};
@@ -67,6 +69,16 @@ static void a_small_op_is_tuned(void)
     unmake(&made);
 }
 
+static void a_small_op_is_tuned(void)
+{
+    tune(KG_ISOLATION_AUTO);
+}
+
+static void a_worker_tunes_it_too(void)
+{
+    tune(KG_ISOLATION_WORKER);
+}
+
 static void prepare(void)
 {
     CHECK(folder_make(folder));
@@ -77,4 +89,4 @@ static void clean_up(void)
     folder_remove(folder);
 }
 
-TEST_MAIN(prepare, a_small_op_is_tuned, clean_up)
+TEST_MAIN(prepare, a_small_op_is_tuned, a_worker_tunes_it_too, clean_up)
