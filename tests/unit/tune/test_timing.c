@@ -4,6 +4,7 @@
 #include "tune/timing.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 static double clock_now;
 static int flushes;
@@ -188,6 +189,64 @@ static void warm_short_runs_are_batched(void)
     CHECK(subject.runs >= 20000 + 7 * 20);
 }
 
+// A graph whose replay runs what was recorded, without the launches' own time.
+struct kg_graph {
+    enum kg_status (*run)(void *user, struct kg_error *error);
+    void *user;
+};
+static int graphs, replays; // alive; in all
+
+static enum kg_status fake_record(struct kg_device *of,
+                                  enum kg_status (*run)(void *, struct kg_error *), void *user,
+                                  struct kg_graph **graph, struct kg_error *own)
+{
+    (void)of;
+    (void)own;
+    *graph = malloc(sizeof **graph);
+    **graph = (struct kg_graph){run, user};
+    graphs++;
+    return KG_OK;
+}
+
+static enum kg_status fake_replay(struct kg_graph *graph, void *stream, struct kg_error *own)
+{
+    replays++;
+    return stream ? KG_ERROR_ARGUMENT : graph->run(graph->user, own);
+}
+
+static void fake_forget(struct kg_graph *graph)
+{
+    graphs--;
+    free(graph);
+}
+
+static void graphs_are_replayed(void)
+{
+    static const double tiny[] = {1e-6};
+    struct kg_protocol replayed = cold;
+    replayed.graph = true;
+    struct subject subject = {.times = steady, .count = 1};
+    struct kg_timed timed[2] = {{&subject, run_subject}, {&subject, run_subject}};
+    struct kg_timing timings[2];
+    CHECK_STATUS(kg_time_one(&device, &replayed, timed, 0, NULL, timings, &error),
+                 KG_ERROR_UNSUPPORTED, &error);
+    struct kg_backend able = backend;
+    able.record = fake_record;
+    able.replay = fake_replay;
+    able.forget = fake_forget;
+    device.backend = &able;
+    CHECK_STATUS(kg_time_race(&device, &replayed, timed, 2, NULL, timings, &error), KG_OK, &error);
+    CHECK(graphs == 0 && replays == subject.runs && is_near(timings[1].median, 0.001));
+    // What is too short for the clock stands in the graph many times.
+    replayed.cache = KG_WARM;
+    replays = subject.runs = 0;
+    subject.times = tiny;
+    CHECK_STATUS(kg_time_one(&device, &replayed, timed, 0, NULL, timings, &error), KG_OK, &error);
+    CHECK(graphs == 0 && subject.runs >= replays + 7 * 19);
+    CHECK(fabs(timings[0].median - 1e-6) < 1e-10);
+    device.backend = &backend;
+}
+
 static void failures_and_cancellation_end_it(void)
 {
     volatile int cancel = 0;
@@ -256,5 +315,5 @@ static void protocols_have_names(void)
 
 TEST_MAIN(steady_subjects_stop_early, noisy_subjects_use_the_budget, slow_subjects_get_few_samples,
           hopeless_subjects_are_abandoned, flushes_are_no_warm_up, warm_short_runs_are_batched,
-          failures_and_cancellation_end_it, races_alternate, ties_go_to_the_first,
-          protocols_have_names)
+          graphs_are_replayed, failures_and_cancellation_end_it, races_alternate,
+          ties_go_to_the_first, protocols_have_names)
