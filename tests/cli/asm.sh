@@ -24,7 +24,7 @@ asm "$data/small.sm_75.cubin" --kernel shared_sum --smem 65536 | grep -A1 occupa
 echo "-- standard input"
 kernelgen asm - --kernel window <"$data/small.sm_120a.cubin" | head -n 3
 echo "-- JSON"
-kernelgen asm "$data/small.sm_90a.cubin" --kernel product --json | cut -c1-60 | show
+kernelgen asm "$data/small.sm_90a.cubin" --kernel product --json | sed "s|$data/||; s|, .kernels.*||" | show
 
 echo "-- two side by side"
 asm --compare "$data/small.sm_80.cubin" "$data/small.sm_90a.cubin"

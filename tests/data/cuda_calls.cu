@@ -13,6 +13,8 @@ KG_INLINE void fold(char *memory, int &turn)
 {
     typename FOLD::type *values = (typename FOLD::type *)memory + threadIdx.x;
     *values = FOLD::both(kg_warp_fold<FOLD, 8>(*values), kg_block_fold<FOLD, 128>(*values, turn));
+    *values =
+        FOLD::both(kg_row_fold<FOLD, 16>(*values, turn), kg_row_fold<FOLD, 128>(*values, turn));
 }
 
 extern "C" __global__ void call_0(double *out, kg_f16 *halves, uint8_t *bytes, float f, double d,
