@@ -1,0 +1,75 @@
+"""KernelGen's plans on PyTorch tensors, through ctypes: as much of the C interface as the bench
+needs. KERNELGEN_LIBRARY names libkernelgen.so where the loader does not find it."""
+
+import ctypes
+import os
+
+RIGORS = {"estimate": 0, "measure": 1, "patient": 2, "exhaustive": 3, "wisdom": 4}
+
+
+class Binding(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("value", ctypes.c_char_p)]
+
+
+def load_library():
+    library = ctypes.CDLL(os.environ.get("KERNELGEN_LIBRARY", "libkernelgen.so.0"))
+    library.kg_context_error.restype = ctypes.c_char_p
+    library.kg_plan_choice.restype = ctypes.c_char_p
+    return library
+
+
+class Context:
+    """One context and its first GPU."""
+
+    def __init__(self):
+        self.library = load_library()
+        self.handle = ctypes.c_void_p()
+        status = self.library.kg_context_create(None, ctypes.byref(self.handle))
+        self.check(status)
+        self.device = ctypes.c_void_p()
+        self.check(self.library.kg_context_device(self.handle, b"cuda:0",
+                                                  ctypes.byref(self.device)))
+
+    def check(self, status):
+        if status:
+            raise RuntimeError(self.library.kg_context_error(self.handle).decode())
+
+    def plan(self, path, name, bindings, rigor="estimate", seconds=0.0):
+        return Plan(self, path, name, bindings, rigor, seconds)
+
+
+class Plan:
+    """A definition with dtypes and sizes, ready to run on contiguous tensors."""
+
+    def __init__(self, context, path, name, bindings, rigor, seconds):
+        self.context, library = context, context.library
+        with open(path, "rb") as file:
+            text = file.read()
+        op, problem, self.handle = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+        context.check(library.kg_op_parse(context.handle, path.encode(), text,
+                                          ctypes.c_size_t(len(text)), name.encode(),
+                                          ctypes.byref(op)))
+        pairs = (Binding * len(bindings))(*[Binding(k.encode(), str(v).encode())
+                                            for k, v in bindings.items()])
+        context.check(library.kg_problem_create(context.handle, op, pairs, len(bindings),
+                                                ctypes.byref(problem)))
+        context.check(library.kg_plan_create(problem, context.device, RIGORS[rigor],
+                                             ctypes.c_double(seconds),
+                                             ctypes.byref(self.handle)))
+        self.execute = library.kg_plan_execute
+
+    def choice(self):
+        return self.context.library.kg_plan_choice(self.handle).decode()
+
+    def on(self, tensors, stream):
+        """A function that runs the plan on these tensors (inputs, then outputs)."""
+        pointers = (ctypes.c_void_p * len(tensors))(*[t.data_ptr() for t in tensors])
+        handle, execute, where = self.handle, self.execute, ctypes.c_void_p(stream)
+
+        def run():
+            status = execute(handle, pointers, where)
+            if status:
+                self.context.check(status)
+
+        run.tensors = tensors  # alive as long as their addresses are used
+        return run
