@@ -41,6 +41,7 @@ struct kg_binary {
     char *ptx;           // CUDA: what the cubin was assembled from; NULL elsewhere
     char *log;           // what the compiler said, "" when nothing
     struct kg_hash hash; // of source + compiler + options
+    struct kg_hash code; // CUDA: of the instructions alone. Equal code runs alike; 0: not known
     bool from_cache;
     double seconds; // spent compiling; 0 from the cache
 };

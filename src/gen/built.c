@@ -23,15 +23,13 @@ static enum kg_status build_group(struct kg_built *built, int group, double time
     }
     built->hashes[group] = kg_hash_bytes(text.data, text.length);
     struct kg_source source = {.text = text.data, .entry = ENTRY, .options = ""};
-    struct kg_binary binary = {0};
-    enum kg_status status = device->backend->compile(device, &source, time_limit, &binary, error);
+    struct kg_binary *binary = &built->binaries[group];
+    enum kg_status status = device->backend->compile(device, &source, time_limit, binary, error);
     kg_text_free(&text);
     if (status != KG_OK)
         return status;
-    built->compile_seconds += binary.seconds;
-    status = device->backend->load(device, &binary, ENTRY, &built->kernels[group], error);
-    kg_binary_free(&binary);
-    return status;
+    built->compile_seconds += binary->seconds;
+    return device->backend->load(device, binary, ENTRY, &built->kernels[group], error);
 }
 
 enum kg_status kg_built_make(struct kg_device *device, const struct kg_problem *problem,
@@ -60,9 +58,11 @@ void kg_built_free(struct kg_built *built)
 {
     if (!built)
         return;
-    for (int i = 0; i < built->choice.partition.count; i++)
+    for (int i = 0; i < built->choice.partition.count; i++) {
         if (built->kernels[i])
             built->device->backend->unload(built->kernels[i]);
+        kg_binary_free(&built->binaries[i]);
+    }
     free(built);
 }
 

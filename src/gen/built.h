@@ -35,6 +35,7 @@ struct kg_built {
     struct kg_choice choice;
     struct kg_kernel *kernels[KG_MAX_NESTS];
     struct kg_hash hashes[KG_MAX_NESTS]; // of the sources
+    struct kg_binary binaries[KG_MAX_NESTS];
     double compile_seconds;
     bool contiguous;
 };

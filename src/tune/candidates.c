@@ -18,11 +18,15 @@
 // away from that config costs: one thing that is new is tried before two.
 #define HOPE 0.01
 #define STEP_COST 0.02
+// For each value that has only ever given what another one gives: the very same kernel, most
+// likely.
+#define IDLE_COST 0.5
 
 struct model {
     double mean;
     double effect[KG_MAX_PARAMETERS][KG_MAX_CHOICES];
     int seen[KG_MAX_PARAMETERS][KG_MAX_CHOICES]; // configs with this value, measured or picked
+    bool idle[KG_MAX_PARAMETERS][KG_MAX_CHOICES];
 };
 
 static bool find_steps(const struct kg_space *space, const struct kg_config *config,
@@ -88,9 +92,31 @@ static void count_values(struct model *model, const struct kg_space *space,
         model->seen[i][candidate->step[i]]++;
 }
 
+// A value is idle when configs with it were tried and all of them run like one without it.
+static void find_idle(const struct kg_candidates *candidates, struct model *model)
+{
+    bool live[KG_MAX_PARAMETERS][KG_MAX_CHOICES] = {{false}};
+    for (int i = 0; i < candidates->count; i++) {
+        const struct kg_candidate *candidate = &candidates->items[i];
+        if (candidate->state != KG_CANDIDATE_TRIED)
+            continue;
+        for (int p = 0; p < candidates->space.count; p++) {
+            int step = candidate->step[p];
+            if (candidate->twin >= 0 && candidates->items[candidate->twin].step[p] != step)
+                model->idle[p][step] = true;
+            else
+                live[p][step] = live[p][step] || candidate->twin < 0;
+        }
+    }
+    for (int p = 0; p < KG_MAX_PARAMETERS; p++)
+        for (int step = 0; step < KG_MAX_CHOICES; step++)
+            model->idle[p][step] = model->idle[p][step] && !live[p][step];
+}
+
 static void fit(const struct kg_candidates *candidates, struct model *model)
 {
     *model = (struct model){0};
+    find_idle(candidates, model);
     int used = 0;
     for (int i = 0; i < candidates->count; i++) {
         if (is_used(&candidates->items[i])) {
@@ -150,6 +176,8 @@ static struct rank rank_of(const struct kg_candidates *candidates, const struct 
                         .position = position};
     for (int i = 0; best && i < candidates->space.count; i++) {
         int step = candidate->step[i];
+        if (model->idle[i][step])
+            rank.expected += IDLE_COST;
         if (step == best->step[i])
             continue;
         rank.expected += STEP_COST * abs(step - best->step[i]);
@@ -217,6 +245,7 @@ enum kg_status kg_candidates_list(const struct kg_group *group, const struct kg_
                 refused(user, &candidate->config, kg_text_string(&reason));
         } else if (find_steps(&candidates->space, &candidate->config, candidate->step)) {
             candidate->bound = family->bound(group, facts, target, &candidate->config);
+            candidate->twin = -1;
             candidate->distance = distance(&candidates->space, candidate->step, origin);
             candidates->count++;
         }

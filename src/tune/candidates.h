@@ -4,7 +4,7 @@
 // Order of trying: what a small model of the measurements so far expects to be fastest. Of values
 // that were never tried it expects a little more than of the best config's own, so the untried
 // neighbours of that config come early, of each parameter in turn, unless something measured
-// promises more than they might.
+// promises more than they might. Values that have made no difference so far come last.
 
 #ifndef KG_TUNE_CANDIDATES_H
 #define KG_TUNE_CANDIDATES_H
@@ -25,6 +25,7 @@ struct kg_candidate {
     int distance;                          // steps from the guess, over all parameters
     enum kg_candidate_state state;
     double seconds; // TRIED: what the whole plan took; 0: it failed
+    int twin;       // TRIED: the position of the one that turned out to run the same, -1: none
 };
 
 struct kg_candidates {

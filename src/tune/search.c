@@ -7,6 +7,7 @@
 #include "tune/candidates.h"
 #include "tune/trials.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,22 +17,27 @@
 #define MOST_HINTS 16
 #define LEAST_BATCH 2
 #define MOST_BATCH 16
+#define LEAST_GAIN 0.01
 
 // What a rigor means for one group with n valid configs: all of them if n <= all, else
-// max(least, share * n), but no more than `most`.
+// max(least, share * n), but no more than `most`. What runs the same as another one is not counted,
+// as long as it does not get out of hand.
+#define TWINS 4 // of all that are tried, as a multiple of those allowed
 static const struct rule {
     int all;
     double share;
     int least;
     int most;
+    int patience;  // where `most` is the limit: measured without a gain before it ends; 0: any
+                   // number
     int passes;    // over the groups, when there are several
     int finalists; // at most; those within `margin` of the best
     double margin;
     bool prune;
 } rules[KG_RIGOR_COUNT] = {
-    [KG_RIGOR_MEASURE] = {3, 0.2, 3, 64, 1, 4, 0.05, true},
-    [KG_RIGOR_PATIENT] = {24, 0.5, 24, 256, 2, 8, 0.08, true},
-    [KG_RIGOR_EXHAUSTIVE] = {MOST_CONFIGS, 1, 0, MOST_CONFIGS, 1, 8, 0.05, false},
+    [KG_RIGOR_MEASURE] = {3, 0.2, 3, 64, 24, 1, 4, 0.05, true},
+    [KG_RIGOR_PATIENT] = {24, 0.5, 24, 256, 96, 2, 8, 0.08, true},
+    [KG_RIGOR_EXHAUSTIVE] = {MOST_CONFIGS, 1, 0, MOST_CONFIGS, 0, 1, 8, 0.05, false},
 };
 
 // One group of the plan that is being searched.
@@ -112,6 +118,11 @@ static bool update(struct state *state, int group, struct kg_candidate *candidat
         return false;
     candidate->state = KG_CANDIDATE_TRIED;
     candidate->seconds = trial->timing.median;
+    candidate->twin = -1;
+    if (trial->twin >= 0)
+        candidate->twin =
+            kg_candidates_find(&state->axes[group].candidates,
+                               &state->trials.items[trial->twin].choice.configs[group]);
     return true;
 }
 
@@ -149,19 +160,48 @@ static int advance(struct state *state, int group, int most)
     return tried;
 }
 
+// Tried in earnest: what runs the same as another one costs a compilation and no more.
+static int count_tried(const struct kg_candidates *candidates, int *twins)
+{
+    int tried = 0;
+    *twins = 0;
+    for (int i = 0; i < candidates->count; i++) {
+        const struct kg_candidate *candidate = &candidates->items[i];
+        tried += candidate->state == KG_CANDIDATE_TRIED && candidate->twin < 0;
+        *twins += candidate->state == KG_CANDIDATE_TRIED && candidate->twin >= 0;
+    }
+    return tried;
+}
+
+// Has a large space been searched for long enough without a gain that counts?
+static bool is_exhausted(const struct state *state, int allowed, int tried, int best_at)
+{
+    const struct rule *rule = state->rule;
+    return rule->patience > 0 && allowed == rule->most && tried - best_at >= rule->patience;
+}
+
 static void search_group(struct state *state, int group)
 {
     struct kg_candidates *candidates = &state->axes[group].candidates;
-    int tried = 0;
     for (int i = 0; i < candidates->count; i++) {
         candidates->items[i].state = KG_CANDIDATE_OPEN;
-        tried += update(state, group, &candidates->items[i]);
+        update(state, group, &candidates->items[i]);
     }
-    int allowed = allowance(state->rule, candidates->count);
-    for (int more = 1; more > 0 && tried < allowed && !kg_trials_stopped(&state->trials);) {
+    int allowed = allowance(state->rule, candidates->count), twins, best_at = 0;
+    int tried = count_tried(candidates, &twins), more = 1;
+    double best = INFINITY;
+    while (more > 0 && tried < allowed && tried + twins < TWINS * allowed &&
+           !kg_trials_stopped(&state->trials)) {
+        int at = find_best(candidates);
+        if (at >= 0 && candidates->items[at].seconds < (1 - LEAST_GAIN) * best) {
+            best = candidates->items[at].seconds;
+            best_at = tried;
+        }
+        if (is_exhausted(state, allowed, tried, best_at))
+            break;
         prune(state, group);
         more = advance(state, group, allowed - tried);
-        tried += more;
+        tried = count_tried(candidates, &twins);
     }
     if (state->trials.best >= 0)
         state->current = state->trials.items[state->trials.best].choice;

@@ -24,9 +24,10 @@ extern const char *const kg_rigor_names[KG_RIGOR_COUNT];
 // What became of one candidate. Handed to `record` the moment it is known.
 struct kg_outcome {
     enum kg_outcome_kind kind;
-    const char *choice;    // kg_choice_print
-    struct kg_hash source; // of all its sources
-    double bound;          // seconds, 0 when not computed
+    const char *choice; // kg_choice_print
+    struct kg_hash
+        source;   // of what runs: instructions and launches where they are known, else sources
+    double bound; // seconds, 0 when not computed
     double compile_seconds;
     struct kg_timing timing; // MEASURED
     struct kg_verdict verdict;

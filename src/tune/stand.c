@@ -11,6 +11,8 @@
 // The interpreter does some 10^7 operations per second; beyond this a search would spend more time
 // there than on the clock. The gate has verified the candidate at smaller sizes in any case.
 #define VERIFY_OPERATIONS 1e7
+// Of the warm-up, where this process has timed a candidate before.
+#define WARM_SHARE 0.1
 
 struct kg_stand {
     const struct kg_search *search;
@@ -19,6 +21,7 @@ struct kg_stand {
     void *tensors[KG_MAX_TENSORS]; // inputs; outputs while a test lasts
     void *workspace;               // while a test lasts
     uint64_t input_sums[KG_MAX_TENSORS];
+    bool is_warm; // the device has been at work: clocks are up
 };
 
 static enum kg_status check_inputs(const struct kg_stand *stand, struct kg_error *error)
@@ -142,7 +145,10 @@ static enum kg_status test_at_size(struct kg_stand *stand, struct runner *runner
     const struct kg_search *search = stand->search;
     const struct kg_problem *problem = stand->problem;
     struct kg_timed timed = {runner, run};
+    struct kg_protocol protocol = search->protocol;
     uint64_t after = 0;
+    if (stand->is_warm)
+        protocol.warm_seconds *= WARM_SHARE;
     enum kg_status status = run_fresh(runner, &tested->sum, error);
     if (!status && problem->operations + problem->write_bytes <= VERIFY_OPERATIONS &&
         !is_verified(verified, tested->sum)) {
@@ -150,8 +156,9 @@ static enum kg_status test_at_size(struct kg_stand *stand, struct runner *runner
         tested->compared = status == KG_OK;
     }
     if (!status)
-        status = kg_time_one(stand->device, &search->protocol, &timed, incumbent, search->cancel,
+        status = kg_time_one(stand->device, &protocol, &timed, incumbent, search->cancel,
                              &tested->timing, error);
+    stand->is_warm = !status;
     if (!status)
         status = kg_tensors_digest(stand->device, problem, stand->tensors, &after, error);
     if (!status && after != tested->sum)

@@ -11,6 +11,7 @@
 #define FEW_SAMPLES 3  // enough where one run takes longer than the budget
 #define BATCH_SECONDS 20e-6
 #define MOST_BATCH 1024
+#define SLOWER 1.1    // times the incumbent: no more is asked of one that surely is
 #define SETTLED 0.005 // half width of the median's interval, relative
 #define TIE 0.02      // medians closer than this are not told apart
 
@@ -135,6 +136,15 @@ static bool is_settled(struct session *session)
     return kg_time_uncertainty(&timing) <= SETTLED * timing.median;
 }
 
+// Surely too slow to be of interest, though not hopeless at first sight.
+static bool is_slower(struct session *session, double incumbent)
+{
+    struct kg_timing timing;
+    summarise(session, &timing);
+    return incumbent > 0 && session->count >= session->protocol->least_samples &&
+           timing.median - 2 * kg_time_uncertainty(&timing) > SLOWER * incumbent;
+}
+
 static bool is_done(struct session *session, double elapsed, double budget)
 {
     const struct kg_protocol *protocol = session->protocol;
@@ -225,8 +235,9 @@ static enum kg_status time_subject(struct session *session, double incumbent,
     }
     status = warm_up(session, least);
     double start = now(session);
-    while (!status && !(session->count &&
-                        is_done(session, now(session) - start, session->protocol->sample_seconds)))
+    while (!status && !is_slower(session, incumbent) &&
+           !(session->count &&
+             is_done(session, now(session) - start, session->protocol->sample_seconds)))
         status = take_sample(session);
     if (!status)
         finish(session, timing);

@@ -110,7 +110,7 @@ static struct kg_trial *add(struct kg_trials *trials, const struct kg_choice *ch
         return NULL;
     }
     struct kg_trial *trial = &trials->items[trials->count++];
-    *trial = (struct kg_trial){.choice = *choice, .text = text};
+    *trial = (struct kg_trial){.choice = *choice, .text = text, .twin = -1};
     return trial;
 }
 
@@ -236,11 +236,29 @@ static void compile_all(struct batch *batch)
         pthread_join(threads[i], NULL);
 }
 
-static struct kg_hash hash_sources(const struct kg_built *built)
+// Two candidates of one hash run alike. Where the instructions are known, what matters besides is
+// how they are launched: limits on registers that do not bind, say, change the source only.
+static struct kg_hash hash_of(const struct kg_trials *trials, const struct kg_built *built)
 {
+    const struct kg_partition *partition = &built->choice.partition;
     struct kg_hash hash = {0};
-    for (int i = 0; i < built->choice.partition.count; i++)
-        hash = kg_hash_chain(hash, &built->hashes[i], sizeof built->hashes[i]);
+    for (int i = 0; i < partition->count; i++) {
+        struct kg_hash code = built->binaries[i].code;
+        struct kg_grids grids = {0};
+        if (code.high == 0 && code.low == 0)
+            code = built->hashes[i];
+        else
+            partition->families[i]->grids(&partition->groups[i], &trials->search->device->facts,
+                                          &built->choice.configs[i], &grids);
+        hash = kg_hash_chain(hash, &code, sizeof code);
+        for (int g = 0; g < grids.count; g++) {
+            const struct kg_grid *grid = &grids.grids[g];
+            hash = kg_hash_chain(hash, grid->blocks, sizeof grid->blocks);
+            hash = kg_hash_chain(hash, grid->threads, sizeof grid->threads);
+            hash = kg_hash_chain(hash, &grid->shared, sizeof grid->shared);
+            hash = kg_hash_chain(hash, &grid->cluster, sizeof grid->cluster);
+        }
+    }
     return hash;
 }
 
@@ -282,13 +300,15 @@ static void settle_build_failure(struct kg_trials *trials, struct build *build,
     record(trials, outcome);
 }
 
-// The very source of an earlier candidate: its outcome is this one's, too.
+// What runs is what an earlier candidate is: its outcome is this one's, too.
 static void settle_twin(struct kg_trials *trials, struct build *build, const struct kg_trial *twin,
                         struct kg_outcome *outcome)
 {
     struct kg_trial copy = *twin;
+    int position = (int)(twin - trials->items);
+    bool known = build->built->binaries[0].code.high || build->built->binaries[0].code.low;
     struct kg_text reason = {0};
-    kg_text_format(&reason, "the same source as %s", twin->text);
+    kg_text_format(&reason, "the same %s as %s", known ? "machine code" : "source", twin->text);
     struct kg_trial *trial = add(trials, build->choice, build->text);
     build->text = NULL;
     if (trial) {
@@ -296,6 +316,7 @@ static void settle_twin(struct kg_trials *trials, struct build *build, const str
         *trial = copy;
         trial->choice = *build->choice;
         trial->text = text;
+        trial->twin = position;
         outcome->kind = KG_OUTCOME_PRUNED;
         outcome->choice = text;
         outcome->reason = kg_text_string(&reason);
@@ -339,7 +360,7 @@ static void settle(struct kg_trials *trials, struct build *build)
         return;
     }
     outcome.compile_seconds = build->built->compile_seconds;
-    outcome.source = hash_sources(build->built);
+    outcome.source = hash_of(trials, build->built);
     const struct kg_trial *twin = find_source(trials, outcome.source);
     if (twin) {
         settle_twin(trials, build, twin, &outcome);

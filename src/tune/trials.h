@@ -13,7 +13,8 @@ struct kg_trial {
     struct kg_timing timing; // zero unless MEASURED
     bool known;              // from an earlier search
     struct kg_verdict verdict;
-    struct kg_hash source; // of all its sources
+    struct kg_hash source; // as in kg_outcome
+    int twin;              // the earlier trial that runs the same, -1: none
 };
 
 enum kg_stop { KG_STOP_NOT, KG_STOP_TIME, KG_STOP_CANCELLED, KG_STOP_FAILURE };
