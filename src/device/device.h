@@ -33,6 +33,8 @@ struct kg_source {
     const char *options; // added to the device's own; "" for none
 };
 
+#define KG_MOST_CODES 4
+
 // What the compiler made. Owned by whoever received it; freed with kg_binary_free.
 struct kg_binary {
     char *path;  // host: the shared object in the cache; NULL elsewhere
@@ -41,7 +43,9 @@ struct kg_binary {
     char *ptx;           // CUDA: what the cubin was assembled from; NULL elsewhere
     char *log;           // what the compiler said, "" when nothing
     struct kg_hash hash; // of source + compiler + options
-    struct kg_hash code; // CUDA: of the instructions alone. Equal code runs alike; 0: not known
+    // CUDA: of the instructions of the functions ENTRY_0, ENTRY_1, ...: equal ones run alike when
+    // they are launched alike. 0: there is none, or it is not known.
+    struct kg_hash code[KG_MOST_CODES];
     bool from_cache;
     double seconds; // spent compiling; 0 from the cache
 };

@@ -236,27 +236,55 @@ static void compile_all(struct batch *batch)
         pthread_join(threads[i], NULL);
 }
 
-// Two candidates of one hash run alike. Where the instructions are known, what matters besides is
-// how they are launched: limits on registers that do not bind, say, change the source only.
-static struct kg_hash hash_of(const struct kg_trials *trials, const struct kg_built *built)
+static bool is_zero(struct kg_hash hash)
+{
+    return hash.high == 0 && hash.low == 0;
+}
+
+static struct kg_hash add_grid(struct kg_hash hash, const struct kg_grid *grid, struct kg_hash code)
+{
+    hash = kg_hash_chain(hash, &code, sizeof code);
+    hash = kg_hash_chain(hash, grid->blocks, sizeof grid->blocks);
+    hash = kg_hash_chain(hash, grid->threads, sizeof grid->threads);
+    hash = kg_hash_chain(hash, &grid->shared, sizeof grid->shared);
+    return kg_hash_chain(hash, &grid->cluster, sizeof grid->cluster);
+}
+
+// Instructions and launches, of what is launched at all. False where they are not known.
+static bool add_launches(const struct kg_trials *trials, const struct kg_built *built, int group,
+                         struct kg_hash *hash)
 {
     const struct kg_partition *partition = &built->choice.partition;
+    const struct kg_binary *binary = &built->binaries[group];
+    struct kg_grids grids = {0};
+    if (is_zero(binary->code[0]))
+        return false;
+    partition->families[group]->grids(&partition->groups[group], &trials->search->device->facts,
+                                      &built->choice.configs[group], &grids);
+    for (int i = 0; i < grids.count; i++) {
+        const struct kg_grid *grid = &grids.grids[i];
+        if (grid->blocks[0] == 0 || grid->blocks[1] == 0 || grid->blocks[2] == 0)
+            continue;
+        if (i >= KG_MOST_CODES || is_zero(binary->code[i]))
+            return false;
+        *hash = add_grid(*hash, grid, binary->code[i]);
+    }
+    return true;
+}
+
+// Two candidates of one hash run alike.
+static struct kg_hash hash_of(const struct kg_trials *trials, const struct kg_built *built,
+                              bool *by_code)
+{
     struct kg_hash hash = {0};
-    for (int i = 0; i < partition->count; i++) {
-        struct kg_hash code = built->binaries[i].code;
-        struct kg_grids grids = {0};
-        if (code.high == 0 && code.low == 0)
-            code = built->hashes[i];
-        else
-            partition->families[i]->grids(&partition->groups[i], &trials->search->device->facts,
-                                          &built->choice.configs[i], &grids);
-        hash = kg_hash_chain(hash, &code, sizeof code);
-        for (int g = 0; g < grids.count; g++) {
-            const struct kg_grid *grid = &grids.grids[g];
-            hash = kg_hash_chain(hash, grid->blocks, sizeof grid->blocks);
-            hash = kg_hash_chain(hash, grid->threads, sizeof grid->threads);
-            hash = kg_hash_chain(hash, &grid->shared, sizeof grid->shared);
-            hash = kg_hash_chain(hash, &grid->cluster, sizeof grid->cluster);
+    *by_code = true;
+    for (int i = 0; i < built->choice.partition.count; i++) {
+        struct kg_hash launches = hash;
+        if (add_launches(trials, built, i, &launches)) {
+            hash = launches;
+        } else {
+            hash = kg_hash_chain(hash, &built->hashes[i], sizeof built->hashes[i]);
+            *by_code = false;
         }
     }
     return hash;
@@ -267,7 +295,7 @@ static const struct kg_trial *find_source(const struct kg_trials *trials, struct
     for (int i = 0; i < trials->count; i++) {
         const struct kg_trial *trial = &trials->items[i];
         if (trial->source.high == source.high && trial->source.low == source.low &&
-            (source.high || source.low))
+            !is_zero(source))
             return trial;
     }
     return NULL;
@@ -302,13 +330,12 @@ static void settle_build_failure(struct kg_trials *trials, struct build *build,
 
 // What runs is what an earlier candidate is: its outcome is this one's, too.
 static void settle_twin(struct kg_trials *trials, struct build *build, const struct kg_trial *twin,
-                        struct kg_outcome *outcome)
+                        bool by_code, struct kg_outcome *outcome)
 {
     struct kg_trial copy = *twin;
     int position = (int)(twin - trials->items);
-    bool known = build->built->binaries[0].code.high || build->built->binaries[0].code.low;
     struct kg_text reason = {0};
-    kg_text_format(&reason, "the same %s as %s", known ? "machine code" : "source", twin->text);
+    kg_text_format(&reason, "the same %s as %s", by_code ? "machine code" : "source", twin->text);
     struct kg_trial *trial = add(trials, build->choice, build->text);
     build->text = NULL;
     if (trial) {
@@ -360,10 +387,11 @@ static void settle(struct kg_trials *trials, struct build *build)
         return;
     }
     outcome.compile_seconds = build->built->compile_seconds;
-    outcome.source = hash_of(trials, build->built);
+    bool by_code;
+    outcome.source = hash_of(trials, build->built, &by_code);
     const struct kg_trial *twin = find_source(trials, outcome.source);
     if (twin) {
-        settle_twin(trials, build, twin, &outcome);
+        settle_twin(trials, build, twin, by_code, &outcome);
         return;
     }
     struct kg_judgement judgement;

@@ -3,7 +3,6 @@
 //
 // What was made is kept as one object: a header with three lengths, then cubin, PTX and log.
 
-#include "asm/elf_file.h"
 #include "base/files.h"
 #include "device/child.h"
 #include "device/cuda/cuda_device.h"
@@ -150,29 +149,6 @@ static char *copy_part(const char *bytes, size_t length)
     return copy;
 }
 
-// Instructions, constants and what blocks need, without names, paths and limits that did not bind.
-static struct kg_hash hash_code(const struct kg_binary *binary)
-{
-    struct kg_arena arena = {0};
-    struct kg_elf elf;
-    struct kg_hash hash = {0};
-    if (kg_elf_is(binary->bytes, binary->length) &&
-        kg_elf_open(binary->bytes, binary->length, &arena, &elf, NULL) == KG_OK)
-        for (size_t i = 0; i < elf.section_count; i++) {
-            const struct kg_elf_section *section = &elf.sections[i];
-            const char *name = section->name;
-            if (strncmp(name, ".text.", 6) != 0 && strncmp(name, ".nv.constant", 12) != 0 &&
-                strncmp(name, ".nv.shared.", 11) != 0 && strncmp(name, ".nv.global", 10) != 0)
-                continue;
-            hash = kg_hash_chain_text(hash, name);
-            hash = kg_hash_chain(hash, &section->header.sh_size, sizeof section->header.sh_size);
-            hash = kg_hash_chain(hash, &section->header.sh_info, sizeof section->header.sh_info);
-            hash = kg_hash_chain(hash, section->bytes, section->size);
-        }
-    kg_arena_free(&arena);
-    return hash;
-}
-
 // Cuts an object into its parts.
 static enum kg_status unpack(const char *bytes, size_t length, struct kg_binary *binary,
                              struct kg_error *error)
@@ -191,7 +167,7 @@ static enum kg_status unpack(const char *bytes, size_t length, struct kg_binary 
     binary->log = copy_part(at + parts.cubin + parts.ptx, parts.log);
     if (!binary->bytes || !binary->ptx || !binary->log)
         return kg_error_memory(error, "a compiled object");
-    binary->code = hash_code(binary);
+    kg_cuda_hash_code(binary);
     return KG_OK;
 }
 

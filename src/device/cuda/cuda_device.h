@@ -82,6 +82,9 @@ void kg_cuda_compiler_find(struct kg_cuda_device *cuda, int most_major);
 enum kg_status kg_cuda_compile(struct kg_device *device, const struct kg_source *source,
                                double time_limit, struct kg_binary *binary, struct kg_error *error);
 
+// cuda_code.c: fills in binary->code.
+void kg_cuda_hash_code(struct kg_binary *binary);
+
 // cuda_context.c
 // Makes the device's context current, initialising the driver if need be. What was current before
 // comes back with kg_cuda_leave(cuda, *pushed), which is for successful calls only.

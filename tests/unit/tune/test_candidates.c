@@ -190,5 +190,28 @@ static void promises_precede_neighbours(void)
     kg_candidates_free(&candidates);
 }
 
+// A value of the third parameter has only ever given the kernel of another value: it comes last.
+static void idle_values_come_last(void)
+{
+    struct kg_config guess = {{16, 0, 16}};
+    struct kg_candidates candidates = list(&guess, 5000);
+    int best = find(&candidates, 4, 0, 4), twin = find(&candidates, 4, 0, 5);
+    try_one(&candidates, best, 1.0);
+    try_one(&candidates, twin, 1.0);
+    candidates.items[twin].twin = best;
+    int picked[100], last = 0;
+    CHECK(kg_candidates_pick(&candidates, best, 100, picked) == 100);
+    for (int i = 0; i < 100; i++)
+        last += candidates.items[picked[i]].step[2] == 5;
+    CHECK(last == 0);
+    // Once it has made a difference it is like any other.
+    try_one(&candidates, find(&candidates, 3, 0, 5), 0.9);
+    CHECK(kg_candidates_pick(&candidates, find(&candidates, 3, 0, 5), 100, picked) == 100);
+    for (int i = 0; i < 100; i++)
+        last += candidates.items[picked[i]].step[2] == 5;
+    CHECK(last > 0);
+    kg_candidates_free(&candidates);
+}
+
 TEST_MAIN(whole_spaces_are_listed, vast_spaces_are_sampled, neighbours_come_first,
-          the_model_combines, promises_precede_neighbours)
+          the_model_combines, promises_precede_neighbours, idle_values_come_last)

@@ -163,6 +163,17 @@ static void hopeless_subjects_are_abandoned(void)
     CHECK(!time_subject(&starts_slowly, &cold, 0.0025).abandoned);
 }
 
+// What is surely slower than the incumbent is not asked for more samples than its median needs.
+static void slower_subjects_end_early(void)
+{
+    static const double noisy[] = {0.0013, 0.0014, 0.0015};
+    struct subject subject = {.times = noisy, .count = 3};
+    struct kg_timing timing = time_subject(&subject, &cold, 0.001);
+    CHECK(!timing.abandoned && timing.samples < 12);
+    subject.runs = 0;
+    CHECK(time_subject(&subject, &cold, 0.00135).samples > 100);
+}
+
 // A flush takes longer than many a kernel; it must not eat up first runs and warm-up.
 static void flushes_are_no_warm_up(void)
 {
@@ -314,6 +325,6 @@ static void protocols_have_names(void)
 }
 
 TEST_MAIN(steady_subjects_stop_early, noisy_subjects_use_the_budget, slow_subjects_get_few_samples,
-          hopeless_subjects_are_abandoned, flushes_are_no_warm_up, warm_short_runs_are_batched,
-          graphs_are_replayed, failures_and_cancellation_end_it, races_alternate,
-          ties_go_to_the_first, protocols_have_names)
+          hopeless_subjects_are_abandoned, slower_subjects_end_early, flushes_are_no_warm_up,
+          warm_short_runs_are_batched, graphs_are_replayed, failures_and_cancellation_end_it,
+          races_alternate, ties_go_to_the_first, protocols_have_names)
