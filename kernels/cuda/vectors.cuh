@@ -67,6 +67,34 @@ KG_INLINE uint4 kg_read_once(const uint4 *from)
     return word;
 }
 
+// Stores in one piece: left to itself the compiler takes vectors apart.
+KG_INLINE void kg_write(uint8_t *to, uint8_t word)
+{
+    *to = word;
+}
+
+KG_INLINE void kg_write(uint16_t *to, uint16_t word)
+{
+    *to = word;
+}
+
+KG_INLINE void kg_write(uint32_t *to, uint32_t word)
+{
+    *to = word;
+}
+
+KG_INLINE void kg_write(uint2 *to, uint2 word)
+{
+    asm volatile("st.v2.u32 [%0], {%1, %2};" ::"l"(to), "r"(word.x), "r"(word.y) : "memory");
+}
+
+KG_INLINE void kg_write(uint4 *to, uint4 word)
+{
+    asm volatile("st.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(word.x), "r"(word.y),
+                 "r"(word.z), "r"(word.w)
+                 : "memory");
+}
+
 KG_INLINE void kg_write_once(uint8_t *to, uint8_t word)
 {
     asm volatile("st.global.cs.u8 [%0], %1;" ::"l"(to), "h"((uint16_t)word));
@@ -124,7 +152,7 @@ KG_INLINE void kg_store_vec(T *to, kg_vec<T, N> v)
     typedef typename kg_word<N * sizeof(T)>::type word;
 #pragma unroll
     for (int i = 0; i < (int)(sizeof v / sizeof(word)); i++)
-        reinterpret_cast<word *>(to)[i] = reinterpret_cast<const word *>(&v)[i];
+        kg_write(reinterpret_cast<word *>(to) + i, reinterpret_cast<const word *>(&v)[i]);
 }
 
 // For what the kernel does not read again before its next barrier.
