@@ -197,6 +197,8 @@ static const char *const reserved_words[] = {
     "VECTOR",
     "ROWS",
     "THREADS",
+    "CLUSTER",
+    "SPAN",
     "HOLD",
     "WHOLE",
     "CACHE",

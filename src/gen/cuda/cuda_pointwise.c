@@ -40,9 +40,9 @@ static void space(const struct kg_group *group, const struct kg_device_facts *fa
 {
     (void)group, (void)facts, (void)target;
     *space = (struct kg_space){0};
-    kg_space_add(space, "threads", 4, (int64_t[]){256, 128, 512, 1024});
+    kg_space_add(space, "threads", 4, (int64_t[]){512, 256, 128, 1024});
     kg_space_add(space, "vector", 5, (int64_t[]){8, 4, 2, 1, 16});
-    kg_space_add(space, "rows", 4, (int64_t[]){4, 2, 1, 8});
+    kg_space_add(space, "rows", 4, (int64_t[]){2, 4, 1, 8});
     kg_space_add(space, "stream", 2, (int64_t[]){0, 1});
     kg_cuda_space_registers(space);
 }
@@ -115,7 +115,7 @@ static void guess(const struct kg_group *group, const struct kg_device_facts *fa
     (void)target;
     struct kg_cuda_pointwise_plan plan;
     int64_t columns, rows;
-    *config = (struct kg_config){{256, ACCESS / widest_element(group), 4, 0, 0}};
+    *config = (struct kg_config){{512, ACCESS / widest_element(group), 2, 0, 0}};
     make_plan(group, config, &plan);
     measure(&plan, &columns, &rows);
     // Vectors that rows are whole numbers of.

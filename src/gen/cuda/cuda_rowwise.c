@@ -1,18 +1,27 @@
 // Work on rows on CUDA: softmax, norms, losses and reductions by row.
 //
-// A row belongs to some lanes of a warp or to a block. It is read from memory once, all of it
-// before anything is computed, and stays in registers from pass to pass; what a thread cannot hold
-// it reads again. What one pass leaves for another is held as computed, or computed again. Sums go
-// in one order whatever the grid: results are the same in every run.
+// A row belongs to some lanes of a warp, to a block, or to a cluster of blocks. It is read from
+// memory once, all of it before anything is computed, and stays in registers from pass to pass;
+// what a thread cannot hold it reads again. What one pass leaves for another is held as computed,
+// or computed again. Sums go in one order whatever the grid: results are the same in every run.
 
 #include "gen/cuda/cuda_rowwise.h"
 
+#include "asm/gpu.h"
 #include "gen/cuda/cuda_frame.h"
 #include "gen/families.h"
 
-enum { THREADS, VECTOR, HOLD, KEEP, REGISTERS };
+enum { THREADS, VECTOR, HOLD, KEEP, CLUSTER, REGISTERS };
 
-enum { ACCESS = 16, WARP = 32, LEAST_BLOCK = 128, REGISTER_FILE = 65536, MOST_REGISTERS = 255 };
+enum {
+    ACCESS = 16,
+    WARP = 32,
+    LEAST_BLOCK = 128,
+    LEAST_SHARED = 256,
+    MOST_SHARED = 512,
+    REGISTER_FILE = 65536,
+    MOST_REGISTERS = 255
+};
 
 static const struct kg_nest *nest_at(const struct kg_group *group, int position)
 {
@@ -27,10 +36,16 @@ static bool applicable(const struct kg_group *group, const struct kg_device_fact
     return kg_cuda_fits(group, target, reason) && kg_rowwise_plan_make(group, &plan, reason);
 }
 
+static bool has_clusters(const struct kg_device_facts *facts)
+{
+    const struct kg_sm *sm = kg_sm_find(facts->isa);
+    return sm && sm->cluster > 1;
+}
+
 static void space(const struct kg_group *group, const struct kg_device_facts *facts,
                   enum kg_target target, struct kg_space *space)
 {
-    (void)facts, (void)target;
+    (void)target;
     struct kg_rowwise_plan plan;
     struct kg_text reason = {0};
     bool kept = false;
@@ -43,6 +58,7 @@ static void space(const struct kg_group *group, const struct kg_device_facts *fa
     kg_space_add(space, "vector", 5, (int64_t[]){8, 4, 2, 1, 16});
     kg_space_add(space, "hold", 6, (int64_t[]){1, 2, 4, 8, 16, 0});
     kg_space_add(space, "keep", kept ? 2 : 1, (int64_t[]){0, 1});
+    kg_space_add(space, "cluster", has_clusters(facts) ? 4 : 1, (int64_t[]){1, 2, 4, 8});
     kg_cuda_space_registers(space);
 }
 
@@ -100,11 +116,15 @@ static bool valid(const struct kg_group *group, const struct kg_device_facts *fa
     kg_rowwise_plan_make(group, &plan, reason);
     measure(&plan, &rows, &columns, &length);
     int64_t threads = config->value[THREADS], registers = config->value[REGISTERS];
-    int64_t pieces = kg_ceil_div(columns, threads * config->value[VECTOR]);
+    int64_t pieces = kg_ceil_div(columns, threads * config->value[CLUSTER] * config->value[VECTOR]);
     if (config->value[VECTOR] > 1 && config->value[VECTOR] * widest_element(&plan) > 2 * ACCESS)
         return refuse(reason, "a vector is wider than two loads");
     if (threads > 8 && threads / 2 >= columns)
         return refuse(reason, "more threads than the row has elements");
+    if (config->value[CLUSTER] > 1 && threads < LEAST_SHARED)
+        return refuse(reason, "blocks of a cluster have more threads");
+    if (config->value[CLUSTER] > 1 && threads * config->value[CLUSTER] * 4 > columns)
+        return refuse(reason, "the row is too short for a cluster");
     if (config->value[HOLD] > 1 && config->value[HOLD] / 2 >= pieces)
         return refuse(reason, "holds more than a thread has of the row");
     int64_t most = registers > 0 ? registers : REGISTER_FILE / (threads < 128 ? 128 : threads);
@@ -133,14 +153,20 @@ static void guess(const struct kg_group *group, const struct kg_device_facts *fa
     int64_t rows, columns, length, least = 8;
     kg_rowwise_plan_make(group, &plan, &reason);
     measure(&plan, &rows, &columns, &length);
-    *config = (struct kg_config){{8, ACCESS / widest_element(&plan), 1, 0, 0}};
+    *config = (struct kg_config){{8, ACCESS / widest_element(&plan), 1, 0, 1, 0}};
     while (config->value[VECTOR] > 1 && length % config->value[VECTOR] != 0)
         config->value[VECTOR] /= 2;
-    // Two vectors a thread, more only where a block has no more threads.
-    while (config->value[THREADS] < 1024 &&
-           config->value[THREADS] * config->value[VECTOR] * 2 < columns)
+    // Two vectors a thread. Rows longer than that go to more blocks first: small ones hide the
+    // waiting of each other.
+    int64_t most = has_clusters(facts) ? MOST_SHARED : 1024, vector = config->value[VECTOR];
+    while (config->value[THREADS] < most && config->value[THREADS] * vector * 2 < columns)
         config->value[THREADS] *= 2;
-    int64_t pieces = kg_ceil_div(columns, config->value[THREADS] * config->value[VECTOR]);
+    while (has_clusters(facts) && config->value[CLUSTER] < 8 &&
+           config->value[THREADS] * config->value[CLUSTER] * vector * 2 < columns)
+        config->value[CLUSTER] *= 2;
+    if (config->value[THREADS] * config->value[CLUSTER] * vector * 4 < columns)
+        config->value[THREADS] = 1024;
+    int64_t pieces = kg_ceil_div(columns, config->value[THREADS] * config->value[CLUSTER] * vector);
     while (config->value[HOLD] < pieces && config->value[HOLD] < 16)
         config->value[HOLD] *= 2;
     config->value[KEEP] = is_costly(&plan);
@@ -169,6 +195,7 @@ static void make_plan(const struct kg_group *group, const struct kg_config *conf
         .vector = (int)config->value[VECTOR],
         .hold = (int)config->value[HOLD],
         .keep = config->value[KEEP] != 0,
+        .cluster = (int)config->value[CLUSTER],
         .registers = (int)config->value[REGISTERS],
     };
     kg_rowwise_plan_make(group, &plan->row, &reason);
@@ -194,19 +221,21 @@ static void grids(const struct kg_group *group, const struct kg_device_facts *fa
                   const struct kg_config *config, struct kg_grids *grids)
 {
     (void)facts;
-    enum { MOST_BLOCKS = 1 << 30 };
+    enum { MOST_BLOCKS = 1 << 27 };
     struct kg_cuda_rowwise_plan plan;
     int64_t rows, columns, length;
     make_plan(group, config, "", &plan);
     measure(&plan.row, &rows, &columns, &length);
     int64_t blocks = kg_ceil_div(rows, plan.blocks);
+    blocks = (blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS) * plan.cluster;
     const struct kg_grid none = {.threads = {1, 1, 1}};
     const struct kg_grid grid = {
-        .blocks = {blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS, 1, 1},
+        .blocks = {blocks, 1, 1},
         .threads = {plan.threads, plan.blocks, 1},
+        .cluster = plan.cluster,
     };
     int alignment = kg_cuda_rowwise_alignment(&plan, length);
-    bool held = columns <= (int64_t)plan.threads * plan.vector * plan.hold;
+    bool held = columns <= (int64_t)plan.threads * plan.cluster * plan.vector * plan.hold;
     int function = alignment == 0 ? 2 : held ? 0 : 1;
     *grids = (struct kg_grids){.count = 3, .alignment = alignment};
     for (int i = 0; i < grids->count; i++) {

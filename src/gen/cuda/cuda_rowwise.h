@@ -10,6 +10,7 @@ struct kg_cuda_rowwise_plan {
     struct kg_rowwise_plan row;
     int threads;   // of a row: some lanes of a warp, or a block
     int blocks;    // rows of a block of threads
+    int cluster;   // blocks that share a row
     int vector;    // elements of a thread's vectors
     int hold;      // vectors of a thread that stay in registers from pass to pass
     bool keep;     // what later passes read again is held too, instead of computed again

@@ -215,7 +215,7 @@ static void emit_fill(struct writer *writer, int i, const char *to)
 
 static void emit_first(struct writer *writer)
 {
-    kg_code_line(&writer->code, "const int64_t first = (int64_t)part * THREADS * VECTOR + "
+    kg_code_line(&writer->code, "const int64_t first = (int64_t)part * SPAN * VECTOR + "
                                 "(WHOLE ? thread * VECTOR : thread);");
 }
 
@@ -540,11 +540,12 @@ static void emit_fold(struct writer *writer, int i)
     const char *name = fold.is_sum ? "sum" : kg_reduces[fold.reduce].name;
     const char *suffix = kg_emit_suffix(fold.lane);
     if (!fold.is_argument) {
-        kg_code_line(code, "acc%d = kg_row_fold<kg_fold_%s_%s, THREADS>(acc%d, turn);", i, name,
-                     suffix, i);
+        kg_code_line(code, "acc%d = kg_row_fold<kg_fold_%s_%s, THREADS, CLUSTER>(acc%d, turn);", i,
+                     name, suffix, i);
         return;
     }
-    kg_code_line(code, "at%d = kg_row_fold<kg_fold_%s_%s, THREADS>({acc%d, at%d}, turn).at;", i,
+    kg_code_line(code,
+                 "at%d = kg_row_fold<kg_fold_%s_%s, THREADS, CLUSTER>({acc%d, at%d}, turn).at;", i,
                  name, suffix, i, i);
 }
 
@@ -591,7 +592,7 @@ static void emit_pass(struct writer *writer, int pass)
     kg_code_close(code);
     kg_code_open(code, "if constexpr (!HELD)");
     emit_long_sums(writer, pass, "lost");
-    kg_code_open(code, "for (int64_t part = HOLD; part * THREADS * VECTOR < columns; part++)");
+    kg_code_open(code, "for (int64_t part = HOLD; part * SPAN * VECTOR < columns; part++)");
     emit_first(writer);
     kg_code_line(code, "if (first >= columns)");
     kg_code_line(code, "    break;");
@@ -612,11 +613,15 @@ static void emit_rows(struct writer *writer)
 {
     const struct kg_rowwise_plan *row = writer->row;
     struct kg_code *code = &writer->code;
-    kg_code_open(code, "for (int64_t begin = (int64_t)blockIdx.x * blockDim.y; begin < rows; "
-                       "begin += (int64_t)gridDim.x * blockDim.y)");
+    if (writer->plan->cluster > 1)
+        kg_code_open(code, "for (int64_t row = blockIdx.x / CLUSTER; row < rows; "
+                           "row += gridDim.x / CLUSTER)");
+    else
+        kg_code_open(code, "for (int64_t begin = (int64_t)blockIdx.x * blockDim.y; begin < rows; "
+                           "begin += (int64_t)gridDim.x * blockDim.y)");
     if (writer->plan->blocks > 1) // all lanes of a warp take part: some do the last row again
         kg_code_line(code, "const int64_t row = kg_min_i64(begin + threadIdx.y, rows - 1);");
-    else
+    else if (writer->plan->cluster == 1)
         kg_code_line(code, "const int64_t row = begin;");
     kg_axes_split(code, row->shape, 0, row->rows - 1, "row");
     emit_held_loads(writer);
@@ -645,16 +650,21 @@ void kg_cuda_rowwise_emit(struct kg_text *text, const struct kg_cuda_rowwise_pla
         kg_text_add(text, "\n");
     }
     kg_cuda_open_body(code, row->group, row->entry, "bool WHOLE, bool HELD");
-    kg_code_line(code, "enum { THREADS = %d, VECTOR = %d, HOLD = %d };", plan->threads,
-                 plan->vector, plan->hold);
+    kg_code_line(code, "enum { THREADS = %d, CLUSTER = %d, SPAN = THREADS * CLUSTER };",
+                 plan->threads, plan->cluster);
+    kg_code_line(code, "enum { VECTOR = %d, HOLD = %d };", plan->vector, plan->hold);
     print_extent(code, &writer, "rows", 0, row->rows - 1);
     print_extent(code, &writer, "columns", row->rows, row->last);
     if (has_outer_columns(&writer))
         print_extent(code, &writer, "length", row->run, row->last);
-    kg_code_line(code, "const int step = WHOLE ? 1 : THREADS;");
-    kg_code_line(code, "const int thread = threadIdx.x;");
+    kg_code_line(code, "const int step = WHOLE ? 1 : SPAN;");
+    kg_code_line(code, plan->cluster > 1
+                           ? "const int thread = threadIdx.x + THREADS * (int)kg_cluster_rank();"
+                           : "const int thread = threadIdx.x;");
     kg_code_line(code, "int turn = 0;");
     emit_rows(&writer);
+    if (plan->cluster > 1) // others may still be reading what this block found
+        kg_code_line(code, "kg_cluster_wait();");
     kg_code_close(code);
     static const char *const cases[] = {"true, true", "true, false", "false, false"};
     for (int i = 0; i < 3; i++)
