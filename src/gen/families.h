@@ -13,6 +13,7 @@ extern const struct kg_family kg_family_pointwise;
 extern const struct kg_family kg_family_direct;
 
 extern const struct kg_family kg_cuda_rowwise;
+extern const struct kg_family kg_cuda_scan;
 extern const struct kg_family kg_cuda_pointwise;
 extern const struct kg_family kg_cuda_direct;
 

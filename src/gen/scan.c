@@ -71,16 +71,19 @@ static bool is_epilogue(const struct kg_group *group, int k, int position)
     return true;
 }
 
-static bool applicable(const struct kg_group *group, const struct kg_device_facts *facts,
-                       enum kg_target target, struct kg_text *reason)
+static bool is_column(const struct kg_nest *nest)
 {
-    (void)facts;
+    return nest->axes[nest->output_axes]->bound->index->id != nest->output_axes - 1;
+}
+
+bool kg_scan_plan_make(const struct kg_group *group, struct kg_scan_plan *plan,
+                       struct kg_text *reason)
+{
     int k = find_scan(group);
-    if (target != KG_TARGET_HOST)
-        return refuse(reason, "written for the host");
     if (k < 0)
         return refuse(reason, "no reduction");
-    const char *why = obstacle(nest_at(group, k));
+    const struct kg_nest *nest = nest_at(group, k);
+    const char *why = obstacle(nest);
     if (why)
         return refuse(reason, why);
     if (!kg_group_inlines(group, k, reason))
@@ -96,12 +99,38 @@ static bool applicable(const struct kg_group *group, const struct kg_device_fact
         if (kg_dtypes[kg_emit_tensor_dtype(output)].bits < 8)
             return refuse(reason, "outputs of less than a byte");
     }
+    const struct kg_index *reduced = nest->axes[nest->output_axes];
+    *plan = (struct kg_scan_plan){
+        .group = group,
+        .nest = nest,
+        .fold = kg_fold_of(nest),
+        .k = k,
+        .axis = reduced->bound->index->id,
+        .bound = nest->output_axes,
+        .last = nest->output_axes - 1,
+        .column = is_column(nest),
+        .backward = reduced->relation == KG_RELATION_GE || reduced->relation == KG_RELATION_GT,
+        .exclusive = reduced->relation == KG_RELATION_LT || reduced->relation == KG_RELATION_GT,
+    };
+    plan->run = plan->last;
+    if (plan->column) {
+        plan->run = plan->axis + 1;
+        for (int i = k; i < group->count; i++) {
+            int run = kg_axes_run(group, nest_at(group, i), plan->axis + 1, plan->last);
+            plan->run = run > plan->run ? run : plan->run;
+        }
+    }
     return true;
 }
 
-static bool is_column(const struct kg_nest *nest)
+static bool applicable(const struct kg_group *group, const struct kg_device_facts *facts,
+                       enum kg_target target, struct kg_text *reason)
 {
-    return nest->axes[nest->output_axes]->bound->index->id != nest->output_axes - 1;
+    (void)facts;
+    struct kg_scan_plan plan;
+    if (target != KG_TARGET_HOST)
+        return refuse(reason, "written for the host");
+    return kg_scan_plan_make(group, &plan, reason);
 }
 
 static bool may_stream(const struct kg_group *group, const struct kg_nest *nest)
@@ -192,33 +221,14 @@ static bool emit(const struct kg_group *group, const struct kg_device_facts *fac
 {
     struct kg_space parameters;
     struct kg_code code = {source, 0};
-    int k = find_scan(group);
-    const struct kg_nest *nest = nest_at(group, k);
-    const struct kg_index *reduced = nest->axes[nest->output_axes];
-    struct kg_scan_plan plan = {
-        .group = group,
-        .nest = nest,
-        .fold = kg_fold_of(nest),
-        .k = k,
-        .axis = reduced->bound->index->id,
-        .bound = nest->output_axes,
-        .last = nest->output_axes - 1,
-        .column = is_column(nest),
-        .backward = reduced->relation == KG_RELATION_GE || reduced->relation == KG_RELATION_GT,
-        .exclusive = reduced->relation == KG_RELATION_LT || reduced->relation == KG_RELATION_GT,
-        .stream = config->value[STREAM] != 0,
-        .width = config->value[WIDTH],
-        .chunk = config->value[CHUNK],
-        .entry = entry,
-    };
-    plan.run = plan.last;
-    if (plan.column) {
-        plan.run = plan.axis + 1;
-        for (int i = k; i < group->count; i++) {
-            int run = kg_axes_run(group, nest_at(group, i), plan.axis + 1, plan.last);
-            plan.run = run > plan.run ? run : plan.run;
-        }
-    }
+    struct kg_scan_plan plan;
+    struct kg_text reason = {0};
+    kg_scan_plan_make(group, &plan, &reason);
+    kg_text_free(&reason);
+    plan.stream = config->value[STREAM] != 0;
+    plan.width = config->value[WIDTH];
+    plan.chunk = config->value[CHUNK];
+    plan.entry = entry;
     space(group, facts, target, &parameters);
     kg_emit_host_opening(source, group, "scan", config, &parameters);
     kg_text_add(source, kg_skeleton_find("host/lanes.h"));

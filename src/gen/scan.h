@@ -22,6 +22,11 @@ struct kg_scan_plan {
     const char *entry;
 };
 
+// All but the last two lines. False, with the reason, for groups that are no scan and what belongs
+// to it: private formulas before it, formulas over the same axes after it.
+bool kg_scan_plan_make(const struct kg_group *group, struct kg_scan_plan *plan,
+                       struct kg_text *reason);
+
 // The functions of the kernel, after the opening.
 void kg_scan_emit(struct kg_code *code, const struct kg_scan_plan *plan);
 
@@ -31,7 +36,8 @@ struct kg_scan_writer {
     const struct kg_scan_plan *plan;
     struct kg_values values;
     char names[KG_MAX_NESTS][16];
-    const char *staged; // the place in a streamed block where outputs go; NULL: to their tensors
+    const char *staged; // the place in a block where outputs go; NULL: to their tensors
+    const char *stage;  // what the block of output number %d is called
 };
 
 void kg_scan_open(struct kg_scan_writer *writer, const char *kind, const char *name,

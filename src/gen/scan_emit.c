@@ -170,8 +170,8 @@ void kg_scan_outputs(struct kg_scan_writer *writer, const char *total, const cha
             continue;
         kg_code_begin(code);
         if (writer->staged) {
-            char base[16];
-            snprintf(base, sizeof base, "part%d", i);
+            char base[32];
+            snprintf(base, sizeof base, writer->stage, i);
             kg_emit_store_at(code->text, nest->output, base, writer->staged, type,
                              writer->names[i]);
         } else {
@@ -452,7 +452,8 @@ static void emit_run(struct kg_scan_writer *writer)
 
 void kg_scan_emit(struct kg_code *code, const struct kg_scan_plan *plan)
 {
-    struct kg_scan_writer writer = {.code = code, .plan = plan, .values = {.group = plan->group}};
+    struct kg_scan_writer writer = {
+        .code = code, .plan = plan, .values = {.group = plan->group}, .stage = "part%d"};
     char axis[16];
     snprintf(axis, sizeof axis, "i%d", plan->axis);
     writer.values.axes[plan->bound] = axis;

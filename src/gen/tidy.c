@@ -198,8 +198,8 @@ static void tidy_functions(char *from, char *end)
 
 // What a generated file may open with, wherever it stands there.
 static const char *const preludes[] = {
-    "host/prelude.h", "cuda/prelude.cuh", "cuda/maths.cuh", "cuda/vectors.cuh",
-    "cuda/index.cuh", "cuda/pieces.cuh",  "cuda/lanes.cuh", "host/floats.h",
+    "host/prelude.h",  "cuda/prelude.cuh", "cuda/maths.cuh", "cuda/vectors.cuh", "cuda/index.cuh",
+    "cuda/pieces.cuh", "cuda/lanes.cuh",   "host/floats.h",  "cuda/running.cuh",
 };
 enum { PRELUDE_COUNT = sizeof preludes / sizeof preludes[0] };
 

@@ -1,0 +1,112 @@
+// Running totals over the threads of a row: what stands before the values of each. How two values
+// are folded is a struct of lanes.cuh, and the order of the folding is fixed here too.
+
+// ---- A total that is carried along ----
+
+// Sums are carried as kg_two, everything else as it is.
+template <typename FOLD, typename T>
+KG_INLINE void kg_carry_on(T &carry, T more)
+{
+    carry = FOLD::both(carry, more);
+}
+
+template <typename FOLD, typename T>
+KG_INLINE void kg_carry_on(kg_two<T> &carry, T more)
+{
+    kg_two_sum(&carry.sum, &carry.lost, more);
+}
+
+template <typename T>
+KG_INLINE T kg_carried(T carry)
+{
+    return carry;
+}
+
+template <typename T>
+KG_INLINE T kg_carried(kg_two<T> carry)
+{
+    return kg_two_value(carry.sum, carry.lost);
+}
+
+// ---- Among the threads of a row ----
+
+// Of the lane `distance` below, among LANES neighbours; the lowest get their own.
+template <int LANES, typename T>
+KG_INLINE T kg_from_below(T value, int distance)
+{
+    return __shfl_up_sync(0xffffffff, value, distance, LANES);
+}
+
+template <int LANES, typename T>
+KG_INLINE kg_found<T> kg_from_below(kg_found<T> found, int distance)
+{
+    return {kg_from_below<LANES>(found.value, distance), kg_from_below<LANES>(found.at, distance)};
+}
+
+// Of lane `lane` among LANES neighbours.
+template <int LANES, typename T>
+KG_INLINE T kg_of_lane(T value, int lane)
+{
+    return __shfl_sync(0xffffffff, value, lane, LANES);
+}
+
+template <int LANES, typename T>
+KG_INLINE kg_found<T> kg_of_lane(kg_found<T> found, int lane)
+{
+    return {kg_of_lane<LANES>(found.value, lane), kg_of_lane<LANES>(found.at, lane)};
+}
+
+// Each value becomes the total of those of its lane and the lanes below, among LANES neighbours, a
+// power of two; every thread of the warp takes part.
+template <typename FOLD, int LANES, int COUNT>
+KG_INLINE void kg_warp_running(typename FOLD::type (&values)[COUNT])
+{
+    const int lane = threadIdx.x % LANES;
+#pragma unroll
+    for (int distance = 1; distance < LANES; distance *= 2) {
+#pragma unroll
+        for (int i = 0; i < COUNT; i++) {
+            const typename FOLD::type below = kg_from_below<LANES>(values[i], distance);
+            if (lane >= distance)
+                values[i] = FOLD::both(below, values[i]);
+        }
+    }
+}
+
+// The THREADS threads of a row (some neighbours of a warp, or all threads of a block) have COUNT
+// values each. In their order, the first ones of a warp stand before its second ones, and all of a
+// warp before those of the next. Each value becomes the total of what stands before it, beginning
+// with `none`, the total of nothing; gives the total of all. `turn` is that of kg_block_fold.
+template <typename FOLD, int THREADS, int COUNT>
+KG_INLINE typename FOLD::type kg_row_before(typename FOLD::type (&values)[COUNT],
+                                            typename FOLD::type none, int &turn)
+{
+    typedef typename FOLD::type type;
+    constexpr int lanes = THREADS < 32 ? THREADS : 32, warps = THREADS / lanes;
+    static_assert((THREADS & (THREADS - 1)) == 0 && warps <= 32, "a power of two");
+    const int lane = threadIdx.x % lanes, warp = threadIdx.x / lanes;
+    kg_warp_running<FOLD, lanes>(values);
+    type all = none;
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) {
+        const type part = kg_of_lane<lanes>(values[i], lanes - 1);
+        const type below = kg_from_below<lanes>(values[i], 1);
+        values[i] = FOLD::both(all, lane > 0 ? below : none);
+        all = FOLD::both(all, part);
+    }
+    if constexpr (warps > 1) {
+        __shared__ type slots[2][warps];
+        if (lane == 0)
+            slots[turn][warp] = all;
+        __syncthreads();
+        type running[1] = {slots[turn][lane % warps]};
+        kg_warp_running<FOLD, warps>(running);
+        const type below = kg_of_lane<warps>(running[0], warp > 0 ? warp - 1 : 0);
+#pragma unroll
+        for (int i = 0; i < COUNT; i++)
+            values[i] = FOLD::both(warp > 0 ? below : none, values[i]);
+        all = kg_of_lane<warps>(running[0], warps - 1);
+        turn ^= 1;
+    }
+    return all;
+}
