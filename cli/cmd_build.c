@@ -28,13 +28,15 @@ static void show(const struct cli_subject *subject, const struct kg_build_result
         printf("]");
     }
     printf("\n");
-    cli_show_verdict(&result->verify);
+    if (result->verify.cases > 0)
+        cli_show_verdict(&result->verify);
     if (result->measured)
         printf("search    %lld configs, %d valid, %d pruned, %d measured, %d failed\n",
                (long long)result->space, result->valid, result->pruned, result->measured,
                result->failed);
     printf("chosen    %s\n", kg_plan_choice(plan));
-    show_times(&result->bench);
+    if (result->bench.samples > 0)
+        show_times(&result->bench);
 }
 
 static void show_json(const struct cli_subject *subject, const struct kg_build_result *result,

@@ -1,11 +1,11 @@
-// kernelgen emit: the generated source.
+// kernelgen emit: the generated source, or what the compiler made of it.
 
 #include "commands.h"
 #include "plans.h"
 
 #include <string.h>
 
-static enum cli_exit emit(struct cli *cli, struct cli_subject *subject, struct kg_plan *plan)
+static enum cli_exit emit_source(struct cli *cli, struct cli_subject *subject, struct kg_plan *plan)
 {
     (void)subject;
     char *text;
@@ -13,12 +13,60 @@ static enum cli_exit emit(struct cli *cli, struct cli_subject *subject, struct k
     return cli_print(cli, status, text);
 }
 
+static enum cli_exit emit_assembly(struct cli *cli, struct cli_subject *subject,
+                                   struct kg_plan *plan)
+{
+    (void)subject;
+    char *text;
+    enum kg_status status = kg_plan_assembly(plan, &text);
+    return cli_print(cli, status, text);
+}
+
+static const struct target {
+    const char *name;
+    // Where to compile for when nobody says: the first that is at hand. Without a GPU one is
+    // described: kernels can be made for it.
+    const char *devices[3];
+    enum cli_exit (*emit)(struct cli *cli, struct cli_subject *subject, struct kg_plan *plan);
+} targets[] = {
+    {"host", {"host"}, emit_source},
+    {"cuda", {"cuda:0", "sm_90a"}, emit_source},
+    {"ptx", {"cuda:0", "sm_90a"}, emit_assembly},
+};
+
+static const char *choose_device(struct cli *cli, const struct target *target)
+{
+    const char *name = NULL;
+    for (int i = 0; target->devices[i]; i++) {
+        struct kg_device *device;
+        name = target->devices[i];
+        if (kg_context_device(cli->context, name, &device) == KG_OK)
+            break;
+    }
+    return name;
+}
+
+// Does the device of this name take what is to be emitted?
+static bool fits(const struct target *target, const char *device)
+{
+    bool is_host = strncmp(device, "host", 4) == 0;
+    return is_host == (strcmp(target->name, "host") == 0);
+}
+
 enum cli_exit cli_emit(struct cli *cli)
 {
-    const char *target = cli->options.target;
-    if (!target)
-        return cli_bad_usage("emit wants --target host");
-    if (strcmp(target, "host") != 0)
-        return cli_bad_usage("there is no target '%s'; there is: host", target);
-    return cli_with_plan(cli, KG_RIGOR_ESTIMATE, emit);
+    const char *name = cli->options.target;
+    if (!name)
+        return cli_bad_usage("emit wants --target host, cuda or ptx");
+    for (size_t i = 0; i < sizeof targets / sizeof targets[0]; i++) {
+        const struct target *target = &targets[i];
+        if (strcmp(name, target->name) != 0)
+            continue;
+        if (!cli->options.device)
+            cli->options.device = choose_device(cli, target);
+        if (!fits(target, cli->options.device))
+            return cli_bad_usage("%s is not for --target %s", cli->options.device, name);
+        return cli_with_plan(cli, KG_RIGOR_ESTIMATE, target->emit);
+    }
+    return cli_bad_usage("there is no target '%s'; there are: host, cuda, ptx", name);
 }

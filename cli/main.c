@@ -23,9 +23,11 @@ const struct cli_command cli_commands[] = {
      "  kernelgen check ops/bias_relu.kg\n"
      "  kernelgen check ops/softmax.kg --op softmax --size P=1024,D=513 --lang zh\n",
      SUBJECT_OPTIONS | CLI_OUT | CLI_LANG, 1, 1, cli_check},
-    {"emit", "OP.kg --target host [OPTIONS]", "the generated source on stdout",
-     "One file that compiles alone; its entry is a plain C function of the op's name.\n\n"
+    {"emit", "OP.kg --target host|cuda|ptx [OPTIONS]", "the generated source on stdout",
+     "For the host one file that compiles alone; its entry is a plain C function of the op's\n"
+     "name. For GPUs CUDA C++ with its launches, or the PTX it gives; no GPU is needed.\n\n"
      "  kernelgen emit ops/bias_relu.kg --target host\n"
+     "  kernelgen emit ops/softmax.kg --op softmax --target cuda --device sm_90a\n"
      "  kernelgen emit ops/bias_relu.kg --target host --dtype T=f32 --out bias_relu.c\n",
      SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_OUT | CLI_TARGET, 1, 1, cli_emit},
     {"verify", "OP.kg [--candidate FILE.c] [OPTIONS]", "the accuracy gate alone",

@@ -36,7 +36,7 @@ static const struct option options[] = {
      "limit of the search; the best found so far is used"},
     {"--out", KIND_TEXT, PLACE(folder), CLI_OUT, "PATH", "where the result goes"},
     {"--lang", KIND_TEXT, PLACE(language), CLI_LANG, "en|zh", "language of the document"},
-    {"--target", KIND_TEXT, PLACE(target), CLI_TARGET, "NAME", "what to emit: host"},
+    {"--target", KIND_TEXT, PLACE(target), CLI_TARGET, "NAME", "what to emit: host, cuda, ptx"},
     {"--candidate", KIND_TEXT, PLACE(candidate), CLI_CANDIDATE, "FILE.c",
      "a kernel from outside, instead of a generated one"},
     {"--seed", KIND_TEXT, PLACE(seed), CLI_SEED, "N", "of the inputs; fresh when not given"},

@@ -214,8 +214,10 @@ KG_API enum kg_status kg_plan_bench(const struct kg_plan *plan, struct kg_bench_
 KG_API const char *kg_plan_choice(const struct kg_plan *plan);
 // Seconds: as measured when it was chosen (0: never), and the roofline's bound.
 KG_API void kg_plan_cost(const struct kg_plan *plan, double *measured, double *bound);
-// Complete source, one file that compiles alone.
+// Complete source, one file that compiles alone: C on the host, CUDA C++ on GPUs.
 KG_API enum kg_status kg_plan_source(const struct kg_plan *plan, char **text);
+// PTX, on GPUs.
+KG_API enum kg_status kg_plan_assembly(const struct kg_plan *plan, char **text);
 // Why this config: what was tried, pruned and refused, with reasons. Markdown or JSON.
 KG_API enum kg_status kg_plan_explain(const struct kg_plan *plan, bool json, char **text);
 

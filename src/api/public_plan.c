@@ -4,7 +4,6 @@
 
 #include "flow/explain.h"
 #include "flow/stages.h"
-#include "gen/signature.h"
 
 #include <stdio.h>
 
@@ -88,8 +87,16 @@ void kg_plan_cost(const struct kg_plan *plan, double *measured, double *bound)
 enum kg_status kg_plan_source(const struct kg_plan *plan, char **out)
 {
     struct kg_text text = {0};
-    kg_gen_standalone(plan->problem, &plan->built->choice, &plan->device->facts, &text);
+    kg_flow_source(plan, &text);
     return kg_api_give(kg_api_context(plan->problem), KG_OK, &text, out);
+}
+
+enum kg_status kg_plan_assembly(const struct kg_plan *plan, char **out)
+{
+    struct kg_context *context = kg_api_context(plan->problem);
+    struct kg_text text = {0};
+    enum kg_status status = kg_flow_assembly(plan, &text, &context->error);
+    return kg_api_give(context, status, &text, out);
 }
 
 enum kg_status kg_plan_explain(const struct kg_plan *plan, bool json, char **out)

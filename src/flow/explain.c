@@ -129,6 +129,9 @@ enum kg_status kg_flow_profile(struct kg_session *session, const struct kg_probl
                                struct kg_text *text, struct kg_error *error)
 {
     struct kg_plan *plan = NULL;
+    if (device->is_described)
+        return kg_error_set(error, KG_ERROR_MISSING, "%s is not at hand: nothing can be measured",
+                            device->facts.isa);
     enum kg_status status =
         kg_flow_plan(session, problem, device, KG_RIGOR_EXHAUSTIVE, seconds, NULL, &plan, error);
     if (status != KG_OK)

@@ -4,6 +4,7 @@
 #include "flow/planner.h"
 
 #include "flow/workspaces.h"
+#include "gen/signature.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -67,6 +68,31 @@ enum kg_status kg_flow_execute(const struct kg_plan *plan, void *const *tensors,
     status = kg_prepared_run(plan->prepared, tensors, workspace, stream, error);
     kg_workspaces_return(plan->workspaces, workspace);
     return status;
+}
+
+bool kg_flow_source(const struct kg_plan *plan, struct kg_text *text)
+{
+    const struct kg_choice *choice = &plan->built->choice;
+    const struct kg_device_facts *facts = &plan->device->facts;
+    return kg_session_target(plan->device) == KG_TARGET_CUDA
+               ? kg_gen_standalone_cuda(plan->problem, choice, facts, text)
+               : kg_gen_standalone(plan->problem, choice, facts, text);
+}
+
+enum kg_status kg_flow_assembly(const struct kg_plan *plan, struct kg_text *text,
+                                struct kg_error *error)
+{
+    int count = plan->built->choice.partition.count;
+    for (int i = 0; i < count; i++) {
+        const char *ptx = plan->built->binaries[i].ptx;
+        if (!ptx)
+            return kg_error_set(error, KG_ERROR_UNSUPPORTED, "there is no PTX of kernels for %s",
+                                plan->device->backend->name);
+        if (count > 1)
+            kg_text_format(text, "// Kernel %d of %d\n", i + 1, count);
+        kg_text_add(text, ptx);
+    }
+    return text->failed ? kg_error_memory(error, "the PTX of a plan") : KG_OK;
 }
 
 // What is known of this problem, as a plan. KG_ERROR_NO_WISDOM when nothing is, or nothing of at
@@ -252,6 +278,11 @@ enum kg_status kg_flow_plan(struct kg_session *session, const struct kg_problem 
                             const char *hint, struct kg_plan **plan, struct kg_error *error)
 {
     *plan = NULL;
+    if (device->is_described && rigor != KG_RIGOR_ESTIMATE && rigor != KG_RIGOR_WISDOM) {
+        kg_session_tell(session, "%s is not at hand: chosen by rule, and nothing was measured",
+                        device->facts.isa);
+        rigor = KG_RIGOR_ESTIMATE;
+    }
     struct kg_session_key key;
     enum kg_status status = kg_session_key_make(problem, device, &kg_protocol_default, &key, error);
     if (status != KG_OK)

@@ -38,6 +38,12 @@ void kg_flow_plan_free(struct kg_plan *plan);
 enum kg_status kg_flow_execute(const struct kg_plan *plan, void *const *tensors, void *stream,
                                struct kg_error *error);
 
+// The source of all kernels, one file: C on the host, CUDA C++ on GPUs.
+bool kg_flow_source(const struct kg_plan *plan, struct kg_text *text);
+// What the compiler made of it, in order: PTX. KG_ERROR_UNSUPPORTED where there is none.
+enum kg_status kg_flow_assembly(const struct kg_plan *plan, struct kg_text *text,
+                                struct kg_error *error);
+
 // The gate of this problem's instance on this device.
 enum kg_status kg_flow_gate(struct kg_session *session, const struct kg_problem *problem,
                             struct kg_device *device, uint64_t seed, bool strided,

@@ -124,15 +124,25 @@ void kg_session_key_free(struct kg_session_key *key)
     *key = (struct kg_session_key){0};
 }
 
+void kg_session_tell(const struct kg_session *session, const char *format, ...)
+{
+    struct kg_text text = {0};
+    va_list arguments;
+    va_start(arguments, format);
+    kg_text_vformat(&text, format, arguments);
+    va_end(arguments);
+    if (session->notice)
+        session->notice(session->user, kg_text_string(&text));
+    kg_text_free(&text);
+}
+
 void kg_session_warn(struct kg_session *session, struct kg_device *device)
 {
     if (session->warned || kg_worker_isolation(device) != KG_ISOLATION_NONE)
         return;
     session->warned = true;
-    if (session->notice)
-        session->notice(session->user,
-                        "this process uses the device already, so candidates run inside it: one "
-                        "that crashes or hangs takes it along");
+    kg_session_tell(session, "this process uses the device already, so candidates run inside it: "
+                             "one that crashes or hangs takes it along");
 }
 
 bool kg_session_cancelled(const struct kg_session *session)

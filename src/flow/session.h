@@ -33,6 +33,9 @@ void kg_session_key_free(struct kg_session_key *key);
 void kg_session_print_dtypes(struct kg_text *text, const struct kg_op *instance);
 void kg_session_print_sizes(struct kg_text *text, const struct kg_problem *problem);
 
+// To whoever listens to notices.
+void kg_session_tell(const struct kg_session *session, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 // Tells the caller, once, when what is about to run on the device cannot be kept in a process of
 // its own.
 void kg_session_warn(struct kg_session *session, struct kg_device *device);

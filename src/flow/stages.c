@@ -4,8 +4,8 @@
 #include "flow/stages.h"
 
 #include "base/files.h"
+#include "flow/assembly.h"
 #include "flow/diagnose.h"
-#include "gen/signature.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,9 +79,20 @@ static enum kg_status write_kernel(const struct build *build, struct kg_error *e
 {
     if (!build->options->folder)
         return KG_OK;
+    bool is_cuda = kg_session_target(build->device) == KG_TARGET_CUDA;
     struct kg_text text = {0};
-    kg_gen_standalone(build->problem, &build->plan->built->choice, &build->device->facts, &text);
-    return write_text(build, ".c", &text, error);
+    kg_flow_source(build->plan, &text);
+    enum kg_status status = write_text(build, is_cuda ? ".cu" : ".c", &text, error);
+    if (status == KG_OK && is_cuda)
+        status = kg_flow_assembly(build->plan, &text, error);
+    if (status == KG_OK && is_cuda)
+        status = write_text(build, ".ptx", &text, error);
+    if (status == KG_OK && is_cuda)
+        status = kg_flow_analyse(build->plan, &text, error);
+    if (status == KG_OK && is_cuda)
+        status = write_text(build, "_assembly.txt", &text, error);
+    kg_text_free(&text);
+    return status;
 }
 
 // The first version: by rule, without measuring.
@@ -281,6 +292,14 @@ static enum kg_status run_stages(struct build *build, struct kg_error *error)
         status = generate(build, error);
     if (status == KG_OK)
         status = check_cancelled(build, error);
+    if (status == KG_OK && build->device->is_described) {
+        kg_session_tell(build->session,
+                        "%s is not at hand: the kernel was generated and compiled "
+                        "for it, and neither verified nor measured",
+                        build->device->facts.isa);
+        build->result->goal_met = true;
+        return KG_OK;
+    }
     if (status == KG_OK) {
         announce(build, "verify", 3);
         status = verify(build, build->plan, error);

@@ -16,6 +16,11 @@
 bool kg_gen_standalone(const struct kg_problem *problem, const struct kg_choice *choice,
                        const struct kg_device_facts *facts, struct kg_text *source);
 
+// The kernels of every group for CUDA in one file, called like the op, with what to launch for this
+// problem.
+bool kg_gen_standalone_cuda(const struct kg_problem *problem, const struct kg_choice *choice,
+                            const struct kg_device_facts *facts, struct kg_text *source);
+
 // `code` (of `path`, shown in compiler messages) followed by what makes its function a kernel
 // called `entry` for the host backend.
 bool kg_gen_foreign(const struct kg_op *instance, const char *path, const char *code,

@@ -91,6 +91,7 @@ enum kg_status kg_cuda_open_described(const char *name, const char *cache,
     struct kg_cuda_device *cuda = make_device(-1, error);
     if (!cuda)
         return KG_ERROR_MEMORY;
+    cuda->base.is_described = true;
     return finish(cuda, kg_cuda_describe(name, &cuda->base.facts, error), cache, device, error);
 }
 

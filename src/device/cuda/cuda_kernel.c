@@ -140,8 +140,6 @@ enum kg_status kg_cuda_load(struct kg_device *device, const struct kg_binary *bi
 {
     struct kg_cuda_device *cuda = (struct kg_cuda_device *)device;
     *kernel = NULL;
-    if (cuda->ordinal < 0)
-        return kg_cuda_refuse_described(cuda, error);
     struct kg_kernel *loaded = calloc(1, sizeof *loaded);
     if (!loaded)
         return kg_error_memory(error, "a kernel");

@@ -91,11 +91,14 @@ static void running_is_refused(void)
     struct kg_device *device = open_device("sm_90a");
     struct kg_binary binary = {.bytes = NULL};
     struct kg_kernel *kernel;
+    struct kg_launch launch = {.grid_count = 0};
     void *memory;
     char byte = 0;
-    CHECK_STATUS(device->backend->load(device, &binary, "scale", &kernel, &error), KG_ERROR_MISSING,
-                 &error);
-    CHECK(!kernel && strstr(error.text, "sm_90a"));
+    CHECK(device->is_described);
+    CHECK_STATUS(device->backend->load(device, &binary, "scale", &kernel, &error), KG_OK, &error);
+    CHECK_STATUS(device->backend->launch(kernel, &launch, &error), KG_ERROR_MISSING, &error);
+    CHECK(strstr(error.text, "sm_90a"));
+    device->backend->unload(kernel);
     CHECK_STATUS(device->backend->allocate(device, 16, &memory, &error), KG_ERROR_MISSING, &error);
     CHECK(!memory);
     CHECK_STATUS(device->backend->copy(device, &byte, &byte, 1, &error), KG_ERROR_MISSING, &error);

@@ -1,0 +1,13 @@
+// What a plan's compiled kernels will do to their processor, before they have run.
+
+#ifndef KG_FLOW_ASSEMBLY_H
+#define KG_FLOW_ASSEMBLY_H
+
+#include "flow/planner.h"
+
+// Every function that the plan launches, with its launch (docs/asm.md explains the lines).
+// KG_ERROR_UNSUPPORTED where the binaries are not at hand: on the host.
+enum kg_status kg_flow_analyse(const struct kg_plan *plan, struct kg_text *text,
+                               struct kg_error *error);
+
+#endif

@@ -1,0 +1,112 @@
+// Generated CUDA kernels as one file for people, and for programs of their own: the sources that
+// are compiled, one prelude for all, and how each function is launched.
+
+#include "gen/arguments.h"
+#include "gen/emit.h"
+#include "gen/signature.h"
+#include "gen/skeleton.h"
+#include "gen/tidy.h"
+
+#include <stdio.h>
+#include <string.h>
+
+// Cuts out of the text, from `from` on, what a kernel before it brought along.
+static void drop_skeletons(struct kg_text *text, size_t from)
+{
+    for (const struct kg_skeleton *skeleton = kg_skeletons; skeleton->name && !text->failed;
+         skeleton++) {
+        if (strncmp(skeleton->name, "cuda/", 5) != 0 || text->length <= from)
+            continue;
+        char *found = strstr(text->data + from, skeleton->text);
+        size_t length = strlen(skeleton->text);
+        if (!found || length == 0)
+            continue;
+        memmove(found, found + length, text->length - (size_t)(found - text->data) - length);
+        kg_text_cut(text, text->length - length);
+    }
+}
+
+static void add_arguments(const struct kg_group *group, struct kg_text *text)
+{
+    struct kg_argument arguments[KG_MAX_ARGUMENTS];
+    const struct kg_problem *problem = group->problem;
+    int count = kg_group_arguments(group, arguments);
+    for (int i = 0; i < count; i++) {
+        const struct kg_argument *argument = &arguments[i];
+        kg_text_add(text, i > 0 ? ", " : "");
+        if (argument->kind == KG_ARGUMENT_TENSOR)
+            kg_text_add(text, problem->tensors[argument->id]->name);
+        else if (argument->kind == KG_ARGUMENT_SIZE)
+            kg_text_format(text, "%s = %lld", problem->op->sizes[argument->id]->name,
+                           (long long)problem->sizes[argument->id]);
+        else if (argument->kind == KG_ARGUMENT_STRIDE)
+            kg_text_format(text, "stride %d of %s", argument->dim,
+                           problem->tensors[argument->id]->name);
+        else
+            kg_text_add(text, "scratch");
+    }
+}
+
+static void add_launches(const struct kg_choice *choice, int position,
+                         const struct kg_device_facts *facts, const char *entry,
+                         struct kg_text *text)
+{
+    const struct kg_group *group = &choice->partition.groups[position];
+    struct kg_grids grids = {0};
+    choice->partition.families[position]->grids(group, facts, &choice->configs[position], &grids);
+    for (int i = 0; i < grids.count; i++) {
+        const struct kg_grid *grid = &grids.grids[i];
+        if (grid->blocks[0] == 0 || grid->blocks[1] == 0 || grid->blocks[2] == 0)
+            continue;
+        kg_text_format(text, "// Launch:  %s_%d, %lld x %lld x %lld blocks of %d x %d x %d threads",
+                       entry, i, (long long)grid->blocks[0], (long long)grid->blocks[1],
+                       (long long)grid->blocks[2], grid->threads[0], grid->threads[1],
+                       grid->threads[2]);
+        if (grid->shared > 0)
+            kg_text_format(text, ", %d bytes of dynamic shared memory", grid->shared);
+        if (grid->cluster > 1)
+            kg_text_format(text, ", clusters of %d", grid->cluster);
+        kg_text_add(text, "\n");
+    }
+    kg_text_add(text, "//          with ");
+    add_arguments(group, text);
+    kg_text_add(text, "\n");
+    if (grids.scratch > 0)
+        kg_text_format(text, "//          scratch: %zu bytes\n", grids.scratch);
+}
+
+static void print_entry(const struct kg_choice *choice, int position, char *entry, size_t size)
+{
+    const char *name = choice->partition.groups[position].problem->op->name;
+    if (choice->partition.count == 1)
+        snprintf(entry, size, "%s", name);
+    else
+        snprintf(entry, size, "%s_kernel_%d", name, position);
+}
+
+bool kg_gen_standalone_cuda(const struct kg_problem *problem, const struct kg_choice *choice,
+                            const struct kg_device_facts *facts, struct kg_text *source)
+{
+    char entry[256];
+    kg_text_format(source, "// Compile: NVRTC, --gpu-architecture=%s -std=c++17 -default-device\n",
+                   facts->isa);
+    for (int i = 0; i < choice->partition.count; i++) {
+        print_entry(choice, i, entry, sizeof entry);
+        add_launches(choice, i, facts, entry, source);
+    }
+    kg_text_format(source,
+                   "// Tensors are %s. The sizes are examples, and decide the launches.\n\n",
+                   problem->contiguous ? "contiguous and row-major" : "strided");
+    for (int i = 0; i < choice->partition.count; i++) {
+        size_t before = source->length;
+        print_entry(choice, i, entry, sizeof entry);
+        if (!choice->partition.families[i]->emit(&choice->partition.groups[i], facts,
+                                                 KG_TARGET_CUDA, &choice->configs[i], entry,
+                                                 source))
+            return false;
+        if (i > 0)
+            drop_skeletons(source, before);
+    }
+    kg_gen_tidy(source);
+    return !source->failed;
+}

@@ -1,0 +1,47 @@
+// The file that `emit --target cuda` shows: it compiles alone, whatever the number of kernels.
+
+#include "gen/signature.h"
+#include "support/folder.h"
+#include "support/sample_problem.h"
+#include "test.h"
+
+static char folder[] = "/tmp/kg-test-standalone-XXXXXX";
+static struct kg_device *device;
+static struct kg_error error;
+
+static void compiles(const char *op, const char *sizes, int least_kernels)
+{
+    struct made made = make(op, sizes);
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    struct kg_choice choice;
+    struct kg_text text = {0};
+    struct kg_binary binary = {0};
+    kg_choice_guess(made.problem, &device->facts, KG_TARGET_CUDA, &choice);
+    CHECK(choice.partition.count >= least_kernels);
+    CHECK(kg_gen_standalone_cuda(made.problem, &choice, &device->facts, &text));
+    CHECK(strstr(kg_text_string(&text), "// Launch:  ") != NULL);
+    struct kg_source source = {.text = kg_text_string(&text), .entry = "", .options = ""};
+    CHECK_STATUS(device->backend->compile(device, &source, 120, &binary, &error), KG_OK, &error);
+    kg_binary_free(&binary);
+    kg_text_free(&text);
+    unmake(&made);
+}
+
+int main(void)
+{
+    CHECK(folder_make(folder));
+    CHECK_STATUS(kg_device_open("sm_90a", folder, 0, &device, &error), KG_OK, &error);
+    bool able = device && device->compiler[0];
+    if (able) {
+        compiles("op scale(x: f16[P, D], s: f32[P]) -> (y: f16[P, D])\n"
+                 "{ y[p, d] = x[p, d] * s[p] }\n",
+                 "P=100 D=64", 1);
+        compiles("op two(x: f32[P, D]) -> (a: f32[P], b: f32[D])\n"
+                 "{ a[p] = sum(d) x[p, d]\n  b[d] = max(p) x[p, d] }\n",
+                 "P=100 D=64", 2);
+    }
+    kg_device_close(device);
+    folder_remove(folder);
+    printf("%d checks, %d failed\n", test_checks, test_failures);
+    return test_failures ? 1 : able ? 0 : 77;
+}
