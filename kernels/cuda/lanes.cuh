@@ -350,3 +350,20 @@ KG_INLINE typename FOLD::type kg_row_fold(typename FOLD::type value, int &turn)
     else
         return kg_block_fold<FOLD, THREADS>(value, turn);
 }
+
+// ---- Folding groups of threads ----
+
+// `slots` holds a value of each of `groups` groups, a power of two, for each of `wide` places, group
+// by group: those of the first become those of all, the groups folded in pairs. All threads of the
+// block take part; nobody may fill the slots again before another barrier.
+template <typename FOLD>
+KG_INLINE void kg_groups_fold(typename FOLD::type *slots, int wide, int groups)
+{
+    const int thread = threadIdx.y * blockDim.x + threadIdx.x, threads = blockDim.x * blockDim.y;
+    for (int half = groups / 2; half > 0; half /= 2) {
+        __syncthreads();
+        for (int i = thread; i < half * wide; i += threads)
+            slots[i] = FOLD::both(slots[i], slots[i + half * wide]);
+    }
+    __syncthreads();
+}

@@ -58,29 +58,34 @@ static bool is_epilogue(const struct kg_group *group, int k, int position)
     return true;
 }
 
+int kg_reduce_position(const struct kg_group *group, struct kg_text *reason)
+{
+    int k = find_reduction(group, reason);
+    if (k < 0 || !kg_group_inlines(group, k, reason))
+        return -1;
+    const struct kg_nest *nest = nest_at(group, k);
+    for (int i = nest->output_axes; i < nest->axis_count; i++)
+        if (nest->axes[i]->relation != KG_RELATION_NONE)
+            return refuse(reason, "the range of the reduction depends on an output index"), -1;
+    for (int i = 0; i < group->count; i++) {
+        const struct kg_tensor *output = nest_at(group, i)->output;
+        if (i < k && !kg_group_is_private(group, output))
+            return refuse(reason, "what stands before the reduction is needed elsewhere"), -1;
+        if (i > k && !is_epilogue(group, k, i))
+            return refuse(reason, "what follows the reduction has other axes"), -1;
+        if (kg_dtypes[kg_emit_tensor_dtype(output)].bits < 8)
+            return refuse(reason, "outputs of less than a byte"), -1;
+    }
+    return k;
+}
+
 static bool applicable(const struct kg_group *group, const struct kg_device_facts *facts,
                        enum kg_target target, struct kg_text *reason)
 {
     (void)facts;
     if (target != KG_TARGET_HOST)
         return refuse(reason, "written for the host");
-    int k = find_reduction(group, reason);
-    if (k < 0 || !kg_group_inlines(group, k, reason))
-        return false;
-    const struct kg_nest *nest = nest_at(group, k);
-    for (int i = nest->output_axes; i < nest->axis_count; i++)
-        if (nest->axes[i]->relation != KG_RELATION_NONE)
-            return refuse(reason, "the range of the reduction depends on an output index");
-    for (int i = 0; i < group->count; i++) {
-        const struct kg_tensor *output = nest_at(group, i)->output;
-        if (i < k && !kg_group_is_private(group, output))
-            return refuse(reason, "what stands before the reduction is needed elsewhere");
-        if (i > k && !is_epilogue(group, k, i))
-            return refuse(reason, "what follows the reduction has other axes");
-        if (kg_dtypes[kg_emit_tensor_dtype(output)].bits < 8)
-            return refuse(reason, "outputs of less than a byte");
-    }
-    return true;
+    return kg_reduce_position(group, reason) >= 0;
 }
 
 static void space(const struct kg_group *group, const struct kg_device_facts *facts,

@@ -1,4 +1,4 @@
-// What the two files of the reduce family share.
+// What the two files of the reduce family share, and its twin for CUDA.
 
 #ifndef KG_GEN_REDUCE_H
 #define KG_GEN_REDUCE_H
@@ -18,6 +18,10 @@ struct kg_reduce_plan {
     int64_t width, unroll, chunk;
     const char *entry;
 };
+
+// The position of the only reduction of a group that consists of it, private statements before it
+// that it can compute inside, and statements after it over its own output axes; else -1 and why.
+int kg_reduce_position(const struct kg_group *group, struct kg_text *reason);
 
 // The functions of the kernel, after the opening.
 void kg_reduce_emit(struct kg_code *code, const struct kg_reduce_plan *plan);

@@ -140,9 +140,10 @@ static const char *declared_name(const char *from, const char *to, size_t *lengt
             ;
         name = at < to && *at == ' ' ? at + 1 : NULL;
     }
-    bool acts =
-        memmem(from, (size_t)(to - from), "++", 2) || memmem(from, (size_t)(to - from), "--", 2);
-    bool whole = to - from >= 2 && to[-2] == ';'; // not continued on the next line
+    bool acts = memmem(from, (size_t)(to - from), "++", 2) ||
+                memmem(from, (size_t)(to - from), "--", 2) ||
+                memmem(from, (size_t)(to - from), "(&", 2); // kg_take(&rest, size)
+    bool whole = to - from >= 2 && to[-2] == ';';           // not continued on the next line
     if (!name || acts || !whole || has_list(from, to))
         return NULL;
     *length = 0;

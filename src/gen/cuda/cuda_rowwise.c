@@ -19,6 +19,7 @@ enum {
     LEAST_BLOCK = 128,
     LEAST_SHARED = 256,
     MOST_SHARED = 512,
+    MOST_BLOCKS = 8, // of a cluster
     REGISTER_FILE = 65536,
     MOST_REGISTERS = 255
 };
@@ -28,18 +29,21 @@ static const struct kg_nest *nest_at(const struct kg_group *group, int position)
     return group->problem->nests[group->first + position];
 }
 
-static bool applicable(const struct kg_group *group, const struct kg_device_facts *facts,
-                       enum kg_target target, struct kg_text *reason)
+static bool refuse(struct kg_text *reason, const char *why)
 {
-    (void)facts;
-    struct kg_rowwise_plan plan;
-    return kg_cuda_fits(group, target, reason) && kg_rowwise_plan_make(group, &plan, reason);
+    kg_text_add(reason, why);
+    return false;
+}
+
+int kg_cuda_rowwise_blocks(const struct kg_device_facts *facts)
+{
+    const struct kg_sm *sm = kg_sm_find(facts->isa);
+    return sm && sm->cluster > 1 ? MOST_BLOCKS : 1;
 }
 
 static bool has_clusters(const struct kg_device_facts *facts)
 {
-    const struct kg_sm *sm = kg_sm_find(facts->isa);
-    return sm && sm->cluster > 1;
+    return kg_cuda_rowwise_blocks(facts) > 1;
 }
 
 static void space(const struct kg_group *group, const struct kg_device_facts *facts,
@@ -101,10 +105,27 @@ static int64_t held_registers(const struct kg_rowwise_plan *plan, const struct k
     return bytes * config->value[HOLD] * config->value[VECTOR] / 4;
 }
 
-static bool refuse(struct kg_text *reason, const char *why)
+// Such long rows, and so few, that most units would have none. Where later passes read what is made
+// from each element, a statement at a time means to store it in between: three times the bytes.
+static bool is_cut(const struct kg_rowwise_plan *plan, const struct kg_device_facts *facts)
 {
-    kg_text_add(reason, why);
-    return false;
+    enum { DEARER = 3 };
+    int64_t rows, columns, length, blocks = kg_cuda_rowwise_blocks(facts);
+    bool kept = false;
+    measure(plan, &rows, &columns, &length);
+    for (int i = 0; i < plan->group->count; i++)
+        kept |= plan->kept[i];
+    return rows * blocks * (kept ? DEARER : 1) < facts->units &&
+           columns * widest_element(plan) > blocks * KG_CUDA_ROWWISE_HELD;
+}
+
+static bool applicable(const struct kg_group *group, const struct kg_device_facts *facts,
+                       enum kg_target target, struct kg_text *reason)
+{
+    struct kg_rowwise_plan plan;
+    if (!kg_cuda_fits(group, target, reason) || !kg_rowwise_plan_make(group, &plan, reason))
+        return false;
+    return !is_cut(&plan, facts) || refuse(reason, "fewer rows than units, and long ones");
 }
 
 static bool valid(const struct kg_group *group, const struct kg_device_facts *facts,
@@ -161,7 +182,7 @@ static void guess(const struct kg_group *group, const struct kg_device_facts *fa
     int64_t most = has_clusters(facts) ? MOST_SHARED : 1024, vector = config->value[VECTOR];
     while (config->value[THREADS] < most && config->value[THREADS] * vector * 2 < columns)
         config->value[THREADS] *= 2;
-    while (has_clusters(facts) && config->value[CLUSTER] < 8 &&
+    while (has_clusters(facts) && config->value[CLUSTER] < MOST_BLOCKS &&
            config->value[THREADS] * config->value[CLUSTER] * vector * 2 < columns)
         config->value[CLUSTER] *= 2;
     if (config->value[THREADS] * config->value[CLUSTER] * vector * 4 < columns)
@@ -221,13 +242,13 @@ static void grids(const struct kg_group *group, const struct kg_device_facts *fa
                   const struct kg_config *config, struct kg_grids *grids)
 {
     (void)facts;
-    enum { MOST_BLOCKS = 1 << 27 };
+    enum { MOST_CLUSTERS = 1 << 27 };
     struct kg_cuda_rowwise_plan plan;
     int64_t rows, columns, length;
     make_plan(group, config, "", &plan);
     measure(&plan.row, &rows, &columns, &length);
     int64_t blocks = kg_ceil_div(rows, plan.blocks);
-    blocks = (blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS) * plan.cluster;
+    blocks = (blocks < MOST_CLUSTERS ? blocks : MOST_CLUSTERS) * plan.cluster;
     const struct kg_grid none = {.threads = {1, 1, 1}};
     const struct kg_grid grid = {
         .blocks = {blocks, 1, 1},

@@ -17,6 +17,10 @@ struct kg_cuda_rowwise_plan {
     int registers; // at most; 0: as many as the compiler likes
 };
 
+// Bytes of a row that a block holds, and the blocks that may share one.
+#define KG_CUDA_ROWWISE_HELD (1 << 17)
+int kg_cuda_rowwise_blocks(const struct kg_device_facts *facts);
+
 // The bytes that tensors have to be aligned to for whole vectors; 0: their strides or sizes do not
 // allow them, wherever they lie.
 int kg_cuda_rowwise_alignment(const struct kg_cuda_rowwise_plan *plan, int64_t length);

@@ -1,6 +1,7 @@
 // What the families for CUDA write, of every shipped definition, for contiguous tensors and strided
 // views: complete sources, and launches that fit the device. Where there is NVRTC it compiles one
-// source in 16, or in KG_EVERY. KG_DUMP=FOLDER leaves the sources there.
+// source in 16, or in KG_EVERY. KG_DUMP=FOLDER leaves the sources there, KG_OPS=TEXT leaves out the
+// definitions whose names do not begin like that.
 
 #include "asm/gpu.h"
 #include "base/files.h"
@@ -137,8 +138,10 @@ static void emit_file(const char *path)
     struct kg_arena arena = {0};
     CHECK_STATUS(kg_files_read(path, 1 << 20, &bytes, &length, &error), KG_OK, &error);
     CHECK_STATUS(kg_lang_parse(&arena, path, bytes, length, &file, &error), KG_OK, &error);
+    const char *wanted = getenv("KG_OPS");
     for (int i = 0; file && i < file->op_count; i++)
-        emit_op(file->ops[i]);
+        if (!wanted || strncmp(file->ops[i]->name, wanted, strlen(wanted)) == 0)
+            emit_op(file->ops[i]);
     kg_arena_free(&arena);
     free(bytes);
 }

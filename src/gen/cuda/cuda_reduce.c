@@ -1,0 +1,416 @@
+// One reduction on CUDA, over any axes: sums, means, extremes, their places, any and all.
+//
+// Two ways of using vectors. Along the row: a block takes an output, its threads vectors along the
+// reduced axes that lie innermost in memory. Along the column: neighbouring threads take vectors
+// along the outputs, and groups of threads share what is reduced. Where that is too little for all
+// units, several blocks share an output; what they find lies in memory for a second function, which
+// folds it in a fixed order: results are the same in every run. Short rows belong to rowwise.
+
+#include "gen/cuda/cuda_reduce.h"
+
+#include "gen/cuda/cuda_frame.h"
+#include "gen/cuda/cuda_rowwise.h"
+#include "gen/families.h"
+
+enum { COLUMN, THREADS, VECTOR, UNROLL, SPLIT, REGISTERS };
+
+enum { ACCESS = 16, WARP = 32, REGISTER_FILE = 65536, MOST_REGISTERS = 255 };
+// What a multiprocessor should have under way, in blocks of LOADED bytes a thread.
+enum { BLOCKS_PER_UNIT = 4, LOADED = 64, USUAL_THREADS = 256 };
+enum { MOST_SHARED = 48 << 10, MOST_BLOCKS = 1 << 30 };
+// Threads that keep a device busy.
+enum { PLENTY = 1 << 19 };
+
+static const int64_t splits[] = {1, 2, 4, 8, 16, 32, 64, 96, 132, 264, 396, 528, 1056, 2112};
+enum { SPLITS = sizeof splits / sizeof *splits };
+
+static const struct kg_nest *nest_at(const struct kg_group *group, int position)
+{
+    return group->problem->nests[group->first + position];
+}
+
+static bool refuse(struct kg_text *reason, const char *why)
+{
+    kg_text_add(reason, why);
+    return false;
+}
+
+// ---- The plan ----
+
+static bool same_axes(const struct kg_nest *a, const struct kg_nest *b, int count)
+{
+    for (int axis = 0; axis < count; axis++)
+        if (!kg_axes_same(a->axes[axis], b->axes[axis]))
+            return false;
+    return true;
+}
+
+// Is what the nest makes read only where the reduction itself stands?
+static bool is_in_place(const struct kg_cuda_reduce_plan *plan, int position)
+{
+    const struct kg_nest *nest = nest_at(plan->group, position);
+    if (nest->output_axes != plan->nest->axis_count ||
+        !same_axes(nest, plan->nest, nest->output_axes))
+        return false;
+    for (int i = position + 1; i <= plan->k; i++) {
+        const struct kg_nest *reader = nest_at(plan->group, i);
+        for (int a = 0; a < reader->access_count; a++)
+            if (reader->accesses[a].tensor == nest->output &&
+                (!kg_axes_identity(&reader->accesses[a]) || (i < plan->k && !plan->in_place[i])))
+                return false;
+    }
+    return true;
+}
+
+static void set_column(struct kg_cuda_reduce_plan *plan, bool column)
+{
+    plan->column = column;
+    plan->last = (column ? plan->outputs : plan->nest->axis_count) - 1;
+    plan->run = kg_axes_run(plan->group, plan->nest, column ? 0 : plan->outputs, plan->last);
+}
+
+static void make_plan(const struct kg_group *group, int k, struct kg_cuda_reduce_plan *plan)
+{
+    *plan = (struct kg_cuda_reduce_plan){.group = group, .nest = nest_at(group, k), .k = k};
+    plan->fold = kg_fold_of(plan->nest);
+    plan->outputs = plan->nest->output_axes;
+    for (int i = k - 1; i >= 0; i--)
+        plan->in_place[i] = is_in_place(plan, i);
+    set_column(plan, false);
+}
+
+static void find_plan(const struct kg_group *group, struct kg_cuda_reduce_plan *plan)
+{
+    struct kg_text reason = {0};
+    make_plan(group, kg_reduce_position(group, &reason), plan);
+    kg_text_free(&reason);
+}
+
+static void configure(struct kg_cuda_reduce_plan *plan, const struct kg_config *config)
+{
+    set_column(plan, config->value[COLUMN] != 0);
+    plan->threads = (int)config->value[THREADS];
+    plan->vector = (int)config->value[VECTOR];
+    plan->unroll = (int)config->value[UNROLL];
+    plan->split = (int)config->value[SPLIT];
+    plan->registers = (int)config->value[REGISTERS];
+}
+
+static int64_t product(const struct kg_nest *nest, int first, int last)
+{
+    int64_t count = 1;
+    for (int axis = first; axis <= last; axis++)
+        count *= nest->extent[axis];
+    return count;
+}
+
+static int64_t outputs_of(const struct kg_cuda_reduce_plan *plan)
+{
+    return product(plan->nest, 0, plan->outputs - 1);
+}
+
+static int64_t count_of(const struct kg_cuda_reduce_plan *plan)
+{
+    return product(plan->nest, plan->outputs, plan->nest->axis_count - 1);
+}
+
+// The reads that are made for every element of the reduction.
+static int list_reads(const struct kg_cuda_reduce_plan *plan, const struct kg_access **reads,
+                      int most)
+{
+    int count = 0;
+    for (int i = 0; i <= plan->k; i++) {
+        const struct kg_nest *nest = nest_at(plan->group, i);
+        for (int a = 0; a < nest->access_count && (i == plan->k || plan->in_place[i]); a++)
+            if (kg_group_maker(plan->group, nest->accesses[a].tensor) < 0 && count < most)
+                reads[count++] = &nest->accesses[a];
+    }
+    return count;
+}
+
+// What reading costs when neighbours along `axis` are taken together, in elements moved for each.
+static int64_t cost_along(const struct kg_cuda_reduce_plan *plan, int axis)
+{
+    enum { MOST_READS = 64, WORST = 16 };
+    const struct kg_access *reads[MOST_READS];
+    int64_t cost = 0;
+    int count = list_reads(plan, reads, MOST_READS);
+    for (int i = 0; i < count; i++) {
+        const struct kg_tensor *tensor = reads[i]->tensor;
+        const struct kg_layout *layout = &plan->group->problem->layouts[tensor->id];
+        int64_t stride = 0;
+        for (int dim = 0; dim < tensor->rank; dim++) {
+            const struct kg_affine *map = &reads[i]->map[dim];
+            if (map->is_affine)
+                stride += map->coefficient[axis] * layout->stride[dim];
+            else if (kg_expr_uses(map->subscript, axis, true))
+                stride += WORST;
+        }
+        stride = stride < 0 ? -stride : stride;
+        cost += stride < WORST ? stride : WORST;
+    }
+    return cost;
+}
+
+// Are columns the better way for these sizes?
+static bool prefers_columns(struct kg_cuda_reduce_plan *plan)
+{
+    enum { WINDOWS = 16 };
+    const struct kg_nest *nest = plan->nest;
+    if (plan->outputs == 0)
+        return false;
+    set_column(plan, true);
+    int64_t width = product(nest, plan->run, plan->last);
+    int64_t column = cost_along(plan, plan->last), row = cost_along(plan, nest->axis_count - 1);
+    if (width <= 1)
+        return false;
+    if (nest->class == KG_CLASS_WINDOW && width >= WINDOWS) // rows of a few elements
+        return true;
+    return column != row ? column < row : width > count_of(plan);
+}
+
+// ---- The family ----
+
+static bool starts_at_zero(const struct kg_nest *nest)
+{
+    for (int axis = 0; axis < nest->axis_count; axis++)
+        if (nest->axes[axis]->relation != KG_RELATION_NONE || !kg_axes_from_zero(nest->axes[axis]))
+            return false;
+    return true;
+}
+
+// Of the tensors that are read in vectors, the widest element and all of them together, in bytes.
+static void measure_elements(const struct kg_cuda_reduce_plan *plan, int *widest, int *together)
+{
+    enum { MOST_READS = 64 };
+    const struct kg_access *reads[MOST_READS];
+    int count = list_reads(plan, reads, MOST_READS);
+    *widest = *together = 0;
+    for (int i = 0; i < count; i++) {
+        bool seen = !kg_cuda_reduce_walks(reads[i], plan->last);
+        for (int j = 0; j < i; j++)
+            seen |= kg_access_same(reads[i], reads[j]);
+        int bytes = kg_dtypes[kg_emit_tensor_dtype(reads[i]->tensor)].bits / 8;
+        *together += seen ? 0 : bytes;
+        *widest = !seen && bytes > *widest ? bytes : *widest;
+    }
+}
+
+// Is there a row for every unit, or are rows so short that the blocks that share one hold it?
+static bool has_good_rows(const struct kg_cuda_reduce_plan *plan,
+                          const struct kg_device_facts *facts)
+{
+    int widest, together;
+    int64_t rows = outputs_of(plan), blocks = kg_cuda_rowwise_blocks(facts);
+    measure_elements(plan, &widest, &together);
+    int64_t bytes = count_of(plan) * (widest > 0 ? widest : 1);
+    return rows >= 2 * (int64_t)facts->units || bytes <= KG_CUDA_ROWWISE_HELD ||
+           (rows * blocks >= facts->units && bytes <= blocks * KG_CUDA_ROWWISE_HELD);
+}
+
+static bool applicable(const struct kg_group *group, const struct kg_device_facts *facts,
+                       enum kg_target target, struct kg_text *reason)
+{
+    struct kg_cuda_reduce_plan plan;
+    struct kg_rowwise_plan rows;
+    struct kg_text ignored = {0};
+    if (!kg_cuda_fits(group, target, reason))
+        return false;
+    int k = kg_reduce_position(group, reason);
+    if (k < 0)
+        return false;
+    if (!starts_at_zero(nest_at(group, k)))
+        return refuse(reason, "an index does not run over the whole of 0 to its end");
+    make_plan(group, k, &plan);
+    if (prefers_columns(&plan))
+        return true;
+    set_column(&plan, false);
+    bool by_row = has_good_rows(&plan, facts) && kg_rowwise_plan_make(group, &rows, &ignored);
+    kg_text_free(&ignored);
+    return by_row ? refuse(reason, "rows on their own: rowwise does them") : true;
+}
+
+static void space(const struct kg_group *group, const struct kg_device_facts *facts,
+                  enum kg_target target, struct kg_space *space)
+{
+    (void)facts, (void)target;
+    struct kg_cuda_reduce_plan plan;
+    find_plan(group, &plan);
+    *space = (struct kg_space){0};
+    kg_space_add(space, "column", plan.outputs > 0 ? 2 : 1, (int64_t[]){0, 1});
+    kg_space_add(space, "threads", 4, (int64_t[]){256, 128, 512, 1024});
+    kg_space_add(space, "vector", 5, (int64_t[]){8, 4, 2, 1, 16});
+    kg_space_add(space, "unroll", 5, (int64_t[]){4, 8, 2, 1, 16});
+    kg_space_add(space, "split", SPLITS, splits);
+    kg_cuda_space_registers(space);
+}
+
+static int fold_bytes(const struct kg_fold *fold)
+{
+    int bytes = fold->lane == KG_TYPE_F32 || fold->lane == KG_TYPE_BOOL ? 4 : 8;
+    return fold->is_argument ? KG_CUDA_PARTIAL_BYTES : fold->is_float_sum ? 2 * bytes : bytes;
+}
+
+// The threads of a block along the columns, and the groups of them.
+static void shape_block(const struct kg_cuda_reduce_plan *plan, int64_t *wide, int64_t *groups)
+{
+    int64_t width = product(plan->nest, plan->run, plan->last), count = count_of(plan);
+    int64_t most = kg_power_of_two(kg_ceil_div(width, plan->vector));
+    *wide = most < WARP ? most : WARP;
+    *groups = plan->threads / *wide;
+    while (*groups > 1 && *groups / 2 * plan->unroll >= count) {
+        *groups /= 2;
+        *wide *= *wide < most ? 2 : 1;
+    }
+    // What groups find has to be folded: none where there is enough without.
+    int64_t threads = product(plan->nest, 0, plan->run - 1) * most;
+    while (*groups > 1 && *wide < most && threads >= PLENTY) {
+        *groups /= 2;
+        *wide *= 2;
+    }
+}
+
+// Blocks that need not share an output, and parts that those who share one can take.
+static void count_blocks(const struct kg_cuda_reduce_plan *plan, int64_t *blocks, int64_t *parts)
+{
+    if (!plan->column) {
+        *blocks = outputs_of(plan);
+        *parts = kg_ceil_div(count_of(plan), (int64_t)plan->threads * plan->vector * plan->unroll);
+        return;
+    }
+    int64_t wide, groups;
+    shape_block(plan, &wide, &groups);
+    *blocks = product(plan->nest, 0, plan->run - 1) *
+              kg_ceil_div(product(plan->nest, plan->run, plan->last), wide * plan->vector);
+    *parts = kg_ceil_div(count_of(plan), groups * plan->unroll);
+}
+
+static bool valid(const struct kg_group *group, const struct kg_device_facts *facts,
+                  enum kg_target target, const struct kg_config *config, struct kg_text *reason)
+{
+    (void)facts, (void)target;
+    struct kg_cuda_reduce_plan plan;
+    int widest, together;
+    int64_t blocks, parts;
+    find_plan(group, &plan);
+    configure(&plan, config);
+    measure_elements(&plan, &widest, &together);
+    count_blocks(&plan, &blocks, &parts);
+    if (plan.vector > 1 && plan.vector * widest > 2 * ACCESS)
+        return refuse(reason, "a vector is wider than two loads");
+    int64_t totals = fold_bytes(&plan.fold) * (plan.column ? plan.vector : 1);
+    if (plan.column && totals * plan.threads > MOST_SHARED)
+        return refuse(reason, "a block would need more shared memory than there is");
+    if (plan.split > 1 && plan.split / 2 >= parts)
+        return refuse(reason, "more blocks share an output than there is work for");
+    if (plan.unroll > 1 && plan.unroll / 2 * (plan.column ? 1 : plan.vector) >= count_of(&plan))
+        return refuse(reason, "a thread would take more at once than is reduced");
+    int64_t most = plan.registers > 0 ? plan.registers : REGISTER_FILE / plan.threads;
+    most = most < MOST_REGISTERS ? most : MOST_REGISTERS;
+    if ((totals + (int64_t)together * plan.vector * plan.unroll) / 4 + 16 > most)
+        return refuse(reason, "holds more than a thread has registers");
+    if (plan.registers * plan.threads > REGISTER_FILE)
+        return refuse(reason, "a block would need more registers than there are");
+    return true;
+}
+
+static void guess(const struct kg_group *group, const struct kg_device_facts *facts,
+                  enum kg_target target, struct kg_config *config)
+{
+    struct kg_cuda_reduce_plan plan;
+    struct kg_text reason = {0};
+    int widest, together;
+    int64_t blocks, parts, units = facts->units > 0 ? facts->units : 1;
+    find_plan(group, &plan);
+    *config = (struct kg_config){{prefers_columns(&plan), USUAL_THREADS, 1, 1, 1, 0}};
+    configure(&plan, config);
+    measure_elements(&plan, &widest, &together);
+    int64_t length = product(plan.nest, plan.run, plan.last);
+    if (widest > 0)
+        config->value[VECTOR] = ACCESS / widest;
+    while (config->value[VECTOR] > 1 && length % config->value[VECTOR] != 0)
+        config->value[VECTOR] /= 2;
+    while (config->value[UNROLL] < 8 &&
+           2 * config->value[UNROLL] * config->value[VECTOR] * together <= LOADED)
+        config->value[UNROLL] *= 2;
+    while (config->value[UNROLL] > 1 && !valid(group, facts, target, config, &reason))
+        config->value[UNROLL] /= 2;
+    while (config->value[VECTOR] > 1 && !valid(group, facts, target, config, &reason))
+        config->value[VECTOR] /= 2;
+    configure(&plan, config);
+    count_blocks(&plan, &blocks, &parts);
+    for (int i = 0; i < SPLITS && blocks > 0; i++)
+        if (splits[i] * blocks <= BLOCKS_PER_UNIT * units && splits[i] <= parts)
+            config->value[SPLIT] = splits[i];
+    kg_text_free(&reason);
+}
+
+static double bound(const struct kg_group *group, const struct kg_device_facts *facts,
+                    enum kg_target target, const struct kg_config *config)
+{
+    (void)target, (void)config;
+    return kg_group_bound(group, facts);
+}
+
+static bool emit(const struct kg_group *group, const struct kg_device_facts *facts,
+                 enum kg_target target, const struct kg_config *config, const char *entry,
+                 struct kg_text *source)
+{
+    struct kg_cuda_reduce_plan plan;
+    struct kg_space values;
+    find_plan(group, &plan);
+    configure(&plan, config);
+    plan.entry = entry;
+    space(group, facts, target, &values);
+    kg_cuda_opening(source, group, "reduce", config, &values);
+    kg_cuda_reduce_emit(source, &plan);
+    return !source->failed;
+}
+
+static struct kg_grid grid_of(int64_t blocks, int64_t split, int64_t wide, int64_t high)
+{
+    return (struct kg_grid){.blocks = {blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS, split, 1},
+                            .threads = {(int)wide, (int)high, 1}};
+}
+
+static void grids(const struct kg_group *group, const struct kg_device_facts *facts,
+                  const struct kg_config *config, struct kg_grids *grids)
+{
+    (void)facts;
+    struct kg_cuda_reduce_plan plan;
+    int64_t blocks, parts, wide, groups = 1;
+    const struct kg_grid none = {.threads = {1, 1, 1}};
+    find_plan(group, &plan);
+    configure(&plan, config);
+    count_blocks(&plan, &blocks, &parts);
+    wide = plan.threads;
+    if (plan.column)
+        shape_block(&plan, &wide, &groups);
+    int64_t outputs = outputs_of(&plan), side = kg_power_of_two(outputs);
+    side = side < WARP ? side : WARP;
+    const struct kg_grid grid = grid_of(blocks, plan.split, wide, groups);
+    const struct kg_grid last =
+        grid_of(kg_ceil_div(outputs, side), 1, side, KG_CUDA_COMBINE_THREADS / side);
+    int alignment = kg_cuda_reduce_alignment(&plan);
+    *grids = (struct kg_grids){.count = plan.split > 1 ? 3 : 2, .alignment = alignment};
+    grids->grids[0] = alignment ? grid : none;
+    grids->grids[1] = alignment ? none : grid;
+    grids->unaligned[0] = none;
+    grids->unaligned[1] = grid;
+    if (plan.split == 1)
+        return;
+    grids->grids[2] = grids->unaligned[2] = last;
+    grids->scratch = (size_t)outputs * (size_t)plan.split * KG_CUDA_PARTIAL_BYTES;
+}
+
+const struct kg_family kg_cuda_reduce = {
+    .name = "reduce",
+    .summary = "reductions over any axes, by as many blocks as there is room for",
+    .applicable = applicable,
+    .space = space,
+    .valid = valid,
+    .guess = guess,
+    .bound = bound,
+    .emit = emit,
+    .grids = grids,
+};

@@ -1,0 +1,44 @@
+// What the two files of the reduce family for CUDA share: cuda_reduce.c decides,
+// cuda_reduce_emit.c writes.
+
+#ifndef KG_GEN_CUDA_REDUCE_H
+#define KG_GEN_CUDA_REDUCE_H
+
+#include "gen/reduce.h"
+
+struct kg_cuda_reduce_plan {
+    const struct kg_group *group;
+    const struct kg_nest *nest; // the reduction
+    const char *entry;
+    struct kg_fold fold;
+    int k;       // its position in the group
+    int outputs; // number of output axes
+    bool column; // vectors follow output axes
+    int run;     // first axis of the run that vectors follow, counted as one
+    int last;    // last axis of that run
+    // By position: a statement before the reduction that is only read at the axes it is made for.
+    bool in_place[KG_MAX_NESTS];
+    int threads;   // of a block
+    int vector;    // elements of a thread's vectors
+    int unroll;    // vectors that a thread loads before it computes
+    int split;     // blocks that share an output; more than one: their results are folded last
+    int registers; // at most; 0: as many as the compiler likes
+};
+
+// Whether the access is a vector where neighbours along `axis`, the last of a run, are taken at
+// once.
+bool kg_cuda_reduce_walks(const struct kg_access *access, int axis);
+// The bytes that tensors have to be aligned to for whole vectors; 0: their strides or sizes do not
+// allow them, wherever they lie.
+int kg_cuda_reduce_alignment(const struct kg_cuda_reduce_plan *plan);
+
+// Bytes of what blocks leave for each other of one output, at most.
+#define KG_CUDA_PARTIAL_BYTES 16
+// Threads of the blocks that fold them.
+#define KG_CUDA_COMBINE_THREADS 256
+
+// The functions of the kernel, after the opening: number 0 for whole vectors, number 1 for any,
+// and, where several blocks share an output, number 2, which folds what they leave.
+void kg_cuda_reduce_emit(struct kg_text *text, const struct kg_cuda_reduce_plan *plan);
+
+#endif

@@ -1,0 +1,558 @@
+// The code of the reduce family for CUDA: see cuda_reduce.c for what it does and when.
+//
+// Along the row, a block works on one output, and a part is what its threads take at once: UNROLL
+// vectors each. Along the column, a block works on a tile of columns; its threads stand in groups,
+// one for each row of a part, and have a total for each of their columns. Blocks of the same
+// outputs take turns with the parts. A vector begins at `first` and has its elements `step` apart:
+// 1 where every vector is whole (WHOLE), else so far that neighbours read neighbours.
+
+#include "gen/cuda/cuda_reduce.h"
+
+#include "gen/cuda/cuda_frame.h"
+#include "gen/skeleton.h"
+
+#include <stdio.h>
+
+// A tensor that is read in vectors, once for all its readers.
+struct stream {
+    const struct kg_nest *nest;
+    const struct kg_access *access;
+};
+
+enum { MOST_STREAMS = 24 };
+
+struct writer {
+    const struct kg_cuda_reduce_plan *plan;
+    struct kg_code code;
+    struct kg_values values; // of the body of the reduction
+    int stream_count;
+    struct stream streams[MOST_STREAMS];
+};
+
+static const struct kg_nest *nest_at(const struct kg_cuda_reduce_plan *plan, int position)
+{
+    return plan->group->problem->nests[plan->group->first + position];
+}
+
+static bool is_split(const struct writer *writer)
+{
+    return writer->plan->split > 1;
+}
+
+// ---- Which reads are vectors ----
+
+bool kg_cuda_reduce_walks(const struct kg_access *access, int axis)
+{
+    int last = access->tensor->rank - 1;
+    if (last < 0 || access->read->pad || kg_dtypes[kg_emit_tensor_dtype(access->tensor)].bits < 8 ||
+        access->map[last].subscript->kind != KG_EXPR_INDEX ||
+        access->map[last].subscript->index->id != axis)
+        return false;
+    for (int dim = 0; dim < last; dim++)
+        if (kg_expr_uses(access->map[dim].subscript, axis, true))
+            return false;
+    return true;
+}
+
+static int stream_of(const struct writer *writer, const struct kg_access *access)
+{
+    for (int i = 0; i < writer->stream_count; i++)
+        if (access == writer->streams[i].access ||
+            (!access->read->pad && kg_access_same(access, writer->streams[i].access)))
+            return i;
+    return -1;
+}
+
+static void find_streams(struct writer *writer)
+{
+    const struct kg_cuda_reduce_plan *plan = writer->plan;
+    for (int i = 0; i <= plan->k; i++) {
+        const struct kg_nest *nest = nest_at(plan, i);
+        for (int a = 0; a < nest->access_count && (i == plan->k || plan->in_place[i]); a++) {
+            const struct kg_access *access = &nest->accesses[a];
+            if (kg_group_maker(plan->group, access->tensor) >= 0 ||
+                !kg_cuda_reduce_walks(access, plan->last) || stream_of(writer, access) >= 0 ||
+                writer->stream_count == MOST_STREAMS)
+                continue;
+            writer->streams[writer->stream_count++] = (struct stream){nest, access};
+        }
+    }
+}
+
+// Reads of statements that are not made in place may be of the same form, but elsewhere.
+static bool is_in_place(const struct writer *writer, const struct kg_access *access)
+{
+    const struct kg_cuda_reduce_plan *plan = writer->plan;
+    for (int i = 0; i <= plan->k; i++) {
+        const struct kg_nest *nest = nest_at(plan, i);
+        for (int a = 0; a < nest->access_count; a++)
+            if (access == &nest->accesses[a])
+                return i == plan->k || plan->in_place[i];
+    }
+    return false;
+}
+
+static bool read_stream(void *user, struct kg_text *text, const struct kg_access *access)
+{
+    const struct writer *writer = user;
+    int i = is_in_place(writer, access) ? stream_of(writer, access) : -1;
+    char base[48];
+    if (i < 0)
+        return false;
+    snprintf(base, sizeof base, "take%d[piece].at", i);
+    kg_emit_load_at(text, access->tensor, base, "lane");
+    return true;
+}
+
+int kg_cuda_reduce_alignment(const struct kg_cuda_reduce_plan *plan)
+{
+    const struct kg_problem *problem = plan->group->problem;
+    struct writer writer = {.plan = plan};
+    // Of a contiguous tensor, the last dimensions are the run.
+    int inner = problem->contiguous ? plan->last - plan->run + 1 : 0, alignment = 1;
+    int64_t length = 1;
+    for (int axis = plan->run; axis <= plan->last; axis++)
+        length *= plan->nest->extent[axis];
+    if (length % plan->vector != 0)
+        return 0;
+    find_streams(&writer);
+    for (int i = 0; i < writer.stream_count; i++) {
+        const struct kg_tensor *tensor = writer.streams[i].access->tensor;
+        unsigned dims = tensor->rank > inner ? ~0u >> (32 - (tensor->rank - inner)) : 0;
+        if (!kg_cuda_is_whole(problem, tensor, dims, plan->vector))
+            return 0;
+        int bytes = kg_cuda_alignment(tensor, plan->vector);
+        alignment = bytes > alignment ? bytes : alignment;
+    }
+    return alignment;
+}
+
+// ---- Places ----
+
+static void emit_product(struct writer *writer, const char *name, int first, int last)
+{
+    struct kg_code *code = &writer->code;
+    kg_code_begin(code);
+    kg_text_format(code->text, "const int64_t %s = ", name);
+    kg_axes_product(code->text, writer->plan->nest, first, last);
+    kg_text_add(code->text, ";");
+    kg_code_end(code);
+}
+
+// Declares the axes [first, last] that the linear counter `from` stands for.
+static void emit_axes(struct writer *writer, int first, int last, const char *from)
+{
+    struct kg_code *code = &writer->code;
+    if (first > last)
+        return;
+    if (first < last)
+        kg_code_line(code, "int64_t rest = %s;", from);
+    for (int axis = last; axis > first; axis--) {
+        kg_code_begin(code);
+        kg_text_format(code->text, "const int64_t i%d = kg_take(&rest, ", axis);
+        kg_axes_extent(code->text, writer->plan->nest->axes[axis]);
+        kg_text_add(code->text, ");");
+        kg_code_end(code);
+    }
+    kg_code_line(code, "const int64_t i%d = %s;", first, first < last ? "rest" : from);
+}
+
+// Declares the axes that vectors move along, of the element `from` + `lane` more.
+static void emit_run_axes(struct writer *writer, const char *from, const char *lane)
+{
+    const struct kg_cuda_reduce_plan *plan = writer->plan;
+    struct kg_code *code = &writer->code;
+    if (plan->column || plan->run == plan->outputs) {
+        kg_code_line(code, "const int64_t i%d = %s%s;", plan->last, from, lane);
+        return;
+    }
+    kg_code_line(code, "int64_t more = %s;", from);
+    kg_code_line(code, "const int64_t i%d = kg_take(&more, length)%s;", plan->last, lane);
+    emit_axes(writer, plan->outputs, plan->run - 1, "more");
+}
+
+// Opens the loop over the elements of a vector, and declares their axes.
+static void open_lanes(struct writer *writer)
+{
+    struct kg_code *code = &writer->code;
+    kg_code_line(code, "#pragma unroll");
+    kg_code_open(code, "for (int lane = 0; lane < VECTOR; lane++)");
+    kg_code_line(code, "const int64_t column = first + lane * step;");
+    kg_code_line(code, "if (!WHOLE && column >= %s)", writer->plan->column ? "width" : "count");
+    kg_code_line(code, "    break;");
+    if (writer->plan->column)
+        emit_run_axes(writer, "column", "");
+    else
+        emit_run_axes(writer, "(WHOLE ? first : column)", " + (WHOLE ? lane : 0)");
+}
+
+// Opens the loop over the vectors that a thread has of a part.
+static void open_pieces(struct writer *writer)
+{
+    const struct kg_cuda_reduce_plan *plan = writer->plan;
+    struct kg_code *code = &writer->code;
+    kg_code_line(code, "#pragma unroll");
+    kg_code_open(code, "for (int piece = 0; piece < UNROLL; piece++)");
+    if (plan->column) {
+        kg_code_line(code, "const int64_t reduced = (part * UNROLL + piece) * groups + group;");
+        kg_code_line(code, "if (reduced >= count)");
+    } else {
+        kg_code_line(code, "const int64_t first = (part * UNROLL + piece) * (THREADS * VECTOR) + "
+                           "thread * (WHOLE ? VECTOR : 1);");
+        kg_code_line(code, "if (first >= count)");
+    }
+    kg_code_line(code, "    break;");
+    if (plan->column)
+        emit_axes(writer, plan->outputs, plan->nest->axis_count - 1, "reduced");
+}
+
+// ---- Loads ----
+
+static void print_place(struct writer *writer, const struct stream *stream)
+{
+    struct kg_text *text = writer->code.text;
+    kg_emit_name(text, stream->access->tensor->name);
+    kg_text_add(text, " + ");
+    kg_values_access(text, &writer->values, stream->nest, stream->access);
+}
+
+static void emit_fill(struct writer *writer, int i)
+{
+    struct kg_code *code = &writer->code;
+    kg_code_open(code, "if constexpr (WHOLE)");
+    emit_run_axes(writer, "first", "");
+    kg_code_begin(code);
+    kg_text_format(code->text, "take%d[piece] = kg_load_vec<VECTOR>(", i);
+    print_place(writer, &writer->streams[i]);
+    kg_text_add(code->text, ");");
+    kg_code_end(code);
+    kg_code_outdent(code);
+    kg_code_line(code, "} else {");
+    kg_code_indent(code);
+    open_lanes(writer);
+    kg_code_begin(code);
+    kg_text_format(code->text, "take%d[piece].at[lane] = *(", i);
+    print_place(writer, &writer->streams[i]);
+    kg_text_add(code->text, ");");
+    kg_code_end(code);
+    kg_code_close(code);
+    kg_code_close(code);
+}
+
+static void emit_loads(struct writer *writer)
+{
+    struct kg_code *code = &writer->code;
+    if (writer->stream_count == 0)
+        return;
+    for (int i = 0; i < writer->stream_count; i++)
+        kg_code_line(code, "kg_vec<%s, VECTOR> take%d[UNROLL];",
+                     kg_emit_tensor_storage(writer->streams[i].access->tensor), i);
+    open_pieces(writer);
+    for (int i = 0; i < writer->stream_count; i++)
+        emit_fill(writer, i);
+    kg_code_close(code);
+}
+
+// ---- Totals ----
+
+static void print_fold(struct kg_text *text, const struct kg_fold *fold)
+{
+    const char *name = fold->is_float_sum ? "two" : fold->is_sum ? "sum" : NULL;
+    kg_text_format(text, "kg_fold_%s_%s", name ? name : kg_reduces[fold->reduce].name,
+                   kg_emit_suffix(fold->lane));
+}
+
+static void emit_fold_type(struct writer *writer)
+{
+    struct kg_code *code = &writer->code;
+    kg_code_begin(code);
+    kg_text_add(code->text, "typedef ");
+    print_fold(code->text, &writer->plan->fold);
+    kg_text_add(code->text, " FOLD;");
+    kg_code_end(code);
+}
+
+// What nothing gives, of the fold's type.
+static void print_neutral(struct kg_text *text, const struct kg_fold *fold)
+{
+    const char *after = fold->is_float_sum ? ", 0}" : fold->is_argument ? ", -1}" : "";
+    kg_text_add(text, *after ? "{" : "");
+    kg_fold_neutral(text, fold, fold->lane);
+    kg_text_add(text, after);
+}
+
+// `total` of the thread: one, or one for each of its columns.
+static void emit_totals(struct writer *writer)
+{
+    struct kg_code *code = &writer->code;
+    bool column = writer->plan->column;
+    kg_code_line(code, "FOLD::type total%s;", column ? "[VECTOR]" : "");
+    if (column) {
+        kg_code_line(code, "#pragma unroll");
+        kg_code_line(code, "for (int lane = 0; lane < VECTOR; lane++)");
+        kg_code_indent(code);
+    }
+    kg_code_begin(code);
+    kg_text_format(code->text, "total%s = ", column ? "[lane]" : "");
+    print_neutral(code->text, &writer->plan->fold);
+    kg_text_add(code->text, ";");
+    kg_code_end(code);
+    if (column)
+        kg_code_outdent(code);
+}
+
+static void emit_step(struct writer *writer)
+{
+    const struct kg_cuda_reduce_plan *plan = writer->plan;
+    const struct kg_fold *fold = &plan->fold;
+    struct kg_code *code = &writer->code;
+    const char *total = plan->column ? "total[lane]" : "total";
+    char value[16];
+    snprintf(value, sizeof value, "v%d", plan->k);
+    kg_code_begin(code);
+    kg_text_format(code->text, "const %s %s = ", kg_fold_type(fold->lane), value);
+    kg_values_print(code->text, &writer->values, plan->k, fold->lane);
+    kg_text_add(code->text, ";");
+    kg_code_end(code);
+    if (fold->is_float_sum) {
+        kg_code_line(code, "partial%s += %s;", plan->column ? "[lane]" : "", value);
+    } else if (fold->is_argument) {
+        kg_code_line(code, "if (%s.at < 0 || kg_beats_%s_%s(%s, %s.value))", total,
+                     kg_reduces[fold->search].name, kg_emit_suffix(fold->lane), value, total);
+        kg_code_line(code, "    %s = {%s, %s};", total, value, plan->column ? "reduced" : "column");
+    } else {
+        kg_code_begin(code);
+        kg_text_format(code->text, "%s = ", total);
+        kg_fold_combine(code->text, fold, fold->lane, total, value);
+        kg_text_add(code->text, ";");
+        kg_code_end(code);
+    }
+}
+
+// Sums of a few floats are plain; what adding them to the total rounds away is kept beside it.
+static void emit_part(struct writer *writer)
+{
+    const struct kg_cuda_reduce_plan *plan = writer->plan;
+    struct kg_code *code = &writer->code;
+    const char *type = kg_emit_type(plan->fold.lane);
+    bool sums = plan->fold.is_float_sum;
+    emit_loads(writer);
+    if (sums && plan->column)
+        kg_code_line(code, "%s partial[VECTOR] = {};", type);
+    open_pieces(writer);
+    if (sums && !plan->column)
+        kg_code_line(code, "%s partial = 0;", type);
+    open_lanes(writer);
+    emit_step(writer);
+    kg_code_close(code);
+    if (sums && !plan->column)
+        kg_code_line(code, "kg_two_sum(&total.sum, &total.lost, partial);");
+    kg_code_close(code);
+    if (!sums || !plan->column)
+        return;
+    kg_code_line(code, "#pragma unroll");
+    kg_code_line(code, "for (int lane = 0; lane < VECTOR; lane++)");
+    kg_code_line(code, "    kg_two_sum(&total[lane].sum, &total[lane].lost, partial[lane]);");
+}
+
+// ---- Results ----
+
+static void print_result(struct kg_text *text, const struct kg_fold *fold)
+{
+    if (fold->is_argument)
+        kg_text_add(text, "total.at");
+    else if (fold->reduce == KG_REDUCE_MEAN)
+        kg_text_format(text, "kg_two_value(total.sum, total.lost) / (%s)count",
+                       kg_emit_type(fold->result));
+    else if (fold->is_float_sum)
+        kg_text_add(text, "kg_two_value(total.sum, total.lost)");
+    else if (fold->result == KG_TYPE_BOOL)
+        kg_text_add(text, "total != 0");
+    else
+        kg_text_format(text, fold->result == fold->lane ? "total" : "(%s)total",
+                       kg_emit_type(fold->result));
+}
+
+// From `total` to the outputs, and to those of the statements behind, at the place `output`.
+static void emit_finish(struct writer *writer)
+{
+    const struct kg_cuda_reduce_plan *plan = writer->plan;
+    struct kg_code *code = &writer->code;
+    struct kg_values values = {.group = plan->group};
+    char names[KG_MAX_NESTS][16];
+    emit_axes(writer, 0, plan->outputs - 1, "output");
+    for (int i = plan->k; i < plan->group->count; i++) {
+        const struct kg_nest *nest = nest_at(plan, i);
+        enum kg_type type = i == plan->k ? plan->fold.result : nest->body->type;
+        snprintf(names[i], sizeof names[i], "v%d", i);
+        kg_code_begin(code);
+        kg_text_format(code->text, "const %s v%d = ", kg_emit_type(type), i);
+        if (i == plan->k)
+            print_result(code->text, &plan->fold);
+        else
+            kg_values_print(code->text, &values, i, type);
+        kg_text_add(code->text, ";");
+        kg_code_end(code);
+        values.locals[i] = names[i];
+        if (kg_group_is_private(plan->group, nest->output))
+            continue;
+        kg_code_begin(code);
+        kg_values_store(code->text, &values, i, type, names[i]);
+        kg_code_end(code);
+    }
+}
+
+// What a block has made of `total`, at the place `output`.
+static void emit_outcome(struct writer *writer)
+{
+    if (is_split(writer))
+        kg_code_line(&writer->code, "reinterpret_cast<FOLD::type *>(scratch)[blockIdx.y * outputs "
+                                    "+ output] = total;");
+    else
+        emit_finish(writer);
+}
+
+// ---- The code ----
+
+static void emit_constants(struct writer *writer)
+{
+    const struct kg_cuda_reduce_plan *plan = writer->plan;
+    kg_code_line(&writer->code, "enum { THREADS = %d, VECTOR = %d, UNROLL = %d, SPLIT = %d };",
+                 plan->threads, plan->vector, plan->unroll, plan->split);
+    emit_fold_type(writer);
+    emit_product(writer, "outputs", 0, plan->outputs - 1);
+    emit_product(writer, "count", plan->outputs, plan->nest->axis_count - 1);
+}
+
+static void emit_rows(struct writer *writer)
+{
+    const struct kg_cuda_reduce_plan *plan = writer->plan;
+    struct kg_code *code = &writer->code;
+    if (plan->run > plan->outputs)
+        emit_product(writer, "length", plan->run, plan->last);
+    kg_code_line(code, "const int step = WHOLE ? 1 : THREADS;");
+    kg_code_line(code, "const int thread = threadIdx.x;");
+    kg_code_line(code, "int turn = 0;");
+    kg_code_open(code, "for (int64_t output = blockIdx.x; output < outputs; output += gridDim.x)");
+    emit_axes(writer, 0, plan->outputs - 1, "output");
+    emit_totals(writer);
+    kg_code_open(code, "for (int64_t part = blockIdx.y; part * (THREADS * VECTOR * UNROLL) < "
+                       "count; part += SPLIT)");
+    emit_part(writer);
+    kg_code_close(code);
+    kg_code_line(code, "total = kg_block_fold<FOLD, THREADS>(total, turn);");
+    kg_code_open(code, "if (thread == 0)");
+    emit_outcome(writer);
+    kg_code_close(code);
+    kg_code_close(code);
+}
+
+// The totals of a tile come together in shared memory, so that neighbours store neighbours.
+static void emit_tile_end(struct writer *writer)
+{
+    struct kg_code *code = &writer->code;
+    kg_code_line(code, "#pragma unroll");
+    kg_code_line(code, "for (int lane = 0; lane < VECTOR; lane++)");
+    kg_code_line(code, "    slots[group * wide + (int)(first - begin) + lane * step] = "
+                       "total[lane];");
+    kg_code_line(code, "kg_groups_fold<FOLD>(slots, wide, groups);");
+    kg_code_open(code, "for (int place = group * (int)blockDim.x + (int)threadIdx.x; place < wide; "
+                       "place += (int)blockDim.x * groups)");
+    kg_code_line(code, "if (begin + place >= width)");
+    kg_code_line(code, "    break;");
+    kg_code_line(code, "const int64_t output = outer * width + begin + place;");
+    kg_code_line(code, "const FOLD::type total = slots[place];");
+    emit_outcome(writer);
+    kg_code_close(code);
+    kg_code_line(code, "__syncthreads();");
+}
+
+static void emit_columns(struct writer *writer)
+{
+    const struct kg_cuda_reduce_plan *plan = writer->plan;
+    struct kg_code *code = &writer->code;
+    emit_product(writer, "outers", 0, plan->run - 1);
+    emit_product(writer, "width", plan->run, plan->last);
+    kg_code_line(code, "const int step = WHOLE ? 1 : (int)blockDim.x;");
+    kg_code_line(code, "const int wide = (int)blockDim.x * VECTOR;");
+    kg_code_line(code, "const int group = threadIdx.y, groups = blockDim.y;");
+    kg_code_line(code, "const int64_t tiles = kg_ceildiv_i64(width, wide);");
+    kg_code_line(code, "__shared__ FOLD::type slots[THREADS * VECTOR];");
+    kg_code_open(code, "for (int64_t tile = blockIdx.x; tile < tiles * outers; "
+                       "tile += gridDim.x)");
+    kg_code_line(code, "int64_t outer = tile;");
+    kg_code_line(code, "const int64_t begin = kg_take(&outer, tiles) * wide;");
+    kg_code_line(code, "const int64_t first = begin + (int)threadIdx.x * (WHOLE ? VECTOR : 1);");
+    emit_axes(writer, 0, plan->run - 1, "outer");
+    emit_totals(writer);
+    kg_code_open(code, "for (int64_t part = first < width ? blockIdx.y : count; "
+                       "part * UNROLL * groups < count; part += SPLIT)");
+    emit_part(writer);
+    kg_code_close(code);
+    emit_tile_end(writer);
+    kg_code_close(code);
+}
+
+// Folds what the blocks of each output have left: groups of threads share them.
+static void emit_combine(struct writer *writer)
+{
+    const struct kg_cuda_reduce_plan *plan = writer->plan;
+    struct kg_code *code = &writer->code;
+    kg_text_add(code->text, "\n");
+    kg_cuda_open_function(code, plan->group, plan->entry, 2, KG_CUDA_COMBINE_THREADS, 0);
+    emit_constants(writer);
+    kg_code_line(code, "__shared__ FOLD::type slots[%d];", KG_CUDA_COMBINE_THREADS);
+    kg_code_line(code,
+                 "const FOLD::type *partials = reinterpret_cast<const FOLD::type *>(scratch);");
+    kg_code_line(code, "const int group = threadIdx.y, groups = blockDim.y;");
+    kg_code_line(code, "const int64_t across = (int64_t)gridDim.x * blockDim.x;");
+    kg_code_open(code, "for (int64_t begin = (int64_t)blockIdx.x * blockDim.x; begin < outputs; "
+                       "begin += across)");
+    kg_code_line(code, "const int64_t output = begin + threadIdx.x;");
+    kg_code_begin(code);
+    kg_text_add(code->text, "FOLD::type total = ");
+    print_neutral(code->text, &plan->fold);
+    kg_text_add(code->text, ";");
+    kg_code_end(code);
+    kg_code_open(code, "if (output < outputs)");
+    kg_code_line(code, "#pragma unroll 8");
+    kg_code_line(code, "for (int chunk = group; chunk < SPLIT; chunk += groups)");
+    kg_code_line(code, "    total = FOLD::both(total, partials[chunk * outputs + output]);");
+    kg_code_close(code);
+    kg_code_line(code, "slots[group * (int)blockDim.x + (int)threadIdx.x] = total;");
+    kg_code_line(code, "kg_groups_fold<FOLD>(slots, (int)blockDim.x, groups);");
+    kg_code_open(code, "if (group == 0 && output < outputs)");
+    kg_code_line(code, "total = slots[threadIdx.x];");
+    emit_finish(writer);
+    kg_code_close(code);
+    kg_code_line(code, "__syncthreads();");
+    kg_code_close(code);
+    kg_code_close(code);
+}
+
+void kg_cuda_reduce_emit(struct kg_text *text, const struct kg_cuda_reduce_plan *plan)
+{
+    static const char *const skeletons[] = {"cuda/vectors.cuh", "cuda/index.cuh", "cuda/lanes.cuh"};
+    struct writer writer = {.plan = plan, .code = {text, 0}};
+    struct kg_code *code = &writer.code;
+    writer.values = (struct kg_values){.group = plan->group, .read = read_stream, .user = &writer};
+    for (int axis = plan->run; axis < plan->last; axis++)
+        writer.values.axes[axis] = "0";
+    find_streams(&writer);
+    for (int i = 0; i < (int)(sizeof skeletons / sizeof *skeletons); i++) {
+        kg_text_add(text, kg_skeleton_find(skeletons[i]));
+        kg_text_add(text, "\n");
+    }
+    kg_cuda_open_body(code, plan->group, plan->entry, "bool WHOLE");
+    emit_constants(&writer);
+    if (plan->column)
+        emit_columns(&writer);
+    else
+        emit_rows(&writer);
+    kg_code_close(code);
+    for (int i = 0; i < 2; i++)
+        kg_cuda_function(code, plan->group, plan->entry, i, plan->threads, plan->registers,
+                         i == 0 ? "true" : "false");
+    if (is_split(&writer))
+        emit_combine(&writer);
+}
