@@ -20,6 +20,7 @@ enum {
     LEAST_SHARED = 256,
     MOST_SHARED = 512,
     MOST_BLOCKS = 8, // of a cluster
+    LEAST_SHARE = 4, // elements of a thread there
     REGISTER_FILE = 65536,
     MOST_REGISTERS = 255
 };
@@ -144,7 +145,7 @@ static bool valid(const struct kg_group *group, const struct kg_device_facts *fa
         return refuse(reason, "more threads than the row has elements");
     if (config->value[CLUSTER] > 1 && threads < LEAST_SHARED)
         return refuse(reason, "blocks of a cluster have more threads");
-    if (config->value[CLUSTER] > 1 && threads * config->value[CLUSTER] * 4 > columns)
+    if (config->value[CLUSTER] > 1 && threads * config->value[CLUSTER] * LEAST_SHARE > columns)
         return refuse(reason, "the row is too short for a cluster");
     if (config->value[HOLD] > 1 && config->value[HOLD] / 2 >= pieces)
         return refuse(reason, "holds more than a thread has of the row");
@@ -183,7 +184,8 @@ static void guess(const struct kg_group *group, const struct kg_device_facts *fa
     while (config->value[THREADS] < most && config->value[THREADS] * vector * 2 < columns)
         config->value[THREADS] *= 2;
     while (has_clusters(facts) && config->value[CLUSTER] < MOST_BLOCKS &&
-           config->value[THREADS] * config->value[CLUSTER] * vector * 2 < columns)
+           config->value[THREADS] * config->value[CLUSTER] * vector * 2 < columns &&
+           config->value[THREADS] * config->value[CLUSTER] * 2 * LEAST_SHARE <= columns)
         config->value[CLUSTER] *= 2;
     if (config->value[THREADS] * config->value[CLUSTER] * vector * 4 < columns)
         config->value[THREADS] = 1024;
