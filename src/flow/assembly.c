@@ -5,27 +5,7 @@
 #include "asm/gpu.h"
 #include "report/assembly.h"
 
-#include <stdio.h>
 #include <string.h>
-
-// The function that grid `number` of a kernel runs: its name ends in "_<number>".
-static int find_function(const struct kg_asm_file *file, int number)
-{
-    char ending[16];
-    int length = snprintf(ending, sizeof ending, "_%d", number);
-    for (int i = 0; i < file->kernel_count; i++) {
-        const char *name = file->kernels[i].name;
-        size_t all = strlen(name);
-        if (all > (size_t)length && strcmp(name + all - (size_t)length, ending) == 0)
-            return i;
-    }
-    return -1;
-}
-
-static bool is_launched(const struct kg_grid *grid)
-{
-    return grid->blocks[0] > 0 && grid->blocks[1] > 0 && grid->blocks[2] > 0;
-}
 
 // What the problem must read and compute is known of the whole, so of plans of one launch only.
 static struct kg_assembly_launch describe_launch(const struct kg_plan *plan,
@@ -61,15 +41,16 @@ static enum kg_status analyse_group(const struct kg_plan *plan, int position, st
                                          &choice->configs[position], &grids);
     int launched = 0;
     for (int i = 0; i < grids.count; i++)
-        launched += is_launched(&grids.grids[i]);
+        launched += kg_promise_is_launched(&grids.grids[i]);
     bool alone = partition->count == 1 && launched == 1;
     for (int i = 0; i < grids.count && status == KG_OK; i++) {
         const struct kg_grid *grid = &grids.grids[i];
-        int function = find_function(&subject.file, i);
-        if (function < 0 || !is_launched(grid))
+        const struct kg_asm_kernel *function = kg_promise_function(&subject.file, i);
+        if (!function || !kg_promise_is_launched(grid))
             continue;
         struct kg_assembly_launch launch = describe_launch(plan, grid, alone);
-        status = kg_report_assembly(&subject, function, &launch, false, text, error);
+        status = kg_report_assembly(&subject, (int)(function - subject.file.kernels), &launch,
+                                    false, text, error);
         kg_text_add(text, "\n");
     }
     kg_arena_free(&arena);

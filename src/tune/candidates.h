@@ -15,7 +15,7 @@
 enum kg_candidate_state {
     KG_CANDIDATE_OPEN,
     KG_CANDIDATE_TRIED,
-    KG_CANDIDATE_PRUNED, // its bound is worse than the best measured time
+    KG_CANDIDATE_PRUNED, // hopeless, before or after it was compiled
 };
 
 struct kg_candidate {

@@ -22,7 +22,7 @@
 // What a rigor means for one group with n valid configs: all of them if n <= all, else
 // max(least, share * n), but no more than `most`. What runs the same as another one is not counted,
 // as long as it does not get out of hand.
-#define TWINS 4 // of all that are tried, as a multiple of those allowed
+#define MOST_COMPILED 4 // as a multiple of those allowed
 static const struct rule {
     int all;
     double share;
@@ -34,10 +34,11 @@ static const struct rule {
     int finalists; // at most; those within `margin` of the best
     double margin;
     bool prune;
+    double most_estimate; // compiled, and not run when the model expects this many times the best's
 } rules[KG_RIGOR_COUNT] = {
-    [KG_RIGOR_MEASURE] = {3, 0.2, 3, 64, 24, 1, 4, 0.05, true},
-    [KG_RIGOR_PATIENT] = {24, 0.5, 24, 256, 96, 2, 8, 0.08, true},
-    [KG_RIGOR_EXHAUSTIVE] = {MOST_CONFIGS, 1, 0, MOST_CONFIGS, 0, 1, 8, 0.05, false},
+    [KG_RIGOR_MEASURE] = {3, 0.2, 3, 64, 24, 1, 4, 0.05, true, 3},
+    [KG_RIGOR_PATIENT] = {24, 0.5, 24, 256, 96, 2, 8, 0.08, true, 0},
+    [KG_RIGOR_EXHAUSTIVE] = {MOST_CONFIGS, 1, 0, MOST_CONFIGS, 0, 1, 8, 0.05, false, 0},
 };
 
 // One group of the plan that is being searched.
@@ -116,7 +117,7 @@ static bool update(struct state *state, int group, struct kg_candidate *candidat
     const struct kg_trial *trial = kg_trials_find(&state->trials, &choice);
     if (!trial)
         return false;
-    candidate->state = KG_CANDIDATE_TRIED;
+    candidate->state = trial->kind == KG_OUTCOME_PRUNED ? KG_CANDIDATE_PRUNED : KG_CANDIDATE_TRIED;
     candidate->seconds = trial->timing.median;
     candidate->twin = -1;
     if (trial->twin >= 0)
@@ -161,14 +162,12 @@ static int advance(struct state *state, int group, int most)
 }
 
 // Tried in earnest: what runs the same as another one costs a compilation and no more.
-static int count_tried(const struct kg_candidates *candidates, int *twins)
+static int count_tried(const struct kg_candidates *candidates)
 {
     int tried = 0;
-    *twins = 0;
     for (int i = 0; i < candidates->count; i++) {
         const struct kg_candidate *candidate = &candidates->items[i];
         tried += candidate->state == KG_CANDIDATE_TRIED && candidate->twin < 0;
-        *twins += candidate->state == KG_CANDIDATE_TRIED && candidate->twin >= 0;
     }
     return tried;
 }
@@ -187,10 +186,11 @@ static void search_group(struct state *state, int group)
         candidates->items[i].state = KG_CANDIDATE_OPEN;
         update(state, group, &candidates->items[i]);
     }
-    int allowed = allowance(state->rule, candidates->count), twins, best_at = 0;
-    int tried = count_tried(candidates, &twins), more = 1;
+    int allowed = allowance(state->rule, candidates->count), best_at = 0;
+    int tried = count_tried(candidates), more = 1, compiled = state->trials.count;
     double best = INFINITY;
-    while (more > 0 && tried < allowed && tried + twins < TWINS * allowed &&
+    while (more > 0 && tried < allowed &&
+           state->trials.count - compiled < MOST_COMPILED * allowed &&
            !kg_trials_stopped(&state->trials)) {
         int at = find_best(candidates);
         if (at >= 0 && candidates->items[at].seconds < (1 - LEAST_GAIN) * best) {
@@ -201,7 +201,7 @@ static void search_group(struct state *state, int group)
             break;
         prune(state, group);
         more = advance(state, group, allowed - tried);
-        tried = count_tried(candidates, &twins);
+        tried = count_tried(candidates);
     }
     if (state->trials.best >= 0)
         state->current = state->trials.items[state->trials.best].choice;
@@ -317,6 +317,8 @@ static enum kg_status run(struct state *state, struct kg_found *found, struct kg
     enum kg_status status = kg_trials_begin(trials, state->search, error);
     if (status)
         return status;
+    trials->prunes = state->rule->prune;
+    trials->most_estimate = state->rule->most_estimate;
     try_seeds(state);
     status = search_groups(state, found, error);
     found->complete = trials->stop == KG_STOP_NOT;

@@ -4,13 +4,14 @@
 #define KG_TUNE_SEARCH_H
 
 #include "gen/built.h"
+#include "tune/promise.h"
 #include "tune/timing.h"
 #include "tune/worker.h"
 #include "verify/gate.h"
 
 enum kg_outcome_kind {
     KG_OUTCOME_MEASURED,
-    KG_OUTCOME_PRUNED,  // by bound or rule, before compiling
+    KG_OUTCOME_PRUNED,  // by bound or rule, or because it runs like another one
     KG_OUTCOME_INVALID, // `valid` said no
     KG_OUTCOME_COMPILE, // the compiler refused or hung
     KG_OUTCOME_WRONG,   // the gate said no
@@ -31,8 +32,9 @@ struct kg_outcome {
     double compile_seconds;
     struct kg_timing timing; // MEASURED
     struct kg_verdict verdict;
-    bool final;         // from the interleaved race of the finalists
-    const char *reason; // all kinds but MEASURED
+    struct kg_promise promise; // of its instructions, where they are known
+    bool final;                // from the interleaved race of the finalists
+    const char *reason;        // all kinds but MEASURED
 };
 
 struct kg_search {

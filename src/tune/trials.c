@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -183,6 +184,7 @@ struct build {
     const struct kg_choice *choice;
     char *text;
     struct kg_built *built;
+    struct kg_promise promise;
     enum kg_status status;
     struct kg_error error;
 };
@@ -209,6 +211,9 @@ static void *compile_some(void *argument)
         else
             build->status = kg_built_make(search->device, search->problem, build->choice,
                                           batch->limit, &build->built, &build->error);
+        if (build->built)
+            kg_promise_make(build->built, search->problem, search->protocol.cache == KG_WARM,
+                            &build->promise);
     }
 }
 
@@ -353,6 +358,44 @@ static void settle_twin(struct kg_trials *trials, struct build *build, const str
     kg_text_free(&reason);
 }
 
+// Is there no point in running it, by its instructions? What has no rival must run.
+static bool is_hopeless(const struct kg_trials *trials, const struct kg_promise *promise,
+                        char *reason, size_t size)
+{
+    if (!trials->prunes || !promise->known || trials->best < 0)
+        return false;
+    const struct kg_trial *best = &trials->items[trials->best];
+    double median = best->timing.median, bound = promise->bound * trials->code_trust;
+    if (promise->refusal[0])
+        snprintf(reason, size, "cannot be launched: %s", promise->refusal);
+    else if (bound > median)
+        snprintf(reason, size,
+                 "its instructions cannot take less than %.3g us; the best takes %.3g us",
+                 bound * 1e6, median * 1e6);
+    else if (trials->most_estimate > 0 && best->estimate > 0 &&
+             promise->estimate > trials->most_estimate * best->estimate)
+        snprintf(reason, size, "the model expects %.3g us, and %.3g us of the best",
+                 promise->estimate * 1e6, best->estimate * 1e6);
+    else
+        return false;
+    return true;
+}
+
+static void settle_hopeless(struct kg_trials *trials, struct build *build, const char *reason,
+                            struct kg_outcome *outcome)
+{
+    struct kg_trial *trial = add(trials, build->choice, build->text);
+    build->text = NULL;
+    if (!trial)
+        return;
+    trial->kind = outcome->kind = KG_OUTCOME_PRUNED;
+    trial->source = outcome->source;
+    outcome->choice = trial->text;
+    outcome->reason = reason;
+    trials->pruned++;
+    record(trials, outcome);
+}
+
 static void settle_judgement(struct kg_trials *trials, struct build *build,
                              const struct kg_judgement *judgement, struct kg_outcome *outcome)
 {
@@ -372,6 +415,10 @@ static void settle_judgement(struct kg_trials *trials, struct build *build,
     outcome->verdict = judgement->verdict;
     outcome->timing = judgement->timing;
     outcome->reason = measured ? NULL : judgement->reason;
+    trial->estimate = outcome->promise.estimate;
+    if (measured && outcome->promise.known && outcome->promise.bound > 0 &&
+        judgement->timing.least < outcome->promise.bound * trials->code_trust)
+        trials->code_trust = judgement->timing.least / outcome->promise.bound;
     if (measured && outcome->bound > 0 && judgement->timing.least < outcome->bound * trials->trust)
         trials->trust = judgement->timing.least / outcome->bound;
     count_trial(trials, trial, outcome->reason);
@@ -392,6 +439,12 @@ static void settle(struct kg_trials *trials, struct build *build)
     const struct kg_trial *twin = find_source(trials, outcome.source);
     if (twin) {
         settle_twin(trials, build, twin, by_code, &outcome);
+        return;
+    }
+    char reason[512];
+    outcome.promise = build->promise;
+    if (is_hopeless(trials, &build->promise, reason, sizeof reason)) {
+        settle_hopeless(trials, build, reason, &outcome);
         return;
     }
     struct kg_judgement judgement;
@@ -429,7 +482,7 @@ static void run_batch(struct kg_trials *trials, struct build *builds, int count)
 enum kg_status kg_trials_begin(struct kg_trials *trials, const struct kg_search *search,
                                struct kg_error *error)
 {
-    *trials = (struct kg_trials){.search = search, .best = -1, .trust = 1};
+    *trials = (struct kg_trials){.search = search, .best = -1, .trust = 1, .code_trust = 1};
     if (search->seconds > 0)
         trials->deadline = seconds_now() + search->seconds;
     return kg_judge_make(search, &trials->judge, error);

@@ -14,6 +14,7 @@ struct kg_trial {
     bool known;              // from an earlier search
     struct kg_verdict verdict;
     struct kg_hash source; // as in kg_outcome
+    double estimate;       // seconds, by its instructions; 0: not known
     int twin;              // the earlier trial that runs the same, -1: none
 };
 
@@ -27,11 +28,14 @@ struct kg_trials {
     int count;
     int capacity;
     struct kg_trial *items;
-    int best;     // position of the fastest, -1: none yet
+    int best;          // position of the fastest, -1: none yet
+    double code_trust; // the same of what instructions promise
     double trust; // least seconds / bound seen, at most 1: bounds above the truth are scaled down
     int measured;
     int failed;
     int pruned;
+    bool prunes;            // what the instructions show to be hopeless
+    double most_estimate;   // times the best's; 0: any
     int expected;           // trials the search expects to make, for progress
     struct kg_text reasons; // why the first few failed
     enum kg_stop stop;
