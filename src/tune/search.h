@@ -63,7 +63,7 @@ struct kg_found {
     double spread;
     int64_t space; // configs in the space; summed over groups, which are searched one by one
     int valid;
-    int pruned;    // by bound, or because their source is that of another
+    int pruned;    // by bound, or because they run like another
     int measured;  // including those known from before
     int failed;    // compile, wrong, fault, timeout
     bool complete; // false: stopped by time or by the caller
