@@ -4,7 +4,7 @@
 #include "flow/stages.h"
 
 #include "base/files.h"
-#include "flow/assembly.h"
+#include "flow/analysis.h"
 #include "flow/diagnose.h"
 
 #include <stdio.h>

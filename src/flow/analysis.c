@@ -1,6 +1,6 @@
 // The plan's cubins, read by src/asm and told by src/report, one function at a time.
 
-#include "flow/assembly.h"
+#include "flow/analysis.h"
 
 #include "asm/gpu.h"
 #include "report/assembly.h"

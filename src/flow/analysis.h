@@ -1,7 +1,7 @@
 // What a plan's compiled kernels will do to their processor, before they have run.
 
-#ifndef KG_FLOW_ASSEMBLY_H
-#define KG_FLOW_ASSEMBLY_H
+#ifndef KG_FLOW_ANALYSIS_H
+#define KG_FLOW_ANALYSIS_H
 
 #include "flow/planner.h"
 
