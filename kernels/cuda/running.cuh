@@ -73,11 +73,12 @@ KG_INLINE void kg_warp_running(typename FOLD::type (&values)[COUNT])
     }
 }
 
-// The THREADS threads of a row (some neighbours of a warp, or all threads of a block) have COUNT
-// values each. In their order, the first ones of a warp stand before its second ones, and all of a
-// warp before those of the next. Each value becomes the total of what stands before it, beginning
-// with `none`, the total of nothing; gives the total of all. `turn` is that of kg_block_fold.
-template <typename FOLD, int THREADS, int COUNT>
+// The THREADS threads of a row (some neighbours of a warp, all threads of a block, or those of each
+// of CLUSTER blocks) have COUNT values each. In their order, the first ones of a warp stand before
+// its second ones, and all of a warp before those of the next. Each value becomes the total of what
+// stands before it, beginning with `none`, the total of nothing; gives the total of all. `turn` is
+// that of kg_block_fold; before a block of a cluster ends, kg_cluster_wait.
+template <typename FOLD, int THREADS, int CLUSTER, int COUNT>
 KG_INLINE typename FOLD::type kg_row_before(typename FOLD::type (&values)[COUNT],
                                             typename FOLD::type none, int &turn)
 {
@@ -86,7 +87,7 @@ KG_INLINE typename FOLD::type kg_row_before(typename FOLD::type (&values)[COUNT]
     static_assert((THREADS & (THREADS - 1)) == 0 && warps <= 32, "a power of two");
     const int lane = threadIdx.x % lanes, warp = threadIdx.x / lanes;
     kg_warp_running<FOLD, lanes>(values);
-    type all = none;
+    type all = none, before = none;
 #pragma unroll
     for (int i = 0; i < COUNT; i++) {
         const type part = kg_of_lane<lanes>(values[i], lanes - 1);
@@ -102,10 +103,29 @@ KG_INLINE typename FOLD::type kg_row_before(typename FOLD::type (&values)[COUNT]
         type running[1] = {slots[turn][lane % warps]};
         kg_warp_running<FOLD, warps>(running);
         const type below = kg_of_lane<warps>(running[0], warp > 0 ? warp - 1 : 0);
+        before = warp > 0 ? below : none;
+        all = kg_of_lane<warps>(running[0], warps - 1);
+    }
+    if constexpr (CLUSTER > 1) {
+        __shared__ type results[2];
+        const unsigned rank = kg_cluster_rank();
+        if (threadIdx.x == 0)
+            results[turn] = all;
+        kg_cluster_wait();
+        type lower = none;
+        all = none;
+#pragma unroll
+        for (unsigned i = 0; i < CLUSTER; i++) {
+            if (i == rank)
+                lower = all;
+            all = FOLD::both(all, *kg_of_block(&results[turn], i));
+        }
+        before = FOLD::both(lower, before);
+    }
+    if constexpr (warps > 1 || CLUSTER > 1) {
 #pragma unroll
         for (int i = 0; i < COUNT; i++)
-            values[i] = FOLD::both(warp > 0 ? below : none, values[i]);
-        all = kg_of_lane<warps>(running[0], warps - 1);
+            values[i] = FOLD::both(before, values[i]);
         turn ^= 1;
     }
     return all;

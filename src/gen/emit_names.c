@@ -223,6 +223,11 @@ static const char *const reserved_words[] = {
     "found",
     "stride",
     "size",
+    "before",
+    "none",
+    "line",
+    "lines",
+    "TOTALS",
 };
 
 // Letters followed by digits that families use: "i0", "acc12". Users' x1 and w2 stay as they are.

@@ -22,6 +22,21 @@ KG_INLINE void fold(char *memory, int &turn)
 #endif
 }
 
+template <typename FOLD, typename CARRY>
+KG_INLINE void running(char *memory, int &turn)
+{
+    typename FOLD::type *to = (typename FOLD::type *)memory + threadIdx.x, values[2] = {to[0], to[1]};
+    CARRY *carry = (CARRY *)memory;
+    kg_carry_on<FOLD>(*carry, kg_row_before<FOLD, 128, 1>(values, *to, turn));
+    kg_warp_running<FOLD, 8>(values);
+    to[0] = kg_from_below<8>(kg_of_lane<8>(values[0], 3), 1);
+    to[1] = FOLD::both(kg_carried(*carry), values[1]);
+#if __CUDA_ARCH__ >= 900
+    *to = kg_row_before<FOLD, 128, 2>(values, *to, turn);
+    kg_cluster_wait();
+#endif
+}
+
 extern "C" __global__ void call_0(double *out, kg_f16 *halves, uint8_t *bytes, float f, double d,
                                   int64_t i, bool b, uint16_t h)
 {
@@ -187,6 +202,11 @@ extern "C" __global__ void copy_0(const char *from, char *to)
 extern "C" __global__ void fold_0(char *memory, double *out)
 {
     int turn = 0;
+    running<kg_fold_sum_f32, kg_two<float>>(memory, turn);
+    running<kg_fold_prod_f64, double>(memory, turn);
+    running<kg_fold_max_i64, int64_t>(memory, turn);
+    running<kg_fold_any_bool, int>(memory, turn);
+    running<kg_fold_argmin_f32, kg_found<float>>(memory, turn);
     fold<kg_fold_sum_f32>(memory, turn);
     fold<kg_fold_sum_f64>(memory, turn);
     fold<kg_fold_sum_i64>(memory, turn);

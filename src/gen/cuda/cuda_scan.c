@@ -14,10 +14,11 @@
 
 #include "gen/cuda/cuda_scan.h"
 
+#include "asm/gpu.h"
 #include "gen/cuda/cuda_frame.h"
 #include "gen/families.h"
 
-enum { THREADS, VECTOR, HOLD, CHUNKED, REGISTERS };
+enum { THREADS, VECTOR, HOLD, CLUSTER, CHUNKED, REGISTERS };
 
 enum { ACCESS = 16, WARP = 32, LEAST_BLOCK = 128, REGISTER_FILE = 65536, MOST_REGISTERS = 255 };
 
@@ -31,6 +32,7 @@ static void make_plan(const struct kg_group *group, const struct kg_config *conf
         .hold = (int)config->value[HOLD],
         .registers = (int)config->value[REGISTERS],
         .blocks = 1,
+        .cluster = (int)config->value[CLUSTER],
     };
     kg_scan_plan_make(group, &plan->scan, &reason);
     kg_text_free(&reason);
@@ -48,14 +50,21 @@ static bool applicable(const struct kg_group *group, const struct kg_device_fact
     return kg_cuda_fits(group, target, reason) && kg_scan_plan_make(group, &plan, reason);
 }
 
+static bool has_clusters(const struct kg_device_facts *facts)
+{
+    const struct kg_sm *sm = kg_sm_find(facts->isa);
+    return sm && sm->cluster > 1;
+}
+
 static void space(const struct kg_group *group, const struct kg_device_facts *facts,
                   enum kg_target target, struct kg_space *space)
 {
-    (void)facts, (void)target;
+    (void)target;
     struct kg_scan_plan plan;
     struct kg_text reason = {0};
     kg_scan_plan_make(group, &plan, &reason);
     kg_text_free(&reason);
+    bool clusters = !plan.column && has_clusters(facts);
     *space = (struct kg_space){0};
     if (plan.column)
         kg_space_add(space, "threads", 4, (int64_t[]){128, 64, 256, 512});
@@ -63,6 +72,7 @@ static void space(const struct kg_group *group, const struct kg_device_facts *fa
         kg_space_add(space, "threads", 8, (int64_t[]){256, 512, 128, 64, 1024, 32, 16, 8});
     kg_space_add(space, "vector", 5, (int64_t[]){8, 4, 2, 1, 16});
     kg_space_add(space, "hold", 5, (int64_t[]){4, 2, 8, 1, 16});
+    kg_space_add(space, "cluster", clusters ? 4 : 1, (int64_t[]){1, 2, 4, 8});
     if (plan.column)
         kg_space_add(space, "chunk", 6, (int64_t[]){0, 64, 256, 1024, 4096, 16384});
     else
@@ -146,11 +156,13 @@ static bool valid(const struct kg_group *group, const struct kg_device_facts *fa
         return refuse(reason, "a chunk is all there is");
     if (plan.scan.chunk > 0 && !plan.scan.column && threads <= WARP)
         return refuse(reason, "chunks are for blocks");
+    if (plan.cluster > 1 && (threads < LEAST_BLOCK || plan.scan.chunk > 0))
+        return refuse(reason, "clusters are for large blocks, and chunks for single ones");
     if (plan.scan.column && hold > 1 && hold / 2 >= row)
         return refuse(reason, "more rows ahead than there are");
     if (!plan.scan.column && threads > 8 && threads / 2 >= row)
         return refuse(reason, "more threads than the row has elements");
-    if (!plan.scan.column && hold > 1 && threads * vector * hold / 2 >= row)
+    if (!plan.scan.column && hold > 1 && threads * plan.cluster * vector * hold / 2 >= row)
         return refuse(reason, "a tile is twice as long as the row");
     int64_t registers = plan.registers;
     int64_t most = registers > 0 ? registers : REGISTER_FILE / (threads < 256 ? 256 : threads);
@@ -162,49 +174,61 @@ static bool valid(const struct kg_group *group, const struct kg_device_facts *fa
 }
 
 static void guess_row(const struct kg_scan_plan *plan, const struct extent *extent, int64_t units,
-                      struct kg_config *config)
+                      bool clusters, struct kg_config *config)
 {
-    enum { HELD_BYTES = 64, MOST_THREADS = 512, MOST_CHUNKS = 512 };
-    int64_t *value = config->value;
+    enum { HELD_BYTES = 64, MOST_CHUNKS = 512 };
+    int64_t *value = config->value, most = extent->lines >= 4 * units ? 256 : 512;
     value[THREADS] = 8, value[HOLD] = HELD_BYTES / (value[VECTOR] * lane_bytes(plan));
-    value[HOLD] = value[HOLD] < 1 ? 1 : value[HOLD] > 16 ? 16 : value[HOLD];
+    value[HOLD] = value[HOLD] < 1 ? 1 : value[HOLD] > 8 ? 8 : value[HOLD];
     while (value[HOLD] > 1 && value[THREADS] * value[VECTOR] * value[HOLD] / 2 >= extent->length)
         value[HOLD] /= 2;
-    while (value[THREADS] < MOST_THREADS &&
-           value[THREADS] * value[VECTOR] * value[HOLD] < extent->length)
+    while (value[THREADS] < most && value[THREADS] * value[VECTOR] * value[HOLD] < extent->length)
         value[THREADS] *= 2;
+    // Few rows are shared by as many blocks as two for each unit.
+    int64_t tile = value[THREADS] * value[VECTOR] * value[HOLD];
+    while (clusters && value[CLUSTER] < 8 && extent->lines * value[CLUSTER] <= units &&
+           extent->length >= 2 * value[CLUSTER] * tile)
+        value[CLUSTER] *= 2;
+    if (value[CLUSTER] > 1) // two blocks on a unit
+        value[REGISTERS] = 64;
     // Chunks are read twice: worth it only where most of the device would have nothing to do.
-    if (extent->lines * 2 > units)
+    if (extent->lines * value[CLUSTER] * 2 > units)
         return;
     for (int64_t chunk = 1 << 14; chunk <= 1 << 20; chunk <<= 2) {
-        if (extent->length < 4 * chunk)
+        if (extent->length < 4 * value[CLUSTER] * chunk)
             break;
         value[CHUNKED] = chunk;
         if (extent->length / chunk <= MOST_CHUNKS)
             break;
     }
+    if (value[CHUNKED] > 0)
+        value[CLUSTER] = 1, value[REGISTERS] = 0;
 }
 
-static void guess_column(const struct extent *extent, int64_t units, struct kg_config *config)
+static void guess_column(const struct extent *extent, int64_t units, int widest,
+                         struct kg_config *config)
 {
-    enum { UNIT_THREADS = 256, MOST_HOLD = 16 };
-    int64_t *value = config->value, wanted = units * UNIT_THREADS;
-    int64_t threads = extent->lines * (extent->along / value[VECTOR]);
-    value[THREADS] = 128, value[HOLD] = 8;
-    if (value[VECTOR] <= 2)
-        value[HOLD] = MOST_HOLD;
+    enum { UNIT_THREADS = 256, UNIT_BYTES = 8192, FEW_HOLD = 16 };
+    int64_t *value = config->value, columns = extent->lines * extent->along;
+    int64_t wanted = units * UNIT_THREADS;
+    value[HOLD] = value[VECTOR] > 4 ? 4 : 8;
+    if (columns / value[VECTOR] < wanted && columns * widest * FEW_HOLD < units * UNIT_BYTES) {
+        // Chunks are read twice: worth it only where all columns together keep the memory waiting.
+        value[THREADS] = 64;
+        for (int64_t chunk = 1 << 14; chunk >= 1 << 6; chunk >>= 2) {
+            if (extent->length < 2 * chunk)
+                continue;
+            value[CHUNKED] = chunk;
+            if (columns / value[VECTOR] * (extent->length / chunk) >= wanted)
+                break;
+        }
+    } else if (columns / value[VECTOR] < wanted) {
+        value[THREADS] = 64, value[HOLD] = FEW_HOLD;
+        while (value[VECTOR] > 1 && value[VECTOR] * widest > 4 && columns / value[VECTOR] < wanted)
+            value[VECTOR] /= 2;
+    }
     while (value[HOLD] > 1 && value[HOLD] / 2 >= extent->length)
         value[HOLD] /= 2;
-    if (threads * 2 > wanted)
-        return;
-    value[THREADS] = 64;
-    for (int64_t chunk = 1 << 14; chunk >= 1 << 6; chunk >>= 2) {
-        if (extent->length < 2 * chunk)
-            continue;
-        value[CHUNKED] = chunk;
-        if (threads * (extent->length / chunk) >= wanted)
-            break;
-    }
 }
 
 static void guess(const struct kg_group *group, const struct kg_device_facts *facts,
@@ -216,13 +240,13 @@ static void guess(const struct kg_group *group, const struct kg_device_facts *fa
     kg_scan_plan_make(group, &plan, &reason);
     struct extent extent = measure(&plan);
     measure_elements(&plan, &widest, &all);
-    *config = (struct kg_config){{128, ACCESS / widest, 1, 0, 0}};
+    *config = (struct kg_config){{128, ACCESS / widest, 1, 1, 0, 0}};
     while (config->value[VECTOR] > 1 && extent.along % config->value[VECTOR] != 0)
         config->value[VECTOR] /= 2;
     if (plan.column)
-        guess_column(&extent, facts->units > 0 ? facts->units : 1, config);
+        guess_column(&extent, facts->units > 0 ? facts->units : 1, widest, config);
     else
-        guess_row(&plan, &extent, facts->units > 0 ? facts->units : 1, config);
+        guess_row(&plan, &extent, facts->units > 0 ? facts->units : 1, has_clusters(facts), config);
     while (config->value[HOLD] > 1 && !valid(group, facts, target, config, &reason))
         config->value[HOLD] /= 2;
     kg_text_free(&reason);
@@ -258,13 +282,15 @@ static bool emit(const struct kg_group *group, const struct kg_device_facts *fac
 static struct kg_grid grid_of(const struct kg_cuda_scan_plan *plan, const struct extent *extent,
                               int64_t chunks, int64_t vector)
 {
-    enum { MOST_BLOCKS = 1 << 30 };
+    enum { MOST_BLOCKS = 1 << 27 };
     int64_t items = extent->lines * chunks;
     if (plan->scan.column)
         items *= extent->along / vector;
     int64_t blocks = kg_ceil_div(items, plan->scan.column ? plan->threads : plan->blocks);
-    return (struct kg_grid){.blocks = {blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS, 1, 1},
-                            .threads = {plan->threads, plan->blocks, 1}};
+    blocks = (blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS) * plan->cluster;
+    return (struct kg_grid){.blocks = {blocks, 1, 1},
+                            .threads = {plan->threads, plan->blocks, 1},
+                            .cluster = plan->cluster};
 }
 
 static void grids(const struct kg_group *group, const struct kg_device_facts *facts,

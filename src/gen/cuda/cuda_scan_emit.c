@@ -267,7 +267,8 @@ static void emit_row_scan(struct writer *writer)
                  fold);
     kg_code_line(code, "before[part] = acc0[part][VECTOR - 1];");
     kg_code_close(code);
-    kg_code_line(code, "const %s::type more = kg_row_before<%s, THREADS>(before, none, turn);",
+    kg_code_line(code,
+                 "const %s::type more = kg_row_before<%s, THREADS, CLUSTER>(before, none, turn);",
                  fold, fold);
     open_parts(writer, "tile");
     open_part(writer);
@@ -317,9 +318,9 @@ static void emit_row(struct writer *writer)
     emit_loads(writer, "origin");
     if (has_chunks(writer))
         emit_row_carry(writer);
-    kg_code_open(code, "for (int64_t tile = origin; tile < stop; tile += THREADS * VECTOR * HOLD)");
+    kg_code_open(code, "for (int64_t tile = origin; tile < stop; tile += TILE)");
     emit_values(writer);
-    emit_loads(writer, "tile + THREADS * VECTOR * HOLD");
+    emit_loads(writer, "tile + TILE");
     if (has_chunks(writer)) {
         kg_code_open(code, "if constexpr (TOTALS)");
         emit_row_totals(writer);
@@ -333,18 +334,16 @@ static void emit_row(struct writer *writer)
     kg_code_close(code);
 }
 
-static void emit_rows(struct writer *writer)
+// Opens the loop over rows, or chunks of rows.
+static void open_items(struct writer *writer)
 {
-    const struct kg_scan_plan *scan = writer->scan;
     struct kg_code *code = &writer->code;
     const char *item = "begin";
-    define(writer, "rows", 0, scan->axis - 1);
-    kg_code_line(code, "const int64_t items = rows%s;", has_chunks(writer) ? " * chunks" : "");
-    kg_code_line(code, "enum { LANES = THREADS < 32 ? THREADS : 32 };");
-    kg_code_line(code, "const int thread = threadIdx.x;");
-    kg_code_line(
-        code, "const int offset = (thread / LANES * (LANES * HOLD) + thread %% LANES) * VECTOR;");
-    kg_code_line(code, "int turn = 0;");
+    if (writer->plan->cluster > 1) {
+        kg_code_open(code, "for (int64_t item = blockIdx.x / CLUSTER; item < items; "
+                           "item += gridDim.x / CLUSTER)");
+        return;
+    }
     kg_code_open(code, "for (int64_t begin = (int64_t)blockIdx.x * blockDim.y; begin < items; "
                        "begin += (int64_t)gridDim.x * blockDim.y)");
     if (writer->plan->blocks > 1) // all lanes of a warp take part: some do the last row again
@@ -353,6 +352,23 @@ static void emit_rows(struct writer *writer)
         kg_code_line(code, "const int64_t item = TOTALS ? items - 1 - %s : %s;", item, item);
     else
         kg_code_line(code, "const int64_t item = %s;", item);
+}
+
+static void emit_rows(struct writer *writer)
+{
+    const struct kg_cuda_scan_plan *plan = writer->plan;
+    struct kg_code *code = &writer->code;
+    define(writer, "rows", 0, writer->scan->axis - 1);
+    kg_code_line(code, "const int64_t items = rows%s;", has_chunks(writer) ? " * chunks" : "");
+    kg_code_line(code, "enum { CLUSTER = %d, LANES = %d };", plan->cluster,
+                 plan->threads < 32 ? plan->threads : 32);
+    kg_code_line(code, "enum { TILE = CLUSTER * THREADS * VECTOR * HOLD };");
+    kg_code_line(code, "const int thread = threadIdx.x%s;",
+                 plan->cluster > 1 ? " + THREADS * (int)kg_cluster_rank()" : "");
+    kg_code_line(
+        code, "const int offset = (thread / LANES * (LANES * HOLD) + thread %% LANES) * VECTOR;");
+    kg_code_line(code, "int turn = 0;");
+    open_items(writer);
     emit_row(writer);
     if (has_chunks(writer)) {
         kg_code_open(code, "if constexpr (TOTALS)");
@@ -362,6 +378,8 @@ static void emit_rows(struct writer *writer)
         kg_code_close(code);
     }
     kg_code_close(code);
+    if (plan->cluster > 1) // others may still be reading what this block found
+        kg_code_line(code, "kg_cluster_wait();");
 }
 
 // ---- Along columns ----

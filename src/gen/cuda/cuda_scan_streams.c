@@ -150,7 +150,7 @@ int kg_cuda_scan_stream(const struct kg_cuda_scan_streams *streams, const struct
 
 int kg_cuda_scan_single(const struct kg_cuda_scan_plan *plan)
 {
-    enum { MOST = 16 };
+    enum { MOST = 8 };
     return plan->vector * plan->hold < MOST ? plan->vector * plan->hold : MOST;
 }
 
