@@ -222,6 +222,10 @@ static bool emit(const struct kg_group *group, const struct kg_device_facts *fac
     };
     plan.last = (plan.column ? plan.outputs : nest->axis_count) - 1;
     plan.run = kg_axes_run(group, nest, plan.column ? 0 : plan.outputs, plan.last);
+    for (int i = k + 1; i < group->count && plan.column; i++) { // what follows may tell axes apart
+        int run = kg_axes_run(group, nest_at(group, i), 0, plan.last);
+        plan.run = run > plan.run ? run : plan.run;
+    }
     space(group, facts, target, &parameters);
     kg_emit_host_opening(source, group, "reduce", config, &parameters);
     kg_text_add(source, kg_skeleton_find("host/lanes.h"));

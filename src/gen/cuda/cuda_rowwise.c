@@ -187,7 +187,8 @@ static void guess(const struct kg_group *group, const struct kg_device_facts *fa
            config->value[THREADS] * config->value[CLUSTER] * vector * 2 < columns &&
            config->value[THREADS] * config->value[CLUSTER] * 2 * LEAST_SHARE <= columns)
         config->value[CLUSTER] *= 2;
-    if (config->value[THREADS] * config->value[CLUSTER] * vector * 4 < columns)
+    if (config->value[THREADS] * config->value[CLUSTER] * vector * 4 < columns &&
+        (config->value[CLUSTER] == 1 || 1024 * config->value[CLUSTER] * LEAST_SHARE <= columns))
         config->value[THREADS] = 1024;
     int64_t pieces = kg_ceil_div(columns, config->value[THREADS] * config->value[CLUSTER] * vector);
     while (config->value[HOLD] < pieces && config->value[HOLD] < 16)

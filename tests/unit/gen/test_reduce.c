@@ -87,6 +87,8 @@ static void neighbours(void)
           "f32", flat_sizes, 29);
     check("(x: T[P, D], w: T[P]) -> (y: T[P])", "y[p] = (sum(d in 1..D) x[p, d - 1]) * w[p]", "f32",
           flat_sizes + 3, 30);
+    check("(x: T[B, A, C], g: T[C], h: T[A]) -> (y: T[A, C])",
+          "y[a, c] = (sum(b) x[b, a, c]) * g[c] + h[a]", "f32", cube_sizes, 33);
 }
 
 static void windows_and_products(void)

@@ -1,0 +1,133 @@
+// Which reductions the reduce family for CUDA takes, which way, by how many blocks, and what it
+// launches. That its sources compile is for test_cuda.c.
+
+#include "asm/gpu.h"
+#include "gen/built.h"
+#include "lang/lang.h"
+#include "support/sample_problem.h"
+#include "test.h"
+
+static const char definitions[] =
+    "op rows(x: f32[P, D]) -> (y: f32[P])\n{\n    y[p] = sum(d) x[p, d]\n}\n"
+    "op columns(x: f32[P, D]) -> (y: f32[D])\n{\n    y[d] = max(p) x[p, d]\n}\n"
+    "op middle(x: f16[A, B, C]) -> (y: i64[A, C])\n{\n    y[a, c] = argmin(b) x[a, b, c]\n}\n"
+    "op all(x: f32[P, D]) -> (y: f32[])\n{\n    y[] = sqrt(sum(p, d) x[p, d] * x[p, d])\n}\n"
+    "op part(x: f32[P, D]) -> (y: f32[D])\n{\n    y[d] = sum(p in 1..P) x[p, d]\n}\n"
+    "op scan(x: f32[P, D]) -> (y: f32[P, D])\n{\n    y[p, d] = sum(j <= p) x[j, d]\n}\n"
+    "op centred(x: f32[P, D]) -> (y: f32[P, D])\n"
+    "{\n    m[p] = mean(d) x[p, d]\n    y[p, d] = x[p, d] - m[p]\n}\n";
+
+static struct kg_device_facts facts;
+
+static void describe_device(void)
+{
+    const struct kg_gpu *gpu = kg_gpu_find("h100");
+    CHECK(gpu != NULL);
+    snprintf(facts.isa, sizeof facts.isa, "sm_90a");
+    facts.units = gpu->sms;
+    facts.bandwidth = gpu->bandwidth;
+    facts.shared_bytes = gpu->sm->shared_opt_in;
+}
+
+static void check_choice(const char *op, const char *sizes, const char *wanted)
+{
+    struct made made = make_strided(definitions, op, sizes, NULL);
+    struct kg_choice choice;
+    struct kg_text text = {0};
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    if (made.status == KG_OK) {
+        kg_choice_guess(made.problem, &facts, KG_TARGET_CUDA, &choice);
+        kg_choice_print(&choice, &facts, KG_TARGET_CUDA, &text);
+        bool begins = strncmp(kg_text_string(&text), wanted, strlen(wanted)) == 0;
+        CHECK(begins);
+        if (!begins)
+            fprintf(stderr, "%s %s: %s\n", op, sizes, kg_text_string(&text));
+    }
+    kg_text_free(&text);
+    unmake(&made);
+}
+
+static void test_takers(void)
+{
+    check_choice("rows", "P=4096 D=4096", "rowwise:");
+    check_choice("rows", "P=1 D=1", "rowwise:");
+    check_choice("rows", "P=2 D=16777216", "reduce: column=0");
+    check_choice("columns", "P=4096 D=4096", "reduce: column=1");
+    check_choice("columns", "P=16777216 D=2", "reduce: column=1");
+    check_choice("columns", "P=0 D=5", "reduce: column=1");
+    check_choice("columns", "P=5 D=0", "rowwise:");
+    check_choice("middle", "A=64 B=1024 C=512", "reduce: column=1");
+    check_choice("all", "P=8192 D=8192", "reduce*2: column=0 threads=256 vector=4");
+    check_choice("all", "P=8191 D=8191", "reduce*2: column=0 threads=256 vector=1");
+    check_choice("all", "P=0 D=1", "reduce*2: column=0");
+    check_choice("part", "P=64 D=64", "direct:");
+    check_choice("centred", "P=64 D=4096", "rowwise*2:");
+    check_choice("centred", "P=1 D=16777216", "reduce: column=0");
+}
+
+// The launches of a choice for one group.
+static struct kg_grids launches(const char *op, const char *sizes, const char *words)
+{
+    struct made made = make_strided(definitions, op, sizes, NULL);
+    struct kg_choice choice;
+    struct kg_grids grids = {0};
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    bool read = made.status == KG_OK &&
+                kg_choice_read(made.problem, &facts, KG_TARGET_CUDA, words, &choice);
+    if (read)
+        choice.partition.families[0]->grids(&choice.partition.groups[0], &facts, &choice.configs[0],
+                                            &grids);
+    unmake(&made);
+    return grids;
+}
+
+static void test_launches(void)
+{
+    struct kg_grids grids =
+        launches("all", "P=512 D=512",
+                 "reduce*2: column=0 threads=256 vector=4 unroll=4 split=32 maxnreg=0");
+    CHECK(grids.count == 3 && grids.alignment == 16 && grids.scratch == 32 * 16);
+    CHECK(grids.grids[0].blocks[0] == 1 && grids.grids[0].blocks[1] == 32);
+    CHECK(grids.grids[1].blocks[0] == 0 && grids.unaligned[0].blocks[0] == 0);
+    CHECK(grids.unaligned[1].blocks[1] == 32 && grids.unaligned[2].blocks[0] == 1);
+    CHECK(grids.grids[2].threads[0] == 1 && grids.grids[2].threads[1] == 256);
+    grids = launches("columns", "P=4096 D=72",
+                     "reduce: column=1 threads=256 vector=4 unroll=4 split=1 maxnreg=0");
+    CHECK(grids.count == 2 && grids.scratch == 0); // 18 vectors
+    CHECK(grids.grids[0].threads[0] == 32 && grids.grids[0].threads[1] == 8);
+    CHECK(grids.grids[0].blocks[0] == 1 && grids.grids[0].blocks[1] == 1);
+    grids = launches("columns", "P=4096 D=71", // no whole vectors
+                     "reduce: column=1 threads=256 vector=4 unroll=4 split=8 maxnreg=0");
+    CHECK(grids.alignment == 0 && grids.grids[0].blocks[0] == 0 && grids.grids[1].blocks[1] == 8);
+    CHECK(grids.grids[2].threads[0] == 32 && grids.grids[2].blocks[0] == 3);
+    // Nothing to reduce, and more blocks than there is work for.
+    grids = launches("columns", "P=0 D=5",
+                     "reduce: column=1 threads=256 vector=1 unroll=1 split=1 maxnreg=0");
+    CHECK(grids.count == 2 && grids.grids[0].blocks[0] == 1 && grids.grids[1].blocks[0] == 0);
+    grids = launches("columns", "P=40 D=64",
+                     "reduce: column=1 threads=256 vector=4 unroll=4 split=132 maxnreg=0");
+    CHECK(grids.count == 0);
+}
+
+static void test_reasons(void)
+{
+    const struct kg_family *family = kg_family_find(KG_TARGET_CUDA, "reduce");
+    CHECK(family != NULL);
+    static const char *const cases[][2] = {
+        {"part", "an index does not run over the whole of 0 to its end"},
+        {"scan", "the range of the reduction depends on an output index"},
+        {"rows", "rows on their own: rowwise does them"},
+    };
+    for (int i = 0; i < 3; i++) {
+        struct made made = make_strided(definitions, cases[i][0], "P=4096 D=64", NULL);
+        struct kg_text reason = {0};
+        CHECK_STATUS(made.status, KG_OK, &made.error);
+        struct kg_group group = {made.problem, 0, 1};
+        CHECK(!family->applicable(&group, &facts, KG_TARGET_CUDA, &reason));
+        CHECK_TEXT(kg_text_string(&reason), cases[i][1]);
+        kg_text_free(&reason);
+        unmake(&made);
+    }
+}
+
+TEST_MAIN(describe_device, test_takers, test_launches, test_reasons)
