@@ -265,6 +265,72 @@ static enum kg_status search_groups(struct state *state, struct kg_found *found,
     return status;
 }
 
+// The group whose guess has the largest bound.
+static int find_costliest(const struct state *state)
+{
+    const struct kg_search *search = state->search;
+    const struct kg_partition *partition = &state->current.partition;
+    int group = 0;
+    double most = -1;
+    for (int i = 0; i < partition->count; i++) {
+        double bound = partition->families[i]->bound(&partition->groups[i], &search->device->facts,
+                                                     search->target, &state->current.configs[i]);
+        group = bound > most ? i : group;
+        most = bound > most ? bound : most;
+    }
+    return group;
+}
+
+// The guess, and what would be tried next if it were measured. Gives their number.
+static int foresee(const struct state *state, int group, struct kg_choice *choices)
+{
+    const struct kg_search *search = state->search;
+    const struct kg_partition *partition = &state->current.partition;
+    const struct kg_config *guess = &state->current.configs[group];
+    struct kg_candidates candidates;
+    int picked[MOST_BATCH], count = 0;
+    if (kg_candidates_list(&partition->groups[group], partition->families[group],
+                           &search->device->facts, search->target, guess, MOST_CONFIGS, NULL, NULL,
+                           &candidates, NULL) != KG_OK)
+        return 0;
+    int at = kg_candidates_find(&candidates, guess);
+    if (at >= 0) {
+        candidates.items[at].state = KG_CANDIDATE_TRIED;
+        candidates.items[at].seconds = 1;
+    }
+    choices[count++] = state->current;
+    int next = kg_candidates_pick(&candidates, at, MOST_BATCH, picked);
+    for (int i = 0; i < next; i++)
+        choices[count++] = replace(state, group, &candidates.items[picked[i]].config);
+    kg_candidates_free(&candidates);
+    return count;
+}
+
+// A worker takes a while to get ready, and all cores are idle meanwhile.
+static void compile_ahead(struct state *state)
+{
+    const struct kg_search *search = state->search;
+    enum kg_isolation isolation =
+        search->isolation ? search->isolation : kg_worker_isolation(search->device);
+    struct kg_choice *choices = calloc(MOST_BATCH + 1, sizeof *choices);
+    if (choices && isolation == KG_ISOLATION_WORKER)
+        kg_trials_compile(&state->trials, choices, foresee(state, find_costliest(state), choices));
+    free(choices);
+}
+
+// Is there an earlier outcome of the guess? Then a search is resumed, and its next candidates are
+// others.
+static bool is_resumed(const struct state *state)
+{
+    const struct kg_search *search = state->search;
+    struct kg_outcome outcome;
+    struct kg_text text = {0};
+    kg_choice_print(&state->current, &search->device->facts, search->target, &text);
+    bool known = search->known && search->known(search->user, kg_text_string(&text), &outcome);
+    kg_text_free(&text);
+    return known;
+}
+
 // The guess first, then what others suggest. A suggestion for another problem is no error.
 static void try_seeds(struct state *state)
 {
@@ -319,6 +385,8 @@ static enum kg_status run(struct state *state, struct kg_found *found, struct kg
         return status;
     trials->prunes = state->rule->prune;
     trials->most_estimate = state->rule->most_estimate;
+    if (!is_resumed(state))
+        compile_ahead(state);
     try_seeds(state);
     status = search_groups(state, found, error);
     found->complete = trials->stop == KG_STOP_NOT;

@@ -492,6 +492,22 @@ void kg_trials_run(struct kg_trials *trials, const struct kg_choice *choices, in
     free(builds);
 }
 
+void kg_trials_compile(struct kg_trials *trials, const struct kg_choice *choices, int count)
+{
+    struct build *builds = calloc((size_t)count + 1, sizeof *builds);
+    if (!builds || kg_trials_stopped(trials)) {
+        free(builds);
+        return; // then they are compiled when they are tried
+    }
+    for (int i = 0; i < count; i++)
+        builds[i].choice = &choices[i];
+    struct batch batch = {trials, builds, count, next_limit(trials), 0};
+    compile_all(&batch);
+    for (int i = 0; i < count; i++)
+        kg_built_free(builds[i].built);
+    free(builds);
+}
+
 const struct kg_trial *kg_trials_find(const struct kg_trials *trials,
                                       const struct kg_choice *choice)
 {
