@@ -48,6 +48,7 @@ struct cli_options {
     const char *sample;
     const char *model;
     const char *family;
+    const char *protocol;
     bool json;
     bool warm;
     bool compare;

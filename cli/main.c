@@ -141,6 +141,8 @@ static enum cli_exit run(const struct cli_command *command, struct cli *cli)
         .notice = show_notice,
     };
     enum kg_status status = kg_context_create(&options, &cli->context);
+    if (status == KG_OK && cli->options.protocol)
+        status = kg_context_set_protocol(cli->context, cli->options.protocol);
     bool ready = status == KG_OK || (cli->context && command->options & CLI_NO_RECORDS);
     enum cli_exit exit_status = ready ? command->run(cli) : cli_fail(cli, status);
     kg_context_destroy(cli->context);

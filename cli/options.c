@@ -34,6 +34,8 @@ static const struct option options[] = {
      "estimate, measure, patient, exhaustive or wisdom"},
     {"--time", KIND_TEXT, PLACE(seconds), CLI_TIME, "SECONDS",
      "limit of the search; the best found so far is used"},
+    {"--protocol", KIND_TEXT, PLACE(protocol), CLI_TIME, "WORDS",
+     "how kernels are timed: cold or warm, launch or graph; \"cold launch\""},
     {"--out", KIND_TEXT, PLACE(folder), CLI_OUT, "PATH", "where the result goes"},
     {"--lang", KIND_TEXT, PLACE(language), CLI_LANG, "en|zh", "language of the document"},
     {"--target", KIND_TEXT, PLACE(target), CLI_TARGET, "NAME", "what to emit: host, cuda, ptx"},

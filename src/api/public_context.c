@@ -93,12 +93,24 @@ enum kg_status kg_context_create(const struct kg_options *options, struct kg_con
                             context->options.threads);
     context->session.threads = context->options.threads;
     context->session.cancel = context->options.cancel;
+    context->session.protocol = kg_protocol_default;
     context->session.progress = context->options.progress;
     context->session.notice = context->options.notice;
     context->session.user = context->options.user;
     enum kg_status status = kg_files_home(context->options.home, &context->home, &context->error);
     context->options.home = NULL; // the caller's string need not outlive the call
     return status == KG_OK ? open_records(context) : status;
+}
+
+enum kg_status kg_context_set_protocol(struct kg_context *context, const char *protocol)
+{
+    struct kg_protocol read;
+    if (!kg_protocol_read(protocol, &read))
+        return kg_error_set(&context->error, KG_ERROR_ARGUMENT,
+                            "'%s' is no protocol; it is made of cold or warm, launch or graph",
+                            protocol);
+    context->session.protocol = read;
+    return KG_OK;
 }
 
 void kg_context_destroy(struct kg_context *context)

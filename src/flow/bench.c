@@ -62,7 +62,7 @@ static enum kg_status race_sides(const struct race *race, struct side *sides,
     if (status == KG_OK)
         status = digest(&sides[PLAN], &before, error);
     if (status == KG_OK)
-        status = kg_time_race(plan->device, &kg_protocol_default, timed, race->count,
+        status = kg_time_race(plan->device, &plan->session->protocol, timed, race->count,
                               plan->session->cancel, timings, error);
     if (status == KG_OK)
         status = digest(&sides[PLAN], &after, error);

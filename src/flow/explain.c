@@ -79,7 +79,7 @@ static enum kg_status collect(struct kg_session *session, const struct kg_proble
                               struct kg_error *error)
 {
     struct kg_session_key key;
-    enum kg_status status = kg_session_key_make(problem, device, &kg_protocol_default, &key, error);
+    enum kg_status status = kg_session_key_make(problem, device, &session->protocol, &key, error);
     if (status != KG_OK)
         return status;
     status = kg_outcomes_collect(session->store, &key.key, outcomes, error);

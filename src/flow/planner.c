@@ -206,7 +206,7 @@ static enum kg_status plan_by_search(struct kg_session *session, const struct kg
         .gate = gate,
         .rigor = rigor,
         .seconds = seconds,
-        .protocol = kg_protocol_default,
+        .protocol = session->protocol,
         .hints = hints,
         .hint_count = hint_count,
         .cancel = session->cancel,
@@ -284,7 +284,7 @@ enum kg_status kg_flow_plan(struct kg_session *session, const struct kg_problem 
         rigor = KG_RIGOR_ESTIMATE;
     }
     struct kg_session_key key;
-    enum kg_status status = kg_session_key_make(problem, device, &kg_protocol_default, &key, error);
+    enum kg_status status = kg_session_key_make(problem, device, &session->protocol, &key, error);
     if (status != KG_OK)
         return status;
     status = plan_with_key(session, &key.key, problem, device, rigor, seconds, hint, plan, error);

@@ -326,7 +326,7 @@ enum kg_status kg_flow_build(struct kg_session *session, const struct kg_problem
                           .options = options,
                           .result = result};
     enum kg_status status =
-        kg_session_key_make(problem, device, &kg_protocol_default, &build.key, error);
+        kg_session_key_make(problem, device, &session->protocol, &build.key, error);
     if (status == KG_OK)
         status = run_stages(&build, error);
     kg_session_key_free(&build.key);

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define FIRST_RUNS 3
 #define HOPELESS 2.0   // times the incumbent, after the first runs
@@ -291,6 +292,26 @@ void kg_protocol_print(const struct kg_protocol *protocol, struct kg_text *text)
 {
     kg_text_format(text, "%s %s", protocol->cache == KG_COLD ? "cold" : "warm",
                    protocol->graph ? "graph" : "launch");
+}
+
+bool kg_protocol_read(const char *text, struct kg_protocol *protocol)
+{
+    *protocol = kg_protocol_default;
+    for (size_t length; *text; text += length) {
+        text += strspn(text, " ");
+        length = strcspn(text, " ");
+        if (length == 4 && strncmp(text, "cold", length) == 0)
+            protocol->cache = KG_COLD;
+        else if (length == 4 && strncmp(text, "warm", length) == 0)
+            protocol->cache = KG_WARM;
+        else if (length == 6 && strncmp(text, "launch", length) == 0)
+            protocol->graph = false;
+        else if (length == 5 && strncmp(text, "graph", length) == 0)
+            protocol->graph = true;
+        else if (length > 0)
+            return false;
+    }
+    return true;
 }
 
 enum kg_status kg_time_one(struct kg_device *device, const struct kg_protocol *protocol,

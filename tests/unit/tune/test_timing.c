@@ -321,6 +321,9 @@ static void protocols_have_names(void)
     struct kg_protocol other = {.cache = KG_WARM, .graph = true};
     kg_protocol_print(&other, &text);
     CHECK_TEXT(kg_text_string(&text), "warm graph");
+    CHECK(kg_protocol_read("graph  warm", &other) && other.cache == KG_WARM && other.graph);
+    CHECK(kg_protocol_read("", &other) && other.cache == KG_COLD && !other.graph);
+    CHECK(kg_protocol_read("launch", &other) && !kg_protocol_read("luke warm", &other));
     kg_text_free(&text);
 }
 
