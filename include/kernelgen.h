@@ -88,8 +88,8 @@ struct kg_options {
 // destroyed, unless it is NULL (out of memory).
 KG_API enum kg_status kg_context_create(const struct kg_options *options,
                                         struct kg_context **context);
-// How everything is timed from now on, and under what it is remembered: "cold launch" (the default),
-// "warm launch", "cold graph", "warm graph"; docs/timing.md tells what that means.
+// How everything is timed from now on, and under what it is remembered: "cold launch" (the
+// default), "warm launch", "cold graph", "warm graph"; docs/timing.md tells what that means.
 KG_API enum kg_status kg_context_set_protocol(struct kg_context *context, const char *protocol);
 KG_API void kg_context_destroy(struct kg_context *context);
 // What the last failed call on this context had to say. Borrowed, valid until the next call.

@@ -8,7 +8,7 @@
 struct kg_session {
     struct kg_store *store; // opened by the public layer before any flow starts
     int threads;
-    struct kg_protocol protocol; // of all that is timed
+    struct kg_protocol protocol;                                         // of all that is timed
     const volatile int *cancel;                                          // may be NULL
     void (*progress)(void *user, const char *what, int done, int total); // may be NULL
     void (*notice)(void *user, const char *text);                        // may be NULL

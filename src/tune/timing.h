@@ -17,7 +17,7 @@ struct kg_protocol {
     int most_samples;
 };
 
-extern const struct kg_protocol kg_protocol_default;                              // cold, launch
+extern const struct kg_protocol kg_protocol_default; // cold, launch
 // The same words, in any order; what is not said is as in the default. False for other words.
 bool kg_protocol_read(const char *text, struct kg_protocol *protocol);
 void kg_protocol_print(const struct kg_protocol *protocol, struct kg_text *text); // "cold launch"
