@@ -1,0 +1,134 @@
+// The scan family for CUDA: what it takes, how rows and columns are shared among threads, and which
+// functions run. Their results are judged where there is a GPU (tests/device).
+
+#include "gen/built.h"
+#include "support/sample_problem.h"
+#include "test.h"
+
+static const struct kg_device_facts facts = {.isa = "sm_90a", .units = 132};
+
+static const char row[] = "op r(x: T[P, D]) -> (y: T[P, D]) where T in f16 f32\n"
+                          "{ y[p, d] = sum(j <= d) x[p, j] }";
+static const char column[] = "op r(x: T[P, D]) -> (y: T[P, D]) where T in f16 f32\n"
+                             "{ y[p, d] = sum(j > p) x[j, d] }";
+
+static void check_family(const char *formula, const char *family)
+{
+    char text[512];
+    struct kg_choice choice;
+    snprintf(text, sizeof text, "op r(x: f32[P, D], w: f32[D]) -> (y: f32[P, D])\n{ %s }", formula);
+    struct made made = make(text, "P=7 D=64");
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    if (made.status == KG_OK) {
+        kg_choice_guess(made.problem, &facts, KG_TARGET_CUDA, &choice);
+        CHECK(choice.partition.count == 1);
+        CHECK_TEXT(choice.partition.families[0]->name, family);
+    }
+    unmake(&made);
+}
+
+static void families(void)
+{
+    check_family("y[p, d] = sum(j <= d) x[p, j] * w[j]", "scan");
+    check_family("y[p, d] = max(j > d) x[p, j] + w[d]", "scan");
+    check_family("y[p, d] = prod(j >= p) x[j, d]", "scan");
+    check_family("t[p, d] = exp(x[p, d])\ns[p, d in 0..D] = sum(j < d) t[p, j]\n"
+                 "y[p, d] = s[p, d] * w[d] + t[p, d]",
+                 "scan");
+    // Each result adds up other values.
+    check_family("y[p, d] = sum(j <= d) x[p, j] * (d - j)", "direct");
+}
+
+// The guess for a problem, as text, and what it launches.
+static void check_guess(const char *text, const char *sizes, const char *wanted,
+                        struct kg_grids *grids)
+{
+    struct kg_choice choice;
+    struct kg_text words = {0}, reason = {0};
+    struct made made = make(text, sizes);
+    *grids = (struct kg_grids){0};
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    if (made.status == KG_OK) {
+        kg_choice_guess(made.problem, &facts, KG_TARGET_CUDA, &choice);
+        const struct kg_family *family = choice.partition.families[0];
+        const struct kg_group *group = &choice.partition.groups[0];
+        kg_choice_print(&choice, &facts, KG_TARGET_CUDA, &words);
+        CHECK_TEXT(kg_text_string(&words), wanted);
+        CHECK(family->valid(group, &facts, KG_TARGET_CUDA, &choice.configs[0], &reason));
+        CHECK_TEXT(kg_text_string(&reason), "");
+        family->grids(group, &facts, &choice.configs[0], grids);
+    }
+    kg_text_free(&words);
+    kg_text_free(&reason);
+    unmake(&made);
+}
+
+static void rows(void)
+{
+    struct kg_grids grids;
+    check_guess(row, "P=4096 D=32768 T=f32",
+                "scan: threads=256 vector=4 hold=4 cluster=1 chunk=0 maxnreg=0", &grids);
+    CHECK(grids.count == 2 && grids.alignment == 16 && grids.scratch == 0);
+    CHECK(grids.grids[0].blocks[0] == 4096 && grids.grids[1].blocks[0] == 0);
+    CHECK(grids.unaligned[0].blocks[0] == 0 && grids.unaligned[1].blocks[0] == 4096);
+    // Short rows share a block.
+    check_guess(row, "P=1000 D=64 T=f16",
+                "scan: threads=8 vector=8 hold=1 cluster=1 chunk=0 maxnreg=0", &grids);
+    CHECK(grids.grids[0].threads[0] == 8 && grids.grids[0].threads[1] == 16);
+    CHECK(grids.grids[0].blocks[0] == 63);
+    // Where rows begin anywhere, vectors are single elements.
+    check_guess(row, "P=4096 D=4097 T=f16",
+                "scan: threads=256 vector=1 hold=8 cluster=1 chunk=0 maxnreg=0", &grids);
+    CHECK(grids.alignment == 2);
+    check_guess(row, "P=0 D=64 T=f32",
+                "scan: threads=8 vector=4 hold=2 cluster=1 chunk=0 maxnreg=0", &grids);
+    CHECK(grids.grids[0].blocks[0] == 0 && grids.grids[1].blocks[0] == 0);
+}
+
+static void few_rows(void)
+{
+    struct kg_grids grids;
+    check_guess(row, "P=32 D=1048576 T=f32",
+                "scan: threads=512 vector=4 hold=4 cluster=8 chunk=0 maxnreg=64", &grids);
+    CHECK(grids.count == 2 && grids.scratch == 0);
+    CHECK(grids.grids[0].blocks[0] == 256 && grids.grids[0].cluster == 8);
+    check_guess(row, "P=2 D=10000000 T=f32",
+                "scan: threads=512 vector=4 hold=4 cluster=1 chunk=65536 maxnreg=0", &grids);
+    CHECK(grids.count == 4 && grids.scratch == (size_t)2 * 153 * 16);
+    for (int i = 0; i < 4; i++) {
+        CHECK(grids.grids[i].blocks[0] == (i % 2 == 0 ? 2 * 153 : 0));
+        CHECK(grids.unaligned[i].blocks[0] == (i % 2 == 1 ? 2 * 153 : 0));
+    }
+}
+
+static void columns(void)
+{
+    struct kg_grids grids;
+    check_guess(column, "P=100 D=1000000 T=f32",
+                "scan: threads=128 vector=4 hold=8 cluster=1 chunk=0 maxnreg=0", &grids);
+    CHECK(grids.grids[0].blocks[0] == (250000 + 127) / 128);
+    CHECK(grids.unaligned[1].blocks[0] == (1000000 + 127) / 128);
+    check_guess(column, "P=4096 D=1024 T=f16",
+                "scan: threads=64 vector=8 hold=4 cluster=1 chunk=64 maxnreg=0", &grids);
+    CHECK(grids.count == 4 && grids.scratch == (size_t)64 * 1024 * 16);
+    CHECK(grids.grids[0].blocks[0] == 64 * 128 / 64 && grids.grids[2].blocks[0] == 64 * 128 / 64);
+}
+
+// A kernel with chunks that runs rows shorter than one: nothing is added up beforehand.
+static void one_chunk(void)
+{
+    struct kg_choice choice;
+    struct kg_grids grids;
+    struct made tuned = make(row, "P=3 D=100000 T=f32"), made = make(row, "P=3 D=1000 T=f32");
+    const char *words = "scan: threads=128 vector=4 hold=2 cluster=1 chunk=16384 maxnreg=0";
+    CHECK(kg_choice_read(tuned.problem, &facts, KG_TARGET_CUDA, words, &choice));
+    const struct kg_group group = {made.problem, 0, 1};
+    choice.partition.families[0]->grids(&group, &facts, &choice.configs[0], &grids);
+    CHECK(grids.count == 4 && grids.scratch == 0);
+    CHECK(grids.grids[0].blocks[0] == 0 && grids.grids[1].blocks[0] == 0);
+    CHECK(grids.grids[2].blocks[0] == 3 && grids.unaligned[3].blocks[0] == 3);
+    unmake(&tuned);
+    unmake(&made);
+}
+
+TEST_MAIN(families, rows, few_rows, columns, one_chunk)
