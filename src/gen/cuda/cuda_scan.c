@@ -189,8 +189,10 @@ static void guess_row(const struct kg_scan_plan *plan, const struct extent *exte
     while (clusters && value[CLUSTER] < 8 && extent->lines * value[CLUSTER] <= units &&
            extent->length >= 2 * value[CLUSTER] * tile)
         value[CLUSTER] *= 2;
-    if (value[CLUSTER] > 1) // two blocks on a unit
+    if (value[CLUSTER] > 1) { // two blocks on a unit
         value[REGISTERS] = 64;
+        value[HOLD] /= value[HOLD] > 1 && lane_bytes(plan) > 4 ? 2 : 1;
+    }
     // Chunks are read twice: worth it only where most of the device would have nothing to do.
     if (extent->lines * value[CLUSTER] * 2 > units)
         return;
@@ -202,7 +204,7 @@ static void guess_row(const struct kg_scan_plan *plan, const struct extent *exte
             break;
     }
     if (value[CHUNKED] > 0)
-        value[CLUSTER] = 1, value[REGISTERS] = 0;
+        value[CLUSTER] = 1;
 }
 
 static void guess_column(const struct extent *extent, int64_t units, int widest,

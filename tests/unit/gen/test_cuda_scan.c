@@ -93,7 +93,7 @@ static void few_rows(void)
     CHECK(grids.count == 2 && grids.scratch == 0);
     CHECK(grids.grids[0].blocks[0] == 256 && grids.grids[0].cluster == 8);
     check_guess(row, "P=2 D=10000000 T=f32",
-                "scan: threads=512 vector=4 hold=4 cluster=1 chunk=65536 maxnreg=0", &grids);
+                "scan: threads=512 vector=4 hold=4 cluster=1 chunk=65536 maxnreg=64", &grids);
     CHECK(grids.count == 4 && grids.scratch == (size_t)2 * 153 * 16);
     for (int i = 0; i < 4; i++) {
         CHECK(grids.grids[i].blocks[0] == (i % 2 == 0 ? 2 * 153 : 0));
