@@ -261,6 +261,15 @@ static double bound(const struct kg_group *group, const struct kg_device_facts *
     return kg_group_bound(group, facts);
 }
 
+// Does anybody read what it makes?
+static bool is_wanted(const struct kg_cuda_scan_plan *plan)
+{
+    for (int i = plan->scan.k; i < plan->scan.group->count; i++)
+        if (kg_scan_is_stored(&plan->scan, i))
+            return true;
+    return false;
+}
+
 static bool emit(const struct kg_group *group, const struct kg_device_facts *facts,
                  enum kg_target target, const struct kg_config *config, const char *entry,
                  struct kg_text *source)
@@ -268,15 +277,12 @@ static bool emit(const struct kg_group *group, const struct kg_device_facts *fac
     struct kg_cuda_scan_plan plan;
     struct kg_space values;
     struct kg_code code = {source, 0};
-    bool stored = false;
     make_plan(group, config, entry, &plan);
-    for (int i = plan.scan.k; i < group->count; i++)
-        stored |= kg_scan_is_stored(&plan.scan, i);
     space(group, facts, target, &values);
     kg_cuda_opening(source, group, "scan", config, &values);
-    if (stored)
+    if (is_wanted(&plan))
         kg_cuda_scan_emit(source, &plan);
-    else // nobody reads what it makes
+    else
         kg_cuda_nothing(&code, group, entry);
     return !source->failed;
 }
@@ -306,6 +312,10 @@ static void grids(const struct kg_group *group, const struct kg_device_facts *fa
     int64_t chunk = plan.scan.chunk > 0 ? plan.scan.chunk : extent.length;
     int64_t chunks = chunk > 0 ? kg_ceil_div(extent.length, chunk) : 0;
     int alignment = kg_cuda_scan_alignment(&plan, extent.along);
+    if (!is_wanted(&plan)) {
+        *grids = (struct kg_grids){.count = 1, .grids = {none}};
+        return;
+    }
     *grids = (struct kg_grids){.count = plan.scan.chunk > 0 ? 4 : 2, .alignment = alignment};
     for (int i = 0; i < grids->count; i++) {
         bool single = i % 2 == 1, totals = i + 2 < grids->count;
