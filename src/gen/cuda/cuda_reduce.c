@@ -12,6 +12,8 @@
 #include "gen/cuda/cuda_rowwise.h"
 #include "gen/families.h"
 
+#include <string.h>
+
 enum { COLUMN, THREADS, VECTOR, UNROLL, SPLIT, REGISTERS };
 
 enum { ACCESS = 16, WARP = 32, REGISTER_FILE = 65536, MOST_REGISTERS = 255 };
@@ -37,29 +39,41 @@ static bool refuse(struct kg_text *reason, const char *why)
 
 // ---- The plan ----
 
-static bool same_axes(const struct kg_nest *a, const struct kg_nest *b, int count)
+// The axes of the reduction at which one of its statements, number `reader`, reads an intermediate.
+static bool find_axes(const struct kg_cuda_reduce_plan *plan, int reader,
+                      const struct kg_access *access, int8_t *axes)
 {
-    for (int axis = 0; axis < count; axis++)
-        if (!kg_axes_same(a->axes[axis], b->axes[axis]))
+    unsigned seen = 0;
+    if (!plan->in_place[reader] || access->read->pad ||
+        access->tensor->rank != plan->nest->axis_count)
+        return false;
+    for (int dim = 0; dim < access->tensor->rank; dim++) {
+        const struct kg_expr *subscript = access->map[dim].subscript;
+        if (subscript->kind != KG_EXPR_INDEX)
             return false;
-    return true;
+        axes[dim] = plan->axis_of[reader][subscript->index->id];
+        seen |= 1u << axes[dim];
+    }
+    return seen == (1u << access->tensor->rank) - 1;
 }
 
-// Is what the nest makes read only where the reduction itself stands?
-static bool is_in_place(const struct kg_cuda_reduce_plan *plan, int position)
+static void find_place(struct kg_cuda_reduce_plan *plan, int position)
 {
-    const struct kg_nest *nest = nest_at(plan->group, position);
-    if (nest->output_axes != plan->nest->axis_count ||
-        !same_axes(nest, plan->nest, nest->output_axes))
-        return false;
+    const struct kg_tensor *output = nest_at(plan->group, position)->output;
+    int8_t axes[KG_MAX_INDICES] = {0}, *known = plan->axis_of[position];
     for (int i = position + 1; i <= plan->k; i++) {
         const struct kg_nest *reader = nest_at(plan->group, i);
-        for (int a = 0; a < reader->access_count; a++)
-            if (reader->accesses[a].tensor == nest->output &&
-                (!kg_axes_identity(&reader->accesses[a]) || (i < plan->k && !plan->in_place[i])))
-                return false;
+        for (int a = 0; a < reader->access_count; a++) {
+            if (reader->accesses[a].tensor != output)
+                continue;
+            bool first = !plan->in_place[position];
+            plan->in_place[position] = find_axes(plan, i, &reader->accesses[a], axes) &&
+                                       (first || memcmp(axes, known, sizeof axes) == 0);
+            if (!plan->in_place[position])
+                return;
+            memcpy(known, axes, sizeof axes);
+        }
     }
-    return true;
 }
 
 static void set_column(struct kg_cuda_reduce_plan *plan, bool column)
@@ -74,8 +88,11 @@ static void make_plan(const struct kg_group *group, int k, struct kg_cuda_reduce
     *plan = (struct kg_cuda_reduce_plan){.group = group, .nest = nest_at(group, k), .k = k};
     plan->fold = kg_fold_of(plan->nest);
     plan->outputs = plan->nest->output_axes;
+    plan->in_place[k] = true;
+    for (int axis = 0; axis < plan->nest->axis_count; axis++)
+        plan->axis_of[k][axis] = (int8_t)axis;
     for (int i = k - 1; i >= 0; i--)
-        plan->in_place[i] = is_in_place(plan, i);
+        find_place(plan, i);
     set_column(plan, false);
 }
 
@@ -114,16 +131,22 @@ static int64_t count_of(const struct kg_cuda_reduce_plan *plan)
     return product(plan->nest, plan->outputs, plan->nest->axis_count - 1);
 }
 
-// The reads that are made for every element of the reduction.
-static int list_reads(const struct kg_cuda_reduce_plan *plan, const struct kg_access **reads,
-                      int most)
+// A read that is made for every element of the reduction, and by which statement.
+struct read {
+    int position;
+    const struct kg_access *access;
+};
+
+enum { MOST_READS = 64 };
+
+static int list_reads(const struct kg_cuda_reduce_plan *plan, struct read reads[MOST_READS])
 {
     int count = 0;
     for (int i = 0; i <= plan->k; i++) {
         const struct kg_nest *nest = nest_at(plan->group, i);
-        for (int a = 0; a < nest->access_count && (i == plan->k || plan->in_place[i]); a++)
-            if (kg_group_maker(plan->group, nest->accesses[a].tensor) < 0 && count < most)
-                reads[count++] = &nest->accesses[a];
+        for (int a = 0; a < nest->access_count && plan->in_place[i]; a++)
+            if (kg_group_maker(plan->group, nest->accesses[a].tensor) < 0 && count < MOST_READS)
+                reads[count++] = (struct read){i, &nest->accesses[a]};
     }
     return count;
 }
@@ -131,19 +154,20 @@ static int list_reads(const struct kg_cuda_reduce_plan *plan, const struct kg_ac
 // What reading costs when neighbours along `axis` are taken together, in elements moved for each.
 static int64_t cost_along(const struct kg_cuda_reduce_plan *plan, int axis)
 {
-    enum { MOST_READS = 64, WORST = 16 };
-    const struct kg_access *reads[MOST_READS];
+    enum { WORST = 16 };
+    struct read reads[MOST_READS];
     int64_t cost = 0;
-    int count = list_reads(plan, reads, MOST_READS);
+    int count = list_reads(plan, reads);
     for (int i = 0; i < count; i++) {
-        const struct kg_tensor *tensor = reads[i]->tensor;
+        const struct kg_tensor *tensor = reads[i].access->tensor;
         const struct kg_layout *layout = &plan->group->problem->layouts[tensor->id];
+        int own = kg_cuda_reduce_axis(plan, reads[i].position, axis);
         int64_t stride = 0;
         for (int dim = 0; dim < tensor->rank; dim++) {
-            const struct kg_affine *map = &reads[i]->map[dim];
+            const struct kg_affine *map = &reads[i].access->map[dim];
             if (map->is_affine)
-                stride += map->coefficient[axis] * layout->stride[dim];
-            else if (kg_expr_uses(map->subscript, axis, true))
+                stride += map->coefficient[own] * layout->stride[dim];
+            else if (kg_expr_uses(map->subscript, own, true))
                 stride += WORST;
         }
         stride = stride < 0 ? -stride : stride;
@@ -182,15 +206,16 @@ static bool starts_at_zero(const struct kg_nest *nest)
 // Of the tensors that are read in vectors, the widest element and all of them together, in bytes.
 static void measure_elements(const struct kg_cuda_reduce_plan *plan, int *widest, int *together)
 {
-    enum { MOST_READS = 64 };
-    const struct kg_access *reads[MOST_READS];
-    int count = list_reads(plan, reads, MOST_READS);
+    struct read reads[MOST_READS];
+    int count = list_reads(plan, reads);
     *widest = *together = 0;
     for (int i = 0; i < count; i++) {
-        bool seen = !kg_cuda_reduce_walks(reads[i], plan->last);
+        const struct kg_access *access = reads[i].access;
+        bool seen = !kg_cuda_reduce_walks(plan, reads[i].position, access);
         for (int j = 0; j < i; j++)
-            seen |= kg_access_same(reads[i], reads[j]);
-        int bytes = kg_dtypes[kg_emit_tensor_dtype(reads[i]->tensor)].bits / 8;
+            seen |= kg_cuda_reduce_same(plan, reads[i].position, access, reads[j].position,
+                                        reads[j].access);
+        int bytes = kg_dtypes[kg_emit_tensor_dtype(access->tensor)].bits / 8;
         *together += seen ? 0 : bytes;
         *widest = !seen && bytes > *widest ? bytes : *widest;
     }

@@ -16,8 +16,10 @@ struct kg_cuda_reduce_plan {
     bool column; // vectors follow output axes
     int run;     // first axis of the run that vectors follow, counted as one
     int last;    // last axis of that run
-    // By position: a statement before the reduction that is only read at the axes it is made for.
+    // By position, the reduction included: whether the statement is read at axes of the reduction
+    // only, all of them, in one order; then, by its own axis, which of them it is.
     bool in_place[KG_MAX_NESTS];
+    int8_t axis_of[KG_MAX_NESTS][KG_MAX_INDICES];
     int threads;   // of a block
     int vector;    // elements of a thread's vectors
     int unroll;    // vectors that a thread loads before it computes
@@ -25,9 +27,14 @@ struct kg_cuda_reduce_plan {
     int registers; // at most; 0: as many as the compiler likes
 };
 
-// Whether the access is a vector where neighbours along `axis`, the last of a run, are taken at
-// once.
-bool kg_cuda_reduce_walks(const struct kg_access *access, int axis);
+// What the statement at `position`, which is in place, calls the reduction's axis.
+int kg_cuda_reduce_axis(const struct kg_cuda_reduce_plan *plan, int position, int axis);
+// Whether the access of that statement is a vector along the plan's run.
+bool kg_cuda_reduce_walks(const struct kg_cuda_reduce_plan *plan, int position,
+                          const struct kg_access *access);
+// Whether two such accesses read the same elements.
+bool kg_cuda_reduce_same(const struct kg_cuda_reduce_plan *plan, int a,
+                         const struct kg_access *of_a, int b, const struct kg_access *of_b);
 // The bytes that tensors have to be aligned to for whole vectors; 0: their strides or sizes do not
 // allow them, wherever they lie.
 int kg_cuda_reduce_alignment(const struct kg_cuda_reduce_plan *plan);

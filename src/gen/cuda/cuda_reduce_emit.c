@@ -12,10 +12,11 @@
 #include "gen/skeleton.h"
 
 #include <stdio.h>
+#include <string.h>
 
 // A tensor that is read in vectors, once for all its readers.
 struct stream {
-    const struct kg_nest *nest;
+    int position; // of the statement that reads it
     const struct kg_access *access;
 };
 
@@ -41,9 +42,18 @@ static bool is_split(const struct writer *writer)
 
 // ---- Which reads are vectors ----
 
-bool kg_cuda_reduce_walks(const struct kg_access *access, int axis)
+int kg_cuda_reduce_axis(const struct kg_cuda_reduce_plan *plan, int position, int axis)
 {
-    int last = access->tensor->rank - 1;
+    int own = 0;
+    while (own + 1 < plan->nest->axis_count && plan->axis_of[position][own] != axis)
+        own++;
+    return own;
+}
+
+bool kg_cuda_reduce_walks(const struct kg_cuda_reduce_plan *plan, int position,
+                          const struct kg_access *access)
+{
+    int last = access->tensor->rank - 1, axis = kg_cuda_reduce_axis(plan, position, plan->last);
     if (last < 0 || access->read->pad || kg_dtypes[kg_emit_tensor_dtype(access->tensor)].bits < 8 ||
         access->map[last].subscript->kind != KG_EXPR_INDEX ||
         access->map[last].subscript->index->id != axis)
@@ -54,11 +64,19 @@ bool kg_cuda_reduce_walks(const struct kg_access *access, int axis)
     return true;
 }
 
-static int stream_of(const struct writer *writer, const struct kg_access *access)
+bool kg_cuda_reduce_same(const struct kg_cuda_reduce_plan *plan, int a,
+                         const struct kg_access *of_a, int b, const struct kg_access *of_b)
+{
+    return of_a == of_b ||
+           (!of_a->read->pad && !of_b->read->pad && kg_access_same(of_a, of_b) &&
+            memcmp(plan->axis_of[a], plan->axis_of[b], sizeof plan->axis_of[a]) == 0);
+}
+
+static int stream_of(const struct writer *writer, int position, const struct kg_access *access)
 {
     for (int i = 0; i < writer->stream_count; i++)
-        if (access == writer->streams[i].access ||
-            (!access->read->pad && kg_access_same(access, writer->streams[i].access)))
+        if (kg_cuda_reduce_same(writer->plan, position, access, writer->streams[i].position,
+                                writer->streams[i].access))
             return i;
     return -1;
 }
@@ -68,34 +86,34 @@ static void find_streams(struct writer *writer)
     const struct kg_cuda_reduce_plan *plan = writer->plan;
     for (int i = 0; i <= plan->k; i++) {
         const struct kg_nest *nest = nest_at(plan, i);
-        for (int a = 0; a < nest->access_count && (i == plan->k || plan->in_place[i]); a++) {
+        for (int a = 0; a < nest->access_count && plan->in_place[i]; a++) {
             const struct kg_access *access = &nest->accesses[a];
             if (kg_group_maker(plan->group, access->tensor) >= 0 ||
-                !kg_cuda_reduce_walks(access, plan->last) || stream_of(writer, access) >= 0 ||
+                !kg_cuda_reduce_walks(plan, i, access) || stream_of(writer, i, access) >= 0 ||
                 writer->stream_count == MOST_STREAMS)
                 continue;
-            writer->streams[writer->stream_count++] = (struct stream){nest, access};
+            writer->streams[writer->stream_count++] = (struct stream){i, access};
         }
     }
 }
 
-// Reads of statements that are not made in place may be of the same form, but elsewhere.
-static bool is_in_place(const struct writer *writer, const struct kg_access *access)
+// The statement that reads so, if it is in place: others read at other places. Else -1.
+static int find_reader(const struct kg_cuda_reduce_plan *plan, const struct kg_access *access)
 {
-    const struct kg_cuda_reduce_plan *plan = writer->plan;
     for (int i = 0; i <= plan->k; i++) {
         const struct kg_nest *nest = nest_at(plan, i);
         for (int a = 0; a < nest->access_count; a++)
             if (access == &nest->accesses[a])
-                return i == plan->k || plan->in_place[i];
+                return plan->in_place[i] ? i : -1;
     }
-    return false;
+    return -1;
 }
 
 static bool read_stream(void *user, struct kg_text *text, const struct kg_access *access)
 {
     const struct writer *writer = user;
-    int i = is_in_place(writer, access) ? stream_of(writer, access) : -1;
+    int reader = find_reader(writer->plan, access);
+    int i = reader >= 0 ? stream_of(writer, reader, access) : -1;
     char base[48];
     if (i < 0)
         return false;
@@ -210,10 +228,18 @@ static void open_pieces(struct writer *writer)
 
 static void print_place(struct writer *writer, const struct stream *stream)
 {
+    const struct kg_cuda_reduce_plan *plan = writer->plan;
     struct kg_text *text = writer->code.text;
+    struct kg_values values = writer->values;
+    char names[KG_MAX_INDICES][8];
+    for (int own = 0; own < plan->nest->axis_count; own++) {
+        int axis = plan->axis_of[stream->position][own];
+        snprintf(names[own], sizeof names[own], "i%d", axis);
+        values.axes[own] = writer->values.axes[axis] ? writer->values.axes[axis] : names[own];
+    }
     kg_emit_name(text, stream->access->tensor->name);
     kg_text_add(text, " + ");
-    kg_values_access(text, &writer->values, stream->nest, stream->access);
+    kg_values_access(text, &values, nest_at(plan, stream->position), stream->access);
 }
 
 static void emit_fill(struct writer *writer, int i)

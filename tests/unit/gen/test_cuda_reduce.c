@@ -15,7 +15,9 @@ static const char definitions[] =
     "op part(x: f32[P, D]) -> (y: f32[D])\n{\n    y[d] = sum(p in 1..P) x[p, d]\n}\n"
     "op scan(x: f32[P, D]) -> (y: f32[P, D])\n{\n    y[p, d] = sum(j <= p) x[j, d]\n}\n"
     "op centred(x: f32[P, D]) -> (y: f32[P, D])\n"
-    "{\n    m[p] = mean(d) x[p, d]\n    y[p, d] = x[p, d] - m[p]\n}\n";
+    "{\n    m[p] = mean(d) x[p, d]\n    y[p, d] = x[p, d] - m[p]\n}\n"
+    "op squares(x: f32[P, D]) -> (y: f32[D])\n"
+    "{\n    e[p, d] = x[p, d] * x[p, d]\n    y[d] = sum(p) e[p, d]\n}\n";
 
 static struct kg_device_facts facts;
 
@@ -56,6 +58,7 @@ static void test_takers(void)
     check_choice("columns", "P=16777216 D=2", "reduce: column=1");
     check_choice("columns", "P=0 D=5", "reduce: column=1");
     check_choice("columns", "P=5 D=0", "rowwise:");
+    check_choice("squares", "P=4096 D=4096", "reduce*2: column=1 threads=256 vector=4");
     check_choice("middle", "A=64 B=1024 C=512", "reduce: column=1");
     check_choice("all", "P=8192 D=8192", "reduce*2: column=0 threads=256 vector=4");
     check_choice("all", "P=8191 D=8191", "reduce*2: column=0 threads=256 vector=1");
