@@ -68,14 +68,16 @@ static void run_dots(const struct job *job, int64_t row, int64_t rows, int64_t c
     const struct plan *p = job->plan;
     const int high = rows > 2 ? 4 : (int)rows, wide = rows > 2 ? 3 : rows > 1 ? 4 : 8;
     const int64_t panels = ceiling(rows, high), length = ceiling(job->kn, KG_LANES) * KG_LANES;
+    // Columns that are computed rather than read stand in the stage.
+    const int64_t depth = least(KG_DOT_BLOCK, KG_STAGE / wide / KG_LANES * KG_LANES);
     for (int64_t i = 0; i < panels * high * columns; i++)
         job->sums[i] = 0;
     for (int64_t i = 0; i < panels; i++)
         pack_dots(job, row + i * high, least(high, rows - i * high), high,
                   job->rows + i * high * length);
     for (int64_t c = 0; c < columns; c += wide)
-        for (int64_t k = 0; k < job->kn; k += KG_DOT_BLOCK) {
-            const int64_t count = least(wide, columns - c), kn = least(KG_DOT_BLOCK, job->kn - k);
+        for (int64_t k = 0; k < job->kn; k += depth) {
+            const int64_t count = least(wide, columns - c), kn = least(depth, job->kn - k);
             const struct view v = look(job, p->columns, column + c, count, job->k0 + k, kn);
             for (int64_t i = 0; i < panels; i++) {
                 const KG_REAL *left = job->rows + (i * length + k) * high;

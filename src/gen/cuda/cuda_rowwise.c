@@ -19,6 +19,7 @@ enum {
     LEAST_BLOCK = 128,
     LEAST_SHARED = 256,
     MOST_SHARED = 512,
+    MOST_HELD = 8,
     MOST_BLOCKS = 8, // of a cluster
     LEAST_SHARE = 4, // elements of a thread there
     REGISTER_FILE = 65536,
@@ -178,22 +179,21 @@ static void guess(const struct kg_group *group, const struct kg_device_facts *fa
     *config = (struct kg_config){{8, ACCESS / widest_element(&plan), 1, 0, 1, 0}};
     while (config->value[VECTOR] > 1 && length % config->value[VECTOR] != 0)
         config->value[VECTOR] /= 2;
-    // Two vectors a thread. Rows longer than that go to more blocks first: small ones hide the
-    // waiting of each other.
-    int64_t most = has_clusters(facts) ? MOST_SHARED : 1024, vector = config->value[VECTOR];
-    while (config->value[THREADS] < most && config->value[THREADS] * vector * 2 < columns)
+    // Two vectors a thread of a row's block, then up to eight. Only then the largest block, which
+    // has its unit alone, and clusters, which wait for each other: measured on an H100.
+    int64_t vector = config->value[VECTOR], share = MOST_SHARED * vector * MOST_HELD;
+    while (config->value[THREADS] < MOST_SHARED && config->value[THREADS] * vector * 2 < columns)
         config->value[THREADS] *= 2;
-    while (has_clusters(facts) && config->value[CLUSTER] < MOST_BLOCKS &&
-           config->value[THREADS] * config->value[CLUSTER] * vector * 2 < columns &&
-           config->value[THREADS] * config->value[CLUSTER] * 2 * LEAST_SHARE <= columns)
+    bool long_row = columns > 2 * share && has_clusters(facts);
+    while (long_row && config->value[CLUSTER] < MOST_BLOCKS &&
+           share * config->value[CLUSTER] < columns)
         config->value[CLUSTER] *= 2;
-    if (config->value[THREADS] * config->value[CLUSTER] * vector * 4 < columns &&
-        (config->value[CLUSTER] == 1 || 1024 * config->value[CLUSTER] * LEAST_SHARE <= columns))
+    if (share * config->value[CLUSTER] < columns)
         config->value[THREADS] = 1024;
     int64_t pieces = kg_ceil_div(columns, config->value[THREADS] * config->value[CLUSTER] * vector);
-    while (config->value[HOLD] < pieces && config->value[HOLD] < 16)
+    while (config->value[HOLD] < pieces && config->value[HOLD] < MOST_HELD)
         config->value[HOLD] *= 2;
-    config->value[KEEP] = is_costly(&plan);
+    config->value[KEEP] = is_costly(&plan) && config->value[HOLD] <= 2;
     if (!valid(group, facts, target, config, &reason))
         config->value[KEEP] = 0;
     while (config->value[HOLD] > 1 && !valid(group, facts, target, config, &reason))
