@@ -101,7 +101,7 @@ def main():
     parser.add_argument("--home")
     parser.add_argument("--seconds", type=float)
     parser.add_argument("ops", nargs="*")
-    words = parser.parse_args()
+    words = parser.parse_intermixed_args()
     end = time.monotonic() + words.seconds if words.seconds else None
     subjects = [subject for subject in SUBJECTS if not words.ops or subject[1] in words.ops]
     with tempfile.TemporaryDirectory() as scratch:
