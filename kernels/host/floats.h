@@ -30,6 +30,24 @@ KG_INLINE kg_floats kg_floats_all(float value)
     return value - (kg_floats){0};
 }
 
+// What many numbers are divided by: two multiplications each instead of a division, off by a unit
+// and a half at most.
+typedef struct {
+    float inverse;
+    float scale; // keeps the inverse within the normal numbers
+} kg_divisor;
+
+KG_INLINE kg_divisor kg_divisor_f32(float by)
+{
+    const float scale = fabsf(by) < 0x1p-64f ? 0x1p64f : fabsf(by) > 0x1p64f ? 0x1p-64f : 1.0f;
+    return (kg_divisor){1.0f / (by * scale), scale};
+}
+
+KG_INLINE kg_floats kg_over_floats(kg_floats x, kg_divisor by)
+{
+    return x * by.scale * by.inverse;
+}
+
 // The larger (smaller) of each two, or NaN where one of them is.
 KG_INLINE kg_floats kg_max_floats(kg_floats a, kg_floats b)
 {

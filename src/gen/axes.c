@@ -20,6 +20,17 @@ bool kg_access_same(const struct kg_access *a, const struct kg_access *b)
     return true;
 }
 
+bool kg_expr_divides(const struct kg_expr *expr, const struct kg_tensor *tensor)
+{
+    if (expr->kind == KG_EXPR_CALL && expr->function == KG_FN_DIV && expr->type == KG_TYPE_F32 &&
+        expr->arguments[1]->kind == KG_EXPR_READ && expr->arguments[1]->tensor == tensor)
+        return true;
+    for (int i = 0; i < expr->argument_count; i++)
+        if (kg_expr_divides(expr->arguments[i], tensor))
+            return true;
+    return false;
+}
+
 bool kg_axes_from_zero(const struct kg_index *axis)
 {
     return kg_size_same(axis->begin, NULL);

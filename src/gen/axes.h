@@ -14,6 +14,9 @@ bool kg_axes_identity(const struct kg_access *access);
 // True when both read the same element, whatever the sizes; may miss equal ones.
 bool kg_access_same(const struct kg_access *a, const struct kg_access *b);
 
+// Is something in the expression, an f32, divided by a read of `tensor`?
+bool kg_expr_divides(const struct kg_expr *expr, const struct kg_tensor *tensor);
+
 bool kg_axes_from_zero(const struct kg_index *axis);
 // True when both axes run over the same values, whatever the sizes, and have no relation.
 bool kg_axes_same(const struct kg_index *a, const struct kg_index *b);

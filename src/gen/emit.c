@@ -187,7 +187,7 @@ static bool print_over(const struct printer *printer, const struct kg_expr *expr
     const char *by = names->divisor(names->user, kg_nest_access(printer->nest, expr->arguments[1]));
     if (!by)
         return false;
-    kg_text_add(printer->text, "kg_over_f32(");
+    kg_text_add(printer->text, names->vector_axis ? "kg_over_floats(" : "kg_over_f32(");
     print(printer, expr->arguments[0], KG_TYPE_F32, LEVEL_ANY);
     kg_text_format(printer->text, ", %s)", by);
     return true;

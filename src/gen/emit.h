@@ -26,7 +26,7 @@ struct kg_emit_names {
     // returned: the default, a load from memory with pad handled (kg_emit_load).
     bool (*read)(void *user, struct kg_text *text, const struct kg_access *access);
     // The name of a kg_divisor made of what `access` reads, or NULL: dividing by it is then a call
-    // of kg_over_f32. May be NULL.
+    // of kg_over_f32 (of kg_over_floats for vectors). May be NULL.
     const char *(*divisor)(void *user, const struct kg_access *access);
 };
 

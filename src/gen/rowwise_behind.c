@@ -122,8 +122,18 @@ struct writer {
     struct kg_code *code;
     const struct kg_rowwise_plan *plan;
     struct kg_values values;
-    char names[KG_MAX_NESTS][64];
+    char names[KG_MAX_NESTS][64], divisors[KG_MAX_NESTS][16];
 };
+
+// Are columns of the last pass divided by this value of the row?
+static bool is_divisor(const struct kg_rowwise_plan *plan, int i)
+{
+    for (int j = i + 1; j < plan->group->count && !is_column(plan, i); j++)
+        if (is_column(plan, j) && plan->pass[j] == plan->passes - 1 &&
+            kg_expr_divides(nest_at(plan, j)->body, nest_at(plan, i)->output))
+            return true;
+    return false;
+}
 
 static void name(struct writer *writer, int i, const char *format)
 {
@@ -138,6 +148,11 @@ static void name_all(struct writer *writer, int pass)
     bool behind = pass == plan->passes - 1;
     for (int i = 0; i < plan->group->count; i++) {
         writer->values.locals[i] = NULL;
+        writer->values.divisors[i] = NULL;
+        if (behind && is_divisor(plan, i)) {
+            snprintf(writer->divisors[i], sizeof writer->divisors[i], "over%d", i);
+            writer->values.divisors[i] = writer->divisors[i];
+        }
         if (!is_column(plan, i))
             name(writer, i, behind ? "before%d" : "v%d");
         else if (plan->kept[i] && plan->pass[i] < pass)
@@ -347,6 +362,9 @@ static void emit_row(struct writer *writer)
             kg_code_line(code, "const float *const before%d = both%d + (item + 1) %% 2 * padded;",
                          i, i);
     }
+    for (int i = 0; i < plan->group->count; i++)
+        if (is_divisor(plan, i))
+            kg_code_line(code, "const kg_divisor over%d = kg_divisor_f32(before%d);", i, i);
     for (int pass = 0; pass < behind; pass++) {
         emit_scalars(writer, pass);
         emit_pass(writer, pass);

@@ -289,23 +289,12 @@ static void emit_value(struct writer *writer, int i, enum kg_type type)
     kg_code_end(code);
 }
 
-static bool divides_by(const struct kg_expr *expr, const struct kg_tensor *tensor)
-{
-    if (expr->kind == KG_EXPR_CALL && expr->function == KG_FN_DIV && expr->type == KG_TYPE_F32 &&
-        expr->arguments[1]->kind == KG_EXPR_READ && expr->arguments[1]->tensor == tensor)
-        return true;
-    for (int i = 0; i < expr->argument_count; i++)
-        if (divides_by(expr->arguments[i], tensor))
-            return true;
-    return false;
-}
-
 // Are columns divided by this value of the row?
 static bool is_divisor(const struct writer *writer, int i)
 {
     for (int j = i + 1; j < writer->row->group->count; j++)
         if (writer->row->role[j] != KG_ROWWISE_SCALAR &&
-            divides_by(nest_at(writer, j)->body, nest_at(writer, i)->output))
+            kg_expr_divides(nest_at(writer, j)->body, nest_at(writer, i)->output))
             return true;
     return false;
 }
