@@ -19,7 +19,7 @@ import tempfile
 import time
 
 SUBJECTS = [
-    ("bias_relu.kg", "bias_relu", "T=f32", "P=16384,D=1024"),
+    ("bias_relu.kg", "bias_relu", "T=f32", "P=256,D=65536"),
     ("softmax.kg", "softmax", "T=f32", "P=4096,D=1024"),
     ("normalisation.kg", "rms_norm", "T=f32", "P=4096,D=1024"),
     ("matmul.kg", "matmul", "T=f32", "M=512,N=512,K=512"),
