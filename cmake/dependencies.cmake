@@ -21,3 +21,6 @@ else()
                                                   PkgConfig::LIBELF)
 endif()
 target_link_libraries(kg_dependencies INTERFACE Threads::Threads ${CMAKE_DL_LIBS} m)
+# The header alone: the library is opened at run time (src/asm/capstone_library.h).
+find_path(KG_CAPSTONE capstone/capstone.h REQUIRED)
+target_include_directories(kg_dependencies INTERFACE $<BUILD_INTERFACE:${KG_CAPSTONE}>)
