@@ -62,11 +62,11 @@ enum kg_status kg_flow_execute(const struct kg_plan *plan, void *const *tensors,
                                struct kg_error *error)
 {
     void *workspace;
-    enum kg_status status = kg_workspaces_take(plan->workspaces, &workspace, error);
+    enum kg_status status = kg_workspaces_take(plan->workspaces, stream, &workspace, error);
     if (status != KG_OK)
         return status;
     status = kg_prepared_run(plan->prepared, tensors, workspace, stream, error);
-    kg_workspaces_return(plan->workspaces, workspace);
+    kg_workspaces_return(plan->workspaces, stream, workspace);
     return status;
 }
 

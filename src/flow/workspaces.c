@@ -1,4 +1,5 @@
-// A stack of pieces of device memory behind a lock. It holds as many as ever ran at once.
+// Pieces of device memory behind a lock, each with the stream that used it last. There are as many
+// as ever ran at once.
 
 #include "flow/workspaces.h"
 
@@ -7,12 +8,17 @@
 
 #define MOST_KEPT 64 // beyond that many at once, pieces are released instead of kept
 
+struct piece {
+    const void *stream;
+    void *memory;
+};
+
 struct kg_workspaces {
     struct kg_device *device;
     size_t bytes;
     pthread_mutex_t lock;
     int kept;
-    void *pieces[MOST_KEPT];
+    struct piece pieces[MOST_KEPT];
 };
 
 struct kg_workspaces *kg_workspaces_create(struct kg_device *device, size_t bytes)
@@ -31,20 +37,32 @@ void kg_workspaces_destroy(struct kg_workspaces *workspaces)
     if (!workspaces)
         return;
     for (int i = 0; i < workspaces->kept; i++)
-        workspaces->device->backend->release(workspaces->device, workspaces->pieces[i]);
+        workspaces->device->backend->release(workspaces->device, workspaces->pieces[i].memory);
     pthread_mutex_destroy(&workspaces->lock);
     free(workspaces);
 }
 
-enum kg_status kg_workspaces_take(struct kg_workspaces *workspaces, void **memory,
-                                  struct kg_error *error)
+// The last piece that came back from the stream, or NULL.
+static void *take_kept(struct kg_workspaces *workspaces, const void *stream)
+{
+    for (int i = workspaces->kept - 1; i >= 0; i--) {
+        if (workspaces->pieces[i].stream != stream)
+            continue;
+        void *memory = workspaces->pieces[i].memory;
+        workspaces->pieces[i] = workspaces->pieces[--workspaces->kept];
+        return memory;
+    }
+    return NULL;
+}
+
+enum kg_status kg_workspaces_take(struct kg_workspaces *workspaces, const void *stream,
+                                  void **memory, struct kg_error *error)
 {
     *memory = NULL;
     if (workspaces->bytes == 0)
         return KG_OK;
     pthread_mutex_lock(&workspaces->lock);
-    if (workspaces->kept > 0)
-        *memory = workspaces->pieces[--workspaces->kept];
+    *memory = take_kept(workspaces, stream);
     pthread_mutex_unlock(&workspaces->lock);
     if (*memory)
         return KG_OK;
@@ -52,13 +70,13 @@ enum kg_status kg_workspaces_take(struct kg_workspaces *workspaces, void **memor
                                                  error);
 }
 
-void kg_workspaces_return(struct kg_workspaces *workspaces, void *memory)
+void kg_workspaces_return(struct kg_workspaces *workspaces, const void *stream, void *memory)
 {
     if (!memory)
         return;
     pthread_mutex_lock(&workspaces->lock);
     if (workspaces->kept < MOST_KEPT) {
-        workspaces->pieces[workspaces->kept++] = memory;
+        workspaces->pieces[workspaces->kept++] = (struct piece){stream, memory};
         memory = NULL;
     }
     pthread_mutex_unlock(&workspaces->lock);
