@@ -2,7 +2,8 @@
 // kernels that the rules choose, for contiguous tensors and for strided views. The impostors must
 // all be rejected by the very inputs in use, or the gate itself fails.
 //
-// KG_DTYPES=first takes the first dtype of each variable only, as `make test` does.
+// KG_DTYPES=first takes the first dtype of each variable only, as `make test` does; KG_SIZES=verify
+// plans for the smallest sizes instead of the largest.
 //
 // Compiling takes most of the time, so several processes share the ops. KG_OPS=NAME limits the test
 // to ops whose names begin so, KG_DEVICE=cuda:0 takes another device.
@@ -24,14 +25,20 @@ static struct kg_error error;
 static int judged;
 static int turn, process, processes; // this process judges every `processes`-th op
 
-// Sizes for the plan itself; the gate chooses its own, whatever these are.
+// Sizes for the plan itself, which decide its config; the gate chooses its own, whatever these are.
+// What a definition is to be tuned for, or with KG_SIZES=verify its smallest case.
 static void choose_sizes(const struct kg_op *op, int64_t *sizes)
 {
-    const struct kg_shapes *shapes = &op->goal.verify;
+    const char *wanted = getenv("KG_SIZES");
+    bool small = wanted && strcmp(wanted, "verify") == 0;
+    const struct kg_shapes *shapes = &op->goal.tune;
+    if (small || shapes->row_count == 0)
+        shapes = &op->goal.verify;
     for (int i = 0; i < op->size_count; i++)
         sizes[i] = 16;
+    int row = small ? 0 : shapes->row_count - 1;
     for (int i = 0; shapes->row_count > 0 && i < shapes->size_count; i++)
-        sizes[shapes->sizes[i]->id] = shapes->rows[i];
+        sizes[shapes->sizes[i]->id] = shapes->rows[row * shapes->size_count + i];
 }
 
 static void judge(struct kg_session *session, struct kg_device *device, const struct kg_op *op,

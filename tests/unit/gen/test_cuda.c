@@ -32,22 +32,42 @@ static void describe_device(void)
     facts.shared_bytes = gpu->sm->shared_opt_in;
 }
 
-static void check_grids(const struct kg_choice *choice, int group)
+// How many functions run; the limits are the device's.
+static int check_launches(const struct kg_grids *grids, const struct kg_grid *list)
 {
-    struct kg_grids grids = {0};
-    choice->partition.families[group]->grids(&choice->partition.groups[group], &facts,
-                                             &choice->configs[group], &grids);
-    CHECK(grids.count >= 1 && grids.count <= KG_MAX_GRIDS);
-    for (int i = 0; i < grids.count; i++) {
-        const struct kg_grid *grid = &grids.grids[i], *other = &grids.unaligned[i];
-        CHECK(grids.alignment == 0 || other->threads[0] * other->threads[1] > 0);
+    int running = 0;
+    for (int i = 0; i < grids->count; i++) {
+        const struct kg_grid *grid = &list[i];
         int threads = grid->threads[0] * grid->threads[1] * grid->threads[2];
         CHECK(threads >= 1 && threads <= 1024);
         CHECK(grid->blocks[0] >= 0 && grid->blocks[0] < (int64_t)1 << 31);
         CHECK(grid->blocks[1] >= 0 && grid->blocks[1] <= 65535);
         CHECK(grid->blocks[2] >= 0 && grid->blocks[2] <= 65535);
         CHECK(grid->shared <= facts.shared_bytes);
+        CHECK(grid->cluster <= 1 || grid->blocks[0] % grid->cluster == 0);
+        running += grid->blocks[0] * grid->blocks[1] * grid->blocks[2] > 0;
     }
+    return running;
+}
+
+static bool is_empty(const struct kg_problem *problem)
+{
+    for (int i = 0; i < problem->tensor_count; i++)
+        if (problem->layouts[i].elements == 0)
+            return true;
+    return false;
+}
+
+// Where there is something to do, some function does it, wherever tensors lie.
+static void check_grids(const struct kg_choice *choice, int group)
+{
+    struct kg_grids grids = {0};
+    const struct kg_problem *problem = choice->partition.groups[group].problem;
+    choice->partition.families[group]->grids(&choice->partition.groups[group], &facts,
+                                             &choice->configs[group], &grids);
+    CHECK(grids.count >= 1 && grids.count <= KG_MAX_GRIDS);
+    CHECK(check_launches(&grids, grids.grids) > 0 || is_empty(problem));
+    CHECK(grids.alignment == 0 || check_launches(&grids, grids.unaligned) > 0 || is_empty(problem));
 }
 
 static void dump(const struct kg_op *op, const char *kind, int group, const struct kg_text *source)
@@ -102,20 +122,16 @@ static void emit_problem(const struct kg_op *op, const struct kg_problem *proble
     kg_text_free(&text);
 }
 
-static void emit_op(const struct kg_op *op)
+// With the sizes of one row, and 16 for those that it does not name.
+static void emit_sizes(const struct kg_op *op, const struct kg_op *instance,
+                       const struct kg_shapes *shapes, int row)
 {
-    struct kg_arena arena = {0};
-    struct kg_bindings bindings;
-    struct kg_op *instance;
     struct kg_problem *problem;
     int64_t sizes[KG_MAX_SIZES], strides[KG_MAX_TENSORS][KG_MAX_RANK] = {{0}};
-    const struct kg_shapes *shapes = &op->goal.verify;
-    kg_lang_default_bindings(op, &bindings);
     for (int i = 0; i < op->size_count; i++)
         sizes[i] = 16;
-    for (int i = 0; shapes->row_count > 0 && i < shapes->size_count; i++)
-        sizes[shapes->sizes[i]->id] = shapes->rows[i];
-    CHECK_STATUS(kg_lang_instantiate(&arena, op, &bindings, &instance, &error), KG_OK, &error);
+    for (int i = 0; i < shapes->size_count && row < shapes->row_count; i++)
+        sizes[shapes->sizes[i]->id] = shapes->rows[row * shapes->size_count + i];
     CHECK_STATUS(kg_problem_make(instance, sizes, NULL, &problem, &error), KG_OK, &error);
     emit_problem(op, problem, "contiguous");
     for (int i = 0; i < op->input_count + op->output_count; i++)
@@ -127,6 +143,19 @@ static void emit_op(const struct kg_op *op)
                         &error) == KG_OK)
         emit_problem(op, problem, "strided");
     kg_problem_free(problem);
+}
+
+// Planned for the smallest case, and for what it is to be tuned for.
+static void emit_op(const struct kg_op *op)
+{
+    struct kg_arena arena = {0};
+    struct kg_bindings bindings;
+    struct kg_op *instance;
+    kg_lang_default_bindings(op, &bindings);
+    CHECK_STATUS(kg_lang_instantiate(&arena, op, &bindings, &instance, &error), KG_OK, &error);
+    emit_sizes(op, instance, &op->goal.verify, 0);
+    for (int row = 0; row < op->goal.tune.row_count; row++)
+        emit_sizes(op, instance, &op->goal.tune, row);
     kg_arena_free(&arena);
 }
 
@@ -177,6 +206,7 @@ static void test_definitions(void)
         .text = "extern \"C\" __global__ void kernel_0() {}", .entry = "kernel", .options = ""};
     struct kg_binary binary = {0};
     if (device->backend->compile(device, &source, 60, &binary, &error) == KG_ERROR_MISSING) {
+        printf("NVRTC is not installed: nothing was compiled\n");
         kg_device_close(device);
         device = NULL;
     }
