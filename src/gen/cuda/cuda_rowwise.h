@@ -1,5 +1,5 @@
-// What the two files of the rowwise family for CUDA share: cuda_rowwise.c decides,
-// cuda_rowwise_emit.c writes.
+// What the files of the rowwise family for CUDA share: cuda_rowwise.c decides,
+// cuda_rowwise_streams.c tells what is read in vectors, cuda_rowwise_emit.c writes.
 
 #ifndef KG_GEN_CUDA_ROWWISE_H
 #define KG_GEN_CUDA_ROWWISE_H
@@ -20,6 +20,24 @@ struct kg_cuda_rowwise_plan {
 // Bytes of a row that a block holds, and the blocks that may share one.
 #define KG_CUDA_ROWWISE_HELD (1 << 17)
 int kg_cuda_rowwise_blocks(const struct kg_device_facts *facts);
+
+// A tensor that is read along the row, once for all its readers.
+struct kg_cuda_stream {
+    const struct kg_nest *nest;
+    const struct kg_access *access;
+    bool held;               // moves with the row: stays in registers from pass to pass
+    bool uses[KG_MAX_NESTS]; // by pass: is it read there?
+};
+
+#define KG_CUDA_MOST_STREAMS 24
+struct kg_cuda_streams {
+    int count;
+    struct kg_cuda_stream items[KG_CUDA_MOST_STREAMS];
+};
+void kg_cuda_streams_make(const struct kg_rowwise_plan *row, struct kg_cuda_streams *streams);
+// The stream of a read, or -1: it is a plain load.
+int kg_cuda_streams_find(const struct kg_cuda_streams *streams, const struct kg_rowwise_plan *row,
+                         const struct kg_access *access);
 
 // The bytes that tensors have to be aligned to for whole vectors; 0: their strides or sizes do not
 // allow them, wherever they lie.

@@ -11,16 +11,6 @@
 
 #include <stdio.h>
 
-// A tensor that is read along the row, once for all its readers.
-struct stream {
-    const struct kg_nest *nest;
-    const struct kg_access *access;
-    bool held;               // moves with the row: stays in registers from pass to pass
-    bool uses[KG_MAX_NESTS]; // by pass: is it read there?
-};
-
-enum { MOST_STREAMS = 24 };
-
 struct writer {
     const struct kg_cuda_rowwise_plan *plan;
     const struct kg_rowwise_plan *row;
@@ -29,8 +19,7 @@ struct writer {
     char names[KG_MAX_NESTS][40]; // what kg_values calls the outputs of nests
     char divisors[KG_MAX_NESTS][16];
     bool holding; // the part at hand is held
-    int stream_count;
-    struct stream streams[MOST_STREAMS];
+    struct kg_cuda_streams streams;
 };
 
 static const struct kg_nest *nest_at(const struct writer *writer, int position)
@@ -53,82 +42,15 @@ static bool has_outer_columns(const struct writer *writer)
     return writer->row->run > writer->row->rows;
 }
 
-// ---- Which reads are vectors ----
-
-static bool uses_axes(const struct kg_access *access, int first, int last)
-{
-    for (int dim = 0; dim < access->tensor->rank; dim++)
-        for (int axis = first; axis <= last; axis++)
-            if (kg_expr_uses(access->map[dim].subscript, axis, true))
-                return true;
-    return false;
-}
-
-// Along the columns that are counted as one, and not merely through them.
-static bool walks(const struct writer *writer, const struct kg_access *access)
-{
-    int last = access->tensor->rank - 1, column = writer->row->last;
-    if (last < 0 || access->read->pad || kg_dtypes[kg_emit_tensor_dtype(access->tensor)].bits < 8 ||
-        access->map[last].subscript->kind != KG_EXPR_INDEX ||
-        access->map[last].subscript->index->id != column)
-        return false;
-    for (int dim = 0; dim < last; dim++)
-        if (!access->map[dim].is_affine || kg_expr_uses(access->map[dim].subscript, column, true))
-            return false;
-    return true;
-}
-
-static int stream_of(const struct writer *writer, const struct kg_access *access)
-{
-    for (int i = 0; i < writer->stream_count; i++)
-        if (kg_access_same(access, writer->streams[i].access))
-            return i;
-    return -1;
-}
-
-// The reads of a nest, and those of the intermediates that are computed inside it.
-static void find_streams(struct writer *writer, int position, int pass)
-{
-    const struct kg_nest *nest = nest_at(writer, position);
-    for (int a = 0; a < nest->access_count; a++) {
-        const struct kg_access *access = &nest->accesses[a];
-        int maker = kg_group_maker(writer->row->group, access->tensor);
-        if (maker >= 0) {
-            if (writer->row->role[maker] == KG_ROWWISE_COLUMN)
-                find_streams(writer, maker, pass);
-            continue;
-        }
-        int i = walks(writer, access) ? stream_of(writer, access) : -1;
-        if (i < 0 && (!walks(writer, access) || writer->stream_count == MOST_STREAMS))
-            continue;
-        if (i < 0) {
-            i = writer->stream_count++;
-            writer->streams[i] = (struct stream){
-                .nest = nest,
-                .access = access,
-                .held = uses_axes(access, 0, writer->row->rows - 1),
-            };
-        }
-        writer->streams[i].uses[pass] = true;
-    }
-}
-
-static void find_all_streams(struct writer *writer)
-{
-    for (int i = 0; i < writer->row->group->count; i++)
-        if (writer->row->role[i] != KG_ROWWISE_SCALAR)
-            find_streams(writer, i, writer->row->pass[i]);
-}
-
 static bool read_stream(void *user, struct kg_text *text, const struct kg_access *access)
 {
     const struct writer *writer = user;
-    int i = walks(writer, access) ? stream_of(writer, access) : -1;
+    int i = kg_cuda_streams_find(&writer->streams, writer->row, access);
     char base[48];
     if (i < 0)
         return false;
     snprintf(base, sizeof base,
-             writer->holding && writer->streams[i].held ? "take%d[part].at" : "from%d.at", i);
+             writer->holding && writer->streams.items[i].held ? "take%d[part].at" : "from%d.at", i);
     kg_emit_load_at(text, access->tensor, base, "lane");
     return true;
 }
@@ -191,7 +113,7 @@ static void print_place(struct writer *writer, const struct kg_nest *nest,
 // Fills the vector `to` of stream `i`.
 static void emit_fill(struct writer *writer, int i, const char *to)
 {
-    const struct stream *stream = &writer->streams[i];
+    const struct kg_cuda_stream *stream = &writer->streams.items[i];
     struct kg_code *code = &writer->code;
     kg_code_open(code, "if constexpr (WHOLE)");
     emit_column_axes(writer, "first");
@@ -223,11 +145,11 @@ static void emit_held_loads(struct writer *writer)
 {
     struct kg_code *code = &writer->code;
     bool any = false;
-    for (int i = 0; i < writer->stream_count; i++) {
-        if (!writer->streams[i].held)
+    for (int i = 0; i < writer->streams.count; i++) {
+        if (!writer->streams.items[i].held)
             continue;
         kg_code_line(code, "kg_vec<%s, VECTOR> take%d[HOLD > 0 ? HOLD : 1];",
-                     kg_emit_tensor_storage(writer->streams[i].access->tensor), i);
+                     kg_emit_tensor_storage(writer->streams.items[i].access->tensor), i);
         any = true;
     }
     if (!any)
@@ -237,38 +159,13 @@ static void emit_held_loads(struct writer *writer)
     emit_first(writer);
     kg_code_line(code, "if (first >= columns)");
     kg_code_line(code, "    break;");
-    for (int i = 0; i < writer->stream_count; i++) {
+    for (int i = 0; i < writer->streams.count; i++) {
         char to[32];
         snprintf(to, sizeof to, "take%d[part]", i);
-        if (writer->streams[i].held)
+        if (writer->streams.items[i].held)
             emit_fill(writer, i, to);
     }
     kg_code_close(code);
-}
-
-int kg_cuda_rowwise_alignment(const struct kg_cuda_rowwise_plan *plan, int64_t length)
-{
-    const struct kg_rowwise_plan *row = &plan->row;
-    const struct kg_problem *problem = row->group->problem;
-    struct writer writer = {.plan = plan, .row = row};
-    // Of a contiguous tensor, the last dimensions are the run.
-    int inner = problem->contiguous ? row->last - row->run + 1 : 0, alignment = 1;
-    if (length % plan->vector != 0)
-        return 0;
-    find_all_streams(&writer);
-    for (int i = 0; i < writer.stream_count + row->group->count; i++) {
-        int nest = i - writer.stream_count;
-        if (nest >= 0 && (row->role[nest] != KG_ROWWISE_COLUMN || is_private(&writer, nest)))
-            continue;
-        const struct kg_tensor *tensor =
-            nest < 0 ? writer.streams[i].access->tensor : nest_at(&writer, nest)->output;
-        unsigned dims = tensor->rank > inner ? ~0u >> (32 - (tensor->rank - inner)) : 0;
-        if (!kg_cuda_is_whole(problem, tensor, dims, plan->vector))
-            return 0;
-        int bytes = kg_cuda_alignment(tensor, plan->vector);
-        alignment = bytes > alignment ? bytes : alignment;
-    }
-    return alignment;
 }
 
 // ---- Values ----
@@ -488,8 +385,8 @@ static void emit_part(struct writer *writer, int pass)
 {
     const struct kg_rowwise_plan *row = writer->row;
     struct kg_code *code = &writer->code;
-    for (int i = 0; i < writer->stream_count; i++) {
-        const struct stream *stream = &writer->streams[i];
+    for (int i = 0; i < writer->streams.count; i++) {
+        const struct kg_cuda_stream *stream = &writer->streams.items[i];
         if (!stream->uses[pass] || (writer->holding && stream->held))
             continue;
         char to[32];
@@ -633,7 +530,7 @@ void kg_cuda_rowwise_emit(struct kg_text *text, const struct kg_cuda_rowwise_pla
     writer.values = (struct kg_values){.group = row->group, .read = read_stream, .user = &writer};
     for (int axis = row->run; axis < row->last; axis++)
         writer.values.axes[axis] = "0";
-    find_all_streams(&writer);
+    kg_cuda_streams_make(row, &writer.streams);
     for (int i = 0; i < (int)(sizeof skeletons / sizeof *skeletons); i++) {
         kg_text_add(text, kg_skeleton_find(skeletons[i]));
         kg_text_add(text, "\n");
