@@ -4,6 +4,7 @@
 #include "tune/trials.h"
 
 #include "gen/families.h"
+#include "tune/finals.h"
 #include "tune/likeness.h"
 
 #include <pthread.h>
@@ -15,7 +16,6 @@
 #include <time.h>
 
 #define MOST_COMPILERS 64
-#define MOST_FINALISTS 16
 #define RUN_SECONDS 60.0 // of one candidate, where the caller gives no limit
 #define REASONS_LENGTH 1500
 
@@ -31,8 +31,7 @@ static double run_limit(const struct kg_trials *trials)
     return trials->search->run_limit > 0 ? trials->search->run_limit : RUN_SECONDS;
 }
 
-// Seconds the next candidate may take: its own limit, or what is left of the search's.
-static double next_limit(const struct kg_trials *trials)
+double kg_trials_limit(const struct kg_trials *trials)
 {
     double limit = run_limit(trials);
     if (trials->deadline <= 0)
@@ -401,7 +400,7 @@ static void settle(struct kg_trials *trials, struct build *build)
     }
     struct kg_judgement judgement;
     struct kg_error error = {0};
-    double limit = next_limit(trials);
+    double limit = kg_trials_limit(trials);
     double incumbent = trials->best >= 0 ? trials->items[trials->best].timing.median : 0;
     enum kg_status status =
         kg_judge_one(trials->judge, build->built, limit, incumbent, &judgement, &error);
@@ -418,7 +417,7 @@ static void settle(struct kg_trials *trials, struct build *build)
 
 static void run_batch(struct kg_trials *trials, struct build *builds, int count)
 {
-    struct batch batch = {trials, builds, count, next_limit(trials), 0};
+    struct batch batch = {trials, builds, count, kg_trials_limit(trials), 0};
     if (!kg_trials_stopped(trials))
         compile_all(&batch);
     for (int i = 0; i < count; i++) {
@@ -501,7 +500,7 @@ void kg_trials_compile(struct kg_trials *trials, const struct kg_choice *choices
     }
     for (int i = 0; i < count; i++)
         builds[i].choice = &choices[i];
-    struct batch batch = {trials, builds, count, next_limit(trials), 0};
+    struct batch batch = {trials, builds, count, kg_trials_limit(trials), 0};
     compile_all(&batch);
     for (int i = 0; i < count; i++)
         kg_built_free(builds[i].built);
@@ -539,74 +538,16 @@ void kg_trials_dismiss(struct kg_trials *trials, const struct kg_choice *choice,
     free(text);
 }
 
-static double median_of(const struct kg_trials *trials, int position)
-{
-    return trials->items[position].timing.median;
-}
-
-// Positions of the finalists, in the order in which they were tried: ties then go to the one nearer
-// the guess.
-static int choose_finalists(const struct kg_trials *trials, int most, double margin, int *finalists)
-{
-    int count = 0;
-    double limit = trials->items[trials->best].timing.median * (1 + margin);
-    for (int i = 0; i < trials->count; i++) {
-        const struct kg_trial *trial = &trials->items[i];
-        if (trial->kind != KG_OUTCOME_MEASURED || trial->timing.abandoned ||
-            trial->timing.median - kg_time_uncertainty(&trial->timing) > limit)
-            continue;
-        if (count < most) {
-            finalists[count++] = i;
-            continue;
-        }
-        int slowest = 0;
-        for (int k = 1; k < count; k++)
-            if (median_of(trials, finalists[k]) > median_of(trials, finalists[slowest]))
-                slowest = k;
-        if (trial->timing.median < median_of(trials, finalists[slowest])) {
-            memmove(finalists + slowest, finalists + slowest + 1,
-                    (size_t)(count - 1 - slowest) * sizeof *finalists);
-            finalists[count - 1] = i;
-        }
-    }
-    return count;
-}
-
-// Builds the finalists again (their objects are cached) and races them. -1 when that fails.
-static int race(struct kg_trials *trials, const int *finalists, int count, struct kg_timing *timing)
-{
-    const struct kg_search *search = trials->search;
-    struct kg_built *built[MOST_FINALISTS] = {0};
-    struct kg_timing timings[MOST_FINALISTS];
-    enum kg_status status = KG_OK;
-    int winner = -1;
-    for (int i = 0; i < count && !status; i++) {
-        const struct kg_trial *trial = &trials->items[finalists[i]];
-        status = kg_built_make(search->device, search->problem, &trial->choice, next_limit(trials),
-                               &built[i], NULL);
-    }
-    if (!status)
-        status = kg_judge_race(trials->judge, built, count, next_limit(trials), timings, NULL);
-    if (!status)
-        winner = kg_time_winner(timings, count);
-    if (winner >= 0)
-        *timing = timings[winner];
-    for (int i = 0; i < count; i++)
-        kg_built_free(built[i]);
-    return winner < 0 ? -1 : finalists[winner];
-}
-
 int kg_trials_finish(struct kg_trials *trials, int most, double margin, struct kg_timing *timing)
 {
-    int finalists[MOST_FINALISTS];
+    int finalists[KG_MOST_FINALISTS];
     int winner = -1;
     const struct kg_trial *best = &trials->items[trials->best];
     *timing = best->timing;
-    int count =
-        choose_finalists(trials, most < MOST_FINALISTS ? most : MOST_FINALISTS, margin, finalists);
+    int count = kg_finals_choose(trials, most, margin, finalists);
     if (!kg_trials_stopped(trials) && (count > 1 || best->known)) {
         report_progress(trials, "final race");
-        winner = race(trials, finalists, count, timing);
+        winner = kg_finals_race(trials, finalists, count, timing);
     }
     if (winner < 0)
         winner = trials->best;

@@ -46,6 +46,9 @@ enum kg_status kg_trials_begin(struct kg_trials *trials, const struct kg_search 
                                struct kg_error *error);
 void kg_trials_free(struct kg_trials *trials);
 
+// Seconds the next candidate may take: its own limit, or what is left of the search's.
+double kg_trials_limit(const struct kg_trials *trials);
+
 // Notices cancellation and the end of the time; true when the search is to end.
 bool kg_trials_stopped(struct kg_trials *trials);
 

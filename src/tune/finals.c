@@ -1,0 +1,61 @@
+// The last race: see finals.h.
+
+#include "tune/finals.h"
+
+#include <string.h>
+
+static double median_of(const struct kg_trials *trials, int position)
+{
+    return trials->items[position].timing.median;
+}
+
+int kg_finals_choose(const struct kg_trials *trials, int most, double margin, int *finalists)
+{
+    int count = 0;
+    most = most < KG_MOST_FINALISTS ? most : KG_MOST_FINALISTS;
+    double limit = trials->items[trials->best].timing.median * (1 + margin);
+    for (int i = 0; i < trials->count; i++) {
+        const struct kg_trial *trial = &trials->items[i];
+        if (trial->kind != KG_OUTCOME_MEASURED || trial->timing.abandoned ||
+            trial->timing.median - kg_time_uncertainty(&trial->timing) > limit)
+            continue;
+        if (count < most) {
+            finalists[count++] = i;
+            continue;
+        }
+        int slowest = 0;
+        for (int k = 1; k < count; k++)
+            if (median_of(trials, finalists[k]) > median_of(trials, finalists[slowest]))
+                slowest = k;
+        if (trial->timing.median < median_of(trials, finalists[slowest])) {
+            memmove(finalists + slowest, finalists + slowest + 1,
+                    (size_t)(count - 1 - slowest) * sizeof *finalists);
+            finalists[count - 1] = i;
+        }
+    }
+    return count;
+}
+
+int kg_finals_race(const struct kg_trials *trials, const int *finalists, int count,
+                   struct kg_timing *timing)
+{
+    const struct kg_search *search = trials->search;
+    struct kg_built *built[KG_MOST_FINALISTS] = {0};
+    struct kg_timing timings[KG_MOST_FINALISTS];
+    enum kg_status status = KG_OK;
+    int winner = -1;
+    for (int i = 0; i < count && !status; i++) {
+        const struct kg_trial *trial = &trials->items[finalists[i]];
+        status = kg_built_make(search->device, search->problem, &trial->choice,
+                               kg_trials_limit(trials), &built[i], NULL);
+    }
+    if (!status)
+        status = kg_judge_race(trials->judge, built, count, kg_trials_limit(trials), timings, NULL);
+    if (!status)
+        winner = kg_time_winner(timings, count);
+    if (winner >= 0)
+        *timing = timings[winner];
+    for (int i = 0; i < count; i++)
+        kg_built_free(built[i]);
+    return winner < 0 ? -1 : finalists[winner];
+}
