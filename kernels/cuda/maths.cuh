@@ -6,6 +6,43 @@
 // Nothing here needs -use_fast_math. NaN and infinities come out right; small results of what is
 // made of exp may be zero where they are below the normal numbers.
 
+// ---- Minima and maxima ----
+
+// NaN if either is NaN.
+KG_INLINE float kg_min_f32(float a, float b)
+{
+#if __CUDA_ARCH__ >= 800
+    float found;
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(found) : "f"(a), "f"(b));
+    return found;
+#else
+    float found = fminf(a, b); // the other one, if one is NaN
+    return a == a && b == b ? found : NAN;
+#endif
+}
+
+KG_INLINE float kg_max_f32(float a, float b)
+{
+#if __CUDA_ARCH__ >= 800
+    float found;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(found) : "f"(a), "f"(b));
+    return found;
+#else
+    float found = fmaxf(a, b); // the other one, if one is NaN
+    return a == a && b == b ? found : NAN;
+#endif
+}
+
+KG_INLINE double kg_min_f64(double a, double b)
+{
+    return a != a || a < b ? a : b; // NaN if b is
+}
+
+KG_INLINE double kg_max_f64(double a, double b)
+{
+    return a != a || a > b ? a : b; // NaN if b is
+}
+
 // ---- Roundings and roots ----
 
 KG_INLINE float kg_abs_f32(float x)

@@ -1,6 +1,6 @@
 // Printing expressions of nests as C (host) source. Families decide where values come from; this
 // file decides how arithmetic is spelled. The spelling of functions is a table (emit.c) over the
-// prelude kernels/host/prelude.h.
+// preludes: kernels/host/prelude.h and those it names.
 //
 // Names in generated code: tensors and sizes keep theirs, made safe by kg_emit_name; the strides
 // of `x` are x_s0, x_s1, ...; axes are i0, i1, ... Families take their own names from the words

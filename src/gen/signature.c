@@ -41,20 +41,6 @@ static void add_parameters(const struct kg_op *op, struct kg_text *text)
         }
 }
 
-// Cuts the first occurrence of `part` at or after `from` out of the text.
-static void cut_out(struct kg_text *text, size_t from, const char *part)
-{
-    if (text->failed || text->length <= from)
-        return;
-    char *found = strstr(text->data + from, part);
-    if (!found)
-        return;
-    size_t length = strlen(part);
-    size_t rest = text->length - (size_t)(found - text->data) - length;
-    memmove(found, found + length, rest);
-    kg_text_cut(text, text->length - length);
-}
-
 static void add_kernels(const struct kg_choice *choice, const struct kg_device_facts *facts,
                         struct kg_text *text)
 {
@@ -65,11 +51,7 @@ static void add_kernels(const struct kg_choice *choice, const struct kg_device_f
         const struct kg_partition *partition = &choice->partition;
         partition->families[i]->emit(&partition->groups[i], facts, KG_TARGET_HOST,
                                      &choice->configs[i], entry, text);
-        if (i == 0)
-            continue;
-        // One file needs the contract and the prelude once.
-        cut_out(text, before, kg_skeleton_find("host/abi.h"));
-        cut_out(text, before, kg_skeleton_find("host/prelude.h"));
+        kg_gen_drop_repeats(text, before);
     }
 }
 

@@ -4,27 +4,10 @@
 #include "gen/arguments.h"
 #include "gen/emit.h"
 #include "gen/signature.h"
-#include "gen/skeleton.h"
 #include "gen/tidy.h"
 
 #include <stdio.h>
 #include <string.h>
-
-// Cuts out of the text, from `from` on, what a kernel before it brought along.
-static void drop_skeletons(struct kg_text *text, size_t from)
-{
-    for (const struct kg_skeleton *skeleton = kg_skeletons; skeleton->name && !text->failed;
-         skeleton++) {
-        if (strncmp(skeleton->name, "cuda/", 5) != 0 || text->length <= from)
-            continue;
-        char *found = strstr(text->data + from, skeleton->text);
-        size_t length = strlen(skeleton->text);
-        if (!found || length == 0)
-            continue;
-        memmove(found, found + length, text->length - (size_t)(found - text->data) - length);
-        kg_text_cut(text, text->length - length);
-    }
-}
 
 static void add_arguments(const struct kg_group *group, struct kg_text *text)
 {
@@ -104,8 +87,7 @@ bool kg_gen_standalone_cuda(const struct kg_problem *problem, const struct kg_ch
                                                  KG_TARGET_CUDA, &choice->configs[i], entry,
                                                  source))
             return false;
-        if (i > 0)
-            drop_skeletons(source, before);
+        kg_gen_drop_repeats(source, before);
     }
     kg_gen_tidy(source);
     return !source->failed;

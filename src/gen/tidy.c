@@ -199,8 +199,9 @@ static void tidy_functions(char *from, char *end)
 
 // What a generated file may open with, wherever it stands there.
 static const char *const preludes[] = {
-    "host/prelude.h",  "cuda/prelude.cuh", "cuda/maths.cuh", "cuda/vectors.cuh", "cuda/index.cuh",
-    "cuda/pieces.cuh", "cuda/lanes.cuh",   "host/floats.h",  "cuda/running.cuh",
+    "host/prelude.h", "values.h",         "host/maths.h",   "host/maths_f32.h",
+    "host/floats.h",  "cuda/prelude.cuh", "cuda/maths.cuh", "cuda/vectors.cuh",
+    "cuda/index.cuh", "cuda/pieces.cuh",  "cuda/lanes.cuh", "cuda/running.cuh",
 };
 enum { PRELUDE_COUNT = sizeof preludes / sizeof preludes[0] };
 
@@ -315,6 +316,25 @@ static size_t find_preludes(char *text, char *found[PRELUDE_COUNT][2])
         found[at][1] = from + strlen(prelude);
     }
     return count;
+}
+
+static void drop_repeat(struct kg_text *text, size_t from, const char *part)
+{
+    if (text->failed || text->length <= from)
+        return;
+    char *first = strstr(text->data, part), *again = strstr(text->data + from, part);
+    if (!first || !again || first == again)
+        return;
+    size_t length = strlen(part);
+    memmove(again, again + length, text->length - (size_t)(again - text->data) - length);
+    kg_text_cut(text, text->length - length);
+}
+
+void kg_gen_drop_repeats(struct kg_text *source, size_t from)
+{
+    drop_repeat(source, from, kg_skeleton_find("host/abi.h"));
+    for (size_t i = 0; i < PRELUDE_COUNT; i++)
+        drop_repeat(source, from, kg_skeleton_find(preludes[i]));
 }
 
 // Lines

@@ -10,10 +10,11 @@ void kg_cuda_opening(struct kg_text *text, const struct kg_group *group, const c
                      const struct kg_config *config, const struct kg_space *space)
 {
     kg_emit_heading(text, group, family, config, space);
-    kg_text_add(text, kg_skeleton_find("cuda/prelude.cuh"));
-    kg_text_add(text, "\n");
-    kg_text_add(text, kg_skeleton_find("cuda/maths.cuh"));
-    kg_text_add(text, "\n");
+    static const char *const parts[] = {"cuda/prelude.cuh", "values.h", "cuda/maths.cuh"};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        kg_text_add(text, kg_skeleton_find(parts[i]));
+        kg_text_add(text, "\n");
+    }
 }
 
 static void print_name(struct kg_text *text, const struct kg_group *group,

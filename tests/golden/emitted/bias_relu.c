@@ -21,9 +21,8 @@ struct kg_host_call {
 
 enum { KG_HOST_SHARED = 0, KG_HOST_SCRATCH = 1, KG_HOST_GRAIN = 2 };
 
-// The functions generated kernels are written in: elements in memory, integers, and mathematics
-// whose loops the compiler turns into vector code. Nothing here needs -ffast-math; NaN, infinities,
-// signed zeros and denormals come out right.
+// What generated C is written in: stores past the caches and elements in memory, then (values.h,
+// maths.h, maths_f32.h) integers, logic and the functions of reals.
 //
 // Functions are called kg_NAME_TYPE, where TYPE is what is computed in: f32, f64, i64 or bool.
 #include <math.h>
@@ -81,6 +80,8 @@ KG_INLINE void kg_stream_end(void)
     __builtin_ia32_sfence();
 #endif
 }
+
+// What every target means by integers, selection and logic.
 
 // ---- Integers: arithmetic wraps, division rounds down, dividing by zero gives 0 ----
 

@@ -21,9 +21,8 @@ struct kg_host_call {
 
 enum { KG_HOST_SHARED = 0, KG_HOST_SCRATCH = 1, KG_HOST_GRAIN = 2 };
 
-// The functions generated kernels are written in: elements in memory, integers, and mathematics
-// whose loops the compiler turns into vector code. Nothing here needs -ffast-math; NaN, infinities,
-// signed zeros and denormals come out right.
+// What generated C is written in: stores past the caches and elements in memory, then (values.h,
+// maths.h, maths_f32.h) integers, logic and the functions of reals.
 //
 // Functions are called kg_NAME_TYPE, where TYPE is what is computed in: f32, f64, i64 or bool.
 #include <math.h>
@@ -42,6 +41,8 @@ typedef uint16_t __attribute__((may_alias)) kg_f16;
 typedef uint16_t __attribute__((may_alias)) kg_bf16;
 typedef uint8_t __attribute__((may_alias)) kg_u4; // two elements, the even one in the low half
 typedef uint8_t __attribute__((may_alias)) kg_i4;
+
+// What every target means by integers, selection and logic.
 
 // ---- Integers: arithmetic wraps, division rounds down, dividing by zero gives 0 ----
 

@@ -21,9 +21,8 @@ struct kg_host_call {
 
 enum { KG_HOST_SHARED = 0, KG_HOST_SCRATCH = 1, KG_HOST_GRAIN = 2 };
 
-// The functions generated kernels are written in: elements in memory, integers, and mathematics
-// whose loops the compiler turns into vector code. Nothing here needs -ffast-math; NaN, infinities,
-// signed zeros and denormals come out right.
+// What generated C is written in: stores past the caches and elements in memory, then (values.h,
+// maths.h, maths_f32.h) integers, logic and the functions of reals.
 //
 // Functions are called kg_NAME_TYPE, where TYPE is what is computed in: f32, f64, i64 or bool.
 #include <math.h>
@@ -34,6 +33,8 @@ enum { KG_HOST_SHARED = 0, KG_HOST_SCRATCH = 1, KG_HOST_GRAIN = 2 };
 
 // A range of items should do this much, in evaluations of the formula, to be worth a thread.
 enum { KG_HOST_WORK = 8192 };
+
+// What every target means by integers, selection and logic.
 
 // ---- Integers: arithmetic wraps, division rounds down, dividing by zero gives 0 ----
 
@@ -71,7 +72,7 @@ KG_INLINE bool kg_inside(int64_t index, int64_t size)
     return index >= 0 && index < size;
 }
 
-// ---- Selection and logic: both sides are always evaluated, so that loops stay straight ----
+// Mathematics: libm where it is exact, fast enough, or f64.
 
 KG_INLINE float kg_max_f32(float a, float b)
 {

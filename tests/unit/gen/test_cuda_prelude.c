@@ -14,8 +14,8 @@ static char folder[] = "/tmp/kg-test-cuda-prelude-XXXXXX";
 static struct kg_error error;
 static bool has_compiler = true;
 
-static const char *const preludes[] = {"cuda/prelude.cuh", "cuda/maths.cuh", "cuda/vectors.cuh",
-                                       "cuda/lanes.cuh", "cuda/running.cuh"};
+static const char *const preludes[] = {"cuda/prelude.cuh", "values.h",       "cuda/maths.cuh",
+                                       "cuda/vectors.cuh", "cuda/lanes.cuh", "cuda/running.cuh"};
 enum { PRELUDES = sizeof preludes / sizeof preludes[0] };
 
 static void add_preludes(struct kg_text *text)
@@ -114,7 +114,7 @@ static void unused_functions_go(void)
     static const char *const kept[] = {
         "KG_INLINE",       "int64_t",    "kg_f16",       "kg_unpack_f16", "kg_load_f16",
         "kg_power_of_two", "kg_max_f32", "kg_tail_f32",  "kg_block_fold", "kg_fold_max_f32",
-        "Activations",     "Selection",  "kg_from_lane", "kg_warp_fold",  "value",
+        "Activations",     "Minima",     "kg_from_lane", "kg_warp_fold",  "value",
     };
     static const char *const gone[] = {
         "unused",         "kg_pack_f16",   "kg_min_f32", "kg_max_f64",
@@ -136,6 +136,27 @@ static void unused_functions_go(void)
     kg_text_free(&text);
 }
 
+// What only a later kernel brings along stays; what two bring along stands once.
+static void repeats_go(void)
+{
+    struct kg_text text = {0};
+    const char *maths = kg_skeleton_find("cuda/maths.cuh"),
+               *lanes = kg_skeleton_find("cuda/lanes.cuh");
+    kg_text_add(&text, maths);
+    kg_text_add(&text, "first\n");
+    size_t second = text.length;
+    kg_text_add(&text, maths);
+    kg_text_add(&text, lanes);
+    kg_text_add(&text, "second\n");
+    kg_gen_drop_repeats(&text, second);
+    CHECK(!text.failed);
+    const char *once = strstr(text.data, maths);
+    CHECK(once && !strstr(once + 1, maths));
+    const char *kept = strstr(text.data, lanes);
+    CHECK(kept && strcmp(kept + strlen(lanes), "second\n") == 0);
+    kg_text_free(&text);
+}
+
 static void everything_compiles(void)
 {
     static const char *const architectures[] = {"sm_75", "sm_80", "sm_90a", "sm_100a", "sm_120a"};
@@ -152,6 +173,7 @@ int main(void)
 {
     everything_is_called();
     unused_functions_go();
+    repeats_go();
     everything_compiles();
     printf("%d checks, %d failed\n", test_checks, test_failures);
     if (test_failures == 0 && !has_compiler) {

@@ -1,5 +1,5 @@
 // The functions of kernels/host/floats.h, with AVX2 where the compiler and the processor have it:
-// exp against libm's f64, the others against those of kernels/host/prelude.h.
+// exp against libm's f64, the others against those of kernels/host/maths_f32.h.
 
 #include "test.h"
 
@@ -14,7 +14,12 @@
 #pragma GCC diagnostic ignored "-Wpsabi"
 
 #include "../../../kernels/host/abi.h"
+// clang-format off
 #include "../../../kernels/host/prelude.h"
+#include "../../../kernels/values.h"
+#include "../../../kernels/host/maths.h"
+#include "../../../kernels/host/maths_f32.h"
+// clang-format on
 
 #include "../../../kernels/host/floats.h"
 

@@ -1,8 +1,13 @@
-// The mathematics of kernels/host/prelude.h against libm's f64: floats of every exponent, the
+// The mathematics of kernels/host/ against libm's f64: floats of every exponent, the
 // special ones, and the conversions of narrow floats bit by bit.
 
 #include "../../../kernels/host/abi.h"
+// clang-format off
 #include "../../../kernels/host/prelude.h"
+#include "../../../kernels/values.h"
+#include "../../../kernels/host/maths.h"
+#include "../../../kernels/host/maths_f32.h"
+// clang-format on
 
 #include "lang/dtype.h"
 #include "test.h"
