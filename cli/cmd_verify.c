@@ -4,6 +4,7 @@
 #include "plans.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static enum cli_exit show(struct cli *cli, enum kg_status status,
                           const struct kg_verify_result *result)
@@ -33,17 +34,29 @@ static enum cli_exit verify_plan(struct cli *cli, struct cli_subject *subject, s
     return show(cli, status, &result);
 }
 
+static bool ends_in(const char *path, const char *suffix)
+{
+    size_t length = strlen(path), end = strlen(suffix);
+    return length > end && strcmp(path + length - end, suffix) == 0;
+}
+
 static enum cli_exit verify_candidate(struct cli *cli)
 {
     struct cli_subject subject;
+    const char *path = cli->options.candidate;
+    // The file tells what it is for, not the machine what it has.
+    if (!cli->options.device)
+        cli->options.device = ends_in(path, ".cu") || ends_in(path, ".ptx") ? "cuda:0" : "host";
     uint64_t seed = 0;
     enum cli_exit exit_status = cli_open(cli, &subject);
     if (exit_status == CLI_DONE)
         exit_status = cli_seed(cli, &seed);
     if (exit_status == CLI_DONE) {
         struct kg_verify_result result;
-        enum kg_status status = kg_problem_verify_file(subject.problem, subject.device,
-                                                       cli->options.candidate, seed, &result);
+        enum kg_status status =
+            kg_problem_verify_file(subject.problem, subject.device, path, seed, &result);
+        if (status == KG_OK && !cli->options.json)
+            printf("kernel    foreign: %s\n", path);
         exit_status = show(cli, status, &result);
     }
     cli_close(&subject);

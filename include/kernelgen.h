@@ -194,8 +194,11 @@ struct kg_verify_result {
 // The accuracy gate. `seed` 0: fresh inputs. A "no" is KG_OK with passed == false.
 KG_API enum kg_status kg_plan_verify(const struct kg_plan *plan, uint64_t seed,
                                      struct kg_verify_result *result);
-// The same gate for a kernel from outside: a C file exporting a function named like the op, with
-// the signature that `kernelgen emit --target host` shows.
+// The same gate for a kernel from outside: on the host a C file with a function named like the op,
+// of the signature that `kernelgen emit --target host` shows; on GPUs a .cu or .ptx file that says
+// in a comment how it is launched, as those of `emit --target cuda` and `ptx` do
+// (docs/verification.md). What does not fit is KG_ERROR_ARGUMENT, and for a described device
+// KG_ERROR_MISSING comes once the file was compiled and checked.
 KG_API enum kg_status kg_problem_verify_file(const struct kg_problem *problem,
                                              struct kg_device *device, const char *path,
                                              uint64_t seed, struct kg_verify_result *result);

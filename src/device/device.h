@@ -54,7 +54,8 @@ struct kg_binary {
 struct kg_kernel; // loaded and ready to run; opaque outside its backend
 struct kg_graph;  // recorded launches; likewise
 
-// One grid of blocks of threads: the n-th grid of a kernel called NAME runs its function NAME_n.
+// One grid of blocks of threads: the n-th grid of a kernel called NAME runs its function NAME_n; a
+// kernel with one function may be called like it.
 struct kg_grid {
     int64_t blocks[3]; // none at all, where one of them is 0, is legal
     int threads[3];

@@ -79,20 +79,38 @@ bool kg_flow_source(const struct kg_plan *plan, struct kg_text *text)
                : kg_gen_standalone(plan->problem, choice, facts, text);
 }
 
+// The comments at the top of a source: what it says of its launches.
+static size_t heading_length(const char *source)
+{
+    size_t length = 0;
+    while (strncmp(source + length, "//", 2) == 0)
+        length += strcspn(source + length, "\n") + 1;
+    return length;
+}
+
 enum kg_status kg_flow_assembly(const struct kg_plan *plan, struct kg_text *text,
                                 struct kg_error *error)
 {
-    int count = plan->built->choice.partition.count;
-    for (int i = 0; i < count; i++) {
-        const char *ptx = plan->built->binaries[i].ptx;
-        if (!ptx)
-            return kg_error_set(error, KG_ERROR_UNSUPPORTED, "there is no PTX of kernels for %s",
-                                plan->device->backend->name);
-        if (count > 1)
-            kg_text_format(text, "// Kernel %d of %d\n", i + 1, count);
-        kg_text_add(text, ptx);
+    struct kg_text source = {0};
+    struct kg_binary binary = {0};
+    struct kg_device *device = plan->device;
+    if (kg_session_target(device) != KG_TARGET_CUDA)
+        return kg_error_set(error, KG_ERROR_UNSUPPORTED, "there is no PTX of kernels for %s",
+                            device->backend->name);
+    if (!kg_flow_source(plan, &source) || source.failed) {
+        kg_text_free(&source);
+        return kg_error_memory(error, "the source of a plan");
     }
-    return text->failed ? kg_error_memory(error, "the PTX of a plan") : KG_OK;
+    struct kg_source all = {.text = source.data, .entry = "", .options = ""};
+    enum kg_status status = device->backend->compile(device, &all, COMPILE_SECONDS, &binary, error);
+    if (!status) {
+        kg_text_add_bytes(text, source.data, heading_length(source.data));
+        kg_text_add(text, binary.ptx);
+        status = text->failed ? kg_error_memory(error, "the PTX of a plan") : KG_OK;
+    }
+    kg_binary_free(&binary);
+    kg_text_free(&source);
+    return status;
 }
 
 // What is known of this problem, as a plan. KG_ERROR_NO_WISDOM when nothing is, or nothing of at

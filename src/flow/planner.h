@@ -40,7 +40,8 @@ enum kg_status kg_flow_execute(const struct kg_plan *plan, void *const *tensors,
 
 // The source of all kernels, one file: C on the host, CUDA C++ on GPUs.
 bool kg_flow_source(const struct kg_plan *plan, struct kg_text *text);
-// What the compiler made of it, in order: PTX. KG_ERROR_UNSUPPORTED where there is none.
+// What the compiler makes of it: PTX, below what the source says of its launches.
+// KG_ERROR_UNSUPPORTED where there is none.
 enum kg_status kg_flow_assembly(const struct kg_plan *plan, struct kg_text *text,
                                 struct kg_error *error);
 
@@ -56,7 +57,7 @@ enum kg_status kg_flow_judge(struct kg_session *session, struct kg_device *devic
 // families.
 enum kg_status kg_flow_verify(const struct kg_plan *plan, uint64_t seed, struct kg_verdict *verdict,
                               struct kg_error *error);
-// Is the function in this C file right? See kg_problem_verify_file.
+// Is the kernel in this file right? See kg_problem_verify_file. What was found is in the log.
 enum kg_status kg_flow_verify_file(struct kg_session *session, const struct kg_problem *problem,
                                    struct kg_device *device, const char *path, uint64_t seed,
                                    struct kg_verdict *verdict, struct kg_error *error);

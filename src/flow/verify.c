@@ -1,17 +1,14 @@
-// The accuracy gate applied to plans and to kernels from outside, in a process that may die.
+// The accuracy gate applied to plans, in a process that may die.
 
 #include "flow/planner.h"
 
-#include "base/files.h"
-#include "gen/signature.h"
 #include "tune/worker.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define JUDGE_SECONDS 120.0     // one subject on all cases; more is a hang
-#define FOREIGN_LIMIT (4 << 20) // bytes of a kernel file
+#define JUDGE_SECONDS 120.0 // one subject on all cases; more is a hang
 
 enum kg_status kg_flow_gate(struct kg_session *session, const struct kg_problem *problem,
                             struct kg_device *device, uint64_t seed, bool strided,
@@ -139,68 +136,5 @@ enum kg_status kg_flow_verify(const struct kg_plan *plan, uint64_t seed, struct 
     kg_gate_free(gate);
     kg_built_free(counterpart);
     kg_problem_free(other);
-    return status;
-}
-
-struct foreign {
-    struct kg_device *device;
-    struct kg_kernel *kernel;
-};
-
-static enum kg_status run_foreign(void *user, const struct kg_problem *problem,
-                                  void *const *tensors, struct kg_error *error)
-{
-    const struct foreign *foreign = user;
-    if (!problem->contiguous)
-        return kg_error_set(error, KG_ERROR_UNSUPPORTED, "the signature has no strides");
-    struct kg_launch launch = {.tensors = tensors, .sizes = problem->sizes};
-    return foreign->device->backend->launch(foreign->kernel, &launch, error);
-}
-
-static enum kg_status load_foreign(struct kg_device *device, const struct kg_op *op,
-                                   const char *path, struct kg_binary *binary,
-                                   struct kg_kernel **kernel, struct kg_error *error)
-{
-    char *code = NULL;
-    size_t length = 0;
-    enum kg_status status = kg_files_read(path, FOREIGN_LIMIT, &code, &length, error);
-    if (status != KG_OK)
-        return status;
-    struct kg_text text = {0};
-    const char *entry = "kg_foreign";
-    bool complete = kg_gen_foreign(op, path, code, entry, &text);
-    free(code);
-    if (!complete || text.failed) {
-        kg_text_free(&text);
-        return kg_error_memory(error, "the adapter of a kernel");
-    }
-    struct kg_source source = {.text = text.data, .entry = entry, .options = ""};
-    status = device->backend->compile(device, &source, JUDGE_SECONDS, binary, error);
-    if (status == KG_OK)
-        status = device->backend->load(device, binary, entry, kernel, error);
-    kg_text_free(&text);
-    return status;
-}
-
-enum kg_status kg_flow_verify_file(struct kg_session *session, const struct kg_problem *problem,
-                                   struct kg_device *device, const char *path, uint64_t seed,
-                                   struct kg_verdict *verdict, struct kg_error *error)
-{
-    *verdict = (struct kg_verdict){0};
-    struct foreign foreign = {.device = device};
-    struct kg_binary binary = {0};
-    struct kg_gate *gate = NULL;
-    enum kg_status status =
-        load_foreign(device, problem->op, path, &binary, &foreign.kernel, error);
-    if (status == KG_OK)
-        status = kg_flow_gate(session, problem, device, seed, false, &gate, error);
-    if (status == KG_OK) {
-        struct kg_subject subject = {path, &foreign, run_foreign};
-        status = kg_flow_judge(session, device, gate, &subject, JUDGE_SECONDS, verdict, error);
-    }
-    kg_gate_free(gate);
-    if (foreign.kernel)
-        device->backend->unload(foreign.kernel);
-    kg_binary_free(&binary);
     return status;
 }

@@ -4,6 +4,7 @@
 #include "gen/built.h"
 
 #include "gen/prepared.h"
+#include "gen/signature.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,19 +33,52 @@ static enum kg_status build_group(struct kg_built *built, int group, double time
     return device->backend->load(device, binary, ENTRY, &built->kernels[group], error);
 }
 
+static struct kg_built *new_built(struct kg_device *device, const struct kg_problem *problem,
+                                  const struct kg_choice *choice, struct kg_error *error)
+{
+    struct kg_built *built = calloc(1, sizeof *built);
+    if (!built) {
+        kg_error_memory(error, "a kernel");
+        return NULL;
+    }
+    built->device = device;
+    built->choice = *choice;
+    built->contiguous = problem->contiguous;
+    return built;
+}
+
 enum kg_status kg_built_make(struct kg_device *device, const struct kg_problem *problem,
                              const struct kg_choice *choice, double time_limit,
                              struct kg_built **out, struct kg_error *error)
 {
     *out = NULL;
-    struct kg_built *built = calloc(1, sizeof *built);
+    struct kg_built *built = new_built(device, problem, choice, error);
     if (!built)
-        return kg_error_memory(error, "a kernel");
-    built->device = device;
-    built->choice = *choice;
-    built->contiguous = problem->contiguous;
+        return KG_ERROR_MEMORY;
     for (int i = 0; i < choice->partition.count; i++) {
         enum kg_status status = build_group(built, i, time_limit, error);
+        if (status != KG_OK) {
+            kg_built_free(built);
+            return status;
+        }
+    }
+    *out = built;
+    return KG_OK;
+}
+
+enum kg_status kg_built_adopt(struct kg_device *device, const struct kg_problem *problem,
+                              const struct kg_choice *choice, const struct kg_binary *binary,
+                              struct kg_built **out, struct kg_error *error)
+{
+    *out = NULL;
+    struct kg_built *built = new_built(device, problem, choice, error);
+    if (!built)
+        return KG_ERROR_MEMORY;
+    for (int i = 0; i < choice->partition.count; i++) {
+        char entry[256];
+        kg_gen_standalone_entry(choice, i, entry, sizeof entry);
+        enum kg_status status =
+            device->backend->load(device, binary, entry, &built->kernels[i], error);
         if (status != KG_OK) {
             kg_built_free(built);
             return status;

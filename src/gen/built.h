@@ -43,6 +43,11 @@ struct kg_built {
 enum kg_status kg_built_make(struct kg_device *device, const struct kg_problem *problem,
                              const struct kg_choice *choice, double time_limit,
                              struct kg_built **built, struct kg_error *error);
+// The same with kernels from outside: those of a file that kg_gen_standalone_cuda wrote for this
+// choice and somebody may have changed since.
+enum kg_status kg_built_adopt(struct kg_device *device, const struct kg_problem *problem,
+                              const struct kg_choice *choice, const struct kg_binary *binary,
+                              struct kg_built **built, struct kg_error *error);
 void kg_built_free(struct kg_built *built);
 
 // For a single run; plans prepare theirs once (gen/prepared.h, which says what is passed).

@@ -17,9 +17,12 @@ bool kg_gen_standalone(const struct kg_problem *problem, const struct kg_choice 
                        const struct kg_device_facts *facts, struct kg_text *source);
 
 // The kernels of every group for CUDA in one file, called like the op, with what to launch for this
-// problem.
+// problem. gen/declared.h reads what it says of its launches.
 bool kg_gen_standalone_cuda(const struct kg_problem *problem, const struct kg_choice *choice,
                             const struct kg_device_facts *facts, struct kg_text *source);
+// What the kernel of group `position` is called there.
+void kg_gen_standalone_entry(const struct kg_choice *choice, int position, char *entry,
+                             size_t size);
 
 // `code` (of `path`, shown in compiler messages) followed by what makes its function a kernel
 // called `entry` for the host backend.

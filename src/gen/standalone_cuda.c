@@ -58,7 +58,23 @@ static void add_launches(const struct kg_choice *choice, int position,
         kg_text_format(text, "//          scratch: %zu bytes\n", grids.scratch);
 }
 
-static void print_entry(const struct kg_choice *choice, int position, char *entry, size_t size)
+// One line for each kernel: this is what is read back.
+static void add_choice(const struct kg_choice *choice, const struct kg_device_facts *facts,
+                       struct kg_text *text)
+{
+    struct kg_text print = {0};
+    kg_choice_print(choice, facts, KG_TARGET_CUDA, &print);
+    text->failed |= print.failed;
+    for (const char *at = kg_text_string(&print); *at;) {
+        size_t length = strcspn(at, ";");
+        kg_text_format(text, "// Choice:  %.*s\n", (int)length, at);
+        at += length;
+        at += strspn(at, "; ");
+    }
+    kg_text_free(&print);
+}
+
+void kg_gen_standalone_entry(const struct kg_choice *choice, int position, char *entry, size_t size)
 {
     const char *name = choice->partition.groups[position].problem->op->name;
     if (choice->partition.count == 1)
@@ -73,8 +89,9 @@ bool kg_gen_standalone_cuda(const struct kg_problem *problem, const struct kg_ch
     char entry[256];
     kg_text_format(source, "// Compile: NVRTC, --gpu-architecture=%s -std=c++17 -default-device\n",
                    facts->isa);
+    add_choice(choice, facts, source);
     for (int i = 0; i < choice->partition.count; i++) {
-        print_entry(choice, i, entry, sizeof entry);
+        kg_gen_standalone_entry(choice, i, entry, sizeof entry);
         add_launches(choice, i, facts, entry, source);
     }
     kg_text_format(source,
@@ -82,7 +99,7 @@ bool kg_gen_standalone_cuda(const struct kg_problem *problem, const struct kg_ch
                    problem->contiguous ? "contiguous and row-major" : "strided");
     for (int i = 0; i < choice->partition.count; i++) {
         size_t before = source->length;
-        print_entry(choice, i, entry, sizeof entry);
+        kg_gen_standalone_entry(choice, i, entry, sizeof entry);
         if (!choice->partition.families[i]->emit(&choice->partition.groups[i], facts,
                                                  KG_TARGET_CUDA, &choice->configs[i], entry,
                                                  source))

@@ -71,6 +71,19 @@ static int prepare_function(const struct kg_cuda_device *cuda, void *function)
     return 0;
 }
 
+static int find_function(struct kg_kernel *kernel, const char *name)
+{
+    const struct kg_cuda_driver *driver = &kernel->cuda->driver;
+    void *function = NULL;
+    int result = driver->module_function(&function, kernel->module, name);
+    if (!result)
+        result = prepare_function(kernel->cuda, function);
+    if (!result)
+        kernel->functions[kernel->function_count++] = function;
+    return result;
+}
+
+// A kernel of one function may have its very name.
 static enum kg_status find_functions(struct kg_kernel *kernel, struct kg_error *error)
 {
     const struct kg_cuda_driver *driver = &kernel->cuda->driver;
@@ -79,24 +92,21 @@ static enum kg_status find_functions(struct kg_kernel *kernel, struct kg_error *
     kernel->function_count = 0;
     while (!result && kernel->function_count < MOST_FUNCTIONS) {
         struct kg_text name = {0};
-        void *function = NULL;
         kg_text_format(&name, "%s_%d", entry, kernel->function_count);
         if (name.failed)
             return kg_error_memory(error, "a function's name");
-        result = driver->module_function(&function, kernel->module, name.data);
+        result = find_function(kernel, name.data);
         kg_text_free(&name);
-        if (!result)
-            result = prepare_function(kernel->cuda, function);
-        if (!result)
-            kernel->functions[kernel->function_count++] = function;
     }
+    if (result == KG_CUDA_NOT_FOUND && kernel->function_count == 0)
+        result = find_function(kernel, entry);
     if (result && result != KG_CUDA_NOT_FOUND)
         return kg_cuda_error(driver, result, "loading a kernel's functions", error);
     if (kernel->function_count == 0)
         return kg_error_set(error, KG_ERROR_COMPILE,
                             "the kernel has no function %s_0: the functions of a kernel called %s "
-                            "are %s_0, %s_1, ... and extern \"C\"",
-                            entry, entry, entry, entry);
+                            "are %s_0, %s_1, ... (or one called %s) and extern \"C\"",
+                            entry, entry, entry, entry, entry);
     return KG_OK;
 }
 

@@ -1,0 +1,360 @@
+// Kernels from outside, judged by the same gate: a C function on the host, a CUDA file or PTX on
+// GPUs. What their files have to say is in docs/verification.md.
+
+#include "flow/planner.h"
+
+#include "base/files.h"
+#include "gen/declared.h"
+#include "gen/prepared.h"
+#include "gen/signature.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COMPILE_SECONDS 120.0
+#define HOST_SECONDS 120.0 // one kernel on all cases; more is a hang
+#define GPU_SECONDS 30.0
+#define MOST_BYTES (4 << 20) // of a file
+
+enum kind { KIND_C, KIND_CUDA, KIND_PTX, KIND_COUNT };
+
+static const struct {
+    const char *suffix;
+    bool is_host;
+    const char *what;
+} kinds[KIND_COUNT] = {
+    [KIND_C] = {".c", true, "a C file, for the host"},
+    [KIND_CUDA] = {".cu", false, "a CUDA file, for GPUs"},
+    [KIND_PTX] = {".ptx", false, "PTX, for GPUs"},
+};
+
+// A kernel from outside, ready to run: one on the host, or for GPUs a built choice or launches of
+// its own.
+struct foreign {
+    struct kg_device *device;
+    const char *path;
+    char *code;
+    struct kg_binary binary;
+    struct kg_kernel *kernel;
+    struct kg_built *built;
+    struct kg_declared declared;
+    struct kg_kernel *kernels[KG_MOST_DECLARED];
+};
+
+static enum kg_status run_on_host(void *user, const struct kg_problem *problem,
+                                  void *const *tensors, struct kg_error *error)
+{
+    const struct foreign *foreign = user;
+    if (!problem->contiguous)
+        return kg_error_set(error, KG_ERROR_UNSUPPORTED, "the signature has no strides");
+    struct kg_launch launch = {.tensors = tensors, .sizes = problem->sizes};
+    return foreign->device->backend->launch(foreign->kernel, &launch, error);
+}
+
+static enum kg_status run_built(void *user, const struct kg_problem *problem, void *const *tensors,
+                                struct kg_error *error)
+{
+    const struct foreign *foreign = user;
+    const struct kg_backend *backend = foreign->device->backend;
+    struct kg_prepared *prepared;
+    void *workspace = NULL;
+    enum kg_status status = kg_prepared_make(foreign->built, problem, &prepared, error);
+    size_t bytes = status ? 0 : kg_prepared_workspace(prepared);
+    if (bytes > 0)
+        status = backend->allocate(foreign->device, bytes, &workspace, error);
+    if (!status)
+        status = kg_prepared_run(prepared, tensors, workspace, NULL, error);
+    if (workspace)
+        backend->release(foreign->device, workspace);
+    kg_prepared_free(prepared);
+    return status;
+}
+
+// One launch as the file declares it.
+static enum kg_status launch_declared(const struct foreign *foreign, int position,
+                                      const struct kg_problem *problem, void *const *tensors,
+                                      void *scratch, struct kg_error *error)
+{
+    const struct kg_declared_launch *declared = &foreign->declared.launches[position];
+    void *pointers[KG_MAX_TENSORS], *arguments[KG_MAX_ARGUMENTS];
+    int64_t numbers[KG_MAX_ARGUMENTS];
+    struct kg_grid grid;
+    enum kg_status status =
+        kg_declared_grid(&foreign->declared, position, problem->sizes, &grid, error);
+    if (status || grid.blocks[0] == 0)
+        return status;
+    for (int i = 0; i < problem->op->input_count + problem->op->output_count; i++)
+        pointers[i] = tensors[i];
+    for (int i = 0; i < declared->argument_count; i++) {
+        const struct kg_argument *argument = &declared->arguments[i];
+        bool is_size = argument->kind == KG_ARGUMENT_SIZE;
+        numbers[i] = is_size ? problem->sizes[argument->id]
+                     : argument->kind == KG_ARGUMENT_STRIDE //
+                         ? problem->layouts[argument->id].stride[argument->dim]
+                         : 0;
+        arguments[i] = argument->kind == KG_ARGUMENT_TENSOR    ? (void *)&pointers[argument->id]
+                       : argument->kind == KG_ARGUMENT_SCRATCH ? (void *)&scratch
+                                                               : (void *)&numbers[i];
+        if (declared->widths[i] == 4 && (numbers[i] > INT_MAX || numbers[i] < INT_MIN))
+            return kg_error_set(error, KG_ERROR_SHAPE, "parameter %d of %s has 32 bits: %lld",
+                                i + 1, declared->function, (long long)numbers[i]);
+    }
+    struct kg_launch launch = {.grids = &grid, .grid_count = 1, .arguments = arguments};
+    return foreign->device->backend->launch(foreign->kernels[position], &launch, error);
+}
+
+static enum kg_status run_declared(void *user, const struct kg_problem *problem,
+                                   void *const *tensors, struct kg_error *error)
+{
+    const struct foreign *foreign = user;
+    const struct kg_backend *backend = foreign->device->backend;
+    void *scratch = NULL;
+    size_t bytes;
+    if (!problem->contiguous)
+        return kg_error_set(error, KG_ERROR_UNSUPPORTED, "it is for contiguous tensors");
+    enum kg_status status = kg_declared_scratch(&foreign->declared, problem->sizes, &bytes, error);
+    if (!status && bytes > 0)
+        status = backend->allocate(foreign->device, bytes, &scratch, error);
+    for (int i = 0; i < foreign->declared.count && !status; i++)
+        status = launch_declared(foreign, i, problem, tensors, scratch, error);
+    if (scratch)
+        backend->release(foreign->device, scratch);
+    return status;
+}
+
+static enum kg_status compile(struct foreign *foreign, const struct kg_text *text,
+                              const char *entry, struct kg_error *error)
+{
+    if (text->failed)
+        return kg_error_memory(error, "a kernel from outside");
+    struct kg_source source = {.text = text->data, .entry = entry, .options = ""};
+    return foreign->device->backend->compile(foreign->device, &source, COMPILE_SECONDS,
+                                             &foreign->binary, error);
+}
+
+static enum kg_status load_c(struct foreign *foreign, const struct kg_op *op,
+                             struct kg_error *error)
+{
+    static const char entry[] = "kg_foreign";
+    struct kg_text text = {0};
+    kg_gen_foreign(op, foreign->path, foreign->code, entry, &text);
+    enum kg_status status = compile(foreign, &text, entry, error);
+    if (!status)
+        status = foreign->device->backend->load(foreign->device, &foreign->binary, entry,
+                                                &foreign->kernel, error);
+    kg_text_free(&text);
+    return status;
+}
+
+static enum kg_status compile_cuda(struct foreign *foreign, struct kg_error *error)
+{
+    struct kg_text text = {0};
+    kg_text_add(&text, "#line 1 \"");
+    for (const char *c = foreign->path; *c; c++)
+        if (*c != '"' && *c != '\\' && *c != '\n')
+            kg_text_add_bytes(&text, c, 1);
+    kg_text_format(&text, "\"\n%s", foreign->code);
+    enum kg_status status = compile(foreign, &text, "", error);
+    kg_text_free(&text);
+    return status;
+}
+
+static enum kg_status take_ptx(struct foreign *foreign, size_t length, struct kg_error *error)
+{
+    foreign->binary.bytes = malloc(length + 1);
+    foreign->binary.ptx = malloc(length + 1);
+    if (!foreign->binary.bytes || !foreign->binary.ptx)
+        return kg_error_memory(error, "a kernel from outside");
+    memcpy(foreign->binary.bytes, foreign->code, length + 1);
+    memcpy(foreign->binary.ptx, foreign->code, length + 1);
+    foreign->binary.length = length;
+    return KG_OK;
+}
+
+// All functions that the choice may launch take what generated ones do.
+static enum kg_status check_choice(const struct foreign *foreign, const struct kg_choice *choice,
+                                   struct kg_error *error)
+{
+    const struct kg_partition *partition = &choice->partition;
+    enum kg_status status = KG_OK;
+    for (int i = 0; i < partition->count && !status; i++) {
+        struct kg_argument arguments[KG_MAX_ARGUMENTS];
+        struct kg_grids grids = {0};
+        char entry[256];
+        int count = kg_group_arguments(&partition->groups[i], arguments);
+        kg_gen_standalone_entry(choice, i, entry, sizeof entry);
+        partition->families[i]->grids(&partition->groups[i], &foreign->device->facts,
+                                      &choice->configs[i], &grids);
+        for (int n = 0; n < grids.count && !status; n++) {
+            struct kg_text name = {0};
+            kg_text_format(&name, "%s_%d", entry, n);
+            status =
+                kg_declared_check(foreign->binary.ptx, kg_text_string(&name),
+                                  partition->groups[i].problem->op, arguments, count, NULL, error);
+            kg_text_free(&name);
+        }
+    }
+    return status;
+}
+
+static enum kg_status load_choice(struct foreign *foreign, const struct kg_problem *problem,
+                                  struct kg_error *error)
+{
+    struct kg_choice choice;
+    if (!kg_choice_read(problem, &foreign->device->facts, KG_TARGET_CUDA, foreign->declared.choice,
+                        &choice))
+        return kg_error_set(error, KG_ERROR_ARGUMENT,
+                            "%s: its choice '%s' does not fit %s on %s. Without the lines "
+                            "'// Choice: ...' its launches count as they are written",
+                            foreign->path, foreign->declared.choice, problem->op->name,
+                            foreign->device->facts.isa);
+    enum kg_status status = check_choice(foreign, &choice, error);
+    if (status)
+        return status;
+    return kg_built_adopt(foreign->device, problem, &choice, &foreign->binary, &foreign->built,
+                          error);
+}
+
+static enum kg_status load_launches(struct foreign *foreign, const struct kg_op *op,
+                                    struct kg_error *error)
+{
+    struct kg_declared *declared = &foreign->declared;
+    if (declared->count == 0)
+        return kg_error_set(error, KG_ERROR_ARGUMENT,
+                            "%s does not say how it is launched. Put a line like this into it:\n"
+                            "// Launch:  %s, ceil(%s / 256) blocks of 256 threads",
+                            foreign->path, op->name,
+                            op->size_count > 0 ? op->sizes[0]->name : "1000");
+    enum kg_status status = KG_OK;
+    for (int i = 0; i < declared->count && !status; i++) {
+        struct kg_declared_launch *launch = &declared->launches[i];
+        status = kg_declared_check(foreign->binary.ptx, launch->function, op, launch->arguments,
+                                   launch->argument_count, launch->widths, error);
+        if (!status)
+            status = foreign->device->backend->load(foreign->device, &foreign->binary,
+                                                    launch->function, &foreign->kernels[i], error);
+    }
+    return status;
+}
+
+static enum kg_status load_for_gpu(struct foreign *foreign, const struct kg_problem *problem,
+                                   enum kind kind, size_t length, struct kg_error *error)
+{
+    if (strlen(foreign->code) != length)
+        return kg_error_set(error, KG_ERROR_ARGUMENT, "%s is no text", foreign->path);
+    enum kg_status status =
+        kg_declared_read(problem->op, foreign->path, foreign->code, &foreign->declared, error);
+    if (!status)
+        status = kind == KIND_PTX ? take_ptx(foreign, length, error) : compile_cuda(foreign, error);
+    if (status)
+        return status;
+    status = foreign->declared.choice ? load_choice(foreign, problem, error)
+                                      : load_launches(foreign, problem->op, error);
+    if (status == KG_ERROR_ARGUMENT && !strstr(error ? error->text : "", foreign->path))
+        kg_error_prefix(error, "%s", foreign->path);
+    return status;
+}
+
+static enum kind kind_of(const char *path)
+{
+    size_t length = strlen(path);
+    for (int kind = 0; kind < KIND_COUNT; kind++) {
+        size_t suffix = strlen(kinds[kind].suffix);
+        if (length > suffix && strcmp(path + length - suffix, kinds[kind].suffix) == 0)
+            return (enum kind)kind;
+    }
+    return KIND_COUNT;
+}
+
+static enum kg_status load(struct foreign *foreign, const struct kg_problem *problem,
+                           struct kg_error *error)
+{
+    enum kind kind = kind_of(foreign->path);
+    size_t length = 0;
+    bool is_host = strcmp(foreign->device->backend->name, "host") == 0;
+    if (kind == KIND_COUNT)
+        return kg_error_set(error, KG_ERROR_ARGUMENT,
+                            "%s: a kernel is a .c file for the host, or .cu or .ptx for GPUs",
+                            foreign->path);
+    if (kinds[kind].is_host != is_host)
+        return kg_error_set(error, KG_ERROR_ARGUMENT, "%s is %s, and the device is %s",
+                            foreign->path, kinds[kind].what,
+                            is_host ? "the host" : foreign->device->facts.name);
+    enum kg_status status =
+        kg_files_read(foreign->path, MOST_BYTES, &foreign->code, &length, error);
+    if (!status)
+        status = kind == KIND_C ? load_c(foreign, problem->op, error)
+                                : load_for_gpu(foreign, problem, kind, length, error);
+    if (!status && foreign->device->is_described)
+        status = kg_error_set(error, KG_ERROR_MISSING,
+                              "%s compiles for %s, and its parameters are right; there is no such "
+                              "GPU at hand to run it. Use --device cuda:0 where there is one",
+                              foreign->path, foreign->device->facts.isa);
+    return status;
+}
+
+static void unload(struct foreign *foreign)
+{
+    const struct kg_backend *backend = foreign->device->backend;
+    if (foreign->kernel)
+        backend->unload(foreign->kernel);
+    for (int i = 0; i < KG_MOST_DECLARED; i++)
+        if (foreign->kernels[i])
+            backend->unload(foreign->kernels[i]);
+    kg_built_free(foreign->built);
+    kg_declared_free(&foreign->declared);
+    kg_binary_free(&foreign->binary);
+    free(foreign->code);
+}
+
+// In the log it is told from generated kernels by its name. A verdict is no measurement.
+static enum kg_status record(struct kg_session *session, const struct kg_problem *problem,
+                             struct kg_device *device, const char *path,
+                             const struct kg_verdict *verdict, struct kg_error *error)
+{
+    struct kg_session_key key;
+    enum kg_status status = kg_session_key_make(problem, device, &session->protocol, &key, error);
+    if (status)
+        return status;
+    struct kg_text choice = {0}, result = {0};
+    kg_text_format(&choice, "foreign: %s", path);
+    kg_text_format(&result, "%s: %d cases, seed %llu%s%s", verdict->passed ? "passed" : "refused",
+                   verdict->cases, (unsigned long long)verdict->seed, verdict->passed ? "" : "; ",
+                   verdict->passed ? "" : verdict->reason);
+    struct kg_round round = {.diagnosis = "a kernel from outside",
+                             .change = "verified",
+                             .choice = kg_text_string(&choice),
+                             .result = kg_text_string(&result)};
+    status = kg_store_round(session->store, &key.key, &round, error);
+    kg_text_free(&choice);
+    kg_text_free(&result);
+    kg_session_key_free(&key);
+    return status;
+}
+
+enum kg_status kg_flow_verify_file(struct kg_session *session, const struct kg_problem *problem,
+                                   struct kg_device *device, const char *path, uint64_t seed,
+                                   struct kg_verdict *verdict, struct kg_error *error)
+{
+    *verdict = (struct kg_verdict){0};
+    struct foreign foreign = {.device = device, .path = path};
+    struct kg_gate *gate = NULL;
+    bool is_host = strcmp(device->backend->name, "host") == 0;
+    enum kg_status status = load(&foreign, problem, error);
+    if (!status)
+        status = kg_flow_gate(session, problem, device, seed, false, &gate, error);
+    if (!status) {
+        struct kg_subject subject = {path, &foreign,
+                                     is_host         ? run_on_host
+                                     : foreign.built ? run_built
+                                                     : run_declared};
+        status = kg_flow_judge(session, device, gate, &subject,
+                               is_host ? HOST_SECONDS : GPU_SECONDS, verdict, error);
+    }
+    if (!status)
+        status = record(session, problem, device, path, verdict, error);
+    kg_gate_free(gate);
+    unload(&foreign);
+    return status;
+}
