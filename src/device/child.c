@@ -20,6 +20,9 @@
 #include <unistd.h>
 
 #define POLL_MILLISECONDS 50
+// A killed process is gone when the system has taken down what it had on its devices: seconds for a
+// GPU whose kernel hung. One that takes longer is left to itself.
+#define END_SECONDS 60.0
 
 struct header {
     enum kg_status status;
@@ -240,14 +243,25 @@ static enum kg_status describe_death(int status, struct kg_error *error)
     return kg_error_set(error, KG_ERROR_FAULT, "crashed with signal %d", number);
 }
 
-// Gives the status that waiting for it gave.
-static int end_child(struct kg_child *child)
+// Waits for its end, and gives the status it ended with; 0 for one that does not come to it.
+static int reap(pid_t process)
 {
     int status = 0;
+    double deadline = seconds_now() + END_SECONDS;
+    for (long pause = 10000;;) { // nanoseconds
+        pid_t ended = waitpid(process, &status, WNOHANG);
+        if (ended == process || (ended < 0 && errno != EINTR) || seconds_now() > deadline)
+            return ended == process ? status : 0;
+        nanosleep(&(struct timespec){.tv_nsec = pause}, NULL);
+        pause = pause < 1000000 ? 2 * pause : pause;
+    }
+}
+
+static int end_child(struct kg_child *child)
+{
     kill(-child->process, SIGKILL);
     kill(child->process, SIGKILL); // it may not have made its group yet
-    while (waitpid(child->process, &status, 0) < 0 && errno == EINTR)
-        ;
+    int status = reap(child->process);
     close(child->fd);
     child->process = 0;
     return status;

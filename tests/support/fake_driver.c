@@ -50,7 +50,9 @@ static int gate(const char *name)
 {
     if (fake_driver.fail_in && strcmp(fake_driver.fail_in, name) == 0)
         return fake_driver.result;
-    return fake_driver.owner == (int)getpid() ? 0 : NOT_INITIALIZED;
+    if (fake_driver.owner != (int)getpid())
+        return NOT_INITIALIZED;
+    return fake_driver.broken;
 }
 
 #define GATE                                                                                       \

@@ -52,6 +52,33 @@ static void a_worker_uses_the_driver(void)
     CHECK(fake->inits == 0 && fake->blocks == 0);
 }
 
+static void fault(void)
+{
+    fake->broken = 700;
+}
+
+static enum ill some_faults(const int64_t *value)
+{
+    return value[0] == 1 && value[2] == 1 ? BREAKS_DEVICE : FINE;
+}
+
+// The driver takes a launch and refuses everything after it: each fault costs a worker, and no
+// other candidate.
+static void faults_are_outcomes(void)
+{
+    struct kg_found found;
+    break_device = fault;
+    search_all(kg_protocol_default, some_faults, &found);
+    break_device = NULL;
+    CHECK(found.measured == 81 && found.failed == 6);
+    CHECK(seen.of_kind[KG_OUTCOME_FAULT] == 6);
+    CHECK(*fillings == 6 || *fillings == 7);
+    for (int i = 0; i < seen.count; i++)
+        if (seen.outcomes[i].kind == KG_OUTCOME_FAULT)
+            CHECK(strstr(seen.reasons[i], "CUDA_ERROR_ILLEGAL_ADDRESS") != NULL);
+    CHECK(fake->inits == 0 && fake->blocks == 0 && fake->broken == 0);
+}
+
 static void caches_are_flushed(void)
 {
     struct kg_search search = new_search(KG_RIGOR_MEASURE);
@@ -99,6 +126,7 @@ int main(void)
     set_up();
     if (test_failures == 0 && cuda->compiler[0]) {
         a_worker_uses_the_driver();
+        faults_are_outcomes();
         caches_are_flushed();
         graphs_are_replayed();
         a_driver_in_use_is_used();

@@ -1,0 +1,158 @@
+// Every form that the families for CUDA write kernels in, through the accuracy gate on a GPU: by
+// choices made here, whatever the rules would choose. Without a GPU the choices are compiled, where
+// there is NVRTC, and the test counts as skipped.
+//
+// KG_FORM=NAME takes one form, KG_FORM=list names them all: what tests/gpu/sanitize asks for.
+
+#include "support/folder.h"
+#include "support/sample_problem.h"
+#include "test.h"
+#include "tune/stand.h"
+
+#define CUMSUM "op running(x: T[P, D]) -> (y: T[P, D]) where T in f32 f16\n"
+#define SOFTMAX                                                                                    \
+    "op softmax(x: T[P, D]) -> (y: T[P, D]) where T in f16 f32\n"                                  \
+    "{ m[p] = max(d) x[p, d]\n  e[p, d] = exp(x[p, d] - m[p])\n"                                   \
+    "  y[p, d] = e[p, d] / (sum(d) e[p, d]) }\n"
+#define ADD                                                                                        \
+    "op add(x: T[P, D], b: T[D]) -> (y: T[P, D]) where T in f16 f32\n"                             \
+    "{ y[p, d] = relu(x[p, d] + b[d]) }\n"
+#define TOTAL "op total(x: f32[N]) -> (y: f32[])\n{ y[] = sum(n) x[n] }\n"
+#define FIRST                                                                                      \
+    "op first(x: f32[P, D]) -> (y: f32[D])\n"                                                      \
+    "{ y[d] = sum(p) x[p, d] }\n"
+#define WHERE                                                                                      \
+    "op where_first(x: f32[P, D]) -> (y: i64[D])\n"                                                \
+    "{ y[d] = argmax(p) x[p, d] }\n"
+#define LAST                                                                                       \
+    "op last(x: f32[P, D]) -> (y: f32[P])\n"                                                       \
+    "{ y[p] = max(d) x[p, d] }\n"
+#define DOWN                                                                                       \
+    "op down(x: f32[P, D]) -> (y: f32[P, D])\n"                                                    \
+    "{ y[p, d] = sum(j <= p) x[j, d] }\n"
+#define PRODUCT                                                                                    \
+    "op product(a: f32[M, K], b: f32[K, N]) -> (c: f32[M, N])\n"                                   \
+    "{ c[m, n] = sum(k) a[m, k] * b[k, n] }\n"
+
+static const struct form {
+    const char *name, *op, *sizes, *choice;
+} forms[] = {
+    {"pointwise", ADD, "P=300 D=1024", "pointwise: threads=256 vector=8 rows=2 stream=0 maxnreg=0"},
+    {"pointwise, streamed", ADD, "P=64 D=999",
+     "pointwise: threads=128 vector=4 rows=4 stream=1 maxnreg=64"},
+    {"direct", PRODUCT, "M=33 K=50 N=70", "direct: threads=128 maxnreg=0"},
+    {"rowwise, lanes", SOFTMAX, "P=70 D=256",
+     "rowwise*4: threads=16 vector=8 hold=2 keep=1 cluster=1 maxnreg=0"},
+    {"rowwise, block", SOFTMAX, "P=10 D=2048",
+     "rowwise*4: threads=256 vector=8 hold=1 keep=1 cluster=1 maxnreg=0"},
+    {"rowwise, read again", SOFTMAX, "P=4 D=5001",
+     "rowwise*4: threads=128 vector=8 hold=2 keep=0 cluster=1 maxnreg=0"},
+    {"rowwise, cluster", SOFTMAX, "P=4 D=16384",
+     "rowwise*4: threads=256 vector=8 hold=2 keep=1 cluster=4 maxnreg=0"},
+    {"reduce, row", TOTAL, "N=100000",
+     "reduce: column=0 threads=256 vector=4 unroll=4 split=1 maxnreg=0"},
+    {"reduce, row split", TOTAL, "N=1000000",
+     "reduce: column=0 threads=256 vector=4 unroll=4 split=16 maxnreg=0"},
+    {"reduce, few rows", LAST, "P=3 D=100003",
+     "reduce: column=0 threads=256 vector=4 unroll=2 split=8 maxnreg=0"},
+    {"reduce, column", FIRST, "P=900 D=512",
+     "reduce: column=1 threads=256 vector=4 unroll=4 split=1 maxnreg=0"},
+    {"reduce, column split", FIRST, "P=5000 D=130",
+     "reduce: column=1 threads=128 vector=4 unroll=4 split=16 maxnreg=0"},
+    {"reduce, place", WHERE, "P=5000 D=64",
+     "reduce: column=1 threads=256 vector=2 unroll=4 split=8 maxnreg=0"},
+    {"scan, lanes", CUMSUM "{ y[p, d] = sum(j <= d) x[p, j] }\n", "P=50 D=200",
+     "scan: threads=16 vector=4 hold=2 cluster=1 chunk=0 maxnreg=0"},
+    {"scan, block", CUMSUM "{ y[p, d] = sum(j <= d) x[p, j] }\n", "P=5 D=10000",
+     "scan: threads=256 vector=4 hold=4 cluster=1 chunk=0 maxnreg=0"},
+    {"scan, backward", CUMSUM "{ y[p, d] = sum(j > d) x[p, j] }\n", "P=5 D=3001",
+     "scan: threads=128 vector=4 hold=2 cluster=1 chunk=0 maxnreg=0"},
+    {"scan, cluster", CUMSUM "{ y[p, d] = sum(j <= d) x[p, j] }\n", "P=3 D=40000",
+     "scan: threads=256 vector=4 hold=2 cluster=4 chunk=0 maxnreg=0"},
+    {"scan, chunks", CUMSUM "{ y[p, d] = sum(j <= d) x[p, j] }\n", "P=3 D=100000",
+     "scan: threads=256 vector=4 hold=2 cluster=1 chunk=16384 maxnreg=0"},
+    {"scan, columns", DOWN, "P=500 D=260",
+     "scan: threads=128 vector=4 hold=4 cluster=1 chunk=0 maxnreg=0"},
+    {"scan, columns in chunks", DOWN, "P=500 D=130",
+     "scan: threads=64 vector=2 hold=4 cluster=1 chunk=64 maxnreg=0"},
+};
+
+enum { FORM_COUNT = sizeof forms / sizeof forms[0] };
+
+static char folder[] = "/tmp/kg-test-forms-XXXXXX";
+static struct kg_error error;
+static struct kg_device *device;
+
+// In this process: under a sanitizer, a fork more is a start more.
+static void judge(const struct form *form, const struct made *made, struct kg_built *built)
+{
+    struct kg_gate *gate;
+    struct kg_verdict verdict = {0};
+    struct kg_policy policy = {
+        .seed = 7, .shapes = made->problem->sizes, .shape_count = 1, .strided = false};
+    CHECK_STATUS(kg_gate_make(device, made->op, &policy, &gate, &error), KG_OK, &error);
+    if (!gate)
+        return;
+    struct kg_subject subject = kg_stand_subject(built);
+    CHECK_STATUS(kg_gate_judge(gate, &subject, &verdict, &error), KG_OK, &error);
+    CHECK(verdict.passed);
+    printf("%-24s %s, %d cases %s\n", form->name, verdict.passed ? "passed" : "REFUSED",
+           verdict.cases, verdict.reason);
+    kg_gate_free(gate);
+}
+
+static void try_form(const struct form *form)
+{
+    struct made made = make(form->op, form->sizes);
+    struct kg_choice choice;
+    struct kg_built *built;
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    bool fits = made.problem &&
+                kg_choice_read(made.problem, &device->facts, KG_TARGET_CUDA, form->choice, &choice);
+    bool clusters = strncmp(device->facts.isa, "sm_9", 4) == 0 || strlen(device->facts.isa) > 6;
+    CHECK(fits || (strstr(form->choice, "cluster=4") && !clusters));
+    if (!fits)
+        printf("%-24s '%s' is not valid on %s\n", form->name, form->choice, device->facts.isa);
+    if (fits) {
+        enum kg_status status = kg_built_make(device, made.problem, &choice, 120, &built, &error);
+        CHECK_STATUS(status, KG_OK, &error);
+        if (!status && !device->is_described)
+            judge(form, &made, built);
+        kg_built_free(built);
+    }
+    unmake(&made);
+}
+
+static void try_forms(const char *wanted)
+{
+    for (int i = 0; i < FORM_COUNT; i++)
+        if (!wanted || strcmp(wanted, forms[i].name) == 0)
+            try_form(&forms[i]);
+}
+
+int main(void)
+{
+    const char *wanted = getenv("KG_FORM");
+    if (wanted && strcmp(wanted, "list") == 0) {
+        for (int i = 0; i < FORM_COUNT; i++)
+            printf("%s\n", forms[i].name);
+        return 0;
+    }
+    const char *shared = getenv("KG_CACHE"); // of compiled objects, for runs after each other
+    if (!folder_make(folder))
+        return 1;
+    const char *cache = shared ? shared : folder;
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    bool here = kg_device_open("cuda:0", cache, 0, &device, &error) == KG_OK;
+    if (!here) {
+        printf("skipped: %s\n", error.text);
+        CHECK_STATUS(kg_device_open("sm_90a", cache, 0, &device, &error), KG_OK, &error);
+    }
+    bool able = device && device->compiler[0];
+    if (able)
+        try_forms(wanted);
+    kg_device_close(device);
+    folder_remove(folder);
+    printf("%d checks, %d failed\n", test_checks, test_failures);
+    return test_failures ? 1 : here && able ? 0 : 77;
+}
