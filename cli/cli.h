@@ -49,6 +49,7 @@ struct cli_options {
     const char *model;
     const char *family;
     const char *protocol;
+    const char *export_path;
     bool json;
     bool warm;
     bool compare;
@@ -77,6 +78,7 @@ enum cli_option {
     CLI_BINDINGS = 1 << 11,   // --dtype --size --param
     CLI_ARRAYS = 1 << 12,     // --input --output
     CLI_ASSEMBLY = 1 << 13,   // --kernel --log, and a launch: --grid --block --smem ...
+    CLI_FIT = 1 << 15,        // which samples, and --export
     CLI_NO_RECORDS = 1 << 14, // no option: the command goes on where records cannot be opened
 };
 

@@ -124,13 +124,13 @@ static enum cli_exit add_log(struct cli *cli, struct kg_assembly *const assembli
     return result;
 }
 
-// "FAMILY/PROBLEM=SECONDS"; the family may be left out.
+// "FAMILY/OP/PROBLEM=SECONDS"; op, or family and op, may be left out.
 static enum cli_exit read_sample(char *text, struct kg_measurement *measured)
 {
     char *equals = strrchr(text, '='), *end;
     *measured = (struct kg_measurement){.problem = text};
     if (!equals || equals == text)
-        return cli_bad_usage("--sample wants FAMILY/PROBLEM=SECONDS, not '%s'", text);
+        return cli_bad_usage("--sample wants FAMILY/OP/PROBLEM=SECONDS, not '%s'", text);
     measured->seconds = strtod(equals + 1, &end);
     if (end == equals + 1 || *end || !isfinite(measured->seconds) || measured->seconds <= 0)
         return cli_bad_usage("--sample '%s' has no number of seconds above 0 behind its '='", text);
@@ -139,6 +139,12 @@ static enum cli_exit read_sample(char *text, struct kg_measurement *measured)
     if (slash) {
         *slash = '\0';
         measured->family = text;
+        measured->problem = slash + 1;
+        slash = strchr(slash + 1, '/');
+    }
+    if (slash) {
+        *slash = '\0';
+        measured->op = measured->problem;
         measured->problem = slash + 1;
     }
     return CLI_DONE;

@@ -69,20 +69,20 @@ const struct cli_command cli_commands[] = {
      "  cuobjdump -xelf all app && kernelgen asm app.1.sm_90.cubin\n",
      CLI_ASSEMBLY | CLI_JSON | CLI_OUT | CLI_NO_RECORDS, 1, 2, cli_asm},
     {"fit", "[SAMPLES.jsonl]", "fits the model's coefficients to measured kernels, and judges them",
-     "A sample is one JSON line with what the model knew of a kernel and the time it took;\n"
-     "'asm --sample' writes them. Per device and family: the share of pairs in the right order, "
-     "what\n"
-     "is lost by measuring only the first 1, 8 or 16, and false prunes, on problems that the fit "
-     "has\n"
-     "not seen, beside the prior, the simple points and the bound. Without a file: the records, "
-     "which\n"
-     "hold bounds alone. --json has the coefficients.\n\n"
+     "Without a file: to every candidate that the records hold with what the model knew of it and\n"
+     "the time it took. Per device and family: the coefficients, and what they are worth on ops\n"
+     "that they were not fitted to (of one op: problems), beside the prior, the simple points and\n"
+     "the bound: the share of pairs in the right order, what is lost by measuring only the first\n"
+     "1, 8 or 16, and what pruning would have dropped wrongly. The model is of GPUs: of kernels\n"
+     "for the host, their families' bounds are judged. docs/model.md explains all of it.\n\n"
+     "  kernelgen fit\n"
+     "  kernelgen fit --device h100 --family contract --json --out fitted.json\n"
+     "  kernelgen asm k.cubin --grid 1024 --model fitted.json\n"
+     "  kernelgen fit --export samples.jsonl\n"
+     "  cat *.jsonl | kernelgen fit -\n"
      "  kernelgen asm k.cubin --grid 1024 --flops 1.4e11 --sample gemm/4096=2.1e-4 "
-     ">>samples.jsonl\n"
-     "  kernelgen fit samples.jsonl\n"
-     "  cat *.jsonl | kernelgen fit - --json --out fitted.json\n"
-     "  kernelgen fit\n",
-     CLI_JSON | CLI_OUT | CLI_NO_RECORDS, 0, 1, cli_fit},
+     ">>samples.jsonl\n",
+     CLI_FIT | CLI_JSON | CLI_OUT | CLI_NO_RECORDS, 0, 1, cli_fit},
     {"wisdom", "list|export|import|merge|forget [ARGUMENT]", "what is known, and moving it around",
      "  kernelgen wisdom list [OP]            what is known (of one op)\n"
      "  kernelgen wisdom export [FILE]        as JSON lines, to a file or stdout\n"

@@ -335,6 +335,7 @@ KG_API enum kg_status kg_assembly_compare(const struct kg_assembly *assembly, in
 // A candidate's measured time.
 struct kg_measurement {
     const char *family;  // candidates of one family and device are fitted together; NULL: ""
+    const char *op;      // problems of one op are held out together; NULL: not known
     const char *problem; // candidates of one problem are compared with one another
     double seconds;
     double spread; // relative: 0.02 is two percent; 0: not known
@@ -343,11 +344,23 @@ struct kg_measurement {
 KG_API enum kg_status kg_assembly_sample(const struct kg_assembly *assembly, int index,
                                          const struct kg_assembly_launch *launch,
                                          const struct kg_measurement *measured, char **line);
+// Which samples; NULL: all.
+struct kg_sample_filter {
+    const char *op;
+    const char *device; // a part of its name, whatever the case, or "h100"
+    const char *family;
+};
 // Fits the model's coefficients to such lines, per device and family, and says what the fit is
-// worth on problems it has not seen, beside the prior, the points and the bound: a text, or JSON.
-// `lines` NULL: what the records hold, which is bounds alone. `name` is what errors call the lines.
+// worth on ops (of one op: problems) it has not seen, beside the prior, the points and the bound: a
+// text, or JSON. `lines` NULL: to the candidates that the records hold; nothing measured there, or
+// nothing that passes, gives KG_ERROR_NO_WISDOM. `name` is what errors call the lines. `filter` may
+// be NULL.
 KG_API enum kg_status kg_fit(struct kg_context *context, const char *name, const char *lines,
-                             size_t length, bool json, char **text);
+                             size_t length, const struct kg_sample_filter *filter, bool json,
+                             char **text);
+// The measured candidates of the records as such lines, to be fitted elsewhere.
+KG_API enum kg_status kg_samples_export(struct kg_context *context,
+                                        const struct kg_sample_filter *filter, char **lines);
 
 // ---- Wisdom and records
 

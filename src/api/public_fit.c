@@ -5,6 +5,27 @@
 #include "report/fit_report.h"
 
 #include <math.h>
+#include <string.h>
+
+// Where there is a model there is a launch with a grid.
+static struct kg_promise promise_of(const struct kg_appraisal *appraisal,
+                                    const struct kg_assembly_launch *launch)
+{
+    const struct kg_model *model = &appraisal->model;
+    struct kg_promise promise = {.known = true,
+                                 .bound = model->bound,
+                                 .estimate = model->estimate,
+                                 .points = appraisal->points,
+                                 .launches = 1};
+    memcpy(promise.feature, model->feature, sizeof promise.feature);
+    promise.longest = (struct kg_model_launch){.grid = 1,
+                                               .threads = appraisal->threads,
+                                               .dynamic_shared = launch->shared_bytes,
+                                               .cluster = appraisal->cluster};
+    for (int i = 0; i < 3; i++)
+        promise.longest.grid *= launch->grid[i] > 0 ? launch->grid[i] : 1;
+    return promise;
+}
 
 enum kg_status kg_assembly_sample(const struct kg_assembly *assembly, int index,
                                   const struct kg_assembly_launch *launch,
@@ -26,44 +47,71 @@ enum kg_status kg_assembly_sample(const struct kg_assembly *assembly, int index,
         struct kg_sample sample = {
             .device = appraisal.gpu->name,
             .family = measured->family ? measured->family : "",
+            .op = measured->op ? measured->op : "",
             .problem = measured->problem,
             .candidate = assembly->subject.file.kernels[index].name,
-            .points = appraisal.points,
-            .has_features = true,
-            .fit = {.bound = appraisal.model.bound,
-                    .measured = measured->seconds,
-                    .spread = measured->spread,
-                    .warm = launch && launch->warm},
+            .warm = launch && launch->warm,
+            .seconds = measured->seconds,
+            .spread = measured->spread,
+            .promise = promise_of(&appraisal, launch),
         };
-        for (int f = 0; f < KG_FEATURE_COUNT; f++)
-            sample.fit.feature[f] = appraisal.model.feature[f];
         kg_samples_write(&sample, &text);
     }
     return kg_api_give(assembly->context, status, &text, line);
 }
 
-enum kg_status kg_fit(struct kg_context *context, const char *name, const char *lines,
-                      size_t length, bool json, char **out)
+static bool is_set(const struct kg_sample_filter *filter)
 {
-    struct kg_samples samples = {.count = 0};
+    return filter && (filter->op || filter->device || filter->family);
+}
+
+static enum kg_status collect(struct kg_context *context, struct kg_samples *samples)
+{
+    struct kg_error *error = &context->error;
+    if (!context->session.store)
+        return kg_error_set(error, KG_ERROR_IO, "there are no records: they could not be opened");
+    enum kg_status status = kg_samples_collect(context->session.store, samples, error);
+    if (status != KG_OK || samples->count > 0)
+        return status;
+    return kg_error_set(error, KG_ERROR_NO_WISDOM,
+                        is_set(samples->filter)
+                            ? "the records hold nothing measured of that op, device and family"
+                            : "nothing was measured yet that a bound is known of");
+}
+
+static enum kg_status read_lines(struct kg_context *context, const char *lines, size_t length,
+                                 struct kg_samples *samples)
+{
+    enum kg_status status = kg_samples_read(lines, length, samples, &context->error);
+    if (status == KG_OK && samples->count == 0)
+        status = kg_error_set(&context->error, KG_ERROR_ARGUMENT, "there are no samples in it%s",
+                              is_set(samples->filter) ? " of that op, device and family" : "");
+    return status;
+}
+
+enum kg_status kg_fit(struct kg_context *context, const char *name, const char *lines,
+                      size_t length, const struct kg_sample_filter *filter, bool json, char **out)
+{
+    struct kg_samples samples = {.filter = filter};
     struct kg_text text = {0};
-    enum kg_status status;
-    if (lines)
-        status = kg_samples_read(lines, length, &samples, &context->error);
-    else if (context->session.store)
-        status = kg_samples_collect(context->session.store, NULL, &samples, &context->error);
-    else
-        status = kg_error_set(&context->error, KG_ERROR_IO,
-                              "there are no records: they could not be opened");
-    if (status == KG_OK && samples.count == 0)
-        status =
-            lines ? kg_error_set(&context->error, KG_ERROR_ARGUMENT, "there are no samples in it")
-                  : kg_error_set(&context->error, KG_ERROR_NO_WISDOM,
-                                 "nothing with a bound was measured yet");
+    enum kg_status status =
+        lines ? read_lines(context, lines, length, &samples) : collect(context, &samples);
     if (status != KG_OK && lines && name)
         kg_error_prefix(&context->error, "%s", name);
     if (status == KG_OK)
         status = kg_report_fit(&samples, json, &text, &context->error);
     kg_samples_free(&samples);
     return kg_api_give(context, status, &text, out);
+}
+
+enum kg_status kg_samples_export(struct kg_context *context, const struct kg_sample_filter *filter,
+                                 char **lines)
+{
+    struct kg_samples samples = {.filter = filter};
+    struct kg_text text = {0};
+    enum kg_status status = collect(context, &samples);
+    for (int s = 0; s < samples.count && status == KG_OK; s++)
+        kg_samples_write(&samples.list[s], &text);
+    kg_samples_free(&samples);
+    return kg_api_give(context, status, &text, lines);
 }

@@ -25,7 +25,7 @@ static bool is_sane(const struct kg_fit_sample *sample)
         if (!(fabs(sample->feature[f]) <= MOST_FEATURE))
             return false;
     return is_time(sample->bound) && is_time(sample->measured) && sample->spread >= 0 &&
-           isfinite(sample->spread);
+           isfinite(sample->spread) && sample->launches > 0;
 }
 
 enum kg_status kg_fit_check(const struct kg_fit_sample *samples, int count, struct kg_error *error)
@@ -34,9 +34,9 @@ enum kg_status kg_fit_check(const struct kg_fit_sample *samples, int count, stru
         if (!is_sane(&samples[s]))
             return kg_error_set(error, KG_ERROR_ARGUMENT,
                                 "sample %d of %d cannot be fitted: bound %g s, measured %g s, "
-                                "spread %g, or a feature beyond %g",
+                                "spread %g, %d launches, or a feature beyond %g",
                                 s + 1, count, samples[s].bound, samples[s].measured,
-                                samples[s].spread, MOST_FEATURE);
+                                samples[s].spread, samples[s].launches, MOST_FEATURE);
     return KG_OK;
 }
 
@@ -45,7 +45,7 @@ enum kg_status kg_fit_check(const struct kg_fit_sample *samples, int count, stru
 static double residual(const struct kg_fit_sample *sample,
                        const struct kg_model_coefficients *prior)
 {
-    double overhead = sample->warm ? prior->overhead_warm : prior->overhead_cold;
+    double overhead = kg_model_overhead(sample->launches, sample->warm, prior);
     double value = log(fmax(sample->measured - overhead, sample->bound) / sample->bound);
     for (int f = 0; f < FEATURES; f++)
         value -= prior->beta[f] * sample->feature[f];
@@ -107,7 +107,7 @@ enum kg_status kg_fit_without(const struct kg_fit_sample *samples, int count, co
     for (int f = 0; f < FEATURES; f++)
         equations.matrix[f][f] = ridge;
     for (int s = 0; s < count; s++)
-        if (!without || samples[s].problem != *without)
+        if (!without || samples[s].held != *without)
             add_sample(&equations, &samples[s], residual(&samples[s], prior));
     if (!solve(&equations))
         return kg_error_set(error, KG_ERROR_ARGUMENT,

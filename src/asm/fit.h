@@ -13,7 +13,9 @@ struct kg_fit_sample {
     double measured; // seconds, > 0
     double spread;   // of the measured time, relative: 0.02 is two percent; 0: none known
     bool warm;
-    int problem; // candidates of one problem, and they only, are compared with one another
+    int launches; // at least 1
+    int problem;  // candidates of one problem, and they only, are compared with one another
+    int held;     // those of one number are held out together: of one problem, better of one op
 };
 
 // Ridge regression on log(measured / bound), drawn towards the prior's weights as if by `ridge`
@@ -41,14 +43,17 @@ struct kg_fit_report {
     int64_t pruned;
     int64_t false_prunes; // of them, measured as no worse than that
     int64_t violations;   // bounds above the measured time, by more than its spread
+    // Pruning by the order: of each problem the half that it puts last, the smaller one.
+    int64_t dropped;
+    int64_t false_drops; // of them, measured as faster than all that were kept
 };
 
 // Judges an order: `score` has a number per sample, lower is better.
 enum kg_status kg_fit_judge(const struct kg_fit_sample *samples, int count, const double *score,
                             double epsilon, struct kg_fit_report *report, struct kg_error *error);
 
-// The same for the model's estimates, each problem's made with coefficients that were fitted to the
-// other problems only. Of one problem that is the prior.
+// The same for the model's estimates, each made with coefficients that were fitted to the samples
+// of other `held` numbers only. Where there is no other, that is the prior.
 enum kg_status kg_fit_holdout(const struct kg_fit_sample *samples, int count,
                               const struct kg_model_coefficients *prior, double ridge,
                               double epsilon, struct kg_fit_report *report, struct kg_error *error);

@@ -86,6 +86,20 @@ static void judge_bounds(const struct candidate *first, int count, double epsilo
     }
 }
 
+// The best of those kept need not be the best of all; within the noise it is as good.
+static void judge_halves(const struct candidate *first, int count, struct kg_fit_report *report)
+{
+    int kept = count - count / 2;
+    const struct kg_fit_sample *best = first->sample;
+    for (int c = 1; c < kept; c++)
+        if (first[c].sample->measured < best->measured)
+            best = first[c].sample;
+    report->dropped += count - kept;
+    for (int c = kept; c < count; c++)
+        report->false_drops +=
+            first[c].sample->measured < best->measured && !is_tie(first[c].sample, best);
+}
+
 static void judge(struct candidate *all, int count, double epsilon, struct kg_fit_report *report)
 {
     qsort(all, (size_t)count, sizeof *all, compare);
@@ -94,6 +108,7 @@ static void judge(struct candidate *all, int count, double epsilon, struct kg_fi
         judge_pairs(all + first, end - first, report);
         judge_tops(all + first, end - first, report);
         judge_bounds(all + first, end - first, epsilon, report);
+        judge_halves(all + first, end - first, report);
         report->problems++;
         first = end;
     }
@@ -140,17 +155,24 @@ enum kg_status kg_fit_judge(const struct kg_fit_sample *samples, int count, cons
     return status;
 }
 
-// Estimates of one problem's candidates, from the others.
+static int compare_held(const void *left, const void *right)
+{
+    const struct candidate *a = left, *b = right;
+    return a->sample->held < b->sample->held ? -1 : a->sample->held > b->sample->held;
+}
+
+// Estimates of candidates that are held out together, from the others.
 static enum kg_status score_held_out(const struct kg_fit_sample *samples, int count,
                                      const struct kg_model_coefficients *prior, double ridge,
                                      struct candidate *first, int held, struct kg_error *error)
 {
     struct kg_model_coefficients fitted;
     enum kg_status status =
-        kg_fit_without(samples, count, &first->sample->problem, prior, ridge, &fitted, error);
+        kg_fit_without(samples, count, &first->sample->held, prior, ridge, &fitted, error);
     for (int c = 0; c < held && status == KG_OK; c++) {
         const struct kg_fit_sample *sample = first[c].sample;
-        first[c].score = kg_model_estimate(sample->bound, sample->feature, sample->warm, &fitted);
+        first[c].score = kg_model_estimate(sample->bound, sample->feature, sample->launches,
+                                           sample->warm, &fitted);
     }
     return status;
 }
@@ -163,9 +185,10 @@ enum kg_status kg_fit_holdout(const struct kg_fit_sample *samples, int count,
     struct candidate *all;
     enum kg_status status = prepare(samples, count, epsilon, &all, error);
     if (status == KG_OK)
-        qsort(all, (size_t)count, sizeof *all, compare);
-    for (int first = 0; first < count && status == KG_OK;) {
-        int end = problem_end(all, count, first);
+        qsort(all, (size_t)count, sizeof *all, compare_held);
+    for (int first = 0, end = 0; first < count && status == KG_OK;) {
+        while (end < count && all[end].sample->held == all[first].sample->held)
+            end++;
         status = score_held_out(samples, count, prior, ridge, all + first, end - first, error);
         first = end;
     }

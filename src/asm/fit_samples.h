@@ -7,7 +7,8 @@
 
 enum kg_status kg_fit_check(const struct kg_fit_sample *samples, int count, struct kg_error *error);
 
-// kg_fit_make on samples that were checked, leaving out those of problem `*without` (NULL: none).
+// kg_fit_make on samples that were checked, leaving out those whose `held` is `*without` (NULL:
+// none).
 enum kg_status kg_fit_without(const struct kg_fit_sample *samples, int count, const int *without,
                               const struct kg_model_coefficients *prior, double ridge,
                               struct kg_model_coefficients *fitted, struct kg_error *error);

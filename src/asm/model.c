@@ -257,14 +257,32 @@ static enum kg_status find_occupancy(const struct inputs *in, struct kg_model *m
     return KG_ERROR_UNSUPPORTED;
 }
 
-double kg_model_estimate(double bound, const double feature[KG_FEATURE_COUNT], bool warm,
-                         const struct kg_model_coefficients *coefficients)
+double kg_model_overhead(int launches, bool warm, const struct kg_model_coefficients *coefficients)
+{
+    double first = warm ? coefficients->overhead_warm : coefficients->overhead_cold;
+    return first + (launches - 1) * coefficients->overhead_warm;
+}
+
+double kg_model_estimate(double bound, const double feature[KG_FEATURE_COUNT], int launches,
+                         bool warm, const struct kg_model_coefficients *coefficients)
 {
     double exponent = 0;
     for (int f = 0; f < KG_FEATURE_COUNT; f++)
         exponent += coefficients->beta[f] * feature[f];
-    double overhead = warm ? coefficients->overhead_warm : coefficients->overhead_cold;
+    double overhead = kg_model_overhead(launches, warm, coefficients);
     return larger(bound, bound * exp(exponent) + overhead);
+}
+
+void kg_model_join(struct kg_model_joined *joined, double bound,
+                   const double feature[KG_FEATURE_COUNT])
+{
+    double before = joined->bound * exp(joined->feature[KG_FEATURE_EXPECTED]);
+    double added = bound * exp(feature[KG_FEATURE_EXPECTED]);
+    for (int f = 0; f < KG_FEATURE_COUNT; f++)
+        joined->feature[f] = (joined->feature[f] * before + feature[f] * added) / (before + added);
+    joined->launches++;
+    joined->bound += bound;
+    joined->feature[KG_FEATURE_EXPECTED] = log((before + added) / joined->bound);
 }
 
 enum kg_status kg_model_make(const struct kg_asm_kernel *kernel, enum kg_asm_format format,
@@ -287,7 +305,7 @@ enum kg_status kg_model_make(const struct kg_asm_kernel *kernel, enum kg_asm_for
     find_bound(&in, model);
     find_expected(&in, model);
     kg_model_features(kernel, &in.work, model);
-    model->estimate = kg_model_estimate(model->bound, model->feature, problem->warm,
+    model->estimate = kg_model_estimate(model->bound, model->feature, 1, problem->warm,
                                         coefficients ? coefficients : &kg_model_prior);
     return KG_OK;
 }

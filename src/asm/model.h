@@ -107,9 +107,22 @@ enum kg_status kg_model_make(const struct kg_asm_kernel *kernel, enum kg_asm_for
                              const struct kg_model_coefficients *coefficients,
                              struct kg_model *model, struct kg_error *error);
 
-// Seconds, from a bound and its features alone: for other coefficients, and for fitting them.
-double kg_model_estimate(double bound, const double feature[KG_FEATURE_COUNT], bool warm,
-                         const struct kg_model_coefficients *coefficients);
+// Seconds, from a bound and its features alone: for other coefficients, for fitting them, and for
+// `launches` that follow one another (at least 1; kg_model_join has their bound and features).
+double kg_model_estimate(double bound, const double feature[KG_FEATURE_COUNT], int launches,
+                         bool warm, const struct kg_model_coefficients *coefficients);
+// What launches cost besides: those behind the first find the caches warm.
+double kg_model_overhead(int launches, bool warm, const struct kg_model_coefficients *coefficients);
+
+// Launches that follow one another, as one: bounds and expected times add up, and every other
+// feature is the mean of the launches', weighted by their expected times. Zero-initialised is none.
+struct kg_model_joined {
+    int launches;
+    double bound; // seconds
+    double feature[KG_FEATURE_COUNT];
+};
+void kg_model_join(struct kg_model_joined *joined, double bound,
+                   const double feature[KG_FEATURE_COUNT]);
 
 // The fastest format on `sm` that the kernel's matrix instructions name; false when none does.
 bool kg_model_format(const struct kg_asm_kernel *kernel, const struct kg_sm *sm,

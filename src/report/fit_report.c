@@ -1,11 +1,14 @@
-// Samples of one device and one family are a group, which is fitted and judged by itself. The fit
-// is judged on problems that it has not seen: each problem is estimated from the others.
+// Samples of one device and one family are a group, which is fitted and judged by itself; those
+// without features are a group of their own, of which the bounds are judged. The fit is judged on
+// what it has not seen: each op is estimated from the other ops or, in a group of one op, each
+// problem from the other problems.
 
 #include "report/fit_report.h"
 
 #include "base/json.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +23,7 @@ static const struct {
     [ORDER_BOUND] = {"bound", "bound"},
     [ORDER_POINTS] = {"points", "points"},
     [ORDER_PRIOR] = {"prior", "model, prior"},
-    [ORDER_FITTED] = {"fitted", "model, fitted to the other problems"},
+    [ORDER_FITTED] = {"fitted", "model, fitted to the other "},
 };
 
 struct group {
@@ -29,6 +32,8 @@ struct group {
     struct kg_fit_sample *fits; // as the samples stand, with numbers of problems
     double *scores;
     bool has_features, has_points;
+    bool by_op; // what is held out, if not by problem
+    int held;   // ops, or problems
     bool judged[ORDER_COUNT];
     struct kg_fit_report reports[ORDER_COUNT];
     struct kg_model_coefficients fitted;
@@ -36,20 +41,54 @@ struct group {
 
 static int compare_groups(const struct kg_sample *a, const struct kg_sample *b)
 {
-    int device = strcmp(a->device, b->device);
-    return device ? device : strcmp(a->family, b->family);
+    int device = strcmp(a->device, b->device), family = strcmp(a->family, b->family);
+    return device ? device : family ? family : b->promise.known - a->promise.known;
+}
+
+static int compare_problems(const struct kg_sample *a, const struct kg_sample *b)
+{
+    int op = strcmp(a->op, b->op);
+    return op ? op : strcmp(a->problem, b->problem);
 }
 
 static int compare(const void *left, const void *right)
 {
     const struct kg_sample *a = left, *b = right;
-    int group = compare_groups(a, b), problem = strcmp(a->problem, b->problem);
+    int group = compare_groups(a, b), problem = compare_problems(a, b);
     if (group || problem)
         return group ? group : problem;
     int candidate = strcmp(a->candidate, b->candidate);
-    if (candidate || a->fit.measured == b->fit.measured)
+    if (candidate || a->seconds == b->seconds)
         return candidate;
-    return a->fit.measured < b->fit.measured ? -1 : 1;
+    return a->seconds < b->seconds ? -1 : 1;
+}
+
+static struct kg_fit_sample fit_sample(const struct kg_sample *sample)
+{
+    struct kg_fit_sample fit = {.bound = sample->promise.bound,
+                                .measured = sample->seconds,
+                                .spread = sample->spread,
+                                .warm = sample->warm,
+                                .launches = sample->promise.launches};
+    memcpy(fit.feature, sample->promise.feature, sizeof fit.feature);
+    return fit;
+}
+
+// Ops where there are several and all are known.
+static void choose_held(struct group *group)
+{
+    const struct kg_sample *samples = group->samples;
+    int ops = 0;
+    bool known = true;
+    for (int s = 0; s < group->count; s++) {
+        ops += s == 0 || strcmp(samples[s].op, samples[s - 1].op) != 0;
+        known &= samples[s].op[0] != '\0';
+        group->fits[s].held = ops - 1;
+    }
+    group->by_op = known && ops > 1;
+    for (int s = 0; s < group->count && !group->by_op; s++)
+        group->fits[s].held = group->fits[s].problem;
+    group->held = group->count ? group->fits[group->count - 1].held + 1 : 0;
 }
 
 static enum kg_status open_group(struct group *group, struct kg_error *error)
@@ -59,11 +98,12 @@ static enum kg_status open_group(struct group *group, struct kg_error *error)
     group->scores = calloc(count, sizeof *group->scores);
     if (!group->fits || !group->scores)
         return kg_error_memory(error, "a fit");
-    group->has_features = group->has_points = true;
+    group->has_features = group->samples->promise.known;
+    group->has_points = true;
     int problem = 0, first = 0;
     for (int s = 0; s < group->count; s++) {
         const struct kg_sample *sample = &group->samples[s];
-        if (s > 0 && strcmp(sample->problem, sample[-1].problem) != 0) {
+        if (s > 0 && compare_problems(sample, &sample[-1]) != 0) {
             problem++;
             first = s;
         }
@@ -71,11 +111,11 @@ static enum kg_status open_group(struct group *group, struct kg_error *error)
             return kg_error_set(error, KG_ERROR_ARGUMENT,
                                 "problem '%.200s' has more than %d samples", sample->problem,
                                 MOST_OF_PROBLEM);
-        group->fits[s] = sample->fit;
+        group->fits[s] = fit_sample(sample);
         group->fits[s].problem = problem;
-        group->has_features &= sample->has_features;
-        group->has_points &= !isnan(sample->points);
+        group->has_points &= !isnan(sample->promise.points);
     }
+    choose_held(group);
     return KG_OK;
 }
 
@@ -85,8 +125,8 @@ static double score_of(const struct group *group, int s, enum order order)
     if (order == ORDER_BOUND)
         return fit->bound;
     if (order == ORDER_POINTS)
-        return -group->samples[s].points; // more of them is better
-    return kg_model_estimate(fit->bound, fit->feature, fit->warm, &kg_model_prior);
+        return -group->samples[s].promise.points; // more of them is better
+    return kg_model_estimate(fit->bound, fit->feature, fit->launches, fit->warm, &kg_model_prior);
 }
 
 static enum kg_status judge_order(struct group *group, enum order order, struct kg_error *error)
@@ -110,8 +150,8 @@ static enum kg_status judge_group(struct group *group, struct kg_error *error)
     if (status == KG_OK && group->has_features)
         status =
             kg_fit_make(group->fits, group->count, &kg_model_prior, RIDGE, &group->fitted, error);
-    // With one problem nothing is left to fit to when it is held out.
-    if (status == KG_OK && group->has_features && group->reports[ORDER_BOUND].problems > 1)
+    // Of one, nothing is left to fit to when it is held out.
+    if (status == KG_OK && group->has_features && group->held > 1)
         status = judge_order(group, ORDER_FITTED, error);
     return status;
 }
@@ -120,20 +160,26 @@ static enum kg_status judge_group(struct group *group, struct kg_error *error)
 
 static void add_orders(const struct group *group, struct kg_text *text)
 {
-    kg_text_format(text, "\n  %-38s %9s   %s\n", "", "pairs in",
-                   "slower than the best, of the first");
-    kg_text_format(text, "  %-38s %9s", "", "order");
+    kg_text_format(text, "\n  %-36s %9s   %-43s %8s\n", "", "pairs in",
+                   "slower than the best, of the first", "false");
+    kg_text_format(text, "  %-36s %9s", "", "order");
     for (int t = 0; t < KG_FIT_TOPS; t++)
         kg_text_format(text, " %10d", kg_fit_tops[t]);
-    kg_text_format(text, " %10s\n", "1, worst");
+    kg_text_format(text, " %11s %10s\n", "1, worst", "prunes");
     for (int o = 0; o < ORDER_COUNT; o++) {
         const struct kg_fit_report *report = &group->reports[o];
         if (!group->judged[o])
             continue;
-        kg_text_format(text, "  %-38s %9.3f", orders[o].label, report->ordered);
+        char label[48];
+        snprintf(label, sizeof label, "%s%s", orders[o].label,
+                 o != ORDER_FITTED ? ""
+                 : group->by_op    ? "ops"
+                                   : "problems");
+        kg_text_format(text, "  %-36s %9.3f", label, report->ordered);
         for (int t = 0; t < KG_FIT_TOPS; t++)
             kg_text_format(text, " %9.1f%%", 100 * report->regret[t]);
-        kg_text_format(text, " %9.1f%%\n", 100 * report->worst_regret[0]);
+        kg_text_format(text, " %10.1f%% %10lld\n", 100 * report->worst_regret[0],
+                       (long long)report->false_drops);
     }
 }
 
@@ -148,20 +194,24 @@ static void add_coefficients(const struct group *group, struct kg_text *text)
 static void add_group(const struct group *group, struct kg_text *text)
 {
     const struct kg_fit_report *report = &group->reports[ORDER_BOUND];
-    kg_text_format(text, "%s%s%s: %d samples of %d problem%s, %lld pairs that differ\n",
+    kg_text_format(text, "%s%s%s: %d sample%s of %d problem%s, %lld pairs that differ\n",
                    group->samples[0].device, *group->samples[0].family ? ", " : "",
-                   group->samples[0].family, report->samples, report->problems,
-                   report->problems == 1 ? "" : "s", (long long)report->pairs);
+                   group->samples[0].family, report->samples, report->samples == 1 ? "" : "s",
+                   report->problems, report->problems == 1 ? "" : "s", (long long)report->pairs);
     add_orders(group, text);
-    kg_text_format(text,
-                   "\n  pruning by the bound alone: %lld of %d, wrongly %lld; bounds above the "
-                   "time: %lld\n",
-                   (long long)report->pruned, report->samples, (long long)report->false_prunes,
-                   (long long)report->violations);
+    kg_text_format(
+        text,
+        "\n  false prunes: of the %lld in the last half of an order, those faster than all "
+        "before\n  pruning by the bound alone: %lld of %d, wrongly %lld; bounds above the "
+        "time: %lld\n",
+        (long long)report->dropped, (long long)report->pruned, report->samples,
+        (long long)report->false_prunes, (long long)report->violations);
     if (group->has_features)
         add_coefficients(group, text);
     else
-        kg_text_add(text, "  without features there is nothing to fit\n");
+        kg_text_add(text,
+                    "  no features, so nothing is fitted: the model is of GPUs, and of kernels "
+                    "for the host\n  there are their families' bounds alone\n");
     if (group->has_features && !group->judged[ORDER_FITTED])
         kg_text_add(text, "  one problem: the fit cannot be judged on another\n");
 }
@@ -181,6 +231,8 @@ static void add_order_json(struct kg_json *json, const char *key,
     for (int t = 0; t < KG_FIT_TOPS; t++)
         kg_json_number(json, NULL, report->worst_regret[t]);
     kg_json_end_array(json);
+    kg_json_integer(json, "dropped", report->dropped);
+    kg_json_integer(json, "false_drops", report->false_drops);
     kg_json_end_object(json);
 }
 
@@ -193,6 +245,11 @@ static void add_group_json(const struct group *group, struct kg_json *json)
     kg_json_integer(json, "samples", report->samples);
     kg_json_integer(json, "problems", report->problems);
     kg_json_integer(json, "pairs", report->pairs);
+    kg_json_text(json, "held_out",
+                 !group->judged[ORDER_FITTED] ? NULL
+                 : group->by_op               ? "op"
+                                              : "problem");
+    kg_json_integer(json, "held", group->held);
     kg_json_begin_object(json, "orders");
     for (int o = 0; o < ORDER_COUNT; o++)
         if (group->judged[o])
@@ -239,7 +296,7 @@ enum kg_status kg_report_fit(struct kg_samples *samples, bool json, struct kg_te
         qsort(samples->list, (size_t)samples->count, sizeof *samples->list, compare);
     if (json) {
         kg_json_begin_object(&out, NULL);
-        kg_json_integer(&out, "schema", KG_SAMPLE_SCHEMA);
+        kg_json_integer(&out, "schema", KG_FIT_SCHEMA);
         kg_json_begin_array(&out, "tops");
         for (int t = 0; t < KG_FIT_TOPS; t++)
             kg_json_integer(&out, NULL, kg_fit_tops[t]);

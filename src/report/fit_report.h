@@ -3,6 +3,7 @@
 #ifndef KG_REPORT_FIT_REPORT_H
 #define KG_REPORT_FIT_REPORT_H
 
+#include "store/fitted.h"
 #include "store/samples.h"
 
 // Sorts the samples by device, family and problem on the way.

@@ -56,31 +56,35 @@ static int execute(struct kg_store *store, const char *sql)
     return sqlite3_exec(store->database, sql, NULL, NULL, NULL);
 }
 
-static int create_tables(struct kg_store *store)
+// From tables of `version` (0: none) to those of today, or nothing: one transaction.
+static int bring_up_to_date(struct kg_store *store, long *version)
 {
     char marks[96];
     snprintf(marks, sizeof marks, "PRAGMA application_id = %d; PRAGMA user_version = %d",
              KG_STORE_APPLICATION, KG_STORE_VERSION);
     int code = execute(store, "BEGIN IMMEDIATE");
-    if (code == SQLITE_OK)
-        code = execute(store, kg_store_schema);
+    for (long step = *version; step < KG_STORE_VERSION && code == SQLITE_OK; step++)
+        code = execute(store, kg_store_steps[step]);
     if (code == SQLITE_OK)
         code = execute(store, marks);
     if (code == SQLITE_OK)
         code = execute(store, "COMMIT");
+    if (code == SQLITE_OK)
+        *version = KG_STORE_VERSION;
     return code;
 }
 
-// Are these our tables, whole and of our version? An empty database gets them.
+// Are these our tables, whole? Those of an earlier version are brought up to date, and an empty
+// database gets them; a later version is left as it is.
 static int check_tables(struct kg_store *store, bool suspect, long *version)
 {
     char answer[64];
-    *version = KG_STORE_VERSION;
+    *version = 0;
     int code = ask(store, "SELECT count(*) FROM sqlite_schema", answer, sizeof answer);
     if (code != SQLITE_OK)
         return code;
     if (strcmp(answer, "0") == 0)
-        return create_tables(store);
+        return bring_up_to_date(store, version);
     code = ask(store, "PRAGMA application_id", answer, sizeof answer);
     if (code == SQLITE_OK && strtol(answer, NULL, 10) != KG_STORE_APPLICATION)
         return SQLITE_NOTADB;
@@ -97,6 +101,8 @@ static int check_tables(struct kg_store *store, bool suspect, long *version)
                sizeof answer);
     if (code == SQLITE_OK && strcmp(answer, "ok") != 0)
         code = SQLITE_CORRUPT;
+    if (code == SQLITE_OK && *version < KG_STORE_VERSION)
+        code = bring_up_to_date(store, version);
     return code;
 }
 

@@ -20,6 +20,7 @@ enum kg_sql {
     KG_SQL_ADD_KEY,
     KG_SQL_ADD_CANDIDATE,
     KG_SQL_ADD_OUTCOME,
+    KG_SQL_ADD_PROMISE,
     KG_SQL_FIND_OUTCOME,
     KG_SQL_EACH_OUTCOME,
     KG_SQL_SET_WISDOM,
@@ -36,12 +37,14 @@ enum kg_sql {
     KG_SQL_COUNT
 };
 extern const char *const kg_store_statements[KG_SQL_COUNT];
-extern const char *const kg_store_schema;
 
-#define KG_STORE_VERSION 1              // of the schema, as PRAGMA user_version
+#define KG_STORE_VERSION 2              // of the schema, as PRAGMA user_version
 #define KG_STORE_APPLICATION 0x4B47454E // "KGEN", as PRAGMA application_id
 #define KG_STORE_SUSPECT ".suspect"     // file beside the records: damage was met, look closely
 #define KG_BUSY_MILLISECONDS 10000      // how long another process may hold the records
+
+// Tables of version n become those of version n + 1 by step n; an empty database is version 0.
+extern const char *const kg_store_steps[KG_STORE_VERSION];
 
 struct kg_store {
     sqlite3 *database;
@@ -76,6 +79,8 @@ struct kg_hash kg_query_hash(struct kg_query *query);
 int64_t kg_query_integer(struct kg_query *query);
 double kg_query_number(struct kg_query *query);
 void kg_query_key(struct kg_query *query, struct kg_key *key); // strings as kg_query_text
+// After reading columns: was there no memory for one of them?
+bool kg_query_lacks_memory(const struct kg_query *query);
 // Frees the statement for its next use.
 enum kg_status kg_query_end(struct kg_query *query, struct kg_error *error);
 
@@ -86,6 +91,9 @@ enum kg_status kg_store_fail(struct kg_store *store, int code, struct kg_error *
 enum kg_status kg_store_begin(struct kg_store *store, struct kg_error *error);
 enum kg_status kg_store_commit(struct kg_store *store, struct kg_error *error);
 void kg_store_rollback(struct kg_store *store);
+
+// What the statement answers as its only column: the id of a row, which is new or known.
+enum kg_status kg_query_end_with_id(struct kg_query *query, int64_t *id, struct kg_error *error);
 
 // The id of `key`, added where it is new (inside a transaction).
 enum kg_status kg_store_add_key(struct kg_store *store, const struct kg_key *key, int64_t *id,

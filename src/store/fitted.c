@@ -2,8 +2,6 @@
 
 #include "store/fitted.h"
 
-#include "store/samples.h"
-
 #include <jansson.h>
 #include <math.h>
 #include <string.h>
@@ -70,7 +68,7 @@ static enum kg_status take_group(struct reading *reading, const json_t *group)
 static enum kg_status take_groups(struct reading *reading, const json_t *root)
 {
     const json_t *groups = json_object_get(root, "groups");
-    if (json_integer_value(json_object_get(root, "schema")) != KG_SAMPLE_SCHEMA ||
+    if (json_integer_value(json_object_get(root, "schema")) != KG_FIT_SCHEMA ||
         !json_is_array(groups) || json_array_size(groups) > MOST_GROUPS)
         return kg_error_set(reading->error, KG_ERROR_CORRUPT,
                             "this is not what 'kernelgen fit --json' writes");

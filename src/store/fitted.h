@@ -5,6 +5,8 @@
 
 #include "asm/appraisal.h"
 
+#define KG_FIT_SCHEMA 1 // of that JSON
+
 // Those of `family`, or of the only family that each device has (NULL). A device of several gives
 // KG_ERROR_ARGUMENT and names them; none at all does, too. The list lives in `arena`.
 enum kg_status kg_fitted_read(const char *json, size_t length, const char *family,

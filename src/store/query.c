@@ -153,6 +153,11 @@ void kg_query_key(struct kg_query *query, struct kg_key *key)
     key->generator = kg_query_text(query);
 }
 
+bool kg_query_lacks_memory(const struct kg_query *query)
+{
+    return (sqlite3_errcode(query->store->database) & 0xFF) == SQLITE_NOMEM;
+}
+
 enum kg_status kg_query_end(struct kg_query *query, struct kg_error *error)
 {
     enum kg_status status = KG_OK;
@@ -163,6 +168,14 @@ enum kg_status kg_query_end(struct kg_query *query, struct kg_error *error)
         sqlite3_clear_bindings(query->statement);
     }
     return status;
+}
+
+enum kg_status kg_query_end_with_id(struct kg_query *query, int64_t *id, struct kg_error *error)
+{
+    *id = kg_query_step(query) ? kg_query_integer(query) : 0;
+    while (kg_query_step(query))
+        ;
+    return kg_query_end(query, error);
 }
 
 static enum kg_status run(struct kg_store *store, enum kg_sql which, struct kg_error *error)

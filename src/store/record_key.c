@@ -34,14 +34,6 @@ struct kg_hash kg_store_hash_key(const struct kg_key *key)
     return kg_store_hash_integer(hash, key->units);
 }
 
-static enum kg_status end_with_id(struct kg_query *query, int64_t *id, struct kg_error *error)
-{
-    *id = kg_query_step(query) ? kg_query_integer(query) : 0;
-    while (kg_query_step(query))
-        ;
-    return kg_query_end(query, error);
-}
-
 static enum kg_status add_problem(struct kg_store *store, const struct kg_key *key, int64_t *id,
                                   struct kg_error *error)
 {
@@ -49,7 +41,7 @@ static enum kg_status add_problem(struct kg_store *store, const struct kg_key *k
     kg_query_bind_text(&query, key->op);
     kg_query_bind_hash(&query, key->definition);
     int64_t op;
-    enum kg_status status = end_with_id(&query, &op, error);
+    enum kg_status status = kg_query_end_with_id(&query, &op, error);
     if (status != KG_OK)
         return status;
     query = kg_query_begin(store, KG_SQL_ADD_PROBLEM);
@@ -57,7 +49,7 @@ static enum kg_status add_problem(struct kg_store *store, const struct kg_key *k
     kg_query_bind_text(&query, key->dtypes);
     kg_query_bind_text(&query, key->sizes);
     kg_query_bind_text(&query, key->layout);
-    return end_with_id(&query, id, error);
+    return kg_query_end_with_id(&query, id, error);
 }
 
 static enum kg_status add_device(struct kg_store *store, const struct kg_key *key, int64_t *id,
@@ -68,7 +60,7 @@ static enum kg_status add_device(struct kg_store *store, const struct kg_key *ke
     kg_query_bind_text(&query, key->isa);
     kg_query_bind_integer(&query, key->units);
     kg_query_bind_text(&query, key->driver);
-    return end_with_id(&query, id, error);
+    return kg_query_end_with_id(&query, id, error);
 }
 
 enum kg_status kg_store_add_key(struct kg_store *store, const struct kg_key *key, int64_t *id,
@@ -90,7 +82,7 @@ enum kg_status kg_store_add_key(struct kg_store *store, const struct kg_key *key
     kg_query_bind_text(&query, key->compiler);
     kg_query_bind_text(&query, key->protocol);
     kg_query_bind_text(&query, key->generator);
-    status = end_with_id(&query, id, error);
+    status = kg_query_end_with_id(&query, id, error);
     if (status == KG_OK) {
         store->last_key = hash;
         store->last_key_id = *id;

@@ -1,6 +1,7 @@
 // Outcomes and rounds: appended as they happen, each in a transaction of its own.
 
 #include "store/database.h"
+#include "store/promised.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -44,10 +45,36 @@ static enum kg_status add_candidate(struct kg_store *store, const struct kg_outc
     struct kg_query query = kg_query_begin(store, KG_SQL_ADD_CANDIDATE);
     kg_query_bind_text(&query, outcome->choice);
     kg_query_bind_hash(&query, outcome->source);
-    *id = kg_query_step(&query) ? kg_query_integer(&query) : 0;
-    while (kg_query_step(&query))
-        ;
-    return kg_query_end(&query, error);
+    return kg_query_end_with_id(&query, id, error);
+}
+
+static struct kg_hash seal_promise(struct kg_hash outcome, const char *promise)
+{
+    return kg_hash_chain_text(outcome, promise);
+}
+
+// Of what was measured: it is what the model is fitted to. `seal` is the outcome's.
+static enum kg_status add_promise(struct kg_store *store, int64_t id, struct kg_hash seal,
+                                  const struct kg_promise *promise, struct kg_error *error)
+{
+    struct kg_text text = {0};
+    struct kg_json json = {.text = &text};
+    kg_json_begin_object(&json, NULL);
+    kg_store_write_promise(&json, promise);
+    kg_json_end_object(&json);
+    enum kg_status status = KG_OK;
+    if (text.failed)
+        status = kg_error_memory(error, "an outcome");
+    if (status == KG_OK) {
+        struct kg_query query = kg_query_begin(store, KG_SQL_ADD_PROMISE);
+        kg_query_bind_integer(&query, id);
+        kg_query_bind_text(&query, text.data);
+        kg_query_bind_hash(&query, seal_promise(seal, text.data));
+        kg_query_step(&query);
+        status = kg_query_end(&query, error);
+    }
+    kg_text_free(&text);
+    return status;
 }
 
 // The columns after key, candidate and date, in the order of KG_SQL_ADD_OUTCOME.
@@ -127,9 +154,14 @@ static enum kg_status add_outcome(struct kg_store *store, const struct kg_key *k
     kg_query_bind_integer(&query, candidate);
     kg_query_bind_text(&query, date);
     bind_outcome(&query, outcome);
-    kg_query_bind_hash(&query, seal_outcome(key, outcome));
-    kg_query_step(&query);
-    return kg_query_end(&query, error);
+    struct kg_hash seal = seal_outcome(key, outcome);
+    int64_t id;
+    kg_query_bind_hash(&query, seal);
+    status = kg_query_end_with_id(&query, &id, error);
+    bool promised = outcome->promise.known && !outcome->promise.refusal[0];
+    if (status == KG_OK && outcome->kind == KG_OUTCOME_MEASURED && promised)
+        status = add_promise(store, id, seal, &outcome->promise, error);
+    return status;
 }
 
 enum kg_status kg_store_append(struct kg_store *store, const struct kg_key *key,
@@ -152,6 +184,21 @@ enum kg_status kg_store_append(struct kg_store *store, const struct kg_key *key,
     return status;
 }
 
+// The last two columns. What is damaged, or in words of another version, promises nothing.
+static void read_promise(struct kg_query *query, const struct kg_key *key, struct kg_hash outcome,
+                         struct kg_arena *arena, struct kg_promise *promise)
+{
+    const char *text = kg_query_text(query);
+    struct kg_hash seal = kg_query_hash(query), right = seal_promise(outcome, text);
+    bool warm = strncmp(key->protocol, "warm", 4) == 0;
+    enum kg_status status = KG_OK;
+    if (seal.high == right.high && seal.low == right.low)
+        status = kg_store_read_promise(text, strlen(text), warm, promise, NULL);
+    // Where no memory is left a text looks like none and, to Jansson, sealed JSON like no JSON.
+    if (kg_query_lacks_memory(query) || status == KG_ERROR_MEMORY || status == KG_ERROR_CORRUPT)
+        arena->failed = true;
+}
+
 // The next outcome of a statement that gives the columns of one. A row whose seal does not fit is
 // passed over: it is not what was measured.
 static bool next_outcome(struct kg_query *query, const struct kg_key *key, struct kg_arena *arena,
@@ -162,8 +209,10 @@ static bool next_outcome(struct kg_query *query, const struct kg_key *key, struc
         if (!read_outcome(query, arena, outcome))
             continue;
         struct kg_hash seal = kg_query_hash(query), right = seal_outcome(key, outcome);
-        if (seal.high == right.high && seal.low == right.low)
-            return true;
+        if (seal.high != right.high || seal.low != right.low)
+            continue;
+        read_promise(query, key, right, arena, &outcome->promise);
+        return true;
     }
     return false;
 }

@@ -7,17 +7,19 @@
 #include "asm/fit.h"
 #include "store/store.h"
 
-#define KG_SAMPLE_SCHEMA 1
+#define KG_SAMPLE_SCHEMA 2     // lines of 1 are read, too
 #define KG_MOST_SAMPLES 100000 // of one reading
 
 struct kg_sample {
     const char *device;
-    const char *family;       // candidates of one family are fitted together; "" is one too
-    const char *problem;      // candidates of one problem are compared
-    const char *candidate;    // for people
-    double points;            // the simple score; NaN: not known
-    bool has_features;        // else there is a bound only
-    struct kg_fit_sample fit; // without `problem`
+    const char *family;        // candidates of one family are fitted together; "" is one too
+    const char *op;            // problems of one op are held out together; "": not known
+    const char *problem;       // candidates of one problem are compared
+    const char *candidate;     // for people
+    bool warm;                 // caches held what the last run left
+    double seconds;            // measured
+    double spread;             // of them, relative; 0: not known
+    struct kg_promise promise; // of its instructions; where not `known`, there is a bound only
 };
 
 // Zero-initialised is empty.
@@ -25,15 +27,16 @@ struct kg_samples {
     struct kg_arena arena;
     struct kg_sample *list;
     int count, capacity;
+    const struct kg_sample_filter *filter; // what does not pass is not appended; NULL: all does
 };
 
 // Appends. KG_ERROR_CORRUPT names the line, and nothing is appended then.
 enum kg_status kg_samples_read(const char *lines, size_t length, struct kg_samples *samples,
                                struct kg_error *error);
-// Appends every measured candidate of the records (of one op, or of all: NULL). They have bounds,
-// and no features.
-enum kg_status kg_samples_collect(struct kg_store *store, const char *op,
-                                  struct kg_samples *samples, struct kg_error *error);
+// Appends every measured candidate of the records: with features where the model knew its
+// instructions, else with the bound of its family.
+enum kg_status kg_samples_collect(struct kg_store *store, struct kg_samples *samples,
+                                  struct kg_error *error);
 // One line, with its end.
 void kg_samples_write(const struct kg_sample *sample, struct kg_text *text);
 void kg_samples_free(struct kg_samples *samples);

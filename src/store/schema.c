@@ -4,7 +4,9 @@
 
 #include "store/database.h"
 
-const char *const kg_store_schema =
+// The first step makes tables of version 1 in an empty database, each further one the next version
+// of the last: what stands in the field was made by it, so no step is ever changed.
+const char *const kg_store_steps[KG_STORE_VERSION] = {
     "CREATE TABLE ops("
     "  id INTEGER PRIMARY KEY, name TEXT NOT NULL, definition TEXT NOT NULL,"
     "  UNIQUE(name, definition));"
@@ -43,7 +45,13 @@ const char *const kg_store_schema =
     "  id INTEGER PRIMARY KEY, key INTEGER NOT NULL REFERENCES keys, date TEXT NOT NULL,"
     "  number INTEGER, diagnosis TEXT, change TEXT, choice TEXT, before REAL, after REAL,"
     "  baseline REAL, roofline REAL, result TEXT);"
-    "CREATE INDEX rounds_by_key ON rounds(key);";
+    "CREATE INDEX rounds_by_key ON rounds(key);",
+
+    // What the model of src/asm said of a measured candidate: JSON, as promised.h writes it.
+    "CREATE TABLE promises("
+    "  outcome INTEGER PRIMARY KEY REFERENCES outcomes, promise TEXT NOT NULL, seal TEXT NOT "
+    "NULL);",
+};
 
 #define KEY                                                                                        \
     "op, definition, dtypes, sizes, layout, device, isa, units, driver, compiler, protocol, "      \
@@ -56,7 +64,9 @@ const char *const kg_store_schema =
 #define OUTCOME                                                                                    \
     "kind, choice, source, bound, compile_seconds, samples, median, least, spread, abandoned, "    \
     "final, passed, seed, cases, skipped, elements, worst_relative, worst_rms, impostors, "        \
-    "verdict, reason, seal FROM outcomes JOIN candidates ON candidates.id = outcomes.candidate"
+    "verdict, reason, outcomes.seal, promise, promises.seal"                                       \
+    " FROM outcomes JOIN candidates ON candidates.id = outcomes.candidate"                         \
+    " LEFT JOIN promises ON promises.outcome = outcomes.id"
 
 // The upserts give the id of the row, new or old.
 const char *const kg_store_statements[KG_SQL_COUNT] = {
@@ -80,7 +90,8 @@ const char *const kg_store_statements[KG_SQL_COUNT] = {
         "INSERT INTO outcomes(key, candidate, date, kind, bound, compile_seconds, samples, median,"
         " least, spread, abandoned, final, passed, seed, cases, skipped, elements, worst_relative,"
         " worst_rms, impostors, verdict, reason, seal)"
-        " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+    [KG_SQL_ADD_PROMISE] = "INSERT INTO promises(outcome, promise, seal) VALUES(?, ?, ?)",
     [KG_SQL_FIND_OUTCOME] = "SELECT " OUTCOME " WHERE outcomes.key = " KEY_IS
                             " AND choice = ?13 ORDER BY outcomes.id DESC LIMIT 1",
     [KG_SQL_EACH_OUTCOME] =

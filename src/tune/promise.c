@@ -2,8 +2,10 @@
 
 #include "tune/promise.h"
 
+#include "asm/points.h"
 #include "gen/families.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -42,10 +44,17 @@ static struct kg_model_problem describe_work(const struct kg_problem *problem,
     return work;
 }
 
+// What is known of the launches so far.
+struct sum {
+    struct kg_model_joined joined;
+    double longest; // seconds, as expected
+    struct kg_promise *promise;
+};
+
 static void add_launch(const struct kg_asm_file *file, int number, const struct kg_gpu *gpu,
-                       const struct kg_grid *grid, struct kg_model_problem *work, double *largest,
-                       struct kg_promise *promise)
+                       const struct kg_grid *grid, struct kg_model_problem *work, struct sum *sum)
 {
+    struct kg_promise *promise = sum->promise;
     const struct kg_asm_kernel *kernel = kg_promise_function(file, number);
     struct kg_model_launch launch = {
         .grid = grid->blocks[0] * grid->blocks[1] * grid->blocks[2],
@@ -65,18 +74,19 @@ static void add_launch(const struct kg_asm_file *file, int number, const struct 
     promise->known = promise->known && (status == KG_OK || status == KG_ERROR_UNSUPPORTED);
     if (status)
         return;
-    promise->bound += model.bound;
-    promise->estimate += model.estimate;
-    if (model.bound > *largest) {
-        *largest = model.bound;
-        memcpy(promise->feature, model.feature, sizeof promise->feature);
+    promise->points += kg_points_of(kernel, &kg_points_baseline);
+    kg_model_join(&sum->joined, model.bound, model.feature);
+    double expected = model.bound * exp(model.feature[KG_FEATURE_EXPECTED]);
+    if (expected > sum->longest) {
+        sum->longest = expected;
+        promise->longest = launch;
     }
 }
 
 static void add_group(const struct kg_built *built, int position, const struct kg_problem *problem,
-                      const struct kg_gpu *gpu, bool warm, double *largest,
-                      struct kg_promise *promise)
+                      const struct kg_gpu *gpu, bool warm, struct sum *sum)
 {
+    struct kg_promise *promise = sum->promise;
     const struct kg_partition *partition = &built->choice.partition;
     const struct kg_group *group = &partition->groups[position];
     const struct kg_binary *binary = &built->binaries[position];
@@ -92,7 +102,7 @@ static void add_group(const struct kg_built *built, int position, const struct k
         for (int i = 0; i < grids.count; i++) {
             if (!kg_promise_is_launched(&grids.grids[i]))
                 continue;
-            add_launch(&file, i, gpu, &grids.grids[i], &work, largest, promise);
+            add_launch(&file, i, gpu, &grids.grids[i], &work, sum);
             work = (struct kg_model_problem){.warm = warm}; // it is done once
         }
     }
@@ -103,11 +113,19 @@ void kg_promise_make(const struct kg_built *built, const struct kg_problem *prob
                      struct kg_promise *promise)
 {
     struct kg_gpu gpu;
-    double largest = 0;
     *promise = (struct kg_promise){0};
+    struct sum sum = {.promise = promise};
     promise->known =
         built->device->backend->runs_grids && kg_gpu_of(&built->device->facts, &gpu, NULL) == KG_OK;
     for (int i = 0; i < built->choice.partition.count && promise->known; i++)
-        add_group(built, i, problem, &gpu, warm, &largest, promise);
-    promise->known = promise->known && (promise->bound > 0 || promise->refusal[0]);
+        add_group(built, i, problem, &gpu, warm, &sum);
+    const struct kg_model_joined *joined = &sum.joined;
+    promise->known = promise->known && (joined->launches > 0 || promise->refusal[0]);
+    if (!promise->known || joined->launches == 0)
+        return;
+    promise->bound = joined->bound;
+    memcpy(promise->feature, joined->feature, sizeof promise->feature);
+    promise->launches = joined->launches;
+    promise->estimate =
+        kg_model_estimate(joined->bound, joined->feature, joined->launches, warm, &kg_model_prior);
 }

@@ -7,13 +7,16 @@
 #include "asm/model.h"
 #include "gen/built.h"
 
-// Of all launches together, which follow each other.
+// Of all launches together, which follow one another: joined as kg_model_join does.
 struct kg_promise {
     bool known;      // false where binaries or the device are of no kind the model knows
     double bound;    // seconds, as kg_model.bound
     double estimate; // seconds, for putting candidates in order
-    double feature[KG_FEATURE_COUNT]; // of the launch with the largest bound
-    char refusal[256];                // why the device would refuse a launch, else ""
+    double points;   // of asm/points.h, added up; NaN: not known
+    double feature[KG_FEATURE_COUNT];
+    int launches;
+    struct kg_model_launch longest; // the one that is expected to take longest
+    char refusal[256];              // why the device would refuse a launch, else ""
 };
 
 void kg_promise_make(const struct kg_built *built, const struct kg_problem *problem, bool warm,

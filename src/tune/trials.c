@@ -151,6 +151,15 @@ static void record(const struct kg_trials *trials, const struct kg_outcome *outc
         trials->search->record(trials->search->user, outcome);
 }
 
+// A candidate that was faster than its instructions' bound: the bounds of others are scaled down.
+static void note_code_trust(struct kg_trials *trials, const struct kg_trial *trial)
+{
+    const struct kg_promise *promise = &trial->promise;
+    double least = trial->timing.least;
+    if (promise->known && promise->bound > 0 && least < promise->bound * trials->code_trust)
+        trials->code_trust = least / promise->bound;
+}
+
 // An earlier search's outcome. False when there is none that settles it.
 static bool recall(struct kg_trials *trials, const struct kg_choice *choice, const char *text)
 {
@@ -174,6 +183,9 @@ static bool recall(struct kg_trials *trials, const struct kg_choice *choice, con
     trial->known = true;
     trial->source = outcome.source;
     trial->verdict = outcome.verdict;
+    trial->promise = outcome.promise;
+    if (measured)
+        note_code_trust(trials, trial);
     count_trial(trials, trial, reason);
     report_progress(trials, trial->text);
     return true;
@@ -323,10 +335,10 @@ static bool is_hopeless(const struct kg_trials *trials, const struct kg_promise 
         snprintf(reason, size,
                  "its instructions cannot take less than %.3g us; the best takes %.3g us",
                  bound * 1e6, median * 1e6);
-    else if (trials->most_estimate > 0 && best->estimate > 0 &&
-             promise->estimate > trials->most_estimate * best->estimate)
+    else if (trials->most_estimate > 0 && best->promise.estimate > 0 &&
+             promise->estimate > trials->most_estimate * best->promise.estimate)
         snprintf(reason, size, "the model expects %.3g us, and %.3g us of the best",
-                 promise->estimate * 1e6, best->estimate * 1e6);
+                 promise->estimate * 1e6, best->promise.estimate * 1e6);
     else
         return false;
     return true;
@@ -366,10 +378,9 @@ static void settle_judgement(struct kg_trials *trials, struct build *build,
     outcome->verdict = judgement->verdict;
     outcome->timing = judgement->timing;
     outcome->reason = measured ? NULL : judgement->reason;
-    trial->estimate = outcome->promise.estimate;
-    if (measured && outcome->promise.known && outcome->promise.bound > 0 &&
-        judgement->timing.least < outcome->promise.bound * trials->code_trust)
-        trials->code_trust = judgement->timing.least / outcome->promise.bound;
+    trial->promise = outcome->promise;
+    if (measured)
+        note_code_trust(trials, trial);
     if (measured && outcome->bound > 0 && judgement->timing.least < outcome->bound * trials->trust)
         trials->trust = judgement->timing.least / outcome->bound;
     count_trial(trials, trial, outcome->reason);
@@ -557,6 +568,7 @@ int kg_trials_finish(struct kg_trials *trials, int most, double margin, struct k
                                  .source = trial->source,
                                  .bound = raw_bound(trials, &trial->choice),
                                  .verdict = trial->verdict,
+                                 .promise = trial->promise,
                                  .timing = *timing,
                                  .final = true};
     record(trials, &outcome);

@@ -14,8 +14,8 @@ struct kg_trial {
     bool known;              // from an earlier search
     struct kg_verdict verdict;
     struct kg_hash source; // as in kg_outcome
-    double estimate;       // seconds, by its instructions; 0: not known
-    int twin;              // the earlier trial that runs the same, -1: none
+    struct kg_promise promise;
+    int twin; // the earlier trial that runs the same, -1: none
 };
 
 enum kg_stop { KG_STOP_NOT, KG_STOP_TIME, KG_STOP_CANCELLED, KG_STOP_FAILURE };

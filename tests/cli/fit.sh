@@ -37,3 +37,32 @@ kernelgen asm "$cubin" --model samples.jsonl; echo "exit $?"
 kernelgen asm "$cubin" --family demo; echo "exit $?"
 sed 's|"family": "demo"|"family": "other"|' samples.jsonl | cat - samples.jsonl | kernelgen fit - --json >two.json
 kernelgen asm "$cubin" --model two.json; echo "exit $?"
+
+echo "-- records"
+cat >scale.kg <<'KG'
+op scale(x: f32[P, D], s: f32[P]) -> (y: f32[P, D])
+{ y[p, d] = x[p, d] * s[p] }
+goal { speedup 1000
+verify P D = 3 5
+tune P D = 32 64 }
+op total(x: f32[P, D]) -> (y: f32[P])
+{ y[p] = sum(d) x[p, d] }
+goal { speedup 1000
+verify P D = 3 5
+tune P D = 32 64 }
+KG
+for op in scale total; do kernelgen build scale.kg --op $op --device host --rigor measure >build.log; done # fast enough or not
+# What was measured varies; that it is there, and what of, does not.
+kernelgen fit >page; echo "exit $?"
+grep -c ' samples* of 1 problem, ' page
+grep -A1 'no features' page | sort -u | grep -v -e --
+kernelgen fit --json | grep -o '"held_out": null\|"points": {\|"coefficients": [^,}]*' | sort -u
+kernelgen fit --op scale --json | grep -o '"family": "[a-z]*", "samples"'
+kernelgen fit --op scael; echo "exit $?"
+kernelgen fit --device h100; echo "exit $?"
+kernelgen fit --export here.jsonl; echo "exit $?"
+kernelgen fit --export - --device "$(sed -n '1s/.*"device": "\([^,]*\),.*/\1/p' here.jsonl)" | cmp - here.jsonl && echo same
+sed 's/"[^"]*": "[^"]*"/"T"/g; s/: [0-9][-+.e0-9]*/: N/g' here.jsonl | sort -u
+KERNELGEN_HOME=$PWD/elsewhere kernelgen fit here.jsonl >other; cmp page other && echo "the same there"
+kernelgen fit here.jsonl --export there.jsonl; echo "exit $?"
+kernelgen fit --export none/here.jsonl; echo "exit $?"

@@ -40,7 +40,7 @@ static enum kg_status go(struct kg_context *context)
     for (int json = 0; json < 2 && status == KG_OK; json++)
         status = kg_assembly_compare(a, index, b, 0, NULL, json, &texts[2 + json]);
     if (status == KG_OK)
-        status = kg_fit(context, "samples", samples, samples_length, false, &texts[4]);
+        status = kg_fit(context, "samples", samples, samples_length, NULL, false, &texts[4]);
     for (int t = 0; t < 5; t++) {
         CHECK(status != KG_OK || texts[t]);
         kg_text_release(texts[t]);

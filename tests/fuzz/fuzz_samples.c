@@ -1,9 +1,31 @@
-// Samples from anywhere: what is read is written and read again as it was, and can be fitted; what
-// is refused says why and leaves nothing.
+// Samples from anywhere, and what the records keep of a candidate: what is read is written and read
+// again as it was, and can be fitted; what is refused says why and leaves nothing.
 
 #include "report/fit_report.h"
+#include "store/promised.h"
 
 #include "fuzz/fuzz.h"
+
+#include <string.h>
+
+static void check_promise(const char *text, size_t length)
+{
+    struct kg_promise promise, again;
+    struct kg_error error = {0};
+    struct kg_text words = {0};
+    struct kg_json json = {.text = &words};
+    if (kg_store_read_promise(text, length, false, &promise, &error) != KG_OK) {
+        FUZZ_CHECK(error.text[0] && !promise.known && promise.bound == 0);
+        return;
+    }
+    kg_json_begin_object(&json, NULL);
+    kg_store_write_promise(&json, &promise);
+    kg_json_end_object(&json);
+    FUZZ_CHECK(kg_store_read_promise(words.data, words.length, false, &again, &error) == KG_OK);
+    FUZZ_CHECK(again.known == promise.known && again.bound == promise.bound);
+    FUZZ_CHECK(memcmp(again.feature, promise.feature, sizeof again.feature) == 0);
+    kg_text_free(&words);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -18,6 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_CHECK(again.count == samples.count);
     status = kg_report_fit(&samples, false, &page, &error);
     FUZZ_CHECK(status == KG_OK || error.text[0]);
+    check_promise((const char *)data, size);
     kg_text_free(&lines);
     kg_text_free(&page);
     kg_samples_free(&samples);

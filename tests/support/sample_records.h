@@ -49,6 +49,31 @@ static inline struct kg_key sample_key(void)
                            .generator = "0.1.0 abc"};
 }
 
+// Of a plan of two kernels; no two features are alike.
+static inline struct kg_promise sample_promise(void)
+{
+    struct kg_promise promise = {
+        .known = true,
+        .bound = 8e-6,
+        .points = 120,
+        .launches = 2,
+        .longest = {.grid = 4096, .threads = 256, .dynamic_shared = 65536, .cluster = 2}};
+    for (int f = 0; f < KG_FEATURE_COUNT; f++)
+        promise.feature[f] = f / 7.0 - 0.3;
+    promise.estimate = kg_model_estimate(promise.bound, promise.feature, 2, false, &kg_model_prior);
+    return promise;
+}
+
+static inline bool sample_same_promise(const struct kg_promise *a, const struct kg_promise *b)
+{
+    return a->known == b->known && a->bound == b->bound && a->estimate == b->estimate &&
+           a->points == b->points && a->launches == b->launches &&
+           a->longest.grid == b->longest.grid && a->longest.threads == b->longest.threads &&
+           a->longest.dynamic_shared == b->longest.dynamic_shared &&
+           a->longest.cluster == b->longest.cluster &&
+           memcmp(a->feature, b->feature, sizeof a->feature) == 0;
+}
+
 static inline struct kg_outcome sample_outcome(const char *choice)
 {
     return (struct kg_outcome){
@@ -66,6 +91,7 @@ static inline struct kg_outcome sample_outcome(const char *choice)
                     .worst_relative = 0.3,
                     .worst_rms = 1.1,
                     .impostors = 9},
+        .promise = sample_promise(),
         .final = true,
         .reason = ""};
 }

@@ -306,12 +306,14 @@ static void test_coefficients(void)
     sample.problem.read_bytes = 1e9;
     struct kg_model model = model_of(&sample, KG_ASM_CUBIN);
     struct kg_model_coefficients low = {.beta = {[KG_FEATURE_BASE] = -1}};
-    CHECK(kg_model_estimate(model.bound, model.feature, false, &low) == model.bound);
+    CHECK(kg_model_estimate(model.bound, model.feature, 1, false, &low) == model.bound);
     struct kg_model_coefficients twice = {.beta = {[KG_FEATURE_BASE] = log(2)}};
-    CHECK(near(kg_model_estimate(model.bound, model.feature, false, &twice), 2 * model.bound));
+    CHECK(near(kg_model_estimate(model.bound, model.feature, 1, false, &twice), 2 * model.bound));
     twice.overhead_warm = 1;
-    CHECK(near(kg_model_estimate(model.bound, model.feature, true, &twice), 2 * model.bound + 1));
-    CHECK(kg_model_estimate(model.bound, model.feature, false, &kg_model_prior) == model.estimate);
+    CHECK(
+        near(kg_model_estimate(model.bound, model.feature, 1, true, &twice), 2 * model.bound + 1));
+    CHECK(kg_model_estimate(model.bound, model.feature, 1, false, &kg_model_prior) ==
+          model.estimate);
     for (int t = 0; t < KG_TERM_COUNT; t++)
         CHECK(kg_term_name((enum kg_term)t));
     for (int f = 0; f < KG_FEATURE_COUNT; f++)
@@ -319,5 +321,28 @@ static void test_coefficients(void)
     kg_arena_free(&sample.arena);
 }
 
-TEST_MAIN(test_flow, test_pipes, test_unsure, test_trips, test_tensor, test_measured,
+// Of equal launches the features are theirs; of unequal ones the longer counts for more, and what
+// is expected adds up.
+static void test_joined(void)
+{
+    double one[KG_FEATURE_COUNT] = {[KG_FEATURE_EXPECTED] = log(3), [KG_FEATURE_TAIL] = 0.8};
+    double other[KG_FEATURE_COUNT] = {[KG_FEATURE_EXPECTED] = 0, [KG_FEATURE_TAIL] = 0.2};
+    struct kg_model_joined joined = {0};
+    kg_model_join(&joined, 2e-5, one);
+    CHECK(joined.launches == 1 && near(joined.bound, 2e-5));
+    CHECK(near(joined.feature[KG_FEATURE_EXPECTED], log(3)));
+    kg_model_join(&joined, 2e-5, one);
+    CHECK(joined.launches == 2 && near(joined.bound, 4e-5));
+    CHECK(near(joined.feature[KG_FEATURE_EXPECTED], log(3)));
+    CHECK(near(joined.feature[KG_FEATURE_TAIL], 0.8));
+    kg_model_join(&joined, 4e-5, other); // 12e-5 and 4e-5 are expected
+    CHECK(near(joined.feature[KG_FEATURE_EXPECTED], log(2)));
+    CHECK(near(joined.feature[KG_FEATURE_TAIL], 0.75 * 0.8 + 0.25 * 0.2));
+    struct kg_model_coefficients coefficients = {
+        .beta = {[KG_FEATURE_EXPECTED] = 1}, .overhead_cold = 5, .overhead_warm = 2};
+    CHECK(near(kg_model_estimate(joined.bound, joined.feature, 3, false, &coefficients),
+               16e-5 + 5 + 2 + 2));
+}
+
+TEST_MAIN(test_joined, test_flow, test_pipes, test_unsure, test_trips, test_tensor, test_measured,
           test_measured_pipes, test_refused, test_coefficients)

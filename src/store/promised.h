@@ -1,0 +1,20 @@
+// What instructions promised of a measured candidate, as JSON: in the records, and in samples.
+
+#ifndef KG_STORE_PROMISED_H
+#define KG_STORE_PROMISED_H
+
+#include "base/json.h"
+#include "store/members.h"
+#include "tune/promise.h"
+
+// Members "bound", "points", "launch" and "features" of the object that is open. What is not known
+// (no features, no launch) is null.
+void kg_store_write_promise(struct kg_json *json, const struct kg_promise *promise);
+// The same members, read. `known` is false where there are no features, and the bound is all.
+void kg_store_take_promise(struct kg_members *members, bool warm, struct kg_promise *promise);
+// An object of these members and no others, as the records keep it. KG_ERROR_CORRUPT: no object;
+// KG_ERROR_UNSUPPORTED: one of other members.
+enum kg_status kg_store_read_promise(const char *text, size_t length, bool warm,
+                                     struct kg_promise *promise, struct kg_error *error);
+
+#endif
