@@ -71,5 +71,6 @@ class Plan:
             if status:
                 self.context.check(status)
 
+        run.arguments = (handle, pointers, where)
         run.tensors = tensors  # alive as long as their addresses are used
         return run
