@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Memory-bound operators on a GPU: KernelGen beside a copy, PyTorch eager, torch.compile and Triton.
+"""Memory-bound operators on a GPU: KernelGen beside a copy, eager PyTorch, torch.compile, Triton.
 
     bench/gpu/bench.py [--all] [--only PREFIX] [--json FILE] [--rigor estimate] [--seconds N]
 
@@ -7,15 +7,17 @@ Without --all, a few lines of each kind; --only takes those of a group, or whose
 All contenders of a line run alternately, in one process: timing.py says how, cases.py what and with
 which goals, triton_kernels.py what Triton is given. Every result is compared with eager's. GB/s are
 of the bytes that must move, once each. "roof" is what they are beside: a device-to-device copy of
-as many bytes or, for reductions, a kernel that reads as many and does nothing with them. "x eager",
-"x compile", "x triton" are their times over ours. A goal is met when the figure as printed, with two
-decimals, reaches it. The file is written after every line.
+as many bytes or, for reductions, a kernel that reads as many and does nothing with them. "eager",
+"compile", "triton": their times over ours; what stands behind "graph us" is compile's in a graph. A
+goal is met when the figure as printed, with two decimals, reaches it. In brackets: the family and
+the values of its parameters. Lines come, and the file is written, one by one.
 """
 
 import argparse
 import json
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -109,7 +111,7 @@ def warm_all(cases):
                for i in range(count)]
     for worker in workers:
         worker.wait()
-    print(f"compiled by {count} processes in {time.monotonic() - began:.0f} s", flush=True)
+    print(f"compiled by {count} processes in {time.monotonic() - began:.0f} s")
 
 
 # ---- One line ----
@@ -117,27 +119,33 @@ def warm_all(cases):
 
 def read_kernel(clock, size):
     """The fastest of a few shapes of the kernel that reads, at 0.5 GB."""
-    source = torch.randint(0, 1 << 30, (1 << 27,), dtype=torch.int32, device="cuda")
-    out = torch.empty(1 << 20, dtype=torch.int32, device="cuda")
-    times = clock.cold({shape: lambda shape=shape: peers.read(out, source, shape)
-                        for shape in peers.READ_SHAPES})
+    times = clock.cold({shape: read_of(size, shape) for shape in peers.READ_SHAPES})
     best = min(times, key=times.get)
-    print(f"read: {source.numel() * 4 / times[best] * 1e-3:.0f} GB/s with {best[1]} vectors of "
+    print(f"read: {size / times[best] * 1e-3:.0f} GB/s with {best[1]} vectors of "
           f"{best[0]} words by {best[2]} warps")
     return best
 
 
-def contenders(line, ours, clock, arguments):
+def copy_of(count):
+    """A run that moves so many bytes: half of them are read, half written."""
+    source = torch.empty(count // 2, dtype=torch.uint8, device="cuda")
+    target = torch.empty_like(source)
+    return lambda: target.copy_(source)
+
+
+def read_of(count, shape):
+    source = torch.randint(0, 1 << 30, (count // 4,), dtype=torch.int32, device="cuda")
+    out = torch.empty(1 << 21, dtype=torch.int32, device="cuda")
+    return lambda: peers.read(out, source, shape)
+
+
+def contenders(line, ours, arguments):
     runs = {"kernelgen": ours, "eager": line.eager, "compile": line.compile}
     if line.case.triton:
         runs["triton"] = line.triton
     if "read" in line.case.goals:
-        source = torch.randint(0, 1 << 30, (line.bytes // 4,), dtype=torch.int32, device="cuda")
-        out = torch.empty(1 << 21, dtype=torch.int32, device="cuda")
-        runs["read"] = lambda: peers.read(out, source, arguments.read_shape)
-    source = torch.empty(line.bytes // 2, dtype=torch.uint8, device="cuda")
-    target = torch.empty_like(source)
-    runs["copy"] = lambda: target.copy_(source)
+        runs["read"] = read_of(line.bytes, arguments.read_shape)
+    runs["copy"] = copy_of(line.bytes)
     return runs
 
 
@@ -172,7 +180,7 @@ def measure(context, clock, case, arguments):
     line.triton()
     trusted = line.is_right(line.theirs)
     compiled = time.monotonic() - began - planned
-    runs = contenders(line, ours, clock, arguments)
+    runs = contenders(line, ours, arguments)
     times = clock.cold(runs)
     graph = clock.graph(runs, times)
     host = clock.host(plan.execute, ours.arguments) if "host" in case.goals else None
@@ -187,28 +195,30 @@ def measure(context, clock, case, arguments):
 
 # ---- The table ----
 
-HEADING = (f"{'':28}{'us':>9}{'GB/s':>7}{'roof':>7}{'x eager':>9}{'x compile':>11}"
-           f"{'x triton':>10}{'graph us':>10}{'x compile':>11}{'host us':>9}  goals")
+HEADING = (f"{'':28}{'us':>7}{'GB/s':>6}{'roof':>6}{'eager':>6}{'compile':>8}{'triton':>7}"
+           f"{'graph us':>9}{'compile':>8}{'host':>6}  goals")
 
 
 def words_of_goals(goals, found):
-    words = []
-    for name, goal in goals.items():
-        sign = "<=" if name == "host" else ">="
-        words.append(f"{name} {sign} {goal}: {'met' if is_met(name, found[name], goal) else 'MISSED'}")
-    return ", ".join(words)
+    return ", ".join(f"{'met' if is_met(name, found[name], goal) else 'MISSED'} {name} {goal:g}"
+                     for name, goal in goals.items())
+
+
+def short(choice):
+    """A choice without the names of its parameters."""
+    return re.sub(r"\w+=", "", choice)
 
 
 def print_line(line):
     found, ours = line["figures"], line["microseconds"]["kernelgen"]
     graph = line["graph_microseconds"]["kernelgen"]
     roof = found.get("read", found["copy"])
-    host = f"{found['host']:9.2f}" if "host" in found else " " * 9
-    print(f"{line['label']:28}{ours:9.1f}{line['bytes'] / ours * 1e-3:7.0f}{roof:7.2f}"
-          f"{found['eager']:9.2f}{found['compile']:11.2f}{found.get('triton', math.nan):10.2f}"
-          f"{graph:10.1f}{found['graph']:11.2f}{host}  {words_of_goals(line['goals'], found)}"
-          f"{'' if line['right'] else '  WRONG'}{'' if line['triton_right'] else '  (Triton wrong)'}"
-          f"  [{line['choice']}]", flush=True)
+    host = f"{found['host']:6.1f}" if "host" in found else " " * 6
+    wrong = ("" if line["right"] else "WRONG ") + ("" if line["triton_right"] else "Triton wrong ")
+    print(f"{line['label']:28}{ours:7.1f}{line['bytes'] / ours * 1e-3:6.0f}{roof:6.2f}"
+          f"{found['eager']:6.2f}{found['compile']:8.2f}{found.get('triton', math.nan):7.2f}"
+          f"{graph:9.1f}{found['graph']:8.2f}{host}  "
+          f"{wrong}{words_of_goals(line['goals'], found)} [{short(line['choice'])}]")
 
 
 def geometric_mean(values):
@@ -218,8 +228,8 @@ def geometric_mean(values):
 def print_groups(results):
     """Geometric means; returns them for the file."""
     groups = {}
-    print(f"\n{'geometric means':28}{'lines':>9}{'met':>7}{'roof':>7}{'x eager':>9}"
-          f"{'x compile':>11}{'x triton':>10}{'':>10}{'x compile':>11}")
+    print(f"\n{'geometric means':28}{'lines':>7}{'met':>6}{'roof':>6}{'eager':>6}{'compile':>8}"
+          f"{'triton':>7}{'in graphs: compile':>23}")
     for group in dict.fromkeys(line["group"] for line in results):
         lines = [line for line in results if line["group"] == group]
         met = sum(all(line["met"].values()) and line["right"] for line in lines)
@@ -230,9 +240,9 @@ def print_groups(results):
         means["roof"] = geometric_mean([line["figures"].get("read", line["figures"]["copy"])
                                         for line in lines])
         goals = GROUP_GOALS.get(group, {})
-        print(f"{group:28}{len(lines):9}{met:7}{means['roof']:7.2f}{means['eager']:9.2f}"
-              f"{means['compile']:11.2f}{means['triton']:10.2f}{'':10}{means['graph']:11.2f}"
-              f"{'':9}  {words_of_goals(goals, means)}")
+        print(f"{group:28}{len(lines):7}{met:6}{means['roof']:6.2f}{means['eager']:6.2f}"
+              f"{means['compile']:8.2f}{means['triton']:7.2f}{means['graph']:23.2f}  "
+              f"{words_of_goals(goals, means)}")
         groups[group] = dict(lines=len(lines), met=met, means=means)
     return groups
 
@@ -255,6 +265,7 @@ def main():
     parser.add_argument("--json")
     parser.add_argument("--warm", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    sys.stdout.reconfigure(line_buffering=True)
     began = time.monotonic()
     stream = torch.cuda.Stream()
     torch.cuda.set_stream(stream)
@@ -262,8 +273,7 @@ def main():
         warm(arguments)
         return 0
     cases = list(chosen_cases(arguments))
-    print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, {len(cases)} lines",
-          flush=True)
+    print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, {len(cases)} lines")
     warm_all(cases)
     clock, context, results = Clock(stream), Context(), []
     arguments.read_shape = read_kernel(clock, 1 << 29)
@@ -276,7 +286,7 @@ def main():
             results.append(measure(context, clock, case, arguments))
             print_line(results[-1])
         except Exception as problem:  # the other lines are worth having
-            print(f"{case.label:28}{type(problem).__name__}: {str(problem)[:300]}", flush=True)
+            print(f"{case.label:28}{type(problem).__name__}: {str(problem)[:300]}")
         torch._dynamo.reset()
         torch.cuda.empty_cache()
         write_json(arguments.json, results, {})

@@ -2,8 +2,8 @@
 
 A goal is a pair of a measure and a number. Measures: "copy", the time of a device-to-device copy of
 as many bytes over ours; "read", that of reading as many and writing nothing; "eager", "compile",
-"triton", their times over ours; "best", that of the better of eager and compile; "graph", torch.compile's time
-inside a graph over ours; "host", microseconds that a call takes of the host.
+"triton", their times over ours; "best", that of the better of eager and compile; "graph", the time
+of torch.compile inside a graph over ours; "host", microseconds that a call takes of the host.
 """
 
 from dataclasses import dataclass, field
@@ -110,7 +110,7 @@ def broadcast_cases():
     yield add_case(f"{name} + 2nd, last f32", "add_middle", "f32",
                    {"N": 64, "C": 1024, "P": 1024, "D": 2}, shape, (1024, 2), (1024, 1, 2), 2048,
                    1024, tail=2)
-    yield add_case(f"{name} + all but last", "add_first", "f32", {"P": 1 << 26, "D": 2}, shape,
+    yield add_case(f"{name} + 1st to 3rd", "add_first", "f32", {"P": 1 << 26, "D": 2}, shape,
                    (1 << 26,), (64, 1024, 1024, 1), 2, 1 << 26)
     yield add_case("1x1024x1024x256 + last f16", "add_last", "f16", {"P": 1 << 20, "D": 256},
                    (1, 1024, 1024, 256), (256,), (256,), 1, 256)
@@ -129,7 +129,7 @@ def row_cases():
                        lambda x, g, b: F.layer_norm(x, (x.shape[-1],), g, b, 1e-5)),
     }
     for kind, (file, vectors, eager) in kinds.items():
-        for d in (256, 1024, 4096, 8192, 32768, 131072, 262144):
+        for d in (256, 1024, 4096, 8192, 32768, 65536, 131072, 262144):
             p = (1 << 28) // d
             yield Case("rows", f"{kind} {d} f16", file, kind, "f16", {"P": p, "D": d},
                        [(p, d)] + [(d,)] * vectors, (p, d), eager,
