@@ -123,6 +123,16 @@ static void show_notice(void *user, const char *text)
     fprintf(stderr, "kernelgen: note: %s\n", text);
 }
 
+// On standard error, beside whatever the command says on standard output.
+static void show_timings(const struct cli *cli)
+{
+    char *text;
+    cli_progress_clear();
+    if (kg_context_timings(cli->context, cli->options.json, &text) == KG_OK)
+        fputs(text, stderr);
+    kg_text_release(text);
+}
+
 static enum cli_exit run(const struct cli_command *command, struct cli *cli)
 {
     int threads = 0;
@@ -145,6 +155,8 @@ static enum cli_exit run(const struct cli_command *command, struct cli *cli)
         status = kg_context_set_protocol(cli->context, cli->options.protocol);
     bool ready = status == KG_OK || (cli->context && command->options & CLI_NO_RECORDS);
     enum cli_exit exit_status = ready ? command->run(cli) : cli_fail(cli, status);
+    if (ready && cli->options.timings)
+        show_timings(cli);
     kg_context_destroy(cli->context);
     return exit_status;
 }

@@ -71,6 +71,8 @@ static const struct option options[] = {
     {"--compare", KIND_FLAG, PLACE(compare), CLI_ASSEMBLY, NULL, "two files side by side"},
     {"--log", KIND_TEXT, PLACE(log), CLI_ASSEMBLY, "FILE", "what ptxas -v or NVRTC printed"},
     {"--threads", KIND_TEXT, PLACE(threads), CLI_THREADS, "N", "cores to use; all when not given"},
+    {"--timings", KIND_FLAG, PLACE(timings), CLI_TIME, NULL,
+     "where the time went, on standard error, when all is done"},
     {"--json", KIND_FLAG, PLACE(json), CLI_JSON, NULL, "for machines"},
     {"--help", KIND_FLAG, PLACE(help), 0, NULL, "this text"},
 };

@@ -92,6 +92,9 @@ KG_API enum kg_status kg_context_create(const struct kg_options *options,
 // default), "warm launch", "cold graph", "warm graph"; docs/timing.md tells what that means.
 KG_API enum kg_status kg_context_set_protocol(struct kg_context *context, const char *protocol);
 KG_API void kg_context_destroy(struct kg_context *context);
+// Where the time since the context was created went: compiling, judging, measuring ..., each as the
+// caller waited for it and as all threads and processes together worked on it. A table, or JSON.
+KG_API enum kg_status kg_context_timings(struct kg_context *context, bool json, char **text);
 // What the last failed call on this context had to say. Borrowed, valid until the next call.
 KG_API const char *kg_context_error(const struct kg_context *context);
 

@@ -97,6 +97,7 @@ enum kg_status kg_context_create(const struct kg_options *options, struct kg_con
     context->session.progress = context->options.progress;
     context->session.notice = context->options.notice;
     context->session.user = context->options.user;
+    context->session.times.began = kg_times_now();
     enum kg_status status = kg_files_home(context->options.home, &context->home, &context->error);
     context->options.home = NULL; // the caller's string need not outlive the call
     return status == KG_OK ? open_records(context) : status;
@@ -140,11 +141,13 @@ static enum kg_status open_device(struct kg_context *context, const char *name,
     struct kg_text cache = {0};
     kg_text_format(&cache, "%s/cache", context->home);
     char *copy = strdup(name);
+    double start = kg_times_now();
     enum kg_status status =
         cache.failed || !copy
             ? kg_error_memory(&context->error, "a device")
             : kg_device_open(name, cache.data, context->session.threads, device, &context->error);
     kg_text_free(&cache);
+    kg_times_since(&context->session.times, KG_ACTIVITY_OPEN, start);
     if (status != KG_OK) {
         free(copy);
         return status;
@@ -178,6 +181,15 @@ enum kg_status kg_context_device(struct kg_context *context, const char *name,
             return KG_OK;
         }
     return open_device(context, name, device);
+}
+
+enum kg_status kg_context_timings(struct kg_context *context, bool json, char **out)
+{
+    struct kg_text text = {0};
+    kg_times_print(&context->session.times, json, &text);
+    if (json)
+        kg_text_add(&text, "\n");
+    return kg_api_give(context, KG_OK, &text, out);
 }
 
 static void add_facts(const char *name, const struct kg_device *device, struct kg_text *text)

@@ -30,8 +30,10 @@ enum kg_status kg_flow_plan_of(struct kg_session *session, const struct kg_probl
         kg_flow_plan_free(plan);
         return kg_error_memory(error, "a plan");
     }
+    double start = kg_times_now();
     enum kg_status status =
         kg_built_make(device, problem, choice, COMPILE_SECONDS, &plan->built, error);
+    kg_times_since(&session->times, KG_ACTIVITY_COMPILE, start);
     if (status == KG_OK)
         status = kg_prepared_make(plan->built, problem, &plan->prepared, error);
     if (status == KG_OK) {
@@ -228,6 +230,7 @@ static enum kg_status plan_by_search(struct kg_session *session, const struct kg
         .hints = hints,
         .hint_count = hint_count,
         .cancel = session->cancel,
+        .times = &session->times,
         .user = &recorder,
         .known = find_known,
         .record = record_outcome,

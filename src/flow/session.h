@@ -3,6 +3,7 @@
 #ifndef KG_FLOW_SESSION_H
 #define KG_FLOW_SESSION_H
 
+#include "base/times.h"
 #include "store/store.h"
 
 struct kg_session {
@@ -13,7 +14,8 @@ struct kg_session {
     void (*progress)(void *user, const char *what, int done, int total); // may be NULL
     void (*notice)(void *user, const char *text);                        // may be NULL
     void *user;
-    bool warned; // see kg_session_warn
+    struct kg_times times; // since the session began
+    bool warned;           // see kg_session_warn
 };
 
 // A key and the texts it points to.

@@ -23,7 +23,10 @@ enum kg_status kg_flow_gate(struct kg_session *session, const struct kg_problem 
         .strided = strided,
         .cancel = session->cancel,
     };
-    return kg_gate_make(device, problem->op, &policy, gate, error);
+    double start = kg_times_now();
+    enum kg_status status = kg_gate_make(device, problem->op, &policy, gate, error);
+    kg_times_since(&session->times, KG_ACTIVITY_REFERENCE, start);
+    return status;
 }
 
 struct judging {
@@ -31,11 +34,21 @@ struct judging {
     const struct kg_subject *subject;
 };
 
+// What it gave, and how long the gate itself took.
+struct judged {
+    struct kg_verdict verdict;
+    double seconds;
+};
+
 static enum kg_status judge_in_child(void *user, void *result, size_t size, struct kg_error *error)
 {
     (void)size;
     const struct judging *judging = user;
-    return kg_gate_judge(judging->gate, judging->subject, result, error);
+    struct judged *judged = result;
+    double start = kg_times_now();
+    enum kg_status status = kg_gate_judge(judging->gate, judging->subject, &judged->verdict, error);
+    judged->seconds = kg_times_now() - start;
+    return status;
 }
 
 enum kg_status kg_flow_judge(struct kg_session *session, struct kg_device *device,
@@ -43,10 +56,14 @@ enum kg_status kg_flow_judge(struct kg_session *session, struct kg_device *devic
                              double seconds, struct kg_verdict *verdict, struct kg_error *error)
 {
     struct judging judging = {gate, subject};
-    *verdict = (struct kg_verdict){0};
+    struct judged judged;
     kg_session_warn(session, device);
+    double start = kg_times_now();
     enum kg_status status = kg_worker_run_on(device, judge_in_child, &judging, seconds,
-                                             session->cancel, verdict, sizeof *verdict, error);
+                                             session->cancel, &judged, sizeof judged, error);
+    kg_times_since(&session->times, KG_ACTIVITY_PREPARE, start + judged.seconds);
+    kg_times_add(&session->times, KG_ACTIVITY_JUDGE, judged.seconds, judged.seconds);
+    *verdict = judged.verdict;
     if (status != KG_ERROR_FAULT && status != KG_ERROR_TIMEOUT)
         return status;
     verdict->passed = false;
@@ -108,7 +125,10 @@ static enum kg_status build_counterpart(const struct kg_plan *plan, struct kg_pr
     enum kg_target target = kg_session_target(plan->device);
     if (!kg_choice_read(*problem, &plan->device->facts, target, plan->choice, &choice))
         kg_choice_guess(*problem, &plan->device->facts, target, &choice);
-    return kg_built_make(plan->device, *problem, &choice, JUDGE_SECONDS, built, error);
+    double start = kg_times_now();
+    status = kg_built_make(plan->device, *problem, &choice, JUDGE_SECONDS, built, error);
+    kg_times_since(&plan->session->times, KG_ACTIVITY_COMPILE, start);
+    return status;
 }
 
 enum kg_status kg_flow_verify(const struct kg_plan *plan, uint64_t seed, struct kg_verdict *verdict,

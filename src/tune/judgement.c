@@ -52,13 +52,14 @@ static void prepare(void *user)
 }
 
 static enum kg_status test_built(struct workplace *place, const struct request *request,
-                                 struct kg_built **built, struct kg_text *answer,
-                                 struct kg_error *error)
+                                 struct kg_built **built, const struct kg_times *times,
+                                 struct kg_text *answer, struct kg_error *error)
 {
     struct kg_tested tested;
     if (!request->race) {
         enum kg_status status = kg_stand_test(place->stand, built[0], request->incumbent,
                                               &request->verified, &tested, error);
+        kg_times_merge(&tested.times, times);
         kg_text_add_bytes(answer, (const char *)&tested, sizeof tested);
         return status;
     }
@@ -87,11 +88,14 @@ static enum kg_status serve(void *user, const void *bytes, size_t length, struct
     if (!built)
         return kg_error_memory(error, "candidates");
     enum kg_status status = KG_OK;
+    struct kg_times times = {0};
+    double start = kg_times_now();
     for (int i = 0; i < request->count && !status; i++)
         status = kg_built_make(search->device, search->problem, &request->choices[i], BUILD_SECONDS,
                                &built[i], error);
+    kg_times_since(&times, KG_ACTIVITY_LOAD, start);
     if (!status)
-        status = test_built(place, request, built, answer, error);
+        status = test_built(place, request, built, &times, answer, error);
     for (int i = 0; i < request->count; i++)
         kg_built_free(built[i]);
     free(built);
@@ -121,12 +125,14 @@ static enum kg_status ensure_worker(struct kg_judge *judge, double seconds, stru
     enum kg_status status = judge->worker ? KG_OK : start_worker(judge, error);
     if (status || judge->is_ready)
         return status;
+    double start = kg_times_now();
     struct request request = {.count = 0};
     struct kg_text answer;
     double limit = seconds < READY_SECONDS ? seconds : READY_SECONDS;
     status = kg_child_ask(judge->worker, &request, sizeof request, limit, judge->search->cancel, 0,
                           &answer, error);
     kg_text_free(&answer);
+    kg_times_since(judge->search->times, KG_ACTIVITY_PREPARE, start);
     judge->is_ready = status == KG_OK;
     if (status)
         stop_worker(judge);
@@ -225,6 +231,7 @@ enum kg_status kg_judge_one(struct kg_judge *judge, struct kg_built *built, doub
         status = test(judge, built, seconds, incumbent, &tested, &own);
     if (status == KG_ERROR_CANCELLED)
         return kg_error_set(error, status, "%s", own.text);
+    kg_times_merge(judge->search->times, &tested.times);
     judgement->verdict = tested.verdict;
     judgement->timing = tested.timing;
     judgement->kind = status == KG_OK              ? KG_OUTCOME_MEASURED
@@ -244,18 +251,22 @@ enum kg_status kg_judge_race(struct kg_judge *judge, struct kg_built *const *bui
     struct race race = {judge, built, count};
     struct request request = {.count = count, .race = true};
     size_t size = (size_t)count * sizeof *timings;
+    enum kg_status status = KG_OK;
     memset(timings, 0, size);
-    switch (judge->isolation) {
-    case KG_ISOLATION_WORKER: {
-        enum kg_status status = ensure_worker(judge, seconds, error);
-        return status ? status : ask_worker(judge, built, &request, seconds, timings, size, error);
-    }
-    case KG_ISOLATION_NONE:
-        return kg_stand_race(judge->stand, built, count, timings, error);
-    default:
-        return kg_worker_run(race_in_fork, &race, seconds, judge->search->cancel, timings, size,
-                             error);
-    }
+    if (judge->isolation == KG_ISOLATION_WORKER)
+        status = ensure_worker(judge, seconds, error);
+    double start = kg_times_now();
+    if (status)
+        return status;
+    if (judge->isolation == KG_ISOLATION_WORKER)
+        status = ask_worker(judge, built, &request, seconds, timings, size, error);
+    else if (judge->isolation == KG_ISOLATION_NONE)
+        status = kg_stand_race(judge->stand, built, count, timings, error);
+    else
+        status = kg_worker_run(race_in_fork, &race, seconds, judge->search->cancel, timings, size,
+                               error);
+    kg_times_since(judge->search->times, KG_ACTIVITY_RACE, start);
+    return status;
 }
 
 enum kg_status kg_judge_make(const struct kg_search *search, struct kg_judge **out,

@@ -3,6 +3,7 @@
 #ifndef KG_TUNE_SEARCH_H
 #define KG_TUNE_SEARCH_H
 
+#include "base/times.h"
 #include "gen/built.h"
 #include "tune/promise.h"
 #include "tune/timing.h"
@@ -50,6 +51,7 @@ struct kg_search {
     const char *const *hints; // choices to try first (patterns, nearest wisdom), kg_choice_print
     int hint_count;
     const volatile int *cancel;
+    struct kg_times *times; // what it adds to, may be NULL
     void *user;
     // Earlier outcome of this very candidate (resume)? True fills *outcome.
     bool (*known)(void *user, const char *choice, struct kg_outcome *outcome);

@@ -147,6 +147,7 @@ static enum kg_status test_at_size(struct kg_stand *stand, struct runner *runner
     struct kg_timed timed = {runner, run};
     struct kg_protocol protocol = search->protocol;
     uint64_t after = 0;
+    double start = kg_times_now();
     if (stand->is_warm)
         protocol.warm_seconds *= WARM_SHARE;
     enum kg_status status = run_fresh(runner, &tested->sum, error);
@@ -155,16 +156,23 @@ static enum kg_status test_at_size(struct kg_stand *stand, struct runner *runner
         status = compare(stand, error);
         tested->compared = status == KG_OK;
     }
+    kg_times_since(&tested->times, KG_ACTIVITY_CHECK, start);
+    start = kg_times_now();
     if (!status)
         status = kg_time_one(stand->device, &protocol, &timed, incumbent, search->cancel,
                              &tested->timing, error);
+    kg_times_since(&tested->times, KG_ACTIVITY_MEASURE, start);
     stand->is_warm = !status;
+    start = kg_times_now();
     if (!status)
         status = kg_tensors_digest(stand->device, problem, stand->tensors, &after, error);
     if (!status && after != tested->sum)
         status = kg_error_set(error, KG_ERROR_WRONG,
                               "the timed runs gave other outputs than the run before them");
-    return status ? status : check_inputs(stand, error);
+    if (!status)
+        status = check_inputs(stand, error);
+    kg_times_since(&tested->times, KG_ACTIVITY_CHECK, start);
+    return status;
 }
 
 // The stand is to be as good for the next candidate as it was for this one. One that was wrong may
@@ -194,7 +202,9 @@ enum kg_status kg_stand_test(struct kg_stand *stand, struct kg_built *built, dou
 {
     struct kg_subject subject = kg_stand_subject(built);
     *tested = (struct kg_tested){0};
+    double start = kg_times_now();
     enum kg_status status = kg_gate_judge(stand->search->gate, &subject, &tested->verdict, error);
+    kg_times_since(&tested->times, KG_ACTIVITY_JUDGE, start);
     if (!status && !tested->verdict.passed)
         status = kg_error_set(error, KG_ERROR_WRONG, "%s", tested->verdict.reason);
     if (!status) {

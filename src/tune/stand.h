@@ -21,6 +21,7 @@ struct kg_tested {
     struct kg_timing timing;
     uint64_t sum; // of the outputs
     bool compared;
+    struct kg_times times; // what it took
 };
 
 struct kg_stand;

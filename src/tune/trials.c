@@ -241,6 +241,7 @@ static int count_compilers(const struct kg_device *device)
 // This thread compiles too, so the batch gets done even if no other can be started.
 static void compile_all(struct batch *batch)
 {
+    double start = kg_times_now(), work = 0;
     pthread_t threads[MOST_COMPILERS];
     int wanted = count_compilers(batch->trials->search->device) - 1, started = 0;
     if (wanted > batch->count - 1)
@@ -251,6 +252,9 @@ static void compile_all(struct batch *batch)
     compile_some(batch);
     for (int i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
+    for (int i = 0; i < batch->count; i++)
+        work += batch->builds[i].built ? batch->builds[i].built->compile_seconds : 0;
+    kg_times_add(batch->trials->search->times, KG_ACTIVITY_COMPILE, kg_times_now() - start, work);
 }
 
 static bool is_zero(struct kg_hash hash)
