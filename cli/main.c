@@ -128,6 +128,7 @@ static void show_timings(const struct cli *cli)
 {
     char *text;
     cli_progress_clear();
+    fflush(stdout);
     if (kg_context_timings(cli->context, cli->options.json, &text) == KG_OK)
         fputs(text, stderr);
     kg_text_release(text);

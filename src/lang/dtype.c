@@ -43,6 +43,32 @@ const char *kg_type_name_of(enum kg_type type)
     return names[type];
 }
 
+// Floats by their bits: a gate converts millions of elements, and ldexp takes twenty times as long.
+static uint64_t bits_of(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static double from_bits(uint64_t bits)
+{
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+// Of a number that is not 0; no larger than any narrow dtype's for denormals.
+static int exponent_of(double value)
+{
+    return (int)(bits_of(value) >> 52 & 0x7ff) - 1023;
+}
+
+static double power_of_two(int exponent)
+{
+    return from_bits((uint64_t)(exponent + 1023) << 52);
+}
+
 double kg_dtype_round(enum kg_dtype dtype, double value)
 {
     const struct kg_dtype_info *info = &kg_dtypes[dtype];
@@ -54,43 +80,49 @@ double kg_dtype_round(enum kg_dtype dtype, double value)
         return value != 0;
     if (!info->is_float)
         return fmin(fmax(nearbyint(value), info->smallest), info->largest);
-    // Multiples of the distance between neighbours, which below the normals stops shrinking.
-    int least = ilogb(info->smallest);
-    int exponent = ilogb(value) > least ? ilogb(value) : least;
-    int quantum = exponent + ilogb(info->epsilon);
-    double rounded = ldexp(nearbyint(ldexp(value, -quantum)), quantum);
-    return fabs(rounded) > info->largest ? copysign(HUGE_VAL, value) : rounded;
+    // Multiples of the distance between neighbours, which below the normals stops shrinking. Beside
+    // 2^52 of them, f64 itself holds nothing finer.
+    int least = exponent_of(info->smallest), exponent = exponent_of(value);
+    int quantum = (exponent > least ? exponent : least) + exponent_of(info->epsilon);
+    if (quantum > 1023 - 52)
+        return copysign(HUGE_VAL, value);
+    double sum = fabs(value) + power_of_two(quantum + 52);
+    double rounded = sum - power_of_two(quantum + 52);
+    return copysign(rounded > info->largest ? HUGE_VAL : rounded, value);
 }
 
-// The bits of a value that the narrow float holds exactly.
-static uint16_t encode_narrow(double value, int mantissa_bits, int bias)
+// The bits of a value that the narrow float holds exactly, or NaN.
+static uint16_t encode_f16(double value)
 {
-    int exponent_bits = 15 - mantissa_bits;
-    unsigned sign = signbit(value) ? 1u << 15 : 0;
-    unsigned top = ((1u << exponent_bits) - 1) << mantissa_bits;
+    uint64_t bits = bits_of(value);
+    unsigned sign = (unsigned)(bits >> 48) & 0x8000u;
+    int exponent = (int)(bits >> 52 & 0x7ff) - 1023;
     if (isnan(value))
-        return (uint16_t)(top | 1u << (mantissa_bits - 1));
+        return 0x7e00;
     if (isinf(value))
-        return (uint16_t)(sign | top);
-    if (value == 0)
-        return (uint16_t)sign;
-    int exponent = ilogb(value);
-    double magnitude = fabs(value);
-    if (exponent < 1 - bias) // a denormal: a plain multiple of the smallest value
-        return (uint16_t)(sign | (unsigned)ldexp(magnitude, bias - 1 + mantissa_bits));
-    unsigned mantissa = (unsigned)ldexp(magnitude, mantissa_bits - exponent);
-    return (uint16_t)(sign | (((unsigned)(exponent + bias) << mantissa_bits) +
-                              (mantissa - (1u << mantissa_bits))));
+        return (uint16_t)(sign | 0x7c00);
+    if (exponent < -14) // 0 or a denormal: a plain multiple of the smallest value
+        return (uint16_t)(sign | (unsigned)(fabs(value) * 0x1p24));
+    return (uint16_t)(sign | (unsigned)(exponent + 15) << 10 | (unsigned)(bits >> 42 & 1023));
 }
 
-static double decode_f16(uint16_t bits)
+static uint16_t encode_bf16(double value)
 {
-    int exponent = bits >> 10 & 31;
-    int mantissa = bits & 1023;
-    double magnitude = exponent == 31  ? (mantissa ? NAN : HUGE_VAL)
-                       : exponent == 0 ? mantissa * 0x1p-24
-                                       : ldexp(1024 + mantissa, exponent - 25);
-    return bits >> 15 ? -magnitude : magnitude;
+    float narrow = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &narrow, sizeof bits);
+    return isnan(value) ? 0x7fc0 : (uint16_t)(bits >> 16);
+}
+
+static double decode_f16(uint16_t half)
+{
+    uint64_t sign = (uint64_t)(half >> 15) << 63, mantissa = half & 1023;
+    int exponent = half >> 10 & 31;
+    if (exponent == 31)
+        return mantissa ? NAN : from_bits(sign | (uint64_t)0x7ff << 52);
+    if (exponent == 0)
+        return copysign((double)mantissa * 0x1p-24, from_bits(sign));
+    return from_bits(sign | (uint64_t)(exponent - 15 + 1023) << 52 | mantissa << 42);
 }
 
 static double decode_bf16(uint16_t bits)
@@ -189,10 +221,10 @@ void kg_dtype_store(enum kg_dtype dtype, void *data, size_t index, double value)
 {
     switch (dtype) {
     case KG_F16:
-        STORE(uint16_t, encode_narrow(kg_dtype_round(dtype, value), 10, 15));
+        STORE(uint16_t, encode_f16(kg_dtype_round(dtype, value)));
         return;
     case KG_BF16:
-        STORE(uint16_t, encode_narrow(kg_dtype_round(dtype, value), 7, 127));
+        STORE(uint16_t, encode_bf16(kg_dtype_round(dtype, value)));
         return;
     case KG_F32:
         STORE(float, (float)value);
