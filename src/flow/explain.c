@@ -5,10 +5,13 @@
 #include "base/json.h"
 #include "flow/diagnose.h"
 #include "report/outcomes.h"
+#include "tune/candidates.h"
 
 #include <string.h>
 
 #define SHOWN_BY_EXPLAIN 10
+#define MOST_REASONS 16
+#define MOST_CONFIGS 65536 // looked at of one kernel
 
 static void add_title(const struct kg_problem *problem, const struct kg_device *device,
                       const char *what, struct kg_text *text)
@@ -65,6 +68,59 @@ static void add_families(const struct kg_plan *plan, struct kg_text *text)
     kg_text_free(&trace);
 }
 
+// How often `valid` gave each reason.
+struct refusals {
+    struct kg_arena arena;
+    int count;
+    int64_t configs;
+    struct {
+        const char *reason;
+        int64_t configs;
+    } items[MOST_REASONS];
+};
+
+static void count_refusal(void *user, const struct kg_config *config, const char *reason)
+{
+    struct refusals *refusals = user;
+    int at = 0;
+    (void)config;
+    refusals->configs++;
+    while (at < refusals->count && strcmp(refusals->items[at].reason, reason) != 0)
+        at++;
+    if (at == MOST_REASONS)
+        return;
+    if (at == refusals->count) {
+        refusals->items[at].reason = kg_arena_copy(&refusals->arena, reason, strlen(reason));
+        if (!refusals->items[at].reason)
+            return;
+        refusals->count++;
+    }
+    refusals->items[at].configs++;
+}
+
+// Rules give the same answer at any time, so they are asked again instead of being recorded.
+static void add_refusals(const struct kg_plan *plan, struct kg_text *text)
+{
+    const struct kg_choice *choice = &plan->built->choice;
+    const struct kg_partition *partition = &choice->partition;
+    kg_text_add(text, "\n## Configs\n\n");
+    for (int i = 0; i < partition->count; i++) {
+        struct kg_candidates candidates;
+        struct refusals refusals = {.count = 0};
+        if (kg_candidates_list(&partition->groups[i], partition->families[i], &plan->device->facts,
+                               kg_session_target(plan->device), &choice->configs[i], MOST_CONFIGS,
+                               count_refusal, &refusals, &candidates, NULL) == KG_OK) {
+            kg_text_format(text, "- kernel %d: %lld, of which rules refuse %lld\n", i + 1,
+                           (long long)candidates.size, (long long)refusals.configs);
+            for (int r = 0; r < refusals.count; r++)
+                kg_text_format(text, "  - %lld: %s\n", (long long)refusals.items[r].configs,
+                               refusals.items[r].reason);
+        }
+        kg_candidates_free(&candidates);
+        kg_arena_free(&refusals.arena);
+    }
+}
+
 static void add_counts(const struct kg_outcomes *outcomes, struct kg_text *text)
 {
     kg_text_format(text, "\n## Candidates\n\n%d on record:", outcomes->count);
@@ -117,6 +173,7 @@ enum kg_status kg_flow_explain(const struct kg_plan *plan, bool json, struct kg_
         add_title(plan->problem, plan->device, "Explanation", text);
         add_cost(plan, text);
         add_families(plan, text);
+        add_refusals(plan, text);
         add_counts(&outcomes, text);
         kg_outcomes_markdown(&outcomes, SHOWN_BY_EXPLAIN, text);
     }

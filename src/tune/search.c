@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define MOST_CONFIGS 65536 // listed of one group
-#define MOST_RECORDED 4096 // refusals recorded of one group
+#define MOST_RECORDED 256  // of a group's prunings: a record takes half a millisecond
 #define MOST_HINTS 16
 #define LEAST_BATCH 2
 #define MOST_BATCH 16
@@ -52,9 +52,8 @@ struct state {
     const struct kg_search *search;
     const struct rule *rule;
     struct kg_trials trials;
-    struct kg_choice current; // best known configs of all groups
-    struct axis *axes;        // by group
-    int group;                // being listed, for `refuse`
+    struct kg_choice current;       // best known configs of all groups
+    struct axis axes[KG_MAX_NESTS]; // by group
 };
 
 static int allowance(const struct rule *rule, int valid)
@@ -72,16 +71,6 @@ static struct kg_choice replace(const struct state *state, int group,
     struct kg_choice choice = state->current;
     choice.configs[group] = *config;
     return choice;
-}
-
-static void refuse(void *user, const struct kg_config *config, const char *reason)
-{
-    struct state *state = user;
-    struct axis *axis = &state->axes[state->group];
-    if (axis->recorded++ >= MOST_RECORDED || kg_trials_stopped(&state->trials))
-        return;
-    struct kg_choice choice = replace(state, state->group, config);
-    kg_trials_dismiss(&state->trials, &choice, KG_OUTCOME_INVALID, reason);
 }
 
 // Drops what cannot beat the best measured time any more.
@@ -106,7 +95,7 @@ static void prune(struct state *state, int group)
         candidate->state = KG_CANDIDATE_PRUNED;
         trials->pruned++;
         if (axis->recorded++ < MOST_RECORDED)
-            kg_trials_dismiss(trials, &choice, KG_OUTCOME_PRUNED, reason);
+            kg_trials_dismiss(trials, &choice, reason);
     }
 }
 
@@ -217,11 +206,10 @@ static enum kg_status list_groups(struct state *state, struct kg_found *found,
         struct axis *axis = &state->axes[group];
         const struct kg_family *family = partition->families[group];
         struct kg_config guess;
-        state->group = group;
         family->guess(&partition->groups[group], &search->device->facts, search->target, &guess);
         enum kg_status status = kg_candidates_list(
             &partition->groups[group], family, &search->device->facts, search->target, &guess,
-            MOST_CONFIGS, refuse, state, &axis->candidates, error);
+            MOST_CONFIGS, NULL, NULL, &axis->candidates, error);
         if (status)
             return status;
         axis->bound = family->bound(&partition->groups[group], &search->device->facts,
@@ -243,15 +231,10 @@ static int next_group(const struct state *state, const bool *done)
     return next;
 }
 
-static enum kg_status search_groups(struct state *state, struct kg_found *found,
-                                    struct kg_error *error)
+static void search_groups(struct state *state)
 {
     int count = state->current.partition.count;
-    state->axes = calloc((size_t)count + 1, sizeof *state->axes);
-    if (!state->axes)
-        return kg_error_memory(error, "a search");
-    enum kg_status status = list_groups(state, found, error);
-    for (int pass = 0; !status && pass < (count > 1 ? state->rule->passes : 1); pass++) {
+    for (int pass = 0; pass < (count > 1 ? state->rule->passes : 1); pass++) {
         bool done[KG_MAX_NESTS] = {false};
         for (int i = 0; i < count; i++) {
             int group = next_group(state, done);
@@ -259,50 +242,25 @@ static enum kg_status search_groups(struct state *state, struct kg_found *found,
             search_group(state, group);
         }
     }
-    for (int group = 0; group < count; group++)
-        kg_candidates_free(&state->axes[group].candidates);
-    free(state->axes);
-    return status;
-}
-
-// The group whose guess has the largest bound.
-static int find_costliest(const struct state *state)
-{
-    const struct kg_search *search = state->search;
-    const struct kg_partition *partition = &state->current.partition;
-    int group = 0;
-    double most = -1;
-    for (int i = 0; i < partition->count; i++) {
-        double bound = partition->families[i]->bound(&partition->groups[i], &search->device->facts,
-                                                     search->target, &state->current.configs[i]);
-        group = bound > most ? i : group;
-        most = bound > most ? bound : most;
-    }
-    return group;
 }
 
 // The guess, and what would be tried next if it were measured. Gives their number.
-static int foresee(const struct state *state, int group, struct kg_choice *choices)
+static int foresee(struct state *state, struct kg_choice *choices)
 {
-    const struct kg_search *search = state->search;
-    const struct kg_partition *partition = &state->current.partition;
-    const struct kg_config *guess = &state->current.configs[group];
-    struct kg_candidates candidates;
     int picked[MOST_BATCH], count = 0;
-    if (kg_candidates_list(&partition->groups[group], partition->families[group],
-                           &search->device->facts, search->target, guess, MOST_CONFIGS, NULL, NULL,
-                           &candidates, NULL) != KG_OK)
-        return 0;
-    int at = kg_candidates_find(&candidates, guess);
+    int group = next_group(state, (bool[KG_MAX_NESTS]){false});
+    struct kg_candidates *candidates = &state->axes[group].candidates;
+    int at = kg_candidates_find(candidates, &state->current.configs[group]);
     if (at >= 0) {
-        candidates.items[at].state = KG_CANDIDATE_TRIED;
-        candidates.items[at].seconds = 1;
+        candidates->items[at].state = KG_CANDIDATE_TRIED;
+        candidates->items[at].seconds = 1;
     }
     choices[count++] = state->current;
-    int next = kg_candidates_pick(&candidates, at, MOST_BATCH, picked);
+    int next = kg_candidates_pick(candidates, at, MOST_BATCH, picked);
     for (int i = 0; i < next; i++)
-        choices[count++] = replace(state, group, &candidates.items[picked[i]].config);
-    kg_candidates_free(&candidates);
+        choices[count++] = replace(state, group, &candidates->items[picked[i]].config);
+    if (at >= 0)
+        candidates->items[at].state = KG_CANDIDATE_OPEN;
     return count;
 }
 
@@ -314,7 +272,7 @@ static void compile_ahead(struct state *state)
         search->isolation ? search->isolation : kg_worker_isolation(search->device);
     struct kg_choice *choices = calloc(MOST_BATCH + 1, sizeof *choices);
     if (choices && isolation == KG_ISOLATION_WORKER)
-        kg_trials_compile(&state->trials, choices, foresee(state, find_costliest(state), choices));
+        kg_trials_compile(&state->trials, choices, foresee(state, choices));
     free(choices);
 }
 
@@ -343,7 +301,6 @@ static void try_seeds(struct state *state)
     for (int i = 0; i < search->hint_count && count <= MOST_HINTS; i++)
         count += kg_choice_read(search->problem, &search->device->facts, search->target,
                                 search->hints[i], &seeds[count]);
-    state->trials.expected = count;
     kg_trials_run(&state->trials, seeds, count);
     free(seeds);
     if (state->trials.best >= 0)
@@ -381,6 +338,8 @@ static enum kg_status run(struct state *state, struct kg_found *found, struct kg
 {
     struct kg_trials *trials = &state->trials;
     enum kg_status status = kg_trials_begin(trials, state->search, error);
+    if (!status)
+        status = list_groups(state, found, error);
     if (status)
         return status;
     trials->prunes = state->rule->prune;
@@ -388,16 +347,14 @@ static enum kg_status run(struct state *state, struct kg_found *found, struct kg
     if (!is_resumed(state))
         compile_ahead(state);
     try_seeds(state);
-    status = search_groups(state, found, error);
+    search_groups(state);
     found->complete = trials->stop == KG_STOP_NOT;
     found->pruned = trials->pruned;
     found->measured = trials->measured;
     found->failed = trials->failed;
     if (trials->best >= 0)
         finish(state, found);
-    if (!status)
-        status = conclude(trials, error);
-    return status;
+    return conclude(trials, error);
 }
 
 enum kg_status kg_search_run(const struct kg_search *search, struct kg_found *found,
@@ -416,6 +373,8 @@ enum kg_status kg_search_run(const struct kg_search *search, struct kg_found *fo
     enum kg_status status = KG_OK;
     if (search->rigor != KG_RIGOR_ESTIMATE)
         status = run(state, found, error);
+    for (int group = 0; group < KG_MAX_NESTS; group++)
+        kg_candidates_free(&state->axes[group].candidates);
     kg_trials_free(&state->trials);
     free(state);
     return status;

@@ -13,7 +13,7 @@
 enum kg_outcome_kind {
     KG_OUTCOME_MEASURED,
     KG_OUTCOME_PRUNED,  // by bound or rule, or because it runs like another one
-    KG_OUTCOME_INVALID, // `valid` said no
+    KG_OUTCOME_INVALID, // `valid` said no; not recorded any more: rules say it again when asked
     KG_OUTCOME_COMPILE, // the compiler refused or hung
     KG_OUTCOME_WRONG,   // the gate said no
     KG_OUTCOME_FAULT,   // crashed

@@ -536,18 +536,18 @@ double kg_trials_bound(const struct kg_trials *trials, const struct kg_choice *c
     return raw_bound(trials, choice) * trials->trust;
 }
 
-void kg_trials_dismiss(struct kg_trials *trials, const struct kg_choice *choice,
-                       enum kg_outcome_kind kind, const char *reason)
+void kg_trials_dismiss(struct kg_trials *trials, const struct kg_choice *choice, const char *reason)
 {
     const struct kg_search *search = trials->search;
     char *text = print(trials, choice);
     struct kg_outcome before = {0};
-    struct kg_outcome outcome = {.kind = kind, .choice = text, .reason = reason};
-    if (kind == KG_OUTCOME_PRUNED)
-        outcome.bound = raw_bound(trials, choice);
+    struct kg_outcome outcome = {.kind = KG_OUTCOME_PRUNED,
+                                 .choice = text,
+                                 .bound = raw_bound(trials, choice),
+                                 .reason = reason};
     // A search that goes on after an interruption does not repeat what it said before.
-    bool said =
-        text && search->known && search->known(search->user, text, &before) && before.kind == kind;
+    bool said = text && search->known && search->known(search->user, text, &before) &&
+                before.kind == KG_OUTCOME_PRUNED;
     if (text && !said)
         record(trials, &outcome);
     free(text);

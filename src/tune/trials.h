@@ -66,9 +66,9 @@ const struct kg_trial *kg_trials_find(const struct kg_trials *trials,
 // Least seconds of a choice, by the families' bounds, as far as they have proved right.
 double kg_trials_bound(const struct kg_trials *trials, const struct kg_choice *choice);
 
-// Reports a candidate that is not tried: INVALID or PRUNED.
+// Reports a candidate that is not tried: it is pruned.
 void kg_trials_dismiss(struct kg_trials *trials, const struct kg_choice *choice,
-                       enum kg_outcome_kind kind, const char *reason);
+                       const char *reason);
 
 // The last race: at most `most` of those within `margin` of the best, alternately. Gives the
 // winner's position and its timing.
