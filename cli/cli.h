@@ -118,6 +118,8 @@ enum cli_exit cli_bad_usage(const char *format, ...) __attribute__((format(print
 enum cli_exit cli_read_file(const char *path, char **text, size_t *length);
 // The same for files that may be large, and are no text; "-" is standard input.
 enum cli_exit cli_read_input(const char *path, size_t limit, char **bytes, size_t *length);
+// Reports that a file, or standard output, could not be written, and why (an errno).
+enum cli_exit cli_not_written(const char *path, int why);
 enum cli_exit cli_write_file(const char *path, const char *bytes, size_t length);
 // The op, device and problem that the options name. Whatever was made is destroyed by cli_close.
 struct cli_subject {

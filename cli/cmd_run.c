@@ -2,8 +2,10 @@
 
 #include "commands.h"
 #include "npy.h"
+#include "output.h"
 #include "plans.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +33,7 @@ static enum cli_exit read_input(const struct cli_array *input, const struct kg_o
 {
     char error[NPY_ERROR];
     if (!npy_read(input->path, array, error))
-        return cli_bad_usage("%s: %s", input->path, error);
+        return cli_bad_usage("%s", error);
     enum kg_dtype dtype = find_tensor(op, input->name).dtype;
     if ((dtype == KG_U4 || dtype == KG_I4) && !npy_view(array, dtype, error))
         return cli_bad_usage("%s: %s", input->path, error);
@@ -86,8 +88,10 @@ static enum cli_exit bind_tensors(const struct cli *cli, struct execution *run)
                 run->tensors[t] = run->arrays[i].data;
         if (info.is_output)
             run->tensors[t] = aligned_alloc(64, (info.bytes / 64 + 1) * 64);
-        if (!run->tensors[t])
-            return cli_bad_usage("no memory for tensor %s", info.name);
+        if (!run->tensors[t]) {
+            fprintf(stderr, "kernelgen: no memory for tensor %s\n", info.name);
+            return CLI_MISSING;
+        }
     }
     return CLI_DONE;
 }
@@ -106,8 +110,11 @@ static enum cli_exit write_outputs(const struct cli *cli, const struct execution
             if (strcmp(options->outputs[i].name, info.name) != 0)
                 continue;
             char error[NPY_ERROR];
-            if (!npy_write(options->outputs[i].path, &array, error))
-                return cli_bad_usage("%s: %s", options->outputs[i].path, error);
+            if (!npy_write(options->outputs[i].path, &array, error)) {
+                int why = errno;
+                enum cli_exit exit_status = cli_bad_usage("%s", error);
+                return output_is_full(why) ? CLI_MISSING : exit_status;
+            }
             if (!options->json)
                 printf("%s written to %s\n", info.name, options->outputs[i].path);
         }

@@ -1,6 +1,7 @@
 // What several commands do: reading files, opening the subject, reporting.
 
 #include "cli.h"
+#include "output.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -66,6 +67,12 @@ static enum cli_exit file_problem(const char *what, const char *path, const char
     return CLI_BAD_INPUT;
 }
 
+enum cli_exit cli_not_written(const char *path, int why)
+{
+    enum cli_exit exit_status = file_problem("write", path, output_why(why));
+    return output_is_full(why) ? CLI_MISSING : exit_status;
+}
+
 // Grows as it reads: a pipe tells no size.
 static const char *read_all(FILE *file, size_t limit, char **bytes, size_t *length)
 {
@@ -119,12 +126,10 @@ enum cli_exit cli_read_file(const char *path, char **text, size_t *length)
 
 enum cli_exit cli_write_file(const char *path, const char *bytes, size_t length)
 {
-    FILE *file = fopen(path, "wb");
-    if (!file)
-        return file_problem("write", path, strerror(errno));
-    bool failed = fwrite(bytes, 1, length, file) != length;
-    failed |= fclose(file) != 0;
-    return failed ? file_problem("write", path, strerror(errno)) : CLI_DONE;
+    struct output output;
+    bool done = output_open(&output, path) &&
+                output_close(&output, fwrite(bytes, 1, length, output.stream) == length);
+    return done ? CLI_DONE : cli_not_written(path, errno);
 }
 
 enum cli_exit cli_open_op(struct cli *cli, struct kg_op **op)

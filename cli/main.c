@@ -3,6 +3,7 @@
 #include "cli.h"
 #include "commands.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -171,6 +172,22 @@ static enum cli_exit unknown_command(const char *name)
     return CLI_BAD_INPUT;
 }
 
+// What went to standard output must have arrived. A failed write in the middle left its mark, but
+// not its errno: one more tells.
+static enum cli_exit finish_output(enum cli_exit exit_status)
+{
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return exit_status;
+    if (!errno) {
+        clearerr(stdout);
+        putchar('\n');
+        fflush(stdout);
+    }
+    return exit_status == CLI_DONE ? cli_not_written("standard output", errno ? errno : EIO)
+                                   : exit_status;
+}
+
 int main(int count, char **words)
 {
     signal(SIGINT, on_interrupt);
@@ -184,11 +201,11 @@ int main(int count, char **words)
     if (strcmp(words[1], "--help") == 0 || strcmp(words[1], "-h") == 0 ||
         strcmp(words[1], "help") == 0) {
         cli_overview();
-        return CLI_DONE;
+        return (int)finish_output(CLI_DONE);
     }
     if (strcmp(words[1], "--version") == 0) {
         printf("kernelgen %s\n", kg_version());
-        return CLI_DONE;
+        return (int)finish_output(CLI_DONE);
     }
     const struct cli_command *command = cli_find_command(words[1]);
     if (!command)
@@ -199,13 +216,9 @@ int main(int count, char **words)
         return (int)exit_status;
     if (cli.options.help) {
         cli_help(command);
-        return CLI_DONE;
+        return (int)finish_output(CLI_DONE);
     }
     exit_status = run(command, &cli);
     cli_progress_clear();
-    if (fflush(stdout) != 0 && exit_status == CLI_DONE) {
-        fprintf(stderr, "kernelgen: the output could not be written\n");
-        exit_status = CLI_BAD_INPUT;
-    }
-    return (int)exit_status;
+    return (int)finish_output(exit_status);
 }

@@ -4,6 +4,7 @@
 #include "npy.h"
 
 #include "npy_header.h"
+#include "output.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -325,27 +326,24 @@ bool npy_view(struct npy_array *array, enum kg_dtype dtype, char error[NPY_ERROR
 bool npy_write(const char *path, const struct npy_array *array, char error[NPY_ERROR])
 {
     struct npy_array plain = *array;
+    errno = 0;
     if (is_packed(array->dtype) && !as_bytes(&plain, error))
         return false;
     char header[512];
     size_t length = write_header(header, &plain);
-    FILE *file = fopen(path, "wb");
-    if (!file)
-        return npy_fail(error, "%s: cannot be written: %s", path, strerror(errno));
-    bool done = fwrite(header, 1, length, file) == length;
-    if (done && is_packed(array->dtype))
-        done = fwrite(plain.data, 1, plain.bytes, file) == plain.bytes;
-    else if (done)
-        done = write_elements(file, &plain);
-    int why = errno;
-    if (fclose(file) != 0 && done) {
-        why = errno;
-        done = false;
+    struct output output;
+    bool done = output_open(&output, path);
+    if (done) {
+        done = fwrite(header, 1, length, output.stream) == length;
+        if (done && is_packed(array->dtype))
+            done = fwrite(plain.data, 1, plain.bytes, output.stream) == plain.bytes;
+        else if (done)
+            done = write_elements(output.stream, &plain);
+        done = output_close(&output, done);
     }
-    if (done)
-        return true;
-    struct stat info;
-    if (stat(path, &info) == 0 && S_ISREG(info.st_mode))
-        remove(path); // half an array is worse than none
-    return npy_fail(error, "%s: cannot be written: %s", path, strerror(why));
+    int why = errno;
+    if (!done)
+        npy_fail(error, "%s: cannot be written: %s", path, output_why(why));
+    errno = why;
+    return done;
 }

@@ -30,7 +30,8 @@ void npy_free(struct npy_array *array);
 bool npy_view(struct npy_array *array, enum kg_dtype dtype, char error[NPY_ERROR]);
 
 // Writes in C order, whatever the strides of `array`. 4-bit integers must be contiguous; they are
-// written as bytes, with half the last dimension where that is even, else as one dimension.
+// written as bytes, with half the last dimension where that is even, else as one dimension. errno
+// tells why the file could not be written, 0 that nothing is wrong with the file.
 bool npy_write(const char *path, const struct npy_array *array, char error[NPY_ERROR]);
 
 #endif

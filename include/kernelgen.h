@@ -26,7 +26,7 @@ enum kg_status {
     KG_ERROR_IO,          // a file could not be read or written
     KG_ERROR_CORRUPT,     // a file was read and is not what it should be
     KG_ERROR_UNSUPPORTED, // correct, but no family or device can do it
-    KG_ERROR_MISSING,     // the machine lacks something (a compiler, a driver, a device)
+    KG_ERROR_MISSING,     // the machine lacks something (a compiler, a device, room on a disk)
     KG_ERROR_COMPILE,     // a compiler refused generated or foreign code
     KG_ERROR_TIMEOUT,     // a compiler or a kernel did not finish in time
     KG_ERROR_FAULT,       // a kernel crashed

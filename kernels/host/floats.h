@@ -6,6 +6,7 @@
 enum { KG_FLOATS = 8 };
 typedef float kg_floats __attribute__((vector_size(32)));
 typedef int32_t kg_masks __attribute__((vector_size(32)));
+typedef uint32_t kg_words __attribute__((vector_size(32)));
 
 KG_INLINE kg_floats kg_floats_at(const float *from)
 {
@@ -88,9 +89,9 @@ KG_INLINE kg_floats kg_exp_floats(kg_floats x)
     shifted = __builtin_ia32_minps256(kg_floats_all(0x1.8p20f + 127.875f), shifted);
     const kg_floats r = x - (shifted - 0x1.8p20f) * 0x1.62e43p-1f;
     const kg_floats p = r * r * (0x1.555556p-3f * r + 0x1.00087ep-1f) + r;
-    const kg_masks eighth =
-        (kg_masks)__builtin_ia32_permvarsf256((kg_floats)table, (kg_masks)shifted);
-    const kg_floats scale = (kg_floats)(eighth + ((kg_masks)shifted << 20));
+    const kg_words eighth =
+        (kg_words)__builtin_ia32_permvarsf256((kg_floats)table, (kg_masks)shifted);
+    const kg_floats scale = (kg_floats)(eighth + ((kg_words)shifted << 20)); // may wrap
     return scale * p + scale;
 #else
     for (int lane = 0; lane < KG_FLOATS; lane++)

@@ -3,6 +3,7 @@
 #include "api/context.h"
 
 #include "base/json.h"
+#include "device/objects.h"
 #include "report/outcomes.h"
 
 #include <stdio.h>
@@ -132,6 +133,16 @@ const char *kg_context_error(const struct kg_context *context)
     return context ? context->error.text : "out of memory";
 }
 
+// A cache that takes nothing costs time, and stops nothing.
+static void tell_of_cache(struct kg_context *context, struct kg_device *device)
+{
+    const char *instead = device->cache_is_private ? device->cache : kg_objects_spare(device);
+    if (instead)
+        kg_session_tell(
+            &context->session, "%s/cache %s: what is compiled goes to %s, for this run only",
+            context->home, device->cache_is_private ? "cannot be written" : "is full", instead);
+}
+
 static enum kg_status open_device(struct kg_context *context, const char *name,
                                   struct kg_device **device)
 {
@@ -152,6 +163,7 @@ static enum kg_status open_device(struct kg_context *context, const char *name,
         free(copy);
         return status;
     }
+    tell_of_cache(context, *device);
     (*device)->cancel = context->options.cancel;
     context->device_names[context->device_count] = copy;
     context->devices[context->device_count++] = *device;

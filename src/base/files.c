@@ -12,10 +12,15 @@
 #include <time.h>
 #include <unistd.h>
 
-static enum kg_status io_error(struct kg_error *error, const char *verb, const char *path)
-{
-    return kg_error_set(error, KG_ERROR_IO, "cannot %s %s: %s", verb, path, strerror(errno));
-}
+// What no room is called, by errno.
+static const struct {
+    int number;
+    const char *words;
+} shortages[] = {
+    {ENOSPC, "the disk is full; make room there, or write elsewhere"},
+    {EDQUOT, "the quota is used up; make room there, or write elsewhere"},
+    {EFBIG, "the limit on the size of files is reached; raise it ('ulimit -f')"},
+};
 
 // One read beyond `limit` tells a file that is too long (its size may also change as we read).
 static enum kg_status read_all(int file, const char *path, size_t size, size_t limit, char **bytes,
@@ -28,9 +33,9 @@ static enum kg_status read_all(int file, const char *path, size_t size, size_t l
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0) {
-            io_error(error, "read", path);
+            enum kg_status status = kg_files_fail(error, "read", path);
             free(buffer);
-            return KG_ERROR_IO;
+            return status;
         }
         used += (size_t)got;
         if (used > limit) {
@@ -62,12 +67,12 @@ static enum kg_status write_all(int file, const char *path, const char *bytes, s
         if (put < 0 && errno == EINTR)
             continue;
         if (put < 0)
-            return io_error(error, "write", path);
+            return kg_files_fail(error, "write", path);
         bytes += put;
         length -= (size_t)put;
     }
     if (fsync(file) != 0)
-        return io_error(error, "flush", path);
+        return kg_files_fail(error, "flush", path);
     return KG_OK;
 }
 
@@ -127,6 +132,15 @@ static bool is_folder(const char *path)
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+enum kg_status kg_files_fail(struct kg_error *error, const char *verb, const char *path)
+{
+    for (size_t i = 0; i < sizeof shortages / sizeof shortages[0]; i++)
+        if (shortages[i].number == errno)
+            return kg_error_set(error, KG_ERROR_MISSING, "cannot %s %s: %s", verb, path,
+                                shortages[i].words);
+    return kg_error_set(error, KG_ERROR_IO, "cannot %s %s: %s", verb, path, strerror(errno));
+}
+
 enum kg_status kg_files_read(const char *path, size_t limit, char **bytes, size_t *length,
                              struct kg_error *error)
 {
@@ -134,11 +148,11 @@ enum kg_status kg_files_read(const char *path, size_t limit, char **bytes, size_
     *length = 0;
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a named pipe must not block
     if (file < 0)
-        return io_error(error, "read", path);
+        return kg_files_fail(error, "read", path);
     enum kg_status status;
     struct stat info;
     if (fstat(file, &info) != 0)
-        status = io_error(error, "read", path);
+        status = kg_files_fail(error, "read", path);
     else if (!S_ISREG(info.st_mode))
         status = kg_error_set(error, KG_ERROR_IO, "cannot read %s: it is not a regular file", path);
     else if (info.st_size < 0 || (uintmax_t)info.st_size > limit)
@@ -159,12 +173,12 @@ enum kg_status kg_files_publish(const char *path, const void *bytes, size_t leng
     char *name;
     int file = open_temporary(path, &name);
     if (file < 0)
-        return io_error(error, "write", path);
+        return kg_files_fail(error, "write", path);
     enum kg_status status = write_all(file, path, bytes, length, error);
     if (close(file) != 0 && status == KG_OK)
-        status = io_error(error, "write", path);
+        status = kg_files_fail(error, "write", path);
     if (status == KG_OK && rename(name, path) != 0)
-        status = io_error(error, "write", path);
+        status = kg_files_fail(error, "write", path);
     if (status == KG_OK)
         flush_folder(path);
     else
@@ -186,7 +200,7 @@ enum kg_status kg_files_make_folder(const char *path, struct kg_error *error)
         char end = prefix[i];
         prefix[i] = '\0';
         if (!is_folder(prefix) && mkdir(prefix, 0777) != 0 && errno != EEXIST)
-            status = io_error(error, "make folder", prefix);
+            status = kg_files_fail(error, "make folder", prefix);
         prefix[i] = end;
     }
     free(prefix);

@@ -8,6 +8,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+// What a failed system call means, from errno: a disk (or quota) without room is something that the
+// machine lacks, KG_ERROR_MISSING, and the text says what to do; everything else is KG_ERROR_IO.
+enum kg_status kg_files_fail(struct kg_error *error, const char *verb, const char *path);
+
 // Reads the whole file, adds a terminating zero (not counted). The caller frees `*bytes`.
 // Refuses folders, devices and anything above `limit` bytes.
 enum kg_status kg_files_read(const char *path, size_t limit, char **bytes, size_t *length,

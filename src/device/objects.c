@@ -11,13 +11,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #define MOST_OBJECT_BYTES ((size_t)256 << 20)
 #define BUILD_PREFIX "build-"
-#define STALE_SECONDS 3600 // far beyond any time limit of a compilation
+#define BUILD_BYTES (4 << 20) // what one build may need at most, by far
+#define STALE_SECONDS 3600    // far beyond any time limit of a compilation
 
 struct trailer {
     char magic[8];
@@ -26,12 +28,12 @@ struct trailer {
 };
 static const char trailer_magic[8] = {'K', 'G', 'O', 'B', 'J', '0', '1', '\n'};
 
-char *kg_objects_path(const struct kg_device *device, struct kg_hash key, const char *suffix)
+char *kg_objects_path(const char *folder, struct kg_hash key, const char *suffix)
 {
     char digits[KG_HASH_TEXT];
     kg_hash_format(key, digits);
     struct kg_text path = {0};
-    kg_text_format(&path, "%s/%s%s", device->cache, digits, suffix);
+    kg_text_format(&path, "%s/%s%s", folder, digits, suffix);
     if (path.failed)
         kg_text_free(&path);
     return path.data;
@@ -155,6 +157,25 @@ static void sweep(const char *cache)
     closedir(folder);
 }
 
+// Can something as large as a compiled kernel, and what compilers write on the way, be put there? A
+// limit on the size of files is the same everywhere, and going beyond it would end the process.
+static bool has_room(const char *folder)
+{
+    struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
+    (void)getrlimit(RLIMIT_FSIZE, &limit);
+    off_t most = limit.rlim_cur < BUILD_BYTES ? (off_t)limit.rlim_cur : BUILD_BYTES;
+    struct kg_text path = {0};
+    kg_text_format(&path, "%s/" BUILD_PREFIX "room-XXXXXX", folder);
+    int file = path.failed ? -1 : mkostemp(path.data, O_CLOEXEC);
+    if (file >= 0)
+        unlink(path.data);
+    bool room = file >= 0 && (most == 0 || posix_fallocate(file, 0, most) == 0);
+    if (file >= 0)
+        close(file);
+    kg_text_free(&path);
+    return room;
+}
+
 // An absolute path, so that a later change of the current folder does not matter.
 static bool use_folder(struct kg_device *device, const char *path)
 {
@@ -167,21 +188,31 @@ static bool use_folder(struct kg_device *device, const char *path)
     return usable;
 }
 
+// mkdtemp makes it private: nobody else can put an object there. The caller frees the path.
+static char *make_temporary(struct kg_text *path)
+{
+    const char *parent = getenv("TMPDIR");
+    kg_text_format(path, "%s/kernelgen-XXXXXX", parent && *parent ? parent : "/tmp");
+    return path->failed ? NULL : mkdtemp(path->data);
+}
+
 // Without a folder that can be written, objects go to a temporary one that lives as long as the
-// device. mkdtemp makes it private: nobody else can put an object there.
+// device.
 static enum kg_status use_private_folder(struct kg_device *device, const char *wanted,
                                          struct kg_error *error)
 {
-    const char *parent = getenv("TMPDIR");
     struct kg_text path = {0};
-    kg_text_format(&path, "%s/kernelgen-XXXXXX", parent && *parent ? parent : "/tmp");
-    device->cache_is_private = !path.failed && mkdtemp(path.data) && use_folder(device, path.data);
+    char *made = make_temporary(&path);
+    device->cache_is_private = made && use_folder(device, made);
+    if (made && !device->cache_is_private)
+        rmdir(made);
     if (!device->cache_is_private)
-        kg_error_set(error, KG_ERROR_IO,
-                     "neither the cache folder %s nor a temporary one (%s) can be written", wanted,
-                     kg_text_string(&path));
+        kg_error_set(error, KG_ERROR_MISSING,
+                     "neither the cache folder %s nor a temporary one (%s) can be written; set "
+                     "KERNELGEN_HOME or TMPDIR to another folder",
+                     wanted, kg_text_string(&path));
     kg_text_free(&path);
-    return device->cache_is_private ? KG_OK : KG_ERROR_IO;
+    return device->cache_is_private ? KG_OK : KG_ERROR_MISSING;
 }
 
 enum kg_status kg_objects_open(struct kg_device *device, const char *cache, struct kg_error *error)
@@ -209,6 +240,40 @@ enum kg_status kg_objects_open(struct kg_device *device, const char *cache, stru
 
 void kg_objects_close(struct kg_device *device)
 {
-    if (device->cache_is_private && device->cache_owner == getpid())
+    bool is_owner = device->cache_owner == getpid();
+    char *spare = atomic_load(&device->spare);
+    if (device->cache_is_private && is_owner)
         kg_objects_folder_remove(device->cache);
+    if (spare && is_owner)
+        kg_objects_folder_remove(spare);
+    free(spare);
+}
+
+char *kg_objects_find(struct kg_device *device, struct kg_hash key, const char *suffix)
+{
+    const char *spare = atomic_load(&device->spare);
+    const char *const folders[] = {device->cache, spare};
+    for (int i = 0; i < 2 && folders[i]; i++) {
+        char *path = kg_objects_path(folders[i], key, suffix);
+        if (path && kg_objects_lookup(path))
+            return path;
+        free(path);
+    }
+    return NULL;
+}
+
+const char *kg_objects_spare(struct kg_device *device)
+{
+    char *spare = atomic_load(&device->spare);
+    if (device->cache_is_private || has_room(device->cache))
+        return NULL;
+    if (spare)
+        return spare;
+    struct kg_text path = {0};
+    if (make_temporary(&path) && atomic_compare_exchange_strong(&device->spare, &spare, path.data))
+        return path.data;
+    if (spare) // another thread was faster
+        rmdir(path.data);
+    kg_text_free(&path);
+    return spare;
 }

@@ -13,8 +13,9 @@
 enum kg_status kg_objects_open(struct kg_device *device, const char *cache, struct kg_error *error);
 void kg_objects_close(struct kg_device *device);
 
-// The caller frees it. NULL: out of memory.
-char *kg_objects_path(const struct kg_device *device, struct kg_hash key, const char *suffix);
+// Of an object in `folder`: device->cache or the spare one. The caller frees it. NULL: out of
+// memory.
+char *kg_objects_path(const char *folder, struct kg_hash key, const char *suffix);
 // What was published, without its trailer, with a terminating zero. The caller frees `*bytes`.
 // KG_ERROR_CORRUPT, and the file is gone, when it is damaged.
 enum kg_status kg_objects_read(const char *path, char **bytes, size_t *length,
@@ -24,6 +25,13 @@ enum kg_status kg_objects_check(const char *path, struct kg_error *error);
 bool kg_objects_lookup(const char *path);
 enum kg_status kg_objects_publish(const char *path, const char *bytes, size_t length,
                                   struct kg_error *error);
+// The path of an intact object in the cache, or in the spare folder where there is one. The caller
+// frees it. NULL: there is none.
+char *kg_objects_find(struct kg_device *device, struct kg_hash key, const char *suffix);
+// Has the cache become too full to build in? Then the spare folder is a temporary one, made by the
+// first call, in which to try again; it lives as long as the device. NULL: the cache has room, or
+// there is no other place. Borrowed. Any thread may ask.
+const char *kg_objects_spare(struct kg_device *device);
 // Publishes the content of the file `made`.
 enum kg_status kg_objects_publish_file(const char *path, const char *made, struct kg_error *error);
 

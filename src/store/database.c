@@ -195,7 +195,7 @@ static enum kg_status lock(const char *home, int *file, struct kg_error *error)
     enum kg_status status = KG_OK;
     *file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (*file < 0)
-        status = kg_error_set(error, KG_ERROR_IO, "cannot open %s: %s", path, strerror(errno));
+        status = kg_files_fail(error, "open", path);
     const struct timespec pause = {.tv_nsec = 10000000};
     for (int waited = 0; status == KG_OK && flock(*file, LOCK_EX | LOCK_NB) != 0; waited += 10) {
         if ((errno != EWOULDBLOCK && errno != EINTR) || waited >= KG_BUSY_MILLISECONDS)

@@ -2,11 +2,15 @@
 
 #include "store/database.h"
 
+#include "base/files.h"
+
+#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 // The quick check of every start does not see all damage; what met some asks for a thorough one.
@@ -21,6 +25,24 @@ static void mark_suspect(const struct kg_store *store)
     free(path);
 }
 
+// May files of this process grow up to a limit only?
+static bool is_limited(void)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
+// errno says why.
+static enum kg_status fail_to_write(const struct kg_store *store, struct kg_error *error)
+{
+    enum kg_status status = kg_files_fail(error, "write", store->path);
+    if (error)
+        kg_error_set(error, status,
+                     "%s (KERNELGEN_HOME says where); what was recorded so far is kept",
+                     error->text);
+    return status;
+}
+
 enum kg_status kg_store_fail(struct kg_store *store, int code, struct kg_error *error)
 {
     switch (code & 0xFF) {
@@ -32,7 +54,8 @@ enum kg_status kg_store_fail(struct kg_store *store, int code, struct kg_error *
         return kg_error_set(error, KG_ERROR_CORRUPT,
                             "%s is damaged; the next start will move it aside", store->path);
     case SQLITE_FULL:
-        return kg_error_set(error, KG_ERROR_IO, "cannot write %s: the disk is full", store->path);
+        errno = ENOSPC;
+        return fail_to_write(store, error);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
         return kg_error_set(error, KG_ERROR_IO,
@@ -42,6 +65,12 @@ enum kg_status kg_store_fail(struct kg_store *store, int code, struct kg_error *
         break;
     }
     int why = sqlite3_system_errno(store->database);
+    if (!why && code == SQLITE_IOERR_WRITE && is_limited()) // SQLite does not always keep errno
+        why = EFBIG;
+    if (why == ENOSPC || why == EDQUOT || why == EFBIG) {
+        errno = why;
+        return fail_to_write(store, error);
+    }
     return kg_error_set(error, KG_ERROR_IO, "%s: %s%s%s", store->path, sqlite3_errstr(code),
                         why ? ": " : "", why ? strerror(why) : "");
 }

@@ -282,7 +282,7 @@ enum kg_status kg_cuda_compile(struct kg_device *device, const struct kg_source 
     if (cuda->compiler.status)
         return kg_error_set(error, cuda->compiler.status, "%s", cuda->compiler.why);
     struct kg_hash hash = hash_build(cuda, source);
-    char *path = kg_objects_path(device, hash, ".cubin");
+    char *path = kg_objects_path(device->cache, hash, ".cubin");
     enum kg_status status = KG_OK;
     if (!path) {
         status = kg_error_memory(error, "the path of a compiled object");

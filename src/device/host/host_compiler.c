@@ -231,9 +231,7 @@ static enum kg_status write_source(const char *folder, const char *text, struct 
     if (file && fclose(file) != 0)
         written = false;
     kg_text_free(&path);
-    if (!written)
-        return kg_error_set(error, KG_ERROR_IO, "cannot write a kernel's source below %s", folder);
-    return KG_OK;
+    return written ? KG_OK : kg_files_fail(error, "write a kernel's source below", folder);
 }
 
 // Names stay relative to the folder, so that messages show "kernel.c:12" and no temporary path.
@@ -273,14 +271,18 @@ static enum kg_status run_compiler(const struct kg_host_device *host, const char
     return KG_OK;
 }
 
-// Builds in a folder of its own and publishes the object as `path`.
-static enum kg_status build(struct kg_host_device *host, const struct kg_source *source,
-                            double time_limit, const char *path, struct kg_text *log,
-                            double *seconds, struct kg_error *error)
+// Builds in a folder of its own below `parent` and publishes the object there.
+static enum kg_status build_in(const char *parent, struct kg_host_device *host,
+                               const struct kg_source *source, double time_limit,
+                               struct kg_binary *binary, struct kg_text *log,
+                               struct kg_error *error)
 {
-    char *folder = kg_objects_folder_make(host->base.cache);
+    char *path = binary->path = kg_objects_path(parent, binary->hash, ".so");
+    if (!path)
+        return kg_error_memory(error, "the path of a compiled object");
+    char *folder = kg_objects_folder_make(parent);
     if (!folder)
-        return kg_error_set(error, KG_ERROR_IO, "cannot make a folder below %s", host->base.cache);
+        return kg_files_fail(error, "make a folder below", parent);
     char *options = strdup(source->options ? source->options : "");
     struct kg_text made = {0};
     kg_text_format(&made, "%s/kernel.so", folder);
@@ -290,7 +292,7 @@ static enum kg_status build(struct kg_host_device *host, const struct kg_source 
     if (!status)
         status = write_source(folder, source->text, error);
     if (!status)
-        status = run_compiler(host, folder, options, time_limit, log, seconds, error);
+        status = run_compiler(host, folder, options, time_limit, log, &binary->seconds, error);
     if (!status && !kg_files_exists(made.data))
         status = kg_error_set(error, KG_ERROR_COMPILE,
                               "the compiler (%s) reported success and made nothing",
@@ -302,6 +304,25 @@ static enum kg_status build(struct kg_host_device *host, const struct kg_source 
     kg_objects_folder_remove(folder);
     free(folder);
     return status;
+}
+
+// In the cache, or, where the failure may come from a cache without room, elsewhere: a full cache
+// stops nothing.
+static enum kg_status build(struct kg_host_device *host, const struct kg_source *source,
+                            double time_limit, struct kg_binary *binary, struct kg_text *log,
+                            struct kg_error *error)
+{
+    const char *spare = atomic_load(&host->base.spare);
+    const char *folder = spare ? spare : host->base.cache;
+    enum kg_status status = build_in(folder, host, source, time_limit, binary, log, error);
+    if (!status || spare || status == KG_ERROR_CANCELLED || status == KG_ERROR_TIMEOUT)
+        return status;
+    folder = kg_objects_spare(&host->base);
+    if (!folder)
+        return status;
+    free(binary->path);
+    kg_text_cut(log, 0);
+    return build_in(folder, host, source, time_limit, binary, log, error);
 }
 
 static struct kg_hash hash_build(const struct kg_host_device *host, const struct kg_source *source)
@@ -324,14 +345,11 @@ enum kg_status kg_host_compile(struct kg_device *device, const struct kg_source 
     struct kg_text log = {0};
     kg_text_add(&log, "");
     binary->hash = hash_build(host, source);
-    binary->path = kg_objects_path(device, binary->hash, ".so");
+    binary->path = kg_objects_find(device, binary->hash, ".so");
+    binary->from_cache = binary->path;
     enum kg_status status = KG_OK;
-    if (!binary->path)
-        status = kg_error_memory(error, "the path of a compiled object");
-    else if (kg_objects_lookup(binary->path))
-        binary->from_cache = true;
-    else
-        status = build(host, source, time_limit, binary->path, &log, &binary->seconds, error);
+    if (!binary->from_cache)
+        status = build(host, source, time_limit, binary, &log, error);
     if (!status && !(binary->log = log.data ? log.data : strdup("")))
         status = kg_error_memory(error, "the compiler's messages");
     if (status) {

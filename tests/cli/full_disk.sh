@@ -1,0 +1,84 @@
+# Full disks: one for what is written, one for the records, one for the cache alone. Each is a small
+# tmpfs in a namespace of this test; where there can be none, the test is skipped.
+if [ -z "${INSIDE:-}" ]; then
+    for namespace in "unshare --mount" "unshare --map-root-user --mount"; do
+        $namespace mount -t tmpfs none "$PWD" 2>/dev/null && INSIDE=1 exec $namespace bash "$0"
+    done
+    echo "no small file system can be mounted here"
+    exit 77
+fi
+
+cat >scale.kg <<'KG'
+op scale(x: f32[P, D], s: f32[P]) -> (y: f32[P, D])
+{ y[p, d] = x[p, d] * s[p] }
+goal { speedup 0.01
+rounds 1
+verify P D = 3 5
+tune P D = 32 64 }
+KG
+array() { # array SHAPE COUNT: a file of ones
+    printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': ($1), }"
+    yes 'AAAA' | head -n "$2" | tr -d '\n'
+}
+array '300, 1000' 300000 >x.npy
+array '300,' 300 >s.npy
+export TMPDIR=$PWD/temporary
+mkdir "$TMPDIR"
+home=$KERNELGEN_HOME
+disk() { mkdir -p "$1"; mount -t tmpfs -o "size=$2" none "$1"; }
+fill() { cat /dev/zero >"$1/fill" 2>/dev/null; }
+shown() { sed -e "s|$home|HOME|g" -e "s|$PWD|HERE|g" -e 's/kernelgen-[A-Za-z0-9]*/kernelgen-N/'; }
+try() { "$@" >out 2>err; echo "exit $?, $(grep -c ^chosen out) chosen"; shown <err; }
+
+echo "-- for what is written"
+try kernelgen build scale.kg
+disk small 16k
+echo "what was there" >small/old
+fill small
+try kernelgen run scale.kg --input x=x.npy --input s=s.npy --output y=small/old
+try kernelgen wisdom export small/old
+try kernelgen report --out small/old
+try kernelgen log --out small/new
+try kernelgen check scale.kg --out small/new
+try kernelgen emit scale.kg --target host --out small/new
+try kernelgen explain scale.kg --out small/new
+try kernelgen profile scale.kg --time 1 --out small/new
+try kernelgen build scale.kg --out small/new
+rmdir small/new
+ls -A small
+cat small/old
+
+echo "-- for the records, from the start and in the middle"
+try env KERNELGEN_HOME="$PWD/small" kernelgen build scale.kg
+rm small/fill
+for size in 48k 96k 160k; do
+    home=$PWD/records-$size
+    export KERNELGEN_HOME=$home
+    disk "$home" "$size"
+    kernelgen build scale.kg --rigor patient --time 2 >/dev/null 2>err
+    status=$?
+    [ $status = 0 ] || [ "$status $(grep -c 'records.db: the disk is full' err)" = "3 1" ] || cat err
+    mount -o remount,size=8m "$home"
+    try kernelgen build scale.kg
+    kernelgen log | grep -q '^| 20' || echo "nothing was recorded"
+done
+home=$KERNELGEN_HOME
+
+echo "-- for the cache alone"
+home=$PWD/other
+export KERNELGEN_HOME=$home
+disk "$home/cache" 48k
+fill "$home/cache"
+try kernelgen build scale.kg
+rm "$home/cache/fill"
+try kernelgen run scale.kg --input x=x.npy --input s=s.npy --output y=y.npy
+mount -o remount,size=32m "$home/cache"
+try kernelgen build scale.kg
+mount -o remount,size=4200k "$home/cache"
+printf '#!/bin/sh\ncase "$*" in *-shared*) cat /dev/zero >%s/fill 2>/dev/null;; esac\nexec cc "$@"\n' \
+    "$home/cache" >filler # while it compiles
+chmod +x filler
+try env CC="$PWD/filler" kernelgen build scale.kg
+
+echo "-- left behind"
+find . \( -name 'build-*' -o -name '.kernelgen-*' -o -path "./temporary/*" \) -print
