@@ -105,8 +105,11 @@ enum kg_status kg_elf_open(const void *bytes, size_t length, struct kg_arena *ar
 {
     *elf = (struct kg_elf){.bytes = bytes, .length = length};
     const uint8_t *ident = bytes;
-    if (!kg_elf_is(bytes, length) || length < sizeof(Elf64_Ehdr))
+    if (!kg_elf_is(bytes, length))
         return kg_error_set(error, KG_ERROR_CORRUPT, "offset 0: no ELF header");
+    if (length < sizeof(Elf64_Ehdr))
+        return kg_error_set(error, KG_ERROR_CORRUPT,
+                            "ELF header at offset 0: the file ends at %zu, cut short", length);
     if (ident[EI_CLASS] != ELFCLASS64 || ident[EI_DATA] != ELFDATA2LSB)
         return kg_error_set(error, KG_ERROR_CORRUPT,
                             "offset %d: only 64-bit little-endian ELF files are read", EI_CLASS);

@@ -13,7 +13,13 @@ static struct kg_step step_at(const struct kg_flow_code *code, int32_t index)
 static bool goes_on(const struct kg_step *step)
 {
     return step->kind == KG_STEP_NEXT || step->kind == KG_STEP_BRANCH ||
-           step->kind == KG_STEP_MAYBE_END;
+           step->kind == KG_STEP_MAYBE_MANY || step->kind == KG_STEP_MAYBE_END;
+}
+
+static int32_t target_count(const struct kg_step *step)
+{
+    bool many = step->kind == KG_STEP_MANY || step->kind == KG_STEP_MAYBE_MANY;
+    return many ? step->target_count : 0;
 }
 
 static bool has_target(const struct kg_step *step)
@@ -30,9 +36,8 @@ static int32_t find_blocks(const struct kg_flow_code *code, int32_t *block_of)
             continue;
         if (has_target(&step))
             block_of[step.target] = 1;
-        if (step.kind == KG_STEP_MANY)
-            for (int32_t t = 0; t < step.target_count; t++)
-                block_of[step.targets[t]] = 1;
+        for (int32_t t = 0; t < target_count(&step); t++)
+            block_of[step.targets[t]] = 1;
         if (i + 1 < code->count)
             block_of[i + 1] = 1;
     }
@@ -73,7 +78,7 @@ static int32_t list_ways(const struct kg_flow_code *code, const int32_t *block_o
         next[count++] = b + 1;
     }
     const int32_t *targets = has_target(&step) ? &step.target : step.targets;
-    int32_t most = has_target(&step) ? 1 : step.kind == KG_STEP_MANY ? step.target_count : 0;
+    int32_t most = has_target(&step) ? 1 : target_count(&step);
     for (int32_t t = 0; t < most; t++) {
         int32_t target = block_of[targets[t]];
         if (seen[target] == b + 1)
@@ -86,7 +91,7 @@ static int32_t list_ways(const struct kg_flow_code *code, const int32_t *block_o
 
 static int64_t most_ways(const struct kg_step *step)
 {
-    return goes_on(step) + has_target(step) + (step->kind == KG_STEP_MANY ? step->target_count : 0);
+    return goes_on(step) + has_target(step) + target_count(step);
 }
 
 static bool link_blocks(const struct kg_flow_code *code, const int32_t *block_of,

@@ -10,12 +10,13 @@
 #include <stdint.h>
 
 enum kg_step_kind {
-    KG_STEP_NEXT,      // goes on to the next instruction
-    KG_STEP_JUMP,      // always goes to `target`
-    KG_STEP_BRANCH,    // to `target` or to the next
-    KG_STEP_MANY,      // to one of `targets`, as `target_count` says (indexed branches)
-    KG_STEP_END,       // returns or exits
-    KG_STEP_MAYBE_END, // returns or exits under a condition, or goes on
+    KG_STEP_NEXT,       // goes on to the next instruction
+    KG_STEP_JUMP,       // always goes to `target`
+    KG_STEP_BRANCH,     // to `target` or to the next
+    KG_STEP_MANY,       // to one of `targets`, as `target_count` says (indexed branches)
+    KG_STEP_MAYBE_MANY, // the same, or to the next
+    KG_STEP_END,        // returns or exits
+    KG_STEP_MAYBE_END,  // returns or exits under a condition, or goes on
 };
 
 // One instruction's way on. Targets are indices of instructions.

@@ -253,7 +253,7 @@ static enum kg_status read_object(struct reader *reader, const void *bytes, size
         return status;
     if (reader->elf.header.e_machine != EM_X86_64)
         return kg_error_set(error, KG_ERROR_UNSUPPORTED,
-                            "an ELF file for machine %d; host objects are read for x86-64 (%d)",
+                            "offset 18: an ELF file for machine %d; host objects are read for x86-64 (%d)",
                             reader->elf.header.e_machine, EM_X86_64);
     status = kg_capstone_open(&reader->capstone, error);
     if (status == KG_OK)

@@ -24,8 +24,10 @@ static int32_t only_definition(const struct kg_ptx_analysis *analysis, int32_t l
     int32_t found = -1;
     if (held->definitions > KG_PTX_MOST_DEFINITIONS)
         return -2;
-    for (int32_t d = held->value; d >= 0; d = job->function.definitions.items[d].earlier) {
-        int32_t instruction = job->function.definitions.items[d].instruction;
+    struct kg_ptx_definition definition;
+    for (int32_t d = held->value; d != -1; d = definition.earlier) {
+        definition = kg_ptx_definition(job, d);
+        int32_t instruction = definition.instruction;
         if (!kg_ptx_in_loop(analysis->flow, analysis->block_of[instruction], loop))
             continue;
         if (found >= 0)

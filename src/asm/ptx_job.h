@@ -45,7 +45,7 @@ struct kg_ptx_token {
 // A word of the text, and what it means where we are.
 struct kg_ptx_name {
     uint32_t offset; // in the text; from its end on: in `joined`
-    uint32_t length, hash;
+    uint32_t length;
     int32_t symbol; // innermost, -1: none
     int32_t prefix; // innermost declaration of NAME<count>, -1: none
     int32_t form;   // as a mnemonic; -1: not decoded yet
@@ -53,7 +53,7 @@ struct kg_ptx_name {
 
 enum kg_ptx_symbol_kind {
     KG_PTX_PLAIN,    // undeclared: special registers, functions
-    KG_PTX_REGISTER, // `value`: last definition, -1: none
+    KG_PTX_REGISTER, // `value`: its last definition, as kg_ptx_definition takes it; -1: none
     KG_PTX_VARIABLE, // `value`: index of the variable; parameters too
     KG_PTX_LABEL,    // `value`: index of the instruction behind it
     KG_PTX_TABLE,    // label of .branchtargets; `value`: index of the table
@@ -111,7 +111,7 @@ struct kg_ptx_instruction {
 
 struct kg_ptx_definition {
     int32_t instruction;
-    int32_t earlier; // definition of the same register, -1
+    int32_t earlier; // definition of the same register, as kg_ptx_definition takes it; -1: none
 };
 
 // A use of a label, until the label is known. `table`: what is wanted is a table's index.
@@ -138,7 +138,7 @@ struct kg_ptx_function {
     KG_PTX_LIST(struct kg_ptx_instruction) instructions;
     KG_PTX_LIST(struct kg_ptx_kept) operands;
     KG_PTX_LIST(int64_t) wide_values;
-    KG_PTX_LIST(struct kg_ptx_definition) definitions;
+    KG_PTX_LIST(struct kg_ptx_definition) definitions; // but the first of each register
     KG_PTX_LIST(struct kg_ptx_reference) references;
     KG_PTX_LIST(struct kg_ptx_table) tables;
     KG_PTX_LIST(int32_t) table_targets;
@@ -295,6 +295,16 @@ bool kg_ptx_in_loop(const struct kg_flow *flow, int32_t block, int32_t loop);
 // ptx_trips.c: fills in kind, trips and symbol of the kernel's loops.
 bool kg_ptx_count_trips(struct kg_ptx_analysis *analysis, struct kg_arena *scratch,
                         struct kg_asm_kernel *kernel);
+
+// A register's first definition, mostly its only one, is the instruction itself; from -2 downwards
+// are the later ones, by their places in `definitions`.
+static inline struct kg_ptx_definition kg_ptx_definition(const struct kg_ptx_job *job,
+                                                         int32_t definition)
+{
+    if (definition >= 0)
+        return (struct kg_ptx_definition){.instruction = definition, .earlier = -1};
+    return job->function.definitions.items[-2 - definition];
+}
 
 static inline const struct kg_ptx_form *kg_ptx_form_of(const struct kg_ptx_job *job,
                                                        const struct kg_ptx_instruction *instruction)

@@ -17,65 +17,46 @@ static enum kg_ptx_action action_of(const struct kg_ptx_job *job,
     return opcode ? opcode->action : KG_PTX_ACTION_NONE;
 }
 
-// The targets of an indexed branch; under a predicate, the next instruction too.
-static bool list_targets(struct kg_ptx_job *job, int32_t index, int64_t *ways,
-                         struct kg_arena *scratch, struct kg_step *step)
+// Steps are worked out when they are asked for: a list of them would be as large as the text.
+static struct kg_step step_of(const void *of, int32_t index)
 {
-    const struct kg_ptx_instruction *instruction = &job->function.instructions.items[index];
-    const struct kg_ptx_table *table = &job->function.tables.items[instruction->target];
-    const int32_t *targets = &job->function.table_targets.items[table->first];
-    *ways += table->count;
-    if (*ways > MOST_WAYS)
-        kg_ptx_fail(job, job->text, instruction->line, "indexed branches with more than %lld ways",
-                    (long long)MOST_WAYS);
-    *step =
-        (struct kg_step){.kind = KG_STEP_MANY, .targets = targets, .target_count = table->count};
-    if (instruction->predicate < 0)
-        return true;
-    int32_t *more = KG_NEW_ARRAY(scratch, table->count + 1, int32_t);
-    if (!more)
-        return false;
-    memcpy(more, targets, sizeof *more * (size_t)table->count);
-    more[table->count] = index + 1;
-    step->targets = more;
-    step->target_count = table->count + 1;
-    return true;
+    const struct kg_ptx_job *job = of;
+    const struct kg_ptx_function *function = &job->function;
+    if (index == function->instructions.count) // a label may stand behind the last one
+        return (struct kg_step){.kind = KG_STEP_END};
+    const struct kg_ptx_instruction *instruction = &function->instructions.items[index];
+    bool maybe = instruction->predicate >= 0;
+    enum kg_ptx_action action = action_of(job, instruction);
+    if (action == KG_PTX_ACTION_BRA)
+        return (struct kg_step){.kind = maybe ? KG_STEP_BRANCH : KG_STEP_JUMP,
+                                .target = instruction->target};
+    if (action == KG_PTX_ACTION_END)
+        return (struct kg_step){.kind = maybe ? KG_STEP_MAYBE_END : KG_STEP_END};
+    if (action != KG_PTX_ACTION_BRX)
+        return (struct kg_step){.kind = KG_STEP_NEXT};
+    const struct kg_ptx_table *table = &function->tables.items[instruction->target];
+    return (struct kg_step){.kind = maybe ? KG_STEP_MAYBE_MANY : KG_STEP_MANY,
+                            .targets = &function->table_targets.items[table->first],
+                            .target_count = table->count};
 }
 
-// One step more than instructions: a label may stand behind the last one.
-static struct kg_step *list_steps(struct kg_ptx_job *job, struct kg_arena *scratch)
+// Whether control may go to behind the last instruction by a branch.
+static bool goes_behind(struct kg_ptx_job *job)
 {
     int32_t count = job->function.instructions.count;
-    struct kg_step *steps = KG_NEW_ARRAY(scratch, (int64_t)count + 1, struct kg_step);
+    bool behind = false;
     int64_t ways = 0;
-    for (int32_t i = 0; steps && i < count; i++) {
-        const struct kg_ptx_instruction *instruction = &job->function.instructions.items[i];
-        bool maybe = instruction->predicate >= 0;
-        enum kg_ptx_action action = action_of(job, instruction);
-        if (action == KG_PTX_ACTION_BRA)
-            steps[i] = (struct kg_step){.kind = maybe ? KG_STEP_BRANCH : KG_STEP_JUMP,
-                                        .target = instruction->target};
-        else if (action == KG_PTX_ACTION_END)
-            steps[i].kind = maybe ? KG_STEP_MAYBE_END : KG_STEP_END;
-        else if (action == KG_PTX_ACTION_BRX && !list_targets(job, i, &ways, scratch, &steps[i]))
-            return NULL;
-    }
-    if (steps)
-        steps[count].kind = KG_STEP_END;
-    return steps;
-}
-
-static bool goes_behind(const struct kg_step *steps, int32_t count)
-{
     for (int32_t i = 0; i < count; i++) {
-        if ((steps[i].kind == KG_STEP_JUMP || steps[i].kind == KG_STEP_BRANCH) &&
-            steps[i].target == count)
-            return true;
-        for (int32_t t = 0; steps[i].kind == KG_STEP_MANY && t < steps[i].target_count; t++)
-            if (steps[i].targets[t] == count)
-                return true;
+        struct kg_step step = step_of(job, i);
+        behind |= step.target == count;
+        for (int32_t t = 0; t < step.target_count; t++)
+            behind |= step.targets[t] == count;
+        ways += step.target_count;
+        if (ways > MOST_WAYS)
+            kg_ptx_fail(job, job->token.text, job->token.line,
+                        "indexed branches with more than %lld ways", (long long)MOST_WAYS);
     }
-    return false;
+    return behind;
 }
 
 // Operand `index` when it is a constant that is known, else 0.
@@ -250,12 +231,10 @@ static void check_sizes(struct kg_ptx_job *job, const struct kg_flow *flow)
 // What each part needs for itself is given back before the next one begins.
 static void fill_kernel(struct kg_ptx_job *job, struct kg_asm_kernel *kernel)
 {
-    int32_t count = job->function.instructions.count;
-    const struct kg_step *steps = list_steps(job, &job->scratch);
-    if (!steps ||
-        !kg_flow_find(steps, count + goes_behind(steps, count), job->arena, &kernel->flow))
+    int32_t count = job->function.instructions.count + goes_behind(job);
+    const struct kg_flow_code code = {step_of, job, count};
+    if (!kg_flow_find_in(&code, job->arena, &kernel->flow))
         kg_ptx_fail_memory(job);
-    kg_arena_free(&job->scratch);
     check_sizes(job, &kernel->flow);
     if (!fill_blocks(job, &job->scratch, kernel))
         kg_ptx_fail_memory(job);

@@ -55,8 +55,8 @@ void kg_ptx_fail(struct kg_ptx_job *job, const char *at, int32_t line, const cha
     size_t column = 1;
     for (const char *c = at; c > job->text && c[-1] != '\n'; c--)
         column++;
-    job->status =
-        kg_error_set(job->error, KG_ERROR_CORRUPT, "%d:%zu: error: %s", line, column, message);
+    job->status = kg_error_set(job->error, KG_ERROR_CORRUPT, "%d:%zu: error: %s (offset %zu)", line,
+                               column, message, (size_t)(at - job->text));
     longjmp(job->bail, 1);
 }
 

@@ -33,7 +33,8 @@ static void grow_slots(struct kg_ptx_job *job)
     if (!slots)
         kg_ptx_fail_memory(job);
     for (int32_t n = 0; n < job->names.count; n++) {
-        uint32_t at = job->names.items[n].hash & (count - 1);
+        const struct kg_ptx_name *name = &job->names.items[n];
+        uint32_t at = hash_name(job, kg_ptx_name_text(job, name), name->length) & (count - 1);
         while (slots[at])
             at = (at + 1) & (count - 1);
         slots[at] = n + 1;
@@ -50,8 +51,7 @@ static uint32_t find_slot(const struct kg_ptx_job *job, const char *text, uint32
     uint32_t mask = job->slot_count - 1, at = hash & mask;
     for (; job->name_slots[at]; at = (at + 1) & mask) {
         const struct kg_ptx_name *name = &job->names.items[job->name_slots[at] - 1];
-        if (name->hash == hash && name->length == length &&
-            memcmp(kg_ptx_name_text(job, name), text, length) == 0)
+        if (name->length == length && memcmp(kg_ptx_name_text(job, name), text, length) == 0)
             break;
     }
     return at;
@@ -70,7 +70,6 @@ int32_t kg_ptx_name(struct kg_ptx_job *job, const char *text, uint32_t length)
     *KG_PTX_ADD(job, &job->names) = (struct kg_ptx_name){
         .offset = (uint32_t)offset,
         .length = length,
-        .hash = hash,
         .symbol = -1,
         .prefix = -1,
         .form = -1,
@@ -229,9 +228,13 @@ void kg_ptx_define(struct kg_ptx_job *job, int32_t symbol, int32_t instruction)
     struct kg_ptx_symbol *target = &job->symbols.items[symbol];
     if (target->kind != KG_PTX_REGISTER)
         return;
-    *KG_PTX_ADD(job, &job->function.definitions) =
-        (struct kg_ptx_definition){.instruction = instruction, .earlier = target->value};
-    target->value = job->function.definitions.count - 1;
+    if (target->value == -1) {
+        target->value = instruction;
+    } else {
+        *KG_PTX_ADD(job, &job->function.definitions) =
+            (struct kg_ptx_definition){.instruction = instruction, .earlier = target->value};
+        target->value = -1 - job->function.definitions.count;
+    }
     if (target->definitions < UINT16_MAX)
         target->definitions++;
 }

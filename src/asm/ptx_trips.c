@@ -216,9 +216,10 @@ static struct kg_ptx_value find_start(const struct counter *counter, int32_t loo
     // The only definition outside, wherever it is.
     const struct kg_ptx_job *job = analysis->job;
     int32_t outside = -1;
-    for (int32_t d = job->symbols.items[symbol].value; d >= 0;
-         d = job->function.definitions.items[d].earlier) {
-        int32_t instruction = job->function.definitions.items[d].instruction;
+    struct kg_ptx_definition definition;
+    for (int32_t d = job->symbols.items[symbol].value; d != -1; d = definition.earlier) {
+        definition = kg_ptx_definition(job, d);
+        int32_t instruction = definition.instruction;
         if (kg_ptx_in_loop(analysis->flow, analysis->block_of[instruction], loop))
             continue;
         if (outside >= 0)

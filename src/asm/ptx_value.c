@@ -18,15 +18,15 @@ static int32_t last_between(const struct kg_ptx_job *job, int32_t symbol, int32_
                             int32_t before)
 {
     int32_t d = job->symbols.items[symbol].value;
-    for (int i = 0; d >= 0; i++) {
-        const struct kg_ptx_definition *definition = &job->function.definitions.items[d];
-        if (definition->instruction < from)
+    for (int i = 0; d != -1; i++) {
+        struct kg_ptx_definition definition = kg_ptx_definition(job, d);
+        if (definition.instruction < from)
             return -1;
-        if (definition->instruction < before)
-            return definition->instruction;
+        if (definition.instruction < before)
+            return definition.instruction;
         if (i == KG_PTX_MOST_DEFINITIONS)
             return -2;
-        d = definition->earlier;
+        d = definition.earlier;
     }
     return -1;
 }
@@ -35,10 +35,10 @@ int32_t kg_ptx_reaching(const struct kg_ptx_analysis *analysis, int32_t symbol, 
 {
     const struct kg_ptx_job *job = analysis->job;
     const struct kg_ptx_symbol *held = &job->symbols.items[symbol];
-    if (held->kind != KG_PTX_REGISTER || held->value < 0)
+    if (held->kind != KG_PTX_REGISTER || held->value == -1)
         return -1;
     if (held->definitions == 1)
-        return job->function.definitions.items[held->value].instruction;
+        return held->value;
     if (before <= 0)
         return -1;
     int32_t block = analysis->block_of[before - 1];

@@ -41,7 +41,7 @@ static bool may_be_ptx(const char *text, size_t length)
 static enum kg_status refuse(const char *bytes, size_t length, struct kg_error *error)
 {
     if (length == 0)
-        return kg_error_set(error, KG_ERROR_CORRUPT, "the file is empty");
+        return kg_error_set(error, KG_ERROR_CORRUPT, "at offset 0: the file is empty");
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         if (length >= others[i].length && memcmp(bytes, others[i].begin, others[i].length) == 0)
             return kg_error_set(error, KG_ERROR_CORRUPT, "at offset 0: this is %s",

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #define MOST_BYTES ((size_t)1 << 30)
@@ -90,6 +91,34 @@ static double now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
+// Any file that src/asm reads: how long it takes, and what it takes of memory.
+static int measure(const char *path)
+{
+    struct kg_error error = {0};
+    struct kg_arena arena = {0};
+    struct kg_asm_file file;
+    char *bytes = NULL;
+    size_t length = 0;
+    enum kg_status status = kg_files_read(path, MOST_BYTES, &bytes, &length, &error);
+    double begin = now();
+    if (!status)
+        status = kg_asm_read(bytes, length, &arena, &file, &error);
+    double end = now();
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    double all = 1024 * (double)usage.ru_maxrss;
+    if (!status)
+        printf("%d kernels, %zu bytes of file, %.2f times that of facts, %.2f times of the whole "
+               "process at most, %.3f seconds\n",
+               file.kernel_count, length, (double)arena.used / (double)length, all / (double)length,
+               end - begin);
+    else
+        fprintf(stderr, "%s: %s\n", path, error.text);
+    kg_arena_free(&arena);
+    free(bytes);
+    return status != KG_OK;
+}
+
 static int print_words(int sm)
 {
     struct kg_sass_word word;
@@ -103,8 +132,9 @@ int main(int argc, char **argv)
     if (argc == 3 && strcmp(argv[1], "-w") == 0)
         return print_words((int)strtol(argv[2], NULL, 10));
     bool instructions = argc == 3 && strcmp(argv[1], "-i") == 0;
-    bool quiet = argc == 3 && strcmp(argv[1], "-q") == 0; // for timing
-    if (argc != 2 && !instructions && !quiet) {
+    if (argc == 3 && strcmp(argv[1], "-q") == 0)
+        return measure(argv[2]);
+    if (argc != 2 && !instructions) {
         fprintf(stderr, "usage: dump_cubin [-i|-q] FILE, dump_cubin -w SM\n");
         return 2;
     }
@@ -115,16 +145,11 @@ int main(int argc, char **argv)
     char *bytes = NULL;
     size_t length = 0;
     enum kg_status status = kg_files_read(argv[argc - 1], MOST_BYTES, &bytes, &length, &error);
-    double begin = now();
     if (!status)
         status = kg_cubin_read(bytes, length, &arena, &file, &error);
-    double end = now();
     if (!status)
         status = kg_elf_open(bytes, length, &arena, &elf, &error);
-    if (!status && quiet)
-        printf("%d kernels, %zu bytes of file, %zu of facts, %.3f seconds\n", file.kernel_count,
-               length, arena.used, end - begin);
-    else if (!status)
+    if (!status)
         print_file(&file, &elf, instructions);
     else
         fprintf(stderr, "%s: %s\n", argv[argc - 1], error.text);

@@ -239,6 +239,16 @@ static void test_hash_special(void)
     CHECK(!same(hash, hash_of(".entry a() { .reg .b32 r; mov.u32 r, %tid.y; }")));
 }
 
+// Every refusal ends with the offset of what it is about; cuts that off.
+static const char *without_offset(size_t length)
+{
+    char *offset = strstr(error.text, " (offset ");
+    CHECK(offset && strtoul(offset + strlen(" (offset "), NULL, 10) <= length);
+    if (offset)
+        *offset = '\0';
+    return error.text;
+}
+
 static void test_refused(void)
 {
     static const struct {
@@ -261,16 +271,18 @@ static void test_refused(void)
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         CHECK_STATUS(read_text(rows[i].text), KG_ERROR_CORRUPT, &error);
-        CHECK_TEXT(error.text, rows[i].message);
+        CHECK_TEXT(without_offset(1000), rows[i].message);
         CHECK(file.kernel_count == 0 && file.kernels == NULL);
     }
     static const char no_target[] = ".version 8.0\n.entry k() { ret; }";
     CHECK_STATUS(kg_ptx_read(no_target, strlen(no_target), &arena, &file, &error), KG_ERROR_CORRUPT,
                  &error);
     CHECK_TEXT(error.text,
-               "2:1: error: expected \".target sm_90\" before a function, found \".entry\"");
+               "2:1: error: expected \".target sm_90\" before a function, found \".entry\""
+               " (offset 13)");
     CHECK_STATUS(kg_ptx_read("", 0, &arena, &file, &error), KG_ERROR_CORRUPT, &error);
-    CHECK_TEXT(error.text, "1:1: error: expected \".version\", found the end of the text");
+    CHECK_TEXT(error.text,
+               "1:1: error: expected \".version\", found the end of the text (offset 0)");
 }
 
 static void test_deep(void)

@@ -212,6 +212,16 @@ static void test_flipped(void)
     CHECK(refused > (int)whole);
 }
 
+// Every refusal ends with the offset of what it is about; cuts that off.
+static const char *without_offset(size_t length)
+{
+    char *offset = strstr(error.text, " (offset ");
+    CHECK(offset && strtoul(offset + strlen(" (offset "), NULL, 10) <= length);
+    if (offset)
+        *offset = '\0';
+    return error.text;
+}
+
 // Files that are no PTX at all.
 static void test_wrong(void)
 {
@@ -229,7 +239,7 @@ static void test_wrong(void)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         CHECK_STATUS(read_exactly(rows[i].text), KG_ERROR_CORRUPT, &error);
-        CHECK_TEXT(error.text, rows[i].message);
+        CHECK_TEXT(without_offset(strlen(rows[i].text)), rows[i].message);
         CHECK(file.kernel_count == 0 && file.kernels == NULL);
     }
     kg_arena_free(&arena);
