@@ -117,74 +117,88 @@ struct kg_fold_all_bool {
     }
 };
 
-// argmax and argmin: a value and where it was found; at < 0 where nothing was yet.
-template <typename T>
+// argmax and argmin: a value and where it was found; at < 0 where nothing was yet, beside what
+// nothing gives.
+template <typename T, typename AT = int64_t>
 struct kg_found {
     T value;
-    int64_t at;
+    AT at;
 };
 
-// Whichever beats the other; the first of equals.
-template <typename T>
-KG_INLINE kg_found<T> kg_better(kg_found<T> a, kg_found<T> b, bool a_beats, bool b_beats)
+KG_INLINE bool kg_is_same(float a, float b)
 {
-    bool later = b_beats || (!a_beats && b.at < a.at);
-    return b.at >= 0 && (a.at < 0 || later) ? b : a;
+    return a == b || (a != a && b != b);
 }
 
-struct kg_fold_argmax_f32 {
-    typedef kg_found<float> type;
+KG_INLINE bool kg_is_same(double a, double b)
+{
+    return a == b || (a != a && b != b);
+}
+
+KG_INLINE bool kg_is_same(int64_t a, int64_t b)
+{
+    return a == b;
+}
+
+// A place in a row that threads hold, or in any.
+template <bool HELD>
+struct kg_place {
+    typedef int64_t type;
+};
+template <>
+struct kg_place<true> {
+    typedef int32_t type;
+};
+
+// The first of two places; none comes last.
+KG_INLINE int32_t kg_first_place(int32_t a, int32_t b)
+{
+    return (uint32_t)a < (uint32_t)b ? a : b;
+}
+
+KG_INLINE int64_t kg_first_place(int64_t a, int64_t b)
+{
+    return (uint64_t)a < (uint64_t)b ? a : b;
+}
+
+// Of what VALUES, the fold of a maximum or minimum, finds. NaN is found first of all, and of equals
+// the first.
+template <typename VALUES, typename AT>
+struct kg_fold_place {
+    typedef kg_found<typename VALUES::type, AT> type;
     KG_INLINE type both(type a, type b)
     {
-        return kg_better(a, b, kg_beats_max_f32(a.value, b.value),
-                         kg_beats_max_f32(b.value, a.value));
+        const typename VALUES::type found = VALUES::both(a.value, b.value);
+        return {found, kg_first_place(kg_is_same(found, a.value) ? a.at : (AT)-1,
+                                      kg_is_same(found, b.value) ? b.at : (AT)-1)};
     }
 };
 
-struct kg_fold_argmax_f64 {
-    typedef kg_found<double> type;
-    KG_INLINE type both(type a, type b)
-    {
-        return kg_better(a, b, kg_beats_max_f64(a.value, b.value),
-                         kg_beats_max_f64(b.value, a.value));
-    }
-};
+// Takes `value` into the best so far and tells whether it took the place of it. One thread does so
+// for each element: there is one zero and one NaN, so that bits tell equals from others.
+template <typename VALUES>
+KG_INLINE bool kg_take_better(float &best, float value)
+{
+    const float old = best;
+    best = VALUES::both(best, value + 0.0f); // min and max leave one kind of NaN
+    return kg_bits_f32(best) != kg_bits_f32(old);
+}
 
-struct kg_fold_argmax_i64 {
-    typedef kg_found<int64_t> type;
-    KG_INLINE type both(type a, type b)
-    {
-        return kg_better(a, b, kg_beats_max_i64(a.value, b.value),
-                         kg_beats_max_i64(b.value, a.value));
-    }
-};
+template <typename VALUES>
+KG_INLINE bool kg_take_better(double &best, double value)
+{
+    const double old = best;
+    best = VALUES::both(best, value);
+    return best != old && old == old;
+}
 
-struct kg_fold_argmin_f32 {
-    typedef kg_found<float> type;
-    KG_INLINE type both(type a, type b)
-    {
-        return kg_better(a, b, kg_beats_min_f32(a.value, b.value),
-                         kg_beats_min_f32(b.value, a.value));
-    }
-};
-
-struct kg_fold_argmin_f64 {
-    typedef kg_found<double> type;
-    KG_INLINE type both(type a, type b)
-    {
-        return kg_better(a, b, kg_beats_min_f64(a.value, b.value),
-                         kg_beats_min_f64(b.value, a.value));
-    }
-};
-
-struct kg_fold_argmin_i64 {
-    typedef kg_found<int64_t> type;
-    KG_INLINE type both(type a, type b)
-    {
-        return kg_better(a, b, kg_beats_min_i64(a.value, b.value),
-                         kg_beats_min_i64(b.value, a.value));
-    }
-};
+template <typename VALUES>
+KG_INLINE bool kg_take_better(int64_t &best, int64_t value)
+{
+    const int64_t old = best;
+    best = VALUES::both(best, value);
+    return best != old;
+}
 
 // A long sum: what the additions round away is added up beside it (Knuth's two-sum).
 template <typename T>
@@ -238,25 +252,53 @@ KG_INLINE T kg_from_lane(T value, int distance)
 }
 
 template <typename T>
-KG_INLINE kg_found<T> kg_from_lane(kg_found<T> found, int distance)
-{
-    return {kg_from_lane(found.value, distance), kg_from_lane(found.at, distance)};
-}
-
-template <typename T>
 KG_INLINE kg_two<T> kg_from_lane(kg_two<T> two, int distance)
 {
     return {kg_from_lane(two.sum, distance), kg_from_lane(two.lost, distance)};
+}
+
+template <int LANES, typename FOLD>
+KG_INLINE typename FOLD::type kg_lanes_fold(FOLD, typename FOLD::type value)
+{
+#pragma unroll
+    for (int distance = LANES / 2; distance > 0; distance /= 2)
+        value = FOLD::both(value, kg_from_lane(value, distance));
+    return value;
+}
+
+#if __CUDA_ARCH__ >= 800
+enum { KG_LANES_AT_ONCE = 32 };
+#else
+enum { KG_LANES_AT_ONCE = 0 }; // no instruction for a whole warp
+#endif
+
+// The first place that any of them has.
+template <int LANES, typename AT>
+KG_INLINE AT kg_lanes_first(AT at)
+{
+    if constexpr (LANES == KG_LANES_AT_ONCE && sizeof(AT) == 4) {
+        asm volatile("redux.sync.min.u32 %0, %0, 0xffffffff;" : "+r"(at));
+    } else {
+#pragma unroll
+        for (int distance = LANES / 2; distance > 0; distance /= 2)
+            at = kg_first_place(at, kg_from_lane(at, distance));
+    }
+    return at;
+}
+
+// Values first, then the first of the places where the one is that they make.
+template <int LANES, typename VALUES, typename T, typename AT>
+KG_INLINE kg_found<T, AT> kg_lanes_fold(kg_fold_place<VALUES, AT>, kg_found<T, AT> found)
+{
+    const T value = kg_lanes_fold<LANES>(VALUES(), found.value);
+    return {value, kg_lanes_first<LANES>(kg_is_same(value, found.value) ? found.at : (AT)-1)};
 }
 
 // Of each LANES neighbours, a power of two; every thread of the warp takes part.
 template <typename FOLD, int LANES = 32>
 KG_INLINE typename FOLD::type kg_warp_fold(typename FOLD::type value)
 {
-#pragma unroll
-    for (int distance = LANES / 2; distance > 0; distance /= 2)
-        value = FOLD::both(value, kg_from_lane(value, distance));
-    return value;
+    return kg_lanes_fold<LANES>(FOLD(), value);
 }
 
 // ---- Folding the threads of a block ----
@@ -353,9 +395,9 @@ KG_INLINE typename FOLD::type kg_row_fold(typename FOLD::type value, int &turn)
 
 // ---- Folding groups of threads ----
 
-// `slots` holds a value of each of `groups` groups, a power of two, for each of `wide` places, group
-// by group: those of the first become those of all, the groups folded in pairs. All threads of the
-// block take part; nobody may fill the slots again before another barrier.
+// `slots` holds a value of each of `groups` groups, a power of two, for each of `wide` places,
+// group by group: those of the first become those of all, the groups folded in pairs. All threads
+// of the block take part; nobody may fill the slots again before another barrier.
 template <typename FOLD>
 KG_INLINE void kg_groups_fold(typename FOLD::type *slots, int wide, int groups)
 {

@@ -26,7 +26,8 @@ KG_INLINE void fold(char *memory, int &turn)
 template <typename FOLD, typename CARRY>
 KG_INLINE void running(char *memory, int &turn)
 {
-    typename FOLD::type *to = (typename FOLD::type *)memory + threadIdx.x, values[2] = {to[0], to[1]};
+    typename FOLD::type *to = (typename FOLD::type *)memory + threadIdx.x,
+                        values[2] = {to[0], to[1]};
     CARRY *carry = (CARRY *)memory;
     kg_carry_on<FOLD>(*carry, kg_row_before<FOLD, 128, 1>(values, *to, turn));
     kg_warp_running<FOLD, 8>(values);
@@ -207,7 +208,7 @@ extern "C" __global__ void fold_0(char *memory, double *out)
     running<kg_fold_prod_f64, double>(memory, turn);
     running<kg_fold_max_i64, int64_t>(memory, turn);
     running<kg_fold_any_bool, int>(memory, turn);
-    running<kg_fold_argmin_f32, kg_found<float>>(memory, turn);
+    running<kg_fold_place<kg_fold_min_f32, int64_t>, kg_found<float>>(memory, turn);
     fold<kg_fold_sum_f32>(memory, turn);
     fold<kg_fold_sum_f64>(memory, turn);
     fold<kg_fold_sum_i64>(memory, turn);
@@ -222,12 +223,13 @@ extern "C" __global__ void fold_0(char *memory, double *out)
     fold<kg_fold_min_i64>(memory, turn);
     fold<kg_fold_any_bool>(memory, turn);
     fold<kg_fold_all_bool>(memory, turn);
-    fold<kg_fold_argmax_f32>(memory, turn);
-    fold<kg_fold_argmax_f64>(memory, turn);
-    fold<kg_fold_argmax_i64>(memory, turn);
-    fold<kg_fold_argmin_f32>(memory, turn);
-    fold<kg_fold_argmin_f64>(memory, turn);
-    fold<kg_fold_argmin_i64>(memory, turn);
+    fold<kg_fold_place<kg_fold_max_f32, int64_t>>(memory, turn);
+    fold<kg_fold_place<kg_fold_min_f32, int32_t>>(memory, turn);
+    fold<kg_fold_place<kg_fold_max_f64, int64_t>>(memory, turn);
+    fold<kg_fold_place<kg_fold_max_i64, int64_t>>(memory, turn);
+    fold<kg_fold_place<kg_fold_min_f32, int64_t>>(memory, turn);
+    fold<kg_fold_place<kg_fold_min_f64, int64_t>>(memory, turn);
+    fold<kg_fold_place<kg_fold_min_i64, int64_t>>(memory, turn);
     fold<kg_fold_two_f32>(memory, turn);
     fold<kg_fold_two_f64>(memory, turn);
     *out = kg_two_value(*out, *out);

@@ -197,8 +197,8 @@ KG_INLINE bool same(double a, double b)
     return a == b || (a != a && b != b);
 }
 
-template <typename T>
-KG_INLINE bool same(kg_found<T> a, kg_found<T> b)
+template <typename T, typename AT>
+KG_INLINE bool same(kg_found<T, AT> a, kg_found<T, AT> b)
 {
     return same((double)a.value, (double)b.value) && a.at == b.at;
 }
@@ -216,8 +216,8 @@ KG_INLINE void make(T *value, int i)
     *value = (T)((i * 37 + 11) % 23 % 5 - 2);
 }
 
-template <typename T>
-KG_INLINE void make(kg_found<T> *found, int i)
+template <typename T, typename AT>
+KG_INLINE void make(kg_found<T, AT> *found, int i)
 {
     make(&found->value, i);
     found->at = i % 7 == 3 ? -1 : i;
@@ -268,12 +268,13 @@ KG_INLINE uint64_t wrong_folds()
            wrong_fold<kg_fold_min_f64, THREADS>(turn) + wrong_fold<kg_fold_min_i64, THREADS>(turn) +
            wrong_fold<kg_fold_any_bool, THREADS>(turn) +
            wrong_fold<kg_fold_all_bool, THREADS>(turn) +
-           wrong_fold<kg_fold_argmax_f32, THREADS>(turn) +
-           wrong_fold<kg_fold_argmax_f64, THREADS>(turn) +
-           wrong_fold<kg_fold_argmax_i64, THREADS>(turn) +
-           wrong_fold<kg_fold_argmin_f32, THREADS>(turn) +
-           wrong_fold<kg_fold_argmin_f64, THREADS>(turn) +
-           wrong_fold<kg_fold_argmin_i64, THREADS>(turn) +
+           wrong_fold<kg_fold_place<kg_fold_max_f32, int32_t>, THREADS>(turn) +
+           wrong_fold<kg_fold_place<kg_fold_max_f32, int64_t>, THREADS>(turn) +
+           wrong_fold<kg_fold_place<kg_fold_max_f64, int32_t>, THREADS>(turn) +
+           wrong_fold<kg_fold_place<kg_fold_max_i64, int64_t>, THREADS>(turn) +
+           wrong_fold<kg_fold_place<kg_fold_min_f32, int32_t>, THREADS>(turn) +
+           wrong_fold<kg_fold_place<kg_fold_min_f64, int64_t>, THREADS>(turn) +
+           wrong_fold<kg_fold_place<kg_fold_min_i64, int32_t>, THREADS>(turn) +
            wrong_fold<kg_fold_two_f32, THREADS>(turn) + wrong_fold<kg_fold_two_f64, THREADS>(turn);
 }
 

@@ -148,6 +148,20 @@ bool kg_cuda_fits(const struct kg_group *group, enum kg_target target, struct kg
     return false;
 }
 
+void kg_cuda_fold_values(struct kg_text *text, const struct kg_fold *fold)
+{
+    kg_text_format(text, "kg_fold_%s_%s", fold->is_sum ? "sum" : kg_reduces[fold->search].name,
+                   kg_emit_suffix(fold->lane));
+}
+
+void kg_cuda_fold(struct kg_text *text, const struct kg_fold *fold, const char *place)
+{
+    kg_text_add(text, fold->is_argument ? "kg_fold_place<" : "");
+    kg_cuda_fold_values(text, fold);
+    if (fold->is_argument)
+        kg_text_format(text, ", %s>", place);
+}
+
 void kg_cuda_space_registers(struct kg_space *space)
 {
     kg_space_add(space, "maxnreg", 7, (int64_t[]){0, 32, 40, 64, 80, 96, 128});

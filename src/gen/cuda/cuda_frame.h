@@ -5,6 +5,7 @@
 
 #include "gen/code.h"
 #include "gen/emit.h"
+#include "gen/fold.h"
 
 // The heading and the prelude.
 void kg_cuda_opening(struct kg_text *text, const struct kg_group *group, const char *family,
@@ -26,6 +27,11 @@ void kg_cuda_nothing(struct kg_code *code, const struct kg_group *group, const c
 
 // False, with the reason, for groups that no kernel for CUDA can take.
 bool kg_cuda_fits(const struct kg_group *group, enum kg_target target, struct kg_text *reason);
+
+// The struct of lanes.cuh that folds values of the reduction; places have the type `place`.
+void kg_cuda_fold(struct kg_text *text, const struct kg_fold *fold, const char *place);
+// The one that folds the values whose places are found.
+void kg_cuda_fold_values(struct kg_text *text, const struct kg_fold *fold);
 
 // Adds the parameter every family has: the most registers a thread may use; 0: no limit.
 void kg_cuda_space_registers(struct kg_space *space);

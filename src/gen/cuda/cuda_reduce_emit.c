@@ -281,30 +281,29 @@ static void emit_loads(struct writer *writer)
 
 // ---- Totals ----
 
-static void print_fold(struct kg_text *text, const struct kg_fold *fold)
-{
-    const char *name = fold->is_float_sum ? "two" : fold->is_sum ? "sum" : NULL;
-    kg_text_format(text, "kg_fold_%s_%s", name ? name : kg_reduces[fold->reduce].name,
-                   kg_emit_suffix(fold->lane));
-}
-
 static void emit_fold_type(struct writer *writer)
 {
+    const struct kg_fold *fold = &writer->plan->fold;
     struct kg_code *code = &writer->code;
     kg_code_begin(code);
     kg_text_add(code->text, "typedef ");
-    print_fold(code->text, &writer->plan->fold);
+    if (fold->is_float_sum)
+        kg_text_format(code->text, "kg_fold_two_%s", kg_emit_suffix(fold->lane));
+    else
+        kg_cuda_fold(code->text, fold, "int64_t");
     kg_text_add(code->text, " FOLD;");
     kg_code_end(code);
 }
 
-// What nothing gives, of the fold's type.
-static void print_neutral(struct kg_text *text, const struct kg_fold *fold)
+// What nothing gives, of the fold's type; `place` stands beside it.
+static void print_neutral(struct kg_text *text, const struct kg_fold *fold, const char *place)
 {
-    const char *after = fold->is_float_sum ? ", 0}" : fold->is_argument ? ", -1}" : "";
+    const char *after = fold->is_float_sum ? ", 0}" : fold->is_argument ? ", " : "";
     kg_text_add(text, *after ? "{" : "");
     kg_fold_neutral(text, fold, fold->lane);
     kg_text_add(text, after);
+    if (fold->is_argument)
+        kg_text_format(text, "%s}", place);
 }
 
 // `total` of the thread: one, or one for each of its columns.
@@ -312,6 +311,11 @@ static void emit_totals(struct writer *writer)
 {
     struct kg_code *code = &writer->code;
     bool column = writer->plan->column;
+    if (writer->plan->fold.is_argument) // the first of what may be equal to nothing
+        kg_code_line(code, column ? "const int64_t start = (int64_t)blockIdx.y * UNROLL * groups + "
+                                    "group;"
+                                  : "const int64_t start = (int64_t)blockIdx.y * (THREADS * VECTOR "
+                                    "* UNROLL) + (WHOLE ? thread * VECTOR : thread);");
     kg_code_line(code, "FOLD::type total%s;", column ? "[VECTOR]" : "");
     if (column) {
         kg_code_line(code, "#pragma unroll");
@@ -320,7 +324,7 @@ static void emit_totals(struct writer *writer)
     }
     kg_code_begin(code);
     kg_text_format(code->text, "total%s = ", column ? "[lane]" : "");
-    print_neutral(code->text, &writer->plan->fold);
+    print_neutral(code->text, &writer->plan->fold, "start < count ? start : -1");
     kg_text_add(code->text, ";");
     kg_code_end(code);
     if (column)
@@ -343,9 +347,12 @@ static void emit_step(struct writer *writer)
     if (fold->is_float_sum) {
         kg_code_line(code, "partial%s += %s;", plan->column ? "[lane]" : "", value);
     } else if (fold->is_argument) {
-        kg_code_line(code, "if (%s.at < 0 || kg_beats_%s_%s(%s, %s.value))", total,
-                     kg_reduces[fold->search].name, kg_emit_suffix(fold->lane), value, total);
-        kg_code_line(code, "    %s = {%s, %s};", total, value, plan->column ? "reduced" : "column");
+        kg_code_begin(code);
+        kg_text_add(code->text, "if (kg_take_better<");
+        kg_cuda_fold_values(code->text, fold);
+        kg_text_format(code->text, ">(%s.value, %s))", total, value);
+        kg_code_end(code);
+        kg_code_line(code, plan->column ? "    total[lane].at = reduced;" : "    spot = lane;");
     } else {
         kg_code_begin(code);
         kg_text_format(code->text, "%s = ", total);
@@ -361,16 +368,22 @@ static void emit_part(struct writer *writer)
     const struct kg_cuda_reduce_plan *plan = writer->plan;
     struct kg_code *code = &writer->code;
     const char *type = kg_emit_type(plan->fold.lane);
-    bool sums = plan->fold.is_float_sum;
+    bool sums = plan->fold.is_float_sum, spots = plan->fold.is_argument && !plan->column;
     emit_loads(writer);
     if (sums && plan->column)
         kg_code_line(code, "%s partial[VECTOR] = {};", type);
     open_pieces(writer);
     if (sums && !plan->column)
         kg_code_line(code, "%s partial = 0;", type);
+    if (spots)
+        kg_code_line(code, "int spot = -1;");
     open_lanes(writer);
     emit_step(writer);
     kg_code_close(code);
+    if (spots) {
+        kg_code_line(code, "if (spot >= 0)");
+        kg_code_line(code, "    total.at = first + spot * step;");
+    }
     if (sums && !plan->column)
         kg_code_line(code, "kg_two_sum(&total.sum, &total.lost, partial);");
     kg_code_close(code);
@@ -537,7 +550,7 @@ static void emit_combine(struct writer *writer)
     kg_code_line(code, "const int64_t output = begin + threadIdx.x;");
     kg_code_begin(code);
     kg_text_add(code->text, "FOLD::type total = ");
-    print_neutral(code->text, &plan->fold);
+    print_neutral(code->text, &plan->fold, "-1");
     kg_text_add(code->text, ";");
     kg_code_end(code);
     kg_code_open(code, "if (output < outputs)");

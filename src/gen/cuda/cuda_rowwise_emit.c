@@ -256,8 +256,8 @@ static void emit_accumulators(struct writer *writer, int pass)
         kg_fold_neutral(code->text, &fold, fold.lane);
         kg_text_add(code->text, ";");
         kg_code_end(code);
-        if (fold.is_argument)
-            kg_code_line(code, "int64_t at%d = -1;", i);
+        if (fold.is_argument) // the first of what may be equal to nothing
+            kg_code_line(code, "PLACE at%d = start < columns ? start : -1;", i);
     }
 }
 
@@ -270,11 +270,12 @@ static void emit_step(struct writer *writer, int i)
     const char *into = fold.is_float_sum && !writer->holding ? "more" : "acc";
     emit_value(writer, i, fold.lane);
     if (fold.is_argument) {
-        kg_code_open(code, "if (at%d < 0 || kg_beats_%s_%s(v%d, acc%d))", i,
-                     kg_reduces[fold.search].name, kg_emit_suffix(fold.lane), i, i);
-        kg_code_line(code, "acc%d = v%d;", i, i);
-        kg_code_line(code, "at%d = column;", i);
-        kg_code_close(code);
+        kg_code_begin(code);
+        kg_text_add(code->text, "if (kg_take_better<");
+        kg_cuda_fold_values(code->text, &fold);
+        kg_text_format(code->text, ">(acc%d, v%d))", i, i);
+        kg_code_end(code);
+        kg_code_line(code, "    spot%d = lane;", i);
         return;
     }
     snprintf(total, sizeof total, "%s%d", into, i);
@@ -380,6 +381,21 @@ static void emit_totals(struct writer *writer, int pass)
             kg_code_line(&writer->code, "acc%d = kg_two_value(acc%d, lost%d);", i, i, i);
 }
 
+// Of every place that the pass looks for: where in the vector it is.
+static void emit_spots(struct writer *writer, int pass, bool declare)
+{
+    for (int i = 0; i < writer->row->group->count; i++) {
+        if (!is_fold(writer, i, pass) || !kg_fold_of(nest_at(writer, i)).is_argument)
+            continue;
+        if (declare) {
+            kg_code_line(&writer->code, "int spot%d = -1;", i);
+            continue;
+        }
+        kg_code_line(&writer->code, "if (spot%d >= 0)", i);
+        kg_code_line(&writer->code, "    at%d = (PLACE)first + spot%d * step;", i, i);
+    }
+}
+
 // What a pass does with the vector at `first`.
 static void emit_part(struct writer *writer, int pass)
 {
@@ -401,6 +417,7 @@ static void emit_part(struct writer *writer, int pass)
                          kg_emit_tensor_storage(nest_at(writer, i)->output), i);
     if (!writer->holding)
         emit_long_sums(writer, pass, "more");
+    emit_spots(writer, pass, true);
     name_columns(writer, pass);
     open_lanes(writer);
     for (int i = 0; i < row->group->count; i++) {
@@ -412,6 +429,7 @@ static void emit_part(struct writer *writer, int pass)
             emit_step(writer, i);
     }
     kg_code_close(code);
+    emit_spots(writer, pass, false);
     if (!writer->holding)
         emit_long_sums(writer, pass, NULL);
     emit_column_stores(writer, pass);
@@ -423,16 +441,14 @@ static void emit_fold(struct writer *writer, int i)
 {
     struct kg_code *code = &writer->code;
     struct kg_fold fold = kg_fold_of(nest_at(writer, i));
-    const char *name = fold.is_sum ? "sum" : kg_reduces[fold.reduce].name;
-    const char *suffix = kg_emit_suffix(fold.lane);
-    if (!fold.is_argument) {
-        kg_code_line(code, "acc%d = kg_row_fold<kg_fold_%s_%s, THREADS, CLUSTER>(acc%d, turn);", i,
-                     name, suffix, i);
-        return;
-    }
-    kg_code_line(code,
-                 "at%d = kg_row_fold<kg_fold_%s_%s, THREADS, CLUSTER>({acc%d, at%d}, turn).at;", i,
-                 name, suffix, i, i);
+    kg_code_begin(code);
+    kg_text_format(code->text, "%s%d = kg_row_fold<", fold.is_argument ? "at" : "acc", i);
+    kg_cuda_fold(code->text, &fold, "PLACE");
+    kg_text_format(code->text,
+                   fold.is_argument ? ", THREADS, CLUSTER>({acc%d, at%d}, turn).at;"
+                                    : ", THREADS, CLUSTER>(acc%d, turn);",
+                   i, i);
+    kg_code_end(code);
 }
 
 static void emit_result(struct writer *writer, int i)
@@ -520,6 +536,19 @@ static void emit_rows(struct writer *writer)
     kg_code_close(code);
 }
 
+// What places in the row are counted in, and a thread's first.
+static void emit_places(struct writer *writer)
+{
+    bool any = false;
+    for (int i = 0; i < writer->row->group->count; i++)
+        any |=
+            writer->row->role[i] == KG_ROWWISE_REDUCE && kg_fold_of(nest_at(writer, i)).is_argument;
+    if (!any)
+        return;
+    kg_code_line(&writer->code, "typedef typename kg_place<HELD>::type PLACE;");
+    kg_code_line(&writer->code, "const int start = WHOLE ? thread * VECTOR : thread;");
+}
+
 void kg_cuda_rowwise_emit(struct kg_text *text, const struct kg_cuda_rowwise_plan *plan)
 {
     static const char *const skeletons[] = {"cuda/vectors.cuh", "cuda/index.cuh", "cuda/pieces.cuh",
@@ -548,6 +577,7 @@ void kg_cuda_rowwise_emit(struct kg_text *text, const struct kg_cuda_rowwise_pla
                            ? "const int thread = threadIdx.x + THREADS * (int)kg_cluster_rank();"
                            : "const int thread = threadIdx.x;");
     kg_code_line(code, "int turn = 0;");
+    emit_places(&writer);
     emit_rows(&writer);
     if (plan->cluster > 1) // others may still be reading what this block found
         kg_code_line(code, "kg_cluster_wait();");

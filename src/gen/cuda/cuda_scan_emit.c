@@ -19,8 +19,8 @@ struct writer {
     struct kg_scan_writer shared;
     bool printing_late; // what follows the scan is being printed
     struct kg_cuda_scan_streams streams;
-    char fold[32];    // how two values are folded: "kg_fold_sum_f32"
-    char carried[32]; // and two totals that are carried along: "kg_fold_two_f32"
+    char fold[48];    // how two values are folded: "kg_fold_sum_f32"
+    char carried[48]; // and two totals that are carried along: "kg_fold_two_f32"
 };
 
 static const struct kg_nest *nest_at(const struct writer *writer, int position)
@@ -454,7 +454,7 @@ static void emit_column_row(struct writer *writer)
 {
     const struct kg_scan_plan *scan = writer->scan;
     struct kg_code *code = &writer->code;
-    char take[80];
+    char take[96];
     snprintf(take, sizeof take, "kg_carry_on<%s>(carry[lane], acc0[lane]);", writer->fold);
     kg_code_line(code, "%s::type acc0[VECTOR];", writer->fold);
     emit_axis(writer, "row");
@@ -544,19 +544,27 @@ static void emit_functions(struct writer *writer)
     }
 }
 
+static void name_folds(struct writer *writer)
+{
+    const struct kg_fold *fold = &writer->scan->fold;
+    struct kg_text name = {0};
+    kg_cuda_fold(&name, fold, "int64_t");
+    snprintf(writer->fold, sizeof writer->fold, "%s", kg_text_string(&name));
+    snprintf(writer->carried, sizeof writer->carried, fold->is_float_sum ? "kg_fold_two_%s" : "%s",
+             fold->is_float_sum ? kg_emit_suffix(fold->lane) : writer->fold);
+    writer->code.text->failed |= name.failed;
+    kg_text_free(&name);
+}
+
 void kg_cuda_scan_emit(struct kg_text *text, const struct kg_cuda_scan_plan *plan)
 {
     static const char *const skeletons[] = {"cuda/vectors.cuh", "cuda/lanes.cuh",
                                             "cuda/running.cuh"};
     const struct kg_scan_plan *scan = &plan->scan;
-    const struct kg_fold *fold = &scan->fold;
     struct writer writer = {.plan = plan, .scan = scan, .code = {text, 0}};
-    const char *kind = fold->is_sum ? "sum" : kg_reduces[fold->reduce].name;
     char axis[16];
     snprintf(axis, sizeof axis, "i%d", scan->axis);
-    snprintf(writer.fold, sizeof writer.fold, "kg_fold_%s_%s", kind, kg_emit_suffix(fold->lane));
-    snprintf(writer.carried, sizeof writer.carried, "kg_fold_%s_%s",
-             fold->is_float_sum ? "two" : kind, kg_emit_suffix(fold->lane));
+    name_folds(&writer);
     writer.shared = (struct kg_scan_writer){
         .code = &writer.code,
         .plan = scan,
