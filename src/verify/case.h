@@ -80,6 +80,22 @@ int64_t kg_layout_offset(const struct kg_layout *layout, int rank, int64_t numbe
 void kg_case_element(const struct kg_problem *problem, int tensor, const int64_t *index, char *text,
                      size_t room);
 
+// The bytes in outputs, gaps and guards before the first and the second run of a subject: as floats
+// NaN and a number, as integers -1 and something large.
+extern const unsigned char kg_image_fills[2];
+
+// residents.c. Cases in the memory of a device that does not share this machine's. `device` and
+// `cases` are borrowed, and no case is added any more. One judgement at a time.
+struct kg_residents;
+enum kg_status kg_residents_make(struct kg_device *device, const struct kg_cases *cases,
+                                 struct kg_residents **residents, struct kg_error *error);
+void kg_residents_free(struct kg_residents *residents);
+// Judges a subject by one case; adds to the verdict when it passes. When not, this means nothing:
+// the case was not looked at, or has to be looked at more closely.
+enum kg_status kg_residents_judge(struct kg_residents *residents, int index,
+                                  const struct kg_subject *subject, struct kg_verdict *verdict,
+                                  bool *passes, struct kg_error *error);
+
 // compare.c. Adds to the verdict; false when an element or the whole is wrong, the reason is then
 // in the verdict without the case's label.
 bool kg_compare_outputs(const struct kg_problem *problem, const struct kg_expected *expected,

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+const unsigned char kg_image_fills[2] = {0xff, 0x5a};
+
 static int tensor_count(const struct kg_problem *problem)
 {
     return problem->op->input_count + problem->op->output_count;

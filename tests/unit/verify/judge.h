@@ -30,8 +30,11 @@ static inline enum kg_status plain_copy(struct kg_device *device, void *to, cons
     return KG_OK;
 }
 
-static const struct kg_backend plain_backend = {
-    .name = "plain", .allocate = plain_allocate, .release = plain_release, .copy = plain_copy};
+static const struct kg_backend plain_backend = {.name = "plain",
+                                                .shares_memory = true,
+                                                .allocate = plain_allocate,
+                                                .release = plain_release,
+                                                .copy = plain_copy};
 static struct kg_device plain_device = {.backend = &plain_backend};
 
 typedef enum kg_status subject_run(void *user, const struct kg_problem *problem,

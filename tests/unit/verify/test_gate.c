@@ -87,39 +87,41 @@ static enum kg_status bias_relu(void *user, const struct kg_problem *problem, vo
     return KG_OK;
 }
 
+static const struct {
+    enum fault fault;
+    bool passes;
+    const char *reason; // part of it
+} expectations[] = {
+    {NONE, true, ""},
+    {ONE_WRONG, false, "y[4, 11]: expected"},
+    {LAST_UNWRITTEN, false, "got"},
+    {BEFORE_OUTPUT, false, "wrote 4 bytes before y"},
+    {PAST_OUTPUT, false, "past the end of y"},
+    {INTO_GAP, false, "between the elements of output y"},
+    {CHANGES_INPUT, false, "changed input bias"},
+    {WANDERS, false, "two runs differ in y[1, 0]"},
+    {DROPS_NAN, false, "expected nan"},
+    {CLIPS_INFINITY, false, "got 65504"},
+    {COARSE, false, "y["},
+    {FAILS, false, "the launch was refused"},
+    {DENSE_ONLY, true, ""},
+    {NO_CASE, false, "ran none of the"},
+};
+
 static void faults(void)
 {
-    static const struct {
-        enum fault fault;
-        bool passes;
-        const char *reason; // part of it
-    } rows[] = {
-        {NONE, true, ""},
-        {ONE_WRONG, false, "y[4, 11]: expected"},
-        {LAST_UNWRITTEN, false, "got"},
-        {BEFORE_OUTPUT, false, "wrote 4 bytes before y"},
-        {PAST_OUTPUT, false, "past the end of y"},
-        {INTO_GAP, false, "between the elements of output y"},
-        {CHANGES_INPUT, false, "changed input bias"},
-        {WANDERS, false, "two runs differ in y[1, 0]"},
-        {DROPS_NAN, false, "expected nan"},
-        {CLIPS_INFINITY, false, "got 65504"},
-        {COARSE, false, "y["},
-        {FAILS, false, "the launch was refused"},
-        {DENSE_ONLY, true, ""},
-        {NO_CASE, false, "ran none of the"},
-    };
     struct made made = make(BIAS_RELU, "P=1 D=1");
     CHECK_STATUS(made.status, KG_OK, &made.error);
-    CHECK(sizeof rows / sizeof rows[0] == FAULT_COUNT);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        enum fault fault = rows[i].fault;
+    CHECK(sizeof expectations / sizeof expectations[0] == FAULT_COUNT);
+    for (size_t i = 0; i < sizeof expectations / sizeof expectations[0]; i++) {
+        enum fault fault = expectations[i].fault;
         struct kg_verdict verdict = judge(made.op, &strided, bias_relu, &fault);
-        if (verdict.passed != rows[i].passes || !strstr(verdict.reason, rows[i].reason))
+        if (verdict.passed != expectations[i].passes ||
+            !strstr(verdict.reason, expectations[i].reason))
             fprintf(stderr, "fault %d: passed %d: %s\n", (int)fault, verdict.passed,
                     verdict.reason);
-        CHECK(verdict.passed == rows[i].passes);
-        CHECK(strstr(verdict.reason, rows[i].reason));
+        CHECK(verdict.passed == expectations[i].passes);
+        CHECK(strstr(verdict.reason, expectations[i].reason));
         CHECK(verdict.passed || fault == NO_CASE || strncmp(verdict.reason, "case ", 5) == 0);
         CHECK(verdict.seed != 0);
         CHECK(verdict.impostors >= 10);
@@ -130,6 +132,74 @@ static void faults(void)
         if (fault == DENSE_ONLY)
             CHECK(verdict.skipped > 0 && verdict.cases > 30);
     }
+    unmake(&made);
+}
+
+// A device with memory of its own, as far as the gate can tell.
+static size_t fetched; // bytes copied, but for images on their way there
+
+static enum kg_status far_copy(struct kg_device *device, void *to, const void *from, size_t bytes,
+                               struct kg_error *error)
+{
+    fetched += bytes;
+    return plain_copy(device, to, from, bytes, error);
+}
+
+static enum kg_status far_fill(struct kg_device *device, void *memory, unsigned char value,
+                               size_t bytes, struct kg_error *error)
+{
+    (void)device, (void)error;
+    memset(memory, value, bytes);
+    return KG_OK;
+}
+
+static enum kg_status far_digest(struct kg_device *device, const void *memory, size_t bytes,
+                                 uint64_t *sum, struct kg_error *error)
+{
+    (void)device, (void)error;
+    *sum = kg_hash_chain((struct kg_hash){*sum, 0}, memory, bytes).low;
+    return KG_OK;
+}
+
+static const struct kg_backend far_backend = {.name = "far",
+                                              .allocate = plain_allocate,
+                                              .release = plain_release,
+                                              .copy = far_copy,
+                                              .fill = far_fill,
+                                              .digest = far_digest};
+static struct kg_device far_device = {.backend = &far_backend};
+
+// What an honest kernel left on the device helps no dishonest one, and what a dishonest one did
+// there is not blamed on the next.
+static void faults_far_away(void)
+{
+    static const enum fault none = NONE;
+    struct made made = make(BIAS_RELU, "P=1 D=1");
+    struct kg_error error = {0};
+    struct kg_gate *gate;
+    struct kg_verdict verdict;
+    const struct kg_subject right = {.name = "right", .user = (void *)&none, .run = bias_relu};
+    CHECK_STATUS(kg_gate_make(&far_device, made.op, NULL, &gate, &error), KG_OK, &error);
+    CHECK_STATUS(kg_gate_judge(gate, &right, &verdict, &error), KG_OK, &error);
+    CHECK(verdict.passed);
+    struct kg_verdict first = verdict;
+    for (size_t i = 0; i < sizeof expectations / sizeof expectations[0]; i++) {
+        enum fault fault = expectations[i].fault;
+        const struct kg_subject subject = {.name = "wrong", .user = &fault, .run = bias_relu};
+        if (fault == INTO_GAP || fault == DENSE_ONLY) // of strided cases
+            continue;
+        CHECK_STATUS(kg_gate_judge(gate, &subject, &verdict, &error), KG_OK, &error);
+        CHECK(verdict.passed == expectations[i].passes);
+        CHECK(strstr(verdict.reason, expectations[i].reason));
+        CHECK_STATUS(kg_gate_judge(gate, &right, &verdict, &error), KG_OK, &error);
+        CHECK(verdict.passed && verdict.cases == first.cases);
+        CHECK(verdict.elements == first.elements);
+        CHECK(verdict.worst_relative == first.worst_relative);
+        fetched = 0;
+        CHECK_STATUS(kg_gate_judge(gate, &right, &verdict, &error), KG_OK, &error);
+        CHECK(verdict.passed && verdict.elements == first.elements && fetched == 0);
+    }
+    kg_gate_free(gate);
     unmake(&made);
 }
 
@@ -366,5 +436,5 @@ static void outside_the_gate(void)
     unmake(&made);
 }
 
-TEST_MAIN(faults, sums, error_as_a_whole, kinds_of_ops, impostor_report, unprovable, goal_rows,
-          outside_the_gate)
+TEST_MAIN(faults, faults_far_away, sums, error_as_a_whole, kinds_of_ops, impostor_report,
+          unprovable, goal_rows, outside_the_gate)
