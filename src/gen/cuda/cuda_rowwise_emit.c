@@ -567,7 +567,13 @@ void kg_cuda_rowwise_emit(struct kg_text *text, const struct kg_cuda_rowwise_pla
     kg_cuda_open_body(code, row->group, row->entry, "bool WHOLE, bool HELD");
     kg_code_line(code, "enum { THREADS = %d, CLUSTER = %d, SPAN = THREADS * CLUSTER };",
                  plan->threads, plan->cluster);
-    kg_code_line(code, "enum { VECTOR = %d, HOLD = %d };", plan->vector, plan->hold);
+    // What does not lie in whole vectors is read element by element, and again in each pass: such
+    // code unrolled takes the compiler as long as all the rest.
+    if (plan->vector > 1)
+        kg_code_line(code, "enum { VECTOR = WHOLE ? %d : 1, HOLD = WHOLE ? %d : 0 };", plan->vector,
+                     plan->hold);
+    else
+        kg_code_line(code, "enum { VECTOR = 1, HOLD = %d };", plan->hold);
     print_extent(code, &writer, "rows", 0, row->rows - 1);
     print_extent(code, &writer, "columns", row->rows, row->last);
     if (has_outer_columns(&writer))
