@@ -15,7 +15,7 @@ enum kg_status kg_plan_create(const struct kg_problem *problem, struct kg_device
     if ((unsigned)rigor >= KG_RIGOR_COUNT || !(seconds >= 0))
         return kg_error_set(&context->error, KG_ERROR_ARGUMENT,
                             "rigor %d for %g seconds is not a search", (int)rigor, seconds);
-    return kg_flow_plan(&context->session, problem, device, rigor, seconds, NULL, plan,
+    return kg_flow_plan(&context->session, problem, device, rigor, seconds, NULL, NULL, plan,
                         &context->error);
 }
 

@@ -189,8 +189,8 @@ enum kg_status kg_flow_profile(struct kg_session *session, const struct kg_probl
     if (device->is_described)
         return kg_error_set(error, KG_ERROR_MISSING, "%s is not at hand: nothing can be measured",
                             device->facts.isa);
-    enum kg_status status =
-        kg_flow_plan(session, problem, device, KG_RIGOR_EXHAUSTIVE, seconds, NULL, &plan, error);
+    enum kg_status status = kg_flow_plan(session, problem, device, KG_RIGOR_EXHAUSTIVE, seconds,
+                                         NULL, NULL, &plan, error);
     if (status != KG_OK)
         return status;
     struct kg_outcomes outcomes;

@@ -3,6 +3,7 @@
 
 #include "flow/planner.h"
 
+#include "flow/place.h"
 #include "flow/workspaces.h"
 #include "gen/signature.h"
 
@@ -212,34 +213,31 @@ static enum kg_status learn(struct recorder *recorder, const struct kg_plan *pla
 static enum kg_status plan_by_search(struct kg_session *session, const struct kg_key *key,
                                      const struct kg_problem *problem, struct kg_device *device,
                                      enum kg_rigor rigor, double seconds, const char *const *hints,
-                                     int hint_count, struct kg_plan **plan, struct kg_error *error)
+                                     int hint_count, struct kg_place *place, struct kg_plan **plan,
+                                     struct kg_error *error)
 {
-    struct kg_gate *gate = NULL;
-    enum kg_status status = kg_flow_gate(session, problem, device, 0, false, &gate, error);
-    if (status != KG_OK)
-        return status;
+    struct kg_place *own = NULL;
+    if (!place) {
+        enum kg_status opened = kg_place_open(session, problem, device, true, &own, error);
+        if (opened != KG_OK)
+            return opened;
+        kg_place_compile(own, key, rigor, false);
+        place = own;
+    }
     struct recorder recorder = {.session = session, .key = key};
-    struct kg_search search = {
-        .device = device,
-        .problem = problem,
-        .target = kg_session_target(device),
-        .gate = gate,
-        .rigor = rigor,
-        .seconds = seconds,
-        .protocol = session->protocol,
-        .hints = hints,
-        .hint_count = hint_count,
-        .cancel = session->cancel,
-        .times = &session->times,
-        .user = &recorder,
-        .known = find_known,
-        .record = record_outcome,
-        .progress = show_progress,
-    };
+    struct kg_search search = place->terms;
+    search.judge = place->judge;
+    search.rigor = rigor;
+    search.seconds = seconds;
+    search.hints = hints;
+    search.hint_count = hint_count;
+    search.user = &recorder;
+    search.known = find_known;
+    search.record = record_outcome;
+    search.progress = show_progress;
     struct kg_found found = {0};
-    kg_session_warn(session, device);
-    status = kg_search_run(&search, &found, error);
-    kg_gate_free(gate);
+    enum kg_status status = kg_search_run(&search, &found, error);
+    kg_place_close(own);
     if (status == KG_ERROR_CANCELLED && found.measured > 0)
         status = KG_OK;
     if (status == KG_OK)
@@ -269,7 +267,8 @@ static enum kg_status plan_by_search(struct kg_session *session, const struct kg
 static enum kg_status plan_with_key(struct kg_session *session, const struct kg_key *key,
                                     const struct kg_problem *problem, struct kg_device *device,
                                     enum kg_rigor rigor, double seconds, const char *hint,
-                                    struct kg_plan **plan, struct kg_error *error)
+                                    struct kg_place *place, struct kg_plan **plan,
+                                    struct kg_error *error)
 {
     char *known = NULL;
     enum kg_status status =
@@ -287,7 +286,7 @@ static enum kg_status plan_with_key(struct kg_session *session, const struct kg_
             if (known)
                 hints[hint_count++] = known;
             status = plan_by_search(session, key, problem, device, rigor, seconds, hints,
-                                    hint_count, plan, error);
+                                    hint_count, place, plan, error);
         }
     }
     free(known);
@@ -296,7 +295,8 @@ static enum kg_status plan_with_key(struct kg_session *session, const struct kg_
 
 enum kg_status kg_flow_plan(struct kg_session *session, const struct kg_problem *problem,
                             struct kg_device *device, enum kg_rigor rigor, double seconds,
-                            const char *hint, struct kg_plan **plan, struct kg_error *error)
+                            const char *hint, struct kg_place *place, struct kg_plan **plan,
+                            struct kg_error *error)
 {
     *plan = NULL;
     if (device->is_described && rigor != KG_RIGOR_ESTIMATE && rigor != KG_RIGOR_WISDOM) {
@@ -308,7 +308,8 @@ enum kg_status kg_flow_plan(struct kg_session *session, const struct kg_problem 
     enum kg_status status = kg_session_key_make(problem, device, &session->protocol, &key, error);
     if (status != KG_OK)
         return status;
-    status = plan_with_key(session, &key.key, problem, device, rigor, seconds, hint, plan, error);
+    status =
+        plan_with_key(session, &key.key, problem, device, rigor, seconds, hint, place, plan, error);
     kg_session_key_free(&key);
     if (status == KG_OK)
         kg_error_clear(error);

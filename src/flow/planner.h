@@ -6,6 +6,7 @@
 #include "flow/session.h"
 #include "gen/prepared.h"
 
+struct kg_place;      // where kernels are judged and timed: flow/place.h
 struct kg_workspaces; // memory between kernels, one piece per execution under way
 
 struct kg_plan {
@@ -25,10 +26,12 @@ struct kg_plan {
 };
 
 // See kg_plan_create in kernelgen.h. `hint`, when not NULL, is tried first and never beaten by
-// something slower. A cancelled or timed-out search that found anything gives KG_OK.
+// something slower. A cancelled or timed-out search that found anything gives KG_OK. `place` is
+// where it searches; NULL: one of its own.
 enum kg_status kg_flow_plan(struct kg_session *session, const struct kg_problem *problem,
                             struct kg_device *device, enum kg_rigor rigor, double seconds,
-                            const char *hint, struct kg_plan **plan, struct kg_error *error);
+                            const char *hint, struct kg_place *place, struct kg_plan **plan,
+                            struct kg_error *error);
 // A plan of exactly this choice; nothing is verified or measured.
 enum kg_status kg_flow_plan_of(struct kg_session *session, const struct kg_problem *problem,
                                struct kg_device *device, const struct kg_choice *choice,

@@ -6,6 +6,7 @@
 #include "base/files.h"
 #include "flow/analysis.h"
 #include "flow/diagnose.h"
+#include "flow/place.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +22,8 @@ struct build {
     const struct kg_build_options *options;
     struct kg_build_result *result;
     struct kg_session_key key;
-    struct kg_plan *plan; // the best version so far
+    struct kg_place *place; // NULL where the device is not at hand
+    struct kg_plan *plan;   // the best version so far
 };
 
 static void announce(const struct build *build, const char *stage, int number)
@@ -95,6 +97,18 @@ static enum kg_status write_kernel(const struct build *build, struct kg_error *e
     return status;
 }
 
+// Everything that takes long begins here: the process on the device, and the compilers.
+static enum kg_status open_place(struct build *build, struct kg_error *error)
+{
+    if (build->device->is_described)
+        return KG_OK;
+    enum kg_status status =
+        kg_place_open(build->session, build->problem, build->device, true, &build->place, error);
+    if (status == KG_OK)
+        kg_place_compile(build->place, &build->key.key, build->options->rigor, true);
+    return status;
+}
+
 // The first version: by rule, without measuring.
 static enum kg_status generate(struct build *build, struct kg_error *error)
 {
@@ -124,7 +138,7 @@ static void report_verdict(const struct kg_verdict *verdict, struct kg_verify_re
 static enum kg_status verify(struct build *build, struct kg_plan *plan, struct kg_error *error)
 {
     struct kg_verdict verdict;
-    enum kg_status status = kg_flow_verify(plan, 0, &verdict, error);
+    enum kg_status status = kg_place_verify(build->place, plan, &verdict, error);
     if (status != KG_OK)
         return status;
     report_verdict(&verdict, &build->result->verify);
@@ -134,11 +148,11 @@ static enum kg_status verify(struct build *build, struct kg_plan *plan, struct k
                         verdict.reason);
 }
 
-static enum kg_status measure(struct kg_plan *plan, const struct kg_plan *rival,
-                              struct kg_bench_result *bench, double *rival_seconds,
-                              struct kg_error *error)
+static enum kg_status measure(const struct build *build, struct kg_plan *plan,
+                              const struct kg_plan *rival, struct kg_bench_result *bench,
+                              double *rival_seconds, struct kg_error *error)
 {
-    enum kg_status status = kg_flow_bench(plan, rival, bench, rival_seconds, error);
+    enum kg_status status = kg_place_bench(build->place, plan, rival, bench, rival_seconds, error);
     if (status == KG_OK) {
         plan->seconds = bench->seconds;
         plan->spread = bench->spread;
@@ -176,9 +190,10 @@ static enum kg_status challenge(struct build *build, struct kg_plan *challenger,
     double before = best->seconds; // of the current version, in the challenger's own run
     enum kg_status status = KG_OK;
     if (!same) {
-        status = verify(build, challenger, error);
+        // What the search found has passed this place's gate.
+        status = challenger->from_wisdom ? verify(build, challenger, error) : KG_OK;
         if (status == KG_OK)
-            status = measure(challenger, build->plan, &bench, &before, error);
+            status = measure(build, challenger, build->plan, &bench, &before, error);
     }
     if (status != KG_OK) {
         kg_flow_plan_free(challenger);
@@ -228,8 +243,9 @@ static enum kg_status optimise_once(struct build *build, int number, enum kg_rig
         return KG_OK;
     }
     struct kg_plan *challenger = NULL;
-    enum kg_status status = kg_flow_plan(build->session, build->problem, build->device, rigor,
-                                         seconds, build->plan->choice, &challenger, error);
+    enum kg_status status =
+        kg_flow_plan(build->session, build->problem, build->device, rigor, seconds,
+                     build->plan->choice, build->place, &challenger, error);
     if (status != KG_OK)
         return status;
     add_found(build->result, &challenger->found);
@@ -244,7 +260,7 @@ static enum kg_status optimise(struct build *build, struct kg_error *error)
 {
     announce(build, "optimise", 4);
     struct kg_bench_result *bench = &build->result->bench;
-    enum kg_status status = measure(build->plan, NULL, bench, NULL, error);
+    enum kg_status status = measure(build, build->plan, NULL, bench, NULL, error);
     if (status == KG_OK)
         status = record_round(build, 0, "the first version, by rule", "none", build->plan->choice,
                               0, bench, "measured against the baseline", error);
@@ -289,6 +305,8 @@ static enum kg_status run_stages(struct build *build, struct kg_error *error)
     if (status == KG_OK)
         status = check_cancelled(build, error);
     if (status == KG_OK)
+        status = open_place(build, error);
+    if (status == KG_OK)
         status = generate(build, error);
     if (status == KG_OK)
         status = check_cancelled(build, error);
@@ -329,6 +347,7 @@ enum kg_status kg_flow_build(struct kg_session *session, const struct kg_problem
         kg_session_key_make(problem, device, &session->protocol, &build.key, error);
     if (status == KG_OK)
         status = run_stages(&build, error);
+    kg_place_close(build.place);
     kg_session_key_free(&build.key);
     if (status == KG_OK && plan)
         *plan = build.plan;

@@ -1,7 +1,8 @@
 // The accuracy gate applied to plans, in a process that may die.
 
-#include "flow/planner.h"
+#include "flow/place.h"
 
+#include "tune/stand.h"
 #include "tune/worker.h"
 
 #include <stdio.h>
@@ -73,60 +74,46 @@ enum kg_status kg_flow_judge(struct kg_session *session, struct kg_device *devic
     return KG_OK;
 }
 
-// A plan as the gate sees it: one kernel for contiguous tensors, one for strided views.
-struct pair {
-    struct kg_device *device;
-    const struct kg_built *contiguous;
-    const struct kg_built *strided;
-};
-
-static enum kg_status run_pair(void *user, const struct kg_problem *problem, void *const *tensors,
-                               struct kg_error *error)
+// Of tensors of four bits there is no strided form.
+enum kg_status kg_flow_counterpart(const struct kg_problem *problem, struct kg_problem **other,
+                                   struct kg_error *error)
 {
-    const struct pair *pair = user;
-    const struct kg_built *built = problem->contiguous ? pair->contiguous : pair->strided;
-    if (!built)
-        return kg_error_set(error, KG_ERROR_UNSUPPORTED, "not for %s tensors",
-                            problem->contiguous ? "contiguous" : "strided");
-    size_t bytes = kg_built_workspace(built, problem);
-    void *workspace = NULL;
-    const struct kg_backend *backend = pair->device->backend;
-    enum kg_status status = KG_OK;
-    if (bytes)
-        status = backend->allocate(pair->device, bytes, &workspace, error);
-    if (status == KG_OK)
-        status = kg_built_run(built, problem, tensors, workspace, NULL, error);
-    if (workspace)
-        backend->release(pair->device, workspace);
+    int64_t strides[KG_MAX_TENSORS][KG_MAX_RANK] = {{0}};
+    int count = problem->op->input_count + problem->op->output_count;
+    *other = NULL;
+    for (int i = 0; i < count; i++)
+        for (int d = 0; d < problem->tensors[i]->rank; d++)
+            strides[i][d] = problem->layouts[i].stride[d] * 2;
+    enum kg_status status = kg_problem_make(
+        problem->op, problem->sizes,
+        problem->contiguous ? (const int64_t(*)[KG_MAX_RANK])strides : NULL, other, error);
+    if (status == KG_ERROR_SHAPE) {
+        kg_error_clear(error);
+        return KG_OK;
+    }
+    if (status == KG_OK && (*other)->contiguous == problem->contiguous) { // scalars only
+        kg_problem_free(*other);
+        *other = NULL;
+    }
     return status;
 }
 
-// The same op with tensors of the other kind: strided for a contiguous problem, and back. All its
-// sizes are 2, so that every definition has some elements; the kernel serves all sizes anyway.
-static enum kg_status build_counterpart(const struct kg_plan *plan, struct kg_problem **problem,
-                                        struct kg_built **built, struct kg_error *error)
+void kg_flow_choose_counterpart(const struct kg_device *device, const struct kg_problem *other,
+                                const char *choice, struct kg_choice *counterpart)
 {
-    *problem = NULL;
-    *built = NULL;
-    int64_t strides[KG_MAX_TENSORS][KG_MAX_RANK] = {{0}};
-    const struct kg_problem *from = plan->problem;
-    int count = from->op->input_count + from->op->output_count;
-    for (int i = 0; i < count; i++)
-        for (int d = 0; d < from->tensors[i]->rank; d++)
-            strides[i][d] = from->layouts[i].stride[d] * 2;
-    enum kg_status status = kg_problem_make(
-        from->op, from->sizes, from->contiguous ? (const int64_t(*)[KG_MAX_RANK])strides : NULL,
-        problem, error);
-    if (status != KG_OK)
-        return status;
-    if ((*problem)->contiguous == from->contiguous) // scalars only: there is no other kind
-        return KG_OK;
+    enum kg_target target = kg_session_target(device);
+    if (!kg_choice_read(other, &device->facts, target, choice, counterpart))
+        kg_choice_guess(other, &device->facts, target, counterpart);
+}
+
+static enum kg_status build_counterpart(const struct kg_plan *plan, const struct kg_problem *other,
+                                        struct kg_error *error)
+{
     struct kg_choice choice;
-    enum kg_target target = kg_session_target(plan->device);
-    if (!kg_choice_read(*problem, &plan->device->facts, target, plan->choice, &choice))
-        kg_choice_guess(*problem, &plan->device->facts, target, &choice);
+    kg_flow_choose_counterpart(plan->device, other, plan->choice, &choice);
     double start = kg_times_now();
-    status = kg_built_make(plan->device, *problem, &choice, JUDGE_SECONDS, built, error);
+    enum kg_status status = kg_built_make(plan->device, other, &choice, JUDGE_SECONDS,
+                                          &plan->built->counterpart, error);
     kg_times_since(&plan->session->times, KG_ACTIVITY_COMPILE, start);
     return status;
 }
@@ -137,24 +124,21 @@ enum kg_status kg_flow_verify(const struct kg_plan *plan, uint64_t seed, struct 
     *verdict = (struct kg_verdict){0};
     struct kg_gate *gate = NULL;
     struct kg_problem *other = NULL;
-    struct kg_built *counterpart = NULL;
-    enum kg_status status = build_counterpart(plan, &other, &counterpart, error);
-    // 4-bit tensors have no strided form: then there is no counterpart to judge.
-    if (status == KG_ERROR_SHAPE)
-        status = KG_OK;
+    enum kg_status status = kg_flow_counterpart(plan->problem, &other, error);
+    if (status == KG_OK && other)
+        status = build_counterpart(plan, other, error);
     if (status == KG_OK)
-        status = kg_flow_gate(plan->session, plan->problem, plan->device, seed, counterpart != NULL,
+        status = kg_flow_gate(plan->session, plan->problem, plan->device, seed, other != NULL,
                               &gate, error);
     if (status == KG_OK) {
-        bool contiguous = plan->problem->contiguous;
-        struct pair pair = {plan->device, contiguous ? plan->built : counterpart,
-                            contiguous ? counterpart : plan->built};
-        struct kg_subject subject = {plan->choice, &pair, run_pair};
+        struct kg_subject subject = kg_stand_subject(plan->built);
+        subject.name = plan->choice;
         status = kg_flow_judge(plan->session, plan->device, gate, &subject, JUDGE_SECONDS, verdict,
                                error);
     }
     kg_gate_free(gate);
-    kg_built_free(counterpart);
+    kg_built_free(plan->built->counterpart);
+    plan->built->counterpart = NULL;
     kg_problem_free(other);
     return status;
 }

@@ -38,6 +38,8 @@ struct kg_built {
     struct kg_binary binaries[KG_MAX_NESTS];
     double compile_seconds;
     bool contiguous;
+    // The same for tensors of the other kind, strided or contiguous; NULL: there is none.
+    struct kg_built *counterpart;
 };
 
 enum kg_status kg_built_make(struct kg_device *device, const struct kg_problem *problem,
@@ -48,7 +50,7 @@ enum kg_status kg_built_make(struct kg_device *device, const struct kg_problem *
 enum kg_status kg_built_adopt(struct kg_device *device, const struct kg_problem *problem,
                               const struct kg_choice *choice, const struct kg_binary *binary,
                               struct kg_built **built, struct kg_error *error);
-void kg_built_free(struct kg_built *built);
+void kg_built_free(struct kg_built *built); // but its counterpart
 
 // For a single run; plans prepare theirs once (gen/prepared.h, which says what is passed).
 size_t kg_built_workspace(const struct kg_built *built, const struct kg_problem *problem);

@@ -27,10 +27,12 @@ struct kg_judge {
     bool is_ready; // the worker has its stand
 };
 
-// One candidate, or several that race; none asks whether the worker is ready.
+// Of one candidate, or several that race; READY is of none.
+enum kind { READY, TEST, RACE, VERIFY };
+
 struct request {
+    enum kind kind;
     int count;
-    bool race;
     double incumbent;
     struct kg_verified verified;
     struct kg_choice choices[]; // a fork knows what the pointers in them mean
@@ -51,26 +53,48 @@ static void prepare(void *user)
     place->status = kg_stand_make(place->search, &place->stand, &place->error);
 }
 
+// Of one candidate.
 static enum kg_status test_built(struct workplace *place, const struct request *request,
-                                 struct kg_built **built, const struct kg_times *times,
+                                 struct kg_built *built, const struct kg_times *times,
                                  struct kg_text *answer, struct kg_error *error)
 {
     struct kg_tested tested;
-    if (!request->race) {
-        enum kg_status status = kg_stand_test(place->stand, built[0], request->incumbent,
-                                              &request->verified, &tested, error);
-        kg_times_merge(&tested.times, times);
-        kg_text_add_bytes(answer, (const char *)&tested, sizeof tested);
-        return status;
-    }
-    size_t count = (size_t)request->count;
-    struct kg_timing *timings = calloc(count, sizeof *timings);
+    enum kg_status status = request->kind == VERIFY
+                                ? kg_stand_verify(place->stand, built, &tested, error)
+                                : kg_stand_test(place->stand, built, request->incumbent,
+                                                &request->verified, &tested, error);
+    kg_times_merge(&tested.times, times);
+    kg_text_add_bytes(answer, (const char *)&tested, sizeof tested);
+    return status;
+}
+
+static enum kg_status race_built(struct workplace *place, struct kg_built *const *built, int count,
+                                 struct kg_text *answer, struct kg_error *error)
+{
+    struct kg_timing *timings = calloc((size_t)count, sizeof *timings);
     if (!timings)
         return kg_error_memory(error, "a race");
-    enum kg_status status = kg_stand_race(place->stand, built, request->count, timings, error);
-    kg_text_add_bytes(answer, (const char *)timings, count * sizeof *timings);
+    enum kg_status status = kg_stand_race(place->stand, built, count, timings, error);
+    kg_text_add_bytes(answer, (const char *)timings, (size_t)count * sizeof *timings);
     free(timings);
     return status;
+}
+
+// The second one to verify is the first one's counterpart.
+static enum kg_status load(const struct kg_search *search, const struct request *request,
+                           struct kg_built **built, struct kg_error *error)
+{
+    for (int i = 0; i < request->count; i++) {
+        bool other = request->kind == VERIFY && i > 0;
+        enum kg_status status =
+            kg_built_make(search->device, other ? search->counterpart : search->problem,
+                          &request->choices[i], BUILD_SECONDS, &built[i], error);
+        if (status)
+            return status;
+    }
+    if (request->kind == VERIFY && request->count > 1)
+        built[0]->counterpart = built[1];
+    return KG_OK;
 }
 
 static enum kg_status serve(void *user, const void *bytes, size_t length, struct kg_text *answer,
@@ -78,24 +102,22 @@ static enum kg_status serve(void *user, const void *bytes, size_t length, struct
 {
     struct workplace *place = user;
     const struct request *request = bytes;
-    const struct kg_search *search = place->search;
     (void)length;
     if (place->status)
         return kg_error_set(error, place->status, "%s", place->error.text);
-    if (request->count == 0)
+    if (request->kind == READY)
         return KG_OK;
     struct kg_built **built = calloc((size_t)request->count, sizeof(struct kg_built *));
     if (!built)
         return kg_error_memory(error, "candidates");
-    enum kg_status status = KG_OK;
     struct kg_times times = {0};
     double start = kg_times_now();
-    for (int i = 0; i < request->count && !status; i++)
-        status = kg_built_make(search->device, search->problem, &request->choices[i], BUILD_SECONDS,
-                               &built[i], error);
+    enum kg_status status = load(place->search, request, built, error);
     kg_times_since(&times, KG_ACTIVITY_LOAD, start);
-    if (!status)
-        status = test_built(place, request, built, &times, answer, error);
+    if (!status && request->kind == RACE)
+        status = race_built(place, built, request->count, answer, error);
+    else if (!status)
+        status = test_built(place, request, built[0], &times, answer, error);
     for (int i = 0; i < request->count; i++)
         kg_built_free(built[i]);
     free(built);
@@ -126,7 +148,7 @@ static enum kg_status ensure_worker(struct kg_judge *judge, double seconds, stru
     if (status || judge->is_ready)
         return status;
     double start = kg_times_now();
-    struct request request = {.count = 0};
+    struct request request = {.kind = READY};
     struct kg_text answer;
     double limit = seconds < READY_SECONDS ? seconds : READY_SECONDS;
     status = kg_child_ask(judge->worker, &request, sizeof request, limit, judge->search->cancel, 0,
@@ -175,6 +197,13 @@ struct single {
     double incumbent;
 };
 
+static enum kg_status verify_in_fork(void *user, void *result, size_t size, struct kg_error *error)
+{
+    (void)size;
+    const struct single *single = user;
+    return kg_stand_verify(single->judge->stand, single->built, result, error);
+}
+
 static enum kg_status test_in_fork(void *user, void *result, size_t size, struct kg_error *error)
 {
     (void)size;
@@ -202,7 +231,8 @@ static enum kg_status test(struct kg_judge *judge, struct kg_built *built, doubl
                            double incumbent, struct kg_tested *tested, struct kg_error *error)
 {
     struct single single = {judge, built, incumbent};
-    struct request request = {.count = 1, .incumbent = incumbent, .verified = judge->verified};
+    struct request request = {
+        .kind = TEST, .count = 1, .incumbent = incumbent, .verified = judge->verified};
     switch (judge->isolation) {
     case KG_ISOLATION_WORKER:
         return ask_worker(judge, &built, &request, seconds, tested, sizeof *tested, error);
@@ -245,11 +275,43 @@ enum kg_status kg_judge_one(struct kg_judge *judge, struct kg_built *built, doub
     return KG_OK;
 }
 
+enum kg_status kg_judge_verify(struct kg_judge *judge, struct kg_built *built, double seconds,
+                               struct kg_verdict *verdict, struct kg_error *error)
+{
+    struct kg_tested tested = {.sum = 0};
+    struct kg_error own = {0};
+    struct single single = {.judge = judge, .built = built};
+    struct request request = {.kind = VERIFY, .count = built->counterpart ? 2 : 1};
+    struct kg_built *pair[] = {built, built->counterpart};
+    enum kg_status status = KG_OK;
+    *verdict = (struct kg_verdict){0};
+    if (judge->isolation == KG_ISOLATION_WORKER)
+        status = ensure_worker(judge, seconds, error);
+    if (status)
+        return status;
+    if (judge->isolation == KG_ISOLATION_WORKER)
+        status = ask_worker(judge, pair, &request, seconds, &tested, sizeof tested, &own);
+    else if (judge->isolation == KG_ISOLATION_NONE)
+        status = kg_stand_verify(judge->stand, built, &tested, &own);
+    else
+        status = kg_worker_run(verify_in_fork, &single, seconds, judge->search->cancel, &tested,
+                               sizeof tested, &own);
+    kg_times_merge(judge->search->times, &tested.times);
+    *verdict = tested.verdict;
+    if (status == KG_OK || status == KG_ERROR_WRONG)
+        return KG_OK;
+    if (status != KG_ERROR_FAULT && status != KG_ERROR_TIMEOUT)
+        return kg_error_set(error, status, "%s", own.text);
+    verdict->passed = false;
+    snprintf(verdict->reason, sizeof verdict->reason, "%.900s", own.text);
+    return KG_OK;
+}
+
 enum kg_status kg_judge_race(struct kg_judge *judge, struct kg_built *const *built, int count,
                              double seconds, struct kg_timing *timings, struct kg_error *error)
 {
     struct race race = {judge, built, count};
-    struct request request = {.count = count, .race = true};
+    struct request request = {.kind = RACE, .count = count};
     size_t size = (size_t)count * sizeof *timings;
     enum kg_status status = KG_OK;
     memset(timings, 0, size);

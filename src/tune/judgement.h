@@ -26,6 +26,10 @@ enum kg_status kg_judge_one(struct kg_judge *judge, struct kg_built *built, doub
                             double incumbent, struct kg_judgement *judgement,
                             struct kg_error *error);
 
+// The gate alone, on a kernel and its counterpart where it has one. A crash or a hang is a verdict.
+enum kg_status kg_judge_verify(struct kg_judge *judge, struct kg_built *built, double seconds,
+                               struct kg_verdict *verdict, struct kg_error *error);
+
 // Times candidates that passed before alternately; their outputs must be the same before and after.
 enum kg_status kg_judge_race(struct kg_judge *judge, struct kg_built *const *built, int count,
                              double seconds, struct kg_timing *timings, struct kg_error *error);

@@ -5,8 +5,10 @@
 // first, with the others at the best config known.
 
 #include "tune/candidates.h"
+#include "tune/compiling.h"
 #include "tune/trials.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +18,9 @@
 #define MOST_RECORDED 256  // of a group's prunings: a record takes half a millisecond
 #define MOST_HINTS 16
 #define LEAST_BATCH 2
-#define MOST_BATCH 16
+#define MOST_BATCH (KG_MOST_FORESEEN - 1)
+#define LEAST_FAR_BATCH 8
+#define BESIDE 3
 #define LEAST_GAIN 0.01
 
 // What a rigor means for one group with n valid configs: all of them if n <= all, else
@@ -30,16 +34,20 @@ static const struct rule {
     int most;
     int patience;  // where `most` is the limit: measured without a gain before it ends; 0: any
                    // number
+    int batches;   // tried at most of a group, beside the guess; 0: any number
     int passes;    // over the groups, when there are several
     int finalists; // at most; those within `margin` of the best
     double margin;
     bool prune;
     double most_estimate; // compiled, and not run when the model expects this many times the best's
 } rules[KG_RIGOR_COUNT] = {
-    [KG_RIGOR_MEASURE] = {3, 0.2, 3, 64, 24, 1, 4, 0.05, true, 2},
-    [KG_RIGOR_PATIENT] = {24, 0.5, 24, 256, 96, 2, 8, 0.08, true, 0},
-    [KG_RIGOR_EXHAUSTIVE] = {MOST_CONFIGS, 1, 0, MOST_CONFIGS, 0, 1, 8, 0.05, false, 0},
+    [KG_RIGOR_MEASURE] = {3, 0.2, 3, 64, 24, 0, 1, 4, 0.05, true, 2},
+    [KG_RIGOR_PATIENT] = {24, 0.5, 24, 256, 96, 0, 2, 8, 0.08, true, 0},
+    [KG_RIGOR_EXHAUSTIVE] = {MOST_CONFIGS, 1, 0, MOST_CONFIGS, 0, 0, 1, 8, 0.05, false, 0},
 };
+// Where compilers do not run on the device: a batch takes as long as one of them, and nearly all of
+// the time.
+static const struct rule measure_far = {3, 0.1, 3, 64, 24, 2, 1, 4, 0.05, true, 2};
 
 // One group of the plan that is being searched.
 struct axis {
@@ -55,6 +63,24 @@ struct state {
     struct kg_choice current;       // best known configs of all groups
     struct axis axes[KG_MAX_NESTS]; // by group
 };
+
+static const struct rule *find_rule(const struct kg_search *search)
+{
+    bool far = !search->device->backend->shares_memory;
+    return far && search->rigor == KG_RIGOR_MEASURE ? &measure_far : &rules[search->rigor];
+}
+
+// Beside the first batch, what else a build needs is compiled: the guess, its counterpart and the
+// baseline.
+static int batch_size(const struct kg_device *device)
+{
+    int cores = kg_compile_cores(device), least = LEAST_BATCH;
+    if (!device->backend->shares_memory) {
+        cores -= BESIDE;
+        least = LEAST_FAR_BATCH;
+    }
+    return cores < least ? least : cores > MOST_BATCH ? MOST_BATCH : cores;
+}
 
 static int allowance(const struct rule *rule, int valid)
 {
@@ -132,8 +158,7 @@ static int find_best(const struct kg_candidates *candidates)
 static int advance(struct state *state, int group, int most)
 {
     struct kg_candidates *candidates = &state->axes[group].candidates;
-    int units = state->search->device->facts.units;
-    int batch = units < LEAST_BATCH ? LEAST_BATCH : units > MOST_BATCH ? MOST_BATCH : units;
+    int batch = batch_size(state->search->device);
     int picked[MOST_BATCH];
     int count =
         kg_candidates_pick(candidates, find_best(candidates), most < batch ? most : batch, picked);
@@ -178,7 +203,8 @@ static void search_group(struct state *state, int group)
     int allowed = allowance(state->rule, candidates->count), best_at = 0;
     int tried = count_tried(candidates), more = 1, compiled = state->trials.count;
     double best = INFINITY;
-    while (more > 0 && tried < allowed &&
+    int batches = state->rule->batches ? state->rule->batches : INT_MAX;
+    while (batches-- > 0 && more > 0 && tried < allowed &&
            state->trials.count - compiled < MOST_COMPILED * allowed &&
            !kg_trials_stopped(&state->trials)) {
         int at = find_best(candidates);
@@ -244,51 +270,6 @@ static void search_groups(struct state *state)
     }
 }
 
-// The guess, and what would be tried next if it were measured. Gives their number.
-static int foresee(struct state *state, struct kg_choice *choices)
-{
-    int picked[MOST_BATCH], count = 0;
-    int group = next_group(state, (bool[KG_MAX_NESTS]){false});
-    struct kg_candidates *candidates = &state->axes[group].candidates;
-    int at = kg_candidates_find(candidates, &state->current.configs[group]);
-    if (at >= 0) {
-        candidates->items[at].state = KG_CANDIDATE_TRIED;
-        candidates->items[at].seconds = 1;
-    }
-    choices[count++] = state->current;
-    int next = kg_candidates_pick(candidates, at, MOST_BATCH, picked);
-    for (int i = 0; i < next; i++)
-        choices[count++] = replace(state, group, &candidates->items[picked[i]].config);
-    if (at >= 0)
-        candidates->items[at].state = KG_CANDIDATE_OPEN;
-    return count;
-}
-
-// A worker takes a while to get ready, and all cores are idle meanwhile.
-static void compile_ahead(struct state *state)
-{
-    const struct kg_search *search = state->search;
-    enum kg_isolation isolation =
-        search->isolation ? search->isolation : kg_worker_isolation(search->device);
-    struct kg_choice *choices = calloc(MOST_BATCH + 1, sizeof *choices);
-    if (choices && isolation == KG_ISOLATION_WORKER)
-        kg_trials_compile(&state->trials, choices, foresee(state, choices));
-    free(choices);
-}
-
-// Is there an earlier outcome of the guess? Then a search is resumed, and its next candidates are
-// others.
-static bool is_resumed(const struct state *state)
-{
-    const struct kg_search *search = state->search;
-    struct kg_outcome outcome;
-    struct kg_text text = {0};
-    kg_choice_print(&state->current, &search->device->facts, search->target, &text);
-    bool known = search->known && search->known(search->user, kg_text_string(&text), &outcome);
-    kg_text_free(&text);
-    return known;
-}
-
 // The guess first, then what others suggest. A suggestion for another problem is no error.
 static void try_seeds(struct state *state)
 {
@@ -344,8 +325,6 @@ static enum kg_status run(struct state *state, struct kg_found *found, struct kg
         return status;
     trials->prunes = state->rule->prune;
     trials->most_estimate = state->rule->most_estimate;
-    if (!is_resumed(state))
-        compile_ahead(state);
     try_seeds(state);
     search_groups(state);
     found->complete = trials->stop == KG_STOP_NOT;
@@ -355,6 +334,47 @@ static enum kg_status run(struct state *state, struct kg_found *found, struct kg
     if (trials->best >= 0)
         finish(state, found);
     return conclude(trials, error);
+}
+
+// The group with the largest bound.
+static int find_costliest(const struct kg_search *search, const struct kg_choice *choice)
+{
+    const struct kg_partition *partition = &choice->partition;
+    int group = 0;
+    double most = -1;
+    for (int i = 0; i < partition->count; i++) {
+        double bound = partition->families[i]->bound(&partition->groups[i], &search->device->facts,
+                                                     search->target, &choice->configs[i]);
+        group = bound > most ? i : group;
+        most = bound > most ? bound : most;
+    }
+    return group;
+}
+
+int kg_search_foresee(const struct kg_search *search, struct kg_choice choices[KG_MOST_FORESEEN])
+{
+    int picked[MOST_BATCH], count = 1;
+    struct kg_candidates candidates;
+    kg_choice_guess(search->problem, &search->device->facts, search->target, &choices[0]);
+    int group = find_costliest(search, &choices[0]);
+    const struct kg_partition *partition = &choices[0].partition;
+    const struct kg_config *guess = &choices[0].configs[group];
+    if (kg_candidates_list(&partition->groups[group], partition->families[group],
+                           &search->device->facts, search->target, guess, MOST_CONFIGS, NULL, NULL,
+                           &candidates, NULL) != KG_OK)
+        return count;
+    int at = kg_candidates_find(&candidates, guess);
+    if (at >= 0) {
+        candidates.items[at].state = KG_CANDIDATE_TRIED;
+        candidates.items[at].seconds = 1;
+    }
+    int next = kg_candidates_pick(&candidates, at, batch_size(search->device), picked);
+    for (int i = 0; i < next; i++) {
+        choices[count] = choices[0];
+        choices[count++].configs[group] = candidates.items[picked[i]].config;
+    }
+    kg_candidates_free(&candidates);
+    return count;
 }
 
 enum kg_status kg_search_run(const struct kg_search *search, struct kg_found *found,
@@ -367,7 +387,7 @@ enum kg_status kg_search_run(const struct kg_search *search, struct kg_found *fo
     if (!state)
         return kg_error_memory(error, "a search");
     state->search = search;
-    state->rule = &rules[search->rigor];
+    state->rule = find_rule(search);
     kg_choice_guess(search->problem, &search->device->facts, search->target, &state->current);
     found->choice = state->current;
     enum kg_status status = KG_OK;

@@ -38,9 +38,14 @@ struct kg_outcome {
     const char *reason;        // all kinds but MEASURED
 };
 
+struct kg_judge;
+
 struct kg_search {
     struct kg_device *device;
     const struct kg_problem *problem; // the shape to tune for
+    // The same with tensors of the other kind, for kernels' counterparts; may be NULL.
+    const struct kg_problem *counterpart;
+    struct kg_judge *judge; // NULL: the search has one of its own
     enum kg_target target;
     const struct kg_gate *gate;
     enum kg_rigor rigor; // ESTIMATE .. EXHAUSTIVE
@@ -70,6 +75,11 @@ struct kg_found {
     int failed;    // compile, wrong, fault, timeout
     bool complete; // false: stopped by time or by the caller
 };
+
+// What a search that knows nothing tries first, the guess to begin with; gives their number. For
+// whoever compiles ahead.
+#define KG_MOST_FORESEEN 17
+int kg_search_foresee(const struct kg_search *search, struct kg_choice choices[KG_MOST_FORESEEN]);
 
 // On KG_ERROR_CANCELLED `found` still holds the best so far, if found->seconds > 0; otherwise, and
 // when time is up before anything was measured, found->choice is the rule-based one, unmeasured. A

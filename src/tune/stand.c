@@ -196,9 +196,8 @@ static enum kg_status restore(const struct kg_stand *stand, enum kg_status statu
     return KG_ERROR_FAULT;
 }
 
-enum kg_status kg_stand_test(struct kg_stand *stand, struct kg_built *built, double incumbent,
-                             const struct kg_verified *verified, struct kg_tested *tested,
-                             struct kg_error *error)
+static enum kg_status judge(const struct kg_stand *stand, struct kg_built *built,
+                            struct kg_tested *tested, struct kg_error *error)
 {
     struct kg_subject subject = kg_stand_subject(built);
     *tested = (struct kg_tested){0};
@@ -207,6 +206,20 @@ enum kg_status kg_stand_test(struct kg_stand *stand, struct kg_built *built, dou
     kg_times_since(&tested->times, KG_ACTIVITY_JUDGE, start);
     if (!status && !tested->verdict.passed)
         status = kg_error_set(error, KG_ERROR_WRONG, "%s", tested->verdict.reason);
+    return status;
+}
+
+enum kg_status kg_stand_verify(struct kg_stand *stand, struct kg_built *built,
+                               struct kg_tested *tested, struct kg_error *error)
+{
+    return restore(stand, judge(stand, built, tested, error), error);
+}
+
+enum kg_status kg_stand_test(struct kg_stand *stand, struct kg_built *built, double incumbent,
+                             const struct kg_verified *verified, struct kg_tested *tested,
+                             struct kg_error *error)
+{
+    enum kg_status status = judge(stand, built, tested, error);
     if (!status) {
         struct runner runner = {0};
         status = open_test(stand, &built, 1, &runner, error);
@@ -298,10 +311,12 @@ void kg_stand_free(struct kg_stand *stand)
 static enum kg_status run_subject(void *user, const struct kg_problem *problem,
                                   void *const *tensors, struct kg_error *error)
 {
-    struct kg_built *built = user;
+    const struct kg_built *built = user;
     if (problem->contiguous != built->contiguous)
-        return kg_error_set(error, KG_ERROR_UNSUPPORTED, "the kernel is for %s tensors",
-                            built->contiguous ? "contiguous" : "strided");
+        built = built->counterpart;
+    if (!built)
+        return kg_error_set(error, KG_ERROR_UNSUPPORTED, "there is no kernel for %s tensors",
+                            problem->contiguous ? "contiguous" : "strided");
     const struct kg_backend *backend = built->device->backend;
     struct kg_prepared *prepared;
     void *workspace = NULL;

@@ -31,6 +31,9 @@ enum kg_status kg_stand_make(const struct kg_search *search, struct kg_stand **s
                              struct kg_error *error);
 void kg_stand_free(struct kg_stand *stand);
 
+// The gate alone. KG_ERROR_WRONG with the reason when it says no.
+enum kg_status kg_stand_verify(struct kg_stand *stand, struct kg_built *built,
+                               struct kg_tested *tested, struct kg_error *error);
 // The gate; one run on poisoned outputs, which are compared with the reference where that is
 // affordable; timing, with `incumbent` as for kg_time_one; and then outputs and inputs must be what
 // they were. KG_ERROR_WRONG with the reason, whichever check said so; KG_ERROR_FAULT when the
@@ -44,7 +47,7 @@ enum kg_status kg_stand_race(struct kg_stand *stand, struct kg_built *const *bui
                              struct kg_timing *timings, struct kg_error *error);
 
 // A built plan as the accuracy gate's subject: it does every problem of its instance whose tensors
-// are contiguous where its own are.
+// are contiguous where its own are, or its counterpart's.
 struct kg_subject kg_stand_subject(struct kg_built *built);
 
 #endif

@@ -4,18 +4,15 @@
 #include "tune/trials.h"
 
 #include "gen/families.h"
+#include "tune/compiling.h"
 #include "tune/finals.h"
 #include "tune/likeness.h"
 
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#define MOST_COMPILERS 64
 #define RUN_SECONDS 60.0 // of one candidate, where the caller gives no limit
 #define REASONS_LENGTH 1500
 
@@ -195,67 +192,8 @@ static bool recall(struct kg_trials *trials, const struct kg_choice *choice, con
 struct build {
     const struct kg_choice *choice;
     char *text;
-    struct kg_built *built;
-    struct kg_promise promise;
-    enum kg_status status;
-    struct kg_error error;
+    struct kg_compilation *made;
 };
-
-struct batch {
-    struct kg_trials *trials;
-    struct build *builds;
-    int count;
-    double limit;
-    _Atomic int next;
-};
-
-static void *compile_some(void *argument)
-{
-    struct batch *batch = argument;
-    const struct kg_search *search = batch->trials->search;
-    for (;;) {
-        int at = atomic_fetch_add(&batch->next, 1);
-        if (at >= batch->count)
-            return NULL;
-        struct build *build = &batch->builds[at];
-        if (search->cancel && *search->cancel)
-            build->status = kg_error_set(&build->error, KG_ERROR_CANCELLED, "cancelled");
-        else
-            build->status = kg_built_make(search->device, search->problem, build->choice,
-                                          batch->limit, &build->built, &build->error);
-        if (build->built)
-            kg_promise_make(build->built, search->problem, search->protocol.cache == KG_WARM,
-                            &build->promise);
-    }
-}
-
-// Compilers run on this machine's cores, whatever the device.
-static int count_compilers(const struct kg_device *device)
-{
-    cpu_set_t cores;
-    if (device->backend->shares_memory || sched_getaffinity(0, sizeof cores, &cores) != 0)
-        return device->facts.units;
-    return CPU_COUNT(&cores);
-}
-
-// This thread compiles too, so the batch gets done even if no other can be started.
-static void compile_all(struct batch *batch)
-{
-    double start = kg_times_now(), work = 0;
-    pthread_t threads[MOST_COMPILERS];
-    int wanted = count_compilers(batch->trials->search->device) - 1, started = 0;
-    if (wanted > batch->count - 1)
-        wanted = batch->count - 1;
-    while (started < wanted && started < MOST_COMPILERS &&
-           pthread_create(&threads[started], NULL, compile_some, batch) == 0)
-        started++;
-    compile_some(batch);
-    for (int i = 0; i < started; i++)
-        pthread_join(threads[i], NULL);
-    for (int i = 0; i < batch->count; i++)
-        work += batch->builds[i].built ? batch->builds[i].built->compile_seconds : 0;
-    kg_times_add(batch->trials->search->times, KG_ACTIVITY_COMPILE, kg_times_now() - start, work);
-}
 
 static bool is_zero(struct kg_hash hash)
 {
@@ -282,12 +220,12 @@ static bool is_machine_failure(enum kg_status status)
 static void settle_build_failure(struct kg_trials *trials, struct build *build,
                                  struct kg_outcome *outcome)
 {
-    if (is_machine_failure(build->status)) {
-        fail(trials, &build->error);
+    if (is_machine_failure(build->made->status)) {
+        fail(trials, &build->made->error);
         return;
     }
     // The search's own time ended it: no fault of the candidate's.
-    if (build->status == KG_ERROR_CANCELLED || kg_trials_stopped(trials))
+    if (build->made->status == KG_ERROR_CANCELLED || kg_trials_stopped(trials))
         return;
     struct kg_trial *trial = add(trials, build->choice, build->text);
     build->text = NULL;
@@ -295,7 +233,7 @@ static void settle_build_failure(struct kg_trials *trials, struct build *build,
         return;
     trial->kind = outcome->kind = KG_OUTCOME_COMPILE;
     outcome->choice = trial->text;
-    outcome->reason = build->error.text;
+    outcome->reason = build->made->error.text;
     count_trial(trials, trial, outcome->reason);
     record(trials, outcome);
 }
@@ -395,21 +333,21 @@ static void settle_judgement(struct kg_trials *trials, struct build *build,
 static void settle(struct kg_trials *trials, struct build *build)
 {
     struct kg_outcome outcome = {.bound = raw_bound(trials, build->choice)};
-    if (build->status) {
+    if (build->made->status) {
         settle_build_failure(trials, build, &outcome);
         return;
     }
-    outcome.compile_seconds = build->built->compile_seconds;
+    outcome.compile_seconds = build->made->built->compile_seconds;
     bool by_code;
-    outcome.source = kg_likeness_hash(build->built, &by_code);
+    outcome.source = kg_likeness_hash(build->made->built, &by_code);
     const struct kg_trial *twin = find_source(trials, outcome.source);
     if (twin) {
         settle_twin(trials, build, twin, by_code, &outcome);
         return;
     }
     char reason[512];
-    outcome.promise = build->promise;
-    if (is_hopeless(trials, &build->promise, reason, sizeof reason)) {
+    outcome.promise = build->made->promise;
+    if (is_hopeless(trials, &build->made->promise, reason, sizeof reason)) {
         settle_hopeless(trials, build, reason, &outcome);
         return;
     }
@@ -418,7 +356,7 @@ static void settle(struct kg_trials *trials, struct build *build)
     double limit = kg_trials_limit(trials);
     double incumbent = trials->best >= 0 ? trials->items[trials->best].timing.median : 0;
     enum kg_status status =
-        kg_judge_one(trials->judge, build->built, limit, incumbent, &judgement, &error);
+        kg_judge_one(trials->judge, build->made->built, limit, incumbent, &judgement, &error);
     if (status == KG_ERROR_CANCELLED) {
         trials->stop = KG_STOP_CANCELLED;
     } else if (status) {
@@ -430,17 +368,24 @@ static void settle(struct kg_trials *trials, struct build *build)
     }
 }
 
-static void run_batch(struct kg_trials *trials, struct build *builds, int count)
+static void run_batch(struct kg_trials *trials, struct build *builds, int count,
+                      struct kg_compilation *items)
 {
-    struct batch batch = {trials, builds, count, kg_trials_limit(trials), 0};
+    const struct kg_search *search = trials->search;
+    for (int i = 0; i < count; i++) {
+        items[i].problem = search->problem;
+        items[i].choice = *builds[i].choice;
+        builds[i].made = &items[i];
+    }
     if (!kg_trials_stopped(trials))
-        compile_all(&batch);
+        kg_compile_all(search->device, items, count, kg_trials_limit(trials),
+                       search->protocol.cache == KG_WARM, search->cancel, search->times);
     for (int i = 0; i < count; i++) {
         if (!kg_trials_stopped(trials)) {
             report_progress(trials, builds[i].text);
             settle(trials, &builds[i]);
         }
-        kg_built_free(builds[i].built);
+        kg_built_free(items[i].built);
         free(builds[i].text);
     }
 }
@@ -451,7 +396,8 @@ enum kg_status kg_trials_begin(struct kg_trials *trials, const struct kg_search 
     *trials = (struct kg_trials){.search = search, .best = -1, .trust = 1, .code_trust = 1};
     if (search->seconds > 0)
         trials->deadline = seconds_now() + search->seconds;
-    return kg_judge_make(search, &trials->judge, error);
+    trials->judge = search->judge;
+    return search->judge ? KG_OK : kg_judge_make(search, &trials->judge, error);
 }
 
 void kg_trials_free(struct kg_trials *trials)
@@ -460,7 +406,8 @@ void kg_trials_free(struct kg_trials *trials)
         free(trials->items[i].text);
     free(trials->items);
     kg_text_free(&trials->reasons);
-    kg_judge_free(trials->judge);
+    if (trials->search && trials->judge != trials->search->judge)
+        kg_judge_free(trials->judge);
     *trials = (struct kg_trials){0};
 }
 
@@ -486,7 +433,8 @@ static bool is_wanted(const struct build *builds, int wanted, const char *text)
 void kg_trials_run(struct kg_trials *trials, const struct kg_choice *choices, int count)
 {
     struct build *builds = calloc((size_t)count + 1, sizeof *builds);
-    bool complete = builds != NULL;
+    struct kg_compilation *items = calloc((size_t)count + 1, sizeof *items);
+    bool complete = builds && items;
     int wanted = 0;
     for (int i = 0; i < count && complete && !kg_trials_stopped(trials); i++) {
         char *text = print(trials, &choices[i]);
@@ -502,24 +450,9 @@ void kg_trials_run(struct kg_trials *trials, const struct kg_choice *choices, in
         kg_error_memory(&error, "a batch of candidates");
         fail(trials, &error);
     }
-    run_batch(trials, builds, wanted);
+    run_batch(trials, builds, wanted, items);
     free(builds);
-}
-
-void kg_trials_compile(struct kg_trials *trials, const struct kg_choice *choices, int count)
-{
-    struct build *builds = calloc((size_t)count + 1, sizeof *builds);
-    if (!builds || kg_trials_stopped(trials)) {
-        free(builds);
-        return; // then they are compiled when they are tried
-    }
-    for (int i = 0; i < count; i++)
-        builds[i].choice = &choices[i];
-    struct batch batch = {trials, builds, count, kg_trials_limit(trials), 0};
-    compile_all(&batch);
-    for (int i = 0; i < count; i++)
-        kg_built_free(builds[i].built);
-    free(builds);
+    free(items);
 }
 
 const struct kg_trial *kg_trials_find(const struct kg_trials *trials,

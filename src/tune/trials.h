@@ -52,9 +52,6 @@ double kg_trials_limit(const struct kg_trials *trials);
 // Notices cancellation and the end of the time; true when the search is to end.
 bool kg_trials_stopped(struct kg_trials *trials);
 
-// Compiles choices into the cache, and does nothing else with them.
-void kg_trials_compile(struct kg_trials *trials, const struct kg_choice *choices, int count);
-
 // Tries those of `choices` that were not tried yet; all of them are found afterwards, as long as
 // the search was not stopped meanwhile.
 void kg_trials_run(struct kg_trials *trials, const struct kg_choice *choices, int count);

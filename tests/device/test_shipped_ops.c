@@ -55,7 +55,8 @@ static void judge(struct kg_session *session, struct kg_device *device, const st
     if (status == KG_OK)
         status = kg_problem_make(instance, sizes, NULL, &problem, &error);
     if (status == KG_OK)
-        status = kg_flow_plan(session, problem, device, KG_RIGOR_ESTIMATE, 0, NULL, &plan, &error);
+        status =
+            kg_flow_plan(session, problem, device, KG_RIGOR_ESTIMATE, 0, NULL, NULL, &plan, &error);
     if (status == KG_OK)
         status = kg_flow_verify(plan, 0, &verdict, &error);
     judged++;

@@ -1,0 +1,50 @@
+// Where the kernels of one problem are judged and timed: the accuracy gate, and the process that
+// runs them. A build has one for all its stages; whoever has none gets one for what it asks.
+
+#ifndef KG_FLOW_PLACE_H
+#define KG_FLOW_PLACE_H
+
+#include "flow/planner.h"
+#include "tune/judgement.h"
+
+struct kg_place {
+    struct kg_session *session;
+    struct kg_problem *counterpart; // tensors of the other kind; NULL: there is no other
+    struct kg_gate *gate;
+    struct kg_search terms; // what a search here begins with
+    struct kg_judge *judge;
+};
+
+// The gate's inputs are fresh. Where nothing is to be `judged`, only timed, there is no gate.
+enum kg_status kg_place_open(struct kg_session *session, const struct kg_problem *problem,
+                             struct kg_device *device, bool judged, struct kg_place **place,
+                             struct kg_error *error);
+void kg_place_close(struct kg_place *place);
+
+// Compiles what will be needed, all at once, while the place's process gets ready: the guess; what
+// a search of this rigor tries first, unless `key` has been searched before; what a build verifies
+// and compares the guess with where `build`. Where compilers run on the device itself nothing is
+// done ahead.
+void kg_place_compile(struct kg_place *place, const struct kg_key *key, enum kg_rigor rigor,
+                      bool build);
+
+// As kg_flow_verify, with the place's gate.
+enum kg_status kg_place_verify(struct kg_place *place, const struct kg_plan *plan,
+                               struct kg_verdict *verdict, struct kg_error *error);
+// As kg_flow_bench.
+enum kg_status kg_place_bench(struct kg_place *place, const struct kg_plan *plan,
+                              const struct kg_plan *rival, struct kg_bench_result *result,
+                              double *rival_seconds, struct kg_error *error);
+
+// verify.c: the same op with tensors of the other kind: strided for a contiguous problem, and back.
+// NULL where there is none.
+enum kg_status kg_flow_counterpart(const struct kg_problem *problem, struct kg_problem **other,
+                                   struct kg_error *error);
+// The same families and configs for it, where they fit.
+void kg_flow_choose_counterpart(const struct kg_device *device, const struct kg_problem *other,
+                                const char *choice, struct kg_choice *counterpart);
+// bench.c: the definition as written, one plain loop nest or grid per statement.
+void kg_flow_choose_baseline(const struct kg_device *device, const struct kg_problem *problem,
+                             struct kg_choice *choice);
+
+#endif

@@ -1,0 +1,66 @@
+// Compilers on all cores: see compiling.h.
+
+#include "tune/compiling.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+#define MOST_COMPILERS 64
+
+struct batch {
+    struct kg_device *device;
+    struct kg_compilation *items;
+    int count;
+    double limit;
+    bool warm;
+    const volatile int *cancel;
+    _Atomic int next;
+};
+
+static void *compile_some(void *argument)
+{
+    struct batch *batch = argument;
+    for (;;) {
+        int at = atomic_fetch_add(&batch->next, 1);
+        if (at >= batch->count)
+            return NULL;
+        struct kg_compilation *item = &batch->items[at];
+        if (batch->cancel && *batch->cancel)
+            item->status = kg_error_set(&item->error, KG_ERROR_CANCELLED, "cancelled");
+        else
+            item->status = kg_built_make(batch->device, item->problem, &item->choice, batch->limit,
+                                         &item->built, &item->error);
+        if (item->built)
+            kg_promise_make(item->built, item->problem, batch->warm, &item->promise);
+    }
+}
+
+int kg_compile_cores(const struct kg_device *device)
+{
+    cpu_set_t cores;
+    if (device->backend->shares_memory || sched_getaffinity(0, sizeof cores, &cores) != 0)
+        return device->facts.units;
+    return CPU_COUNT(&cores);
+}
+
+// This thread compiles too, so all gets done even if no other can be started.
+void kg_compile_all(struct kg_device *device, struct kg_compilation *items, int count, double limit,
+                    bool warm, const volatile int *cancel, struct kg_times *times)
+{
+    struct batch batch = {device, items, count, limit, warm, cancel, 0};
+    pthread_t threads[MOST_COMPILERS];
+    double start = kg_times_now(), work = 0;
+    int wanted = kg_compile_cores(device) - 1, started = 0;
+    if (wanted > count - 1)
+        wanted = count - 1;
+    while (started < wanted && started < MOST_COMPILERS &&
+           pthread_create(&threads[started], NULL, compile_some, &batch) == 0)
+        started++;
+    compile_some(&batch);
+    for (int i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < count; i++)
+        work += items[i].built ? items[i].built->compile_seconds : 0;
+    kg_times_add(times, KG_ACTIVITY_COMPILE, kg_times_now() - start, work);
+}

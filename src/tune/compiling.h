@@ -1,0 +1,27 @@
+// Compiling several choices at once, on all cores. What is made is in the cache of compiled objects
+// afterwards, too.
+
+#ifndef KG_TUNE_COMPILING_H
+#define KG_TUNE_COMPILING_H
+
+#include "base/times.h"
+#include "gen/built.h"
+#include "tune/promise.h"
+
+struct kg_compilation {
+    const struct kg_problem *problem;
+    struct kg_choice choice;
+    // What it gave; the caller frees it.
+    struct kg_built *built;
+    struct kg_promise promise;
+    enum kg_status status;
+    struct kg_error error;
+};
+
+// `warm` as for kg_promise_make. Each may take `limit` seconds. `times` may be NULL.
+void kg_compile_all(struct kg_device *device, struct kg_compilation *items, int count, double limit,
+                    bool warm, const volatile int *cancel, struct kg_times *times);
+// On how many cores: those of this machine, whatever the device.
+int kg_compile_cores(const struct kg_device *device);
+
+#endif
