@@ -3,7 +3,6 @@
 #include "flow/place.h"
 
 #include "tune/compiling.h"
-#include "tune/worker.h"
 
 #include <stdlib.h>
 
@@ -99,7 +98,7 @@ void kg_place_compile(struct kg_place *place, const struct kg_key *key, enum kg_
                       bool build)
 {
     const struct kg_search *terms = &place->terms;
-    if (kg_worker_isolation(terms->device) != KG_ISOLATION_WORKER)
+    if (terms->device->backend->shares_memory)
         return;
     bool searches = rigor != KG_RIGOR_ESTIMATE && rigor != KG_RIGOR_WISDOM;
     struct kg_choice *choices = calloc(KG_MOST_FORESEEN, sizeof *choices);

@@ -137,6 +137,14 @@ static enum kg_status compare(const struct kg_stand *stand, struct kg_error *err
     return status;
 }
 
+static struct kg_protocol choose_protocol(const struct kg_stand *stand)
+{
+    struct kg_protocol protocol = stand->search->protocol;
+    if (stand->is_warm)
+        protocol.warm_seconds *= WARM_SHARE;
+    return protocol;
+}
+
 // At the size to tune for, once the gate has passed the candidate.
 static enum kg_status test_at_size(struct kg_stand *stand, struct runner *runner, double incumbent,
                                    const struct kg_verified *verified, struct kg_tested *tested,
@@ -145,11 +153,9 @@ static enum kg_status test_at_size(struct kg_stand *stand, struct runner *runner
     const struct kg_search *search = stand->search;
     const struct kg_problem *problem = stand->problem;
     struct kg_timed timed = {runner, run};
-    struct kg_protocol protocol = search->protocol;
+    struct kg_protocol protocol = choose_protocol(stand);
     uint64_t after = 0;
     double start = kg_times_now();
-    if (stand->is_warm)
-        protocol.warm_seconds *= WARM_SHARE;
     enum kg_status status = run_fresh(runner, &tested->sum, error);
     if (!status && problem->operations + problem->write_bytes <= VERIFY_OPERATIONS &&
         !is_verified(verified, tested->sum)) {
@@ -234,15 +240,16 @@ static enum kg_status race(struct kg_stand *stand, struct runner *runners, struc
                            uint64_t *before, int count, struct kg_timing *timings,
                            struct kg_error *error)
 {
-    const struct kg_search *search = stand->search;
+    const struct kg_protocol protocol = choose_protocol(stand);
     enum kg_status status = KG_OK;
     for (int i = 0; i < count && !status; i++) {
         timed[i] = (struct kg_timed){&runners[i], run};
         status = run_fresh(&runners[i], &before[i], error);
     }
     if (!status)
-        status = kg_time_race(stand->device, &search->protocol, timed, count, search->cancel,
+        status = kg_time_race(stand->device, &protocol, timed, count, stand->search->cancel,
                               timings, error);
+    stand->is_warm = !status;
     for (int i = 0; i < count && !status; i++) {
         uint64_t sum = 0;
         status = run_fresh(&runners[i], &sum, error);
