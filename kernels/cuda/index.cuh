@@ -12,3 +12,11 @@ KG_INLINE int64_t kg_take(int64_t *rest, int64_t size)
     *rest = whole;
     return digit;
 }
+
+KG_INLINE int kg_take(int *rest, int64_t size)
+{
+    const uint32_t whole = (uint32_t)*rest / (uint32_t)size;
+    const int digit = (int)((uint32_t)*rest - whole * (uint32_t)size);
+    *rest = (int)whole;
+    return digit;
+}

@@ -93,9 +93,7 @@ static bool applicable(const struct kg_group *group, const struct kg_device_fact
     return true;
 }
 
-// Does this access let axes `axis` and `axis + 1` become one? Either it uses neither, or it walks
-// both in the order of memory.
-static bool allows_merge(const struct kg_nest *nest, const struct kg_access *access, int axis)
+bool kg_pointwise_allows_merge(const struct kg_nest *nest, const struct kg_access *access, int axis)
 {
     int first = -1, uses = 0;
     for (int dim = 0; dim < access->tensor->rank; dim++) {
@@ -124,7 +122,7 @@ bool kg_pointwise_can_merge(const struct kg_group *group, int axis)
             return false;
         for (int j = 0; j < nest->access_count; j++)
             if (kg_pointwise_producer(group, nest->accesses[j].tensor, i) < 0 &&
-                !allows_merge(nest, &nest->accesses[j], axis))
+                !kg_pointwise_allows_merge(nest, &nest->accesses[j], axis))
                 return false;
     }
     return true;

@@ -32,6 +32,10 @@ bool kg_pointwise_bare(const struct kg_access *access, int dim, int axis);
 
 // Why nest `i` cannot be part of the chain; NULL when it can.
 const char *kg_pointwise_obstacle(const struct kg_group *group, int i);
+// Does this access let axes `axis` and `axis + 1` become one? Either it uses neither, or it walks
+// both in the order of memory.
+bool kg_pointwise_allows_merge(const struct kg_nest *nest, const struct kg_access *access,
+                               int axis);
 // Whether the axes `axis` and `axis + 1` can be counted as one by every nest of the chain.
 bool kg_pointwise_can_merge(const struct kg_group *group, int axis);
 

@@ -202,6 +202,7 @@ static const char *const preludes[] = {
     "host/prelude.h", "values.h",         "host/maths.h",   "host/maths_f32.h",
     "host/floats.h",  "cuda/prelude.cuh", "cuda/maths.cuh", "cuda/vectors.cuh",
     "cuda/index.cuh", "cuda/pieces.cuh",  "cuda/lanes.cuh", "cuda/running.cuh",
+    "cuda/tile.cuh",
 };
 enum { PRELUDE_COUNT = sizeof preludes / sizeof preludes[0] };
 

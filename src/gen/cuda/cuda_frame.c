@@ -62,7 +62,7 @@ static void print_arguments(struct kg_text *text, const struct kg_group *group)
     }
 }
 
-static void bind_strides(struct kg_text *text, const struct kg_group *group)
+static void bind_strides(struct kg_text *text, const struct kg_group *group, const char *integer)
 {
     struct kg_needs needs;
     kg_group_needs(group, &needs);
@@ -71,7 +71,7 @@ static void bind_strides(struct kg_text *text, const struct kg_group *group)
         if (!needs.tensor[id] || kg_group_is_private(group, tensor))
             continue;
         for (int dim = tensor->rank - 1; dim >= 0; dim--) {
-            kg_text_add(text, "    const int64_t ");
+            kg_text_format(text, "    const %s ", integer);
             kg_emit_name(text, tensor->name);
             kg_text_format(text, "_s%d = ", dim);
             kg_emit_row_major(text, tensor, dim);
@@ -99,35 +99,48 @@ void kg_cuda_open_function(struct kg_code *code, const struct kg_group *group, c
     print_head(code->text, group, entry, number, threads, registers);
     code->depth++;
     if (group->problem->contiguous)
-        bind_strides(code->text, group);
+        bind_strides(code->text, group, "int64_t");
+}
+
+void kg_cuda_open_body_in(struct kg_code *code, const struct kg_group *group, const char *body,
+                          const char *cases, const char *integer)
+{
+    struct kg_text *text = code->text;
+    kg_text_format(text, "template <%s>\nKG_INLINE void %s_body(", cases, body);
+    print_arguments(text, group);
+    kg_text_add(text, ")\n{\n");
+    code->depth++;
+    if (group->problem->contiguous)
+        bind_strides(text, group, integer);
 }
 
 void kg_cuda_open_body(struct kg_code *code, const struct kg_group *group, const char *entry,
                        const char *cases)
 {
-    struct kg_text *text = code->text;
-    kg_text_format(text, "template <%s>\nKG_INLINE void %s_body(", cases, entry);
-    print_arguments(text, group);
-    kg_text_add(text, ")\n{\n");
-    code->depth++;
-    if (group->problem->contiguous)
-        bind_strides(text, group);
+    kg_cuda_open_body_in(code, group, entry, cases, "int64_t");
 }
 
-void kg_cuda_function(struct kg_code *code, const struct kg_group *group, const char *entry,
-                      int number, int threads, int registers, const char *values)
+void kg_cuda_function_of(struct kg_code *code, const struct kg_group *group, const char *entry,
+                         int number, int threads, int registers, const char *body,
+                         const char *values)
 {
     struct kg_argument arguments[KG_MAX_ARGUMENTS];
     struct kg_text *text = code->text;
     int count = kg_group_arguments(group, arguments);
     kg_text_add(text, "\n");
     print_head(text, group, entry, number, threads, registers);
-    kg_text_format(text, "    %s_body<%s>(", entry, values);
+    kg_text_format(text, "    %s_body<%s>(", body, values);
     for (int i = 0; i < count; i++) {
         kg_text_add(text, i > 0 ? ", " : "");
         print_name(text, group, &arguments[i]);
     }
     kg_text_add(text, ");\n}\n");
+}
+
+void kg_cuda_function(struct kg_code *code, const struct kg_group *group, const char *entry,
+                      int number, int threads, int registers, const char *values)
+{
+    kg_cuda_function_of(code, group, entry, number, threads, registers, entry, values);
 }
 
 void kg_cuda_nothing(struct kg_code *code, const struct kg_group *group, const char *entry)

@@ -22,6 +22,13 @@ void kg_cuda_open_body(struct kg_code *code, const struct kg_group *group, const
                        const char *cases);
 void kg_cuda_function(struct kg_code *code, const struct kg_group *group, const char *entry,
                       int number, int threads, int registers, const char *values);
+// The same where a kernel has several bodies, each with a name of its own, or where strides are
+// counted in another type than int64_t.
+void kg_cuda_open_body_in(struct kg_code *code, const struct kg_group *group, const char *body,
+                          const char *cases, const char *integer);
+void kg_cuda_function_of(struct kg_code *code, const struct kg_group *group, const char *entry,
+                         int number, int threads, int registers, const char *body,
+                         const char *values);
 // A whole kernel that has nothing to do.
 void kg_cuda_nothing(struct kg_code *code, const struct kg_group *group, const char *entry);
 

@@ -1,0 +1,165 @@
+// The pointwise family for CUDA: which form a problem takes, how vectors are shared among threads,
+// and which functions run. Their results are judged where there is a GPU (tests/device).
+
+#include "gen/built.h"
+#include "support/sample_problem.h"
+#include "test.h"
+
+static const struct kg_device_facts facts = {.isa = "sm_90a", .units = 132};
+
+#define DTYPES "where T in f16 f32 f64 i8\n"
+static const char last[] =
+    "op r(x: T[P, D], v: T[D]) -> (y: T[P, D]) " DTYPES "{ y[p, d] = x[p, d] + v[d] }";
+static const char first[] =
+    "op r(x: T[P, D], v: T[P]) -> (y: T[P, D]) " DTYPES "{ y[p, d] = x[p, d] + v[p] }";
+static const char middle[] = "op r(x: T[N, C, P, D], v: T[C, D]) -> (y: T[N, C, P, D]) " DTYPES
+                             "{ y[n, c, p, d] = x[n, c, p, d] + v[c, d] }";
+static const char turned[] = "op r(x: T[P, D]) -> (y: T[D, P]) " DTYPES "{ y[d, p] = x[p, d] }";
+static const char mixed[] = "op r(x: T[P, D], z: T[D, P], v: T[D]) -> (y: T[D, P]) " DTYPES
+                            "{ y[d, p] = x[p, d] * z[d, p] + v[d] }";
+
+// The guess for a problem, as text, and what it launches.
+static void check_guess(const char *text, const char *sizes, const char *wanted,
+                        struct kg_grids *grids)
+{
+    struct kg_choice choice;
+    struct kg_text words = {0}, reason = {0};
+    struct made made = make(text, sizes);
+    *grids = (struct kg_grids){0};
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    if (made.status == KG_OK) {
+        kg_choice_guess(made.problem, &facts, KG_TARGET_CUDA, &choice);
+        const struct kg_family *family = choice.partition.families[0];
+        const struct kg_group *group = &choice.partition.groups[0];
+        kg_choice_print(&choice, &facts, KG_TARGET_CUDA, &words);
+        CHECK_TEXT(kg_text_string(&words), wanted);
+        CHECK(family->valid(group, &facts, KG_TARGET_CUDA, &choice.configs[0], &reason));
+        CHECK_TEXT(kg_text_string(&reason), "");
+        family->grids(group, &facts, &choice.configs[0], grids);
+    }
+    kg_text_free(&words);
+    kg_text_free(&reason);
+    unmake(&made);
+}
+
+static bool runs(const struct kg_grid *grid, int64_t along, int64_t across, int wide, int high)
+{
+    return grid->blocks[0] == along && grid->blocks[1] == across && grid->threads[0] == wide &&
+           grid->threads[1] == high;
+}
+
+static void broadcasts(void)
+{
+    struct kg_grids grids;
+    // As wide as a block: the first dimension of the grid is for rows.
+    check_guess(last, "P=262144 D=512 T=f32",
+                "pointwise: threads=512 vector=4 rows=2 stream=0 maxnreg=0 tile=0 last=0", &grids);
+    CHECK(grids.count == 3 && grids.alignment == 16);
+    CHECK(runs(&grids.grids[2], 32768, 1, 128, 4) && grids.grids[0].blocks[0] == 0);
+    CHECK(runs(&grids.unaligned[1], 32768, 1, 128, 4) && grids.unaligned[2].blocks[0] == 0);
+    // Wider: blocks that follow each other lie side by side.
+    check_guess(first, "P=512 D=262144 T=f32",
+                "pointwise: threads=512 vector=4 rows=2 stream=0 maxnreg=0", &grids);
+    CHECK(runs(&grids.grids[2], 128, 256, 512, 1));
+    // More elements than 32 bits count.
+    check_guess(first, "P=70000 D=262144 T=f16",
+                "pointwise: threads=512 vector=8 rows=2 stream=0 maxnreg=0", &grids);
+    CHECK(runs(&grids.grids[0], 64, 35000, 512, 1) && grids.grids[2].blocks[0] == 0);
+}
+
+static void small(void)
+{
+    struct kg_grids grids;
+    check_guess(last, "P=2 D=256 T=f16",
+                "pointwise: threads=128 vector=2 rows=1 stream=0 maxnreg=0 tile=0 last=0", &grids);
+    CHECK(runs(&grids.grids[2], 2, 1, 128, 1) && grids.alignment == 4);
+    check_guess(last, "P=512 D=256 T=f16",
+                "pointwise: threads=128 vector=8 rows=1 stream=0 maxnreg=0 tile=0 last=0", &grids);
+    CHECK(runs(&grids.grids[2], 128, 1, 32, 4));
+    check_guess(last, "P=0 D=256 T=f16",
+                "pointwise: threads=128 vector=2 rows=1 stream=0 maxnreg=0 tile=0 last=0", &grids);
+    for (int i = 0; i < 3; i++)
+        CHECK(grids.grids[i].blocks[0] == 0 && grids.unaligned[i].blocks[0] == 0);
+}
+
+static void short_last_axis(void)
+{
+    struct kg_grids grids;
+    check_guess(middle, "N=64 C=1024 P=1024 D=2 T=f32",
+                "pointwise: threads=512 vector=4 rows=2 stream=0 maxnreg=0 tile=0 last=2", &grids);
+    CHECK(grids.count == 3 && grids.alignment == 16);
+    CHECK(runs(&grids.grids[2], 32768, 1, 512, 1));
+    CHECK(runs(&grids.unaligned[1], 65536, 1, 1, 512)); // made for any last axis
+    check_guess(middle, "N=64 C=1024 P=1024 D=1 T=f16",
+                "pointwise: threads=512 vector=8 rows=2 stream=0 maxnreg=0 tile=0 last=1", &grids);
+    // Rounds that no vector holds.
+    check_guess(middle, "N=64 C=1024 P=1024 D=3 T=f16",
+                "pointwise: threads=512 vector=1 rows=2 stream=0 maxnreg=0 tile=0 last=0", &grids);
+    check_guess(middle, "N=64 C=1024 P=5 D=2 T=f32",
+                "pointwise: threads=512 vector=2 rows=2 stream=0 maxnreg=0 tile=0 last=0", &grids);
+}
+
+static void transposes(void)
+{
+    struct kg_grids grids;
+    check_guess(turned, "P=16384 D=8192 T=f16",
+                "pointwise: threads=256 vector=8 rows=1 stream=0 maxnreg=0 tile=64 last=0", &grids);
+    CHECK(grids.count == 3 && grids.alignment == 16);
+    CHECK(runs(&grids.grids[2], 256 * 128, 1, 256, 1));
+    CHECK(runs(&grids.unaligned[1], 256 * 128, 1, 256, 1));
+    // Whole in one direction only.
+    check_guess(turned, "P=16384 D=8191 T=f16",
+                "pointwise: threads=256 vector=8 rows=1 stream=0 maxnreg=0 tile=64 last=0", &grids);
+    CHECK(grids.alignment == 0 && runs(&grids.grids[1], 256 * 128, 1, 256, 1));
+    check_guess(mixed, "P=1000 D=1000 T=f32",
+                "pointwise: threads=256 vector=4 rows=1 stream=0 maxnreg=0 tile=64 last=0", &grids);
+    CHECK(runs(&grids.grids[2], 256, 1, 256, 1));
+    check_guess(mixed, "P=1000 D=1000 T=f64",
+                "pointwise: threads=256 vector=2 rows=1 stream=0 maxnreg=0 tile=64 last=0", &grids);
+    check_guess(turned, "P=100000 D=3 T=f16",
+                "pointwise: threads=128 vector=8 rows=1 stream=0 maxnreg=0 tile=0 last=0", &grids);
+}
+
+// What cannot work, or repeats something else, is refused.
+static void refusals(void)
+{
+    static const struct {
+        const char *words, *reason;
+    } rows[] = {
+        {"threads=512 vector=8 rows=1 stream=0 maxnreg=0 tile=64 last=0", ""},
+        {"threads=256 vector=8 rows=2 stream=0 maxnreg=0 tile=64 last=0",
+         "in tiles a thread has as many vectors as there are: rows does not count"},
+        {"threads=256 vector=8 rows=1 stream=0 maxnreg=0 tile=32 last=0",
+         "a tile has fewer vectors than a block has threads"},
+        {"threads=256 vector=8 rows=1 stream=0 maxnreg=0 tile=128 last=0",
+         "a tile is more than the threads of a block hold"},
+        {"threads=256 vector=16 rows=1 stream=0 maxnreg=0 tile=64 last=0",
+         "a vector is wider than a store"},
+    };
+    struct made made = make(turned, "P=1024 D=1024 T=f16");
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    for (size_t i = 0; made.status == KG_OK && i < sizeof rows / sizeof rows[0]; i++) {
+        const struct kg_family *family = kg_family_find(KG_TARGET_CUDA, "pointwise");
+        const struct kg_group group = {made.problem, 0, 1};
+        struct kg_text reason = {0};
+        struct kg_config config;
+        struct kg_space space;
+        family->space(&group, &facts, KG_TARGET_CUDA, &space);
+        CHECK(kg_config_read(&space, rows[i].words, &config));
+        CHECK(family->valid(&group, &facts, KG_TARGET_CUDA, &config, &reason) == !*rows[i].reason);
+        CHECK_TEXT(kg_text_string(&reason), rows[i].reason);
+        kg_text_free(&reason);
+    }
+    unmake(&made);
+}
+
+static void test_pointwise(void)
+{
+    broadcasts();
+    small();
+    short_last_axis();
+    transposes();
+    refusals();
+}
+
+TEST_MAIN(test_pointwise)
