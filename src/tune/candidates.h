@@ -14,6 +14,7 @@
 
 enum kg_candidate_state {
     KG_CANDIDATE_OPEN,
+    KG_CANDIDATE_PICKED, // to be tried, and on its way
     KG_CANDIDATE_TRIED,
     KG_CANDIDATE_PRUNED, // hopeless, before or after it was compiled
 };

@@ -10,6 +10,7 @@
 
 #include <limits.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,12 +57,22 @@ struct axis {
     int recorded;
 };
 
+// What is tried next, and may be on its way through the compilers.
+struct batch {
+    int count;
+    int picked[MOST_BATCH]; // positions among the candidates
+    struct kg_compilation items[MOST_BATCH];
+    bool is_compiling;
+    pthread_t compiler;
+};
+
 struct state {
     const struct kg_search *search;
     const struct rule *rule;
     struct kg_trials trials;
     struct kg_choice current;       // best known configs of all groups
     struct axis axes[KG_MAX_NESTS]; // by group
+    struct batch next;
 };
 
 static const struct rule *find_rule(const struct kg_search *search)
@@ -154,25 +165,83 @@ static int find_best(const struct kg_candidates *candidates)
     return best;
 }
 
-// Tries the next few candidates of a group. Gives how many; 0 ends it.
-static int advance(struct state *state, int group, int most)
+static void pick(struct state *state, int group, int most)
 {
     struct kg_candidates *candidates = &state->axes[group].candidates;
-    int batch = batch_size(state->search->device);
-    int picked[MOST_BATCH];
-    int count =
-        kg_candidates_pick(candidates, find_best(candidates), most < batch ? most : batch, picked);
+    struct batch *next = &state->next;
+    int size = batch_size(state->search->device);
+    next->count = kg_candidates_pick(candidates, find_best(candidates), most < size ? most : size,
+                                     next->picked);
+    for (int i = 0; i < next->count; i++) {
+        struct kg_candidate *candidate = &candidates->items[next->picked[i]];
+        candidate->state = KG_CANDIDATE_PICKED;
+        next->items[i] = (struct kg_compilation){
+            .problem = state->search->problem,
+            .choice = replace(state, group, &candidate->config),
+        };
+    }
+}
+
+static void *compile_next(void *argument)
+{
+    struct state *state = argument;
+    const struct kg_search *search = state->search;
+    kg_compile_all(search->device, state->next.items, state->next.count,
+                   kg_trials_limit(&state->trials), search->protocol.cache == KG_WARM,
+                   search->cancel, NULL);
+    return NULL;
+}
+
+static void await_next(struct state *state)
+{
+    struct batch *next = &state->next;
+    double start = kg_times_now(), work = 0;
+    if (!next->is_compiling)
+        return;
+    pthread_join(next->compiler, NULL);
+    next->is_compiling = false;
+    for (int i = 0; i < next->count; i++) {
+        work += next->items[i].built ? next->items[i].built->compile_seconds : 0;
+        kg_built_free(next->items[i].built); // it is in the cache
+    }
+    kg_times_add(state->search->times, KG_ACTIVITY_COMPILE, kg_times_now() - start, work);
+}
+
+static int try_some(struct state *state, int group, const int *picked, int count)
+{
+    struct kg_candidates *candidates = &state->axes[group].candidates;
     struct kg_choice *choices = calloc((size_t)count + 1, sizeof *choices);
+    int tried = 0;
     if (!choices)
         return 0;
     for (int i = 0; i < count; i++)
         choices[i] = replace(state, group, &candidates->items[picked[i]].config);
     kg_trials_run(&state->trials, choices, count);
     free(choices);
-    int tried = 0;
     for (int i = 0; i < count; i++)
         tried += update(state, group, &candidates->items[picked[i]]);
     return tried;
+}
+
+// Tries the next few candidates of a group. Gives how many; 0 ends it. Where compilers do not
+// disturb the clock, the batch after this one is picked and compiled once half of it is known.
+static int advance(struct state *state, int group, int most, bool is_last)
+{
+    struct batch *next = &state->next;
+    bool overlaps = !is_last && !state->search->device->backend->shares_memory;
+    int picked[MOST_BATCH];
+    await_next(state);
+    if (next->count == 0)
+        pick(state, group, most);
+    int count = next->count, first = overlaps ? count / 2 : count;
+    memcpy(picked, next->picked, sizeof picked);
+    next->count = 0;
+    int tried = try_some(state, group, picked, first);
+    if (overlaps && most > count && !kg_trials_stopped(&state->trials)) {
+        pick(state, group, most - count);
+        next->is_compiling = pthread_create(&next->compiler, NULL, compile_next, state) == 0;
+    }
+    return tried + try_some(state, group, picked + first, count - first);
 }
 
 // Tried in earnest: what runs the same as another one costs a compilation and no more.
@@ -215,9 +284,11 @@ static void search_group(struct state *state, int group)
         if (is_exhausted(state, allowed, tried, best_at))
             break;
         prune(state, group);
-        more = advance(state, group, allowed - tried);
+        more = advance(state, group, allowed - tried, batches == 0);
         tried = count_tried(candidates);
     }
+    await_next(state);
+    state->next.count = 0; // what was picked in vain
     if (state->trials.best >= 0)
         state->current = state->trials.items[state->trials.best].choice;
 }
