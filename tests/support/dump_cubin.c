@@ -5,6 +5,7 @@
 //   i OFFSET MNEMONIC class bytes tensor-flops stall TARGET    (with -i; TARGET of branches or -)
 //   loop HEADER trips FIRST-LAST...                            (offsets of its blocks)
 //
+// With -q it tells how long the file, of whatever kind, takes to be read, and how much memory.
 // With -w SM it reads instructions, two hexadecimal numbers a line, and prints their mnemonics.
 
 #include "asm/cubin.h"
