@@ -5,6 +5,7 @@
 #   make demo      install what is missing, build, tune one operator for this machine
 #   make bench     measure against the baselines
 #   make check     layout, layers, lengths, symbols
+#   make sanitize  every test with AddressSanitizer, UBSan, leak checks, then with ThreadSanitizer
 #   make fuzz      each reader of outside bytes, half a minute, with libFuzzer and sanitizers
 #   make format    lay out the sources
 #   make install   PREFIX=/usr/local DESTDIR=
@@ -12,7 +13,7 @@
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 
-.PHONY: all test verify-ops demo bench check fuzz format install clean
+.PHONY: all test verify-ops demo bench check sanitize fuzz format install clean
 
 all:
 	@scripts/bootstrap
@@ -43,6 +44,12 @@ bench: all
 check:
 	@scripts/bootstrap check || echo "tools/check: going on without clang-format"
 	@tools/check
+
+sanitize:
+	@scripts/bootstrap
+	@for preset in asan tsan; do \
+	    cmake --preset $$preset >/dev/null && cmake --build build/$$preset && \
+	    ctest --test-dir build/$$preset --output-on-failure -j $(JOBS) -LE long || exit 1; done
 
 fuzz:
 	@scripts/bootstrap fuzz

@@ -112,6 +112,8 @@ const char *cli_nearest_command(const char *name);
 // common.c: what several commands do.
 // Reports a failed call on stderr and gives the exit status it means.
 enum cli_exit cli_fail(const struct cli *cli, enum kg_status status);
+// The same where the library was given the contents of a file, and does not know its name.
+enum cli_exit cli_fail_in(const struct cli *cli, const char *path, enum kg_status status);
 enum cli_exit cli_exit_of(enum kg_status status);
 // A usage mistake found by a command itself.
 enum cli_exit cli_bad_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));

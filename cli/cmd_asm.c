@@ -95,7 +95,7 @@ static enum cli_exit use_model(struct cli *cli, struct kg_assembly *const assemb
         enum kg_status status =
             kg_assembly_use_fit(assemblies[a], json, length, cli->options.family);
         if (status != KG_OK)
-            result = cli_fail(cli, status);
+            result = cli_fail_in(cli, cli->options.model, status);
     }
     free(json);
     return result;

@@ -33,7 +33,7 @@ static enum cli_exit import_from(struct cli *cli, const char *path)
     char *summary;
     enum kg_status status = kg_wisdom_import(cli->context, lines, length, &summary);
     free(lines);
-    return cli_print(cli, status, summary);
+    return status == KG_OK ? cli_print(cli, status, summary) : cli_fail_in(cli, path, status);
 }
 
 static enum cli_exit forget(struct cli *cli, const char *op)

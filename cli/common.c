@@ -50,6 +50,13 @@ enum cli_exit cli_fail(const struct cli *cli, enum kg_status status)
     return cli_exit_of(status);
 }
 
+enum cli_exit cli_fail_in(const struct cli *cli, const char *path, enum kg_status status)
+{
+    if (cli_exit_of(status) != CLI_BAD_INPUT || status == KG_ERROR_IO)
+        return cli_fail(cli, status);
+    return cli_bad_usage("%s: %s", path, kg_context_error(cli->context));
+}
+
 enum cli_exit cli_bad_usage(const char *format, ...)
 {
     va_list arguments;

@@ -31,6 +31,8 @@ struct kg_problem_owner {
     struct kg_arena arena; // of the instance
 };
 
+// Of documents: NULL, "en" and "zh" are right.
+enum kg_status kg_api_check_language(struct kg_context *context, const char *language);
 struct kg_context *kg_api_context(const struct kg_problem *problem);
 // Hands a finished text to the caller: `*out` is NULL on failure.
 enum kg_status kg_api_give(struct kg_context *context, enum kg_status status, struct kg_text *text,

@@ -112,6 +112,12 @@ enum kg_status kg_build(const struct kg_problem *problem, struct kg_device *devi
                         struct kg_plan **plan)
 {
     struct kg_context *context = kg_api_context(problem);
+    *result = (struct kg_build_result){0};
+    if (plan)
+        *plan = NULL;
+    enum kg_status status = kg_api_check_language(context, options ? options->language : NULL);
+    if (status != KG_OK)
+        return status;
     return kg_flow_build(&context->session, problem, device, options, result, plan,
                          &context->error);
 }

@@ -81,7 +81,8 @@ struct kg_tensor_info kg_op_tensor(const struct kg_op *op, int index)
 // What a binding may name: dtype variables, sizes and params of the op.
 struct bound {
     struct kg_bindings build;
-    int64_t sizes[KG_MAX_SIZES]; // -1: not bound
+    int64_t sizes[KG_MAX_SIZES];   // -1: not bound
+    bool is_named[KG_DTYPE_COUNT]; // dtype variables that a binding speaks of
 };
 
 static enum kg_status unknown_name(struct kg_context *context, const struct kg_op *op,
@@ -140,8 +141,11 @@ static enum kg_status bind_number(struct kg_context *context, const struct kg_si
         return KG_OK;
     }
     long long number = strtoll(value, &end, 10);
-    if (end == value || *end || errno == ERANGE)
+    if (end == value || *end || strspn(value, "+-0123456789") != strlen(value))
         return kg_error_set(&context->error, KG_ERROR_ARGUMENT, "%s: '%s' is not a whole number",
+                            size->name, value);
+    if (errno == ERANGE)
+        return kg_error_set(&context->error, KG_ERROR_ARGUMENT, "%s: '%s' is beyond all numbers",
                             size->name, value);
     if (size->is_param) {
         bound->build.values[size->id] = number;
@@ -160,8 +164,10 @@ static enum kg_status bind_one(struct kg_context *context, const struct kg_op *o
                                const struct kg_binding *binding, struct bound *bound)
 {
     for (int i = 0; i < op->typevar_count; i++)
-        if (strcmp(op->typevars[i]->name, binding->name) == 0)
+        if (strcmp(op->typevars[i]->name, binding->name) == 0) {
+            bound->is_named[i] = true;
             return bind_dtype(context, op->typevars[i], binding->value, &bound->build.dtypes[i]);
+        }
     for (int i = 0; i < op->size_count; i++)
         if (strcmp(op->sizes[i]->name, binding->name) == 0)
             return bind_number(context, op->sizes[i], binding->value, bound);
@@ -176,8 +182,14 @@ static enum kg_status bind_all(struct kg_context *context, const struct kg_op *o
     for (int i = 0; i < KG_MAX_SIZES; i++)
         bound->sizes[i] = -1;
     enum kg_status status = KG_OK;
-    for (int i = 0; status == KG_OK && i < count; i++)
+    for (int i = 0; status == KG_OK && i < count; i++) {
+        for (int j = 0; j < i; j++)
+            if (strcmp(bindings[i].name, bindings[j].name) == 0)
+                return kg_error_set(&context->error, KG_ERROR_ARGUMENT,
+                                    "%s is given twice, as '%s' and as '%s'", bindings[i].name,
+                                    bindings[j].value, bindings[i].value);
         status = bind_one(context, op, &bindings[i], bound);
+    }
     return status;
 }
 
@@ -306,7 +318,8 @@ static enum kg_status match_dtypes(struct kg_context *context, const struct kg_o
                                   "by the definition it");
             continue;
         }
-        if (is_bound[variable->id] && bound->build.dtypes[variable->id] != dtype)
+        if ((is_bound[variable->id] || bound->is_named[variable->id]) &&
+            bound->build.dtypes[variable->id] != dtype)
             return contradict(context, tensor, dtype, bound->build.dtypes[variable->id],
                               variable->name);
         enum kg_status status = bind_dtype(context, variable, kg_dtypes[dtype].name,
@@ -426,15 +439,23 @@ struct kg_context *kg_api_context(const struct kg_problem *problem)
     return owner->op->context;
 }
 
+enum kg_status kg_api_check_language(struct kg_context *context, const char *language)
+{
+    if (!language || strcmp(language, "en") == 0 || strcmp(language, "zh") == 0)
+        return KG_OK;
+    return kg_error_set(&context->error, KG_ERROR_ARGUMENT,
+                        "there is no document in '%s'; there is en and zh", language);
+}
+
 enum kg_status kg_problem_document(const struct kg_problem *problem, struct kg_device *device,
                                    const char *language, bool json, char **out)
 {
     *out = NULL;
     struct kg_context *context = kg_api_context(problem);
     bool chinese = language && strcmp(language, "zh") == 0;
-    if (language && !chinese && strcmp(language, "en") != 0)
-        return kg_error_set(&context->error, KG_ERROR_ARGUMENT,
-                            "there is no document in '%s'; there is en and zh", language);
+    enum kg_status status = kg_api_check_language(context, language);
+    if (status != KG_OK)
+        return status;
     struct kg_text text = {0};
     const struct kg_device_facts *facts = device ? &device->facts : NULL;
     if (json)

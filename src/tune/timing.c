@@ -297,9 +297,12 @@ void kg_protocol_print(const struct kg_protocol *protocol, struct kg_text *text)
 bool kg_protocol_read(const char *text, struct kg_protocol *protocol)
 {
     *protocol = kg_protocol_default;
+    int caches = 0, ways = 0;
     for (size_t length; *text; text += length) {
         text += strspn(text, " ");
         length = strcspn(text, " ");
+        caches += length == 4;
+        ways += length > 4;
         if (length == 4 && strncmp(text, "cold", length) == 0)
             protocol->cache = KG_COLD;
         else if (length == 4 && strncmp(text, "warm", length) == 0)
@@ -311,7 +314,7 @@ bool kg_protocol_read(const char *text, struct kg_protocol *protocol)
         else if (length > 0)
             return false;
     }
-    return true;
+    return caches <= 1 && ways <= 1;
 }
 
 enum kg_status kg_time_one(struct kg_device *device, const struct kg_protocol *protocol,
