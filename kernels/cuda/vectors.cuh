@@ -67,7 +67,7 @@ KG_INLINE uint4 kg_read_once(const uint4 *from)
     return word;
 }
 
-// Stores in one piece: left to itself the compiler takes vectors apart.
+// Stores to global memory in one piece: left to itself the compiler takes vectors apart.
 KG_INLINE void kg_write(uint8_t *to, uint8_t word)
 {
     *to = word;
@@ -85,12 +85,12 @@ KG_INLINE void kg_write(uint32_t *to, uint32_t word)
 
 KG_INLINE void kg_write(uint2 *to, uint2 word)
 {
-    asm volatile("st.v2.u32 [%0], {%1, %2};" ::"l"(to), "r"(word.x), "r"(word.y) : "memory");
+    asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(to), "r"(word.x), "r"(word.y) : "memory");
 }
 
 KG_INLINE void kg_write(uint4 *to, uint4 word)
 {
-    asm volatile("st.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(word.x), "r"(word.y),
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(word.x), "r"(word.y),
                  "r"(word.z), "r"(word.w)
                  : "memory");
 }

@@ -237,8 +237,8 @@ static const char *const reserved_words[] = {
 
 // Letters followed by digits that families use: "i0", "acc12". Users' x1 and w2 stay as they are.
 static const char *const reserved_stems[] = {
-    "i",    "v",     "t",    "at",   "acc",   "lane", "row",    "part",   "lost", "where",
-    "more", "place", "take", "from", "stage", "wide", "narrow", "before", "both", "over", "tile"};
+    "i",     "v",    "t",    "at",    "acc",  "lane",   "row",    "part", "lost", "where", "more",
+    "place", "take", "from", "stage", "wide", "narrow", "before", "both", "over", "tile"};
 
 static bool is_stride_name(const char *name)
 {

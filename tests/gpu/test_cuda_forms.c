@@ -17,6 +17,12 @@
 #define ADD                                                                                        \
     "op add(x: T[P, D], b: T[D]) -> (y: T[P, D]) where T in f16 f32\n"                             \
     "{ y[p, d] = relu(x[p, d] + b[d]) }\n"
+#define TURNED                                                                                     \
+    "op turned(x: T[B, P, D], z: T[B, D, P], v: T[D]) -> (y: T[B, D, P]) where T in f16 f32\n"     \
+    "{ y[b, d, p] = x[b, p, d] * z[b, d, p] + v[d] }\n"
+#define ROUNDS                                                                                     \
+    "op rounds(x: T[N, C, P, D], v: T[C, D]) -> (y: T[N, C, P, D]) where T in f16 f32\n"           \
+    "{ y[n, c, p, d] = x[n, c, p, d] + v[c, d] }\n"
 #define TOTAL "op total(x: f32[N]) -> (y: f32[])\n{ y[] = sum(n) x[n] }\n"
 #define FIRST                                                                                      \
     "op first(x: f32[P, D]) -> (y: f32[D])\n"                                                      \
@@ -37,9 +43,18 @@
 static const struct form {
     const char *name, *op, *sizes, *choice;
 } forms[] = {
-    {"pointwise", ADD, "P=300 D=1024", "pointwise: threads=256 vector=8 rows=2 stream=0 maxnreg=0"},
+    {"pointwise", ADD, "P=300 D=1024",
+     "pointwise: threads=256 vector=8 rows=2 stream=0 maxnreg=0 tile=0 last=0"},
     {"pointwise, streamed", ADD, "P=64 D=999",
-     "pointwise: threads=128 vector=4 rows=4 stream=1 maxnreg=64"},
+     "pointwise: threads=128 vector=4 rows=4 stream=1 maxnreg=64 tile=0 last=0"},
+    {"pointwise, wide", ADD, "P=9 D=8192",
+     "pointwise: threads=128 vector=8 rows=4 stream=0 maxnreg=0 tile=0 last=0"},
+    {"pointwise, tiles", TURNED, "B=3 P=200 D=136",
+     "pointwise: threads=256 vector=8 rows=1 stream=0 maxnreg=0 tile=64 last=0"},
+    {"pointwise, any tiles", TURNED, "B=2 P=77 D=131",
+     "pointwise: threads=128 vector=8 rows=1 stream=0 maxnreg=0 tile=32 last=0"},
+    {"pointwise, last axis", ROUNDS, "N=3 C=5 P=64 D=4",
+     "pointwise: threads=128 vector=8 rows=2 stream=0 maxnreg=0 tile=0 last=4"},
     {"direct", PRODUCT, "M=33 K=50 N=70", "direct: threads=128 maxnreg=0"},
     {"rowwise, lanes", SOFTMAX, "P=70 D=256",
      "rowwise*4: threads=16 vector=8 hold=2 keep=1 cluster=1 maxnreg=0"},

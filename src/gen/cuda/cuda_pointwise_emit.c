@@ -357,20 +357,22 @@ static void emit_rows(struct kg_cuda_pointwise_writer *writer)
     struct kg_code *code = &writer->code;
     kg_code_line(code, "const INDEX along = (INDEX)blockDim.y * ROWS;");
     kg_code_line(code, "const bool tall = length <= across;");
-    kg_code_open(code, "for (INDEX begin = tall ? 0 : blockIdx.x * across; begin < length; "
-                       "begin += gridDim.x * across)");
-    kg_code_line(code, "const INDEX first = begin + (WHOLE ? VECTOR * (int)threadIdx.x "
-                       ": (int)threadIdx.x);");
-    kg_code_line(code, "if (first >= length)");
-    kg_code_line(code, "    break;");
+    kg_code_line(code, "const INDEX column = (tall ? 0 : blockIdx.x * across) + (WHOLE ? VECTOR * "
+                       "(int)threadIdx.x : (int)threadIdx.x);");
+    kg_code_line(
+        code, "const INDEX line = (blockIdx.y + (tall ? blockIdx.x : 0)) * along + threadIdx.y;");
+    // Both at once: one branch to wait for before the first load.
+    kg_code_line(code, "if ((column >= length) | (line >= rows))");
+    kg_code_line(code, "    return;");
+    kg_code_open(code, "for (INDEX first = column; first < length; first += gridDim.x * across)");
     for (int i = 0; i < writer->slots.count; i++) {
         if (writer->slots.items[i].moves)
             continue;
         kg_cuda_pointwise_declare(writer, i);
         kg_cuda_pointwise_fill(writer, i);
     }
-    kg_code_open(code, "for (INDEX start = (tall ? blockIdx.x : blockIdx.y) * along + threadIdx.y; "
-                       "start < rows; start += (tall ? gridDim.x : gridDim.y) * along)");
+    kg_code_open(code, "for (INDEX start = line; start < rows; "
+                       "start += (tall ? gridDim.x : gridDim.y) * along)");
     emit_loads(writer);
     emit_computation(writer);
     close_round(code);
