@@ -1,0 +1,284 @@
+// Times choices of families and configs by hand: what a search would measure, without one.
+//
+//     bench_choices [--device NAME] [--protocol WORDS] [--races N] [--json]
+//                   OP.kg OP T=f16 P=65536,D=4096 ["pointwise: threads=256 ..." ...]
+//
+// Without choices, the one that the rules make. A choice that ends in '*' stands for all that begin
+// so. Timed by the protocol of searches: each alone or, with --races, all of them alternately, N
+// times over with new outputs each time. Only races tell choices apart where times change from one
+// minute to the next; the ratio is that of the first choice's time to this one's, with the least
+// and the greatest of all races.
+
+#include "base/files.h"
+#include "base/json.h"
+#include "gen/built.h"
+#include "lang/lang.h"
+#include "tune/stand.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_CHOICES = 4096, MOST_RACES = 99 };
+
+static struct kg_error error;
+
+// What is timed. `search` is what the stand needs of one.
+struct bench {
+    struct kg_search search;
+    struct kg_stand *stand;
+    int races; // 0: each alone
+    bool json;
+    int count;
+    struct kg_built *built[MOST_CHOICES];
+    struct kg_timing *timings; // of all choices, race after race
+};
+
+static void stop(const char *doing)
+{
+    fprintf(stderr, "bench_choices: %s: %s\n", doing, error.text);
+    exit(1);
+}
+
+static void *need(size_t count, size_t size)
+{
+    void *memory = calloc(count ? count : 1, size);
+    if (!memory) {
+        kg_error_memory(&error, "a bench");
+        stop("allocating");
+    }
+    return memory;
+}
+
+static void add_choice(struct bench *bench, const struct kg_choice *choice)
+{
+    if (bench->count == MOST_CHOICES) {
+        snprintf(error.text, sizeof error.text, "more than %d", MOST_CHOICES);
+        stop("choices");
+    }
+    if (kg_built_make(bench->search.device, bench->search.problem, choice, 60,
+                      &bench->built[bench->count], &error) != KG_OK)
+        stop("building");
+    bench->count++;
+}
+
+// All valid configs of a single family whose text begins as `prefix` does.
+static void add_matching(struct bench *bench, const char *prefix)
+{
+    const struct kg_device_facts *facts = &bench->search.device->facts;
+    struct kg_choice choice;
+    struct kg_space space;
+    kg_choice_guess(bench->search.problem, facts, bench->search.target, &choice);
+    const struct kg_family *family = choice.partition.families[0];
+    const struct kg_group *group = &choice.partition.groups[0];
+    family->space(group, facts, bench->search.target, &space);
+    for (int64_t n = 0; n < kg_space_size(&space); n++) {
+        struct kg_text text = {0}, reason = {0};
+        choice.configs[0] = kg_space_config(&space, n);
+        bool valid = family->valid(group, facts, bench->search.target, &choice.configs[0], &reason);
+        kg_choice_print(&choice, facts, bench->search.target, &text);
+        if (valid && strncmp(kg_text_string(&text), prefix, strlen(prefix) - 1) == 0)
+            add_choice(bench, &choice);
+        kg_text_free(&text);
+        kg_text_free(&reason);
+    }
+}
+
+static void add_words(struct bench *bench, const char *words)
+{
+    struct kg_choice choice;
+    size_t length = strlen(words);
+    if (length > 0 && words[length - 1] == '*') {
+        add_matching(bench, words);
+    } else if (kg_choice_read(bench->search.problem, &bench->search.device->facts,
+                              bench->search.target, words, &choice)) {
+        add_choice(bench, &choice);
+    } else {
+        snprintf(error.text, sizeof error.text, "no such choice");
+        stop(words);
+    }
+}
+
+static void time_choices(struct bench *bench)
+{
+    int count = bench->count;
+    bench->timings = need((size_t)count * (size_t)(bench->races + 1), sizeof *bench->timings);
+    for (int i = 0; i < count && bench->races == 0; i++)
+        if (kg_stand_race(bench->stand, &bench->built[i], 1, false, &bench->timings[i], &error) !=
+            KG_OK)
+            stop("timing");
+    for (int race = 0; race < bench->races; race++)
+        if (kg_stand_race(bench->stand, bench->built, count, false, &bench->timings[race * count],
+                          &error) != KG_OK)
+            stop("racing");
+}
+
+static void print_json(const struct bench *bench, const char *const *names)
+{
+    struct kg_text text = {0};
+    struct kg_json json = {.text = &text};
+    kg_json_begin_array(&json, NULL);
+    for (int i = 0; i < bench->count; i++) {
+        kg_json_begin_object(&json, NULL);
+        kg_json_text(&json, "choice", names[i]);
+        kg_json_begin_array(&json, "seconds");
+        for (int race = 0; race < bench->races || race == 0; race++)
+            kg_json_number(&json, NULL, bench->timings[race * bench->count + i].median);
+        kg_json_end_array(&json);
+        kg_json_end_object(&json);
+    }
+    kg_json_end_array(&json);
+    puts(kg_text_string(&text));
+    kg_text_free(&text);
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void print_line(const struct bench *bench, int choice, const char *name)
+{
+    double seconds[MOST_RACES], ratios[MOST_RACES];
+    const struct kg_problem *problem = bench->search.problem;
+    int races = bench->races ? bench->races : 1;
+    for (int race = 0; race < races; race++) {
+        const struct kg_timing *timings = &bench->timings[race * bench->count];
+        seconds[race] = timings[choice].median;
+        ratios[race] = timings[0].median / timings[choice].median;
+    }
+    qsort(seconds, (size_t)races, sizeof seconds[0], compare);
+    qsort(ratios, (size_t)races, sizeof ratios[0], compare);
+    double bytes = problem->read_bytes + problem->write_bytes, median = seconds[races / 2];
+    printf("%9.1f us  %6.1f GB/s  ", median * 1e6, bytes / median * 1e-9);
+    if (bench->races)
+        printf("%.3f (%.3f..%.3f)  ", ratios[races / 2], ratios[0], ratios[races - 1]);
+    puts(name);
+}
+
+static void print_all(const struct bench *bench)
+{
+    const struct kg_search *search = &bench->search;
+    struct kg_text *texts = need((size_t)bench->count, sizeof *texts);
+    const char **names = need((size_t)bench->count, sizeof *names);
+    for (int i = 0; i < bench->count; i++) {
+        kg_choice_print(&bench->built[i]->choice, &search->device->facts, search->target,
+                        &texts[i]);
+        names[i] = kg_text_string(&texts[i]);
+    }
+    if (bench->json)
+        print_json(bench, names);
+    for (int i = 0; i < bench->count && !bench->json; i++)
+        print_line(bench, i, names[i]);
+    for (int i = 0; i < bench->count; i++)
+        kg_text_free(&texts[i]);
+    free(names);
+    free(texts);
+}
+
+static void set_dtypes(const struct kg_op *op, const char *words, struct kg_bindings *bindings)
+{
+    for (int i = 0; i < op->typevar_count; i++)
+        for (int dtype = 0; dtype < KG_DTYPE_COUNT; dtype++)
+            if (strncmp(words, "T=", 2) == 0 && strcmp(words + 2, kg_dtypes[dtype].name) == 0)
+                bindings->dtypes[i] = (enum kg_dtype)dtype;
+}
+
+static void set_sizes(const struct kg_op *op, const char *words, int64_t *sizes)
+{
+    for (int i = 0; i < op->size_count; i++) {
+        size_t length = strlen(op->sizes[i]->name);
+        sizes[i] = 1;
+        for (const char *at = words; at; at = strchr(at, ','), at = at ? at + 1 : NULL)
+            if (strncmp(at, op->sizes[i]->name, length) == 0 && at[length] == '=')
+                sizes[i] = strtoll(at + length + 1, NULL, 10);
+    }
+}
+
+// `words` are file, op, dtypes and sizes. What is made here lasts as long as the program.
+static const struct kg_problem *make_problem(char **words)
+{
+    static struct kg_arena arena;
+    char *text;
+    size_t length;
+    struct kg_file *file;
+    struct kg_op *op, *instance;
+    struct kg_bindings bindings;
+    struct kg_problem *problem;
+    int64_t sizes[KG_MAX_SIZES];
+    if (kg_files_read(words[0], 1 << 20, &text, &length, &error) != KG_OK ||
+        kg_lang_parse(&arena, words[0], text, length, &file, &error) != KG_OK ||
+        kg_lang_select(file, words[1], &op, &error) != KG_OK)
+        stop("reading the definition");
+    kg_lang_default_bindings(op, &bindings);
+    set_dtypes(op, words[2], &bindings);
+    set_sizes(op, words[3], sizes);
+    if (kg_lang_instantiate(&arena, op, &bindings, &instance, &error) != KG_OK ||
+        kg_problem_make(instance, sizes, NULL, &problem, &error) != KG_OK)
+        stop("making the problem");
+    return problem;
+}
+
+// Opens what is kept of earlier runs too: $KERNELGEN_HOME's compiled kernels.
+static void open_device(struct bench *bench, const char *name)
+{
+    char *home, cache[1024];
+    if (kg_files_home(NULL, &home, &error) != KG_OK)
+        stop("opening");
+    snprintf(cache, sizeof cache, "%s/cache", home);
+    free(home);
+    if (kg_device_open(name, cache, 0, &bench->search.device, &error) != KG_OK)
+        stop("opening");
+    bool grids = bench->search.device->backend->runs_grids;
+    bench->search.target = grids ? KG_TARGET_CUDA : KG_TARGET_HOST;
+}
+
+static int fail_usage(void)
+{
+    fprintf(stderr, "usage: bench_choices [--device NAME] [--protocol WORDS] [--races N] [--json] "
+                    "OP.kg OP T=f16 P=65536,D=4096 [CHOICE...]\n");
+    return 2;
+}
+
+int main(int argc, char **argv)
+{
+    static struct bench bench = {.search = {.protocol = {0}}};
+    const char *device = "host", *protocol = "";
+    int at = 1;
+    for (; at + 1 < argc && argv[at][0] == '-'; at++) {
+        if (strcmp(argv[at], "--json") == 0)
+            bench.json = true;
+        else if (strcmp(argv[at], "--device") == 0)
+            device = argv[++at];
+        else if (strcmp(argv[at], "--protocol") == 0)
+            protocol = argv[++at];
+        else if (strcmp(argv[at], "--races") == 0)
+            bench.races = (int)strtol(argv[++at], NULL, 10);
+        else
+            return fail_usage();
+    }
+    if (argc - at < 4 || bench.races < 0 || bench.races > MOST_RACES ||
+        !kg_protocol_read(protocol, &bench.search.protocol))
+        return fail_usage();
+    bench.search.problem = make_problem(&argv[at]);
+    open_device(&bench, device);
+    if (argc - at == 4) {
+        struct kg_choice choice;
+        kg_choice_guess(bench.search.problem, &bench.search.device->facts, bench.search.target,
+                        &choice);
+        add_choice(&bench, &choice);
+    }
+    for (int i = at + 4; i < argc; i++)
+        add_words(&bench, argv[i]);
+    if (kg_stand_make(&bench.search, &bench.stand, &error) != KG_OK)
+        stop("filling the inputs");
+    time_choices(&bench);
+    print_all(&bench);
+    for (int i = 0; i < bench.count; i++)
+        kg_built_free(bench.built[i]);
+    kg_stand_free(bench.stand);
+    free(bench.timings);
+    kg_device_close(bench.search.device);
+    return 0;
+}
