@@ -54,7 +54,8 @@ enum kg_status kg_place_bench(struct kg_place *place, const struct kg_plan *plan
     if (status != KG_OK)
         return status;
     struct kg_built *sides[] = {plan->built, baseline->built, rival ? rival->built : NULL};
-    status = kg_judge_race(place->judge, sides, rival ? 3 : 2, BENCH_SECONDS, timings, error);
+    status =
+        kg_judge_race(place->judge, sides, rival ? 3 : 2, false, BENCH_SECONDS, timings, error);
     kg_flow_plan_free(baseline);
     if (status == KG_OK) {
         *result = summarise(plan, timings);

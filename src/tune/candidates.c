@@ -29,17 +29,22 @@ struct model {
     bool idle[KG_MAX_PARAMETERS][KG_MAX_CHOICES];
 };
 
+// Values in the order of size: what lies next to a good one is likely to be good. Families list
+// theirs in the order in which they would try them.
 static bool find_steps(const struct kg_space *space, const struct kg_config *config,
                        unsigned char *step)
 {
     for (int i = 0; i < space->count; i++) {
         const struct kg_parameter *parameter = &space->parameters[i];
-        int at = 0;
-        while (at < parameter->count && parameter->choices[at] != config->value[i])
-            at++;
-        if (at == parameter->count)
+        bool found = false;
+        int smaller = 0;
+        for (int at = 0; at < parameter->count; at++) {
+            smaller += parameter->choices[at] < config->value[i];
+            found = found || parameter->choices[at] == config->value[i];
+        }
+        if (!found)
             return false;
-        step[i] = (unsigned char)at;
+        step[i] = (unsigned char)smaller;
     }
     return true;
 }

@@ -4,30 +4,42 @@
 
 #include <string.h>
 
+// The guess is in, unless its own measurement made it hopeless: nothing shall be preferred to it by
+// mistake.
+#define GUESS_MARGIN 1.0
+
 static double median_of(const struct kg_trials *trials, int position)
 {
     return trials->items[position].timing.median;
+}
+
+static bool is_near(const struct kg_trials *trials, int position, double margin)
+{
+    const struct kg_timing *timing = &trials->items[position].timing;
+    if (trials->items[position].kind != KG_OUTCOME_MEASURED || timing->abandoned)
+        return false;
+    if (position == 0 && margin < GUESS_MARGIN)
+        margin = GUESS_MARGIN;
+    return timing->median - kg_time_uncertainty(timing) <=
+           median_of(trials, trials->best) * (1 + margin);
 }
 
 int kg_finals_choose(const struct kg_trials *trials, int most, double margin, int *finalists)
 {
     int count = 0;
     most = most < KG_MOST_FINALISTS ? most : KG_MOST_FINALISTS;
-    double limit = trials->items[trials->best].timing.median * (1 + margin);
     for (int i = 0; i < trials->count; i++) {
-        const struct kg_trial *trial = &trials->items[i];
-        if (trial->kind != KG_OUTCOME_MEASURED || trial->timing.abandoned ||
-            trial->timing.median - kg_time_uncertainty(&trial->timing) > limit)
+        if (!is_near(trials, i, margin))
             continue;
         if (count < most) {
             finalists[count++] = i;
             continue;
         }
-        int slowest = 0;
-        for (int k = 1; k < count; k++)
+        int slowest = finalists[0] == 0; // the guess keeps its place
+        for (int k = slowest + 1; k < count; k++)
             if (median_of(trials, finalists[k]) > median_of(trials, finalists[slowest]))
                 slowest = k;
-        if (trial->timing.median < median_of(trials, finalists[slowest])) {
+        if (median_of(trials, i) < median_of(trials, finalists[slowest])) {
             memmove(finalists + slowest, finalists + slowest + 1,
                     (size_t)(count - 1 - slowest) * sizeof *finalists);
             finalists[count - 1] = i;
@@ -50,7 +62,8 @@ int kg_finals_race(const struct kg_trials *trials, const int *finalists, int cou
                                kg_trials_limit(trials), &built[i], NULL);
     }
     if (!status)
-        status = kg_judge_race(trials->judge, built, count, kg_trials_limit(trials), timings, NULL);
+        status = kg_judge_race(trials->judge, built, count, true, kg_trials_limit(trials), timings,
+                               NULL);
     if (!status)
         winner = kg_time_winner(timings, count);
     if (winner >= 0)

@@ -33,6 +33,7 @@ enum kind { READY, TEST, RACE, VERIFY };
 struct request {
     enum kind kind;
     int count;
+    bool drops; // RACE
     double incumbent;
     struct kg_verified verified;
     struct kg_choice choices[]; // a fork knows what the pointers in them mean
@@ -69,12 +70,12 @@ static enum kg_status test_built(struct workplace *place, const struct request *
 }
 
 static enum kg_status race_built(struct workplace *place, struct kg_built *const *built, int count,
-                                 struct kg_text *answer, struct kg_error *error)
+                                 bool drops, struct kg_text *answer, struct kg_error *error)
 {
     struct kg_timing *timings = calloc((size_t)count, sizeof *timings);
     if (!timings)
         return kg_error_memory(error, "a race");
-    enum kg_status status = kg_stand_race(place->stand, built, count, timings, error);
+    enum kg_status status = kg_stand_race(place->stand, built, count, drops, timings, error);
     kg_text_add_bytes(answer, (const char *)timings, (size_t)count * sizeof *timings);
     free(timings);
     return status;
@@ -115,7 +116,7 @@ static enum kg_status serve(void *user, const void *bytes, size_t length, struct
     enum kg_status status = load(place->search, request, built, error);
     kg_times_since(&times, KG_ACTIVITY_LOAD, start);
     if (!status && request->kind == RACE)
-        status = race_built(place, built, request->count, answer, error);
+        status = race_built(place, built, request->count, request->drops, answer, error);
     else if (!status)
         status = test_built(place, request, built[0], &times, answer, error);
     for (int i = 0; i < request->count; i++)
@@ -216,13 +217,14 @@ struct race {
     const struct kg_judge *judge;
     struct kg_built *const *built;
     int count;
+    bool drops;
 };
 
 static enum kg_status race_in_fork(void *user, void *result, size_t size, struct kg_error *error)
 {
     (void)size;
     const struct race *race = user;
-    return kg_stand_race(race->judge->stand, race->built, race->count, result, error);
+    return kg_stand_race(race->judge->stand, race->built, race->count, race->drops, result, error);
 }
 
 // All three.
@@ -308,10 +310,11 @@ enum kg_status kg_judge_verify(struct kg_judge *judge, struct kg_built *built, d
 }
 
 enum kg_status kg_judge_race(struct kg_judge *judge, struct kg_built *const *built, int count,
-                             double seconds, struct kg_timing *timings, struct kg_error *error)
+                             bool drops, double seconds, struct kg_timing *timings,
+                             struct kg_error *error)
 {
-    struct race race = {judge, built, count};
-    struct request request = {.kind = RACE, .count = count};
+    struct race race = {judge, built, count, drops};
+    struct request request = {.kind = RACE, .count = count, .drops = drops};
     size_t size = (size_t)count * sizeof *timings;
     enum kg_status status = KG_OK;
     memset(timings, 0, size);
@@ -323,7 +326,7 @@ enum kg_status kg_judge_race(struct kg_judge *judge, struct kg_built *const *bui
     if (judge->isolation == KG_ISOLATION_WORKER)
         status = ask_worker(judge, built, &request, seconds, timings, size, error);
     else if (judge->isolation == KG_ISOLATION_NONE)
-        status = kg_stand_race(judge->stand, built, count, timings, error);
+        status = kg_stand_race(judge->stand, built, count, drops, timings, error);
     else
         status = kg_worker_run(race_in_fork, &race, seconds, judge->search->cancel, timings, size,
                                error);

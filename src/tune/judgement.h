@@ -31,7 +31,9 @@ enum kg_status kg_judge_verify(struct kg_judge *judge, struct kg_built *built, d
                                struct kg_verdict *verdict, struct kg_error *error);
 
 // Times candidates that passed before alternately; their outputs must be the same before and after.
+// `drops` as for kg_time_race.
 enum kg_status kg_judge_race(struct kg_judge *judge, struct kg_built *const *built, int count,
-                             double seconds, struct kg_timing *timings, struct kg_error *error);
+                             bool drops, double seconds, struct kg_timing *timings,
+                             struct kg_error *error);
 
 #endif

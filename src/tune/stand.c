@@ -237,7 +237,7 @@ enum kg_status kg_stand_test(struct kg_stand *stand, struct kg_built *built, dou
 }
 
 static enum kg_status race(struct kg_stand *stand, struct runner *runners, struct kg_timed *timed,
-                           uint64_t *before, int count, struct kg_timing *timings,
+                           uint64_t *before, int count, bool drops, struct kg_timing *timings,
                            struct kg_error *error)
 {
     const struct kg_protocol protocol = choose_protocol(stand);
@@ -247,7 +247,7 @@ static enum kg_status race(struct kg_stand *stand, struct runner *runners, struc
         status = run_fresh(&runners[i], &before[i], error);
     }
     if (!status)
-        status = kg_time_race(stand->device, &protocol, timed, count, stand->search->cancel,
+        status = kg_time_race(stand->device, &protocol, timed, count, drops, stand->search->cancel,
                               timings, error);
     stand->is_warm = !status;
     for (int i = 0; i < count && !status; i++) {
@@ -260,7 +260,7 @@ static enum kg_status race(struct kg_stand *stand, struct runner *runners, struc
 }
 
 enum kg_status kg_stand_race(struct kg_stand *stand, struct kg_built *const *built, int count,
-                             struct kg_timing *timings, struct kg_error *error)
+                             bool drops, struct kg_timing *timings, struct kg_error *error)
 {
     struct runner *runners = calloc((size_t)count, sizeof *runners);
     struct kg_timed *timed = calloc((size_t)count, sizeof *timed);
@@ -271,7 +271,7 @@ enum kg_status kg_stand_race(struct kg_stand *stand, struct kg_built *const *bui
     } else {
         status = open_test(stand, built, count, runners, error);
         if (!status)
-            status = race(stand, runners, timed, before, count, timings, error);
+            status = race(stand, runners, timed, before, count, drops, timings, error);
         close_test(stand, runners, count);
     }
     free(runners);

@@ -42,9 +42,10 @@ enum kg_status kg_stand_test(struct kg_stand *stand, struct kg_built *built, dou
                              const struct kg_verified *verified, struct kg_tested *tested,
                              struct kg_error *error);
 // Times candidates that passed before alternately; their outputs must be the same before and after.
-// All run on the same tensors, so that none is favoured by where its outputs happen to lie.
+// All run on the same tensors, so that none is favoured by where its outputs happen to lie. `drops`
+// as for kg_time_race.
 enum kg_status kg_stand_race(struct kg_stand *stand, struct kg_built *const *built, int count,
-                             struct kg_timing *timings, struct kg_error *error);
+                             bool drops, struct kg_timing *timings, struct kg_error *error);
 
 // A built plan as the accuracy gate's subject: it does every problem of its instance whose tensors
 // are contiguous where its own are, or its counterpart's.

@@ -14,7 +14,8 @@
 #define MOST_BATCH 1024
 #define SLOWER 1.1    // times the incumbent: no more is asked of one that surely is
 #define SETTLED 0.005 // half width of the median's interval, relative
-#define TIE 0.02      // medians closer than this are not told apart
+#define TIE 0.01      // of the leader's time: what is behind by less is not told apart
+#define MOST_TIE 0.03 // nor is what is behind by less than the noise, but for this much
 
 const struct kg_protocol kg_protocol_default = {
     .cache = KG_COLD,
@@ -36,7 +37,9 @@ struct session {
     int batch;              // runs per sample
     struct kg_graph *graph; // of that many runs, where runs are replayed
     int count;
-    double *samples;
+    double *samples; // in the order in which they were taken
+    double *sorted;  // room for as many
+    bool dropped;    // from a race
 };
 
 static double now(const struct session *session)
@@ -117,19 +120,25 @@ static double quantile(const double *sorted, int count, double part)
     return sorted[below] + (position - below) * (sorted[above] - sorted[below]);
 }
 
-static void summarise(struct session *session, struct kg_timing *timing)
+// Sorts the values.
+static void describe(double *values, int count, struct kg_timing *timing)
 {
-    *timing = (struct kg_timing){.samples = session->count};
-    if (session->count == 0)
+    *timing = (struct kg_timing){.samples = count};
+    if (count == 0)
         return;
-    qsort(session->samples, (size_t)session->count, sizeof session->samples[0], compare);
-    timing->least = session->samples[0];
-    timing->median = quantile(session->samples, session->count, 0.5);
-    timing->spread = quantile(session->samples, session->count, 0.75) -
-                     quantile(session->samples, session->count, 0.25);
+    qsort(values, (size_t)count, sizeof values[0], compare);
+    timing->least = values[0];
+    timing->median = quantile(values, count, 0.5);
+    timing->spread = quantile(values, count, 0.75) - quantile(values, count, 0.25);
 }
 
-// Enough samples? Sorts them on the way, which the next ones do not mind.
+static void summarise(struct session *session, struct kg_timing *timing)
+{
+    memcpy(session->sorted, session->samples, (size_t)session->count * sizeof *session->sorted);
+    describe(session->sorted, session->count, timing);
+}
+
+// Enough samples?
 static bool is_settled(struct session *session)
 {
     struct kg_timing timing;
@@ -204,8 +213,11 @@ static enum kg_status begin(struct session *session, struct kg_device *device,
                                 .subject = subject,
                                 .cancel = cancel,
                                 .error = error,
-                                .samples = calloc((size_t)most, sizeof(double))};
-    return session->samples ? set_batch(session, 1) : kg_error_memory(error, "samples");
+                                .samples = calloc((size_t)most, sizeof(double)),
+                                .sorted = calloc((size_t)most, sizeof(double))};
+    if (!session->samples || !session->sorted)
+        return kg_error_memory(error, "samples");
+    return set_batch(session, 1);
 }
 
 static void end(struct session *session)
@@ -213,6 +225,7 @@ static void end(struct session *session)
     if (session->device)
         forget(session);
     free(session->samples);
+    free(session->sorted);
 }
 
 static void finish(struct session *session, struct kg_timing *timing)
@@ -253,7 +266,65 @@ static enum kg_status take_turn(struct session *session)
     return status ? status : take_sample(session);
 }
 
-static enum kg_status race(struct session *sessions, int count, struct kg_timing *timings)
+// The one with the lowest median of those still in the race.
+static int find_leader(struct session *sessions, int count)
+{
+    int leader = -1;
+    double least = INFINITY;
+    for (int i = 0; i < count; i++) {
+        struct kg_timing timing;
+        if (sessions[i].dropped)
+            continue;
+        summarise(&sessions[i], &timing);
+        if (leader < 0 || timing.median < least) {
+            leader = i;
+            least = timing.median;
+        }
+    }
+    return leader;
+}
+
+// How far behind the leader, by the ratios of the samples that were taken in the same rounds: what
+// slows a whole round down does not blur them.
+static void compare_with(struct session *session, const struct session *leader,
+                         struct kg_timing *timing)
+{
+    struct kg_timing ratios;
+    int rounds = session->count < leader->count ? session->count : leader->count;
+    for (int i = 0; i < rounds; i++) {
+        double least = leader->samples[i];
+        session->sorted[i] = least > 0 ? session->samples[i] / least : 1;
+    }
+    describe(session->sorted, rounds, &ratios);
+    timing->behind = ratios.median - 1;
+    timing->behind_noise = kg_time_uncertainty(&ratios);
+}
+
+// Those who cannot win any more leave the rounds to the others.
+static void drop_losers(struct session *sessions, int count)
+{
+    const struct session *leader = &sessions[find_leader(sessions, count)];
+    if (leader->count < leader->protocol->least_samples)
+        return;
+    for (int i = 0; i < count; i++) {
+        struct kg_timing timing;
+        if (sessions[i].dropped)
+            continue;
+        compare_with(&sessions[i], leader, &timing);
+        sessions[i].dropped = timing.behind - 2 * timing.behind_noise > TIE;
+    }
+}
+
+static bool is_race_done(struct session *sessions, int count, double elapsed)
+{
+    double budget = RACE_BUDGETS * sessions->protocol->sample_seconds * count;
+    for (int i = 0; i < count; i++)
+        if (!sessions[i].dropped && !is_done(&sessions[i], elapsed, budget))
+            return false;
+    return true;
+}
+
+static enum kg_status race(struct session *sessions, int count, bool drops)
 {
     for (int i = 0; i < count; i++) {
         double least;
@@ -263,24 +334,30 @@ static enum kg_status race(struct session *sessions, int count, struct kg_timing
         if (status)
             return status;
     }
-    // Another one goes first in each round: none profits from its place.
-    double start = now(sessions),
-           budget = RACE_BUDGETS * sessions->protocol->sample_seconds * count;
-    bool done = false;
-    for (int round = 0; !done; round++) {
+    double start = now(sessions);
+    for (int round = 0; round == 0 || !is_race_done(sessions, count, now(sessions) - start);
+         round++) {
+        // Another one goes first in each round: none profits from its place.
         for (int i = 0; i < count; i++) {
-            enum kg_status status = take_turn(&sessions[(round + i) % count]);
+            struct session *next = &sessions[(round + i) % count];
+            enum kg_status status = next->dropped ? KG_OK : take_turn(next);
             if (status)
                 return status;
         }
-        double elapsed = now(sessions) - start;
-        done = true;
-        for (int i = 0; i < count; i++)
-            done = is_done(&sessions[i], elapsed, budget) && done;
+        if (drops)
+            drop_losers(sessions, count);
     }
-    for (int i = 0; i < count; i++)
-        finish(&sessions[i], &timings[i]);
     return KG_OK;
+}
+
+static void finish_race(struct session *sessions, int count, struct kg_timing *timings)
+{
+    const struct session *leader = &sessions[find_leader(sessions, count)];
+    for (int i = 0; i < count; i++) {
+        finish(&sessions[i], &timings[i]);
+        compare_with(&sessions[i], leader, &timings[i]);
+        timings[i].abandoned = sessions[i].dropped;
+    }
 }
 
 double kg_time_uncertainty(const struct kg_timing *timing)
@@ -332,8 +409,9 @@ enum kg_status kg_time_one(struct kg_device *device, const struct kg_protocol *p
 }
 
 enum kg_status kg_time_race(struct kg_device *device, const struct kg_protocol *protocol,
-                            const struct kg_timed *subjects, int count, const volatile int *cancel,
-                            struct kg_timing *timings, struct kg_error *error)
+                            const struct kg_timed *subjects, int count, bool drops,
+                            const volatile int *cancel, struct kg_timing *timings,
+                            struct kg_error *error)
 {
     for (int i = 0; i < count; i++)
         timings[i] = (struct kg_timing){0};
@@ -346,35 +424,21 @@ enum kg_status kg_time_race(struct kg_device *device, const struct kg_protocol *
     for (int i = 0; i < count && !status; i++)
         status = begin(&sessions[i], device, protocol, &subjects[i], cancel, error);
     if (!status)
-        status = race(sessions, count, timings);
+        status = race(sessions, count, drops);
+    if (!status)
+        finish_race(sessions, count, timings);
     for (int i = 0; i < count; i++)
         end(&sessions[i]);
     free(sessions);
     return status;
 }
 
-// Is `better`'s lead over `timing` too small to mean anything?
-static bool is_tie(const struct kg_timing *timing, const struct kg_timing *better)
-{
-    double lead = timing->median - better->median;
-    return lead <= TIE * better->median ||
-           lead <= kg_time_uncertainty(timing) + kg_time_uncertainty(better);
-}
-
 int kg_time_winner(const struct kg_timing *timings, int count)
 {
-    int best = -1;
     for (int i = 0; i < count; i++) {
-        if (timings[i].samples == 0)
-            continue;
-        if (best < 0 || timings[i].abandoned < timings[best].abandoned ||
-            (timings[i].abandoned == timings[best].abandoned &&
-             timings[i].median < timings[best].median))
-            best = i;
-    }
-    for (int i = 0; i < best; i++)
-        if (timings[i].samples > 0 && timings[i].abandoned == timings[best].abandoned &&
-            is_tie(&timings[i], &timings[best]))
+        double tie = fmax(TIE, fmin(timings[i].behind_noise, MOST_TIE));
+        if (timings[i].samples > 0 && !timings[i].abandoned && timings[i].behind <= tie)
             return i;
-    return best;
+    }
+    return -1;
 }

@@ -30,6 +30,10 @@ struct kg_timing {
     double spread;
     bool abandoned; // hopeless against the incumbent; its first runs are the samples
     double clock;   // Hz of the device right after the samples; 0: unknown
+    // Of a race: by how much of the leader's time it is behind, the median over the rounds, and
+    // half the width of that median's interval.
+    double behind;
+    double behind_noise;
 };
 
 struct kg_timed {
@@ -43,15 +47,17 @@ enum kg_status kg_time_one(struct kg_device *device, const struct kg_protocol *p
                            const struct kg_timed *subject, double incumbent,
                            const volatile int *cancel, struct kg_timing *timing,
                            struct kg_error *error);
-// Times several alternately, in one process: finalists, or candidate and baseline.
+// Times several alternately, in one process: finalists, or candidate and baseline. With `drops`
+// those who surely cannot win leave the race early, and count as abandoned.
 enum kg_status kg_time_race(struct kg_device *device, const struct kg_protocol *protocol,
-                            const struct kg_timed *subjects, int count, const volatile int *cancel,
-                            struct kg_timing *timings, struct kg_error *error);
+                            const struct kg_timed *subjects, int count, bool drops,
+                            const volatile int *cancel, struct kg_timing *timings,
+                            struct kg_error *error);
 // Half the width of the interval in which the true median lies with about 95 %: the notch of a box
 // plot (McGill, Tukey and Larsen, 1978).
 double kg_time_uncertainty(const struct kg_timing *timing);
-// Index of the winner; differences within the noise are ties, won by the lowest index. Abandoned
-// subjects win only among themselves; -1 when nothing has samples.
+// Index of the winner of a race; differences within the noise are ties, won by the lowest index. -1
+// when there is none.
 int kg_time_winner(const struct kg_timing *timings, int count);
 
 #endif

@@ -10,6 +10,9 @@ static int parameters = 3; // of the made-up space, ten values each
 static struct kg_error error;
 static int refusals;
 
+// What lies next to what goes by the values, not by the order in which they are listed.
+static const int shuffled[10] = {4, 9, 0, 5, 2, 7, 3, 8, 1, 6};
+
 static void space_of(const struct kg_group *group, const struct kg_device_facts *facts,
                      enum kg_target target, struct kg_space *space)
 {
@@ -21,7 +24,7 @@ static void space_of(const struct kg_group *group, const struct kg_device_facts 
         space->parameters[i].name = "p";
         space->parameters[i].count = 10;
         for (int k = 0; k < 10; k++)
-            space->parameters[i].choices[k] = k * k;
+            space->parameters[i].choices[k] = i == 2 ? shuffled[k] * shuffled[k] : k * k;
     }
 }
 
