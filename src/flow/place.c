@@ -123,20 +123,13 @@ void kg_place_compile(struct kg_place *place, const struct kg_key *key, enum kg_
 enum kg_status kg_place_verify(struct kg_place *place, const struct kg_plan *plan,
                                struct kg_verdict *verdict, struct kg_error *error)
 {
-    struct kg_built *built = plan->built;
+    struct kg_built built = *plan->built; // what others may use stays as it is
     enum kg_status status = KG_OK;
     *verdict = (struct kg_verdict){0};
-    if (place->counterpart) {
-        struct kg_choice choice;
-        kg_flow_choose_counterpart(plan->device, place->counterpart, plan->choice, &choice);
-        double start = kg_times_now();
-        status = kg_built_make(plan->device, place->counterpart, &choice, COMPILE_SECONDS,
-                               &built->counterpart, error);
-        kg_times_since(&place->session->times, KG_ACTIVITY_COMPILE, start);
-    }
+    if (place->counterpart)
+        status = kg_flow_build_counterpart(plan, place->counterpart, &built.counterpart, error);
     if (!status)
-        status = kg_judge_verify(place->judge, built, JUDGE_SECONDS, verdict, error);
-    kg_built_free(built->counterpart);
-    built->counterpart = NULL;
+        status = kg_judge_verify(place->judge, &built, JUDGE_SECONDS, verdict, error);
+    kg_built_free(built.counterpart);
     return status;
 }

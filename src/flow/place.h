@@ -43,6 +43,8 @@ enum kg_status kg_flow_counterpart(const struct kg_problem *problem, struct kg_p
 // The same families and configs for it, where they fit.
 void kg_flow_choose_counterpart(const struct kg_device *device, const struct kg_problem *other,
                                 const char *choice, struct kg_choice *counterpart);
+enum kg_status kg_flow_build_counterpart(const struct kg_plan *plan, const struct kg_problem *other,
+                                         struct kg_built **built, struct kg_error *error);
 // bench.c: the definition as written, one plain loop nest or grid per statement.
 void kg_flow_choose_baseline(const struct kg_device *device, const struct kg_problem *problem,
                              struct kg_choice *choice);

@@ -106,14 +106,14 @@ void kg_flow_choose_counterpart(const struct kg_device *device, const struct kg_
         kg_choice_guess(other, &device->facts, target, counterpart);
 }
 
-static enum kg_status build_counterpart(const struct kg_plan *plan, const struct kg_problem *other,
-                                        struct kg_error *error)
+enum kg_status kg_flow_build_counterpart(const struct kg_plan *plan, const struct kg_problem *other,
+                                         struct kg_built **built, struct kg_error *error)
 {
     struct kg_choice choice;
     kg_flow_choose_counterpart(plan->device, other, plan->choice, &choice);
     double start = kg_times_now();
-    enum kg_status status = kg_built_make(plan->device, other, &choice, JUDGE_SECONDS,
-                                          &plan->built->counterpart, error);
+    enum kg_status status =
+        kg_built_make(plan->device, other, &choice, JUDGE_SECONDS, built, error);
     kg_times_since(&plan->session->times, KG_ACTIVITY_COMPILE, start);
     return status;
 }
@@ -122,23 +122,23 @@ enum kg_status kg_flow_verify(const struct kg_plan *plan, uint64_t seed, struct 
                               struct kg_error *error)
 {
     *verdict = (struct kg_verdict){0};
+    struct kg_built built = *plan->built; // what others may use stays as it is
     struct kg_gate *gate = NULL;
     struct kg_problem *other = NULL;
     enum kg_status status = kg_flow_counterpart(plan->problem, &other, error);
     if (status == KG_OK && other)
-        status = build_counterpart(plan, other, error);
+        status = kg_flow_build_counterpart(plan, other, &built.counterpart, error);
     if (status == KG_OK)
         status = kg_flow_gate(plan->session, plan->problem, plan->device, seed, other != NULL,
                               &gate, error);
     if (status == KG_OK) {
-        struct kg_subject subject = kg_stand_subject(plan->built);
+        struct kg_subject subject = kg_stand_subject(&built);
         subject.name = plan->choice;
         status = kg_flow_judge(plan->session, plan->device, gate, &subject, JUDGE_SECONDS, verdict,
                                error);
     }
     kg_gate_free(gate);
-    kg_built_free(plan->built->counterpart);
-    plan->built->counterpart = NULL;
+    kg_built_free(built.counterpart);
     kg_problem_free(other);
     return status;
 }
