@@ -362,6 +362,18 @@ KG_INLINE const T *kg_of_block(const T *shared, unsigned rank)
     return (const T *)there;
 }
 
+// What the blocks of a cluster have at `shared`, folded in their order. They wait for each other
+// before and after.
+template <typename FOLD, int BLOCKS>
+KG_INLINE typename FOLD::type kg_cluster_total(const typename FOLD::type *shared)
+{
+    typename FOLD::type total = *kg_of_block(shared, 0);
+#pragma unroll
+    for (int rank = 1; rank < BLOCKS; rank++)
+        total = FOLD::both(total, *kg_of_block(shared, rank));
+    return total;
+}
+
 // As kg_block_fold, over all threads of BLOCKS blocks. Before a block ends, kg_cluster_wait: others
 // may still be reading its shared memory.
 template <typename FOLD, int THREADS, int BLOCKS>

@@ -18,7 +18,7 @@ KG_INLINE void fold(char *memory, int &turn)
     kg_groups_fold<FOLD>(values - threadIdx.x, 32, blockDim.y);
 #if __CUDA_ARCH__ >= 900
     *values = FOLD::both(*values, kg_cluster_fold<FOLD, 128, 2>(*values, turn));
-    *values = kg_cluster_rank() > 0 ? *values : *kg_of_block(values, 0);
+    *values = kg_cluster_rank() > 0 ? kg_cluster_total<FOLD, 2>(values) : *kg_of_block(values, 0);
     kg_cluster_wait();
 #endif
 }

@@ -33,6 +33,9 @@
 #define LAST                                                                                       \
     "op last(x: f32[P, D]) -> (y: f32[P])\n"                                                       \
     "{ y[p] = max(d) x[p, d] }\n"
+#define WHERE_LAST                                                                                 \
+    "op where_last(x: f32[P, D]) -> (y: i64[P])\n"                                                 \
+    "{ y[p] = argmin(d) x[p, d] }\n"
 #define DOWN                                                                                       \
     "op down(x: f32[P, D]) -> (y: f32[P, D])\n"                                                    \
     "{ y[p, d] = sum(j <= p) x[j, d] }\n"
@@ -65,17 +68,29 @@ static const struct form {
     {"rowwise, cluster", SOFTMAX, "P=4 D=16384",
      "rowwise*4: threads=256 vector=8 hold=2 keep=1 cluster=4 maxnreg=0"},
     {"reduce, row", TOTAL, "N=100000",
-     "reduce: column=0 threads=256 vector=4 unroll=4 split=1 maxnreg=0"},
+     "reduce: column=0 threads=256 vector=4 unroll=4 split=1 cluster=0 maxnreg=0"},
     {"reduce, row split", TOTAL, "N=1000000",
-     "reduce: column=0 threads=256 vector=4 unroll=4 split=16 maxnreg=0"},
+     "reduce: column=0 threads=256 vector=4 unroll=4 split=16 cluster=0 maxnreg=0"},
     {"reduce, few rows", LAST, "P=3 D=100003",
-     "reduce: column=0 threads=256 vector=4 unroll=2 split=8 maxnreg=0"},
+     "reduce: column=0 threads=256 vector=4 unroll=2 split=8 cluster=0 maxnreg=0"},
     {"reduce, column", FIRST, "P=900 D=512",
-     "reduce: column=1 threads=256 vector=4 unroll=4 split=1 maxnreg=0"},
+     "reduce: column=1 threads=256 vector=4 unroll=4 split=1 cluster=0 maxnreg=0"},
     {"reduce, column split", FIRST, "P=5000 D=130",
-     "reduce: column=1 threads=128 vector=4 unroll=4 split=16 maxnreg=0"},
+     "reduce: column=1 threads=128 vector=4 unroll=4 split=16 cluster=0 maxnreg=0"},
     {"reduce, place", WHERE, "P=5000 D=64",
-     "reduce: column=1 threads=256 vector=2 unroll=4 split=8 maxnreg=0"},
+     "reduce: column=1 threads=256 vector=2 unroll=4 split=8 cluster=0 maxnreg=0"},
+    {"reduce, row of a cluster", TOTAL, "N=100003",
+     "reduce: column=0 threads=512 vector=4 unroll=4 split=8 cluster=1 maxnreg=0"},
+    {"reduce, column, cluster", FIRST, "P=900 D=512",
+     "reduce: column=1 threads=256 vector=4 unroll=4 split=8 cluster=1 maxnreg=0"},
+    {"reduce, place, cluster", WHERE, "P=5000 D=65",
+     "reduce: column=1 threads=256 vector=4 unroll=4 split=4 cluster=1 maxnreg=0"},
+    {"reduce, place in a row", WHERE_LAST, "P=3 D=400000",
+     "reduce: column=0 threads=256 vector=4 unroll=4 split=8 cluster=1 maxnreg=0"},
+    {"rowwise, place, lanes", WHERE_LAST, "P=70 D=256",
+     "rowwise: threads=16 vector=4 hold=4 keep=0 cluster=1 maxnreg=0"},
+    {"rowwise, place, read on", WHERE_LAST, "P=5 D=5001",
+     "rowwise: threads=128 vector=4 hold=2 keep=0 cluster=1 maxnreg=0"},
     {"scan, lanes", CUMSUM "{ y[p, d] = sum(j <= d) x[p, j] }\n", "P=50 D=200",
      "scan: threads=16 vector=4 hold=2 cluster=1 chunk=0 maxnreg=0"},
     {"scan, block", CUMSUM "{ y[p, d] = sum(j <= d) x[p, j] }\n", "P=5 D=10000",

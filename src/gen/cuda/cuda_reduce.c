@@ -3,8 +3,9 @@
 // Two ways of using vectors. Along the row: a block takes an output, its threads vectors along the
 // reduced axes that lie innermost in memory. Along the column: neighbouring threads take vectors
 // along the outputs, and groups of threads share what is reduced. Where that is too little for all
-// units, several blocks share an output; what they find lies in memory for a second function, which
-// folds it in a fixed order: results are the same in every run. Short rows belong to rowwise.
+// units, several blocks share an output; what they find lies in memory for a second function, or,
+// of little data, in the shared memory of a cluster of blocks, and is folded in a fixed order:
+// results are the same in every run. Short rows belong to rowwise.
 
 #include "gen/cuda/cuda_reduce.h"
 
@@ -14,12 +15,14 @@
 
 #include <string.h>
 
-enum { COLUMN, THREADS, VECTOR, UNROLL, SPLIT, REGISTERS };
+enum { COLUMN, THREADS, VECTOR, UNROLL, SPLIT, CLUSTER, REGISTERS };
 
 enum { ACCESS = 16, WARP = 32, REGISTER_FILE = 65536, MOST_REGISTERS = 255 };
 // What a multiprocessor should have under way, in blocks of LOADED bytes a thread.
 enum { BLOCKS_PER_UNIT = 4, LOADED = 64, USUAL_THREADS = 256 };
 enum { MOST_SHARED = 48 << 10, MOST_BLOCKS = 1 << 30 };
+// Bytes that are sooner read by one cluster than by all units, with a second launch after them.
+enum { CLUSTERED = 1 << 20 };
 // Threads that keep a device busy.
 enum { PLENTY = 1 << 19 };
 
@@ -110,6 +113,7 @@ static void configure(struct kg_cuda_reduce_plan *plan, const struct kg_config *
     plan->vector = (int)config->value[VECTOR];
     plan->unroll = (int)config->value[UNROLL];
     plan->split = (int)config->value[SPLIT];
+    plan->cluster = config->value[CLUSTER] != 0;
     plan->registers = (int)config->value[REGISTERS];
 }
 
@@ -258,7 +262,7 @@ static bool applicable(const struct kg_group *group, const struct kg_device_fact
 static void space(const struct kg_group *group, const struct kg_device_facts *facts,
                   enum kg_target target, struct kg_space *space)
 {
-    (void)facts, (void)target;
+    (void)target;
     struct kg_cuda_reduce_plan plan;
     find_plan(group, &plan);
     *space = (struct kg_space){0};
@@ -267,6 +271,7 @@ static void space(const struct kg_group *group, const struct kg_device_facts *fa
     kg_space_add(space, "vector", 5, (int64_t[]){8, 4, 2, 1, 16});
     kg_space_add(space, "unroll", 5, (int64_t[]){4, 8, 2, 1, 16});
     kg_space_add(space, "split", SPLITS, splits);
+    kg_space_add(space, "cluster", kg_cuda_rowwise_blocks(facts) > 1 ? 2 : 1, (int64_t[]){0, 1});
     kg_cuda_space_registers(space);
 }
 
@@ -313,7 +318,7 @@ static void count_blocks(const struct kg_cuda_reduce_plan *plan, int64_t *blocks
 static bool valid(const struct kg_group *group, const struct kg_device_facts *facts,
                   enum kg_target target, const struct kg_config *config, struct kg_text *reason)
 {
-    (void)facts, (void)target;
+    (void)target;
     struct kg_cuda_reduce_plan plan;
     int widest, together;
     int64_t blocks, parts;
@@ -328,6 +333,10 @@ static bool valid(const struct kg_group *group, const struct kg_device_facts *fa
         return refuse(reason, "a block would need more shared memory than there is");
     if (plan.split > 1 && plan.split / 2 >= parts)
         return refuse(reason, "more blocks share an output than there is work for");
+    if (plan.cluster && (plan.split == 1 || plan.split > kg_cuda_rowwise_blocks(facts)))
+        return refuse(reason, "a cluster has more than one block, and no more than 8");
+    if (plan.cluster && blocks > MOST_BLOCKS / plan.split)
+        return refuse(reason, "more clusters than a launch has");
     if (plan.unroll > 1 && plan.unroll / 2 * (plan.column ? 1 : plan.vector) >= count_of(&plan))
         return refuse(reason, "a thread would take more at once than is reduced");
     int64_t most = plan.registers > 0 ? plan.registers : REGISTER_FILE / plan.threads;
@@ -339,15 +348,48 @@ static bool valid(const struct kg_group *group, const struct kg_device_facts *fa
     return true;
 }
 
+// Where one cluster is enough for an output: blocks as large as that takes.
+static void guess_cluster(const struct kg_group *group, const struct kg_device_facts *facts,
+                          enum kg_target target, struct kg_config *config)
+{
+    enum { MOST_THREADS = 1024 };
+    struct kg_cuda_reduce_plan plan;
+    struct kg_config tried = *config;
+    struct kg_text reason = {0};
+    int widest, together;
+    int64_t blocks, parts, most = kg_cuda_rowwise_blocks(facts);
+    find_plan(group, &plan);
+    configure(&plan, config);
+    measure_elements(&plan, &widest, &together);
+    count_blocks(&plan, &blocks, &parts);
+    int64_t bytes = count_of(&plan) * together;
+    if (plan.column && blocks > 0)
+        bytes = bytes * outputs_of(&plan) / blocks;
+    if (plan.split == 1 || most == 1 || bytes > CLUSTERED)
+        return;
+    tried.value[CLUSTER] = 1;
+    while (!plan.column && parts > most && tried.value[THREADS] < MOST_THREADS) {
+        tried.value[THREADS] *= 2;
+        parts = kg_ceil_div(parts, 2);
+    }
+    tried.value[SPLIT] = most;
+    while (tried.value[SPLIT] > 2 && tried.value[SPLIT] > parts)
+        tried.value[SPLIT] /= 2;
+    if (valid(group, facts, target, &tried, &reason))
+        *config = tried;
+    kg_text_free(&reason);
+}
+
 static void guess(const struct kg_group *group, const struct kg_device_facts *facts,
                   enum kg_target target, struct kg_config *config)
 {
     struct kg_cuda_reduce_plan plan;
     struct kg_text reason = {0};
+    enum { MOST_PLACES = 4, LEAST_THREADS = 128 };
     int widest, together;
     int64_t blocks, parts, units = facts->units > 0 ? facts->units : 1;
     find_plan(group, &plan);
-    *config = (struct kg_config){{prefers_columns(&plan), USUAL_THREADS, 1, 1, 1, 0}};
+    *config = (struct kg_config){{prefers_columns(&plan), USUAL_THREADS, 1, 1, 1, 0, 0}};
     configure(&plan, config);
     measure_elements(&plan, &widest, &together);
     int64_t length = product(plan.nest, plan.run, plan.last);
@@ -355,18 +397,26 @@ static void guess(const struct kg_group *group, const struct kg_device_facts *fa
         config->value[VECTOR] = ACCESS / widest;
     while (config->value[VECTOR] > 1 && length % config->value[VECTOR] != 0)
         config->value[VECTOR] /= 2;
+    // Measured on an H100: totals of places want room; rows of two tensors are twice as long.
+    while (plan.column && plan.fold.is_argument && config->value[VECTOR] > MOST_PLACES)
+        config->value[VECTOR] /= 2;
+    int loaded = !plan.column && together > widest ? 2 * LOADED : LOADED;
     while (config->value[UNROLL] < 8 &&
-           2 * config->value[UNROLL] * config->value[VECTOR] * together <= LOADED)
+           2 * config->value[UNROLL] * config->value[VECTOR] * together <= loaded)
         config->value[UNROLL] *= 2;
     while (config->value[UNROLL] > 1 && !valid(group, facts, target, config, &reason))
         config->value[UNROLL] /= 2;
     while (config->value[VECTOR] > 1 && !valid(group, facts, target, config, &reason))
         config->value[VECTOR] /= 2;
+    while (!plan.column && config->value[THREADS] > LEAST_THREADS &&
+           config->value[THREADS] / 2 * config->value[VECTOR] >= count_of(&plan))
+        config->value[THREADS] /= 2;
     configure(&plan, config);
     count_blocks(&plan, &blocks, &parts);
     for (int i = 0; i < SPLITS && blocks > 0; i++)
         if (splits[i] * blocks <= BLOCKS_PER_UNIT * units && splits[i] <= parts)
             config->value[SPLIT] = splits[i];
+    guess_cluster(group, facts, target, config);
     kg_text_free(&reason);
 }
 
@@ -413,16 +463,21 @@ static void grids(const struct kg_group *group, const struct kg_device_facts *fa
         shape_block(&plan, &wide, &groups);
     int64_t outputs = outputs_of(&plan), side = kg_power_of_two(outputs);
     side = side < WARP ? side : WARP;
-    const struct kg_grid grid = grid_of(blocks, plan.split, wide, groups);
+    struct kg_grid grid = grid_of(blocks, plan.split, wide, groups);
+    if (plan.cluster) {
+        grid = grid_of(blocks * plan.split, 1, wide, groups);
+        grid.cluster = plan.split;
+    }
     const struct kg_grid last =
         grid_of(kg_ceil_div(outputs, side), 1, side, KG_CUDA_COMBINE_THREADS / side);
     int alignment = kg_cuda_reduce_alignment(&plan);
-    *grids = (struct kg_grids){.count = plan.split > 1 ? 3 : 2, .alignment = alignment};
+    bool folds_last = plan.split > 1 && !plan.cluster;
+    *grids = (struct kg_grids){.count = folds_last ? 3 : 2, .alignment = alignment};
     grids->grids[0] = alignment ? grid : none;
     grids->grids[1] = alignment ? none : grid;
     grids->unaligned[0] = none;
     grids->unaligned[1] = grid;
-    if (plan.split == 1)
+    if (!folds_last)
         return;
     grids->grids[2] = grids->unaligned[2] = last;
     grids->scratch = (size_t)outputs * (size_t)plan.split * KG_CUDA_PARTIAL_BYTES;

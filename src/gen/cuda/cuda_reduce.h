@@ -24,6 +24,7 @@ struct kg_cuda_reduce_plan {
     int vector;    // elements of a thread's vectors
     int unroll;    // vectors that a thread loads before it computes
     int split;     // blocks that share an output; more than one: their results are folded last
+    bool cluster;  // they are a cluster and do so themselves
     int registers; // at most; 0: as many as the compiler likes
 };
 

@@ -35,9 +35,10 @@ static const struct kg_nest *nest_at(const struct kg_cuda_reduce_plan *plan, int
     return plan->group->problem->nests[plan->group->first + position];
 }
 
-static bool is_split(const struct writer *writer)
+// Is there a second function that folds what blocks leave?
+static bool folds_last(const struct writer *writer)
 {
-    return writer->plan->split > 1;
+    return writer->plan->split > 1 && !writer->plan->cluster;
 }
 
 // ---- Which reads are vectors ----
@@ -312,9 +313,9 @@ static void emit_totals(struct writer *writer)
     struct kg_code *code = &writer->code;
     bool column = writer->plan->column;
     if (writer->plan->fold.is_argument) // the first of what may be equal to nothing
-        kg_code_line(code, column ? "const int64_t start = (int64_t)blockIdx.y * UNROLL * groups + "
+        kg_code_line(code, column ? "const int64_t start = (int64_t)share * UNROLL * groups + "
                                     "group;"
-                                  : "const int64_t start = (int64_t)blockIdx.y * (THREADS * VECTOR "
+                                  : "const int64_t start = (int64_t)share * (THREADS * VECTOR "
                                     "* UNROLL) + (WHOLE ? thread * VECTOR : thread);");
     kg_code_line(code, "FOLD::type total%s;", column ? "[VECTOR]" : "");
     if (column) {
@@ -444,8 +445,8 @@ static void emit_finish(struct writer *writer)
 // What a block has made of `total`, at the place `output`.
 static void emit_outcome(struct writer *writer)
 {
-    if (is_split(writer))
-        kg_code_line(&writer->code, "reinterpret_cast<FOLD::type *>(scratch)[blockIdx.y * outputs "
+    if (folds_last(writer))
+        kg_code_line(&writer->code, "reinterpret_cast<FOLD::type *>(scratch)[share * outputs "
                                     "+ output] = total;");
     else
         emit_finish(writer);
@@ -463,6 +464,26 @@ static void emit_constants(struct writer *writer)
     emit_product(writer, "count", plan->outputs, plan->nest->axis_count - 1);
 }
 
+// Which of the blocks that share an output this one is.
+static void emit_share(struct writer *writer)
+{
+    kg_code_line(&writer->code, writer->plan->cluster ? "const int share = kg_cluster_rank();"
+                                                      : "const int share = blockIdx.y;");
+}
+
+// Few threads' sums of floats lose little; many blocks' keep what was rounded away.
+static void emit_block_fold(struct writer *writer)
+{
+    const struct kg_fold *fold = &writer->plan->fold;
+    if (fold->is_float_sum && !folds_last(writer))
+        kg_code_line(&writer->code,
+                     "total = {kg_block_fold<kg_fold_sum_%s, THREADS>(kg_two_value(total.sum, "
+                     "total.lost), turn), 0};",
+                     kg_emit_suffix(fold->lane));
+    else
+        kg_code_line(&writer->code, "total = kg_block_fold<FOLD, THREADS>(total, turn);");
+}
+
 static void emit_rows(struct writer *writer)
 {
     const struct kg_cuda_reduce_plan *plan = writer->plan;
@@ -471,39 +492,63 @@ static void emit_rows(struct writer *writer)
         emit_product(writer, "length", plan->run, plan->last);
     kg_code_line(code, "const int step = WHOLE ? 1 : THREADS;");
     kg_code_line(code, "const int thread = threadIdx.x;");
+    emit_share(writer);
     kg_code_line(code, "int turn = 0;");
-    kg_code_open(code, "for (int64_t output = blockIdx.x; output < outputs; output += gridDim.x)");
+    if (plan->cluster)
+        kg_code_line(code, "__shared__ FOLD::type own;");
+    kg_code_open(code, plan->cluster
+                           ? "for (int64_t output = blockIdx.x / SPLIT; output < outputs; "
+                             "output += gridDim.x / SPLIT)"
+                           : "for (int64_t output = blockIdx.x; output < outputs; "
+                             "output += gridDim.x)");
     emit_axes(writer, 0, plan->outputs - 1, "output");
     emit_totals(writer);
-    kg_code_open(code, "for (int64_t part = blockIdx.y; part * (THREADS * VECTOR * UNROLL) < "
+    kg_code_open(code, "for (int64_t part = share; part * (THREADS * VECTOR * UNROLL) < "
                        "count; part += SPLIT)");
     emit_part(writer);
     kg_code_close(code);
-    kg_code_line(code, "total = kg_block_fold<FOLD, THREADS>(total, turn);");
-    kg_code_open(code, "if (thread == 0)");
+    emit_block_fold(writer);
+    if (plan->cluster) {
+        kg_code_line(code, "if (thread == 0)");
+        kg_code_line(code, "    own = total;");
+        kg_code_line(code, "kg_cluster_wait();");
+    }
+    kg_code_open(code, plan->cluster ? "if (thread == 0 && share == 0)" : "if (thread == 0)");
+    if (plan->cluster)
+        kg_code_line(code, "total = kg_cluster_total<FOLD, SPLIT>(&own);");
     emit_outcome(writer);
     kg_code_close(code);
+    if (plan->cluster)
+        kg_code_line(code, "kg_cluster_wait();");
     kg_code_close(code);
 }
 
 // The totals of a tile come together in shared memory, so that neighbours store neighbours.
 static void emit_tile_end(struct writer *writer)
 {
+    const bool cluster = writer->plan->cluster;
     struct kg_code *code = &writer->code;
     kg_code_line(code, "#pragma unroll");
     kg_code_line(code, "for (int lane = 0; lane < VECTOR; lane++)");
     kg_code_line(code, "    slots[group * wide + (int)(first - begin) + lane * step] = "
                        "total[lane];");
     kg_code_line(code, "kg_groups_fold<FOLD>(slots, wide, groups);");
-    kg_code_open(code, "for (int place = group * (int)blockDim.x + (int)threadIdx.x; place < wide; "
-                       "place += (int)blockDim.x * groups)");
+    if (cluster)
+        kg_code_line(code, "kg_cluster_wait();");
+    kg_code_line(code, "const int place0 = group * (int)blockDim.x + (int)threadIdx.x;");
+    kg_code_open(code, cluster ? "for (int place = share == 0 ? place0 : wide; place < wide; "
+                                 "place += (int)blockDim.x * groups)"
+                               : "for (int place = place0; place < wide; "
+                                 "place += (int)blockDim.x * groups)");
     kg_code_line(code, "if (begin + place >= width)");
     kg_code_line(code, "    break;");
     kg_code_line(code, "const int64_t output = outer * width + begin + place;");
-    kg_code_line(code, "const FOLD::type total = slots[place];");
+    kg_code_line(code, cluster ? "const FOLD::type total = kg_cluster_total<FOLD, SPLIT>(slots + "
+                                 "place);"
+                               : "const FOLD::type total = slots[place];");
     emit_outcome(writer);
     kg_code_close(code);
-    kg_code_line(code, "__syncthreads();");
+    kg_code_line(code, cluster ? "kg_cluster_wait();" : "__syncthreads();");
 }
 
 static void emit_columns(struct writer *writer)
@@ -515,16 +560,19 @@ static void emit_columns(struct writer *writer)
     kg_code_line(code, "const int step = WHOLE ? 1 : (int)blockDim.x;");
     kg_code_line(code, "const int wide = (int)blockDim.x * VECTOR;");
     kg_code_line(code, "const int group = threadIdx.y, groups = blockDim.y;");
+    emit_share(writer);
     kg_code_line(code, "const int64_t tiles = kg_ceildiv_i64(width, wide);");
     kg_code_line(code, "__shared__ FOLD::type slots[THREADS * VECTOR];");
-    kg_code_open(code, "for (int64_t tile = blockIdx.x; tile < tiles * outers; "
-                       "tile += gridDim.x)");
+    kg_code_open(code, plan->cluster ? "for (int64_t tile = blockIdx.x / SPLIT; "
+                                       "tile < tiles * outers; tile += gridDim.x / SPLIT)"
+                                     : "for (int64_t tile = blockIdx.x; "
+                                       "tile < tiles * outers; tile += gridDim.x)");
     kg_code_line(code, "int64_t outer = tile;");
     kg_code_line(code, "const int64_t begin = kg_take(&outer, tiles) * wide;");
     kg_code_line(code, "const int64_t first = begin + (int)threadIdx.x * (WHOLE ? VECTOR : 1);");
     emit_axes(writer, 0, plan->run - 1, "outer");
     emit_totals(writer);
-    kg_code_open(code, "for (int64_t part = first < width ? blockIdx.y : count; "
+    kg_code_open(code, "for (int64_t part = first < width ? share : count; "
                        "part * UNROLL * groups < count; part += SPLIT)");
     emit_part(writer);
     kg_code_close(code);
@@ -592,6 +640,6 @@ void kg_cuda_reduce_emit(struct kg_text *text, const struct kg_cuda_reduce_plan 
     for (int i = 0; i < 2; i++)
         kg_cuda_function(code, plan->group, plan->entry, i, plan->threads, plan->registers,
                          i == 0 ? "true" : "false");
-    if (is_split(&writer))
+    if (folds_last(&writer))
         emit_combine(&writer);
 }

@@ -63,6 +63,15 @@ static void test_takers(void)
     check_choice("all", "P=8192 D=8192", "reduce*2: column=0 threads=256 vector=4");
     check_choice("all", "P=8191 D=8191", "reduce*2: column=0 threads=256 vector=1");
     check_choice("all", "P=0 D=1", "reduce*2: column=0");
+    check_choice("all", "P=256 D=512",
+                 "reduce*2: column=0 threads=1024 vector=4 unroll=4 split=8 "
+                 "cluster=1");
+    check_choice("all", "P=1024 D=1024",
+                 "reduce*2: column=0 threads=256 vector=4 unroll=4 "
+                 "split=132 cluster=0");
+    check_choice("middle", "A=64 B=1024 C=4096",
+                 "reduce: column=1 threads=256 vector=4 unroll=8 "
+                 "split=1 cluster=0");
     check_choice("part", "P=64 D=64", "direct:");
     check_choice("centred", "P=64 D=4096", "rowwise*2:");
     check_choice("centred", "P=1 D=16777216", "reduce: column=0");
@@ -88,27 +97,41 @@ static void test_launches(void)
 {
     struct kg_grids grids =
         launches("all", "P=512 D=512",
-                 "reduce*2: column=0 threads=256 vector=4 unroll=4 split=32 maxnreg=0");
+                 "reduce*2: column=0 threads=256 vector=4 unroll=4 split=32 cluster=0 maxnreg=0");
     CHECK(grids.count == 3 && grids.alignment == 16 && grids.scratch == 32 * 16);
     CHECK(grids.grids[0].blocks[0] == 1 && grids.grids[0].blocks[1] == 32);
     CHECK(grids.grids[1].blocks[0] == 0 && grids.unaligned[0].blocks[0] == 0);
     CHECK(grids.unaligned[1].blocks[1] == 32 && grids.unaligned[2].blocks[0] == 1);
     CHECK(grids.grids[2].threads[0] == 1 && grids.grids[2].threads[1] == 256);
     grids = launches("columns", "P=4096 D=72",
-                     "reduce: column=1 threads=256 vector=4 unroll=4 split=1 maxnreg=0");
+                     "reduce: column=1 threads=256 vector=4 unroll=4 split=1 cluster=0 maxnreg=0");
     CHECK(grids.count == 2 && grids.scratch == 0); // 18 vectors
     CHECK(grids.grids[0].threads[0] == 32 && grids.grids[0].threads[1] == 8);
     CHECK(grids.grids[0].blocks[0] == 1 && grids.grids[0].blocks[1] == 1);
     grids = launches("columns", "P=4096 D=71", // no whole vectors
-                     "reduce: column=1 threads=256 vector=4 unroll=4 split=8 maxnreg=0");
+                     "reduce: column=1 threads=256 vector=4 unroll=4 split=8 cluster=0 maxnreg=0");
     CHECK(grids.alignment == 0 && grids.grids[0].blocks[0] == 0 && grids.grids[1].blocks[1] == 8);
     CHECK(grids.grids[2].threads[0] == 32 && grids.grids[2].blocks[0] == 3);
+    // A cluster needs no second function.
+    grids = launches("all", "P=256 D=512",
+                     "reduce*2: column=0 threads=512 vector=4 unroll=4 split=8 cluster=1 "
+                     "maxnreg=0");
+    CHECK(grids.count == 2 && grids.scratch == 0 && grids.grids[0].cluster == 8);
+    CHECK(grids.grids[0].blocks[0] == 8 && grids.grids[0].blocks[1] == 1);
+    grids = launches("columns", "P=4096 D=72",
+                     "reduce: column=1 threads=256 vector=4 unroll=4 split=8 cluster=1 maxnreg=0");
+    CHECK(grids.count == 2 && grids.grids[0].blocks[0] == 8 && grids.unaligned[1].cluster == 8);
+    grids = launches("all", "P=4096 D=4096",
+                     "reduce*2: column=0 threads=256 vector=4 unroll=4 split=16 cluster=1 "
+                     "maxnreg=0");
+    CHECK(grids.count == 0);
     // Nothing to reduce, and more blocks than there is work for.
     grids = launches("columns", "P=0 D=5",
-                     "reduce: column=1 threads=256 vector=1 unroll=1 split=1 maxnreg=0");
+                     "reduce: column=1 threads=256 vector=1 unroll=1 split=1 cluster=0 maxnreg=0");
     CHECK(grids.count == 2 && grids.grids[0].blocks[0] == 1 && grids.grids[1].blocks[0] == 0);
-    grids = launches("columns", "P=40 D=64",
-                     "reduce: column=1 threads=256 vector=4 unroll=4 split=132 maxnreg=0");
+    grids =
+        launches("columns", "P=40 D=64",
+                 "reduce: column=1 threads=256 vector=4 unroll=4 split=132 cluster=0 maxnreg=0");
     CHECK(grids.count == 0);
 }
 
