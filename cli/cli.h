@@ -51,6 +51,7 @@ struct cli_options {
     const char *protocol;
     const char *export_path;
     bool json;
+    bool nearest;
     bool timings;
     bool warm;
     bool compare;

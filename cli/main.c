@@ -155,6 +155,8 @@ static enum cli_exit run(const struct cli_command *command, struct cli *cli)
     enum kg_status status = kg_context_create(&options, &cli->context);
     if (status == KG_OK && cli->options.protocol)
         status = kg_context_set_protocol(cli->context, cli->options.protocol);
+    if (status == KG_OK)
+        kg_context_set_nearest(cli->context, cli->options.nearest);
     bool ready = status == KG_OK || (cli->context && command->options & CLI_NO_RECORDS);
     enum cli_exit exit_status = ready ? command->run(cli) : cli_fail(cli, status);
     if (ready && cli->options.timings)

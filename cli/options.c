@@ -38,6 +38,8 @@ static const struct option options[] = {
     {"--param", KIND_BINDINGS, 0, CLI_BINDINGS, "G=64", "build-time params"},
     {"--rigor", KIND_TEXT, PLACE(rigor), CLI_RIGOR, "R",
      "estimate, measure, patient, exhaustive or wisdom"},
+    {"--nearest", KIND_FLAG, PLACE(nearest), CLI_RIGOR, NULL,
+     "go by the nearest shape known where nothing is measured"},
     {"--time", KIND_TEXT, PLACE(seconds), CLI_TIME, "SECONDS",
      "limit of the search; the best found so far is used"},
     {"--protocol", KIND_TEXT, PLACE(protocol), CLI_TIME, "WORDS",

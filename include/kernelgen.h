@@ -82,6 +82,10 @@ struct kg_options {
     // Things worth telling that are not failures ("records.db was corrupt and was moved aside").
     void (*notice)(void *user, const char *text);
     void *user;
+    // A wisdom file that others ship, read when the first plan is made and never written: it is
+    // asked after the records. NULL: $KERNELGEN_WISDOM; "": none. What is wrong with it, and how
+    // many of its lines are for other machines, is told once through `notice`.
+    const char *wisdom;
 };
 
 // `options` may be NULL. On failure `*context` is still usable for kg_context_error, and must be
@@ -91,6 +95,12 @@ KG_API enum kg_status kg_context_create(const struct kg_options *options,
 // How everything is timed from now on, and under what it is remembered: "cold launch" (the
 // default), "warm launch", "cold graph", "warm graph"; docs/timing.md tells what that means.
 KG_API enum kg_status kg_context_set_protocol(struct kg_context *context, const char *protocol);
+// May what is known of the nearest shape be used where nothing is known of a problem and nothing is
+// to be measured (KG_RIGOR_ESTIMATE, KG_RIGOR_WISDOM)? Only where no size differs by more than a
+// factor of two and its bound is no worse than that of the rules. false (the default): only under
+// KG_RIGOR_ESTIMATE, and where it was measured there to beat what the rules choose here. A rigor
+// that measures always tries it, and keeps it if it is the fastest (docs/wisdom.md).
+KG_API void kg_context_set_nearest(struct kg_context *context, bool nearest);
 KG_API void kg_context_destroy(struct kg_context *context);
 // Where the time since the context was created went: compiling, judging, measuring ..., each as the
 // caller waited for it and as all threads and processes together worked on it. A table, or JSON.
@@ -172,9 +182,10 @@ KG_API enum kg_status kg_problem_document(const struct kg_problem *problem,
 
 // ---- Plans
 
-// Wisdom first; else what `rigor` allows, for at most `seconds` (0: no limit) beyond what the first
-// working plan takes. The plan has passed the accuracy gate, except under KG_RIGOR_ESTIMATE, which
-// measures and verifies nothing (kg_plan_verify does).
+// Wisdom first, of the records and then of the wisdom file; else what `rigor` allows, for at most
+// `seconds` (0: no limit) beyond what the first working plan takes. The plan has passed the
+// accuracy gate, except under KG_RIGOR_ESTIMATE, which measures and verifies nothing
+// (kg_plan_verify does).
 KG_API enum kg_status kg_plan_create(const struct kg_problem *problem, struct kg_device *device,
                                      enum kg_rigor rigor, double seconds, struct kg_plan **plan);
 KG_API void kg_plan_destroy(struct kg_plan *plan);

@@ -13,6 +13,7 @@ struct kg_context {
     struct kg_session session;
     struct kg_options options;
     char *home;
+    char *wisdom; // path of the wisdom file, NULL: none
     int device_count;
     char *device_names[KG_MAX_DEVICES];
     struct kg_device *devices[KG_MAX_DEVICES];

@@ -80,6 +80,18 @@ static enum kg_status open_records(struct kg_context *context)
     return status;
 }
 
+static enum kg_status name_wisdom(struct kg_context *context)
+{
+    const char *path = context->options.wisdom;
+    if (!path)
+        path = getenv("KERNELGEN_WISDOM");
+    if (!path || !*path)
+        return KG_OK;
+    context->wisdom = strdup(path);
+    context->session.file_path = context->wisdom;
+    return context->wisdom ? KG_OK : kg_error_memory(&context->error, "the wisdom file");
+}
+
 enum kg_status kg_context_create(const struct kg_options *options, struct kg_context **out)
 {
     *out = NULL;
@@ -100,7 +112,9 @@ enum kg_status kg_context_create(const struct kg_options *options, struct kg_con
     context->session.user = context->options.user;
     context->session.times.began = kg_times_now();
     enum kg_status status = kg_files_home(context->options.home, &context->home, &context->error);
-    context->options.home = NULL; // the caller's string need not outlive the call
+    if (status == KG_OK)
+        status = name_wisdom(context);
+    context->options.home = context->options.wisdom = NULL; // they need not outlive the call
     return status == KG_OK ? open_records(context) : status;
 }
 
@@ -115,6 +129,11 @@ enum kg_status kg_context_set_protocol(struct kg_context *context, const char *p
     return KG_OK;
 }
 
+void kg_context_set_nearest(struct kg_context *context, bool nearest)
+{
+    context->session.takes_nearest = nearest;
+}
+
 void kg_context_destroy(struct kg_context *context)
 {
     if (!context)
@@ -124,6 +143,8 @@ void kg_context_destroy(struct kg_context *context)
         free(context->device_names[i]);
     }
     kg_store_close(context->session.store);
+    kg_store_close(context->session.file);
+    free(context->wisdom);
     free(context->home);
     free(context);
 }

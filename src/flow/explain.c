@@ -29,17 +29,52 @@ static void add_title(const struct kg_problem *problem, const struct kg_device *
     kg_text_format(text, "\n\n%s, %s\n\n", device->facts.name, device->compiler);
 }
 
+static const struct {
+    const char *name;
+    const char *words;
+} origins[KG_ORIGIN_COUNT] = {
+    [KG_ORIGIN_RULE] = {"rule", "by rule"},
+    [KG_ORIGIN_SEARCH] = {"search", "by search"},
+    [KG_ORIGIN_RECORDS] = {"wisdom", "from wisdom"},
+    [KG_ORIGIN_FILE] = {"wisdom file", "from the wisdom file"},
+    [KG_ORIGIN_NEAREST] = {"nearest wisdom", "from wisdom of the nearest shape"},
+};
+
+// What became of the best choice of the nearest shape.
+static void add_nearest(const struct kg_plan *plan, struct kg_text *text)
+{
+    const struct kg_nearest *nearest = &plan->nearest;
+    if (!nearest->choice || plan->origin == KG_ORIGIN_NEAREST)
+        return;
+    bool same = strcmp(nearest->choice, plan->choice) == 0;
+    kg_text_format(text, "- of the nearest shape known, %s%s, the best is ", nearest->sizes,
+                   nearest->from_file ? " (from the wisdom file)" : "");
+    if (same)
+        kg_text_add(text, "the same");
+    else
+        kg_text_format(text, "`%s`: %s", nearest->choice,
+                       plan->origin == KG_ORIGIN_SEARCH ? "among the first tried, and slower here"
+                                                        : "it may be slower here");
+    kg_text_add(text, "\n");
+}
+
 static void add_cost(const struct kg_plan *plan, struct kg_text *text)
 {
     const struct kg_device_facts *facts = &plan->device->facts;
     struct kg_roofline roofline = kg_roofline_of(plan->problem, facts);
-    kg_text_format(text, "Chosen: `%s`%s\n\n", plan->choice,
-                   plan->from_wisdom ? ", from wisdom" : "");
+    kg_text_format(text, "Chosen: `%s`, %s", plan->choice, origins[plan->origin].words);
+    if (plan->origin == KG_ORIGIN_NEAREST)
+        kg_text_format(text, ", %s%s", plan->nearest.sizes,
+                       plan->nearest.from_file ? " (from the wisdom file)" : "");
+    kg_text_add(text, "\n\n");
+    add_nearest(plan, text);
     kg_text_add(text, "- roofline: ");
     kg_report_seconds(text, roofline.seconds);
     kg_text_format(text, ", %s-bound\n", roofline.memory_bound ? "memory" : "compute");
     if (plan->seconds <= 0) {
-        kg_text_add(text, "- chosen by rule: nothing was measured (rigor estimate)\n");
+        kg_text_add(text, plan->origin == KG_ORIGIN_NEAREST
+                              ? "- not measured for these sizes\n"
+                              : "- chosen by rule: nothing was measured (rigor estimate)\n");
         return;
     }
     struct kg_diagnosed diagnosed = kg_flow_diagnose(plan->problem, facts, plan->seconds);
@@ -143,6 +178,20 @@ static enum kg_status collect(struct kg_session *session, const struct kg_proble
     return status;
 }
 
+static void nearest_json(const struct kg_nearest *nearest, struct kg_text *text)
+{
+    if (!nearest->choice) {
+        kg_text_add(text, "null");
+        return;
+    }
+    struct kg_json json = {.text = text};
+    kg_json_begin_object(&json, NULL);
+    kg_json_text(&json, "sizes", nearest->sizes);
+    kg_json_text(&json, "choice", nearest->choice);
+    kg_json_boolean(&json, "from_file", nearest->from_file);
+    kg_json_end_object(&json);
+}
+
 static void explain_json(const struct kg_plan *plan, const struct kg_outcomes *outcomes,
                          struct kg_text *text)
 {
@@ -152,8 +201,11 @@ static void explain_json(const struct kg_plan *plan, const struct kg_outcomes *o
     kg_text_add(text, "{\"choice\": ");
     struct kg_json json = {.text = text};
     kg_json_text(&json, NULL, plan->choice);
-    kg_text_format(text, ", \"from_wisdom\": %s, \"measured_seconds\": %.9g",
-                   plan->from_wisdom ? "true" : "false", plan->seconds);
+    bool known = plan->origin == KG_ORIGIN_RECORDS || plan->origin == KG_ORIGIN_FILE;
+    kg_text_format(text, ", \"origin\": \"%s\", \"from_wisdom\": %s, \"nearest\": ",
+                   origins[plan->origin].name, known ? "true" : "false");
+    nearest_json(&plan->nearest, text);
+    kg_text_format(text, ", \"measured_seconds\": %.9g", plan->seconds);
     kg_text_format(text, ", \"roofline_seconds\": %.9g, \"candidates\": %s}\n", roofline.seconds,
                    kg_text_string(&list));
     text->failed |= list.failed;

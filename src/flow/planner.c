@@ -4,6 +4,7 @@
 #include "flow/planner.h"
 
 #include "flow/place.h"
+#include "flow/recall.h"
 #include "flow/workspaces.h"
 #include "gen/signature.h"
 
@@ -57,6 +58,7 @@ void kg_flow_plan_free(struct kg_plan *plan)
     kg_workspaces_destroy(plan->workspaces);
     kg_prepared_free(plan->prepared);
     kg_built_free(plan->built);
+    kg_nearest_free(&plan->nearest);
     free(plan->choice);
     free(plan);
 }
@@ -113,44 +115,6 @@ enum kg_status kg_flow_assembly(const struct kg_plan *plan, struct kg_text *text
     }
     kg_binary_free(&binary);
     kg_text_free(&source);
-    return status;
-}
-
-// What is known of this problem, as a plan. KG_ERROR_NO_WISDOM when nothing is, or nothing of at
-// least this rigor; `hint` then receives the lesser choice, to be tried first. The caller frees it.
-static enum kg_status plan_from_wisdom(struct kg_session *session, const struct kg_key *key,
-                                       const struct kg_problem *problem, struct kg_device *device,
-                                       enum kg_rigor rigor, struct kg_plan **plan, char **hint,
-                                       struct kg_error *error)
-{
-    *plan = NULL;
-    *hint = NULL;
-    struct kg_wisdom wisdom;
-    enum kg_status status = kg_store_recall(session->store, key, &wisdom, error);
-    if (status != KG_OK)
-        return status;
-    struct kg_choice choice;
-    enum kg_target target = kg_session_target(device);
-    bool fits = kg_choice_read(problem, &device->facts, target, wisdom.choice, &choice);
-    bool enough = rigor == KG_RIGOR_WISDOM || wisdom.rigor >= rigor;
-    if (!fits || !enough) {
-        status = kg_error_set(error, KG_ERROR_NO_WISDOM,
-                              fits ? "what is known of this problem was found with less rigor"
-                                   : "the known choice '%s' does not fit this version",
-                              wisdom.choice);
-        if (fits)
-            *hint = strdup(wisdom.choice);
-    } else {
-        status = kg_flow_plan_of(session, problem, device, &choice, plan, error);
-    }
-    if (status == KG_OK) {
-        (*plan)->seconds = wisdom.seconds;
-        (*plan)->spread = wisdom.spread;
-        (*plan)->rigor = wisdom.rigor;
-        (*plan)->verified = true;
-        (*plan)->from_wisdom = true;
-    }
-    kg_wisdom_free(&wisdom);
     return status;
 }
 
@@ -248,6 +212,7 @@ static enum kg_status plan_by_search(struct kg_session *session, const struct kg
     (*plan)->seconds = found.seconds;
     (*plan)->spread = found.spread;
     (*plan)->verified = true;
+    (*plan)->origin = KG_ORIGIN_SEARCH;
     // A search cut short knows what it measured, not what its rigor promises.
     (*plan)->rigor = found.complete ? rigor : KG_RIGOR_ESTIMATE;
     if (found.seconds > 0) // else time was up before anything was measured
@@ -264,32 +229,41 @@ static enum kg_status plan_by_search(struct kg_session *session, const struct kg
     return status;
 }
 
+static enum kg_status plan_by_rule(struct kg_session *session, const struct kg_problem *problem,
+                                   struct kg_device *device, struct kg_plan **plan,
+                                   struct kg_error *error)
+{
+    struct kg_choice choice;
+    kg_choice_guess(problem, &device->facts, kg_session_target(device), &choice);
+    return kg_flow_plan_of(session, problem, device, &choice, plan, error);
+}
+
 static enum kg_status plan_with_key(struct kg_session *session, const struct kg_key *key,
                                     const struct kg_problem *problem, struct kg_device *device,
                                     enum kg_rigor rigor, double seconds, const char *hint,
                                     struct kg_place *place, struct kg_plan **plan,
                                     struct kg_error *error)
 {
-    char *known = NULL;
+    struct kg_recalled recalled;
     enum kg_status status =
-        plan_from_wisdom(session, key, problem, device, rigor, plan, &known, error);
-    if (status == KG_ERROR_NO_WISDOM && rigor != KG_RIGOR_WISDOM) {
-        if (rigor == KG_RIGOR_ESTIMATE) {
-            struct kg_choice choice;
-            kg_choice_guess(problem, &device->facts, kg_session_target(device), &choice);
-            status = kg_flow_plan_of(session, problem, device, &choice, plan, error);
-        } else {
-            const char *hints[2];
-            int hint_count = 0;
-            if (hint)
-                hints[hint_count++] = hint;
-            if (known)
-                hints[hint_count++] = known;
-            status = plan_by_search(session, key, problem, device, rigor, seconds, hints,
-                                    hint_count, place, plan, error);
-        }
+        kg_flow_recall(session, key, problem, device, rigor, &recalled, plan, error);
+    if (status == KG_ERROR_NO_WISDOM && rigor == KG_RIGOR_ESTIMATE) {
+        status = plan_by_rule(session, problem, device, plan, error);
+    } else if (status == KG_ERROR_NO_WISDOM && rigor != KG_RIGOR_WISDOM) {
+        const char *all[] = {hint, recalled.lesser[0], recalled.lesser[1], recalled.nearest.choice};
+        const char *hints[4];
+        int count = 0;
+        for (int i = 0; i < 4; i++)
+            if (all[i])
+                hints[count++] = all[i];
+        status = plan_by_search(session, key, problem, device, rigor, seconds, hints, count, place,
+                                plan, error);
     }
-    free(known);
+    if (status == KG_OK) { // what was known of another shape stays with the plan, to be explained
+        (*plan)->nearest = recalled.nearest;
+        recalled.nearest = (struct kg_nearest){0};
+    }
+    kg_recalled_free(&recalled);
     return status;
 }
 

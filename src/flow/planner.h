@@ -3,8 +3,18 @@
 #ifndef KG_FLOW_PLANNER_H
 #define KG_FLOW_PLANNER_H
 
-#include "flow/session.h"
+#include "flow/nearest.h"
 #include "gen/prepared.h"
+
+// Where a choice comes from.
+enum kg_origin {
+    KG_ORIGIN_RULE,    // the families' rules; nothing was measured
+    KG_ORIGIN_SEARCH,  // measured just now
+    KG_ORIGIN_RECORDS, // wisdom of this very problem
+    KG_ORIGIN_FILE,    // the same, from the wisdom file beside the records
+    KG_ORIGIN_NEAREST, // wisdom of the nearest shape, not measured for this one
+    KG_ORIGIN_COUNT
+};
 
 struct kg_place;      // where kernels are judged and timed: flow/place.h
 struct kg_workspaces; // memory between kernels, one piece per execution under way
@@ -19,7 +29,8 @@ struct kg_plan {
     double seconds; // as measured when it was chosen; 0: never
     double spread;
     bool verified; // by this library, now or when it became wisdom
-    bool from_wisdom;
+    enum kg_origin origin;
+    struct kg_nearest nearest; // known when the plan was made and nothing was of its own shape
     enum kg_rigor rigor;
     struct kg_found found; // of the search that chose it; zero from wisdom
     struct kg_workspaces *workspaces;

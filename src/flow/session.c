@@ -136,6 +136,41 @@ void kg_session_tell(const struct kg_session *session, const char *format, ...)
     kg_text_free(&text);
 }
 
+static enum kg_status read_file(struct kg_session *session, const struct kg_device *device,
+                                struct kg_error *error)
+{
+    struct kg_arena arena = {0};
+    struct kg_key here;
+    struct kg_text strangers = {0};
+    enum kg_status status = kg_session_key_here(device, &arena, &here, error);
+    if (status == KG_OK)
+        status = kg_store_open_file(session->file_path, &here, &session->file, &strangers, error);
+    if (status == KG_OK && strangers.length)
+        kg_session_tell(session, "lines of %s that are never used on %s: %s", session->file_path,
+                        device->facts.name, strangers.data);
+    kg_text_free(&strangers);
+    kg_arena_free(&arena);
+    return status;
+}
+
+enum kg_status kg_session_file(struct kg_session *session, const struct kg_device *device,
+                               struct kg_store **file, struct kg_error *error)
+{
+    struct kg_error why = {0};
+    enum kg_status status = KG_OK;
+    if (session->file_path && !session->file_was_read)
+        status = read_file(session, device, &why);
+    if (status == KG_ERROR_MEMORY) {
+        *file = NULL;
+        return kg_error_memory(error, session->file_path);
+    }
+    session->file_was_read = true;
+    if (status != KG_OK)
+        kg_session_tell(session, "goes on without %s: %s", session->file_path, why.text);
+    *file = session->file;
+    return KG_OK;
+}
+
 void kg_session_warn(struct kg_session *session, struct kg_device *device)
 {
     if (session->warned || kg_worker_isolation(device) != KG_ISOLATION_NONE)

@@ -16,6 +16,10 @@ struct kg_session {
     void *user;
     struct kg_times times; // since the session began
     bool warned;           // see kg_session_warn
+    const char *file_path; // of a wisdom file to be read beside the records; NULL: none
+    struct kg_store *file; // what it says; see kg_session_file
+    bool file_was_read;
+    bool takes_nearest; // see kg_context_set_nearest
 };
 
 // A key and the texts it points to.
@@ -31,6 +35,12 @@ enum kg_status kg_session_key_make(const struct kg_problem *problem, const struc
 enum kg_status kg_session_key_here(const struct kg_device *device, struct kg_arena *arena,
                                    struct kg_key *key, struct kg_error *error);
 void kg_session_key_free(struct kg_session_key *key);
+
+// The wisdom file beside the records, read when it is first asked for; NULL when there is none. A
+// file that cannot be read, or lines that cannot match this device, are told once and stop nothing;
+// only a lack of memory is a failure.
+enum kg_status kg_session_file(struct kg_session *session, const struct kg_device *device,
+                               struct kg_store **file, struct kg_error *error);
 
 // "T=f16 U=i64", "P=4096 D=1000": as shown to people and as stored.
 void kg_session_print_dtypes(struct kg_text *text, const struct kg_op *instance);

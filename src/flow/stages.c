@@ -109,15 +109,23 @@ static enum kg_status open_place(struct build *build, struct kg_error *error)
     return status;
 }
 
-// The first version: by rule, without measuring.
+// The first version: without measuring. Where none follows it is what is known, else by rule;
+// where others follow they are compared with the rules'.
 static enum kg_status generate(struct build *build, struct kg_error *error)
 {
     announce(build, "generate", 2);
-    struct kg_choice choice;
-    kg_choice_guess(build->problem, &build->device->facts, kg_session_target(build->device),
-                    &choice);
-    enum kg_status status = kg_flow_plan_of(build->session, build->problem, build->device, &choice,
-                                            &build->plan, error);
+    enum kg_rigor rigor = build->options->rigor;
+    enum kg_status status;
+    if (rigor == KG_RIGOR_ESTIMATE || rigor == KG_RIGOR_WISDOM) {
+        status = kg_flow_plan(build->session, build->problem, build->device, rigor, 0, NULL,
+                              build->place, &build->plan, error);
+    } else {
+        struct kg_choice choice;
+        kg_choice_guess(build->problem, &build->device->facts, kg_session_target(build->device),
+                        &choice);
+        status = kg_flow_plan_of(build->session, build->problem, build->device, &choice,
+                                 &build->plan, error);
+    }
     return status == KG_OK ? write_kernel(build, error) : status;
 }
 
@@ -191,7 +199,7 @@ static enum kg_status challenge(struct build *build, struct kg_plan *challenger,
     enum kg_status status = KG_OK;
     if (!same) {
         // What the search found has passed this place's gate.
-        status = challenger->from_wisdom ? verify(build, challenger, error) : KG_OK;
+        status = challenger->origin != KG_ORIGIN_SEARCH ? verify(build, challenger, error) : KG_OK;
         if (status == KG_OK)
             status = measure(build, challenger, build->plan, &bench, &before, error);
     }

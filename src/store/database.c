@@ -272,6 +272,25 @@ enum kg_status kg_store_open(const char *home, struct kg_store **store, struct k
     return status;
 }
 
+enum kg_status kg_store_open_memory(struct kg_store **store, struct kg_error *error)
+{
+    *store = NULL;
+    struct kg_store *opened = calloc(1, sizeof *opened);
+    if (!opened || !(opened->path = strdup(":memory:"))) {
+        free(opened);
+        return kg_error_memory(error, "records in memory");
+    }
+    long version;
+    int code = open_database(opened, false, &version);
+    if (code == SQLITE_OK) {
+        *store = opened;
+        return KG_OK;
+    }
+    enum kg_status status = kg_store_fail(opened, code, error);
+    kg_store_close(opened);
+    return status;
+}
+
 void kg_store_close(struct kg_store *store)
 {
     if (!store)

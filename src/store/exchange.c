@@ -8,6 +8,7 @@
 
 #include "store/database.h"
 
+#include "base/files.h"
 #include "base/json.h"
 
 #include <jansson.h>
@@ -18,6 +19,7 @@
 
 #define FORMAT "kernelgen wisdom"
 #define FORMAT_VERSION 1
+#define LONGEST_FILE ((size_t)16 << 20) // read from a path
 #define LONGEST_LINE ((size_t)64 << 10)
 #define LONGEST_TEXT ((size_t)4096)
 #define MOST_LINES 1000000
@@ -250,14 +252,18 @@ static void tally_match(struct tally *tally, const struct kg_key *here, const st
         tally->other_generator++;
 }
 
-static void tell(const struct tally *tally, struct kg_text *notice)
+static void tell_learned(const struct tally *tally, struct kg_text *notice)
 {
-    if (!notice)
-        return;
     kg_text_format(notice, "%d of %d lines learned", tally->learned, tally->lines);
     if (tally->known)
         kg_text_format(notice, "; %d were known as well or better", tally->known);
     kg_text_add(notice, "\n");
+}
+
+// What of the lines cannot match here, by cause.
+static void tell_strangers(const struct tally *tally, const char *between, const char *end,
+                           struct kg_text *notice)
+{
     const struct {
         const char *what;
         int count;
@@ -265,10 +271,14 @@ static void tell(const struct tally *tally, struct kg_text *notice)
                   {"driver", tally->other_driver},
                   {"compiler", tally->other_compiler},
                   {"version of KernelGen", tally->other_generator}};
-    for (size_t i = 0; i < sizeof causes / sizeof causes[0]; i++)
-        if (causes[i].count)
-            kg_text_format(notice, "%d for another %s: kept, but never used here\n",
-                           causes[i].count, causes[i].what);
+    const char *before = "";
+    for (size_t i = 0; i < sizeof causes / sizeof causes[0]; i++) {
+        if (!causes[i].count)
+            continue;
+        kg_text_format(notice, "%s%d for another %s%s", before, causes[i].count, causes[i].what,
+                       end);
+        before = between;
+    }
 }
 
 // Parses one line of text as a JSON object. NULL: refused, with the reason in `error`.
@@ -371,24 +381,57 @@ static enum kg_status import_lines(struct kg_store *store, const char *lines, si
     return KG_OK;
 }
 
-enum kg_status kg_store_import(struct kg_store *store, const char *lines, size_t length,
-                               const struct kg_key *here, struct kg_text *notice,
-                               struct kg_error *error)
+// All lines or none.
+static enum kg_status import(struct kg_store *store, const char *lines, size_t length,
+                             const struct kg_key *here, struct tally *tally, struct kg_error *error)
 {
     struct kg_error local;
     if (!error)
         error = &local;
     kg_arena_free(&store->scratch);
-    struct tally tally = {0};
     enum kg_status status = kg_store_begin(store, error);
     if (status != KG_OK)
         return status;
-    status = import_lines(store, lines, length, here, &tally, error);
+    status = import_lines(store, lines, length, here, tally, error);
     if (status == KG_OK)
-        status = kg_store_commit(store, error);
-    else
-        kg_store_rollback(store);
+        return kg_store_commit(store, error);
+    kg_store_rollback(store);
+    return status;
+}
+
+enum kg_status kg_store_import(struct kg_store *store, const char *lines, size_t length,
+                               const struct kg_key *here, struct kg_text *notice,
+                               struct kg_error *error)
+{
+    struct tally tally = {0};
+    enum kg_status status = import(store, lines, length, here, &tally, error);
+    if (status == KG_OK && notice) {
+        tell_learned(&tally, notice);
+        tell_strangers(&tally, "", ": kept, but never used here\n", notice);
+    }
+    return status;
+}
+
+enum kg_status kg_store_open_file(const char *path, const struct kg_key *here,
+                                  struct kg_store **store, struct kg_text *notice,
+                                  struct kg_error *error)
+{
+    *store = NULL;
+    char *lines;
+    size_t length;
+    enum kg_status status = kg_files_read(path, LONGEST_FILE, &lines, &length, error);
+    if (status != KG_OK)
+        return status;
+    struct tally tally = {0};
+    status = kg_store_open_memory(store, error);
     if (status == KG_OK)
-        tell(&tally, notice);
+        status = import(*store, lines, length, here, &tally, error);
+    free(lines);
+    if (status == KG_OK) {
+        tell_strangers(&tally, ", ", "", notice);
+        return KG_OK;
+    }
+    kg_store_close(*store);
+    *store = NULL;
     return status;
 }

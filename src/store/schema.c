@@ -105,6 +105,12 @@ const char *const kg_store_statements[KG_SQL_COUNT] = {
         " VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
     [KG_SQL_GET_WISDOM] = "SELECT choice, rigor, seconds, spread, seed, date, seal FROM wisdom"
                           " WHERE key = " KEY_IS,
+    [KG_SQL_NEAR_WISDOM] =
+        "SELECT sizes, layout, choice, rigor, seconds, spread, seed, date, seal"
+        " FROM wisdom JOIN full_keys ON full_keys.id = wisdom.key"
+        " WHERE op = ?1 AND definition = ?2 AND dtypes = ?3 AND (sizes <> ?4 OR layout <> ?5)"
+        " AND device = ?6 AND isa = ?7 AND units = ?8 AND driver = ?9 AND compiler = ?10"
+        " AND protocol = ?11 AND generator = ?12 ORDER BY wisdom.key",
     [KG_SQL_LIST_WISDOM] = "SELECT " KEY ", choice, rigor, seconds, spread, seed, date, seal"
                            " FROM wisdom JOIN full_keys ON full_keys.id = wisdom.key"
                            " WHERE ?1 = '' OR op GLOB ?1 ORDER BY op, dtypes, wisdom.key",

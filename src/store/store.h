@@ -62,6 +62,12 @@ enum kg_status kg_store_learn(struct kg_store *store, const struct kg_key *key,
 // KG_ERROR_NO_WISDOM when nothing is known. The caller frees with kg_wisdom_free.
 enum kg_status kg_store_recall(struct kg_store *store, const struct kg_key *key,
                                struct kg_wisdom *wisdom, struct kg_error *error);
+// Visits what is known under every key that differs in sizes or layout alone, the oldest first.
+// Neither the store nor what is handed to `visit` may be used after it returns.
+enum kg_status kg_store_near(struct kg_store *store, const struct kg_key *key,
+                             void (*visit)(void *user, const struct kg_key *near,
+                                           const struct kg_wisdom *wisdom),
+                             void *user, struct kg_error *error);
 void kg_wisdom_free(struct kg_wisdom *wisdom);
 
 // JSON lines, a header first. All-or-nothing: a file with one malformed line changes nothing and
@@ -72,6 +78,11 @@ enum kg_status kg_store_export(struct kg_store *store, struct kg_text *lines,
 enum kg_status kg_store_import(struct kg_store *store, const char *lines, size_t length,
                                const struct kg_key *here, struct kg_text *notice,
                                struct kg_error *error);
+// What a wisdom file says, as a store of its own in memory, read as kg_store_import does. `notice`
+// receives "2 for another device, 1 for another compiler": what never matches here.
+enum kg_status kg_store_open_file(const char *path, const struct kg_key *here,
+                                  struct kg_store **store, struct kg_text *notice,
+                                  struct kg_error *error);
 // A table for people (or a JSON array); `pattern` filters by op name, NULL: all.
 enum kg_status kg_store_list(struct kg_store *store, const char *pattern, bool json,
                              struct kg_text *text, struct kg_error *error);

@@ -153,6 +153,25 @@ enum kg_status kg_store_recall(struct kg_store *store, const struct kg_key *key,
     return status;
 }
 
+enum kg_status kg_store_near(struct kg_store *store, const struct kg_key *key,
+                             void (*visit)(void *user, const struct kg_key *near,
+                                           const struct kg_wisdom *wisdom),
+                             void *user, struct kg_error *error)
+{
+    kg_arena_free(&store->scratch);
+    struct kg_query query = kg_query_begin(store, KG_SQL_NEAR_WISDOM);
+    kg_query_bind_key(&query, key);
+    while (kg_query_step(&query)) {
+        struct kg_key near = *key;
+        struct kg_wisdom wisdom;
+        near.sizes = kg_query_text(&query);
+        near.layout = kg_query_text(&query);
+        if (read_wisdom(&query, &near, &wisdom))
+            visit(user, &near, &wisdom);
+    }
+    return kg_query_end(&query, error);
+}
+
 void kg_wisdom_free(struct kg_wisdom *wisdom)
 {
     if (!wisdom)

@@ -1,3 +1,4 @@
+#include "base/files.h"
 #include "support/sample_records.h"
 #include "test.h"
 
@@ -206,4 +207,41 @@ static void test_bounds(void)
     sample_remove(folder);
 }
 
-TEST_MAIN(test_round_trip, test_mismatches_are_reported, test_all_or_nothing, test_bounds)
+// A file beside the records: a store in memory, read by the same rules.
+static void test_a_file_of_its_own(void)
+{
+    char folder[SAMPLE_FOLDER], path[SAMPLE_FOLDER + 16];
+    struct kg_text lines = exported(), notice = {0};
+    struct kg_store *store;
+    struct kg_key here = sample_key();
+    struct kg_wisdom wisdom;
+    sample_folder(folder);
+    snprintf(path, sizeof path, "%s/wisdom.jsonl", folder);
+    CHECK_STATUS(kg_store_open_file(path, &here, &store, &notice, &error), KG_ERROR_IO, &error);
+    CHECK(!store && strstr(error.text, path));
+
+    CHECK_STATUS(kg_files_publish(path, lines.data, lines.length, &error), KG_OK, &error);
+    CHECK_STATUS(kg_store_open_file(path, &here, &store, &notice, &error), KG_OK, &error);
+    CHECK(notice.length == 0);
+    CHECK_STATUS(kg_store_recall(store, &here, &wisdom, &error), KG_OK, &error);
+    CHECK(wisdom.seconds == 1.25e-5);
+    kg_wisdom_free(&wisdom);
+    kg_store_close(store);
+
+    here.compiler = "cc 13";
+    CHECK_STATUS(kg_store_open_file(path, &here, &store, &notice, &error), KG_OK, &error);
+    CHECK_TEXT(kg_text_string(&notice), "3 for another compiler");
+    CHECK_STATUS(kg_store_recall(store, &here, &wisdom, &error), KG_ERROR_NO_WISDOM, &error);
+    kg_store_close(store);
+
+    CHECK_STATUS(kg_files_publish(path, lines.data, lines.length - 40, &error), KG_OK, &error);
+    CHECK_STATUS(kg_store_open_file(path, &here, &store, &notice, &error), KG_ERROR_CORRUPT,
+                 &error);
+    CHECK(!store && strstr(error.text, "wisdom line 4"));
+    CHECK(remove(path) == 0 && rmdir(folder) == 0); // nothing else was written
+    kg_text_free(&notice);
+    kg_text_free(&lines);
+}
+
+TEST_MAIN(test_round_trip, test_mismatches_are_reported, test_all_or_nothing, test_bounds,
+          test_a_file_of_its_own)

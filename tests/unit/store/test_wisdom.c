@@ -135,4 +135,33 @@ static void test_list_and_forget(void)
     sample_remove(folder);
 }
 
-TEST_MAIN(test_learn_and_recall, test_what_replaces_what, test_refusals, test_list_and_forget)
+static void note_sizes(void *user, const struct kg_key *near, const struct kg_wisdom *wisdom)
+{
+    CHECK(wisdom->seconds > 0 && wisdom->choice[0]);
+    kg_text_format(user, "%s, %s; ", near->sizes, near->layout);
+}
+
+static void test_near(void)
+{
+    char folder[SAMPLE_FOLDER];
+    sample_folder(folder);
+    struct kg_store *store = sample_open(folder);
+    struct kg_key key = sample_key(), other = key;
+    other.sizes = "P=1 D=1000";
+    learn(store, &other, KG_RIGOR_MEASURE, 1e-5);
+    other.driver = "6.2";
+    learn(store, &other, KG_RIGOR_MEASURE, 1e-5);
+    learn(store, &key, KG_RIGOR_MEASURE, 1e-5); // the very key
+    other = key;
+    other.layout = "x:2000,1";
+    learn(store, &other, KG_RIGOR_MEASURE, 1e-5);
+    struct kg_text seen = {0};
+    CHECK_STATUS(kg_store_near(store, &key, note_sizes, &seen, &error), KG_OK, &error);
+    CHECK_TEXT(kg_text_string(&seen), "P=1 D=1000, contiguous; P=4096 D=1000, x:2000,1; ");
+    kg_text_free(&seen);
+    kg_store_close(store);
+    sample_remove(folder);
+}
+
+TEST_MAIN(test_learn_and_recall, test_what_replaces_what, test_refusals, test_list_and_forget,
+          test_near)

@@ -238,6 +238,21 @@ static void hints_come_first(void)
     CHECK(is_near(seconds_found(&found), 1e-3));
 }
 
+// What is best elsewhere may be slow here: it is measured, and loses.
+static void a_slow_hint_loses(void)
+{
+    static const char *const hints[] = {"a=1 b=1 c=0"};
+    struct kg_search search = new_search(KG_RIGOR_MEASURE);
+    struct kg_found found;
+    search.hints = hints;
+    search.hint_count = 1;
+    world.best[0] = 4, world.best[1] = 3, world.best[2] = 1; // the guess is right
+    CHECK_STATUS(kg_search_run(&search, &found, &error), KG_OK, &error);
+    CHECK_TEXT(seen.texts[1], "a=1 b=1 c=0");
+    CHECK(seen.outcomes[1].kind == KG_OUTCOME_MEASURED);
+    CHECK(found.choice.configs[0].value[0] == 4 && found.choice.configs[0].value[1] == 3);
+}
+
 // The caller's best often is the very guess the search begins with, and hints may repeat.
 static void a_hint_may_be_the_guess(void)
 {
@@ -325,6 +340,6 @@ static void groups_are_searched_one_by_one(void)
 TEST_MAIN(prepare, estimate_measures_nothing, exhaustive_measures_everything, measure_comes_close,
           bounds_prune, broken_candidates_are_outcomes, a_broken_device_is_one_candidates_fault,
           nothing_right_is_an_error, a_missing_compiler_ends_it, an_interrupted_search_goes_on,
-          time_limits_hold, hints_come_first, a_hint_may_be_the_guess, the_same_in_a_worker,
-          the_same_in_this_process, a_missing_device_ends_it, twins_are_measured_once,
-          groups_are_searched_one_by_one)
+          time_limits_hold, hints_come_first, a_slow_hint_loses, a_hint_may_be_the_guess,
+          the_same_in_a_worker, the_same_in_this_process, a_missing_device_ends_it,
+          twins_are_measured_once, groups_are_searched_one_by_one)
