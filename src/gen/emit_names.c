@@ -230,6 +230,7 @@ static const char *const reserved_words[] = {
     "TOTALS",
     "INDEX",
     "SIDE",
+    "STRIPE",
     "LAST",
     "tall",
     "spot",

@@ -4,8 +4,8 @@
 // the columns; all else is read as without tiles. Lines and vectors of a square are dealt to the
 // threads in turn, so that each access of a warp covers whole sectors on both sides.
 //
-// Blocks that follow each other lie side by side along the tensors that cross: reads are waited
-// for, stores are not.
+// Blocks go through stripes of some tiles across, line by line: those at work at the same time make
+// about a square, so that neither side is spread over more pages of memory than it need be.
 
 #include "gen/cuda/cuda_pointwise.h"
 
@@ -30,7 +30,7 @@ static void emit_sizes(struct kg_cuda_pointwise_writer *writer)
     struct kg_code *code = &writer->code;
     kg_code_line(code, "enum { SIDE = %d, THREADS = %d, CACHE = %d, VECTOR = WHOLE ? %d : 1 };",
                  plan->tile, plan->threads, plan->stream, plan->vector);
-    kg_code_line(code, "enum { ROWS = SIDE * SIDE / VECTOR / THREADS };");
+    kg_code_line(code, "enum { ROWS = SIDE * SIDE / VECTOR / THREADS, STRIPE = 32 };");
     for (int i = 0; i < writer->slots.count; i++) {
         const struct kg_tensor *tensor = writer->slots.items[i].access->tensor;
         if (writer->slots.items[i].kind == KG_CUDA_SLOT_TILE)
@@ -54,14 +54,28 @@ static void emit_sizes(struct kg_cuda_pointwise_writer *writer)
     kg_code_end(code);
 }
 
+static bool has_outer(const struct kg_cuda_pointwise_plan *plan)
+{
+    for (int axis = 0; axis < plan->run; axis++)
+        if (is_outer(plan, axis))
+            return true;
+    return false;
+}
+
 // Where the tile begins: `line` along the other axis, `column`; and the axes around it.
 static void emit_place(struct kg_cuda_pointwise_writer *writer)
 {
     const struct kg_cuda_pointwise_plan *plan = writer->plan;
     struct kg_code *code = &writer->code;
-    kg_code_line(code, "INDEX rest = item;");
-    kg_code_line(code, "const INDEX line = kg_take(&rest, high) * SIDE;");
-    kg_code_line(code, "const INDEX column = kg_take(&rest, wide) * SIDE;");
+    bool around = has_outer(plan);
+    if (around)
+        kg_code_line(code, "INDEX rest = item;");
+    kg_code_line(code, "INDEX outer = %s;", around ? "kg_take(&rest, wide * high)" : "item");
+    kg_code_line(code, "INDEX inner = kg_take(&outer, STRIPE * high);");
+    kg_code_line(code, "const INDEX left = wide - outer * STRIPE;");
+    kg_code_line(code, "const INDEX across = kg_take(&inner, left < STRIPE ? left : STRIPE);");
+    kg_code_line(code, "const INDEX column = (outer * STRIPE + across) * SIDE;");
+    kg_code_line(code, "const INDEX line = inner * SIDE;");
     for (int axis = plan->run - 1; axis >= 0; axis--) {
         if (!is_outer(plan, axis))
             continue;
