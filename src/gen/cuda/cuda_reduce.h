@@ -1,5 +1,5 @@
-// What the two files of the reduce family for CUDA share: cuda_reduce.c decides,
-// cuda_reduce_emit.c writes.
+// What the files of the reduce family for CUDA share: cuda_reduce.c decides, cuda_reduce_streams.c
+// tells what is read in vectors, cuda_reduce_emit.c writes.
 
 #ifndef KG_GEN_CUDA_REDUCE_H
 #define KG_GEN_CUDA_REDUCE_H
@@ -36,6 +36,25 @@ bool kg_cuda_reduce_walks(const struct kg_cuda_reduce_plan *plan, int position,
 // Whether two such accesses read the same elements.
 bool kg_cuda_reduce_same(const struct kg_cuda_reduce_plan *plan, int a,
                          const struct kg_access *of_a, int b, const struct kg_access *of_b);
+
+// A tensor that is read in vectors, once for all its readers.
+struct kg_cuda_reduce_stream {
+    int position; // of the statement that reads it
+    const struct kg_access *access;
+};
+
+#define KG_CUDA_REDUCE_STREAMS 24
+struct kg_cuda_reduce_streams {
+    int count;
+    struct kg_cuda_reduce_stream items[KG_CUDA_REDUCE_STREAMS];
+};
+void kg_cuda_reduce_streams_make(const struct kg_cuda_reduce_plan *plan,
+                                 struct kg_cuda_reduce_streams *streams);
+// The stream of what the statement at `position`, which is in place, reads so, or -1.
+int kg_cuda_reduce_find(const struct kg_cuda_reduce_plan *plan,
+                        const struct kg_cuda_reduce_streams *streams, int position,
+                        const struct kg_access *access);
+
 // The bytes that tensors have to be aligned to for whole vectors; 0: their strides or sizes do not
 // allow them, wherever they lie.
 int kg_cuda_reduce_alignment(const struct kg_cuda_reduce_plan *plan);

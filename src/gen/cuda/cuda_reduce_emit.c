@@ -12,22 +12,12 @@
 #include "gen/skeleton.h"
 
 #include <stdio.h>
-#include <string.h>
-
-// A tensor that is read in vectors, once for all its readers.
-struct stream {
-    int position; // of the statement that reads it
-    const struct kg_access *access;
-};
-
-enum { MOST_STREAMS = 24 };
 
 struct writer {
     const struct kg_cuda_reduce_plan *plan;
     struct kg_code code;
     struct kg_values values; // of the body of the reduction
-    int stream_count;
-    struct stream streams[MOST_STREAMS];
+    struct kg_cuda_reduce_streams streams;
 };
 
 static const struct kg_nest *nest_at(const struct kg_cuda_reduce_plan *plan, int position)
@@ -42,61 +32,6 @@ static bool folds_last(const struct writer *writer)
 }
 
 // ---- Which reads are vectors ----
-
-int kg_cuda_reduce_axis(const struct kg_cuda_reduce_plan *plan, int position, int axis)
-{
-    int own = 0;
-    while (own + 1 < plan->nest->axis_count && plan->axis_of[position][own] != axis)
-        own++;
-    return own;
-}
-
-bool kg_cuda_reduce_walks(const struct kg_cuda_reduce_plan *plan, int position,
-                          const struct kg_access *access)
-{
-    int last = access->tensor->rank - 1, axis = kg_cuda_reduce_axis(plan, position, plan->last);
-    if (last < 0 || access->read->pad || kg_dtypes[kg_emit_tensor_dtype(access->tensor)].bits < 8 ||
-        access->map[last].subscript->kind != KG_EXPR_INDEX ||
-        access->map[last].subscript->index->id != axis)
-        return false;
-    for (int dim = 0; dim < last; dim++)
-        if (kg_expr_uses(access->map[dim].subscript, axis, true))
-            return false;
-    return true;
-}
-
-bool kg_cuda_reduce_same(const struct kg_cuda_reduce_plan *plan, int a,
-                         const struct kg_access *of_a, int b, const struct kg_access *of_b)
-{
-    return of_a == of_b ||
-           (!of_a->read->pad && !of_b->read->pad && kg_access_same(of_a, of_b) &&
-            memcmp(plan->axis_of[a], plan->axis_of[b], sizeof plan->axis_of[a]) == 0);
-}
-
-static int stream_of(const struct writer *writer, int position, const struct kg_access *access)
-{
-    for (int i = 0; i < writer->stream_count; i++)
-        if (kg_cuda_reduce_same(writer->plan, position, access, writer->streams[i].position,
-                                writer->streams[i].access))
-            return i;
-    return -1;
-}
-
-static void find_streams(struct writer *writer)
-{
-    const struct kg_cuda_reduce_plan *plan = writer->plan;
-    for (int i = 0; i <= plan->k; i++) {
-        const struct kg_nest *nest = nest_at(plan, i);
-        for (int a = 0; a < nest->access_count && plan->in_place[i]; a++) {
-            const struct kg_access *access = &nest->accesses[a];
-            if (kg_group_maker(plan->group, access->tensor) >= 0 ||
-                !kg_cuda_reduce_walks(plan, i, access) || stream_of(writer, i, access) >= 0 ||
-                writer->stream_count == MOST_STREAMS)
-                continue;
-            writer->streams[writer->stream_count++] = (struct stream){i, access};
-        }
-    }
-}
 
 // The statement that reads so, if it is in place: others read at other places. Else -1.
 static int find_reader(const struct kg_cuda_reduce_plan *plan, const struct kg_access *access)
@@ -114,36 +49,13 @@ static bool read_stream(void *user, struct kg_text *text, const struct kg_access
 {
     const struct writer *writer = user;
     int reader = find_reader(writer->plan, access);
-    int i = reader >= 0 ? stream_of(writer, reader, access) : -1;
+    int i = reader >= 0 ? kg_cuda_reduce_find(writer->plan, &writer->streams, reader, access) : -1;
     char base[48];
     if (i < 0)
         return false;
     snprintf(base, sizeof base, "take%d[piece].at", i);
     kg_emit_load_at(text, access->tensor, base, "lane");
     return true;
-}
-
-int kg_cuda_reduce_alignment(const struct kg_cuda_reduce_plan *plan)
-{
-    const struct kg_problem *problem = plan->group->problem;
-    struct writer writer = {.plan = plan};
-    // Of a contiguous tensor, the last dimensions are the run.
-    int inner = problem->contiguous ? plan->last - plan->run + 1 : 0, alignment = 1;
-    int64_t length = 1;
-    for (int axis = plan->run; axis <= plan->last; axis++)
-        length *= plan->nest->extent[axis];
-    if (length % plan->vector != 0)
-        return 0;
-    find_streams(&writer);
-    for (int i = 0; i < writer.stream_count; i++) {
-        const struct kg_tensor *tensor = writer.streams[i].access->tensor;
-        unsigned dims = tensor->rank > inner ? ~0u >> (32 - (tensor->rank - inner)) : 0;
-        if (!kg_cuda_is_whole(problem, tensor, dims, plan->vector))
-            return 0;
-        int bytes = kg_cuda_alignment(tensor, plan->vector);
-        alignment = bytes > alignment ? bytes : alignment;
-    }
-    return alignment;
 }
 
 // ---- Places ----
@@ -227,7 +139,7 @@ static void open_pieces(struct writer *writer)
 
 // ---- Loads ----
 
-static void print_place(struct writer *writer, const struct stream *stream)
+static void print_place(struct writer *writer, const struct kg_cuda_reduce_stream *stream)
 {
     const struct kg_cuda_reduce_plan *plan = writer->plan;
     struct kg_text *text = writer->code.text;
@@ -250,7 +162,7 @@ static void emit_fill(struct writer *writer, int i)
     emit_run_axes(writer, "first", "");
     kg_code_begin(code);
     kg_text_format(code->text, "take%d[piece] = kg_load_vec<VECTOR>(", i);
-    print_place(writer, &writer->streams[i]);
+    print_place(writer, &writer->streams.items[i]);
     kg_text_add(code->text, ");");
     kg_code_end(code);
     kg_code_outdent(code);
@@ -259,7 +171,7 @@ static void emit_fill(struct writer *writer, int i)
     open_lanes(writer);
     kg_code_begin(code);
     kg_text_format(code->text, "take%d[piece].at[lane] = *(", i);
-    print_place(writer, &writer->streams[i]);
+    print_place(writer, &writer->streams.items[i]);
     kg_text_add(code->text, ");");
     kg_code_end(code);
     kg_code_close(code);
@@ -269,13 +181,13 @@ static void emit_fill(struct writer *writer, int i)
 static void emit_loads(struct writer *writer)
 {
     struct kg_code *code = &writer->code;
-    if (writer->stream_count == 0)
+    if (writer->streams.count == 0)
         return;
-    for (int i = 0; i < writer->stream_count; i++)
+    for (int i = 0; i < writer->streams.count; i++)
         kg_code_line(code, "kg_vec<%s, VECTOR> take%d[UNROLL];",
-                     kg_emit_tensor_storage(writer->streams[i].access->tensor), i);
+                     kg_emit_tensor_storage(writer->streams.items[i].access->tensor), i);
     open_pieces(writer);
-    for (int i = 0; i < writer->stream_count; i++)
+    for (int i = 0; i < writer->streams.count; i++)
         emit_fill(writer, i);
     kg_code_close(code);
 }
@@ -625,7 +537,7 @@ void kg_cuda_reduce_emit(struct kg_text *text, const struct kg_cuda_reduce_plan 
     writer.values = (struct kg_values){.group = plan->group, .read = read_stream, .user = &writer};
     for (int axis = plan->run; axis < plan->last; axis++)
         writer.values.axes[axis] = "0";
-    find_streams(&writer);
+    kg_cuda_reduce_streams_make(plan, &writer.streams);
     for (int i = 0; i < (int)(sizeof skeletons / sizeof *skeletons); i++) {
         kg_text_add(text, kg_skeleton_find(skeletons[i]));
         kg_text_add(text, "\n");
