@@ -36,12 +36,13 @@ static int32_t find_form(struct kg_ptx_job *job, const struct kg_ptx_token *word
                                                        : kg_ptx_name(job, word->text, word->length);
     const struct kg_ptx_name *mnemonic = &job->names.items[name];
     kg_ptx_note(job, kg_ptx_name_text(job, mnemonic), mnemonic->length);
-    if (mnemonic->form >= 0)
-        return mnemonic->form;
+    int32_t known = kg_ptx_role(job, name)->form;
+    if (known >= 0)
+        return known;
     struct kg_ptx_form *form = KG_PTX_ADD(job, &job->forms);
     kg_ptx_decode(kg_ptx_name_text(job, mnemonic), mnemonic->length, form);
     form->name = form->opcode ? -1 : kg_ptx_name(job, word->text, word->stem);
-    job->names.items[name].form = job->forms.count - 1;
+    kg_ptx_role(job, name)->form = job->forms.count - 1;
     return job->forms.count - 1;
 }
 

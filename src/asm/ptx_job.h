@@ -47,8 +47,13 @@ struct kg_ptx_name {
     uint32_t offset; // in the text; from its end on: in `joined`
     uint32_t length;
     int32_t symbol; // innermost, -1: none
+    int32_t role;   // what few names have, in `roles`; -1: none
+};
+
+// A name that is a mnemonic, or that registers' names begin with.
+struct kg_ptx_role {
     int32_t prefix; // innermost declaration of NAME<count>, -1: none
-    int32_t form;   // as a mnemonic; -1: not decoded yet
+    int32_t form;   // -1: not decoded yet
 };
 
 enum kg_ptx_symbol_kind {
@@ -101,10 +106,12 @@ struct kg_ptx_kept {
 
 struct kg_ptx_instruction {
     int32_t line;
-    int32_t form;      // index in forms
-    int32_t operands;  // the first one kept: those of instructions that trip counts depend on
+    int32_t form; // index in forms
+    union {
+        int32_t operands; // the first one kept: those of instructions that trip counts depend on
+        int32_t target;   // of bra: instruction; of brx: table. Their operands are not kept
+    };
     int32_t predicate; // symbol; -1: none
-    int32_t target;    // bra: instruction; brx: table
     uint8_t operand_count;
     bool negated; // the predicate
 };
@@ -158,8 +165,9 @@ struct kg_ptx_job {
     struct kg_ptx_token token; // the one looked at
 
     KG_PTX_LIST(struct kg_ptx_name) names;
-    int32_t *name_slots;      // hash table of indices + 1
-    uint32_t slot_count;      // a power of two
+    int32_t *name_slots; // hash table of indices + 1
+    uint32_t slot_count; // a power of two
+    KG_PTX_LIST(struct kg_ptx_role) roles;
     KG_PTX_LIST(char) joined; // mnemonics that were written with spaces in them
     KG_PTX_LIST(struct kg_ptx_symbol) symbols;
     KG_PTX_LIST(struct kg_ptx_prefix) prefixes;
@@ -207,6 +215,8 @@ bool kg_ptx_integer(const struct kg_ptx_token *token, int64_t *value);
 // `text` lies in the job's text or in `joined`.
 int32_t kg_ptx_name(struct kg_ptx_job *job, const char *text, uint32_t length);
 const char *kg_ptx_name_text(const struct kg_ptx_job *job, const struct kg_ptx_name *name);
+// The name's role, which is made where it has none. Until the next one is made.
+struct kg_ptx_role *kg_ptx_role(struct kg_ptx_job *job, int32_t name);
 struct kg_ptx_symbol *kg_ptx_declare(struct kg_ptx_job *job, int32_t name,
                                      enum kg_ptx_symbol_kind kind, int32_t value);
 void kg_ptx_declare_prefix(struct kg_ptx_job *job, int32_t name, int64_t count);

@@ -248,9 +248,12 @@ static void fill_kernel(struct kg_ptx_job *job, struct kg_asm_kernel *kernel)
 static void note_targets(struct kg_ptx_job *job)
 {
     const struct kg_ptx_function *function = &job->function;
-    for (int32_t i = 0; i < function->instructions.count; i++)
-        if (function->instructions.items[i].target >= 0)
-            kg_ptx_note_integer(job, function->instructions.items[i].target);
+    for (int32_t i = 0; i < function->instructions.count; i++) {
+        const struct kg_ptx_instruction *instruction = &function->instructions.items[i];
+        enum kg_ptx_action action = action_of(job, instruction);
+        if (action == KG_PTX_ACTION_BRA || action == KG_PTX_ACTION_BRX)
+            kg_ptx_note_integer(job, instruction->target);
+    }
     for (int32_t t = 0; t < function->table_targets.count; t++)
         kg_ptx_note_integer(job, function->table_targets.items[t]);
 }

@@ -237,6 +237,7 @@ static void free_lists(struct kg_ptx_job *job)
 {
     free(job->names.items);
     free(job->name_slots);
+    free(job->roles.items);
     free(job->joined.items);
     free(job->symbols.items);
     free(job->prefixes.items);

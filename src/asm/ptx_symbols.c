@@ -71,11 +71,21 @@ int32_t kg_ptx_name(struct kg_ptx_job *job, const char *text, uint32_t length)
         .offset = (uint32_t)offset,
         .length = length,
         .symbol = -1,
-        .prefix = -1,
-        .form = -1,
+        .role = -1,
     };
     job->name_slots[at] = job->names.count;
     return job->names.count - 1;
+}
+
+struct kg_ptx_role *kg_ptx_role(struct kg_ptx_job *job, int32_t name)
+{
+    int32_t known = job->names.items[name].role;
+    if (known >= 0)
+        return &job->roles.items[known];
+    struct kg_ptx_role *role = KG_PTX_ADD(job, &job->roles);
+    *role = (struct kg_ptx_role){.prefix = -1, .form = -1};
+    job->names.items[name].role = job->roles.count - 1;
+    return role;
 }
 
 static struct kg_ptx_symbol *declare_at(struct kg_ptx_job *job, int depth, int32_t name,
@@ -102,7 +112,7 @@ struct kg_ptx_symbol *kg_ptx_declare(struct kg_ptx_job *job, int32_t name,
 
 void kg_ptx_declare_prefix(struct kg_ptx_job *job, int32_t name, int64_t count)
 {
-    int32_t known = job->names.items[name].prefix;
+    int32_t known = kg_ptx_role(job, name)->prefix;
     if (known >= 0 && job->prefixes.items[known].depth == job->depth) {
         if (job->prefixes.items[known].count < count)
             job->prefixes.items[known].count = count;
@@ -110,7 +120,7 @@ void kg_ptx_declare_prefix(struct kg_ptx_job *job, int32_t name, int64_t count)
     }
     *KG_PTX_ADD(job, &job->prefixes) =
         (struct kg_ptx_prefix){.name = name, .hidden = known, .depth = job->depth, .count = count};
-    job->names.items[name].prefix = job->prefixes.count - 1;
+    kg_ptx_role(job, name)->prefix = job->prefixes.count - 1;
 }
 
 static bool is_digit(char c)
@@ -130,7 +140,8 @@ static int32_t find_prefix(const struct kg_ptx_job *job, const char *text, uint3
         for (uint32_t i = stem; i < length; i++)
             index = 10 * index + (text[i] - '0');
         int32_t slot = job->name_slots[find_slot(job, text, stem, hash_name(job, text, stem))];
-        int32_t prefix = slot ? job->names.items[slot - 1].prefix : -1;
+        int32_t role = slot ? job->names.items[slot - 1].role : -1;
+        int32_t prefix = role >= 0 ? job->roles.items[role].prefix : -1;
         while (prefix >= 0 && job->prefixes.items[prefix].count <= index)
             prefix = job->prefixes.items[prefix].hidden;
         if (prefix >= 0)
@@ -209,7 +220,7 @@ void kg_ptx_close_scope(struct kg_ptx_job *job)
         const struct kg_ptx_prefix *prefix = &job->prefixes.items[job->prefixes.count - 1];
         if (prefix->depth < job->depth)
             break;
-        job->names.items[prefix->name].prefix = prefix->hidden;
+        kg_ptx_role(job, prefix->name)->prefix = prefix->hidden;
         job->prefixes.count--;
     }
     job->depth--;
