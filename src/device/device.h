@@ -104,7 +104,7 @@ struct kg_backend {
     enum kg_status (*fill)(struct kg_device *device, void *memory, unsigned char value,
                            size_t bytes, struct kg_error *error);
     // Goes on from `*sum`: equal bytes give equal sums, on devices of one kind. Tells accidents,
-    // not attacks. `memory` begins where `allocate` said.
+    // not attacks. `memory` lies at a multiple of 16 bytes from where `allocate` said.
     enum kg_status (*digest)(struct kg_device *device, const void *memory, size_t bytes,
                              uint64_t *sum, struct kg_error *error);
     // Can a fork of this process use the device? NULL: always.
