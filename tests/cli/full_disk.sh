@@ -25,14 +25,19 @@ array '300,' 300 >s.npy
 export TMPDIR=$PWD/temporary
 mkdir "$TMPDIR"
 home=$KERNELGEN_HOME
-disk() { mkdir -p "$1"; mount -t tmpfs -o "size=$2" none "$1"; }
+# Room is made by removing what fills a disk: changing its size is for root alone.
+disk() { # disk PLACE KIB: with that much room
+    mkdir -p "$1"
+    mount -t tmpfs -o size=16m none "$1"
+    head -c $((16 * 1024 * 1024 - $2 * 1024)) /dev/zero >"$1/filling"
+}
 fill() { cat /dev/zero >"$1/fill" 2>/dev/null; }
 shown() { sed -e "s|$home|HOME|g" -e "s|$PWD|HERE|g" -e 's/kernelgen-[A-Za-z0-9]*/kernelgen-N/'; }
 try() { "$@" >out 2>err; echo "exit $?, $(grep -c ^chosen out) chosen"; shown <err; }
 
 echo "-- for what is written"
 try kernelgen build scale.kg
-disk small 16k
+disk small 16
 echo "what was there" >small/old
 fill small
 try kernelgen run scale.kg --input x=x.npy --input s=s.npy --output y=small/old
@@ -45,20 +50,20 @@ try kernelgen explain scale.kg --out small/new
 try kernelgen profile scale.kg --time 1 --out small/new
 try kernelgen build scale.kg --out small/new
 rmdir small/new
-ls -A small
+ls -A --ignore=filling small
 cat small/old
 
 echo "-- for the records, from the start and in the middle"
 try env KERNELGEN_HOME="$PWD/small" kernelgen build scale.kg
 rm small/fill
-for size in 48k 160k; do
+for size in 48 160; do
     home=$PWD/records-$size
     export KERNELGEN_HOME=$home
     disk "$home" "$size"
     kernelgen build scale.kg --rigor patient --time 1 >/dev/null 2>err
     status=$?
     [ $status = 0 ] || [ "$status $(grep -c 'records.db: the disk is full' err)" = "3 1" ] || cat err
-    mount -o remount,size=8m "$home"
+    rm "$home/filling"
     try kernelgen build scale.kg
     kernelgen log | grep -q '^| 20' || echo "nothing was recorded"
 done
@@ -67,14 +72,13 @@ home=$KERNELGEN_HOME
 echo "-- for the cache alone"
 home=$PWD/other
 export KERNELGEN_HOME=$home
-disk "$home/cache" 48k
+disk "$home/cache" 48
 fill "$home/cache"
 try kernelgen build scale.kg
 rm "$home/cache/fill"
 try kernelgen run scale.kg --input x=x.npy --input s=s.npy --output y=y.npy
-mount -o remount,size=32m "$home/cache"
+rm "$home/cache/filling"
 try kernelgen build scale.kg
-mount -o remount,size=4200k "$home/cache"
 printf '#!/bin/sh\ncase "$*" in *-shared*) cat /dev/zero >%s/fill 2>/dev/null;; esac\nexec cc "$@"\n' \
     "$home/cache" >filler # while it compiles
 chmod +x filler
