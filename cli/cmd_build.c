@@ -65,7 +65,7 @@ static enum cli_exit build(struct cli *cli, const struct cli_subject *subject)
         .folder = cli->options.folder,
         .language = cli->options.language,
     };
-    enum cli_exit exit_status = cli_rigor(cli, KG_RIGOR_MEASURE, &options.rigor);
+    enum cli_exit exit_status = cli_rigor(cli, KG_RIGOR_DEFAULT, &options.rigor);
     if (exit_status == CLI_DONE)
         exit_status = cli_seconds(cli, &options.seconds);
     if (exit_status != CLI_DONE)

@@ -184,7 +184,7 @@ enum cli_exit cli_rigor(const struct cli *cli, enum kg_rigor standard, enum kg_r
             return CLI_DONE;
         }
     return cli_bad_usage("--rigor '%s' is not one of estimate, measure, patient, exhaustive, "
-                         "wisdom",
+                         "wisdom, default",
                          cli->options.rigor);
 }
 

@@ -37,7 +37,7 @@ static const struct option options[] = {
      "sizes; from the goal's tune row by default"},
     {"--param", KIND_BINDINGS, 0, CLI_BINDINGS, "G=64", "build-time params"},
     {"--rigor", KIND_TEXT, PLACE(rigor), CLI_RIGOR, "R",
-     "estimate, measure, patient, exhaustive or wisdom"},
+     "estimate, measure, patient, exhaustive or wisdom; measure unless the problem is small"},
     {"--nearest", KIND_FLAG, PLACE(nearest), CLI_RIGOR, NULL,
      "go by the nearest shape known where nothing is measured"},
     {"--time", KIND_TEXT, PLACE(seconds), CLI_TIME, "SECONDS",

@@ -57,6 +57,7 @@ enum kg_rigor {
     KG_RIGOR_PATIENT,    // a wider space, more finalists
     KG_RIGOR_EXHAUSTIVE, // every valid config
     KG_RIGOR_WISDOM,     // only what is known
+    KG_RIGOR_DEFAULT,    // measure; estimate for problems too small for a search to pay
     KG_RIGOR_COUNT
 };
 

@@ -44,8 +44,8 @@ const char *kg_dtype_name(enum kg_dtype dtype)
 
 const char *kg_rigor_name(enum kg_rigor rigor)
 {
-    static const char *const names[KG_RIGOR_COUNT] = {"estimate", "measure", "patient",
-                                                      "exhaustive", "wisdom"};
+    static const char *const names[KG_RIGOR_COUNT] = {"estimate",   "measure", "patient",
+                                                      "exhaustive", "wisdom",  "default"};
     return (unsigned)rigor < KG_RIGOR_COUNT ? names[rigor] : "unknown rigor";
 }
 

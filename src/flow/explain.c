@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "flow/diagnose.h"
+#include "flow/small.h"
 #include "report/outcomes.h"
 #include "tune/candidates.h"
 
@@ -75,6 +76,9 @@ static void add_cost(const struct kg_plan *plan, struct kg_text *text)
         kg_text_add(text, plan->origin == KG_ORIGIN_NEAREST
                               ? "- not measured for these sizes\n"
                               : "- chosen by rule: nothing was measured (rigor estimate)\n");
+        if (kg_flow_is_small(plan->problem, plan->device))
+            kg_text_add(text,
+                        "- so small a problem is only searched when asked: --rigor measure\n");
         return;
     }
     struct kg_diagnosed diagnosed = kg_flow_diagnose(plan->problem, facts, plan->seconds);

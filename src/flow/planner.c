@@ -5,6 +5,7 @@
 
 #include "flow/place.h"
 #include "flow/recall.h"
+#include "flow/small.h"
 #include "flow/workspaces.h"
 #include "gen/signature.h"
 
@@ -273,6 +274,7 @@ enum kg_status kg_flow_plan(struct kg_session *session, const struct kg_problem 
                             struct kg_error *error)
 {
     *plan = NULL;
+    rigor = kg_flow_rigor(problem, device, rigor);
     if (device->is_described && rigor != KG_RIGOR_ESTIMATE && rigor != KG_RIGOR_WISDOM) {
         kg_session_tell(session, "%s is not at hand: chosen by rule, and nothing was measured",
                         device->facts.isa);

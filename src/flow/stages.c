@@ -7,6 +7,7 @@
 #include "flow/analysis.h"
 #include "flow/diagnose.h"
 #include "flow/place.h"
+#include "flow/small.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@ struct build {
     const struct kg_problem *problem;
     struct kg_device *device;
     const struct kg_build_options *options;
+    enum kg_rigor rigor; // as asked for, or what the default is here
     struct kg_build_result *result;
     struct kg_session_key key;
     struct kg_place *place; // NULL where the device is not at hand
@@ -105,7 +107,7 @@ static enum kg_status open_place(struct build *build, struct kg_error *error)
     enum kg_status status =
         kg_place_open(build->session, build->problem, build->device, true, &build->place, error);
     if (status == KG_OK)
-        kg_place_compile(build->place, &build->key.key, build->options->rigor, true);
+        kg_place_compile(build->place, &build->key.key, build->rigor, true);
     return status;
 }
 
@@ -114,7 +116,7 @@ static enum kg_status open_place(struct build *build, struct kg_error *error)
 static enum kg_status generate(struct build *build, struct kg_error *error)
 {
     announce(build, "generate", 2);
-    enum kg_rigor rigor = build->options->rigor;
+    enum kg_rigor rigor = build->rigor;
     enum kg_status status;
     if (rigor == KG_RIGOR_ESTIMATE || rigor == KG_RIGOR_WISDOM) {
         status = kg_flow_plan(build->session, build->problem, build->device, rigor, 0, NULL,
@@ -272,7 +274,7 @@ static enum kg_status optimise(struct build *build, struct kg_error *error)
     if (status == KG_OK)
         status = record_round(build, 0, "the first version, by rule", "none", build->plan->choice,
                               0, bench, "measured against the baseline", error);
-    enum kg_rigor rigor = build->options->rigor;
+    enum kg_rigor rigor = build->rigor;
     // Without a time there is no result, not even when the caller asked to stop.
     if (status != KG_OK || rigor == KG_RIGOR_ESTIMATE || rigor == KG_RIGOR_WISDOM)
         return status;
@@ -354,6 +356,7 @@ enum kg_status kg_flow_build(struct kg_session *session, const struct kg_problem
                           .problem = problem,
                           .device = device,
                           .options = options,
+                          .rigor = kg_flow_rigor(problem, device, options->rigor),
                           .result = result};
     enum kg_status status =
         kg_session_key_make(problem, device, &session->protocol, &build.key, error);

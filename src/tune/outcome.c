@@ -13,5 +13,5 @@ const char *const kg_outcome_names[KG_OUTCOME_COUNT] = {
 const char *const kg_rigor_names[KG_RIGOR_COUNT] = {
     [KG_RIGOR_ESTIMATE] = "estimate", [KG_RIGOR_MEASURE] = "measure",
     [KG_RIGOR_PATIENT] = "patient",   [KG_RIGOR_EXHAUSTIVE] = "exhaustive",
-    [KG_RIGOR_WISDOM] = "wisdom",
+    [KG_RIGOR_WISDOM] = "wisdom",     [KG_RIGOR_DEFAULT] = "default",
 };

@@ -13,7 +13,7 @@ mkdir "$TMPDIR"
 home=$KERNELGEN_HOME
 # The paths of this run and the compiler's name vary; the rest is exact.
 shown() { sed -e "s|$PWD|HERE|g" -e "s|$home|HOME|g" -e 's/build-[A-Za-z0-9]*/build-N/' -e 's/compiler ([^:]*)/compiler (CC)/' -e '/^$/d' "$1"; }
-build() { kernelgen build scale.kg "$@" >out 2>err; status=$?; shown err; echo "exit $status, $(grep -c ^chosen out) chosen"; }
+build() { kernelgen build scale.kg --rigor measure "$@" >out 2>err; status=$?; shown err; echo "exit $status, $(grep -c ^chosen out) chosen"; }
 strays() { ps -o stat=,args= -s "$(cat session)" 2>/dev/null | grep -v ^Z; } # but for the dead
 left() { find "$home" "$TMPDIR" . \( -name 'build-*' -o -name '.kernelgen-*' -o -path "$TMPDIR/*" \) -print; }
 
@@ -27,7 +27,7 @@ CC=$PWD/picky build
 echo "-- a compiler that hangs"
 printf '#!/bin/sh\ncase "$*" in *-shared*) touch hangs; mv hangs %s; exec sleep 1000;; esac\nexec cc "$@"\n' \
     "$PWD" >slow; chmod +x slow
-CC=$PWD/slow setsid sh -c 'echo $$ >session; exec kernelgen build scale.kg' >out 2>err &
+CC=$PWD/slow setsid sh -c 'echo $$ >session; exec kernelgen build scale.kg --rigor measure' >out 2>err &
 while [ ! -e hangs ]; do sleep 0.01; done
 kill -INT "$(cat session)"
 SECONDS=0
@@ -43,7 +43,7 @@ KERNELGEN_HOME=$PWD/file build
 KERNELGEN_HOME=/proc/none build
 for blocks in 8 64; do # of 1024 bytes: neither holds the records
     home=$PWD/small
-    ( ulimit -f $blocks; KERNELGEN_HOME=$home kernelgen build scale.kg >out 2>err; echo "exit $?" )
+    ( ulimit -f $blocks; KERNELGEN_HOME=$home kernelgen build scale.kg --rigor measure >out 2>err; echo "exit $?" )
     grep -c 'records.db: ' err
 done
 KERNELGEN_HOME=$home build
@@ -64,7 +64,7 @@ build
 echo "-- Ctrl-C"
 for moment in 0.05 0.4 0.9 1.6; do
     rm -rf "$home" session
-    setsid sh -c 'echo $$ >session; exec kernelgen build scale.kg' >out 2>err &
+    setsid sh -c 'echo $$ >session; exec kernelgen build scale.kg --rigor measure' >out 2>err &
     while [ ! -s session ]; do sleep 0.01; done
     sleep "$moment"
     kill -INT "$(cat session)" 2>/dev/null

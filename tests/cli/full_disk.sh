@@ -36,7 +36,7 @@ shown() { sed -e "s|$home|HOME|g" -e "s|$PWD|HERE|g" -e 's/kernelgen-[A-Za-z0-9]
 try() { "$@" >out 2>err; echo "exit $?, $(grep -c ^chosen out) chosen"; shown <err; }
 
 echo "-- for what is written"
-try kernelgen build scale.kg
+try kernelgen build scale.kg --rigor measure
 disk small 16
 echo "what was there" >small/old
 fill small
@@ -46,15 +46,15 @@ try kernelgen report --out small/old
 try kernelgen log --out small/new
 try kernelgen check scale.kg --out small/new
 try kernelgen emit scale.kg --target host --out small/new
-try kernelgen explain scale.kg --out small/new
+try kernelgen explain scale.kg --rigor measure --out small/new
 try kernelgen profile scale.kg --time 1 --out small/new
-try kernelgen build scale.kg --out small/new
+try kernelgen build scale.kg --rigor measure --out small/new
 rmdir small/new
 ls -A --ignore=filling small
 cat small/old
 
 echo "-- for the records, from the start and in the middle"
-try env KERNELGEN_HOME="$PWD/small" kernelgen build scale.kg
+try env KERNELGEN_HOME="$PWD/small" kernelgen build scale.kg --rigor measure
 rm small/fill
 for size in 48 160; do
     home=$PWD/records-$size
@@ -64,7 +64,7 @@ for size in 48 160; do
     status=$?
     [ $status = 0 ] || [ "$status $(grep -c 'records.db: the disk is full' err)" = "3 1" ] || cat err
     rm "$home/filling"
-    try kernelgen build scale.kg
+    try kernelgen build scale.kg --rigor measure
     kernelgen log | grep -q '^| 20' || echo "nothing was recorded"
 done
 home=$KERNELGEN_HOME
@@ -74,15 +74,15 @@ home=$PWD/other
 export KERNELGEN_HOME=$home
 disk "$home/cache" 48
 fill "$home/cache"
-try kernelgen build scale.kg
+try kernelgen build scale.kg --rigor measure
 rm "$home/cache/fill"
 try kernelgen run scale.kg --input x=x.npy --input s=s.npy --output y=y.npy
 rm "$home/cache/filling"
-try kernelgen build scale.kg
+try kernelgen build scale.kg --rigor measure
 printf '#!/bin/sh\ncase "$*" in *-shared*) cat /dev/zero >%s/fill 2>/dev/null;; esac\nexec cc "$@"\n' \
     "$home/cache" >filler # while it compiles
 chmod +x filler
-try env CC="$PWD/filler" kernelgen build scale.kg
+try env CC="$PWD/filler" kernelgen build scale.kg --rigor measure
 
 echo "-- left behind"
 find . \( -name 'build-*' -o -name '.kernelgen-*' -o -path "./temporary/*" \) -print
