@@ -148,6 +148,21 @@ KG_INLINE float kg_exp_f32(float x)
     return expf(x);
 }
 
+// 2^x, two units off at most; below the normal numbers it is zero.
+KG_INLINE float kg_power_of_two(float x)
+{
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+// For results that are stored as f16 or bf16: an error of 2^-17 at most, relative to the result, less
+// near 0; below the normal numbers it is zero.
+KG_INLINE float kg_exp_narrow_f32(float x)
+{
+    return kg_power_of_two(x * 0x1.715476p0f);
+}
+
 KG_INLINE double kg_exp_f64(double x)
 {
     return exp(x);
@@ -256,14 +271,6 @@ KG_INLINE double kg_pow_f64(double x, double y)
 }
 
 // ---- Activations ----
-
-// 2^x, two units off at most; below the normal numbers it is zero.
-KG_INLINE float kg_power_of_two(float x)
-{
-    float y;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
 
 // 1 / x for x >= 1, one unit off at most; below the normal numbers it is zero.
 KG_INLINE float kg_reciprocal(float x)

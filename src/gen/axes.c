@@ -212,6 +212,7 @@ static struct kg_emit_names names_of(struct frame *frame)
         .axis = print_axis,
         .read = print_read,
         .divisor = find_divisor,
+        .narrow = frame->values->narrow,
     };
 }
 

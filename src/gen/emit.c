@@ -148,10 +148,11 @@ static void print_function(const struct printer *printer, const struct kg_expr *
     const struct spelling *spelling = &spellings[expr->function];
     int axis = printer->names ? printer->names->vector_axis : 0;
     bool is_vector = axis > 0 && kg_expr_uses(expr, axis, true);
+    bool is_narrow = printer->names && printer->names->narrow && expr->function == KG_FN_EXP;
     if (expr->function == KG_FN_AND || expr->function == KG_FN_OR)
         kg_text_format(printer->text, "kg_%s(", spelling->name);
     else
-        kg_text_format(printer->text, "kg_%s_%s(", spelling->name,
+        kg_text_format(printer->text, "kg_%s%s_%s(", spelling->name, is_narrow ? "_narrow" : "",
                        is_vector ? "floats" : kg_emit_suffix(operands));
     for (int i = 0; i < expr->argument_count; i++) {
         bool condition = expr->function == KG_FN_WHERE && i == 0;

@@ -138,6 +138,7 @@ extern "C" __global__ void call_0(double *out, kg_f16 *halves, uint8_t *bytes, f
         (double)kg_mod_f64(d, d),
         (double)kg_over_f32(f, kg_divisor_f32(f)),
         (double)kg_exp_f32(f),
+        (double)kg_exp_narrow_f32(f),
         (double)kg_exp_f64(d),
         (double)kg_exp2_f32(f),
         (double)kg_exp2_f64(d),

@@ -83,6 +83,8 @@ KG_INLINE float error_at(float f)
                    : 0.0f;
     case 18:
         return error_of(f, kg_pow_f32(fabsf(f), 0.75f), pow(fabs(x), 0.75), 0, 0);
+    case 19:
+        return error_of(f, kg_exp_narrow_f32(-fabsf(f)), exp(-fabs(x)), 0, NORMAL);
     default:
         return error_of(f, kg_round_f32(f), rint(x), 0, 0);
     }

@@ -556,7 +556,10 @@ void kg_cuda_rowwise_emit(struct kg_text *text, const struct kg_cuda_rowwise_pla
     const struct kg_rowwise_plan *row = &plan->row;
     struct writer writer = {.plan = plan, .row = row, .code = {text, 0}};
     struct kg_code *code = &writer.code;
-    writer.values = (struct kg_values){.group = row->group, .read = read_stream, .user = &writer};
+    writer.values = (struct kg_values){.group = row->group,
+                                       .narrow = kg_group_is_narrow(row->group),
+                                       .read = read_stream,
+                                       .user = &writer};
     for (int axis = row->run; axis < row->last; axis++)
         writer.values.axes[axis] = "0";
     kg_cuda_streams_make(row, &writer.streams);
