@@ -336,14 +336,34 @@ KG_INLINE typename FOLD::type kg_block_fold(typename FOLD::type value, int &turn
     return values[0];
 }
 
-// ---- Folding the blocks of a cluster ----
+// The threads of a row: some neighbours of a warp, or all threads of a block.
+template <typename FOLD, int THREADS>
+KG_INLINE typename FOLD::type kg_row_fold(typename FOLD::type value, int &turn)
+{
+    if constexpr (THREADS <= 32)
+        return kg_warp_fold<FOLD, THREADS>(value);
+    else
+        return kg_block_fold<FOLD, THREADS>(value, turn);
+}
 
-// What one block wrote to its shared memory before, all of them see after.
+// ---- The blocks of a cluster ----
+
+// A barrier in two halves: what one block wrote to its shared memory before it arrived, all of them
+// see once they waited.
+KG_INLINE void kg_cluster_arrive()
+{
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
+
+KG_INLINE void kg_cluster_await()
+{
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
 KG_INLINE void kg_cluster_wait()
 {
-    asm volatile("barrier.cluster.arrive.release.aligned;\n"
-                 "barrier.cluster.wait.acquire.aligned;" ::
-                     : "memory");
+    kg_cluster_arrive();
+    kg_cluster_await();
 }
 
 KG_INLINE unsigned kg_cluster_rank()
@@ -372,37 +392,6 @@ KG_INLINE typename FOLD::type kg_cluster_total(const typename FOLD::type *shared
     for (int rank = 1; rank < BLOCKS; rank++)
         total = FOLD::both(total, *kg_of_block(shared, rank));
     return total;
-}
-
-// As kg_block_fold, over all threads of BLOCKS blocks. Before a block ends, kg_cluster_wait: others
-// may still be reading its shared memory.
-template <typename FOLD, int THREADS, int BLOCKS>
-KG_INLINE typename FOLD::type kg_cluster_fold(typename FOLD::type value, int &turn)
-{
-    __shared__ typename FOLD::type results[2];
-    const int mine = turn;
-    value = kg_block_fold<FOLD, THREADS>(value, turn);
-    if (threadIdx.x == 0)
-        results[mine] = value;
-    kg_cluster_wait();
-    value = *kg_of_block(&results[mine], 0);
-#pragma unroll
-    for (int rank = 1; rank < BLOCKS; rank++)
-        value = FOLD::both(value, *kg_of_block(&results[mine], rank));
-    turn = mine ^ 1;
-    return value;
-}
-
-// The threads of a row: some neighbours of a warp, all threads of a block, or of a cluster.
-template <typename FOLD, int THREADS, int CLUSTER = 1>
-KG_INLINE typename FOLD::type kg_row_fold(typename FOLD::type value, int &turn)
-{
-    if constexpr (CLUSTER > 1)
-        return kg_cluster_fold<FOLD, THREADS, CLUSTER>(value, turn);
-    else if constexpr (THREADS <= 32)
-        return kg_warp_fold<FOLD, THREADS>(value);
-    else
-        return kg_block_fold<FOLD, THREADS>(value, turn);
 }
 
 // ---- Folding groups of threads ----

@@ -146,6 +146,39 @@ KG_INLINE kg_vec<T, N> kg_load_vec_stream(const T *from)
     return v;
 }
 
+KG_INLINE uint32_t kg_shared_address(const void *shared)
+{
+    return (uint32_t)__cvta_generic_to_shared(shared);
+}
+
+// Brings a vector of 4, 8 or 16 bytes to a place in shared memory that is the thread's own. It is
+// there after kg_copies_wait; the thread goes on meanwhile.
+template <int N, typename T>
+KG_INLINE void kg_copy_vec(kg_vec<T, N> *to, const T *from)
+{
+    static_assert(sizeof *to == 4 || sizeof *to == 8 || sizeof *to == 16, "one copy");
+#if __CUDA_ARCH__ < 800
+    *to = kg_load_vec<N>(from);
+#else
+    const uint64_t place = __cvta_generic_to_global(from);
+    if constexpr (sizeof *to == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(kg_shared_address(to)),
+                     "l"(place)
+                     : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(kg_shared_address(to)),
+                     "l"(place), "n"(sizeof *to)
+                     : "memory");
+#endif
+}
+
+KG_INLINE void kg_copies_wait()
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
 template <int N, typename T>
 KG_INLINE void kg_store_vec(T *to, kg_vec<T, N> v)
 {

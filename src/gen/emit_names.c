@@ -184,6 +184,8 @@ static const char *const reserved_words[] = {
     "final",
     "padded",
     "columns",
+    "parts",
+    "meetings",
     "origin",
     "steps",
     "most",
@@ -200,6 +202,7 @@ static const char *const reserved_words[] = {
     "CLUSTER",
     "SPAN",
     "HOLD",
+    "SHARED",
     "WHOLE",
     "CACHE",
     "LANES",
@@ -238,8 +241,8 @@ static const char *const reserved_words[] = {
 
 // Letters followed by digits that families use: "i0", "acc12". Users' x1 and w2 stay as they are.
 static const char *const reserved_stems[] = {
-    "i",     "v",    "t",    "at",    "acc",  "lane",   "row",    "part", "lost", "where", "more",
-    "place", "take", "from", "stage", "wide", "narrow", "before", "both", "over", "tile"};
+    "i",     "v",     "t",    "at",   "acc",   "lane", "row",    "part",   "lost", "where", "more",
+    "place", "slots", "take", "from", "stage", "wide", "narrow", "before", "both", "over",  "tile"};
 
 static bool is_stride_name(const char *name)
 {

@@ -17,7 +17,8 @@ KG_INLINE void fold(char *memory, int &turn)
         FOLD::both(kg_row_fold<FOLD, 16>(*values, turn), kg_row_fold<FOLD, 128>(*values, turn));
     kg_groups_fold<FOLD>(values - threadIdx.x, 32, blockDim.y);
 #if __CUDA_ARCH__ >= 900
-    *values = FOLD::both(*values, kg_cluster_fold<FOLD, 128, 2>(*values, turn));
+    __shared__ uint64_t meetings[2];
+    *values = FOLD::both(*values, kg_cluster_fold<FOLD, 128, 2>(*values, meetings, turn));
     *values = kg_cluster_rank() > 0 ? kg_cluster_total<FOLD, 2>(values) : *kg_of_block(values, 0);
     kg_cluster_wait();
 #endif
@@ -234,4 +235,12 @@ extern "C" __global__ void fold_0(char *memory, double *out)
     fold<kg_fold_two_f32>(memory, turn);
     fold<kg_fold_two_f64>(memory, turn);
     *out = kg_two_value(*out, *out);
+}
+
+extern "C" __global__ void own_0(const char *from, char *to)
+{
+    __shared__ kg_vec<char, 16> own[32];
+    kg_copy_vec(own + threadIdx.x, from + 16 * threadIdx.x);
+    kg_copies_wait();
+    kg_store_vec(to + 16 * threadIdx.x, own[threadIdx.x]);
 }

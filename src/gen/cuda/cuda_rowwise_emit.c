@@ -11,172 +11,48 @@
 
 #include <stdio.h>
 
-struct writer {
-    const struct kg_cuda_rowwise_plan *plan;
-    const struct kg_rowwise_plan *row;
-    struct kg_code code;
-    struct kg_values values;
-    char names[KG_MAX_NESTS][40]; // what kg_values calls the outputs of nests
-    char divisors[KG_MAX_NESTS][16];
-    bool holding; // the part at hand is held
-    struct kg_cuda_streams streams;
-};
-
-static const struct kg_nest *nest_at(const struct writer *writer, int position)
+static const struct kg_nest *nest_at(const struct kg_cuda_rowwise_writer *writer, int position)
 {
     return writer->row->group->problem->nests[writer->row->group->first + position];
 }
 
-static bool is_private(const struct writer *writer, int position)
+static bool is_private(const struct kg_cuda_rowwise_writer *writer, int position)
 {
     return kg_group_is_private(writer->row->group, nest_at(writer, position)->output);
 }
 
-static bool is_kept(const struct writer *writer, int position)
+static bool is_kept(const struct kg_cuda_rowwise_writer *writer, int position)
 {
     return writer->plan->keep && writer->row->kept[position];
 }
 
-static bool has_outer_columns(const struct writer *writer)
+// Is the part at hand of stream `i` in registers?
+static bool in_registers(const struct kg_cuda_rowwise_writer *writer, int i)
 {
-    return writer->row->run > writer->row->rows;
+    return writer->holding && !writer->stored && writer->streams.items[i].held;
 }
 
 static bool read_stream(void *user, struct kg_text *text, const struct kg_access *access)
 {
-    const struct writer *writer = user;
+    const struct kg_cuda_rowwise_writer *writer = user;
     int i = kg_cuda_streams_find(&writer->streams, writer->row, access);
     char base[48];
     if (i < 0)
         return false;
-    snprintf(base, sizeof base,
-             writer->holding && writer->streams.items[i].held ? "take%d[part].at" : "from%d.at", i);
+    snprintf(base, sizeof base, in_registers(writer, i) ? "take%d[part].at" : "from%d.at", i);
     kg_emit_load_at(text, access->tensor, base, "lane");
     return true;
 }
 
-// ---- Places ----
-
-static void print_extent(struct kg_code *code, const struct writer *writer, const char *name,
-                         int first, int last)
-{
-    kg_code_begin(code);
-    kg_text_format(code->text, "const int64_t %s = ", name);
-    kg_axes_product(code->text, writer->row->shape, first, last);
-    kg_text_add(code->text, ";");
-    kg_code_end(code);
-}
-
-// Declares the column axes of the column `from`.
-static void emit_column_axes(struct writer *writer, const char *from)
-{
-    const struct kg_rowwise_plan *row = writer->row;
-    struct kg_code *code = &writer->code;
-    if (!has_outer_columns(writer)) {
-        kg_code_line(code, "const int64_t i%d = %s;", row->last, from);
-        return;
-    }
-    kg_code_line(code, "int64_t more = %s;", from);
-    kg_code_line(code, "const int64_t i%d = kg_take(&more, length);", row->last);
-    kg_axes_split(code, row->shape, row->rows, row->run - 1, "more");
-}
-
-// Declares the axes of the element `lane`; opened around what is done with it.
-static void open_lanes(struct writer *writer)
-{
-    const struct kg_rowwise_plan *row = writer->row;
-    struct kg_code *code = &writer->code;
-    kg_code_line(code, "#pragma unroll");
-    kg_code_open(code, "for (int lane = 0; lane < VECTOR; lane++)");
-    kg_code_line(code, "const int64_t column = first + lane * step;");
-    kg_code_line(code, "if (!WHOLE && column >= columns)");
-    kg_code_line(code, "    break;");
-    if (!has_outer_columns(writer)) {
-        kg_code_line(code, "const int64_t i%d = column;", row->last);
-        return;
-    }
-    kg_code_line(code, "int64_t more = WHOLE ? first : column;");
-    kg_code_line(code, "const int64_t i%d = kg_take(&more, length) + (WHOLE ? lane : 0);",
-                 row->last);
-    kg_axes_split(code, row->shape, row->rows, row->run - 1, "more");
-}
-
-static void print_place(struct writer *writer, const struct kg_nest *nest,
-                        const struct kg_access *access)
-{
-    struct kg_text *text = writer->code.text;
-    kg_emit_name(text, access->tensor->name);
-    kg_text_add(text, " + ");
-    kg_values_access(text, &writer->values, nest, access);
-}
-
-// Fills the vector `to` of stream `i`.
-static void emit_fill(struct writer *writer, int i, const char *to)
-{
-    const struct kg_cuda_stream *stream = &writer->streams.items[i];
-    struct kg_code *code = &writer->code;
-    kg_code_open(code, "if constexpr (WHOLE)");
-    emit_column_axes(writer, "first");
-    kg_code_begin(code);
-    kg_text_format(code->text, "%s = kg_load_vec<VECTOR>(", to);
-    print_place(writer, stream->nest, stream->access);
-    kg_text_add(code->text, ");");
-    kg_code_end(code);
-    kg_code_outdent(code);
-    kg_code_line(code, "} else {");
-    kg_code_indent(code);
-    open_lanes(writer);
-    kg_code_begin(code);
-    kg_text_format(code->text, "%s.at[lane] = *(", to);
-    print_place(writer, stream->nest, stream->access);
-    kg_text_add(code->text, ");");
-    kg_code_end(code);
-    kg_code_close(code);
-    kg_code_close(code);
-}
-
-static void emit_first(struct writer *writer)
-{
-    kg_code_line(&writer->code, "const int64_t first = (int64_t)part * SPAN * VECTOR + "
-                                "(WHOLE ? thread * VECTOR : thread);");
-}
-
-static void emit_held_loads(struct writer *writer)
-{
-    struct kg_code *code = &writer->code;
-    bool any = false;
-    for (int i = 0; i < writer->streams.count; i++) {
-        if (!writer->streams.items[i].held)
-            continue;
-        kg_code_line(code, "kg_vec<%s, VECTOR> take%d[HOLD > 0 ? HOLD : 1];",
-                     kg_emit_tensor_storage(writer->streams.items[i].access->tensor), i);
-        any = true;
-    }
-    if (!any)
-        return;
-    kg_code_line(code, "#pragma unroll");
-    kg_code_open(code, "for (int part = 0; part < HOLD; part++)");
-    emit_first(writer);
-    kg_code_line(code, "if (first >= columns)");
-    kg_code_line(code, "    break;");
-    for (int i = 0; i < writer->streams.count; i++) {
-        char to[32];
-        snprintf(to, sizeof to, "take%d[part]", i);
-        if (writer->streams.items[i].held)
-            emit_fill(writer, i, to);
-    }
-    kg_code_close(code);
-}
-
 // ---- Values ----
 
-static void name_value(struct writer *writer, int i, const char *format)
+static void name_value(struct kg_cuda_rowwise_writer *writer, int i, const char *format)
 {
     snprintf(writer->names[i], sizeof writer->names[i], format, i);
     writer->values.locals[i] = writer->names[i];
 }
 
-static void emit_value(struct writer *writer, int i, enum kg_type type)
+static void emit_value(struct kg_cuda_rowwise_writer *writer, int i, enum kg_type type)
 {
     struct kg_code *code = &writer->code;
     kg_code_begin(code);
@@ -187,7 +63,7 @@ static void emit_value(struct writer *writer, int i, enum kg_type type)
 }
 
 // Are columns divided by this value of the row?
-static bool is_divisor(const struct writer *writer, int i)
+static bool is_divisor(const struct kg_cuda_rowwise_writer *writer, int i)
 {
     for (int j = i + 1; j < writer->row->group->count; j++)
         if (writer->row->role[j] != KG_ROWWISE_SCALAR &&
@@ -197,7 +73,8 @@ static bool is_divisor(const struct writer *writer, int i)
 }
 
 // Declares the value of the row that `from` is.
-static void emit_row_value(struct writer *writer, int i, enum kg_type type, const char *from)
+static void emit_row_value(struct kg_cuda_rowwise_writer *writer, int i, enum kg_type type,
+                           const char *from)
 {
     kg_code_line(&writer->code, "const %s v%d = %s;", kg_emit_type(type), i, from);
     name_value(writer, i, "v%d");
@@ -209,7 +86,7 @@ static void emit_row_value(struct writer *writer, int i, enum kg_type type, cons
 }
 
 // By one thread of the row.
-static void emit_row_store(struct writer *writer, int i, enum kg_type type)
+static void emit_row_store(struct kg_cuda_rowwise_writer *writer, int i, enum kg_type type)
 {
     struct kg_code *code = &writer->code;
     char value[16];
@@ -222,7 +99,7 @@ static void emit_row_store(struct writer *writer, int i, enum kg_type type)
     kg_code_outdent(code);
 }
 
-static void emit_scalars(struct writer *writer, int pass)
+static void emit_scalars(struct kg_cuda_rowwise_writer *writer, int pass)
 {
     const struct kg_rowwise_plan *row = writer->row;
     for (int i = 0; i < row->group->count; i++) {
@@ -239,12 +116,12 @@ static void emit_scalars(struct writer *writer, int pass)
     }
 }
 
-static bool is_fold(const struct writer *writer, int i, int pass)
+static bool is_fold(const struct kg_cuda_rowwise_writer *writer, int i, int pass)
 {
     return writer->row->role[i] == KG_ROWWISE_REDUCE && writer->row->pass[i] == pass;
 }
 
-static void emit_accumulators(struct writer *writer, int pass)
+static void emit_accumulators(struct kg_cuda_rowwise_writer *writer, int pass)
 {
     struct kg_code *code = &writer->code;
     for (int i = 0; i < writer->row->group->count; i++) {
@@ -261,7 +138,7 @@ static void emit_accumulators(struct writer *writer, int pass)
     }
 }
 
-static void emit_step(struct writer *writer, int i)
+static void emit_step(struct kg_cuda_rowwise_writer *writer, int i)
 {
     struct kg_code *code = &writer->code;
     struct kg_fold fold = kg_fold_of(nest_at(writer, i));
@@ -287,7 +164,7 @@ static void emit_step(struct writer *writer, int i)
     kg_code_end(code);
 }
 
-static void emit_column(struct writer *writer, int i)
+static void emit_column(struct kg_cuda_rowwise_writer *writer, int i)
 {
     const struct kg_nest *nest = nest_at(writer, i);
     struct kg_code *code = &writer->code;
@@ -306,7 +183,7 @@ static void emit_column(struct writer *writer, int i)
 }
 
 // What reads of columns that an earlier pass made give in this one.
-static void name_columns(struct writer *writer, int pass)
+static void name_columns(struct kg_cuda_rowwise_writer *writer, int pass)
 {
     for (int i = 0; i < writer->row->group->count; i++) {
         if (writer->row->role[i] != KG_ROWWISE_COLUMN)
@@ -317,27 +194,27 @@ static void name_columns(struct writer *writer, int pass)
     }
 }
 
-static bool is_column_output(const struct writer *writer, int i, int pass)
+static bool is_column_output(const struct kg_cuda_rowwise_writer *writer, int i, int pass)
 {
     return writer->row->role[i] == KG_ROWWISE_COLUMN && writer->row->pass[i] == pass &&
            !is_private(writer, i);
 }
 
-static void print_target(struct writer *writer, int i)
+static void print_target(struct kg_cuda_rowwise_writer *writer, int i)
 {
     kg_emit_name(writer->code.text, nest_at(writer, i)->output->name);
     kg_text_add(writer->code.text, " + ");
     kg_values_offset(writer->code.text, &writer->values, i);
 }
 
-static void emit_column_stores(struct writer *writer, int pass)
+static void emit_column_stores(struct kg_cuda_rowwise_writer *writer, int pass)
 {
     struct kg_code *code = &writer->code;
     for (int i = 0; i < writer->row->group->count; i++) {
         if (!is_column_output(writer, i, pass))
             continue;
         kg_code_open(code, "if constexpr (WHOLE)");
-        emit_column_axes(writer, "first");
+        kg_cuda_rowwise_axes(writer, "first");
         kg_code_begin(code);
         kg_text_add(code->text, "kg_store_vec(");
         print_target(writer, i);
@@ -346,7 +223,7 @@ static void emit_column_stores(struct writer *writer, int pass)
         kg_code_outdent(code);
         kg_code_line(code, "} else {");
         kg_code_indent(code);
-        open_lanes(writer);
+        kg_cuda_rowwise_lanes(writer);
         kg_code_begin(code);
         kg_text_add(code->text, "*(");
         print_target(writer, i);
@@ -359,7 +236,7 @@ static void emit_column_stores(struct writer *writer, int pass)
 
 // Of every sum of floats of the pass: declares the variable `declare`, or (NULL) adds the part to
 // the total.
-static void emit_long_sums(struct writer *writer, int pass, const char *declare)
+static void emit_long_sums(struct kg_cuda_rowwise_writer *writer, int pass, const char *declare)
 {
     for (int i = 0; i < writer->row->group->count; i++) {
         if (!is_fold(writer, i, pass))
@@ -374,7 +251,7 @@ static void emit_long_sums(struct writer *writer, int pass, const char *declare)
     }
 }
 
-static void emit_totals(struct writer *writer, int pass)
+static void emit_totals(struct kg_cuda_rowwise_writer *writer, int pass)
 {
     for (int i = 0; i < writer->row->group->count; i++)
         if (is_fold(writer, i, pass) && kg_fold_of(nest_at(writer, i)).is_float_sum)
@@ -382,7 +259,7 @@ static void emit_totals(struct writer *writer, int pass)
 }
 
 // Of every place that the pass looks for: where in the vector it is.
-static void emit_spots(struct writer *writer, int pass, bool declare)
+static void emit_spots(struct kg_cuda_rowwise_writer *writer, int pass, bool declare)
 {
     for (int i = 0; i < writer->row->group->count; i++) {
         if (!is_fold(writer, i, pass) || !kg_fold_of(nest_at(writer, i)).is_argument)
@@ -397,19 +274,22 @@ static void emit_spots(struct writer *writer, int pass, bool declare)
 }
 
 // What a pass does with the vector at `first`.
-static void emit_part(struct writer *writer, int pass)
+static void emit_part(struct kg_cuda_rowwise_writer *writer, int pass)
 {
     const struct kg_rowwise_plan *row = writer->row;
     struct kg_code *code = &writer->code;
     for (int i = 0; i < writer->streams.count; i++) {
         const struct kg_cuda_stream *stream = &writer->streams.items[i];
-        if (!stream->uses[pass] || (writer->holding && stream->held))
+        if (!stream->uses[pass] || in_registers(writer, i))
             continue;
         char to[32];
         snprintf(to, sizeof to, "from%d", i);
         kg_code_line(code, "kg_vec<%s, VECTOR> from%d;",
                      kg_emit_tensor_storage(stream->access->tensor), i);
-        emit_fill(writer, i, to);
+        if (writer->stored && stream->held)
+            kg_code_line(code, "from%d = kg_load_vec<VECTOR>(slots%d[part * THREADS].at);", i, i);
+        else
+            kg_cuda_rowwise_fill(writer, i, to);
     }
     for (int i = 0; i < row->group->count; i++)
         if (is_column_output(writer, i, pass))
@@ -419,7 +299,7 @@ static void emit_part(struct writer *writer, int pass)
         emit_long_sums(writer, pass, "more");
     emit_spots(writer, pass, true);
     name_columns(writer, pass);
-    open_lanes(writer);
+    kg_cuda_rowwise_lanes(writer);
     for (int i = 0; i < row->group->count; i++) {
         if (row->pass[i] != pass || row->role[i] == KG_ROWWISE_SCALAR)
             continue;
@@ -437,21 +317,23 @@ static void emit_part(struct writer *writer, int pass)
 
 // ---- Folding over the threads of a row ----
 
-static void emit_fold(struct writer *writer, int i)
+static void emit_fold(struct kg_cuda_rowwise_writer *writer, int i)
 {
     struct kg_code *code = &writer->code;
     struct kg_fold fold = kg_fold_of(nest_at(writer, i));
+    const bool cluster = writer->plan->cluster > 1;
     kg_code_begin(code);
-    kg_text_format(code->text, "%s%d = kg_row_fold<", fold.is_argument ? "at" : "acc", i);
+    kg_text_format(code->text, "%s%d = %s<", fold.is_argument ? "at" : "acc", i,
+                   cluster ? "kg_cluster_fold" : "kg_row_fold");
     kg_cuda_fold(code->text, &fold, "PLACE");
-    kg_text_format(code->text,
-                   fold.is_argument ? ", THREADS, CLUSTER>({acc%d, at%d}, turn).at;"
-                                    : ", THREADS, CLUSTER>(acc%d, turn);",
-                   i, i);
+    kg_text_add(code->text, cluster ? ", THREADS, CLUSTER>(" : ", THREADS>(");
+    kg_text_format(code->text, fold.is_argument ? "{acc%d, at%d}" : "acc%d", i, i);
+    kg_text_format(code->text, ", %sturn)%s;", cluster ? "meetings, " : "",
+                   fold.is_argument ? ".at" : "");
     kg_code_end(code);
 }
 
-static void emit_result(struct writer *writer, int i)
+static void emit_result(struct kg_cuda_rowwise_writer *writer, int i)
 {
     struct kg_fold fold = kg_fold_of(nest_at(writer, i));
     const char *type = kg_emit_type(fold.result);
@@ -471,7 +353,7 @@ static void emit_result(struct writer *writer, int i)
 
 // ---- The code ----
 
-static void emit_kept(struct writer *writer)
+static void emit_kept(struct kg_cuda_rowwise_writer *writer)
 {
     for (int i = 0; i < writer->row->group->count; i++)
         if (is_kept(writer, i))
@@ -479,23 +361,33 @@ static void emit_kept(struct writer *writer)
                          kg_fold_type(nest_at(writer, i)->body->type), i);
 }
 
-static void emit_pass(struct writer *writer, int pass)
+static void emit_stored_part(struct kg_cuda_rowwise_writer *writer, int pass)
+{
+    if (pass == 0)
+        kg_code_line(&writer->code, "kg_copies_wait();");
+    writer->stored = true;
+    kg_cuda_rowwise_stored(writer);
+    emit_part(writer, pass);
+    kg_code_close(&writer->code);
+    kg_code_close(&writer->code);
+    writer->stored = false;
+}
+
+static void emit_pass(struct kg_cuda_rowwise_writer *writer, int pass)
 {
     struct kg_code *code = &writer->code;
     emit_accumulators(writer, pass);
-    kg_code_line(code, "#pragma unroll");
-    kg_code_open(code, "for (int part = 0; part < HOLD; part++)");
-    emit_first(writer);
-    kg_code_line(code, "if (first >= columns)");
-    kg_code_line(code, "    break;");
+    kg_cuda_rowwise_held(writer);
     writer->holding = true;
     emit_part(writer, pass);
-    writer->holding = false;
     kg_code_close(code);
+    if (writer->plan->shared > 0)
+        emit_stored_part(writer, pass);
+    writer->holding = false;
     kg_code_open(code, "if constexpr (!HELD)");
     emit_long_sums(writer, pass, "lost");
     kg_code_open(code, "for (int64_t part = HOLD; part * SPAN * VECTOR < columns; part++)");
-    emit_first(writer);
+    kg_cuda_rowwise_first(writer);
     kg_code_line(code, "if (first >= columns)");
     kg_code_line(code, "    break;");
     emit_part(writer, pass);
@@ -511,7 +403,7 @@ static void emit_pass(struct writer *writer, int pass)
             emit_result(writer, i);
 }
 
-static void emit_rows(struct writer *writer)
+static void emit_rows(struct kg_cuda_rowwise_writer *writer)
 {
     const struct kg_rowwise_plan *row = writer->row;
     struct kg_code *code = &writer->code;
@@ -526,7 +418,12 @@ static void emit_rows(struct writer *writer)
     else if (writer->plan->cluster == 1)
         kg_code_line(code, "const int64_t row = begin;");
     kg_axes_split(code, row->shape, 0, row->rows - 1, "row");
-    emit_held_loads(writer);
+    kg_cuda_rowwise_loads(writer);
+    // Before others send here, and while the first loads are on their way.
+    if (writer->plan->cluster > 1) {
+        kg_code_line(code, "if (row < gridDim.x / CLUSTER)");
+        kg_code_line(code, "    kg_cluster_await();");
+    }
     emit_kept(writer);
     for (int pass = 0; pass < row->passes; pass++) {
         emit_scalars(writer, pass);
@@ -537,24 +434,64 @@ static void emit_rows(struct writer *writer)
 }
 
 // What places in the row are counted in, and a thread's first.
-static void emit_places(struct writer *writer)
+static void emit_places(struct kg_cuda_rowwise_writer *writer)
 {
+    const struct kg_rowwise_plan *row = writer->row;
     bool any = false;
-    for (int i = 0; i < writer->row->group->count; i++)
-        any |=
-            writer->row->role[i] == KG_ROWWISE_REDUCE && kg_fold_of(nest_at(writer, i)).is_argument;
+    for (int i = 0; i < row->group->count; i++)
+        any |= row->role[i] == KG_ROWWISE_REDUCE && kg_fold_of(nest_at(writer, i)).is_argument;
     if (!any)
         return;
     kg_code_line(&writer->code, "typedef typename kg_place<HELD>::type PLACE;");
     kg_code_line(&writer->code, "const int start = WHOLE ? thread * VECTOR : thread;");
 }
 
+// What the threads of a block are, and share.
+static void emit_opening(struct kg_cuda_rowwise_writer *writer)
+{
+    const struct kg_cuda_rowwise_plan *plan = writer->plan;
+    struct kg_code *code = &writer->code;
+    kg_code_line(code, "enum { THREADS = %d, CLUSTER = %d, SPAN = THREADS * CLUSTER };",
+                 plan->threads, plan->cluster);
+    // What does not lie in whole vectors is read element by element, and again in each pass: such
+    // code unrolled takes the compiler as long as all the rest.
+    if (plan->vector > 1)
+        kg_code_line(code, "enum { VECTOR = WHOLE ? %d : 1, HOLD = WHOLE ? %d : 0, SHARED = %d };",
+                     plan->vector, plan->hold, plan->shared);
+    else
+        kg_code_line(code, "enum { VECTOR = 1, HOLD = %d, SHARED = %d };", plan->hold,
+                     plan->shared);
+    kg_cuda_rowwise_extent(code, writer, "rows", 0, plan->row.rows - 1);
+    kg_cuda_rowwise_extent(code, writer, "columns", plan->row.rows, plan->row.last);
+    if (kg_cuda_rowwise_has_outer(writer))
+        kg_cuda_rowwise_extent(code, writer, "length", plan->row.run, plan->row.last);
+    kg_code_line(code, "const int step = WHOLE ? 1 : SPAN;");
+    kg_code_line(code, plan->cluster > 1
+                           ? "const int thread = threadIdx.x + THREADS * (int)kg_cluster_rank();"
+                           : "const int thread = threadIdx.x;");
+    kg_code_line(code, "const int64_t left = columns - (WHOLE ? thread * VECTOR : thread);");
+    kg_code_line(code,
+                 "const int parts = (int)kg_min_i64((left + SPAN * VECTOR - 1) / (SPAN * VECTOR), "
+                 "HELD ? HOLD + SHARED : HOLD);");
+    kg_code_line(code, "int turn = 0;");
+    emit_places(writer);
+    kg_cuda_rowwise_slots(writer);
+    if (plan->cluster == 1)
+        return;
+    kg_code_line(code, "__shared__ uint64_t meetings[2];");
+    kg_code_open(code, "if (threadIdx.x == 0)");
+    kg_code_line(code, "kg_arrival_make(&meetings[0]);");
+    kg_code_line(code, "kg_arrival_make(&meetings[1]);");
+    kg_code_close(code);
+    kg_code_line(code, "kg_cluster_arrive();");
+}
+
 void kg_cuda_rowwise_emit(struct kg_text *text, const struct kg_cuda_rowwise_plan *plan)
 {
     static const char *const skeletons[] = {"cuda/vectors.cuh", "cuda/index.cuh", "cuda/pieces.cuh",
-                                            "cuda/lanes.cuh"};
+                                            "cuda/lanes.cuh", "cuda/arrivals.cuh"};
     const struct kg_rowwise_plan *row = &plan->row;
-    struct writer writer = {.plan = plan, .row = row, .code = {text, 0}};
+    struct kg_cuda_rowwise_writer writer = {.plan = plan, .row = row, .code = {text, 0}};
     struct kg_code *code = &writer.code;
     writer.values = (struct kg_values){.group = row->group,
                                        .narrow = kg_group_is_narrow(row->group),
@@ -568,28 +505,8 @@ void kg_cuda_rowwise_emit(struct kg_text *text, const struct kg_cuda_rowwise_pla
         kg_text_add(text, "\n");
     }
     kg_cuda_open_body(code, row->group, row->entry, "bool WHOLE, bool HELD");
-    kg_code_line(code, "enum { THREADS = %d, CLUSTER = %d, SPAN = THREADS * CLUSTER };",
-                 plan->threads, plan->cluster);
-    // What does not lie in whole vectors is read element by element, and again in each pass: such
-    // code unrolled takes the compiler as long as all the rest.
-    if (plan->vector > 1)
-        kg_code_line(code, "enum { VECTOR = WHOLE ? %d : 1, HOLD = WHOLE ? %d : 0 };", plan->vector,
-                     plan->hold);
-    else
-        kg_code_line(code, "enum { VECTOR = 1, HOLD = %d };", plan->hold);
-    print_extent(code, &writer, "rows", 0, row->rows - 1);
-    print_extent(code, &writer, "columns", row->rows, row->last);
-    if (has_outer_columns(&writer))
-        print_extent(code, &writer, "length", row->run, row->last);
-    kg_code_line(code, "const int step = WHOLE ? 1 : SPAN;");
-    kg_code_line(code, plan->cluster > 1
-                           ? "const int thread = threadIdx.x + THREADS * (int)kg_cluster_rank();"
-                           : "const int thread = threadIdx.x;");
-    kg_code_line(code, "int turn = 0;");
-    emit_places(&writer);
+    emit_opening(&writer);
     emit_rows(&writer);
-    if (plan->cluster > 1) // others may still be reading what this block found
-        kg_code_line(code, "kg_cluster_wait();");
     kg_code_close(code);
     static const char *const cases[] = {"true, true", "true, false", "false, false"};
     for (int i = 0; i < 3; i++)

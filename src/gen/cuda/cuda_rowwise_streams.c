@@ -77,6 +77,12 @@ void kg_cuda_streams_make(const struct kg_rowwise_plan *row, struct kg_cuda_stre
             add_reads(streams, row, i, row->pass[i]);
 }
 
+int kg_cuda_stream_bytes(const struct kg_cuda_rowwise_plan *plan,
+                         const struct kg_cuda_stream *stream)
+{
+    return plan->vector * kg_dtypes[kg_emit_tensor_dtype(stream->access->tensor)].bits / 8;
+}
+
 int kg_cuda_rowwise_alignment(const struct kg_cuda_rowwise_plan *plan, int64_t length)
 {
     const struct kg_rowwise_plan *row = &plan->row;

@@ -1,9 +1,184 @@
-// The rowwise family for CUDA: where exponentials are narrow.
+// The rowwise family for CUDA: how the rules hold long rows, what is launched then, and where
+// exponentials are narrow. Results are judged where there is a GPU (tests/device); where there is
+// NVRTC, the sources are compiled.
 
 #include "gen/axes.h"
 #include "gen/built.h"
+#include "support/folder.h"
 #include "support/sample_problem.h"
 #include "test.h"
+
+static const struct kg_device_facts facts = {.isa = "sm_90a", .units = 132, .shared_bytes = 232448};
+
+static const char softmax[] = "op r(x: T[P, D]) -> (y: T[P, D]) where T in f16 f32\n"
+                              "{ m[p] = max(d) x[p, d]\n"
+                              "e[p, d] = exp(x[p, d] - m[p])\n"
+                              "y[p, d] = e[p, d] / (sum(d) e[p, d]) }";
+static const char add_norm[] = "op r(x: T[P, D], z: T[P, D]) -> (y: T[P, D]) where T in f16 f32\n"
+                               "{ s[p, d] = x[p, d] + z[p, d]\n"
+                               "y[p, d] = s[p, d] / (sum(d) s[p, d] * s[p, d]) }";
+static const char norm[] = "op r(x: T[P, D], g: T[D]) -> (y: T[P, D]) where T in f16 f32\n"
+                           "{ y[p, d] = g[d] * x[p, d] / (sum(d) x[p, d] * x[p, d]) }";
+static const char place[] = "op r(x: T[P, D]) -> (y: i32[P]) where T in f16 f32\n"
+                            "{ y[p] = argmax(d) x[p, d] }";
+
+// Why the config is not valid, or ""; and what it launches.
+static void check_config(const struct made *made, const char *config, const char *why,
+                         struct kg_grids *grids)
+{
+    struct kg_choice choice;
+    struct kg_space space;
+    struct kg_text reason = {0};
+    *grids = (struct kg_grids){0};
+    CHECK_STATUS(made->status, KG_OK, &made->error);
+    if (made->status != KG_OK)
+        return;
+    kg_choice_guess(made->problem, &facts, KG_TARGET_CUDA, &choice);
+    const struct kg_family *family = choice.partition.families[0];
+    const struct kg_group *group = &choice.partition.groups[0];
+    CHECK_TEXT(family->name, "rowwise");
+    family->space(group, &facts, KG_TARGET_CUDA, &space);
+    CHECK(kg_config_read(&space, config, &choice.configs[0]));
+    family->valid(group, &facts, KG_TARGET_CUDA, &choice.configs[0], &reason);
+    CHECK_TEXT(kg_text_string(&reason), why);
+    family->grids(group, &facts, &choice.configs[0], grids);
+    kg_text_free(&reason);
+}
+
+static void check(const char *text, const char *sizes, const char *config, const char *why,
+                  struct kg_grids *grids)
+{
+    struct made made = make(text, sizes);
+    check_config(&made, config, why, grids);
+    unmake(&made);
+}
+
+#define ONE_BLOCK "threads=1024 vector=8 hold=8 keep=0 cluster=1 "
+static const char block[] = ONE_BLOCK "shared=8 maxnreg=0";
+
+static void refusals(void)
+{
+    struct kg_grids grids;
+    check(softmax, "P=4096 D=131073 T=f16",
+          "threads=1024 vector=1 hold=8 keep=0 cluster=1 shared=12 maxnreg=0",
+          "vectors of 4 to 16 bytes are held in shared memory", &grids);
+    check(softmax, "P=4096 D=131073 T=f16", block,
+          "vectors of 4 to 16 bytes are held in shared memory", &grids);
+    check(softmax, "P=4096 D=131080 T=f16", block, "the row is too long to be held", &grids);
+    check(softmax, "P=4096 D=98304 T=f16", block, "holds more than a thread has of the row",
+          &grids);
+    check(softmax, "P=4096 D=65536 T=f16",
+          "threads=1024 vector=8 hold=4 keep=1 cluster=1 shared=4 maxnreg=128",
+          "a block would need more registers than there are", &grids);
+    check(softmax, "P=4096 D=12288 T=f16",
+          "threads=256 vector=8 hold=2 keep=1 cluster=1 shared=4 maxnreg=0",
+          "what is computed has no room in shared memory", &grids);
+    check(softmax, "P=4096 D=16384 T=f16",
+          "threads=128 vector=8 hold=8 keep=0 cluster=1 shared=8 maxnreg=0",
+          "blocks that hold rows in shared memory have more threads", &grids);
+    check(add_norm, "P=4096 D=98304 T=f16",
+          "threads=1024 vector=8 hold=4 keep=0 cluster=1 shared=8 maxnreg=0",
+          "shared memory has no room for what a block holds", &grids);
+    // What does not lie in one piece otherwise.
+    static const int64_t strides[][KG_MAX_RANK] = {{131077, 1}, {131072, 1}};
+    struct made made = make_strided(softmax, NULL, "P=4096 D=131072 T=f16", strides);
+    check_config(&made, block, "vectors of 4 to 16 bytes are held in shared memory", &grids);
+    unmake(&made);
+}
+
+static void launches(void)
+{
+    struct kg_grids grids;
+    check(softmax, "P=4096 D=131072 T=f16", block, "", &grids);
+    CHECK(grids.count == 3 && grids.alignment == 16);
+    CHECK(grids.grids[0].blocks[0] == 4096 && grids.grids[0].shared == 131072);
+    CHECK(grids.unaligned[0].blocks[0] == 0 && grids.unaligned[2].blocks[0] == 4096);
+    CHECK(grids.unaligned[2].shared == 0);
+    check(softmax, "P=1000 D=262144 T=f16",
+          "threads=1024 vector=8 hold=4 keep=0 cluster=2 shared=12 maxnreg=0", "", &grids);
+    CHECK(grids.grids[0].blocks[0] == 2000 && grids.grids[0].cluster == 2);
+    CHECK(grids.grids[0].shared == 196608);
+    check(add_norm, "P=4096 D=65536 T=f16",
+          "threads=1024 vector=8 hold=4 keep=0 cluster=1 shared=4 maxnreg=0", "", &grids);
+    CHECK(grids.grids[0].shared == 131072);
+}
+
+// Blocks of a cluster, and vectors in registers and in shared memory, as the rules have them.
+static void rules(void)
+{
+    static const struct {
+        const char *text, *sizes;
+        int64_t threads, hold, cluster, shared;
+    } cases[] = {
+        {softmax, "P=4096 D=32768 T=f16", 512, 8, 1, 0},
+        {softmax, "P=4096 D=65536 T=f16", 512, 8, 1, 8},
+        {softmax, "P=4096 D=49152 T=f16", 512, 8, 1, 4},
+        {softmax, "P=4096 D=131072 T=f16", 512, 8, 2, 8},
+        {softmax, "P=4096 D=262144 T=f16", 512, 8, 4, 8},
+        {softmax, "P=4096 D=300000 T=f16", 512, 8, 4, 12},
+        {softmax, "P=4096 D=1048576 T=f16", 1024, 8, 8, 8},
+        {softmax, "P=4096 D=2097152 T=f16", 1024, 8, 8, 0},
+        {softmax, "P=8 D=131072 T=f16", 512, 4, 8, 0},
+        {softmax, "P=4096 D=131072 T=f32", 512, 8, 4, 8},
+        {softmax, "P=4096 D=131071 T=f16", 1024, 8, 8, 0},
+        {norm, "P=4096 D=32768 T=f16", 512, 8, 1, 0},
+        {norm, "P=4096 D=65536 T=f16", 1024, 8, 1, 0},
+        {norm, "P=4096 D=131072 T=f16", 512, 8, 4, 0},
+        {norm, "P=4096 D=262144 T=f16", 512, 8, 8, 0},
+    };
+    struct kg_text reason = {0};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct kg_choice choice;
+        struct made made = make(cases[i].text, cases[i].sizes);
+        kg_choice_guess(made.problem, &facts, KG_TARGET_CUDA, &choice);
+        const int64_t *value = choice.configs[0].value;
+        CHECK_TEXT(choice.partition.families[0]->name, "rowwise");
+        CHECK(value[0] == cases[i].threads && value[2] == cases[i].hold);
+        CHECK(value[4] == cases[i].cluster && value[5] == cases[i].shared);
+        if (value[4] != cases[i].cluster || value[5] != cases[i].shared)
+            fprintf(stderr, "%s: %d threads hold %d, cluster %d, shared %d\n", cases[i].sizes,
+                    (int)value[0], (int)value[2], (int)value[4], (int)value[5]);
+        CHECK(choice.partition.families[0]->valid(&choice.partition.groups[0], &facts,
+                                                  KG_TARGET_CUDA, &choice.configs[0], &reason));
+        unmake(&made);
+    }
+    kg_text_free(&reason);
+}
+
+// What a kernel launches for rows that it was not made for.
+static void other_rows(void)
+{
+    struct kg_choice choice;
+    struct kg_grids grids;
+    struct kg_text words = {0};
+    struct made tuned = make(softmax, "P=4096 D=131072 T=f16");
+    kg_choice_guess(tuned.problem, &facts, KG_TARGET_CUDA, &choice);
+    kg_text_format(&words, "rowwise*%d: %s", choice.partition.groups[0].count, block);
+    CHECK(kg_choice_read(tuned.problem, &facts, KG_TARGET_CUDA, kg_text_string(&words), &choice));
+    static const struct {
+        const char *sizes;
+        int function;
+        int64_t blocks, shared;
+    } cases[] = {
+        {"P=3 D=64 T=f16", 0, 3, 0},
+        {"P=0 D=64 T=f16", 0, 0, 0},
+        {"P=300 D=70000 T=f16", 0, 300, 131072},
+        {"P=300 D=140000 T=f16", 1, 300, 0},
+        {"P=300 D=7 T=f16", 2, 300, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct made made = make(softmax, cases[i].sizes);
+        const struct kg_group group = {made.problem, 0, choice.partition.groups[0].count};
+        choice.partition.families[0]->grids(&group, &facts, &choice.configs[0], &grids);
+        const struct kg_grid *grid = &grids.grids[cases[i].function];
+        CHECK(grid->blocks[0] == cases[i].blocks && grid->shared == cases[i].shared);
+        if (grid->blocks[0] != cases[i].blocks || grid->shared != cases[i].shared)
+            fprintf(stderr, "%s: %d blocks\n", cases[i].sizes, (int)grid->blocks[0]);
+        unmake(&made);
+    }
+    kg_text_free(&words);
+    unmake(&tuned);
+}
 
 // Where a few units of 2^-18 are nothing to what is stored.
 static void narrow(void)
@@ -51,4 +226,49 @@ static void narrow(void)
     }
 }
 
-TEST_MAIN(narrow)
+static void compile(struct kg_device *device, const char *text, const char *sizes,
+                    const char *config, bool stored)
+{
+    struct kg_choice choice;
+    struct kg_text words = {0}, source = {0};
+    struct kg_binary binary = {0};
+    struct kg_error error;
+    struct made made = make(text, sizes);
+    kg_choice_guess(made.problem, &facts, KG_TARGET_CUDA, &choice);
+    kg_text_format(&words, "rowwise*%d: %s", choice.partition.groups[0].count, config);
+    const char *chosen = kg_text_string(&words);
+    bool known = kg_choice_read(made.problem, &facts, KG_TARGET_CUDA, chosen, &choice);
+    CHECK(known);
+    if (!known)
+        fprintf(stderr, "%s\n", chosen);
+    CHECK(kg_choice_source(&choice, 0, &facts, KG_TARGET_CUDA, "kernel", &source));
+    CHECK((strstr(kg_text_string(&source), "kg_copy_vec(&slots0") != NULL) == stored);
+    const struct kg_source job = {.text = source.data, .entry = "kernel", .options = ""};
+    enum kg_status status = device->backend->compile(device, &job, 60, &binary, &error);
+    if (status != KG_ERROR_MISSING)
+        CHECK_STATUS(status, KG_OK, &error);
+    kg_binary_free(&binary);
+    kg_text_free(&words);
+    kg_text_free(&source);
+    unmake(&made);
+}
+
+static void sources(void)
+{
+    char home[] = "/tmp/kernelgen-rows-XXXXXX";
+    struct kg_device *device;
+    struct kg_error error;
+    CHECK(folder_make(home));
+    CHECK_STATUS(kg_device_open("sm_90a", home, 1, &device, &error), KG_OK, &error);
+    compile(device, softmax, "P=4096 D=131072 T=f16", block, true);
+    compile(device, add_norm, "P=4096 D=262144 T=f32",
+            "threads=512 vector=4 hold=4 keep=0 cluster=8 shared=12 maxnreg=0", true);
+    compile(device, softmax, "P=4096 D=262144 T=f16",
+            "threads=512 vector=8 hold=8 keep=1 cluster=8 shared=0 maxnreg=0", false);
+    compile(device, place, "P=4096 D=65536 T=f16",
+            "threads=256 vector=8 hold=4 keep=0 cluster=8 shared=0 maxnreg=0", false);
+    kg_device_close(device);
+    folder_remove(home);
+}
+
+TEST_MAIN(refusals, launches, rules, other_rows, narrow, sources)

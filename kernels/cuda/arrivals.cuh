@@ -1,0 +1,99 @@
+// Folding the blocks of a cluster: what one of them sends arrives in the shared memory of another,
+// where an mbarrier counts the bytes that are still to come. From Hopper on.
+//
+// An mbarrier is used in phases, one after the other; whoever waits says whether the phase is an
+// even or an odd one.
+
+// By one thread. Others may use it after the next barrier, other blocks after one of the cluster.
+KG_INLINE void kg_arrival_make(uint64_t *arrival)
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\n"
+                 "fence.mbarrier_init.release.cluster;" ::"r"(kg_shared_address(arrival))
+                 : "memory");
+}
+
+// By one thread: the phase is over when these bytes have arrived.
+KG_INLINE void kg_arrival_expect(uint64_t *arrival, uint32_t bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
+                     kg_shared_address(arrival)),
+                 "r"(bytes)
+                 : "memory");
+}
+
+KG_INLINE void kg_arrival_wait(uint64_t *arrival, uint32_t odd)
+{
+    uint32_t done;
+    do
+        asm volatile("{\n"
+                     ".reg .pred over;\n"
+                     "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 over, [%1], %2;\n"
+                     "selp.u32 %0, 1, 0, over;\n"
+                     "}"
+                     : "=r"(done)
+                     : "r"(kg_shared_address(arrival)), "r"(odd)
+                     : "memory");
+    while (!done);
+}
+
+// The place in block `rank` that corresponds to `shared` in this one.
+KG_INLINE uint32_t kg_address_in(const void *shared, unsigned rank)
+{
+    uint32_t there;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;"
+        : "=r"(there)
+        : "r"(kg_shared_address(shared)), "r"(rank));
+    return there;
+}
+
+// Sends the value to block `rank` of the cluster: to `to`, where it counts for `arrival`.
+template <typename T>
+KG_INLINE void kg_send(T *to, const T &value, uint64_t *arrival, unsigned rank)
+{
+    static_assert(sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16, "one store");
+    const uint32_t *words = reinterpret_cast<const uint32_t *>(&value);
+    const uint32_t there = kg_address_in(to, rank), tells = kg_address_in(arrival, rank);
+    if constexpr (sizeof(T) == 4)
+        asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::
+                         "r"(there),
+                     "r"(words[0]), "r"(tells)
+                     : "memory");
+    else if constexpr (sizeof(T) == 8)
+        asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 "
+                     "[%0], {%1, %2}, [%3];" ::"r"(there),
+                     "r"(words[0]), "r"(words[1]), "r"(tells)
+                     : "memory");
+    else
+        asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 "
+                     "[%0], {%1, %2, %3, %4}, [%5];" ::"r"(there),
+                     "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3]), "r"(tells)
+                     : "memory");
+}
+
+// One value of each thread of BLOCKS blocks of THREADS threads, a power of two of warps. Every warp
+// sends what its lanes make to all blocks: one way instead of a barrier, a store and a read. The
+// same `meetings`, made before (by kg_arrival_make), and the same `turn`, 0 at first, belong to all
+// folds of a kernel: nobody can send for the second next fold before all have read what came for
+// this one, so two sets of slots are enough. A block may end when its folds did.
+template <typename FOLD, int THREADS, int BLOCKS>
+KG_INLINE typename FOLD::type kg_cluster_fold(typename FOLD::type value, uint64_t (&meetings)[2],
+                                              int &turn)
+{
+    constexpr int warps = THREADS / 32, count = warps * BLOCKS, lanes = count < 32 ? count : 32;
+    static_assert(THREADS % 32 == 0 && (count & (count - 1)) == 0 && BLOCKS <= 32, "whole warps");
+    typedef typename FOLD::type type;
+    __shared__ alignas(sizeof(type)) type slots[2][count]; // as wide as they are sent
+    const int set = turn % 2, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    value = kg_warp_fold<FOLD>(value);
+    if (threadIdx.x == 0)
+        kg_arrival_expect(&meetings[set], sizeof slots[set]);
+    if (lane < BLOCKS)
+        kg_send(&slots[set][kg_cluster_rank() * warps + warp], value, &meetings[set], lane);
+    kg_arrival_wait(&meetings[set], turn / 2);
+    value = slots[set][lane % lanes];
+#pragma unroll
+    for (int i = lanes; i < count; i += lanes)
+        value = FOLD::both(value, slots[set][i + lane]);
+    turn = (turn + 1) % 4;
+    return kg_warp_fold<FOLD, lanes>(value);
+}
