@@ -252,9 +252,10 @@ static enum kg_status read_object(struct reader *reader, const void *bytes, size
     if (status != KG_OK)
         return status;
     if (reader->elf.header.e_machine != EM_X86_64)
-        return kg_error_set(error, KG_ERROR_UNSUPPORTED,
-                            "offset 18: an ELF file for machine %d; host objects are read for x86-64 (%d)",
-                            reader->elf.header.e_machine, EM_X86_64);
+        return kg_error_set(
+            error, KG_ERROR_UNSUPPORTED,
+            "offset 18: an ELF file for machine %d; host objects are read for x86-64 (%d)",
+            reader->elf.header.e_machine, EM_X86_64);
     status = kg_capstone_open(&reader->capstone, error);
     if (status == KG_OK)
         status = list_functions(reader, error);
