@@ -22,6 +22,9 @@ enum ill {
     FINE,
     HANGS,
     CRASHES,
+    KILLED_JUDGED, // by somebody else, with SIGKILL, while its process judges it
+    KILLED_TIMED,  // ... or times it
+    KILLED_RACING, // ... or times it once more, at the end
     IS_WRONG,
     NO_COMPILE,
     WRITES_INPUT,
@@ -38,6 +41,7 @@ static struct world {
     enum ill (*ill)(const int64_t *value);
     bool twins; // c does not change the source
     bool all_wrong;
+    int race_after; // this many were measured
 } world;
 
 static double clock_now = 1;
@@ -46,6 +50,7 @@ static bool device_missing;
 static bool device_broken;         // of a process: it takes no more work
 static void (*break_device)(void); // how that happens behind the launch's back; NULL: it says so
 static int *fillings;              // of inputs in any process; memory shared by all
+static int *measured;              // so far; beside it
 static enum kg_isolation isolation;
 
 static const int64_t choices_a[] = {1, 2, 4, 8, 16}, choices_b[] = {1, 2, 3, 4, 6, 8},
@@ -240,6 +245,8 @@ enum kg_status kg_prepared_run(const struct kg_prepared *prepared, void *const *
         pause();
     if (ill == CRASHES)
         raise(SIGSEGV);
+    if (ill == KILLED_TIMED || (ill == KILLED_RACING && *measured >= world.race_after))
+        raise(SIGKILL);
     if (ill == BREAKS_DEVICE && break_device) {
         break_device();
         return KG_OK;
@@ -261,6 +268,8 @@ enum kg_status kg_gate_judge(const struct kg_gate *gate, const struct kg_subject
 {
     (void)gate;
     (void)error;
+    if (ill_of(subject->user) == KILLED_JUDGED)
+        raise(SIGKILL);
     *verdict = (struct kg_verdict){.passed = true, .seed = 77, .cases = 5};
     if (world.all_wrong || ill_of(subject->user) == IS_WRONG) {
         verdict->passed = false;
@@ -400,6 +409,7 @@ static void take_record(void *user, const struct kg_outcome *outcome)
     snprintf(seen.reasons[seen.count], 64, "%s", outcome->reason ? outcome->reason : "");
     seen.outcomes[seen.count++] = *outcome;
     seen.of_kind[outcome->kind] += !outcome->final;
+    *measured = seen.of_kind[KG_OUTCOME_MEASURED];
     seen.finals += outcome->final;
     if (cancel_after && seen.of_kind[KG_OUTCOME_MEASURED] == cancel_after)
         cancel = 1;
@@ -435,9 +445,10 @@ static struct kg_search new_search(enum kg_rigor rigor)
     world = (struct world){.groups = 1, .best = {8, 4, 2}};
     memset(&seen, 0, sizeof seen);
     if (!fillings)
-        fillings =
-            mmap(NULL, sizeof *fillings, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    *fillings = 0;
+        fillings = mmap(NULL, 2 * sizeof *fillings, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    measured = fillings + 1;
+    *fillings = *measured = 0;
     cancel = cancel_after = progressed = 0;
     return (struct kg_search){.device = &device,
                               .problem = sample.problem,

@@ -115,7 +115,7 @@ static void broken_candidates_are_outcomes(void)
     struct kg_search search = new_search(KG_RIGOR_EXHAUSTIVE);
     struct kg_found found;
     world.ill = many_ills;
-    search.run_limit = 0.5;
+    search.run_limit = 3; // one hangs as long; the others are far from it on any machine
     CHECK_STATUS(kg_search_run(&search, &found, &error), KG_OK, &error);
     CHECK(is_near(seconds_found(&found), 1e-3) && found.complete);
     CHECK(seen.of_kind[KG_OUTCOME_TIMEOUT] == 1);
@@ -123,7 +123,7 @@ static void broken_candidates_are_outcomes(void)
     CHECK(seen.of_kind[KG_OUTCOME_WRONG] == 5 + 2);
     CHECK(seen.of_kind[KG_OUTCOME_COMPILE] == 5);
     CHECK(found.failed == 18 && found.measured == 87 - 18);
-    CHECK(strstr(reason_of("a=1 b=1 c=1"), "0.5 s"));
+    CHECK(strstr(reason_of("a=1 b=1 c=1"), "3 s"));
     CHECK(strstr(reason_of("a=1 b=2 c=1"), "SIGSEGV"));
     CHECK_TEXT(reason_of("a=1 b=4 c=1"), "y[3] is 4, not 5");
     CHECK_TEXT(reason_of("a=1 b=6 c=1"), "no way to compile");
