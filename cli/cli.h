@@ -116,6 +116,8 @@ enum cli_exit cli_fail(const struct cli *cli, enum kg_status status);
 // The same where the library was given the contents of a file, and does not know its name.
 enum cli_exit cli_fail_in(const struct cli *cli, const char *path, enum kg_status status);
 enum cli_exit cli_exit_of(enum kg_status status);
+// Says that the command was stopped before it was done.
+enum cli_exit cli_interrupted(void);
 // A usage mistake found by a command itself.
 enum cli_exit cli_bad_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 enum cli_exit cli_read_file(const char *path, char **text, size_t *length);

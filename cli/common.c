@@ -34,13 +34,17 @@ enum cli_exit cli_exit_of(enum kg_status status)
     return (unsigned)status < KG_STATUS_COUNT ? exits[status] : CLI_MISSING;
 }
 
+enum cli_exit cli_interrupted(void)
+{
+    fprintf(stderr, "kernelgen: interrupted; what was measured is kept\n");
+    return CLI_INTERRUPTED;
+}
+
 enum cli_exit cli_fail(const struct cli *cli, enum kg_status status)
 {
     cli_progress_clear();
-    if (status == KG_ERROR_CANCELLED) {
-        fprintf(stderr, "kernelgen: interrupted; what was measured is kept\n");
-        return CLI_INTERRUPTED;
-    }
+    if (status == KG_ERROR_CANCELLED)
+        return cli_interrupted();
     const char *text = kg_context_error(cli->context);
     // Diagnostics of a definition name the file themselves.
     if (status == KG_ERROR_DEFINITION)

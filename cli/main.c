@@ -23,14 +23,15 @@ const struct cli_command cli_commands[] = {
      "Without --op, a file of several ops is checked as a whole and its ops are listed.\n\n"
      "  kernelgen check ops/bias_relu.kg\n"
      "  kernelgen check ops/softmax.kg --op softmax --size P=1024,D=513 --lang zh\n",
-     SUBJECT_OPTIONS | CLI_OUT | CLI_LANG, 1, 1, cli_check},
+     SUBJECT_OPTIONS | CLI_OUT | CLI_LANG | CLI_NO_RECORDS, 1, 1, cli_check},
     {"emit", "OP.kg --target host|cuda|ptx [OPTIONS]", "the generated source on stdout",
      "For the host one file that compiles alone; its entry is a plain C function of the op's\n"
      "name. For GPUs CUDA C++ with its launches, or the PTX it gives; no GPU is needed.\n\n"
      "  kernelgen emit ops/bias_relu.kg --target host\n"
      "  kernelgen emit ops/softmax.kg --op softmax --target cuda --device sm_90a\n"
      "  kernelgen emit ops/bias_relu.kg --target host --dtype T=f32 --out bias_relu.c\n",
-     SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_OUT | CLI_TARGET, 1, 1, cli_emit},
+     SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_OUT | CLI_TARGET | CLI_NO_RECORDS, 1, 1,
+     cli_emit},
     {"verify", "OP.kg [--candidate FILE.c] [OPTIONS]", "the accuracy gate alone",
      "Judges the generated kernel or, with --candidate, one from outside: a C file with a\n"
      "function named like the op and the signature that 'emit --target host' shows.\n\n"
@@ -101,8 +102,8 @@ const struct cli_command cli_commands[] = {
      "  kernelgen report softmax --out softmax.html\n",
      CLI_OUT, 0, 1, cli_report},
     {"devices", "", "what this machine has, and what it lacks",
-     "  kernelgen devices\n  kernelgen devices --json\n", CLI_JSON | CLI_THREADS, 0, 0,
-     cli_devices},
+     "  kernelgen devices\n  kernelgen devices --json\n", CLI_JSON | CLI_THREADS | CLI_NO_RECORDS,
+     0, 0, cli_devices},
     {0},
 };
 
@@ -135,6 +136,26 @@ static void show_timings(const struct cli *cli)
     kg_text_release(text);
 }
 
+// Records that cannot be opened stop no command that can do without; one that would have asked them
+// says so.
+static enum kg_status create_context(const struct cli_command *command, int threads,
+                                     struct kg_context **context)
+{
+    struct kg_options options = {
+        .threads = threads,
+        .cancel = &interrupted,
+        .progress = cli_progress,
+        .notice = show_notice,
+    };
+    enum kg_status status = kg_context_create(&options, context);
+    if (status == KG_OK || !*context || !(command->options & CLI_NO_RECORDS))
+        return status;
+    if (command->options & CLI_RIGOR)
+        fprintf(stderr, "kernelgen: note: goes on without records: %s\n",
+                kg_context_error(*context));
+    return KG_OK;
+}
+
 static enum cli_exit run(const struct cli_command *command, struct cli *cli)
 {
     int threads = 0;
@@ -146,23 +167,25 @@ static enum cli_exit run(const struct cli_command *command, struct cli *cli)
                                  cli->options.threads);
         threads = (int)number;
     }
-    struct kg_options options = {
-        .threads = threads,
-        .cancel = &interrupted,
-        .progress = cli_progress,
-        .notice = show_notice,
-    };
-    enum kg_status status = kg_context_create(&options, &cli->context);
+    enum kg_status status = create_context(command, threads, &cli->context);
     if (status == KG_OK && cli->options.protocol)
         status = kg_context_set_protocol(cli->context, cli->options.protocol);
     if (status == KG_OK)
         kg_context_set_nearest(cli->context, cli->options.nearest);
-    bool ready = status == KG_OK || (cli->context && command->options & CLI_NO_RECORDS);
-    enum cli_exit exit_status = ready ? command->run(cli) : cli_fail(cli, status);
-    if (ready && cli->options.timings)
+    enum cli_exit exit_status = status == KG_OK ? command->run(cli) : cli_fail(cli, status);
+    if (status == KG_OK && cli->options.timings)
         show_timings(cli);
     kg_context_destroy(cli->context);
     return exit_status;
+}
+
+// What was found until then was shown; that it is not all must show, too.
+static enum cli_exit note_interruption(enum cli_exit exit_status)
+{
+    if (!interrupted || (exit_status != CLI_DONE && exit_status != CLI_REFUSED))
+        return exit_status;
+    fflush(stdout);
+    return cli_interrupted();
 }
 
 static enum cli_exit unknown_command(const char *name)
@@ -222,5 +245,5 @@ int main(int count, char **words)
     }
     exit_status = run(command, &cli);
     cli_progress_clear();
-    return (int)finish_output(exit_status);
+    return (int)finish_output(note_interruption(exit_status));
 }

@@ -265,7 +265,8 @@ struct kg_build_result {
 KG_API enum kg_status kg_build(const struct kg_problem *problem, struct kg_device *device,
                                const struct kg_build_options *options,
                                struct kg_build_result *result, struct kg_plan **plan);
-// Every config with bound, outcome and time, the best first; Markdown or JSON.
+// Every config with bound, outcome and time, the best first; Markdown or JSON. A search that is
+// stopped gives what is known by then, KG_ERROR_CANCELLED when that is nothing.
 KG_API enum kg_status kg_profile(const struct kg_problem *problem, struct kg_device *device,
                                  double seconds, bool json, char **text);
 

@@ -158,7 +158,7 @@ const char *kg_context_error(const struct kg_context *context)
 static void tell_of_cache(struct kg_context *context, struct kg_device *device)
 {
     const char *instead = device->cache_is_private ? device->cache : kg_objects_spare(device);
-    if (instead)
+    if (instead && context->home)
         kg_session_tell(
             &context->session, "%s/cache %s: what is compiled goes to %s, for this run only",
             context->home, device->cache_is_private ? "cannot be written" : "is full", instead);
@@ -171,7 +171,8 @@ static enum kg_status open_device(struct kg_context *context, const char *name,
         return kg_error_set(&context->error, KG_ERROR_ARGUMENT,
                             "a context opens at most %d devices", KG_MAX_DEVICES);
     struct kg_text cache = {0};
-    kg_text_format(&cache, "%s/cache", context->home);
+    if (context->home) // else the device finds a place of its own
+        kg_text_format(&cache, "%s/cache", context->home);
     char *copy = strdup(name);
     double start = kg_times_now();
     enum kg_status status =

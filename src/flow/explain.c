@@ -237,6 +237,26 @@ enum kg_status kg_flow_explain(const struct kg_plan *plan, bool json, struct kg_
     return text->failed ? kg_error_memory(error, "an explanation") : KG_OK;
 }
 
+// `plan` is NULL when the caller asked to stop before one was chosen: what is on record is told.
+static void add_profile(const struct kg_problem *problem, const struct kg_device *device,
+                        const struct kg_plan *plan, const struct kg_outcomes *outcomes, bool json,
+                        struct kg_text *text)
+{
+    if (json) {
+        kg_outcomes_json(outcomes, text);
+        kg_text_add(text, "\n");
+        return;
+    }
+    add_title(problem, device, "Profile", text);
+    if (plan)
+        add_cost(plan, text);
+    add_counts(outcomes, text);
+    kg_text_add(text, "## Top 10\n\n");
+    kg_outcomes_markdown(outcomes, 10, text);
+    kg_text_add(text, "\n## All\n\n");
+    kg_outcomes_markdown(outcomes, 0, text);
+}
+
 enum kg_status kg_flow_profile(struct kg_session *session, const struct kg_problem *problem,
                                struct kg_device *device, double seconds, bool json,
                                struct kg_text *text, struct kg_error *error)
@@ -247,23 +267,16 @@ enum kg_status kg_flow_profile(struct kg_session *session, const struct kg_probl
                             device->facts.isa);
     enum kg_status status = kg_flow_plan(session, problem, device, KG_RIGOR_EXHAUSTIVE, seconds,
                                          NULL, NULL, &plan, error);
-    if (status != KG_OK)
+    bool stopped = status == KG_ERROR_CANCELLED;
+    if (status != KG_OK && !stopped)
         return status;
     struct kg_outcomes outcomes;
     status = collect(session, problem, device, &outcomes, error);
     if (status == KG_OK) {
-        if (json) {
-            kg_outcomes_json(&outcomes, text);
-            kg_text_add(text, "\n");
-        } else {
-            add_title(problem, device, "Profile", text);
-            add_cost(plan, text);
-            add_counts(&outcomes, text);
-            kg_text_add(text, "## Top 10\n\n");
-            kg_outcomes_markdown(&outcomes, 10, text);
-            kg_text_add(text, "\n## All\n\n");
-            kg_outcomes_markdown(&outcomes, 0, text);
-        }
+        if (stopped && outcomes.count == 0)
+            status = kg_error_set(error, KG_ERROR_CANCELLED, "stopped before anything was known");
+        else
+            add_profile(problem, device, plan, &outcomes, json, text);
         kg_outcomes_free(&outcomes);
     }
     kg_flow_plan_free(plan);

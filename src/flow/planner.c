@@ -280,6 +280,10 @@ enum kg_status kg_flow_plan(struct kg_session *session, const struct kg_problem 
                         device->facts.isa);
         rigor = KG_RIGOR_ESTIMATE;
     }
+    if (!session->store && rigor != KG_RIGOR_ESTIMATE && rigor != KG_RIGOR_WISDOM)
+        return kg_error_set(error, KG_ERROR_IO,
+                            "there are no records to keep in what is measured: they could not be "
+                            "opened");
     struct kg_session_key key;
     enum kg_status status = kg_session_key_make(problem, device, &session->protocol, &key, error);
     if (status != KG_OK)

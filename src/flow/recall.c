@@ -108,10 +108,11 @@ enum kg_status kg_flow_recall(struct kg_session *session, const struct kg_key *k
     struct kg_store *file;
     enum kg_status status = kg_session_file(session, device, &file, error);
     if (status == KG_OK)
-        status = recall_from(&lookup, session->store, KG_ORIGIN_RECORDS, error);
+        status = session->store ? recall_from(&lookup, session->store, KG_ORIGIN_RECORDS, error)
+                                : kg_error_set(error, KG_ERROR_NO_WISDOM, "there are no records");
     if (status == KG_ERROR_NO_WISDOM && file)
         status = recall_from(&lookup, file, KG_ORIGIN_FILE, error);
-    if (status == KG_ERROR_NO_WISDOM && recalled->count == 0)
+    if (status == KG_ERROR_NO_WISDOM && recalled->count == 0 && session->store)
         status = recall_nearest(&lookup, file, error);
     return status;
 }

@@ -7,7 +7,9 @@
 #include "store/store.h"
 
 struct kg_session {
-    struct kg_store *store; // opened by the public layer before any flow starts
+    // Opened by the public layer before any flow starts. NULL: there are none, and only plans that
+    // need no measuring can be made.
+    struct kg_store *store;
     int threads;
     struct kg_protocol protocol;                                         // of all that is timed
     const volatile int *cancel;                                          // may be NULL

@@ -356,9 +356,12 @@ static enum kg_status import_lines(struct kg_store *store, const char *lines, si
 {
     int64_t promised = 0;
     size_t number = 0, at = 0;
-    while (at < length || number == 0) {
+    if (length == 0)
+        return kg_error_set(error, KG_ERROR_CORRUPT,
+                            "the file is empty; wisdom begins with a header, even that of nothing");
+    while (at < length) {
         const char *line = lines + at;
-        const char *end = at < length ? memchr(line, '\n', length - at) : NULL;
+        const char *end = memchr(line, '\n', length - at);
         size_t size = end ? (size_t)(end - line) : length - at;
         at += size + 1;
         enum kg_status status;

@@ -87,7 +87,7 @@ for place in /proc/none x.npy x.npy/folder "$long"; do try build add.kg --out "$
 
 echo "-- the environment"
 for home in "$PWD/x.npy" /proc/none "/tmp/$long"; do KERNELGEN_HOME=$home try build add.kg; done
-(unset KERNELGEN_HOME HOME; PATH=$PATH try devices)
+(unset KERNELGEN_HOME HOME; PATH=$PATH try wisdom list)
 for compiler in /nonexistent "$PWD/x.npy" "$PWD" "$long"; do
     CC=$compiler try build add.kg
 done

@@ -172,6 +172,7 @@ static void test_all_or_nothing(void)
     CHECK_STATUS(kg_store_import(store, newer, strlen(newer), NULL, NULL, NULL),
                  KG_ERROR_UNSUPPORTED, &error);
     CHECK_STATUS(kg_store_import(store, "", 0, NULL, NULL, &error), KG_ERROR_CORRUPT, &error);
+    CHECK(strstr(error.text, "is empty"));
     free(newer);
     kg_text_free(&lines);
     kg_store_close(store);
