@@ -42,7 +42,7 @@ static const struct rule {
     bool prune;
     double most_estimate; // compiled, and not run when the model expects this many times the best's
 } rules[KG_RIGOR_COUNT] = {
-    [KG_RIGOR_MEASURE] = {3, 0.2, 3, 64, 24, 0, 1, 8, 0.15, true, 2},
+    [KG_RIGOR_MEASURE] = {3, 0.2, 3, 64, 24, 0, 1, 8, 1, true, 2},
     [KG_RIGOR_PATIENT] = {24, 0.5, 24, 256, 96, 0, 2, 12, 0.15, true, 0},
     [KG_RIGOR_EXHAUSTIVE] = {MOST_CONFIGS, 1, 0, MOST_CONFIGS, 0, 0, 1, 12, 0.15, false, 0},
 };
