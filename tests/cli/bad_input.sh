@@ -29,7 +29,7 @@ mkdir folder
 long=$(printf 'a%.0s' $(seq 5000))
 shown() { sed -e "s|$PWD|HERE|g" -e "s|$HOME|HOME|g" -e 's/aaaaaaaa*/LONG/g' -e 's/LONG.*/LONG/'; }
 try() { # try ARGUMENTS: on one line what was said, at the end the status
-    timeout 60 kernelgen "$@" >out 2>err
+    timeout 240 kernelgen "$@" >out 2>err
     echo "exit $?: $(grep -v '^ *^*$' err | shown | head -n 3 | paste -sd '|')"
 }
 

@@ -282,13 +282,13 @@ static void failures_are_told_apart(void)
     kg_device_close(device);
 
     device = open_with_script("lies", "exit 0");
-    CHECK_STATUS(device->backend->compile(device, &source, 10, &binary, &error), KG_ERROR_COMPILE,
+    CHECK_STATUS(device->backend->compile(device, &source, 60, &binary, &error), KG_ERROR_COMPILE,
                  &error);
     CHECK(strstr(error.text, "made nothing"));
     kg_device_close(device);
 
     device = open_with_script("dies", "kill -9 $$");
-    CHECK_STATUS(device->backend->compile(device, &source, 10, &binary, &error), KG_ERROR_COMPILE,
+    CHECK_STATUS(device->backend->compile(device, &source, 60, &binary, &error), KG_ERROR_COMPILE,
                  &error);
     CHECK(strstr(error.text, "signal 9"));
     kg_device_close(device);
@@ -301,7 +301,7 @@ static void failures_are_told_apart(void)
     setenv("CC", "false", 1);
     device = open_device(folder, 1);
     unsetenv("CC");
-    CHECK_STATUS(device->backend->compile(device, &source, 10, &binary, &error), KG_ERROR_MISSING,
+    CHECK_STATUS(device->backend->compile(device, &source, 60, &binary, &error), KG_ERROR_MISSING,
                  &error);
     CHECK(strstr(error.text, "--version"));
     kg_device_close(device);

@@ -192,7 +192,7 @@ static void look_where(void *user, int thread, int64_t begin, int64_t end)
 {
     const int *core = user;
     (void)begin, (void)end;
-    for (int turn = 0; thread == 0 && turn < 1000 && !atomic_load(&helped); turn++)
+    for (int turn = 0; thread == 0 && turn < 20000 && !atomic_load(&helped); turn++)
         usleep(1000);
     cpu_set_t mine;
     if (thread == 0 || sched_getaffinity(0, sizeof mine, &mine) != 0)
