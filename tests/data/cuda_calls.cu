@@ -15,7 +15,8 @@ KG_INLINE void fold(char *memory, int &turn)
     *values = FOLD::both(kg_warp_fold<FOLD, 8>(*values), kg_block_fold<FOLD, 128>(*values, turn));
     *values =
         FOLD::both(kg_row_fold<FOLD, 16>(*values, turn), kg_row_fold<FOLD, 128>(*values, turn));
-    kg_groups_fold<FOLD>(values - threadIdx.x, 32, blockDim.y);
+    kg_start_next();
+    kg_groups_fold<FOLD>((typename FOLD::type *)kg_wait_before(memory), 32, blockDim.y);
 #if __CUDA_ARCH__ >= 900
     __shared__ uint64_t meetings[2];
     *values = FOLD::both(*values, kg_cluster_fold<FOLD, 128, 2>(*values, meetings, turn));

@@ -19,9 +19,12 @@ enum { COLUMN, THREADS, VECTOR, UNROLL, SPLIT, CLUSTER, REGISTERS };
 
 enum { ACCESS = 16, WARP = 32, REGISTER_FILE = 65536, MOST_REGISTERS = 255 };
 // What a multiprocessor should have under way, in blocks of LOADED bytes a thread.
-enum { BLOCKS_PER_UNIT = 4, LOADED = 64, USUAL_THREADS = 256 };
+enum { BLOCKS_PER_UNIT = 4, LOADED = 64, USUAL_THREADS = 256, LARGEST_BLOCK = 1024 };
+enum { COMBINE_THREADS = 256 };
+// Vectors of a row that one block reads sooner than several do, with a second launch after them.
+enum { ONE_BLOCK = 4 * LARGEST_BLOCK };
 enum { MOST_SHARED = 48 << 10, MOST_BLOCKS = 1 << 30 };
-// Bytes that are sooner read by one cluster than by all units, with a second launch after them.
+// Bytes of columns that are sooner read by one cluster than by all units, with a second launch.
 enum { CLUSTERED = 1 << 20 };
 // Threads that keep a device busy.
 enum { PLENTY = 1 << 19 };
@@ -267,7 +270,7 @@ static void space(const struct kg_group *group, const struct kg_device_facts *fa
     find_plan(group, &plan);
     *space = (struct kg_space){0};
     kg_space_add(space, "column", plan.outputs > 0 ? 2 : 1, (int64_t[]){0, 1});
-    kg_space_add(space, "threads", 4, (int64_t[]){256, 128, 512, 1024});
+    kg_space_add(space, "threads", 5, (int64_t[]){256, 128, 512, 1024, 32});
     kg_space_add(space, "vector", 5, (int64_t[]){8, 4, 2, 1, 16});
     kg_space_add(space, "unroll", 5, (int64_t[]){4, 8, 2, 1, 16});
     kg_space_add(space, "split", SPLITS, splits);
@@ -328,6 +331,8 @@ static bool valid(const struct kg_group *group, const struct kg_device_facts *fa
     count_blocks(&plan, &blocks, &parts);
     if (plan.vector > 1 && plan.vector * widest > 2 * ACCESS)
         return refuse(reason, "a vector is wider than two loads");
+    if (plan.threads == WARP && (plan.column || plan.split > 1))
+        return refuse(reason, "a single warp reduces a short row");
     int64_t totals = fold_bytes(&plan.fold) * (plan.column ? plan.vector : 1);
     if (plan.column && totals * plan.threads > MOST_SHARED)
         return refuse(reason, "a block would need more shared memory than there is");
@@ -348,11 +353,10 @@ static bool valid(const struct kg_group *group, const struct kg_device_facts *fa
     return true;
 }
 
-// Where one cluster is enough for an output: blocks as large as that takes.
+// Where one cluster is enough for columns.
 static void guess_cluster(const struct kg_group *group, const struct kg_device_facts *facts,
                           enum kg_target target, struct kg_config *config)
 {
-    enum { MOST_THREADS = 1024 };
     struct kg_cuda_reduce_plan plan;
     struct kg_config tried = *config;
     struct kg_text reason = {0};
@@ -363,18 +367,45 @@ static void guess_cluster(const struct kg_group *group, const struct kg_device_f
     measure_elements(&plan, &widest, &together);
     count_blocks(&plan, &blocks, &parts);
     int64_t bytes = count_of(&plan) * together;
-    if (plan.column && blocks > 0)
+    if (blocks > 0)
         bytes = bytes * outputs_of(&plan) / blocks;
-    if (plan.split == 1 || most == 1 || bytes > CLUSTERED)
+    if (!plan.column || plan.split == 1 || most == 1 || bytes > CLUSTERED)
         return;
     tried.value[CLUSTER] = 1;
-    while (!plan.column && parts > most && tried.value[THREADS] < MOST_THREADS) {
-        tried.value[THREADS] *= 2;
-        parts = kg_ceil_div(parts, 2);
-    }
     tried.value[SPLIT] = most;
     while (tried.value[SPLIT] > 2 && tried.value[SPLIT] > parts)
         tried.value[SPLIT] /= 2;
+    if (valid(group, facts, target, &tried, &reason))
+        *config = tried;
+    kg_text_free(&reason);
+}
+
+// Rows that are read in less time than a launch takes: threads do what they do side by side, not
+// one after the other. One block is enough for the shortest, of others there is one for each unit.
+static void guess_short(const struct kg_group *group, const struct kg_device_facts *facts,
+                        enum kg_target target, struct kg_config *config)
+{
+    struct kg_cuda_reduce_plan plan;
+    struct kg_config tried = *config;
+    struct kg_text reason = {0};
+    find_plan(group, &plan);
+    configure(&plan, config);
+    int64_t vectors = kg_ceil_div(count_of(&plan), plan.vector), least = outputs_of(&plan);
+    if (vectors <= ONE_BLOCK) {
+        tried.value[UNROLL] = vectors > WARP ? 2 : 1;
+        int64_t threads = kg_power_of_two(kg_ceil_div(vectors, tried.value[UNROLL]));
+        threads = threads > WARP && threads < 4 * WARP ? 4 * WARP : threads;
+        tried.value[THREADS] = threads < WARP            ? WARP
+                               : threads > LARGEST_BLOCK ? LARGEST_BLOCK
+                                                         : threads;
+        if (vectors > 2 * LARGEST_BLOCK)
+            tried.value[UNROLL] = 4;
+    } else {
+        int64_t parts = kg_ceil_div(vectors, plan.threads);
+        while (tried.value[UNROLL] > 1 &&
+               kg_ceil_div(parts, tried.value[UNROLL] / 2) * least <= facts->units)
+            tried.value[UNROLL] /= 2;
+    }
     if (valid(group, facts, target, &tried, &reason))
         *config = tried;
     kg_text_free(&reason);
@@ -385,7 +416,7 @@ static void guess(const struct kg_group *group, const struct kg_device_facts *fa
 {
     struct kg_cuda_reduce_plan plan;
     struct kg_text reason = {0};
-    enum { MOST_PLACES = 4, LEAST_THREADS = 128 };
+    enum { MOST_PLACES = 4 };
     int widest, together;
     int64_t blocks, parts, units = facts->units > 0 ? facts->units : 1;
     find_plan(group, &plan);
@@ -408,13 +439,16 @@ static void guess(const struct kg_group *group, const struct kg_device_facts *fa
         config->value[UNROLL] /= 2;
     while (config->value[VECTOR] > 1 && !valid(group, facts, target, config, &reason))
         config->value[VECTOR] /= 2;
-    while (!plan.column && config->value[THREADS] > LEAST_THREADS &&
-           config->value[THREADS] / 2 * config->value[VECTOR] >= count_of(&plan))
-        config->value[THREADS] /= 2;
+    if (!plan.column)
+        guess_short(group, facts, target, config);
     configure(&plan, config);
     count_blocks(&plan, &blocks, &parts);
     for (int i = 0; i < SPLITS && blocks > 0; i++)
         if (splits[i] * blocks <= BLOCKS_PER_UNIT * units && splits[i] <= parts)
+            config->value[SPLIT] = splits[i];
+    // No part waits for another one where all units together have a block for each.
+    for (int i = SPLITS - 1; i >= 0 && !plan.column && blocks * parts <= units; i--)
+        if (splits[i] * blocks <= units && splits[i] >= parts)
             config->value[SPLIT] = splits[i];
     guess_cluster(group, facts, target, config);
     kg_text_free(&reason);
@@ -440,6 +474,11 @@ static bool emit(const struct kg_group *group, const struct kg_device_facts *fac
     kg_cuda_opening(source, group, "reduce", config, &values);
     kg_cuda_reduce_emit(source, &plan);
     return !source->failed;
+}
+
+int kg_cuda_combine_threads(const struct kg_cuda_reduce_plan *plan)
+{
+    return !plan->column && plan->split <= 2 * WARP ? WARP : COMBINE_THREADS;
 }
 
 static struct kg_grid grid_of(int64_t blocks, int64_t split, int64_t wide, int64_t high)
@@ -468,8 +507,10 @@ static void grids(const struct kg_group *group, const struct kg_device_facts *fa
         grid = grid_of(blocks * plan.split, 1, wide, groups);
         grid.cluster = plan.split;
     }
-    const struct kg_grid last =
-        grid_of(kg_ceil_div(outputs, side), 1, side, KG_CUDA_COMBINE_THREADS / side);
+    const int threads = kg_cuda_combine_threads(&plan);
+    const struct kg_grid last = plan.column
+                                    ? grid_of(kg_ceil_div(outputs, side), 1, side, threads / side)
+                                    : grid_of(outputs, 1, threads, 1);
     int alignment = kg_cuda_reduce_alignment(&plan);
     bool folds_last = plan.split > 1 && !plan.cluster;
     *grids = (struct kg_grids){.count = folds_last ? 3 : 2, .alignment = alignment};

@@ -62,7 +62,7 @@ int kg_cuda_reduce_alignment(const struct kg_cuda_reduce_plan *plan);
 // Bytes of what blocks leave for each other of one output, at most.
 #define KG_CUDA_PARTIAL_BYTES 16
 // Threads of the blocks that fold them.
-#define KG_CUDA_COMBINE_THREADS 256
+int kg_cuda_combine_threads(const struct kg_cuda_reduce_plan *plan);
 
 // The functions of the kernel, after the opening: number 0 for whole vectors, number 1 for any,
 // and, where several blocks share an output, number 2, which folds what they leave.

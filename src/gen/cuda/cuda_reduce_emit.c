@@ -383,17 +383,18 @@ static void emit_share(struct writer *writer)
                                                       : "const int share = blockIdx.y;");
 }
 
-// Few threads' sums of floats lose little; many blocks' keep what was rounded away.
-static void emit_block_fold(struct writer *writer)
+// Sums of few blocks' threads lose little; many blocks' keep what was rounded away.
+static void emit_block_fold(struct writer *writer, const char *threads)
 {
+    enum { FEW_BLOCKS = 132 };
     const struct kg_fold *fold = &writer->plan->fold;
-    if (fold->is_float_sum && !folds_last(writer))
+    if (fold->is_float_sum && writer->plan->split <= FEW_BLOCKS)
         kg_code_line(&writer->code,
-                     "total = {kg_block_fold<kg_fold_sum_%s, THREADS>(kg_two_value(total.sum, "
+                     "total = {kg_block_fold<kg_fold_sum_%s, %s>(kg_two_value(total.sum, "
                      "total.lost), turn), 0};",
-                     kg_emit_suffix(fold->lane));
+                     kg_emit_suffix(fold->lane), threads);
     else
-        kg_code_line(&writer->code, "total = kg_block_fold<FOLD, THREADS>(total, turn);");
+        kg_code_line(&writer->code, "total = kg_block_fold<FOLD, %s>(total, turn);", threads);
 }
 
 static void emit_rows(struct writer *writer)
@@ -419,7 +420,7 @@ static void emit_rows(struct writer *writer)
                        "count; part += SPLIT)");
     emit_part(writer);
     kg_code_close(code);
-    emit_block_fold(writer);
+    emit_block_fold(writer, "THREADS");
     if (plan->cluster) {
         kg_code_line(code, "if (thread == 0)");
         kg_code_line(code, "    own = total;");
@@ -492,17 +493,43 @@ static void emit_columns(struct writer *writer)
     kg_code_close(code);
 }
 
-// Folds what the blocks of each output have left: groups of threads share them.
-static void emit_combine(struct writer *writer)
+// Folds what the blocks of each output have left: a block of threads does so for each output,
+static void emit_row_combine(struct writer *writer)
 {
     const struct kg_cuda_reduce_plan *plan = writer->plan;
     struct kg_code *code = &writer->code;
-    kg_text_add(code->text, "\n");
-    kg_cuda_open_function(code, plan->group, plan->entry, 2, KG_CUDA_COMBINE_THREADS, 0);
-    emit_constants(writer);
-    kg_code_line(code, "__shared__ FOLD::type slots[%d];", KG_CUDA_COMBINE_THREADS);
-    kg_code_line(code,
-                 "const FOLD::type *partials = reinterpret_cast<const FOLD::type *>(scratch);");
+    kg_code_line(code, "enum { EACH = (SPLIT + COMBINE - 1) / COMBINE };");
+    kg_code_line(code, "const int thread = threadIdx.x;");
+    kg_code_line(code, "int turn = 0;");
+    kg_code_open(code, "for (int64_t output = blockIdx.x; output < outputs; output += gridDim.x)");
+    kg_code_line(code, "FOLD::type found[EACH];");
+    kg_code_line(code, "#pragma unroll");
+    kg_code_open(code, "for (int i = 0; i < EACH; i++)");
+    kg_code_begin(code);
+    kg_text_add(code->text, "found[i] = ");
+    print_neutral(code->text, &plan->fold, "-1");
+    kg_text_add(code->text, ";");
+    kg_code_end(code);
+    kg_code_line(code, "if (i * COMBINE + thread < SPLIT)");
+    kg_code_line(code, "    found[i] = partials[(i * COMBINE + thread) * outputs + output];");
+    kg_code_close(code);
+    kg_code_line(code, "FOLD::type total = found[0];");
+    kg_code_line(code, "#pragma unroll");
+    kg_code_line(code, "for (int i = 1; i < EACH; i++)");
+    kg_code_line(code, "    total = FOLD::both(total, found[i]);");
+    emit_block_fold(writer, "COMBINE");
+    kg_code_open(code, "if (thread == 0)");
+    emit_finish(writer);
+    kg_code_close(code);
+    kg_code_close(code);
+}
+
+// or groups of threads share those of neighbouring outputs.
+static void emit_column_combine(struct writer *writer)
+{
+    const struct kg_cuda_reduce_plan *plan = writer->plan;
+    struct kg_code *code = &writer->code;
+    kg_code_line(code, "__shared__ FOLD::type slots[COMBINE];");
     kg_code_line(code, "const int group = threadIdx.y, groups = blockDim.y;");
     kg_code_line(code, "const int64_t across = (int64_t)gridDim.x * blockDim.x;");
     kg_code_open(code, "for (int64_t begin = (int64_t)blockIdx.x * blockDim.x; begin < outputs; "
@@ -526,6 +553,22 @@ static void emit_combine(struct writer *writer)
     kg_code_close(code);
     kg_code_line(code, "__syncthreads();");
     kg_code_close(code);
+}
+
+static void emit_combine(struct writer *writer)
+{
+    const struct kg_cuda_reduce_plan *plan = writer->plan;
+    struct kg_code *code = &writer->code;
+    kg_text_add(code->text, "\n");
+    kg_cuda_open_function(code, plan->group, plan->entry, 2, kg_cuda_combine_threads(plan), 0);
+    emit_constants(writer);
+    kg_code_line(code, "enum { COMBINE = %d };", kg_cuda_combine_threads(plan));
+    kg_code_line(code, "const FOLD::type *partials = reinterpret_cast<const FOLD::type *>"
+                       "(kg_wait_before(scratch));");
+    if (plan->column)
+        emit_column_combine(writer);
+    else
+        emit_row_combine(writer);
     kg_code_close(code);
 }
 
@@ -544,6 +587,8 @@ void kg_cuda_reduce_emit(struct kg_text *text, const struct kg_cuda_reduce_plan 
     }
     kg_cuda_open_body(code, plan->group, plan->entry, "bool WHOLE");
     emit_constants(&writer);
+    if (folds_last(&writer))
+        kg_code_line(code, "kg_start_next();");
     if (plan->column)
         emit_columns(&writer);
     else

@@ -310,6 +310,10 @@ static void guess(const struct kg_group *group, const struct kg_device_facts *fa
     int64_t vector = config->value[VECTOR];
     while (config->value[THREADS] < MOST_SHARED && config->value[THREADS] * vector * 2 < columns)
         config->value[THREADS] *= 2;
+    // Few rows are a matter of latency: then a whole warp, one vector each.
+    while (config->value[THREADS] < WARP && config->value[THREADS] * vector < columns &&
+           rows * config->value[THREADS] * 2 <= (int64_t)facts->units * LARGEST_BLOCK)
+        config->value[THREADS] *= 2;
     while (config->value[HOLD] < MOST_HELD &&
            config->value[HOLD] * config->value[THREADS] * vector < columns)
         config->value[HOLD] *= 2;
@@ -355,6 +359,7 @@ static void grids(const struct kg_group *group, const struct kg_device_facts *fa
     make_plan(group, config, "", &plan);
     measure(&plan.row, &rows, &columns, &length);
     int64_t blocks = kg_ceil_div(rows, plan.blocks);
+    bool all_rows = blocks <= MOST_CLUSTERS;
     blocks = (blocks < MOST_CLUSTERS ? blocks : MOST_CLUSTERS) * plan.cluster;
     const struct kg_grid none = {.threads = {1, 1, 1}};
     const struct kg_grid grid = {
@@ -364,7 +369,7 @@ static void grids(const struct kg_group *group, const struct kg_device_facts *fa
     };
     int alignment = kg_cuda_rowwise_alignment(&plan, length);
     int64_t span = (int64_t)plan.threads * plan.cluster * plan.vector;
-    bool held = columns <= span * (plan.hold + plan.shared);
+    bool held = all_rows && columns <= span * (plan.hold + plan.shared);
     int function = alignment == 0 ? 2 : held ? 0 : 1;
     *grids = (struct kg_grids){.count = 3, .alignment = alignment};
     for (int i = 0; i < grids->count; i++) {

@@ -430,10 +430,12 @@ static void emit_rows(struct kg_cuda_rowwise_writer *writer)
         emit_pass(writer, pass);
     }
     emit_scalars(writer, row->passes);
+    kg_code_line(code, "if (HELD) // such grids have a block for every row");
+    kg_code_line(code, "    break;");
     kg_code_close(code);
 }
 
-// What places in the row are counted in, and a thread's first.
+// A thread's first place in the row.
 static void emit_places(struct kg_cuda_rowwise_writer *writer)
 {
     const struct kg_rowwise_plan *row = writer->row;
@@ -442,7 +444,6 @@ static void emit_places(struct kg_cuda_rowwise_writer *writer)
         any |= row->role[i] == KG_ROWWISE_REDUCE && kg_fold_of(nest_at(writer, i)).is_argument;
     if (!any)
         return;
-    kg_code_line(&writer->code, "typedef typename kg_place<HELD>::type PLACE;");
     kg_code_line(&writer->code, "const int start = WHOLE ? thread * VECTOR : thread;");
 }
 
@@ -469,10 +470,10 @@ static void emit_opening(struct kg_cuda_rowwise_writer *writer)
     kg_code_line(code, plan->cluster > 1
                            ? "const int thread = threadIdx.x + THREADS * (int)kg_cluster_rank();"
                            : "const int thread = threadIdx.x;");
-    kg_code_line(code, "const int64_t left = columns - (WHOLE ? thread * VECTOR : thread);");
-    kg_code_line(code,
-                 "const int parts = (int)kg_min_i64((left + SPAN * VECTOR - 1) / (SPAN * VECTOR), "
-                 "HELD ? HOLD + SHARED : HOLD);");
+    kg_code_line(code, "typedef typename kg_place<HELD>::type PLACE;");
+    kg_code_line(code, "const PLACE left = (PLACE)columns - (WHOLE ? thread * VECTOR : thread);");
+    kg_code_line(code, "const PLACE all = (left + SPAN * VECTOR - 1) / (SPAN * VECTOR);");
+    kg_code_line(code, "const int parts = HELD || all < HOLD ? (int)all : HOLD;");
     kg_code_line(code, "int turn = 0;");
     emit_places(writer);
     kg_cuda_rowwise_slots(writer);

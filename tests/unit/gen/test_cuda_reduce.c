@@ -64,8 +64,17 @@ static void test_takers(void)
     check_choice("all", "P=8191 D=8191", "reduce*2: column=0 threads=256 vector=1");
     check_choice("all", "P=0 D=1", "reduce*2: column=0");
     check_choice("all", "P=256 D=512",
-                 "reduce*2: column=0 threads=1024 vector=4 unroll=4 split=8 "
-                 "cluster=1");
+                 "reduce*2: column=0 threads=256 vector=4 unroll=1 split=132 "
+                 "cluster=0");
+    check_choice("all", "P=2 D=128", // one block, and of the least a warp
+                 "reduce*2: column=0 threads=32 vector=4 unroll=2 split=1 cluster=0");
+    check_choice("all", "P=1 D=7", "reduce*2: column=0 threads=32 vector=1 unroll=1 split=1");
+    check_choice("all", "P=32 D=128",
+                 "reduce*2: column=0 threads=512 vector=4 unroll=2 split=1 cluster=0");
+    check_choice("all", "P=128 D=128",
+                 "reduce*2: column=0 threads=1024 vector=4 unroll=4 split=1 cluster=0");
+    check_choice("all", "P=128 D=132", "reduce*2: column=0 threads=256 vector=4 unroll=1 split=");
+    check_choice("columns", "P=1024 D=72", "reduce: column=1 threads=256 vector=4");
     check_choice("all", "P=1024 D=1024",
                  "reduce*2: column=0 threads=256 vector=4 unroll=4 "
                  "split=132 cluster=0");
@@ -102,7 +111,11 @@ static void test_launches(void)
     CHECK(grids.grids[0].blocks[0] == 1 && grids.grids[0].blocks[1] == 32);
     CHECK(grids.grids[1].blocks[0] == 0 && grids.unaligned[0].blocks[0] == 0);
     CHECK(grids.unaligned[1].blocks[1] == 32 && grids.unaligned[2].blocks[0] == 1);
-    CHECK(grids.grids[2].threads[0] == 1 && grids.grids[2].threads[1] == 256);
+    CHECK(grids.grids[2].threads[0] == 32 && grids.grids[2].threads[1] == 1);
+    grids = launches("rows", "P=2 D=16777216", // a block for each output
+                     "reduce: column=0 threads=256 vector=4 unroll=4 split=264 cluster=0 "
+                     "maxnreg=0");
+    CHECK(grids.grids[2].blocks[0] == 2 && grids.grids[2].threads[0] == 256);
     grids = launches("columns", "P=4096 D=72",
                      "reduce: column=1 threads=256 vector=4 unroll=4 split=1 cluster=0 maxnreg=0");
     CHECK(grids.count == 2 && grids.scratch == 0); // 18 vectors
