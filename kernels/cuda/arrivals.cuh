@@ -21,13 +21,15 @@ KG_INLINE void kg_arrival_expect(uint64_t *arrival, uint32_t bytes)
                  : "memory");
 }
 
+// What was sent lies in this block's shared memory, so the scope of the block is enough: a wait in
+// that of the cluster would empty the L1 as well, and with it what all rows read.
 KG_INLINE void kg_arrival_wait(uint64_t *arrival, uint32_t odd)
 {
     uint32_t done;
     do
         asm volatile("{\n"
                      ".reg .pred over;\n"
-                     "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 over, [%1], %2;\n"
+                     "mbarrier.try_wait.parity.shared::cta.b64 over, [%1], %2;\n"
                      "selp.u32 %0, 1, 0, over;\n"
                      "}"
                      : "=r"(done)

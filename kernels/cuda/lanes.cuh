@@ -355,6 +355,12 @@ KG_INLINE void kg_cluster_arrive()
     asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
 
+// The same where nothing was written but mbarriers, which kg_arrival_make makes known by itself.
+KG_INLINE void kg_cluster_arrive_relaxed()
+{
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
+
 KG_INLINE void kg_cluster_await()
 {
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");

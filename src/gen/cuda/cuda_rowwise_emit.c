@@ -484,7 +484,7 @@ static void emit_opening(struct kg_cuda_rowwise_writer *writer)
     kg_code_line(code, "kg_arrival_make(&meetings[0]);");
     kg_code_line(code, "kg_arrival_make(&meetings[1]);");
     kg_code_close(code);
-    kg_code_line(code, "kg_cluster_arrive();");
+    kg_code_line(code, "kg_cluster_arrive_relaxed();");
 }
 
 void kg_cuda_rowwise_emit(struct kg_text *text, const struct kg_cuda_rowwise_plan *plan)
