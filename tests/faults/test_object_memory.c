@@ -74,7 +74,8 @@ static void test_model(void)
 
 static void test_fit(void)
 {
-    struct kg_fit_sample samples[2] = {{.bound = 1, .measured = 2}, {.bound = 1, .measured = 3}};
+    struct kg_fit_sample samples[2] = {{.bound = 1, .measured = 2, .launches = 1},
+                                       {.bound = 1, .measured = 3, .launches = 1}};
     const double scores[2] = {1, 2};
     struct kg_fit_report report;
     struct kg_error error;

@@ -87,9 +87,11 @@ static void cases(void)
     device.facts.units = gpu->sms;
     device.facts.cache[3] = gpu->l2_bytes;
     device.facts.shared_bytes = gpu->sm->shared_opt_in;
-    CHECK(function_of("P=8 D=64", 0) == 0);
-    CHECK(function_of("P=8 D=64", 4) == 1);  // an address between two vectors
-    CHECK(function_of("P=8 D=64", 16) == 0); // at the next one
+    CHECK(function_of("P=65536 D=64", 0) == 2);    // whole vectors, counted in 32 bits
+    CHECK(function_of("P=65536 D=64", 4) == 1);    // an address between two vectors
+    CHECK(function_of("P=65536 D=64", 16) == 2);   // at the next one
+    CHECK(function_of("P=67108864 D=64", 0) == 0); // too many for 32 bits
+    CHECK(function_of("P=67108864 D=64", 4) == 1);
     CHECK(function_of("P=0 D=64", 0) == -1); // nothing to do
     CHECK(function_of("P=0 D=64", 4) == -1);
 }
