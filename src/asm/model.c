@@ -305,6 +305,7 @@ enum kg_status kg_model_make(const struct kg_asm_kernel *kernel, enum kg_asm_for
     find_bound(&in, model);
     find_expected(&in, model);
     kg_model_features(kernel, &in.work, model);
+    kg_model_derive(model->bound, launch, gpu, model->feature);
     model->estimate = kg_model_estimate(model->bound, model->feature, 1, problem->warm,
                                         coefficients ? coefficients : &kg_model_prior);
     return KG_OK;

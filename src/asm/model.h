@@ -47,8 +47,15 @@ enum kg_feature {
     KG_FEATURE_SERIALISED, // 1 when ptxas serialised wgmma
     KG_FEATURE_BLOCKING,   // share of global loads that do not run by themselves
     KG_FEATURE_IDLE,       // share of warp slots that stay empty
+    // These follow from the others and the launch: see kg_model_derive.
+    KG_FEATURE_STARTS,    // log(1 + time to start the warps / bound)
+    KG_FEATURE_CLUSTERS,  // share of a cluster's blocks that a block waits for
+    KG_FEATURE_ACCESSES,  // log(1 + time to issue the accesses / bound)
+    KG_FEATURE_FOOTPRINT, // how far what is worked on at once goes beyond the L2
+    KG_FEATURE_WAITS,     // log(1 + time that memory takes to answer / bound)
     KG_FEATURE_COUNT
 };
+#define KG_FEATURE_DERIVED KG_FEATURE_STARTS // the first of those
 
 // Trips of loops that depend on the problem, by kg_asm_loop.symbol.
 struct kg_model_trips {
@@ -96,6 +103,14 @@ struct kg_model {
 };
 
 extern const struct kg_model_coefficients kg_model_prior;
+// The prior of a family, by its name or by a choice that begins with it: kg_model_prior where it
+// has none of its own, or NULL.
+const struct kg_model_coefficients *kg_model_prior_of(const char *family);
+
+// The derived features, from the others. Of several launches the longest is given. Where the device
+// (NULL) or the launch is not known they are 0.
+void kg_model_derive(double bound, const struct kg_model_launch *launch, const struct kg_gpu *gpu,
+                     double feature[KG_FEATURE_COUNT]);
 
 // `coefficients` may be NULL: the prior. A launch that the device refuses (too many registers, too
 // much shared memory, no threads) gives KG_ERROR_UNSUPPORTED and says which limit it breaks, with
@@ -115,7 +130,8 @@ double kg_model_estimate(double bound, const double feature[KG_FEATURE_COUNT], i
 double kg_model_overhead(int launches, bool warm, const struct kg_model_coefficients *coefficients);
 
 // Launches that follow one another, as one: bounds and expected times add up, and every other
-// feature is the mean of the launches', weighted by their expected times. Zero-initialised is none.
+// feature is the mean of the launches', weighted by their expected times; what is derived is to be
+// derived again. Zero-initialised is none.
 struct kg_model_joined {
     int launches;
     double bound; // seconds

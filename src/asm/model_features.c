@@ -9,30 +9,6 @@
 #define SCHEDULERS 4
 #define WIDEST_ACCESS 16
 
-// Prior: BASE and MATRIX are measured on one H100 SXM (a copy reaches 3.03 of 3.352 TB/s; cuBLAS
-// 764 TFLOPS of the 1070 that 1.98 GHz would give); the others are expert guesses, to be replaced
-// by a fit.
-const struct kg_model_coefficients kg_model_prior = {
-    .beta =
-        {
-            [KG_FEATURE_EXPECTED] = 1,
-            [KG_FEATURE_BASE] = 0.10,
-            [KG_FEATURE_MATRIX] = 0.24,
-            [KG_FEATURE_EXPOSED] = 0.5,
-            [KG_FEATURE_SPILLS] = 1,
-            [KG_FEATURE_BARRIERS] = 0.3,
-            [KG_FEATURE_OVERHEAD] = 0.1,
-            [KG_FEATURE_NARROW] = 0.15,
-            [KG_FEATURE_TAIL] = 0.2,
-            [KG_FEATURE_SERIALISED] = 0.5,
-            [KG_FEATURE_BLOCKING] = 0.2,
-            [KG_FEATURE_IDLE] = 0.1,
-        },
-    .overhead_cold = 5e-6, // a 256^3 product takes 6.0 us with cold caches, 2.6 us in a graph
-    .overhead_warm = 2e-6,
-    .source = "prior",
-};
-
 static double ratio(double part, double whole)
 {
     return whole > 0 ? fmin(part / whole, 1) : 0;
@@ -92,17 +68,4 @@ void kg_model_features(const struct kg_asm_kernel *kernel, const struct kg_model
     feature[KG_FEATURE_SERIALISED] = is_serialised(kernel);
     feature[KG_FEATURE_BLOCKING] = blocking(&share->mix);
     feature[KG_FEATURE_IDLE] = 1 - model->occupancy.share;
-}
-
-const char *kg_feature_name(enum kg_feature feature)
-{
-    static const char *const names[KG_FEATURE_COUNT] = {
-        [KG_FEATURE_EXPECTED] = "expected", [KG_FEATURE_BASE] = "base",
-        [KG_FEATURE_MATRIX] = "matrix",     [KG_FEATURE_EXPOSED] = "exposed",
-        [KG_FEATURE_SPILLS] = "spills",     [KG_FEATURE_BARRIERS] = "barriers",
-        [KG_FEATURE_OVERHEAD] = "overhead", [KG_FEATURE_NARROW] = "narrow",
-        [KG_FEATURE_TAIL] = "tail",         [KG_FEATURE_SERIALISED] = "serialised",
-        [KG_FEATURE_BLOCKING] = "blocking", [KG_FEATURE_IDLE] = "idle",
-    };
-    return names[feature];
 }

@@ -36,6 +36,7 @@ struct group {
     int held;   // ops, or problems
     bool judged[ORDER_COUNT];
     struct kg_fit_report reports[ORDER_COUNT];
+    const struct kg_model_coefficients *prior;
     struct kg_model_coefficients fitted;
 };
 
@@ -98,6 +99,7 @@ static enum kg_status open_group(struct group *group, struct kg_error *error)
     group->scores = calloc(count, sizeof *group->scores);
     if (!group->fits || !group->scores)
         return kg_error_memory(error, "a fit");
+    group->prior = kg_model_prior_of(group->samples->family);
     group->has_features = group->samples->promise.known;
     group->has_points = true;
     int problem = 0, first = 0;
@@ -126,14 +128,14 @@ static double score_of(const struct group *group, int s, enum order order)
         return fit->bound;
     if (order == ORDER_POINTS)
         return -group->samples[s].promise.points; // more of them is better
-    return kg_model_estimate(fit->bound, fit->feature, fit->launches, fit->warm, &kg_model_prior);
+    return kg_model_estimate(fit->bound, fit->feature, fit->launches, fit->warm, group->prior);
 }
 
 static enum kg_status judge_order(struct group *group, enum order order, struct kg_error *error)
 {
     group->judged[order] = true;
     if (order == ORDER_FITTED)
-        return kg_fit_holdout(group->fits, group->count, &kg_model_prior, RIDGE, 0,
+        return kg_fit_holdout(group->fits, group->count, group->prior, RIDGE, 0,
                               &group->reports[order], error);
     for (int s = 0; s < group->count; s++)
         group->scores[s] = score_of(group, s, order);
@@ -148,8 +150,7 @@ static enum kg_status judge_group(struct group *group, struct kg_error *error)
     if (status == KG_OK && group->has_features)
         status = judge_order(group, ORDER_PRIOR, error);
     if (status == KG_OK && group->has_features)
-        status =
-            kg_fit_make(group->fits, group->count, &kg_model_prior, RIDGE, &group->fitted, error);
+        status = kg_fit_make(group->fits, group->count, group->prior, RIDGE, &group->fitted, error);
     // Of one, nothing is left to fit to when it is held out.
     if (status == KG_OK && group->has_features && group->held > 1)
         status = judge_order(group, ORDER_FITTED, error);
@@ -188,7 +189,7 @@ static void add_coefficients(const struct group *group, struct kg_text *text)
     kg_text_format(text, "\n  %-14s %9s %9s\n", "coefficient", "prior", "fitted");
     for (int f = 0; f < KG_FEATURE_COUNT; f++)
         kg_text_format(text, "  %-14s %9.3f %9.3f\n", kg_feature_name((enum kg_feature)f),
-                       kg_model_prior.beta[f], group->fitted.beta[f]);
+                       group->prior->beta[f], group->fitted.beta[f]);
 }
 
 static void add_group(const struct group *group, struct kg_text *text)

@@ -35,7 +35,7 @@ void kg_store_write_promise(struct kg_json *json, const struct kg_promise *promi
         return;
     }
     kg_json_begin_object(json, "features");
-    for (int f = 0; f < KG_FEATURE_COUNT; f++)
+    for (int f = 0; f < KG_FEATURE_DERIVED; f++)
         kg_json_number(json, kg_feature_name((enum kg_feature)f), promise->feature[f]);
     kg_json_end_object(json);
 }
@@ -54,24 +54,29 @@ static void take_launch(struct kg_members *members, struct kg_promise *promise)
     longest->cluster = (int)kg_members_integer(members, launch, "cluster", 0, MOST_CLUSTER);
 }
 
-void kg_store_take_promise(struct kg_members *members, bool warm, struct kg_promise *promise)
+void kg_store_take_promise(struct kg_members *members, const struct kg_promise_origin *origin,
+                           struct kg_promise *promise)
 {
     *promise = (struct kg_promise){.points = (double)NAN};
     promise->bound = kg_members_number(members, members->json, "bound", 1e-12, 1e9);
     if (!json_is_null(json_object_get(members->json, "points")))
         promise->points = kg_members_number(members, members->json, "points", -1e15, 1e15);
     take_launch(members, promise);
-    const json_t *features = kg_members_object(members, "features", KG_FEATURE_COUNT);
+    const json_t *features = kg_members_object(members, "features", KG_FEATURE_DERIVED);
     promise->known = features != NULL;
-    for (int f = 0; f < KG_FEATURE_COUNT && features; f++)
+    for (int f = 0; f < KG_FEATURE_DERIVED && features; f++)
         promise->feature[f] = kg_members_number(
             members, features, kg_feature_name((enum kg_feature)f), -MOST_FEATURE, MOST_FEATURE);
-    if (features)
-        promise->estimate = kg_model_estimate(promise->bound, promise->feature, promise->launches,
-                                              warm, &kg_model_prior);
+    if (!features || members->failed)
+        return;
+    kg_model_derive(promise->bound, &promise->longest, kg_gpu_find(origin->device),
+                    promise->feature);
+    promise->estimate = kg_model_estimate(promise->bound, promise->feature, promise->launches,
+                                          origin->warm, kg_model_prior_of(origin->family));
 }
 
-enum kg_status kg_store_read_promise(const char *text, size_t length, bool warm,
+enum kg_status kg_store_read_promise(const char *text, size_t length,
+                                     const struct kg_promise_origin *origin,
                                      struct kg_promise *promise, struct kg_error *error)
 {
     struct kg_error local;
@@ -85,7 +90,7 @@ enum kg_status kg_store_read_promise(const char *text, size_t length, bool warm,
     if (json_object_size(members.json) != MEMBERS)
         kg_members_refuse(&members, "has %zu members, not %d", json_object_size(members.json),
                           MEMBERS);
-    kg_store_take_promise(&members, warm, promise);
+    kg_store_take_promise(&members, origin, promise);
     kg_members_close(&members);
     if (!members.failed)
         return KG_OK;

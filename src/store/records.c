@@ -185,15 +185,17 @@ enum kg_status kg_store_append(struct kg_store *store, const struct kg_key *key,
 }
 
 // The last two columns. What is damaged, or in words of another version, promises nothing.
-static void read_promise(struct kg_query *query, const struct kg_key *key, struct kg_hash outcome,
-                         struct kg_arena *arena, struct kg_promise *promise)
+static void read_promise(struct kg_query *query, const struct kg_key *key, struct kg_hash seal_of,
+                         struct kg_arena *arena, struct kg_outcome *outcome)
 {
     const char *text = kg_query_text(query);
-    struct kg_hash seal = kg_query_hash(query), right = seal_promise(outcome, text);
-    bool warm = strncmp(key->protocol, "warm", 4) == 0;
+    struct kg_hash seal = kg_query_hash(query), right = seal_promise(seal_of, text);
+    struct kg_promise_origin origin = {.device = key->device,
+                                       .family = outcome->choice,
+                                       .warm = strncmp(key->protocol, "warm", 4) == 0};
     enum kg_status status = KG_OK;
     if (seal.high == right.high && seal.low == right.low)
-        status = kg_store_read_promise(text, strlen(text), warm, promise, NULL);
+        status = kg_store_read_promise(text, strlen(text), &origin, &outcome->promise, NULL);
     // Where no memory is left a text looks like none and, to Jansson, sealed JSON like no JSON.
     if (kg_query_lacks_memory(query) || status == KG_ERROR_MEMORY || status == KG_ERROR_CORRUPT)
         arena->failed = true;
@@ -211,7 +213,7 @@ static bool next_outcome(struct kg_query *query, const struct kg_key *key, struc
         struct kg_hash seal = kg_query_hash(query), right = seal_outcome(key, outcome);
         if (seal.high != right.high || seal.low != right.low)
             continue;
-        read_promise(query, key, right, arena, &outcome->promise);
+        read_promise(query, key, right, arena, outcome);
         return true;
     }
     return false;

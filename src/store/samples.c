@@ -91,7 +91,8 @@ static void read_members(struct kg_members *members, struct kg_sample *sample)
     sample->warm = kg_members_boolean(members, "warm");
     sample->seconds = kg_members_number(members, members->json, "seconds", 1e-12, 1e9);
     sample->spread = kg_members_number(members, members->json, "spread", 0, 1e3);
-    kg_store_take_promise(members, sample->warm, &sample->promise);
+    struct kg_promise_origin origin = {sample->device, sample->family, sample->warm};
+    kg_store_take_promise(members, &origin, &sample->promise);
 }
 
 static enum kg_status read_line(const char *text, size_t length, struct kg_samples *samples,

@@ -126,6 +126,9 @@ void kg_promise_make(const struct kg_built *built, const struct kg_problem *prob
     promise->bound = joined->bound;
     memcpy(promise->feature, joined->feature, sizeof promise->feature);
     promise->launches = joined->launches;
-    promise->estimate =
-        kg_model_estimate(joined->bound, joined->feature, joined->launches, warm, &kg_model_prior);
+    kg_model_derive(promise->bound, &promise->longest, &gpu, promise->feature);
+    const struct kg_partition *partition = &built->choice.partition;
+    const char *family = partition->count == 1 ? partition->families[0]->name : NULL;
+    promise->estimate = kg_model_estimate(promise->bound, promise->feature, promise->launches, warm,
+                                          kg_model_prior_of(family));
 }

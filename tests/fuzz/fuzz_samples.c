@@ -10,18 +10,19 @@
 
 static void check_promise(const char *text, size_t length)
 {
+    static const struct kg_promise_origin origin = {.device = "h100", .family = "rowwise"};
     struct kg_promise promise, again;
     struct kg_error error = {0};
     struct kg_text words = {0};
     struct kg_json json = {.text = &words};
-    if (kg_store_read_promise(text, length, false, &promise, &error) != KG_OK) {
+    if (kg_store_read_promise(text, length, &origin, &promise, &error) != KG_OK) {
         FUZZ_CHECK(error.text[0] && !promise.known && promise.bound == 0);
         return;
     }
     kg_json_begin_object(&json, NULL);
     kg_store_write_promise(&json, &promise);
     kg_json_end_object(&json);
-    FUZZ_CHECK(kg_store_read_promise(words.data, words.length, false, &again, &error) == KG_OK);
+    FUZZ_CHECK(kg_store_read_promise(words.data, words.length, &origin, &again, &error) == KG_OK);
     FUZZ_CHECK(again.known == promise.known && again.bound == promise.bound);
     FUZZ_CHECK(memcmp(again.feature, promise.feature, sizeof again.feature) == 0);
     kg_text_free(&words);

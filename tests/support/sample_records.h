@@ -49,7 +49,7 @@ static inline struct kg_key sample_key(void)
                            .generator = "0.1.0 abc"};
 }
 
-// Of a plan of two kernels; no two features are alike.
+// Of a plan of two kernels; no two features are alike. The derived ones are of an unknown device.
 static inline struct kg_promise sample_promise(void)
 {
     struct kg_promise promise = {
@@ -58,7 +58,7 @@ static inline struct kg_promise sample_promise(void)
         .points = 120,
         .launches = 2,
         .longest = {.grid = 4096, .threads = 256, .dynamic_shared = 65536, .cluster = 2}};
-    for (int f = 0; f < KG_FEATURE_COUNT; f++)
+    for (int f = 0; f < KG_FEATURE_DERIVED; f++)
         promise.feature[f] = f / 7.0 - 0.3;
     promise.estimate = kg_model_estimate(promise.bound, promise.feature, 2, false, &kg_model_prior);
     return promise;

@@ -175,7 +175,7 @@ static void invent(struct kg_text *text, bool several_ops)
         *promise = (struct kg_promise){.known = true, .launches = 1 + s % 2, .points = s % 3};
         promise->longest = (struct kg_model_launch){.grid = 132, .threads = 128};
         promise->bound = 1e-4 * (1 + s % 8) * (1 + 0.2 * next_random(&state));
-        for (int f = 0; f < KG_FEATURE_COUNT; f++)
+        for (int f = 0; f < KG_FEATURE_DERIVED; f++)
             promise->feature[f] = next_random(&state);
         promise->feature[KG_FEATURE_BASE] = 1;
         sample.seconds =

@@ -259,6 +259,7 @@ static void test_damage_promises_nothing(void)
 
 static void test_words(void)
 {
+    const struct kg_promise_origin origin = {.device = "Some GPU", .family = "rowwise"};
     static const char good[] =
         "{\"bound\": 1e-5, \"points\": null, \"launch\": null, \"features\": null}";
     static const struct {
@@ -275,18 +276,39 @@ static void test_words(void)
          "\"features\" must be an object of 12"},
     };
     struct kg_promise promise;
-    CHECK_STATUS(kg_store_read_promise(good, sizeof good - 1, false, &promise, &error), KG_OK,
+    CHECK_STATUS(kg_store_read_promise(good, sizeof good - 1, &origin, &promise, &error), KG_OK,
                  &error);
     CHECK(!promise.known && promise.bound == 1e-5 && isnan(promise.points));
     for (size_t b = 0; b < sizeof bad / sizeof bad[0]; b++) {
         bool is_object = strstr(bad[b].says, "is no JSON") == NULL;
         CHECK_STATUS(
-            kg_store_read_promise(bad[b].text, strlen(bad[b].text), false, &promise, &error),
+            kg_store_read_promise(bad[b].text, strlen(bad[b].text), &origin, &promise, &error),
             is_object ? KG_ERROR_UNSUPPORTED : KG_ERROR_CORRUPT, &error);
         CHECK(strstr(error.text, bad[b].says) != NULL && !promise.known && promise.bound == 0);
         if (!strstr(error.text, bad[b].says))
             fprintf(stderr, "  %s\n", error.text);
     }
+}
+
+// What follows from the rest is not written, and is there all the same.
+static void test_derived(void)
+{
+    const struct kg_promise_origin origin = {.device = "h100", .family = "scan: threads=8"};
+    struct kg_promise promise = sample_promise(), found;
+    struct kg_text words = {0};
+    struct kg_json json = {.text = &words};
+    kg_json_begin_object(&json, NULL);
+    kg_store_write_promise(&json, &promise);
+    kg_json_end_object(&json);
+    CHECK(!strstr(kg_text_string(&words), "footprint"));
+    CHECK_STATUS(kg_store_read_promise(words.data, words.length, &origin, &found, &error), KG_OK,
+                 &error);
+    kg_model_derive(promise.bound, &promise.longest, kg_gpu_find("h100"), promise.feature);
+    CHECK(promise.feature[KG_FEATURE_FOOTPRINT] > 0);
+    CHECK(memcmp(found.feature, promise.feature, sizeof found.feature) == 0);
+    CHECK(found.estimate ==
+          kg_model_estimate(promise.bound, promise.feature, 2, false, kg_model_prior_of("scan")));
+    kg_text_free(&words);
 }
 
 static void tear_down(void)
@@ -295,4 +317,4 @@ static void tear_down(void)
 }
 
 TEST_MAIN(set_up, test_kept, test_samples, test_upgrade, test_upgrade_fails_whole,
-          test_newer_is_refused, test_damage_promises_nothing, test_words, tear_down)
+          test_newer_is_refused, test_damage_promises_nothing, test_words, test_derived, tear_down)
