@@ -57,7 +57,7 @@ static const struct kg_model_coefficients prior_of_memory = {
 
 const struct kg_model_coefficients *kg_model_prior_of(const char *family)
 {
-    static const char *const of_memory[] = {"pointwise", "rowwise", "reduce", "scan"};
+    static const char *const of_memory[] = {"pointwise", "rowwise", "scan"};
     // "rowwise*3: threads=256; pointwise: ..." is a choice of several families, and of none alone.
     if (!family || strchr(family, ';'))
         return &kg_model_prior;

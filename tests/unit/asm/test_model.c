@@ -378,7 +378,8 @@ static void test_priors(void)
     const struct kg_model_coefficients *memory = kg_model_prior_of("pointwise");
     CHECK(memory != &kg_model_prior && memory->beta[KG_FEATURE_ACCESSES] > 0);
     CHECK(kg_model_prior_of("rowwise*3: threads=256") == memory);
-    static const char *const others[] = {NULL, "", "contract", "row", "rowwise: a=1; scan: b=2"};
+    static const char *const others[] = {NULL,     "",    "contract",
+                                         "reduce", "row", "rowwise: a=1; scan: b=2"};
     for (size_t o = 0; o < sizeof others / sizeof others[0]; o++)
         CHECK(kg_model_prior_of(others[o]) == &kg_model_prior);
 }
