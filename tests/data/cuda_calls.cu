@@ -37,7 +37,8 @@ KG_INLINE void running(char *memory, int &turn)
     to[1] = FOLD::both(kg_carried(*carry), values[1]);
 #if __CUDA_ARCH__ >= 900
     *to = kg_row_before<FOLD, 128, 2>(values, *to, turn);
-    kg_cluster_wait();
+    kg_cluster_arrive_relaxed();
+    kg_cluster_await();
 #endif
 }
 
