@@ -56,8 +56,10 @@ double kg_group_bytes(const struct kg_group *group)
     return bytes;
 }
 
-double kg_group_bound(const struct kg_group *group, const struct kg_device_facts *facts)
+double kg_group_bound(const struct kg_group *group, const struct kg_device_facts *facts,
+                      enum kg_target target, const struct kg_config *config)
 {
+    (void)target, (void)config;
     double seconds = 0;
     // As much as the last-level cache holds may never reach main memory.
     double bytes = kg_group_bytes(group) - (double)facts->cache[3];

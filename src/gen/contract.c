@@ -71,13 +71,6 @@ static void guess(const struct kg_group *group, const struct kg_device_facts *fa
         *config = (struct kg_config){{8, 3, 384, 96, 1024}};
 }
 
-static double bound(const struct kg_group *group, const struct kg_device_facts *facts,
-                    enum kg_target target, const struct kg_config *config)
-{
-    (void)target, (void)config;
-    return kg_group_bound(group, facts);
-}
-
 static bool emit(const struct kg_group *group, const struct kg_device_facts *facts,
                  enum kg_target target, const struct kg_config *config, const char *entry,
                  struct kg_text *source)
@@ -96,6 +89,6 @@ const struct kg_family kg_family_contract = {
     .space = space,
     .valid = valid,
     .guess = guess,
-    .bound = bound,
+    .bound = kg_group_bound,
     .emit = emit,
 };

@@ -24,7 +24,8 @@ void kg_space_add(struct kg_space *space, const char *name, int count, const int
 // Bytes that any kernel for the group has to move: outputs, and what is surely read, once.
 double kg_group_bytes(const struct kg_group *group);
 // The least seconds a group can take on the device, whatever the config: bytes that must move
-// through main memory, and operations.
-double kg_group_bound(const struct kg_group *group, const struct kg_device_facts *facts);
+// through main memory, and operations. What a family bounds a config by that knows no better.
+double kg_group_bound(const struct kg_group *group, const struct kg_device_facts *facts,
+                      enum kg_target target, const struct kg_config *config);
 
 #endif

@@ -271,13 +271,6 @@ static void guess(const struct kg_group *group, const struct kg_device_facts *fa
                             kg_rowwise_can_follow(&plan);
 }
 
-static double bound(const struct kg_group *group, const struct kg_device_facts *facts,
-                    enum kg_target target, const struct kg_config *config)
-{
-    (void)target, (void)config;
-    return kg_group_bound(group, facts);
-}
-
 static bool emit(const struct kg_group *group, const struct kg_device_facts *facts,
                  enum kg_target target, const struct kg_config *config, const char *entry,
                  struct kg_text *source)
@@ -311,6 +304,6 @@ const struct kg_family kg_family_rowwise = {
     .space = space,
     .valid = valid,
     .guess = guess,
-    .bound = bound,
+    .bound = kg_group_bound,
     .emit = emit,
 };

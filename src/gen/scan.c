@@ -208,13 +208,6 @@ static void guess(const struct kg_group *group, const struct kg_device_facts *fa
         }
 }
 
-static double bound(const struct kg_group *group, const struct kg_device_facts *facts,
-                    enum kg_target target, const struct kg_config *config)
-{
-    (void)target, (void)config;
-    return kg_group_bound(group, facts);
-}
-
 static bool emit(const struct kg_group *group, const struct kg_device_facts *facts,
                  enum kg_target target, const struct kg_config *config, const char *entry,
                  struct kg_text *source)
@@ -246,6 +239,6 @@ const struct kg_family kg_family_scan = {
     .space = space,
     .valid = valid,
     .guess = guess,
-    .bound = bound,
+    .bound = kg_group_bound,
     .emit = emit,
 };

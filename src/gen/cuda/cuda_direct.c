@@ -52,13 +52,6 @@ static void guess(const struct kg_group *group, const struct kg_device_facts *fa
     *config = (struct kg_config){{256, 0}};
 }
 
-static double bound(const struct kg_group *group, const struct kg_device_facts *facts,
-                    enum kg_target target, const struct kg_config *config)
-{
-    (void)target, (void)config;
-    return kg_group_bound(group, facts);
-}
-
 // Neighbours in a byte are made by one thread, which knows nothing of rows.
 static int scanned_axis(const struct kg_nest *nest)
 {
@@ -191,7 +184,7 @@ const struct kg_family kg_cuda_direct = {
     .space = space,
     .valid = valid,
     .guess = guess,
-    .bound = bound,
+    .bound = kg_group_bound,
     .emit = emit,
     .grids = grids,
 };

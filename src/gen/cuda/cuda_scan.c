@@ -254,13 +254,6 @@ static void guess(const struct kg_group *group, const struct kg_device_facts *fa
     kg_text_free(&reason);
 }
 
-static double bound(const struct kg_group *group, const struct kg_device_facts *facts,
-                    enum kg_target target, const struct kg_config *config)
-{
-    (void)target, (void)config;
-    return kg_group_bound(group, facts);
-}
-
 // Does anybody read what it makes?
 static bool is_wanted(const struct kg_cuda_scan_plan *plan)
 {
@@ -337,7 +330,7 @@ const struct kg_family kg_cuda_scan = {
     .space = space,
     .valid = valid,
     .guess = guess,
-    .bound = bound,
+    .bound = kg_group_bound,
     .emit = emit,
     .grids = grids,
 };
