@@ -1,11 +1,7 @@
 // The pointwise family for CUDA: which form a problem takes, how vectors are shared among threads,
 // and which functions run. Their results are judged where there is a GPU (tests/device).
 
-#include "gen/built.h"
-#include "support/sample_problem.h"
-#include "test.h"
-
-static const struct kg_device_facts facts = {.isa = "sm_90a", .units = 132};
+#include "cuda_guess.h"
 
 #define DTYPES "where T in f16 f32 f64 i8\n"
 static const char last[] =
@@ -17,30 +13,6 @@ static const char middle[] = "op r(x: T[N, C, P, D], v: T[C, D]) -> (y: T[N, C, 
 static const char turned[] = "op r(x: T[P, D]) -> (y: T[D, P]) " DTYPES "{ y[d, p] = x[p, d] }";
 static const char mixed[] = "op r(x: T[P, D], z: T[D, P], v: T[D]) -> (y: T[D, P]) " DTYPES
                             "{ y[d, p] = x[p, d] * z[d, p] + v[d] }";
-
-// The guess for a problem, as text, and what it launches.
-static void check_guess(const char *text, const char *sizes, const char *wanted,
-                        struct kg_grids *grids)
-{
-    struct kg_choice choice;
-    struct kg_text words = {0}, reason = {0};
-    struct made made = make(text, sizes);
-    *grids = (struct kg_grids){0};
-    CHECK_STATUS(made.status, KG_OK, &made.error);
-    if (made.status == KG_OK) {
-        kg_choice_guess(made.problem, &facts, KG_TARGET_CUDA, &choice);
-        const struct kg_family *family = choice.partition.families[0];
-        const struct kg_group *group = &choice.partition.groups[0];
-        kg_choice_print(&choice, &facts, KG_TARGET_CUDA, &words);
-        CHECK_TEXT(kg_text_string(&words), wanted);
-        CHECK(family->valid(group, &facts, KG_TARGET_CUDA, &choice.configs[0], &reason));
-        CHECK_TEXT(kg_text_string(&reason), "");
-        family->grids(group, &facts, &choice.configs[0], grids);
-    }
-    kg_text_free(&words);
-    kg_text_free(&reason);
-    unmake(&made);
-}
 
 static bool runs(const struct kg_grid *grid, int64_t along, int64_t across, int wide, int high)
 {

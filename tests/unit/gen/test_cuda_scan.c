@@ -1,11 +1,7 @@
 // The scan family for CUDA: what it takes, how rows and columns are shared among threads, and which
 // functions run. Their results are judged where there is a GPU (tests/device).
 
-#include "gen/built.h"
-#include "support/sample_problem.h"
-#include "test.h"
-
-static const struct kg_device_facts facts = {.isa = "sm_90a", .units = 132};
+#include "cuda_guess.h"
 
 static const char row[] = "op r(x: T[P, D]) -> (y: T[P, D]) where T in f16 f32\n"
                           "{ y[p, d] = sum(j <= d) x[p, j] }";
@@ -37,30 +33,6 @@ static void families(void)
                  "scan");
     // Each result adds up other values.
     check_family("y[p, d] = sum(j <= d) x[p, j] * (d - j)", "direct");
-}
-
-// The guess for a problem, as text, and what it launches.
-static void check_guess(const char *text, const char *sizes, const char *wanted,
-                        struct kg_grids *grids)
-{
-    struct kg_choice choice;
-    struct kg_text words = {0}, reason = {0};
-    struct made made = make(text, sizes);
-    *grids = (struct kg_grids){0};
-    CHECK_STATUS(made.status, KG_OK, &made.error);
-    if (made.status == KG_OK) {
-        kg_choice_guess(made.problem, &facts, KG_TARGET_CUDA, &choice);
-        const struct kg_family *family = choice.partition.families[0];
-        const struct kg_group *group = &choice.partition.groups[0];
-        kg_choice_print(&choice, &facts, KG_TARGET_CUDA, &words);
-        CHECK_TEXT(kg_text_string(&words), wanted);
-        CHECK(family->valid(group, &facts, KG_TARGET_CUDA, &choice.configs[0], &reason));
-        CHECK_TEXT(kg_text_string(&reason), "");
-        family->grids(group, &facts, &choice.configs[0], grids);
-    }
-    kg_text_free(&words);
-    kg_text_free(&reason);
-    unmake(&made);
 }
 
 static void rows(void)
