@@ -64,6 +64,26 @@ struct kg_grid {
     int cluster; // blocks of a cluster, along x; 0 or 1: none
 };
 
+// A tensor as CUDA's tensor maps see it: kernels copy a box of it with one instruction, and what
+// lies outside `shape` reads as zeros. Dimensions go outwards from that of neighbouring elements.
+#define KG_MAX_MAPS 4
+#define KG_MAX_MAP_RANK 5
+enum { KG_MAP_SCRATCH = -1 };
+struct kg_map {
+    int tensor;    // its id, or KG_MAP_SCRATCH: the kernel's own memory
+    size_t offset; // bytes from where that begins
+    int element;   // bytes: 1, 2, 4 or 8
+    int rank;
+    int64_t shape[KG_MAX_MAP_RANK];  // elements
+    int64_t stride[KG_MAX_MAP_RANK]; // bytes; the first is that of neighbours and not looked at
+    int box[KG_MAX_MAP_RANK];        // elements that are copied at once
+    int swizzle;                     // bytes: 0, 32, 64 or 128
+};
+// What the device makes of it. Kernels take it by value.
+struct kg_encoded_map {
+    _Alignas(64) uint64_t words[16];
+};
+
 // Arguments of one execution. All arrays belong to the caller.
 struct kg_launch {
     void *const *tensors;   // base pointers, in the kernel's own order
@@ -94,6 +114,11 @@ struct kg_backend {
                            const char *entry, struct kg_kernel **kernel, struct kg_error *error);
     void (*unload)(struct kg_kernel *kernel);
     enum kg_status (*launch)(const struct kg_kernel *kernel, const struct kg_launch *launch,
+                             struct kg_error *error);
+    // The map of what begins at `address`; KG_ERROR_ARGUMENT says which rule of the device it
+    // breaks. NULL: the backend has no maps.
+    enum kg_status (*encode)(struct kg_device *device, const struct kg_map *map,
+                             const void *address, struct kg_encoded_map *encoded,
                              struct kg_error *error);
     enum kg_status (*allocate)(struct kg_device *device, size_t bytes, void **memory,
                                struct kg_error *error);

@@ -182,10 +182,10 @@ static enum kg_status check_choice(const struct foreign *foreign, const struct k
         struct kg_argument arguments[KG_MAX_ARGUMENTS];
         struct kg_grids grids = {0};
         char entry[256];
-        int count = kg_group_arguments(&partition->groups[i], arguments);
         kg_gen_standalone_entry(choice, i, entry, sizeof entry);
         partition->families[i]->grids(&partition->groups[i], &foreign->device->facts,
                                       &choice->configs[i], &grids);
+        int count = kg_group_arguments_and_maps(&partition->groups[i], grids.map_count, arguments);
         for (int n = 0; n < grids.count && !status; n++) {
             struct kg_text name = {0};
             kg_text_format(&name, "%s_%d", entry, n);

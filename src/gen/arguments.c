@@ -4,6 +4,9 @@
 
 #include "gen/emit.h"
 
+// Each map in the place of 16 others, and the first where a multiple of 64 bytes begins.
+#define MOST (KG_MAX_ARGUMENTS - KG_MAX_MAPS * 16 - 7)
+
 int kg_group_arguments(const struct kg_group *group, struct kg_argument *arguments)
 {
     const struct kg_problem *problem = group->problem;
@@ -21,7 +24,7 @@ int kg_group_arguments(const struct kg_group *group, struct kg_argument *argumen
     for (int id = 0; id < problem->op->size_count; id++)
         if (needs.size[id])
             all[count++] = (struct kg_argument){KG_ARGUMENT_SIZE, id, 0};
-    if (count + strides + 1 > KG_MAX_ARGUMENTS)
+    if (count + strides + 1 > MOST)
         return 0;
     for (int i = 0; i < count; i++)
         arguments[i] = all[i];
@@ -30,4 +33,13 @@ int kg_group_arguments(const struct kg_group *group, struct kg_argument *argumen
             arguments[count++] = (struct kg_argument){KG_ARGUMENT_STRIDE, id, dim};
     arguments[count++] = (struct kg_argument){KG_ARGUMENT_SCRATCH, 0, 0};
     return count;
+}
+
+int kg_group_arguments_and_maps(const struct kg_group *group, int maps,
+                                struct kg_argument *arguments)
+{
+    int count = kg_group_arguments(group, arguments);
+    for (int i = 0; i < maps && count > 0; i++)
+        arguments[count + i] = (struct kg_argument){KG_ARGUMENT_MAP, i, 0};
+    return count > 0 ? count + maps : 0;
 }

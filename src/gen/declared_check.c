@@ -111,6 +111,9 @@ static void print_argument(const struct kg_op *op, const struct kg_argument *arg
         kg_text_format(text, "the size %s", op->sizes[argument->id]->name);
     else if (argument->kind == KG_ARGUMENT_STRIDE)
         kg_text_format(text, "a stride");
+    else if (argument->kind == KG_ARGUMENT_MAP)
+        kg_text_format(text, "the tensor map map_%d, of %zu bytes", argument->id,
+                       sizeof(struct kg_encoded_map));
     else
         kg_text_add(text, "the pointer scratch");
 }
@@ -135,6 +138,8 @@ static enum kg_status compare(const char *function, const struct kg_op *op,
                               const struct kg_argument *arguments, int count, int *widths,
                               struct kg_error *error)
 {
+    while (count > taken && arguments[count - 1].kind == KG_ARGUMENT_MAP)
+        count--; // it does without
     if (taken != count)
         return kg_error_set(error, KG_ERROR_ARGUMENT,
                             "%s takes %d parameters, and is given %d: say which in a line "
@@ -144,8 +149,10 @@ static enum kg_status compare(const char *function, const struct kg_op *op,
         const struct parameter *parameter = &parameters[i];
         bool number =
             arguments[i].kind == KG_ARGUMENT_SIZE || arguments[i].kind == KG_ARGUMENT_STRIDE;
-        bool fits =
-            parameter->is_whole && (parameter->bytes == 8 || (number && parameter->bytes == 4));
+        bool fits = arguments[i].kind == KG_ARGUMENT_MAP
+                        ? parameter->bytes == sizeof(struct kg_encoded_map)
+                        : parameter->is_whole &&
+                              (parameter->bytes == 8 || (number && parameter->bytes == 4));
         if (!fits)
             return refuse_parameter(function, op, &arguments[i], i, parameter, error);
         if (widths)

@@ -240,9 +240,10 @@ static const char *const reserved_words[] = {
 };
 
 // Letters followed by digits that families use: "i0", "acc12". Users' x1 and w2 stay as they are.
-static const char *const reserved_stems[] = {
-    "i",     "v",     "t",    "at",   "acc",   "lane", "row",    "part",   "lost", "where", "more",
-    "place", "slots", "take", "from", "stage", "wide", "narrow", "before", "both", "over",  "tile"};
+static const char *const reserved_stems[] = {"i",      "v",    "t",    "at",    "acc",  "lane",
+                                             "row",    "part", "lost", "where", "more", "place",
+                                             "slots",  "take", "from", "stage", "wide", "narrow",
+                                             "before", "both", "over", "tile",  "map_"};
 
 static bool is_stride_name(const char *name)
 {

@@ -52,6 +52,12 @@ struct kg_grids {
     int alignment;
     struct kg_grid unaligned[KG_MAX_GRIDS];
     size_t scratch; // bytes of memory that the kernel's functions share; not cleared
+    // Tensor maps behind the arguments of gen/arguments.h, for `grids` and for `unaligned`; a
+    // function that uses none of the last ones need not declare them. A map of nothing (rank 0, or
+    // a shape with a 0) is there but not encoded: nobody may copy through it.
+    int map_count;
+    struct kg_map maps[KG_MAX_MAPS];
+    struct kg_map unaligned_maps[KG_MAX_MAPS];
 };
 
 enum kg_target { KG_TARGET_HOST, KG_TARGET_CUDA, KG_TARGET_TRITON, KG_TARGET_COUNT };

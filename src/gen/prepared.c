@@ -4,6 +4,7 @@
 
 #include "gen/arguments.h"
 #include "gen/emit.h"
+#include "gen/maps.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,8 @@ struct step {
     struct kg_grids grids;
     int argument_count;
     struct kg_argument *arguments;
-    int64_t *numbers; // by argument
+    int64_t *numbers;     // by argument
+    struct kg_maps *maps; // NULL: none
 };
 
 struct kg_prepared {
@@ -85,7 +87,7 @@ static enum kg_status prepare_grids(const struct kg_built *built, const struct k
         step->arguments[i] = arguments[i];
         step->numbers[i] = number_of(problem, &arguments[i]);
     }
-    return KG_OK;
+    return kg_maps_make(built->device, problem, &step->grids, &step->maps, error);
 }
 
 static enum kg_status prepare_steps(const struct kg_built *built, const struct kg_problem *problem,
@@ -156,6 +158,7 @@ void kg_prepared_free(struct kg_prepared *prepared)
     for (int i = 0; i < prepared->step_count; i++) {
         free(prepared->steps[i].arguments);
         free(prepared->steps[i].numbers);
+        kg_maps_free(prepared->steps[i].maps);
     }
     free(prepared->strides);
     free(prepared);
@@ -166,8 +169,21 @@ size_t kg_prepared_workspace(const struct kg_prepared *prepared)
     return prepared->workspace;
 }
 
+// Behind the group's own arguments.
+static enum kg_status pass_maps(const struct step *step, bool is_aligned, void *const *pointers,
+                                void *scratch, struct kg_map_set *spare, void **arguments,
+                                struct kg_error *error)
+{
+    const struct kg_map_set *set;
+    enum kg_status status =
+        kg_maps_find(step->maps, is_aligned, pointers, scratch, spare, &set, error);
+    for (int i = 0; i < step->grids.map_count && !status; i++)
+        arguments[step->argument_count + i] = (void *)&set->encoded[i];
+    return status;
+}
+
 static enum kg_status launch_grids(const struct kg_prepared *prepared, const struct step *step,
-                                   void **pointers, void *scratch, struct kg_launch *launch,
+                                   void **pointers, void **scratch, struct kg_launch *launch,
                                    struct kg_error *error)
 {
     void *arguments[KG_MAX_ARGUMENTS];
@@ -183,10 +199,17 @@ static enum kg_status launch_grids(const struct kg_prepared *prepared, const str
             arguments[i] = &step->numbers[i];
         }
     }
-    bool aligned = step->grids.alignment == 0 || places % (unsigned)step->grids.alignment == 0;
-    launch->grids = aligned ? step->grids.grids : step->grids.unaligned;
+    bool is_aligned = step->grids.alignment == 0 || places % (unsigned)step->grids.alignment == 0;
+    launch->grids = is_aligned ? step->grids.grids : step->grids.unaligned;
     launch->grid_count = step->grids.count;
     launch->arguments = arguments;
+    struct kg_map_set spare;
+    if (step->maps) {
+        enum kg_status status =
+            pass_maps(step, is_aligned, pointers, *scratch, &spare, arguments, error);
+        if (status)
+            return status;
+    }
     return prepared->backend->launch(step->kernel, launch, error);
 }
 

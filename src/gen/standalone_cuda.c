@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static void add_arguments(const struct kg_group *group, struct kg_text *text)
+static void add_arguments(const struct kg_group *group, int maps, struct kg_text *text)
 {
     struct kg_argument arguments[KG_MAX_ARGUMENTS];
     const struct kg_problem *problem = group->problem;
-    int count = kg_group_arguments(group, arguments);
+    int count = kg_group_arguments_and_maps(group, maps, arguments);
     for (int i = 0; i < count; i++) {
         const struct kg_argument *argument = &arguments[i];
         kg_text_add(text, i > 0 ? ", " : "");
@@ -25,9 +25,32 @@ static void add_arguments(const struct kg_group *group, struct kg_text *text)
         else if (argument->kind == KG_ARGUMENT_STRIDE)
             kg_text_format(text, "stride %d of %s", argument->dim,
                            problem->tensors[argument->id]->name);
+        else if (argument->kind == KG_ARGUMENT_MAP)
+            kg_text_format(text, "map_%d", argument->id);
         else
             kg_text_add(text, "scratch");
     }
+}
+
+// What the program that launches has to encode.
+static void add_map(const struct kg_group *group, const struct kg_map *map, int number,
+                    struct kg_text *text)
+{
+    kg_text_format(text, "//          map_%d: of %s", number,
+                   map->tensor == KG_MAP_SCRATCH ? "scratch"
+                                                 : group->problem->tensors[map->tensor]->name);
+    if (map->offset > 0)
+        kg_text_format(text, " from byte %zu", map->offset);
+    kg_text_format(text, ", elements of %d bytes, shape", map->element);
+    for (int dim = 0; dim < map->rank; dim++)
+        kg_text_format(text, " %lld", (long long)map->shape[dim]);
+    kg_text_add(text, map->rank > 1 ? ", strides" : "");
+    for (int dim = 1; dim < map->rank; dim++)
+        kg_text_format(text, " %lld", (long long)map->stride[dim]);
+    kg_text_add(text, ", box");
+    for (int dim = 0; dim < map->rank; dim++)
+        kg_text_format(text, " %d", map->box[dim]);
+    kg_text_format(text, ", swizzle %d\n", map->swizzle);
 }
 
 static void add_launches(const struct kg_choice *choice, int position,
@@ -52,8 +75,11 @@ static void add_launches(const struct kg_choice *choice, int position,
         kg_text_add(text, "\n");
     }
     kg_text_add(text, "//          with ");
-    add_arguments(group, text);
+    add_arguments(group, grids.map_count, text);
     kg_text_add(text, "\n");
+    for (int i = 0; i < grids.map_count; i++)
+        if (grids.maps[i].rank > 0)
+            add_map(group, &grids.maps[i], i, text);
     if (grids.scratch > 0)
         kg_text_format(text, "//          scratch: %zu bytes\n", grids.scratch);
 }

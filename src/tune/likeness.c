@@ -18,6 +18,15 @@ static struct kg_hash add_grid(struct kg_hash hash, const struct kg_grid *grid, 
     return kg_hash_chain(hash, &grid->cluster, sizeof grid->cluster);
 }
 
+static struct kg_hash add_map(struct kg_hash hash, const struct kg_map *map)
+{
+    int64_t rest[] = {map->tensor, (int64_t)map->offset, map->element, map->rank, map->swizzle};
+    hash = kg_hash_chain(hash, rest, sizeof rest);
+    hash = kg_hash_chain(hash, map->shape, sizeof map->shape);
+    hash = kg_hash_chain(hash, map->stride, sizeof map->stride);
+    return kg_hash_chain(hash, map->box, sizeof map->box);
+}
+
 // Instructions and launches, of what is launched at all. False where they are not known.
 static bool add_launches(const struct kg_built *built, int group, struct kg_hash *hash)
 {
@@ -36,6 +45,8 @@ static bool add_launches(const struct kg_built *built, int group, struct kg_hash
             return false;
         *hash = add_grid(*hash, grid, binary->code[i]);
     }
+    for (int i = 0; i < grids.map_count; i++)
+        *hash = add_map(*hash, &grids.maps[i]);
     return true;
 }
 

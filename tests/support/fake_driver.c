@@ -292,6 +292,29 @@ int cuLaunchKernelEx(const struct config *config, void *function, void **argumen
     return launch(config, function, arguments);
 }
 
+// The map holds nothing but the address.
+EXPORT int cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *address,
+                                  const uint64_t *shape, const uint64_t *strides,
+                                  const uint32_t *box, const uint32_t *steps, int interleave,
+                                  int swizzle, int promotion, int fill);
+int cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *address, const uint64_t *shape,
+                           const uint64_t *strides, const uint32_t *box, const uint32_t *steps,
+                           int interleave, int swizzle, int promotion, int fill)
+{
+    GATE;
+    if ((uintptr_t)map % 64 != 0)
+        return 1;
+    note("map type %d at +%u", type, (unsigned)((uintptr_t)address % 256));
+    for (uint32_t i = 0; i < rank; i++)
+        note(" %llu/%u/%u", (unsigned long long)shape[i], box[i], steps[i]);
+    for (uint32_t i = 0; i + 1 < rank; i++)
+        note(" stride %llu", (unsigned long long)strides[i]);
+    note(", %d %d %d %d\n", interleave, swizzle, promotion, fill);
+    memset(map, 0, 128);
+    memcpy(map, &address, sizeof address);
+    return 0;
+}
+
 EXPORT int cuMemAlloc_v2(uint64_t *memory, size_t bytes);
 int cuMemAlloc_v2(uint64_t *memory, size_t bytes)
 {

@@ -139,6 +139,7 @@ const struct kg_backend kg_cuda_backend = {
     .load = kg_cuda_load,
     .unload = kg_cuda_unload,
     .launch = kg_cuda_launch,
+    .encode = kg_cuda_encode,
     .allocate = kg_cuda_allocate,
     .release = kg_cuda_release,
     .copy = kg_cuda_copy,

@@ -108,6 +108,11 @@ void kg_cuda_unload(struct kg_kernel *kernel);
 enum kg_status kg_cuda_launch(const struct kg_kernel *kernel, const struct kg_launch *launch,
                               struct kg_error *error);
 
+// cuda_map.c
+enum kg_status kg_cuda_encode(struct kg_device *device, const struct kg_map *map,
+                              const void *address, struct kg_encoded_map *encoded,
+                              struct kg_error *error);
+
 // cuda_graph.c
 enum kg_status kg_cuda_record(struct kg_device *device,
                               enum kg_status (*run)(void *user, struct kg_error *error), void *user,

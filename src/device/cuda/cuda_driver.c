@@ -115,6 +115,7 @@ static bool find_functions(struct kg_cuda_driver *driver)
         {"cuFuncLoad", &driver->function_load, true},
         {"cuLaunchKernel", &driver->launch, false},
         {"cuLaunchKernelEx", &driver->launch_config, false},
+        {"cuTensorMapEncodeTiled", &driver->encode_map, true},
         {"cuMemAlloc_v2", &driver->allocate, false},
         {"cuMemFree_v2", &driver->release, false},
         {"cuMemGetInfo_v2", &driver->memory_left, false},

@@ -52,6 +52,21 @@ enum { KG_CUDA_ATTRIBUTE_CLUSTER = 4 };
 enum { KG_CUDA_JIT_LOG = 5, KG_CUDA_JIT_LOG_SIZE = 6 };
 enum { KG_CUDA_STREAM_NON_BLOCKING = 1, KG_CUDA_CAPTURE_RELAXED = 2 };
 
+// Of tensor maps.
+enum {
+    KG_CUDA_MAP_UINT8 = 0,
+    KG_CUDA_MAP_UINT16 = 1,
+    KG_CUDA_MAP_UINT32 = 2,
+    KG_CUDA_MAP_UINT64 = 4,
+};
+enum {
+    KG_CUDA_MAP_NO_SWIZZLE = 0,
+    KG_CUDA_MAP_SWIZZLE_32 = 1,
+    KG_CUDA_MAP_SWIZZLE_64 = 2,
+    KG_CUDA_MAP_SWIZZLE_128 = 3,
+};
+enum { KG_CUDA_MAP_PLAIN = 0, KG_CUDA_MAP_L2_128 = 2, KG_CUDA_MAP_ZEROS = 0 };
+
 // Results that are looked at; the rest are only named.
 enum {
     KG_CUDA_INVALID_VALUE = 1,
@@ -93,6 +108,10 @@ struct kg_cuda_driver {
                   void *stream, void **arguments, void **extra);
     int (*launch_config)(const struct kg_cuda_config *config, void *function, void **arguments,
                          void **extra);
+    // Strides are those of the second dimension and on. NULL in a driver that has no tensor maps.
+    int (*encode_map)(void *map, int type, uint32_t rank, void *address, const uint64_t *shape,
+                      const uint64_t *strides, const uint32_t *box, const uint32_t *steps,
+                      int interleave, int swizzle, int promotion, int fill);
     int (*allocate)(kg_cuda_pointer *memory, size_t bytes);
     int (*release)(kg_cuda_pointer memory);
     int (*memory_left)(size_t *left, size_t *total);

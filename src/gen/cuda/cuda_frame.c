@@ -35,6 +35,9 @@ static void print_name(struct kg_text *text, const struct kg_group *group,
     case KG_ARGUMENT_SCRATCH:
         kg_text_add(text, "scratch");
         return;
+    case KG_ARGUMENT_MAP:
+        kg_text_format(text, "map_%d", argument->id);
+        return;
     }
 }
 
@@ -46,16 +49,18 @@ static void print_argument(struct kg_text *text, const struct kg_group *group,
         kg_text_format(text, "%s%s *__restrict__ ", kg_group_writes(group, tensor) ? "" : "const ",
                        kg_emit_tensor_storage(tensor));
     } else {
-        kg_text_add(text,
-                    argument->kind == KG_ARGUMENT_SCRATCH ? "char *__restrict__ " : "int64_t ");
+        kg_text_add(text, argument->kind == KG_ARGUMENT_SCRATCH ? "char *__restrict__ "
+                          : argument->kind == KG_ARGUMENT_MAP
+                              ? "const __grid_constant__ struct kg_tensor_map "
+                              : "int64_t ");
     }
     print_name(text, group, argument);
 }
 
-static void print_arguments(struct kg_text *text, const struct kg_group *group)
+static void print_arguments(struct kg_text *text, const struct kg_group *group, int maps)
 {
     struct kg_argument arguments[KG_MAX_ARGUMENTS];
-    int count = kg_group_arguments(group, arguments);
+    int count = kg_group_arguments_and_maps(group, maps, arguments);
     for (int i = 0; i < count; i++) {
         kg_text_add(text, i > 0 ? ",\n    " : "\n    ");
         print_argument(text, group, &arguments[i]);
@@ -81,7 +86,7 @@ static void bind_strides(struct kg_text *text, const struct kg_group *group, con
 }
 
 static void print_head(struct kg_text *text, const struct kg_group *group, const char *entry,
-                       int number, int threads, int registers)
+                       int number, int threads, int registers, int maps)
 {
     kg_text_add(text, "extern \"C\" __global__ void ");
     if (registers > 0)
@@ -89,17 +94,24 @@ static void print_head(struct kg_text *text, const struct kg_group *group, const
     else
         kg_text_format(text, "__launch_bounds__(%d) ", threads);
     kg_text_format(text, "%s_%d(", entry, number);
-    print_arguments(text, group);
+    print_arguments(text, group, maps);
     kg_text_add(text, ")\n{\n");
+}
+
+void kg_cuda_open_function_with_maps(struct kg_code *code, const struct kg_group *group,
+                                     const char *entry, int number, int threads, int registers,
+                                     int maps)
+{
+    print_head(code->text, group, entry, number, threads, registers, maps);
+    code->depth++;
+    if (group->problem->contiguous)
+        bind_strides(code->text, group, "int64_t");
 }
 
 void kg_cuda_open_function(struct kg_code *code, const struct kg_group *group, const char *entry,
                            int number, int threads, int registers)
 {
-    print_head(code->text, group, entry, number, threads, registers);
-    code->depth++;
-    if (group->problem->contiguous)
-        bind_strides(code->text, group, "int64_t");
+    kg_cuda_open_function_with_maps(code, group, entry, number, threads, registers, 0);
 }
 
 void kg_cuda_open_body_in(struct kg_code *code, const struct kg_group *group, const char *body,
@@ -107,7 +119,7 @@ void kg_cuda_open_body_in(struct kg_code *code, const struct kg_group *group, co
 {
     struct kg_text *text = code->text;
     kg_text_format(text, "template <%s>\nKG_INLINE void %s_body(", cases, body);
-    print_arguments(text, group);
+    print_arguments(text, group, 0);
     kg_text_add(text, ")\n{\n");
     code->depth++;
     if (group->problem->contiguous)
@@ -128,7 +140,7 @@ void kg_cuda_function_of(struct kg_code *code, const struct kg_group *group, con
     struct kg_text *text = code->text;
     int count = kg_group_arguments(group, arguments);
     kg_text_add(text, "\n");
-    print_head(text, group, entry, number, threads, registers);
+    print_head(text, group, entry, number, threads, registers, 0);
     kg_text_format(text, "    %s_body<%s>(", body, values);
     for (int i = 0; i < count; i++) {
         kg_text_add(text, i > 0 ? ", " : "");

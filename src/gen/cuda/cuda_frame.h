@@ -15,6 +15,11 @@ void kg_cuda_opening(struct kg_text *text, const struct kg_group *group, const c
 // threads; `registers` each at most, 0: as many as the compiler likes.
 void kg_cuda_open_function(struct kg_code *code, const struct kg_group *group, const char *entry,
                            int number, int threads, int registers);
+// The same with tensor maps behind the arguments: map_0, map_1, ... of the type of tensor_map.cuh,
+// whose text stands before.
+void kg_cuda_open_function_with_maps(struct kg_code *code, const struct kg_group *group,
+                                     const char *entry, int number, int threads, int registers,
+                                     int maps);
 // The same code compiled for several cases: opens the body all of them share, a template over truth
 // values ("bool WHOLE, bool HELD"); then, after it was closed, one function for each case
 // ("true, false").

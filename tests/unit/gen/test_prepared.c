@@ -122,4 +122,116 @@ static void workspaces(void)
     unmake(&made);
 }
 
-TEST_MAIN(cases, workspaces)
+// A kernel with maps: of x and of its own memory, and one of nothing.
+static struct kg_map mapped(int tensor, size_t offset, int64_t shape)
+{
+    return (struct kg_map){
+        .tensor = tensor, .offset = offset, .element = 4, .rank = 1, .shape = {shape}, .box = {32}};
+}
+
+static void grids_with_maps(const struct kg_group *group, const struct kg_device_facts *facts,
+                            const struct kg_config *config, struct kg_grids *grids)
+{
+    (void)group, (void)facts, (void)config;
+    *grids = (struct kg_grids){.count = 1, .alignment = 16, .scratch = 4096, .map_count = 3};
+    grids->grids[0] = grids->unaligned[0] =
+        (struct kg_grid){.blocks = {1, 1, 1}, .threads = {1, 1, 1}};
+    grids->maps[0] = mapped(0, 256, 64);
+    grids->unaligned_maps[0] = mapped(KG_MAP_SCRATCH, 0, 64);
+    grids->maps[1] = grids->unaligned_maps[1] = mapped(KG_MAP_SCRATCH, 512, 64);
+    grids->maps[2] = grids->unaligned_maps[2] = mapped(1, 0, 0);
+}
+
+static const struct kg_family family_with_maps = {.name = "mapped", .grids = grids_with_maps};
+
+static struct {
+    int encoded; // maps
+    int outcome;
+    bool has_good_maps; // of the last launch
+    void *tensor;       // whose map is expected first
+    void *scratch;
+} mapping;
+
+static enum kg_status encode(struct kg_device *on, const struct kg_map *map, const void *address,
+                             struct kg_encoded_map *encoded, struct kg_error *failure)
+{
+    CHECK(on->backend && map->rank == 1 && map->shape[0] == 64 && map->element == 4);
+    mapping.encoded++;
+    encoded->words[0] = (uintptr_t)address;
+    if (mapping.outcome != KG_OK)
+        return kg_error_set(failure, (enum kg_status)mapping.outcome, "no such stride");
+    return KG_OK;
+}
+
+// Three tensors and two sizes and the scratch come first.
+static enum kg_status launch_mapped(const struct kg_kernel *kernel, const struct kg_launch *launch,
+                                    struct kg_error *failure)
+{
+    (void)kernel, (void)failure;
+    const struct kg_encoded_map *maps[3];
+    mapping.has_good_maps = *(void **)launch->arguments[5] == mapping.scratch;
+    for (int i = 0; i < 3; i++) {
+        maps[i] = launch->arguments[6 + i];
+        mapping.has_good_maps &= (uintptr_t)maps[i] % 64 == 0;
+    }
+    mapping.has_good_maps &= maps[0]->words[0] == (uintptr_t)mapping.tensor;
+    mapping.has_good_maps &= maps[1]->words[0] == (uintptr_t)mapping.scratch + 512;
+    mapping.has_good_maps &= maps[2]->words[0] == 0;
+    return KG_OK;
+}
+
+// How many maps are encoded for a call with x so many bytes past an aligned address.
+static int encoded_for(const struct kg_prepared *prepared, size_t past, char *workspace)
+{
+    void *tensors[] = {memory + past, memory + 1024, memory + 2048};
+    mapping.tensor = past % 16 == 0 ? memory + past + 256 : workspace;
+    mapping.scratch = workspace;
+    mapping.encoded = 0;
+    mapping.has_good_maps = false;
+    CHECK_STATUS(kg_prepared_run(prepared, tensors, workspace, NULL, &error), KG_OK, &error);
+    CHECK(mapping.has_good_maps);
+    return mapping.encoded;
+}
+
+static void tensor_maps(void)
+{
+    const struct kg_backend with_maps = {
+        .name = "cuda", .runs_grids = true, .launch = launch_mapped, .encode = encode};
+    struct made made = make_strided(bias_relu, NULL, "P=1 D=64", NULL);
+    struct kg_built built;
+    struct kg_prepared *prepared = prepare(&made, &built);
+    kg_prepared_free(prepared);
+    struct kg_device mapper = {.backend = &with_maps, .facts = device.facts};
+    built.device = &mapper;
+    built.choice.partition.families[0] = &family_with_maps;
+    CHECK_STATUS(kg_prepared_make(&built, made.problem, &prepared, &error), KG_OK, &error);
+    char *workspace = memory + 8192, *other = memory + 16384;
+    CHECK(encoded_for(prepared, 0, workspace) == 2);
+    CHECK(encoded_for(prepared, 0, workspace) == 0);
+    CHECK(encoded_for(prepared, 8192 - 256, workspace) == 2); // mapped where the workspace begins
+    CHECK(encoded_for(prepared, 16, workspace) == 2);         // another tensor
+    CHECK(encoded_for(prepared, 0, other) == 2);              // another workspace
+    CHECK(encoded_for(prepared, 4, workspace) == 2); // the maps for unaligned tensors, there too
+    CHECK(encoded_for(prepared, 8, workspace) == 0); // which do not ask where x is
+    CHECK(encoded_for(prepared, 0, other) == 0);
+    for (size_t i = 2; i < 32; i++) // more than are kept
+        CHECK(encoded_for(prepared, i * 16, workspace) == 2);
+    CHECK(encoded_for(prepared, 0, workspace) == 0);
+    CHECK(encoded_for(prepared, 31 * 16, workspace) == 2);
+    void *tensors[] = {memory + 528, memory + 1024, memory + 2048};
+    mapping.outcome = KG_ERROR_ARGUMENT;
+    CHECK_STATUS(kg_prepared_run(prepared, tensors, workspace, NULL, &error), KG_ERROR_ARGUMENT,
+                 &error);
+    CHECK_TEXT(error.text, "tensor map 0, of x: no such stride");
+    mapping.outcome = KG_OK;
+    kg_prepared_free(prepared);
+    built.device = &device; // which has none
+    CHECK_STATUS(kg_prepared_make(&built, made.problem, &prepared, &error), KG_OK, &error);
+    CHECK_STATUS(kg_prepared_run(prepared, tensors, workspace, NULL, &error), KG_ERROR_UNSUPPORTED,
+                 &error);
+    CHECK_TEXT(error.text, "cuda has no tensor maps");
+    kg_prepared_free(prepared);
+    unmake(&made);
+}
+
+TEST_MAIN(cases, workspaces, tensor_maps)

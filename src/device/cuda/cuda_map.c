@@ -1,0 +1,145 @@
+// Tensor maps: what a kernel needs to know of a tensor to have boxes of it copied. The driver says
+// no more than that a map is wrong, so its rules are checked here first.
+
+#include "device/cuda/cuda_device.h"
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+#define ALIGNMENT 16 // of addresses, strides and rows of boxes, in bytes
+#define MOST_SHAPE ((int64_t)1 << 32)
+#define MOST_STRIDE (((int64_t)1 << 40) - 1)
+#define MOST_BOX 256
+
+// Copies do not look at values: elements of one size are all alike.
+static const struct {
+    int bytes, type;
+} elements[] = {
+    {1, KG_CUDA_MAP_UINT8},
+    {2, KG_CUDA_MAP_UINT16},
+    {4, KG_CUDA_MAP_UINT32},
+    {8, KG_CUDA_MAP_UINT64},
+};
+
+static const struct {
+    int bytes, pattern;
+} swizzles[] = {
+    {0, KG_CUDA_MAP_NO_SWIZZLE},
+    {32, KG_CUDA_MAP_SWIZZLE_32},
+    {64, KG_CUDA_MAP_SWIZZLE_64},
+    {128, KG_CUDA_MAP_SWIZZLE_128},
+};
+
+// -1: no such element.
+static int element_type(int bytes)
+{
+    for (size_t i = 0; i < COUNT(elements); i++)
+        if (elements[i].bytes == bytes)
+            return elements[i].type;
+    return -1;
+}
+
+static int swizzle_pattern(int bytes)
+{
+    for (size_t i = 0; i < COUNT(swizzles); i++)
+        if (swizzles[i].bytes == bytes)
+            return swizzles[i].pattern;
+    return -1;
+}
+
+static enum kg_status check_dimension(const struct kg_map *map, int dim, struct kg_error *error)
+{
+    long long shape = map->shape[dim], stride = dim > 0 ? map->stride[dim] : 0;
+    if (shape < 1 || shape > MOST_SHAPE)
+        return kg_error_set(error, KG_ERROR_ARGUMENT,
+                            "%lld elements of dimension %d are not between 1 and %lld", shape, dim,
+                            (long long)MOST_SHAPE);
+    if (stride < 0 || stride > MOST_STRIDE)
+        return kg_error_set(error, KG_ERROR_ARGUMENT,
+                            "the stride of dimension %d, %lld bytes, is not between 0 and %lld",
+                            dim, stride, (long long)MOST_STRIDE);
+    if (stride % ALIGNMENT != 0)
+        return kg_error_set(error, KG_ERROR_ARGUMENT,
+                            "the stride of dimension %d, %lld bytes, is no multiple of %d", dim,
+                            stride, ALIGNMENT);
+    if (map->box[dim] < 1 || map->box[dim] > MOST_BOX)
+        return kg_error_set(error, KG_ERROR_ARGUMENT,
+                            "a box of %d elements along dimension %d is not between 1 and %d",
+                            map->box[dim], dim, MOST_BOX);
+    return KG_OK;
+}
+
+static enum kg_status check_map(const struct kg_map *map, const void *address,
+                                struct kg_error *error)
+{
+    if (map->rank < 1 || map->rank > KG_MAX_MAP_RANK)
+        return kg_error_set(error, KG_ERROR_ARGUMENT, "%d dimensions are not between 1 and %d",
+                            map->rank, KG_MAX_MAP_RANK);
+    if (element_type(map->element) < 0)
+        return kg_error_set(error, KG_ERROR_ARGUMENT,
+                            "an element has 1, 2, 4 or 8 bytes, and not %d", map->element);
+    if (swizzle_pattern(map->swizzle) < 0)
+        return kg_error_set(error, KG_ERROR_ARGUMENT,
+                            "a swizzle has 0, 32, 64 or 128 bytes, and not %d", map->swizzle);
+    if ((uintptr_t)address % ALIGNMENT != 0)
+        return kg_error_set(error, KG_ERROR_ARGUMENT, "the address %p is no multiple of %d",
+                            address, ALIGNMENT);
+    for (int dim = 0; dim < map->rank; dim++) {
+        enum kg_status status = check_dimension(map, dim, error);
+        if (status)
+            return status;
+    }
+    int row = map->box[0] * map->element;
+    if (row % ALIGNMENT != 0)
+        return kg_error_set(error, KG_ERROR_ARGUMENT,
+                            "the rows of a box, %d bytes, are no multiple of %d", row, ALIGNMENT);
+    if (map->swizzle > 0 && row > map->swizzle)
+        return kg_error_set(error, KG_ERROR_ARGUMENT,
+                            "the rows of a box, %d bytes, are longer than the swizzle, %d", row,
+                            map->swizzle);
+    return KG_OK;
+}
+
+static int ask_driver(const struct kg_cuda_driver *driver, const struct kg_map *map,
+                      const void *address, struct kg_encoded_map *encoded)
+{
+    uint64_t shape[KG_MAX_MAP_RANK], strides[KG_MAX_MAP_RANK];
+    uint32_t box[KG_MAX_MAP_RANK], steps[KG_MAX_MAP_RANK];
+    for (int dim = 0; dim < map->rank; dim++) {
+        shape[dim] = (uint64_t)map->shape[dim];
+        box[dim] = (uint32_t)map->box[dim];
+        steps[dim] = 1;
+        if (dim > 0)
+            strides[dim - 1] = (uint64_t)map->stride[dim];
+    }
+    return driver->encode_map(encoded, element_type(map->element), (uint32_t)map->rank,
+                              (void *)(uintptr_t)address, shape, strides, box, steps,
+                              KG_CUDA_MAP_PLAIN, swizzle_pattern(map->swizzle), KG_CUDA_MAP_L2_128,
+                              KG_CUDA_MAP_ZEROS);
+}
+
+enum kg_status kg_cuda_encode(struct kg_device *device, const struct kg_map *map,
+                              const void *address, struct kg_encoded_map *encoded,
+                              struct kg_error *error)
+{
+    struct kg_cuda_device *cuda = (struct kg_cuda_device *)device;
+    const struct kg_cuda_driver *driver = &cuda->driver;
+    bool pushed;
+    *encoded = (struct kg_encoded_map){{0}};
+    enum kg_status status = check_map(map, address, error);
+    if (!status)
+        status = kg_cuda_enter(cuda, &pushed, error);
+    if (status)
+        return status;
+    if (!driver->encode_map) {
+        status = kg_error_set(error, KG_ERROR_MISSING,
+                              "the NVIDIA driver (CUDA %d.%d) has no cuTensorMapEncodeTiled. "
+                              "Install a newer one, or choose a config without tensor maps",
+                              driver->version / 1000, driver->version % 1000 / 10);
+    } else {
+        int result = ask_driver(driver, map, address, encoded);
+        if (result)
+            status = kg_cuda_error(driver, result, "the driver refuses it", error);
+    }
+    kg_cuda_leave(cuda, pushed);
+    return status;
+}
