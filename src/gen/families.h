@@ -12,6 +12,7 @@ extern const struct kg_family kg_family_scan;
 extern const struct kg_family kg_family_pointwise;
 extern const struct kg_family kg_family_direct;
 
+extern const struct kg_family kg_cuda_contract;
 extern const struct kg_family kg_cuda_reduce;
 extern const struct kg_family kg_cuda_rowwise;
 extern const struct kg_family kg_cuda_scan;

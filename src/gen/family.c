@@ -20,6 +20,7 @@ static const struct kg_family *const host_families[] = {
 };
 
 static const struct kg_family *const cuda_families[] = {
+    &kg_cuda_contract,  // sums of products of two sides
     &kg_cuda_reduce,    // one reduction, by column or of long rows
     &kg_cuda_rowwise,   // reductions by row, and what belongs to them
     &kg_cuda_scan,      // running totals

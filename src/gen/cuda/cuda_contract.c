@@ -1,0 +1,311 @@
+// The family of matrix products on CUDA: a sum over products of two sides, with whatever is done to
+// each element of the result afterwards. contract_sides.h says how a statement is read as a
+// product.
+//
+// There are several forms of kernel; a config tells by its values which one it is. What is common
+// to them stands here: the parameters, which form owns a config, the config by rule, the bound.
+
+#include "gen/cuda/cuda_contract.h"
+
+#include "gen/axes.h"
+#include "gen/cuda/cuda_frame.h"
+#include "gen/families.h"
+#include "gen/skeleton.h"
+
+#include <stddef.h>
+#include <string.h>
+
+enum { MOST_BLOCKS = 1 << 30, FOLD_THREADS = 256 };
+
+// A new form adds its line here.
+static const struct kg_cuda_contract_form *const forms[] = {
+    &kg_cuda_contract_tile,
+};
+enum { FORMS = sizeof forms / sizeof *forms };
+
+#define FIELD(name) offsetof(struct kg_cuda_contract_plan, set.name)
+
+// The parameters, the usual value first. Those with one choice are no parameters of the space.
+static const struct {
+    const char *name;
+    size_t field;
+    int count;
+    int64_t choices[KG_MAX_CHOICES];
+} parameters[] = {
+    {"mma", FIELD(mma), 1, {0}},
+    {"rows", FIELD(rows), 5, {128, 64, 32, 16, 256}},
+    {"columns", FIELD(columns), 5, {128, 64, 32, 16, 256}},
+    {"depth", FIELD(depth), 3, {16, 8, 32}},
+    {"stages", FIELD(stages), 1, {1}},
+    {"pair", FIELD(pair), 1, {0}},
+    {"pingpong", FIELD(pingpong), 1, {0}},
+    {"split", FIELD(split), 8, {1, 2, 4, 8, 16, 32, 64, 128}},
+    {"swap", FIELD(swap), 2, {0, 1}},
+    {"order", FIELD(order), 2, {0, 1}},
+};
+enum { PARAMETERS = sizeof parameters / sizeof *parameters };
+
+bool kg_cuda_contract_refuse(struct kg_text *reason, const char *why)
+{
+    kg_text_add(reason, why);
+    return false;
+}
+
+static int *field_of(struct kg_cuda_contract_plan *plan, size_t field)
+{
+    return (int *)((char *)plan + field);
+}
+
+static void make_space(struct kg_space *space)
+{
+    *space = (struct kg_space){0};
+    for (int i = 0; i < PARAMETERS; i++)
+        if (parameters[i].count > 1)
+            kg_space_add(space, parameters[i].name, parameters[i].count, parameters[i].choices);
+    kg_cuda_space_registers(space);
+}
+
+// The values of a config into the plan, and back.
+static void configure(struct kg_cuda_contract_plan *plan, const struct kg_config *config)
+{
+    int at = 0;
+    for (int i = 0; i < PARAMETERS; i++)
+        *field_of(plan, parameters[i].field) =
+            (int)(parameters[i].count > 1 ? config->value[at++] : parameters[i].choices[0]);
+    plan->set.registers = (int)config->value[at];
+}
+
+static void collect(struct kg_cuda_contract_plan *plan, struct kg_config *config)
+{
+    int at = 0;
+    *config = (struct kg_config){0};
+    for (int i = 0; i < PARAMETERS; i++)
+        if (parameters[i].count > 1)
+            config->value[at++] = *field_of(plan, parameters[i].field);
+    config->value[at] = plan->set.registers;
+}
+
+static int64_t count_of(const struct kg_contract *contract, enum kg_contract_part part)
+{
+    int64_t count = 1;
+    for (int i = 0; i < contract->axis_count[part]; i++)
+        count *= contract->nest->extent[contract->axes[part][i]];
+    return count;
+}
+
+void kg_cuda_contract_plan_make(const struct kg_group *group, const struct kg_device_facts *facts,
+                                const struct kg_config *config, struct kg_cuda_contract_plan *plan)
+{
+    *plan = (struct kg_cuda_contract_plan){.group = group, .facts = facts};
+    kg_contract_read(group, &plan->contract, NULL);
+    plan->batches = count_of(&plan->contract, KG_CONTRACT_BATCH);
+    plan->rows = count_of(&plan->contract, KG_CONTRACT_M);
+    plan->columns = count_of(&plan->contract, KG_CONTRACT_N);
+    plan->depth = count_of(&plan->contract, KG_CONTRACT_K);
+    kg_cuda_contract_sides(plan);
+    if (config)
+        configure(plan, config);
+}
+
+static const struct kg_cuda_contract_form *form_of(const struct kg_cuda_contract_plan *plan)
+{
+    for (int i = 0; i < FORMS; i++)
+        if (forms[i]->owns(plan))
+            return forms[i];
+    return NULL;
+}
+
+int64_t kg_cuda_contract_tall(const struct kg_cuda_contract_plan *plan)
+{
+    return plan->set.swap ? plan->columns : plan->rows;
+}
+
+int64_t kg_cuda_contract_wide(const struct kg_cuda_contract_plan *plan)
+{
+    return plan->set.swap ? plan->rows : plan->columns;
+}
+
+int64_t kg_cuda_contract_tiles(const struct kg_cuda_contract_plan *plan)
+{
+    return plan->batches * kg_ceil_div(kg_cuda_contract_tall(plan), plan->set.rows) *
+           kg_ceil_div(kg_cuda_contract_wide(plan), plan->set.columns);
+}
+
+// ---- The anatomy ----
+
+static bool applicable(const struct kg_group *group, const struct kg_device_facts *facts,
+                       enum kg_target target, struct kg_text *reason)
+{
+    (void)facts;
+    struct kg_contract contract;
+    if (!kg_cuda_fits(group, target, reason) || !kg_contract_read(group, &contract, reason))
+        return false;
+    for (int i = 0; i < group->count; i++)
+        if (!kg_group_is_private(group, group->problem->nests[group->first + i]->output))
+            return true;
+    return kg_cuda_contract_refuse(reason, "nobody reads what it makes");
+}
+
+static void space(const struct kg_group *group, const struct kg_device_facts *facts,
+                  enum kg_target target, struct kg_space *space)
+{
+    (void)group, (void)facts, (void)target;
+    make_space(space);
+}
+
+static bool check(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)
+{
+    const struct kg_cuda_contract_form *form = form_of(plan);
+    if (!form)
+        return kg_cuda_contract_refuse(reason, "no form of kernel has such tiles");
+    if (plan->set.split > 1 && plan->set.split > kg_ceil_div(plan->depth, plan->set.depth))
+        return kg_cuda_contract_refuse(reason, "more pieces of the sum than there is work for");
+    return form->valid(plan, reason);
+}
+
+static bool valid(const struct kg_group *group, const struct kg_device_facts *facts,
+                  enum kg_target target, const struct kg_config *config, struct kg_text *reason)
+{
+    (void)target;
+    struct kg_cuda_contract_plan plan;
+    kg_cuda_contract_plan_make(group, facts, config, &plan);
+    return check(&plan, reason);
+}
+
+// ---- The config by rule ----
+
+// Tiles by multiplications and additions, best first where there are enough of them.
+static const struct {
+    int rows, columns, depth;
+} tiles[] = {{128, 128, 16}, {64, 128, 16}, {64, 64, 16}, {32, 64, 16}, {32, 32, 32}};
+enum { TILES = sizeof tiles / sizeof *tiles };
+
+// The largest tile of which there is one for each unit, else the smallest; where that leaves units
+// without, pieces of the sum of no less than SHORTEST steps.
+static void guess_tile(struct kg_cuda_contract_plan *plan)
+{
+    enum { SHORTEST = 256, MOST_PIECES = 32 };
+    int64_t units = plan->facts->units > 0 ? plan->facts->units : 1;
+    struct kg_text reason = {0};
+    for (int i = 0; i < TILES; i++) {
+        plan->set.rows = tiles[i].rows;
+        plan->set.columns = tiles[i].columns;
+        plan->set.depth = tiles[i].depth;
+        if (check(plan, &reason) && kg_cuda_contract_tiles(plan) >= units)
+            break;
+    }
+    kg_text_free(&reason);
+    int64_t count = kg_cuda_contract_tiles(plan);
+    while (count > 0 && plan->set.split < MOST_PIECES && 2 * plan->set.split * count <= 2 * units &&
+           plan->depth / (2 * plan->set.split) >= SHORTEST)
+        plan->set.split *= 2;
+}
+
+static void guess(const struct kg_group *group, const struct kg_device_facts *facts,
+                  enum kg_target target, struct kg_config *config)
+{
+    (void)target;
+    struct kg_cuda_contract_plan plan;
+    kg_cuda_contract_plan_make(group, facts, NULL, &plan);
+    for (int i = 0; i < PARAMETERS; i++)
+        *field_of(&plan, parameters[i].field) = (int)parameters[i].choices[0];
+    guess_tile(&plan);
+    collect(&plan, config);
+}
+
+// ---- Bound, source, launches ----
+
+// What must be read and written, and the busiest unit's share of whole tiles.
+static double bound(const struct kg_group *group, const struct kg_device_facts *facts,
+                    enum kg_target target, const struct kg_config *config)
+{
+    (void)target;
+    struct kg_cuda_contract_plan plan;
+    kg_cuda_contract_plan_make(group, facts, config, &plan);
+    const struct kg_cuda_contract_form *form = form_of(&plan);
+    double seconds = 0, rate = form ? form->rate(&plan) : 0;
+    double bytes = kg_group_bytes(group) - (double)facts->cache[3];
+    if (facts->bandwidth > 0 && bytes > 0)
+        seconds = bytes / facts->bandwidth;
+    if (rate > 0 && facts->units > 0) {
+        double tile = 2.0 * plan.set.rows * plan.set.columns * (double)plan.depth / plan.set.split;
+        int64_t waves = kg_ceil_div(kg_cuda_contract_tiles(&plan) * plan.set.split, facts->units);
+        double busy = (double)waves * tile / (rate / facts->units);
+        seconds = busy > seconds ? busy : seconds;
+    }
+    return seconds;
+}
+
+static bool emit(const struct kg_group *group, const struct kg_device_facts *facts,
+                 enum kg_target target, const struct kg_config *config, const char *entry,
+                 struct kg_text *source)
+{
+    (void)target;
+    static const char *const parts[] = {"cuda/index.cuh", "cuda/vectors.cuh",
+                                        "cuda/contract_job.cuh"};
+    struct kg_cuda_contract_plan plan;
+    struct kg_space values;
+    struct kg_code code = {source, 0};
+    kg_cuda_contract_plan_make(group, facts, config, &plan);
+    const struct kg_cuda_contract_form *form = form_of(&plan);
+    if (!form)
+        return false;
+    plan.entry = entry;
+    make_space(&values);
+    kg_cuda_opening(source, group, "contract", config, &values);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        kg_text_add(source, kg_skeleton_find(parts[i]));
+        kg_text_add(source, "\n");
+    }
+    kg_text_add(source, kg_skeleton_find(form->skeleton));
+    kg_text_add(source, "\n");
+    kg_cuda_contract_emit_job(&code, &plan);
+    form->emit(&code, &plan);
+    return !source->failed;
+}
+
+void kg_cuda_contract_launch(const struct kg_cuda_contract_plan *plan, struct kg_grid grid,
+                             struct kg_grids *grids)
+{
+    const struct kg_grid none = {.threads = {1, 1, 1}};
+    int64_t outputs = plan->batches * plan->rows * plan->columns;
+    int alignment = kg_cuda_contract_alignment(plan);
+    bool folds = plan->set.split > 1;
+    *grids = (struct kg_grids){.count = folds ? 3 : 2, .alignment = alignment};
+    grids->grids[0] = alignment ? grid : none;
+    grids->grids[1] = alignment ? none : grid;
+    grids->unaligned[0] = none;
+    grids->unaligned[1] = grid;
+    if (!folds)
+        return;
+    int64_t blocks = kg_ceil_div(outputs, FOLD_THREADS);
+    grids->grids[2] = grids->unaligned[2] = (struct kg_grid){
+        .blocks = {blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS, 1, 1},
+        .threads = {FOLD_THREADS, 1, 1},
+    };
+    size_t bytes = plan->contract.type == KG_TYPE_F32 ? 4 : 8;
+    grids->scratch = (size_t)outputs * (size_t)plan->set.split * bytes;
+}
+
+static void grids(const struct kg_group *group, const struct kg_device_facts *facts,
+                  const struct kg_config *config, struct kg_grids *grids)
+{
+    struct kg_cuda_contract_plan plan;
+    kg_cuda_contract_plan_make(group, facts, config, &plan);
+    const struct kg_cuda_contract_form *form = form_of(&plan);
+    *grids = (struct kg_grids){0};
+    if (form)
+        form->grids(&plan, grids);
+}
+
+const struct kg_family kg_cuda_contract = {
+    .name = "contract",
+    .summary = "matrix products, with what is done to their elements",
+    .applicable = applicable,
+    .space = space,
+    .valid = valid,
+    .guess = guess,
+    .bound = bound,
+    .emit = emit,
+    .grids = grids,
+};

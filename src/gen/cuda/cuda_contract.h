@@ -1,0 +1,94 @@
+// What the files of the contract family for CUDA share. cuda_contract.c decides, and is where the
+// parameters stand; cuda_contract_sides.c tells how sides lie in memory; cuda_contract_emit.c
+// writes the job, a struct with everything that is particular to an op. Each form of kernel is a
+// file of its own, with one skeleton, and a line in the table of cuda_contract.c.
+
+#ifndef KG_GEN_CUDA_CONTRACT_H
+#define KG_GEN_CUDA_CONTRACT_H
+
+#include "gen/code.h"
+#include "gen/contract_sides.h"
+
+struct kg_cuda_contract_plan {
+    const struct kg_group *group;
+    const struct kg_device_facts *facts;
+    const char *entry;
+    struct kg_contract contract;
+    // The side is this read, an array of whole bytes an element; else NULL. Its neighbours in
+    // memory are neighbours along the sum where `along`.
+    const struct kg_access *plain[2];
+    bool along[2];
+    int64_t batches, rows, columns, depth; // of the problem, as the job has them
+    // The config; what the device has no choice of has its only value.
+    struct {
+        int mma;      // rows of the matrix unit's instruction; 0: multiplications and additions
+        int rows;     // of the tile of a block
+        int columns;  // likewise
+        int depth;    // steps of the sum of a tile
+        int stages;   // tiles under way
+        int pair;     // blocks of a cluster share 1: their columns, 2: their rows
+        int pingpong; // consumers have a tile each
+        int split;    // pieces of the sum
+        int swap;     // the transposed product is made
+        int order;    // of tiles: 0: down a column first, 1: along a row
+        int registers;
+    } set;
+};
+
+// One kind of kernel.
+struct kg_cuda_contract_form {
+    const char *skeleton; // below kernels/
+    // Whether a config is of this form.
+    bool (*owns)(const struct kg_cuda_contract_plan *plan);
+    // As in struct kg_family, for a config the form owns.
+    bool (*valid)(const struct kg_cuda_contract_plan *plan, struct kg_text *reason);
+    void (*emit)(struct kg_code *code, const struct kg_cuda_contract_plan *plan);
+    void (*grids)(const struct kg_cuda_contract_plan *plan, struct kg_grids *grids);
+    // Multiplications and additions, each counted, per second of all units at best; 0: unknown.
+    double (*rate)(const struct kg_cuda_contract_plan *plan);
+};
+
+extern const struct kg_cuda_contract_form kg_cuda_contract_tile;
+
+// The plan of a group that kg_contract_read reads; `config` may be NULL.
+void kg_cuda_contract_plan_make(const struct kg_group *group, const struct kg_device_facts *facts,
+                                const struct kg_config *config, struct kg_cuda_contract_plan *plan);
+
+// Says why and is false.
+bool kg_cuda_contract_refuse(struct kg_text *reason, const char *why);
+
+// ---- Sides ----
+
+void kg_cuda_contract_sides(struct kg_cuda_contract_plan *plan);
+// The bytes that plain sides have to be aligned to for accesses of 16 bytes that hold neighbours of
+// one line and nothing else; 1 where no side is plain; 0: their strides or sizes do not allow it.
+int kg_cuda_contract_alignment(const struct kg_cuda_contract_plan *plan);
+// The same of one side.
+bool kg_cuda_contract_is_whole(const struct kg_cuda_contract_plan *plan, int side);
+// Of the elements of a side, as they are stored.
+enum kg_dtype kg_cuda_contract_dtype(const struct kg_cuda_contract_plan *plan, int side);
+
+// ---- The tile of a block, after the exchange of sides ----
+
+int64_t kg_cuda_contract_tiles(const struct kg_cuda_contract_plan *plan); // of all batches
+int64_t kg_cuda_contract_tall(const struct kg_cuda_contract_plan *plan);  // rows, exchanged
+int64_t kg_cuda_contract_wide(const struct kg_cuda_contract_plan *plan);
+
+// ---- Code ----
+
+// The struct ENTRY_job: see kernels/cuda/contract_job.cuh. Before it, what functions are given.
+void kg_cuda_contract_emit_job(struct kg_code *code, const struct kg_cuda_contract_plan *plan);
+// Inside a function with the kernel's arguments: declares `job`, exchanged if the config says so.
+void kg_cuda_contract_open_job(struct kg_code *code, const struct kg_cuda_contract_plan *plan);
+// The function that folds the pieces of a sum, if there are several.
+void kg_cuda_contract_emit_fold(struct kg_code *code, const struct kg_cuda_contract_plan *plan,
+                                int number);
+
+// ---- Launches ----
+
+// `whole` where the kernel's places and strides allow it, as function 0, else function 1; and
+// function 2, which folds, if there is something to fold. Says what scratch that takes.
+void kg_cuda_contract_launch(const struct kg_cuda_contract_plan *plan, struct kg_grid grid,
+                             struct kg_grids *grids);
+
+#endif
