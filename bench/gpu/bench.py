@@ -14,7 +14,6 @@ the values of its parameters. Lines come, and the file is written, one by one.
 """
 
 import argparse
-import json
 import math
 import os
 import re
@@ -32,9 +31,10 @@ import torch
 import torch._dynamo
 import torch._inductor.config
 
-import triton_kernels as peers
 from cases import GROUP_GOALS, all_cases
 from kernelgen_plan import Context
+from results import geometric_mean, write_json
+from roofs import copy_of, read_kernel, read_of
 from timing import Clock
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -115,28 +115,6 @@ def warm_all(cases):
 
 
 # ---- One line ----
-
-
-def read_kernel(clock, size):
-    """The fastest of a few shapes of the kernel that reads, at 0.5 GB."""
-    times = clock.cold({shape: read_of(size, shape) for shape in peers.READ_SHAPES})
-    best = min(times, key=times.get)
-    print(f"read: {size / times[best] * 1e-3:.0f} GB/s with {best[1]} vectors of "
-          f"{best[0]} words by {best[2]} warps")
-    return best
-
-
-def copy_of(count):
-    """A run that moves so many bytes: half of them are read, half written."""
-    source = torch.empty(count // 2, dtype=torch.uint8, device="cuda")
-    target = torch.empty_like(source)
-    return lambda: target.copy_(source)
-
-
-def read_of(count, shape):
-    source = torch.randint(0, 1 << 30, (count // 4,), dtype=torch.int32, device="cuda")
-    out = torch.empty(1 << 21, dtype=torch.int32, device="cuda")
-    return lambda: peers.read(out, source, shape)
 
 
 def contenders(line, ours, arguments):
@@ -221,10 +199,6 @@ def print_line(line):
           f"{wrong}{words_of_goals(line['goals'], found)} [{short(line['choice'])}]")
 
 
-def geometric_mean(values):
-    return math.exp(sum(map(math.log, values)) / len(values))
-
-
 def print_groups(results):
     """Geometric means; returns them for the file."""
     groups = {}
@@ -247,12 +221,9 @@ def print_groups(results):
     return groups
 
 
-def write_json(path, results, groups):
-    if path:
-        with open(path + ".part", "w") as file:
-            json.dump(dict(device=torch.cuda.get_device_name(), torch=torch.__version__,
-                           lines=results, groups=groups), file, indent=1)
-        os.replace(path + ".part", path)
+def save(path, results, groups):
+    write_json(path, dict(device=torch.cuda.get_device_name(), torch=torch.__version__,
+                          lines=results, groups=groups))
 
 
 def main():
@@ -289,8 +260,8 @@ def main():
             print(f"{case.label:28}{type(problem).__name__}: {str(problem)[:300]}")
         torch._dynamo.reset()
         torch.cuda.empty_cache()
-        write_json(arguments.json, results, {})
-    write_json(arguments.json, results, print_groups(results))
+        save(arguments.json, results, {})
+    save(arguments.json, results, print_groups(results))
     print(f"{time.monotonic() - began:.0f} s")
     shutil.rmtree(CACHE, ignore_errors=True)
     return 0 if results and all(line["right"] for line in results) else 1

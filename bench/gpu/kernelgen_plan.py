@@ -11,6 +11,12 @@ class Binding(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("value", ctypes.c_char_p)]
 
 
+class Options(ctypes.Structure):
+    _fields_ = [("home", ctypes.c_char_p), ("threads", ctypes.c_int), ("cancel", ctypes.c_void_p),
+                ("progress", ctypes.c_void_p), ("notice", ctypes.c_void_p),
+                ("user", ctypes.c_void_p), ("wisdom", ctypes.c_char_p)]
+
+
 def load_library():
     library = ctypes.CDLL(os.environ.get("KERNELGEN_LIBRARY", "libkernelgen.so.0"))
     library.kg_context_error.restype = ctypes.c_char_p
@@ -19,12 +25,14 @@ def load_library():
 
 
 class Context:
-    """One context and its first GPU."""
+    """One context and its first GPU. In a home of its own it knows nothing of what others found."""
 
-    def __init__(self):
+    def __init__(self, home=None):
         self.library = load_library()
         self.handle = ctypes.c_void_p()
-        status = self.library.kg_context_create(None, ctypes.byref(self.handle))
+        options = Options(home=home.encode(), wisdom=b"") if home else None
+        status = self.library.kg_context_create(ctypes.byref(options) if options else None,
+                                                ctypes.byref(self.handle))
         self.check(status)
         self.device = ctypes.c_void_p()
         self.check(self.library.kg_context_device(self.handle, b"cuda:0",
@@ -45,21 +53,32 @@ class Plan:
         self.context, library = context, context.library
         with open(path, "rb") as file:
             text = file.read()
-        op, problem, self.handle = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
-        context.check(library.kg_op_parse(context.handle, path.encode(), text,
-                                          ctypes.c_size_t(len(text)), name.encode(),
-                                          ctypes.byref(op)))
+        op, self.problem, self.handle = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
         pairs = (Binding * len(bindings))(*[Binding(k.encode(), str(v).encode())
                                             for k, v in bindings.items()])
-        context.check(library.kg_problem_create(context.handle, op, pairs, len(bindings),
-                                                ctypes.byref(problem)))
-        context.check(library.kg_plan_create(problem, context.device, RIGORS[rigor],
-                                             ctypes.c_double(seconds),
-                                             ctypes.byref(self.handle)))
+        try:
+            context.check(library.kg_op_parse(context.handle, path.encode(), text,
+                                              ctypes.c_size_t(len(text)), name.encode(),
+                                              ctypes.byref(op)))
+            context.check(library.kg_problem_create(context.handle, op, pairs, len(bindings),
+                                                    ctypes.byref(self.problem)))
+            context.check(library.kg_plan_create(self.problem, context.device, RIGORS[rigor],
+                                                 ctypes.c_double(seconds),
+                                                 ctypes.byref(self.handle)))
+        except RuntimeError:
+            self.close()
+            raise
+        finally:
+            library.kg_op_destroy(op)
         self.execute = library.kg_plan_execute
 
     def choice(self):
         return self.context.library.kg_plan_choice(self.handle).decode()
+
+    def close(self):
+        self.context.library.kg_plan_destroy(self.handle)
+        self.context.library.kg_problem_destroy(self.problem)
+        self.handle, self.problem = ctypes.c_void_p(), ctypes.c_void_p()
 
     def on(self, tensors, stream):
         """A function that runs the plan on these tensors (inputs, then outputs)."""

@@ -16,6 +16,10 @@ RUNS = 15
 FLUSH = 1 << 28
 
 
+def medians(samples):
+    return {name: statistics.median(values) for name, values in samples.items()}
+
+
 class Clock:
     def __init__(self, stream):
         self.stream = stream
@@ -30,8 +34,8 @@ class Clock:
         marks[1].record(self.stream)
         return marks
 
-    def _race(self, runs, turns, flush):
-        """Median microseconds by name; the first two turns warm up."""
+    def race(self, runs, turns, flush):
+        """Microseconds of every turn, by name; two more turns warm up."""
         names, samples = list(runs), {name: [] for name in runs}
         for turn in range(turns + 2):
             marks = {}
@@ -42,30 +46,41 @@ class Clock:
             for name, (start, stop) in marks.items():
                 if turn >= 2:
                     samples[name].append(start.elapsed_time(stop) * 1e3)
-        return {name: statistics.median(values) for name, values in samples.items()}
+        return samples
 
     def cold(self, runs):
-        """What ran first tells how many turns there is time for."""
+        """Median microseconds by name; what ran first tells how many turns there is time for."""
         for run in runs.values():
             run()
         start, stop = self._take(next(iter(runs.values())), True)
         self.stream.synchronize()
-        return self._race(runs, RUNS if start.elapsed_time(stop) < 2 else 7, True)
+        return medians(self.race(runs, RUNS if start.elapsed_time(stop) < 2 else 7, True))
+
+    def record(self, run, microseconds):
+        """A graph of as many runs as fill some time, and their number."""
+        count = max(1, min(50, int(600 / microseconds)))
+        graph = torch.cuda.CUDAGraph()
+        self.stream.synchronize()
+        # torch.cuda.graph would collect garbage first, every time.
+        graph.capture_begin(capture_error_mode="thread_local")
+        try:
+            for _ in range(count):
+                run()
+        finally:
+            graph.capture_end()
+        return graph, count
+
+    def replay(self, graphs, turns):
+        """Microseconds of one run inside its graph: of every turn, by name."""
+        samples = self.race({name: graph.replay for name, (graph, _) in graphs.items()}, turns,
+                            False)
+        return {name: [value / graphs[name][1] for value in values]
+                for name, values in samples.items()}
 
     def graph(self, runs, cold):
-        """Microseconds of one run inside a graph."""
-        graphs, counts = {}, {}
-        self.stream.synchronize()
-        for name, run in runs.items():
-            counts[name] = max(1, min(50, int(600 / cold[name])))
-            graphs[name] = torch.cuda.CUDAGraph()
-            # torch.cuda.graph would collect garbage first, every time.
-            graphs[name].capture_begin(capture_error_mode="thread_local")
-            for _ in range(counts[name]):
-                run()
-            graphs[name].capture_end()
-        times = self._race({name: graph.replay for name, graph in graphs.items()}, 5, False)
-        return {name: times[name] / counts[name] for name in times}
+        """Median microseconds of one run inside a graph, by name."""
+        return medians(self.replay({name: self.record(run, cold[name])
+                                    for name, run in runs.items()}, 5))
 
     def host(self, plan_run, plan_arguments):
         """Microseconds of the host for one call of a plan; fewer than a queue holds at a time."""
