@@ -35,6 +35,7 @@ struct cli_options {
     const char *language;
     const char *target;
     const char *candidate;
+    const char *override;
     const char *seed;
     const char *threads;
     const char *kernel;
@@ -77,10 +78,11 @@ enum cli_option {
     CLI_SEED = 1 << 8,
     CLI_THREADS = 1 << 9,
     CLI_JSON = 1 << 10,
-    CLI_BINDINGS = 1 << 11,   // --dtype --size --param
-    CLI_ARRAYS = 1 << 12,     // --input --output
-    CLI_ASSEMBLY = 1 << 13,   // --kernel --log, and a launch: --grid --block --smem ...
-    CLI_FIT = 1 << 15,        // which samples, and --export
+    CLI_BINDINGS = 1 << 11, // --dtype --size --param
+    CLI_ARRAYS = 1 << 12,   // --input --output
+    CLI_ASSEMBLY = 1 << 13, // --kernel --log, and a launch: --grid --block --smem ...
+    CLI_FIT = 1 << 15,      // which samples, and --export
+    CLI_OVERRIDE = 1 << 16,
     CLI_NO_RECORDS = 1 << 14, // no option: the command goes on where records cannot be opened
 };
 

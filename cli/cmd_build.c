@@ -1,6 +1,7 @@
 // kernelgen build: all five stages, and what came of them.
 
 #include "commands.h"
+#include "plans.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,11 +12,13 @@ static void show_times(const struct kg_bench_result *bench)
     printf("time      %s, baseline %s, roofline %s (%s)\n", cli_duration(bench->seconds, plan),
            cli_duration(bench->baseline_seconds, baseline),
            cli_duration(bench->bound_seconds, bound), cli_reached(bench, reached));
+    if (bench->original_seconds > 0)
+        printf("original  %s\n", cli_duration(bench->original_seconds, plan));
     printf("speed-up  %.2f over the baseline (goal %.2f)\n", bench->speedup, bench->goal);
 }
 
-static void show(const struct cli_subject *subject, const struct kg_build_result *result,
-                 const struct kg_plan *plan)
+static void show(const struct cli *cli, const struct cli_subject *subject,
+                 const struct kg_build_result *result, const struct kg_plan *plan)
 {
     cli_progress_clear();
     printf("op        %s", kg_op_name(subject->op));
@@ -34,7 +37,7 @@ static void show(const struct cli_subject *subject, const struct kg_build_result
         printf("search    %lld configs, %d valid, %d pruned, %d measured, %d failed\n",
                (long long)result->space, result->valid, result->pruned, result->measured,
                result->failed);
-    printf("chosen    %s\n", kg_plan_choice(plan));
+    cli_show_kernel(cli, "chosen", plan);
     if (result->bench.samples > 0)
         show_times(&result->bench);
 }
@@ -50,13 +53,14 @@ static void show_json(const struct cli_subject *subject, const struct kg_build_r
     printf(", \"verify\": ");
     cli_show_verdict_json(&result->verify);
     printf(", \"seconds\": %.9g, \"spread\": %.3g, \"baseline_seconds\": %.9g, "
-           "\"roofline_seconds\": %.9g, \"speedup\": %.4f, \"goal\": %.4f, \"goal_met\": %s, "
+           "\"roofline_seconds\": %.9g, \"original_seconds\": %.9g, \"speedup\": %.4f, \"goal\": "
+           "%.4f, \"goal_met\": %s, "
            "\"rounds\": %d, \"space\": %lld, \"valid\": %d, \"pruned\": %d, \"measured\": %d, "
            "\"failed\": %d}\n",
            bench->seconds, bench->spread, bench->baseline_seconds, bench->bound_seconds,
-           bench->speedup, bench->goal, result->goal_met ? "true" : "false", result->rounds,
-           (long long)result->space, result->valid, result->pruned, result->measured,
-           result->failed);
+           bench->original_seconds, bench->speedup, bench->goal,
+           result->goal_met ? "true" : "false", result->rounds, (long long)result->space,
+           result->valid, result->pruned, result->measured, result->failed);
 }
 
 static enum cli_exit build(struct cli *cli, const struct cli_subject *subject)
@@ -64,6 +68,7 @@ static enum cli_exit build(struct cli *cli, const struct cli_subject *subject)
     struct kg_build_options options = {
         .folder = cli->options.folder,
         .language = cli->options.language,
+        .override = cli->options.override,
     };
     enum cli_exit exit_status = cli_rigor(cli, KG_RIGOR_DEFAULT, &options.rigor);
     if (exit_status == CLI_DONE)
@@ -78,7 +83,7 @@ static enum cli_exit build(struct cli *cli, const struct cli_subject *subject)
     if (cli->options.json)
         show_json(subject, &result, plan);
     else
-        show(subject, &result, plan);
+        show(cli, subject, &result, plan);
     kg_plan_destroy(plan);
     if (!cli->options.json && options.folder)
         printf("written   %s\n", options.folder);

@@ -30,7 +30,7 @@ static enum cli_exit verify_plan(struct cli *cli, struct cli_subject *subject, s
     struct kg_verify_result result;
     enum kg_status status = kg_plan_verify(plan, seed, &result);
     if (status == KG_OK && !cli->options.json)
-        printf("kernel    %s\n", kg_plan_choice(plan));
+        cli_show_kernel(cli, "kernel", plan);
     return show(cli, status, &result);
 }
 
@@ -65,6 +65,9 @@ static enum cli_exit verify_candidate(struct cli *cli)
 
 enum cli_exit cli_verify(struct cli *cli)
 {
+    if (cli->options.candidate && cli->options.override)
+        return cli_bad_usage("--candidate judges a file on its own, --override one in the place of "
+                             "a generated kernel: give one of them");
     if (cli->options.candidate)
         return verify_candidate(cli);
     return cli_with_plan(cli, KG_RIGOR_ESTIMATE, verify_plan);

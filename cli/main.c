@@ -18,7 +18,7 @@ const struct cli_command cli_commands[] = {
      "  kernelgen build ops/bias_relu.kg\n"
      "  kernelgen build ops/softmax.kg --op softmax --size P=4096,D=4096 --rigor exhaustive\n"
      "  kernelgen build ops/matmul.kg --op matmul --time 30 --out out/matmul\n",
-     SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_OUT | CLI_LANG, 1, 1, cli_build},
+     SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_OUT | CLI_LANG | CLI_OVERRIDE, 1, 1, cli_build},
     {"check", "OP.kg [OPTIONS]", "parse and analyse; the definition document on stdout",
      "Without --op, a file of several ops is checked as a whole and its ops are listed.\n\n"
      "  kernelgen check ops/bias_relu.kg\n"
@@ -37,17 +37,22 @@ const struct cli_command cli_commands[] = {
      "function named like the op and the signature that 'emit --target host' shows.\n\n"
      "  kernelgen verify ops/bias_relu.kg\n"
      "  kernelgen verify ops/bias_relu.kg --candidate mine.c --dtype T=f32 --seed 7\n",
-     SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_CANDIDATE | CLI_SEED, 1, 1, cli_verify},
+     SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_CANDIDATE | CLI_OVERRIDE | CLI_SEED, 1, 1,
+     cli_verify},
     {"run", "OP.kg --input T=FILE.npy ... --output T=FILE.npy ...", "one execution on NumPy files",
      "Sizes, dtypes and strides come from the files; contradictions are refused by name. bf16 is\n"
      "read and written as uint16 bits, 4-bit types as packed uint8.\n\n"
      "  kernelgen run ops/bias_relu.kg --input x=x.npy --input bias=b.npy --output y=y.npy\n",
-     SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_ARRAYS, 1, 1, cli_run},
+     SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_ARRAYS | CLI_OVERRIDE, 1, 1, cli_run},
     {"bench", "OP.kg [OPTIONS]", "the performance gate alone, against the baseline",
      "Baseline and plan are timed alternately. On the host the baseline is the definition as\n"
      "written: one plain loop nest per statement, same compiler, flags and cores.\n\n"
-     "  kernelgen bench ops/bias_relu.kg --dtype T=f32\n",
-     SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME, 1, 1, cli_bench},
+     "With --override, what it replaces is timed beside it, once the file has passed the accuracy\n"
+     "gate. What comes of it is in the log under the file's name, and never becomes wisdom.\n\n"
+     "  kernelgen bench ops/bias_relu.kg --dtype T=f32\n"
+     "  kernelgen emit ops/bias_relu.kg --target ptx --out mine.ptx\n"
+     "  kernelgen bench ops/bias_relu.kg --override mine.ptx\n",
+     SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_OVERRIDE, 1, 1, cli_bench},
     {"profile", "OP.kg [OPTIONS]", "every config with bound, outcome and time; Top 10 first",
      "Measures the whole space. What is known from before is not measured again.\n\n"
      "  kernelgen profile ops/softmax.kg --op softmax --dtype T=f32\n"

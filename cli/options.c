@@ -49,6 +49,8 @@ static const struct option options[] = {
     {"--target", KIND_TEXT, PLACE(target), CLI_TARGET, "NAME", "what to emit: host, cuda, ptx"},
     {"--candidate", KIND_TEXT, PLACE(candidate), CLI_CANDIDATE, "FILE",
      "a kernel from outside instead of a generated one: .c, or .cu or .ptx for GPUs"},
+    {"--override", KIND_TEXT, PLACE(override), CLI_OVERRIDE, "FILE.ptx",
+     "PTX that 'emit --target ptx' printed, edited, instead of the generated kernel"},
     {"--seed", KIND_TEXT, PLACE(seed), CLI_SEED, "N", "of the inputs; fresh when not given"},
     {"--input", KIND_INPUT, 0, CLI_ARRAYS, "x=x.npy", "a tensor to read, once per input"},
     {"--output", KIND_OUTPUT, 0, CLI_ARRAYS, "y=y.npy", "a tensor to write, once per output"},

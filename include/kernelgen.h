@@ -225,11 +225,20 @@ struct kg_bench_result {
     double speedup;                           // baseline / plan
     double goal;                              // the definition's
     int samples;
+    double original_seconds; // of the kernels that kg_plan_override replaced; 0: there are none
 };
 
 // The performance gate: the plan against the baseline of its device. On the host that is the
 // definition as written: one plain loop nest per statement, same compiler, flags and cores.
 KG_API enum kg_status kg_plan_bench(const struct kg_plan *plan, struct kg_bench_result *result);
+
+// A plan that runs the PTX in a file, as kg_plan_assembly gives it, edited, in the place of the
+// generated kernels. Its choice is the one that the file's "// Choice:" lines name; where it has
+// none, that of `plan`. kg_plan_verify judges it; kg_plan_bench does so first, and puts what comes
+// of it on record under the file's name: it never becomes wisdom. What does not fit is
+// KG_ERROR_ARGUMENT, and for a described device KG_ERROR_MISSING comes once the file was checked.
+KG_API enum kg_status kg_plan_override(const struct kg_plan *plan, const char *path,
+                                       struct kg_plan **overridden);
 
 // One line: families and configs.
 KG_API const char *kg_plan_choice(const struct kg_plan *plan);
@@ -249,6 +258,7 @@ struct kg_build_options {
     enum kg_rigor rigor;
     double seconds;       // 0: no limit
     const char *language; // of the definition document: "en" (also NULL) or "zh"
+    const char *override; // a file as kg_plan_override takes it, measured last and used; NULL: none
 };
 
 struct kg_build_result {

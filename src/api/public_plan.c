@@ -30,6 +30,13 @@ enum kg_status kg_plan_execute(const struct kg_plan *plan, void *const *tensors,
     return kg_flow_execute(plan, tensors, stream, NULL);
 }
 
+enum kg_status kg_plan_override(const struct kg_plan *plan, const char *path,
+                                struct kg_plan **overridden)
+{
+    struct kg_context *context = kg_api_context(plan->problem);
+    return kg_flow_override(plan, path, overridden, &context->error);
+}
+
 static void report(const struct kg_verdict *verdict, struct kg_verify_result *result)
 {
     result->passed = verdict->passed;

@@ -65,16 +65,82 @@ enum kg_status kg_place_bench(struct kg_place *place, const struct kg_plan *plan
     return status;
 }
 
+// On record with the file's name beside the choice: nobody takes it for the choice's own outcome,
+// and it never becomes wisdom.
+static enum kg_status record_override(const struct kg_plan *plan, const struct kg_key *key,
+                                      const struct kg_verdict *verdict,
+                                      const struct kg_bench_result *result, struct kg_error *error)
+{
+    struct kg_store *store = plan->session->store;
+    struct kg_text choice = {0}, words = {0};
+    struct kg_outcome outcome = {
+        .kind = verdict->passed ? KG_OUTCOME_MEASURED : KG_OUTCOME_WRONG,
+        .choice = plan->choice,
+        .override = plan->override->path,
+        .source = plan->override->hash,
+        .timing = {.samples = result->samples, .median = result->seconds, .spread = result->spread},
+        .verdict = *verdict,
+        .reason = verdict->passed ? "" : verdict->reason,
+    };
+    kg_text_format(&choice, "%s (overridden by %s)", plan->choice, plan->override->path);
+    kg_text_format(&words,
+                   verdict->passed ? "passed the gate: %d cases, seed %llu"
+                                   : "refused: %d cases, seed %llu; %s",
+                   verdict->cases, (unsigned long long)verdict->seed, verdict->reason);
+    struct kg_round round = {.diagnosis = "a kernel from outside",
+                             .change = "its PTX in the place of the generated kernel",
+                             .choice = kg_text_string(&choice),
+                             .before = result->original_seconds,
+                             .after = result->seconds,
+                             .baseline = result->baseline_seconds,
+                             .roofline = result->bound_seconds,
+                             .result = kg_text_string(&words)};
+    enum kg_status status =
+        choice.failed || words.failed ? kg_error_memory(error, "a record") : KG_OK;
+    if (!status)
+        status = kg_store_append(store, key, &outcome, error);
+    if (!status)
+        status = kg_store_round(store, key, &round, error);
+    kg_text_free(&choice);
+    kg_text_free(&words);
+    return status;
+}
+
+// The gate, the race with what it overrides, and the record of both.
+static enum kg_status bench_override(struct kg_place *place, const struct kg_plan *plan,
+                                     struct kg_bench_result *result, struct kg_error *error)
+{
+    const struct kg_override *override = plan->override;
+    struct kg_verdict verdict;
+    struct kg_session_key key;
+    enum kg_status status = kg_place_verify(place, plan, &verdict, error);
+    if (!status && verdict.passed)
+        status = kg_place_bench(place, plan, override->original, result, &result->original_seconds,
+                                error);
+    if (!status && plan->session->store) {
+        status =
+            kg_session_key_make(plan->problem, plan->device, &plan->session->protocol, &key, error);
+        if (!status)
+            status = record_override(plan, &key.key, &verdict, result, error);
+        kg_session_key_free(&key);
+    }
+    if (!status && !verdict.passed)
+        status = kg_error_set(error, KG_ERROR_WRONG, "the accuracy gate refused %s: %s",
+                              override->path, verdict.reason);
+    return status;
+}
+
 enum kg_status kg_flow_bench(const struct kg_plan *plan, const struct kg_plan *rival,
                              struct kg_bench_result *result, double *rival_seconds,
                              struct kg_error *error)
 {
     struct kg_place *place;
     *result = (struct kg_bench_result){0};
-    enum kg_status status =
-        kg_place_open(plan->session, plan->problem, plan->device, false, &place, error);
+    enum kg_status status = kg_place_open(plan->session, plan->problem, plan->device,
+                                          plan->override != NULL, &place, error);
     if (status == KG_OK)
-        status = kg_place_bench(place, plan, rival, result, rival_seconds, error);
+        status = plan->override ? bench_override(place, plan, result, error)
+                                : kg_place_bench(place, plan, rival, result, rival_seconds, error);
     kg_place_close(place);
     return status;
 }

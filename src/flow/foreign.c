@@ -1,7 +1,7 @@
 // Kernels from outside, judged by the same gate: a C function on the host, a CUDA file or PTX on
 // GPUs. What their files have to say is in docs/verification.md.
 
-#include "flow/planner.h"
+#include "flow/foreign.h"
 
 #include "base/files.h"
 #include "gen/declared.h"
@@ -9,6 +9,7 @@
 #include "gen/signature.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +35,7 @@ static const struct {
 struct foreign {
     struct kg_device *device;
     const char *path;
+    const char *overrides; // the choice that it stands for if it names none; NULL: it is on its own
     char *code;
     struct kg_binary binary;
     struct kg_kernel *kernel;
@@ -172,6 +174,42 @@ static enum kg_status take_ptx(struct foreign *foreign, size_t length, struct kg
     return KG_OK;
 }
 
+// ".target sm_90a": the number, and the letter behind it: 'a', 'f' or '\0'. 0: it does not say.
+static int target_of(const char *ptx, char *letter)
+{
+    for (const char *line = ptx; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        int number = 0;
+        *letter = '\0';
+        if (sscanf(line, " .target sm_%d%c", &number, letter) < 1)
+            continue;
+        if (*letter != 'a' && *letter != 'f')
+            *letter = '\0';
+        return number;
+    }
+    return 0;
+}
+
+// Plain PTX runs on everything later, that of a family (f) on its later members, and that of one
+// architecture (a) there alone.
+static enum kg_status check_target(const struct foreign *foreign, struct kg_error *error)
+{
+    char letter, own_letter = '\0';
+    int own = 0, number = target_of(foreign->code, &letter);
+    const char *isa = foreign->device->facts.isa;
+    if (number == 0 || sscanf(isa, "sm_%d%c", &own, &own_letter) < 1)
+        return KG_OK; // the driver will say
+    bool runs = letter == 'a'   ? number == own
+                : letter == 'f' ? number <= own && number / 10 == own / 10
+                                : number <= own;
+    if (runs)
+        return KG_OK;
+    char suffix[2] = {letter, '\0'};
+    return kg_error_set(error, KG_ERROR_ARGUMENT,
+                        "%s is PTX for sm_%d%s, which %s (%s) does not run. Take what 'kernelgen "
+                        "emit --target ptx --device %s' prints",
+                        foreign->path, number, suffix, foreign->device->facts.name, isa, isa);
+}
+
 // All functions that the choice may launch take what generated ones do.
 static enum kg_status check_choice(const struct foreign *foreign, const struct kg_choice *choice,
                                    struct kg_error *error)
@@ -206,9 +244,11 @@ static enum kg_status load_choice(struct foreign *foreign, const struct kg_probl
                         &choice))
         return kg_error_set(error, KG_ERROR_ARGUMENT,
                             "%s: its choice '%s' does not fit %s on %s. Without the lines "
-                            "'// Choice: ...' its launches count as they are written",
+                            "'// Choice: ...' %s",
                             foreign->path, foreign->declared.choice, problem->op->name,
-                            foreign->device->facts.isa);
+                            foreign->device->facts.isa,
+                            foreign->overrides ? "it overrides whatever is chosen"
+                                               : "its launches count as they are written");
     enum kg_status status = check_choice(foreign, &choice, error);
     if (status)
         return status;
@@ -245,8 +285,15 @@ static enum kg_status load_for_gpu(struct foreign *foreign, const struct kg_prob
         return kg_error_set(error, KG_ERROR_ARGUMENT, "%s is no text", foreign->path);
     enum kg_status status =
         kg_declared_read(problem->op, foreign->path, foreign->code, &foreign->declared, error);
+    if (!status && kind == KIND_PTX)
+        status = check_target(foreign, error);
     if (!status)
         status = kind == KIND_PTX ? take_ptx(foreign, length, error) : compile_cuda(foreign, error);
+    if (!status && !foreign->declared.choice && foreign->overrides) {
+        foreign->declared.choice = strdup(foreign->overrides);
+        if (!foreign->declared.choice)
+            status = kg_error_memory(error, "a kernel from outside");
+    }
     if (status)
         return status;
     status = foreign->declared.choice ? load_choice(foreign, problem, error)
@@ -306,6 +353,29 @@ static void unload(struct foreign *foreign)
     kg_declared_free(&foreign->declared);
     kg_binary_free(&foreign->binary);
     free(foreign->code);
+}
+
+enum kg_status kg_foreign_adopt(const struct kg_problem *problem, struct kg_device *device,
+                                const char *path, const char *choice, struct kg_built **built,
+                                char **text, struct kg_error *error)
+{
+    *built = NULL;
+    *text = NULL;
+    struct foreign foreign = {.device = device, .path = path, .overrides = choice};
+    if (kind_of(path) != KIND_PTX)
+        return kg_error_set(error, KG_ERROR_ARGUMENT,
+                            "%s: only PTX overrides a kernel. Edit what 'kernelgen emit --target "
+                            "ptx' prints, in a file called FILE.ptx",
+                            path);
+    enum kg_status status = load(&foreign, problem, error);
+    if (!status) {
+        *built = foreign.built;
+        *text = foreign.code;
+        foreign.built = NULL;
+        foreign.code = NULL;
+    }
+    unload(&foreign);
+    return status;
 }
 
 // In the log it is told from generated kernels by its name. A verdict is no measurement.

@@ -126,7 +126,7 @@ enum kg_status kg_place_verify(struct kg_place *place, const struct kg_plan *pla
     struct kg_built built = *plan->built; // what others may use stays as it is
     enum kg_status status = KG_OK;
     *verdict = (struct kg_verdict){0};
-    if (place->counterpart)
+    if (place->counterpart && !plan->override)
         status = kg_flow_build_counterpart(plan, place->counterpart, &built.counterpart, error);
     if (!status)
         status = kg_judge_verify(place->judge, &built, JUDGE_SECONDS, verdict, error);

@@ -3,6 +3,7 @@
 
 #include "flow/planner.h"
 
+#include "flow/foreign.h"
 #include "flow/place.h"
 #include "flow/recall.h"
 #include "flow/small.h"
@@ -15,32 +16,33 @@
 
 #define COMPILE_SECONDS 120.0 // for one kernel; a compiler that needs more is hung
 
-enum kg_status kg_flow_plan_of(struct kg_session *session, const struct kg_problem *problem,
-                               struct kg_device *device, const struct kg_choice *choice,
-                               struct kg_plan **out, struct kg_error *error)
+static struct kg_plan *new_plan(struct kg_session *session, const struct kg_problem *problem,
+                                struct kg_device *device, const struct kg_choice *choice)
 {
-    *out = NULL;
     struct kg_plan *plan = calloc(1, sizeof *plan);
     if (!plan)
-        return kg_error_memory(error, "a plan");
+        return NULL;
     plan->session = session;
     plan->problem = problem;
     plan->device = device;
     struct kg_text text = {0};
     kg_choice_print(choice, &device->facts, kg_session_target(device), &text);
     plan->choice = text.data;
-    if (text.failed || !text.data) {
-        kg_flow_plan_free(plan);
-        return kg_error_memory(error, "a plan");
-    }
-    double start = kg_times_now();
-    enum kg_status status =
-        kg_built_make(device, problem, choice, COMPILE_SECONDS, &plan->built, error);
-    kg_times_since(&session->times, KG_ACTIVITY_COMPILE, start);
+    if (!text.failed && text.data)
+        return plan;
+    kg_flow_plan_free(plan);
+    return NULL;
+}
+
+// The last step of making one: `status` is how its kernels were come by.
+static enum kg_status finish_plan(struct kg_plan *plan, enum kg_status status, struct kg_plan **out,
+                                  struct kg_error *error)
+{
     if (status == KG_OK)
-        status = kg_prepared_make(plan->built, problem, &plan->prepared, error);
+        status = kg_prepared_make(plan->built, plan->problem, &plan->prepared, error);
     if (status == KG_OK) {
-        plan->workspaces = kg_workspaces_create(device, kg_prepared_workspace(plan->prepared));
+        plan->workspaces =
+            kg_workspaces_create(plan->device, kg_prepared_workspace(plan->prepared));
         if (!plan->workspaces)
             status = kg_error_memory(error, "a plan's workspace");
     }
@@ -52,6 +54,70 @@ enum kg_status kg_flow_plan_of(struct kg_session *session, const struct kg_probl
     return KG_OK;
 }
 
+enum kg_status kg_flow_plan_of(struct kg_session *session, const struct kg_problem *problem,
+                               struct kg_device *device, const struct kg_choice *choice,
+                               struct kg_plan **out, struct kg_error *error)
+{
+    *out = NULL;
+    struct kg_plan *plan = new_plan(session, problem, device, choice);
+    if (!plan)
+        return kg_error_memory(error, "a plan");
+    double start = kg_times_now();
+    enum kg_status status =
+        kg_built_make(device, problem, choice, COMPILE_SECONDS, &plan->built, error);
+    kg_times_since(&session->times, KG_ACTIVITY_COMPILE, start);
+    return finish_plan(plan, status, out, error);
+}
+
+static void free_override(struct kg_override *override)
+{
+    if (!override)
+        return;
+    kg_flow_plan_free(override->original);
+    free(override->path);
+    free(override->text);
+    free(override);
+}
+
+// Takes the path and the text along.
+static enum kg_status keep_override(struct kg_plan *plan, const char *path, char *text,
+                                    struct kg_error *error)
+{
+    struct kg_override *override = plan->override = calloc(1, sizeof *override);
+    if (override)
+        override->path = strdup(path);
+    if (!override || !override->path) {
+        free(text);
+        return kg_error_memory(error, "a plan");
+    }
+    override->text = text;
+    override->hash = kg_hash_bytes(text, strlen(text));
+    return kg_flow_plan_of(plan->session, plan->problem, plan->device, &plan->built->choice,
+                           &override->original, error);
+}
+
+enum kg_status kg_flow_override(const struct kg_plan *plan, const char *path, struct kg_plan **out,
+                                struct kg_error *error)
+{
+    *out = NULL;
+    struct kg_built *built;
+    char *text;
+    enum kg_status status =
+        kg_foreign_adopt(plan->problem, plan->device, path, plan->choice, &built, &text, error);
+    if (status != KG_OK)
+        return status;
+    struct kg_plan *overridden =
+        new_plan(plan->session, plan->problem, plan->device, &built->choice);
+    if (!overridden) {
+        kg_built_free(built);
+        free(text);
+        return kg_error_memory(error, "a plan");
+    }
+    overridden->built = built;
+    status = keep_override(overridden, path, text, error);
+    return finish_plan(overridden, status, out, error);
+}
+
 void kg_flow_plan_free(struct kg_plan *plan)
 {
     if (!plan)
@@ -60,6 +126,7 @@ void kg_flow_plan_free(struct kg_plan *plan)
     kg_prepared_free(plan->prepared);
     kg_built_free(plan->built);
     kg_nearest_free(&plan->nearest);
+    free_override(plan->override);
     free(plan->choice);
     free(plan);
 }
@@ -103,6 +170,10 @@ enum kg_status kg_flow_assembly(const struct kg_plan *plan, struct kg_text *text
     if (kg_session_target(device) != KG_TARGET_CUDA)
         return kg_error_set(error, KG_ERROR_UNSUPPORTED, "there is no PTX of kernels for %s",
                             device->backend->name);
+    if (plan->override) {
+        kg_text_add(text, plan->override->text);
+        return text->failed ? kg_error_memory(error, "the PTX of a plan") : KG_OK;
+    }
     if (!kg_flow_source(plan, &source) || source.failed) {
         kg_text_free(&source);
         return kg_error_memory(error, "the source of a plan");

@@ -19,13 +19,23 @@ enum kg_origin {
 struct kg_place;      // where kernels are judged and timed: flow/place.h
 struct kg_workspaces; // memory between kernels, one piece per execution under way
 
+// PTX from outside that runs in the place of what is generated for the same choice.
+struct kg_override {
+    char *path;
+    char *text;
+    struct kg_hash hash;      // of the text
+    struct kg_plan *original; // the generated kernels
+};
+
 struct kg_plan {
     struct kg_session *session;
     const struct kg_problem *problem;
     struct kg_device *device;
     struct kg_built *built;
     struct kg_prepared *prepared;
-    char *choice;   // kg_choice_print of built->choice
+    char *choice; // kg_choice_print of built->choice
+    // Whose kernels run instead of the generated ones; NULL: they do themselves.
+    struct kg_override *override;
     double seconds; // as measured when it was chosen; 0: never
     double spread;
     bool verified; // by this library, now or when it became wisdom
@@ -47,6 +57,10 @@ enum kg_status kg_flow_plan(struct kg_session *session, const struct kg_problem 
 enum kg_status kg_flow_plan_of(struct kg_session *session, const struct kg_problem *problem,
                                struct kg_device *device, const struct kg_choice *choice,
                                struct kg_plan **plan, struct kg_error *error);
+// The same with the kernels of a PTX file in the place of the generated ones: those of the choice
+// in its "// Choice:" lines, or of the plan's where it has none. Nothing is verified or measured.
+enum kg_status kg_flow_override(const struct kg_plan *plan, const char *path, struct kg_plan **out,
+                                struct kg_error *error);
 void kg_flow_plan_free(struct kg_plan *plan);
 
 enum kg_status kg_flow_execute(const struct kg_plan *plan, void *const *tensors, void *stream,
@@ -77,7 +91,9 @@ enum kg_status kg_flow_verify_file(struct kg_session *session, const struct kg_p
                                    struct kg_verdict *verdict, struct kg_error *error);
 
 // The plan, the baseline of its device and, when not NULL, a rival, timed alternately in one worker
-// process: what is compared is measured in one run. `rival_seconds` may be NULL.
+// process: what is compared is measured in one run. `rival_seconds` may be NULL. A plan whose
+// kernels are overridden has to pass the gate first (else KG_ERROR_WRONG), its rival is what it
+// overrides, and what came of it is on record as such.
 enum kg_status kg_flow_bench(const struct kg_plan *plan, const struct kg_plan *rival,
                              struct kg_bench_result *result, double *rival_seconds,
                              struct kg_error *error);

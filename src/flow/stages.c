@@ -297,6 +297,39 @@ static enum kg_status optimise(struct build *build, struct kg_error *error)
     return status == KG_ERROR_CANCELLED ? KG_OK : status;
 }
 
+// What is wrong with the file shows before anything takes long.
+static enum kg_status check_override(const struct build *build, struct kg_error *error)
+{
+    struct kg_plan *plan = NULL;
+    if (!build->options->override)
+        return KG_OK;
+    enum kg_status status = kg_flow_override(build->plan, build->options->override, &plan, error);
+    kg_flow_plan_free(plan);
+    return status;
+}
+
+// In the place of the best version, faster or not: that is what the caller asked for.
+static enum kg_status override(struct build *build, struct kg_error *error)
+{
+    struct kg_plan *plan = NULL;
+    if (!build->options->override)
+        return KG_OK;
+    kg_place_close(build->place); // the file's kernels are judged in one that was made after them
+    build->place = NULL;
+    enum kg_status status = kg_flow_override(build->plan, build->options->override, &plan, error);
+    if (status == KG_OK)
+        status = kg_flow_bench(plan, NULL, &build->result->bench, NULL, error);
+    if (status == KG_OK)
+        status = write_file(build, ".ptx", plan->override->text, error);
+    if (status != KG_OK) {
+        kg_flow_plan_free(plan);
+        return status;
+    }
+    kg_flow_plan_free(build->plan);
+    build->plan = plan;
+    return KG_OK;
+}
+
 static enum kg_status record(struct build *build, struct kg_error *error)
 {
     announce(build, "record", 5);
@@ -319,6 +352,8 @@ static enum kg_status run_stages(struct build *build, struct kg_error *error)
     if (status == KG_OK)
         status = generate(build, error);
     if (status == KG_OK)
+        status = check_override(build, error);
+    if (status == KG_OK)
         status = check_cancelled(build, error);
     if (status == KG_OK && build->device->is_described) {
         kg_session_tell(build->session,
@@ -334,6 +369,8 @@ static enum kg_status run_stages(struct build *build, struct kg_error *error)
     }
     if (status == KG_OK)
         status = optimise(build, error);
+    if (status == KG_OK)
+        status = override(build, error);
     if (status == KG_OK)
         status = record(build, error);
     // Where nothing is read, written or computed there is nothing to be faster at.

@@ -125,7 +125,9 @@ enum kg_status kg_flow_verify(const struct kg_plan *plan, uint64_t seed, struct 
     struct kg_built built = *plan->built; // what others may use stays as it is
     struct kg_gate *gate = NULL;
     struct kg_problem *other = NULL;
-    enum kg_status status = kg_flow_counterpart(plan->problem, &other, error);
+    // PTX from outside is for tensors of one kind.
+    enum kg_status status =
+        plan->override ? KG_OK : kg_flow_counterpart(plan->problem, &other, error);
     if (status == KG_OK && other)
         status = kg_flow_build_counterpart(plan, other, &built.counterpart, error);
     if (status == KG_OK)
@@ -133,7 +135,7 @@ enum kg_status kg_flow_verify(const struct kg_plan *plan, uint64_t seed, struct 
                               &gate, error);
     if (status == KG_OK) {
         struct kg_subject subject = kg_stand_subject(&built);
-        subject.name = plan->choice;
+        subject.name = plan->override ? plan->override->path : plan->choice;
         status = kg_flow_judge(plan->session, plan->device, gate, &subject, JUDGE_SECONDS, verdict,
                                error);
     }

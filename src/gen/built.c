@@ -74,6 +74,7 @@ enum kg_status kg_built_adopt(struct kg_device *device, const struct kg_problem 
     struct kg_built *built = new_built(device, problem, choice, error);
     if (!built)
         return KG_ERROR_MEMORY;
+    built->adopted = built;
     for (int i = 0; i < choice->partition.count; i++) {
         char entry[256];
         kg_gen_standalone_entry(choice, i, entry, sizeof entry);

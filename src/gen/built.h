@@ -38,6 +38,9 @@ struct kg_built {
     struct kg_binary binaries[KG_MAX_NESTS];
     double compile_seconds;
     bool contiguous;
+    // Where the kernels come from outside, and nothing can be said of them by their choice: what
+    // kg_built_adopt gave, of which this may be a copy. NULL: they were generated.
+    struct kg_built *adopted;
     // The same for tensors of the other kind, strided or contiguous; NULL: there is none.
     struct kg_built *counterpart;
 };

@@ -39,7 +39,7 @@ enum kg_sql {
 };
 extern const char *const kg_store_statements[KG_SQL_COUNT];
 
-#define KG_STORE_VERSION 2              // of the schema, as PRAGMA user_version
+#define KG_STORE_VERSION 3              // of the schema, as PRAGMA user_version
 #define KG_STORE_APPLICATION 0x4B47454E // "KGEN", as PRAGMA application_id
 #define KG_STORE_SUSPECT ".suspect"     // file beside the records: damage was met, look closely
 #define KG_BUSY_MILLISECONDS 10000      // how long another process may hold the records

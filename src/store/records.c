@@ -36,7 +36,8 @@ static struct kg_hash seal_outcome(const struct kg_key *key, const struct kg_out
         hash = kg_store_hash_number(hash, numbers[i]);
     for (size_t i = 0; i < sizeof integers / sizeof integers[0]; i++)
         hash = kg_store_hash_integer(hash, integers[i]);
-    return hash;
+    // Outcomes from before there was such a thing are sealed without it.
+    return outcome->override ? kg_hash_chain_text(hash, outcome->override) : hash;
 }
 
 static enum kg_status add_candidate(struct kg_store *store, const struct kg_outcome *outcome,
@@ -101,6 +102,7 @@ static void bind_outcome(struct kg_query *query, const struct kg_outcome *outcom
     kg_query_bind_integer(query, verdict->impostors);
     kg_query_bind_text(query, verdict->reason);
     kg_query_bind_text(query, outcome->reason);
+    kg_query_bind_text(query, outcome->override ? outcome->override : "");
 }
 
 // The columns of KG_SQL_FIND_OUTCOME up to the seal. False: not what was written.

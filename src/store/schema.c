@@ -51,6 +51,9 @@ const char *const kg_store_steps[KG_STORE_VERSION] = {
     "CREATE TABLE promises("
     "  outcome INTEGER PRIMARY KEY REFERENCES outcomes, promise TEXT NOT NULL, seal TEXT NOT "
     "NULL);",
+
+    // Outcomes of PTX that ran in the place of a choice's kernels: the file's name.
+    "ALTER TABLE outcomes ADD COLUMN override TEXT NOT NULL DEFAULT '';",
 };
 
 #define KEY                                                                                        \
@@ -60,6 +63,10 @@ const char *const kg_store_steps[KG_STORE_VERSION] = {
     "(SELECT id FROM full_keys WHERE op = ?1 AND definition = ?2 AND dtypes = ?3 AND sizes = ?4"   \
     " AND layout = ?5 AND device = ?6 AND isa = ?7 AND units = ?8 AND driver = ?9"                 \
     " AND compiler = ?10 AND protocol = ?11 AND generator = ?12)"
+
+// A choice, or what ran in its place.
+#define CHOICE_OR_OVERRIDE                                                                         \
+    "CASE override WHEN '' THEN choice ELSE choice || ' (overridden by ' || override || ')' END"
 
 #define OUTCOME                                                                                    \
     "kind, choice, source, bound, compile_seconds, samples, median, least, spread, abandoned, "    \
@@ -89,15 +96,16 @@ const char *const kg_store_statements[KG_SQL_COUNT] = {
     [KG_SQL_ADD_OUTCOME] =
         "INSERT INTO outcomes(key, candidate, date, kind, bound, compile_seconds, samples, median,"
         " least, spread, abandoned, final, passed, seed, cases, skipped, elements, worst_relative,"
-        " worst_rms, impostors, verdict, reason, seal)"
-        " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+        " worst_rms, impostors, verdict, reason, override, seal)"
+        " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING "
+        "id",
     [KG_SQL_ADD_PROMISE] = "INSERT INTO promises(outcome, promise, seal) VALUES(?, ?, ?)",
     [KG_SQL_FIND_OUTCOME] = "SELECT " OUTCOME " WHERE outcomes.key = " KEY_IS
-                            " AND choice = ?13 ORDER BY outcomes.id DESC LIMIT 1",
+                            " AND choice = ?13 AND override = '' ORDER BY outcomes.id DESC LIMIT 1",
     [KG_SQL_EACH_OUTCOME] =
         "SELECT " OUTCOME " WHERE outcomes.id IN"
         " (SELECT max(outcomes.id) FROM outcomes JOIN candidates ON candidates.id = candidate"
-        "  WHERE outcomes.key = " KEY_IS " GROUP BY choice)"
+        "  WHERE outcomes.key = " KEY_IS " AND override = '' GROUP BY choice)"
         " ORDER BY kind <> 'measured', abandoned, median, outcomes.id",
 
     [KG_SQL_SET_WISDOM] =
@@ -129,12 +137,14 @@ const char *const kg_store_statements[KG_SQL_COUNT] = {
                           " result FROM rounds WHERE key = ? ORDER BY id",
     [KG_SQL_LOG_COUNTS] = "SELECT kind, count(*), min(date), max(date) FROM outcomes WHERE key = ?"
                           " GROUP BY kind ORDER BY kind",
-    [KG_SQL_LOG_BEST] = "SELECT choice, min(median), spread, samples, bound, date FROM outcomes"
-                        " JOIN candidates ON candidates.id = candidate"
-                        " WHERE key = ? AND kind = 'measured' AND NOT abandoned"
-                        " GROUP BY choice ORDER BY min(median), choice LIMIT 10",
-    [KG_SQL_LOG_FAILED] = "SELECT choice, kind, reason, max(date) FROM outcomes"
+    [KG_SQL_LOG_BEST] =
+        "SELECT " CHOICE_OR_OVERRIDE ", min(median), spread, samples, bound, date FROM outcomes"
+        " JOIN candidates ON candidates.id = candidate"
+        " WHERE key = ? AND kind = 'measured' AND NOT abandoned"
+        " GROUP BY choice, override ORDER BY min(median), choice LIMIT 10",
+    [KG_SQL_LOG_FAILED] = "SELECT " CHOICE_OR_OVERRIDE ", kind, reason, max(date) FROM outcomes"
                           " JOIN candidates ON candidates.id = candidate"
                           " WHERE key = ? AND kind IN ('compile', 'wrong', 'fault', 'timeout')"
-                          " GROUP BY choice, kind, reason ORDER BY max(outcomes.id) LIMIT 10",
+                          " GROUP BY choice, override, kind, reason"
+                          " ORDER BY max(outcomes.id) LIMIT 10",
 };

@@ -32,12 +32,14 @@ struct kg_key {
 
 enum kg_status kg_store_append(struct kg_store *store, const struct kg_key *key,
                                const struct kg_outcome *outcome, struct kg_error *error);
-// The latest outcome of this candidate under this key. KG_OK and *found false when there is none.
+// The latest outcome of this candidate under this key, not of what overrode it. KG_OK and *found
+// false when there is none.
 // Strings of the outcome live until the next call on the store.
 enum kg_status kg_store_find(struct kg_store *store, const struct kg_key *key, const char *choice,
                              struct kg_outcome *outcome, bool *found, struct kg_error *error);
 
-// Visits the latest outcome of every candidate under this key, measured ones first, fastest first.
+// Visits the latest outcome of every candidate under this key, but of what overrode one, measured
+// ones first, fastest first.
 enum kg_status kg_store_each(struct kg_store *store, const struct kg_key *key,
                              void (*visit)(void *user, const struct kg_outcome *outcome),
                              void *user, struct kg_error *error);

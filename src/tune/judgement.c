@@ -30,13 +30,18 @@ struct kg_judge {
 // Of one candidate, or several that race; READY is of none.
 enum kind { READY, TEST, RACE, VERIFY };
 
+struct candidate {
+    struct kg_choice choice;  // a fork knows what the pointers in it mean
+    struct kg_built *adopted; // in the memory that the fork was made of; NULL: build the choice
+};
+
 struct request {
     enum kind kind;
     int count;
     bool drops; // RACE
     double incumbent;
     struct kg_verified verified;
-    struct kg_choice choices[]; // a fork knows what the pointers in them mean
+    struct candidate candidates[];
 };
 
 // What runs in a worker.
@@ -86,10 +91,14 @@ static enum kg_status load(const struct kg_search *search, const struct request 
                            struct kg_built **built, struct kg_error *error)
 {
     for (int i = 0; i < request->count; i++) {
+        const struct candidate *candidate = &request->candidates[i];
         bool other = request->kind == VERIFY && i > 0;
-        enum kg_status status =
-            kg_built_make(search->device, other ? search->counterpart : search->problem,
-                          &request->choices[i], BUILD_SECONDS, &built[i], error);
+        enum kg_status status = KG_OK;
+        if (candidate->adopted)
+            built[i] = candidate->adopted;
+        else
+            status = kg_built_make(search->device, other ? search->counterpart : search->problem,
+                                   &candidate->choice, BUILD_SECONDS, &built[i], error);
         if (status)
             return status;
     }
@@ -120,7 +129,8 @@ static enum kg_status serve(void *user, const void *bytes, size_t length, struct
     else if (!status)
         status = test_built(place, request, built[0], &times, answer, error);
     for (int i = 0; i < request->count; i++)
-        kg_built_free(built[i]);
+        if (!request->candidates[i].adopted)
+            kg_built_free(built[i]);
     free(built);
     return status;
 }
@@ -171,13 +181,13 @@ static enum kg_status ask_worker(struct kg_judge *judge, struct kg_built *const 
                                  size_t size, struct kg_error *error)
 {
     size_t count = (size_t)head->count;
-    size_t length = sizeof *head + count * sizeof head->choices[0];
+    size_t length = sizeof *head + count * sizeof head->candidates[0];
     struct request *request = malloc(length);
     if (!request)
         return kg_error_memory(error, "the question to a worker");
     memcpy(request, head, sizeof *head);
     for (size_t i = 0; i < count; i++)
-        request->choices[i] = built[i]->choice;
+        request->candidates[i] = (struct candidate){built[i]->choice, built[i]->adopted};
     struct kg_text answer;
     enum kg_status status = kg_child_ask(judge->worker, request, length, seconds,
                                          judge->search->cancel, size, &answer, error);

@@ -15,7 +15,8 @@ struct kg_judgement {
     char reason[KG_ERROR_TEXT];
 };
 
-// `search` is borrowed.
+// `search` is borrowed. Kernels from outside (kg_built_adopt) can be judged only where they were
+// there before.
 enum kg_status kg_judge_make(const struct kg_search *search, struct kg_judge **judge,
                              struct kg_error *error);
 void kg_judge_free(struct kg_judge *judge);

@@ -27,6 +27,8 @@ extern const char *const kg_rigor_names[KG_RIGOR_COUNT];
 struct kg_outcome {
     enum kg_outcome_kind kind;
     const char *choice; // kg_choice_print
+    // The file whose PTX ran in the place of the choice's kernels; NULL: they did.
+    const char *override;
     struct kg_hash
         source;   // of what runs: instructions and launches where they are known, else sources
     double bound; // seconds, 0 when not computed

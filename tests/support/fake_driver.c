@@ -1,10 +1,12 @@
 // The fake driver: see fake_driver.h. Device memory is memory, streams and events are numbers, and
-// kernels are called k_0 and k_1 (or are the backend's own) and do nothing but be logged.
+// kernels are called k_0 and k_1 (or are the backend's own) and do nothing but be logged; those
+// called f_0 to f_3, and generated ones, do what the test says.
 
 #include "support/fake_driver.h"
 
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +32,8 @@ struct config {
 EXPORT struct fake_driver fake_driver = {
     .version = 13000, .devices = 1, .memory_left = (size_t)1 << 30};
 
-static char primary_context, functions[2];
+enum { K_FUNCTIONS = 2, F_FUNCTIONS = 4 };
+static char primary_context, functions[K_FUNCTIONS + F_FUNCTIONS];
 static _Thread_local void *stack[8];
 static _Thread_local int depth;
 
@@ -234,9 +237,14 @@ int cuModuleGetFunction(void **function, void *module, const char *name)
     (void)module;
     if (strcmp(name, "kg_digest_0") == 0)
         name = "k_0";
-    if (strcmp(name, "k_0") != 0 && strcmp(name, "k_1") != 0)
+    if (strncmp(name, "kg_kernel_", 10) == 0)
+        name += 8; // "l_0"
+    size_t length = strlen(name);
+    bool is_k = name[0] == 'k';
+    int number = length == 3 && strchr("kfl", name[0]) && name[1] == '_' ? name[2] - '0' : -1;
+    if (number < 0 || number >= (is_k ? K_FUNCTIONS : F_FUNCTIONS))
         return NOT_FOUND;
-    *function = &functions[name[2] - '0'];
+    *function = &functions[number + (is_k ? 0 : K_FUNCTIONS)];
     return 0;
 }
 
@@ -259,6 +267,12 @@ int cuFuncSetAttribute(void *function, int attribute, int value)
 static int launch(const struct config *config, void *function, void **arguments)
 {
     const unsigned *b = config->blocks, *t = config->threads;
+    int number = (int)((char *)function - functions);
+    if (number >= K_FUNCTIONS) {
+        if (fake_driver.run)
+            fake_driver.run(number - K_FUNCTIONS, arguments);
+        return 0;
+    }
     note("k_%d <<<%ux%ux%u, %ux%ux%u, %u, %d>>>", (int)((char *)function - functions), b[0], b[1],
          b[2], t[0], t[1], t[2], config->shared, config->stream ? *(int *)config->stream : 0);
     if (config->attribute_count == 1 && config->attributes[0].id == 4)

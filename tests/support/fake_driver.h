@@ -18,8 +18,10 @@ struct fake_driver {
     int modules, graphs; // alive
     const char *fail_in; // the function that gives `result`; NULL: none
     int result;
-    int broken;     // what all calls give after a kernel's fault, but those that need no context
-    int crash;      // cuInit crashes
+    int broken; // what all calls give after a kernel's fault, but those that need no context
+    int crash;  // cuInit crashes
+    // What function f_N, or kg_kernel_N, does; NULL: nothing.
+    void (*run)(int function, void **arguments);
     char log[4096]; // launches and what else a device would see, a line each
     size_t log_length;
 };

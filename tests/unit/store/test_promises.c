@@ -155,7 +155,8 @@ static void test_samples(void)
 static void make_old(void)
 {
     struct kg_text sql = {0};
-    run("DROP TABLE promises; PRAGMA user_version = 1; PRAGMA journal_mode = DELETE");
+    run("DROP TABLE promises; ALTER TABLE outcomes DROP COLUMN override;"
+        "PRAGMA user_version = 1; PRAGMA journal_mode = DELETE");
     char now[sizeof path + 8];
     snprintf(now, sizeof now, "%s.now", path);
     CHECK(rename(path, now) == 0);
@@ -184,10 +185,15 @@ static void test_upgrade(void)
     CHECK(sample_same_promise(&found.promise, &outcome.promise));
     kg_store_close(store);
     kg_text_free(&notice);
-    CHECK(ask("PRAGMA user_version") == 2 && ask("SELECT count(*) FROM outcomes") == 4);
+    CHECK(ask("PRAGMA user_version") == 3 && ask("SELECT count(*) FROM outcomes") == 4);
     store = sample_open(folder); // nothing is done twice
     found = find(store, "new");
     CHECK(found.promise.known);
+    kg_store_close(store);
+    run("ALTER TABLE outcomes DROP COLUMN override; PRAGMA user_version = 2");
+    store = sample_open(folder); // from the version between
+    found = find(store, "new");
+    CHECK(found.promise.known && ask("PRAGMA user_version") == 3);
     kg_store_close(store);
 }
 
@@ -215,12 +221,12 @@ static void test_upgrade_fails_whole(void)
 
 static void test_newer_is_refused(void)
 {
-    run("PRAGMA user_version = 3");
+    run("PRAGMA user_version = 4");
     struct kg_store *store;
     CHECK_STATUS(kg_store_open(folder, &store, NULL, &error), KG_ERROR_UNSUPPORTED, &error);
-    CHECK(!store && strstr(error.text, "has format 3, this KernelGen knows 2") != NULL);
-    CHECK(ask("PRAGMA user_version") == 3);
-    run("PRAGMA user_version = 2");
+    CHECK(!store && strstr(error.text, "has format 4, this KernelGen knows 3") != NULL);
+    CHECK(ask("PRAGMA user_version") == 4);
+    run("PRAGMA user_version = 3");
 }
 
 // The seal fits no other words, and no other outcome.

@@ -94,6 +94,58 @@ static void test_each_in_order(void)
     sample_remove(place);
 }
 
+// What ran in the place of a candidate's kernels is on record and in the log, and nobody takes it
+// for the candidate's.
+static void test_overrides_stand_apart(void)
+{
+    char place[SAMPLE_FOLDER];
+    sample_folder(place);
+    struct kg_store *store = sample_open(place);
+    struct kg_key key = sample_key();
+    struct kg_outcome outcome = sample_outcome("rowwise vector=8"), found;
+    outcome.override = "mine.ptx";
+    outcome.timing.median = 1e-9;
+    outcome.promise.known = false;
+    bool any = true;
+    CHECK_STATUS(kg_store_append(store, &key, &outcome, &error), KG_OK, &error);
+    CHECK_STATUS(kg_store_find(store, &key, outcome.choice, &found, &any, &error), KG_OK, &error);
+    CHECK(!any);
+    struct kg_outcome generated = sample_outcome("rowwise vector=8");
+    CHECK_STATUS(kg_store_append(store, &key, &generated, &error), KG_OK, &error);
+    outcome.kind = KG_OUTCOME_WRONG; // after it, and later
+    outcome.reason = "off by one";
+    CHECK_STATUS(kg_store_append(store, &key, &outcome, &error), KG_OK, &error);
+    CHECK_STATUS(kg_store_find(store, &key, outcome.choice, &found, &any, &error), KG_OK, &error);
+    CHECK(any);
+    check_same(&found, &generated);
+    struct visited visited = {0};
+    CHECK_STATUS(kg_store_each(store, &key, visit, &visited, &error), KG_OK, &error);
+    CHECK_TEXT(visited.order, "rowwise vector=8;");
+    struct kg_text log = {0};
+    CHECK_STATUS(kg_store_log(store, key.op, &log, &error), KG_OK, &error);
+    CHECK(strstr(log.data, "| rowwise vector=8 (overridden by mine.ptx) | 0.00 us |"));
+    CHECK(strstr(log.data, "| rowwise vector=8 (overridden by mine.ptx) | wrong | off by one |"));
+    CHECK(strstr(log.data, "| rowwise vector=8 |"));
+    kg_text_free(&log);
+    struct kg_wisdom wisdom;
+    CHECK_STATUS(kg_store_recall(store, &key, &wisdom, &error), KG_ERROR_NO_WISDOM, &error);
+    // Without its mark it is not what was recorded, and is not read as the candidate's either.
+    sqlite3 *database;
+    char path[SAMPLE_FOLDER + 16];
+    snprintf(path, sizeof path, "%s/records.db", place);
+    kg_store_close(store);
+    CHECK(sqlite3_open(path, &database) == SQLITE_OK);
+    CHECK(sqlite3_exec(database, "UPDATE outcomes SET override = ''", NULL, NULL, NULL) ==
+          SQLITE_OK);
+    sqlite3_close(database);
+    store = sample_open(place);
+    visited = (struct visited){0};
+    CHECK_STATUS(kg_store_each(store, &key, visit, &visited, &error), KG_OK, &error);
+    CHECK(visited.count == 0); // the latest of the choice has no seal that fits
+    kg_store_close(store);
+    sample_remove(place);
+}
+
 // Each field of the key on its own keeps an outcome from being found.
 static void test_every_field_of_the_key_counts(void)
 {
@@ -234,5 +286,6 @@ static void test_clean_up(void)
     sample_remove(folder);
 }
 
-TEST_MAIN(test_append_and_find, test_each_in_order, test_every_field_of_the_key_counts,
-          test_failures_are_outcomes, test_log, test_seal, test_clean_up)
+TEST_MAIN(test_append_and_find, test_each_in_order, test_overrides_stand_apart,
+          test_every_field_of_the_key_counts, test_failures_are_outcomes, test_log, test_seal,
+          test_clean_up)
