@@ -1,25 +1,29 @@
 // Times choices of families and configs by hand: what a search would measure, without one.
 //
-//     bench_choices [--device NAME] [--protocol WORDS] [--races N] [--json]
+//     bench_choices [--device NAME] [--protocol WORDS] [--races N | --list | --promise] [--json]
 //                   OP.kg OP T=f16 P=65536,D=4096 ["pointwise: threads=256 ..." ...]
 //
 // Without choices, the one that the rules make. A choice that ends in '*' stands for all that begin
-// so. Timed by the protocol of searches: each alone or, with --races, all of them alternately, N
-// times over with new outputs each time. Only races tell choices apart where times change from one
-// minute to the next; the ratio is that of the first choice's time to this one's, with the least
-// and the greatest of all races.
+// so. With --list they are named and no more; with --promise compiled, on all cores, and what the
+// model and the points make of their instructions is told: nothing runs. Otherwise they are timed
+// by the protocol of searches: each alone or, with --races, all of them alternately, N times over
+// with new outputs each time. Only races tell choices apart where times change from one minute to
+// the next; the ratio is that of the first choice's time to this one's, with the least and the
+// greatest of all races.
 
 #include "base/files.h"
 #include "base/json.h"
 #include "gen/built.h"
 #include "lang/lang.h"
+#include "tune/compiling.h"
 #include "tune/stand.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_CHOICES = 4096, MOST_RACES = 99 };
+enum { MOST_RACES = 99, COMPILE_LIMIT = 60 };
+enum work { WORK_TIME, WORK_LIST, WORK_PROMISE };
 
 static struct kg_error error;
 
@@ -27,10 +31,13 @@ static struct kg_error error;
 struct bench {
     struct kg_search search;
     struct kg_stand *stand;
+    enum work work;
     int races; // 0: each alone
     bool json;
     int count;
-    struct kg_built *built[MOST_CHOICES];
+    int capacity;
+    struct kg_compilation *items;
+    struct kg_built **built;   // those of all items
     struct kg_timing *timings; // of all choices, race after race
 };
 
@@ -52,14 +59,17 @@ static void *need(size_t count, size_t size)
 
 static void add_choice(struct bench *bench, const struct kg_choice *choice)
 {
-    if (bench->count == MOST_CHOICES) {
-        snprintf(error.text, sizeof error.text, "more than %d", MOST_CHOICES);
-        stop("choices");
+    if (bench->count == bench->capacity) {
+        int capacity = bench->capacity ? bench->capacity * 2 : 16;
+        struct kg_compilation *items = need((size_t)capacity, sizeof *items);
+        if (bench->count > 0)
+            memcpy(items, bench->items, (size_t)bench->count * sizeof *items);
+        free(bench->items);
+        bench->items = items;
+        bench->capacity = capacity;
     }
-    if (kg_built_make(bench->search.device, bench->search.problem, choice, 60,
-                      &bench->built[bench->count], &error) != KG_OK)
-        stop("building");
-    bench->count++;
+    bench->items[bench->count++] =
+        (struct kg_compilation){.problem = bench->search.problem, .choice = *choice};
 }
 
 // All valid configs of a single family whose text begins as `prefix` does.
@@ -99,6 +109,21 @@ static void add_words(struct bench *bench, const char *words)
     }
 }
 
+static void compile_choices(struct bench *bench)
+{
+    const struct kg_search *search = &bench->search;
+    bool warm = search->protocol.cache == KG_WARM;
+    bench->built = need((size_t)bench->count, sizeof *bench->built);
+    kg_compile_all(search->device, bench->items, bench->count, COMPILE_LIMIT, warm, NULL, NULL);
+    for (int i = 0; i < bench->count; i++) {
+        bench->built[i] = bench->items[i].built;
+        if (!bench->built[i] && bench->work == WORK_TIME) {
+            error = bench->items[i].error;
+            stop("building");
+        }
+    }
+}
+
 static void time_choices(struct bench *bench)
 {
     int count = bench->count;
@@ -113,6 +138,21 @@ static void time_choices(struct bench *bench)
             stop("racing");
 }
 
+// What is not known of a candidate is not said.
+static void print_promise(struct kg_json *json, const struct kg_compilation *item)
+{
+    const struct kg_promise *promise = &item->promise;
+    kg_json_text(json, "failure", item->built ? promise->refusal : item->error.text);
+    if (!item->built)
+        return;
+    kg_json_number(json, "compile_seconds", item->built->compile_seconds);
+    if (!promise->known)
+        return;
+    kg_json_number(json, "bound", promise->bound);
+    kg_json_number(json, "estimate", promise->estimate);
+    kg_json_number(json, "points", promise->points);
+}
+
 static void print_json(const struct bench *bench, const char *const *names)
 {
     struct kg_text text = {0};
@@ -121,10 +161,14 @@ static void print_json(const struct bench *bench, const char *const *names)
     for (int i = 0; i < bench->count; i++) {
         kg_json_begin_object(&json, NULL);
         kg_json_text(&json, "choice", names[i]);
-        kg_json_begin_array(&json, "seconds");
-        for (int race = 0; race < bench->races || race == 0; race++)
-            kg_json_number(&json, NULL, bench->timings[race * bench->count + i].median);
-        kg_json_end_array(&json);
+        if (bench->work == WORK_PROMISE)
+            print_promise(&json, &bench->items[i]);
+        if (bench->work == WORK_TIME) {
+            kg_json_begin_array(&json, "seconds");
+            for (int race = 0; race < bench->races || race == 0; race++)
+                kg_json_number(&json, NULL, bench->timings[race * bench->count + i].median);
+            kg_json_end_array(&json);
+        }
         kg_json_end_object(&json);
     }
     kg_json_end_array(&json);
@@ -140,6 +184,13 @@ static int compare(const void *a, const void *b)
 
 static void print_line(const struct bench *bench, int choice, const char *name)
 {
+    const struct kg_promise *promise = &bench->items[choice].promise;
+    if (bench->work == WORK_PROMISE)
+        printf("%9.1f us expected  %7.0f points  ", promise->estimate * 1e6, promise->points);
+    if (bench->work != WORK_TIME) {
+        puts(name);
+        return;
+    }
     double seconds[MOST_RACES], ratios[MOST_RACES];
     const struct kg_problem *problem = bench->search.problem;
     int races = bench->races ? bench->races : 1;
@@ -163,8 +214,7 @@ static void print_all(const struct bench *bench)
     struct kg_text *texts = need((size_t)bench->count, sizeof *texts);
     const char **names = need((size_t)bench->count, sizeof *names);
     for (int i = 0; i < bench->count; i++) {
-        kg_choice_print(&bench->built[i]->choice, &search->device->facts, search->target,
-                        &texts[i]);
+        kg_choice_print(&bench->items[i].choice, &search->device->facts, search->target, &texts[i]);
         names[i] = kg_text_string(&texts[i]);
     }
     if (bench->json)
@@ -236,7 +286,8 @@ static void open_device(struct bench *bench, const char *name)
 
 static int fail_usage(void)
 {
-    fprintf(stderr, "usage: bench_choices [--device NAME] [--protocol WORDS] [--races N] [--json] "
+    fprintf(stderr, "usage: bench_choices [--device NAME] [--protocol WORDS] "
+                    "[--races N | --list | --promise] [--json] "
                     "OP.kg OP T=f16 P=65536,D=4096 [CHOICE...]\n");
     return 2;
 }
@@ -249,6 +300,10 @@ int main(int argc, char **argv)
     for (; at + 1 < argc && argv[at][0] == '-'; at++) {
         if (strcmp(argv[at], "--json") == 0)
             bench.json = true;
+        else if (strcmp(argv[at], "--list") == 0)
+            bench.work = WORK_LIST;
+        else if (strcmp(argv[at], "--promise") == 0)
+            bench.work = WORK_PROMISE;
         else if (strcmp(argv[at], "--device") == 0)
             device = argv[++at];
         else if (strcmp(argv[at], "--protocol") == 0)
@@ -271,14 +326,20 @@ int main(int argc, char **argv)
     }
     for (int i = at + 4; i < argc; i++)
         add_words(&bench, argv[i]);
-    if (kg_stand_make(&bench.search, &bench.stand, &error) != KG_OK)
-        stop("filling the inputs");
-    time_choices(&bench);
+    if (bench.work != WORK_LIST)
+        compile_choices(&bench);
+    if (bench.work == WORK_TIME) {
+        if (kg_stand_make(&bench.search, &bench.stand, &error) != KG_OK)
+            stop("filling the inputs");
+        time_choices(&bench);
+    }
     print_all(&bench);
     for (int i = 0; i < bench.count; i++)
-        kg_built_free(bench.built[i]);
+        kg_built_free(bench.items[i].built);
     kg_stand_free(bench.stand);
     free(bench.timings);
+    free(bench.built);
+    free(bench.items);
     kg_device_close(bench.search.device);
     return 0;
 }

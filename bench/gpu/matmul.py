@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Products of matrices on a GPU: KernelGen beside cuBLASLt, PyTorch and Triton, shape by shape.
 
-    bench/gpu/matmul.py [--set cubes,decode] [--dtype f16,bf16] [--only PREFIX] [--dry]
+    bench/gpu/matmul.py [--set cubes,decode] [--dtype f16,bf16] [--only LABELS] [--dry]
                         [--json FILE] [--resume] [--seconds N] [--limit N] [--measure] [--triton]
                         [--kernelgen CLI]
 
@@ -254,7 +254,8 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--set", default="all", help=", ".join(SETS) + ", all")
     parser.add_argument("--dtype", default="f16,bf16")
-    parser.add_argument("--only", default="", metavar="PREFIX", help="shapes whose label begins so")
+    parser.add_argument("--only", default="", metavar="LABELS",
+                        help="shapes whose labels begin so, split by commas")
     parser.add_argument("--dry", action="store_true", help="print what would be run")
     parser.add_argument("--json", default="", metavar="FILE")
     parser.add_argument("--resume", action="store_true", help="shapes in the file are done")
@@ -279,7 +280,7 @@ def main():
     lines = read_lines(arguments.json) if arguments.resume else []
     done = {line["label"] for line in lines}
     todo = [shape for shape in shapes(arguments.set.split(","), arguments.dtype.split(","))
-            if shape.label.startswith(arguments.only)
+            if shape.label.startswith(tuple(arguments.only.split(",")))
             and shape.label not in done]
     if arguments.dry:
         print_dry(todo, arguments)
