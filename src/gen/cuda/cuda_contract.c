@@ -15,10 +15,12 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { MOST_BLOCKS = 1 << 30, FOLD_THREADS = 256 };
+enum { MOST_BLOCKS = 1 << 30, FOLD_THREADS = 256, ACCESS = 16 };
 
-// A new form adds its line here.
+// Best first, where its rule takes a problem; the last one takes any. A new form adds its line
+// here.
 static const struct kg_cuda_contract_form *const forms[] = {
+    &kg_cuda_contract_thin,
     &kg_cuda_contract_tile,
 };
 enum { FORMS = sizeof forms / sizeof *forms };
@@ -33,10 +35,10 @@ static const struct {
     int64_t choices[KG_MAX_CHOICES];
 } parameters[] = {
     {"mma", FIELD(mma), 1, {0}},
-    {"rows", FIELD(rows), 5, {128, 64, 32, 16, 256}},
-    {"columns", FIELD(columns), 5, {128, 64, 32, 16, 256}},
-    {"depth", FIELD(depth), 3, {16, 8, 32}},
-    {"stages", FIELD(stages), 1, {1}},
+    {"rows", FIELD(rows), 9, {128, 64, 32, 16, 256, 1, 2, 4, 8}},
+    {"columns", FIELD(columns), 10, {128, 64, 32, 16, 256, 8, 4, 2, 1, 512}},
+    {"depth", FIELD(depth), 10, {16, 8, 32, 64, 128, 256, 512, 1024, 2048, 4096}},
+    {"stages", FIELD(stages), 4, {1, 2, 4, 8}},
     {"pair", FIELD(pair), 1, {0}},
     {"pingpong", FIELD(pingpong), 1, {0}},
     {"split", FIELD(split), 8, {1, 2, 4, 8, 16, 32, 64, 128}},
@@ -47,7 +49,8 @@ enum { PARAMETERS = sizeof parameters / sizeof *parameters };
 
 bool kg_cuda_contract_refuse(struct kg_text *reason, const char *why)
 {
-    kg_text_add(reason, why);
+    if (reason)
+        kg_text_add(reason, why);
     return false;
 }
 
@@ -153,7 +156,7 @@ static void space(const struct kg_group *group, const struct kg_device_facts *fa
     make_space(space);
 }
 
-static bool check(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)
+bool kg_cuda_contract_check(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)
 {
     const struct kg_cuda_contract_form *form = form_of(plan);
     if (!form)
@@ -169,37 +172,10 @@ static bool valid(const struct kg_group *group, const struct kg_device_facts *fa
     (void)target;
     struct kg_cuda_contract_plan plan;
     kg_cuda_contract_plan_make(group, facts, config, &plan);
-    return check(&plan, reason);
+    return kg_cuda_contract_check(&plan, reason);
 }
 
 // ---- The config by rule ----
-
-// Tiles by multiplications and additions, best first where there are enough of them.
-static const struct {
-    int rows, columns, depth;
-} tiles[] = {{128, 128, 16}, {64, 128, 16}, {64, 64, 16}, {32, 64, 16}, {32, 32, 32}};
-enum { TILES = sizeof tiles / sizeof *tiles };
-
-// The largest tile of which there is one for each unit, else the smallest; where that leaves units
-// without, pieces of the sum of no less than SHORTEST steps.
-static void guess_tile(struct kg_cuda_contract_plan *plan)
-{
-    enum { SHORTEST = 256, MOST_PIECES = 32 };
-    int64_t units = plan->facts->units > 0 ? plan->facts->units : 1;
-    struct kg_text reason = {0};
-    for (int i = 0; i < TILES; i++) {
-        plan->set.rows = tiles[i].rows;
-        plan->set.columns = tiles[i].columns;
-        plan->set.depth = tiles[i].depth;
-        if (check(plan, &reason) && kg_cuda_contract_tiles(plan) >= units)
-            break;
-    }
-    kg_text_free(&reason);
-    int64_t count = kg_cuda_contract_tiles(plan);
-    while (count > 0 && plan->set.split < MOST_PIECES && 2 * plan->set.split * count <= 2 * units &&
-           plan->depth / (2 * plan->set.split) >= SHORTEST)
-        plan->set.split *= 2;
-}
 
 static void guess(const struct kg_group *group, const struct kg_device_facts *facts,
                   enum kg_target target, struct kg_config *config)
@@ -207,9 +183,12 @@ static void guess(const struct kg_group *group, const struct kg_device_facts *fa
     (void)target;
     struct kg_cuda_contract_plan plan;
     kg_cuda_contract_plan_make(group, facts, NULL, &plan);
-    for (int i = 0; i < PARAMETERS; i++)
-        *field_of(&plan, parameters[i].field) = (int)parameters[i].choices[0];
-    guess_tile(&plan);
+    for (int form = 0; form < FORMS; form++) {
+        for (int i = 0; i < PARAMETERS; i++)
+            *field_of(&plan, parameters[i].field) = (int)parameters[i].choices[0];
+        if (forms[form]->guess(&plan))
+            break;
+    }
     collect(&plan, config);
 }
 
@@ -265,24 +244,23 @@ static bool emit(const struct kg_group *group, const struct kg_device_facts *fac
 }
 
 void kg_cuda_contract_launch(const struct kg_cuda_contract_plan *plan, struct kg_grid grid,
-                             struct kg_grids *grids)
+                             int whole, int count, struct kg_grids *grids)
 {
     const struct kg_grid none = {.threads = {1, 1, 1}};
     int64_t outputs = plan->batches * plan->rows * plan->columns;
-    int alignment = kg_cuda_contract_alignment(plan);
-    bool folds = plan->set.split > 1;
-    *grids = (struct kg_grids){.count = folds ? 3 : 2, .alignment = alignment};
-    grids->grids[0] = alignment ? grid : none;
-    grids->grids[1] = alignment ? none : grid;
-    grids->unaligned[0] = none;
-    grids->unaligned[1] = grid;
-    if (!folds)
+    *grids = (struct kg_grids){.count = count, .alignment = ACCESS};
+    for (int i = 0; i < count; i++) {
+        grids->grids[i] = i == whole ? grid : none;
+        grids->unaligned[i] = i == 1 ? grid : none;
+    }
+    if (plan->set.split == 1)
         return;
     int64_t blocks = kg_ceil_div(outputs, FOLD_THREADS);
-    grids->grids[2] = grids->unaligned[2] = (struct kg_grid){
+    grids->grids[count] = grids->unaligned[count] = (struct kg_grid){
         .blocks = {blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS, 1, 1},
         .threads = {FOLD_THREADS, 1, 1},
     };
+    grids->count++;
     size_t bytes = plan->contract.type == KG_TYPE_F32 ? 4 : 8;
     grids->scratch = (size_t)outputs * (size_t)plan->set.split * bytes;
 }

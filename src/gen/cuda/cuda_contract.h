@@ -40,6 +40,9 @@ struct kg_cuda_contract_form {
     const char *skeleton; // below kernels/
     // Whether a config is of this form.
     bool (*owns)(const struct kg_cuda_contract_plan *plan);
+    // The config by rule, from the usual values, if the form is the one for these sizes; values
+    // are among the choices of the parameters. May leave anything in `set` where it is not.
+    bool (*guess)(struct kg_cuda_contract_plan *plan);
     // As in struct kg_family, for a config the form owns.
     bool (*valid)(const struct kg_cuda_contract_plan *plan, struct kg_text *reason);
     void (*emit)(struct kg_code *code, const struct kg_cuda_contract_plan *plan);
@@ -48,22 +51,23 @@ struct kg_cuda_contract_form {
     double (*rate)(const struct kg_cuda_contract_plan *plan);
 };
 
+extern const struct kg_cuda_contract_form kg_cuda_contract_thin;
 extern const struct kg_cuda_contract_form kg_cuda_contract_tile;
 
 // The plan of a group that kg_contract_read reads; `config` may be NULL.
 void kg_cuda_contract_plan_make(const struct kg_group *group, const struct kg_device_facts *facts,
                                 const struct kg_config *config, struct kg_cuda_contract_plan *plan);
 
+// Whether the config is valid for its form, else why not; `reason` may be NULL.
+bool kg_cuda_contract_check(const struct kg_cuda_contract_plan *plan, struct kg_text *reason);
 // Says why and is false.
 bool kg_cuda_contract_refuse(struct kg_text *reason, const char *why);
 
 // ---- Sides ----
 
 void kg_cuda_contract_sides(struct kg_cuda_contract_plan *plan);
-// The bytes that plain sides have to be aligned to for accesses of 16 bytes that hold neighbours of
-// one line and nothing else; 1 where no side is plain; 0: their strides or sizes do not allow it.
-int kg_cuda_contract_alignment(const struct kg_cuda_contract_plan *plan);
-// The same of one side.
+// Whether accesses of 16 bytes that begin at multiples of them hold neighbours of one line of a
+// plain side and nothing else, as far as strides and sizes tell.
 bool kg_cuda_contract_is_whole(const struct kg_cuda_contract_plan *plan, int side);
 // Of the elements of a side, as they are stored.
 enum kg_dtype kg_cuda_contract_dtype(const struct kg_cuda_contract_plan *plan, int side);
@@ -86,9 +90,10 @@ void kg_cuda_contract_emit_fold(struct kg_code *code, const struct kg_cuda_contr
 
 // ---- Launches ----
 
-// `whole` where the kernel's places and strides allow it, as function 0, else function 1; and
-// function 2, which folds, if there is something to fold. Says what scratch that takes.
+// Of the `count` functions of a kernel, `whole` runs where every tensor lies at a multiple of 16
+// bytes, else function 1, which takes any; behind them stands the one that folds, if there is
+// something to fold. Says what scratch that takes.
 void kg_cuda_contract_launch(const struct kg_cuda_contract_plan *plan, struct kg_grid grid,
-                             struct kg_grids *grids);
+                             int whole, int count, struct kg_grids *grids);
 
 #endif

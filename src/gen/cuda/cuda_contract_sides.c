@@ -81,16 +81,3 @@ bool kg_cuda_contract_is_whole(const struct kg_cuda_contract_plan *plan, int sid
             return false;
     return kg_cuda_is_whole(plan->group->problem, access->tensor, ~0u, vector);
 }
-
-int kg_cuda_contract_alignment(const struct kg_cuda_contract_plan *plan)
-{
-    int alignment = 1;
-    for (int side = 0; side < 2; side++) {
-        if (!plan->plain[side])
-            continue;
-        if (!kg_cuda_contract_is_whole(plan, side))
-            return 0;
-        alignment = ACCESS;
-    }
-    return alignment;
-}

@@ -65,6 +65,32 @@ static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reas
     return true;
 }
 
+// By rule: best first where there are enough of them.
+static const struct {
+    int rows, columns, depth;
+} tiles[] = {{128, 128, 16}, {64, 128, 16}, {64, 64, 16}, {32, 64, 16}, {32, 32, 32}};
+enum { TILES = sizeof tiles / sizeof *tiles };
+
+// The largest tile of which there is one for each unit, else the smallest; where that leaves units
+// without, pieces of the sum of no less than SHORTEST steps.
+static bool guess(struct kg_cuda_contract_plan *plan)
+{
+    enum { SHORTEST = 256, MOST_PIECES = 32 };
+    int64_t units = plan->facts->units > 0 ? plan->facts->units : 1;
+    for (int i = 0; i < TILES; i++) {
+        plan->set.rows = tiles[i].rows;
+        plan->set.columns = tiles[i].columns;
+        plan->set.depth = tiles[i].depth;
+        if (kg_cuda_contract_check(plan, NULL) && kg_cuda_contract_tiles(plan) >= units)
+            break;
+    }
+    int64_t count = kg_cuda_contract_tiles(plan);
+    while (count > 0 && plan->set.split < MOST_PIECES && plan->set.split * count <= units &&
+           plan->depth / (2 * plan->set.split) >= SHORTEST)
+        plan->set.split *= 2;
+    return true;
+}
+
 static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
 {
     kg_cuda_open_body(code, plan->group, plan->entry, "bool WHOLE");
@@ -84,7 +110,11 @@ static void grids(const struct kg_cuda_contract_plan *plan, struct kg_grids *gri
     int64_t blocks = kg_cuda_contract_tiles(plan) * plan->set.split;
     struct kg_grid grid = {.blocks = {blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS, 1, 1},
                            .threads = {threads_of(plan), 1, 1}};
-    kg_cuda_contract_launch(plan, grid, grids);
+    int whole = 0;
+    for (int side = 0; side < 2; side++)
+        if (plan->plain[side] && !kg_cuda_contract_is_whole(plan, side))
+            whole = 1;
+    kg_cuda_contract_launch(plan, grid, whole, 2, grids);
 }
 
 static double rate(const struct kg_cuda_contract_plan *plan)
@@ -95,6 +125,7 @@ static double rate(const struct kg_cuda_contract_plan *plan)
 const struct kg_cuda_contract_form kg_cuda_contract_tile = {
     .skeleton = "cuda/contract_tile.cuh",
     .owns = owns,
+    .guess = guess,
     .valid = valid,
     .emit = emit,
     .grids = grids,

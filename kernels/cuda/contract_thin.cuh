@@ -1,0 +1,273 @@
+// Products of few rows, where reading side B is what takes time: every element of it is read once,
+// in vectors that bypass the L1, several under way for each thread; side A stays in the L1.
+//
+// A block makes ROWS x COLUMNS sums. It takes tiles of DEPTH x COLUMNS elements of B, STAGES at
+// once. Where neighbours in memory are neighbours along the sum (ALONG), a line of lanes has DEPTH
+// steps of a column, and each warp several columns; else a line of lanes has COLUMNS columns of one
+// step, and each thread a vector of columns. In the end threads with different steps of the same
+// sums add up what they have.
+
+// Adds up values of lanes that differ in the bits LEAST .. 16 of their numbers. Of COUNT values
+// each lane is left with COUNT / the number of such lanes, or one: those from the place it gives
+// on. Lanes with the same place have the same.
+template <int LEAST, int COUNT, typename T>
+KG_INLINE int kg_deal_sums(T (&values)[COUNT])
+{
+    const int lane = threadIdx.x % 32;
+    int place = 0, count = COUNT;
+#pragma unroll
+    for (int way = 16; way >= LEAST; way /= 2) {
+        if (count > 1) {
+            const bool upper = lane & way;
+            count /= 2;
+            place += upper ? count : 0;
+#pragma unroll
+            for (int i = 0; i < COUNT / 2; i++) {
+                if (i >= count)
+                    continue;
+                const T other = __shfl_xor_sync(~0u, upper ? values[i] : values[count + i], way);
+                values[i] = (upper ? values[count + i] : values[i]) + other;
+            }
+        } else {
+            values[0] += __shfl_xor_sync(~0u, values[0], way);
+        }
+    }
+    return place;
+}
+
+// An element of a side as it was read: stored, or (not FAST) a value already.
+template <bool FAST, class JOB, typename T>
+KG_INLINE typename JOB::compute kg_widen_a(const JOB &job, T element)
+{
+    if constexpr (FAST)
+        return job.widen_a(element);
+    else
+        return element;
+}
+
+template <bool FAST, class JOB, typename T>
+KG_INLINE typename JOB::compute kg_widen_b(const JOB &job, T element)
+{
+    if constexpr (FAST)
+        return job.widen_b(element);
+    else
+        return element;
+}
+
+// Neighbours in memory are neighbours along the sum.
+template <class JOB, bool WHOLE_A, bool WHOLE_B, int ROWS, int COLUMNS, int DEPTH, int THREADS>
+struct kg_thin_along {
+    using compute = typename JOB::compute;
+    enum : bool { FAST = WHOLE_B && JOB::PLAIN_B };
+    enum : bool { FAST_A = WHOLE_A && FAST && JOB::PLAIN_A && JOB::ALONG_A };
+    using kept = kg_either<FAST, typename JOB::side_b, compute>;
+    using kept_a = kg_either<FAST_A, typename JOB::side_a, compute>;
+    enum : int { VECTOR = 16 / (int)sizeof(typename JOB::side_b), LINE = DEPTH / VECTOR };
+    enum : int { LINES = THREADS / LINE, MINE = COLUMNS / LINES, COUNT = ROWS * MINE };
+    enum : int { LEAST = 1, GROUPS = LINE / 32 };
+    static_assert(LINE % 32 == 0 && LINES * LINE == THREADS && MINE * LINES == COLUMNS, "warps");
+    compute sums[COUNT];
+    const kept *from[MINE]; // the columns, where FAST
+    // The step of the tile that element `lane` of the thread's vectors belongs to. Elements that
+    // are read one by one lie apart, so that neighbouring threads read neighbours.
+    static KG_METHOD int step(int lane)
+    {
+        const int at = threadIdx.x % LINE;
+        return FAST ? at * VECTOR + lane : at / 32 * (32 * VECTOR) + lane * 32 + at % 32;
+    }
+    static KG_METHOD int column(int i)
+    {
+        return threadIdx.x / LINE * MINE + i;
+    }
+    static KG_METHOD int slot(int i)
+    {
+        return i / MINE * COLUMNS + column(i % MINE);
+    }
+    static KG_METHOD int group()
+    {
+        return threadIdx.x % LINE / 32;
+    }
+    KG_METHOD void begin(const JOB &job, int64_t item, int64_t first)
+    {
+#pragma unroll
+        for (int i = 0; i < COUNT; i++)
+            sums[i] = compute();
+#pragma unroll
+        for (int i = 0; i < MINE; i++)
+            if constexpr (FAST)
+                from[i] = first + column(i) < job.columns() ? job.b_at(item, 0, first + column(i))
+                                                            : nullptr;
+    }
+    KG_METHOD void take_b(const JOB &job, int64_t item, int64_t first, int64_t start, int64_t stop,
+                          kg_vec<kept, VECTOR> (&big)[MINE]) const
+    {
+#pragma unroll
+        for (int i = 0; i < MINE; i++) {
+            big[i] = kg_vec<kept, VECTOR>();
+            if constexpr (FAST) {
+                if (from[i] && start + step(0) < stop)
+                    big[i] = kg_load_vec_stream<VECTOR>(from[i] + job.b_along(start + step(0)));
+            } else {
+#pragma unroll
+                for (int lane = 0; lane < VECTOR; lane++)
+                    if (first + column(i) < job.columns() && start + step(lane) < stop)
+                        big[i].at[lane] = job.b(item, start + step(lane), first + column(i));
+            }
+        }
+    }
+    // Widens each element once.
+    KG_METHOD void add(const JOB &job, int64_t item, int64_t row, int64_t start, int64_t stop,
+                       const kg_vec<kept, VECTOR> (&big)[MINE])
+    {
+        kg_vec<kept_a, VECTOR> small[ROWS];
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            small[r] = kg_vec<kept_a, VECTOR>();
+            if constexpr (FAST_A) {
+                if (row + r < job.rows() && start + step(0) < stop)
+                    small[r] = kg_load_vec<VECTOR>(job.a_at(item, row + r, start + step(0)));
+            } else {
+#pragma unroll
+                for (int lane = 0; lane < VECTOR; lane++)
+                    if (row + r < job.rows() && start + step(lane) < stop)
+                        small[r].at[lane] = job.a(item, row + r, start + step(lane));
+            }
+        }
+#pragma unroll
+        for (int lane = 0; lane < VECTOR; lane++) {
+            compute left[ROWS];
+#pragma unroll
+            for (int r = 0; r < ROWS; r++)
+                left[r] = kg_widen_a<FAST_A>(job, small[r].at[lane]);
+#pragma unroll
+            for (int i = 0; i < MINE; i++) {
+                const compute right = kg_widen_b<FAST>(job, big[i].at[lane]);
+#pragma unroll
+                for (int r = 0; r < ROWS; r++)
+                    sums[r * MINE + i] += left[r] * right;
+            }
+        }
+    }
+};
+
+// Neighbours in memory are neighbouring columns.
+template <class JOB, bool WHOLE_A, bool WHOLE_B, int ROWS, int COLUMNS, int DEPTH, int THREADS>
+struct kg_thin_across {
+    using compute = typename JOB::compute;
+    enum : bool { FAST = WHOLE_B && JOB::PLAIN_B };
+    using kept = kg_either<FAST, typename JOB::side_b, compute>;
+    enum : int { VECTOR = 16 / (int)sizeof(typename JOB::side_b), LINE = COLUMNS / VECTOR };
+    enum : int { MINE = 1, COUNT = ROWS * VECTOR, LEAST = LINE, GROUPS = THREADS / 32 };
+    static_assert(LINE <= 32 && LINE * DEPTH == THREADS && THREADS % 32 == 0, "whole warps");
+    compute sums[COUNT];
+    const kept *from; // the first column, where FAST
+    static KG_METHOD int step()
+    {
+        return threadIdx.x / LINE;
+    }
+    static KG_METHOD int column(int lane)
+    {
+        const int at = threadIdx.x % LINE;
+        return FAST ? at * VECTOR + lane : lane * LINE + at;
+    }
+    static KG_METHOD int slot(int i)
+    {
+        return i / VECTOR * COLUMNS + column(i % VECTOR);
+    }
+    static KG_METHOD int group()
+    {
+        return threadIdx.x / 32;
+    }
+    KG_METHOD void begin(const JOB &job, int64_t item, int64_t first)
+    {
+#pragma unroll
+        for (int i = 0; i < COUNT; i++)
+            sums[i] = compute();
+        if constexpr (FAST)
+            from =
+                first + column(0) < job.columns() ? job.b_at(item, 0, first + column(0)) : nullptr;
+    }
+    KG_METHOD void take_b(const JOB &job, int64_t item, int64_t first, int64_t start, int64_t stop,
+                          kg_vec<kept, VECTOR> (&big)[MINE]) const
+    {
+        big[0] = kg_vec<kept, VECTOR>();
+        if (start + step() >= stop)
+            return;
+        if constexpr (FAST) {
+            if (from)
+                big[0] = kg_load_vec_stream<VECTOR>(from + job.b_along(start + step()));
+        } else {
+#pragma unroll
+            for (int lane = 0; lane < VECTOR; lane++)
+                if (first + column(lane) < job.columns())
+                    big[0].at[lane] = job.b(item, start + step(), first + column(lane));
+        }
+    }
+    KG_METHOD void add(const JOB &job, int64_t item, int64_t row, int64_t start, int64_t stop,
+                       const kg_vec<kept, VECTOR> (&big)[MINE])
+    {
+        compute small[ROWS];
+#pragma unroll
+        for (int r = 0; r < ROWS; r++)
+            small[r] = row + r < job.rows() && start + step() < stop
+                           ? job.a(item, row + r, start + step())
+                           : compute();
+#pragma unroll
+        for (int lane = 0; lane < VECTOR; lane++) {
+            const compute right = kg_widen_b<FAST>(job, big[0].at[lane]);
+#pragma unroll
+            for (int r = 0; r < ROWS; r++)
+                sums[r * VECTOR + lane] += small[r] * right;
+        }
+    }
+};
+
+// A function of a kernel. Sides that are WHOLE are read 16 bytes at a time, if they are plain: they
+// begin at multiples of that, and no line ends inside.
+template <bool WHOLE_A, bool WHOLE_B, int ROWS, int COLUMNS, int DEPTH, int STAGES, int THREADS,
+          int PIECES, class JOB>
+KG_INLINE void kg_contract_thin(const JOB &job, char *scratch)
+{
+    using compute = typename JOB::compute;
+    using share =
+        kg_either<JOB::ALONG_B, kg_thin_along<JOB, WHOLE_A, WHOLE_B, ROWS, COLUMNS, DEPTH, THREADS>,
+                  kg_thin_across<JOB, WHOLE_A, WHOLE_B, ROWS, COLUMNS, DEPTH, THREADS>>;
+    enum : int { SUMS = ROWS * COLUMNS, LANES = 32 / share::LEAST };
+    enum : int { LEFT = share::COUNT > LANES ? share::COUNT / LANES : 1 };
+    __shared__ compute slots[share::GROUPS][SUMS];
+    const int64_t tall = kg_ceildiv_i64(job.rows(), ROWS);
+    const int64_t wide = kg_ceildiv_i64(job.columns(), COLUMNS);
+    const int64_t tiles = tall * wide * PIECES * job.batches();
+    for (int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+        int64_t item = tile, from, to;
+        const int64_t row = kg_take(&item, tall) * ROWS, column = kg_take(&item, wide) * COLUMNS;
+        const int64_t piece = kg_take(&item, PIECES);
+        kg_piece_steps<DEPTH>(job.depth(), PIECES, piece, &from, &to);
+        share mine;
+        mine.begin(job, item, column);
+        for (int64_t start = from; start < to; start += DEPTH * STAGES) {
+            kg_vec<typename share::kept, share::VECTOR> big[STAGES][share::MINE];
+#pragma unroll
+            for (int stage = 0; stage < STAGES; stage++)
+                mine.take_b(job, item, column, start + stage * DEPTH, to, big[stage]);
+#pragma unroll
+            for (int stage = 0; stage < STAGES; stage++)
+                mine.add(job, item, row, start + stage * DEPTH, to, big[stage]);
+        }
+        const int place = kg_deal_sums<share::LEAST>(mine.sums);
+#pragma unroll
+        for (int i = 0; i < LEFT; i++) // lanes that have the same write the same
+            slots[share::group()][share::slot(place + i)] = mine.sums[i];
+        __syncthreads();
+        for (int i = threadIdx.x; i < SUMS; i += THREADS) {
+            compute total = slots[0][i];
+#pragma unroll
+            for (int group = 1; group < share::GROUPS; group++)
+                total += slots[group][i];
+            if (row + i / COLUMNS < job.rows() && column + i % COLUMNS < job.columns())
+                kg_contract_finish<PIECES>(job, scratch, piece, item, row + i / COLUMNS,
+                                           column + i % COLUMNS, total);
+        }
+        __syncthreads();
+    }
+}
