@@ -35,6 +35,33 @@ static const char text[] =
     "  asm volatile(\"mov.u32 %0, %%cluster_nctarank;\" : \"=r\"(size));\n"
     "#endif\n"
     "  if (threadIdx.x == 0) x[blockIdx.x] = 100 * size + rank; }\n"
+    // A box of 64 x 8 at (column, row), with the swizzle undone: 16 bytes c of row r lie at c ^ r.
+    "struct alignas(64) map { unsigned long long words[16]; };\n"
+    "extern \"C\" __global__ void box_0(short *y, int column, int row, int swizzle,\n"
+    "                                 const __grid_constant__ map from)\n"
+    "{\n"
+    "#if __CUDA_ARCH__ >= 900\n"
+    "  __shared__ alignas(1024) short box[8][64]; __shared__ alignas(8) unsigned long long bar;\n"
+    "  unsigned at = (unsigned)__cvta_generic_to_shared(box), b =\n"
+    "      (unsigned)__cvta_generic_to_shared(&bar), done = 0;\n"
+    "  if (threadIdx.x == 0) {\n"
+    "    asm volatile(\"mbarrier.init.shared.b64 [%0], 1;\" :: \"r\"(b) : \"memory\");\n"
+    "    asm volatile(\"fence.proxy.async;\" ::: \"memory\");\n"
+    "    asm volatile(\"mbarrier.arrive.expect_tx.shared.b64 _, [%0], 1024;\" :: \"r\"(b)\n"
+    "                 : \"memory\");\n"
+    "    asm "
+    "volatile(\"cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx\"\n"
+    "                 \"::bytes [%0], [%1, {%2, %3}], [%4];\" :: \"r\"(at), \"l\"(&from),\n"
+    "                 \"r\"(column), \"r\"(row), \"r\"(b) : \"memory\"); }\n"
+    "  __syncthreads();\n"
+    "  while (!done)\n"
+    "    asm volatile(\"{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], 0;\"\n"
+    "                 \" selp.u32 %0, 1, 0, p; }\" : \"=r\"(done) : \"r\"(b) : \"memory\");\n"
+    "  for (int i = threadIdx.x; i < 512; i += blockDim.x) {\n"
+    "    int r = i / 64, c = i % 64; if (swizzle) c = (c / 8 ^ r) * 8 + c % 8;\n"
+    "    y[i] = box[r][c]; }\n"
+    "#endif\n"
+    "}\n"
     "extern \"C\" __global__ void wild_0(int *x) { x[1l << 40] = 1; }\n"
     "extern \"C\" __global__ void crooked_0(int *x) { *(int *)((char *)x + 1) = 1; }\n"
     "extern \"C\" __global__ void trap_0(int *x) { asm volatile(\"trap;\"); }\n"
@@ -206,6 +233,42 @@ static void clusters_launch(void)
         for (int i = 0; i < 32; i++)
             right += values[i] == 100 * sizes[s] + i % sizes[s];
         CHECK(right == 32);
+    }
+    backend->unload(kernel);
+    kg_device_close(device);
+}
+
+// A box that hangs over the edge of a matrix of 100 x 20 in rows of 104: zeros there.
+static void boxes_are_copied(void)
+{
+    enum { COLUMNS = 100, PITCH = 104, ROWS = 20, ACROSS = 64, DOWN = 8 };
+    if (strtol(device->facts.isa + 3, NULL, 10) < 90)
+        return;
+    static short from[ROWS * PITCH], box[DOWN * ACROSS];
+    for (int i = 0; i < ROWS * PITCH; i++)
+        from[i] = (short)(i + 1);
+    struct kg_kernel *kernel = load("box");
+    short *x = allocate(sizeof from), *y = allocate(sizeof box);
+    copy(x, from, sizeof from);
+    for (int swizzle = 0; swizzle <= 128; swizzle += 128) {
+        struct kg_map map = {.element = 2,
+                             .rank = 2,
+                             .shape = {COLUMNS, ROWS},
+                             .stride = {2, 2 * PITCH},
+                             .box = {ACROSS, DOWN},
+                             .swizzle = swizzle};
+        struct kg_encoded_map encoded;
+        CHECK_STATUS(backend->encode(device, &map, x, &encoded, &error), KG_OK, &error);
+        int column = 48, row = 15, right = 0;
+        void *arguments[] = {&y, &column, &row, &swizzle, &encoded};
+        struct kg_grid grid = {.blocks = {1, 1, 1}, .threads = {128, 1, 1}};
+        CHECK_STATUS(launch(kernel, &grid, 1, arguments), KG_OK, &error);
+        copy(box, y, sizeof box);
+        for (int i = 0; i < DOWN * ACROSS; i++) {
+            int r = row + i / ACROSS, c = column + i % ACROSS;
+            right += box[i] == (r < ROWS && c < COLUMNS ? from[r * PITCH + c] : 0);
+        }
+        CHECK(right == DOWN * ACROSS);
     }
     backend->unload(kernel);
     kg_device_close(device);
@@ -494,6 +557,7 @@ int main(void)
                                    grids_run,
                                    shared_memory_opts_in,
                                    clusters_launch,
+                                   boxes_are_copied,
                                    images_are_checked,
                                    compiles_while_the_driver_is_in_use,
                                    memory_runs_out,
