@@ -71,9 +71,12 @@ class Worker:
             pass  # its end will be noticed
 
     def _listen(self, end):
-        with os.fdopen(end) as lines:
-            for line in lines:
-                self.told.put(json.loads(line))
+        try:
+            with os.fdopen(end) as lines:
+                for line in lines:
+                    self.told.put(json.loads(line))
+        except ValueError:
+            pass  # it died within a line
         self.told.put(None)
 
     def hear(self, limit):
@@ -170,7 +173,7 @@ class Run:
         return True
 
     def all(self):
-        if self.arguments.compile and "kernelgen" in contenders(self.arguments):
+        if self.todo and self.arguments.compile and "kernelgen" in contenders(self.arguments):
             self.compile()
         while self.todo and not self.is_over() and self.one_worker():
             pass
@@ -243,11 +246,14 @@ def print_dry(todo, arguments):
 # ---- All of it ----
 
 
-def read_lines(path):
+def read_before(path):
+    """What an earlier run has left: lines, and what they were made with."""
     if not path or not os.path.exists(path):
-        return []
+        return [], {}
     with open(path) as file:
-        return json.load(file)["lines"]
+        document = json.load(file)
+    about = {name: value for name, value in document.items() if name not in ("lines", "summary")}
+    return document["lines"], about
 
 
 def parse():
@@ -277,7 +283,7 @@ def parse():
 
 def main():
     arguments = parse()
-    lines = read_lines(arguments.json) if arguments.resume else []
+    lines, about = read_before(arguments.json) if arguments.resume else ([], {})
     done = {line["label"] for line in lines}
     todo = [shape for shape in shapes(arguments.set.split(","), arguments.dtype.split(","))
             if shape.label.startswith(tuple(arguments.only.split(",")))
@@ -287,9 +293,10 @@ def main():
         return 0
     scratch = tempfile.mkdtemp(prefix="kernelgen_matmul_")
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = scratch
+    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
     os.environ["TRITON_CACHE_DIR"] = os.path.join(scratch, "triton")
     home = os.path.abspath(arguments.home) if arguments.home else scratch
-    run = Run(arguments, todo, home, lines, {})
+    run = Run(arguments, todo, home, lines, about)
     try:
         run.all()
     except KeyboardInterrupt:

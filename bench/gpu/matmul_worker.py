@@ -48,7 +48,7 @@ class Worker:
         torch.set_float32_matmul_precision("highest")
         self.clock = Clock(self.stream)
         self.contexts = {}
-        self.lt = self.read_shape = None
+        self.lt = self.read_shape = self.triton = None
         self.lt_reason = self.read_reason = ""
         about = dict(device=torch.cuda.get_device_name(), torch=torch.__version__)
         try:
@@ -68,6 +68,12 @@ class Worker:
         if name not in self.contexts:
             self.contexts[name] = Context(os.path.join(self.task["home"], name))
         return self.contexts[name]
+
+    def tuner(self):
+        if not self.triton:
+            from triton_matmul import Tuner
+            self.triton = Tuner(self.clock)
+        return self.triton
 
     def is_alive(self):
         """A GPU that has faulted answers nothing any more in this process."""
@@ -215,8 +221,7 @@ class Products:
         return runs[first], runs[second]
 
     def triton(self):
-        from triton_matmul import tune
-        run, self.notes["triton"] = tune(self.worker.clock, self.y, self.x, self.w)
+        run, self.notes["triton"] = self.worker.tuner().tune(self.y, self.x, self.w)
         return run, run
 
     def read(self):

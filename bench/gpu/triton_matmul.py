@@ -16,7 +16,10 @@ import triton
 import triton.language as tl
 from triton.runtime.errors import OutOfResources, PTXASError
 
+from timing import medians
+
 GROUP = 8
+DEPTHS = 32, 64, 128
 WORKERS = 12
 SHARED = 232448  # bytes a block may have on sm_90
 FINALISTS = 6
@@ -55,7 +58,7 @@ def configs(m):
     """(rows, columns, depth, warps, stages): those that fit, and suit so many rows."""
     high = (16, 32, 64) if m <= 64 else (64, 128, 256)
     for rows, columns, depth, warps, stages in itertools.product(
-            high, (32, 64, 128, 256), (32, 64, 128), (4, 8), (3, 4, 5)):
+            high, (32, 64, 128, 256), DEPTHS, (4, 8), (3, 4, 5)):
         fits = stages * depth * (rows + columns) * 2 <= SHARED
         if fits and rows * columns <= (1 << 15) and (warps == 8 or rows * columns <= 128 * 128):
             yield rows, columns, depth, warps, stages
@@ -96,27 +99,45 @@ def compile_all(dtype, m, n, k):
         worker.wait()
 
 
-def tune(clock, y, x, w):
-    """The fastest config's run, and what finding it took."""
-    (m, k), n = x.shape, w.shape[0]
-    began = time.monotonic()
-    compile_all(x.dtype, m, n, k)
-    compiled = time.monotonic()
-    times = {}
-    for config in configs(m):
-        run = run_of(config, y, x, w)
-        try:
-            run()
-            clock.stream.synchronize()
-        except (OutOfResources, PTXASError):
-            continue
-        times[config] = min(clock.race({config: run}, 2, True)[config])
-    few = sorted(times, key=times.get)[:FINALISTS]
-    finals = clock.race({config: run_of(config, y, x, w) for config in few}, 9, True)
-    best = min(few, key=lambda config: sorted(finals[config])[4])
-    return run_of(best, y, x, w), dict(
-        config=best, configs=len(times), compile_seconds=round(compiled - began, 2),
-        timing_seconds=round(time.monotonic() - compiled, 2))
+def kind_of(dtype, m, n, k):
+    """Shapes of one kind have the same kernels."""
+    whole = tuple(size % 16 == 0 for size in (m, n, k))
+    return dtype, m <= 64, whole, tuple(k % depth == 0 for depth in DEPTHS)
+
+
+class Tuner:
+    def __init__(self, clock):
+        self.clock, self.compiled = clock, {}
+
+    def _compile(self, dtype, m, n, k):
+        """Seconds that it took for the first shape of this kind."""
+        kind = kind_of(dtype, m, n, k)
+        if kind not in self.compiled:
+            began = time.monotonic()
+            compile_all(dtype, m, n, k)
+            self.compiled[kind] = time.monotonic() - began
+        return self.compiled[kind]
+
+    def tune(self, y, x, w):
+        """The fastest config's run, and what finding it took."""
+        (m, k), n = x.shape, w.shape[0]
+        compiling = self._compile(x.dtype, m, n, k)
+        began, times = time.monotonic(), {}
+        for config in configs(m):
+            run = run_of(config, y, x, w)
+            try:
+                run()
+                self.clock.stream.synchronize()
+            except (OutOfResources, PTXASError):
+                continue
+            times[config] = min(self.clock.race({config: run}, 2, True)[config])
+        few = sorted(times, key=times.get)[:FINALISTS]
+        finals = medians(self.clock.race({config: run_of(config, y, x, w) for config in few}, 9,
+                                         True))
+        best = min(finals, key=finals.get)
+        return run_of(best, y, x, w), dict(
+            config=best, configs=len(times), compile_seconds=round(compiling, 2),
+            timing_seconds=round(time.monotonic() - began, 2))
 
 
 if __name__ == "__main__":
