@@ -193,6 +193,14 @@ static struct rank rank_of(const struct kg_candidates *candidates, const struct 
     return rank;
 }
 
+static int find_limit(const struct kg_space *space)
+{
+    for (int i = 0; i < space->count; i++)
+        if (strcmp(space->parameters[i].name, "maxnreg") == 0)
+            return i;
+    return -1;
+}
+
 // A step that, taken again and again around a space of this size, meets every config once and, cut
 // short, has spread its visits evenly: the golden section of the size, made coprime with it.
 static int64_t choose_hop(int64_t size)
@@ -227,6 +235,7 @@ enum kg_status kg_candidates_list(const struct kg_group *group, const struct kg_
     *candidates = (struct kg_candidates){0};
     family->space(group, facts, target, &candidates->space);
     candidates->size = kg_space_size(&candidates->space);
+    candidates->limit = find_limit(&candidates->space);
     candidates->complete = candidates->size <= most;
     int visits = candidates->complete ? (int)candidates->size : most;
     candidates->items = calloc((size_t)visits + 1, sizeof *candidates->items);
@@ -263,6 +272,42 @@ void kg_candidates_free(struct kg_candidates *candidates)
 {
     free(candidates->items);
     *candidates = (struct kg_candidates){0};
+}
+
+void kg_candidates_hold(struct kg_candidates *candidates)
+{
+    for (int i = 0; i < candidates->count && candidates->limit >= 0 && candidates->complete; i++) {
+        struct kg_candidate *candidate = &candidates->items[i];
+        if (candidate->state == KG_CANDIDATE_OPEN && candidate->config.value[candidates->limit] > 0)
+            candidate->state = KG_CANDIDATE_WAITING;
+    }
+}
+
+// The same but for the limit?
+static bool is_limited_form(const struct kg_candidates *candidates,
+                            const struct kg_candidate *candidate, const struct kg_candidate *of)
+{
+    for (int i = 0; i < candidates->space.count; i++)
+        if (i != candidates->limit && candidate->step[i] != of->step[i])
+            return false;
+    return true;
+}
+
+void kg_candidates_release(struct kg_candidates *candidates, int at, int registers,
+                           kg_candidates_useless *useless, void *user)
+{
+    const struct kg_candidate *of = &candidates->items[at];
+    if (candidates->limit < 0 || of->config.value[candidates->limit] != 0)
+        return;
+    for (int i = 0; i < candidates->count; i++) {
+        struct kg_candidate *candidate = &candidates->items[i];
+        if (candidate->state != KG_CANDIDATE_WAITING || !is_limited_form(candidates, candidate, of))
+            continue;
+        bool same = registers > 0 && registers <= candidate->config.value[candidates->limit];
+        candidate->state = same ? KG_CANDIDATE_PRUNED : KG_CANDIDATE_OPEN;
+        if (same && useless)
+            useless(user, &candidate->config);
+    }
 }
 
 static bool contains(const int *picked, int count, int position)

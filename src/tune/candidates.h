@@ -16,7 +16,8 @@ enum kg_candidate_state {
     KG_CANDIDATE_OPEN,
     KG_CANDIDATE_PICKED, // to be tried, and on its way
     KG_CANDIDATE_TRIED,
-    KG_CANDIDATE_PRUNED, // hopeless, before or after it was compiled
+    KG_CANDIDATE_PRUNED,  // hopeless, before or after it was compiled
+    KG_CANDIDATE_WAITING, // for another one: see kg_candidates_hold
 };
 
 struct kg_candidate {
@@ -35,6 +36,7 @@ struct kg_candidates {
     int count;    // valid ones
     struct kg_candidate *items;
     bool complete; // false: the space is too large, and this is an even sample of it
+    int limit;     // the parameter that limits registers, "maxnreg", where it is not 0; -1: none
 };
 
 // Called for every config that `valid` refuses.
@@ -50,6 +52,15 @@ void kg_candidates_free(struct kg_candidates *candidates);
 
 // Position of a config, -1 when it is not listed.
 int kg_candidates_find(const struct kg_candidates *candidates, const struct kg_config *config);
+
+// Open candidates that limit registers wait for the same ones without a limit. Where a sample of
+// the space may lack those, they do not.
+void kg_candidates_hold(struct kg_candidates *candidates);
+// Lets go those that wait for the one at `at`, whose threads use so many registers, 0: not known.
+// What a limit leaves alone would be the same kernel: it is pruned, and `useless` told.
+typedef void kg_candidates_useless(void *user, const struct kg_config *config);
+void kg_candidates_release(struct kg_candidates *candidates, int at, int registers,
+                           kg_candidates_useless *useless, void *user);
 
 // Up to `most` open candidates to try next, best chance first; gives their number. `best` is the
 // position of the fastest tried one, -1 when there is none.

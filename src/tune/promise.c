@@ -75,6 +75,8 @@ static void add_launch(const struct kg_asm_file *file, int number, const struct 
     if (status)
         return;
     promise->points += kg_points_of(kernel, &kg_points_baseline);
+    if (kernel->registers > promise->registers)
+        promise->registers = kernel->registers;
     kg_model_join(&sum->joined, model.bound, model.feature);
     double expected = model.bound * exp(model.feature[KG_FEATURE_EXPECTED]);
     if (expected > sum->longest) {

@@ -15,6 +15,7 @@ struct kg_promise {
     double points;   // of asm/points.h, added up; NaN: not known
     double feature[KG_FEATURE_COUNT];
     int launches;
+    int registers;                  // of a thread, the most of all launches; 0: not known
     struct kg_model_launch longest; // the one that is expected to take longest
     char refusal[256];              // why the device would refuse a launch, else ""
 };

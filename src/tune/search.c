@@ -55,6 +55,7 @@ struct axis {
     struct kg_candidates candidates;
     double bound; // of its guess
     int recorded;
+    int batches; // picked
 };
 
 // What is tried next, and may be on its way through the compilers.
@@ -165,13 +166,55 @@ static int find_best(const struct kg_candidates *candidates)
     return best;
 }
 
+// One that was tried, and those that only differ by a limit of registers.
+struct limited {
+    struct state *state;
+    int group;
+    int registers;
+};
+
+static void dismiss_limited(void *user, const struct kg_config *config)
+{
+    const struct limited *limited = user;
+    struct kg_trials *trials = &limited->state->trials;
+    struct kg_choice choice = replace(limited->state, limited->group, config);
+    char reason[128];
+    snprintf(reason, sizeof reason, "no limit: %d registers are all it uses", limited->registers);
+    trials->pruned++;
+    if (limited->state->axes[limited->group].recorded++ < MOST_RECORDED)
+        kg_trials_dismiss(trials, &choice, reason);
+}
+
+static void release(struct state *state, int group)
+{
+    struct kg_candidates *candidates = &state->axes[group].candidates;
+    for (int i = 0; i < candidates->count && candidates->limit >= 0; i++) {
+        const struct kg_candidate *candidate = &candidates->items[i];
+        if (candidate->state != KG_CANDIDATE_TRIED)
+            continue;
+        struct kg_choice choice = replace(state, group, &candidate->config);
+        const struct kg_trial *trial = kg_trials_find(&state->trials, &choice);
+        struct limited limited = {state, group, trial ? trial->promise.registers : 0};
+        kg_candidates_release(candidates, i, limited.registers, dismiss_limited, &limited);
+    }
+}
+
+// What limits registers is left for later than the first batch, which is compiled before anything
+// is known of its forms without a limit.
 static void pick(struct state *state, int group, int most)
 {
     struct kg_candidates *candidates = &state->axes[group].candidates;
     struct batch *next = &state->next;
     int size = batch_size(state->search->device);
-    next->count = kg_candidates_pick(candidates, find_best(candidates), most < size ? most : size,
-                                     next->picked);
+    size = most < size ? most : size;
+    bool first = state->axes[group].batches++ == 0;
+    if (!first)
+        release(state, group);
+    next->count = kg_candidates_pick(candidates, find_best(candidates), size, next->picked);
+    if (first && next->count == 0) {
+        release(state, group);
+        next->count = kg_candidates_pick(candidates, find_best(candidates), size, next->picked);
+    }
     for (int i = 0; i < next->count; i++) {
         struct kg_candidate *candidate = &candidates->items[next->picked[i]];
         candidate->state = KG_CANDIDATE_PICKED;
@@ -269,6 +312,9 @@ static void search_group(struct state *state, int group)
         candidates->items[i].state = KG_CANDIDATE_OPEN;
         update(state, group, &candidates->items[i]);
     }
+    if (state->rule->prune)
+        kg_candidates_hold(candidates);
+    state->axes[group].batches = 0;
     int allowed = allowance(state->rule, candidates->count), best_at = 0;
     int tried = count_tried(candidates), more = 1, compiled = state->trials.count;
     double best = INFINITY;
@@ -439,6 +485,8 @@ int kg_search_foresee(const struct kg_search *search, struct kg_choice choices[K
         candidates.items[at].state = KG_CANDIDATE_TRIED;
         candidates.items[at].seconds = 1;
     }
+    if (find_rule(search)->prune)
+        kg_candidates_hold(&candidates);
     int next = kg_candidates_pick(&candidates, at, batch_size(search->device), picked);
     for (int i = 0; i < next; i++) {
         choices[count] = choices[0];

@@ -39,7 +39,8 @@ static struct world {
     int64_t best[3];    // the fastest values of a, b, c
     double bound_share; // bound / true time of a group
     enum ill (*ill)(const int64_t *value);
-    bool twins; // c does not change the source
+    bool twins;  // c does not change the source
+    bool limits; // c is called maxnreg
     bool all_wrong;
     int race_after; // this many were measured
 } world;
@@ -89,10 +90,11 @@ static void fake_space(const struct kg_group *group, const struct kg_device_fact
     (void)group;
     (void)facts;
     (void)target;
-    *space = (struct kg_space){.count = 3,
-                               .parameters = {{.name = "a", .count = 5},
-                                              {.name = "b", .count = 6},
-                                              {.name = "c", .count = 3}}};
+    *space =
+        (struct kg_space){.count = 3,
+                          .parameters = {{.name = "a", .count = 5},
+                                         {.name = "b", .count = 6},
+                                         {.name = world.limits ? "maxnreg" : "c", .count = 3}}};
     memcpy(space->parameters[0].choices, choices_a, sizeof choices_a);
     memcpy(space->parameters[1].choices, choices_b, sizeof choices_b);
     memcpy(space->parameters[2].choices, choices_c, sizeof choices_c);

@@ -9,6 +9,7 @@
 static int parameters = 3; // of the made-up space, ten values each
 static struct kg_error error;
 static int refusals;
+static const char *last_name = "p"; // of the third parameter
 
 // What lies next to what goes by the values, not by the order in which they are listed.
 static const int shuffled[10] = {4, 9, 0, 5, 2, 7, 3, 8, 1, 6};
@@ -21,7 +22,7 @@ static void space_of(const struct kg_group *group, const struct kg_device_facts 
     (void)target;
     *space = (struct kg_space){.count = parameters};
     for (int i = 0; i < parameters; i++) {
-        space->parameters[i].name = "p";
+        space->parameters[i].name = i == 2 ? last_name : "p";
         space->parameters[i].count = 10;
         for (int k = 0; k < 10; k++)
             space->parameters[i].choices[k] = i == 2 ? shuffled[k] * shuffled[k] : k * k;
@@ -216,5 +217,46 @@ static void idle_values_come_last(void)
     kg_candidates_free(&candidates);
 }
 
+static void count_useless(void *user, const struct kg_config *config)
+{
+    int *count = user;
+    *count += config->value[0] == 16 && config->value[1] == 16 && config->value[2] >= 25;
+}
+
+// Of forms that limit registers only those are tried that the limit makes different.
+static void limits_wait(void)
+{
+    struct kg_config guess = {{16, 16, 16}};
+    int picked[900], count = 0;
+    last_name = "maxnreg";
+    struct kg_candidates candidates = list(&guess, 5000);
+    CHECK(candidates.limit == 2);
+    kg_candidates_hold(&candidates);
+    CHECK(kg_candidates_pick(&candidates, -1, 900, picked) == 90);
+    for (int i = 0; i < 90; i++)
+        CHECK(candidates.items[picked[i]].config.value[2] == 0);
+    int tried = find(&candidates, 4, 4, 0);
+    try_one(&candidates, tried, 1.0);
+    kg_candidates_release(&candidates, find(&candidates, 4, 4, 1), 20, count_useless, &count);
+    CHECK(count == 0); // limited itself
+    kg_candidates_release(&candidates, tried, 20, count_useless, &count);
+    CHECK(count == 5); // 25 36 49 64 81
+    CHECK(candidates.items[find(&candidates, 4, 4, 4)].state == KG_CANDIDATE_OPEN);
+    CHECK(candidates.items[find(&candidates, 4, 4, 5)].state == KG_CANDIDATE_PRUNED);
+    CHECK(candidates.items[find(&candidates, 4, 5, 5)].state == KG_CANDIDATE_WAITING);
+    CHECK(kg_candidates_pick(&candidates, tried, 900, picked) == 89 + 4);
+    tried = find(&candidates, 4, 5, 0); // of whose registers nothing is known
+    try_one(&candidates, tried, 1.0);
+    kg_candidates_release(&candidates, tried, 0, count_useless, &count);
+    CHECK(count == 5 && kg_candidates_pick(&candidates, tried, 900, picked) == 88 + 4 + 9);
+    kg_candidates_free(&candidates);
+
+    candidates = list(&guess, 500); // a sample, which may lack the others
+    kg_candidates_hold(&candidates);
+    CHECK(kg_candidates_pick(&candidates, -1, 900, picked) == candidates.count);
+    kg_candidates_free(&candidates);
+    last_name = "p";
+}
+
 TEST_MAIN(whole_spaces_are_listed, vast_spaces_are_sampled, neighbours_come_first,
-          the_model_combines, promises_precede_neighbours, idle_values_come_last)
+          the_model_combines, promises_precede_neighbours, idle_values_come_last, limits_wait)

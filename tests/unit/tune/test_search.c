@@ -337,9 +337,46 @@ static void groups_are_searched_one_by_one(void)
         CHECK(seconds_of(found.choice.configs[group].value) <= 1e-3 / 0.95);
 }
 
+// What earlier searches measured without a limit, and that it takes one register.
+static bool recall_unlimited(void *user, const char *choice, struct kg_outcome *outcome)
+{
+    (void)user;
+    int a, b, c;
+    if (sscanf(choice, "a=%d b=%d c=%d", &a, &b, &c) != 3 || c != 0)
+        return false;
+    *outcome = (struct kg_outcome){.kind = KG_OUTCOME_MEASURED, .choice = choice};
+    outcome->timing.median = outcome->timing.least = seconds_of((int64_t[]){a, b, c});
+    outcome->promise.registers = 1;
+    return true;
+}
+
+static void limits_that_change_nothing_are_not_compiled(void)
+{
+    struct kg_search search = new_search(KG_RIGOR_PATIENT);
+    struct kg_found found;
+    world.limits = true;
+    search.known = recall_unlimited;
+    builds = 0;
+    CHECK_STATUS(kg_search_run(&search, &found, &error), KG_OK, &error);
+    int useless = 0, limited = 0;
+    for (int i = 0; i < seen.count; i++) {
+        useless += strcmp(seen.reasons[i], "no limit: 1 registers are all it uses") == 0;
+        limited += seen.outcomes[i].kind == KG_OUTCOME_MEASURED && !strstr(seen.texts[i], "c=0");
+    }
+    CHECK(useless > 20 && limited == 1); // the guess has one
+    CHECK(builds <= 1 + 12);             // beside finalists
+    // The judge of the others takes nothing for granted.
+    search = new_search(KG_RIGOR_EXHAUSTIVE);
+    search.known = recall_unlimited;
+    CHECK_STATUS(kg_search_run(&search, &found, &error), KG_OK, &error);
+    CHECK(found.measured == 87);
+    world.limits = false;
+}
+
 TEST_MAIN(prepare, estimate_measures_nothing, exhaustive_measures_everything, measure_comes_close,
           bounds_prune, broken_candidates_are_outcomes, a_broken_device_is_one_candidates_fault,
           nothing_right_is_an_error, a_missing_compiler_ends_it, an_interrupted_search_goes_on,
           time_limits_hold, hints_come_first, a_slow_hint_loses, a_hint_may_be_the_guess,
           the_same_in_a_worker, the_same_in_this_process, a_missing_device_ends_it,
-          twins_are_measured_once, groups_are_searched_one_by_one)
+          twins_are_measured_once, groups_are_searched_one_by_one,
+          limits_that_change_nothing_are_not_compiled)
