@@ -132,6 +132,9 @@ struct kg_backend {
     // not attacks. `memory` lies at a multiple of 16 bytes from where `allocate` said.
     enum kg_status (*digest)(struct kg_device *device, const void *memory, size_t bytes,
                              uint64_t *sum, struct kg_error *error);
+    // Compiles, into the cache, what `digest` needs: whoever has a core to spare may call it ahead,
+    // in any thread. NULL: nothing to compile.
+    void (*compile_own)(struct kg_device *device);
     // Can a fork of this process use the device? NULL: always.
     bool (*may_fork)(struct kg_device *device);
     // A monotonic clock in seconds, read when the work given to the device is done.

@@ -137,7 +137,7 @@ enum kg_status kg_flow_bench(const struct kg_plan *plan, const struct kg_plan *r
     struct kg_place *place;
     *result = (struct kg_bench_result){0};
     enum kg_status status = kg_place_open(plan->session, plan->problem, plan->device,
-                                          plan->override != NULL, &place, error);
+                                          plan->override != NULL, NULL, &place, error);
     if (status == KG_OK)
         status = plan->override ? bench_override(place, plan, result, error)
                                 : kg_place_bench(place, plan, rival, result, rival_seconds, error);

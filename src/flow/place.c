@@ -4,46 +4,11 @@
 
 #include "tune/compiling.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 #define COMPILE_SECONDS 120.0 // for one kernel; a compiler that needs more is hung
 #define JUDGE_SECONDS 120.0   // one kernel on all cases; more is a hang
-
-enum kg_status kg_place_open(struct kg_session *session, const struct kg_problem *problem,
-                             struct kg_device *device, bool judged, struct kg_place **out,
-                             struct kg_error *error)
-{
-    *out = NULL;
-    struct kg_place *place = calloc(1, sizeof *place);
-    if (!place)
-        return kg_error_memory(error, "a place for kernels");
-    place->session = session;
-    enum kg_status status =
-        judged ? kg_flow_counterpart(problem, &place->counterpart, error) : KG_OK;
-    if (!status && judged)
-        status = kg_flow_gate(session, problem, device, 0, place->counterpart != NULL, &place->gate,
-                              error);
-    place->terms = (struct kg_search){
-        .device = device,
-        .problem = problem,
-        .counterpart = place->counterpart,
-        .target = kg_session_target(device),
-        .gate = place->gate,
-        .protocol = session->protocol,
-        .cancel = session->cancel,
-        .times = &session->times,
-    };
-    if (!status) {
-        kg_session_warn(session, device);
-        status = kg_judge_make(&place->terms, &place->judge, error);
-    }
-    if (status) {
-        kg_place_close(place);
-        return status;
-    }
-    *out = place;
-    return KG_OK;
-}
 
 void kg_place_close(struct kg_place *place)
 {
@@ -94,30 +59,131 @@ static bool is_known(const struct kg_place *place, const struct kg_key *key,
     return found;
 }
 
-void kg_place_compile(struct kg_place *place, const struct kg_key *key, enum kg_rigor rigor,
-                      bool build)
+// Compilers at work while other things are made ready.
+struct compiling {
+    const struct kg_search *terms;
+    struct kg_compilation items[KG_MOST_FORESEEN + 2];
+    int count;
+    pthread_t thread, own;
+    bool has_thread, has_own;
+};
+
+static void list_ahead(const struct kg_place *place, const struct kg_ahead *ahead,
+                       struct compiling *compiling)
 {
-    const struct kg_search *terms = &place->terms;
-    if (terms->device->backend->shares_memory)
-        return;
-    bool searches = rigor != KG_RIGOR_ESTIMATE && rigor != KG_RIGOR_WISDOM;
+    struct kg_search search = place->terms;
+    search.rigor = ahead->rigor;
+    bool searches = ahead->rigor != KG_RIGOR_ESTIMATE && ahead->rigor != KG_RIGOR_WISDOM;
     struct kg_choice *choices = calloc(KG_MOST_FORESEEN, sizeof *choices);
-    struct kg_compilation *items = calloc(KG_MOST_FORESEEN + 2, sizeof *items);
-    if (choices && items) { // else each is compiled when its turn comes
-        int foreseen = kg_search_foresee(terms, choices), count = 0;
-        if (!searches || is_known(place, key, &choices[0]))
-            foreseen = 1;
-        for (int i = 0; i < foreseen; i++)
-            add(items, &count, terms->problem, &choices[i]);
-        if (build)
-            add_companions(place, &choices[0], items, &count);
-        kg_compile_all(terms->device, items, count, COMPILE_SECONDS, false, terms->cancel,
-                       terms->times);
-        for (int i = 0; i < count; i++)
-            kg_built_free(items[i].built);
-    }
+    if (!choices)
+        return; // each is compiled when its turn comes
+    int foreseen = kg_search_foresee(&search, choices);
+    if (!searches || is_known(place, ahead->key, &choices[0]))
+        foreseen = 1;
+    for (int i = 0; i < foreseen; i++)
+        add(compiling->items, &compiling->count, search.problem, &choices[i]);
+    if (ahead->build)
+        add_companions(place, &choices[0], compiling->items, &compiling->count);
     free(choices);
-    free(items);
+}
+
+static void *compile_listed(void *argument)
+{
+    struct compiling *compiling = argument;
+    const struct kg_search *terms = compiling->terms;
+    kg_compile_all(terms->device, compiling->items, compiling->count, COMPILE_SECONDS, false,
+                   terms->cancel, NULL);
+    return NULL;
+}
+
+static void *compile_own(void *argument)
+{
+    struct kg_device *device = argument;
+    device->backend->compile_own(device);
+    return NULL;
+}
+
+// NULL where nothing is compiled ahead.
+static struct compiling *start_compiling(const struct kg_place *place, const struct kg_ahead *ahead)
+{
+    struct kg_device *device = place->terms.device;
+    if (!ahead || device->backend->shares_memory)
+        return NULL;
+    struct compiling *compiling = calloc(1, sizeof *compiling);
+    if (!compiling)
+        return NULL;
+    compiling->terms = &place->terms;
+    compiling->has_own = device->backend->compile_own &&
+                         pthread_create(&compiling->own, NULL, compile_own, device) == 0;
+    list_ahead(place, ahead, compiling);
+    compiling->has_thread =
+        pthread_create(&compiling->thread, NULL, compile_listed, compiling) == 0;
+    return compiling;
+}
+
+static void await_compiling(struct compiling *compiling)
+{
+    double start = kg_times_now(), work = 0;
+    if (!compiling)
+        return;
+    if (compiling->has_thread)
+        pthread_join(compiling->thread, NULL);
+    if (compiling->has_own)
+        pthread_join(compiling->own, NULL);
+    for (int i = 0; i < compiling->count; i++) {
+        work += compiling->items[i].built ? compiling->items[i].built->compile_seconds : 0;
+        kg_built_free(compiling->items[i].built); // it is in the cache
+    }
+    kg_times_add(compiling->terms->times, KG_ACTIVITY_COMPILE, kg_times_now() - start, work);
+    free(compiling);
+}
+
+static struct kg_search terms_of(struct kg_session *session, const struct kg_place *place,
+                                 const struct kg_problem *problem, struct kg_device *device)
+{
+    return (struct kg_search){
+        .device = device,
+        .problem = problem,
+        .counterpart = place->counterpart,
+        .target = kg_session_target(device),
+        .protocol = session->protocol,
+        .cancel = session->cancel,
+        .times = &session->times,
+    };
+}
+
+enum kg_status kg_place_open(struct kg_session *session, const struct kg_problem *problem,
+                             struct kg_device *device, bool judged, const struct kg_ahead *ahead,
+                             struct kg_place **out, struct kg_error *error)
+{
+    *out = NULL;
+    struct kg_place *place = calloc(1, sizeof *place);
+    if (!place)
+        return kg_error_memory(error, "a place for kernels");
+    place->session = session;
+    enum kg_status status =
+        judged ? kg_flow_counterpart(problem, &place->counterpart, error) : KG_OK;
+    if (status) {
+        kg_place_close(place);
+        return status;
+    }
+    place->terms = terms_of(session, place, problem, device);
+    struct compiling *compiling = start_compiling(place, ahead);
+    if (judged)
+        status = kg_flow_gate(session, problem, device, 0, place->counterpart != NULL, &place->gate,
+                              error);
+    place->terms.gate = place->gate;
+    if (!status) {
+        kg_session_warn(session, device);
+        status = kg_judge_make(&place->terms, &place->judge, error);
+    }
+    await_compiling(compiling);
+    if (status) {
+        kg_place_close(place);
+        return status;
+    }
+    *out = place;
+    return KG_OK;
 }
 
 enum kg_status kg_place_verify(struct kg_place *place, const struct kg_plan *plan,

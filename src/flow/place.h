@@ -15,18 +15,22 @@ struct kg_place {
     struct kg_judge *judge;
 };
 
-// The gate's inputs are fresh. Where nothing is to be `judged`, only timed, there is no gate.
-enum kg_status kg_place_open(struct kg_session *session, const struct kg_problem *problem,
-                             struct kg_device *device, bool judged, struct kg_place **place,
-                             struct kg_error *error);
-void kg_place_close(struct kg_place *place);
+// What is known to be needed soon: the guess; what a search of this rigor tries first, unless `key`
+// has been searched before; what a build verifies and compares the guess with where `build`.
+struct kg_ahead {
+    const struct kg_key *key;
+    enum kg_rigor rigor;
+    bool build;
+};
 
-// Compiles what will be needed, all at once, while the place's process gets ready: the guess; what
-// a search of this rigor tries first, unless `key` has been searched before; what a build verifies
-// and compares the guess with where `build`. Where compilers run on the device itself nothing is
+// The gate's inputs are fresh. Where nothing is to be `judged`, only timed, there is no gate. What
+// lies `ahead`, if anything does, is compiled all at once while the gate is made and the place's
+// process gets ready, and is in the cache then. Where compilers run on the device itself nothing is
 // done ahead.
-void kg_place_compile(struct kg_place *place, const struct kg_key *key, enum kg_rigor rigor,
-                      bool build);
+enum kg_status kg_place_open(struct kg_session *session, const struct kg_problem *problem,
+                             struct kg_device *device, bool judged, const struct kg_ahead *ahead,
+                             struct kg_place **place, struct kg_error *error);
+void kg_place_close(struct kg_place *place);
 
 // As kg_flow_verify, with the place's gate.
 enum kg_status kg_place_verify(struct kg_place *place, const struct kg_plan *plan,

@@ -254,10 +254,10 @@ static enum kg_status plan_by_search(struct kg_session *session, const struct kg
 {
     struct kg_place *own = NULL;
     if (!place) {
-        enum kg_status opened = kg_place_open(session, problem, device, true, &own, error);
+        struct kg_ahead ahead = {key, rigor, false};
+        enum kg_status opened = kg_place_open(session, problem, device, true, &ahead, &own, error);
         if (opened != KG_OK)
             return opened;
-        kg_place_compile(own, key, rigor, false);
         place = own;
     }
     struct recorder recorder = {.session = session, .key = key};

@@ -104,11 +104,9 @@ static enum kg_status open_place(struct build *build, struct kg_error *error)
 {
     if (build->device->is_described)
         return KG_OK;
-    enum kg_status status =
-        kg_place_open(build->session, build->problem, build->device, true, &build->place, error);
-    if (status == KG_OK)
-        kg_place_compile(build->place, &build->key.key, build->rigor, true);
-    return status;
+    struct kg_ahead ahead = {&build->key.key, build->rigor, true};
+    return kg_place_open(build->session, build->problem, build->device, true, &ahead, &build->place,
+                         error);
 }
 
 // The first version: without measuring. Where none follows it is what is known, else by rule;

@@ -145,6 +145,7 @@ const struct kg_backend kg_cuda_backend = {
     .copy = kg_cuda_copy,
     .fill = kg_cuda_fill,
     .digest = kg_cuda_digest,
+    .compile_own = kg_cuda_compile_own,
     .may_fork = kg_cuda_may_fork,
     .now = kg_cuda_now,
     .start = kg_cuda_start,

@@ -130,6 +130,7 @@ enum kg_status kg_cuda_fill(struct kg_device *device, void *memory, unsigned cha
                             size_t bytes, struct kg_error *error);
 
 // cuda_digest.c
+void kg_cuda_compile_own(struct kg_device *device);
 enum kg_status kg_cuda_digest(struct kg_device *device, const void *memory, size_t bytes,
                               uint64_t *sum, struct kg_error *error);
 

@@ -44,14 +44,27 @@ static uint64_t mix(uint64_t value)
     return value ^ value >> 31;
 }
 
+static enum kg_status compile(struct kg_device *device, struct kg_binary *binary,
+                              struct kg_error *error)
+{
+    struct kg_source source = {.text = source_text, .entry = ENTRY, .options = ""};
+    return kg_cuda_compile(device, &source, COMPILE_SECONDS, binary, error);
+}
+
+void kg_cuda_compile_own(struct kg_device *device)
+{
+    struct kg_binary binary;
+    compile(device, &binary, NULL); // who needs it hears what is wrong
+    kg_binary_free(&binary);
+}
+
 static enum kg_status prepare(struct kg_cuda_device *cuda, struct kg_error *error)
 {
     struct kg_cuda_context *context = &cuda->context;
     enum kg_status status = KG_OK;
     if (!context->digest) {
-        struct kg_source source = {.text = source_text, .entry = ENTRY, .options = ""};
         struct kg_binary binary;
-        status = kg_cuda_compile(&cuda->base, &source, COMPILE_SECONDS, &binary, error);
+        status = compile(&cuda->base, &binary, error);
         if (!status)
             status = kg_cuda_load(&cuda->base, &binary, ENTRY, &context->digest, error);
         kg_binary_free(&binary);
