@@ -7,16 +7,16 @@
 // step, and each thread a vector of columns. In the end threads with different steps of the same
 // sums add up what they have.
 
-// Adds up values of lanes that differ in the bits LEAST .. 16 of their numbers. Of COUNT values
+// Adds up values of lanes that differ in the bits LEAST .. MOST of their numbers. Of COUNT values
 // each lane is left with COUNT / the number of such lanes, or one: those from the place it gives
 // on. Lanes with the same place have the same.
-template <int LEAST, int COUNT, typename T>
+template <int MOST, int LEAST, int COUNT, typename T>
 KG_INLINE int kg_deal_sums(T (&values)[COUNT])
 {
     const int lane = threadIdx.x % 32;
     int place = 0, count = COUNT;
 #pragma unroll
-    for (int way = 16; way >= LEAST; way /= 2) {
+    for (int way = MOST; way >= LEAST; way /= 2) {
         if (count > 1) {
             const bool upper = lane & way;
             count /= 2;
@@ -64,8 +64,13 @@ struct kg_thin_along {
     using kept_a = kg_either<FAST_A, typename JOB::side_a, compute>;
     enum : int { VECTOR = 16 / (int)sizeof(typename JOB::side_b), LINE = DEPTH / VECTOR };
     enum : int { LINES = THREADS / LINE, MINE = COLUMNS / LINES, COUNT = ROWS * MINE };
-    enum : int { LEAST = 1, GROUPS = LINE / 32 };
-    static_assert(LINE % 32 == 0 && LINES * LINE == THREADS && MINE * LINES == COLUMNS, "warps");
+    enum : int {
+        LANES = LINE < 32 ? LINE : 32,
+        MOST = LANES / 2,
+        LEAST = 1,
+        GROUPS = LINE / LANES
+    };
+    static_assert(LINES * LINE == THREADS && MINE * LINES == COLUMNS, "no thread without a column");
     compute sums[COUNT];
     const kept *from[MINE]; // the columns, where FAST
     // The step of the tile that element `lane` of the thread's vectors belongs to. Elements that
@@ -73,7 +78,8 @@ struct kg_thin_along {
     static KG_METHOD int step(int lane)
     {
         const int at = threadIdx.x % LINE;
-        return FAST ? at * VECTOR + lane : at / 32 * (32 * VECTOR) + lane * 32 + at % 32;
+        return FAST ? at * VECTOR + lane
+                    : at / LANES * (LANES * VECTOR) + lane * LANES + at % LANES;
     }
     static KG_METHOD int column(int i)
     {
@@ -157,7 +163,8 @@ struct kg_thin_across {
     enum : bool { FAST = WHOLE_B && JOB::PLAIN_B };
     using kept = kg_either<FAST, typename JOB::side_b, compute>;
     enum : int { VECTOR = 16 / (int)sizeof(typename JOB::side_b), LINE = COLUMNS / VECTOR };
-    enum : int { MINE = 1, COUNT = ROWS * VECTOR, LEAST = LINE, GROUPS = THREADS / 32 };
+    enum : int { MINE = 1, COUNT = ROWS * VECTOR, GROUPS = THREADS / 32 };
+    enum : int { LANES = 32 / LINE, MOST = 16, LEAST = LINE };
     static_assert(LINE <= 32 && LINE * DEPTH == THREADS && THREADS % 32 == 0, "whole warps");
     compute sums[COUNT];
     const kept *from; // the first column, where FAST
@@ -232,8 +239,8 @@ KG_INLINE void kg_contract_thin(const JOB &job, char *scratch)
     using share =
         kg_either<JOB::ALONG_B, kg_thin_along<JOB, WHOLE_A, WHOLE_B, ROWS, COLUMNS, DEPTH, THREADS>,
                   kg_thin_across<JOB, WHOLE_A, WHOLE_B, ROWS, COLUMNS, DEPTH, THREADS>>;
-    enum : int { SUMS = ROWS * COLUMNS, LANES = 32 / share::LEAST };
-    enum : int { LEFT = share::COUNT > LANES ? share::COUNT / LANES : 1 };
+    enum : int { SUMS = ROWS * COLUMNS };
+    enum : int { LEFT = share::COUNT > share::LANES ? share::COUNT / share::LANES : 1 };
     __shared__ compute slots[share::GROUPS][SUMS];
     const int64_t tall = kg_ceildiv_i64(job.rows(), ROWS);
     const int64_t wide = kg_ceildiv_i64(job.columns(), COLUMNS);
@@ -254,7 +261,7 @@ KG_INLINE void kg_contract_thin(const JOB &job, char *scratch)
             for (int stage = 0; stage < STAGES; stage++)
                 mine.add(job, item, row, start + stage * DEPTH, to, big[stage]);
         }
-        const int place = kg_deal_sums<share::LEAST>(mine.sums);
+        const int place = kg_deal_sums<share::MOST, share::LEAST>(mine.sums);
 #pragma unroll
         for (int i = 0; i < LEFT; i++) // lanes that have the same write the same
             slots[share::group()][share::slot(place + i)] = mine.sums[i];

@@ -297,6 +297,18 @@ bool kg_contract_read(const struct kg_group *group, struct kg_contract *contract
     return true;
 }
 
+bool kg_contract_is_in(const struct kg_group *group)
+{
+    for (int i = 0; i < group->count; i++) {
+        const struct kg_group alone = {group->problem, group->first + i, 1};
+        struct kg_contract contract;
+        if (kg_contract_read(&alone, &contract, NULL) && contract.axis_count[KG_CONTRACT_M] > 0 &&
+            contract.axis_count[KG_CONTRACT_N] > 0)
+            return true;
+    }
+    return false;
+}
+
 int kg_contract_lanes(const struct kg_contract *contract, const struct kg_device_facts *facts)
 {
     int bytes = contract->type == KG_TYPE_F32 ? 4 : 8;

@@ -47,6 +47,10 @@ struct kg_contract {
 bool kg_contract_read(const struct kg_group *group, struct kg_contract *contract,
                       struct kg_text *reason);
 
+// Whether some statement of the group is, alone, a product of matrices, both with axes of their
+// own: on devices with much to gain, families of rows leave it to the one of products.
+bool kg_contract_is_in(const struct kg_group *group);
+
 // Elements of the type of the computation in a vector register of the device, and registers.
 int kg_contract_lanes(const struct kg_contract *contract, const struct kg_device_facts *facts);
 int kg_contract_registers(const struct kg_device_facts *facts);

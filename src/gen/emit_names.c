@@ -237,6 +237,9 @@ static const char *const reserved_words[] = {
     "LAST",
     "tall",
     "spot",
+    "job",
+    "given",
+    "element",
 };
 
 // Letters followed by digits that families use: "i0", "acc12". Users' x1 and w2 stay as they are.

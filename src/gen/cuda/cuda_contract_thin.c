@@ -7,7 +7,7 @@
 #include "gen/emit.h"
 
 enum { ACCESS = 16, WARP = 32, REGISTER_FILE = 65536, MOST_REGISTERS = 255, MOST_BLOCKS = 1 << 30 };
-enum { MOST_ROWS = 8, MOST_SHARED = 48 << 10, ALONG_THREADS = 256 };
+enum { MOST_ROWS = 8, MOST_SHARED = 48 << 10, ALONG_THREADS = 256, SHORTEST = 4 };
 
 // How the threads of a block stand: a line of them reads neighbours in memory.
 struct shape {
@@ -32,6 +32,7 @@ static struct shape shape_of(const struct kg_cuda_contract_plan *plan)
     shape.threads = shape.along ? ALONG_THREADS : shape.line * plan->set.depth;
     shape.mine = shape.along ? plan->set.columns * shape.line / ALONG_THREADS : 1;
     shape.groups = (shape.along ? shape.line : shape.threads) / WARP;
+    shape.groups = shape.groups > 1 ? shape.groups : 1;
     return shape;
 }
 
@@ -48,9 +49,9 @@ static bool owns(const struct kg_cuda_contract_plan *plan)
 static bool check_shape(const struct kg_cuda_contract_plan *plan, const struct shape *shape,
                         struct kg_text *reason)
 {
-    if (shape->along && (shape->line < WARP || shape->line > ALONG_THREADS || shape->mine < 1))
+    if (shape->along && (shape->line < SHORTEST || shape->line > ALONG_THREADS || shape->mine < 1))
         return kg_cuda_contract_refuse(reason,
-                                       "lines of such tiles are not whole warps of a block");
+                                       "such tiles cannot be dealt to the threads of a block");
     if (!shape->along && (shape->line < 2 || shape->line > WARP || shape->threads < 4 * WARP ||
                           shape->threads > 1024))
         return kg_cuda_contract_refuse(reason, "such tiles take too few threads, or too many");
@@ -70,7 +71,6 @@ static int registers_of(const struct kg_cuda_contract_plan *plan, const struct s
 static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)
 {
     struct shape shape = shape_of(plan);
-    int most = plan->set.registers > 0 ? plan->set.registers : REGISTER_FILE / shape.threads;
     if (plan->set.order != 0)
         return kg_cuda_contract_refuse(reason, "the order of tiles of few rows is always the same");
     if (kg_cuda_contract_tall(plan) > 2 * plan->set.rows)
@@ -79,6 +79,7 @@ static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reas
         return kg_cuda_contract_refuse(reason, "half of the rows would do");
     if (!check_shape(plan, &shape, reason))
         return false;
+    int most = plan->set.registers > 0 ? plan->set.registers : REGISTER_FILE / shape.threads;
     if (shape.groups * plan->set.rows * plan->set.columns * value_bytes(plan) > MOST_SHARED)
         return kg_cuda_contract_refuse(reason,
                                        "a block would need more shared memory than there is");
@@ -94,7 +95,9 @@ static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reas
 // where units would have nothing to do.
 static void guess_shape(struct kg_cuda_contract_plan *plan)
 {
-    enum { SHORTEST = 4, UNDER_WAY = 8 };
+    enum { UNDER_WAY = 8, COMPUTED = 16 };
+    // What is computed is read element by element, by neighbouring threads.
+    int shortest = plan->plain[big_side(plan)] ? SHORTEST : COMPUTED;
     int threads = plan->set.rows > 2 ? 256 : 512; // sums take registers
     int64_t units = plan->facts->units > 0 ? plan->facts->units : 1;
     struct shape shape = shape_of(plan);
@@ -102,8 +105,8 @@ static void guess_shape(struct kg_cuda_contract_plan *plan)
     for (;; line /= 2) {
         plan->set.depth = shape.along ? line * shape.vector : threads / line;
         plan->set.columns = shape.along ? mine * ALONG_THREADS / line : line * shape.vector;
-        bool last = shape.along ? line == WARP || line / 2 * shape.vector < plan->depth
-                                : line == SHORTEST || kg_cuda_contract_tiles(plan) >= units;
+        bool last = shape.along ? line == shortest || line / 2 * shape.vector < plan->depth
+                                : line == shortest || kg_cuda_contract_tiles(plan) >= units;
         if (last)
             break;
     }

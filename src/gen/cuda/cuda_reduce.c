@@ -9,6 +9,7 @@
 
 #include "gen/cuda/cuda_reduce.h"
 
+#include "gen/contract_sides.h"
 #include "gen/cuda/cuda_frame.h"
 #include "gen/cuda/cuda_rowwise.h"
 #include "gen/families.h"
@@ -251,6 +252,8 @@ static bool applicable(const struct kg_group *group, const struct kg_device_fact
     int k = kg_reduce_position(group, reason);
     if (k < 0)
         return false;
+    if (kg_contract_is_in(group))
+        return refuse(reason, "a product of matrices is among it");
     if (!starts_at_zero(nest_at(group, k)))
         return refuse(reason, "an index does not run over the whole of 0 to its end");
     make_plan(group, k, &plan);

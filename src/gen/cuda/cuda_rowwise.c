@@ -10,6 +10,7 @@
 #include "gen/cuda/cuda_rowwise.h"
 
 #include "asm/gpu.h"
+#include "gen/contract_sides.h"
 #include "gen/cuda/cuda_frame.h"
 #include "gen/families.h"
 
@@ -122,6 +123,8 @@ static bool applicable(const struct kg_group *group, const struct kg_device_fact
     struct kg_rowwise_plan plan;
     if (!kg_cuda_fits(group, target, reason) || !kg_rowwise_plan_make(group, &plan, reason))
         return false;
+    if (kg_contract_is_in(group))
+        return refuse(reason, "a product of matrices is among it");
     return !is_cut(&plan, facts) || refuse(reason, "fewer rows than units, and long ones");
 }
 
