@@ -1,21 +1,24 @@
 // What the forms of the contract family share. A *job* is the struct that stands behind this text
 // in a generated file: the sizes of a product, the values of its sides, and what becomes of a sum.
 //
-//     compute, side_a, side_b, out            types: of sums, of elements of the sides and the
-//     output PLAIN_A, PLAIN_B                        the side is an array, at a_at(), b_at(), as it
-//     stands ALONG_A, ALONG_B                        its neighbours in memory are neighbours along
-//     the sum batches() rows() columns() depth()      how many; several axes of a kind are counted
-//     as one a(item, row, step)                      a value of side A b(item, step, column) a
-//     value of side B value(item, row, column, total)         the output's element; stores what
-//     else comes of it store(item, row, column, element)
+//     compute, side_a, side_b, out        types: of sums, of elements of the sides and the output
+//     PLAIN_A, PLAIN_B                    the side is an array, at a_at(), b_at(), as it stands
+//     ALONG_A, ALONG_B                    its neighbours in memory are neighbours along the sum
+//     batches() rows() columns() depth()  how many; several axes of a kind are counted as one
+//     a(item, row, step)                  a value of side A
+//     b(item, step, column)               a value of side B
+//     value(item, row, column, total)     the output's element; stores what else comes of it
+//     out_at(item, row, column)           where that element is
+//     store(item, row, column, element)
 //
 // and of plain sides only
 //
-//     a_at(item, row, step)                   where an element is: a_line(item, row) +
-//     a_along(step) b_at(item, step, column)                elements behind the first
-//     widen_a(element) widen_b(element)       its value
+//     a_at(item, row, step)               where an element is
+//     b_at(item, step, column)
+//     a_along(step) b_along(step)         how many elements further than step 0 that is
+//     widen_a(element) widen_b(element)   its value
 //
-// Whoever calls them stays inside the sizes.
+// Whoever calls them stays inside the sizes; places are linear beyond them where they are inside.
 
 #define KG_METHOD __device__ __forceinline__
 
@@ -91,6 +94,10 @@ struct kg_swapped {
     KG_METHOD out value(int64_t item, int64_t row, int64_t column, compute total) const
     {
         return job.value(item, column, row, total);
+    }
+    KG_METHOD out *out_at(int64_t item, int64_t row, int64_t column) const
+    {
+        return job.out_at(item, column, row);
     }
     KG_METHOD void store(int64_t item, int64_t row, int64_t column, out element) const
     {

@@ -38,6 +38,7 @@ struct kg_cuda_contract_plan {
 // One kind of kernel.
 struct kg_cuda_contract_form {
     const char *skeleton; // below kernels/
+    const char *before;   // another one it needs; NULL: none
     // Whether a config is of this form.
     bool (*owns)(const struct kg_cuda_contract_plan *plan);
     // The config by rule, from the usual values, if the form is the one for these sizes; values
@@ -52,6 +53,7 @@ struct kg_cuda_contract_form {
 };
 
 extern const struct kg_cuda_contract_form kg_cuda_contract_thin;
+extern const struct kg_cuda_contract_form kg_cuda_contract_mma;
 extern const struct kg_cuda_contract_form kg_cuda_contract_tile;
 
 // The plan of a group that kg_contract_read reads; `config` may be NULL.

@@ -353,7 +353,7 @@ static void print_element(struct kg_text *text, enum kg_dtype dtype, enum kg_typ
 
 static void open_finish(struct writer *writer, const char *head, const char *last)
 {
-    kg_code_open(writer->code, "KG_METHOD %s(int64_t item, int64_t row, int64_t column, %s) const",
+    kg_code_open(writer->code, "KG_METHOD %s(int64_t item, int64_t row, int64_t column%s) const",
                  head, last);
     unpack(writer);
     emit_axes(writer, KG_CONTRACT_BATCH, "item");
@@ -368,7 +368,7 @@ static void emit_finish(struct writer *writer)
     const struct kg_nest *nest = nest_at(writer->plan, last);
     char value[32];
     snprintf(value, sizeof value, "v%d", nest->output->id);
-    open_finish(writer, "out value", "compute total");
+    open_finish(writer, "out value", ", compute total");
     for (int i = 0; i <= last; i++) {
         emit_value(writer, i);
         if (i < last && is_stored(writer->plan, i))
@@ -380,13 +380,18 @@ static void emit_finish(struct writer *writer)
     kg_text_add(code->text, ";");
     kg_code_end(code);
     kg_code_close(code);
-    open_finish(writer, "void store", "out element");
+    open_finish(writer, "out *out_at", "");
     kg_code_begin(code);
+    kg_text_add(code->text, "return ");
     kg_emit_name(code->text, nest->output->name);
-    kg_text_add(code->text, "[");
+    kg_text_add(code->text, " + (");
     kg_emit_output_offset(code->text, nest, &writer->names);
-    kg_text_add(code->text, "] = element;");
+    kg_text_add(code->text, ");");
     kg_code_end(code);
+    kg_code_close(code);
+    kg_code_open(code, "KG_METHOD void store(int64_t item, int64_t row, int64_t column, "
+                       "out element) const");
+    kg_code_line(code, "*out_at(item, row, column) = element;");
     kg_code_close(code);
 }
 
