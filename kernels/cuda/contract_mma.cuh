@@ -381,6 +381,7 @@ struct kg_mma_feed {
             if (it.line < lines)
                 fetch_chunk(held[i], it, k);
         }
+        __syncwarp(); // lanes may have gone different ways, and tensor cores want them together
     }
 
     KG_METHOD void put(int n, uint32_t tile, int64_t k, int steps) const
@@ -394,6 +395,7 @@ struct kg_mma_feed {
                 kg_put_shared(tile + kg_mma_place<chunks, has_pairs>(it.line, it.at / per_chunk),
                               join_chunk(held[i], it.shift));
         }
+        __syncwarp();
     }
 
     KG_METHOD void go_on()

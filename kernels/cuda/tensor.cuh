@@ -149,7 +149,7 @@ KG_INLINE float4 kg_get_shared_of(uint32_t place, unsigned rank)
 // All threads of the cluster meet: what they wrote to shared memory before is seen after.
 KG_INLINE void kg_cluster_meet()
 {
-    asm volatile("barrier.cluster.arrive.release.aligned;\n"
-                 "barrier.cluster.wait.acquire.aligned;" ::
+    asm volatile("barrier.cluster.arrive.release;\n"
+                 "barrier.cluster.wait.acquire;" ::
                      : "memory");
 }

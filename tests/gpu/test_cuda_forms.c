@@ -42,6 +42,15 @@
 #define PRODUCT                                                                                    \
     "op product(a: f32[M, K], b: f32[K, N]) -> (c: f32[M, N])\n"                                   \
     "{ c[m, n] = sum(k) a[m, k] * b[k, n] }\n"
+#define MATMUL                                                                                     \
+    "op matmul(a: T[M, K], b: T[K, N], v: T[N]) -> (c: T[M, N]) where T in f16 bf16 f32\n"         \
+    "{ c[m, n] = relu(sum(k) (a[m, k] * b[k, n]) + v[n]) }\n"
+#define TURNED_MATMUL                                                                              \
+    "op turned_matmul(a: T[B, K, M], b: T[B, N, K]) -> (c: T[B, M, N]) where T in f16 f32\n"       \
+    "{ c[b, m, n] = sum(k) a[b, k, m] * b[b, n, k] }\n"
+#define MMA(rows, columns, depth, stages, split, order)                                            \
+    "mma=16 rows=" rows " columns=" columns " depth=" depth " stages=" stages " split=" split      \
+    " swap=0 order=" order " maxnreg=0"
 
 static const struct form {
     const char *name, *op, *sizes, *choice;
@@ -107,6 +116,26 @@ static const struct form {
      "scan: threads=128 vector=4 hold=4 cluster=1 chunk=0 maxnreg=0"},
     {"scan, columns in chunks", DOWN, "P=500 D=130",
      "scan: threads=64 vector=2 hold=4 cluster=1 chunk=64 maxnreg=0"},
+    {"mma", MATMUL, "M=300 N=520 K=264 T=f16",
+     "contract*2: " MMA("128", "128", "32", "4", "1", "0")},
+    {"mma, bf16", MATMUL, "M=70 N=136 K=200 T=bf16",
+     "contract*2: " MMA("64", "64", "64", "3", "1", "1")},
+    {"mma, odd lines", MATMUL, "M=129 N=131 K=301 T=f16",
+     "contract*2: " MMA("64", "128", "32", "3", "1", "0")},
+    {"mma, lines of words", MATMUL, "M=65 N=250 K=404 T=f16",
+     "contract*2: " MMA("64", "64", "32", "3", "1", "0")},
+    {"mma, turned", TURNED_MATMUL, "B=3 M=72 N=100 K=96 T=f16",
+     "contract: " MMA("64", "32", "32", "3", "1", "0")},
+    {"mma, cluster", MATMUL, "M=5 N=200 K=2000 T=f16",
+     "contract*2: " MMA("16", "64", "64", "5", "4", "0")},
+    {"mma, pieces", MATMUL, "M=17 N=130 K=3001 T=f16",
+     "contract*2: " MMA("16", "128", "64", "3", "16", "0")},
+    {"mma, f32", MATMUL, "M=200 N=260 K=516 T=f32",
+     "contract*2: " MMA("128", "64", "32", "3", "1", "0")},
+    {"mma, f32, turned", TURNED_MATMUL, "B=2 M=65 N=67 K=133 T=f32",
+     "contract: " MMA("32", "64", "16", "4", "1", "1")},
+    {"mma, f32, cluster", MATMUL, "M=31 N=64 K=1024 T=f32",
+     "contract*2: " MMA("32", "32", "32", "3", "8", "0")},
 };
 
 enum { FORM_COUNT = sizeof forms / sizeof forms[0] };

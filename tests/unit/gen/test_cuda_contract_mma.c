@@ -40,11 +40,16 @@ static void describe(const char *isa)
     facts.shared_bytes = sm->shared_opt_in;
 }
 
-// The values, and the usual ones of what none of them is about.
+// The values, and the usual ones of parameters that none of them is about.
 static bool read_config(const struct kg_space *space, const char *values, struct kg_config *config)
 {
     struct kg_text text = {0};
-    kg_text_format(&text, "%s order=0 maxnreg=0", values);
+    for (int i = 0; i < space->count; i++) {
+        const struct kg_parameter *parameter = &space->parameters[i];
+        const char *value = choice_of(values, parameter->name);
+        kg_text_format(&text, "%s%s=%ld", i > 0 ? " " : "", parameter->name,
+                       value ? strtol(value, NULL, 10) : (long)parameter->choices[0]);
+    }
     bool read = kg_config_read(space, kg_text_string(&text), config);
     kg_text_free(&text);
     return read;
@@ -74,18 +79,18 @@ static void check_reason(const char *op, const char *sizes, const char *values, 
 static void test_reasons(void)
 {
     static const char large[] = "M=4096 N=4096 K=4096 T=f16";
-    static const char usual[] = "mma=16 rows=128 columns=128 depth=32 stages=4 split=1 swap=0";
+    static const char usual[] = "mma=16 rows=128 columns=128 depth=32 stages=4";
     describe("sm_90a");
     check_reason("nn", large, usual, "");
-    check_reason("nn", large, "mma=16 rows=128 columns=128 depth=16 stages=4 split=1 swap=0",
+    check_reason("nn", large, "mma=16 rows=128 columns=128 depth=16 stages=4",
                  "a tile of this form is 64 to 256 bytes deep");
-    check_reason("nn", large, "mma=16 rows=8 columns=128 depth=32 stages=4 split=1 swap=0",
+    check_reason("nn", large, "mma=16 rows=8 columns=128 depth=32 stages=4",
                  "a tile of this form has 16, 32, 64, ... rows and columns");
-    check_reason("nn", large, "mma=16 rows=128 columns=128 depth=32 stages=2 split=1 swap=0",
+    check_reason("nn", large, "mma=16 rows=128 columns=128 depth=32 stages=2",
                  "this form has three tiles under way at least");
-    check_reason("nn", large, "mma=16 rows=256 columns=256 depth=32 stages=3 split=1 swap=0",
+    check_reason("nn", large, "mma=16 rows=256 columns=256 depth=32 stages=3",
                  "holds more than a thread has registers");
-    check_reason("nn", large, "mma=16 rows=256 columns=128 depth=128 stages=3 split=1 swap=0",
+    check_reason("nn", large, "mma=16 rows=256 columns=128 depth=128 stages=3",
                  "a block would need more shared memory than there is");
     check_reason("nn", large, "mma=16 rows=128 columns=128 depth=32 stages=4 split=1 swap=1",
                  "few rows are enough for this form");
@@ -97,7 +102,7 @@ static void test_reasons(void)
                  "tensor cores take sides that are arrays of f16, of bf16 or of f32");
     check_reason("nn", "M=4096 N=4096 K=4096 T=f32", usual, "");
     describe("sm_75");
-    check_reason("nn", large, "mma=16 rows=64 columns=64 depth=32 stages=3 split=1 swap=0", "");
+    check_reason("nn", large, "mma=16 rows=64 columns=64 depth=32 stages=3", "");
     check_reason("nn", "M=4096 N=4096 K=4096 T=bf16", usual,
                  "the device has no tensor cores for this type");
 }
@@ -124,18 +129,17 @@ static struct kg_grids launches(const char *op, const char *sizes, const char *v
 static void test_launches(void)
 {
     describe("sm_90a");
-    struct kg_grids grids =
-        launches("nn", "M=4096 N=4000 K=4096 T=f16",
-                 "mma=16 rows=128 columns=128 depth=32 stages=4 split=1 swap=0");
+    struct kg_grids grids = launches("nn", "M=4096 N=4000 K=4096 T=f16",
+                                     "mma=16 rows=128 columns=128 depth=32 stages=4");
     CHECK(grids.count == 2 && grids.grids[0].blocks[0] == 32 * 32);
     CHECK(grids.grids[0].threads[0] == 128 && grids.grids[0].shared == 4 * 256 * 32 * 2);
     CHECK(grids.grids[1].blocks[0] == 0 && grids.unaligned[1].blocks[0] == 32 * 32);
     // Lines that do not begin at multiples of 16 bytes.
     grids = launches("nn", "M=4097 N=4100 K=4095 T=f16",
-                     "mma=16 rows=128 columns=128 depth=32 stages=4 split=1 swap=0");
+                     "mma=16 rows=128 columns=128 depth=32 stages=4");
     CHECK(grids.grids[0].blocks[0] == 0 && grids.grids[1].blocks[0] == 33 * 33);
     // Pieces: a cluster of few, scratch for more or where there are no clusters.
-    static const char pieces[] = "mma=16 rows=16 columns=64 depth=64 stages=8 split=4 swap=0";
+    static const char pieces[] = "mma=16 rows=16 columns=64 depth=64 stages=8 split=4";
     grids = launches("nn", "M=16 N=4096 K=4096 T=f16", pieces);
     CHECK(grids.count == 2 && grids.grids[0].cluster == 4 && grids.scratch == 0);
     CHECK(grids.grids[0].blocks[0] == 64 * 4);
