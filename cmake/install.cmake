@@ -4,6 +4,7 @@ include(CMakePackageConfigHelpers)
 if(TARGET kernelgen)
   install(TARGETS kernelgen RUNTIME)
 endif()
+install(TARGETS kernelgen-worker RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR})
 install(TARGETS kernelgen_static ARCHIVE)
 install(FILES include/kernelgen.h TYPE INCLUDE)
 install(DIRECTORY ops/ DESTINATION ${CMAKE_INSTALL_DATADIR}/kernelgen/ops FILES_MATCHING

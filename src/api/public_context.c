@@ -112,6 +112,7 @@ enum kg_status kg_context_create(const struct kg_options *options, struct kg_con
     context->session.user = context->options.user;
     context->session.times.began = kg_times_now();
     enum kg_status status = kg_files_home(context->options.home, &context->home, &context->error);
+    context->session.home = context->home;
     if (status == KG_OK)
         status = name_wisdom(context);
     context->options.home = context->options.wisdom = NULL; // they need not outlive the call

@@ -1,6 +1,7 @@
-// Work in a process of its own. Requests are a length and that many bytes, answers a header and the
-// answer's bytes. Whatever the child does otherwise (hang, crash, exit, close the socket, leave
-// children behind) ends in a status of the parent. A child with one job is one that is asked once.
+// Work in a process of its own, a fork or a program. Requests are a length and that many bytes,
+// answers a header and the answer's bytes. Whatever the child does otherwise (hang, crash, exit,
+// close the socket, leave children behind) ends in a status of the parent. A child with one job is
+// one that is asked once.
 
 #include "device/child.h"
 
@@ -8,8 +9,10 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -20,6 +23,7 @@
 #include <unistd.h>
 
 #define POLL_MILLISECONDS 50
+#define PROGRAM_FD 3 // where a program finds its socket
 // A killed process is gone when the system has taken down what it had on its devices: seconds for a
 // GPU whose kernel hung. One that takes longer is left to itself.
 #define END_SECONDS 60.0
@@ -288,14 +292,32 @@ static enum kg_status take_answer(const struct kg_child *child, struct kg_text *
     return header.status;
 }
 
+// The ends of a socket: the parent's, and the child's.
+static enum kg_status open_socket(int fds[2], struct kg_error *error)
+{
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
+        return kg_error_set(error, KG_ERROR_IO, "socketpair: %s", strerror(errno));
+    return KG_OK;
+}
+
+static void keep_end(struct kg_child *child, const int fds[2])
+{
+    close(fds[1]);
+    setpgid(child->process, child->process); // whoever comes first
+    fcntl(fds[0], F_SETFL, O_NONBLOCK);
+    child->fd = fds[0];
+    child->open = true;
+}
+
 // Forks with a socket between. What stdio has not written yet stays the parent's: the child ends
 // without flushing.
 static enum kg_status start(const struct kg_child_service *service, struct kg_child *child,
                             struct kg_error *error)
 {
     int fds[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
-        return kg_error_set(error, KG_ERROR_IO, "socketpair: %s", strerror(errno));
+    enum kg_status status = open_socket(fds, error);
+    if (status)
+        return status;
     pid_t parent = getpid();
     child->process = fork();
     if (child->process == 0) {
@@ -303,16 +325,39 @@ static enum kg_status start(const struct kg_child_service *service, struct kg_ch
         child_main(service, fds[1], parent);
     }
     int failure = errno;
-    close(fds[1]);
     if (child->process < 0) {
         child->process = 0;
         close(fds[0]);
+        close(fds[1]);
         return kg_error_set(error, KG_ERROR_MEMORY, "fork: %s", strerror(failure));
     }
-    setpgid(child->process, child->process); // whoever comes first
-    fcntl(fds[0], F_SETFL, O_NONBLOCK);
-    child->fd = fds[0];
-    child->open = true;
+    keep_end(child, fds);
+    return KG_OK;
+}
+
+static enum kg_status spawn(const char *program, struct kg_child *child, struct kg_error *error)
+{
+    int fds[2];
+    enum kg_status status = open_socket(fds, error);
+    if (status)
+        return status;
+    char parent[24];
+    snprintf(parent, sizeof parent, "%ld", (long)getpid());
+    char *const arguments[] = {(char *)(uintptr_t)program, parent, NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    int failure = posix_spawn_file_actions_adddup2(&actions, fds[1], PROGRAM_FD);
+    if (!failure)
+        failure = posix_spawn(&child->process, program, &actions, NULL, arguments, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    if (failure) {
+        child->process = 0;
+        close(fds[0]);
+        close(fds[1]);
+        return kg_error_set(error, KG_ERROR_MISSING, "%s cannot be started: %s", program,
+                            strerror(failure));
+    }
+    keep_end(child, fds);
     return KG_OK;
 }
 
@@ -370,6 +415,30 @@ enum kg_status kg_child_start(const struct kg_child_service *service, struct kg_
     else
         *child = made;
     return status;
+}
+
+enum kg_status kg_child_spawn(const char *program, struct kg_child **child, struct kg_error *error)
+{
+    *child = NULL;
+    struct kg_child *made = calloc(1, sizeof *made);
+    if (!made)
+        return kg_error_memory(error, "a process");
+    enum kg_status status = spawn(program, made, error);
+    if (status)
+        free(made);
+    else
+        *child = made;
+    return status;
+}
+
+_Noreturn void kg_child_serve(const struct kg_child_service *service, int argc, char **argv)
+{
+    long parent = argc == 2 ? strtol(argv[1], NULL, 10) : 0;
+    if (parent <= 0 || fcntl(PROGRAM_FD, F_SETFD, FD_CLOEXEC) != 0) {
+        fprintf(stderr, "%s: the KernelGen library starts this program\n", argv[0]);
+        exit(2);
+    }
+    child_main(service, PROGRAM_FD, (pid_t)parent);
 }
 
 void kg_child_stop(struct kg_child *child)

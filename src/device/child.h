@@ -31,6 +31,10 @@ struct kg_child; // used by the thread that started it; ends with that thread
 // `service` is borrowed.
 enum kg_status kg_child_start(const struct kg_child_service *service, struct kg_child **child,
                               struct kg_error *error);
+// The same with a program instead of a fork: for processes that have what no fork can use, a GPU's
+// driver say. The program does nothing but kg_child_serve.
+enum kg_status kg_child_spawn(const char *program, struct kg_child **child, struct kg_error *error);
+_Noreturn void kg_child_serve(const struct kg_child_service *service, int argc, char **argv);
 // As kg_child_run. What it says of a child that is gone, it says of every request after that.
 enum kg_status kg_child_ask(struct kg_child *child, const void *request, size_t length,
                             double seconds, const volatile int *cancel, size_t limit,

@@ -15,6 +15,7 @@ struct kg_backend;
 struct kg_device {
     const struct kg_backend *backend;
     struct kg_device_facts facts;
+    char name[32];         // what it was opened as: "cuda:0"
     char compiler[256];    // "gcc 12.2.0 -O3 -march=native ...": part of every record's key
     char driver[128];      // "" on the host
     char cache[1024];      // folder of compiled objects

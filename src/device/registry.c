@@ -4,6 +4,7 @@
 #include "device/cuda/cuda_device.h"
 #include "device/host/host_device.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,10 +49,9 @@ static bool read_ordinal(const char *text, int *ordinal)
     return true;
 }
 
-enum kg_status kg_device_open(const char *name, const char *cache, int threads,
-                              struct kg_device **device, struct kg_error *error)
+static enum kg_status open_device(const char *name, const char *cache, int threads,
+                                  struct kg_device **device, struct kg_error *error)
 {
-    *device = NULL;
     if (strncmp(name, "sm_", 3) == 0)
         return kg_cuda_open_described(name, cache, device, error);
     size_t length = strcspn(name, ":");
@@ -60,6 +60,16 @@ enum kg_status kg_device_open(const char *name, const char *cache, int threads,
     if (!backend || (name[length] == ':' && !read_ordinal(name + length + 1, &ordinal)))
         return unknown_device(name, error);
     return backend->open(ordinal, cache, threads, device, error);
+}
+
+enum kg_status kg_device_open(const char *name, const char *cache, int threads,
+                              struct kg_device **device, struct kg_error *error)
+{
+    *device = NULL;
+    enum kg_status status = open_device(name, cache, threads, device, error);
+    if (*device)
+        snprintf((*device)->name, sizeof(*device)->name, "%s", name);
+    return status;
 }
 
 void kg_device_close(struct kg_device *device)

@@ -3,6 +3,7 @@
 // On the host the baseline is the definition as written: one plain loop nest per statement
 // (`direct`, by its own rule), same compiler, flags and cores. It is what an engineer writes first.
 
+#include "flow/errand.h"
 #include "flow/place.h"
 
 #define BENCH_SECONDS 300.0 // for the whole race; more is a hang
@@ -48,9 +49,18 @@ enum kg_status kg_place_bench(struct kg_place *place, const struct kg_plan *plan
     *result = (struct kg_bench_result){0};
     if (rival_seconds)
         *rival_seconds = 0;
+    enum kg_status status = KG_OK;
+    if (place->is_elsewhere) {
+        status = plan->override ? KG_ERROR_MISSING
+                                : kg_errand_bench(plan, rival, result, rival_seconds, error);
+        if (status != KG_ERROR_MISSING)
+            return status;
+        status = kg_place_stay(place, error);
+        if (status)
+            return status;
+    }
     kg_flow_choose_baseline(plan->device, plan->problem, &choice);
-    enum kg_status status =
-        kg_flow_plan_of(plan->session, plan->problem, plan->device, &choice, &baseline, error);
+    status = kg_flow_plan_of(plan->session, plan->problem, plan->device, &choice, &baseline, error);
     if (status != KG_OK)
         return status;
     struct kg_built *sides[] = {plan->built, baseline->built, rival ? rival->built : NULL};

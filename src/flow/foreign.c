@@ -4,6 +4,7 @@
 #include "flow/foreign.h"
 
 #include "base/files.h"
+#include "flow/errand.h"
 #include "gen/declared.h"
 #include "gen/prepared.h"
 #include "gen/signature.h"
@@ -403,9 +404,9 @@ static enum kg_status record(struct kg_session *session, const struct kg_problem
     return status;
 }
 
-enum kg_status kg_flow_verify_file(struct kg_session *session, const struct kg_problem *problem,
-                                   struct kg_device *device, const char *path, uint64_t seed,
-                                   struct kg_verdict *verdict, struct kg_error *error)
+static enum kg_status verify_here(struct kg_session *session, const struct kg_problem *problem,
+                                  struct kg_device *device, const char *path, uint64_t seed,
+                                  struct kg_verdict *verdict, struct kg_error *error)
 {
     *verdict = (struct kg_verdict){0};
     struct foreign foreign = {.device = device, .path = path};
@@ -427,4 +428,16 @@ enum kg_status kg_flow_verify_file(struct kg_session *session, const struct kg_p
     kg_gate_free(gate);
     unload(&foreign);
     return status;
+}
+
+enum kg_status kg_flow_verify_file(struct kg_session *session, const struct kg_problem *problem,
+                                   struct kg_device *device, const char *path, uint64_t seed,
+                                   struct kg_verdict *verdict, struct kg_error *error)
+{
+    enum kg_status status = KG_ERROR_MISSING;
+    if (kg_errand_is_wanted(session, device))
+        status = kg_errand_verify_file(session, problem, device, path, seed, verdict, error);
+    return status == KG_ERROR_MISSING
+               ? verify_here(session, problem, device, path, seed, verdict, error)
+               : status;
 }

@@ -2,6 +2,7 @@
 
 #include "flow/place.h"
 
+#include "flow/errand.h"
 #include "tune/compiling.h"
 
 #include <pthread.h>
@@ -152,6 +153,21 @@ static struct kg_search terms_of(struct kg_session *session, const struct kg_pla
     };
 }
 
+enum kg_status kg_place_stay(struct kg_place *place, struct kg_error *error)
+{
+    const struct kg_search *terms = &place->terms;
+    enum kg_status status = KG_OK;
+    place->is_elsewhere = false;
+    if (place->judged)
+        status = kg_flow_gate(place->session, terms->problem, terms->device, 0,
+                              place->counterpart != NULL, &place->gate, error);
+    place->terms.gate = place->gate;
+    if (status)
+        return status;
+    kg_session_warn(place->session, terms->device);
+    return kg_judge_make(terms, &place->judge, error);
+}
+
 enum kg_status kg_place_open(struct kg_session *session, const struct kg_problem *problem,
                              struct kg_device *device, bool judged, const struct kg_ahead *ahead,
                              struct kg_place **out, struct kg_error *error)
@@ -168,15 +184,11 @@ enum kg_status kg_place_open(struct kg_session *session, const struct kg_problem
         return status;
     }
     place->terms = terms_of(session, place, problem, device);
-    struct compiling *compiling = start_compiling(place, ahead);
-    if (judged)
-        status = kg_flow_gate(session, problem, device, 0, place->counterpart != NULL, &place->gate,
-                              error);
-    place->terms.gate = place->gate;
-    if (!status) {
-        kg_session_warn(session, device);
-        status = kg_judge_make(&place->terms, &place->judge, error);
-    }
+    place->judged = judged;
+    place->is_elsewhere = kg_errand_is_wanted(session, device);
+    struct compiling *compiling = place->is_elsewhere ? NULL : start_compiling(place, ahead);
+    if (!place->is_elsewhere)
+        status = kg_place_stay(place, error);
     await_compiling(compiling);
     if (status) {
         kg_place_close(place);
@@ -192,6 +204,14 @@ enum kg_status kg_place_verify(struct kg_place *place, const struct kg_plan *pla
     struct kg_built built = *plan->built; // what others may use stays as it is
     enum kg_status status = KG_OK;
     *verdict = (struct kg_verdict){0};
+    if (place->is_elsewhere) {
+        status = plan->override ? KG_ERROR_MISSING : kg_errand_verify(plan, 0, verdict, error);
+        if (status != KG_ERROR_MISSING)
+            return status;
+        status = kg_place_stay(place, error);
+        if (status)
+            return status;
+    }
     if (place->counterpart && !plan->override)
         status = kg_flow_build_counterpart(plan, place->counterpart, &built.counterpart, error);
     if (!status)

@@ -9,6 +9,9 @@
 
 struct kg_place {
     struct kg_session *session;
+    // Everything is left to a program (errand.h); there is neither gate nor judge here.
+    bool is_elsewhere;
+    bool judged;
     struct kg_problem *counterpart; // tensors of the other kind; NULL: there is no other
     struct kg_gate *gate;
     struct kg_search terms; // what a search here begins with
@@ -31,6 +34,8 @@ enum kg_status kg_place_open(struct kg_session *session, const struct kg_problem
                              struct kg_device *device, bool judged, const struct kg_ahead *ahead,
                              struct kg_place **place, struct kg_error *error);
 void kg_place_close(struct kg_place *place);
+// Where the program cannot be used after all, or not for this: gate and judge are here from now on.
+enum kg_status kg_place_stay(struct kg_place *place, struct kg_error *error);
 
 // As kg_flow_verify, with the place's gate.
 enum kg_status kg_place_verify(struct kg_place *place, const struct kg_plan *plan,

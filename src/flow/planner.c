@@ -3,6 +3,7 @@
 
 #include "flow/planner.h"
 
+#include "flow/errand.h"
 #include "flow/foreign.h"
 #include "flow/place.h"
 #include "flow/recall.h"
@@ -260,6 +261,13 @@ static enum kg_status plan_by_search(struct kg_session *session, const struct kg
             return opened;
         place = own;
     }
+    if (place->is_elsewhere) { // where it could not be done
+        enum kg_status stays = kg_place_stay(place, error);
+        if (stays != KG_OK) {
+            kg_place_close(own);
+            return stays;
+        }
+    }
     struct recorder recorder = {.session = session, .key = key};
     struct kg_search search = place->terms;
     search.judge = place->judge;
@@ -301,6 +309,38 @@ static enum kg_status plan_by_search(struct kg_session *session, const struct kg
     return status;
 }
 
+// Searches in a program where no fork can. KG_ERROR_MISSING: it cannot either.
+static enum kg_status plan_by_errand(struct kg_session *session, const struct kg_problem *problem,
+                                     struct kg_device *device, enum kg_rigor rigor, double seconds,
+                                     const char *hint, struct kg_plan **plan,
+                                     struct kg_error *error)
+{
+    char *text;
+    struct kg_found found;
+    struct kg_choice choice;
+    enum kg_rigor reached;
+    show_progress(&(struct recorder){.session = session}, 0, 1, "searching in another process");
+    enum kg_status status = kg_errand_plan(session, problem, device, rigor, seconds, hint, &text,
+                                           &found, &reached, error);
+    if (status)
+        return status;
+    if (!kg_choice_read(problem, &device->facts, kg_session_target(device), text, &choice))
+        status = kg_error_set(error, KG_ERROR_FAULT, "the worker's choice '%s' does not fit", text);
+    else
+        status = kg_flow_plan_of(session, problem, device, &choice, plan, error);
+    if (!status) {
+        (*plan)->found = found;
+        (*plan)->found.choice = choice;
+        (*plan)->seconds = found.seconds;
+        (*plan)->spread = found.spread;
+        (*plan)->rigor = reached;
+        (*plan)->verified = true;
+        (*plan)->origin = KG_ORIGIN_SEARCH;
+    }
+    free(text);
+    return status;
+}
+
 static enum kg_status plan_by_rule(struct kg_session *session, const struct kg_problem *problem,
                                    struct kg_device *device, struct kg_plan **plan,
                                    struct kg_error *error)
@@ -328,8 +368,12 @@ static enum kg_status plan_with_key(struct kg_session *session, const struct kg_
         for (int i = 0; i < 4; i++)
             if (all[i])
                 hints[count++] = all[i];
-        status = plan_by_search(session, key, problem, device, rigor, seconds, hints, count, place,
-                                plan, error);
+        status = KG_ERROR_MISSING;
+        if (place ? place->is_elsewhere : kg_errand_is_wanted(session, device))
+            status = plan_by_errand(session, problem, device, rigor, seconds, hint, plan, error);
+        if (status == KG_ERROR_MISSING)
+            status = plan_by_search(session, key, problem, device, rigor, seconds, hints, count,
+                                    place, plan, error);
     }
     if (status == KG_OK) { // what was known of another shape stays with the plan, to be explained
         (*plan)->nearest = recalled.nearest;

@@ -177,7 +177,8 @@ void kg_session_warn(struct kg_session *session, struct kg_device *device)
         return;
     session->warned = true;
     kg_session_tell(session, "this process uses the device already, so candidates run inside it: "
-                             "one that crashes or hangs takes it along");
+                             "one that crashes or hangs takes it along (kernelgen-worker would run "
+                             "them, and was not found)");
 }
 
 bool kg_session_cancelled(const struct kg_session *session)

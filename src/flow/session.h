@@ -10,6 +10,7 @@ struct kg_session {
     // Opened by the public layer before any flow starts. NULL: there are none, and only plans that
     // need no measuring can be made.
     struct kg_store *store;
+    const char *home; // the folder they are in; NULL: it is not known
     int threads;
     struct kg_protocol protocol;                                         // of all that is timed
     const volatile int *cancel;                                          // may be NULL

@@ -1,5 +1,6 @@
 // The accuracy gate applied to plans, in a process that may die.
 
+#include "flow/errand.h"
 #include "flow/place.h"
 
 #include "tune/stand.h"
@@ -118,8 +119,8 @@ enum kg_status kg_flow_build_counterpart(const struct kg_plan *plan, const struc
     return status;
 }
 
-enum kg_status kg_flow_verify(const struct kg_plan *plan, uint64_t seed, struct kg_verdict *verdict,
-                              struct kg_error *error)
+static enum kg_status verify_here(const struct kg_plan *plan, uint64_t seed,
+                                  struct kg_verdict *verdict, struct kg_error *error)
 {
     *verdict = (struct kg_verdict){0};
     struct kg_built built = *plan->built; // what others may use stays as it is
@@ -143,4 +144,13 @@ enum kg_status kg_flow_verify(const struct kg_plan *plan, uint64_t seed, struct 
     kg_built_free(built.counterpart);
     kg_problem_free(other);
     return status;
+}
+
+enum kg_status kg_flow_verify(const struct kg_plan *plan, uint64_t seed, struct kg_verdict *verdict,
+                              struct kg_error *error)
+{
+    enum kg_status status = KG_ERROR_MISSING;
+    if (!plan->override && kg_errand_is_wanted(plan->session, plan->device))
+        status = kg_errand_verify(plan, seed, verdict, error);
+    return status == KG_ERROR_MISSING ? verify_here(plan, seed, verdict, error) : status;
 }

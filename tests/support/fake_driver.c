@@ -1,6 +1,7 @@
 // The fake driver: see fake_driver.h. Device memory is memory, streams and events are numbers, and
 // kernels are called k_0 and k_1 (or are the backend's own) and do nothing but be logged; those
-// called f_0 to f_3, and generated ones, do what the test says.
+// called f_0 to f_3, and generated ones, do what the test says, or copy where KG_FAKE_COPIES is
+// set; what is called copy copies, and what is called fault breaks the device.
 
 #include "support/fake_driver.h"
 
@@ -32,8 +33,8 @@ struct config {
 EXPORT struct fake_driver fake_driver = {
     .version = 13000, .devices = 1, .memory_left = (size_t)1 << 30};
 
-enum { K_FUNCTIONS = 2, F_FUNCTIONS = 4 };
-static char primary_context, functions[K_FUNCTIONS + F_FUNCTIONS];
+enum { K_FUNCTIONS = 2, F_FUNCTIONS = 4, COPY = K_FUNCTIONS + F_FUNCTIONS, FAULT };
+static char primary_context, functions[FAULT + 1];
 static _Thread_local void *stack[8];
 static _Thread_local int depth;
 
@@ -237,6 +238,10 @@ int cuModuleGetFunction(void **function, void *module, const char *name)
     (void)module;
     if (strcmp(name, "kg_digest_0") == 0)
         name = "k_0";
+    if (strcmp(name, "copy") == 0 || strcmp(name, "fault") == 0) {
+        *function = &functions[name[0] == 'c' ? COPY : FAULT];
+        return 0;
+    }
     if (strncmp(name, "kg_kernel_", 10) == 0)
         name += 8; // "l_0"
     size_t length = strlen(name);
@@ -264,12 +269,31 @@ int cuFuncSetAttribute(void *function, int attribute, int value)
     return 0;
 }
 
+// Floats from the first argument to the second, as many as the third says. Behind it stand the
+// strides of both, where tensors have any, else an address.
+static void copy_floats(void **arguments)
+{
+    const float *from = *(float **)arguments[0];
+    float *to = *(float **)arguments[1];
+    int64_t count = *(int64_t *)arguments[2], stride = *(int64_t *)arguments[3];
+    bool strided = stride > 0 && stride < 1 << 20;
+    int64_t step = strided ? *(int64_t *)arguments[4] : 1;
+    for (int64_t i = 0; i < count; i++)
+        to[i * step] = from[i * (strided ? stride : 1)];
+}
+
 static int launch(const struct config *config, void *function, void **arguments)
 {
     const unsigned *b = config->blocks, *t = config->threads;
     int number = (int)((char *)function - functions);
+    if (number == FAULT) {
+        fake_driver.broken = 700;
+        return 0;
+    }
     if (number >= K_FUNCTIONS) {
-        if (fake_driver.run)
+        if (number == COPY || (!fake_driver.run && getenv("KG_FAKE_COPIES")))
+            copy_floats(arguments);
+        else if (fake_driver.run)
             fake_driver.run(number - K_FUNCTIONS, arguments);
         return 0;
     }

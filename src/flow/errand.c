@@ -1,0 +1,300 @@
+// Errands, from both sides: see errand.h. One program does one errand and ends.
+
+#include "flow/errand.h"
+
+#include "device/child.h"
+#include "flow/errand_order.h"
+#include "tune/worker.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PROGRAM "kernelgen-worker"
+#define MOST_BYTES ((size_t)1 << 20) // of an answer
+#define COMPILE_SECONDS 120.0
+
+// The program's side.
+
+static enum kg_status answer_plan(struct kg_session *session, const struct kg_errand *errand,
+                                  const struct kg_problem *problem, struct kg_device *device,
+                                  struct kg_text *answer, struct kg_error *error)
+{
+    struct kg_plan *plan;
+    enum kg_status status = kg_flow_plan(session, problem, device, errand->rigor, errand->seconds,
+                                         errand->choice, NULL, &plan, error);
+    if (status)
+        return status;
+    struct kg_errand_answer head = {.found = plan->found, .rigor = plan->rigor};
+    head.found.choice = (struct kg_choice){0}; // its addresses are ours
+    head.found.seconds = plan->seconds;
+    head.found.spread = plan->spread;
+    kg_text_add_bytes(answer, (const char *)&head, sizeof head);
+    kg_text_add(answer, plan->choice);
+    kg_flow_plan_free(plan);
+    return KG_OK;
+}
+
+static enum kg_status make_plan(struct kg_session *session, const struct kg_problem *problem,
+                                struct kg_device *device, const char *text, struct kg_plan **plan,
+                                struct kg_error *error)
+{
+    struct kg_choice choice;
+    *plan = NULL;
+    if (!text || !kg_choice_read(problem, &device->facts, kg_session_target(device), text, &choice))
+        return kg_error_set(error, KG_ERROR_CORRUPT, "an errand's choice does not fit");
+    return kg_flow_plan_of(session, problem, device, &choice, plan, error);
+}
+
+static enum kg_status answer_verify(struct kg_session *session, const struct kg_errand *errand,
+                                    const struct kg_problem *problem, struct kg_device *device,
+                                    struct kg_text *answer, struct kg_error *error)
+{
+    struct kg_plan *plan;
+    struct kg_verdict verdict = {0};
+    enum kg_status status = make_plan(session, problem, device, errand->choice, &plan, error);
+    if (!status)
+        status = kg_flow_verify(plan, errand->seed, &verdict, error);
+    kg_text_add_bytes(answer, (const char *)&verdict, sizeof verdict);
+    kg_flow_plan_free(plan);
+    return status;
+}
+
+static enum kg_status answer_verify_file(struct kg_session *session, const struct kg_errand *errand,
+                                         const struct kg_problem *problem, struct kg_device *device,
+                                         struct kg_text *answer, struct kg_error *error)
+{
+    struct kg_verdict verdict;
+    enum kg_status status =
+        kg_flow_verify_file(session, problem, device, errand->path, errand->seed, &verdict, error);
+    kg_text_add_bytes(answer, (const char *)&verdict, sizeof verdict);
+    return status;
+}
+
+static enum kg_status answer_bench(struct kg_session *session, const struct kg_errand *errand,
+                                   const struct kg_problem *problem, struct kg_device *device,
+                                   struct kg_text *answer, struct kg_error *error)
+{
+    struct kg_plan *plan, *rival = NULL;
+    struct kg_bench_result result = {0};
+    double rival_seconds = 0;
+    enum kg_status status = make_plan(session, problem, device, errand->choice, &plan, error);
+    if (!status && errand->rival)
+        status = make_plan(session, problem, device, errand->rival, &rival, error);
+    if (!status)
+        status = kg_flow_bench(plan, rival, &result, &rival_seconds, error);
+    kg_text_add_bytes(answer, (const char *)&result, sizeof result);
+    kg_text_add_bytes(answer, (const char *)&rival_seconds, sizeof rival_seconds);
+    kg_flow_plan_free(plan);
+    kg_flow_plan_free(rival);
+    return status;
+}
+
+static enum kg_status do_errand(const struct kg_errand *errand, const struct kg_problem *problem,
+                                struct kg_text *answer, struct kg_error *error)
+{
+    static enum kg_status (*const answers[])(
+        struct kg_session * session, const struct kg_errand *errand,
+        const struct kg_problem *problem, struct kg_device *device, struct kg_text *answer,
+        struct kg_error *error) = {
+        [KG_ERRAND_PLAN] = answer_plan,
+        [KG_ERRAND_VERIFY] = answer_verify,
+        [KG_ERRAND_VERIFY_FILE] = answer_verify_file,
+        [KG_ERRAND_BENCH] = answer_bench,
+    };
+    struct kg_session session = {.protocol = errand->protocol,
+                                 .home = errand->home,
+                                 .file_path = errand->wisdom,
+                                 .takes_nearest = errand->takes_nearest};
+    struct kg_device *device = NULL;
+    if ((unsigned)errand->kind >= sizeof answers / sizeof answers[0] || !errand->device ||
+        !errand->home)
+        return kg_error_set(error, KG_ERROR_CORRUPT, "an errand of no known kind");
+    enum kg_status status = kg_store_open(errand->home, &session.store, NULL, error);
+    if (!status)
+        status = kg_device_open(errand->device, errand->cache, 0, &device, error);
+    if (!status)
+        status = answers[errand->kind](&session, errand, problem, device, answer, error);
+    kg_device_close(device);
+    kg_store_close(session.file);
+    kg_store_close(session.store);
+    return status;
+}
+
+static enum kg_status serve(void *user, const void *request, size_t length, struct kg_text *answer,
+                            struct kg_error *error)
+{
+    (void)user;
+    struct kg_arena arena = {0};
+    struct kg_errand errand;
+    struct kg_problem *problem;
+    enum kg_status status = kg_errand_read(request, length, &arena, &errand, &problem, error);
+    if (!status)
+        status = do_errand(&errand, problem, answer, error);
+    kg_problem_free(problem);
+    kg_arena_free(&arena);
+    return status;
+}
+
+_Noreturn void kg_errand_serve(int argc, char **argv)
+{
+    const struct kg_child_service service = {.serve = serve};
+    kg_child_serve(&service, argc, argv);
+}
+
+// The library's side.
+
+// The folder of the library, or of the program it is part of. The caller frees it.
+static char *own_folder(void)
+{
+    Dl_info info;
+    void (*const here)(int, char **) = kg_errand_serve;
+    void *address;
+    memcpy(&address, &here, sizeof address);
+    char *path = NULL;
+    if (dladdr(address, &info) && info.dli_fname && strchr(info.dli_fname, '/'))
+        path = realpath(info.dli_fname, NULL);
+    if (!path)
+        path = realpath("/proc/self/exe", NULL);
+    char *slash = path ? strrchr(path, '/') : NULL;
+    if (slash)
+        *slash = '\0';
+    return path;
+}
+
+// The caller frees it; NULL: there is none.
+static char *find_program(void)
+{
+    static const char *const places[] = {"", "/..", "/../libexec", "/../../libexec"};
+    const char *wanted = getenv("KERNELGEN_WORKER");
+    if (wanted)
+        return *wanted && access(wanted, X_OK) == 0 ? strdup(wanted) : NULL;
+    char *folder = own_folder(), *found = NULL;
+    for (size_t i = 0; folder && i < sizeof places / sizeof places[0] && !found; i++) {
+        struct kg_text path = {0};
+        kg_text_format(&path, "%s%s/" PROGRAM, folder, places[i]);
+        if (!path.failed && access(path.data, X_OK) == 0)
+            found = strdup(path.data);
+        kg_text_free(&path);
+    }
+    free(folder);
+    return found;
+}
+
+bool kg_errand_is_wanted(const struct kg_session *session, struct kg_device *device)
+{
+    if (kg_worker_isolation(device) != KG_ISOLATION_NONE || !session->home || !device->name[0])
+        return false;
+    char *program = find_program();
+    free(program);
+    return program != NULL;
+}
+
+// Starts the program, tells it, and waits for what it says.
+static enum kg_status send(const struct kg_session *session, const struct kg_problem *problem,
+                           struct kg_device *device, struct kg_errand *errand,
+                           struct kg_text *answer, struct kg_error *error)
+{
+    struct kg_text order = {0};
+    struct kg_child *child = NULL;
+    errand->home = session->home;
+    errand->wisdom = session->file_path;
+    errand->takes_nearest = session->takes_nearest;
+    errand->protocol = session->protocol;
+    errand->device = device->name;
+    errand->cache = device->cache;
+    *answer = (struct kg_text){0};
+    char *program = find_program();
+    enum kg_status status = KG_OK;
+    if (!program)
+        status = kg_error_set(error, KG_ERROR_MISSING, "there is no " PROGRAM);
+    else if (!kg_errand_write(errand, problem, &order))
+        status = kg_error_memory(error, "an errand");
+    if (!status)
+        status = kg_child_spawn(program, &child, error);
+    if (!status)
+        status = kg_child_ask(child, order.data, order.length, 0, session->cancel, MOST_BYTES,
+                              answer, error);
+    if (status == KG_ERROR_MISSING && error)
+        kg_session_tell(session, "%s: this process does it", error->text);
+    kg_child_stop(child);
+    kg_text_free(&order);
+    free(program);
+    return status;
+}
+
+static enum kg_status take_verdict(enum kg_status status, struct kg_text *answer,
+                                   struct kg_verdict *verdict)
+{
+    if (answer->length == sizeof *verdict)
+        memcpy(verdict, answer->data, sizeof *verdict);
+    kg_text_free(answer);
+    return status;
+}
+
+enum kg_status kg_errand_plan(const struct kg_session *session, const struct kg_problem *problem,
+                              struct kg_device *device, enum kg_rigor rigor, double seconds,
+                              const char *hint, char **choice, struct kg_found *found,
+                              enum kg_rigor *reached, struct kg_error *error)
+{
+    struct kg_errand errand = {
+        .kind = KG_ERRAND_PLAN, .rigor = rigor, .seconds = seconds, .choice = hint};
+    struct kg_text answer;
+    struct kg_errand_answer head;
+    *choice = NULL;
+    enum kg_status status = send(session, problem, device, &errand, &answer, error);
+    if (!status && answer.length <= sizeof head)
+        status = kg_error_set(error, KG_ERROR_FAULT, "the worker's answer makes no sense");
+    if (!status) {
+        memcpy(&head, answer.data, sizeof head);
+        *found = head.found;
+        *reached = head.rigor;
+        *choice = strdup(answer.data + sizeof head);
+        status = *choice ? KG_OK : kg_error_memory(error, "a plan");
+    }
+    kg_text_free(&answer);
+    return status;
+}
+
+enum kg_status kg_errand_verify(const struct kg_plan *plan, uint64_t seed,
+                                struct kg_verdict *verdict, struct kg_error *error)
+{
+    struct kg_errand errand = {.kind = KG_ERRAND_VERIFY, .seed = seed, .choice = plan->choice};
+    struct kg_text answer;
+    *verdict = (struct kg_verdict){0};
+    enum kg_status status =
+        send(plan->session, plan->problem, plan->device, &errand, &answer, error);
+    return take_verdict(status, &answer, verdict);
+}
+
+enum kg_status kg_errand_verify_file(const struct kg_session *session,
+                                     const struct kg_problem *problem, struct kg_device *device,
+                                     const char *path, uint64_t seed, struct kg_verdict *verdict,
+                                     struct kg_error *error)
+{
+    struct kg_errand errand = {.kind = KG_ERRAND_VERIFY_FILE, .seed = seed, .path = path};
+    struct kg_text answer;
+    *verdict = (struct kg_verdict){0};
+    enum kg_status status = send(session, problem, device, &errand, &answer, error);
+    return take_verdict(status, &answer, verdict);
+}
+
+enum kg_status kg_errand_bench(const struct kg_plan *plan, const struct kg_plan *rival,
+                               struct kg_bench_result *result, double *rival_seconds,
+                               struct kg_error *error)
+{
+    struct kg_errand errand = {
+        .kind = KG_ERRAND_BENCH, .choice = plan->choice, .rival = rival ? rival->choice : NULL};
+    struct kg_text answer;
+    enum kg_status status =
+        send(plan->session, plan->problem, plan->device, &errand, &answer, error);
+    if (!status && answer.length == sizeof *result + sizeof *rival_seconds) {
+        memcpy(result, answer.data, sizeof *result);
+        if (rival_seconds)
+            memcpy(rival_seconds, answer.data + sizeof *result, sizeof *rival_seconds);
+    }
+    kg_text_free(&answer);
+    return status;
+}

@@ -1,0 +1,200 @@
+// What happens when this process uses the GPU's driver already: a program searches, verifies and
+// benches instead of a fork. The driver is a fake, whose kernels copy (support/fake_driver.h).
+
+#include "kernelgen.h"
+#include "support/fake_driver.h"
+#include "support/folder.h"
+#include "test.h"
+
+#include <string.h>
+
+static char folder[] = "/tmp/kg-test-errand-XXXXXX";
+static const char text[] = "op copy(x: f32[N]) -> (y: f32[N])\n{ y[n] = x[n] }\n";
+static struct fake_driver *fake;
+static struct kg_context *context;
+static struct kg_device *device;
+static struct kg_op *op;
+static struct kg_problem *problem;
+static int notices, inits; // calls of cuInit here: facts are asked for in place
+static char last_notice[400];
+
+static void take_notice(void *user, const char *notice)
+{
+    (void)user;
+    notices++;
+    snprintf(last_notice, sizeof last_notice, "%s", notice);
+}
+
+#define CHECK_OK(call)                                                                             \
+    do {                                                                                           \
+        enum kg_status own_status = (call);                                                        \
+        CHECK(own_status == KG_OK);                                                                \
+        if (own_status != KG_OK)                                                                   \
+            fprintf(stderr, "  %s\n", kg_context_error(context));                                  \
+    } while (0)
+
+// As a program that loaded PyTorch has: the driver is in use before KernelGen is asked.
+static bool set_up(void)
+{
+    char folders[2000];
+    CHECK(folder_make(folder));
+    snprintf(folders, sizeof folders, "%s", KG_FAKE_DRIVER);
+    *strrchr(folders, '/') = '\0';
+    setenv("LD_LIBRARY_PATH", folders, 1); // for the program; here it is opened by hand
+    setenv("KG_FAKE_COPIES", "1", 1);
+    fake = fake_driver_open();
+    CHECK(fake != NULL);
+    int (*init)(unsigned);
+    *(void **)&init = dlsym(dlopen(KG_FAKE_DRIVER, RTLD_NOW | RTLD_LOCAL), "cuInit");
+    CHECK(init(0) == 0 && fake->inits == 1);
+    struct kg_options options = {.home = folder, .notice = take_notice};
+    CHECK_OK(kg_context_create(&options, &context));
+    CHECK_OK(kg_context_device(context, "cuda:0", &device));
+    CHECK_OK(kg_op_parse(context, "copy.kg", text, strlen(text), NULL, &op));
+    struct kg_binding size = {"N", "5000"};
+    CHECK_OK(kg_problem_create(context, op, &size, 1, &problem));
+    char *table;
+    CHECK_OK(kg_context_devices(context, false, &table));
+    bool able = strstr(table, "NVRTC") != NULL;
+    kg_text_release(table);
+    inits = fake->inits;
+    return able;
+}
+
+// The fake's events say 1.5 ms, whatever runs.
+static void check_plan(struct kg_plan *plan)
+{
+    double measured, bound;
+    kg_plan_cost(plan, &measured, &bound);
+    CHECK(measured > 1.49e-3 && measured < 1.51e-3);
+    CHECK(strncmp(kg_plan_choice(plan), "pointwise", 9) == 0);
+}
+
+static void a_program_searches(void)
+{
+    struct kg_plan *plan, *known;
+    struct kg_verify_result verdict;
+    struct kg_bench_result bench;
+    CHECK_OK(kg_plan_create(problem, device, KG_RIGOR_MEASURE, 6, &plan));
+    CHECK(plan && fake->blocks == 0); // nothing ran here
+    if (!plan)
+        return;
+    check_plan(plan);
+    CHECK(notices == 0);
+    CHECK_OK(kg_plan_verify(plan, 7, &verdict));
+    CHECK(verdict.passed && verdict.seed == 7 && verdict.cases > 20 && verdict.impostors > 5);
+    CHECK_OK(kg_plan_bench(plan, &bench));
+    CHECK(bench.seconds > 1.49e-3 && bench.baseline_seconds > 1.49e-3 && bench.samples > 0);
+    CHECK(fake->blocks == 0);
+    // It wrote to this process's records, under this problem's key.
+    CHECK_OK(kg_plan_create(problem, device, KG_RIGOR_WISDOM, 0, &known));
+    if (known) {
+        check_plan(known);
+        CHECK_TEXT(kg_plan_choice(known), kg_plan_choice(plan));
+    }
+    kg_plan_destroy(known);
+    kg_plan_destroy(plan);
+}
+
+static void verify(const char *function, bool passes, const char *reason)
+{
+    char path[200];
+    struct kg_verify_result verdict;
+    snprintf(path, sizeof path, "%s/%s.cu", folder, function);
+    FILE *file = fopen(path, "w");
+    fprintf(file,
+            "// Launch: %s, 3 blocks of 4 threads, where N > 0\n//  with x, y, N, scratch\n"
+            "extern \"C\" __global__ void %s(const float *x, float *y, long long n, char *s) {}\n",
+            function, function);
+    fclose(file);
+    CHECK_OK(kg_problem_verify_file(problem, device, path, 7, &verdict));
+    CHECK(verdict.passed == passes && strstr(verdict.reason, reason));
+    if (verdict.passed != passes || !strstr(verdict.reason, reason))
+        fprintf(stderr, "  %s\n", verdict.reason);
+    CHECK(fake->blocks == 0 && fake->broken == 0 && fake->inits == inits);
+}
+
+static void kernels_from_outside(void)
+{
+    verify("copy", true, "");
+    verify("k_0", false, "expected"); // does nothing
+    verify("fault", false, "CUDA_ERROR_ILLEGAL_ADDRESS");
+    struct kg_verify_result verdict; // errors come back as they are
+    CHECK(kg_problem_verify_file(problem, device, "none.cu", 7, &verdict) == KG_ERROR_IO);
+    CHECK(strstr(kg_context_error(context), "none.cu"));
+}
+
+static void plan_another(const char *sizes)
+{
+    struct kg_binding size = {"N", sizes};
+    struct kg_problem *other;
+    struct kg_plan *plan = NULL;
+    CHECK_OK(kg_problem_create(context, op, &size, 1, &other));
+    CHECK_OK(kg_plan_create(other, device, KG_RIGOR_MEASURE, 2, &plan));
+    if (plan)
+        check_plan(plan);
+    kg_plan_destroy(plan);
+    kg_problem_destroy(other);
+}
+
+// A build's stages, all of them in the program, and the nearest shape, which it is told about.
+static void a_program_builds(void)
+{
+    struct kg_binding size = {"N", "9000"};
+    struct kg_build_options options = {.rigor = KG_RIGOR_MEASURE, .seconds = 3};
+    struct kg_build_result result;
+    struct kg_problem *other;
+    struct kg_plan *plan = NULL;
+    CHECK_OK(kg_problem_create(context, op, &size, 1, &other));
+    CHECK_OK(kg_build(other, device, &options, &result, &plan));
+    CHECK(result.verify.passed && result.verify.cases > 20 && result.bench.seconds > 1.49e-3);
+    CHECK(result.rounds > 0 && result.measured > 3);
+    CHECK(notices == 0 && fake->blocks == 0 && fake->inits == inits);
+    if (plan)
+        check_plan(plan);
+    kg_plan_destroy(plan);
+    kg_problem_destroy(other);
+}
+
+// Without a program this process does it, and says so once.
+static void without_a_program(void)
+{
+    setenv("KERNELGEN_WORKER", "", 1);
+    plan_another("6000");
+    CHECK(notices == 1 && strstr(last_notice, "kernelgen-worker"));
+    plan_another("7000");
+    CHECK(notices == 1);
+    // One that ends at once is a failure that can be seen.
+    struct kg_binding size = {"N", "8000"};
+    struct kg_problem *other;
+    struct kg_plan *plan;
+    setenv("KERNELGEN_WORKER", "/bin/true", 1);
+    CHECK_OK(kg_problem_create(context, op, &size, 1, &other));
+    CHECK(kg_plan_create(other, device, KG_RIGOR_MEASURE, 2, &plan) == KG_ERROR_FAULT);
+    CHECK(strstr(kg_context_error(context), "exited with status 0"));
+    kg_problem_destroy(other);
+    unsetenv("KERNELGEN_WORKER");
+}
+
+static void clean_up(void)
+{
+    kg_problem_destroy(problem);
+    kg_op_destroy(op);
+    kg_context_destroy(context);
+    CHECK(fake->blocks == 0 && fake->modules == 0 && fake->contexts == 0);
+    folder_remove(folder);
+}
+
+int main(void)
+{
+    bool able = set_up();
+    if (able && test_failures == 0) {
+        a_program_searches();
+        a_program_builds();
+        kernels_from_outside();
+        without_a_program();
+    }
+    clean_up();
+    printf("%d checks, %d failed\n", test_checks, test_failures);
+    return test_failures ? 1 : able ? 0 : 77;
+}
