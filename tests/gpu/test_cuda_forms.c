@@ -52,6 +52,34 @@
     "mma=16 rows=" rows " columns=" columns " depth=" depth " stages=" stages " split=" split      \
     " swap=0 order=" order " maxnreg=0"
 
+// Of every kind of side: k beside rows and columns, or not; a batch; a second output; a formula.
+#define ANY "where T in f16 f32 bf16 f64\n"
+#define PRODUCT_NN                                                                                 \
+    "op nn(a: T[M, K], b: T[K, N]) -> (c: T[M, N]) " ANY "{ c[m, n] = sum(k) a[m, k] * b[k, n] "   \
+    "}\n"
+#define PRODUCT_NT                                                                                 \
+    "op nt(a: T[M, K], b: T[N, K]) -> (c: T[M, N]) " ANY "{ c[m, n] = sum(k) a[m, k] * b[n, k] "   \
+    "}\n"
+#define PRODUCT_TT                                                                                 \
+    "op tt(a: T[K, M], b: T[N, K]) -> (c: T[M, N]) " ANY "{ c[m, n] = sum(k) a[k, m] * b[n, k] "   \
+    "}\n"
+#define LAYER                                                                                      \
+    "op layer(x: T[B, M, K], w: T[N, K], v: T[N]) -> (s: T[B, M, N], y: T[B, M, N]) " ANY          \
+    "{ s[b, m, n] = sum(k) x[b, m, k] * w[n, k]\n  y[b, m, n] = relu(s[b, m, n] + v[n]) }\n"
+#define STACK                                                                                      \
+    "op stack(a: T[B, M, K], b: T[B, K, N]) -> (c: T[B, M, N]) " ANY                               \
+    "{ c[i, m, n] = sum(k) a[i, m, k] * b[i, k, n] }\n"
+#define WEIGHTS                                                                                    \
+    "op weights(x: T[M, K], w: i8[K, N], s: T[N]) -> (y: T[M, N]) " ANY                            \
+    "{ y[m, n] = sum(k) x[m, k] * (w[k, n] * s[n]) }\n"
+#define WHOLE_NUMBERS                                                                              \
+    "op whole(a: i8[M, K], b: i8[K, N]) -> (c: i32[M, N])\n"                                       \
+    "{ c[m, n] = sum(k) a[m, k] * b[k, n] }\n"
+#define MATRIX_VECTOR                                                                              \
+    "op vector(a: T[M, K], x: T[K]) -> (y: T[M]) " ANY "{ y[m] = sum(k) a[m, k] * x[k] }\n"
+#define TILE " stages=1 split="
+#define REST " order=0 maxnreg=0"
+
 static const struct form {
     const char *name, *op, *sizes, *choice;
 } forms[] = {
@@ -136,6 +164,40 @@ static const struct form {
      "contract: " MMA("32", "64", "16", "4", "1", "1")},
     {"mma, f32, cluster", MATMUL, "M=31 N=64 K=1024 T=f32",
      "contract*2: " MMA("32", "32", "32", "3", "8", "0")},
+    {"tile, nn", PRODUCT_NN, "T=f32 M=256 N=384 K=200",
+     "contract: mma=0 rows=128 columns=128 depth=16" TILE "1 swap=0" REST},
+    {"tile, nt, anywhere", PRODUCT_NT, "T=f16 M=131 N=77 K=101",
+     "contract: mma=0 rows=64 columns=64 depth=16" TILE "2 swap=0" REST},
+    {"tile, tt", PRODUCT_TT, "T=f64 M=136 N=80 K=144",
+     "contract: mma=0 rows=64 columns=64 depth=8" TILE "1 swap=0 order=1 maxnreg=0"},
+    {"tile, layer", LAYER, "T=bf16 B=2 M=40 N=72 K=64",
+     "contract*3: mma=0 rows=32 columns=64 depth=32" TILE "1 swap=0" REST},
+    {"tile, stack", STACK, "T=f16 B=5 M=33 N=40 K=48",
+     "contract: mma=0 rows=32 columns=32 depth=16" TILE "2 swap=0" REST},
+    {"tile, formula", WEIGHTS, "T=f16 M=40 N=72 K=130",
+     "contract: mma=0 rows=32 columns=64 depth=16" TILE "1 swap=0" REST},
+    {"tile, whole numbers", WHOLE_NUMBERS, "M=64 N=96 K=80",
+     "contract: mma=0 rows=64 columns=64 depth=16" TILE "1 swap=0" REST},
+    {"thin, along", PRODUCT_NT, "T=f16 M=5 N=517 K=4104",
+     "contract: mma=0 rows=8 columns=4 depth=2048 stages=2 split=1 swap=0" REST},
+    {"thin, along, pieces", PRODUCT_NT, "T=bf16 M=1 N=130 K=8192",
+     "contract: mma=0 rows=1 columns=8 depth=1024 stages=2 split=4 swap=0" REST},
+    {"thin, short sums", PRODUCT_NT, "T=f16 M=2 N=999 K=64",
+     "contract: mma=0 rows=2 columns=64 depth=64 stages=1 split=1 swap=0" REST},
+    {"thin, across", PRODUCT_NN, "T=f16 M=3 N=520 K=1000",
+     "contract: mma=0 rows=4 columns=64 depth=32 stages=4 split=2 swap=0" REST},
+    {"thin, across, anywhere", PRODUCT_NN, "T=f32 M=8 N=501 K=333",
+     "contract: mma=0 rows=8 columns=64 depth=16 stages=2 split=1 swap=0" REST},
+    {"thin, few columns", PRODUCT_NT, "T=f16 M=700 N=2 K=4096",
+     "contract: mma=0 rows=2 columns=4 depth=2048 stages=2 split=1 swap=1" REST},
+    {"thin, side B alone in vectors", PRODUCT_NN, "T=f16 M=700 N=2 K=4096",
+     "contract: mma=0 rows=2 columns=4 depth=2048 stages=2 split=1 swap=1" REST},
+    {"thin, vector", MATRIX_VECTOR, "T=f64 M=300 K=2050",
+     "contract: mma=0 rows=1 columns=4 depth=512 stages=2 split=1 swap=0" REST},
+    {"thin, formula", WEIGHTS, "T=f16 M=4 N=300 K=500",
+     "contract: mma=0 rows=4 columns=64 depth=16 stages=2 split=2 swap=0" REST},
+    {"thin, whole numbers", WHOLE_NUMBERS, "M=2 N=256 K=500",
+     "contract: mma=0 rows=2 columns=64 depth=64 stages=1 split=1 swap=0" REST},
 };
 
 enum { FORM_COUNT = sizeof forms / sizeof forms[0] };

@@ -208,9 +208,11 @@ static double bound(const struct kg_group *group, const struct kg_device_facts *
     if (facts->bandwidth > 0 && bytes > 0)
         seconds = bytes / facts->bandwidth;
     if (rate > 0 && facts->units > 0) {
-        double tile = 2.0 * plan.set.rows * plan.set.columns * (double)plan.depth / plan.set.split;
-        int64_t waves = kg_ceil_div(kg_cuda_contract_tiles(&plan) * plan.set.split, facts->units);
-        double busy = (double)waves * tile / (rate / facts->units);
+        double tile = 2.0 * plan.set.rows * plan.set.columns * (double)plan.depth;
+        int64_t tiles = kg_cuda_contract_tiles(&plan), waves = kg_ceil_div(tiles, facts->units);
+        // Pieces may have different lengths, or none: they are counted as if dealt evenly.
+        double share = plan.set.split == 1 ? (double)waves : (double)tiles / facts->units;
+        double busy = share * tile / (rate / facts->units);
         seconds = busy > seconds ? busy : seconds;
     }
     return seconds;

@@ -52,6 +52,8 @@ static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reas
                                        "the tile cannot be dealt to the threads of a block");
     if (plan->set.depth < 8 || plan->set.depth > 32)
         return kg_cuda_contract_refuse(reason, "a tile of this form is 8 to 32 steps deep");
+    if (plan->set.swap)
+        return kg_cuda_contract_refuse(reason, "this form takes sides as they are");
     if (plan->set.stages != 1)
         return kg_cuda_contract_refuse(reason, "this form has one tile under way");
     if (shared_bytes(plan) > MOST_SHARED)

@@ -84,19 +84,18 @@ static void check_choice(const char *op, const char *sizes, const char *wanted)
 
 static void test_takers(void)
 {
-    check_choice("nn", "M=4096 N=4096 K=4096", "contract: rows=128 columns=128 depth=16 stages=1");
-    check_choice("nn", "M=256 N=256 K=64", "contract: rows=32 columns=32 depth=32");
-    check_choice("nn", "M=128 N=128 K=65536",
-                 "contract: rows=32 columns=32 depth=32 stages=1 split=16");
+    check_choice("nn", "T=f64 M=256 N=256 K=64", "contract: mma=0 rows=32 columns=32 depth=32");
+    check_choice("nn", "T=f64 M=128 N=128 K=65536",
+                 "contract: mma=0 rows=32 columns=32 depth=32 stages=1 split=16");
     check_choice("nn", "M=0 N=5 K=7", "contract: ");
     check_choice("nn", "M=5 N=5 K=0", "contract: ");
-    check_choice("nn", "T=f64 M=4096 N=4096 K=4096", "contract: rows=64 columns=64 depth=16");
-    check_choice("nt", "T=f16 M=1 N=4096 K=4096", "contract: rows=1 columns=4 depth=2048");
-    check_choice("nn", "T=f16 M=7 N=28672 K=8192", "contract: rows=8 columns=128 depth=16");
+    check_choice("nn", "T=f64 M=4096 N=4096 K=4096", "contract: mma=0 rows=64 columns=64 depth=16");
+    check_choice("nt", "T=f16 M=1 N=4096 K=4096", "contract: mma=0 rows=1 columns=4 depth=2048");
+    check_choice("nn", "T=f16 M=7 N=28672 K=8192", "contract: mma=0 rows=8 columns=128 depth=16");
     check_choice("nt", "T=f16 M=4096 N=2 K=4096",
-                 "contract: rows=2 columns=4 depth=2048 stages=2 "
+                 "contract: mma=0 rows=2 columns=4 depth=2048 stages=2 "
                  "split=1 swap=1");
-    check_choice("vector", "T=f16 M=4096 K=4096", "contract: rows=1 columns=4 depth=2048");
+    check_choice("vector", "T=f16 M=4096 K=4096", "contract: mma=0 rows=1 columns=4 depth=2048");
     check_choice("layer", "M=512 N=512 K=512 B=2", "contract*3: ");
     check_choice("integers", "M=512 N=512 K=512", "contract: ");
     check_choice("w4", "T=f16 M=512 N=512 K=512", "contract: ");
@@ -140,7 +139,7 @@ static void test_refusals(void)
         struct kg_config config;
         struct kg_text words = {0}, reason = {0};
         CHECK_STATUS(made.status, KG_OK, &made.error);
-        kg_text_format(&words, "%s swap=0 order=0 maxnreg=0", refused[i].config);
+        kg_text_format(&words, "mma=0 %s swap=0 order=0 maxnreg=0", refused[i].config);
         family->space(&group, &facts, KG_TARGET_CUDA, &space);
         CHECK(kg_config_read(&space, kg_text_string(&words), &config));
         CHECK(!family->valid(&group, &facts, KG_TARGET_CUDA, &config, &reason));
@@ -159,7 +158,7 @@ static struct kg_grids launches(const char *op, const char *sizes, const char *c
     struct kg_choice choice;
     struct kg_grids grids = {0};
     struct kg_text words = {0};
-    kg_text_format(&words, "contract: %s order=0 maxnreg=0", config);
+    kg_text_format(&words, "contract: mma=0 %s order=0 maxnreg=0", config);
     CHECK_STATUS(made.status, KG_OK, &made.error);
     bool read = made.status == KG_OK && kg_choice_read(made.problem, &facts, KG_TARGET_CUDA,
                                                        kg_text_string(&words), &choice);
@@ -214,10 +213,11 @@ static void test_bound(void)
         struct made made = make_strided(
             definitions, "nn", i == 0 ? "M=1408 N=1536 K=4096" : "M=1409 N=1536 K=4096", NULL);
         struct kg_choice choice;
-        CHECK(kg_choice_read(made.problem, &facts, KG_TARGET_CUDA,
-                             "contract: rows=128 columns=128 depth=16 stages=1 split=1 swap=0 "
-                             "order=0 maxnreg=0",
-                             &choice));
+        CHECK(
+            kg_choice_read(made.problem, &facts, KG_TARGET_CUDA,
+                           "contract: mma=0 rows=128 columns=128 depth=16 stages=1 split=1 swap=0 "
+                           "order=0 maxnreg=0",
+                           &choice));
         seconds[i] = choice.partition.families[0]->bound(&choice.partition.groups[0], &facts,
                                                          KG_TARGET_CUDA, &choice.configs[0]);
         unmake(&made);
@@ -229,17 +229,20 @@ static void test_bound(void)
 
 // ---- Compilation ----
 
+#define TILE "mma=0 rows=64 columns=64 depth=16 stages=1 split=2 swap=0 order=0 maxnreg=0"
+
 static const struct {
     const char *device, *op, *sizes, *config; // a NULL config: the one by rule
 } compiled[] = {
-    {"sm_75", "nn", "T=bf16 M=512 N=512 K=512", NULL},
-    {"sm_80", "tt", "T=f32 M=512 N=512 K=512", NULL},
-    {"sm_90a", "tn", "T=f16 M=512 N=512 K=512", NULL},
+    {"sm_80", "nn", "T=bf16 M=512 N=512 K=512", "contract: " TILE},
+    {"sm_80", "tt", "T=f32 M=512 N=512 K=512", "contract: " TILE},
+    {"sm_90a", "tn", "T=f16 M=512 N=512 K=512", "contract: " TILE},
     {"sm_90a", "nt", "T=f64 M=4096 N=4096 K=512", NULL},
-    {"sm_80", "batched", "T=f16 M=77 N=77 K=77 B=3", NULL},
-    {"sm_90a", "layer", "T=f16 M=512 N=512 K=512 B=2", NULL},
+    {"sm_80", "batched", "T=f16 M=77 N=77 K=77 B=3", "contract: " TILE},
+    {"sm_90a", "layer", "T=f16 M=512 N=512 K=512 B=2", "contract*3: " TILE},
+    {"sm_75", "tn", "T=f16 M=512 N=512 K=512", NULL},
     {"sm_75", "layer", "T=f32 M=2 N=512 K=4096 B=2",
-     "contract*3: rows=4 columns=4 depth=1024 stages=2 split=2 swap=0 order=0 maxnreg=0"},
+     "contract*3: mma=0 rows=4 columns=4 depth=1024 stages=2 split=2 swap=0 order=0 maxnreg=0"},
     {"sm_90a", "integers", "M=512 N=512 K=512", NULL},
     {"sm_80", "integers", "M=2 N=512 K=512", NULL},
     {"sm_90a", "w4", "T=f16 M=512 N=512 K=512", NULL},
@@ -250,6 +253,7 @@ static const struct {
     {"sm_90a", "nt", "T=bf16 M=8 N=4096 K=4096", NULL},
     {"sm_90a", "nn", "T=f16 M=4096 N=2 K=4096", NULL},
     {"sm_90a", "names", "M=512 N=512 depth=512", NULL},
+    {"sm_90a", "names", "M=512 N=512 depth=512", "contract*4: " TILE},
 };
 
 // False where there is no NVRTC.
@@ -263,11 +267,12 @@ static bool compile(size_t i)
     struct made made = make_strided(definitions, compiled[i].op, compiled[i].sizes, NULL);
     CHECK_STATUS(made.status, KG_OK, &made.error);
     CHECK_STATUS(kg_device_open(compiled[i].device, folder, 0, &device, &error), KG_OK, &error);
-    kg_choice_guess(made.problem, &facts, KG_TARGET_CUDA, &choice);
+    kg_choice_guess(made.problem, &device->facts, KG_TARGET_CUDA, &choice);
     if (compiled[i].config)
-        CHECK(kg_choice_read(made.problem, &facts, KG_TARGET_CUDA, compiled[i].config, &choice));
+        CHECK(kg_choice_read(made.problem, &device->facts, KG_TARGET_CUDA, compiled[i].config,
+                             &choice));
     CHECK_TEXT(choice.partition.families[0]->name, "contract");
-    CHECK(kg_choice_source(&choice, 0, &facts, KG_TARGET_CUDA, "kernel", &text));
+    CHECK(kg_choice_source(&choice, 0, &device->facts, KG_TARGET_CUDA, "kernel", &text));
     const struct kg_source source = {.text = text.data, .entry = "kernel", .options = ""};
     enum kg_status status = device->backend->compile(device, &source, 60, &binary, &error);
     if (status != KG_ERROR_MISSING) {
