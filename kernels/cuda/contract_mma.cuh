@@ -8,12 +8,12 @@
 // stands in different banks. What lies beyond the tensor is zero there.
 //
 // Products of f32 are three of tf32: a number is the sum of two of those, up to a bit. They are
-// summed in tiles of their own: the tensor cores cut sums off, adding rounds them.
+// summed by themselves: the tensor cores cut sums off, adding them to others rounds.
 
 // ---- Elements ----
 
 struct kg_tensor_f16 {
-    static constexpr int size = 2, ways = 1, terms = 1;
+    static constexpr int size = 2, ways = 1;
     static constexpr bool apart = false;
     KG_INLINE void split(uint32_t (&to)[ways], uint32_t word)
     {
@@ -28,7 +28,7 @@ struct kg_tensor_f16 {
 };
 
 struct kg_tensor_bf16 {
-    static constexpr int size = 2, ways = 1, terms = 1;
+    static constexpr int size = 2, ways = 1;
     static constexpr bool apart = false;
     KG_INLINE void split(uint32_t (&to)[ways], uint32_t word)
     {
@@ -45,7 +45,7 @@ struct kg_tensor_bf16 {
 // The smallest terms first. What is infinite or no number has a second half that is no number: sums
 // of it are made anew, see kg_mma_mend.
 struct kg_tensor_f32 {
-    static constexpr int size = 4, ways = 2, terms = 3;
+    static constexpr int size = 4, ways = 2;
     static constexpr bool apart = true;
     KG_INLINE void split(uint32_t (&to)[ways], uint32_t word)
     {
@@ -252,7 +252,7 @@ struct kg_mma_feed {
                 place += repeat * wide * count;
             else
                 place += line * pitch + at * count * inner;
-#pragma unroll(WIDTH == 16 && turns < 16 ? turns : 4)
+#pragma unroll(turns < 8 ? turns : 8)
             for (int pass = 0; pass < turns; pass++) {
                 if (lines % down != 0 && line + pass * down >= lines)
                     break;
@@ -450,16 +450,33 @@ struct kg_mma_readers {
     }
 };
 
-template <int TERM, int FROM, int TO, class TILE, int WAYS>
-KG_INLINE void kg_mma_multiply_term(kg_mma_sums<TILE> &sums,
-                                    const uint32_t (&a)[TILE::row_parts][WAYS][4],
+// The sums of a row's part.
+template <int TERM, class TILE, int WAYS>
+KG_INLINE void kg_mma_multiply_term(float (&sums)[TILE::column_parts][4],
+                                    const uint32_t (&a)[WAYS][4],
                                     const uint32_t (&b)[TILE::column_parts][WAYS][2])
 {
 #pragma unroll
-    for (int r = FROM; r < TO; r++)
+    for (int c = 0; c < TILE::column_parts; c++)
+        TILE::tensor::template multiply<TERM>(sums[c], a, b[c]);
+}
+
+// Three terms, in sums of their own: then they are added.
+template <class TILE, int WAYS>
+KG_INLINE void kg_mma_multiply_apart(float (&sums)[TILE::column_parts][4],
+                                     const uint32_t (&a)[WAYS][4],
+                                     const uint32_t (&b)[TILE::column_parts][WAYS][2])
+{
+    float apart[TILE::column_parts][4];
 #pragma unroll
-        for (int c = 0; c < TILE::column_parts; c++)
-            TILE::tensor::template multiply<TERM>(sums.at[r][c], a[r], b[c]);
+    for (int i = 0; i < TILE::column_parts * 4; i++)
+        apart[i / 4][i % 4] = 0;
+    kg_mma_multiply_term<0, TILE, WAYS>(apart, a, b);
+    kg_mma_multiply_term<1, TILE, WAYS>(apart, a, b);
+    kg_mma_multiply_term<2, TILE, WAYS>(apart, a, b);
+#pragma unroll
+    for (int i = 0; i < TILE::column_parts * 4; i++)
+        sums[i / 4][i % 4] += apart[i / 4][i % 4];
 }
 
 // Of the rows' parts [FROM, TO).
@@ -483,23 +500,12 @@ KG_INLINE void kg_mma_multiply(kg_mma_sums<TILE> &sums, const kg_mma_words<TILE>
         for (int way = 0; way < tensor::ways; way++)
             b[i / 2][way][i % 2] = split[way];
     }
-    kg_mma_multiply_term<0, FROM, TO, TILE, tensor::ways>(sums, a, b);
-    if constexpr (tensor::terms == 3) {
-        kg_mma_multiply_term<1, FROM, TO, TILE, tensor::ways>(sums, a, b);
-        kg_mma_multiply_term<2, FROM, TO, TILE, tensor::ways>(sums, a, b);
-    }
-}
-
-template <class TILE>
-KG_INLINE void kg_mma_add(kg_mma_sums<TILE> &to, const kg_mma_sums<TILE> &sums)
-{
 #pragma unroll
-    for (int r = 0; r < TILE::row_parts; r++)
-#pragma unroll
-        for (int c = 0; c < TILE::column_parts; c++)
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                to.at[r][c][i] += sums.at[r][c][i];
+    for (int r = FROM; r < TO; r++)
+        if constexpr (tensor::apart)
+            kg_mma_multiply_apart<TILE, tensor::ways>(sums.at[r], a[r], b);
+        else
+            kg_mma_multiply_term<0, TILE, tensor::ways>(sums.at[r], a[r], b);
 }
 
 // Both sides of the tile that is next.
@@ -573,19 +579,16 @@ KG_INLINE void kg_mma_begin(FEEDS &feeds, uint32_t stages)
 // may use `stages`, the shared memory of all stages, for something else.
 //
 // Between the barriers of one tile and the next, nobody reads the stage of the tile before: it is
-// filled for the tile that is stages - 1 ahead. Words are got a step ahead, but where what goes
-// through registers needs these; that of a side has half a step to arrive.
+// filled for the tile that is stages - 1 ahead. Words are got a step ahead, but where halves of
+// numbers need the registers, or what goes through some: that of a side has half a step to arrive.
 template <class TILE, class READERS, class FEEDS>
 KG_INLINE void kg_mma_sum(kg_mma_sums<TILE> &total, FEEDS &feeds, uint32_t stages)
 {
     constexpr int steps = TILE::steps, last = TILE::stages - 1, parts = TILE::row_parts;
-    constexpr bool apart = TILE::tensor::apart, ahead = !FEEDS::has_registers;
+    constexpr bool ahead = !FEEDS::has_registers && !TILE::tensor::apart;
     const READERS readers;
     int64_t left = (feeds.stop - feeds.k + TILE::depth - 1) / TILE::depth;
     kg_mma_words<TILE> words[2];
-    kg_mma_sums<TILE> part;
-    if constexpr (apart)
-        kg_mma_clear(part);
     kg_mma_begin<TILE>(feeds, stages);
     kg_copies_wait_but<TILE::stages - 2>();
     __syncthreads();
@@ -613,25 +616,20 @@ KG_INLINE void kg_mma_sum(kg_mma_sums<TILE> &total, FEEDS &feeds, uint32_t stage
                     feeds.copy(next);
                 kg_copies_close();
             }
-            kg_mma_sums<TILE> &sums = apart ? part : total;
             if constexpr (ahead) {
-                kg_mma_multiply<0, parts>(sums, words[step % 2]);
+                kg_mma_multiply<0, parts>(total, words[step % 2]);
                 continue;
             }
             if (has_tile)
                 feeds.fetch_a(step);
-            kg_mma_multiply<0, parts / 2>(sums, words[0]);
+            kg_mma_multiply<0, parts / 2>(total, words[0]);
             if (has_tile) {
                 feeds.put_a(step, next);
                 feeds.fetch_b(step);
             }
-            kg_mma_multiply<parts / 2, parts>(sums, words[0]);
+            kg_mma_multiply<parts / 2, parts>(total, words[0]);
             if (has_tile)
                 feeds.put_b(step, next);
-        }
-        if constexpr (apart) {
-            kg_mma_add(total, part);
-            kg_mma_clear(part);
         }
         if constexpr (!ahead) {
             kg_copies_wait_but<TILE::stages - 2>();

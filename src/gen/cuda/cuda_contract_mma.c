@@ -40,8 +40,8 @@ struct warps {
 };
 
 // Large parts of the tile for each, so that what is read from shared memory is used often; but four
-// warps at least, one for each of a unit's schedulers, where parts of an instruction allow it. Sums
-// of f32 are kept twice: see kg_tensor_f32.
+// warps at least, one for each of a unit's schedulers, where parts of an instruction allow it. The
+// halves of f32 take registers from sums.
 static struct warps warps_of(const struct kg_cuda_contract_plan *plan)
 {
     enum { LARGE = 64, SCHEDULERS = 4 };
@@ -70,8 +70,8 @@ static bool has_copies(const struct kg_cuda_contract_plan *plan)
     return sm && sm->sm >= 80;
 }
 
-// Sums, the words of two steps, of f32 the halves of these, and addresses; what is on its way to
-// shared memory where nothing copies it.
+// Sums, the words of two steps, or of one of f32 and their halves, and addresses; what is on its
+// way to shared memory where nothing copies it.
 static int registers_of(const struct kg_cuda_contract_plan *plan)
 {
     enum { OTHERS = 40, CHUNK = 8 };
@@ -80,7 +80,7 @@ static int registers_of(const struct kg_cuda_contract_plan *plan)
     int held = has_copies(plan)
                    ? 0
                    : CHUNK * (1 + 2 * (plan->set.rows + plan->set.columns) / threads_of(plan));
-    return (size_of(plan) == 4 ? 2 * sums + 2 * words : sums + 2 * words) + held + OTHERS;
+    return sums + (size_of(plan) == 4 ? 4 : 2) * words + held + OTHERS;
 }
 
 // ---- Pieces of a sum ----
