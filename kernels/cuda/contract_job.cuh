@@ -1,22 +1,22 @@
 // What the forms of the contract family share. A *job* is the struct that stands behind this text
 // in a generated file: the sizes of a product, the values of its sides, and what becomes of a sum.
+// Of it there are
 //
-//     compute, side_a, side_b, out        types: of sums, of elements of the sides and the output
-//     PLAIN_A, PLAIN_B                    the side is an array, at a_at(), b_at(), as it stands
-//     ALONG_A, ALONG_B                    its neighbours in memory are neighbours along the sum
-//     batches() rows() columns() depth()  how many; several axes of a kind are counted as one
-//     a(item, row, step)                  a value of side A
-//     b(item, step, column)               a value of side B
-//     value(item, row, column, total)     the output's element; stores what else comes of it
-//     out_at(item, row, column)           where that element is
-//     store(item, row, column, element)
+// - compute, side_a, side_b, out: the types of sums, and of elements of the sides and the output
+// - PLAIN_A, PLAIN_B: the side is an array, at a_at(), b_at(), as it stands
+// - ALONG_A, ALONG_B: its neighbours in memory are neighbours along the sum
+// - POINTED: value() looks at where it is, or stores something
+// - batches() rows() columns() depth(): how many; several axes of a kind are counted as one
+// - a(item, row, step), b(item, step, column): a value of a side
+// - value(item, row, column, total): the output's element; stores what else comes of it
+// - out_at(item, row, column): where that element is
+// - store(item, row, column, element)
 //
 // and of plain sides only
 //
-//     a_at(item, row, step)               where an element is
-//     b_at(item, step, column)
-//     a_along(step) b_along(step)         how many elements further than step 0 that is
-//     widen_a(element) widen_b(element)   its value
+// - a_at(item, row, step), b_at(item, step, column): where an element is
+// - a_along(step), b_along(step): how many elements further than step 0 that is
+// - widen_a(element), widen_b(element): its value
 //
 // Whoever calls them stays inside the sizes; places are linear beyond them where they are inside.
 
@@ -41,7 +41,7 @@ struct kg_swapped {
     using side_b = typename JOB::side_a;
     using out = typename JOB::out;
     enum : bool { PLAIN_A = JOB::PLAIN_B, PLAIN_B = JOB::PLAIN_A };
-    enum : bool { ALONG_A = JOB::ALONG_B, ALONG_B = JOB::ALONG_A };
+    enum : bool { ALONG_A = JOB::ALONG_B, ALONG_B = JOB::ALONG_A, POINTED = JOB::POINTED };
     JOB job;
     KG_METHOD int64_t batches() const
     {

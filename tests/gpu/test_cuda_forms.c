@@ -41,7 +41,25 @@
     "{ y[p, d] = sum(j <= p) x[j, d] }\n"
 #define PRODUCT                                                                                    \
     "op product(a: f32[M, K], b: f32[K, N]) -> (c: f32[M, N])\n"                                   \
-    "{ c[m, n] = sum(k) a[m, k] * b[k, n] }\n"
+    "{ c[m, n] = max(k) a[m, k] * b[k, n] }\n"
+#define SIDES(type, a, b)                                                                          \
+    "op matmul(a: " type "[" a "], b: " type "[" b "]) -> (c: " type "[M, N])\n"
+#define NN SIDES("f16", "M, K", "K, N") "{ c[m, n] = sum(k) a[m, k] * b[k, n] }\n"
+#define NT SIDES("bf16", "M, K", "N, K") "{ c[m, n] = sum(k) a[m, k] * b[n, k] }\n"
+#define TN SIDES("f16", "K, M", "K, N") "{ c[m, n] = sum(k) a[k, m] * b[k, n] }\n"
+#define TT SIDES("bf16", "K, M", "N, K") "{ c[m, n] = sum(k) a[k, m] * b[n, k] }\n"
+#define LINEAR                                                                                     \
+    "op linear(x: f16[B, P, K], w: f16[N, K], v: f16[N], r: f16[B, P, N]) -> (y: f16[B, P, N])\n"  \
+    "{ t[b, p, n] = sum(k) x[b, p, k] * w[n, k]\n"                                                 \
+    "  y[b, p, n] = gelu(t[b, p, n] + v[n]) + r[b, p, n] }\n"
+#define BATCHES                                                                                    \
+    "op batches(a: f16[B, M, K], b: f16[B, N, K]) -> (s: f32[B, M, N], y: f16[B, M, N])\n"         \
+    "{ s[b, m, n] = sum(k) a[b, m, k] * b[b, n, k]\n"                                              \
+    "  y[b, m, n] = relu(s[b, m, n]) }\n"
+#define WGMMA(tile, how) "contract: mma=64 " tile " " how " order=0 maxnreg=0"
+#define WGMMA_3(tile, how) "contract*3: mma=64 " tile " " how " order=0 maxnreg=0"
+#define WGMMA_2(tile, how) "contract*2: mma=64 " tile " " how " order=0 maxnreg=0"
+#define PLAIN "pair=0 pingpong=0 split=1 swap=0"
 #define MATMUL                                                                                     \
     "op matmul(a: T[M, K], b: T[K, N], v: T[N]) -> (c: T[M, N]) where T in f16 bf16 f32\n"         \
     "{ c[m, n] = relu(sum(k) (a[m, k] * b[k, n]) + v[n]) }\n"
@@ -49,8 +67,8 @@
     "op turned_matmul(a: T[B, K, M], b: T[B, N, K]) -> (c: T[B, M, N]) where T in f16 f32\n"       \
     "{ c[b, m, n] = sum(k) a[b, k, m] * b[b, n, k] }\n"
 #define MMA(rows, columns, depth, stages, split, order)                                            \
-    "mma=16 rows=" rows " columns=" columns " depth=" depth " stages=" stages " split=" split      \
-    " swap=0 order=" order " maxnreg=0"
+    "mma=16 rows=" rows " columns=" columns " depth=" depth " stages=" stages                      \
+    " pair=0 pingpong=0 split=" split " swap=0 order=" order " maxnreg=0"
 
 // Of every kind of side: k beside rows and columns, or not; a batch; a second output; a formula.
 #define ANY "where T in f16 f32 bf16 f64\n"
@@ -77,7 +95,7 @@
     "{ c[m, n] = sum(k) a[m, k] * b[k, n] }\n"
 #define MATRIX_VECTOR                                                                              \
     "op vector(a: T[M, K], x: T[K]) -> (y: T[M]) " ANY "{ y[m] = sum(k) a[m, k] * x[k] }\n"
-#define TILE " stages=1 split="
+#define TILE " stages=1 pair=0 pingpong=0 split="
 #define REST " order=0 maxnreg=0"
 
 static const struct form {
@@ -142,6 +160,49 @@ static const struct form {
      "scan: threads=256 vector=4 hold=2 cluster=1 chunk=16384 maxnreg=0"},
     {"scan, columns", DOWN, "P=500 D=260",
      "scan: threads=128 vector=4 hold=4 cluster=1 chunk=0 maxnreg=0"},
+    {"wgmma", NT, "M=300 N=264 K=200", WGMMA("rows=128 columns=128 depth=64 stages=4", PLAIN)},
+    {"wgmma, one consumer", NN, "M=200 N=136 K=200",
+     WGMMA("rows=64 columns=64 depth=128 stages=3", PLAIN)},
+    {"wgmma, wide", TN, "M=136 N=520 K=140",
+     WGMMA("rows=128 columns=256 depth=64 stages=4", PLAIN)},
+    {"wgmma, tall", TT, "M=520 N=136 K=136",
+     WGMMA("rows=256 columns=128 depth=64 stages=4", PLAIN)},
+    {"wgmma, odd columns", NT, "M=130 N=232 K=72",
+     WGMMA("rows=128 columns=24 depth=64 stages=6", PLAIN)},
+    {"wgmma, copies", NN, "M=77 N=131 K=203",
+     WGMMA("rows=128 columns=128 depth=64 stages=4", PLAIN)},
+    {"wgmma, copies turned", TT, "M=77 N=131 K=203",
+     WGMMA("rows=64 columns=64 depth=64 stages=4", PLAIN)},
+    {"wgmma, pair of rows", NT, "M=700 N=264 K=200",
+     WGMMA("rows=128 columns=256 depth=64 stages=4", "pair=1 pingpong=0 split=1 swap=0")},
+    {"wgmma, pair of columns", NN, "M=300 N=264 K=200",
+     WGMMA("rows=128 columns=128 depth=64 stages=4", "pair=2 pingpong=0 split=1 swap=0")},
+    {"wgmma, pair, turned", TN, "M=264 N=520 K=200",
+     WGMMA("rows=128 columns=128 depth=64 stages=4", "pair=2 pingpong=0 split=1 swap=0")},
+    {"wgmma, in turns", NT, "M=900 N=1320 K=264",
+     WGMMA("rows=128 columns=128 depth=64 stages=4", "pair=0 pingpong=1 split=1 swap=0")},
+    {"wgmma, in turns, pair", NT, "M=900 N=1320 K=264",
+     WGMMA("rows=64 columns=256 depth=64 stages=4", "pair=1 pingpong=1 split=1 swap=0")},
+    {"wgmma, exchanged", NT, "M=5 N=264 K=1000",
+     WGMMA("rows=64 columns=8 depth=128 stages=4", "pair=0 pingpong=0 split=1 swap=1")},
+    {"wgmma, exchanged, wider", NN, "M=40 N=264 K=1000",
+     WGMMA("rows=128 columns=48 depth=64 stages=4", "pair=0 pingpong=0 split=1 swap=1")},
+    {"wgmma, cluster of pieces", NT, "M=70 N=72 K=1000",
+     WGMMA("rows=64 columns=64 depth=64 stages=4", "pair=0 pingpong=0 split=4 swap=0")},
+    {"wgmma, exchanged pieces", NT, "M=5 N=264 K=1000",
+     WGMMA("rows=128 columns=8 depth=64 stages=4", "pair=0 pingpong=0 split=8 swap=1")},
+    {"wgmma, pieces in memory", NN, "M=70 N=72 K=3000",
+     WGMMA("rows=64 columns=64 depth=64 stages=4", "pair=0 pingpong=0 split=16 swap=0")},
+    {"wgmma, pieces, exchanged", NT, "M=7 N=72 K=3000",
+     WGMMA("rows=64 columns=8 depth=64 stages=4", "pair=0 pingpong=0 split=32 swap=1")},
+    {"wgmma, what follows", LINEAR, "B=3 P=50 K=200 N=136",
+     WGMMA_2("rows=128 columns=128 depth=64 stages=4", PLAIN)},
+    {"wgmma, follows exchanged", LINEAR, "B=3 P=5 K=200 N=136",
+     WGMMA_2("rows=64 columns=16 depth=64 stages=4", "pair=0 pingpong=0 split=2 swap=1")},
+    {"wgmma, batches", BATCHES, "B=3 M=70 N=136 K=72",
+     WGMMA_3("rows=64 columns=128 depth=64 stages=4", PLAIN)},
+    {"wgmma, batches copied", BATCHES, "B=3 M=70 N=33 K=71",
+     WGMMA_3("rows=64 columns=32 depth=64 stages=4", PLAIN)},
     {"scan, columns in chunks", DOWN, "P=500 D=130",
      "scan: threads=64 vector=2 hold=4 cluster=1 chunk=64 maxnreg=0"},
     {"mma", MATMUL, "M=300 N=520 K=264 T=f16",
@@ -179,25 +240,25 @@ static const struct form {
     {"tile, whole numbers", WHOLE_NUMBERS, "M=64 N=96 K=80",
      "contract: mma=0 rows=64 columns=64 depth=16" TILE "1 swap=0" REST},
     {"thin, along", PRODUCT_NT, "T=f16 M=5 N=517 K=4104",
-     "contract: mma=0 rows=8 columns=4 depth=2048 stages=2 split=1 swap=0" REST},
+     "contract: mma=0 rows=8 columns=4 depth=2048 stages=2 pair=0 pingpong=0 split=1 swap=0" REST},
     {"thin, along, pieces", PRODUCT_NT, "T=bf16 M=1 N=130 K=8192",
-     "contract: mma=0 rows=1 columns=8 depth=1024 stages=2 split=4 swap=0" REST},
+     "contract: mma=0 rows=1 columns=8 depth=1024 stages=2 pair=0 pingpong=0 split=4 swap=0" REST},
     {"thin, short sums", PRODUCT_NT, "T=f16 M=2 N=999 K=64",
-     "contract: mma=0 rows=2 columns=64 depth=64 stages=1 split=1 swap=0" REST},
+     "contract: mma=0 rows=2 columns=64 depth=64 stages=1 pair=0 pingpong=0 split=1 swap=0" REST},
     {"thin, across", PRODUCT_NN, "T=f16 M=3 N=520 K=1000",
-     "contract: mma=0 rows=4 columns=64 depth=32 stages=4 split=2 swap=0" REST},
+     "contract: mma=0 rows=4 columns=64 depth=32 stages=4 pair=0 pingpong=0 split=2 swap=0" REST},
     {"thin, across, anywhere", PRODUCT_NN, "T=f32 M=8 N=501 K=333",
-     "contract: mma=0 rows=8 columns=64 depth=16 stages=2 split=1 swap=0" REST},
+     "contract: mma=0 rows=8 columns=64 depth=16 stages=2 pair=0 pingpong=0 split=1 swap=0" REST},
     {"thin, few columns", PRODUCT_NT, "T=f16 M=700 N=2 K=4096",
-     "contract: mma=0 rows=2 columns=4 depth=2048 stages=2 split=1 swap=1" REST},
+     "contract: mma=0 rows=2 columns=4 depth=2048 stages=2 pair=0 pingpong=0 split=1 swap=1" REST},
     {"thin, side B alone in vectors", PRODUCT_NN, "T=f16 M=700 N=2 K=4096",
-     "contract: mma=0 rows=2 columns=4 depth=2048 stages=2 split=1 swap=1" REST},
+     "contract: mma=0 rows=2 columns=4 depth=2048 stages=2 pair=0 pingpong=0 split=1 swap=1" REST},
     {"thin, vector", MATRIX_VECTOR, "T=f64 M=300 K=2050",
-     "contract: mma=0 rows=1 columns=4 depth=512 stages=2 split=1 swap=0" REST},
+     "contract: mma=0 rows=1 columns=4 depth=512 stages=2 pair=0 pingpong=0 split=1 swap=0" REST},
     {"thin, formula", WEIGHTS, "T=f16 M=4 N=300 K=500",
-     "contract: mma=0 rows=4 columns=64 depth=16 stages=2 split=2 swap=0" REST},
+     "contract: mma=0 rows=4 columns=64 depth=16 stages=2 pair=0 pingpong=0 split=2 swap=0" REST},
     {"thin, whole numbers", WHOLE_NUMBERS, "M=2 N=256 K=500",
-     "contract: mma=0 rows=2 columns=64 depth=64 stages=1 split=1 swap=0" REST},
+     "contract: mma=0 rows=2 columns=64 depth=64 stages=1 pair=0 pingpong=0 split=1 swap=0" REST},
 };
 
 enum { FORM_COUNT = sizeof forms / sizeof forms[0] };

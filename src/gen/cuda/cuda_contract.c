@@ -20,6 +20,7 @@ enum { MOST_BLOCKS = 1 << 30, FOLD_THREADS = 256, ACCESS = 16 };
 // Best first, where its rule takes a problem; the last one takes any. A new form adds its line
 // here.
 static const struct kg_cuda_contract_form *const forms[] = {
+    &kg_cuda_contract_wgmma,
     &kg_cuda_contract_thin,
     &kg_cuda_contract_mma,
     &kg_cuda_contract_tile,
@@ -35,13 +36,16 @@ static const struct {
     int count;
     int64_t choices[KG_MAX_CHOICES];
 } parameters[] = {
-    {"mma", FIELD(mma), 2, {0, 16}},
+    {"mma", FIELD(mma), 3, {0, 16, 64}},
     {"rows", FIELD(rows), 9, {128, 64, 32, 16, 256, 1, 2, 4, 8}},
-    {"columns", FIELD(columns), 10, {128, 64, 32, 16, 256, 8, 4, 2, 1, 512}},
+    {"columns",
+     FIELD(columns),
+     16,
+     {128, 64, 32, 16, 256, 8, 4, 2, 1, 512, 192, 96, 160, 224, 48, 24}},
     {"depth", FIELD(depth), 10, {16, 8, 32, 64, 128, 256, 512, 1024, 2048, 4096}},
-    {"stages", FIELD(stages), 7, {1, 2, 3, 4, 5, 6, 8}},
-    {"pair", FIELD(pair), 1, {0}},
-    {"pingpong", FIELD(pingpong), 1, {0}},
+    {"stages", FIELD(stages), 10, {1, 2, 4, 8, 3, 5, 6, 7, 10, 12}},
+    {"pair", FIELD(pair), 3, {0, 1, 2}},
+    {"pingpong", FIELD(pingpong), 2, {0, 1}},
     {"split", FIELD(split), 8, {1, 2, 4, 8, 16, 32, 64, 128}},
     {"swap", FIELD(swap), 2, {0, 1}},
     {"order", FIELD(order), 2, {0, 1}},
@@ -239,10 +243,9 @@ static bool emit(const struct kg_group *group, const struct kg_device_facts *fac
         kg_text_add(source, kg_skeleton_find(parts[i]));
         kg_text_add(source, "\n");
     }
-    for (int i = 0; i < 2; i++) {
-        const char *skeleton = i == 0 ? form->before : form->skeleton;
-        kg_text_add(source, skeleton ? kg_skeleton_find(skeleton) : "");
-        kg_text_add(source, skeleton ? "\n" : "");
+    for (const char *const *skeleton = form->skeletons; *skeleton; skeleton++) {
+        kg_text_add(source, kg_skeleton_find(*skeleton));
+        kg_text_add(source, "\n");
     }
     kg_cuda_contract_emit_job(&code, &plan);
     form->emit(&code, &plan);

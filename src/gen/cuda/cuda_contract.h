@@ -37,8 +37,7 @@ struct kg_cuda_contract_plan {
 
 // One kind of kernel.
 struct kg_cuda_contract_form {
-    const char *skeleton; // below kernels/
-    const char *before;   // another one it needs; NULL: none
+    const char *skeletons[4]; // below kernels/, up to NULL
     // Whether a config is of this form.
     bool (*owns)(const struct kg_cuda_contract_plan *plan);
     // The config by rule, from the usual values, if the form is the one for these sizes; values
@@ -52,6 +51,7 @@ struct kg_cuda_contract_form {
     double (*rate)(const struct kg_cuda_contract_plan *plan);
 };
 
+extern const struct kg_cuda_contract_form kg_cuda_contract_wgmma;
 extern const struct kg_cuda_contract_form kg_cuda_contract_thin;
 extern const struct kg_cuda_contract_form kg_cuda_contract_mma;
 extern const struct kg_cuda_contract_form kg_cuda_contract_tile;
@@ -73,6 +73,9 @@ void kg_cuda_contract_sides(struct kg_cuda_contract_plan *plan);
 bool kg_cuda_contract_is_whole(const struct kg_cuda_contract_plan *plan, int side);
 // Of the elements of a side, as they are stored.
 enum kg_dtype kg_cuda_contract_dtype(const struct kg_cuda_contract_plan *plan, int side);
+
+// The last tensor that is stored, which the job gives the elements of.
+const struct kg_tensor *kg_cuda_contract_output(const struct kg_cuda_contract_plan *plan);
 
 // ---- The tile of a block, after the exchange of sides ----
 

@@ -38,6 +38,11 @@ static int last_stored(const struct kg_cuda_contract_plan *plan)
     return last;
 }
 
+const struct kg_tensor *kg_cuda_contract_output(const struct kg_cuda_contract_plan *plan)
+{
+    return nest_at(plan, last_stored(plan))->output;
+}
+
 // ---- What functions are given ----
 
 // Calls `add` for each member: arguments, and strides that are no arguments.
@@ -400,7 +405,7 @@ static void emit_finish(struct writer *writer)
 void kg_cuda_contract_emit_job(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
 {
     struct writer writer = {.plan = plan, .code = code};
-    const struct kg_tensor *output = nest_at(plan, last_stored(plan))->output;
+    const struct kg_tensor *output = kg_cuda_contract_output(plan);
     writer.names.contiguous = plan->group->problem->contiguous;
     emit_given(&writer);
     kg_code_line(code, "struct %s_job {", plan->entry);
@@ -412,6 +417,7 @@ void kg_cuda_contract_emit_job(struct kg_code *code, const struct kg_cuda_contra
     kg_code_line(code, "using out = %s;", kg_emit_tensor_storage(output));
     kg_code_line(code, "enum : bool { PLAIN_A = %d, PLAIN_B = %d, ALONG_A = %d, ALONG_B = %d };",
                  plan->plain[0] != NULL, plan->plain[1] != NULL, plan->along[0], plan->along[1]);
+    kg_code_line(code, "enum : bool { POINTED = %d };", last_stored(plan) > 0);
     kg_code_line(code, "%s_given given;", plan->entry);
     emit_counts(&writer);
     for (int side = 0; side < 2; side++) {

@@ -341,8 +341,7 @@ static double rate(const struct kg_cuda_contract_plan *plan)
 }
 
 const struct kg_cuda_contract_form kg_cuda_contract_mma = {
-    .skeleton = "cuda/contract_mma.cuh",
-    .before = "cuda/tensor.cuh",
+    .skeletons = {"cuda/tensor.cuh", "cuda/contract_mma.cuh"},
     .owns = owns,
     .guess = guess,
     .valid = valid,

@@ -180,7 +180,7 @@ static double rate(const struct kg_cuda_contract_plan *plan)
 }
 
 const struct kg_cuda_contract_form kg_cuda_contract_thin = {
-    .skeleton = "cuda/contract_thin.cuh",
+    .skeletons = {"cuda/contract_thin.cuh"},
     .owns = owns,
     .guess = guess,
     .valid = valid,

@@ -125,7 +125,7 @@ static double rate(const struct kg_cuda_contract_plan *plan)
 }
 
 const struct kg_cuda_contract_form kg_cuda_contract_tile = {
-    .skeleton = "cuda/contract_tile.cuh",
+    .skeletons = {"cuda/contract_tile.cuh"},
     .owns = owns,
     .guess = guess,
     .valid = valid,

@@ -1,0 +1,765 @@
+// Products of tiles on the tensor cores of sm_90a. One thread of a block, the producer, has tiles
+// of both sides copied into a ring of stages in shared memory; groups of 128 threads, the
+// consumers, multiply them as they arrive and keep the sums in registers. What is done with the
+// sums happens on their way out, through shared memory again, while the producer is already busy
+// with the next tile.
+//
+// The *left* side, A of the job, lies on the rows of the instruction, 64 at a time, the *right*
+// side, B, on its columns. SWAP: the job is an exchanged one, whose output's neighbours in memory
+// are neighbours along its rows: few rows of a product cost less as columns of the instruction. A
+// side is ALONG_K where its neighbours in memory are neighbours along K; otherwise they are
+// neighbours along rows, or columns.
+//
+// Whoever writes the kernel brings the INSTRUCTION for the tile's columns. Sums of nothing, where K
+// is 0, are not made here.
+
+// ---- Instructions ----
+
+KG_INLINE void kg_tiles_wait(uint64_t *barrier, uint32_t odd)
+{
+    asm volatile("{\n"
+                 ".reg .pred over;\n"
+                 "again:\n"
+                 "mbarrier.try_wait.parity.shared::cta.b64 over, [%0], %1;\n"
+                 "@!over bra again;\n"
+                 "}" ::"r"(kg_shared_address(barrier)),
+                 "r"(odd)
+                 : "memory");
+}
+
+KG_INLINE void kg_tiles_barrier(uint64_t *barrier, int arrivals)
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(kg_shared_address(barrier)),
+                 "r"(arrivals)
+                 : "memory");
+}
+
+// To the barrier at the same place in block `rank` of the cluster. In the scope of the block: that
+// of the cluster would have every arrival wait for memory.
+KG_INLINE void kg_tiles_arrive_in(uint64_t *barrier, uint32_t rank)
+{
+    asm volatile("{\n"
+                 ".reg .b32 there;\n"
+                 "mapa.shared::cluster.u32 there, %0, %1;\n"
+                 "mbarrier.arrive.shared::cluster.b64 _, [there];\n"
+                 "}" ::"r"(kg_shared_address(barrier)),
+                 "r"(rank)
+                 : "memory");
+}
+
+KG_INLINE void kg_tiles_arrive(uint64_t *barrier)
+{
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(kg_shared_address(barrier))
+                 : "memory");
+}
+
+KG_INLINE void kg_tiles_expect(uint64_t *barrier, uint32_t bytes)
+{
+    asm volatile(
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(kg_shared_address(barrier)),
+        "r"(bytes)
+        : "memory");
+}
+
+// A box of a tensor into shared memory; of both blocks of a pair when SHARED.
+template <bool SHARED>
+KG_INLINE void kg_tiles_copy(void *to, const kg_tensor_map *map, uint64_t *barrier, int x, int y,
+                             int z)
+{
+    if constexpr (SHARED)
+        asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile"
+                     ".mbarrier::complete_tx::bytes.multicast::cluster"
+                     " [%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(kg_shared_address(to)),
+                     "l"(map), "r"(kg_shared_address(barrier)), "r"(x), "r"(y), "r"(z),
+                     "h"((uint16_t)3)
+                     : "memory");
+    else
+        asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile"
+                     ".mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];" ::"r"(
+                         kg_shared_address(to)),
+                     "l"(map), "r"(kg_shared_address(barrier)), "r"(x), "r"(y), "r"(z)
+                     : "memory");
+}
+
+KG_INLINE void kg_tiles_store(const kg_tensor_map *map, const void *from, int x, int y, int z)
+{
+    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group"
+                 " [%0, {%2, %3, %4}], [%1];\n"
+                 "cp.async.bulk.commit_group;" ::"l"(map),
+                 "r"(kg_shared_address(from)), "r"(x), "r"(y), "r"(z)
+                 : "memory");
+}
+
+// Until all but LEFT of this thread's stores have read what they store.
+template <int LEFT>
+KG_INLINE void kg_tiles_stored()
+{
+    asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(LEFT) : "memory");
+}
+
+// Shared memory that this thread wrote may be copied from here on, after the next barrier.
+KG_INLINE void kg_tiles_written()
+{
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+template <int THREADS>
+KG_INLINE void kg_tiles_meet(int number)
+{
+    asm volatile("bar.sync %0, %1;" ::"r"(number), "n"(THREADS) : "memory");
+}
+
+KG_INLINE void kg_cluster_meet()
+{
+    asm volatile("barrier.cluster.arrive.release.aligned;\n"
+                 "barrier.cluster.wait.acquire.aligned;" ::
+                     : "memory");
+}
+
+KG_INLINE void kg_wgmma_begin()
+{
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+
+KG_INLINE void kg_wgmma_commit()
+{
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+template <int LEFT>
+KG_INLINE void kg_wgmma_wait()
+{
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(LEFT) : "memory");
+}
+
+// How the instruction finds a tile that was copied with a swizzle of 128 bytes: eight rows of 128
+// bytes are an atom; `step` bytes from one atom to the next along K (or, for tiles along K, along
+// rows), `leap` bytes to the next 64 rows of a tile that is not along K.
+KG_INLINE uint64_t kg_wgmma_tile(const void *tile, uint32_t step, uint32_t leap)
+{
+    return (uint64_t)1 << 62 | (uint64_t)(step >> 4) << 32 | (uint64_t)(leap >> 4) << 16 |
+           (kg_shared_address(tile) & 0x3ffff) >> 4;
+}
+
+// Four (or two) 8x8 matrices of 16-bit elements, a pair of each in every lane; `to` is the row that
+// this lane points out, and TRANSPOSED they are stored by columns.
+template <bool TRANSPOSED>
+KG_INLINE void kg_matrices_store(void *to, const uint32_t (&pairs)[4])
+{
+    if constexpr (TRANSPOSED)
+        asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
+                         kg_shared_address(to)),
+                     "r"(pairs[0]), "r"(pairs[1]), "r"(pairs[2]), "r"(pairs[3])
+                     : "memory");
+    else
+        asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
+                         kg_shared_address(to)),
+                     "r"(pairs[0]), "r"(pairs[1]), "r"(pairs[2]), "r"(pairs[3])
+                     : "memory");
+}
+
+template <bool TRANSPOSED>
+KG_INLINE void kg_matrices_store(void *to, uint32_t first, uint32_t second)
+{
+    if constexpr (TRANSPOSED)
+        asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};" ::"r"(
+                         kg_shared_address(to)),
+                     "r"(first), "r"(second)
+                     : "memory");
+    else
+        asm volatile(
+            "stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};" ::"r"(kg_shared_address(to)),
+            "r"(first), "r"(second)
+            : "memory");
+}
+
+// ---- Memory of the kernel's own ----
+
+// What a copy of a side takes whose lines begin at multiples of 16 bytes.
+KG_INLINE int64_t kg_wgmma_packed(int64_t batches, int64_t lines, int64_t length)
+{
+    return (batches * lines * ((length + 7) / 8 * 8) * 2 + 255) / 256 * 256;
+}
+
+// There come first the sums of pieces, if there are any, then the copies of A and of B.
+template <class Job>
+KG_INLINE char *kg_wgmma_copy_of(const Job &job, char *scratch, int pieces, int side)
+{
+    const int64_t outputs = pieces > 1 ? job.batches() * job.rows() * job.columns() : 0;
+    const int64_t lines = Job::ALONG_A ? job.rows() : job.depth();
+    const int64_t length = Job::ALONG_A ? job.depth() : job.rows();
+    return scratch + (pieces * outputs * 4 + 255) / 256 * 256 +
+           (side ? kg_wgmma_packed(job.batches(), lines, length) : 0);
+}
+
+// Copies a side as it lies, but for the pitch of its lines, 16 bytes a thread. Nobody looks at what
+// is behind their ends.
+template <int PIECES, int SIDE, class Job>
+KG_INLINE void kg_wgmma_pack(const Job &job, char *scratch)
+{
+    constexpr bool along = SIDE ? Job::ALONG_B : Job::ALONG_A;
+    uint16_t *to = (uint16_t *)kg_wgmma_copy_of(job, scratch, PIECES, SIDE);
+    const int64_t across = SIDE ? job.columns() : job.rows();
+    const int64_t lines = along ? across : job.depth(), length = along ? job.depth() : across;
+    const int64_t pitch = (length + 7) / 8 * 8, count = job.batches() * lines;
+    for (int64_t line = blockIdx.x; line < count; line += gridDim.x) {
+        int64_t batch = line;
+        const int64_t at = kg_take(&batch, lines);
+        for (int64_t i = threadIdx.x * 8; i < length; i += blockDim.x * 8) {
+            uint16_t piece[8];
+#pragma unroll
+            for (int lane = 0; lane < 8; lane++) {
+                const int64_t place = i + lane < length ? i + lane : length - 1;
+                const int64_t step = along ? place : at, other = along ? at : place;
+                if constexpr (SIDE)
+                    piece[lane] = *job.b_at(batch, step, other);
+                else
+                    piece[lane] = *job.a_at(batch, other, step);
+            }
+            *(uint4 *)&to[line * pitch + i] = make_uint4(
+                piece[0] | (uint32_t)piece[1] << 16, piece[2] | (uint32_t)piece[3] << 16,
+                piece[4] | (uint32_t)piece[5] << 16, piece[6] | (uint32_t)piece[7] << 16);
+        }
+    }
+}
+
+// Folds the sums of pieces in their order. Unless there are any that were MADE, sums are made here,
+// one by one. The job is the original.
+template <int PIECES, class Job>
+KG_INLINE void kg_wgmma_rest(const Job &job, const char *scratch, bool made)
+{
+    const float *partial = (const float *)scratch;
+    const int64_t outputs = job.batches() * job.rows() * job.columns();
+    for (int64_t output = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; output < outputs;
+         output += (int64_t)gridDim.x * blockDim.x) {
+        int64_t batch = output;
+        const int64_t column = kg_take(&batch, job.columns()), row = kg_take(&batch, job.rows());
+        float sum = 0;
+#pragma unroll 8
+        for (int piece = 0; made && piece < PIECES; piece++)
+            sum += partial[piece * outputs + output];
+        for (int64_t k = 0; !made && k < job.depth(); k++)
+            sum += job.a(batch, row, k) * job.b(batch, k, column);
+        job.store(batch, row, column, job.value(batch, row, column, sum));
+    }
+}
+
+// ---- The shape of a block ----
+
+// All of it is known when the kernel is compiled. Sizes in elements of two bytes.
+template <int ROWS_, int COLUMNS_, int DEPTH_, int STAGES_, int PAIR_, bool PINGPONG_, int SPLIT_,
+          bool SWAP_, bool LEFT_ALONG_K_, bool RIGHT_ALONG_K_, int ORDER_, class INSTRUCTION_>
+struct kg_wgmma_block {
+    using INSTRUCTION = INSTRUCTION_;
+    static constexpr int ROWS = ROWS_, COLUMNS = COLUMNS_, DEPTH = DEPTH_, STAGES = STAGES_;
+    static constexpr int PAIR = PAIR_, SPLIT = SPLIT_, ORDER = ORDER_;
+    static constexpr bool PINGPONG = PINGPONG_, SWAP = SWAP_;
+    static constexpr bool LEFT_ALONG_K = LEFT_ALONG_K_, RIGHT_ALONG_K = RIGHT_ALONG_K_;
+
+    static constexpr int CONSUMERS = ROWS == 64 && !PINGPONG ? 1 : 2;
+    static constexpr int THREADS = 128 * (CONSUMERS + 1);
+    static constexpr int OWN_ROWS = PINGPONG ? ROWS : ROWS / CONSUMERS; // of a consumer
+    static constexpr int PARTS = OWN_ROWS / 64;                         // of its sums
+    static constexpr int SUMS = COLUMNS / 2;                            // of a thread in a part
+    // Registers move from the producer to the consumers where those need them.
+    static constexpr bool MOVES_REGISTERS = CONSUMERS == 2 && PARTS * SUMS > 96;
+
+    static constexpr int ATOM = 64; // elements of 128 bytes, as wide as a box is
+    static constexpr int LEFT_BYTES = ROWS * DEPTH * 2, RIGHT_BYTES = COLUMNS * DEPTH * 2;
+    static constexpr int STAGE_BYTES = LEFT_BYTES + RIGHT_BYTES;
+
+    // A consumer's sums leave in pieces of so many columns of 64 rows; SWAPped, of all columns.
+    static constexpr int PIECE = SWAP                ? COLUMNS
+                                 : COLUMNS % 64 == 0 ? 64
+                                 : COLUMNS % 32 == 0 ? 32
+                                 : COLUMNS % 16 == 0 ? 16
+                                                     : 8;
+    static constexpr int PIECES = PARTS * (COLUMNS / PIECE);
+    static constexpr int LINE_BYTES = SWAP ? 128 : PIECE * 2; // contiguous in memory
+    static constexpr int BUFFERS = PIECES > 1 ? 2 : 1;
+    static constexpr int BUFFER_BYTES = (64 * PIECE * 2 + 1023) / 1024 * 1024;
+    static constexpr int OUT_BYTES = CONSUMERS * BUFFERS * BUFFER_BYTES;
+
+    // Pieces of K that are the blocks of a cluster fold their sums in shared memory, where the
+    // stages were.
+    static constexpr bool FOLDS = SPLIT > 1 && SPLIT <= 8;
+    static constexpr int FOLD_PITCH = SWAP ? ROWS + 4 : COLUMNS + 4;
+    static constexpr int FOLD_BYTES = FOLDS ? (SWAP ? COLUMNS : ROWS) * FOLD_PITCH * 4 : 0;
+    static constexpr int RING_BYTES =
+        STAGES * STAGE_BYTES > FOLD_BYTES ? STAGES *STAGE_BYTES : FOLD_BYTES;
+    static constexpr int SHARED = 1024 + RING_BYTES + OUT_BYTES + 2 * STAGES * 8;
+};
+
+// Which tile comes when: groups of 8 tiles that share a side follow each other, for the L2.
+template <class Block>
+struct kg_wgmma_tiles {
+    int rows, columns, batches; // in tiles; pairs of them along what a pair is
+    int steps;                  // along K, of all pieces
+    int count;                  // of work: tiles, and pieces of K of each
+
+    KG_METHOD kg_wgmma_tiles(int64_t m, int64_t n, int64_t k, int64_t batches_)
+    {
+        constexpr int row_unit = Block::ROWS * (Block::PAIR == 1 ? 2 : 1);
+        constexpr int column_unit = Block::COLUMNS * (Block::PAIR == 2 ? 2 : 1);
+        rows = (int)((m + row_unit - 1) / row_unit);
+        columns = (int)((n + column_unit - 1) / column_unit);
+        batches = (int)batches_;
+        steps = (int)((k + Block::DEPTH - 1) / Block::DEPTH);
+        count = rows * columns * batches * Block::SPLIT;
+    }
+};
+
+// One item of work: the first row and column of the tile in elements, and its steps along K.
+template <class Block>
+struct kg_wgmma_item {
+    int row, column, batch, piece, first, steps;
+
+    KG_METHOD kg_wgmma_item(const kg_wgmma_tiles<Block> &tiles, int index, int rank)
+    {
+        constexpr int group = 8;
+        piece = index % Block::SPLIT;
+        int tile = index / Block::SPLIT;
+        const int layer = tiles.rows * tiles.columns;
+        batch = tile / layer;
+        tile -= batch * layer;
+        const int across = Block::ORDER == 0 ? tiles.columns : tiles.rows;
+        const int along = Block::ORDER == 0 ? tiles.rows : tiles.columns;
+        const int start = tile / (group * across) * group;
+        const int width = along - start < group ? along - start : group;
+        const int within = tile - start * across;
+        const int a = start + within % width, b = within / width;
+        row = Block::ORDER == 0 ? a : b;
+        column = Block::ORDER == 0 ? b : a;
+        row = (Block::PAIR == 1 ? row * 2 + rank : row) * Block::ROWS;
+        column = (Block::PAIR == 2 ? column * 2 + rank : column) * Block::COLUMNS;
+        const int each = (tiles.steps + Block::SPLIT - 1) / Block::SPLIT;
+        first = piece * each;
+        const int left = tiles.steps - first;
+        steps = left < 1 ? 1 : left < each ? left : each; // beyond the end of K are zeros
+    }
+};
+
+// Where the ring is, in stage and phase.
+template <int STAGES>
+struct kg_ring_place {
+    int stage = 0;
+    uint32_t odd = 0;
+    KG_METHOD void next()
+    {
+        if (++stage == STAGES) {
+            stage = 0;
+            odd ^= 1;
+        }
+    }
+    KG_METHOD void skip(int steps)
+    {
+        stage += steps;
+        odd ^= stage / STAGES & 1;
+        stage %= STAGES;
+    }
+};
+
+// ---- The producer ----
+
+// One side of a stage: boxes of 64 elements by as many lines as fit. Of a side that a pair shares,
+// each block copies its half for both.
+template <bool SHARED, bool ALONG_K, int LINES, int DEPTH>
+KG_INLINE void kg_tiles_fetch(char *to, const kg_tensor_map *map, uint64_t *full, int line, int k,
+                              int batch, int rank)
+{
+    constexpr int halves = SHARED ? 2 : 1;
+    if constexpr (ALONG_K) {
+        constexpr int lines = LINES / halves;
+        const int from = SHARED ? rank * lines : 0;
+#pragma unroll
+        for (int d = 0; d < DEPTH / 64; d++)
+            kg_tiles_copy<SHARED>(to + (d * LINES + from) * 128, map, full, k + d * 64, line + from,
+                                  batch);
+    } else {
+        constexpr int boxes = LINES / 64 / halves;
+        static_assert(LINES % (64 * halves) == 0, "whole boxes");
+        const int from = SHARED ? rank * boxes : 0;
+#pragma unroll
+        for (int b = 0; b < boxes; b++)
+            kg_tiles_copy<SHARED>(to + (from + b) * DEPTH * 128, map, full, line + (from + b) * 64,
+                                  k, batch);
+    }
+}
+
+template <class Block>
+KG_INLINE void kg_wgmma_produce(const kg_wgmma_tiles<Block> &tiles, const kg_tensor_map *left,
+                                const kg_tensor_map *right, char *ring, uint64_t *full,
+                                uint64_t *empty, int first, int step, int rank)
+{
+    kg_ring_place<Block::STAGES> place;
+    for (int index = first; index < tiles.count; index += step) {
+        const kg_wgmma_item<Block> item(tiles, index, rank);
+        for (int i = 0; i < item.steps; i++) {
+            char *stage = ring + place.stage * Block::STAGE_BYTES;
+            const int k = (item.first + i) * Block::DEPTH;
+            kg_tiles_wait(&empty[place.stage], place.odd ^ 1);
+            kg_tiles_expect(&full[place.stage], Block::STAGE_BYTES);
+            kg_tiles_fetch<Block::PAIR == 2, Block::LEFT_ALONG_K, Block::ROWS, Block::DEPTH>(
+                stage, left, &full[place.stage], item.row, k, item.batch, rank);
+            kg_tiles_fetch<Block::PAIR == 1, Block::RIGHT_ALONG_K, Block::COLUMNS, Block::DEPTH>(
+                stage + Block::LEFT_BYTES, right, &full[place.stage], item.column, k, item.batch,
+                rank);
+            place.next();
+        }
+    }
+}
+
+// ---- The consumers ----
+
+template <class Block>
+KG_INLINE void kg_wgmma_release(uint64_t *empty)
+{
+    const int lane = threadIdx.x % 32;
+    if constexpr (Block::PAIR == 0) {
+        if (lane == 0)
+            kg_tiles_arrive(empty);
+    } else {
+        if (lane < 2)
+            kg_tiles_arrive_in(empty, lane);
+    }
+}
+
+// The products of one stage.
+template <class Block>
+KG_INLINE void kg_wgmma_multiply(float (&sums)[Block::PARTS][Block::SUMS], const char *stage,
+                                 int own, bool first)
+{
+    constexpr int depth = Block::DEPTH;
+    kg_wgmma_begin();
+#pragma unroll
+    for (int k = 0; k < depth; k += 16) {
+        const char *left = stage, *right = stage + Block::LEFT_BYTES;
+        // 16 elements along K are 32 bytes of a row, or two atoms.
+        left += Block::LEFT_ALONG_K ? (k / 64 * Block::ROWS + own) * 128 + k % 64 * 2
+                                    : own / 64 * depth * 128 + k * 128;
+        right += Block::RIGHT_ALONG_K ? k / 64 * Block::COLUMNS * 128 + k % 64 * 2 : k * 128;
+        const uint64_t columns =
+            kg_wgmma_tile(right, 1024, Block::RIGHT_ALONG_K ? 16 : depth * 128);
+#pragma unroll
+        for (int part = 0; part < Block::PARTS; part++) {
+            const char *at = left + part * (Block::LEFT_ALONG_K ? 64 * 128 : depth * 128);
+            Block::INSTRUCTION::multiply(
+                sums[part], kg_wgmma_tile(at, 1024, Block::LEFT_ALONG_K ? 16 : depth * 128),
+                columns, !(first && k == 0));
+        }
+    }
+    kg_wgmma_commit();
+}
+
+// All products of an item. One stage's are under way while the next one's begin. `other`: the
+// barrier where the other consumer waits for its turn.
+template <class Block>
+KG_INLINE void kg_wgmma_consume(float (&sums)[Block::PARTS][Block::SUMS], const char *ring,
+                                uint64_t *full, uint64_t *empty,
+                                kg_ring_place<Block::STAGES> &place, int steps, int own, int other)
+{
+    int before = 0;
+    for (int i = 0; i < steps; i++) {
+        kg_tiles_wait(&full[place.stage], place.odd);
+        kg_wgmma_multiply<Block>(sums, ring + place.stage * Block::STAGE_BYTES, own, i == 0);
+        kg_wgmma_wait<1>();
+        if (i > 0)
+            kg_wgmma_release<Block>(&empty[before]);
+        before = place.stage;
+        place.next();
+    }
+    if (Block::PINGPONG)
+        asm volatile("bar.arrive %0, 256;" ::"r"(other) : "memory");
+    kg_wgmma_wait<0>();
+    kg_wgmma_release<Block>(&empty[before]);
+}
+
+// ---- What becomes of the sums ----
+
+// Calls `take(row, column, sum)` for every sum of this thread, the first of a pair of neighbouring
+// columns first; rows and columns count from the consumer's first.
+template <class Block, class Take>
+KG_INLINE void kg_wgmma_each(const float (&sums)[Block::PARTS][Block::SUMS], const Take &take)
+{
+    const int thread = threadIdx.x % 128, row = thread / 32 * 16 + thread % 32 / 4;
+#pragma unroll
+    for (int part = 0; part < Block::PARTS; part++)
+#pragma unroll
+        for (int i = 0; i < Block::SUMS; i++)
+            take(part * 64 + row + i / 2 % 2 * 8, i / 4 * 8 + thread % 4 * 2 + i % 2,
+                 sums[part][i]);
+}
+
+template <class Job>
+KG_INLINE void kg_wgmma_finish(const Job &job, int batch, int row, int column, float sum)
+{
+    job.store(batch, row, column, job.value(batch, row, column, sum));
+}
+
+// Element by element: for outputs that are not of two bytes.
+template <class Block, class Job>
+KG_INLINE void kg_wgmma_store_each(const Job &job, const kg_wgmma_item<Block> &item, int own,
+                                   const float (&sums)[Block::PARTS][Block::SUMS])
+{
+    const int rows = (int)job.rows(), columns = (int)job.columns();
+    kg_wgmma_each<Block>(sums, [&](int row, int column, float sum) {
+        row += item.row + own;
+        column += item.column;
+        if (row < rows && column < columns)
+            kg_wgmma_finish(job, item.batch, row, column, sum);
+    });
+}
+
+// The sums as they are, for kg_wgmma_rest.
+template <class Block, class Job>
+KG_INLINE void kg_wgmma_store_piece(const Job &job, float *partial,
+                                    const kg_wgmma_item<Block> &item, int own,
+                                    const float (&sums)[Block::PARTS][Block::SUMS])
+{
+    const int rows = (int)job.rows(), columns = (int)job.columns();
+    float *to = partial + ((int64_t)item.piece * job.batches() + item.batch) * rows * columns;
+    kg_wgmma_each<Block>(sums, [&](int row, int column, float sum) {
+        row += item.row + own;
+        column += item.column;
+        if (row < rows && column < columns)
+            to[Block::SWAP ? (int64_t)column * rows + row : (int64_t)row * columns + column] = sum;
+    });
+}
+
+// A pair of neighbouring columns as it is stored. Unless the tile is WHOLE, elements beyond the
+// edges are left alone.
+template <class Block, bool WHOLE, class Job>
+KG_INLINE uint32_t kg_wgmma_pair(const Job &job, int batch, int row, int column, float first,
+                                 float second)
+{
+    const int rows = (int)job.rows(), columns = (int)job.columns();
+    uint32_t low = 0, high = 0;
+    if (WHOLE || (row < rows && column < columns))
+        low = job.value(batch, row, column, first);
+    if (WHOLE || (row < rows && column + 1 < columns))
+        high = job.value(batch, row, column + 1, second);
+    return low | high << 16;
+}
+
+// Where the 16 bytes number `at` of a line are in a buffer: as a box is swizzled.
+template <class Block>
+KG_INLINE int kg_wgmma_place(int line, int at)
+{
+    constexpr int span = Block::LINE_BYTES;
+    return line * span + (at ^ (line * span / 128 & (span / 16 - 1))) * 16;
+}
+
+// A piece of 64 rows, from its first row and column on, into a buffer.
+template <class Block, bool WHOLE, class Job>
+KG_INLINE void kg_wgmma_fill(const Job &job, int batch, int top, int start, const float *sums,
+                             char *buffer)
+{
+    const int warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32, matrix = lane / 8;
+    const int row = top + warp * 16 + lane / 4;
+#pragma unroll
+    for (int c = 0; c < Block::PIECE; c += 16) {
+        const float *sum = sums + c / 2;
+        const int column = start + c + lane % 4 * 2;
+        const bool both = Block::PIECE - c >= 16; // pairs of matrices
+        uint32_t pairs[4];
+#pragma unroll
+        for (int i = 0; i < (both ? 4 : 2); i++)
+            pairs[i] = kg_wgmma_pair<Block, WHOLE>(job, batch, row + i % 2 * 8, column + i / 2 * 8,
+                                                   sum[i * 2], sum[i * 2 + 1]);
+        // The line that this lane points out, and the 16 bytes of it.
+        const int line =
+            Block::SWAP ? c + matrix / 2 * 8 + lane % 8 : warp * 16 + matrix % 2 * 8 + lane % 8;
+        const int at = Block::SWAP ? warp * 2 + matrix % 2 : c / 8 + matrix / 2;
+        char *to = buffer + kg_wgmma_place<Block>(line, at);
+        if (both)
+            kg_matrices_store<Block::SWAP>(to, pairs);
+        else
+            kg_matrices_store<Block::SWAP>(to, pairs[0], pairs[1]);
+    }
+}
+
+// Piece by piece through shared memory, so that neighbours are stored together: IN_LINES by the
+// copy engine, else, where lines do not begin at multiples of 16 bytes, one by one.
+template <class Block, class Job>
+KG_INLINE void kg_wgmma_store_tile(const Job &job, const kg_wgmma_item<Block> &item, int own,
+                                   const float (&sums)[Block::PARTS][Block::SUMS], char *buffers,
+                                   int &turn, const kg_tensor_map *out, bool in_lines, int meeting)
+{
+    constexpr int across = Block::PIECES / Block::PARTS; // pieces side by side
+    const int thread = threadIdx.x % 128, top = item.row + own;
+    const bool whole = !Job::POINTED || // what is beyond the edges is made, but not stored
+                       (top + Block::OWN_ROWS <= (int)job.rows() &&
+                        item.column + Block::COLUMNS <= (int)job.columns());
+#pragma unroll
+    for (int piece = 0; piece < Block::PIECES; piece++) {
+        const int row = top + piece / across * 64;
+        const int column = item.column + piece % across * Block::PIECE;
+        const float *from = &sums[piece / across][piece % across * Block::PIECE / 2];
+        char *buffer = buffers + turn * Block::BUFFER_BYTES;
+        turn = (turn + 1) % Block::BUFFERS;
+        if (thread == 0)
+            kg_tiles_stored<Block::BUFFERS - 1>();
+        kg_tiles_meet<128>(meeting);
+        if (whole)
+            kg_wgmma_fill<Block, true>(job, item.batch, row, column, from, buffer);
+        else if constexpr (Job::POINTED)
+            kg_wgmma_fill<Block, false>(job, item.batch, row, column, from, buffer);
+        kg_tiles_written();
+        kg_tiles_meet<128>(meeting);
+        if (in_lines && thread == 0)
+            kg_tiles_store(out, buffer, Block::SWAP ? row : column, Block::SWAP ? column : row,
+                           item.batch);
+        for (int i = thread; !in_lines && i < 64 * Block::PIECE; i += 128) {
+            const int line = i * 2 / Block::LINE_BYTES, at = i % (Block::LINE_BYTES / 2);
+            const int r = row + (Block::SWAP ? at : line), c = column + (Block::SWAP ? line : at);
+            if (r < job.rows() && c < job.columns())
+                job.store(item.batch, r, c,
+                          ((const typename Job::out *)(buffer + kg_wgmma_place<Block>(
+                                                                    line, at / 8)))[at % 8]);
+        }
+    }
+}
+
+// The blocks of a cluster hold sums of the same tile. Each leaves its own in shared memory and
+// folds a part of everybody's, in the order of their ranks.
+template <class Block, class Job>
+KG_INLINE void kg_wgmma_leave(float *folded, int own,
+                              const float (&sums)[Block::PARTS][Block::SUMS])
+{
+    kg_wgmma_each<Block>(sums, [&](int row, int column, float sum) {
+        const int line = Block::SWAP ? column : own + row, at = Block::SWAP ? own + row : column;
+        folded[line * Block::FOLD_PITCH + at] = sum;
+    });
+}
+
+KG_INLINE float kg_shared_float_in(const float *shared, uint32_t rank)
+{
+    float value;
+    asm volatile("{\n"
+                 ".reg .b32 there;\n"
+                 "mapa.shared::cluster.u32 there, %1, %2;\n"
+                 "ld.shared::cluster.f32 %0, [there];\n"
+                 "}"
+                 : "=f"(value)
+                 : "r"(kg_shared_address(shared)), "r"(rank)
+                 : "memory");
+    return value;
+}
+
+template <class Block, class Job>
+KG_INLINE void kg_wgmma_fold(const Job &job, const kg_wgmma_item<Block> &item, const float *folded,
+                             int rank)
+{
+    constexpr int lines = Block::SWAP ? Block::COLUMNS : Block::ROWS;
+    constexpr int length = Block::SWAP ? Block::ROWS : Block::COLUMNS;
+    constexpr int threads = Block::CONSUMERS * 128;
+    const int rows = (int)job.rows(), columns = (int)job.columns();
+    for (int i = rank * threads + threadIdx.x - 128; i < lines * length;
+         i += Block::SPLIT * threads) {
+        const int line = i / length, at = i % length;
+        const int row = item.row + (Block::SWAP ? at : line);
+        const int column = item.column + (Block::SWAP ? line : at);
+        if (row >= rows || column >= columns)
+            continue;
+        float parts[Block::SPLIT], sum = 0;
+#pragma unroll
+        for (int r = 0; r < Block::SPLIT; r++)
+            parts[r] = kg_shared_float_in(&folded[line * Block::FOLD_PITCH + at], r);
+#pragma unroll
+        for (int r = 0; r < Block::SPLIT; r++)
+            sum += parts[r];
+        kg_wgmma_finish(job, item.batch, row, column, sum);
+    }
+}
+
+// ---- The block ----
+
+template <class Block, class Job>
+KG_INLINE void kg_wgmma_consumer(const Job &job, const kg_wgmma_tiles<Block> &tiles,
+                                 const kg_tensor_map *out, char *ring, char *buffers,
+                                 uint64_t *full, uint64_t *empty, float *partial, int first,
+                                 int step, int rank, bool in_lines)
+{
+    const int consumer = threadIdx.x / 128 - 1;
+    const int own = Block::PINGPONG ? 0 : consumer * Block::OWN_ROWS;
+    constexpr int room = Block::OUT_BYTES / Block::CONSUMERS;
+    kg_ring_place<Block::STAGES> place;
+    int turn = 0, buffer_turn = 0;
+    for (int index = first; index < tiles.count; index += step, turn ^= 1) {
+        const kg_wgmma_item<Block> item(tiles, index, rank);
+        if (Block::PINGPONG && turn != consumer) {
+            place.skip(item.steps);
+            continue;
+        }
+        float sums[Block::PARTS][Block::SUMS];
+        if (Block::PINGPONG && index != first)
+            kg_tiles_meet<256>(3 + consumer); // the other one has begun all its products
+        kg_wgmma_consume<Block>(sums, ring, full, empty, place, item.steps, own, 4 - consumer);
+        if constexpr (Block::FOLDS) {
+            kg_tiles_meet<Block::CONSUMERS * 128>(1); // nobody reads the stages any more
+            kg_wgmma_leave<Block, Job>((float *)ring, own, sums);
+        } else if constexpr (Block::SPLIT > 1) {
+            kg_wgmma_store_piece<Block>(job, partial, item, own, sums);
+        } else if constexpr (sizeof(typename Job::out) == 2) {
+            kg_wgmma_store_tile<Block>(job, item, own, sums, buffers + consumer * room, buffer_turn,
+                                       out, in_lines, consumer + 1);
+        } else {
+            kg_wgmma_store_each<Block>(job, item, own, sums);
+        }
+    }
+    if (threadIdx.x % 128 == 0)
+        kg_tiles_stored<0>();
+}
+
+// `out`: the map of an output that can be stored in whole lines, else one of nothing. `scratch`:
+// where pieces of K leave their sums unless a cluster folds them.
+template <class Block, class Job>
+KG_INLINE void kg_contract_wgmma(const Job &job, const kg_tensor_map *left,
+                                 const kg_tensor_map *right, const kg_tensor_map *out,
+                                 char *scratch)
+{
+    extern __shared__ char kg_shared[];
+    constexpr int cluster = Block::FOLDS ? Block::SPLIT : Block::PAIR ? 2 : 1;
+    char *ring = kg_shared + (1024 - kg_shared_address(kg_shared) % 1024) % 1024;
+    char *buffers = ring + Block::RING_BYTES;
+    uint64_t *full = (uint64_t *)(buffers + Block::OUT_BYTES), *empty = full + Block::STAGES;
+    const int rank = cluster > 1 ? (int)kg_cluster_rank() : 0;
+    const int first = Block::FOLDS ? blockIdx.x : blockIdx.x / cluster;
+    const int step = Block::FOLDS ? gridDim.x : gridDim.x / cluster;
+    const kg_wgmma_tiles<Block> tiles((int)job.rows(), (int)job.columns(), job.depth(),
+                                      job.batches());
+    if (threadIdx.x == 0) {
+        constexpr int readers = Block::PINGPONG ? 1 : Block::CONSUMERS;
+        for (int s = 0; s < Block::STAGES; s++) {
+            kg_tiles_barrier(&full[s], 1);
+            kg_tiles_barrier(&empty[s], readers * 4 * (Block::PAIR ? 2 : 1));
+        }
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    if constexpr (cluster > 1)
+        kg_cluster_meet();
+    else
+        __syncthreads();
+    if (threadIdx.x < 128) {
+        if constexpr (Block::MOVES_REGISTERS)
+            asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+        if (threadIdx.x == 0)
+            kg_wgmma_produce<Block>(tiles, left, right, ring, full, empty, first, step, rank);
+    } else {
+        if constexpr (Block::MOVES_REGISTERS)
+            asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+        kg_wgmma_consumer<Block>(job, tiles, out, ring, buffers, full, empty, (float *)scratch,
+                                 first, step, rank, kg_map_is_there(*out));
+    }
+    if constexpr (Block::FOLDS) {
+        __syncwarp();
+        kg_cluster_meet();
+        if (threadIdx.x >= 128) // one item a block
+            kg_wgmma_fold<Block>(job, kg_wgmma_item<Block>(tiles, first, rank), (float *)ring,
+                                 rank);
+    }
+    if constexpr (cluster > 1) {
+        __syncwarp();
+        kg_cluster_meet(); // nobody leaves while others may still reach into its shared memory
+    }
+}
