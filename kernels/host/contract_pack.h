@@ -66,8 +66,8 @@ KG_INLINE void transpose(vector row[KG_LANES])
     for (int i = 0; i < KG_LANES; i++)                                                             \
         if (!(i & (step))) {                                                                       \
             const vector one = row[i], two = row[i + (step)];                                      \
-            row[i] = __builtin_shufflevector(one, two, low);                                       \
-            row[i + (step)] = __builtin_shufflevector(one, two, high);                             \
+            row[i] = KG_SHUFFLE(one, two, low);                                                    \
+            row[i + (step)] = KG_SHUFFLE(one, two, high);                                          \
         }
     KG_EXCHANGES(KG_TURN)
 }
@@ -83,7 +83,7 @@ KG_INLINE vector add_across(vector row[KG_LANES])
 #define KG_FOLD(step, low, high)                                                                   \
     for (int i = 0; i < KG_LANES; i += 2 * (step)) {                                               \
         const vector one = row[i], two = row[i + (step)];                                          \
-        row[i] = __builtin_shufflevector(one, two, low) + __builtin_shufflevector(one, two, high); \
+        row[i] = KG_SHUFFLE(one, two, low) + KG_SHUFFLE(one, two, high);                           \
     }
     KG_EXCHANGES(KG_FOLD)
     return row[0];

@@ -1,5 +1,5 @@
-// What generated C is written in: stores past the caches and elements in memory, then (values.h,
-// maths.h, maths_f32.h) integers, logic and the functions of reals.
+// What generated C is written in: vectors, stores past the caches and elements in memory, then
+// (values.h, maths.h, maths_f32.h) integers, logic and the functions of reals.
 //
 // Functions are called kg_NAME_TYPE, where TYPE is what is computed in: f32, f64, i64 or bool.
 #include <math.h>
@@ -10,6 +10,22 @@
 
 // A range of items should do this much, in evaluations of the formula, to be worth a thread.
 enum { KG_HOST_WORK = 8192 };
+
+// ---- Vectors ----
+
+// Lane i is the one whose number stands at place i: those of `a` come first, then those of `b`.
+// gcc has had the first spelling since version 12, and clang knows no other.
+#if defined(__clang__) || __GNUC__ >= 12
+#define KG_SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define KG_SHUFFLE(a, b, ...)                                                                      \
+    ({                                                                                             \
+        typedef __typeof__(__builtin_choose_expr(sizeof(a)[0] == 4, (int32_t)0,                    \
+                                                 (int64_t)0)) kg_lane;                             \
+        typedef kg_lane kg_lanes __attribute__((vector_size(sizeof(a))));                          \
+        __builtin_shuffle(a, b, (kg_lanes){__VA_ARGS__});                                          \
+    })
+#endif
 
 // ---- Streams: stores that do not read the lines they overwrite ----
 

@@ -33,13 +33,7 @@ enum { KG_SCAN_SEGMENTS = 8 };
         }                                                                                          \
     }
 
-#if defined(__AVX__) && defined(__has_builtin)
-#if __has_builtin(__builtin_shufflevector)
-#define KG_SCAN_VECTORS
-#endif
-#endif
-
-#ifdef KG_SCAN_VECTORS
+#ifdef __AVX__
 typedef float kg_floats __attribute__((vector_size(32)));
 typedef int32_t kg_masks __attribute__((vector_size(32)));
 
@@ -61,13 +55,13 @@ typedef int32_t kg_masks __attribute__((vector_size(32)));
         for (; i + 8 <= count; i += 8) {                                                           \
             kg_floats b, a;                                                                        \
             memcpy(&b, v + i, sizeof b);                                                           \
-            a = __builtin_shufflevector(none, b, 0, 8, 9, 10, 4, 12, 13, 14);                      \
+            a = KG_SHUFFLE(none, b, 0, 8, 9, 10, 4, 12, 13, 14);                                   \
             b = COMBINED;                                                                          \
-            a = __builtin_shufflevector(none, b, 0, 1, 8, 9, 4, 5, 12, 13);                        \
+            a = KG_SHUFFLE(none, b, 0, 1, 8, 9, 4, 5, 12, 13);                                     \
             b = COMBINED;                                                                          \
-            a = __builtin_shufflevector(none, b, 0, 1, 2, 3, 11, 11, 11, 11);                      \
+            a = KG_SHUFFLE(none, b, 0, 1, 2, 3, 11, 11, 11, 11);                                   \
             b = COMBINED;                                                                          \
-            const kg_floats total = __builtin_shufflevector(b, b, 7, 7, 7, 7, 7, 7, 7, 7);         \
+            const kg_floats total = KG_SHUFFLE(b, b, 7, 7, 7, 7, 7, 7, 7, 7);                      \
             a = carry;                                                                             \
             b = COMBINED;                                                                          \
             memcpy(v + i, &b, sizeof b);                                                           \

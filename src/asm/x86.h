@@ -33,6 +33,8 @@ struct kg_x86_step {
     bool on_stack; // the memory operand is `slot`
     struct kg_x86_slot slot;
     bool register_move; // between a register and memory, and nothing else
+    unsigned moved;     // that register, Capstone's number
+    bool guard;         // it gets what the stack protector will compare
     uint8_t saved;      // number of the callee-saved register it moves, from 1; 0: none
     uint8_t overwrites; // number of the callee-saved register it changes otherwise; 0: none
     bool sets_pointer;  // makes rbp the frame pointer
@@ -58,7 +60,8 @@ void kg_x86_describe(const struct kg_capstone *capstone, bool relocated, struct 
 
 // Marks the steps that store a register in the frame, to be loaded again from the same place, and
 // those that load it: spills. Registers saved for the caller are none, nor arguments beyond the
-// frame. Returns the bytes of the frame; -1 when out of memory.
+// frame, nor what the stack protector keeps there. Returns the bytes of the frame; -1 when out of
+// memory.
 int64_t kg_x86_find_spills(struct kg_x86_step *steps, int32_t count);
 
 // What an execution of some instructions takes of a core.

@@ -94,8 +94,11 @@ static void describe_memory(const struct kg_x86_opcode *opcode, const cs_x86 *x8
         return;
     step->work = stores ? KG_WORK_STORE_GLOBAL : KG_WORK_LOAD_GLOBAL;
     step->register_move = other && other->type == X86_OP_REG;
-    if (step->register_move)
-        step->saved = (uint8_t)saved_register(other->reg);
+    if (!step->register_move)
+        return;
+    step->saved = (uint8_t)saved_register(other->reg);
+    step->moved = other->reg;
+    step->guard = loads && memory->mem.segment == X86_REG_FS && memory->mem.disp == 0x28;
 }
 
 static void describe_frame(const cs_x86 *x86, struct kg_x86_step *step)

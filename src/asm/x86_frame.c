@@ -52,16 +52,19 @@ static bool has_slot(const struct slots *slots, const struct kg_x86_slot *slot)
     return slots->count && bsearch(slot, slots->of, slots->count, sizeof *slot, compare);
 }
 
-// Stores of registers that the function has not changed yet keep them for the caller.
+// Stores of registers that the function has not changed yet keep them for the caller; those of the
+// stack protector's value keep that.
 static void collect(struct kg_x86_step *steps, int32_t count, const struct frame *frame,
                     struct slots *stored, struct slots *loaded, struct slots *kept)
 {
     bool changed[SAVED] = {false};
+    unsigned guard = X86_REG_INVALID; // the register that holds the stack protector's value
     for (int32_t i = 0; i < count; i++) {
         const struct kg_x86_step *step = &steps[i];
         if (in_frame(frame, step)) {
             bool keeps = step->stores && step->saved && !changed[step->saved];
-            if (keeps)
+            bool guards = step->stores && guard && step->moved == guard;
+            if (keeps || guards)
                 kept->of[kept->count++] = step->slot;
             else if (step->stores && step->register_move)
                 stored->of[stored->count++] = step->slot;
@@ -71,6 +74,10 @@ static void collect(struct kg_x86_step *steps, int32_t count, const struct frame
         changed[step->overwrites] = true;
         if (step->loads && step->saved)
             changed[step->saved] = true;
+        if (step->guard)
+            guard = step->moved;
+        else if (step->kind != KG_STEP_NEXT || step->moved == guard)
+            guard = X86_REG_INVALID;
     }
     qsort(stored->of, stored->count, sizeof *stored->of, compare);
     qsort(loaded->of, loaded->count, sizeof *loaded->of, compare);

@@ -74,7 +74,8 @@ static struct kg_built *build(const struct kg_problem *problem, const struct kg_
         struct kg_source source = {
             .text = kg_text_string(&text),
             .entry = "kernel",
-            .options = "-O1 -Wall -Werror -Wno-unused-variable -Wno-maybe-uninitialized"};
+            .options = "-O1 -Wall -Werror -Wno-unused-variable -Wno-maybe-uninitialized "
+                       "-Wno-tautological-compare -Wno-unknown-warning-option"};
         enum kg_status status = device->backend->compile(device, &source, 60, &binary, &error);
         CHECK_STATUS(status, KG_OK, &error);
         if (status == KG_OK)

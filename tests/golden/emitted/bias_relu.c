@@ -21,8 +21,8 @@ struct kg_host_call {
 
 enum { KG_HOST_SHARED = 0, KG_HOST_SCRATCH = 1, KG_HOST_GRAIN = 2 };
 
-// What generated C is written in: stores past the caches and elements in memory, then (values.h,
-// maths.h, maths_f32.h) integers, logic and the functions of reals.
+// What generated C is written in: vectors, stores past the caches and elements in memory, then
+// (values.h, maths.h, maths_f32.h) integers, logic and the functions of reals.
 //
 // Functions are called kg_NAME_TYPE, where TYPE is what is computed in: f32, f64, i64 or bool.
 #include <math.h>

@@ -67,6 +67,31 @@ framed:
         jmp     elsewhere
         .size   framed, .-framed
 
+# The stack protector's value is kept and compared: no spill. What the register held before it, and
+# what it holds after, are spilled.
+        .globl  guarded
+        .type   guarded, @function
+guarded:
+        sub     rsp, 40
+        mov     [rsp+8], rax
+        mov     rax, fs:[0x28]
+        mov     [rsp], rcx
+        mov     [rsp+24], rax
+        xor     eax, eax
+        call    dot
+        mov     rcx, [rsp]
+        mov     rax, [rsp+8]
+        mov     [rsp+16], rax
+        mov     rdx, [rsp+16]
+        mov     rax, [rsp+24]
+        sub     rax, fs:[0x28]
+        jne     .Lsmashed
+        add     rsp, 40
+        ret
+.Lsmashed:
+        call    smashed
+        .size   guarded, .-guarded
+
 # rbp is a register like any other: nothing is spilled.
         .globl  plain
         .type   plain, @function

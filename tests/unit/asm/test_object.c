@@ -78,13 +78,15 @@ static void test_by_hand(void)
         return;
     }
     CHECK_STATUS(kg_object_read(bytes, length, NULL, &arena, &file, &error), KG_OK, &error);
-    CHECK(file.kernel_count == 4 && file.format == KG_ASM_OBJECT);
+    CHECK(file.kernel_count == 5 && file.format == KG_ASM_OBJECT);
     free(bytes);
     check_dot(kg_asm_find(&file, "dot"));
     check_spill(kg_asm_find(&file, "spill"));
     const struct kg_asm_kernel *framed = kg_asm_find(&file, "framed");
     CHECK(framed->spill_store_bytes == 8 && framed->spill_load_bytes == 8);
     CHECK(framed->flow.block_count == 1 && opcode(framed, "call") == 1);
+    const struct kg_asm_kernel *guarded = kg_asm_find(&file, "guarded");
+    CHECK(guarded->spill_store_bytes == 24 && guarded->spill_load_bytes == 24);
     const struct kg_asm_kernel *plain = kg_asm_find(&file, "plain");
     CHECK(plain->spill_store_bytes == 0 && plain->mix.count[KG_WORK_UNKNOWN] == 1);
     CHECK(opcode(plain, "(unknown)") == 1 && opcode(plain, "ret") == 1);
@@ -109,15 +111,16 @@ static long ask(const char *script)
     "objdump -d --no-show-raw-insn -M intel --disassemble=" function " sample.o | "
 
 // Bytes moved between registers and constant places of the frame that are both written and read,
-// counted from the text.
+// counted from the text. The stack protector's value is stored as soon as it is loaded.
 #define SPILLED                                                                                    \
-    "awk -v want=%d '$2 != \"lea\" && match($0, /\\[rsp[-+]0x[0-9a-f]+\\]/) {"                     \
-    " place = substr($0, RSTART, RLENGTH); n++; at[n] = place;"                                    \
+    "awk -v want=%d '$2 != \"lea\" && match($0, /\\[rsp([-+]0x[0-9a-f]+)?\\]/) {"                  \
+    " place = substr($0, RSTART, RLENGTH); n++; at[n] = place; if (guard) kept[place] = 1;"        \
     " store[n] = $2 ~ /mov/ && $0 ~ /PTR \\[rsp[^,]*\\],[zyxr]/;"                                  \
     " size[n] = /ZMMWORD/ ? 64 : /YMMWORD/ ? 32 : /XMMWORD/ ? 16 : /QWORD/ ? 8 : 4;"               \
     " if (store[n]) stored[place] = 1; else loaded[place] = 1 }"                                   \
-    " END { for (i = 1; i <= n; i++) if (stored[at[i]] && loaded[at[i]] && store[i] == want)"      \
-    " bytes += size[i]; print bytes + 0 }'"
+    " { guard = $2 == \"mov\" && /,QWORD PTR fs:0x28/ }"                                           \
+    " END { for (i = 1; i <= n; i++) if (stored[at[i]] && loaded[at[i]] && store[i] == want &&"    \
+    " !kept[at[i]]) bytes += size[i]; print bytes + 0 }'"
 
 static void check_spilling(const struct kg_asm_kernel *kernel)
 {
@@ -163,7 +166,8 @@ static void check_compiled(const char *flags)
 
 static void test_compiled(void)
 {
-    check_compiled("-O3 -ffast-math -mavx2 -mfma");
+    check_compiled("-O3 -ffast-math -mavx2 -mfma -fno-stack-protector");
+    check_compiled("-O3 -ffast-math -mavx2 -mfma -fstack-protector-all");
     check_compiled("-O3 -ffast-math -mavx512f -mprefer-vector-width=512");
 }
 
