@@ -152,10 +152,8 @@ static enum cli_exit execute(struct cli *cli, struct execution *run)
         exit_status = bind_tensors(cli, run);
     if (exit_status != CLI_DONE)
         return exit_status;
-    enum kg_status status = kg_plan_execute(run->plan, run->tensors, NULL);
-    if (status != KG_OK)
-        return cli_bad_usage("the kernel did not run: %s", kg_status_name(status));
-    return write_outputs(cli, run);
+    enum kg_status status = kg_plan_run(run->plan, run->tensors);
+    return status == KG_OK ? write_outputs(cli, run) : cli_fail(cli, status);
 }
 
 enum cli_exit cli_run(struct cli *cli)

@@ -52,7 +52,8 @@ static int execute(struct kg_context *context, struct kg_plan *plan)
     for (int i = 0; i < ROWS * COLUMNS; i++)
         x[i] = (float)(i * 37 % 101) / 10.0f - 5.0f;
 
-    // In the order of the definition: inputs, then outputs.
+    // In the order of the definition: inputs, then outputs. On a GPU they would be addresses of its
+    // memory, or kg_plan_run would copy these there and back.
     void *tensors[] = {x, y};
     enum kg_status status = kg_plan_execute(plan, tensors, NULL);
     if (status == KG_OK)

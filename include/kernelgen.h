@@ -190,10 +190,14 @@ KG_API enum kg_status kg_problem_document(const struct kg_problem *problem,
 KG_API enum kg_status kg_plan_create(const struct kg_problem *problem, struct kg_device *device,
                                      enum kg_rigor rigor, double seconds, struct kg_plan **plan);
 KG_API void kg_plan_destroy(struct kg_plan *plan);
-// Base pointers in the order of kg_problem_tensor, laid out as it says. `stream` is NULL on the
-// host. Outputs must not overlap anything else.
+// Base pointers in the order of kg_problem_tensor, laid out as it says, of memory that the device
+// can reach. `stream` is NULL on the host. Outputs must not overlap anything else.
 KG_API enum kg_status kg_plan_execute(const struct kg_plan *plan, void *const *tensors,
                                       void *stream);
+// The same on memory of this process, whatever the device: a GPU's plan gets copies, and outputs
+// are copied back before it returns. To look at results, not for speed: every call allocates and
+// copies.
+KG_API enum kg_status kg_plan_run(const struct kg_plan *plan, void *const *tensors);
 
 struct kg_verify_result {
     bool passed;

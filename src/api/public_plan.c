@@ -2,6 +2,7 @@
 
 #include "api/context.h"
 
+#include "flow/carry.h"
 #include "flow/explain.h"
 #include "flow/stages.h"
 
@@ -28,6 +29,11 @@ void kg_plan_destroy(struct kg_plan *plan)
 enum kg_status kg_plan_execute(const struct kg_plan *plan, void *const *tensors, void *stream)
 {
     return kg_flow_execute(plan, tensors, stream, NULL);
+}
+
+enum kg_status kg_plan_run(const struct kg_plan *plan, void *const *tensors)
+{
+    return kg_flow_run(plan, tensors, &kg_api_context(plan->problem)->error);
 }
 
 enum kg_status kg_plan_override(const struct kg_plan *plan, const char *path,

@@ -1,7 +1,8 @@
 // The fake driver: see fake_driver.h. Device memory is memory, streams and events are numbers, and
 // kernels are called k_0 and k_1 (or are the backend's own) and do nothing but be logged; those
 // called f_0 to f_3, and generated ones, do what the test says, or copy where KG_FAKE_COPIES is
-// set; what is called copy copies, and what is called fault breaks the device.
+// set; what is called copy copies, and what is called fault breaks the device, as copying memory
+// does that is not the device's.
 
 #include "support/fake_driver.h"
 
@@ -35,6 +36,10 @@ EXPORT struct fake_driver fake_driver = {
 
 enum { K_FUNCTIONS = 2, F_FUNCTIONS = 4, COPY = K_FUNCTIONS + F_FUNCTIONS, FAULT };
 static char primary_context, functions[FAULT + 1];
+static struct {
+    uint64_t at;
+    size_t bytes;
+} held[1024]; // device memory, as far as it fits here
 static _Thread_local void *stack[8];
 static _Thread_local int depth;
 
@@ -269,6 +274,15 @@ int cuFuncSetAttribute(void *function, int attribute, int value)
     return 0;
 }
 
+// Does device memory begin there, or go on? Of more pieces than are noted, nobody knows.
+static bool is_device_memory(const void *address)
+{
+    for (size_t i = 0; i < sizeof held / sizeof held[0]; i++)
+        if (held[i].at && (uintptr_t)address - held[i].at < held[i].bytes)
+            return true;
+    return fake_driver.blocks > (int)(sizeof held / sizeof held[0]);
+}
+
 // Floats from the first argument to the second, as many as the third says. Behind it stand the
 // strides of both, where tensors have any, else an address.
 static void copy_floats(void **arguments)
@@ -276,6 +290,10 @@ static void copy_floats(void **arguments)
     const float *from = *(float **)arguments[0];
     float *to = *(float **)arguments[1];
     int64_t count = *(int64_t *)arguments[2], stride = *(int64_t *)arguments[3];
+    if (count > 0 && (!is_device_memory(from) || !is_device_memory(to))) {
+        fake_driver.broken = 700;
+        return;
+    }
     bool strided = stride > 0 && stride < 1 << 20;
     int64_t step = strided ? *(int64_t *)arguments[4] : 1;
     for (int64_t i = 0; i < count; i++)
@@ -353,6 +371,18 @@ int cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *address, co
     return 0;
 }
 
+// Notes what lies at `at` in the place of `before`; 0 is nothing.
+static void hold(uint64_t before, uint64_t at, size_t bytes)
+{
+    size_t i = 0, count = sizeof held / sizeof held[0];
+    while (i < count && held[i].at != before)
+        i++;
+    if (i < count) {
+        held[i].at = at;
+        held[i].bytes = bytes;
+    }
+}
+
 EXPORT int cuMemAlloc_v2(uint64_t *memory, size_t bytes);
 int cuMemAlloc_v2(uint64_t *memory, size_t bytes)
 {
@@ -361,6 +391,7 @@ int cuMemAlloc_v2(uint64_t *memory, size_t bytes)
         return OUT_OF_MEMORY;
     *memory = (uint64_t)(uintptr_t)malloc(bytes);
     fake_driver.blocks += *memory != 0;
+    hold(0, *memory, bytes);
     return *memory ? 0 : OUT_OF_MEMORY;
 }
 
@@ -368,6 +399,7 @@ EXPORT int cuMemFree_v2(uint64_t memory);
 int cuMemFree_v2(uint64_t memory)
 {
     GATE;
+    hold(memory, 0, 0);
     free((void *)(uintptr_t)memory);
     fake_driver.blocks--;
     return 0;

@@ -1,0 +1,12 @@
+// A plan run on this process's own memory, wherever its device has its own.
+
+#ifndef KG_FLOW_CARRY_H
+#define KG_FLOW_CARRY_H
+
+#include "flow/planner.h"
+
+// See kg_plan_run in kernelgen.h.
+enum kg_status kg_flow_run(const struct kg_plan *plan, void *const *tensors,
+                           struct kg_error *error);
+
+#endif
