@@ -82,8 +82,7 @@ enum cli_option {
     CLI_ARRAYS = 1 << 12,   // --input --output
     CLI_ASSEMBLY = 1 << 13, // --kernel --log, and a launch: --grid --block --smem ...
     CLI_FIT = 1 << 15,      // which samples, and --export
-    CLI_OVERRIDE = 1 << 16,
-    CLI_NO_RECORDS = 1 << 14, // no option: the command goes on where records cannot be opened
+    CLI_OVERRIDE = 1 << 14,
 };
 
 struct cli {

@@ -23,15 +23,14 @@ const struct cli_command cli_commands[] = {
      "Without --op, a file of several ops is checked as a whole and its ops are listed.\n\n"
      "  kernelgen check ops/bias_relu.kg\n"
      "  kernelgen check ops/softmax.kg --op softmax --size P=1024,D=513 --lang zh\n",
-     SUBJECT_OPTIONS | CLI_OUT | CLI_LANG | CLI_NO_RECORDS, 1, 1, cli_check},
+     SUBJECT_OPTIONS | CLI_OUT | CLI_LANG, 1, 1, cli_check},
     {"emit", "OP.kg --target host|cuda|ptx [OPTIONS]", "the generated source on stdout",
      "For the host one file that compiles alone; its entry is a plain C function of the op's\n"
      "name. For GPUs CUDA C++ with its launches, or the PTX it gives; no GPU is needed.\n\n"
      "  kernelgen emit ops/bias_relu.kg --target host\n"
      "  kernelgen emit ops/softmax.kg --op softmax --target cuda --device sm_90a\n"
      "  kernelgen emit ops/bias_relu.kg --target host --dtype T=f32 --out bias_relu.c\n",
-     SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_OUT | CLI_TARGET | CLI_NO_RECORDS, 1, 1,
-     cli_emit},
+     SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_OUT | CLI_TARGET, 1, 1, cli_emit},
     {"verify", "OP.kg [--candidate FILE.c] [OPTIONS]", "the accuracy gate alone",
      "Judges the generated kernel or, with --candidate, one from outside: a C file with a\n"
      "function named like the op and the signature that 'emit --target host' shows.\n\n"
@@ -74,7 +73,7 @@ const struct cli_command cli_commands[] = {
      "  nvcc -cubin -arch sm_90a -Xptxas -v -o k.cubin k.cu 2>k.log\n"
      "  kernelgen asm k.cubin --log k.log\n"
      "  cuobjdump -xelf all app && kernelgen asm app.1.sm_90.cubin\n",
-     CLI_ASSEMBLY | CLI_JSON | CLI_OUT | CLI_NO_RECORDS, 1, 2, cli_asm},
+     CLI_ASSEMBLY | CLI_JSON | CLI_OUT, 1, 2, cli_asm},
     {"fit", "[SAMPLES.jsonl]", "fits the model's coefficients to measured kernels, and judges them",
      "Without a file: to every candidate that the records hold with what the model knew of it and\n"
      "the time it took. Per device and family: the coefficients, and what they are worth on ops\n"
@@ -89,7 +88,7 @@ const struct cli_command cli_commands[] = {
      "  cat *.jsonl | kernelgen fit -\n"
      "  kernelgen asm k.cubin --grid 1024 --flops 1.4e11 --sample gemm/4096=2.1e-4 "
      ">>samples.jsonl\n",
-     CLI_FIT | CLI_JSON | CLI_OUT | CLI_NO_RECORDS, 0, 1, cli_fit},
+     CLI_FIT | CLI_JSON | CLI_OUT, 0, 1, cli_fit},
     {"wisdom", "list|export|import|merge|forget [ARGUMENT]", "what is known, and moving it around",
      "  kernelgen wisdom list [OP]            what is known (of one op)\n"
      "  kernelgen wisdom export [FILE]        as JSON lines, to a file or stdout\n"
@@ -107,8 +106,8 @@ const struct cli_command cli_commands[] = {
      "  kernelgen report softmax --out softmax.html\n",
      CLI_OUT, 0, 1, cli_report},
     {"devices", "", "what this machine has, and what it lacks",
-     "  kernelgen devices\n  kernelgen devices --json\n", CLI_JSON | CLI_THREADS | CLI_NO_RECORDS,
-     0, 0, cli_devices},
+     "  kernelgen devices\n  kernelgen devices --json\n", CLI_JSON | CLI_THREADS, 0, 0,
+     cli_devices},
     {0},
 };
 
@@ -141,10 +140,7 @@ static void show_timings(const struct cli *cli)
     kg_text_release(text);
 }
 
-// Records that cannot be opened stop no command that can do without; one that would have asked them
-// says so.
-static enum kg_status create_context(const struct cli_command *command, int threads,
-                                     struct kg_context **context)
+static enum kg_status create_context(int threads, struct kg_context **context)
 {
     struct kg_options options = {
         .threads = threads,
@@ -152,13 +148,7 @@ static enum kg_status create_context(const struct cli_command *command, int thre
         .progress = cli_progress,
         .notice = show_notice,
     };
-    enum kg_status status = kg_context_create(&options, context);
-    if (status == KG_OK || !*context || !(command->options & CLI_NO_RECORDS))
-        return status;
-    if (command->options & CLI_RIGOR)
-        fprintf(stderr, "kernelgen: note: goes on without records: %s\n",
-                kg_context_error(*context));
-    return KG_OK;
+    return kg_context_create(&options, context);
 }
 
 static enum cli_exit run(const struct cli_command *command, struct cli *cli)
@@ -172,7 +162,7 @@ static enum cli_exit run(const struct cli_command *command, struct cli *cli)
                                  cli->options.threads);
         threads = (int)number;
     }
-    enum kg_status status = create_context(command, threads, &cli->context);
+    enum kg_status status = create_context(threads, &cli->context);
     if (status == KG_OK && cli->options.protocol)
         status = kg_context_set_protocol(cli->context, cli->options.protocol);
     if (status == KG_OK)

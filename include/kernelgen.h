@@ -91,6 +91,10 @@ struct kg_options {
 
 // `options` may be NULL. On failure `*context` is still usable for kg_context_error, and must be
 // destroyed, unless it is NULL (out of memory).
+// Records that cannot be opened (no HOME, a folder or disk that takes nothing) are no failure: all
+// works, and what is learned is forgotten with the context. kg_context_error says why until the
+// next call, and `notice` does when the first plan is made; functions of the records themselves
+// fail.
 KG_API enum kg_status kg_context_create(const struct kg_options *options,
                                         struct kg_context **context);
 // How everything is timed from now on, and under what it is remembered: "cold launch" (the
@@ -287,7 +291,7 @@ KG_API enum kg_status kg_profile(const struct kg_problem *problem, struct kg_dev
 // ---- Assembly
 
 // What a compiler left behind, read: PTX, a cubin, an x86-64 object. Nothing of this part needs a
-// device or a record: it works on a context whose creation failed, too.
+// device or a record.
 struct kg_assembly;
 
 // `name` is what texts call it. What is no assembly, or is broken, is refused with the offset or

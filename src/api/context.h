@@ -32,6 +32,9 @@ struct kg_problem_owner {
     struct kg_arena arena; // of the instance
 };
 
+// For what is about the records themselves, and nothing without them: KG_OK, or why they could not
+// be opened.
+enum kg_status kg_api_records(struct kg_context *context);
 // Of documents: NULL, "en" and "zh" are right.
 enum kg_status kg_api_check_language(struct kg_context *context, const char *language);
 struct kg_context *kg_api_context(const struct kg_problem *problem);

@@ -71,13 +71,25 @@ enum kg_status kg_api_give(struct kg_context *context, enum kg_status status, st
 
 static enum kg_status open_records(struct kg_context *context)
 {
+    struct kg_session *session = &context->session;
     struct kg_text notice = {0};
-    enum kg_status status =
-        kg_store_open(context->home, &context->session.store, &notice, &context->error);
-    if (status == KG_OK && notice.length && context->options.notice)
-        context->options.notice(context->options.user, notice.data);
+    enum kg_status status = kg_files_home(context->options.home, &context->home, &session->missing);
+    session->home = context->home;
+    if (status == KG_ERROR_MEMORY)
+        return kg_error_memory(&context->error, "the path of the data folder");
+    status = kg_session_open(session, &notice, &context->error);
+    if (status == KG_OK && notice.length)
+        kg_session_tell(session, "%s", notice.data);
     kg_text_free(&notice);
+    if (status == KG_OK && session->missing.status)
+        context->error = session->missing;
     return status;
+}
+
+enum kg_status kg_api_records(struct kg_context *context)
+{
+    const struct kg_error *missing = &context->session.missing;
+    return kg_error_set(&context->error, missing->status, "%s", missing->text);
 }
 
 static enum kg_status name_wisdom(struct kg_context *context)
@@ -111,12 +123,11 @@ enum kg_status kg_context_create(const struct kg_options *options, struct kg_con
     context->session.notice = context->options.notice;
     context->session.user = context->options.user;
     context->session.times.began = kg_times_now();
-    enum kg_status status = kg_files_home(context->options.home, &context->home, &context->error);
-    context->session.home = context->home;
+    enum kg_status status = name_wisdom(context);
     if (status == KG_OK)
-        status = name_wisdom(context);
+        status = open_records(context);
     context->options.home = context->options.wisdom = NULL; // they need not outlive the call
-    return status == KG_OK ? open_records(context) : status;
+    return status;
 }
 
 enum kg_status kg_context_set_protocol(struct kg_context *context, const char *protocol)

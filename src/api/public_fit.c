@@ -68,9 +68,9 @@ static bool is_set(const struct kg_sample_filter *filter)
 static enum kg_status collect(struct kg_context *context, struct kg_samples *samples)
 {
     struct kg_error *error = &context->error;
-    if (!context->session.store)
-        return kg_error_set(error, KG_ERROR_IO, "there are no records: they could not be opened");
-    enum kg_status status = kg_samples_collect(context->session.store, samples, error);
+    enum kg_status status = kg_api_records(context);
+    if (status == KG_OK)
+        status = kg_samples_collect(context->session.store, samples, error);
     if (status != KG_OK || samples->count > 0)
         return status;
     return kg_error_set(error, KG_ERROR_NO_WISDOM,

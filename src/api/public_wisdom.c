@@ -8,14 +8,18 @@
 enum kg_status kg_wisdom_list(struct kg_context *context, const char *op, bool json, char **out)
 {
     struct kg_text text = {0};
-    enum kg_status status = kg_store_list(context->session.store, op, json, &text, &context->error);
+    enum kg_status status = kg_api_records(context);
+    if (status == KG_OK)
+        status = kg_store_list(context->session.store, op, json, &text, &context->error);
     return kg_api_give(context, status, &text, out);
 }
 
 enum kg_status kg_wisdom_export(struct kg_context *context, char **lines)
 {
     struct kg_text text = {0};
-    enum kg_status status = kg_store_export(context->session.store, &text, &context->error);
+    enum kg_status status = kg_api_records(context);
+    if (status == KG_OK)
+        status = kg_store_export(context->session.store, &text, &context->error);
     return kg_api_give(context, status, &text, lines);
 }
 
@@ -26,7 +30,9 @@ enum kg_status kg_wisdom_import(struct kg_context *context, const char *lines, s
     struct kg_text text = {0};
     // "Here" is the best device at hand: what matches neither it nor its compiler is reported.
     struct kg_device *device;
-    enum kg_status status = kg_context_device(context, NULL, &device);
+    enum kg_status status = kg_api_records(context);
+    if (status == KG_OK)
+        status = kg_context_device(context, NULL, &device);
     if (status != KG_OK)
         return status;
     struct kg_key here;
@@ -41,19 +47,25 @@ enum kg_status kg_wisdom_import(struct kg_context *context, const char *lines, s
 
 enum kg_status kg_wisdom_forget(struct kg_context *context, const char *op, int *count)
 {
-    return kg_store_forget(context->session.store, op, count, &context->error);
+    *count = 0;
+    enum kg_status status = kg_api_records(context);
+    return status ? status : kg_store_forget(context->session.store, op, count, &context->error);
 }
 
 enum kg_status kg_log(struct kg_context *context, const char *op, char **out)
 {
     struct kg_text text = {0};
-    enum kg_status status = kg_store_log(context->session.store, op, &text, &context->error);
+    enum kg_status status = kg_api_records(context);
+    if (status == KG_OK)
+        status = kg_store_log(context->session.store, op, &text, &context->error);
     return kg_api_give(context, status, &text, out);
 }
 
 enum kg_status kg_report(struct kg_context *context, const char *op, char **out)
 {
     struct kg_text text = {0};
-    enum kg_status status = kg_report_html(context->session.store, op, &text, &context->error);
+    enum kg_status status = kg_api_records(context);
+    if (status == KG_OK)
+        status = kg_report_html(context->session.store, op, &text, &context->error);
     return kg_api_give(context, status, &text, out);
 }

@@ -109,10 +109,11 @@ static enum kg_status do_errand(const struct kg_errand *errand, const struct kg_
                                  .file_path = errand->wisdom,
                                  .takes_nearest = errand->takes_nearest};
     struct kg_device *device = NULL;
-    if ((unsigned)errand->kind >= sizeof answers / sizeof answers[0] || !errand->device ||
-        !errand->home)
+    if ((unsigned)errand->kind >= sizeof answers / sizeof answers[0] || !errand->device)
         return kg_error_set(error, KG_ERROR_CORRUPT, "an errand of no known kind");
-    enum kg_status status = kg_store_open(errand->home, &session.store, NULL, error);
+    if (!errand->home)
+        kg_error_set(&session.missing, KG_ERROR_IO, "no place for records");
+    enum kg_status status = kg_session_open(&session, NULL, error);
     if (!status)
         status = kg_device_open(errand->device, errand->cache, 0, &device, error);
     if (!status)
@@ -183,9 +184,9 @@ static char *find_program(void)
     return found;
 }
 
-bool kg_errand_is_wanted(const struct kg_session *session, struct kg_device *device)
+bool kg_errand_is_wanted(struct kg_device *device)
 {
-    if (kg_worker_isolation(device) != KG_ISOLATION_NONE || !session->home || !device->name[0])
+    if (kg_worker_isolation(device) != KG_ISOLATION_NONE || !device->name[0])
         return false;
     char *program = find_program();
     free(program);

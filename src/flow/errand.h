@@ -13,7 +13,7 @@
 #include "flow/planner.h"
 
 // Is it needed, and can it be had?
-bool kg_errand_is_wanted(const struct kg_session *session, struct kg_device *device);
+bool kg_errand_is_wanted(struct kg_device *device);
 
 // As the functions of planner.h. A plan comes as `*choice`, which the caller frees, and what is
 // known of it; found->choice is not set. KG_ERROR_MISSING, with the reason, when the program cannot

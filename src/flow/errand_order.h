@@ -16,7 +16,7 @@ struct kg_errand {
     uint64_t seed;
     struct kg_protocol protocol;
     bool takes_nearest;
-    const char *home;
+    const char *home;   // NULL: there is no place for records
     const char *wisdom; // the file beside the records; may be NULL
     const char *device; // its name
     const char *cache;

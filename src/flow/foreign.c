@@ -435,7 +435,8 @@ enum kg_status kg_flow_verify_file(struct kg_session *session, const struct kg_p
                                    struct kg_verdict *verdict, struct kg_error *error)
 {
     enum kg_status status = KG_ERROR_MISSING;
-    if (kg_errand_is_wanted(session, device))
+    kg_session_tell_missing(session);
+    if (kg_errand_is_wanted(device))
         status = kg_errand_verify_file(session, problem, device, path, seed, verdict, error);
     return status == KG_ERROR_MISSING
                ? verify_here(session, problem, device, path, seed, verdict, error)

@@ -185,7 +185,7 @@ enum kg_status kg_place_open(struct kg_session *session, const struct kg_problem
     }
     place->terms = terms_of(session, place, problem, device);
     place->judged = judged;
-    place->is_elsewhere = kg_errand_is_wanted(session, device);
+    place->is_elsewhere = kg_errand_is_wanted(device);
     struct compiling *compiling = place->is_elsewhere ? NULL : start_compiling(place, ahead);
     if (!place->is_elsewhere)
         status = kg_place_stay(place, error);

@@ -369,7 +369,7 @@ static enum kg_status plan_with_key(struct kg_session *session, const struct kg_
             if (all[i])
                 hints[count++] = all[i];
         status = KG_ERROR_MISSING;
-        if (place ? place->is_elsewhere : kg_errand_is_wanted(session, device))
+        if (place ? place->is_elsewhere : kg_errand_is_wanted(device))
             status = plan_by_errand(session, problem, device, rigor, seconds, hint, plan, error);
         if (status == KG_ERROR_MISSING)
             status = plan_by_search(session, key, problem, device, rigor, seconds, hints, count,
@@ -395,10 +395,7 @@ enum kg_status kg_flow_plan(struct kg_session *session, const struct kg_problem 
                         device->facts.isa);
         rigor = KG_RIGOR_ESTIMATE;
     }
-    if (!session->store && rigor != KG_RIGOR_ESTIMATE && rigor != KG_RIGOR_WISDOM)
-        return kg_error_set(error, KG_ERROR_IO,
-                            "there are no records to keep in what is measured: they could not be "
-                            "opened");
+    kg_session_tell_missing(session);
     struct kg_session_key key;
     enum kg_status status = kg_session_key_make(problem, device, &session->protocol, &key, error);
     if (status != KG_OK)

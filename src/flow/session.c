@@ -136,6 +136,28 @@ void kg_session_tell(const struct kg_session *session, const char *format, ...)
     kg_text_free(&text);
 }
 
+enum kg_status kg_session_open(struct kg_session *session, struct kg_text *notice,
+                               struct kg_error *error)
+{
+    struct kg_error *missing = &session->missing;
+    if (session->home)
+        kg_store_open(session->home, &session->store, notice, missing);
+    if (missing->status == KG_OK)
+        return KG_OK;
+    if (missing->status == KG_ERROR_MEMORY)
+        return kg_error_set(error, KG_ERROR_MEMORY, "%s", missing->text);
+    return kg_store_open_memory(&session->store, error);
+}
+
+void kg_session_tell_missing(struct kg_session *session)
+{
+    if (session->missing.status == KG_OK || session->told_missing)
+        return;
+    session->told_missing = true;
+    kg_session_tell(session, "goes on without records, and will remember nothing: %s",
+                    session->missing.text);
+}
+
 static enum kg_status read_file(struct kg_session *session, const struct kg_device *device,
                                 struct kg_error *error)
 {

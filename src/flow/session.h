@@ -7,10 +7,10 @@
 #include "store/store.h"
 
 struct kg_session {
-    // Opened by the public layer before any flow starts. NULL: there are none, and only plans that
-    // need no measuring can be made.
-    struct kg_store *store;
-    const char *home; // the folder they are in; NULL: it is not known
+    struct kg_store *store;  // see kg_session_open
+    const char *home;        // the folder the records are in; NULL: there is no place for them
+    struct kg_error missing; // why the records could not be opened; KG_OK: they were
+    bool told_missing;
     int threads;
     struct kg_protocol protocol;                                         // of all that is timed
     const volatile int *cancel;                                          // may be NULL
@@ -38,6 +38,14 @@ enum kg_status kg_session_key_make(const struct kg_problem *problem, const struc
 enum kg_status kg_session_key_here(const struct kg_device *device, struct kg_arena *arena,
                                    struct kg_key *key, struct kg_error *error);
 void kg_session_key_free(struct kg_session_key *key);
+
+// Opens the records of `home`. Those that cannot be opened stop nothing: the store is in memory
+// then, and `missing` says why (where `home` is NULL, it does so already). `notice` receives what
+// else is worth telling. Only a lack of memory is a failure.
+enum kg_status kg_session_open(struct kg_session *session, struct kg_text *notice,
+                               struct kg_error *error);
+// Tells, once, that there are no records: whatever would ask them or add to them does so first.
+void kg_session_tell_missing(struct kg_session *session);
 
 // The wisdom file beside the records, read when it is first asked for; NULL when there is none. A
 // file that cannot be read, or lines that cannot match this device, are told once and stop nothing;

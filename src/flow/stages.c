@@ -393,6 +393,7 @@ enum kg_status kg_flow_build(struct kg_session *session, const struct kg_problem
                           .options = options,
                           .rigor = kg_flow_rigor(problem, device, options->rigor),
                           .result = result};
+    kg_session_tell_missing(session);
     enum kg_status status =
         kg_session_key_make(problem, device, &session->protocol, &build.key, error);
     if (status == KG_OK)

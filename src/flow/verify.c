@@ -150,7 +150,7 @@ enum kg_status kg_flow_verify(const struct kg_plan *plan, uint64_t seed, struct 
                               struct kg_error *error)
 {
     enum kg_status status = KG_ERROR_MISSING;
-    if (!plan->override && kg_errand_is_wanted(plan->session, plan->device))
+    if (!plan->override && kg_errand_is_wanted(plan->device))
         status = kg_errand_verify(plan, seed, verdict, error);
     return status == KG_ERROR_MISSING ? verify_here(plan, seed, verdict, error) : status;
 }

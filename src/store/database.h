@@ -88,9 +88,6 @@ enum kg_status kg_query_end(struct kg_query *query, struct kg_error *error);
 // The status and words for a code of SQLite's.
 enum kg_status kg_store_fail(struct kg_store *store, int code, struct kg_error *error);
 
-// A store that is nowhere but in memory.
-enum kg_status kg_store_open_memory(struct kg_store **store, struct kg_error *error);
-
 // Between begin and commit nothing is seen by others; a failure anywhere calls for a rollback.
 enum kg_status kg_store_begin(struct kg_store *store, struct kg_error *error);
 enum kg_status kg_store_commit(struct kg_store *store, struct kg_error *error);

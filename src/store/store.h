@@ -12,6 +12,8 @@ struct kg_store;
 // begun; a full disk or an unwritable folder gives KG_ERROR_IO.
 enum kg_status kg_store_open(const char *home, struct kg_store **store, struct kg_text *notice,
                              struct kg_error *error);
+// A store that is nowhere but in memory: what it learns is forgotten when it is closed.
+enum kg_status kg_store_open_memory(struct kg_store **store, struct kg_error *error);
 void kg_store_close(struct kg_store *store);
 
 // Everything a measurement depends on besides the candidate itself.

@@ -41,7 +41,7 @@ touch file
 build --out file/out
 KERNELGEN_HOME=$PWD/file build
 KERNELGEN_HOME=/proc/none build
-for blocks in 8 64; do # of 1024 bytes: neither holds the records
+for blocks in 8 64; do # of 1024 bytes: neither holds the records, and 8 hold no kernel
     home=$PWD/small
     ( ulimit -f $blocks; KERNELGEN_HOME=$home kernelgen build scale.kg --rigor measure >out 2>err; echo "exit $?" )
     grep -c 'records.db: ' err

@@ -54,7 +54,7 @@ static void test_assembly(void)
 {
     struct kg_options options = {.home = "/dev/null/none"};
     struct kg_context *context = NULL;
-    CHECK(kg_context_create(&options, &context) != KG_OK && context);
+    CHECK(kg_context_create(&options, &context) == KG_OK && context);
     cubin_length = load(KG_SOURCE_DIR "/tests/data/asm/small.sm_90a.cubin", cubin, sizeof cubin);
     ptx_length = load(KG_SOURCE_DIR "/tests/data/asm/handmade.ptx", ptx, sizeof ptx);
     samples_length =

@@ -460,7 +460,7 @@ static void begin(void)
 {
     // No records: a place where there can be none.
     struct kg_options options = {.home = "/dev/null/none"};
-    CHECK(kg_context_create(&options, &context) != KG_OK && context != NULL);
+    CHECK(kg_context_create(&options, &context) == KG_OK && context != NULL);
 }
 
 static void end(void)

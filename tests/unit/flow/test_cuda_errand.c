@@ -176,6 +176,32 @@ static void without_a_program(void)
     unsetenv("KERNELGEN_WORKER");
 }
 
+// The program has none either, and does as much.
+static void without_records(void)
+{
+    struct kg_options options = {.home = "/dev/null/none", .notice = take_notice};
+    struct kg_context *lacking;
+    struct kg_device *same;
+    struct kg_op *parsed;
+    struct kg_problem *other;
+    struct kg_plan *plan = NULL;
+    CHECK_OK(kg_context_create(&options, &lacking));
+    CHECK_OK(kg_context_device(lacking, "cuda:0", &same));
+    CHECK_OK(kg_op_parse(lacking, "copy.kg", text, strlen(text), NULL, &parsed));
+    CHECK_OK(kg_problem_create(lacking, parsed, &(struct kg_binding){"N", "5500"}, 1, &other));
+    CHECK_OK(kg_plan_create(other, same, KG_RIGOR_MEASURE, 2, &plan));
+    CHECK(notices == 1 && strstr(last_notice, "goes on without records"));
+    if (plan)
+        check_plan(plan);
+    CHECK(fake->blocks == 0);
+    kg_plan_destroy(plan);
+    kg_problem_destroy(other);
+    kg_op_destroy(parsed);
+    kg_context_destroy(lacking);
+    notices = 0;
+    inits = fake->inits; // another device was opened
+}
+
 static void clean_up(void)
 {
     kg_problem_destroy(problem);
@@ -192,6 +218,7 @@ int main(void)
         a_program_searches();
         a_program_builds();
         kernels_from_outside();
+        without_records();
         without_a_program();
     }
     clean_up();
