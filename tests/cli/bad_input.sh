@@ -86,7 +86,7 @@ done
 for place in /proc/none x.npy x.npy/folder "$long"; do try build add.kg --out "$place"; done
 
 echo "-- the environment"
-for home in "$PWD/x.npy" /proc/none "/tmp/$long"; do KERNELGEN_HOME=$home try build add.kg; done
+for home in "$PWD/x.npy" /proc/none "/tmp/$long"; do KERNELGEN_HOME=$home try wisdom list; done
 (unset KERNELGEN_HOME HOME; PATH=$PATH try wisdom list)
 for compiler in /nonexistent "$PWD/x.npy" "$PWD" "$long"; do
     CC=$compiler try build add.kg
