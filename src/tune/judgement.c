@@ -15,8 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define READY_SECONDS 120.0 // for a worker's device and inputs
-#define BUILD_SECONDS 60.0  // of one kernel, which is in the cache
+#define BUILD_SECONDS 60.0 // of one kernel, which is in the cache
 
 struct kg_judge {
     const struct kg_search *search;
@@ -152,8 +151,8 @@ static void stop_worker(struct kg_judge *judge)
 }
 
 // Starts one where there is none, and waits until it is ready: what keeps it from that is not a
-// candidate's doing.
-static enum kg_status ensure_worker(struct kg_judge *judge, double seconds, struct kg_error *error)
+// candidate's doing, and takes none of its time.
+static enum kg_status ensure_worker(struct kg_judge *judge, struct kg_error *error)
 {
     enum kg_status status = judge->worker ? KG_OK : start_worker(judge, error);
     if (status || judge->is_ready)
@@ -161,9 +160,8 @@ static enum kg_status ensure_worker(struct kg_judge *judge, double seconds, stru
     double start = kg_times_now();
     struct request request = {.kind = READY};
     struct kg_text answer;
-    double limit = seconds < READY_SECONDS ? seconds : READY_SECONDS;
-    status = kg_child_ask(judge->worker, &request, sizeof request, limit, judge->search->cancel, 0,
-                          &answer, error);
+    status = kg_child_ask(judge->worker, &request, sizeof request, KG_READY_SECONDS,
+                          judge->search->cancel, 0, &answer, error);
     kg_text_free(&answer);
     kg_times_since(judge->search->times, KG_ACTIVITY_PREPARE, start);
     judge->is_ready = status == KG_OK;
@@ -264,13 +262,11 @@ enum kg_status kg_judge_one(struct kg_judge *judge, struct kg_built *built, doub
     struct kg_error own = {0};
     *judgement = (struct kg_judgement){0};
     enum kg_status status = KG_OK;
-    if (judge->isolation == KG_ISOLATION_WORKER) {
-        status = ensure_worker(judge, seconds, &own);
-        if (status && status != KG_ERROR_TIMEOUT)
-            return kg_error_set(error, status, "%s", own.text);
-    }
-    if (!status)
-        status = test(judge, built, seconds, incumbent, &tested, &own);
+    if (judge->isolation == KG_ISOLATION_WORKER)
+        status = ensure_worker(judge, error);
+    if (status)
+        return status;
+    status = test(judge, built, seconds, incumbent, &tested, &own);
     if (status == KG_ERROR_CANCELLED)
         return kg_error_set(error, status, "%s", own.text);
     kg_times_merge(judge->search->times, &tested.times);
@@ -298,7 +294,7 @@ enum kg_status kg_judge_verify(struct kg_judge *judge, struct kg_built *built, d
     enum kg_status status = KG_OK;
     *verdict = (struct kg_verdict){0};
     if (judge->isolation == KG_ISOLATION_WORKER)
-        status = ensure_worker(judge, seconds, error);
+        status = ensure_worker(judge, error);
     if (status)
         return status;
     if (judge->isolation == KG_ISOLATION_WORKER)
@@ -329,7 +325,7 @@ enum kg_status kg_judge_race(struct kg_judge *judge, struct kg_built *const *bui
     enum kg_status status = KG_OK;
     memset(timings, 0, size);
     if (judge->isolation == KG_ISOLATION_WORKER)
-        status = ensure_worker(judge, seconds, error);
+        status = ensure_worker(judge, error);
     double start = kg_times_now();
     if (status)
         return status;

@@ -48,13 +48,75 @@ enum kg_isolation kg_worker_isolation(struct kg_device *device)
     return backend->shares_memory ? KG_ISOLATION_FORK : KG_ISOLATION_WORKER;
 }
 
+struct use {
+    struct kg_device *device;
+    struct task task;
+};
+
+enum request { READY, WORK };
+
+// The first use of a device takes as long as it takes to open it.
+static enum kg_status make_ready(struct kg_device *device, struct kg_error *error)
+{
+    void *memory;
+    enum kg_status status = device->backend->allocate(device, 1, &memory, error);
+    if (!status)
+        device->backend->release(device, memory);
+    return status;
+}
+
+static enum kg_status serve(void *user, const void *request, size_t length, struct kg_text *answer,
+                            struct kg_error *error)
+{
+    struct use *use = user;
+    (void)length;
+    return *(const enum request *)request == READY ? make_ready(use->device, error)
+                                                   : work(&use->task, answer, error);
+}
+
+static enum kg_status ask(struct kg_child *child, enum request request, double seconds,
+                          const volatile int *cancel, void *result, size_t size,
+                          struct kg_error *error)
+{
+    struct kg_text answer;
+    enum kg_status status =
+        kg_child_ask(child, &request, sizeof request, seconds, cancel, size, &answer, error);
+    if (answer.length == size && size > 0)
+        memcpy(result, answer.data, size);
+    kg_text_free(&answer);
+    return status;
+}
+
+static enum kg_status run_when_ready(struct use *use, double seconds, const volatile int *cancel,
+                                     void *result, struct kg_error *error)
+{
+    const struct kg_child_service service = {.user = use, .serve = serve};
+    struct kg_child *child;
+    struct kg_error why = {0};
+    enum kg_status status = kg_child_start(&service, &child, error);
+    if (status)
+        return status;
+    status = ask(child, READY, KG_READY_SECONDS, cancel, NULL, 0, &why);
+    if (status == KG_ERROR_FAULT || status == KG_ERROR_TIMEOUT)
+        status = KG_ERROR_MISSING;
+    if (status)
+        kg_error_set(error, status, "%s cannot be used: %s", use->device->facts.name, why.text);
+    else
+        status = ask(child, WORK, seconds, cancel, result, use->task.size, error);
+    kg_child_stop(child);
+    return status;
+}
+
 enum kg_status kg_worker_run_on(struct kg_device *device, kg_worker_job *job, void *user,
                                 double seconds, const volatile int *cancel, void *result,
                                 size_t size, struct kg_error *error)
 {
-    if (kg_worker_isolation(device) != KG_ISOLATION_NONE)
+    enum kg_isolation isolation = kg_worker_isolation(device);
+    struct use use = {device, {.job = job, .user = user, .size = size}};
+    if (isolation == KG_ISOLATION_FORK)
         return kg_worker_run(job, user, seconds, cancel, result, size, error);
     if (size > 0)
         memset(result, 0, size);
-    return job(user, result, size, error);
+    return isolation == KG_ISOLATION_NONE ? job(user, result, size, error)
+                                          : run_when_ready(&use, seconds, cancel, result, error);
 }

@@ -8,6 +8,8 @@
 
 #include <stddef.h>
 
+#define KG_READY_SECONDS 120.0 // for a device and what is put there; more is a hang
+
 // Where candidates run.
 enum kg_isolation {
     KG_ISOLATION_AUTO,   // as the device allows: kg_worker_isolation
@@ -28,8 +30,9 @@ typedef enum kg_status kg_worker_job(void *user, void *result, size_t size, stru
 enum kg_status kg_worker_run(kg_worker_job *job, void *user, double seconds,
                              const volatile int *cancel, void *result, size_t size,
                              struct kg_error *error);
-// The same for a job that uses `device`, which is not prepared for it: in this process where no
-// fork can use it, without limit and cancellation then.
+// The same for a job that uses `device`: in this process where no fork can use it, without limit
+// and cancellation then. A device with memory of its own is made ready before the job's time
+// begins; KG_ERROR_MISSING where it cannot be.
 enum kg_status kg_worker_run_on(struct kg_device *device, kg_worker_job *job, void *user,
                                 double seconds, const volatile int *cancel, void *result,
                                 size_t size, struct kg_error *error);

@@ -90,6 +90,7 @@ int cuInit(unsigned flags)
 {
     if (fake_driver.crash)
         raise(SIGSEGV);
+    sleep((unsigned)fake_driver.pause);
     if (fake_driver.fail_in && strcmp(fake_driver.fail_in, "cuInit") == 0)
         return fake_driver.result;
     if (flags || (fake_driver.owner && fake_driver.owner != (int)getpid()))

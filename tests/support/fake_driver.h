@@ -20,6 +20,7 @@ struct fake_driver {
     int result;
     int broken; // what all calls give after a kernel's fault, but those that need no context
     int crash;  // cuInit crashes
+    int pause;  // seconds that cuInit takes
     // What function f_N, or kg_kernel_N, does; NULL: nothing.
     void (*run)(int function, void **arguments);
     char log[4096]; // launches and what else a device would see, a line each

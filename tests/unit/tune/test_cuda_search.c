@@ -100,6 +100,46 @@ static void graphs_are_replayed(void)
     CHECK(found.measured == 87);
 }
 
+#define LIMIT 2 // seconds of a candidate
+
+static enum kg_status use_device(void *user, void *result, size_t size, struct kg_error *own)
+{
+    void *memory;
+    (void)user;
+    (void)size;
+    enum kg_status status = cuda->backend->allocate(cuda, 100, &memory, own);
+    cuda->backend->release(cuda, memory);
+    *(int *)result = 42;
+    return status;
+}
+
+// What opening the device takes is nobody's time, and what it fails with is nobody's fault.
+static void starting_takes_no_time(void)
+{
+    struct kg_found found;
+    struct kg_search search = new_search(KG_RIGOR_EXHAUSTIVE);
+    int result = 0;
+    search.device = cuda;
+    search.protocol.cache = KG_WARM;
+    search.protocol.warm_seconds = 0;
+    search.run_limit = LIMIT;
+    fake->pause = LIMIT + 1;
+    CHECK_STATUS(kg_search_run(&search, &found, &error), KG_OK, &error);
+    CHECK(found.measured == 87 && found.failed == 0);
+    CHECK_STATUS(
+        kg_worker_run_on(cuda, use_device, NULL, LIMIT, NULL, &result, sizeof result, &error),
+        KG_OK, &error);
+    CHECK(result == 42);
+    fake->pause = 0;
+    fake->crash = 1;
+    CHECK_STATUS(
+        kg_worker_run_on(cuda, use_device, NULL, LIMIT, NULL, &result, sizeof result, &error),
+        KG_ERROR_MISSING, &error);
+    CHECK(strstr(error.text, "cannot be used: crashed with SIGSEGV") && result == 0);
+    fake->crash = 0;
+    CHECK(fake->inits == 0);
+}
+
 // Then no fork can: candidates run here.
 static void a_driver_in_use_is_used(void)
 {
@@ -130,6 +170,7 @@ int main(void)
         faults_are_outcomes();
         caches_are_flushed();
         graphs_are_replayed();
+        starting_takes_no_time();
         a_driver_in_use_is_used();
     }
     bool skipped = test_failures == 0 && !cuda->compiler[0]; // no NVRTC
