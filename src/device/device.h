@@ -63,6 +63,7 @@ struct kg_grid {
     int threads[3];
     int shared;  // bytes of dynamic shared memory of a block
     int cluster; // blocks of a cluster, along x; 0 or 1: none
+    bool early;  // may start before the grid before it ends: its code waits for that
 };
 
 // A tensor as CUDA's tensor maps see it: kernels copy a box of it with one instruction, and what

@@ -19,6 +19,7 @@ struct kg_cuda_attribute {
     int reserved;
     union {
         unsigned cluster[3];
+        int early; // programmaticStreamSerializationAllowed
         char room[64];
     } value;
 };
@@ -48,7 +49,7 @@ enum {
     KG_CUDA_FUNCTION_MOST_SHARED = 8,
     KG_CUDA_FUNCTION_ANY_CLUSTER = 14,
 };
-enum { KG_CUDA_ATTRIBUTE_CLUSTER = 4 };
+enum { KG_CUDA_ATTRIBUTE_CLUSTER = 4, KG_CUDA_ATTRIBUTE_EARLY = 6 };
 enum { KG_CUDA_JIT_LOG = 5, KG_CUDA_JIT_LOG_SIZE = 6 };
 enum { KG_CUDA_STREAM_NON_BLOCKING = 1, KG_CUDA_CAPTURE_RELAXED = 2 };
 

@@ -11,6 +11,7 @@
 
 #define MOST_FUNCTIONS 64
 #define LOG_BYTES 2048
+#define EARLY_VERSION 12030
 
 struct kg_kernel {
     struct kg_cuda_device *cuda;
@@ -203,17 +204,25 @@ static int launch_grid(const struct kg_cuda_driver *driver, void *function,
         blocks[i] = (unsigned)grid->blocks[i];
         threads[i] = (unsigned)grid->threads[i];
     }
-    if (grid->cluster <= 1)
+    // Where it can be part of a graph; elsewhere the grid comes after all of the one before it.
+    bool early = grid->early && driver->launch_config && driver->version >= EARLY_VERSION;
+    if (grid->cluster <= 1 && !early)
         return driver->launch(function, blocks[0], blocks[1], blocks[2], threads[0], threads[1],
                               threads[2], (unsigned)grid->shared, stream, arguments, NULL);
-    struct kg_cuda_attribute attribute = {.id = KG_CUDA_ATTRIBUTE_CLUSTER,
-                                          .value.cluster = {(unsigned)grid->cluster, 1, 1}};
+    struct kg_cuda_attribute attributes[2];
+    unsigned count = 0;
+    if (grid->cluster > 1)
+        attributes[count++] = (struct kg_cuda_attribute){
+            .id = KG_CUDA_ATTRIBUTE_CLUSTER, .value.cluster = {(unsigned)grid->cluster, 1, 1}};
+    if (early)
+        attributes[count++] =
+            (struct kg_cuda_attribute){.id = KG_CUDA_ATTRIBUTE_EARLY, .value.early = 1};
     struct kg_cuda_config config = {.blocks = {blocks[0], blocks[1], blocks[2]},
                                     .threads = {threads[0], threads[1], threads[2]},
                                     .shared = (unsigned)grid->shared,
                                     .stream = stream,
-                                    .attributes = &attribute,
-                                    .attribute_count = 1};
+                                    .attributes = attributes,
+                                    .attribute_count = count};
     return driver->launch_config(&config, function, arguments, NULL);
 }
 

@@ -486,7 +486,6 @@ static struct kg_grid grid_of(int64_t blocks, int64_t split, int64_t wide, int64
 static void grids(const struct kg_group *group, const struct kg_device_facts *facts,
                   const struct kg_config *config, struct kg_grids *grids)
 {
-    (void)facts;
     struct kg_cuda_reduce_plan plan;
     int64_t blocks, parts, wide, groups = 1;
     const struct kg_grid none = {.threads = {1, 1, 1}};
@@ -504,9 +503,9 @@ static void grids(const struct kg_group *group, const struct kg_device_facts *fa
         grid.cluster = plan.split;
     }
     const int threads = kg_cuda_combine_threads(&plan);
-    const struct kg_grid last = plan.column
-                                    ? grid_of(kg_ceil_div(outputs, side), 1, side, threads / side)
-                                    : grid_of(outputs, 1, threads, 1);
+    struct kg_grid last = plan.column ? grid_of(kg_ceil_div(outputs, side), 1, side, threads / side)
+                                      : grid_of(outputs, 1, threads, 1);
+    last.early = kg_cuda_rowwise_blocks(facts) > 1; // it came with clusters
     int alignment = kg_cuda_reduce_alignment(&plan);
     bool folds_last = plan.split > 1 && !plan.cluster;
     *grids = (struct kg_grids){.count = folds_last ? 3 : 2, .alignment = alignment};
