@@ -381,11 +381,11 @@ KG_INLINE unsigned kg_cluster_rank()
 
 // The same variable in the shared memory of another block of the cluster.
 template <typename T>
-KG_INLINE const T *kg_of_block(const T *shared, unsigned rank)
+KG_INLINE T *kg_of_block(T *shared, unsigned rank)
 {
     uint64_t there;
     asm("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(shared), "r"(rank));
-    return (const T *)there;
+    return (T *)there;
 }
 
 // What the blocks of a cluster have at `shared`, folded in their order. They wait for each other

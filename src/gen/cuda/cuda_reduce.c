@@ -25,8 +25,10 @@ enum { COMBINE_THREADS = 256 };
 // Vectors of a row that one block reads sooner than several do, with a second launch after them.
 enum { ONE_BLOCK = 4 * LARGEST_BLOCK };
 enum { MOST_SHARED = 48 << 10, MOST_BLOCKS = 1 << 30 };
-// Bytes of columns that are sooner read by one cluster than by all units, with a second launch.
+// Bytes of an output that are sooner read by one cluster than by all units, with a second launch.
 enum { CLUSTERED = 1 << 20 };
+// Threads and vectors of each where a cluster reads a row, if that is enough for it.
+enum { CLUSTER_THREADS = 512, CLUSTER_UNROLL = 4 };
 // Threads that keep a device busy.
 enum { PLENTY = 1 << 19 };
 
@@ -341,8 +343,8 @@ static bool valid(const struct kg_group *group, const struct kg_device_facts *fa
         return refuse(reason, "a block would need more shared memory than there is");
     if (plan.split > 1 && plan.split / 2 >= parts)
         return refuse(reason, "more blocks share an output than there is work for");
-    if (plan.cluster && (plan.split == 1 || plan.split > kg_cuda_rowwise_blocks(facts)))
-        return refuse(reason, "a cluster has more than one block, and no more than 8");
+    if (plan.cluster && (plan.split == 1 || plan.split > 2 * kg_cuda_rowwise_blocks(facts)))
+        return refuse(reason, "a cluster has more than one block, and no more than 16");
     if (plan.cluster && blocks > MOST_BLOCKS / plan.split)
         return refuse(reason, "more clusters than a launch has");
     if (plan.unroll > 1 && plan.unroll / 2 * (plan.column ? 1 : plan.vector) >= count_of(&plan))
@@ -356,7 +358,27 @@ static bool valid(const struct kg_group *group, const struct kg_device_facts *fa
     return true;
 }
 
-// Where one cluster is enough for columns.
+// The same for a row: by as many threads as it takes for each to load all it has at once.
+static void guess_row_cluster(const struct kg_group *group, const struct kg_device_facts *facts,
+                              enum kg_target target, int64_t most, struct kg_config *config)
+{
+    struct kg_config tried = *config;
+    struct kg_text reason = {0};
+    struct kg_cuda_reduce_plan plan;
+    find_plan(group, &plan);
+    configure(&plan, config);
+    int64_t vectors = kg_ceil_div(kg_ceil_div(count_of(&plan), plan.vector), most);
+    tried.value[CLUSTER] = 1;
+    tried.value[SPLIT] = most;
+    tried.value[THREADS] =
+        vectors <= CLUSTER_THREADS * CLUSTER_UNROLL ? CLUSTER_THREADS : LARGEST_BLOCK;
+    tried.value[UNROLL] = kg_power_of_two(kg_ceil_div(vectors, tried.value[THREADS]));
+    if (outputs_of(&plan) * most <= facts->units && valid(group, facts, target, &tried, &reason))
+        *config = tried;
+    kg_text_free(&reason);
+}
+
+// Where one cluster is enough for an output, or for a tile of columns.
 static void guess_cluster(const struct kg_group *group, const struct kg_device_facts *facts,
                           enum kg_target target, struct kg_config *config)
 {
@@ -372,8 +394,12 @@ static void guess_cluster(const struct kg_group *group, const struct kg_device_f
     int64_t bytes = count_of(&plan) * together;
     if (blocks > 0)
         bytes = bytes * outputs_of(&plan) / blocks;
-    if (!plan.column || plan.split == 1 || most == 1 || bytes > CLUSTERED)
+    if (plan.split == 1 || most == 1 || bytes > CLUSTERED)
         return;
+    if (!plan.column) {
+        guess_row_cluster(group, facts, target, most, config);
+        return;
+    }
     tried.value[CLUSTER] = 1;
     tried.value[SPLIT] = most;
     while (tried.value[SPLIT] > 2 && tried.value[SPLIT] > parts)

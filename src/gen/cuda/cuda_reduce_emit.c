@@ -397,6 +397,25 @@ static void emit_block_fold(struct writer *writer, const char *threads)
         kg_code_line(&writer->code, "total = kg_block_fold<FOLD, %s>(total, turn);", threads);
 }
 
+// A cluster for each output: the first block gets what all of them find. Nobody writes to a block
+// that may not have started, and the wait for that is over when there is something to write.
+static void open_cluster(struct writer *writer)
+{
+    struct kg_code *code = &writer->code;
+    kg_code_line(code, "__shared__ FOLD::type found[SPLIT];");
+    kg_code_line(code, "kg_cluster_arrive_relaxed();");
+    kg_code_line(code, "const int64_t output = blockIdx.x / SPLIT;");
+}
+
+static void emit_cluster_fold(struct writer *writer)
+{
+    struct kg_code *code = &writer->code;
+    kg_code_line(code, "kg_cluster_await();");
+    kg_code_line(code, "if (thread == 0)");
+    kg_code_line(code, "    *kg_of_block(found + share, 0) = total;");
+    kg_code_line(code, "kg_cluster_wait();");
+}
+
 static void emit_rows(struct writer *writer)
 {
     const struct kg_cuda_reduce_plan *plan = writer->plan;
@@ -408,12 +427,10 @@ static void emit_rows(struct writer *writer)
     emit_share(writer);
     kg_code_line(code, "int turn = 0;");
     if (plan->cluster)
-        kg_code_line(code, "__shared__ FOLD::type own;");
-    kg_code_open(code, plan->cluster
-                           ? "for (int64_t output = blockIdx.x / SPLIT; output < outputs; "
-                             "output += gridDim.x / SPLIT)"
-                           : "for (int64_t output = blockIdx.x; output < outputs; "
-                             "output += gridDim.x)");
+        open_cluster(writer);
+    else
+        kg_code_open(code, "for (int64_t output = blockIdx.x; output < outputs; "
+                           "output += gridDim.x)");
     emit_axes(writer, 0, plan->outputs - 1, "output");
     emit_totals(writer);
     kg_code_open(code, "for (int64_t part = share; part * (THREADS * VECTOR * UNROLL) < "
@@ -421,19 +438,19 @@ static void emit_rows(struct writer *writer)
     emit_part(writer);
     kg_code_close(code);
     emit_block_fold(writer, "THREADS");
-    if (plan->cluster) {
-        kg_code_line(code, "if (thread == 0)");
-        kg_code_line(code, "    own = total;");
-        kg_code_line(code, "kg_cluster_wait();");
-    }
-    kg_code_open(code, plan->cluster ? "if (thread == 0 && share == 0)" : "if (thread == 0)");
     if (plan->cluster)
-        kg_code_line(code, "total = kg_cluster_total<FOLD, SPLIT>(&own);");
+        emit_cluster_fold(writer);
+    kg_code_open(code, plan->cluster ? "if (thread == 0 && share == 0)" : "if (thread == 0)");
+    if (plan->cluster) {
+        kg_code_line(code, "total = found[0];");
+        kg_code_line(code, "#pragma unroll");
+        kg_code_line(code, "for (int rank = 1; rank < SPLIT; rank++)");
+        kg_code_line(code, "    total = FOLD::both(total, found[rank]);");
+    }
     emit_outcome(writer);
     kg_code_close(code);
-    if (plan->cluster)
-        kg_code_line(code, "kg_cluster_wait();");
-    kg_code_close(code);
+    if (!plan->cluster)
+        kg_code_close(code);
 }
 
 // The totals of a tile come together in shared memory, so that neighbours store neighbours.
