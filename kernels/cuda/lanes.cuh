@@ -400,30 +400,6 @@ KG_INLINE typename FOLD::type kg_cluster_total(const typename FOLD::type *shared
     return total;
 }
 
-// ---- One function after another ----
-
-// The next function may start while this one runs, if it is launched so.
-KG_INLINE void kg_start_next()
-{
-#if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.launch_dependents;");
-#endif
-}
-
-// Waits until the function before has ended, and gives what it wrote to: nothing there may be read
-// through another pointer.
-template <typename T>
-KG_INLINE T *kg_wait_before(T *written)
-{
-#if __CUDA_ARCH__ >= 900
-    uint64_t place = __cvta_generic_to_global(written);
-    asm volatile("griddepcontrol.wait;" : "+l"(place)::"memory");
-    return (T *)__cvta_global_to_generic(place);
-#else
-    return written;
-#endif
-}
-
 // ---- Folding groups of threads ----
 
 // `slots` holds a value of each of `groups` groups, a power of two, for each of `wide` places,

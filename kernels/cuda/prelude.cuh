@@ -202,3 +202,35 @@ KG_INLINE int64_t kg_truncate_f32(float x)
 {
     return x == x ? __float2ll_rz(x) : 0;
 }
+
+// ---- One function after another ----
+
+// The next function may start while this one runs, if it is launched so.
+KG_INLINE void kg_start_next()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+
+// Waits until all before it has ended, where this function may have started earlier.
+KG_INLINE void kg_wait_before()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+// The same place, read and written only after that wait: through another pointer, what nobody here
+// writes could be read before it.
+template <typename T>
+KG_INLINE T *kg_after(T *place)
+{
+#if __CUDA_ARCH__ >= 900
+    uint64_t there = __cvta_generic_to_global(place);
+    asm volatile("" : "+l"(there));
+    return (T *)__cvta_global_to_generic(there);
+#else
+    return place;
+#endif
+}

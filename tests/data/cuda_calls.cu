@@ -16,7 +16,8 @@ KG_INLINE void fold(char *memory, int &turn)
     *values =
         FOLD::both(kg_row_fold<FOLD, 16>(*values, turn), kg_row_fold<FOLD, 128>(*values, turn));
     kg_start_next();
-    kg_groups_fold<FOLD>((typename FOLD::type *)kg_wait_before(memory), 32, blockDim.y);
+    kg_wait_before();
+    kg_groups_fold<FOLD>((typename FOLD::type *)kg_after(memory), 32, blockDim.y);
 #if __CUDA_ARCH__ >= 900
     __shared__ uint64_t meetings[2];
     *values = FOLD::both(*values, kg_cluster_fold<FOLD, 128, 2>(*values, meetings, turn));

@@ -2,6 +2,7 @@
 
 #include "gen/cuda/cuda_frame.h"
 
+#include "asm/gpu.h"
 #include "gen/arguments.h"
 #include "gen/families.h"
 #include "gen/skeleton.h"
@@ -132,33 +133,63 @@ void kg_cuda_open_body(struct kg_code *code, const struct kg_group *group, const
     kg_cuda_open_body_in(code, group, entry, cases, "int64_t");
 }
 
-void kg_cuda_function_of(struct kg_code *code, const struct kg_group *group, const char *entry,
-                         int number, int threads, int registers, const char *body,
-                         const char *values)
+// `waits`: for what is before it, and reads and writes nothing earlier.
+static void print_function(struct kg_code *code, const struct kg_group *group, const char *entry,
+                           int number, int threads, int registers, const char *body,
+                           const char *values, bool waits)
 {
     struct kg_argument arguments[KG_MAX_ARGUMENTS];
     struct kg_text *text = code->text;
     int count = kg_group_arguments(group, arguments);
     kg_text_add(text, "\n");
     print_head(text, group, entry, number, threads, registers, 0);
+    kg_text_add(text, waits ? "    kg_start_next();\n    kg_wait_before();\n" : "");
     kg_text_format(text, "    %s_body<%s>(", body, values);
     for (int i = 0; i < count; i++) {
+        bool is_place =
+            arguments[i].kind == KG_ARGUMENT_TENSOR || arguments[i].kind == KG_ARGUMENT_SCRATCH;
         kg_text_add(text, i > 0 ? ", " : "");
+        kg_text_add(text, waits && is_place ? "kg_after(" : "");
         print_name(text, group, &arguments[i]);
+        kg_text_add(text, waits && is_place ? ")" : "");
     }
     kg_text_add(text, ");\n}\n");
+}
+
+void kg_cuda_waiting_function(struct kg_code *code, const struct kg_group *group, const char *entry,
+                              int number, int threads, int registers, const char *body,
+                              const char *values)
+{
+    print_function(code, group, entry, number, threads, registers, body, values, true);
 }
 
 void kg_cuda_function(struct kg_code *code, const struct kg_group *group, const char *entry,
                       int number, int threads, int registers, const char *values)
 {
-    kg_cuda_function_of(code, group, entry, number, threads, registers, entry, values);
+    print_function(code, group, entry, number, threads, registers, entry, values, false);
 }
 
 void kg_cuda_nothing(struct kg_code *code, const struct kg_group *group, const char *entry)
 {
     kg_cuda_open_function(code, group, entry, 0, 32, 0);
     kg_code_close(code);
+}
+
+void kg_cuda_start_early(const struct kg_group *group, const struct kg_device_facts *facts,
+                         struct kg_grids *grids)
+{
+    enum { SMALL = 4 << 20 };
+    const struct kg_sm *sm = kg_sm_find(facts->isa);
+    struct kg_needs needs;
+    double bytes = 0;
+    kg_group_needs(group, &needs);
+    for (int id = 0; id < group->problem->tensor_count; id++)
+        if (needs.tensor[id])
+            bytes += (double)group->problem->layouts[id].bytes;
+    if (!sm || sm->cluster <= 1 || bytes > SMALL)
+        return;
+    for (int i = 0; i < grids->count; i++)
+        grids->grids[i].early = grids->unaligned[i].early = true;
 }
 
 bool kg_cuda_fits(const struct kg_group *group, enum kg_target target, struct kg_text *reason)

@@ -31,9 +31,14 @@ void kg_cuda_function(struct kg_code *code, const struct kg_group *group, const 
 // counted in another type than int64_t.
 void kg_cuda_open_body_in(struct kg_code *code, const struct kg_group *group, const char *body,
                           const char *cases, const char *integer);
-void kg_cuda_function_of(struct kg_code *code, const struct kg_group *group, const char *entry,
-                         int number, int threads, int registers, const char *body,
-                         const char *values);
+// Its functions wait for what was launched before them.
+void kg_cuda_waiting_function(struct kg_code *code, const struct kg_group *group, const char *entry,
+                              int number, int threads, int registers, const char *body,
+                              const char *values);
+// Small problems take less time than the pause between two launches: theirs may start before what
+// is before them has ended. The functions of kg_cuda_waiting_function wait for that themselves.
+void kg_cuda_start_early(const struct kg_group *group, const struct kg_device_facts *facts,
+                         struct kg_grids *grids);
 // A whole kernel that has nothing to do.
 void kg_cuda_nothing(struct kg_code *code, const struct kg_group *group, const char *entry);
 

@@ -359,7 +359,6 @@ static bool is_narrow(const struct kg_group *group)
 static void grids(const struct kg_group *group, const struct kg_device_facts *facts,
                   const struct kg_config *config, struct kg_grids *grids)
 {
-    (void)facts;
     struct kg_cuda_pointwise_plan plan, any;
     const struct kg_grid none = {.threads = {1, 1, 1}};
     bool all, simple = kg_cuda_pointwise_simple(group);
@@ -373,6 +372,7 @@ static void grids(const struct kg_group *group, const struct kg_device_facts *fa
         grids->grids[i] = i != chosen ? none : i == 1 ? slow : grid;
         grids->unaligned[i] = i == 1 ? slow : none;
     }
+    kg_cuda_start_early(group, facts, grids);
 }
 
 const struct kg_family kg_cuda_pointwise = {

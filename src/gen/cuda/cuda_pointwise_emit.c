@@ -451,8 +451,8 @@ void kg_cuda_pointwise_emit(struct kg_text *text, const struct kg_cuda_pointwise
     }
     emit_body(&code, any, plan->entry);
     for (int i = 0; i < count; i++)
-        kg_cuda_function_of(&code, plan->group, plan->entry, i, plan->threads, plan->registers,
-                            i == 1 ? any->entry : name, values[i]);
+        kg_cuda_waiting_function(&code, plan->group, plan->entry, i, plan->threads, plan->registers,
+                                 i == 1 ? any->entry : name, values[i]);
     text->failed |= round.failed;
     kg_text_free(&round);
 }

@@ -539,10 +539,11 @@ static void grids(const struct kg_group *group, const struct kg_device_facts *fa
     grids->grids[1] = alignment ? none : grid;
     grids->unaligned[0] = none;
     grids->unaligned[1] = grid;
-    if (!folds_last)
-        return;
-    grids->grids[2] = grids->unaligned[2] = last;
-    grids->scratch = (size_t)outputs * (size_t)plan.split * KG_CUDA_PARTIAL_BYTES;
+    if (folds_last) {
+        grids->grids[2] = grids->unaligned[2] = last;
+        grids->scratch = (size_t)outputs * (size_t)plan.split * KG_CUDA_PARTIAL_BYTES;
+    }
+    kg_cuda_start_early(group, facts, grids);
 }
 
 const struct kg_family kg_cuda_reduce = {

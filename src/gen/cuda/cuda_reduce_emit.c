@@ -580,8 +580,10 @@ static void emit_combine(struct writer *writer)
     kg_cuda_open_function(code, plan->group, plan->entry, 2, kg_cuda_combine_threads(plan), 0);
     emit_constants(writer);
     kg_code_line(code, "enum { COMBINE = %d };", kg_cuda_combine_threads(plan));
-    kg_code_line(code, "const FOLD::type *partials = reinterpret_cast<const FOLD::type *>"
-                       "(kg_wait_before(scratch));");
+    kg_code_line(code, "kg_start_next();");
+    kg_code_line(code, "kg_wait_before();");
+    kg_code_line(code, "const FOLD::type *partials = "
+                       "reinterpret_cast<const FOLD::type *>(kg_after(scratch));");
     if (plan->column)
         emit_column_combine(writer);
     else
@@ -604,16 +606,14 @@ void kg_cuda_reduce_emit(struct kg_text *text, const struct kg_cuda_reduce_plan 
     }
     kg_cuda_open_body(code, plan->group, plan->entry, "bool WHOLE");
     emit_constants(&writer);
-    if (folds_last(&writer))
-        kg_code_line(code, "kg_start_next();");
     if (plan->column)
         emit_columns(&writer);
     else
         emit_rows(&writer);
     kg_code_close(code);
     for (int i = 0; i < 2; i++)
-        kg_cuda_function(code, plan->group, plan->entry, i, plan->threads, plan->registers,
-                         i == 0 ? "true" : "false");
+        kg_cuda_waiting_function(code, plan->group, plan->entry, i, plan->threads, plan->registers,
+                                 plan->entry, i == 0 ? "true" : "false");
     if (folds_last(&writer))
         emit_combine(&writer);
 }

@@ -348,7 +348,6 @@ static bool emit(const struct kg_group *group, const struct kg_device_facts *fac
 static void grids(const struct kg_group *group, const struct kg_device_facts *facts,
                   const struct kg_config *config, struct kg_grids *grids)
 {
-    (void)facts;
     enum { MOST_CLUSTERS = 1 << 27 };
     struct kg_cuda_rowwise_plan plan;
     int64_t rows, columns, length;
@@ -374,6 +373,7 @@ static void grids(const struct kg_group *group, const struct kg_device_facts *fa
     }
     if (function == 0 && columns > span * plan.hold)
         grids->grids[0].shared = (int)stored_bytes(&plan);
+    kg_cuda_start_early(group, facts, grids);
 }
 
 const struct kg_family kg_cuda_rowwise = {

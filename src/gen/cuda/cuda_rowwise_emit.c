@@ -511,6 +511,6 @@ void kg_cuda_rowwise_emit(struct kg_text *text, const struct kg_cuda_rowwise_pla
     kg_code_close(code);
     static const char *const cases[] = {"true, true", "true, false", "false, false"};
     for (int i = 0; i < 3; i++)
-        kg_cuda_function(code, row->group, row->entry, i, plan->threads * plan->blocks,
-                         plan->registers, cases[i]);
+        kg_cuda_waiting_function(code, row->group, row->entry, i, plan->threads * plan->blocks,
+                                 plan->registers, row->entry, cases[i]);
 }

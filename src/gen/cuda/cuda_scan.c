@@ -297,7 +297,6 @@ static struct kg_grid grid_of(const struct kg_cuda_scan_plan *plan, const struct
 static void grids(const struct kg_group *group, const struct kg_device_facts *facts,
                   const struct kg_config *config, struct kg_grids *grids)
 {
-    (void)facts;
     struct kg_cuda_scan_plan plan;
     const struct kg_grid none = {.threads = {1, 1, 1}};
     make_plan(group, config, "", &plan);
@@ -321,6 +320,7 @@ static void grids(const struct kg_group *group, const struct kg_device_facts *fa
     if (chunks > 1)
         grids->scratch =
             (size_t)(extent.lines * chunks) * 16 * (size_t)(plan.scan.column ? extent.along : 1);
+    kg_cuda_start_early(group, facts, grids);
 }
 
 const struct kg_family kg_cuda_scan = {

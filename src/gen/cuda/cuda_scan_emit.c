@@ -538,8 +538,9 @@ static void emit_functions(struct writer *writer)
                      : totals            ? "true, "
                                          : "false, ",
                      single ? 1 : plan->vector, single ? kg_cuda_scan_single(plan) : plan->hold);
-            kg_cuda_function(&writer->code, writer->scan->group, writer->scan->entry, number++,
-                             plan->threads * plan->blocks, plan->registers, values);
+            kg_cuda_waiting_function(&writer->code, writer->scan->group, writer->scan->entry,
+                                     number++, plan->threads * plan->blocks, plan->registers,
+                                     writer->scan->entry, values);
         }
     }
 }

@@ -114,6 +114,10 @@ static void test_launches(void)
     CHECK(grids.grids[1].blocks[0] == 0 && grids.unaligned[0].blocks[0] == 0);
     CHECK(grids.unaligned[1].blocks[1] == 32 && grids.unaligned[2].blocks[0] == 1);
     CHECK(grids.grids[2].threads[0] == 32 && grids.grids[2].threads[1] == 1);
+    CHECK(grids.grids[2].early && grids.unaligned[2].early && grids.grids[0].early);
+    grids = launches("all", "P=4096 D=4096", // large: only what comes second starts early
+                     "reduce*2: column=0 threads=256 vector=4 unroll=4 split=264 cluster=0 "
+                     "maxnreg=0");
     CHECK(grids.grids[2].early && grids.unaligned[2].early && !grids.grids[0].early);
     grids = launches("rows", "P=2 D=16777216", // a block for each output
                      "reduce: column=0 threads=256 vector=4 unroll=4 split=264 cluster=0 "
