@@ -315,7 +315,7 @@ static void guess(const struct kg_group *group, const struct kg_device_facts *fa
         config->value[THREADS] *= 2;
     // Few rows are a matter of latency: then a whole warp, one vector each.
     while (config->value[THREADS] < WARP && config->value[THREADS] * vector < columns &&
-           rows * config->value[THREADS] * 2 <= (int64_t)facts->units * LARGEST_BLOCK)
+           rows * config->value[THREADS] * WARP <= (int64_t)facts->units * LARGEST_BLOCK)
         config->value[THREADS] *= 2;
     while (config->value[HOLD] < MOST_HELD &&
            config->value[HOLD] * config->value[THREADS] * vector < columns)

@@ -63,8 +63,8 @@ static void test_takers(void)
     check_choice("all", "P=8192 D=8192", "reduce*2: column=0 threads=256 vector=4");
     check_choice("all", "P=8191 D=8191", "reduce*2: column=0 threads=256 vector=1");
     check_choice("all", "P=0 D=1", "reduce*2: column=0");
-    check_choice("all", "P=256 D=512",
-                 "reduce*2: column=0 threads=1024 vector=4 unroll=4 split=8 cluster=1");
+    check_choice("all", "P=64 D=512",
+                 "reduce*2: column=0 threads=512 vector=4 unroll=2 split=8 cluster=1");
     check_choice("all", "P=2 D=128", // one block, and of the least a warp
                  "reduce*2: column=0 threads=32 vector=4 unroll=2 split=1 cluster=0");
     check_choice("all", "P=1 D=7", "reduce*2: column=0 threads=32 vector=1 unroll=1 split=1");
@@ -74,8 +74,8 @@ static void test_takers(void)
                  "reduce*2: column=0 threads=1024 vector=4 unroll=4 split=1 cluster=0");
     check_choice("all", "P=128 D=132",
                  "reduce*2: column=0 threads=512 vector=4 unroll=2 split=8 cluster=1");
-    check_choice("all", "P=257 D=1024", // more than a cluster reads in the time of a launch
-                 "reduce*2: column=0 threads=256 vector=4 unroll=2 split=");
+    check_choice("all", "P=257 D=128", // more than a cluster reads in the time of a launch
+                 "reduce*2: column=0 threads=256 vector=4 unroll=1 split=");
     check_choice("columns", "P=1024 D=72", "reduce: column=1 threads=256 vector=4");
     check_choice("all", "P=1024 D=1024",
                  "reduce*2: column=0 threads=256 vector=4 unroll=4 "
