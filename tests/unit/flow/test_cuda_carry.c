@@ -120,7 +120,7 @@ int main(void)
         check_run(0, 1, 1);
         check_failure("cuMemAlloc_v2", 2, KG_ERROR_MEMORY);
         check_failure("cuMemcpy", 700, KG_ERROR_FAULT);
-        check_failure("cuLaunchKernel", 700, KG_ERROR_FAULT);
+        check_failure("cuLaunchKernelEx", 700, KG_ERROR_FAULT);
         memory_of_this_process_is_a_fault();
     }
     kg_op_destroy(op);
