@@ -166,16 +166,6 @@ const char *kg_context_error(const struct kg_context *context)
     return context ? context->error.text : "out of memory";
 }
 
-// A cache that takes nothing costs time, and stops nothing.
-static void tell_of_cache(struct kg_context *context, struct kg_device *device)
-{
-    const char *instead = device->cache_is_private ? device->cache : kg_objects_spare(device);
-    if (instead && context->home)
-        kg_session_tell(
-            &context->session, "%s/cache %s: what is compiled goes to %s, for this run only",
-            context->home, device->cache_is_private ? "cannot be written" : "is full", instead);
-}
-
 static enum kg_status open_device(struct kg_context *context, const char *name,
                                   struct kg_device **device)
 {
@@ -197,7 +187,8 @@ static enum kg_status open_device(struct kg_context *context, const char *name,
         free(copy);
         return status;
     }
-    tell_of_cache(context, *device);
+    (void)kg_objects_spare(*device); // one that is full is told of now
+    kg_session_tell_of_cache(&context->session, *device);
     (*device)->cancel = context->options.cancel;
     context->device_names[context->device_count] = copy;
     context->devices[context->device_count++] = *device;

@@ -22,6 +22,7 @@ struct kg_device {
     bool cache_is_private; // a temporary folder: see device/objects.h
     int cache_owner;       // the process that removes it
     char *_Atomic spare;   // where what the cache had no room for is built: see device/objects.h
+    bool told_of_cache;    // that it is not what is used: kg_session_tell_of_cache
     bool is_described;     // not at hand: kernels are compiled for it, and nothing runs
     // Compilers are killed soon after this becomes nonzero. Set by whoever opened the device; may
     // be NULL.

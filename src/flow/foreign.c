@@ -413,6 +413,7 @@ static enum kg_status verify_here(struct kg_session *session, const struct kg_pr
     struct kg_gate *gate = NULL;
     bool is_host = strcmp(device->backend->name, "host") == 0;
     enum kg_status status = load(&foreign, problem, error);
+    kg_session_tell_of_cache(session, device);
     if (!status)
         status = kg_flow_gate(session, problem, device, seed, false, &gate, error);
     if (!status) {

@@ -193,6 +193,17 @@ enum kg_status kg_session_file(struct kg_session *session, const struct kg_devic
     return KG_OK;
 }
 
+void kg_session_tell_of_cache(const struct kg_session *session, struct kg_device *device)
+{
+    const char *instead = device->cache_is_private ? device->cache : atomic_load(&device->spare);
+    if (!instead || !session->home || device->told_of_cache)
+        return;
+    device->told_of_cache = true;
+    kg_session_tell(session, "%s/cache %s: what is compiled goes to %s, for this run only",
+                    session->home, device->cache_is_private ? "cannot be written" : "is full",
+                    instead);
+}
+
 void kg_session_warn(struct kg_session *session, struct kg_device *device)
 {
     if (session->warned || kg_worker_isolation(device) != KG_ISOLATION_NONE)

@@ -60,6 +60,9 @@ void kg_session_print_sizes(struct kg_text *text, const struct kg_problem *probl
 // To whoever listens to notices.
 void kg_session_tell(const struct kg_session *session, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+// Tells, once for a device, that its cache cannot be written or has become full: that costs time,
+// and stops nothing.
+void kg_session_tell_of_cache(const struct kg_session *session, struct kg_device *device);
 // Tells the caller, once, when what is about to run on the device cannot be kept in a process of
 // its own.
 void kg_session_warn(struct kg_session *session, struct kg_device *device);

@@ -116,6 +116,7 @@ enum kg_status kg_flow_build_counterpart(const struct kg_plan *plan, const struc
     enum kg_status status =
         kg_built_make(plan->device, other, &choice, JUDGE_SECONDS, built, error);
     kg_times_since(&plan->session->times, KG_ACTIVITY_COMPILE, start);
+    kg_session_tell_of_cache(plan->session, plan->device);
     return status;
 }
 
