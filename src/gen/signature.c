@@ -165,10 +165,26 @@ static void add_argument(const struct kg_op *op, int tensor, struct kg_text *tex
     kg_text_format(text, "call->tensor[%d]", tensor);
 }
 
+// What the adapter and its caller agree on, under names that a file which brings the same along, as
+// those of emit do, has no use for.
+static void add_foreign_abi(struct kg_text *source)
+{
+    static const char *const names[][2] = {{"kg_host_call", "kg_adapter_call"},
+                                           {"KG_HOST_SHARED", "KG_ADAPTER_SHARED"},
+                                           {"KG_HOST_SCRATCH", "KG_ADAPTER_SCRATCH"},
+                                           {"KG_HOST_GRAIN", "KG_ADAPTER_GRAIN"}};
+    size_t count = sizeof names / sizeof names[0];
+    for (size_t i = 0; i < count; i++)
+        kg_text_format(source, "#define %s %s\n", names[i][0], names[i][1]);
+    kg_text_add(source, kg_skeleton_find("host/abi.h"));
+    for (size_t i = 0; i < count; i++)
+        kg_text_format(source, "#undef %s\n", names[i][0]);
+}
+
 bool kg_gen_foreign(const struct kg_op *op, const char *path, const char *code, const char *entry,
                     struct kg_text *source)
 {
-    kg_text_add(source, kg_skeleton_find("host/abi.h"));
+    add_foreign_abi(source);
     kg_text_add(source, "\n#line 1 \"");
     for (const char *c = path; *c; c++)
         if (*c != '"' && *c != '\\' && *c != '\n')
@@ -177,11 +193,11 @@ bool kg_gen_foreign(const struct kg_op *op, const char *path, const char *code, 
     kg_text_add(source, code);
     kg_text_format(source,
                    "\n#line 1 \"adapter\"\n"
-                   "int64_t %s_items(const struct kg_host_call *call, int phase)\n"
+                   "int64_t %s_items(const struct kg_adapter_call *call, int phase)\n"
                    "{\n    (void)call;\n    return phase == 0 ? 1 : -1;\n}\n"
-                   "int64_t %s_bytes(const struct kg_host_call *call, int kind)\n"
-                   "{\n    (void)call;\n    return kind == KG_HOST_GRAIN ? 1 : 0;\n}\n"
-                   "void %s_run(const struct kg_host_call *call, int phase, int64_t begin, "
+                   "int64_t %s_bytes(const struct kg_adapter_call *call, int kind)\n"
+                   "{\n    (void)call;\n    return kind == KG_ADAPTER_GRAIN ? 1 : 0;\n}\n"
+                   "void %s_run(const struct kg_adapter_call *call, int phase, int64_t begin, "
                    "int64_t end)\n"
                    "{\n    (void)phase, (void)begin, (void)end;\n    (void)%s(",
                    entry, entry, entry, op->name);

@@ -24,5 +24,8 @@ kernelgen verify scale.kg --candidate crash.c --seed 7 | cut -c1-17 | first 1; e
 kernelgen verify scale.kg --candidate broken.c --seed 7 2>&1 | grep -c 'broken.c:'; echo "exit ${PIPESTATUS[0]}"
 kernelgen verify scale.kg --candidate none.c --seed 7; echo "exit $?"
 kernelgen verify scale.kg --candidate right.c --seed 7 | head -n 1
+# What emit wrote is a candidate as it stands.
+kernelgen emit scale.kg --target host --out emitted.c
+kernelgen verify scale.kg --candidate emitted.c --seed 7 | cut -d, -f1 | first 1; echo "exit ${PIPESTATUS[0]}"
 # What was judged is in the log, as foreign.
 kernelgen log scale | grep foreign: | cut -d'|' -f3-6,10- | sed -e 's/[0-9]* cases/N cases/' -e 's/seed 7.*/seed 7/'
