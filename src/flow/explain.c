@@ -73,9 +73,12 @@ static void add_cost(const struct kg_plan *plan, struct kg_text *text)
     kg_report_seconds(text, roofline.seconds);
     kg_text_format(text, ", %s-bound\n", roofline.memory_bound ? "memory" : "compute");
     if (plan->seconds <= 0) {
-        kg_text_add(text, plan->origin == KG_ORIGIN_NEAREST
-                              ? "- not measured for these sizes\n"
-                              : "- chosen by rule: nothing was measured (rigor estimate)\n");
+        kg_text_add(text, plan->origin == KG_ORIGIN_NEAREST ? "- not measured for these sizes\n"
+                          : plan->origin == KG_ORIGIN_SEARCH
+                              ? "- time was up before anything was "
+                                "measured: chosen by rule\n"
+                              : "- chosen by rule: nothing was measured "
+                                "(rigor estimate)\n");
         if (kg_flow_is_small(plan->problem, plan->device))
             kg_text_add(text,
                         "- so small a problem is only searched when asked: --rigor measure\n");
