@@ -13,8 +13,9 @@
 
 const struct cli_command cli_commands[] = {
     {"build", "OP.kg [OPTIONS]", "define, generate, verify, optimise and record",
-     "Takes a definition through all five stages for one device and leaves the bundle in --out\n"
-     "(the definition document, the kernel as one C file, the optimisation log).\n\n"
+     "Takes a definition through all five stages for one device. With --out, a folder, the bundle\n"
+     "is left there: the definition document, the kernel as one C or CUDA file, the optimisation\n"
+     "log.\n\n"
      "  kernelgen build ops/bias_relu.kg\n"
      "  kernelgen build ops/softmax.kg --op softmax --size P=4096,D=4096 --rigor exhaustive\n"
      "  kernelgen build ops/matmul.kg --op matmul --time 30 --out out/matmul\n",
@@ -26,31 +27,42 @@ const struct cli_command cli_commands[] = {
      SUBJECT_OPTIONS | CLI_OUT | CLI_LANG, 1, 1, cli_check},
     {"emit", "OP.kg --target host|cuda|ptx [OPTIONS]", "the generated source on stdout",
      "For the host one file that compiles alone; its entry is a plain C function of the op's\n"
-     "name. For GPUs CUDA C++ with its launches, or the PTX it gives; no GPU is needed.\n\n"
+     "name. For GPUs CUDA C++ with its launches, or the PTX it gives; no GPU is needed. Chosen by\n"
+     "rule or from what is known, unless --rigor asks for a search.\n\n"
      "  kernelgen emit ops/bias_relu.kg --target host\n"
      "  kernelgen emit ops/softmax.kg --op softmax --target cuda --device sm_90a\n"
      "  kernelgen emit ops/bias_relu.kg --target host --dtype T=f32 --out bias_relu.c\n",
      SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_OUT | CLI_TARGET, 1, 1, cli_emit},
-    {"verify", "OP.kg [--candidate FILE.c] [OPTIONS]", "the accuracy gate alone",
-     "Judges the generated kernel or, with --candidate, one from outside: a C file with a\n"
-     "function named like the op and the signature that 'emit --target host' shows.\n\n"
+    {"verify", "OP.kg [--candidate FILE] [OPTIONS]", "the accuracy gate alone",
+     "Judges the generated kernel (by rule or from what is known, unless --rigor asks for a\n"
+     "search) or, with --candidate, one from outside: a C file with a function named like the op\n"
+     "and the signature that 'emit --target host' shows, or what that printed, edited. For GPUs a\n"
+     ".cu or .ptx file that says how it is launched (docs/verification.md).\n\n"
      "  kernelgen verify ops/bias_relu.kg\n"
-     "  kernelgen verify ops/bias_relu.kg --candidate mine.c --dtype T=f32 --seed 7\n",
+     "  kernelgen emit ops/bias_relu.kg --dtype T=f32 --target host --out mine.c\n"
+     "  kernelgen verify ops/bias_relu.kg --dtype T=f32 --candidate mine.c --seed 7\n",
      SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_CANDIDATE | CLI_OVERRIDE | CLI_SEED, 1, 1,
      cli_verify},
-    {"run", "OP.kg --input T=FILE.npy ... --output T=FILE.npy ...", "one execution on NumPy files",
+    {"run", "OP.kg --input TENSOR=FILE.npy ... --output TENSOR=FILE.npy ...",
+     "one execution on NumPy files",
      "Sizes, dtypes and strides come from the files; contradictions are refused by name. bf16 is\n"
-     "read and written as uint16 bits, 4-bit types as packed uint8.\n\n"
+     "read and written as uint16 bits, 4-bit types as packed uint8. For a GPU the arrays are "
+     "copied\n"
+     "there and back. The kernel is chosen by rule or from what is known, unless --rigor asks for "
+     "a\n"
+     "search.\n\n"
      "  kernelgen run ops/bias_relu.kg --input x=x.npy --input bias=b.npy --output y=y.npy\n",
      SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_ARRAYS | CLI_OVERRIDE, 1, 1, cli_run},
     {"bench", "OP.kg [OPTIONS]", "the performance gate alone, against the baseline",
      "Baseline and plan are timed alternately. On the host the baseline is the definition as\n"
      "written: one plain loop nest per statement, same compiler, flags and cores.\n\n"
-     "With --override, what it replaces is timed beside it, once the file has passed the accuracy\n"
-     "gate. What comes of it is in the log under the file's name, and never becomes wisdom.\n\n"
+     "With --override, on a GPU, what it replaces is timed beside it, once the file has passed "
+     "the\n"
+     "accuracy gate. What comes of it is in the log under the file's name, and never becomes "
+     "wisdom.\n\n"
      "  kernelgen bench ops/bias_relu.kg --dtype T=f32\n"
      "  kernelgen emit ops/bias_relu.kg --target ptx --out mine.ptx\n"
-     "  kernelgen bench ops/bias_relu.kg --override mine.ptx\n",
+     "  kernelgen bench ops/bias_relu.kg --device cuda:0 --override mine.ptx\n",
      SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_OVERRIDE, 1, 1, cli_bench},
     {"profile", "OP.kg [OPTIONS]", "every config with bound, outcome and time; Top 10 first",
      "Measures the whole space. What is known from before is not measured again.\n\n"

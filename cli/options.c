@@ -23,7 +23,7 @@ struct option {
 static const struct option options[] = {
     {"--op", KIND_TEXT, PLACE(op), CLI_OP, "NAME", "which op, where the file holds several"},
     {"--device", KIND_TEXT, PLACE(device), CLI_DEVICE, "NAME",
-     "host, cuda:0; the best at hand when not given"},
+     "host, cuda:0, sm_90a; the best at hand when not given"},
     {"--device", KIND_TEXT, PLACE(device), CLI_ASSEMBLY, "NAME",
      "h100, a100, ...; one of the code's architecture when not given"},
     {"--op", KIND_TEXT, PLACE(op), CLI_FIT, "NAME", "samples of this op alone"},
@@ -37,14 +37,16 @@ static const struct option options[] = {
      "sizes; from the goal's tune row by default"},
     {"--param", KIND_BINDINGS, 0, CLI_BINDINGS, "G=64", "build-time params"},
     {"--rigor", KIND_TEXT, PLACE(rigor), CLI_RIGOR, "R",
-     "estimate, measure, patient, exhaustive or wisdom; measure unless the problem is small"},
+     "estimate, measure, patient, exhaustive, wisdom, or default: measure unless the problem is "
+     "small"},
     {"--nearest", KIND_FLAG, PLACE(nearest), CLI_RIGOR, NULL,
      "go by the nearest shape known where nothing is measured"},
     {"--time", KIND_TEXT, PLACE(seconds), CLI_TIME, "SECONDS",
      "limit of the search; the best found so far is used"},
     {"--protocol", KIND_TEXT, PLACE(protocol), CLI_TIME, "WORDS",
      "how kernels are timed: cold or warm, launch or graph; \"cold launch\""},
-    {"--out", KIND_TEXT, PLACE(folder), CLI_OUT, "PATH", "where the result goes"},
+    {"--out", KIND_TEXT, PLACE(folder), CLI_OUT, "PATH",
+     "a file for what goes to standard output; of build, the bundle's folder"},
     {"--lang", KIND_TEXT, PLACE(language), CLI_LANG, "en|zh", "language of the document"},
     {"--target", KIND_TEXT, PLACE(target), CLI_TARGET, "NAME", "what to emit: host, cuda, ptx"},
     {"--candidate", KIND_TEXT, PLACE(candidate), CLI_CANDIDATE, "FILE",
@@ -250,8 +252,8 @@ enum cli_exit cli_parse(const struct cli_command *command, int count, char **wor
 
 void cli_help(const struct cli_command *command)
 {
-    printf("kernelgen %s %s\n\n%s.\n\n%s\nOptions:\n", command->name, command->usage,
-           command->summary, command->details);
+    printf("kernelgen %s%s%s\n\n%s.\n\n%s\nOptions:\n", command->name, *command->usage ? " " : "",
+           command->usage, command->summary, command->details);
     for (size_t i = 0; i < OPTION_COUNT; i++) {
         if (options[i].bit && !(options[i].bit & command->options))
             continue;
