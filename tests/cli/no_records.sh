@@ -2,7 +2,7 @@
 cat >add.kg <<'KG'
 op add(x: f32[P, D]) -> (y: f32[P, D])
 { y[p, d] = x[p, d] + 1 }
-goal { speedup 0.01
+goal { speedup 0.01 rounds 1
 verify P D = 3 5
 tune P D = 8 8 }
 KG
@@ -16,8 +16,8 @@ all() {
     some kernelgen devices
     some kernelgen asm "$ROOT/tests/data/asm/small.sm_90a.cubin" --kernel table
     some kernelgen emit add.kg --target host
-    some kernelgen emit add.kg --target host --rigor measure
-    some kernelgen build add.kg --device host --rigor measure --out bundle
+    some kernelgen emit add.kg --target host --rigor measure --time 2
+    some kernelgen build add.kg --device host --rigor measure --time 2 --out bundle
     grep -q '^| 20' bundle/*log.md || echo "the log has no rounds"
     try kernelgen wisdom list
     try kernelgen wisdom import nothing.jsonl
