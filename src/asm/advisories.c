@@ -27,10 +27,10 @@ struct log {
 static const struct advisory {
     const char *number, *code;
 } advisories[] = {
-    {"C7508", "setmaxnreg-ignored"},
-    {"C7510", "wgmma-serialised"},
-    {"C7517", "wgmma-serialised"}, // a wait is inserted
-    {"C7519", "wgmma-serialised"}, // an arrival is inserted
+    {"C7508", "setmaxnreg-ignored"}, {"C7510", "wgmma-serialised"}, // for any reason
+    {"C7517", "wgmma-serialised"},                                  // a wait is inserted
+    {"C7519", "wgmma-serialised"},                                  // an arrival is inserted
+    {"C7520", "wgmma-serialised"}, // and stands where warps may part
 };
 
 static const char *after(const struct line *line, const char *key)

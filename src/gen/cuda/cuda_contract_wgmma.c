@@ -19,6 +19,7 @@ enum { PACK_A, PACK_B, MULTIPLY, FOLD, FUNCTIONS };
 enum { LEFT, RIGHT, OUT, MAPS };
 enum { ELEMENT = 2, ACCESS = 16, ATOM = 64, GROUP = 128, ROUND = 1024 };
 enum { REGISTER_FILE = 65536, MOST_REGISTERS = 255, SHARED_OF_UNIT = 228 << 10 };
+enum { MOVED_REGISTERS = 232 }; // those of a consumer to which registers move
 enum { FOLD_THREADS = 256, MOST_BLOCKS = 1 << 20, MOST_IN_CLUSTER = 8 };
 
 static bool owns(const struct kg_cuda_contract_plan *plan)
@@ -302,10 +303,10 @@ static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reas
     if (shared_bytes(plan) > plan->facts->shared_bytes)
         return kg_cuda_contract_refuse(reason,
                                        "a block would need more shared memory than there is");
-    if (registers_of(plan) < sums_of(plan) + 40)
-        return kg_cuda_contract_refuse(reason, "holds more than a thread may have registers");
     if (moves_registers(plan) && plan->set.registers > 0)
         return kg_cuda_contract_refuse(reason, "registers move between warps as it is");
+    if ((moves_registers(plan) ? MOVED_REGISTERS : registers_of(plan)) < sums_of(plan) + 40)
+        return kg_cuda_contract_refuse(reason, "holds more than a thread may have registers");
     return kg_cuda_contract_tiles(plan) * plan->set.split <= INT32_MAX ||
            kg_cuda_contract_refuse(reason, "too many tiles");
 }

@@ -1,0 +1,573 @@
+// Products on tensor cores by wgmma: what the rule chooses and refuses, what is launched and which
+// boxes are copied, and, where there is NVRTC, what the compiler makes of every way to multiply: no
+// spills, wgmma in the main loop, and nothing that it made slower on its own account.
+
+#include "asm/advisories.h"
+#include "asm/gpu.h"
+#include "gen/built.h"
+#include "lang/lang.h"
+#include "support/folder.h"
+#include "support/sample_problem.h"
+#include "test.h"
+
+#include <math.h>
+
+#define WHERE "where T in f16 bf16 f32 f64\n"
+
+static const char definitions[] =
+    "op nn(a: T[M, K], b: T[K, N]) -> (c: T[M, N]) " WHERE
+    "{ c[m, n] = sum(k) a[m, k] * b[k, n] }\n"
+    "op nt(a: T[M, K], b: T[N, K]) -> (c: T[M, N]) " WHERE
+    "{ c[m, n] = sum(k) a[m, k] * b[n, k] }\n"
+    "op tn(a: T[K, M], b: T[K, N]) -> (c: T[M, N]) " WHERE
+    "{ c[m, n] = sum(k) a[k, m] * b[k, n] }\n"
+    "op tt(a: T[K, M], b: T[N, K]) -> (c: T[M, N]) " WHERE
+    "{ c[m, n] = sum(k) a[k, m] * b[n, k] }\n"
+    "op wide(a: T[M, K], b: T[K, N]) -> (c: f32[M, N]) " WHERE
+    "{ c[m, n] = sum(k) a[m, k] * b[k, n] }\n"
+    "op scaled(a: T[M, K], b: T[K, N], s: T[K]) -> (c: T[M, N]) " WHERE
+    "{ c[m, n] = sum(k) (a[m, k] * s[k]) * b[k, n] }\n"
+    "op whole(a: i8[M, K], b: i8[K, N]) -> (c: i32[M, N])\n"
+    "{ c[m, n] = sum(k) a[m, k] * b[k, n] }\n"
+    "op mixed(a: f16[M, K], b: bf16[K, N]) -> (c: f32[M, N])\n"
+    "{ c[m, n] = sum(k) a[m, k] * b[k, n] }\n"
+    "op linear(x: T[B, M, K], w: T[N, K], v: T[N], r: T[B, M, N]) -> (y: T[B, M, N]) " WHERE
+    "{ t[b, m, n] = sum(k) x[b, m, k] * w[n, k]\n"
+    "  y[b, m, n] = gelu(t[b, m, n] + v[n]) + r[b, m, n] }\n"
+    "op batches(a: T[B, M, K], b: T[B, N, K]) -> (s: f32[B, M, N], y: T[B, M, N]) " WHERE
+    "{ s[b, m, n] = sum(k) a[b, m, k] * b[b, n, k]\n  y[b, m, n] = relu(s[b, m, n]) }\n";
+
+#define LARGE "M=4096 N=4096 K=4096 T=f16"
+#define TILE "mma=64 rows=128 columns=128 depth=64 stages=4"
+
+// As an H100 (SXM5) has them.
+static const struct kg_device_facts facts = {
+    .isa = "sm_90a",
+    .units = 132,
+    .vector_bytes = 16,
+    .shared_bytes = 227 << 10,
+    .bandwidth = 3.35e12,
+    .matrix_flops = {[KG_F16] = 989e12, [KG_BF16] = 989e12},
+};
+static struct kg_error error;
+
+static const struct kg_family *family(void)
+{
+    return kg_family_find(KG_TARGET_CUDA, "contract");
+}
+
+static struct kg_group all_of(const struct made *made)
+{
+    return (struct kg_group){made->problem, 0, made->problem->nest_count};
+}
+
+// The values, and the usual ones of parameters that none of them is about.
+static struct kg_config configure(const struct kg_group *group, const char *values)
+{
+    struct kg_space space;
+    struct kg_config config = {{0}};
+    struct kg_text text = {0};
+    family()->space(group, &facts, KG_TARGET_CUDA, &space);
+    for (int i = 0; i < space.count; i++) {
+        const struct kg_parameter *parameter = &space.parameters[i];
+        const char *value = choice_of(values, parameter->name);
+        kg_text_format(&text, "%s%s=%ld", i > 0 ? " " : "", parameter->name,
+                       value ? strtol(value, NULL, 10) : (long)parameter->choices[0]);
+    }
+    CHECK(kg_config_read(&space, kg_text_string(&text), &config));
+    kg_text_free(&text);
+    return config;
+}
+
+// ---- What is refused ----
+
+// Why the family refuses the values, "" if it does not.
+static void check_reason_on(const char *isa, const char *op, const char *sizes, const char *values,
+                            const char *wanted)
+{
+    struct made made = make_strided(definitions, op, sizes, NULL);
+    struct kg_device_facts device = facts;
+    struct kg_text reason = {0};
+    snprintf(device.isa, sizeof device.isa, "%s", isa);
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    if (made.status == KG_OK) {
+        struct kg_group group = all_of(&made);
+        struct kg_config config = configure(&group, values);
+        bool valid = family()->valid(&group, &device, KG_TARGET_CUDA, &config, &reason);
+        CHECK(valid == !*wanted);
+        CHECK_TEXT(kg_text_string(&reason), wanted);
+    }
+    kg_text_free(&reason);
+    unmake(&made);
+}
+
+static void check_reason(const char *op, const char *sizes, const char *values, const char *wanted)
+{
+    check_reason_on("sm_90a", op, sizes, values, wanted);
+}
+
+static void sides_are_refused(void)
+{
+    check_reason_on("sm_90", "nn", LARGE, TILE, "wgmma is an instruction of sm_90a");
+    check_reason("scaled", LARGE, TILE, "tensor cores multiply tensors as they stand");
+    static const char types[] = "both sides have to be f16, or both bf16";
+    check_reason("mixed", "M=4096 N=4096 K=4096", TILE, types);
+    check_reason("nn", "M=512 N=512 K=512 T=f32", TILE, types);
+    check_reason("nn", "M=512 N=512 K=512 T=f64", TILE, types);
+    check_reason("whole", "M=512 N=512 K=512", TILE, types);
+    check_reason("nt", "M=1073741824 N=64 K=64 T=f16", TILE, "maps count to 2^30");
+    check_reason("nt", "M=536870912 N=60000 K=64 T=f16",
+                 "mma=64 rows=64 columns=64 depth=64 stages=4", "too many tiles");
+}
+
+static void tiles_are_refused(void)
+{
+    static const struct {
+        const char *op, *values, *reason;
+    } cases[] = {
+        {"nn", TILE, ""},
+        {"nn", "mma=64 rows=32 columns=128 depth=64 stages=4",
+         "tiles of this form have 64, 128 or 256 rows"},
+        {"nn", "mma=64 rows=128 columns=512 depth=64 stages=4",
+         "tiles of this form have 8 to 256 columns"},
+        {"nn", "mma=64 rows=128 columns=4 depth=64 stages=4",
+         "tiles of this form have 8 to 256 columns"},
+        {"nn", "mma=64 rows=128 columns=128 depth=32 stages=4",
+         "tiles of this form are 64 or 128 steps deep"},
+        // Boxes of lines across the sum are 64 wide.
+        {"nn", "mma=64 rows=128 columns=32 depth=64 stages=4",
+         "columns that are neighbours in memory come by 64"},
+        {"nt", "mma=64 rows=128 columns=32 depth=64 stages=4", ""},
+        {"nn", "mma=64 rows=128 columns=64 depth=64 stages=4 pair=1",
+         "columns that are neighbours in memory come by 64"},
+        {"nt", "mma=64 rows=128 columns=64 depth=64 stages=4 pair=1", ""},
+        {"tt", "mma=64 rows=128 columns=32 depth=64 stages=4 swap=1",
+         "columns that are neighbours in memory come by 64"},
+        {"tn", "mma=64 rows=64 columns=128 depth=64 stages=4 pair=2",
+         "rows that are neighbours in memory come by 64"},
+        {"nt", "mma=64 rows=64 columns=128 depth=64 stages=4 pair=2", ""},
+        {"nt", "mma=64 rows=128 columns=24 depth=64 stages=4 pair=1",
+         "the columns cannot be halved"},
+        {"nn", TILE " pair=1 split=2", "a cluster has one purpose"},
+        {"nn", TILE " pingpong=1 split=2", "consumers take turns with whole tiles"},
+        {"nn", "mma=64 rows=256 columns=64 depth=64 stages=4 pingpong=1",
+         "consumers take turns with whole tiles"},
+        {"nn", "mma=64 rows=128 columns=128 depth=64 stages=1",
+         "one tile is copied while another is multiplied"},
+        {"nn", "mma=64 rows=256 columns=256 depth=64 stages=2",
+         "holds more than a thread has registers"},
+        {"nn", "mma=64 rows=128 columns=128 depth=128 stages=4",
+         "a block would need more shared memory than there is"},
+        {"nn", TILE " maxnreg=96", "holds more than a thread may have registers"},
+        {"nn", TILE " maxnreg=128", ""},
+        {"nn", "mma=64 rows=128 columns=256 depth=64 stages=4 maxnreg=128",
+         "registers move between warps as it is"},
+        {"nn", "mma=64 rows=128 columns=256 depth=64 stages=4", ""},
+        {"nn", "mma=64 rows=256 columns=192 depth=64 stages=3", ""},
+        {"nn", TILE " split=128", "more pieces of the sum than there is work for"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check_reason(cases[i].op, LARGE, cases[i].values, cases[i].reason);
+}
+
+// ---- What is launched ----
+
+enum { PACK_A, PACK_B, MULTIPLY, FOLD };
+enum { LEFT, RIGHT, OUT };
+
+// Bytes from the first to behind the last that a map reaches.
+static size_t reach_of(const struct kg_map *map)
+{
+    size_t reach = (size_t)(map->shape[0] * map->element);
+    for (int dim = 1; dim < map->rank; dim++)
+        reach += (size_t)((map->shape[dim] - 1) * map->stride[dim]);
+    return reach;
+}
+
+// By the rules of the driver, and of what the skeleton expects of a box of a side.
+static bool is_map(const struct kg_map *map, const struct kg_grids *grids, bool side)
+{
+    int width = map->box[0] * map->element;
+    bool fine = map->rank == 3 && map->element == 2 && width % 16 == 0 && map->box[2] == 1;
+    fine = fine && (side ? width == 128 && map->swizzle == 128 : width <= 128);
+    fine = fine && (map->swizzle == 0 || map->swizzle == width);
+    for (int dim = 0; dim < 3; dim++) {
+        fine = fine && map->shape[dim] > 0 && map->shape[dim] <= (int64_t)1 << 32;
+        fine = fine && map->box[dim] > 0 && map->box[dim] <= 256;
+        if (dim > 0)
+            fine = fine && map->stride[dim] > 0 && map->stride[dim] % 16 == 0 &&
+                   map->stride[dim] < (int64_t)1 << 40;
+    }
+    if (map->tensor == KG_MAP_SCRATCH)
+        return fine && map->offset % 256 == 0 && map->offset + reach_of(map) <= grids->scratch;
+    return fine && map->offset == 0;
+}
+
+static bool are_apart(const struct kg_map *one, const struct kg_map *other)
+{
+    return one->tensor != KG_MAP_SCRATCH || other->tensor != KG_MAP_SCRATCH ||
+           one->offset + reach_of(one) <= other->offset ||
+           other->offset + reach_of(other) <= one->offset;
+}
+
+// What holds of the grids of any problem of a size that is not 0.
+static bool are_grids(const struct kg_grids *grids)
+{
+    const struct kg_grid *multiply = &grids->grids[MULTIPLY];
+    int copies = 0;
+    bool fine = grids->count == 4 && grids->map_count == 3 && grids->alignment == 16;
+    fine = fine && multiply->blocks[0] > 0 && multiply->shared <= facts.shared_bytes;
+    fine = fine && multiply->blocks[0] % (multiply->cluster > 1 ? multiply->cluster : 1) == 0;
+    for (int i = LEFT; i <= RIGHT; i++) {
+        fine = fine && is_map(&grids->maps[i], grids, true);
+        copies += grids->maps[i].tensor == KG_MAP_SCRATCH;
+    }
+    fine = fine &&
+           copies == (grids->grids[PACK_A].blocks[0] > 0) + (grids->grids[PACK_B].blocks[0] > 0);
+    fine = fine && are_apart(&grids->maps[LEFT], &grids->maps[RIGHT]);
+    if (grids->maps[OUT].rank > 0)
+        fine = fine && is_map(&grids->maps[OUT], grids, false) && grids->maps[OUT].tensor >= 0;
+    // Where places turn out wrong: both sides are copied, if there is room, or all is made by FOLD.
+    if (copies == 0)
+        return fine && grids->unaligned[MULTIPLY].blocks[0] == 0 &&
+               grids->unaligned[FOLD].blocks[0] > 0 && grids->unaligned_maps[LEFT].rank == 0;
+    for (int i = LEFT; i <= RIGHT; i++)
+        fine = fine && is_map(&grids->unaligned_maps[i], grids, true) &&
+               grids->unaligned_maps[i].tensor == KG_MAP_SCRATCH;
+    return fine && are_apart(&grids->unaligned_maps[LEFT], &grids->unaligned_maps[RIGHT]) &&
+           grids->unaligned[PACK_A].blocks[0] > 0 && grids->unaligned[PACK_B].blocks[0] > 0 &&
+           grids->unaligned[MULTIPLY].blocks[0] == multiply->blocks[0] &&
+           grids->unaligned_maps[OUT].rank == 0;
+}
+
+// The grids of a config. `strides`: of the tensors in order, or NULL.
+static struct kg_grids launches_of(const char *op, const char *sizes, const char *values,
+                                   const int64_t (*strides)[KG_MAX_RANK])
+{
+    struct made made = make_strided(definitions, op, sizes, strides);
+    struct kg_grids grids = {0};
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    if (made.status == KG_OK) {
+        struct kg_group group = all_of(&made);
+        struct kg_config config = configure(&group, values);
+        CHECK(family()->valid(&group, &facts, KG_TARGET_CUDA, &config, NULL));
+        family()->grids(&group, &facts, &config, &grids);
+    }
+    unmake(&made);
+    return grids;
+}
+
+static struct kg_grids launches(const char *op, const char *sizes, const char *values)
+{
+    struct kg_grids grids = launches_of(op, sizes, values, NULL);
+    CHECK(are_grids(&grids));
+    return grids;
+}
+
+static bool has_box(const struct kg_map *map, int64_t length, int64_t lines, int width, int height)
+{
+    return map->shape[0] == length && map->shape[1] == lines && map->box[0] == width &&
+           map->box[1] == height;
+}
+
+static void sides_are_mapped(void)
+{
+    struct kg_grids grids = launches("nn", "M=4096 N=4000 K=2048 T=f16", TILE);
+    CHECK(grids.grids[MULTIPLY].blocks[0] == 132 && grids.grids[MULTIPLY].threads[0] == 384);
+    CHECK(grids.grids[PACK_A].blocks[0] == 0 && grids.grids[PACK_B].blocks[0] == 0);
+    CHECK(grids.grids[FOLD].blocks[0] == 0 && grids.scratch == 0);
+    CHECK(has_box(&grids.maps[LEFT], 2048, 4096, 64, 128) && grids.maps[LEFT].stride[1] == 4096);
+    CHECK(has_box(&grids.maps[RIGHT], 4000, 2048, 64, 64) && grids.maps[RIGHT].stride[1] == 8000);
+    CHECK(has_box(&grids.maps[OUT], 4000, 4096, 64, 64) && grids.maps[OUT].swizzle == 128);
+    // Fewer columns leave in narrower lines.
+    grids = launches("nt", LARGE, "mma=64 rows=128 columns=96 depth=64 stages=4");
+    CHECK(grids.maps[OUT].box[0] == 32 && grids.maps[OUT].swizzle == 64);
+    grids = launches("nt", LARGE, "mma=64 rows=128 columns=24 depth=64 stages=4");
+    CHECK(grids.maps[OUT].box[0] == 8 && grids.maps[OUT].swizzle == 0);
+    // Exchanged: B lies on the rows.
+    grids = launches("nt", "M=20 N=4096 K=2048 T=bf16",
+                     "mma=64 rows=128 columns=24 depth=128 stages=4 swap=1");
+    CHECK(has_box(&grids.maps[LEFT], 2048, 4096, 64, 128) && grids.maps[LEFT].tensor == 1);
+    CHECK(has_box(&grids.maps[RIGHT], 2048, 20, 64, 24) && grids.maps[RIGHT].tensor == 0);
+    CHECK(has_box(&grids.maps[OUT], 4096, 20, 64, 24));
+    CHECK(grids.grids[MULTIPLY].blocks[0] == 32);
+    // f32 leaves element by element; batches are a dimension, or part of the rows.
+    grids = launches("wide", LARGE, TILE);
+    CHECK(grids.maps[OUT].rank == 0);
+    grids = launches("batches", "B=3 M=512 N=256 K=128 T=f16", TILE);
+    CHECK(grids.grids[MULTIPLY].blocks[0] == 3 * 4 * 2 && grids.maps[LEFT].shape[2] == 3);
+    CHECK(grids.maps[RIGHT].stride[2] == 256 * 128 * 2 && grids.maps[OUT].tensor == 3);
+    grids = launches("linear", "B=3 M=100 N=256 K=128 T=f16", TILE);
+    CHECK(grids.maps[LEFT].shape[1] == 300 && grids.maps[LEFT].shape[2] == 1);
+    CHECK(grids.grids[MULTIPLY].blocks[0] == 3 * 2);
+}
+
+static void clusters_are_launched(void)
+{
+    struct kg_grids grids = launches("nt", "M=640 N=512 K=512 T=f16", TILE " pair=1");
+    CHECK(grids.grids[MULTIPLY].cluster == 2 && grids.grids[MULTIPLY].blocks[0] == 3 * 4 * 2);
+    CHECK(grids.maps[LEFT].box[1] == 128 && grids.maps[RIGHT].box[1] == 64);
+    grids = launches("nt", "M=640 N=640 K=512 T=f16", TILE " pair=2");
+    CHECK(grids.grids[MULTIPLY].cluster == 2 && grids.grids[MULTIPLY].blocks[0] == 5 * 3 * 2);
+    CHECK(grids.maps[LEFT].box[1] == 64 && grids.maps[RIGHT].box[1] == 128);
+    grids = launches("nt", LARGE, TILE " pair=1");
+    CHECK(grids.grids[MULTIPLY].blocks[0] == 132);
+    // Pieces of a cluster: all at once, and no scratch.
+    grids = launches("nt", "M=640 N=4096 K=4096 T=f16", TILE " split=8");
+    CHECK(grids.grids[MULTIPLY].cluster == 8 && grids.grids[MULTIPLY].blocks[0] == 5 * 32 * 8);
+    CHECK(grids.scratch == 0 && grids.grids[FOLD].blocks[0] == 0 && grids.maps[OUT].rank == 0);
+    // More pieces: through memory.
+    grids = launches("nt", "M=60 N=100 K=4096 T=f16", TILE " split=16");
+    CHECK(grids.grids[MULTIPLY].cluster <= 1 && grids.grids[MULTIPLY].blocks[0] == 16);
+    CHECK(grids.scratch == 16 * 60 * 100 * 4 && grids.grids[FOLD].blocks[0] == 24);
+}
+
+static void sides_are_copied(void)
+{
+    // Lines of 203 and of 131 elements do not begin at multiples of 16 bytes.
+    struct kg_grids grids = launches("nn", "M=77 N=131 K=203 T=f16", TILE);
+    CHECK(grids.grids[PACK_A].blocks[0] == 77 && grids.grids[PACK_B].blocks[0] == 203);
+    CHECK(grids.maps[LEFT].tensor == KG_MAP_SCRATCH && grids.maps[LEFT].offset == 0);
+    CHECK(grids.maps[LEFT].stride[1] >= 203 * 2 && grids.maps[RIGHT].stride[1] >= 131 * 2);
+    CHECK(has_box(&grids.maps[LEFT], 203, 77, 64, 128));
+    CHECK(has_box(&grids.maps[RIGHT], 131, 203, 64, 64));
+    CHECK(grids.maps[OUT].rank == 0);
+    // Only one of them.
+    grids = launches("nn", "M=77 N=131 K=200 T=f16", TILE);
+    CHECK(grids.grids[PACK_A].blocks[0] == 0 && grids.grids[PACK_B].blocks[0] == 200);
+    CHECK(grids.maps[LEFT].tensor == 0 && grids.maps[RIGHT].tensor == KG_MAP_SCRATCH);
+    grids = launches("nt", "M=77 N=131 K=203 T=f16", TILE " swap=1");
+    CHECK(grids.maps[LEFT].offset > grids.maps[RIGHT].offset);
+    CHECK(grids.grids[PACK_A].blocks[0] == 77 && grids.grids[PACK_B].blocks[0] == 131);
+    // Behind the pieces of the sum, and of all batches.
+    grids = launches("nn", "M=77 N=131 K=2003 T=f16", TILE " split=16");
+    CHECK(grids.maps[LEFT].offset >= 16 * 77 * 131 * 4);
+    grids = launches("batches", "B=5 M=70 N=33 K=71 T=f16", TILE);
+    CHECK(grids.grids[PACK_A].blocks[0] == 5 * 70 && grids.maps[LEFT].shape[2] == 5);
+    // Strides: of whole vectors, of others, and a transposed matrix.
+    grids = launches_of("nn", "M=64 N=64 K=64 T=f16", TILE,
+                        (int64_t[3][KG_MAX_RANK]){{72, 1}, {68, 1}, {80, 1}});
+    CHECK(are_grids(&grids) && grids.maps[LEFT].stride[1] == 144);
+    CHECK(grids.grids[PACK_B].blocks[0] == 64 && grids.maps[OUT].stride[1] == 160);
+    grids = launches_of("nn", "M=64 N=64 K=64 T=f16", TILE,
+                        (int64_t[3][KG_MAX_RANK]){{1, 64}, {0, 1}, {64, 1}});
+    CHECK(are_grids(&grids) && grids.grids[PACK_A].blocks[0] == 64);
+    CHECK(grids.grids[PACK_B].blocks[0] == 64);
+}
+
+static bool runs_only(const struct kg_grid *grids, int function, int64_t blocks)
+{
+    bool only = true;
+    for (int i = 0; i <= FOLD; i++)
+        only = only && grids[i].blocks[0] == (i == function ? blocks : 0);
+    return only;
+}
+
+static void sizes_of_nothing(void)
+{
+    static const char *const sizes[] = {"M=0 N=64 K=64 T=f16", "M=64 N=0 K=64 T=f16",
+                                        "M=64 N=100 K=0 T=f16"};
+    for (int i = 0; i < 3; i++) {
+        struct kg_grids grids = launches_of("nn", sizes[i], TILE, NULL);
+        CHECK(runs_only(grids.grids, FOLD, i == 2 ? 25 : 0));
+        CHECK(runs_only(grids.unaligned, FOLD, i == 2 ? 25 : 0));
+        CHECK(grids.scratch == 0);
+        for (int map = 0; map < grids.map_count; map++)
+            CHECK(grids.maps[map].rank == 0 && grids.unaligned_maps[map].rank == 0);
+    }
+    struct kg_grids grids = launches("nn", "M=1 N=1 K=1 T=f16", TILE);
+    CHECK(grids.grids[MULTIPLY].blocks[0] == 1);
+}
+
+// ---- What the rule chooses ----
+
+// Vectors may be left to a form of their own.
+static bool is_chosen_well(const struct made *made, bool is_vector)
+{
+    struct kg_group group = all_of(made);
+    struct kg_space space;
+    struct kg_config config, again;
+    struct kg_text text = {0};
+    struct kg_grids grids;
+    family()->space(&group, &facts, KG_TARGET_CUDA, &space);
+    family()->guess(&group, &facts, KG_TARGET_CUDA, &config);
+    kg_config_print(&space, &config, &text);
+    bool wgmma = strncmp(kg_text_string(&text), "mma=64 ", 7) == 0, fine = wgmma || is_vector;
+    fine = fine && kg_config_read(&space, kg_text_string(&text), &again); // values are choices
+    fine = fine && family()->valid(&group, &facts, KG_TARGET_CUDA, &config, NULL);
+    family()->grids(&group, &facts, &config, &grids);
+    fine = fine && (!wgmma || are_grids(&grids));
+    if (!fine)
+        fprintf(stderr, "%s\n", kg_text_string(&text));
+    kg_text_free(&text);
+    return fine;
+}
+
+static void rule_takes_all_sizes(void)
+{
+    static const int sizes[] = {1, 7, 8, 33, 64, 100, 129, 1000, 1023, 4096, 8191, 8192};
+    static const char *const ops[] = {"nn", "nt", "tn", "tt"};
+    enum { SIZES = sizeof sizes / sizeof *sizes };
+    for (int i = 0; i < SIZES * SIZES * SIZES; i++) {
+        const char *op = ops[(i + i / SIZES) % 4], *type = i / SIZES % 3 ? "f16" : "bf16";
+        int m = sizes[i % SIZES], n = sizes[i / SIZES % SIZES], k = sizes[i / SIZES / SIZES];
+        char text[80];
+        snprintf(text, sizeof text, "M=%d N=%d K=%d T=%s", m, n, k, type);
+        struct made made = make_strided(definitions, op, text, NULL);
+        CHECK_STATUS(made.status, KG_OK, &made.error);
+        bool fine = made.status == KG_OK && is_chosen_well(&made, m == 1 || n == 1);
+        CHECK(fine);
+        if (!fine)
+            fprintf(stderr, "%s %s\n", op, text);
+        unmake(&made);
+    }
+}
+
+static void rule_leaves_the_rest(void)
+{
+    static const struct {
+        const char *op, *sizes;
+    } cases[] = {{"nn", "M=512 N=512 K=512 T=f32"},
+                 {"nt", "M=512 N=512 K=512 T=f64"},
+                 {"whole", "M=512 N=512 K=512"},
+                 {"scaled", LARGE},
+                 {"mixed", "M=512 N=512 K=512"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct made made = make_strided(definitions, cases[i].op, cases[i].sizes, NULL);
+        CHECK_STATUS(made.status, KG_OK, &made.error);
+        if (made.status == KG_OK) {
+            struct kg_group group = all_of(&made);
+            struct kg_config config;
+            family()->guess(&group, &facts, KG_TARGET_CUDA, &config);
+            CHECK(config.value[0] != 64);
+            CHECK(family()->valid(&group, &facts, KG_TARGET_CUDA, &config, NULL));
+        }
+        unmake(&made);
+    }
+}
+
+// ---- What is compiled ----
+
+static int64_t count_of(const struct kg_asm_kernel *kernel, const char *opcode)
+{
+    for (int i = 0; i < kernel->opcode_count; i++)
+        if (strcmp(kernel->opcodes[i].name, opcode) == 0)
+            return kernel->opcodes[i].count;
+    return 0;
+}
+
+// Instructions of the matrix unit in a trip of the innermost loop that has any.
+static double products_of(const struct kg_asm_kernel *kernel)
+{
+    double least = 0;
+    for (int32_t i = 0; i < kernel->flow.loop_count; i++) {
+        double count = kernel->loops[i].mix.count[KG_WORK_TENSOR];
+        if (count > 0 && (least == 0 || count < least))
+            least = count;
+    }
+    return least;
+}
+
+static bool is_clean(const struct kg_asm_kernel *kernel)
+{
+    return kernel->spill_store_bytes <= 0 && kernel->spill_load_bytes <= 0 &&
+           kernel->stack_bytes <= 0;
+}
+
+// `products`: the instructions of a stage; a trip of the loop may go through several.
+static void check_kernels(const struct kg_binary *binary, const char *values, int products)
+{
+    struct kg_arena arena = {0};
+    struct kg_asm_file code = {0}, log = {0};
+    CHECK_STATUS(kg_asm_read(binary->bytes, binary->length, &arena, &code, &error), KG_OK, &error);
+    CHECK_STATUS(kg_asm_log_read(binary->log, strlen(binary->log), &arena, &log, &error), KG_OK,
+                 &error);
+    CHECK(code.kernel_count == 4 && log.kernel_count == 4);
+    for (int i = 0; i < code.kernel_count; i++)
+        CHECK(is_clean(&code.kernels[i]));
+    for (int i = 0; i < log.kernel_count; i++) {
+        CHECK(is_clean(&log.kernels[i]) && log.kernels[i].advice_count == 0);
+        if (log.kernels[i].advice_count > 0)
+            fprintf(stderr, "%s: %s\n", values, log.kernels[i].advice[0].text);
+    }
+    const struct kg_asm_kernel *kernel = kg_asm_find(&code, "kernel_2");
+    CHECK(kernel != NULL);
+    if (kernel) {
+        CHECK(count_of(kernel, "HGMMA") > 0 && count_of(kernel, "UTMALDG") > 0);
+        double found = products_of(kernel);
+        CHECK(found >= products && fmod(found, products) == 0);
+        if (found < products || fmod(found, products) != 0)
+            fprintf(stderr, "%s: %.0f products in the loop\n", values, found);
+    }
+    kg_arena_free(&arena);
+}
+
+// False where there is no compiler.
+static bool compile(struct kg_device *device, const char *op, const char *sizes, const char *values,
+                    int products)
+{
+    struct made made = make_strided(definitions, op, sizes, NULL);
+    struct kg_choice choice;
+    struct kg_text source = {0};
+    struct kg_binary binary = {0};
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    kg_choice_guess(made.problem, &facts, KG_TARGET_CUDA, &choice);
+    CHECK(choice.partition.count == 1 && choice.partition.families[0] == family());
+    choice.configs[0] = configure(&choice.partition.groups[0], values);
+    CHECK(family()->valid(&choice.partition.groups[0], &facts, KG_TARGET_CUDA, &choice.configs[0],
+                          NULL));
+    CHECK(kg_choice_source(&choice, 0, &facts, KG_TARGET_CUDA, "kernel", &source));
+    struct kg_source unit = {.text = kg_text_string(&source), .entry = "kernel", .options = ""};
+    enum kg_status status = device->backend->compile(device, &unit, 60, &binary, &error);
+    if (status != KG_ERROR_MISSING) {
+        CHECK_STATUS(status, KG_OK, &error);
+        if (status == KG_OK)
+            check_kernels(&binary, values, products);
+    }
+    kg_binary_free(&binary);
+    kg_text_free(&source);
+    unmake(&made);
+    return status != KG_ERROR_MISSING;
+}
+
+// A product goes through four or eight steps of a stage for every 64 rows of a consumer.
+static void all_ways_compile(void)
+{
+    static const struct {
+        const char *op, *sizes, *values;
+        int products;
+    } cases[] = {
+        {"nn", LARGE, TILE, 4},
+        {"nt", "M=4096 N=4096 K=4096 T=bf16",
+         "mma=64 rows=128 columns=256 depth=64 stages=4 pair=1", 4},
+        {"tn", LARGE, "mma=64 rows=256 columns=128 depth=64 stages=3 pair=2 order=1", 8},
+        {"tt", "M=4096 N=4096 K=4096 T=bf16",
+         "mma=64 rows=128 columns=192 depth=64 stages=4 pingpong=1", 8},
+        {"linear", "B=4 M=4 N=4096 K=4096 T=bf16",
+         "mma=64 rows=64 columns=16 depth=128 stages=8 swap=1", 8},
+        {"linear", "B=4 M=1024 N=4096 K=4096 T=f16", "mma=64 rows=64 columns=32 depth=64 stages=4",
+         4},
+        {"batches", "B=4 M=1024 N=1024 K=1024 T=f16",
+         "mma=64 rows=64 columns=128 depth=64 stages=4 split=4", 4},
+        {"nt", "M=5 N=4096 K=4096 T=f16",
+         "mma=64 rows=128 columns=8 depth=64 stages=4 split=8 swap=1", 4},
+        {"tn", "M=64 N=64 K=8192 T=bf16", "mma=64 rows=64 columns=64 depth=64 stages=4 split=16",
+         4},
+        {"wide", LARGE, "mma=64 rows=256 columns=192 depth=64 stages=3", 8},
+    };
+    char home[] = "/tmp/kernelgen-wgmma-XXXXXX";
+    struct kg_device *device = NULL;
+    CHECK(folder_make(home));
+    CHECK_STATUS(kg_device_open("sm_90a", home, 1, &device, &error), KG_OK, &error);
+    for (size_t i = 0; device && i < sizeof cases / sizeof *cases; i++)
+        if (!compile(device, cases[i].op, cases[i].sizes, cases[i].values, cases[i].products)) {
+            printf("NVRTC is not installed: nothing was compiled\n");
+            break;
+        }
+    kg_device_close(device);
+    folder_remove(home);
+}
+
+TEST_MAIN(sides_are_refused, tiles_are_refused, sides_are_mapped, clusters_are_launched,
+          sides_are_copied, sizes_of_nothing, rule_takes_all_sizes, rule_leaves_the_rest,
+          all_ways_compile)
