@@ -27,10 +27,11 @@ struct log {
 static const struct advisory {
     const char *number, *code;
 } advisories[] = {
-    {"C7508", "setmaxnreg-ignored"}, {"C7510", "wgmma-serialised"}, // for any reason
-    {"C7517", "wgmma-serialised"},                                  // a wait is inserted
-    {"C7519", "wgmma-serialised"},                                  // an arrival is inserted
-    {"C7520", "wgmma-serialised"}, // and stands where warps may part
+    {"C7508", "setmaxnreg-ignored"}, // registers at the start are not known
+    {"C7510", "wgmma-serialised"},   // for one of many reasons
+    {"C7517", "wgmma-serialised"},   // a wait is inserted
+    {"C7519", "wgmma-serialised"},   // an arrival is inserted
+    {"C7520", "wgmma-serialised"},   // an arrival would be, where warps may part
 };
 
 static const char *after(const struct line *line, const char *key)
