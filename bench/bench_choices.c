@@ -4,17 +4,18 @@
 //                   OP.kg OP T=f16 P=65536,D=4096 ["pointwise: threads=256 ..." ...]
 //
 // Without choices, the one that the rules make. A choice that ends in '*' stands for all that begin
-// so. With --list they are named and no more; with --promise compiled, on all cores, and what the
-// model and the points make of their instructions is told: nothing runs. Otherwise they are timed
-// by the protocol of searches: each alone or, with --races, all of them alternately, N times over
-// with new outputs each time. Only races tell choices apart where times change from one minute to
-// the next; the ratio is that of the first choice's time to this one's, with the least and the
-// greatest of all races.
+// so. With --list they are named, with the times that their families expect, and no more; with
+// --promise compiled, on all cores, and what the model and the points make of their instructions is
+// told: nothing runs. Otherwise they are timed by the protocol of searches: each alone or, with
+// --races, all of them alternately, N times over with new outputs each time. Only races tell
+// choices apart where times change from one minute to the next; the ratio is that of the first
+// choice's time to this one's, with the least and the greatest of all races.
 
 #include "base/files.h"
 #include "base/json.h"
 #include "gen/built.h"
 #include "lang/lang.h"
+#include "tune/candidates.h"
 #include "tune/compiling.h"
 #include "tune/stand.h"
 
@@ -72,26 +73,27 @@ static void add_choice(struct bench *bench, const struct kg_choice *choice)
         (struct kg_compilation){.problem = bench->search.problem, .choice = *choice};
 }
 
-// All valid configs of a single family whose text begins as `prefix` does.
+// All configs that a search knows of a single family whose text begins as `prefix` does.
 static void add_matching(struct bench *bench, const char *prefix)
 {
+    enum { MOST_CONFIGS = 1 << 18 };
     const struct kg_device_facts *facts = &bench->search.device->facts;
     struct kg_choice choice;
-    struct kg_space space;
+    struct kg_candidates candidates;
     kg_choice_guess(bench->search.problem, facts, bench->search.target, &choice);
-    const struct kg_family *family = choice.partition.families[0];
-    const struct kg_group *group = &choice.partition.groups[0];
-    family->space(group, facts, bench->search.target, &space);
-    for (int64_t n = 0; n < kg_space_size(&space); n++) {
-        struct kg_text text = {0}, reason = {0};
-        choice.configs[0] = kg_space_config(&space, n);
-        bool valid = family->valid(group, facts, bench->search.target, &choice.configs[0], &reason);
+    if (kg_candidates_list(&choice.partition.groups[0], choice.partition.families[0], facts,
+                           bench->search.target, &choice.configs[0], MOST_CONFIGS, NULL, NULL,
+                           &candidates, &error) != KG_OK)
+        stop("listing");
+    for (int i = 0; i < candidates.count; i++) {
+        struct kg_text text = {0};
+        choice.configs[0] = candidates.items[i].config;
         kg_choice_print(&choice, facts, bench->search.target, &text);
-        if (valid && strncmp(kg_text_string(&text), prefix, strlen(prefix) - 1) == 0)
+        if (strncmp(kg_text_string(&text), prefix, strlen(prefix) - 1) == 0)
             add_choice(bench, &choice);
         kg_text_free(&text);
-        kg_text_free(&reason);
     }
+    kg_candidates_free(&candidates);
 }
 
 static void add_words(struct bench *bench, const char *words)
@@ -138,9 +140,17 @@ static void time_choices(struct bench *bench)
             stop("racing");
 }
 
-// What is not known of a candidate is not said.
-static void print_promise(struct kg_json *json, const struct kg_compilation *item)
+// Seconds, by the families; 0: not known.
+static double expect(const struct bench *bench, int choice)
 {
+    return kg_choice_estimate(&bench->items[choice].choice, &bench->search.device->facts,
+                              bench->search.target);
+}
+
+// What is not known of a candidate is not said.
+static void print_promise(struct kg_json *json, const struct bench *bench, int choice)
+{
+    const struct kg_compilation *item = &bench->items[choice];
     const struct kg_promise *promise = &item->promise;
     kg_json_text(json, "failure", item->built ? promise->refusal : item->error.text);
     if (!item->built)
@@ -161,8 +171,10 @@ static void print_json(const struct bench *bench, const char *const *names)
     for (int i = 0; i < bench->count; i++) {
         kg_json_begin_object(&json, NULL);
         kg_json_text(&json, "choice", names[i]);
+        if (expect(bench, i) > 0)
+            kg_json_number(&json, "expected", expect(bench, i));
         if (bench->work == WORK_PROMISE)
-            print_promise(&json, &bench->items[i]);
+            print_promise(&json, bench, i);
         if (bench->work == WORK_TIME) {
             kg_json_begin_array(&json, "seconds");
             for (int race = 0; race < bench->races || race == 0; race++)
@@ -185,6 +197,8 @@ static int compare(const void *a, const void *b)
 static void print_line(const struct bench *bench, int choice, const char *name)
 {
     const struct kg_promise *promise = &bench->items[choice].promise;
+    if (bench->work != WORK_TIME && expect(bench, choice) > 0)
+        printf("%9.1f us by its family  ", expect(bench, choice) * 1e6);
     if (bench->work == WORK_PROMISE)
         printf("%9.1f us expected  %7.0f points  ", promise->estimate * 1e6, promise->points);
     if (bench->work != WORK_TIME) {

@@ -170,6 +170,23 @@ static void add_counts(const struct kg_outcomes *outcomes, struct kg_text *text)
         if (outcomes->by_kind[kind])
             kg_text_format(text, " %d %s", outcomes->by_kind[kind], kg_outcome_names[kind]);
     kg_text_add(text, ".\n\n");
+    double share = kg_outcomes_order(outcomes);
+    if (share >= 0)
+        kg_text_format(text, "Of pairs that were measured, %.0f%% are in the expected order.\n\n",
+                       100 * share);
+}
+
+// What the families expect of each.
+static void add_estimates(const struct kg_problem *problem, const struct kg_device *device,
+                          struct kg_outcomes *outcomes)
+{
+    enum kg_target target = kg_session_target(device);
+    for (int i = 0; i < outcomes->count; i++) {
+        struct kg_outcome *outcome = &outcomes->list[i];
+        struct kg_choice choice;
+        if (kg_choice_read(problem, &device->facts, target, outcome->choice, &choice))
+            outcome->estimate = kg_choice_estimate(&choice, &device->facts, target);
+    }
 }
 
 static enum kg_status collect(struct kg_session *session, const struct kg_problem *problem,
@@ -181,6 +198,8 @@ static enum kg_status collect(struct kg_session *session, const struct kg_proble
     if (status != KG_OK)
         return status;
     status = kg_outcomes_collect(session->store, &key.key, outcomes, error);
+    if (status == KG_OK)
+        add_estimates(problem, device, outcomes);
     kg_session_key_free(&key);
     return status;
 }

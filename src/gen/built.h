@@ -16,6 +16,10 @@ struct kg_choice {
 void kg_choice_guess(const struct kg_problem *problem, const struct kg_device_facts *facts,
                      enum kg_target target, struct kg_choice *choice);
 
+// Seconds that the families expect of all groups together; 0: some family does not say.
+double kg_choice_estimate(const struct kg_choice *choice, const struct kg_device_facts *facts,
+                          enum kg_target target);
+
 // "rowwise: block=4 stream=1" per group, joined by "; ". And back, for the same problem: false when
 // it does not fit (other families, unknown values).
 void kg_choice_print(const struct kg_choice *choice, const struct kg_device_facts *facts,

@@ -16,6 +16,22 @@ void kg_choice_guess(const struct kg_problem *problem, const struct kg_device_fa
                                              &choice->configs[i]);
 }
 
+double kg_choice_estimate(const struct kg_choice *choice, const struct kg_device_facts *facts,
+                          enum kg_target target)
+{
+    double sum = 0;
+    for (int i = 0; i < choice->partition.count; i++) {
+        const struct kg_family *family = choice->partition.families[i];
+        double seconds = family->estimate ? family->estimate(&choice->partition.groups[i], facts,
+                                                             target, &choice->configs[i])
+                                          : 0;
+        if (seconds <= 0)
+            return 0;
+        sum += seconds;
+    }
+    return sum;
+}
+
 void kg_choice_print(const struct kg_choice *choice, const struct kg_device_facts *facts,
                      enum kg_target target, struct kg_text *text)
 {

@@ -3,6 +3,8 @@
 //
 //     applicable -> space -> valid -> guess -> bound -> emit
 //
+// and, where they have more to say, list and estimate.
+//
 // A family sees a group of consecutive nests of a problem. It never looks at concrete sizes when it
 // emits: a kernel works for every size of its op (sizes and strides are arguments). Sizes may steer
 // `guess`, `bound` and the order of loops chosen by a parameter.
@@ -60,6 +62,9 @@ struct kg_grids {
     struct kg_map unaligned_maps[KG_MAX_MAPS];
 };
 
+// Takes a config that a family lists; false: that was enough.
+typedef bool kg_config_take(void *user, const struct kg_config *config);
+
 enum kg_target { KG_TARGET_HOST, KG_TARGET_CUDA, KG_TARGET_TRITON, KG_TARGET_COUNT };
 
 struct kg_family {
@@ -79,6 +84,15 @@ struct kg_family {
     // truth.
     double (*bound)(const struct kg_group *group, const struct kg_device_facts *facts,
                     enum kg_target target, const struct kg_config *config);
+    // The configs that a search chooses from, each once, the guess among them, all of them valid,
+    // and a few thousand at most: for a family most of whose space is void. NULL: every valid
+    // config of the space.
+    void (*list)(const struct kg_group *group, const struct kg_device_facts *facts,
+                 enum kg_target target, kg_config_take *take, void *user);
+    // Seconds that the config is expected to take, with cold caches: searches go by it, corrected
+    // by what they measure. 0: not known. NULL: of none.
+    double (*estimate)(const struct kg_group *group, const struct kg_device_facts *facts,
+                       enum kg_target target, const struct kg_config *config);
     // Appends the complete source of the kernel `entry`. False when out of memory; a target the
     // family does not have was refused by `applicable`.
     bool (*emit)(const struct kg_group *group, const struct kg_device_facts *facts,

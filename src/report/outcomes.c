@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,10 +77,45 @@ void kg_report_seconds(struct kg_text *text, double seconds)
     kg_text_format(text, "%.*f %s", value < 10 ? 2 : value < 100 ? 1 : 0, value, units[i].name);
 }
 
+// Whether it counts for the order.
+static bool is_comparable(const struct kg_outcome *outcome)
+{
+    return outcome->kind == KG_OUTCOME_MEASURED && !outcome->timing.abandoned &&
+           outcome->estimate > 0;
+}
+
+double kg_outcomes_order(const struct kg_outcomes *outcomes)
+{
+    double pairs = 0, right = 0;
+    for (int i = 0; i < outcomes->count; i++)
+        for (int k = 0; k < i; k++) {
+            const struct kg_outcome *a = &outcomes->list[i], *b = &outcomes->list[k];
+            double slower = a->timing.median - b->timing.median;
+            double spread = a->timing.spread + b->timing.spread;
+            if (!is_comparable(a) || !is_comparable(b) || fabs(slower) <= spread)
+                continue;
+            double expected = slower > 0 ? a->estimate - b->estimate : b->estimate - a->estimate;
+            right += expected > 0 ? 1 : expected == 0 ? 0.5 : 0;
+            pairs++;
+        }
+    return pairs > 0 ? right / pairs : -1;
+}
+
+static bool has_estimates(const struct kg_outcomes *outcomes)
+{
+    for (int i = 0; i < outcomes->count; i++)
+        if (outcomes->list[i].kind == KG_OUTCOME_MEASURED && outcomes->list[i].estimate > 0)
+            return true;
+    return false;
+}
+
 static void add_measured(const struct kg_outcomes *outcomes, int most, struct kg_text *text)
 {
-    kg_text_add(text, "| # | time | spread | bound / time | compile | choice |\n"
-                      "|--:|-----:|-------:|-------------:|--------:|--------|\n");
+    bool estimates = has_estimates(outcomes);
+    kg_text_format(text, "| # | time | spread | bound / time |%s compile | choice |\n",
+                   estimates ? " expected / time |" : "");
+    kg_text_format(text, "|--:|-----:|-------:|-------------:|%s--------:|--------|\n",
+                   estimates ? "----------------:|" : "");
     int shown = 0;
     for (int i = 0; i < outcomes->count && (most == 0 || shown < most); i++) {
         const struct kg_outcome *outcome = &outcomes->list[i];
@@ -91,6 +127,9 @@ static void add_measured(const struct kg_outcomes *outcomes, int most, struct kg
         kg_text_format(text, " | %.1f%% | %.2f | ",
                        timing->median > 0 ? 100 * timing->spread / timing->median : 0.0,
                        timing->median > 0 ? outcome->bound / timing->median : 0.0);
+        if (estimates)
+            kg_text_format(text, "%.2f | ",
+                           timing->median > 0 ? outcome->estimate / timing->median : 0.0);
         kg_report_seconds(text, outcome->compile_seconds);
         kg_text_format(text, " | %s%s |\n", outcome->choice,
                        timing->abandoned ? " (abandoned early)" : "");
@@ -139,6 +178,8 @@ void kg_outcomes_json(const struct kg_outcomes *outcomes, struct kg_text *text)
         kg_json_text(&json, "outcome", kg_outcome_names[outcome->kind]);
         kg_json_text(&json, "reason", outcome->reason);
         kg_json_number(&json, "bound", outcome->bound);
+        if (outcome->estimate > 0)
+            kg_json_number(&json, "estimate", outcome->estimate);
         kg_json_number(&json, "compile_seconds", outcome->compile_seconds);
         if (outcome->kind == KG_OUTCOME_MEASURED) {
             kg_json_number(&json, "seconds", outcome->timing.median);

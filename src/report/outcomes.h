@@ -18,8 +18,12 @@ enum kg_status kg_outcomes_collect(struct kg_store *store, const struct kg_key *
                                    struct kg_outcomes *outcomes, struct kg_error *error);
 void kg_outcomes_free(struct kg_outcomes *outcomes);
 
-// One Markdown table: rank, time, share of the bound, spread, choice; then the rest with reasons.
-// At most `most` rows of each part (0: all).
+// Share of the pairs of measured outcomes, apart by more than their spreads, that their estimates
+// put in the right order; below 0: there is no such pair.
+double kg_outcomes_order(const struct kg_outcomes *outcomes);
+
+// One Markdown table: rank, time, share of the bound and, where there is one, of the estimate,
+// spread, choice; then the rest with reasons. At most `most` rows of each part (0: all).
 void kg_outcomes_markdown(const struct kg_outcomes *outcomes, int most, struct kg_text *text);
 // A JSON array of objects, one per candidate.
 void kg_outcomes_json(const struct kg_outcomes *outcomes, struct kg_text *text);

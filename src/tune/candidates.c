@@ -5,6 +5,9 @@
 // to a handful of measurements, so effects of values seen once are small. A value never tried is
 // taken to be a little better than the best config's: that is what makes the search look around
 // before it combines. It need not be right, only better than chance at the order of what is left.
+//
+// Where families say what they expect, it is the logarithm of the time over that, so that it only
+// has to learn where they are wrong.
 
 #include "tune/candidates.h"
 
@@ -21,6 +24,11 @@
 // For each value that has only ever given what another one gives: the very same kernel, most
 // likely.
 #define IDLE_COST 0.5
+
+// For each one that is picked before it and differs in one value, less where in more, up to NEAR:
+// what the family expects of such is wrong in the same way.
+#define LIKENESS_COST 0.04
+#define NEAR 3
 
 struct model {
     double mean;
@@ -71,6 +79,13 @@ static double predict(const struct model *model, const struct kg_space *space,
     return value;
 }
 
+// The logarithm that the model is of.
+static double observed(const struct kg_candidates *candidates, const struct kg_candidate *candidate)
+{
+    return log(candidates->estimated ? candidate->seconds / candidate->estimate
+                                     : candidate->seconds);
+}
+
 // One parameter's effects, the others held.
 static void fit_parameter(const struct kg_candidates *candidates, int parameter,
                           struct model *model)
@@ -83,7 +98,7 @@ static void fit_parameter(const struct kg_candidates *candidates, int parameter,
         int step = candidate->step[parameter];
         double others =
             predict(model, &candidates->space, candidate) - model->effect[parameter][step];
-        sum[step] += log(candidate->seconds) - others;
+        sum[step] += observed(candidates, candidate) - others;
         weight[step]++;
     }
     for (int step = 0; step < KG_MAX_CHOICES; step++)
@@ -125,7 +140,7 @@ static void fit(const struct kg_candidates *candidates, struct model *model)
     int used = 0;
     for (int i = 0; i < candidates->count; i++) {
         if (is_used(&candidates->items[i])) {
-            model->mean += log(candidates->items[i].seconds);
+            model->mean += observed(candidates, &candidates->items[i]);
             count_values(model, &candidates->space, &candidates->items[i]);
             used++;
         }
@@ -179,11 +194,13 @@ static struct rank rank_of(const struct kg_candidates *candidates, const struct 
                         .bound = candidate->bound,
                         .distance = candidate->distance,
                         .position = position};
+    if (candidates->estimated)
+        rank.expected += log(candidate->estimate);
     for (int i = 0; best && i < candidates->space.count; i++) {
         int step = candidate->step[i];
         if (model->idle[i][step])
             rank.expected += IDLE_COST;
-        if (step == best->step[i])
+        if (step == best->step[i] || candidates->estimated)
             continue;
         rank.expected += STEP_COST * abs(step - best->step[i]);
         if (model->seen[i][step] == 0)
@@ -226,45 +243,100 @@ int kg_candidates_find(const struct kg_candidates *candidates, const struct kg_c
     return -1;
 }
 
+// What configs are added to, and what they are asked.
+struct listing {
+    struct kg_candidates *candidates;
+    int most;
+    const struct kg_group *group;
+    const struct kg_family *family;
+    const struct kg_device_facts *facts;
+    enum kg_target target;
+    unsigned char origin[KG_MAX_PARAMETERS]; // the guess
+    kg_candidates_refused *refused;
+    void *user;
+    struct kg_text reason;
+};
+
+static void add(struct listing *listing, const struct kg_config *config)
+{
+    struct kg_candidates *candidates = listing->candidates;
+    const struct kg_family *family = listing->family;
+    struct kg_candidate *candidate = &candidates->items[candidates->count];
+    candidate->config = *config;
+    kg_text_cut(&listing->reason, 0);
+    if (!family->valid(listing->group, listing->facts, listing->target, config, &listing->reason)) {
+        if (listing->refused)
+            listing->refused(listing->user, config, kg_text_string(&listing->reason));
+        return;
+    }
+    if (!find_steps(&candidates->space, config, candidate->step))
+        return;
+    candidate->bound = family->bound(listing->group, listing->facts, listing->target, config);
+    candidate->estimate =
+        family->estimate ? family->estimate(listing->group, listing->facts, listing->target, config)
+                         : 0;
+    candidates->estimated = candidates->estimated && candidate->estimate > 0;
+    candidate->twin = -1;
+    candidate->distance = distance(&candidates->space, candidate->step, listing->origin);
+    candidates->count++;
+}
+
+static bool take(void *user, const struct kg_config *config)
+{
+    struct listing *listing = user;
+    struct kg_candidates *candidates = listing->candidates;
+    candidates->complete = candidates->size < listing->most;
+    if (candidates->complete) {
+        candidates->size++;
+        add(listing, config);
+    }
+    return candidates->complete;
+}
+
+static void add_space(struct listing *listing)
+{
+    struct kg_candidates *candidates = listing->candidates;
+    candidates->size = kg_space_size(&candidates->space);
+    candidates->complete = candidates->size <= listing->most;
+    int visits = candidates->complete ? (int)candidates->size : listing->most;
+    int64_t hop = candidates->complete ? 1 : choose_hop(candidates->size), n = 0;
+    for (int i = 0; i < visits; i++) {
+        struct kg_config config = kg_space_config(&candidates->space, n);
+        n = (n + hop) % candidates->size;
+        add(listing, &config);
+    }
+}
+
 enum kg_status kg_candidates_list(const struct kg_group *group, const struct kg_family *family,
                                   const struct kg_device_facts *facts, enum kg_target target,
                                   const struct kg_config *guess, int most,
                                   kg_candidates_refused *refused, void *user,
                                   struct kg_candidates *candidates, struct kg_error *error)
 {
-    *candidates = (struct kg_candidates){0};
+    struct listing listing = {.candidates = candidates,
+                              .most = most,
+                              .group = group,
+                              .family = family,
+                              .facts = facts,
+                              .target = target,
+                              .refused = refused,
+                              .user = user};
+    *candidates = (struct kg_candidates){.complete = true, .estimated = true};
     family->space(group, facts, target, &candidates->space);
-    candidates->size = kg_space_size(&candidates->space);
     candidates->limit = find_limit(&candidates->space);
-    candidates->complete = candidates->size <= most;
-    int visits = candidates->complete ? (int)candidates->size : most;
-    candidates->items = calloc((size_t)visits + 1, sizeof *candidates->items);
+    int64_t size = kg_space_size(&candidates->space);
+    candidates->items = calloc((size_t)(size < most ? size : most) + 1, sizeof *candidates->items);
     if (!candidates->items)
         return kg_error_memory(error, "the configs of a space");
-
-    unsigned char origin[KG_MAX_PARAMETERS] = {0};
-    find_steps(&candidates->space, guess, origin);
-    struct kg_text reason = {0};
-    int64_t hop = candidates->complete ? 1 : choose_hop(candidates->size), n = 0;
-    for (int i = 0; i <= visits; i++) {
-        bool extra = i == visits; // the guess, which a sample may have missed
-        if (extra && kg_candidates_find(candidates, guess) >= 0)
-            break;
-        struct kg_candidate *candidate = &candidates->items[candidates->count];
-        candidate->config = extra ? *guess : kg_space_config(&candidates->space, n);
-        n = extra ? n : (n + hop) % candidates->size;
-        kg_text_cut(&reason, 0);
-        if (!family->valid(group, facts, target, &candidate->config, &reason)) {
-            if (refused && !extra)
-                refused(user, &candidate->config, kg_text_string(&reason));
-        } else if (find_steps(&candidates->space, &candidate->config, candidate->step)) {
-            candidate->bound = family->bound(group, facts, target, &candidate->config);
-            candidate->twin = -1;
-            candidate->distance = distance(&candidates->space, candidate->step, origin);
-            candidates->count++;
-        }
-    }
-    kg_text_free(&reason);
+    find_steps(&candidates->space, guess, listing.origin);
+    if (family->list)
+        family->list(group, facts, target, take, &listing);
+    else
+        add_space(&listing);
+    listing.refused = NULL;
+    if (kg_candidates_find(candidates, guess) < 0) // a sample may have missed it
+        add(&listing, guess);
+    kg_text_free(&listing.reason);
     return KG_OK;
 }
 
@@ -318,6 +390,21 @@ static bool contains(const int *picked, int count, int position)
     return false;
 }
 
+static double cost_of_likeness(const struct kg_candidates *candidates, const int *picked, int count,
+                               int position)
+{
+    double cost = 0;
+    for (int i = 0; i < count; i++) {
+        int different = 0;
+        for (int p = 0; p < candidates->space.count; p++)
+            different +=
+                candidates->items[picked[i]].step[p] != candidates->items[position].step[p];
+        if (different <= NEAR)
+            cost += LIKENESS_COST / different;
+    }
+    return cost;
+}
+
 int kg_candidates_pick(const struct kg_candidates *candidates, int best, int most, int *picked)
 {
     const struct kg_space *space = &candidates->space;
@@ -333,6 +420,8 @@ int kg_candidates_pick(const struct kg_candidates *candidates, int best, int mos
             if (candidates->items[i].state != KG_CANDIDATE_OPEN || contains(picked, count, i))
                 continue;
             struct rank rank = rank_of(candidates, &model, familiar, centre, i);
+            if (candidates->estimated)
+                rank.expected += cost_of_likeness(candidates, picked, count, i);
             if (first.position < 0 || is_before(&rank, &first))
                 first = rank;
         }

@@ -5,6 +5,9 @@
 // that were never tried it expects a little more than of the best config's own, so the untried
 // neighbours of that config come early, of each parameter in turn, unless something measured
 // promises more than they might. Values that have made no difference so far come last.
+//
+// Where the family says what it expects of each config, the model is of the measured times' share
+// of that, and nothing is hoped for.
 
 #ifndef KG_TUNE_CANDIDATES_H
 #define KG_TUNE_CANDIDATES_H
@@ -24,6 +27,7 @@ struct kg_candidate {
     struct kg_config config;
     unsigned char step[KG_MAX_PARAMETERS]; // positions of the values in their parameters' choices
     double bound;                          // seconds of the group, by its family
+    double estimate;                       // likewise; 0: it does not say
     int distance;                          // steps from the guess, over all parameters
     enum kg_candidate_state state;
     double seconds; // TRIED: what the whole plan took; 0: it failed
@@ -32,17 +36,19 @@ struct kg_candidate {
 
 struct kg_candidates {
     struct kg_space space;
-    int64_t size; // configs in the space, valid or not
+    int64_t size; // configs that the family lists, or all of the space, valid or not
     int count;    // valid ones
     struct kg_candidate *items;
-    bool complete; // false: the space is too large, and this is an even sample of it
-    int limit;     // the parameter that limits registers, "maxnreg", where it is not 0; -1: none
+    bool complete;  // false: the space is too large, and this is an even sample of it
+    bool estimated; // every one has an estimate
+    int limit;      // the parameter that limits registers, "maxnreg", where it is not 0; -1: none
 };
 
 // Called for every config that `valid` refuses.
 typedef void kg_candidates_refused(void *user, const struct kg_config *config, const char *reason);
 
-// Lists at most `most` valid configs; the guess is always among them if it is valid.
+// Lists at most `most` valid configs: those that the family lists, or a whole space; the guess is
+// always among them if it is valid.
 enum kg_status kg_candidates_list(const struct kg_group *group, const struct kg_family *family,
                                   const struct kg_device_facts *facts, enum kg_target target,
                                   const struct kg_config *guess, int most,

@@ -33,6 +33,7 @@ static const struct rule {
     double share;
     int least;
     int most;
+    int expected;  // at most, where the family says what it expects of each; 0: `most` it is
     int patience;  // where `most` is the limit: measured without a gain before it ends; 0: any
                    // number
     int batches;   // tried at most of a group, beside the guess; 0: any number
@@ -42,13 +43,13 @@ static const struct rule {
     bool prune;
     double most_estimate; // compiled, and not run when the model expects this many times the best's
 } rules[KG_RIGOR_COUNT] = {
-    [KG_RIGOR_MEASURE] = {3, 0.2, 3, 64, 24, 0, 1, 8, 1, true, 2},
-    [KG_RIGOR_PATIENT] = {24, 0.5, 24, 256, 96, 0, 2, 12, 0.15, true, 0},
-    [KG_RIGOR_EXHAUSTIVE] = {MOST_CONFIGS, 1, 0, MOST_CONFIGS, 0, 0, 1, 12, 0.15, false, 0},
+    [KG_RIGOR_MEASURE] = {3, 0.2, 3, 64, 16, 24, 0, 1, 8, 1, true, 2},
+    [KG_RIGOR_PATIENT] = {24, 0.5, 24, 256, 0, 96, 0, 2, 12, 0.15, true, 0},
+    [KG_RIGOR_EXHAUSTIVE] = {MOST_CONFIGS, 1, 0, MOST_CONFIGS, 0, 0, 0, 1, 12, 0.15, false, 0},
 };
 // Where compilers do not run on the device: a batch takes as long as one of them, and nearly all of
 // the time.
-static const struct rule measure_far = {3, 0.1, 3, 64, 24, 2, 1, 4, 0.05, true, 2};
+static const struct rule measure_far = {3, 0.1, 3, 64, 16, 24, 2, 1, 4, 0.05, true, 2};
 
 // One group of the plan that is being searched.
 struct axis {
@@ -94,13 +95,16 @@ static int batch_size(const struct kg_device *device)
     return cores < least ? least : cores > MOST_BATCH ? MOST_BATCH : cores;
 }
 
-static int allowance(const struct rule *rule, int valid)
+static int allowance(const struct rule *rule, const struct kg_candidates *candidates)
 {
+    int valid = candidates->count;
     if (valid <= rule->all)
         return valid;
     int wanted = (int)(rule->share * valid);
     wanted = wanted > rule->least ? wanted : rule->least;
-    return wanted < rule->most ? wanted : rule->most;
+    bool fewer = candidates->estimated && rule->expected > 0;
+    int most = fewer ? rule->expected : rule->most;
+    return wanted < most ? wanted : most;
 }
 
 static struct kg_choice replace(const struct state *state, int group,
@@ -315,7 +319,7 @@ static void search_group(struct state *state, int group)
     if (state->rule->prune)
         kg_candidates_hold(candidates);
     state->axes[group].batches = 0;
-    int allowed = allowance(state->rule, candidates->count), best_at = 0;
+    int allowed = allowance(state->rule, candidates), best_at = 0;
     int tried = count_tried(candidates), more = 1, compiled = state->trials.count;
     double best = INFINITY;
     int batches = state->rule->batches ? state->rule->batches : INT_MAX;
@@ -359,7 +363,7 @@ static enum kg_status list_groups(struct state *state, struct kg_found *found,
                                     search->target, &guess);
         found->space += axis->candidates.size;
         found->valid += axis->candidates.count;
-        state->trials.expected += allowance(state->rule, axis->candidates.count);
+        state->trials.expected += allowance(state->rule, &axis->candidates);
     }
     return KG_OK;
 }

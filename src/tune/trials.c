@@ -263,24 +263,35 @@ static void settle_twin(struct kg_trials *trials, struct build *build, const str
     kg_text_free(&reason);
 }
 
+// Seconds, by the families where they say, else by the instructions.
+static double expect(const struct kg_trials *trials, const struct kg_choice *choice,
+                     const struct kg_promise *promise)
+{
+    const struct kg_search *search = trials->search;
+    double seconds = kg_choice_estimate(choice, &search->device->facts, search->target);
+    return seconds > 0 ? seconds : promise->estimate;
+}
+
 // Is there no point in running it, by its instructions? What has no rival must run.
-static bool is_hopeless(const struct kg_trials *trials, const struct kg_promise *promise,
-                        char *reason, size_t size)
+static bool is_hopeless(const struct kg_trials *trials, const struct kg_choice *choice,
+                        const struct kg_promise *promise, char *reason, size_t size)
 {
     if (!trials->prunes || !promise->known || trials->best < 0)
         return false;
     const struct kg_trial *best = &trials->items[trials->best];
     double median = best->timing.median, bound = promise->bound * trials->code_trust;
+    double expected = expect(trials, choice, promise);
+    double expected_of_best = expect(trials, &best->choice, &best->promise);
     if (promise->refusal[0])
         snprintf(reason, size, "cannot be launched: %s", promise->refusal);
     else if (bound > median)
         snprintf(reason, size,
                  "its instructions cannot take less than %.3g us; the best takes %.3g us",
                  bound * 1e6, median * 1e6);
-    else if (trials->most_estimate > 0 && best->promise.estimate > 0 &&
-             promise->estimate > trials->most_estimate * best->promise.estimate)
-        snprintf(reason, size, "the model expects %.3g us, and %.3g us of the best",
-                 promise->estimate * 1e6, best->promise.estimate * 1e6);
+    else if (trials->most_estimate > 0 && expected_of_best > 0 &&
+             expected > trials->most_estimate * expected_of_best)
+        snprintf(reason, size, "the model expects %.3g us, and %.3g us of the best", expected * 1e6,
+                 expected_of_best * 1e6);
     else
         return false;
     return true;
@@ -347,7 +358,7 @@ static void settle(struct kg_trials *trials, struct build *build)
     }
     char reason[512];
     outcome.promise = build->made->promise;
-    if (is_hopeless(trials, &build->made->promise, reason, sizeof reason)) {
+    if (is_hopeless(trials, build->choice, &build->made->promise, reason, sizeof reason)) {
         settle_hopeless(trials, build, reason, &outcome);
         return;
     }

@@ -41,6 +41,7 @@ static struct world {
     enum ill (*ill)(const int64_t *value);
     bool twins;  // c does not change the source
     bool limits; // c is called maxnreg
+    bool estimates; // by the family
     bool all_wrong;
     int race_after; // this many were measured
 } world;
@@ -132,12 +133,24 @@ static double fake_bound(const struct kg_group *group, const struct kg_device_fa
     return world.bound_share * seconds_of(config->value);
 }
 
+// Right but for the third parameter, of which it knows nothing.
+static double fake_estimate(const struct kg_group *group, const struct kg_device_facts *facts,
+                            enum kg_target target, const struct kg_config *config)
+{
+    (void)group;
+    (void)facts;
+    (void)target;
+    int64_t values[] = {config->value[0], config->value[1], world.best[2]};
+    return world.estimates ? 0.5 * seconds_of(values) : 0;
+}
+
 static const struct kg_family family = {.name = "fake",
                                         .applicable = fake_applicable,
                                         .space = fake_space,
                                         .valid = fake_valid,
                                         .guess = fake_guess,
-                                        .bound = fake_bound};
+                                        .bound = fake_bound,
+                                        .estimate = fake_estimate};
 
 void kg_choice_guess(const struct kg_problem *problem, const struct kg_device_facts *facts,
                      enum kg_target target, struct kg_choice *choice)
@@ -148,6 +161,16 @@ void kg_choice_guess(const struct kg_problem *problem, const struct kg_device_fa
         choice->partition.families[i] = &family;
         fake_guess(NULL, facts, target, &choice->configs[i]);
     }
+}
+
+// The family's, of one group.
+double kg_choice_estimate(const struct kg_choice *choice, const struct kg_device_facts *facts,
+                          enum kg_target target)
+{
+    (void)facts;
+    (void)target;
+    return choice->partition.count == 1 ? fake_estimate(NULL, NULL, target, &choice->configs[0])
+                                        : 0;
 }
 
 void kg_choice_print(const struct kg_choice *choice, const struct kg_device_facts *facts,

@@ -12,6 +12,7 @@
 #include "gen/families.h"
 #include "gen/skeleton.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -52,6 +53,9 @@ static const struct {
 };
 enum { PARAMETERS = sizeof parameters / sizeof *parameters };
 
+static const int64_t limits[] = {0, 80, 96, 112, 128, 144, 160};
+enum { LIMITS = sizeof limits / sizeof *limits };
+
 bool kg_cuda_contract_refuse(struct kg_text *reason, const char *why)
 {
     if (reason)
@@ -70,7 +74,7 @@ static void make_space(struct kg_space *space)
     for (int i = 0; i < PARAMETERS; i++)
         if (parameters[i].count > 1)
             kg_space_add(space, parameters[i].name, parameters[i].count, parameters[i].choices);
-    kg_cuda_space_registers(space);
+    kg_space_add(space, "maxnreg", LIMITS, limits);
 }
 
 // The values of a config into the plan, and back.
@@ -91,6 +95,13 @@ static void collect(struct kg_cuda_contract_plan *plan, struct kg_config *config
         if (parameters[i].count > 1)
             config->value[at++] = *field_of(plan, parameters[i].field);
     config->value[at] = plan->set.registers;
+}
+
+static void set_usual(struct kg_cuda_contract_plan *plan)
+{
+    for (int i = 0; i < PARAMETERS; i++)
+        *field_of(plan, parameters[i].field) = (int)parameters[i].choices[0];
+    plan->set.registers = 0;
 }
 
 static int64_t count_of(const struct kg_contract *contract, enum kg_contract_part part)
@@ -189,12 +200,98 @@ static void guess(const struct kg_group *group, const struct kg_device_facts *fa
     struct kg_cuda_contract_plan plan;
     kg_cuda_contract_plan_make(group, facts, NULL, &plan);
     for (int form = 0; form < FORMS; form++) {
-        for (int i = 0; i < PARAMETERS; i++)
-            *field_of(&plan, parameters[i].field) = (int)parameters[i].choices[0];
+        set_usual(&plan);
         if (forms[form]->guess(&plan))
             break;
     }
     collect(&plan, config);
+}
+
+// ---- Configs for searches ----
+
+static double expect(const struct kg_cuda_contract_plan *plan)
+{
+    if (form_of(plan)->rate(plan) <= 0)
+        return 0;
+    const struct kg_cuda_contract_pace pace = form_of(plan)->pace(plan);
+    return kg_cuda_contract_seconds(plan, &pace);
+}
+
+// What is expected to take so many times as long as the best is no candidate.
+static void take(struct kg_cuda_contract_listing *listing, const struct kg_cuda_contract_plan *plan)
+{
+    enum { MOST_TIMES = 3 };
+    double seconds = expect(plan);
+    if (!listing->known) {
+        listing->least = seconds > 0 && seconds < listing->least ? seconds : listing->least;
+    } else if (!listing->full && seconds <= MOST_TIMES * listing->least) {
+        struct kg_cuda_contract_plan taken = *plan;
+        struct kg_config config;
+        collect(&taken, &config);
+        if (memcmp(&config, &listing->guess, sizeof config) != 0)
+            listing->full = !listing->take(listing->user, &config);
+    }
+}
+
+void kg_cuda_contract_take(struct kg_cuda_contract_listing *listing,
+                           const struct kg_cuda_contract_plan *plan)
+{
+    if (listing->full || !kg_cuda_contract_check(plan, NULL))
+        return;
+    take(listing, plan);
+    struct kg_cuda_contract_plan limited = *plan;
+    int most = form_of(plan)->pace(plan).blocks;
+    for (int i = LIMITS - 1; i > 0; i--) {
+        limited.set.registers = (int)limits[i];
+        if (!kg_cuda_contract_check(&limited, NULL) || form_of(plan)->pace(&limited).blocks <= most)
+            continue;
+        most = form_of(plan)->pace(&limited).blocks;
+        take(listing, &limited);
+    }
+}
+
+void kg_cuda_contract_list_pieces(struct kg_cuda_contract_plan *plan, int most,
+                                  struct kg_cuda_contract_listing *listing)
+{
+    int64_t tiles = kg_cuda_contract_tiles(plan), units = plan->facts->units;
+    for (int pieces = 1; pieces <= most; pieces *= 2) {
+        plan->set.split = pieces;
+        if (pieces == 1 || tiles * pieces <= 4 * units)
+            kg_cuda_contract_take(listing, plan);
+    }
+    plan->set.split = plan->set.order = 1;
+    if (tiles > units)
+        kg_cuda_contract_take(listing, plan);
+    plan->set.order = 0;
+}
+
+// The guess, whatever is expected of it. Then all, twice: what is the least that is expected, and
+// what comes near.
+static void list(const struct kg_group *group, const struct kg_device_facts *facts,
+                 enum kg_target target, kg_config_take *take_config, void *user)
+{
+    struct kg_cuda_contract_plan plan;
+    struct kg_cuda_contract_listing listing = {
+        .take = take_config, .user = user, .least = INFINITY};
+    guess(group, facts, target, &listing.guess);
+    listing.full = !take_config(user, &listing.guess);
+    kg_cuda_contract_plan_make(group, facts, NULL, &plan);
+    for (int pass = 0; pass < 2; pass++) {
+        listing.known = pass == 1;
+        for (int form = 0; form < FORMS; form++) {
+            set_usual(&plan);
+            forms[form]->list(&plan, &listing);
+        }
+    }
+}
+
+static double estimate(const struct kg_group *group, const struct kg_device_facts *facts,
+                       enum kg_target target, const struct kg_config *config)
+{
+    (void)target;
+    struct kg_cuda_contract_plan plan;
+    kg_cuda_contract_plan_make(group, facts, config, &plan);
+    return form_of(&plan) ? expect(&plan) : 0;
 }
 
 // ---- Bound, source, launches ----
@@ -293,6 +390,8 @@ const struct kg_family kg_cuda_contract = {
     .valid = valid,
     .guess = guess,
     .bound = bound,
+    .list = list,
+    .estimate = estimate,
     .emit = emit,
     .grids = grids,
 };

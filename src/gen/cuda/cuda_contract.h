@@ -35,6 +35,26 @@ struct kg_cuda_contract_plan {
     } set;
 };
 
+// What a form says of a config's time, for kg_cuda_contract_seconds.
+struct kg_cuda_contract_pace {
+    int blocks;            // that a unit runs at once
+    double multiply;       // seconds of a unit for a stage: one step of a tile
+    double fill;           // times the usual time to copy one
+    bool folds_in_cluster; // the pieces of a sum
+    double copied;         // bytes of sides that are copied first
+    double share;          // of the time in the end, 0.1: a tenth longer
+};
+
+// Where the configs go that a form lists.
+struct kg_cuda_contract_listing {
+    kg_config_take *take;
+    void *user;
+    struct kg_config guess; // which was taken first
+    double least;           // seconds expected of any, once it is known
+    bool known;
+    bool full; // no more are taken
+};
+
 // One kind of kernel.
 struct kg_cuda_contract_form {
     const char *skeletons[4]; // below kernels/, up to NULL
@@ -45,6 +65,11 @@ struct kg_cuda_contract_form {
     bool (*guess)(struct kg_cuda_contract_plan *plan);
     // As in struct kg_family, for a config the form owns.
     bool (*valid)(const struct kg_cuda_contract_plan *plan, struct kg_text *reason);
+    // Hands configs without a limit of registers to kg_cuda_contract_take, each once; some may be
+    // not valid. Begins with the usual values.
+    void (*list)(struct kg_cuda_contract_plan *plan, struct kg_cuda_contract_listing *listing);
+    // Of a valid config.
+    struct kg_cuda_contract_pace (*pace)(const struct kg_cuda_contract_plan *plan);
     void (*emit)(struct kg_code *code, const struct kg_cuda_contract_plan *plan);
     void (*grids)(const struct kg_cuda_contract_plan *plan, struct kg_grids *grids);
     // Multiplications and additions, each counted, per second of all units at best; 0: unknown.
@@ -64,6 +89,25 @@ void kg_cuda_contract_plan_make(const struct kg_group *group, const struct kg_de
 bool kg_cuda_contract_check(const struct kg_cuda_contract_plan *plan, struct kg_text *reason);
 // Says why and is false.
 bool kg_cuda_contract_refuse(struct kg_text *reason, const char *why);
+
+// The config of the plan, and those with a limit of registers that lets a unit run more blocks, if
+// they are valid and promise enough.
+void kg_cuda_contract_take(struct kg_cuda_contract_listing *listing,
+                           const struct kg_cuda_contract_plan *plan);
+
+// The same in 1, 2, 4, ... pieces, of more than one as long as units are without work, and in both
+// orders where there are many tiles and the form has several.
+void kg_cuda_contract_list_pieces(struct kg_cuda_contract_plan *plan, int most,
+                                  struct kg_cuda_contract_listing *listing);
+
+// How long a kernel takes, cold: cuda_contract_time.c. 0: the device is not known well enough.
+double kg_cuda_contract_seconds(const struct kg_cuda_contract_plan *plan,
+                                const struct kg_cuda_contract_pace *pace);
+// Multiplications and additions of a stage of a unit, where this share of the rate is reached.
+double kg_cuda_contract_stage(const struct kg_cuda_contract_plan *plan, double rate, double share);
+// Blocks of a unit by their threads, registers of a thread, as limited, and shared memory.
+int kg_cuda_contract_blocks(const struct kg_cuda_contract_plan *plan, int threads, int registers,
+                            int64_t shared);
 
 // ---- Sides ----
 

@@ -282,6 +282,53 @@ static bool guess(struct kg_cuda_contract_plan *plan)
     return kg_cuda_contract_check(plan, NULL);
 }
 
+// Three products for one of f32.
+static double rate(const struct kg_cuda_contract_plan *plan)
+{
+    const struct kg_sm *sm = kg_sm_find(plan->facts->isa);
+    enum kg_dtype dtype = dtype_of(plan);
+    if (dtype != KG_F32)
+        return plan->facts->matrix_flops[dtype];
+    double units = (double)plan->facts->units * plan->facts->clock;
+    return sm ? kg_sm_matrix(sm, KG_MATRIX_TF32) * units / 3 : 0;
+}
+
+static void list(struct kg_cuda_contract_plan *plan, struct kg_cuda_contract_listing *listing)
+{
+    enum { LEAST = INSTRUCTION, MOST = 256, MOST_PIECES = 32 };
+    static const int stages[] = {3, 4, 6, 8};
+    plan->set.mma = INSTRUCTION;
+    for (int rows = LEAST; rows <= MOST && valid_sides(plan, NULL); rows *= 2)
+        for (int columns = LEAST; columns <= MOST; columns *= 2)
+            for (int bytes = LINE; bytes <= 4 * LINE; bytes *= 2)
+                for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
+                    plan->set.rows = rows;
+                    plan->set.columns = columns;
+                    plan->set.depth = bytes / size_of(plan);
+                    plan->set.stages = stages[i];
+                    kg_cuda_contract_list_pieces(plan, MOST_PIECES, listing);
+                }
+}
+
+// Nothing of this was measured: of the peak, as cuBLAS reaches on devices where these instructions
+// are the best; what shared memory gives to all warps in a second; and lines that do not begin
+// where the memory's do are two.
+static struct kg_cuda_contract_pace pace(const struct kg_cuda_contract_plan *plan)
+{
+    const double share = 0.55, shared_rate = 200e9, uneven = 2;
+    struct warps warps = warps_of(plan);
+    double read =
+        (double)warps.count * (warps.rows + warps.columns) * plan->set.depth * size_of(plan);
+    double multiply = kg_cuda_contract_stage(plan, rate(plan), share);
+    return (struct kg_cuda_contract_pace){
+        .blocks =
+            kg_cuda_contract_blocks(plan, threads_of(plan), registers_of(plan), shared_bytes(plan)),
+        .multiply = multiply > 0 && multiply < read / shared_rate ? read / shared_rate : multiply,
+        .fill = plan->depth * size_of(plan) % 128 != 0 ? uneven : 1,
+        .folds_in_cluster = is_cluster(plan),
+    };
+}
+
 static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
 {
     static const char *const names[] = {[KG_F16] = "f16", [KG_BF16] = "bf16", [KG_F32] = "f32"};
@@ -329,22 +376,13 @@ static void grids(const struct kg_cuda_contract_plan *plan, struct kg_grids *gri
     kg_cuda_contract_launch(&launched, grid, whole ? 0 : 1, 2, grids);
 }
 
-// Three products for one of f32.
-static double rate(const struct kg_cuda_contract_plan *plan)
-{
-    const struct kg_sm *sm = kg_sm_find(plan->facts->isa);
-    enum kg_dtype dtype = dtype_of(plan);
-    if (dtype != KG_F32)
-        return plan->facts->matrix_flops[dtype];
-    double units = (double)plan->facts->units * plan->facts->clock;
-    return sm ? kg_sm_matrix(sm, KG_MATRIX_TF32) * units / 3 : 0;
-}
-
 const struct kg_cuda_contract_form kg_cuda_contract_mma = {
     .skeletons = {"cuda/tensor.cuh", "cuda/contract_mma.cuh"},
     .owns = owns,
     .guess = guess,
     .valid = valid,
+    .list = list,
+    .pace = pace,
     .emit = emit,
     .grids = grids,
     .rate = rate,

@@ -136,6 +136,43 @@ static bool guess(struct kg_cuda_contract_plan *plan)
     return kg_cuda_contract_check(plan, NULL);
 }
 
+static double rate(const struct kg_cuda_contract_plan *plan)
+{
+    return plan->facts->flops[plan->contract.type];
+}
+
+// With all rows in one tile, or in two.
+static void list(struct kg_cuda_contract_plan *plan, struct kg_cuda_contract_listing *listing)
+{
+    enum { MOST_COLUMNS = 512, MOST_DEPTH = 4096, MOST_PIECES = 64, MOST_STAGES = 8 };
+    for (int way = 0; way < 4; way++) {
+        plan->set.swap = way & 1;
+        int64_t rows = kg_power_of_two(kg_cuda_contract_tall(plan)) >> (way >> 1);
+        if (rows < 1 || rows > MOST_ROWS)
+            continue;
+        plan->set.rows = (int)rows;
+        for (int columns = 1; columns <= MOST_COLUMNS; columns *= 2)
+            for (int depth = 8; depth <= MOST_DEPTH; depth *= 2)
+                for (int stages = 1; stages <= MOST_STAGES; stages *= 2) {
+                    plan->set.columns = columns;
+                    plan->set.depth = depth;
+                    plan->set.stages = stages;
+                    kg_cuda_contract_list_pieces(plan, MOST_PIECES, listing);
+                }
+    }
+}
+
+static struct kg_cuda_contract_pace pace(const struct kg_cuda_contract_plan *plan)
+{
+    struct shape shape = shape_of(plan);
+    int64_t shared = (int64_t)shape.groups * plan->set.rows * plan->set.columns * value_bytes(plan);
+    return (struct kg_cuda_contract_pace){
+        .blocks = kg_cuda_contract_blocks(plan, shape.threads, registers_of(plan, &shape), shared),
+        .multiply = kg_cuda_contract_stage(plan, rate(plan), 0.3),
+        .fill = 1,
+    };
+}
+
 // Whether side A can be read in vectors, but need not be where side B is.
 static bool has_vectors(const struct kg_cuda_contract_plan *plan)
 {
@@ -174,16 +211,13 @@ static void grids(const struct kg_cuda_contract_plan *plan, struct kg_grids *gri
     kg_cuda_contract_launch(plan, grid, whole, count, grids);
 }
 
-static double rate(const struct kg_cuda_contract_plan *plan)
-{
-    return plan->facts->flops[plan->contract.type];
-}
-
 const struct kg_cuda_contract_form kg_cuda_contract_thin = {
     .skeletons = {"cuda/contract_thin.cuh"},
     .owns = owns,
     .guess = guess,
     .valid = valid,
+    .list = list,
+    .pace = pace,
     .emit = emit,
     .grids = grids,
     .rate = rate,

@@ -93,6 +93,34 @@ static bool guess(struct kg_cuda_contract_plan *plan)
     return true;
 }
 
+static double rate(const struct kg_cuda_contract_plan *plan)
+{
+    return plan->facts->flops[plan->contract.type];
+}
+
+static void list(struct kg_cuda_contract_plan *plan, struct kg_cuda_contract_listing *listing)
+{
+    enum { MOST = 256, MOST_PIECES = 128 };
+    for (int rows = LEAST_ROWS; rows <= MOST; rows *= 2)
+        for (int columns = LEAST_ROWS; columns <= MOST; columns *= 2)
+            for (int depth = 8; depth <= 32; depth *= 2) {
+                plan->set.rows = rows;
+                plan->set.columns = columns;
+                plan->set.depth = depth;
+                kg_cuda_contract_list_pieces(plan, MOST_PIECES, listing);
+            }
+}
+
+static struct kg_cuda_contract_pace pace(const struct kg_cuda_contract_plan *plan)
+{
+    return (struct kg_cuda_contract_pace){
+        .blocks = kg_cuda_contract_blocks(plan, threads_of(plan), (int)registers_of(plan),
+                                          shared_bytes(plan)),
+        .multiply = kg_cuda_contract_stage(plan, rate(plan), 0.6),
+        .fill = 1,
+    };
+}
+
 static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
 {
     kg_cuda_open_body(code, plan->group, plan->entry, "bool WHOLE");
@@ -119,16 +147,13 @@ static void grids(const struct kg_cuda_contract_plan *plan, struct kg_grids *gri
     kg_cuda_contract_launch(plan, grid, whole, 2, grids);
 }
 
-static double rate(const struct kg_cuda_contract_plan *plan)
-{
-    return plan->facts->flops[plan->contract.type];
-}
-
 const struct kg_cuda_contract_form kg_cuda_contract_tile = {
     .skeletons = {"cuda/contract_tile.cuh"},
     .owns = owns,
     .guess = guess,
     .valid = valid,
+    .list = list,
+    .pace = pace,
     .emit = emit,
     .grids = grids,
     .rate = rate,

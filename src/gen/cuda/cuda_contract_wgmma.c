@@ -105,7 +105,9 @@ static int blocks_of_unit(const struct kg_cuda_contract_plan *plan)
     if (moves_registers(plan))
         return 1;
     int64_t by_shared = SHARED_OF_UNIT / (shared_bytes(plan) + ROUND);
-    int64_t by_registers = REGISTER_FILE / (threads_of(plan) * (sums_of(plan) + 56));
+    int registers = sums_of(plan) + 56, limit = plan->set.registers;
+    registers = limit > 0 && limit < registers ? limit : registers;
+    int64_t by_registers = REGISTER_FILE / (threads_of(plan) * registers);
     int64_t blocks = by_shared < by_registers ? by_shared : by_registers;
     return blocks < 1 ? 1 : (int)blocks;
 }
@@ -311,92 +313,57 @@ static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reas
            kg_cuda_contract_refuse(reason, "too many tiles");
 }
 
-// ---- The config by rule ----
+// ---- How long it takes ----
 
-// How long a kernel takes, as fitted to 121 configs on 43 shapes by an H100 (80 GB, SXM5, driver
-// 580, f16, cold L2): what the rule chooses is 1.2 % slower in the mean than the best of them.
-// Rates are of a unit, times in seconds.
+// Fitted as cuda_contract_time.c says, which has what is common to all forms.
 static const struct {
-    double units;    // of that device, by whose number shared rates scale
     double matrix;   // of the peak that tiles reach
     double columns;  // fewer of them cost as much
     double operands; // that the matrix unit reads from shared memory, seconds a byte
-    double fill;     // of shared memory, bytes a second
-    double uneven;   // fills take so much longer where lines do not begin at multiples of 128 bytes
-    double delay;    // of a copy
-    double memory;   // of the bandwidth that is reached
-    double begin;    // until memory is busy
-    double again;    // what is read more than once, of the time of a fill
-    double finish;   // of a tile, and
-    double leave;    // of 128 x 128 sums
-    double shown;    // of both, where another tile is multiplied meanwhile
-    double cluster;  // folding there
-    double pieces;   // folding in memory: a launch, and the bytes
-    double pair;     // what pairs cost
-    double both;     // of the shorter of two things at once
-} measured = {132,   0.94,    86,     0.67e-12, 144e9,  2.26,   1.15e-6, 0.86, 1.2e-6,
-              0.137, 0.91e-6, 0.3e-6, 1.22,     2.7e-6, 5.2e-6, 0.053,   0.12};
+    double uneven; // copies take so much longer where lines do not begin at multiples of 128 bytes
+    double pair;   // what pairs cost
+} measured = {0.932, 107.7, 0.473e-12, 1.975, 0.036};
 
-// The time of a stage in a block whose unit it shares with others.
-static double stage_seconds(const struct kg_cuda_contract_plan *plan)
+static double rate(const struct kg_cuda_contract_plan *plan)
 {
-    const struct kg_device_facts *facts = plan->facts;
-    int rows = plan->set.rows, columns = plan->set.columns, depth = plan->set.depth;
+    return plan->facts->matrix_flops[kg_cuda_contract_dtype(plan, 0)];
+}
+
+static struct kg_cuda_contract_pace pace(const struct kg_cuda_contract_plan *plan)
+{
+    int rows = plan->set.rows, columns = plan->set.columns;
     int readers = rows > ATOM && !plan->set.pingpong ? 2 : 1;
-    double width = columns > measured.columns ? columns : measured.columns;
-    double rate = facts->matrix_flops[kg_cuda_contract_dtype(plan, 0)] / facts->units;
-    double multiply = 2.0 * rows * width * depth / (rate * measured.matrix) +
-                      measured.operands * ELEMENT * depth * (rows + readers * columns);
-    double fill = (double)(rows + columns) * depth * ELEMENT / measured.fill;
-    if (plan->depth * ELEMENT % 128 != 0)
-        fill *= measured.uneven;
-    return multiply > fill ? multiply : fill;
+    double wider = columns < measured.columns ? measured.columns / columns : 1;
+    struct kg_map map;
+    struct kg_cuda_contract_pace pace = {
+        .blocks = blocks_of_unit(plan),
+        .multiply = kg_cuda_contract_stage(plan, rate(plan), measured.matrix) * wider +
+                    measured.operands * ELEMENT * plan->set.depth * (rows + readers * columns),
+        .fill = plan->depth * ELEMENT % 128 != 0 ? measured.uneven : 1,
+        .folds_in_cluster = folds_in_cluster(plan),
+        .share = plan->set.pair ? measured.pair : 0,
+    };
+    for (int side = 0; side < 2; side++)
+        if (!map_side(plan, side, &map))
+            pace.copied += (double)copy_bytes(plan, side);
+    return pace;
 }
 
-static double seconds_of(const struct kg_cuda_contract_plan *plan)
-{
-    const struct kg_device_facts *facts = plan->facts;
-    int blocks = blocks_of_unit(plan), units = facts->units;
-    int64_t work = kg_cuda_contract_tiles(plan) * plan->set.split;
-    int64_t steps = kg_ceil_div(kg_ceil_div(plan->depth, plan->set.depth), plan->set.split);
-    int64_t turns = kg_ceil_div(work, (int64_t)units * blocks);
-    double stage = stage_seconds(plan), alone = measured.delay / plan->set.stages;
-    double busy = (double)(kg_ceil_div(work, units) * steps) * stage;
-    double one = (double)(turns * steps) * (stage > alone ? stage : alone);
-    double finish =
-        measured.finish + measured.leave * plan->set.rows * plan->set.columns / (128.0 * 128.0);
-    bool hides = plan->set.pingpong || blocks > 1;
-    double multiply = (busy > one ? busy : one) +
-                      finish * (hides ? 1 + measured.shown * (double)(turns - 1) : (double)turns);
-    double sides = (double)(plan->rows + plan->columns) * (double)plan->depth;
-    double outputs = (double)plan->rows * (double)plan->columns;
-    double bytes = (double)plan->batches * ELEMENT * (sides + outputs);
-    double loaded =
-        (double)(work * steps) * (plan->set.rows + plan->set.columns) * plan->set.depth * ELEMENT;
-    double memory = measured.begin + bytes / (facts->bandwidth * measured.memory);
-    if (loaded > bytes)
-        memory += measured.again * (loaded - bytes) / (measured.fill * measured.units);
-    double longer = multiply > memory ? multiply : memory;
-    double seconds = longer + measured.both * (multiply + memory - longer);
-    if (folds_in_cluster(plan))
-        seconds += measured.cluster;
-    else if (plan->set.split > 1)
-        seconds += measured.pieces +
-                   plan->set.split * outputs * (double)plan->batches * 4 / facts->bandwidth;
-    return plan->set.pair ? seconds * (1 + measured.pair) : seconds;
-}
+// ---- The config by rule ----
 
-// The most stages that leave room for so many blocks in a unit.
-static int most_stages(struct kg_cuda_contract_plan *plan, int blocks)
+static const int stages[] = {12, 10, 8, 7, 6, 5, 4, 3, 2};
+enum { STAGES = sizeof stages / sizeof *stages };
+
+// The position of the most stages that leave room for so many blocks in a unit; STAGES: none.
+static int find_stages(struct kg_cuda_contract_plan *plan, int blocks)
 {
-    static const int stages[] = {12, 10, 8, 7, 6, 5, 4, 3, 2};
-    for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
+    for (int i = 0; i < STAGES; i++) {
         plan->set.stages = stages[i];
         int64_t bytes = shared_bytes(plan);
         if (bytes <= plan->facts->shared_bytes && (bytes + ROUND) * blocks <= SHARED_OF_UNIT)
-            return stages[i];
+            return i;
     }
-    return 0;
+    return STAGES;
 }
 
 // The tiles that were measured: with so many blocks in a unit, and up to so many pieces of the sum.
@@ -422,7 +389,7 @@ static bool guess(struct kg_cuda_contract_plan *plan)
 {
     struct kg_cuda_contract_plan tried = *plan;
     double least = INFINITY;
-    if (plan->facts->units == 0 || plan->facts->bandwidth == 0)
+    if (rate(plan) == 0 || plan->facts->units == 0 || plan->facts->bandwidth == 0)
         return false;
     tried.set.mma = 64;
     tried.set.pair = tried.set.order = tried.set.registers = 0;
@@ -434,16 +401,77 @@ static bool guess(struct kg_cuda_contract_plan *plan)
             tried.set.pingpong = tiles[i].pingpong;
             tried.set.swap = tiles[i].swap;
             tried.set.split = pieces;
-            tried.set.stages = most_stages(&tried, tiles[i].blocks);
-            if (tried.set.stages == 0 || !kg_cuda_contract_check(&tried, NULL))
+            if (find_stages(&tried, tiles[i].blocks) == STAGES ||
+                !kg_cuda_contract_check(&tried, NULL))
                 continue;
-            double seconds = seconds_of(&tried);
+            const struct kg_cuda_contract_pace its = pace(&tried);
+            double seconds = kg_cuda_contract_seconds(&tried, &its);
             if (seconds < least) {
                 least = seconds;
                 plan->set = tried.set;
             }
         }
     return least < INFINITY;
+}
+
+// ---- Configs for searches ----
+
+// With as many stages as leave room for one, two or three blocks in a unit, or the next fewer.
+// Pairs and the other order are for many tiles, and with the most stages.
+static void list_stages(struct kg_cuda_contract_plan *plan,
+                        struct kg_cuda_contract_listing *listing)
+{
+    bool many = plan->set.split == 1 && kg_cuda_contract_tiles(plan) > plan->facts->units;
+    int most = find_stages(plan, 1), next = most;
+    for (int blocks = 1; blocks <= 3; blocks++)
+        for (int at = find_stages(plan, blocks), last = at + 1; at <= last && at < STAGES; at++) {
+            if (at < next)
+                continue;
+            next = at + 1;
+            plan->set.stages = stages[at];
+            kg_cuda_contract_take(listing, plan);
+        }
+    for (int way = 1; many && most < STAGES && way < 4; way++) {
+        plan->set.stages = stages[most];
+        plan->set.pair = way < 3 ? way : 0;
+        plan->set.order = way == 3;
+        kg_cuda_contract_take(listing, plan);
+    }
+    plan->set.pair = plan->set.order = 0;
+}
+
+// In pieces as long as units are without work.
+static void list_pieces(struct kg_cuda_contract_plan *plan,
+                        struct kg_cuda_contract_listing *listing)
+{
+    enum { MOST_PIECES = 128 };
+    int64_t whole = kg_cuda_contract_tiles(plan);
+    for (int pieces = 1; pieces <= MOST_PIECES; pieces *= 2) {
+        plan->set.split = pieces;
+        if (pieces == 1 || (!plan->set.pingpong && whole * pieces <= 4 * plan->facts->units))
+            list_stages(plan, listing);
+    }
+}
+
+static void list(struct kg_cuda_contract_plan *plan, struct kg_cuda_contract_listing *listing)
+{
+    static const int rows[] = {64, 128, 256};
+    static const int columns[] = {8, 16, 24, 32, 48, 64, 96, 128, 160, 192, 224, 256};
+    enum { ROWS = sizeof rows / sizeof *rows, COLUMNS = sizeof columns / sizeof *columns };
+    enum { WAYS = 8 };
+    plan->set.mma = ATOM;
+    for (int i = 0; i < WAYS * ROWS * COLUMNS; i++) {
+        plan->set.swap = i & 1;
+        plan->set.pingpong = i >> 1 & 1;
+        plan->set.depth = i & 4 ? 2 * ATOM : ATOM;
+        plan->set.rows = rows[i / WAYS % ROWS];
+        plan->set.columns = columns[i / WAYS / ROWS];
+        bool halves =
+            (plan->set.rows > ATOM && plan->set.rows / 2 >= kg_cuda_contract_tall(plan)) ||
+            (plan->set.columns > 16 && plan->set.columns / 2 >= kg_cuda_contract_wide(plan));
+        if (!halves) // half the tile would be enough
+            list_pieces(plan, listing);
+    }
 }
 
 // ---- Source ----
@@ -607,16 +635,13 @@ static void grids(const struct kg_cuda_contract_plan *plan, struct kg_grids *gri
     grids->unaligned[FOLD] = grids->grids[FOLD];
 }
 
-static double rate(const struct kg_cuda_contract_plan *plan)
-{
-    return plan->facts->matrix_flops[kg_cuda_contract_dtype(plan, 0)];
-}
-
 const struct kg_cuda_contract_form kg_cuda_contract_wgmma = {
     .skeletons = {"cuda/lanes.cuh", "cuda/tensor_map.cuh", "cuda/contract_wgmma.cuh"},
     .owns = owns,
     .guess = guess,
     .valid = valid,
+    .list = list,
+    .pace = pace,
     .emit = emit,
     .grids = grids,
     .rate = rate,

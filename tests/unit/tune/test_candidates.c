@@ -217,6 +217,89 @@ static void idle_values_come_last(void)
     kg_candidates_free(&candidates);
 }
 
+// Lists the second family's configs: those with equal first and second values.
+static void list_some(const struct kg_group *group, const struct kg_device_facts *facts,
+                      enum kg_target target, kg_config_take *take, void *user)
+{
+    (void)group;
+    (void)facts;
+    (void)target;
+    bool more = true;
+    for (int i = 0; i < 100 && more; i++)
+        more = take(user,
+                    &(struct kg_config){{i / 10 * (i / 10), i / 10 * (i / 10), i % 10 * (i % 10)}});
+}
+
+// The smaller the first value the better; of the third it knows nothing.
+static double estimate_of(const struct kg_group *group, const struct kg_device_facts *facts,
+                          enum kg_target target, const struct kg_config *config)
+{
+    (void)group;
+    (void)facts;
+    (void)target;
+    return exp((double)config->value[0] / 40);
+}
+
+static const struct kg_family listing_family = {.name = "listing",
+                                                .space = space_of,
+                                                .valid = is_valid,
+                                                .bound = bound_of,
+                                                .list = list_some,
+                                                .estimate = estimate_of};
+
+static struct kg_candidates list_of_family(const struct kg_config *guess, int most)
+{
+    struct kg_candidates candidates;
+    CHECK_STATUS(kg_candidates_list(NULL, &listing_family, NULL, KG_TARGET_HOST, guess, most,
+                                    count_refusal, NULL, &candidates, &error),
+                 KG_OK, &error);
+    return candidates;
+}
+
+static void families_list_their_own(void)
+{
+    struct kg_config inside = {{16, 16, 36}}, outside = {{16, 25, 36}};
+    refusals = 0;
+    struct kg_candidates candidates = list_of_family(&inside, 5000);
+    CHECK(candidates.complete && candidates.size == 100 && candidates.count == 90);
+    CHECK(refusals == 10 && candidates.estimated);
+    kg_candidates_free(&candidates);
+    candidates = list_of_family(&outside, 5000);
+    CHECK(candidates.complete && candidates.count == 91);
+    CHECK(kg_candidates_find(&candidates, &outside) == 90);
+    kg_candidates_free(&candidates);
+    candidates = list_of_family(&inside, 20);
+    CHECK(!candidates.complete && candidates.size == 20 && candidates.count == 21);
+    kg_candidates_free(&candidates);
+}
+
+// By the estimates first, though not all of one kind; then by what they turned out to be worth.
+static void estimates_are_followed(void)
+{
+    struct kg_config guess = {{1, 1, 16}};
+    struct kg_candidates candidates = list_of_family(&guess, 5000);
+    int best = kg_candidates_find(&candidates, &guess), picked[10], small = 0;
+    try_one(&candidates, best, 1e-3 * exp(1 / 40.0));
+    CHECK(kg_candidates_pick(&candidates, best, 10, picked) == 10);
+    CHECK(candidates.items[picked[0]].config.value[0] == 0);
+    for (int i = 0; i < 10; i++)
+        small += candidates.items[picked[i]].config.value[0] <= 1;
+    CHECK(small < 10 && small > 2);
+    for (int i = 0; i < 10; i++) {
+        const int64_t *value = candidates.items[picked[i]].config.value;
+        try_one(&candidates, picked[i],
+                1e-3 * exp((double)value[0] / 40 + (value[2] == 81 ? -0.5 : 0)));
+    }
+    int last = -1;
+    for (int i = 0; i < 10; i++)
+        if (candidates.items[picked[i]].config.value[2] == 81)
+            last = picked[i];
+    CHECK(last >= 0);
+    CHECK(kg_candidates_pick(&candidates, last, 1, picked) == 1);
+    CHECK(candidates.items[picked[0]].config.value[2] == 81);
+    kg_candidates_free(&candidates);
+}
+
 static void count_useless(void *user, const struct kg_config *config)
 {
     int *count = user;
@@ -259,4 +342,5 @@ static void limits_wait(void)
 }
 
 TEST_MAIN(whole_spaces_are_listed, vast_spaces_are_sampled, neighbours_come_first,
-          the_model_combines, promises_precede_neighbours, idle_values_come_last, limits_wait)
+          the_model_combines, promises_precede_neighbours, idle_values_come_last, limits_wait,
+          families_list_their_own, estimates_are_followed)

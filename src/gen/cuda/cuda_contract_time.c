@@ -1,0 +1,106 @@
+// How long a matrix product on CUDA is expected to take: by units that copy and multiply stage
+// after stage, in turns, and by memory, whichever is longer. What is particular to a form of
+// kernel, the form says as its pace.
+
+#include "gen/cuda/cuda_contract.h"
+
+#include "gen/cuda/cuda_frame.h"
+#include "gen/emit.h"
+#include "gen/families.h"
+
+enum { REGISTER_FILE = 65536, SHARED_OF_UNIT = 228 << 10, SHARED_OF_SYSTEM = 1024 };
+enum { THREADS_OF_UNIT = 2048, BLOCKS_OF_UNIT = 32 };
+
+// As fitted to 121 configs of the form for wgmma on 43 shapes by an H100 (80 GB, SXM5, driver 580,
+// f16, cold L2). docs/model.md says how well that orders shapes that it was not fitted to. Rates
+// are of a unit, times in seconds.
+static const struct {
+    double launch;  // and whatever else no kernel is without
+    double units;   // of that device, by whose number shared rates scale
+    double fill;    // of shared memory, bytes a second
+    double delay;   // of a copy
+    double memory;  // of the bandwidth that is reached
+    double begin;   // until memory is busy
+    double again;   // what is read more than once, of the time of a fill
+    double late;    // of a delay, where stages are under way; more of them are no worse
+    double finish;  // of a tile, and
+    double leave;   // of 128 x 128 sums, and
+    double cluster; // of folding there
+    double shown;   // of these, where another tile is multiplied meanwhile
+    double pieces;  // folding in memory: a launch, and the bytes
+    double folded;  // of the bandwidth
+    double both;    // of the shorter of two things at once
+} measured = {4.36e-6, 132,     130e9,   1.31e-6, 0.96,   0.99e-6, 0.157, 0.05,
+              0.26e-6, 0.69e-6, 7.64e-6, 1.575,   6.6e-6, 0.75,    0.197};
+
+double kg_cuda_contract_stage(const struct kg_cuda_contract_plan *plan, double rate, double share)
+{
+    double operations = 2.0 * plan->set.rows * plan->set.columns * plan->set.depth;
+    return rate > 0 ? operations * plan->facts->units / (rate * share) : 0;
+}
+
+int kg_cuda_contract_blocks(const struct kg_cuda_contract_plan *plan, int threads, int registers,
+                            int64_t shared)
+{
+    int limit = plan->set.registers;
+    int64_t used = limit > 0 && limit < registers ? limit : registers, blocks = BLOCKS_OF_UNIT;
+    const int64_t most[] = {THREADS_OF_UNIT / threads, REGISTER_FILE / (threads * used),
+                            SHARED_OF_UNIT / (shared + SHARED_OF_SYSTEM)};
+    for (size_t i = 0; i < sizeof most / sizeof *most; i++)
+        blocks = most[i] < blocks ? most[i] : blocks;
+    return blocks < 1 ? 1 : (int)blocks;
+}
+
+// Of a step of a tile, both sides.
+static double stage_bytes(const struct kg_cuda_contract_plan *plan)
+{
+    int left = plan->set.swap ? 1 : 0;
+    double bits = (double)plan->set.rows * kg_dtypes[kg_cuda_contract_dtype(plan, left)].bits +
+                  (double)plan->set.columns * kg_dtypes[kg_cuda_contract_dtype(plan, !left)].bits;
+    return bits / 8 * plan->set.depth;
+}
+
+// Of the units, all of which have about as many tiles, one after the other or some at a time.
+static double units_seconds(const struct kg_cuda_contract_plan *plan,
+                            const struct kg_cuda_contract_pace *pace, int64_t work, int64_t steps)
+{
+    int64_t turns = kg_ceil_div(work, (int64_t)plan->facts->units * pace->blocks);
+    double fill = stage_bytes(plan) / measured.fill * pace->fill;
+    double stage = pace->multiply > fill ? pace->multiply : fill;
+    double alone = measured.delay / plan->set.stages;
+    double busy = (double)(kg_ceil_div(work, plan->facts->units) * steps) * stage;
+    double one = (double)(turns * steps) * (stage > alone ? stage : alone);
+    busy += measured.late * (double)steps * alone;
+    double finish = measured.finish +
+                    measured.leave * plan->set.rows * plan->set.columns / (128.0 * 128.0) +
+                    (pace->folds_in_cluster ? measured.cluster : 0);
+    // Blocks that fold in a cluster do not stay for a second tile.
+    bool hides = !pace->folds_in_cluster && (plan->set.pingpong || pace->blocks > 1);
+    double shown = hides ? 1 + measured.shown * (double)(turns - 1) : (double)turns;
+    return (busy > one ? busy : one) + finish * shown;
+}
+
+double kg_cuda_contract_seconds(const struct kg_cuda_contract_plan *plan,
+                                const struct kg_cuda_contract_pace *pace)
+{
+    const struct kg_device_facts *facts = plan->facts;
+    if (facts->units <= 0 || facts->bandwidth <= 0)
+        return 0;
+    int64_t work = kg_cuda_contract_tiles(plan) * plan->set.split;
+    int64_t steps = kg_ceil_div(kg_ceil_div(plan->depth, plan->set.depth), plan->set.split);
+    double multiply = units_seconds(plan, pace, work, steps);
+    double bytes = kg_group_bytes(plan->group);
+    double loaded = (double)(work * steps) * stage_bytes(plan);
+    double memory = measured.begin + bytes / (facts->bandwidth * measured.memory);
+    if (loaded > bytes)
+        memory += measured.again * (loaded - bytes) / (measured.fill * measured.units);
+    double longer = multiply > memory ? multiply : memory;
+    double seconds = measured.launch + longer + measured.both * (multiply + memory - longer);
+    double outputs = (double)plan->batches * (double)plan->rows * (double)plan->columns;
+    if (plan->set.split > 1 && !pace->folds_in_cluster)
+        seconds +=
+            measured.pieces + plan->set.split * outputs * 4 / (facts->bandwidth * measured.folded);
+    if (pace->copied > 0)
+        seconds += measured.pieces + 2 * pace->copied / facts->bandwidth;
+    return seconds * (1 + pace->share);
+}

@@ -1,0 +1,173 @@
+// The configs of matrix products on CUDA that searches choose from, and the times that are expected
+// of them.
+
+#include "asm/gpu.h"
+#include "gen/built.h"
+#include "support/sample_problem.h"
+#include "test.h"
+#include "tune/candidates.h"
+
+#include <math.h>
+
+static const char definitions[] =
+    "op nt(a: T[M, K], b: T[N, K]) -> (c: T[M, N]) where T in f32 f16 bf16 f64\n"
+    "{ c[m, n] = sum(k) a[m, k] * b[n, k] }\n"
+    "op nn(a: T[M, K], b: T[K, N]) -> (c: T[M, N]) where T in f32 f16 bf16 f64\n"
+    "{ c[m, n] = sum(k) a[m, k] * b[k, n] }\n"
+    "op tt(a: T[K, M], b: T[N, K]) -> (c: T[M, N]) where T in f32 f16 bf16 f64\n"
+    "{ c[m, n] = sum(k) a[k, m] * b[n, k] }\n"
+    "op batched(a: T[B, M, K], b: T[B, K, N]) -> (c: T[B, M, N]) where T in f16 f32\n"
+    "{ c[i, m, n] = sum(k) a[i, m, k] * b[i, k, n] }\n"
+    "op w4(x: T[M, K], w: u4[K, N], s: T[ceil(K/G), N], z: u4[ceil(K/G), N]) -> (y: T[M, N])\n"
+    "param G = 128\nwhere T in f16 bf16\n"
+    "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - z[k/G, n]) * s[k/G, n]) }\n";
+
+static struct kg_device_facts facts;
+
+static void describe_device(const char *name, const char *isa)
+{
+    const struct kg_gpu *gpu = kg_gpu_find(name);
+    CHECK(gpu != NULL);
+    facts = (struct kg_device_facts){.units = gpu->sms,
+                                     .clock = 1.98e9,
+                                     .bandwidth = gpu->bandwidth,
+                                     .shared_bytes = gpu->sm->shared_opt_in,
+                                     .flops = {[KG_TYPE_F32] = 67e12, [KG_TYPE_F64] = 33e12},
+                                     .matrix_flops = {[KG_F16] = 989e12, [KG_BF16] = 989e12}};
+    snprintf(facts.isa, sizeof facts.isa, "%s", isa);
+}
+
+static void count_refusal(void *user, const struct kg_config *config, const char *reason)
+{
+    (void)config;
+    fprintf(stderr, "refused: %s\n", reason);
+    ++*(int *)user;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct kg_candidate *x = a, *y = b;
+    return memcmp(x->config.value, y->config.value, sizeof x->config.value);
+}
+
+// All are valid, none is there twice, the guess is among them, and nothing is expected of any that
+// cannot be.
+static void check_list(const char *op, const char *sizes, int least, int most)
+{
+    struct made made = make_strided(definitions, op, sizes, NULL);
+    struct kg_error error;
+    struct kg_choice choice;
+    struct kg_candidates candidates;
+    int refused = 0, twice = 0, impossible = 0, limited = 0;
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    if (made.status != KG_OK)
+        return;
+    kg_choice_guess(made.problem, &facts, KG_TARGET_CUDA, &choice);
+    const struct kg_family *family = choice.partition.families[0];
+    CHECK_TEXT(family->name, "contract");
+    CHECK_STATUS(kg_candidates_list(&choice.partition.groups[0], family, &facts, KG_TARGET_CUDA,
+                                    &choice.configs[0], 65536, count_refusal, &refused, &candidates,
+                                    &error),
+                 KG_OK, &error);
+    CHECK(refused == 0 && candidates.complete && candidates.estimated);
+    CHECK(candidates.count == candidates.size); // else the guess was added
+    CHECK(candidates.count >= least && candidates.count <= most);
+    if (candidates.count != candidates.size || candidates.count < least || candidates.count > most)
+        fprintf(stderr, "%s %s: %d\n", op, sizes, candidates.count);
+    for (int i = 0; i < candidates.count; i++) {
+        impossible += !(candidates.items[i].estimate > candidates.items[i].bound);
+        // Limits are for what wins by them, else they are left out.
+        limited += candidates.items[i].config.value[candidates.limit] > 0;
+    }
+    CHECK(impossible == 0);
+    CHECK(limited <= candidates.count / 8);
+    qsort(candidates.items, (size_t)candidates.count, sizeof *candidates.items, compare);
+    for (int i = 1; i < candidates.count; i++)
+        twice += compare(&candidates.items[i - 1], &candidates.items[i]) == 0;
+    CHECK(twice == 0);
+    kg_candidates_free(&candidates);
+    unmake(&made);
+}
+
+static void test_lists(void)
+{
+    enum { MOST = 4000 };
+    describe_device("h100", "sm_90a");
+    check_list("nt", "T=f16 M=256 N=256 K=256", 400, MOST);
+    check_list("nt", "T=f16 M=2048 N=2048 K=2048", 400, MOST);
+    check_list("nn", "T=bf16 M=8192 N=8192 K=8192", 400, MOST);
+    check_list("nt", "T=f16 M=1 N=4096 K=4096", 400, MOST);
+    check_list("nt", "T=f16 M=64 N=4096 K=14336", 400, MOST);
+    check_list("tt", "T=f16 M=64 N=64 K=65536", 400, MOST);
+    check_list("nt", "T=f16 M=8192 N=8 K=8192", 400, MOST);
+    check_list("nn", "T=f16 M=4097 N=4095 K=4100", 400, MOST);
+    check_list("batched", "T=f16 B=64 M=512 N=512 K=512", 400, MOST);
+    check_list("w4", "T=f16 M=16 N=4096 K=4096", 20, MOST);
+    check_list("nn", "T=f64 M=1000 N=1000 K=1000", 20, MOST);
+    check_list("nt", "T=f16 M=1 N=1 K=1", 1, MOST);
+    check_list("nt", "T=f16 M=0 N=16 K=16", 1, MOST);
+    describe_device("a100", "sm_80");
+    facts.matrix_flops[KG_F16] = 312e12;
+    check_list("nt", "T=f16 M=2048 N=2048 K=2048", 100, MOST);
+    check_list("nn", "T=f32 M=2048 N=2048 K=2048", 20, MOST);
+}
+
+// Microseconds, cold, of an H100 (80 GB, SXM5, driver 580), fastest first.
+static const struct {
+    const char *sizes, *config;
+    double measured;
+} times[] = {
+    {"M=2048 N=2048 K=2048",
+     "rows=256 columns=128 depth=64 stages=4 pair=0 pingpong=0 split=1 swap=0", 27.9},
+    {"M=2048 N=2048 K=2048",
+     "rows=128 columns=128 depth=64 stages=6 pair=2 pingpong=0 split=1 swap=0", 33.4},
+    {"M=2048 N=2048 K=2048",
+     "rows=64 columns=64 depth=128 stages=6 pair=0 pingpong=0 split=1 swap=1", 44.1},
+    {"M=2048 N=2048 K=2048",
+     "rows=128 columns=64 depth=64 stages=3 pair=0 pingpong=0 split=1 swap=0", 58.9},
+    {"M=2048 N=2048 K=2048",
+     "rows=64 columns=64 depth=64 stages=4 pair=0 pingpong=0 split=4 swap=1", 127.9},
+    {"M=64 N=4096 K=4096",
+     "rows=128 columns=32 depth=128 stages=5 pair=0 pingpong=0 split=2 swap=1", 20.5},
+    {"M=64 N=4096 K=4096", "rows=128 columns=64 depth=64 stages=3 pair=0 pingpong=0 split=2 swap=1",
+     28.9},
+    {"M=64 N=4096 K=4096", "rows=64 columns=8 depth=128 stages=12 pair=0 pingpong=0 split=1 swap=1",
+     38.7},
+    {"M=64 N=4096 K=4096", "rows=256 columns=96 depth=64 stages=4 pair=2 pingpong=0 split=1 swap=0",
+     43.5},
+};
+
+static void test_times(void)
+{
+    const char *sizes = "";
+    double before = 0;
+    describe_device("h100", "sm_90a");
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        struct kg_text words = {0}, made_sizes = {0};
+        struct kg_choice choice;
+        kg_text_format(&made_sizes, "T=f16 %s", times[i].sizes);
+        kg_text_format(&words, "contract: mma=64 %s order=0 maxnreg=0", times[i].config);
+        struct made made = make_strided(definitions, "nt", kg_text_string(&made_sizes), NULL);
+        CHECK_STATUS(made.status, KG_OK, &made.error);
+        bool read =
+            kg_choice_read(made.problem, &facts, KG_TARGET_CUDA, kg_text_string(&words), &choice);
+        CHECK(read);
+        double seconds = read ? kg_choice_estimate(&choice, &facts, KG_TARGET_CUDA) : 0;
+        CHECK(fabs(log(seconds * 1e6 / times[i].measured)) < 0.4);
+        CHECK(seconds > before || strcmp(sizes, times[i].sizes) != 0);
+        before = seconds;
+        sizes = times[i].sizes;
+        kg_text_free(&words);
+        kg_text_free(&made_sizes);
+        unmake(&made);
+    }
+    // Of a device that little is known of nothing is expected.
+    facts.bandwidth = 0;
+    struct made made = make_strided(definitions, "nt", "T=f16 M=64 N=64 K=64", NULL);
+    struct kg_choice choice;
+    kg_choice_guess(made.problem, &facts, KG_TARGET_CUDA, &choice);
+    CHECK(kg_choice_estimate(&choice, &facts, KG_TARGET_CUDA) == 0);
+    unmake(&made);
+}
+
+TEST_MAIN(test_lists, test_times)
