@@ -42,12 +42,19 @@ GPU_SUBJECTS = [
     ("reductions.kg", "sum_middle", "T=f16", "A=64,B=2048,C=1024"),
     ("reductions.kg", "sum_last", "T=f16", "P=32768,D=4096"),
     ("scans.kg", "cumsum", "T=f32", "P=4096,D=16384"),
+    ("matmul.kg", "matmul_nt", "T=f16", "M=256,N=256,K=256"),
+    ("matmul.kg", "matmul_nt", "T=f16", "M=2048,N=2048,K=2048"),
+    ("matmul.kg", "matmul_nt", "T=f16", "M=64,N=4096,K=4096"),
 ]
 # Of the ratio, and of the share that is measured.
 HOST_GOALS = 0.97, 0.20
 GPU_GOALS = 0.98, 0.10
 JUDGES = 4
 HEATS, DUELS = 3, 7
+
+
+def name_of(subject):
+    return f"{subject[1]} {subject[3]}"
 
 
 class OutOfTime(Exception):
@@ -121,7 +128,8 @@ def find_judge(bench, subject, table, chosen):
 
 
 def compare(bench, subject, table, number):
-    quick = bench.search(f"measure-{number}/{subject[1]}", "explain", subject, "--rigor", "measure")
+    home = f"measure-{number}/{name_of(subject)}"
+    quick = bench.search(home, "explain", subject, "--rigor", "measure")
     measured = sum(row["outcome"] == "measured" for row in quick["candidates"])
     valid = sum(row["outcome"] != "invalid" for row in table)
     chosen = quick["choice"]
@@ -129,26 +137,26 @@ def compare(bench, subject, table, number):
     duels = bench.race(subject, [judge, chosen], DUELS) if judge else {chosen: [0]}
     ratios = sorted(a / b for a, b in zip(duels[judge], duels[chosen])) if judge else [1]
     ratio = statistics.median(ratios)
-    print(f"{subject[1]:12} {statistics.median(duels[chosen]) * 1e3:8.3f} {ratio:6.3f}  "
+    print(f"{name_of(subject):36} {statistics.median(duels[chosen]) * 1e3:8.3f} {ratio:6.3f}  "
           f"{ratios[0]:.3f}..{ratios[-1]:.3f}  {measured:4}/{valid:<5}{measured / valid:4.0%}  "
           f"{chosen}", flush=True)
     if ratio < 1:
-        print(f"{'':54}behind {judge}")
+        print(f"{'':78}behind {judge}")
     return ratio, measured / valid
 
 
 def show(bench, subjects, goals):
     results = []
-    print(f"{'chosen':12} {'ms':>8} {'ratio':>6}  {'of the races':12}  {'measured':>13}  choice")
+    print(f"{'chosen':36} {'ms':>8} {'ratio':>6}  {'of the races':12}  {'measured':>13}  choice")
     for subject in subjects:
         try:
-            table = bench.search(f"exhaustive/{subject[1]}", "profile", subject)
+            table = bench.search(f"exhaustive/{name_of(subject)}", "profile", subject)
             for number in range(bench.repeat):
                 results.append(compare(bench, subject, table, number))
         except RuntimeError as problem:
-            print(f"{subject[1]:12} {problem}")
+            print(f"{name_of(subject):36} {problem}")
         except OutOfTime:
-            print(f"{subject[1]:12} not finished: run again with the same --home")
+            print(f"{name_of(subject):36} not finished: run again with the same --home")
             break
     if results:
         ratios, shares = zip(*results)

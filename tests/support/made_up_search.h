@@ -39,8 +39,8 @@ static struct world {
     int64_t best[3];    // the fastest values of a, b, c
     double bound_share; // bound / true time of a group
     enum ill (*ill)(const int64_t *value);
-    bool twins;  // c does not change the source
-    bool limits; // c is called maxnreg
+    bool twins;     // c does not change the source
+    bool limits;    // c is called maxnreg
     bool estimates; // by the family
     bool all_wrong;
     int race_after; // this many were measured

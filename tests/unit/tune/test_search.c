@@ -287,8 +287,6 @@ static void the_same_in_a_worker(void)
     exhaustive_measures_everything();
     CHECK(*fillings == 1);
     measure_comes_close();
-    prepare();
-    estimates_lead();
     broken_candidates_are_outcomes();
     CHECK(*fillings == 1 + 1 + 5 + 1);
     a_broken_device_is_one_candidates_fault();
