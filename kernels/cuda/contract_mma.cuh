@@ -42,8 +42,9 @@ struct kg_tensor_bf16 {
     }
 };
 
-// The smallest terms first. What is infinite or no number has a second half that is no number: sums
-// of it are made anew, see kg_mma_mend.
+// The smallest terms first. What is infinite or no number, or becomes infinite by rounding, has a
+// second half that is no number or infinite: sums of it are made anew, see kg_mma_mend. The second
+// half of a tiny number would lose digits, so that sums of it are made anew too, see kg_mma_doubt.
 struct kg_tensor_f32 {
     static constexpr int size = 4, ways = 2;
     static constexpr bool apart = true;
@@ -410,6 +411,7 @@ struct kg_mma_feed {
 template <class TILE>
 struct kg_mma_sums {
     float at[TILE::row_parts][TILE::column_parts][4];
+    uint32_t least; // where numbers are split, see kg_mma_notice
 };
 
 template <class TILE>
@@ -422,6 +424,7 @@ KG_INLINE void kg_mma_clear(kg_mma_sums<TILE> &sums)
 #pragma unroll
             for (int i = 0; i < 4; i++)
                 sums.at[r][c][i] = 0;
+    sums.least = 0xffffffff;
 }
 
 // Words of both sides for one step, as the warp got them.
@@ -429,6 +432,42 @@ template <class TILE>
 struct kg_mma_words {
     uint32_t a[TILE::row_parts][4], b[TILE::column_parts / 2][4];
 };
+
+// Keeps the least size of a number other than 0, as twice its bits less 1: 0 is the largest so.
+KG_INLINE void kg_mma_notice(uint32_t &least, uint32_t word)
+{
+    const uint32_t size = word + word - 1;
+    least = size < least ? size : least;
+}
+
+template <class TILE>
+KG_INLINE void kg_mma_notice(kg_mma_sums<TILE> &sums, const kg_mma_words<TILE> &words)
+{
+    if constexpr (TILE::tensor::ways > 1) {
+#pragma unroll
+        for (int i = 0; i < TILE::row_parts * 4; i++)
+            kg_mma_notice(sums.least, words.a[i / 4][i % 4]);
+#pragma unroll
+        for (int i = 0; i < TILE::column_parts * 2; i++)
+            kg_mma_notice(sums.least, words.b[i / 4][i % 4]);
+    }
+}
+
+// Where a number is so small, less than 2^-100, that its second half is none with all its digits,
+// all sums of the warp are in doubt: they become no numbers, which are made anew.
+template <class TILE>
+KG_INLINE void kg_mma_doubt(kg_mma_sums<TILE> &sums)
+{
+    constexpr uint32_t enough = 2u * (127 - 100) << 23;
+    if constexpr (TILE::tensor::ways > 1) {
+        if (!__any_sync(0xffffffff, sums.least < enough))
+            return;
+#pragma unroll
+        for (int i = 0; i < TILE::row_parts * TILE::column_parts * 4; i++)
+            sums.at[i / (TILE::column_parts * 4)][i / 4 % TILE::column_parts][i % 4] =
+                kg_from_bits_f32(0x7fffffff);
+    }
+}
 
 template <class TILE, bool A_ALONG_K, bool B_ALONG_K>
 struct kg_mma_readers {
@@ -622,6 +661,7 @@ KG_INLINE void kg_mma_sum(kg_mma_sums<TILE> &total, FEEDS &feeds, uint32_t stage
             }
             if (has_tile)
                 feeds.fetch_a(step);
+            kg_mma_notice(total, words[0]);
             kg_mma_multiply<0, parts / 2>(total, words[0]);
             if (has_tile) {
                 feeds.put_a(step, next);
@@ -691,6 +731,19 @@ KG_INLINE void kg_mma_mend(const JOB &job, kg_mma_eight &sums, float *from, int6
     sums = kg_mma_get_eight(from);
 }
 
+// Whether eight elements from `to` on are the next ones of their row: columns may be those of axes
+// that are not side by side in memory.
+template <class JOB>
+KG_INLINE bool kg_mma_has_line(const JOB &job, const typename JOB::out *to, int64_t item,
+                               int64_t row, int64_t column)
+{
+    bool has_line = true;
+#pragma unroll
+    for (int i = 1; i < 8; i++)
+        has_line = has_line && job.out_at(item, row, column + i) == to + i;
+    return has_line;
+}
+
 // `count` of them, at most eight, are within the output.
 template <class JOB>
 KG_INLINE void kg_mma_store(const JOB &job, const kg_mma_eight &sums, int64_t item, int64_t row,
@@ -703,8 +756,8 @@ KG_INLINE void kg_mma_store(const JOB &job, const kg_mma_eight &sums, int64_t it
         for (int i = 0; i < 8; i++)
             elements.at[i] = job.value(item, row, column + i, sums.at[i]);
         out *to = job.out_at(item, row, column);
-        if (job.out_at(item, row, column + 1) == to + 1 &&
-            (uint64_t)to % alignof(kg_vec<out, 8>) == 0) {
+        if ((uint64_t)to % alignof(kg_vec<out, 8>) == 0 &&
+            kg_mma_has_line(job, to, item, row, column)) {
             kg_store_vec<8>(to, elements);
             return;
         }
@@ -889,6 +942,7 @@ KG_INLINE void kg_contract_mma(const JOB &job, char *scratch)
         kg_mma_clear(sums);
         kg_mma_sum<TILE, kg_mma_readers<TILE, JOB::ALONG_A, JOB::ALONG_B>>(
             sums, feeds, kg_shared_address(shared));
+        kg_mma_doubt(sums);
         if constexpr (CLUSTER && SPLIT > 1)
             kg_mma_end_cluster<TILE, SPLIT>(job, sums, task, shared);
         else

@@ -66,6 +66,9 @@
 #define TURNED_MATMUL                                                                              \
     "op turned_matmul(a: T[B, K, M], b: T[B, N, K]) -> (c: T[B, M, N]) where T in f16 f32\n"       \
     "{ c[b, m, n] = sum(k) a[b, k, m] * b[b, n, k] }\n"
+#define PIXELS                                                                                     \
+    "op pixels(x: T[N, C, P], w: T[O, C]) -> (y: T[N, O, P]) where T in f16 f32\n"                 \
+    "{ y[n, o, p] = sum(c) x[n, c, p] * w[o, c] }\n"
 #define MMA(rows, columns, depth, stages, split, order)                                            \
     "mma=16 rows=" rows " columns=" columns " depth=" depth " stages=" stages                      \
     " pair=0 pingpong=0 split=" split " swap=0 order=" order " maxnreg=0"
@@ -229,6 +232,16 @@ static const struct form {
      "contract: " MMA("32", "64", "16", "4", "1", "1")},
     {"mma, f32, cluster", MATMUL, "M=31 N=64 K=1024 T=f32",
      "contract*2: " MMA("32", "32", "32", "3", "8", "0")},
+    {"mma, f32, few steps", TURNED_MATMUL, "B=2 M=13 N=5 K=70 T=f32",
+     "contract: " MMA("16", "16", "32", "3", "2", "0")},
+    {"mma, f32, no steps", TURNED_MATMUL, "B=2 M=13 N=5 K=0 T=f32",
+     "contract: " MMA("16", "16", "32", "3", "1", "0")},
+    {"mma, f32, empty pieces", TURNED_MATMUL, "B=2 M=40 N=70 K=1100 T=f32",
+     "contract: " MMA("64", "64", "32", "3", "16", "0")},
+    {"mma, images side by side", PIXELS, "N=7 C=40 P=6 O=13 T=f16",
+     "contract: " MMA("16", "64", "32", "3", "1", "0")},
+    {"mma, f32, images", PIXELS, "N=9 C=33 P=12 O=13 T=f32",
+     "contract: " MMA("16", "32", "16", "3", "1", "1")},
     {"tile, nn", PRODUCT_NN, "T=f32 M=256 N=384 K=200",
      "contract: mma=0 rows=128 columns=128 depth=16" TILE "1 swap=0" REST},
     {"tile, nt, anywhere", PRODUCT_NT, "T=f16 M=131 N=77 K=101",
