@@ -90,6 +90,11 @@ KG_INLINE void kg_tiles_store(const kg_tensor_map *map, const void *from, int x,
                  : "memory");
 }
 
+KG_INLINE void kg_tiles_expect_map(const kg_tensor_map *map)
+{
+    asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+}
+
 // Until all but LEFT of this thread's stores have read what they store.
 template <int LEFT>
 KG_INLINE void kg_tiles_stored()
@@ -175,10 +180,10 @@ KG_INLINE void kg_matrices_store(void *to, uint32_t first, uint32_t second)
 
 // ---- Memory of the kernel's own ----
 
-// What a copy of a side takes whose lines begin at multiples of 16 bytes.
+// What a copy of a side takes whose lines begin at multiples of 128 bytes.
 KG_INLINE int64_t kg_wgmma_packed(int64_t batches, int64_t lines, int64_t length)
 {
-    return (batches * lines * ((length + 7) / 8 * 8) * 2 + 255) / 256 * 256;
+    return (batches * lines * ((length + 63) / 64 * 64) * 2 + 255) / 256 * 256;
 }
 
 // There come first the sums of pieces, if there are any, then the copies of A and of B.
@@ -201,7 +206,7 @@ KG_INLINE void kg_wgmma_pack(const Job &job, char *scratch)
     uint16_t *to = (uint16_t *)kg_wgmma_copy_of(job, scratch, PIECES, SIDE);
     const int64_t across = SIDE ? job.columns() : job.rows();
     const int64_t lines = along ? across : job.depth(), length = along ? job.depth() : across;
-    const int64_t pitch = (length + 7) / 8 * 8, count = job.batches() * lines;
+    const int64_t pitch = (length + 63) / 64 * 64, count = job.batches() * lines;
     for (int64_t line = blockIdx.x; line < count; line += gridDim.x) {
         int64_t batch = line;
         const int64_t at = kg_take(&batch, lines);
@@ -736,10 +741,15 @@ KG_INLINE void kg_contract_wgmma(const Job &job, const kg_tensor_map *left,
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
+    if (threadIdx.x == 32) {
+        kg_tiles_expect_map(left);
+        kg_tiles_expect_map(right);
+    }
     if constexpr (cluster > 1)
         kg_cluster_meet();
     else
         __syncthreads();
+    kg_wait_before();
     if (threadIdx.x < 128) {
         if constexpr (Block::MOVES_REGISTERS)
             asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");

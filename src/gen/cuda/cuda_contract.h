@@ -19,6 +19,7 @@ struct kg_cuda_contract_plan {
     const struct kg_access *plain[2];
     bool along[2];
     int64_t batches, rows, columns, depth; // of the problem, as the job has them
+    bool waits; // the function being written looks at memory only after kg_wait_before
     // The config; what the device has no choice of has its only value.
     struct {
         int mma;      // rows of the matrix unit's instruction; 0: multiplications and additions
@@ -41,6 +42,8 @@ struct kg_cuda_contract_pace {
     double multiply;       // seconds of a unit for a stage: one step of a tile
     double fill;           // times the usual time to copy one
     bool folds_in_cluster; // the pieces of a sum
+    double again;          // times the usual time to read what was read before; 0: that
+    double values;         // seconds to work on a thread's sums on their way out
     double copied;         // bytes of sides that are copied first
     double share;          // of the time in the end, 0.1: a tenth longer
 };
@@ -118,6 +121,8 @@ bool kg_cuda_contract_is_whole(const struct kg_cuda_contract_plan *plan, int sid
 // Of the elements of a side, as they are stored.
 enum kg_dtype kg_cuda_contract_dtype(const struct kg_cuda_contract_plan *plan, int side);
 
+// Whether a sum on its way out depends on where it is, or more than one tensor is stored.
+bool kg_cuda_contract_is_pointed(const struct kg_cuda_contract_plan *plan);
 // The last tensor that is stored, which the job gives the elements of.
 const struct kg_tensor *kg_cuda_contract_output(const struct kg_cuda_contract_plan *plan);
 

@@ -38,6 +38,11 @@ static int last_stored(const struct kg_cuda_contract_plan *plan)
     return last;
 }
 
+bool kg_cuda_contract_is_pointed(const struct kg_cuda_contract_plan *plan)
+{
+    return last_stored(plan) > 0;
+}
+
 const struct kg_tensor *kg_cuda_contract_output(const struct kg_cuda_contract_plan *plan)
 {
     return nest_at(plan, last_stored(plan))->output;
@@ -73,6 +78,16 @@ static void add_name(struct kg_text *text, const struct kg_group *group,
                                                           : problem->tensors[argument->id]->name);
     if (argument->kind == KG_ARGUMENT_STRIDE)
         kg_text_format(text, "_s%d", argument->dim);
+}
+
+static void add_place(struct kg_text *text, const struct kg_group *group,
+                      const struct kg_argument *argument, const char *separator)
+{
+    bool is_place = argument->kind == KG_ARGUMENT_TENSOR;
+    kg_text_add(text, separator);
+    kg_text_add(text, is_place ? "kg_after(" : "");
+    add_name(text, group, argument, "");
+    kg_text_add(text, is_place ? ")" : "");
 }
 
 static void add_member(struct kg_text *text, const struct kg_group *group,
@@ -417,7 +432,7 @@ void kg_cuda_contract_emit_job(struct kg_code *code, const struct kg_cuda_contra
     kg_code_line(code, "using out = %s;", kg_emit_tensor_storage(output));
     kg_code_line(code, "enum : bool { PLAIN_A = %d, PLAIN_B = %d, ALONG_A = %d, ALONG_B = %d };",
                  plan->plain[0] != NULL, plan->plain[1] != NULL, plan->along[0], plan->along[1]);
-    kg_code_line(code, "enum : bool { POINTED = %d };", last_stored(plan) > 0);
+    kg_code_line(code, "enum : bool { POINTED = %d };", kg_cuda_contract_is_pointed(plan));
     kg_code_line(code, "%s_given given;", plan->entry);
     emit_counts(&writer);
     for (int side = 0; side < 2; side++) {
@@ -440,7 +455,7 @@ void kg_cuda_contract_open_job(struct kg_code *code, const struct kg_cuda_contra
         kg_text_format(code->text, "const kg_swapped<%s_job> job = {{{", plan->entry);
     else
         kg_text_format(code->text, "const %s_job job = {{", plan->entry);
-    each_member(plan, code->text, add_name);
+    each_member(plan, code->text, plan->waits ? add_place : add_name);
     kg_text_add(code->text, plan->set.swap ? "}}};" : "}};");
     kg_code_end(code);
 }

@@ -77,7 +77,10 @@ static double units_seconds(const struct kg_cuda_contract_plan *plan,
     // Blocks that fold in a cluster do not stay for a second tile.
     bool hides = !pace->folds_in_cluster && (plan->set.pingpong || pace->blocks > 1);
     double shown = hides ? 1 + measured.shown * (double)(turns - 1) : (double)turns;
-    return (busy > one ? busy : one) + finish * shown;
+    // Of part of a tile, few threads have values to work on.
+    bool whole = kg_cuda_contract_tall(plan) >= plan->set.rows;
+    double values = hides && whole ? 0 : pace->values * (double)(turns - 1);
+    return (busy > one ? busy : one) + finish * shown + values;
 }
 
 double kg_cuda_contract_seconds(const struct kg_cuda_contract_plan *plan,
@@ -93,9 +96,11 @@ double kg_cuda_contract_seconds(const struct kg_cuda_contract_plan *plan,
     double loaded = (double)(work * steps) * stage_bytes(plan);
     double memory = measured.begin + bytes / (facts->bandwidth * measured.memory);
     if (loaded > bytes)
-        memory += measured.again * (loaded - bytes) / (measured.fill * measured.units);
+        memory += measured.again * (pace->again > 0 ? pace->again : 1) * (loaded - bytes) /
+                  (measured.fill * measured.units);
     double longer = multiply > memory ? multiply : memory;
     double seconds = measured.launch + longer + measured.both * (multiply + memory - longer);
+    seconds += pace->values;
     double outputs = (double)plan->batches * (double)plan->rows * (double)plan->columns;
     if (plan->set.split > 1 && !pace->folds_in_cluster)
         seconds +=

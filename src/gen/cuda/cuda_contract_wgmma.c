@@ -17,7 +17,7 @@
 
 enum { PACK_A, PACK_B, MULTIPLY, FOLD, FUNCTIONS };
 enum { LEFT, RIGHT, OUT, MAPS };
-enum { ELEMENT = 2, ACCESS = 16, ATOM = 64, GROUP = 128, ROUND = 1024 };
+enum { ELEMENT = 2, ACCESS = 16, LINE = 128, ATOM = 64, GROUP = 128, ROUND = 1024 };
 enum { REGISTER_FILE = 65536, MOST_REGISTERS = 255, SHARED_OF_UNIT = 228 << 10 };
 enum { MOVED_REGISTERS = 232 }; // those of a consumer to which registers move
 enum { FOLD_THREADS = 256, MOST_BLOCKS = 1 << 20, MOST_IN_CLUSTER = 8 };
@@ -214,7 +214,7 @@ static int64_t copy_bytes(const struct kg_cuda_contract_plan *plan, int side)
     int64_t across = side ? plan->columns : plan->rows;
     int64_t lines = plan->along[side] ? across : plan->depth;
     int64_t length = plan->along[side] ? plan->depth : across;
-    return rounded(plan->batches * lines * rounded(length, ACCESS / ELEMENT) * ELEMENT, 256);
+    return rounded(plan->batches * lines * rounded(length * ELEMENT, LINE), 256);
 }
 
 static int64_t partial_bytes(const struct kg_cuda_contract_plan *plan)
@@ -228,7 +228,7 @@ static void map_copy(const struct kg_cuda_contract_plan *plan, int side, struct 
     int64_t across = side ? plan->columns : plan->rows;
     int64_t lines = plan->along[side] ? across : plan->depth;
     int64_t length = plan->along[side] ? plan->depth : across;
-    int64_t pitch = rounded(length * ELEMENT, ACCESS);
+    int64_t pitch = rounded(length * ELEMENT, LINE);
     *map = (struct kg_map){
         .tensor = KG_MAP_SCRATCH,
         .offset = (size_t)(partial_bytes(plan) + (side ? copy_bytes(plan, 0) : 0)),
@@ -321,8 +321,22 @@ static const struct {
     double columns;  // fewer of them cost as much
     double operands; // that the matrix unit reads from shared memory, seconds a byte
     double uneven; // copies take so much longer where lines do not begin at multiples of 128 bytes
+    double misses; // and so much longer still what is read more than once
     double pair;   // what pairs cost
-} measured = {0.932, 107.7, 0.473e-12, 1.975, 0.036};
+    double value;  // of a sum on its way out, where it is worked on, seconds
+} measured = {0.932, 107.7, 0.473e-12, 1.3, 14, 0.036, 22e-9};
+
+// Whether boxes are copied from lines that begin in the middle of what memory is read by.
+static bool is_uneven(const struct kg_cuda_contract_plan *plan)
+{
+    for (int side = 0; side < 2; side++) {
+        int64_t across = side ? plan->columns : plan->rows;
+        int64_t bytes = (plan->along[side] ? plan->depth : across) * ELEMENT;
+        if (bytes % ACCESS == 0 && bytes % LINE != 0)
+            return true;
+    }
+    return false;
+}
 
 static double rate(const struct kg_cuda_contract_plan *plan)
 {
@@ -339,7 +353,9 @@ static struct kg_cuda_contract_pace pace(const struct kg_cuda_contract_plan *pla
         .blocks = blocks_of_unit(plan),
         .multiply = kg_cuda_contract_stage(plan, rate(plan), measured.matrix) * wider +
                     measured.operands * ELEMENT * plan->set.depth * (rows + readers * columns),
-        .fill = plan->depth * ELEMENT % 128 != 0 ? measured.uneven : 1,
+        .fill = is_uneven(plan) ? measured.uneven : 1,
+        .again = is_uneven(plan) ? measured.misses : 1,
+        .values = kg_cuda_contract_is_pointed(plan) ? measured.value * sums_of(plan) : 0,
         .folds_in_cluster = folds_in_cluster(plan),
         .share = plan->set.pair ? measured.pair : 0,
     };
@@ -385,11 +401,21 @@ static const struct {
     {128, 16, 128, 0, 1, 1, 2}, {128, 16, 64, 0, 1, 2, 2},
 };
 
+// A vector by a matrix of rows that has to come from memory: for the form that is made for it.
+static bool is_long_vector(const struct kg_cuda_contract_plan *plan)
+{
+    int side = plan->rows == 1 ? 1 : 0;
+    double lines = (double)(side ? plan->columns : plan->rows);
+    return (plan->rows == 1 || plan->columns == 1) && plan->along[side] &&
+           lines * (double)plan->depth * ELEMENT > (double)plan->facts->cache[3];
+}
+
 static bool guess(struct kg_cuda_contract_plan *plan)
 {
     struct kg_cuda_contract_plan tried = *plan;
     double least = INFINITY;
-    if (rate(plan) == 0 || plan->facts->units == 0 || plan->facts->bandwidth == 0)
+    if (rate(plan) == 0 || plan->facts->units == 0 || plan->facts->bandwidth == 0 ||
+        is_long_vector(plan))
         return false;
     tried.set.mma = 64;
     tried.set.pair = tried.set.order = tried.set.registers = 0;
@@ -524,22 +550,31 @@ static const char *truth(bool value)
     return value ? "true" : "false";
 }
 
+// Whatever follows may start early: it waits by itself, or is launched when this has ended.
+static void open_function(struct kg_code *code, const struct kg_cuda_contract_plan *plan,
+                          int number, int threads, int registers)
+{
+    kg_cuda_open_function_with_maps(code, plan->group, plan->entry, number, threads, registers,
+                                    MAPS);
+    kg_cuda_contract_open_job(code, plan);
+    kg_code_line(code, "kg_start_next();");
+}
+
 static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
 {
     enum { PACK_THREADS = 256 };
-    struct kg_cuda_contract_plan original = *plan;
+    struct kg_cuda_contract_plan waiting = *plan, original;
+    waiting.waits = true;
+    original = waiting;
     original.set.swap = 0;
     emit_instruction(code, plan);
     for (int side = 0; side < 2; side++) {
-        kg_cuda_open_function_with_maps(code, plan->group, plan->entry, PACK_A + side, PACK_THREADS,
-                                        0, MAPS);
-        kg_cuda_contract_open_job(code, &original);
-        kg_code_line(code, "kg_wgmma_pack<%d, %d>(job, scratch);", pieces(plan), side);
+        open_function(code, &original, PACK_A + side, PACK_THREADS, 0);
+        kg_code_line(code, "kg_wait_before();");
+        kg_code_line(code, "kg_wgmma_pack<%d, %d>(job, kg_after(scratch));", pieces(plan), side);
         kg_code_close(code);
     }
-    kg_cuda_open_function_with_maps(code, plan->group, plan->entry, MULTIPLY, threads_of(plan),
-                                    registers_of(plan), MAPS);
-    kg_cuda_contract_open_job(code, plan);
+    open_function(code, &waiting, MULTIPLY, threads_of(plan), registers_of(plan));
     kg_code_line(code,
                  "using block = kg_wgmma_block<%d, %d, %d, %d, %d, %s, %d, %s, %s, %s, %d, "
                  "%s_instruction>;",
@@ -547,13 +582,14 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
                  plan->set.pair, truth(plan->set.pingpong), plan->set.split, truth(plan->set.swap),
                  truth(plan->along[side_of(plan, LEFT)]), truth(plan->along[side_of(plan, RIGHT)]),
                  plan->set.order, plan->entry);
-    kg_code_line(code, "kg_contract_wgmma<block>(job, &map_%d, &map_%d, &map_%d, scratch);", LEFT,
-                 RIGHT, OUT);
+    kg_code_line(code,
+                 "kg_contract_wgmma<block>(job, &map_%d, &map_%d, &map_%d, kg_after(scratch));",
+                 LEFT, RIGHT, OUT);
     kg_code_close(code);
-    kg_cuda_open_function_with_maps(code, plan->group, plan->entry, FOLD, FOLD_THREADS, 0, MAPS);
-    kg_cuda_contract_open_job(code, &original);
-    kg_code_line(code, "kg_wgmma_rest<%d>(job, scratch, kg_map_is_there(map_%d));", pieces(plan),
-                 LEFT);
+    open_function(code, &original, FOLD, FOLD_THREADS, 0);
+    kg_code_line(code, "kg_wait_before();");
+    kg_code_line(code, "kg_wgmma_rest<%d>(job, kg_after(scratch), kg_map_is_there(map_%d));",
+                 pieces(plan), LEFT);
     kg_code_close(code);
 }
 
@@ -600,7 +636,7 @@ static struct kg_grid pack_grid(const struct kg_cuda_contract_plan *plan, int si
     return grid_of(plan->batches * lines, FOLD_THREADS);
 }
 
-static void grids(const struct kg_cuda_contract_plan *plan, struct kg_grids *grids)
+static void make_grids(const struct kg_cuda_contract_plan *plan, struct kg_grids *grids)
 {
     int64_t outputs = plan->batches * plan->rows * plan->columns;
     struct kg_grid rest = grid_of(kg_ceil_div(outputs, FOLD_THREADS), FOLD_THREADS);
@@ -633,6 +669,21 @@ static void grids(const struct kg_cuda_contract_plan *plan, struct kg_grids *gri
     }
     grids->unaligned[MULTIPLY] = grids->grids[MULTIPLY];
     grids->unaligned[FOLD] = grids->grids[FOLD];
+}
+
+// What comes after another of these functions waits for it by itself; of small problems, the first
+// one too.
+static void grids(const struct kg_cuda_contract_plan *plan, struct kg_grids *grids)
+{
+    make_grids(plan, grids);
+    for (int unaligned = 0; unaligned < 2; unaligned++) {
+        struct kg_grid *all = unaligned ? grids->unaligned : grids->grids;
+        bool packs = all[PACK_A].blocks[0] > 0 || all[PACK_B].blocks[0] > 0;
+        all[PACK_B].early = all[PACK_A].blocks[0] > 0;
+        all[MULTIPLY].early = packs;
+        all[FOLD].early = all[MULTIPLY].blocks[0] > 0;
+    }
+    kg_cuda_start_early(plan->group, plan->facts, grids);
 }
 
 const struct kg_cuda_contract_form kg_cuda_contract_wgmma = {
