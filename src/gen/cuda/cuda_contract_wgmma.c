@@ -105,7 +105,8 @@ static int blocks_of_unit(const struct kg_cuda_contract_plan *plan)
     if (moves_registers(plan))
         return 1;
     int64_t by_shared = SHARED_OF_UNIT / (shared_bytes(plan) + ROUND);
-    int registers = sums_of(plan) + 56, limit = plan->set.registers;
+    int registers = sums_of(plan) + (kg_cuda_contract_is_pointed(plan) ? 72 : 56),
+        limit = plan->set.registers;
     registers = limit > 0 && limit < registers ? limit : registers;
     int64_t by_registers = REGISTER_FILE / (threads_of(plan) * registers);
     int64_t blocks = by_shared < by_registers ? by_shared : by_registers;
@@ -307,7 +308,8 @@ static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reas
                                        "a block would need more shared memory than there is");
     if (moves_registers(plan) && plan->set.registers > 0)
         return kg_cuda_contract_refuse(reason, "registers move between warps as it is");
-    if ((moves_registers(plan) ? MOVED_REGISTERS : registers_of(plan)) < sums_of(plan) + 40)
+    int others = kg_cuda_contract_is_pointed(plan) ? 64 : 40;
+    if ((moves_registers(plan) ? MOVED_REGISTERS : registers_of(plan)) < sums_of(plan) + others)
         return kg_cuda_contract_refuse(reason, "holds more than a thread may have registers");
     return kg_cuda_contract_tiles(plan) * plan->set.split <= INT32_MAX ||
            kg_cuda_contract_refuse(reason, "too many tiles");
@@ -563,10 +565,11 @@ static void open_function(struct kg_code *code, const struct kg_cuda_contract_pl
 static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
 {
     enum { PACK_THREADS = 256 };
-    struct kg_cuda_contract_plan waiting = *plan, original;
-    waiting.waits = true;
-    original = waiting;
+    struct kg_cuda_contract_plan original = *plan, multiply = *plan;
     original.set.swap = 0;
+    original.waits = true;
+    // Places that are waited for are held in registers. A job that is not pointed only writes.
+    multiply.waits = kg_cuda_contract_is_pointed(plan);
     emit_instruction(code, plan);
     for (int side = 0; side < 2; side++) {
         open_function(code, &original, PACK_A + side, PACK_THREADS, 0);
@@ -574,7 +577,7 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
         kg_code_line(code, "kg_wgmma_pack<%d, %d>(job, kg_after(scratch));", pieces(plan), side);
         kg_code_close(code);
     }
-    open_function(code, &waiting, MULTIPLY, threads_of(plan), registers_of(plan));
+    open_function(code, &multiply, MULTIPLY, threads_of(plan), registers_of(plan));
     kg_code_line(code,
                  "using block = kg_wgmma_block<%d, %d, %d, %d, %d, %s, %d, %s, %s, %s, %d, "
                  "%s_instruction>;",
@@ -582,9 +585,8 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
                  plan->set.pair, truth(plan->set.pingpong), plan->set.split, truth(plan->set.swap),
                  truth(plan->along[side_of(plan, LEFT)]), truth(plan->along[side_of(plan, RIGHT)]),
                  plan->set.order, plan->entry);
-    kg_code_line(code,
-                 "kg_contract_wgmma<block>(job, &map_%d, &map_%d, &map_%d, kg_after(scratch));",
-                 LEFT, RIGHT, OUT);
+    kg_code_line(code, "kg_contract_wgmma<block>(job, &map_%d, &map_%d, &map_%d, scratch);", LEFT,
+                 RIGHT, OUT);
     kg_code_close(code);
     open_function(code, &original, FOLD, FOLD_THREADS, 0);
     kg_code_line(code, "kg_wait_before();");

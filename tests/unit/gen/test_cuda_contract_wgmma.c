@@ -483,8 +483,12 @@ static void check_kernels(const struct kg_binary *binary, const char *values, in
     CHECK_STATUS(kg_asm_log_read(binary->log, strlen(binary->log), &arena, &log, &error), KG_OK,
                  &error);
     CHECK(code.kernel_count == 4 && log.kernel_count == 4);
-    for (int i = 0; i < code.kernel_count; i++)
+    for (int i = 0; i < code.kernel_count; i++) {
         CHECK(is_clean(&code.kernels[i]));
+        if (!is_clean(&code.kernels[i]))
+            fprintf(stderr, "%s: %s spills %lld bytes\n", values, code.kernels[i].name,
+                    (long long)code.kernels[i].spill_store_bytes);
+    }
     for (int i = 0; i < log.kernel_count; i++) {
         CHECK(is_clean(&log.kernels[i]) && log.kernels[i].advice_count == 0);
         if (log.kernels[i].advice_count > 0)
