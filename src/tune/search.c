@@ -429,8 +429,6 @@ static enum kg_status conclude(const struct kg_trials *trials, struct kg_error *
         return KG_OK;
     if (trials->stop == KG_STOP_FAILURE)
         return kg_error_set(error, trials->failure.status, "%s", trials->failure.text);
-    if (trials->stop == KG_STOP_TIME && trials->failed == 0)
-        return KG_OK;
     return kg_error_set(error, trials->stop == KG_STOP_TIME ? KG_ERROR_TIMEOUT : KG_ERROR_WRONG,
                         "no candidate passed%s; %d failed:%s", endings[trials->stop],
                         trials->failed, kg_text_string(&trials->reasons));

@@ -53,7 +53,7 @@ struct kg_search {
     enum kg_target target;
     const struct kg_gate *gate;
     enum kg_rigor rigor; // ESTIMATE .. EXHAUSTIVE
-    double seconds;      // time limit, 0: none. The best found so far always comes back
+    double seconds;      // time limit, 0: none; the first candidate is judged whatever it says
     enum kg_isolation isolation;
     double run_limit; // seconds one candidate may take to build, verify and time; 0: 60
     struct kg_protocol protocol;

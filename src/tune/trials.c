@@ -28,10 +28,16 @@ static double run_limit(const struct kg_trials *trials)
     return trials->search->run_limit > 0 ? trials->search->run_limit : RUN_SECONDS;
 }
 
+// The limit is on what comes after the first verdict: without one there is nothing to choose.
+static bool has_deadline(const struct kg_trials *trials)
+{
+    return trials->deadline > 0 && (trials->best >= 0 || trials->failed > 0);
+}
+
 double kg_trials_limit(const struct kg_trials *trials)
 {
     double limit = run_limit(trials);
-    if (trials->deadline <= 0)
+    if (!has_deadline(trials))
         return limit;
     double left = trials->deadline - seconds_now();
     left = left > 1e-3 ? left : 1e-3;
@@ -427,7 +433,7 @@ bool kg_trials_stopped(struct kg_trials *trials)
     const struct kg_search *search = trials->search;
     if (trials->stop == KG_STOP_NOT && search->cancel && *search->cancel)
         trials->stop = KG_STOP_CANCELLED;
-    if (trials->stop == KG_STOP_NOT && trials->deadline > 0 && seconds_now() >= trials->deadline)
+    if (trials->stop == KG_STOP_NOT && has_deadline(trials) && seconds_now() >= trials->deadline)
         trials->stop = KG_STOP_TIME;
     return trials->stop != KG_STOP_NOT;
 }

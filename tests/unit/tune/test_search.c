@@ -226,14 +226,13 @@ static void time_limits_hold(void)
 {
     struct kg_search search = new_search(KG_RIGOR_MEASURE);
     struct kg_found found;
-    search.seconds = 1e-6;
+    search.seconds = 1e-6; // the guess is judged all the same: nothing unproved is chosen
     CHECK_STATUS(kg_search_run(&search, &found, &error), KG_OK, &error);
-    CHECK(found.choice.configs[0].value[0] == 4 && found.seconds == 0 && !found.complete);
-    // A limit that strikes while the guess runs is not the guess's fault.
-    search.seconds = 0.4;
+    CHECK(found.seconds > 0 && !found.complete && seen.count >= 1);
     world.ill = all_hang;
-    CHECK_STATUS(kg_search_run(&search, &found, &error), KG_OK, &error);
-    CHECK(found.seconds == 0 && !found.complete && seen.count == 0);
+    search.run_limit = 0.4;
+    CHECK_STATUS(kg_search_run(&search, &found, &error), KG_ERROR_TIMEOUT, &error);
+    CHECK(found.seconds == 0 && strstr(error.text, "1 failed"));
 }
 
 static void hints_come_first(void)
