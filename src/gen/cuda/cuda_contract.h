@@ -9,6 +9,9 @@
 #include "gen/code.h"
 #include "gen/contract_sides.h"
 
+// Bytes of shared memory that the blocks of a unit divide, and that the system keeps of each.
+enum { KG_CUDA_UNIT_SHARED = 228 << 10, KG_CUDA_SYSTEM_SHARED = 1024 };
+
 struct kg_cuda_contract_plan {
     const struct kg_group *group;
     const struct kg_device_facts *facts;

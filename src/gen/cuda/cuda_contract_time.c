@@ -8,7 +8,7 @@
 #include "gen/emit.h"
 #include "gen/families.h"
 
-enum { REGISTER_FILE = 65536, SHARED_OF_UNIT = 228 << 10, SHARED_OF_SYSTEM = 1024 };
+enum { REGISTER_FILE = 65536 };
 enum { THREADS_OF_UNIT = 2048, BLOCKS_OF_UNIT = 32 };
 
 // As fitted to 121 configs of the form for wgmma on 43 shapes by an H100 (80 GB, SXM5, driver 580,
@@ -45,7 +45,7 @@ int kg_cuda_contract_blocks(const struct kg_cuda_contract_plan *plan, int thread
     int limit = plan->set.registers;
     int64_t used = limit > 0 && limit < registers ? limit : registers, blocks = BLOCKS_OF_UNIT;
     const int64_t most[] = {THREADS_OF_UNIT / threads, REGISTER_FILE / (threads * used),
-                            SHARED_OF_UNIT / (shared + SHARED_OF_SYSTEM)};
+                            KG_CUDA_UNIT_SHARED / (shared + KG_CUDA_SYSTEM_SHARED)};
     for (size_t i = 0; i < sizeof most / sizeof *most; i++)
         blocks = most[i] < blocks ? most[i] : blocks;
     return blocks < 1 ? 1 : (int)blocks;

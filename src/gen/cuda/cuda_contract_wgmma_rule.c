@@ -1,0 +1,192 @@
+// How long products by wgmma take, the config by rule, and those that searches choose from.
+
+#include "gen/cuda/cuda_contract_wgmma.h"
+
+#include "gen/cuda/cuda_frame.h"
+
+#include <math.h>
+
+// Fitted as cuda_contract_time.c says, which has what is common to all forms.
+static const struct {
+    double matrix;   // of the peak that tiles reach
+    double columns;  // fewer of them cost as much
+    double operands; // that the matrix unit reads from shared memory, seconds a byte
+    double uneven; // copies take so much longer where lines do not begin at multiples of 128 bytes
+    double misses; // and so much longer still what is read more than once
+    double pair;   // what pairs cost
+    double value;  // of a sum on its way out, where it is worked on, seconds
+} measured = {0.932, 107.7, 0.473e-12, 1.3, 14, 0.036, 22e-9};
+
+// Whether boxes are copied from lines that begin in the middle of what memory is read by.
+static bool is_uneven(const struct kg_cuda_contract_plan *plan)
+{
+    for (int side = 0; side < 2; side++) {
+        int64_t across = side ? plan->columns : plan->rows;
+        int64_t bytes = (plan->along[side] ? plan->depth : across) * KG_WGMMA_ELEMENT;
+        if (bytes % KG_WGMMA_ACCESS == 0 && bytes % KG_WGMMA_LINE != 0)
+            return true;
+    }
+    return false;
+}
+
+double kg_cuda_wgmma_rate(const struct kg_cuda_contract_plan *plan)
+{
+    return plan->facts->matrix_flops[kg_cuda_contract_dtype(plan, 0)];
+}
+
+struct kg_cuda_contract_pace kg_cuda_wgmma_pace(const struct kg_cuda_contract_plan *plan)
+{
+    int rows = plan->set.rows, columns = plan->set.columns;
+    int readers = rows > KG_WGMMA_ATOM && !plan->set.pingpong ? 2 : 1;
+    double wider = columns < measured.columns ? measured.columns / columns : 1;
+    struct kg_cuda_contract_pace pace = {
+        .blocks = kg_cuda_wgmma_blocks(plan),
+        .multiply =
+            kg_cuda_contract_stage(plan, kg_cuda_wgmma_rate(plan), measured.matrix) * wider +
+            measured.operands * KG_WGMMA_ELEMENT * plan->set.depth * (rows + readers * columns),
+        .fill = is_uneven(plan) ? measured.uneven : 1,
+        .again = is_uneven(plan) ? measured.misses : 1,
+        .values = kg_cuda_contract_is_pointed(plan) ? measured.value * kg_cuda_wgmma_sums(plan) : 0,
+        .folds_in_cluster = kg_cuda_wgmma_folds(plan),
+        .copied = kg_cuda_wgmma_copied(plan),
+        .share = plan->set.pair ? measured.pair : 0,
+    };
+    return pace;
+}
+
+// ---- The config by rule ----
+
+static const int stages[] = {12, 10, 8, 7, 6, 5, 4, 3, 2};
+enum { STAGES = sizeof stages / sizeof *stages };
+
+// The position of the most stages that leave room for so many blocks in a unit; STAGES: none.
+static int find_stages(struct kg_cuda_contract_plan *plan, int blocks)
+{
+    for (int i = 0; i < STAGES; i++) {
+        plan->set.stages = stages[i];
+        int64_t bytes = kg_cuda_wgmma_shared(plan);
+        if (bytes <= plan->facts->shared_bytes &&
+            (bytes + KG_CUDA_SYSTEM_SHARED) * blocks <= KG_CUDA_UNIT_SHARED)
+            return i;
+    }
+    return STAGES;
+}
+
+// The tiles that were measured: with so many blocks in a unit, and up to so many pieces of the sum.
+static const struct {
+    int rows, columns, depth, pingpong, swap, blocks, pieces;
+} tiles[] = {
+    {128, 256, 64, 0, 1, 1, 1}, {128, 256, 64, 0, 0, 1, 1}, {256, 128, 64, 0, 0, 1, 1},
+    {256, 192, 64, 0, 0, 1, 1}, {128, 192, 64, 1, 0, 1, 1}, {128, 192, 64, 0, 0, 1, 1},
+    {128, 160, 64, 0, 0, 1, 1}, {128, 128, 64, 1, 0, 1, 1}, {128, 128, 64, 0, 0, 1, 2},
+    {128, 128, 64, 0, 1, 1, 1}, {64, 256, 64, 1, 0, 1, 1},  {128, 96, 64, 0, 0, 1, 1},
+    {64, 128, 64, 0, 0, 1, 1},  {64, 128, 128, 0, 0, 1, 1}, {64, 128, 128, 0, 1, 1, 1},
+    {64, 128, 64, 0, 0, 2, 2},  {128, 64, 128, 0, 0, 1, 1}, {128, 64, 64, 0, 0, 2, 2},
+    {64, 96, 64, 0, 0, 2, 1},   {64, 64, 128, 0, 0, 1, 2},  {64, 64, 128, 0, 0, 2, 128},
+    {128, 64, 128, 0, 1, 1, 2}, {128, 64, 64, 0, 1, 2, 2},  {64, 64, 128, 0, 1, 1, 2},
+    {64, 64, 64, 0, 1, 3, 2},   {64, 48, 128, 0, 1, 1, 1},  {64, 32, 128, 0, 0, 2, 1},
+    {64, 32, 64, 0, 0, 3, 1},   {64, 32, 128, 0, 1, 1, 2},  {64, 32, 64, 0, 1, 3, 2},
+    {128, 32, 128, 0, 1, 1, 2}, {128, 32, 64, 0, 1, 2, 2},  {64, 24, 128, 0, 1, 1, 1},
+    {64, 16, 128, 0, 1, 1, 2},  {64, 16, 64, 0, 0, 3, 1},   {64, 16, 64, 0, 1, 3, 2},
+    {128, 16, 128, 0, 1, 1, 2}, {128, 16, 64, 0, 1, 2, 2},
+};
+
+// A vector by a matrix of rows that has to come from memory: for the form that is made for it.
+static bool is_long_vector(const struct kg_cuda_contract_plan *plan)
+{
+    int side = plan->rows == 1 ? 1 : 0;
+    double lines = (double)(side ? plan->columns : plan->rows);
+    return (plan->rows == 1 || plan->columns == 1) && plan->along[side] &&
+           lines * (double)plan->depth * KG_WGMMA_ELEMENT > (double)plan->facts->cache[3];
+}
+
+bool kg_cuda_wgmma_guess(struct kg_cuda_contract_plan *plan)
+{
+    struct kg_cuda_contract_plan tried = *plan;
+    double least = INFINITY;
+    if (kg_cuda_wgmma_rate(plan) == 0 || plan->facts->units == 0 || plan->facts->bandwidth == 0 ||
+        is_long_vector(plan))
+        return false;
+    tried.set.mma = 64;
+    tried.set.pair = tried.set.order = tried.set.registers = 0;
+    for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++)
+        for (int pieces = 1; pieces <= tiles[i].pieces; pieces *= 2) {
+            tried.set.rows = tiles[i].rows;
+            tried.set.columns = tiles[i].columns;
+            tried.set.depth = tiles[i].depth;
+            tried.set.pingpong = tiles[i].pingpong;
+            tried.set.swap = tiles[i].swap;
+            tried.set.split = pieces;
+            if (find_stages(&tried, tiles[i].blocks) == STAGES ||
+                !kg_cuda_contract_check(&tried, NULL))
+                continue;
+            const struct kg_cuda_contract_pace its = kg_cuda_wgmma_pace(&tried);
+            double seconds = kg_cuda_contract_seconds(&tried, &its);
+            if (seconds < least) {
+                least = seconds;
+                plan->set = tried.set;
+            }
+        }
+    return least < INFINITY;
+}
+
+// ---- Configs for searches ----
+
+// With as many stages as leave room for one, two or three blocks in a unit, or the next fewer.
+// Pairs and the other order are for many tiles, and with the most stages.
+static void list_stages(struct kg_cuda_contract_plan *plan,
+                        struct kg_cuda_contract_listing *listing)
+{
+    bool many = plan->set.split == 1 && kg_cuda_contract_tiles(plan) > plan->facts->units;
+    int most = find_stages(plan, 1), next = most;
+    for (int blocks = 1; blocks <= 3; blocks++)
+        for (int at = find_stages(plan, blocks), last = at + 1; at <= last && at < STAGES; at++) {
+            if (at < next)
+                continue;
+            next = at + 1;
+            plan->set.stages = stages[at];
+            kg_cuda_contract_take(listing, plan);
+        }
+    for (int way = 1; many && most < STAGES && way < 4; way++) {
+        plan->set.stages = stages[most];
+        plan->set.pair = way < 3 ? way : 0;
+        plan->set.order = way == 3;
+        kg_cuda_contract_take(listing, plan);
+    }
+    plan->set.pair = plan->set.order = 0;
+}
+
+// In pieces as long as units are without work.
+static void list_pieces(struct kg_cuda_contract_plan *plan,
+                        struct kg_cuda_contract_listing *listing)
+{
+    enum { MOST_PIECES = 128 };
+    int64_t whole = kg_cuda_contract_tiles(plan);
+    for (int pieces = 1; pieces <= MOST_PIECES; pieces *= 2) {
+        plan->set.split = pieces;
+        if (pieces == 1 || (!plan->set.pingpong && whole * pieces <= 4 * plan->facts->units))
+            list_stages(plan, listing);
+    }
+}
+
+void kg_cuda_wgmma_list(struct kg_cuda_contract_plan *plan,
+                        struct kg_cuda_contract_listing *listing)
+{
+    static const int rows[] = {64, 128, 256};
+    static const int columns[] = {8, 16, 24, 32, 48, 64, 96, 128, 160, 192, 224, 256};
+    enum { ROWS = sizeof rows / sizeof *rows, COLUMNS = sizeof columns / sizeof *columns };
+    enum { WAYS = 8 };
+    plan->set.mma = KG_WGMMA_ATOM;
+    for (int i = 0; i < WAYS * ROWS * COLUMNS; i++) {
+        plan->set.swap = i & 1;
+        plan->set.pingpong = i >> 1 & 1;
+        plan->set.depth = i & 4 ? 2 * KG_WGMMA_ATOM : KG_WGMMA_ATOM;
+        plan->set.rows = rows[i / WAYS % ROWS];
+        plan->set.columns = columns[i / WAYS / ROWS];
+        bool halves =
+            (plan->set.rows > KG_WGMMA_ATOM && plan->set.rows / 2 >= kg_cuda_contract_tall(plan)) ||
+            (plan->set.columns > 16 && plan->set.columns / 2 >= kg_cuda_contract_wide(plan));
+        if (!halves) // half the tile would be enough
+            list_pieces(plan, listing);
+    }
+}
