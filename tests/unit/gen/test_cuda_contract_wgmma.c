@@ -474,11 +474,28 @@ static bool is_clean(const struct kg_asm_kernel *kernel)
            kernel->stack_bytes <= 0;
 }
 
+// Any of the functions may be launched early: each has to wait by itself.
+static void check_waits(const char *ptx, const char *values)
+{
+    static const char wait[] = "griddepcontrol.wait";
+    int functions = 0;
+    for (const char *entry = strstr(ptx, ".entry "); entry; functions++) {
+        const char *next = strstr(entry + 1, ".entry "), *found = strstr(entry, wait);
+        bool waits = found && (!next || found < next);
+        CHECK(waits);
+        if (!waits)
+            fprintf(stderr, "%s: function %d does not wait\n", values, functions);
+        entry = next;
+    }
+    CHECK(functions == 4);
+}
+
 // `products`: the instructions of a stage; a trip of the loop may go through several.
 static void check_kernels(const struct kg_binary *binary, const char *values, int products)
 {
     struct kg_arena arena = {0};
     struct kg_asm_file code = {0}, log = {0};
+    check_waits(binary->ptx, values);
     CHECK_STATUS(kg_asm_read(binary->bytes, binary->length, &arena, &code, &error), KG_OK, &error);
     CHECK_STATUS(kg_asm_log_read(binary->log, strlen(binary->log), &arena, &log, &error), KG_OK,
                  &error);
