@@ -94,7 +94,7 @@ struct kg_options {
 // Records that cannot be opened (no HOME, a folder or disk that takes nothing) are no failure: all
 // works, and what is learned is forgotten with the context. kg_context_error says why until the
 // next call, and `notice` does when the first plan is made; functions of the records themselves
-// fail.
+// fail. What cannot be recorded later on (a disk has become full) is told through `notice`, once.
 KG_API enum kg_status kg_context_create(const struct kg_options *options,
                                         struct kg_context **context);
 // How everything is timed from now on, and under what it is remembered: "cold launch" (the

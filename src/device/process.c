@@ -48,21 +48,30 @@ char *kg_process_find(const char *name)
     return NULL;
 }
 
-// Our environment with temporary files in the current folder. Only the list is new; NULL: no
-// memory.
-static char **make_environment(void)
+static bool is_variable(const char *entry, const char *name)
 {
-    static const char temporary[] = "TMPDIR=.";
+    size_t length = strlen(name);
+    return strncmp(entry, name, length) == 0 && entry[length] == '=';
+}
+
+// Our environment with messages in English and, where there is a folder, temporary files in it.
+// Only the list is new; NULL: no memory.
+static char **make_environment(bool has_folder)
+{
+    static const char temporary[] = "TMPDIR=.", plain[] = "LC_ALL=C";
     size_t count = 0, kept = 0;
     while (environ[count])
         count++;
-    char **list = malloc((count + 2) * sizeof *list);
+    char **list = malloc((count + 3) * sizeof *list);
     if (!list)
         return NULL;
     for (size_t i = 0; i < count; i++)
-        if (strncmp(environ[i], "TMPDIR=", 7) != 0)
+        if (!is_variable(environ[i], "LC_ALL") &&
+            !(has_folder && is_variable(environ[i], "TMPDIR")))
             list[kept++] = environ[i];
-    list[kept++] = (char *)(uintptr_t)temporary;
+    list[kept++] = (char *)(uintptr_t)plain;
+    if (has_folder)
+        list[kept++] = (char *)(uintptr_t)temporary;
     list[kept] = NULL;
     return list;
 }
@@ -73,8 +82,8 @@ static int spawn(const char *const *arguments, const char *folder, int output_fd
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     sigset_t none, all;
-    char **own = folder ? make_environment() : NULL;
-    if ((folder && !own) || posix_spawn_file_actions_init(&actions) != 0) {
+    char **own = make_environment(folder != NULL);
+    if (!own || posix_spawn_file_actions_init(&actions) != 0) {
         free(own);
         return ENOMEM;
     }
@@ -99,7 +108,7 @@ static int spawn(const char *const *arguments, const char *folder, int output_fd
                                               POSIX_SPAWN_SETSIGDEF);
     if (!failure)
         failure = posix_spawn(child, arguments[0], &actions, &attributes,
-                              (char *const *)(uintptr_t)arguments, own ? own : environ);
+                              (char *const *)(uintptr_t)arguments, own);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     free(own);

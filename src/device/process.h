@@ -20,12 +20,13 @@ struct kg_process_end {
 
 // Runs arguments[0] (a path) with the arguments up to a NULL, in `folder` (NULL: here), standard
 // input closed, and waits. With a folder its temporary files are there too: whoever removes the
-// folder of a program that was killed has removed all it left. Standard output and error are
-// appended to `output`, at most `output_limit` bytes; the rest is dropped. The program has a
-// process group of its own: after `time_limit` seconds (0: none) the whole group is killed and
-// KG_ERROR_TIMEOUT returned, and what a program leaves running in its group when it ends is killed
-// too. The same with KG_ERROR_CANCELLED soon after `*cancel` becomes nonzero (NULL: never).
-// KG_ERROR_MISSING: it could not be started. KG_OK says it ended, not that it succeeded.
+// folder of a program that was killed has removed all it left. Standard output and error, in
+// English whatever the user's language, are appended to `output`, at most `output_limit` bytes; the
+// rest is dropped. The program has a process group of its own: after `time_limit` seconds (0: none)
+// the whole group is killed and KG_ERROR_TIMEOUT returned, and what a program leaves running in its
+// group when it ends is killed too. The same with KG_ERROR_CANCELLED soon after `*cancel` becomes
+// nonzero (NULL: never). KG_ERROR_MISSING: it could not be started. KG_OK says it ended, not that
+// it succeeded.
 enum kg_status kg_process_run(const char *const *arguments, const char *folder, double time_limit,
                               const volatile int *cancel, size_t output_limit,
                               struct kg_text *output, struct kg_process_end *end,

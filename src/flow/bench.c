@@ -111,6 +111,7 @@ static enum kg_status record_override(const struct kg_plan *plan, const struct k
         status = kg_store_append(store, key, &outcome, error);
     if (!status)
         status = kg_store_round(store, key, &round, error);
+    status = kg_session_recorded(plan->session, status, error);
     kg_text_free(&choice);
     kg_text_free(&words);
     return status;

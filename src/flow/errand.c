@@ -109,6 +109,8 @@ static enum kg_status do_errand(const struct kg_errand *errand, const struct kg_
                                  .file_path = errand->wisdom,
                                  .takes_nearest = errand->takes_nearest};
     struct kg_device *device = NULL;
+    struct kg_errand_head head = {0};
+    kg_text_add_bytes(answer, (const char *)&head, sizeof head);
     if ((unsigned)errand->kind >= sizeof answers / sizeof answers[0] || !errand->device)
         return kg_error_set(error, KG_ERROR_CORRUPT, "an errand of no known kind");
     if (!errand->home)
@@ -118,6 +120,8 @@ static enum kg_status do_errand(const struct kg_errand *errand, const struct kg_
         status = kg_device_open(errand->device, errand->cache, 0, &device, error);
     if (!status)
         status = answers[errand->kind](&session, errand, problem, device, answer, error);
+    if (!answer->failed)
+        memcpy(answer->data, session.unrecorded, sizeof session.unrecorded);
     kg_device_close(device);
     kg_store_close(session.file);
     kg_store_close(session.store);
@@ -193,8 +197,22 @@ bool kg_errand_is_wanted(struct kg_device *device)
     return program != NULL;
 }
 
+// Takes the head off an answer.
+static void take_head(struct kg_session *session, struct kg_text *answer)
+{
+    struct kg_errand_head head;
+    if (answer->length < sizeof head)
+        return;
+    memcpy(&head, answer->data, sizeof head);
+    memmove(answer->data, answer->data + sizeof head, answer->length - sizeof head + 1);
+    answer->length -= sizeof head;
+    head.unrecorded[KG_SESSION_UNRECORDED - 1] = '\0';
+    if (head.unrecorded[0])
+        kg_session_tell_unrecorded(session, head.unrecorded);
+}
+
 // Starts the program, tells it, and waits for what it says.
-static enum kg_status send(const struct kg_session *session, const struct kg_problem *problem,
+static enum kg_status send(struct kg_session *session, const struct kg_problem *problem,
                            struct kg_device *device, struct kg_errand *errand,
                            struct kg_text *answer, struct kg_error *error)
 {
@@ -218,6 +236,7 @@ static enum kg_status send(const struct kg_session *session, const struct kg_pro
     if (!status)
         status = kg_child_ask(child, order.data, order.length, 0, session->cancel, MOST_BYTES,
                               answer, error);
+    take_head(session, answer);
     if (status == KG_ERROR_MISSING && error)
         kg_session_tell(session, "%s: this process does it", error->text);
     kg_child_stop(child);
@@ -235,7 +254,7 @@ static enum kg_status take_verdict(enum kg_status status, struct kg_text *answer
     return status;
 }
 
-enum kg_status kg_errand_plan(const struct kg_session *session, const struct kg_problem *problem,
+enum kg_status kg_errand_plan(struct kg_session *session, const struct kg_problem *problem,
                               struct kg_device *device, enum kg_rigor rigor, double seconds,
                               const char *hint, char **choice, struct kg_found *found,
                               enum kg_rigor *reached, struct kg_error *error)
@@ -270,10 +289,9 @@ enum kg_status kg_errand_verify(const struct kg_plan *plan, uint64_t seed,
     return take_verdict(status, &answer, verdict);
 }
 
-enum kg_status kg_errand_verify_file(const struct kg_session *session,
-                                     const struct kg_problem *problem, struct kg_device *device,
-                                     const char *path, uint64_t seed, struct kg_verdict *verdict,
-                                     struct kg_error *error)
+enum kg_status kg_errand_verify_file(struct kg_session *session, const struct kg_problem *problem,
+                                     struct kg_device *device, const char *path, uint64_t seed,
+                                     struct kg_verdict *verdict, struct kg_error *error)
 {
     struct kg_errand errand = {.kind = KG_ERRAND_VERIFY_FILE, .seed = seed, .path = path};
     struct kg_text answer;

@@ -18,16 +18,15 @@ bool kg_errand_is_wanted(struct kg_device *device);
 // As the functions of planner.h. A plan comes as `*choice`, which the caller frees, and what is
 // known of it; found->choice is not set. KG_ERROR_MISSING, with the reason, when the program cannot
 // be used after all.
-enum kg_status kg_errand_plan(const struct kg_session *session, const struct kg_problem *problem,
+enum kg_status kg_errand_plan(struct kg_session *session, const struct kg_problem *problem,
                               struct kg_device *device, enum kg_rigor rigor, double seconds,
                               const char *hint, char **choice, struct kg_found *found,
                               enum kg_rigor *reached, struct kg_error *error);
 enum kg_status kg_errand_verify(const struct kg_plan *plan, uint64_t seed,
                                 struct kg_verdict *verdict, struct kg_error *error);
-enum kg_status kg_errand_verify_file(const struct kg_session *session,
-                                     const struct kg_problem *problem, struct kg_device *device,
-                                     const char *path, uint64_t seed, struct kg_verdict *verdict,
-                                     struct kg_error *error);
+enum kg_status kg_errand_verify_file(struct kg_session *session, const struct kg_problem *problem,
+                                     struct kg_device *device, const char *path, uint64_t seed,
+                                     struct kg_verdict *verdict, struct kg_error *error);
 enum kg_status kg_errand_bench(const struct kg_plan *plan, const struct kg_plan *rival,
                                struct kg_bench_result *result, double *rival_seconds,
                                struct kg_error *error);

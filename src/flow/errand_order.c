@@ -13,9 +13,9 @@ static bool print_version(struct kg_text *text)
     struct kg_device nowhere = {.cache_owner = 0};
     bool done = kg_session_key_here(&nowhere, &arena, &key, NULL) == KG_OK;
     if (done)
-        kg_text_format(text, "kernelgen errand %s %zu %zu %zu", key.generator,
-                       sizeof(struct kg_errand_answer), sizeof(struct kg_verdict),
-                       sizeof(struct kg_bench_result));
+        kg_text_format(text, "kernelgen errand %s %zu %zu %zu %zu", key.generator,
+                       sizeof(struct kg_errand_head), sizeof(struct kg_errand_answer),
+                       sizeof(struct kg_verdict), sizeof(struct kg_bench_result));
     kg_arena_free(&arena);
     return done && !text->failed;
 }

@@ -25,6 +25,11 @@ struct kg_errand {
     const char *path;   // may be NULL
 };
 
+// What every answer begins with.
+struct kg_errand_head {
+    char unrecorded[KG_SESSION_UNRECORDED]; // of the session; see kg_session_recorded
+};
+
 // What is said of a plan, before the text of its choice.
 struct kg_errand_answer {
     struct kg_found found; // without its choice

@@ -398,6 +398,7 @@ static enum kg_status record(struct kg_session *session, const struct kg_problem
                              .choice = kg_text_string(&choice),
                              .result = kg_text_string(&result)};
     status = kg_store_round(session->store, &key.key, &round, error);
+    status = kg_session_recorded(session, status, error);
     kg_text_free(&choice);
     kg_text_free(&result);
     kg_session_key_free(&key);

@@ -197,7 +197,7 @@ enum kg_status kg_flow_assembly(const struct kg_plan *plan, struct kg_text *text
 struct recorder {
     struct kg_session *session;
     const struct kg_key *key;
-    struct kg_error error; // of the first record that could not be written
+    struct kg_error error; // a lack of memory
 };
 
 static bool find_known(void *user, const char *choice, struct kg_outcome *outcome)
@@ -213,8 +213,11 @@ static bool find_known(void *user, const char *choice, struct kg_outcome *outcom
 static void record_outcome(void *user, const struct kg_outcome *outcome)
 {
     struct recorder *recorder = user;
-    struct kg_error *error = recorder->error.status == KG_OK ? &recorder->error : NULL;
-    kg_store_append(recorder->session->store, recorder->key, outcome, error);
+    struct kg_error error = {0};
+    enum kg_status status =
+        kg_store_append(recorder->session->store, recorder->key, outcome, &error);
+    if (kg_session_recorded(recorder->session, status, &error))
+        recorder->error = error;
 }
 
 static void show_progress(void *user, int done, int total, const char *what)
@@ -245,7 +248,8 @@ static enum kg_status learn(struct recorder *recorder, const struct kg_plan *pla
         .seed = seed,
         .date = date,
     };
-    return kg_store_learn(recorder->session->store, recorder->key, &wisdom, error);
+    enum kg_status status = kg_store_learn(recorder->session->store, recorder->key, &wisdom, error);
+    return kg_session_recorded(recorder->session, status, error);
 }
 
 static enum kg_status plan_by_search(struct kg_session *session, const struct kg_key *key,
@@ -404,7 +408,11 @@ enum kg_status kg_flow_plan(struct kg_session *session, const struct kg_problem 
     status =
         plan_with_key(session, &key.key, problem, device, rigor, seconds, hint, place, plan, error);
     kg_session_key_free(&key);
-    if (status == KG_OK)
-        kg_error_clear(error);
-    return status;
+    if (status != KG_OK)
+        return status;
+    kg_error_clear(error);
+    if ((*plan)->found.ended[0])
+        kg_session_tell(session, "the search ended early, with the best of what was measured: %s",
+                        (*plan)->found.ended);
+    return KG_OK;
 }

@@ -4,6 +4,7 @@
 
 #include "gen/skeleton.h"
 
+#include <stdio.h>
 #include <string.h>
 
 void kg_session_print_dtypes(struct kg_text *text, const struct kg_op *instance)
@@ -156,6 +157,25 @@ void kg_session_tell_missing(struct kg_session *session)
     session->told_missing = true;
     kg_session_tell(session, "goes on without records, and will remember nothing: %s",
                     session->missing.text);
+}
+
+void kg_session_tell_unrecorded(struct kg_session *session, const char *why)
+{
+    if (session->unrecorded[0])
+        return;
+    snprintf(session->unrecorded, sizeof session->unrecorded, "%.*s", KG_SESSION_UNRECORDED - 1,
+             why);
+    kg_session_tell(session, "goes on, and not all of it is recorded: %s", session->unrecorded);
+}
+
+enum kg_status kg_session_recorded(struct kg_session *session, enum kg_status status,
+                                   struct kg_error *error)
+{
+    if (status == KG_OK || status == KG_ERROR_MEMORY)
+        return status;
+    kg_session_tell_unrecorded(session, error ? error->text : kg_status_name(status));
+    kg_error_clear(error);
+    return KG_OK;
 }
 
 static enum kg_status read_file(struct kg_session *session, const struct kg_device *device,

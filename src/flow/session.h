@@ -6,11 +6,14 @@
 #include "base/times.h"
 #include "store/store.h"
 
+#define KG_SESSION_UNRECORDED 1024
+
 struct kg_session {
     struct kg_store *store;  // see kg_session_open
     const char *home;        // the folder the records are in; NULL: there is no place for them
     struct kg_error missing; // why the records could not be opened; KG_OK: they were
     bool told_missing;
+    char unrecorded[KG_SESSION_UNRECORDED]; // why the first record was lost; "": none was
     int threads;
     struct kg_protocol protocol;                                         // of all that is timed
     const volatile int *cancel;                                          // may be NULL
@@ -46,6 +49,13 @@ enum kg_status kg_session_open(struct kg_session *session, struct kg_text *notic
                                struct kg_error *error);
 // Tells, once, that there are no records: whatever would ask them or add to them does so first.
 void kg_session_tell_missing(struct kg_session *session);
+
+// What comes of an attempt to record something, with its error: a record that could not be written
+// is told of, once, and stops nothing. Only a lack of memory is a failure, and returned.
+enum kg_status kg_session_recorded(struct kg_session *session, enum kg_status status,
+                                   struct kg_error *error);
+// Tells, once, that records were lost.
+void kg_session_tell_unrecorded(struct kg_session *session, const char *why);
 
 // The wisdom file beside the records, read when it is first asked for; NULL when there is none. A
 // file that cannot be read, or lines that cannot match this device, are told once and stop nothing;

@@ -184,7 +184,8 @@ static enum kg_status record_round(struct build *build, int number, const char *
         .roofline = after->bound_seconds,
         .result = result,
     };
-    return kg_store_round(build->session->store, &build->key.key, &round, error);
+    enum kg_status status = kg_store_round(build->session->store, &build->key.key, &round, error);
+    return kg_session_recorded(build->session, status, error);
 }
 
 // Replaces the best version when the challenger is faster beyond the noise, or when there is
@@ -254,12 +255,20 @@ static enum kg_status optimise_once(struct build *build, int number, enum kg_rig
     enum kg_status status =
         kg_flow_plan(build->session, build->problem, build->device, rigor, seconds,
                      build->plan->choice, build->place, &challenger, error);
+    if (status == KG_ERROR_MISSING || status == KG_ERROR_IO) { // the machine's doing
+        kg_session_tell(build->session, "the search ended early; the version so far stays: %s",
+                        error ? error->text : kg_status_name(status));
+        kg_error_clear(error);
+        *go_on = false;
+        return KG_OK;
+    }
     if (status != KG_OK)
         return status;
+    bool ended = challenger->found.ended[0]; // and another search would, too
     add_found(build->result, &challenger->found);
     build->result->rounds = number;
     status = challenge(build, challenger, number, &diagnosed, error);
-    *go_on = status == KG_OK && bench->speedup < bench->goal && !diagnosed.at_limit;
+    *go_on = status == KG_OK && !ended && bench->speedup < bench->goal && !diagnosed.at_limit;
     return status;
 }
 

@@ -452,6 +452,8 @@ static enum kg_status run(struct state *state, struct kg_found *found, struct kg
     found->failed = trials->failed;
     if (trials->best >= 0)
         finish(state, found);
+    if (trials->stop == KG_STOP_FAILURE)
+        snprintf(found->ended, sizeof found->ended, "%.*s", KG_FOUND_WHY - 1, trials->failure.text);
     return conclude(trials, error);
 }
 

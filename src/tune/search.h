@@ -68,16 +68,19 @@ struct kg_search {
     void (*progress)(void *user, int done, int total, const char *what);
 };
 
+#define KG_FOUND_WHY 1024
+
 struct kg_found {
     struct kg_choice choice;
     double seconds; // median of the winner; 0 under ESTIMATE
     double spread;
     int64_t space; // configs in the space; summed over groups, which are searched one by one
     int valid;
-    int pruned;    // by bound, or because they run like another
-    int measured;  // including those known from before
-    int failed;    // compile, wrong, fault, timeout
-    bool complete; // false: stopped by time or by the caller
+    int pruned;               // by bound, or because they run like another
+    int measured;             // including those known from before
+    int failed;               // compile, wrong, fault, timeout
+    bool complete;            // false: stopped by time, by the caller, or by the machine
+    char ended[KG_FOUND_WHY]; // what of the machine ended it early; "": nothing
 };
 
 // What a search that knows nothing tries first, the guess to begin with; gives their number. For
@@ -88,8 +91,9 @@ int kg_search_foresee(const struct kg_search *search, struct kg_choice choices[K
 // On KG_ERROR_CANCELLED `found` still holds the best so far, if found->seconds > 0; otherwise, and
 // when time is up before anything was measured, found->choice is the rule-based one, unmeasured. A
 // search in which every candidate fails gives KG_ERROR_WRONG (KG_ERROR_TIMEOUT when time ended it)
-// with the first reasons. A failure of the machine (no compiler, no memory) that comes before
-// anything was measured is returned as it is; later, it ends the search as time does.
+// with the first reasons. A failure of the machine (no compiler, no memory, a full disk) that comes
+// before anything was measured is returned as it is; later, it ends the search as time does, and
+// found->ended tells of it.
 // One search at a time per device: measurements must not overlap.
 enum kg_status kg_search_run(const struct kg_search *search, struct kg_found *found,
                              struct kg_error *error);

@@ -41,10 +41,11 @@ touch file
 build --out file/out
 KERNELGEN_HOME=$PWD/file build
 KERNELGEN_HOME=/proc/none build
-for blocks in 8 64; do # of 1024 bytes: neither holds the records, and 8 hold no kernel
+for blocks in 8 64; do # of 1024 bytes: neither holds the records, and 8 end the linker
     home=$PWD/small
     ( ulimit -f $blocks; KERNELGEN_HOME=$home kernelgen build scale.kg --rigor measure >out 2>err; echo "exit $?" )
     grep -c 'records.db: ' err
+    grep -o 'could not do its work.*It said:$' err
 done
 KERNELGEN_HOME=$home build
 home=$KERNELGEN_HOME

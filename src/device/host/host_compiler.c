@@ -121,7 +121,10 @@ static enum kg_status read_version(struct kg_host_compiler *compiler, struct kg_
         kg_process_run(command.words, NULL, PROBE_SECONDS, NULL, 4096, &output, &end, error);
     const char *text = kg_text_string(&output);
     size_t length = strcspn(text, "\r\n");
-    if (!status && (end.exit_status != 0 || length == 0))
+    if (!status && end.signal)
+        status = kg_error_set(error, KG_ERROR_MISSING, "%s --version was ended by signal %d (%s)",
+                              compiler->program, end.signal, strsignal(end.signal));
+    else if (!status && (end.exit_status != 0 || length == 0))
         status = kg_error_set(error, KG_ERROR_MISSING,
                               "%s does not answer --version as a C compiler does (exit status %d): "
                               "%.256s",
@@ -144,7 +147,8 @@ static struct kg_hash hash_compiler(const struct kg_host_device *host)
     return hash;
 }
 
-static bool try_native(const struct kg_host_compiler *compiler)
+// Sets `*is_sure` when the answer is the compiler's, and nothing kept it from one.
+static bool try_native(const struct kg_host_compiler *compiler, bool *is_sure)
 {
     struct command command;
     begin(&command, compiler);
@@ -155,8 +159,12 @@ static bool try_native(const struct kg_host_compiler *compiler)
     struct kg_process_end end;
     enum kg_status status =
         kg_process_run(command.words, NULL, PROBE_SECONDS, NULL, 4096, &output, &end, NULL);
+    bool native = status == KG_OK && end.exit_status == 0;
+    *is_sure =
+        native || (status == KG_OK && kg_host_explain_failure("", &end, kg_text_string(&output),
+                                                              NULL) == KG_ERROR_COMPILE);
     kg_text_free(&output);
-    return status == KG_OK && end.exit_status == 0;
+    return native;
 }
 
 // Does it take -march=native? The answer costs a compilation, so it is kept.
@@ -178,8 +186,10 @@ static bool takes_native(const struct kg_host_device *host)
         (known[0] == '0' || known[0] == '1')) {
         native = known[0] == '1';
     } else {
-        native = try_native(&host->compiler);
-        kg_files_publish(path.data, native ? "1\n" : "0\n", 2, NULL); // only costs time if it fails
+        bool is_sure;
+        native = try_native(&host->compiler, &is_sure);
+        if (is_sure) // only costs time if it fails
+            kg_files_publish(path.data, native ? "1\n" : "0\n", 2, NULL);
     }
     free(known);
     kg_text_free(&path);
@@ -262,13 +272,9 @@ static enum kg_status run_compiler(const struct kg_host_device *host, const char
         kg_error_prefix(error, "compiling a kernel");
         return status;
     }
-    if (end.signal)
-        return kg_error_set(error, KG_ERROR_COMPILE, "the compiler was ended by signal %d (%s)",
-                            end.signal, strsignal(end.signal));
-    if (end.exit_status != 0)
-        return kg_error_set(error, KG_ERROR_COMPILE, "the compiler (%s) refused the kernel:\n%s",
-                            compiler->version, kg_text_string(log));
-    return KG_OK;
+    return end.exit_status == 0
+               ? KG_OK
+               : kg_host_explain_failure(compiler->version, &end, kg_text_string(log), error);
 }
 
 // Builds in a folder of its own below `parent` and publishes the object there.

@@ -62,6 +62,13 @@ void kg_host_compiler_free(struct kg_host_compiler *compiler);
 enum kg_status kg_host_compile(struct kg_device *device, const struct kg_source *source,
                                double time_limit, struct kg_binary *binary, struct kg_error *error);
 
+// host_failure.c: what it means that `compiler` did not succeed. KG_ERROR_COMPILE: it refused the
+// source, or crashed on it. KG_ERROR_MISSING: the machine kept it from its work (a full disk, a
+// limit, no memory), and would keep it from any other; the text says what can be done.
+struct kg_process_end;
+enum kg_status kg_host_explain_failure(const char *compiler, const struct kg_process_end *end,
+                                       const char *log, struct kg_error *error);
+
 // host_kernel.c
 enum kg_status kg_host_load(struct kg_device *device, const struct kg_binary *binary,
                             const char *entry, struct kg_kernel **kernel, struct kg_error *error);

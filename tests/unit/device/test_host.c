@@ -288,9 +288,9 @@ static void failures_are_told_apart(void)
     kg_device_close(device);
 
     device = open_with_script("dies", "kill -9 $$");
-    CHECK_STATUS(device->backend->compile(device, &source, 60, &binary, &error), KG_ERROR_COMPILE,
+    CHECK_STATUS(device->backend->compile(device, &source, 60, &binary, &error), KG_ERROR_MISSING,
                  &error);
-    CHECK(strstr(error.text, "signal 9"));
+    CHECK(strstr(error.text, "SIGKILL"));
     kg_device_close(device);
 
     device = open_with_script("chatters", "yes");

@@ -36,7 +36,7 @@ static void exhaustive_measures_everything(void)
     struct kg_found found;
     CHECK_STATUS(kg_search_run(&search, &found, &error), KG_OK, &error);
     CHECK(found.space == 90 && found.valid == 87 && found.measured == 87);
-    CHECK(found.failed == 0 && found.pruned == 0 && found.complete);
+    CHECK(found.failed == 0 && found.pruned == 0 && found.complete && !found.ended[0]);
     CHECK(is_near(seconds_found(&found), 1e-3) && is_near(found.seconds, 1e-3));
     CHECK(seen.of_kind[KG_OUTCOME_MEASURED] == 87 && seen.of_kind[KG_OUTCOME_INVALID] == 0);
     CHECK(seen.finals == 1 && seen.outcomes[seen.count - 1].final);
@@ -185,6 +185,25 @@ static void a_missing_compiler_ends_it(void)
     CHECK_STATUS(kg_search_run(&search, &found, &error), KG_ERROR_MISSING, &error);
     CHECK_TEXT(error.text, "no way to compile");
     CHECK(builds <= 4);
+}
+
+static enum ill until_the_disk_is_full(const int64_t *value)
+{
+    (void)value;
+    return builds < 20 ? FINE : NO_COMPILER;
+}
+
+static void a_compiler_that_is_lost_ends_it_with_what_is_known(void)
+{
+    struct kg_search search = new_search(KG_RIGOR_EXHAUSTIVE);
+    struct kg_found found;
+    world.ill = until_the_disk_is_full;
+    builds = 0;
+    CHECK_STATUS(kg_search_run(&search, &found, &error), KG_OK, &error);
+    CHECK(found.measured > 0 && found.measured <= 20 && found.failed == 0 && !found.complete);
+    CHECK(found.seconds > 0 && is_near(found.seconds, seconds_found(&found)));
+    CHECK_TEXT(found.ended, "no way to compile");
+    CHECK(seen.of_kind[KG_OUTCOME_COMPILE] == 0);
 }
 
 static void an_interrupted_search_goes_on(void)
@@ -387,7 +406,8 @@ static void limits_that_change_nothing_are_not_compiled(void)
 TEST_MAIN(prepare, estimate_measures_nothing, exhaustive_measures_everything, measure_comes_close,
           estimates_lead, bounds_prune, broken_candidates_are_outcomes,
           a_broken_device_is_one_candidates_fault, nothing_right_is_an_error,
-          a_missing_compiler_ends_it, an_interrupted_search_goes_on, time_limits_hold,
-          hints_come_first, a_slow_hint_loses, a_hint_may_be_the_guess, the_same_in_a_worker,
-          the_same_in_this_process, a_missing_device_ends_it, twins_are_measured_once,
-          groups_are_searched_one_by_one, limits_that_change_nothing_are_not_compiled)
+          a_missing_compiler_ends_it, a_compiler_that_is_lost_ends_it_with_what_is_known,
+          an_interrupted_search_goes_on, time_limits_hold, hints_come_first, a_slow_hint_loses,
+          a_hint_may_be_the_guess, the_same_in_a_worker, the_same_in_this_process,
+          a_missing_device_ends_it, twins_are_measured_once, groups_are_searched_one_by_one,
+          limits_that_change_nothing_are_not_compiled)
