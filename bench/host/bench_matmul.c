@@ -1,7 +1,8 @@
-// Matrix products in f32 against OpenBLAS, on one core and on all, timed alternately in one run:
-// bench_matmul [-t THREADS] [SHAPE...], a shape as "4096x1x1024" (M, N, K). OpenBLAS is opened at
-// run time; where there is none, KernelGen's times stand alone. Products with a single row or
-// column are held against its matrix-vector routine, which is faster than its matrix product there.
+// Matrix products against OpenBLAS, on one core and on all, timed alternately in one run:
+// bench_matmul [-t THREADS] [-d DTYPE] [SHAPE...], a shape as "4096x1x1024" (M, N, K). OpenBLAS is
+// opened at run time; where there is none, KernelGen's times stand alone. Products with a single
+// row or column are held against its matrix-vector routine, which is faster than its matrix product
+// there. With -d f16 or bf16 it multiplies the same numbers in f32.
 //
 // Each timed run follows runs of the same side that are not timed, so that either finds its caches
 // warm and its threads awake.
@@ -24,7 +25,8 @@
 // other side needs. Two to the power of this many cycles are enough between two calls.
 #define SPIN_LOGARITHM "19"
 
-static const char definition[] = "op matmul(a: f32[M, K], b: f32[K, N]) -> (c: f32[M, N])\n"
+static const char definition[] = "op matmul(a: T[M, K], b: T[K, N]) -> (c: T[M, N])\n"
+                                 "where T in f32 f16 bf16\n"
                                  "{ c[m, n] = sum(k) a[m, k] * b[k, n] }\n";
 
 struct shape {
@@ -51,12 +53,70 @@ struct peer {
 
 struct side {
     int threads;
+    const struct dtype *dtype;
     struct kg_context *context;
     struct kg_device *device;
 };
 
+// How a float of 8 significant bits, near 1 or 0, is stored, and what it stands for.
+struct dtype {
+    const char *name;
+    size_t bytes;
+    double epsilon;
+    void (*store)(void *to, size_t at, float value);
+    float (*load)(const void *from, size_t at);
+};
+
+static void store_f32(void *to, size_t at, float value)
+{
+    ((float *)to)[at] = value;
+}
+
+static float load_f32(const void *from, size_t at)
+{
+    return ((const float *)from)[at];
+}
+
+static void store_bf16(void *to, size_t at, float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    ((uint16_t *)to)[at] = (uint16_t)(bits >> 16);
+}
+
+static float load_bf16(const void *from, size_t at)
+{
+    uint32_t bits = (uint32_t)((const uint16_t *)from)[at] << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static void store_f16(void *to, size_t at, float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    uint32_t sign = bits >> 16 & 0x8000, rest = bits & 0x7fffffff;
+    ((uint16_t *)to)[at] = (uint16_t)(rest == 0 ? sign : sign | (rest - 0x38000000) >> 13);
+}
+
+static float load_f16(const void *from, size_t at)
+{
+    uint32_t half = ((const uint16_t *)from)[at], exponent = half >> 10 & 31;
+    float value = exponent > 0 ? ldexpf((float)((half & 0x3ff) | 0x400), (int)exponent - 25)
+                               : ldexpf((float)(half & 0x3ff), -24);
+    return half & 0x8000 ? -value : value;
+}
+
+static const struct dtype dtypes[] = {
+    {"f32", 4, 0, store_f32, load_f32},
+    {"f16", 2, 0x1p-10, store_f16, load_f16},
+    {"bf16", 2, 0x1p-7, store_bf16, load_bf16},
+};
+
 struct buffers {
-    float *a, *b, *c, *expected;
+    void *a, *b, *c;                   // of the dtype
+    float *peer_a, *peer_b, *expected; // of the peer
 };
 
 static double now(void)
@@ -91,7 +151,7 @@ static struct peer open_peer(void)
 
 static void run_peer(const struct peer *peer, struct shape s, const struct buffers *buffers)
 {
-    const float *a = buffers->a, *b = buffers->b;
+    const float *a = buffers->peer_a, *b = buffers->peer_b;
     if (s.m == 1)
         peer->multiply_vector(ROW_MAJOR, TRANSPOSED, s.k, s.n, 1, b, s.n, a, 1, 0,
                               buffers->expected, 1);
@@ -103,27 +163,43 @@ static void run_peer(const struct peer *peer, struct shape s, const struct buffe
                        buffers->expected, s.n);
 }
 
-static float *random_matrix(size_t count)
+static void *allocate_matrix(size_t bytes)
 {
     void *memory = NULL;
-    if (posix_memalign(&memory, (size_t)2 << 20, count * sizeof(float) + 64))
+    if (posix_memalign(&memory, (size_t)2 << 20, bytes + 64))
         return NULL;
-    float *values = memory;
+    memset(memory, 0, bytes);
+    return memory;
+}
+
+static void fill(const struct dtype *dtype, void *to, float *copy, size_t count)
+{
     uint32_t state = 1;
     for (size_t i = 0; i < count; i++) {
         state = state * 1664525 + 1013904223;
-        values[i] = (float)(state >> 8) / 8388608.0f - 1.0f;
+        copy[i] = (float)(int32_t)(state >> 24) / 128.0f - 1.0f;
+        dtype->store(to, i, copy[i]);
     }
-    return values;
 }
 
-static bool allocate(struct shape s, struct buffers *buffers)
+static bool allocate(const struct dtype *dtype, struct shape s, struct buffers *buffers)
 {
-    buffers->a = random_matrix((size_t)s.m * (size_t)s.k);
-    buffers->b = random_matrix((size_t)s.k * (size_t)s.n);
-    buffers->c = random_matrix((size_t)s.m * (size_t)s.n);
-    buffers->expected = random_matrix((size_t)s.m * (size_t)s.n);
-    return buffers->a && buffers->b && buffers->c && buffers->expected;
+    size_t a = (size_t)s.m * (size_t)s.k, b = (size_t)s.k * (size_t)s.n;
+    size_t c = (size_t)s.m * (size_t)s.n;
+    *buffers = (struct buffers){
+        .a = allocate_matrix(a * dtype->bytes),
+        .b = allocate_matrix(b * dtype->bytes),
+        .c = allocate_matrix(c * dtype->bytes),
+        .peer_a = allocate_matrix(a * sizeof(float)),
+        .peer_b = allocate_matrix(b * sizeof(float)),
+        .expected = allocate_matrix(c * sizeof(float)),
+    };
+    if (!buffers->a || !buffers->b || !buffers->c || !buffers->peer_a || !buffers->peer_b ||
+        !buffers->expected)
+        return false;
+    fill(dtype, buffers->a, buffers->peer_a, a);
+    fill(dtype, buffers->b, buffers->peer_b, b);
+    return true;
 }
 
 static void release(struct buffers *buffers)
@@ -131,6 +207,8 @@ static void release(struct buffers *buffers)
     free(buffers->a);
     free(buffers->b);
     free(buffers->c);
+    free(buffers->peer_a);
+    free(buffers->peer_b);
     free(buffers->expected);
 }
 
@@ -157,12 +235,14 @@ static double time_peer(const struct peer *peer, struct shape s, const struct bu
     return now() - start;
 }
 
-static bool agrees(struct shape s, const struct buffers *buffers)
+static bool agrees(const struct dtype *dtype, struct shape s, const struct buffers *buffers)
 {
-    double allowed = 1e-6 * (sqrt((double)s.k) * 4 + 8);
-    for (size_t i = 0; i < (size_t)s.m * (size_t)s.n; i++)
-        if (!(fabs((double)buffers->c[i] - (double)buffers->expected[i]) <= allowed))
+    double rounding = 1e-6 * (sqrt((double)s.k) * 4 + 8);
+    for (size_t i = 0; i < (size_t)s.m * (size_t)s.n; i++) {
+        double value = (double)dtype->load(buffers->c, i), expected = (double)buffers->expected[i];
+        if (!(fabs(value - expected) <= rounding + dtype->epsilon * fabs(expected)))
             return false;
+    }
     return true;
 }
 
@@ -173,8 +253,8 @@ struct result {
     bool right;
 };
 
-static void race(const struct kg_plan *plan, const struct peer *peer, struct shape s,
-                 const struct buffers *buffers, struct result *result)
+static void race(const struct kg_plan *plan, const struct side *side, const struct peer *peer,
+                 struct shape s, const struct buffers *buffers, struct result *result)
 {
     double ours[MOST_PAIRS], peers[MOST_PAIRS], ratios[MOST_PAIRS], began = now();
     int count = 0;
@@ -193,7 +273,7 @@ static void race(const struct kg_plan *plan, const struct peer *peer, struct sha
                               .ratio = ratios[count / 2],
                               .low = ratios[count / 4],
                               .high = ratios[count * 3 / 4],
-                              .right = !peer->multiply || agrees(s, buffers)};
+                              .right = !peer->multiply || agrees(side->dtype, s, buffers)};
 }
 
 // The problem has to outlive its plan.
@@ -204,13 +284,13 @@ static struct kg_plan *make_plan(const struct side *side, struct shape s,
     snprintf(m, sizeof m, "%d", s.m);
     snprintf(n, sizeof n, "%d", s.n);
     snprintf(k, sizeof k, "%d", s.k);
-    struct kg_binding bindings[] = {{"M", m}, {"N", n}, {"K", k}};
+    struct kg_binding bindings[] = {{"M", m}, {"N", n}, {"K", k}, {"T", side->dtype->name}};
     struct kg_op *op = NULL;
     struct kg_plan *plan = NULL;
     enum kg_status status =
         kg_op_parse(side->context, "matmul.kg", definition, strlen(definition), NULL, &op);
     if (!status)
-        status = kg_problem_create(side->context, op, bindings, 3, problem);
+        status = kg_problem_create(side->context, op, bindings, 4, problem);
     if (!status)
         status = kg_plan_create(*problem, side->device, KG_RIGOR_ESTIMATE, 0, &plan);
     if (status)
@@ -227,15 +307,16 @@ struct summary {
 static bool bench(const struct side *side, const struct peer *peer, struct shape s,
                   struct summary *summary)
 {
-    struct buffers buffers = {NULL, NULL, NULL, NULL};
+    struct buffers buffers = {.a = NULL};
     struct kg_problem *problem = NULL;
     struct kg_plan *plan = make_plan(side, s, &problem);
-    bool done = plan && allocate(s, &buffers);
+    bool done = plan && allocate(side->dtype, s, &buffers);
     if (done) {
         struct result result;
-        race(plan, peer, s, &buffers, &result);
-        double work = 2.0 * s.m * s.n * s.k, bytes = 4.0 * s.m * s.k + 4.0 * s.k * s.n;
-        bytes += 4.0 * s.m * s.n;
+        race(plan, side, peer, s, &buffers, &result);
+        double work = 2.0 * s.m * s.n * s.k;
+        double elements = (double)s.m * s.k + (double)s.k * s.n + (double)s.m * s.n;
+        double bytes = (double)side->dtype->bytes * elements;
         printf("%2d %5d %5d %5d %10.3f %7.1f %6.1f %10.3f  %5.2f  %.2f..%.2f%s\n", side->threads,
                s.m, s.n, s.k, result.ours * 1e3, work / result.ours / 1e9,
                bytes / result.ours / 1e9, result.peers * 1e3, result.ratio, result.low, result.high,
@@ -297,18 +378,28 @@ static bool run_side(struct side *side, const struct peer *peer, const struct sh
     return done;
 }
 
+static const struct dtype *find_dtype(const char *name)
+{
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
+        if (strcmp(dtypes[i].name, name) == 0)
+            return &dtypes[i];
+    return NULL;
+}
+
 int main(int argc, char **argv)
 {
     struct shape shapes[64];
     int only = 0; // threads
-    if (argc > 2 && strcmp(argv[1], "-t") == 0) {
-        only = (int)strtol(argv[2], NULL, 10);
-        argc -= 2;
-        argv += 2;
+    const struct dtype *dtype = dtypes;
+    for (; argc > 2 && argv[1][0] == '-'; argc -= 2, argv += 2) {
+        if (strcmp(argv[1], "-t") == 0)
+            only = (int)strtol(argv[2], NULL, 10);
+        else if (strcmp(argv[1], "-d") == 0)
+            dtype = find_dtype(argv[2]);
     }
     int count = choose_shapes(argc, argv, shapes);
-    if (count == 0 || only < 0) {
-        fprintf(stderr, "usage: bench_matmul [-t THREADS] [MxNxK...]\n");
+    if (count == 0 || only < 0 || !dtype) {
+        fprintf(stderr, "usage: bench_matmul [-t THREADS] [-d f32|f16|bf16] [MxNxK...]\n");
         return 2;
     }
     struct peer peer = open_peer();
@@ -316,7 +407,8 @@ int main(int argc, char **argv)
         printf("no OpenBLAS here: KernelGen's times alone\n");
     printf("threads  M     N     K   ours (ms)  GFLOP/s  GB/s   OpenBLAS  ratio  quartiles\n");
     int cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
-    struct side one = {.threads = only ? only : 1}, all = {.threads = cores};
+    struct side one = {.threads = only ? only : 1, .dtype = dtype};
+    struct side all = {.threads = cores, .dtype = dtype};
     bool done = run_side(&one, &peer, shapes, count);
     if (done && cores > 1 && !only)
         done = run_side(&all, &peer, shapes, count);

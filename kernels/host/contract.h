@@ -2,7 +2,9 @@
 //
 // `m`, `n` and `k` stand for one or several axes each. The formula itself is in the functions
 // declared here, which are written for it, and in nothing that follows them. KG_REAL is the type of
-// the computation, KG_LANES the number of its elements in a vector register.
+// the computation, KG_LANES the number of its elements in a vector register. Where KG_HALF is F16
+// or BF16, a side may be read where it lies in that type, and is widened on the way to a register;
+// where KG_ONLY_HALVES, both always are.
 //
 // Results do not depend on the number of threads: which products are added in which order follows
 // from the sizes alone.
@@ -11,6 +13,15 @@ typedef KG_REAL vector __attribute__((vector_size(KG_LANES * sizeof(KG_REAL)), m
 // The same where nothing is known of the address.
 typedef KG_REAL loose_vector
     __attribute__((vector_size(KG_LANES * sizeof(KG_REAL)), aligned(sizeof(KG_REAL)), may_alias));
+
+#define KG_NONE 0
+#define KG_F16 1
+#define KG_BF16 2
+#if KG_HALF == KG_BF16
+typedef kg_bf16 half;
+#else
+typedef kg_f16 half;
+#endif
 
 #define KG_APART static __attribute__((noinline))
 
@@ -24,15 +35,16 @@ struct extents {
     int64_t batch, m, n, k;
 };
 
-// One side as it lies in memory: element (x, k) is data[x * view.x + k * view.k].
+// One side as it lies in memory: element (x, k) is number x * view.x + k * view.k from `data` on.
 struct view {
-    const KG_REAL *data;
+    const void *data;
     int64_t x, k;
+    bool halves; // elements are of type `half`, else KG_REAL
 };
 
 static struct extents extents(const struct kg_host_call *call);
 
-// Where a side lies, if it is a plain matrix of KG_REAL in memory.
+// Where a side lies, if it is a plain matrix of KG_REAL or `half` in memory.
 static bool a_direct(const struct kg_host_call *call, int64_t item, struct view *view);
 static bool b_direct(const struct kg_host_call *call, int64_t item, struct view *view);
 

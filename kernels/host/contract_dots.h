@@ -5,6 +5,17 @@
 // are added across.
 enum { KG_DOT_BLOCK = 1024 };
 
+// One row into what pack_dots makes.
+KG_INLINE void pack_dot(const bool halves, struct view row, int64_t kn, int high, KG_REAL *to)
+{
+    int64_t k = 0;
+    if (row.k == 1)
+        for (; k + KG_LANES <= kn; k += KG_LANES)
+            *(vector *)(to + k * high) = elements(halves, row.data, k);
+    for (; k < kn; k++)
+        to[k / KG_LANES * KG_LANES * high + k % KG_LANES] = element(halves, row.data, k * row.k);
+}
+
 // Rows [x0, x0 + count): (x, k) at to[(k / KG_LANES * high + x) * KG_LANES + k % KG_LANES]. Rows
 // that do not exist are zero.
 KG_APART void pack_dots(const struct job *job, int64_t x0, int64_t count, int high, KG_REAL *to)
@@ -15,29 +26,30 @@ KG_APART void pack_dots(const struct job *job, int64_t x0, int64_t count, int hi
         const struct view v = look(job, job->plan->rows, x0, count, job->k0 + k0, kn);
         for (int i = 0; i < high; i++) {
             KG_REAL *row = to + k0 * high + i * KG_LANES;
-            int64_t k = 0;
-            if (i < count && v.k == 1)
-                for (; k + KG_LANES <= kn; k += KG_LANES)
-                    *(vector *)(row + k * high) = *(const loose_vector *)(v.data + i * v.x + k);
-            for (; k < kn; k++)
-                row[k / KG_LANES * KG_LANES * high + k % KG_LANES] =
-                    i < count ? v.data[i * v.x + k * v.k] : 0;
+            if (i >= count)
+                for (int64_t k = 0; k < kn; k++)
+                    row[k / KG_LANES * KG_LANES * high + k % KG_LANES] = 0;
+            else if (has_halves(&v))
+                pack_dot(true, moved(v, i, 0), kn, high, row);
+            else
+                pack_dot(false, moved(v, i, 0), kn, high, row);
         }
     }
 }
 
 // sums[x * stride + c] += sum(k) rows(x, k) * columns(c, k), for `wide` columns; those beyond
 // `count` are computed and dropped.
-KG_INLINE void dot(const int wide, const int high, int64_t kn, struct view columns, int64_t count,
-                   const KG_REAL *rows, KG_REAL *sums, int64_t stride)
+KG_INLINE void dot(const int wide, const int high, const bool halves, int64_t kn,
+                   struct view columns, int64_t count, const KG_REAL *rows, KG_REAL *sums,
+                   int64_t stride)
 {
     enum { MOST = 16 };
     vector sum[MOST];
-    const KG_REAL *column[MOST];
+    const void *column[MOST];
     for (int i = 0; i < MOST; i++)
         sum[i] = (vector){0};
     for (int c = 0; c < wide; c++)
-        column[c] = columns.data + least(c, count - 1) * columns.x;
+        column[c] = moved(columns, least(c, count - 1), 0).data;
     int64_t k = 0;
     for (; k + KG_LANES <= kn; k += KG_LANES) {
         vector left[MOST];
@@ -45,7 +57,7 @@ KG_INLINE void dot(const int wide, const int high, int64_t kn, struct view colum
             left[x] = ((const vector *)rows)[x];
         rows += high * KG_LANES;
         for (int c = 0; c < wide; c++) {
-            const vector right = *(const loose_vector *)(column[c] + k);
+            const vector right = elements(halves, column[c], k);
             for (int x = 0; x < high; x++)
                 sum[x * wide + c] += left[x] * right;
         }
@@ -57,9 +69,20 @@ KG_INLINE void dot(const int wide, const int high, int64_t kn, struct view colum
         for (int x = 0; x < high; x++) {
             KG_REAL rest = across[x * wide + c];
             for (int64_t at = k; at < kn; at++)
-                rest += rows[x * KG_LANES + at - k] * column[c][at];
+                rest += rows[x * KG_LANES + at - k] * element(halves, column[c], at);
             sums[x * stride + c] += rest;
         }
+}
+
+KG_INLINE void dot_rows(int high, const bool halves, int64_t kn, struct view columns, int64_t count,
+                        const KG_REAL *rows, KG_REAL *sums, int64_t stride)
+{
+    if (high == 1)
+        dot(8, 1, halves, kn, columns, count, rows, sums, stride);
+    else if (high == 2)
+        dot(4, 2, halves, kn, columns, count, rows, sums, stride);
+    else
+        dot(3, 4, halves, kn, columns, count, rows, sums, stride);
 }
 
 static void run_dots(const struct job *job, int64_t row, int64_t rows, int64_t column,
@@ -82,12 +105,10 @@ static void run_dots(const struct job *job, int64_t row, int64_t rows, int64_t c
             for (int64_t i = 0; i < panels; i++) {
                 const KG_REAL *left = job->rows + (i * length + k) * high;
                 KG_REAL *sums = job->sums + i * high * columns + c;
-                if (high == 1)
-                    dot(8, 1, kn, v, count, left, sums, columns);
-                else if (high == 2)
-                    dot(4, 2, kn, v, count, left, sums, columns);
+                if (has_halves(&v))
+                    dot_rows(high, true, kn, v, count, left, sums, columns);
                 else
-                    dot(3, 4, kn, v, count, left, sums, columns);
+                    dot_rows(high, false, kn, v, count, left, sums, columns);
             }
         }
     deliver(job, row, rows, column, columns, job->sums, columns);

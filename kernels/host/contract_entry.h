@@ -25,7 +25,7 @@ enum lie { SCATTERED, ALONG_X, ALONG_K };
 // How neighbours of a side lie in memory, or are computed.
 static enum lie lie_of(const struct kg_host_call *call, const struct side *side)
 {
-    struct view view = {NULL, 0, 0};
+    struct view view = {NULL, 0, 0, false};
     if (!side->direct(call, 0, &view))
         return side->along_k ? ALONG_K : ALONG_X;
     return view.x == 1 ? ALONG_X : view.k == 1 ? ALONG_K : SCATTERED;

@@ -94,67 +94,68 @@ KG_INLINE struct view look(const struct job *job, const struct side *side, int64
                            int64_t k0, int64_t kn)
 {
     struct view view;
-    if (side->direct(job->call, job->batch, &view)) {
-        view.data += x0 * view.x + k0 * view.k;
-        return view;
-    }
+    if (side->direct(job->call, job->batch, &view))
+        return moved(view, x0, k0);
     side->fill(job->call, job->batch, x0, xn, k0, kn, job->stage, side->along_k ? kn : xn);
-    view.data = job->stage;
-    view.x = side->along_k ? kn : 1;
-    view.k = side->along_k ? 1 : xn;
-    return view;
+    return side->along_k ? (struct view){job->stage, kn, 1, false}
+                         : (struct view){job->stage, 1, xn, false};
 }
 
 // to[k * width + x] = from(x, k). The general case, and the last panel: rows that do not exist
 // are zero.
-KG_INLINE void pack_any(struct view from, int64_t xn, int64_t kn, int width, KG_REAL *to)
+KG_INLINE void pack_any(const bool halves, struct view from, int64_t xn, int64_t kn, int width,
+                        KG_REAL *to)
 {
     for (int64_t k = 0; k < kn; k++) {
-        const KG_REAL *row = from.data + k * from.k;
         const int64_t rows = least(xn, width);
         if (from.x == 1)
             for (int64_t x = 0; x < rows; x++)
-                to[k * width + x] = row[x];
+                to[k * width + x] = element(halves, from.data, x + k * from.k);
         else
             for (int64_t x = 0; x < rows; x++)
-                to[k * width + x] = row[x * from.x];
+                to[k * width + x] = element(halves, from.data, x * from.x + k * from.k);
         for (int64_t x = rows; x < width; x++)
             to[k * width + x] = 0;
     }
 }
 
 // A full panel of rows that lie along x.
-KG_INLINE void pack_straight(struct view from, int64_t kn, int width, KG_REAL *to)
+KG_INLINE void pack_straight(const bool halves, struct view from, int64_t kn, int width,
+                             KG_REAL *to)
 {
-    for (int64_t k = 0; k < kn; k++)
-        for (int x = 0; x < width; x++)
-            to[k * width + x] = from.data[x + k * from.k];
+    for (int64_t k = 0; k < kn; k++) {
+        int x = 0;
+        for (; x + KG_LANES <= width; x += KG_LANES)
+            *(loose_vector *)(to + k * width + x) = elements(halves, from.data, x + k * from.k);
+        for (; x < width; x++)
+            to[k * width + x] = element(halves, from.data, x + k * from.k);
+    }
 }
 
 // A full panel of rows that lie along k. Squares are stored as whole vectors, up to KG_LANES - 1
 // elements past their rows; those are written again later: by the next k, by the squares of
 // lower rows, or by the next panel.
-KG_INLINE void pack_turned(struct view from, int64_t kn, int width, KG_REAL *to)
+KG_INLINE void pack_turned(const bool halves, struct view from, int64_t kn, int width, KG_REAL *to)
 {
     const int64_t whole = kn / KG_LANES * KG_LANES;
     for (int x = (width - 1) / KG_LANES * KG_LANES; x >= 0; x -= KG_LANES)
         for (int64_t k = 0; k < whole; k += KG_LANES) {
             vector row[KG_LANES];
             for (int i = 0; i < KG_LANES; i++)
-                row[i] = *(const loose_vector *)(from.data +
-                                                 (x + i < width ? x + i : width - 1) * from.x + k);
+                row[i] =
+                    elements(halves, from.data, (x + i < width ? x + i : width - 1) * from.x + k);
             transpose(row);
             for (int i = 0; i < KG_LANES; i++)
                 *(loose_vector *)(to + (k + i) * width + x) = row[turned(i)];
         }
     for (int64_t k = whole; k < kn; k++)
         for (int x = 0; x < width; x++)
-            to[k * width + x] = from.data[x * from.x + k];
+            to[k * width + x] = element(halves, from.data, x * from.x + k);
 }
 
 // A rectangle into panels `stride` elements apart.
-KG_INLINE void pack_view(struct view from, int64_t xn, int64_t kn, int width, KG_REAL *to,
-                         int64_t stride)
+KG_INLINE void pack_view(const bool halves, struct view from, int64_t xn, int64_t kn, int width,
+                         KG_REAL *to, int64_t stride)
 {
     // Rows along x are long: eight at a time pass through all panels, as many as a cache has ways,
     // for their addresses may well fall into one set.
@@ -162,14 +163,14 @@ KG_INLINE void pack_view(struct view from, int64_t xn, int64_t kn, int width, KG
     for (int64_t k = 0; k < kn; k += step) {
         const int64_t depth = least(step, kn - k);
         for (int64_t x = 0; x < xn; x += width) {
-            const struct view part = {from.data + x * from.x + k * from.k, from.x, from.k};
+            const struct view part = moved(from, x, k);
             KG_REAL *panel = to + x / width * stride + k * width;
             if (xn - x < width || (from.x != 1 && from.k != 1))
-                pack_any(part, xn - x, depth, width, panel);
+                pack_any(halves, part, xn - x, depth, width, panel);
             else if (from.x == 1)
-                pack_straight(part, depth, width, panel);
+                pack_straight(halves, part, depth, width, panel);
             else
-                pack_turned(part, depth, width, panel);
+                pack_turned(halves, part, depth, width, panel);
         }
     }
 }
@@ -186,8 +187,12 @@ KG_INLINE void pack(const struct job *job, const struct side *side, int64_t x0, 
     for (int64_t x = 0; x < xn; x += x_step)
         for (int64_t k = 0; k < kn; k += k_step) {
             const int64_t rows = least(x_step, xn - x), depth = least(k_step, kn - k);
-            pack_view(look(job, side, x0 + x, rows, k0 + k, depth), rows, depth, width,
-                      to + x / width * kn * width + k * width, kn * width);
+            const struct view part = look(job, side, x0 + x, rows, k0 + k, depth);
+            KG_REAL *panels = to + x / width * kn * width + k * width;
+            if (has_halves(&part))
+                pack_view(true, part, rows, depth, width, panels, kn * width);
+            else
+                pack_view(false, part, rows, depth, width, panels, kn * width);
         }
 }
 

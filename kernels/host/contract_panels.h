@@ -22,15 +22,17 @@ KG_APART void pack_columns(const struct job *job, int64_t x0, int64_t xn, int64_
     pack(job, job->plan->columns, x0, xn, k0, kn, KG_COLUMNS, to);
 }
 
-// sum += a b over `kn` steps of k; b is copied to `copy` on the way when `keep`.
-KG_INLINE void walk(const int high, const bool keep, int64_t kn, const KG_REAL *a, const KG_REAL *b,
-                    int64_t stride, KG_REAL *copy, vector sum[KG_ROWS][KG_VECTORS])
+// sum += a b over `kn` steps of k. Those of b are `stride` elements apart, the first is number
+// `at`; they are copied to `copy` on the way when `keep`.
+KG_INLINE void walk(const int high, const bool halves, const bool keep, int64_t kn,
+                    const KG_REAL *a, const void *b, int64_t at, int64_t stride, KG_REAL *copy,
+                    vector sum[KG_ROWS][KG_VECTORS])
 {
 #pragma GCC unroll 4
     for (int64_t k = 0; k < kn; k++) {
         vector right[KG_VECTORS];
         for (int j = 0; j < KG_VECTORS; j++)
-            right[j] = ((const loose_vector *)b)[j];
+            right[j] = elements(halves, b, at + j * KG_LANES);
         if (keep)
             for (int j = 0; j < KG_VECTORS; j++)
                 ((vector *)copy)[k * KG_VECTORS + j] = right[j];
@@ -40,7 +42,7 @@ KG_INLINE void walk(const int high, const bool keep, int64_t kn, const KG_REAL *
                 sum[i][j] += left * right[j];
         }
         a += KG_ROWS;
-        b += stride;
+        at += stride;
     }
 }
 
@@ -52,7 +54,7 @@ KG_INLINE void multiply(const int high, int64_t kn, const KG_REAL *a, const KG_R
     for (int i = 0; i < high; i++)
         for (int j = 0; j < KG_VECTORS; j++)
             sum[i][j] = (vector){0};
-    walk(high, false, kn, a, b, KG_COLUMNS, NULL, sum);
+    walk(high, false, false, kn, a, b, 0, KG_COLUMNS, NULL, sum);
     for (int i = 0; i < high; i++)
         for (int j = 0; j < KG_VECTORS; j++) {
             if (before)
@@ -80,17 +82,19 @@ KG_APART void multiply_low(int64_t kn, const KG_REAL *a, const KG_REAL *b, const
 }
 
 // A few steps of k of the first panel of rows against `panels` panels of columns that lie side by
-// side, `stride` apart from one k to the next.
+// side.
 struct strip {
-    int64_t panels, stride;
-    const KG_REAL *a, *b;
+    int64_t panels;
+    const KG_REAL *a;
+    struct view b;
     bool first;     // sums begin here
     KG_REAL *fresh; // the sums, a tile for each panel
     KG_REAL *copy;  // columns are packed to here, panels `copy_stride` apart
     int64_t copy_stride;
 };
 
-KG_INLINE void stream(const int high, const bool keep, int64_t deep, const struct strip *s)
+KG_INLINE void stream(const int high, const bool halves, const bool keep, int64_t deep,
+                      const struct strip *s)
 {
     for (int64_t j = 0; j < s->panels; j++) {
         vector *tile = (vector *)(s->fresh + j * KG_TILE);
@@ -98,7 +102,7 @@ KG_INLINE void stream(const int high, const bool keep, int64_t deep, const struc
         for (int i = 0; i < high; i++)
             for (int c = 0; c < KG_VECTORS; c++)
                 sum[i][c] = s->first ? (vector){0} : tile[i * KG_VECTORS + c];
-        walk(high, keep, deep, s->a, s->b + j * KG_COLUMNS, s->stride,
+        walk(high, halves, keep, deep, s->a, s->b.data, j * KG_COLUMNS, s->b.k,
              keep ? s->copy + j * s->copy_stride : NULL, sum);
         for (int i = 0; i < high; i++)
             for (int c = 0; c < KG_VECTORS; c++)
@@ -108,23 +112,24 @@ KG_INLINE void stream(const int high, const bool keep, int64_t deep, const struc
 
 // The same for one or two rows, whose part of `a` stays in registers for all columns. So does what
 // `s` holds: storing sums might change it, for all the compiler knows.
-KG_INLINE void stream_few(const int high, const int deep, const int from, bool first,
-                          const struct strip *s)
+KG_INLINE void stream_few(const int high, const bool halves, const int deep, const int from,
+                          bool first, const struct strip *s)
 {
-    const int64_t panels = s->panels, stride = s->stride;
-    const KG_REAL *b = s->b + from * stride;
+    const int64_t panels = s->panels, stride = s->b.k;
+    const void *b = s->b.data;
+    int64_t at = from * stride;
     KG_REAL *fresh = s->fresh, left[KG_DEEP];
     for (int i = 0; i < high; i++)
         for (int k = 0; k < deep; k++)
             left[i * deep + k] = s->a[(from + k) * KG_ROWS + i];
     for (int64_t j = 0; j < panels; j++)
-        for (int c = 0; c < KG_VECTORS; c++, b += KG_LANES) {
+        for (int c = 0; c < KG_VECTORS; c++, at += KG_LANES) {
             vector *tile = (vector *)(fresh + j * KG_TILE) + c;
             vector sum[2];
             for (int i = 0; i < high; i++)
                 sum[i] = first ? (vector){0} : tile[i * KG_VECTORS];
             for (int k = 0; k < deep; k++) {
-                const vector right = *(const loose_vector *)(b + k * stride);
+                const vector right = elements(halves, b, at + k * stride);
                 for (int i = 0; i < high; i++)
                     sum[i] += left[i * deep + k] * right;
             }
@@ -133,23 +138,31 @@ KG_INLINE void stream_few(const int high, const int deep, const int from, bool f
         }
 }
 
-// KG_DEEP steps of k.
-KG_APART void stream_deep(int64_t rows, const struct strip *s)
+KG_INLINE void stream_rows(int64_t rows, const bool halves, int64_t deep, const struct strip *s)
 {
-    if (rows > KG_ROWS) {
-        stream(KG_ROWS, true, KG_DEEP, s);
+    if (rows > KG_ROWS || deep < KG_DEEP) {
+        stream(KG_ROWS, halves, true, deep, s);
     } else if (rows > KG_LOW) {
-        stream(KG_ROWS, false, KG_DEEP, s);
+        stream(KG_ROWS, halves, false, KG_DEEP, s);
     } else if (rows > KG_LOWEST) {
-        stream(KG_LOW, false, KG_DEEP, s);
+        stream(KG_LOW, halves, false, KG_DEEP, s);
     } else if (rows > 2) {
-        stream(KG_LOWEST, false, KG_DEEP, s);
+        stream(KG_LOWEST, halves, false, KG_DEEP, s);
     } else if (rows == 2) { // all of it at once would not fit the registers
-        stream_few(2, KG_DEEP / 2, 0, s->first, s);
-        stream_few(2, KG_DEEP / 2, KG_DEEP / 2, false, s);
+        stream_few(2, halves, KG_DEEP / 2, 0, s->first, s);
+        stream_few(2, halves, KG_DEEP / 2, KG_DEEP / 2, false, s);
     } else {
-        stream_few(1, KG_DEEP, 0, s->first, s);
+        stream_few(1, halves, KG_DEEP, 0, s->first, s);
     }
+}
+
+// `deep` steps of k, at most KG_DEEP.
+KG_APART void stream_deep(int64_t rows, int64_t deep, const struct strip *s)
+{
+    if (has_halves(&s->b))
+        stream_rows(rows, true, deep, s);
+    else
+        stream_rows(rows, false, deep, s);
 }
 
 // Multiplies `panels` full panels of columns with the first panel of rows in one block of k, and
@@ -168,18 +181,14 @@ static void stream_columns(const struct job *job, int64_t rows, int64_t column, 
                 look(job, side, column + j * KG_COLUMNS, count * KG_COLUMNS, k0 + k, deep);
             const struct strip strip = {
                 .panels = count,
-                .stride = v.k,
                 .a = job->rows + k * KG_ROWS,
-                .b = v.data,
+                .b = v,
                 .first = k == 0,
                 .fresh = job->fresh + j * KG_TILE,
                 .copy = job->columns + (j * kn + k) * KG_COLUMNS,
                 .copy_stride = kn * KG_COLUMNS,
             };
-            if (deep == KG_DEEP)
-                stream_deep(rows, &strip);
-            else
-                stream(KG_ROWS, true, deep, &strip);
+            stream_deep(rows, deep, &strip);
         }
 }
 

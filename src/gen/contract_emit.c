@@ -125,6 +125,7 @@ static void emit_direct(const struct kg_contract_writer *writer, int index)
     kg_text_add(text, ";\n");
     emit_stride(writer, side, rows, "x");
     emit_stride(writer, side, KG_CONTRACT_K, "k");
+    kg_text_format(text, "    part->halves = %s;\n", side->halves ? "true" : "false");
     kg_text_add(text, "    return true;\n}\n\n");
 }
 
@@ -237,6 +238,15 @@ static void emit_finish(const struct kg_contract_writer *writer)
     kg_text_add(writer->text, finish_dispatch);
 }
 
+// Do both sides lie in memory as narrow floats, whatever the strides?
+static bool only_halves(const struct kg_contract *contract)
+{
+    bool single = contract->sides[0].halves && contract->sides[1].halves;
+    for (int part = KG_CONTRACT_M; part < KG_CONTRACT_PARTS; part++)
+        single = single && contract->axis_count[part] <= 1; // else they may not merge
+    return single;
+}
+
 static void emit_defines(const struct kg_contract_writer *writer,
                          const struct kg_device_facts *facts, const struct kg_config *config,
                          const char *entry)
@@ -252,6 +262,11 @@ static void emit_defines(const struct kg_contract_writer *writer,
     kg_emit_line(writer->text, 0, "#define KG_ENTRY(name) %s_##name", entry);
     kg_emit_line(writer->text, 0, "#define KG_REAL %s", kg_emit_type(contract->type));
     kg_emit_line(writer->text, 0, "#define KG_LANES %d", kg_contract_lanes(contract, facts));
+    kg_emit_line(writer->text, 0, "#define KG_HALF %s",
+                 contract->half == KG_F16    ? "KG_F16"
+                 : contract->half == KG_BF16 ? "KG_BF16"
+                                             : "KG_NONE");
+    kg_emit_line(writer->text, 0, "#define KG_ONLY_HALVES %d", only_halves(contract));
     for (int i = 0; i < KG_CONTRACT_PARAMETERS; i++)
         kg_emit_line(writer->text, 0, "#define %s %lld", names[i], (long long)config->value[i]);
     kg_emit_line(writer->text, 0, "#define KG_A_ALONG_K %d", contract->sides[0].along_k);
@@ -274,6 +289,7 @@ bool kg_contract_emit(const struct kg_contract *contract, const struct kg_device
         kg_contract_emit_fill(&writer, side);
     }
     emit_finish(&writer);
+    kg_text_add(source, kg_skeleton_find("host/contract_view.h"));
     kg_text_add(source, kg_skeleton_find("host/contract_pack.h"));
     kg_text_add(source, kg_skeleton_find("host/contract_panels.h"));
     kg_text_add(source, kg_skeleton_find("host/contract_dots.h"));

@@ -78,15 +78,22 @@ static bool reads_memory(const struct kg_expr *expr)
     return false;
 }
 
+static bool is_half(enum kg_dtype dtype)
+{
+    return dtype == KG_F16 || dtype == KG_BF16;
+}
+
 // The access of a factor that is a matrix in memory as it stands, or NULL.
 static const struct kg_access *plain_access(const struct kg_nest *nest,
                                             const struct kg_contract_factor *factor)
 {
     const struct kg_expr *expr = factor->expr;
     if (expr->kind != KG_EXPR_READ || expr->pad || factor->divides ||
-        kg_dtypes[kg_emit_tensor_dtype(expr->tensor)].bits !=
-            (nest->body->type == KG_TYPE_F32 ? 32 : 64) ||
         expr->type != nest->body->type)
+        return NULL;
+    enum kg_dtype dtype = kg_emit_tensor_dtype(expr->tensor);
+    bool single = nest->body->type == KG_TYPE_F32;
+    if (kg_dtypes[dtype].bits != (single ? 32 : 64) && !(single && is_half(dtype)))
         return NULL;
     const struct kg_access *access = kg_nest_access(nest, expr);
     for (int dim = 0; dim < access->tensor->rank; dim++)
@@ -177,6 +184,25 @@ static void complete_side(struct kg_contract *contract, int index)
     }
 }
 
+// One dtype is widened in registers. B's, where both sides are narrow and differ: few rows are most
+// often those of A.
+static void settle_half(struct kg_contract *contract)
+{
+    contract->half = KG_F32;
+    for (int index = 1; index >= 0; index--) {
+        struct kg_contract_side *side = &contract->sides[index];
+        enum kg_dtype dtype = side->plain ? kg_emit_tensor_dtype(side->plain->tensor) : KG_F32;
+        if (!is_half(dtype))
+            continue;
+        if (contract->half == KG_F32)
+            contract->half = dtype;
+        if (contract->half != dtype)
+            side->plain = NULL;
+        else
+            side->halves = true;
+    }
+}
+
 static bool refuse(struct kg_text *reason, const char *why)
 {
     if (reason)
@@ -235,6 +261,7 @@ static bool read_product(struct kg_contract *contract, struct kg_text *reason)
         return refuse(reason, "results lie along an axis of both sides");
     complete_side(contract, 0);
     complete_side(contract, 1);
+    settle_half(contract);
     return true;
 }
 

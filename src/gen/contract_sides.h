@@ -26,6 +26,7 @@ struct kg_contract_side {
     int count;
     struct kg_contract_factor factors[KG_CONTRACT_FACTORS];
     const struct kg_access *plain; // the side is this read and lies in memory as it is; else NULL
+    bool halves;                   // as elements of the contract's `half`
     bool along_k;                  // neighbours in memory are neighbours along K
 };
 
@@ -34,6 +35,7 @@ struct kg_contract {
     const struct kg_group *group;
     const struct kg_nest *nest; // the contraction, first of the group; element-wise nests follow
     enum kg_type type;          // of the computation
+    enum kg_dtype half;         // f16 or bf16: plain sides of it are widened in registers; else f32
     int axis_count[KG_CONTRACT_PARTS];
     int axes[KG_CONTRACT_PARTS][KG_MAX_INDICES];
     struct kg_contract_side sides[2];

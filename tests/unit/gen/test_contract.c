@@ -215,17 +215,32 @@ static void test_types(void)
         "op nn(a: T[M, K], b: T[K, N]) -> (c: T[M, N]) where T in f16 bf16 f64 "
         "i64\n{ c[m, n] = sum(k) a[m, k] * b[k, n] }";
     static const char nt[] =
-        "op nt(a: T[M, K], b: T[N, K]) -> (c: U[M, N]) where T in f16 i8, U in "
-        "f32 i32\n{ c[m, n] = cast(U, sum(k) a[m, k] * b[n, k]) }";
+        "op nt(a: T[M, K], b: T[N, K]) -> (c: U[M, N]) where T in f16 bf16 i8, U "
+        "in f32 i32\n{ c[m, n] = cast(U, sum(k) a[m, k] * b[n, k]) }";
     check(nn, "T=f64", 1, few_shapes);
     check(nn, "T=f16", 1, few_shapes);
     check(nn, "T=bf16", 1, few_shapes);
     check(nn, "T=i64", 1, few_shapes);
     check(nt, "T=f16 U=f32", 1, few_shapes);
+    check(nt, "T=bf16 U=f32", 1, few_shapes);
     check(nt, "T=i8 U=i32", 1, few_shapes);
     check("op mixed(a: f16[M, K], b: f64[K, N]) -> (c: f32[M, N])\n"
           "{ c[m, n] = sum(k) a[m, k] * b[k, n] }",
           "", 1, few_shapes);
+    check("op narrow(a: f16[M, K], b: bf16[N, K]) -> (c: f32[M, N])\n"
+          "{ c[m, n] = sum(k) a[m, k] * b[n, k] }",
+          "", 1, few_shapes);
+    check("op one(a: f16[K, M], b: f32[N, K]) -> (c: f32[M, N])\n"
+          "{ c[m, n] = sum(k) a[k, m] * b[n, k] }",
+          "", 1, few_shapes);
+    check("op heads(q: f16[B, M, H, K], k: f16[B, N, H, K]) -> (s: f16[B, M, H, N])\n"
+          "{ s[b, i, h, j] = sum(d) q[b, i, h, d] * k[b, j, h, d] }",
+          "B=2 H=3", 1, few_shapes);
+    check("op flat(a: bf16[P, Q, R, S], b: bf16[R, S, U, V]) -> (c: bf16[P, Q, U, V])\n"
+          "{ c[p, q, u, v] = sum(r, s) a[p, q, r, s] * b[r, s, u, v] }",
+          "", 1,
+          (const char *const[]){"P=3 Q=5 R=4 S=7 U=6 V=2", "P=13 Q=2 R=3 S=11 U=5 V=9",
+                                "P=1 Q=1 R=8 S=16 U=8 V=17", NULL});
 }
 
 static void test_epilogues(void)
@@ -318,15 +333,18 @@ static void test_ranges(void)
 
 static void test_strides(void)
 {
-    static const char text[] = "op nn(a: f32[M, K], b: f32[K, N]) -> (c: f32[M, N])\n"
+    static const char text[] = "op nn(a: T[M, K], b: T[K, N]) -> (c: T[M, N]) where T in f32 f16\n"
                                "{ c[m, n] = sum(k) a[m, k] * b[k, n] }";
+    static const char *const types[] = {"T=f32", "T=f16"};
     static const char *const rows[] = {"M=9 N=40 K=70", "M=1 N=40 K=70", "M=40 N=3 K=70", NULL};
     static const int64_t padded[][KG_MAX_RANK] = {{80, 1}, {50, 1}, {45, 1}};
     static const int64_t turned[][KG_MAX_RANK] = {{1, 41}, {1, 71}, {1, 42}};
     static const int64_t sparse[][KG_MAX_RANK] = {{150, 2}, {130, 3}, {90, 2}};
-    check_with(text, "", NULL, 1, rows, padded);
-    check_with(text, "", NULL, 1, rows, turned);
-    check_with(text, "", NULL, 1, rows, sparse);
+    for (int i = 0; i < 2; i++) {
+        check_with(text, types[i], NULL, 1, rows, padded);
+        check_with(text, types[i], NULL, 1, rows, turned);
+        check_with(text, types[i], NULL, 1, rows, sparse);
+    }
 }
 
 // The largest error over what is allowed for sums of K products, u * (log2(K) + 8) * sum |a b|.

@@ -1,0 +1,72 @@
+// Reading what a view shows, as numbers of the computation. `halves` is what the view says, as a
+// constant: code is made for either.
+
+KG_INLINE KG_REAL element(const bool halves, const void *data, int64_t at)
+{
+#if KG_HALF == KG_F16
+    if (halves)
+        return kg_unpack_f16(((const half *)data)[at]);
+#elif KG_HALF == KG_BF16
+    if (halves)
+        return kg_unpack_bf16(((const half *)data)[at]);
+#else
+    (void)halves;
+#endif
+    return ((const KG_REAL *)data)[at];
+}
+
+#if KG_HALF
+KG_INLINE vector widened(const half *from)
+{
+    typedef int16_t bits __attribute__((vector_size(2 * KG_LANES)));
+    bits packed;
+    memcpy(&packed, from, sizeof packed);
+#if KG_HALF == KG_BF16
+    typedef int32_t words __attribute__((vector_size(4 * KG_LANES)));
+    typedef uint32_t wide __attribute__((vector_size(4 * KG_LANES)));
+#if KG_LANES == 16 && defined(__AVX512F__) && !defined(__clang__)
+    const words low = __builtin_ia32_pmovzxwd512_mask(packed, (words){0}, 0xffff);
+#elif KG_LANES == 8 && defined(__AVX2__) && !defined(__clang__) // gcc takes three otherwise
+    const words low = __builtin_ia32_pmovzxwd256(packed);
+#else
+    const words low = __builtin_convertvector(packed, words);
+#endif
+    return (vector)((wide)low << 16);
+#elif KG_HALF == KG_F16 && KG_LANES == 16 && defined(__AVX512F__)
+    return (vector)__builtin_ia32_vcvtph2ps512_mask(packed, (vector){0}, 0xffff, 4);
+#elif KG_HALF == KG_F16 && KG_LANES == 8 && defined(__F16C__)
+    return (vector)__builtin_ia32_vcvtph2ps256(packed);
+#else
+    vector all;
+    for (int i = 0; i < KG_LANES; i++)
+        all[i] = element(true, from, i);
+    return all;
+#endif
+}
+#endif
+
+// KG_LANES neighbours.
+KG_INLINE vector elements(const bool halves, const void *data, int64_t at)
+{
+#if KG_HALF
+    if (halves)
+        return widened((const half *)data + at);
+#else
+    (void)halves;
+#endif
+    return *(const loose_vector *)((const KG_REAL *)data + at);
+}
+
+// What the view says, or the compiler knows without it.
+KG_INLINE bool has_halves(const struct view *view)
+{
+    return KG_HALF != KG_NONE && (KG_ONLY_HALVES || view->halves);
+}
+
+// The same view from element (x, k) on.
+KG_INLINE struct view moved(struct view view, int64_t x, int64_t k)
+{
+    const int64_t size = has_halves(&view) ? sizeof(half) : sizeof(KG_REAL);
+    view.data = (const char *)view.data + (x * view.x + k * view.k) * size;
+    return view;
+}
