@@ -270,7 +270,7 @@ struct kg_build_options {
 };
 
 struct kg_build_result {
-    struct kg_verify_result verify;
+    struct kg_verify_result verify; // of the first version; of the override's kernels, with one
     struct kg_bench_result bench;
     int rounds;    // of optimisation, after the first version
     bool goal_met; // the speed-up asked for was reached

@@ -119,25 +119,39 @@ static enum kg_status record_override(const struct kg_plan *plan, const struct k
 
 // The gate, the race with what it overrides, and the record of both.
 static enum kg_status bench_override(struct kg_place *place, const struct kg_plan *plan,
-                                     struct kg_bench_result *result, struct kg_error *error)
+                                     struct kg_bench_result *result, struct kg_verdict *verdict,
+                                     struct kg_error *error)
 {
     const struct kg_override *override = plan->override;
-    struct kg_verdict verdict;
     struct kg_session_key key;
-    enum kg_status status = kg_place_verify(place, plan, &verdict, error);
-    if (!status && verdict.passed)
+    enum kg_status status = kg_place_verify(place, plan, verdict, error);
+    if (!status && verdict->passed)
         status = kg_place_bench(place, plan, override->original, result, &result->original_seconds,
                                 error);
     if (!status && plan->session->store) {
         status =
             kg_session_key_make(plan->problem, plan->device, &plan->session->protocol, &key, error);
         if (!status)
-            status = record_override(plan, &key.key, &verdict, result, error);
+            status = record_override(plan, &key.key, verdict, result, error);
         kg_session_key_free(&key);
     }
-    if (!status && !verdict.passed)
+    if (!status && !verdict->passed)
         status = kg_error_set(error, KG_ERROR_WRONG, "the accuracy gate refused %s: %s",
-                              override->path, verdict.reason);
+                              override->path, verdict->reason);
+    return status;
+}
+
+enum kg_status kg_flow_bench_override(const struct kg_plan *plan, struct kg_bench_result *result,
+                                      struct kg_verdict *verdict, struct kg_error *error)
+{
+    struct kg_place *place;
+    *result = (struct kg_bench_result){0};
+    *verdict = (struct kg_verdict){0};
+    enum kg_status status =
+        kg_place_open(plan->session, plan->problem, plan->device, true, NULL, &place, error);
+    if (status == KG_OK)
+        status = bench_override(place, plan, result, verdict, error);
+    kg_place_close(place);
     return status;
 }
 
@@ -146,12 +160,14 @@ enum kg_status kg_flow_bench(const struct kg_plan *plan, const struct kg_plan *r
                              struct kg_error *error)
 {
     struct kg_place *place;
+    struct kg_verdict verdict;
     *result = (struct kg_bench_result){0};
-    enum kg_status status = kg_place_open(plan->session, plan->problem, plan->device,
-                                          plan->override != NULL, NULL, &place, error);
+    if (plan->override)
+        return kg_flow_bench_override(plan, result, &verdict, error);
+    enum kg_status status =
+        kg_place_open(plan->session, plan->problem, plan->device, false, NULL, &place, error);
     if (status == KG_OK)
-        status = plan->override ? bench_override(place, plan, result, error)
-                                : kg_place_bench(place, plan, rival, result, rival_seconds, error);
+        status = kg_place_bench(place, plan, rival, result, rival_seconds, error);
     kg_place_close(place);
     return status;
 }

@@ -315,17 +315,21 @@ static enum kg_status check_override(const struct build *build, struct kg_error 
     return status;
 }
 
-// In the place of the best version, faster or not: that is what the caller asked for.
+// In the place of the best version, faster or not: that is what the caller asked for. The verdict
+// is then the file's, too.
 static enum kg_status override(struct build *build, struct kg_error *error)
 {
     struct kg_plan *plan = NULL;
+    struct kg_verdict verdict;
     if (!build->options->override)
         return KG_OK;
     kg_place_close(build->place); // the file's kernels are judged in one that was made after them
     build->place = NULL;
     enum kg_status status = kg_flow_override(build->plan, build->options->override, &plan, error);
-    if (status == KG_OK)
-        status = kg_flow_bench(plan, NULL, &build->result->bench, NULL, error);
+    if (status == KG_OK) {
+        status = kg_flow_bench_override(plan, &build->result->bench, &verdict, error);
+        report_verdict(&verdict, &build->result->verify);
+    }
     if (status == KG_OK)
         status = write_file(build, ".ptx", plan->override->text, error);
     if (status != KG_OK) {

@@ -31,8 +31,9 @@ struct config {
     unsigned attribute_count;
 };
 
+static void copy_floats(void **arguments);
 EXPORT struct fake_driver fake_driver = {
-    .version = 13000, .devices = 1, .memory_left = (size_t)1 << 30};
+    .version = 13000, .devices = 1, .memory_left = (size_t)1 << 30, .copy = copy_floats};
 
 enum { K_FUNCTIONS = 2, F_FUNCTIONS = 4, COPY = K_FUNCTIONS + F_FUNCTIONS, FAULT };
 static char primary_context, functions[FAULT + 1];
@@ -223,8 +224,11 @@ int cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *op
         snprintf(values[0], (size_t)values[1], "line 1: bad");
         return 218;
     }
-    *module = malloc(1); // so that one that is forgotten is a leak
+    char *is_ptx = malloc(1); // so that one that is forgotten is a leak
+    *is_ptx = memcmp(image, "\177ELF", 4) != 0;
+    *module = is_ptx;
     fake_driver.modules++;
+    fake_driver.ptx_modules += *is_ptx;
     return 0;
 }
 
@@ -232,6 +236,7 @@ EXPORT int cuModuleUnload(void *module);
 int cuModuleUnload(void *module)
 {
     GATE;
+    fake_driver.ptx_modules -= *(char *)module;
     free(module);
     fake_driver.modules--;
     return 0;

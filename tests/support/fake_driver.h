@@ -16,6 +16,7 @@ struct fake_driver {
     int blocks;          // allocations alive
     int contexts;        // primary contexts retained
     int modules, graphs; // alive
+    int ptx_modules;     // of these, loaded from PTX
     const char *fail_in; // the function that gives `result`; NULL: none
     int result;
     int broken; // what all calls give after a kernel's fault, but those that need no context
@@ -23,6 +24,9 @@ struct fake_driver {
     int pause;  // seconds that cuInit takes
     // What function f_N, or kg_kernel_N, does; NULL: nothing.
     void (*run)(int function, void **arguments);
+    // Copies floats from the first argument to the second, as many as the third says, by strides
+    // where there are any: what the function called copy does.
+    void (*copy)(void **arguments);
     char log[4096]; // launches and what else a device would see, a line each
     size_t log_length;
 };
