@@ -1,5 +1,5 @@
 // What the files of the reduce family for CUDA share: cuda_reduce.c decides, cuda_reduce_streams.c
-// tells what is read in vectors, cuda_reduce_emit.c writes.
+// tells what is read in vectors, cuda_reduce_emit.c writes, with cuda_reduce_part.c.
 
 #ifndef KG_GEN_CUDA_REDUCE_H
 #define KG_GEN_CUDA_REDUCE_H
@@ -63,6 +63,30 @@ int kg_cuda_reduce_alignment(const struct kg_cuda_reduce_plan *plan);
 #define KG_CUDA_PARTIAL_BYTES 16
 // Threads of the blocks that fold them.
 int kg_cuda_combine_threads(const struct kg_cuda_reduce_plan *plan);
+
+// ---- Writing ----
+
+struct kg_cuda_reduce_writer {
+    const struct kg_cuda_reduce_plan *plan;
+    struct kg_code code;
+    struct kg_values values; // of the body of the reduction; `read` is kg_cuda_reduce_read
+    struct kg_cuda_reduce_streams streams;
+};
+
+// Writes an element of a vector, where the access is of one: a kg_values reader, `user` the writer.
+bool kg_cuda_reduce_read(void *user, struct kg_text *text, const struct kg_access *access);
+// Declares `name`, the product of the extents of the axes [first, last].
+void kg_cuda_reduce_product(struct kg_cuda_reduce_writer *writer, const char *name, int first,
+                            int last);
+// Declares the axes [first, last] that the linear counter `from` stands for.
+void kg_cuda_reduce_axes(struct kg_cuda_reduce_writer *writer, int first, int last,
+                         const char *from);
+// What nothing gives, of the fold's type; `place` stands beside it.
+void kg_cuda_reduce_neutral(struct kg_text *text, const struct kg_fold *fold, const char *place);
+// Declares `total` of the thread: one, or one for each of its columns.
+void kg_cuda_reduce_totals(struct kg_cuda_reduce_writer *writer);
+// Adds the thread's elements of the part `part` to it.
+void kg_cuda_reduce_part(struct kg_cuda_reduce_writer *writer);
 
 // The functions of the kernel, after the opening: number 0 for whole vectors, number 1 for any,
 // and, where several blocks share an output, number 2, which folds what they leave.
