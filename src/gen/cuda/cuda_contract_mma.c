@@ -1,4 +1,4 @@
-// Products on tensor cores by mma.sync, kernels/cuda/contract_mma.cuh: plain sides of f16, bf16 or
+// Products on tensor cores by mma.sync, kernels/cuda/contract_mma*.cuh: plain sides of f16, bf16 or
 // f32, Turing and later. Clusters, where there are any, fold few pieces of a sum themselves.
 
 #include "gen/cuda/cuda_contract.h"
@@ -377,7 +377,8 @@ static void grids(const struct kg_cuda_contract_plan *plan, struct kg_grids *gri
 }
 
 const struct kg_cuda_contract_form kg_cuda_contract_mma = {
-    .skeletons = {"cuda/tensor.cuh", "cuda/contract_mma.cuh"},
+    .skeletons = {"cuda/tensor.cuh", "cuda/contract_mma_tile.cuh", "cuda/contract_mma_feed.cuh",
+                  "cuda/contract_mma_sum.cuh", "cuda/contract_mma.cuh"},
     .owns = owns,
     .guess = guess,
     .valid = valid,

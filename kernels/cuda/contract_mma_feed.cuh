@@ -1,0 +1,276 @@
+// How the sides of a product come from global to shared memory, see contract_mma.cuh: tile by tile,
+// by copies that nobody waits for, or through registers.
+
+template <class JOB>
+struct kg_mma_a {
+    typedef typename JOB::side_a element;
+    const JOB &job;
+    int64_t item;
+    KG_METHOD const element *at(int64_t span, int64_t k) const
+    {
+        return job.a_at(item, span, k);
+    }
+    KG_METHOD int64_t extent() const
+    {
+        return job.rows();
+    }
+};
+
+template <class JOB>
+struct kg_mma_b {
+    typedef typename JOB::side_b element;
+    const JOB &job;
+    int64_t item;
+    KG_METHOD const element *at(int64_t span, int64_t k) const
+    {
+        return job.b_at(item, k, span);
+    }
+    KG_METHOD int64_t extent() const
+    {
+        return job.columns();
+    }
+};
+
+// What is made of the value is made here, not before a loop, where it would wait in registers.
+KG_INLINE int kg_mma_here(int value)
+{
+    asm volatile("" : "+r"(value));
+    return value;
+}
+
+// How a side is addressed.
+enum kg_mma_access {
+    KG_MMA_WHOLE,   // lines are contiguous and begin at multiples of 16 bytes
+    KG_MMA_STRIDES, // by a stride for each of rows (or columns) and k
+    KG_MMA_EACH     // every element on its own
+};
+
+// One side of a block's tiles, in the order of k. `k` is the first of the tile that is next, of
+// which `steps` are left.
+template <class SIDE, class TILE, int SPAN, bool ALONG_K, kg_mma_access ACCESS>
+struct kg_mma_feed {
+    typedef typename SIDE::element element;
+    static constexpr int size = sizeof(element), per_chunk = 16 / size, depth = TILE::depth;
+    static constexpr int lines = ALONG_K ? SPAN : depth;
+    static constexpr int chunks = (ALONG_K ? depth : SPAN) / per_chunk;
+    static constexpr int passes = (lines * chunks + TILE::threads - 1) / TILE::threads;
+    static constexpr int part = (passes + TILE::steps - 1) / TILE::steps;
+    static constexpr bool has_pairs = size == 4 && !ALONG_K;
+#if __CUDA_ARCH__ >= 800
+    static constexpr bool has_copies = ACCESS != KG_MMA_EACH;
+#else
+    static constexpr bool has_copies = false;
+#endif
+    static constexpr bool has_registers = !has_copies || (ACCESS == KG_MMA_STRIDES && size < 4);
+    SIDE side;
+    const element *from;  // the tile's first element; WHOLE: the thread's
+    int64_t pitch, inner; // from line to line, and within a line
+    int64_t tile_step, first;
+    int span_left; // of the tile, within the tensor
+    int width;     // bytes that may be copied at a time; less than 4: through registers
+    uint32_t held[part][8];
+    static_assert(size == TILE::tensor::size, "the elements of the tensor cores");
+
+    KG_METHOD kg_mma_feed(SIDE of, int64_t at_span, int64_t k) : side(of), first(at_span)
+    {
+        const int64_t left = side.extent() - first;
+        span_left = left < SPAN ? (int)left : SPAN;
+        if constexpr (ACCESS == KG_MMA_EACH)
+            return;
+        from = side.at(first, k);
+        const int64_t along_span = side.at(first + 1, k) - from;
+        const int64_t along_k = side.at(first, k + 1) - from;
+        pitch = ALONG_K ? along_span : along_k;
+        inner = ACCESS == KG_MMA_WHOLE ? 1 : ALONG_K ? along_k : along_span;
+        tile_step = (ALONG_K ? inner : pitch) * depth;
+        const uint64_t bits = (uint64_t)from | (uint64_t)(pitch * size) | 16;
+        width = inner == 1 ? (int)(bits & -bits) : size;
+        if constexpr (has_copies && ACCESS == KG_MMA_WHOLE)
+            from += threadIdx.x / beside<16>() * pitch + threadIdx.x % beside<16>() * per_chunk;
+    }
+
+    // Of `count` elements from `at` on in a line: how many are within the tensor.
+    KG_METHOD int inside(int at, int count, int steps) const
+    {
+        const int left = (ALONG_K ? steps : span_left) - at;
+        return left < 0 ? 0 : left < count ? left : count;
+    }
+
+    // Threads side by side on units of WIDTH bytes of a line; the others are on the next ones.
+    template <int WIDTH>
+    KG_METHOD static constexpr int beside()
+    {
+        return chunks * 16 / WIDTH < TILE::threads ? chunks * 16 / WIDTH : TILE::threads;
+    }
+
+    // Begins to copy, WIDTH bytes at a time.
+    template <int WIDTH>
+    KG_METHOD void copy(uint32_t tile, int steps) const
+    {
+        constexpr int count = WIDTH / size, wide = beside<WIDTH>(), down = TILE::threads / wide;
+        constexpr int turns = (lines + down - 1) / down, repeats = chunks * 16 / WIDTH / wide;
+        static_assert(TILE::threads % wide == 0, "whole lines");
+        const int thread = ACCESS == KG_MMA_WHOLE ? threadIdx.x : kg_mma_here(threadIdx.x);
+        const int line = thread / wide;
+        const int lines_left = (ALONG_K ? span_left : steps) - line;
+#pragma unroll
+        for (int repeat = 0; repeat < repeats; repeat++) {
+            const int at = thread % wide + repeat * wide, chunk = at * WIDTH / 16;
+            const int bytes = inside(at * count, count, steps) * size;
+            const element *place = from;
+            if constexpr (ACCESS == KG_MMA_WHOLE)
+                place += repeat * wide * count;
+            else
+                place += line * pitch + at * count * inner;
+#pragma unroll(turns < 8 ? turns : 8)
+            for (int pass = 0; pass < turns; pass++) {
+                if (lines % down != 0 && line + pass * down >= lines)
+                    break;
+                const int there =
+                    down % 8 == 0
+                        ? kg_mma_place<chunks, has_pairs>(line, chunk) + pass * down * chunks * 16
+                        : kg_mma_place<chunks, has_pairs>(line + pass * down, chunk);
+                kg_copy_part<WIDTH>(tile + there + at * WIDTH % 16, place,
+                                    pass * down < lines_left ? bytes : 0);
+                place += down * pitch;
+            }
+        }
+    }
+
+    // What is copied of the tile.
+    KG_METHOD void copy_tile(uint32_t tile, int steps) const
+    {
+        if constexpr (has_copies && ACCESS == KG_MMA_WHOLE)
+            copy<16>(tile, steps);
+        else if constexpr (has_copies) {
+            if (width == 16)
+                copy<16>(tile, steps);
+            else if (width == 8)
+                copy<8>(tile, steps);
+            else if (width == 4)
+                copy<4>(tile, steps);
+        }
+    }
+
+    // How far, in bytes, a whole chunk is behind a multiple of 16, where the two vectors around it
+    // lie within its line; else -1: each of its elements is read. `along` is its place in the line.
+    KG_METHOD int shift_of(const element *place, int64_t along) const
+    {
+        const int shift = (int)((uint64_t)place % 16);
+        const int64_t begin = along - shift / size;
+        const int64_t end = ALONG_K ? side.job.depth() : side.extent();
+        return shift == 0 || (begin >= 0 && begin + 2 * per_chunk <= end) ? shift : -1;
+    }
+
+    // The chunk of the thread's n-th turn: its place in the tile, and in memory.
+    struct chunk {
+        int line, at, count, shift;
+        const element *place;
+    };
+    KG_METHOD chunk chunk_of(int n, int64_t k, int steps) const
+    {
+        chunk it;
+        const int unit = n * TILE::threads + kg_mma_here(threadIdx.x);
+        it.line = unit / chunks, it.at = unit % chunks * per_chunk;
+        it.count = it.line < (ALONG_K ? span_left : steps) ? inside(it.at, per_chunk, steps) : 0;
+        it.shift = -1;
+        it.place = nullptr;
+        if constexpr (ACCESS != KG_MMA_EACH) {
+            it.place = from + (it.line * pitch + it.at * inner);
+            if (inner == 1 && it.count == per_chunk)
+                it.shift = shift_of(it.place, (ALONG_K ? k : first) + it.at);
+        }
+        return it;
+    }
+
+    KG_METHOD uint32_t element_of(const chunk &it, int i, int64_t k) const
+    {
+        const element *place;
+        if constexpr (ACCESS == KG_MMA_EACH)
+            place = side.at(first + (ALONG_K ? it.line : it.at + i),
+                            k + (ALONG_K ? it.at + i : it.line));
+        else
+            place = it.place + i * inner;
+        if constexpr (size == 2)
+            return *place;
+        else
+            return kg_bits_f32(*place);
+    }
+
+    KG_METHOD void fetch_chunk(uint32_t (&words)[8], const chunk &it, int64_t k) const
+    {
+        if (it.shift < 0) {
+#pragma unroll
+            for (int i = 0; i < per_chunk; i++)
+                words[i] = i < it.count ? element_of(it, i, k) : 0;
+            return;
+        }
+        const uint4 *vector = reinterpret_cast<const uint4 *>(it.place - it.shift / size);
+        const uint4 low = vector[0];
+        words[0] = low.x, words[1] = low.y, words[2] = low.z, words[3] = low.w;
+        if (it.shift == 0)
+            return;
+        const uint4 high = vector[1];
+        words[4] = high.x, words[5] = high.y, words[6] = high.z, words[7] = high.w;
+    }
+
+    KG_METHOD static uint4 join_chunk(const uint32_t (&words)[8], int shift)
+    {
+        if (shift < 0 && size == 2)
+            return make_uint4(words[0] | words[1] << 16, words[2] | words[3] << 16,
+                              words[4] | words[5] << 16, words[6] | words[7] << 16);
+        if (shift <= 0)
+            return make_uint4(words[0], words[1], words[2], words[3]);
+        uint32_t moved[7];
+#pragma unroll
+        for (int i = 0; i < 7; i++)
+            moved[i] = shift & 4 ? words[i + 1] : words[i];
+#pragma unroll
+        for (int i = 0; i < 5; i++)
+            moved[i] = shift & 8 ? moved[i + 2] : moved[i];
+        const int bits = shift % 4 * 8;
+        return make_uint4(
+            __funnelshift_r(moved[0], moved[1], bits), __funnelshift_r(moved[1], moved[2], bits),
+            __funnelshift_r(moved[2], moved[3], bits), __funnelshift_r(moved[3], moved[4], bits));
+    }
+
+    KG_METHOD bool is_held() const
+    {
+        return has_registers && (!has_copies || width < 4);
+    }
+
+    // The n-th part of what goes through registers, of as many as there are steps: first into them,
+    // later from there.
+    KG_METHOD void fetch(int n, int64_t k, int steps)
+    {
+        if (!is_held())
+            return;
+#pragma unroll
+        for (int i = 0; i < part; i++) {
+            const chunk it = chunk_of(n * part + i, k, steps);
+            if (it.line < lines)
+                fetch_chunk(held[i], it, k);
+        }
+        __syncwarp(); // lanes may have gone different ways, and tensor cores want them together
+    }
+
+    KG_METHOD void put(int n, uint32_t tile, int64_t k, int steps) const
+    {
+        if (!is_held())
+            return;
+#pragma unroll
+        for (int i = 0; i < part; i++) {
+            const chunk it = chunk_of(n * part + i, k, steps);
+            if (it.line < lines)
+                kg_put_shared(tile + kg_mma_place<chunks, has_pairs>(it.line, it.at / per_chunk),
+                              join_chunk(held[i], it.shift));
+        }
+        __syncwarp();
+    }
+
+    KG_METHOD void go_on()
+    {
+        if constexpr (ACCESS != KG_MMA_EACH)
+            from += tile_step;
+    }
+};
