@@ -43,18 +43,6 @@ enum kg_status kg_plan_override(const struct kg_plan *plan, const char *path,
     return kg_flow_override(plan, path, overridden, &context->error);
 }
 
-static void report(const struct kg_verdict *verdict, struct kg_verify_result *result)
-{
-    result->passed = verdict->passed;
-    result->seed = verdict->seed;
-    result->cases = verdict->cases;
-    result->skipped = verdict->skipped;
-    result->elements = verdict->elements;
-    result->worst = verdict->worst_relative;
-    result->impostors = verdict->impostors;
-    snprintf(result->reason, sizeof result->reason, "%s", verdict->reason);
-}
-
 enum kg_status kg_plan_verify(const struct kg_plan *plan, uint64_t seed,
                               struct kg_verify_result *result)
 {
@@ -63,7 +51,7 @@ enum kg_status kg_plan_verify(const struct kg_plan *plan, uint64_t seed,
     struct kg_verdict verdict;
     enum kg_status status = kg_flow_verify(plan, seed, &verdict, &context->error);
     if (status == KG_OK)
-        report(&verdict, result);
+        kg_flow_report_verdict(&verdict, result);
     return status;
 }
 
@@ -77,7 +65,7 @@ enum kg_status kg_problem_verify_file(const struct kg_problem *problem, struct k
     enum kg_status status = kg_flow_verify_file(&context->session, problem, device, path, seed,
                                                 &verdict, &context->error);
     if (status == KG_OK)
-        report(&verdict, result);
+        kg_flow_report_verdict(&verdict, result);
     return status;
 }
 

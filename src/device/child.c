@@ -5,6 +5,9 @@
 
 #include "device/child.h"
 
+#include "base/times.h"
+#include "device/process.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -51,13 +54,6 @@ static const struct {
     {SIGSYS, "SIGSYS", "forbidden system call"},
     {SIGXCPU, "SIGXCPU", "CPU time limit"},
 };
-
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static bool write_all(int fd, const void *bytes, size_t length)
 {
@@ -180,14 +176,6 @@ static void receive(struct kg_child *child)
     }
 }
 
-// Did it end? It stays a zombie, so that its process group keeps its number until killed.
-static bool has_ended(pid_t process)
-{
-    siginfo_t info = {0};
-    int failure = waitid(P_PID, (id_t)process, &info, WEXITED | WNOHANG | WNOWAIT);
-    return failure ? errno != EINTR : info.si_pid == process;
-}
-
 // A request on its way.
 struct sending {
     const char *bytes;
@@ -214,7 +202,8 @@ static void send_some(struct kg_child *child, struct sending *sending)
 static enum kg_status await(struct kg_child *child, struct sending *sending)
 {
     for (;;) {
-        bool ended = has_ended(child->process); // before reading: what it wrote is then all there
+        bool ended =
+            kg_process_has_ended(child->process); // before reading: what it wrote is then all there
         send_some(child, sending);
         receive(child);
         if (is_complete(child))
@@ -223,7 +212,7 @@ static enum kg_status await(struct kg_child *child, struct sending *sending)
             return KG_ERROR_FAULT;
         if (sending->cancel && *sending->cancel)
             return KG_ERROR_CANCELLED;
-        double left = sending->deadline > 0 ? sending->deadline - seconds_now() : 1;
+        double left = sending->deadline > 0 ? sending->deadline - kg_times_now() : 1;
         if (left <= 0)
             return KG_ERROR_TIMEOUT;
         int pause = left * 1000 < POLL_MILLISECONDS ? (int)(left * 1000) + 1 : POLL_MILLISECONDS;
@@ -251,10 +240,10 @@ static enum kg_status describe_death(int status, struct kg_error *error)
 static int reap(pid_t process)
 {
     int status = 0;
-    double deadline = seconds_now() + END_SECONDS;
+    double deadline = kg_times_now() + END_SECONDS;
     for (long pause = 10000;;) { // nanoseconds
         pid_t ended = waitpid(process, &status, WNOHANG);
-        if (ended == process || (ended < 0 && errno != EINTR) || seconds_now() > deadline)
+        if (ended == process || (ended < 0 && errno != EINTR) || kg_times_now() > deadline)
             return ended == process ? status : 0;
         nanosleep(&(struct timespec){.tv_nsec = pause}, NULL);
         pause = pause < 1000000 ? 2 * pause : pause;
@@ -395,7 +384,7 @@ enum kg_status kg_child_ask(struct kg_child *child, const void *request, size_t 
     child->limit = limit;
     struct sending sending = {.bytes = message.data,
                               .length = message.length,
-                              .deadline = seconds > 0 ? seconds_now() + seconds : 0,
+                              .deadline = seconds > 0 ? kg_times_now() + seconds : 0,
                               .cancel = cancel};
     enum kg_status status = ask(child, &sending, seconds, answer, error);
     kg_text_free(&message);

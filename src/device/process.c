@@ -3,6 +3,8 @@
 
 #include "device/process.h"
 
+#include "base/times.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -12,17 +14,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
-
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static bool is_program(const char *path)
 {
@@ -115,6 +109,13 @@ static int spawn(const char *const *arguments, const char *folder, int output_fd
     return failure;
 }
 
+bool kg_process_has_ended(pid_t child)
+{
+    siginfo_t info = {0};
+    int failure = waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT);
+    return failure ? errno != EINTR : info.si_pid == child;
+}
+
 // Takes what is there to read, though never so much that a chatty program outruns its time limit.
 // False once the pipe has ended.
 static bool drain(int fd, size_t output_limit, struct kg_text *output, size_t *taken)
@@ -132,14 +133,6 @@ static bool drain(int fd, size_t output_limit, struct kg_text *output, size_t *t
         *taken += kept;
     }
     return true;
-}
-
-// Did the child end? It stays a zombie, so that its process group keeps its number until killed.
-static bool has_ended(pid_t child)
-{
-    siginfo_t info = {0};
-    int failure = waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT);
-    return failure ? errno != EINTR : info.si_pid == child;
 }
 
 // A process whose owner ignores SIGCHLD is reaped by the system: its exit status is lost, and
@@ -168,12 +161,12 @@ static bool attend(pid_t child, int fd, double deadline, const volatile int *can
     size_t taken = 0;
     bool open = true;
     for (;;) {
-        if (has_ended(child)) {
+        if (kg_process_has_ended(child)) {
             if (open)
                 drain(fd, output_limit, output, &taken);
             return true;
         }
-        double left = deadline > 0 ? deadline - seconds_now() : 1;
+        double left = deadline > 0 ? deadline - kg_times_now() : 1;
         if (left <= 0 || (cancel && *cancel))
             return false;
         // The end of the output usually is the end of the program, a moment later.
@@ -196,7 +189,7 @@ enum kg_status kg_process_run(const char *const *arguments, const char *folder, 
         return kg_error_set(error, KG_ERROR_IO, "pipe: %s", strerror(errno));
     fcntl(fds[0], F_SETFL, O_NONBLOCK);
 
-    double start = seconds_now();
+    double start = kg_times_now();
     pid_t child = 0;
     int failure = spawn(arguments, folder, fds[1], &child);
     close(fds[1]);
@@ -211,7 +204,7 @@ enum kg_status kg_process_run(const char *const *arguments, const char *folder, 
     kill(-child, SIGKILL);
     reap(child, end);
     close(fds[0]);
-    end->seconds = seconds_now() - start;
+    end->seconds = kg_times_now() - start;
     if (!ended && cancel && *cancel)
         return kg_error_set(error, KG_ERROR_CANCELLED, "%s was cancelled", arguments[0]);
     if (!ended)

@@ -7,6 +7,7 @@
 #include "base/text.h"
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 // The executable `name` stands for: a path when it holds a slash, else the first match on $PATH.
 // NULL when there is none (or no memory). The caller frees it.
@@ -31,5 +32,9 @@ enum kg_status kg_process_run(const char *const *arguments, const char *folder, 
                               const volatile int *cancel, size_t output_limit,
                               struct kg_text *output, struct kg_process_end *end,
                               struct kg_error *error);
+
+// Has this child of ours ended? It stays a zombie, so that its process group keeps its number until
+// it is killed.
+bool kg_process_has_ended(pid_t child);
 
 #endif

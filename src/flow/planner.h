@@ -85,6 +85,8 @@ enum kg_status kg_flow_judge(struct kg_session *session, struct kg_device *devic
 // families.
 enum kg_status kg_flow_verify(const struct kg_plan *plan, uint64_t seed, struct kg_verdict *verdict,
                               struct kg_error *error);
+// A verdict as callers see it.
+void kg_flow_report_verdict(const struct kg_verdict *verdict, struct kg_verify_result *result);
 // Is the kernel in this file right? See kg_problem_verify_file. What was found is in the log.
 enum kg_status kg_flow_verify_file(struct kg_session *session, const struct kg_problem *problem,
                                    struct kg_device *device, const char *path, uint64_t seed,

@@ -129,27 +129,13 @@ static enum kg_status generate(struct build *build, struct kg_error *error)
     return status == KG_OK ? write_kernel(build, error) : status;
 }
 
-static void report_verdict(const struct kg_verdict *verdict, struct kg_verify_result *result)
-{
-    *result = (struct kg_verify_result){
-        .passed = verdict->passed,
-        .seed = verdict->seed,
-        .cases = verdict->cases,
-        .skipped = verdict->skipped,
-        .elements = verdict->elements,
-        .worst = verdict->worst_relative,
-        .impostors = verdict->impostors,
-    };
-    snprintf(result->reason, sizeof result->reason, "%s", verdict->reason);
-}
-
 static enum kg_status verify(struct build *build, struct kg_plan *plan, struct kg_error *error)
 {
     struct kg_verdict verdict;
     enum kg_status status = kg_place_verify(build->place, plan, &verdict, error);
     if (status != KG_OK)
         return status;
-    report_verdict(&verdict, &build->result->verify);
+    kg_flow_report_verdict(&verdict, &build->result->verify);
     if (verdict.passed)
         return KG_OK;
     return kg_error_set(error, KG_ERROR_WRONG, "the accuracy gate refused %s\n  %s", plan->choice,
@@ -328,7 +314,7 @@ static enum kg_status override(struct build *build, struct kg_error *error)
     enum kg_status status = kg_flow_override(build->plan, build->options->override, &plan, error);
     if (status == KG_OK) {
         status = kg_flow_bench_override(plan, &build->result->bench, &verdict, error);
-        report_verdict(&verdict, &build->result->verify);
+        kg_flow_report_verdict(&verdict, &build->result->verify);
     }
     if (status == KG_OK)
         status = write_file(build, ".ptx", plan->override->text, error);

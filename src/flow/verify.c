@@ -155,3 +155,17 @@ enum kg_status kg_flow_verify(const struct kg_plan *plan, uint64_t seed, struct 
         status = kg_errand_verify(plan, seed, verdict, error);
     return status == KG_ERROR_MISSING ? verify_here(plan, seed, verdict, error) : status;
 }
+
+void kg_flow_report_verdict(const struct kg_verdict *verdict, struct kg_verify_result *result)
+{
+    *result = (struct kg_verify_result){
+        .passed = verdict->passed,
+        .seed = verdict->seed,
+        .cases = verdict->cases,
+        .skipped = verdict->skipped,
+        .elements = verdict->elements,
+        .worst = verdict->worst_relative,
+        .impostors = verdict->impostors,
+    };
+    snprintf(result->reason, sizeof result->reason, "%s", verdict->reason);
+}

@@ -59,9 +59,41 @@ bool kg_axes_same(const struct kg_index *a, const struct kg_index *b)
 int kg_group_maker(const struct kg_group *group, const struct kg_tensor *tensor)
 {
     for (int i = 0; i < group->count; i++)
-        if (group->problem->nests[group->first + i]->output == tensor)
+        if (kg_group_nest(group, i)->output == tensor)
             return i;
     return -1;
+}
+
+bool kg_group_follows(const struct kg_group *group, int k, int position)
+{
+    const struct kg_nest *nest = kg_group_nest(group, position), *leader = kg_group_nest(group, k);
+    if (nest->output_axes != leader->output_axes)
+        return false;
+    for (int i = 0; i < nest->output_axes; i++)
+        if (!kg_axes_same(nest->axes[i], leader->axes[i]))
+            return false;
+    for (int i = 0; i < nest->access_count; i++)
+        if (kg_group_maker(group, nest->accesses[i].tensor) >= k &&
+            !kg_axes_identity(&nest->accesses[i]))
+            return false;
+    return true;
+}
+
+double kg_axes_count(const struct kg_nest *nest, int first, int last)
+{
+    double count = 1.0;
+    for (int axis = first; axis <= last; axis++)
+        count *= (double)nest->extent[axis];
+    return count;
+}
+
+bool kg_access_uses(const struct kg_access *access, int first, int last)
+{
+    for (int dim = 0; dim < access->tensor->rank; dim++)
+        for (int axis = first; axis <= last; axis++)
+            if (kg_expr_uses(access->map[dim].subscript, axis, true))
+                return true;
+    return false;
 }
 
 static bool uses(const struct kg_expr *expr, int first, int last)
@@ -99,7 +131,7 @@ static bool runs_along(const struct kg_group *group, const struct kg_nest *nest,
     int maker = kg_group_maker(group, tensor);
     if (maker < 0 || !kg_group_is_private(group, tensor))
         return true;
-    const struct kg_nest *made = group->problem->nests[group->first + maker];
+    const struct kg_nest *made = kg_group_nest(group, maker);
     return made->has_reduce || runs_in(group, made, made->body, lead, tensor->rank - 1);
 }
 
@@ -223,7 +255,7 @@ static void print_inlined(struct frame *frame, struct kg_text *text, const struc
     struct kg_text subscripts[KG_MAX_RANK] = {{0}};
     const char *axes[KG_MAX_INDICES] = {0};
     const struct kg_group *group = frame->values->group;
-    struct frame inner = {frame->values, group->problem->nests[group->first + maker], axes};
+    struct frame inner = {frame->values, kg_group_nest(group, maker), axes};
     struct kg_emit_names names = names_of(frame), inner_names = names_of(&inner);
     for (int dim = 0; dim < access->tensor->rank; dim++) {
         kg_emit_subscript(&subscripts[dim], frame->nest, access, dim, &names);
@@ -272,7 +304,7 @@ static bool print_read(void *user, struct kg_text *text, const struct kg_access 
 static struct frame frame_of(const struct kg_values *values, int position)
 {
     const struct kg_group *group = values->group;
-    return (struct frame){values, group->problem->nests[group->first + position], values->axes};
+    return (struct frame){values, kg_group_nest(group, position), values->axes};
 }
 
 void kg_values_print(struct kg_text *text, const struct kg_values *values, int position,
@@ -346,7 +378,7 @@ void kg_values_prefetch(struct kg_code *code, const struct kg_values *values, in
 bool kg_group_inlines(const struct kg_group *group, int but, struct kg_text *reason)
 {
     for (int i = 0; i < group->count; i++) {
-        const struct kg_nest *nest = group->problem->nests[group->first + i];
+        const struct kg_nest *nest = kg_group_nest(group, i);
         for (int a = 0; a < nest->access_count; a++) {
             const struct kg_access *access = &nest->accesses[a];
             int maker = kg_group_maker(group, access->tensor);
@@ -357,7 +389,7 @@ bool kg_group_inlines(const struct kg_group *group, int but, struct kg_text *rea
                                access->tensor->name);
                 return false;
             }
-            if (group->problem->nests[group->first + maker]->has_reduce) {
+            if (kg_group_nest(group, maker)->has_reduce) {
                 kg_text_format(reason, "%s is a second reduction", access->tensor->name);
                 return false;
             }

@@ -17,6 +17,9 @@ bool kg_access_same(const struct kg_access *a, const struct kg_access *b);
 // Is something in the expression, an f32, divided by a read of `tensor`?
 bool kg_expr_divides(const struct kg_expr *expr, const struct kg_tensor *tensor);
 
+// Is a subscript made of one of the axes [first, last]?
+bool kg_access_uses(const struct kg_access *access, int first, int last);
+
 bool kg_axes_from_zero(const struct kg_index *axis);
 // True when both axes run over the same values, whatever the sizes, and have no relation.
 bool kg_axes_same(const struct kg_index *a, const struct kg_index *b);
@@ -29,6 +32,8 @@ int kg_axes_run(const struct kg_group *group, const struct kg_nest *nest, int fi
 // The number of values of axis `axis`, and of the axes [first, last] together; "1" for none.
 void kg_axes_extent(struct kg_text *text, const struct kg_index *axis);
 void kg_axes_product(struct kg_text *text, const struct kg_nest *nest, int first, int last);
+// The same, of the sizes at hand.
+double kg_axes_count(const struct kg_nest *nest, int first, int last);
 
 // Declares i<first> .. i<last>, the values that the linear counter `linear` stands for; the last
 // axis counts fastest.
@@ -73,6 +78,9 @@ void kg_values_prefetch(struct kg_code *code, const struct kg_values *values, in
 
 // The position in the group of the nest that makes `tensor`, or -1.
 int kg_group_maker(const struct kg_group *group, const struct kg_tensor *tensor);
+// Does the nest at `position` have the output axes of the one at `k`, and read what was made from
+// that one on at its own place only?
+bool kg_group_follows(const struct kg_group *group, int k, int position);
 // Whether exponentials may be a few units of 2^-18 off: all that is stored of what they become is
 // f16 or bf16, to which that is nothing, and no difference or function on the way makes it more.
 bool kg_group_is_narrow(const struct kg_group *group);

@@ -36,7 +36,7 @@ double kg_group_bytes(const struct kg_group *group)
     const struct kg_problem *problem = group->problem;
     double least[KG_MAX_NESTS + KG_MAX_TENSORS] = {0};
     for (int i = 0; i < group->count; i++) {
-        const struct kg_nest *nest = problem->nests[group->first + i];
+        const struct kg_nest *nest = kg_group_nest(group, i);
         for (int axis = 0; axis < nest->axis_count; axis++)
             if (nest->extent[axis] == 0)
                 return 0;
@@ -67,7 +67,7 @@ double kg_group_bound(const struct kg_group *group, const struct kg_device_facts
         seconds = bytes / facts->bandwidth;
     double operations = 0, rate = 0;
     for (int i = 0; i < group->count; i++) {
-        const struct kg_nest *nest = group->problem->nests[group->first + i];
+        const struct kg_nest *nest = kg_group_nest(group, i);
         if (nest->class != KG_CLASS_SCAN) // carried along, it needs far fewer
             operations += nest->operations;
     }

@@ -109,13 +109,13 @@ void kg_group_needs(const struct kg_group *group, struct kg_needs *needs)
 {
     *needs = (struct kg_needs){0};
     for (int i = 0; i < group->count; i++)
-        need_nest(needs, group->problem->nests[group->first + i]);
+        need_nest(needs, kg_group_nest(group, i));
 }
 
 bool kg_group_writes(const struct kg_group *group, const struct kg_tensor *tensor)
 {
     for (int i = 0; i < group->count; i++)
-        if (group->problem->nests[group->first + i]->output == tensor)
+        if (kg_group_nest(group, i)->output == tensor)
             return true;
     return false;
 }
@@ -222,7 +222,7 @@ void kg_emit_heading(struct kg_text *text, const struct kg_group *group, const c
     const struct kg_op *op = group->problem->op;
     kg_text_format(text, "// %s: a kernel made by KernelGen.\n//\n", op->name);
     for (int i = 0; i < group->count; i++)
-        describe_nest(text, group->problem->nests[group->first + i]);
+        describe_nest(text, kg_group_nest(group, i));
     kg_text_add(text, "//\n// ");
     describe_tensors(text, group);
     kg_text_format(text, "; %s\n// %s", group->problem->contiguous ? "contiguous" : "any strides",

@@ -44,6 +44,11 @@ struct kg_group {
     int count;
 };
 
+static inline const struct kg_nest *kg_group_nest(const struct kg_group *group, int position)
+{
+    return group->problem->nests[group->first + position];
+}
+
 // What a kernel launches for a problem, on devices that run grids.
 #define KG_MAX_GRIDS 4
 struct kg_grids {

@@ -41,7 +41,7 @@ static bool is_below_largest(const struct judge *judge, const struct kg_expr *po
     int maker = kg_group_maker(group, power->arguments[1]->tensor);
     if (maker < 0)
         return false;
-    const struct kg_nest *nest = group->problem->nests[group->first + maker];
+    const struct kg_nest *nest = kg_group_nest(group, maker);
     return nest->has_reduce && nest->reduce == KG_REDUCE_MAX;
 }
 
@@ -111,7 +111,7 @@ bool kg_group_is_narrow(const struct kg_group *group)
     struct judge judge = {.group = group};
     bool any = false;
     for (int i = 0; i < group->count; i++) {
-        const struct kg_nest *nest = group->problem->nests[group->first + i];
+        const struct kg_nest *nest = kg_group_nest(group, i);
         judge.made[i] = judge_nest(&judge, nest);
         enum kg_dtype dtype = kg_emit_tensor_dtype(nest->output);
         bool is_narrow = dtype == KG_F16 || dtype == KG_BF16;

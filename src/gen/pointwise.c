@@ -18,15 +18,10 @@ enum { BLOCK, STREAM, TILE, PARAMETERS };
 
 // What makes a chain
 
-const struct kg_nest *kg_pointwise_nest(const struct kg_group *group, int i)
-{
-    return group->problem->nests[group->first + i];
-}
-
 int kg_pointwise_producer(const struct kg_group *group, const struct kg_tensor *tensor, int limit)
 {
     for (int i = 0; i < limit; i++)
-        if (kg_pointwise_nest(group, i)->output == tensor)
+        if (kg_group_nest(group, i)->output == tensor)
             return i;
     return -1;
 }
@@ -59,10 +54,10 @@ static bool same_axes(const struct kg_nest *a, const struct kg_nest *b)
 
 const char *kg_pointwise_obstacle(const struct kg_group *group, int i)
 {
-    const struct kg_nest *nest = kg_pointwise_nest(group, i);
+    const struct kg_nest *nest = kg_group_nest(group, i);
     if (nest->has_reduce)
         return "it reduces";
-    if (!same_axes(nest, kg_pointwise_nest(group, 0)))
+    if (!same_axes(nest, kg_group_nest(group, 0)))
         return "its axes differ from those before";
     if (kg_dtypes[kg_emit_tensor_dtype(nest->output)].bits < 8)
         return "its elements share bytes";
@@ -86,7 +81,7 @@ static bool applicable(const struct kg_group *group, const struct kg_device_fact
     for (int i = 0; i < group->count; i++) {
         const char *why = kg_pointwise_obstacle(group, i);
         if (why) {
-            kg_text_format(reason, "%s: %s", kg_pointwise_nest(group, i)->output->name, why);
+            kg_text_format(reason, "%s: %s", kg_group_nest(group, i)->output->name, why);
             return false;
         }
     }
@@ -117,7 +112,7 @@ bool kg_pointwise_can_merge(const struct kg_group *group, int axis)
     if (!group->problem->contiguous)
         return false;
     for (int i = 0; i < group->count; i++) {
-        const struct kg_nest *nest = kg_pointwise_nest(group, i);
+        const struct kg_nest *nest = kg_group_nest(group, i);
         if (kg_expr_uses(nest->body, axis, false) || kg_expr_uses(nest->body, axis + 1, false))
             return false;
         for (int j = 0; j < nest->access_count; j++)
@@ -132,7 +127,7 @@ bool kg_pointwise_can_merge(const struct kg_group *group, int axis)
 static int crossing_axis(const struct kg_group *group)
 {
     for (int i = 0; i < group->count; i++) {
-        const struct kg_nest *nest = kg_pointwise_nest(group, i);
+        const struct kg_nest *nest = kg_group_nest(group, i);
         for (int j = 0; j < nest->access_count; j++) {
             const struct kg_access *access = &nest->accesses[j];
             int last = access->tensor->rank - 1;
@@ -165,7 +160,7 @@ static void space(const struct kg_group *group, const struct kg_device_facts *fa
 // Elements of the inner loop after merging.
 static int64_t inner_length(const struct kg_group *group)
 {
-    const struct kg_nest *nest = kg_pointwise_nest(group, 0);
+    const struct kg_nest *nest = kg_group_nest(group, 0);
     int axis = nest->output_axes - 1;
     int64_t length = axis >= 0 ? nest->extent[axis] : 1;
     while (axis > 0 && kg_pointwise_can_merge(group, axis - 1))
@@ -197,7 +192,7 @@ static int64_t written_bytes(const struct kg_group *group)
 {
     int64_t bytes = 0;
     for (int i = 0; i < group->count; i++) {
-        const struct kg_tensor *output = kg_pointwise_nest(group, i)->output;
+        const struct kg_tensor *output = kg_group_nest(group, i)->output;
         if (!kg_group_is_private(group, output))
             bytes += (int64_t)kg_dtype_bytes(kg_emit_tensor_dtype(output),
                                              (size_t)group->problem->layouts[output->id].elements);
@@ -211,7 +206,7 @@ static int64_t written_bytes(const struct kg_group *group)
 static bool writes_narrow(const struct kg_group *group)
 {
     for (int i = 0; i < group->count; i++) {
-        const struct kg_tensor *output = kg_pointwise_nest(group, i)->output;
+        const struct kg_tensor *output = kg_group_nest(group, i)->output;
         enum kg_dtype dtype = kg_emit_tensor_dtype(output);
         if (!kg_group_is_private(group, output) && (dtype == KG_F16 || dtype == KG_BF16))
             return true;
@@ -241,7 +236,7 @@ static bool emit(const struct kg_group *group, const struct kg_device_facts *fac
     space(group, facts, target, &values);
     bool stored = false;
     for (int i = 0; i < group->count; i++)
-        stored |= !kg_group_is_private(group, kg_pointwise_nest(group, i)->output);
+        stored |= !kg_group_is_private(group, kg_group_nest(group, i)->output);
     kg_emit_host_opening(source, group, "pointwise", config, &values);
     if (!stored) { // nobody reads what it makes
         kg_emit_host_nothing(source, entry);
@@ -251,11 +246,11 @@ static bool emit(const struct kg_group *group, const struct kg_device_facts *fac
         .text = source,
         .group = group,
         .entry = entry,
-        .axes = kg_pointwise_nest(group, 0)->output_axes,
+        .axes = kg_group_nest(group, 0)->output_axes,
         .tiled = config->value[TILE] ? crossing_axis(group) : -1,
         .block = config->value[config->value[TILE] ? TILE : BLOCK],
         .stage = config->value[STREAM],
-        .stream = config->value[STREAM] > 0 && kg_pointwise_nest(group, 0)->output_axes > 0,
+        .stream = config->value[STREAM] > 0 && kg_group_nest(group, 0)->output_axes > 0,
     };
     pointwise.inner = pointwise.axes - 1;
     for (int axis = 0; axis + 1 < pointwise.axes; axis++)

@@ -24,7 +24,6 @@ struct kg_pointwise {
     int level;
 };
 
-const struct kg_nest *kg_pointwise_nest(const struct kg_group *group, int i);
 // The position in the group of the nest that makes `tensor`, if before `limit`; else -1.
 int kg_pointwise_producer(const struct kg_group *group, const struct kg_tensor *tensor, int limit);
 // Is the subscript just this axis?

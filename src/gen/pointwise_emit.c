@@ -20,7 +20,7 @@ static unsigned counted_dims(const struct kg_pointwise *pointwise, const struct 
 static void print_value_name(struct kg_text *text, const struct kg_pointwise *pointwise,
                              int position)
 {
-    const struct kg_tensor *output = kg_pointwise_nest(pointwise->group, position)->output;
+    const struct kg_tensor *output = kg_group_nest(pointwise->group, position)->output;
     if (kg_group_is_private(pointwise->group, output))
         kg_emit_name(text, output->name);
     else
@@ -64,7 +64,7 @@ static int wide_number(const struct kg_pointwise *pointwise, const struct kg_acc
 {
     int number = 0;
     for (int i = 0; i < pointwise->group->count; i++) {
-        const struct kg_nest *nest = kg_pointwise_nest(pointwise->group, i);
+        const struct kg_nest *nest = kg_group_nest(pointwise->group, i);
         for (int j = 0; j < nest->access_count; j++, number++)
             if (&nest->accesses[j] == access)
                 return number;
@@ -75,7 +75,7 @@ static int wide_number(const struct kg_pointwise *pointwise, const struct kg_acc
 // Floats of a piece, narrowed when it is complete.
 static bool is_narrowed(const struct kg_pointwise *pointwise, int position)
 {
-    const struct kg_nest *nest = kg_pointwise_nest(pointwise->group, position);
+    const struct kg_nest *nest = kg_group_nest(pointwise->group, position);
     enum kg_dtype dtype = kg_emit_tensor_dtype(nest->output);
     return pointwise->wide && (dtype == KG_F16 || dtype == KG_BF16) &&
            nest->body->type == KG_TYPE_F32 && !kg_group_is_private(pointwise->group, nest->output);
@@ -109,7 +109,7 @@ static bool read_value(void *user, struct kg_text *text, const struct kg_access 
 // The length of an axis with all that merged into it: "P * D".
 static void print_length(struct kg_text *text, const struct kg_pointwise *pointwise, int axis)
 {
-    const struct kg_nest *nest = kg_pointwise_nest(pointwise->group, 0);
+    const struct kg_nest *nest = kg_group_nest(pointwise->group, 0);
     int first = axis;
     while (first > 0 && pointwise->merged[first - 1])
         first--;
@@ -131,7 +131,7 @@ static unsigned output_dims(const struct kg_pointwise *pointwise)
 static void print_place(const struct kg_pointwise *pointwise, int position, struct kg_text *base,
                         struct kg_text *offset)
 {
-    const struct kg_nest *nest = kg_pointwise_nest(pointwise->group, position);
+    const struct kg_nest *nest = kg_group_nest(pointwise->group, position);
     if (pointwise->piece && pointwise->stream) {
         kg_text_format(base, "stage%d", position);
         kg_text_add(offset, "lane");
@@ -143,7 +143,7 @@ static void print_place(const struct kg_pointwise *pointwise, int position, stru
 
 static void emit_store(const struct kg_pointwise *pointwise, int position, const char *value)
 {
-    const struct kg_nest *nest = kg_pointwise_nest(pointwise->group, position);
+    const struct kg_nest *nest = kg_group_nest(pointwise->group, position);
     struct kg_text base = {0}, offset = {0}, store = {0};
     if (pointwise->piece && is_narrowed(pointwise, position)) {
         kg_emit_line(pointwise->text, pointwise->level, "narrow%d[lane] = %s;", position, value);
@@ -162,7 +162,7 @@ static void emit_store(const struct kg_pointwise *pointwise, int position, const
 // The read that nest `position` does nothing with but store it as it is; NULL: it does more.
 static const struct kg_access *copied(const struct kg_pointwise *pointwise, int position)
 {
-    const struct kg_nest *nest = kg_pointwise_nest(pointwise->group, position);
+    const struct kg_nest *nest = kg_group_nest(pointwise->group, position);
     if (nest->body->kind != KG_EXPR_READ || nest->body->pad)
         return NULL;
     const struct kg_access *access = kg_nest_access(nest, nest->body);
@@ -192,9 +192,9 @@ static void emit_copy(const struct kg_pointwise *pointwise, int position,
 static bool is_read_later(const struct kg_group *group, int position)
 {
     for (int i = position + 1; i < group->count; i++)
-        for (int j = 0; j < kg_pointwise_nest(group, i)->access_count; j++)
-            if (kg_pointwise_nest(group, i)->accesses[j].tensor ==
-                kg_pointwise_nest(group, position)->output)
+        for (int j = 0; j < kg_group_nest(group, i)->access_count; j++)
+            if (kg_group_nest(group, i)->accesses[j].tensor ==
+                kg_group_nest(group, position)->output)
                 return true;
     return false;
 }
@@ -204,7 +204,7 @@ static void emit_element(struct kg_pointwise *pointwise)
 {
     const struct kg_group *group = pointwise->group;
     for (int i = 0; i < group->count; i++) {
-        const struct kg_nest *nest = kg_pointwise_nest(group, i);
+        const struct kg_nest *nest = kg_group_nest(group, i);
         bool stored = !kg_group_is_private(group, nest->output), read = is_read_later(group, i);
         const struct kg_access *copy = copied(pointwise, i);
         pointwise->current = nest;
@@ -242,7 +242,7 @@ static void close_loops(struct kg_pointwise *pointwise, int count)
 // "y + i0 * y_s0 + i1" for nest `position`.
 static void print_target(struct kg_text *text, const struct kg_pointwise *pointwise, int position)
 {
-    const struct kg_nest *nest = kg_pointwise_nest(pointwise->group, position);
+    const struct kg_nest *nest = kg_group_nest(pointwise->group, position);
     kg_emit_name(text, nest->output->name);
     kg_text_add(text, " + ");
     kg_emit_output_offset_part(text, nest, output_dims(pointwise), &pointwise->names);
@@ -251,7 +251,7 @@ static void print_target(struct kg_text *text, const struct kg_pointwise *pointw
 static int first_stored(const struct kg_group *group)
 {
     int i = 0;
-    while (kg_group_is_private(group, kg_pointwise_nest(group, i)->output))
+    while (kg_group_is_private(group, kg_group_nest(group, i)->output))
         i++;
     return i;
 }
@@ -265,7 +265,7 @@ static bool is_moved(const struct kg_pointwise *pointwise, int position)
 // Converts a piece of what is read.
 static void emit_wide(struct kg_pointwise *pointwise, int position)
 {
-    const struct kg_nest *nest = kg_pointwise_nest(pointwise->group, position);
+    const struct kg_nest *nest = kg_group_nest(pointwise->group, position);
     if (is_moved(pointwise, position))
         return;
     pointwise->current = nest;
@@ -291,7 +291,7 @@ static void emit_wide(struct kg_pointwise *pointwise, int position)
 // Declares the buffers of nest `position`.
 static void emit_stage(const struct kg_pointwise *pointwise, int position)
 {
-    const struct kg_nest *nest = kg_pointwise_nest(pointwise->group, position);
+    const struct kg_nest *nest = kg_group_nest(pointwise->group, position);
     if (kg_group_is_private(pointwise->group, nest->output))
         return;
     if (pointwise->stream)
@@ -306,7 +306,7 @@ static void emit_stage(const struct kg_pointwise *pointwise, int position)
 // Sends what nest `position` has made of a piece to where it belongs.
 static void emit_departure(const struct kg_pointwise *pointwise, int position, bool leads)
 {
-    const struct kg_nest *nest = kg_pointwise_nest(pointwise->group, position);
+    const struct kg_nest *nest = kg_group_nest(pointwise->group, position);
     struct kg_text target = {0}, stage = {0};
     if (kg_group_is_private(pointwise->group, nest->output))
         return;
@@ -369,7 +369,7 @@ static void emit_streamed(struct kg_pointwise *pointwise)
 {
     struct kg_text *text = pointwise->text, target = {0};
     int leader = first_stored(pointwise->group);
-    const struct kg_nest *first = kg_pointwise_nest(pointwise->group, leader);
+    const struct kg_nest *first = kg_group_nest(pointwise->group, leader);
     kg_emit_line(text, pointwise->level, "int64_t next = first;");
     kg_emit_line(text, pointwise->level++, "while (next < stop) {");
     pointwise->inner_name = "next";
@@ -534,7 +534,7 @@ static bool has_narrow(struct kg_pointwise *pointwise)
     bool any = false;
     pointwise->wide = true;
     for (int i = 0; i < pointwise->group->count && !any; i++) {
-        const struct kg_nest *nest = kg_pointwise_nest(pointwise->group, i);
+        const struct kg_nest *nest = kg_group_nest(pointwise->group, i);
         if (is_moved(pointwise, i))
             continue;
         any = is_narrowed(pointwise, i);

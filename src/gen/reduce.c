@@ -14,11 +14,6 @@
 enum { COLUMN, WIDTH, UNROLL, CHUNK, PARAMETERS };
 enum { WIDEST_LANES = 128 };
 
-static const struct kg_nest *nest_at(const struct kg_group *group, int position)
-{
-    return group->problem->nests[group->first + position];
-}
-
 static bool refuse(struct kg_text *reason, const char *why)
 {
     kg_text_add(reason, why);
@@ -29,7 +24,7 @@ static int find_reduction(const struct kg_group *group, struct kg_text *reason)
 {
     int found = -1;
     for (int i = 0; i < group->count; i++) {
-        if (!nest_at(group, i)->has_reduce)
+        if (!kg_group_nest(group, i)->has_reduce)
             continue;
         if (found >= 0) {
             kg_text_add(reason, "more than one reduction");
@@ -42,36 +37,20 @@ static int find_reduction(const struct kg_group *group, struct kg_text *reason)
     return found;
 }
 
-// What follows the reduction: the same output axes, read at the same place.
-static bool is_epilogue(const struct kg_group *group, int k, int position)
-{
-    const struct kg_nest *nest = nest_at(group, position), *reduction = nest_at(group, k);
-    if (nest->output_axes != reduction->output_axes)
-        return false;
-    for (int i = 0; i < nest->output_axes; i++)
-        if (!kg_axes_same(nest->axes[i], reduction->axes[i]))
-            return false;
-    for (int i = 0; i < nest->access_count; i++)
-        if (kg_group_maker(group, nest->accesses[i].tensor) >= k &&
-            !kg_axes_identity(&nest->accesses[i]))
-            return false;
-    return true;
-}
-
 int kg_reduce_position(const struct kg_group *group, struct kg_text *reason)
 {
     int k = find_reduction(group, reason);
     if (k < 0 || !kg_group_inlines(group, k, reason))
         return -1;
-    const struct kg_nest *nest = nest_at(group, k);
+    const struct kg_nest *nest = kg_group_nest(group, k);
     for (int i = nest->output_axes; i < nest->axis_count; i++)
         if (nest->axes[i]->relation != KG_RELATION_NONE)
             return refuse(reason, "the range of the reduction depends on an output index"), -1;
     for (int i = 0; i < group->count; i++) {
-        const struct kg_tensor *output = nest_at(group, i)->output;
+        const struct kg_tensor *output = kg_group_nest(group, i)->output;
         if (i < k && !kg_group_is_private(group, output))
             return refuse(reason, "what stands before the reduction is needed elsewhere"), -1;
-        if (i > k && !is_epilogue(group, k, i))
+        if (i > k && !kg_group_follows(group, k, i))
             return refuse(reason, "what follows the reduction has other axes"), -1;
         if (kg_dtypes[kg_emit_tensor_dtype(output)].bits < 8)
             return refuse(reason, "outputs of less than a byte"), -1;
@@ -93,7 +72,7 @@ static void space(const struct kg_group *group, const struct kg_device_facts *fa
 {
     (void)facts, (void)target;
     struct kg_text ignored = {0};
-    const struct kg_nest *nest = nest_at(group, find_reduction(group, &ignored));
+    const struct kg_nest *nest = kg_group_nest(group, find_reduction(group, &ignored));
     bool scalar = nest->output_axes == 0;
     kg_text_free(&ignored);
     *space = (struct kg_space){0};
@@ -106,7 +85,7 @@ static void space(const struct kg_group *group, const struct kg_device_facts *fa
 static bool is_search(const struct kg_group *group)
 {
     struct kg_text ignored = {0};
-    const struct kg_nest *nest = nest_at(group, find_reduction(group, &ignored));
+    const struct kg_nest *nest = kg_group_nest(group, find_reduction(group, &ignored));
     kg_text_free(&ignored);
     return kg_reduces[nest->reduce].is_argument;
 }
@@ -140,14 +119,6 @@ static int count_followers(const struct kg_group *group, const struct kg_nest *n
     return count;
 }
 
-static double product(const struct kg_nest *nest, int first, int last)
-{
-    double count = 1.0;
-    for (int axis = first; axis <= last; axis++)
-        count *= (double)nest->extent[axis];
-    return count;
-}
-
 static bool prefers_column(const struct kg_group *group, const struct kg_nest *nest)
 {
     int last = nest->axis_count - 1, inner = nest->output_axes - 1;
@@ -164,9 +135,9 @@ static void guess(const struct kg_group *group, const struct kg_device_facts *fa
 {
     (void)target;
     struct kg_text ignored = {0};
-    const struct kg_nest *nest = nest_at(group, find_reduction(group, &ignored));
+    const struct kg_nest *nest = kg_group_nest(group, find_reduction(group, &ignored));
     int outputs = nest->output_axes, last = nest->axis_count - 1;
-    double reduced = product(nest, outputs, last), kept = product(nest, 0, outputs - 1);
+    double reduced = kg_axes_count(nest, outputs, last), kept = kg_axes_count(nest, 0, outputs - 1);
     double cores = facts->units > 0 ? (double)facts->units : 1.0, items = kept;
     bool column = prefers_column(group, nest);
     kg_text_free(&ignored);
@@ -200,7 +171,7 @@ static bool emit(const struct kg_group *group, const struct kg_device_facts *fac
     struct kg_text ignored = {0};
     struct kg_code code = {source, 0};
     int k = find_reduction(group, &ignored);
-    const struct kg_nest *nest = nest_at(group, k);
+    const struct kg_nest *nest = kg_group_nest(group, k);
     struct kg_reduce_plan plan = {
         .group = group,
         .nest = nest,
@@ -216,7 +187,7 @@ static bool emit(const struct kg_group *group, const struct kg_device_facts *fac
     plan.last = (plan.column ? plan.outputs : nest->axis_count) - 1;
     plan.run = kg_axes_run(group, nest, plan.column ? 0 : plan.outputs, plan.last);
     for (int i = k + 1; i < group->count && plan.column; i++) { // what follows may tell axes apart
-        int run = kg_axes_run(group, nest_at(group, i), 0, plan.last);
+        int run = kg_axes_run(group, kg_group_nest(group, i), 0, plan.last);
         plan.run = run > plan.run ? run : plan.run;
     }
     space(group, facts, target, &parameters);

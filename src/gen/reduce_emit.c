@@ -11,11 +11,6 @@ enum { COMBINE = 256 };
 // Elements that are worth handing to another thread.
 enum { GRAIN_ELEMENTS = 16384 };
 
-static const struct kg_nest *nest_at(const struct kg_group *group, int position)
-{
-    return group->problem->nests[group->first + position];
-}
-
 static void define(struct kg_code *code, const char *name, const struct kg_reduce_plan *plan,
                    int first, int last)
 {
@@ -111,7 +106,7 @@ static void emit_finish(struct kg_code *code, const struct kg_reduce_plan *plan,
     struct kg_text count = {0};
     kg_axes_product(&count, plan->nest, plan->outputs, plan->nest->axis_count - 1);
     for (int i = plan->k; i < plan->group->count; i++) {
-        const struct kg_nest *nest = nest_at(plan->group, i);
+        const struct kg_nest *nest = kg_group_nest(plan->group, i);
         enum kg_type type = i == plan->k ? plan->fold.result : nest->body->type;
         snprintf(names[i], sizeof names[i], "v%d", i);
         kg_code_begin(code);

@@ -16,11 +16,6 @@ enum { LANES, KEEP, STREAM, PREFETCH, BEHIND };
 // Rows longer than this are better cut between the cores when there are fewer rows than cores.
 enum { LONG_ROW = 1 << 16 };
 
-static const struct kg_nest *nest_at(const struct kg_group *group, int position)
-{
-    return group->problem->nests[group->first + position];
-}
-
 static bool refuse(struct kg_text *reason, const char *why)
 {
     kg_text_add(reason, why);
@@ -39,8 +34,8 @@ static bool find_shape(struct kg_rowwise_plan *plan, struct kg_text *reason)
 {
     const struct kg_group *group = plan->group;
     for (int i = 0; i < group->count && !plan->shape; i++)
-        if (nest_at(group, i)->has_reduce)
-            plan->shape = nest_at(group, i);
+        if (kg_group_nest(group, i)->has_reduce)
+            plan->shape = kg_group_nest(group, i);
     if (!plan->shape)
         return refuse(reason, "no reduction");
     plan->rows = plan->shape->output_axes;
@@ -56,7 +51,7 @@ static bool find_shape(struct kg_rowwise_plan *plan, struct kg_text *reason)
 
 static bool find_role(struct kg_rowwise_plan *plan, int i, struct kg_text *reason)
 {
-    const struct kg_nest *nest = nest_at(plan->group, i), *shape = plan->shape;
+    const struct kg_nest *nest = kg_group_nest(plan->group, i), *shape = plan->shape;
     if (nest->has_reduce && nest->output_axes == plan->rows &&
         nest->axis_count == shape->axis_count)
         plan->role[i] = KG_ROWWISE_REDUCE;
@@ -76,7 +71,7 @@ static bool find_role(struct kg_rowwise_plan *plan, int i, struct kg_text *reaso
 // The first pass in which everything that nest `i` reads is at hand.
 static bool find_pass(struct kg_rowwise_plan *plan, int i, struct kg_text *reason)
 {
-    const struct kg_nest *nest = nest_at(plan->group, i);
+    const struct kg_nest *nest = kg_group_nest(plan->group, i);
     for (int a = 0; a < nest->access_count; a++) {
         int maker = kg_group_maker(plan->group, nest->accesses[a].tensor);
         if (maker < 0)
@@ -103,12 +98,12 @@ static bool reads(const struct kg_nest *nest, const struct kg_tensor *tensor)
 static void place_columns(struct kg_rowwise_plan *plan)
 {
     for (int i = plan->group->count - 1; i >= 0; i--) {
-        const struct kg_tensor *output = nest_at(plan->group, i)->output;
+        const struct kg_tensor *output = kg_group_nest(plan->group, i)->output;
         int first = -1, last = -1;
         if (plan->role[i] != KG_ROWWISE_COLUMN || !kg_group_is_private(plan->group, output))
             continue;
         for (int j = i + 1; j < plan->group->count; j++) {
-            if (!reads(nest_at(plan->group, j), output))
+            if (!reads(kg_group_nest(plan->group, j), output))
                 continue;
             first = first < 0 || plan->pass[j] < first ? plan->pass[j] : first;
             last = plan->pass[j] > last ? plan->pass[j] : last;
@@ -132,19 +127,11 @@ bool kg_rowwise_plan_make(const struct kg_group *group, struct kg_rowwise_plan *
     for (int i = 0; i < group->count; i++) {
         if (plan->role[i] == KG_ROWWISE_SCALAR)
             continue;
-        int run = kg_axes_run(group, nest_at(group, i), plan->rows, plan->last);
+        int run = kg_axes_run(group, kg_group_nest(group, i), plan->rows, plan->last);
         plan->run = run > plan->run ? run : plan->run;
         plan->passes = plan->pass[i] + 1 > plan->passes ? plan->pass[i] + 1 : plan->passes;
     }
     return true;
-}
-
-static double product(const struct kg_nest *nest, int first, int last)
-{
-    double count = 1.0;
-    for (int axis = first; axis <= last; axis++)
-        count *= (double)nest->extent[axis];
-    return count;
 }
 
 static bool applicable(const struct kg_group *group, const struct kg_device_facts *facts,
@@ -160,8 +147,8 @@ static bool applicable(const struct kg_group *group, const struct kg_device_fact
     kg_text_free(&ignored);
     if (single)
         return refuse(reason, "a single reduction: reduce does it");
-    if (product(plan.shape, 0, plan.rows - 1) < (double)facts->units &&
-        product(plan.shape, plan.rows, plan.last) > (double)LONG_ROW)
+    if (kg_axes_count(plan.shape, 0, plan.rows - 1) < (double)facts->units &&
+        kg_axes_count(plan.shape, plan.rows, plan.last) > (double)LONG_ROW)
         return refuse(reason, "fewer rows than cores, and long ones");
     return true;
 }
@@ -176,7 +163,7 @@ static bool has_kept(const struct kg_rowwise_plan *plan)
 
 static double per_element(const struct kg_nest *nest, double count)
 {
-    double elements = product(nest, 0, nest->axis_count - 1);
+    double elements = kg_axes_count(nest, 0, nest->axis_count - 1);
     return elements > 0.0 ? count / elements : 0.0;
 }
 
@@ -184,7 +171,7 @@ static double per_element(const struct kg_nest *nest, double count)
 static bool keeps_costly(const struct kg_rowwise_plan *plan)
 {
     for (int i = 0; i < plan->group->count; i++) {
-        const struct kg_nest *nest = nest_at(plan->group, i);
+        const struct kg_nest *nest = kg_group_nest(plan->group, i);
         if (plan->kept[i] &&
             (nest->transcendentals > 0.0 || per_element(nest, nest->operations) > 4.0))
             return true;
@@ -197,7 +184,7 @@ static bool is_second_heavy(const struct kg_rowwise_plan *plan)
 {
     for (int i = 0; i < plan->group->count; i++)
         if (plan->role[i] != KG_ROWWISE_SCALAR && plan->pass[i] == 1 &&
-            nest_at(plan->group, i)->transcendentals > 0.0)
+            kg_group_nest(plan->group, i)->transcendentals > 0.0)
             return true;
     return false;
 }
@@ -206,7 +193,7 @@ static bool has_column_output(const struct kg_rowwise_plan *plan)
 {
     for (int i = 0; i < plan->group->count; i++)
         if (plan->role[i] == KG_ROWWISE_COLUMN &&
-            !kg_group_is_private(plan->group, nest_at(plan->group, i)->output))
+            !kg_group_is_private(plan->group, kg_group_nest(plan->group, i)->output))
             return true;
     return false;
 }
@@ -252,7 +239,8 @@ static void guess(const struct kg_group *group, const struct kg_device_facts *fa
     *config = (struct kg_config){0};
     kg_rowwise_plan_make(group, &plan, &ignored);
     kg_text_free(&ignored);
-    double columns = product(plan.shape, plan.rows, plan.last), near = (double)facts->cache[2];
+    double columns = kg_axes_count(plan.shape, plan.rows, plan.last),
+           near = (double)facts->cache[2];
     // Streamed stores spare memory the lines that are read only to be overwritten, and put out of
     // the cache what the next kernel may want. On two cores of Zen 3 with 32 MiB, rms_norm in f32
     // over 8, 16 and 24 MiB took 0.67, 0.66 and 0.65 of the time with cold caches, 1.45, 1.3 and

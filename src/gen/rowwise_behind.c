@@ -17,14 +17,9 @@ enum {
     ROUND = 32, // steps after which float sums are folded into the total
 };
 
-static const struct kg_nest *nest_at(const struct kg_rowwise_plan *plan, int position)
-{
-    return plan->group->problem->nests[plan->group->first + position];
-}
-
 static bool is_private(const struct kg_rowwise_plan *plan, int position)
 {
-    return kg_group_is_private(plan->group, nest_at(plan, position)->output);
+    return kg_group_is_private(plan->group, kg_group_nest(plan->group, position)->output);
 }
 
 static bool is_column(const struct kg_rowwise_plan *plan, int position)
@@ -42,8 +37,10 @@ static bool is_reduce(const struct kg_rowwise_plan *plan, int position, int pass
 static bool is_read_in(const struct kg_rowwise_plan *plan, int position, int pass)
 {
     for (int i = position + 1; i < plan->group->count; i++)
-        for (int a = 0; plan->pass[i] == pass && a < nest_at(plan, i)->access_count; a++)
-            if (nest_at(plan, i)->accesses[a].tensor == nest_at(plan, position)->output)
+        for (int a = 0; plan->pass[i] == pass && a < kg_group_nest(plan->group, i)->access_count;
+             a++)
+            if (kg_group_nest(plan->group, i)->accesses[a].tensor ==
+                kg_group_nest(plan->group, position)->output)
                 return true;
     return false;
 }
@@ -90,7 +87,7 @@ static bool fits_formula(const struct kg_rowwise_plan *plan, const struct kg_nes
 
 static bool fits_nest(const struct kg_rowwise_plan *plan, int i)
 {
-    const struct kg_nest *nest = nest_at(plan, i);
+    const struct kg_nest *nest = kg_group_nest(plan->group, i);
     bool sums = nest->reduce == KG_REDUCE_SUM || nest->reduce == KG_REDUCE_MEAN;
     if (kg_emit_tensor_dtype(nest->output) != KG_F32)
         return false;
@@ -130,7 +127,8 @@ static bool is_divisor(const struct kg_rowwise_plan *plan, int i)
 {
     for (int j = i + 1; j < plan->group->count && !is_column(plan, i); j++)
         if (is_column(plan, j) && plan->pass[j] == plan->passes - 1 &&
-            kg_expr_divides(nest_at(plan, j)->body, nest_at(plan, i)->output))
+            kg_expr_divides(kg_group_nest(plan->group, j)->body,
+                            kg_group_nest(plan->group, i)->output))
             return true;
     return false;
 }
@@ -181,7 +179,7 @@ static void emit_column_store(struct writer *writer, int i)
         return;
     kg_code_begin(code);
     kg_text_add(code->text, plan->stream ? "kg_floats_stream(" : "kg_floats_store(");
-    kg_emit_name(code->text, nest_at(plan, i)->output->name);
+    kg_emit_name(code->text, kg_group_nest(plan->group, i)->output->name);
     kg_text_add(code->text, " + ");
     kg_values_offset(code->text, &writer->values, i);
     kg_text_format(code->text, ", v%d);", i);
@@ -190,8 +188,8 @@ static void emit_column_store(struct writer *writer, int i)
 
 static void emit_fold_step(struct writer *writer, int i)
 {
-    enum kg_reduce reduce = nest_at(writer->plan, i)->reduce;
-    if (kg_fold_of(nest_at(writer->plan, i)).is_float_sum)
+    enum kg_reduce reduce = kg_group_nest(writer->plan->group, i)->reduce;
+    if (kg_fold_of(kg_group_nest(writer->plan->group, i)).is_float_sum)
         kg_code_line(writer->code, "acc%d[part] += v%d;", i, i);
     else
         kg_code_line(writer->code, "acc%d[part] = kg_%s_floats(acc%d[part], v%d);", i,
@@ -256,7 +254,7 @@ static void emit_lanes(struct writer *writer, int pass)
     for (int i = 0; i < plan->group->count; i++) {
         if (!is_reduce(plan, i, pass))
             continue;
-        struct kg_fold fold = kg_fold_of(nest_at(plan, i));
+        struct kg_fold fold = kg_fold_of(kg_group_nest(plan->group, i));
         kg_code_line(code, "kg_floats acc%d[WIDTH];", i);
         kg_code_line(code, "for (int part = 0; part < WIDTH; part++)");
         kg_code_indent(code);
@@ -275,8 +273,8 @@ static void emit_folds(struct writer *writer, int pass)
     for (int i = 0; i < plan->group->count; i++) {
         if (!is_reduce(plan, i, pass))
             continue;
-        const char *reduce = kg_reduces[nest_at(plan, i)->reduce].name;
-        if (kg_fold_of(nest_at(plan, i)).is_float_sum)
+        const char *reduce = kg_reduces[kg_group_nest(plan->group, i)->reduce].name;
+        if (kg_fold_of(kg_group_nest(plan->group, i)).is_float_sum)
             kg_code_line(writer->code,
                          "kg_two_sum(&t%d, &lost%d, kg_fold_sum_floats(acc%d, WIDTH));", i, i, i);
         else
@@ -290,7 +288,7 @@ static void emit_pass(struct writer *writer, int pass)
     const struct kg_rowwise_plan *plan = writer->plan;
     struct kg_code *code = writer->code;
     for (int i = 0; i < plan->group->count; i++) {
-        struct kg_fold fold = kg_fold_of(nest_at(plan, i));
+        struct kg_fold fold = kg_fold_of(kg_group_nest(plan->group, i));
         if (is_reduce(plan, i, pass))
             kg_fold_declare_total(code, &fold, i);
     }
@@ -325,7 +323,7 @@ static void emit_results(struct writer *writer, int pass)
     for (int i = 0; i < plan->group->count; i++) {
         if (!is_reduce(plan, i, pass))
             continue;
-        struct kg_fold fold = kg_fold_of(nest_at(plan, i));
+        struct kg_fold fold = kg_fold_of(kg_group_nest(plan->group, i));
         kg_code_begin(code);
         kg_text_format(code->text, "const float v%d = ", i);
         kg_fold_result(code->text, &fold, i, "columns");
@@ -430,7 +428,7 @@ void kg_rowwise_behind_call(struct kg_code *code, const struct kg_rowwise_plan *
         if (!is_column(plan, i) || is_private(plan, i))
             continue;
         kg_text_add(code->text, " && kg_past_line(");
-        kg_emit_name(code->text, nest_at(plan, i)->output->name);
+        kg_emit_name(code->text, kg_group_nest(plan->group, i)->output->name);
         kg_text_add(code->text, ", sizeof(float)) == 0");
     }
     kg_text_add(code->text, ") {");

@@ -23,14 +23,9 @@ struct writer {
     bool staged; // outputs go to their piece of a stream
 };
 
-static const struct kg_nest *nest_at(const struct kg_rowwise_plan *plan, int position)
-{
-    return plan->group->problem->nests[plan->group->first + position];
-}
-
 static bool is_private(const struct kg_rowwise_plan *plan, int position)
 {
-    return kg_group_is_private(plan->group, nest_at(plan, position)->output);
+    return kg_group_is_private(plan->group, kg_group_nest(plan->group, position)->output);
 }
 
 static bool is_buffered(const struct kg_rowwise_plan *plan, int position)
@@ -47,7 +42,7 @@ static bool has_fold(const struct kg_rowwise_plan *plan, int pass, bool float_su
 {
     for (int i = 0; i < plan->group->count; i++)
         if (plan->role[i] == KG_ROWWISE_REDUCE && plan->pass[i] == pass &&
-            (!float_sums || kg_fold_of(nest_at(plan, i)).is_float_sum))
+            (!float_sums || kg_fold_of(kg_group_nest(plan->group, i)).is_float_sum))
             return true;
     return false;
 }
@@ -56,7 +51,7 @@ static bool has_places(const struct kg_rowwise_plan *plan, int pass)
 {
     for (int i = 0; i < plan->group->count; i++)
         if (plan->role[i] == KG_ROWWISE_REDUCE && plan->pass[i] == pass &&
-            kg_fold_of(nest_at(plan, i)).is_argument)
+            kg_fold_of(kg_group_nest(plan->group, i)).is_argument)
             return true;
     return false;
 }
@@ -83,7 +78,7 @@ static void emit_frame(struct writer *writer)
 
 static const char *buffer_type(const struct kg_rowwise_plan *plan, int position)
 {
-    return kg_emit_type(nest_at(plan, position)->body->type);
+    return kg_emit_type(kg_group_nest(plan->group, position)->body->type);
 }
 
 static void emit_items(struct writer *writer)
@@ -163,7 +158,7 @@ static void emit_scalars(struct writer *writer, int pass)
     for (int i = 0; i < plan->group->count; i++) {
         if (plan->role[i] != KG_ROWWISE_SCALAR || plan->pass[i] != pass)
             continue;
-        enum kg_type type = nest_at(plan, i)->body->type;
+        enum kg_type type = kg_group_nest(plan->group, i)->body->type;
         emit_value(writer, i, type);
         name_value(writer, i, "v%d");
         if (!is_private(plan, i))
@@ -174,7 +169,7 @@ static void emit_scalars(struct writer *writer, int pass)
 static void emit_column(struct writer *writer, int i)
 {
     const struct kg_rowwise_plan *plan = writer->plan;
-    const struct kg_nest *nest = nest_at(plan, i);
+    const struct kg_nest *nest = kg_group_nest(plan->group, i);
     struct kg_code *code = writer->code;
     emit_value(writer, i, nest->body->type);
     name_value(writer, i, "v%d");
@@ -226,7 +221,7 @@ static void emit_step(struct writer *writer, int pass, const char *lanes)
         if (plan->role[i] == KG_ROWWISE_COLUMN) {
             emit_column(writer, i);
         } else if (plan->role[i] == KG_ROWWISE_REDUCE) {
-            struct kg_fold fold = kg_fold_of(nest_at(plan, i));
+            struct kg_fold fold = kg_fold_of(kg_group_nest(plan->group, i));
             emit_value(writer, i, fold.lane);
             kg_fold_step(code, &fold, i);
         }
@@ -243,7 +238,7 @@ static void for_folds(struct writer *writer, int pass, bool float_sums,
         struct kg_fold fold;
         if (plan->role[i] != KG_ROWWISE_REDUCE || plan->pass[i] != pass)
             continue;
-        fold = kg_fold_of(nest_at(plan, i));
+        fold = kg_fold_of(kg_group_nest(plan->group, i));
         if (!float_sums || fold.is_float_sum)
             emit(writer->code, &fold, i, (int)plan->lanes);
     }
@@ -307,7 +302,7 @@ static void print_target(struct kg_text *text, const struct writer *writer, int 
 {
     struct kg_values values = writer->values;
     values.axes[writer->plan->last] = "block";
-    kg_emit_name(text, nest_at(writer->plan, i)->output->name);
+    kg_emit_name(text, kg_group_nest(writer->plan->group, i)->output->name);
     kg_text_add(text, " + ");
     kg_values_offset(text, &values, i);
 }
@@ -325,7 +320,7 @@ static void emit_streamed(struct writer *writer, int pass)
     for (int i = 0; i < plan->group->count; i++) {
         if (!is_column_output(plan, i) || plan->pass[i] != pass)
             continue;
-        const char *storage = kg_emit_tensor_storage(nest_at(plan, i)->output);
+        const char *storage = kg_emit_tensor_storage(kg_group_nest(plan->group, i)->output);
         if (leader < 0) {
             leader = i;
             kg_code_begin(code);
@@ -432,7 +427,7 @@ static void emit_results(struct writer *writer, int pass)
     for (int i = 0; i < plan->group->count; i++) {
         if (plan->role[i] != KG_ROWWISE_REDUCE || plan->pass[i] != pass)
             continue;
-        struct kg_fold fold = kg_fold_of(nest_at(plan, i));
+        struct kg_fold fold = kg_fold_of(kg_group_nest(plan->group, i));
         kg_code_begin(writer->code);
         kg_text_format(writer->code->text, "const %s v%d = ", kg_emit_type(fold.result), i);
         kg_fold_result(writer->code->text, &fold, i, "columns");

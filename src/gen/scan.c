@@ -14,11 +14,6 @@
 
 enum { WIDTH, CHUNK, STREAM };
 
-static const struct kg_nest *nest_at(const struct kg_group *group, int position)
-{
-    return group->problem->nests[group->first + position];
-}
-
 static bool refuse(struct kg_text *reason, const char *why)
 {
     kg_text_add(reason, why);
@@ -28,7 +23,7 @@ static bool refuse(struct kg_text *reason, const char *why)
 static int find_scan(const struct kg_group *group)
 {
     for (int i = 0; i < group->count; i++)
-        if (nest_at(group, i)->has_reduce)
+        if (kg_group_nest(group, i)->has_reduce)
             return i;
     return -1;
 }
@@ -55,22 +50,6 @@ static const char *obstacle(const struct kg_nest *nest)
     return NULL;
 }
 
-// What follows the scan: the same axes, read at the same place.
-static bool is_epilogue(const struct kg_group *group, int k, int position)
-{
-    const struct kg_nest *nest = nest_at(group, position), *scan = nest_at(group, k);
-    if (nest->output_axes != scan->output_axes)
-        return false;
-    for (int i = 0; i < nest->output_axes; i++)
-        if (!kg_axes_same(nest->axes[i], scan->axes[i]))
-            return false;
-    for (int i = 0; i < nest->access_count; i++)
-        if (kg_group_maker(group, nest->accesses[i].tensor) >= k &&
-            !kg_axes_identity(&nest->accesses[i]))
-            return false;
-    return true;
-}
-
 static bool is_column(const struct kg_nest *nest)
 {
     return nest->axes[nest->output_axes]->bound->index->id != nest->output_axes - 1;
@@ -82,19 +61,19 @@ bool kg_scan_plan_make(const struct kg_group *group, struct kg_scan_plan *plan,
     int k = find_scan(group);
     if (k < 0)
         return refuse(reason, "no reduction");
-    const struct kg_nest *nest = nest_at(group, k);
+    const struct kg_nest *nest = kg_group_nest(group, k);
     const char *why = obstacle(nest);
     if (why)
         return refuse(reason, why);
     if (!kg_group_inlines(group, k, reason))
         return false;
     for (int i = 0; i < group->count; i++) {
-        const struct kg_tensor *output = nest_at(group, i)->output;
-        if (i != k && nest_at(group, i)->has_reduce)
+        const struct kg_tensor *output = kg_group_nest(group, i)->output;
+        if (i != k && kg_group_nest(group, i)->has_reduce)
             return refuse(reason, "more than one reduction");
         if (i < k && !kg_group_is_private(group, output))
             return refuse(reason, "what stands before the scan is needed elsewhere");
-        if (i > k && !is_epilogue(group, k, i))
+        if (i > k && !kg_group_follows(group, k, i))
             return refuse(reason, "what follows the scan has other axes");
         if (kg_dtypes[kg_emit_tensor_dtype(output)].bits < 8)
             return refuse(reason, "outputs of less than a byte");
@@ -116,7 +95,7 @@ bool kg_scan_plan_make(const struct kg_group *group, struct kg_scan_plan *plan,
     if (plan->column) {
         plan->run = plan->axis + 1;
         for (int i = k; i < group->count; i++) {
-            int run = kg_axes_run(group, nest_at(group, i), plan->axis + 1, plan->last);
+            int run = kg_axes_run(group, kg_group_nest(group, i), plan->axis + 1, plan->last);
             plan->run = run > plan->run ? run : plan->run;
         }
     }
@@ -140,7 +119,7 @@ static bool may_stream(const struct kg_group *group, const struct kg_nest *nest)
     if (!group->problem->contiguous || (!is_column(nest) && backward))
         return false;
     for (int i = find_scan(group); i < group->count; i++)
-        if (!kg_group_is_private(group, nest_at(group, i)->output))
+        if (!kg_group_is_private(group, kg_group_nest(group, i)->output))
             return true;
     return false; // of a definition that makes no use of it
 }
@@ -149,7 +128,7 @@ static void space(const struct kg_group *group, const struct kg_device_facts *fa
                   enum kg_target target, struct kg_space *space)
 {
     (void)facts, (void)target;
-    const struct kg_nest *nest = nest_at(group, find_scan(group));
+    const struct kg_nest *nest = kg_group_nest(group, find_scan(group));
     *space = (struct kg_space){0};
     if (is_column(nest)) {
         kg_space_add(space, "width", 5, (int64_t[]){2048, 4096, 1024, 256, 64});
@@ -168,27 +147,20 @@ static bool valid(const struct kg_group *group, const struct kg_device_facts *fa
     return true;
 }
 
-static double product(const struct kg_nest *nest, int first, int last)
-{
-    double count = 1.0;
-    for (int axis = first; axis <= last; axis++)
-        count *= (double)nest->extent[axis];
-    return count;
-}
-
 static void guess(const struct kg_group *group, const struct kg_device_facts *facts,
                   enum kg_target target, struct kg_config *config)
 {
     (void)target;
-    const struct kg_nest *nest = nest_at(group, find_scan(group));
+    const struct kg_nest *nest = kg_group_nest(group, find_scan(group));
     int axis = nest->axes[nest->output_axes]->bound->index->id;
     double cores = facts->units > 0 ? (double)facts->units : 1.0;
     double length = (double)nest->extent[axis];
-    double all = product(nest, 0, nest->output_axes - 1), lines = length > 0 ? all / length : 0;
+    double all = kg_axes_count(nest, 0, nest->output_axes - 1),
+           lines = length > 0 ? all / length : 0;
     bool far = kg_group_bytes(group) > (double)facts->cache[3]; // streams through memory
     *config = (struct kg_config){0};
     if (is_column(nest)) {
-        double across = product(nest, axis + 1, nest->output_axes - 1);
+        double across = kg_axes_count(nest, axis + 1, nest->output_axes - 1);
         // Wide tiles, as long as every core gets one.
         config->value[WIDTH] = 4096;
         while (config->value[WIDTH] > 64 && lines / (double)config->value[WIDTH] < cores)

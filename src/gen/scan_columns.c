@@ -10,11 +10,6 @@ enum { FLUSH_STEPS = 32 };
 // Columns of a streamed piece of the output: a whole number of lines, whatever the dtype.
 enum { PIECE = 64 };
 
-static const struct kg_nest *nest_at(const struct kg_scan_plan *plan, int position)
-{
-    return plan->group->problem->nests[plan->group->first + position];
-}
-
 static const char *lane_type(const struct kg_scan_plan *plan)
 {
     return kg_fold_type(plan->fold.lane);
@@ -128,7 +123,7 @@ static void emit_pieces(struct kg_scan_writer *writer)
     kg_text_add(code->text, "const int64_t past = kg_past_line(");
     kg_scan_target(code->text, writer, leader, "(first + piece)");
     kg_text_format(code->text, ", sizeof(%s));",
-                   kg_emit_tensor_storage(nest_at(plan, leader)->output));
+                   kg_emit_tensor_storage(kg_group_nest(plan->group, leader)->output));
     kg_code_end(code);
     kg_code_open(code, "if (past > 0 || lanes - piece < PIECE)");
     kg_code_line(code, "const int64_t limit = kg_min_i64(lanes, piece + PIECE - past);");

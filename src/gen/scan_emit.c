@@ -7,15 +7,10 @@
 // Elements that are worth handing to another thread.
 enum { GRAIN_ELEMENTS = 16384 };
 
-static const struct kg_nest *nest_at(const struct kg_scan_plan *plan, int position)
-{
-    return plan->group->problem->nests[plan->group->first + position];
-}
-
 bool kg_scan_is_stored(const struct kg_scan_plan *plan, int position)
 {
     return position >= plan->k &&
-           !kg_group_is_private(plan->group, nest_at(plan, position)->output);
+           !kg_group_is_private(plan->group, kg_group_nest(plan->group, position)->output);
 }
 
 static const char *lane_type(const struct kg_scan_plan *plan)
@@ -148,7 +143,7 @@ void kg_scan_outputs(struct kg_scan_writer *writer, const char *total, const cha
     const struct kg_scan_plan *plan = writer->plan;
     struct kg_code *code = writer->code;
     for (int i = plan->k; i < plan->group->count; i++) {
-        const struct kg_nest *nest = nest_at(plan, i);
+        const struct kg_nest *nest = kg_group_nest(plan->group, i);
         enum kg_type type = i == plan->k ? plan->fold.result : nest->body->type;
         snprintf(writer->names[i], sizeof writer->names[i], "v%d", i);
         kg_code_begin(code);
@@ -189,7 +184,7 @@ void kg_scan_stages(struct kg_scan_writer *writer, const char *length)
     for (int i = plan->k; plan->stream && i < plan->group->count; i++)
         if (kg_scan_is_stored(plan, i))
             kg_code_line(writer->code, "_Alignas(64) %s part%d[%s];",
-                         kg_emit_tensor_storage(nest_at(plan, i)->output), i, length);
+                         kg_emit_tensor_storage(kg_group_nest(plan->group, i)->output), i, length);
 }
 
 void kg_scan_target(struct kg_text *text, const struct kg_scan_writer *writer, int position,
@@ -197,7 +192,7 @@ void kg_scan_target(struct kg_text *text, const struct kg_scan_writer *writer, i
 {
     struct kg_values values = writer->values;
     values.axes[writer->plan->last] = from;
-    kg_emit_name(text, nest_at(writer->plan, position)->output->name);
+    kg_emit_name(text, kg_group_nest(writer->plan->group, position)->output->name);
     kg_text_add(text, " + ");
     kg_values_offset(text, &values, position);
 }

@@ -11,17 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define RUN_SECONDS 60.0 // of one candidate, where the caller gives no limit
 #define REASONS_LENGTH 1500
-
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static double run_limit(const struct kg_trials *trials)
 {
@@ -39,7 +31,7 @@ double kg_trials_limit(const struct kg_trials *trials)
     double limit = run_limit(trials);
     if (!has_deadline(trials))
         return limit;
-    double left = trials->deadline - seconds_now();
+    double left = trials->deadline - kg_times_now();
     left = left > 1e-3 ? left : 1e-3;
     return left < limit ? left : limit;
 }
@@ -412,7 +404,7 @@ enum kg_status kg_trials_begin(struct kg_trials *trials, const struct kg_search 
 {
     *trials = (struct kg_trials){.search = search, .best = -1, .trust = 1, .code_trust = 1};
     if (search->seconds > 0)
-        trials->deadline = seconds_now() + search->seconds;
+        trials->deadline = kg_times_now() + search->seconds;
     trials->judge = search->judge;
     return search->judge ? KG_OK : kg_judge_make(search, &trials->judge, error);
 }
@@ -433,7 +425,7 @@ bool kg_trials_stopped(struct kg_trials *trials)
     const struct kg_search *search = trials->search;
     if (trials->stop == KG_STOP_NOT && search->cancel && *search->cancel)
         trials->stop = KG_STOP_CANCELLED;
-    if (trials->stop == KG_STOP_NOT && has_deadline(trials) && seconds_now() >= trials->deadline)
+    if (trials->stop == KG_STOP_NOT && has_deadline(trials) && kg_times_now() >= trials->deadline)
         trials->stop = KG_STOP_TIME;
     return trials->stop != KG_STOP_NOT;
 }

@@ -4,6 +4,7 @@
 // What was made is kept as one object: a header with three lengths, then cubin, PTX and log.
 
 #include "base/files.h"
+#include "base/times.h"
 #include "device/child.h"
 #include "device/cuda/cuda_device.h"
 #include "device/objects.h"
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define MOST_OPTIONS 64
 #define MOST_BYTES ((size_t)256 << 20)
@@ -41,13 +41,6 @@ struct compilation {
     const char *options[MOST_OPTIONS];
     int option_count;
 };
-
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 void kg_cuda_compiler_find(struct kg_cuda_device *cuda, int most_major)
 {
@@ -234,10 +227,10 @@ static enum kg_status build(struct kg_cuda_device *cuda, const struct kg_source 
     char *words = strdup(source->options ? source->options : "");
     enum kg_status status = add_options(&job, cuda, words, &arch, &folder, error);
     if (!status) {
-        double start = seconds_now();
+        double start = kg_times_now();
         status = kg_child_run(compile_here, &job, time_limit, cuda->base.cancel, MOST_BYTES,
                               &answer, error);
-        binary->seconds = seconds_now() - start;
+        binary->seconds = kg_times_now() - start;
         if (status)
             explain_refusal(cuda, status, &answer, error);
     }

@@ -1,19 +1,11 @@
 // Clocks, and emptying the cache.
 
+#include "base/times.h"
 #include "device/cuda/cuda_device.h"
-
-#include <time.h>
 
 // Twice the cache leaves nothing of what was there; at least what covers a launch with its length.
 #define FLUSH_TIMES 2
 #define FLUSH_LEAST ((size_t)64 << 20)
-
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 // A process that never used the driver asks for the time too; it has nothing to wait for. Failures
 // show where work is started or stopped.
@@ -25,7 +17,7 @@ double kg_cuda_now(struct kg_device *device)
         cuda->driver.context_synchronize();
         kg_cuda_leave(cuda, pushed);
     }
-    return seconds_now();
+    return kg_times_now();
 }
 
 static int make_events(struct kg_cuda_device *cuda)

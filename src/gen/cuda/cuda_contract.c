@@ -160,7 +160,7 @@ static bool applicable(const struct kg_group *group, const struct kg_device_fact
     if (!kg_cuda_fits(group, target, reason) || !kg_contract_read(group, &contract, reason))
         return false;
     for (int i = 0; i < group->count; i++)
-        if (!kg_group_is_private(group, group->problem->nests[group->first + i]->output))
+        if (!kg_group_is_private(group, kg_group_nest(group, i)->output))
             return true;
     return kg_cuda_contract_refuse(reason, "nobody reads what it makes");
 }

@@ -256,3 +256,12 @@ int kg_cuda_alignment(const struct kg_tensor *tensor, int vector)
     int bytes = vector * kg_dtypes[kg_emit_tensor_dtype(tensor)].bits / 8;
     return bytes < ACCESS ? bytes : ACCESS;
 }
+
+bool kg_cuda_raise_alignment(const struct kg_problem *problem, const struct kg_tensor *tensor,
+                             int inner, int vector, int *alignment)
+{
+    unsigned dims = tensor->rank > inner ? ~0u >> (32 - (tensor->rank - inner)) : 0;
+    int bytes = kg_cuda_alignment(tensor, vector);
+    *alignment = bytes > *alignment ? bytes : *alignment;
+    return kg_cuda_is_whole(problem, tensor, dims, vector);
+}

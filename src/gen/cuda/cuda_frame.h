@@ -59,6 +59,10 @@ bool kg_cuda_is_whole(const struct kg_problem *problem, const struct kg_tensor *
                       unsigned dims, int vector);
 // What such vectors have to be aligned to, in bytes.
 int kg_cuda_alignment(const struct kg_tensor *tensor, int vector);
+// Raises `*alignment` to that. False, where such vectors of a tensor whose last `inner` dimensions
+// are gone through as one do not begin at multiples of theirs.
+bool kg_cuda_raise_alignment(const struct kg_problem *problem, const struct kg_tensor *tensor,
+                             int inner, int vector, int *alignment);
 
 int64_t kg_ceil_div(int64_t a, int64_t b);
 // The smallest power of two that is no less.

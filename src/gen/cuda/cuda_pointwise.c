@@ -34,7 +34,7 @@ static bool applicable(const struct kg_group *group, const struct kg_device_fact
     for (int i = 0; i < group->count; i++) {
         const char *why = kg_pointwise_obstacle(group, i);
         if (why) {
-            kg_text_format(reason, "%s: %s", kg_pointwise_nest(group, i)->output->name, why);
+            kg_text_format(reason, "%s: %s", kg_group_nest(group, i)->output->name, why);
             return false;
         }
     }
@@ -63,7 +63,7 @@ static int widest_element(const struct kg_group *group)
 {
     int widest = 1;
     for (int i = 0; i < group->count; i++) {
-        const struct kg_tensor *output = kg_pointwise_nest(group, i)->output;
+        const struct kg_tensor *output = kg_group_nest(group, i)->output;
         int bytes = kg_dtypes[kg_emit_tensor_dtype(output)].bits / 8;
         if (!kg_group_is_private(group, output) && bytes > widest)
             widest = bytes;
@@ -75,7 +75,7 @@ static void make_plan(const struct kg_group *group, const struct kg_config *conf
                       struct kg_cuda_pointwise_plan *plan)
 {
     *plan = (struct kg_cuda_pointwise_plan){.group = group, .across = -1};
-    plan->axes = kg_pointwise_nest(group, 0)->output_axes;
+    plan->axes = kg_group_nest(group, 0)->output_axes;
     plan->run = plan->axes - 1;
     plan->tile = (int)config->value[TILE];
     plan->last = (int)config->value[LAST];
@@ -106,7 +106,7 @@ static void make_plan_for_any(const struct kg_group *group, const struct kg_conf
 // Elements of a row, and rows.
 static void measure(const struct kg_cuda_pointwise_plan *plan, int64_t *columns, int64_t *rows)
 {
-    const struct kg_nest *nest = kg_pointwise_nest(plan->group, 0);
+    const struct kg_nest *nest = kg_group_nest(plan->group, 0);
     *columns = *rows = 1;
     for (int axis = 0; axis < plan->axes; axis++)
         *(axis < plan->run ? rows : columns) *= nest->extent[axis];
@@ -141,7 +141,7 @@ static const char *plain_obstacle(const struct kg_cuda_pointwise_plan *plan)
 {
     int64_t columns, rows;
     measure(plan, &columns, &rows);
-    if (plan->last && kg_pointwise_nest(plan->group, 0)->extent[plan->axes - 1] != plan->last)
+    if (plan->last && kg_group_nest(plan->group, 0)->extent[plan->axes - 1] != plan->last)
         return "the last axis has another length";
     if (plan->last && plan->vector % plan->last != 0)
         return "vectors are not whole rounds of the last axis";
@@ -198,7 +198,7 @@ static void guess_last(const struct kg_group *group, struct kg_config *config)
     if (!kg_cuda_pointwise_rounds(group))
         return;
     make_plan(group, config, &plan);
-    last = kg_pointwise_nest(group, 0)->extent[plan.axes - 1];
+    last = kg_group_nest(group, 0)->extent[plan.axes - 1];
     if (last < 1 || last >= plan.vector || plan.vector % last != 0)
         return;
     plan.last = (int)last;
@@ -215,7 +215,7 @@ static bool is_heavy(const struct kg_group *group)
 {
     double calls = 0, elements = 0;
     for (int i = 0; i < group->count; i++) {
-        const struct kg_nest *nest = kg_pointwise_nest(group, i);
+        const struct kg_nest *nest = kg_group_nest(group, i);
         calls += nest->transcendentals;
         elements = nest->iterations > elements ? nest->iterations : elements;
     }
@@ -274,7 +274,7 @@ static bool emit(const struct kg_group *group, const struct kg_device_facts *fac
     struct kg_code code = {source, 0};
     bool stored = false;
     for (int i = 0; i < group->count; i++)
-        stored |= !kg_group_is_private(group, kg_pointwise_nest(group, i)->output);
+        stored |= !kg_group_is_private(group, kg_group_nest(group, i)->output);
     space(group, facts, target, &values);
     kg_cuda_opening(source, group, "pointwise", config, &values);
     if (!stored) { // nobody reads what it makes

@@ -8,11 +8,6 @@
 
 #include <stdio.h>
 
-static const struct kg_nest *nest_at(const struct kg_cuda_pointwise_plan *plan, int i)
-{
-    return kg_pointwise_nest(plan->group, i);
-}
-
 static bool has_rows(const struct kg_cuda_pointwise_plan *plan)
 {
     return plan->run > 0;
@@ -58,7 +53,7 @@ static void print_slot(struct kg_text *text, const struct kg_cuda_pointwise_writ
 static void print_value_name(struct kg_text *text, const struct kg_cuda_pointwise_writer *writer,
                              int position)
 {
-    const struct kg_tensor *output = nest_at(writer->plan, position)->output;
+    const struct kg_tensor *output = kg_group_nest(writer->plan->group, position)->output;
     if (kg_group_is_private(writer->plan->group, output))
         kg_emit_name(text, output->name);
     else
@@ -109,7 +104,7 @@ void kg_cuda_pointwise_length(struct kg_text *text, const struct kg_cuda_pointwi
     int first = axis;
     while (first > 0 && plan->merged[first - 1])
         first--;
-    kg_axes_product(text, nest_at(plan, 0), first, axis);
+    kg_axes_product(text, kg_group_nest(plan->group, 0), first, axis);
 }
 
 // Declares the axes before the columns, from `row`.
@@ -161,7 +156,8 @@ static void print_columns(struct kg_cuda_pointwise_writer *writer)
 
 static void print_rows(struct kg_cuda_pointwise_writer *writer)
 {
-    kg_axes_product(writer->code.text, nest_at(writer->plan, 0), 0, writer->plan->run - 1);
+    kg_axes_product(writer->code.text, kg_group_nest(writer->plan->group, 0), 0,
+                    writer->plan->run - 1);
 }
 
 void kg_cuda_pointwise_declare(struct kg_cuda_pointwise_writer *writer, int i)
@@ -262,7 +258,7 @@ static void emit_loads(struct kg_cuda_pointwise_writer *writer)
 
 static void emit_value(struct kg_cuda_pointwise_writer *writer, int position)
 {
-    const struct kg_nest *nest = nest_at(writer->plan, position);
+    const struct kg_nest *nest = kg_group_nest(writer->plan->group, position);
     struct kg_text name = {0};
     writer->nest = nest;
     print_value_name(&name, writer, position);
@@ -289,7 +285,7 @@ static void emit_stores(struct kg_cuda_pointwise_writer *writer)
     const struct kg_cuda_pointwise_plan *plan = writer->plan;
     struct kg_text *text = writer->code.text;
     for (int i = 0; i < plan->group->count; i++) {
-        const struct kg_tensor *output = nest_at(plan, i)->output;
+        const struct kg_tensor *output = kg_group_nest(plan->group, i)->output;
         if (kg_group_is_private(plan->group, output))
             continue;
         kg_code_begin(&writer->code);
@@ -297,8 +293,8 @@ static void emit_stores(struct kg_cuda_pointwise_writer *writer)
         kg_emit_name(text, output->name);
         kg_text_add(text, " + ");
         writer->first = true;
-        kg_emit_output_offset_part(text, nest_at(plan, i), kg_cuda_pointwise_output_dims(plan),
-                                   &writer->names);
+        kg_emit_output_offset_part(text, kg_group_nest(plan->group, i),
+                                   kg_cuda_pointwise_output_dims(plan), &writer->names);
         writer->first = false;
         kg_text_format(text, ", place%d, ", i);
         if (writer->names.contiguous || output->rank == 0) {
@@ -317,9 +313,9 @@ void kg_cuda_pointwise_compute(struct kg_cuda_pointwise_writer *writer)
     const struct kg_cuda_pointwise_plan *plan = writer->plan;
     struct kg_code *code = &writer->code;
     for (int i = 0; i < plan->group->count; i++)
-        if (!kg_group_is_private(plan->group, nest_at(plan, i)->output))
+        if (!kg_group_is_private(plan->group, kg_group_nest(plan->group, i)->output))
             kg_code_line(code, "kg_vec<%s, VECTOR> place%d;",
-                         kg_emit_tensor_storage(nest_at(plan, i)->output), i);
+                         kg_emit_tensor_storage(kg_group_nest(plan->group, i)->output), i);
     kg_code_line(code, "#pragma unroll");
     kg_code_open(code, "for (int lane = 0; lane < VECTOR; lane++)");
     if (plan->axes > 0) {

@@ -6,15 +6,6 @@
 #include "gen/cuda/cuda_frame.h"
 #include "gen/direct.h"
 
-static bool uses_axes(const struct kg_access *access, int first, int last)
-{
-    for (int dim = 0; dim < access->tensor->rank; dim++)
-        for (int axis = first; axis <= last; axis++)
-            if (kg_expr_uses(access->map[dim].subscript, axis, true))
-                return true;
-    return false;
-}
-
 unsigned kg_cuda_pointwise_dims(const struct kg_cuda_pointwise_plan *plan,
                                 const struct kg_access *access)
 {
@@ -56,15 +47,15 @@ static bool is_made(const struct kg_group *group, const struct kg_access *access
 
 int kg_cuda_pointwise_crossing(const struct kg_group *group)
 {
-    int columns = kg_pointwise_nest(group, 0)->output_axes - 1;
+    int columns = kg_group_nest(group, 0)->output_axes - 1;
     for (int i = 0; i < group->count; i++) {
-        const struct kg_nest *nest = kg_pointwise_nest(group, i);
+        const struct kg_nest *nest = kg_group_nest(group, i);
         for (int j = 0; j < nest->access_count; j++) {
             const struct kg_access *access = &nest->accesses[j];
             if (access->read->pad || is_made(group, access))
                 continue;
             for (int axis = 0; axis < columns; axis++)
-                if (follows(access, axis, ~0u) && uses_axes(access, columns, columns))
+                if (follows(access, axis, ~0u) && kg_access_uses(access, columns, columns))
                     return axis;
         }
     }
@@ -75,17 +66,17 @@ int kg_cuda_pointwise_crossing(const struct kg_group *group)
 static bool repeats(const struct kg_access *access, int column)
 {
     return !access->read->pad && follows(access, column, ~0u) &&
-           !uses_axes(access, column - 1, column - 1);
+           !kg_access_uses(access, column - 1, column - 1);
 }
 
 bool kg_cuda_pointwise_rounds(const struct kg_group *group)
 {
-    int column = kg_pointwise_nest(group, 0)->output_axes - 1;
+    int column = kg_group_nest(group, 0)->output_axes - 1;
     bool found = false;
     if (column < 1 || !group->problem->contiguous)
         return false;
     for (int i = 0; i < group->count; i++) {
-        const struct kg_nest *nest = kg_pointwise_nest(group, i);
+        const struct kg_nest *nest = kg_group_nest(group, i);
         if (kg_expr_uses(nest->body, column - 1, false) || kg_expr_uses(nest->body, column, false))
             return false;
         for (int j = 0; j < nest->access_count; j++) {
@@ -116,7 +107,7 @@ static bool is_simple(const struct kg_affine *map)
 bool kg_cuda_pointwise_simple(const struct kg_group *group)
 {
     for (int i = 0; i < group->count; i++) {
-        const struct kg_nest *nest = kg_pointwise_nest(group, i);
+        const struct kg_nest *nest = kg_group_nest(group, i);
         for (int axis = 0; axis < nest->output_axes; axis++)
             if (kg_expr_uses(nest->body, axis, false) || !kg_axes_from_zero(nest->axes[axis]))
                 return false;
@@ -140,12 +131,12 @@ static bool kind_of(const struct kg_cuda_pointwise_plan *plan, const struct kg_a
     int column = plan->axes - 1, run = plan->run > 0 ? plan->run : 0;
     if (access->read->pad || is_made(plan->group, access))
         return false;
-    if (plan->tile && follows(access, plan->across, dims) && uses_axes(access, run, column))
+    if (plan->tile && follows(access, plan->across, dims) && kg_access_uses(access, run, column))
         *kind = KG_CUDA_SLOT_TILE;
     else if (follows(access, column, dims))
-        *kind = plan->last && !uses_axes(access, column - 1, column - 1) ? KG_CUDA_SLOT_ROUND
-                                                                         : KG_CUDA_SLOT_VECTOR;
-    else if (!uses_axes(access, run, column))
+        *kind = plan->last && !kg_access_uses(access, column - 1, column - 1) ? KG_CUDA_SLOT_ROUND
+                                                                              : KG_CUDA_SLOT_VECTOR;
+    else if (!kg_access_uses(access, run, column))
         *kind = KG_CUDA_SLOT_ONE;
     else
         return false;
@@ -160,7 +151,7 @@ int kg_cuda_pointwise_piece(const struct kg_tensor *tensor)
 
 int64_t kg_cuda_pointwise_extent(const struct kg_cuda_pointwise_plan *plan, int axis)
 {
-    const struct kg_nest *nest = kg_pointwise_nest(plan->group, 0);
+    const struct kg_nest *nest = kg_group_nest(plan->group, 0);
     int64_t extent = axis >= 0 ? nest->extent[axis] : 1;
     while (axis > 0 && plan->merged[axis - 1])
         extent *= nest->extent[--axis];
@@ -197,10 +188,10 @@ int kg_cuda_pointwise_alignment(const struct kg_cuda_pointwise_plan *plan)
 {
     int alignment = 1;
     if (kg_cuda_pointwise_extent(plan, plan->axes - 1) % plan->vector != 0 ||
-        (plan->last && kg_pointwise_nest(plan->group, 0)->extent[plan->axes - 1] != plan->last))
+        (plan->last && kg_group_nest(plan->group, 0)->extent[plan->axes - 1] != plan->last))
         return 0;
     for (int i = 0; i < plan->group->count; i++) {
-        const struct kg_nest *nest = kg_pointwise_nest(plan->group, i);
+        const struct kg_nest *nest = kg_group_nest(plan->group, i);
         if (!kg_group_is_private(plan->group, nest->output) &&
             !is_whole(plan, nest->output, kg_cuda_pointwise_output_dims(plan), plan->vector,
                       &alignment))
@@ -225,7 +216,7 @@ void kg_cuda_pointwise_find_slots(const struct kg_cuda_pointwise_plan *plan,
 {
     *slots = (struct kg_cuda_slots){0};
     for (int i = 0; i < plan->group->count; i++) {
-        const struct kg_nest *nest = kg_pointwise_nest(plan->group, i);
+        const struct kg_nest *nest = kg_group_nest(plan->group, i);
         for (int j = 0; j < nest->access_count; j++) {
             const struct kg_access *access = &nest->accesses[j];
             enum kg_cuda_slot_kind kind;
@@ -240,7 +231,7 @@ void kg_cuda_pointwise_find_slots(const struct kg_cuda_pointwise_plan *plan,
                 .access = access,
                 .kind = kind,
                 .moves = (kind == KG_CUDA_SLOT_VECTOR && (plan->run <= 0 || plan->tile)) ||
-                         uses_axes(access, from, to),
+                         kg_access_uses(access, from, to),
             };
         }
     }

@@ -36,11 +36,6 @@ enum { PLENTY = 1 << 19 };
 static const int64_t splits[] = {1, 2, 4, 8, 16, 32, 64, 96, 132, 264, 396, 528, 1056, 2112};
 enum { SPLITS = sizeof splits / sizeof *splits };
 
-static const struct kg_nest *nest_at(const struct kg_group *group, int position)
-{
-    return group->problem->nests[group->first + position];
-}
-
 static bool refuse(struct kg_text *reason, const char *why)
 {
     kg_text_add(reason, why);
@@ -69,10 +64,10 @@ static bool find_axes(const struct kg_cuda_reduce_plan *plan, int reader,
 
 static void find_place(struct kg_cuda_reduce_plan *plan, int position)
 {
-    const struct kg_tensor *output = nest_at(plan->group, position)->output;
+    const struct kg_tensor *output = kg_group_nest(plan->group, position)->output;
     int8_t axes[KG_MAX_INDICES] = {0}, *known = plan->axis_of[position];
     for (int i = position + 1; i <= plan->k; i++) {
-        const struct kg_nest *reader = nest_at(plan->group, i);
+        const struct kg_nest *reader = kg_group_nest(plan->group, i);
         for (int a = 0; a < reader->access_count; a++) {
             if (reader->accesses[a].tensor != output)
                 continue;
@@ -95,7 +90,7 @@ static void set_column(struct kg_cuda_reduce_plan *plan, bool column)
 
 static void make_plan(const struct kg_group *group, int k, struct kg_cuda_reduce_plan *plan)
 {
-    *plan = (struct kg_cuda_reduce_plan){.group = group, .nest = nest_at(group, k), .k = k};
+    *plan = (struct kg_cuda_reduce_plan){.group = group, .nest = kg_group_nest(group, k), .k = k};
     plan->fold = kg_fold_of(plan->nest);
     plan->outputs = plan->nest->output_axes;
     plan->in_place[k] = true;
@@ -154,7 +149,7 @@ static int list_reads(const struct kg_cuda_reduce_plan *plan, struct read reads[
 {
     int count = 0;
     for (int i = 0; i <= plan->k; i++) {
-        const struct kg_nest *nest = nest_at(plan->group, i);
+        const struct kg_nest *nest = kg_group_nest(plan->group, i);
         for (int a = 0; a < nest->access_count && plan->in_place[i]; a++)
             if (kg_group_maker(plan->group, nest->accesses[a].tensor) < 0 && count < MOST_READS)
                 reads[count++] = (struct read){i, &nest->accesses[a]};
@@ -257,7 +252,7 @@ static bool applicable(const struct kg_group *group, const struct kg_device_fact
         return false;
     if (kg_contract_is_in(group))
         return refuse(reason, "a product of matrices is among it");
-    if (!starts_at_zero(nest_at(group, k)))
+    if (!starts_at_zero(kg_group_nest(group, k)))
         return refuse(reason, "an index does not run over the whole of 0 to its end");
     make_plan(group, k, &plan);
     if (prefers_columns(&plan))

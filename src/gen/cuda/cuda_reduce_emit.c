@@ -45,7 +45,7 @@ static void emit_finish(struct kg_cuda_reduce_writer *writer)
     char names[KG_MAX_NESTS][16];
     kg_cuda_reduce_axes(writer, 0, plan->outputs - 1, "output");
     for (int i = plan->k; i < plan->group->count; i++) {
-        const struct kg_nest *nest = plan->group->problem->nests[plan->group->first + i];
+        const struct kg_nest *nest = kg_group_nest(plan->group, i);
         enum kg_type type = i == plan->k ? plan->fold.result : nest->body->type;
         snprintf(names[i], sizeof names[i], "v%d", i);
         kg_code_begin(code);

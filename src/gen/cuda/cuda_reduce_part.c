@@ -13,18 +13,13 @@
 
 #include <stdio.h>
 
-static const struct kg_nest *nest_at(const struct kg_cuda_reduce_plan *plan, int position)
-{
-    return plan->group->problem->nests[plan->group->first + position];
-}
-
 // ---- Which reads are vectors ----
 
 // The statement that reads so, if it is in place: others read at other places. Else -1.
 static int find_reader(const struct kg_cuda_reduce_plan *plan, const struct kg_access *access)
 {
     for (int i = 0; i <= plan->k; i++) {
-        const struct kg_nest *nest = nest_at(plan, i);
+        const struct kg_nest *nest = kg_group_nest(plan->group, i);
         for (int a = 0; a < nest->access_count; a++)
             if (access == &nest->accesses[a])
                 return plan->in_place[i] ? i : -1;
@@ -141,7 +136,7 @@ static void print_place(struct kg_cuda_reduce_writer *writer,
     }
     kg_emit_name(text, stream->access->tensor->name);
     kg_text_add(text, " + ");
-    kg_values_access(text, &values, nest_at(plan, stream->position), stream->access);
+    kg_values_access(text, &values, kg_group_nest(plan->group, stream->position), stream->access);
 }
 
 static void emit_fill(struct kg_cuda_reduce_writer *writer, int i)

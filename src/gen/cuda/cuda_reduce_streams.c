@@ -6,11 +6,6 @@
 
 #include <string.h>
 
-static const struct kg_nest *nest_at(const struct kg_cuda_reduce_plan *plan, int position)
-{
-    return plan->group->problem->nests[plan->group->first + position];
-}
-
 int kg_cuda_reduce_axis(const struct kg_cuda_reduce_plan *plan, int position, int axis)
 {
     int own = 0;
@@ -57,7 +52,7 @@ void kg_cuda_reduce_streams_make(const struct kg_cuda_reduce_plan *plan,
 {
     *streams = (struct kg_cuda_reduce_streams){0};
     for (int i = 0; i <= plan->k; i++) {
-        const struct kg_nest *nest = nest_at(plan, i);
+        const struct kg_nest *nest = kg_group_nest(plan->group, i);
         for (int a = 0; a < nest->access_count && plan->in_place[i]; a++) {
             const struct kg_access *access = &nest->accesses[a];
             if (kg_group_maker(plan->group, access->tensor) >= 0 ||
@@ -84,11 +79,8 @@ int kg_cuda_reduce_alignment(const struct kg_cuda_reduce_plan *plan)
     kg_cuda_reduce_streams_make(plan, &streams);
     for (int i = 0; i < streams.count; i++) {
         const struct kg_tensor *tensor = streams.items[i].access->tensor;
-        unsigned dims = tensor->rank > inner ? ~0u >> (32 - (tensor->rank - inner)) : 0;
-        if (!kg_cuda_is_whole(problem, tensor, dims, plan->vector))
+        if (!kg_cuda_raise_alignment(problem, tensor, inner, plan->vector, &alignment))
             return 0;
-        int bytes = kg_cuda_alignment(tensor, plan->vector);
-        alignment = bytes > alignment ? bytes : alignment;
     }
     return alignment;
 }

@@ -34,11 +34,6 @@ enum {
     SPARE_REGISTERS = 24 // of a thread, beside what it holds
 };
 
-static const struct kg_nest *nest_at(const struct kg_group *group, int position)
-{
-    return group->problem->nests[group->first + position];
-}
-
 static bool refuse(struct kg_text *reason, const char *why)
 {
     kg_text_add(reason, why);
@@ -92,7 +87,7 @@ static int widest_element(const struct kg_rowwise_plan *plan)
 {
     int widest = 1;
     for (int i = 0; i < plan->group->count; i++) {
-        const struct kg_nest *nest = nest_at(plan->group, i);
+        const struct kg_nest *nest = kg_group_nest(plan->group, i);
         for (int a = 0; a < nest->access_count && plan->role[i] != KG_ROWWISE_SCALAR; a++) {
             const struct kg_tensor *tensor = nest->accesses[a].tensor;
             int bytes = kg_dtypes[kg_emit_tensor_dtype(tensor)].bits / 8;
@@ -158,7 +153,8 @@ static int64_t held_registers(const struct kg_cuda_rowwise_plan *plan)
         bytes += streams.items[i].held ? kg_cuda_stream_bytes(plan, &streams.items[i]) : 0;
     for (int i = 0; i < row->group->count && plan->keep; i++)
         if (row->kept[i])
-            bytes += plan->vector * (nest_at(row->group, i)->body->type == KG_TYPE_F32 ? 4 : 8);
+            bytes +=
+                plan->vector * (kg_group_nest(row->group, i)->body->type == KG_TYPE_F32 ? 4 : 8);
     return bytes * plan->hold / 4;
 }
 
@@ -233,7 +229,7 @@ static bool valid(const struct kg_group *group, const struct kg_device_facts *fa
 static bool is_costly(const struct kg_rowwise_plan *plan)
 {
     for (int i = 0; i < plan->group->count; i++)
-        if (plan->kept[i] && nest_at(plan->group, i)->transcendentals > 0.0)
+        if (plan->kept[i] && kg_group_nest(plan->group, i)->transcendentals > 0.0)
             return true;
     return false;
 }

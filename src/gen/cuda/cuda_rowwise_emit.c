@@ -11,14 +11,10 @@
 
 #include <stdio.h>
 
-static const struct kg_nest *nest_at(const struct kg_cuda_rowwise_writer *writer, int position)
-{
-    return writer->row->group->problem->nests[writer->row->group->first + position];
-}
-
 static bool is_private(const struct kg_cuda_rowwise_writer *writer, int position)
 {
-    return kg_group_is_private(writer->row->group, nest_at(writer, position)->output);
+    return kg_group_is_private(writer->row->group,
+                               kg_group_nest(writer->row->group, position)->output);
 }
 
 static bool is_kept(const struct kg_cuda_rowwise_writer *writer, int position)
@@ -67,7 +63,8 @@ static bool is_divisor(const struct kg_cuda_rowwise_writer *writer, int i)
 {
     for (int j = i + 1; j < writer->row->group->count; j++)
         if (writer->row->role[j] != KG_ROWWISE_SCALAR &&
-            kg_expr_divides(nest_at(writer, j)->body, nest_at(writer, i)->output))
+            kg_expr_divides(kg_group_nest(writer->row->group, j)->body,
+                            kg_group_nest(writer->row->group, i)->output))
             return true;
     return false;
 }
@@ -105,7 +102,7 @@ static void emit_scalars(struct kg_cuda_rowwise_writer *writer, int pass)
     for (int i = 0; i < row->group->count; i++) {
         if (row->role[i] != KG_ROWWISE_SCALAR || row->pass[i] != pass)
             continue;
-        enum kg_type type = nest_at(writer, i)->body->type;
+        enum kg_type type = kg_group_nest(writer->row->group, i)->body->type;
         struct kg_text value = {0};
         kg_values_print(&value, &writer->values, i, type);
         emit_row_value(writer, i, type, kg_text_string(&value));
@@ -127,7 +124,7 @@ static void emit_accumulators(struct kg_cuda_rowwise_writer *writer, int pass)
     for (int i = 0; i < writer->row->group->count; i++) {
         if (!is_fold(writer, i, pass))
             continue;
-        struct kg_fold fold = kg_fold_of(nest_at(writer, i));
+        struct kg_fold fold = kg_fold_of(kg_group_nest(writer->row->group, i));
         kg_code_begin(code);
         kg_text_format(code->text, "%s acc%d = ", kg_emit_type(fold.lane), i);
         kg_fold_neutral(code->text, &fold, fold.lane);
@@ -141,7 +138,7 @@ static void emit_accumulators(struct kg_cuda_rowwise_writer *writer, int pass)
 static void emit_step(struct kg_cuda_rowwise_writer *writer, int i)
 {
     struct kg_code *code = &writer->code;
-    struct kg_fold fold = kg_fold_of(nest_at(writer, i));
+    struct kg_fold fold = kg_fold_of(kg_group_nest(writer->row->group, i));
     char total[16], value[16];
     // Long sums go into the total part by part, and what that rounds away is kept beside it.
     const char *into = fold.is_float_sum && !writer->holding ? "more" : "acc";
@@ -166,7 +163,7 @@ static void emit_step(struct kg_cuda_rowwise_writer *writer, int i)
 
 static void emit_column(struct kg_cuda_rowwise_writer *writer, int i)
 {
-    const struct kg_nest *nest = nest_at(writer, i);
+    const struct kg_nest *nest = kg_group_nest(writer->row->group, i);
     struct kg_code *code = &writer->code;
     emit_value(writer, i, nest->body->type);
     name_value(writer, i, "v%d");
@@ -202,7 +199,7 @@ static bool is_column_output(const struct kg_cuda_rowwise_writer *writer, int i,
 
 static void print_target(struct kg_cuda_rowwise_writer *writer, int i)
 {
-    kg_emit_name(writer->code.text, nest_at(writer, i)->output->name);
+    kg_emit_name(writer->code.text, kg_group_nest(writer->row->group, i)->output->name);
     kg_text_add(writer->code.text, " + ");
     kg_values_offset(writer->code.text, &writer->values, i);
 }
@@ -241,7 +238,7 @@ static void emit_long_sums(struct kg_cuda_rowwise_writer *writer, int pass, cons
     for (int i = 0; i < writer->row->group->count; i++) {
         if (!is_fold(writer, i, pass))
             continue;
-        struct kg_fold fold = kg_fold_of(nest_at(writer, i));
+        struct kg_fold fold = kg_fold_of(kg_group_nest(writer->row->group, i));
         if (!fold.is_float_sum)
             continue;
         if (declare)
@@ -254,7 +251,8 @@ static void emit_long_sums(struct kg_cuda_rowwise_writer *writer, int pass, cons
 static void emit_totals(struct kg_cuda_rowwise_writer *writer, int pass)
 {
     for (int i = 0; i < writer->row->group->count; i++)
-        if (is_fold(writer, i, pass) && kg_fold_of(nest_at(writer, i)).is_float_sum)
+        if (is_fold(writer, i, pass) &&
+            kg_fold_of(kg_group_nest(writer->row->group, i)).is_float_sum)
             kg_code_line(&writer->code, "acc%d = kg_two_value(acc%d, lost%d);", i, i, i);
 }
 
@@ -262,7 +260,8 @@ static void emit_totals(struct kg_cuda_rowwise_writer *writer, int pass)
 static void emit_spots(struct kg_cuda_rowwise_writer *writer, int pass, bool declare)
 {
     for (int i = 0; i < writer->row->group->count; i++) {
-        if (!is_fold(writer, i, pass) || !kg_fold_of(nest_at(writer, i)).is_argument)
+        if (!is_fold(writer, i, pass) ||
+            !kg_fold_of(kg_group_nest(writer->row->group, i)).is_argument)
             continue;
         if (declare) {
             kg_code_line(&writer->code, "int spot%d = -1;", i);
@@ -294,7 +293,7 @@ static void emit_part(struct kg_cuda_rowwise_writer *writer, int pass)
     for (int i = 0; i < row->group->count; i++)
         if (is_column_output(writer, i, pass))
             kg_code_line(code, "kg_vec<%s, VECTOR> place%d;",
-                         kg_emit_tensor_storage(nest_at(writer, i)->output), i);
+                         kg_emit_tensor_storage(kg_group_nest(writer->row->group, i)->output), i);
     if (!writer->holding)
         emit_long_sums(writer, pass, "more");
     emit_spots(writer, pass, true);
@@ -320,7 +319,7 @@ static void emit_part(struct kg_cuda_rowwise_writer *writer, int pass)
 static void emit_fold(struct kg_cuda_rowwise_writer *writer, int i)
 {
     struct kg_code *code = &writer->code;
-    struct kg_fold fold = kg_fold_of(nest_at(writer, i));
+    struct kg_fold fold = kg_fold_of(kg_group_nest(writer->row->group, i));
     const bool cluster = writer->plan->cluster > 1;
     kg_code_begin(code);
     kg_text_format(code->text, "%s%d = %s<", fold.is_argument ? "at" : "acc", i,
@@ -335,7 +334,7 @@ static void emit_fold(struct kg_cuda_rowwise_writer *writer, int i)
 
 static void emit_result(struct kg_cuda_rowwise_writer *writer, int i)
 {
-    struct kg_fold fold = kg_fold_of(nest_at(writer, i));
+    struct kg_fold fold = kg_fold_of(kg_group_nest(writer->row->group, i));
     const char *type = kg_emit_type(fold.result);
     char value[64];
     if (fold.is_argument)
@@ -358,7 +357,7 @@ static void emit_kept(struct kg_cuda_rowwise_writer *writer)
     for (int i = 0; i < writer->row->group->count; i++)
         if (is_kept(writer, i))
             kg_code_line(&writer->code, "%s row%d[HOLD > 0 ? HOLD : 1][VECTOR];",
-                         kg_fold_type(nest_at(writer, i)->body->type), i);
+                         kg_fold_type(kg_group_nest(writer->row->group, i)->body->type), i);
 }
 
 static void emit_stored_part(struct kg_cuda_rowwise_writer *writer, int pass)
@@ -441,7 +440,8 @@ static void emit_places(struct kg_cuda_rowwise_writer *writer)
     const struct kg_rowwise_plan *row = writer->row;
     bool any = false;
     for (int i = 0; i < row->group->count; i++)
-        any |= row->role[i] == KG_ROWWISE_REDUCE && kg_fold_of(nest_at(writer, i)).is_argument;
+        any |= row->role[i] == KG_ROWWISE_REDUCE &&
+               kg_fold_of(kg_group_nest(writer->row->group, i)).is_argument;
     if (!any)
         return;
     kg_code_line(&writer->code, "const int start = WHOLE ? thread * VECTOR : thread;");

@@ -4,20 +4,6 @@
 
 #include "gen/cuda/cuda_frame.h"
 
-static const struct kg_nest *nest_at(const struct kg_rowwise_plan *row, int position)
-{
-    return row->group->problem->nests[row->group->first + position];
-}
-
-static bool uses_axes(const struct kg_access *access, int first, int last)
-{
-    for (int dim = 0; dim < access->tensor->rank; dim++)
-        for (int axis = first; axis <= last; axis++)
-            if (kg_expr_uses(access->map[dim].subscript, axis, true))
-                return true;
-    return false;
-}
-
 // Along the columns that are counted as one, and not merely through them.
 static bool walks(const struct kg_rowwise_plan *row, const struct kg_access *access)
 {
@@ -45,7 +31,7 @@ int kg_cuda_streams_find(const struct kg_cuda_streams *streams, const struct kg_
 static void add_reads(struct kg_cuda_streams *streams, const struct kg_rowwise_plan *row,
                       int position, int pass)
 {
-    const struct kg_nest *nest = nest_at(row, position);
+    const struct kg_nest *nest = kg_group_nest(row->group, position);
     for (int a = 0; a < nest->access_count; a++) {
         const struct kg_access *access = &nest->accesses[a];
         int maker = kg_group_maker(row->group, access->tensor);
@@ -62,7 +48,7 @@ static void add_reads(struct kg_cuda_streams *streams, const struct kg_rowwise_p
             streams->items[i] = (struct kg_cuda_stream){
                 .nest = nest,
                 .access = access,
-                .held = uses_axes(access, 0, row->rows - 1),
+                .held = kg_access_uses(access, 0, row->rows - 1),
             };
         }
         streams->items[i].uses[pass] = true;
@@ -96,15 +82,12 @@ int kg_cuda_rowwise_alignment(const struct kg_cuda_rowwise_plan *plan, int64_t l
     for (int i = 0; i < streams.count + row->group->count; i++) {
         int nest = i - streams.count;
         if (nest >= 0 && (row->role[nest] != KG_ROWWISE_COLUMN ||
-                          kg_group_is_private(row->group, nest_at(row, nest)->output)))
+                          kg_group_is_private(row->group, kg_group_nest(row->group, nest)->output)))
             continue;
         const struct kg_tensor *tensor =
-            nest < 0 ? streams.items[i].access->tensor : nest_at(row, nest)->output;
-        unsigned dims = tensor->rank > inner ? ~0u >> (32 - (tensor->rank - inner)) : 0;
-        if (!kg_cuda_is_whole(problem, tensor, dims, plan->vector))
+            nest < 0 ? streams.items[i].access->tensor : kg_group_nest(row->group, nest)->output;
+        if (!kg_cuda_raise_alignment(problem, tensor, inner, plan->vector, &alignment))
             return 0;
-        int bytes = kg_cuda_alignment(tensor, plan->vector);
-        alignment = bytes > alignment ? bytes : alignment;
     }
     return alignment;
 }

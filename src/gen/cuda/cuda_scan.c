@@ -102,7 +102,7 @@ static void measure_elements(const struct kg_scan_plan *plan, int *widest, int *
 {
     *widest = *all = 1;
     for (int i = 0; i < plan->group->count; i++) {
-        const struct kg_nest *nest = plan->group->problem->nests[plan->group->first + i];
+        const struct kg_nest *nest = kg_group_nest(plan->group, i);
         for (int a = 0; a <= nest->access_count; a++) {
             bool is_output = a == nest->access_count;
             const struct kg_tensor *tensor = is_output ? nest->output : nest->accesses[a].tensor;

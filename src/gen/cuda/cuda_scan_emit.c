@@ -23,11 +23,6 @@ struct writer {
     char carried[48]; // and two totals that are carried along: "kg_fold_two_f32"
 };
 
-static const struct kg_nest *nest_at(const struct writer *writer, int position)
-{
-    return writer->scan->group->problem->nests[writer->scan->group->first + position];
-}
-
 static bool read_stream(void *user, struct kg_text *text, const struct kg_access *access)
 {
     const struct writer *writer = user;
@@ -133,7 +128,7 @@ static void emit_places(struct writer *writer)
     for (int i = writer->scan->k; i < writer->scan->group->count; i++)
         if (is_stored(writer, i))
             kg_code_line(&writer->code, "kg_vec<%s, VECTOR> place%d;",
-                         kg_emit_tensor_storage(nest_at(writer, i)->output), i);
+                         kg_emit_tensor_storage(kg_group_nest(writer->scan->group, i)->output), i);
 }
 
 // From the running total `total` to the outputs of the element at hand.

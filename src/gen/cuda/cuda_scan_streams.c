@@ -5,11 +5,6 @@
 
 #include "gen/cuda/cuda_frame.h"
 
-static const struct kg_nest *nest_at(const struct kg_cuda_scan_streams *streams, int position)
-{
-    return streams->scan->group->problem->nests[streams->scan->group->first + position];
-}
-
 // Is the subscript this axis of the scan's output and nothing else? In the scan's own formula the
 // reduced index stands for the axis it runs along.
 static bool is_axis(const struct kg_cuda_scan_streams *streams, const struct kg_nest *nest,
@@ -95,13 +90,14 @@ static void find_readers(struct kg_cuda_scan_streams *streams)
 {
     const struct kg_scan_plan *scan = streams->scan;
     for (int i = scan->group->count - 1; i >= 0; i--) {
-        const struct kg_tensor *made = nest_at(streams, i)->output;
+        const struct kg_tensor *made = kg_group_nest(streams->scan->group, i)->output;
         streams->here[i] = i >= scan->k || made->rank == scan->last + 1;
         streams->late[i] = i > scan->k;
         for (int j = i + 1; i < scan->k && j < scan->group->count; j++) {
-            if (!reads(nest_at(streams, j), made))
+            if (!reads(kg_group_nest(streams->scan->group, j), made))
                 continue;
-            streams->here[i] &= streams->here[j] && reads_here(streams, nest_at(streams, j), made);
+            streams->here[i] &= streams->here[j] &&
+                                reads_here(streams, kg_group_nest(streams->scan->group, j), made);
             streams->late[i] |= streams->late[j];
         }
     }
@@ -113,7 +109,7 @@ void kg_cuda_scan_find_streams(const struct kg_scan_plan *scan,
     *streams = (struct kg_cuda_scan_streams){.scan = scan};
     find_readers(streams);
     for (int i = 0; i < streams->scan->group->count; i++) {
-        const struct kg_nest *nest = nest_at(streams, i);
+        const struct kg_nest *nest = kg_group_nest(streams->scan->group, i);
         for (int a = 0; streams->here[i] && a < nest->access_count; a++) {
             const struct kg_cuda_scan_stream wanted = {nest, &nest->accesses[a], streams->late[i]};
             if (kg_group_maker(streams->scan->group, wanted.access->tensor) >= 0 ||
@@ -132,8 +128,8 @@ void kg_cuda_scan_find_streams(const struct kg_scan_plan *scan,
 static int owner_of(const struct kg_cuda_scan_streams *streams, const struct kg_access *access)
 {
     for (int i = 0; i < streams->scan->group->count; i++)
-        for (int a = 0; a < nest_at(streams, i)->access_count; a++)
-            if (access == &nest_at(streams, i)->accesses[a])
+        for (int a = 0; a < kg_group_nest(streams->scan->group, i)->access_count; a++)
+            if (access == &kg_group_nest(streams->scan->group, i)->accesses[a])
                 return i;
     return -1;
 }
@@ -141,9 +137,10 @@ static int owner_of(const struct kg_cuda_scan_streams *streams, const struct kg_
 int kg_cuda_scan_stream(const struct kg_cuda_scan_streams *streams, const struct kg_access *access)
 {
     int owner = owner_of(streams, access);
-    if (owner < 0 || !streams->here[owner] || !walks(streams, nest_at(streams, owner), access))
+    if (owner < 0 || !streams->here[owner] ||
+        !walks(streams, kg_group_nest(streams->scan->group, owner), access))
         return -1;
-    const struct kg_cuda_scan_stream wanted = {nest_at(streams, owner), access,
+    const struct kg_cuda_scan_stream wanted = {kg_group_nest(streams->scan->group, owner), access,
                                                streams->late[owner]};
     return stream_of(streams, &wanted);
 }
@@ -168,13 +165,11 @@ int kg_cuda_scan_alignment(const struct kg_cuda_scan_plan *plan, int64_t length)
         int position = i - streams.count;
         if (position >= 0 && !kg_scan_is_stored(scan, position))
             continue;
-        const struct kg_tensor *tensor =
-            position < 0 ? streams.streams[i].access->tensor : nest_at(&streams, position)->output;
-        unsigned dims = tensor->rank > inner ? ~0u >> (32 - (tensor->rank - inner)) : 0;
-        if (!kg_cuda_is_whole(problem, tensor, dims, plan->vector))
+        const struct kg_tensor *tensor = position < 0
+                                             ? streams.streams[i].access->tensor
+                                             : kg_group_nest(scan->group, position)->output;
+        if (!kg_cuda_raise_alignment(problem, tensor, inner, plan->vector, &alignment))
             return 0;
-        int bytes = kg_cuda_alignment(tensor, plan->vector);
-        alignment = bytes > alignment ? bytes : alignment;
     }
     return alignment;
 }
