@@ -9,6 +9,7 @@
 #define KG_TESTS_MADE_UP_SEARCH_H
 
 #include "gen/prepared.h"
+#include "support/fake_clock.h"
 #include "support/sample_problem.h"
 #include "test.h"
 #include "tune/search.h"
@@ -46,7 +47,6 @@ static struct world {
     int race_after; // this many were measured
 } world;
 
-static double clock_now = 1;
 static _Atomic int builds;
 static bool device_missing;
 static bool device_broken;         // of a process: it takes no more work
@@ -322,30 +322,6 @@ void kg_verify_fill_some(const struct kg_problem *problem, int tensor, uint64_t 
     (void)tensor;
     ++*fillings;
     memset(data, (int)seed, (size_t)count * sizeof(float));
-}
-
-static double fake_now(struct kg_device *device)
-{
-    (void)device;
-    return clock_now;
-}
-
-static double started;
-
-static enum kg_status fake_start(struct kg_device *device, struct kg_error *error)
-{
-    (void)device;
-    (void)error;
-    started = clock_now;
-    return KG_OK;
-}
-
-static enum kg_status fake_stop(struct kg_device *device, double *seconds, struct kg_error *error)
-{
-    (void)device;
-    (void)error;
-    *seconds = clock_now - started;
-    return KG_OK;
 }
 
 static void fake_flush(struct kg_device *device)

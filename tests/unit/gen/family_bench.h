@@ -329,4 +329,14 @@ static void bench_close(struct bench *bench)
     kg_text_free(&command);
 }
 
+// The same of the op with this signature and formula, of one dtype.
+static inline void bench_formula(struct bench *bench, const char *family, const char *signature,
+                                 const char *formula, const char *dtype, const char *const *sizes,
+                                 uint64_t seed)
+{
+    char text[512];
+    snprintf(text, sizeof text, "op r%s\nwhere T in %s\n{ %s }", signature, dtype, formula);
+    bench_op(bench, family, text, NULL, sizes, seed);
+}
+
 #endif

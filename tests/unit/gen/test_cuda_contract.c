@@ -1,12 +1,9 @@
 // Which products the contract family for CUDA takes, in which form, why it refuses a config, and
 // what it launches; where there is NVRTC, that each form compiles for every kind of side.
 
-#include "asm/gpu.h"
 #include "base/files.h"
-#include "gen/built.h"
+#include "cuda_choice.h"
 #include "support/folder.h"
-#include "support/sample_problem.h"
-#include "test.h"
 
 static const char definitions[] =
     "op nn(a: T[M, K], b: T[K, N]) -> (c: T[M, N]) where T in f32 f16 bf16 f64\n"
@@ -45,41 +42,17 @@ static const char definitions[] =
     "op triangle(a: f32[M, M], b: f32[M, M]) -> (c: f32[M, M])\n"
     "{ c[m, n] = sum(k <= m) a[m, k] * b[k, n] }\n";
 
-static struct kg_device_facts facts;
 static char folder[] = "/tmp/kg-test-cuda-contract-XXXXXX";
 
 static void describe_device(void)
 {
-    const struct kg_gpu *gpu = kg_gpu_find("h100");
-    CHECK(gpu != NULL);
-    snprintf(facts.isa, sizeof facts.isa, "sm_90a");
-    facts.units = gpu->sms;
-    facts.bandwidth = gpu->bandwidth;
-    facts.shared_bytes = gpu->sm->shared_opt_in;
+    describe_gpu("h100", "sm_90a");
     facts.flops[KG_TYPE_F32] = 67e12;
 }
 
-// The choice for a problem begins like this.
 static void check_choice(const char *op, const char *sizes, const char *wanted)
 {
-    struct made made = make_strided(definitions, op, sizes, NULL);
-    struct kg_choice choice;
-    struct kg_text text = {0}, reason = {0};
-    CHECK_STATUS(made.status, KG_OK, &made.error);
-    if (made.status == KG_OK) {
-        kg_choice_guess(made.problem, &facts, KG_TARGET_CUDA, &choice);
-        kg_choice_print(&choice, &facts, KG_TARGET_CUDA, &text);
-        bool begins = strncmp(kg_text_string(&text), wanted, strlen(wanted)) == 0;
-        CHECK(begins);
-        if (!begins)
-            fprintf(stderr, "%s %s: %s\n", op, sizes, kg_text_string(&text));
-        CHECK(choice.partition.families[0]->valid(&choice.partition.groups[0], &facts,
-                                                  KG_TARGET_CUDA, &choice.configs[0], &reason));
-        CHECK_TEXT(kg_text_string(&reason), "");
-    }
-    kg_text_free(&text);
-    kg_text_free(&reason);
-    unmake(&made);
+    check_choice_of(definitions, op, sizes, wanted);
 }
 
 static void test_takers(void)
@@ -154,20 +127,11 @@ static void test_refusals(void)
 
 static struct kg_grids launches(const char *op, const char *sizes, const char *config)
 {
-    struct made made = make_strided(definitions, op, sizes, NULL);
-    struct kg_choice choice;
-    struct kg_grids grids = {0};
     struct kg_text words = {0};
     kg_text_format(&words, "contract: mma=0 %s order=0 maxnreg=0", config);
-    CHECK_STATUS(made.status, KG_OK, &made.error);
-    bool read = made.status == KG_OK && kg_choice_read(made.problem, &facts, KG_TARGET_CUDA,
-                                                       kg_text_string(&words), &choice);
-    CHECK(read);
-    if (read)
-        choice.partition.families[0]->grids(&choice.partition.groups[0], &facts, &choice.configs[0],
-                                            &grids);
+    struct kg_grids grids = launches_of(definitions, op, sizes, kg_text_string(&words));
+    CHECK(grids.count > 0);
     kg_text_free(&words);
-    unmake(&made);
     return grids;
 }
 

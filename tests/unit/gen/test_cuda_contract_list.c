@@ -1,10 +1,7 @@
 // The configs of matrix products on CUDA that searches choose from, and the times that are expected
 // of them.
 
-#include "asm/gpu.h"
-#include "gen/built.h"
-#include "support/sample_problem.h"
-#include "test.h"
+#include "cuda_choice.h"
 #include "tune/candidates.h"
 
 #include <math.h>
@@ -22,19 +19,13 @@ static const char definitions[] =
     "param G = 128\nwhere T in f16 bf16\n"
     "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - z[k/G, n]) * s[k/G, n]) }\n";
 
-static struct kg_device_facts facts;
-
 static void describe_device(const char *name, const char *isa)
 {
-    const struct kg_gpu *gpu = kg_gpu_find(name);
-    CHECK(gpu != NULL);
-    facts = (struct kg_device_facts){.units = gpu->sms,
-                                     .clock = 1.98e9,
-                                     .bandwidth = gpu->bandwidth,
-                                     .shared_bytes = gpu->sm->shared_opt_in,
-                                     .flops = {[KG_TYPE_F32] = 67e12, [KG_TYPE_F64] = 33e12},
-                                     .matrix_flops = {[KG_F16] = 989e12, [KG_BF16] = 989e12}};
-    snprintf(facts.isa, sizeof facts.isa, "%s", isa);
+    describe_gpu(name, isa);
+    facts.clock = 1.98e9;
+    facts.flops[KG_TYPE_F32] = 67e12;
+    facts.flops[KG_TYPE_F64] = 33e12;
+    facts.matrix_flops[KG_F16] = facts.matrix_flops[KG_BF16] = 989e12;
 }
 
 static void count_refusal(void *user, const struct kg_config *config, const char *reason)

@@ -1,11 +1,7 @@
 // Which reductions the reduce family for CUDA takes, which way, by how many blocks, and what it
 // launches. That its sources compile is for test_cuda.c.
 
-#include "asm/gpu.h"
-#include "gen/built.h"
-#include "lang/lang.h"
-#include "support/sample_problem.h"
-#include "test.h"
+#include "cuda_choice.h"
 
 static const char definitions[] =
     "op rows(x: f32[P, D]) -> (y: f32[P])\n{\n    y[p] = sum(d) x[p, d]\n}\n"
@@ -19,34 +15,14 @@ static const char definitions[] =
     "op squares(x: f32[P, D]) -> (y: f32[D])\n"
     "{\n    e[p, d] = x[p, d] * x[p, d]\n    y[d] = sum(p) e[p, d]\n}\n";
 
-static struct kg_device_facts facts;
-
 static void describe_device(void)
 {
-    const struct kg_gpu *gpu = kg_gpu_find("h100");
-    CHECK(gpu != NULL);
-    snprintf(facts.isa, sizeof facts.isa, "sm_90a");
-    facts.units = gpu->sms;
-    facts.bandwidth = gpu->bandwidth;
-    facts.shared_bytes = gpu->sm->shared_opt_in;
+    describe_gpu("h100", "sm_90a");
 }
 
 static void check_choice(const char *op, const char *sizes, const char *wanted)
 {
-    struct made made = make_strided(definitions, op, sizes, NULL);
-    struct kg_choice choice;
-    struct kg_text text = {0};
-    CHECK_STATUS(made.status, KG_OK, &made.error);
-    if (made.status == KG_OK) {
-        kg_choice_guess(made.problem, &facts, KG_TARGET_CUDA, &choice);
-        kg_choice_print(&choice, &facts, KG_TARGET_CUDA, &text);
-        bool begins = strncmp(kg_text_string(&text), wanted, strlen(wanted)) == 0;
-        CHECK(begins);
-        if (!begins)
-            fprintf(stderr, "%s %s: %s\n", op, sizes, kg_text_string(&text));
-    }
-    kg_text_free(&text);
-    unmake(&made);
+    check_choice_of(definitions, op, sizes, wanted);
 }
 
 static void test_takers(void)
@@ -88,20 +64,9 @@ static void test_takers(void)
     check_choice("centred", "P=1 D=16777216", "reduce: column=0");
 }
 
-// The launches of a choice for one group.
 static struct kg_grids launches(const char *op, const char *sizes, const char *words)
 {
-    struct made made = make_strided(definitions, op, sizes, NULL);
-    struct kg_choice choice;
-    struct kg_grids grids = {0};
-    CHECK_STATUS(made.status, KG_OK, &made.error);
-    bool read = made.status == KG_OK &&
-                kg_choice_read(made.problem, &facts, KG_TARGET_CUDA, words, &choice);
-    if (read)
-        choice.partition.families[0]->grids(&choice.partition.groups[0], &facts, &choice.configs[0],
-                                            &grids);
-    unmake(&made);
-    return grids;
+    return launches_of(definitions, op, sizes, words);
 }
 
 static void test_launches(void)

@@ -22,9 +22,7 @@ static void open_bench(void)
 static void check(const char *signature, const char *formula, const char *dtype,
                   const char *const *sizes, uint64_t seed)
 {
-    char text[512];
-    snprintf(text, sizeof text, "op r%s\nwhere T in %s\n{ %s }", signature, dtype, formula);
-    bench_op(&bench, "scan", text, NULL, sizes, seed);
+    bench_formula(&bench, "scan", signature, formula, dtype, sizes, seed);
 }
 
 static void last_axis(void)

@@ -1,40 +1,16 @@
 // The timing protocol on a clock that only moves when a subject or a flush says so.
 
+#include "support/fake_clock.h"
 #include "test.h"
 #include "tune/timing.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-static double clock_now;
 static int flushes;
 static double flush_seconds;
 static char trace[4096]; // one letter per run
 static size_t trace_length;
-
-static double fake_now(struct kg_device *device)
-{
-    (void)device;
-    return clock_now;
-}
-
-static double started;
-
-static enum kg_status fake_start(struct kg_device *device, struct kg_error *error)
-{
-    (void)device;
-    (void)error;
-    started = clock_now;
-    return KG_OK;
-}
-
-static enum kg_status fake_stop(struct kg_device *device, double *seconds, struct kg_error *error)
-{
-    (void)device;
-    (void)error;
-    *seconds = clock_now - started;
-    return KG_OK;
-}
 
 static void fake_flush(struct kg_device *device)
 {
