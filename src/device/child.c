@@ -6,6 +6,7 @@
 #include "device/child.h"
 
 #include "base/times.h"
+#include "device/ending.h"
 #include "device/process.h"
 
 #include <errno.h>
@@ -35,24 +36,6 @@ struct header {
     enum kg_status status;
     struct kg_error error;
     size_t length; // of the answer
-};
-
-// Those a kernel can bring about; others are given by number.
-static const struct {
-    int number;
-    const char *name;
-    const char *meaning;
-} signals[] = {
-    {SIGSEGV, "SIGSEGV", "memory access outside any mapping"},
-    {SIGBUS, "SIGBUS", "memory access without backing"},
-    {SIGILL, "SIGILL", "illegal instruction"},
-    {SIGFPE, "SIGFPE", "arithmetic trap"},
-    {SIGABRT, "SIGABRT", "abort"},
-    {SIGKILL, "SIGKILL", "killed, possibly for lack of memory"},
-    {SIGTERM, "SIGTERM", "terminated"},
-    {SIGTRAP, "SIGTRAP", "trap"},
-    {SIGSYS, "SIGSYS", "forbidden system call"},
-    {SIGXCPU, "SIGXCPU", "CPU time limit"},
 };
 
 static bool write_all(int fd, const void *bytes, size_t length)
@@ -142,6 +125,7 @@ struct kg_child {
     struct kg_text message; // the header, then the answer
     bool open;              // the socket has not ended
     struct kg_error end;    // why it is gone
+    int signal;             // that ended it; 0: none that was not ours
 };
 
 // Length of the whole message, as far as is known yet; 0 for one that is refused.
@@ -229,10 +213,10 @@ static enum kg_status describe_death(int status, struct kg_error *error)
         return kg_error_set(error, KG_ERROR_FAULT, "the worker exited with status %d and no answer",
                             WEXITSTATUS(status));
     int number = WTERMSIG(status);
-    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
-        if (signals[i].number == number)
-            return kg_error_set(error, KG_ERROR_FAULT, "crashed with %s (%s)", signals[i].name,
-                                signals[i].meaning);
+    const struct kg_ending *ending = kg_ending_find(number);
+    if (ending)
+        return kg_error_set(error, KG_ERROR_FAULT, "crashed with %s (%s)", ending->name,
+                            ending->meaning);
     return kg_error_set(error, KG_ERROR_FAULT, "crashed with signal %d", number);
 }
 
@@ -363,6 +347,7 @@ static enum kg_status ask(struct kg_child *child, struct sending *sending, doubl
         kg_error_set(&child->end, status, "cancelled");
     else
         describe_death(end, &child->end);
+    child->signal = status == KG_ERROR_FAULT && WIFSIGNALED(end) ? WTERMSIG(end) : 0;
     return kg_error_set(error, status, "%s", child->end.text);
 }
 
@@ -389,6 +374,11 @@ enum kg_status kg_child_ask(struct kg_child *child, const void *request, size_t 
     enum kg_status status = ask(child, &sending, seconds, answer, error);
     kg_text_free(&message);
     return status;
+}
+
+int kg_child_signal(const struct kg_child *child)
+{
+    return child->signal;
 }
 
 enum kg_status kg_child_start(const struct kg_child_service *service, struct kg_child **child,

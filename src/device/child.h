@@ -39,6 +39,8 @@ _Noreturn void kg_child_serve(const struct kg_child_service *service, int argc, 
 enum kg_status kg_child_ask(struct kg_child *child, const void *request, size_t length,
                             double seconds, const volatile int *cancel, size_t limit,
                             struct kg_text *answer, struct kg_error *error);
+// The signal that made it answer KG_ERROR_FAULT; 0: it did not, or exited.
+int kg_child_signal(const struct kg_child *child);
 // Kills it.
 void kg_child_stop(struct kg_child *child);
 

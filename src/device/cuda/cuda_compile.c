@@ -7,6 +7,7 @@
 #include "base/times.h"
 #include "device/child.h"
 #include "device/cuda/cuda_device.h"
+#include "device/ending.h"
 #include "device/objects.h"
 
 #include <stdio.h>
@@ -117,8 +118,10 @@ static int compile_program(const struct compilation *job, void **program)
 }
 
 // In the child.
-static enum kg_status compile_here(void *user, struct kg_text *answer, struct kg_error *error)
+static enum kg_status compile_here(void *user, const void *request, size_t length,
+                                   struct kg_text *answer, struct kg_error *error)
 {
+    (void)request, (void)length;
     const struct compilation *job = user;
     const struct kg_nvrtc *nvrtc = job->nvrtc;
     void *program = NULL;
@@ -126,9 +129,11 @@ static enum kg_status compile_here(void *user, struct kg_text *answer, struct kg
     int result = program ? take_parts(nvrtc, program, !failure, answer) : 0;
     if (failure == KG_NVRTC_REFUSED || failure == KG_NVRTC_INVALID_OPTION)
         return KG_ERROR_COMPILE; // the parent has the log
-    if (failure || result)
-        return kg_error_set(error, KG_ERROR_COMPILE, "%s",
-                            nvrtc->describe(failure ? failure : result));
+    int number = failure ? failure : result;
+    if (number)
+        return kg_error_set(error,
+                            number == KG_NVRTC_OUT_OF_MEMORY ? KG_ERROR_MEMORY : KG_ERROR_COMPILE,
+                            "%s", nvrtc->describe(number));
     return KG_OK;
 }
 
@@ -162,6 +167,22 @@ static enum kg_status unpack(const char *bytes, size_t length, struct kg_binary 
         return kg_error_memory(error, "a compiled object");
     kg_cuda_hash_code(binary);
     return KG_OK;
+}
+
+// A compiler that crashed on a kernel may well compile another; one that the system ended may not.
+static enum kg_status explain_end(const struct kg_cuda_device *cuda, int signal,
+                                  struct kg_error *error)
+{
+    const struct kg_nvrtc *nvrtc = &cuda->compiler.nvrtc;
+    const struct kg_ending *ending = kg_ending_find(signal);
+    if (ending && ending->cause)
+        return kg_error_set(error, KG_ERROR_MISSING,
+                            "the compiler (NVRTC %d.%d) was ended by %s: %s", nvrtc->major,
+                            nvrtc->minor, ending->name, ending->cause);
+    if (error)
+        error->status = KG_ERROR_COMPILE;
+    kg_error_prefix(error, "the compiler (NVRTC %d.%d)", nvrtc->major, nvrtc->minor);
+    return KG_ERROR_COMPILE;
 }
 
 // The log stands at the end of what the child answered.
@@ -217,6 +238,24 @@ static enum kg_status add_options(struct compilation *job, const struct kg_cuda_
     return KG_OK;
 }
 
+static enum kg_status run_compiler(const struct kg_cuda_device *cuda, struct compilation *job,
+                                   double time_limit, struct kg_text *answer,
+                                   struct kg_error *error)
+{
+    const struct kg_child_service service = {.user = job, .serve = compile_here};
+    struct kg_child *child;
+    enum kg_status status = kg_child_start(&service, &child, error);
+    if (status)
+        return status;
+    status = kg_child_ask(child, "", 0, time_limit, cuda->base.cancel, MOST_BYTES, answer, error);
+    if (status == KG_ERROR_FAULT)
+        status = explain_end(cuda, kg_child_signal(child), error);
+    else if (status)
+        status = explain_refusal(cuda, status, answer, error);
+    kg_child_stop(child);
+    return status;
+}
+
 static enum kg_status build(struct kg_cuda_device *cuda, const struct kg_source *source,
                             double time_limit, const char *path, struct kg_binary *binary,
                             struct kg_error *error)
@@ -228,11 +267,8 @@ static enum kg_status build(struct kg_cuda_device *cuda, const struct kg_source 
     enum kg_status status = add_options(&job, cuda, words, &arch, &folder, error);
     if (!status) {
         double start = kg_times_now();
-        status = kg_child_run(compile_here, &job, time_limit, cuda->base.cancel, MOST_BYTES,
-                              &answer, error);
+        status = run_compiler(cuda, &job, time_limit, &answer, error);
         binary->seconds = kg_times_now() - start;
-        if (status)
-            explain_refusal(cuda, status, &answer, error);
     }
     if (!status)
         status = unpack(answer.data, answer.length, binary, error);

@@ -38,8 +38,8 @@ struct kg_nvrtc {
     int (*log)(void *program, char *text);
 };
 
-// An option or the source is wrong, and the log says why.
-enum { KG_NVRTC_INVALID_OPTION = 5, KG_NVRTC_REFUSED = 6 };
+// An option or the source is wrong, and the log says why; or memory ran out.
+enum { KG_NVRTC_OUT_OF_MEMORY = 1, KG_NVRTC_INVALID_OPTION = 5, KG_NVRTC_REFUSED = 6 };
 
 // Looks where NVRTC usually is and takes the first that is usable and not of a later major version
 // than `most_major` (0: any), for a driver loads no cubin of a later one. $KERNELGEN_NVRTC, the

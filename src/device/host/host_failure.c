@@ -3,10 +3,10 @@
 // has them said in English. They are those of GCC, Clang, and the linkers GNU ld, gold, lld and
 // mold.
 
+#include "device/ending.h"
 #include "device/host/host_device.h"
 #include "device/process.h"
 
-#include <signal.h>
 #include <string.h>
 
 #define LONGEST_LINE 500
@@ -16,25 +16,6 @@ static const char file_limit[] =
     "the limit on the size of files is reached; raise it ('ulimit -f')";
 static const char disk_full[] = "the disk is full; make room there, or write elsewhere";
 static const char incomplete[] = "a part of the compiler is missing; install it whole";
-
-// Ends of programs that say nothing about what was compiled. `words` are what drivers call the
-// signal. SIGSEGV, SIGABRT and their like are crashes: another kernel may well compile.
-static const struct ending {
-    int signal;
-    const char *name;
-    const char *words;
-    const char *cause;
-} endings[] = {
-    {SIGXFSZ, "SIGXFSZ", "File size limit exceeded", file_limit},
-    {SIGXCPU, "SIGXCPU", "CPU time limit exceeded",
-     "the limit on processor time is reached; raise it ('ulimit -t')"},
-    {SIGKILL, "SIGKILL", "Killed",
-     "it was killed, as systems do when memory runs out; make some free, or compile less at once"},
-    {SIGTERM, "SIGTERM", "Terminated", "something told it to end"},
-    {SIGHUP, "SIGHUP", "Hangup", "something told it to end"},
-    {SIGBUS, "SIGBUS", "Bus error", "a file or memory has no room behind it; is the disk full?"},
-};
-#define ENDING_COUNT ((int)(sizeof endings / sizeof endings[0]))
 
 // How drivers introduce a signal's name.
 static const char *const introductions[] = {
@@ -83,9 +64,9 @@ static bool says(const struct line *line, const char *words)
 static const char *cause_of_end(const struct line *line)
 {
     for (size_t i = 0; i < sizeof introductions / sizeof introductions[0]; i++)
-        for (int k = 0; k < ENDING_COUNT && says(line, introductions[i]); k++)
-            if (says(line, endings[k].words))
-                return endings[k].cause;
+        for (const struct kg_ending *ending = kg_endings; ending->signal; ending++)
+            if (says(line, introductions[i]) && says(line, ending->words))
+                return ending->cause;
     return NULL;
 }
 
@@ -123,10 +104,10 @@ static const char *find_cause(const char *log, struct line *where)
 
 static enum kg_status explain_own_end(const char *compiler, int number, struct kg_error *error)
 {
-    for (int i = 0; i < ENDING_COUNT; i++)
-        if (endings[i].signal == number)
-            return kg_error_set(error, KG_ERROR_MISSING, "the compiler (%s) was ended by %s: %s",
-                                compiler, endings[i].name, endings[i].cause);
+    const struct kg_ending *ending = kg_ending_find(number);
+    if (ending && ending->cause)
+        return kg_error_set(error, KG_ERROR_MISSING, "the compiler (%s) was ended by %s: %s",
+                            compiler, ending->name, ending->cause);
     return kg_error_set(error, KG_ERROR_COMPILE,
                         "the compiler (%s) crashed on the kernel: signal %d (%s)", compiler, number,
                         strsignal(number));

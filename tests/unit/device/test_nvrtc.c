@@ -3,7 +3,7 @@
 
 #include "asm/facts.h"
 #include "base/files.h"
-#include "device/device.h"
+#include "device/cuda/cuda_device.h"
 #include "support/folder.h"
 #include "test.h"
 
@@ -185,6 +185,49 @@ static void refusals_show_the_log(void)
     kg_device_close(device);
 }
 
+static int run_out_of_memory(void *program, int count, const char *const *options)
+{
+    (void)program, (void)count, (void)options;
+    return KG_NVRTC_OUT_OF_MEMORY;
+}
+
+static int be_killed(void *program, int count, const char *const *options)
+{
+    (void)program, (void)count, (void)options;
+    return raise(SIGKILL);
+}
+
+static int crash(void *program, int count, const char *const *options)
+{
+    (void)program, (void)count, (void)options;
+    signal(SIGSEGV, SIG_DFL); // sanitizers have a handler
+    return raise(SIGSEGV);
+}
+
+// Only the crash may be the kernel's fault.
+static void ends_of_the_compiler_are_told_apart(void)
+{
+    static const struct {
+        int (*compile)(void *program, int count, const char *const *options);
+        enum kg_status status;
+        const char *words;
+    } ends[] = {{run_out_of_memory, KG_ERROR_MEMORY, "NVRTC_ERROR_OUT_OF_MEMORY"},
+                {be_killed, KG_ERROR_MISSING, "was ended by SIGKILL: it was killed, as"},
+                {crash, KG_ERROR_COMPILE, "crashed with SIGSEGV"}};
+    const struct kg_source fresh = {
+        .text = "extern \"C\" __global__ void end_0() {}", .entry = "end", .options = ""};
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        struct kg_device *device = open_device("sm_90a");
+        struct kg_binary binary;
+        ((struct kg_cuda_device *)device)->compiler.nvrtc.compile = ends[i].compile;
+        CHECK_STATUS(device->backend->compile(device, &fresh, 60, &binary, &error), ends[i].status,
+                     &error);
+        CHECK(error.status == ends[i].status && strstr(error.text, ends[i].words));
+        CHECK(strstr(error.text, "the compiler (NVRTC ") && !binary.bytes);
+        kg_device_close(device);
+    }
+}
+
 // Damages every cached object.
 static int damage(void (*change)(const char *path))
 {
@@ -338,6 +381,7 @@ int main(void)
         compiles_for_every_architecture();
         options_reach_the_compiler();
         refusals_show_the_log();
+        ends_of_the_compiler_are_told_apart();
         damage_is_noticed();
         limits_hold();
         if (FORKS_AMONG_THREADS)
