@@ -31,6 +31,26 @@ enum {
     KG_STAGE = 4096, // elements of the buffer in which a side is computed before it is packed
 };
 
+// KG_PAIRS is what the processor has, by what was known when this was written; what the compiler
+// does not know is done without.
+#if KG_PAIRS && KG_HALF == KG_BF16 && defined(KG_TILE_DOT_BF16)
+#define KG_PAIR_PATH 1
+#define KG_TILE_DOT KG_TILE_DOT_BF16
+#elif KG_PAIRS && KG_HALF == KG_F16 && defined(KG_TILE_DOT_F16)
+#define KG_PAIR_PATH 1
+#define KG_TILE_DOT KG_TILE_DOT_F16
+#else
+#define KG_PAIR_PATH 0
+#endif
+
+enum {                  // of contract_pairs.h
+    KG_PAIR_STEP = 32,  // of k that an instruction takes
+    KG_PAIR_SIDE = 32,  // rows and columns of a tile of sums: four registers
+    KG_PAIR_NEAR = 512, // of k that stay in the first-level cache
+    KG_PAIR_BLOCK_K = 4 * KG_BLOCK_K,
+    KG_PAIR_COLUMNS = KG_ITEM_COLUMNS / 4, // of an item
+};
+
 struct extents {
     int64_t batch, m, n, k;
 };

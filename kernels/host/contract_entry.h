@@ -31,11 +31,34 @@ static enum lie lie_of(const struct kg_host_call *call, const struct side *side)
     return view.x == 1 ? ALONG_X : view.k == 1 ? ALONG_K : SCATTERED;
 }
 
+// Do both sides lie as contract_pairs.h wants them, and are they worth packing?
+static bool takes_pairs(const struct kg_host_call *call, struct extents size)
+{
+#if !KG_PAIR_PATH
+    (void)call, (void)size;
+    return false;
+#else
+    enum { LEAST_ROWS = 32, LEAST_K = 64 };
+    struct view a, b;
+    return size.m >= LEAST_ROWS && size.n >= LEAST_ROWS && size.k >= LEAST_K &&
+           a_direct(call, 0, &a) && b_direct(call, 0, &b) && has_halves(&a) && has_halves(&b) &&
+           pairs_allowed();
+#endif
+}
+
 // Few rows against many columns are read where they lie. Otherwise B is the side of columns, for
 // outputs lie along n.
 static void choose_path(const struct kg_host_call *call, struct plan *p)
 {
     const struct extents size = p->size;
+    if (takes_pairs(call, size)) {
+        p->pairs = true;
+        p->rows = &side_a;
+        p->columns = &side_b;
+        p->row_count = size.m;
+        p->column_count = size.n;
+        return;
+    }
     const bool few_n = size.n < size.m;
     const int64_t few = few_n ? size.n : size.m;
     const enum lie lie = lie_of(call, few_n ? &side_a : &side_b);
@@ -63,14 +86,15 @@ static void choose_slabs(struct plan *p)
             p->slabs = ceiling(p->size.k, p->slab_k);
         }
     }
-    p->block_k = cut(p->slab_k, KG_BLOCK_K, KG_DEEP);
+    p->block_k = p->pairs ? cut(p->slab_k, KG_PAIR_BLOCK_K, KG_PAIR_STEP)
+                          : cut(p->slab_k, KG_BLOCK_K, KG_DEEP);
 }
 
 // With fewer tiles than threads each block of k becomes an item. Its sums are added up in the order
 // in which one thread would have added them.
 static void part_blocks(const struct kg_host_call *call, struct plan *p)
 {
-    if (call->threads == 1 || p->dots || p->slabs > 1 || p->size.k <= p->block_k)
+    if (call->threads == 1 || p->dots || p->pairs || p->slabs > 1 || p->size.k <= p->block_k)
         return;
     // Few rows are bound by memory, which is best read in long lines: the fewer the rows, the less
     // the sums of all blocks weigh beside the columns.
@@ -95,19 +119,21 @@ static int64_t item_count(const struct plan *p)
 static void choose_tiles(const struct kg_host_call *call, struct plan *p)
 {
     enum { DOT_ELEMENTS = 1 << 16, LEAST = 128, ENOUGH = 256 };
-    const int64_t unit = p->dots ? 12 : KG_COLUMNS;
+    const int64_t high = p->pairs ? KG_PAIR_SIDE : KG_ROWS;
+    const int64_t unit = p->dots ? 12 : p->pairs ? KG_PAIR_SIDE : KG_COLUMNS;
     // Few rows are bound by memory, which likes to be read in long lines.
-    const int64_t most = p->row_count > KG_ROWS ? KG_ITEM_COLUMNS : 4 * KG_ITEM_COLUMNS;
-    p->tile_rows = p->dots ? p->row_count : cut(p->row_count, KG_ITEM_ROWS, KG_ROWS);
-    p->tile_columns =
-        p->dots ? cut(p->column_count, most, 12) : cut(p->column_count, most, KG_COLUMNS);
+    const int64_t most = p->pairs                 ? KG_PAIR_COLUMNS
+                         : p->row_count > KG_ROWS ? KG_ITEM_COLUMNS
+                                                  : 4 * KG_ITEM_COLUMNS;
+    p->tile_rows = p->dots ? p->row_count : cut(p->row_count, KG_ITEM_ROWS, high);
+    p->tile_columns = cut(p->column_count, most, unit);
     while (call->threads > 1 && item_count(p) < 2 * call->threads) {
         const int64_t larger = p->tile_rows > p->tile_columns ? p->tile_rows : p->tile_columns;
         if (p->dots ? p->tile_columns * p->slab_k <= DOT_ELEMENTS || p->tile_columns <= unit
                     : larger <= (item_count(p) < call->threads ? LEAST : ENOUGH))
             break;
         if (!p->dots && p->tile_rows >= p->tile_columns)
-            p->tile_rows = cut(p->tile_rows, ceiling(p->tile_rows, 2), KG_ROWS);
+            p->tile_rows = cut(p->tile_rows, ceiling(p->tile_rows, 2), high);
         else
             p->tile_columns = cut(p->tile_columns, ceiling(p->tile_columns, 2), unit);
     }
@@ -125,7 +151,7 @@ static struct plan make_plan(const struct kg_host_call *call)
     choose_slabs(&p);
     part_blocks(call, &p);
     choose_tiles(call, &p);
-    p.block_rows = cut(p.tile_rows, KG_BLOCK_ROWS, KG_ROWS);
+    p.block_rows = cut(p.tile_rows, KG_BLOCK_ROWS, p.pairs ? KG_PAIR_SIDE : KG_ROWS);
     return p;
 }
 
@@ -133,18 +159,21 @@ static struct plan make_plan(const struct kg_host_call *call)
 static int64_t lay_out(const struct plan *p, struct job *job, char *scratch)
 {
     enum { PARTS = 5 };
-    const int64_t panels = ceiling(p->tile_columns, KG_COLUMNS);
+    const int64_t width = p->pairs ? KG_PAIR_SIDE : KG_COLUMNS;
+    const int64_t columns = ceiling(p->tile_columns, width) * width;
     const int64_t length = ceiling(p->slab_k, KG_LANES) * KG_LANES;
     const int64_t dot_rows = ceiling(p->tile_rows, 4) * 4;
+    const int64_t depth = p->pairs ? p->block_k / 2 : p->block_k; // two stand in a word
     const bool blocks = p->slab_k > p->block_k;
     const int64_t size[PARTS] = {
         KG_STAGE,
-        p->dots ? dot_rows * length : p->block_rows * p->block_k,
-        p->dots ? 0 : panels * KG_COLUMNS * p->block_k,
-        p->dots ? 0 : panels * KG_TILE,
-        p->dots  ? dot_rows * p->tile_columns
-        : blocks ? p->tile_rows * panels * KG_COLUMNS
-                 : 0,
+        p->dots ? dot_rows * length : p->block_rows * depth,
+        p->dots ? 0 : columns * depth,
+        p->dots || p->pairs ? 0 : columns * KG_ROWS,
+        p->dots    ? dot_rows * p->tile_columns
+        : blocks   ? p->tile_rows * columns
+        : p->pairs ? p->block_rows * columns
+                   : 0,
     };
     KG_REAL **place[PARTS] = {NULL};
     int64_t used = 0;
@@ -209,6 +238,12 @@ static void run_item(struct job *job, int64_t item)
     job->batch = rest / p->slabs;
     job->k0 = job->slab * p->slab_k;
     job->kn = least(p->slab_k, p->size.k - job->k0);
+#if KG_PAIR_PATH
+    if (p->pairs) {
+        run_pairs(job, row, rows, column, columns);
+        return;
+    }
+#endif
     if (p->dots)
         run_dots(job, row, rows, column, columns);
     else
@@ -242,9 +277,17 @@ void KG_ENTRY(run)(const struct kg_host_call *call, int phase, int64_t begin, in
     const struct plan p = make_plan(call);
     struct job job = {.call = call, .plan = &p};
     lay_out(&p, &job, call->scratch);
+#if KG_PAIR_PATH
+    if (p.pairs && phase == 0)
+        kg_tiles_begin();
+#endif
     for (int64_t item = begin; item < end; item++)
         if (phase == 0)
             run_item(&job, item);
         else
             add_slabs(call, &p, item);
+#if KG_PAIR_PATH
+    if (p.pairs && phase == 0)
+        kg_tiles_end();
+#endif
 }

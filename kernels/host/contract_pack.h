@@ -13,7 +13,8 @@ static const struct side side_b = {b_direct, b_fill, KG_B_ALONG_K};
 // What is decided for a call: contract_entry.h.
 struct plan {
     struct extents size;
-    bool dots;   // the path of contract_dots.h, else that of contract_panels.h
+    bool pairs;  // the path of contract_pairs.h,
+    bool dots;   // or of contract_dots.h, else that of contract_panels.h
     bool turned; // rows are B and columns A: tiles are turned before they are finished
     bool stream; // columns lie side by side
     const struct side *rows, *columns;

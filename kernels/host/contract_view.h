@@ -16,31 +16,43 @@ KG_INLINE KG_REAL element(const bool halves, const void *data, int64_t at)
 }
 
 #if KG_HALF
-KG_INLINE vector widened(const half *from)
+typedef uint32_t wide_halves __attribute__((vector_size(4 * KG_LANES)));
+
+// KG_LANES of them, each in the low half of a word.
+KG_INLINE wide_halves half_words(const half *from)
 {
     typedef int16_t bits __attribute__((vector_size(2 * KG_LANES)));
     bits packed;
     memcpy(&packed, from, sizeof packed);
-#if KG_HALF == KG_BF16
+#if KG_LANES == 16 && defined(__AVX512F__) && !defined(__clang__) // gcc takes three otherwise
     typedef int32_t words __attribute__((vector_size(4 * KG_LANES)));
-    typedef uint32_t wide __attribute__((vector_size(4 * KG_LANES)));
-#if KG_LANES == 16 && defined(__AVX512F__) && !defined(__clang__)
-    const words low = __builtin_ia32_pmovzxwd512_mask(packed, (words){0}, 0xffff);
-#elif KG_LANES == 8 && defined(__AVX2__) && !defined(__clang__) // gcc takes three otherwise
-    const words low = __builtin_ia32_pmovzxwd256(packed);
+    return (wide_halves)__builtin_ia32_pmovzxwd512_mask(packed, (words){0}, 0xffff);
+#elif KG_LANES == 8 && defined(__AVX2__) && !defined(__clang__)
+    return (wide_halves)__builtin_ia32_pmovzxwd256(packed);
 #else
-    const words low = __builtin_convertvector(packed, words);
+    typedef uint16_t unsigned_bits __attribute__((vector_size(2 * KG_LANES)));
+    return __builtin_convertvector((unsigned_bits)packed, wide_halves);
 #endif
-    return (vector)((wide)low << 16);
-#elif KG_HALF == KG_F16 && KG_LANES == 16 && defined(__AVX512F__)
+}
+
+KG_INLINE vector widened(const half *from)
+{
+#if KG_HALF == KG_BF16
+    return (vector)(half_words(from) << 16);
+#else
+    typedef int16_t bits __attribute__((vector_size(2 * KG_LANES)));
+    bits packed;
+    memcpy(&packed, from, sizeof packed);
+#if KG_LANES == 16 && defined(__AVX512F__)
     return (vector)__builtin_ia32_vcvtph2ps512_mask(packed, (vector){0}, 0xffff, 4);
-#elif KG_HALF == KG_F16 && KG_LANES == 8 && defined(__F16C__)
+#elif KG_LANES == 8 && defined(__F16C__)
     return (vector)__builtin_ia32_vcvtph2ps256(packed);
 #else
     vector all;
     for (int i = 0; i < KG_LANES; i++)
         all[i] = element(true, from, i);
     return all;
+#endif
 #endif
 }
 #endif

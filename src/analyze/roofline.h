@@ -9,7 +9,7 @@
 // device/device.h. Rates are peaks per second of the whole device; 0 means unknown.
 struct kg_device_facts {
     char name[128];                // "AMD EPYC 7763", "NVIDIA H100 80GB HBM3"
-    char isa[64];                  // "x86-64 avx2 fma", "sm_90a"
+    char isa[128];                 // "x86-64 avx2 fma", "sm_90a"
     int units;                     // cores or SMs
     double clock;                  // Hz
     double bandwidth;              // bytes per second of main memory, read + write

@@ -240,7 +240,10 @@ static void add_facts(const char *name, const struct kg_device *device, struct k
     kg_text_format(text, "         %.1f GB/s, f32 %.0f GFLOP/s, f64 %.0f GFLOP/s\n",
                    facts->bandwidth / 1e9, facts->flops[KG_TYPE_F32] / 1e9,
                    facts->flops[KG_TYPE_F64] / 1e9);
-    if (facts->matrix_flops[KG_F16] > 0)
+    if (!grids && facts->matrix_flops[KG_BF16] > 0)
+        kg_text_format(text, "         matrices: bf16 %.1f TFLOP/s\n",
+                       facts->matrix_flops[KG_BF16] / 1e12);
+    if (grids && facts->matrix_flops[KG_F16] > 0)
         kg_text_format(text,
                        "         matrices: f16 %.0f TFLOP/s, i8 %.0f TOP/s, f64 %.0f TFLOP/s\n",
                        facts->matrix_flops[KG_F16] / 1e12, facts->matrix_flops[KG_I8] / 1e12,

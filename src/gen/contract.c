@@ -71,6 +71,17 @@ static void guess(const struct kg_group *group, const struct kg_device_facts *fa
         *config = (struct kg_config){{8, 3, 384, 96, 1024}};
 }
 
+// Products of pairs are faster than the type of the computation lets expect.
+static double bound(const struct kg_group *group, const struct kg_device_facts *facts,
+                    enum kg_target target, const struct kg_config *config)
+{
+    struct kg_contract contract;
+    struct kg_device_facts faster = *facts;
+    if (kg_contract_read(group, &contract, NULL) && kg_contract_pairs(&contract, facts))
+        faster.flops[KG_TYPE_F32] = facts->matrix_flops[contract.half];
+    return kg_group_bound(group, &faster, target, config);
+}
+
 static bool emit(const struct kg_group *group, const struct kg_device_facts *facts,
                  enum kg_target target, const struct kg_config *config, const char *entry,
                  struct kg_text *source)
@@ -89,6 +100,6 @@ const struct kg_family kg_family_contract = {
     .space = space,
     .valid = valid,
     .guess = guess,
-    .bound = kg_group_bound,
+    .bound = bound,
     .emit = emit,
 };

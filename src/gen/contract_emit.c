@@ -209,6 +209,8 @@ static const char finish_dispatch[] =
     "width)\n{\n"
     "    if (rows == KG_ROWS && count == KG_COLUMNS && width == KG_COLUMNS) // known lengths\n"
     "        finish_tile(call, item, row, KG_ROWS, first, KG_COLUMNS, tile, KG_COLUMNS);\n"
+    "    else if (KG_PAIR_PATH && count == KG_PAIR_SIDE && width == KG_PAIR_SIDE)\n"
+    "        finish_tile(call, item, row, rows, first, KG_PAIR_SIDE, tile, KG_PAIR_SIDE);\n"
     "    else\n"
     "        finish_tile(call, item, row, rows, first, count, tile, width);\n}\n\n";
 
@@ -267,6 +269,7 @@ static void emit_defines(const struct kg_contract_writer *writer,
                  : contract->half == KG_BF16 ? "KG_BF16"
                                              : "KG_NONE");
     kg_emit_line(writer->text, 0, "#define KG_ONLY_HALVES %d", only_halves(contract));
+    kg_emit_line(writer->text, 0, "#define KG_PAIRS %d", kg_contract_pairs(contract, facts));
     for (int i = 0; i < KG_CONTRACT_PARAMETERS; i++)
         kg_emit_line(writer->text, 0, "#define %s %lld", names[i], (long long)config->value[i]);
     kg_emit_line(writer->text, 0, "#define KG_A_ALONG_K %d", contract->sides[0].along_k);
@@ -280,7 +283,10 @@ bool kg_contract_emit(const struct kg_contract *contract, const struct kg_device
     struct kg_contract_writer writer = {.text = source, .contract = contract};
     writer.names.contiguous = contract->group->problem->contiguous;
     kg_emit_host_opening(source, contract->group, "contract", config, space);
+    bool pairs = kg_contract_pairs(contract, facts);
     emit_defines(&writer, facts, config, entry);
+    if (pairs)
+        kg_text_add(source, kg_skeleton_find("host/amx.h"));
     kg_text_add(source, kg_skeleton_find("host/contract_names.h"));
     kg_text_add(source, kg_skeleton_find("host/contract.h"));
     emit_extents(&writer);
@@ -293,6 +299,8 @@ bool kg_contract_emit(const struct kg_contract *contract, const struct kg_device
     kg_text_add(source, kg_skeleton_find("host/contract_pack.h"));
     kg_text_add(source, kg_skeleton_find("host/contract_panels.h"));
     kg_text_add(source, kg_skeleton_find("host/contract_dots.h"));
+    if (pairs)
+        kg_text_add(source, kg_skeleton_find("host/contract_pairs.h"));
     kg_text_add(source, kg_skeleton_find("host/contract_entry.h"));
     kg_text_add(source, kg_skeleton_find("host/contract_end.h"));
     return !source->failed;

@@ -348,3 +348,9 @@ int kg_contract_registers(const struct kg_device_facts *facts)
     bool x86 = strstr(facts->isa, "x86") != NULL;
     return facts->vector_bytes >= 64 || !x86 ? 32 : 16;
 }
+
+bool kg_contract_pairs(const struct kg_contract *contract, const struct kg_device_facts *facts)
+{
+    return contract->sides[0].halves && contract->sides[1].halves && facts->vector_bytes >= 64 &&
+           strstr(facts->isa, contract->half == KG_BF16 ? "amx_bf16" : "amx_fp16");
+}

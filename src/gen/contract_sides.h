@@ -57,6 +57,9 @@ bool kg_contract_is_in(const struct kg_group *group);
 int kg_contract_lanes(const struct kg_contract *contract, const struct kg_device_facts *facts);
 int kg_contract_registers(const struct kg_device_facts *facts);
 
+// Whether both sides are narrow floats, and the device sums products of pairs of them in tiles.
+bool kg_contract_pairs(const struct kg_contract *contract, const struct kg_device_facts *facts);
+
 // The complete source. `values` in the order of the family's space, see contract.c.
 enum {
     KG_CONTRACT_ROWS,       // of the tile in registers

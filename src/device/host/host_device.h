@@ -26,9 +26,10 @@ struct kg_host_compiler {
 
 // What rates are computed from, and what tells this machine from another.
 struct kg_host_machine {
-    struct kg_hash identity;           // of everything -march=native may depend on
-    int cores;                         // physical cores this process may use
-    double per_cycle[KG_TYPE_F64 + 1]; // operations per cycle and core, by compute type
+    struct kg_hash identity;                 // of everything -march=native may depend on
+    int cores;                               // physical cores this process may use
+    double per_cycle[KG_TYPE_F64 + 1];       // operations per cycle and core, by compute type
+    double matrix_per_cycle[KG_DTYPE_COUNT]; // of sums of products, by the dtype of the factors
 };
 
 struct kg_host_device {

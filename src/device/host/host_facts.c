@@ -22,8 +22,8 @@ static const struct isa {
     const char *name;
     int vector_bytes;
 } isas[] = {
-    {"avx512f", 64}, {"avx512_bf16", 0}, {"avx512_fp16", 0}, {"amx_tile", 0},
-    {"avx2", 32},    {"avx", 32},        {"fma", 0},         {"f16c", 0},
+    {"avx512f", 64}, {"avx512_bf16", 0}, {"avx512_fp16", 0}, {"amx_tile", 0}, {"amx_bf16", 0},
+    {"amx_fp16", 0}, {"avx2", 32},       {"avx", 32},        {"fma", 0},      {"f16c", 0},
     {"asimd", 16},   {"asimdhp", 0},     {"bf16", 0},        {"sve", 16},
 };
 
@@ -139,6 +139,11 @@ static void read_rates(const char *cpuinfo, const struct kg_device_facts *facts,
     machine->per_cycle[KG_TYPE_F64] = vectors * facts->vector_bytes / 8;
     machine->per_cycle[KG_TYPE_I64] = 3.0 * facts->vector_bytes / 8;
     machine->per_cycle[KG_TYPE_BOOL] = 3.0 * facts->vector_bytes;
+    // Tiles do 16 x 16 x 32 products in 16 cycles.
+    if (strstr(facts->isa, "amx_bf16"))
+        machine->matrix_per_cycle[KG_BF16] = 1024;
+    if (strstr(facts->isa, "amx_fp16"))
+        machine->matrix_per_cycle[KG_F16] = 1024;
 }
 
 // "32K", "1024K", "32M" -> bytes.

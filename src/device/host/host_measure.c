@@ -280,6 +280,8 @@ enum kg_status kg_host_measure(struct kg_host_device *host, struct kg_error *err
     int busy = facts->units < host->machine.cores ? facts->units : host->machine.cores;
     for (int type = 0; type <= KG_TYPE_F64; type++)
         facts->flops[type] = host->machine.per_cycle[type] * numbers.clock * busy;
+    for (int dtype = 0; dtype < KG_DTYPE_COUNT; dtype++)
+        facts->matrix_flops[dtype] = host->machine.matrix_per_cycle[dtype] * numbers.clock * busy;
     return status;
 }
 

@@ -1,0 +1,60 @@
+// Instructions of x86's AMX, which multiply tiles of pairs of narrow floats and add both products
+// to an f32. They round to the nearest and take denormals for zero. Behind these names a test puts
+// something else.
+#ifndef KG_AMX_H
+#define KG_AMX_H
+
+#if defined(__x86_64__) && defined(__AMX_TILE__) && !defined(KG_TILE_LOAD)
+// Eight registers, each of 16 rows of 64 bytes.
+struct kg_tiles {
+    uint8_t palette, start, unused[14];
+    uint16_t row_bytes[16];
+    uint8_t rows[16];
+};
+
+// Each thread says what its registers look like, and lets go of them when it is done.
+KG_INLINE void kg_tiles_begin(void)
+{
+    static const struct kg_tiles shape = {.palette = 1,
+                                          .row_bytes = {64, 64, 64, 64, 64, 64, 64, 64},
+                                          .rows = {16, 16, 16, 16, 16, 16, 16, 16}};
+    __asm__ volatile("ldtilecfg %0" ::"m"(shape));
+}
+
+KG_INLINE void kg_tiles_end(void)
+{
+    __asm__ volatile("tilerelease");
+}
+
+// Linux lets a process use them once it has asked: arch_prctl(ARCH_REQ_XCOMP_PERM, XTILEDATA).
+KG_INLINE bool kg_tiles_ask(void)
+{
+#if defined(__linux__)
+    int64_t answer = 158;
+    __asm__ volatile("syscall" : "+a"(answer) : "D"(0x1023), "S"(18) : "rcx", "r11", "memory");
+    return answer == 0;
+#else
+    return false;
+#endif
+}
+
+// Tiles are named by literals. Rows in memory are `stride` bytes apart.
+#define KG_TILE_ZERO(tile) __asm__ volatile("tilezero %tmm" #tile)
+#define KG_TILE_LOAD(tile, from, stride)                                                           \
+    __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #tile ::"r"(from), "r"((int64_t)(stride))        \
+                     : "memory")
+#define KG_TILE_STORE(tile, to, stride)                                                            \
+    __asm__ volatile("tilestored %%tmm" #tile ", (%0,%1,1)" ::"r"(to), "r"((int64_t)(stride))      \
+                     : "memory")
+// sum[i][j] += left[i][2 k] * right[k][2 j] + left[i][2 k + 1] * right[k][2 j + 1], all k.
+#if defined(__AMX_BF16__)
+#define KG_TILE_DOT_BF16(sum, left, right)                                                         \
+    __asm__ volatile("tdpbf16ps %tmm" #right ", %tmm" #left ", %tmm" #sum)
+#endif
+#if defined(__AMX_FP16__)
+#define KG_TILE_DOT_F16(sum, left, right)                                                          \
+    __asm__ volatile("tdpfp16ps %tmm" #right ", %tmm" #left ", %tmm" #sum)
+#endif
+#endif
+
+#endif
