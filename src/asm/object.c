@@ -1,6 +1,6 @@
 // Functions are found by their symbols, cut where the next one begins, and decoded one instruction
-// after the other. Bytes that Capstone does not know are stepped over one at a time, and counted as
-// unknown.
+// after the other. What Capstone does not know is stepped over, bytes one at a time where not even
+// the length can be told, and counted as unknown.
 
 #include "asm/object.h"
 
@@ -201,6 +201,33 @@ static bool decode_neighbour(struct kg_capstone *capstone, const uint8_t **code,
     return true;
 }
 
+// Bytes behind the opcode that say where its operand in memory is, and ModR/M itself.
+static size_t operand_size(const uint8_t *code, size_t left)
+{
+    unsigned mode = code[0] >> 6, base = code[0] & 7;
+    size_t size = 1, distance = mode == 1 ? 1 : mode == 2 ? 4 : 0;
+    if (mode != 3 && base == 4 && left > 1) {
+        base = code[1] & 7;
+        size = 2;
+    }
+    return size + (mode == 0 && base == 5 ? 4 : distance);
+}
+
+// Instructions that Capstone does not know (those of tiles) have a length all the same, where all
+// of a map are built alike; 0 elsewhere.
+static size_t size_of_unknown(const uint8_t *code, size_t left)
+{
+    enum { VEX = 0xc4, EVEX = 0x62, MAP_38 = 2, MAP_3A = 3 };
+    size_t prefix = code[0] == VEX ? 3 : code[0] == EVEX ? 4 : 0;
+    if (prefix == 0 || left < prefix + 2)
+        return 0;
+    unsigned map = code[1] & (code[0] == VEX ? 31 : 7);
+    if (map != MAP_38 && map != MAP_3A)
+        return 0;
+    size_t size = prefix + 1 + operand_size(code + prefix + 1, left - prefix - 1) + (map == MAP_3A);
+    return size <= left ? size : 0;
+}
+
 static bool decode(struct reader *reader, const struct function *function)
 {
     struct kg_capstone *capstone = &reader->capstone;
@@ -215,8 +242,11 @@ static bool decode(struct reader *reader, const struct function *function)
         uint64_t start = address;
         if (!capstone->decode(capstone->handle, &code, &left, &address, capstone->instruction) &&
             !decode_neighbour(capstone, &code, &left, &address)) {
-            *step = (struct kg_x86_step){.offset = start, .size = 1, .work = KG_WORK_UNKNOWN};
-            code++, address++, left--;
+            size_t size = size_of_unknown(code, left);
+            size = size > 0 ? size : 1;
+            *step = (struct kg_x86_step){
+                .offset = start, .size = (uint8_t)size, .work = KG_WORK_UNKNOWN};
+            code += size, address += size, left -= size;
             continue;
         }
         bool relocated = memchr(reader->relocated + start, 1, address - start) != NULL;

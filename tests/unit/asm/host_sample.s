@@ -101,4 +101,20 @@ plain:
         .byte   0x06
         ret
         .size   plain, .-plain
+
+# A loop of instructions younger than some decoders, as bytes because of assemblers that are older:
+# tilezero; tileloadd with an index, and with a distance; tdpbf16ps; vdpbf16ps from rip + 16.
+        .globl  tiles
+        .type   tiles, @function
+tiles:
+        .byte   0xc4, 0xe2, 0x7b, 0x49, 0xc0
+.Ltiles:
+        .byte   0xc4, 0xe2, 0x7b, 0x4b, 0x34, 0x3a
+        .byte   0xc4, 0xe2, 0x7b, 0x4b, 0x64, 0x3a, 0x40
+        .byte   0xc4, 0xe2, 0x4a, 0x5c, 0xc4
+        .byte   0x62, 0xf2, 0x76, 0x48, 0x52, 0x05, 0x10, 0x00, 0x00, 0x00
+        dec     rcx
+        jne     .Ltiles
+        ret
+        .size   tiles, .-tiles
         .section .note.GNU-stack,"",@progbits

@@ -78,7 +78,7 @@ static void test_by_hand(void)
         return;
     }
     CHECK_STATUS(kg_object_read(bytes, length, NULL, &arena, &file, &error), KG_OK, &error);
-    CHECK(file.kernel_count == 5 && file.format == KG_ASM_OBJECT);
+    CHECK(file.kernel_count == 6 && file.format == KG_ASM_OBJECT);
     free(bytes);
     check_dot(kg_asm_find(&file, "dot"));
     check_spill(kg_asm_find(&file, "spill"));
@@ -90,6 +90,9 @@ static void test_by_hand(void)
     const struct kg_asm_kernel *plain = kg_asm_find(&file, "plain");
     CHECK(plain->spill_store_bytes == 0 && plain->mix.count[KG_WORK_UNKNOWN] == 1);
     CHECK(opcode(plain, "(unknown)") == 1 && opcode(plain, "ret") == 1);
+    const struct kg_asm_kernel *tiles = kg_asm_find(&file, "tiles");
+    CHECK(tiles->instructions == 8 && tiles->flow.loop_count == 1);
+    CHECK(kg_mix_total(&tiles->loops[0].mix) == 6);
     kg_arena_free(&arena);
 }
 

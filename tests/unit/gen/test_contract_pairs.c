@@ -38,7 +38,9 @@ static void make_compiler(void)
                  KG_OK, &error);
     CHECK_STATUS(kg_files_publish(path, header, length, &error), KG_OK, &error);
     free(header);
-    snprintf(text, sizeof text, "#!/bin/sh\nexec cc \"$@\" -include %s -O1 -Wno-psabi\n", path);
+    const char *usual = getenv("CC");
+    snprintf(text, sizeof text, "#!/bin/sh\nexec %s \"$@\" -include %s -O1 -Wno-psabi\n",
+             usual && *usual ? usual : "cc", path);
     snprintf(path, sizeof path, "%s/cc", folder);
     CHECK_STATUS(kg_files_publish(path, text, strlen(text), &error), KG_OK, &error);
     CHECK(chmod(path, 0700) == 0);
