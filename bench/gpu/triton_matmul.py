@@ -74,7 +74,11 @@ def arguments_of(config, m, n, k):
 def run_of(config, y, x, w):
     (m, k), n = x.shape, w.shape[0]
     grid, constants = arguments_of(config, m, n, k)
-    return lambda: matmul_kernel[grid](y, x, w, m, n, k, **constants)
+
+    def run():
+        matmul_kernel[grid](y, x, w, m, n, k, **constants)
+
+    return run
 
 
 def compile_some(words):

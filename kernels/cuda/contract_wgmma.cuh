@@ -456,8 +456,8 @@ KG_INLINE void kg_wgmma_multiply(float (&sums)[Block::PARTS][Block::SUMS], const
     kg_wgmma_commit();
 }
 
-// All products of an item. One stage's are under way while the next one's begin. `other`: the
-// barrier where the other consumer waits for its turn.
+// All products of an item. One stage's are under way while the
+// next one's begin. `other`: the barrier where the other consumer waits for its turn.
 template <class Block>
 KG_INLINE void kg_wgmma_consume(float (&sums)[Block::PARTS][Block::SUMS], const char *ring,
                                 uint64_t *full, uint64_t *empty,
@@ -637,47 +637,78 @@ KG_INLINE void kg_wgmma_leave(float *folded, int own,
     });
 }
 
-KG_INLINE float kg_shared_float_in(const float *shared, uint32_t rank)
+KG_INLINE float4 kg_shared_quad_in(const float *shared, uint32_t rank)
 {
-    float value;
+    float4 quad;
     asm volatile("{\n"
                  ".reg .b32 there;\n"
-                 "mapa.shared::cluster.u32 there, %1, %2;\n"
-                 "ld.shared::cluster.f32 %0, [there];\n"
+                 "mapa.shared::cluster.u32 there, %4, %5;\n"
+                 "ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [there];\n"
                  "}"
-                 : "=f"(value)
+                 : "=f"(quad.x), "=f"(quad.y), "=f"(quad.z), "=f"(quad.w)
                  : "r"(kg_shared_address(shared)), "r"(rank)
                  : "memory");
-    return value;
+    return quad;
 }
 
+// Other blocks' memory is far away: many reads are under way at once.
 template <class Block, class Job>
 KG_INLINE void kg_wgmma_fold(const Job &job, const kg_wgmma_item<Block> &item, const float *folded,
                              int rank)
 {
     constexpr int lines = Block::SWAP ? Block::COLUMNS : Block::ROWS;
-    constexpr int length = Block::SWAP ? Block::ROWS : Block::COLUMNS;
-    constexpr int threads = Block::CONSUMERS * 128;
+    constexpr int quads = (Block::SWAP ? Block::ROWS : Block::COLUMNS) / 4;
+    constexpr int threads = Block::CONSUMERS * 128, step = Block::SPLIT * threads;
+    constexpr int turns = (lines * quads + step - 1) / step, most = 16 / Block::SPLIT;
+    constexpr int batch = turns < most ? turns : most;
     const int rows = (int)job.rows(), columns = (int)job.columns();
-    for (int i = rank * threads + threadIdx.x - 128; i < lines * length;
-         i += Block::SPLIT * threads) {
-        const int line = i / length, at = i % length;
-        const int row = item.row + (Block::SWAP ? at : line);
-        const int column = item.column + (Block::SWAP ? line : at);
-        if (row >= rows || column >= columns)
-            continue;
-        float parts[Block::SPLIT], sum = 0;
+    for (int first = rank * threads + threadIdx.x - 128; first < lines * quads;
+         first += step * batch) {
+        float4 parts[batch][Block::SPLIT];
 #pragma unroll
-        for (int r = 0; r < Block::SPLIT; r++)
-            parts[r] = kg_shared_float_in(&folded[line * Block::FOLD_PITCH + at], r);
+        for (int b = 0; b < batch; b++) {
+            const int i = first + b * step;
+            const float *from = &folded[i / quads * Block::FOLD_PITCH + i % quads * 4];
 #pragma unroll
-        for (int r = 0; r < Block::SPLIT; r++)
-            sum += parts[r];
-        kg_wgmma_finish(job, item.batch, row, column, sum);
+            for (int r = 0; r < Block::SPLIT; r++)
+                if (i < lines * quads)
+                    parts[b][r] = kg_shared_quad_in(from, r);
+        }
+#pragma unroll
+        for (int b = 0; b < batch; b++) {
+            const int i = first + b * step, line = i / quads, at = i % quads * 4;
+            float4 sum = make_float4(0, 0, 0, 0);
+#pragma unroll
+            for (int r = 0; r < Block::SPLIT; r++) {
+                sum.x += parts[b][r].x;
+                sum.y += parts[b][r].y;
+                sum.z += parts[b][r].z;
+                sum.w += parts[b][r].w;
+            }
+            const float sums[4] = {sum.x, sum.y, sum.z, sum.w};
+#pragma unroll
+            for (int lane = 0; lane < 4; lane++) {
+                const int row = item.row + (Block::SWAP ? at + lane : line);
+                const int column = item.column + (Block::SWAP ? line : at + lane);
+                if (i < lines * quads && row < rows && column < columns)
+                    kg_wgmma_finish(job, item.batch, row, column, sums[lane]);
+            }
+        }
     }
 }
 
 // ---- The block ----
+
+// Whether what follows may start at once, on units that are idle. Else it starts when all products
+// are under way, and on units that have the same data at hand: those on which this ends.
+template <class Block, class Job>
+KG_INLINE bool kg_wgmma_leaves_room(const Job &job)
+{
+    uint32_t units;
+    asm("mov.u32 %0, %%nsmid;" : "=r"(units));
+    const bool is_short = (job.rows() + job.columns()) * job.depth() <= 2 << 20;
+    return is_short || (Block::SPLIT == 1 && Block::SHARED > 116 << 10 && gridDim.x * 2 <= units);
+}
 
 template <class Block, class Job>
 KG_INLINE void kg_wgmma_consumer(const Job &job, const kg_wgmma_tiles<Block> &tiles,
@@ -700,6 +731,8 @@ KG_INLINE void kg_wgmma_consumer(const Job &job, const kg_wgmma_tiles<Block> &ti
         if (Block::PINGPONG && index != first)
             kg_tiles_meet<256>(3 + consumer); // the other one has begun all its products
         kg_wgmma_consume<Block>(sums, ring, full, empty, place, item.steps, own, 4 - consumer);
+        if (index + step >= tiles.count && !kg_wgmma_leaves_room<Block>(job))
+            kg_start_next();
         if constexpr (Block::FOLDS) {
             kg_tiles_meet<Block::CONSUMERS * 128>(1); // nobody reads the stages any more
             kg_wgmma_leave<Block, Job>((float *)ring, own, sums);
@@ -749,6 +782,8 @@ KG_INLINE void kg_contract_wgmma(const Job &job, const kg_tensor_map *left,
         kg_cluster_meet();
     else
         __syncthreads();
+    if (kg_wgmma_leaves_room<Block>(job))
+        kg_start_next();
     kg_wait_before();
     if (threadIdx.x < 128) {
         if constexpr (Block::MOVES_REGISTERS)

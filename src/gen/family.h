@@ -18,7 +18,7 @@
 #include "device/device.h"
 
 #define KG_MAX_PARAMETERS 12
-#define KG_MAX_CHOICES 16
+#define KG_MAX_CHOICES 24
 
 struct kg_parameter {
     const char *name; // "vector", "rows", "unroll": shown to users, part of wisdom

@@ -66,7 +66,7 @@ enum {
     KG_CUDA_MAP_SWIZZLE_64 = 2,
     KG_CUDA_MAP_SWIZZLE_128 = 3,
 };
-enum { KG_CUDA_MAP_PLAIN = 0, KG_CUDA_MAP_L2_128 = 2, KG_CUDA_MAP_ZEROS = 0 };
+enum { KG_CUDA_MAP_PLAIN = 0, KG_CUDA_MAP_L2_256 = 3, KG_CUDA_MAP_ZEROS = 0 };
 
 // Results that are looked at; the rest are only named.
 enum {

@@ -113,7 +113,7 @@ static int ask_driver(const struct kg_cuda_driver *driver, const struct kg_map *
     }
     return driver->encode_map(encoded, element_type(map->element), (uint32_t)map->rank,
                               (void *)(uintptr_t)address, shape, strides, box, steps,
-                              KG_CUDA_MAP_PLAIN, swizzle_pattern(map->swizzle), KG_CUDA_MAP_L2_128,
+                              KG_CUDA_MAP_PLAIN, swizzle_pattern(map->swizzle), KG_CUDA_MAP_L2_256,
                               KG_CUDA_MAP_ZEROS);
 }
 

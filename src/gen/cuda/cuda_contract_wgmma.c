@@ -214,7 +214,8 @@ static void open_function(struct kg_code *code, const struct kg_cuda_contract_pl
     kg_cuda_open_function_with_maps(code, plan->group, plan->entry, number, threads, registers,
                                     KG_WGMMA_MAPS);
     kg_cuda_contract_open_job(code, plan);
-    kg_code_line(code, "kg_start_next();");
+    if (number != KG_WGMMA_MULTIPLY) // which says itself when
+        kg_code_line(code, "kg_start_next();");
 }
 
 static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)

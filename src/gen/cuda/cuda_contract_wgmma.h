@@ -38,6 +38,8 @@ int kg_cuda_wgmma_side(const struct kg_cuda_contract_plan *plan, int which);
 void kg_cuda_wgmma_grids(const struct kg_cuda_contract_plan *plan, struct kg_grids *grids);
 // Bytes of the sides that are copied first.
 double kg_cuda_wgmma_copied(const struct kg_cuda_contract_plan *plan);
+// Whether lines that are copied to shared memory begin in the middle of what memory is read by.
+bool kg_cuda_wgmma_is_uneven(const struct kg_cuda_contract_plan *plan);
 double kg_cuda_wgmma_rate(const struct kg_cuda_contract_plan *plan);
 struct kg_cuda_contract_pace kg_cuda_wgmma_pace(const struct kg_cuda_contract_plan *plan);
 bool kg_cuda_wgmma_guess(struct kg_cuda_contract_plan *plan);

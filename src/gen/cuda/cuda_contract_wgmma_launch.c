@@ -162,6 +162,22 @@ static bool map_output(const struct kg_cuda_contract_plan *plan, struct kg_map *
            0; // the engine stores whole pieces of 16 bytes
 }
 
+// Whether lines begin in the middle of what memory is read by.
+static bool is_uneven(const struct kg_map *map)
+{
+    return (map->shape[1] > 1 && map->stride[1] % KG_WGMMA_LINE != 0) ||
+           (map->shape[2] > 1 && map->stride[2] % KG_WGMMA_LINE != 0);
+}
+
+bool kg_cuda_wgmma_is_uneven(const struct kg_cuda_contract_plan *plan)
+{
+    struct kg_map map;
+    for (int side = 0; side < 2; side++)
+        if (map_side(plan, side, &map) && is_uneven(&map))
+            return true;
+    return false;
+}
+
 // ---- Launches ----
 
 double kg_cuda_wgmma_copied(const struct kg_cuda_contract_plan *plan)
@@ -254,17 +270,10 @@ static void make_grids(const struct kg_cuda_contract_plan *plan, struct kg_grids
     grids->unaligned[KG_WGMMA_FOLD] = grids->grids[KG_WGMMA_FOLD];
 }
 
-// What comes after another of these functions waits for it by itself; of small problems, the first
-// one too.
+// Whatever comes after waits by itself, so that it is ready when what is before it ends.
 void kg_cuda_wgmma_grids(const struct kg_cuda_contract_plan *plan, struct kg_grids *grids)
 {
     make_grids(plan, grids);
-    for (int unaligned = 0; unaligned < 2; unaligned++) {
-        struct kg_grid *all = unaligned ? grids->unaligned : grids->grids;
-        bool packs = all[KG_WGMMA_PACK_A].blocks[0] > 0 || all[KG_WGMMA_PACK_B].blocks[0] > 0;
-        all[KG_WGMMA_PACK_B].early = all[KG_WGMMA_PACK_A].blocks[0] > 0;
-        all[KG_WGMMA_MULTIPLY].early = packs;
-        all[KG_WGMMA_FOLD].early = all[KG_WGMMA_MULTIPLY].blocks[0] > 0;
-    }
-    kg_cuda_start_early(plan->group, plan->facts, grids);
+    for (int i = 0; i < grids->count; i++)
+        grids->grids[i].early = grids->unaligned[i].early = true;
 }

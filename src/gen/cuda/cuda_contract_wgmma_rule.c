@@ -17,18 +17,6 @@ static const struct {
     double value;  // of a sum on its way out, where it is worked on, seconds
 } measured = {0.932, 107.7, 0.473e-12, 1.3, 14, 0.036, 22e-9};
 
-// Whether boxes are copied from lines that begin in the middle of what memory is read by.
-static bool is_uneven(const struct kg_cuda_contract_plan *plan)
-{
-    for (int side = 0; side < 2; side++) {
-        int64_t across = side ? plan->columns : plan->rows;
-        int64_t bytes = (plan->along[side] ? plan->depth : across) * KG_WGMMA_ELEMENT;
-        if (bytes % KG_WGMMA_ACCESS == 0 && bytes % KG_WGMMA_LINE != 0)
-            return true;
-    }
-    return false;
-}
-
 double kg_cuda_wgmma_rate(const struct kg_cuda_contract_plan *plan)
 {
     return plan->facts->matrix_flops[kg_cuda_contract_dtype(plan, 0)];
@@ -44,8 +32,8 @@ struct kg_cuda_contract_pace kg_cuda_wgmma_pace(const struct kg_cuda_contract_pl
         .multiply =
             kg_cuda_contract_stage(plan, kg_cuda_wgmma_rate(plan), measured.matrix) * wider +
             measured.operands * KG_WGMMA_ELEMENT * plan->set.depth * (rows + readers * columns),
-        .fill = is_uneven(plan) ? measured.uneven : 1,
-        .again = is_uneven(plan) ? measured.misses : 1,
+        .fill = kg_cuda_wgmma_is_uneven(plan) ? measured.uneven : 1,
+        .again = kg_cuda_wgmma_is_uneven(plan) ? measured.misses : 1,
         .values = kg_cuda_contract_is_pointed(plan) ? measured.value * kg_cuda_wgmma_sums(plan) : 0,
         .folds_in_cluster = kg_cuda_wgmma_folds(plan),
         .copied = kg_cuda_wgmma_copied(plan),
@@ -56,7 +44,7 @@ struct kg_cuda_contract_pace kg_cuda_wgmma_pace(const struct kg_cuda_contract_pl
 
 // ---- The config by rule ----
 
-static const int stages[] = {12, 10, 8, 7, 6, 5, 4, 3, 2};
+static const int stages[] = {16, 14, 12, 10, 9, 8, 7, 6, 5, 4, 3, 2};
 enum { STAGES = sizeof stages / sizeof *stages };
 
 // The position of the most stages that leave room for so many blocks in a unit; STAGES: none.
@@ -78,6 +66,7 @@ static const struct {
 } tiles[] = {
     {128, 256, 64, 0, 1, 1, 1}, {128, 256, 64, 0, 0, 1, 1}, {256, 128, 64, 0, 0, 1, 1},
     {256, 192, 64, 0, 0, 1, 1}, {128, 192, 64, 1, 0, 1, 1}, {128, 192, 64, 0, 0, 1, 1},
+    {128, 176, 64, 1, 0, 1, 1}, {128, 176, 64, 0, 0, 1, 1}, {128, 224, 64, 0, 0, 1, 1},
     {128, 160, 64, 0, 0, 1, 1}, {128, 128, 64, 1, 0, 1, 1}, {128, 128, 64, 0, 0, 1, 2},
     {128, 128, 64, 0, 1, 1, 1}, {64, 256, 64, 1, 0, 1, 1},  {128, 96, 64, 0, 0, 1, 1},
     {64, 128, 64, 0, 0, 1, 1},  {64, 128, 128, 0, 0, 1, 1}, {64, 128, 128, 0, 1, 1, 1},
@@ -173,7 +162,8 @@ void kg_cuda_wgmma_list(struct kg_cuda_contract_plan *plan,
                         struct kg_cuda_contract_listing *listing)
 {
     static const int rows[] = {64, 128, 256};
-    static const int columns[] = {8, 16, 24, 32, 48, 64, 96, 128, 160, 192, 224, 256};
+    static const int columns[] = {8,   16,  24,  32,  48,  64,  80,  96,  112,
+                                  128, 144, 160, 176, 192, 208, 224, 240, 256};
     enum { ROWS = sizeof rows / sizeof *rows, COLUMNS = sizeof columns / sizeof *columns };
     enum { WAYS = 8 };
     plan->set.mma = KG_WGMMA_ATOM;
