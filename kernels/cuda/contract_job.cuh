@@ -6,9 +6,13 @@
 // - PLAIN_A, PLAIN_B: the side is an array, at a_at(), b_at(), as it stands
 // - ALONG_A, ALONG_B: its neighbours in memory are neighbours along the sum
 // - POINTED: value() looks at where it is, or stores something
+// - BY_ROW, BY_COLUMN: of_row, of_column have members
 // - batches() rows() columns() depth(): how many; several axes of a kind are counted as one
 // - a(item, row, step), b(item, step, column): a value of a side
-// - value(item, row, column, total): the output's element; stores what else comes of it
+// - of_row, of_column: what all of a row, or of a column, have in common behind the product, as
+//   at_row(item, row), at_column(item, column) read it; expect_row(), expect_column() announce that
+// - value(item, row, column, total), and with of_row and of_column that were read before: the
+//   output's element; stores what else comes of it
 // - out_at(item, row, column): where that element is
 // - store(item, row, column, element)
 //
@@ -33,6 +37,12 @@ struct kg_choice<false, FIRST, SECOND> {
 template <bool CHOICE, class FIRST, class SECOND>
 using kg_either = typename kg_choice<CHOICE, FIRST, SECOND>::type;
 
+// What is there will be read soon: into the L2.
+KG_INLINE void kg_expect(const void *place)
+{
+    asm volatile("prefetch.L2 [%0];" ::"l"(place));
+}
+
 // The transposed product: rows are the other job's columns.
 template <class JOB>
 struct kg_swapped {
@@ -42,6 +52,9 @@ struct kg_swapped {
     using out = typename JOB::out;
     enum : bool { PLAIN_A = JOB::PLAIN_B, PLAIN_B = JOB::PLAIN_A };
     enum : bool { ALONG_A = JOB::ALONG_B, ALONG_B = JOB::ALONG_A, POINTED = JOB::POINTED };
+    enum : bool { BY_ROW = JOB::BY_COLUMN, BY_COLUMN = JOB::BY_ROW };
+    using of_row = typename JOB::of_column;
+    using of_column = typename JOB::of_row;
     JOB job;
     KG_METHOD int64_t batches() const
     {
@@ -94,6 +107,27 @@ struct kg_swapped {
     KG_METHOD out value(int64_t item, int64_t row, int64_t column, compute total) const
     {
         return job.value(item, column, row, total);
+    }
+    KG_METHOD out value(int64_t item, int64_t row, int64_t column, compute total,
+                        const of_row &in_row, const of_column &in_column) const
+    {
+        return job.value(item, column, row, total, in_column, in_row);
+    }
+    KG_METHOD of_row at_row(int64_t item, int64_t row) const
+    {
+        return job.at_column(item, row);
+    }
+    KG_METHOD of_column at_column(int64_t item, int64_t column) const
+    {
+        return job.at_row(item, column);
+    }
+    KG_METHOD void expect_row(int64_t item, int64_t row) const
+    {
+        job.expect_column(item, row);
+    }
+    KG_METHOD void expect_column(int64_t item, int64_t column) const
+    {
+        job.expect_row(item, column);
     }
     KG_METHOD out *out_at(int64_t item, int64_t row, int64_t column) const
     {

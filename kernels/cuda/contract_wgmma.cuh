@@ -456,12 +456,13 @@ KG_INLINE void kg_wgmma_multiply(float (&sums)[Block::PARTS][Block::SUMS], const
     kg_wgmma_commit();
 }
 
-// All products of an item. One stage's are under way while the
-// next one's begin. `other`: the barrier where the other consumer waits for its turn.
-template <class Block>
+// All products of an item. One stage's are under way while the next one's begin, and the last one's
+// during `meanwhile()`. `other`: the barrier where the other consumer waits for its turn.
+template <class Block, class Meanwhile>
 KG_INLINE void kg_wgmma_consume(float (&sums)[Block::PARTS][Block::SUMS], const char *ring,
                                 uint64_t *full, uint64_t *empty,
-                                kg_ring_place<Block::STAGES> &place, int steps, int own, int other)
+                                kg_ring_place<Block::STAGES> &place, int steps, int own, int other,
+                                const Meanwhile &meanwhile)
 {
     int before = 0;
     for (int i = 0; i < steps; i++) {
@@ -475,9 +476,87 @@ KG_INLINE void kg_wgmma_consume(float (&sums)[Block::PARTS][Block::SUMS], const 
     }
     if (Block::PINGPONG)
         asm volatile("bar.arrive %0, 256;" ::"r"(other) : "memory");
+    meanwhile();
     kg_wgmma_wait<0>();
     kg_wgmma_release<Block>(&empty[before]);
 }
+
+// ---- What rows and columns have of their own ----
+
+// What the lane `from` has; all lanes of the warp ask.
+template <class T>
+KG_INLINE T kg_of_lane(const T &own, int from)
+{
+    union {
+        uint32_t words[(sizeof(T) + 3) / 4];
+        T whole;
+    } sent;
+    sent.whole = own;
+#pragma unroll
+    for (uint32_t &word : sent.words)
+        word = __shfl_sync(0xffffffff, word, from);
+    return sent.whole;
+}
+
+template <class T>
+struct kg_neighbours {
+    T at[2];
+};
+
+// Of a consumer's tile: of the rows of this thread's sums, and of all columns, pairs of which are
+// dealt to the lanes of each warp.
+template <class Block, class Job>
+struct kg_wgmma_own {
+    using of_row = typename Job::of_row;
+    using of_columns = kg_neighbours<typename Job::of_column>;
+    of_row rows[Block::PARTS * 2];
+    of_columns columns[(Block::COLUMNS + 63) / 64];
+
+    KG_METHOD static int first_row()
+    {
+        return threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
+    }
+
+    // What is beyond the edges is that of the last row or column.
+    KG_METHOD void read(const Job &job, const kg_wgmma_item<Block> &item, int own)
+    {
+        const int last_row = (int)job.rows() - 1, last_column = (int)job.columns() - 1;
+        if constexpr (Job::BY_ROW)
+#pragma unroll
+            for (int i = 0; i < Block::PARTS * 2; i++)
+                rows[i] = job.at_row(
+                    item.batch, min(item.row + own + first_row() + i * 32 - i % 2 * 24, last_row));
+        if constexpr (Job::BY_COLUMN)
+#pragma unroll
+            for (int i = 0; i < (Block::COLUMNS + 63) / 64 * 2; i++)
+                columns[i / 2].at[i % 2] = job.at_column(
+                    item.batch, min(item.column + i / 2 * 64 + (int)threadIdx.x % 32 * 2 + i % 2,
+                                    last_column));
+    }
+
+    KG_METHOD static void expect(const Job &job, const kg_wgmma_item<Block> &item, int own)
+    {
+        constexpr int each = 8; // are read at once, where they are neighbours
+        const int at = threadIdx.x % 128 * each;
+        if (Job::BY_ROW && at < Block::OWN_ROWS && item.row + own + at < (int)job.rows())
+            job.expect_row(item.batch, item.row + own + at);
+        if (Job::BY_COLUMN && at < Block::COLUMNS && item.column + at < (int)job.columns())
+            job.expect_column(item.batch, item.column + at);
+    }
+
+    // Of this thread's row of a part, and its columns of the tile's eight number `eight`.
+    KG_METHOD of_row in_row(int part, int half) const
+    {
+        return rows[part * 2 + half];
+    }
+    KG_METHOD of_columns in_columns(int eight) const
+    {
+        if constexpr (Job::BY_COLUMN)
+            return kg_of_lane(columns[eight / 8], eight % 8 * 4 + threadIdx.x % 4);
+        else
+            return {};
+    }
+};
 
 // ---- What becomes of the sums ----
 
@@ -535,14 +614,15 @@ KG_INLINE void kg_wgmma_store_piece(const Job &job, float *partial,
 // edges are left alone.
 template <class Block, bool WHOLE, class Job>
 KG_INLINE uint32_t kg_wgmma_pair(const Job &job, int batch, int row, int column, float first,
-                                 float second)
+                                 float second, const typename Job::of_row &in_row,
+                                 const kg_neighbours<typename Job::of_column> &in_columns)
 {
     const int rows = (int)job.rows(), columns = (int)job.columns();
     uint32_t low = 0, high = 0;
     if (WHOLE || (row < rows && column < columns))
-        low = job.value(batch, row, column, first);
+        low = job.value(batch, row, column, first, in_row, in_columns.at[0]);
     if (WHOLE || (row < rows && column + 1 < columns))
-        high = job.value(batch, row, column + 1, second);
+        high = job.value(batch, row, column + 1, second, in_row, in_columns.at[1]);
     return low | high << 16;
 }
 
@@ -554,9 +634,11 @@ KG_INLINE int kg_wgmma_place(int line, int at)
     return line * span + (at ^ (line * span / 128 & (span / 16 - 1))) * 16;
 }
 
-// A piece of 64 rows, from its first row and column on, into a buffer.
+// A piece of 64 rows, from its first row and column on, into a buffer. It is of that part of the
+// consumer's tile, from column `from` of it on.
 template <class Block, bool WHOLE, class Job>
-KG_INLINE void kg_wgmma_fill(const Job &job, int batch, int top, int start, const float *sums,
+KG_INLINE void kg_wgmma_fill(const Job &job, const kg_wgmma_own<Block, Job> &owned, int batch,
+                             int top, int start, int part, int from, const float *sums,
                              char *buffer)
 {
     const int warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32, matrix = lane / 8;
@@ -568,9 +650,14 @@ KG_INLINE void kg_wgmma_fill(const Job &job, int batch, int top, int start, cons
         const bool both = Block::PIECE - c >= 16; // pairs of matrices
         uint32_t pairs[4];
 #pragma unroll
-        for (int i = 0; i < (both ? 4 : 2); i++)
-            pairs[i] = kg_wgmma_pair<Block, WHOLE>(job, batch, row + i % 2 * 8, column + i / 2 * 8,
-                                                   sum[i * 2], sum[i * 2 + 1]);
+        for (int eight = 0; eight < (both ? 2 : 1); eight++) {
+            const auto in_columns = owned.in_columns((from + c) / 8 + eight);
+#pragma unroll
+            for (int half = 0; half < 2; half++)
+                pairs[eight * 2 + half] = kg_wgmma_pair<Block, WHOLE>(
+                    job, batch, row + half * 8, column + eight * 8, sum[eight * 4 + half * 2],
+                    sum[eight * 4 + half * 2 + 1], owned.in_row(part, half), in_columns);
+        }
         // The line that this lane points out, and the 16 bytes of it.
         const int line =
             Block::SWAP ? c + matrix / 2 * 8 + lane % 8 : warp * 16 + matrix % 2 * 8 + lane % 8;
@@ -587,8 +674,9 @@ KG_INLINE void kg_wgmma_fill(const Job &job, int batch, int top, int start, cons
 // copy engine, else, where lines do not begin at multiples of 16 bytes, one by one.
 template <class Block, class Job>
 KG_INLINE void kg_wgmma_store_tile(const Job &job, const kg_wgmma_item<Block> &item, int own,
-                                   const float (&sums)[Block::PARTS][Block::SUMS], char *buffers,
-                                   int &turn, const kg_tensor_map *out, bool in_lines, int meeting)
+                                   const float (&sums)[Block::PARTS][Block::SUMS],
+                                   const kg_wgmma_own<Block, Job> &owned, char *buffers, int &turn,
+                                   const kg_tensor_map *out, bool in_lines, int meeting)
 {
     constexpr int across = Block::PIECES / Block::PARTS; // pieces side by side
     const int thread = threadIdx.x % 128, top = item.row + own;
@@ -597,18 +685,20 @@ KG_INLINE void kg_wgmma_store_tile(const Job &job, const kg_wgmma_item<Block> &i
                         item.column + Block::COLUMNS <= (int)job.columns());
 #pragma unroll
     for (int piece = 0; piece < Block::PIECES; piece++) {
-        const int row = top + piece / across * 64;
-        const int column = item.column + piece % across * Block::PIECE;
-        const float *from = &sums[piece / across][piece % across * Block::PIECE / 2];
+        const int part = piece / across, start = piece % across * Block::PIECE;
+        const int row = top + part * 64, column = item.column + start;
+        const float *from = &sums[part][start / 2];
         char *buffer = buffers + turn * Block::BUFFER_BYTES;
         turn = (turn + 1) % Block::BUFFERS;
         if (thread == 0)
             kg_tiles_stored<Block::BUFFERS - 1>();
         kg_tiles_meet<128>(meeting);
         if (whole)
-            kg_wgmma_fill<Block, true>(job, item.batch, row, column, from, buffer);
+            kg_wgmma_fill<Block, true>(job, owned, item.batch, row, column, part, start, from,
+                                       buffer);
         else if constexpr (Job::POINTED)
-            kg_wgmma_fill<Block, false>(job, item.batch, row, column, from, buffer);
+            kg_wgmma_fill<Block, false>(job, owned, item.batch, row, column, part, start, from,
+                                        buffer);
         kg_tiles_written();
         kg_tiles_meet<128>(meeting);
         if (in_lines && thread == 0)
@@ -719,6 +809,7 @@ KG_INLINE void kg_wgmma_consumer(const Job &job, const kg_wgmma_tiles<Block> &ti
     const int consumer = threadIdx.x / 128 - 1;
     const int own = Block::PINGPONG ? 0 : consumer * Block::OWN_ROWS;
     constexpr int room = Block::OUT_BYTES / Block::CONSUMERS;
+    constexpr bool in_tiles = Block::SPLIT == 1 && sizeof(typename Job::out) == 2;
     kg_ring_place<Block::STAGES> place;
     int turn = 0, buffer_turn = 0;
     for (int index = first; index < tiles.count; index += step, turn ^= 1) {
@@ -728,9 +819,15 @@ KG_INLINE void kg_wgmma_consumer(const Job &job, const kg_wgmma_tiles<Block> &ti
             continue;
         }
         float sums[Block::PARTS][Block::SUMS];
+        kg_wgmma_own<Block, Job> owned;
+        if constexpr (in_tiles)
+            owned.expect(job, item, own);
         if (Block::PINGPONG && index != first)
             kg_tiles_meet<256>(3 + consumer); // the other one has begun all its products
-        kg_wgmma_consume<Block>(sums, ring, full, empty, place, item.steps, own, 4 - consumer);
+        kg_wgmma_consume<Block>(sums, ring, full, empty, place, item.steps, own, 4 - consumer, [&] {
+            if constexpr (in_tiles)
+                owned.read(job, item, own);
+        });
         if (index + step >= tiles.count && !kg_wgmma_leaves_room<Block>(job))
             kg_start_next();
         if constexpr (Block::FOLDS) {
@@ -738,9 +835,9 @@ KG_INLINE void kg_wgmma_consumer(const Job &job, const kg_wgmma_tiles<Block> &ti
             kg_wgmma_leave<Block, Job>((float *)ring, own, sums);
         } else if constexpr (Block::SPLIT > 1) {
             kg_wgmma_store_piece<Block>(job, partial, item, own, sums);
-        } else if constexpr (sizeof(typename Job::out) == 2) {
-            kg_wgmma_store_tile<Block>(job, item, own, sums, buffers + consumer * room, buffer_turn,
-                                       out, in_lines, consumer + 1);
+        } else if constexpr (in_tiles) {
+            kg_wgmma_store_tile<Block>(job, item, own, sums, owned, buffers + consumer * room,
+                                       buffer_turn, out, in_lines, consumer + 1);
         } else {
             kg_wgmma_store_each<Block>(job, item, own, sums);
         }

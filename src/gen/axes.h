@@ -52,7 +52,7 @@ struct kg_values {
     const char *locals[KG_MAX_NESTS];
     // Likewise: a kg_divisor made of it. NULL: there is none.
     const char *divisors[KG_MAX_NESTS];
-    bool narrow; // exponentials are kg_exp_narrow_f32
+    uint64_t narrow; // functions, 1 << each, that are kg_NAME_narrow_f32
     // Reads of what is in memory, where they are to be other than loads; false: a load. May be
     // NULL.
     bool (*read)(void *user, struct kg_text *text, const struct kg_access *access);
@@ -81,9 +81,10 @@ int kg_group_maker(const struct kg_group *group, const struct kg_tensor *tensor)
 // Does the nest at `position` have the output axes of the one at `k`, and read what was made from
 // that one on at its own place only?
 bool kg_group_follows(const struct kg_group *group, int k, int position);
-// Whether exponentials may be a few units of 2^-18 off: all that is stored of what they become is
-// f16 or bf16, to which that is nothing, and no difference or function on the way makes it more.
-bool kg_group_is_narrow(const struct kg_group *group);
+// The functions, 1 << each, that may be off by little of a step of f16, relative to what they give:
+// all that is stored of what they become is f16 or bf16, and no difference or function on the way
+// makes it more.
+uint64_t kg_group_narrow(const struct kg_group *group);
 // Whether every read of a private intermediate can be replaced by its formula: false, and the
 // reason, for padded ones and for those made by a reduction outside `but` (a position, or -1).
 bool kg_group_inlines(const struct kg_group *group, int but, struct kg_text *reason);

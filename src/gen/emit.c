@@ -148,7 +148,7 @@ static void print_function(const struct printer *printer, const struct kg_expr *
     const struct spelling *spelling = &spellings[expr->function];
     int axis = printer->names ? printer->names->vector_axis : 0;
     bool is_vector = axis > 0 && kg_expr_uses(expr, axis, true);
-    bool is_narrow = printer->names && printer->names->narrow && expr->function == KG_FN_EXP;
+    bool is_narrow = printer->names && printer->names->narrow >> expr->function & 1;
     if (expr->function == KG_FN_AND || expr->function == KG_FN_OR)
         kg_text_format(printer->text, "kg_%s(", spelling->name);
     else

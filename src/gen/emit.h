@@ -17,7 +17,7 @@
 struct kg_emit_names {
     void *user;
     bool contiguous; // problem->contiguous: last strides are left out, being 1
-    bool narrow;     // exponentials are kg_exp_narrow_f32: see kg_group_is_narrow
+    uint64_t narrow; // functions, 1 << each, that are kg_NAME_narrow_f32: see kg_group_narrow
     // What moves with this axis is a vector of floats (kernels/host/floats.h); 0: nothing is.
     int vector_axis;
     // The current value of axis `axis` (an int64_t expression, of primary precedence). NULL:

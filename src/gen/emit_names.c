@@ -240,6 +240,8 @@ static const char *const reserved_words[] = {
     "job",
     "given",
     "element",
+    "in_row",
+    "in_column",
 };
 
 // Letters followed by digits that families use: "i0", "acc12". Users' x1 and w2 stay as they are.

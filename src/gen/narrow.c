@@ -1,4 +1,4 @@
-// Which groups may take exponentials that are a few units of 2^-18 off: see kg_group_is_narrow.
+// Which functions of a group may be off by little of a step of f16: see kg_group_narrow.
 //
 // Every value is judged by what such an error becomes in it. A relative error stays what it is
 // through products, quotients, and sums of what is not negative; differences and most functions
@@ -9,7 +9,7 @@
 
 enum error {
     ERROR_NONE,
-    ERROR_RELATIVE, // as large as that of an exponential, or a few times that
+    ERROR_RELATIVE, // as large as that of the function, or a few times that
     ERROR_ANY,
 };
 
@@ -20,6 +20,7 @@ struct judgement {
 
 struct judge {
     const struct kg_group *group;
+    enum kg_function function; // that is off
     struct judgement made[KG_MAX_NESTS]; // by position in the group
 };
 
@@ -54,12 +55,14 @@ static struct judgement judge_call(const struct judge *judge, const struct kg_ex
         first = i == 0 ? argument : first;
         all = worse(all, argument);
     }
-    switch (expr->function) {
-    case KG_FN_EXP:
+    if (expr->function == judge->function) {
+        bool is_exp = expr->function == KG_FN_EXP;
         if (all.error != ERROR_NONE || expr->type != KG_TYPE_F32 ||
-            !is_below_largest(judge, expr->arguments[0]))
+            (is_exp && !is_below_largest(judge, expr->arguments[0])))
             return lost;
-        return (struct judgement){ERROR_RELATIVE, false};
+        return (struct judgement){ERROR_RELATIVE, !is_exp && expr->function != KG_FN_SIGMOID};
+    }
+    switch (expr->function) {
     case KG_FN_MUL:
     case KG_FN_DIV:
         return all;
@@ -106,20 +109,32 @@ static struct judgement judge_nest(const struct judge *judge, const struct kg_ne
     return (struct judgement){ERROR_ANY, true};
 }
 
-bool kg_group_is_narrow(const struct kg_group *group)
+static bool is_narrow(const struct kg_group *group, enum kg_function function)
 {
-    struct judge judge = {.group = group};
+    struct judge judge = {.group = group, .function = function};
     bool any = false;
     for (int i = 0; i < group->count; i++) {
         const struct kg_nest *nest = kg_group_nest(group, i);
         judge.made[i] = judge_nest(&judge, nest);
         enum kg_dtype dtype = kg_emit_tensor_dtype(nest->output);
-        bool is_narrow = dtype == KG_F16 || dtype == KG_BF16;
+        bool is_half = dtype == KG_F16 || dtype == KG_BF16;
         bool is_stored = !kg_group_is_private(group, nest->output);
         if (judge.made[i].error == ERROR_ANY ||
-            (judge.made[i].error == ERROR_RELATIVE && is_stored && !is_narrow))
+            (judge.made[i].error == ERROR_RELATIVE && is_stored && !is_half))
             return false;
         any |= judge.made[i].error == ERROR_RELATIVE;
     }
     return any;
+}
+
+uint64_t kg_group_narrow(const struct kg_group *group)
+{
+    static const enum kg_function functions[] = {KG_FN_EXP, KG_FN_GELU, KG_FN_GELU_TANH,
+                                                 KG_FN_SIGMOID, KG_FN_SILU};
+    _Static_assert(KG_FUNCTION_COUNT <= 64, "a bit for each function");
+    uint64_t narrow = 0;
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        if (is_narrow(group, functions[i]))
+            narrow |= (uint64_t)1 << functions[i];
+    return narrow;
 }

@@ -124,7 +124,10 @@ bool kg_cuda_contract_is_whole(const struct kg_cuda_contract_plan *plan, int sid
 // Of the elements of a side, as they are stored.
 enum kg_dtype kg_cuda_contract_dtype(const struct kg_cuda_contract_plan *plan, int side);
 
-// Whether a sum on its way out depends on where it is, or more than one tensor is stored.
+// Whether anything is made of a sum on its way out.
+bool kg_cuda_contract_is_worked_on(const struct kg_cuda_contract_plan *plan);
+// Whether that depends on where it is in more than what its row and its column have of their own,
+// or more than one tensor is stored.
 bool kg_cuda_contract_is_pointed(const struct kg_cuda_contract_plan *plan);
 // The last tensor that is stored, which the job gives the elements of.
 const struct kg_tensor *kg_cuda_contract_output(const struct kg_cuda_contract_plan *plan);

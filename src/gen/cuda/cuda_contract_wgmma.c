@@ -224,8 +224,8 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
     struct kg_cuda_contract_plan original = *plan, multiply = *plan;
     original.set.swap = 0;
     original.waits = true;
-    // Places that are waited for are held in registers. A job that is not pointed only writes.
-    multiply.waits = kg_cuda_contract_is_pointed(plan);
+    // Places that are waited for are held in registers. Sums that leave as they are only write.
+    multiply.waits = kg_cuda_contract_is_worked_on(plan);
     emit_instruction(code, plan);
     for (int side = 0; side < 2; side++) {
         open_function(code, &original, KG_WGMMA_PACK_A + side, PACK_THREADS, 0);

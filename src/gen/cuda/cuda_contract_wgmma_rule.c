@@ -34,7 +34,8 @@ struct kg_cuda_contract_pace kg_cuda_wgmma_pace(const struct kg_cuda_contract_pl
             measured.operands * KG_WGMMA_ELEMENT * plan->set.depth * (rows + readers * columns),
         .fill = kg_cuda_wgmma_is_uneven(plan) ? measured.uneven : 1,
         .again = kg_cuda_wgmma_is_uneven(plan) ? measured.misses : 1,
-        .values = kg_cuda_contract_is_pointed(plan) ? measured.value * kg_cuda_wgmma_sums(plan) : 0,
+        .values =
+            kg_cuda_contract_is_worked_on(plan) ? measured.value * kg_cuda_wgmma_sums(plan) : 0,
         .folds_in_cluster = kg_cuda_wgmma_folds(plan),
         .copied = kg_cuda_wgmma_copied(plan),
         .share = plan->set.pair ? measured.pair : 0,

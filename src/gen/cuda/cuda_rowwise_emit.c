@@ -495,7 +495,7 @@ void kg_cuda_rowwise_emit(struct kg_text *text, const struct kg_cuda_rowwise_pla
     struct kg_cuda_rowwise_writer writer = {.plan = plan, .row = row, .code = {text, 0}};
     struct kg_code *code = &writer.code;
     writer.values = (struct kg_values){.group = row->group,
-                                       .narrow = kg_group_is_narrow(row->group),
+                                       .narrow = kg_group_narrow(row->group),
                                        .read = read_stream,
                                        .user = &writer};
     for (int axis = row->run; axis < row->last; axis++)
