@@ -530,8 +530,8 @@ struct kg_wgmma_own {
 #pragma unroll
             for (int i = 0; i < (Block::COLUMNS + 63) / 64 * 2; i++)
                 columns[i / 2].at[i % 2] = job.at_column(
-                    item.batch, min(item.column + i / 2 * 64 + (int)threadIdx.x % 32 * 2 + i % 2,
-                                    last_column));
+                    item.batch,
+                    min(item.column + i / 2 * 64 + (int)threadIdx.x % 32 * 2 + i % 2, last_column));
     }
 
     KG_METHOD static void expect(const Job &job, const kg_wgmma_item<Block> &item, int own)

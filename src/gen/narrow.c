@@ -20,7 +20,7 @@ struct judgement {
 
 struct judge {
     const struct kg_group *group;
-    enum kg_function function; // that is off
+    enum kg_function function;           // that is off
     struct judgement made[KG_MAX_NESTS]; // by position in the group
 };
 

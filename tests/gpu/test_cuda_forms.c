@@ -57,6 +57,14 @@
     "op batches(a: f16[B, M, K], b: f16[B, N, K]) -> (s: f32[B, M, N], y: f16[B, M, N])\n"         \
     "{ s[b, m, n] = sum(k) a[b, m, k] * b[b, n, k]\n"                                              \
     "  y[b, m, n] = relu(s[b, m, n]) }\n"
+#define OWN                                                                                        \
+    "op own(x: T[B, P, K], w: T[N, K], v: T[N], s: f32[B, P], z: f32[N]) -> (y: T[B, P, N])\n"     \
+    "where T in f16 bf16\n"                                                                        \
+    "{ t[b, p, n] = sum(k) x[b, p, k] * w[n, k]\n"                                                 \
+    "  y[b, p, n] = gelu_tanh(t[b, p, n] * s[b, p] + v[n]) * z[n] }\n"
+#define BIAS                                                                                       \
+    "op bias(x: T[P, K], w: T[N, K], v: T[N]) -> (y: T[P, N]) where T in f16 bf16\n"               \
+    "{ y[p, n] = gelu((sum(k) x[p, k] * w[n, k]) + v[n]) }\n"
 #define WGMMA(tile, how) "contract: mma=64 " tile " " how " order=0 maxnreg=0"
 #define WGMMA_3(tile, how) "contract*3: mma=64 " tile " " how " order=0 maxnreg=0"
 #define WGMMA_2(tile, how) "contract*2: mma=64 " tile " " how " order=0 maxnreg=0"
@@ -211,6 +219,22 @@ static const struct form {
      WGMMA_3("rows=64 columns=128 depth=64 stages=4", PLAIN)},
     {"wgmma, batches copied", BATCHES, "B=3 M=70 N=33 K=71",
      WGMMA_3("rows=64 columns=32 depth=64 stages=4", PLAIN)},
+    {"wgmma, own", OWN, "B=3 P=100 K=200 N=264 T=f16",
+     WGMMA_2("rows=128 columns=128 depth=64 stages=4", PLAIN)},
+    {"wgmma, own, odd columns", OWN, "B=1 P=130 K=72 N=232 T=bf16",
+     WGMMA_2("rows=128 columns=24 depth=64 stages=6", PLAIN)},
+    {"wgmma, own, exchanged", OWN, "B=3 P=5 K=1000 N=264 T=bf16",
+     WGMMA_2("rows=64 columns=16 depth=128 stages=4", "pair=0 pingpong=0 split=1 swap=1")},
+    {"wgmma, own, in pieces", OWN, "B=3 P=5 K=1000 N=264 T=f16",
+     WGMMA_2("rows=64 columns=16 depth=64 stages=4", "pair=0 pingpong=0 split=4 swap=1")},
+    {"wgmma, bias, tall", BIAS, "P=520 K=200 N=392 T=f16",
+     WGMMA_2("rows=256 columns=128 depth=64 stages=4", PLAIN)},
+    {"wgmma, bias, wide, in turns", BIAS, "P=900 K=264 N=1320 T=bf16",
+     WGMMA_2("rows=128 columns=192 depth=64 stages=4", "pair=0 pingpong=1 split=1 swap=0")},
+    {"wgmma, bias, exchanged", BIAS, "P=40 K=1000 N=261 T=f16",
+     WGMMA_2("rows=128 columns=48 depth=64 stages=4", "pair=0 pingpong=0 split=1 swap=1")},
+    {"wgmma, bias, one consumer", BIAS, "P=200 K=136 N=72 T=f16",
+     WGMMA_2("rows=64 columns=128 depth=64 stages=8", PLAIN)},
     {"scan, columns in chunks", DOWN, "P=500 D=130",
      "scan: threads=64 vector=2 hold=4 cluster=1 chunk=64 maxnreg=0"},
     {"mma", MATMUL, "M=300 N=520 K=264 T=f16",

@@ -129,6 +129,11 @@ bool kg_cuda_contract_is_worked_on(const struct kg_cuda_contract_plan *plan);
 // Whether that depends on where it is in more than what its row and its column have of their own,
 // or more than one tensor is stored.
 bool kg_cuda_contract_is_pointed(const struct kg_cuda_contract_plan *plan);
+// Whether it takes registers of its own in numbers: it is pointed, or has functions that are long.
+bool kg_cuda_contract_is_heavy(const struct kg_cuda_contract_plan *plan);
+// Registers for what rows and columns have of their own, of so many rows of a thread, and of columns
+// that are dealt to the lanes of a warp.
+int kg_cuda_contract_own_registers(const struct kg_cuda_contract_plan *plan, int rows, int columns);
 // The last tensor that is stored, which the job gives the elements of.
 const struct kg_tensor *kg_cuda_contract_output(const struct kg_cuda_contract_plan *plan);
 

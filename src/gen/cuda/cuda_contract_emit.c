@@ -88,8 +88,7 @@ static int list_own(const struct kg_cuda_contract_plan *plan, struct own_read *l
         for (int j = 0; j < nest->access_count && count < MOST_OWN; j++) {
             const struct kg_access *access = &nest->accesses[j];
             if (kg_group_maker(plan->group, access->tensor) < 0 && is_own(plan, access))
-                list[count++] =
-                    (struct own_read){nest, access, moves(plan, access, KG_CONTRACT_N)};
+                list[count++] = (struct own_read){nest, access, moves(plan, access, KG_CONTRACT_N)};
         }
     }
     return count;
@@ -105,6 +104,19 @@ static int find_own(const struct kg_cuda_contract_plan *plan, const struct kg_ac
     return count - 1;
 }
 
+int kg_cuda_contract_own_registers(const struct kg_cuda_contract_plan *plan, int rows, int columns)
+{
+    struct own_read list[MOST_OWN];
+    int count = list_own(plan, list), registers = 0;
+    for (int i = 0; i < count; i++) {
+        int bits = kg_dtypes[kg_emit_tensor_dtype(list[i].access->tensor)].bits;
+        bool by_column = list[i].of_column != (plan->set.swap == 1);
+        registers +=
+            by_column ? (columns + 63) / 64 * ((bits + 15) / 16) : rows * ((bits + 31) / 32);
+    }
+    return registers;
+}
+
 // Whether the statement looks at where it is.
 static bool looks(const struct kg_cuda_contract_plan *plan, const struct kg_nest *nest)
 {
@@ -116,6 +128,15 @@ static bool looks(const struct kg_cuda_contract_plan *plan, const struct kg_nest
             find_own(plan, &nest->accesses[i]) < 0)
             return true;
     return false;
+}
+
+bool kg_cuda_contract_is_heavy(const struct kg_cuda_contract_plan *plan)
+{
+    double functions = 0;
+    for (int i = 1; i <= last_stored(plan); i++)
+        functions += nest_at(plan, i)->transcendentals;
+    return kg_cuda_contract_is_pointed(plan) ||
+           (functions > 0 && kg_group_narrow(plan->group) == 0);
 }
 
 bool kg_cuda_contract_is_pointed(const struct kg_cuda_contract_plan *plan)
@@ -498,8 +519,9 @@ static void emit_own(struct writer *writer, bool of_column)
             kg_code_line(code, "    %s e%d;", kg_emit_tensor_storage(list[i].access->tensor), i);
     kg_code_line(code, "};");
     for (int expects = 0; expects < 2; expects++) {
-        kg_code_open(code, expects ? "KG_METHOD void expect_%s(int64_t item, int64_t %s) const"
-                                   : "KG_METHOD of_%s at_%s(int64_t item, int64_t %s) const",
+        kg_code_open(code,
+                     expects ? "KG_METHOD void expect_%s(int64_t item, int64_t %s) const"
+                             : "KG_METHOD of_%s at_%s(int64_t item, int64_t %s) const",
                      name, name, name);
         unpack(writer);
         emit_axes(writer, KG_CONTRACT_BATCH, "item");
@@ -593,7 +615,7 @@ void kg_cuda_contract_emit_job(struct kg_code *code, const struct kg_cuda_contra
     for (int i = 0; i < own_count; i++)
         of_columns += own[i].of_column;
     kg_code_line(code, "enum : bool { POINTED = %d, BY_ROW = %d, BY_COLUMN = %d };",
-                 kg_cuda_contract_is_pointed(plan), of_columns < own_count, of_columns > 0);
+                 kg_cuda_contract_is_pointed(plan), of_columns<own_count, of_columns> 0);
     kg_code_line(code, "%s_given given;", plan->entry);
     emit_counts(&writer);
     for (int side = 0; side < 2; side++) {

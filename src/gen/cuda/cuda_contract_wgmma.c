@@ -87,7 +87,7 @@ int64_t kg_cuda_wgmma_shared(const struct kg_cuda_contract_plan *plan)
 // Blocks that a unit runs at once.
 int kg_cuda_wgmma_blocks(const struct kg_cuda_contract_plan *plan)
 {
-    int others = kg_cuda_contract_is_pointed(plan) ? 72 : 56;
+    int others = kg_cuda_contract_is_heavy(plan) ? 72 : 56;
     return moves_registers(plan) ? 1
                                  : kg_cuda_contract_blocks(plan, kg_cuda_wgmma_threads(plan),
                                                            kg_cuda_wgmma_sums(plan) + others,
@@ -100,6 +100,17 @@ static int registers_of(const struct kg_cuda_contract_plan *plan)
     most = most < MOST_REGISTERS ? most : MOST_REGISTERS;
     bool less = plan->set.registers > 0 && plan->set.registers < most;
     return less ? plan->set.registers : most;
+}
+
+// What a thread needs beside its sums.
+static int other_registers(const struct kg_cuda_contract_plan *plan)
+{
+    int parts = kg_cuda_wgmma_sums(plan) * 2 / plan->set.columns;
+    if (kg_cuda_contract_is_heavy(plan))
+        return 64;
+    return kg_cuda_contract_is_worked_on(plan)
+               ? 37 + kg_cuda_contract_own_registers(plan, parts * 2, plan->set.columns)
+               : 40;
 }
 
 // The side, 0 for A, that is copied as left or right, and as which of them a side is.
@@ -148,9 +159,8 @@ static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reas
                                        "a block would need more shared memory than there is");
     if (moves_registers(plan) && plan->set.registers > 0)
         return kg_cuda_contract_refuse(reason, "registers move between warps as it is");
-    int others = kg_cuda_contract_is_pointed(plan) ? 64 : 40;
     if ((moves_registers(plan) ? MOVED_REGISTERS : registers_of(plan)) <
-        kg_cuda_wgmma_sums(plan) + others)
+        kg_cuda_wgmma_sums(plan) + other_registers(plan))
         return kg_cuda_contract_refuse(reason, "holds more than a thread may have registers");
     return kg_cuda_contract_tiles(plan) * plan->set.split <= INT32_MAX ||
            kg_cuda_contract_refuse(reason, "too many tiles");

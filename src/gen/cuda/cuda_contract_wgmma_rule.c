@@ -14,8 +14,31 @@ static const struct {
     double uneven; // copies take so much longer where lines do not begin at multiples of 128 bytes
     double misses; // and so much longer still what is read more than once
     double pair;   // what pairs cost
-    double value;  // of a sum on its way out, where it is worked on, seconds
-} measured = {0.932, 107.7, 0.473e-12, 1.3, 14, 0.036, 22e-9};
+} measured = {0.932, 107.7, 0.473e-12, 1.3, 14, 0.036};
+
+// What is done with sums on their way out, as the instructions say; not fitted.
+static const struct {
+    double issue;   // of an instruction of a warp, seconds
+    double each;    // instructions for any sum, and
+    double special; // the time of so many more for each of the special unit, or
+    double read;    // for reading what each sum has of its own
+} work = {0.59e-9, 2, 4, 16};
+
+// Seconds that a consumer works on its sums before they are stored; two at once take turns.
+static double values_seconds(const struct kg_cuda_contract_plan *plan)
+{
+    bool together = plan->set.rows > KG_WGMMA_ATOM && !plan->set.pingpong;
+    double outputs = (double)plan->batches * (double)plan->rows * (double)plan->columns, each = 0;
+    if (!kg_cuda_contract_is_worked_on(plan) || outputs == 0)
+        return 0;
+    if (kg_cuda_contract_is_pointed(plan))
+        each += work.read;
+    for (int i = 1; i < plan->group->count; i++) {
+        const struct kg_nest *nest = plan->group->problem->nests[plan->group->first + i];
+        each += (nest->operations + work.special * nest->transcendentals) / outputs;
+    }
+    return work.issue * (work.each + each) * kg_cuda_wgmma_sums(plan) * (together ? 2 : 1);
+}
 
 double kg_cuda_wgmma_rate(const struct kg_cuda_contract_plan *plan)
 {
@@ -34,8 +57,7 @@ struct kg_cuda_contract_pace kg_cuda_wgmma_pace(const struct kg_cuda_contract_pl
             measured.operands * KG_WGMMA_ELEMENT * plan->set.depth * (rows + readers * columns),
         .fill = kg_cuda_wgmma_is_uneven(plan) ? measured.uneven : 1,
         .again = kg_cuda_wgmma_is_uneven(plan) ? measured.misses : 1,
-        .values =
-            kg_cuda_contract_is_worked_on(plan) ? measured.value * kg_cuda_wgmma_sums(plan) : 0,
+        .values = values_seconds(plan),
         .folds_in_cluster = kg_cuda_wgmma_folds(plan),
         .copied = kg_cuda_wgmma_copied(plan),
         .share = plan->set.pair ? measured.pair : 0,

@@ -35,7 +35,14 @@ static const char definitions[] =
     "{ t[b, m, n] = sum(k) x[b, m, k] * w[n, k]\n"
     "  y[b, m, n] = gelu(t[b, m, n] + v[n]) + r[b, m, n] }\n"
     "op batches(a: T[B, M, K], b: T[B, N, K]) -> (s: f32[B, M, N], y: T[B, M, N]) " WHERE
-    "{ s[b, m, n] = sum(k) a[b, m, k] * b[b, n, k]\n  y[b, m, n] = relu(s[b, m, n]) }\n";
+    "{ s[b, m, n] = sum(k) a[b, m, k] * b[b, n, k]\n  y[b, m, n] = relu(s[b, m, n]) }\n"
+    "op own(x: T[B, M, K], w: T[N, K], v: T[N], s: f32[B, M], z: f32[N]) -> (y: T[B, M, N]) " WHERE
+    "{ t[b, m, n] = sum(k) x[b, m, k] * w[n, k]\n"
+    "  y[b, m, n] = gelu_tanh(t[b, m, n] * s[b, m] + v[n]) * z[n] }\n"
+    "op bias(x: T[M, K], w: T[N, K], v: T[N]) -> (y: T[M, N]) " WHERE
+    "{ y[m, n] = gelu((sum(k) x[m, k] * w[n, k]) + v[n]) }\n"
+    "op turned(x: T[M, K], w: T[N, K], v: T[N]) -> (y: T[M, N]) " WHERE
+    "{ y[m, n] = where(n <= m, (sum(k) x[m, k] * w[n, k]) + v[n], 0) }\n";
 
 #define LARGE "M=4096 N=4096 K=4096 T=f16"
 #define TILE "mma=64 rows=128 columns=128 depth=64 stages=4"
@@ -165,6 +172,12 @@ static void tiles_are_refused(void)
         {"nn", "mma=64 rows=128 columns=256 depth=64 stages=4", ""},
         {"nn", "mma=64 rows=256 columns=192 depth=64 stages=3", ""},
         {"nn", TILE " split=128", "more pieces of the sum than there is work for"},
+        // What is done with a sum takes registers, of rows and columns of their own fewer.
+        {"bias", "mma=64 rows=256 columns=192 depth=64 stages=3", ""},
+        {"own", "mma=64 rows=256 columns=192 depth=64 stages=3",
+         "holds more than a thread may have registers"},
+        {"linear", "mma=64 rows=256 columns=192 depth=64 stages=3",
+         "holds more than a thread may have registers"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         check_reason(cases[i].op, LARGE, cases[i].values, cases[i].reason);
@@ -446,6 +459,43 @@ static void rule_leaves_the_rest(void)
     }
 }
 
+// ---- What is written ----
+
+// What all of a row or a column have in common is read beside the product, and only what else there
+// is in it.
+static void own_elements_are_apart(void)
+{
+    static const struct {
+        const char *op, *flags, *value;
+    } cases[] = {
+        {"nt", "POINTED = 0, BY_ROW = 0, BY_COLUMN = 0", "v2 = total;"},
+        {"bias", "POINTED = 0, BY_ROW = 0, BY_COLUMN = 1",
+         "kg_gelu_narrow_f32((v4) + kg_unpack_f16(in_column.e0));"},
+        {"own", "POINTED = 0, BY_ROW = 1, BY_COLUMN = 1",
+         "kg_gelu_tanh_narrow_f32((v6) * in_row.e0 + kg_unpack_f16(in_column.e1)) *"},
+        // What is added later would show an error more.
+        {"linear", "POINTED = 1, BY_ROW = 0, BY_COLUMN = 1",
+         "kg_gelu_f32((v5) + kg_unpack_f16(in_column.e0)) + kg_load_f16(r, "},
+        {"turned", "POINTED = 1, BY_ROW = 0, BY_COLUMN = 1", "i1 <= i0"},
+        {"batches", "POINTED = 1, BY_ROW = 0, BY_COLUMN = 0", "kg_relu_f32("},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct made made = make_strided(definitions, cases[i].op, LARGE " B=2", NULL);
+        CHECK_STATUS(made.status, KG_OK, &made.error);
+        struct kg_choice choice;
+        struct kg_text source = {0};
+        kg_choice_guess(made.problem, &facts, KG_TARGET_CUDA, &choice);
+        CHECK(kg_choice_source(&choice, 0, &facts, KG_TARGET_CUDA, "kernel", &source));
+        const char *text = kg_text_string(&source);
+        bool fine = strstr(text, cases[i].flags) && strstr(text, cases[i].value);
+        CHECK(fine);
+        if (!fine)
+            fprintf(stderr, "%s:\n%s\n", cases[i].op, strstr(text, "struct kernel_job"));
+        kg_text_free(&source);
+        unmake(&made);
+    }
+}
+
 // ---- What is compiled ----
 
 static int64_t count_of(const struct kg_asm_kernel *kernel, const char *opcode)
@@ -575,6 +625,12 @@ static void all_ways_compile(void)
         {"tn", "M=64 N=64 K=8192 T=bf16", "mma=64 rows=64 columns=64 depth=64 stages=4 split=16",
          4},
         {"wide", LARGE, "mma=64 rows=256 columns=192 depth=64 stages=3", 8},
+        {"bias", LARGE, "mma=64 rows=256 columns=192 depth=64 stages=3", 8},
+        {"bias", LARGE, "mma=64 rows=128 columns=192 depth=64 stages=4 pingpong=1", 8},
+        {"own", "B=4 M=1024 N=4096 K=4096 T=bf16", "mma=64 rows=256 columns=128 depth=64 stages=4",
+         8},
+        {"own", "B=4 M=4 N=4096 K=4096 T=f16",
+         "mma=64 rows=64 columns=16 depth=128 stages=8 swap=1", 8},
     };
     char home[] = "/tmp/kernelgen-wgmma-XXXXXX";
     struct kg_device *device = NULL;
@@ -591,4 +647,4 @@ static void all_ways_compile(void)
 
 TEST_MAIN(sides_are_refused, tiles_are_refused, sides_are_mapped, clusters_are_launched,
           sides_are_copied, sizes_of_nothing, rule_takes_all_sizes, rule_leaves_the_rest,
-          all_ways_compile)
+          own_elements_are_apart, all_ways_compile)

@@ -218,8 +218,47 @@ static void narrow(void)
         CHECK_STATUS(made.status, KG_OK, &made.error);
         if (made.status == KG_OK) {
             const struct kg_group group = {made.problem, 0, made.problem->nest_count};
-            CHECK(kg_group_is_narrow(&group) == cases[i].narrow);
-            if (kg_group_is_narrow(&group) != cases[i].narrow)
+            bool is_narrow = kg_group_narrow(&group) >> KG_FN_EXP & 1;
+            CHECK(is_narrow == cases[i].narrow);
+            if (is_narrow != cases[i].narrow)
+                fprintf(stderr, "%s\n", cases[i].text);
+        }
+        unmake(&made);
+    }
+}
+
+// What is stored as f16 or bf16 at once, or after products.
+static void narrow_functions(void)
+{
+    static const struct {
+        const char *text;
+        enum kg_function function;
+        bool narrow;
+    } cases[] = {
+        {"op r(x: f16[P, D]) -> (y: f16[P, D]) { y[p, d] = gelu(x[p, d]) }", KG_FN_GELU, true},
+        {"op r(x: f16[P, D]) -> (y: f32[P, D]) { y[p, d] = gelu(x[p, d]) }", KG_FN_GELU, false},
+        {"op r(x: f32[P, D]) -> (y: bf16[P, D]) { y[p, d] = 3 * gelu_tanh(x[p, d]) }",
+         KG_FN_GELU_TANH, true},
+        {"op r(x: f16[P, D]) -> (y: f16[P, D]) { y[p, d] = silu(x[p, d]) * x[p, d] }", KG_FN_SILU,
+         true},
+        {"op r(x: f16[P, D]) -> (y: f16[P, D]) { y[p, d] = silu(x[p, d]) + x[p, d] }", KG_FN_SILU,
+         false},
+        {"op r(x: f16[P, D]) -> (y: f16[P, D]) { y[p, d] = sigmoid(x[p, d]) + 1 }", KG_FN_SIGMOID,
+         true},
+        {"op r(x: f16[P, D]) -> (y: f16[P, D]) { y[p, d] = gelu(silu(x[p, d])) }", KG_FN_SILU,
+         false},
+        {"op r(x: f16[P, D]) -> (y: f16[P, D]) { y[p, d] = gelu(silu(x[p, d])) }", KG_FN_GELU,
+         true},
+        {"op r(x: f64[P, D]) -> (y: f16[P, D]) { y[p, d] = gelu(x[p, d]) }", KG_FN_GELU, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct made made = make(cases[i].text, "P=8 D=1024");
+        CHECK_STATUS(made.status, KG_OK, &made.error);
+        if (made.status == KG_OK) {
+            const struct kg_group group = {made.problem, 0, made.problem->nest_count};
+            bool is_narrow = kg_group_narrow(&group) >> cases[i].function & 1;
+            CHECK(is_narrow == cases[i].narrow);
+            if (is_narrow != cases[i].narrow)
                 fprintf(stderr, "%s\n", cases[i].text);
         }
         unmake(&made);
@@ -271,4 +310,4 @@ static void sources(void)
     folder_remove(home);
 }
 
-TEST_MAIN(refusals, launches, rules, other_rows, narrow, sources)
+TEST_MAIN(refusals, launches, rules, other_rows, narrow, narrow_functions, sources)
