@@ -35,6 +35,7 @@ KG_INLINE float error_of(float x, float got, double want, double floor, double f
 
 #define NORMAL 1.17549435e-38
 #define TINY 7.5231638e-37 // 2^-120
+#define HALF 6.1035156e-5  // 2^-14
 
 // What is computed, and what it should be; results below the third number are compared with it
 // instead of with themselves, those below the fourth may be zero.
@@ -85,6 +86,15 @@ KG_INLINE float error_at(float f)
         return error_of(f, kg_pow_f32(fabsf(f), 0.75f), pow(fabs(x), 0.75), 0, 0);
     case 19:
         return error_of(f, kg_exp_narrow_f32(-fabsf(f)), exp(-fabs(x)), 0, NORMAL);
+    case 20: // where f16 has normal numbers, and beyond them to its steps
+        return error_of(f, kg_gelu_narrow_f32(f), 0.5 * x * erfc(-x * 0.70710678118654752440),
+                        HALF, 0);
+    case 21:
+        return error_of(f, kg_gelu_tanh_narrow_f32(f), true_gelu_tanh(x), HALF, 0);
+    case 22:
+        return error_of(f, kg_sigmoid_narrow_f32(f), 1 / (1 + exp(-x)), TINY, NORMAL);
+    case 23:
+        return error_of(f, kg_silu_narrow_f32(f), x / (1 + exp(-x)), TINY, 128 * NORMAL);
     default:
         return error_of(f, kg_round_f32(f), rint(x), 0, 0);
     }
@@ -449,6 +459,11 @@ extern "C" __global__ void check_0(int64_t which, int64_t floats, uint64_t *resu
         MEASURE(17)
         MEASURE(18)
         MEASURE(19)
+        MEASURE(20)
+        MEASURE(21)
+        MEASURE(22)
+        MEASURE(23)
+        MEASURE(24)
     case 100:
         compare_bits(result);
         return;

@@ -39,6 +39,10 @@ static const struct {
     {"gelu's tail down to -10", 11000},
     {"pow(abs(x), 0.75)", 4},
     {"exp of nothing positive, for f16 and bf16", 66},
+    {"gelu, for f16 and bf16", 1450},
+    {"gelu_tanh, for f16 and bf16", 1024},
+    {"sigmoid, for f16 and bf16", 70},
+    {"silu, for f16 and bf16", 72},
     {"round", 0},
 };
 enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
