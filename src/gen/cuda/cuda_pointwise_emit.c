@@ -401,6 +401,7 @@ static void emit_body(struct kg_code *code, const struct kg_cuda_pointwise_plan 
         .contiguous = plan->group->problem->contiguous,
         .axis = print_axis,
         .read = read_value,
+        .narrow = kg_group_narrow(plan->group),
     };
     kg_cuda_pointwise_find_slots(plan, &writer.slots);
     kg_cuda_open_body_in(&writer.code, plan->group, name, "bool WHOLE, typename INDEX", "INDEX");
