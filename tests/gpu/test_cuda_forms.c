@@ -81,6 +81,9 @@
 #define MMA(rows, columns, depth, stages, split, order)                                            \
     "mma=16 rows=" rows " columns=" columns " depth=" depth " stages=" stages                      \
     " pair=0 pingpong=0 split=" split " swap=0 order=" order " maxnreg=0"
+#define PARTS(tile, stages, split, order)                                                          \
+    "mma=64 " tile " depth=32 stages=" stages " pair=0 pingpong=0 split=" split                    \
+    " swap=0 order=" order " maxnreg=0"
 
 // Of every kind of side: k beside rows and columns, or not; a batch; a second output; a formula.
 #define ANY "where T in f16 f32 bf16 f64\n"
@@ -263,6 +266,32 @@ static const struct form {
      "contract: " MMA("16", "16", "32", "3", "1", "0")},
     {"mma, f32, empty pieces", TURNED_MATMUL, "B=2 M=40 N=70 K=1100 T=f32",
      "contract: " MMA("64", "64", "32", "3", "16", "0")},
+    {"parts", PRODUCT_NT, "T=f32 M=300 N=264 K=200",
+     "contract: " PARTS("rows=128 columns=128", "4", "1", "0")},
+    {"parts, several tiles each", PRODUCT_NN, "T=f32 M=1300 N=2000 K=68",
+     "contract: " PARTS("rows=128 columns=128", "4", "1", "1")},
+    {"parts, odd", PRODUCT_NN, "T=f32 M=77 N=131 K=203",
+     "contract: " PARTS("rows=128 columns=128", "4", "1", "0")},
+    {"parts, turned", PRODUCT_TT, "T=f32 M=131 N=257 K=97",
+     "contract: " PARTS("rows=64 columns=64", "8", "1", "0")},
+    {"parts, wide", PRODUCT_TT, "T=f32 M=200 N=520 K=328",
+     "contract: " PARTS("rows=128 columns=192", "3", "1", "0")},
+    {"parts, one step", PRODUCT_NN, "T=f32 M=130 N=70 K=1",
+     "contract: " PARTS("rows=128 columns=64", "5", "1", "0")},
+    {"parts, no steps", PRODUCT_NN, "T=f32 M=130 N=70 K=0",
+     "contract: " PARTS("rows=128 columns=64", "5", "1", "0")},
+    {"parts, what follows", MATMUL, "M=200 N=260 K=516 T=f32",
+     "contract*2: " PARTS("rows=64 columns=128", "5", "1", "0")},
+    {"parts, two outputs", LAYER, "T=f32 B=3 M=70 N=136 K=72",
+     "contract*3: " PARTS("rows=128 columns=128", "4", "1", "0")},
+    {"parts, batches", TURNED_MATMUL, "B=5 M=65 N=67 K=133 T=f32",
+     "contract: " PARTS("rows=64 columns=192", "4", "1", "1")},
+    {"parts, pieces", STACK, "T=f32 B=2 M=70 N=72 K=3000",
+     "contract: " PARTS("rows=64 columns=64", "8", "16", "0")},
+    {"parts, empty pieces", MATMUL, "M=31 N=64 K=321 T=f32",
+     "contract*2: " PARTS("rows=64 columns=64", "8", "8", "0")},
+    {"parts, images", PIXELS, "N=9 C=33 P=12 O=13 T=f32",
+     "contract: " PARTS("rows=64 columns=128", "5", "1", "0")},
     {"mma, images side by side", PIXELS, "N=7 C=40 P=6 O=13 T=f16",
      "contract: " MMA("16", "64", "32", "3", "1", "0")},
     {"mma, f32, images", PIXELS, "N=9 C=33 P=12 O=13 T=f32",

@@ -21,10 +21,8 @@ enum { MOST_BLOCKS = 1 << 30, FOLD_THREADS = 256, ACCESS = 16 };
 // Best first, where its rule takes a problem; the last one takes any. A new form adds its line
 // here.
 static const struct kg_cuda_contract_form *const forms[] = {
-    &kg_cuda_contract_wgmma,
-    &kg_cuda_contract_thin,
-    &kg_cuda_contract_mma,
-    &kg_cuda_contract_tile,
+    &kg_cuda_contract_wgmma_f32, &kg_cuda_contract_wgmma, &kg_cuda_contract_thin,
+    &kg_cuda_contract_mma,       &kg_cuda_contract_tile,
 };
 enum { FORMS = sizeof forms / sizeof *forms };
 

@@ -63,7 +63,7 @@ struct kg_cuda_contract_listing {
 
 // One kind of kernel.
 struct kg_cuda_contract_form {
-    const char *skeletons[6]; // below kernels/, up to NULL
+    const char *skeletons[8]; // below kernels/, up to NULL
     // Whether a config is of this form.
     bool (*owns)(const struct kg_cuda_contract_plan *plan);
     // The config by rule, from the usual values, if the form is the one for these sizes; values
@@ -82,6 +82,7 @@ struct kg_cuda_contract_form {
     double (*rate)(const struct kg_cuda_contract_plan *plan);
 };
 
+extern const struct kg_cuda_contract_form kg_cuda_contract_wgmma_f32;
 extern const struct kg_cuda_contract_form kg_cuda_contract_wgmma;
 extern const struct kg_cuda_contract_form kg_cuda_contract_thin;
 extern const struct kg_cuda_contract_form kg_cuda_contract_mma;

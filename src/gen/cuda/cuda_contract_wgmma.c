@@ -168,8 +168,7 @@ static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reas
 
 // ---- Source ----
 
-// The instruction for the columns of the tile.
-static void emit_instruction(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
+void kg_cuda_wgmma_emit_instruction(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
 {
     int columns = plan->set.columns, sums = columns / 2;
     const char *type = kg_cuda_contract_dtype(plan, 0) == KG_F16 ? "f16" : "bf16";
@@ -236,7 +235,7 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
     original.waits = true;
     // Places that are waited for are held in registers. Sums that leave as they are only write.
     multiply.waits = kg_cuda_contract_is_worked_on(plan);
-    emit_instruction(code, plan);
+    kg_cuda_wgmma_emit_instruction(code, plan);
     for (int side = 0; side < 2; side++) {
         open_function(code, &original, KG_WGMMA_PACK_A + side, PACK_THREADS, 0);
         kg_code_line(code, "kg_wait_before();");
@@ -265,7 +264,8 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
 }
 
 const struct kg_cuda_contract_form kg_cuda_contract_wgmma = {
-    .skeletons = {"cuda/lanes.cuh", "cuda/tensor_map.cuh", "cuda/contract_wgmma.cuh"},
+    .skeletons = {"cuda/lanes.cuh", "cuda/tensor_map.cuh", "cuda/wgmma.cuh",
+                  "cuda/contract_wgmma.cuh"},
     .owns = owns,
     .guess = kg_cuda_wgmma_guess,
     .valid = valid,

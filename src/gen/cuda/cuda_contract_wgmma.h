@@ -33,6 +33,10 @@ int kg_cuda_wgmma_blocks(const struct kg_cuda_contract_plan *plan);
 // The side, 0 for A, that is copied as left or right, and as which of them a side is.
 int kg_cuda_wgmma_side(const struct kg_cuda_contract_plan *plan, int which);
 
+// Writes the struct ENTRY_instruction, wgmma for the columns of the tile: of f16, or of bf16, as
+// parts of f32 are as well.
+void kg_cuda_wgmma_emit_instruction(struct kg_code *code, const struct kg_cuda_contract_plan *plan);
+
 // ---- Launches, time, choice: as in struct kg_cuda_contract_form ----
 
 void kg_cuda_wgmma_grids(const struct kg_cuda_contract_plan *plan, struct kg_grids *grids);
@@ -41,6 +45,8 @@ double kg_cuda_wgmma_copied(const struct kg_cuda_contract_plan *plan);
 // Whether lines that are copied to shared memory begin in the middle of what memory is read by.
 bool kg_cuda_wgmma_is_uneven(const struct kg_cuda_contract_plan *plan);
 double kg_cuda_wgmma_rate(const struct kg_cuda_contract_plan *plan);
+// Seconds of a unit for a stage, at this rate; of `products` for each two elements.
+double kg_cuda_wgmma_stage(const struct kg_cuda_contract_plan *plan, double rate, int products);
 struct kg_cuda_contract_pace kg_cuda_wgmma_pace(const struct kg_cuda_contract_plan *plan);
 bool kg_cuda_wgmma_guess(struct kg_cuda_contract_plan *plan);
 void kg_cuda_wgmma_list(struct kg_cuda_contract_plan *plan,

@@ -45,16 +45,21 @@ double kg_cuda_wgmma_rate(const struct kg_cuda_contract_plan *plan)
     return plan->facts->matrix_flops[kg_cuda_contract_dtype(plan, 0)];
 }
 
-struct kg_cuda_contract_pace kg_cuda_wgmma_pace(const struct kg_cuda_contract_plan *plan)
+double kg_cuda_wgmma_stage(const struct kg_cuda_contract_plan *plan, double rate, int products)
 {
     int rows = plan->set.rows, columns = plan->set.columns;
     int readers = rows > KG_WGMMA_ATOM && !plan->set.pingpong ? 2 : 1;
     double wider = columns < measured.columns ? measured.columns / columns : 1;
+    double read = (double)KG_WGMMA_ELEMENT * plan->set.depth * (rows + readers * columns);
+    return kg_cuda_contract_stage(plan, rate, measured.matrix) * wider +
+           measured.operands * products * read;
+}
+
+struct kg_cuda_contract_pace kg_cuda_wgmma_pace(const struct kg_cuda_contract_plan *plan)
+{
     struct kg_cuda_contract_pace pace = {
         .blocks = kg_cuda_wgmma_blocks(plan),
-        .multiply =
-            kg_cuda_contract_stage(plan, kg_cuda_wgmma_rate(plan), measured.matrix) * wider +
-            measured.operands * KG_WGMMA_ELEMENT * plan->set.depth * (rows + readers * columns),
+        .multiply = kg_cuda_wgmma_stage(plan, kg_cuda_wgmma_rate(plan), 1),
         .fill = kg_cuda_wgmma_is_uneven(plan) ? measured.uneven : 1,
         .again = kg_cuda_wgmma_is_uneven(plan) ? measured.misses : 1,
         .values = values_seconds(plan),

@@ -119,7 +119,6 @@ static void sides_are_refused(void)
     check_reason("scaled", LARGE, TILE, "tensor cores multiply tensors as they stand");
     static const char types[] = "both sides have to be f16, or both bf16";
     check_reason("mixed", "M=4096 N=4096 K=4096", TILE, types);
-    check_reason("nn", "M=512 N=512 K=512 T=f32", TILE, types);
     check_reason("nn", "M=512 N=512 K=512 T=f64", TILE, types);
     check_reason("whole", "M=512 N=512 K=512", TILE, types);
     check_reason("nt", "M=1073741824 N=64 K=64 T=f16", TILE, "maps count to 2^30");

@@ -1,0 +1,164 @@
+// Instructions of sm_90a for products of tiles: copies of boxes, the barriers that count them, wgmma.
+
+KG_INLINE void kg_tiles_wait(uint64_t *barrier, uint32_t odd)
+{
+    asm volatile("{\n"
+                 ".reg .pred over;\n"
+                 "again:\n"
+                 "mbarrier.try_wait.parity.shared::cta.b64 over, [%0], %1;\n"
+                 "@!over bra again;\n"
+                 "}" ::"r"(kg_shared_address(barrier)),
+                 "r"(odd)
+                 : "memory");
+}
+
+KG_INLINE void kg_tiles_barrier(uint64_t *barrier, int arrivals)
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(kg_shared_address(barrier)),
+                 "r"(arrivals)
+                 : "memory");
+}
+
+// To the barrier at the same place in block `rank` of the cluster. In the scope of the block: that
+// of the cluster would have every arrival wait for memory.
+KG_INLINE void kg_tiles_arrive_in(uint64_t *barrier, uint32_t rank)
+{
+    asm volatile("{\n"
+                 ".reg .b32 there;\n"
+                 "mapa.shared::cluster.u32 there, %0, %1;\n"
+                 "mbarrier.arrive.shared::cluster.b64 _, [there];\n"
+                 "}" ::"r"(kg_shared_address(barrier)),
+                 "r"(rank)
+                 : "memory");
+}
+
+KG_INLINE void kg_tiles_arrive(uint64_t *barrier)
+{
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(kg_shared_address(barrier))
+                 : "memory");
+}
+
+KG_INLINE void kg_tiles_expect(uint64_t *barrier, uint32_t bytes)
+{
+    asm volatile(
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(kg_shared_address(barrier)),
+        "r"(bytes)
+        : "memory");
+}
+
+// A box of a tensor into shared memory; of both blocks of a pair when SHARED.
+template <bool SHARED>
+KG_INLINE void kg_tiles_copy(void *to, const kg_tensor_map *map, uint64_t *barrier, int x, int y,
+                             int z)
+{
+    if constexpr (SHARED)
+        asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile"
+                     ".mbarrier::complete_tx::bytes.multicast::cluster"
+                     " [%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(kg_shared_address(to)),
+                     "l"(map), "r"(kg_shared_address(barrier)), "r"(x), "r"(y), "r"(z),
+                     "h"((uint16_t)3)
+                     : "memory");
+    else
+        asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile"
+                     ".mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];" ::"r"(
+                         kg_shared_address(to)),
+                     "l"(map), "r"(kg_shared_address(barrier)), "r"(x), "r"(y), "r"(z)
+                     : "memory");
+}
+
+KG_INLINE void kg_tiles_store(const kg_tensor_map *map, const void *from, int x, int y, int z)
+{
+    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group"
+                 " [%0, {%2, %3, %4}], [%1];\n"
+                 "cp.async.bulk.commit_group;" ::"l"(map),
+                 "r"(kg_shared_address(from)), "r"(x), "r"(y), "r"(z)
+                 : "memory");
+}
+
+KG_INLINE void kg_tiles_expect_map(const kg_tensor_map *map)
+{
+    asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+}
+
+// Until all but LEFT of this thread's stores have read what they store.
+template <int LEFT>
+KG_INLINE void kg_tiles_stored()
+{
+    asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(LEFT) : "memory");
+}
+
+// Shared memory that this thread wrote may be copied from here on, after the next barrier.
+KG_INLINE void kg_tiles_written()
+{
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+template <int THREADS>
+KG_INLINE void kg_tiles_meet(int number)
+{
+    asm volatile("bar.sync %0, %1;" ::"r"(number), "n"(THREADS) : "memory");
+}
+
+KG_INLINE void kg_cluster_meet()
+{
+    asm volatile("barrier.cluster.arrive.release.aligned;\n"
+                 "barrier.cluster.wait.acquire.aligned;" ::
+                     : "memory");
+}
+
+KG_INLINE void kg_wgmma_begin()
+{
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+
+KG_INLINE void kg_wgmma_commit()
+{
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+template <int LEFT>
+KG_INLINE void kg_wgmma_wait()
+{
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(LEFT) : "memory");
+}
+
+// How the instruction finds a tile that was copied with a swizzle of 128 bytes: eight rows of 128
+// bytes are an atom; `step` bytes from one atom to the next along K (or, for tiles along K, along
+// rows), `leap` bytes to the next 64 rows of a tile that is not along K.
+KG_INLINE uint64_t kg_wgmma_tile(const void *tile, uint32_t step, uint32_t leap)
+{
+    return (uint64_t)1 << 62 | (uint64_t)(step >> 4) << 32 | (uint64_t)(leap >> 4) << 16 |
+           (kg_shared_address(tile) & 0x3ffff) >> 4;
+}
+
+// Four (or two) 8x8 matrices of 16-bit elements, a pair of each in every lane; `to` is the row that
+// this lane points out, and TRANSPOSED they are stored by columns.
+template <bool TRANSPOSED>
+KG_INLINE void kg_matrices_store(void *to, const uint32_t (&pairs)[4])
+{
+    if constexpr (TRANSPOSED)
+        asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
+                         kg_shared_address(to)),
+                     "r"(pairs[0]), "r"(pairs[1]), "r"(pairs[2]), "r"(pairs[3])
+                     : "memory");
+    else
+        asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
+                         kg_shared_address(to)),
+                     "r"(pairs[0]), "r"(pairs[1]), "r"(pairs[2]), "r"(pairs[3])
+                     : "memory");
+}
+
+template <bool TRANSPOSED>
+KG_INLINE void kg_matrices_store(void *to, uint32_t first, uint32_t second)
+{
+    if constexpr (TRANSPOSED)
+        asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};" ::"r"(
+                         kg_shared_address(to)),
+                     "r"(first), "r"(second)
+                     : "memory");
+    else
+        asm volatile(
+            "stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};" ::"r"(kg_shared_address(to)),
+            "r"(first), "r"(second)
+            : "memory");
+}

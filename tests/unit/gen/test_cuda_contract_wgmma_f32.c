@@ -1,0 +1,330 @@
+// Products of f32 by wgmma, as parts of bf16: what is refused, what is launched, which problems the
+// rule takes, and, where there is NVRTC, what the compiler makes of it: no spills, wgmma in the
+// main loop, and nothing that it made slower on its own account.
+
+#include "asm/advisories.h"
+#include "asm/gpu.h"
+#include "gen/built.h"
+#include "lang/lang.h"
+#include "support/folder.h"
+#include "support/sample_problem.h"
+#include "test.h"
+
+#include <math.h>
+
+#define WHERE "where T in f16 f32 f64\n"
+
+static const char definitions[] =
+    "op nn(a: T[M, K], b: T[K, N]) -> (c: T[M, N]) " WHERE
+    "{ c[m, n] = sum(k) a[m, k] * b[k, n] }\n"
+    "op nt(a: T[M, K], b: T[N, K]) -> (c: T[M, N]) " WHERE
+    "{ c[m, n] = sum(k) a[m, k] * b[n, k] }\n"
+    "op tn(a: T[K, M], b: T[K, N]) -> (c: T[M, N]) " WHERE
+    "{ c[m, n] = sum(k) a[k, m] * b[k, n] }\n"
+    "op tt(a: T[K, M], b: T[N, K]) -> (c: T[M, N]) " WHERE
+    "{ c[m, n] = sum(k) a[k, m] * b[n, k] }\n"
+    "op narrow(a: T[M, K], b: T[K, N]) -> (c: f16[M, N]) " WHERE
+    "{ c[m, n] = sum(k) a[m, k] * b[k, n] }\n"
+    "op scaled(a: T[M, K], b: T[K, N], s: T[K]) -> (c: T[M, N]) " WHERE
+    "{ c[m, n] = sum(k) (a[m, k] * s[k]) * b[k, n] }\n"
+    "op linear(x: T[B, M, K], w: T[N, K], v: T[N], r: T[B, M, N]) -> (y: T[B, M, N]) " WHERE
+    "{ t[b, m, n] = sum(k) x[b, m, k] * w[n, k]\n"
+    "  y[b, m, n] = gelu(t[b, m, n] + v[n]) + r[b, m, n] }\n"
+    "op batches(a: T[B, M, K], b: T[B, N, K]) -> (s: f32[B, M, N], y: T[B, M, N]) " WHERE
+    "{ s[b, m, n] = sum(k) a[b, m, k] * b[b, n, k]\n  y[b, m, n] = relu(s[b, m, n]) }\n";
+
+#define LARGE "M=4096 N=4096 K=4096 T=f32"
+#define TILE "mma=64 rows=128 columns=128 depth=32 stages=4"
+
+// As an H100 (SXM5) has them.
+static const struct kg_device_facts facts = {
+    .isa = "sm_90a",
+    .units = 132,
+    .clock = 1.755e9,
+    .vector_bytes = 16,
+    .shared_bytes = 227 << 10,
+    .bandwidth = 3.35e12,
+    .matrix_flops = {[KG_F16] = 989e12, [KG_BF16] = 989e12},
+};
+static struct kg_error error;
+
+static const struct kg_family *family(void)
+{
+    return kg_family_find(KG_TARGET_CUDA, "contract");
+}
+
+static struct kg_group all_of(const struct made *made)
+{
+    return (struct kg_group){made->problem, 0, made->problem->nest_count};
+}
+
+// The values, and the usual ones of parameters that none of them is about.
+static struct kg_config configure(const struct kg_group *group, const char *values)
+{
+    struct kg_space space;
+    struct kg_config config = {{0}};
+    struct kg_text text = {0};
+    family()->space(group, &facts, KG_TARGET_CUDA, &space);
+    for (int i = 0; i < space.count; i++) {
+        const struct kg_parameter *parameter = &space.parameters[i];
+        const char *value = choice_of(values, parameter->name);
+        kg_text_format(&text, "%s%s=%ld", i > 0 ? " " : "", parameter->name,
+                       value ? strtol(value, NULL, 10) : (long)parameter->choices[0]);
+    }
+    CHECK(kg_config_read(&space, kg_text_string(&text), &config));
+    kg_text_free(&text);
+    return config;
+}
+
+// Why the family refuses the values, "" if it does not.
+static void check_reason(const char *isa, const char *op, const char *sizes, const char *values,
+                         const char *wanted)
+{
+    struct made made = make_strided(definitions, op, sizes, NULL);
+    struct kg_device_facts device = facts;
+    struct kg_text reason = {0};
+    snprintf(device.isa, sizeof device.isa, "%s", isa);
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    if (made.status == KG_OK) {
+        struct kg_group group = all_of(&made);
+        struct kg_config config = configure(&group, values);
+        bool valid = family()->valid(&group, &device, KG_TARGET_CUDA, &config, &reason);
+        CHECK(valid == !*wanted);
+        CHECK_TEXT(kg_text_string(&reason), wanted);
+    }
+    kg_text_free(&reason);
+    unmake(&made);
+}
+
+static void what_is_refused(void)
+{
+    static const struct {
+        const char *op, *values, *reason;
+    } cases[] = {
+        {"nn", TILE, ""},
+        {"tt", "mma=64 rows=128 columns=192 depth=32 stages=3", ""},
+        {"nt", "mma=64 rows=64 columns=64 depth=32 stages=8 split=128 order=1", ""},
+        {"scaled", TILE, "tensor cores multiply tensors as they stand"},
+        {"nn", "mma=64 rows=256 columns=64 depth=32 stages=3", "tiles of f32 have 64 or 128 rows"},
+        {"nn", "mma=64 rows=128 columns=256 depth=32 stages=3",
+         "tiles of f32 have 64, 128 or 192 columns"},
+        {"nn", "mma=64 rows=128 columns=96 depth=32 stages=3",
+         "tiles of f32 have 64, 128 or 192 columns"},
+        {"nn", "mma=64 rows=128 columns=128 depth=64 stages=3", "tiles of f32 are 32 steps deep"},
+        {"nn", TILE " pair=1", "blocks of f32 share nothing and take no turns"},
+        {"nn", TILE " swap=1", "blocks of f32 share nothing and take no turns"},
+        {"nn", TILE " pingpong=1", "blocks of f32 share nothing and take no turns"},
+        {"nn", "mma=64 rows=128 columns=128 depth=32 stages=2",
+         "two tiles are multiplied while one is copied"},
+        {"nn", "mma=64 rows=128 columns=128 depth=32 stages=5",
+         "a block would need more shared memory than there is"},
+        {"nn", TILE " maxnreg=144", "registers move between warps as it is"},
+        {"nn", "mma=64 rows=64 columns=128 depth=32 stages=4 maxnreg=160",
+         "holds more than a thread may have registers"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check_reason("sm_90a", cases[i].op, LARGE, cases[i].values, cases[i].reason);
+    check_reason("sm_90", "nn", LARGE, TILE, "wgmma is an instruction of sm_90a");
+    check_reason("sm_90a", "nt", "M=1073741824 N=64 K=64 T=f32", TILE, "this form counts to 2^30");
+    check_reason("sm_90a", "nn", "M=64 N=64 K=128 T=f32", TILE " split=8",
+                 "more pieces of the sum than there is work for");
+}
+
+// ---- What is launched ----
+
+enum { PACK, MULTIPLY, FOLD };
+
+static struct kg_grids launches(const char *op, const char *sizes, const char *values)
+{
+    struct made made = make_strided(definitions, op, sizes, NULL);
+    struct kg_grids grids = {0};
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    if (made.status == KG_OK) {
+        struct kg_group group = all_of(&made);
+        struct kg_config config = configure(&group, values);
+        CHECK(family()->valid(&group, &facts, KG_TARGET_CUDA, &config, NULL));
+        family()->grids(&group, &facts, &config, &grids);
+    }
+    unmake(&made);
+    return grids;
+}
+
+static void what_is_launched(void)
+{
+    enum { BOX = 3 * 4096, NOTES = 2 * 1024 * 8 };
+    struct kg_grids grids = launches("nn", LARGE, TILE);
+    CHECK(grids.count == 2 && grids.map_count == 0 && grids.alignment == 0);
+    CHECK(grids.grids[PACK].blocks[0] == 2048 && grids.grids[PACK].threads[0] == 256);
+    CHECK(grids.grids[MULTIPLY].blocks[0] == 132 && grids.grids[MULTIPLY].threads[0] == 384);
+    CHECK(grids.grids[MULTIPLY].shared <= facts.shared_bytes && grids.grids[MULTIPLY].early);
+    CHECK(grids.scratch == (size_t)2 * 64 * 128 * BOX + NOTES);
+    // Edges: whole boxes are copied.
+    grids = launches("tn", "M=77 N=131 K=203 T=f32", TILE);
+    CHECK(grids.grids[PACK].blocks[0] == (2 + 3) * 7 && grids.grids[MULTIPLY].blocks[0] == 2);
+    CHECK(grids.scratch == (size_t)5 * 7 * BOX + NOTES);
+    // Pieces stand before the copies.
+    grids = launches("batches", "B=3 M=65 N=64 K=100 T=f32",
+                     "mma=64 rows=64 columns=64 depth=32 stages=8 split=4");
+    CHECK(grids.count == 3 && grids.grids[FOLD].blocks[0] == (3 * 65 * 64 + 255) / 256);
+    CHECK(grids.grids[MULTIPLY].blocks[0] == 3 * 2 * 4 && grids.grids[MULTIPLY].threads[0] == 256);
+    CHECK(grids.scratch == (size_t)3 * 65 * 64 * 4 * 4 + (size_t)3 * (2 + 1) * 4 * BOX + NOTES);
+    // Nothing.
+    grids = launches("nn", "M=0 N=64 K=64 T=f32", TILE);
+    CHECK(grids.grids[PACK].blocks[0] == 0 && grids.grids[MULTIPLY].blocks[0] == 0);
+    grids = launches("nn", "M=200 N=64 K=0 T=f32", TILE);
+    CHECK(grids.grids[PACK].blocks[0] == 0 && grids.grids[MULTIPLY].blocks[0] == 2);
+}
+
+// ---- What the rule chooses ----
+
+static void check_rule(const char *op, const char *sizes, bool wanted)
+{
+    struct made made = make_strided(definitions, op, sizes, NULL);
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    if (made.status == KG_OK) {
+        struct kg_group group = all_of(&made);
+        struct kg_config config;
+        family()->guess(&group, &facts, KG_TARGET_CUDA, &config);
+        CHECK(family()->valid(&group, &facts, KG_TARGET_CUDA, &config, NULL));
+        CHECK((config.value[0] == 64) == wanted);
+        if ((config.value[0] == 64) != wanted)
+            fprintf(stderr, "%s %s\n", op, sizes);
+    }
+    unmake(&made);
+}
+
+static void what_the_rule_takes(void)
+{
+    static const char *const ops[] = {"nn", "nt", "tn", "tt"};
+    for (int i = 0; i < 4; i++) {
+        check_rule(ops[i], "M=2048 N=2048 K=2048 T=f32", true);
+        check_rule(ops[i], "M=8192 N=8192 K=8192 T=f32", true);
+        check_rule(ops[i], "M=4097 N=4095 K=4100 T=f32", true);
+        check_rule(ops[i], "M=4096 N=4096 K=4096 T=f64", false);
+        check_rule(ops[i], "M=256 N=256 K=256 T=f32", false);
+        check_rule(ops[i], "M=16 N=8192 K=8192 T=f32", false);
+        check_rule(ops[i], "M=8192 N=1 K=8192 T=f32", false);
+    }
+    check_rule("linear", "B=4 M=1024 N=4096 K=4096 T=f32", true);
+    check_rule("batches", "B=64 M=512 N=512 K=512 T=f32", true);
+    check_rule("scaled", LARGE, false);
+}
+
+// ---- What is compiled ----
+
+static int64_t count_of(const struct kg_asm_kernel *kernel, const char *opcode)
+{
+    for (int i = 0; i < kernel->opcode_count; i++)
+        if (strcmp(kernel->opcodes[i].name, opcode) == 0)
+            return kernel->opcodes[i].count;
+    return 0;
+}
+
+// Instructions of the matrix unit in a trip of the innermost loop that has any.
+static double products_of(const struct kg_asm_kernel *kernel)
+{
+    double least = 0;
+    for (int32_t i = 0; i < kernel->flow.loop_count; i++) {
+        double count = kernel->loops[i].mix.count[KG_WORK_TENSOR];
+        if (count > 0 && (least == 0 || count < least))
+            least = count;
+    }
+    return least;
+}
+
+static bool is_clean(const struct kg_asm_kernel *kernel)
+{
+    return kernel->spill_store_bytes <= 0 && kernel->spill_load_bytes <= 0 &&
+           kernel->stack_bytes <= 0;
+}
+
+static void check_kernels(const struct kg_binary *binary, const char *values, int functions)
+{
+    enum { PRODUCTS = 6, STEPS = 2 }; // of a stage
+    struct kg_arena arena = {0};
+    struct kg_asm_file code = {0}, log = {0};
+    CHECK_STATUS(kg_asm_read(binary->bytes, binary->length, &arena, &code, &error), KG_OK, &error);
+    CHECK_STATUS(kg_asm_log_read(binary->log, strlen(binary->log), &arena, &log, &error), KG_OK,
+                 &error);
+    CHECK(code.kernel_count == functions && log.kernel_count == functions);
+    for (int i = 0; i < code.kernel_count; i++) {
+        CHECK(is_clean(&code.kernels[i]));
+        if (!is_clean(&code.kernels[i]))
+            fprintf(stderr, "%s: %s spills %lld bytes\n", values, code.kernels[i].name,
+                    (long long)code.kernels[i].spill_store_bytes);
+    }
+    for (int i = 0; i < log.kernel_count; i++) {
+        CHECK(is_clean(&log.kernels[i]) && log.kernels[i].advice_count == 0);
+        if (log.kernels[i].advice_count > 0)
+            fprintf(stderr, "%s: %s\n", values, log.kernels[i].advice[0].text);
+    }
+    const struct kg_asm_kernel *kernel = kg_asm_find(&code, "kernel_1");
+    CHECK(kernel != NULL);
+    if (kernel) {
+        CHECK(count_of(kernel, "HGMMA") > 0 && count_of(kernel, "UBLKCP") > 0);
+        double found = products_of(kernel);
+        CHECK(found >= PRODUCTS * STEPS && fmod(found, PRODUCTS * STEPS) == 0);
+        if (found < PRODUCTS * STEPS || fmod(found, PRODUCTS * STEPS) != 0)
+            fprintf(stderr, "%s: %.0f products in the loop\n", values, found);
+    }
+    kg_arena_free(&arena);
+}
+
+// False where there is no compiler.
+static bool compile(struct kg_device *device, const char *op, const char *sizes, const char *values,
+                    int functions)
+{
+    struct made made = make_strided(definitions, op, sizes, NULL);
+    struct kg_choice choice;
+    struct kg_text source = {0};
+    struct kg_binary binary = {0};
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    kg_choice_guess(made.problem, &facts, KG_TARGET_CUDA, &choice);
+    CHECK(choice.partition.count == 1 && choice.partition.families[0] == family());
+    choice.configs[0] = configure(&choice.partition.groups[0], values);
+    CHECK(family()->valid(&choice.partition.groups[0], &facts, KG_TARGET_CUDA, &choice.configs[0],
+                          NULL));
+    CHECK(kg_choice_source(&choice, 0, &facts, KG_TARGET_CUDA, "kernel", &source));
+    struct kg_source unit = {.text = kg_text_string(&source), .entry = "kernel", .options = ""};
+    enum kg_status status = device->backend->compile(device, &unit, 60, &binary, &error);
+    if (status != KG_ERROR_MISSING) {
+        CHECK_STATUS(status, KG_OK, &error);
+        if (status == KG_OK)
+            check_kernels(&binary, values, functions);
+    }
+    kg_binary_free(&binary);
+    kg_text_free(&source);
+    unmake(&made);
+    return status != KG_ERROR_MISSING;
+}
+
+static void all_ways_compile(void)
+{
+    static const struct {
+        const char *op, *sizes, *values;
+        int functions;
+    } cases[] = {
+        {"nn", LARGE, TILE, 2},
+        {"nt", LARGE, "mma=64 rows=128 columns=192 depth=32 stages=3 order=1", 2},
+        {"tt", LARGE, "mma=64 rows=64 columns=128 depth=32 stages=5", 2},
+        {"tn", "M=64 N=64 K=65536 T=f32", "mma=64 rows=64 columns=64 depth=32 stages=8 split=128",
+         3},
+        {"narrow", LARGE, "mma=64 rows=64 columns=192 depth=32 stages=4", 2},
+        {"linear", "B=4 M=1024 N=4096 K=4096 T=f32", TILE, 2},
+        {"batches", "B=4 M=1024 N=1024 K=1024 T=f32",
+         "mma=64 rows=128 columns=64 depth=32 stages=5", 2},
+    };
+    char home[] = "/tmp/kernelgen-wgmma-f32-XXXXXX";
+    struct kg_device *device = NULL;
+    CHECK(folder_make(home));
+    CHECK_STATUS(kg_device_open("sm_90a", home, 1, &device, &error), KG_OK, &error);
+    for (size_t i = 0; device && i < sizeof cases / sizeof *cases; i++)
+        if (!compile(device, cases[i].op, cases[i].sizes, cases[i].values, cases[i].functions)) {
+            printf("NVRTC is not installed: nothing was compiled\n");
+            break;
+        }
+    kg_device_close(device);
+    folder_remove(home);
+}
+
+TEST_MAIN(what_is_refused, what_is_launched, what_the_rule_takes, all_ways_compile)
