@@ -348,10 +348,13 @@ KG_INLINE void kg_parts_begin(float (&chain)[Block::sums], const char *ring, uin
 
 // Ends them, and with them the use of the stage. LEFT: stages' that may be under way.
 template <class Block, int LEFT>
-KG_INLINE void kg_parts_end(float (&sums)[Block::sums], const float (&chain)[Block::sums],
+KG_INLINE void kg_parts_end(float (&sums)[Block::sums], float (&chain)[Block::sums],
                             uint64_t *empty, uint32_t turn)
 {
     kg_wgmma_wait<LEFT>();
+#pragma unroll
+    for (int i = 0; i < Block::sums; i++)
+        asm volatile("" : "+f"(chain[i])::"memory"); // not added earlier
     if (threadIdx.x % 32 == 0)
         kg_tiles_arrive(&empty[turn % Block::stages]);
 #pragma unroll

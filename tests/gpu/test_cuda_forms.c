@@ -93,6 +93,9 @@
 #define PRODUCT_NT                                                                                 \
     "op nt(a: T[M, K], b: T[N, K]) -> (c: T[M, N]) " ANY "{ c[m, n] = sum(k) a[m, k] * b[n, k] "   \
     "}\n"
+#define PRODUCT_TN                                                                                 \
+    "op tn(a: T[K, M], b: T[K, N]) -> (c: T[M, N]) " ANY "{ c[m, n] = sum(k) a[k, m] * b[k, n] "   \
+    "}\n"
 #define PRODUCT_TT                                                                                 \
     "op tt(a: T[K, M], b: T[N, K]) -> (c: T[M, N]) " ANY "{ c[m, n] = sum(k) a[k, m] * b[n, k] "   \
     "}\n"
@@ -274,7 +277,7 @@ static const struct form {
      "contract: " PARTS("rows=128 columns=128", "4", "1", "0")},
     {"parts, turned", PRODUCT_TT, "T=f32 M=131 N=257 K=97",
      "contract: " PARTS("rows=64 columns=64", "8", "1", "0")},
-    {"parts, wide", PRODUCT_TT, "T=f32 M=200 N=520 K=328",
+    {"parts, wide", PRODUCT_TN, "T=f32 M=200 N=520 K=328",
      "contract: " PARTS("rows=128 columns=192", "3", "1", "0")},
     {"parts, one step", PRODUCT_NN, "T=f32 M=130 N=70 K=1",
      "contract: " PARTS("rows=128 columns=64", "5", "1", "0")},
