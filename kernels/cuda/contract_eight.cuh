@@ -32,16 +32,17 @@ KG_INLINE kg_tile_task kg_tile_task_of(const JOB &job, int64_t number, int64_t t
 
 // ---- Eight sums ----
 
-// One sum of products as it would be without tensor cores: halves of numbers make no infinite ones.
+// One sum of products as it would be without tensor cores, by a whole warp: parts of numbers make
+// no infinite ones.
 template <class JOB>
 KG_INLINE float kg_sum_plain(const JOB &job, int64_t item, int64_t row, int64_t column, int64_t k,
                              int64_t stop)
 {
     float sum = 0;
-#pragma unroll 1
-    for (; k < stop; k++)
+#pragma unroll 4
+    for (k += threadIdx.x % 32; k < stop; k += 32)
         sum = __fmaf_rn(job.a(item, row, k), job.b(item, k, column), sum);
-    return sum;
+    return kg_warp_fold<kg_fold_sum_f32>(sum);
 }
 
 // Eight sums of a row, in shared memory.
@@ -67,22 +68,31 @@ KG_INLINE bool kg_sum_is_sure(float sum, float least)
     return fabsf(sum) >= least && fabsf(sum) < most;
 }
 
-// Those that are in doubt are made anew: `count` of them are wanted.
+// Those of them that are in doubt are made anew, of `count` that are wanted. By all lanes of a warp
+// together, each with eight of its own, or with none.
 template <class JOB>
 KG_INLINE void kg_eight_mend(const JOB &job, kg_eight &sums, float *from, const kg_tile_task &task,
                              int64_t row, int64_t column, int count, float least)
 {
-    bool sure = true;
+    uint32_t doubts = 0;
 #pragma unroll
     for (int i = 0; i < 8; i++)
-        sure = sure && kg_sum_is_sure(sums.at[i], least);
-    if (sure)
+        doubts |= (i < count && !kg_sum_is_sure(sums.at[i], least)) << i;
+    if (!__any_sync(0xffffffff, doubts))
         return;
 #pragma unroll 1
-    for (int i = 0; i < count; i++)
-        if (!kg_sum_is_sure(from[i], least))
-            from[i] = kg_sum_plain(job, task.item, row, column + i, task.k, task.stop);
-    sums = kg_eight_get(from);
+    for (uint32_t lanes; (lanes = __ballot_sync(0xffffffff, doubts)) != 0;) {
+        const int lane = __ffs(lanes) - 1, at = __ffs(__shfl_sync(0xffffffff, doubts, lane)) - 1;
+        const float sum =
+            kg_sum_plain(job, task.item, __shfl_sync(0xffffffff, row, lane),
+                         __shfl_sync(0xffffffff, column, lane) + at, task.k, task.stop);
+        if ((int)threadIdx.x % 32 != lane)
+            continue;
+        from[at] = sum;
+        doubts &= doubts - 1;
+    }
+    if (count > 0)
+        sums = kg_eight_get(from);
 }
 
 // Whether eight elements from `to` on are the next ones of their row: columns may be those of axes
@@ -160,12 +170,12 @@ KG_INLINE void kg_eights_end(const JOB &job, float *own, const kg_tile_task &tas
     for (int i = threadIdx.x % 32; i < 16 * PER_ROW; i += 32) {
         const int64_t row = first_row + i / PER_ROW, column = first_column + i % PER_ROW * 8;
         const int count = kg_eight_within(row, rows, column, columns);
-        if (count == 0)
-            continue;
         float *from = own + i / PER_ROW * PITCH + i % PER_ROW * 8;
         kg_eight eight = kg_eight_get(from);
         if constexpr (MENDS)
             kg_eight_mend(job, eight, from, task, row, column, count, least);
+        if (count == 0)
+            continue;
         if constexpr (SPLIT == 1)
             kg_eight_store(job, eight, task.item, row, column, count);
         else

@@ -61,8 +61,6 @@ KG_INLINE void kg_mma_end_cluster(const JOB &job, const kg_mma_sums<TILE> &sums,
          i += SPLIT * TILE::threads) {
         const int64_t row = task.row + i / per_row, column = task.column + i % per_row * 8;
         const int count = kg_eight_within(row, job.rows(), column, job.columns());
-        if (count == 0)
-            continue;
         float *from = shared + i / per_row * pitch + i % per_row * 8;
         kg_eight eight = {{0, 0, 0, 0, 0, 0, 0, 0}};
 #pragma unroll
@@ -81,7 +79,8 @@ KG_INLINE void kg_mma_end_cluster(const JOB &job, const kg_mma_sums<TILE> &sums,
             all.k = 0, all.stop = job.depth();
             kg_eight_mend(job, eight, from, all, row, column, count, 0.0f);
         }
-        kg_eight_store(job, eight, task.item, row, column, count);
+        if (count > 0)
+            kg_eight_store(job, eight, task.item, row, column, count);
     }
     kg_cluster_meet();
 }

@@ -377,8 +377,9 @@ static void grids(const struct kg_cuda_contract_plan *plan, struct kg_grids *gri
 }
 
 const struct kg_cuda_contract_form kg_cuda_contract_mma = {
-    .skeletons = {"cuda/tensor.cuh", "cuda/contract_mma_tile.cuh", "cuda/contract_mma_feed.cuh",
-                  "cuda/contract_mma_sum.cuh", "cuda/contract_eight.cuh", "cuda/contract_mma.cuh"},
+    .skeletons = {"cuda/lanes.cuh", "cuda/tensor.cuh", "cuda/contract_mma_tile.cuh",
+                  "cuda/contract_mma_feed.cuh", "cuda/contract_mma_sum.cuh",
+                  "cuda/contract_eight.cuh", "cuda/contract_mma.cuh"},
     .owns = owns,
     .guess = guess,
     .valid = valid,

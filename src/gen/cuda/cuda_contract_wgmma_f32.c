@@ -282,8 +282,8 @@ static void list(struct kg_cuda_contract_plan *plan, struct kg_cuda_contract_lis
 }
 
 const struct kg_cuda_contract_form kg_cuda_contract_wgmma_f32 = {
-    .skeletons = {"cuda/tensor_map.cuh", "cuda/wgmma.cuh", "cuda/contract_eight.cuh",
-                  "cuda/contract_wgmma_f32.cuh"},
+    .skeletons = {"cuda/lanes.cuh", "cuda/tensor_map.cuh", "cuda/wgmma.cuh",
+                  "cuda/contract_eight.cuh", "cuda/contract_wgmma_f32.cuh"},
     .owns = owns,
     .guess = guess,
     .valid = valid,
