@@ -70,7 +70,7 @@ static int registers_of(const struct kg_cuda_contract_plan *plan)
 
 static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)
 {
-    enum { OTHERS = 32 };
+    enum { OTHERS = 40 };
     if (strcmp(plan->facts->isa, "sm_90a") != 0)
         return kg_cuda_contract_refuse(reason, "wgmma is an instruction of sm_90a");
     if (plan->rows > INT32_MAX / 2 || plan->columns > INT32_MAX / 2 ||

@@ -309,6 +309,8 @@ static void all_ways_compile(void)
         {"tt", LARGE, "mma=64 rows=64 columns=128 depth=32 stages=5", 2},
         {"tn", "M=64 N=64 K=65536 T=f32", "mma=64 rows=64 columns=64 depth=32 stages=8 split=128",
          3},
+        {"tn", "M=1024 N=1024 K=1024 T=f32",
+         "mma=64 rows=64 columns=64 depth=32 stages=4 maxnreg=144", 2},
         {"narrow", LARGE, "mma=64 rows=64 columns=192 depth=32 stages=4", 2},
         {"linear", "B=4 M=1024 N=4096 K=4096 T=f32", TILE, 2},
         {"batches", "B=4 M=1024 N=1024 K=1024 T=f32",
