@@ -6,13 +6,15 @@
 // - PLAIN_A, PLAIN_B: the side is an array, at a_at(), b_at(), as it stands
 // - ALONG_A, ALONG_B: its neighbours in memory are neighbours along the sum
 // - POINTED: value() looks at where it is, or stores something
-// - BY_ROW, BY_COLUMN: of_row, of_column have members
+// - BY_ROW, BY_COLUMN: of_row, of_column have members; BY_SUM: sum_at is somewhere
 // - batches() rows() columns() depth(): how many; several axes of a kind are counted as one
 // - a(item, row, step), b(item, step, column): a value of a side
 // - of_row, of_column: what all of a row, or of a column, have in common behind the product, as
 //   at_row(item, row), at_column(item, column) read it; expect_row(), expect_column() announce that
-// - value(item, row, column, total), and with of_row and of_column that were read before: the
-//   output's element; stores what else comes of it
+// - sum_at(item, row, column): where what a sum alone has is, two bytes; sums_in_pairs(): those of
+//   two neighbouring columns, the even one first, may be read at once
+// - value(item, row, column, total), and with what was read before of all three: the output's
+//   element; stores what else comes of it
 // - out_at(item, row, column): where that element is
 // - store(item, row, column, element)
 //
@@ -52,7 +54,7 @@ struct kg_swapped {
     using out = typename JOB::out;
     enum : bool { PLAIN_A = JOB::PLAIN_B, PLAIN_B = JOB::PLAIN_A };
     enum : bool { ALONG_A = JOB::ALONG_B, ALONG_B = JOB::ALONG_A, POINTED = JOB::POINTED };
-    enum : bool { BY_ROW = JOB::BY_COLUMN, BY_COLUMN = JOB::BY_ROW };
+    enum : bool { BY_ROW = JOB::BY_COLUMN, BY_COLUMN = JOB::BY_ROW, BY_SUM = JOB::BY_SUM };
     using of_row = typename JOB::of_column;
     using of_column = typename JOB::of_row;
     JOB job;
@@ -109,9 +111,17 @@ struct kg_swapped {
         return job.value(item, column, row, total);
     }
     KG_METHOD out value(int64_t item, int64_t row, int64_t column, compute total,
-                        const of_row &in_row, const of_column &in_column) const
+                        const of_row &in_row, const of_column &in_column, uint16_t in_sum) const
     {
-        return job.value(item, column, row, total, in_column, in_row);
+        return job.value(item, column, row, total, in_column, in_row, in_sum);
+    }
+    KG_METHOD const uint16_t *sum_at(int64_t item, int64_t row, int64_t column) const
+    {
+        return job.sum_at(item, column, row);
+    }
+    KG_METHOD bool sums_in_pairs() const
+    {
+        return false;
     }
     KG_METHOD of_row at_row(int64_t item, int64_t row) const
     {

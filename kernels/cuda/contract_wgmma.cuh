@@ -339,22 +339,41 @@ struct kg_neighbours {
 };
 
 // Of a consumer's tile: of the rows of this thread's sums, and of all columns, pairs of which are
-// dealt to the lanes of each warp.
+// dealt to the lanes of each warp. Of sums themselves those of a piece, as it will be stored.
 template <class Block, class Job>
 struct kg_wgmma_own {
     using of_row = typename Job::of_row;
     using of_columns = kg_neighbours<typename Job::of_column>;
     of_row rows[Block::PARTS * 2];
     of_columns columns[(Block::COLUMNS + 63) / 64];
+    uint32_t sums[Block::PIECE / 4]; // of neighbouring columns, the first one in the low half
+    bool whole; // no sum is beyond the edges, and those of neighbours are read at once
 
     KG_METHOD static int first_row()
     {
         return threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
     }
 
+    // Those of 16 columns of a piece, whose first row and first of these columns stand there.
+    KG_METHOD void read_sums(const Job &job, int batch, int top, int start, int from)
+    {
+#pragma unroll
+        for (int i = 0; i < 4 && from * 4 + i < Block::PIECE / 4; i++)
+            sums[from * 4 + i] = *(const uint32_t *)job.sum_at(
+                batch, top + first_row() + i % 2 * 8, start + i / 2 * 8 + (int)threadIdx.x % 4 * 2);
+    }
+
     // What is beyond the edges is that of the last row or column.
     KG_METHOD void read(const Job &job, const kg_wgmma_item<Block> &item, int own)
     {
+        whole = (!Job::POINTED && !Job::BY_SUM) || // what is beyond is made, but not stored
+                (item.row + own + Block::OWN_ROWS <= (int)job.rows() &&
+                 item.column + Block::COLUMNS <= (int)job.columns() &&
+                 (!Job::BY_SUM || job.sums_in_pairs()));
+        if (Job::BY_SUM && whole)
+#pragma unroll
+            for (int from = 0; from < (Block::PIECE + 15) / 16; from++)
+                read_sums(job, item.batch, item.row + own, item.column + from * 16, from);
         const int last_row = (int)job.rows() - 1, last_column = (int)job.columns() - 1;
         if constexpr (Job::BY_ROW)
 #pragma unroll
@@ -377,6 +396,19 @@ struct kg_wgmma_own {
             job.expect_row(item.batch, item.row + own + at);
         if (Job::BY_COLUMN && at < Block::COLUMNS && item.column + at < (int)job.columns())
             job.expect_column(item.batch, item.column + at);
+        if constexpr (Job::BY_SUM) {
+            constexpr int line = 32; // of 64 bytes
+            constexpr int tall = Block::SWAP ? Block::OWN_ROWS / line : Block::OWN_ROWS;
+            constexpr int wide = Block::SWAP ? Block::COLUMNS : (Block::COLUMNS + line - 1) / line;
+#pragma unroll
+            for (int i = 0; i < tall * wide; i += 128) {
+                const int place = i + threadIdx.x % 128;
+                const int row = place % tall * (Block::SWAP ? line : 1) + item.row + own;
+                const int column = place / tall * (Block::SWAP ? 1 : line) + item.column;
+                if (place < tall * wide && row < (int)job.rows() && column < (int)job.columns())
+                    kg_expect(job.sum_at(item.batch, row, column));
+            }
+        }
     }
 
     // Of this thread's row of a part, and its columns of the tile's eight number `eight`.
@@ -450,15 +482,24 @@ KG_INLINE void kg_wgmma_store_piece(const Job &job, float *partial,
 template <class Block, bool WHOLE, class Job>
 KG_INLINE uint32_t kg_wgmma_pair(const Job &job, int batch, int row, int column, float first,
                                  float second, const typename Job::of_row &in_row,
-                                 const kg_neighbours<typename Job::of_column> &in_columns)
+                                 const kg_neighbours<typename Job::of_column> &in_columns,
+                                 uint32_t in_sums)
 {
     const int rows = (int)job.rows(), columns = (int)job.columns();
-    uint32_t low = 0, high = 0;
-    if (WHOLE || (row < rows && column < columns))
-        low = job.value(batch, row, column, first, in_row, in_columns.at[0]);
-    if (WHOLE || (row < rows && column + 1 < columns))
-        high = job.value(batch, row, column + 1, second, in_row, in_columns.at[1]);
-    return low | high << 16;
+    const float sums[2] = {first, second};
+    uint32_t pair = 0;
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        if (!WHOLE && (row >= rows || column + i >= columns))
+            continue;
+        uint16_t in_sum = (uint16_t)(in_sums >> i * 16);
+        if constexpr (Job::BY_SUM && !WHOLE)
+            in_sum = *job.sum_at(batch, row, column + i);
+        const uint32_t element =
+            job.value(batch, row, column + i, sums[i], in_row, in_columns.at[i], in_sum);
+        pair |= element << i * 16;
+    }
+    return pair;
 }
 
 // Where the 16 bytes number `at` of a line are in a buffer: as a box is swizzled.
@@ -470,11 +511,12 @@ KG_INLINE int kg_wgmma_place(int line, int at)
 }
 
 // A piece of 64 rows, from its first row and column on, into a buffer. It is of that part of the
-// consumer's tile, from column `from` of it on.
+// consumer's tile, from column `from` of it on. The next piece begins at next_top and next_start,
+// if next_top is not negative: what its sums have of their own is read on the way.
 template <class Block, bool WHOLE, class Job>
-KG_INLINE void kg_wgmma_fill(const Job &job, const kg_wgmma_own<Block, Job> &owned, int batch,
-                             int top, int start, int part, int from, const float *sums,
-                             char *buffer)
+KG_INLINE void kg_wgmma_fill(const Job &job, kg_wgmma_own<Block, Job> &owned, int batch, int top,
+                             int start, int part, int from, int next_top, int next_start,
+                             const float *sums, char *buffer)
 {
     const int warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32, matrix = lane / 8;
     const int row = top + warp * 16 + lane / 4;
@@ -484,6 +526,8 @@ KG_INLINE void kg_wgmma_fill(const Job &job, const kg_wgmma_own<Block, Job> &own
         const int column = start + c + lane % 4 * 2;
         const bool both = Block::PIECE - c >= 16; // pairs of matrices
         uint32_t pairs[4];
+        if constexpr (!WHOLE)
+            __syncwarp(); // else all is read at once, and held
 #pragma unroll
         for (int eight = 0; eight < (both ? 2 : 1); eight++) {
             const auto in_columns = owned.in_columns((from + c) / 8 + eight);
@@ -491,8 +535,12 @@ KG_INLINE void kg_wgmma_fill(const Job &job, const kg_wgmma_own<Block, Job> &own
             for (int half = 0; half < 2; half++)
                 pairs[eight * 2 + half] = kg_wgmma_pair<Block, WHOLE>(
                     job, batch, row + half * 8, column + eight * 8, sum[eight * 4 + half * 2],
-                    sum[eight * 4 + half * 2 + 1], owned.in_row(part, half), in_columns);
+                    sum[eight * 4 + half * 2 + 1], owned.in_row(part, half), in_columns,
+                    Job::BY_SUM ? owned.sums[c / 4 + eight * 2 + half] : 0);
         }
+        if constexpr (Job::BY_SUM && WHOLE)
+            if (next_top >= 0)
+                owned.read_sums(job, batch, next_top, next_start + c, c / 16);
         // The line that this lane points out, and the 16 bytes of it.
         const int line =
             Block::SWAP ? c + matrix / 2 * 8 + lane % 8 : warp * 16 + matrix % 2 * 8 + lane % 8;
@@ -510,30 +558,30 @@ KG_INLINE void kg_wgmma_fill(const Job &job, const kg_wgmma_own<Block, Job> &own
 template <class Block, class Job>
 KG_INLINE void kg_wgmma_store_tile(const Job &job, const kg_wgmma_item<Block> &item, int own,
                                    const float (&sums)[Block::PARTS][Block::SUMS],
-                                   const kg_wgmma_own<Block, Job> &owned, char *buffers, int &turn,
+                                   kg_wgmma_own<Block, Job> &owned, char *buffers, int &turn,
                                    const kg_tensor_map *out, bool in_lines, int meeting)
 {
     constexpr int across = Block::PIECES / Block::PARTS; // pieces side by side
     const int thread = threadIdx.x % 128, top = item.row + own;
-    const bool whole = !Job::POINTED || // what is beyond the edges is made, but not stored
-                       (top + Block::OWN_ROWS <= (int)job.rows() &&
-                        item.column + Block::COLUMNS <= (int)job.columns());
 #pragma unroll
     for (int piece = 0; piece < Block::PIECES; piece++) {
         const int part = piece / across, start = piece % across * Block::PIECE;
         const int row = top + part * 64, column = item.column + start;
         const float *from = &sums[part][start / 2];
+        const bool last = piece + 1 == Block::PIECES;
+        const int next_top = last ? -1 : top + (piece + 1) / across * 64;
+        const int next_start = item.column + (piece + 1) % across * Block::PIECE;
         char *buffer = buffers + turn * Block::BUFFER_BYTES;
         turn = (turn + 1) % Block::BUFFERS;
         if (thread == 0)
             kg_tiles_stored<Block::BUFFERS - 1>();
         kg_tiles_meet<128>(meeting);
-        if (whole)
-            kg_wgmma_fill<Block, true>(job, owned, item.batch, row, column, part, start, from,
-                                       buffer);
-        else if constexpr (Job::POINTED)
-            kg_wgmma_fill<Block, false>(job, owned, item.batch, row, column, part, start, from,
-                                        buffer);
+        if (owned.whole)
+            kg_wgmma_fill<Block, true>(job, owned, item.batch, row, column, part, start, next_top,
+                                       next_start, from, buffer);
+        else if constexpr (Job::POINTED || Job::BY_SUM)
+            kg_wgmma_fill<Block, false>(job, owned, item.batch, row, column, part, start, next_top,
+                                        next_start, from, buffer);
         kg_tiles_written();
         kg_tiles_meet<128>(meeting);
         if (in_lines && thread == 0)

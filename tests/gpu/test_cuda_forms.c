@@ -65,6 +65,10 @@
 #define BIAS                                                                                       \
     "op bias(x: T[P, K], w: T[N, K], v: T[N]) -> (y: T[P, N]) where T in f16 bf16\n"               \
     "{ y[p, n] = gelu((sum(k) x[p, k] * w[n, k]) + v[n]) }\n"
+#define RESIDUAL                                                                                   \
+    "op residual(x: T[P, K], w: T[N, K], v: T[N], r: T[P, N]) -> (y: T[P, N])\n"                   \
+    "where T in f16 bf16\n"                                                                        \
+    "{ y[p, n] = (sum(k) x[p, k] * w[n, k]) + v[n] + r[p, n] }\n"
 #define WGMMA(tile, how) "contract: mma=64 " tile " " how " order=0 maxnreg=0"
 #define WGMMA_3(tile, how) "contract*3: mma=64 " tile " " how " order=0 maxnreg=0"
 #define WGMMA_2(tile, how) "contract*2: mma=64 " tile " " how " order=0 maxnreg=0"
@@ -241,6 +245,14 @@ static const struct form {
      WGMMA_2("rows=128 columns=48 depth=64 stages=4", "pair=0 pingpong=0 split=1 swap=1")},
     {"wgmma, bias, one consumer", BIAS, "P=200 K=136 N=72 T=f16",
      WGMMA_2("rows=64 columns=128 depth=64 stages=8", PLAIN)},
+    {"wgmma, residual", RESIDUAL, "P=300 K=200 N=264 T=f16",
+     WGMMA_2("rows=128 columns=128 depth=64 stages=4", PLAIN)},
+    {"wgmma, residual, in turns", RESIDUAL, "P=900 K=264 N=1318 T=bf16",
+     WGMMA_2("rows=128 columns=128 depth=64 stages=6", "pair=0 pingpong=1 split=1 swap=0")},
+    {"wgmma, residual, odd", RESIDUAL, "P=300 K=200 N=133 T=f16",
+     WGMMA_2("rows=64 columns=24 depth=64 stages=4", PLAIN)},
+    {"wgmma, residual, exchanged", RESIDUAL, "P=40 K=1000 N=264 T=f16",
+     WGMMA_2("rows=128 columns=48 depth=64 stages=4", "pair=0 pingpong=0 split=1 swap=1")},
     {"scan, columns in chunks", DOWN, "P=500 D=130",
      "scan: threads=64 vector=2 hold=4 cluster=1 chunk=64 maxnreg=0"},
     {"mma", MATMUL, "M=300 N=520 K=264 T=f16",

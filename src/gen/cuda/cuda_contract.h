@@ -1,6 +1,7 @@
 // What the files of the contract family for CUDA share. cuda_contract.c decides, and is where the
 // parameters stand; cuda_contract_sides.c tells how sides lie in memory; cuda_contract_emit.c
-// writes the job, a struct with everything that is particular to an op. Each form of kernel is a
+// writes the job, a struct with everything that is particular to an op, cuda_contract_own.c
+// tells what of what is done with sums belongs to rows and columns. Each form of kernel is a
 // file of its own, with one skeleton, and a line in the table of cuda_contract.c.
 
 #ifndef KG_GEN_CUDA_CONTRACT_H
@@ -125,15 +126,32 @@ bool kg_cuda_contract_is_whole(const struct kg_cuda_contract_plan *plan, int sid
 // Of the elements of a side, as they are stored.
 enum kg_dtype kg_cuda_contract_dtype(const struct kg_cuda_contract_plan *plan, int side);
 
+// A read of what is done with a sum that is the same for all of its row, or its column, or whose
+// neighbour is that of the neighbouring sum.
+enum kg_cuda_contract_owner { KG_OWN_ROW, KG_OWN_COLUMN, KG_OWN_SUM, KG_OWN_COUNT };
+enum { KG_CONTRACT_OWN = 4 }; // are held by threads, one of them of sums
+struct kg_cuda_contract_own_read {
+    const struct kg_nest *nest;
+    const struct kg_access *access;
+    enum kg_cuda_contract_owner owner;
+};
+// How many there are, in the order of statements; `list` has room for all.
+int kg_cuda_contract_own(const struct kg_cuda_contract_plan *plan,
+                         struct kg_cuda_contract_own_read *list);
+// The position of one in that list, or -1.
+int kg_cuda_contract_find_own(const struct kg_cuda_contract_plan *plan,
+                              const struct kg_access *access);
+// The last statement of the group that is stored.
+int kg_cuda_contract_last(const struct kg_cuda_contract_plan *plan);
 // Whether anything is made of a sum on its way out.
 bool kg_cuda_contract_is_worked_on(const struct kg_cuda_contract_plan *plan);
-// Whether that depends on where it is in more than what its row and its column have of their own,
-// or more than one tensor is stored.
+// Whether that depends on where it is in more than what its row, its column and it itself have of
+// their own, or more than one tensor is stored.
 bool kg_cuda_contract_is_pointed(const struct kg_cuda_contract_plan *plan);
 // Whether it takes registers of its own in numbers: it is pointed, or has functions that are long.
 bool kg_cuda_contract_is_heavy(const struct kg_cuda_contract_plan *plan);
-// Registers for what rows and columns have of their own, of so many rows of a thread, and of columns
-// that are dealt to the lanes of a warp.
+// Registers for what rows, columns and sums have of their own, of so many rows of a thread, and of
+// columns that are dealt to the lanes of a warp.
 int kg_cuda_contract_own_registers(const struct kg_cuda_contract_plan *plan, int rows, int columns);
 // The last tensor that is stored, which the job gives the elements of.
 const struct kg_tensor *kg_cuda_contract_output(const struct kg_cuda_contract_plan *plan);

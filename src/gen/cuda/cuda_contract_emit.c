@@ -24,130 +24,6 @@ static const struct kg_nest *nest_at(const struct kg_cuda_contract_plan *plan, i
     return plan->group->problem->nests[plan->group->first + i];
 }
 
-static bool is_stored(const struct kg_cuda_contract_plan *plan, int i)
-{
-    return !kg_group_is_private(plan->group, nest_at(plan, i)->output);
-}
-
-// The last statement that is stored.
-static int last_stored(const struct kg_cuda_contract_plan *plan)
-{
-    int last = plan->group->count - 1;
-    while (last > 0 && !is_stored(plan, last))
-        last--;
-    return last;
-}
-
-bool kg_cuda_contract_is_worked_on(const struct kg_cuda_contract_plan *plan)
-{
-    return last_stored(plan) > 0;
-}
-
-const struct kg_tensor *kg_cuda_contract_output(const struct kg_cuda_contract_plan *plan)
-{
-    return nest_at(plan, last_stored(plan))->output;
-}
-
-// ---- What rows and columns have of their own ----
-
-// A read of what is done with a sum that is the same for all of a row, or of a column.
-struct own_read {
-    const struct kg_nest *nest;
-    const struct kg_access *access;
-    bool of_column;
-};
-
-enum { MOST_OWN = 4 }; // are held by threads
-
-// Whether the axes of a part move the read.
-static bool moves(const struct kg_cuda_contract_plan *plan, const struct kg_access *access,
-                  enum kg_contract_part part)
-{
-    const struct kg_contract *contract = &plan->contract;
-    for (int i = 0; i < contract->axis_count[part]; i++)
-        for (int dim = 0; dim < access->tensor->rank; dim++)
-            if (access->map[dim].coefficient[contract->axes[part][i]] != 0)
-                return true;
-    return false;
-}
-
-static bool is_own(const struct kg_cuda_contract_plan *plan, const struct kg_access *access)
-{
-    bool plain = !access->read->pad && kg_dtypes[kg_emit_tensor_dtype(access->tensor)].bits >= 8;
-    for (int dim = 0; dim < access->tensor->rank; dim++)
-        plain = plain && access->map[dim].is_affine;
-    return plain && (!moves(plan, access, KG_CONTRACT_M) || !moves(plan, access, KG_CONTRACT_N));
-}
-
-// How many there are, in the order of statements; `list` has room for MOST_OWN.
-static int list_own(const struct kg_cuda_contract_plan *plan, struct own_read *list)
-{
-    int count = 0;
-    for (int i = 1; i <= last_stored(plan); i++) {
-        const struct kg_nest *nest = nest_at(plan, i);
-        for (int j = 0; j < nest->access_count && count < MOST_OWN; j++) {
-            const struct kg_access *access = &nest->accesses[j];
-            if (kg_group_maker(plan->group, access->tensor) < 0 && is_own(plan, access))
-                list[count++] = (struct own_read){nest, access, moves(plan, access, KG_CONTRACT_N)};
-        }
-    }
-    return count;
-}
-
-// Its position in the list, or -1.
-static int find_own(const struct kg_cuda_contract_plan *plan, const struct kg_access *access)
-{
-    struct own_read list[MOST_OWN];
-    int count = list_own(plan, list);
-    while (count > 0 && list[count - 1].access != access)
-        count--;
-    return count - 1;
-}
-
-int kg_cuda_contract_own_registers(const struct kg_cuda_contract_plan *plan, int rows, int columns)
-{
-    struct own_read list[MOST_OWN];
-    int count = list_own(plan, list), registers = 0;
-    for (int i = 0; i < count; i++) {
-        int bits = kg_dtypes[kg_emit_tensor_dtype(list[i].access->tensor)].bits;
-        bool by_column = list[i].of_column != (plan->set.swap == 1);
-        registers +=
-            by_column ? (columns + 63) / 64 * ((bits + 15) / 16) : rows * ((bits + 31) / 32);
-    }
-    return registers;
-}
-
-// Whether the statement looks at where it is.
-static bool looks(const struct kg_cuda_contract_plan *plan, const struct kg_nest *nest)
-{
-    for (int axis = 0; axis < nest->output_axes; axis++)
-        if (kg_expr_uses(nest->body, axis, false))
-            return true;
-    for (int i = 0; i < nest->access_count; i++)
-        if (kg_group_maker(plan->group, nest->accesses[i].tensor) < 0 &&
-            find_own(plan, &nest->accesses[i]) < 0)
-            return true;
-    return false;
-}
-
-bool kg_cuda_contract_is_heavy(const struct kg_cuda_contract_plan *plan)
-{
-    double functions = 0;
-    for (int i = 1; i <= last_stored(plan); i++)
-        functions += nest_at(plan, i)->transcendentals;
-    return kg_cuda_contract_is_pointed(plan) ||
-           (functions > 0 && kg_group_narrow(plan->group) == 0);
-}
-
-bool kg_cuda_contract_is_pointed(const struct kg_cuda_contract_plan *plan)
-{
-    int last = last_stored(plan);
-    for (int i = 0; i < last; i++)
-        if (is_stored(plan, i) || looks(plan, nest_at(plan, i + 1)))
-            return true;
-    return false;
-}
-
 // ---- What functions are given ----
 
 // Calls `add` for each member: arguments, and strides that are no arguments.
@@ -398,27 +274,31 @@ static void emit_widen(struct writer *writer, int side)
 // ---- What becomes of a sum ----
 
 // "kg_unpack_f16(in_column.e0)".
-static void print_own(struct kg_text *text, const struct kg_access *access, int number,
-                      bool of_column)
+static void print_own(const struct writer *writer, struct kg_text *text, int number)
 {
-    enum kg_dtype dtype = kg_emit_tensor_dtype(access->tensor);
+    static const char *const names[KG_OWN_COUNT] = {"in_row", "in_column", "in_sum"};
+    struct kg_cuda_contract_own_read list[KG_CONTRACT_OWN];
+    kg_cuda_contract_own(writer->plan, list);
+    enum kg_dtype dtype = kg_emit_tensor_dtype(list[number].access->tensor);
     bool is_half = dtype == KG_F16 || dtype == KG_BF16;
     if (is_half)
         kg_text_format(text, "kg_unpack_%s(", kg_dtypes[dtype].name);
-    kg_text_format(text, "%s.e%d%s", of_column ? "in_column" : "in_row", number,
-                   is_half ? ")" : "");
+    kg_text_add(text, names[list[number].owner]);
+    if (list[number].owner != KG_OWN_SUM)
+        kg_text_format(text, ".e%d", number);
+    kg_text_add(text, is_half ? ")" : "");
 }
 
 // A value made earlier in the group, as it is read back: an output has the dtype it is stored in.
-// And what the row or the column has of its own.
+// And what the row, the column or the sum has of its own.
 static bool print_made(void *user, struct kg_text *text, const struct kg_access *access)
 {
     const struct writer *writer = user;
     const struct kg_tensor *tensor = access->tensor;
     int maker = kg_group_maker(writer->plan->group, tensor);
-    int own = maker < 0 ? find_own(writer->plan, access) : -1;
+    int own = maker < 0 ? kg_cuda_contract_find_own(writer->plan, access) : -1;
     if (own >= 0)
-        print_own(text, access, own, moves(writer->plan, access, KG_CONTRACT_N));
+        print_own(writer, text, own);
     if (maker < 0)
         return own >= 0;
     enum kg_dtype dtype = kg_emit_tensor_dtype(tensor);
@@ -497,7 +377,7 @@ static void open_finish(struct writer *writer, const char *head, const char *las
     emit_axes(writer, KG_CONTRACT_N, "column");
 }
 
-static void print_place(struct writer *writer, const struct own_read *read)
+static void print_place(struct writer *writer, const struct kg_cuda_contract_own_read *read)
 {
     kg_emit_name(writer->code->text, read->access->tensor->name);
     kg_text_add(writer->code->text, " + (");
@@ -507,15 +387,15 @@ static void print_place(struct writer *writer, const struct own_read *read)
 
 // The elements that all of a row or a column have in common: what they are, where they are, and
 // that they will be read.
-static void emit_own(struct writer *writer, bool of_column)
+static void emit_own(struct writer *writer, enum kg_cuda_contract_owner owner)
 {
-    const char *name = of_column ? "column" : "row";
+    const char *name = owner == KG_OWN_COLUMN ? "column" : "row";
     struct kg_code *code = writer->code;
-    struct own_read list[MOST_OWN];
-    int count = list_own(writer->plan, list);
+    struct kg_cuda_contract_own_read list[KG_CONTRACT_OWN];
+    int count = kg_cuda_contract_own(writer->plan, list);
     kg_code_line(code, "struct of_%s {", name);
     for (int i = 0; i < count; i++)
-        if (list[i].of_column == of_column)
+        if (list[i].owner == owner)
             kg_code_line(code, "    %s e%d;", kg_emit_tensor_storage(list[i].access->tensor), i);
     kg_code_line(code, "};");
     for (int expects = 0; expects < 2; expects++) {
@@ -525,45 +405,76 @@ static void emit_own(struct writer *writer, bool of_column)
                      name, name, name);
         unpack(writer);
         emit_axes(writer, KG_CONTRACT_BATCH, "item");
-        emit_axes(writer, of_column ? KG_CONTRACT_N : KG_CONTRACT_M, name);
-        for (int i = 0; expects && i < count; i++) {
-            if (list[i].of_column != of_column)
-                continue;
-            kg_code_begin(code);
-            kg_text_add(code->text, "kg_expect(");
-            print_place(writer, &list[i]);
-            kg_text_add(code->text, ");");
-            kg_code_end(code);
-        }
+        emit_axes(writer, owner == KG_OWN_COLUMN ? KG_CONTRACT_N : KG_CONTRACT_M, name);
         kg_code_begin(code);
-        const char *comma = "";
-        kg_text_add(code->text, expects ? "" : "return {");
-        for (int i = 0; !expects && i < count; i++) {
-            if (list[i].of_column != of_column)
+        const char *before = expects ? "kg_expect(" : "return {*(";
+        for (int i = 0; i < count; i++) {
+            if (list[i].owner != owner)
                 continue;
-            kg_text_format(code->text, "%s*(", comma);
+            kg_text_add(code->text, before);
             print_place(writer, &list[i]);
-            kg_text_add(code->text, ")");
-            comma = ", ";
+            kg_text_add(code->text, expects ? "); " : ")");
+            before = expects ? before : ", *(";
         }
-        kg_text_add(code->text, expects ? "" : "};");
+        kg_text_add(code->text, expects ? "" : *before == ',' ? "};" : "return {};");
         kg_code_end(code);
         kg_code_close(code);
     }
 }
 
+// Where a sum's own element is, and whether those of neighbours in a row may be read as one word.
+static void emit_own_sum(struct writer *writer)
+{
+    struct kg_code *code = writer->code;
+    struct kg_cuda_contract_own_read list[KG_CONTRACT_OWN];
+    int i = kg_cuda_contract_own(writer->plan, list);
+    while (i > 0 && list[i - 1].owner != KG_OWN_SUM)
+        i--;
+    const struct kg_tensor *tensor = i > 0 ? list[i - 1].access->tensor : NULL;
+    open_finish(writer, "const uint16_t *sum_at", "");
+    kg_code_begin(code);
+    kg_text_add(code->text, "return ");
+    if (tensor)
+        print_place(writer, &list[i - 1]);
+    else
+        kg_text_add(code->text, "nullptr");
+    kg_text_add(code->text, ";");
+    kg_code_end(code);
+    kg_code_close(code);
+    kg_code_open(code, "KG_METHOD bool sums_in_pairs() const");
+    unpack(writer);
+    kg_code_begin(code);
+    kg_text_add(code->text, tensor ? "return ((uint64_t)" : "return false");
+    if (tensor) {
+        kg_emit_name(code->text, tensor->name);
+        kg_text_add(code->text, " & 3) == 0");
+    }
+    for (int dim = 0; tensor && dim < tensor->rank; dim++) {
+        bool last = dim + 1 == tensor->rank;
+        if (last && writer->names.contiguous)
+            continue;
+        kg_text_add(code->text, last ? " && " : " && (");
+        kg_emit_name(code->text, tensor->name);
+        kg_text_format(code->text, last ? "_s%d == 1" : "_s%d & 1) == 0", dim);
+    }
+    kg_text_add(code->text, ";");
+    kg_code_end(code);
+    kg_code_close(code);
+}
+
 static void emit_finish(struct writer *writer)
 {
     struct kg_code *code = writer->code;
-    int last = last_stored(writer->plan);
+    int last = kg_cuda_contract_last(writer->plan);
     const struct kg_nest *nest = nest_at(writer->plan, last);
     char value[32];
     snprintf(value, sizeof value, "v%d", nest->output->id);
     open_finish(writer, "out value",
-                ", compute total, const of_row &in_row, const of_column &in_column");
+                ", compute total, const of_row &in_row, const of_column &in_column, "
+                "uint16_t in_sum");
     for (int i = 0; i <= last; i++) {
         emit_value(writer, i);
-        if (i < last && is_stored(writer->plan, i))
+        if (i < last && !kg_group_is_private(writer->plan->group, nest_at(writer->plan, i)->output))
             emit_store(writer, i);
     }
     kg_code_begin(code);
@@ -575,7 +486,8 @@ static void emit_finish(struct writer *writer)
     kg_code_open(code, "KG_METHOD out value(int64_t item, int64_t row, int64_t column, "
                        "compute total) const");
     kg_code_line(code, "return value(item, row, column, total, at_row(item, row), "
-                       "at_column(item, column));");
+                       "at_column(item, column), "
+                       "BY_SUM ? *sum_at(item, row, column) : (uint16_t)0);");
     kg_code_close(code);
     open_finish(writer, "out *out_at", "");
     kg_code_begin(code);
@@ -610,12 +522,13 @@ void kg_cuda_contract_emit_job(struct kg_code *code, const struct kg_cuda_contra
     kg_code_line(code, "using out = %s;", kg_emit_tensor_storage(output));
     kg_code_line(code, "enum : bool { PLAIN_A = %d, PLAIN_B = %d, ALONG_A = %d, ALONG_B = %d };",
                  plan->plain[0] != NULL, plan->plain[1] != NULL, plan->along[0], plan->along[1]);
-    struct own_read own[MOST_OWN];
-    int own_count = list_own(plan, own), of_columns = 0;
-    for (int i = 0; i < own_count; i++)
-        of_columns += own[i].of_column;
-    kg_code_line(code, "enum : bool { POINTED = %d, BY_ROW = %d, BY_COLUMN = %d };",
-                 kg_cuda_contract_is_pointed(plan), of_columns<own_count, of_columns> 0);
+    struct kg_cuda_contract_own_read own[KG_CONTRACT_OWN];
+    bool by[KG_OWN_COUNT] = {false};
+    for (int i = kg_cuda_contract_own(plan, own) - 1; i >= 0; i--)
+        by[own[i].owner] = true;
+    kg_code_line(code, "enum : bool { POINTED = %d, BY_ROW = %d, BY_COLUMN = %d, BY_SUM = %d };",
+                 kg_cuda_contract_is_pointed(plan), by[KG_OWN_ROW], by[KG_OWN_COLUMN],
+                 by[KG_OWN_SUM]);
     kg_code_line(code, "%s_given given;", plan->entry);
     emit_counts(&writer);
     for (int side = 0; side < 2; side++) {
@@ -626,8 +539,9 @@ void kg_cuda_contract_emit_job(struct kg_code *code, const struct kg_cuda_contra
         emit_along(&writer, side);
         emit_widen(&writer, side);
     }
-    emit_own(&writer, false);
-    emit_own(&writer, true);
+    emit_own(&writer, KG_OWN_ROW);
+    emit_own(&writer, KG_OWN_COLUMN);
+    emit_own_sum(&writer);
     emit_finish(&writer);
     code->depth--;
     kg_code_line(code, "};\n");

@@ -106,11 +106,10 @@ static int registers_of(const struct kg_cuda_contract_plan *plan)
 static int other_registers(const struct kg_cuda_contract_plan *plan)
 {
     int parts = kg_cuda_wgmma_sums(plan) * 2 / plan->set.columns;
-    if (kg_cuda_contract_is_heavy(plan))
-        return 64;
-    return kg_cuda_contract_is_worked_on(plan)
-               ? 37 + kg_cuda_contract_own_registers(plan, parts * 2, plan->set.columns)
-               : 40;
+    if (!kg_cuda_contract_is_worked_on(plan))
+        return 40;
+    return (kg_cuda_contract_is_heavy(plan) ? 61 : 37) +
+           kg_cuda_contract_own_registers(plan, parts * 2, plan->set.columns);
 }
 
 // The side, 0 for A, that is copied as left or right, and as which of them a side is.

@@ -467,16 +467,16 @@ static void own_elements_are_apart(void)
     static const struct {
         const char *op, *flags, *value;
     } cases[] = {
-        {"nt", "POINTED = 0, BY_ROW = 0, BY_COLUMN = 0", "v2 = total;"},
-        {"bias", "POINTED = 0, BY_ROW = 0, BY_COLUMN = 1",
+        {"nt", "POINTED = 0, BY_ROW = 0, BY_COLUMN = 0, BY_SUM = 0", "v2 = total;"},
+        {"bias", "POINTED = 0, BY_ROW = 0, BY_COLUMN = 1, BY_SUM = 0",
          "kg_gelu_narrow_f32((v4) + kg_unpack_f16(in_column.e0));"},
-        {"own", "POINTED = 0, BY_ROW = 1, BY_COLUMN = 1",
+        {"own", "POINTED = 0, BY_ROW = 1, BY_COLUMN = 1, BY_SUM = 0",
          "kg_gelu_tanh_narrow_f32((v6) * in_row.e0 + kg_unpack_f16(in_column.e1)) *"},
         // What is added later would show an error more.
-        {"linear", "POINTED = 1, BY_ROW = 0, BY_COLUMN = 1",
-         "kg_gelu_f32((v5) + kg_unpack_f16(in_column.e0)) + kg_load_f16(r, "},
-        {"turned", "POINTED = 1, BY_ROW = 0, BY_COLUMN = 1", "i1 <= i0"},
-        {"batches", "POINTED = 1, BY_ROW = 0, BY_COLUMN = 0", "kg_relu_f32("},
+        {"linear", "POINTED = 0, BY_ROW = 0, BY_COLUMN = 1, BY_SUM = 1",
+         "kg_gelu_f32((v5) + kg_unpack_f16(in_column.e0)) + kg_unpack_f16(in_sum);"},
+        {"turned", "POINTED = 1, BY_ROW = 0, BY_COLUMN = 1, BY_SUM = 0", "i1 <= i0"},
+        {"batches", "POINTED = 1, BY_ROW = 0, BY_COLUMN = 0, BY_SUM = 0", "kg_relu_f32("},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct made made = make_strided(definitions, cases[i].op, LARGE " B=2", NULL);
@@ -628,6 +628,8 @@ static void all_ways_compile(void)
         {"bias", LARGE, "mma=64 rows=128 columns=192 depth=64 stages=4 pingpong=1", 8},
         {"own", "B=4 M=1024 N=4096 K=4096 T=bf16", "mma=64 rows=256 columns=128 depth=64 stages=4",
          8},
+        {"linear", "B=4 M=1024 N=4096 K=4096 T=f16",
+         "mma=64 rows=256 columns=128 depth=64 stages=4", 8},
         {"own", "B=4 M=4 N=4096 K=4096 T=f16",
          "mma=64 rows=64 columns=16 depth=128 stages=8 swap=1", 8},
     };
