@@ -270,23 +270,23 @@ KG_INLINE void kg_wgmma_multiply(float (&sums)[Block::PARTS][Block::SUMS], const
                                  int own, bool first)
 {
     constexpr int depth = Block::DEPTH;
+    constexpr bool left_along = Block::LEFT_ALONG_K, right_along = Block::RIGHT_ALONG_K;
+    constexpr int part_bytes = left_along ? 64 * 128 : depth * 128;
+    const uint64_t left =
+        kg_wgmma_tile(stage + own / 64 * part_bytes, 1024, left_along ? 16 : depth * 128);
+    const uint64_t right =
+        kg_wgmma_tile(stage + Block::LEFT_BYTES, 1024, right_along ? 16 : depth * 128);
     kg_wgmma_begin();
 #pragma unroll
     for (int k = 0; k < depth; k += 16) {
-        const char *left = stage, *right = stage + Block::LEFT_BYTES;
         // 16 elements along K are 32 bytes of a row, or two atoms.
-        left += Block::LEFT_ALONG_K ? (k / 64 * Block::ROWS + own) * 128 + k % 64 * 2
-                                    : own / 64 * depth * 128 + k * 128;
-        right += Block::RIGHT_ALONG_K ? k / 64 * Block::COLUMNS * 128 + k % 64 * 2 : k * 128;
-        const uint64_t columns =
-            kg_wgmma_tile(right, 1024, Block::RIGHT_ALONG_K ? 16 : depth * 128);
+        const int left_at = left_along ? k / 64 * Block::ROWS * 128 + k % 64 * 2 : k * 128;
+        const int right_at = right_along ? k / 64 * Block::COLUMNS * 128 + k % 64 * 2 : k * 128;
 #pragma unroll
-        for (int part = 0; part < Block::PARTS; part++) {
-            const char *at = left + part * (Block::LEFT_ALONG_K ? 64 * 128 : depth * 128);
-            Block::INSTRUCTION::multiply(
-                sums[part], kg_wgmma_tile(at, 1024, Block::LEFT_ALONG_K ? 16 : depth * 128),
-                columns, !(first && k == 0));
-        }
+        for (int part = 0; part < Block::PARTS; part++)
+            Block::INSTRUCTION::multiply(sums[part],
+                                         kg_wgmma_behind(left, left_at + part * part_bytes),
+                                         kg_wgmma_behind(right, right_at), !(first && k == 0));
     }
     kg_wgmma_commit();
 }
@@ -689,7 +689,7 @@ KG_INLINE void kg_wgmma_consumer(const Job &job, const kg_wgmma_tiles<Block> &ti
                                  uint64_t *full, uint64_t *empty, float *partial, int first,
                                  int step, int rank, bool in_lines)
 {
-    const int consumer = threadIdx.x / 128 - 1;
+    const int consumer = kg_group_number() - 1;
     const int own = Block::PINGPONG ? 0 : consumer * Block::OWN_ROWS;
     constexpr int room = Block::OUT_BYTES / Block::CONSUMERS;
     constexpr bool in_tiles = Block::SPLIT == 1 && sizeof(typename Job::out) == 2;

@@ -310,18 +310,17 @@ KG_INLINE void kg_parts_produce(const Memory &memory, const kg_tile_task &task, 
 
 // ---- The consumers ----
 
-// How wgmma finds 16 steps of boxes side by side: along the sum in lines of 64 bytes, eight of
-// which are exchanged together; across it in lines of 128.
+// How wgmma finds the first 16 steps of boxes side by side: along the sum in lines of 64 bytes,
+// eight of which are exchanged together; across it in lines of 128.
 template <bool ALONG>
-KG_INLINE uint64_t kg_parts_tile(const char *boxes, int step)
+KG_INLINE uint64_t kg_parts_tile(const char *boxes)
 {
     if constexpr (ALONG)
         return (uint64_t)2 << 62 | (uint64_t)(512 >> 4) << 32 | (uint64_t)1 << 16 |
-               (kg_shared_address(boxes + step * 2) & 0x3ffff) >> 4;
+               (kg_shared_address(boxes) & 0x3ffff) >> 4;
     else
         return (uint64_t)1 << 62 | (uint64_t)(1024 >> 4) << 32 |
-               (uint64_t)(KG_PARTS_BOX >> 4) << 16 |
-               (kg_shared_address(boxes + step * 128) & 0x3ffff) >> 4;
+               (uint64_t)(KG_PARTS_BOX >> 4) << 16 | (kg_shared_address(boxes) & 0x3ffff) >> 4;
 }
 
 // Begins the products of the stage, when it is there.
@@ -330,9 +329,11 @@ KG_INLINE void kg_parts_begin(float (&chain)[Block::sums], const char *ring, uin
                               uint32_t turn, int own)
 {
     constexpr int lefts[] = {0, 2, 1, 0, 1, 0}, rights[] = {2, 0, 1, 1, 0, 0};
-    const char *left = ring + turn % Block::stages * Block::stage_bytes;
-    const char *right = left + Block::left_bytes;
-    left += own * KG_PARTS_BOX;
+    constexpr int left_step = Block::left_along ? 2 : 128,
+                  right_step = Block::right_along ? 2 : 128;
+    const char *stage = ring + turn % Block::stages * Block::stage_bytes;
+    const uint64_t left = kg_parts_tile<Block::left_along>(stage + own * KG_PARTS_BOX);
+    const uint64_t right = kg_parts_tile<Block::right_along>(stage + Block::left_bytes);
     kg_tiles_wait(&full[turn % Block::stages], turn / Block::stages & 1);
     kg_wgmma_begin();
 #pragma unroll
@@ -340,8 +341,8 @@ KG_INLINE void kg_parts_begin(float (&chain)[Block::sums], const char *ring, uin
 #pragma unroll
         for (int step = 0; step < KG_PARTS_STEPS; step += 16)
             Block::instruction::multiply(
-                chain, kg_parts_tile<Block::left_along>(left + lefts[i] * Block::left_part, step),
-                kg_parts_tile<Block::right_along>(right + rights[i] * Block::right_part, step),
+                chain, kg_wgmma_behind(left, lefts[i] * Block::left_part + step * left_step),
+                kg_wgmma_behind(right, rights[i] * Block::right_part + step * right_step),
                 i + step > 0);
     kg_wgmma_commit();
 }
@@ -452,7 +453,7 @@ template <class Block, class Job>
 KG_INLINE void kg_parts_consumer(const Job &job, const kg_parts_shared<Block> &shared,
                                  int64_t tasks, float *scratch)
 {
-    const int own = threadIdx.x / 128 - 1;
+    const int own = kg_group_number() - 1;
     float *leaving = (float *)(shared.leaving + (threadIdx.x / 32 - 4) * Block::leave_bytes);
     uint32_t turn = 0;
     bool is_first = true;

@@ -1,4 +1,5 @@
-// Instructions of sm_90a for products of tiles: copies of boxes, the barriers that count them, wgmma.
+// Instructions of sm_90a for products of tiles: copies of boxes, the barriers that count them,
+// wgmma.
 
 KG_INLINE void kg_tiles_wait(uint64_t *barrier, uint32_t odd)
 {
@@ -129,6 +130,19 @@ KG_INLINE uint64_t kg_wgmma_tile(const void *tile, uint32_t step, uint32_t leap)
 {
     return (uint64_t)1 << 62 | (uint64_t)(step >> 4) << 32 | (uint64_t)(leap >> 4) << 16 |
            (kg_shared_address(tile) & 0x3ffff) >> 4;
+}
+
+// The one that begins so many bytes behind it, in the same tile. Adding is all that is done from
+// one instruction to the next: more would take longer than short instructions do.
+KG_INLINE uint64_t kg_wgmma_behind(uint64_t tile, uint32_t bytes)
+{
+    return tile + (bytes >> 4);
+}
+
+// The number of this group of 128 threads, in a way that shows the compiler that a warp has one.
+KG_INLINE int kg_group_number()
+{
+    return __shfl_sync(0xffffffff, (int)threadIdx.x / 128, 0);
 }
 
 // Four (or two) 8x8 matrices of 16-bit elements, a pair of each in every lane; `to` is the row that
