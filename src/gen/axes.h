@@ -81,9 +81,9 @@ int kg_group_maker(const struct kg_group *group, const struct kg_tensor *tensor)
 // Does the nest at `position` have the output axes of the one at `k`, and read what was made from
 // that one on at its own place only?
 bool kg_group_follows(const struct kg_group *group, int k, int position);
-// The functions, 1 << each, that may be off by little of a step of f16, relative to what they give:
-// all that is stored of what they become is f16 or bf16, and no difference or function on the way
-// makes it more.
+// The functions, 1 << each, that may be off by little of a step of f16, relative to what they give
+// or, in the tails of gelu, beside 0: all that is stored of what they become is f16 or bf16, and
+// nothing on the way makes it more.
 uint64_t kg_group_narrow(const struct kg_group *group);
 // Whether every read of a private intermediate can be replaced by its formula: false, and the
 // reason, for padded ones and for those made by a reduction outside `but` (a position, or -1).

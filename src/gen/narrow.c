@@ -2,14 +2,17 @@
 //
 // Every value is judged by what such an error becomes in it. A relative error stays what it is
 // through products, quotients, and sums of what is not negative; differences and most functions
-// may make it any size.
+// may make it any size. What is nothing beside the steps of f16 must not be multiplied by much.
 
 #include "gen/axes.h"
 #include "gen/emit.h"
 
+#include <math.h>
+
 enum error {
     ERROR_NONE,
     ERROR_RELATIVE, // as large as that of the function, or a few times that
+    ERROR_SMALL,    // that, or less than what f16 can tell from 0
     ERROR_ANY,
 };
 
@@ -46,6 +49,12 @@ static bool is_below_largest(const struct judge *judge, const struct kg_expr *po
     return nest->has_reduce && nest->reduce == KG_REDUCE_MAX;
 }
 
+static bool is_few(const struct kg_expr *expr)
+{
+    return expr->kind == KG_EXPR_NUMBER &&
+           fabs(expr->is_integer ? (double)expr->integer : expr->number) <= 8;
+}
+
 static struct judgement judge_call(const struct judge *judge, const struct kg_expr *expr)
 {
     const struct judgement lost = {ERROR_ANY, true};
@@ -60,12 +69,18 @@ static struct judgement judge_call(const struct judge *judge, const struct kg_ex
         if (all.error != ERROR_NONE || expr->type != KG_TYPE_F32 ||
             (is_exp && !is_below_largest(judge, expr->arguments[0])))
             return lost;
-        return (struct judgement){ERROR_RELATIVE, !is_exp && expr->function != KG_FN_SIGMOID};
+        bool tails = expr->function == KG_FN_GELU || expr->function == KG_FN_GELU_TANH;
+        return (struct judgement){tails ? ERROR_SMALL : ERROR_RELATIVE,
+                                  !is_exp && expr->function != KG_FN_SIGMOID};
     }
     switch (expr->function) {
     case KG_FN_MUL:
+        return all.error == ERROR_SMALL && !is_few(expr->arguments[0]) &&
+                       !is_few(expr->arguments[1])
+                   ? lost
+                   : all;
     case KG_FN_DIV:
-        return all;
+        return all.error == ERROR_SMALL ? lost : all;
     case KG_FN_ADD:
         return all.error != ERROR_NONE && all.negative ? lost : all;
     case KG_FN_WHERE:
@@ -120,9 +135,9 @@ static bool is_narrow(const struct kg_group *group, enum kg_function function)
         bool is_half = dtype == KG_F16 || dtype == KG_BF16;
         bool is_stored = !kg_group_is_private(group, nest->output);
         if (judge.made[i].error == ERROR_ANY ||
-            (judge.made[i].error == ERROR_RELATIVE && is_stored && !is_half))
+            (judge.made[i].error != ERROR_NONE && is_stored && !is_half))
             return false;
-        any |= judge.made[i].error == ERROR_RELATIVE;
+        any |= judge.made[i].error != ERROR_NONE;
     }
     return any;
 }

@@ -87,14 +87,14 @@ KG_INLINE float error_at(float f)
     case 19:
         return error_of(f, kg_exp_narrow_f32(-fabsf(f)), exp(-fabs(x)), 0, NORMAL);
     case 20: // where f16 has normal numbers, and beyond them to its steps
-        return error_of(f, kg_gelu_narrow_f32(f), 0.5 * x * erfc(-x * 0.70710678118654752440),
-                        HALF, 0);
+        return error_of(f, kg_gelu_narrow_f32(f), 0.5 * x * erfc(-x * 0.70710678118654752440), HALF,
+                        0);
     case 21:
         return error_of(f, kg_gelu_tanh_narrow_f32(f), true_gelu_tanh(x), HALF, 0);
     case 22:
         return error_of(f, kg_sigmoid_narrow_f32(f), 1 / (1 + exp(-x)), TINY, NORMAL);
     case 23:
-        return error_of(f, kg_silu_narrow_f32(f), x / (1 + exp(-x)), TINY, 128 * NORMAL);
+        return error_of(f, kg_silu_narrow_f32(f), x / (1 + exp(-x)), TINY, NORMAL);
     default:
         return error_of(f, kg_round_f32(f), rint(x), 0, 0);
     }

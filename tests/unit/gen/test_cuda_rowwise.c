@@ -241,6 +241,8 @@ static void narrow_functions(void)
          KG_FN_GELU_TANH, true},
         {"op r(x: f16[P, D]) -> (y: f16[P, D]) { y[p, d] = silu(x[p, d]) * x[p, d] }", KG_FN_SILU,
          true},
+        {"op r(x: f16[P, D]) -> (y: f16[P, D]) { y[p, d] = gelu(x[p, d]) * x[p, d] }", KG_FN_GELU,
+         false},
         {"op r(x: f16[P, D]) -> (y: f16[P, D]) { y[p, d] = silu(x[p, d]) + x[p, d] }", KG_FN_SILU,
          false},
         {"op r(x: f16[P, D]) -> (y: f16[P, D]) { y[p, d] = sigmoid(x[p, d]) + 1 }", KG_FN_SIGMOID,
