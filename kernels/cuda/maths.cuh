@@ -156,13 +156,12 @@ KG_INLINE float kg_power_of_two(float x)
     return y;
 }
 
-// Functions called narrow are for results that are stored as f16 or bf16.
-//
-// An error of 2^-17 at most, relative to the result, less near 0; below the normal numbers it is
-// zero.
-KG_INLINE float kg_exp_narrow_f32(float x)
+// 1 from 0 on, else 0.
+KG_INLINE float kg_from_zero(float x)
 {
-    return kg_power_of_two(x * 0x1.715476p0f);
+    float y;
+    asm("set.ge.f32.f32 %0, %1, 0f00000000;" : "=f"(y) : "f"(x));
+    return y;
 }
 
 KG_INLINE double kg_exp_f64(double x)
@@ -289,13 +288,6 @@ KG_INLINE float kg_sigmoid_f32(float x)
     return x < 0.0f ? e * one : one;
 }
 
-// An error of 2^-17 at most, relative to the result; likewise silu.
-KG_INLINE float kg_sigmoid_narrow_f32(float x)
-{
-    const float e = kg_exp_narrow_f32(-fabsf(x)), one = kg_reciprocal(1.0f + e);
-    return x < 0.0f ? e * one : one;
-}
-
 KG_INLINE double kg_sigmoid_f64(double x)
 {
     return 1.0 / (1.0 + exp(-x));
@@ -304,13 +296,6 @@ KG_INLINE double kg_sigmoid_f64(double x)
 KG_INLINE float kg_silu_f32(float x)
 {
     return x * kg_sigmoid_f32(x);
-}
-
-KG_INLINE float kg_silu_narrow_f32(float x)
-{
-    // 128 times the sigmoid is a normal number wherever the result is.
-    const float part = kg_power_of_two(fmaf(x, -0x1.715476p0f, -7.0f));
-    return x * 0x1p-7f * kg_reciprocal(0x1p-7f + part);
 }
 
 KG_INLINE double kg_silu_f64(double x)
@@ -363,28 +348,6 @@ KG_INLINE float kg_gelu_f32(float x)
     return x * (x < 0.0f ? tail : 1.0f - tail);
 }
 
-// x times what a distribution has below x, from what it has beyond abs(x) on either side.
-KG_INLINE float kg_times_below(float x, float tail)
-{
-    float right;
-    asm("set.ge.f32.f32 %0, %1, 0f00000000;" : "=f"(right) : "f"(x));
-    return x * fabsf(right - tail);
-}
-
-// An error of 2^-13.5 at most, relative to the result, or of 2^-27. One function of the special
-// unit, which gives a result in the time of eight others.
-KG_INLINE float kg_gelu_narrow_f32(float x)
-{
-    const float z = fabsf(x);
-    float p = -0x1.501732p-12f;
-    p = fmaf(p, z, 0x1.7de7ccp-8f);
-    p = fmaf(p, z, -0x1.8b2a16p-5f);
-    p = fmaf(p, z, -0x1.db4234p-2f);
-    p = fmaf(p, z, -0x1.263074p0f);
-    p = fmaf(p, z, -0x1.0007e6p0f);
-    return kg_times_below(x, kg_power_of_two(p));
-}
-
 KG_INLINE double kg_gelu_f64(double x)
 {
     return x * (0.5 * erfc(x * -0.70710678118654752440));
@@ -395,22 +358,6 @@ KG_INLINE float kg_gelu_tanh_f32(float x)
 {
     float power = x * fmaf(x * x, -0.10294324f, -2.3022082f);
     return x * kg_reciprocal(1.0f + kg_power_of_two(power));
-}
-
-// The sigmoid of -2u as 2 to the power of a polynomial: an error of 2^-14 at most, relative to the
-// result, or of 2^-27. That takes one function of the special unit instead of two.
-KG_INLINE float kg_gelu_tanh_narrow_f32(float x)
-{
-    const float z = fabsf(x);
-    float p = -0x1.2323e8p-15f;
-    p = fmaf(p, z, 0x1.e55dcap-11f);
-    p = fmaf(p, z, -0x1.12d05ep-7f);
-    p = fmaf(p, z, 0x1.c780eap-6f);
-    p = fmaf(p, z, -0x1.32964ap-4f);
-    p = fmaf(p, z, -0x1.c94646p-2f);
-    p = fmaf(p, z, -0x1.27564ep0f);
-    p = fmaf(p, z, -0x1.fff4fap-1f);
-    return kg_times_below(x, kg_power_of_two(p));
 }
 
 KG_INLINE double kg_gelu_tanh_f64(double x)

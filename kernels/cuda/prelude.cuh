@@ -1,6 +1,6 @@
-// What generated CUDA is written in: elements in memory, then (values.h, maths.cuh) integers, logic
-// and the functions of reals; where needed elements in vectors (vectors.cuh) and what the threads of
-// a block do together (lanes.cuh).
+// What generated CUDA is written in: elements in memory, then (values.h, maths.cuh, narrow.cuh)
+// integers, logic and the functions of reals; where needed elements in vectors (vectors.cuh) and
+// what the threads of a block do together (lanes.cuh).
 //
 // Functions are called kg_NAME_TYPE, where TYPE is what is computed in: f32, f64, i64 or bool.
 // Denormals are kept, unless the compiler is told otherwise.

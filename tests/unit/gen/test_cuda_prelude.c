@@ -14,9 +14,9 @@ static char folder[] = "/tmp/kg-test-cuda-prelude-XXXXXX";
 static struct kg_error error;
 static bool has_compiler = true;
 
-static const char *const preludes[] = {"cuda/prelude.cuh", "values.h",       "cuda/maths.cuh",
-                                       "cuda/vectors.cuh", "cuda/lanes.cuh", "cuda/running.cuh",
-                                       "cuda/arrivals.cuh"};
+static const char *const preludes[] = {"cuda/prelude.cuh",  "values.h",       "cuda/maths.cuh",
+                                       "cuda/vectors.cuh",  "cuda/lanes.cuh", "cuda/running.cuh",
+                                       "cuda/arrivals.cuh", "cuda/narrow.cuh"};
 enum { PRELUDES = sizeof preludes / sizeof preludes[0] };
 
 static void add_preludes(struct kg_text *text)
