@@ -471,7 +471,7 @@ static void own_elements_are_apart(void)
         {"bias", "POINTED = 0, BY_ROW = 0, BY_COLUMN = 1, BY_SUM = 0",
          "kg_gelu_narrow_f32((v4) + kg_unpack_f16(in_column.e0));"},
         {"own", "POINTED = 0, BY_ROW = 1, BY_COLUMN = 1, BY_SUM = 0",
-         "kg_gelu_tanh_narrow_f32((v6) * in_row.e0 + kg_unpack_f16(in_column.e1)) *"},
+         "kg_gelu_tanh_f32((v6) * in_row.e0 + kg_unpack_f16(in_column.e1)) *"},
         // What is added later would show an error more.
         {"linear", "POINTED = 0, BY_ROW = 0, BY_COLUMN = 1, BY_SUM = 1",
          "kg_gelu_f32((v5) + kg_unpack_f16(in_column.e0)) + kg_unpack_f16(in_sum);"},
