@@ -3,7 +3,8 @@
 // of both sides are on their way to shared memory while one of them is multiplied.
 //
 // Before this stand contract_mma_tile.cuh, what a tile is; contract_mma_feed.cuh, how it comes to
-// shared memory; and contract_mma_sum.cuh, how it is multiplied. Here sums become outputs.
+// shared memory; contract_mma_sum.cuh, how it is multiplied; and contract_eight.cuh, how eight sums
+// leave. Here sums become outputs.
 
 // ---- From sums to the output ----
 
