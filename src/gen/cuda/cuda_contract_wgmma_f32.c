@@ -228,7 +228,7 @@ static bool set_tile(struct kg_cuda_contract_plan *plan, int rows, int columns, 
 static const struct {
     int rows, columns;
 } tiles[] = {{128, 128}, {128, 192}, {128, 64}, {64, 128}, {64, 64}};
-enum { TILES = sizeof tiles / sizeof *tiles, MOST_PIECES = 8 };
+enum { TILES = sizeof tiles / sizeof *tiles, MOST_PIECES = 128 };
 
 // What is expected of the form that would be chosen otherwise; 0: it is made for this.
 static double others_seconds(const struct kg_cuda_contract_plan *plan)
@@ -254,7 +254,7 @@ static bool guess(struct kg_cuda_contract_plan *plan)
     for (int i = 0; i < TILES; i++)
         for (int pieces = 1; pieces <= MOST_PIECES; pieces *= 2) {
             if (!set_tile(&tried, tiles[i].rows, tiles[i].columns, pieces))
-                continue;
+                break;
             const struct kg_cuda_contract_pace its = pace(&tried);
             double seconds = kg_cuda_contract_seconds(&tried, &its);
             if (seconds < least) {
