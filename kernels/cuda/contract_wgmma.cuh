@@ -21,24 +21,25 @@ KG_INLINE int64_t kg_wgmma_packed(int64_t batches, int64_t lines, int64_t length
     return (batches * lines * ((length + 63) / 64 * 64) * 2 + 255) / 256 * 256;
 }
 
-// There come first the sums of pieces, if there are any, then the copies of A and of B.
+// There come first the sums of pieces, or the parts of tiles, so many `bytes`, if there are any,
+// then the copies of A and of B.
 template <class Job>
-KG_INLINE char *kg_wgmma_copy_of(const Job &job, char *scratch, int pieces, int side)
+KG_INLINE char *kg_wgmma_copy_of(const Job &job, char *scratch, int pieces, int64_t bytes, int side)
 {
     const int64_t outputs = pieces > 1 ? job.batches() * job.rows() * job.columns() : 0;
     const int64_t lines = Job::ALONG_A ? job.rows() : job.depth();
     const int64_t length = Job::ALONG_A ? job.depth() : job.rows();
-    return scratch + (pieces * outputs * 4 + 255) / 256 * 256 +
+    return scratch + bytes + (pieces * outputs * 4 + 255) / 256 * 256 +
            (side ? kg_wgmma_packed(job.batches(), lines, length) : 0);
 }
 
 // Copies a side as it lies, but for the pitch of its lines, 16 bytes a thread. Nobody looks at what
 // is behind their ends.
-template <int PIECES, int SIDE, class Job>
+template <int PIECES, int64_t PARTS, int SIDE, class Job>
 KG_INLINE void kg_wgmma_pack(const Job &job, char *scratch)
 {
     constexpr bool along = SIDE ? Job::ALONG_B : Job::ALONG_A;
-    uint16_t *to = (uint16_t *)kg_wgmma_copy_of(job, scratch, PIECES, SIDE);
+    uint16_t *to = (uint16_t *)kg_wgmma_copy_of(job, scratch, PIECES, PARTS, SIDE);
     const int64_t across = SIDE ? job.columns() : job.rows();
     const int64_t lines = along ? across : job.depth(), length = along ? job.depth() : across;
     const int64_t pitch = (length + 63) / 64 * 64, count = job.batches() * lines;
@@ -92,7 +93,8 @@ template <int ROWS_, int COLUMNS_, int DEPTH_, int STAGES_, int PAIR_, bool PING
 struct kg_wgmma_block {
     using INSTRUCTION = INSTRUCTION_;
     static constexpr int ROWS = ROWS_, COLUMNS = COLUMNS_, DEPTH = DEPTH_, STAGES = STAGES_;
-    static constexpr int PAIR = PAIR_, SPLIT = SPLIT_, ORDER = ORDER_;
+    static constexpr int PAIR = PAIR_, SPLIT = SPLIT_ > 0 ? SPLIT_ : 1, ORDER = ORDER_;
+    static constexpr bool SHARES = SPLIT_ == 0; // the steps of tiles, evenly: contract_shares.cuh
     static constexpr bool PINGPONG = PINGPONG_, SWAP = SWAP_;
     static constexpr bool LEFT_ALONG_K = LEFT_ALONG_K_, RIGHT_ALONG_K = RIGHT_ALONG_K_;
 
@@ -128,6 +130,9 @@ struct kg_wgmma_block {
     static constexpr int RING_BYTES =
         STAGES * STAGE_BYTES > FOLD_BYTES ? STAGES *STAGE_BYTES : FOLD_BYTES;
     static constexpr int SHARED = 1024 + RING_BYTES + OUT_BYTES + 2 * STAGES * 8;
+
+    // Of a part of a tile: its sums, as threads hold them, and a flag of each consumer behind all.
+    static constexpr int PART_BYTES = ROWS * COLUMNS * 4;
 };
 
 // Which tile comes when: groups of 8 tiles that share a side follow each other, for the L2.
@@ -156,9 +161,25 @@ struct kg_wgmma_item {
 
     KG_METHOD kg_wgmma_item(const kg_wgmma_tiles<Block> &tiles, int index, int rank)
     {
-        constexpr int group = 8;
         piece = index % Block::SPLIT;
-        int tile = index / Block::SPLIT;
+        find_tile(tiles, index / Block::SPLIT, rank);
+        const int each = (tiles.steps + Block::SPLIT - 1) / Block::SPLIT;
+        first = piece * each;
+        const int left = tiles.steps - first;
+        steps = left < 1 ? 1 : left < each ? left : each; // beyond the end of K are zeros
+    }
+
+    // Some steps of a tile.
+    KG_METHOD kg_wgmma_item(const kg_wgmma_tiles<Block> &tiles, int tile, int first_, int until,
+                            int rank)
+        : piece(0), first(first_), steps(until - first_)
+    {
+        find_tile(tiles, tile, rank);
+    }
+
+    KG_METHOD void find_tile(const kg_wgmma_tiles<Block> &tiles, int tile, int rank)
+    {
+        constexpr int group = 8;
         const int layer = tiles.rows * tiles.columns;
         batch = tile / layer;
         tile -= batch * layer;
@@ -172,12 +193,89 @@ struct kg_wgmma_item {
         column = Block::ORDER == 0 ? b : a;
         row = (Block::PAIR == 1 ? row * 2 + rank : row) * Block::ROWS;
         column = (Block::PAIR == 2 ? column * 2 + rank : column) * Block::COLUMNS;
-        const int each = (tiles.steps + Block::SPLIT - 1) / Block::SPLIT;
-        first = piece * each;
-        const int left = tiles.steps - first;
-        steps = left < 1 ? 1 : left < each ? left : each; // beyond the end of K are zeros
     }
 };
+
+// The items of block number `first` of `step`, one after the other.
+template <class Block>
+struct kg_wgmma_work {
+    const kg_wgmma_tiles<Block> &tiles;
+    int first, index, step, rank;
+
+    KG_METHOD kg_wgmma_work(const kg_wgmma_tiles<Block> &tiles_, int first_, int step_, int rank_)
+        : tiles(tiles_), first(first_), index(first_), step(step_), rank(rank_)
+    {
+    }
+    KG_METHOD bool is_first() const
+    {
+        return index == first;
+    }
+    KG_METHOD bool is_left() const
+    {
+        return index < tiles.count;
+    }
+    KG_METHOD bool is_last() const
+    {
+        return index + step >= tiles.count;
+    }
+    KG_METHOD kg_wgmma_item<Block> item() const
+    {
+        return kg_wgmma_item<Block>(tiles, index, rank);
+    }
+    KG_METHOD void next()
+    {
+        index += step;
+    }
+};
+
+// Where blocks share tiles: first what is shared, then whole tiles.
+template <class Block>
+struct kg_wgmma_shared_work {
+    const kg_wgmma_tiles<Block> &tiles;
+    kg_shares shares;
+    kg_share share;
+    int index, step, rank;
+    bool begins = true;
+
+    KG_METHOD kg_wgmma_shared_work(const kg_wgmma_tiles<Block> &tiles_, int first, int step_,
+                                   int rank_)
+        : tiles(tiles_), shares(kg_shares_make(tiles_.count, tiles_.steps, step_)),
+          share(kg_share_make(&shares, tiles_.steps, first)), index(first), step(step_), rank(rank_)
+    {
+    }
+    KG_METHOD bool is_first() const
+    {
+        return begins;
+    }
+    KG_METHOD bool is_left() const
+    {
+        return share.left > 0 || index < shares.first;
+    }
+    KG_METHOD bool is_last() const
+    {
+        kg_wgmma_shared_work after = *this;
+        after.next();
+        return !after.is_left();
+    }
+    KG_METHOD kg_wgmma_item<Block> item() const
+    {
+        const bool is_part = share.left > 0;
+        return kg_wgmma_item<Block>(tiles, is_part ? shares.first + share.tile : index,
+                                    is_part ? kg_share_first(&share) : 0,
+                                    is_part ? share.until : tiles.steps, rank);
+    }
+    KG_METHOD void next()
+    {
+        begins = false;
+        if (share.left > 0)
+            kg_share_next(&share, tiles.steps);
+        else
+            index += step;
+    }
+};
+
+template <class Block>
+using kg_wgmma_items = kg_either<Block::SHARES, kg_wgmma_shared_work<Block>, kg_wgmma_work<Block>>;
 
 // Where the ring is, in stage and phase.
 template <int STAGES>
@@ -232,8 +330,8 @@ KG_INLINE void kg_wgmma_produce(const kg_wgmma_tiles<Block> &tiles, const kg_ten
                                 uint64_t *empty, int first, int step, int rank)
 {
     kg_ring_place<Block::STAGES> place;
-    for (int index = first; index < tiles.count; index += step) {
-        const kg_wgmma_item<Block> item(tiles, index, rank);
+    for (kg_wgmma_items<Block> work(tiles, first, step, rank); work.is_left(); work.next()) {
+        const kg_wgmma_item<Block> item = work.item();
         for (int i = 0; i < item.steps; i++) {
             char *stage = ring + place.stage * Block::STAGE_BYTES;
             const int k = (item.first + i) * Block::DEPTH;
@@ -292,15 +390,23 @@ KG_INLINE void kg_wgmma_multiply(float (&sums)[Block::PARTS][Block::SUMS], const
 }
 
 // All products of an item. One stage's are under way while the next one's begin, and the last one's
-// during `meanwhile()`. `other`: the barrier where the other consumer waits for its turn.
+// during `meanwhile()`. `goes_on`: to what the sums are already. `other`: the barrier where the
+// other consumer waits for its turn.
 template <class Block, class Meanwhile>
 KG_INLINE void kg_wgmma_consume(float (&sums)[Block::PARTS][Block::SUMS], const char *ring,
                                 uint64_t *full, uint64_t *empty,
-                                kg_ring_place<Block::STAGES> &place, int steps, int own, int other,
-                                const Meanwhile &meanwhile)
+                                kg_ring_place<Block::STAGES> &place, int steps, bool goes_on,
+                                int own, int other, const Meanwhile &meanwhile)
 {
-    int before = 0;
-    for (int i = 0; i < steps; i++) {
+    int before = 0, i = 0;
+    if constexpr (Block::SHARES) { // apart: sums come from elsewhere, but not between products
+        kg_tiles_wait(&full[place.stage], place.odd);
+        kg_wgmma_multiply<Block>(sums, ring + place.stage * Block::STAGE_BYTES, own, !goes_on);
+        before = place.stage;
+        place.next();
+        i = 1;
+    }
+    for (; i < steps; i++) {
         kg_tiles_wait(&full[place.stage], place.odd);
         kg_wgmma_multiply<Block>(sums, ring + place.stage * Block::STAGE_BYTES, own, i == 0);
         kg_wgmma_wait<1>();
@@ -314,6 +420,86 @@ KG_INLINE void kg_wgmma_consume(float (&sums)[Block::PARTS][Block::SUMS], const 
     meanwhile();
     kg_wgmma_wait<0>();
     kg_wgmma_release<Block>(&empty[before]);
+}
+
+// ---- Parts of tiles ----
+
+// The flag of a part is raised by a number that is not there by chance, whatever lies in scratch
+// before, and lowered by who has waited for it: it is ready for the next launch.
+KG_INLINE uint64_t kg_wgmma_raised(const uint64_t *flag)
+{
+    return (uint64_t)flag * 0x9e3779b97f4a7c15 ^ 0xd1b54a32d192ed03;
+}
+
+// Other units' caches do not take part: past the L1, and not earlier or later than it stands here.
+KG_INLINE void kg_part_store(float4 *to, const float *from)
+{
+    asm volatile("st.global.cg.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)),
+                 "f"(from[0]), "f"(from[1]), "f"(from[2]), "f"(from[3])
+                 : "memory");
+}
+
+KG_INLINE void kg_part_load(float *to, const float4 *from)
+{
+    asm volatile("ld.global.cg.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(to[0]), "=f"(to[1]), "=f"(to[2]), "=f"(to[3])
+                 : "l"(__cvta_generic_to_global(from))
+                 : "memory");
+}
+
+// Of a block, or of one of its consumers that share a tile: where its part is, and its flag.
+template <class Block>
+KG_INLINE float4 *kg_wgmma_part(char *scratch, int block, int consumer)
+{
+    constexpr int64_t each = Block::PART_BYTES / (Block::PINGPONG ? 1 : Block::CONSUMERS);
+    return (float4 *)(scratch + block * (int64_t)Block::PART_BYTES +
+                      (Block::PINGPONG ? 0 : consumer * each));
+}
+
+template <class Block>
+KG_INLINE uint64_t *kg_wgmma_flag(char *scratch, int block, int consumer)
+{
+    uint64_t *flags = (uint64_t *)(scratch + gridDim.x * (int64_t)Block::PART_BYTES);
+    return &flags[Block::PINGPONG ? block : block * Block::CONSUMERS + consumer];
+}
+
+template <class Block>
+KG_INLINE void kg_wgmma_leave_part(char *scratch, const float (&sums)[Block::PARTS][Block::SUMS],
+                                   int consumer)
+{
+    const int thread = threadIdx.x % 128;
+    float4 *part = kg_wgmma_part<Block>(scratch, blockIdx.x, consumer);
+    uint64_t *flag = kg_wgmma_flag<Block>(scratch, blockIdx.x, consumer);
+#pragma unroll
+    for (int i = 0; i < Block::PARTS * Block::SUMS; i += 4)
+        kg_part_store(&part[i / 4 * 128 + thread], &sums[i / Block::SUMS][i % Block::SUMS]);
+    kg_tiles_meet<128>(consumer + 1);
+    if (thread == 0)
+        asm volatile("st.release.gpu.global.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(flag)),
+                     "l"(kg_wgmma_raised(flag))
+                     : "memory");
+}
+
+// What the block before has left.
+template <class Block>
+KG_INLINE void kg_wgmma_take_part(char *scratch, float (&sums)[Block::PARTS][Block::SUMS],
+                                  int consumer)
+{
+    const int thread = threadIdx.x % 128, block = blockIdx.x - 1;
+    const float4 *part = kg_wgmma_part<Block>(scratch, block, consumer);
+    uint64_t *flag = kg_wgmma_flag<Block>(scratch, block, consumer);
+    uint64_t found = 0;
+    while (thread == 0 && found != kg_wgmma_raised(flag))
+        asm volatile("ld.acquire.gpu.global.u64 %0, [%1];"
+                     : "=l"(found)
+                     : "l"(__cvta_generic_to_global(flag))
+                     : "memory");
+    if (thread == 0)
+        *flag = 0;
+    kg_tiles_meet<128>(consumer + 1);
+#pragma unroll
+    for (int i = 0; i < Block::PARTS * Block::SUMS; i += 4)
+        kg_part_load(&sums[i / Block::SUMS][i % Block::SUMS], &part[i / 4 * 128 + thread]);
 }
 
 // ---- What rows and columns have of their own ----
@@ -680,13 +866,15 @@ KG_INLINE bool kg_wgmma_leaves_room(const Job &job)
     uint32_t units;
     asm("mov.u32 %0, %%nsmid;" : "=r"(units));
     const bool is_short = (job.rows() + job.columns()) * job.depth() <= 2 << 20;
+    if constexpr (Block::SHARES) // on all units
+        return false;
     return is_short || (Block::SPLIT == 1 && Block::SHARED > 116 << 10 && gridDim.x * 2 <= units);
 }
 
 template <class Block, class Job>
 KG_INLINE void kg_wgmma_consumer(const Job &job, const kg_wgmma_tiles<Block> &tiles,
                                  const kg_tensor_map *out, char *ring, char *buffers,
-                                 uint64_t *full, uint64_t *empty, float *partial, int first,
+                                 uint64_t *full, uint64_t *empty, char *scratch, int first,
                                  int step, int rank, bool in_lines)
 {
     const int consumer = kg_group_number() - 1;
@@ -695,29 +883,43 @@ KG_INLINE void kg_wgmma_consumer(const Job &job, const kg_wgmma_tiles<Block> &ti
     constexpr bool in_tiles = Block::SPLIT == 1 && sizeof(typename Job::out) == 2;
     kg_ring_place<Block::STAGES> place;
     int turn = 0, buffer_turn = 0;
-    for (int index = first; index < tiles.count; index += step, turn ^= 1) {
-        const kg_wgmma_item<Block> item(tiles, index, rank);
+    for (kg_wgmma_items<Block> work(tiles, first, step, rank); work.is_left();
+         work.next(), turn ^= 1) {
+        const kg_wgmma_item<Block> item = work.item();
         if (Block::PINGPONG && turn != consumer) {
             place.skip(item.steps);
             continue;
         }
         float sums[Block::PARTS][Block::SUMS];
+        const bool ends = !Block::SHARES || item.first + item.steps == tiles.steps;
         kg_wgmma_own<Block, Job> owned;
         if constexpr (in_tiles)
-            owned.expect(job, item, own);
-        if (Block::PINGPONG && index != first)
+            if (ends)
+                owned.expect(job, item, own);
+        if constexpr (Block::SHARES)
+            if (item.first > 0)
+                kg_wgmma_take_part<Block>(scratch, sums, consumer);
+        if (Block::PINGPONG && !work.is_first())
             kg_tiles_meet<256>(3 + consumer); // the other one has begun all its products
-        kg_wgmma_consume<Block>(sums, ring, full, empty, place, item.steps, own, 4 - consumer, [&] {
-            if constexpr (in_tiles)
-                owned.read(job, item, own);
-        });
-        if (index + step >= tiles.count && !kg_wgmma_leaves_room<Block>(job))
+        kg_wgmma_consume<Block>(sums, ring, full, empty, place, item.steps, item.first > 0, own,
+                                4 - consumer, [&] {
+                                    if constexpr (in_tiles)
+                                        if (ends)
+                                            owned.read(job, item, own);
+                                });
+        if (work.is_last() && !kg_wgmma_leaves_room<Block>(job))
             kg_start_next();
+        if constexpr (Block::SHARES) {
+            if (!ends) {
+                kg_wgmma_leave_part<Block>(scratch, sums, consumer);
+                continue;
+            }
+        }
         if constexpr (Block::FOLDS) {
             kg_tiles_meet<Block::CONSUMERS * 128>(1); // nobody reads the stages any more
             kg_wgmma_leave<Block, Job>((float *)ring, own, sums);
         } else if constexpr (Block::SPLIT > 1) {
-            kg_wgmma_store_piece<Block>(job, partial, item, own, sums);
+            kg_wgmma_store_piece<Block>(job, (float *)scratch, item, own, sums);
         } else if constexpr (in_tiles) {
             kg_wgmma_store_tile<Block>(job, item, own, sums, owned, buffers + consumer * room,
                                        buffer_turn, out, in_lines, consumer + 1);
@@ -730,7 +932,7 @@ KG_INLINE void kg_wgmma_consumer(const Job &job, const kg_wgmma_tiles<Block> &ti
 }
 
 // `out`: the map of an output that can be stored in whole lines, else one of nothing. `scratch`:
-// where pieces of K leave their sums unless a cluster folds them.
+// where pieces of K leave their sums unless a cluster folds them, and parts of tiles.
 template <class Block, class Job>
 KG_INLINE void kg_contract_wgmma(const Job &job, const kg_tensor_map *left,
                                  const kg_tensor_map *right, const kg_tensor_map *out,
@@ -744,8 +946,18 @@ KG_INLINE void kg_contract_wgmma(const Job &job, const kg_tensor_map *left,
     const int rank = cluster > 1 ? (int)kg_cluster_rank() : 0;
     const int first = Block::FOLDS ? blockIdx.x : blockIdx.x / cluster;
     const int step = Block::FOLDS ? gridDim.x : gridDim.x / cluster;
-    const kg_wgmma_tiles<Block> tiles((int)job.rows(), (int)job.columns(), job.depth(),
-                                      job.batches());
+    const auto count = [&] {
+        return kg_wgmma_tiles<Block>((int)job.rows(), (int)job.columns(), job.depth(),
+                                     job.batches());
+    };
+    const kg_wgmma_tiles<Block> early = count();
+    // Where blocks share, registers are too few to hold it from here on.
+    const auto tiles = [&] {
+        if constexpr (Block::SHARES)
+            return count();
+        else
+            return early;
+    };
     if (threadIdx.x == 0) {
         constexpr int readers = Block::PINGPONG ? 1 : Block::CONSUMERS;
         for (int s = 0; s < Block::STAGES; s++) {
@@ -769,18 +981,18 @@ KG_INLINE void kg_contract_wgmma(const Job &job, const kg_tensor_map *left,
         if constexpr (Block::MOVES_REGISTERS)
             asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
         if (threadIdx.x == 0)
-            kg_wgmma_produce<Block>(tiles, left, right, ring, full, empty, first, step, rank);
+            kg_wgmma_produce<Block>(tiles(), left, right, ring, full, empty, first, step, rank);
     } else {
         if constexpr (Block::MOVES_REGISTERS)
             asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-        kg_wgmma_consumer<Block>(job, tiles, out, ring, buffers, full, empty, (float *)scratch,
-                                 first, step, rank, kg_map_is_there(*out));
+        kg_wgmma_consumer<Block>(job, tiles(), out, ring, buffers, full, empty, scratch, first,
+                                 step, rank, kg_map_is_there(*out));
     }
     if constexpr (Block::FOLDS) {
         __syncwarp();
         kg_cluster_meet();
         if (threadIdx.x >= 128) // one item a block
-            kg_wgmma_fold<Block>(job, kg_wgmma_item<Block>(tiles, first, rank), (float *)ring,
+            kg_wgmma_fold<Block>(job, kg_wgmma_item<Block>(tiles(), first, rank), (float *)ring,
                                  rank);
     }
     if constexpr (cluster > 1) {

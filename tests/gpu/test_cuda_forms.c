@@ -5,6 +5,7 @@
 //
 // KG_FORM=NAME takes one form, KG_FORM=list names them all: what tests/gpu/sanitize asks for.
 
+#include "gen/prepared.h"
 #include "support/folder.h"
 #include "support/sample_problem.h"
 #include "test.h"
@@ -73,6 +74,7 @@
 #define WGMMA_3(tile, how) "contract*3: mma=64 " tile " " how " order=0 maxnreg=0"
 #define WGMMA_2(tile, how) "contract*2: mma=64 " tile " " how " order=0 maxnreg=0"
 #define PLAIN "pair=0 pingpong=0 split=1 swap=0"
+#define SHARED "pair=0 pingpong=0 split=0 swap=0"
 #define MATMUL                                                                                     \
     "op matmul(a: T[M, K], b: T[K, N], v: T[N]) -> (c: T[M, N]) where T in f16 bf16 f32\n"         \
     "{ c[m, n] = relu(sum(k) (a[m, k] * b[k, n]) + v[n]) }\n"
@@ -221,6 +223,22 @@ static const struct form {
      WGMMA("rows=64 columns=64 depth=64 stages=4", "pair=0 pingpong=0 split=16 swap=0")},
     {"wgmma, pieces, exchanged", NT, "M=7 N=72 K=3000",
      WGMMA("rows=64 columns=8 depth=64 stages=4", "pair=0 pingpong=0 split=32 swap=1")},
+    {"wgmma, shared", NT, "M=1300 N=1700 K=200",
+     WGMMA("rows=128 columns=128 depth=64 stages=4", SHARED)},
+    {"wgmma, shared by many", NN, "M=300 N=264 K=4100",
+     WGMMA("rows=128 columns=128 depth=64 stages=4", SHARED)},
+    {"wgmma, shared, waves", TT, "M=1304 N=1700 K=136",
+     WGMMA("rows=64 columns=64 depth=64 stages=4", SHARED)},
+    {"wgmma, shared, batches", BATCHES, "B=3 M=500 N=1000 K=264",
+     WGMMA_3("rows=128 columns=128 depth=64 stages=4", SHARED)},
+    {"wgmma, shared, exchanged", NT, "M=200 N=9000 K=264",
+     WGMMA("rows=128 columns=128 depth=64 stages=4", "pair=0 pingpong=0 split=0 swap=1")},
+    {"wgmma, shared in turns", NT, "M=1300 N=1700 K=200",
+     WGMMA("rows=128 columns=128 depth=64 stages=4", "pair=0 pingpong=1 split=0 swap=0")},
+    {"wgmma, shared, turned", TN, "M=1304 N=4000 K=136",
+     WGMMA("rows=128 columns=256 depth=64 stages=4", SHARED)},
+    {"wgmma, shared, follows", LINEAR, "B=3 P=300 K=600 N=1000",
+     WGMMA_2("rows=256 columns=128 depth=64 stages=4", SHARED)},
     {"wgmma, what follows", LINEAR, "B=3 P=50 K=200 N=136",
      WGMMA_2("rows=128 columns=128 depth=64 stages=4", PLAIN)},
     {"wgmma, follows exchanged", LINEAR, "B=3 P=5 K=200 N=136",
@@ -371,6 +389,94 @@ static void judge(const struct form *form, const struct made *made, struct kg_bu
     kg_gate_free(gate);
 }
 
+// Arrays of a problem, and memory for its kernels.
+struct memory {
+    void *tensors[KG_MAX_TENSORS];
+    void *workspace;
+};
+
+// Inputs of two bytes an element: f16 or bf16 of either sign and of like size.
+static void fill_input(void *tensor, size_t bytes, uint64_t seed)
+{
+    uint16_t *values = malloc(bytes);
+    CHECK(values != NULL);
+    for (size_t i = 0; values && i < bytes / sizeof *values; i++) {
+        seed = seed * 6364136223846793005 + 1442695040888963407;
+        values[i] = (uint16_t)((seed >> 48 & 0x83ff) | 0x3800);
+    }
+    if (values)
+        CHECK_STATUS(device->backend->copy(device, tensor, values, bytes, &error), KG_OK, &error);
+    free(values);
+}
+
+static uint64_t digest_outputs(const struct kg_problem *problem, const struct memory *memory)
+{
+    uint64_t sum = 0;
+    for (int id = problem->op->input_count;
+         id < problem->op->input_count + problem->op->output_count; id++)
+        CHECK_STATUS(device->backend->digest(device, memory->tensors[id],
+                                             problem->layouts[id].bytes, &sum, &error),
+                     KG_OK, &error);
+    return sum;
+}
+
+// Launched several times in the same memory, whatever was there before, a kernel makes the same
+// bits each time: those that share sums go by flags in memory that is never cleared. Their digest.
+static uint64_t launch_often(const struct kg_problem *problem, const struct kg_built *built)
+{
+    enum { LAUNCHES = 5 };
+    const struct kg_backend *backend = device->backend;
+    struct memory memory = {{NULL}, NULL};
+    struct kg_prepared *prepared;
+    uint64_t first = 0;
+    CHECK_STATUS(kg_prepared_make(built, problem, &prepared, &error), KG_OK, &error);
+    size_t workspace = prepared ? kg_prepared_workspace(prepared) : 0;
+    int inputs = problem->op->input_count, count = inputs + problem->op->output_count;
+    bool fine = prepared != NULL;
+    if (fine && workspace > 0)
+        fine = backend->allocate(device, workspace, &memory.workspace, &error) == KG_OK &&
+               backend->fill(device, memory.workspace, 0xa5, workspace, &error) == KG_OK;
+    for (int id = 0; id < count && fine; id++)
+        fine = backend->allocate(device, problem->layouts[id].bytes, &memory.tensors[id], &error) ==
+               KG_OK;
+    CHECK(fine);
+    for (int id = 0; id < inputs && fine; id++)
+        fill_input(memory.tensors[id], problem->layouts[id].bytes, (uint64_t)id);
+    for (int launch = 0; launch < LAUNCHES && fine; launch++) {
+        for (int id = inputs; id < count; id++)
+            backend->fill(device, memory.tensors[id], (unsigned char)(0x11 * launch),
+                          problem->layouts[id].bytes, &error);
+        CHECK_STATUS(kg_prepared_run(prepared, memory.tensors, memory.workspace, NULL, &error),
+                     KG_OK, &error);
+        uint64_t sum = digest_outputs(problem, &memory);
+        first = launch == 0 ? sum : first;
+        CHECK(sum == first);
+    }
+    for (int id = 0; id < count; id++)
+        if (memory.tensors[id])
+            backend->release(device, memory.tensors[id]);
+    if (memory.workspace)
+        backend->release(device, memory.workspace);
+    kg_prepared_free(prepared);
+    return first;
+}
+
+// Blocks that share tiles make the bits that they make by themselves.
+static void compare_alone(const struct form *form, const struct kg_problem *problem,
+                          const struct kg_built *built)
+{
+    char words[256];
+    struct kg_choice choice;
+    struct kg_built *alone;
+    const char *at = strstr(form->choice, "split=0") + strlen("split=");
+    snprintf(words, sizeof words, "%.*s1%s", (int)(at - form->choice), form->choice, at + 1);
+    CHECK(kg_choice_read(problem, &device->facts, KG_TARGET_CUDA, words, &choice));
+    CHECK_STATUS(kg_built_make(device, problem, &choice, 120, &alone, &error), KG_OK, &error);
+    if (alone)
+        CHECK(launch_often(problem, built) == launch_often(problem, alone));
+    kg_built_free(alone);
+}
+
 static void compile_and_judge(const struct form *form, const struct made *made,
                               const struct kg_choice *choice)
 {
@@ -379,6 +485,8 @@ static void compile_and_judge(const struct form *form, const struct made *made,
     CHECK_STATUS(status, KG_OK, &error);
     if (!status)
         judge(form, made, built);
+    if (!status && strstr(form->choice, "split=0"))
+        compare_alone(form, made->problem, built);
     kg_built_free(built);
 }
 

@@ -43,7 +43,7 @@ static const struct {
     {"stages", FIELD(stages), 13, {1, 2, 4, 8, 3, 5, 6, 7, 10, 12, 9, 14, 16}},
     {"pair", FIELD(pair), 3, {0, 1, 2}},
     {"pingpong", FIELD(pingpong), 2, {0, 1}},
-    {"split", FIELD(split), 13, {1, 2, 4, 8, 16, 32, 64, 128, 3, 6, 12, 24, 48}},
+    {"split", FIELD(split), 14, {1, 2, 4, 8, 16, 32, 64, 128, 3, 6, 12, 24, 48, 0}},
     {"swap", FIELD(swap), 2, {0, 1}},
     {"order", FIELD(order), 2, {0, 1}},
 };
@@ -173,6 +173,8 @@ bool kg_cuda_contract_check(const struct kg_cuda_contract_plan *plan, struct kg_
     const struct kg_cuda_contract_form *form = form_of(plan);
     if (!form)
         return kg_cuda_contract_refuse(reason, "no form of kernel has such tiles");
+    if (plan->set.split == 0 && form != &kg_cuda_contract_wgmma)
+        return kg_cuda_contract_refuse(reason, "blocks of this form do not share tiles evenly");
     if (plan->set.split > 1 && plan->set.split > kg_ceil_div(plan->depth, plan->set.depth))
         return kg_cuda_contract_refuse(reason, "more pieces of the sum than there is work for");
     return form->valid(plan, reason);

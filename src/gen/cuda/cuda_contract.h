@@ -33,7 +33,7 @@ struct kg_cuda_contract_plan {
         int stages;   // tiles under way
         int pair;     // blocks of a cluster share 1: their columns, 2: their rows
         int pingpong; // consumers have a tile each
-        int split;    // pieces of the sum
+        int split;    // pieces of the sum; 0: blocks share the last tiles evenly
         int swap;     // the transposed product is made
         int order;    // of tiles: 0: down a column first, 1: along a row
         int registers;
@@ -50,6 +50,7 @@ struct kg_cuda_contract_pace {
     double values;         // seconds to work on a thread's sums on their way out
     double copied;         // bytes of sides that are copied first
     double share;          // of the time in the end, 0.1: a tenth longer
+    double parts;          // seconds to leave and add a part of a tile, where blocks share them
 };
 
 // Where the configs go that a form lists.

@@ -60,16 +60,22 @@ static double stage_bytes(const struct kg_cuda_contract_plan *plan)
     return bits / 8 * plan->set.depth;
 }
 
-// Of the units, all of which have about as many tiles, one after the other or some at a time.
+// Of the units, all of which have about as many tiles, one after the other or some at a time, or
+// as many steps.
 static double units_seconds(const struct kg_cuda_contract_plan *plan,
                             const struct kg_cuda_contract_pace *pace, int64_t work, int64_t steps)
 {
-    int64_t turns = kg_ceil_div(work, (int64_t)plan->facts->units * pace->blocks);
+    int64_t places = (int64_t)plan->facts->units * pace->blocks, turns = kg_ceil_div(work, places);
+    int64_t of_block = turns * steps, of_unit = kg_ceil_div(work, plan->facts->units) * steps;
+    if (plan->set.split == 0 && work > places) {
+        of_block = kg_ceil_div(work * steps, places);
+        of_unit = kg_ceil_div(work * steps, plan->facts->units);
+    }
     double fill = stage_bytes(plan) / measured.fill * pace->fill;
     double stage = pace->multiply > fill ? pace->multiply : fill;
     double alone = measured.delay / plan->set.stages;
-    double busy = (double)(kg_ceil_div(work, plan->facts->units) * steps) * stage;
-    double one = (double)(turns * steps) * (stage > alone ? stage : alone);
+    double busy = (double)of_unit * stage;
+    double one = (double)of_block * (stage > alone ? stage : alone);
     busy += measured.late * (double)steps * alone;
     double finish = measured.finish +
                     measured.leave * plan->set.rows * plan->set.columns / (128.0 * 128.0) +
@@ -80,7 +86,7 @@ static double units_seconds(const struct kg_cuda_contract_plan *plan,
     // Of part of a tile, few threads have values to work on.
     bool whole = kg_cuda_contract_tall(plan) >= plan->set.rows;
     double values = hides && whole ? 0 : pace->values * (double)(turns - 1);
-    return (busy > one ? busy : one) + finish * shown + values;
+    return (busy > one ? busy : one) + finish * shown + values + pace->parts;
 }
 
 double kg_cuda_contract_seconds(const struct kg_cuda_contract_plan *plan,
@@ -89,8 +95,9 @@ double kg_cuda_contract_seconds(const struct kg_cuda_contract_plan *plan,
     const struct kg_device_facts *facts = plan->facts;
     if (facts->units <= 0 || facts->bandwidth <= 0)
         return 0;
-    int64_t work = kg_cuda_contract_tiles(plan) * plan->set.split;
-    int64_t steps = kg_ceil_div(kg_ceil_div(plan->depth, plan->set.depth), plan->set.split);
+    int pieces = plan->set.split > 1 ? plan->set.split : 1;
+    int64_t work = kg_cuda_contract_tiles(plan) * pieces;
+    int64_t steps = kg_ceil_div(kg_ceil_div(plan->depth, plan->set.depth), pieces);
     double multiply = units_seconds(plan, pace, work, steps);
     double bytes = kg_group_bytes(plan->group);
     double loaded = (double)(work * steps) * stage_bytes(plan);

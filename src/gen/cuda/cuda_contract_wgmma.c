@@ -45,10 +45,15 @@ bool kg_cuda_wgmma_folds(const struct kg_cuda_contract_plan *plan)
     return plan->set.split > 1 && plan->set.split <= MOST_IN_CLUSTER;
 }
 
+bool kg_cuda_wgmma_shares(const struct kg_cuda_contract_plan *plan)
+{
+    return plan->set.split == 0;
+}
+
 // Pieces whose sums go through memory.
 int kg_cuda_wgmma_pieces(const struct kg_cuda_contract_plan *plan)
 {
-    return kg_cuda_wgmma_folds(plan) ? 1 : plan->set.split;
+    return kg_cuda_wgmma_folds(plan) || kg_cuda_wgmma_shares(plan) ? 1 : plan->set.split;
 }
 
 // Columns of what leaves through shared memory at once.
@@ -94,6 +99,37 @@ int kg_cuda_wgmma_blocks(const struct kg_cuda_contract_plan *plan)
                                                            kg_cuda_wgmma_shared(plan));
 }
 
+int64_t kg_cuda_wgmma_tiles(const struct kg_cuda_contract_plan *plan)
+{
+    int64_t wide = plan->set.columns * (plan->set.pair == 2 ? 2 : 1);
+    int64_t tall = plan->set.rows * (plan->set.pair == 1 ? 2 : 1);
+    return plan->batches * kg_ceil_div(kg_cuda_contract_tall(plan), tall) *
+           kg_ceil_div(kg_cuda_contract_wide(plan), wide);
+}
+
+// Not all units of a device can be in pairs.
+int64_t kg_cuda_wgmma_most(const struct kg_cuda_contract_plan *plan)
+{
+    int64_t units = plan->facts->units > 1 ? plan->facts->units : 2;
+    return plan->set.pair ? units / 2 : units * kg_cuda_wgmma_blocks(plan);
+}
+
+bool kg_cuda_wgmma_is_counted(const struct kg_cuda_contract_plan *plan)
+{
+    int64_t tiles = kg_cuda_wgmma_tiles(plan), most = 2 * kg_cuda_wgmma_most(plan);
+    int64_t steps = kg_ceil_div(plan->depth, plan->set.depth);
+    return (tiles < most ? tiles : most) * steps <= INT32_MAX;
+}
+
+// A part of each block, with a flag of each consumer that makes some of it.
+int64_t kg_cuda_wgmma_part_bytes(const struct kg_cuda_contract_plan *plan)
+{
+    int64_t blocks = kg_cuda_wgmma_most(plan);
+    int64_t sums = (int64_t)plan->set.rows * plan->set.columns * 4;
+    int flags = 8 * (plan->set.pingpong ? 1 : consumers(plan));
+    return kg_cuda_wgmma_shares(plan) ? rounded(blocks * (sums + flags), 256) : 0;
+}
+
 static int registers_of(const struct kg_cuda_contract_plan *plan)
 {
     int most = REGISTER_FILE / (kg_cuda_wgmma_threads(plan) * kg_cuda_wgmma_blocks(plan)) / 8 * 8;
@@ -106,9 +142,11 @@ static int registers_of(const struct kg_cuda_contract_plan *plan)
 static int other_registers(const struct kg_cuda_contract_plan *plan)
 {
     int parts = kg_cuda_wgmma_sums(plan) * 2 / plan->set.columns;
-    if (!kg_cuda_contract_is_worked_on(plan))
-        return 40;
-    return (kg_cuda_contract_is_heavy(plan) ? 61 : 37) +
+    bool worked_on = kg_cuda_contract_is_worked_on(plan);
+    int shared = kg_cuda_wgmma_shares(plan) && (plan->set.pingpong || worked_on) ? 8 : 0;
+    if (!worked_on)
+        return 40 + shared;
+    return (kg_cuda_contract_is_heavy(plan) ? 61 : 37) + shared +
            kg_cuda_contract_own_registers(plan, parts * 2, plan->set.columns);
 }
 
@@ -116,6 +154,20 @@ static int other_registers(const struct kg_cuda_contract_plan *plan)
 int kg_cuda_wgmma_side(const struct kg_cuda_contract_plan *plan, int which)
 {
     return plan->set.swap ? 1 - which : which;
+}
+
+static bool can_share(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)
+{
+    enum { LEAST_STEPS = 2 };
+    int64_t tiles = kg_cuda_wgmma_tiles(plan), most = kg_cuda_wgmma_most(plan);
+    if (plan->set.pair)
+        return kg_cuda_contract_refuse(reason, "blocks in pairs do not share tiles evenly");
+    if (tiles % most == 0)
+        return kg_cuda_contract_refuse(reason, "all blocks have as many tiles: none is shared");
+    if (tiles * kg_ceil_div(plan->depth, plan->set.depth) < LEAST_STEPS * most)
+        return kg_cuda_contract_refuse(reason, "too few steps for blocks to share");
+    return kg_cuda_wgmma_is_counted(plan) ||
+           kg_cuda_contract_refuse(reason, "too many steps for blocks to share");
 }
 
 static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)
@@ -161,8 +213,9 @@ static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reas
     if ((moves_registers(plan) ? MOVED_REGISTERS : registers_of(plan)) <
         kg_cuda_wgmma_sums(plan) + other_registers(plan))
         return kg_cuda_contract_refuse(reason, "holds more than a thread may have registers");
-    return kg_cuda_contract_tiles(plan) * plan->set.split <= INT32_MAX ||
-           kg_cuda_contract_refuse(reason, "too many tiles");
+    if (kg_cuda_contract_tiles(plan) * (plan->set.split > 1 ? plan->set.split : 1) > INT32_MAX)
+        return kg_cuda_contract_refuse(reason, "too many tiles");
+    return !kg_cuda_wgmma_shares(plan) || can_share(plan, reason);
 }
 
 // ---- Source ----
@@ -238,8 +291,8 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
     for (int side = 0; side < 2; side++) {
         open_function(code, &original, KG_WGMMA_PACK_A + side, PACK_THREADS, 0);
         kg_code_line(code, "kg_wait_before();");
-        kg_code_line(code, "kg_wgmma_pack<%d, %d>(job, kg_after(scratch));",
-                     kg_cuda_wgmma_pieces(plan), side);
+        kg_code_line(code, "kg_wgmma_pack<%d, %lld, %d>(job, kg_after(scratch));",
+                     kg_cuda_wgmma_pieces(plan), (long long)kg_cuda_wgmma_part_bytes(plan), side);
         kg_code_close(code);
     }
     open_function(code, &multiply, KG_WGMMA_MULTIPLY, kg_cuda_wgmma_threads(plan),
@@ -264,7 +317,7 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
 
 const struct kg_cuda_contract_form kg_cuda_contract_wgmma = {
     .skeletons = {"cuda/lanes.cuh", "cuda/tensor_map.cuh", "cuda/wgmma.cuh",
-                  "cuda/contract_wgmma.cuh"},
+                  "cuda/contract_shares.cuh", "cuda/contract_wgmma.cuh"},
     .owns = owns,
     .guess = kg_cuda_wgmma_guess,
     .valid = valid,

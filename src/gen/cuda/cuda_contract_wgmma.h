@@ -23,13 +23,22 @@ int kg_cuda_wgmma_threads(const struct kg_cuda_contract_plan *plan);
 int kg_cuda_wgmma_sums(const struct kg_cuda_contract_plan *plan);
 // Whether the pieces of a sum are folded in a cluster.
 bool kg_cuda_wgmma_folds(const struct kg_cuda_contract_plan *plan);
-// Those whose sums go through memory.
+// Whether blocks share tiles evenly: kernels/cuda/contract_shares.cuh.
+bool kg_cuda_wgmma_shares(const struct kg_cuda_contract_plan *plan);
+// Pieces whose sums go through memory.
 int kg_cuda_wgmma_pieces(const struct kg_cuda_contract_plan *plan);
 // Columns of what leaves through shared memory at once.
 int kg_cuda_wgmma_leaving(const struct kg_cuda_contract_plan *plan);
 int64_t kg_cuda_wgmma_shared(const struct kg_cuda_contract_plan *plan); // bytes
 // That a unit runs at once.
 int kg_cuda_wgmma_blocks(const struct kg_cuda_contract_plan *plan);
+// Tiles, or pairs of them, and how many blocks or pairs of them run at once.
+int64_t kg_cuda_wgmma_tiles(const struct kg_cuda_contract_plan *plan);
+int64_t kg_cuda_wgmma_most(const struct kg_cuda_contract_plan *plan);
+// Whether all steps that blocks may share can be counted.
+bool kg_cuda_wgmma_is_counted(const struct kg_cuda_contract_plan *plan);
+// Of the parts of tiles that blocks leave for others.
+int64_t kg_cuda_wgmma_part_bytes(const struct kg_cuda_contract_plan *plan);
 // The side, 0 for A, that is copied as left or right, and as which of them a side is.
 int kg_cuda_wgmma_side(const struct kg_cuda_contract_plan *plan, int which);
 

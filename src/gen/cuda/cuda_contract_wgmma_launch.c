@@ -113,7 +113,7 @@ static int64_t partial_bytes(const struct kg_cuda_contract_plan *plan)
 {
     int64_t outputs = plan->batches * plan->rows * plan->columns;
     return kg_cuda_wgmma_pieces(plan) > 1 ? rounded(kg_cuda_wgmma_pieces(plan) * outputs * 4, 256)
-                                          : 0;
+                                          : kg_cuda_wgmma_part_bytes(plan);
 }
 
 static void map_copy(const struct kg_cuda_contract_plan *plan, int side, struct kg_map *map)
@@ -199,18 +199,16 @@ static struct kg_grid grid_of(int64_t blocks, int threads)
 }
 
 // Blocks stay and take one tile after the other, except where a cluster folds: there each has one
-// piece of a tile. Not all units of a device can be in pairs.
+// piece of a tile.
 static struct kg_grid multiply_grid(const struct kg_cuda_contract_plan *plan)
 {
     int cluster = cluster_of(plan);
-    int64_t wide = plan->set.columns * (plan->set.pair == 2 ? 2 : 1);
-    int64_t tall = plan->set.rows * (plan->set.pair == 1 ? 2 : 1);
-    int64_t work = plan->batches * kg_ceil_div(kg_cuda_contract_tall(plan), tall) *
-                   kg_ceil_div(kg_cuda_contract_wide(plan), wide) * plan->set.split;
-    int64_t units = plan->facts->units > 1 ? plan->facts->units : 2;
-    int64_t most = plan->set.pair ? units / 2 : units * kg_cuda_wgmma_blocks(plan);
+    int64_t most = kg_cuda_wgmma_most(plan);
+    int64_t work = kg_cuda_wgmma_tiles(plan) * (plan->set.split > 1 ? plan->set.split : 1);
     struct kg_grid grid = grid_of(0, kg_cuda_wgmma_threads(plan));
-    grid.blocks[0] = kg_cuda_wgmma_folds(plan) ? work : (work < most ? work : most) * cluster;
+    grid.blocks[0] = kg_cuda_wgmma_folds(plan)                   ? work
+                     : kg_cuda_wgmma_shares(plan) || work > most ? most * cluster
+                                                                 : work * cluster;
     grid.shared = (int)kg_cuda_wgmma_shared(plan);
     grid.cluster = cluster;
     return grid;
@@ -243,7 +241,8 @@ static void make_grids(const struct kg_cuda_contract_plan *plan, struct kg_grids
         .count = KG_WGMMA_FUNCTIONS, .alignment = KG_WGMMA_ACCESS, .map_count = KG_WGMMA_MAPS};
     for (int i = 0; i < KG_WGMMA_FUNCTIONS; i++)
         grids->grids[i] = grids->unaligned[i] = grid_of(0, 1);
-    if (outputs == 0 || plan->depth == 0) {
+    bool is_beyond = kg_cuda_wgmma_shares(plan) && !kg_cuda_wgmma_is_counted(plan);
+    if (outputs == 0 || plan->depth == 0 || is_beyond) {
         grids->grids[KG_WGMMA_FOLD] = grids->unaligned[KG_WGMMA_FOLD] = rest;
         return;
     }

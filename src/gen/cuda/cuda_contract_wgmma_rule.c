@@ -14,7 +14,9 @@ static const struct {
     double uneven; // copies take so much longer where lines do not begin at multiples of 128 bytes
     double misses; // and so much longer still what is read more than once
     double pair;   // what pairs cost
-} measured = {0.932, 107.7, 0.473e-12, 1.3, 14, 0.036};
+    double flag;   // where blocks share tiles, seconds until a part is seen, and
+    double part;   // until 128 x 128 sums of it are written and read: by 21 races on an H200
+} measured = {0.932, 107.7, 0.473e-12, 1.3, 14, 0.036, 2e-6, 2.5e-6};
 
 // What is done with sums on their way out, as the instructions say; `both` as races of six products
 // with a bias and GELU had it.
@@ -47,6 +49,12 @@ double kg_cuda_wgmma_rate(const struct kg_cuda_contract_plan *plan)
     return plan->facts->matrix_flops[kg_cuda_contract_dtype(plan, 0)];
 }
 
+// Of a block that leaves a part and takes one.
+static double parts_seconds(const struct kg_cuda_contract_plan *plan)
+{
+    return measured.flag + measured.part * plan->set.rows * plan->set.columns / (128.0 * 128.0);
+}
+
 double kg_cuda_wgmma_stage(const struct kg_cuda_contract_plan *plan, double rate, int products)
 {
     int rows = plan->set.rows, columns = plan->set.columns;
@@ -68,6 +76,7 @@ struct kg_cuda_contract_pace kg_cuda_wgmma_pace(const struct kg_cuda_contract_pl
         .folds_in_cluster = kg_cuda_wgmma_folds(plan),
         .copied = kg_cuda_wgmma_copied(plan),
         .share = plan->set.pair ? measured.pair : 0,
+        .parts = kg_cuda_wgmma_shares(plan) ? parts_seconds(plan) : 0,
     };
     return pace;
 }
@@ -119,6 +128,22 @@ static bool is_long_vector(const struct kg_cuda_contract_plan *plan)
            lines * (double)plan->depth * KG_WGMMA_ELEMENT > (double)plan->facts->cache[3];
 }
 
+// Seconds, INFINITY of what is not valid. Sharing tiles has to promise something.
+static double judge(const struct kg_cuda_contract_plan *plan)
+{
+    const double doubt = 1.03;
+    if (!kg_cuda_contract_check(plan, NULL))
+        return INFINITY;
+    const struct kg_cuda_contract_pace its = kg_cuda_wgmma_pace(plan);
+    return kg_cuda_contract_seconds(plan, &its) * (kg_cuda_wgmma_shares(plan) ? doubt : 1);
+}
+
+// Whether parts of so large a tile are worth their way through memory.
+static bool is_large(int rows, int columns)
+{
+    return rows * columns >= 128 * 128;
+}
+
 bool kg_cuda_wgmma_guess(struct kg_cuda_contract_plan *plan)
 {
     struct kg_cuda_contract_plan tried = *plan;
@@ -129,18 +154,16 @@ bool kg_cuda_wgmma_guess(struct kg_cuda_contract_plan *plan)
     tried.set.mma = 64;
     tried.set.pair = tried.set.order = tried.set.registers = 0;
     for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++)
-        for (int pieces = 1; pieces <= tiles[i].pieces; pieces *= 2) {
+        for (int pieces = is_large(tiles[i].rows, tiles[i].columns) ? 0 : 1;
+             pieces <= tiles[i].pieces; pieces = pieces > 0 ? 2 * pieces : 1) {
             tried.set.rows = tiles[i].rows;
             tried.set.columns = tiles[i].columns;
             tried.set.depth = tiles[i].depth;
             tried.set.pingpong = tiles[i].pingpong;
             tried.set.swap = tiles[i].swap;
             tried.set.split = pieces;
-            if (find_stages(&tried, tiles[i].blocks) == STAGES ||
-                !kg_cuda_contract_check(&tried, NULL))
-                continue;
-            const struct kg_cuda_contract_pace its = kg_cuda_wgmma_pace(&tried);
-            double seconds = kg_cuda_contract_seconds(&tried, &its);
+            double seconds =
+                find_stages(&tried, tiles[i].blocks) < STAGES ? judge(&tried) : INFINITY;
             if (seconds < least) {
                 least = seconds;
                 plan->set = tried.set;
@@ -175,6 +198,19 @@ static void list_stages(struct kg_cuda_contract_plan *plan,
     plan->set.pair = plan->set.order = 0;
 }
 
+// Where the last wave leaves much without work.
+static void list_shared(struct kg_cuda_contract_plan *plan,
+                        struct kg_cuda_contract_listing *listing)
+{
+    const double ragged = 1.05;
+    int64_t whole = kg_cuda_contract_tiles(plan), units = plan->facts->units;
+    double full = (double)(kg_ceil_div(whole, units) * units);
+    plan->set.split = 0;
+    if (is_large(plan->set.rows, plan->set.columns) && full > ragged * (double)whole &&
+        find_stages(plan, 1) < STAGES)
+        kg_cuda_contract_take(listing, plan);
+}
+
 // In pieces as long as units are without work.
 static void list_pieces(struct kg_cuda_contract_plan *plan,
                         struct kg_cuda_contract_listing *listing)
@@ -186,6 +222,7 @@ static void list_pieces(struct kg_cuda_contract_plan *plan,
         if (pieces == 1 || (!plan->set.pingpong && whole * pieces <= 4 * plan->facts->units))
             list_stages(plan, listing);
     }
+    list_shared(plan, listing);
 }
 
 void kg_cuda_wgmma_list(struct kg_cuda_contract_plan *plan,

@@ -170,6 +170,13 @@ static void tiles_are_refused(void)
          "registers move between warps as it is"},
         {"nn", "mma=64 rows=128 columns=256 depth=64 stages=4", ""},
         {"nn", "mma=64 rows=256 columns=192 depth=64 stages=3", ""},
+        {"nn", TILE " split=0", ""},
+        {"nn", TILE " pair=1 split=0", "blocks in pairs do not share tiles evenly"},
+        {"nn", "mma=64 rows=128 columns=128 depth=64 stages=4 pingpong=1 split=0", ""},
+        {"nn", "mma=64 rows=128 columns=192 depth=64 stages=4 pingpong=1 split=0",
+         "holds more than a thread may have registers"},
+        {"nn", "mma=16 rows=128 columns=128 depth=32 stages=3 split=0",
+         "blocks of this form do not share tiles evenly"},
         {"nn", TILE " split=128", "more pieces of the sum than there is work for"},
         // What is done with a sum takes registers, of rows and columns of their own fewer.
         {"bias", "mma=64 rows=256 columns=192 depth=64 stages=3", ""},
@@ -180,6 +187,10 @@ static void tiles_are_refused(void)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         check_reason(cases[i].op, LARGE, cases[i].values, cases[i].reason);
+    check_reason("nn", "M=1536 N=1408 K=512 T=f16", TILE " split=0",
+                 "all blocks have as many tiles: none is shared");
+    check_reason("nn", "M=1000 N=1000 K=256 T=f16", TILE " split=0",
+                 "too few steps for blocks to share");
 }
 
 // ---- What is launched ----
@@ -365,6 +376,22 @@ static void sides_are_copied(void)
                         (int64_t[3][KG_MAX_RANK]){{1, 64}, {0, 1}, {64, 1}});
     CHECK(are_grids(&grids) && grids.grids[PACK_A].blocks[0] == 64);
     CHECK(grids.grids[PACK_B].blocks[0] == 64);
+}
+
+// A part of a block, with a flag of each consumer, in front of the copies.
+static void tiles_are_shared(void)
+{
+    struct kg_grids grids = launches("nt", "M=3072 N=3072 K=3072 T=f16", TILE " split=0");
+    CHECK(grids.grids[MULTIPLY].blocks[0] == 132 && grids.grids[FOLD].blocks[0] == 0);
+    CHECK(grids.scratch == 132 * (128 * 128 * 4 + 16) / 256 * 256 + 256);
+    CHECK(has_box(&grids.maps[OUT], 3072, 3072, 64, 64));
+    // As many blocks as run at once, however few tiles there are.
+    grids = launches("nt", "M=500 N=500 K=4096 T=f16",
+                     "mma=64 rows=64 columns=128 depth=64 stages=3 split=0");
+    CHECK(grids.grids[MULTIPLY].blocks[0] == 132 * 2);
+    grids = launches("nn", "M=333 N=7777 K=1025 T=f16", TILE " split=0");
+    int copied = grids.maps[LEFT].offset == 0 ? RIGHT : LEFT;
+    CHECK(grids.maps[copied].offset >= 132 * (128 * 128 * 4 + 16));
 }
 
 static bool runs_only(const struct kg_grid *grids, int function, int64_t blocks)
@@ -632,6 +659,13 @@ static void all_ways_compile(void)
          "mma=64 rows=256 columns=128 depth=64 stages=4", 8},
         {"own", "B=4 M=4 N=4096 K=4096 T=f16",
          "mma=64 rows=64 columns=16 depth=128 stages=8 swap=1", 8},
+        {"nn", LARGE, "mma=64 rows=128 columns=256 depth=64 stages=4 split=0", 4},
+        {"wide", LARGE, "mma=64 rows=256 columns=192 depth=64 stages=3 split=0", 8},
+        {"linear", "B=4 M=1000 N=4096 K=4096 T=bf16",
+         "mma=64 rows=128 columns=128 depth=64 stages=5 split=0", 4},
+        {"tn", "M=4096 N=4096 K=4096 T=bf16",
+         "mma=64 rows=128 columns=128 depth=64 stages=4 pingpong=1 split=0 swap=1", 8},
+        {"tt", LARGE, "mma=64 rows=256 columns=128 depth=64 stages=4 split=0 order=1", 8},
     };
     char home[] = "/tmp/kernelgen-wgmma-XXXXXX";
     struct kg_device *device = NULL;
@@ -647,5 +681,5 @@ static void all_ways_compile(void)
 }
 
 TEST_MAIN(sides_are_refused, tiles_are_refused, sides_are_mapped, clusters_are_launched,
-          sides_are_copied, sizes_of_nothing, rule_takes_all_sizes, rule_leaves_the_rest,
-          own_elements_are_apart, all_ways_compile)
+          sides_are_copied, tiles_are_shared, sizes_of_nothing, rule_takes_all_sizes,
+          rule_leaves_the_rest, own_elements_are_apart, all_ways_compile)
