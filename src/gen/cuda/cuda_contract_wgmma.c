@@ -1,4 +1,4 @@
-// Products on the tensor cores of sm_90a: kernels/cuda/contract_wgmma.cuh. Functions 0 and 1 copy
+// Products on the tensor cores of sm_90a: kernels/cuda/contract_wgmma*.cuh. Functions 0 and 1 copy
 // sides that the copy engine cannot reach where they lie, 2 multiplies, 3 folds pieces of the sum.
 
 #include "gen/cuda/cuda_contract_wgmma.h"
@@ -317,7 +317,8 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
 
 const struct kg_cuda_contract_form kg_cuda_contract_wgmma = {
     .skeletons = {"cuda/lanes.cuh", "cuda/tensor_map.cuh", "cuda/wgmma.cuh",
-                  "cuda/contract_shares.cuh", "cuda/contract_wgmma.cuh"},
+                  "cuda/contract_shares.cuh", "cuda/contract_wgmma.cuh",
+                  "cuda/contract_wgmma_block.cuh"},
     .owns = owns,
     .guess = kg_cuda_wgmma_guess,
     .valid = valid,
