@@ -198,7 +198,7 @@ static void list_stages(struct kg_cuda_contract_plan *plan,
     plan->set.pair = plan->set.order = 0;
 }
 
-// Where the last wave leaves much without work.
+// Where the last wave leaves much without work, and is not the first one.
 static void list_shared(struct kg_cuda_contract_plan *plan,
                         struct kg_cuda_contract_listing *listing)
 {
@@ -206,8 +206,8 @@ static void list_shared(struct kg_cuda_contract_plan *plan,
     int64_t whole = kg_cuda_contract_tiles(plan), units = plan->facts->units;
     double full = (double)(kg_ceil_div(whole, units) * units);
     plan->set.split = 0;
-    if (is_large(plan->set.rows, plan->set.columns) && full > ragged * (double)whole &&
-        find_stages(plan, 1) < STAGES)
+    if (is_large(plan->set.rows, plan->set.columns) && whole > units &&
+        full > ragged * (double)whole && find_stages(plan, 1) < STAGES)
         kg_cuda_contract_take(listing, plan);
 }
 

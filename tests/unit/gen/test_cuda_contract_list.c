@@ -103,6 +103,49 @@ static void test_lists(void)
     check_list("nn", "T=f32 M=2048 N=2048 K=2048", 20, MOST);
 }
 
+struct counted {
+    int split; // where it stands in a config
+    int shared;
+};
+
+static bool count_shared(void *user, const struct kg_config *config)
+{
+    struct counted *counted = user;
+    counted->shared += config->value[counted->split] == 0;
+    return true;
+}
+
+// Whether the rule has blocks share tiles evenly, and how many configs that searches are given do.
+static void check_shares(const char *sizes, bool wanted, int least)
+{
+    struct made made = make_strided(definitions, "nt", sizes, NULL);
+    struct kg_choice choice;
+    struct kg_space space;
+    struct counted counted = {0, 0};
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    kg_choice_guess(made.problem, &facts, KG_TARGET_CUDA, &choice);
+    const struct kg_family *family = choice.partition.families[0];
+    family->space(&choice.partition.groups[0], &facts, KG_TARGET_CUDA, &space);
+    while (strcmp(space.parameters[counted.split].name, "split") != 0)
+        counted.split++;
+    CHECK((choice.configs[0].value[counted.split] == 0) == wanted);
+    family->list(&choice.partition.groups[0], &facts, KG_TARGET_CUDA, count_shared, &counted);
+    CHECK(counted.shared >= least && (least > 0 || counted.shared == 0));
+    unmake(&made);
+}
+
+// Long sums whose tiles do not come out even; as measured.
+static void test_shares(void)
+{
+    describe_device("h100", "sm_90a");
+    check_shares("T=f16 M=2304 N=2304 K=9216", true, 20);
+    check_shares("T=f16 M=2176 N=2176 K=8192", true, 20);
+    check_shares("T=f16 M=3072 N=3072 K=3072", false, 10);
+    check_shares("T=f16 M=4096 N=4096 K=4096", false, 10);
+    check_shares("T=f16 M=1024 N=1024 K=64", false, 0);
+    check_shares("T=f16 M=1 N=4096 K=4096", false, 0);
+}
+
 // Microseconds, cold, of an H100 (80 GB, SXM5, driver 580), fastest first.
 static const struct {
     const char *sizes, *config;
@@ -161,4 +204,4 @@ static void test_times(void)
     unmake(&made);
 }
 
-TEST_MAIN(test_lists, test_times)
+TEST_MAIN(test_lists, test_shares, test_times)
