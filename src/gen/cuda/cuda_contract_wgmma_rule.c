@@ -16,7 +16,7 @@ static const struct {
     double pair;   // what pairs cost
     double flag;   // where blocks share tiles, seconds until a part is seen, and
     double part;   // until 128 x 128 sums of it are written and read: by 21 races on an H200
-} measured = {0.865, 96.9, 0.458e-12, 1.3, 14, 0.036, 2e-6, 2.5e-6};
+} measured = {0.865, 96.9, 0.458e-12, 1.3, 19.3, 0.036, 2e-6, 2.5e-6};
 
 // What is done with sums on their way out, as the instructions say; `both` as races of six products
 // with a bias and GELU had it.
@@ -110,7 +110,7 @@ static const struct {
     {128, 128, 64, 0, 1, 1, 1}, {64, 256, 64, 1, 0, 1, 1},  {128, 96, 64, 0, 0, 1, 1},
     {64, 128, 64, 0, 0, 1, 1},  {64, 128, 128, 0, 0, 1, 1}, {64, 128, 128, 0, 1, 1, 1},
     {64, 128, 64, 0, 0, 2, 2},  {128, 64, 128, 0, 0, 1, 1}, {128, 64, 64, 0, 0, 2, 2},
-    {64, 96, 64, 0, 0, 2, 1},   {64, 64, 128, 0, 0, 1, 2},  {64, 64, 128, 0, 0, 2, 64},
+    {64, 96, 64, 0, 0, 2, 1},   {64, 64, 128, 0, 0, 1, 2},  {64, 64, 128, 0, 0, 2, 2},
     {128, 64, 128, 0, 1, 1, 2}, {128, 64, 64, 0, 1, 2, 2},  {64, 64, 128, 0, 1, 1, 2},
     {64, 32, 128, 0, 0, 1, 1},  {64, 64, 64, 0, 1, 3, 2},   {64, 64, 64, 0, 1, 2, 64},
     {64, 48, 128, 0, 1, 1, 1},  {64, 32, 128, 0, 0, 2, 1},  {64, 32, 64, 0, 0, 3, 1},
