@@ -312,7 +312,7 @@ static void maps(void)
     struct kg_map plain = {.element = 8, .rank = 1, .shape = {5}, .box = {256}};
     forget_log();
     CHECK_STATUS(encode(device, &plain, 0, &encoded), KG_OK, &error);
-    CHECK_TEXT(fake->log, "map type 4 at +0 5/256/1, 0 0 2 0\n");
+    CHECK_TEXT(fake->log, "map type 4 at +0 5/256/1, 0 0 3 0\n");
     // What the driver does not say more about.
     fake->fail_in = "cuTensorMapEncodeTiled";
     fake->result = 1;
