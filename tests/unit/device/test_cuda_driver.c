@@ -307,7 +307,7 @@ static void maps(void)
     forget_log();
     CHECK_STATUS(encode(device, &good_map, 48, &encoded), KG_OK, &error);
     CHECK_TEXT(fake->log, "map type 1 at +48 1000/64/1 77/128/1 3/1/1 stride 2048 stride 157696, "
-                          "0 3 2 0\n");
+                          "0 3 3 0\n");
     CHECK(encoded.words[0] == (uintptr_t)(place + 48) && encoded.words[1] == 0);
     struct kg_map plain = {.element = 8, .rank = 1, .shape = {5}, .box = {256}};
     forget_log();
