@@ -42,8 +42,9 @@ struct kg_tensor_bf16 {
 };
 
 // The smallest terms first. What is infinite or no number, or becomes infinite by rounding, has a
-// second half that is no number or infinite: sums of it are made anew, see kg_eight_mend. The second
-// half of a tiny number would lose digits, so that sums of it are made anew too, see kg_mma_doubt.
+// second half that is no number or infinite: sums of it are made anew, see kg_eight_mend. The
+// second half of a tiny number would lose digits, so that sums of it are made anew too, see
+// kg_mma_doubt.
 struct kg_tensor_f32 {
     static constexpr int size = 4, ways = 2;
     static constexpr bool apart = true;
