@@ -2,13 +2,10 @@
 // rule takes, and, where there is NVRTC, what the compiler makes of it: no spills, wgmma in the
 // main loop, and nothing that it made slower on its own account.
 
-#include "asm/advisories.h"
-#include "asm/gpu.h"
-#include "gen/built.h"
+#include "wgmma_bench.h"
+
 #include "lang/lang.h"
 #include "support/folder.h"
-#include "support/sample_problem.h"
-#include "test.h"
 
 #include <math.h>
 
@@ -35,66 +32,6 @@ static const char definitions[] =
 
 #define LARGE "M=4096 N=4096 K=4096 T=f32"
 #define TILE "mma=64 rows=128 columns=128 depth=32 stages=4"
-
-// As an H100 (SXM5) has them.
-static const struct kg_device_facts facts = {
-    .isa = "sm_90a",
-    .units = 132,
-    .clock = 1.755e9,
-    .vector_bytes = 16,
-    .shared_bytes = 227 << 10,
-    .bandwidth = 3.35e12,
-    .matrix_flops = {[KG_F16] = 989e12, [KG_BF16] = 989e12},
-};
-static struct kg_error error;
-
-static const struct kg_family *family(void)
-{
-    return kg_family_find(KG_TARGET_CUDA, "contract");
-}
-
-static struct kg_group all_of(const struct made *made)
-{
-    return (struct kg_group){made->problem, 0, made->problem->nest_count};
-}
-
-// The values, and the usual ones of parameters that none of them is about.
-static struct kg_config configure(const struct kg_group *group, const char *values)
-{
-    struct kg_space space;
-    struct kg_config config = {{0}};
-    struct kg_text text = {0};
-    family()->space(group, &facts, KG_TARGET_CUDA, &space);
-    for (int i = 0; i < space.count; i++) {
-        const struct kg_parameter *parameter = &space.parameters[i];
-        const char *value = choice_of(values, parameter->name);
-        kg_text_format(&text, "%s%s=%ld", i > 0 ? " " : "", parameter->name,
-                       value ? strtol(value, NULL, 10) : (long)parameter->choices[0]);
-    }
-    CHECK(kg_config_read(&space, kg_text_string(&text), &config));
-    kg_text_free(&text);
-    return config;
-}
-
-// Why the family refuses the values, "" if it does not.
-static void check_reason(const char *isa, const char *op, const char *sizes, const char *values,
-                         const char *wanted)
-{
-    struct made made = make_strided(definitions, op, sizes, NULL);
-    struct kg_device_facts device = facts;
-    struct kg_text reason = {0};
-    snprintf(device.isa, sizeof device.isa, "%s", isa);
-    CHECK_STATUS(made.status, KG_OK, &made.error);
-    if (made.status == KG_OK) {
-        struct kg_group group = all_of(&made);
-        struct kg_config config = configure(&group, values);
-        bool valid = family()->valid(&group, &device, KG_TARGET_CUDA, &config, &reason);
-        CHECK(valid == !*wanted);
-        CHECK_TEXT(kg_text_string(&reason), wanted);
-    }
-    kg_text_free(&reason);
-    unmake(&made);
-}
 
 static void what_is_refused(void)
 {
@@ -123,11 +60,13 @@ static void what_is_refused(void)
          "holds more than a thread may have registers"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        check_reason("sm_90a", cases[i].op, LARGE, cases[i].values, cases[i].reason);
-    check_reason("sm_90", "nn", LARGE, TILE, "wgmma is an instruction of sm_90a");
-    check_reason("sm_90a", "nt", "M=1073741824 N=64 K=64 T=f32", TILE, "this form counts to 2^30");
-    check_reason("sm_90a", "nn", "M=64 N=64 K=128 T=f32", TILE " split=8",
-                 "more pieces of the sum than there is work for");
+        check_reason_on("sm_90a", definitions, cases[i].op, LARGE, cases[i].values,
+                        cases[i].reason);
+    check_reason_on("sm_90", definitions, "nn", LARGE, TILE, "wgmma is an instruction of sm_90a");
+    check_reason_on("sm_90a", definitions, "nt", "M=1073741824 N=64 K=64 T=f32", TILE,
+                    "this form counts to 2^30");
+    check_reason_on("sm_90a", definitions, "nn", "M=64 N=64 K=128 T=f32", TILE " split=8",
+                    "more pieces of the sum than there is work for");
 }
 
 // ---- What is launched ----
@@ -211,32 +150,6 @@ static void what_the_rule_takes(void)
 }
 
 // ---- What is compiled ----
-
-static int64_t count_of(const struct kg_asm_kernel *kernel, const char *opcode)
-{
-    for (int i = 0; i < kernel->opcode_count; i++)
-        if (strcmp(kernel->opcodes[i].name, opcode) == 0)
-            return kernel->opcodes[i].count;
-    return 0;
-}
-
-// Instructions of the matrix unit in a trip of the innermost loop that has any.
-static double products_of(const struct kg_asm_kernel *kernel)
-{
-    double least = 0;
-    for (int32_t i = 0; i < kernel->flow.loop_count; i++) {
-        double count = kernel->loops[i].mix.count[KG_WORK_TENSOR];
-        if (count > 0 && (least == 0 || count < least))
-            least = count;
-    }
-    return least;
-}
-
-static bool is_clean(const struct kg_asm_kernel *kernel)
-{
-    return kernel->spill_store_bytes <= 0 && kernel->spill_load_bytes <= 0 &&
-           kernel->stack_bytes <= 0;
-}
 
 static void check_kernels(const struct kg_binary *binary, const char *values, int functions)
 {
