@@ -135,8 +135,8 @@ static double judge_real(struct output *output, double r, double slack, double g
     if (isnan(r) || isnan(got) || isinf(r))
         return (isnan(r) && isnan(got)) || r == got ? 0 : INFINITY;
     double largest = kg_dtypes[output->dtype].largest;
-    if (isinf(got)) // right for what may round up to infinity
-        return signbit(got) == signbit(r) && fabs(r) + *allowed > largest ? 0 : INFINITY;
+    if (isinf(got)) // right for what may lie past the largest value on that side
+        return (got > 0 ? r : -r) + *allowed > largest ? 0 : INFINITY;
     double error = fabs(got - r);
     // Beyond the largest value only infinity is right, but for the edge itself.
     if (fabs(r) > largest)

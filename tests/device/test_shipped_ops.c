@@ -6,7 +6,8 @@
 // plans for the smallest sizes instead of the largest.
 //
 // Compiling takes most of the time, so several processes share the ops. KG_OPS=NAME limits the test
-// to ops whose names begin so, KG_DEVICE=cuda:0 takes another device.
+// to ops whose names begin so, KG_DEVICE=cuda:0 takes another device. The numbers are fresh ones
+// each time, or those of KG_SEED; KG_ROUNDS=N judges every kernel by N lots of them.
 
 #include "base/files.h"
 #include "flow/planner.h"
@@ -15,6 +16,7 @@
 #include "test.h"
 
 #include <dirent.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -41,6 +43,23 @@ static void choose_sizes(const struct kg_op *op, int64_t *sizes)
         sizes[shapes->sizes[i]->id] = shapes->rows[row * shapes->size_count + i];
 }
 
+static uint64_t number_wanted(const char *variable, uint64_t otherwise)
+{
+    const char *wanted = getenv(variable);
+    return wanted ? strtoull(wanted, NULL, 10) : otherwise;
+}
+
+// Seed 0 asks for a fresh one.
+static enum kg_status verify(const struct kg_plan *plan, struct kg_verdict *verdict)
+{
+    uint64_t seed = number_wanted("KG_SEED", 0), rounds = number_wanted("KG_ROUNDS", 1);
+    enum kg_status status = KG_OK;
+    verdict->passed = true;
+    for (uint64_t round = 0; round < rounds && status == KG_OK && verdict->passed; round++)
+        status = kg_flow_verify(plan, seed ? seed + round : 0, verdict, &error);
+    return status;
+}
+
 static void judge(struct kg_session *session, struct kg_device *device, const struct kg_op *op,
                   const struct kg_bindings *bindings)
 {
@@ -58,15 +77,16 @@ static void judge(struct kg_session *session, struct kg_device *device, const st
         status =
             kg_flow_plan(session, problem, device, KG_RIGOR_ESTIMATE, 0, NULL, NULL, &plan, &error);
     if (status == KG_OK)
-        status = kg_flow_verify(plan, 0, &verdict, &error);
+        status = verify(plan, &verdict);
     judged++;
     test_checks++;
     if (status != KG_OK || !verdict.passed) {
         struct kg_text dtypes = {0};
         if (status == KG_OK)
             kg_session_print_dtypes(&dtypes, instance);
-        fprintf(stderr, "%s %s: %s\n  %s\n", op->name, kg_text_string(&dtypes),
-                plan ? plan->choice : "no plan", status != KG_OK ? error.text : verdict.reason);
+        fprintf(stderr, "%s %s: %s, seed %" PRIu64 "\n  %s\n", op->name, kg_text_string(&dtypes),
+                plan ? plan->choice : "no plan", verdict.seed,
+                status != KG_OK ? error.text : verdict.reason);
         kg_text_free(&dtypes);
         test_failures++;
     }

@@ -1,0 +1,71 @@
+// One element under comparison: what counts as right beside what is expected, at the ends of the
+// dtype above all.
+
+#include "test.h"
+#include "unit/verify/bench.h"
+#include "verify/case.h"
+
+#include <math.h>
+
+static const struct {
+    const char *dtype;
+    double expected;
+    double slack;
+    double got;
+    bool right;
+} cases[] = {
+    {"f16", 1, 0, 1, true},
+    {"f16", 1, 0, 1.5, false},
+    {"f16", 1, 0.5, 1.5, true},
+    {"f16", 0, 0, 0x1p-10, false},
+    // At the largest value only the side that may be reached may be infinite.
+    {"f16", 65504, 0, 65504, true},
+    {"f16", 65504, 0, INFINITY, true},
+    {"f16", 65504, 0, -INFINITY, false},
+    {"f16", 60000, 0, INFINITY, false},
+    {"f16", 60000, 6000, INFINITY, true},
+    {"f16", -60000, 6000, -INFINITY, true},
+    {"f16", -60000, 6000, INFINITY, false},
+    {"f16", 1e6, 0, 65504, false},
+    {"f16", 1e6, 0, INFINITY, true},
+    {"f16", INFINITY, 0, 65504, false},
+    // Two huge numbers that cancel leave rounding, of either sign, that the dtype cannot hold.
+    {"f16", 0, 1.4e31, INFINITY, true},
+    {"f16", 0, 1.4e31, -INFINITY, true},
+    {"f16", 1e31, 1.4e32, -INFINITY, true},
+    {"f16", 1e31, 1.4e30, -INFINITY, false},
+    {"f16", 0, 1.4e31, NAN, false},
+    {"f16", 0, 1e4, -INFINITY, false},
+    {"bf16", 0, 1e38, -INFINITY, false},
+    {"f32", 0, 1e39, -INFINITY, true},
+    {"f64", 0, 1e39, -INFINITY, false},
+    {"f32", NAN, 0, NAN, true},
+    {"f32", NAN, 0, 0, false},
+};
+
+static void one_element(void)
+{
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct bench bench;
+        bench_make(&bench,
+                   "op same(x: f64[N]) -> (y: T[N]) where T in f16 bf16 f32 f64\n"
+                   "{ y[n] = x[n] }",
+                   cases[i].dtype, "N=1");
+        bench_input(&bench, 0, &cases[i].expected);
+        bench_run(&bench);
+        bench.outputs[0].slack[0] = cases[i].slack;
+        double memory = 0;
+        kg_dtype_store(bench.instance->tensors[1]->type.dtype, &memory, 0, cases[i].got);
+        struct kg_verdict verdict = {0};
+        const void *outputs[] = {&memory};
+        bool right = kg_compare_outputs(&bench.problem, bench.outputs, outputs, &verdict);
+        if (right != cases[i].right)
+            fprintf(stderr, "%s: %g for %g within %g\n", cases[i].dtype, cases[i].got,
+                    cases[i].expected, cases[i].slack);
+        CHECK(right == cases[i].right);
+        CHECK(right == (verdict.reason[0] == 0));
+        bench_free(&bench);
+    }
+}
+
+TEST_MAIN(one_element)
