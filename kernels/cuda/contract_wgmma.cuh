@@ -79,6 +79,7 @@ KG_INLINE void kg_wgmma_rest(const Job &job, const char *scratch, bool made)
 #pragma unroll 8
         for (int piece = 0; made && piece < PIECES; piece++)
             sum += partial[piece * outputs + output];
+#pragma unroll 1 // seldom run, and a fifth of the compiler's time
         for (int64_t k = 0; !made && k < job.depth(); k++)
             sum += job.a(batch, row, k) * job.b(batch, k, column);
         job.store(batch, row, column, job.value(batch, row, column, sum));

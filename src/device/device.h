@@ -51,7 +51,8 @@ struct kg_binary {
     // they are launched alike. 0: there is none, or it is not known.
     struct kg_hash code[KG_MOST_CODES];
     bool from_cache;
-    double seconds; // spent compiling; 0 from the cache
+    // Compiling took so long, now or before it came from the cache; 0: it is not known.
+    double seconds;
 };
 
 struct kg_kernel; // loaded and ready to run; opaque outside its backend

@@ -132,7 +132,7 @@ static void await_compiling(struct compiling *compiling)
     if (compiling->has_own)
         pthread_join(compiling->own, NULL);
     for (int i = 0; i < compiling->count; i++) {
-        work += compiling->items[i].built ? compiling->items[i].built->compile_seconds : 0;
+        work += compiling->items[i].built ? compiling->items[i].built->compile_work : 0;
         kg_built_free(compiling->items[i].built); // it is in the cache
     }
     kg_times_add(compiling->terms->times, KG_ACTIVITY_COMPILE, kg_times_now() - start, work);

@@ -30,6 +30,7 @@ static enum kg_status build_group(struct kg_built *built, int group, double time
     if (status != KG_OK)
         return status;
     built->compile_seconds += binary->seconds;
+    built->compile_work += binary->from_cache ? 0 : binary->seconds;
     return device->backend->load(device, binary, ENTRY, &built->kernels[group], error);
 }
 

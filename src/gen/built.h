@@ -40,7 +40,8 @@ struct kg_built {
     struct kg_kernel *kernels[KG_MAX_NESTS];
     struct kg_hash hashes[KG_MAX_NESTS]; // of the sources
     struct kg_binary binaries[KG_MAX_NESTS];
-    double compile_seconds;
+    double compile_seconds; // whenever they were compiled
+    double compile_work;    // of those that were compiled now
     bool contiguous;
     // Where the kernels come from outside, and nothing can be said of them by their choice: what
     // kg_built_adopt gave, of which this may be a copy. NULL: they were generated.

@@ -61,6 +61,6 @@ void kg_compile_all(struct kg_device *device, struct kg_compilation *items, int 
     for (int i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
     for (int i = 0; i < count; i++)
-        work += items[i].built ? items[i].built->compile_seconds : 0;
+        work += items[i].built ? items[i].built->compile_work : 0;
     kg_times_add(times, KG_ACTIVITY_COMPILE, kg_times_now() - start, work);
 }

@@ -248,7 +248,7 @@ static void await_next(struct state *state)
     pthread_join(next->compiler, NULL);
     next->is_compiling = false;
     for (int i = 0; i < next->count; i++) {
-        work += next->items[i].built ? next->items[i].built->compile_seconds : 0;
+        work += next->items[i].built ? next->items[i].built->compile_work : 0;
         kg_built_free(next->items[i].built); // it is in the cache
     }
     kg_times_add(state->search->times, KG_ACTIVITY_COMPILE, kg_times_now() - start, work);

@@ -270,7 +270,8 @@ struct kg_total {
     double rest;      // what rounding took from the sum
     double magnitude; // sum of |term|, or product of those factors whose |factor| > 1
     double slack;     // of the sum or product; argmax: of the winner
-    double low;       // what a kernel may get or a loser may reach, at least
+    double low;       // what a kernel may get or a loser may reach, at least; product of those
+                      // factors whose |factor| < 1, but zeros
     double high;      // ... and at most
     int64_t integer;  // integer results, among them argmax's index
     int64_t best;     // argmax of integers: the value

@@ -10,7 +10,7 @@ void kg_total_start(const struct kg_pass *pass, struct kg_total *total)
     *total = (struct kg_total){.integer = 0};
     switch (pass->reduce) {
     case KG_REDUCE_PROD:
-        total->value = total->magnitude = 1;
+        total->value = total->magnitude = total->low = 1;
         total->integer = 1;
         break;
     case KG_REDUCE_MAX:
@@ -56,6 +56,8 @@ static inline void multiply_factor(struct kg_total *total, double x, double slac
     total->value *= x;
     if (fabs(x) > 1 && isfinite(x))
         total->magnitude *= fabs(x);
+    if (fabs(x) < 1 && x != 0)
+        total->low *= fabs(x);
 }
 
 // `low` and `high` bracket what a kernel may get: the extremes of x - slack and of x + slack.
@@ -214,7 +216,7 @@ void kg_totals_add(const struct kg_pass *pass, const struct kg_frame *frame, int
 
 static void merge_real(enum kg_reduce reduce, const struct kg_total *from, struct kg_total *into)
 {
-    double magnitude;
+    double magnitude, low;
     switch (reduce) {
     case KG_REDUCE_SUM:
     case KG_REDUCE_MEAN:
@@ -225,8 +227,10 @@ static void merge_real(enum kg_reduce reduce, const struct kg_total *from, struc
         break;
     case KG_REDUCE_PROD:
         magnitude = into->magnitude * from->magnitude;
+        low = into->low * from->low;
         multiply_factor(into, from->value, from->slack);
         into->magnitude = magnitude;
+        into->low = low;
         break;
     case KG_REDUCE_MAX:
         widen_up(into, from->value, from->low, from->high);
@@ -284,6 +288,9 @@ static double product_slack(const struct kg_pass *pass, const struct kg_total *t
     // `magnitude` is the largest partial product of any order: it amplifies what underflow loses.
     if (total->magnitude > p->largest)
         return INFINITY;
+    // An infinite factor makes the product infinite, unless others underflow to 0 before they meet.
+    if (isinf(total->value))
+        return total->low < p->normal ? INFINITY : total->slack;
     return total->slack + p->unit * growth(total->count) * fabs(total->value) +
            p->tiny * total->magnitude;
 }

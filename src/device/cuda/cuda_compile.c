@@ -1,7 +1,8 @@
 // Compiling with NVRTC. It cannot be interrupted and may crash, so each compilation runs in a
 // process of its own, which hands back what it made; several may run at once.
 //
-// What was made is kept as one object: a header with three lengths, then cubin, PTX and log.
+// What was made is kept as one object: a header with three lengths, then cubin, PTX and log. The
+// header also tells how long it took, for those who meet it again.
 
 #include "base/files.h"
 #include "base/times.h"
@@ -32,6 +33,7 @@ struct parts {
     uint64_t cubin;
     uint64_t ptx;
     uint64_t log;
+    double seconds;
 };
 
 // One compilation, as the child sees it.
@@ -159,6 +161,7 @@ static enum kg_status unpack(const char *bytes, size_t length, struct kg_binary 
         parts.log != left - parts.cubin - parts.ptx)
         return kg_error_set(error, KG_ERROR_CORRUPT, "a compiled object is truncated");
     const char *at = bytes + sizeof parts;
+    binary->seconds = parts.seconds >= 0 ? parts.seconds : 0; // whatever stands there
     binary->length = parts.cubin;
     binary->bytes = copy_part(at, parts.cubin);
     binary->ptx = copy_part(at + parts.cubin, parts.ptx);
@@ -256,6 +259,16 @@ static enum kg_status run_compiler(const struct kg_cuda_device *cuda, struct com
     return status;
 }
 
+static void note_seconds(struct kg_text *answer, double seconds)
+{
+    struct parts parts;
+    if (answer->length < sizeof parts)
+        return;
+    memcpy(&parts, answer->data, sizeof parts);
+    parts.seconds = seconds;
+    memcpy(answer->data, &parts, sizeof parts);
+}
+
 static enum kg_status build(struct kg_cuda_device *cuda, const struct kg_source *source,
                             double time_limit, const char *path, struct kg_binary *binary,
                             struct kg_error *error)
@@ -268,7 +281,7 @@ static enum kg_status build(struct kg_cuda_device *cuda, const struct kg_source 
     if (!status) {
         double start = kg_times_now();
         status = run_compiler(cuda, &job, time_limit, &answer, error);
-        binary->seconds = kg_times_now() - start;
+        note_seconds(&answer, kg_times_now() - start);
     }
     if (!status)
         status = unpack(answer.data, answer.length, binary, error);

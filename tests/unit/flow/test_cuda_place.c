@@ -45,6 +45,7 @@ static void check_cached(const struct kg_problem *problem, const struct kg_choic
     struct kg_built *built;
     CHECK_STATUS(kg_built_make(cuda, problem, choice, 60, &built, &error), KG_OK, &error);
     CHECK(built && built->binaries[0].from_cache);
+    CHECK(built && built->compile_seconds > 0 && built->compile_work == 0);
     kg_built_free(built);
 }
 

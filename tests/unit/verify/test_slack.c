@@ -220,6 +220,8 @@ static double slack_of(const char *text, double x)
 }
 
 #define OF_X(type, expression) "op f(x: f32[N]) -> (y: " type "[N]) { y[i] = " expression " }"
+#define PRODUCT_OF_X(a, b)                                                                         \
+    OF_X("f32", "prod(k in 0..3) where(k == 0, " a ", where(k == 1, " b ", x[i]))")
 
 static void undecidable(void)
 {
@@ -247,6 +249,11 @@ static void undecidable(void)
     CHECK(slack_of(OF_X("f32", "1 / x[i]"), 0) == 0);
     CHECK(slack_of(OF_X("f32", "log(x[i])"), 0) == 0);
     CHECK(slack_of(OF_X("f32", "log1p(x[i])"), -1) == 0);
+    // In whatever order infinity meets the other factors; but they may vanish before.
+    CHECK(slack_of(PRODUCT_OF_X("2", "0.5"), INFINITY) == 0);
+    CHECK(slack_of(PRODUCT_OF_X("2", "0"), INFINITY) == 0);
+    CHECK(slack_of(PRODUCT_OF_X("1e30", "1e30"), INFINITY) > 0);
+    CHECK(isinf(slack_of(PRODUCT_OF_X("1e-30", "1e-30"), INFINITY)));
 }
 
 static void nearly_equal(void)
