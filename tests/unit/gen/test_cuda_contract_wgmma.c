@@ -7,8 +7,6 @@
 #include "lang/lang.h"
 #include "support/folder.h"
 
-#include <math.h>
-
 #define WHERE "where T in f16 bf16 f32 f64\n"
 
 static const char definitions[] =
@@ -478,64 +476,18 @@ static void check_waits(const char *ptx, const char *values)
     CHECK(functions == 4);
 }
 
-// `products`: the instructions of a stage; a trip of the loop may go through several.
-static void check_kernels(const struct kg_binary *binary, const char *values, int products)
-{
-    struct kg_arena arena = {0};
-    struct kg_asm_file code = {0}, log = {0};
-    check_waits(binary->ptx, values);
-    CHECK_STATUS(kg_asm_read(binary->bytes, binary->length, &arena, &code, &error), KG_OK, &error);
-    CHECK_STATUS(kg_asm_log_read(binary->log, strlen(binary->log), &arena, &log, &error), KG_OK,
-                 &error);
-    CHECK(code.kernel_count == 4 && log.kernel_count == 4);
-    for (int i = 0; i < code.kernel_count; i++) {
-        CHECK(is_clean(&code.kernels[i]));
-        if (!is_clean(&code.kernels[i]))
-            fprintf(stderr, "%s: %s spills %lld bytes\n", values, code.kernels[i].name,
-                    (long long)code.kernels[i].spill_store_bytes);
-    }
-    for (int i = 0; i < log.kernel_count; i++) {
-        CHECK(is_clean(&log.kernels[i]) && log.kernels[i].advice_count == 0);
-        if (log.kernels[i].advice_count > 0)
-            fprintf(stderr, "%s: %s\n", values, log.kernels[i].advice[0].text);
-    }
-    const struct kg_asm_kernel *kernel = kg_asm_find(&code, "kernel_2");
-    CHECK(kernel != NULL);
-    if (kernel) {
-        CHECK(count_of(kernel, "HGMMA") > 0 && count_of(kernel, "UTMALDG") > 0);
-        double found = products_of(kernel);
-        CHECK(found >= products && fmod(found, products) == 0);
-        if (found < products || fmod(found, products) != 0)
-            fprintf(stderr, "%s: %.0f products in the loop\n", values, found);
-    }
-    kg_arena_free(&arena);
-}
-
 // False where there is no compiler.
-static bool compile(struct kg_device *device, const char *op, const char *sizes, const char *values,
-                    int products)
+static bool compiles(struct kg_device *device, const char *op, const char *sizes,
+                     const char *values, int products)
 {
-    struct made made = make_strided(definitions, op, sizes, NULL);
-    struct kg_choice choice;
-    struct kg_text source = {0};
+    const struct contents contents = {4, "kernel_2", "UTMALDG", products};
     struct kg_binary binary = {0};
-    CHECK_STATUS(made.status, KG_OK, &made.error);
-    kg_choice_guess(made.problem, &facts, KG_TARGET_CUDA, &choice);
-    CHECK(choice.partition.count == 1 && choice.partition.families[0] == family());
-    choice.configs[0] = configure(&choice.partition.groups[0], values);
-    CHECK(family()->valid(&choice.partition.groups[0], &facts, KG_TARGET_CUDA, &choice.configs[0],
-                          NULL));
-    CHECK(kg_choice_source(&choice, 0, &facts, KG_TARGET_CUDA, "kernel", &source));
-    struct kg_source unit = {.text = kg_text_string(&source), .entry = "kernel", .options = ""};
-    enum kg_status status = device->backend->compile(device, &unit, 60, &binary, &error);
-    if (status != KG_ERROR_MISSING) {
-        CHECK_STATUS(status, KG_OK, &error);
-        if (status == KG_OK)
-            check_kernels(&binary, values, products);
+    enum kg_status status = compile(device, definitions, op, sizes, values, &binary);
+    if (status == KG_OK) {
+        check_waits(binary.ptx, values);
+        check_contents(&binary, values, &contents);
     }
     kg_binary_free(&binary);
-    kg_text_free(&source);
-    unmake(&made);
     return status != KG_ERROR_MISSING;
 }
 
@@ -584,7 +536,7 @@ static void all_ways_compile(void)
     CHECK(folder_make(home));
     CHECK_STATUS(kg_device_open("sm_90a", home, 1, &device, &error), KG_OK, &error);
     for (size_t i = 0; device && i < sizeof cases / sizeof *cases; i++)
-        if (!compile(device, cases[i].op, cases[i].sizes, cases[i].values, cases[i].products)) {
+        if (!compiles(device, cases[i].op, cases[i].sizes, cases[i].values, cases[i].products)) {
             printf("NVRTC is not installed: nothing was compiled\n");
             break;
         }

@@ -10,6 +10,8 @@
 #include "support/sample_problem.h"
 #include "test.h"
 
+#include <math.h>
+
 // As an H100 (SXM5) has them.
 static const struct kg_device_facts facts = {
     .isa = "sm_90a",
@@ -94,6 +96,69 @@ static bool is_clean(const struct kg_asm_kernel *kernel)
 {
     return kernel->spill_store_bytes <= 0 && kernel->spill_load_bytes <= 0 &&
            kernel->stack_bytes <= 0;
+}
+
+// What is to be found in a kernel of wgmma.
+struct contents {
+    int functions;
+    const char *name;   // of the function that multiplies
+    const char *copies; // the opcode its sides come by
+    int products;       // of a stage; a trip of the loop may go through several
+};
+
+static void check_contents(const struct kg_binary *binary, const char *values,
+                           const struct contents *wanted)
+{
+    struct kg_arena arena = {0};
+    struct kg_asm_file code = {0}, log = {0};
+    CHECK_STATUS(kg_asm_read(binary->bytes, binary->length, &arena, &code, &error), KG_OK, &error);
+    CHECK_STATUS(kg_asm_log_read(binary->log, strlen(binary->log), &arena, &log, &error), KG_OK,
+                 &error);
+    CHECK(code.kernel_count == wanted->functions && log.kernel_count == wanted->functions);
+    for (int i = 0; i < code.kernel_count; i++) {
+        CHECK(is_clean(&code.kernels[i]));
+        if (!is_clean(&code.kernels[i]))
+            fprintf(stderr, "%s: %s spills %lld bytes\n", values, code.kernels[i].name,
+                    (long long)code.kernels[i].spill_store_bytes);
+    }
+    for (int i = 0; i < log.kernel_count; i++) {
+        CHECK(is_clean(&log.kernels[i]) && log.kernels[i].advice_count == 0);
+        if (log.kernels[i].advice_count > 0)
+            fprintf(stderr, "%s: %s\n", values, log.kernels[i].advice[0].text);
+    }
+    const struct kg_asm_kernel *kernel = kg_asm_find(&code, wanted->name);
+    CHECK(kernel != NULL);
+    if (kernel) {
+        CHECK(count_of(kernel, "HGMMA") > 0 && count_of(kernel, wanted->copies) > 0);
+        double found = products_of(kernel);
+        CHECK(found >= wanted->products && fmod(found, wanted->products) == 0);
+        if (found < wanted->products || fmod(found, wanted->products) != 0)
+            fprintf(stderr, "%s: %.0f products in the loop\n", values, found);
+    }
+    kg_arena_free(&arena);
+}
+
+// The kernel called "kernel" for the values. KG_ERROR_MISSING where there is no compiler.
+static enum kg_status compile(struct kg_device *device, const char *definitions, const char *op,
+                              const char *sizes, const char *values, struct kg_binary *binary)
+{
+    struct made made = make_strided(definitions, op, sizes, NULL);
+    struct kg_choice choice;
+    struct kg_text source = {0};
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    kg_choice_guess(made.problem, &facts, KG_TARGET_CUDA, &choice);
+    CHECK(choice.partition.count == 1 && choice.partition.families[0] == family());
+    choice.configs[0] = configure(&choice.partition.groups[0], values);
+    CHECK(family()->valid(&choice.partition.groups[0], &facts, KG_TARGET_CUDA, &choice.configs[0],
+                          NULL));
+    CHECK(kg_choice_source(&choice, 0, &facts, KG_TARGET_CUDA, "kernel", &source));
+    struct kg_source unit = {.text = kg_text_string(&source), .entry = "kernel", .options = ""};
+    enum kg_status status = device->backend->compile(device, &unit, 60, binary, &error);
+    if (status != KG_ERROR_MISSING)
+        CHECK_STATUS(status, KG_OK, &error);
+    kg_text_free(&source);
+    unmake(&made);
+    return status;
 }
 
 #endif

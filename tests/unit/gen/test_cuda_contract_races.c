@@ -1,0 +1,129 @@
+// The times expected of products against those that a GPU took: whoever changes a constant of the
+// rule learns here what it costs. No clock is asked; tests/data/h100_products.txt has the figures.
+
+#include "base/files.h"
+#include "cuda_choice.h"
+
+#include <math.h>
+
+#define MOST_RIVALS 32
+
+static const char definition[] = "op nt(a: f16[M, K], b: f16[N, K]) -> (c: f16[M, N])\n"
+                                 "{ c[m, n] = sum(k) a[m, k] * b[n, k] }\n";
+
+// The configs of one shape that ran against each other.
+struct race {
+    char sizes[64];
+    int count;
+    int chosen; // by the rule; -1: another one
+    double measured[MOST_RIVALS];
+    double expected[MOST_RIVALS];
+};
+
+static int races, chosen, compared, right;
+static double worst, losses; // the time of what the rule chooses over the winner's
+
+static void describe_device(void)
+{
+    describe_gpu("h100", "sm_90a");
+    facts.clock = 1.98e9;
+    facts.matrix_flops[KG_F16] = 989e12;
+}
+
+static void add_rival(struct race *race, double measured, const char *config)
+{
+    struct made made = make_strided(definition, NULL, race->sizes, NULL);
+    struct kg_choice choice, guess;
+    char words[256];
+    snprintf(words, sizeof words, "contract: mma=64 %s order=0 maxnreg=0", config);
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    bool read = kg_choice_read(made.problem, &facts, KG_TARGET_CUDA, words, &choice);
+    double seconds = read ? kg_choice_estimate(&choice, &facts, KG_TARGET_CUDA) : 0;
+    if (seconds <= 0)
+        fprintf(stderr, "%s: nothing is expected of %s\n", race->sizes, config);
+    CHECK(seconds > 0);
+    if (read && race->count < MOST_RIVALS) {
+        kg_choice_guess(made.problem, &facts, KG_TARGET_CUDA, &guess);
+        if (memcmp(&guess.configs[0], &choice.configs[0], sizeof guess.configs[0]) == 0)
+            race->chosen = race->count;
+        race->measured[race->count] = measured;
+        race->expected[race->count] = seconds;
+        race->count++;
+    }
+    unmake(&made);
+}
+
+// Pairs within two percent of each other say nothing.
+static void compare_pairs(const struct race *race)
+{
+    for (int i = 0; i < race->count; i++)
+        for (int j = i + 1; j < race->count; j++) {
+            double ratio = race->measured[i] / race->measured[j];
+            if (ratio < 1.02 && ratio > 1 / 1.02)
+                continue;
+            compared++;
+            right += (ratio > 1) == (race->expected[i] > race->expected[j]);
+        }
+}
+
+static void settle(const struct race *race)
+{
+    int fastest = 0;
+    if (race->count == 0)
+        return;
+    races++;
+    compare_pairs(race);
+    if (race->chosen < 0)
+        return;
+    for (int i = 1; i < race->count; i++)
+        fastest = race->measured[i] < race->measured[fastest] ? i : fastest;
+    double loss = race->measured[race->chosen] / race->measured[fastest];
+    if (loss > 1.02)
+        printf("%s: the rule's takes %.1f us, the fastest %.1f\n", race->sizes,
+               race->measured[race->chosen], race->measured[fastest]);
+    worst = fmax(worst, loss);
+    losses += log(loss);
+    chosen++;
+}
+
+static void read_line(char *line, struct race *race)
+{
+    char *config = line;
+    if (line[0] == '#')
+        return;
+    if (line[0] != ' ') {
+        settle(race);
+        *race = (struct race){.chosen = -1};
+        snprintf(race->sizes, sizeof race->sizes, "%s", line);
+        return;
+    }
+    double measured = strtod(line, &config);
+    CHECK(race->count < MOST_RIVALS && *config == ' ');
+    add_rival(race, measured, config + 1);
+}
+
+static void test_races(void)
+{
+    char *text, *rest;
+    size_t length;
+    struct kg_error error = {0};
+    struct race race = {.chosen = -1};
+    describe_device();
+    CHECK_STATUS(kg_files_read(KG_SOURCE_DIR "/tests/data/h100_products.txt", 1 << 20, &text,
+                               &length, &error),
+                 KG_OK, &error);
+    rest = text;
+    for (char *line; (line = strtok_r(rest, "\n", &rest));)
+        read_line(line, &race);
+    settle(&race);
+    free(text);
+    double mean = exp(losses / chosen), share = (double)right / compared;
+    printf("what the rule chooses took part in %d of %d races, and %.3f of the winner's time, at "
+           "worst %.3f; %.3f of %d pairs are expected rightly\n",
+           chosen, races, mean, worst, share, compared);
+    CHECK(races == 19 && chosen >= 18);
+    CHECK(mean < 1.01 && worst < 1.05);
+    CHECK(share > 0.82);
+}
+
+TEST_MAIN(test_races)
