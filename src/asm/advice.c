@@ -11,6 +11,7 @@
 #define MANY_LOADS 4          // of a trip, before their width is worth a word
 #define SLOW_LOOP 3           // cycles of a warp per instruction, by its own stall counts
 #define LEAST_INSTRUCTIONS 16 // of a loop whose stalls are worth a word
+#define MOST_OF_TURNS 20      // instructions of a loop over the threads that want a copy
 
 bool kg_asm_add_advice(struct kg_arena *arena, struct kg_asm_kernel *kernel,
                        enum kg_advice_level level, const char *code, const char *text)
@@ -124,6 +125,34 @@ static bool advise_stalls(struct kg_arena *arena, struct kg_asm_kernel *kernel,
                         loop->stall_cycles / loop->issue_cycles));
 }
 
+// A loop that elects one thread after the other, to copy for each: what compilers write around an
+// instruction of a whole warp where they do not see that a single thread comes there.
+static bool takes_turns(const struct kg_mix *mix)
+{
+    return mix->count[KG_WORK_BULK_COPY] > 0 && mix->count[KG_WORK_SHUFFLE] > 0 &&
+           kg_mix_total(mix) <= MOST_OF_TURNS;
+}
+
+static bool advise_copies(struct kg_arena *arena, struct kg_asm_kernel *kernel)
+{
+    int turns = 0;
+    double instructions = 0;
+    for (int l = 0; l < kernel->flow.loop_count; l++)
+        if (takes_turns(&kernel->loops[l].mix)) {
+            turns++;
+            instructions += kg_mix_total(&kernel->loops[l].mix);
+        }
+    if (turns == 0)
+        return true;
+    return kg_asm_add_advice(
+        arena, kernel, KG_ADVICE_WARNING, "copies-by-thread",
+        kg_arena_format(arena,
+                        "%d bulk %s in a loop over the threads of the warp, %.0f instructions "
+                        "where one would do: choose the thread with elect.sync, and the compiler "
+                        "knows that it is alone",
+                        turns, turns > 1 ? "copies are each" : "copy is", instructions / turns));
+}
+
 static bool advise_reading(struct kg_arena *arena, struct kg_asm_kernel *kernel)
 {
     double unknown = kernel->mix.count[KG_WORK_UNKNOWN];
@@ -147,5 +176,5 @@ bool kg_asm_advise(struct kg_arena *arena, struct kg_asm_kernel *kernel)
     const struct kg_asm_loop *loop = index >= 0 ? &kernel->loops[index] : NULL;
     return advise_spills(arena, kernel, loop) && advise_local(arena, kernel, loop) &&
            (!loop || (advise_loads(arena, kernel, loop) && advise_stalls(arena, kernel, loop))) &&
-           advise_reading(arena, kernel);
+           advise_copies(arena, kernel) && advise_reading(arena, kernel);
 }
