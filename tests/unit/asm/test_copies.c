@@ -7,27 +7,27 @@
 
 #include <string.h>
 
-// Reads a line into shared memory, by a thread that `ALONE` chooses.
+// Reads a line into shared memory, by the thread that `alone` chooses.
 #define KERNEL(alone)                                                                              \
-    "extern \"C\" __global__ void copy_0(const float4 *from, float *to)\n"                          \
+    "extern \"C\" __global__ void copy_0(const float4 *from, float *to)\n"                         \
     "{\n"                                                                                          \
     "    extern __shared__ __align__(128) char shared[];\n"                                        \
     "    unsigned place = (unsigned)__cvta_generic_to_shared(shared);\n"                           \
     "    if (threadIdx.x == 0)\n"                                                                  \
-    "        asm volatile(\"mbarrier.init.shared::cta.b64 [%0], 1;\" ::\"r\"(place));\n"            \
+    "        asm volatile(\"mbarrier.init.shared::cta.b64 [%0], 1;\" ::\"r\"(place));\n"           \
     "    __syncthreads();\n"                                                                       \
     "    int warp = __shfl_sync(0xffffffff, threadIdx.x / 32, 0), alone = 0;\n"                    \
     "    " alone "\n"                                                                              \
     "    for (int i = 0; alone && i < 8; i++)\n"                                                   \
     "        asm volatile(\"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes\"\n" \
-    "                     \" [%0], [%1], 128, [%2];\" ::\"r\"(place + 128 + i * 128),\n"            \
-    "                     \"l\"(from + i * gridDim.x), \"r\"(place) : \"memory\");\n"               \
+    "                     \" [%0], [%1], 128, [%2];\" ::\"r\"(place + 128 + i * 128),\n"           \
+    "                     \"l\"(from + i * gridDim.x), \"r\"(place) : \"memory\");\n"              \
     "    __syncthreads();\n"                                                                       \
     "    to[threadIdx.x] = ((float *)shared)[threadIdx.x + warp];\n"                               \
     "}\n"
 #define BY_NUMBER KERNEL("alone = threadIdx.x == 0;")
 #define BY_ELECTION                                                                                \
-    KERNEL("if (warp == 0) asm volatile(\"{ .reg .pred p; elect.sync _|p, 0xffffffff;\"\n"        \
+    KERNEL("if (warp == 0) asm volatile(\"{ .reg .pred p; elect.sync _|p, 0xffffffff;\"\n"         \
            "    \" selp.u32 %0, 1, 0, p; }\" : \"=r\"(alone));")
 
 static struct kg_error error;
