@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MOST_PROCESSES 8
+#define MOST_PROCESSES 16
 
 static struct kg_error error;
 static int judged;
