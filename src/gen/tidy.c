@@ -337,6 +337,11 @@ void kg_gen_drop_repeats(struct kg_text *source, size_t from)
     drop_repeat(source, from, kg_skeleton_find("host/abi.h"));
     for (size_t i = 0; i < PRELUDE_COUNT; i++)
         drop_repeat(source, from, kg_skeleton_find(preludes[i]));
+    // On the GPU the others are templates, which kernels share; on the host each is written anew,
+    // by its own constants.
+    for (const struct kg_skeleton *skeleton = kg_skeletons; skeleton->name; skeleton++)
+        if (strncmp(skeleton->name, "cuda/", 5) == 0)
+            drop_repeat(source, from, skeleton->text);
 }
 
 // Lines

@@ -11,8 +11,8 @@
 // source->failed when out of memory.
 void kg_gen_tidy(struct kg_text *source);
 
-// A file of several kernels: drops from what stands at `from` and behind it the preludes that stand
-// before it already.
+// A file of several kernels: drops from what stands at `from` and behind it the skeletons that
+// stand before it already and that kernels share.
 void kg_gen_drop_repeats(struct kg_text *source, size_t from);
 
 #endif

@@ -39,6 +39,10 @@ int main(void)
         compiles("op two(x: f32[P, D]) -> (a: f32[P], b: f32[D])\n"
                  "{ a[p] = sum(d) x[p, d]\n  b[d] = max(p) x[p, d] }\n",
                  "P=100 D=64", 2);
+        compiles("op gated(x: f16[M, K], w: f16[K, N], v: f16[K, N]) -> (y: f16[M, N])\n"
+                 "{ a[m, n] = sum(k) x[m, k] * w[k, n]\n  b[m, n] = sum(k) x[m, k] * v[k, n]\n"
+                 "  y[m, n] = silu(a[m, n]) * b[m, n] }\n",
+                 "M=64 N=64 K=64", 2);
     }
     kg_device_close(device);
     folder_remove(folder);
