@@ -12,8 +12,9 @@ enum { REGISTER_FILE = 65536 };
 enum { THREADS_OF_UNIT = 2048, BLOCKS_OF_UNIT = 32 };
 
 // As fitted to configs of the form for wgmma, by an H100 (80 GB, SXM5, driver 580, f16, cold L2):
-// first 121 on 43 shapes, then, with these as the first guess, 18 on each of 19. docs/model.md says
-// how well that orders shapes that it was not fitted to. Rates are of a unit, times in seconds.
+// first 121 on 43 shapes, then, with these as the first guess, 18 on each of 19, but for clusters
+// of 4 and 8. docs/model.md says how well that orders shapes that it was not fitted to. Rates are
+// of a unit, times in seconds.
 static const struct {
     double launch;  // and whatever else no kernel is without
     double units;   // of that device, by whose number shared rates scale

@@ -6,7 +6,8 @@
 
 #include <math.h>
 
-// Fitted as cuda_contract_time.c says, which has what is common to all forms.
+// Fitted as cuda_contract_time.c says, which has what is common to all forms; `misses` set after
+// it.
 static const struct {
     double matrix;   // of the peak that tiles reach
     double columns;  // fewer of them cost as much

@@ -32,9 +32,8 @@
 
 static struct kg_error error;
 
-static int count_advice(const struct kg_device *device_, const char *text)
+static int count_advice(struct kg_device *device, const char *text)
 {
-    struct kg_device *device = (struct kg_device *)device_;
     struct kg_source source = {.text = text, .entry = "copy", .options = ""};
     struct kg_binary binary;
     struct kg_arena arena = {0};
