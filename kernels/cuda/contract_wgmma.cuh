@@ -290,12 +290,6 @@ struct kg_ring_place {
             odd ^= 1;
         }
     }
-    KG_METHOD void skip(int steps)
-    {
-        stage += steps;
-        odd ^= stage / STAGES & 1;
-        stage %= STAGES;
-    }
 };
 
 // ---- The producer ----
@@ -333,6 +327,7 @@ KG_INLINE void kg_wgmma_produce(const kg_wgmma_tiles<Block> &tiles, const kg_ten
     kg_ring_place<Block::STAGES> place;
     for (kg_wgmma_items<Block> work(tiles, first, step, rank); work.is_left(); work.next()) {
         const kg_wgmma_item<Block> item = work.item();
+#pragma unroll 1
         for (int i = 0; i < item.steps; i++) {
             char *stage = ring + place.stage * Block::STAGE_BYTES;
             const int k = (item.first + i) * Block::DEPTH;
@@ -350,8 +345,54 @@ KG_INLINE void kg_wgmma_produce(const kg_wgmma_tiles<Block> &tiles, const kg_ten
 
 // ---- The consumers ----
 
+// Where a consumer is in the ring. All of it goes along: what can be worked out anew from where the
+// ring begins, the compiler does work out anew, at every stage before its first product.
 template <class Block>
-KG_INLINE void kg_wgmma_release(uint64_t *empty)
+struct kg_wgmma_stage {
+    static constexpr int PART_BYTES = Block::LEFT_ALONG_K ? 64 * 128 : Block::DEPTH * 128;
+    static constexpr int STEP = Block::STAGE_BYTES / 16;
+    uint32_t full;        // the barrier
+    uint32_t left, right; // tiles
+    int number = 0;
+    uint32_t odd = 0;
+
+    KG_METHOD kg_wgmma_stage(const char *ring, const uint64_t *full_, int own)
+        : full(kg_shared_address(full_)),
+          left(kg_wgmma_tile(kg_shared_address(ring) + own / 64 * PART_BYTES,
+                             Block::LEFT_ALONG_K ? 16 : Block::DEPTH * 128)),
+          right(kg_wgmma_tile(kg_shared_address(ring) + Block::LEFT_BYTES,
+                              Block::RIGHT_ALONG_K ? 16 : Block::DEPTH * 128))
+    {
+    }
+    KG_METHOD uint32_t empty() const
+    {
+        return full + Block::STAGES * 8;
+    }
+    KG_METHOD void move(int stages)
+    {
+        number += stages;
+        full += stages * 8;
+        left += stages * STEP;
+        right += stages * STEP;
+    }
+    KG_METHOD void next()
+    {
+        move(1);
+        if (number == Block::STAGES) {
+            move(-Block::STAGES);
+            odd ^= 1;
+        }
+    }
+    KG_METHOD void skip(int steps)
+    {
+        const int rounds = (number + steps) / Block::STAGES;
+        move(steps - rounds * Block::STAGES);
+        odd ^= rounds & 1;
+    }
+};
+
+template <class Block>
+KG_INLINE void kg_wgmma_release(uint32_t empty)
 {
     const int lane = threadIdx.x % 32;
     if constexpr (Block::PAIR == 0) {
@@ -365,16 +406,12 @@ KG_INLINE void kg_wgmma_release(uint64_t *empty)
 
 // The products of one stage.
 template <class Block>
-KG_INLINE void kg_wgmma_multiply(float (&sums)[Block::PARTS][Block::SUMS], const char *stage,
-                                 int own, bool first)
+KG_INLINE void kg_wgmma_multiply(float (&sums)[Block::PARTS][Block::SUMS],
+                                 const kg_wgmma_stage<Block> &stage, bool first)
 {
-    constexpr int depth = Block::DEPTH;
+    constexpr int depth = Block::DEPTH, part_bytes = kg_wgmma_stage<Block>::PART_BYTES;
     constexpr bool left_along = Block::LEFT_ALONG_K, right_along = Block::RIGHT_ALONG_K;
-    constexpr int part_bytes = left_along ? 64 * 128 : depth * 128;
-    const uint64_t left =
-        kg_wgmma_tile(stage + own / 64 * part_bytes, 1024, left_along ? 16 : depth * 128);
-    const uint64_t right =
-        kg_wgmma_tile(stage + Block::LEFT_BYTES, 1024, right_along ? 16 : depth * 128);
+    const uint64_t left = kg_wgmma_whole(stage.left), right = kg_wgmma_whole(stage.right);
     kg_wgmma_begin();
 #pragma unroll
     for (int k = 0; k < depth; k += 16) {
@@ -394,33 +431,34 @@ KG_INLINE void kg_wgmma_multiply(float (&sums)[Block::PARTS][Block::SUMS], const
 // during `meanwhile()`. `goes_on`: to what the sums are already. `other`: the barrier where the
 // other consumer waits for its turn.
 template <class Block, class Meanwhile>
-KG_INLINE void kg_wgmma_consume(float (&sums)[Block::PARTS][Block::SUMS], const char *ring,
-                                uint64_t *full, uint64_t *empty,
-                                kg_ring_place<Block::STAGES> &place, int steps, bool goes_on,
-                                int own, int other, const Meanwhile &meanwhile)
+KG_INLINE void kg_wgmma_consume(float (&sums)[Block::PARTS][Block::SUMS],
+                                kg_wgmma_stage<Block> &stage, int steps, bool goes_on, int other,
+                                const Meanwhile &meanwhile)
 {
-    int before = 0, i = 0;
+    uint32_t before = 0; // is empty after the next one's products
+    int i = 0;
     if constexpr (Block::SHARES) { // apart: sums come from elsewhere, but not between products
-        kg_tiles_wait(&full[place.stage], place.odd);
-        kg_wgmma_multiply<Block>(sums, ring + place.stage * Block::STAGE_BYTES, own, !goes_on);
-        before = place.stage;
-        place.next();
+        kg_tiles_wait(stage.full, stage.odd);
+        kg_wgmma_multiply<Block>(sums, stage, !goes_on);
+        before = stage.empty();
+        stage.next();
         i = 1;
     }
+#pragma unroll 1 // more would keep compilers busy for nothing
     for (; i < steps; i++) {
-        kg_tiles_wait(&full[place.stage], place.odd);
-        kg_wgmma_multiply<Block>(sums, ring + place.stage * Block::STAGE_BYTES, own, i == 0);
+        kg_tiles_wait(stage.full, stage.odd);
+        kg_wgmma_multiply<Block>(sums, stage, i == 0);
         kg_wgmma_wait<1>();
         if (i > 0)
-            kg_wgmma_release<Block>(&empty[before]);
-        before = place.stage;
-        place.next();
+            kg_wgmma_release<Block>(before);
+        before = stage.empty();
+        stage.next();
     }
     if (Block::PINGPONG)
         asm volatile("bar.arrive %0, 256;" ::"r"(other) : "memory");
     meanwhile();
     kg_wgmma_wait<0>();
-    kg_wgmma_release<Block>(&empty[before]);
+    kg_wgmma_release<Block>(before);
 }
 
 // ---- Parts of tiles ----

@@ -247,7 +247,7 @@ template <class Block, class Job>
 KG_INLINE void kg_wgmma_store_tile(const Job &job, const kg_wgmma_item<Block> &item, int own,
                                    const float (&sums)[Block::PARTS][Block::SUMS],
                                    kg_wgmma_own<Block, Job> &owned, char *buffers, int &turn,
-                                   const kg_tensor_map *out, bool in_lines, int meeting)
+                                   const kg_tensor_map *out, bool in_lines, int meeting, int warp)
 {
     constexpr int across = Block::PIECES / Block::PARTS; // pieces side by side
     const int thread = threadIdx.x % 128, top = item.row + own;
@@ -261,7 +261,7 @@ KG_INLINE void kg_wgmma_store_tile(const Job &job, const kg_wgmma_item<Block> &i
         const int next_start = item.column + (piece + 1) % across * Block::PIECE;
         char *buffer = buffers + turn * Block::BUFFER_BYTES;
         turn = (turn + 1) % Block::BUFFERS;
-        if (thread == 0)
+        if (warp % 4 == 0 && kg_is_elected())
             kg_tiles_stored<Block::BUFFERS - 1>();
         kg_tiles_meet<128>(meeting);
         if (owned.whole)
@@ -272,7 +272,7 @@ KG_INLINE void kg_wgmma_store_tile(const Job &job, const kg_wgmma_item<Block> &i
                                         next_start, from, buffer);
         kg_tiles_written();
         kg_tiles_meet<128>(meeting);
-        if (in_lines && thread == 0)
+        if (in_lines && warp % 4 == 0 && kg_is_elected())
             kg_tiles_store(out, buffer, Block::SWAP ? row : column, Block::SWAP ? column : row,
                            item.batch);
         for (int i = thread; !in_lines && i < 64 * Block::PIECE; i += 128) {
@@ -377,19 +377,19 @@ template <class Block, class Job>
 KG_INLINE void kg_wgmma_consumer(const Job &job, const kg_wgmma_tiles<Block> &tiles,
                                  const kg_tensor_map *out, char *ring, char *buffers,
                                  uint64_t *full, uint64_t *empty, char *scratch, int first,
-                                 int step, int rank, bool in_lines)
+                                 int step, int rank, bool in_lines, int warp)
 {
-    const int consumer = kg_group_number() - 1;
+    const int consumer = warp / 4 - 1;
     const int own = Block::PINGPONG ? 0 : consumer * Block::OWN_ROWS;
     constexpr int room = Block::OUT_BYTES / Block::CONSUMERS;
     constexpr bool in_tiles = Block::SPLIT == 1 && sizeof(typename Job::out) == 2;
-    kg_ring_place<Block::STAGES> place;
+    kg_wgmma_stage<Block> stage(ring, full, own);
     int turn = 0, buffer_turn = 0;
     for (kg_wgmma_items<Block> work(tiles, first, step, rank); work.is_left();
          work.next(), turn ^= 1) {
         const kg_wgmma_item<Block> item = work.item();
         if (Block::PINGPONG && turn != consumer) {
-            place.skip(item.steps);
+            stage.skip(item.steps);
             continue;
         }
         float sums[Block::PARTS][Block::SUMS];
@@ -403,12 +403,11 @@ KG_INLINE void kg_wgmma_consumer(const Job &job, const kg_wgmma_tiles<Block> &ti
                 kg_wgmma_take_part<Block>(scratch, sums, consumer);
         if (Block::PINGPONG && !work.is_first())
             kg_tiles_meet<256>(3 + consumer); // the other one has begun all its products
-        kg_wgmma_consume<Block>(sums, ring, full, empty, place, item.steps, item.first > 0, own,
-                                4 - consumer, [&] {
-                                    if constexpr (in_tiles)
-                                        if (ends)
-                                            owned.read(job, item, own);
-                                });
+        kg_wgmma_consume<Block>(sums, stage, item.steps, item.first > 0, 4 - consumer, [&] {
+            if constexpr (in_tiles)
+                if (ends)
+                    owned.read(job, item, own);
+        });
         if (work.is_last() && !kg_wgmma_leaves_room<Block>(job))
             kg_start_next();
         if constexpr (Block::SHARES) {
@@ -424,12 +423,12 @@ KG_INLINE void kg_wgmma_consumer(const Job &job, const kg_wgmma_tiles<Block> &ti
             kg_wgmma_store_piece<Block>(job, (float *)scratch, item, own, sums);
         } else if constexpr (in_tiles) {
             kg_wgmma_store_tile<Block>(job, item, own, sums, owned, buffers + consumer * room,
-                                       buffer_turn, out, in_lines, consumer + 1);
+                                       buffer_turn, out, in_lines, consumer + 1, warp);
         } else {
             kg_wgmma_store_each<Block>(job, item, own, sums);
         }
     }
-    if (threadIdx.x % 128 == 0)
+    if (warp % 4 == 0 && kg_is_elected())
         kg_tiles_stored<0>();
 }
 
@@ -440,9 +439,9 @@ KG_INLINE void kg_contract_wgmma(const Job &job, const kg_tensor_map *left,
                                  const kg_tensor_map *right, const kg_tensor_map *out,
                                  char *scratch)
 {
-    extern __shared__ char kg_shared[];
+    extern __shared__ __align__(1024) char kg_shared[];
     constexpr int cluster = Block::FOLDS ? Block::SPLIT : Block::PAIR ? 2 : 1;
-    char *ring = kg_shared + (1024 - kg_shared_address(kg_shared) % 1024) % 1024;
+    char *ring = kg_shared;
     char *buffers = ring + Block::RING_BYTES;
     uint64_t *full = (uint64_t *)(buffers + Block::OUT_BYTES), *empty = full + Block::STAGES;
     const int rank = cluster > 1 ? (int)kg_cluster_rank() : 0;
@@ -479,16 +478,17 @@ KG_INLINE void kg_contract_wgmma(const Job &job, const kg_tensor_map *left,
     if (kg_wgmma_leaves_room<Block>(job))
         kg_start_next();
     kg_wait_before();
-    if (threadIdx.x < 128) {
+    const int warp = kg_warp_number();
+    if (warp < 4) {
         if constexpr (Block::MOVES_REGISTERS)
             asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
-        if (threadIdx.x == 0)
+        if (warp == 0 && kg_is_elected())
             kg_wgmma_produce<Block>(tiles(), left, right, ring, full, empty, first, step, rank);
     } else {
         if constexpr (Block::MOVES_REGISTERS)
             asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
         kg_wgmma_consumer<Block>(job, tiles(), out, ring, buffers, full, empty, scratch, first,
-                                 step, rank, kg_map_is_there(*out));
+                                 step, rank, kg_map_is_there(*out), warp);
     }
     if constexpr (Block::FOLDS) {
         __syncwarp();

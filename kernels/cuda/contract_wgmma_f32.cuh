@@ -357,7 +357,7 @@ KG_INLINE void kg_parts_end(float (&sums)[Block::sums], float (&chain)[Block::su
     for (int i = 0; i < Block::sums; i++)
         asm volatile("" : "+f"(chain[i])::"memory"); // not added earlier
     if (threadIdx.x % 32 == 0)
-        kg_tiles_arrive(&empty[turn % Block::stages]);
+        kg_tiles_arrive(kg_shared_address(&empty[turn % Block::stages]));
 #pragma unroll
     for (int i = 0; i < Block::sums; i++)
         sums[i] += chain[i];
@@ -453,7 +453,7 @@ template <class Block, class Job>
 KG_INLINE void kg_parts_consumer(const Job &job, const kg_parts_shared<Block> &shared,
                                  int64_t tasks, float *scratch)
 {
-    const int own = kg_group_number() - 1;
+    const int own = kg_warp_number() / 4 - 1;
     float *leaving = (float *)(shared.leaving + (threadIdx.x / 32 - 4) * Block::leave_bytes);
     uint32_t turn = 0;
     bool is_first = true;
@@ -474,6 +474,7 @@ template <class Block, class Job>
 KG_INLINE void kg_contract_parts(const Job &job, char *scratch)
 {
     extern __shared__ char kg_shared[];
+    const int warp = kg_warp_number();
     const kg_parts_shared<Block> shared(kg_shared);
     const kg_parts_memory<Block::split, Job> memory(job, scratch);
     const int64_t tall = (job.rows() + Block::rows - 1) / Block::rows;
@@ -488,15 +489,15 @@ KG_INLINE void kg_contract_parts(const Job &job, char *scratch)
     }
     __syncthreads();
     kg_wait_before();
-    if (threadIdx.x < 128) {
+    if (warp < 4) {
         if constexpr (Block::moves_registers)
             asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
-        if (threadIdx.x == 0) {
+        if (warp == 0 && kg_is_elected()) {
             uint32_t turn = 0;
             for (int64_t number = blockIdx.x; number < tasks; number += gridDim.x)
                 kg_parts_produce<Block>(memory, kg_parts_task<Block>(job, number), shared.ring,
                                         shared.full, shared.empty, turn);
-        } else if (threadIdx.x / 32 == 1) {
+        } else if (warp == 1) {
             const kg_parts_range a = kg_parts_seen(memory.range_a, memory.a.copiers());
             const kg_parts_range b = kg_parts_seen(memory.range_b, memory.b.copiers());
             *shared.least = kg_parts_doubt(a, b, job.depth());

@@ -1,16 +1,22 @@
 // Instructions of sm_90a for products of tiles: copies of boxes, the barriers that count them,
 // wgmma.
 
-KG_INLINE void kg_tiles_wait(uint64_t *barrier, uint32_t odd)
+// Barriers are told by their addresses in shared memory, where these are at hand.
+KG_INLINE void kg_tiles_wait(uint32_t barrier, uint32_t odd)
 {
     asm volatile("{\n"
                  ".reg .pred over;\n"
                  "again:\n"
                  "mbarrier.try_wait.parity.shared::cta.b64 over, [%0], %1;\n"
                  "@!over bra again;\n"
-                 "}" ::"r"(kg_shared_address(barrier)),
+                 "}" ::"r"(barrier),
                  "r"(odd)
                  : "memory");
+}
+
+KG_INLINE void kg_tiles_wait(const uint64_t *barrier, uint32_t odd)
+{
+    kg_tiles_wait(kg_shared_address(barrier), odd);
 }
 
 KG_INLINE void kg_tiles_barrier(uint64_t *barrier, int arrivals)
@@ -22,21 +28,20 @@ KG_INLINE void kg_tiles_barrier(uint64_t *barrier, int arrivals)
 
 // To the barrier at the same place in block `rank` of the cluster. In the scope of the block: that
 // of the cluster would have every arrival wait for memory.
-KG_INLINE void kg_tiles_arrive_in(uint64_t *barrier, uint32_t rank)
+KG_INLINE void kg_tiles_arrive_in(uint32_t barrier, uint32_t rank)
 {
     asm volatile("{\n"
                  ".reg .b32 there;\n"
                  "mapa.shared::cluster.u32 there, %0, %1;\n"
                  "mbarrier.arrive.shared::cluster.b64 _, [there];\n"
-                 "}" ::"r"(kg_shared_address(barrier)),
+                 "}" ::"r"(barrier),
                  "r"(rank)
                  : "memory");
 }
 
-KG_INLINE void kg_tiles_arrive(uint64_t *barrier)
+KG_INLINE void kg_tiles_arrive(uint32_t barrier)
 {
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(kg_shared_address(barrier))
-                 : "memory");
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
 KG_INLINE void kg_tiles_expect(uint64_t *barrier, uint32_t bytes)
@@ -124,12 +129,17 @@ KG_INLINE void kg_wgmma_wait()
 }
 
 // How the instruction finds a tile that was copied with a swizzle of 128 bytes: eight rows of 128
-// bytes are an atom; `step` bytes from one atom to the next along K (or, for tiles along K, along
-// rows), `leap` bytes to the next 64 rows of a tile that is not along K.
-KG_INLINE uint64_t kg_wgmma_tile(const void *tile, uint32_t step, uint32_t leap)
+// bytes are an atom; from one atom to the next along K (or, for tiles along K, along rows) it is
+// 1024 bytes, and `leap` bytes to the next 64 rows of a tile that is not along K.
+// This is the lower half of it; the upper one is always the same.
+KG_INLINE uint32_t kg_wgmma_tile(uint32_t address, uint32_t leap)
 {
-    return (uint64_t)1 << 62 | (uint64_t)(step >> 4) << 32 | (uint64_t)(leap >> 4) << 16 |
-           (kg_shared_address(tile) & 0x3ffff) >> 4;
+    return leap >> 4 << 16 | (address >> 4 & 0x3fff);
+}
+
+KG_INLINE uint64_t kg_wgmma_whole(uint32_t tile)
+{
+    return (uint64_t)(1 << 30 | 1024 >> 4) << 32 | tile;
 }
 
 // The one that begins so many bytes behind it, in the same tile. Adding is all that is done from
@@ -139,10 +149,24 @@ KG_INLINE uint64_t kg_wgmma_behind(uint64_t tile, uint32_t bytes)
     return tile + (bytes >> 4);
 }
 
-// The number of this group of 128 threads, in a way that shows the compiler that a warp has one.
-KG_INLINE int kg_group_number()
+// True for one thread of a warp, all of which ask. The compiler knows that it is one: what such a
+// thread alone does with the copy engine is no loop over threads.
+KG_INLINE bool kg_is_elected()
 {
-    return __shfl_sync(0xffffffff, (int)threadIdx.x / 128, 0);
+    uint32_t elected;
+    asm volatile("{\n"
+                 ".reg .pred one;\n"
+                 "elect.sync _|one, 0xffffffff;\n"
+                 "selp.u32 %0, 1, 0, one;\n"
+                 "}"
+                 : "=r"(elected));
+    return elected;
+}
+
+// The number of this warp, in a way that shows the compiler that its threads have the same.
+KG_INLINE int kg_warp_number()
+{
+    return __shfl_sync(0xffffffff, (int)threadIdx.x / 32, 0);
 }
 
 // Four (or two) 8x8 matrices of 16-bit elements, a pair of each in every lane; `to` is the row that
