@@ -160,14 +160,20 @@ template <class Block>
 struct kg_wgmma_item {
     int row, column, batch, piece, first, steps;
 
-    KG_METHOD kg_wgmma_item(const kg_wgmma_tiles<Block> &tiles, int index, int rank)
+    // All but where the tile is.
+    KG_METHOD kg_wgmma_item(const kg_wgmma_tiles<Block> &tiles, int index)
     {
         piece = index % Block::SPLIT;
-        find_tile(tiles, index / Block::SPLIT, rank);
         const int each = (tiles.steps + Block::SPLIT - 1) / Block::SPLIT;
         first = piece * each;
         const int left = tiles.steps - first;
         steps = left < 1 ? 1 : left < each ? left : each; // beyond the end of K are zeros
+    }
+
+    KG_METHOD kg_wgmma_item(const kg_wgmma_tiles<Block> &tiles, int index, int rank)
+        : kg_wgmma_item(tiles, index)
+    {
+        find_tile(tiles, index / Block::SPLIT, rank);
     }
 
     // Some steps of a tile.
@@ -178,18 +184,27 @@ struct kg_wgmma_item {
         find_tile(tiles, tile, rank);
     }
 
+    // At once, and not where it is needed.
+    KG_METHOD void find_tile_now(const kg_wgmma_tiles<Block> &tiles, int index, int rank)
+    {
+        find_tile(tiles, index / Block::SPLIT, rank);
+        asm volatile("" : "+r"(row), "+r"(column), "+r"(batch));
+    }
+
     KG_METHOD void find_tile(const kg_wgmma_tiles<Block> &tiles, int tile, int rank)
     {
+        // Divisions take long, and nothing can be copied before them: most are not necessary.
         constexpr int group = 8;
         const int layer = tiles.rows * tiles.columns;
-        batch = tile / layer;
+        batch = tiles.batches > 1 ? tile / layer : 0;
         tile -= batch * layer;
         const int across = Block::ORDER == 0 ? tiles.columns : tiles.rows;
         const int along = Block::ORDER == 0 ? tiles.rows : tiles.columns;
-        const int start = tile / (group * across) * group;
+        const int start = along > group ? tile / (group * across) * group : 0;
         const int width = along - start < group ? along - start : group;
         const int within = tile - start * across;
-        const int a = start + within % width, b = within / width;
+        const int b = width == group ? within / group : width > 1 ? within / width : within;
+        const int a = start + within - b * width;
         row = Block::ORDER == 0 ? a : b;
         column = Block::ORDER == 0 ? b : a;
         row = (Block::PAIR == 1 ? row * 2 + rank : row) * Block::ROWS;
@@ -278,6 +293,14 @@ struct kg_wgmma_shared_work {
 template <class Block>
 using kg_wgmma_items = kg_either<Block::SHARES, kg_wgmma_shared_work<Block>, kg_wgmma_work<Block>>;
 
+template <class Block, class Work>
+KG_INLINE void kg_wgmma_next(Work &work, kg_wgmma_item<Block> &item)
+{
+    work.next();
+    if (work.is_left())
+        item = work.item();
+}
+
 // Where the ring is, in stage and phase.
 template <int STAGES>
 struct kg_ring_place {
@@ -320,13 +343,15 @@ KG_INLINE void kg_tiles_fetch(char *to, const kg_tensor_map *map, uint64_t *full
 }
 
 template <class Block>
-KG_INLINE void kg_wgmma_produce(const kg_wgmma_tiles<Block> &tiles, const kg_tensor_map *left,
+KG_INLINE void kg_wgmma_produce(const kg_wgmma_tiles<Block> &tiles,
+                                const kg_wgmma_item<Block> &begin, const kg_tensor_map *left,
                                 const kg_tensor_map *right, char *ring, uint64_t *full,
                                 uint64_t *empty, int first, int step, int rank)
 {
     kg_ring_place<Block::STAGES> place;
-    for (kg_wgmma_items<Block> work(tiles, first, step, rank); work.is_left(); work.next()) {
-        const kg_wgmma_item<Block> item = work.item();
+    kg_wgmma_items<Block> work(tiles, first, step, rank);
+    kg_wgmma_item<Block> item = Block::SHARES ? work.item() : begin;
+    for (; work.is_left(); kg_wgmma_next(work, item)) {
 #pragma unroll 1
         for (int i = 0; i < item.steps; i++) {
             char *stage = ring + place.stage * Block::STAGE_BYTES;

@@ -275,6 +275,7 @@ KG_INLINE void kg_wgmma_store_tile(const Job &job, const kg_wgmma_item<Block> &i
         if (in_lines && warp % 4 == 0 && kg_is_elected())
             kg_tiles_store(out, buffer, Block::SWAP ? row : column, Block::SWAP ? column : row,
                            item.batch);
+#pragma unroll 4
         for (int i = thread; !in_lines && i < 64 * Block::PIECE; i += 128) {
             const int line = i * 2 / Block::LINE_BYTES, at = i % (Block::LINE_BYTES / 2);
             const int r = row + (Block::SWAP ? at : line), c = column + (Block::SWAP ? line : at);
@@ -375,7 +376,7 @@ KG_INLINE bool kg_wgmma_leaves_room(const Job &job)
 
 template <class Block, class Job>
 KG_INLINE void kg_wgmma_consumer(const Job &job, const kg_wgmma_tiles<Block> &tiles,
-                                 const kg_tensor_map *out, char *ring, char *buffers,
+                                 const kg_wgmma_item<Block> &begin, const kg_tensor_map *out, char *ring, char *buffers,
                                  uint64_t *full, uint64_t *empty, char *scratch, int first,
                                  int step, int rank, bool in_lines, int warp)
 {
@@ -385,9 +386,9 @@ KG_INLINE void kg_wgmma_consumer(const Job &job, const kg_wgmma_tiles<Block> &ti
     constexpr bool in_tiles = Block::SPLIT == 1 && sizeof(typename Job::out) == 2;
     kg_wgmma_stage<Block> stage(ring, full, own);
     int turn = 0, buffer_turn = 0;
-    for (kg_wgmma_items<Block> work(tiles, first, step, rank); work.is_left();
-         work.next(), turn ^= 1) {
-        const kg_wgmma_item<Block> item = work.item();
+    kg_wgmma_items<Block> work(tiles, first, step, rank);
+    kg_wgmma_item<Block> item = Block::SHARES ? work.item() : begin;
+    for (; work.is_left(); kg_wgmma_next(work, item), turn ^= 1) {
         if (Block::PINGPONG && turn != consumer) {
             stage.skip(item.steps);
             continue;
@@ -459,7 +460,11 @@ KG_INLINE void kg_contract_wgmma(const Job &job, const kg_tensor_map *left,
         else
             return early;
     };
-    if (threadIdx.x == 0) {
+    // One warp readies the ring while the others find out what is first.
+    kg_wgmma_item<Block> begin(early, first);
+    if (threadIdx.x / 32 != 1)
+        begin.find_tile_now(early, first, rank);
+    if (threadIdx.x == 32) {
         constexpr int readers = Block::PINGPONG ? 1 : Block::CONSUMERS;
         for (int s = 0; s < Block::STAGES; s++) {
             kg_tiles_barrier(&full[s], 1);
@@ -467,7 +472,7 @@ KG_INLINE void kg_contract_wgmma(const Job &job, const kg_tensor_map *left,
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
-    if (threadIdx.x == 32) {
+    if (threadIdx.x == 64) {
         kg_tiles_expect_map(left);
         kg_tiles_expect_map(right);
     }
@@ -483,19 +488,18 @@ KG_INLINE void kg_contract_wgmma(const Job &job, const kg_tensor_map *left,
         if constexpr (Block::MOVES_REGISTERS)
             asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
         if (warp == 0 && kg_is_elected())
-            kg_wgmma_produce<Block>(tiles(), left, right, ring, full, empty, first, step, rank);
+            kg_wgmma_produce<Block>(tiles(), begin, left, right, ring, full, empty, first, step, rank);
     } else {
         if constexpr (Block::MOVES_REGISTERS)
             asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-        kg_wgmma_consumer<Block>(job, tiles(), out, ring, buffers, full, empty, scratch, first,
+        kg_wgmma_consumer<Block>(job, tiles(), begin, out, ring, buffers, full, empty, scratch, first,
                                  step, rank, kg_map_is_there(*out), warp);
     }
     if constexpr (Block::FOLDS) {
         __syncwarp();
         kg_cluster_meet();
         if (threadIdx.x >= 128) // one item a block
-            kg_wgmma_fold<Block>(job, kg_wgmma_item<Block>(tiles(), first, rank), (float *)ring,
-                                 rank);
+            kg_wgmma_fold<Block>(job, begin, (float *)ring, rank);
     }
     if constexpr (cluster > 1) {
         __syncwarp();
