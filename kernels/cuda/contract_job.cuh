@@ -191,7 +191,26 @@ KG_INLINE void kg_contract_finish(const JOB &job, char *scratch, int64_t piece, 
             total;
 }
 
-// Sums of PIECES pieces, in their order: the same in every run.
+// What PIECES pieces have of a sum, `step` elements apart, in their order: the same in every run.
+// They are read together, since there are few threads to wait for them.
+template <int PIECES, class T>
+KG_INLINE T kg_fold_pieces(const T *partial, int64_t step)
+{
+    constexpr int most = 256 / sizeof(T), batch = PIECES < most ? PIECES : most;
+    T total = 0;
+#pragma unroll 1
+    for (int first = 0; first < PIECES; first += batch) {
+        T parts[batch];
+#pragma unroll
+        for (int i = 0; i < batch; i++)
+            parts[i] = PIECES % batch == 0 || first + i < PIECES ? partial[(first + i) * step] : T();
+#pragma unroll
+        for (int i = 0; i < batch; i++)
+            total += parts[i];
+    }
+    return total;
+}
+
 template <int PIECES, class JOB>
 KG_INLINE void kg_contract_fold(const JOB &job, const char *scratch)
 {
@@ -200,10 +219,7 @@ KG_INLINE void kg_contract_fold(const JOB &job, const char *scratch)
     const int64_t outputs = job.batches() * job.rows() * job.columns();
     for (int64_t output = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; output < outputs;
          output += (int64_t)gridDim.x * blockDim.x) {
-        compute total = partials[output];
-#pragma unroll 8
-        for (int piece = 1; piece < PIECES; piece++)
-            total += partials[piece * outputs + output];
+        const compute total = kg_fold_pieces<PIECES>(partials + output, outputs);
         int64_t item = output;
         const int64_t column = kg_take(&item, job.columns()), row = kg_take(&item, job.rows());
         job.store(item, row, column, job.value(item, row, column, total));

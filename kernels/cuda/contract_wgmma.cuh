@@ -73,12 +73,9 @@ KG_INLINE void kg_wgmma_rest(const Job &job, const char *scratch, bool made)
     const int64_t outputs = job.batches() * job.rows() * job.columns();
     for (int64_t output = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; output < outputs;
          output += (int64_t)gridDim.x * blockDim.x) {
+        float sum = made ? kg_fold_pieces<PIECES>(partial + output, outputs) : 0;
         int64_t batch = output;
         const int64_t column = kg_take(&batch, job.columns()), row = kg_take(&batch, job.rows());
-        float sum = 0;
-#pragma unroll 8
-        for (int piece = 0; made && piece < PIECES; piece++)
-            sum += partial[piece * outputs + output];
 #pragma unroll 1 // seldom run, and a fifth of the compiler's time
         for (int64_t k = 0; !made && k < job.depth(); k++)
             sum += job.a(batch, row, k) * job.b(batch, k, column);

@@ -480,7 +480,7 @@ static void check_waits(const char *ptx, const char *values)
 static bool compiles(struct kg_device *device, const char *op, const char *sizes,
                      const char *values, int products)
 {
-    const struct contents contents = {4, "kernel_2", "UTMALDG", products};
+    const struct contents contents = {4, "kernel_2", "UTMALDG", products, 13};
     struct kg_binary binary = {0};
     enum kg_status status = compile(device, definitions, op, sizes, values, &binary);
     if (status == KG_OK) {

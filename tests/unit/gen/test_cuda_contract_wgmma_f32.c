@@ -154,7 +154,7 @@ static bool compiles(struct kg_device *device, const char *op, const char *sizes
                      const char *values, int functions)
 {
     enum { PRODUCTS = 6, STEPS = 2 }; // of a stage
-    const struct contents contents = {functions, "kernel_1", "UBLKCP", PRODUCTS * STEPS};
+    const struct contents contents = {functions, "kernel_1", "UBLKCP", PRODUCTS * STEPS, 20};
     struct kg_binary binary = {0};
     enum kg_status status = compile(device, definitions, op, sizes, values, &binary);
     if (status == KG_OK)
