@@ -133,6 +133,8 @@ static void check_contents(const struct kg_binary *binary, const char *values,
     }
     const struct kg_asm_kernel *kernel = kg_asm_find(&code, wanted->name);
     CHECK(kernel != NULL);
+    for (int i = 0; kernel && i < kernel->advice_count; i++)
+        CHECK(strcmp(kernel->advice[i].code, "copies-by-thread") != 0);
     if (kernel) {
         CHECK(count_of(kernel, "HGMMA") > 0 && count_of(kernel, wanted->copies) > 0);
         double all, found = products_of(kernel, &all);
