@@ -203,7 +203,8 @@ KG_INLINE T kg_fold_pieces(const T *partial, int64_t step)
         T parts[batch];
 #pragma unroll
         for (int i = 0; i < batch; i++)
-            parts[i] = PIECES % batch == 0 || first + i < PIECES ? partial[(first + i) * step] : T();
+            parts[i] =
+                PIECES % batch == 0 || first + i < PIECES ? partial[(first + i) * step] : T();
 #pragma unroll
         for (int i = 0; i < batch; i++)
             total += parts[i];

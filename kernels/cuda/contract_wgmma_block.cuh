@@ -376,9 +376,9 @@ KG_INLINE bool kg_wgmma_leaves_room(const Job &job)
 
 template <class Block, class Job>
 KG_INLINE void kg_wgmma_consumer(const Job &job, const kg_wgmma_tiles<Block> &tiles,
-                                 const kg_wgmma_item<Block> &begin, const kg_tensor_map *out, char *ring, char *buffers,
-                                 uint64_t *full, uint64_t *empty, char *scratch, int first,
-                                 int step, int rank, bool in_lines, int warp)
+                                 const kg_wgmma_item<Block> &begin, const kg_tensor_map *out,
+                                 char *ring, char *buffers, uint64_t *full, char *scratch,
+                                 int first, int step, int rank, bool in_lines, int warp)
 {
     const int consumer = warp / 4 - 1;
     const int own = Block::PINGPONG ? 0 : consumer * Block::OWN_ROWS;
@@ -488,11 +488,12 @@ KG_INLINE void kg_contract_wgmma(const Job &job, const kg_tensor_map *left,
         if constexpr (Block::MOVES_REGISTERS)
             asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
         if (warp == 0 && kg_is_elected())
-            kg_wgmma_produce<Block>(tiles(), begin, left, right, ring, full, empty, first, step, rank);
+            kg_wgmma_produce<Block>(tiles(), begin, left, right, ring, full, empty, first, step,
+                                    rank);
     } else {
         if constexpr (Block::MOVES_REGISTERS)
             asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-        kg_wgmma_consumer<Block>(job, tiles(), begin, out, ring, buffers, full, empty, scratch, first,
+        kg_wgmma_consumer<Block>(job, tiles(), begin, out, ring, buffers, full, scratch, first,
                                  step, rank, kg_map_is_there(*out), warp);
     }
     if constexpr (Block::FOLDS) {

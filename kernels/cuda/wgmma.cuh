@@ -130,8 +130,8 @@ KG_INLINE void kg_wgmma_wait()
 
 // How the instruction finds a tile that was copied with a swizzle of 128 bytes: eight rows of 128
 // bytes are an atom; from one atom to the next along K (or, for tiles along K, along rows) it is
-// 1024 bytes, and `leap` bytes to the next 64 rows of a tile that is not along K.
-// This is the lower half of it; the upper one is always the same.
+// 1024 bytes, and `leap` bytes to the next 64 rows of a tile that is not along K. This is the lower
+// half of it; the upper one is always the same.
 KG_INLINE uint32_t kg_wgmma_tile(uint32_t address, uint32_t leap)
 {
     return leap >> 4 << 16 | (address >> 4 & 0x3fff);
