@@ -200,7 +200,8 @@ struct kg_wgmma_item {
         const int start = along > group ? tile / (group * across) * group : 0;
         const int width = along - start < group ? along - start : group;
         const int within = tile - start * across;
-        const int b = width == group ? within / group : width > 1 ? within / width : within;
+        const bool doubles = (width & (width - 1)) == 0;
+        const int b = doubles ? within >> (__ffs(width) - 1) : within / width;
         const int a = start + within - b * width;
         row = Block::ORDER == 0 ? a : b;
         column = Block::ORDER == 0 ? b : a;
