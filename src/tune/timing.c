@@ -9,7 +9,8 @@
 #define FIRST_RUNS 3
 #define HOPELESS 2.0   // times the incumbent, after the first runs
 #define RACE_BUDGETS 3 // a subject's budget in a race, in budgets of one timed alone
-#define FEW_SAMPLES 3  // enough where one run takes longer than the budget
+#define FEW_SAMPLES 3  // enough where one run takes longer than the budget, or
+#define FAR 10.0       // so many times as long as a rival's
 #define BATCH_SECONDS 20e-6
 #define MOST_BATCH 1024
 #define SLOWER 1.1    // times the incumbent: no more is asked of one that surely is
@@ -34,6 +35,8 @@ struct session {
     const volatile int *cancel;
     struct kg_error *error;
     double ran;             // seconds of the first runs
+    double least;           // of them
+    bool is_far;            // behind in a race, at first sight already
     int batch;              // runs per sample
     struct kg_graph *graph; // of that many runs, where runs are replayed
     int count;
@@ -158,7 +161,7 @@ static bool is_slower(struct session *session, double incumbent)
 static bool is_done(struct session *session, double elapsed, double budget)
 {
     const struct kg_protocol *protocol = session->protocol;
-    if (session->count >= protocol->most_samples)
+    if (session->count >= (session->is_far ? FEW_SAMPLES : protocol->most_samples))
         return true;
     if (elapsed >= budget) {
         bool slow = elapsed / session->count > budget;
@@ -167,17 +170,16 @@ static bool is_done(struct session *session, double elapsed, double budget)
     return session->count >= protocol->least_samples && is_settled(session);
 }
 
-// The first runs, timed as samples are; `*least` is the shortest. They end early when they outlast
-// the warm-up.
-static enum kg_status run_first(struct session *session, double *least)
+// The first runs, timed as samples are. They end early when they outlast the warm-up.
+static enum kg_status run_first(struct session *session)
 {
-    *least = INFINITY;
+    session->least = INFINITY;
     for (int i = 0; i < FIRST_RUNS; i++) {
         enum kg_status status = take_sample(session);
         if (status)
             return status;
         session->ran += session->samples[i];
-        *least = fmin(*least, session->samples[i]);
+        session->least = fmin(session->least, session->samples[i]);
         if (session->ran >= session->protocol->warm_seconds)
             break;
     }
@@ -187,7 +189,7 @@ static enum kg_status run_first(struct session *session, double *least)
 // Runs back to back until the subject has run for `warm_seconds`, the first runs included: caches,
 // page tables and clocks have then seen enough of it. Short kernels are timed in batches when warm:
 // a single run would drown in the clock's resolution.
-static enum kg_status warm_up(struct session *session, double least)
+static enum kg_status warm_up(struct session *session)
 {
     double start = now(session);
     while (session->ran + now(session) - start < session->protocol->warm_seconds) {
@@ -196,8 +198,8 @@ static enum kg_status warm_up(struct session *session, double least)
             return status;
     }
     session->count = 0;
-    if (session->protocol->cache == KG_WARM && least < BATCH_SECONDS) {
-        double runs = least > 0 ? ceil(BATCH_SECONDS / least) : MOST_BATCH;
+    if (session->protocol->cache == KG_WARM && session->least < BATCH_SECONDS) {
+        double runs = session->least > 0 ? ceil(BATCH_SECONDS / session->least) : MOST_BATCH;
         return set_batch(session, runs < MOST_BATCH ? (int)runs : MOST_BATCH);
     }
     return KG_OK;
@@ -238,16 +240,15 @@ static void finish(struct session *session, struct kg_timing *timing)
 static enum kg_status time_subject(struct session *session, double incumbent,
                                    struct kg_timing *timing)
 {
-    double least;
-    enum kg_status status = run_first(session, &least);
+    enum kg_status status = run_first(session);
     if (status)
         return status;
-    if (incumbent > 0 && least > HOPELESS * incumbent) {
+    if (incumbent > 0 && session->least > HOPELESS * incumbent) {
         summarise(session, timing);
         timing->abandoned = true;
         return KG_OK;
     }
-    status = warm_up(session, least);
+    status = warm_up(session);
     double start = now(session);
     while (!status && !is_slower(session, incumbent) &&
            !(session->count &&
@@ -324,23 +325,32 @@ static bool is_race_done(struct session *sessions, int count, double elapsed)
     return true;
 }
 
+// Those who are far behind have been seen enough after few rounds.
+static bool is_out(const struct session *session)
+{
+    return session->dropped || (session->is_far && session->count >= FEW_SAMPLES);
+}
+
 static enum kg_status race(struct session *sessions, int count, bool drops)
 {
+    double least = INFINITY;
     for (int i = 0; i < count; i++) {
-        double least;
-        enum kg_status status = run_first(&sessions[i], &least);
+        enum kg_status status = run_first(&sessions[i]);
         if (!status)
-            status = warm_up(&sessions[i], least);
+            status = warm_up(&sessions[i]);
         if (status)
             return status;
+        least = fmin(least, sessions[i].least);
     }
+    for (int i = 0; i < count; i++)
+        sessions[i].is_far = sessions[i].least > FAR * least;
     double start = now(sessions);
     for (int round = 0; round == 0 || !is_race_done(sessions, count, now(sessions) - start);
          round++) {
         // Another one goes first in each round: none profits from its place.
         for (int i = 0; i < count; i++) {
             struct session *next = &sessions[(round + i) % count];
-            enum kg_status status = next->dropped ? KG_OK : take_turn(next);
+            enum kg_status status = is_out(next) ? KG_OK : take_turn(next);
             if (status)
                 return status;
         }

@@ -278,6 +278,20 @@ static void races_alternate(void)
     race_subjects(subjects, 0, true, timings);
 }
 
+// A baseline that takes many times as long needs few samples to be told apart; a rival does not.
+static void who_is_far_behind_is_soon_seen_enough(void)
+{
+    static const double far[] = {0.0101}, rival[] = {0.0099}, near[] = {0.001};
+    struct subject subjects[3] = {{.times = near, .count = 1, .letter = 'a'},
+                                  {.times = far, .count = 1, .letter = 'b'},
+                                  {.times = rival, .count = 1, .letter = 'c'}};
+    struct kg_timing timings[3];
+    race_subjects(subjects, 3, false, timings);
+    CHECK(timings[0].samples >= 7 && timings[1].samples == 3 && timings[2].samples >= 7);
+    CHECK(is_near(timings[1].median, 0.0101) && !timings[1].abandoned);
+    CHECK(is_near(timings[1].behind, 9.1) && kg_time_winner(timings, 3) == 0);
+}
+
 // On a machine that is twice as slow every other moment, what is five percent slower is found to be
 // so, round by round. Those who cannot win leave, if they may.
 static void races_compare_round_by_round(void)
@@ -343,4 +357,5 @@ static void protocols_have_names(void)
 TEST_MAIN(steady_subjects_stop_early, noisy_subjects_use_the_budget, slow_subjects_get_few_samples,
           hopeless_subjects_are_abandoned, slower_subjects_end_early, flushes_are_no_warm_up,
           warm_short_runs_are_batched, graphs_are_replayed, failures_and_cancellation_end_it,
-          races_alternate, races_compare_round_by_round, ties_go_to_the_first, protocols_have_names)
+          races_alternate, who_is_far_behind_is_soon_seen_enough, races_compare_round_by_round,
+          ties_go_to_the_first, protocols_have_names)
