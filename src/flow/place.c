@@ -65,8 +65,8 @@ struct compiling {
     const struct kg_search *terms;
     struct kg_compilation items[KG_MOST_FORESEEN + 2];
     int count;
-    pthread_t thread, own;
-    bool has_thread, has_own;
+    pthread_t thread, own, file;
+    bool has_thread, has_own, has_file;
 };
 
 static void list_ahead(const struct kg_place *place, const struct kg_ahead *ahead,
@@ -104,6 +104,20 @@ static void *compile_own(void *argument)
     return NULL;
 }
 
+// The guess once more, which is the first item, as the file that is kept of it.
+static void *compile_file(void *argument)
+{
+    const struct compiling *compiling = argument;
+    const struct kg_search *terms = compiling->terms;
+    struct kg_text source = {0};
+    struct kg_binary binary;
+    kg_flow_compile_file(terms->problem, terms->device, &compiling->items[0].choice, &source,
+                         &binary, NULL);
+    kg_binary_free(&binary);
+    kg_text_free(&source);
+    return NULL;
+}
+
 // NULL where nothing is compiled ahead.
 static struct compiling *start_compiling(const struct kg_place *place, const struct kg_ahead *ahead)
 {
@@ -119,6 +133,9 @@ static struct compiling *start_compiling(const struct kg_place *place, const str
     list_ahead(place, ahead, compiling);
     compiling->has_thread =
         pthread_create(&compiling->thread, NULL, compile_listed, compiling) == 0;
+    compiling->has_file = ahead->files && compiling->count > 0 &&
+                          place->terms.target == KG_TARGET_CUDA &&
+                          pthread_create(&compiling->file, NULL, compile_file, compiling) == 0;
     return compiling;
 }
 
@@ -131,6 +148,8 @@ static void await_compiling(struct compiling *compiling)
         pthread_join(compiling->thread, NULL);
     if (compiling->has_own)
         pthread_join(compiling->own, NULL);
+    if (compiling->has_file)
+        pthread_join(compiling->file, NULL);
     for (int i = 0; i < compiling->count; i++) {
         work += compiling->items[i].built ? compiling->items[i].built->compile_work : 0;
         kg_built_free(compiling->items[i].built); // it is in the cache

@@ -19,11 +19,12 @@ struct kg_place {
 };
 
 // What is known to be needed soon: the guess; what a search of this rigor tries first, unless `key`
-// has been searched before; what a build verifies and compares the guess with where `build`.
+// has been searched before; what a build verifies and compares the guess with where `build`; and
+// the guess as the file that a build keeps of it, where it keeps `files`.
 struct kg_ahead {
     const struct kg_key *key;
     enum kg_rigor rigor;
-    bool build;
+    bool build, files;
 };
 
 // The gate's inputs are fresh. Where nothing is to be `judged`, only timed, there is no gate. What

@@ -163,11 +163,22 @@ static size_t heading_length(const char *source)
     return length;
 }
 
+enum kg_status kg_flow_compile_file(const struct kg_problem *problem, struct kg_device *device,
+                                    const struct kg_choice *choice, struct kg_text *source,
+                                    struct kg_binary *binary, struct kg_error *error)
+{
+    *binary = (struct kg_binary){0};
+    if (!kg_gen_standalone_cuda(problem, choice, &device->facts, source) || source->failed)
+        return kg_error_memory(error, "the source of a plan");
+    struct kg_source all = {.text = source->data, .entry = "", .options = ""};
+    return device->backend->compile(device, &all, COMPILE_SECONDS, binary, error);
+}
+
 enum kg_status kg_flow_assembly(const struct kg_plan *plan, struct kg_text *text,
                                 struct kg_error *error)
 {
     struct kg_text source = {0};
-    struct kg_binary binary = {0};
+    struct kg_binary binary;
     struct kg_device *device = plan->device;
     if (kg_session_target(device) != KG_TARGET_CUDA)
         return kg_error_set(error, KG_ERROR_UNSUPPORTED, "there is no PTX of kernels for %s",
@@ -176,12 +187,10 @@ enum kg_status kg_flow_assembly(const struct kg_plan *plan, struct kg_text *text
         kg_text_add(text, plan->override->text);
         return text->failed ? kg_error_memory(error, "the PTX of a plan") : KG_OK;
     }
-    if (!kg_flow_source(plan, &source) || source.failed) {
-        kg_text_free(&source);
-        return kg_error_memory(error, "the source of a plan");
-    }
-    struct kg_source all = {.text = source.data, .entry = "", .options = ""};
-    enum kg_status status = device->backend->compile(device, &all, COMPILE_SECONDS, &binary, error);
+    double start = kg_times_now();
+    enum kg_status status =
+        kg_flow_compile_file(plan->problem, device, &plan->built->choice, &source, &binary, error);
+    kg_times_since(&plan->session->times, KG_ACTIVITY_COMPILE, start);
     if (!status) {
         kg_text_add_bytes(text, source.data, heading_length(source.data));
         kg_text_add(text, binary.ptx);
@@ -260,7 +269,7 @@ static enum kg_status plan_by_search(struct kg_session *session, const struct kg
 {
     struct kg_place *own = NULL;
     if (!place) {
-        struct kg_ahead ahead = {key, rigor, false};
+        struct kg_ahead ahead = {key, rigor, false, false};
         enum kg_status opened = kg_place_open(session, problem, device, true, &ahead, &own, error);
         if (opened != KG_OK)
             return opened;

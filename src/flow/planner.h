@@ -68,7 +68,11 @@ enum kg_status kg_flow_execute(const struct kg_plan *plan, void *const *tensors,
 
 // The source of all kernels, one file: C on the host, CUDA C++ on GPUs.
 bool kg_flow_source(const struct kg_plan *plan, struct kg_text *text);
-// What the compiler makes of it: PTX, below what the source says of its launches.
+// Of a choice for CUDA, and what the compiler makes of it; the caller frees both.
+enum kg_status kg_flow_compile_file(const struct kg_problem *problem, struct kg_device *device,
+                                    const struct kg_choice *choice, struct kg_text *source,
+                                    struct kg_binary *binary, struct kg_error *error);
+// What the compiler makes of a plan's: PTX, below what the source says of its launches.
 // KG_ERROR_UNSUPPORTED where there is none.
 enum kg_status kg_flow_assembly(const struct kg_plan *plan, struct kg_text *text,
                                 struct kg_error *error);

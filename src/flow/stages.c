@@ -104,7 +104,7 @@ static enum kg_status open_place(struct build *build, struct kg_error *error)
 {
     if (build->device->is_described)
         return KG_OK;
-    struct kg_ahead ahead = {&build->key.key, build->rigor, true};
+    struct kg_ahead ahead = {&build->key.key, build->rigor, true, build->options->folder != NULL};
     return kg_place_open(build->session, build->problem, build->device, true, &ahead, &build->place,
                          error);
 }

@@ -49,10 +49,21 @@ static void check_cached(const struct kg_problem *problem, const struct kg_choic
     kg_built_free(built);
 }
 
+static void check_file_is_cached(const struct kg_choice *choice)
+{
+    struct kg_text source = {0};
+    struct kg_binary binary;
+    CHECK_STATUS(kg_flow_compile_file(sample.problem, cuda, choice, &source, &binary, &error),
+                 KG_OK, &error);
+    CHECK(binary.from_cache && strstr(source.data, "// Choice:") && binary.ptx);
+    kg_binary_free(&binary);
+    kg_text_free(&source);
+}
+
 static void what_comes_first_is_compiled_ahead(void)
 {
     struct kg_choice foreseen[KG_MOST_FORESEEN], choice;
-    struct kg_ahead ahead = {&key.key, KG_RIGOR_MEASURE, true};
+    struct kg_ahead ahead = {&key.key, KG_RIGOR_MEASURE, true, true};
     struct kg_place *place;
     CHECK_STATUS(kg_place_open(&session, sample.problem, cuda, true, &ahead, &place, &error), KG_OK,
                  &error);
@@ -72,7 +83,8 @@ static void what_comes_first_is_compiled_ahead(void)
     kg_flow_choose_baseline(cuda, sample.problem, &choice);
     check_cached(sample.problem, &choice);
     cuda->backend->compile_own(cuda);
-    CHECK(count_objects() == before); // it was there too
+    check_file_is_cached(&foreseen[0]);
+    CHECK(count_objects() == before); // they were there too
     CHECK(session.times.of[KG_ACTIVITY_COMPILE].count > 0);
     kg_place_close(place);
 }
