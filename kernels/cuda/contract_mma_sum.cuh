@@ -231,7 +231,7 @@ KG_INLINE void kg_mma_sum(kg_mma_sums<TILE> &total, FEEDS &feeds, uint32_t stage
         const uint32_t after =
             present == stages + last * TILE::stage_bytes ? stages : present + TILE::stage_bytes;
         const bool has_tile = feeds.has_tile();
-#pragma unroll
+#pragma unroll(FEEDS::has_registers ? 2 : steps)
         for (int step = 0; step < steps; step++) {
             if (ahead && step == steps - 1) {
                 kg_copies_wait_but<TILE::stages - 2>();

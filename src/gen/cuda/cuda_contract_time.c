@@ -11,10 +11,10 @@
 enum { REGISTER_FILE = 65536 };
 enum { THREADS_OF_UNIT = 2048, BLOCKS_OF_UNIT = 32 };
 
-// As fitted to configs of the form for wgmma, by an H100 (80 GB, SXM5, driver 580, f16, cold L2):
-// first 121 on 43 shapes, then, with these as the first guess, 18 on each of 19, but for clusters
-// of 4 and 8. docs/model.md says how well that orders shapes that it was not fitted to. Rates are
-// of a unit, times in seconds.
+// As fitted to configs of the forms for wgmma and mma.sync, by an H100 (80 GB, SXM5, driver 580,
+// f16, cold L2): first 121 on 43 shapes, then, with these as the first guess, 1155 in 83 races.
+// docs/model.md says how well that orders shapes that it was not fitted to. Rates are of a unit,
+// times in seconds.
 static const struct {
     double launch;  // and whatever else no kernel is without
     double units;   // of that device, by whose number shared rates scale
@@ -31,8 +31,9 @@ static const struct {
     double pieces;  // folding in memory: a launch, and the bytes
     double folded;  // of the bandwidth
     double both;    // of the shorter of two things at once
-} measured = {4.57e-6, 132,     102.6e9, 1.25e-6, 0.73,   1.12e-6, 0.09, 0.048,
-              0.24e-6, 0.73e-6, 4.2e-6,  0.82,    6.6e-6, 0.75,    0.174};
+    double held;    // stages that are being multiplied, and cannot be filled
+} measured = {3.92e-6, 132,     92.5e9,  1.66e-6, 0.773,   1.43e-6, 0.092, 0.063,
+              0.29e-6, 1.19e-6, 12.3e-6, 1.23,    4.16e-6, 0.52,    0.134, 1.45};
 
 double kg_cuda_contract_stage(const struct kg_cuda_contract_plan *plan, double rate, double share)
 {
@@ -74,7 +75,7 @@ static double units_seconds(const struct kg_cuda_contract_plan *plan,
     }
     double fill = stage_bytes(plan) / measured.fill * pace->fill;
     double stage = pace->multiply > fill ? pace->multiply : fill;
-    double alone = measured.delay / plan->set.stages;
+    double alone = (measured.delay + measured.held * pace->multiply) / plan->set.stages;
     double busy = (double)of_unit * stage;
     double one = (double)of_block * (stage > alone ? stage : alone);
     busy += measured.late * (double)steps * alone;

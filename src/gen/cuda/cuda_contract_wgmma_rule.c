@@ -6,8 +6,7 @@
 
 #include <math.h>
 
-// Fitted as cuda_contract_time.c says, which has what is common to all forms; `misses` set after
-// it.
+// Fitted as cuda_contract_time.c says, which has what is common to all forms; but for pairs.
 static const struct {
     double matrix;   // of the peak that tiles reach
     double columns;  // fewer of them cost as much
@@ -16,8 +15,8 @@ static const struct {
     double misses; // and so much longer still what is read more than once
     double pair;   // what pairs cost
     double flag;   // where blocks share tiles, seconds until a part is seen, and
-    double part;   // until 128 x 128 sums of it are written and read: by 21 races on an H200
-} measured = {0.865, 96.9, 0.458e-12, 1.3, 19.3, 0.036, 2e-6, 2.5e-6};
+    double part;   // until 128 x 128 sums of it are written and read
+} measured = {0.897, 92, 0.856e-12, 1.13, 21, 0.036, 2.2e-6, 3.3e-6};
 
 // What is done with sums on their way out, as the instructions say; `both` as races of six products
 // with a bias and GELU had it.
@@ -107,18 +106,18 @@ static const struct {
     {128, 256, 64, 0, 1, 1, 1}, {128, 256, 64, 0, 0, 1, 1}, {256, 128, 64, 0, 0, 1, 1},
     {256, 192, 64, 0, 0, 1, 1}, {128, 192, 64, 1, 0, 1, 1}, {128, 192, 64, 0, 0, 1, 1},
     {128, 176, 64, 1, 0, 1, 1}, {128, 176, 64, 0, 0, 1, 1}, {128, 224, 64, 0, 0, 1, 1},
-    {128, 160, 64, 0, 0, 1, 1}, {128, 128, 64, 1, 0, 1, 1}, {128, 128, 64, 0, 0, 1, 1},
-    {128, 128, 64, 0, 1, 1, 1}, {64, 256, 64, 1, 0, 1, 1},  {128, 96, 64, 0, 0, 1, 1},
-    {64, 128, 64, 0, 0, 1, 1},  {64, 128, 128, 0, 0, 1, 1}, {64, 128, 128, 0, 1, 1, 1},
-    {64, 128, 64, 0, 0, 2, 2},  {128, 64, 128, 0, 0, 1, 1}, {128, 64, 64, 0, 0, 2, 2},
-    {64, 96, 64, 0, 0, 2, 1},   {64, 64, 128, 0, 0, 1, 2},  {64, 64, 128, 0, 0, 2, 2},
-    {128, 64, 128, 0, 1, 1, 2}, {128, 64, 64, 0, 1, 2, 2},  {64, 64, 128, 0, 1, 1, 2},
-    {64, 32, 128, 0, 0, 1, 1},  {64, 64, 64, 0, 1, 3, 2},   {64, 64, 64, 0, 1, 2, 64},
-    {64, 48, 128, 0, 1, 1, 1},  {64, 32, 128, 0, 0, 2, 1},  {64, 32, 64, 0, 0, 3, 1},
-    {64, 32, 128, 0, 1, 1, 2},  {64, 32, 64, 0, 1, 3, 2},   {128, 32, 128, 0, 1, 1, 2},
-    {128, 32, 64, 0, 1, 2, 2},  {64, 24, 128, 0, 1, 1, 1},  {64, 16, 128, 0, 1, 1, 2},
-    {64, 16, 64, 0, 0, 3, 1},   {64, 16, 64, 0, 1, 3, 2},   {128, 16, 128, 0, 1, 1, 2},
-    {128, 16, 64, 0, 1, 2, 2},
+    {128, 208, 64, 0, 0, 1, 1}, {128, 160, 64, 0, 0, 1, 1}, {128, 144, 64, 0, 0, 1, 1},
+    {128, 128, 64, 1, 0, 1, 1}, {128, 128, 64, 0, 0, 1, 1}, {128, 128, 64, 0, 1, 1, 1},
+    {64, 256, 64, 1, 0, 1, 1},  {128, 96, 64, 0, 0, 1, 1},  {64, 128, 64, 0, 0, 1, 1},
+    {64, 128, 128, 0, 0, 1, 1}, {64, 128, 128, 0, 1, 1, 1}, {64, 128, 64, 0, 0, 2, 2},
+    {128, 64, 128, 0, 0, 1, 1}, {128, 64, 64, 0, 0, 2, 2},  {64, 96, 64, 0, 0, 2, 1},
+    {64, 64, 128, 0, 0, 1, 2},  {64, 64, 128, 0, 0, 2, 2},  {128, 64, 128, 0, 1, 1, 2},
+    {128, 64, 64, 0, 1, 2, 2},  {64, 64, 128, 0, 1, 1, 2},  {64, 32, 128, 0, 0, 1, 1},
+    {64, 64, 64, 0, 1, 3, 2},   {64, 64, 64, 0, 1, 2, 64},  {64, 48, 128, 0, 1, 1, 1},
+    {64, 32, 128, 0, 0, 2, 1},  {64, 32, 64, 0, 0, 3, 1},   {64, 32, 128, 0, 1, 1, 2},
+    {64, 32, 64, 0, 1, 3, 2},   {128, 32, 128, 0, 1, 1, 2}, {128, 32, 64, 0, 1, 2, 2},
+    {64, 24, 128, 0, 1, 1, 1},  {64, 16, 128, 0, 1, 1, 2},  {64, 16, 64, 0, 0, 3, 1},
+    {64, 16, 64, 0, 1, 3, 2},   {128, 16, 128, 0, 1, 1, 2}, {128, 16, 64, 0, 1, 2, 2},
 };
 
 // A vector by a matrix of rows that has to come from memory: for the form that is made for it.
@@ -130,10 +129,11 @@ static bool is_long_vector(const struct kg_cuda_contract_plan *plan)
            lines * (double)plan->depth * KG_WGMMA_ELEMENT > (double)plan->facts->cache[3];
 }
 
-// Seconds, INFINITY of what is not valid. Sharing tiles has to promise something.
+// Seconds, INFINITY of what is not valid. Sharing tiles has to promise much: in races of eight
+// shapes it gained 0.5 % at most.
 static double judge(const struct kg_cuda_contract_plan *plan)
 {
-    const double doubt = 1.03;
+    const double doubt = 1.1;
     if (!kg_cuda_contract_check(plan, NULL))
         return INFINITY;
     const struct kg_cuda_contract_pace its = kg_cuda_wgmma_pace(plan);
@@ -146,8 +146,10 @@ static bool is_large(int rows, int columns)
     return rows * columns >= 128 * 128;
 }
 
+// The first of those that are as good: larger tiles read less than the model knows.
 bool kg_cuda_wgmma_guess(struct kg_cuda_contract_plan *plan)
 {
+    const double clear = 0.9995;
     struct kg_cuda_contract_plan tried = *plan;
     double least = INFINITY;
     if (kg_cuda_wgmma_rate(plan) == 0 || plan->facts->units == 0 || plan->facts->bandwidth == 0 ||
@@ -166,7 +168,7 @@ bool kg_cuda_wgmma_guess(struct kg_cuda_contract_plan *plan)
             tried.set.split = pieces;
             double seconds =
                 find_stages(&tried, tiles[i].blocks) < STAGES ? judge(&tried) : INFINITY;
-            if (seconds < least) {
+            if (seconds < clear * least) {
                 least = seconds;
                 plan->set = tried.set;
             }

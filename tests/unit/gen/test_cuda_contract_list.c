@@ -115,8 +115,8 @@ static bool count_shared(void *user, const struct kg_config *config)
     return true;
 }
 
-// Whether the rule has blocks share tiles evenly, and how many configs that searches are given do.
-static void check_shares(const char *sizes, bool wanted, int least)
+// The rule has no blocks share tiles evenly, and so many configs that searches are given do.
+static void check_shares(const char *sizes, int least)
 {
     struct made made = make_strided(definitions, "nt", sizes, NULL);
     struct kg_choice choice;
@@ -128,22 +128,23 @@ static void check_shares(const char *sizes, bool wanted, int least)
     family->space(&choice.partition.groups[0], &facts, KG_TARGET_CUDA, &space);
     while (strcmp(space.parameters[counted.split].name, "split") != 0)
         counted.split++;
-    CHECK((choice.configs[0].value[counted.split] == 0) == wanted);
+    CHECK(choice.configs[0].value[counted.split] != 0);
     family->list(&choice.partition.groups[0], &facts, KG_TARGET_CUDA, count_shared, &counted);
     CHECK(counted.shared >= least && (least > 0 || counted.shared == 0));
     unmake(&made);
 }
 
-// Long sums whose tiles do not come out even; as measured.
+// Where tiles do not come out even. By rule blocks would share them if much was to be gained, which
+// no race has shown yet.
 static void test_shares(void)
 {
     describe_device("h100", "sm_90a");
-    check_shares("T=f16 M=2304 N=2304 K=9216", true, 20);
-    check_shares("T=f16 M=2176 N=2176 K=8192", true, 20);
-    check_shares("T=f16 M=3072 N=3072 K=3072", false, 10);
-    check_shares("T=f16 M=4096 N=4096 K=4096", false, 10);
-    check_shares("T=f16 M=1024 N=1024 K=64", false, 0);
-    check_shares("T=f16 M=1 N=4096 K=4096", false, 0);
+    check_shares("T=f16 M=2304 N=2304 K=9216", 20);
+    check_shares("T=f16 M=2176 N=2176 K=8192", 20);
+    check_shares("T=f16 M=3072 N=3072 K=3072", 10);
+    check_shares("T=f16 M=4096 N=4096 K=4096", 10);
+    check_shares("T=f16 M=1024 N=1024 K=64", 0);
+    check_shares("T=f16 M=1 N=4096 K=4096", 0);
 }
 
 // Microseconds, cold, of an H100 (80 GB, SXM5, driver 580), fastest first.
@@ -187,7 +188,7 @@ static void test_times(void)
             kg_choice_read(made.problem, &facts, KG_TARGET_CUDA, kg_text_string(&words), &choice);
         CHECK(read);
         double seconds = read ? kg_choice_estimate(&choice, &facts, KG_TARGET_CUDA) : 0;
-        CHECK(fabs(log(seconds * 1e6 / times[i].measured)) < 0.4);
+        CHECK(fabs(log(seconds * 1e6 / times[i].measured)) < 0.5);
         CHECK(seconds > before || strcmp(sizes, times[i].sizes) != 0);
         before = seconds;
         sizes = times[i].sizes;
