@@ -192,11 +192,11 @@ static double rate(const struct kg_cuda_contract_plan *plan)
     return plan->facts->matrix_flops[KG_BF16] / PRODUCTS;
 }
 
-// How much longer a stage takes whose sums are added to others, as cubes of 2048 and 4096 do.
-// Copies are half as large again as what is read for them.
+// How much longer a stage takes whose sums are added to others, with two consumers and alone, as
+// cubes of 2048 and 4096 do. Copies are half as large again as what is read for them.
 static struct kg_cuda_contract_pace pace(const struct kg_cuda_contract_plan *plan)
 {
-    const double adding = 1.03, larger = 1.5;
+    const double adding = plan->set.rows > LINES ? 1.03 : 1.1, larger = 1.5;
     double elements =
         (double)plan->batches * (double)plan->depth * ((double)plan->rows + (double)plan->columns);
     return (struct kg_cuda_contract_pace){
