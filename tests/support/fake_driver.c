@@ -8,6 +8,7 @@
 
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -44,15 +45,19 @@ static struct {
 static _Thread_local void *stack[8];
 static _Thread_local int depth;
 
+// Any thread may: each has a place of its own.
 static void note(const char *format, ...)
 {
     struct fake_driver *fake = &fake_driver;
+    char line[256];
     va_list arguments;
     va_start(arguments, format);
-    if (fake->log_length < sizeof fake->log)
-        fake->log_length += (size_t)vsnprintf(
-            fake->log + fake->log_length, sizeof fake->log - fake->log_length, format, arguments);
+    int written = vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
+    size_t length = written < (int)sizeof line ? (size_t)written : sizeof line - 1;
+    size_t at = atomic_fetch_add(&fake->log_length, length);
+    if (at + length < sizeof fake->log)
+        memcpy(fake->log + at, line, length);
 }
 
 // What every function gives before it does anything.

@@ -13,11 +13,11 @@ struct fake_driver {
     int inits; // calls of cuInit in this process
     int owner; // the process that initialised it
     size_t memory_left;
-    int blocks;          // allocations alive
-    int contexts;        // primary contexts retained
-    int modules, graphs; // alive
-    int ptx_modules;     // of these, loaded from PTX
-    const char *fail_in; // the function that gives `result`; NULL: none
+    int blocks;                       // allocations alive
+    int contexts;                     // primary contexts retained
+    int graphs;                       // alive
+    _Atomic int modules, ptx_modules; // alive, and of these, loaded from PTX: by any thread
+    const char *fail_in;              // the function that gives `result`; NULL: none
     int result;
     int broken; // what all calls give after a kernel's fault, but those that need no context
     int crash;  // cuInit crashes
@@ -28,7 +28,7 @@ struct fake_driver {
     // where there are any: what the function called copy does.
     void (*copy)(void **arguments);
     char log[4096]; // launches and what else a device would see, a line each
-    size_t log_length;
+    _Atomic size_t log_length;
 };
 
 #ifdef KG_FAKE_DRIVER // the path, in tests

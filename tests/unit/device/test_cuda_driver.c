@@ -47,7 +47,7 @@ static struct kg_kernel *load(struct kg_device *device)
 
 static void forget_log(void)
 {
-    fake->log[0] = '\0';
+    memset(fake->log, 0, sizeof fake->log);
     fake->log_length = 0;
 }
 
