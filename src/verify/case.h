@@ -25,6 +25,7 @@ struct kg_case {
     // Whole outputs, or up to three windows of outputs too dear to compute.
     bool whole;
     int window_count;
+    struct kg_window windows[KG_MAX_WINDOWS][KG_MAX_TENSORS];
     struct kg_expected expected[KG_MAX_WINDOWS][KG_MAX_TENSORS];
 };
 
@@ -34,22 +35,7 @@ struct kg_cases {
     struct kg_case **items;
 };
 
-struct kg_case_request {
-    const int64_t *sizes;
-    enum kg_input_class class;
-    bool strided;
-    uint64_t seed;
-    double effort; // what the reference may cost
-    bool needed;   // dear outputs are then checked in windows; else the case is left out
-    const volatile int *cancel;
-};
-
-// Appends a case. Sizes that do not fit the definition, and dear ones that are not needed, give
-// KG_OK and no case, `added` false; when needed, the former are an error.
-enum kg_status kg_cases_add(struct kg_cases *cases, const struct kg_op *instance,
-                            const struct kg_case_request *request, bool *added,
-                            struct kg_error *error);
-// The cases of a gate, by policy.
+// The cases of a gate, by policy: chosen one after the other, filled on all cores.
 enum kg_status kg_cases_make(struct kg_cases *cases, const struct kg_op *instance,
                              const struct kg_policy *policy, uint64_t seed, struct kg_error *error);
 // Moves all cases of `more` to `cases`.

@@ -1,10 +1,14 @@
-// Which cases a gate holds: sizes by rule, and for each size some classes of inputs.
+// Which cases a gate holds: sizes by rule, and for each size some classes of inputs. What does not
+// depend on inputs is settled first, for one case after the other; inputs and what the reference
+// makes of them follow, for several at once.
 
 #include "verify/case.h"
 
 #include "verify/random.h"
 
 #include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +16,17 @@
 
 // A generated case may cost this part of what a required one may.
 #define GENERATED_PART 0.08
+
+#define MOST_THREADS 8
+
+struct request {
+    const int64_t *sizes;
+    enum kg_input_class class;
+    bool strided;
+    uint64_t seed;
+    double effort; // what the reference may cost
+    bool needed;   // dear outputs are then checked in windows; else the case is left out
+};
 
 static void free_case(struct kg_case *item)
 {
@@ -51,7 +66,7 @@ static void make_strides(const struct kg_problem *dense, int64_t (*strides)[KG_M
 }
 
 static enum kg_status make_problem(struct kg_case *item, const struct kg_op *instance,
-                                   const struct kg_case_request *request, struct kg_error *error)
+                                   const struct request *request, struct kg_error *error)
 {
     enum kg_status status = kg_problem_make(instance, request->sizes, NULL, &item->problem, error);
     if (status != KG_OK || !request->strided)
@@ -95,22 +110,64 @@ static enum kg_status fill_inputs(struct kg_case *item, struct kg_error *error)
 int kg_case_threads(void)
 {
     long count = sysconf(_SC_NPROCESSORS_ONLN);
-    return count < 1 ? 1 : count > 8 ? 8 : (int)count;
+    return count < 1 ? 1 : count > MOST_THREADS ? MOST_THREADS : (int)count;
 }
 
-static enum kg_status compute(struct kg_case *item, const struct kg_case_request *request,
-                              struct kg_error *error)
+// Inputs, and what the reference says.
+static enum kg_status fill(struct kg_case *item, const volatile int *cancel, struct kg_error *error)
 {
-    struct kg_window windows[KG_MAX_WINDOWS][KG_MAX_TENSORS];
-    enum kg_status status = kg_case_windows(item->problem, request->effort, item->seed, windows,
-                                            &item->window_count, error);
-    item->whole = item->window_count == 0;
-    item->window_count = item->whole ? 1 : item->window_count;
+    enum kg_status status = fill_inputs(item, error);
     for (int w = 0; w < item->window_count && status == KG_OK; w++)
         status = kg_reference_window(item->problem, (const void *const *)item->inputs,
-                                     item->whole ? NULL : windows[w], kg_case_threads(),
-                                     request->cancel, item->expected[w], error);
+                                     item->whole ? NULL : item->windows[w], kg_case_threads(),
+                                     cancel, item->expected[w], error);
     return status;
+}
+
+struct filling {
+    const struct kg_cases *cases;
+    const volatile int *cancel;
+    _Atomic int next;
+    pthread_mutex_t turn; // to fail
+    enum kg_status status;
+    struct kg_error *error;
+};
+
+static void *fill_some(void *argument)
+{
+    struct filling *filling = argument;
+    for (;;) {
+        int at = atomic_fetch_add(&filling->next, 1);
+        if (at >= filling->cases->count)
+            return NULL;
+        struct kg_error error = {0};
+        enum kg_status status = fill(filling->cases->items[at], filling->cancel, &error);
+        if (status == KG_OK)
+            continue;
+        pthread_mutex_lock(&filling->turn);
+        if (filling->status == KG_OK)
+            filling->status = kg_error_set(filling->error, status, "%s", error.text);
+        pthread_mutex_unlock(&filling->turn);
+        atomic_store(&filling->next, filling->cases->count);
+    }
+}
+
+// This thread fills cases too, so all get done even if no other can be started.
+static enum kg_status fill_all(const struct kg_cases *cases, const volatile int *cancel,
+                               struct kg_error *error)
+{
+    struct filling filling = {
+        .cases = cases, .cancel = cancel, .turn = PTHREAD_MUTEX_INITIALIZER, .error = error};
+    pthread_t helpers[MOST_THREADS];
+    int started = 0, wanted = kg_case_threads() - 1;
+    while (started < wanted && started + 1 < cases->count &&
+           pthread_create(&helpers[started], NULL, fill_some, &filling) == 0)
+        started++;
+    fill_some(&filling);
+    for (int i = 0; i < started; i++)
+        pthread_join(helpers[i], NULL);
+    pthread_mutex_destroy(&filling.turn);
+    return filling.status;
 }
 
 static enum kg_status append(struct kg_cases *cases, struct kg_case *item, struct kg_error *error)
@@ -127,9 +184,36 @@ static enum kg_status append(struct kg_cases *cases, struct kg_case *item, struc
     return KG_OK;
 }
 
-enum kg_status kg_cases_add(struct kg_cases *cases, const struct kg_op *instance,
-                            const struct kg_case_request *request, bool *added,
-                            struct kg_error *error)
+static enum kg_status plan_case(struct kg_case *item, const struct kg_op *instance,
+                                const struct request *request, bool *wanted, struct kg_error *error)
+{
+    double cost = 0;
+    *wanted = true;
+    enum kg_status status = make_problem(item, instance, request, error);
+    if (status == KG_ERROR_SHAPE && !request->needed) {
+        kg_error_clear(error);
+        *wanted = false;
+        return KG_OK;
+    }
+    if (status == KG_OK && !request->needed)
+        status = kg_reference_cost(item->problem, NULL, &cost, error);
+    *wanted = status == KG_OK && cost <= request->effort;
+    if (!*wanted)
+        return status;
+    status = kg_case_windows(item->problem, request->effort, item->seed, item->windows,
+                             &item->window_count, error);
+    item->whole = item->window_count == 0;
+    item->window_count = item->whole ? 1 : item->window_count;
+    label(item);
+    kg_image_plan(item);
+    return status;
+}
+
+// Appends a case, without inputs yet. Sizes that do not fit the definition, and dear ones that are
+// not needed, give KG_OK and no case, `added` false; when needed, the former are an error.
+static enum kg_status append_case(struct kg_cases *cases, const struct kg_op *instance,
+                                  const struct request *request, bool *added,
+                                  struct kg_error *error)
 {
     *added = false;
     struct kg_case *item = calloc(1, sizeof *item);
@@ -138,30 +222,12 @@ enum kg_status kg_cases_add(struct kg_cases *cases, const struct kg_op *instance
     item->class = request->class;
     item->strided = request->strided;
     item->seed = request->seed;
-    enum kg_status status = make_problem(item, instance, request, error);
-    if (status == KG_ERROR_SHAPE && !request->needed) {
-        kg_error_clear(error);
-        free_case(item);
-        return KG_OK;
-    }
-    double cost = 0;
-    if (status == KG_OK && !request->needed)
-        status = kg_reference_cost(item->problem, NULL, &cost, error);
-    if (status == KG_OK && cost > request->effort) {
-        free_case(item);
-        return KG_OK;
-    }
-    if (status == KG_OK)
-        status = fill_inputs(item, error);
-    if (status == KG_OK)
-        status = compute(item, request, error);
-    if (status == KG_OK) {
-        label(item);
-        kg_image_plan(item);
+    bool wanted;
+    enum kg_status status = plan_case(item, instance, request, &wanted, error);
+    if (status == KG_OK && wanted)
         status = append(cases, item, error);
-    }
-    *added = status == KG_OK;
-    if (status != KG_OK)
+    *added = status == KG_OK && wanted;
+    if (!*added)
         free_case(item);
     return status;
 }
@@ -209,16 +275,15 @@ static enum kg_status add(struct maker *maker, const int64_t *sizes, enum kg_inp
     *added = false;
     if (is_known(maker, sizes, class, strided))
         return KG_OK;
-    struct kg_case_request request = {
+    struct request request = {
         .sizes = sizes,
         .class = class,
         .strided = strided,
         .seed = maker->seed + 1000003u * (uint64_t)maker->cases->count,
         .effort = needed ? maker->effort : maker->effort * GENERATED_PART,
         .needed = needed,
-        .cancel = maker->policy->cancel,
     };
-    return kg_cases_add(maker->cases, maker->instance, &request, added, maker->error);
+    return append_case(maker->cases, maker->instance, &request, added, maker->error);
 }
 
 // A row somebody asked for: normal values, and when it is cheap NaN and infinities too.
@@ -383,5 +448,5 @@ enum kg_status kg_cases_make(struct kg_cases *cases, const struct kg_op *instanc
         status = kg_error_set(error, KG_ERROR_SHAPE,
                               "no generated sizes fit %s; give some in its goal: verify ...",
                               instance->name);
-    return status;
+    return status == KG_OK ? fill_all(cases, policy->cancel, error) : status;
 }
