@@ -19,7 +19,8 @@ static const struct {
     double launch;  // and whatever else no kernel is without
     double units;   // of that device, by whose number shared rates scale
     double fill;    // of shared memory, bytes a second
-    double delay;   // of a copy
+    double delay;   // of a copy from the L2, and
+    double far;     // as much more from memory
     double memory;  // of the bandwidth that is reached
     double begin;   // until memory is busy
     double again;   // what is read more than once, of the time of a fill
@@ -32,8 +33,8 @@ static const struct {
     double folded;  // of the bandwidth
     double both;    // of the shorter of two things at once
     double held;    // stages that are being multiplied, and cannot be filled
-} measured = {3.92e-6, 132,     92.5e9,  1.66e-6, 0.773,   1.43e-6, 0.092, 0.063,
-              0.29e-6, 1.19e-6, 12.3e-6, 1.23,    4.16e-6, 0.52,    0.134, 1.45};
+} measured = {3.92e-6, 132,     92.5e9,  1.45e-6, 0.21e-6, 0.773, 1.43e-6, 0.092, 0.063,
+              0.29e-6, 1.19e-6, 12.3e-6, 1.23,    4.16e-6, 0.52,  0.134,   1.45};
 
 double kg_cuda_contract_stage(const struct kg_cuda_contract_plan *plan, double rate, double share)
 {
@@ -65,7 +66,8 @@ static double stage_bytes(const struct kg_cuda_contract_plan *plan)
 // Of the units, all of which have about as many tiles, one after the other or some at a time, or
 // as many steps.
 static double units_seconds(const struct kg_cuda_contract_plan *plan,
-                            const struct kg_cuda_contract_pace *pace, int64_t work, int64_t steps)
+                            const struct kg_cuda_contract_pace *pace, int64_t work, int64_t steps,
+                            double fresh)
 {
     int64_t places = (int64_t)plan->facts->units * pace->blocks, turns = kg_ceil_div(work, places);
     int64_t of_block = turns * steps, of_unit = kg_ceil_div(work, plan->facts->units) * steps;
@@ -75,7 +77,8 @@ static double units_seconds(const struct kg_cuda_contract_plan *plan,
     }
     double fill = stage_bytes(plan) / measured.fill * pace->fill;
     double stage = pace->multiply > fill ? pace->multiply : fill;
-    double alone = (measured.delay + measured.held * pace->multiply) / plan->set.stages;
+    double delay = measured.delay + fresh * measured.far;
+    double alone = (delay + measured.held * pace->multiply) / plan->set.stages;
     double busy = (double)of_unit * stage;
     double one = (double)of_block * (stage > alone ? stage : alone);
     busy += measured.late * (double)steps * alone;
@@ -99,9 +102,9 @@ double kg_cuda_contract_seconds(const struct kg_cuda_contract_plan *plan,
     int pieces = plan->set.split > 1 ? plan->set.split : 1;
     int64_t work = kg_cuda_contract_tiles(plan) * pieces;
     int64_t steps = kg_ceil_div(kg_ceil_div(plan->depth, plan->set.depth), pieces);
-    double multiply = units_seconds(plan, pace, work, steps);
     double bytes = kg_group_bytes(plan->group);
     double loaded = (double)(work * steps) * stage_bytes(plan);
+    double multiply = units_seconds(plan, pace, work, steps, loaded > bytes ? bytes / loaded : 1);
     double memory = measured.begin + bytes / (facts->bandwidth * measured.memory);
     if (loaded > bytes)
         memory += measured.again * (pace->again > 0 ? pace->again : 1) * (loaded - bytes) /

