@@ -172,6 +172,34 @@ static const struct {
      43.5},
 };
 
+// The same, by mma.sync, of lines that begin at multiples of 2 or 8 bytes. Of 1000 by 1000 by 1002,
+// lines of 4 bytes, no more than 21 us are expected, and 34 were measured.
+static void test_lines(void)
+{
+    static const struct {
+        const char *sizes, *config;
+        double measured;
+    } lines[] = {
+        {"T=f16 M=333 N=1777 K=1025", "rows=64 columns=64 depth=64 stages=4", 78.8},
+        {"T=f16 M=2000 N=2000 K=2001", "rows=128 columns=64 depth=32 stages=8", 412},
+        {"T=f16 M=2000 N=2000 K=2004", "rows=128 columns=64 depth=32 stages=8", 126},
+    };
+    describe_device("h100", "sm_90a");
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        char words[256];
+        struct kg_choice choice;
+        struct made made = make_strided(definitions, "nt", lines[i].sizes, NULL);
+        CHECK_STATUS(made.status, KG_OK, &made.error);
+        snprintf(words, sizeof words,
+                 "contract: mma=16 %s pair=0 pingpong=0 split=1 swap=0 order=0 maxnreg=0",
+                 lines[i].config);
+        bool read = kg_choice_read(made.problem, &facts, KG_TARGET_CUDA, words, &choice);
+        double seconds = read ? kg_choice_estimate(&choice, &facts, KG_TARGET_CUDA) : 0;
+        CHECK(read && fabs(log(seconds * 1e6 / lines[i].measured)) < 0.4);
+        unmake(&made);
+    }
+}
+
 static void test_times(void)
 {
     const char *sizes = "";
@@ -205,4 +233,4 @@ static void test_times(void)
     unmake(&made);
 }
 
-TEST_MAIN(test_lists, test_shares, test_times)
+TEST_MAIN(test_lists, test_shares, test_times, test_lines)
