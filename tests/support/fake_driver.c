@@ -2,10 +2,12 @@
 // kernels are called k_0 and k_1 (or are the backend's own) and do nothing but be logged; those
 // called f_0 to f_3, and generated ones, do what the test says, or copy where KG_FAKE_COPIES is
 // set; what is called copy copies, and what is called fault breaks the device, as copying memory
-// does that is not the device's.
+// does that is not the device's. What is launched in a stream that is captured runs when the graph
+// is launched; the log has it when it was captured.
 
-#include "support/fake_driver.h"
+#include "support/fake_parts.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -16,8 +18,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define EXPORT __attribute__((visibility("default")))
-#define OUT_OF_MEMORY 2
 #define NOT_INITIALIZED 3
 #define INVALID_DEVICE 101
 #define NOT_FOUND 500
@@ -33,11 +33,19 @@ struct config {
 };
 
 static void copy_floats(void **arguments);
-EXPORT struct fake_driver fake_driver = {
-    .version = 13000, .devices = 1, .memory_left = (size_t)1 << 30, .copy = copy_floats};
+EXPORT struct fake_driver fake_driver = {.version = 13000,
+                                         .devices = 1,
+                                         .memory_left = (size_t)1 << 30,
+                                         .copy = copy_floats,
+                                         .arguments = 4};
 
-enum { K_FUNCTIONS = 2, F_FUNCTIONS = 4, COPY = K_FUNCTIONS + F_FUNCTIONS, FAULT };
-static char primary_context, functions[FAULT + 1];
+struct module {
+    bool is_ptx;
+    struct function functions[FAULT + 1];
+};
+
+static char primary_context;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
     uint64_t at;
     size_t bytes;
@@ -45,8 +53,7 @@ static struct {
 static _Thread_local void *stack[8];
 static _Thread_local int depth;
 
-// Any thread may: each has a place of its own.
-static void note(const char *format, ...)
+void fake_note(const char *format, ...)
 {
     struct fake_driver *fake = &fake_driver;
     char line[256];
@@ -60,8 +67,7 @@ static void note(const char *format, ...)
         memcpy(fake->log + at, line, length);
 }
 
-// What every function gives before it does anything.
-static int gate(const char *name)
+int fake_gate(const char *name)
 {
     if (fake_driver.fail_in && strcmp(fake_driver.fail_in, name) == 0)
         return fake_driver.result;
@@ -69,13 +75,6 @@ static int gate(const char *name)
         return NOT_INITIALIZED;
     return fake_driver.broken;
 }
-
-#define GATE                                                                                       \
-    do {                                                                                           \
-        int refused = gate(__func__);                                                              \
-        if (refused)                                                                               \
-            return refused;                                                                        \
-    } while (0)
 
 EXPORT int cuDriverGetVersion(int *version);
 int cuDriverGetVersion(int *version)
@@ -229,11 +228,13 @@ int cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *op
         snprintf(values[0], (size_t)values[1], "line 1: bad");
         return 218;
     }
-    char *is_ptx = malloc(1); // so that one that is forgotten is a leak
-    *is_ptx = memcmp(image, "\177ELF", 4) != 0;
-    *module = is_ptx;
+    struct module *made = calloc(1, sizeof *made); // so that one that is forgotten is a leak
+    made->is_ptx = memcmp(image, "\177ELF", 4) != 0;
+    for (int i = 0; i <= FAULT; i++)
+        made->functions[i].number = i;
+    *module = made;
     fake_driver.modules++;
-    fake_driver.ptx_modules += *is_ptx;
+    fake_driver.ptx_modules += made->is_ptx;
     return 0;
 }
 
@@ -241,7 +242,9 @@ EXPORT int cuModuleUnload(void *module);
 int cuModuleUnload(void *module)
 {
     GATE;
-    fake_driver.ptx_modules -= *(char *)module;
+    const struct module *old = module;
+    fake_driver.stale += fake_is_launched(old->functions);
+    fake_driver.ptx_modules -= old->is_ptx;
     free(module);
     fake_driver.modules--;
     return 0;
@@ -251,7 +254,7 @@ EXPORT int cuModuleGetFunction(void **function, void *module, const char *name);
 int cuModuleGetFunction(void **function, void *module, const char *name)
 {
     GATE;
-    (void)module;
+    struct function *functions = ((struct module *)module)->functions;
     if (strcmp(name, "kg_digest_0") == 0)
         name = "k_0";
     if (strcmp(name, "copy") == 0 || strcmp(name, "fault") == 0) {
@@ -273,7 +276,7 @@ EXPORT int cuFuncGetAttribute(int *value, int attribute, void *function);
 int cuFuncGetAttribute(int *value, int attribute, void *function)
 {
     GATE;
-    *value = attribute == 1 && function == &functions[1] ? 1024 : 0;
+    *value = attribute == 1 && ((struct function *)function)->number == 1 ? 1024 : 0;
     return 0;
 }
 
@@ -281,17 +284,24 @@ EXPORT int cuFuncSetAttribute(void *function, int attribute, int value);
 int cuFuncSetAttribute(void *function, int attribute, int value)
 {
     GATE;
-    note("k_%d: attribute %d = %d\n", (int)((char *)function - functions), attribute, value);
+    fake_note("k_%d: attribute %d = %d\n", ((struct function *)function)->number, attribute, value);
     return 0;
 }
 
 // Does device memory begin there, or go on? Of more pieces than are noted, nobody knows.
 static bool is_device_memory(const void *address)
 {
+    bool found = fake_driver.blocks > (int)(sizeof held / sizeof held[0]);
+    pthread_mutex_lock(&lock);
     for (size_t i = 0; i < sizeof held / sizeof held[0]; i++)
-        if (held[i].at && (uintptr_t)address - held[i].at < held[i].bytes)
-            return true;
-    return fake_driver.blocks > (int)(sizeof held / sizeof held[0]);
+        found = found || (held[i].at && (uintptr_t)address - held[i].at < held[i].bytes);
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+bool fake_is_stride(int64_t value)
+{
+    return value > 0 && value < 1 << 20;
 }
 
 // Floats from the first argument to the second, as many as the third says. Behind it stand the
@@ -305,35 +315,51 @@ static void copy_floats(void **arguments)
         fake_driver.broken = 700;
         return;
     }
-    bool strided = stride > 0 && stride < 1 << 20;
+    bool strided = fake_is_stride(stride);
     int64_t step = strided ? *(int64_t *)arguments[4] : 1;
     for (int64_t i = 0; i < count; i++)
         to[i * step] = from[i * (strided ? stride : 1)];
 }
 
-static int launch(const struct config *config, void *function, void **arguments)
+void fake_run(const struct function *function, void **arguments)
+{
+    if (function->number == FAULT)
+        fake_driver.broken = 700;
+    else if (function->number == COPY || (!fake_driver.run && getenv("KG_FAKE_COPIES")))
+        copy_floats(arguments);
+    else if (fake_driver.run)
+        fake_driver.run(function->number - K_FUNCTIONS, arguments);
+}
+
+static int launch(const struct config *config, const struct function *function, void **arguments)
 {
     const unsigned *b = config->blocks, *t = config->threads;
-    int number = (int)((char *)function - functions);
-    if (number == FAULT) {
-        fake_driver.broken = 700;
-        return 0;
+    bool is_captured;
+    int result = fake_ask_captured(config->stream, &is_captured);
+    if (result)
+        return result;
+    if (is_captured) {
+        struct launch one = {.function = function, .shared = config->shared};
+        memcpy(one.blocks, b, sizeof one.blocks);
+        memcpy(one.threads, t, sizeof one.threads);
+        one.arguments = arguments;
+        result = fake_add_node(config->stream, &one);
     }
-    if (number >= K_FUNCTIONS) {
-        if (number == COPY || (!fake_driver.run && getenv("KG_FAKE_COPIES")))
-            copy_floats(arguments);
-        else if (fake_driver.run)
-            fake_driver.run(number - K_FUNCTIONS, arguments);
-        return 0;
+    if (result || function->number >= K_FUNCTIONS) {
+        if (!is_captured) {
+            fake_driver.launches++;
+            fake_run(function, arguments);
+        }
+        return result;
     }
-    note("k_%d <<<%ux%ux%u, %ux%ux%u, %u, %d>>>", (int)((char *)function - functions), b[0], b[1],
-         b[2], t[0], t[1], t[2], config->shared, config->stream ? *(int *)config->stream : 0);
+    fake_note("k_%d <<<%ux%ux%u, %ux%ux%u, %u, %d>>>", function->number, b[0], b[1], b[2], t[0],
+              t[1], t[2], config->shared, config->stream ? *(int *)config->stream : 0);
     if (config->attribute_count == 1 && config->attributes[0].id == 4)
-        note(" cluster %ux%ux%u", config->attributes[0].cluster[0],
-             config->attributes[0].cluster[1], config->attributes[0].cluster[2]);
+        fake_note(" cluster %ux%ux%u", config->attributes[0].cluster[0],
+                  config->attributes[0].cluster[1], config->attributes[0].cluster[2]);
     if (arguments)
-        note(" %d", *(int *)arguments[0]);
-    note("\n");
+        fake_note(" %d", *(int *)arguments[0]);
+    fake_note("\n");
     return 0;
 }
 
@@ -371,12 +397,12 @@ int cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *address, co
     GATE;
     if ((uintptr_t)map % 64 != 0)
         return 1;
-    note("map type %d at +%u", type, (unsigned)((uintptr_t)address % 256));
+    fake_note("map type %d at +%u", type, (unsigned)((uintptr_t)address % 256));
     for (uint32_t i = 0; i < rank; i++)
-        note(" %llu/%u/%u", (unsigned long long)shape[i], box[i], steps[i]);
+        fake_note(" %llu/%u/%u", (unsigned long long)shape[i], box[i], steps[i]);
     for (uint32_t i = 0; i + 1 < rank; i++)
-        note(" stride %llu", (unsigned long long)strides[i]);
-    note(", %d %d %d %d\n", interleave, swizzle, promotion, fill);
+        fake_note(" stride %llu", (unsigned long long)strides[i]);
+    fake_note(", %d %d %d %d\n", interleave, swizzle, promotion, fill);
     memset(map, 0, 128);
     memcpy(map, &address, sizeof address);
     return 0;
@@ -386,12 +412,14 @@ int cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *address, co
 static void hold(uint64_t before, uint64_t at, size_t bytes)
 {
     size_t i = 0, count = sizeof held / sizeof held[0];
+    pthread_mutex_lock(&lock);
     while (i < count && held[i].at != before)
         i++;
     if (i < count) {
         held[i].at = at;
         held[i].bytes = bytes;
     }
+    pthread_mutex_unlock(&lock);
 }
 
 EXPORT int cuMemAlloc_v2(uint64_t *memory, size_t bytes);
@@ -439,7 +467,7 @@ int cuMemsetD8Async(uint64_t memory, unsigned char value, size_t bytes, void *st
     GATE;
     (void)stream;
     memset((void *)(uintptr_t)memory, value, bytes);
-    note("fill %zu\n", bytes);
+    fake_note("fill %zu\n", bytes);
     return 0;
 }
 
@@ -480,76 +508,4 @@ int cuEventElapsedTime(float *milliseconds, void *from, void *to)
     GATE;
     *milliseconds = 1.5f;
     return from && to && from != to ? 0 : 1;
-}
-
-EXPORT int cuStreamCreate(void **stream, unsigned flags);
-int cuStreamCreate(void **stream, unsigned flags)
-{
-    GATE;
-    (void)flags;
-    *stream = malloc(sizeof(int));
-    if (*stream)
-        *(int *)*stream = 9;
-    return *stream ? 0 : OUT_OF_MEMORY;
-}
-
-EXPORT int cuStreamDestroy_v2(void *stream);
-int cuStreamDestroy_v2(void *stream)
-{
-    GATE;
-    free(stream);
-    return 0;
-}
-
-EXPORT int cuStreamBeginCapture_v2(void *stream, int mode);
-int cuStreamBeginCapture_v2(void *stream, int mode)
-{
-    GATE;
-    note("begin %d %d\n", *(int *)stream, mode);
-    return 0;
-}
-
-EXPORT int cuStreamEndCapture(void *stream, void **graph);
-int cuStreamEndCapture(void *stream, void **graph)
-{
-    GATE;
-    note("end %d\n", *(int *)stream);
-    *graph = malloc(1);
-    fake_driver.graphs++;
-    return 0;
-}
-
-EXPORT int cuGraphDestroy(void *graph);
-int cuGraphDestroy(void *graph)
-{
-    GATE;
-    free(graph);
-    fake_driver.graphs--;
-    return 0;
-}
-
-EXPORT int cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long long flags);
-int cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long long flags)
-{
-    GATE;
-    *executable = malloc(1);
-    fake_driver.graphs++;
-    return graph && !flags ? 0 : 1;
-}
-
-EXPORT int cuGraphExecDestroy(void *executable);
-int cuGraphExecDestroy(void *executable)
-{
-    GATE;
-    free(executable);
-    fake_driver.graphs--;
-    return 0;
-}
-
-EXPORT int cuGraphLaunch(void *executable, void *stream);
-int cuGraphLaunch(void *executable, void *stream)
-{
-    GATE;
-    note("replay%s\n", executable && !stream ? "" : " ?");
-    return 0;
 }

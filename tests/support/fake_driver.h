@@ -13,10 +13,13 @@ struct fake_driver {
     int inits; // calls of cuInit in this process
     int owner; // the process that initialised it
     size_t memory_left;
-    int blocks;                       // allocations alive
+    _Atomic int blocks;               // allocations alive
     int contexts;                     // primary contexts retained
-    int graphs;                       // alive
+    _Atomic int graphs;               // alive, executable or not
     _Atomic int modules, ptx_modules; // alive, and of these, loaded from PTX: by any thread
+    int stale;                        // modules unloaded that graphs still launch functions of
+    _Atomic int launches;             // of functions that are not logged, outside of graphs
+    _Atomic int replays, renewals;    // of graphs, and of their nodes
     const char *fail_in;              // the function that gives `result`; NULL: none
     int result;
     int broken; // what all calls give after a kernel's fault, but those that need no context
@@ -24,6 +27,10 @@ struct fake_driver {
     int pause;  // seconds that cuInit takes
     // What function f_N, or kg_kernel_N, does; NULL: nothing.
     void (*run)(int function, void **arguments);
+    // So many arguments of 8 bytes a function in a graph has (the two strides of copies apart): the
+    // driver knows, and the fake does not.
+    int arguments;
+    void *green; // the stream that is of a green context
     // Copies floats from the first argument to the second, as many as the third says, by strides
     // where there are any: what the function called copy does.
     void (*copy)(void **arguments);
