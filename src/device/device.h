@@ -57,6 +57,8 @@ struct kg_binary {
 
 struct kg_kernel; // loaded and ready to run; opaque outside its backend
 struct kg_graph;  // recorded launches; likewise
+// Launches in this stream.
+typedef enum kg_status kg_stream_run(void *user, void *stream, struct kg_error *error);
 
 // One grid of blocks of threads: the n-th grid of a kernel called NAME runs its function NAME_n; a
 // kernel with one function may be called like it.
@@ -157,6 +159,19 @@ struct kg_backend {
     enum kg_status (*record)(struct kg_device *device,
                              enum kg_status (*run)(void *user, struct kg_error *error), void *user,
                              struct kg_graph **graph, struct kg_error *error);
+    // Where a graph's launches can be renewed; else NULL, like the two below. As `record`, of what
+    // `run` launches in the stream that it is given; other threads may launch meanwhile, even
+    // record. KG_ERROR_UNSUPPORTED: replayed in `stream`, it would not run as launched there.
+    enum kg_status (*record_for)(struct kg_device *device, void *stream, kg_stream_run *run,
+                                 void *user, struct kg_graph **graph, struct kg_error *error);
+    // Gives the graph's launch of this kernel these arguments, of which replays under way see
+    // nothing. KG_ERROR_UNSUPPORTED: it was recorded with other grids. After a failure, and while
+    // not all kernels are renewed, arguments are mixed: the graph must not be replayed.
+    enum kg_status (*renew)(struct kg_graph *graph, const struct kg_kernel *kernel,
+                            const struct kg_launch *launch, struct kg_error *error);
+    // False while the stream is captured, or if nobody knows: only launches may be captured.
+    bool (*may_replay)(struct kg_device *device, void *stream);
+    // Replays of one graph come one after the other, whatever their streams.
     enum kg_status (*replay)(struct kg_graph *graph, void *stream, struct kg_error *error);
     void (*forget)(struct kg_graph *graph);
 };

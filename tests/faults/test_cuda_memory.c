@@ -95,12 +95,17 @@ struct running {
     struct kg_kernel *kernel;
 };
 
-static enum kg_status launch(void *user, struct kg_error *error)
+static enum kg_status launch_in(void *user, void *stream, struct kg_error *error)
 {
     const struct running *running = user;
     struct kg_grid grid = {.blocks = {1, 1, 1}, .threads = {1, 1, 1}};
-    struct kg_launch one = {.grids = &grid, .grid_count = 1};
+    struct kg_launch one = {.grids = &grid, .grid_count = 1, .stream = stream};
     return running->device->backend->launch(running->kernel, &one, error);
+}
+
+static enum kg_status launch(void *user, struct kg_error *error)
+{
+    return launch_in(user, NULL, error);
 }
 
 static enum kg_status load_and_run(struct kg_device *device, struct kg_error *error)
@@ -118,6 +123,11 @@ static enum kg_status load_and_run(struct kg_device *device, struct kg_error *er
         CHECK((status == KG_OK) == (graph != NULL));
     }
     backend->forget(graph);
+    if (!status) {
+        status = backend->record_for(device, NULL, launch_in, &running, &graph, error);
+        CHECK((status == KG_OK) == (graph != NULL));
+        backend->forget(graph);
+    }
     backend->unload(running.kernel);
     return status;
 }

@@ -153,6 +153,9 @@ const struct kg_backend kg_cuda_backend = {
     .flush = kg_cuda_flush,
     .clock = kg_cuda_clock,
     .record = kg_cuda_record,
+    .record_for = kg_cuda_record_for,
+    .renew = kg_cuda_renew,
+    .may_replay = kg_cuda_may_replay,
     .replay = kg_cuda_replay,
     .forget = kg_cuda_forget,
 };

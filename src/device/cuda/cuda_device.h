@@ -107,6 +107,10 @@ enum kg_status kg_cuda_load(struct kg_device *device, const struct kg_binary *bi
 void kg_cuda_unload(struct kg_kernel *kernel);
 enum kg_status kg_cuda_launch(const struct kg_kernel *kernel, const struct kg_launch *launch,
                               struct kg_error *error);
+// What runs the kernel's n-th grid; NULL: nothing, or it was not launched yet.
+void *kg_cuda_function_of(const struct kg_kernel *kernel, int n);
+// Nothing runs.
+bool kg_cuda_is_empty(const struct kg_grid *grid);
 
 // cuda_map.c
 enum kg_status kg_cuda_encode(struct kg_device *device, const struct kg_map *map,
@@ -117,6 +121,11 @@ enum kg_status kg_cuda_encode(struct kg_device *device, const struct kg_map *map
 enum kg_status kg_cuda_record(struct kg_device *device,
                               enum kg_status (*run)(void *user, struct kg_error *error), void *user,
                               struct kg_graph **graph, struct kg_error *error);
+enum kg_status kg_cuda_record_for(struct kg_device *device, void *stream, kg_stream_run *run,
+                                  void *user, struct kg_graph **graph, struct kg_error *error);
+enum kg_status kg_cuda_renew(struct kg_graph *graph, const struct kg_kernel *kernel,
+                             const struct kg_launch *launch, struct kg_error *error);
+bool kg_cuda_may_replay(struct kg_device *device, void *stream);
 enum kg_status kg_cuda_replay(struct kg_graph *graph, void *stream, struct kg_error *error);
 void kg_cuda_forget(struct kg_graph *graph);
 

@@ -134,6 +134,13 @@ static bool find_functions(struct kg_cuda_driver *driver)
         {"cuGraphInstantiateWithFlags", &driver->graph_prepare, false},
         {"cuGraphExecDestroy", &driver->executable_free, false},
         {"cuGraphLaunch", &driver->executable_launch, false},
+        {"cuStreamIsCapturing", &driver->stream_state, true},
+        {"cuStreamGetPriority", &driver->stream_priority, true},
+        {"cuStreamGetGreenCtx", &driver->stream_green, true},
+        {"cuThreadExchangeStreamCaptureMode", &driver->capture_mode, true},
+        {"cuGraphGetNodes", &driver->graph_nodes, true},
+        {"cuGraphKernelNodeGetParams_v2", &driver->node_read, true},
+        {"cuGraphExecKernelNodeSetParams_v2", &driver->node_renew, true},
     };
     for (size_t i = 0; i < COUNT(functions); i++) {
         *(void **)functions[i].place = dlsym(driver->library, functions[i].name);

@@ -32,6 +32,18 @@ struct kg_cuda_config {
     unsigned attribute_count;
 };
 
+// CUDA_KERNEL_NODE_PARAMS_v2: what a node of a graph launches.
+struct kg_cuda_node {
+    void *function;
+    unsigned blocks[3];
+    unsigned threads[3];
+    unsigned shared;
+    void **arguments;
+    void **extra;
+    void *kernel; // looked at where there is no function, like the next
+    void *context;
+};
+
 // Of devices.
 enum {
     KG_CUDA_CLOCK_RATE = 13, // kHz
@@ -52,6 +64,8 @@ enum {
 enum { KG_CUDA_ATTRIBUTE_CLUSTER = 4, KG_CUDA_ATTRIBUTE_EARLY = 6 };
 enum { KG_CUDA_JIT_LOG = 5, KG_CUDA_JIT_LOG_SIZE = 6 };
 enum { KG_CUDA_STREAM_NON_BLOCKING = 1, KG_CUDA_CAPTURE_RELAXED = 2 };
+enum { KG_CUDA_CAPTURE_NONE = 0, KG_CUDA_CAPTURE_ACTIVE = 1 }; // the state of a stream
+#define KG_CUDA_STREAM_OF_THREAD ((void *)2)                   // another one for each thread
 
 // Of tensor maps.
 enum {
@@ -131,6 +145,14 @@ struct kg_cuda_driver {
     int (*graph_prepare)(void **executable, void *graph, unsigned long long flags);
     int (*executable_free)(void *executable);
     int (*executable_launch)(void *executable, void *stream);
+    // What renewing a graph takes; NULL in a driver without it.
+    int (*stream_state)(void *stream, int *state);
+    int (*stream_priority)(void *stream, int *priority);
+    int (*stream_green)(void *stream, void **context); // NULL before CUDA 12.4
+    int (*capture_mode)(int *mode);                    // of this thread: swaps
+    int (*graph_nodes)(void *graph, void **nodes, size_t *count);
+    int (*node_read)(void *node, struct kg_cuda_node *launch);
+    int (*node_renew)(void *executable, void *node, const struct kg_cuda_node *launch);
 };
 
 // Opens the library, which initialises nothing: the process may still fork. KG_ERROR_MISSING says

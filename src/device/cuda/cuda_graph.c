@@ -1,31 +1,49 @@
-// Launches recorded into a graph, and replayed at the cost of one.
+// Launches recorded into a graph, and replayed at the cost of one; where it was recorded so, with
+// other arguments.
 
 #include "device/cuda/cuda_device.h"
 
 #include <stdlib.h>
 
+enum { MOST_NODES = 32 };
+
 struct kg_graph {
     struct kg_cuda_device *cuda;
     void *executable;
+    void *recorded; // what the nodes are of; NULL: it cannot be renewed
+    int node_count;
+    void *nodes[MOST_NODES];
+    struct kg_cuda_node launches[MOST_NODES]; // by node; their arguments are those of nobody
 };
 
-// Launches meant for the NULL stream, which cannot be recorded, go to one of the graph's own. A
-// kernel's first launch loads it, which only relaxed recording allows.
-static enum kg_status capture(struct kg_cuda_device *cuda,
-                              enum kg_status (*run)(void *user, struct kg_error *error), void *user,
-                              void **graph, struct kg_error *error)
+struct recording {
+    struct kg_cuda_device *cuda;
+    enum kg_status (*run)(void *user, struct kg_error *error);
+    void *user;
+};
+
+// Launches meant for the NULL stream, which cannot be recorded, go to one of the graph's own.
+static enum kg_status run_in_place(void *user, void *stream, struct kg_error *error)
 {
-    const struct kg_cuda_driver *driver = &cuda->driver;
+    const struct recording *recording = user;
+    recording->cuda->context.stream = stream;
+    enum kg_status status = recording->run(recording->user, error);
+    recording->cuda->context.stream = NULL;
+    return status;
+}
+
+// A kernel's first launch loads it, which only relaxed recording allows.
+static enum kg_status capture(const struct kg_cuda_driver *driver, kg_stream_run *run, void *user,
+                              void **recorded, struct kg_error *error)
+{
     void *stream = NULL;
     int result = driver->stream_make(&stream, KG_CUDA_STREAM_NON_BLOCKING);
     if (!result)
         result = driver->capture_begin(stream, KG_CUDA_CAPTURE_RELAXED);
     enum kg_status status = KG_OK;
     if (!result) {
-        cuda->context.stream = stream;
-        status = run(user, error);
-        cuda->context.stream = NULL;
-        result = driver->capture_end(stream, graph);
+        status = run(user, stream, error);
+        result = driver->capture_end(stream, recorded);
     }
     if (stream)
         driver->stream_free(stream);
@@ -34,34 +52,179 @@ static enum kg_status capture(struct kg_cuda_device *cuda,
     return status;
 }
 
+static void free_recorded(struct kg_graph *graph)
+{
+    if (graph->recorded)
+        graph->cuda->driver.graph_free(graph->recorded);
+    graph->recorded = NULL;
+}
+
+static void free_graph(struct kg_graph *graph)
+{
+    if (graph->executable)
+        graph->cuda->driver.executable_free(graph->executable);
+    free_recorded(graph);
+    free(graph);
+}
+
+static enum kg_status make_graph(struct kg_cuda_device *cuda, kg_stream_run *run, void *user,
+                                 struct kg_graph **graph, struct kg_error *error)
+{
+    struct kg_graph *made = calloc(1, sizeof *made);
+    if (!made)
+        return kg_error_memory(error, "a graph");
+    made->cuda = cuda;
+    enum kg_status status = capture(&cuda->driver, run, user, &made->recorded, error);
+    if (!status) {
+        int result = cuda->driver.graph_prepare(&made->executable, made->recorded, 0);
+        if (result)
+            status = kg_cuda_error(&cuda->driver, result, "preparing a graph", error);
+    }
+    if (status)
+        free_graph(made);
+    else
+        *graph = made;
+    return status;
+}
+
 enum kg_status kg_cuda_record(struct kg_device *device,
                               enum kg_status (*run)(void *user, struct kg_error *error), void *user,
                               struct kg_graph **graph, struct kg_error *error)
 {
     struct kg_cuda_device *cuda = (struct kg_cuda_device *)device;
-    const struct kg_cuda_driver *driver = &cuda->driver;
+    struct recording recording = {cuda, run, user};
     *graph = NULL;
     bool pushed;
     enum kg_status status = kg_cuda_enter(cuda, &pushed, error);
     if (status)
         return status;
-    struct kg_graph *made = calloc(1, sizeof *made);
-    void *recorded = NULL;
-    status = made ? capture(cuda, run, user, &recorded, error) : kg_error_memory(error, "a graph");
-    if (!status) {
-        made->cuda = cuda;
-        int result = driver->graph_prepare(&made->executable, recorded, 0);
-        if (result)
-            status = kg_cuda_error(driver, result, "preparing a graph", error);
-    }
-    if (recorded)
-        driver->graph_free(recorded);
+    status = make_graph(cuda, run_in_place, &recording, graph, error);
+    if (!status)
+        free_recorded(*graph);
     kg_cuda_leave(cuda, pushed);
-    if (status)
-        free(made);
-    else
-        *graph = made;
     return status;
+}
+
+// Its launches have what a graph's have: no priority, all of the device, and an order. What cannot
+// be told is taken to be special.
+static bool is_ordinary(const struct kg_cuda_driver *driver, void *stream)
+{
+    int priority = 0;
+    void *green = NULL;
+    if (!stream)
+        return true;
+    if (stream == KG_CUDA_STREAM_OF_THREAD || driver->stream_priority(stream, &priority))
+        return false;
+    if (driver->stream_green && driver->stream_green(stream, &green))
+        return false;
+    return priority == 0 && !green;
+}
+
+static int find_node(const struct kg_graph *graph, const void *function)
+{
+    for (int i = 0; i < graph->node_count; i++)
+        if (graph->launches[i].function == function)
+            return i;
+    return -1;
+}
+
+// Nodes are found by their functions: each has one, and one of its own.
+static enum kg_status read_nodes(struct kg_graph *graph, struct kg_error *error)
+{
+    const struct kg_cuda_driver *driver = &graph->cuda->driver;
+    size_t count = 0;
+    int result = driver->graph_nodes(graph->recorded, NULL, &count);
+    if (!result && (count == 0 || count > MOST_NODES))
+        return kg_error_set(error, KG_ERROR_UNSUPPORTED, "a graph of %zu launches", count);
+    if (!result)
+        result = driver->graph_nodes(graph->recorded, graph->nodes, &count);
+    for (; !result && graph->node_count < (int)count; graph->node_count++) {
+        struct kg_cuda_node *launch = &graph->launches[graph->node_count];
+        result = driver->node_read(graph->nodes[graph->node_count], launch);
+        if (!result && (!launch->function || find_node(graph, launch->function) >= 0))
+            return kg_error_set(error, KG_ERROR_UNSUPPORTED, "launches that look the same");
+        launch->extra = NULL;
+    }
+    return result ? kg_cuda_error(driver, result, "reading a graph", error) : KG_OK;
+}
+
+enum kg_status kg_cuda_record_for(struct kg_device *device, void *stream, kg_stream_run *run,
+                                  void *user, struct kg_graph **graph, struct kg_error *error)
+{
+    struct kg_cuda_device *cuda = (struct kg_cuda_device *)device;
+    const struct kg_cuda_driver *driver = &cuda->driver;
+    *graph = NULL;
+    if (!driver->stream_priority || !driver->capture_mode || !driver->graph_nodes ||
+        !driver->node_read || !driver->node_renew)
+        return kg_error_set(error, KG_ERROR_UNSUPPORTED, "a driver that renews no graphs");
+    bool pushed;
+    enum kg_status status = kg_cuda_enter(cuda, &pushed, error);
+    if (status)
+        return status;
+    // Somebody may be capturing a stream of theirs, which this must not end.
+    int mode = KG_CUDA_CAPTURE_RELAXED;
+    if (!is_ordinary(driver, stream) || driver->capture_mode(&mode)) {
+        status = kg_error_set(error, KG_ERROR_UNSUPPORTED, "a stream that is like no other");
+    } else {
+        status = make_graph(cuda, run, user, graph, error);
+        if (!status)
+            status = read_nodes(*graph, error);
+        if (status && *graph) {
+            free_graph(*graph);
+            *graph = NULL;
+        }
+        driver->capture_mode(&mode);
+    }
+    kg_cuda_leave(cuda, pushed);
+    return status;
+}
+
+static bool is_as_recorded(const struct kg_cuda_node *launch, const struct kg_grid *grid)
+{
+    for (int i = 0; i < 3; i++)
+        if (grid->blocks[i] != launch->blocks[i] || grid->threads[i] != (int)launch->threads[i])
+            return false;
+    return grid->shared == (int)launch->shared;
+}
+
+enum kg_status kg_cuda_renew(struct kg_graph *graph, const struct kg_kernel *kernel,
+                             const struct kg_launch *launch, struct kg_error *error)
+{
+    const struct kg_cuda_device *cuda = graph->cuda;
+    bool pushed;
+    int result = kg_cuda_switch(cuda, &pushed);
+    if (result)
+        return kg_cuda_error(&cuda->driver, result, "renewing a graph", error);
+    bool fits = true;
+    for (int i = 0; i < launch->grid_count && fits && !result; i++) {
+        const struct kg_grid *grid = &launch->grids[i];
+        int n = find_node(graph, kg_cuda_function_of(kernel, i));
+        fits = kg_cuda_is_empty(grid) ? n < 0 : n >= 0 && is_as_recorded(&graph->launches[n], grid);
+        if (!fits || n < 0)
+            continue;
+        graph->launches[n].arguments = launch->arguments;
+        result = cuda->driver.node_renew(graph->executable, graph->nodes[n], &graph->launches[n]);
+    }
+    kg_cuda_leave(cuda, pushed);
+    if (!fits)
+        return kg_error_set(error, KG_ERROR_UNSUPPORTED, "a graph of other grids");
+    return result ? kg_cuda_error(&cuda->driver, result, "renewing a graph", error) : KG_OK;
+}
+
+// Before there is a context there is nothing to replay. In a fork the driver refuses to say.
+bool kg_cuda_may_replay(struct kg_device *device, void *stream)
+{
+    const struct kg_cuda_device *cuda = (const struct kg_cuda_device *)device;
+    const struct kg_cuda_driver *driver = &cuda->driver;
+    int state = KG_CUDA_CAPTURE_ACTIVE;
+    bool pushed;
+    if (!driver->stream_state ||
+        atomic_load_explicit(&cuda->context.owner, memory_order_acquire) == 0 ||
+        kg_cuda_switch(cuda, &pushed))
+        return false;
+    int result = driver->stream_state(stream ? stream : cuda->context.stream, &state);
+    kg_cuda_leave(cuda, pushed);
+    return !result && state == KG_CUDA_CAPTURE_NONE;
 }
 
 enum kg_status kg_cuda_replay(struct kg_graph *graph, void *stream, struct kg_error *error)
@@ -83,8 +246,9 @@ void kg_cuda_forget(struct kg_graph *graph)
         return;
     struct kg_cuda_device *cuda = graph->cuda;
     if (kg_cuda_is_live(cuda) && kg_cuda_enter(cuda, &pushed, NULL) == KG_OK) {
-        cuda->driver.executable_free(graph->executable);
+        free_graph(graph);
         kg_cuda_leave(cuda, pushed);
+    } else {
+        free(graph);
     }
-    free(graph);
 }

@@ -182,7 +182,13 @@ void kg_cuda_unload(struct kg_kernel *kernel)
     free(kernel);
 }
 
-static bool is_empty(const struct kg_grid *grid)
+void *kg_cuda_function_of(const struct kg_kernel *kernel, int n)
+{
+    bool is_ready = atomic_load_explicit(&kernel->is_ready, memory_order_acquire);
+    return is_ready && n < kernel->function_count ? kernel->functions[n] : NULL;
+}
+
+bool kg_cuda_is_empty(const struct kg_grid *grid)
 {
     return grid->blocks[0] == 0 || grid->blocks[1] == 0 || grid->blocks[2] == 0;
 }
@@ -264,7 +270,7 @@ enum kg_status kg_cuda_launch(const struct kg_kernel *kernel, const struct kg_la
         const struct kg_grid *grid = &launch->grids[i];
         if (!is_sane(grid)) {
             status = refuse(grid, i, KG_CUDA_INVALID_VALUE, driver, error);
-        } else if (!is_empty(grid)) {
+        } else if (!kg_cuda_is_empty(grid)) {
             result = launch_grid(driver, kernel->functions[i], grid, launch->arguments, stream);
             if (result)
                 status = refuse(grid, i, result, driver, error);
