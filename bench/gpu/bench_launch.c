@@ -227,8 +227,9 @@ static void bench_one(const char *path, const char *name, const struct kg_bindin
     }
     execute(&bench);
     open_raw(&bench);
-    printf("%s, largest tensor %.0f bytes: %s, %d launches\n", name, bytes,
-           kg_plan_choice(bench.plan), bench.raw_count);
+    printf("%s, largest tensor %.0f bytes: %s, %d launches%s\n", name, bytes,
+           kg_plan_choice(bench.plan), bench.raw_count,
+           bench.plan->replay ? ", replayed by kg_plan_execute" : "");
     time_all(&bench);
     for (int i = 0; i < count; i++)
         bench.device->backend->release(bench.device, bench.tensors[i]);

@@ -7,6 +7,7 @@
 #include "flow/foreign.h"
 #include "flow/place.h"
 #include "flow/recall.h"
+#include "flow/replaying.h"
 #include "flow/small.h"
 #include "flow/workspaces.h"
 #include "gen/signature.h"
@@ -46,6 +47,7 @@ static enum kg_status finish_plan(struct kg_plan *plan, enum kg_status status, s
             kg_workspaces_create(plan->device, kg_prepared_workspace(plan->prepared));
         if (!plan->workspaces)
             status = kg_error_memory(error, "a plan's workspace");
+        plan->replay = kg_replay_create(plan->device, plan->problem, plan->prepared);
     }
     if (status != KG_OK) {
         kg_flow_plan_free(plan);
@@ -124,6 +126,7 @@ void kg_flow_plan_free(struct kg_plan *plan)
 {
     if (!plan)
         return;
+    kg_replay_destroy(plan->replay); // before the kernels are unloaded
     kg_workspaces_destroy(plan->workspaces);
     kg_prepared_free(plan->prepared);
     kg_built_free(plan->built);
@@ -140,7 +143,8 @@ enum kg_status kg_flow_execute(const struct kg_plan *plan, void *const *tensors,
     enum kg_status status = kg_workspaces_take(plan->workspaces, stream, &workspace, error);
     if (status != KG_OK)
         return status;
-    status = kg_prepared_run(plan->prepared, tensors, workspace, stream, error);
+    if (!plan->replay || !kg_replay_run(plan->replay, tensors, workspace, stream, &status, error))
+        status = kg_prepared_run(plan->prepared, tensors, workspace, stream, error);
     kg_workspaces_return(plan->workspaces, stream, workspace);
     return status;
 }

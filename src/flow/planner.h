@@ -18,6 +18,7 @@ enum kg_origin {
 
 struct kg_place;      // where kernels are judged and timed: flow/place.h
 struct kg_workspaces; // memory between kernels, one piece per execution under way
+struct kg_replay;     // executions as graphs: flow/replaying.h
 
 // PTX from outside that runs in the place of what is generated for the same choice.
 struct kg_override {
@@ -44,6 +45,7 @@ struct kg_plan {
     enum kg_rigor rigor;
     struct kg_found found; // of the search that chose it; zero from wisdom
     struct kg_workspaces *workspaces;
+    struct kg_replay *replay; // NULL: executions are launched
 };
 
 // See kg_plan_create in kernelgen.h. `hint`, when not NULL, is tried first and never beaten by

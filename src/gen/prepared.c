@@ -182,9 +182,17 @@ static enum kg_status pass_maps(const struct step *step, bool is_aligned, void *
     return status;
 }
 
-static enum kg_status launch_grids(const struct kg_prepared *prepared, const struct step *step,
-                                   void **pointers, void **scratch, struct kg_launch *launch,
-                                   struct kg_error *error)
+static enum kg_status launch_or_renew(const struct kg_prepared *prepared, const struct step *step,
+                                      const struct kg_launch *launch, struct kg_graph *graph,
+                                      struct kg_error *error)
+{
+    return graph ? prepared->backend->renew(graph, step->kernel, launch, error)
+                 : prepared->backend->launch(step->kernel, launch, error);
+}
+
+static enum kg_status run_grids(const struct kg_prepared *prepared, const struct step *step,
+                                void **pointers, void **scratch, struct kg_launch *launch,
+                                struct kg_graph *graph, struct kg_error *error)
 {
     void *arguments[KG_MAX_ARGUMENTS];
     uintptr_t places = 0;
@@ -210,11 +218,13 @@ static enum kg_status launch_grids(const struct kg_prepared *prepared, const str
         if (status)
             return status;
     }
-    return prepared->backend->launch(step->kernel, launch, error);
+    return launch_or_renew(prepared, step, launch, graph, error);
 }
 
-enum kg_status kg_prepared_run(const struct kg_prepared *prepared, void *const *tensors,
-                               void *workspace, void *stream, struct kg_error *error)
+// In the stream; or, where there is a graph, not now but whenever that is replayed.
+static enum kg_status run_steps(const struct kg_prepared *prepared, void *const *tensors,
+                                void *workspace, void *stream, struct kg_graph *graph,
+                                struct kg_error *error)
 {
     void *pointers[MOST_TENSORS];
     void *scratch = workspace ? (char *)workspace + prepared->scratch : NULL;
@@ -231,10 +241,22 @@ enum kg_status kg_prepared_run(const struct kg_prepared *prepared, void *const *
         const struct step *step = &prepared->steps[i];
         enum kg_status status =
             prepared->backend->runs_grids
-                ? launch_grids(prepared, step, pointers, &scratch, &launch, error)
-                : prepared->backend->launch(step->kernel, &launch, error);
+                ? run_grids(prepared, step, pointers, &scratch, &launch, graph, error)
+                : launch_or_renew(prepared, step, &launch, graph, error);
         if (status != KG_OK)
             return status;
     }
     return KG_OK;
+}
+
+enum kg_status kg_prepared_run(const struct kg_prepared *prepared, void *const *tensors,
+                               void *workspace, void *stream, struct kg_error *error)
+{
+    return run_steps(prepared, tensors, workspace, stream, NULL, error);
+}
+
+enum kg_status kg_prepared_renew(const struct kg_prepared *prepared, void *const *tensors,
+                                 void *workspace, struct kg_graph *graph, struct kg_error *error)
+{
+    return run_steps(prepared, tensors, workspace, NULL, graph, error);
 }

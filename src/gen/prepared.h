@@ -21,5 +21,9 @@ size_t kg_prepared_workspace(const struct kg_prepared *prepared);
 // run one `prepared` as long as workspaces and outputs differ.
 enum kg_status kg_prepared_run(const struct kg_prepared *prepared, void *const *tensors,
                                void *workspace, void *stream, struct kg_error *error);
+// Gives a graph, in which a run was recorded, the arguments that this one would launch with. After
+// a failure it must not be replayed before it was renewed: see kg_backend.
+enum kg_status kg_prepared_renew(const struct kg_prepared *prepared, void *const *tensors,
+                                 void *workspace, struct kg_graph *graph, struct kg_error *error);
 
 #endif

@@ -1,0 +1,151 @@
+// Replaying executions: see replaying.h. Every stream has a graph of its own. Replays of one graph
+// never overlap, so that a graph for all would make streams wait for each other; and a stream keeps
+// its workspace, so that a graph for one is seldom renewed. Whatever stands in the way of a replay,
+// the execution is launched.
+
+#include "flow/replaying.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// What a problem moves and computes at most. There the launch is what takes long. Kernels of larger
+// ones start before those of the execution before have ended, which those of graphs do not.
+#define MOST_BYTES ((double)(4 << 20))
+#define MOST_OPERATIONS 1e9
+
+// Executions before one is recorded: a graph costs as much as some tens of replays save.
+#define PATIENCE 16
+
+enum { MOST_STREAMS = 4 }; // with graphs; what is executed in others is launched
+
+// One stream's graph, and what it runs on.
+struct lane {
+    void *stream;
+    atomic_flag is_busy; // somebody has all below
+    int executions;      // before there was a graph
+    bool is_hopeless;    // it could not be recorded
+    struct kg_graph *graph;
+    bool is_known; // what its arguments are: these
+    void *workspace;
+    void *tensors[KG_MAX_TENSORS];
+};
+
+// Lanes are only ever added, complete: they can be looked through without a lock.
+struct kg_replay {
+    struct kg_device *device;
+    const struct kg_prepared *prepared;
+    size_t bytes; // of the tensors' addresses
+    atomic_flag is_growing;
+    _Atomic int lane_count;
+    struct lane lanes[MOST_STREAMS];
+};
+
+struct kg_replay *kg_replay_create(struct kg_device *device, const struct kg_problem *problem,
+                                   const struct kg_prepared *prepared)
+{
+    if (!device->backend->record_for || problem->operations >= MOST_OPERATIONS ||
+        problem->read_bytes + problem->write_bytes >= MOST_BYTES)
+        return NULL;
+    struct kg_replay *replay = calloc(1, sizeof *replay);
+    if (!replay)
+        return NULL;
+    replay->device = device;
+    replay->prepared = prepared;
+    replay->bytes = (size_t)(problem->op->input_count + problem->op->output_count) * sizeof(void *);
+    atomic_flag_clear(&replay->is_growing);
+    for (int i = 0; i < MOST_STREAMS; i++)
+        atomic_flag_clear(&replay->lanes[i].is_busy);
+    return replay;
+}
+
+void kg_replay_destroy(struct kg_replay *replay)
+{
+    if (!replay)
+        return;
+    for (int i = 0; i < replay->lane_count; i++)
+        replay->device->backend->forget(replay->lanes[i].graph);
+    free(replay);
+}
+
+static struct lane *find_lane(struct kg_replay *replay, const void *stream)
+{
+    int count = atomic_load_explicit(&replay->lane_count, memory_order_acquire);
+    for (int i = 0; i < count; i++)
+        if (replay->lanes[i].stream == stream)
+            return &replay->lanes[i];
+    return NULL;
+}
+
+// NULL where there are enough, or somebody else adds one right now.
+static struct lane *add_lane(struct kg_replay *replay, void *stream)
+{
+    if (replay->lane_count == MOST_STREAMS || atomic_flag_test_and_set(&replay->is_growing))
+        return NULL;
+    struct lane *lane = find_lane(replay, stream); // added meanwhile
+    int count = replay->lane_count;
+    if (!lane && count < MOST_STREAMS) {
+        lane = &replay->lanes[count];
+        lane->stream = stream;
+        atomic_store_explicit(&replay->lane_count, count + 1, memory_order_release);
+    }
+    atomic_flag_clear(&replay->is_growing);
+    return lane;
+}
+
+// One execution.
+struct run {
+    const struct kg_prepared *prepared;
+    void *const *tensors;
+    void *workspace;
+};
+
+static enum kg_status launch(void *user, void *stream, struct kg_error *error)
+{
+    const struct run *run = user;
+    return kg_prepared_run(run->prepared, run->tensors, run->workspace, stream, error);
+}
+
+// False: the graph, if any, would not run this.
+static bool record_or_renew(const struct kg_replay *replay, struct lane *lane, struct run *run)
+{
+    if (lane->graph)
+        return kg_prepared_renew(run->prepared, run->tensors, run->workspace, lane->graph, NULL) ==
+               KG_OK;
+    if (lane->executions++ < PATIENCE)
+        return false;
+    enum kg_status status = replay->device->backend->record_for(replay->device, lane->stream,
+                                                                launch, run, &lane->graph, NULL);
+    lane->is_hopeless = status != KG_OK;
+    return status == KG_OK;
+}
+
+// Makes the graph one of this execution.
+static bool make_ready(const struct kg_replay *replay, struct lane *lane, void *const *tensors,
+                       void *workspace)
+{
+    if (lane->is_hopeless || !replay->device->backend->may_replay(replay->device, lane->stream))
+        return false;
+    if (lane->is_known && lane->workspace == workspace &&
+        memcmp(lane->tensors, tensors, replay->bytes) == 0)
+        return true;
+    struct run run = {replay->prepared, tensors, workspace};
+    lane->is_known = record_or_renew(replay, lane, &run);
+    lane->workspace = workspace;
+    memcpy(lane->tensors, tensors, replay->bytes);
+    return lane->is_known;
+}
+
+bool kg_replay_run(struct kg_replay *replay, void *const *tensors, void *workspace, void *stream,
+                   enum kg_status *status, struct kg_error *error)
+{
+    struct lane *lane = find_lane(replay, stream);
+    if (!lane)
+        lane = add_lane(replay, stream);
+    if (!lane || atomic_flag_test_and_set_explicit(&lane->is_busy, memory_order_acquire))
+        return false;
+    bool is_ready = make_ready(replay, lane, tensors, workspace);
+    if (is_ready)
+        *status = replay->device->backend->replay(lane->graph, stream, error);
+    atomic_flag_clear_explicit(&lane->is_busy, memory_order_release);
+    return is_ready;
+}
