@@ -137,6 +137,7 @@ struct kg_wgmma_block {
 template <class Block>
 struct kg_wgmma_tiles {
     int rows, columns, batches; // in tiles; pairs of them along what a pair is
+    int tall, wide;             // in elements
     int steps;                  // along K, of all pieces
     int count;                  // of work: tiles, and pieces of K of each
 
@@ -147,6 +148,8 @@ struct kg_wgmma_tiles {
         rows = (int)((m + row_unit - 1) / row_unit);
         columns = (int)((n + column_unit - 1) / column_unit);
         batches = (int)batches_;
+        tall = (int)m;
+        wide = (int)n;
         steps = (int)((k + Block::DEPTH - 1) / Block::DEPTH);
         count = rows * columns * batches * Block::SPLIT;
     }
@@ -315,52 +318,79 @@ struct kg_ring_place {
 
 // ---- The producer ----
 
-// One side of a stage: boxes of 64 elements by as many lines as fit. Of a side that a pair shares,
-// each block copies its half for both.
-template <bool SHARED, bool ALONG_K, int LINES, int DEPTH>
-KG_INLINE void kg_tiles_fetch(char *to, const kg_tensor_map *map, uint64_t *full, int line, int k,
-                              int batch, int rank)
-{
-    constexpr int halves = SHARED ? 2 : 1;
-    if constexpr (ALONG_K) {
-        constexpr int lines = LINES / halves;
-        const int from = SHARED ? rank * lines : 0;
-#pragma unroll
-        for (int d = 0; d < DEPTH / 64; d++)
-            kg_tiles_copy<SHARED>(to + (d * LINES + from) * 128, map, full, k + d * 64, line + from,
-                                  batch);
-    } else {
-        constexpr int boxes = LINES / 64 / halves;
-        static_assert(LINES % (64 * halves) == 0, "whole boxes");
-        const int from = SHARED ? rank * boxes : 0;
-#pragma unroll
-        for (int b = 0; b < boxes; b++)
-            kg_tiles_copy<SHARED>(to + (from + b) * DEPTH * 128, map, full, line + (from + b) * 64,
-                                  k, batch);
+// Where a side comes from. Lines of the last tile that are not there are not asked for: the engine
+// takes several times as long for a line that it fills with zeros. So boxes of lines along K have a
+// map of their own there, `last`. What shared memory has in the place of such lines reaches no sum
+// that is stored.
+struct kg_wgmma_source {
+    const kg_tensor_map *whole, *last;
+};
+
+// One side of an item, LINES of it or fewer, in steps of boxes of 64 elements by as many lines as
+// fit. Of a side that a pair shares, each block copies its half for both, and all of it.
+template <bool PAIRED, bool SHARED, bool ALONG_K, int LINES, int DEPTH>
+struct kg_wgmma_side {
+    static constexpr int HALVES = SHARED ? 2 : 1;
+    const kg_tensor_map *map;
+    int line, batch, lines;
+
+    KG_METHOD kg_wgmma_side(const kg_wgmma_source &from, int line_, int batch_, int end)
+        : line(line_), batch(batch_)
+    {
+        lines = PAIRED || end - line > LINES ? LINES : end - line;
+        map = ALONG_K && lines < LINES ? from.last : from.whole;
+        if (!ALONG_K)
+            lines = (lines + 63) / 64 * 64;
     }
-}
+    KG_METHOD int bytes() const // of a step
+    {
+        return lines * DEPTH * 2;
+    }
+    KG_METHOD void fetch(char *to, uint64_t *full, int k, int rank) const
+    {
+        if constexpr (ALONG_K) {
+            const int from = SHARED ? rank * (LINES / HALVES) : 0;
+#pragma unroll
+            for (int d = 0; d < DEPTH / 64; d++)
+                kg_tiles_copy<SHARED>(to + (d * LINES + from) * 128, map, full, k + d * 64,
+                                      line + from, batch);
+        } else {
+            constexpr int boxes = LINES / 64 / HALVES;
+            static_assert(LINES % (64 * HALVES) == 0, "whole boxes");
+            const int from = SHARED ? rank * boxes : 0;
+#pragma unroll
+            for (int b = 0; b < boxes; b++)
+                if (PAIRED || b * 64 < lines)
+                    kg_tiles_copy<SHARED>(to + (from + b) * DEPTH * 128, map, full,
+                                          line + (from + b) * 64, k, batch);
+        }
+    }
+};
 
 template <class Block>
 KG_INLINE void kg_wgmma_produce(const kg_wgmma_tiles<Block> &tiles,
-                                const kg_wgmma_item<Block> &begin, const kg_tensor_map *left,
-                                const kg_tensor_map *right, char *ring, uint64_t *full,
+                                const kg_wgmma_item<Block> &begin, const kg_wgmma_source &left_from,
+                                const kg_wgmma_source &right_from, char *ring, uint64_t *full,
                                 uint64_t *empty, int first, int step, int rank)
 {
+    constexpr int pair = Block::PAIR, depth = Block::DEPTH;
     kg_ring_place<Block::STAGES> place;
     kg_wgmma_items<Block> work(tiles, first, step, rank);
     kg_wgmma_item<Block> item = Block::SHARES ? work.item() : begin;
     for (; work.is_left(); kg_wgmma_next(work, item)) {
+        const kg_wgmma_side<pair != 0, pair == 2, Block::LEFT_ALONG_K, Block::ROWS, depth> left(
+            left_from, item.row, item.batch, tiles.tall);
+        const kg_wgmma_side<pair != 0, pair == 1, Block::RIGHT_ALONG_K, Block::COLUMNS, depth>
+            right(right_from, item.column, item.batch, tiles.wide);
+        const int bytes = left.bytes() + right.bytes();
 #pragma unroll 1
         for (int i = 0; i < item.steps; i++) {
             char *stage = ring + place.stage * Block::STAGE_BYTES;
-            const int k = (item.first + i) * Block::DEPTH;
+            const int k = (item.first + i) * depth;
             kg_tiles_wait(&empty[place.stage], place.odd ^ 1);
-            kg_tiles_expect(&full[place.stage], Block::STAGE_BYTES);
-            kg_tiles_fetch<Block::PAIR == 2, Block::LEFT_ALONG_K, Block::ROWS, Block::DEPTH>(
-                stage, left, &full[place.stage], item.row, k, item.batch, rank);
-            kg_tiles_fetch<Block::PAIR == 1, Block::RIGHT_ALONG_K, Block::COLUMNS, Block::DEPTH>(
-                stage + Block::LEFT_BYTES, right, &full[place.stage], item.column, k, item.batch,
-                rank);
+            kg_tiles_expect(&full[place.stage], bytes);
+            left.fetch(stage, &full[place.stage], k, rank);
+            right.fetch(stage + Block::LEFT_BYTES, &full[place.stage], k, rank);
             place.next();
         }
     }

@@ -436,8 +436,8 @@ KG_INLINE void kg_wgmma_consumer(const Job &job, const kg_wgmma_tiles<Block> &ti
 // `out`: the map of an output that can be stored in whole lines, else one of nothing. `scratch`:
 // where pieces of K leave their sums unless a cluster folds them, and parts of tiles.
 template <class Block, class Job>
-KG_INLINE void kg_contract_wgmma(const Job &job, const kg_tensor_map *left,
-                                 const kg_tensor_map *right, const kg_tensor_map *out,
+KG_INLINE void kg_contract_wgmma(const Job &job, const kg_wgmma_source &left,
+                                 const kg_wgmma_source &right, const kg_tensor_map *out,
                                  char *scratch)
 {
     extern __shared__ __align__(1024) char kg_shared[];
@@ -473,8 +473,8 @@ KG_INLINE void kg_contract_wgmma(const Job &job, const kg_tensor_map *left,
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
     if (threadIdx.x == 64) {
-        kg_tiles_expect_map(left);
-        kg_tiles_expect_map(right);
+        kg_tiles_expect_map(left.whole);
+        kg_tiles_expect_map(right.whole);
     }
     if constexpr (cluster > 1)
         kg_cluster_meet();

@@ -72,7 +72,7 @@ struct kg_grid {
 
 // A tensor as CUDA's tensor maps see it: kernels copy a box of it with one instruction, and what
 // lies outside `shape` reads as zeros. Dimensions go outwards from that of neighbouring elements.
-#define KG_MAX_MAPS 4
+#define KG_MAX_MAPS 5
 #define KG_MAX_MAP_RANK 5
 enum { KG_MAP_SCRATCH = -1 };
 struct kg_map {

@@ -11,30 +11,39 @@
 enum { REGISTER_FILE = 65536 };
 enum { THREADS_OF_UNIT = 2048, BLOCKS_OF_UNIT = 32 };
 
-// As fitted to configs of the forms for wgmma and mma.sync, by an H100 (80 GB, SXM5, driver 580,
-// f16, cold L2): first 121 on 43 shapes, then, with these as the first guess, 1155 in 83 races.
-// docs/model.md says how well that orders shapes that it was not fitted to. Rates are of a unit,
-// times in seconds.
+// As fitted to what an H100 (80 GB, SXM5, driver 580) took for products of f16, the L2 cold: 983
+// times of configs that were expected to be fast, in 56 races, and 1650 of configs drawn from whole
+// spaces of 19 shapes; for the best, to 1155 of the former alone. docs/model.md says how well that
+// orders shapes that it was not fitted to. Rates are of a unit, times in seconds.
 static const struct {
-    double launch;  // and whatever else no kernel is without
-    double units;   // of that device, by whose number shared rates scale
-    double fill;    // of shared memory, bytes a second
-    double delay;   // of a copy from the L2, and
-    double far;     // as much more from memory
-    double memory;  // of the bandwidth that is reached
-    double begin;   // until memory is busy
-    double again;   // what is read more than once, of the time of a fill
-    double late;    // of a delay, where stages are under way; more of them are no worse
-    double finish;  // of a tile, and
-    double leave;   // of 128 x 128 sums
-    double cluster; // of folding 128 x 128 sums there
-    double shown;   // of these, where another tile is multiplied meanwhile
-    double pieces;  // folding in memory: a launch, and the bytes
-    double folded;  // of the bandwidth
-    double both;    // of the shorter of two things at once
-    double held;    // stages that are being multiplied, and cannot be filled
-} measured = {3.92e-6, 132,     92.5e9,  1.45e-6, 0.21e-6, 0.773, 1.43e-6, 0.092, 0.063,
-              0.29e-6, 1.19e-6, 12.3e-6, 1.23,    4.16e-6, 0.52,  0.134,   1.45};
+    double launch;    // and whatever else no kernel is without
+    double units;     // of that device, by whose number shared rates scale
+    double fill;      // of shared memory, bytes a second
+    double delay;     // of a copy from the L2, and
+    double far;       // as much more from memory
+    double memory;    // of the bandwidth that is reached
+    double begin;     // until memory is busy
+    double again;     // what is read more than once, of the time of a fill
+    double late;      // of a delay, where stages are under way; more of them are no worse
+    double finish;    // of a tile, and
+    double leave;     // of 128 x 128 sums
+    double cluster;   // of folding there, and
+    double folding;   // as much more for 128 x 128 sums
+    double following; // of a cluster, until the next one has begun
+    double clustered; // of the units, that clusters of more than two find room on
+    double shown;     // of finishing, where another tile is multiplied meanwhile
+    double pieces;    // folding in memory: a launch, and the bytes
+    double folded;    // of the bandwidth
+    double both;      // of the shorter of two things at once
+    double held;      // stages that are being multiplied, and cannot be filled
+} fits[] = {
+    [KG_CONTRACT_SPACE] = {2.85e-6, 132,     94.5e9,  0.844e-6, 0.293e-6, 0.836,   2.45e-6,
+                           0.103,   0.00145, 1.11e-6, 0.672e-6, 1.93e-6,  3.19e-6, 0.895e-6,
+                           0.91,    1.04,    4.25e-6, 0.843,    0.299,    2.22},
+    [KG_CONTRACT_BEST] = {3.92e-6, 132,   92.5e9,  1.45e-6, 0.21e-6, 0.773,   1.43e-6,
+                          0.092,   0.063, 0.29e-6, 1.19e-6, 3.69e-6, 8.61e-6, 0,
+                          0.91,    1.23,  4.16e-6, 0.52,    0.134,   1.45},
+};
 
 double kg_cuda_contract_stage(const struct kg_cuda_contract_plan *plan, double rate, double share)
 {
@@ -54,13 +63,50 @@ int kg_cuda_contract_blocks(const struct kg_cuda_contract_plan *plan, int thread
     return blocks < 1 ? 1 : (int)blocks;
 }
 
-// Of a step of a tile, both sides.
-static double stage_bytes(const struct kg_cuda_contract_plan *plan)
+static double side_bytes(const struct kg_cuda_contract_plan *plan, int side, int lines)
+{
+    return (double)lines * kg_dtypes[kg_cuda_contract_dtype(plan, side)].bits / 8 * plan->set.depth;
+}
+
+// Lines of a tile that are there.
+static int lines_there(const struct kg_cuda_contract_plan *plan, int lines, int64_t there)
+{
+    return plan->set.pair == 0 && there < lines ? (int)there : lines;
+}
+
+// Of a step of a tile, both sides. `once`: what a pair shares counts half.
+static double stage_bytes(const struct kg_cuda_contract_plan *plan, bool once)
 {
     int left = plan->set.swap ? 1 : 0;
-    double bits = (double)plan->set.rows * kg_dtypes[kg_cuda_contract_dtype(plan, left)].bits +
-                  (double)plan->set.columns * kg_dtypes[kg_cuda_contract_dtype(plan, !left)].bits;
-    return bits / 8 * plan->set.depth;
+    int tall = lines_there(plan, plan->set.rows, kg_cuda_contract_tall(plan));
+    int wide = lines_there(plan, plan->set.columns, kg_cuda_contract_wide(plan));
+    return side_bytes(plan, left, tall) / (once && plan->set.pair == 2 ? 2 : 1) +
+           side_bytes(plan, !left, wide) / (once && plan->set.pair == 1 ? 2 : 1);
+}
+
+// Of blocks that run at once.
+static int64_t places_of(const struct kg_cuda_contract_plan *plan,
+                         const struct kg_cuda_contract_pace *pace)
+{
+    int64_t units = plan->facts->units, size = pace->folds_in_cluster ? plan->set.split : 1;
+    int64_t clusters = (int64_t)((double)units * fits[plan->fit].clustered) / size;
+    return (size <= 2 || clusters == 0 ? units : clusters * size) * pace->blocks;
+}
+
+double kg_cuda_contract_copying(const struct kg_cuda_contract_plan *plan)
+{
+    const double step = 30e-9; // of a copy, however small
+    int pieces = plan->set.split > 1 ? plan->set.split : 1;
+    int64_t steps = kg_ceil_div(kg_ceil_div(plan->depth, plan->set.depth), pieces);
+    int64_t items = kg_ceil_div(kg_cuda_contract_tiles(plan) * pieces, plan->facts->units);
+    return (double)(items * steps) * (stage_bytes(plan, false) / fits[plan->fit].fill + step);
+}
+
+static double folding_seconds(const struct kg_cuda_contract_plan *plan, int64_t turns)
+{
+    double one = fits[plan->fit].cluster +
+                 fits[plan->fit].folding * plan->set.rows * plan->set.columns / (128.0 * 128.0);
+    return one * (double)turns + fits[plan->fit].following * (double)(turns - 1);
 }
 
 // Of the units, all of which have about as many tiles, one after the other or some at a time, or
@@ -69,24 +115,24 @@ static double units_seconds(const struct kg_cuda_contract_plan *plan,
                             const struct kg_cuda_contract_pace *pace, int64_t work, int64_t steps,
                             double fresh)
 {
-    int64_t places = (int64_t)plan->facts->units * pace->blocks, turns = kg_ceil_div(work, places);
+    int64_t places = places_of(plan, pace), turns = kg_ceil_div(work, places);
     int64_t of_block = turns * steps, of_unit = kg_ceil_div(work, plan->facts->units) * steps;
     if (plan->set.split == 0 && work > places) {
         of_block = kg_ceil_div(work * steps, places);
         of_unit = kg_ceil_div(work * steps, plan->facts->units);
     }
-    double fill = stage_bytes(plan) / measured.fill * pace->fill;
+    double fill = stage_bytes(plan, false) / fits[plan->fit].fill * pace->fill;
     double stage = pace->multiply > fill ? pace->multiply : fill;
-    double delay = measured.delay + fresh * measured.far;
-    double alone = (delay + measured.held * pace->multiply) / plan->set.stages;
+    double delay = fits[plan->fit].delay + fresh * fits[plan->fit].far;
+    double alone = (delay + fits[plan->fit].held * pace->multiply) / plan->set.stages;
     double busy = (double)of_unit * stage;
     double one = (double)of_block * (stage > alone ? stage : alone);
-    busy += measured.late * (double)steps * alone;
-    double finish =
-        measured.finish + measured.leave * plan->set.rows * plan->set.columns / (128.0 * 128.0);
+    busy += fits[plan->fit].late * (double)steps * alone;
+    double finish = fits[plan->fit].finish +
+                    fits[plan->fit].leave * plan->set.rows * plan->set.columns / (128.0 * 128.0);
     // Blocks that fold in a cluster do not stay for a second tile.
     bool hides = !pace->folds_in_cluster && (plan->set.pingpong || pace->blocks > 1);
-    double shown = hides ? 1 + measured.shown * (double)(turns - 1) : (double)turns;
+    double shown = hides ? 1 + fits[plan->fit].shown * (double)(turns - 1) : (double)turns;
     // Of part of a tile, few threads have values to work on.
     bool whole = kg_cuda_contract_tall(plan) >= plan->set.rows;
     double values = hides && whole ? 0 : pace->values * (double)(turns - 1);
@@ -102,24 +148,25 @@ double kg_cuda_contract_seconds(const struct kg_cuda_contract_plan *plan,
     int pieces = plan->set.split > 1 ? plan->set.split : 1;
     int64_t work = kg_cuda_contract_tiles(plan) * pieces;
     int64_t steps = kg_ceil_div(kg_ceil_div(plan->depth, plan->set.depth), pieces);
-    double bytes = kg_group_bytes(plan->group);
-    double loaded = (double)(work * steps) * stage_bytes(plan);
+    double bytes = kg_group_bytes(plan->group), copies = (double)(work * steps);
+    double loaded = copies * stage_bytes(plan, false);
+    double read = copies * stage_bytes(plan, true); // from the L2
     double multiply = units_seconds(plan, pace, work, steps, loaded > bytes ? bytes / loaded : 1);
-    double memory = measured.begin + bytes / (facts->bandwidth * measured.memory);
-    if (loaded > bytes)
-        memory += measured.again * (pace->again > 0 ? pace->again : 1) * (loaded - bytes) /
-                  (measured.fill * measured.units);
+    double memory = fits[plan->fit].begin + bytes / (facts->bandwidth * fits[plan->fit].memory);
+    if (read > bytes)
+        memory += fits[plan->fit].again * (pace->again > 0 ? pace->again : 1) * (read - bytes) /
+                  (fits[plan->fit].fill * fits[plan->fit].units);
     double longer = multiply > memory ? multiply : memory;
-    double seconds = measured.launch + longer + measured.both * (multiply + memory - longer);
+    double seconds =
+        fits[plan->fit].launch + longer + fits[plan->fit].both * (multiply + memory - longer);
     seconds += pace->values;
-    if (pace->folds_in_cluster) // a part of it for the fewest sums
-        seconds +=
-            measured.cluster * (0.3 + 0.7 * plan->set.rows * plan->set.columns / (128.0 * 128.0));
+    if (pace->folds_in_cluster)
+        seconds += folding_seconds(plan, kg_ceil_div(work, places_of(plan, pace)));
     double outputs = (double)plan->batches * (double)plan->rows * (double)plan->columns;
     if (plan->set.split > 1 && !pace->folds_in_cluster)
-        seconds +=
-            measured.pieces + plan->set.split * outputs * 4 / (facts->bandwidth * measured.folded);
+        seconds += fits[plan->fit].pieces +
+                   plan->set.split * outputs * 4 / (facts->bandwidth * fits[plan->fit].folded);
     if (pace->copied > 0)
-        seconds += measured.pieces + 2 * pace->copied / facts->bandwidth;
+        seconds += fits[plan->fit].pieces + 2 * pace->copied / facts->bandwidth;
     return seconds * (1 + pace->share);
 }

@@ -305,8 +305,11 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
                  truth(plan->along[kg_cuda_wgmma_side(plan, KG_WGMMA_LEFT)]),
                  truth(plan->along[kg_cuda_wgmma_side(plan, KG_WGMMA_RIGHT)]), plan->set.order,
                  plan->entry);
-    kg_code_line(code, "kg_contract_wgmma<block>(job, &map_%d, &map_%d, &map_%d, scratch);",
-                 KG_WGMMA_LEFT, KG_WGMMA_RIGHT, KG_WGMMA_OUT);
+    kg_code_line(code,
+                 "kg_contract_wgmma<block>(job, {&map_%d, &map_%d}, {&map_%d, &map_%d}, &map_%d, "
+                 "scratch);",
+                 KG_WGMMA_LEFT, KG_WGMMA_LAST_LEFT, KG_WGMMA_RIGHT, KG_WGMMA_LAST_RIGHT,
+                 KG_WGMMA_OUT);
     kg_code_close(code);
     open_function(code, &original, KG_WGMMA_FOLD, KG_WGMMA_FOLD_THREADS, 0);
     kg_code_line(code, "kg_wait_before();");

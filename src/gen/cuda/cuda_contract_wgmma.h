@@ -9,7 +9,14 @@
 
 // The functions of a kernel, and the tensor maps all of them are given.
 enum { KG_WGMMA_PACK_A, KG_WGMMA_PACK_B, KG_WGMMA_MULTIPLY, KG_WGMMA_FOLD, KG_WGMMA_FUNCTIONS };
-enum { KG_WGMMA_LEFT, KG_WGMMA_RIGHT, KG_WGMMA_OUT, KG_WGMMA_MAPS };
+enum {
+    KG_WGMMA_LEFT,
+    KG_WGMMA_RIGHT,
+    KG_WGMMA_OUT,
+    KG_WGMMA_LAST_LEFT, // boxes as tall as what is left of the side for its last tile
+    KG_WGMMA_LAST_RIGHT,
+    KG_WGMMA_MAPS
+};
 
 // Bytes of an element, of what is copied at least, and of what memory is read by; elements of a box
 // across; threads that fold or copy.

@@ -92,18 +92,33 @@ static enum kg_contract_part lines_of(int side)
     return side ? KG_CONTRACT_N : KG_CONTRACT_M;
 }
 
+static int64_t across_of(const struct kg_cuda_contract_plan *plan, int side)
+{
+    return side ? plan->columns : plan->rows;
+}
+
+static int tile_lines(const struct kg_cuda_contract_plan *plan, int side)
+{
+    return kg_cuda_wgmma_side(plan, side) == KG_WGMMA_LEFT ? plan->set.rows : plan->set.columns;
+}
+
 // Lines of a box of a side that lies along the sum; a pair copies half of what it shares each.
 static int box_lines(const struct kg_cuda_contract_plan *plan, int side)
 {
-    int place = kg_cuda_wgmma_side(plan, side);
-    int lines = place == KG_WGMMA_LEFT ? plan->set.rows : plan->set.columns;
-    bool shared = plan->set.pair == (place == KG_WGMMA_LEFT ? 2 : 1);
-    return shared ? lines / 2 : lines;
+    bool shared = plan->set.pair == (kg_cuda_wgmma_side(plan, side) == KG_WGMMA_LEFT ? 2 : 1);
+    return shared ? tile_lines(plan, side) / 2 : tile_lines(plan, side);
+}
+
+// What the side has for the last tile, where boxes are made for that; else 0.
+static int last_lines(const struct kg_cuda_contract_plan *plan, int side)
+{
+    bool fits = plan->along[side] && plan->set.pair == 0;
+    return fits ? (int)(across_of(plan, side) % tile_lines(plan, side)) : 0;
 }
 
 static int64_t copy_bytes(const struct kg_cuda_contract_plan *plan, int side)
 {
-    int64_t across = side ? plan->columns : plan->rows;
+    int64_t across = across_of(plan, side);
     int64_t lines = plan->along[side] ? across : plan->depth;
     int64_t length = plan->along[side] ? plan->depth : across;
     return rounded(plan->batches * lines * rounded(length * KG_WGMMA_ELEMENT, KG_WGMMA_LINE), 256);
@@ -118,7 +133,7 @@ static int64_t partial_bytes(const struct kg_cuda_contract_plan *plan)
 
 static void map_copy(const struct kg_cuda_contract_plan *plan, int side, struct kg_map *map)
 {
-    int64_t across = side ? plan->columns : plan->rows;
+    int64_t across = across_of(plan, side);
     int64_t lines = plan->along[side] ? across : plan->depth;
     int64_t length = plan->along[side] ? plan->depth : across;
     int64_t pitch = rounded(length * KG_WGMMA_ELEMENT, KG_WGMMA_LINE);
@@ -214,6 +229,18 @@ static struct kg_grid multiply_grid(const struct kg_cuda_contract_plan *plan)
     return grid;
 }
 
+// The same for the last tile.
+static void map_last(const struct kg_cuda_contract_plan *plan, int side, struct kg_map *maps)
+{
+    int which = kg_cuda_wgmma_side(plan, side);
+    struct kg_map *last = &maps[which == KG_WGMMA_LEFT ? KG_WGMMA_LAST_LEFT : KG_WGMMA_LAST_RIGHT];
+    *last = (struct kg_map){0};
+    if (last_lines(plan, side) == 0)
+        return;
+    *last = maps[which];
+    last->box[1] = last_lines(plan, side);
+}
+
 // Maps both sides, and says which of them have to be copied first.
 static void map_sides(const struct kg_cuda_contract_plan *plan, struct kg_map *maps, bool *copied)
 {
@@ -222,12 +249,13 @@ static void map_sides(const struct kg_cuda_contract_plan *plan, struct kg_map *m
         copied[side] = !map_side(plan, side, map);
         if (copied[side])
             map_copy(plan, side, map);
+        map_last(plan, side, maps);
     }
 }
 
 static struct kg_grid pack_grid(const struct kg_cuda_contract_plan *plan, int side)
 {
-    int64_t lines = plan->along[side] ? (side ? plan->columns : plan->rows) : plan->depth;
+    int64_t lines = plan->along[side] ? across_of(plan, side) : plan->depth;
     return grid_of(plan->batches * lines, KG_WGMMA_FOLD_THREADS);
 }
 
@@ -263,6 +291,7 @@ static void make_grids(const struct kg_cuda_contract_plan *plan, struct kg_grids
     grids->scratch += (size_t)(copy_bytes(plan, 0) + copy_bytes(plan, 1));
     for (int side = 0; side < 2; side++) {
         map_copy(plan, side, &grids->unaligned_maps[kg_cuda_wgmma_side(plan, side)]);
+        map_last(plan, side, grids->unaligned_maps);
         grids->unaligned[KG_WGMMA_PACK_A + side] = pack_grid(plan, side);
     }
     grids->unaligned[KG_WGMMA_MULTIPLY] = grids->grids[KG_WGMMA_MULTIPLY];

@@ -3,20 +3,25 @@
 #include "gen/cuda/cuda_contract_wgmma.h"
 
 #include "gen/cuda/cuda_frame.h"
+#include "gen/families.h"
 
 #include <math.h>
 
-// Fitted as cuda_contract_time.c says, which has what is common to all forms; but for pairs.
+// Fitted as cuda_contract_time.c says, which has what is common to all forms.
 static const struct {
     double matrix;   // of the peak that tiles reach
     double columns;  // fewer of them cost as much
     double operands; // that the matrix unit reads from shared memory, seconds a byte
     double uneven; // copies take so much longer where lines do not begin at multiples of 128 bytes
     double misses; // and so much longer still what is read more than once
-    double pair;   // what pairs cost
+    double rows;   // what pairs cost, of the time: that share columns, and
+    double shared; // that share rows, for 128 columns
     double flag;   // where blocks share tiles, seconds until a part is seen, and
     double part;   // until 128 x 128 sums of it are written and read
-} measured = {0.897, 92, 0.856e-12, 1.13, 21, 0.036, 2.2e-6, 3.3e-6};
+} fits[] = {
+    [KG_CONTRACT_SPACE] = {0.839, 81.7, 0.567e-12, 0.964, 17.3, 0.0121, 0.131, 1.98e-6, 6.89e-6},
+    [KG_CONTRACT_BEST] = {0.897, 92, 0.856e-12, 1.13, 21, 0.036, 0.036, 2.2e-6, 3.3e-6},
+};
 
 // What is done with sums on their way out, as the instructions say; `both` as races of six products
 // with a bias and GELU had it.
@@ -52,17 +57,26 @@ double kg_cuda_wgmma_rate(const struct kg_cuda_contract_plan *plan)
 // Of a block that leaves a part and takes one.
 static double parts_seconds(const struct kg_cuda_contract_plan *plan)
 {
-    return measured.flag + measured.part * plan->set.rows * plan->set.columns / (128.0 * 128.0);
+    return fits[plan->fit].flag +
+           fits[plan->fit].part * plan->set.rows * plan->set.columns / (128.0 * 128.0);
 }
 
 double kg_cuda_wgmma_stage(const struct kg_cuda_contract_plan *plan, double rate, int products)
 {
     int rows = plan->set.rows, columns = plan->set.columns;
     int readers = rows > KG_WGMMA_ATOM && !plan->set.pingpong ? 2 : 1;
-    double wider = columns < measured.columns ? measured.columns / columns : 1;
+    double wider = columns < fits[plan->fit].columns ? fits[plan->fit].columns / columns : 1;
     double read = (double)KG_WGMMA_ELEMENT * plan->set.depth * (rows + readers * columns);
-    return kg_cuda_contract_stage(plan, rate, measured.matrix) * wider +
-           measured.operands * products * read;
+    return kg_cuda_contract_stage(plan, rate, fits[plan->fit].matrix) * wider +
+           fits[plan->fit].operands * products * read;
+}
+
+// Of the time, what pairs cost.
+static double pair_share(const struct kg_cuda_contract_plan *plan)
+{
+    return plan->set.pair == 1   ? fits[plan->fit].rows
+           : plan->set.pair == 2 ? fits[plan->fit].shared * plan->set.columns / 128
+                                 : 0;
 }
 
 struct kg_cuda_contract_pace kg_cuda_wgmma_pace(const struct kg_cuda_contract_plan *plan)
@@ -70,12 +84,12 @@ struct kg_cuda_contract_pace kg_cuda_wgmma_pace(const struct kg_cuda_contract_pl
     struct kg_cuda_contract_pace pace = {
         .blocks = kg_cuda_wgmma_blocks(plan),
         .multiply = kg_cuda_wgmma_stage(plan, kg_cuda_wgmma_rate(plan), 1),
-        .fill = kg_cuda_wgmma_is_uneven(plan) ? measured.uneven : 1,
-        .again = kg_cuda_wgmma_is_uneven(plan) ? measured.misses : 1,
+        .fill = kg_cuda_wgmma_is_uneven(plan) ? fits[plan->fit].uneven : 1,
+        .again = kg_cuda_wgmma_is_uneven(plan) ? fits[plan->fit].misses : 1,
         .values = values_seconds(plan),
         .folds_in_cluster = kg_cuda_wgmma_folds(plan),
         .copied = kg_cuda_wgmma_copied(plan),
-        .share = plan->set.pair ? measured.pair : 0,
+        .share = pair_share(plan),
         .parts = kg_cuda_wgmma_shares(plan) ? parts_seconds(plan) : 0,
     };
     return pace;
@@ -114,10 +128,11 @@ static const struct {
     {64, 64, 128, 0, 0, 1, 2},  {64, 64, 128, 0, 0, 2, 2},  {128, 64, 128, 0, 1, 1, 2},
     {128, 64, 64, 0, 1, 2, 2},  {64, 64, 128, 0, 1, 1, 2},  {64, 32, 128, 0, 0, 1, 1},
     {64, 64, 64, 0, 1, 3, 2},   {64, 64, 64, 0, 1, 2, 64},  {64, 48, 128, 0, 1, 1, 1},
-    {64, 32, 128, 0, 0, 2, 1},  {64, 32, 64, 0, 0, 3, 1},   {64, 32, 128, 0, 1, 1, 2},
-    {64, 32, 64, 0, 1, 3, 2},   {128, 32, 128, 0, 1, 1, 2}, {128, 32, 64, 0, 1, 2, 2},
-    {64, 24, 128, 0, 1, 1, 1},  {64, 16, 128, 0, 1, 1, 2},  {64, 16, 64, 0, 0, 3, 1},
-    {64, 16, 64, 0, 1, 3, 2},   {128, 16, 128, 0, 1, 1, 2}, {128, 16, 64, 0, 1, 2, 2},
+    {64, 48, 128, 0, 0, 1, 1},  {64, 80, 128, 0, 0, 1, 1},  {64, 32, 128, 0, 0, 2, 1},
+    {64, 32, 64, 0, 0, 3, 1},   {64, 32, 128, 0, 1, 1, 2},  {64, 32, 64, 0, 1, 3, 2},
+    {128, 32, 128, 0, 1, 1, 2}, {128, 32, 64, 0, 1, 2, 2},  {64, 24, 128, 0, 1, 1, 1},
+    {64, 16, 128, 0, 1, 1, 2},  {64, 16, 64, 0, 0, 3, 1},   {64, 16, 64, 0, 1, 3, 2},
+    {128, 16, 128, 0, 1, 1, 2}, {128, 16, 64, 0, 1, 2, 2},
 };
 
 // A vector by a matrix of rows that has to come from memory: for the form that is made for it.
@@ -130,14 +145,19 @@ static bool is_long_vector(const struct kg_cuda_contract_plan *plan)
 }
 
 // Seconds, INFINITY of what is not valid. Sharing tiles has to promise much: in races of eight
-// shapes it gained 0.5 % at most.
+// shapes it gained 0.5 % at most. What is in the L2 already, as the last kernel may have left it,
+// is there the sooner the less each unit copies: that decides between configs that are as good
+// cold.
 static double judge(const struct kg_cuda_contract_plan *plan)
 {
-    const double doubt = 1.1;
+    const double doubt = 1.1, warm = 0.12;
     if (!kg_cuda_contract_check(plan, NULL))
         return INFINITY;
     const struct kg_cuda_contract_pace its = kg_cuda_wgmma_pace(plan);
-    return kg_cuda_contract_seconds(plan, &its) * (kg_cuda_wgmma_shares(plan) ? doubt : 1);
+    double seconds = kg_cuda_contract_seconds(plan, &its);
+    if (kg_group_bytes(plan->group) < (double)plan->facts->cache[3])
+        seconds += warm * kg_cuda_contract_copying(plan);
+    return seconds * (kg_cuda_wgmma_shares(plan) ? doubt : 1);
 }
 
 // Whether parts of so large a tile are worth their way through memory.
@@ -152,6 +172,7 @@ bool kg_cuda_wgmma_guess(struct kg_cuda_contract_plan *plan)
     const double clear = 0.9995;
     struct kg_cuda_contract_plan tried = *plan;
     double least = INFINITY;
+    tried.fit = KG_CONTRACT_BEST;
     if (kg_cuda_wgmma_rate(plan) == 0 || plan->facts->units == 0 || plan->facts->bandwidth == 0 ||
         is_long_vector(plan))
         return false;

@@ -132,7 +132,7 @@ static void tiles_are_refused(void)
 // ---- What is launched ----
 
 enum { PACK_A, PACK_B, MULTIPLY, FOLD };
-enum { LEFT, RIGHT, OUT };
+enum { LEFT, RIGHT, OUT, LAST_LEFT, LAST_RIGHT };
 
 // Bytes from the first to behind the last that a map reaches.
 static size_t reach_of(const struct kg_map *map)
@@ -162,6 +162,18 @@ static bool is_map(const struct kg_map *map, const struct kg_grids *grids, bool 
     return fine && map->offset == 0;
 }
 
+// Of the last tile: as the side's own, but as tall as what is left for it; none where nothing is
+// left, and where sides are not copied by whole lines, or by pairs.
+static bool is_last(const struct kg_map *last, const struct kg_map *map)
+{
+    struct kg_map like = *map;
+    int64_t left = map->shape[1] % map->box[1];
+    if (last->rank == 0)
+        return true;
+    like.box[1] = last->box[1];
+    return left > 0 && last->box[1] == left && memcmp(&like, last, sizeof like) == 0;
+}
+
 static bool are_apart(const struct kg_map *one, const struct kg_map *other)
 {
     return one->tensor != KG_MAP_SCRATCH || other->tensor != KG_MAP_SCRATCH ||
@@ -174,11 +186,12 @@ static bool are_grids(const struct kg_grids *grids)
 {
     const struct kg_grid *multiply = &grids->grids[MULTIPLY];
     int copies = 0;
-    bool fine = grids->count == 4 && grids->map_count == 3 && grids->alignment == 16;
+    bool fine = grids->count == 4 && grids->map_count == 5 && grids->alignment == 16;
     fine = fine && multiply->blocks[0] > 0 && multiply->shared <= facts.shared_bytes;
     fine = fine && multiply->blocks[0] % (multiply->cluster > 1 ? multiply->cluster : 1) == 0;
     for (int i = LEFT; i <= RIGHT; i++) {
-        fine = fine && is_map(&grids->maps[i], grids, true);
+        fine = fine && is_map(&grids->maps[i], grids, true) &&
+               is_last(&grids->maps[i == LEFT ? LAST_LEFT : LAST_RIGHT], &grids->maps[i]);
         copies += grids->maps[i].tensor == KG_MAP_SCRATCH;
     }
     fine = fine &&
@@ -192,6 +205,8 @@ static bool are_grids(const struct kg_grids *grids)
                grids->unaligned[FOLD].blocks[0] > 0 && grids->unaligned_maps[LEFT].rank == 0;
     for (int i = LEFT; i <= RIGHT; i++)
         fine = fine && is_map(&grids->unaligned_maps[i], grids, true) &&
+               is_last(&grids->unaligned_maps[i == LEFT ? LAST_LEFT : LAST_RIGHT],
+                       &grids->unaligned_maps[i]) &&
                grids->unaligned_maps[i].tensor == KG_MAP_SCRATCH;
     return fine && are_apart(&grids->unaligned_maps[LEFT], &grids->unaligned_maps[RIGHT]) &&
            grids->unaligned[PACK_A].blocks[0] > 0 && grids->unaligned[PACK_B].blocks[0] > 0 &&
@@ -249,6 +264,15 @@ static void sides_are_mapped(void)
     CHECK(has_box(&grids.maps[LEFT], 2048, 4096, 64, 128) && grids.maps[LEFT].tensor == 1);
     CHECK(has_box(&grids.maps[RIGHT], 2048, 20, 64, 24) && grids.maps[RIGHT].tensor == 0);
     CHECK(has_box(&grids.maps[OUT], 4096, 20, 64, 24));
+    // What the last tile lacks is not asked for, where lines are copied whole.
+    CHECK(has_box(&grids.maps[LAST_RIGHT], 2048, 20, 64, 20) && grids.maps[LAST_LEFT].rank == 0);
+    CHECK(grids.maps[LAST_RIGHT].tensor == 0 && grids.maps[LAST_RIGHT].stride[1] == 4096);
+    struct kg_grids ragged = launches("nn", "M=300 N=4000 K=2048 T=f16", TILE);
+    CHECK(has_box(&ragged.maps[LAST_LEFT], 2048, 300, 64, 44) && ragged.maps[LAST_RIGHT].rank == 0);
+    ragged = launches("nt", "M=300 N=4000 K=2048 T=f16", TILE " pair=1");
+    CHECK(ragged.maps[LAST_LEFT].rank == 0 && ragged.maps[LAST_RIGHT].rank == 0);
+    ragged = launches("nt", "M=300 N=4000 K=2044 T=f16", TILE);
+    CHECK(ragged.maps[LAST_LEFT].tensor == KG_MAP_SCRATCH && ragged.maps[LAST_LEFT].box[1] == 44);
     CHECK(grids.grids[MULTIPLY].blocks[0] == 32);
     // f32 leaves element by element; batches are a dimension, or part of the rows.
     grids = launches("wide", LARGE, TILE);
