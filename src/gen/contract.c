@@ -58,17 +58,21 @@ static bool valid(const struct kg_group *group, const struct kg_device_facts *fa
     return true;
 }
 
-// The tile that reads least for what it computes, among those that fit.
+// The tile that reads least for what it computes, among those that fit. Sums of more than 384 are
+// up to 3 % faster where registers are many, but of equal products they lose too many digits.
 static void guess(const struct kg_group *group, const struct kg_device_facts *facts,
                   enum kg_target target, struct kg_config *config)
 {
-    (void)group, (void)target;
+    (void)target;
     *config = (struct kg_config){{6, 2, 384, 96, 1024}};
     bool many = kg_contract_registers(facts) == 32;
+    struct kg_contract contract;
     if (many && facts->vector_bytes >= 64) // measured on Sapphire Rapids
-        *config = (struct kg_config){{14, 2, 512, 96, 1024}};
+        *config = (struct kg_config){{14, 2, 384, 96, 1024}};
     else if (many)
         *config = (struct kg_config){{8, 3, 384, 96, 1024}};
+    if (many && kg_contract_read(group, &contract, NULL) && kg_contract_pairs(&contract, facts))
+        config->value[KG_CONTRACT_DEPTH] = 512;
 }
 
 // Products of pairs are faster than the type of the computation lets expect.

@@ -135,13 +135,15 @@ static const struct {
     {128, 16, 128, 0, 1, 1, 2}, {128, 16, 64, 0, 1, 2, 2},
 };
 
-// A vector by a matrix of rows that has to come from memory: for the form that is made for it.
+// A vector by a matrix of rows that has to come from memory, and has more rows than they are long:
+// for the form that is made for it. In three shapes with fewer rows that took between 3 % less time
+// and 8 % more.
 static bool is_long_vector(const struct kg_cuda_contract_plan *plan)
 {
     int side = plan->rows == 1 ? 1 : 0;
-    double lines = (double)(side ? plan->columns : plan->rows);
-    return (plan->rows == 1 || plan->columns == 1) && plan->along[side] &&
-           lines * (double)plan->depth * KG_WGMMA_ELEMENT > (double)plan->facts->cache[3];
+    int64_t lines = side ? plan->columns : plan->rows;
+    return (plan->rows == 1 || plan->columns == 1) && plan->along[side] && lines > plan->depth &&
+           (double)lines * (double)plan->depth * KG_WGMMA_ELEMENT > (double)plan->facts->cache[3];
 }
 
 // Seconds, INFINITY of what is not valid. Sharing tiles has to promise much: in races of eight
