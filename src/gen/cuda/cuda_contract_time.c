@@ -15,7 +15,7 @@ enum { THREADS_OF_UNIT = 2048, BLOCKS_OF_UNIT = 32 };
 // times of configs that were expected to be fast, in 56 races, and 1650 of configs drawn from whole
 // spaces of 19 shapes; for the best, to 1155 of the former alone. docs/model.md says how well that
 // orders shapes that it was not fitted to. Rates are of a unit, times in seconds.
-static const struct {
+static const struct fit {
     double launch;    // and whatever else no kernel is without
     double units;     // of that device, by whose number shared rates scale
     double fill;      // of shared memory, bytes a second
@@ -104,9 +104,9 @@ double kg_cuda_contract_copying(const struct kg_cuda_contract_plan *plan)
 
 static double folding_seconds(const struct kg_cuda_contract_plan *plan, int64_t turns)
 {
-    double one = fits[plan->fit].cluster +
-                 fits[plan->fit].folding * plan->set.rows * plan->set.columns / (128.0 * 128.0);
-    return one * (double)turns + fits[plan->fit].following * (double)(turns - 1);
+    const struct fit *fit = &fits[plan->fit];
+    double one = fit->cluster + fit->folding * plan->set.rows * plan->set.columns / (128.0 * 128.0);
+    return one * (double)turns + fit->following * (double)(turns - 1);
 }
 
 // Of the units, all of which have about as many tiles, one after the other or some at a time, or
@@ -115,24 +115,24 @@ static double units_seconds(const struct kg_cuda_contract_plan *plan,
                             const struct kg_cuda_contract_pace *pace, int64_t work, int64_t steps,
                             double fresh)
 {
+    const struct fit *fit = &fits[plan->fit];
     int64_t places = places_of(plan, pace), turns = kg_ceil_div(work, places);
     int64_t of_block = turns * steps, of_unit = kg_ceil_div(work, plan->facts->units) * steps;
     if (plan->set.split == 0 && work > places) {
         of_block = kg_ceil_div(work * steps, places);
         of_unit = kg_ceil_div(work * steps, plan->facts->units);
     }
-    double fill = stage_bytes(plan, false) / fits[plan->fit].fill * pace->fill;
+    double fill = stage_bytes(plan, false) / fit->fill * pace->fill;
     double stage = pace->multiply > fill ? pace->multiply : fill;
-    double delay = fits[plan->fit].delay + fresh * fits[plan->fit].far;
-    double alone = (delay + fits[plan->fit].held * pace->multiply) / plan->set.stages;
+    double delay = fit->delay + fresh * fit->far;
+    double alone = (delay + fit->held * pace->multiply) / plan->set.stages;
     double busy = (double)of_unit * stage;
     double one = (double)of_block * (stage > alone ? stage : alone);
-    busy += fits[plan->fit].late * (double)steps * alone;
-    double finish = fits[plan->fit].finish +
-                    fits[plan->fit].leave * plan->set.rows * plan->set.columns / (128.0 * 128.0);
+    busy += fit->late * (double)steps * alone;
+    double finish = fit->finish + fit->leave * plan->set.rows * plan->set.columns / (128.0 * 128.0);
     // Blocks that fold in a cluster do not stay for a second tile.
     bool hides = !pace->folds_in_cluster && (plan->set.pingpong || pace->blocks > 1);
-    double shown = hides ? 1 + fits[plan->fit].shown * (double)(turns - 1) : (double)turns;
+    double shown = hides ? 1 + fit->shown * (double)(turns - 1) : (double)turns;
     // Of part of a tile, few threads have values to work on.
     bool whole = kg_cuda_contract_tall(plan) >= plan->set.rows;
     double values = hides && whole ? 0 : pace->values * (double)(turns - 1);
@@ -142,6 +142,7 @@ static double units_seconds(const struct kg_cuda_contract_plan *plan,
 double kg_cuda_contract_seconds(const struct kg_cuda_contract_plan *plan,
                                 const struct kg_cuda_contract_pace *pace)
 {
+    const struct fit *fit = &fits[plan->fit];
     const struct kg_device_facts *facts = plan->facts;
     if (facts->units <= 0 || facts->bandwidth <= 0)
         return 0;
@@ -152,21 +153,19 @@ double kg_cuda_contract_seconds(const struct kg_cuda_contract_plan *plan,
     double loaded = copies * stage_bytes(plan, false);
     double read = copies * stage_bytes(plan, true); // from the L2
     double multiply = units_seconds(plan, pace, work, steps, loaded > bytes ? bytes / loaded : 1);
-    double memory = fits[plan->fit].begin + bytes / (facts->bandwidth * fits[plan->fit].memory);
+    double memory = fit->begin + bytes / (facts->bandwidth * fit->memory);
     if (read > bytes)
-        memory += fits[plan->fit].again * (pace->again > 0 ? pace->again : 1) * (read - bytes) /
-                  (fits[plan->fit].fill * fits[plan->fit].units);
+        memory += fit->again * (pace->again > 0 ? pace->again : 1) * (read - bytes) /
+                  (fit->fill * fit->units);
     double longer = multiply > memory ? multiply : memory;
-    double seconds =
-        fits[plan->fit].launch + longer + fits[plan->fit].both * (multiply + memory - longer);
+    double seconds = fit->launch + longer + fit->both * (multiply + memory - longer);
     seconds += pace->values;
     if (pace->folds_in_cluster)
         seconds += folding_seconds(plan, kg_ceil_div(work, places_of(plan, pace)));
     double outputs = (double)plan->batches * (double)plan->rows * (double)plan->columns;
     if (plan->set.split > 1 && !pace->folds_in_cluster)
-        seconds += fits[plan->fit].pieces +
-                   plan->set.split * outputs * 4 / (facts->bandwidth * fits[plan->fit].folded);
+        seconds += fit->pieces + plan->set.split * outputs * 4 / (facts->bandwidth * fit->folded);
     if (pace->copied > 0)
-        seconds += fits[plan->fit].pieces + 2 * pace->copied / facts->bandwidth;
+        seconds += fit->pieces + 2 * pace->copied / facts->bandwidth;
     return seconds * (1 + pace->share);
 }

@@ -8,7 +8,7 @@
 #include <math.h>
 
 // Fitted as cuda_contract_time.c says, which has what is common to all forms.
-static const struct {
+static const struct fit {
     double matrix;   // of the peak that tiles reach
     double columns;  // fewer of them cost as much
     double operands; // that the matrix unit reads from shared memory, seconds a byte
@@ -57,35 +57,38 @@ double kg_cuda_wgmma_rate(const struct kg_cuda_contract_plan *plan)
 // Of a block that leaves a part and takes one.
 static double parts_seconds(const struct kg_cuda_contract_plan *plan)
 {
-    return fits[plan->fit].flag +
-           fits[plan->fit].part * plan->set.rows * plan->set.columns / (128.0 * 128.0);
+    const struct fit *fit = &fits[plan->fit];
+    return fit->flag + fit->part * plan->set.rows * plan->set.columns / (128.0 * 128.0);
 }
 
 double kg_cuda_wgmma_stage(const struct kg_cuda_contract_plan *plan, double rate, int products)
 {
+    const struct fit *fit = &fits[plan->fit];
     int rows = plan->set.rows, columns = plan->set.columns;
     int readers = rows > KG_WGMMA_ATOM && !plan->set.pingpong ? 2 : 1;
-    double wider = columns < fits[plan->fit].columns ? fits[plan->fit].columns / columns : 1;
+    double wider = columns < fit->columns ? fit->columns / columns : 1;
     double read = (double)KG_WGMMA_ELEMENT * plan->set.depth * (rows + readers * columns);
-    return kg_cuda_contract_stage(plan, rate, fits[plan->fit].matrix) * wider +
-           fits[plan->fit].operands * products * read;
+    return kg_cuda_contract_stage(plan, rate, fit->matrix) * wider +
+           fit->operands * products * read;
 }
 
 // Of the time, what pairs cost.
 static double pair_share(const struct kg_cuda_contract_plan *plan)
 {
-    return plan->set.pair == 1   ? fits[plan->fit].rows
-           : plan->set.pair == 2 ? fits[plan->fit].shared * plan->set.columns / 128
+    const struct fit *fit = &fits[plan->fit];
+    return plan->set.pair == 1   ? fit->rows
+           : plan->set.pair == 2 ? fit->shared * plan->set.columns / 128
                                  : 0;
 }
 
 struct kg_cuda_contract_pace kg_cuda_wgmma_pace(const struct kg_cuda_contract_plan *plan)
 {
+    const struct fit *fit = &fits[plan->fit];
     struct kg_cuda_contract_pace pace = {
         .blocks = kg_cuda_wgmma_blocks(plan),
         .multiply = kg_cuda_wgmma_stage(plan, kg_cuda_wgmma_rate(plan), 1),
-        .fill = kg_cuda_wgmma_is_uneven(plan) ? fits[plan->fit].uneven : 1,
-        .again = kg_cuda_wgmma_is_uneven(plan) ? fits[plan->fit].misses : 1,
+        .fill = kg_cuda_wgmma_is_uneven(plan) ? fit->uneven : 1,
+        .again = kg_cuda_wgmma_is_uneven(plan) ? fit->misses : 1,
         .values = values_seconds(plan),
         .folds_in_cluster = kg_cuda_wgmma_folds(plan),
         .copied = kg_cuda_wgmma_copied(plan),
