@@ -273,6 +273,7 @@ static void sides_are_mapped(void)
     CHECK(ragged.maps[LAST_LEFT].rank == 0 && ragged.maps[LAST_RIGHT].rank == 0);
     ragged = launches("nt", "M=300 N=4000 K=2044 T=f16", TILE);
     CHECK(ragged.maps[LAST_LEFT].tensor == KG_MAP_SCRATCH && ragged.maps[LAST_LEFT].box[1] == 44);
+    CHECK(has_box(&ragged.unaligned_maps[LAST_LEFT], 2044, 300, 64, 44));
     CHECK(grids.grids[MULTIPLY].blocks[0] == 32);
     // f32 leaves element by element; batches are a dimension, or part of the rows.
     grids = launches("wide", LARGE, TILE);
