@@ -480,6 +480,10 @@ KG_INLINE void kg_wgmma_multiply(float (&sums)[Block::PARTS][Block::SUMS],
     kg_wgmma_commit();
 }
 
+// Compilers before that of CUDA 13 let no products overlap whose sums nothing has defined before
+// the first of them. For these, sums begin at zero.
+static constexpr bool KG_WGMMA_FROM_ZERO = __CUDACC_VER_MAJOR__ < 13;
+
 // All products of an item. One stage's are under way while the next one's begin, and the last one's
 // during `meanwhile()`. `goes_on`: to what the sums are already. `other`: the barrier where the
 // other consumer waits for its turn.
@@ -490,6 +494,10 @@ KG_INLINE void kg_wgmma_consume(float (&sums)[Block::PARTS][Block::SUMS],
 {
     uint32_t before = 0; // is empty after the next one's products
     int i = 0;
+    if constexpr (KG_WGMMA_FROM_ZERO && !Block::SHARES)
+#pragma unroll
+        for (int sum = 0; sum < Block::PARTS * Block::SUMS; sum++)
+            sums[sum / Block::SUMS][sum % Block::SUMS] = 0;
     if constexpr (Block::SHARES) { // apart: sums come from elsewhere, but not between products
         kg_tiles_wait(stage.full, stage.odd);
         kg_wgmma_multiply<Block>(sums, stage, !goes_on);
@@ -500,7 +508,7 @@ KG_INLINE void kg_wgmma_consume(float (&sums)[Block::PARTS][Block::SUMS],
 #pragma unroll 1 // more would keep compilers busy for nothing
     for (; i < steps; i++) {
         kg_tiles_wait(stage.full, stage.odd);
-        kg_wgmma_multiply<Block>(sums, stage, i == 0);
+        kg_wgmma_multiply<Block>(sums, stage, i == 0 && !KG_WGMMA_FROM_ZERO);
         kg_wgmma_wait<1>();
         if (i > 0)
             kg_wgmma_release<Block>(before);

@@ -102,6 +102,10 @@ static bool is_clean(const struct kg_asm_kernel *kernel)
            kernel->stack_bytes <= 0;
 }
 
+// Whether the compiler is that of CUDA 13, as the figures are. Older ones do more for a product,
+// and with it where registers are few; no product may wait for another with these either.
+static bool is_current;
+
 // What is to be found in a kernel of wgmma.
 struct contents {
     int functions;
@@ -121,13 +125,14 @@ static void check_contents(const struct kg_binary *binary, const char *values,
                  &error);
     CHECK(code.kernel_count == wanted->functions && log.kernel_count == wanted->functions);
     for (int i = 0; i < code.kernel_count; i++) {
-        CHECK(is_clean(&code.kernels[i]));
-        if (!is_clean(&code.kernels[i]))
+        bool clean = is_clean(&code.kernels[i]) || !is_current;
+        CHECK(clean);
+        if (!clean)
             fprintf(stderr, "%s: %s spills %lld bytes\n", values, code.kernels[i].name,
                     (long long)code.kernels[i].spill_store_bytes);
     }
     for (int i = 0; i < log.kernel_count; i++) {
-        CHECK(is_clean(&log.kernels[i]) && log.kernels[i].advice_count == 0);
+        CHECK((is_clean(&log.kernels[i]) || !is_current) && log.kernels[i].advice_count == 0);
         if (log.kernels[i].advice_count > 0)
             fprintf(stderr, "%s: %s\n", values, log.kernels[i].advice[0].text);
     }
@@ -139,8 +144,9 @@ static void check_contents(const struct kg_binary *binary, const char *values,
         CHECK(count_of(kernel, "HGMMA") > 0 && count_of(kernel, wanted->copies) > 0);
         double all, found = products_of(kernel, &all);
         bool multiplies = found >= wanted->products && fmod(found, wanted->products) == 0;
-        CHECK(multiplies && all <= wanted->each * found);
-        if (!multiplies || all > wanted->each * found)
+        bool lean = multiplies && (all <= wanted->each * found || !is_current);
+        CHECK(lean);
+        if (!lean)
             fprintf(stderr, "%s: %.0f products in %.0f instructions\n", values, found, all);
     }
     kg_arena_free(&arena);
@@ -161,6 +167,7 @@ static enum kg_status compile(struct kg_device *device, const char *definitions,
                           NULL));
     CHECK(kg_choice_source(&choice, 0, &facts, KG_TARGET_CUDA, "kernel", &source));
     struct kg_source unit = {.text = kg_text_string(&source), .entry = "kernel", .options = ""};
+    is_current = strstr(device->compiler, "NVRTC 13") != NULL;
     enum kg_status status = device->backend->compile(device, &unit, 60, binary, &error);
     if (status != KG_ERROR_MISSING)
         CHECK_STATUS(status, KG_OK, &error);
