@@ -482,7 +482,7 @@ KG_INLINE void kg_wgmma_multiply(float (&sums)[Block::PARTS][Block::SUMS],
 
 // Compilers before that of CUDA 13 let no products overlap whose sums nothing has defined before
 // the first of them. For these, sums begin at zero.
-static constexpr bool KG_WGMMA_FROM_ZERO = __CUDACC_VER_MAJOR__ < 13;
+enum { KG_WGMMA_FROM_ZERO = __CUDACC_VER_MAJOR__ < 13 };
 
 // All products of an item. One stage's are under way while the next one's begin, and the last one's
 // during `meanwhile()`. `goes_on`: to what the sums are already. `other`: the barrier where the
