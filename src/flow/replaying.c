@@ -8,10 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-// What a problem moves and computes at most. There the launch is what takes long. Kernels of larger
-// ones start before those of the execution before have ended, which those of graphs do not.
-#define MOST_BYTES ((double)(4 << 20))
-#define MOST_OPERATIONS 1e9
+// What a problem moves and computes at most: as far as replays were seen to be worth it, tensors of
+// 1 MB and products of 512 x 512 x 512 on an H100. Kernels of larger ones take longer than their
+// launches, and start before those of the execution before have ended, which those of graphs do
+// not.
+#define MOST_BYTES (2.25 * (1 << 20))
+#define MOST_OPERATIONS 3e8
 
 // Executions before one is recorded: a graph costs as much as some tens of replays save.
 #define PATIENCE 16
@@ -148,4 +150,10 @@ bool kg_replay_run(struct kg_replay *replay, void *const *tensors, void *workspa
         *status = replay->device->backend->replay(lane->graph, stream, error);
     atomic_flag_clear_explicit(&lane->is_busy, memory_order_release);
     return is_ready;
+}
+
+bool kg_replay_is_ready(struct kg_replay *replay, const void *stream)
+{
+    const struct lane *lane = replay ? find_lane(replay, stream) : NULL;
+    return lane && lane->graph && lane->is_known;
 }

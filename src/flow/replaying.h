@@ -18,5 +18,7 @@ void kg_replay_destroy(struct kg_replay *replay);
 // number of threads may call at once; none waits.
 bool kg_replay_run(struct kg_replay *replay, void *const *tensors, void *workspace, void *stream,
                    enum kg_status *status, struct kg_error *error);
+// Was the last execution in the stream a replay? For tests and benches, while nobody else executes.
+bool kg_replay_is_ready(struct kg_replay *replay, const void *stream);
 
 #endif

@@ -36,6 +36,10 @@ static void add_arguments(const struct kg_group *group, int maps, struct kg_text
 static void add_map(const struct kg_group *group, const struct kg_map *map, int number,
                     struct kg_text *text)
 {
+    if (map->rank == 0) {
+        kg_text_format(text, "//          map_%d: of nothing, all bytes 0\n", number);
+        return;
+    }
     kg_text_format(text, "//          map_%d: of %s", number,
                    map->tensor == KG_MAP_SCRATCH ? "scratch"
                                                  : group->problem->tensors[map->tensor]->name);
@@ -78,8 +82,7 @@ static void add_launches(const struct kg_choice *choice, int position,
     add_arguments(group, grids.map_count, text);
     kg_text_add(text, "\n");
     for (int i = 0; i < grids.map_count; i++)
-        if (grids.maps[i].rank > 0)
-            add_map(group, &grids.maps[i], i, text);
+        add_map(group, &grids.maps[i], i, text);
     if (grids.scratch > 0)
         kg_text_format(text, "//          scratch: %zu bytes\n", grids.scratch);
 }

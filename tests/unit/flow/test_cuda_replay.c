@@ -1,5 +1,6 @@
 // Small plans are replayed as graphs, above a driver without a GPU: when, and with whose arguments.
 
+#include "flow/replaying.h"
 #include "flow/workspaces.h"
 #include "replay_stand.h"
 
@@ -32,7 +33,9 @@ static void launched_then_replayed(void)
     start(copy_all, 4);
     copy_often(plan, PATIENCE, NULL);
     CHECK(has_run(PATIENCE, 0, 0) && fake->graphs == 0);
+    CHECK(!kg_replay_is_ready(plan->replay, NULL));
     copy_often(plan, 5, NULL);
+    CHECK(kg_replay_is_ready(plan->replay, NULL) && !kg_replay_is_ready(plan->replay, memory));
     CHECK(has_run(PATIENCE, 5, 0)); // no renewal: what was recorded is what is replayed
     CHECK(copies(plan, 1, NULL));
     CHECK(has_run(PATIENCE, 6, 1));

@@ -27,6 +27,29 @@ static void compiles(const char *op, const char *sizes, int least_kernels)
     unmake(&made);
 }
 
+// Whoever launches it learns of every map what it is, and of which there is nothing to map.
+static void maps_are_told(const char *sizes, int empty)
+{
+    struct made made = make("op nt(a: f16[M, K], b: f16[N, K]) -> (c: f16[M, N])\n"
+                            "{ c[m, n] = sum(k) a[m, k] * b[n, k] }\n",
+                            sizes);
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    struct kg_choice choice;
+    struct kg_text text = {0};
+    kg_choice_guess(made.problem, &device->facts, KG_TARGET_CUDA, &choice);
+    CHECK(kg_gen_standalone_cuda(made.problem, &choice, &device->facts, &text));
+    for (int i = 0; i < 5; i++) {
+        char line[64];
+        snprintf(line, sizeof line, "\n//          map_%d: of ", i);
+        const char *found = strstr(kg_text_string(&text), line);
+        CHECK(found != NULL);
+        empty -= found && strncmp(found + strlen(line), "nothing", 7) == 0;
+    }
+    CHECK(empty == 0);
+    kg_text_free(&text);
+    unmake(&made);
+}
+
 int main(void)
 {
     CHECK(folder_make(folder));
@@ -43,6 +66,10 @@ int main(void)
                  "{ a[m, n] = sum(k) x[m, k] * w[k, n]\n  b[m, n] = sum(k) x[m, k] * v[k, n]\n"
                  "  y[m, n] = silu(a[m, n]) * b[m, n] }\n",
                  "M=64 N=64 K=64", 2);
+    }
+    if (device) {
+        maps_are_told("M=2048 N=2048 K=2048", 2); // no tile is cut off
+        maps_are_told("M=2001 N=2024 K=2048", 0);
     }
     kg_device_close(device);
     folder_remove(folder);

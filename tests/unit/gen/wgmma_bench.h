@@ -104,7 +104,7 @@ static bool is_clean(const struct kg_asm_kernel *kernel)
 
 // Whether the compiler is that of CUDA 13, as the figures are. Older ones do more for a product,
 // and with it where registers are few; no product may wait for another with these either.
-static bool is_current;
+static bool is_current, is_told;
 
 // What is to be found in a kernel of wgmma.
 struct contents {
@@ -167,6 +167,9 @@ static enum kg_status compile(struct kg_device *device, const char *definitions,
                           NULL));
     CHECK(kg_choice_source(&choice, 0, &facts, KG_TARGET_CUDA, "kernel", &source));
     struct kg_source unit = {.text = kg_text_string(&source), .entry = "kernel", .options = ""};
+    if (!is_told && !strstr(device->compiler, "NVRTC 13"))
+        printf("not the compiler of CUDA 13: instructions and spills are not judged\n");
+    is_told = true;
     is_current = strstr(device->compiler, "NVRTC 13") != NULL;
     enum kg_status status = device->backend->compile(device, &unit, 60, binary, &error);
     if (status != KG_ERROR_MISSING)
