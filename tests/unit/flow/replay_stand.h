@@ -142,7 +142,7 @@ static inline void set_up(void)
                       "g", (struct kg_binding[]){{"P", "512"}, {"D", "64"}}, 2);
     busy = problem_of("op h(a: f16[N, N], b: f16[N, N]) -> (c: f16[N, N])\n"
                       "{ c[m, n] = sum(k) a[m, k] * b[k, n] }",
-                      "h", (struct kg_binding[]){{"N", "800"}}, 1);
+                      "h", (struct kg_binding[]){{"N", "560"}}, 1);
     for (int i = 0; i < 2 * SETS; i++)
         CHECK_STATUS(device->backend->allocate(device, (WIDE + 1) * sizeof(float),
                                                (void **)&memory[i], &error),

@@ -79,6 +79,7 @@ static void test_wide_vectors(void)
     CHECK(source_has(nn, "T=bf16", "#define KG_PAIRS 0"));
     CHECK(source_has(nn, "T=f32", "#define KG_LANES 16"));
     CHECK(source_has(nn, "T=f32", "#define KG_ROWS 14"));
+    CHECK(source_has(nn, "T=f32", "#define KG_BLOCK_K 384")); // for the digits of long sums
     check(nn, "T=f32", 1, shapes);
     check(nt, "T=f16", 1, shapes);
     kg_device_close(device);
@@ -89,6 +90,7 @@ static void test_tiles(void)
     open_host("x86-64 avx512f amx_tile amx_bf16", "-DKG_ALLOWED", 2);
     CHECK(source_has(nn, "T=bf16", "#define KG_PAIRS 1"));
     CHECK(source_has(nn, "T=f16", "#define KG_PAIRS 0"));
+    CHECK(source_has(nn, "T=bf16", "#define KG_BLOCK_K 512"));
     check(nn, "T=bf16", 1, shapes);
     check(nt, "T=bf16", 1, shapes);
     check(tn, "T=bf16", 1, shapes);

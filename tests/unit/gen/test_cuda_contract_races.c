@@ -1,6 +1,7 @@
 // The times expected of products against those that a GPU took: whoever changes a constant of them
-// learns here what it costs, where the rule chooses (tests/data/h100_products.txt), and where a
-// search orders all it knows (tests/data/h100_spaces.txt). No clock is asked.
+// learns here what it costs, where the rule chooses (tests/data/h100_products.txt,
+// h100_choices.txt), and where a search orders all it knows (tests/data/h100_spaces.txt). No clock
+// is asked.
 
 #include "base/files.h"
 #include "cuda_choice.h"
@@ -128,12 +129,24 @@ static void test_races(void)
 {
     read_races(KG_SOURCE_DIR "/tests/data/h100_products.txt");
     double mean = exp(losses / chosen), share = (double)right / compared;
-    printf("what the rule chooses took part in %d of %d races, and %.3f of the winner's time, at "
+    printf("what the rule chooses took part in %d of %d races, and %.4f of the winner's time, at "
            "worst %.3f; %.3f of %d pairs are expected rightly\n",
            chosen, races, mean, worst, share, compared);
     CHECK(races == 59 && chosen >= 38);
     CHECK(mean < 1.01 && worst < 1.05);
     CHECK(share > 0.81);
+}
+
+// Between choices that are close, which is what the rule has constants of its own for.
+static void test_choices(void)
+{
+    read_races(KG_SOURCE_DIR "/tests/data/h100_choices.txt");
+    double mean = exp(losses / chosen);
+    printf("of two choices each, the rule's took part in %d of %d, and %.4f of the faster one's "
+           "time\n",
+           chosen, races, mean);
+    CHECK(races == 34 && chosen >= 33);
+    CHECK(mean < 1.006);
 }
 
 static void test_spaces(void)
@@ -177,6 +190,7 @@ static void test_rule(void)
 static void test_all(void)
 {
     test_races();
+    test_choices();
     test_spaces();
     test_rule();
 }
