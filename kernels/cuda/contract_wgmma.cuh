@@ -86,14 +86,19 @@ KG_INLINE void kg_wgmma_rest(const Job &job, const char *scratch, bool made)
 // ---- The shape of a block ----
 
 // All of it is known when the kernel is compiled. Sizes in elements of two bytes.
-template <int ROWS_, int COLUMNS_, int DEPTH_, int STAGES_, int PAIR_, bool PINGPONG_, int SPLIT_,
-          bool SWAP_, bool LEFT_ALONG_K_, bool RIGHT_ALONG_K_, int ORDER_, class INSTRUCTION_>
+template <int ROWS_, int COLUMNS_, int DEPTH_, int STAGES_, int DOWN_, int ACROSS_, bool PINGPONG_,
+          int SPLIT_, bool SWAP_, bool LEFT_ALONG_K_, bool RIGHT_ALONG_K_, int ORDER_,
+          class INSTRUCTION_>
 struct kg_wgmma_block {
     using INSTRUCTION = INSTRUCTION_;
     static constexpr int ROWS = ROWS_, COLUMNS = COLUMNS_, DEPTH = DEPTH_, STAGES = STAGES_;
-    static constexpr int PAIR = PAIR_, SPLIT = SPLIT_ > 0 ? SPLIT_ : 1, ORDER = ORDER_;
+    static constexpr int SPLIT = SPLIT_ > 0 ? SPLIT_ : 1, ORDER = ORDER_;
     static constexpr bool SHARES = SPLIT_ == 0; // the steps of tiles, evenly: contract_shares.cuh
     static constexpr bool PINGPONG = PINGPONG_, SWAP = SWAP_;
+    // Blocks of a cluster, one below the other and side by side, copy for each other what they
+    // share: of the left side those with the same rows, of the right side those with the same
+    // columns. Each is a `peer` to so many, itself among them.
+    static constexpr int DOWN = DOWN_, ACROSS = ACROSS_, PEERS = DOWN + ACROSS - 1;
     static constexpr bool LEFT_ALONG_K = LEFT_ALONG_K_, RIGHT_ALONG_K = RIGHT_ALONG_K_;
 
     static constexpr int CONSUMERS = ROWS == 64 && !PINGPONG ? 1 : 2;
@@ -136,15 +141,15 @@ struct kg_wgmma_block {
 // Which tile comes when: groups of 8 tiles that share a side follow each other, for the L2.
 template <class Block>
 struct kg_wgmma_tiles {
-    int rows, columns, batches; // in tiles; pairs of them along what a pair is
+    int rows, columns, batches; // in tiles, or those of a cluster
     int tall, wide;             // in elements
     int steps;                  // along K, of all pieces
     int count;                  // of work: tiles, and pieces of K of each
 
     KG_METHOD kg_wgmma_tiles(int64_t m, int64_t n, int64_t k, int64_t batches_)
     {
-        constexpr int row_unit = Block::ROWS * (Block::PAIR == 1 ? 2 : 1);
-        constexpr int column_unit = Block::COLUMNS * (Block::PAIR == 2 ? 2 : 1);
+        constexpr int row_unit = Block::ROWS * Block::DOWN;
+        constexpr int column_unit = Block::COLUMNS * Block::ACROSS;
         rows = (int)((m + row_unit - 1) / row_unit);
         columns = (int)((n + column_unit - 1) / column_unit);
         batches = (int)batches_;
@@ -208,8 +213,8 @@ struct kg_wgmma_item {
         const int a = start + within - b * width;
         row = Block::ORDER == 0 ? a : b;
         column = Block::ORDER == 0 ? b : a;
-        row = (Block::PAIR == 1 ? row * 2 + rank : row) * Block::ROWS;
-        column = (Block::PAIR == 2 ? column * 2 + rank : column) * Block::COLUMNS;
+        row = (row * Block::DOWN + rank / Block::ACROSS) * Block::ROWS;
+        column = (column * Block::ACROSS + rank % Block::ACROSS) * Block::COLUMNS;
     }
 };
 
@@ -318,51 +323,54 @@ struct kg_ring_place {
 
 // ---- The producer ----
 
-// Where a side comes from. Lines of the last tile that are not there are not asked for: the engine
-// takes several times as long for a line that it fills with zeros. So boxes of lines along K have a
-// map of their own there, `last`. What shared memory has in the place of such lines reaches no sum
-// that is stored.
+// Where a side comes from. Lines that are not there are not asked for: the engine takes several
+// times as long for a line that it fills with zeros. So the last box of lines along K has a map of
+// its own, `last`. What shared memory has in the place of such lines reaches no sum that is stored.
 struct kg_wgmma_source {
     const kg_tensor_map *whole, *last;
 };
 
 // One side of an item, LINES of it or fewer, in steps of boxes of 64 elements by as many lines as
-// fit. Of a side that a pair shares, each block copies its half for both, and all of it.
-template <bool PAIRED, bool SHARED, bool ALONG_K, int LINES, int DEPTH>
+// fit. Of a side that SHARERS blocks share, each copies its part for all of them, the `turn`-th for
+// the `blocks`.
+template <int SHARERS, bool CLUSTERED, bool ALONG_K, int LINES, int DEPTH>
 struct kg_wgmma_side {
-    static constexpr int HALVES = SHARED ? 2 : 1;
+    static constexpr int UNIT = ALONG_K ? 1 : 64; // lines come by so many
+    static constexpr int OWN = LINES / SHARERS;
+    static_assert(OWN % UNIT == 0 && LINES % SHARERS == 0, "whole boxes");
     const kg_tensor_map *map;
-    int line, batch, lines;
+    int line, batch, lines, place, own; // `own` lines of these `lines`, from `place` on
+    uint16_t blocks;
 
-    KG_METHOD kg_wgmma_side(const kg_wgmma_source &from, int line_, int batch_, int end)
-        : line(line_), batch(batch_)
+    KG_METHOD kg_wgmma_side(const kg_wgmma_source &from, int line_, int batch_, int end, int turn,
+                            int blocks_)
+        : batch(batch_), place(turn * OWN), blocks((uint16_t)blocks_)
     {
-        lines = PAIRED || end - line > LINES ? LINES : end - line;
-        map = ALONG_K && lines < LINES ? from.last : from.whole;
-        if (!ALONG_K)
-            lines = (lines + 63) / 64 * 64;
+        lines = (end - line_ + UNIT - 1) / UNIT * UNIT;
+        lines = lines > LINES ? LINES : CLUSTERED && lines < 0 ? 0 : lines;
+        own = lines - place > OWN ? OWN : lines - place;
+        map = ALONG_K && own < OWN ? from.last : from.whole;
+        line = line_ + place;
     }
-    KG_METHOD int bytes() const // of a step
+    KG_METHOD int bytes() const // of a step, of all
     {
         return lines * DEPTH * 2;
     }
-    KG_METHOD void fetch(char *to, uint64_t *full, int k, int rank) const
+    KG_METHOD void fetch(char *to, uint64_t *full, int k) const
     {
         if constexpr (ALONG_K) {
-            const int from = SHARED ? rank * (LINES / HALVES) : 0;
+            if (CLUSTERED && own <= 0)
+                return;
 #pragma unroll
             for (int d = 0; d < DEPTH / 64; d++)
-                kg_tiles_copy<SHARED>(to + (d * LINES + from) * 128, map, full, k + d * 64,
-                                      line + from, batch);
+                kg_tiles_copy<(SHARERS > 1)>(to + (d * LINES + place) * 128, map, full, k + d * 64,
+                                             line, batch, blocks);
         } else {
-            constexpr int boxes = LINES / 64 / HALVES;
-            static_assert(LINES % (64 * HALVES) == 0, "whole boxes");
-            const int from = SHARED ? rank * boxes : 0;
 #pragma unroll
-            for (int b = 0; b < boxes; b++)
-                if (PAIRED || b * 64 < lines)
-                    kg_tiles_copy<SHARED>(to + (from + b) * DEPTH * 128, map, full,
-                                          line + (from + b) * 64, k, batch);
+            for (int b = 0; b < OWN; b += 64)
+                if (b < own)
+                    kg_tiles_copy<(SHARERS > 1)>(to + (place + b) * DEPTH * 2, map, full, line + b,
+                                                 k, batch, blocks);
         }
     }
 };
@@ -373,15 +381,20 @@ KG_INLINE void kg_wgmma_produce(const kg_wgmma_tiles<Block> &tiles,
                                 const kg_wgmma_source &right_from, char *ring, uint64_t *full,
                                 uint64_t *empty, int first, int step, int rank)
 {
-    constexpr int pair = Block::PAIR, depth = Block::DEPTH;
+    constexpr int depth = Block::DEPTH, down = Block::DOWN, across = Block::ACROSS;
+    constexpr bool clustered = Block::PEERS > 1;
+    const int above = rank / across, beside = rank % across;
+    const int same_rows = ((1 << across) - 1) << above * across;
+    constexpr int every = ((1 << down * across) - 1) / ((1 << across) - 1); // 1, and each row's
+    const int same_columns = every << beside;
     kg_ring_place<Block::STAGES> place;
     kg_wgmma_items<Block> work(tiles, first, step, rank);
     kg_wgmma_item<Block> item = Block::SHARES ? work.item() : begin;
     for (; work.is_left(); kg_wgmma_next(work, item)) {
-        const kg_wgmma_side<pair != 0, pair == 2, Block::LEFT_ALONG_K, Block::ROWS, depth> left(
-            left_from, item.row, item.batch, tiles.tall);
-        const kg_wgmma_side<pair != 0, pair == 1, Block::RIGHT_ALONG_K, Block::COLUMNS, depth>
-            right(right_from, item.column, item.batch, tiles.wide);
+        const kg_wgmma_side<across, clustered, Block::LEFT_ALONG_K, Block::ROWS, depth> left(
+            left_from, item.row, item.batch, tiles.tall, beside, same_rows);
+        const kg_wgmma_side<down, clustered, Block::RIGHT_ALONG_K, Block::COLUMNS, depth> right(
+            right_from, item.column, item.batch, tiles.wide, above, same_columns);
         const int bytes = left.bytes() + right.bytes();
 #pragma unroll 1
         for (int i = 0; i < item.steps; i++) {
@@ -389,14 +402,31 @@ KG_INLINE void kg_wgmma_produce(const kg_wgmma_tiles<Block> &tiles,
             const int k = (item.first + i) * depth;
             kg_tiles_wait(&empty[place.stage], place.odd ^ 1);
             kg_tiles_expect(&full[place.stage], bytes);
-            left.fetch(stage, &full[place.stage], k, rank);
-            right.fetch(stage + Block::LEFT_BYTES, &full[place.stage], k, rank);
+            left.fetch(stage, &full[place.stage], k);
+            right.fetch(stage + Block::LEFT_BYTES, &full[place.stage], k);
             place.next();
         }
     }
+    // No block ends before its peers have told it all that they will.
+#pragma unroll 1
+    for (int s = 0; clustered && s < Block::STAGES; s++, place.next())
+        kg_tiles_wait(&empty[place.stage], place.odd ^ 1);
 }
 
 // ---- The consumers ----
+
+// Whom a lane of a consumer tells that a stage is free: first come the blocks with the same rows as
+// that of `rank`, then those with the same columns but itself.
+template <class Block>
+KG_INLINE uint32_t kg_wgmma_peer(int rank)
+{
+    constexpr int across = Block::ACROSS;
+    const int lane = threadIdx.x % 32, above = rank / across, other = lane - across;
+    if (lane >= Block::PEERS)
+        return rank;
+    return lane < across ? above * across + lane
+                         : (other < above ? other : other + 1) * across + rank % across;
+}
 
 // Where a consumer is in the ring. All of it goes along: what can be worked out anew from where the
 // ring begins, the compiler does work out anew, at every stage before its first product.
@@ -406,25 +436,28 @@ struct kg_wgmma_stage {
     static constexpr int STEP = Block::STAGE_BYTES / 16;
     uint32_t full;        // the barrier
     uint32_t left, right; // tiles
+    uint32_t there;       // the barrier of the block that this thread tells what is free
     int number = 0;
     uint32_t odd = 0;
 
-    KG_METHOD kg_wgmma_stage(const char *ring, const uint64_t *full_, int own)
+    KG_METHOD kg_wgmma_stage(const char *ring, const uint64_t *full_, int own, int rank)
         : full(kg_shared_address(full_)),
           left(kg_wgmma_tile(kg_shared_address(ring) + own / 64 * PART_BYTES,
                              Block::LEFT_ALONG_K ? 16 : Block::DEPTH * 128)),
           right(kg_wgmma_tile(kg_shared_address(ring) + Block::LEFT_BYTES,
-                              Block::RIGHT_ALONG_K ? 16 : Block::DEPTH * 128))
+                              Block::RIGHT_ALONG_K ? 16 : Block::DEPTH * 128)),
+          there(Block::PEERS > 1 ? kg_shared_address_in(full, kg_wgmma_peer<Block>(rank)) : full)
     {
     }
     KG_METHOD uint32_t empty() const
     {
-        return full + Block::STAGES * 8;
+        return there + Block::STAGES * 8;
     }
     KG_METHOD void move(int stages)
     {
         number += stages;
         full += stages * 8;
+        there += stages * 8;
         left += stages * STEP;
         right += stages * STEP;
     }
@@ -444,16 +477,15 @@ struct kg_wgmma_stage {
     }
 };
 
+// Tells all that copy to here. Of a cluster, each lane tells one.
 template <class Block>
 KG_INLINE void kg_wgmma_release(uint32_t empty)
 {
-    const int lane = threadIdx.x % 32;
-    if constexpr (Block::PAIR == 0) {
-        if (lane == 0)
+    if (threadIdx.x % 32 < Block::PEERS) {
+        if constexpr (Block::PEERS == 1)
             kg_tiles_arrive(empty);
-    } else {
-        if (lane < 2)
-            kg_tiles_arrive_in(empty, lane);
+        else
+            kg_tiles_arrive_there(empty);
     }
 }
 

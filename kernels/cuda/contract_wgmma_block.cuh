@@ -315,8 +315,7 @@ KG_INLINE float4 kg_shared_quad_in(const float *shared, uint32_t rank)
 
 // Other blocks' memory is far away: many reads are under way at once.
 template <class Block, class Job>
-KG_INLINE void kg_wgmma_fold(const Job &job, const kg_wgmma_item<Block> &item, const float *folded,
-                             int rank)
+KG_INLINE void kg_wgmma_fold(const Job &job, const kg_wgmma_item<Block> &item, const float *folded)
 {
     constexpr int lines = Block::SWAP ? Block::COLUMNS : Block::ROWS;
     constexpr int quads = (Block::SWAP ? Block::ROWS : Block::COLUMNS) / 4;
@@ -324,7 +323,7 @@ KG_INLINE void kg_wgmma_fold(const Job &job, const kg_wgmma_item<Block> &item, c
     constexpr int turns = (lines * quads + step - 1) / step, most = 16 / Block::SPLIT;
     constexpr int batch = turns < most ? turns : most;
     const int rows = (int)job.rows(), columns = (int)job.columns();
-    for (int first = rank * threads + threadIdx.x - 128; first < lines * quads;
+    for (int first = (int)kg_cluster_rank() * threads + threadIdx.x - 128; first < lines * quads;
          first += step * batch) {
         float4 parts[batch][Block::SPLIT];
 #pragma unroll
@@ -384,7 +383,7 @@ KG_INLINE void kg_wgmma_consumer(const Job &job, const kg_wgmma_tiles<Block> &ti
     const int own = Block::PINGPONG ? 0 : consumer * Block::OWN_ROWS;
     constexpr int room = Block::OUT_BYTES / Block::CONSUMERS;
     constexpr bool in_tiles = Block::SPLIT == 1 && sizeof(typename Job::out) == 2;
-    kg_wgmma_stage<Block> stage(ring, full, own);
+    kg_wgmma_stage<Block> stage(ring, full, own, rank);
     int turn = 0, buffer_turn = 0;
     kg_wgmma_items<Block> work(tiles, first, step, rank);
     kg_wgmma_item<Block> item = Block::SHARES ? work.item() : begin;
@@ -441,11 +440,12 @@ KG_INLINE void kg_contract_wgmma(const Job &job, const kg_wgmma_source &left,
                                  char *scratch)
 {
     extern __shared__ __align__(1024) char kg_shared[];
-    constexpr int cluster = Block::FOLDS ? Block::SPLIT : Block::PAIR ? 2 : 1;
+    constexpr int cluster = Block::FOLDS ? Block::SPLIT : Block::DOWN * Block::ACROSS;
+    constexpr bool clustered = Block::PEERS > 1;
     char *ring = kg_shared;
     char *buffers = ring + Block::RING_BYTES;
     uint64_t *full = (uint64_t *)(buffers + Block::OUT_BYTES), *empty = full + Block::STAGES;
-    const int rank = cluster > 1 ? (int)kg_cluster_rank() : 0;
+    const int rank = clustered ? (int)kg_cluster_rank() : 0; // of those that share sides
     const int first = Block::FOLDS ? blockIdx.x : blockIdx.x / cluster;
     const int step = Block::FOLDS ? gridDim.x : gridDim.x / cluster;
     const auto count = [&] {
@@ -468,7 +468,7 @@ KG_INLINE void kg_contract_wgmma(const Job &job, const kg_wgmma_source &left,
         constexpr int readers = Block::PINGPONG ? 1 : Block::CONSUMERS;
         for (int s = 0; s < Block::STAGES; s++) {
             kg_tiles_barrier(&full[s], 1);
-            kg_tiles_barrier(&empty[s], readers * 4 * (Block::PAIR ? 2 : 1));
+            kg_tiles_barrier(&empty[s], readers * 4 * Block::PEERS);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
@@ -476,10 +476,12 @@ KG_INLINE void kg_contract_wgmma(const Job &job, const kg_wgmma_source &left,
         kg_tiles_expect_map(left.whole);
         kg_tiles_expect_map(right.whole);
     }
-    if constexpr (cluster > 1)
-        kg_cluster_meet();
-    else
+    if constexpr (clustered) {
+        kg_cluster_arrive_relaxed();
+        kg_cluster_await();
+    } else {
         __syncthreads();
+    }
     if (kg_wgmma_leaves_room<Block>(job))
         kg_start_next();
     kg_wait_before();
@@ -498,12 +500,11 @@ KG_INLINE void kg_contract_wgmma(const Job &job, const kg_wgmma_source &left,
     }
     if constexpr (Block::FOLDS) {
         __syncwarp();
-        kg_cluster_meet();
+        kg_cluster_wait();
         if (threadIdx.x >= 128) // one item a block
-            kg_wgmma_fold<Block>(job, begin, (float *)ring, rank);
-    }
-    if constexpr (cluster > 1) {
+            kg_wgmma_fold<Block>(job, begin, (float *)ring);
         __syncwarp();
-        kg_cluster_meet(); // nobody leaves while others may still reach into its shared memory
+        kg_cluster_arrive_relaxed(); // nobody leaves while others may still read its shared memory
+        kg_cluster_await();
     }
 }

@@ -26,17 +26,19 @@ KG_INLINE void kg_tiles_barrier(uint64_t *barrier, int arrivals)
                  : "memory");
 }
 
-// To the barrier at the same place in block `rank` of the cluster. In the scope of the block: that
-// of the cluster would have every arrival wait for memory.
-KG_INLINE void kg_tiles_arrive_in(uint32_t barrier, uint32_t rank)
+// What lies at `address` in the shared memory of a block, in that of block `rank` of the cluster.
+KG_INLINE uint32_t kg_shared_address_in(uint32_t address, uint32_t rank)
 {
-    asm volatile("{\n"
-                 ".reg .b32 there;\n"
-                 "mapa.shared::cluster.u32 there, %0, %1;\n"
-                 "mbarrier.arrive.shared::cluster.b64 _, [there];\n"
-                 "}" ::"r"(barrier),
-                 "r"(rank)
-                 : "memory");
+    uint32_t there;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
+    return there;
+}
+
+// At such an address. In the scope of the block: that of the cluster would have every arrival wait
+// for memory.
+KG_INLINE void kg_tiles_arrive_there(uint32_t barrier)
+{
+    asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
 KG_INLINE void kg_tiles_arrive(uint32_t barrier)
@@ -52,17 +54,18 @@ KG_INLINE void kg_tiles_expect(uint64_t *barrier, uint32_t bytes)
         : "memory");
 }
 
-// A box of a tensor into shared memory; of both blocks of a pair when SHARED.
+// A box of a tensor into shared memory; when SHARED, of those blocks of the cluster whose bits are
+// set in `blocks`.
 template <bool SHARED>
 KG_INLINE void kg_tiles_copy(void *to, const kg_tensor_map *map, uint64_t *barrier, int x, int y,
-                             int z)
+                             int z, uint16_t blocks)
 {
     if constexpr (SHARED)
         asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile"
                      ".mbarrier::complete_tx::bytes.multicast::cluster"
                      " [%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(kg_shared_address(to)),
                      "l"(map), "r"(kg_shared_address(barrier)), "r"(x), "r"(y), "r"(z),
-                     "h"((uint16_t)3)
+                     "h"(blocks)
                      : "memory");
     else
         asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile"
@@ -103,13 +106,6 @@ template <int THREADS>
 KG_INLINE void kg_tiles_meet(int number)
 {
     asm volatile("bar.sync %0, %1;" ::"r"(number), "n"(THREADS) : "memory");
-}
-
-KG_INLINE void kg_cluster_meet()
-{
-    asm volatile("barrier.cluster.arrive.release.aligned;\n"
-                 "barrier.cluster.wait.acquire.aligned;" ::
-                     : "memory");
 }
 
 KG_INLINE void kg_wgmma_begin()

@@ -73,8 +73,8 @@
 #define WGMMA(tile, how) "contract: mma=64 " tile " " how " order=0 maxnreg=0"
 #define WGMMA_3(tile, how) "contract*3: mma=64 " tile " " how " order=0 maxnreg=0"
 #define WGMMA_2(tile, how) "contract*2: mma=64 " tile " " how " order=0 maxnreg=0"
-#define PLAIN "pair=0 pingpong=0 split=1 swap=0"
-#define SHARED "pair=0 pingpong=0 split=0 swap=0"
+#define PLAIN "down=1 across=1 pingpong=0 split=1 swap=0"
+#define SHARED "down=1 across=1 pingpong=0 split=0 swap=0"
 #define MATMUL                                                                                     \
     "op matmul(a: T[M, K], b: T[K, N], v: T[N]) -> (c: T[M, N]) where T in f16 bf16 f32\n"         \
     "{ c[m, n] = relu(sum(k) (a[m, k] * b[k, n]) + v[n]) }\n"
@@ -86,9 +86,9 @@
     "{ y[n, o, p] = sum(c) x[n, c, p] * w[o, c] }\n"
 #define MMA(rows, columns, depth, stages, split, order)                                            \
     "mma=16 rows=" rows " columns=" columns " depth=" depth " stages=" stages                      \
-    " pair=0 pingpong=0 split=" split " swap=0 order=" order " maxnreg=0"
+    " down=1 across=1 pingpong=0 split=" split " swap=0 order=" order " maxnreg=0"
 #define PARTS(tile, stages, split, order)                                                          \
-    "mma=64 " tile " depth=32 stages=" stages " pair=0 pingpong=0 split=" split                    \
+    "mma=64 " tile " depth=32 stages=" stages " down=1 across=1 pingpong=0 split=" split           \
     " swap=0 order=" order " maxnreg=0"
 
 // Of every kind of side: k beside rows and columns, or not; a batch; a second output; a formula.
@@ -119,7 +119,7 @@
     "{ c[m, n] = sum(k) a[m, k] * b[k, n] }\n"
 #define MATRIX_VECTOR                                                                              \
     "op vector(a: T[M, K], x: T[K]) -> (y: T[M]) " ANY "{ y[m] = sum(k) a[m, k] * x[k] }\n"
-#define TILE " stages=1 pair=0 pingpong=0 split="
+#define TILE " stages=1 down=1 across=1 pingpong=0 split="
 #define REST " order=0 maxnreg=0"
 
 static const struct form {
@@ -200,33 +200,47 @@ static const struct form {
     {"wgmma, tall and wide", NT, "M=520 N=392 K=200",
      WGMMA("rows=256 columns=192 depth=64 stages=3", PLAIN)},
     {"wgmma, wide, in turns", NT, "M=900 N=1320 K=264",
-     WGMMA("rows=128 columns=192 depth=64 stages=4", "pair=0 pingpong=1 split=1 swap=0")},
+     WGMMA("rows=128 columns=192 depth=64 stages=4", "down=1 across=1 pingpong=1 split=1 swap=0")},
     {"wgmma, pair of rows", NT, "M=700 N=264 K=200",
-     WGMMA("rows=128 columns=256 depth=64 stages=4", "pair=1 pingpong=0 split=1 swap=0")},
+     WGMMA("rows=128 columns=256 depth=64 stages=4", "down=2 across=1 pingpong=0 split=1 swap=0")},
     {"wgmma, pair of columns", NN, "M=300 N=264 K=200",
-     WGMMA("rows=128 columns=128 depth=64 stages=4", "pair=2 pingpong=0 split=1 swap=0")},
+     WGMMA("rows=128 columns=128 depth=64 stages=4", "down=1 across=2 pingpong=0 split=1 swap=0")},
     {"wgmma, pair, turned", TN, "M=264 N=520 K=200",
-     WGMMA("rows=128 columns=128 depth=64 stages=4", "pair=2 pingpong=0 split=1 swap=0")},
+     WGMMA("rows=128 columns=128 depth=64 stages=4", "down=1 across=2 pingpong=0 split=1 swap=0")},
+    {"wgmma, four down", NT, "M=700 N=264 K=200",
+     WGMMA("rows=64 columns=128 depth=64 stages=4", "down=4 across=1 pingpong=0 split=1 swap=0")},
+    {"wgmma, four down, thin boxes", NT, "M=1000 N=1000 K=1000",
+     WGMMA("rows=64 columns=144 depth=64 stages=4", "down=4 across=1 pingpong=0 split=1 swap=0")},
+    {"wgmma, four across", NT, "M=90 N=1032 K=200",
+     WGMMA("rows=64 columns=32 depth=128 stages=6", "down=1 across=4 pingpong=0 split=1 swap=0")},
+    {"wgmma, four by two", NT, "M=1000 N=1000 K=1000",
+     WGMMA("rows=128 columns=80 depth=64 stages=6", "down=4 across=2 pingpong=0 split=1 swap=0")},
+    {"wgmma, two by two", NN, "M=300 N=264 K=200",
+     WGMMA("rows=128 columns=128 depth=64 stages=4", "down=2 across=2 pingpong=1 split=1 swap=0")},
+    {"wgmma, two by four, exchanged", NT, "M=17 N=1032 K=328",
+     WGMMA("rows=64 columns=16 depth=128 stages=6", "down=2 across=4 pingpong=0 split=1 swap=1")},
+    {"wgmma, two by four, turned", TN, "M=264 N=520 K=200",
+     WGMMA("rows=256 columns=128 depth=64 stages=3", "down=2 across=4 pingpong=0 split=1 swap=0")},
     {"wgmma, in turns", NT, "M=900 N=1320 K=264",
-     WGMMA("rows=128 columns=128 depth=64 stages=4", "pair=0 pingpong=1 split=1 swap=0")},
+     WGMMA("rows=128 columns=128 depth=64 stages=4", "down=1 across=1 pingpong=1 split=1 swap=0")},
     {"wgmma, in turns, pair", NT, "M=900 N=1320 K=264",
-     WGMMA("rows=64 columns=256 depth=64 stages=4", "pair=1 pingpong=1 split=1 swap=0")},
+     WGMMA("rows=64 columns=256 depth=64 stages=4", "down=2 across=1 pingpong=1 split=1 swap=0")},
     {"wgmma, exchanged", NT, "M=5 N=264 K=1000",
-     WGMMA("rows=64 columns=8 depth=128 stages=4", "pair=0 pingpong=0 split=1 swap=1")},
+     WGMMA("rows=64 columns=8 depth=128 stages=4", "down=1 across=1 pingpong=0 split=1 swap=1")},
     {"wgmma, exchanged, wider", NN, "M=40 N=264 K=1000",
-     WGMMA("rows=128 columns=48 depth=64 stages=4", "pair=0 pingpong=0 split=1 swap=1")},
+     WGMMA("rows=128 columns=48 depth=64 stages=4", "down=1 across=1 pingpong=0 split=1 swap=1")},
     {"wgmma, few rows", NT, "M=20 N=200 K=1000",
      WGMMA("rows=64 columns=32 depth=128 stages=8", PLAIN)},
     {"wgmma, few rows, turned", TN, "M=40 N=200 K=1000",
      WGMMA("rows=128 columns=64 depth=64 stages=4", PLAIN)},
     {"wgmma, cluster of pieces", NT, "M=70 N=72 K=1000",
-     WGMMA("rows=64 columns=64 depth=64 stages=4", "pair=0 pingpong=0 split=4 swap=0")},
+     WGMMA("rows=64 columns=64 depth=64 stages=4", "down=1 across=1 pingpong=0 split=4 swap=0")},
     {"wgmma, exchanged pieces", NT, "M=5 N=264 K=1000",
-     WGMMA("rows=128 columns=8 depth=64 stages=4", "pair=0 pingpong=0 split=8 swap=1")},
+     WGMMA("rows=128 columns=8 depth=64 stages=4", "down=1 across=1 pingpong=0 split=8 swap=1")},
     {"wgmma, pieces in memory", NN, "M=70 N=72 K=3000",
-     WGMMA("rows=64 columns=64 depth=64 stages=4", "pair=0 pingpong=0 split=16 swap=0")},
+     WGMMA("rows=64 columns=64 depth=64 stages=4", "down=1 across=1 pingpong=0 split=16 swap=0")},
     {"wgmma, pieces, exchanged", NT, "M=7 N=72 K=3000",
-     WGMMA("rows=64 columns=8 depth=64 stages=4", "pair=0 pingpong=0 split=32 swap=1")},
+     WGMMA("rows=64 columns=8 depth=64 stages=4", "down=1 across=1 pingpong=0 split=32 swap=1")},
     {"wgmma, shared", NT, "M=1300 N=1700 K=200",
      WGMMA("rows=128 columns=128 depth=64 stages=4", SHARED)},
     {"wgmma, shared by many", NN, "M=300 N=264 K=4100",
@@ -236,9 +250,9 @@ static const struct form {
     {"wgmma, shared, batches", BATCHES, "B=3 M=500 N=1000 K=264",
      WGMMA_3("rows=128 columns=128 depth=64 stages=4", SHARED)},
     {"wgmma, shared, exchanged", NT, "M=200 N=9000 K=264",
-     WGMMA("rows=128 columns=128 depth=64 stages=4", "pair=0 pingpong=0 split=0 swap=1")},
+     WGMMA("rows=128 columns=128 depth=64 stages=4", "down=1 across=1 pingpong=0 split=0 swap=1")},
     {"wgmma, shared in turns", NT, "M=1300 N=1700 K=200",
-     WGMMA("rows=128 columns=128 depth=64 stages=4", "pair=0 pingpong=1 split=0 swap=0")},
+     WGMMA("rows=128 columns=128 depth=64 stages=4", "down=1 across=1 pingpong=1 split=0 swap=0")},
     {"wgmma, shared, turned", TN, "M=1304 N=4000 K=136",
      WGMMA("rows=128 columns=256 depth=64 stages=4", SHARED)},
     {"wgmma, shared, follows", LINEAR, "B=3 P=300 K=600 N=1000",
@@ -246,7 +260,7 @@ static const struct form {
     {"wgmma, what follows", LINEAR, "B=3 P=50 K=200 N=136",
      WGMMA_2("rows=128 columns=128 depth=64 stages=4", PLAIN)},
     {"wgmma, follows exchanged", LINEAR, "B=3 P=5 K=200 N=136",
-     WGMMA_2("rows=64 columns=16 depth=64 stages=4", "pair=0 pingpong=0 split=2 swap=1")},
+     WGMMA_2("rows=64 columns=16 depth=64 stages=4", "down=1 across=1 pingpong=0 split=2 swap=1")},
     {"wgmma, batches", BATCHES, "B=3 M=70 N=136 K=72",
      WGMMA_3("rows=64 columns=128 depth=64 stages=4", PLAIN)},
     {"wgmma, batches copied", BATCHES, "B=3 M=70 N=33 K=71",
@@ -256,25 +270,27 @@ static const struct form {
     {"wgmma, own, odd columns", OWN, "B=1 P=130 K=72 N=232 T=bf16",
      WGMMA_2("rows=128 columns=24 depth=64 stages=6", PLAIN)},
     {"wgmma, own, exchanged", OWN, "B=3 P=5 K=1000 N=264 T=bf16",
-     WGMMA_2("rows=64 columns=16 depth=128 stages=4", "pair=0 pingpong=0 split=1 swap=1")},
+     WGMMA_2("rows=64 columns=16 depth=128 stages=4", "down=1 across=1 pingpong=0 split=1 swap=1")},
     {"wgmma, own, in pieces", OWN, "B=3 P=5 K=1000 N=264 T=f16",
-     WGMMA_2("rows=64 columns=16 depth=64 stages=4", "pair=0 pingpong=0 split=4 swap=1")},
+     WGMMA_2("rows=64 columns=16 depth=64 stages=4", "down=1 across=1 pingpong=0 split=4 swap=1")},
     {"wgmma, bias, tall", BIAS, "P=520 K=200 N=392 T=f16",
      WGMMA_2("rows=256 columns=128 depth=64 stages=4", PLAIN)},
     {"wgmma, bias, wide, in turns", BIAS, "P=900 K=264 N=1320 T=bf16",
-     WGMMA_2("rows=128 columns=192 depth=64 stages=4", "pair=0 pingpong=1 split=1 swap=0")},
+     WGMMA_2("rows=128 columns=192 depth=64 stages=4",
+             "down=1 across=1 pingpong=1 split=1 swap=0")},
     {"wgmma, bias, exchanged", BIAS, "P=40 K=1000 N=261 T=f16",
-     WGMMA_2("rows=128 columns=48 depth=64 stages=4", "pair=0 pingpong=0 split=1 swap=1")},
+     WGMMA_2("rows=128 columns=48 depth=64 stages=4", "down=1 across=1 pingpong=0 split=1 swap=1")},
     {"wgmma, bias, one consumer", BIAS, "P=200 K=136 N=72 T=f16",
      WGMMA_2("rows=64 columns=128 depth=64 stages=8", PLAIN)},
     {"wgmma, residual", RESIDUAL, "P=300 K=200 N=264 T=f16",
      WGMMA_2("rows=128 columns=128 depth=64 stages=4", PLAIN)},
     {"wgmma, residual, in turns", RESIDUAL, "P=900 K=264 N=1318 T=bf16",
-     WGMMA_2("rows=128 columns=128 depth=64 stages=6", "pair=0 pingpong=1 split=1 swap=0")},
+     WGMMA_2("rows=128 columns=128 depth=64 stages=6",
+             "down=1 across=1 pingpong=1 split=1 swap=0")},
     {"wgmma, residual, odd", RESIDUAL, "P=300 K=200 N=133 T=f16",
      WGMMA_2("rows=64 columns=24 depth=64 stages=4", PLAIN)},
     {"wgmma, residual, exchanged", RESIDUAL, "P=40 K=1000 N=264 T=f16",
-     WGMMA_2("rows=128 columns=48 depth=64 stages=4", "pair=0 pingpong=0 split=1 swap=1")},
+     WGMMA_2("rows=128 columns=48 depth=64 stages=4", "down=1 across=1 pingpong=0 split=1 swap=1")},
     {"scan, columns in chunks", DOWN, "P=500 D=130",
      "scan: threads=64 vector=2 hold=4 cluster=1 chunk=64 maxnreg=0"},
     {"mma", MATMUL, "M=300 N=520 K=264 T=f16",
@@ -348,25 +364,35 @@ static const struct form {
     {"tile, whole numbers", WHOLE_NUMBERS, "M=64 N=96 K=80",
      "contract: mma=0 rows=64 columns=64 depth=16" TILE "1 swap=0" REST},
     {"thin, along", PRODUCT_NT, "T=f16 M=5 N=517 K=4104",
-     "contract: mma=0 rows=8 columns=4 depth=2048 stages=2 pair=0 pingpong=0 split=1 swap=0" REST},
+     "contract: mma=0 rows=8 columns=4 depth=2048 stages=2 down=1 across=1 pingpong=0 split=1 "
+     "swap=0" REST},
     {"thin, along, pieces", PRODUCT_NT, "T=bf16 M=1 N=130 K=8192",
-     "contract: mma=0 rows=1 columns=8 depth=1024 stages=2 pair=0 pingpong=0 split=4 swap=0" REST},
+     "contract: mma=0 rows=1 columns=8 depth=1024 stages=2 down=1 across=1 pingpong=0 split=4 "
+     "swap=0" REST},
     {"thin, short sums", PRODUCT_NT, "T=f16 M=2 N=999 K=64",
-     "contract: mma=0 rows=2 columns=64 depth=64 stages=1 pair=0 pingpong=0 split=1 swap=0" REST},
+     "contract: mma=0 rows=2 columns=64 depth=64 stages=1 down=1 across=1 pingpong=0 split=1 "
+     "swap=0" REST},
     {"thin, across", PRODUCT_NN, "T=f16 M=3 N=520 K=1000",
-     "contract: mma=0 rows=4 columns=64 depth=32 stages=4 pair=0 pingpong=0 split=2 swap=0" REST},
+     "contract: mma=0 rows=4 columns=64 depth=32 stages=4 down=1 across=1 pingpong=0 split=2 "
+     "swap=0" REST},
     {"thin, across, anywhere", PRODUCT_NN, "T=f32 M=8 N=501 K=333",
-     "contract: mma=0 rows=8 columns=64 depth=16 stages=2 pair=0 pingpong=0 split=1 swap=0" REST},
+     "contract: mma=0 rows=8 columns=64 depth=16 stages=2 down=1 across=1 pingpong=0 split=1 "
+     "swap=0" REST},
     {"thin, few columns", PRODUCT_NT, "T=f16 M=700 N=2 K=4096",
-     "contract: mma=0 rows=2 columns=4 depth=2048 stages=2 pair=0 pingpong=0 split=1 swap=1" REST},
+     "contract: mma=0 rows=2 columns=4 depth=2048 stages=2 down=1 across=1 pingpong=0 split=1 "
+     "swap=1" REST},
     {"thin, side B alone in vectors", PRODUCT_NN, "T=f16 M=700 N=2 K=4096",
-     "contract: mma=0 rows=2 columns=4 depth=2048 stages=2 pair=0 pingpong=0 split=1 swap=1" REST},
+     "contract: mma=0 rows=2 columns=4 depth=2048 stages=2 down=1 across=1 pingpong=0 split=1 "
+     "swap=1" REST},
     {"thin, vector", MATRIX_VECTOR, "T=f64 M=300 K=2050",
-     "contract: mma=0 rows=1 columns=4 depth=512 stages=2 pair=0 pingpong=0 split=1 swap=0" REST},
+     "contract: mma=0 rows=1 columns=4 depth=512 stages=2 down=1 across=1 pingpong=0 split=1 "
+     "swap=0" REST},
     {"thin, formula", WEIGHTS, "T=f16 M=4 N=300 K=500",
-     "contract: mma=0 rows=4 columns=64 depth=16 stages=2 pair=0 pingpong=0 split=2 swap=0" REST},
+     "contract: mma=0 rows=4 columns=64 depth=16 stages=2 down=1 across=1 pingpong=0 split=2 "
+     "swap=0" REST},
     {"thin, whole numbers", WHOLE_NUMBERS, "M=2 N=256 K=500",
-     "contract: mma=0 rows=2 columns=64 depth=64 stages=1 pair=0 pingpong=0 split=1 swap=0" REST},
+     "contract: mma=0 rows=2 columns=64 depth=64 stages=1 down=1 across=1 pingpong=0 split=1 "
+     "swap=0" REST},
 };
 
 enum { FORM_COUNT = sizeof forms / sizeof forms[0] };

@@ -37,11 +37,12 @@ static const struct {
 } parameters[] = {
     {"mma", FIELD(mma), 3, {0, 16, 64}},
     {"rows", FIELD(rows), 9, {128, 64, 32, 16, 256, 1, 2, 4, 8}},
-    {"columns", FIELD(columns), 22, {128, 64,  32,  16, 256, 8,  4,   2,   1,   512, 192,
-                                     96,  160, 224, 48, 24,  80, 112, 144, 176, 208, 240}},
+    {"columns", FIELD(columns), 23, {128, 64,  32, 16, 256, 8,   4,   2,   1,   512, 192, 96,
+                                     160, 224, 48, 24, 80,  112, 144, 176, 208, 240, 72}},
     {"depth", FIELD(depth), 10, {16, 8, 32, 64, 128, 256, 512, 1024, 2048, 4096}},
     {"stages", FIELD(stages), 13, {1, 2, 4, 8, 3, 5, 6, 7, 10, 12, 9, 14, 16}},
-    {"pair", FIELD(pair), 3, {0, 1, 2}},
+    {"down", FIELD(down), 3, {1, 2, 4}},
+    {"across", FIELD(across), 3, {1, 2, 4}},
     {"pingpong", FIELD(pingpong), 2, {0, 1}},
     {"split", FIELD(split), 14, {1, 2, 4, 8, 16, 32, 64, 128, 3, 6, 12, 24, 48, 0}},
     {"swap", FIELD(swap), 2, {0, 1}},
@@ -51,6 +52,11 @@ enum { PARAMETERS = sizeof parameters / sizeof *parameters };
 
 static const int64_t limits[] = {0, 80, 96, 112, 128, 144, 160};
 enum { LIMITS = sizeof limits / sizeof *limits };
+
+bool kg_cuda_contract_is_clustered(const struct kg_cuda_contract_plan *plan)
+{
+    return plan->set.down * plan->set.across > 1;
+}
 
 bool kg_cuda_contract_refuse(struct kg_text *reason, const char *why)
 {

@@ -35,7 +35,8 @@ struct kg_cuda_contract_plan {
         int columns;  // likewise
         int depth;    // steps of the sum of a tile
         int stages;   // tiles under way
-        int pair;     // blocks of a cluster share 1: their columns, 2: their rows
+        int down;     // blocks of a cluster with the same columns, of which each copies a part,
+        int across;   // and with the same rows
         int pingpong; // consumers have a tile each
         int split;    // pieces of the sum; 0: blocks share the last tiles evenly
         int swap;     // the transposed product is made
@@ -167,7 +168,9 @@ const struct kg_tensor *kg_cuda_contract_output(const struct kg_cuda_contract_pl
 // ---- The tile of a block, after the exchange of sides ----
 
 int64_t kg_cuda_contract_tiles(const struct kg_cuda_contract_plan *plan); // of all batches
-int64_t kg_cuda_contract_tall(const struct kg_cuda_contract_plan *plan);  // rows, exchanged
+// Whether blocks of a cluster copy for each other.
+bool kg_cuda_contract_is_clustered(const struct kg_cuda_contract_plan *plan);
+int64_t kg_cuda_contract_tall(const struct kg_cuda_contract_plan *plan); // rows, exchanged
 int64_t kg_cuda_contract_wide(const struct kg_cuda_contract_plan *plan);
 
 // ---- Code ----

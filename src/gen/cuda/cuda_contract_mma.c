@@ -188,7 +188,7 @@ static bool valid_tile(const struct kg_cuda_contract_plan *plan, struct kg_text 
         return kg_cuda_contract_refuse(reason, "a tile of this form is 64 to 256 bytes deep");
     if (plan->set.stages < LEAST_STAGES)
         return kg_cuda_contract_refuse(reason, "this form has three tiles under way at least");
-    if (plan->set.pair || plan->set.pingpong)
+    if (kg_cuda_contract_is_clustered(plan) || plan->set.pingpong)
         return kg_cuda_contract_refuse(reason, "blocks of this form share nothing");
     if (plan->set.swap)
         return kg_cuda_contract_refuse(reason, "few rows are enough for this form");

@@ -68,20 +68,15 @@ static double side_bytes(const struct kg_cuda_contract_plan *plan, int side, int
     return (double)lines * kg_dtypes[kg_cuda_contract_dtype(plan, side)].bits / 8 * plan->set.depth;
 }
 
-// Lines of a tile that are there.
-static int lines_there(const struct kg_cuda_contract_plan *plan, int lines, int64_t there)
-{
-    return plan->set.pair == 0 && there < lines ? (int)there : lines;
-}
-
-// Of a step of a tile, both sides. `once`: what a pair shares counts half.
+// Of a step of a tile, both sides. `once`: of what blocks share, the part that each copies.
 static double stage_bytes(const struct kg_cuda_contract_plan *plan, bool once)
 {
     int left = plan->set.swap ? 1 : 0;
-    int tall = lines_there(plan, plan->set.rows, kg_cuda_contract_tall(plan));
-    int wide = lines_there(plan, plan->set.columns, kg_cuda_contract_wide(plan));
-    return side_bytes(plan, left, tall) / (once && plan->set.pair == 2 ? 2 : 1) +
-           side_bytes(plan, !left, wide) / (once && plan->set.pair == 1 ? 2 : 1);
+    int64_t tall = kg_cuda_contract_tall(plan), wide = kg_cuda_contract_wide(plan); // there
+    tall = tall < plan->set.rows ? tall : plan->set.rows;
+    wide = wide < plan->set.columns ? wide : plan->set.columns;
+    return side_bytes(plan, left, (int)tall) / (once ? plan->set.across : 1) +
+           side_bytes(plan, !left, (int)wide) / (once ? plan->set.down : 1);
 }
 
 // Of blocks that run at once.

@@ -101,17 +101,19 @@ int kg_cuda_wgmma_blocks(const struct kg_cuda_contract_plan *plan)
 
 int64_t kg_cuda_wgmma_tiles(const struct kg_cuda_contract_plan *plan)
 {
-    int64_t wide = plan->set.columns * (plan->set.pair == 2 ? 2 : 1);
-    int64_t tall = plan->set.rows * (plan->set.pair == 1 ? 2 : 1);
+    int64_t wide = (int64_t)plan->set.columns * plan->set.across;
+    int64_t tall = (int64_t)plan->set.rows * plan->set.down;
     return plan->batches * kg_ceil_div(kg_cuda_contract_tall(plan), tall) *
            kg_ceil_div(kg_cuda_contract_wide(plan), wide);
 }
 
-// Not all units of a device can be in pairs.
+// Not all units of a device can be in pairs, and fewer in larger clusters.
 int64_t kg_cuda_wgmma_most(const struct kg_cuda_contract_plan *plan)
 {
-    int64_t units = plan->facts->units > 1 ? plan->facts->units : 2;
-    return plan->set.pair ? units / 2 : units * kg_cuda_wgmma_blocks(plan);
+    int64_t cluster = plan->set.down * plan->set.across, units = plan->facts->units;
+    int64_t reached = cluster > 2 ? units * 10 / 11 : units;
+    int64_t most = cluster > 1 ? reached / cluster : reached * kg_cuda_wgmma_blocks(plan);
+    return most > 0 ? most : 1;
 }
 
 bool kg_cuda_wgmma_is_counted(const struct kg_cuda_contract_plan *plan)
@@ -160,8 +162,8 @@ static bool can_share(const struct kg_cuda_contract_plan *plan, struct kg_text *
 {
     enum { LEAST_STEPS = 2 };
     int64_t tiles = kg_cuda_wgmma_tiles(plan), most = kg_cuda_wgmma_most(plan);
-    if (plan->set.pair)
-        return kg_cuda_contract_refuse(reason, "blocks in pairs do not share tiles evenly");
+    if (kg_cuda_contract_is_clustered(plan))
+        return kg_cuda_contract_refuse(reason, "blocks of clusters do not share tiles evenly");
     if (tiles % most == 0)
         return kg_cuda_contract_refuse(reason, "all blocks have as many tiles: none is shared");
     if (tiles * kg_ceil_div(plan->depth, plan->set.depth) < LEAST_STEPS * most)
@@ -190,14 +192,16 @@ static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reas
     if (plan->set.depth != KG_WGMMA_ATOM && plan->set.depth != 128)
         return kg_cuda_contract_refuse(reason, "tiles of this form are 64 or 128 steps deep");
     if (!plan->along[kg_cuda_wgmma_side(plan, KG_WGMMA_RIGHT)] &&
-        columns % (plan->set.pair == 1 ? 128 : KG_WGMMA_ATOM) != 0)
+        columns % (KG_WGMMA_ATOM * plan->set.down) != 0)
         return kg_cuda_contract_refuse(reason, "columns that are neighbours in memory come by 64");
-    if (!plan->along[kg_cuda_wgmma_side(plan, KG_WGMMA_LEFT)] && plan->set.pair == 2 &&
-        rows % 128 != 0)
+    if (!plan->along[kg_cuda_wgmma_side(plan, KG_WGMMA_LEFT)] &&
+        rows % (KG_WGMMA_ATOM * plan->set.across) != 0)
         return kg_cuda_contract_refuse(reason, "rows that are neighbours in memory come by 64");
-    if (plan->set.pair == 1 && columns % 16 != 0)
-        return kg_cuda_contract_refuse(reason, "the columns cannot be halved");
-    if (plan->set.pair && plan->set.split > 1)
+    if (columns % plan->set.down != 0)
+        return kg_cuda_contract_refuse(reason, "the blocks of a cluster cannot share the columns");
+    if (plan->set.down * plan->set.across > MOST_IN_CLUSTER)
+        return kg_cuda_contract_refuse(reason, "a cluster has 8 blocks at most");
+    if (kg_cuda_contract_is_clustered(plan) && plan->set.split > 1)
         return kg_cuda_contract_refuse(reason, "a cluster has one purpose");
     if (plan->set.pingpong && (rows == 256 || plan->set.split > 1))
         return kg_cuda_contract_refuse(reason, "consumers take turns with whole tiles");
@@ -298,11 +302,11 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
     open_function(code, &multiply, KG_WGMMA_MULTIPLY, kg_cuda_wgmma_threads(plan),
                   registers_of(plan));
     kg_code_line(code,
-                 "using block = kg_wgmma_block<%d, %d, %d, %d, %d, %s, %d, %s, %s, %s, %d, "
+                 "using block = kg_wgmma_block<%d, %d, %d, %d, %d, %d, %s, %d, %s, %s, %s, %d, "
                  "%s_instruction>;",
                  plan->set.rows, plan->set.columns, plan->set.depth, plan->set.stages,
-                 plan->set.pair, truth(plan->set.pingpong), plan->set.split, truth(plan->set.swap),
-                 truth(plan->along[kg_cuda_wgmma_side(plan, KG_WGMMA_LEFT)]),
+                 plan->set.down, plan->set.across, truth(plan->set.pingpong), plan->set.split,
+                 truth(plan->set.swap), truth(plan->along[kg_cuda_wgmma_side(plan, KG_WGMMA_LEFT)]),
                  truth(plan->along[kg_cuda_wgmma_side(plan, KG_WGMMA_RIGHT)]), plan->set.order,
                  plan->entry);
     kg_code_line(code,

@@ -20,7 +20,7 @@ static int64_t rounded(int64_t bytes, int64_t to)
 
 static int cluster_of(const struct kg_cuda_contract_plan *plan)
 {
-    return kg_cuda_wgmma_folds(plan) ? plan->set.split : plan->set.pair ? 2 : 1;
+    return kg_cuda_wgmma_folds(plan) ? plan->set.split : plan->set.down * plan->set.across;
 }
 
 // ---- Maps ----
@@ -102,18 +102,18 @@ static int tile_lines(const struct kg_cuda_contract_plan *plan, int side)
     return kg_cuda_wgmma_side(plan, side) == KG_WGMMA_LEFT ? plan->set.rows : plan->set.columns;
 }
 
-// Lines of a box of a side that lies along the sum; a pair copies half of what it shares each.
+// Lines of a box of a side that lies along the sum; blocks of a cluster copy a part each of what
+// they share.
 static int box_lines(const struct kg_cuda_contract_plan *plan, int side)
 {
-    bool shared = plan->set.pair == (kg_cuda_wgmma_side(plan, side) == KG_WGMMA_LEFT ? 2 : 1);
-    return shared ? tile_lines(plan, side) / 2 : tile_lines(plan, side);
+    bool is_left = kg_cuda_wgmma_side(plan, side) == KG_WGMMA_LEFT;
+    return tile_lines(plan, side) / (is_left ? plan->set.across : plan->set.down);
 }
 
-// What the side has for the last tile, where boxes are made for that; else 0.
+// What the side has for the last box, where it has a map of its own; else 0.
 static int last_lines(const struct kg_cuda_contract_plan *plan, int side)
 {
-    bool fits = plan->along[side] && plan->set.pair == 0;
-    return fits ? (int)(across_of(plan, side) % tile_lines(plan, side)) : 0;
+    return plan->along[side] ? (int)(across_of(plan, side) % box_lines(plan, side)) : 0;
 }
 
 static int64_t copy_bytes(const struct kg_cuda_contract_plan *plan, int side)
@@ -229,7 +229,7 @@ static struct kg_grid multiply_grid(const struct kg_cuda_contract_plan *plan)
     return grid;
 }
 
-// The same for the last tile.
+// The same for the last box.
 static void map_last(const struct kg_cuda_contract_plan *plan, int side, struct kg_map *maps)
 {
     int which = kg_cuda_wgmma_side(plan, side);

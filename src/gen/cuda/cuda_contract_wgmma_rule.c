@@ -76,9 +76,9 @@ double kg_cuda_wgmma_stage(const struct kg_cuda_contract_plan *plan, double rate
 static double pair_share(const struct kg_cuda_contract_plan *plan)
 {
     const struct fit *fit = &fits[plan->fit];
-    return plan->set.pair == 1   ? fit->rows
-           : plan->set.pair == 2 ? fit->shared * plan->set.columns / 128
-                                 : 0;
+    return plan->set.down > 1     ? fit->rows
+           : plan->set.across > 1 ? fit->shared * plan->set.columns / 128
+                                  : 0;
 }
 
 struct kg_cuda_contract_pace kg_cuda_wgmma_pace(const struct kg_cuda_contract_plan *plan)
@@ -182,7 +182,8 @@ bool kg_cuda_wgmma_guess(struct kg_cuda_contract_plan *plan)
         is_long_vector(plan))
         return false;
     tried.set.mma = 64;
-    tried.set.pair = tried.set.order = tried.set.registers = 0;
+    tried.set.down = tried.set.across = 1;
+    tried.set.order = tried.set.registers = 0;
     for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++)
         for (int pieces = is_large(tiles[i].rows, tiles[i].columns) ? 0 : 1;
              pieces <= tiles[i].pieces; pieces = pieces > 0 ? 2 * pieces : 1) {
@@ -221,11 +222,13 @@ static void list_stages(struct kg_cuda_contract_plan *plan,
         }
     for (int way = 1; many && most < STAGES && way < 4; way++) {
         plan->set.stages = stages[most];
-        plan->set.pair = way < 3 ? way : 0;
+        plan->set.down = way == 1 ? 2 : 1;
+        plan->set.across = way == 2 ? 2 : 1;
         plan->set.order = way == 3;
         kg_cuda_contract_take(listing, plan);
     }
-    plan->set.pair = plan->set.order = 0;
+    plan->set.down = plan->set.across = 1;
+    plan->set.order = 0;
 }
 
 // Where the last wave leaves much without work, and is not the first one.

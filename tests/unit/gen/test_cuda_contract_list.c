@@ -153,22 +153,22 @@ static const struct {
     double measured;
 } times[] = {
     {"M=2048 N=2048 K=2048",
-     "rows=256 columns=128 depth=64 stages=4 pair=0 pingpong=0 split=1 swap=0", 27.9},
+     "rows=256 columns=128 depth=64 stages=4 down=1 across=1 pingpong=0 split=1 swap=0", 27.9},
     {"M=2048 N=2048 K=2048",
-     "rows=128 columns=128 depth=64 stages=6 pair=2 pingpong=0 split=1 swap=0", 33.4},
+     "rows=128 columns=128 depth=64 stages=6 down=1 across=2 pingpong=0 split=1 swap=0", 33.4},
     {"M=2048 N=2048 K=2048",
-     "rows=64 columns=64 depth=128 stages=6 pair=0 pingpong=0 split=1 swap=1", 44.1},
+     "rows=64 columns=64 depth=128 stages=6 down=1 across=1 pingpong=0 split=1 swap=1", 44.1},
     {"M=2048 N=2048 K=2048",
-     "rows=128 columns=64 depth=64 stages=3 pair=0 pingpong=0 split=1 swap=0", 58.9},
+     "rows=128 columns=64 depth=64 stages=3 down=1 across=1 pingpong=0 split=1 swap=0", 58.9},
     {"M=256 N=4096 K=14336",
-     "rows=128 columns=128 depth=64 stages=6 pair=0 pingpong=0 split=2 swap=0", 68.9},
+     "rows=128 columns=128 depth=64 stages=6 down=1 across=1 pingpong=0 split=2 swap=0", 68.9},
     {"M=64 N=4096 K=4096",
-     "rows=128 columns=32 depth=128 stages=5 pair=0 pingpong=0 split=2 swap=1", 20.5},
-    {"M=64 N=4096 K=4096", "rows=128 columns=64 depth=64 stages=3 pair=0 pingpong=0 split=2 swap=1",
+     "rows=128 columns=32 depth=128 stages=5 down=1 across=1 pingpong=0 split=2 swap=1", 20.5},
+    {"M=64 N=4096 K=4096", "rows=128 columns=64 depth=64 stages=3 down=1 across=1 pingpong=0 split=2 swap=1",
      28.9},
-    {"M=64 N=4096 K=4096", "rows=64 columns=8 depth=128 stages=12 pair=0 pingpong=0 split=1 swap=1",
+    {"M=64 N=4096 K=4096", "rows=64 columns=8 depth=128 stages=12 down=1 across=1 pingpong=0 split=1 swap=1",
      38.7},
-    {"M=64 N=4096 K=4096", "rows=256 columns=96 depth=64 stages=4 pair=2 pingpong=0 split=1 swap=0",
+    {"M=64 N=4096 K=4096", "rows=256 columns=96 depth=64 stages=4 down=1 across=2 pingpong=0 split=1 swap=0",
      43.5},
 };
 
@@ -191,7 +191,7 @@ static void test_lines(void)
         struct made made = make_strided(definitions, "nt", lines[i].sizes, NULL);
         CHECK_STATUS(made.status, KG_OK, &made.error);
         snprintf(words, sizeof words,
-                 "contract: mma=16 %s pair=0 pingpong=0 split=1 swap=0 order=0 maxnreg=0",
+                 "contract: mma=16 %s down=1 across=1 pingpong=0 split=1 swap=0 order=0 maxnreg=0",
                  lines[i].config);
         bool read = kg_choice_read(made.problem, &facts, KG_TARGET_CUDA, words, &choice);
         double seconds = read ? kg_choice_estimate(&choice, &facts, KG_TARGET_CUDA) : 0;

@@ -80,17 +80,18 @@ static void tiles_are_refused(void)
         {"nn", "mma=64 rows=128 columns=32 depth=64 stages=4",
          "columns that are neighbours in memory come by 64"},
         {"nt", "mma=64 rows=128 columns=32 depth=64 stages=4", ""},
-        {"nn", "mma=64 rows=128 columns=64 depth=64 stages=4 pair=1",
+        {"nn", "mma=64 rows=128 columns=64 depth=64 stages=4 down=2 across=1",
          "columns that are neighbours in memory come by 64"},
-        {"nt", "mma=64 rows=128 columns=64 depth=64 stages=4 pair=1", ""},
+        {"nt", "mma=64 rows=128 columns=64 depth=64 stages=4 down=2 across=1", ""},
         {"tt", "mma=64 rows=128 columns=32 depth=64 stages=4 swap=1",
          "columns that are neighbours in memory come by 64"},
-        {"tn", "mma=64 rows=64 columns=128 depth=64 stages=4 pair=2",
+        {"tn", "mma=64 rows=64 columns=128 depth=64 stages=4 down=1 across=2",
          "rows that are neighbours in memory come by 64"},
-        {"nt", "mma=64 rows=64 columns=128 depth=64 stages=4 pair=2", ""},
-        {"nt", "mma=64 rows=128 columns=24 depth=64 stages=4 pair=1",
-         "the columns cannot be halved"},
-        {"nn", TILE " pair=1 split=2", "a cluster has one purpose"},
+        {"nt", "mma=64 rows=64 columns=128 depth=64 stages=4 down=1 across=2", ""},
+        {"nt", "mma=64 rows=128 columns=24 depth=64 stages=4 down=2 across=1", ""},
+        {"nt", "mma=64 rows=128 columns=24 depth=64 stages=4 down=4 across=4",
+         "a cluster has 8 blocks at most"},
+        {"nn", TILE " down=2 across=1 split=2", "a cluster has one purpose"},
         {"nn", TILE " pingpong=1 split=2", "consumers take turns with whole tiles"},
         {"nn", "mma=64 rows=256 columns=64 depth=64 stages=4 pingpong=1",
          "consumers take turns with whole tiles"},
@@ -107,7 +108,7 @@ static void tiles_are_refused(void)
         {"nn", "mma=64 rows=128 columns=256 depth=64 stages=4", ""},
         {"nn", "mma=64 rows=256 columns=192 depth=64 stages=3", ""},
         {"nn", TILE " split=0", ""},
-        {"nn", TILE " pair=1 split=0", "blocks in pairs do not share tiles evenly"},
+        {"nn", TILE " down=2 across=1 split=0", "blocks of clusters do not share tiles evenly"},
         {"nn", "mma=64 rows=128 columns=128 depth=64 stages=4 pingpong=1 split=0", ""},
         {"nn", "mma=64 rows=128 columns=192 depth=64 stages=4 pingpong=1 split=0",
          "holds more than a thread may have registers"},
@@ -269,8 +270,12 @@ static void sides_are_mapped(void)
     CHECK(grids.maps[LAST_RIGHT].tensor == 0 && grids.maps[LAST_RIGHT].stride[1] == 4096);
     struct kg_grids ragged = launches("nn", "M=300 N=4000 K=2048 T=f16", TILE);
     CHECK(has_box(&ragged.maps[LAST_LEFT], 2048, 300, 64, 44) && ragged.maps[LAST_RIGHT].rank == 0);
-    ragged = launches("nt", "M=300 N=4000 K=2048 T=f16", TILE " pair=1");
-    CHECK(ragged.maps[LAST_LEFT].rank == 0 && ragged.maps[LAST_RIGHT].rank == 0);
+    ragged = launches("nt", "M=300 N=4000 K=2048 T=f16", TILE " down=4 across=1");
+    CHECK(ragged.maps[LEFT].box[1] == 128 && ragged.maps[LAST_LEFT].box[1] == 300 % 128);
+    CHECK(ragged.maps[RIGHT].box[1] == 32 && ragged.maps[LAST_RIGHT].rank == 0);
+    ragged = launches("nt", "M=300 N=4000 K=2048 T=f16", TILE " down=2 across=4");
+    CHECK(ragged.maps[LEFT].box[1] == 32 && ragged.maps[LAST_LEFT].box[1] == 300 % 32);
+    CHECK(ragged.maps[RIGHT].box[1] == 64 && ragged.maps[LAST_RIGHT].box[1] == 4000 % 64);
     ragged = launches("nt", "M=300 N=4000 K=2044 T=f16", TILE);
     CHECK(ragged.maps[LAST_LEFT].tensor == KG_MAP_SCRATCH && ragged.maps[LAST_LEFT].box[1] == 44);
     CHECK(has_box(&ragged.unaligned_maps[LAST_LEFT], 2044, 300, 64, 44));
@@ -288,13 +293,13 @@ static void sides_are_mapped(void)
 
 static void clusters_are_launched(void)
 {
-    struct kg_grids grids = launches("nt", "M=640 N=512 K=512 T=f16", TILE " pair=1");
+    struct kg_grids grids = launches("nt", "M=640 N=512 K=512 T=f16", TILE " down=2 across=1");
     CHECK(grids.grids[MULTIPLY].cluster == 2 && grids.grids[MULTIPLY].blocks[0] == 3 * 4 * 2);
     CHECK(grids.maps[LEFT].box[1] == 128 && grids.maps[RIGHT].box[1] == 64);
-    grids = launches("nt", "M=640 N=640 K=512 T=f16", TILE " pair=2");
+    grids = launches("nt", "M=640 N=640 K=512 T=f16", TILE " down=1 across=2");
     CHECK(grids.grids[MULTIPLY].cluster == 2 && grids.grids[MULTIPLY].blocks[0] == 5 * 3 * 2);
     CHECK(grids.maps[LEFT].box[1] == 64 && grids.maps[RIGHT].box[1] == 128);
-    grids = launches("nt", LARGE, TILE " pair=1");
+    grids = launches("nt", LARGE, TILE " down=2 across=1");
     CHECK(grids.grids[MULTIPLY].blocks[0] == 132);
     // Pieces of a cluster: all at once, and no scratch.
     grids = launches("nt", "M=640 N=4096 K=4096 T=f16", TILE " split=8");
@@ -525,8 +530,8 @@ static void all_ways_compile(void)
     } cases[] = {
         {"nn", LARGE, TILE, 4},
         {"nt", "M=4096 N=4096 K=4096 T=bf16",
-         "mma=64 rows=128 columns=256 depth=64 stages=4 pair=1", 4},
-        {"tn", LARGE, "mma=64 rows=256 columns=128 depth=64 stages=3 pair=2 order=1", 8},
+         "mma=64 rows=128 columns=256 depth=64 stages=4 down=2 across=1", 4},
+        {"tn", LARGE, "mma=64 rows=256 columns=128 depth=64 stages=3 down=1 across=2 order=1", 8},
         {"tt", "M=4096 N=4096 K=4096 T=bf16",
          "mma=64 rows=128 columns=192 depth=64 stages=4 pingpong=1", 8},
         {"linear", "B=4 M=4 N=4096 K=4096 T=bf16",
@@ -555,6 +560,11 @@ static void all_ways_compile(void)
         {"tn", "M=4096 N=4096 K=4096 T=bf16",
          "mma=64 rows=128 columns=128 depth=64 stages=4 pingpong=1 split=0 swap=1", 8},
         {"tt", LARGE, "mma=64 rows=256 columns=128 depth=64 stages=4 split=0 order=1", 8},
+        {"nt", "M=1000 N=1000 K=1000 T=f16",
+         "mma=64 rows=128 columns=80 depth=64 stages=7 down=4 across=2", 4},
+        {"nt", "M=64 N=4096 K=4096 T=f16",
+         "mma=64 rows=64 columns=32 depth=128 stages=9 down=1 across=4", 8},
+        {"tn", LARGE, "mma=64 rows=256 columns=128 depth=64 stages=4 down=2 across=4", 8},
     };
     char home[] = "/tmp/kernelgen-wgmma-XXXXXX";
     struct kg_device *device = NULL;

@@ -46,7 +46,7 @@ static void what_is_refused(void)
         {"nn", "mma=64 rows=128 columns=96 depth=32 stages=3",
          "tiles of f32 have 64, 128 or 192 columns"},
         {"nn", "mma=64 rows=128 columns=128 depth=64 stages=3", "tiles of f32 are 32 steps deep"},
-        {"nn", TILE " pair=1", "blocks of f32 share nothing and take no turns"},
+        {"nn", TILE " down=2 across=1", "blocks of f32 share nothing and take no turns"},
         {"nn", TILE " swap=1", "blocks of f32 share nothing and take no turns"},
         {"nn", TILE " pingpong=1", "blocks of f32 share nothing and take no turns"},
         {"nn", "mma=64 rows=128 columns=128 depth=32 stages=2",
