@@ -313,7 +313,8 @@ KG_INLINE float4 kg_shared_quad_in(const float *shared, uint32_t rank)
     return quad;
 }
 
-// Other blocks' memory is far away: many reads are under way at once.
+// Other blocks' memory is far away: many reads are under way at once, and none of what is not
+// there.
 template <class Block, class Job>
 KG_INLINE void kg_wgmma_fold(const Job &job, const kg_wgmma_item<Block> &item, const float *folded)
 {
@@ -323,6 +324,12 @@ KG_INLINE void kg_wgmma_fold(const Job &job, const kg_wgmma_item<Block> &item, c
     constexpr int turns = (lines * quads + step - 1) / step, most = 16 / Block::SPLIT;
     constexpr int batch = turns < most ? turns : most;
     const int rows = (int)job.rows(), columns = (int)job.columns();
+    const auto row_of = [&](int line, int at) { return item.row + (Block::SWAP ? at : line); };
+    const auto column_of = [&](int line, int at) { return item.column + (Block::SWAP ? line : at); };
+    const auto is_there = [&](int i) {
+        const int line = i / quads, at = i % quads * 4;
+        return i < lines * quads && row_of(line, at) < rows && column_of(line, at) < columns;
+    };
     for (int first = (int)kg_cluster_rank() * threads + threadIdx.x - 128; first < lines * quads;
          first += step * batch) {
         float4 parts[batch][Block::SPLIT];
@@ -332,7 +339,7 @@ KG_INLINE void kg_wgmma_fold(const Job &job, const kg_wgmma_item<Block> &item, c
             const float *from = &folded[i / quads * Block::FOLD_PITCH + i % quads * 4];
 #pragma unroll
             for (int r = 0; r < Block::SPLIT; r++)
-                if (i < lines * quads)
+                if (is_there(i))
                     parts[b][r] = kg_shared_quad_in(from, r);
         }
 #pragma unroll
@@ -349,8 +356,7 @@ KG_INLINE void kg_wgmma_fold(const Job &job, const kg_wgmma_item<Block> &item, c
             const float sums[4] = {sum.x, sum.y, sum.z, sum.w};
 #pragma unroll
             for (int lane = 0; lane < 4; lane++) {
-                const int row = item.row + (Block::SWAP ? at + lane : line);
-                const int column = item.column + (Block::SWAP ? line : at + lane);
+                const int row = row_of(line, at + lane), column = column_of(line, at + lane);
                 if (i < lines * quads && row < rows && column < columns)
                     kg_wgmma_finish(job, item.batch, row, column, sums[lane]);
             }
@@ -500,11 +506,13 @@ KG_INLINE void kg_contract_wgmma(const Job &job, const kg_wgmma_source &left,
     }
     if constexpr (Block::FOLDS) {
         __syncwarp();
-        kg_cluster_wait();
+        kg_cluster_arrive_shared();
+        kg_cluster_await();
         if (threadIdx.x >= 128) // one item a block
             kg_wgmma_fold<Block>(job, begin, (float *)ring);
         __syncwarp();
-        kg_cluster_arrive_relaxed(); // nobody leaves while others may still read its shared memory
-        kg_cluster_await();
+        // Nobody leaves while others may still read its shared memory. They may have asked for what
+        // they do not use: nothing but a whole release waits for that.
+        kg_cluster_wait();
     }
 }

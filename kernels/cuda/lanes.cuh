@@ -348,25 +348,31 @@ KG_INLINE typename FOLD::type kg_row_fold(typename FOLD::type value, int &turn)
 
 // ---- The blocks of a cluster ----
 
-// Compilers since that of CUDA 13 have a fence of shared memory alone.
-enum { KG_FENCES_SHARED = __CUDACC_VER_MAJOR__ >= 13 };
+// A barrier in two halves: what one block wrote to its shared memory before it arrived, all of them
+// see once they waited.
+KG_INLINE void kg_cluster_arrive()
+{
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
 
-// A barrier in two halves. This one where nothing was written but mbarriers, whose fence makes them
-// known, or where blocks only have to be there still.
+// The same where nothing was written but mbarriers, which their fence makes known.
 KG_INLINE void kg_cluster_arrive_relaxed()
 {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }
 
-// What one block wrote to its shared memory before it arrived, all of them see once they waited. A
-// plain release would wait for the device's memory too, about a microsecond.
-KG_INLINE void kg_cluster_arrive()
+// Compilers since that of CUDA 13 have a fence of a block's own shared memory alone.
+enum { KG_FENCES_SHARED = __CUDACC_VER_MAJOR__ >= 13 };
+
+// The first one for what a block wrote to its own shared memory, and nowhere else: it does not wait
+// for the device's memory, which takes about a microsecond.
+KG_INLINE void kg_cluster_arrive_shared()
 {
     if constexpr (KG_FENCES_SHARED) {
         asm volatile("fence.release.sync_restrict::shared::cta.cluster;" ::: "memory");
         kg_cluster_arrive_relaxed();
     } else {
-        asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+        kg_cluster_arrive();
     }
 }
 

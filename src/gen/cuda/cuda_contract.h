@@ -119,7 +119,8 @@ void kg_cuda_contract_list_pieces(struct kg_cuda_contract_plan *plan, int most,
 double kg_cuda_contract_seconds(const struct kg_cuda_contract_plan *plan,
                                 const struct kg_cuda_contract_pace *pace);
 // Seconds that a unit copies, if everything is in the L2: a part of those.
-double kg_cuda_contract_copying(const struct kg_cuda_contract_plan *plan);
+double kg_cuda_contract_copying(const struct kg_cuda_contract_plan *plan,
+                                const struct kg_cuda_contract_pace *pace);
 // Multiplications and additions of a stage of a unit, where this share of the rate is reached.
 double kg_cuda_contract_stage(const struct kg_cuda_contract_plan *plan, double rate, double share);
 // Blocks of a unit by their threads, registers of a thread, as limited, and shared memory.

@@ -30,6 +30,7 @@ static const struct fit {
     double cluster;   // of folding there, and
     double folding;   // as much more for 128 x 128 sums
     double following; // of a cluster, until the next one has begun
+    double meet;      // until the blocks of a cluster that copy for each other have met
     double clustered; // of the units, that clusters of more than two find room on
     double shown;     // of finishing, where another tile is multiplied meanwhile
     double pieces;    // folding in memory: a launch, and the bytes
@@ -37,12 +38,12 @@ static const struct fit {
     double both;      // of the shorter of two things at once
     double held;      // stages that are being multiplied, and cannot be filled
 } fits[] = {
-    [KG_CONTRACT_SPACE] = {2.85e-6, 132,     94.5e9,  0.844e-6, 0.293e-6, 0.836,   2.45e-6,
-                           0.103,   0.00145, 1.11e-6, 0.672e-6, 1.93e-6,  3.19e-6, 0.895e-6,
-                           0.91,    1.04,    4.25e-6, 0.843,    0.299,    2.22},
-    [KG_CONTRACT_BEST] = {3.92e-6, 132,   92.5e9,  1.45e-6, 0.21e-6, 0.773,   1.43e-6,
-                          0.092,   0.063, 0.29e-6, 1.19e-6, 3.69e-6, 8.61e-6, 0,
-                          0.91,    1.23,  4.16e-6, 0.52,    0.134,   1.45},
+    [KG_CONTRACT_SPACE] = {4.57e-6,   132,     108e9,     0.847e-6, 0.24e-6, 0.865,   0.909e-6,
+                           0.373,     0.00115, 0.0526e-6, 0.824e-6, 1.02e-6, 2.95e-6, 0.268e-6,
+                           0.0772e-6, 0.91,    1.46,      3.81e-6,  0.495,   0.284,   2.24},
+    [KG_CONTRACT_BEST] = {3.92e-6,  132,   92.5e9,  1.45e-6, 0.21e-6, 0.773,   1.43e-6,
+                          0.092,    0.063, 0.29e-6, 1.19e-6, 1.03e-6, 2.06e-6, 0.44e-6,
+                          0.308e-6, 0.91,  1.23,    4.16e-6, 0.52,    0.134,   1.45},
 };
 
 double kg_cuda_contract_stage(const struct kg_cuda_contract_plan *plan, double rate, double share)
@@ -79,22 +80,42 @@ static double stage_bytes(const struct kg_cuda_contract_plan *plan, bool once)
            side_bytes(plan, !left, (int)wide) / (once ? plan->set.down : 1);
 }
 
+// Of a unit: what arrives for its block, or what that asks for itself, where lines that begin
+// anywhere take longer.
+static double fill_seconds(const struct kg_cuda_contract_plan *plan,
+                           const struct kg_cuda_contract_pace *pace)
+{
+    double arrives = stage_bytes(plan, false), asked = stage_bytes(plan, true) * pace->fill;
+    return (arrives > asked ? arrives : asked) / fits[plan->fit].fill;
+}
+
+// With those of a cluster that are not there.
+static int64_t tiles_of(const struct kg_cuda_contract_plan *plan)
+{
+    int64_t down = plan->set.down, across = plan->set.across;
+    return plan->batches * kg_ceil_div(kg_cuda_contract_tall(plan), plan->set.rows * down) * down *
+           kg_ceil_div(kg_cuda_contract_wide(plan), plan->set.columns * across) * across;
+}
+
 // Of blocks that run at once.
 static int64_t places_of(const struct kg_cuda_contract_plan *plan,
                          const struct kg_cuda_contract_pace *pace)
 {
-    int64_t units = plan->facts->units, size = pace->folds_in_cluster ? plan->set.split : 1;
+    int64_t units = plan->facts->units;
+    int64_t size =
+        pace->folds_in_cluster ? plan->set.split : (int64_t)plan->set.down * plan->set.across;
     int64_t clusters = (int64_t)((double)units * fits[plan->fit].clustered) / size;
     return (size <= 2 || clusters == 0 ? units : clusters * size) * pace->blocks;
 }
 
-double kg_cuda_contract_copying(const struct kg_cuda_contract_plan *plan)
+double kg_cuda_contract_copying(const struct kg_cuda_contract_plan *plan,
+                                const struct kg_cuda_contract_pace *pace)
 {
     const double step = 30e-9; // of a copy, however small
     int pieces = plan->set.split > 1 ? plan->set.split : 1;
     int64_t steps = kg_ceil_div(kg_ceil_div(plan->depth, plan->set.depth), pieces);
-    int64_t items = kg_ceil_div(kg_cuda_contract_tiles(plan) * pieces, plan->facts->units);
-    return (double)(items * steps) * (stage_bytes(plan, false) / fits[plan->fit].fill + step);
+    int64_t items = kg_ceil_div(tiles_of(plan) * pieces, plan->facts->units);
+    return (double)(items * steps) * (fill_seconds(plan, pace) + step);
 }
 
 static double folding_seconds(const struct kg_cuda_contract_plan *plan, int64_t turns)
@@ -117,7 +138,7 @@ static double units_seconds(const struct kg_cuda_contract_plan *plan,
         of_block = kg_ceil_div(work * steps, places);
         of_unit = kg_ceil_div(work * steps, plan->facts->units);
     }
-    double fill = stage_bytes(plan, false) / fit->fill * pace->fill;
+    double fill = fill_seconds(plan, pace);
     double stage = pace->multiply > fill ? pace->multiply : fill;
     double delay = fit->delay + fresh * fit->far;
     double alone = (delay + fit->held * pace->multiply) / plan->set.stages;
@@ -142,7 +163,7 @@ double kg_cuda_contract_seconds(const struct kg_cuda_contract_plan *plan,
     if (facts->units <= 0 || facts->bandwidth <= 0)
         return 0;
     int pieces = plan->set.split > 1 ? plan->set.split : 1;
-    int64_t work = kg_cuda_contract_tiles(plan) * pieces;
+    int64_t work = tiles_of(plan) * pieces;
     int64_t steps = kg_ceil_div(kg_ceil_div(plan->depth, plan->set.depth), pieces);
     double bytes = kg_group_bytes(plan->group), copies = (double)(work * steps);
     double loaded = copies * stage_bytes(plan, false);
@@ -160,6 +181,8 @@ double kg_cuda_contract_seconds(const struct kg_cuda_contract_plan *plan,
     double outputs = (double)plan->batches * (double)plan->rows * (double)plan->columns;
     if (plan->set.split > 1 && !pace->folds_in_cluster)
         seconds += fit->pieces + plan->set.split * outputs * 4 / (facts->bandwidth * fit->folded);
+    if (kg_cuda_contract_is_clustered(plan))
+        seconds += fit->meet;
     if (pace->copied > 0)
         seconds += fit->pieces + 2 * pace->copied / facts->bandwidth;
     return seconds * (1 + pace->share);

@@ -188,7 +188,7 @@ bool kg_cuda_wgmma_is_uneven(const struct kg_cuda_contract_plan *plan)
 {
     struct kg_map map;
     for (int side = 0; side < 2; side++)
-        if (map_side(plan, side, &map) && is_uneven(&map))
+        if (plan->plain[side] && map_side(plan, side, &map) && is_uneven(&map))
             return true;
     return false;
 }

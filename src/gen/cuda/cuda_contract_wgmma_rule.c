@@ -19,8 +19,8 @@ static const struct fit {
     double flag;   // where blocks share tiles, seconds until a part is seen, and
     double part;   // until 128 x 128 sums of it are written and read
 } fits[] = {
-    [KG_CONTRACT_SPACE] = {0.839, 81.7, 0.567e-12, 0.964, 17.3, 0.0121, 0.131, 1.98e-6, 6.89e-6},
-    [KG_CONTRACT_BEST] = {0.897, 92, 0.856e-12, 1.13, 21, 0.036, 0.036, 2.2e-6, 3.3e-6},
+    [KG_CONTRACT_SPACE] = {0.813, 72.4, 0.273e-12, 0.964, 5.57, 0.00294, 0.021, 1.26e-6, 5.88e-6},
+    [KG_CONTRACT_BEST] = {0.897, 92, 0.856e-12, 1.15, 23.5, 0.00422, 0.0182, 2.2e-6, 3.3e-6},
 };
 
 // What is done with sums on their way out, as the instructions say; `both` as races of six products
@@ -126,16 +126,16 @@ static const struct {
     {128, 208, 64, 0, 0, 1, 1}, {128, 160, 64, 0, 0, 1, 1}, {128, 144, 64, 0, 0, 1, 1},
     {128, 128, 64, 1, 0, 1, 1}, {128, 128, 64, 0, 0, 1, 1}, {128, 128, 64, 0, 1, 1, 1},
     {64, 256, 64, 1, 0, 1, 1},  {128, 96, 64, 0, 0, 1, 1},  {64, 128, 64, 0, 0, 1, 1},
-    {64, 128, 128, 0, 0, 1, 1}, {64, 128, 128, 0, 1, 1, 1}, {64, 128, 64, 0, 0, 2, 2},
-    {128, 64, 128, 0, 0, 1, 1}, {128, 64, 64, 0, 0, 2, 2},  {64, 96, 64, 0, 0, 2, 1},
-    {64, 64, 128, 0, 0, 1, 2},  {64, 64, 128, 0, 0, 2, 2},  {128, 64, 128, 0, 1, 1, 2},
-    {128, 64, 64, 0, 1, 2, 2},  {64, 64, 128, 0, 1, 1, 2},  {64, 32, 128, 0, 0, 1, 1},
-    {64, 64, 64, 0, 1, 3, 2},   {64, 64, 64, 0, 1, 2, 64},  {64, 48, 128, 0, 1, 1, 1},
-    {64, 48, 128, 0, 0, 1, 1},  {64, 80, 128, 0, 0, 1, 1},  {64, 32, 128, 0, 0, 2, 1},
-    {64, 32, 64, 0, 0, 3, 1},   {64, 32, 128, 0, 1, 1, 2},  {64, 32, 64, 0, 1, 3, 2},
-    {128, 32, 128, 0, 1, 1, 2}, {128, 32, 64, 0, 1, 2, 2},  {64, 24, 128, 0, 1, 1, 1},
-    {64, 16, 128, 0, 1, 1, 2},  {64, 16, 64, 0, 0, 3, 1},   {64, 16, 64, 0, 1, 3, 2},
-    {128, 16, 128, 0, 1, 1, 2}, {128, 16, 64, 0, 1, 2, 2},
+    {128, 80, 64, 0, 0, 1, 1},  {64, 128, 128, 0, 0, 1, 1}, {64, 128, 128, 0, 1, 1, 1},
+    {64, 128, 64, 0, 0, 2, 2},  {128, 64, 128, 0, 0, 1, 1}, {128, 64, 64, 0, 0, 2, 2},
+    {64, 96, 64, 0, 0, 2, 1},   {64, 64, 128, 0, 0, 1, 2},  {64, 64, 128, 0, 0, 2, 2},
+    {128, 64, 128, 0, 1, 1, 2}, {128, 64, 64, 0, 1, 2, 2},  {64, 64, 128, 0, 1, 1, 2},
+    {64, 32, 128, 0, 0, 1, 1},  {64, 64, 64, 0, 1, 3, 2},   {64, 64, 64, 0, 1, 2, 64},
+    {64, 48, 128, 0, 1, 1, 1},  {64, 48, 128, 0, 0, 1, 1},  {64, 80, 128, 0, 0, 1, 1},
+    {64, 32, 128, 0, 0, 2, 1},  {64, 32, 64, 0, 0, 3, 1},   {64, 32, 128, 0, 1, 1, 2},
+    {64, 32, 64, 0, 1, 3, 2},   {128, 32, 128, 0, 1, 1, 2}, {128, 32, 64, 0, 1, 2, 2},
+    {64, 24, 128, 0, 1, 1, 1},  {64, 16, 128, 0, 1, 1, 2},  {64, 16, 64, 0, 0, 3, 1},
+    {64, 16, 64, 0, 1, 3, 2},   {128, 16, 128, 0, 1, 1, 2}, {128, 16, 64, 0, 1, 2, 2},
 };
 
 // A vector by a matrix of rows that has to come from memory, and has more rows than they are long:
@@ -161,8 +161,24 @@ static double judge(const struct kg_cuda_contract_plan *plan)
     const struct kg_cuda_contract_pace its = kg_cuda_wgmma_pace(plan);
     double seconds = kg_cuda_contract_seconds(plan, &its);
     if (kg_group_bytes(plan->group) < (double)plan->facts->cache[3])
-        seconds += warm * kg_cuda_contract_copying(plan);
+        seconds += warm * kg_cuda_contract_copying(plan, &its);
     return seconds * (kg_cuda_wgmma_shares(plan) ? doubt : 1);
+}
+
+// Blocks of a cluster: one below the other, side by side. More than pairs are for lines that begin
+// anywhere, which take long to ask for.
+static const struct {
+    int down, across;
+} clusters[] = {{1, 1}, {2, 1}, {1, 2}, {2, 2}, {4, 1}, {1, 4}, {4, 2}, {2, 4}};
+enum { PAIRS = 3, CLUSTERS = sizeof clusters / sizeof *clusters };
+
+// False where some of its blocks would have no tile.
+static bool set_cluster(struct kg_cuda_contract_plan *plan, int which)
+{
+    plan->set.down = clusters[which].down;
+    plan->set.across = clusters[which].across;
+    return kg_cuda_contract_tall(plan) > (int64_t)plan->set.rows * (plan->set.down - 1) &&
+           kg_cuda_contract_wide(plan) > (int64_t)plan->set.columns * (plan->set.across - 1);
 }
 
 // Whether parts of so large a tile are worth their way through memory.
@@ -171,42 +187,75 @@ static bool is_large(int rows, int columns)
     return rows * columns >= 128 * 128;
 }
 
+// The best so far, and the seconds it is expected to take.
+struct best {
+    struct kg_cuda_contract_plan *plan;
+    double seconds;
+};
+
 // The first of those that are as good: larger tiles read less than the model knows.
-bool kg_cuda_wgmma_guess(struct kg_cuda_contract_plan *plan)
+static void compare(struct best *best, const struct kg_cuda_contract_plan *tried)
 {
     const double clear = 0.9995;
+    double seconds = judge(tried);
+    if (seconds < clear * best->seconds) {
+        best->seconds = seconds;
+        best->plan->set = tried->set;
+    }
+}
+
+// A tile of the table in so many pieces; whole, in clusters too where these may pay.
+static void try_tile(struct best *best, struct kg_cuda_contract_plan *tried, int tile, int pieces,
+                     bool is_uneven)
+{
+    int count = is_uneven && pieces == 1 ? CLUSTERS : 1;
+    tried->set.rows = tiles[tile].rows;
+    tried->set.columns = tiles[tile].columns;
+    tried->set.depth = tiles[tile].depth;
+    tried->set.pingpong = tiles[tile].pingpong;
+    tried->set.swap = tiles[tile].swap;
+    tried->set.split = pieces;
+    if (find_stages(tried, tiles[tile].blocks) == STAGES)
+        return;
+    for (int i = 0; i < count; i++)
+        if (set_cluster(tried, i))
+            compare(best, tried);
+    set_cluster(tried, 0);
+}
+
+bool kg_cuda_wgmma_guess(struct kg_cuda_contract_plan *plan)
+{
     struct kg_cuda_contract_plan tried = *plan;
-    double least = INFINITY;
-    tried.fit = KG_CONTRACT_BEST;
+    struct best best = {plan, INFINITY};
     if (kg_cuda_wgmma_rate(plan) == 0 || plan->facts->units == 0 || plan->facts->bandwidth == 0 ||
         is_long_vector(plan))
         return false;
+    tried.fit = KG_CONTRACT_BEST;
     tried.set.mma = 64;
-    tried.set.down = tried.set.across = 1;
     tried.set.order = tried.set.registers = 0;
-    for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++)
+    set_cluster(&tried, 0);
+    bool is_uneven = kg_cuda_wgmma_is_uneven(&tried);
+    for (int i = 0; i < (int)(sizeof tiles / sizeof *tiles); i++)
         for (int pieces = is_large(tiles[i].rows, tiles[i].columns) ? 0 : 1;
-             pieces <= tiles[i].pieces; pieces = pieces > 0 ? 2 * pieces : 1) {
-            tried.set.rows = tiles[i].rows;
-            tried.set.columns = tiles[i].columns;
-            tried.set.depth = tiles[i].depth;
-            tried.set.pingpong = tiles[i].pingpong;
-            tried.set.swap = tiles[i].swap;
-            tried.set.split = pieces;
-            double seconds =
-                find_stages(&tried, tiles[i].blocks) < STAGES ? judge(&tried) : INFINITY;
-            if (seconds < clear * least) {
-                least = seconds;
-                plan->set = tried.set;
-            }
-        }
-    return least < INFINITY;
+             pieces <= tiles[i].pieces; pieces = pieces > 0 ? 2 * pieces : 1)
+            try_tile(&best, &tried, i, pieces, is_uneven);
+    return best.seconds < INFINITY;
 }
 
 // ---- Configs for searches ----
 
+static void list_clusters(struct kg_cuda_contract_plan *plan,
+                          struct kg_cuda_contract_listing *listing)
+{
+    int count = kg_cuda_wgmma_is_uneven(plan) ? CLUSTERS : PAIRS;
+    for (int i = 1; i < count; i++)
+        if (set_cluster(plan, i))
+            kg_cuda_contract_take(listing, plan);
+    set_cluster(plan, 0);
+}
+
 // With as many stages as leave room for one, two or three blocks in a unit, or the next fewer.
-// Pairs and the other order are for many tiles, and with the most stages.
+// Clusters and the other order are with the most stages, that order for many tiles.
 static void list_stages(struct kg_cuda_contract_plan *plan,
                         struct kg_cuda_contract_listing *listing)
 {
@@ -220,14 +269,14 @@ static void list_stages(struct kg_cuda_contract_plan *plan,
             plan->set.stages = stages[at];
             kg_cuda_contract_take(listing, plan);
         }
-    for (int way = 1; many && most < STAGES && way < 4; way++) {
-        plan->set.stages = stages[most];
-        plan->set.down = way == 1 ? 2 : 1;
-        plan->set.across = way == 2 ? 2 : 1;
-        plan->set.order = way == 3;
+    if (most == STAGES)
+        return;
+    plan->set.stages = stages[most];
+    if (plan->set.split == 1)
+        list_clusters(plan, listing);
+    plan->set.order = many;
+    if (many)
         kg_cuda_contract_take(listing, plan);
-    }
-    plan->set.down = plan->set.across = 1;
     plan->set.order = 0;
 }
 
