@@ -313,10 +313,17 @@ KG_INLINE float4 kg_shared_quad_in(const float *shared, uint32_t rank)
     return quad;
 }
 
+// Written even if nobody reads it, and after all that the number is made of.
+KG_INLINE void kg_shared_keep(float *to, float number)
+{
+    asm volatile("st.volatile.shared.f32 [%0], %1;" ::"r"(kg_shared_address(to)), "f"(number)
+                 : "memory");
+}
+
 // Other blocks' memory is far away: many reads are under way at once, and none of what is not
-// there.
+// there. Gives a number that no read is without.
 template <class Block, class Job>
-KG_INLINE void kg_wgmma_fold(const Job &job, const kg_wgmma_item<Block> &item, const float *folded)
+KG_INLINE float kg_wgmma_fold(const Job &job, const kg_wgmma_item<Block> &item, const float *folded)
 {
     constexpr int lines = Block::SWAP ? Block::COLUMNS : Block::ROWS;
     constexpr int quads = (Block::SWAP ? Block::ROWS : Block::COLUMNS) / 4;
@@ -330,6 +337,7 @@ KG_INLINE void kg_wgmma_fold(const Job &job, const kg_wgmma_item<Block> &item, c
         const int line = i / quads, at = i % quads * 4;
         return i < lines * quads && row_of(line, at) < rows && column_of(line, at) < columns;
     };
+    float seen = 0;
     for (int first = (int)kg_cluster_rank() * threads + threadIdx.x - 128; first < lines * quads;
          first += step * batch) {
         float4 parts[batch][Block::SPLIT];
@@ -345,6 +353,8 @@ KG_INLINE void kg_wgmma_fold(const Job &job, const kg_wgmma_item<Block> &item, c
 #pragma unroll
         for (int b = 0; b < batch; b++) {
             const int i = first + b * step, line = i / quads, at = i % quads * 4;
+            if (!is_there(i))
+                continue;
             float4 sum = make_float4(0, 0, 0, 0);
 #pragma unroll
             for (int r = 0; r < Block::SPLIT; r++) {
@@ -354,14 +364,16 @@ KG_INLINE void kg_wgmma_fold(const Job &job, const kg_wgmma_item<Block> &item, c
                 sum.w += parts[b][r].w;
             }
             const float sums[4] = {sum.x, sum.y, sum.z, sum.w};
+            seen += sum.x;
 #pragma unroll
             for (int lane = 0; lane < 4; lane++) {
                 const int row = row_of(line, at + lane), column = column_of(line, at + lane);
-                if (i < lines * quads && row < rows && column < columns)
+                if (row < rows && column < columns)
                     kg_wgmma_finish(job, item.batch, row, column, sums[lane]);
             }
         }
     }
+    return seen;
 }
 
 // ---- The block ----
@@ -508,11 +520,14 @@ KG_INLINE void kg_contract_wgmma(const Job &job, const kg_wgmma_source &left,
         __syncwarp();
         kg_cluster_arrive_shared();
         kg_cluster_await();
-        if (threadIdx.x >= 128) // one item a block
-            kg_wgmma_fold<Block>(job, begin, (float *)ring);
+        if (threadIdx.x >= 128) { // one item a block
+            const float seen = kg_wgmma_fold<Block>(job, begin, (float *)ring);
+            kg_shared_keep((float *)buffers + threadIdx.x - 128, seen);
+        }
         __syncwarp();
-        // Nobody leaves while others may still read its shared memory. They may have asked for what
-        // they do not use: nothing but a whole release waits for that.
-        kg_cluster_wait();
+        // Nobody leaves while others may still read its shared memory, were it what they have no
+        // use for. A whole release would wait for that, but for what they store in memory too.
+        kg_cluster_arrive_relaxed();
+        kg_cluster_await();
     }
 }
