@@ -19,8 +19,8 @@ static const struct fit {
     double flag;   // where blocks share tiles, seconds until a part is seen, and
     double part;   // until 128 x 128 sums of it are written and read
 } fits[] = {
-    [KG_CONTRACT_SPACE] = {0.813, 72.4, 0.273e-12, 0.964, 5.57, 0.00294, 0.021, 1.26e-6, 5.88e-6},
-    [KG_CONTRACT_BEST] = {0.897, 92, 0.856e-12, 1.15, 23.5, 0.00422, 0.0182, 2.2e-6, 3.3e-6},
+    [KG_CONTRACT_SPACE] = {0.81, 68.2, 0.332e-12, 0.964, 6.59, 0.00202, 0.0242, 1.27e-6, 6.14e-6},
+    [KG_CONTRACT_BEST] = {0.897, 92, 0.856e-12, 1.13, 23.1, 0.00315, 0.0186, 2.2e-6, 3.3e-6},
 };
 
 // What is done with sums on their way out, as the instructions say; `both` as races of six products

@@ -132,9 +132,9 @@ static void test_races(void)
     printf("what the rule chooses took part in %d of %d races, and %.4f of the winner's time, at "
            "worst %.3f; %.3f of %d pairs are expected rightly\n",
            chosen, races, mean, worst, share, compared);
-    CHECK(races == 59 && chosen >= 38);
+    CHECK(races == 92 && chosen >= 62);
     CHECK(mean < 1.01 && worst < 1.05);
-    CHECK(share > 0.81);
+    CHECK(share > 0.82);
 }
 
 // Between choices that are close, which is what the rule has constants of its own for.
@@ -145,7 +145,7 @@ static void test_choices(void)
     printf("of two choices each, the rule's took part in %d of %d, and %.4f of the faster one's "
            "time\n",
            chosen, races, mean);
-    CHECK(races == 34 && chosen >= 33);
+    CHECK(races == 33 && chosen >= 33);
     CHECK(mean < 1.006);
 }
 
@@ -155,7 +155,7 @@ static void test_spaces(void)
     double share = (double)right / compared;
     printf("of whole spaces, %d shapes, %.3f of %d pairs are expected rightly\n", races, share,
            compared);
-    CHECK(races == 12 && compared > 33000);
+    CHECK(races == 14 && compared > 13000);
     CHECK(share > 0.85);
 }
 
@@ -185,6 +185,10 @@ static void test_rule(void)
     check_rule("M=1 N=28672 K=4096", "mma=0 rows=1");
     check_rule("M=1 N=8192 K=8192", "mma=64");
     check_rule("M=1 N=8192 K=28672", "mma=64");
+    // Lines of 2000 and of 6000 bytes: clusters copy for each other. Whole lines: not.
+    check_rule("M=1000 N=1000 K=1000", "rows=128 columns=80 depth=64 stages=8 down=4 across=2");
+    check_rule("M=1000 N=2000 K=3000", "rows=128 columns=160 depth=64 stages=5 down=4 across=2");
+    check_rule("M=1024 N=1024 K=1024", "down=1 across=1");
 }
 
 static void test_all(void)
