@@ -355,25 +355,10 @@ KG_INLINE void kg_cluster_arrive()
     asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
 
-// The same where nothing was written but mbarriers, which their fence makes known.
+// The same where nothing was written but mbarriers, which kg_arrival_make makes known by itself.
 KG_INLINE void kg_cluster_arrive_relaxed()
 {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
-}
-
-// Compilers since that of CUDA 13 have a fence of a block's own shared memory alone.
-enum { KG_FENCES_SHARED = __CUDACC_VER_MAJOR__ >= 13 };
-
-// The first one for what a block wrote to its own shared memory, and nowhere else: it does not wait
-// for the device's memory, which takes about a microsecond.
-KG_INLINE void kg_cluster_arrive_shared()
-{
-    if constexpr (KG_FENCES_SHARED) {
-        asm volatile("fence.release.sync_restrict::shared::cta.cluster;" ::: "memory");
-        kg_cluster_arrive_relaxed();
-    } else {
-        kg_cluster_arrive();
-    }
 }
 
 KG_INLINE void kg_cluster_await()

@@ -108,6 +108,21 @@ KG_INLINE void kg_tiles_meet(int number)
     asm volatile("bar.sync %0, %1;" ::"r"(number), "n"(THREADS) : "memory");
 }
 
+// Compilers since that of CUDA 13 have a fence of a block's own shared memory alone.
+enum { KG_FENCES_SHARED = __CUDACC_VER_MAJOR__ >= 13 };
+
+// Arrives at the barrier of the cluster, for what the block wrote to its own shared memory, and
+// nowhere else: it does not wait for the device's memory, which takes about a microsecond.
+KG_INLINE void kg_cluster_arrive_shared()
+{
+    if constexpr (KG_FENCES_SHARED) {
+        asm volatile("fence.release.sync_restrict::shared::cta.cluster;" ::: "memory");
+        kg_cluster_arrive_relaxed();
+    } else {
+        kg_cluster_arrive();
+    }
+}
+
 KG_INLINE void kg_wgmma_begin()
 {
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
