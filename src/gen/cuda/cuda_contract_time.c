@@ -38,8 +38,12 @@ static const struct fit {
     double both;      // of the shorter of two things at once
     double held;      // stages that are being multiplied, and cannot be filled
 } fits[] = {
-    [KG_CONTRACT_SPACE] = {4.71e-6, 132, 109e9, 0.957e-6, 0.0931e-6, 0.838, 0.819e-6, 0.321, 0.00116, 0.0661e-6, 0.662e-6, 1.52e-6, 2.26e-6, 0.264e-6, 0.0759e-6, 0.91, 1.6, 3.64e-6, 0.502, 0.279, 2.1},
-    [KG_CONTRACT_BEST] = {3.92e-6, 132, 92.5e9, 1.45e-6, 0.21e-6, 0.773, 1.43e-6, 0.092, 0.063, 0.29e-6, 1.19e-6, 1.17e-6, 2.15e-6, 0.19e-6, 0.332e-6, 0.91, 1.23, 4.16e-6, 0.52, 0.134, 1.45},
+    [KG_CONTRACT_SPACE] = {4.71e-6,   132,     109e9,     0.957e-6, 0.0931e-6, 0.838,   0.819e-6,
+                           0.321,     0.00116, 0.0661e-6, 0.662e-6, 1.52e-6,   2.26e-6, 0.264e-6,
+                           0.0759e-6, 0.91,    1.6,       3.64e-6,  0.502,     0.279,   2.1},
+    [KG_CONTRACT_BEST] = {3.92e-6,  132,   92.5e9,  1.45e-6, 0.21e-6, 0.773,   1.43e-6,
+                          0.092,    0.063, 0.29e-6, 1.19e-6, 1.17e-6, 2.15e-6, 0.19e-6,
+                          0.332e-6, 0.91,  1.23,    4.16e-6, 0.52,    0.134,   1.45},
 };
 
 double kg_cuda_contract_stage(const struct kg_cuda_contract_plan *plan, double rate, double share)

@@ -58,8 +58,9 @@ static void check_choice(const char *op, const char *sizes, const char *wanted)
 static void test_takers(void)
 {
     check_choice("nn", "T=f64 M=256 N=256 K=64", "contract: mma=0 rows=32 columns=32 depth=32");
-    check_choice("nn", "T=f64 M=128 N=128 K=65536",
-                 "contract: mma=0 rows=32 columns=32 depth=32 stages=1 down=1 across=1 pingpong=0 split=16");
+    check_choice(
+        "nn", "T=f64 M=128 N=128 K=65536",
+        "contract: mma=0 rows=32 columns=32 depth=32 stages=1 down=1 across=1 pingpong=0 split=16");
     check_choice("nn", "M=0 N=5 K=7", "contract: ");
     check_choice("nn", "M=5 N=5 K=0", "contract: ");
     check_choice("nn", "T=f64 M=4096 N=4096 K=4096", "contract: mma=0 rows=64 columns=64 depth=16");
@@ -80,25 +81,35 @@ static void test_takers(void)
 static const struct {
     const char *op, *sizes, *config, *reason;
 } refused[] = {
-    {"nn", "M=512 N=512 K=512", "rows=16 columns=16 depth=16 stages=1 down=1 across=1 pingpong=0 split=1",
+    {"nn", "M=512 N=512 K=512",
+     "rows=16 columns=16 depth=16 stages=1 down=1 across=1 pingpong=0 split=1",
      "the tile cannot be dealt to the threads of a block"},
-    {"nn", "M=512 N=512 K=512", "rows=128 columns=128 depth=64 stages=1 down=1 across=1 pingpong=0 split=1",
+    {"nn", "M=512 N=512 K=512",
+     "rows=128 columns=128 depth=64 stages=1 down=1 across=1 pingpong=0 split=1",
      "a tile of this form is 8 to 32 steps deep"},
-    {"nn", "M=512 N=512 K=512", "rows=64 columns=64 depth=16 stages=2 down=1 across=1 pingpong=0 split=1",
+    {"nn", "M=512 N=512 K=512",
+     "rows=64 columns=64 depth=16 stages=2 down=1 across=1 pingpong=0 split=1",
      "this form has one tile under way"},
-    {"nn", "M=512 N=512 K=512", "rows=128 columns=128 depth=32 stages=1 down=1 across=1 pingpong=0 split=1",
+    {"nn", "M=512 N=512 K=512",
+     "rows=128 columns=128 depth=32 stages=1 down=1 across=1 pingpong=0 split=1",
      "a block would need more shared memory than there is"},
-    {"nn", "M=512 N=512 K=512", "rows=64 columns=64 depth=16 stages=1 down=1 across=1 pingpong=0 split=64",
+    {"nn", "M=512 N=512 K=512",
+     "rows=64 columns=64 depth=16 stages=1 down=1 across=1 pingpong=0 split=64",
      "more pieces of the sum than there is work for"},
-    {"nn", "M=512 N=512 K=512", "rows=8 columns=64 depth=16 stages=1 down=1 across=1 pingpong=0 split=1",
+    {"nn", "M=512 N=512 K=512",
+     "rows=8 columns=64 depth=16 stages=1 down=1 across=1 pingpong=0 split=1",
      "the big side would be read more than twice"},
-    {"nn", "M=2 N=512 K=512", "rows=8 columns=64 depth=16 stages=1 down=1 across=1 pingpong=0 split=1",
+    {"nn", "M=2 N=512 K=512",
+     "rows=8 columns=64 depth=16 stages=1 down=1 across=1 pingpong=0 split=1",
      "half of the rows would do"},
-    {"nn", "M=2 N=512 K=512", "rows=2 columns=1 depth=16 stages=1 down=1 across=1 pingpong=0 split=1",
+    {"nn", "M=2 N=512 K=512",
+     "rows=2 columns=1 depth=16 stages=1 down=1 across=1 pingpong=0 split=1",
      "such tiles take too few threads, or too many"},
-    {"nt", "M=2 N=512 K=512", "rows=2 columns=1 depth=128 stages=1 down=1 across=1 pingpong=0 split=1",
+    {"nt", "M=2 N=512 K=512",
+     "rows=2 columns=1 depth=128 stages=1 down=1 across=1 pingpong=0 split=1",
      "such tiles cannot be dealt to the threads of a block"},
-    {"nt", "M=2 N=512 K=5120", "rows=2 columns=8 depth=1024 stages=4 down=1 across=1 pingpong=0 split=1",
+    {"nt", "M=2 N=512 K=5120",
+     "rows=2 columns=8 depth=1024 stages=4 down=1 across=1 pingpong=0 split=1",
      "a thread would read more at once than it can hold"},
 };
 
@@ -166,8 +177,9 @@ static void test_launches(void)
     // Of few columns, those of b lie across: only a is read in vectors.
     grids = launches("tt", "M=2 N=1001 K=4096", thin);
     CHECK(grids.count == 2 && grids.grids[0].blocks[0] == 251);
-    grids = launches("vector", "M=1000 K=4096",
-                     "rows=1 columns=4 depth=1024 stages=1 down=1 across=1 pingpong=0 split=2 swap=0");
+    grids =
+        launches("vector", "M=1000 K=4096",
+                 "rows=1 columns=4 depth=1024 stages=1 down=1 across=1 pingpong=0 split=2 swap=0");
     CHECK(grids.count == 4 && grids.grids[0].blocks[0] == 500 && grids.grids[3].blocks[0] == 4);
     CHECK(grids.scratch == 1000 * 2 * 4);
 }
@@ -180,11 +192,12 @@ static void test_bound(void)
         struct made made = make_strided(
             definitions, "nn", i == 0 ? "M=1408 N=1536 K=4096" : "M=1409 N=1536 K=4096", NULL);
         struct kg_choice choice;
-        CHECK(kg_choice_read(made.problem, &facts, KG_TARGET_CUDA,
-                             "contract: mma=0 rows=128 columns=128 depth=16 stages=1 down=1 across=1 "
-                             "pingpong=0 split=1 swap=0 "
-                             "order=0 maxnreg=0",
-                             &choice));
+        CHECK(
+            kg_choice_read(made.problem, &facts, KG_TARGET_CUDA,
+                           "contract: mma=0 rows=128 columns=128 depth=16 stages=1 down=1 across=1 "
+                           "pingpong=0 split=1 swap=0 "
+                           "order=0 maxnreg=0",
+                           &choice));
         seconds[i] = choice.partition.families[0]->bound(&choice.partition.groups[0], &facts,
                                                          KG_TARGET_CUDA, &choice.configs[0]);
         unmake(&made);
@@ -197,7 +210,8 @@ static void test_bound(void)
 // ---- Compilation ----
 
 #define TILE                                                                                       \
-    "mma=0 rows=64 columns=64 depth=16 stages=1 down=1 across=1 pingpong=0 split=2 swap=0 order=0 "         \
+    "mma=0 rows=64 columns=64 depth=16 stages=1 down=1 across=1 pingpong=0 split=2 swap=0 "        \
+    "order=0 "                                                                                     \
     "maxnreg=0"
 
 static const struct {
@@ -211,7 +225,8 @@ static const struct {
     {"sm_90a", "layer", "T=f16 M=512 N=512 K=512 B=2", "contract*3: " TILE},
     {"sm_75", "tn", "T=f16 M=512 N=512 K=512", NULL},
     {"sm_75", "layer", "T=f32 M=2 N=512 K=4096 B=2",
-     "contract*3: mma=0 rows=4 columns=4 depth=1024 stages=2 down=1 across=1 pingpong=0 split=2 swap=0 "
+     "contract*3: mma=0 rows=4 columns=4 depth=1024 stages=2 down=1 across=1 pingpong=0 split=2 "
+     "swap=0 "
      "order=0 maxnreg=0"},
     {"sm_90a", "integers", "M=512 N=512 K=512", NULL},
     {"sm_80", "integers", "M=2 N=512 K=512", NULL},

@@ -164,12 +164,12 @@ static const struct {
      "rows=128 columns=128 depth=64 stages=6 down=1 across=1 pingpong=0 split=2 swap=0", 68.9},
     {"M=64 N=4096 K=4096",
      "rows=128 columns=32 depth=128 stages=5 down=1 across=1 pingpong=0 split=2 swap=1", 20.5},
-    {"M=64 N=4096 K=4096", "rows=128 columns=64 depth=64 stages=3 down=1 across=1 pingpong=0 split=2 swap=1",
-     28.9},
-    {"M=64 N=4096 K=4096", "rows=64 columns=8 depth=128 stages=12 down=1 across=1 pingpong=0 split=1 swap=1",
-     38.7},
-    {"M=64 N=4096 K=4096", "rows=256 columns=96 depth=64 stages=4 down=1 across=2 pingpong=0 split=1 swap=0",
-     43.5},
+    {"M=64 N=4096 K=4096",
+     "rows=128 columns=64 depth=64 stages=3 down=1 across=1 pingpong=0 split=2 swap=1", 28.9},
+    {"M=64 N=4096 K=4096",
+     "rows=64 columns=8 depth=128 stages=12 down=1 across=1 pingpong=0 split=1 swap=1", 38.7},
+    {"M=64 N=4096 K=4096",
+     "rows=256 columns=96 depth=64 stages=4 down=1 across=2 pingpong=0 split=1 swap=0", 43.5},
 };
 
 // The same, by mma.sync, of lines that begin at multiples of 2 or 8 bytes. Of 1000 by 1000 by 1002,
