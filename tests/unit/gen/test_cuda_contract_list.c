@@ -147,6 +147,90 @@ static void test_shares(void)
     check_shares("T=f16 M=1 N=4096 K=4096", 0);
 }
 
+// What clusters of so many blocks are listed.
+struct clusters {
+    int rows, columns, down, across; // where they stand in a config
+    int64_t tall, wide;              // the product
+    int pairs, larger;
+    int empty; // with a block that has no tile
+};
+
+static bool count_clusters(void *user, const struct kg_config *config)
+{
+    struct clusters *found = user;
+    const int64_t *value = config->value;
+    int64_t down = value[found->down], across = value[found->across];
+    found->pairs += down * across == 2;
+    found->larger += down * across > 2;
+    found->empty += value[found->rows] * (down - 1) >= found->tall ||
+                    value[found->columns] * (across - 1) >= found->wide;
+    return true;
+}
+
+static int position(const struct kg_space *space, const char *name)
+{
+    int at = 0;
+    while (at < space->count && strcmp(space->parameters[at].name, name) != 0)
+        at++;
+    CHECK(at < space->count);
+    return at;
+}
+
+static struct clusters clusters_of(const char *sizes, int64_t rows, int64_t columns)
+{
+    struct made made = make_strided(definitions, "nt", sizes, NULL);
+    struct kg_choice choice;
+    struct kg_space space;
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    kg_choice_guess(made.problem, &facts, KG_TARGET_CUDA, &choice);
+    const struct kg_family *family = choice.partition.families[0];
+    family->space(&choice.partition.groups[0], &facts, KG_TARGET_CUDA, &space);
+    struct clusters found = {
+        .rows = position(&space, "rows"),
+        .columns = position(&space, "columns"),
+        .down = position(&space, "down"),
+        .across = position(&space, "across"),
+        .tall = rows > columns ? rows : columns, // whichever the sides are
+        .wide = rows > columns ? rows : columns,
+    };
+    family->list(&choice.partition.groups[0], &facts, KG_TARGET_CUDA, count_clusters, &found);
+    unmake(&made);
+    return found;
+}
+
+static double expected(const char *sizes, const char *config)
+{
+    char words[256];
+    struct kg_choice choice;
+    struct made made = make_strided(definitions, "nt", sizes, NULL);
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    snprintf(words, sizeof words, "contract: mma=64 %s pingpong=0 split=1 swap=0 order=0 maxnreg=0",
+             config);
+    bool read = kg_choice_read(made.problem, &facts, KG_TARGET_CUDA, words, &choice);
+    CHECK(read);
+    double seconds = read ? kg_choice_estimate(&choice, &facts, KG_TARGET_CUDA) : 0;
+    unmake(&made);
+    return seconds;
+}
+
+// More than pairs where lines begin anywhere, and never a block without a tile.
+static void test_clusters(void)
+{
+    describe_device("h100", "sm_90a");
+    struct clusters whole = clusters_of("T=f16 M=1024 N=1024 K=1024", 1024, 1024);
+    CHECK(whole.pairs > 100 && whole.larger == 0 && whole.empty == 0);
+    struct clusters uneven = clusters_of("T=f16 M=1000 N=1000 K=1000", 1000, 1000);
+    CHECK(uneven.pairs > 100 && uneven.larger > 100 && uneven.empty == 0);
+    struct clusters small = clusters_of("T=f16 M=60 N=60 K=1000", 60, 60);
+    CHECK(small.empty == 0);
+    // Blocks that copy for each other have to meet; where lines are whole and few, that is all.
+    const char *sizes = "T=f16 M=512 N=512 K=512", *tile = "rows=64 columns=64 depth=128 stages=6";
+    char alone[128], pair[128];
+    snprintf(alone, sizeof alone, "%s down=1 across=1", tile);
+    snprintf(pair, sizeof pair, "%s down=2 across=1", tile);
+    CHECK(expected(sizes, pair) > expected(sizes, alone));
+}
+
 // Microseconds, cold, of an H100 (80 GB, SXM5, driver 580), fastest first.
 static const struct {
     const char *sizes, *config;
@@ -233,4 +317,4 @@ static void test_times(void)
     unmake(&made);
 }
 
-TEST_MAIN(test_lists, test_shares, test_times, test_lines)
+TEST_MAIN(test_lists, test_shares, test_clusters, test_times, test_lines)

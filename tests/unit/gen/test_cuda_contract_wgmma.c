@@ -301,6 +301,10 @@ static void clusters_are_launched(void)
     CHECK(grids.maps[LEFT].box[1] == 64 && grids.maps[RIGHT].box[1] == 128);
     grids = launches("nt", LARGE, TILE " down=2 across=1");
     CHECK(grids.grids[MULTIPLY].blocks[0] == 132);
+    // Larger ones do not find room on all units.
+    grids = launches("nt", LARGE, TILE " down=2 across=4");
+    CHECK(grids.grids[MULTIPLY].cluster == 8 && grids.grids[MULTIPLY].blocks[0] == 15 * 8);
+    CHECK(grids.maps[LEFT].box[1] == 32 && grids.maps[RIGHT].box[1] == 64);
     // Pieces of a cluster: all at once, and no scratch.
     grids = launches("nt", "M=640 N=4096 K=4096 T=f16", TILE " split=8");
     CHECK(grids.grids[MULTIPLY].cluster == 8 && grids.grids[MULTIPLY].blocks[0] == 5 * 32 * 8);
