@@ -5,16 +5,29 @@
 
 #include <string.h>
 
-static enum cli_exit emit_source(struct cli *cli, struct cli_subject *subject, struct kg_plan *plan)
+// What has to be compiled only where there is a search.
+static enum cli_exit emit_source(struct cli *cli)
 {
-    (void)subject;
-    char *text;
-    enum kg_status status = kg_plan_source(plan, &text);
-    return cli_print(cli, status, text);
+    struct cli_subject subject;
+    enum kg_rigor rigor;
+    double seconds;
+    char *text = NULL;
+    enum cli_exit exit_status = cli_open(cli, &subject);
+    if (exit_status == CLI_DONE)
+        exit_status = cli_rigor(cli, KG_RIGOR_ESTIMATE, &rigor);
+    if (exit_status == CLI_DONE)
+        exit_status = cli_seconds(cli, &seconds);
+    if (exit_status == CLI_DONE) {
+        enum kg_status status =
+            kg_problem_source(subject.problem, subject.device, rigor, seconds, &text);
+        exit_status = cli_print(cli, status, text);
+    }
+    cli_close(&subject);
+    return exit_status;
 }
 
-static enum cli_exit emit_assembly(struct cli *cli, struct cli_subject *subject,
-                                   struct kg_plan *plan)
+static enum cli_exit print_assembly(struct cli *cli, struct cli_subject *subject,
+                                    struct kg_plan *plan)
 {
     (void)subject;
     char *text;
@@ -22,12 +35,17 @@ static enum cli_exit emit_assembly(struct cli *cli, struct cli_subject *subject,
     return cli_print(cli, status, text);
 }
 
+static enum cli_exit emit_assembly(struct cli *cli)
+{
+    return cli_with_plan(cli, KG_RIGOR_ESTIMATE, print_assembly);
+}
+
 static const struct target {
     const char *name;
     // Where to compile for when nobody says: the first that is at hand. Without a GPU one is
     // described: kernels can be made for it.
     const char *devices[3];
-    enum cli_exit (*emit)(struct cli *cli, struct cli_subject *subject, struct kg_plan *plan);
+    enum cli_exit (*emit)(struct cli *cli);
 } targets[] = {
     {"host", {"host"}, emit_source},
     {"cuda", {"cuda:0", "sm_90a"}, emit_source},
@@ -66,7 +84,7 @@ enum cli_exit cli_emit(struct cli *cli)
             cli->options.device = choose_device(cli, target);
         if (!fits(target, cli->options.device))
             return cli_bad_usage("%s is not for --target %s", cli->options.device, name);
-        return cli_with_plan(cli, KG_RIGOR_ESTIMATE, target->emit);
+        return target->emit(cli);
     }
     return cli_bad_usage("there is no target '%s'; there are: host, cuda, ptx", name);
 }

@@ -27,8 +27,9 @@ const struct cli_command cli_commands[] = {
      SUBJECT_OPTIONS | CLI_OUT | CLI_LANG, 1, 1, cli_check},
     {"emit", "OP.kg --target host|cuda|ptx [OPTIONS]", "the generated source on stdout",
      "For the host one file that compiles alone; its entry is a plain C function of the op's\n"
-     "name. For GPUs CUDA C++ with its launches, or the PTX it gives; no GPU is needed. Chosen by\n"
-     "rule or from what is known, unless --rigor asks for a search.\n\n"
+     "name. For GPUs CUDA C++ with its launches, or the PTX it gives; no GPU is needed, and no\n"
+     "compiler but for PTX. Chosen by rule or from what is known, unless --rigor asks for a\n"
+     "search.\n\n"
      "  kernelgen emit ops/bias_relu.kg --target host\n"
      "  kernelgen emit ops/softmax.kg --op softmax --target cuda --device sm_90a\n"
      "  kernelgen emit ops/bias_relu.kg --target host --dtype T=f32 --out bias_relu.c\n",

@@ -254,6 +254,10 @@ KG_API const char *kg_plan_choice(const struct kg_plan *plan);
 KG_API void kg_plan_cost(const struct kg_plan *plan, double *measured, double *bound);
 // Complete source, one file that compiles alone: C on the host, CUDA C++ on GPUs.
 KG_API enum kg_status kg_plan_source(const struct kg_plan *plan, char **text);
+// The same of the plan that kg_plan_create would make. Nothing is compiled for it, and no compiler
+// is needed, unless it takes a search.
+KG_API enum kg_status kg_problem_source(const struct kg_problem *problem, struct kg_device *device,
+                                        enum kg_rigor rigor, double seconds, char **text);
 // PTX, on GPUs.
 KG_API enum kg_status kg_plan_assembly(const struct kg_plan *plan, char **text);
 // Why this config: what was tried, pruned and refused, with reasons. Markdown or JSON.

@@ -8,16 +8,26 @@
 
 #include <stdio.h>
 
-enum kg_status kg_plan_create(const struct kg_problem *problem, struct kg_device *device,
-                              enum kg_rigor rigor, double seconds, struct kg_plan **plan)
+static enum kg_status make_plan(const struct kg_problem *problem, struct kg_device *device,
+                                enum kg_rigor rigor, double seconds, bool writes,
+                                struct kg_plan **plan)
 {
     struct kg_context *context = kg_api_context(problem);
     *plan = NULL;
     if ((unsigned)rigor >= KG_RIGOR_COUNT || !(seconds >= 0))
         return kg_error_set(&context->error, KG_ERROR_ARGUMENT,
                             "rigor %d for %g seconds is not a search", (int)rigor, seconds);
-    return kg_flow_plan(&context->session, problem, device, rigor, seconds, NULL, NULL, plan,
-                        &context->error);
+    context->session.writes = writes;
+    enum kg_status status = kg_flow_plan(&context->session, problem, device, rigor, seconds, NULL,
+                                         NULL, plan, &context->error);
+    context->session.writes = false;
+    return status;
+}
+
+enum kg_status kg_plan_create(const struct kg_problem *problem, struct kg_device *device,
+                              enum kg_rigor rigor, double seconds, struct kg_plan **plan)
+{
+    return make_plan(problem, device, rigor, seconds, false, plan);
 }
 
 void kg_plan_destroy(struct kg_plan *plan)
@@ -90,6 +100,18 @@ enum kg_status kg_plan_source(const struct kg_plan *plan, char **out)
     struct kg_text text = {0};
     kg_flow_source(plan, &text);
     return kg_api_give(kg_api_context(plan->problem), KG_OK, &text, out);
+}
+
+enum kg_status kg_problem_source(const struct kg_problem *problem, struct kg_device *device,
+                                 enum kg_rigor rigor, double seconds, char **text)
+{
+    struct kg_plan *plan;
+    *text = NULL;
+    enum kg_status status = make_plan(problem, device, rigor, seconds, true, &plan);
+    if (status == KG_OK)
+        status = kg_plan_source(plan, text);
+    kg_flow_plan_free(plan);
+    return status;
 }
 
 enum kg_status kg_plan_assembly(const struct kg_plan *plan, char **out)

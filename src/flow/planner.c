@@ -40,9 +40,10 @@ static struct kg_plan *new_plan(struct kg_session *session, const struct kg_prob
 static enum kg_status finish_plan(struct kg_plan *plan, enum kg_status status, struct kg_plan **out,
                                   struct kg_error *error)
 {
-    if (status == KG_OK)
+    bool runs = !plan->session->writes;
+    if (status == KG_OK && runs)
         status = kg_prepared_make(plan->built, plan->problem, &plan->prepared, error);
-    if (status == KG_OK) {
+    if (status == KG_OK && runs) {
         plan->workspaces =
             kg_workspaces_create(plan->device, kg_prepared_workspace(plan->prepared));
         if (!plan->workspaces)
@@ -65,6 +66,9 @@ enum kg_status kg_flow_plan_of(struct kg_session *session, const struct kg_probl
     struct kg_plan *plan = new_plan(session, problem, device, choice);
     if (!plan)
         return kg_error_memory(error, "a plan");
+    if (session->writes)
+        return finish_plan(plan, kg_built_bare(device, problem, choice, &plan->built, error), out,
+                           error);
     double start = kg_times_now();
     enum kg_status status =
         kg_built_make(device, problem, choice, COMPILE_SECONDS, &plan->built, error);

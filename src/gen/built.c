@@ -67,6 +67,14 @@ enum kg_status kg_built_make(struct kg_device *device, const struct kg_problem *
     return KG_OK;
 }
 
+enum kg_status kg_built_bare(struct kg_device *device, const struct kg_problem *problem,
+                             const struct kg_choice *choice, struct kg_built **out,
+                             struct kg_error *error)
+{
+    *out = new_built(device, problem, choice, error);
+    return *out ? KG_OK : KG_ERROR_MEMORY;
+}
+
 enum kg_status kg_built_adopt(struct kg_device *device, const struct kg_problem *problem,
                               const struct kg_choice *choice, const struct kg_binary *binary,
                               struct kg_built **out, struct kg_error *error)

@@ -1,6 +1,6 @@
 # PTX in the place of a generated kernel, as far as that goes without a GPU: what is wrong with a file
 # is said before it is said that nothing can run it.
-kernelgen emit "$OPS/bias_relu.kg" --device sm_90a --target cuda >/dev/null 2>&1 || exit 77 # no NVRTC
+kernelgen emit "$OPS/bias_relu.kg" --device sm_90a --target ptx >/dev/null 2>&1 || exit 77 # no NVRTC
 OP="$OPS/bias_relu.kg --dtype T=f32 --rigor estimate"
 try() {
     kernelgen "$1" $OP --device "${3:-sm_90a}" --override "$2" >out 2>&1
