@@ -71,7 +71,7 @@ enum kg_status kg_flow_plan_of(struct kg_session *session, const struct kg_probl
                            error);
     double start = kg_times_now();
     enum kg_status status =
-        kg_built_make(device, problem, choice, COMPILE_SECONDS, &plan->built, error);
+        kg_built_make_soon(device, problem, choice, COMPILE_SECONDS, &plan->built, error);
     kg_times_since(&session->times, KG_ACTIVITY_COMPILE, start);
     kg_session_tell_of_cache(session, device);
     return finish_plan(plan, status, out, error);

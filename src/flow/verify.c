@@ -114,7 +114,7 @@ enum kg_status kg_flow_build_counterpart(const struct kg_plan *plan, const struc
     kg_flow_choose_counterpart(plan->device, other, plan->choice, &choice);
     double start = kg_times_now();
     enum kg_status status =
-        kg_built_make(plan->device, other, &choice, JUDGE_SECONDS, built, error);
+        kg_built_make_soon(plan->device, other, &choice, JUDGE_SECONDS, built, error);
     kg_times_since(&plan->session->times, KG_ACTIVITY_COMPILE, start);
     kg_session_tell_of_cache(plan->session, plan->device);
     return status;

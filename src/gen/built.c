@@ -6,13 +6,17 @@
 #include "gen/prepared.h"
 #include "gen/signature.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define ENTRY "kg_kernel"
 
-static enum kg_status build_group(struct kg_built *built, int group, double time_limit,
-                                  struct kg_error *error)
+enum { MOST_COMPILERS = 8 };
+
+static enum kg_status compile_group(struct kg_built *built, int group, double time_limit,
+                                    struct kg_error *error)
 {
     struct kg_device *device = built->device;
     enum kg_target target =
@@ -24,14 +28,72 @@ static enum kg_status build_group(struct kg_built *built, int group, double time
     }
     built->hashes[group] = kg_hash_bytes(text.data, text.length);
     struct kg_source source = {.text = text.data, .entry = ENTRY, .options = ""};
-    struct kg_binary *binary = &built->binaries[group];
-    enum kg_status status = device->backend->compile(device, &source, time_limit, binary, error);
+    enum kg_status status =
+        device->backend->compile(device, &source, time_limit, &built->binaries[group], error);
     kg_text_free(&text);
-    if (status != KG_OK)
-        return status;
-    built->compile_seconds += binary->seconds;
-    built->compile_work += binary->from_cache ? 0 : binary->seconds;
-    return device->backend->load(device, binary, ENTRY, &built->kernels[group], error);
+    return status;
+}
+
+// Compilers of a choice's groups, side by side; each takes the next one that is left.
+struct compilers {
+    struct kg_built *built;
+    double time_limit;
+    _Atomic int next;
+    struct {
+        enum kg_status status;
+        struct kg_error error;
+    } groups[KG_MAX_NESTS];
+};
+
+static void *compile_some(void *argument)
+{
+    struct compilers *compilers = argument;
+    struct kg_built *built = compilers->built;
+    int group;
+    while ((group = atomic_fetch_add(&compilers->next, 1)) < built->choice.partition.count)
+        compilers->groups[group].status =
+            compile_group(built, group, compilers->time_limit, &compilers->groups[group].error);
+    return NULL;
+}
+
+// By so many compilers at once, as far as there are threads. The first group's error counts.
+static enum kg_status compile_groups(struct kg_built *built, int most, double time_limit,
+                                     struct kg_error *error)
+{
+    pthread_t threads[MOST_COMPILERS];
+    int count = built->choice.partition.count, started = 0;
+    struct compilers *compilers = calloc(1, sizeof *compilers);
+    if (!compilers)
+        return kg_error_memory(error, "compilers");
+    compilers->built = built;
+    compilers->time_limit = time_limit;
+    while (started < most - 1 && started < count - 1 &&
+           pthread_create(&threads[started], NULL, compile_some, compilers) == 0)
+        started++;
+    compile_some(compilers);
+    for (int i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+    enum kg_status status = KG_OK;
+    for (int i = 0; i < count && status == KG_OK; i++) {
+        status = compilers->groups[i].status;
+        if (status != KG_OK && error)
+            *error = compilers->groups[i].error;
+    }
+    free(compilers);
+    return status;
+}
+
+static enum kg_status load_groups(struct kg_built *built, struct kg_error *error)
+{
+    enum kg_status status = KG_OK;
+    struct kg_device *device = built->device;
+    for (int i = 0; i < built->choice.partition.count && status == KG_OK; i++) {
+        const struct kg_binary *binary = &built->binaries[i];
+        built->compile_seconds += binary->seconds;
+        built->compile_work += binary->from_cache ? 0 : binary->seconds;
+        status = device->backend->load(device, binary, ENTRY, &built->kernels[i], error);
+    }
+    return status;
 }
 
 static struct kg_built *new_built(struct kg_device *device, const struct kg_problem *problem,
@@ -48,23 +110,37 @@ static struct kg_built *new_built(struct kg_device *device, const struct kg_prob
     return built;
 }
 
-enum kg_status kg_built_make(struct kg_device *device, const struct kg_problem *problem,
-                             const struct kg_choice *choice, double time_limit,
-                             struct kg_built **out, struct kg_error *error)
+static enum kg_status make(struct kg_device *device, const struct kg_problem *problem,
+                           const struct kg_choice *choice, int compilers, double time_limit,
+                           struct kg_built **out, struct kg_error *error)
 {
     *out = NULL;
     struct kg_built *built = new_built(device, problem, choice, error);
     if (!built)
         return KG_ERROR_MEMORY;
-    for (int i = 0; i < choice->partition.count; i++) {
-        enum kg_status status = build_group(built, i, time_limit, error);
-        if (status != KG_OK) {
-            kg_built_free(built);
-            return status;
-        }
+    enum kg_status status = compile_groups(built, compilers, time_limit, error);
+    if (status == KG_OK)
+        status = load_groups(built, error);
+    if (status != KG_OK) {
+        kg_built_free(built);
+        return status;
     }
     *out = built;
     return KG_OK;
+}
+
+enum kg_status kg_built_make(struct kg_device *device, const struct kg_problem *problem,
+                             const struct kg_choice *choice, double time_limit,
+                             struct kg_built **built, struct kg_error *error)
+{
+    return make(device, problem, choice, 1, time_limit, built, error);
+}
+
+enum kg_status kg_built_make_soon(struct kg_device *device, const struct kg_problem *problem,
+                                  const struct kg_choice *choice, double time_limit,
+                                  struct kg_built **built, struct kg_error *error)
+{
+    return make(device, problem, choice, MOST_COMPILERS, time_limit, built, error);
 }
 
 enum kg_status kg_built_bare(struct kg_device *device, const struct kg_problem *problem,

@@ -53,6 +53,10 @@ struct kg_built {
 enum kg_status kg_built_make(struct kg_device *device, const struct kg_problem *problem,
                              const struct kg_choice *choice, double time_limit,
                              struct kg_built **built, struct kg_error *error);
+// The same by several compilers at once, for whoever has no others at work.
+enum kg_status kg_built_make_soon(struct kg_device *device, const struct kg_problem *problem,
+                                  const struct kg_choice *choice, double time_limit,
+                                  struct kg_built **built, struct kg_error *error);
 // The choice alone, without kernels: it can be written, and not run.
 enum kg_status kg_built_bare(struct kg_device *device, const struct kg_problem *problem,
                              const struct kg_choice *choice, struct kg_built **built,
