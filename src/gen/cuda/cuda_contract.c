@@ -181,6 +181,9 @@ bool kg_cuda_contract_check(const struct kg_cuda_contract_plan *plan, struct kg_
         return kg_cuda_contract_refuse(reason, "no form of kernel has such tiles");
     if (plan->set.split == 0 && form != &kg_cuda_contract_wgmma)
         return kg_cuda_contract_refuse(reason, "blocks of this form do not share tiles evenly");
+    if ((kg_cuda_contract_is_clustered(plan) || plan->set.pingpong) &&
+        form != &kg_cuda_contract_wgmma)
+        return kg_cuda_contract_refuse(reason, "blocks of this form copy and store alone");
     if (plan->set.split > 1 && plan->set.split > kg_ceil_div(plan->depth, plan->set.depth))
         return kg_cuda_contract_refuse(reason, "more pieces of the sum than there is work for");
     return form->valid(plan, reason);

@@ -188,8 +188,6 @@ static bool valid_tile(const struct kg_cuda_contract_plan *plan, struct kg_text 
         return kg_cuda_contract_refuse(reason, "a tile of this form is 64 to 256 bytes deep");
     if (plan->set.stages < LEAST_STAGES)
         return kg_cuda_contract_refuse(reason, "this form has three tiles under way at least");
-    if (kg_cuda_contract_is_clustered(plan) || plan->set.pingpong)
-        return kg_cuda_contract_refuse(reason, "blocks of this form share nothing");
     if (plan->set.swap)
         return kg_cuda_contract_refuse(reason, "few rows are enough for this form");
     return true;

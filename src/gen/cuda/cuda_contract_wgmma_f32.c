@@ -82,8 +82,8 @@ static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reas
         return kg_cuda_contract_refuse(reason, "tiles of f32 have 64, 128 or 192 columns");
     if (plan->set.depth != STEPS)
         return kg_cuda_contract_refuse(reason, "tiles of f32 are 32 steps deep");
-    if (kg_cuda_contract_is_clustered(plan) || plan->set.pingpong || plan->set.swap)
-        return kg_cuda_contract_refuse(reason, "blocks of f32 share nothing and take no turns");
+    if (plan->set.swap)
+        return kg_cuda_contract_refuse(reason, "this form takes sides as they are");
     if (plan->set.stages < 3)
         return kg_cuda_contract_refuse(reason, "two tiles are multiplied while one is copied");
     if (shared_bytes(plan) > plan->facts->shared_bytes)

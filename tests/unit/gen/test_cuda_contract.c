@@ -82,6 +82,12 @@ static const struct {
     const char *op, *sizes, *config, *reason;
 } refused[] = {
     {"nn", "M=512 N=512 K=512",
+     "rows=128 columns=128 depth=16 stages=1 down=2 across=1 pingpong=0 split=1",
+     "blocks of this form copy and store alone"},
+    {"nt", "M=2 N=512 K=5120",
+     "rows=2 columns=4 depth=1024 stages=2 down=1 across=1 pingpong=1 split=1",
+     "blocks of this form copy and store alone"},
+    {"nn", "M=512 N=512 K=512",
      "rows=16 columns=16 depth=16 stages=1 down=1 across=1 pingpong=0 split=1",
      "the tile cannot be dealt to the threads of a block"},
     {"nn", "M=512 N=512 K=512",

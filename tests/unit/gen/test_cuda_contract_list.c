@@ -150,7 +150,7 @@ static void test_shares(void)
 // What clusters of so many blocks are listed.
 struct clusters {
     int rows, columns, down, across; // where they stand in a config
-    int64_t tall, wide;              // the product
+    int64_t extent;                  // of the product, both ways
     int pairs, larger;
     int empty; // with a block that has no tile
 };
@@ -162,8 +162,8 @@ static bool count_clusters(void *user, const struct kg_config *config)
     int64_t down = value[found->down], across = value[found->across];
     found->pairs += down * across == 2;
     found->larger += down * across > 2;
-    found->empty += value[found->rows] * (down - 1) >= found->tall ||
-                    value[found->columns] * (across - 1) >= found->wide;
+    found->empty += value[found->rows] * (down - 1) >= found->extent ||
+                    value[found->columns] * (across - 1) >= found->extent;
     return true;
 }
 
@@ -176,7 +176,7 @@ static int position(const struct kg_space *space, const char *name)
     return at;
 }
 
-static struct clusters clusters_of(const char *sizes, int64_t rows, int64_t columns)
+static struct clusters clusters_of(const char *sizes, int64_t extent)
 {
     struct made made = make_strided(definitions, "nt", sizes, NULL);
     struct kg_choice choice;
@@ -190,8 +190,7 @@ static struct clusters clusters_of(const char *sizes, int64_t rows, int64_t colu
         .columns = position(&space, "columns"),
         .down = position(&space, "down"),
         .across = position(&space, "across"),
-        .tall = rows > columns ? rows : columns, // whichever the sides are
-        .wide = rows > columns ? rows : columns,
+        .extent = extent,
     };
     family->list(&choice.partition.groups[0], &facts, KG_TARGET_CUDA, count_clusters, &found);
     unmake(&made);
@@ -217,11 +216,11 @@ static double expected(const char *sizes, const char *config)
 static void test_clusters(void)
 {
     describe_device("h100", "sm_90a");
-    struct clusters whole = clusters_of("T=f16 M=1024 N=1024 K=1024", 1024, 1024);
+    struct clusters whole = clusters_of("T=f16 M=1024 N=1024 K=1024", 1024);
     CHECK(whole.pairs > 100 && whole.larger == 0 && whole.empty == 0);
-    struct clusters uneven = clusters_of("T=f16 M=1000 N=1000 K=1000", 1000, 1000);
+    struct clusters uneven = clusters_of("T=f16 M=1000 N=1000 K=1000", 1000);
     CHECK(uneven.pairs > 100 && uneven.larger > 100 && uneven.empty == 0);
-    struct clusters small = clusters_of("T=f16 M=60 N=60 K=1000", 60, 60);
+    struct clusters small = clusters_of("T=f16 M=60 N=60 K=1000", 60);
     CHECK(small.empty == 0);
     // Blocks that copy for each other have to meet; where lines are whole and few, that is all.
     const char *sizes = "T=f16 M=512 N=512 K=512", *tile = "rows=64 columns=64 depth=128 stages=6";

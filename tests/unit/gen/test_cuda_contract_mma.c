@@ -93,7 +93,7 @@ static void test_reasons(void)
     check_reason("nn", large, "mma=16 rows=256 columns=128 depth=128 stages=3",
                  "a block would need more shared memory than there is");
     check_reason("nn", large, "mma=16 rows=128 columns=128 depth=32 stages=4 down=2",
-                 "blocks of this form share nothing");
+                 "blocks of this form copy and store alone");
     check_reason("nn", large, "mma=16 rows=128 columns=128 depth=32 stages=4 split=1 swap=1",
                  "few rows are enough for this form");
     check_reason("nn", "M=40 N=4096 K=4096 T=f16", usual, "half the tile would be enough");
