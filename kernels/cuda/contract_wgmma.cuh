@@ -148,14 +148,14 @@ struct kg_wgmma_tiles {
 
     KG_METHOD kg_wgmma_tiles(int64_t m, int64_t n, int64_t k, int64_t batches_)
     {
-        constexpr int row_unit = Block::ROWS * Block::DOWN;
-        constexpr int column_unit = Block::COLUMNS * Block::ACROSS;
-        rows = (int)((m + row_unit - 1) / row_unit);
-        columns = (int)((n + column_unit - 1) / column_unit);
+        constexpr unsigned row_unit = Block::ROWS * Block::DOWN;
+        constexpr unsigned column_unit = Block::COLUMNS * Block::ACROSS;
+        rows = ((unsigned)m + row_unit - 1) / row_unit;
+        columns = ((unsigned)n + column_unit - 1) / column_unit;
         batches = (int)batches_;
         tall = (int)m;
         wide = (int)n;
-        steps = (int)((k + Block::DEPTH - 1) / Block::DEPTH);
+        steps = ((unsigned)k + Block::DEPTH - 1) / Block::DEPTH;
         count = rows * columns * batches * Block::SPLIT;
     }
 };
@@ -205,11 +205,12 @@ struct kg_wgmma_item {
         tile -= batch * layer;
         const int across = Block::ORDER == 0 ? tiles.columns : tiles.rows;
         const int along = Block::ORDER == 0 ? tiles.rows : tiles.columns;
-        const int start = along > group ? tile / (group * across) * group : 0;
+        const bool alone = across == 1; // in a single line of tiles
+        const int start = along > group && !alone ? tile / (group * across) * group : 0;
         const int width = along - start < group ? along - start : group;
         const int within = tile - start * across;
         const bool doubles = (width & (width - 1)) == 0;
-        const int b = doubles ? within >> (__ffs(width) - 1) : within / width;
+        const int b = alone ? 0 : doubles ? within >> (__ffs(width) - 1) : within / width;
         const int a = start + within - b * width;
         row = Block::ORDER == 0 ? a : b;
         column = Block::ORDER == 0 ? b : a;
@@ -330,6 +331,19 @@ struct kg_wgmma_source {
     const kg_tensor_map *whole, *last;
 };
 
+// Whether a side passes through the L2: a single line of tiles reads it, and it is too long to be
+// still there at the next launch. Then it is the first to make room for itself: what other kernels
+// have written there would have to go to memory first. Not where a step takes only a part of the
+// 256 bytes that come to the L2 together, since the other part is gone when it is asked for, nor
+// where a side is so long that all else leaves anyway.
+template <bool ALONG_K, int LINES, int DEPTH>
+KG_INLINE bool kg_wgmma_passes(int64_t lines, int64_t steps, int batches, int tiles_across)
+{
+    constexpr int64_t kept = 40 << 20, all = 256 << 20;
+    const int64_t bytes = batches * lines * steps * DEPTH * 2;
+    return (ALONG_K ? DEPTH : LINES) >= 128 && tiles_across == 1 && bytes > kept && bytes <= all;
+}
+
 // One side of an item, LINES of it or fewer, in steps of boxes of 64 elements by as many lines as
 // fit. Of a side that SHARERS blocks share, each copies its part for all of them, the `turn`-th for
 // the `blocks`.
@@ -341,10 +355,11 @@ struct kg_wgmma_side {
     const kg_tensor_map *map;
     int line, batch, lines, place, own; // `own` lines of these `lines`, from `place` on
     uint16_t blocks;
+    bool passes;
 
     KG_METHOD kg_wgmma_side(const kg_wgmma_source &from, int line_, int batch_, int end, int turn,
-                            int blocks_)
-        : batch(batch_), place(turn * OWN), blocks((uint16_t)blocks_)
+                            int blocks_, bool passes_)
+        : batch(batch_), place(turn * OWN), blocks((uint16_t)blocks_), passes(passes_)
     {
         lines = (end - line_ + UNIT - 1) / UNIT * UNIT;
         lines = lines > LINES ? LINES : CLUSTERED && lines < 0 ? 0 : lines;
@@ -356,6 +371,13 @@ struct kg_wgmma_side {
     {
         return lines * DEPTH * 2;
     }
+    KG_METHOD void copy(char *to, uint64_t *full, int x, int y) const
+    {
+        if (SHARERS == 1 && passes)
+            kg_tiles_copy_once(to, map, full, x, y, batch);
+        else
+            kg_tiles_copy<(SHARERS > 1)>(to, map, full, x, y, batch, blocks);
+    }
     KG_METHOD void fetch(char *to, uint64_t *full, int k) const
     {
         if constexpr (ALONG_K) {
@@ -363,14 +385,12 @@ struct kg_wgmma_side {
                 return;
 #pragma unroll
             for (int d = 0; d < DEPTH / 64; d++)
-                kg_tiles_copy<(SHARERS > 1)>(to + (d * LINES + place) * 128, map, full, k + d * 64,
-                                             line, batch, blocks);
+                copy(to + (d * LINES + place) * 128, full, k + d * 64, line);
         } else {
 #pragma unroll
             for (int b = 0; b < OWN; b += 64)
                 if (b < own)
-                    kg_tiles_copy<(SHARERS > 1)>(to + (place + b) * DEPTH * 2, map, full, line + b,
-                                                 k, batch, blocks);
+                    copy(to + (place + b) * DEPTH * 2, full, line + b, k);
         }
     }
 };
@@ -381,21 +401,28 @@ KG_INLINE void kg_wgmma_produce(const kg_wgmma_tiles<Block> &tiles,
                                 const kg_wgmma_source &right_from, char *ring, uint64_t *full,
                                 uint64_t *empty, int first, int step, int rank)
 {
-    constexpr int depth = Block::DEPTH, down = Block::DOWN, across = Block::ACROSS;
+    constexpr int rows = Block::ROWS, columns = Block::COLUMNS, depth = Block::DEPTH;
+    constexpr bool left_along = Block::LEFT_ALONG_K, right_along = Block::RIGHT_ALONG_K;
+    constexpr int down = Block::DOWN, across = Block::ACROSS;
     constexpr bool clustered = Block::PEERS > 1;
     const int above = rank / across, beside = rank % across;
     const int same_rows = ((1 << across) - 1) << above * across;
     constexpr int every = ((1 << down * across) - 1) / ((1 << across) - 1); // 1, and each row's
     const int same_columns = every << beside;
+    const bool left_passes = kg_wgmma_passes<left_along, rows, depth>(tiles.tall, tiles.steps,
+                                                                      tiles.batches, tiles.columns);
+    const bool right_passes = kg_wgmma_passes<right_along, columns, depth>(
+        tiles.wide, tiles.steps, tiles.batches, tiles.rows);
     kg_ring_place<Block::STAGES> place;
     kg_wgmma_items<Block> work(tiles, first, step, rank);
     kg_wgmma_item<Block> item = Block::SHARES ? work.item() : begin;
     for (; work.is_left(); kg_wgmma_next(work, item)) {
-        const kg_wgmma_side<across, clustered, Block::LEFT_ALONG_K, Block::ROWS, depth> left(
-            left_from, item.row, item.batch, tiles.tall, beside, same_rows);
-        const kg_wgmma_side<down, clustered, Block::RIGHT_ALONG_K, Block::COLUMNS, depth> right(
-            right_from, item.column, item.batch, tiles.wide, above, same_columns);
+        const kg_wgmma_side<across, clustered, left_along, rows, depth> left(
+            left_from, item.row, item.batch, tiles.tall, beside, same_rows, left_passes);
+        const kg_wgmma_side<down, clustered, right_along, columns, depth> right(
+            right_from, item.column, item.batch, tiles.wide, above, same_columns, right_passes);
         const int bytes = left.bytes() + right.bytes();
+        kg_wait_before(); // the first time
 #pragma unroll 1
         for (int i = 0; i < item.steps; i++) {
             char *stage = ring + place.stage * Block::STAGE_BYTES;

@@ -478,32 +478,35 @@ KG_INLINE void kg_contract_wgmma(const Job &job, const kg_wgmma_source &left,
         else
             return early;
     };
-    // One warp readies the ring while the others find out what is first.
-    kg_wgmma_item<Block> begin(early, first);
-    if (threadIdx.x / 32 != 1)
-        begin.find_tile_now(early, first, rank);
-    if (threadIdx.x == 32) {
-        constexpr int readers = Block::PINGPONG ? 1 : Block::CONSUMERS;
-        for (int s = 0; s < Block::STAGES; s++) {
-            kg_tiles_barrier(&full[s], 1);
-            kg_tiles_barrier(&empty[s], readers * 4 * Block::PEERS);
+    // The warp that copies readies the ring and goes on: only consumers wait for that, and the other
+    // blocks of a cluster.
+    const int warp = kg_warp_number();
+    if (warp == 0) {
+        if (kg_is_elected()) {
+            constexpr int readers = Block::PINGPONG ? 1 : Block::CONSUMERS;
+            for (int s = 0; s < Block::STAGES; s++) {
+                kg_tiles_barrier(&full[s], 1);
+                kg_tiles_barrier(&empty[s], readers * 4 * Block::PEERS);
+            }
+            asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
         }
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        __syncwarp();
     }
-    if (threadIdx.x == 64) {
+    constexpr int meeting = 5, meet = 32 + Block::CONSUMERS * 128;
+    if constexpr (clustered)
+        kg_cluster_arrive_relaxed();
+    else if (warp == 0)
+        asm volatile("bar.arrive %0, %1;" ::"n"(meeting), "n"(meet) : "memory");
+    if (threadIdx.x == 32) {
         kg_tiles_expect_map(left.whole);
         kg_tiles_expect_map(right.whole);
     }
-    if constexpr (clustered) {
-        kg_cluster_arrive_relaxed();
+    kg_wgmma_item<Block> begin(early, first);
+    begin.find_tile_now(early, first, rank);
+    if constexpr (clustered)
         kg_cluster_await();
-    } else {
-        __syncthreads();
-    }
     if (kg_wgmma_leaves_room<Block>(job))
         kg_start_next();
-    kg_wait_before();
-    const int warp = kg_warp_number();
     if (warp < 4) {
         if constexpr (Block::MOVES_REGISTERS)
             asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
@@ -513,6 +516,9 @@ KG_INLINE void kg_contract_wgmma(const Job &job, const kg_wgmma_source &left,
     } else {
         if constexpr (Block::MOVES_REGISTERS)
             asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+        if constexpr (!clustered)
+            kg_tiles_meet<meet>(meeting);
+        kg_wait_before();
         kg_wgmma_consumer<Block>(job, tiles(), begin, out, ring, buffers, full, scratch, first,
                                  step, rank, kg_map_is_there(*out), warp);
     }

@@ -57,6 +57,7 @@ struct kg_cuda_contract_pace {
     double copied;         // bytes of sides that are copied first
     double share;          // of the time in the end, 0.1: a tenth longer
     double parts;          // seconds to leave and add a part of a tile, where blocks share them
+    bool passes;           // a side does, through the L2, and leaves there what others have written
 };
 
 // Where the configs go that a form lists.

@@ -23,6 +23,7 @@ static const struct fit {
     double far;       // as much more from memory
     double memory;    // of the bandwidth that is reached
     double begin;     // until memory is busy
+    double written;   // less, where what others have written stays in the L2
     double again;     // what is read more than once, of the time of a fill
     double late;      // of a delay, where stages are under way; more of them are no worse
     double finish;    // of a tile, and
@@ -38,12 +39,13 @@ static const struct fit {
     double both;      // of the shorter of two things at once
     double held;      // stages that are being multiplied, and cannot be filled
 } fits[] = {
-    [KG_CONTRACT_SPACE] = {4.71e-6,   132,     109e9,     0.957e-6, 0.0931e-6, 0.838,   0.819e-6,
-                           0.321,     0.00116, 0.0661e-6, 0.662e-6, 1.52e-6,   2.26e-6, 0.264e-6,
-                           0.0759e-6, 0.91,    1.6,       3.64e-6,  0.502,     0.279,   2.1},
-    [KG_CONTRACT_BEST] = {3.92e-6,  132,   92.5e9,  1.45e-6, 0.21e-6, 0.773,   1.43e-6,
-                          0.092,    0.063, 0.29e-6, 1.19e-6, 1.17e-6, 2.15e-6, 0.19e-6,
-                          0.332e-6, 0.91,  1.23,    4.16e-6, 0.52,    0.134,   1.45},
+    [KG_CONTRACT_SPACE] = {4.71e-6,  132,     109e9,    0.957e-6,  0.0931e-6, 0.838,
+                           0.819e-6, 3.4e-6,  0.321,    0.00116,   0.0661e-6, 0.662e-6,
+                           1.52e-6,  2.26e-6, 0.264e-6, 0.0759e-6, 0.91,      1.6,
+                           3.64e-6,  0.502,   0.279,    2.1},
+    [KG_CONTRACT_BEST] = {3.92e-6, 132,   92.5e9,  1.45e-6, 0.21e-6, 0.773,   1.43e-6, 3.4e-6,
+                          0.092,   0.063, 0.29e-6, 1.19e-6, 1.17e-6, 2.15e-6, 0.19e-6, 0.332e-6,
+                          0.91,    1.23,  4.16e-6, 0.52,    0.134,   1.45},
 };
 
 double kg_cuda_contract_stage(const struct kg_cuda_contract_plan *plan, double rate, double share)
@@ -170,6 +172,8 @@ double kg_cuda_contract_seconds(const struct kg_cuda_contract_plan *plan,
     double read = copies * stage_bytes(plan, true); // from the L2
     double multiply = units_seconds(plan, pace, work, steps, loaded > bytes ? bytes / loaded : 1);
     double memory = fit->begin + bytes / (facts->bandwidth * fit->memory);
+    if (pace->passes)
+        memory -= fit->written;
     if (read > bytes)
         memory += fit->again * (pace->again > 0 ? pace->again : 1) * (read - bytes) /
                   (fit->fill * fit->units);

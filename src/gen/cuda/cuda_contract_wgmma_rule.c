@@ -81,6 +81,22 @@ static double pair_share(const struct kg_cuda_contract_plan *plan)
                                   : 0;
 }
 
+// Whether a side passes through the L2, as kernels decide it: kg_wgmma_passes.
+static bool side_passes(const struct kg_cuda_contract_plan *plan, int which)
+{
+    const double kept = 40 << 20, all = 256 << 20;
+    const int64_t tall = kg_cuda_contract_tall(plan), wide = kg_cuda_contract_wide(plan);
+    bool left = which == KG_WGMMA_LEFT;
+    bool along = plan->along[kg_cuda_wgmma_side(plan, which)];
+    bool alone = left ? plan->set.across == 1 && wide <= plan->set.columns
+                      : plan->set.down == 1 && tall <= plan->set.rows;
+    int together = along ? plan->set.depth : left ? plan->set.rows : plan->set.columns;
+    int64_t steps = kg_ceil_div(plan->depth, plan->set.depth) * plan->set.depth;
+    double bytes =
+        (double)plan->batches * (double)(left ? tall : wide) * (double)steps * KG_WGMMA_ELEMENT;
+    return alone && together >= 2 * KG_WGMMA_ATOM && bytes > kept && bytes <= all;
+}
+
 struct kg_cuda_contract_pace kg_cuda_wgmma_pace(const struct kg_cuda_contract_plan *plan)
 {
     const struct fit *fit = &fits[plan->fit];
@@ -94,6 +110,7 @@ struct kg_cuda_contract_pace kg_cuda_wgmma_pace(const struct kg_cuda_contract_pl
         .copied = kg_cuda_wgmma_copied(plan),
         .share = pair_share(plan),
         .parts = kg_cuda_wgmma_shares(plan) ? parts_seconds(plan) : 0,
+        .passes = side_passes(plan, KG_WGMMA_LEFT) || side_passes(plan, KG_WGMMA_RIGHT),
     };
     return pace;
 }
