@@ -148,14 +148,14 @@ struct kg_wgmma_tiles {
 
     KG_METHOD kg_wgmma_tiles(int64_t m, int64_t n, int64_t k, int64_t batches_)
     {
-        constexpr unsigned row_unit = Block::ROWS * Block::DOWN;
-        constexpr unsigned column_unit = Block::COLUMNS * Block::ACROSS;
-        rows = ((unsigned)m + row_unit - 1) / row_unit;
-        columns = ((unsigned)n + column_unit - 1) / column_unit;
+        constexpr int row_unit = Block::ROWS * Block::DOWN;
+        constexpr int column_unit = Block::COLUMNS * Block::ACROSS;
+        rows = (int)((m + row_unit - 1) / row_unit);
+        columns = (int)((n + column_unit - 1) / column_unit);
         batches = (int)batches_;
         tall = (int)m;
         wide = (int)n;
-        steps = ((unsigned)k + Block::DEPTH - 1) / Block::DEPTH;
+        steps = (int)((k + Block::DEPTH - 1) / Block::DEPTH);
         count = rows * columns * batches * Block::SPLIT;
     }
 };
