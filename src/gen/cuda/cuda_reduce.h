@@ -58,6 +58,8 @@ int kg_cuda_reduce_find(const struct kg_cuda_reduce_plan *plan,
 // The bytes that tensors have to be aligned to for whole vectors; 0: their strides or sizes do not
 // allow them, wherever they lie.
 int kg_cuda_reduce_alignment(const struct kg_cuda_reduce_plan *plan);
+// Of the `unroll` vectors, how many a thread loads at once where it takes elements one by one.
+int kg_cuda_reduce_batch(const struct kg_cuda_reduce_plan *plan);
 
 // Bytes of what blocks leave for each other of one output, at most.
 #define KG_CUDA_PARTIAL_BYTES 16
@@ -71,6 +73,7 @@ struct kg_cuda_reduce_writer {
     struct kg_code code;
     struct kg_values values; // of the body of the reduction; `read` is kg_cuda_reduce_read
     struct kg_cuda_reduce_streams streams;
+    int batch; // kg_cuda_reduce_batch
 };
 
 // Writes an element of a vector, where the access is of one: a kg_values reader, `user` the writer.

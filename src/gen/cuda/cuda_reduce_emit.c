@@ -269,7 +269,10 @@ static void emit_row_combine(struct kg_cuda_reduce_writer *writer)
 // or groups of threads share those of neighbouring outputs.
 static void emit_column_combine(struct kg_cuda_reduce_writer *writer)
 {
+    enum { MOST_ROUNDS = 8, WARP = 32 };
     const struct kg_cuda_reduce_plan *plan = writer->plan;
+    // A group for each warp, or more, so that few blocks leave no loop to unroll.
+    const int rounds = (int)kg_ceil_div(plan->split, kg_cuda_combine_threads(plan) / WARP);
     struct kg_code *code = &writer->code;
     kg_code_line(code, "__shared__ FOLD::type slots[COMBINE];");
     kg_code_line(code, "const int group = threadIdx.y, groups = blockDim.y;");
@@ -283,7 +286,7 @@ static void emit_column_combine(struct kg_cuda_reduce_writer *writer)
     kg_text_add(code->text, ";");
     kg_code_end(code);
     kg_code_open(code, "if (output < outputs)");
-    kg_code_line(code, "#pragma unroll 8");
+    kg_code_line(code, "#pragma unroll %d", rounds < MOST_ROUNDS ? rounds : MOST_ROUNDS);
     kg_code_line(code, "for (int chunk = group; chunk < SPLIT; chunk += groups)");
     kg_code_line(code, "    total = FOLD::both(total, partials[chunk * outputs + output]);");
     kg_code_close(code);
@@ -326,6 +329,7 @@ void kg_cuda_reduce_emit(struct kg_text *text, const struct kg_cuda_reduce_plan 
     for (int axis = plan->run; axis < plan->last; axis++)
         writer.values.axes[axis] = "0";
     kg_cuda_reduce_streams_make(plan, &writer.streams);
+    writer.batch = kg_cuda_reduce_batch(plan);
     for (int i = 0; i < (int)(sizeof skeletons / sizeof *skeletons); i++) {
         kg_text_add(text, kg_skeleton_find(skeletons[i]));
         kg_text_add(text, "\n");

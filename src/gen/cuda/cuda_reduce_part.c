@@ -5,13 +5,19 @@
 // Along the row, a part is what the threads of a block take at once: UNROLL vectors each. Along the
 // column, threads stand in groups, one for each row of a part, and have a total for each of their
 // columns. A vector begins at `first` and has its elements `step` apart: 1 where every vector is
-// whole (WHOLE), else so far that neighbours read neighbours.
+// whole (WHOLE), else so far that neighbours read neighbours. Whole vectors of a part are loaded at
+// once, others in batches; the order of additions is the same.
 
 #include "gen/cuda/cuda_reduce.h"
 
 #include "gen/cuda/cuda_frame.h"
 
 #include <stdio.h>
+
+// Elements of a tensor that a thread has on their way where it takes them one by one, in a register
+// each; and where the sizes allow whole vectors, so that only tensors that lie elsewhere are read
+// so. They are most of what a compiler works on: of 16 vectors of 8, three quarters of its time.
+enum { SINGLES = 64, RARE_SINGLES = 16 };
 
 // ---- Which reads are vectors ----
 
@@ -100,19 +106,53 @@ static void open_lanes(struct kg_cuda_reduce_writer *writer)
         emit_run_axes(writer, "(WHOLE ? first : column)", " + (WHOLE ? lane : 0)");
 }
 
-// Opens the loop over the vectors that a thread has of a part.
+int kg_cuda_reduce_batch(const struct kg_cuda_reduce_plan *plan)
+{
+    int singles = kg_cuda_reduce_alignment(plan) ? RARE_SINGLES : SINGLES;
+    int batch = singles / plan->vector;
+    return batch < plan->unroll ? batch : plan->unroll;
+}
+
+static bool has_batches(const struct kg_cuda_reduce_writer *writer)
+{
+    return writer->batch < writer->plan->unroll;
+}
+
+// Opens the loop over the batches of a part: one of whole vectors.
+static void open_batches(struct kg_cuda_reduce_writer *writer)
+{
+    struct kg_code *code = &writer->code;
+    if (!has_batches(writer))
+        return;
+    kg_code_line(code, "enum { BATCH = WHOLE ? UNROLL : %d };", writer->batch);
+    kg_code_line(code, "#pragma unroll 1");
+    kg_code_open(code, "for (int batch = 0; batch < UNROLL; batch += BATCH)");
+}
+
+static void close_batches(struct kg_cuda_reduce_writer *writer)
+{
+    if (has_batches(writer))
+        kg_code_close(&writer->code);
+}
+
+// Opens the loop over the vectors that a thread has of a part, or of a batch of it.
 static void open_pieces(struct kg_cuda_reduce_writer *writer)
 {
     const struct kg_cuda_reduce_plan *plan = writer->plan;
     struct kg_code *code = &writer->code;
+    const bool batches = has_batches(writer);
+    const char *piece = batches ? "batch + piece" : "piece";
     kg_code_line(code, "#pragma unroll");
-    kg_code_open(code, "for (int piece = 0; piece < UNROLL; piece++)");
+    kg_code_open(code, batches ? "for (int piece = 0; piece < BATCH; piece++)"
+                               : "for (int piece = 0; piece < UNROLL; piece++)");
     if (plan->column) {
-        kg_code_line(code, "const int64_t reduced = (part * UNROLL + piece) * groups + group;");
+        kg_code_line(code, "const int64_t reduced = (part * UNROLL + %s) * groups + group;", piece);
         kg_code_line(code, "if (reduced >= count)");
     } else {
-        kg_code_line(code, "const int64_t first = (part * UNROLL + piece) * (THREADS * VECTOR) + "
-                           "thread * (WHOLE ? VECTOR : 1);");
+        kg_code_line(code,
+                     "const int64_t first = (part * UNROLL + %s) * (THREADS * VECTOR) + "
+                     "thread * (WHOLE ? VECTOR : 1);",
+                     piece);
         kg_code_line(code, "if (first >= count)");
     }
     kg_code_line(code, "    break;");
@@ -168,8 +208,9 @@ static void emit_loads(struct kg_cuda_reduce_writer *writer)
     if (writer->streams.count == 0)
         return;
     for (int i = 0; i < writer->streams.count; i++)
-        kg_code_line(code, "kg_vec<%s, VECTOR> take%d[UNROLL];",
-                     kg_emit_tensor_storage(writer->streams.items[i].access->tensor), i);
+        kg_code_line(code, "kg_vec<%s, VECTOR> take%d[%s];",
+                     kg_emit_tensor_storage(writer->streams.items[i].access->tensor), i,
+                     has_batches(writer) ? "BATCH" : "UNROLL");
     open_pieces(writer);
     for (int i = 0; i < writer->streams.count; i++)
         emit_fill(writer, i);
@@ -250,9 +291,10 @@ void kg_cuda_reduce_part(struct kg_cuda_reduce_writer *writer)
     struct kg_code *code = &writer->code;
     const char *type = kg_emit_type(plan->fold.lane);
     bool sums = plan->fold.is_float_sum, spots = plan->fold.is_argument && !plan->column;
-    emit_loads(writer);
     if (sums && plan->column)
         kg_code_line(code, "%s partial[VECTOR] = {};", type);
+    open_batches(writer);
+    emit_loads(writer);
     open_pieces(writer);
     if (sums && !plan->column)
         kg_code_line(code, "%s partial = 0;", type);
@@ -268,6 +310,7 @@ void kg_cuda_reduce_part(struct kg_cuda_reduce_writer *writer)
     if (sums && !plan->column)
         kg_code_line(code, "kg_two_sum(&total.sum, &total.lost, partial);");
     kg_code_close(code);
+    close_batches(writer);
     if (!sums || !plan->column)
         return;
     kg_code_line(code, "#pragma unroll");

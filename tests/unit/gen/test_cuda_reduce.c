@@ -120,6 +120,37 @@ static void test_launches(void)
     CHECK(grids.count == 0);
 }
 
+// What the source of this choice says of the vectors that are loaded at once, one by one and whole.
+static void check_batch(const char *op, const char *sizes, const char *words, const char *wanted)
+{
+    struct made made = make_strided(definitions, op, sizes, NULL);
+    struct kg_choice choice;
+    struct kg_text source = {0};
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    bool known = kg_choice_read(made.problem, &facts, KG_TARGET_CUDA, words, &choice);
+    CHECK(known && kg_choice_source(&choice, 0, &facts, KG_TARGET_CUDA, "kernel", &source));
+    const char *found = strstr(kg_text_string(&source), "BATCH = ");
+    CHECK(wanted ? found && strncmp(found, wanted, strlen(wanted)) == 0 : !found);
+    kg_text_free(&source);
+    unmake(&made);
+}
+
+// Elements that are taken one by one come in batches: small ones, where vectors are whole.
+static void test_batches(void)
+{
+    static const char columns[] =
+        "reduce: column=1 threads=256 vector=8 unroll=16 split=4 cluster=0 maxnreg=0";
+    static const char few[] =
+        "reduce*2: column=0 threads=256 vector=4 unroll=4 split=4 cluster=0 maxnreg=0";
+    static const char row[] =
+        "reduce*2: column=0 threads=256 vector=4 unroll=8 split=4 cluster=0 maxnreg=0";
+    check_batch("columns", "P=4096 D=4096", columns, "BATCH = WHOLE ? UNROLL : 2 };");
+    check_batch("columns", "P=4096 D=4095", columns, "BATCH = WHOLE ? UNROLL : 8 };");
+    check_batch("all", "P=512 D=512", row, "BATCH = WHOLE ? UNROLL : 4 };");
+    check_batch("all", "P=512 D=512", few, NULL);
+    check_batch("all", "P=511 D=511", row, NULL);
+}
+
 static void test_reasons(void)
 {
     const struct kg_family *family = kg_family_find(KG_TARGET_CUDA, "reduce");
@@ -141,4 +172,4 @@ static void test_reasons(void)
     }
 }
 
-TEST_MAIN(describe_device, test_takers, test_launches, test_reasons)
+TEST_MAIN(describe_device, test_takers, test_launches, test_batches, test_reasons)
