@@ -185,6 +185,9 @@ static void test_rule(void)
     check_rule("M=1 N=28672 K=4096", "mma=0 rows=1");
     check_rule("M=1 N=8192 K=8192", "mma=64");
     check_rule("M=1 N=8192 K=28672", "mma=64");
+    // A long side passes through the L2 by steps of 256 bytes. One that is too long does not.
+    check_rule("M=64 N=28672 K=4096", "rows=64 columns=128 depth=128");
+    check_rule("M=64 N=57344 K=8192", "rows=64 columns=256 depth=64");
     // Lines of 2000 and of 6000 bytes: clusters copy for each other. Whole lines: not.
     check_rule("M=1000 N=1000 K=1000", "rows=128 columns=80 depth=64 stages=8 down=4 across=2");
     check_rule("M=1000 N=2000 K=3000", "down=4 across=2");

@@ -525,6 +525,47 @@ static bool compiles(struct kg_device *device, const char *op, const char *sizes
     return status != KG_ERROR_MISSING;
 }
 
+static int count_text(const char *text, const char *what)
+{
+    int count = 0;
+    for (const char *at = text; at && (at = strstr(at, what)); at += strlen(what))
+        count++;
+    return count;
+}
+
+// A side may pass through the L2 where no other block copies for this one, and a step takes whole
+// 256 bytes of a line: both boxes of it, that is, or of more lines.
+static void long_sides_pass(void)
+{
+    static const struct {
+        const char *op, *values;
+        int boxes; // of a step, that are copied so where the side is long
+    } cases[] = {
+        {"nt", "mma=64 rows=64 columns=32 depth=128 stages=4", 4},
+        {"nt", "mma=64 rows=64 columns=32 depth=64 stages=4", 0},
+        {"nt", "mma=64 rows=64 columns=32 depth=128 stages=4 down=1 across=4", 2},
+        {"nt", "mma=64 rows=64 columns=32 depth=128 stages=4 down=2 across=2", 0},
+        {"nn", "mma=64 rows=64 columns=128 depth=64 stages=4", 2},
+        {"tn", "mma=64 rows=64 columns=64 depth=128 stages=4", 0},
+    };
+    char home[] = "/tmp/kernelgen-wgmma-XXXXXX";
+    struct kg_device *device = NULL;
+    CHECK(folder_make(home));
+    CHECK_STATUS(kg_device_open("sm_90a", home, 1, &device, &error), KG_OK, &error);
+    for (size_t i = 0; device && i < sizeof cases / sizeof *cases; i++) {
+        struct kg_binary binary = {0};
+        if (compile(device, definitions, cases[i].op, LARGE, cases[i].values, &binary) == KG_OK) {
+            int boxes = count_text(binary.ptx, ".L2::cache_hint");
+            CHECK(boxes == cases[i].boxes);
+            if (boxes != cases[i].boxes)
+                fprintf(stderr, "%s: %d boxes may pass\n", cases[i].values, boxes);
+        }
+        kg_binary_free(&binary);
+    }
+    kg_device_close(device);
+    folder_remove(home);
+}
+
 // A product goes through four or eight steps of a stage for every 64 rows of a consumer.
 static void all_ways_compile(void)
 {
@@ -585,4 +626,4 @@ static void all_ways_compile(void)
 
 TEST_MAIN(sides_are_refused, tiles_are_refused, sides_are_mapped, clusters_are_launched,
           sides_are_copied, tiles_are_shared, sizes_of_nothing, rule_takes_all_sizes,
-          rule_leaves_the_rest, own_elements_are_apart, all_ways_compile)
+          rule_leaves_the_rest, own_elements_are_apart, long_sides_pass, all_ways_compile)
