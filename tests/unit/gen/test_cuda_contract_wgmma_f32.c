@@ -2,7 +2,7 @@
 // rule takes, and, where there is NVRTC, what the compiler makes of it: no spills, wgmma in the
 // main loop, and nothing that it made slower on its own account.
 
-#include "wgmma_bench.h"
+#include "wgmma_code.h"
 
 #include "lang/lang.h"
 #include "support/folder.h"

@@ -1,0 +1,122 @@
+// What tests of products by wgmma share that compile them: what an assembled kernel consists of.
+
+#ifndef KG_TESTS_WGMMA_CODE_H
+#define KG_TESTS_WGMMA_CODE_H
+
+#include "wgmma_bench.h"
+
+#include "asm/advisories.h"
+#include "asm/gpu.h"
+
+#include <math.h>
+
+static struct kg_error error;
+
+static int64_t count_of(const struct kg_asm_kernel *kernel, const char *opcode)
+{
+    for (int i = 0; i < kernel->opcode_count; i++)
+        if (strcmp(kernel->opcodes[i].name, opcode) == 0)
+            return kernel->opcodes[i].count;
+    return 0;
+}
+
+// Instructions in a trip of the innermost loop that multiplies, those of the matrix unit and all.
+static double products_of(const struct kg_asm_kernel *kernel, double *all)
+{
+    double products = 0;
+    *all = INFINITY;
+    for (int32_t i = 0; i < kernel->flow.loop_count; i++) {
+        const struct kg_mix *mix = &kernel->loops[i].mix;
+        double count = mix->count[KG_WORK_TENSOR], total = kg_mix_total(mix);
+        if (count > 0 && total < *all) {
+            products = count;
+            *all = total;
+        }
+    }
+    return products;
+}
+
+static bool is_clean(const struct kg_asm_kernel *kernel)
+{
+    return kernel->spill_store_bytes <= 0 && kernel->spill_load_bytes <= 0 &&
+           kernel->stack_bytes <= 0;
+}
+
+// Whether the compiler is that of CUDA 13, as the figures are. Older ones do more for a product,
+// and with it where registers are few; no product may wait for another with these either.
+static bool is_current, is_told;
+
+// What is to be found in a kernel of wgmma.
+struct contents {
+    int functions;
+    const char *name;   // of the function that multiplies
+    const char *copies; // the opcode its sides come by
+    int products;       // of a stage; a trip of the loop may go through several
+    double each;        // instructions for each of them, at most: more would keep it waiting
+};
+
+static void check_contents(const struct kg_binary *binary, const char *values,
+                           const struct contents *wanted)
+{
+    struct kg_arena arena = {0};
+    struct kg_asm_file code = {0}, log = {0};
+    CHECK_STATUS(kg_asm_read(binary->bytes, binary->length, &arena, &code, &error), KG_OK, &error);
+    CHECK_STATUS(kg_asm_log_read(binary->log, strlen(binary->log), &arena, &log, &error), KG_OK,
+                 &error);
+    CHECK(code.kernel_count == wanted->functions && log.kernel_count == wanted->functions);
+    for (int i = 0; i < code.kernel_count; i++) {
+        bool clean = is_clean(&code.kernels[i]) || !is_current;
+        CHECK(clean);
+        if (!clean)
+            fprintf(stderr, "%s: %s spills %lld bytes\n", values, code.kernels[i].name,
+                    (long long)code.kernels[i].spill_store_bytes);
+    }
+    for (int i = 0; i < log.kernel_count; i++) {
+        CHECK((is_clean(&log.kernels[i]) || !is_current) && log.kernels[i].advice_count == 0);
+        if (log.kernels[i].advice_count > 0)
+            fprintf(stderr, "%s: %s\n", values, log.kernels[i].advice[0].text);
+    }
+    const struct kg_asm_kernel *kernel = kg_asm_find(&code, wanted->name);
+    CHECK(kernel != NULL);
+    for (int i = 0; kernel && i < kernel->advice_count; i++)
+        CHECK(strcmp(kernel->advice[i].code, "copies-by-thread") != 0);
+    if (kernel) {
+        CHECK(count_of(kernel, "HGMMA") > 0 && count_of(kernel, wanted->copies) > 0);
+        double all, found = products_of(kernel, &all);
+        bool multiplies = found >= wanted->products && fmod(found, wanted->products) == 0;
+        bool lean = multiplies && (all <= wanted->each * found || !is_current);
+        CHECK(lean);
+        if (!lean)
+            fprintf(stderr, "%s: %.0f products in %.0f instructions\n", values, found, all);
+    }
+    kg_arena_free(&arena);
+}
+
+// The kernel called "kernel" for the values. KG_ERROR_MISSING where there is no compiler.
+static enum kg_status compile(struct kg_device *device, const char *definitions, const char *op,
+                              const char *sizes, const char *values, struct kg_binary *binary)
+{
+    struct made made = make_strided(definitions, op, sizes, NULL);
+    struct kg_choice choice;
+    struct kg_text source = {0};
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    kg_choice_guess(made.problem, &facts, KG_TARGET_CUDA, &choice);
+    CHECK(choice.partition.count == 1 && choice.partition.families[0] == family());
+    choice.configs[0] = configure(&choice.partition.groups[0], values);
+    CHECK(family()->valid(&choice.partition.groups[0], &facts, KG_TARGET_CUDA, &choice.configs[0],
+                          NULL));
+    CHECK(kg_choice_source(&choice, 0, &facts, KG_TARGET_CUDA, "kernel", &source));
+    struct kg_source unit = {.text = kg_text_string(&source), .entry = "kernel", .options = ""};
+    if (!is_told && !strstr(device->compiler, "NVRTC 13"))
+        printf("not the compiler of CUDA 13: instructions and spills are not judged\n");
+    is_told = true;
+    is_current = strstr(device->compiler, "NVRTC 13") != NULL;
+    enum kg_status status = device->backend->compile(device, &unit, 60, binary, &error);
+    if (status != KG_ERROR_MISSING)
+        CHECK_STATUS(status, KG_OK, &error);
+    kg_text_free(&source);
+    unmake(&made);
+    return status;
+}
+
+#endif
