@@ -1,5 +1,5 @@
 // What consumers make of the sums of a tile, and the block, of which contract_wgmma.cuh has the
-// rest: its shape, its producer, and how consumers multiply.
+// shape, and how consumers multiply, and contract_wgmma_feed.cuh the producer.
 //
 // Sums of two bytes leave through shared memory, a piece of a tile after the other, so that the
 // copy engine stores whole lines; one piece is stored while the next is worked out.

@@ -72,7 +72,7 @@ struct kg_cuda_contract_listing {
 
 // One kind of kernel.
 struct kg_cuda_contract_form {
-    const char *skeletons[8]; // below kernels/, up to NULL
+    const char *skeletons[10]; // below kernels/, up to NULL
     // Whether a config is of this form.
     bool (*owns)(const struct kg_cuda_contract_plan *plan);
     // The config by rule, from the usual values, if the form is the one for these sizes; values

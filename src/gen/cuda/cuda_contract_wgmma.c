@@ -325,7 +325,7 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
 const struct kg_cuda_contract_form kg_cuda_contract_wgmma = {
     .skeletons = {"cuda/lanes.cuh", "cuda/tensor_map.cuh", "cuda/wgmma.cuh",
                   "cuda/contract_shares.cuh", "cuda/contract_wgmma.cuh",
-                  "cuda/contract_wgmma_block.cuh"},
+                  "cuda/contract_wgmma_feed.cuh", "cuda/contract_wgmma_block.cuh"},
     .owns = owns,
     .guess = kg_cuda_wgmma_guess,
     .valid = valid,
