@@ -6,6 +6,9 @@
 
 #include "lang/lang.h"
 
+#define LARGE "M=4096 N=4096 K=4096 T=f16"
+#define TILE "mma=64 rows=128 columns=128 depth=64 stages=4"
+
 // ---- What is refused ----
 
 static void check_reason(const char *op, const char *sizes, const char *values, const char *wanted)

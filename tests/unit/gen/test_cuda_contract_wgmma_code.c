@@ -5,7 +5,8 @@
 #include "wgmma_code.h"
 #include "wgmma_products.h"
 
-#include "support/folder.h"
+#define LARGE "M=4096 N=4096 K=4096 T=f16"
+#define TILE "mma=64 rows=128 columns=128 depth=64 stages=4"
 
 // Any of the functions may be launched early: each has to wait by itself.
 static void check_waits(const char *ptx, const char *values)
@@ -23,21 +24,6 @@ static void check_waits(const char *ptx, const char *values)
     CHECK(functions == 4);
 }
 
-// False where there is no compiler.
-static bool compiles(struct kg_device *device, const char *op, const char *sizes,
-                     const char *values, int products)
-{
-    const struct contents contents = {4, "kernel_2", "UTMALDG", products, 13};
-    struct kg_binary binary = {0};
-    enum kg_status status = compile(device, definitions, op, sizes, values, &binary);
-    if (status == KG_OK) {
-        check_waits(binary.ptx, values);
-        check_contents(&binary, values, &contents);
-    }
-    kg_binary_free(&binary);
-    return status != KG_ERROR_MISSING;
-}
-
 static int count_text(const char *text, const char *what)
 {
     int count = 0;
@@ -48,93 +34,94 @@ static int count_text(const char *text, const char *what)
 
 // A side may pass through the L2 where no other block copies for this one, and a step takes whole
 // 256 bytes of a line: both boxes of it, that is, or of more lines.
+static const struct {
+    const char *op, *values;
+    int boxes; // of a step, that are copied so where the side is long
+} sides[] = {
+    {"nt", "mma=64 rows=64 columns=32 depth=128 stages=4", 4},
+    {"nt", "mma=64 rows=64 columns=32 depth=64 stages=4", 0},
+    {"nt", "mma=64 rows=64 columns=32 depth=128 stages=4 down=1 across=4", 2},
+    {"nt", "mma=64 rows=64 columns=32 depth=128 stages=4 down=2 across=2", 0},
+    {"nn", "mma=64 rows=64 columns=128 depth=64 stages=4", 2},
+    {"tn", "mma=64 rows=64 columns=64 depth=128 stages=4", 0},
+};
+
+static bool side_passes(struct kg_device *device, size_t which)
+{
+    const char *values = sides[which].values;
+    struct kg_binary binary = {0};
+    enum kg_status status = compile(device, definitions, sides[which].op, LARGE, values, &binary);
+    int boxes = status == KG_OK ? count_text(binary.ptx, ".L2::cache_hint") : sides[which].boxes;
+    CHECK(boxes == sides[which].boxes);
+    if (boxes != sides[which].boxes)
+        fprintf(stderr, "%s: %d boxes may pass\n", values, boxes);
+    kg_binary_free(&binary);
+    return status != KG_ERROR_MISSING;
+}
+
 static void long_sides_pass(void)
 {
-    static const struct {
-        const char *op, *values;
-        int boxes; // of a step, that are copied so where the side is long
-    } cases[] = {
-        {"nt", "mma=64 rows=64 columns=32 depth=128 stages=4", 4},
-        {"nt", "mma=64 rows=64 columns=32 depth=64 stages=4", 0},
-        {"nt", "mma=64 rows=64 columns=32 depth=128 stages=4 down=1 across=4", 2},
-        {"nt", "mma=64 rows=64 columns=32 depth=128 stages=4 down=2 across=2", 0},
-        {"nn", "mma=64 rows=64 columns=128 depth=64 stages=4", 2},
-        {"tn", "mma=64 rows=64 columns=64 depth=128 stages=4", 0},
-    };
-    char home[] = "/tmp/kernelgen-wgmma-XXXXXX";
-    struct kg_device *device = NULL;
-    CHECK(folder_make(home));
-    CHECK_STATUS(kg_device_open("sm_90a", home, 1, &device, &error), KG_OK, &error);
-    for (size_t i = 0; device && i < sizeof cases / sizeof *cases; i++) {
-        struct kg_binary binary = {0};
-        if (compile(device, definitions, cases[i].op, LARGE, cases[i].values, &binary) == KG_OK) {
-            int boxes = count_text(binary.ptx, ".L2::cache_hint");
-            CHECK(boxes == cases[i].boxes);
-            if (boxes != cases[i].boxes)
-                fprintf(stderr, "%s: %d boxes may pass\n", cases[i].values, boxes);
-        }
-        kg_binary_free(&binary);
-    }
-    kg_device_close(device);
-    folder_remove(home);
+    compile_cases(sizeof sides / sizeof *sides, side_passes);
 }
 
 // A product goes through four or eight steps of a stage for every 64 rows of a consumer.
+static const struct {
+    const char *op, *sizes, *values;
+    int products;
+} ways[] = {
+    {"nn", LARGE, TILE, 4},
+    {"nt", "M=4096 N=4096 K=4096 T=bf16",
+     "mma=64 rows=128 columns=256 depth=64 stages=4 down=2 across=1", 4},
+    {"tn", LARGE, "mma=64 rows=256 columns=128 depth=64 stages=3 down=1 across=2 order=1", 8},
+    {"tt", "M=4096 N=4096 K=4096 T=bf16",
+     "mma=64 rows=128 columns=192 depth=64 stages=4 pingpong=1", 8},
+    {"linear", "B=4 M=4 N=4096 K=4096 T=bf16",
+     "mma=64 rows=64 columns=16 depth=128 stages=8 swap=1", 8},
+    {"linear", "B=4 M=1024 N=4096 K=4096 T=f16", "mma=64 rows=64 columns=32 depth=64 stages=4", 4},
+    {"batches", "B=4 M=1024 N=1024 K=1024 T=f16",
+     "mma=64 rows=64 columns=128 depth=64 stages=4 split=4", 4},
+    {"nt", "M=5 N=4096 K=4096 T=f16", "mma=64 rows=128 columns=8 depth=64 stages=4 split=8 swap=1",
+     4},
+    {"tn", "M=64 N=64 K=8192 T=bf16", "mma=64 rows=64 columns=64 depth=64 stages=4 split=16", 4},
+    {"wide", LARGE, "mma=64 rows=256 columns=192 depth=64 stages=3", 8},
+    {"bias", LARGE, "mma=64 rows=256 columns=192 depth=64 stages=3", 8},
+    {"bias", LARGE, "mma=64 rows=128 columns=192 depth=64 stages=4 pingpong=1", 8},
+    {"own", "B=4 M=1024 N=4096 K=4096 T=bf16", "mma=64 rows=256 columns=128 depth=64 stages=4", 8},
+    {"linear", "B=4 M=1024 N=4096 K=4096 T=f16", "mma=64 rows=256 columns=128 depth=64 stages=4",
+     8},
+    {"own", "B=4 M=4 N=4096 K=4096 T=f16", "mma=64 rows=64 columns=16 depth=128 stages=8 swap=1",
+     8},
+    {"nn", LARGE, "mma=64 rows=128 columns=256 depth=64 stages=4 split=0", 4},
+    {"wide", LARGE, "mma=64 rows=256 columns=192 depth=64 stages=3 split=0", 8},
+    {"linear", "B=4 M=1000 N=4096 K=4096 T=bf16",
+     "mma=64 rows=128 columns=128 depth=64 stages=5 split=0", 4},
+    {"tn", "M=4096 N=4096 K=4096 T=bf16",
+     "mma=64 rows=128 columns=128 depth=64 stages=4 pingpong=1 split=0 swap=1", 8},
+    {"tt", LARGE, "mma=64 rows=256 columns=128 depth=64 stages=4 split=0 order=1", 8},
+    {"nt", "M=1000 N=1000 K=1000 T=f16",
+     "mma=64 rows=128 columns=80 depth=64 stages=7 down=4 across=2", 4},
+    {"nt", "M=64 N=4096 K=4096 T=f16",
+     "mma=64 rows=64 columns=32 depth=128 stages=9 down=1 across=4", 8},
+    {"tn", LARGE, "mma=64 rows=256 columns=128 depth=64 stages=4 down=2 across=4", 8},
+};
+
+static bool way_compiles(struct kg_device *device, size_t which)
+{
+    const struct contents contents = {4, "kernel_2", "UTMALDG", ways[which].products, 13};
+    struct kg_binary binary = {0};
+    enum kg_status status = compile(device, definitions, ways[which].op, ways[which].sizes,
+                                    ways[which].values, &binary);
+    if (status == KG_OK) {
+        check_waits(binary.ptx, ways[which].values);
+        check_contents(&binary, ways[which].values, &contents);
+    }
+    kg_binary_free(&binary);
+    return status != KG_ERROR_MISSING;
+}
+
 static void all_ways_compile(void)
 {
-    static const struct {
-        const char *op, *sizes, *values;
-        int products;
-    } cases[] = {
-        {"nn", LARGE, TILE, 4},
-        {"nt", "M=4096 N=4096 K=4096 T=bf16",
-         "mma=64 rows=128 columns=256 depth=64 stages=4 down=2 across=1", 4},
-        {"tn", LARGE, "mma=64 rows=256 columns=128 depth=64 stages=3 down=1 across=2 order=1", 8},
-        {"tt", "M=4096 N=4096 K=4096 T=bf16",
-         "mma=64 rows=128 columns=192 depth=64 stages=4 pingpong=1", 8},
-        {"linear", "B=4 M=4 N=4096 K=4096 T=bf16",
-         "mma=64 rows=64 columns=16 depth=128 stages=8 swap=1", 8},
-        {"linear", "B=4 M=1024 N=4096 K=4096 T=f16", "mma=64 rows=64 columns=32 depth=64 stages=4",
-         4},
-        {"batches", "B=4 M=1024 N=1024 K=1024 T=f16",
-         "mma=64 rows=64 columns=128 depth=64 stages=4 split=4", 4},
-        {"nt", "M=5 N=4096 K=4096 T=f16",
-         "mma=64 rows=128 columns=8 depth=64 stages=4 split=8 swap=1", 4},
-        {"tn", "M=64 N=64 K=8192 T=bf16", "mma=64 rows=64 columns=64 depth=64 stages=4 split=16",
-         4},
-        {"wide", LARGE, "mma=64 rows=256 columns=192 depth=64 stages=3", 8},
-        {"bias", LARGE, "mma=64 rows=256 columns=192 depth=64 stages=3", 8},
-        {"bias", LARGE, "mma=64 rows=128 columns=192 depth=64 stages=4 pingpong=1", 8},
-        {"own", "B=4 M=1024 N=4096 K=4096 T=bf16", "mma=64 rows=256 columns=128 depth=64 stages=4",
-         8},
-        {"linear", "B=4 M=1024 N=4096 K=4096 T=f16",
-         "mma=64 rows=256 columns=128 depth=64 stages=4", 8},
-        {"own", "B=4 M=4 N=4096 K=4096 T=f16",
-         "mma=64 rows=64 columns=16 depth=128 stages=8 swap=1", 8},
-        {"nn", LARGE, "mma=64 rows=128 columns=256 depth=64 stages=4 split=0", 4},
-        {"wide", LARGE, "mma=64 rows=256 columns=192 depth=64 stages=3 split=0", 8},
-        {"linear", "B=4 M=1000 N=4096 K=4096 T=bf16",
-         "mma=64 rows=128 columns=128 depth=64 stages=5 split=0", 4},
-        {"tn", "M=4096 N=4096 K=4096 T=bf16",
-         "mma=64 rows=128 columns=128 depth=64 stages=4 pingpong=1 split=0 swap=1", 8},
-        {"tt", LARGE, "mma=64 rows=256 columns=128 depth=64 stages=4 split=0 order=1", 8},
-        {"nt", "M=1000 N=1000 K=1000 T=f16",
-         "mma=64 rows=128 columns=80 depth=64 stages=7 down=4 across=2", 4},
-        {"nt", "M=64 N=4096 K=4096 T=f16",
-         "mma=64 rows=64 columns=32 depth=128 stages=9 down=1 across=4", 8},
-        {"tn", LARGE, "mma=64 rows=256 columns=128 depth=64 stages=4 down=2 across=4", 8},
-    };
-    char home[] = "/tmp/kernelgen-wgmma-XXXXXX";
-    struct kg_device *device = NULL;
-    CHECK(folder_make(home));
-    CHECK_STATUS(kg_device_open("sm_90a", home, 1, &device, &error), KG_OK, &error);
-    for (size_t i = 0; device && i < sizeof cases / sizeof *cases; i++)
-        if (!compiles(device, cases[i].op, cases[i].sizes, cases[i].values, cases[i].products)) {
-            printf("NVRTC is not installed: nothing was compiled\n");
-            break;
-        }
-    kg_device_close(device);
-    folder_remove(home);
+    compile_cases(sizeof ways / sizeof *ways, way_compiles);
 }
 
 TEST_MAIN(long_sides_pass, all_ways_compile)

@@ -3,30 +3,9 @@
 // main loop, and nothing that it made slower on its own account.
 
 #include "wgmma_code.h"
+#include "wgmma_products.h"
 
 #include "lang/lang.h"
-#include "support/folder.h"
-
-#define WHERE "where T in f16 f32 f64\n"
-
-static const char definitions[] =
-    "op nn(a: T[M, K], b: T[K, N]) -> (c: T[M, N]) " WHERE
-    "{ c[m, n] = sum(k) a[m, k] * b[k, n] }\n"
-    "op nt(a: T[M, K], b: T[N, K]) -> (c: T[M, N]) " WHERE
-    "{ c[m, n] = sum(k) a[m, k] * b[n, k] }\n"
-    "op tn(a: T[K, M], b: T[K, N]) -> (c: T[M, N]) " WHERE
-    "{ c[m, n] = sum(k) a[k, m] * b[k, n] }\n"
-    "op tt(a: T[K, M], b: T[N, K]) -> (c: T[M, N]) " WHERE
-    "{ c[m, n] = sum(k) a[k, m] * b[n, k] }\n"
-    "op narrow(a: T[M, K], b: T[K, N]) -> (c: f16[M, N]) " WHERE
-    "{ c[m, n] = sum(k) a[m, k] * b[k, n] }\n"
-    "op scaled(a: T[M, K], b: T[K, N], s: T[K]) -> (c: T[M, N]) " WHERE
-    "{ c[m, n] = sum(k) (a[m, k] * s[k]) * b[k, n] }\n"
-    "op linear(x: T[B, M, K], w: T[N, K], v: T[N], r: T[B, M, N]) -> (y: T[B, M, N]) " WHERE
-    "{ t[b, m, n] = sum(k) x[b, m, k] * w[n, k]\n"
-    "  y[b, m, n] = gelu(t[b, m, n] + v[n]) + r[b, m, n] }\n"
-    "op batches(a: T[B, M, K], b: T[B, N, K]) -> (s: f32[B, M, N], y: T[B, M, N]) " WHERE
-    "{ s[b, m, n] = sum(k) a[b, m, k] * b[b, n, k]\n  y[b, m, n] = relu(s[b, m, n]) }\n";
 
 #define LARGE "M=4096 N=4096 K=4096 T=f32"
 #define TILE "mma=64 rows=128 columns=128 depth=32 stages=4"
@@ -164,49 +143,39 @@ static void what_the_rule_takes(void)
 
 // ---- What is compiled ----
 
-// False where there is no compiler.
-static bool compiles(struct kg_device *device, const char *op, const char *sizes,
-                     const char *values, int functions)
+static const struct {
+    const char *op, *sizes, *values;
+    int functions;
+} ways[] = {
+    {"nn", LARGE, TILE, 2},
+    {"nt", LARGE, "mma=64 rows=128 columns=192 depth=32 stages=3 order=1", 2},
+    {"tt", LARGE, "mma=64 rows=64 columns=128 depth=32 stages=5", 2},
+    {"tn", "M=64 N=64 K=65536 T=f32", "mma=64 rows=64 columns=64 depth=32 stages=8 split=128", 3},
+    {"tn", "M=1024 N=1024 K=1024 T=f32", "mma=64 rows=64 columns=64 depth=32 stages=4 maxnreg=144",
+     2},
+    {"narrow", LARGE, "mma=64 rows=64 columns=192 depth=32 stages=4", 2},
+    {"linear", "B=4 M=1024 N=4096 K=4096 T=f32", TILE, 2},
+    {"batches", "B=4 M=1024 N=1024 K=1024 T=f32", "mma=64 rows=128 columns=64 depth=32 stages=5",
+     2},
+};
+
+static bool way_compiles(struct kg_device *device, size_t which)
 {
     enum { PRODUCTS = 6, STEPS = 2 }; // of a stage
-    const struct contents contents = {functions, "kernel_1", "UBLKCP", PRODUCTS * STEPS, 20};
+    const struct contents contents = {ways[which].functions, "kernel_1", "UBLKCP", PRODUCTS * STEPS,
+                                      20};
     struct kg_binary binary = {0};
-    enum kg_status status = compile(device, definitions, op, sizes, values, &binary);
+    enum kg_status status = compile(device, definitions, ways[which].op, ways[which].sizes,
+                                    ways[which].values, &binary);
     if (status == KG_OK)
-        check_contents(&binary, values, &contents);
+        check_contents(&binary, ways[which].values, &contents);
     kg_binary_free(&binary);
     return status != KG_ERROR_MISSING;
 }
 
 static void all_ways_compile(void)
 {
-    static const struct {
-        const char *op, *sizes, *values;
-        int functions;
-    } cases[] = {
-        {"nn", LARGE, TILE, 2},
-        {"nt", LARGE, "mma=64 rows=128 columns=192 depth=32 stages=3 order=1", 2},
-        {"tt", LARGE, "mma=64 rows=64 columns=128 depth=32 stages=5", 2},
-        {"tn", "M=64 N=64 K=65536 T=f32", "mma=64 rows=64 columns=64 depth=32 stages=8 split=128",
-         3},
-        {"tn", "M=1024 N=1024 K=1024 T=f32",
-         "mma=64 rows=64 columns=64 depth=32 stages=4 maxnreg=144", 2},
-        {"narrow", LARGE, "mma=64 rows=64 columns=192 depth=32 stages=4", 2},
-        {"linear", "B=4 M=1024 N=4096 K=4096 T=f32", TILE, 2},
-        {"batches", "B=4 M=1024 N=1024 K=1024 T=f32",
-         "mma=64 rows=128 columns=64 depth=32 stages=5", 2},
-    };
-    char home[] = "/tmp/kernelgen-wgmma-f32-XXXXXX";
-    struct kg_device *device = NULL;
-    CHECK(folder_make(home));
-    CHECK_STATUS(kg_device_open("sm_90a", home, 1, &device, &error), KG_OK, &error);
-    for (size_t i = 0; device && i < sizeof cases / sizeof *cases; i++)
-        if (!compiles(device, cases[i].op, cases[i].sizes, cases[i].values, cases[i].functions)) {
-            printf("NVRTC is not installed: nothing was compiled\n");
-            break;
-        }
-    kg_device_close(device);
-    folder_remove(home);
+    compile_cases(sizeof ways / sizeof *ways, way_compiles);
 }
 
 TEST_MAIN(what_is_refused, what_is_launched, what_the_rule_takes, two_consumers_for_cubes,

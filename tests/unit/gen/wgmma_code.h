@@ -7,6 +7,7 @@
 
 #include "asm/advisories.h"
 #include "asm/gpu.h"
+#include "support/folder.h"
 
 #include <math.h>
 
@@ -117,6 +118,23 @@ static enum kg_status compile(struct kg_device *device, const char *definitions,
     kg_text_free(&source);
     unmake(&made);
     return status;
+}
+
+// Calls it for every case, in a home where nothing is compiled yet. False from it: there is no
+// compiler.
+static void compile_cases(size_t count, bool (*compiles)(struct kg_device *device, size_t which))
+{
+    char home[] = "/tmp/kernelgen-wgmma-XXXXXX";
+    struct kg_device *device = NULL;
+    CHECK(folder_make(home));
+    CHECK_STATUS(kg_device_open("sm_90a", home, 1, &device, &error), KG_OK, &error);
+    for (size_t i = 0; device && i < count; i++)
+        if (!compiles(device, i)) {
+            printf("NVRTC is not installed: nothing was compiled\n");
+            break;
+        }
+    kg_device_close(device);
+    folder_remove(home);
 }
 
 #endif

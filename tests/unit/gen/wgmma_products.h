@@ -1,4 +1,4 @@
-// The products that tests of wgmma are about, and the usual size and tile.
+// The products that tests of wgmma are about.
 
 #ifndef KG_TESTS_WGMMA_PRODUCTS_H
 #define KG_TESTS_WGMMA_PRODUCTS_H
@@ -15,6 +15,8 @@ static const char definitions[] =
     "op tt(a: T[K, M], b: T[N, K]) -> (c: T[M, N]) " WHERE
     "{ c[m, n] = sum(k) a[k, m] * b[n, k] }\n"
     "op wide(a: T[M, K], b: T[K, N]) -> (c: f32[M, N]) " WHERE
+    "{ c[m, n] = sum(k) a[m, k] * b[k, n] }\n"
+    "op narrow(a: T[M, K], b: T[K, N]) -> (c: f16[M, N]) " WHERE
     "{ c[m, n] = sum(k) a[m, k] * b[k, n] }\n"
     "op scaled(a: T[M, K], b: T[K, N], s: T[K]) -> (c: T[M, N]) " WHERE
     "{ c[m, n] = sum(k) (a[m, k] * s[k]) * b[k, n] }\n"
@@ -34,8 +36,5 @@ static const char definitions[] =
     "{ y[m, n] = gelu((sum(k) x[m, k] * w[n, k]) + v[n]) }\n"
     "op turned(x: T[M, K], w: T[N, K], v: T[N]) -> (y: T[M, N]) " WHERE
     "{ y[m, n] = where(n <= m, (sum(k) x[m, k] * w[n, k]) + v[n], 0) }\n";
-
-#define LARGE "M=4096 N=4096 K=4096 T=f16"
-#define TILE "mma=64 rows=128 columns=128 depth=64 stages=4"
 
 #endif
