@@ -88,13 +88,14 @@ KG_INLINE void kg_wgmma_rest(const Job &job, const char *scratch, bool made)
 // All of it is known when the kernel is compiled. Sizes in elements of two bytes.
 template <int ROWS_, int COLUMNS_, int DEPTH_, int STAGES_, int DOWN_, int ACROSS_, bool PINGPONG_,
           int SPLIT_, bool SWAP_, bool LEFT_ALONG_K_, bool RIGHT_ALONG_K_, int ORDER_,
-          class INSTRUCTION_>
+          int LEAST_PASSING_, int MOST_PASSING_, class INSTRUCTION_>
 struct kg_wgmma_block {
     using INSTRUCTION = INSTRUCTION_;
     static constexpr int ROWS = ROWS_, COLUMNS = COLUMNS_, DEPTH = DEPTH_, STAGES = STAGES_;
     static constexpr int SPLIT = SPLIT_ > 0 ? SPLIT_ : 1, ORDER = ORDER_;
     static constexpr bool SHARES = SPLIT_ == 0; // the steps of tiles, evenly: contract_shares.cuh
     static constexpr bool PINGPONG = PINGPONG_, SWAP = SWAP_;
+    static constexpr int LEAST_PASSING = LEAST_PASSING_, MOST_PASSING = MOST_PASSING_; // bytes
     // Blocks of a cluster, one below the other and side by side, copy for each other what they
     // share: of the left side those with the same rows, of the right side those with the same
     // columns. Each is a `peer` to so many, itself among them.

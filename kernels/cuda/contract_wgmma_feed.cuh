@@ -13,12 +13,12 @@ struct kg_wgmma_source {
 // have written there would have to go to memory first. Not where a step takes only a part of the
 // 256 bytes that come to the L2 together, since the other part is gone when it is asked for, nor
 // where a side is so long that all else leaves anyway.
-template <bool ALONG_K, int LINES, int DEPTH>
+template <class Block, bool ALONG_K, int LINES>
 KG_INLINE bool kg_wgmma_passes(int64_t lines, int64_t steps, int batches, int tiles_across)
 {
-    constexpr int64_t kept = 40 << 20, all = 256 << 20;
-    const int64_t bytes = batches * lines * steps * DEPTH * 2;
-    return (ALONG_K ? DEPTH : LINES) >= 128 && tiles_across == 1 && bytes > kept && bytes <= all;
+    const int64_t bytes = batches * lines * steps * Block::DEPTH * 2;
+    return (ALONG_K ? Block::DEPTH : LINES) >= 128 && tiles_across == 1 &&
+           bytes > Block::LEAST_PASSING && bytes <= Block::MOST_PASSING;
 }
 
 // One side of an item, LINES of it or fewer, in steps of boxes of 64 elements by as many lines as
@@ -86,9 +86,9 @@ KG_INLINE void kg_wgmma_produce(const kg_wgmma_tiles<Block> &tiles,
     const int same_rows = ((1 << across) - 1) << above * across;
     constexpr int every = ((1 << down * across) - 1) / ((1 << across) - 1); // 1, and each row's
     const int same_columns = every << beside;
-    const bool left_passes = kg_wgmma_passes<left_along, rows, depth>(tiles.tall, tiles.steps,
-                                                                      tiles.batches, tiles.columns);
-    const bool right_passes = kg_wgmma_passes<right_along, columns, depth>(
+    const bool left_passes = kg_wgmma_passes<Block, left_along, rows>(
+        tiles.tall, tiles.steps, tiles.batches, tiles.columns);
+    const bool right_passes = kg_wgmma_passes<Block, right_along, columns>(
         tiles.wide, tiles.steps, tiles.batches, tiles.rows);
     kg_ring_place<Block::STAGES> place;
     kg_wgmma_items<Block> work(tiles, first, step, rank);

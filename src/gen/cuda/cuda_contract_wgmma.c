@@ -303,12 +303,12 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
                   registers_of(plan));
     kg_code_line(code,
                  "using block = kg_wgmma_block<%d, %d, %d, %d, %d, %d, %s, %d, %s, %s, %s, %d, "
-                 "%s_instruction>;",
+                 "%d, %d, %s_instruction>;",
                  plan->set.rows, plan->set.columns, plan->set.depth, plan->set.stages,
                  plan->set.down, plan->set.across, truth(plan->set.pingpong), plan->set.split,
                  truth(plan->set.swap), truth(plan->along[kg_cuda_wgmma_side(plan, KG_WGMMA_LEFT)]),
                  truth(plan->along[kg_cuda_wgmma_side(plan, KG_WGMMA_RIGHT)]), plan->set.order,
-                 plan->entry);
+                 KG_WGMMA_LEAST_PASSING, KG_WGMMA_MOST_PASSING, plan->entry);
     kg_code_line(code,
                  "kg_contract_wgmma<block>(job, {&map_%d, &map_%d}, {&map_%d, &map_%d}, &map_%d, "
                  "scratch);",

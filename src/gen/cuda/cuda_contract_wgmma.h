@@ -22,6 +22,9 @@ enum {
 // across; threads that fold or copy.
 enum { KG_WGMMA_ELEMENT = 2, KG_WGMMA_ACCESS = 16, KG_WGMMA_LINE = 128, KG_WGMMA_ATOM = 64 };
 enum { KG_WGMMA_FOLD_THREADS = 256 };
+// Bytes of a side that passes through the L2: with no more of them, the next launch may find it
+// there; with more, all else leaves as well.
+enum { KG_WGMMA_LEAST_PASSING = 40 << 20, KG_WGMMA_MOST_PASSING = 256 << 20 };
 
 // ---- The shape of a block, as the skeleton has it ----
 

@@ -84,7 +84,6 @@ static double pair_share(const struct kg_cuda_contract_plan *plan)
 // Whether a side passes through the L2, as kernels decide it: kg_wgmma_passes.
 static bool side_passes(const struct kg_cuda_contract_plan *plan, int which)
 {
-    const double kept = 40 << 20, all = 256 << 20;
     const int64_t tall = kg_cuda_contract_tall(plan), wide = kg_cuda_contract_wide(plan);
     bool left = which == KG_WGMMA_LEFT;
     bool along = plan->along[kg_cuda_wgmma_side(plan, which)];
@@ -94,7 +93,8 @@ static bool side_passes(const struct kg_cuda_contract_plan *plan, int which)
     int64_t steps = kg_ceil_div(plan->depth, plan->set.depth) * plan->set.depth;
     double bytes =
         (double)plan->batches * (double)(left ? tall : wide) * (double)steps * KG_WGMMA_ELEMENT;
-    return alone && together >= 2 * KG_WGMMA_ATOM && bytes > kept && bytes <= all;
+    return alone && together >= 2 * KG_WGMMA_ATOM && bytes > KG_WGMMA_LEAST_PASSING &&
+           bytes <= KG_WGMMA_MOST_PASSING;
 }
 
 struct kg_cuda_contract_pace kg_cuda_wgmma_pace(const struct kg_cuda_contract_plan *plan)
