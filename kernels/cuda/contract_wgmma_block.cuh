@@ -1,5 +1,5 @@
 // What consumers make of the sums of a tile, and the block, of which contract_wgmma.cuh has the
-// shape, and how consumers multiply, and contract_wgmma_feed.cuh the producer.
+// shape, and how consumers multiply, and contract_wgmma_feed.cuh the producers.
 //
 // Sums of two bytes leave through shared memory, a piece of a tile after the other, so that the
 // copy engine stores whole lines; one piece is stored while the next is worked out.
@@ -332,7 +332,9 @@ KG_INLINE float kg_wgmma_fold(const Job &job, const kg_wgmma_item<Block> &item, 
     constexpr int batch = turns < most ? turns : most;
     const int rows = (int)job.rows(), columns = (int)job.columns();
     const auto row_of = [&](int line, int at) { return item.row + (Block::SWAP ? at : line); };
-    const auto column_of = [&](int line, int at) { return item.column + (Block::SWAP ? line : at); };
+    const auto column_of = [&](int line, int at) {
+        return item.column + (Block::SWAP ? line : at);
+    };
     const auto is_there = [&](int i) {
         const int line = i / quads, at = i % quads * 4;
         return i < lines * quads && row_of(line, at) < rows && column_of(line, at) < columns;
@@ -478,46 +480,46 @@ KG_INLINE void kg_contract_wgmma(const Job &job, const kg_wgmma_source &left,
         else
             return early;
     };
-    // The warp that copies readies the ring and goes on: only consumers wait for that, and the other
-    // blocks of a cluster.
-    const int warp = kg_warp_number();
-    if (warp == 0) {
-        if (kg_is_elected()) {
-            constexpr int readers = Block::PINGPONG ? 1 : Block::CONSUMERS;
-            for (int s = 0; s < Block::STAGES; s++) {
-                kg_tiles_barrier(&full[s], 1);
-                kg_tiles_barrier(&empty[s], readers * 4 * Block::PEERS);
-            }
-            asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    // One warp readies the ring while the others find out what is first.
+    kg_wgmma_item<Block> begin(early, first);
+    if (threadIdx.x / 32 != 3)
+        begin.find_tile_now(early, first, rank);
+    if (threadIdx.x == 96) {
+        constexpr int readers = Block::PINGPONG ? 1 : Block::CONSUMERS;
+        for (int s = 0; s < Block::STAGES; s++) {
+            kg_tiles_barrier(&full[s], 2);
+            kg_tiles_barrier(&empty[s], readers * 4 * Block::PEERS);
         }
-        __syncwarp();
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
-    constexpr int meeting = 5, meet = 32 + Block::CONSUMERS * 128;
-    if constexpr (clustered)
-        kg_cluster_arrive_relaxed();
-    else if (warp == 0)
-        asm volatile("bar.arrive %0, %1;" ::"n"(meeting), "n"(meet) : "memory");
-    if (threadIdx.x == 32) {
+    if (threadIdx.x == 64) {
         kg_tiles_expect_map(left.whole);
         kg_tiles_expect_map(right.whole);
     }
-    kg_wgmma_item<Block> begin(early, first);
-    begin.find_tile_now(early, first, rank);
-    if constexpr (clustered)
+    if constexpr (clustered) {
+        kg_cluster_arrive_relaxed();
         kg_cluster_await();
+    } else {
+        __syncthreads();
+    }
     if (kg_wgmma_leaves_room<Block>(job))
         kg_start_next();
+    const int warp = kg_warp_number();
     if (warp < 4) {
         if constexpr (Block::MOVES_REGISTERS)
             asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
-        if (warp == 0 && kg_is_elected())
-            kg_wgmma_produce<Block>(tiles(), begin, left, right, ring, full, empty, first, step,
-                                    rank);
+        if (warp == 0) {
+            if (kg_is_elected())
+                kg_wgmma_produce<Block, false>(tiles(), begin, left, ring, full, empty, first, step,
+                                               rank);
+        } else if (warp == 1) {
+            if (kg_is_elected())
+                kg_wgmma_produce<Block, true>(tiles(), begin, right, ring, full, empty, first, step,
+                                              rank);
+        }
     } else {
         if constexpr (Block::MOVES_REGISTERS)
             asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-        if constexpr (!clustered)
-            kg_tiles_meet<meet>(meeting);
         kg_wait_before();
         kg_wgmma_consumer<Block>(job, tiles(), begin, out, ring, buffers, full, scratch, first,
                                  step, rank, kg_map_is_there(*out), warp);

@@ -1,5 +1,5 @@
-// How the sides of a product come into the ring of contract_wgmma.cuh: one thread asks the copy
-// engine for boxes of them as stages become free.
+// How the sides of a product come into the ring of contract_wgmma.cuh: by one thread for each, which
+// asks the copy engine for boxes of it as stages become free.
 
 // Where a side comes from. Lines that are not there are not asked for: the engine takes several
 // times as long for a line that it fills with zeros. So the last box of lines along K has a map of
@@ -8,53 +8,54 @@ struct kg_wgmma_source {
     const kg_tensor_map *whole, *last;
 };
 
-// Whether a side passes through the L2: a single line of tiles reads it, and it is too long to be
-// still there at the next launch. Then it is the first to make room for itself: what other kernels
-// have written there would have to go to memory first. Not where a step takes only a part of the
-// 256 bytes that come to the L2 together, since the other part is gone when it is asked for, nor
-// where a side is so long that all else leaves anyway.
-template <class Block, bool ALONG_K, int LINES>
-KG_INLINE bool kg_wgmma_passes(int64_t lines, int64_t steps, int batches, int tiles_across)
-{
-    const int64_t bytes = batches * lines * steps * Block::DEPTH * 2;
-    return (ALONG_K ? Block::DEPTH : LINES) >= 128 && tiles_across == 1 &&
-           bytes > Block::LEAST_PASSING && bytes <= Block::MOST_PASSING;
-}
-
-// One side of an item, LINES of it or fewer, in steps of boxes of 64 elements by as many lines as
-// fit. Of a side that SHARERS blocks share, each copies its part for all of them, the `turn`-th for
-// the `blocks`.
-template <int SHARERS, bool CLUSTERED, bool ALONG_K, int LINES, int DEPTH>
+// What is to be copied of one side of an item, in steps of boxes of 64 elements by as many lines as
+// fit. Of a side that SHARERS blocks share, each copies its part for all of them.
+template <class Block, bool RIGHT>
 struct kg_wgmma_side {
+    static constexpr bool CLUSTERED = Block::PEERS > 1;
+    static constexpr bool ALONG_K = RIGHT ? Block::RIGHT_ALONG_K : Block::LEFT_ALONG_K;
+    static constexpr int SHARERS = RIGHT ? Block::DOWN : Block::ACROSS;
+    static constexpr int LINES = RIGHT ? Block::COLUMNS : Block::ROWS, DEPTH = Block::DEPTH;
     static constexpr int UNIT = ALONG_K ? 1 : 64; // lines come by so many
     static constexpr int OWN = LINES / SHARERS;
     static_assert(OWN % UNIT == 0 && LINES % SHARERS == 0, "whole boxes");
+    // Whether it may pass through the L2: not where a step takes only a part of the 256 bytes that
+    // come there together, since the other part would be gone when it is asked for.
+    static constexpr bool MAY_PASS = SHARERS == 1 && (ALONG_K ? DEPTH : LINES) >= 128;
     const kg_tensor_map *map;
     int line, batch, lines, place, own; // `own` lines of these `lines`, from `place` on
     uint16_t blocks;
-    bool passes;
 
-    KG_METHOD kg_wgmma_side(const kg_wgmma_source &from, int line_, int batch_, int end, int turn,
-                            int blocks_, bool passes_)
-        : batch(batch_), place(turn * OWN), blocks((uint16_t)blocks_), passes(passes_)
+    KG_METHOD kg_wgmma_side(const kg_wgmma_tiles<Block> &tiles, const kg_wgmma_item<Block> &item,
+                            const kg_wgmma_source &from, int rank)
+        : batch(item.batch)
     {
-        lines = (end - line_ + UNIT - 1) / UNIT * UNIT;
+        constexpr int down = Block::DOWN, across = Block::ACROSS;
+        constexpr int row = (1 << across) - 1, column = ((1 << down * across) - 1) / row;
+        const int above = rank / across, beside = rank % across;
+        const int begin = RIGHT ? item.column : item.row;
+        const int end = RIGHT ? tiles.wide : tiles.tall;
+        blocks = (uint16_t)(RIGHT ? column << beside : row << above * across);
+        place = (RIGHT ? above : beside) * OWN;
+        lines = (end - begin + UNIT - 1) / UNIT * UNIT;
         lines = lines > LINES ? LINES : CLUSTERED && lines < 0 ? 0 : lines;
         own = lines - place > OWN ? OWN : lines - place;
         map = ALONG_K && own < OWN ? from.last : from.whole;
-        line = line_ + place;
+        line = begin + place;
     }
     KG_METHOD int bytes() const // of a step, of all
     {
         return lines * DEPTH * 2;
     }
+    template <bool PASSES>
     KG_METHOD void copy(char *to, uint64_t *full, int x, int y) const
     {
-        if (SHARERS == 1 && passes)
+        if constexpr (PASSES)
             kg_tiles_copy_once(to, map, full, x, y, batch);
         else
             kg_tiles_copy<(SHARERS > 1)>(to, map, full, x, y, batch, blocks);
     }
+    template <bool PASSES>
     KG_METHOD void fetch(char *to, uint64_t *full, int k) const
     {
         if constexpr (ALONG_K) {
@@ -62,57 +63,65 @@ struct kg_wgmma_side {
                 return;
 #pragma unroll
             for (int d = 0; d < DEPTH / 64; d++)
-                copy(to + (d * LINES + place) * 128, full, k + d * 64, line);
+                copy<PASSES>(to + (d * LINES + place) * 128, full, k + d * 64, line);
         } else {
 #pragma unroll
             for (int b = 0; b < OWN; b += 64)
                 if (b < own)
-                    copy(to + (place + b) * DEPTH * 2, full, line + b, k);
+                    copy<PASSES>(to + (place + b) * DEPTH * 2, full, line + b, k);
+        }
+    }
+    // Into the ring, as there is room.
+    template <bool PASSES>
+    KG_METHOD void fetch_all(kg_ring_place<Block::STAGES> &at, const kg_wgmma_item<Block> &item,
+                             char *ring, uint64_t *full, uint64_t *empty) const
+    {
+#pragma unroll 1
+        for (int i = 0; i < item.steps; i++) {
+            char *stage = ring + at.stage * Block::STAGE_BYTES + (RIGHT ? Block::LEFT_BYTES : 0);
+            kg_tiles_wait(&empty[at.stage], at.odd ^ 1);
+            kg_tiles_expect(&full[at.stage], bytes());
+            fetch<PASSES>(stage, &full[at.stage], (item.first + i) * DEPTH);
+            at.next();
         }
     }
 };
 
-template <class Block>
-KG_INLINE void kg_wgmma_produce(const kg_wgmma_tiles<Block> &tiles,
-                                const kg_wgmma_item<Block> &begin, const kg_wgmma_source &left_from,
-                                const kg_wgmma_source &right_from, char *ring, uint64_t *full,
-                                uint64_t *empty, int first, int step, int rank)
+// Whether a side passes through the L2: a single line of tiles reads it, and it is too long to be
+// still there at the next launch. Then it is the first to make room for itself: what other kernels
+// have written there would have to go to memory first. Where a side is very long all that leaves
+// anyway.
+template <class Block, bool RIGHT>
+KG_INLINE bool kg_wgmma_passes(const kg_wgmma_tiles<Block> &tiles)
 {
-    constexpr int rows = Block::ROWS, columns = Block::COLUMNS, depth = Block::DEPTH;
-    constexpr bool left_along = Block::LEFT_ALONG_K, right_along = Block::RIGHT_ALONG_K;
-    constexpr int down = Block::DOWN, across = Block::ACROSS;
-    constexpr bool clustered = Block::PEERS > 1;
-    const int above = rank / across, beside = rank % across;
-    const int same_rows = ((1 << across) - 1) << above * across;
-    constexpr int every = ((1 << down * across) - 1) / ((1 << across) - 1); // 1, and each row's
-    const int same_columns = every << beside;
-    const bool left_passes = kg_wgmma_passes<Block, left_along, rows>(
-        tiles.tall, tiles.steps, tiles.batches, tiles.columns);
-    const bool right_passes = kg_wgmma_passes<Block, right_along, columns>(
-        tiles.wide, tiles.steps, tiles.batches, tiles.rows);
+    constexpr int line = 2 * Block::DEPTH; // of bytes
+    const int64_t lines = (int64_t)(RIGHT ? tiles.wide : tiles.tall) * tiles.steps * tiles.batches;
+    return (RIGHT ? tiles.rows : tiles.columns) == 1 && lines > Block::LEAST_PASSING / line &&
+           lines <= Block::MOST_PASSING / line;
+}
+
+// One side of all items of the block: each side has a thread of its own.
+template <class Block, bool RIGHT>
+KG_INLINE void kg_wgmma_produce(const kg_wgmma_tiles<Block> &tiles,
+                                const kg_wgmma_item<Block> &begin, const kg_wgmma_source &from,
+                                char *ring, uint64_t *full, uint64_t *empty, int first, int step,
+                                int rank)
+{
+    typedef kg_wgmma_side<Block, RIGHT> side;
+    const bool passes = side::MAY_PASS && kg_wgmma_passes<Block, RIGHT>(tiles);
     kg_ring_place<Block::STAGES> place;
     kg_wgmma_items<Block> work(tiles, first, step, rank);
     kg_wgmma_item<Block> item = Block::SHARES ? work.item() : begin;
     for (; work.is_left(); kg_wgmma_next(work, item)) {
-        const kg_wgmma_side<across, clustered, left_along, rows, depth> left(
-            left_from, item.row, item.batch, tiles.tall, beside, same_rows, left_passes);
-        const kg_wgmma_side<down, clustered, right_along, columns, depth> right(
-            right_from, item.column, item.batch, tiles.wide, above, same_columns, right_passes);
-        const int bytes = left.bytes() + right.bytes();
+        const side its(tiles, item, from, rank);
         kg_wait_before(); // the first time
-#pragma unroll 1
-        for (int i = 0; i < item.steps; i++) {
-            char *stage = ring + place.stage * Block::STAGE_BYTES;
-            const int k = (item.first + i) * depth;
-            kg_tiles_wait(&empty[place.stage], place.odd ^ 1);
-            kg_tiles_expect(&full[place.stage], bytes);
-            left.fetch(stage, &full[place.stage], k);
-            right.fetch(stage + Block::LEFT_BYTES, &full[place.stage], k);
-            place.next();
-        }
+        if (passes)
+            its.template fetch_all<side::MAY_PASS>(place, item, ring, full, empty);
+        else
+            its.template fetch_all<false>(place, item, ring, full, empty);
     }
     // No block ends before its peers have told it all that they will.
 #pragma unroll 1
-    for (int s = 0; clustered && s < Block::STAGES; s++, place.next())
+    for (int s = 0; side::CLUSTERED && s < Block::STAGES; s++, place.next())
         kg_tiles_wait(&empty[place.stage], place.odd ^ 1);
 }
