@@ -155,17 +155,6 @@ static const struct {
     {64, 16, 64, 0, 1, 3, 2},   {128, 16, 128, 0, 1, 1, 2}, {128, 16, 64, 0, 1, 2, 2},
 };
 
-// A vector by a matrix of rows that has to come from memory, and has more rows than they are long:
-// for the form that is made for it. In three shapes with fewer rows that took between 3 % less time
-// and 8 % more.
-static bool is_long_vector(const struct kg_cuda_contract_plan *plan)
-{
-    int side = plan->rows == 1 ? 1 : 0;
-    int64_t lines = side ? plan->columns : plan->rows;
-    return (plan->rows == 1 || plan->columns == 1) && plan->along[side] && lines > plan->depth &&
-           (double)lines * (double)plan->depth * KG_WGMMA_ELEMENT > (double)plan->facts->cache[3];
-}
-
 // Seconds, INFINITY of what is not valid. Sharing tiles has to promise much: in races of eight
 // shapes it gained 0.5 % at most. What is in the L2 already, as the last kernel may have left it,
 // is there the sooner the less each unit copies: that decides between configs that are as good
@@ -244,8 +233,7 @@ bool kg_cuda_wgmma_guess(struct kg_cuda_contract_plan *plan)
 {
     struct kg_cuda_contract_plan tried = *plan;
     struct best best = {plan, INFINITY};
-    if (kg_cuda_wgmma_rate(plan) == 0 || plan->facts->units == 0 || plan->facts->bandwidth == 0 ||
-        is_long_vector(plan))
+    if (kg_cuda_wgmma_rate(plan) == 0 || plan->facts->units == 0 || plan->facts->bandwidth == 0)
         return false;
     tried.fit = KG_CONTRACT_BEST;
     tried.set.mma = 64;

@@ -357,8 +357,7 @@ static void sizes_of_nothing(void)
 
 // ---- What the rule chooses ----
 
-// Vectors may be left to a form of their own.
-static bool is_chosen_well(const struct made *made, bool is_vector)
+static bool is_chosen_well(const struct made *made)
 {
     struct kg_group group = all_of(made);
     struct kg_space space;
@@ -368,11 +367,11 @@ static bool is_chosen_well(const struct made *made, bool is_vector)
     family()->space(&group, &facts, KG_TARGET_CUDA, &space);
     family()->guess(&group, &facts, KG_TARGET_CUDA, &config);
     kg_config_print(&space, &config, &text);
-    bool wgmma = strncmp(kg_text_string(&text), "mma=64 ", 7) == 0, fine = wgmma || is_vector;
+    bool fine = strncmp(kg_text_string(&text), "mma=64 ", 7) == 0;
     fine = fine && kg_config_read(&space, kg_text_string(&text), &again); // values are choices
     fine = fine && family()->valid(&group, &facts, KG_TARGET_CUDA, &config, NULL);
     family()->grids(&group, &facts, &config, &grids);
-    fine = fine && (!wgmma || are_grids(&grids));
+    fine = fine && are_grids(&grids);
     if (!fine)
         fprintf(stderr, "%s\n", kg_text_string(&text));
     kg_text_free(&text);
@@ -391,7 +390,7 @@ static void rule_takes_all_sizes(void)
         snprintf(text, sizeof text, "M=%d N=%d K=%d T=%s", m, n, k, type);
         struct made made = make_strided(definitions, op, text, NULL);
         CHECK_STATUS(made.status, KG_OK, &made.error);
-        bool fine = made.status == KG_OK && is_chosen_well(&made, m == 1 || n == 1);
+        bool fine = made.status == KG_OK && is_chosen_well(&made);
         CHECK(fine);
         if (!fine)
             fprintf(stderr, "%s %s\n", op, text);
