@@ -132,7 +132,7 @@ static void test_races(void)
     printf("what the rule chooses took part in %d of %d races, and %.4f of the winner's time, at "
            "worst %.3f; %.3f of %d pairs are expected rightly\n",
            chosen, races, mean, worst, share, compared);
-    CHECK(races == 105 && chosen >= 70);
+    CHECK(races == 113 && chosen >= 78);
     CHECK(mean < 1.01 && worst < 1.05);
     CHECK(share > 0.82);
 }
@@ -187,7 +187,12 @@ static void test_rule(void)
     check_rule("M=1 N=8192 K=28672", "mma=64");
     // A long side passes through the L2 by steps of 256 bytes. One that is too long does not.
     check_rule("M=64 N=28672 K=4096", "rows=64 columns=128 depth=128");
-    check_rule("M=64 N=57344 K=8192", "rows=64 columns=256 depth=64");
+    check_rule("M=64 N=57344 K=8192", "rows=64 columns=224 depth=64");
+    // Wide tiles, of which less than half would be there, do not pay; nor whole sums where pieces
+    // keep more units busy.
+    check_rule("M=16 N=57344 K=8192", "columns=16 depth=128");
+    check_rule("M=128 N=4096 K=14336",
+               "rows=64 columns=128 depth=128 stages=4 down=1 across=1 pingpong=0 split=2 swap=1");
     // Lines of 2000 and of 6000 bytes: clusters copy for each other. Whole lines: not.
     check_rule("M=1000 N=1000 K=1000", "rows=128 columns=80 depth=64 stages=8 down=4 across=2");
     check_rule("M=1000 N=2000 K=3000", "down=4 across=2");
