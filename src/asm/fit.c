@@ -3,6 +3,8 @@
 
 #include "asm/fit_samples.h"
 
+#include "base/cholesky.h"
+
 #include <math.h>
 
 #define FEATURES KG_FEATURE_COUNT
@@ -62,40 +64,6 @@ static void add_sample(struct equations *equations, const struct kg_fit_sample *
     }
 }
 
-// Replaces the lower triangle by L, where L * L^T is the matrix. False when it is not positive.
-static bool factorise(double matrix[FEATURES][FEATURES])
-{
-    for (int i = 0; i < FEATURES; i++)
-        for (int j = 0; j <= i; j++) {
-            double sum = matrix[i][j];
-            for (int k = 0; k < j; k++)
-                sum -= matrix[i][k] * matrix[j][k];
-            if (i == j && !(sum > 0))
-                return false;
-            matrix[i][j] = i == j ? sqrt(sum) : sum / matrix[j][j];
-        }
-    return true;
-}
-
-// Replaces the right side by the solution.
-static bool solve(struct equations *equations)
-{
-    double(*l)[FEATURES] = equations->matrix, *x = equations->right;
-    if (!factorise(l))
-        return false;
-    for (int i = 0; i < FEATURES; i++) {
-        for (int k = 0; k < i; k++)
-            x[i] -= l[i][k] * x[k];
-        x[i] /= l[i][i];
-    }
-    for (int i = FEATURES - 1; i >= 0; i--) {
-        for (int k = i + 1; k < FEATURES; k++)
-            x[i] -= l[k][i] * x[k];
-        x[i] /= l[i][i];
-    }
-    return true;
-}
-
 enum kg_status kg_fit_without(const struct kg_fit_sample *samples, int count, const int *without,
                               const struct kg_model_coefficients *prior, double ridge,
                               struct kg_model_coefficients *fitted, struct kg_error *error)
@@ -109,7 +77,7 @@ enum kg_status kg_fit_without(const struct kg_fit_sample *samples, int count, co
     for (int s = 0; s < count; s++)
         if (!without || samples[s].held != *without)
             add_sample(&equations, &samples[s], residual(&samples[s], prior));
-    if (!solve(&equations))
+    if (!kg_cholesky_solve(equations.matrix[0], equations.right, FEATURES))
         return kg_error_set(error, KG_ERROR_ARGUMENT,
                             "%d samples cannot be fitted with a ridge of %g: features too large",
                             count, ridge);

@@ -8,6 +8,7 @@
 #include "gen/cuda/cuda_contract.h"
 
 #include "gen/axes.h"
+#include "gen/cuda/cuda_contract_times.h"
 #include "gen/cuda/cuda_frame.h"
 #include "gen/families.h"
 #include "gen/skeleton.h"
@@ -117,7 +118,8 @@ static int64_t count_of(const struct kg_contract *contract, enum kg_contract_par
 void kg_cuda_contract_plan_make(const struct kg_group *group, const struct kg_device_facts *facts,
                                 const struct kg_config *config, struct kg_cuda_contract_plan *plan)
 {
-    *plan = (struct kg_cuda_contract_plan){.group = group, .facts = facts};
+    *plan = (struct kg_cuda_contract_plan){
+        .group = group, .facts = facts, .times = &kg_cuda_contract_times_of_space};
     kg_contract_read(group, &plan->contract, NULL);
     plan->batches = count_of(&plan->contract, KG_CONTRACT_BATCH);
     plan->rows = count_of(&plan->contract, KG_CONTRACT_M);
@@ -216,7 +218,7 @@ static void guess(const struct kg_group *group, const struct kg_device_facts *fa
 
 // ---- Configs for searches ----
 
-static double expect(const struct kg_cuda_contract_plan *plan)
+double kg_cuda_contract_expect(const struct kg_cuda_contract_plan *plan)
 {
     if (form_of(plan)->rate(plan) <= 0)
         return 0;
@@ -228,7 +230,7 @@ static double expect(const struct kg_cuda_contract_plan *plan)
 static void take(struct kg_cuda_contract_listing *listing, const struct kg_cuda_contract_plan *plan)
 {
     enum { MOST_TIMES = 3 };
-    double seconds = expect(plan);
+    double seconds = kg_cuda_contract_expect(plan);
     if (!listing->known) {
         listing->least = seconds > 0 && seconds < listing->least ? seconds : listing->least;
     } else if (!listing->full && seconds <= MOST_TIMES * listing->least) {
@@ -298,7 +300,7 @@ static double estimate(const struct kg_group *group, const struct kg_device_fact
     (void)target;
     struct kg_cuda_contract_plan plan;
     kg_cuda_contract_plan_make(group, facts, config, &plan);
-    return form_of(&plan) ? expect(&plan) : 0;
+    return form_of(&plan) ? kg_cuda_contract_expect(&plan) : 0;
 }
 
 // ---- Bound, source, launches ----

@@ -13,10 +13,6 @@
 // Bytes of shared memory that the blocks of a unit divide, and that the system keeps of each.
 enum { KG_CUDA_UNIT_SHARED = 228 << 10, KG_CUDA_SYSTEM_SHARED = 1024 };
 
-// What constants of time are fitted to: all that searches choose from, which they put in an order,
-// or the fastest, among which the rule chooses.
-enum kg_cuda_contract_fit { KG_CONTRACT_SPACE, KG_CONTRACT_BEST };
-
 struct kg_cuda_contract_plan {
     const struct kg_group *group;
     const struct kg_device_facts *facts;
@@ -43,7 +39,7 @@ struct kg_cuda_contract_plan {
         int order;    // of tiles: 0: down a column first, 1: along a row
         int registers;
     } set;
-    enum kg_cuda_contract_fit fit; // by which its time is expected
+    const struct kg_cuda_contract_times *times; // by which its own is expected
 };
 
 // What a form says of a config's time, for kg_cuda_contract_seconds.
@@ -116,7 +112,9 @@ void kg_cuda_contract_take(struct kg_cuda_contract_listing *listing,
 void kg_cuda_contract_list_pieces(struct kg_cuda_contract_plan *plan, int most,
                                   struct kg_cuda_contract_listing *listing);
 
-// How long a kernel takes, cold: cuda_contract_time.c. 0: the device is not known well enough.
+// How long a valid config takes, cold, by plan->times. 0: the device is not known well enough.
+double kg_cuda_contract_expect(const struct kg_cuda_contract_plan *plan);
+// The same by what its form says: cuda_contract_time.c.
 double kg_cuda_contract_seconds(const struct kg_cuda_contract_plan *plan,
                                 const struct kg_cuda_contract_pace *pace);
 // Seconds that a unit copies, if everything is in the L2: a part of those.

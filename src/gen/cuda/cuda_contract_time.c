@@ -4,49 +4,13 @@
 
 #include "gen/cuda/cuda_contract.h"
 
+#include "gen/cuda/cuda_contract_times.h"
 #include "gen/cuda/cuda_frame.h"
 #include "gen/emit.h"
 #include "gen/families.h"
 
 enum { REGISTER_FILE = 65536 };
 enum { THREADS_OF_UNIT = 2048, BLOCKS_OF_UNIT = 32 };
-
-// As fitted to what an H100 (80 GB, SXM5, driver 580) took for products of f16, the L2 cold: 983
-// times of configs that were expected to be fast, in 56 races, and 1650 of configs drawn from whole
-// spaces of 19 shapes; for the best, to 1155 of the former alone. docs/model.md says how well that
-// orders shapes that it was not fitted to. Rates are of a unit, times in seconds.
-static const struct fit {
-    double launch;    // and whatever else no kernel is without
-    double units;     // of that device, by whose number shared rates scale
-    double fill;      // of shared memory, bytes a second
-    double delay;     // of a copy from the L2, and
-    double far;       // as much more from memory
-    double memory;    // of the bandwidth that is reached
-    double begin;     // until memory is busy
-    double written;   // less, where what others have written stays in the L2
-    double again;     // what is read more than once, of the time of a fill
-    double late;      // of a delay, where stages are under way; more of them are no worse
-    double finish;    // of a tile, and
-    double leave;     // of 128 x 128 sums
-    double cluster;   // of folding there, and
-    double folding;   // as much more for 128 x 128 sums
-    double following; // of a cluster, until the next one has begun
-    double meet;      // until the blocks of a cluster that copy for each other have met
-    double clustered; // of the units, that clusters of more than two find room on
-    double shown;     // of finishing, where another tile is multiplied meanwhile
-    double pieces;    // folding in memory: a launch, and the bytes
-    double folded;    // of the bandwidth
-    double both;      // of the shorter of two things at once
-    double held;      // stages that are being multiplied, and cannot be filled
-} fits[] = {
-    [KG_CONTRACT_SPACE] = {4.71e-6,  132,     109e9,    0.957e-6,  0.0931e-6, 0.838,
-                           0.819e-6, 3.4e-6,  0.321,    0.00116,   0.0661e-6, 0.662e-6,
-                           1.52e-6,  2.26e-6, 0.264e-6, 0.0759e-6, 0.91,      1.6,
-                           3.64e-6,  0.502,   0.279,    2.1},
-    [KG_CONTRACT_BEST] = {3.92e-6, 132,   92.5e9,  1.45e-6, 0.21e-6, 0.773,   1.43e-6, 3.4e-6,
-                          0.092,   0.063, 0.29e-6, 1.19e-6, 1.17e-6, 2.15e-6, 0.19e-6, 0.332e-6,
-                          0.91,    1.23,  4.16e-6, 0.52,    0.134,   1.45},
-};
 
 double kg_cuda_contract_stage(const struct kg_cuda_contract_plan *plan, double rate, double share)
 {
@@ -88,7 +52,7 @@ static double fill_seconds(const struct kg_cuda_contract_plan *plan,
                            const struct kg_cuda_contract_pace *pace)
 {
     double arrives = stage_bytes(plan, false), asked = stage_bytes(plan, true) * pace->fill;
-    return (arrives > asked ? arrives : asked) / fits[plan->fit].fill;
+    return (arrives > asked ? arrives : asked) / plan->times->fill;
 }
 
 // With those of a cluster that are not there.
@@ -106,7 +70,7 @@ static int64_t places_of(const struct kg_cuda_contract_plan *plan,
     int64_t units = plan->facts->units;
     int64_t size =
         pace->folds_in_cluster ? plan->set.split : (int64_t)plan->set.down * plan->set.across;
-    int64_t clusters = (int64_t)((double)units * fits[plan->fit].clustered) / size;
+    int64_t clusters = (int64_t)((double)units * plan->times->clustered) / size;
     return (size <= 2 || clusters == 0 ? units : clusters * size) * pace->blocks;
 }
 
@@ -122,7 +86,7 @@ double kg_cuda_contract_copying(const struct kg_cuda_contract_plan *plan,
 
 static double folding_seconds(const struct kg_cuda_contract_plan *plan, int64_t turns)
 {
-    const struct fit *fit = &fits[plan->fit];
+    const struct kg_cuda_contract_times *fit = plan->times;
     double one = fit->cluster + fit->folding * plan->set.rows * plan->set.columns / (128.0 * 128.0);
     return one * (double)turns + fit->following * (double)(turns - 1);
 }
@@ -133,7 +97,7 @@ static double units_seconds(const struct kg_cuda_contract_plan *plan,
                             const struct kg_cuda_contract_pace *pace, int64_t work, int64_t steps,
                             double fresh)
 {
-    const struct fit *fit = &fits[plan->fit];
+    const struct kg_cuda_contract_times *fit = plan->times;
     int64_t places = places_of(plan, pace), turns = kg_ceil_div(work, places);
     int64_t of_block = turns * steps, of_unit = kg_ceil_div(work, plan->facts->units) * steps;
     if (plan->set.split == 0 && work > places) {
@@ -160,7 +124,7 @@ static double units_seconds(const struct kg_cuda_contract_plan *plan,
 double kg_cuda_contract_seconds(const struct kg_cuda_contract_plan *plan,
                                 const struct kg_cuda_contract_pace *pace)
 {
-    const struct fit *fit = &fits[plan->fit];
+    const struct kg_cuda_contract_times *fit = plan->times;
     const struct kg_device_facts *facts = plan->facts;
     if (facts->units <= 0 || facts->bandwidth <= 0)
         return 0;

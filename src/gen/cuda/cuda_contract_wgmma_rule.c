@@ -2,26 +2,11 @@
 
 #include "gen/cuda/cuda_contract_wgmma.h"
 
+#include "gen/cuda/cuda_contract_times.h"
 #include "gen/cuda/cuda_frame.h"
 #include "gen/families.h"
 
 #include <math.h>
-
-// Fitted as cuda_contract_time.c says, which has what is common to all forms.
-static const struct fit {
-    double matrix;   // of the peak that tiles reach
-    double columns;  // fewer of them cost as much
-    double operands; // that the matrix unit reads from shared memory, seconds a byte
-    double uneven; // copies take so much longer where lines do not begin at multiples of 128 bytes
-    double misses; // and so much longer still what is read more than once
-    double rows;   // what pairs cost, of the time: that share columns, and
-    double shared; // that share rows, for 128 columns
-    double flag;   // where blocks share tiles, seconds until a part is seen, and
-    double part;   // until 128 x 128 sums of it are written and read
-} fits[] = {
-    [KG_CONTRACT_SPACE] = {0.81, 68.2, 0.332e-12, 0.964, 6.59, 0.00202, 0.0242, 1.27e-6, 6.14e-6},
-    [KG_CONTRACT_BEST] = {0.897, 92, 0.856e-12, 1.13, 23.1, 0.00315, 0.0186, 2.2e-6, 3.3e-6},
-};
 
 // What is done with sums on their way out, as the instructions say; `both` as races of six products
 // with a bias and GELU had it.
@@ -57,13 +42,13 @@ double kg_cuda_wgmma_rate(const struct kg_cuda_contract_plan *plan)
 // Of a block that leaves a part and takes one.
 static double parts_seconds(const struct kg_cuda_contract_plan *plan)
 {
-    const struct fit *fit = &fits[plan->fit];
+    const struct kg_cuda_contract_times *fit = plan->times;
     return fit->flag + fit->part * plan->set.rows * plan->set.columns / (128.0 * 128.0);
 }
 
 double kg_cuda_wgmma_stage(const struct kg_cuda_contract_plan *plan, double rate, int products)
 {
-    const struct fit *fit = &fits[plan->fit];
+    const struct kg_cuda_contract_times *fit = plan->times;
     int rows = plan->set.rows, columns = plan->set.columns;
     int readers = rows > KG_WGMMA_ATOM && !plan->set.pingpong ? 2 : 1;
     double wider = columns < fit->columns ? fit->columns / columns : 1;
@@ -75,9 +60,9 @@ double kg_cuda_wgmma_stage(const struct kg_cuda_contract_plan *plan, double rate
 // Of the time, what pairs cost.
 static double pair_share(const struct kg_cuda_contract_plan *plan)
 {
-    const struct fit *fit = &fits[plan->fit];
-    return plan->set.down > 1     ? fit->rows
-           : plan->set.across > 1 ? fit->shared * plan->set.columns / 128
+    const struct kg_cuda_contract_times *fit = plan->times;
+    return plan->set.down > 1     ? fit->down
+           : plan->set.across > 1 ? fit->across * plan->set.columns / 128
                                   : 0;
 }
 
@@ -99,7 +84,7 @@ static bool side_passes(const struct kg_cuda_contract_plan *plan, int which)
 
 struct kg_cuda_contract_pace kg_cuda_wgmma_pace(const struct kg_cuda_contract_plan *plan)
 {
-    const struct fit *fit = &fits[plan->fit];
+    const struct kg_cuda_contract_times *fit = plan->times;
     struct kg_cuda_contract_pace pace = {
         .blocks = kg_cuda_wgmma_blocks(plan),
         .multiply = kg_cuda_wgmma_stage(plan, kg_cuda_wgmma_rate(plan), 1),
@@ -239,7 +224,7 @@ bool kg_cuda_wgmma_guess(struct kg_cuda_contract_plan *plan)
     struct best best = {plan, INFINITY};
     if (kg_cuda_wgmma_rate(plan) == 0 || plan->facts->units == 0 || plan->facts->bandwidth == 0)
         return false;
-    tried.fit = KG_CONTRACT_BEST;
+    tried.times = &kg_cuda_contract_times_of_best;
     tried.set.mma = 64;
     tried.set.order = tried.set.registers = 0;
     set_cluster(&tried, 0);
