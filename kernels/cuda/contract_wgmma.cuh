@@ -1,8 +1,8 @@
 // Products of tiles on the tensor cores of sm_90a. Two threads of a block, the producers
 // (contract_wgmma_feed.cuh), have tiles of a side each copied into a ring of stages in shared
 // memory; groups of 128 threads, the consumers, multiply them as they arrive and keep the sums in
-// registers. What is done with the sums happens on their way out, through shared memory
-// again, while the producers are already busy with the next tile.
+// registers. What is done with the sums happens on their way out, through shared memory again
+// (contract_wgmma_block.cuh), while the producers are already busy with the next tile.
 //
 // The *left* side, A of the job, lies on the rows of the instruction, 64 at a time, the *right*
 // side, B, on its columns. SWAP: the job is an exchanged one, whose output's neighbours in memory
