@@ -5,9 +5,9 @@
 
 #include "base/files.h"
 #include "flow/errand.h"
-#include "gen/declared.h"
+#include "gen/cuda/declared.h"
 #include "gen/prepared.h"
-#include "gen/signature.h"
+#include "gen/standalone.h"
 
 #include <limits.h>
 #include <stdio.h>

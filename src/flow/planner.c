@@ -10,7 +10,7 @@
 #include "flow/replaying.h"
 #include "flow/small.h"
 #include "flow/workspaces.h"
-#include "gen/signature.h"
+#include "gen/standalone.h"
 
 #include <stdlib.h>
 #include <string.h>
