@@ -1,5 +1,5 @@
-// The comment at the head of a generated kernel, and the strides of contiguous tensors: the same for
-// every target.
+// The comment at the head of a generated kernel, and the strides of contiguous tensors: the same
+// for every target.
 
 #include "gen/shared/emit.h"
 

@@ -87,8 +87,8 @@ static int64_t kernel_total(const struct kg_host_call *call)
     const int64_t C = call->size[1];
     const int64_t H = call->size[2];
     const int64_t W = call->size[3];
-    return N * C * (kg_div_i64(H + 2 * 1 - 3, 2) + 1) *
-           kg_ceildiv_i64((kg_div_i64(W + 2 * 1 - 3, 2) + 1), BLOCK);
+    return N * C * (kg_div_i64(H + 2 * 1 - 3, 2) + 1) * kg_ceildiv_i64((kg_div_i64(W + 2 * 1 - 3, 2)
+        + 1), BLOCK);
 }
 
 int64_t kernel_items(const struct kg_host_call *call, int phase)
@@ -141,12 +141,9 @@ void kernel_run(const struct kg_host_call *call, int phase, int64_t begin, int64
                 for (int64_t i5 = 0; i5 < 3; i5++) {
                     for (int lane = 0; lane < lanes; lane++) {
                         const int64_t i3 = start + lane;
-                        total[lane] = kg_max_f32(
-                            total[lane],
-                            (kg_inside(i2 * 2 + i4 - 1, H) && kg_inside(i3 * 2 + i5 - 1, W)
-                                 ? x[i0 * x_s0 + i1 * x_s1 + (i2 * 2 + i4 - 1) * x_s2 + i3 * 2 +
-                                     i5 - 1]
-                                 : -INFINITY));
+                        total[lane] = kg_max_f32(total[lane], (kg_inside(i2 * 2 + i4 - 1, H) &&
+                            kg_inside(i3 * 2 + i5 - 1, W) ? x[i0 * x_s0 + i1 * x_s1 + (i2 * 2 + i4 -
+                            1) * x_s2 + i3 * 2 + i5 - 1] : -INFINITY));
                     }
                 }
             }

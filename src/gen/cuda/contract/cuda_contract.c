@@ -138,20 +138,20 @@ static const struct kg_cuda_contract_form *form_of(const struct kg_cuda_contract
     return NULL;
 }
 
-int64_t kg_cuda_contract_tall(const struct kg_cuda_contract_plan *plan)
+int64_t kg_cuda_contract_m_after_swap(const struct kg_cuda_contract_plan *plan)
 {
     return plan->set.swap ? plan->columns : plan->rows;
 }
 
-int64_t kg_cuda_contract_wide(const struct kg_cuda_contract_plan *plan)
+int64_t kg_cuda_contract_n_after_swap(const struct kg_cuda_contract_plan *plan)
 {
     return plan->set.swap ? plan->rows : plan->columns;
 }
 
 int64_t kg_cuda_contract_tiles(const struct kg_cuda_contract_plan *plan)
 {
-    return plan->batches * kg_ceil_div(kg_cuda_contract_tall(plan), plan->set.rows) *
-           kg_ceil_div(kg_cuda_contract_wide(plan), plan->set.columns);
+    return plan->batches * kg_ceil_div(kg_cuda_contract_m_after_swap(plan), plan->set.rows) *
+           kg_ceil_div(kg_cuda_contract_n_after_swap(plan), plan->set.columns);
 }
 
 // ---- The anatomy ----
@@ -222,8 +222,8 @@ double kg_cuda_contract_expect(const struct kg_cuda_contract_plan *plan)
 {
     if (form_of(plan)->rate(plan) <= 0)
         return 0;
-    const struct kg_cuda_contract_pace pace = form_of(plan)->pace(plan);
-    return kg_cuda_contract_seconds(plan, &pace);
+    const struct kg_cuda_contract_cost_terms cost_terms = form_of(plan)->cost_terms(plan);
+    return kg_cuda_contract_seconds(plan, &cost_terms);
 }
 
 // What is expected to take so many times as long as the best is no candidate.
@@ -249,12 +249,13 @@ void kg_cuda_contract_take(struct kg_cuda_contract_listing *listing,
         return;
     take(listing, plan);
     struct kg_cuda_contract_plan limited = *plan;
-    int most = form_of(plan)->pace(plan).blocks;
+    int most = form_of(plan)->cost_terms(plan).blocks;
     for (int i = LIMITS - 1; i > 0; i--) {
         limited.set.registers = (int)limits[i];
-        if (!kg_cuda_contract_check(&limited, NULL) || form_of(plan)->pace(&limited).blocks <= most)
+        if (!kg_cuda_contract_check(&limited, NULL) ||
+            form_of(plan)->cost_terms(&limited).blocks <= most)
             continue;
-        most = form_of(plan)->pace(&limited).blocks;
+        most = form_of(plan)->cost_terms(&limited).blocks;
         take(listing, &limited);
     }
 }

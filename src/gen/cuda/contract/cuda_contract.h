@@ -1,6 +1,6 @@
 // What the files of the contract family for CUDA share. cuda_contract.c decides, and is where the
 // parameters stand; cuda_contract_sides.c tells how sides lie in memory; cuda_contract_emit.c
-// writes the job, a struct with everything that is particular to an op, cuda_contract_own.c
+// writes the job, a struct with everything that is particular to an op, cuda_contract_epilogue.c
 // tells what of what is done with sums belongs to rows and columns. Each form of kernel is a
 // file of its own, with one skeleton, and a line in the table of cuda_contract.c.
 
@@ -43,7 +43,7 @@ struct kg_cuda_contract_plan {
 };
 
 // What a form says of a config's time, for kg_cuda_contract_seconds.
-struct kg_cuda_contract_pace {
+struct kg_cuda_contract_cost_terms {
     int blocks;            // that a unit runs at once
     double multiply;       // seconds of a unit for a stage: one step of a tile
     double fill;           // times the usual time to copy one
@@ -80,7 +80,7 @@ struct kg_cuda_contract_form {
     // not valid. Begins with the usual values.
     void (*list)(struct kg_cuda_contract_plan *plan, struct kg_cuda_contract_listing *listing);
     // Of a valid config.
-    struct kg_cuda_contract_pace (*pace)(const struct kg_cuda_contract_plan *plan);
+    struct kg_cuda_contract_cost_terms (*cost_terms)(const struct kg_cuda_contract_plan *plan);
     void (*emit)(struct kg_code *code, const struct kg_cuda_contract_plan *plan);
     void (*grids)(const struct kg_cuda_contract_plan *plan, struct kg_grids *grids);
     // Multiplications and additions, each counted, per second of all units at best; 0: unknown.
@@ -116,10 +116,10 @@ void kg_cuda_contract_list_pieces(struct kg_cuda_contract_plan *plan, int most,
 double kg_cuda_contract_expect(const struct kg_cuda_contract_plan *plan);
 // The same by what its form says: cuda_contract_time.c.
 double kg_cuda_contract_seconds(const struct kg_cuda_contract_plan *plan,
-                                const struct kg_cuda_contract_pace *pace);
+                                const struct kg_cuda_contract_cost_terms *cost_terms);
 // Seconds that a unit copies, if everything is in the L2: a part of those.
 double kg_cuda_contract_copying(const struct kg_cuda_contract_plan *plan,
-                                const struct kg_cuda_contract_pace *pace);
+                                const struct kg_cuda_contract_cost_terms *cost_terms);
 // Multiplications and additions of a stage of a unit, where this share of the rate is reached.
 double kg_cuda_contract_stage(const struct kg_cuda_contract_plan *plan, double rate, double share);
 // Blocks of a unit by their threads, registers of a thread, as limited, and shared memory.
@@ -137,31 +137,37 @@ enum kg_dtype kg_cuda_contract_dtype(const struct kg_cuda_contract_plan *plan, i
 
 // A read of what is done with a sum that is the same for all of its row, or its column, or whose
 // neighbour is that of the neighbouring sum.
-enum kg_cuda_contract_owner { KG_OWN_ROW, KG_OWN_COLUMN, KG_OWN_SUM, KG_OWN_COUNT };
-enum { KG_CONTRACT_OWN = 4 }; // are held by threads, one of them of sums
-struct kg_cuda_contract_own_read {
+enum kg_cuda_contract_epilogue_scope {
+    KG_EPILOGUE_PER_ROW,
+    KG_EPILOGUE_PER_COLUMN,
+    KG_EPILOGUE_PER_ELEMENT,
+    KG_EPILOGUE_SCOPE_COUNT
+};
+enum { KG_CONTRACT_EPILOGUE_READS = 4 }; // are held by threads, one of them of sums
+struct kg_cuda_contract_epilogue_read {
     const struct kg_nest *nest;
     const struct kg_access *access;
-    enum kg_cuda_contract_owner owner;
+    enum kg_cuda_contract_epilogue_scope owner;
 };
 // How many there are, in the order of statements; `list` has room for all.
-int kg_cuda_contract_own(const struct kg_cuda_contract_plan *plan,
-                         struct kg_cuda_contract_own_read *list);
+int kg_cuda_contract_epilogue_reads(const struct kg_cuda_contract_plan *plan,
+                                    struct kg_cuda_contract_epilogue_read *list);
 // The position of one in that list, or -1.
-int kg_cuda_contract_find_own(const struct kg_cuda_contract_plan *plan,
-                              const struct kg_access *access);
+int kg_cuda_contract_find_epilogue_read(const struct kg_cuda_contract_plan *plan,
+                                        const struct kg_access *access);
 // The last statement of the group that is stored.
 int kg_cuda_contract_last(const struct kg_cuda_contract_plan *plan);
 // Whether anything is made of a sum on its way out.
-bool kg_cuda_contract_is_worked_on(const struct kg_cuda_contract_plan *plan);
+bool kg_cuda_contract_has_epilogue(const struct kg_cuda_contract_plan *plan);
 // Whether that depends on where it is in more than what its row, its column and it itself have of
 // their own, or more than one tensor is stored.
-bool kg_cuda_contract_is_pointed(const struct kg_cuda_contract_plan *plan);
+bool kg_cuda_contract_epilogue_uses_position(const struct kg_cuda_contract_plan *plan);
 // Whether it takes registers of its own in numbers: it is pointed, or has functions that are long.
-bool kg_cuda_contract_is_heavy(const struct kg_cuda_contract_plan *plan);
+bool kg_cuda_contract_epilogue_is_heavy(const struct kg_cuda_contract_plan *plan);
 // Registers for what rows, columns and sums have of their own, of so many rows of a thread, and of
 // columns that are dealt to the lanes of a warp.
-int kg_cuda_contract_own_registers(const struct kg_cuda_contract_plan *plan, int rows, int columns);
+int kg_cuda_contract_epilogue_registers(const struct kg_cuda_contract_plan *plan, int rows,
+                                        int columns);
 // The last tensor that is stored, which the job gives the elements of.
 const struct kg_tensor *kg_cuda_contract_output(const struct kg_cuda_contract_plan *plan);
 
@@ -170,15 +176,15 @@ const struct kg_tensor *kg_cuda_contract_output(const struct kg_cuda_contract_pl
 int64_t kg_cuda_contract_tiles(const struct kg_cuda_contract_plan *plan); // of all batches
 // Whether blocks of a cluster copy for each other.
 bool kg_cuda_contract_is_clustered(const struct kg_cuda_contract_plan *plan);
-int64_t kg_cuda_contract_tall(const struct kg_cuda_contract_plan *plan); // rows, exchanged
-int64_t kg_cuda_contract_wide(const struct kg_cuda_contract_plan *plan);
+int64_t kg_cuda_contract_m_after_swap(const struct kg_cuda_contract_plan *plan); // rows, exchanged
+int64_t kg_cuda_contract_n_after_swap(const struct kg_cuda_contract_plan *plan);
 
 // ---- Code ----
 
 // The struct ENTRY_job: see kernels/cuda/contract_job.cuh. Before it, what functions are given.
 void kg_cuda_contract_emit_job(struct kg_code *code, const struct kg_cuda_contract_plan *plan);
 // Inside a function with the kernel's arguments: declares `job`, exchanged if the config says so.
-void kg_cuda_contract_open_job(struct kg_code *code, const struct kg_cuda_contract_plan *plan);
+void kg_cuda_contract_declare_job(struct kg_code *code, const struct kg_cuda_contract_plan *plan);
 // The function that folds the pieces of a sum, if there are several.
 void kg_cuda_contract_emit_fold(struct kg_code *code, const struct kg_cuda_contract_plan *plan,
                                 int number);

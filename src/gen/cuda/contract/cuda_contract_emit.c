@@ -276,15 +276,15 @@ static void emit_widen(struct writer *writer, int side)
 // "kg_unpack_f16(in_column.e0)".
 static void print_own(const struct writer *writer, struct kg_text *text, int number)
 {
-    static const char *const names[KG_OWN_COUNT] = {"in_row", "in_column", "in_sum"};
-    struct kg_cuda_contract_own_read list[KG_CONTRACT_OWN];
-    kg_cuda_contract_own(writer->plan, list);
+    static const char *const names[KG_EPILOGUE_SCOPE_COUNT] = {"in_row", "in_column", "in_sum"};
+    struct kg_cuda_contract_epilogue_read list[KG_CONTRACT_EPILOGUE_READS];
+    kg_cuda_contract_epilogue_reads(writer->plan, list);
     enum kg_dtype dtype = kg_emit_tensor_dtype(list[number].access->tensor);
     bool is_half = dtype == KG_F16 || dtype == KG_BF16;
     if (is_half)
         kg_text_format(text, "kg_unpack_%s(", kg_dtypes[dtype].name);
     kg_text_add(text, names[list[number].owner]);
-    if (list[number].owner != KG_OWN_SUM)
+    if (list[number].owner != KG_EPILOGUE_PER_ELEMENT)
         kg_text_format(text, ".e%d", number);
     kg_text_add(text, is_half ? ")" : "");
 }
@@ -296,7 +296,7 @@ static bool print_made(void *user, struct kg_text *text, const struct kg_access 
     const struct writer *writer = user;
     const struct kg_tensor *tensor = access->tensor;
     int maker = kg_group_maker(writer->plan->group, tensor);
-    int own = maker < 0 ? kg_cuda_contract_find_own(writer->plan, access) : -1;
+    int own = maker < 0 ? kg_cuda_contract_find_epilogue_read(writer->plan, access) : -1;
     if (own >= 0)
         print_own(writer, text, own);
     if (maker < 0)
@@ -377,7 +377,7 @@ static void open_finish(struct writer *writer, const char *head, const char *las
     emit_axes(writer, KG_CONTRACT_N, "column");
 }
 
-static void print_place(struct writer *writer, const struct kg_cuda_contract_own_read *read)
+static void print_place(struct writer *writer, const struct kg_cuda_contract_epilogue_read *read)
 {
     kg_emit_name(writer->code->text, read->access->tensor->name);
     kg_text_add(writer->code->text, " + (");
@@ -387,12 +387,12 @@ static void print_place(struct writer *writer, const struct kg_cuda_contract_own
 
 // The elements that all of a row or a column have in common: what they are, where they are, and
 // that they will be read.
-static void emit_own(struct writer *writer, enum kg_cuda_contract_owner owner)
+static void emit_own(struct writer *writer, enum kg_cuda_contract_epilogue_scope owner)
 {
-    const char *name = owner == KG_OWN_COLUMN ? "column" : "row";
+    const char *name = owner == KG_EPILOGUE_PER_COLUMN ? "column" : "row";
     struct kg_code *code = writer->code;
-    struct kg_cuda_contract_own_read list[KG_CONTRACT_OWN];
-    int count = kg_cuda_contract_own(writer->plan, list);
+    struct kg_cuda_contract_epilogue_read list[KG_CONTRACT_EPILOGUE_READS];
+    int count = kg_cuda_contract_epilogue_reads(writer->plan, list);
     kg_code_line(code, "struct of_%s {", name);
     for (int i = 0; i < count; i++)
         if (list[i].owner == owner)
@@ -405,7 +405,7 @@ static void emit_own(struct writer *writer, enum kg_cuda_contract_owner owner)
                      name, name, name);
         unpack(writer);
         emit_axes(writer, KG_CONTRACT_BATCH, "item");
-        emit_axes(writer, owner == KG_OWN_COLUMN ? KG_CONTRACT_N : KG_CONTRACT_M, name);
+        emit_axes(writer, owner == KG_EPILOGUE_PER_COLUMN ? KG_CONTRACT_N : KG_CONTRACT_M, name);
         kg_code_begin(code);
         const char *before = expects ? "kg_expect(" : "return {*(";
         for (int i = 0; i < count; i++) {
@@ -426,9 +426,9 @@ static void emit_own(struct writer *writer, enum kg_cuda_contract_owner owner)
 static void emit_own_sum(struct writer *writer)
 {
     struct kg_code *code = writer->code;
-    struct kg_cuda_contract_own_read list[KG_CONTRACT_OWN];
-    int i = kg_cuda_contract_own(writer->plan, list);
-    while (i > 0 && list[i - 1].owner != KG_OWN_SUM)
+    struct kg_cuda_contract_epilogue_read list[KG_CONTRACT_EPILOGUE_READS];
+    int i = kg_cuda_contract_epilogue_reads(writer->plan, list);
+    while (i > 0 && list[i - 1].owner != KG_EPILOGUE_PER_ELEMENT)
         i--;
     const struct kg_tensor *tensor = i > 0 ? list[i - 1].access->tensor : NULL;
     open_finish(writer, "const uint16_t *sum_at", "");
@@ -522,13 +522,13 @@ void kg_cuda_contract_emit_job(struct kg_code *code, const struct kg_cuda_contra
     kg_code_line(code, "using out = %s;", kg_emit_tensor_storage(output));
     kg_code_line(code, "enum : bool { PLAIN_A = %d, PLAIN_B = %d, ALONG_A = %d, ALONG_B = %d };",
                  plan->plain[0] != NULL, plan->plain[1] != NULL, plan->along[0], plan->along[1]);
-    struct kg_cuda_contract_own_read own[KG_CONTRACT_OWN];
-    bool by[KG_OWN_COUNT] = {false};
-    for (int i = kg_cuda_contract_own(plan, own) - 1; i >= 0; i--)
+    struct kg_cuda_contract_epilogue_read own[KG_CONTRACT_EPILOGUE_READS];
+    bool by[KG_EPILOGUE_SCOPE_COUNT] = {false};
+    for (int i = kg_cuda_contract_epilogue_reads(plan, own) - 1; i >= 0; i--)
         by[own[i].owner] = true;
     kg_code_line(code, "enum : bool { POINTED = %d, BY_ROW = %d, BY_COLUMN = %d, BY_SUM = %d };",
-                 kg_cuda_contract_is_pointed(plan), by[KG_OWN_ROW], by[KG_OWN_COLUMN],
-                 by[KG_OWN_SUM]);
+                 kg_cuda_contract_epilogue_uses_position(plan), by[KG_EPILOGUE_PER_ROW],
+                 by[KG_EPILOGUE_PER_COLUMN], by[KG_EPILOGUE_PER_ELEMENT]);
     kg_code_line(code, "%s_given given;", plan->entry);
     emit_counts(&writer);
     for (int side = 0; side < 2; side++) {
@@ -539,15 +539,15 @@ void kg_cuda_contract_emit_job(struct kg_code *code, const struct kg_cuda_contra
         emit_along(&writer, side);
         emit_widen(&writer, side);
     }
-    emit_own(&writer, KG_OWN_ROW);
-    emit_own(&writer, KG_OWN_COLUMN);
+    emit_own(&writer, KG_EPILOGUE_PER_ROW);
+    emit_own(&writer, KG_EPILOGUE_PER_COLUMN);
     emit_own_sum(&writer);
     emit_finish(&writer);
     code->depth--;
     kg_code_line(code, "};\n");
 }
 
-void kg_cuda_contract_open_job(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
+void kg_cuda_contract_declare_job(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
 {
     kg_code_begin(code);
     if (plan->set.swap)
@@ -567,7 +567,7 @@ void kg_cuda_contract_emit_fold(struct kg_code *code, const struct kg_cuda_contr
         return;
     kg_text_add(code->text, "\n");
     kg_cuda_open_function(code, plan->group, plan->entry, number, THREADS, 0);
-    kg_cuda_contract_open_job(code, plan);
+    kg_cuda_contract_declare_job(code, plan);
     kg_code_line(code, "kg_contract_fold<%d>(job, scratch);", plan->set.split);
     kg_code_close(code);
 }

@@ -334,14 +334,14 @@ static double filling(const struct kg_cuda_contract_plan *plan)
                                : 1;
 }
 
-static struct kg_cuda_contract_pace pace(const struct kg_cuda_contract_plan *plan)
+static struct kg_cuda_contract_cost_terms cost_terms(const struct kg_cuda_contract_plan *plan)
 {
     double share = dtype_of(plan) == KG_F32 ? measured.f32 : measured.matrix;
     struct warps warps = warps_of(plan);
     double read = (double)warps.count * (warps.rows + warps.columns) * plan->set.depth *
                   size_of(plan) / measured.shared;
     double multiply = kg_cuda_contract_stage(plan, rate(plan), share);
-    return (struct kg_cuda_contract_pace){
+    return (struct kg_cuda_contract_cost_terms){
         .blocks =
             kg_cuda_contract_blocks(plan, threads_of(plan), registers_of(plan), shared_bytes(plan)),
         .multiply = multiply > 0 && multiply < read ? read : multiply,
@@ -356,7 +356,7 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
     struct warps warps = warps_of(plan);
     bool whole = may_be_whole(plan);
     kg_cuda_open_body(code, plan->group, plan->entry, "bool WHOLE");
-    kg_cuda_contract_open_job(code, plan);
+    kg_cuda_contract_declare_job(code, plan);
     kg_code_begin(code);
     kg_text_format(code->text,
                    "kg_contract_mma<kg_mma_tile<kg_tensor_%s, %d, %d, %d, %d, %d, %d>, ",
@@ -405,7 +405,7 @@ const struct kg_cuda_contract_form kg_cuda_contract_mma = {
     .guess = guess,
     .valid = valid,
     .list = list,
-    .pace = pace,
+    .cost_terms = cost_terms,
     .emit = emit,
     .grids = grids,
     .rate = rate,

@@ -73,9 +73,9 @@ static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reas
     struct shape shape = shape_of(plan);
     if (plan->set.order != 0)
         return kg_cuda_contract_refuse(reason, "the order of tiles of few rows is always the same");
-    if (kg_cuda_contract_tall(plan) > 2 * plan->set.rows)
+    if (kg_cuda_contract_m_after_swap(plan) > 2 * plan->set.rows)
         return kg_cuda_contract_refuse(reason, "the big side would be read more than twice");
-    if (plan->set.rows > 1 && plan->set.rows / 2 >= kg_cuda_contract_tall(plan))
+    if (plan->set.rows > 1 && plan->set.rows / 2 >= kg_cuda_contract_m_after_swap(plan))
         return kg_cuda_contract_refuse(reason, "half of the rows would do");
     if (!check_shape(plan, &shape, reason))
         return false;
@@ -124,9 +124,9 @@ static void guess_shape(struct kg_cuda_contract_plan *plan)
 static bool guess(struct kg_cuda_contract_plan *plan)
 {
     plan->set.swap = plan->rows > MOST_ROWS;
-    if (kg_cuda_contract_tall(plan) > MOST_ROWS)
+    if (kg_cuda_contract_m_after_swap(plan) > MOST_ROWS)
         return false;
-    plan->set.rows = (int)kg_power_of_two(kg_cuda_contract_tall(plan));
+    plan->set.rows = (int)kg_power_of_two(kg_cuda_contract_m_after_swap(plan));
     guess_shape(plan);
     while (plan->set.stages > 1 && !kg_cuda_contract_check(plan, NULL))
         plan->set.stages /= 2;
@@ -147,7 +147,7 @@ static void list(struct kg_cuda_contract_plan *plan, struct kg_cuda_contract_lis
     enum { MOST_COLUMNS = 512, MOST_DEPTH = 4096, MOST_PIECES = 64, MOST_STAGES = 8 };
     for (int way = 0; way < 4; way++) {
         plan->set.swap = way & 1;
-        int64_t rows = kg_power_of_two(kg_cuda_contract_tall(plan)) >> (way >> 1);
+        int64_t rows = kg_power_of_two(kg_cuda_contract_m_after_swap(plan)) >> (way >> 1);
         if (rows < 1 || rows > MOST_ROWS)
             continue;
         plan->set.rows = (int)rows;
@@ -162,11 +162,11 @@ static void list(struct kg_cuda_contract_plan *plan, struct kg_cuda_contract_lis
     }
 }
 
-static struct kg_cuda_contract_pace pace(const struct kg_cuda_contract_plan *plan)
+static struct kg_cuda_contract_cost_terms cost_terms(const struct kg_cuda_contract_plan *plan)
 {
     struct shape shape = shape_of(plan);
     int64_t shared = (int64_t)shape.groups * plan->set.rows * plan->set.columns * value_bytes(plan);
-    return (struct kg_cuda_contract_pace){
+    return (struct kg_cuda_contract_cost_terms){
         .blocks = kg_cuda_contract_blocks(plan, shape.threads, registers_of(plan, &shape), shared),
         .multiply = kg_cuda_contract_stage(plan, rate(plan), 0.3),
         .fill = 1,
@@ -187,7 +187,7 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
     struct shape shape = shape_of(plan);
     int count = has_vectors(plan) ? 3 : 2;
     kg_cuda_open_body(code, plan->group, plan->entry, "bool WHOLE_A, bool WHOLE_B");
-    kg_cuda_contract_open_job(code, plan);
+    kg_cuda_contract_declare_job(code, plan);
     kg_code_line(code, "kg_contract_thin<WHOLE_A, WHOLE_B, %d, %d, %d, %d, %d, %d>(job, scratch);",
                  plan->set.rows, plan->set.columns, plan->set.depth, plan->set.stages,
                  shape.threads, plan->set.split);
@@ -217,7 +217,7 @@ const struct kg_cuda_contract_form kg_cuda_contract_thin = {
     .guess = guess,
     .valid = valid,
     .list = list,
-    .pace = pace,
+    .cost_terms = cost_terms,
     .emit = emit,
     .grids = grids,
     .rate = rate,

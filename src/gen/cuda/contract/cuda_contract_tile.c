@@ -111,9 +111,9 @@ static void list(struct kg_cuda_contract_plan *plan, struct kg_cuda_contract_lis
             }
 }
 
-static struct kg_cuda_contract_pace pace(const struct kg_cuda_contract_plan *plan)
+static struct kg_cuda_contract_cost_terms cost_terms(const struct kg_cuda_contract_plan *plan)
 {
-    return (struct kg_cuda_contract_pace){
+    return (struct kg_cuda_contract_cost_terms){
         .blocks = kg_cuda_contract_blocks(plan, threads_of(plan), (int)registers_of(plan),
                                           shared_bytes(plan)),
         .multiply = kg_cuda_contract_stage(plan, rate(plan), 0.6),
@@ -124,7 +124,7 @@ static struct kg_cuda_contract_pace pace(const struct kg_cuda_contract_plan *pla
 static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
 {
     kg_cuda_open_body(code, plan->group, plan->entry, "bool WHOLE");
-    kg_cuda_contract_open_job(code, plan);
+    kg_cuda_contract_declare_job(code, plan);
     kg_code_line(code, "kg_contract_tile<WHOLE, %d, %d, %d, %d, %d, %d>(job, scratch);",
                  plan->set.rows, plan->set.columns, plan->set.depth, threads_of(plan),
                  plan->set.split, plan->set.order);
@@ -153,7 +153,7 @@ const struct kg_cuda_contract_form kg_cuda_contract_tile = {
     .guess = guess,
     .valid = valid,
     .list = list,
-    .pace = pace,
+    .cost_terms = cost_terms,
     .emit = emit,
     .grids = grids,
     .rate = rate,

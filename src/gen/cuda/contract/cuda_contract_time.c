@@ -39,7 +39,8 @@ static double side_bytes(const struct kg_cuda_contract_plan *plan, int side, int
 static double stage_bytes(const struct kg_cuda_contract_plan *plan, bool once)
 {
     int left = plan->set.swap ? 1 : 0;
-    int64_t tall = kg_cuda_contract_tall(plan), wide = kg_cuda_contract_wide(plan); // there
+    int64_t tall = kg_cuda_contract_m_after_swap(plan),
+            wide = kg_cuda_contract_n_after_swap(plan); // there
     tall = tall < plan->set.rows ? tall : plan->set.rows;
     wide = wide < plan->set.columns ? wide : plan->set.columns;
     return side_bytes(plan, left, (int)tall) / (once ? plan->set.across : 1) +
@@ -49,9 +50,9 @@ static double stage_bytes(const struct kg_cuda_contract_plan *plan, bool once)
 // Of a unit: what arrives for its block, or what that asks for itself, where lines that begin
 // anywhere take longer.
 static double fill_seconds(const struct kg_cuda_contract_plan *plan,
-                           const struct kg_cuda_contract_pace *pace)
+                           const struct kg_cuda_contract_cost_terms *cost_terms)
 {
-    double arrives = stage_bytes(plan, false), asked = stage_bytes(plan, true) * pace->fill;
+    double arrives = stage_bytes(plan, false), asked = stage_bytes(plan, true) * cost_terms->fill;
     return (arrives > asked ? arrives : asked) / plan->times->fill;
 }
 
@@ -59,29 +60,30 @@ static double fill_seconds(const struct kg_cuda_contract_plan *plan,
 static int64_t tiles_of(const struct kg_cuda_contract_plan *plan)
 {
     int64_t down = plan->set.down, across = plan->set.across;
-    return plan->batches * kg_ceil_div(kg_cuda_contract_tall(plan), plan->set.rows * down) * down *
-           kg_ceil_div(kg_cuda_contract_wide(plan), plan->set.columns * across) * across;
+    return plan->batches * kg_ceil_div(kg_cuda_contract_m_after_swap(plan), plan->set.rows * down) *
+           down * kg_ceil_div(kg_cuda_contract_n_after_swap(plan), plan->set.columns * across) *
+           across;
 }
 
 // Of blocks that run at once.
 static int64_t places_of(const struct kg_cuda_contract_plan *plan,
-                         const struct kg_cuda_contract_pace *pace)
+                         const struct kg_cuda_contract_cost_terms *cost_terms)
 {
     int64_t units = plan->facts->units;
     int64_t size =
-        pace->folds_in_cluster ? plan->set.split : (int64_t)plan->set.down * plan->set.across;
+        cost_terms->folds_in_cluster ? plan->set.split : (int64_t)plan->set.down * plan->set.across;
     int64_t clusters = (int64_t)((double)units * plan->times->clustered) / size;
-    return (size <= 2 || clusters == 0 ? units : clusters * size) * pace->blocks;
+    return (size <= 2 || clusters == 0 ? units : clusters * size) * cost_terms->blocks;
 }
 
 double kg_cuda_contract_copying(const struct kg_cuda_contract_plan *plan,
-                                const struct kg_cuda_contract_pace *pace)
+                                const struct kg_cuda_contract_cost_terms *cost_terms)
 {
     const double step = 30e-9; // of a copy, however small
     int pieces = plan->set.split > 1 ? plan->set.split : 1;
     int64_t steps = kg_ceil_div(kg_ceil_div(plan->depth, plan->set.depth), pieces);
     int64_t items = kg_ceil_div(tiles_of(plan) * pieces, plan->facts->units);
-    return (double)(items * steps) * (fill_seconds(plan, pace) + step);
+    return (double)(items * steps) * (fill_seconds(plan, cost_terms) + step);
 }
 
 static double folding_seconds(const struct kg_cuda_contract_plan *plan, int64_t turns)
@@ -94,35 +96,35 @@ static double folding_seconds(const struct kg_cuda_contract_plan *plan, int64_t 
 // Of the units, all of which have about as many tiles, one after the other or some at a time, or
 // as many steps.
 static double units_seconds(const struct kg_cuda_contract_plan *plan,
-                            const struct kg_cuda_contract_pace *pace, int64_t work, int64_t steps,
-                            double fresh)
+                            const struct kg_cuda_contract_cost_terms *cost_terms, int64_t work,
+                            int64_t steps, double fresh)
 {
     const struct kg_cuda_contract_times *fit = plan->times;
-    int64_t places = places_of(plan, pace), turns = kg_ceil_div(work, places);
+    int64_t places = places_of(plan, cost_terms), turns = kg_ceil_div(work, places);
     int64_t of_block = turns * steps, of_unit = kg_ceil_div(work, plan->facts->units) * steps;
     if (plan->set.split == 0 && work > places) {
         of_block = kg_ceil_div(work * steps, places);
         of_unit = kg_ceil_div(work * steps, plan->facts->units);
     }
-    double fill = fill_seconds(plan, pace);
-    double stage = pace->multiply > fill ? pace->multiply : fill;
+    double fill = fill_seconds(plan, cost_terms);
+    double stage = cost_terms->multiply > fill ? cost_terms->multiply : fill;
     double delay = fit->delay + fresh * fit->far;
-    double alone = (delay + fit->held * pace->multiply) / plan->set.stages;
+    double alone = (delay + fit->held * cost_terms->multiply) / plan->set.stages;
     double busy = (double)of_unit * stage;
     double one = (double)of_block * (stage > alone ? stage : alone);
     busy += fit->late * (double)steps * alone;
     double finish = fit->finish + fit->leave * plan->set.rows * plan->set.columns / (128.0 * 128.0);
     // Blocks that fold in a cluster do not stay for a second tile.
-    bool hides = !pace->folds_in_cluster && (plan->set.pingpong || pace->blocks > 1);
+    bool hides = !cost_terms->folds_in_cluster && (plan->set.pingpong || cost_terms->blocks > 1);
     double shown = hides ? 1 + fit->shown * (double)(turns - 1) : (double)turns;
     // Of part of a tile, few threads have values to work on.
-    bool whole = kg_cuda_contract_tall(plan) >= plan->set.rows;
-    double values = hides && whole ? 0 : pace->values * (double)(turns - 1);
-    return (busy > one ? busy : one) + finish * shown + values + pace->parts;
+    bool whole = kg_cuda_contract_m_after_swap(plan) >= plan->set.rows;
+    double values = hides && whole ? 0 : cost_terms->values * (double)(turns - 1);
+    return (busy > one ? busy : one) + finish * shown + values + cost_terms->parts;
 }
 
 double kg_cuda_contract_seconds(const struct kg_cuda_contract_plan *plan,
-                                const struct kg_cuda_contract_pace *pace)
+                                const struct kg_cuda_contract_cost_terms *cost_terms)
 {
     const struct kg_cuda_contract_times *fit = plan->times;
     const struct kg_device_facts *facts = plan->facts;
@@ -134,24 +136,25 @@ double kg_cuda_contract_seconds(const struct kg_cuda_contract_plan *plan,
     double bytes = kg_group_bytes(plan->group), copies = (double)(work * steps);
     double loaded = copies * stage_bytes(plan, false);
     double read = copies * stage_bytes(plan, true); // from the L2
-    double multiply = units_seconds(plan, pace, work, steps, loaded > bytes ? bytes / loaded : 1);
+    double multiply =
+        units_seconds(plan, cost_terms, work, steps, loaded > bytes ? bytes / loaded : 1);
     double memory = fit->begin + bytes / (facts->bandwidth * fit->memory);
-    if (pace->passes)
+    if (cost_terms->passes)
         memory -= fit->written;
     if (read > bytes)
-        memory += fit->again * (pace->again > 0 ? pace->again : 1) * (read - bytes) /
+        memory += fit->again * (cost_terms->again > 0 ? cost_terms->again : 1) * (read - bytes) /
                   (fit->fill * fit->units);
     double longer = multiply > memory ? multiply : memory;
     double seconds = fit->launch + longer + fit->both * (multiply + memory - longer);
-    seconds += pace->values;
-    if (pace->folds_in_cluster)
-        seconds += folding_seconds(plan, kg_ceil_div(work, places_of(plan, pace)));
+    seconds += cost_terms->values;
+    if (cost_terms->folds_in_cluster)
+        seconds += folding_seconds(plan, kg_ceil_div(work, places_of(plan, cost_terms)));
     double outputs = (double)plan->batches * (double)plan->rows * (double)plan->columns;
-    if (plan->set.split > 1 && !pace->folds_in_cluster)
+    if (plan->set.split > 1 && !cost_terms->folds_in_cluster)
         seconds += fit->pieces + plan->set.split * outputs * 4 / (facts->bandwidth * fit->folded);
     if (kg_cuda_contract_is_clustered(plan))
         seconds += fit->meet;
-    if (pace->copied > 0)
-        seconds += fit->pieces + 2 * pace->copied / facts->bandwidth;
-    return seconds * (1 + pace->share);
+    if (cost_terms->copied > 0)
+        seconds += fit->pieces + 2 * cost_terms->copied / facts->bandwidth;
+    return seconds * (1 + cost_terms->share);
 }

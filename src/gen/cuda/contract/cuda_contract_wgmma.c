@@ -92,7 +92,7 @@ int64_t kg_cuda_wgmma_shared(const struct kg_cuda_contract_plan *plan)
 // Blocks that a unit runs at once.
 int kg_cuda_wgmma_blocks(const struct kg_cuda_contract_plan *plan)
 {
-    int others = kg_cuda_contract_is_heavy(plan) ? 72 : 56;
+    int others = kg_cuda_contract_epilogue_is_heavy(plan) ? 72 : 56;
     return moves_registers(plan) ? 1
                                  : kg_cuda_contract_blocks(plan, kg_cuda_wgmma_threads(plan),
                                                            kg_cuda_wgmma_sums(plan) + others,
@@ -103,8 +103,8 @@ int64_t kg_cuda_wgmma_tiles(const struct kg_cuda_contract_plan *plan)
 {
     int64_t wide = (int64_t)plan->set.columns * plan->set.across;
     int64_t tall = (int64_t)plan->set.rows * plan->set.down;
-    return plan->batches * kg_ceil_div(kg_cuda_contract_tall(plan), tall) *
-           kg_ceil_div(kg_cuda_contract_wide(plan), wide);
+    return plan->batches * kg_ceil_div(kg_cuda_contract_m_after_swap(plan), tall) *
+           kg_ceil_div(kg_cuda_contract_n_after_swap(plan), wide);
 }
 
 // Not all units of a device can be in pairs, and fewer in larger clusters.
@@ -144,12 +144,12 @@ static int registers_of(const struct kg_cuda_contract_plan *plan)
 static int other_registers(const struct kg_cuda_contract_plan *plan)
 {
     int parts = kg_cuda_wgmma_sums(plan) * 2 / plan->set.columns;
-    bool worked_on = kg_cuda_contract_is_worked_on(plan);
+    bool worked_on = kg_cuda_contract_has_epilogue(plan);
     int shared = kg_cuda_wgmma_shares(plan) && (plan->set.pingpong || worked_on) ? 8 : 0;
     if (!worked_on)
         return 40 + shared;
-    return (kg_cuda_contract_is_heavy(plan) ? 61 : 37) + shared +
-           kg_cuda_contract_own_registers(plan, parts * 2, plan->set.columns);
+    return (kg_cuda_contract_epilogue_is_heavy(plan) ? 61 : 37) + shared +
+           kg_cuda_contract_epilogue_registers(plan, parts * 2, plan->set.columns);
 }
 
 // The side, 0 for A, that is copied as left or right, and as which of them a side is.
@@ -278,7 +278,7 @@ static void open_function(struct kg_code *code, const struct kg_cuda_contract_pl
 {
     kg_cuda_open_function_with_maps(code, plan->group, plan->entry, number, threads, registers,
                                     KG_WGMMA_MAPS);
-    kg_cuda_contract_open_job(code, plan);
+    kg_cuda_contract_declare_job(code, plan);
     if (number != KG_WGMMA_MULTIPLY) // which says itself when
         kg_code_line(code, "kg_start_next();");
 }
@@ -290,7 +290,7 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
     original.set.swap = 0;
     original.waits = true;
     // Places that are waited for are held in registers. Sums that leave as they are only write.
-    multiply.waits = kg_cuda_contract_is_worked_on(plan);
+    multiply.waits = kg_cuda_contract_has_epilogue(plan);
     kg_cuda_wgmma_emit_instruction(code, plan);
     for (int side = 0; side < 2; side++) {
         open_function(code, &original, KG_WGMMA_PACK_A + side, PACK_THREADS, 0);
@@ -330,7 +330,7 @@ const struct kg_cuda_contract_form kg_cuda_contract_wgmma = {
     .guess = kg_cuda_wgmma_guess,
     .valid = valid,
     .list = kg_cuda_wgmma_list,
-    .pace = kg_cuda_wgmma_pace,
+    .cost_terms = kg_cuda_wgmma_pace,
     .emit = emit,
     .grids = kg_cuda_wgmma_grids,
     .rate = kg_cuda_wgmma_rate,

@@ -66,7 +66,7 @@ bool kg_cuda_wgmma_is_uneven(const struct kg_cuda_contract_plan *plan);
 double kg_cuda_wgmma_rate(const struct kg_cuda_contract_plan *plan);
 // Seconds of a unit for a stage, at this rate; of `products` for each two elements.
 double kg_cuda_wgmma_stage(const struct kg_cuda_contract_plan *plan, double rate, int products);
-struct kg_cuda_contract_pace kg_cuda_wgmma_pace(const struct kg_cuda_contract_plan *plan);
+struct kg_cuda_contract_cost_terms kg_cuda_wgmma_pace(const struct kg_cuda_contract_plan *plan);
 bool kg_cuda_wgmma_guess(struct kg_cuda_contract_plan *plan);
 void kg_cuda_wgmma_list(struct kg_cuda_contract_plan *plan,
                         struct kg_cuda_contract_listing *listing);

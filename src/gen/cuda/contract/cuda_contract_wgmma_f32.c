@@ -102,7 +102,7 @@ static void open_function(struct kg_code *code, const struct kg_cuda_contract_pl
                           int number, int threads, int registers)
 {
     kg_cuda_open_function(code, plan->group, plan->entry, number, threads, registers);
-    kg_cuda_contract_open_job(code, plan);
+    kg_cuda_contract_declare_job(code, plan);
     kg_code_line(code, "kg_start_next();");
 }
 
@@ -113,7 +113,7 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
     other.waits = true;
     // Places that are waited for are held in registers. A job that is not pointed reads nothing
     // before it has sums.
-    multiply.waits = kg_cuda_contract_is_pointed(plan);
+    multiply.waits = kg_cuda_contract_epilogue_uses_position(plan);
     kg_cuda_wgmma_emit_instruction(code, plan);
     open_function(code, &other, PACK, THREADS, 0);
     kg_code_line(code, "kg_wait_before();");
@@ -194,12 +194,12 @@ static double rate(const struct kg_cuda_contract_plan *plan)
 
 // How much longer a stage takes whose sums are added to others, with two consumers and alone, as
 // cubes of 2048 and 4096 do. Copies are half as large again as what is read for them.
-static struct kg_cuda_contract_pace pace(const struct kg_cuda_contract_plan *plan)
+static struct kg_cuda_contract_cost_terms cost_terms(const struct kg_cuda_contract_plan *plan)
 {
     const double adding = plan->set.rows > LINES ? 1.03 : 1.1, larger = 1.5;
     double elements =
         (double)plan->batches * (double)plan->depth * ((double)plan->rows + (double)plan->columns);
-    return (struct kg_cuda_contract_pace){
+    return (struct kg_cuda_contract_cost_terms){
         .blocks = blocks_of(plan),
         .multiply = kg_cuda_wgmma_stage(plan, rate(plan), PRODUCTS) * adding,
         .fill = larger,
@@ -239,7 +239,7 @@ static double others_seconds(const struct kg_cuda_contract_plan *plan)
     other = *plan;
     if (!kg_cuda_contract_mma.guess(&other))
         return INFINITY;
-    const struct kg_cuda_contract_pace its = kg_cuda_contract_mma.pace(&other);
+    const struct kg_cuda_contract_cost_terms its = kg_cuda_contract_mma.cost_terms(&other);
     return kg_cuda_contract_seconds(&other, &its);
 }
 
@@ -255,7 +255,7 @@ static bool guess(struct kg_cuda_contract_plan *plan)
         for (int pieces = 1; pieces <= MOST_PIECES; pieces *= 2) {
             if (!set_tile(&tried, tiles[i].rows, tiles[i].columns, pieces))
                 break;
-            const struct kg_cuda_contract_pace its = pace(&tried);
+            const struct kg_cuda_contract_cost_terms its = cost_terms(&tried);
             double seconds = kg_cuda_contract_seconds(&tried, &its);
             if (seconds < least) {
                 least = seconds;
@@ -288,7 +288,7 @@ const struct kg_cuda_contract_form kg_cuda_contract_wgmma_f32 = {
     .guess = guess,
     .valid = valid,
     .list = list,
-    .pace = pace,
+    .cost_terms = cost_terms,
     .emit = emit,
     .grids = grids,
     .rate = rate,

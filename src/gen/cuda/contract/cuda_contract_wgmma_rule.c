@@ -23,9 +23,9 @@ static double values_seconds(const struct kg_cuda_contract_plan *plan)
 {
     bool together = plan->set.rows > KG_WGMMA_ATOM && !plan->set.pingpong;
     double outputs = (double)plan->batches * (double)plan->rows * (double)plan->columns, each = 0;
-    if (!kg_cuda_contract_is_worked_on(plan) || outputs == 0)
+    if (!kg_cuda_contract_has_epilogue(plan) || outputs == 0)
         return 0;
-    if (kg_cuda_contract_is_pointed(plan))
+    if (kg_cuda_contract_epilogue_uses_position(plan))
         each += work.read;
     for (int i = 1; i < plan->group->count; i++) {
         const struct kg_nest *nest = plan->group->problem->nests[plan->group->first + i];
@@ -69,7 +69,8 @@ static double pair_share(const struct kg_cuda_contract_plan *plan)
 // Whether a side passes through the L2, as kernels decide it: kg_wgmma_passes.
 static bool side_passes(const struct kg_cuda_contract_plan *plan, int which)
 {
-    const int64_t tall = kg_cuda_contract_tall(plan), wide = kg_cuda_contract_wide(plan);
+    const int64_t tall = kg_cuda_contract_m_after_swap(plan),
+                  wide = kg_cuda_contract_n_after_swap(plan);
     bool left = which == KG_WGMMA_LEFT;
     bool along = plan->along[kg_cuda_wgmma_side(plan, which)];
     bool alone = left ? plan->set.across == 1 && wide <= plan->set.columns
@@ -82,10 +83,10 @@ static bool side_passes(const struct kg_cuda_contract_plan *plan, int which)
            bytes <= KG_WGMMA_MOST_PASSING;
 }
 
-struct kg_cuda_contract_pace kg_cuda_wgmma_pace(const struct kg_cuda_contract_plan *plan)
+struct kg_cuda_contract_cost_terms kg_cuda_wgmma_pace(const struct kg_cuda_contract_plan *plan)
 {
     const struct kg_cuda_contract_times *fit = plan->times;
-    struct kg_cuda_contract_pace pace = {
+    struct kg_cuda_contract_cost_terms cost_terms = {
         .blocks = kg_cuda_wgmma_blocks(plan),
         .multiply = kg_cuda_wgmma_stage(plan, kg_cuda_wgmma_rate(plan), 1),
         .fill = kg_cuda_wgmma_is_uneven(plan) ? fit->uneven : 1,
@@ -97,7 +98,7 @@ struct kg_cuda_contract_pace kg_cuda_wgmma_pace(const struct kg_cuda_contract_pl
         .parts = kg_cuda_wgmma_shares(plan) ? parts_seconds(plan) : 0,
         .passes = side_passes(plan, KG_WGMMA_LEFT) || side_passes(plan, KG_WGMMA_RIGHT),
     };
-    return pace;
+    return cost_terms;
 }
 
 // ---- The config by rule ----
@@ -150,7 +151,7 @@ static double judge(const struct kg_cuda_contract_plan *plan)
     const double doubt = 1.1, warm = 0.12;
     if (!kg_cuda_contract_check(plan, NULL))
         return INFINITY;
-    const struct kg_cuda_contract_pace its = kg_cuda_wgmma_pace(plan);
+    const struct kg_cuda_contract_cost_terms its = kg_cuda_wgmma_pace(plan);
     double seconds = kg_cuda_contract_seconds(plan, &its);
     if (kg_group_bytes(plan->group) < (double)plan->facts->cache[3])
         seconds += warm * kg_cuda_contract_copying(plan, &its);
@@ -169,8 +170,9 @@ static bool set_cluster(struct kg_cuda_contract_plan *plan, int which)
 {
     plan->set.down = clusters[which].down;
     plan->set.across = clusters[which].across;
-    return kg_cuda_contract_tall(plan) > (int64_t)plan->set.rows * (plan->set.down - 1) &&
-           kg_cuda_contract_wide(plan) > (int64_t)plan->set.columns * (plan->set.across - 1);
+    return kg_cuda_contract_m_after_swap(plan) > (int64_t)plan->set.rows * (plan->set.down - 1) &&
+           kg_cuda_contract_n_after_swap(plan) >
+               (int64_t)plan->set.columns * (plan->set.across - 1);
 }
 
 // Whether parts of so large a tile are worth their way through memory.
@@ -208,7 +210,7 @@ static void try_tile(struct best *best, struct kg_cuda_contract_plan *tried, int
     tried->set.swap = tiles[tile].swap;
     tried->set.split = pieces;
     // Where less than half of a wide tile is there, it took up to 1 % longer than small ones.
-    if (tried->set.columns > 128 && 2 * kg_cuda_contract_tall(tried) < tried->set.rows)
+    if (tried->set.columns > 128 && 2 * kg_cuda_contract_m_after_swap(tried) < tried->set.rows)
         return;
     if (find_stages(tried, tiles[tile].blocks) == STAGES)
         return;
@@ -316,9 +318,10 @@ void kg_cuda_wgmma_list(struct kg_cuda_contract_plan *plan,
         plan->set.depth = i & 4 ? 2 * KG_WGMMA_ATOM : KG_WGMMA_ATOM;
         plan->set.rows = rows[i / WAYS % ROWS];
         plan->set.columns = columns[i / WAYS / ROWS];
-        bool halves =
-            (plan->set.rows > KG_WGMMA_ATOM && plan->set.rows / 2 >= kg_cuda_contract_tall(plan)) ||
-            (plan->set.columns > 16 && plan->set.columns / 2 >= kg_cuda_contract_wide(plan));
+        bool halves = (plan->set.rows > KG_WGMMA_ATOM &&
+                       plan->set.rows / 2 >= kg_cuda_contract_m_after_swap(plan)) ||
+                      (plan->set.columns > 16 &&
+                       plan->set.columns / 2 >= kg_cuda_contract_n_after_swap(plan));
         if (!halves) // half the tile would be enough
             list_pieces(plan, listing);
     }

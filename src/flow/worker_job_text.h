@@ -5,12 +5,17 @@
 
 #include "flow/planner.h"
 
-enum kg_errand_kind { KG_ERRAND_PLAN, KG_ERRAND_VERIFY, KG_ERRAND_VERIFY_FILE, KG_ERRAND_BENCH };
+enum kg_worker_job_kind {
+    KG_WORKER_JOB_PLAN,
+    KG_WORKER_JOB_VERIFY,
+    KG_WORKER_JOB_VERIFY_FILE,
+    KG_WORKER_JOB_BENCH
+};
 
 // Everything but the problem, which goes along as its definition, dtypes, params, sizes and
 // strides.
-struct kg_errand {
-    enum kg_errand_kind kind;
+struct kg_worker_job {
+    enum kg_worker_job_kind kind;
     enum kg_rigor rigor;
     double seconds;
     uint64_t seed;
@@ -26,22 +31,22 @@ struct kg_errand {
 };
 
 // What every answer begins with.
-struct kg_errand_head {
+struct kg_worker_job_head {
     char unrecorded[KG_SESSION_UNRECORDED]; // of the session; see kg_session_recorded
 };
 
 // What is said of a plan, before the text of its choice.
-struct kg_errand_answer {
+struct kg_worker_job_answer {
     struct kg_found found; // without its choice
     enum kg_rigor rigor;
 };
 
-bool kg_errand_write(const struct kg_errand *errand, const struct kg_problem *problem,
-                     struct kg_text *bytes);
+bool kg_worker_job_write(const struct kg_worker_job *job, const struct kg_problem *problem,
+                         struct kg_text *bytes);
 // Texts and the problem live in `arena`, but for the problem itself, which the caller frees.
 // KG_ERROR_MISSING: it was written by a library of another version.
-enum kg_status kg_errand_read(const void *bytes, size_t length, struct kg_arena *arena,
-                              struct kg_errand *errand, struct kg_problem **problem,
-                              struct kg_error *error);
+enum kg_status kg_worker_job_read(const void *bytes, size_t length, struct kg_arena *arena,
+                                  struct kg_worker_job *job, struct kg_problem **problem,
+                                  struct kg_error *error);
 
 #endif

@@ -4,7 +4,7 @@
 #include "support/folder.h"
 #include "support/sample_problem.h"
 #include "test.h"
-#include "tune/promise.h"
+#include "tune/forecast.h"
 
 #include <math.h>
 
@@ -18,7 +18,7 @@ static char folder[] = "/tmp/kg-test-promise-XXXXXX";
 static struct kg_error error;
 
 // False where there is no compiler for the device.
-static bool promise_of(const char *device_name, const char *op, struct kg_promise *promise)
+static bool promise_of(const char *device_name, const char *op, struct kg_forecast *forecast)
 {
     struct kg_device *device;
     struct kg_choice choice;
@@ -30,9 +30,9 @@ static bool promise_of(const char *device_name, const char *op, struct kg_promis
     kg_choice_guess(made.problem, &device->facts, is_host ? KG_TARGET_HOST : KG_TARGET_CUDA,
                     &choice);
     enum kg_status status = kg_built_make(device, made.problem, &choice, 60, &built, &error);
-    *promise = (struct kg_promise){0};
+    *forecast = (struct kg_forecast){0};
     if (status == KG_OK)
-        kg_promise_make(built, made.problem, false, promise);
+        kg_forecast_make(built, made.problem, false, forecast);
     else
         CHECK_STATUS(status, KG_ERROR_MISSING, &error);
     kg_built_free(built);
@@ -41,22 +41,22 @@ static bool promise_of(const char *device_name, const char *op, struct kg_promis
     return status == KG_OK;
 }
 
-static void check_sane(const struct kg_promise *promise, int launches)
+static void check_sane(const struct kg_forecast *forecast, int launches)
 {
-    CHECK(promise->known && !promise->refusal[0] && promise->launches == launches);
+    CHECK(forecast->known && !forecast->refusal[0] && forecast->launches == launches);
     // 256 MiB are read, at 3.35 TB/s.
-    CHECK(promise->bound > 5e-5 && promise->bound < 5e-4);
-    CHECK(promise->estimate >= promise->bound && isfinite(promise->estimate));
-    CHECK(isfinite(promise->points));
-    CHECK(fabs(promise->feature[KG_FEATURE_BASE] - 1) < 1e-9);
+    CHECK(forecast->bound > 5e-5 && forecast->bound < 5e-4);
+    CHECK(forecast->estimate >= forecast->bound && isfinite(forecast->estimate));
+    CHECK(isfinite(forecast->points));
+    CHECK(fabs(forecast->feature[KG_FEATURE_BASE] - 1) < 1e-9);
     for (int f = 0; f < KG_FEATURE_COUNT; f++)
-        CHECK(fabs(promise->feature[f]) < 100);
-    CHECK(promise->longest.grid > 1 && promise->longest.threads >= 32);
+        CHECK(fabs(forecast->feature[f]) < 100);
+    CHECK(forecast->longest.grid > 1 && forecast->longest.threads >= 32);
 }
 
 static void test_gpu(void)
 {
-    struct kg_promise one, two, both;
+    struct kg_forecast one, two, both;
     CHECK(folder_make(folder));
     if (!promise_of("sm_90a", "scale", &one)) {
         folder_remove(folder);
@@ -74,9 +74,9 @@ static void test_gpu(void)
 
 static void test_host(void)
 {
-    struct kg_promise promise;
-    if (promise_of("host", "scale", &promise))
-        CHECK(!promise.known && promise.bound == 0);
+    struct kg_forecast forecast;
+    if (promise_of("host", "scale", &forecast))
+        CHECK(!forecast.known && forecast.bound == 0);
     folder_remove(folder);
 }
 

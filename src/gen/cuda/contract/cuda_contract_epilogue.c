@@ -24,7 +24,7 @@ int kg_cuda_contract_last(const struct kg_cuda_contract_plan *plan)
     return last;
 }
 
-bool kg_cuda_contract_is_worked_on(const struct kg_cuda_contract_plan *plan)
+bool kg_cuda_contract_has_epilogue(const struct kg_cuda_contract_plan *plan)
 {
     return kg_cuda_contract_last(plan) > 0;
 }
@@ -64,56 +64,60 @@ static bool is_in_pairs(const struct kg_cuda_contract_plan *plan, const struct k
 }
 
 static bool find_owner(const struct kg_cuda_contract_plan *plan, const struct kg_access *access,
-                       enum kg_cuda_contract_owner *owner)
+                       enum kg_cuda_contract_epilogue_scope *owner)
 {
     bool row = moves(plan, access, KG_CONTRACT_M), column = moves(plan, access, KG_CONTRACT_N);
-    *owner = row && column ? KG_OWN_SUM : column ? KG_OWN_COLUMN : KG_OWN_ROW;
+    *owner = row && column ? KG_EPILOGUE_PER_ELEMENT
+             : column      ? KG_EPILOGUE_PER_COLUMN
+                           : KG_EPILOGUE_PER_ROW;
     if (kg_group_maker(plan->group, access->tensor) >= 0 || access->read->pad ||
         kg_dtypes[kg_emit_tensor_dtype(access->tensor)].bits < 8)
         return false;
     for (int dim = 0; dim < access->tensor->rank; dim++)
         if (!access->map[dim].is_affine)
             return false;
-    return *owner != KG_OWN_SUM || is_in_pairs(plan, access);
+    return *owner != KG_EPILOGUE_PER_ELEMENT || is_in_pairs(plan, access);
 }
 
-int kg_cuda_contract_own(const struct kg_cuda_contract_plan *plan,
-                         struct kg_cuda_contract_own_read *list)
+int kg_cuda_contract_epilogue_reads(const struct kg_cuda_contract_plan *plan,
+                                    struct kg_cuda_contract_epilogue_read *list)
 {
     int count = 0, of_sums = 0;
     for (int i = 1; i <= kg_cuda_contract_last(plan); i++) {
         const struct kg_nest *nest = nest_at(plan, i);
-        for (int j = 0; j < nest->access_count && count < KG_CONTRACT_OWN; j++) {
-            enum kg_cuda_contract_owner owner;
+        for (int j = 0; j < nest->access_count && count < KG_CONTRACT_EPILOGUE_READS; j++) {
+            enum kg_cuda_contract_epilogue_scope owner;
             if (!find_owner(plan, &nest->accesses[j], &owner))
                 continue;
-            of_sums += owner == KG_OWN_SUM;
-            if (owner != KG_OWN_SUM || of_sums == 1) // one is held
-                list[count++] = (struct kg_cuda_contract_own_read){nest, &nest->accesses[j], owner};
+            of_sums += owner == KG_EPILOGUE_PER_ELEMENT;
+            if (owner != KG_EPILOGUE_PER_ELEMENT || of_sums == 1) // one is held
+                list[count++] =
+                    (struct kg_cuda_contract_epilogue_read){nest, &nest->accesses[j], owner};
         }
     }
     return count;
 }
 
-int kg_cuda_contract_find_own(const struct kg_cuda_contract_plan *plan,
-                              const struct kg_access *access)
+int kg_cuda_contract_find_epilogue_read(const struct kg_cuda_contract_plan *plan,
+                                        const struct kg_access *access)
 {
-    struct kg_cuda_contract_own_read list[KG_CONTRACT_OWN];
-    int count = kg_cuda_contract_own(plan, list);
+    struct kg_cuda_contract_epilogue_read list[KG_CONTRACT_EPILOGUE_READS];
+    int count = kg_cuda_contract_epilogue_reads(plan, list);
     while (count > 0 && list[count - 1].access != access)
         count--;
     return count - 1;
 }
 
-int kg_cuda_contract_own_registers(const struct kg_cuda_contract_plan *plan, int rows, int columns)
+int kg_cuda_contract_epilogue_registers(const struct kg_cuda_contract_plan *plan, int rows,
+                                        int columns)
 {
     enum { OF_SUMS = 24 }; // those of a piece, and where they are
-    struct kg_cuda_contract_own_read list[KG_CONTRACT_OWN];
-    int count = kg_cuda_contract_own(plan, list), registers = 0;
+    struct kg_cuda_contract_epilogue_read list[KG_CONTRACT_EPILOGUE_READS];
+    int count = kg_cuda_contract_epilogue_reads(plan, list), registers = 0;
     for (int i = 0; i < count; i++) {
         int bits = kg_dtypes[kg_emit_tensor_dtype(list[i].access->tensor)].bits;
-        bool by_column = (list[i].owner == KG_OWN_COLUMN) != (plan->set.swap == 1);
-        if (list[i].owner == KG_OWN_SUM)
+        bool by_column = (list[i].owner == KG_EPILOGUE_PER_COLUMN) != (plan->set.swap == 1);
+        if (list[i].owner == KG_EPILOGUE_PER_ELEMENT)
             registers += plan->set.swap ? 0 : OF_SUMS;
         else
             registers +=
@@ -132,12 +136,12 @@ static bool looks(const struct kg_cuda_contract_plan *plan, const struct kg_nest
             return true;
     for (int i = 0; i < nest->access_count; i++)
         if (kg_group_maker(plan->group, nest->accesses[i].tensor) < 0 &&
-            kg_cuda_contract_find_own(plan, &nest->accesses[i]) < 0)
+            kg_cuda_contract_find_epilogue_read(plan, &nest->accesses[i]) < 0)
             return true;
     return false;
 }
 
-bool kg_cuda_contract_is_pointed(const struct kg_cuda_contract_plan *plan)
+bool kg_cuda_contract_epilogue_uses_position(const struct kg_cuda_contract_plan *plan)
 {
     int last = kg_cuda_contract_last(plan);
     for (int i = 0; i < last; i++)
@@ -146,11 +150,11 @@ bool kg_cuda_contract_is_pointed(const struct kg_cuda_contract_plan *plan)
     return false;
 }
 
-bool kg_cuda_contract_is_heavy(const struct kg_cuda_contract_plan *plan)
+bool kg_cuda_contract_epilogue_is_heavy(const struct kg_cuda_contract_plan *plan)
 {
     double functions = 0;
     for (int i = 1; i <= kg_cuda_contract_last(plan); i++)
         functions += nest_at(plan, i)->transcendentals;
-    return kg_cuda_contract_is_pointed(plan) ||
+    return kg_cuda_contract_epilogue_uses_position(plan) ||
            (functions > 0 && kg_group_narrow(plan->group) == 0);
 }

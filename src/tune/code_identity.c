@@ -1,8 +1,8 @@
-// See likeness.h.
+// See code_identity.h.
 
-#include "tune/likeness.h"
+#include "tune/code_identity.h"
 
-#include "tune/promise.h"
+#include "tune/forecast.h"
 
 static bool is_zero(struct kg_hash hash)
 {
@@ -39,7 +39,7 @@ static bool add_launches(const struct kg_built *built, int group, struct kg_hash
                                       &built->choice.configs[group], &grids);
     for (int i = 0; i < grids.count; i++) {
         const struct kg_grid *grid = &grids.grids[i];
-        if (!kg_promise_is_launched(grid))
+        if (!kg_forecast_is_launched(grid))
             continue;
         if (i >= KG_MOST_CODES || is_zero(binary->code[i]))
             return false;
@@ -50,7 +50,7 @@ static bool add_launches(const struct kg_built *built, int group, struct kg_hash
     return true;
 }
 
-struct kg_hash kg_likeness_hash(const struct kg_built *built, bool *by_code)
+struct kg_hash kg_code_identity(const struct kg_built *built, bool *by_code)
 {
     struct kg_hash hash = {0};
     *by_code = true;

@@ -24,31 +24,31 @@ struct kg_tested {
     struct kg_times times; // what it took
 };
 
-struct kg_stand;
+struct kg_test_rig;
 
 // `search` is borrowed.
-enum kg_status kg_stand_make(const struct kg_search *search, struct kg_stand **stand,
-                             struct kg_error *error);
-void kg_stand_free(struct kg_stand *stand);
+enum kg_status kg_test_rig_make(const struct kg_search *search, struct kg_test_rig **rig,
+                                struct kg_error *error);
+void kg_test_rig_free(struct kg_test_rig *rig);
 
 // The gate alone. KG_ERROR_WRONG with the reason when it says no.
-enum kg_status kg_stand_verify(struct kg_stand *stand, struct kg_built *built,
-                               struct kg_tested *tested, struct kg_error *error);
+enum kg_status kg_test_rig_verify(struct kg_test_rig *rig, struct kg_built *built,
+                                  struct kg_tested *tested, struct kg_error *error);
 // The gate; one run on poisoned outputs, which are compared with the reference where that is
 // affordable; timing, with `incumbent` as for kg_time_one; and then outputs and inputs must be what
 // they were. KG_ERROR_WRONG with the reason, whichever check said so; KG_ERROR_FAULT when the
 // device takes no more work afterwards.
-enum kg_status kg_stand_test(struct kg_stand *stand, struct kg_built *built, double incumbent,
-                             const struct kg_verified *verified, struct kg_tested *tested,
-                             struct kg_error *error);
+enum kg_status kg_test_rig_test(struct kg_test_rig *rig, struct kg_built *built, double incumbent,
+                                const struct kg_verified *verified, struct kg_tested *tested,
+                                struct kg_error *error);
 // Times candidates that passed before alternately; their outputs must be the same before and after.
 // All run on the same tensors, so that none is favoured by where its outputs happen to lie. `drops`
 // as for kg_time_race.
-enum kg_status kg_stand_race(struct kg_stand *stand, struct kg_built *const *built, int count,
-                             bool drops, struct kg_timing *timings, struct kg_error *error);
+enum kg_status kg_test_rig_race(struct kg_test_rig *rig, struct kg_built *const *built, int count,
+                                bool drops, struct kg_timing *timings, struct kg_error *error);
 
 // A built plan as the accuracy gate's subject: it does every problem of its instance whose tensors
 // are contiguous where its own are, or its counterpart's.
-struct kg_subject kg_stand_subject(struct kg_built *built);
+struct kg_subject kg_test_rig_subject(struct kg_built *built);
 
 #endif

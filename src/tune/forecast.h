@@ -8,7 +8,7 @@
 #include "gen/built.h"
 
 // Of all launches together, which follow one another: joined as kg_model_join does.
-struct kg_promise {
+struct kg_forecast {
     bool known;      // false where binaries or the device are of no kind the model knows
     double bound;    // seconds, as kg_model.bound
     double estimate; // seconds, for putting candidates in order
@@ -20,11 +20,11 @@ struct kg_promise {
     char refusal[256];              // why the device would refuse a launch, else ""
 };
 
-void kg_promise_make(const struct kg_built *built, const struct kg_problem *problem, bool warm,
-                     struct kg_promise *promise);
+void kg_forecast_make(const struct kg_built *built, const struct kg_problem *problem, bool warm,
+                      struct kg_forecast *forecast);
 
 // The function that grid `number` of a kernel runs, NULL when there is none.
-const struct kg_asm_kernel *kg_promise_function(const struct kg_asm_file *file, int number);
-bool kg_promise_is_launched(const struct kg_grid *grid);
+const struct kg_asm_kernel *kg_forecast_function(const struct kg_asm_file *file, int number);
+bool kg_forecast_is_launched(const struct kg_grid *grid);
 
 #endif

@@ -4,7 +4,7 @@
 #include "support/sample_records.h"
 #include "test.h"
 
-#include "store/promised.h"
+#include "store/forecast_json.h"
 #include "store/samples.h"
 
 #include <math.h>
@@ -100,21 +100,22 @@ static void test_kept(void)
 {
     struct kg_store *store = sample_open(folder);
     struct kg_outcome outcome = sample_outcome("contract: m=128"), plain = sample_outcome("plain");
-    plain.promise = (struct kg_promise){0};
+    plain.forecast = (struct kg_forecast){0};
     append(store, &outcome);
     append(store, &plain);
     kg_store_close(store);
     store = sample_open(folder);
     struct kg_outcome found = find(store, outcome.choice);
-    CHECK(sample_same_promise(&found.promise, &outcome.promise) && found.timing.median == 1.25e-5);
+    CHECK(sample_same_promise(&found.forecast, &outcome.forecast) &&
+          found.timing.median == 1.25e-5);
     found = find(store, "plain");
-    CHECK(!found.promise.known && found.promise.estimate == 0);
+    CHECK(!found.forecast.known && found.forecast.estimate == 0);
     // What was not measured says nothing of times.
     outcome.kind = KG_OUTCOME_PRUNED;
     outcome.choice = "pruned";
     append(store, &outcome);
     found = find(store, "pruned");
-    CHECK(!found.promise.known);
+    CHECK(!found.forecast.known);
     kg_store_close(store);
     CHECK(ask("SELECT count(*) FROM promises") == 1);
 }
@@ -133,10 +134,10 @@ static void test_samples(void)
         CHECK(sample->seconds == 1.25e-5 && !sample->warm);
         CHECK(fabs(sample->spread - 1.57 * 1e-7 / sqrt(30) / 1.25e-5) < 1e-9);
         if (strcmp(sample->family, "contract") == 0) {
-            CHECK(sample_same_promise(&sample->promise, &outcome.promise));
+            CHECK(sample_same_promise(&sample->forecast, &outcome.forecast));
         } else { // the bound of its family
             CHECK_TEXT(sample->family, "plain");
-            CHECK(!sample->promise.known && sample->promise.bound == 1e-5);
+            CHECK(!sample->forecast.known && sample->forecast.bound == 1e-5);
         }
     }
     kg_samples_free(&samples);
@@ -179,21 +180,21 @@ static void test_upgrade(void)
     CHECK_STATUS(kg_store_open(folder, &store, &notice, &error), KG_OK, &error);
     CHECK(notice.length == 0); // nothing was moved aside
     struct kg_outcome found = find(store, "contract: m=128"), outcome = sample_outcome("new");
-    CHECK(found.timing.median == 1.25e-5 && found.verdict.passed && !found.promise.known);
+    CHECK(found.timing.median == 1.25e-5 && found.verdict.passed && !found.forecast.known);
     append(store, &outcome);
     found = find(store, "new");
-    CHECK(sample_same_promise(&found.promise, &outcome.promise));
+    CHECK(sample_same_promise(&found.forecast, &outcome.forecast));
     kg_store_close(store);
     kg_text_free(&notice);
     CHECK(ask("PRAGMA user_version") == 3 && ask("SELECT count(*) FROM outcomes") == 4);
     store = sample_open(folder); // nothing is done twice
     found = find(store, "new");
-    CHECK(found.promise.known);
+    CHECK(found.forecast.known);
     kg_store_close(store);
     run("ALTER TABLE outcomes DROP COLUMN override; PRAGMA user_version = 2");
     store = sample_open(folder); // from the version between
     found = find(store, "new");
-    CHECK(found.promise.known && ask("PRAGMA user_version") == 3);
+    CHECK(found.forecast.known && ask("PRAGMA user_version") == 3);
     kg_store_close(store);
 }
 
@@ -254,7 +255,7 @@ static void test_damage_promises_nothing(void)
         run(damages[d]);
         store = sample_open(folder);
         struct kg_outcome found = find(store, "damaged");
-        CHECK(found.timing.median == 1.25e-5 && !found.promise.known);
+        CHECK(found.timing.median == 1.25e-5 && !found.forecast.known);
         struct kg_samples samples = {.count = 0};
         CHECK_STATUS(kg_samples_collect(store, &samples, &error), KG_OK, &error);
         CHECK(samples.count > 0);
@@ -265,7 +266,7 @@ static void test_damage_promises_nothing(void)
 
 static void test_words(void)
 {
-    const struct kg_promise_origin origin = {.device = "Some GPU", .family = "rowwise"};
+    const struct kg_forecast_origin origin = {.device = "Some GPU", .family = "rowwise"};
     static const char good[] =
         "{\"bound\": 1e-5, \"points\": null, \"launch\": null, \"features\": null}";
     static const struct {
@@ -281,16 +282,16 @@ static void test_words(void)
         {"{\"bound\": 1, \"points\": 1, \"launch\": null, \"features\": {\"base\": 1}}",
          "\"features\" must be an object of 12"},
     };
-    struct kg_promise promise;
-    CHECK_STATUS(kg_store_read_promise(good, sizeof good - 1, &origin, &promise, &error), KG_OK,
+    struct kg_forecast forecast;
+    CHECK_STATUS(kg_store_read_forecast(good, sizeof good - 1, &origin, &forecast, &error), KG_OK,
                  &error);
-    CHECK(!promise.known && promise.bound == 1e-5 && isnan(promise.points));
+    CHECK(!forecast.known && forecast.bound == 1e-5 && isnan(forecast.points));
     for (size_t b = 0; b < sizeof bad / sizeof bad[0]; b++) {
         bool is_object = strstr(bad[b].says, "is no JSON") == NULL;
         CHECK_STATUS(
-            kg_store_read_promise(bad[b].text, strlen(bad[b].text), &origin, &promise, &error),
+            kg_store_read_forecast(bad[b].text, strlen(bad[b].text), &origin, &forecast, &error),
             is_object ? KG_ERROR_UNSUPPORTED : KG_ERROR_CORRUPT, &error);
-        CHECK(strstr(error.text, bad[b].says) != NULL && !promise.known && promise.bound == 0);
+        CHECK(strstr(error.text, bad[b].says) != NULL && !forecast.known && forecast.bound == 0);
         if (!strstr(error.text, bad[b].says))
             fprintf(stderr, "  %s\n", error.text);
     }
@@ -299,21 +300,21 @@ static void test_words(void)
 // What follows from the rest is not written, and is there all the same.
 static void test_derived(void)
 {
-    const struct kg_promise_origin origin = {.device = "h100", .family = "scan: threads=8"};
-    struct kg_promise promise = sample_promise(), found;
+    const struct kg_forecast_origin origin = {.device = "h100", .family = "scan: threads=8"};
+    struct kg_forecast forecast = sample_promise(), found;
     struct kg_text words = {0};
     struct kg_json json = {.text = &words};
     kg_json_begin_object(&json, NULL);
-    kg_store_write_promise(&json, &promise);
+    kg_store_write_forecast(&json, &forecast);
     kg_json_end_object(&json);
     CHECK(!strstr(kg_text_string(&words), "footprint"));
-    CHECK_STATUS(kg_store_read_promise(words.data, words.length, &origin, &found, &error), KG_OK,
+    CHECK_STATUS(kg_store_read_forecast(words.data, words.length, &origin, &found, &error), KG_OK,
                  &error);
-    kg_model_derive(promise.bound, &promise.longest, kg_gpu_find("h100"), promise.feature);
-    CHECK(promise.feature[KG_FEATURE_FOOTPRINT] > 0);
-    CHECK(memcmp(found.feature, promise.feature, sizeof found.feature) == 0);
+    kg_model_derive(forecast.bound, &forecast.longest, kg_gpu_find("h100"), forecast.feature);
+    CHECK(forecast.feature[KG_FEATURE_FOOTPRINT] > 0);
+    CHECK(memcmp(found.feature, forecast.feature, sizeof found.feature) == 0);
     CHECK(found.estimate ==
-          kg_model_estimate(promise.bound, promise.feature, 2, false, kg_model_prior_of("scan")));
+          kg_model_estimate(forecast.bound, forecast.feature, 2, false, kg_model_prior_of("scan")));
     kg_text_free(&words);
 }
 

@@ -7,9 +7,9 @@
 #include "flow/planner.h"
 #include "tune/judgement.h"
 
-struct kg_place {
+struct kg_evaluator {
     struct kg_session *session;
-    // Everything is left to a program (errand.h); there is neither gate nor judge here.
+    // Everything is left to a program (worker_job.h); there is neither gate nor judge here.
     bool is_elsewhere;
     bool judged;
     struct kg_problem *counterpart; // tensors of the other kind; NULL: there is no other
@@ -31,20 +31,21 @@ struct kg_ahead {
 // lies `ahead`, if anything does, is compiled all at once while the gate is made and the place's
 // process gets ready, and is in the cache then. Where compilers run on the device itself nothing is
 // done ahead.
-enum kg_status kg_place_open(struct kg_session *session, const struct kg_problem *problem,
-                             struct kg_device *device, bool judged, const struct kg_ahead *ahead,
-                             struct kg_place **place, struct kg_error *error);
-void kg_place_close(struct kg_place *place);
+enum kg_status kg_evaluator_open(struct kg_session *session, const struct kg_problem *problem,
+                                 struct kg_device *device, bool judged,
+                                 const struct kg_ahead *ahead, struct kg_evaluator **evaluator,
+                                 struct kg_error *error);
+void kg_evaluator_close(struct kg_evaluator *evaluator);
 // Where the program cannot be used after all, or not for this: gate and judge are here from now on.
-enum kg_status kg_place_stay(struct kg_place *place, struct kg_error *error);
+enum kg_status kg_evaluator_stay(struct kg_evaluator *evaluator, struct kg_error *error);
 
 // As kg_flow_verify, with the place's gate.
-enum kg_status kg_place_verify(struct kg_place *place, const struct kg_plan *plan,
-                               struct kg_verdict *verdict, struct kg_error *error);
+enum kg_status kg_evaluator_verify(struct kg_evaluator *evaluator, const struct kg_plan *plan,
+                                   struct kg_verdict *verdict, struct kg_error *error);
 // As kg_flow_bench.
-enum kg_status kg_place_bench(struct kg_place *place, const struct kg_plan *plan,
-                              const struct kg_plan *rival, struct kg_bench_result *result,
-                              double *rival_seconds, struct kg_error *error);
+enum kg_status kg_evaluator_bench(struct kg_evaluator *evaluator, const struct kg_plan *plan,
+                                  const struct kg_plan *rival, struct kg_bench_result *result,
+                                  double *rival_seconds, struct kg_error *error);
 
 // verify.c: the same op with tensors of the other kind: strided for a contiguous problem, and back.
 // NULL where there is none.

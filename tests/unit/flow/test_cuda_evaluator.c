@@ -1,7 +1,7 @@
 // What is compiled while a place is made ready, on a CUDA device whose driver is a fake: all that a
 // build needs first is in the cache when the place is open, and no limit of registers is among it.
 
-#include "flow/place.h"
+#include "flow/evaluator.h"
 #include "support/fake_driver.h"
 #include "support/folder.h"
 #include "support/sample_problem.h"
@@ -64,15 +64,16 @@ static void what_comes_first_is_compiled_ahead(void)
 {
     struct kg_choice foreseen[KG_MOST_FORESEEN], choice;
     struct kg_ahead ahead = {&key.key, KG_RIGOR_MEASURE, true, true};
-    struct kg_place *place;
-    CHECK_STATUS(kg_place_open(&session, sample.problem, cuda, true, &ahead, &place, &error), KG_OK,
-                 &error);
-    if (!place)
+    struct kg_evaluator *evaluator;
+    CHECK_STATUS(
+        kg_evaluator_open(&session, sample.problem, cuda, true, &ahead, &evaluator, &error), KG_OK,
+        &error);
+    if (!evaluator)
         return;
-    struct kg_search search = place->terms;
+    struct kg_search search = evaluator->terms;
     search.rigor = KG_RIGOR_MEASURE;
     int count = kg_search_foresee(&search, foreseen), before = count_objects();
-    CHECK(place->gate && place->judge && place->counterpart && count > 8);
+    CHECK(evaluator->gate && evaluator->judge && evaluator->counterpart && count > 8);
     for (int i = 0; i < count; i++) {
         struct kg_text text = {0};
         check_cached(sample.problem, &foreseen[i]);
@@ -86,17 +87,17 @@ static void what_comes_first_is_compiled_ahead(void)
     check_file_is_cached(&foreseen[0]);
     CHECK(count_objects() == before); // they were there too
     CHECK(session.times.of[KG_ACTIVITY_COMPILE].count > 0);
-    kg_place_close(place);
+    kg_evaluator_close(evaluator);
 }
 
 static void nothing_is_ahead_of_a_race(void)
 {
-    struct kg_place *place;
+    struct kg_evaluator *evaluator;
     int before = count_objects();
-    CHECK_STATUS(kg_place_open(&session, sample.problem, cuda, false, NULL, &place, &error), KG_OK,
-                 &error);
-    CHECK(place && !place->gate && count_objects() == before);
-    kg_place_close(place);
+    CHECK_STATUS(kg_evaluator_open(&session, sample.problem, cuda, false, NULL, &evaluator, &error),
+                 KG_OK, &error);
+    CHECK(evaluator && !evaluator->gate && count_objects() == before);
+    kg_evaluator_close(evaluator);
 }
 
 static void clean_up(void)

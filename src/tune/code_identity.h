@@ -7,6 +7,6 @@
 
 // Two candidates of one hash run alike. `*by_code`: their instructions and launches were looked at,
 // where a limit on registers that does not bind, say, makes no difference; else their sources.
-struct kg_hash kg_likeness_hash(const struct kg_built *built, bool *by_code);
+struct kg_hash kg_code_identity(const struct kg_built *built, bool *by_code);
 
 #endif

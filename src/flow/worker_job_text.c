@@ -1,7 +1,7 @@
 // Errands to bytes and back: fields in a fixed order, texts and arrays with their length. Both
 // sides are of one version, which comes first.
 
-#include "flow/errand_order.h"
+#include "flow/worker_job_text.h"
 
 #include <string.h>
 
@@ -14,7 +14,7 @@ static bool print_version(struct kg_text *text)
     bool done = kg_session_key_here(&nowhere, &arena, &key, NULL) == KG_OK;
     if (done)
         kg_text_format(text, "kernelgen errand %s %zu %zu %zu %zu", key.generator,
-                       sizeof(struct kg_errand_head), sizeof(struct kg_errand_answer),
+                       sizeof(struct kg_worker_job_head), sizeof(struct kg_worker_job_answer),
                        sizeof(struct kg_verdict), sizeof(struct kg_bench_result));
     kg_arena_free(&arena);
     return done && !text->failed;
@@ -47,26 +47,26 @@ static void add_problem(struct kg_text *bytes, const struct kg_problem *problem)
     add_field(bytes, strides, problem->contiguous ? 0 : sizeof strides);
 }
 
-bool kg_errand_write(const struct kg_errand *errand, const struct kg_problem *problem,
-                     struct kg_text *bytes)
+bool kg_worker_job_write(const struct kg_worker_job *job, const struct kg_problem *problem,
+                         struct kg_text *bytes)
 {
     struct kg_text version = {0};
     bool known = print_version(&version);
     add_text(bytes, kg_text_string(&version));
     kg_text_free(&version);
-    add_field(bytes, &errand->kind, sizeof errand->kind);
-    add_field(bytes, &errand->rigor, sizeof errand->rigor);
-    add_field(bytes, &errand->seconds, sizeof errand->seconds);
-    add_field(bytes, &errand->seed, sizeof errand->seed);
-    add_field(bytes, &errand->protocol, sizeof errand->protocol);
-    add_field(bytes, &errand->takes_nearest, sizeof errand->takes_nearest);
-    add_text(bytes, errand->home);
-    add_text(bytes, errand->wisdom);
-    add_text(bytes, errand->device);
-    add_text(bytes, errand->cache);
-    add_text(bytes, errand->choice);
-    add_text(bytes, errand->rival);
-    add_text(bytes, errand->path);
+    add_field(bytes, &job->kind, sizeof job->kind);
+    add_field(bytes, &job->rigor, sizeof job->rigor);
+    add_field(bytes, &job->seconds, sizeof job->seconds);
+    add_field(bytes, &job->seed, sizeof job->seed);
+    add_field(bytes, &job->protocol, sizeof job->protocol);
+    add_field(bytes, &job->takes_nearest, sizeof job->takes_nearest);
+    add_text(bytes, job->home);
+    add_text(bytes, job->wisdom);
+    add_text(bytes, job->device);
+    add_text(bytes, job->cache);
+    add_text(bytes, job->choice);
+    add_text(bytes, job->rival);
+    add_text(bytes, job->path);
     add_problem(bytes, problem);
     return known && !bytes->failed;
 }
@@ -100,13 +100,13 @@ static const void *take_field(struct reader *reader, size_t *length)
     return field;
 }
 
-static void take(struct reader *reader, void *place, size_t wanted)
+static void take(struct reader *reader, void *evaluator, size_t wanted)
 {
     size_t length;
     const void *field = take_field(reader, &length);
     reader->failed |= length != wanted;
     if (!reader->failed)
-        memcpy(place, field, wanted);
+        memcpy(evaluator, field, wanted);
 }
 
 static const char *take_text(struct reader *reader)
@@ -136,7 +136,7 @@ static enum kg_status read_problem(struct reader *reader, struct kg_problem **pr
     if (strided)
         memcpy(strides, field, sizeof strides);
     if (reader->failed || !file || !source || (length > 0 && !strided))
-        return kg_error_set(error, KG_ERROR_CORRUPT, "an errand is not whole");
+        return kg_error_set(error, KG_ERROR_CORRUPT, "a worker's job is not whole");
     enum kg_status status =
         kg_lang_parse(reader->arena, file, source, strlen(source), &parsed, error);
     if (!status)
@@ -150,14 +150,14 @@ static enum kg_status read_problem(struct reader *reader, struct kg_problem **pr
     return status;
 }
 
-enum kg_status kg_errand_read(const void *bytes, size_t length, struct kg_arena *arena,
-                              struct kg_errand *errand, struct kg_problem **problem,
-                              struct kg_error *error)
+enum kg_status kg_worker_job_read(const void *bytes, size_t length, struct kg_arena *arena,
+                                  struct kg_worker_job *job, struct kg_problem **problem,
+                                  struct kg_error *error)
 {
     struct reader reader = {.at = bytes, .left = length, .arena = arena};
     struct kg_text version = {0};
     *problem = NULL;
-    *errand = (struct kg_errand){0};
+    *job = (struct kg_worker_job){0};
     print_version(&version);
     const char *theirs = take_text(&reader);
     bool same = theirs && strcmp(theirs, kg_text_string(&version)) == 0;
@@ -165,18 +165,18 @@ enum kg_status kg_errand_read(const void *bytes, size_t length, struct kg_arena 
     if (!same)
         return kg_error_set(error, KG_ERROR_MISSING,
                             "kernelgen-worker is of another version than the library");
-    take(&reader, &errand->kind, sizeof errand->kind);
-    take(&reader, &errand->rigor, sizeof errand->rigor);
-    take(&reader, &errand->seconds, sizeof errand->seconds);
-    take(&reader, &errand->seed, sizeof errand->seed);
-    take(&reader, &errand->protocol, sizeof errand->protocol);
-    take(&reader, &errand->takes_nearest, sizeof errand->takes_nearest);
-    errand->home = take_text(&reader);
-    errand->wisdom = take_text(&reader);
-    errand->device = take_text(&reader);
-    errand->cache = take_text(&reader);
-    errand->choice = take_text(&reader);
-    errand->rival = take_text(&reader);
-    errand->path = take_text(&reader);
+    take(&reader, &job->kind, sizeof job->kind);
+    take(&reader, &job->rigor, sizeof job->rigor);
+    take(&reader, &job->seconds, sizeof job->seconds);
+    take(&reader, &job->seed, sizeof job->seed);
+    take(&reader, &job->protocol, sizeof job->protocol);
+    take(&reader, &job->takes_nearest, sizeof job->takes_nearest);
+    job->home = take_text(&reader);
+    job->wisdom = take_text(&reader);
+    job->device = take_text(&reader);
+    job->cache = take_text(&reader);
+    job->choice = take_text(&reader);
+    job->rival = take_text(&reader);
+    job->path = take_text(&reader);
     return read_problem(&reader, problem, error);
 }

@@ -1,7 +1,7 @@
-// Tensors are carried to the device, and what was computed is carried back: see carry.h. Devices
-// that share memory with this process are given it as it is.
+// Tensors are carried to the device, and what was computed is carried back: see run_with_copies.h.
+// Devices that share memory with this process are given it as it is.
 
-#include "flow/carry.h"
+#include "flow/run_with_copies.h"
 
 #include <stdlib.h>
 
