@@ -194,7 +194,7 @@ static enum kg_status compare_with_rules(struct look *look, const struct kg_key 
     near.sizes = look->nearest->sizes;
     near.layout = look->layout;
     kg_choice_guess(look->problem, &look->device->facts, kg_session_target(look->device), &guess);
-    kg_choice_print(&guess, &look->device->facts, kg_session_target(look->device), &text);
+    kg_choice_print(&guess, &text);
     enum kg_status status =
         text.failed ? kg_error_memory(error, "the nearest shape")
                     : kg_store_find(store, &near, kg_text_string(&text), &outcome, &found, error);
@@ -237,9 +237,8 @@ void kg_nearest_free(struct kg_nearest *nearest)
 static double bound_of(const struct kg_choice *choice, const struct kg_device *device)
 {
     double sum = 0;
-    for (int i = 0; i < choice->partition.count; i++)
-        sum += choice->partition.families[i]->bound(&choice->partition.groups[i], &device->facts,
-                                                    kg_session_target(device), &choice->configs[i]);
+    for (int i = 0; i < choice->count; i++)
+        sum += choice->matches[i]->family->bound(choice->matches[i], &choice->configs[i]);
     return sum;
 }
 
@@ -247,7 +246,7 @@ bool kg_nearest_may_stand(const struct kg_nearest *nearest, const struct kg_prob
                           const struct kg_device *device, bool asked)
 {
     struct kg_choice near, guess;
-    enum kg_target target = kg_session_target(device);
+    const struct kg_target *target = kg_session_target(device);
     if (!nearest->choice || !nearest->is_close || !(asked || nearest->beat_rules) ||
         !kg_choice_read(problem, &device->facts, target, nearest->choice, &near))
         return false;

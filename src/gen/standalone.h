@@ -13,8 +13,8 @@
 
 // One readable C file with the kernels of every group and the plain entry, named like the op. It
 // compiles alone; with -fopenmp it uses all cores. For contiguous problems.
-bool kg_gen_standalone(const struct kg_problem *problem, const struct kg_choice *choice,
-                       const struct kg_device_facts *facts, struct kg_text *source);
+bool kg_gen_standalone_host(const struct kg_problem *problem, const struct kg_choice *choice,
+                            const struct kg_device_facts *facts, struct kg_text *source);
 
 // The kernels of every group for CUDA in one file, called like the op, with what to launch for this
 // problem. gen/cuda/declared.h reads what it says of its launches.

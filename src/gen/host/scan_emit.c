@@ -7,12 +7,6 @@
 // Elements that are worth handing to another thread.
 enum { GRAIN_ELEMENTS = 16384 };
 
-bool kg_scan_is_stored(const struct kg_scan_plan *plan, int position)
-{
-    return position >= plan->k &&
-           !kg_group_is_private(plan->group, kg_group_nest(plan->group, position)->output);
-}
-
 static const char *lane_type(const struct kg_scan_plan *plan)
 {
     return kg_fold_type(plan->fold.lane);
