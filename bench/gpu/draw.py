@@ -9,8 +9,8 @@ machine, with any version of Python and for every --count, and a quantity that i
 changes no other one.
 
 Sizes are log-uniform over the ranges of their kind, both ends included. In the memory-bound sets
-the bytes of all tensors together are log-uniform over BYTES, and one axis takes the size that leads
-to them. Products have sizes for every axis, and are drawn again outside PRODUCT_BYTES or above
+the bytes of all tensors together are log-uniform over BYTES, and the size of one axis follows from
+them. Products have sizes for every axis, and are drawn again outside PRODUCT_BYTES or above
 MOST_FLOPS. Half of the cases have their contiguous sizes rounded to a multiple of 8 or 64 elements
 (of 8 below 64); the others keep them as drawn, seldom a multiple of 8.
 """
@@ -43,8 +43,8 @@ class Kind:
     file: str
     inputs: tuple
     output: str
-    ranges: dict        # of each axis but one
-    rest: str           # the axis that takes what the bytes leave
+    ranges: dict        # of each axis but `rest`
+    rest: str           # the axis whose size follows from the bytes
     aligned: str = ""   # the axis that is rounded in aligned cases
 
     @property
@@ -68,6 +68,8 @@ IMAGE = dict(ranges={"C": (3, 2048), "H": (4, 256), "W": (4, 256)}, rest="N", al
 COLUMN = dict(ranges={"D": (32, 65536)}, rest="P", aligned="D")
 MIDDLE = dict(ranges={"B": (8, 8192), "C": (8, 16384)}, rest="A", aligned="C")
 SCAN = dict(ranges={"D": (32, 262144)}, rest="P", aligned="D")
+# Eager PyTorch goes down a column with one thread: millions of rows would take it seconds.
+SCAN_DOWN = dict(ranges={"P": (32, 65536)}, rest="D", aligned="D")
 
 
 def _rows():
@@ -107,7 +109,7 @@ def _scans():
     for op in ("cumsum", "cumsum_exclusive", "cumsum_reverse", "cumsum_first", "cumsum_masked",
                "cummax", "cumprod", "cummin"):
         inputs = ("PD", "bool:PD") if op == "cumsum_masked" else ("PD",)
-        yield Kind(op, "scans.kg", inputs, "PD", **(COLUMN if op == "cumsum_first" else SCAN))
+        yield Kind(op, "scans.kg", inputs, "PD", **(SCAN_DOWN if op == "cumsum_first" else SCAN))
 
 
 def _products():
@@ -182,8 +184,8 @@ class Operator:
 
     @property
     def contenders(self):
-        """All that could run. The memory's speed is that of a copy, where most bytes are read
-        that of a kernel that only reads."""
+        """All that could run. The speed of the memory is that of a copy or, for reductions, of a
+        kernel that only reads."""
         yield from ("kernelgen", "measured", "eager", "compile")
         yield "read" if self.group == "reductions" else "copy"
 

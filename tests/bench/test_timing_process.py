@@ -1,5 +1,5 @@
-"""bench/gpu/timing_process.py with a process that dies, hangs or is slow, and what drawn.py makes of
-the lines: all without a GPU and without PyTorch."""
+"""bench/gpu/timing_process.py with a process that dies, hangs or is slow, and what drawn.py makes
+of the lines: all without a GPU and without PyTorch."""
 
 import contextlib
 import io
