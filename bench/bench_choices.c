@@ -17,7 +17,7 @@
 #include "lang/lang.h"
 #include "tune/candidates.h"
 #include "tune/compiling.h"
-#include "tune/stand.h"
+#include "tune/test_rig.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static struct kg_error error;
 // What is timed. `search` is what the stand needs of one.
 struct bench {
     struct kg_search search;
-    struct kg_stand *stand;
+    struct kg_test_rig *rig;
     enum work work;
     int races; // 0: each alone
     bool json;
@@ -131,12 +131,12 @@ static void time_choices(struct bench *bench)
     int count = bench->count;
     bench->timings = need((size_t)count * (size_t)(bench->races + 1), sizeof *bench->timings);
     for (int i = 0; i < count && bench->races == 0; i++)
-        if (kg_stand_race(bench->stand, &bench->built[i], 1, false, &bench->timings[i], &error) !=
+        if (kg_test_rig_race(bench->rig, &bench->built[i], 1, false, &bench->timings[i], &error) !=
             KG_OK)
             stop("timing");
     for (int race = 0; race < bench->races; race++)
-        if (kg_stand_race(bench->stand, bench->built, count, false, &bench->timings[race * count],
-                          &error) != KG_OK)
+        if (kg_test_rig_race(bench->rig, bench->built, count, false, &bench->timings[race * count],
+                             &error) != KG_OK)
             stop("racing");
 }
 
@@ -151,16 +151,16 @@ static double expect(const struct bench *bench, int choice)
 static void print_promise(struct kg_json *json, const struct bench *bench, int choice)
 {
     const struct kg_compilation *item = &bench->items[choice];
-    const struct kg_promise *promise = &item->promise;
-    kg_json_text(json, "failure", item->built ? promise->refusal : item->error.text);
+    const struct kg_forecast *forecast = &item->forecast;
+    kg_json_text(json, "failure", item->built ? forecast->refusal : item->error.text);
     if (!item->built)
         return;
     kg_json_number(json, "compile_seconds", item->built->compile_seconds);
-    if (!promise->known)
+    if (!forecast->known)
         return;
-    kg_json_number(json, "bound", promise->bound);
-    kg_json_number(json, "estimate", promise->estimate);
-    kg_json_number(json, "points", promise->points);
+    kg_json_number(json, "bound", forecast->bound);
+    kg_json_number(json, "estimate", forecast->estimate);
+    kg_json_number(json, "points", forecast->points);
 }
 
 static void print_json(const struct bench *bench, const char *const *names)
@@ -196,11 +196,11 @@ static int compare(const void *a, const void *b)
 
 static void print_line(const struct bench *bench, int choice, const char *name)
 {
-    const struct kg_promise *promise = &bench->items[choice].promise;
+    const struct kg_forecast *forecast = &bench->items[choice].forecast;
     if (bench->work != WORK_TIME && expect(bench, choice) > 0)
         printf("%9.1f us by its family  ", expect(bench, choice) * 1e6);
     if (bench->work == WORK_PROMISE)
-        printf("%9.1f us expected  %7.0f points  ", promise->estimate * 1e6, promise->points);
+        printf("%9.1f us expected  %7.0f points  ", forecast->estimate * 1e6, forecast->points);
     if (bench->work != WORK_TIME) {
         puts(name);
         return;
@@ -343,14 +343,14 @@ int main(int argc, char **argv)
     if (bench.work != WORK_LIST)
         compile_choices(&bench);
     if (bench.work == WORK_TIME) {
-        if (kg_stand_make(&bench.search, &bench.stand, &error) != KG_OK)
+        if (kg_test_rig_make(&bench.search, &bench.rig, &error) != KG_OK)
             stop("filling the inputs");
         time_choices(&bench);
     }
     print_all(&bench);
     for (int i = 0; i < bench.count; i++)
         kg_built_free(bench.items[i].built);
-    kg_stand_free(bench.stand);
+    kg_test_rig_free(bench.rig);
     free(bench.timings);
     free(bench.built);
     free(bench.items);

@@ -1,9 +1,9 @@
 // kernelgen-worker: does for the library what a process has to do that never used a GPU's driver.
-// The library starts it, and nobody else: flow/errand.h.
+// The library starts it, and nobody else: flow/worker_job.h.
 
-#include "flow/errand.h"
+#include "flow/worker_job.h"
 
 int main(int argc, char **argv)
 {
-    kg_errand_serve(argc, argv);
+    kg_worker_job_serve(argc, argv);
 }

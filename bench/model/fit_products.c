@@ -19,8 +19,8 @@
 #include "base/files.h"
 #include "device/device.h"
 #include "gen/built.h"
-#include "gen/cuda/cuda_contract.h"
-#include "gen/cuda/cuda_contract_times.h"
+#include "gen/cuda/contract/cuda_contract.h"
+#include "gen/cuda/contract/cuda_contract_times.h"
 #include "lang/lang.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-// Functions for results that are stored as f16 or bf16: which may be these, src/gen/narrow.c
+// Functions for results that are stored as f16 or bf16: which may be these, src/gen/shared/narrow.c
 // decides. A function of the special unit takes the time of eight other instructions, so there are
 // few. NaN and infinities come out right.
 //

@@ -8,23 +8,23 @@
 #include <string.h>
 
 // Where there is a model there is a launch with a grid.
-static struct kg_promise promise_of(const struct kg_appraisal *appraisal,
-                                    const struct kg_assembly_launch *launch)
+static struct kg_forecast promise_of(const struct kg_appraisal *appraisal,
+                                     const struct kg_assembly_launch *launch)
 {
     const struct kg_model *model = &appraisal->model;
-    struct kg_promise promise = {.known = true,
-                                 .bound = model->bound,
-                                 .estimate = model->estimate,
-                                 .points = appraisal->points,
-                                 .launches = 1};
-    memcpy(promise.feature, model->feature, sizeof promise.feature);
-    promise.longest = (struct kg_model_launch){.grid = 1,
-                                               .threads = appraisal->threads,
-                                               .dynamic_shared = launch->shared_bytes,
-                                               .cluster = appraisal->cluster};
+    struct kg_forecast forecast = {.known = true,
+                                   .bound = model->bound,
+                                   .estimate = model->estimate,
+                                   .points = appraisal->points,
+                                   .launches = 1};
+    memcpy(forecast.feature, model->feature, sizeof forecast.feature);
+    forecast.longest = (struct kg_model_launch){.grid = 1,
+                                                .threads = appraisal->threads,
+                                                .dynamic_shared = launch->shared_bytes,
+                                                .cluster = appraisal->cluster};
     for (int i = 0; i < 3; i++)
-        promise.longest.grid *= launch->grid[i] > 0 ? launch->grid[i] : 1;
-    return promise;
+        forecast.longest.grid *= launch->grid[i] > 0 ? launch->grid[i] : 1;
+    return forecast;
 }
 
 enum kg_status kg_assembly_sample(const struct kg_assembly *assembly, int index,
@@ -53,7 +53,7 @@ enum kg_status kg_assembly_sample(const struct kg_assembly *assembly, int index,
             .warm = launch && launch->warm,
             .seconds = measured->seconds,
             .spread = measured->spread,
-            .promise = promise_of(&appraisal, launch),
+            .forecast = promise_of(&appraisal, launch),
         };
         kg_samples_write(&sample, &text);
     }

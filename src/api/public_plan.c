@@ -2,8 +2,8 @@
 
 #include "api/context.h"
 
-#include "flow/carry.h"
 #include "flow/explain.h"
+#include "flow/run_with_copies.h"
 #include "flow/stages.h"
 
 #include <stdio.h>

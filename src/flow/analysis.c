@@ -41,12 +41,12 @@ static enum kg_status analyse_group(const struct kg_plan *plan, int position, st
                                          &choice->configs[position], &grids);
     int launched = 0;
     for (int i = 0; i < grids.count; i++)
-        launched += kg_promise_is_launched(&grids.grids[i]);
+        launched += kg_forecast_is_launched(&grids.grids[i]);
     bool alone = partition->count == 1 && launched == 1;
     for (int i = 0; i < grids.count && status == KG_OK; i++) {
         const struct kg_grid *grid = &grids.grids[i];
-        const struct kg_asm_kernel *function = kg_promise_function(&subject.file, i);
-        if (!function || !kg_promise_is_launched(grid))
+        const struct kg_asm_kernel *function = kg_forecast_function(&subject.file, i);
+        if (!function || !kg_forecast_is_launched(grid))
             continue;
         struct kg_assembly_launch launch = describe_launch(plan, grid, alone);
         status = kg_report_assembly(&subject, (int)(function - subject.file.kernels), &launch,

@@ -3,8 +3,8 @@
 // On the host the baseline is the definition as written: one plain loop nest per statement
 // (`direct`, by its own rule), same compiler, flags and cores. It is what an engineer writes first.
 
-#include "flow/errand.h"
-#include "flow/place.h"
+#include "flow/evaluator.h"
+#include "flow/worker_job.h"
 
 #define BENCH_SECONDS 300.0 // for the whole race; more is a hang
 
@@ -39,9 +39,9 @@ static struct kg_bench_result summarise(const struct kg_plan *plan, const struct
     };
 }
 
-enum kg_status kg_place_bench(struct kg_place *place, const struct kg_plan *plan,
-                              const struct kg_plan *rival, struct kg_bench_result *result,
-                              double *rival_seconds, struct kg_error *error)
+enum kg_status kg_evaluator_bench(struct kg_evaluator *evaluator, const struct kg_plan *plan,
+                                  const struct kg_plan *rival, struct kg_bench_result *result,
+                                  double *rival_seconds, struct kg_error *error)
 {
     struct kg_timing timings[MOST_SIDES];
     struct kg_choice choice;
@@ -50,12 +50,12 @@ enum kg_status kg_place_bench(struct kg_place *place, const struct kg_plan *plan
     if (rival_seconds)
         *rival_seconds = 0;
     enum kg_status status = KG_OK;
-    if (place->is_elsewhere) {
+    if (evaluator->is_elsewhere) {
         status = plan->override ? KG_ERROR_MISSING
-                                : kg_errand_bench(plan, rival, result, rival_seconds, error);
+                                : kg_worker_job_bench(plan, rival, result, rival_seconds, error);
         if (status != KG_ERROR_MISSING)
             return status;
-        status = kg_place_stay(place, error);
+        status = kg_evaluator_stay(evaluator, error);
         if (status)
             return status;
     }
@@ -65,7 +65,7 @@ enum kg_status kg_place_bench(struct kg_place *place, const struct kg_plan *plan
         return status;
     struct kg_built *sides[] = {plan->built, baseline->built, rival ? rival->built : NULL};
     status =
-        kg_judge_race(place->judge, sides, rival ? 3 : 2, false, BENCH_SECONDS, timings, error);
+        kg_judge_race(evaluator->judge, sides, rival ? 3 : 2, false, BENCH_SECONDS, timings, error);
     kg_flow_plan_free(baseline);
     if (status == KG_OK) {
         *result = summarise(plan, timings);
@@ -118,16 +118,16 @@ static enum kg_status record_override(const struct kg_plan *plan, const struct k
 }
 
 // The gate, the race with what it overrides, and the record of both.
-static enum kg_status bench_override(struct kg_place *place, const struct kg_plan *plan,
+static enum kg_status bench_override(struct kg_evaluator *evaluator, const struct kg_plan *plan,
                                      struct kg_bench_result *result, struct kg_verdict *verdict,
                                      struct kg_error *error)
 {
     const struct kg_override *override = plan->override;
     struct kg_session_key key;
-    enum kg_status status = kg_place_verify(place, plan, verdict, error);
+    enum kg_status status = kg_evaluator_verify(evaluator, plan, verdict, error);
     if (!status && verdict->passed)
-        status = kg_place_bench(place, plan, override->original, result, &result->original_seconds,
-                                error);
+        status = kg_evaluator_bench(evaluator, plan, override->original, result,
+                                    &result->original_seconds, error);
     if (!status && plan->session->store) {
         status =
             kg_session_key_make(plan->problem, plan->device, &plan->session->protocol, &key, error);
@@ -144,14 +144,14 @@ static enum kg_status bench_override(struct kg_place *place, const struct kg_pla
 enum kg_status kg_flow_bench_override(const struct kg_plan *plan, struct kg_bench_result *result,
                                       struct kg_verdict *verdict, struct kg_error *error)
 {
-    struct kg_place *place;
+    struct kg_evaluator *evaluator;
     *result = (struct kg_bench_result){0};
     *verdict = (struct kg_verdict){0};
-    enum kg_status status =
-        kg_place_open(plan->session, plan->problem, plan->device, true, NULL, &place, error);
+    enum kg_status status = kg_evaluator_open(plan->session, plan->problem, plan->device, true,
+                                              NULL, &evaluator, error);
     if (status == KG_OK)
-        status = bench_override(place, plan, result, verdict, error);
-    kg_place_close(place);
+        status = bench_override(evaluator, plan, result, verdict, error);
+    kg_evaluator_close(evaluator);
     return status;
 }
 
@@ -159,15 +159,15 @@ enum kg_status kg_flow_bench(const struct kg_plan *plan, const struct kg_plan *r
                              struct kg_bench_result *result, double *rival_seconds,
                              struct kg_error *error)
 {
-    struct kg_place *place;
+    struct kg_evaluator *evaluator;
     struct kg_verdict verdict;
     *result = (struct kg_bench_result){0};
     if (plan->override)
         return kg_flow_bench_override(plan, result, &verdict, error);
-    enum kg_status status =
-        kg_place_open(plan->session, plan->problem, plan->device, false, NULL, &place, error);
+    enum kg_status status = kg_evaluator_open(plan->session, plan->problem, plan->device, false,
+                                              NULL, &evaluator, error);
     if (status == KG_OK)
-        status = kg_place_bench(place, plan, rival, result, rival_seconds, error);
-    kg_place_close(place);
+        status = kg_evaluator_bench(evaluator, plan, rival, result, rival_seconds, error);
+    kg_evaluator_close(evaluator);
     return status;
 }

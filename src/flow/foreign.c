@@ -4,10 +4,10 @@
 #include "flow/foreign.h"
 
 #include "base/files.h"
-#include "flow/errand.h"
-#include "gen/declared.h"
+#include "flow/worker_job.h"
+#include "gen/cuda/declared.h"
 #include "gen/prepared.h"
-#include "gen/signature.h"
+#include "gen/standalone.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -438,8 +438,8 @@ enum kg_status kg_flow_verify_file(struct kg_session *session, const struct kg_p
 {
     enum kg_status status = KG_ERROR_MISSING;
     kg_session_tell_missing(session);
-    if (kg_errand_is_wanted(device))
-        status = kg_errand_verify_file(session, problem, device, path, seed, verdict, error);
+    if (kg_worker_job_is_wanted(device))
+        status = kg_worker_job_verify_file(session, problem, device, path, seed, verdict, error);
     return status == KG_ERROR_MISSING
                ? verify_here(session, problem, device, path, seed, verdict, error)
                : status;

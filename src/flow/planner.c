@@ -3,14 +3,14 @@
 
 #include "flow/planner.h"
 
-#include "flow/errand.h"
+#include "flow/evaluator.h"
 #include "flow/foreign.h"
-#include "flow/place.h"
 #include "flow/recall.h"
 #include "flow/replaying.h"
 #include "flow/small.h"
+#include "flow/worker_job.h"
 #include "flow/workspaces.h"
-#include "gen/signature.h"
+#include "gen/standalone.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -272,27 +272,28 @@ static enum kg_status learn(struct recorder *recorder, const struct kg_plan *pla
 static enum kg_status plan_by_search(struct kg_session *session, const struct kg_key *key,
                                      const struct kg_problem *problem, struct kg_device *device,
                                      enum kg_rigor rigor, double seconds, const char *const *hints,
-                                     int hint_count, struct kg_place *place, struct kg_plan **plan,
-                                     struct kg_error *error)
+                                     int hint_count, struct kg_evaluator *evaluator,
+                                     struct kg_plan **plan, struct kg_error *error)
 {
-    struct kg_place *own = NULL;
-    if (!place) {
+    struct kg_evaluator *own = NULL;
+    if (!evaluator) {
         struct kg_ahead ahead = {key, rigor, false, false};
-        enum kg_status opened = kg_place_open(session, problem, device, true, &ahead, &own, error);
+        enum kg_status opened =
+            kg_evaluator_open(session, problem, device, true, &ahead, &own, error);
         if (opened != KG_OK)
             return opened;
-        place = own;
+        evaluator = own;
     }
-    if (place->is_elsewhere) { // where it could not be done
-        enum kg_status stays = kg_place_stay(place, error);
+    if (evaluator->is_elsewhere) { // where it could not be done
+        enum kg_status stays = kg_evaluator_stay(evaluator, error);
         if (stays != KG_OK) {
-            kg_place_close(own);
+            kg_evaluator_close(own);
             return stays;
         }
     }
     struct recorder recorder = {.session = session, .key = key};
-    struct kg_search search = place->terms;
-    search.judge = place->judge;
+    struct kg_search search = evaluator->terms;
+    search.judge = evaluator->judge;
     search.rigor = rigor;
     search.seconds = seconds;
     search.hints = hints;
@@ -303,7 +304,7 @@ static enum kg_status plan_by_search(struct kg_session *session, const struct kg
     search.progress = show_progress;
     struct kg_found found = {0};
     enum kg_status status = kg_search_run(&search, &found, error);
-    kg_place_close(own);
+    kg_evaluator_close(own);
     if (status == KG_ERROR_CANCELLED && found.measured > 0)
         status = KG_OK;
     if (status == KG_OK)
@@ -332,7 +333,7 @@ static enum kg_status plan_by_search(struct kg_session *session, const struct kg
 }
 
 // Searches in a program where no fork can. KG_ERROR_MISSING: it cannot either.
-static enum kg_status plan_by_errand(struct kg_session *session, const struct kg_problem *problem,
+static enum kg_status plan_by_worker(struct kg_session *session, const struct kg_problem *problem,
                                      struct kg_device *device, enum kg_rigor rigor, double seconds,
                                      const char *hint, struct kg_plan **plan,
                                      struct kg_error *error)
@@ -342,8 +343,8 @@ static enum kg_status plan_by_errand(struct kg_session *session, const struct kg
     struct kg_choice choice;
     enum kg_rigor reached;
     show_progress(&(struct recorder){.session = session}, 0, 1, "searching in another process");
-    enum kg_status status = kg_errand_plan(session, problem, device, rigor, seconds, hint, &text,
-                                           &found, &reached, error);
+    enum kg_status status = kg_worker_job_plan(session, problem, device, rigor, seconds, hint,
+                                               &text, &found, &reached, error);
     if (status)
         return status;
     if (!kg_choice_read(problem, &device->facts, kg_session_target(device), text, &choice))
@@ -375,7 +376,7 @@ static enum kg_status plan_by_rule(struct kg_session *session, const struct kg_p
 static enum kg_status plan_with_key(struct kg_session *session, const struct kg_key *key,
                                     const struct kg_problem *problem, struct kg_device *device,
                                     enum kg_rigor rigor, double seconds, const char *hint,
-                                    struct kg_place *place, struct kg_plan **plan,
+                                    struct kg_evaluator *evaluator, struct kg_plan **plan,
                                     struct kg_error *error)
 {
     struct kg_recalled recalled;
@@ -391,11 +392,11 @@ static enum kg_status plan_with_key(struct kg_session *session, const struct kg_
             if (all[i])
                 hints[count++] = all[i];
         status = KG_ERROR_MISSING;
-        if (place ? place->is_elsewhere : kg_errand_is_wanted(device))
-            status = plan_by_errand(session, problem, device, rigor, seconds, hint, plan, error);
+        if (evaluator ? evaluator->is_elsewhere : kg_worker_job_is_wanted(device))
+            status = plan_by_worker(session, problem, device, rigor, seconds, hint, plan, error);
         if (status == KG_ERROR_MISSING)
             status = plan_by_search(session, key, problem, device, rigor, seconds, hints, count,
-                                    place, plan, error);
+                                    evaluator, plan, error);
     }
     if (status == KG_OK) { // what was known of another shape stays with the plan, to be explained
         (*plan)->nearest = recalled.nearest;
@@ -407,7 +408,7 @@ static enum kg_status plan_with_key(struct kg_session *session, const struct kg_
 
 enum kg_status kg_flow_plan(struct kg_session *session, const struct kg_problem *problem,
                             struct kg_device *device, enum kg_rigor rigor, double seconds,
-                            const char *hint, struct kg_place *place, struct kg_plan **plan,
+                            const char *hint, struct kg_evaluator *evaluator, struct kg_plan **plan,
                             struct kg_error *error)
 {
     *plan = NULL;
@@ -422,8 +423,8 @@ enum kg_status kg_flow_plan(struct kg_session *session, const struct kg_problem 
     enum kg_status status = kg_session_key_make(problem, device, &session->protocol, &key, error);
     if (status != KG_OK)
         return status;
-    status =
-        plan_with_key(session, &key.key, problem, device, rigor, seconds, hint, place, plan, error);
+    status = plan_with_key(session, &key.key, problem, device, rigor, seconds, hint, evaluator,
+                           plan, error);
     kg_session_key_free(&key);
     if (status != KG_OK)
         return status;

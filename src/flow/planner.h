@@ -16,7 +16,7 @@ enum kg_origin {
     KG_ORIGIN_COUNT
 };
 
-struct kg_place;      // where kernels are judged and timed: flow/place.h
+struct kg_evaluator;  // where kernels are judged and timed: flow/evaluator.h
 struct kg_workspaces; // memory between kernels, one piece per execution under way
 struct kg_replay;     // executions as graphs: flow/replaying.h
 
@@ -53,7 +53,7 @@ struct kg_plan {
 // where it searches; NULL: one of its own.
 enum kg_status kg_flow_plan(struct kg_session *session, const struct kg_problem *problem,
                             struct kg_device *device, enum kg_rigor rigor, double seconds,
-                            const char *hint, struct kg_place *place, struct kg_plan **plan,
+                            const char *hint, struct kg_evaluator *evaluator, struct kg_plan **plan,
                             struct kg_error *error);
 // A plan of exactly this choice; nothing is verified or measured.
 enum kg_status kg_flow_plan_of(struct kg_session *session, const struct kg_problem *problem,

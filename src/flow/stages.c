@@ -6,7 +6,7 @@
 #include "base/files.h"
 #include "flow/analysis.h"
 #include "flow/diagnose.h"
-#include "flow/place.h"
+#include "flow/evaluator.h"
 #include "flow/small.h"
 
 #include <stdio.h>
@@ -24,8 +24,8 @@ struct build {
     enum kg_rigor rigor; // as asked for, or what the default is here
     struct kg_build_result *result;
     struct kg_session_key key;
-    struct kg_place *place; // NULL where the device is not at hand
-    struct kg_plan *plan;   // the best version so far
+    struct kg_evaluator *evaluator; // NULL where the device is not at hand
+    struct kg_plan *plan;           // the best version so far
 };
 
 static void announce(const struct build *build, const char *stage, int number)
@@ -105,8 +105,8 @@ static enum kg_status open_place(struct build *build, struct kg_error *error)
     if (build->device->is_described)
         return KG_OK;
     struct kg_ahead ahead = {&build->key.key, build->rigor, true, build->options->folder != NULL};
-    return kg_place_open(build->session, build->problem, build->device, true, &ahead, &build->place,
-                         error);
+    return kg_evaluator_open(build->session, build->problem, build->device, true, &ahead,
+                             &build->evaluator, error);
 }
 
 // The first version: without measuring. Where none follows it is what is known, else by rule;
@@ -118,7 +118,7 @@ static enum kg_status generate(struct build *build, struct kg_error *error)
     enum kg_status status;
     if (rigor == KG_RIGOR_ESTIMATE || rigor == KG_RIGOR_WISDOM) {
         status = kg_flow_plan(build->session, build->problem, build->device, rigor, 0, NULL,
-                              build->place, &build->plan, error);
+                              build->evaluator, &build->plan, error);
     } else {
         struct kg_choice choice;
         kg_choice_guess(build->problem, &build->device->facts, kg_session_target(build->device),
@@ -132,7 +132,7 @@ static enum kg_status generate(struct build *build, struct kg_error *error)
 static enum kg_status verify(struct build *build, struct kg_plan *plan, struct kg_error *error)
 {
     struct kg_verdict verdict;
-    enum kg_status status = kg_place_verify(build->place, plan, &verdict, error);
+    enum kg_status status = kg_evaluator_verify(build->evaluator, plan, &verdict, error);
     if (status != KG_OK)
         return status;
     kg_flow_report_verdict(&verdict, &build->result->verify);
@@ -146,7 +146,8 @@ static enum kg_status measure(const struct build *build, struct kg_plan *plan,
                               const struct kg_plan *rival, struct kg_bench_result *bench,
                               double *rival_seconds, struct kg_error *error)
 {
-    enum kg_status status = kg_place_bench(build->place, plan, rival, bench, rival_seconds, error);
+    enum kg_status status =
+        kg_evaluator_bench(build->evaluator, plan, rival, bench, rival_seconds, error);
     if (status == KG_OK) {
         plan->seconds = bench->seconds;
         plan->spread = bench->spread;
@@ -240,7 +241,7 @@ static enum kg_status optimise_once(struct build *build, int number, enum kg_rig
     struct kg_plan *challenger = NULL;
     enum kg_status status =
         kg_flow_plan(build->session, build->problem, build->device, rigor, seconds,
-                     build->plan->choice, build->place, &challenger, error);
+                     build->plan->choice, build->evaluator, &challenger, error);
     if (status == KG_ERROR_MISSING || status == KG_ERROR_IO) { // the machine's doing
         kg_session_tell(build->session, "the search ended early; the version so far stays: %s",
                         error ? error->text : kg_status_name(status));
@@ -309,8 +310,9 @@ static enum kg_status override(struct build *build, struct kg_error *error)
     struct kg_verdict verdict;
     if (!build->options->override)
         return KG_OK;
-    kg_place_close(build->place); // the file's kernels are judged in one that was made after them
-    build->place = NULL;
+    kg_evaluator_close(
+        build->evaluator); // the file's kernels are judged in one that was made after them
+    build->evaluator = NULL;
     enum kg_status status = kg_flow_override(build->plan, build->options->override, &plan, error);
     if (status == KG_OK) {
         status = kg_flow_bench_override(plan, &build->result->bench, &verdict, error);
@@ -397,7 +399,7 @@ enum kg_status kg_flow_build(struct kg_session *session, const struct kg_problem
         kg_session_key_make(problem, device, &session->protocol, &build.key, error);
     if (status == KG_OK)
         status = run_stages(&build, error);
-    kg_place_close(build.place);
+    kg_evaluator_close(build.evaluator);
     kg_session_key_free(&build.key);
     if (status == KG_OK && plan)
         *plan = build.plan;

@@ -1,9 +1,9 @@
 // The accuracy gate applied to plans, in a process that may die.
 
-#include "flow/errand.h"
-#include "flow/place.h"
+#include "flow/evaluator.h"
+#include "flow/worker_job.h"
 
-#include "tune/stand.h"
+#include "tune/test_rig.h"
 #include "tune/worker.h"
 
 #include <stdio.h>
@@ -136,7 +136,7 @@ static enum kg_status verify_here(const struct kg_plan *plan, uint64_t seed,
         status = kg_flow_gate(plan->session, plan->problem, plan->device, seed, other != NULL,
                               &gate, error);
     if (status == KG_OK) {
-        struct kg_subject subject = kg_stand_subject(&built);
+        struct kg_subject subject = kg_test_rig_subject(&built);
         subject.name = plan->override ? plan->override->path : plan->choice;
         status = kg_flow_judge(plan->session, plan->device, gate, &subject, JUDGE_SECONDS, verdict,
                                error);
@@ -151,8 +151,8 @@ enum kg_status kg_flow_verify(const struct kg_plan *plan, uint64_t seed, struct 
                               struct kg_error *error)
 {
     enum kg_status status = KG_ERROR_MISSING;
-    if (!plan->override && kg_errand_is_wanted(plan->device))
-        status = kg_errand_verify(plan, seed, verdict, error);
+    if (!plan->override && kg_worker_job_is_wanted(plan->device))
+        status = kg_worker_job_verify(plan, seed, verdict, error);
     return status == KG_ERROR_MISSING ? verify_here(plan, seed, verdict, error) : status;
 }
 

@@ -2,7 +2,7 @@
 
 #include "gen/arguments.h"
 
-#include "gen/emit.h"
+#include "gen/shared/emit.h"
 
 // Each map in the place of 16 others, and the first where a multiple of 64 bytes begins.
 #define MOST (KG_MAX_ARGUMENTS - KG_MAX_MAPS * 16 - 7)

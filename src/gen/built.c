@@ -4,7 +4,7 @@
 #include "gen/built.h"
 
 #include "gen/prepared.h"
-#include "gen/signature.h"
+#include "gen/standalone.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

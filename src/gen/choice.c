@@ -1,7 +1,7 @@
 // Choices: which family and config does each group of a problem. By rule, as text, as source.
 
 #include "gen/built.h"
-#include "gen/tidy.h"
+#include "gen/shared/tidy.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 
 #include "gen/families.h"
 
-#include "gen/emit.h"
+#include "gen/shared/emit.h"
 
 #include <ctype.h>
 #include <stdlib.h>

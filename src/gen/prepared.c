@@ -3,8 +3,8 @@
 #include "gen/prepared.h"
 
 #include "gen/arguments.h"
-#include "gen/emit.h"
 #include "gen/maps.h"
+#include "gen/shared/emit.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -43,7 +43,7 @@ struct group {
 static int compare_groups(const struct kg_sample *a, const struct kg_sample *b)
 {
     int device = strcmp(a->device, b->device), family = strcmp(a->family, b->family);
-    return device ? device : family ? family : b->promise.known - a->promise.known;
+    return device ? device : family ? family : b->forecast.known - a->forecast.known;
 }
 
 static int compare_problems(const struct kg_sample *a, const struct kg_sample *b)
@@ -66,12 +66,12 @@ static int compare(const void *left, const void *right)
 
 static struct kg_fit_sample fit_sample(const struct kg_sample *sample)
 {
-    struct kg_fit_sample fit = {.bound = sample->promise.bound,
+    struct kg_fit_sample fit = {.bound = sample->forecast.bound,
                                 .measured = sample->seconds,
                                 .spread = sample->spread,
                                 .warm = sample->warm,
-                                .launches = sample->promise.launches};
-    memcpy(fit.feature, sample->promise.feature, sizeof fit.feature);
+                                .launches = sample->forecast.launches};
+    memcpy(fit.feature, sample->forecast.feature, sizeof fit.feature);
     return fit;
 }
 
@@ -100,7 +100,7 @@ static enum kg_status open_group(struct group *group, struct kg_error *error)
     if (!group->fits || !group->scores)
         return kg_error_memory(error, "a fit");
     group->prior = kg_model_prior_of(group->samples->family);
-    group->has_features = group->samples->promise.known;
+    group->has_features = group->samples->forecast.known;
     group->has_points = true;
     int problem = 0, first = 0;
     for (int s = 0; s < group->count; s++) {
@@ -115,7 +115,7 @@ static enum kg_status open_group(struct group *group, struct kg_error *error)
                                 MOST_OF_PROBLEM);
         group->fits[s] = fit_sample(sample);
         group->fits[s].problem = problem;
-        group->has_points &= !isnan(sample->promise.points);
+        group->has_points &= !isnan(sample->forecast.points);
     }
     choose_held(group);
     return KG_OK;
@@ -127,7 +127,7 @@ static double score_of(const struct group *group, int s, enum order order)
     if (order == ORDER_BOUND)
         return fit->bound;
     if (order == ORDER_POINTS)
-        return -group->samples[s].promise.points; // more of them is better
+        return -group->samples[s].forecast.points; // more of them is better
     return kg_model_estimate(fit->bound, fit->feature, fit->launches, fit->warm, group->prior);
 }
 

@@ -354,7 +354,7 @@ static enum kg_status import_lines(struct kg_store *store, const char *lines, si
                                    const struct kg_key *here, struct tally *tally,
                                    struct kg_error *error)
 {
-    int64_t promised = 0;
+    int64_t forecast = 0;
     size_t number = 0, at = 0;
     if (length == 0)
         return kg_error_set(error, KG_ERROR_CORRUPT,
@@ -366,10 +366,10 @@ static enum kg_status import_lines(struct kg_store *store, const char *lines, si
         at += size + 1;
         enum kg_status status;
         if (number++ == 0)
-            status = read_header(line, size, &promised, error);
-        else if (tally->lines >= promised)
+            status = read_header(line, size, &forecast, error);
+        else if (tally->lines >= forecast)
             status = kg_error_set(error, KG_ERROR_CORRUPT, "the header promises %lld lines",
-                                  (long long)promised);
+                                  (long long)forecast);
         else
             status = import_line(store, line, size, here, tally, error);
         if (status != KG_OK) {
@@ -377,10 +377,10 @@ static enum kg_status import_lines(struct kg_store *store, const char *lines, si
             return status;
         }
     }
-    if (tally->lines != promised)
+    if (tally->lines != forecast)
         return kg_error_set(error, KG_ERROR_CORRUPT,
                             "the wisdom is cut short: %d lines, the header promises %lld",
-                            tally->lines, (long long)promised);
+                            tally->lines, (long long)forecast);
     return KG_OK;
 }
 

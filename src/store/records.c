@@ -1,7 +1,7 @@
 // Outcomes and rounds: appended as they happen, each in a transaction of its own.
 
 #include "store/database.h"
-#include "store/promised.h"
+#include "store/forecast_json.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -49,19 +49,19 @@ static enum kg_status add_candidate(struct kg_store *store, const struct kg_outc
     return kg_query_end_with_id(&query, id, error);
 }
 
-static struct kg_hash seal_promise(struct kg_hash outcome, const char *promise)
+static struct kg_hash seal_promise(struct kg_hash outcome, const char *forecast)
 {
-    return kg_hash_chain_text(outcome, promise);
+    return kg_hash_chain_text(outcome, forecast);
 }
 
 // Of what was measured: it is what the model is fitted to. `seal` is the outcome's.
 static enum kg_status add_promise(struct kg_store *store, int64_t id, struct kg_hash seal,
-                                  const struct kg_promise *promise, struct kg_error *error)
+                                  const struct kg_forecast *forecast, struct kg_error *error)
 {
     struct kg_text text = {0};
     struct kg_json json = {.text = &text};
     kg_json_begin_object(&json, NULL);
-    kg_store_write_promise(&json, promise);
+    kg_store_write_forecast(&json, forecast);
     kg_json_end_object(&json);
     enum kg_status status = KG_OK;
     if (text.failed)
@@ -160,9 +160,9 @@ static enum kg_status add_outcome(struct kg_store *store, const struct kg_key *k
     int64_t id;
     kg_query_bind_hash(&query, seal);
     status = kg_query_end_with_id(&query, &id, error);
-    bool promised = outcome->promise.known && !outcome->promise.refusal[0];
-    if (status == KG_OK && outcome->kind == KG_OUTCOME_MEASURED && promised)
-        status = add_promise(store, id, seal, &outcome->promise, error);
+    bool forecast = outcome->forecast.known && !outcome->forecast.refusal[0];
+    if (status == KG_OK && outcome->kind == KG_OUTCOME_MEASURED && forecast)
+        status = add_promise(store, id, seal, &outcome->forecast, error);
     return status;
 }
 
@@ -187,17 +187,17 @@ enum kg_status kg_store_append(struct kg_store *store, const struct kg_key *key,
 }
 
 // The last two columns. What is damaged, or in words of another version, promises nothing.
-static void read_promise(struct kg_query *query, const struct kg_key *key, struct kg_hash seal_of,
-                         struct kg_arena *arena, struct kg_outcome *outcome)
+static void read_forecast(struct kg_query *query, const struct kg_key *key, struct kg_hash seal_of,
+                          struct kg_arena *arena, struct kg_outcome *outcome)
 {
     const char *text = kg_query_text(query);
     struct kg_hash seal = kg_query_hash(query), right = seal_promise(seal_of, text);
-    struct kg_promise_origin origin = {.device = key->device,
-                                       .family = outcome->choice,
-                                       .warm = strncmp(key->protocol, "warm", 4) == 0};
+    struct kg_forecast_origin origin = {.device = key->device,
+                                        .family = outcome->choice,
+                                        .warm = strncmp(key->protocol, "warm", 4) == 0};
     enum kg_status status = KG_OK;
     if (seal.high == right.high && seal.low == right.low)
-        status = kg_store_read_promise(text, strlen(text), &origin, &outcome->promise, NULL);
+        status = kg_store_read_forecast(text, strlen(text), &origin, &outcome->forecast, NULL);
     // Where no memory is left a text looks like none and, to Jansson, sealed JSON like no JSON.
     if (kg_query_lacks_memory(query) || status == KG_ERROR_MEMORY || status == KG_ERROR_CORRUPT)
         arena->failed = true;
@@ -215,7 +215,7 @@ static bool next_outcome(struct kg_query *query, const struct kg_key *key, struc
         struct kg_hash seal = kg_query_hash(query), right = seal_outcome(key, outcome);
         if (seal.high != right.high || seal.low != right.low)
             continue;
-        read_promise(query, key, right, arena, outcome);
+        read_forecast(query, key, right, arena, outcome);
         return true;
     }
     return false;

@@ -11,7 +11,7 @@
 
 #include "asm/gpu.h"
 #include "store/database.h"
-#include "store/promised.h"
+#include "store/forecast_json.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -91,8 +91,8 @@ static void read_members(struct kg_members *members, struct kg_sample *sample)
     sample->warm = kg_members_boolean(members, "warm");
     sample->seconds = kg_members_number(members, members->json, "seconds", 1e-12, 1e9);
     sample->spread = kg_members_number(members, members->json, "spread", 0, 1e3);
-    struct kg_promise_origin origin = {sample->device, sample->family, sample->warm};
-    kg_store_take_promise(members, &origin, &sample->promise);
+    struct kg_forecast_origin origin = {sample->device, sample->family, sample->warm};
+    kg_store_take_forecast(members, &origin, &sample->forecast);
 }
 
 static enum kg_status read_line(const char *text, size_t length, struct kg_samples *samples,
@@ -154,7 +154,7 @@ void kg_samples_write(const struct kg_sample *sample, struct kg_text *text)
     kg_json_boolean(&json, "warm", sample->warm);
     kg_json_number(&json, "seconds", sample->seconds);
     kg_json_number(&json, "spread", sample->spread);
-    kg_store_write_promise(&json, &sample->promise);
+    kg_store_write_forecast(&json, &sample->forecast);
     kg_json_end_object(&json);
     kg_text_add(text, "\n");
 }
@@ -180,14 +180,14 @@ static void take_outcome(void *user, const struct kg_outcome *outcome)
     struct kg_arena *arena = &collecting->samples->arena;
     const struct kg_timing *timing = &outcome->timing;
     struct kg_sample sample = collecting->key;
-    sample.promise = outcome->promise;
-    if (!sample.promise.known)
-        sample.promise =
-            (struct kg_promise){.bound = outcome->bound, .points = (double)NAN, .launches = 1};
+    sample.forecast = outcome->forecast;
+    if (!sample.forecast.known)
+        sample.forecast =
+            (struct kg_forecast){.bound = outcome->bound, .points = (double)NAN, .launches = 1};
     sample.seconds = timing->median;
     sample.spread = kg_time_uncertainty(timing) / timing->median;
     if (outcome->kind != KG_OUTCOME_MEASURED || collecting->status != KG_OK ||
-        !is_time(sample.promise.bound) || !is_time(sample.seconds) || !(sample.spread >= 0) ||
+        !is_time(sample.forecast.bound) || !is_time(sample.seconds) || !(sample.spread >= 0) ||
         !isfinite(sample.spread))
         return;
     // "rowwise*3: block=4; direct: ..." is of two families at once, and of neither alone.

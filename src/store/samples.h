@@ -12,14 +12,14 @@
 
 struct kg_sample {
     const char *device;
-    const char *family;        // candidates of one family are fitted together; "" is one too
-    const char *op;            // problems of one op are held out together; "": not known
-    const char *problem;       // candidates of one problem are compared
-    const char *candidate;     // for people
-    bool warm;                 // caches held what the last run left
-    double seconds;            // measured
-    double spread;             // of them, relative; 0: not known
-    struct kg_promise promise; // of its instructions; where not `known`, there is a bound only
+    const char *family;          // candidates of one family are fitted together; "" is one too
+    const char *op;              // problems of one op are held out together; "": not known
+    const char *problem;         // candidates of one problem are compared
+    const char *candidate;       // for people
+    bool warm;                   // caches held what the last run left
+    double seconds;              // measured
+    double spread;               // of them, relative; 0: not known
+    struct kg_forecast forecast; // of its instructions; where not `known`, there is a bound only
 };
 
 // Zero-initialised is empty.

@@ -47,7 +47,7 @@ const char *const kg_store_steps[KG_STORE_VERSION] = {
     "  baseline REAL, roofline REAL, result TEXT);"
     "CREATE INDEX rounds_by_key ON rounds(key);",
 
-    // What the model of src/asm said of a measured candidate: JSON, as promised.h writes it.
+    // What the model of src/asm said of a measured candidate: JSON, as forecast_json.h writes it.
     "CREATE TABLE promises("
     "  outcome INTEGER PRIMARY KEY REFERENCES outcomes, promise TEXT NOT NULL, seal TEXT NOT "
     "NULL);",

@@ -32,7 +32,7 @@ static void *compile_some(void *argument)
             item->status = kg_built_make(batch->device, item->problem, &item->choice, batch->limit,
                                          &item->built, &item->error);
         if (item->built)
-            kg_promise_make(item->built, item->problem, batch->warm, &item->promise);
+            kg_forecast_make(item->built, item->problem, batch->warm, &item->forecast);
     }
 }
 

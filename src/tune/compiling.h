@@ -6,19 +6,19 @@
 
 #include "base/times.h"
 #include "gen/built.h"
-#include "tune/promise.h"
+#include "tune/forecast.h"
 
 struct kg_compilation {
     const struct kg_problem *problem;
     struct kg_choice choice;
     // What it gave; the caller frees it.
     struct kg_built *built;
-    struct kg_promise promise;
+    struct kg_forecast forecast;
     enum kg_status status;
     struct kg_error error;
 };
 
-// `warm` as for kg_promise_make. Each may take `limit` seconds. `times` may be NULL.
+// `warm` as for kg_forecast_make. Each may take `limit` seconds. `times` may be NULL.
 void kg_compile_all(struct kg_device *device, struct kg_compilation *items, int count, double limit,
                     bool warm, const volatile int *cancel, struct kg_times *times);
 // On how many cores: those of this machine, whatever the device.

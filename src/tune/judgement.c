@@ -1,4 +1,4 @@
-// How candidates get to the stand (stand.h), by isolation (search.h):
+// How candidates get to the stand (test_rig.h), by isolation (search.h):
 //
 //     fork      the stand is here, and every candidate has a fork of its own that inherits it
 //     worker    the stand is in a process that stays, and builds what it is told to from the cache;
@@ -8,7 +8,7 @@
 #include "tune/judgement.h"
 
 #include "device/child.h"
-#include "tune/stand.h"
+#include "tune/test_rig.h"
 #include "tune/worker.h"
 
 #include <stdio.h>
@@ -21,7 +21,7 @@ struct kg_judge {
     const struct kg_search *search;
     enum kg_isolation isolation;
     struct kg_verified verified;
-    struct kg_stand *stand; // but in a worker
+    struct kg_test_rig *rig; // but in a worker
     struct kg_child *worker;
     bool is_ready; // the worker has its stand
 };
@@ -47,7 +47,7 @@ struct request {
 
 struct workplace {
     const struct kg_search *search;
-    struct kg_stand *stand;
+    struct kg_test_rig *rig;
     enum kg_status status; // of making it
     struct kg_error error;
 };
@@ -55,7 +55,7 @@ struct workplace {
 static void prepare(void *user)
 {
     struct workplace *place = user;
-    place->status = kg_stand_make(place->search, &place->stand, &place->error);
+    place->status = kg_test_rig_make(place->search, &place->rig, &place->error);
 }
 
 // Of one candidate.
@@ -65,9 +65,9 @@ static enum kg_status test_built(struct workplace *place, const struct request *
 {
     struct kg_tested tested;
     enum kg_status status = request->kind == VERIFY
-                                ? kg_stand_verify(place->stand, built, &tested, error)
-                                : kg_stand_test(place->stand, built, request->incumbent,
-                                                &request->verified, &tested, error);
+                                ? kg_test_rig_verify(place->rig, built, &tested, error)
+                                : kg_test_rig_test(place->rig, built, request->incumbent,
+                                                   &request->verified, &tested, error);
     kg_times_merge(&tested.times, times);
     kg_text_add_bytes(answer, (const char *)&tested, sizeof tested);
     return status;
@@ -79,7 +79,7 @@ static enum kg_status race_built(struct workplace *place, struct kg_built *const
     struct kg_timing *timings = calloc((size_t)count, sizeof *timings);
     if (!timings)
         return kg_error_memory(error, "a race");
-    enum kg_status status = kg_stand_race(place->stand, built, count, drops, timings, error);
+    enum kg_status status = kg_test_rig_race(place->rig, built, count, drops, timings, error);
     kg_text_add_bytes(answer, (const char *)timings, (size_t)count * sizeof *timings);
     free(timings);
     return status;
@@ -210,15 +210,15 @@ static enum kg_status verify_in_fork(void *user, void *result, size_t size, stru
 {
     (void)size;
     const struct single *single = user;
-    return kg_stand_verify(single->judge->stand, single->built, result, error);
+    return kg_test_rig_verify(single->judge->rig, single->built, result, error);
 }
 
 static enum kg_status test_in_fork(void *user, void *result, size_t size, struct kg_error *error)
 {
     (void)size;
     const struct single *single = user;
-    return kg_stand_test(single->judge->stand, single->built, single->incumbent,
-                         &single->judge->verified, result, error);
+    return kg_test_rig_test(single->judge->rig, single->built, single->incumbent,
+                            &single->judge->verified, result, error);
 }
 
 struct race {
@@ -232,7 +232,7 @@ static enum kg_status race_in_fork(void *user, void *result, size_t size, struct
 {
     (void)size;
     const struct race *race = user;
-    return kg_stand_race(race->judge->stand, race->built, race->count, race->drops, result, error);
+    return kg_test_rig_race(race->judge->rig, race->built, race->count, race->drops, result, error);
 }
 
 // All three.
@@ -247,7 +247,7 @@ static enum kg_status test(struct kg_judge *judge, struct kg_built *built, doubl
     case KG_ISOLATION_WORKER:
         return ask_worker(judge, &built, &request, seconds, tested, sizeof *tested, error);
     case KG_ISOLATION_NONE:
-        return kg_stand_test(judge->stand, built, incumbent, &judge->verified, tested, error);
+        return kg_test_rig_test(judge->rig, built, incumbent, &judge->verified, tested, error);
     default:
         return kg_worker_run(test_in_fork, &single, seconds, judge->search->cancel, tested,
                              sizeof *tested, error);
@@ -300,7 +300,7 @@ enum kg_status kg_judge_verify(struct kg_judge *judge, struct kg_built *built, d
     if (judge->isolation == KG_ISOLATION_WORKER)
         status = ask_worker(judge, pair, &request, seconds, &tested, sizeof tested, &own);
     else if (judge->isolation == KG_ISOLATION_NONE)
-        status = kg_stand_verify(judge->stand, built, &tested, &own);
+        status = kg_test_rig_verify(judge->rig, built, &tested, &own);
     else
         status = kg_worker_run(verify_in_fork, &single, seconds, judge->search->cancel, &tested,
                                sizeof tested, &own);
@@ -332,7 +332,7 @@ enum kg_status kg_judge_race(struct kg_judge *judge, struct kg_built *const *bui
     if (judge->isolation == KG_ISOLATION_WORKER)
         status = ask_worker(judge, built, &request, seconds, timings, size, error);
     else if (judge->isolation == KG_ISOLATION_NONE)
-        status = kg_stand_race(judge->stand, built, count, drops, timings, error);
+        status = kg_test_rig_race(judge->rig, built, count, drops, timings, error);
     else
         status = kg_worker_run(race_in_fork, &race, seconds, judge->search->cancel, timings, size,
                                error);
@@ -351,7 +351,7 @@ enum kg_status kg_judge_make(const struct kg_search *search, struct kg_judge **o
     judge->isolation = search->isolation ? search->isolation : kg_worker_isolation(search->device);
     enum kg_status status = judge->isolation == KG_ISOLATION_WORKER
                                 ? start_worker(judge, error)
-                                : kg_stand_make(search, &judge->stand, error);
+                                : kg_test_rig_make(search, &judge->rig, error);
     if (status) {
         kg_judge_free(judge);
         return status;
@@ -365,6 +365,6 @@ void kg_judge_free(struct kg_judge *judge)
     if (!judge)
         return;
     stop_worker(judge);
-    kg_stand_free(judge->stand);
+    kg_test_rig_free(judge->rig);
     free(judge);
 }

@@ -1,5 +1,5 @@
 // What happens to one candidate: the accuracy gate, then the clock, in a process that may die of
-// it. And the last race of the best ones. What the tests are is in stand.h.
+// it. And the last race of the best ones. What the tests are is in test_rig.h.
 
 #ifndef KG_TUNE_JUDGEMENT_H
 #define KG_TUNE_JUDGEMENT_H

@@ -198,7 +198,7 @@ static void release(struct state *state, int group)
             continue;
         struct kg_choice choice = replace(state, group, &candidate->config);
         const struct kg_trial *trial = kg_trials_find(&state->trials, &choice);
-        struct limited limited = {state, group, trial ? trial->promise.registers : 0};
+        struct limited limited = {state, group, trial ? trial->forecast.registers : 0};
         kg_candidates_release(candidates, i, limited.registers, dismiss_limited, &limited);
     }
 }

@@ -5,7 +5,7 @@
 
 #include "base/times.h"
 #include "gen/built.h"
-#include "tune/promise.h"
+#include "tune/forecast.h"
 #include "tune/timing.h"
 #include "tune/worker.h"
 #include "verify/gate.h"
@@ -37,9 +37,9 @@ struct kg_outcome {
     double compile_seconds;
     struct kg_timing timing; // MEASURED
     struct kg_verdict verdict;
-    struct kg_promise promise; // of its instructions, where they are known
-    bool final;                // from the interleaved race of the finalists
-    const char *reason;        // all kinds but MEASURED
+    struct kg_forecast forecast; // of its instructions, where they are known
+    bool final;                  // from the interleaved race of the finalists
+    const char *reason;          // all kinds but MEASURED
 };
 
 struct kg_judge;

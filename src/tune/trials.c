@@ -4,9 +4,9 @@
 #include "tune/trials.h"
 
 #include "gen/families.h"
+#include "tune/code_identity.h"
 #include "tune/compiling.h"
 #include "tune/finals.h"
-#include "tune/likeness.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,10 +149,10 @@ static void record(const struct kg_trials *trials, const struct kg_outcome *outc
 // A candidate that was faster than its instructions' bound: the bounds of others are scaled down.
 static void note_code_trust(struct kg_trials *trials, const struct kg_trial *trial)
 {
-    const struct kg_promise *promise = &trial->promise;
+    const struct kg_forecast *forecast = &trial->forecast;
     double least = trial->timing.least;
-    if (promise->known && promise->bound > 0 && least < promise->bound * trials->code_trust)
-        trials->code_trust = least / promise->bound;
+    if (forecast->known && forecast->bound > 0 && least < forecast->bound * trials->code_trust)
+        trials->code_trust = least / forecast->bound;
 }
 
 // An earlier search's outcome. False when there is none that settles it.
@@ -178,7 +178,7 @@ static bool recall(struct kg_trials *trials, const struct kg_choice *choice, con
     trial->known = true;
     trial->source = outcome.source;
     trial->verdict = outcome.verdict;
-    trial->promise = outcome.promise;
+    trial->forecast = outcome.forecast;
     if (measured)
         note_code_trust(trials, trial);
     count_trial(trials, trial, reason);
@@ -263,25 +263,25 @@ static void settle_twin(struct kg_trials *trials, struct build *build, const str
 
 // Seconds, by the families where they say, else by the instructions.
 static double expect(const struct kg_trials *trials, const struct kg_choice *choice,
-                     const struct kg_promise *promise)
+                     const struct kg_forecast *forecast)
 {
     const struct kg_search *search = trials->search;
     double seconds = kg_choice_estimate(choice, &search->device->facts, search->target);
-    return seconds > 0 ? seconds : promise->estimate;
+    return seconds > 0 ? seconds : forecast->estimate;
 }
 
 // Is there no point in running it, by its instructions? What has no rival must run.
 static bool is_hopeless(const struct kg_trials *trials, const struct kg_choice *choice,
-                        const struct kg_promise *promise, char *reason, size_t size)
+                        const struct kg_forecast *forecast, char *reason, size_t size)
 {
-    if (!trials->prunes || !promise->known || trials->best < 0)
+    if (!trials->prunes || !forecast->known || trials->best < 0)
         return false;
     const struct kg_trial *best = &trials->items[trials->best];
-    double median = best->timing.median, bound = promise->bound * trials->code_trust;
-    double expected = expect(trials, choice, promise);
-    double expected_of_best = expect(trials, &best->choice, &best->promise);
-    if (promise->refusal[0])
-        snprintf(reason, size, "cannot be launched: %s", promise->refusal);
+    double median = best->timing.median, bound = forecast->bound * trials->code_trust;
+    double expected = expect(trials, choice, forecast);
+    double expected_of_best = expect(trials, &best->choice, &best->forecast);
+    if (forecast->refusal[0])
+        snprintf(reason, size, "cannot be launched: %s", forecast->refusal);
     else if (bound > median)
         snprintf(reason, size,
                  "its instructions cannot take less than %.3g us; the best takes %.3g us",
@@ -329,7 +329,7 @@ static void settle_judgement(struct kg_trials *trials, struct build *build,
     outcome->verdict = judgement->verdict;
     outcome->timing = judgement->timing;
     outcome->reason = measured ? NULL : judgement->reason;
-    trial->promise = outcome->promise;
+    trial->forecast = outcome->forecast;
     if (measured)
         note_code_trust(trials, trial);
     if (measured && outcome->bound > 0 && judgement->timing.least < outcome->bound * trials->trust)
@@ -348,15 +348,15 @@ static void settle(struct kg_trials *trials, struct build *build)
     }
     outcome.compile_seconds = build->made->built->compile_seconds;
     bool by_code;
-    outcome.source = kg_likeness_hash(build->made->built, &by_code);
+    outcome.source = kg_code_identity(build->made->built, &by_code);
     const struct kg_trial *twin = find_source(trials, outcome.source);
     if (twin) {
         settle_twin(trials, build, twin, by_code, &outcome);
         return;
     }
     char reason[512];
-    outcome.promise = build->made->promise;
-    if (is_hopeless(trials, build->choice, &build->made->promise, reason, sizeof reason)) {
+    outcome.forecast = build->made->forecast;
+    if (is_hopeless(trials, build->choice, &build->made->forecast, reason, sizeof reason)) {
         settle_hopeless(trials, build, reason, &outcome);
         return;
     }
@@ -514,7 +514,7 @@ int kg_trials_finish(struct kg_trials *trials, int most, double margin, struct k
                                  .source = trial->source,
                                  .bound = raw_bound(trials, &trial->choice),
                                  .verdict = trial->verdict,
-                                 .promise = trial->promise,
+                                 .forecast = trial->forecast,
                                  .timing = *timing,
                                  .final = true};
     record(trials, &outcome);

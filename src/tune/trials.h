@@ -14,7 +14,7 @@ struct kg_trial {
     bool known;              // from an earlier search
     struct kg_verdict verdict;
     struct kg_hash source; // as in kg_outcome
-    struct kg_promise promise;
+    struct kg_forecast forecast;
     int twin; // the earlier trial that runs the same, -1: none
 };
 

@@ -115,10 +115,10 @@ static void test_append_and_find(void)
         CHECK(appended == KG_OK || appended == KG_ERROR_MEMORY);
         CHECK(status == KG_OK || status == KG_ERROR_MEMORY);
         // Jansson may lose a digit of a long number then, and does not say so.
-        CHECK(!any || found.promise.known);
+        CHECK(!any || found.forecast.known);
         CHECK_STATUS(kg_store_find(store, &key, choice, &found, &any, &error), KG_OK, &error);
         CHECK(any == (appended == KG_OK));
-        CHECK(!any || sample_same_promise(&found.promise, &outcome.promise));
+        CHECK(!any || sample_same_promise(&found.forecast, &outcome.forecast));
         runs++;
     }
     CHECK(runs > 5);

@@ -2,7 +2,7 @@
 // again as it was, and can be fitted; what is refused says why and leaves nothing.
 
 #include "report/fit_report.h"
-#include "store/promised.h"
+#include "store/forecast_json.h"
 
 #include "fuzz/fuzz.h"
 
@@ -10,21 +10,21 @@
 
 static void check_promise(const char *text, size_t length)
 {
-    static const struct kg_promise_origin origin = {.device = "h100", .family = "rowwise"};
-    struct kg_promise promise, again;
+    static const struct kg_forecast_origin origin = {.device = "h100", .family = "rowwise"};
+    struct kg_forecast forecast, again;
     struct kg_error error = {0};
     struct kg_text words = {0};
     struct kg_json json = {.text = &words};
-    if (kg_store_read_promise(text, length, &origin, &promise, &error) != KG_OK) {
-        FUZZ_CHECK(error.text[0] && !promise.known && promise.bound == 0);
+    if (kg_store_read_forecast(text, length, &origin, &forecast, &error) != KG_OK) {
+        FUZZ_CHECK(error.text[0] && !forecast.known && forecast.bound == 0);
         return;
     }
     kg_json_begin_object(&json, NULL);
-    kg_store_write_promise(&json, &promise);
+    kg_store_write_forecast(&json, &forecast);
     kg_json_end_object(&json);
-    FUZZ_CHECK(kg_store_read_promise(words.data, words.length, &origin, &again, &error) == KG_OK);
-    FUZZ_CHECK(again.known == promise.known && again.bound == promise.bound);
-    FUZZ_CHECK(memcmp(again.feature, promise.feature, sizeof again.feature) == 0);
+    FUZZ_CHECK(kg_store_read_forecast(words.data, words.length, &origin, &again, &error) == KG_OK);
+    FUZZ_CHECK(again.known == forecast.known && again.bound == forecast.bound);
+    FUZZ_CHECK(memcmp(again.feature, forecast.feature, sizeof again.feature) == 0);
     kg_text_free(&words);
 }
 

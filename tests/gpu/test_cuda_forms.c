@@ -9,7 +9,7 @@
 #include "support/folder.h"
 #include "support/sample_problem.h"
 #include "test.h"
-#include "tune/stand.h"
+#include "tune/test_rig.h"
 
 #define CUMSUM "op running(x: T[P, D]) -> (y: T[P, D]) where T in f32 f16\n"
 #define SOFTMAX                                                                                    \
@@ -423,7 +423,7 @@ static void judge(const struct form *form, const struct made *made, struct kg_bu
     CHECK_STATUS(kg_gate_make(device, made->op, &policy, &gate, &error), KG_OK, &error);
     if (!gate)
         return;
-    struct kg_subject subject = kg_stand_subject(built);
+    struct kg_subject subject = kg_test_rig_subject(built);
     CHECK_STATUS(kg_gate_judge(gate, &subject, &verdict, &error), KG_OK, &error);
     CHECK(verdict.passed);
     printf("%-24s %s, %d cases %s\n", form->name, verdict.passed ? "passed" : "REFUSED",

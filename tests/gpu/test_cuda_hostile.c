@@ -2,7 +2,7 @@
 // met by a search and by verify --candidate: each is an outcome, the search goes on, and the
 // process that started it is as good as before. Without a GPU or NVRTC it is skipped.
 
-#include "gen/signature.h"
+#include "gen/standalone.h"
 #include "kernelgen.h"
 #include "support/folder.h"
 #include "support/hostile.h"

@@ -50,21 +50,22 @@ static inline struct kg_key sample_key(void)
 }
 
 // Of a plan of two kernels; no two features are alike. The derived ones are of an unknown device.
-static inline struct kg_promise sample_promise(void)
+static inline struct kg_forecast sample_promise(void)
 {
-    struct kg_promise promise = {
+    struct kg_forecast forecast = {
         .known = true,
         .bound = 8e-6,
         .points = 120,
         .launches = 2,
         .longest = {.grid = 4096, .threads = 256, .dynamic_shared = 65536, .cluster = 2}};
     for (int f = 0; f < KG_FEATURE_DERIVED; f++)
-        promise.feature[f] = f / 7.0 - 0.3;
-    promise.estimate = kg_model_estimate(promise.bound, promise.feature, 2, false, &kg_model_prior);
-    return promise;
+        forecast.feature[f] = f / 7.0 - 0.3;
+    forecast.estimate =
+        kg_model_estimate(forecast.bound, forecast.feature, 2, false, &kg_model_prior);
+    return forecast;
 }
 
-static inline bool sample_same_promise(const struct kg_promise *a, const struct kg_promise *b)
+static inline bool sample_same_promise(const struct kg_forecast *a, const struct kg_forecast *b)
 {
     return a->known == b->known && a->bound == b->bound && a->estimate == b->estimate &&
            a->points == b->points && a->launches == b->launches &&
@@ -91,7 +92,7 @@ static inline struct kg_outcome sample_outcome(const char *choice)
                     .worst_relative = 0.3,
                     .worst_rms = 1.1,
                     .impostors = 9},
-        .promise = sample_promise(),
+        .forecast = sample_promise(),
         .final = true,
         .reason = ""};
 }

@@ -4,11 +4,11 @@
 // Where outputs are packed, a thread makes the two elements of a byte. A scan whose body does not
 // depend on the scanned axis is carried along by one thread a row.
 
-#include "gen/direct.h"
+#include "gen/host/direct.h"
 
-#include "gen/axes.h"
 #include "gen/cuda/cuda_frame.h"
 #include "gen/families.h"
+#include "gen/shared/axes.h"
 #include "gen/skeleton.h"
 
 enum { THREADS, REGISTERS };

@@ -3,9 +3,9 @@
 #ifndef KG_GEN_CUDA_FRAME_H
 #define KG_GEN_CUDA_FRAME_H
 
-#include "gen/code.h"
-#include "gen/emit.h"
-#include "gen/fold.h"
+#include "gen/shared/code.h"
+#include "gen/shared/emit.h"
+#include "gen/shared/fold.h"
 
 // The heading and the prelude.
 void kg_cuda_opening(struct kg_text *text, const struct kg_group *group, const char *family,

@@ -31,7 +31,7 @@ static void check_same(const struct kg_sample *a, const struct kg_sample *b)
     CHECK_TEXT(a->problem, b->problem);
     CHECK_TEXT(a->candidate, b->candidate);
     CHECK(a->seconds == b->seconds && a->spread == b->spread && a->warm == b->warm);
-    const struct kg_promise *one = &a->promise, *other = &b->promise;
+    const struct kg_forecast *one = &a->forecast, *other = &b->forecast;
     CHECK(one->known == other->known && one->bound == other->bound);
     CHECK(one->points == other->points || (isnan(one->points) && isnan(other->points)));
     CHECK(one->launches == other->launches && one->estimate == other->estimate);
@@ -49,11 +49,11 @@ static void test_line(void)
     struct kg_text text = {0};
     CHECK_STATUS(kg_samples_read(good, sizeof good - 1, &samples, &error), KG_OK, &error);
     CHECK_STATUS(kg_samples_read("\n \n", 3, &samples, &error), KG_OK, &error);
-    const struct kg_promise *promise = &samples.list[0].promise;
-    CHECK(samples.count == 1 && isnan(promise->points) && promise->known);
-    CHECK(promise->feature[KG_FEATURE_EXPOSED] == 0.5 && promise->launches == 2);
-    CHECK(promise->longest.grid == 132 && promise->longest.threads == 256);
-    CHECK(promise->estimate > promise->bound);
+    const struct kg_forecast *forecast = &samples.list[0].forecast;
+    CHECK(samples.count == 1 && isnan(forecast->points) && forecast->known);
+    CHECK(forecast->feature[KG_FEATURE_EXPOSED] == 0.5 && forecast->launches == 2);
+    CHECK(forecast->longest.grid == 132 && forecast->longest.threads == 256);
+    CHECK(forecast->estimate > forecast->bound);
     kg_samples_write(&samples.list[0], &text);
     CHECK_STATUS(kg_samples_read(text.data, text.length, &samples, &error), KG_OK, &error);
     CHECK(samples.count == 2);
@@ -73,9 +73,9 @@ static void test_old_line(void)
     struct kg_error error;
     struct kg_text text = {0};
     CHECK_STATUS(kg_samples_read(old, sizeof old - 1, &samples, &error), KG_OK, &error);
-    CHECK(samples.count == 1 && !samples.list[0].promise.known && samples.list[0].warm);
+    CHECK(samples.count == 1 && !samples.list[0].forecast.known && samples.list[0].warm);
     CHECK_TEXT(samples.list[0].op, "");
-    CHECK(samples.list[0].promise.points == 7 && samples.list[0].promise.launches == 1);
+    CHECK(samples.list[0].forecast.points == 7 && samples.list[0].forecast.launches == 1);
     kg_samples_write(&samples.list[0], &text);
     CHECK(strstr(text.data, "\"schema\": 2") && strstr(text.data, "\"launch\": null"));
     CHECK_STATUS(kg_samples_read(text.data, text.length, &samples, &error), KG_OK, &error);
@@ -171,15 +171,15 @@ static void invent(struct kg_text *text, bool several_ops)
                                    .op = several_ops ? op : "op",
                                    .problem = problem,
                                    .candidate = "one"};
-        struct kg_promise *promise = &sample.promise;
-        *promise = (struct kg_promise){.known = true, .launches = 1 + s % 2, .points = s % 3};
-        promise->longest = (struct kg_model_launch){.grid = 132, .threads = 128};
-        promise->bound = 1e-4 * (1 + s % 8) * (1 + 0.2 * next_random(&state));
+        struct kg_forecast *forecast = &sample.forecast;
+        *forecast = (struct kg_forecast){.known = true, .launches = 1 + s % 2, .points = s % 3};
+        forecast->longest = (struct kg_model_launch){.grid = 132, .threads = 128};
+        forecast->bound = 1e-4 * (1 + s % 8) * (1 + 0.2 * next_random(&state));
         for (int f = 0; f < KG_FEATURE_DERIVED; f++)
-            promise->feature[f] = next_random(&state);
-        promise->feature[KG_FEATURE_BASE] = 1;
-        sample.seconds =
-            kg_model_estimate(promise->bound, promise->feature, promise->launches, false, &truth);
+            forecast->feature[f] = next_random(&state);
+        forecast->feature[KG_FEATURE_BASE] = 1;
+        sample.seconds = kg_model_estimate(forecast->bound, forecast->feature, forecast->launches,
+                                           false, &truth);
         kg_samples_write(&sample, text);
     }
 }
@@ -279,9 +279,9 @@ static void test_sample_of_kernel(void)
     CHECK(kg_assembly_predict(assembly, 0, &launch, &prediction) == KG_OK);
     struct kg_samples samples = {.count = 0};
     CHECK(kg_samples_read(line, strlen(line), &samples, NULL) == KG_OK && samples.count == 1);
-    const struct kg_promise *promise = &samples.list[0].promise;
-    CHECK(promise->bound == prediction.bound && promise->estimate == prediction.estimate);
-    CHECK(samples.list[0].seconds == 1e-3 && promise->known && promise->longest.grid == 1000);
+    const struct kg_forecast *forecast = &samples.list[0].forecast;
+    CHECK(forecast->bound == prediction.bound && forecast->estimate == prediction.estimate);
+    CHECK(samples.list[0].seconds == 1e-3 && forecast->known && forecast->longest.grid == 1000);
     CHECK_TEXT(samples.list[0].op, "o");
     CHECK_TEXT(samples.list[0].device, prediction.device);
     kg_samples_free(&samples);

@@ -2,7 +2,7 @@
 
 #include "flow/replaying.h"
 #include "flow/workspaces.h"
-#include "replay_stand.h"
+#include "replay_rig.h"
 
 #include <pthread.h>
 

@@ -1,7 +1,7 @@
 // Whatever keeps a small plan from being replayed, above a driver without a GPU: it is launched.
 
 #include "device/cuda/cuda_device.h"
-#include "replay_stand.h"
+#include "replay_rig.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

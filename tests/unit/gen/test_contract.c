@@ -1,7 +1,7 @@
 // The contract family: built kernels against the reference, over shapes that meet every path and
 // every edge, transpositions, types, epilogues, batches and decorated sides.
 
-#include "gen/signature.h"
+#include "gen/standalone.h"
 #include "support/built_contract.h"
 
 #include <unistd.h>

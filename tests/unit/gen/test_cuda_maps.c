@@ -3,7 +3,7 @@
 
 #include "device/device.h"
 #include "gen/cuda/cuda_frame.h"
-#include "gen/declared.h"
+#include "gen/cuda/declared.h"
 #include "gen/skeleton.h"
 #include "support/folder.h"
 #include "support/sample_problem.h"

@@ -3,8 +3,8 @@
 
 #include "base/files.h"
 #include "device/device.h"
+#include "gen/shared/tidy.h"
 #include "gen/skeleton.h"
-#include "gen/tidy.h"
 #include "support/folder.h"
 #include "test.h"
 

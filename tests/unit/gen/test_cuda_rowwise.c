@@ -2,8 +2,8 @@
 // exponentials are narrow. Results are judged where there is a GPU (tests/device); where there is
 // NVRTC, the sources are compiled.
 
-#include "gen/axes.h"
 #include "gen/built.h"
+#include "gen/shared/axes.h"
 #include "support/folder.h"
 #include "support/sample_problem.h"
 #include "test.h"

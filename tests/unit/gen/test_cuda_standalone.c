@@ -1,6 +1,6 @@
 // The file that `emit --target cuda` shows: it compiles alone, whatever the number of kernels.
 
-#include "gen/signature.h"
+#include "gen/standalone.h"
 #include "support/folder.h"
 #include "support/sample_problem.h"
 #include "test.h"

@@ -1,8 +1,8 @@
 // What CUDA files say of their launches: terms over sizes, shapes, arguments, and what PTX says of
 // the functions.
 
-#include "gen/declared.h"
-#include "gen/terms.h"
+#include "gen/cuda/declared.h"
+#include "gen/cuda/terms.h"
 #include "support/sample_problem.h"
 #include "test.h"
 

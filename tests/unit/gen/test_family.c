@@ -1,7 +1,7 @@
 // Spaces, configs as text, partitions and choices.
 
 #include "gen/built.h"
-#include "gen/emit.h"
+#include "gen/shared/emit.h"
 #include "support/sample_problem.h"
 #include "test.h"
 

@@ -1,6 +1,6 @@
 // Exported kernels called through their plain signature, and foreign functions made into kernels.
 
-#include "gen/signature.h"
+#include "gen/standalone.h"
 #include "support/folder.h"
 #include "support/sample_problem.h"
 #include "test.h"

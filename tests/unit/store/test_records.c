@@ -21,7 +21,7 @@ static void check_same(const struct kg_outcome *a, const struct kg_outcome *b)
     CHECK(a->verdict.worst_rms == b->verdict.worst_rms);
     CHECK_TEXT(a->verdict.reason, b->verdict.reason);
     CHECK_TEXT(a->reason, b->reason);
-    CHECK(sample_same_promise(&a->promise, &b->promise));
+    CHECK(sample_same_promise(&a->forecast, &b->forecast));
 }
 
 static void test_append_and_find(void)
@@ -105,7 +105,7 @@ static void test_overrides_stand_apart(void)
     struct kg_outcome outcome = sample_outcome("rowwise vector=8"), found;
     outcome.override = "mine.ptx";
     outcome.timing.median = 1e-9;
-    outcome.promise.known = false;
+    outcome.forecast.known = false;
     bool any = true;
     CHECK_STATUS(kg_store_append(store, &key, &outcome, &error), KG_OK, &error);
     CHECK_STATUS(kg_store_find(store, &key, outcome.choice, &found, &any, &error), KG_OK, &error);

@@ -376,7 +376,7 @@ static bool recall_unlimited(void *user, const char *choice, struct kg_outcome *
         return false;
     *outcome = (struct kg_outcome){.kind = KG_OUTCOME_MEASURED, .choice = choice};
     outcome->timing.median = outcome->timing.least = seconds_of((int64_t[]){a, b, c});
-    outcome->promise.registers = 1;
+    outcome->forecast.registers = 1;
     return true;
 }
 

@@ -1,0 +1,83 @@
+// How the sides of a product lie in memory: see cuda_contract.h.
+
+#include "gen/cuda/contract/cuda_contract.h"
+
+#include "gen/cuda/cuda_frame.h"
+#include "gen/shared/axes.h"
+
+enum { ACCESS = 16 };
+
+static bool uses_part(const struct kg_contract *contract, const struct kg_expr *expr,
+                      enum kg_contract_part part)
+{
+    for (int i = 0; i < contract->axis_count[part]; i++)
+        if (kg_expr_uses(expr, contract->axes[part][i], true))
+            return true;
+    return false;
+}
+
+// The read that the side is, if every subscript is a sum of axes.
+static const struct kg_access *plain_read(const struct kg_contract *contract, int side)
+{
+    const struct kg_contract_factor *factor = &contract->sides[side].factors[0];
+    const struct kg_expr *expr = factor->expr;
+    if (contract->sides[side].count != 1 || factor->divides || expr->kind != KG_EXPR_READ ||
+        expr->pad || expr->type != contract->type ||
+        kg_dtypes[kg_emit_tensor_dtype(expr->tensor)].bits < 8)
+        return NULL;
+    const struct kg_access *access = kg_nest_access(contract->nest, expr);
+    for (int dim = 0; dim < access->tensor->rank; dim++)
+        if (!access->map[dim].is_affine)
+            return NULL;
+    return access;
+}
+
+void kg_cuda_contract_sides(struct kg_cuda_contract_plan *plan)
+{
+    const struct kg_contract *contract = &plan->contract;
+    for (int side = 0; side < 2; side++) {
+        const struct kg_access *access = plan->plain[side] = plain_read(contract, side);
+        plan->along[side] = contract->sides[side].along_k;
+        if (!access || access->tensor->rank == 0)
+            continue;
+        const struct kg_expr *last = access->map[access->tensor->rank - 1].subscript;
+        enum kg_contract_part lines = side ? KG_CONTRACT_N : KG_CONTRACT_M;
+        plan->along[side] =
+            uses_part(contract, last, KG_CONTRACT_K) && !uses_part(contract, last, lines);
+    }
+}
+
+enum kg_dtype kg_cuda_contract_dtype(const struct kg_cuda_contract_plan *plan, int side)
+{
+    static const enum kg_dtype of_type[] = {
+        [KG_TYPE_NONE] = KG_F32, [KG_TYPE_BOOL] = KG_BOOL, [KG_TYPE_I64] = KG_I64,
+        [KG_TYPE_F32] = KG_F32,  [KG_TYPE_F64] = KG_F64,
+    };
+    return plan->plain[side] ? kg_emit_tensor_dtype(plan->plain[side]->tensor)
+                             : of_type[plan->contract.type];
+}
+
+// Vectors follow the last axis of their part, the last subscript is that axis and nothing more, and
+// every other subscript moves by whole vectors.
+bool kg_cuda_contract_is_whole(const struct kg_cuda_contract_plan *plan, int side)
+{
+    const struct kg_contract *contract = &plan->contract;
+    const struct kg_access *access = plan->plain[side];
+    enum kg_contract_part part = plan->along[side] ? KG_CONTRACT_K
+                                 : side            ? KG_CONTRACT_N
+                                                   : KG_CONTRACT_M;
+    int last = access->tensor->rank - 1, count = contract->axis_count[part];
+    if (last < 0 || count == 0)
+        return false;
+    int axis = contract->axes[part][count - 1];
+    int vector = ACCESS / (kg_dtypes[kg_emit_tensor_dtype(access->tensor)].bits / 8);
+    const struct kg_expr *subscript = access->map[last].subscript;
+    if (subscript->kind != KG_EXPR_INDEX || subscript->index->id != axis ||
+        !kg_axes_from_zero(contract->nest->axes[axis]) ||
+        contract->nest->extent[axis] % vector != 0)
+        return false;
+    for (int dim = 0; dim < last; dim++)
+        if (access->map[dim].coefficient[axis] != 0)
+            return false;
+    return kg_cuda_is_whole(plan->group->problem, access->tensor, ~0u, vector);
+}

@@ -1,0 +1,388 @@
+// The family of element-wise formulas on CUDA: a chain of nests over the same output axes, none of
+// them a reduction. Values pass from nest to nest in registers; each element is read and written
+// once.
+//
+// The last axes, as far as every tensor walks them together or leaves them alone, are the columns;
+// the axes before them are the rows. A thread makes a few vectors of 16 bytes (or fewer), all of
+// them loaded before the first is used: one below the other, where what only depends on the column
+// is loaded once, or side by side where there are no rows. Where some tensor is not aligned for
+// vectors the same code goes element by element, neighbouring threads on neighbouring elements.
+
+#include "gen/cuda/pointwise/cuda_pointwise.h"
+
+#include "gen/cuda/cuda_frame.h"
+#include "gen/families.h"
+
+#include <string.h>
+
+enum { THREADS, VECTOR, ROWS, STREAM, REGISTERS, TILE, LAST };
+
+enum {
+    ACCESS = 16,
+    REGISTER_FILE = 65536,
+    STATIC_SHARED = 48 * 1024, // bytes of a block
+    MOST_ACROSS = 65535,       // blocks of a grid's second dimension
+    MOST_ALONG = 1 << 30,      // of its first; threads along either side of a narrow function
+};
+
+static bool applicable(const struct kg_group *group, const struct kg_device_facts *facts,
+                       enum kg_target target, struct kg_text *reason)
+{
+    (void)facts;
+    if (!kg_cuda_fits(group, target, reason))
+        return false;
+    for (int i = 0; i < group->count; i++) {
+        const char *why = kg_pointwise_obstacle(group, i);
+        if (why) {
+            kg_text_format(reason, "%s: %s", kg_group_nest(group, i)->output->name, why);
+            return false;
+        }
+    }
+    return true;
+}
+
+static void space(const struct kg_group *group, const struct kg_device_facts *facts,
+                  enum kg_target target, struct kg_space *space)
+{
+    (void)facts, (void)target;
+    *space = (struct kg_space){0};
+    kg_space_add(space, "threads", 4, (int64_t[]){512, 256, 128, 1024});
+    kg_space_add(space, "vector", 5, (int64_t[]){8, 4, 2, 1, 16});
+    kg_space_add(space, "rows", 4, (int64_t[]){2, 4, 1, 8});
+    kg_space_add(space, "stream", 2, (int64_t[]){0, 1});
+    kg_cuda_space_registers(space);
+    bool crosses = kg_cuda_pointwise_crossing(group) >= 0, rounds = kg_cuda_pointwise_rounds(group);
+    if (crosses || rounds) {
+        kg_space_add(space, "tile", crosses ? 4 : 1, (int64_t[]){0, 64, 32, 128});
+        kg_space_add(space, "last", rounds ? 5 : 1, (int64_t[]){0, 1, 2, 4, 8});
+    }
+}
+
+// Of what is stored, in bytes.
+static int widest_element(const struct kg_group *group)
+{
+    int widest = 1;
+    for (int i = 0; i < group->count; i++) {
+        const struct kg_tensor *output = kg_group_nest(group, i)->output;
+        int bytes = kg_dtypes[kg_emit_tensor_dtype(output)].bits / 8;
+        if (!kg_group_is_private(group, output) && bytes > widest)
+            widest = bytes;
+    }
+    return widest;
+}
+
+static void make_plan(const struct kg_group *group, const struct kg_config *config,
+                      struct kg_cuda_pointwise_plan *plan)
+{
+    *plan = (struct kg_cuda_pointwise_plan){.group = group, .across = -1};
+    plan->axes = kg_group_nest(group, 0)->output_axes;
+    plan->run = plan->axes - 1;
+    plan->tile = (int)config->value[TILE];
+    plan->last = (int)config->value[LAST];
+    for (int axis = 0; axis + 1 < plan->axes; axis++)
+        plan->merged[axis] = kg_pointwise_can_merge(group, axis);
+    if (plan->last > 0)
+        plan->merged[plan->axes - 2] = true;
+    while (plan->run > 0 && plan->merged[plan->run - 1])
+        plan->run--;
+    if (plan->tile)
+        plan->across = kg_cuda_pointwise_crossing(group);
+    plan->threads = (int)config->value[THREADS];
+    plan->vector = (int)config->value[VECTOR];
+    plan->rows = (int)config->value[ROWS];
+    plan->stream = config->value[STREAM] != 0;
+    plan->registers = (int)config->value[REGISTERS];
+}
+
+// For any length of the last axis.
+static void make_plan_for_any(const struct kg_group *group, const struct kg_config *config,
+                              struct kg_cuda_pointwise_plan *plan)
+{
+    struct kg_config any = *config;
+    any.value[LAST] = 0;
+    make_plan(group, &any, plan);
+}
+
+// Elements of a row, and rows.
+static void measure(const struct kg_cuda_pointwise_plan *plan, int64_t *columns, int64_t *rows)
+{
+    const struct kg_nest *nest = kg_group_nest(plan->group, 0);
+    *columns = *rows = 1;
+    for (int axis = 0; axis < plan->axes; axis++)
+        *(axis < plan->run ? rows : columns) *= nest->extent[axis];
+}
+
+static const char *tile_obstacle(const struct kg_cuda_pointwise_plan *plan)
+{
+    struct kg_cuda_slots slots;
+    int64_t bytes = 0, square = (int64_t)plan->tile * plan->tile;
+    int widest = plan->vector;
+    if (plan->last)
+        return "tiles leave the last axis alone";
+    if (plan->rows != 1)
+        return "in tiles a thread has as many vectors as there are: rows does not count";
+    kg_cuda_pointwise_find_slots(plan, &slots);
+    for (int i = 0; i < slots.count; i++) {
+        const struct kg_tensor *tensor = slots.items[i].access->tensor;
+        int piece = kg_cuda_pointwise_piece(tensor);
+        if (slots.items[i].kind != KG_CUDA_SLOT_TILE)
+            continue;
+        bytes += (square + plan->tile * 4) * (ACCESS / piece);
+        widest = piece > widest ? piece : widest;
+    }
+    if (bytes > STATIC_SHARED)
+        return "the tiles need more shared memory than a block has";
+    if (square < (int64_t)widest * plan->threads)
+        return "a tile has fewer vectors than a block has threads";
+    return square > 32 * plan->threads ? "a tile is more than the threads of a block hold" : NULL;
+}
+
+static const char *plain_obstacle(const struct kg_cuda_pointwise_plan *plan)
+{
+    int64_t columns, rows;
+    measure(plan, &columns, &rows);
+    if (plan->last && kg_group_nest(plan->group, 0)->extent[plan->axes - 1] != plan->last)
+        return "the last axis has another length";
+    if (plan->last && plan->vector % plan->last != 0)
+        return "vectors are not whole rounds of the last axis";
+    if (plan->rows > 1 && plan->rows > (plan->run > 0 ? rows : kg_ceil_div(columns, plan->vector)))
+        return "more vectors a thread than there are";
+    return NULL;
+}
+
+static bool valid(const struct kg_group *group, const struct kg_device_facts *facts,
+                  enum kg_target target, const struct kg_config *config, struct kg_text *reason)
+{
+    (void)facts, (void)target;
+    struct kg_cuda_pointwise_plan plan;
+    make_plan(group, config, &plan);
+    const char *obstacle = plan.tile ? tile_obstacle(&plan) : plain_obstacle(&plan);
+    if (plan.vector * widest_element(group) > ACCESS)
+        obstacle = "a vector is wider than a store";
+    if (config->value[REGISTERS] > 0 && config->value[REGISTERS] * plan.threads > REGISTER_FILE)
+        obstacle = "a block would need more registers than there are";
+    kg_text_add(reason, obstacle ? obstacle : "");
+    return !obstacle;
+}
+
+// Where both sides fill at least half of the least tile: the whole tile that fits.
+static bool guess_tile(const struct kg_group *group, struct kg_config *config)
+{
+    enum { LEAST = 16 };
+    struct kg_cuda_pointwise_plan plan;
+    struct kg_config tiled = {{256, config->value[VECTOR], 1, 0, 0, 64, 0}};
+    if (kg_cuda_pointwise_crossing(group) < 0)
+        return false;
+    for (; tiled.value[TILE] >= 32; tiled.value[TILE] /= 2) {
+        make_plan(group, &tiled, &plan);
+        if (kg_cuda_pointwise_extent(&plan, plan.axes - 1) < LEAST ||
+            kg_cuda_pointwise_extent(&plan, plan.across) < LEAST)
+            return false;
+        while (tiled.value[THREADS] > 128 && tile_obstacle(&plan)) {
+            tiled.value[THREADS] /= 2;
+            make_plan(group, &tiled, &plan);
+        }
+        if (!tile_obstacle(&plan)) {
+            *config = tiled;
+            return true;
+        }
+    }
+    return false;
+}
+
+// Rounds of the last axis, where a vector holds several.
+static void guess_last(const struct kg_group *group, struct kg_config *config)
+{
+    struct kg_cuda_pointwise_plan plan;
+    int64_t columns, rows, last;
+    if (!kg_cuda_pointwise_rounds(group))
+        return;
+    make_plan(group, config, &plan);
+    last = kg_group_nest(group, 0)->extent[plan.axes - 1];
+    if (last < 1 || last >= plan.vector || plan.vector % last != 0)
+        return;
+    plan.last = (int)last;
+    struct kg_config rounds = *config;
+    rounds.value[LAST] = last;
+    make_plan(group, &rounds, &plan);
+    measure(&plan, &columns, &rows);
+    if (columns % plan.vector == 0)
+        *config = rounds;
+}
+
+// Does each element call functions that take longer than its memory?
+static bool is_heavy(const struct kg_group *group)
+{
+    double calls = 0, elements = 0;
+    for (int i = 0; i < group->count; i++) {
+        const struct kg_nest *nest = kg_group_nest(group, i);
+        calls += nest->transcendentals;
+        elements = nest->iterations > elements ? nest->iterations : elements;
+    }
+    return calls > 0 && calls >= elements;
+}
+
+// Small problems are spread over all units first: in smaller blocks, then in shorter vectors.
+static void guess_small(int64_t elements, int units, int widest, struct kg_config *config)
+{
+    enum { LEAST_THREADS = 128, LEAST_BYTES = 4 };
+    int64_t *threads = &config->value[THREADS], *vector = &config->value[VECTOR];
+    int64_t *rows = &config->value[ROWS], vectors = elements / *vector;
+    while (*rows > 1 && vectors / *rows < (int64_t)1024 * units)
+        *rows /= 2;
+    while (*threads > LEAST_THREADS && vectors < 2 * *threads * units)
+        *threads /= 2;
+    for (; *vector * widest > LEAST_BYTES && *vector > 1 && *vector > config->value[LAST] &&
+           vectors * 2 <= LEAST_THREADS * units;
+         vectors *= 2)
+        *vector /= 2;
+}
+
+static void guess(const struct kg_group *group, const struct kg_device_facts *facts,
+                  enum kg_target target, struct kg_config *config)
+{
+    (void)target;
+    struct kg_cuda_pointwise_plan plan;
+    int64_t columns, rows;
+    int widest = widest_element(group);
+    *config = (struct kg_config){{512, ACCESS / widest, 2}};
+    if (guess_tile(group, config))
+        return;
+    // With formulas of some length two vectors of narrow elements cost half of the warps that a
+    // unit has: 49 registers instead of 32 for GELU in f16, and 4 % of the time.
+    if (config->value[VECTOR] >= 8 && is_heavy(group))
+        config->value[ROWS] = 1;
+    guess_last(group, config);
+    make_plan(group, config, &plan);
+    measure(&plan, &columns, &rows);
+    // Vectors that rows are whole numbers of.
+    while (plan.run > 0 && config->value[VECTOR] > 1 && columns % config->value[VECTOR] != 0)
+        config->value[VECTOR] /= 2;
+    guess_small(columns * rows, facts->units > 0 ? facts->units : 1, widest, config);
+    struct kg_text reason = {0};
+    while (config->value[ROWS] > 1 && !valid(group, facts, target, config, &reason))
+        config->value[ROWS] /= 2;
+    kg_text_free(&reason);
+}
+
+static bool emit(const struct kg_group *group, const struct kg_device_facts *facts,
+                 enum kg_target target, const struct kg_config *config, const char *entry,
+                 struct kg_text *source)
+{
+    struct kg_space values;
+    struct kg_cuda_pointwise_plan plan, any;
+    struct kg_code code = {source, 0};
+    bool stored = false;
+    for (int i = 0; i < group->count; i++)
+        stored |= !kg_group_is_private(group, kg_group_nest(group, i)->output);
+    space(group, facts, target, &values);
+    kg_cuda_opening(source, group, "pointwise", config, &values);
+    if (!stored) { // nobody reads what it makes
+        kg_cuda_nothing(&code, group, entry);
+        return !source->failed;
+    }
+    make_plan(group, config, &plan);
+    make_plan_for_any(group, config, &any);
+    plan.entry = any.entry = entry;
+    kg_cuda_pointwise_emit(source, &plan, &any);
+    return !source->failed;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+// Tiles by number, or vectors side by side: in one dimension.
+static struct kg_grid line_of(int64_t blocks, int threads)
+{
+    return (struct kg_grid){.blocks = {least(blocks, MOST_ALONG), 1, 1},
+                            .threads = {threads, 1, 1}};
+}
+
+static int64_t count_tiles(const struct kg_cuda_pointwise_plan *plan)
+{
+    int64_t count = 1;
+    for (int axis = 0; axis < plan->axes; axis++) {
+        bool sided = axis == plan->across || axis == plan->axes - 1;
+        if (!plan->merged[axis])
+            count *= kg_ceil_div(kg_cuda_pointwise_extent(plan, axis), sided ? plan->tile : 1);
+    }
+    return count;
+}
+
+// `all`: the grid covers everything at once, and 32 bits count its threads.
+static struct kg_grid grid_of(const struct kg_cuda_pointwise_plan *plan, bool *all)
+{
+    int64_t columns, rows;
+    measure(plan, &columns, &rows);
+    *all = columns < MOST_ALONG && rows < MOST_ALONG;
+    if (plan->tile) {
+        *all &= count_tiles(plan) <= MOST_ALONG;
+        return line_of(count_tiles(plan), plan->threads);
+    }
+    int64_t vectors = kg_ceil_div(columns, plan->vector), wide = plan->threads;
+    if (plan->run <= 0)
+        return line_of(kg_ceil_div(vectors, (int64_t)plan->threads * plan->rows), plan->threads);
+    if (vectors < wide)
+        wide = kg_power_of_two(vectors);
+    int64_t high = least(plan->threads / wide, kg_power_of_two(kg_ceil_div(rows, plan->rows)));
+    int64_t along = kg_ceil_div(rows, high * plan->rows), across = kg_ceil_div(vectors, wide);
+    struct kg_grid grid = line_of(along, (int)wide);
+    if (across != 1) {
+        *all &= along <= MOST_ACROSS;
+        grid.blocks[0] = least(across, MOST_ALONG);
+        grid.blocks[1] = least(along, MOST_ACROSS);
+    }
+    grid.threads[1] = (int)high;
+    return grid;
+}
+
+// Whether 32 bits count the elements of all tensors, gaps between them included.
+static bool is_narrow(const struct kg_group *group)
+{
+    struct kg_needs needs;
+    kg_group_needs(group, &needs);
+    for (int id = 0; id < group->problem->tensor_count; id++) {
+        const struct kg_tensor *tensor = group->problem->tensors[id];
+        const struct kg_layout *layout = &group->problem->layouts[id];
+        double span = 0;
+        for (int dim = 0; dim < tensor->rank; dim++)
+            span += (double)layout->shape[dim] *
+                    (double)(layout->stride[dim] < 0 ? -layout->stride[dim] : layout->stride[dim]);
+        if (needs.tensor[id] && span >= 2e9)
+            return false;
+    }
+    return true;
+}
+
+static void grids(const struct kg_group *group, const struct kg_device_facts *facts,
+                  const struct kg_config *config, struct kg_grids *grids)
+{
+    struct kg_cuda_pointwise_plan plan, any;
+    const struct kg_grid none = {.threads = {1, 1, 1}};
+    bool all, simple = kg_cuda_pointwise_simple(group);
+    make_plan(group, config, &plan);
+    make_plan_for_any(group, config, &any);
+    struct kg_grid grid = grid_of(&plan, &all), slow = grid_of(&any, &(bool){false});
+    int alignment = kg_cuda_pointwise_alignment(&plan);
+    int chosen = !alignment ? 1 : simple && all && is_narrow(group) ? 2 : 0;
+    *grids = (struct kg_grids){.count = simple ? 3 : 2, .alignment = alignment};
+    for (int i = 0; i < grids->count; i++) {
+        grids->grids[i] = i != chosen ? none : i == 1 ? slow : grid;
+        grids->unaligned[i] = i == 1 ? slow : none;
+    }
+    kg_cuda_start_early(group, facts, grids);
+}
+
+const struct kg_family kg_cuda_pointwise = {
+    .name = "pointwise",
+    .summary = "element-wise formulas and gathers, chained in registers",
+    .applicable = applicable,
+    .space = space,
+    .valid = valid,
+    .guess = guess,
+    .bound = kg_group_bound,
+    .emit = emit,
+    .grids = grids,
+};

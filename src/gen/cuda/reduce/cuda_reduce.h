@@ -1,0 +1,98 @@
+// What the files of the reduce family for CUDA share: cuda_reduce.c decides, cuda_reduce_streams.c
+// tells what is read in vectors, cuda_reduce_emit.c writes, with cuda_reduce_part.c.
+
+#ifndef KG_GEN_CUDA_REDUCE_H
+#define KG_GEN_CUDA_REDUCE_H
+
+#include "gen/host/reduce.h"
+
+struct kg_cuda_reduce_plan {
+    const struct kg_group *group;
+    const struct kg_nest *nest; // the reduction
+    const char *entry;
+    struct kg_fold fold;
+    int k;       // its position in the group
+    int outputs; // number of output axes
+    bool column; // vectors follow output axes
+    int run;     // first axis of the run that vectors follow, counted as one
+    int last;    // last axis of that run
+    // By position, the reduction included: whether the statement is read at axes of the reduction
+    // only, all of them, in one order; then, by its own axis, which of them it is.
+    bool in_place[KG_MAX_NESTS];
+    int8_t axis_of[KG_MAX_NESTS][KG_MAX_INDICES];
+    int threads;   // of a block
+    int vector;    // elements of a thread's vectors
+    int unroll;    // vectors that a thread loads before it computes
+    int split;     // blocks that share an output; more than one: their results are folded last
+    bool cluster;  // they are a cluster and do so themselves
+    int registers; // at most; 0: as many as the compiler likes
+};
+
+// What the statement at `position`, which is in place, calls the reduction's axis.
+int kg_cuda_reduce_axis(const struct kg_cuda_reduce_plan *plan, int position, int axis);
+// Whether the access of that statement is a vector along the plan's run.
+bool kg_cuda_reduce_walks(const struct kg_cuda_reduce_plan *plan, int position,
+                          const struct kg_access *access);
+// Whether two such accesses read the same elements.
+bool kg_cuda_reduce_same(const struct kg_cuda_reduce_plan *plan, int a,
+                         const struct kg_access *of_a, int b, const struct kg_access *of_b);
+
+// A tensor that is read in vectors, once for all its readers.
+struct kg_cuda_reduce_stream {
+    int position; // of the statement that reads it
+    const struct kg_access *access;
+};
+
+#define KG_CUDA_REDUCE_STREAMS 24
+struct kg_cuda_reduce_streams {
+    int count;
+    struct kg_cuda_reduce_stream items[KG_CUDA_REDUCE_STREAMS];
+};
+void kg_cuda_reduce_streams_make(const struct kg_cuda_reduce_plan *plan,
+                                 struct kg_cuda_reduce_streams *streams);
+// The stream of what the statement at `position`, which is in place, reads so, or -1.
+int kg_cuda_reduce_find(const struct kg_cuda_reduce_plan *plan,
+                        const struct kg_cuda_reduce_streams *streams, int position,
+                        const struct kg_access *access);
+
+// The bytes that tensors have to be aligned to for whole vectors; 0: their strides or sizes do not
+// allow them, wherever they lie.
+int kg_cuda_reduce_alignment(const struct kg_cuda_reduce_plan *plan);
+// Of the `unroll` vectors, how many a thread loads at once where it takes elements one by one.
+int kg_cuda_reduce_batch(const struct kg_cuda_reduce_plan *plan);
+
+// Bytes of what blocks leave for each other of one output, at most.
+#define KG_CUDA_PARTIAL_BYTES 16
+// Threads of the blocks that fold them.
+int kg_cuda_combine_threads(const struct kg_cuda_reduce_plan *plan);
+
+// ---- Writing ----
+
+struct kg_cuda_reduce_writer {
+    const struct kg_cuda_reduce_plan *plan;
+    struct kg_code code;
+    struct kg_values values; // of the body of the reduction; `read` is kg_cuda_reduce_read
+    struct kg_cuda_reduce_streams streams;
+    int batch; // kg_cuda_reduce_batch
+};
+
+// Writes an element of a vector, where the access is of one: a kg_values reader, `user` the writer.
+bool kg_cuda_reduce_read(void *user, struct kg_text *text, const struct kg_access *access);
+// Declares `name`, the product of the extents of the axes [first, last].
+void kg_cuda_reduce_product(struct kg_cuda_reduce_writer *writer, const char *name, int first,
+                            int last);
+// Declares the axes [first, last] that the linear counter `from` stands for.
+void kg_cuda_reduce_axes(struct kg_cuda_reduce_writer *writer, int first, int last,
+                         const char *from);
+// What nothing gives, of the fold's type; `place` stands beside it.
+void kg_cuda_reduce_neutral(struct kg_text *text, const struct kg_fold *fold, const char *place);
+// Declares `total` of the thread: one, or one for each of its columns.
+void kg_cuda_reduce_totals(struct kg_cuda_reduce_writer *writer);
+// Adds the thread's elements of the part `part` to it.
+void kg_cuda_reduce_part(struct kg_cuda_reduce_writer *writer);
+
+// The functions of the kernel, after the opening: number 0 for whole vectors, number 1 for any,
+// and, where several blocks share an output, number 2, which folds what they leave.
+void kg_cuda_reduce_emit(struct kg_text *text, const struct kg_cuda_reduce_plan *plan);
+
+#endif

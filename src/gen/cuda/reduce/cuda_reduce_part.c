@@ -1,0 +1,319 @@
+// What threads do with the parts of a reduction in the reduce family for CUDA: which elements a
+// thread has, how they come from memory, and what becomes of them in its total. cuda_reduce_emit.c
+// writes what stands around it.
+//
+// Along the row, a part is what the threads of a block take at once: UNROLL vectors each. Along the
+// column, threads stand in groups, one for each row of a part, and have a total for each of their
+// columns. A vector begins at `first` and has its elements `step` apart: 1 where every vector is
+// whole (WHOLE), else so far that neighbours read neighbours. Whole vectors of a part are loaded at
+// once, others in batches; the order of additions is the same.
+
+#include "gen/cuda/reduce/cuda_reduce.h"
+
+#include "gen/cuda/cuda_frame.h"
+
+#include <stdio.h>
+
+// Elements of a tensor that a thread has on their way where it takes them one by one, in a register
+// each; and where the sizes allow whole vectors, so that only tensors that lie elsewhere are read
+// so. They are most of what a compiler works on: of 16 vectors of 8, three quarters of its time.
+enum { SINGLES = 64, RARE_SINGLES = 16 };
+
+// ---- Which reads are vectors ----
+
+// The statement that reads so, if it is in place: others read at other places. Else -1.
+static int find_reader(const struct kg_cuda_reduce_plan *plan, const struct kg_access *access)
+{
+    for (int i = 0; i <= plan->k; i++) {
+        const struct kg_nest *nest = kg_group_nest(plan->group, i);
+        for (int a = 0; a < nest->access_count; a++)
+            if (access == &nest->accesses[a])
+                return plan->in_place[i] ? i : -1;
+    }
+    return -1;
+}
+
+bool kg_cuda_reduce_read(void *user, struct kg_text *text, const struct kg_access *access)
+{
+    const struct kg_cuda_reduce_writer *writer = user;
+    int reader = find_reader(writer->plan, access);
+    int i = reader >= 0 ? kg_cuda_reduce_find(writer->plan, &writer->streams, reader, access) : -1;
+    char base[48];
+    if (i < 0)
+        return false;
+    snprintf(base, sizeof base, "take%d[piece].at", i);
+    kg_emit_load_at(text, access->tensor, base, "lane");
+    return true;
+}
+
+// ---- Places ----
+
+void kg_cuda_reduce_product(struct kg_cuda_reduce_writer *writer, const char *name, int first,
+                            int last)
+{
+    struct kg_code *code = &writer->code;
+    kg_code_begin(code);
+    kg_text_format(code->text, "const int64_t %s = ", name);
+    kg_axes_product(code->text, writer->plan->nest, first, last);
+    kg_text_add(code->text, ";");
+    kg_code_end(code);
+}
+
+void kg_cuda_reduce_axes(struct kg_cuda_reduce_writer *writer, int first, int last,
+                         const char *from)
+{
+    struct kg_code *code = &writer->code;
+    if (first > last)
+        return;
+    if (first < last)
+        kg_code_line(code, "int64_t rest = %s;", from);
+    for (int axis = last; axis > first; axis--) {
+        kg_code_begin(code);
+        kg_text_format(code->text, "const int64_t i%d = kg_take(&rest, ", axis);
+        kg_axes_extent(code->text, writer->plan->nest->axes[axis]);
+        kg_text_add(code->text, ");");
+        kg_code_end(code);
+    }
+    kg_code_line(code, "const int64_t i%d = %s;", first, first < last ? "rest" : from);
+}
+
+// Declares the axes that vectors move along, of the element `from` + `lane` more.
+static void emit_run_axes(struct kg_cuda_reduce_writer *writer, const char *from, const char *lane)
+{
+    const struct kg_cuda_reduce_plan *plan = writer->plan;
+    struct kg_code *code = &writer->code;
+    if (plan->column || plan->run == plan->outputs) {
+        kg_code_line(code, "const int64_t i%d = %s%s;", plan->last, from, lane);
+        return;
+    }
+    kg_code_line(code, "int64_t more = %s;", from);
+    kg_code_line(code, "const int64_t i%d = kg_take(&more, length)%s;", plan->last, lane);
+    kg_cuda_reduce_axes(writer, plan->outputs, plan->run - 1, "more");
+}
+
+// Opens the loop over the elements of a vector, and declares their axes.
+static void open_lanes(struct kg_cuda_reduce_writer *writer)
+{
+    struct kg_code *code = &writer->code;
+    kg_code_line(code, "#pragma unroll");
+    kg_code_open(code, "for (int lane = 0; lane < VECTOR; lane++)");
+    kg_code_line(code, "const int64_t column = first + lane * step;");
+    kg_code_line(code, "if (!WHOLE && column >= %s)", writer->plan->column ? "width" : "count");
+    kg_code_line(code, "    break;");
+    if (writer->plan->column)
+        emit_run_axes(writer, "column", "");
+    else
+        emit_run_axes(writer, "(WHOLE ? first : column)", " + (WHOLE ? lane : 0)");
+}
+
+int kg_cuda_reduce_batch(const struct kg_cuda_reduce_plan *plan)
+{
+    int singles = kg_cuda_reduce_alignment(plan) ? RARE_SINGLES : SINGLES;
+    int batch = singles / plan->vector;
+    return batch < plan->unroll ? batch : plan->unroll;
+}
+
+static bool has_batches(const struct kg_cuda_reduce_writer *writer)
+{
+    return writer->batch < writer->plan->unroll;
+}
+
+// Opens the loop over the batches of a part: one of whole vectors.
+static void open_batches(struct kg_cuda_reduce_writer *writer)
+{
+    struct kg_code *code = &writer->code;
+    if (!has_batches(writer))
+        return;
+    kg_code_line(code, "enum { BATCH = WHOLE ? UNROLL : %d };", writer->batch);
+    kg_code_line(code, "#pragma unroll 1");
+    kg_code_open(code, "for (int batch = 0; batch < UNROLL; batch += BATCH)");
+}
+
+static void close_batches(struct kg_cuda_reduce_writer *writer)
+{
+    if (has_batches(writer))
+        kg_code_close(&writer->code);
+}
+
+// Opens the loop over the vectors that a thread has of a part, or of a batch of it.
+static void open_pieces(struct kg_cuda_reduce_writer *writer)
+{
+    const struct kg_cuda_reduce_plan *plan = writer->plan;
+    struct kg_code *code = &writer->code;
+    const bool batches = has_batches(writer);
+    const char *piece = batches ? "batch + piece" : "piece";
+    kg_code_line(code, "#pragma unroll");
+    kg_code_open(code, batches ? "for (int piece = 0; piece < BATCH; piece++)"
+                               : "for (int piece = 0; piece < UNROLL; piece++)");
+    if (plan->column) {
+        kg_code_line(code, "const int64_t reduced = (part * UNROLL + %s) * groups + group;", piece);
+        kg_code_line(code, "if (reduced >= count)");
+    } else {
+        kg_code_line(code,
+                     "const int64_t first = (part * UNROLL + %s) * (THREADS * VECTOR) + "
+                     "thread * (WHOLE ? VECTOR : 1);",
+                     piece);
+        kg_code_line(code, "if (first >= count)");
+    }
+    kg_code_line(code, "    break;");
+    if (plan->column)
+        kg_cuda_reduce_axes(writer, plan->outputs, plan->nest->axis_count - 1, "reduced");
+}
+
+// ---- Loads ----
+
+static void print_place(struct kg_cuda_reduce_writer *writer,
+                        const struct kg_cuda_reduce_stream *stream)
+{
+    const struct kg_cuda_reduce_plan *plan = writer->plan;
+    struct kg_text *text = writer->code.text;
+    struct kg_values values = writer->values;
+    char names[KG_MAX_INDICES][8];
+    for (int own = 0; own < plan->nest->axis_count; own++) {
+        int axis = plan->axis_of[stream->position][own];
+        snprintf(names[own], sizeof names[own], "i%d", axis);
+        values.axes[own] = writer->values.axes[axis] ? writer->values.axes[axis] : names[own];
+    }
+    kg_emit_name(text, stream->access->tensor->name);
+    kg_text_add(text, " + ");
+    kg_values_access(text, &values, kg_group_nest(plan->group, stream->position), stream->access);
+}
+
+static void emit_fill(struct kg_cuda_reduce_writer *writer, int i)
+{
+    struct kg_code *code = &writer->code;
+    kg_code_open(code, "if constexpr (WHOLE)");
+    emit_run_axes(writer, "first", "");
+    kg_code_begin(code);
+    kg_text_format(code->text, "take%d[piece] = kg_load_vec<VECTOR>(", i);
+    print_place(writer, &writer->streams.items[i]);
+    kg_text_add(code->text, ");");
+    kg_code_end(code);
+    kg_code_outdent(code);
+    kg_code_line(code, "} else {");
+    kg_code_indent(code);
+    open_lanes(writer);
+    kg_code_begin(code);
+    kg_text_format(code->text, "take%d[piece].at[lane] = *(", i);
+    print_place(writer, &writer->streams.items[i]);
+    kg_text_add(code->text, ");");
+    kg_code_end(code);
+    kg_code_close(code);
+    kg_code_close(code);
+}
+
+static void emit_loads(struct kg_cuda_reduce_writer *writer)
+{
+    struct kg_code *code = &writer->code;
+    if (writer->streams.count == 0)
+        return;
+    for (int i = 0; i < writer->streams.count; i++)
+        kg_code_line(code, "kg_vec<%s, VECTOR> take%d[%s];",
+                     kg_emit_tensor_storage(writer->streams.items[i].access->tensor), i,
+                     has_batches(writer) ? "BATCH" : "UNROLL");
+    open_pieces(writer);
+    for (int i = 0; i < writer->streams.count; i++)
+        emit_fill(writer, i);
+    kg_code_close(code);
+}
+
+// ---- Totals ----
+
+void kg_cuda_reduce_neutral(struct kg_text *text, const struct kg_fold *fold, const char *place)
+{
+    const char *after = fold->is_float_sum ? ", 0}" : fold->is_argument ? ", " : "";
+    kg_text_add(text, *after ? "{" : "");
+    kg_fold_neutral(text, fold, fold->lane);
+    kg_text_add(text, after);
+    if (fold->is_argument)
+        kg_text_format(text, "%s}", place);
+}
+
+void kg_cuda_reduce_totals(struct kg_cuda_reduce_writer *writer)
+{
+    struct kg_code *code = &writer->code;
+    bool column = writer->plan->column;
+    if (writer->plan->fold.is_argument) // the first of what may be equal to nothing
+        kg_code_line(code, column ? "const int64_t start = (int64_t)share * UNROLL * groups + "
+                                    "group;"
+                                  : "const int64_t start = (int64_t)share * (THREADS * VECTOR "
+                                    "* UNROLL) + (WHOLE ? thread * VECTOR : thread);");
+    kg_code_line(code, "FOLD::type total%s;", column ? "[VECTOR]" : "");
+    if (column) {
+        kg_code_line(code, "#pragma unroll");
+        kg_code_line(code, "for (int lane = 0; lane < VECTOR; lane++)");
+        kg_code_indent(code);
+    }
+    kg_code_begin(code);
+    kg_text_format(code->text, "total%s = ", column ? "[lane]" : "");
+    kg_cuda_reduce_neutral(code->text, &writer->plan->fold, "start < count ? start : -1");
+    kg_text_add(code->text, ";");
+    kg_code_end(code);
+    if (column)
+        kg_code_outdent(code);
+}
+
+static void emit_step(struct kg_cuda_reduce_writer *writer)
+{
+    const struct kg_cuda_reduce_plan *plan = writer->plan;
+    const struct kg_fold *fold = &plan->fold;
+    struct kg_code *code = &writer->code;
+    const char *total = plan->column ? "total[lane]" : "total";
+    char value[16];
+    snprintf(value, sizeof value, "v%d", plan->k);
+    kg_code_begin(code);
+    kg_text_format(code->text, "const %s %s = ", kg_fold_type(fold->lane), value);
+    kg_values_print(code->text, &writer->values, plan->k, fold->lane);
+    kg_text_add(code->text, ";");
+    kg_code_end(code);
+    if (fold->is_float_sum) {
+        kg_code_line(code, "partial%s += %s;", plan->column ? "[lane]" : "", value);
+    } else if (fold->is_argument) {
+        kg_code_begin(code);
+        kg_text_add(code->text, "if (kg_take_better<");
+        kg_cuda_fold_values(code->text, fold);
+        kg_text_format(code->text, ">(%s.value, %s))", total, value);
+        kg_code_end(code);
+        kg_code_line(code, plan->column ? "    total[lane].at = reduced;" : "    spot = lane;");
+    } else {
+        kg_code_begin(code);
+        kg_text_format(code->text, "%s = ", total);
+        kg_fold_combine(code->text, fold, fold->lane, total, value);
+        kg_text_add(code->text, ";");
+        kg_code_end(code);
+    }
+}
+
+// Sums of a few floats are plain; what adding them to the total rounds away is kept beside it.
+void kg_cuda_reduce_part(struct kg_cuda_reduce_writer *writer)
+{
+    const struct kg_cuda_reduce_plan *plan = writer->plan;
+    struct kg_code *code = &writer->code;
+    const char *type = kg_emit_type(plan->fold.lane);
+    bool sums = plan->fold.is_float_sum, spots = plan->fold.is_argument && !plan->column;
+    if (sums && plan->column)
+        kg_code_line(code, "%s partial[VECTOR] = {};", type);
+    open_batches(writer);
+    emit_loads(writer);
+    open_pieces(writer);
+    if (sums && !plan->column)
+        kg_code_line(code, "%s partial = 0;", type);
+    if (spots)
+        kg_code_line(code, "int spot = -1;");
+    open_lanes(writer);
+    emit_step(writer);
+    kg_code_close(code);
+    if (spots) {
+        kg_code_line(code, "if (spot >= 0)");
+        kg_code_line(code, "    total.at = first + spot * step;");
+    }
+    if (sums && !plan->column)
+        kg_code_line(code, "kg_two_sum(&total.sum, &total.lost, partial);");
+    kg_code_close(code);
+    close_batches(writer);
+    if (!sums || !plan->column)
+        return;
+    kg_code_line(code, "#pragma unroll");
+    kg_code_line(code, "for (int lane = 0; lane < VECTOR; lane++)");
+    kg_code_line(code, "    kg_two_sum(&total[lane].sum, &total[lane].lost, partial[lane]);");
+}

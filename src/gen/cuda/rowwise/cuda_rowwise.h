@@ -1,0 +1,91 @@
+// What the files of the rowwise family for CUDA share: cuda_rowwise.c decides,
+// cuda_rowwise_streams.c tells what is read in vectors, cuda_rowwise_emit.c writes, and
+// cuda_rowwise_loads.c how vectors come from memory.
+
+#ifndef KG_GEN_CUDA_ROWWISE_H
+#define KG_GEN_CUDA_ROWWISE_H
+
+#include "gen/host/rowwise.h"
+#include "gen/shared/code.h"
+
+struct kg_cuda_rowwise_plan {
+    struct kg_rowwise_plan row;
+    int threads;   // of a row: some lanes of a warp, or a block
+    int blocks;    // rows of a block of threads
+    int cluster;   // blocks that share a row
+    int vector;    // elements of a thread's vectors
+    int hold;      // vectors of a thread that stay in registers from pass to pass
+    bool keep;     // what later passes read again is held too, instead of computed again
+    int shared;    // and vectors that stay in shared memory besides
+    int registers; // at most; 0: as many as the compiler likes
+};
+
+// Bytes of a row that a block holds, and the blocks that may share one.
+#define KG_CUDA_ROWWISE_HELD (1 << 17)
+int kg_cuda_rowwise_blocks(const struct kg_device_facts *facts);
+
+// A tensor that is read along the row, once for all its readers.
+struct kg_cuda_stream {
+    const struct kg_nest *nest;
+    const struct kg_access *access;
+    bool held;               // moves with the row: stays in registers from pass to pass
+    bool uses[KG_MAX_NESTS]; // by pass: is it read there?
+};
+
+#define KG_CUDA_MOST_STREAMS 24
+struct kg_cuda_streams {
+    int count;
+    struct kg_cuda_stream items[KG_CUDA_MOST_STREAMS];
+};
+void kg_cuda_streams_make(const struct kg_rowwise_plan *row, struct kg_cuda_streams *streams);
+// The stream of a read, or -1: it is a plain load.
+int kg_cuda_streams_find(const struct kg_cuda_streams *streams, const struct kg_rowwise_plan *row,
+                         const struct kg_access *access);
+
+// Bytes of a thread's vector of a stream.
+int kg_cuda_stream_bytes(const struct kg_cuda_rowwise_plan *plan,
+                         const struct kg_cuda_stream *stream);
+
+// The bytes that tensors have to be aligned to for whole vectors; 0: their strides or sizes do not
+// allow them, wherever they lie.
+int kg_cuda_rowwise_alignment(const struct kg_cuda_rowwise_plan *plan, int64_t length);
+
+// ---- Writing ----
+
+struct kg_cuda_rowwise_writer {
+    const struct kg_cuda_rowwise_plan *plan;
+    const struct kg_rowwise_plan *row;
+    struct kg_code code;
+    struct kg_values values;
+    char names[KG_MAX_NESTS][40]; // what kg_values calls the outputs of nests
+    char divisors[KG_MAX_NESTS][16];
+    bool holding; // the part at hand is held,
+    bool stored;  // in shared memory
+    struct kg_cuda_streams streams;
+};
+
+void kg_cuda_rowwise_extent(struct kg_code *code, const struct kg_cuda_rowwise_writer *writer,
+                            const char *name, int first, int last);
+// Are there column axes before the run? Then the column is taken apart.
+bool kg_cuda_rowwise_has_outer(const struct kg_cuda_rowwise_writer *writer);
+// Declares the column axes of the column `from`.
+void kg_cuda_rowwise_axes(struct kg_cuda_rowwise_writer *writer, const char *from);
+// Declares the axes of the element `lane`; opened around what is done with it.
+void kg_cuda_rowwise_lanes(struct kg_cuda_rowwise_writer *writer);
+void kg_cuda_rowwise_first(struct kg_cuda_rowwise_writer *writer);
+// Fills the vector `to` of stream `i`, at `first`.
+void kg_cuda_rowwise_fill(struct kg_cuda_rowwise_writer *writer, int i, const char *to);
+// Opened around what is done with each vector that a thread holds in registers,
+void kg_cuda_rowwise_held(struct kg_cuda_rowwise_writer *writer);
+// or (twice) in its own places of shared memory.
+void kg_cuda_rowwise_stored(struct kg_cuda_rowwise_writer *writer);
+// Declares these places.
+void kg_cuda_rowwise_slots(struct kg_cuda_rowwise_writer *writer);
+// Has all that is held on its way, before anything is computed.
+void kg_cuda_rowwise_loads(struct kg_cuda_rowwise_writer *writer);
+
+// The functions of the kernel, after the opening: number 0 for rows of whole vectors that threads
+// hold, number 1 for longer ones, number 2 for any.
+void kg_cuda_rowwise_emit(struct kg_text *text, const struct kg_cuda_rowwise_plan *plan);
+
+#endif

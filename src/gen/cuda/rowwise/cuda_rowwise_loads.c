@@ -1,0 +1,181 @@
+// Where a thread's vectors of a row lie and how they come from memory: see cuda_rowwise_emit.c for
+// what is done with them.
+
+#include "gen/cuda/rowwise/cuda_rowwise.h"
+
+#include "gen/cuda/cuda_frame.h"
+
+#include <stdio.h>
+
+bool kg_cuda_rowwise_has_outer(const struct kg_cuda_rowwise_writer *writer)
+{
+    return writer->row->run > writer->row->rows;
+}
+
+void kg_cuda_rowwise_extent(struct kg_code *code, const struct kg_cuda_rowwise_writer *writer,
+                            const char *name, int first, int last)
+{
+    kg_code_begin(code);
+    kg_text_format(code->text, "const int64_t %s = ", name);
+    kg_axes_product(code->text, writer->row->shape, first, last);
+    kg_text_add(code->text, ";");
+    kg_code_end(code);
+}
+
+void kg_cuda_rowwise_axes(struct kg_cuda_rowwise_writer *writer, const char *from)
+{
+    const struct kg_rowwise_plan *row = writer->row;
+    struct kg_code *code = &writer->code;
+    if (!kg_cuda_rowwise_has_outer(writer)) {
+        kg_code_line(code, "const int64_t i%d = %s;", row->last, from);
+        return;
+    }
+    kg_code_line(code, "int64_t more = %s;", from);
+    kg_code_line(code, "const int64_t i%d = kg_take(&more, length);", row->last);
+    kg_axes_split(code, row->shape, row->rows, row->run - 1, "more");
+}
+
+void kg_cuda_rowwise_lanes(struct kg_cuda_rowwise_writer *writer)
+{
+    const struct kg_rowwise_plan *row = writer->row;
+    struct kg_code *code = &writer->code;
+    kg_code_line(code, "#pragma unroll");
+    kg_code_open(code, "for (int lane = 0; lane < VECTOR; lane++)");
+    kg_code_line(code, "const int64_t column = first + lane * step;");
+    kg_code_line(code, "if (!WHOLE && column >= columns)");
+    kg_code_line(code, "    break;");
+    if (!kg_cuda_rowwise_has_outer(writer)) {
+        kg_code_line(code, "const int64_t i%d = column;", row->last);
+        return;
+    }
+    kg_code_line(code, "int64_t more = WHOLE ? first : column;");
+    kg_code_line(code, "const int64_t i%d = kg_take(&more, length) + (WHOLE ? lane : 0);",
+                 row->last);
+    kg_axes_split(code, row->shape, row->rows, row->run - 1, "more");
+}
+
+static void print_place(struct kg_cuda_rowwise_writer *writer, const struct kg_nest *nest,
+                        const struct kg_access *access)
+{
+    struct kg_text *text = writer->code.text;
+    kg_emit_name(text, access->tensor->name);
+    kg_text_add(text, " + ");
+    kg_values_access(text, &writer->values, nest, access);
+}
+
+void kg_cuda_rowwise_fill(struct kg_cuda_rowwise_writer *writer, int i, const char *to)
+{
+    const struct kg_cuda_stream *stream = &writer->streams.items[i];
+    struct kg_code *code = &writer->code;
+    kg_code_open(code, "if constexpr (WHOLE)");
+    kg_cuda_rowwise_axes(writer, "first");
+    kg_code_begin(code);
+    kg_text_format(code->text, "%s = kg_load_vec<VECTOR>(", to);
+    print_place(writer, stream->nest, stream->access);
+    kg_text_add(code->text, ");");
+    kg_code_end(code);
+    kg_code_outdent(code);
+    kg_code_line(code, "} else {");
+    kg_code_indent(code);
+    kg_cuda_rowwise_lanes(writer);
+    kg_code_begin(code);
+    kg_text_format(code->text, "%s.at[lane] = *(", to);
+    print_place(writer, stream->nest, stream->access);
+    kg_text_add(code->text, ");");
+    kg_code_end(code);
+    kg_code_close(code);
+    kg_code_close(code);
+}
+
+void kg_cuda_rowwise_first(struct kg_cuda_rowwise_writer *writer)
+{
+    kg_code_line(&writer->code, "const int64_t first = (int64_t)part * SPAN * VECTOR + "
+                                "(WHOLE ? thread * VECTOR : thread);");
+}
+
+void kg_cuda_rowwise_held(struct kg_cuda_rowwise_writer *writer)
+{
+    struct kg_code *code = &writer->code;
+    kg_code_line(code, "#pragma unroll");
+    kg_code_open(code, "for (int part = 0; part < HOLD; part++)");
+    kg_code_line(code, "if (part >= parts)");
+    kg_code_line(code, "    break;");
+    kg_cuda_rowwise_first(writer);
+}
+
+void kg_cuda_rowwise_stored(struct kg_cuda_rowwise_writer *writer)
+{
+    struct kg_code *code = &writer->code;
+    kg_code_open(code, "if constexpr (HELD)");
+    kg_code_line(code, "#pragma unroll 4");
+    kg_code_open(code, "for (int part = HOLD; part < parts; part++)");
+    kg_cuda_rowwise_first(writer);
+}
+
+// Of each stream that is held the vectors of a part side by side, so that all threads reach theirs
+// at once.
+void kg_cuda_rowwise_slots(struct kg_cuda_rowwise_writer *writer)
+{
+    const struct kg_cuda_rowwise_plan *plan = writer->plan;
+    struct kg_code *code = &writer->code;
+    int64_t bytes = 0;
+    if (plan->shared == 0)
+        return;
+    kg_code_line(code, "extern __shared__ uint4 shared[];");
+    for (int i = 0; i < writer->streams.count; i++) {
+        const struct kg_cuda_stream *stream = &writer->streams.items[i];
+        if (!stream->held)
+            continue;
+        const char *storage = kg_emit_tensor_storage(stream->access->tensor);
+        kg_code_line(code,
+                     "kg_vec<%s, VECTOR> *const slots%d = "
+                     "(kg_vec<%s, VECTOR> *)((char *)shared + %d) + threadIdx.x - HOLD * THREADS;",
+                     storage, i, storage, (int)bytes);
+        bytes += plan->shared * plan->threads * kg_cuda_stream_bytes(plan, stream);
+    }
+}
+
+// Has the copies made that go to shared memory; nobody waits for them yet.
+static void emit_stored_loads(struct kg_cuda_rowwise_writer *writer)
+{
+    struct kg_code *code = &writer->code;
+    kg_cuda_rowwise_stored(writer);
+    kg_cuda_rowwise_axes(writer, "first");
+    for (int i = 0; i < writer->streams.count; i++) {
+        const struct kg_cuda_stream *stream = &writer->streams.items[i];
+        if (!stream->held)
+            continue;
+        kg_code_begin(code);
+        kg_text_format(code->text, "kg_copy_vec(&slots%d[part * THREADS], ", i);
+        print_place(writer, stream->nest, stream->access);
+        kg_text_add(code->text, ");");
+        kg_code_end(code);
+    }
+    kg_code_close(code);
+    kg_code_close(code);
+}
+
+void kg_cuda_rowwise_loads(struct kg_cuda_rowwise_writer *writer)
+{
+    struct kg_code *code = &writer->code;
+    bool any = false;
+    for (int i = 0; i < writer->streams.count; i++) {
+        if (!writer->streams.items[i].held)
+            continue;
+        kg_code_line(code, "kg_vec<%s, VECTOR> take%d[HOLD > 0 ? HOLD : 1];",
+                     kg_emit_tensor_storage(writer->streams.items[i].access->tensor), i);
+        any = true;
+    }
+    if (!any)
+        return;
+    if (writer->plan->shared > 0)
+        emit_stored_loads(writer);
+    kg_cuda_rowwise_held(writer);
+    for (int i = 0; i < writer->streams.count; i++) {
+        char to[32];
+        snprintf(to, sizeof to, "take%d[part]", i);
+        if (writer->streams.items[i].held)
+            kg_cuda_rowwise_fill(writer, i, to);
+    }
+    kg_code_close(code);
+}

@@ -1,0 +1,336 @@
+// Running totals on CUDA.
+//
+// Along the last axis a row belongs to some lanes of a warp or to a block. It goes through
+// registers in tiles, read and written once: each thread adds up its vectors, the threads find out
+// what stands before each of them, and the total so far is carried to the next tile. The loads of
+// the next tile are on their way while this one is worked on. Along other axes each thread walks
+// down a vector of columns, the loads of several rows ahead.
+//
+// Where there are too few rows or columns for the device, they are cut into chunks: one function
+// adds up each chunk, a second one begins each chunk with the total of those before it.
+//
+// Sums are carried with what rounding takes from them, so long rows stay accurate; everything is
+// folded in a fixed order, so results are the same in every run.
+
+#include "gen/cuda/scan/cuda_scan.h"
+
+#include "asm/gpu.h"
+#include "gen/cuda/cuda_frame.h"
+#include "gen/families.h"
+
+enum { THREADS, VECTOR, HOLD, CLUSTER, CHUNKED, REGISTERS };
+
+enum { ACCESS = 16, WARP = 32, LEAST_BLOCK = 128, REGISTER_FILE = 65536, MOST_REGISTERS = 255 };
+
+static void make_plan(const struct kg_group *group, const struct kg_config *config,
+                      const char *entry, struct kg_cuda_scan_plan *plan)
+{
+    struct kg_text reason = {0};
+    *plan = (struct kg_cuda_scan_plan){
+        .threads = (int)config->value[THREADS],
+        .vector = (int)config->value[VECTOR],
+        .hold = (int)config->value[HOLD],
+        .registers = (int)config->value[REGISTERS],
+        .blocks = 1,
+        .cluster = (int)config->value[CLUSTER],
+    };
+    kg_scan_plan_make(group, &plan->scan, &reason);
+    kg_text_free(&reason);
+    plan->scan.chunk = config->value[CHUNKED];
+    plan->scan.entry = entry;
+    if (!plan->scan.column && plan->threads <= WARP && plan->scan.chunk == 0)
+        plan->blocks = LEAST_BLOCK / plan->threads;
+}
+
+static bool applicable(const struct kg_group *group, const struct kg_device_facts *facts,
+                       enum kg_target target, struct kg_text *reason)
+{
+    (void)facts;
+    struct kg_scan_plan plan;
+    return kg_cuda_fits(group, target, reason) && kg_scan_plan_make(group, &plan, reason);
+}
+
+static bool has_clusters(const struct kg_device_facts *facts)
+{
+    const struct kg_sm *sm = kg_sm_find(facts->isa);
+    return sm && sm->cluster > 1;
+}
+
+static void space(const struct kg_group *group, const struct kg_device_facts *facts,
+                  enum kg_target target, struct kg_space *space)
+{
+    (void)target;
+    struct kg_scan_plan plan;
+    struct kg_text reason = {0};
+    kg_scan_plan_make(group, &plan, &reason);
+    kg_text_free(&reason);
+    bool clusters = !plan.column && has_clusters(facts);
+    *space = (struct kg_space){0};
+    if (plan.column)
+        kg_space_add(space, "threads", 4, (int64_t[]){128, 64, 256, 512});
+    else
+        kg_space_add(space, "threads", 8, (int64_t[]){256, 512, 128, 64, 1024, 32, 16, 8});
+    kg_space_add(space, "vector", 5, (int64_t[]){8, 4, 2, 1, 16});
+    kg_space_add(space, "hold", 5, (int64_t[]){4, 2, 8, 1, 16});
+    kg_space_add(space, "cluster", clusters ? 4 : 1, (int64_t[]){1, 2, 4, 8});
+    if (plan.column)
+        kg_space_add(space, "chunk", 6, (int64_t[]){0, 64, 256, 1024, 4096, 16384});
+    else
+        kg_space_add(space, "chunk", 5, (int64_t[]){0, 1 << 14, 1 << 16, 1 << 18, 1 << 20});
+    kg_cuda_space_registers(space);
+}
+
+// Rows or lines of columns together, the elements vectors follow, and the length of a scan.
+struct extent {
+    int64_t lines, along, length;
+};
+
+static struct extent measure(const struct kg_scan_plan *plan)
+{
+    struct extent extent = {1, 1, plan->nest->extent[plan->axis]};
+    for (int axis = 0; axis <= plan->last; axis++) {
+        if (axis >= plan->run)
+            extent.along *= plan->nest->extent[axis];
+        else if (axis != plan->axis)
+            extent.lines *= plan->nest->extent[axis];
+    }
+    return extent;
+}
+
+// Bytes of the widest element that lies along vectors, and of all of them together.
+static void measure_elements(const struct kg_scan_plan *plan, int *widest, int *all)
+{
+    *widest = *all = 1;
+    for (int i = 0; i < plan->group->count; i++) {
+        const struct kg_nest *nest = kg_group_nest(plan->group, i);
+        for (int a = 0; a <= nest->access_count; a++) {
+            bool is_output = a == nest->access_count;
+            const struct kg_tensor *tensor = is_output ? nest->output : nest->accesses[a].tensor;
+            int bytes = kg_dtypes[kg_emit_tensor_dtype(tensor)].bits / 8;
+            if (tensor->rank == 0 || kg_group_is_private(plan->group, tensor))
+                continue;
+            *widest = bytes > *widest ? bytes : *widest;
+            *all += is_output ? 0 : bytes;
+        }
+    }
+}
+
+// Bytes of registers for a value and its running total.
+static int lane_bytes(const struct kg_scan_plan *plan)
+{
+    int value = plan->fold.lane == KG_TYPE_F32 || plan->fold.lane == KG_TYPE_BOOL ? 4 : 8;
+    return plan->fold.is_argument ? 16 : value;
+}
+
+// 32-bit registers of a thread for what it works on and what is on its way.
+static int64_t held_registers(const struct kg_scan_plan *plan, const struct kg_config *config)
+{
+    int widest, all;
+    int64_t elements = config->value[VECTOR] * config->value[HOLD];
+    measure_elements(plan, &widest, &all);
+    if (plan->column)
+        return (elements * all + config->value[VECTOR] * 4 * lane_bytes(plan)) / 4;
+    return (elements * (all + lane_bytes(plan)) + config->value[HOLD] * lane_bytes(plan)) / 4;
+}
+
+static bool refuse(struct kg_text *reason, const char *why)
+{
+    kg_text_add(reason, why);
+    return false;
+}
+
+static bool valid(const struct kg_group *group, const struct kg_device_facts *facts,
+                  enum kg_target target, const struct kg_config *config, struct kg_text *reason)
+{
+    (void)facts, (void)target;
+    struct kg_cuda_scan_plan plan;
+    make_plan(group, config, "", &plan);
+    int64_t threads = plan.threads, vector = plan.vector, hold = plan.hold;
+    struct extent extent = measure(&plan.scan);
+    int64_t row = plan.scan.chunk > 0 ? plan.scan.chunk : extent.length;
+    int widest, all;
+    measure_elements(&plan.scan, &widest, &all);
+    if (vector > 1 && vector * widest > 2 * ACCESS)
+        return refuse(reason, "a vector is wider than two loads");
+    if (plan.scan.chunk > 0 && plan.scan.chunk >= extent.length)
+        return refuse(reason, "a chunk is all there is");
+    if (plan.scan.chunk > 0 && !plan.scan.column && threads <= WARP)
+        return refuse(reason, "chunks are for blocks");
+    if (plan.cluster > 1 && (threads < LEAST_BLOCK || plan.scan.chunk > 0))
+        return refuse(reason, "clusters are for large blocks, and chunks for single ones");
+    if (plan.scan.column && hold > 1 && hold / 2 >= row)
+        return refuse(reason, "more rows ahead than there are");
+    if (!plan.scan.column && threads > 8 && threads / 2 >= row)
+        return refuse(reason, "more threads than the row has elements");
+    if (!plan.scan.column && hold > 1 && threads * plan.cluster * vector * hold / 2 >= row)
+        return refuse(reason, "a tile is twice as long as the row");
+    int64_t registers = plan.registers;
+    int64_t most = registers > 0 ? registers : REGISTER_FILE / (threads < 256 ? 256 : threads);
+    if (held_registers(&plan.scan, config) + 16 > (most < MOST_REGISTERS ? most : MOST_REGISTERS))
+        return refuse(reason, "holds more than a thread has registers");
+    if (registers * threads * plan.blocks > REGISTER_FILE)
+        return refuse(reason, "a block would need more registers than there are");
+    return true;
+}
+
+static void guess_row(const struct kg_scan_plan *plan, const struct extent *extent, int64_t units,
+                      bool clusters, struct kg_config *config)
+{
+    enum { HELD_BYTES = 64, MOST_CHUNKS = 512 };
+    int64_t *value = config->value, most = extent->lines >= 4 * units ? 256 : 512;
+    value[THREADS] = 8, value[HOLD] = HELD_BYTES / (value[VECTOR] * lane_bytes(plan));
+    value[HOLD] = value[HOLD] < 1 ? 1 : value[HOLD] > 8 ? 8 : value[HOLD];
+    while (value[HOLD] > 1 && value[THREADS] * value[VECTOR] * value[HOLD] / 2 >= extent->length)
+        value[HOLD] /= 2;
+    while (value[THREADS] < most && value[THREADS] * value[VECTOR] * value[HOLD] < extent->length)
+        value[THREADS] *= 2;
+    // Few rows are shared by as many blocks as two for each unit.
+    int64_t tile = value[THREADS] * value[VECTOR] * value[HOLD];
+    while (clusters && value[CLUSTER] < 8 && extent->lines * value[CLUSTER] <= units &&
+           extent->length >= 2 * value[CLUSTER] * tile)
+        value[CLUSTER] *= 2;
+    if (value[CLUSTER] > 1) { // two blocks on a unit
+        value[REGISTERS] = 64;
+        value[HOLD] /= value[HOLD] > 1 && lane_bytes(plan) > 4 ? 2 : 1;
+    }
+    // Chunks are read twice: worth it only where most of the device would have nothing to do.
+    if (extent->lines * value[CLUSTER] * 2 > units)
+        return;
+    for (int64_t chunk = 1 << 14; chunk <= 1 << 20; chunk <<= 2) {
+        if (extent->length < 4 * value[CLUSTER] * chunk)
+            break;
+        value[CHUNKED] = chunk;
+        if (extent->length / chunk <= MOST_CHUNKS)
+            break;
+    }
+    if (value[CHUNKED] > 0)
+        value[CLUSTER] = 1;
+}
+
+static void guess_column(const struct extent *extent, int64_t units, int widest,
+                         struct kg_config *config)
+{
+    enum { UNIT_THREADS = 256, UNIT_BYTES = 8192, FEW_HOLD = 16 };
+    int64_t *value = config->value, columns = extent->lines * extent->along;
+    int64_t wanted = units * UNIT_THREADS;
+    value[HOLD] = value[VECTOR] > 4 ? 4 : 8;
+    if (columns / value[VECTOR] < wanted && columns * widest * FEW_HOLD < units * UNIT_BYTES) {
+        // Chunks are read twice: worth it only where all columns together keep the memory waiting.
+        value[THREADS] = 64;
+        for (int64_t chunk = 1 << 14; chunk >= 1 << 6; chunk >>= 2) {
+            if (extent->length < 2 * chunk)
+                continue;
+            value[CHUNKED] = chunk;
+            if (columns / value[VECTOR] * (extent->length / chunk) >= wanted)
+                break;
+        }
+    } else if (columns / value[VECTOR] < wanted) {
+        value[THREADS] = 64, value[HOLD] = FEW_HOLD;
+        while (value[VECTOR] > 1 && value[VECTOR] * widest > 4 && columns / value[VECTOR] < wanted)
+            value[VECTOR] /= 2;
+    }
+    while (value[HOLD] > 1 && value[HOLD] / 2 >= extent->length)
+        value[HOLD] /= 2;
+}
+
+static void guess(const struct kg_group *group, const struct kg_device_facts *facts,
+                  enum kg_target target, struct kg_config *config)
+{
+    struct kg_scan_plan plan;
+    struct kg_text reason = {0};
+    int widest, all;
+    kg_scan_plan_make(group, &plan, &reason);
+    struct extent extent = measure(&plan);
+    measure_elements(&plan, &widest, &all);
+    *config = (struct kg_config){{128, ACCESS / widest, 1, 1, 0, 0}};
+    while (config->value[VECTOR] > 1 && extent.along % config->value[VECTOR] != 0)
+        config->value[VECTOR] /= 2;
+    if (plan.column)
+        guess_column(&extent, facts->units > 0 ? facts->units : 1, widest, config);
+    else
+        guess_row(&plan, &extent, facts->units > 0 ? facts->units : 1, has_clusters(facts), config);
+    while (config->value[HOLD] > 1 && !valid(group, facts, target, config, &reason))
+        config->value[HOLD] /= 2;
+    kg_text_free(&reason);
+}
+
+// Does anybody read what it makes?
+static bool is_wanted(const struct kg_cuda_scan_plan *plan)
+{
+    for (int i = plan->scan.k; i < plan->scan.group->count; i++)
+        if (kg_scan_is_stored(&plan->scan, i))
+            return true;
+    return false;
+}
+
+static bool emit(const struct kg_group *group, const struct kg_device_facts *facts,
+                 enum kg_target target, const struct kg_config *config, const char *entry,
+                 struct kg_text *source)
+{
+    struct kg_cuda_scan_plan plan;
+    struct kg_space values;
+    struct kg_code code = {source, 0};
+    make_plan(group, config, entry, &plan);
+    space(group, facts, target, &values);
+    kg_cuda_opening(source, group, "scan", config, &values);
+    if (is_wanted(&plan))
+        kg_cuda_scan_emit(source, &plan);
+    else
+        kg_cuda_nothing(&code, group, entry);
+    return !source->failed;
+}
+
+static struct kg_grid grid_of(const struct kg_cuda_scan_plan *plan, const struct extent *extent,
+                              int64_t chunks, int64_t vector)
+{
+    enum { MOST_BLOCKS = 1 << 27 };
+    int64_t items = extent->lines * chunks;
+    if (plan->scan.column)
+        items *= extent->along / vector;
+    int64_t blocks = kg_ceil_div(items, plan->scan.column ? plan->threads : plan->blocks);
+    blocks = (blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS) * plan->cluster;
+    return (struct kg_grid){.blocks = {blocks, 1, 1},
+                            .threads = {plan->threads, plan->blocks, 1},
+                            .cluster = plan->cluster};
+}
+
+static void grids(const struct kg_group *group, const struct kg_device_facts *facts,
+                  const struct kg_config *config, struct kg_grids *grids)
+{
+    struct kg_cuda_scan_plan plan;
+    const struct kg_grid none = {.threads = {1, 1, 1}};
+    make_plan(group, config, "", &plan);
+    struct extent extent = measure(&plan.scan);
+    int64_t chunk = plan.scan.chunk > 0 ? plan.scan.chunk : extent.length;
+    int64_t chunks = chunk > 0 ? kg_ceil_div(extent.length, chunk) : 0;
+    int alignment = kg_cuda_scan_alignment(&plan, extent.along);
+    if (!is_wanted(&plan)) {
+        *grids = (struct kg_grids){.count = 1, .grids = {none}};
+        return;
+    }
+    *grids = (struct kg_grids){.count = plan.scan.chunk > 0 ? 4 : 2, .alignment = alignment};
+    for (int i = 0; i < grids->count; i++) {
+        bool single = i % 2 == 1, totals = i + 2 < grids->count;
+        struct kg_grid grid = grid_of(&plan, &extent, chunks, single ? 1 : plan.vector);
+        if (totals && chunks <= 1) // nothing stands before the only chunk
+            grid = none;
+        grids->grids[i] = single == (alignment == 0) ? grid : none;
+        grids->unaligned[i] = single ? grid : none;
+    }
+    if (chunks > 1)
+        grids->scratch =
+            (size_t)(extent.lines * chunks) * 16 * (size_t)(plan.scan.column ? extent.along : 1);
+    kg_cuda_start_early(group, facts, grids);
+}
+
+const struct kg_family kg_cuda_scan = {
+    .name = "scan",
+    .summary = "running totals along an axis, read and written once",
+    .applicable = applicable,
+    .space = space,
+    .valid = valid,
+    .guess = guess,
+    .bound = kg_group_bound,
+    .emit = emit,
+    .grids = grids,
+};

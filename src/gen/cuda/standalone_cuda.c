@@ -1,0 +1,140 @@
+// Generated CUDA kernels as one file for people, and for programs of their own: the sources that
+// are compiled, one prelude for all, and how each function is launched.
+
+#include "gen/arguments.h"
+#include "gen/shared/emit.h"
+#include "gen/shared/tidy.h"
+#include "gen/standalone.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void add_arguments(const struct kg_group *group, int maps, struct kg_text *text)
+{
+    struct kg_argument arguments[KG_MAX_ARGUMENTS];
+    const struct kg_problem *problem = group->problem;
+    int count = kg_group_arguments_and_maps(group, maps, arguments);
+    for (int i = 0; i < count; i++) {
+        const struct kg_argument *argument = &arguments[i];
+        kg_text_add(text, i > 0 ? ", " : "");
+        if (argument->kind == KG_ARGUMENT_TENSOR)
+            kg_text_add(text, problem->tensors[argument->id]->name);
+        else if (argument->kind == KG_ARGUMENT_SIZE)
+            kg_text_format(text, "%s = %lld", problem->op->sizes[argument->id]->name,
+                           (long long)problem->sizes[argument->id]);
+        else if (argument->kind == KG_ARGUMENT_STRIDE)
+            kg_text_format(text, "stride %d of %s", argument->dim,
+                           problem->tensors[argument->id]->name);
+        else if (argument->kind == KG_ARGUMENT_MAP)
+            kg_text_format(text, "map_%d", argument->id);
+        else
+            kg_text_add(text, "scratch");
+    }
+}
+
+// What the program that launches has to encode.
+static void add_map(const struct kg_group *group, const struct kg_map *map, int number,
+                    struct kg_text *text)
+{
+    if (map->rank == 0) {
+        kg_text_format(text, "//          map_%d: of nothing, all bytes 0\n", number);
+        return;
+    }
+    kg_text_format(text, "//          map_%d: of %s", number,
+                   map->tensor == KG_MAP_SCRATCH ? "scratch"
+                                                 : group->problem->tensors[map->tensor]->name);
+    if (map->offset > 0)
+        kg_text_format(text, " from byte %zu", map->offset);
+    kg_text_format(text, ", elements of %d bytes, shape", map->element);
+    for (int dim = 0; dim < map->rank; dim++)
+        kg_text_format(text, " %lld", (long long)map->shape[dim]);
+    kg_text_add(text, map->rank > 1 ? ", strides" : "");
+    for (int dim = 1; dim < map->rank; dim++)
+        kg_text_format(text, " %lld", (long long)map->stride[dim]);
+    kg_text_add(text, ", box");
+    for (int dim = 0; dim < map->rank; dim++)
+        kg_text_format(text, " %d", map->box[dim]);
+    kg_text_format(text, ", swizzle %d\n", map->swizzle);
+}
+
+static void add_launches(const struct kg_choice *choice, int position,
+                         const struct kg_device_facts *facts, const char *entry,
+                         struct kg_text *text)
+{
+    const struct kg_group *group = &choice->partition.groups[position];
+    struct kg_grids grids = {0};
+    choice->partition.families[position]->grids(group, facts, &choice->configs[position], &grids);
+    for (int i = 0; i < grids.count; i++) {
+        const struct kg_grid *grid = &grids.grids[i];
+        if (grid->blocks[0] == 0 || grid->blocks[1] == 0 || grid->blocks[2] == 0)
+            continue;
+        kg_text_format(text, "// Launch:  %s_%d, %lld x %lld x %lld blocks of %d x %d x %d threads",
+                       entry, i, (long long)grid->blocks[0], (long long)grid->blocks[1],
+                       (long long)grid->blocks[2], grid->threads[0], grid->threads[1],
+                       grid->threads[2]);
+        if (grid->shared > 0)
+            kg_text_format(text, ", %d bytes of dynamic shared memory", grid->shared);
+        if (grid->cluster > 1)
+            kg_text_format(text, ", clusters of %d", grid->cluster);
+        kg_text_add(text, "\n");
+    }
+    kg_text_add(text, "//          with ");
+    add_arguments(group, grids.map_count, text);
+    kg_text_add(text, "\n");
+    for (int i = 0; i < grids.map_count; i++)
+        add_map(group, &grids.maps[i], i, text);
+    if (grids.scratch > 0)
+        kg_text_format(text, "//          scratch: %zu bytes\n", grids.scratch);
+}
+
+// One line for each kernel: this is what is read back.
+static void add_choice(const struct kg_choice *choice, const struct kg_device_facts *facts,
+                       struct kg_text *text)
+{
+    struct kg_text print = {0};
+    kg_choice_print(choice, facts, KG_TARGET_CUDA, &print);
+    text->failed |= print.failed;
+    for (const char *at = kg_text_string(&print); *at;) {
+        size_t length = strcspn(at, ";");
+        kg_text_format(text, "// Choice:  %.*s\n", (int)length, at);
+        at += length;
+        at += strspn(at, "; ");
+    }
+    kg_text_free(&print);
+}
+
+void kg_gen_standalone_entry(const struct kg_choice *choice, int position, char *entry, size_t size)
+{
+    const char *name = choice->partition.groups[position].problem->op->name;
+    if (choice->partition.count == 1)
+        snprintf(entry, size, "%s", name);
+    else
+        snprintf(entry, size, "%s_kernel_%d", name, position);
+}
+
+bool kg_gen_standalone_cuda(const struct kg_problem *problem, const struct kg_choice *choice,
+                            const struct kg_device_facts *facts, struct kg_text *source)
+{
+    char entry[256];
+    kg_text_format(source, "// Compile: NVRTC, --gpu-architecture=%s -std=c++17 -default-device\n",
+                   facts->isa);
+    add_choice(choice, facts, source);
+    for (int i = 0; i < choice->partition.count; i++) {
+        kg_gen_standalone_entry(choice, i, entry, sizeof entry);
+        add_launches(choice, i, facts, entry, source);
+    }
+    kg_text_format(source,
+                   "// Tensors are %s. The sizes are examples, and decide the launches.\n\n",
+                   problem->contiguous ? "contiguous and row-major" : "strided");
+    for (int i = 0; i < choice->partition.count; i++) {
+        size_t before = source->length;
+        kg_gen_standalone_entry(choice, i, entry, sizeof entry);
+        if (!choice->partition.families[i]->emit(&choice->partition.groups[i], facts,
+                                                 KG_TARGET_CUDA, &choice->configs[i], entry,
+                                                 source))
+            return false;
+        kg_gen_drop_repeats(source, before);
+    }
+    kg_gen_tidy(source);
+    return !source->failed;
+}

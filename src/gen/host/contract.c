@@ -1,0 +1,109 @@
+// The family of matrix products: a sum over products of two sides, with whatever is done to each
+// element of the result afterwards. See kernels/host/contract.h for how it is computed, and
+// contract_operands.h for how a nest is read as a product.
+//
+// Its kernels decide by the sizes they are called with how they go about it; parameters are the
+// tile in registers and the blocks that are meant to fit the caches.
+
+#include "gen/shared/contract_operands.h"
+
+#include "gen/families.h"
+#include "gen/shared/emit.h"
+
+#include <string.h>
+
+static bool applicable(const struct kg_group *group, const struct kg_device_facts *facts,
+                       enum kg_target target, struct kg_text *reason)
+{
+    (void)facts;
+    if (target != KG_TARGET_HOST) {
+        kg_text_add(reason, "it makes host code only");
+        return false;
+    }
+    struct kg_contract contract;
+    return kg_contract_read(group, &contract, reason);
+}
+
+static void space(const struct kg_group *group, const struct kg_device_facts *facts,
+                  enum kg_target target, struct kg_space *space)
+{
+    (void)group, (void)facts, (void)target;
+    static const int64_t rows[] = {6, 4, 8, 12, 14};
+    static const int64_t vectors[] = {2, 3, 4, 1};
+    static const int64_t depths[] = {384, 256, 512};
+    static const int64_t block_rows[] = {96, 192};
+    static const int64_t columns[] = {1024, 512, 2048};
+    *space = (struct kg_space){0};
+    kg_space_add(space, "rows", 5, rows);
+    kg_space_add(space, "vectors", 4, vectors);
+    kg_space_add(space, "depth", 3, depths);
+    kg_space_add(space, "block", 2, block_rows);
+    kg_space_add(space, "columns", 3, columns);
+}
+
+static bool valid(const struct kg_group *group, const struct kg_device_facts *facts,
+                  enum kg_target target, const struct kg_config *config, struct kg_text *reason)
+{
+    (void)group, (void)target;
+    int64_t rows = config->value[KG_CONTRACT_ROWS], vectors = config->value[KG_CONTRACT_VECTORS];
+    int64_t registers = kg_contract_registers(facts);
+    if (rows * vectors + vectors + 1 > registers) {
+        kg_text_add(reason, "the tile does not fit the registers");
+        return false;
+    }
+    if (2 * rows * vectors < registers) {
+        kg_text_add(reason, "the tile leaves half of the registers idle");
+        return false;
+    }
+    return true;
+}
+
+// The tile that reads least for what it computes, among those that fit. Sums of more than 384 are
+// up to 3 % faster where registers are many, but of equal products they lose too many digits.
+static void guess(const struct kg_group *group, const struct kg_device_facts *facts,
+                  enum kg_target target, struct kg_config *config)
+{
+    (void)target;
+    *config = (struct kg_config){{6, 2, 384, 96, 1024}};
+    bool many = kg_contract_registers(facts) == 32;
+    struct kg_contract contract;
+    if (many && facts->vector_bytes >= 64) // measured on Sapphire Rapids
+        *config = (struct kg_config){{14, 2, 384, 96, 1024}};
+    else if (many)
+        *config = (struct kg_config){{8, 3, 384, 96, 1024}};
+    if (many && kg_contract_read(group, &contract, NULL) && kg_contract_pairs(&contract, facts))
+        config->value[KG_CONTRACT_DEPTH] = 512;
+}
+
+// Products of pairs are faster than the type of the computation lets expect.
+static double bound(const struct kg_group *group, const struct kg_device_facts *facts,
+                    enum kg_target target, const struct kg_config *config)
+{
+    struct kg_contract contract;
+    struct kg_device_facts faster = *facts;
+    if (kg_contract_read(group, &contract, NULL) && kg_contract_pairs(&contract, facts))
+        faster.flops[KG_TYPE_F32] = facts->matrix_flops[contract.half];
+    return kg_group_bound(group, &faster, target, config);
+}
+
+static bool emit(const struct kg_group *group, const struct kg_device_facts *facts,
+                 enum kg_target target, const struct kg_config *config, const char *entry,
+                 struct kg_text *source)
+{
+    struct kg_contract contract;
+    struct kg_space choices;
+    space(group, facts, target, &choices);
+    return kg_contract_read(group, &contract, NULL) &&
+           kg_contract_emit(&contract, facts, config, &choices, entry, source);
+}
+
+const struct kg_family kg_family_contract = {
+    .name = "contract",
+    .summary = "matrix products: register tiles over packed panels, rows of dots for thin ones",
+    .applicable = applicable,
+    .space = space,
+    .valid = valid,
+    .guess = guess,
+    .bound = bound,
+    .emit = emit,
+};

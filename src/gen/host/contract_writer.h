@@ -1,0 +1,55 @@
+// What the emitters of the contract family share: names of axes in the generated functions.
+
+#ifndef KG_GEN_CONTRACT_WRITER_H
+#define KG_GEN_CONTRACT_WRITER_H
+
+#include "gen/shared/contract_operands.h"
+#include "gen/shared/emit.h"
+
+struct kg_contract_writer {
+    struct kg_text *text;
+    const struct kg_contract *contract;
+    struct kg_emit_names names;
+};
+
+// "K", or "kg_max_i64(0, K - B)" for an axis that does not begin at zero.
+void kg_contract_extent(struct kg_text *text, const struct kg_index *axis);
+
+// "    const int64_t i3 = B + ": the declaration of an axis, up to its distance from its begin.
+void kg_contract_open_axis(const struct kg_contract_writer *writer, int level, int axis);
+
+// Declares the first `count` axes of a part at `position`, which counts through all of them.
+void kg_contract_axes(const struct kg_contract_writer *writer, int level,
+                      enum kg_contract_part part, int count, const char *position);
+// All axes of the part.
+void kg_contract_all_axes(const struct kg_contract_writer *writer, int level,
+                          enum kg_contract_part part, const char *position);
+
+// A run: positions of a part over which only its last axis moves.
+struct kg_contract_run {
+    enum kg_contract_part part;
+    const char *from;   // the first position
+    const char *length; // how many
+    int64_t cut;        // runs end where the last axis reaches a multiple of this; 0: anywhere
+    int axis;           // the last axis, or -1: the part has none
+    bool whole;         // there is just one run
+    const char *at;     // inside, the distance from the run's beginning: "at1" or "at1 - at2"
+    int level;
+};
+
+// Opens the loop over runs and declares all axes but the last. `part1` is the first value of the
+// last axis, `part0` the number of elements.
+struct kg_contract_run kg_contract_open_run(const struct kg_contract_writer *writer, int level,
+                                            enum kg_contract_part part, const char *from,
+                                            const char *length, int64_t cut);
+// Opens the loop over the elements of a run: `at1` counts from `from`, the last axis is declared.
+// Gives the level inside. Loops may follow one another.
+int kg_contract_open_elements(const struct kg_contract_writer *writer,
+                              const struct kg_contract_run *run);
+void kg_contract_close_run(const struct kg_contract_writer *writer,
+                           const struct kg_contract_run *run);
+
+// The function that computes rectangles of a side: contract_fill.c.
+void kg_contract_emit_fill(const struct kg_contract_writer *writer, int side);
+
+#endif

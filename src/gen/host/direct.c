@@ -1,0 +1,189 @@
+// The family that takes any nest as it stands: loops over the output, reductions inside. It is what
+// the other families are measured against, and what does the operations nobody wrote a family for.
+//
+// Items are blocks of the last output axis times all other output axes. A reduction runs for one
+// output element at a time, or (`lanes`) for several neighbours at once, which lets the compiler
+// use vectors across outputs. A scan whose body does not depend on the scanned axis carries its
+// value along it; any other is computed anew for each element. Sums and products of f32 are
+// carried in f64.
+
+#include "gen/host/direct.h"
+
+#include "gen/families.h"
+
+#include <string.h>
+
+enum { BLOCK, LANES, PARAMETERS };
+
+// Scans
+
+// The output axis that a relation's bound follows at equal pace ("d", "d + 1", "d - W"), or -1.
+static int followed_axis(const struct kg_nest *nest, const struct kg_expr *bound)
+{
+    while (bound->kind == KG_EXPR_CALL &&
+           (bound->function == KG_FN_ADD || bound->function == KG_FN_SUB)) {
+        const struct kg_expr *rest = bound->arguments[1];
+        if (rest->kind != KG_EXPR_NUMBER && rest->kind != KG_EXPR_SIZE)
+            return -1;
+        bound = bound->arguments[0];
+    }
+    if (bound->kind != KG_EXPR_INDEX || bound->index->id >= nest->output_axes)
+        return -1;
+    return bound->index->id;
+}
+
+bool kg_direct_is_backward(const struct kg_nest *nest)
+{
+    enum kg_relation relation = nest->axes[nest->output_axes]->relation;
+    return relation == KG_RELATION_GE || relation == KG_RELATION_GT;
+}
+
+int kg_direct_scanned_axis(const struct kg_nest *nest)
+{
+    if (!nest->has_reduce || nest->axis_count != nest->output_axes + 1)
+        return -1;
+    const struct kg_index *reduced = nest->axes[nest->output_axes];
+    if (reduced->relation == KG_RELATION_NONE)
+        return -1;
+    // Of equal values the first wins, and backward the first comes last.
+    if (kg_reduces[nest->reduce].is_argument && kg_direct_is_backward(nest))
+        return -1;
+    int axis = followed_axis(nest, reduced->bound);
+    return axis >= 0 && !kg_expr_uses(nest->body, axis, true) ? axis : -1;
+}
+
+// Whether the reduced range is the same for every element of the last output axis.
+static bool is_uniform(const struct kg_nest *nest)
+{
+    for (int i = nest->output_axes; i < nest->axis_count; i++)
+        if (nest->axes[i]->bound && kg_expr_uses(nest->axes[i]->bound, nest->output_axes - 1, true))
+            return false;
+    return true;
+}
+
+bool kg_direct_is_packed(const struct kg_tensor *tensor)
+{
+    return kg_dtypes[kg_emit_tensor_dtype(tensor)].bits < 8;
+}
+
+bool kg_direct_has_relation(const struct kg_nest *nest)
+{
+    for (int i = nest->output_axes; i < nest->axis_count; i++)
+        if (nest->axes[i]->relation != KG_RELATION_NONE)
+            return true;
+    return false;
+}
+
+// The family
+
+static const struct kg_nest *nest_of(const struct kg_group *group)
+{
+    return group->problem->nests[group->first];
+}
+
+static bool applicable(const struct kg_group *group, const struct kg_device_facts *facts,
+                       enum kg_target target, struct kg_text *reason)
+{
+    (void)facts;
+    if (target != KG_TARGET_HOST)
+        kg_text_add(reason, "it makes host code only");
+    else if (group->count != 1)
+        kg_text_add(reason, "it takes one nest at a time");
+    return target == KG_TARGET_HOST && group->count == 1;
+}
+
+static bool can_use_lanes(const struct kg_nest *nest)
+{
+    return nest->has_reduce && nest->output_axes > 0 && kg_direct_scanned_axis(nest) < 0 &&
+           is_uniform(nest);
+}
+
+static void space(const struct kg_group *group, const struct kg_device_facts *facts,
+                  enum kg_target target, struct kg_space *space)
+{
+    (void)facts, (void)target;
+    static const int64_t blocks[] = {256, 64, 1024, 4096, 16384};
+    static const int64_t lanes[] = {1, 16, 32, 64};
+    *space = (struct kg_space){0};
+    kg_space_add(space, "block", 5, blocks);
+    kg_space_add(space, "lanes", can_use_lanes(nest_of(group)) ? 4 : 1, lanes);
+}
+
+static bool valid(const struct kg_group *group, const struct kg_device_facts *facts,
+                  enum kg_target target, const struct kg_config *config, struct kg_text *reason)
+{
+    (void)facts, (void)target;
+    const struct kg_nest *nest = nest_of(group);
+    if (config->value[LANES] > config->value[BLOCK]) {
+        kg_text_add(reason, "more lanes than a block has elements");
+        return false;
+    }
+    int64_t length = nest->output_axes > 0 ? nest->extent[nest->output_axes - 1] : 1;
+    if (config->value[BLOCK] > 256 && config->value[BLOCK] / 4 > length) {
+        kg_text_add(reason, "the block is longer than the last axis");
+        return false;
+    }
+    return true;
+}
+
+// Does some read walk along the last output axis with unit stride? Then lanes read vectors.
+static bool reads_rows(const struct kg_nest *nest)
+{
+    int last = nest->output_axes - 1;
+    for (int i = 0; i < nest->access_count; i++) {
+        const struct kg_access *access = &nest->accesses[i];
+        int rank = access->tensor->rank;
+        if (rank > 0 && access->map[rank - 1].is_affine &&
+            access->map[rank - 1].coefficient[last] != 0)
+            return true;
+    }
+    return false;
+}
+
+static void guess(const struct kg_group *group, const struct kg_device_facts *facts,
+                  enum kg_target target, struct kg_config *config)
+{
+    (void)facts, (void)target;
+    const struct kg_nest *nest = nest_of(group);
+    *config = (struct kg_config){{256, 1}};
+    if (can_use_lanes(nest) && reads_rows(nest) && nest->extent[nest->output_axes - 1] >= 8)
+        config->value[LANES] = 32;
+}
+
+static bool emit(const struct kg_group *group, const struct kg_device_facts *facts,
+                 enum kg_target target, const struct kg_config *config, const char *entry,
+                 struct kg_text *source)
+{
+    const struct kg_nest *nest = nest_of(group);
+    struct kg_space values;
+    space(group, facts, target, &values);
+    struct kg_direct direct = {
+        .text = source,
+        .group = group,
+        .nest = nest,
+        .entry = entry,
+        .block = config->value[BLOCK],
+        .lanes = config->value[LANES],
+        .scanned = kg_direct_scanned_axis(nest),
+        .inner = -1,
+    };
+    if (direct.scanned < 0)
+        direct.inner = nest->output_axes - 1;
+    kg_emit_host_opening(source, group, "direct", config, &values);
+    if (kg_group_is_private(group, nest->output)) // nobody reads it
+        kg_emit_host_nothing(source, entry);
+    else
+        kg_direct_emit(&direct);
+    return !source->failed;
+}
+
+const struct kg_family kg_family_direct = {
+    .name = "direct",
+    .summary = "loops over the output, reductions inside; takes any statement",
+    .applicable = applicable,
+    .space = space,
+    .valid = valid,
+    .guess = guess,
+    .bound = kg_group_bound,
+    .emit = emit,
+};

@@ -1,0 +1,561 @@
+// The code of the pointwise family: see pointwise.c for what it does and when.
+
+#include "gen/host/pointwise.h"
+
+enum { WIDE_PIECE = 64 }; // elements converted at a time where nothing streams
+
+// Bits of the dimensions that count in an offset: those of axes merged into the next do not.
+static unsigned counted_dims(const struct kg_pointwise *pointwise, const struct kg_access *access)
+{
+    unsigned dims = 0;
+    for (int dim = 0; dim < access->tensor->rank; dim++) {
+        bool skipped = false;
+        for (int axis = 0; axis < pointwise->axes; axis++)
+            skipped |= pointwise->merged[axis] && kg_pointwise_bare(access, dim, axis);
+        dims |= (unsigned)!skipped << dim;
+    }
+    return dims;
+}
+
+static void print_value_name(struct kg_text *text, const struct kg_pointwise *pointwise,
+                             int position)
+{
+    const struct kg_tensor *output = kg_group_nest(pointwise->group, position)->output;
+    if (kg_group_is_private(pointwise->group, output))
+        kg_emit_name(text, output->name);
+    else
+        kg_text_format(text, "v%d", position);
+}
+
+static void print_axis(void *user, struct kg_text *text, int axis)
+{
+    const struct kg_pointwise *pointwise = user;
+    if (axis == pointwise->inner && pointwise->inner_name)
+        kg_text_add(text, pointwise->inner_name);
+    else
+        kg_text_format(text, "i%d", axis);
+}
+
+// Merged axes drop out of offsets.
+static void print_offset(struct kg_text *text, const struct kg_pointwise *pointwise,
+                         const struct kg_access *access)
+{
+    kg_emit_offset_part(text, pointwise->current, access, counted_dims(pointwise, access),
+                        &pointwise->names);
+}
+
+// Narrow floats that lie side by side along the inner axis: a piece of them is converted at once.
+static bool is_wide(const struct kg_pointwise *pointwise, const struct kg_access *access)
+{
+    enum kg_dtype dtype = kg_emit_tensor_dtype(access->tensor);
+    int last = access->tensor->rank - 1;
+    if (!pointwise->wide || (dtype != KG_F16 && dtype != KG_BF16) || access->read->pad ||
+        kg_pointwise_producer(pointwise->group, access->tensor, pointwise->group->count) >= 0 ||
+        last < 0 || !kg_pointwise_bare(access, last, pointwise->inner))
+        return false;
+    for (int dim = 0; dim < last; dim++)
+        if (kg_expr_uses(access->map[dim].subscript, pointwise->inner, true))
+            return false;
+    return true;
+}
+
+// Its number among the accesses of the group.
+static int wide_number(const struct kg_pointwise *pointwise, const struct kg_access *access)
+{
+    int number = 0;
+    for (int i = 0; i < pointwise->group->count; i++) {
+        const struct kg_nest *nest = kg_group_nest(pointwise->group, i);
+        for (int j = 0; j < nest->access_count; j++, number++)
+            if (&nest->accesses[j] == access)
+                return number;
+    }
+    return number;
+}
+
+// Floats of a piece, narrowed when it is complete.
+static bool is_narrowed(const struct kg_pointwise *pointwise, int position)
+{
+    const struct kg_nest *nest = kg_group_nest(pointwise->group, position);
+    enum kg_dtype dtype = kg_emit_tensor_dtype(nest->output);
+    return pointwise->wide && (dtype == KG_F16 || dtype == KG_BF16) &&
+           nest->body->type == KG_TYPE_F32 && !kg_group_is_private(pointwise->group, nest->output);
+}
+
+// Reads of values made in the same loop are names.
+static bool read_value(void *user, struct kg_text *text, const struct kg_access *access)
+{
+    const struct kg_pointwise *pointwise = user;
+    int made = kg_pointwise_producer(pointwise->group, access->tensor, pointwise->group->count);
+    if (made >= 0) {
+        print_value_name(text, pointwise, made);
+        return true;
+    }
+    if (pointwise->piece && is_wide(pointwise, access)) {
+        kg_text_format(text, "wide%d[lane]", wide_number(pointwise, access));
+        return true;
+    }
+    if (access->read->pad) // walks no merged axis
+        return false;
+    struct kg_text base = {0}, offset = {0};
+    kg_emit_name(&base, access->tensor->name);
+    print_offset(&offset, pointwise, access);
+    kg_emit_load_at(text, access->tensor, kg_text_string(&base), kg_text_string(&offset));
+    text->failed |= base.failed | offset.failed;
+    kg_text_free(&base);
+    kg_text_free(&offset);
+    return true;
+}
+
+// The length of an axis with all that merged into it: "P * D".
+static void print_length(struct kg_text *text, const struct kg_pointwise *pointwise, int axis)
+{
+    const struct kg_nest *nest = kg_group_nest(pointwise->group, 0);
+    int first = axis;
+    while (first > 0 && pointwise->merged[first - 1])
+        first--;
+    for (int i = first; i <= axis; i++) {
+        kg_text_add(text, i > first ? " * " : "");
+        kg_emit_axis_end(text, nest->axes[i]);
+    }
+}
+
+static unsigned output_dims(const struct kg_pointwise *pointwise)
+{
+    unsigned dims = 0;
+    for (int axis = 0; axis < pointwise->axes; axis++)
+        dims |= (unsigned)!pointwise->merged[axis] << axis;
+    return dims;
+}
+
+// Where nest `position` stores: its tensor, or its piece of a stream.
+static void print_place(const struct kg_pointwise *pointwise, int position, struct kg_text *base,
+                        struct kg_text *offset)
+{
+    const struct kg_nest *nest = kg_group_nest(pointwise->group, position);
+    if (pointwise->piece && pointwise->stream) {
+        kg_text_format(base, "stage%d", position);
+        kg_text_add(offset, "lane");
+    } else {
+        kg_emit_name(base, nest->output->name);
+        kg_emit_output_offset_part(offset, nest, output_dims(pointwise), &pointwise->names);
+    }
+}
+
+static void emit_store(const struct kg_pointwise *pointwise, int position, const char *value)
+{
+    const struct kg_nest *nest = kg_group_nest(pointwise->group, position);
+    struct kg_text base = {0}, offset = {0}, store = {0};
+    if (pointwise->piece && is_narrowed(pointwise, position)) {
+        kg_emit_line(pointwise->text, pointwise->level, "narrow%d[lane] = %s;", position, value);
+        return;
+    }
+    print_place(pointwise, position, &base, &offset);
+    kg_emit_store_at(&store, nest->output, kg_text_string(&base), kg_text_string(&offset),
+                     nest->body->type, value);
+    kg_emit_line(pointwise->text, pointwise->level, "%s", kg_text_string(&store));
+    pointwise->text->failed |= base.failed | offset.failed | store.failed;
+    kg_text_free(&base);
+    kg_text_free(&offset);
+    kg_text_free(&store);
+}
+
+// The read that nest `position` does nothing with but store it as it is; NULL: it does more.
+static const struct kg_access *copied(const struct kg_pointwise *pointwise, int position)
+{
+    const struct kg_nest *nest = kg_group_nest(pointwise->group, position);
+    if (nest->body->kind != KG_EXPR_READ || nest->body->pad)
+        return NULL;
+    const struct kg_access *access = kg_nest_access(nest, nest->body);
+    if (kg_pointwise_producer(pointwise->group, access->tensor, pointwise->group->count) >= 0 ||
+        kg_emit_tensor_dtype(access->tensor) != kg_emit_tensor_dtype(nest->output))
+        return NULL;
+    return access;
+}
+
+// Bits are moved, not numbers.
+static void emit_copy(const struct kg_pointwise *pointwise, int position,
+                      const struct kg_access *access)
+{
+    struct kg_text base = {0}, offset = {0}, name = {0}, from = {0};
+    print_place(pointwise, position, &base, &offset);
+    kg_emit_name(&name, access->tensor->name);
+    print_offset(&from, pointwise, access);
+    kg_emit_line(pointwise->text, pointwise->level, "%s[%s] = %s[%s];", kg_text_string(&base),
+                 kg_text_string(&offset), kg_text_string(&name), kg_text_string(&from));
+    pointwise->text->failed |= base.failed | offset.failed | name.failed | from.failed;
+    kg_text_free(&base);
+    kg_text_free(&offset);
+    kg_text_free(&name);
+    kg_text_free(&from);
+}
+
+static bool is_read_later(const struct kg_group *group, int position)
+{
+    for (int i = position + 1; i < group->count; i++)
+        for (int j = 0; j < kg_group_nest(group, i)->access_count; j++)
+            if (kg_group_nest(group, i)->accesses[j].tensor ==
+                kg_group_nest(group, position)->output)
+                return true;
+    return false;
+}
+
+// All nests at one point of the axes.
+static void emit_element(struct kg_pointwise *pointwise)
+{
+    const struct kg_group *group = pointwise->group;
+    for (int i = 0; i < group->count; i++) {
+        const struct kg_nest *nest = kg_group_nest(group, i);
+        bool stored = !kg_group_is_private(group, nest->output), read = is_read_later(group, i);
+        const struct kg_access *copy = copied(pointwise, i);
+        pointwise->current = nest;
+        if (copy && stored && !read) {
+            emit_copy(pointwise, i, copy);
+            continue;
+        }
+        struct kg_text value = {0}, name = {0};
+        kg_emit_value(&value, nest, nest->body, nest->body->type, &pointwise->names);
+        print_value_name(&name, pointwise, i);
+        // A name also keeps lines short.
+        bool named = read || !stored || value.length > 60;
+        if (named)
+            kg_emit_line(pointwise->text, pointwise->level, "const %s %s = %s;",
+                         kg_emit_type(nest->body->type), kg_text_string(&name),
+                         kg_text_string(&value));
+        if (!named) {
+            kg_text_cut(&value, 0);
+            kg_emit_expr(&value, nest, nest->body, &pointwise->names);
+        }
+        if (stored)
+            emit_store(pointwise, i, kg_text_string(named ? &name : &value));
+        pointwise->text->failed |= value.failed | name.failed;
+        kg_text_free(&value);
+        kg_text_free(&name);
+    }
+}
+
+static void close_loops(struct kg_pointwise *pointwise, int count)
+{
+    for (int i = 0; i < count; i++)
+        kg_emit_line(pointwise->text, --pointwise->level, "}");
+}
+
+// "y + i0 * y_s0 + i1" for nest `position`.
+static void print_target(struct kg_text *text, const struct kg_pointwise *pointwise, int position)
+{
+    const struct kg_nest *nest = kg_group_nest(pointwise->group, position);
+    kg_emit_name(text, nest->output->name);
+    kg_text_add(text, " + ");
+    kg_emit_output_offset_part(text, nest, output_dims(pointwise), &pointwise->names);
+}
+
+static int first_stored(const struct kg_group *group)
+{
+    int i = 0;
+    while (kg_group_is_private(group, kg_group_nest(group, i)->output))
+        i++;
+    return i;
+}
+
+// Does nest `position` only move bits? Those are not converted.
+static bool is_moved(const struct kg_pointwise *pointwise, int position)
+{
+    return copied(pointwise, position) && !is_read_later(pointwise->group, position);
+}
+
+// Converts a piece of what is read.
+static void emit_wide(struct kg_pointwise *pointwise, int position)
+{
+    const struct kg_nest *nest = kg_group_nest(pointwise->group, position);
+    if (is_moved(pointwise, position))
+        return;
+    pointwise->current = nest;
+    for (int i = 0; i < nest->access_count; i++) {
+        const struct kg_access *access = &nest->accesses[i];
+        struct kg_text from = {0};
+        if (!is_wide(pointwise, access))
+            continue;
+        int number = wide_number(pointwise, access);
+        kg_emit_name(&from, access->tensor->name);
+        kg_text_add(&from, " + ");
+        print_offset(&from, pointwise, access);
+        kg_emit_line(pointwise->text, pointwise->level,
+                     "float wide%d[STAGE] __attribute__((aligned(KG_LINE)));", number);
+        kg_emit_line(pointwise->text, pointwise->level, "kg_widen_%s(%s, wide%d, STAGE);",
+                     kg_dtypes[kg_emit_tensor_dtype(access->tensor)].name, kg_text_string(&from),
+                     number);
+        pointwise->text->failed |= from.failed;
+        kg_text_free(&from);
+    }
+}
+
+// Declares the buffers of nest `position`.
+static void emit_stage(const struct kg_pointwise *pointwise, int position)
+{
+    const struct kg_nest *nest = kg_group_nest(pointwise->group, position);
+    if (kg_group_is_private(pointwise->group, nest->output))
+        return;
+    if (pointwise->stream)
+        kg_emit_line(pointwise->text, pointwise->level,
+                     "%s stage%d[STAGE] __attribute__((aligned(KG_LINE)));",
+                     kg_emit_tensor_storage(nest->output), position);
+    if (is_narrowed(pointwise, position) && !is_moved(pointwise, position))
+        kg_emit_line(pointwise->text, pointwise->level,
+                     "float narrow%d[STAGE] __attribute__((aligned(KG_LINE)));", position);
+}
+
+// Sends what nest `position` has made of a piece to where it belongs.
+static void emit_departure(const struct kg_pointwise *pointwise, int position, bool leads)
+{
+    const struct kg_nest *nest = kg_group_nest(pointwise->group, position);
+    struct kg_text target = {0}, stage = {0};
+    if (kg_group_is_private(pointwise->group, nest->output))
+        return;
+    print_target(&target, pointwise, position);
+    kg_text_format(&stage, "stage%d", position);
+    if (is_narrowed(pointwise, position) && !is_moved(pointwise, position))
+        kg_emit_line(pointwise->text, pointwise->level, "kg_narrow_%s(narrow%d, %s, STAGE);",
+                     kg_dtypes[kg_emit_tensor_dtype(nest->output)].name, position,
+                     kg_text_string(pointwise->stream ? &stage : &target));
+    if (pointwise->stream)
+        kg_emit_line(pointwise->text, pointwise->level, "%s(%s, stage%d, sizeof stage%d);",
+                     leads ? "kg_stream_lines" : "kg_stream", kg_text_string(&target), position,
+                     position);
+    pointwise->text->failed |= target.failed | stage.failed;
+    kg_text_free(&target);
+    kg_text_free(&stage);
+}
+
+// Pieces of STAGE elements: what is narrow is widened, all is computed, and leaves.
+static void emit_pieces(struct kg_pointwise *pointwise)
+{
+    const struct kg_group *group = pointwise->group;
+    int leader = first_stored(group);
+    kg_emit_line(pointwise->text, pointwise->level++,
+                 "for (; stop - next >= STAGE; next += STAGE) {");
+    pointwise->inner_name = "next";
+    for (int i = 0; i < group->count; i++)
+        emit_wide(pointwise, i);
+    pointwise->inner_name = NULL;
+    for (int i = 0; i < group->count; i++)
+        emit_stage(pointwise, i);
+    kg_emit_line(pointwise->text, pointwise->level++,
+                 "for (int64_t lane = 0; lane < STAGE; lane++) {");
+    kg_emit_line(pointwise->text, pointwise->level, "const int64_t i%d = next + lane;",
+                 pointwise->inner);
+    pointwise->piece = true;
+    emit_element(pointwise);
+    pointwise->piece = false;
+    close_loops(pointwise, 1);
+    pointwise->inner_name = "next";
+    for (int i = 0; i < group->count; i++)
+        emit_departure(pointwise, i, i == leader);
+    pointwise->inner_name = NULL;
+    close_loops(pointwise, 1);
+}
+
+// Elements from `next` to before `limit`, one by one.
+static void emit_single(struct kg_pointwise *pointwise, const char *limit)
+{
+    int inner = pointwise->inner;
+    kg_emit_line(pointwise->text, pointwise->level++, "for (int64_t i%d = next; i%d < %s; i%d++) {",
+                 inner, inner, limit, inner);
+    emit_element(pointwise);
+    close_loops(pointwise, 1);
+}
+
+// Pieces are whole lines of the first output. What is left at either end is stored as usual: up to
+// the first whole line, then, after the pieces, up to `stop`.
+static void emit_streamed(struct kg_pointwise *pointwise)
+{
+    struct kg_text *text = pointwise->text, target = {0};
+    int leader = first_stored(pointwise->group);
+    const struct kg_nest *first = kg_group_nest(pointwise->group, leader);
+    kg_emit_line(text, pointwise->level, "int64_t next = first;");
+    kg_emit_line(text, pointwise->level++, "while (next < stop) {");
+    pointwise->inner_name = "next";
+    print_target(&target, pointwise, leader);
+    pointwise->inner_name = NULL;
+    kg_emit_line(text, pointwise->level, "const int64_t past = kg_past_line(%s, sizeof(%s));",
+                 kg_text_string(&target), kg_emit_tensor_storage(first->output));
+    kg_emit_line(text, pointwise->level++, "if (past > 0 || stop - next < STAGE) {");
+    kg_emit_line(text, pointwise->level,
+                 "const int64_t limit = kg_min_i64(stop, next + STAGE - past);");
+    emit_single(pointwise, "limit");
+    kg_emit_line(text, pointwise->level, "next = limit;");
+    close_loops(pointwise, 1);
+    emit_pieces(pointwise);
+    close_loops(pointwise, 1);
+    text->failed |= target.failed;
+    kg_text_free(&target);
+}
+
+static void emit_item(struct kg_pointwise *pointwise)
+{
+    struct kg_text *text = pointwise->text;
+    int inner = pointwise->inner, tiled = pointwise->tiled;
+    if (pointwise->stream) {
+        emit_streamed(pointwise);
+        return;
+    }
+    if (pointwise->wide) {
+        kg_emit_line(text, pointwise->level, "int64_t next = first;");
+        emit_pieces(pointwise);
+        emit_single(pointwise, "stop");
+        return;
+    }
+    if (tiled >= 0)
+        kg_emit_line(text, pointwise->level++, "for (int64_t i%d = low; i%d < high; i%d++) {",
+                     tiled, tiled, tiled);
+    if (inner >= 0)
+        kg_emit_line(text, pointwise->level++, "for (int64_t i%d = first; i%d < stop; i%d++) {",
+                     inner, inner, inner);
+    emit_element(pointwise);
+    close_loops(pointwise, (tiled >= 0) + (inner >= 0));
+}
+
+// Where the item's part of an axis begins and ends; blocks of `size` (a name).
+static void emit_range(struct kg_pointwise *pointwise, int axis, const char *size, const char *low,
+                       const char *high)
+{
+    struct kg_text length = {0};
+    print_length(&length, pointwise, axis);
+    const char *all = kg_text_string(&length);
+    kg_emit_line(pointwise->text, pointwise->level,
+                 "const int64_t %s = rest %% kg_ceildiv_i64(%s, %s) * %s;", low, all, size, size);
+    kg_emit_line(pointwise->text, pointwise->level, "const int64_t %s = kg_min_i64(%s + %s, %s);",
+                 high, low, size, all);
+    kg_emit_line(pointwise->text, pointwise->level, "rest /= kg_ceildiv_i64(%s, %s);", all, size);
+    pointwise->text->failed |= length.failed;
+    kg_text_free(&length);
+}
+
+// No axis before this one, or they are all part of it.
+static bool is_outermost(const struct kg_pointwise *pointwise, int axis)
+{
+    for (int i = 0; i < axis; i++)
+        if (!pointwise->merged[i])
+            return false;
+    return true;
+}
+
+static void emit_coordinates(struct kg_pointwise *pointwise)
+{
+    struct kg_text *text = pointwise->text, length = {0};
+    if (pointwise->inner < 0)
+        return;
+    kg_emit_line(text, pointwise->level, "int64_t rest = item;");
+    emit_range(pointwise, pointwise->inner, "BLOCK", "first", "stop");
+    for (int axis = pointwise->inner - 1; axis >= 0; axis--) {
+        if (pointwise->merged[axis])
+            continue;
+        if (axis == pointwise->tiled) {
+            emit_range(pointwise, axis, "BLOCK", "low", "high");
+            continue;
+        }
+        if (is_outermost(pointwise, axis)) {
+            kg_emit_line(text, pointwise->level, "const int64_t i%d = rest;", axis);
+            break;
+        }
+        kg_text_cut(&length, 0);
+        print_length(&length, pointwise, axis);
+        bool product = axis > 0 && pointwise->merged[axis - 1];
+        kg_emit_line(text, pointwise->level,
+                     product ? "const int64_t i%d = rest %% (%s);"
+                             : "const int64_t i%d = rest %% %s;",
+                     axis, kg_text_string(&length));
+        kg_emit_line(text, pointwise->level, product ? "rest /= (%s);" : "rest /= %s;",
+                     kg_text_string(&length));
+    }
+    text->failed |= length.failed;
+    kg_text_free(&length);
+}
+
+// What every function starts with.
+static void emit_declarations(const struct kg_pointwise *pointwise)
+{
+    kg_text_format(pointwise->text, "    enum { BLOCK = %lld, STAGE = %lld };\n",
+                   (long long)pointwise->block, (long long)pointwise->stage);
+    kg_emit_host_bindings(pointwise->text, pointwise->group, false);
+}
+
+static void emit_entries(const struct kg_pointwise *pointwise)
+{
+    struct kg_text *text = pointwise->text;
+    const char *entry = pointwise->entry;
+    kg_text_format(text, "int64_t %s_items(const struct kg_host_call *call, int phase)\n{\n",
+                   entry);
+    emit_declarations(pointwise);
+    kg_text_add(text, "    if (phase > 0)\n        return -1;\n    return ");
+    const char *times = "";
+    for (int axis = 0; axis < pointwise->axes; axis++) {
+        bool cut = axis == pointwise->inner || axis == pointwise->tiled;
+        if (pointwise->merged[axis])
+            continue;
+        kg_text_format(text, cut ? "%skg_ceildiv_i64(" : "%s", times);
+        print_length(text, pointwise, axis);
+        kg_text_add(text, cut ? ", BLOCK)" : "");
+        times = " * ";
+    }
+    kg_text_add(text, pointwise->axes ? "" : "1");
+    kg_text_add(text, ";\n}\n\n");
+    kg_text_format(text, "int64_t %s_bytes(const struct kg_host_call *call, int kind)\n{\n", entry);
+    emit_declarations(pointwise);
+    kg_text_add(text, "    if (kind != KG_HOST_GRAIN)\n        return 0;\n"
+                      "    return 1 + KG_HOST_WORK / (1");
+    if (pointwise->inner >= 0) {
+        kg_text_add(text, " + kg_min_i64(BLOCK, ");
+        print_length(text, pointwise, pointwise->inner);
+        kg_text_add(text, pointwise->tiled >= 0 ? ") * BLOCK" : ")");
+    }
+    kg_text_add(text, ");\n}\n\n");
+}
+
+static void emit_run(struct kg_pointwise *pointwise)
+{
+    struct kg_text *text = pointwise->text;
+    kg_text_format(text,
+                   "void %s_run(const struct kg_host_call *call, int phase, int64_t begin, "
+                   "int64_t end)\n{\n    (void)phase;\n",
+                   pointwise->entry);
+    emit_declarations(pointwise);
+    pointwise->level = 1;
+    kg_emit_line(text, pointwise->level++, "for (int64_t item = begin; item < end; item++) {");
+    emit_coordinates(pointwise);
+    emit_item(pointwise);
+    close_loops(pointwise, 1);
+    if (pointwise->stream)
+        kg_emit_line(text, pointwise->level, "kg_stream_end();");
+    kg_text_add(text, "}\n");
+}
+
+// Is there anything to convert a piece at a time?
+static bool has_narrow(struct kg_pointwise *pointwise)
+{
+    bool any = false;
+    pointwise->wide = true;
+    for (int i = 0; i < pointwise->group->count && !any; i++) {
+        const struct kg_nest *nest = kg_group_nest(pointwise->group, i);
+        if (is_moved(pointwise, i))
+            continue;
+        any = is_narrowed(pointwise, i);
+        for (int j = 0; j < nest->access_count; j++)
+            any |= is_wide(pointwise, &nest->accesses[j]);
+    }
+    return any;
+}
+
+void kg_pointwise_emit(struct kg_pointwise *pointwise)
+{
+    pointwise->wide = pointwise->inner >= 0 && pointwise->tiled < 0 &&
+                      pointwise->group->problem->contiguous && has_narrow(pointwise);
+    if (pointwise->wide && !pointwise->stream)
+        pointwise->stage = WIDE_PIECE;
+    pointwise->names = (struct kg_emit_names){
+        .user = pointwise,
+        .contiguous = pointwise->group->problem->contiguous,
+        .axis = print_axis,
+        .read = read_value,
+    };
+    emit_entries(pointwise);
+    emit_run(pointwise);
+}

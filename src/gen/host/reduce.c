@@ -1,0 +1,211 @@
+// Reductions over any axes: sums, means, extremes, their places, any and all.
+//
+// Two ways of using vectors. Along the row: the run of reduced axes that lie innermost in memory is
+// taken in lanes, which are folded at the end. Along the column: the innermost output axes stay
+// apart, one accumulator each, and rows are added to them. Long reductions are cut into chunks of
+// a fixed size, whose partial totals a second phase combines in order: the result does not depend
+// on the number of threads.
+
+#include "gen/host/reduce.h"
+
+#include "gen/families.h"
+#include "gen/skeleton.h"
+
+enum { COLUMN, WIDTH, UNROLL, CHUNK, PARAMETERS };
+enum { WIDEST_LANES = 128 };
+
+static bool refuse(struct kg_text *reason, const char *why)
+{
+    kg_text_add(reason, why);
+    return false;
+}
+
+static int find_reduction(const struct kg_group *group, struct kg_text *reason)
+{
+    int found = -1;
+    for (int i = 0; i < group->count; i++) {
+        if (!kg_group_nest(group, i)->has_reduce)
+            continue;
+        if (found >= 0) {
+            kg_text_add(reason, "more than one reduction");
+            return -1;
+        }
+        found = i;
+    }
+    if (found < 0)
+        kg_text_add(reason, "no reduction");
+    return found;
+}
+
+int kg_reduce_position(const struct kg_group *group, struct kg_text *reason)
+{
+    int k = find_reduction(group, reason);
+    if (k < 0 || !kg_group_inlines(group, k, reason))
+        return -1;
+    const struct kg_nest *nest = kg_group_nest(group, k);
+    for (int i = nest->output_axes; i < nest->axis_count; i++)
+        if (nest->axes[i]->relation != KG_RELATION_NONE)
+            return refuse(reason, "the range of the reduction depends on an output index"), -1;
+    for (int i = 0; i < group->count; i++) {
+        const struct kg_tensor *output = kg_group_nest(group, i)->output;
+        if (i < k && !kg_group_is_private(group, output))
+            return refuse(reason, "what stands before the reduction is needed elsewhere"), -1;
+        if (i > k && !kg_group_follows(group, k, i))
+            return refuse(reason, "what follows the reduction has other axes"), -1;
+        if (kg_dtypes[kg_emit_tensor_dtype(output)].bits < 8)
+            return refuse(reason, "outputs of less than a byte"), -1;
+    }
+    return k;
+}
+
+static bool applicable(const struct kg_group *group, const struct kg_device_facts *facts,
+                       enum kg_target target, struct kg_text *reason)
+{
+    (void)facts;
+    if (target != KG_TARGET_HOST)
+        return refuse(reason, "written for the host");
+    return kg_reduce_position(group, reason) >= 0;
+}
+
+static void space(const struct kg_group *group, const struct kg_device_facts *facts,
+                  enum kg_target target, struct kg_space *space)
+{
+    (void)facts, (void)target;
+    struct kg_text ignored = {0};
+    const struct kg_nest *nest = kg_group_nest(group, find_reduction(group, &ignored));
+    bool scalar = nest->output_axes == 0;
+    kg_text_free(&ignored);
+    *space = (struct kg_space){0};
+    kg_space_add(space, "column", scalar ? 1 : 2, (int64_t[]){0, 1});
+    kg_space_add(space, "width", scalar ? 3 : 5, (int64_t[]){64, 128, 16, 1024, 4096});
+    kg_space_add(space, "unroll", 3, (int64_t[]){1, 4, 8});
+    kg_space_add(space, "chunk", 3, (int64_t[]){1 << 20, 1 << 17, 1 << 14});
+}
+
+static bool is_search(const struct kg_group *group)
+{
+    struct kg_text ignored = {0};
+    const struct kg_nest *nest = kg_group_nest(group, find_reduction(group, &ignored));
+    kg_text_free(&ignored);
+    return kg_reduces[nest->reduce].is_argument;
+}
+
+static bool valid(const struct kg_group *group, const struct kg_device_facts *facts,
+                  enum kg_target target, const struct kg_config *config, struct kg_text *reason)
+{
+    (void)facts, (void)target;
+    bool lanes = config->value[WIDTH] <= WIDEST_LANES;
+    if (config->value[COLUMN] && lanes)
+        return refuse(reason, "a tile of columns is wider");
+    if (!config->value[COLUMN] && !lanes)
+        return refuse(reason, "more lanes than registers hold");
+    if (!config->value[COLUMN] && config->value[UNROLL] > 1 && is_search(group))
+        return refuse(reason, "the first place is found in order only");
+    return true;
+}
+
+// Does the nest read memory in the order of this axis?
+static int count_followers(const struct kg_group *group, const struct kg_nest *nest, int axis)
+{
+    int count = 0;
+    for (int i = 0; i < nest->access_count; i++) {
+        const struct kg_access *access = &nest->accesses[i];
+        const struct kg_layout *layout = &group->problem->layouts[access->tensor->id];
+        for (int dim = 0; dim < access->tensor->rank; dim++)
+            if (access->map[dim].is_affine && access->map[dim].coefficient[axis] == 1 &&
+                layout->stride[dim] == 1)
+                count++;
+    }
+    return count;
+}
+
+static bool prefers_column(const struct kg_group *group, const struct kg_nest *nest)
+{
+    int last = nest->axis_count - 1, inner = nest->output_axes - 1;
+    if (nest->output_axes == 0)
+        return false;
+    int row = count_followers(group, nest, last), column = count_followers(group, nest, inner);
+    if (row != column)
+        return column > row;
+    return nest->extent[inner] > nest->extent[last];
+}
+
+static void guess(const struct kg_group *group, const struct kg_device_facts *facts,
+                  enum kg_target target, struct kg_config *config)
+{
+    (void)target;
+    struct kg_text ignored = {0};
+    const struct kg_nest *nest = kg_group_nest(group, find_reduction(group, &ignored));
+    int outputs = nest->output_axes, last = nest->axis_count - 1;
+    double reduced = kg_axes_count(nest, outputs, last), kept = kg_axes_count(nest, 0, outputs - 1);
+    double cores = facts->units > 0 ? (double)facts->units : 1.0, items = kept;
+    bool column = prefers_column(group, nest);
+    kg_text_free(&ignored);
+    config->value[COLUMN] = column;
+    // Sums go through several streams at once; extremes are bound by their comparisons.
+    bool streams = kg_fold_of(nest).is_sum && reduced >= 2048.0;
+    config->value[UNROLL] = column ? 8 : streams ? 4 : 1;
+    config->value[WIDTH] = reduced < 64.0 ? 16 : 64;
+    if (column) {
+        double width = (double)nest->extent[outputs - 1];
+        config->value[WIDTH] = width > 1024.0 ? 4096 : 1024;
+        items =
+            kept / (width < (double)config->value[WIDTH] ? width : (double)config->value[WIDTH]);
+    }
+    // The largest chunks that still give every core a few.
+    config->value[CHUNK] = 1 << 14;
+    for (int64_t chunk = 1 << 20; chunk > 1 << 14; chunk >>= 3) {
+        double pieces = kept * reduced / (double)chunk;
+        if (items >= 8.0 * cores || pieces >= 8.0 * cores) {
+            config->value[CHUNK] = chunk;
+            break;
+        }
+    }
+}
+
+static bool emit(const struct kg_group *group, const struct kg_device_facts *facts,
+                 enum kg_target target, const struct kg_config *config, const char *entry,
+                 struct kg_text *source)
+{
+    struct kg_space parameters;
+    struct kg_text ignored = {0};
+    struct kg_code code = {source, 0};
+    int k = find_reduction(group, &ignored);
+    const struct kg_nest *nest = kg_group_nest(group, k);
+    struct kg_reduce_plan plan = {
+        .group = group,
+        .nest = nest,
+        .fold = kg_fold_of(nest),
+        .k = k,
+        .outputs = nest->output_axes,
+        .column = config->value[COLUMN] != 0,
+        .width = config->value[WIDTH],
+        .unroll = config->value[UNROLL],
+        .chunk = config->value[CHUNK],
+        .entry = entry,
+    };
+    plan.last = (plan.column ? plan.outputs : nest->axis_count) - 1;
+    plan.run = kg_axes_run(group, nest, plan.column ? 0 : plan.outputs, plan.last);
+    for (int i = k + 1; i < group->count && plan.column; i++) { // what follows may tell axes apart
+        int run = kg_axes_run(group, kg_group_nest(group, i), 0, plan.last);
+        plan.run = run > plan.run ? run : plan.run;
+    }
+    space(group, facts, target, &parameters);
+    kg_emit_host_opening(source, group, "reduce", config, &parameters);
+    kg_text_add(source, kg_skeleton_find("host/lanes.h"));
+    kg_text_add(source, "\n");
+    kg_reduce_emit(&code, &plan);
+    kg_text_free(&ignored);
+    return !source->failed;
+}
+
+const struct kg_family kg_family_reduce = {
+    .name = "reduce",
+    .summary = "reductions over any axes, with what leads to them and follows from them",
+    .applicable = applicable,
+    .space = space,
+    .valid = valid,
+    .guess = guess,
+    .bound = kg_group_bound,
+    .emit = emit,
+};

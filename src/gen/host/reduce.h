@@ -1,0 +1,29 @@
+// What the two files of the reduce family share, and its twin for CUDA.
+
+#ifndef KG_GEN_REDUCE_H
+#define KG_GEN_REDUCE_H
+
+#include "gen/shared/axes.h"
+#include "gen/shared/fold.h"
+
+struct kg_reduce_plan {
+    const struct kg_group *group;
+    const struct kg_nest *nest; // the reduction
+    struct kg_fold fold;
+    int k;       // its position in the group
+    int outputs; // number of output axes
+    int run;     // first axis of the run that vectors follow
+    int last;    // last axis of that run
+    bool column; // vectors follow output axes
+    int64_t width, unroll, chunk;
+    const char *entry;
+};
+
+// The position of the only reduction of a group that consists of it, private statements before it
+// that it can compute inside, and statements after it over its own output axes; else -1 and why.
+int kg_reduce_position(const struct kg_group *group, struct kg_text *reason);
+
+// The functions of the kernel, after the opening.
+void kg_reduce_emit(struct kg_code *code, const struct kg_reduce_plan *plan);
+
+#endif

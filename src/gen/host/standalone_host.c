@@ -1,0 +1,211 @@
+// Plain C functions around kernels, and kernels around plain C functions.
+
+#include "gen/standalone.h"
+
+#include "gen/shared/emit.h"
+#include "gen/shared/tidy.h"
+#include "gen/skeleton.h"
+
+#include <stdio.h>
+#include <string.h>
+
+// Storage types as every C compiler knows them: f16 and bf16 are the bits of one element, u4 and i4
+// of two. (_Float16 is not to be had everywhere; a pointer to it may be cast.)
+static const char *plain_storage(enum kg_dtype dtype)
+{
+    static const char *const names[KG_DTYPE_COUNT] = {
+        [KG_F16] = "uint16_t", [KG_BF16] = "uint16_t", [KG_F32] = "float",   [KG_F64] = "double",
+        [KG_I8] = "int8_t",    [KG_U8] = "uint8_t",    [KG_I32] = "int32_t", [KG_I64] = "int64_t",
+        [KG_BOOL] = "bool",    [KG_U4] = "uint8_t",    [KG_I4] = "uint8_t",
+    };
+    return names[dtype];
+}
+
+static bool is_size(const struct kg_size *size)
+{
+    return !size->is_param;
+}
+
+// "const float *x, float *y, int64_t P"
+static void add_parameters(const struct kg_op *op, struct kg_text *text)
+{
+    for (int i = 0; i < op->input_count + op->output_count; i++) {
+        kg_text_format(text, "%s%s%s *", i ? ", " : "", i < op->input_count ? "const " : "",
+                       plain_storage(op->tensors[i]->type.dtype));
+        kg_emit_name(text, op->tensors[i]->name);
+    }
+    for (int i = 0; i < op->size_count; i++)
+        if (is_size(op->sizes[i])) {
+            kg_text_add(text, ", int64_t ");
+            kg_emit_name(text, op->sizes[i]->name);
+        }
+}
+
+static void add_kernels(const struct kg_choice *choice, const struct kg_device_facts *facts,
+                        struct kg_text *text)
+{
+    for (int i = 0; i < choice->partition.count; i++) {
+        char entry[32];
+        snprintf(entry, sizeof entry, "kg_kernel_%d", i);
+        size_t before = text->length;
+        const struct kg_partition *partition = &choice->partition;
+        partition->families[i]->emit(&partition->groups[i], facts, KG_TARGET_HOST,
+                                     &choice->configs[i], entry, text);
+        kg_gen_drop_repeats(text, before);
+    }
+}
+
+static void add_workspace(const struct kg_problem *problem, const struct kg_choice *choice,
+                          struct kg_text *text)
+{
+    for (int id = 0; id < problem->tensor_count; id++) {
+        const struct kg_tensor *tensor = problem->tensors[id];
+        if (tensor->role != KG_ROLE_LOCAL || !kg_gen_in_memory(&choice->partition, id))
+            continue;
+        kg_text_format(text, "    tensor[%d] = kg_workspace(sizeof(%s)", id,
+                       kg_emit_tensor_storage(tensor));
+        for (int d = 0; d < tensor->rank; d++) {
+            kg_text_add(text, " * (size_t)");
+            kg_emit_size(text, tensor->dims[d]);
+        }
+        kg_text_format(text, "); // %s\n    failed |= !tensor[%d];\n", tensor->name, id);
+    }
+}
+
+static void release_workspace(const struct kg_problem *problem, const struct kg_choice *choice,
+                              struct kg_text *text)
+{
+    for (int id = 0; id < problem->tensor_count; id++)
+        if (problem->tensors[id]->role == KG_ROLE_LOCAL && kg_gen_in_memory(&choice->partition, id))
+            kg_text_format(text, "    free(tensor[%d]);\n", id);
+}
+
+static void add_entry(const struct kg_problem *problem, const struct kg_choice *choice,
+                      struct kg_text *text)
+{
+    const struct kg_op *op = problem->op;
+    kg_text_add(text,
+                "\n// The plain entry: contiguous row-major tensors, then sizes. 0 is done, 1 "
+                "out of memory.\nint ");
+    kg_emit_name(text, op->name);
+    kg_text_add(text, "(");
+    add_parameters(op, text);
+    kg_text_format(text, ")\n{\n    void *tensor[%d] = {", problem->tensor_count);
+    for (int i = 0; i < op->input_count + op->output_count; i++) {
+        kg_text_format(text, "%s(void *)", i ? ", " : "");
+        kg_emit_name(text, op->tensors[i]->name);
+    }
+    kg_text_add(text, "};\n");
+    kg_text_add(text, "    const int64_t size[] = {");
+    for (int i = 0; i < op->size_count; i++) {
+        kg_text_add(text, i ? ", " : "");
+        if (is_size(op->sizes[i]))
+            kg_emit_name(text, op->sizes[i]->name);
+        else
+            kg_text_format(text, "%lld", (long long)op->sizes[i]->value);
+    }
+    kg_text_format(text, "%s};\n    int failed = 0;\n", op->size_count ? "" : "0");
+    add_workspace(problem, choice, text);
+    for (int i = 0; i < choice->partition.count; i++)
+        kg_text_format(text,
+                       "    failed = failed || kg_serve(tensor, size, kg_kernel_%d_items, "
+                       "kg_kernel_%d_run, kg_kernel_%d_bytes);\n",
+                       i, i, i);
+    release_workspace(problem, choice, text);
+    kg_text_add(text, "    return failed;\n}\n");
+}
+
+// What the file is for, how to compile it, what to call.
+static void add_usage(const struct kg_op *op, struct kg_text *text)
+{
+    bool narrow = false, packed = false;
+    for (int i = 0; i < op->input_count + op->output_count; i++) {
+        enum kg_dtype dtype = op->tensors[i]->type.dtype;
+        narrow |= dtype == KG_F16 || dtype == KG_BF16;
+        packed |= kg_dtypes[dtype].bits < 8;
+    }
+    kg_text_format(text,
+                   "// Compile: cc -O3 -march=native -fno-math-errno -fno-trapping-math -fopenmp "
+                   "-c %s.c\n// Call:    int ",
+                   op->name);
+    kg_emit_name(text, op->name);
+    kg_text_add(text, "(");
+    add_parameters(op, text);
+    kg_text_add(text,
+                ");\n//\n// Tensors are contiguous and row-major. It returns 0, or 1 when out "
+                "of memory.\n");
+    if (narrow)
+        kg_text_add(text, "// The uint16_t of an f16 or bf16 holds its bits.\n");
+    if (packed)
+        kg_text_add(text, "// Two 4-bit elements share a byte, the even one in the low half.\n");
+    kg_text_add(text, "\n");
+}
+
+bool kg_gen_standalone(const struct kg_problem *problem, const struct kg_choice *choice,
+                       const struct kg_device_facts *facts, struct kg_text *source)
+{
+    add_usage(problem->op, source);
+    add_kernels(choice, facts, source);
+    kg_text_add(source, "\n");
+    kg_text_add(source, kg_skeleton_find("host/serve.h"));
+    add_entry(problem, choice, source);
+    kg_gen_tidy(source);
+    return !source->failed;
+}
+
+// Typed, so that the compiler tells when the foreign function takes something else. An f16 may be
+// an uint16_t or a _Float16 there.
+static void add_argument(const struct kg_op *op, int tensor, struct kg_text *text)
+{
+    enum kg_dtype dtype = op->tensors[tensor]->type.dtype;
+    kg_text_add(text, tensor > 0 ? ", " : "");
+    if (dtype != KG_F16)
+        kg_text_format(text, "(%s%s *)", tensor < op->input_count ? "const " : "",
+                       plain_storage(dtype));
+    kg_text_format(text, "call->tensor[%d]", tensor);
+}
+
+// What the adapter and its caller agree on, under names that a file which brings the same along, as
+// those of emit do, has no use for.
+static void add_foreign_abi(struct kg_text *source)
+{
+    static const char *const names[][2] = {{"kg_host_call", "kg_adapter_call"},
+                                           {"KG_HOST_SHARED", "KG_ADAPTER_SHARED"},
+                                           {"KG_HOST_SCRATCH", "KG_ADAPTER_SCRATCH"},
+                                           {"KG_HOST_GRAIN", "KG_ADAPTER_GRAIN"}};
+    size_t count = sizeof names / sizeof names[0];
+    for (size_t i = 0; i < count; i++)
+        kg_text_format(source, "#define %s %s\n", names[i][0], names[i][1]);
+    kg_text_add(source, kg_skeleton_find("host/abi.h"));
+    for (size_t i = 0; i < count; i++)
+        kg_text_format(source, "#undef %s\n", names[i][0]);
+}
+
+bool kg_gen_foreign(const struct kg_op *op, const char *path, const char *code, const char *entry,
+                    struct kg_text *source)
+{
+    add_foreign_abi(source);
+    kg_text_add(source, "\n#line 1 \"");
+    for (const char *c = path; *c; c++)
+        if (*c != '"' && *c != '\\' && *c != '\n')
+            kg_text_add_bytes(source, c, 1);
+    kg_text_add(source, "\"\n");
+    kg_text_add(source, code);
+    kg_text_format(source,
+                   "\n#line 1 \"adapter\"\n"
+                   "int64_t %s_items(const struct kg_adapter_call *call, int phase)\n"
+                   "{\n    (void)call;\n    return phase == 0 ? 1 : -1;\n}\n"
+                   "int64_t %s_bytes(const struct kg_adapter_call *call, int kind)\n"
+                   "{\n    (void)call;\n    return kind == KG_ADAPTER_GRAIN ? 1 : 0;\n}\n"
+                   "void %s_run(const struct kg_adapter_call *call, int phase, int64_t begin, "
+                   "int64_t end)\n"
+                   "{\n    (void)phase, (void)begin, (void)end;\n    (void)%s(",
+                   entry, entry, entry, op->name);
+    for (int i = 0; i < op->input_count + op->output_count; i++)
+        add_argument(op, i, source);
+    for (int i = 0; i < op->size_count; i++)
+        if (is_size(op->sizes[i]))
+            kg_text_format(source, ", call->size[%d]", i);
+    kg_text_add(source, ");\n}\n");
+    return !source->failed;
+}

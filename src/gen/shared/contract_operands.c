@@ -1,0 +1,356 @@
+// Reading a nest as a matrix product: its body is taken apart into factors, the factors are dealt
+// to two sides so that as few output axes as possible stand on both, and axes get their parts.
+
+#include "gen/shared/contract_operands.h"
+
+#include "gen/shared/emit.h"
+
+#include <string.h>
+
+struct factors {
+    int count;
+    struct kg_contract_factor list[KG_CONTRACT_FACTORS];
+    unsigned uses[KG_CONTRACT_FACTORS]; // axes, one bit each
+    bool negative;
+    bool overflow;
+};
+
+static bool is_real(enum kg_type type)
+{
+    return type == KG_TYPE_F32 || type == KG_TYPE_F64;
+}
+
+static unsigned axes_of(const struct kg_nest *nest, const struct kg_expr *expr)
+{
+    unsigned uses = 0;
+    for (int axis = 0; axis < nest->axis_count; axis++)
+        if (kg_expr_uses(expr, axis, true))
+            uses |= 1u << axis;
+    return uses;
+}
+
+// A cast that changes no value on its way to `type`.
+static bool is_widening(const struct kg_expr *expr, enum kg_type type)
+{
+    enum kg_dtype dtype = expr->cast.dtype;
+    return expr->kind == KG_EXPR_CAST && (dtype == KG_F32 || dtype == KG_F64) && is_real(type) &&
+           is_real(expr->arguments[0]->type);
+}
+
+// Takes a product apart, as far as its parts are computed in floating point (or, for integers, in
+// the type of the whole): an inner product of integers may wrap.
+static void take_apart(const struct kg_nest *nest, const struct kg_expr *expr, bool divides,
+                       struct factors *factors)
+{
+    enum kg_type type = nest->body->type;
+    if (is_widening(expr, type)) {
+        take_apart(nest, expr->arguments[0], divides, factors);
+        return;
+    }
+    if (expr->kind == KG_EXPR_CALL && (is_real(expr->type) || expr->type == type)) {
+        bool quotient = expr->function == KG_FN_DIV && is_real(expr->type);
+        if (expr->function == KG_FN_MUL || quotient) {
+            take_apart(nest, expr->arguments[0], divides, factors);
+            take_apart(nest, expr->arguments[1], divides != quotient, factors);
+            return;
+        }
+        if (expr->function == KG_FN_NEG) {
+            factors->negative = !factors->negative;
+            take_apart(nest, expr->arguments[0], divides, factors);
+            return;
+        }
+    }
+    if (factors->count == KG_CONTRACT_FACTORS) {
+        factors->overflow = true;
+        return;
+    }
+    factors->uses[factors->count] = axes_of(nest, expr);
+    factors->list[factors->count++] = (struct kg_contract_factor){expr, divides};
+}
+
+static bool reads_memory(const struct kg_expr *expr)
+{
+    if (expr->kind == KG_EXPR_READ)
+        return true;
+    for (int i = 0; i < expr->argument_count; i++)
+        if (reads_memory(expr->arguments[i]))
+            return true;
+    return false;
+}
+
+static bool is_half(enum kg_dtype dtype)
+{
+    return dtype == KG_F16 || dtype == KG_BF16;
+}
+
+// The access of a factor that is a matrix in memory as it stands, or NULL.
+static const struct kg_access *plain_access(const struct kg_nest *nest,
+                                            const struct kg_contract_factor *factor)
+{
+    const struct kg_expr *expr = factor->expr;
+    if (expr->kind != KG_EXPR_READ || expr->pad || factor->divides ||
+        expr->type != nest->body->type)
+        return NULL;
+    enum kg_dtype dtype = kg_emit_tensor_dtype(expr->tensor);
+    bool single = nest->body->type == KG_TYPE_F32;
+    if (kg_dtypes[dtype].bits != (single ? 32 : 64) && !(single && is_half(dtype)))
+        return NULL;
+    const struct kg_access *access = kg_nest_access(nest, expr);
+    for (int dim = 0; dim < access->tensor->rank; dim++)
+        if (!access->map[dim].is_affine)
+            return NULL;
+    return access;
+}
+
+// How good it is to give the factors in `mask` to B and the others to A; less is better, -1 is
+// impossible. Batch axes are loops around everything; computed sides have to be packed.
+static int cost_of(const struct kg_nest *nest, const struct factors *factors, unsigned mask)
+{
+    unsigned uses[2] = {0, 0}, outputs = (1u << nest->output_axes) - 1;
+    int members[2] = {0, 0}, plain = 0;
+    for (int i = 0; i < factors->count; i++) {
+        int side = mask >> i & 1;
+        uses[side] |= factors->uses[i];
+        members[side]++;
+        plain += plain_access(nest, &factors->list[i]) != NULL;
+    }
+    if (!(uses[0] & ~outputs) || !(uses[1] & ~outputs))
+        return -1;
+    plain -= members[0] > 1 ? members[0] : 0;
+    plain -= members[1] > 1 ? members[1] : 0;
+    return 100 * __builtin_popcount(uses[0] & uses[1] & outputs) - plain + 50;
+}
+
+static bool deal(const struct kg_nest *nest, const struct factors *factors, unsigned *best)
+{
+    int least = -1;
+    for (unsigned mask = 1; mask + 1 < 1u << factors->count; mask++) {
+        int cost = cost_of(nest, factors, mask);
+        if (cost >= 0 && (least < 0 || cost < least)) {
+            least = cost;
+            *best = mask;
+        }
+    }
+    return least >= 0;
+}
+
+static void name_axes(struct kg_contract *contract, const unsigned uses[2])
+{
+    for (int axis = 0; axis < contract->nest->axis_count; axis++) {
+        bool a = uses[0] >> axis & 1, b = uses[1] >> axis & 1;
+        enum kg_contract_part part = axis >= contract->nest->output_axes ? KG_CONTRACT_K
+                                     : a == b                            ? KG_CONTRACT_BATCH
+                                     : a                                 ? KG_CONTRACT_M
+                                                                         : KG_CONTRACT_N;
+        contract->axes[part][contract->axis_count[part]++] = axis;
+    }
+}
+
+// Does the last subscript of a read with axes of both kinds run along K?
+static bool runs_along_k(const struct kg_contract *contract, unsigned rows,
+                         const struct kg_expr *expr)
+{
+    unsigned outputs = (1u << contract->nest->output_axes) - 1;
+    if (expr->kind == KG_EXPR_READ && expr->argument_count > 0) {
+        unsigned all = axes_of(contract->nest, expr);
+        unsigned last = axes_of(contract->nest, expr->arguments[expr->argument_count - 1]);
+        if ((all & rows) && (all & ~outputs))
+            return (last & ~outputs) && !(last & rows);
+        return !(all & rows) && (all & ~outputs);
+    }
+    for (int i = 0; i < expr->argument_count; i++)
+        if (runs_along_k(contract, rows, expr->arguments[i]))
+            return true;
+    return false;
+}
+
+static void complete_side(struct kg_contract *contract, int index)
+{
+    struct kg_contract_side *side = &contract->sides[index];
+    enum kg_contract_part part = index ? KG_CONTRACT_N : KG_CONTRACT_M;
+    unsigned rows = 0;
+    for (int i = 0; i < contract->axis_count[part]; i++)
+        rows |= 1u << contract->axes[part][i];
+    if (side->count == 1)
+        side->plain = plain_access(contract->nest, &side->factors[0]);
+    // The read with the most axes decides: a scale per row does not.
+    int most = -1;
+    for (int i = 0; i < side->count; i++) {
+        unsigned uses = axes_of(contract->nest, side->factors[i].expr);
+        if (__builtin_popcount(uses) <= most)
+            continue;
+        most = __builtin_popcount(uses);
+        side->along_k = runs_along_k(contract, rows, side->factors[i].expr);
+    }
+}
+
+// One dtype is widened in registers. B's, where both sides are narrow and differ: few rows are most
+// often those of A.
+static void settle_half(struct kg_contract *contract)
+{
+    contract->half = KG_F32;
+    for (int index = 1; index >= 0; index--) {
+        struct kg_contract_side *side = &contract->sides[index];
+        enum kg_dtype dtype = side->plain ? kg_emit_tensor_dtype(side->plain->tensor) : KG_F32;
+        if (!is_half(dtype))
+            continue;
+        if (contract->half == KG_F32)
+            contract->half = dtype;
+        if (contract->half != dtype)
+            side->plain = NULL;
+        else
+            side->halves = true;
+    }
+}
+
+static bool refuse(struct kg_text *reason, const char *why)
+{
+    if (reason)
+        kg_text_add(reason, why);
+    return false;
+}
+
+static bool check_nest(const struct kg_nest *nest, struct kg_text *reason)
+{
+    if (!nest->has_reduce || nest->reduce != KG_REDUCE_SUM)
+        return refuse(reason, "it is not a sum");
+    if (nest->class != KG_CLASS_CONTRACT && nest->class != KG_CLASS_WINDOW)
+        return refuse(reason, "no element is used with many others");
+    for (int axis = nest->output_axes; axis < nest->axis_count; axis++)
+        if (nest->axes[axis]->relation != KG_RELATION_NONE)
+            return refuse(reason, "the range of the sum depends on the output");
+    if (!is_real(nest->body->type) && nest->body->type != KG_TYPE_I64)
+        return refuse(reason, "it adds up truth values");
+    if (kg_dtypes[kg_emit_tensor_dtype(nest->output)].bits < 8)
+        return refuse(reason, "elements of the output share bytes");
+    return true;
+}
+
+static bool read_product(struct kg_contract *contract, struct kg_text *reason)
+{
+    const struct kg_nest *nest = contract->nest;
+    struct factors all = {0}, factors = {0};
+    take_apart(nest, nest->body, false, &all);
+    for (int i = 0; i < all.count; i++) {
+        if (all.uses[i] == 0 && !reads_memory(all.list[i].expr)) {
+            contract->constants[contract->constant_count++] = all.list[i];
+            continue;
+        }
+        factors.uses[factors.count] = all.uses[i];
+        factors.list[factors.count++] = all.list[i];
+    }
+    contract->negative = all.negative;
+    unsigned mask = 0, uses[2] = {0, 0};
+    if (all.overflow || factors.count < 2 || !deal(nest, &factors, &mask))
+        return refuse(reason, "the body is not a product of two sides");
+    // B is the side of the last output axis: results lie along it.
+    for (int i = 0; i < factors.count; i++)
+        uses[mask >> i & 1] |= factors.uses[i];
+    unsigned last = nest->output_axes > 0 ? 1u << (nest->output_axes - 1) : 0;
+    bool swap = (uses[0] & last) && !(uses[1] & last);
+    for (int i = 0; i < factors.count; i++) {
+        struct kg_contract_side *side = &contract->sides[(mask >> i & 1) != swap];
+        side->factors[side->count++] = factors.list[i];
+    }
+    name_axes(contract, (unsigned[2]){uses[swap], uses[!swap]});
+    bool vector =
+        contract->axis_count[KG_CONTRACT_M] == 0 || contract->axis_count[KG_CONTRACT_N] == 0;
+    if (vector && nest->class == KG_CLASS_WINDOW)
+        return refuse(reason, "one side of the product has no axes of its own");
+    if (vector && !((uses[0] ^ uses[1]) & last))
+        return refuse(reason, "results lie along an axis of both sides");
+    complete_side(contract, 0);
+    complete_side(contract, 1);
+    settle_half(contract);
+    return true;
+}
+
+static bool is_made_here(const struct kg_group *group, const struct kg_tensor *tensor, int before)
+{
+    for (int i = 0; i < before; i++)
+        if (group->problem->nests[group->first + i]->output == tensor)
+            return true;
+    return false;
+}
+
+static bool is_identity(const struct kg_nest *nest, const struct kg_access *access)
+{
+    if (access->read->pad || access->tensor->rank != nest->output_axes)
+        return false;
+    for (int dim = 0; dim < access->tensor->rank; dim++) {
+        const struct kg_expr *subscript = access->map[dim].subscript;
+        if (subscript->kind != KG_EXPR_INDEX || subscript->index->id != dim)
+            return false;
+    }
+    return true;
+}
+
+// Can nest `i` of the group be computed from the sums, element by element?
+static bool check_follower(const struct kg_group *group, int i, struct kg_text *reason)
+{
+    const struct kg_nest *first = group->problem->nests[group->first];
+    const struct kg_nest *nest = group->problem->nests[group->first + i];
+    if (nest->has_reduce || nest->output_axes != first->output_axes)
+        return refuse(reason, "what follows is not element by element");
+    for (int axis = 0; axis < nest->output_axes; axis++)
+        if (!kg_size_same(nest->axes[axis]->end, first->axes[axis]->end))
+            return refuse(reason, "what follows runs over other axes");
+    if (kg_dtypes[kg_emit_tensor_dtype(nest->output)].bits < 8)
+        return refuse(reason, "elements of an output share bytes");
+    bool joined = false;
+    for (int j = 0; j < nest->access_count; j++) {
+        if (!is_made_here(group, nest->accesses[j].tensor, i))
+            continue;
+        if (!is_identity(nest, &nest->accesses[j]))
+            return refuse(reason, "what follows reads other elements of the result");
+        joined = true;
+    }
+    return joined || refuse(reason, "what follows does not use the result");
+}
+
+bool kg_contract_read(const struct kg_group *group, struct kg_contract *contract,
+                      struct kg_text *reason)
+{
+    *contract = (struct kg_contract){
+        .group = group,
+        .nest = group->problem->nests[group->first],
+    };
+    contract->type = contract->nest->body->type;
+    if (!check_nest(contract->nest, reason) || !read_product(contract, reason))
+        return false;
+    for (int i = 1; i < group->count; i++)
+        if (!check_follower(group, i, reason))
+            return false;
+    return true;
+}
+
+bool kg_contract_is_in(const struct kg_group *group)
+{
+    for (int i = 0; i < group->count; i++) {
+        const struct kg_group alone = {group->problem, group->first + i, 1};
+        struct kg_contract contract;
+        if (kg_contract_read(&alone, &contract, NULL) && contract.axis_count[KG_CONTRACT_M] > 0 &&
+            contract.axis_count[KG_CONTRACT_N] > 0)
+            return true;
+    }
+    return false;
+}
+
+int kg_contract_lanes(const struct kg_contract *contract, const struct kg_device_facts *facts)
+{
+    int bytes = contract->type == KG_TYPE_F32 ? 4 : 8;
+    int vector = facts->vector_bytes >= 64 ? 64 : facts->vector_bytes >= 32 ? 32 : 16;
+    return vector / bytes;
+}
+
+int kg_contract_registers(const struct kg_device_facts *facts)
+{
+    bool x86 = strstr(facts->isa, "x86") != NULL;
+    return facts->vector_bytes >= 64 || !x86 ? 32 : 16;
+}
+
+bool kg_contract_pairs(const struct kg_contract *contract, const struct kg_device_facts *facts)
+{
+    return contract->sides[0].halves && contract->sides[1].halves && facts->vector_bytes >= 64 &&
+           strstr(facts->isa, contract->half == KG_BF16 ? "amx_bf16" : "amx_fp16");
+}

@@ -1,0 +1,332 @@
+// Names in generated code: a definition may call a tensor `int` or `begin`; C and the generators
+// may not be confused by it.
+
+#include "gen/shared/emit.h"
+
+#include <ctype.h>
+#include <string.h>
+
+// Words a definition cannot have in generated code: C's own, macros of the headers that generated
+// code includes, and the words families name their variables with (the last lines).
+static const char *const reserved_words[] = {
+    "auto",
+    "break",
+    "case",
+    "char",
+    "const",
+    "continue",
+    "default",
+    "do",
+    "double",
+    "else",
+    "enum",
+    "extern",
+    "float",
+    "for",
+    "goto",
+    "if",
+    "inline",
+    "int",
+    "long",
+    "register",
+    "restrict",
+    "return",
+    "short",
+    "signed",
+    "sizeof",
+    "static",
+    "struct",
+    "switch",
+    "typedef",
+    "union",
+    "unsigned",
+    "void",
+    "volatile",
+    "while",
+    "asm",
+    "typeof",
+    "bool",
+    "true",
+    "false",
+    "NULL",
+    "INFINITY",
+    "NAN",
+    "HUGE_VAL",
+    "unix",
+    "linux",
+    "i386",
+    "EOF",
+    "errno",
+    "int8_t",
+    "int16_t",
+    "int32_t",
+    "int64_t",
+    "uint8_t",
+    "uint16_t",
+    "uint32_t",
+    "uint64_t",
+    "size_t",
+    "INT64_C",
+    "INT64_MIN",
+    "INT64_MAX",
+    "memcpy",
+    "memset",
+    "main",
+    // CUDA C++:
+    "threadIdx",
+    "blockIdx",
+    "blockDim",
+    "gridDim",
+    "warpSize",
+    "class",
+    "template",
+    "typename",
+    "namespace",
+    "new",
+    "delete",
+    "this",
+    "operator",
+    "private",
+    "public",
+    "protected",
+    "friend",
+    "virtual",
+    "try",
+    "catch",
+    "throw",
+    "using",
+    "mutable",
+    "explicit",
+    "constexpr",
+    "decltype",
+    "nullptr",
+    "noexcept",
+    "and",
+    "or",
+    "not",
+    "xor",
+    "bitand",
+    "bitor",
+    "compl",
+    "and_eq",
+    "or_eq",
+    "xor_eq",
+    "not_eq",
+    "half",
+    // Families:
+    "call",
+    "phase",
+    "begin",
+    "end",
+    "item",
+    "items",
+    "kind",
+    "row",
+    "rows",
+    "block",
+    "blocks",
+    "first",
+    "last",
+    "count",
+    "rest",
+    "lane",
+    "lanes",
+    "step",
+    "pair",
+    "whole",
+    "vectors",
+    "across",
+    "along",
+    "inside",
+    "thread",
+    "work",
+    "turn",
+    "column",
+    "part",
+    "total",
+    "best",
+    "next",
+    "stage",
+    "tile",
+    "tiles",
+    "chunk",
+    "chunks",
+    "value",
+    "stop",
+    "limit",
+    "length",
+    "scratch",
+    "shared",
+    "partial",
+    "carry",
+    "panel",
+    "panels",
+    "depth",
+    "width",
+    "height",
+    "from",
+    "to",
+    "left",
+    "right",
+    "start",
+    "low",
+    "high",
+    "offset",
+    "outputs",
+    "pieces",
+    "piece",
+    "runs",
+    "inner",
+    "outer",
+    "wanted",
+    "lead",
+    "after",
+    "final",
+    "padded",
+    "columns",
+    "parts",
+    "meetings",
+    "origin",
+    "steps",
+    "most",
+    "take",
+    "where",
+    "lost",
+    "more",
+    "place",
+    "output",
+    "BLOCK",
+    "VECTOR",
+    "ROWS",
+    "THREADS",
+    "CLUSTER",
+    "SPAN",
+    "HOLD",
+    "SHARED",
+    "WHOLE",
+    "CACHE",
+    "LANES",
+    "STEPS",
+    "STEP",
+    "ROUND",
+    "WIDTH",
+    "TILE",
+    "UNROLL",
+    "CHUNK",
+    "COMBINE",
+    "SPLIT",
+    "group",
+    "groups",
+    "wide",
+    "slots",
+    "FOLD",
+    "partials",
+    "reduced",
+    "outers",
+    "found",
+    "stride",
+    "size",
+    "before",
+    "none",
+    "line",
+    "lines",
+    "TOTALS",
+    "INDEX",
+    "SIDE",
+    "STRIPE",
+    "LAST",
+    "tall",
+    "spot",
+    "job",
+    "given",
+    "element",
+    "in_row",
+    "in_column",
+    "in_sum",
+};
+
+// Letters followed by digits that families use: "i0", "acc12". Users' x1 and w2 stay as they are.
+static const char *const reserved_stems[] = {"i",      "v",    "t",    "at",    "acc",  "lane",
+                                             "row",    "part", "lost", "where", "more", "place",
+                                             "slots",  "take", "from", "stage", "wide", "narrow",
+                                             "before", "both", "over", "tile",  "map_"};
+
+static bool is_stride_name(const char *name)
+{
+    size_t length = strlen(name), digits = 0;
+    while (digits < length && isdigit((unsigned char)name[length - 1 - digits]))
+        digits++;
+    return digits > 0 && length > digits + 2 && name[length - digits - 1] == 's' &&
+           name[length - digits - 2] == '_';
+}
+
+static bool is_reserved(const char *name)
+{
+    size_t length = strlen(name);
+    // A trailing underscore is how reserved names are set apart, so it has to be doubled.
+    if (length == 0 || name[length - 1] == '_' || name[0] == '_')
+        return true;
+    if (strncmp(name, "kg_", 3) == 0 || strncmp(name, "KG_", 3) == 0 || is_stride_name(name))
+        return true;
+    for (size_t i = 0; i < sizeof reserved_words / sizeof *reserved_words; i++)
+        if (strcmp(name, reserved_words[i]) == 0)
+            return true;
+    size_t stem = strcspn(name, "0123456789");
+    if (stem == length || strspn(name + stem, "0123456789") != length - stem)
+        return false;
+    for (size_t i = 0; i < sizeof reserved_stems / sizeof *reserved_stems; i++)
+        if (strlen(reserved_stems[i]) == stem && strncmp(name, reserved_stems[i], stem) == 0)
+            return true;
+    return false;
+}
+
+void kg_emit_name(struct kg_text *text, const char *name)
+{
+    kg_text_format(text, is_reserved(name) ? "%s_" : "%s", name);
+}
+
+const char *kg_emit_type(enum kg_type type)
+{
+    static const char *const spelling[] = {"void", "bool", "int64_t", "float", "double"};
+    return spelling[type];
+}
+
+const char *kg_emit_suffix(enum kg_type type)
+{
+    static const char *const spelling[] = {"none", "bool", "i64", "f32", "f64"};
+    return spelling[type];
+}
+
+const char *kg_emit_storage(enum kg_dtype dtype)
+{
+    static const char *const spelling[KG_DTYPE_COUNT] = {
+        [KG_F16] = "kg_f16", [KG_BF16] = "kg_bf16", [KG_F32] = "float",   [KG_F64] = "double",
+        [KG_I8] = "int8_t",  [KG_U8] = "uint8_t",   [KG_I32] = "int32_t", [KG_I64] = "int64_t",
+        [KG_BOOL] = "bool",  [KG_U4] = "kg_u4",     [KG_I4] = "kg_i4",
+    };
+    return spelling[dtype];
+}
+
+enum kg_dtype kg_emit_tensor_dtype(const struct kg_tensor *tensor)
+{
+    static const enum kg_dtype of_type[] = {
+        [KG_TYPE_NONE] = KG_F32, [KG_TYPE_BOOL] = KG_BOOL, [KG_TYPE_I64] = KG_I64,
+        [KG_TYPE_F32] = KG_F32,  [KG_TYPE_F64] = KG_F64,
+    };
+    return tensor->role == KG_ROLE_LOCAL ? of_type[tensor->compute] : tensor->type.dtype;
+}
+
+const char *kg_emit_tensor_storage(const struct kg_tensor *tensor)
+{
+    return kg_emit_storage(kg_emit_tensor_dtype(tensor));
+}
+
+void kg_emit_line(struct kg_text *text, int level, const char *format, ...)
+{
+    va_list arguments;
+    kg_text_format(text, "%*s", 4 * level, "");
+    va_start(arguments, format);
+    kg_text_vformat(text, format, arguments);
+    va_end(arguments);
+    kg_text_add(text, "\n");
+}

@@ -1,0 +1,32 @@
+// The plain C signature of an op: what an exported kernel offers and a foreign one must have.
+//
+//     int bias_relu(const uint16_t *x, const uint16_t *bias, uint16_t *y, int64_t P, int64_t D);
+//
+// Tensors in the order of the definition (contiguous, row-major; inputs const), then the sizes that
+// are not params, in order of first appearance. 0 is done, anything else a failure; a foreign
+// kernel may as well return nothing, and may say _Float16 where this says uint16_t.
+
+#ifndef KG_GEN_SIGNATURE_H
+#define KG_GEN_SIGNATURE_H
+
+#include "gen/built.h"
+
+// One readable C file with the kernels of every group and the plain entry, named like the op. It
+// compiles alone; with -fopenmp it uses all cores. For contiguous problems.
+bool kg_gen_standalone(const struct kg_problem *problem, const struct kg_choice *choice,
+                       const struct kg_device_facts *facts, struct kg_text *source);
+
+// The kernels of every group for CUDA in one file, called like the op, with what to launch for this
+// problem. gen/cuda/declared.h reads what it says of its launches.
+bool kg_gen_standalone_cuda(const struct kg_problem *problem, const struct kg_choice *choice,
+                            const struct kg_device_facts *facts, struct kg_text *source);
+// What the kernel of group `position` is called there.
+void kg_gen_standalone_entry(const struct kg_choice *choice, int position, char *entry,
+                             size_t size);
+
+// `code` (of `path`, shown in compiler messages) followed by what makes its function a kernel
+// called `entry` for the host backend.
+bool kg_gen_foreign(const struct kg_op *instance, const char *path, const char *code,
+                    const char *entry, struct kg_text *source);
+
+#endif
