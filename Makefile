@@ -66,7 +66,7 @@ fuzz:
 
 format:
 	@scripts/bootstrap check
-	git ls-files -z '*.c' '*.h' ':!tests/golden/emitted' | xargs -0 clang-format-14 -i
+	git ls-files -z '*.c' '*.h' '*.cuh' ':!tests/golden/emitted' | xargs -0 clang-format-14 -i
 
 install: all
 	DESTDIR="$(DESTDIR)" cmake --install build/release --prefix "$(PREFIX)" --strip
