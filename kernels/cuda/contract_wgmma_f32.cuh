@@ -1,27 +1,39 @@
-// Products of f32 on the tensor cores of sm_90a. A number of f32 is the sum of three of bf16, the
-// nearest one and what that leaves, twice: together they have all its digits. Of the nine products
-// of the parts of two numbers six are made; the others are less than a rounding of f32.
+// Products computed in f32 on the tensor cores of sm_90a. A number of f32 is the sum of three of
+// bf16, the nearest one and what that leaves, twice: together they have all its digits. One of f16
+// is the sum of two, and what bf16 holds is one part; where f16 holds every number of both operands,
+// there is one part of f16. Of the products of the parts of two numbers, those of parts whose
+// positions add up to more than 2 are less than a rounding of f32, and are not made: of two numbers
+// of f32 six are, of one of f32 and one of f16 five.
 //
-// First, both sides are copied: number by number into parts, and these in boxes as they will lie in
-// shared memory. Then one thread of a block, the producer, has boxes copied into a ring of stages;
-// groups of 128 threads, the consumers, multiply them. Tensor cores cut off what a sum has no
-// digits for. So the products of a stage are summed by themselves, the smallest first, and added,
-// with rounding, to the sums that a thread keeps.
+// First, a pre-pass copies both operands: number by number into parts, and these in boxes as they
+// will lie in shared memory. An operand is an array, or a formula that is evaluated once for each
+// number. Then one thread of a block, the producer, has boxes copied into a ring of stages; groups
+// of 128 threads, the consumers, multiply them. Tensor cores cut off what a sum has no digits for.
+// So the products of a stage are summed by themselves, the smallest first, and added, with
+// rounding, to the sums that a thread keeps.
 //
 // A box is 64 rows of A, or columns of B, by 32 steps of the sum: 4096 bytes of each part. It is
-// turned as the side lies in memory, ALONG the sum or across, in lines whose 16 bytes are exchanged
-// so that wgmma finds them. What lies beyond the tensor is zero.
+// turned as the operand lies in memory, ALONG the sum or across, in lines whose 16 bytes are
+// exchanged so that wgmma finds them. What lies beyond the tensor is zero.
 //
 // Tiny numbers lose digits in parts. What numbers there are is noted when they are copied, and sums
 // that this may have harmed are made anew, as are those that are not finite, see kg_parts_doubt.
 
-enum { KG_PARTS = 3, KG_PARTS_LINES = 64, KG_PARTS_STEPS = 32, KG_PARTS_BOX = 4096 };
-// Blocks that copy a side, at most: each notes what it saw.
+enum { KG_PARTS_LINES = 64, KG_PARTS_STEPS = 32, KG_PARTS_BOX = 4096 };
+// Blocks that copy an operand, at most: each notes what it saw.
 enum { KG_PARTS_COPIERS = 1024, KG_PARTS_THREADS = 256 };
+
+// In how many parts the operands are, A and B, and whether these are f16 or bf16.
+template <int OF_A, int OF_B, bool IS_F16>
+struct kg_parts_counts {
+    static constexpr int of_a = OF_A, of_b = OF_B;
+    static constexpr bool is_f16 = IS_F16;
+};
 
 // ---- Memory of the kernel's own ----
 
-// A side's copy: [batches][deep][KG_PARTS][wide] boxes.
+// An operand's copy: [batches][deep][PARTS][wide] boxes.
+template <int PARTS>
 struct kg_parts_copy {
     int batches, deep, wide;
     KG_METHOD kg_parts_copy(int64_t batches_, int64_t across, int64_t depth)
@@ -35,7 +47,7 @@ struct kg_parts_copy {
     }
     KG_METHOD int64_t bytes() const
     {
-        return count() * KG_PARTS * KG_PARTS_BOX;
+        return count() * PARTS * KG_PARTS_BOX;
     }
     KG_METHOD int64_t line() const // from part to part
     {
@@ -43,7 +55,7 @@ struct kg_parts_copy {
     }
     KG_METHOD int64_t place(int64_t item, int down, int part, int across) const
     {
-        return ((item * deep + down) * KG_PARTS + part) * line() + (int64_t)across * KG_PARTS_BOX;
+        return ((item * deep + down) * PARTS + part) * line() + (int64_t)across * KG_PARTS_BOX;
     }
     KG_METHOD int copiers() const
     {
@@ -59,9 +71,10 @@ struct kg_parts_range {
 
 // There come first the sums of pieces, if there are several, then the copies of A and of B, then
 // what was noted of them.
-template <int PIECES, class Job>
+template <int PIECES, class Counts, class Job>
 struct kg_parts_memory {
-    kg_parts_copy a, b;
+    kg_parts_copy<Counts::of_a> a;
+    kg_parts_copy<Counts::of_b> b;
     char *copy_a, *copy_b;
     kg_parts_range *range_a, *range_b;
     KG_METHOD kg_parts_memory(const Job &job, char *scratch)
@@ -78,10 +91,16 @@ struct kg_parts_memory {
 // ---- Copies ----
 
 // A pair of numbers as pairs of their parts.
-KG_INLINE void kg_parts_split(uint32_t (&pairs)[KG_PARTS], float first, float second)
+template <int PARTS, bool IS_F16>
+KG_INLINE void kg_parts_split(uint32_t (&pairs)[PARTS], float first, float second)
 {
+    if constexpr (IS_F16) {
+        static_assert(PARTS == 1, "f16 holds the numbers themselves");
+        asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pairs[0]) : "f"(second), "f"(first));
+        return;
+    }
 #pragma unroll
-    for (int part = 0; part < KG_PARTS; part++) {
+    for (int part = 0; part < PARTS; part++) {
         asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pairs[part]) : "f"(second), "f"(first));
         first -= kg_from_bits_f32(pairs[part] << 16);
         second -= kg_from_bits_f32(pairs[part] & 0xffff0000);
@@ -89,12 +108,54 @@ KG_INLINE void kg_parts_split(uint32_t (&pairs)[KG_PARTS], float first, float se
 }
 
 template <int SIDE, class Job>
-KG_INLINE const float *kg_parts_at(const Job &job, int64_t item, int64_t across, int64_t step)
+KG_INLINE auto kg_parts_at(const Job &job, int64_t item, int64_t across, int64_t step)
 {
     if constexpr (SIDE)
         return job.b_at(item, step, across);
     else
         return job.a_at(item, across, step);
+}
+
+template <int SIDE, class Job, class Element>
+KG_INLINE float kg_parts_widen(const Job &job, Element element)
+{
+    if constexpr (SIDE)
+        return job.widen_b(element);
+    else
+        return job.widen_a(element);
+}
+
+// One number, wherever it comes from.
+template <int SIDE, class Job>
+KG_INLINE float kg_parts_number(const Job &job, int64_t item, int64_t across, int64_t step)
+{
+    if constexpr (SIDE ? Job::PLAIN_B : Job::PLAIN_A)
+        return kg_parts_widen<SIDE>(job, *kg_parts_at<SIDE>(job, item, across, step));
+    else if constexpr (SIDE)
+        return job.b(item, step, across);
+    else
+        return job.a(item, across, step);
+}
+
+// Eight numbers of an array that lie side by side there; false if these do not.
+template <int SIDE, bool ALONG, class Job>
+KG_INLINE bool kg_parts_read_line(float (&numbers)[8], const Job &job, int64_t item, int64_t across,
+                                  int64_t step)
+{
+    const auto *from = kg_parts_at<SIDE>(job, item, across, step);
+    constexpr int bytes = 8 * sizeof *from;
+    bool is_line = (uint64_t)from % (bytes < 16 ? bytes : 16) == 0;
+#pragma unroll
+    for (int i = 1; i < 8; i++)
+        is_line = is_line && kg_parts_at<SIDE>(job, item, across + (ALONG ? 0 : i),
+                                               step + (ALONG ? i : 0)) == from + i;
+    if (!is_line)
+        return false;
+    const auto line = kg_load_vec_stream<8>(from);
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+        numbers[i] = kg_parts_widen<SIDE>(job, line.at[i]);
+    return true;
 }
 
 // Eight numbers of a line, zeros where there are fewer.
@@ -105,25 +166,13 @@ KG_INLINE void kg_parts_read(float (&numbers)[8], const Job &job, int64_t item, 
     const int64_t left_across = (SIDE ? job.columns() : job.rows()) - across;
     const int64_t left_along = job.depth() - step, left = ALONG ? left_along : left_across;
     const int count = left_across <= 0 || left_along <= 0 ? 0 : left < 8 ? (int)left : 8;
-    if (count == 8) {
-        const float *from = kg_parts_at<SIDE>(job, item, across, step);
-        bool is_line = (uint64_t)from % 16 == 0;
-#pragma unroll
-        for (int i = 1; i < 8; i++)
-            is_line = is_line && kg_parts_at<SIDE>(job, item, across + (ALONG ? 0 : i),
-                                                   step + (ALONG ? i : 0)) == from + i;
-        if (is_line) {
-            const kg_vec<float, 8> line = kg_load_vec_stream<8>(from);
-#pragma unroll
-            for (int i = 0; i < 8; i++)
-                numbers[i] = line.at[i];
+    if constexpr (SIDE ? Job::PLAIN_B : Job::PLAIN_A)
+        if (count == 8 && kg_parts_read_line<SIDE, ALONG>(numbers, job, item, across, step))
             return;
-        }
-    }
 #pragma unroll
     for (int i = 0; i < 8; i++)
-        numbers[i] = i < count ? *kg_parts_at<SIDE>(job, item, across + (ALONG ? 0 : i),
-                                                    step + (ALONG ? i : 0))
+        numbers[i] = i < count ? kg_parts_number<SIDE>(job, item, across + (ALONG ? 0 : i),
+                                                       step + (ALONG ? i : 0))
                                : 0.0f;
 }
 
@@ -158,8 +207,8 @@ KG_INLINE void kg_parts_note(kg_parts_range *note, kg_parts_range range)
 }
 
 // Block `block` of as many as the copy has copiers, of KG_PARTS_THREADS threads.
-template <int SIDE, class Job>
-KG_INLINE void kg_parts_pack(const Job &job, const kg_parts_copy &copy, char *to,
+template <int SIDE, int PARTS, bool IS_F16, class Job>
+KG_INLINE void kg_parts_pack(const Job &job, const kg_parts_copy<PARTS> &copy, char *to,
                              kg_parts_range *notes, int block)
 {
     constexpr bool along = SIDE ? Job::ALONG_B : Job::ALONG_A;
@@ -174,7 +223,7 @@ KG_INLINE void kg_parts_pack(const Job &job, const kg_parts_copy &copy, char *to
         const int far = (int)kg_take(&item, along ? copy.wide : copy.deep);
         const int down = along ? near : far, across = along ? far : near;
         float numbers[8];
-        uint32_t pairs[4][KG_PARTS];
+        uint32_t pairs[4][PARTS];
         kg_parts_read<SIDE, along>(numbers, job, item,
                                    (int64_t)across * KG_PARTS_LINES + (along ? line : at),
                                    (int64_t)down * KG_PARTS_STEPS + (along ? at : line));
@@ -183,9 +232,9 @@ KG_INLINE void kg_parts_pack(const Job &job, const kg_parts_copy &copy, char *to
             kg_parts_notice(range, numbers[i]);
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            kg_parts_split(pairs[i], numbers[i * 2], numbers[i * 2 + 1]);
+            kg_parts_split<PARTS, IS_F16>(pairs[i], numbers[i * 2], numbers[i * 2 + 1]);
 #pragma unroll
-        for (int part = 0; part < KG_PARTS; part++)
+        for (int part = 0; part < PARTS; part++)
             kg_write((uint4 *)(to + copy.place(item, down, part, across) + place),
                      make_uint4(pairs[0][part], pairs[1][part], pairs[2][part], pairs[3][part]));
     }
@@ -193,20 +242,22 @@ KG_INLINE void kg_parts_pack(const Job &job, const kg_parts_copy &copy, char *to
 }
 
 // The blocks for A are the first ones.
-template <int PIECES, class Job>
+template <int PIECES, class Counts, class Job>
 KG_INLINE void kg_contract_parts_pack(const Job &job, char *scratch)
 {
-    const kg_parts_memory<PIECES, Job> memory(job, scratch);
+    const kg_parts_memory<PIECES, Counts, Job> memory(job, scratch);
     const int block = blockIdx.x, first = memory.a.copiers();
     if (block < first)
-        kg_parts_pack<0>(job, memory.a, memory.copy_a, memory.range_a, block);
+        kg_parts_pack<0, Counts::of_a, Counts::is_f16>(job, memory.a, memory.copy_a, memory.range_a,
+                                                       block);
     else
-        kg_parts_pack<1>(job, memory.b, memory.copy_b, memory.range_b, block - first);
+        kg_parts_pack<1, Counts::of_b, Counts::is_f16>(job, memory.b, memory.copy_b, memory.range_b,
+                                                       block - first);
 }
 
 // ---- Sums in doubt ----
 
-// Of the notes of a side, by a whole warp.
+// Of the notes of an operand, by a whole warp.
 KG_INLINE kg_parts_range kg_parts_seen(const kg_parts_range *notes, int count)
 {
     kg_parts_range range = {0xffffffff, 0};
@@ -221,7 +272,7 @@ KG_INLINE kg_parts_range kg_parts_seen(const kg_parts_range *notes, int count)
 
 // What the size of a sum of products has to be that are made of parts. A number of at least 2^-100
 // has parts with all its digits; of a smaller one, up to 2^-126 may be lost, in each of `steps`
-// products with numbers of the other side, and of products that are so small, as much. That is no
+// products with numbers of the other operand, and of products that are so small, as much. That is no
 // harm to sums 2^26 times as large.
 KG_INLINE float kg_parts_doubt(kg_parts_range a, kg_parts_range b, int64_t steps)
 {
@@ -241,8 +292,9 @@ KG_INLINE float kg_parts_doubt(kg_parts_range a, kg_parts_range b, int64_t steps
 
 // All of it is known when the kernel is compiled.
 template <int ROWS, int COLUMNS, int STAGES, int SPLIT, int ORDER, bool LEFT_ALONG,
-          bool RIGHT_ALONG, class INSTRUCTION>
+          bool RIGHT_ALONG, class COUNTS, class INSTRUCTION>
 struct kg_parts_block {
+    using counts = COUNTS;
     using instruction = INSTRUCTION;
     static constexpr int rows = ROWS, columns = COLUMNS, depth = KG_PARTS_STEPS, stages = STAGES;
     static constexpr int split = SPLIT, order = ORDER;
@@ -256,8 +308,8 @@ struct kg_parts_block {
 
     static constexpr int left_part = ROWS * KG_PARTS_STEPS * 2;
     static constexpr int right_part = COLUMNS * KG_PARTS_STEPS * 2;
-    static constexpr int left_bytes = KG_PARTS * left_part;
-    static constexpr int stage_bytes = left_bytes + KG_PARTS * right_part;
+    static constexpr int left_bytes = counts::of_a * left_part;
+    static constexpr int stage_bytes = left_bytes + counts::of_b * right_part;
     // Of a warp: 16 rows of sums on their way out, in lines of which four lie in different banks.
     static constexpr int leaving = 32, pitch = leaving + 8, leave_bytes = 16 * pitch * 4;
 };
@@ -283,6 +335,7 @@ template <class Block, class Memory>
 KG_INLINE void kg_parts_produce(const Memory &memory, const kg_tile_task &task, char *ring,
                                 uint64_t *full, uint64_t *empty, uint32_t &turn)
 {
+    constexpr int lefts = Block::counts::of_a, rights = Block::counts::of_b;
     const int top = (int)(task.row / KG_PARTS_LINES), first = (int)(task.k / KG_PARTS_STEPS);
     const int start = (int)(task.column / KG_PARTS_LINES);
     const int down = memory.a.wide - top, across = memory.b.wide - start;
@@ -296,14 +349,18 @@ KG_INLINE void kg_parts_produce(const Memory &memory, const kg_tile_task &task, 
         char *to = ring + turn % Block::stages * Block::stage_bytes;
         uint64_t *arrived = &full[turn % Block::stages];
         kg_tiles_wait(&empty[turn % Block::stages], (turn / Block::stages & 1) ^ 1);
-        kg_tiles_expect(arrived, KG_PARTS * (tall + wide) * KG_PARTS_BOX);
+        kg_tiles_expect(arrived, (lefts * tall + rights * wide) * KG_PARTS_BOX);
 #pragma unroll 1
-        for (int part = 0; part < KG_PARTS; part++) {
-            kg_parts_fetch(to + part * Block::left_part, left, tall * KG_PARTS_BOX, arrived);
-            kg_parts_fetch(to + Block::left_bytes + part * Block::right_part, right,
-                           wide * KG_PARTS_BOX, arrived);
-            left += memory.a.line();
-            right += memory.b.line();
+        for (int part = 0; part < (lefts > rights ? lefts : rights); part++) {
+            if (lefts >= rights || part < lefts) {
+                kg_parts_fetch(to + part * Block::left_part, left, tall * KG_PARTS_BOX, arrived);
+                left += memory.a.line();
+            }
+            if (rights >= lefts || part < rights) {
+                kg_parts_fetch(to + Block::left_bytes + part * Block::right_part, right,
+                               wide * KG_PARTS_BOX, arrived);
+                right += memory.b.line();
+            }
         }
     }
 }
@@ -323,12 +380,31 @@ KG_INLINE uint64_t kg_parts_tile(const char *boxes)
                (uint64_t)(KG_PARTS_BOX >> 4) << 16 | (kg_shared_address(boxes) & 0x3ffff) >> 4;
 }
 
+// The products of parts, the smallest first: which part of A, and of B. Those of parts that there
+// are not are left out.
+template <class Counts>
+constexpr bool kg_parts_has_product(int number)
+{
+    constexpr int lefts[] = {0, 2, 1, 0, 1, 0}, rights[] = {2, 0, 1, 1, 0, 0};
+    return lefts[number] < Counts::of_a && rights[number] < Counts::of_b;
+}
+
+template <class Counts>
+constexpr int kg_parts_first_product()
+{
+    int number = 0;
+    while (!kg_parts_has_product<Counts>(number))
+        number++;
+    return number;
+}
+
 // Begins the products of the stage, when it is there.
 template <class Block>
 KG_INLINE void kg_parts_begin(float (&chain)[Block::sums], const char *ring, uint64_t *full,
                               uint32_t turn, int own)
 {
     constexpr int lefts[] = {0, 2, 1, 0, 1, 0}, rights[] = {2, 0, 1, 1, 0, 0};
+    constexpr int first = kg_parts_first_product<typename Block::counts>();
     constexpr int left_step = Block::left_along ? 2 : 128,
                   right_step = Block::right_along ? 2 : 128;
     const char *stage = ring + turn % Block::stages * Block::stage_bytes;
@@ -337,13 +413,16 @@ KG_INLINE void kg_parts_begin(float (&chain)[Block::sums], const char *ring, uin
     kg_tiles_wait(&full[turn % Block::stages], turn / Block::stages & 1);
     kg_wgmma_begin();
 #pragma unroll
-    for (int i = 0; i < 6; i++)
+    for (int i = first; i < 6; i++) {
+        if (!kg_parts_has_product<typename Block::counts>(i))
+            continue;
 #pragma unroll
         for (int step = 0; step < KG_PARTS_STEPS; step += 16)
             Block::instruction::multiply(
                 chain, kg_wgmma_behind(left, lefts[i] * Block::left_part + step * left_step),
                 kg_wgmma_behind(right, rights[i] * Block::right_part + step * right_step),
-                i + step > 0);
+                i - first + step > 0);
+    }
     kg_wgmma_commit();
 }
 
@@ -476,7 +555,7 @@ KG_INLINE void kg_contract_parts(const Job &job, char *scratch)
     extern __shared__ char kg_shared[];
     const int warp = kg_warp_number();
     const kg_parts_shared<Block> shared(kg_shared);
-    const kg_parts_memory<Block::split, Job> memory(job, scratch);
+    const kg_parts_memory<Block::split, typename Block::counts, Job> memory(job, scratch);
     const int64_t tall = (job.rows() + Block::rows - 1) / Block::rows;
     const int64_t wide = (job.columns() + Block::columns - 1) / Block::columns;
     const int64_t tasks = job.batches() * tall * wide * Block::split;

@@ -44,9 +44,8 @@ static bool step_along(const struct kg_problem *problem, const struct kg_access 
 
 static double element_bytes(const struct kg_tensor *tensor)
 {
-    if (tensor->role != KG_ROLE_LOCAL)
-        return kg_dtypes[tensor->type.dtype].bits / 8.0;
-    return tensor->compute == KG_TYPE_F32 ? 4 : tensor->compute == KG_TYPE_BOOL ? 1 : 8;
+    bool is_local = tensor->role == KG_ROLE_LOCAL;
+    return kg_dtypes[is_local ? tensor->memory : tensor->type.dtype].bits / 8.0;
 }
 
 // The axis along which most bytes of the nest are consecutive, and long enough for the 32 lanes of

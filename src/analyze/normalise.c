@@ -137,6 +137,7 @@ static const struct kg_tensor *make_local(struct builder *builder, enum kg_type 
     tensor->id = problem->tensor_count;
     tensor->role = KG_ROLE_LOCAL;
     tensor->compute = compute;
+    tensor->memory = kg_dtype_exact(compute);
     tensor->rank = rank;
     memcpy(tensor->dims, dims, (size_t)rank * sizeof *dims);
     problem->tensors[problem->tensor_count++] = tensor;
@@ -246,6 +247,7 @@ static const struct kg_tensor *find_shared(const struct kg_problem *problem,
     for (int i = 0; i < problem->nest_count; i++) {
         const struct kg_tensor *output = problem->nests[i]->output;
         if (output->role == KG_ROLE_LOCAL && output->compute == compute &&
+            output->memory == kg_dtype_exact(compute) &&
             same_nest(problem->nests[i], nest))
             return output;
     }

@@ -11,16 +11,8 @@
 
 static int element_bits(const struct kg_tensor *tensor)
 {
-    if (tensor->role != KG_ROLE_LOCAL)
-        return kg_dtypes[tensor->type.dtype].bits;
-    switch (tensor->compute) {
-    case KG_TYPE_BOOL:
-        return 8;
-    case KG_TYPE_F32:
-        return 32;
-    default:
-        return 64;
-    }
+    bool is_local = tensor->role == KG_ROLE_LOCAL;
+    return kg_dtypes[is_local ? tensor->memory : tensor->type.dtype].bits;
 }
 
 static enum kg_status bind_sizes(struct kg_problem *problem, const int64_t *sizes,

@@ -37,6 +37,15 @@ size_t kg_dtype_bytes(enum kg_dtype dtype, size_t count)
     return bits < 8 ? count / 2 + count % 2 : count * (bits / 8);
 }
 
+enum kg_dtype kg_dtype_exact(enum kg_type type)
+{
+    static const enum kg_dtype exact[] = {
+        [KG_TYPE_NONE] = KG_F32, [KG_TYPE_BOOL] = KG_BOOL, [KG_TYPE_I64] = KG_I64,
+        [KG_TYPE_F32] = KG_F32,  [KG_TYPE_F64] = KG_F64,
+    };
+    return exact[type];
+}
+
 const char *kg_type_name_of(enum kg_type type)
 {
     static const char *const names[] = {"none", "bool", "i64", "f32", "f64"};

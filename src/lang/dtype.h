@@ -33,6 +33,8 @@ enum kg_dtype kg_dtype_find(const char *name, size_t length);
 // Bytes of `count` contiguous elements (4-bit types round up to a byte).
 size_t kg_dtype_bytes(enum kg_dtype dtype, size_t count);
 const char *kg_type_name_of(enum kg_type type);
+// The dtype that stores every value of the type.
+enum kg_dtype kg_dtype_exact(enum kg_type type);
 
 // One element, to and from f64. `index` counts elements from `data`. The store rounds to nearest
 // even (floats) or wraps (integers; the value must be within int64).

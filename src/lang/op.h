@@ -65,6 +65,7 @@ struct kg_tensor {
     struct kg_type_name type; // of inputs and outputs; of an intermediate, in an instance: the
                               // dtype that stores `compute` exactly
     enum kg_type compute;     // instance: the type its elements have inside expressions
+    enum kg_dtype memory;     // instance, of an intermediate: what it lies in memory as
     int rank;
     const struct kg_expr *dims[KG_MAX_RANK]; // size expressions (sizes, numbers, + - * / % ceildiv)
 };

@@ -19,4 +19,7 @@ void kg_lang_check_integer(struct kg_lang_job *job, const struct kg_expr *subscr
 // The value pad() gives must be of its tensor's type.
 void kg_lang_check_pad(struct kg_lang_job *job, const struct kg_expr *read, struct kg_expr *pad);
 
+// Settles in which dtypes the intermediates of a typed instance lie in memory: local_dtypes.c.
+void kg_lang_set_local_dtypes(struct kg_op *op);
+
 #endif

@@ -37,13 +37,21 @@ static bool is_widening(const struct kg_expr *expr, enum kg_type type)
            is_real(expr->arguments[0]->type);
 }
 
+// A cast of what lies in memory in that dtype: it changes no value.
+static bool is_kept_in(const struct kg_expr *expr)
+{
+    const struct kg_expr *read = expr->kind == KG_EXPR_CAST ? expr->arguments[0] : NULL;
+    return read && read->kind == KG_EXPR_READ && read->type == expr->type && !read->pad &&
+           kg_emit_tensor_dtype(read->tensor) == expr->cast.dtype;
+}
+
 // Takes a product apart, as far as its parts are computed in floating point (or, for integers, in
 // the type of the whole): an inner product of integers may wrap.
 static void take_apart(const struct kg_nest *nest, const struct kg_expr *expr, bool divides,
                        struct factors *factors)
 {
     enum kg_type type = nest->body->type;
-    if (is_widening(expr, type)) {
+    if (is_widening(expr, type) || is_kept_in(expr)) {
         take_apart(nest, expr->arguments[0], divides, factors);
         return;
     }

@@ -120,9 +120,9 @@ void kg_emit_host_nothing(struct kg_text *text, const char *entry);
 const char *kg_emit_storage(enum kg_dtype dtype); // "float", "kg_f16", "kg_bf16" ...
 const char *kg_emit_type(enum kg_type type);      // "float", "double", "int64_t", "bool"
 const char *kg_emit_suffix(enum kg_type type);    // "f32", "f64", "i64", "bool"
-// Storage type of any tensor of a problem: a local is stored in its compute type.
+// Storage type of any tensor of a problem.
 const char *kg_emit_tensor_storage(const struct kg_tensor *tensor);
-// The dtype a tensor has in memory: its own, or the one of its compute type for locals.
+// The dtype a tensor has in memory: its own, or the one an intermediate is kept in without loss.
 enum kg_dtype kg_emit_tensor_dtype(const struct kg_tensor *tensor);
 // A user's name as it stands in generated code.
 void kg_emit_name(struct kg_text *text, const char *name);

@@ -309,11 +309,7 @@ const char *kg_emit_storage(enum kg_dtype dtype)
 
 enum kg_dtype kg_emit_tensor_dtype(const struct kg_tensor *tensor)
 {
-    static const enum kg_dtype of_type[] = {
-        [KG_TYPE_NONE] = KG_F32, [KG_TYPE_BOOL] = KG_BOOL, [KG_TYPE_I64] = KG_I64,
-        [KG_TYPE_F32] = KG_F32,  [KG_TYPE_F64] = KG_F64,
-    };
-    return tensor->role == KG_ROLE_LOCAL ? of_type[tensor->compute] : tensor->type.dtype;
+    return tensor->role == KG_ROLE_LOCAL ? tensor->memory : tensor->type.dtype;
 }
 
 const char *kg_emit_tensor_storage(const struct kg_tensor *tensor)

@@ -49,12 +49,8 @@ void kg_cuda_contract_sides(struct kg_cuda_contract_plan *plan)
 
 enum kg_dtype kg_cuda_contract_dtype(const struct kg_cuda_contract_plan *plan, int side)
 {
-    static const enum kg_dtype of_type[] = {
-        [KG_TYPE_NONE] = KG_F32, [KG_TYPE_BOOL] = KG_BOOL, [KG_TYPE_I64] = KG_I64,
-        [KG_TYPE_F32] = KG_F32,  [KG_TYPE_F64] = KG_F64,
-    };
     return plan->plain[side] ? kg_emit_tensor_dtype(plan->plain[side]->tensor)
-                             : of_type[plan->contract.type];
+                             : kg_dtype_exact(plan->contract.type);
 }
 
 // Vectors follow the last axis of their part, the last subscript is that axis and nothing more, and

@@ -224,10 +224,11 @@ static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reas
 
 // ---- Source ----
 
-void kg_cuda_wgmma_emit_instruction(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
+void kg_cuda_wgmma_emit_instruction(struct kg_code *code, const struct kg_cuda_contract_plan *plan,
+                                    enum kg_dtype dtype)
 {
     int columns = plan->set.columns, sums = columns / 2;
-    const char *type = kg_cuda_contract_dtype(plan, 0) == KG_F16 ? "f16" : "bf16";
+    const char *type = kg_dtypes[dtype].name;
     kg_code_line(code, "struct %s_instruction {", plan->entry);
     code->depth++;
     kg_code_open(code,
@@ -291,7 +292,7 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
     original.waits = true;
     // Places that are waited for are held in registers. Sums that leave as they are only write.
     multiply.waits = kg_cuda_contract_has_epilogue(plan);
-    kg_cuda_wgmma_emit_instruction(code, plan);
+    kg_cuda_wgmma_emit_instruction(code, plan, kg_cuda_contract_dtype(plan, 0));
     for (int side = 0; side < 2; side++) {
         open_function(code, &original, KG_WGMMA_PACK_A + side, PACK_THREADS, 0);
         kg_code_line(code, "kg_wait_before();");

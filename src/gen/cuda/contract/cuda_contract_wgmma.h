@@ -52,9 +52,9 @@ int64_t kg_cuda_wgmma_part_bytes(const struct kg_cuda_contract_plan *plan);
 // The side, 0 for A, that is copied as left or right, and as which of them a side is.
 int kg_cuda_wgmma_side(const struct kg_cuda_contract_plan *plan, int which);
 
-// Writes the struct ENTRY_instruction, wgmma for the columns of the tile: of f16, or of bf16, as
-// parts of f32 are as well.
-void kg_cuda_wgmma_emit_instruction(struct kg_code *code, const struct kg_cuda_contract_plan *plan);
+// Writes the struct ENTRY_instruction, wgmma for the columns of the tile, of f16 or bf16.
+void kg_cuda_wgmma_emit_instruction(struct kg_code *code, const struct kg_cuda_contract_plan *plan,
+                                    enum kg_dtype dtype);
 
 // ---- Launches, time, choice: as in struct kg_cuda_contract_form ----
 

@@ -1,28 +1,68 @@
-// Products of f32 on the tensor cores of sm_90a: kernels/cuda/contract_wgmma_f32.cuh. Function 0
-// copies both sides, each number as three of bf16, 1 multiplies, 2 folds pieces of the sum.
+// Products computed in f32 on the tensor cores of sm_90a: kernels/cuda/contract_wgmma_f32.cuh.
+// Function 0 copies both operands, each number as up to three of bf16, 1 multiplies, 2 folds pieces
+// of the sum. An operand may be any formula: the copy evaluates it once for each number.
 
 #include "gen/cuda/contract/cuda_contract_wgmma.h"
 
 #include "gen/cuda/cuda_frame.h"
 #include "gen/families.h"
+#include "gen/shared/operand_values.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { PACK, MULTIPLY, FOLD, FUNCTIONS };
 // As the skeleton has them.
-enum { PARTS = 3, LINES = 64, STEPS = 32, BOX = 4096, COPIERS = 1024, THREADS = 256 };
+enum { MOST_PARTS = 3, LINES = 64, STEPS = 32, BOX = 4096, COPIERS = 1024, THREADS = 256 };
 enum { GROUP = 128, ROUND = 1024, LEAVING = 2560, MOVED_REGISTERS = 232 };
 enum { REGISTER_FILE = 65536, MOST_REGISTERS = 255, MOST_BLOCKS = 1 << 30 };
 
+// ---- Parts ----
+
+// Whether f16 holds every number of both operands: then there is one product, of f16.
+static bool is_f16(const struct kg_cuda_contract_plan *plan)
+{
+    return kg_operand_values(&plan->contract, 0) & kg_operand_values(&plan->contract, 1) &
+           KG_VALUES_F16;
+}
+
+// In how many an operand is: f16 has three digits more than bf16.
+static int parts_of(const struct kg_cuda_contract_plan *plan, int side)
+{
+    unsigned values = kg_operand_values(&plan->contract, side);
+    if (is_f16(plan) || (values & KG_VALUES_BF16))
+        return 1;
+    return values & KG_VALUES_F16 ? 2 : MOST_PARTS;
+}
+
+// Those of parts whose positions add up to 2 at most.
+static int products_of(const struct kg_cuda_contract_plan *plan)
+{
+    int count = 0;
+    for (int left = 0; left < parts_of(plan, 0); left++)
+        for (int right = 0; right < parts_of(plan, 1); right++)
+            count += left + right < MOST_PARTS;
+    return count;
+}
+
+static bool is_half(enum kg_dtype dtype)
+{
+    return dtype == KG_F16 || dtype == KG_BF16;
+}
+
 static bool takes(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)
 {
+    enum kg_dtype dtype = kg_cuda_contract_dtype(plan, 0);
+    bool plain = plan->plain[0] && plan->plain[1];
     if (strcmp(plan->facts->isa, "sm_90a") != 0)
         return kg_cuda_contract_refuse(reason, "wgmma is an instruction of sm_90a");
-    return (plan->plain[0] && plan->plain[1] && plan->contract.type == KG_TYPE_F32 &&
-            kg_cuda_contract_dtype(plan, 0) == KG_F32 &&
-            kg_cuda_contract_dtype(plan, 1) == KG_F32) ||
-           kg_cuda_contract_refuse(reason, "both operands have to be arrays of f32");
+    if (plan->contract.type != KG_TYPE_F32)
+        return kg_cuda_contract_refuse(reason, "products are not computed in f32");
+    if (plain && dtype == kg_cuda_contract_dtype(plan, 1) && is_half(dtype))
+        return kg_cuda_contract_refuse(reason, "16-bit operands need no parts");
+    // Numbers of an image stand in many windows: the copy would be many times as large.
+    return plain || plan->contract.nest->class != KG_CLASS_WINDOW ||
+           kg_cuda_contract_refuse(reason, "a window that is computed would be copied whole");
 }
 
 // ---- The shape of a block ----
@@ -51,7 +91,9 @@ static bool moves_registers(const struct kg_cuda_contract_plan *plan)
 
 static int64_t shared_bytes(const struct kg_cuda_contract_plan *plan)
 {
-    int64_t stage = (int64_t)(plan->set.rows + plan->set.columns) / LINES * PARTS * BOX;
+    int64_t stage = (int64_t)(plan->set.rows * parts_of(plan, 0) +
+                              plan->set.columns * parts_of(plan, 1)) /
+                    LINES * BOX;
     return ROUND + plan->set.stages * (stage + 16) + consumers(plan) * 4 * LEAVING + 16;
 }
 
@@ -85,7 +127,7 @@ static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reas
     if (plan->set.depth != STEPS)
         return kg_cuda_contract_refuse(reason, "tiles of f32 are 32 steps deep");
     if (plan->set.swap)
-        return kg_cuda_contract_refuse(reason, "this form takes sides as they are");
+        return kg_cuda_contract_refuse(reason, "this form takes operands as they are");
     if (plan->set.stages < 3)
         return kg_cuda_contract_refuse(reason, "two tiles are multiplied while one is copied");
     if (shared_bytes(plan) > plan->facts->shared_bytes)
@@ -116,15 +158,21 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
     // Places that are waited for are held in registers. A job that is not pointed reads nothing
     // before it has sums.
     multiply.waits = kg_cuda_contract_epilogue_uses_position(plan);
-    kg_cuda_wgmma_emit_instruction(code, plan);
+    kg_cuda_wgmma_emit_instruction(code, plan, is_f16(plan) ? KG_F16 : KG_BF16);
+    kg_code_line(code, "using %s_counts = kg_parts_counts<%d, %d, %s>;\n", plan->entry,
+                 parts_of(plan, 0), parts_of(plan, 1), is_f16(plan) ? "true" : "false");
     open_function(code, &other, PACK, THREADS, 0);
     kg_code_line(code, "kg_wait_before();");
-    kg_code_line(code, "kg_contract_parts_pack<%d>(job, kg_after(scratch));", split);
+    kg_code_line(code, "kg_contract_parts_pack<%d, %s_counts>(job, kg_after(scratch));", split,
+                 plan->entry);
     kg_code_close(code);
     open_function(code, &multiply, MULTIPLY, threads_of(plan), registers_of(plan));
-    kg_code_line(code, "using block = kg_parts_block<%d, %d, %d, %d, %d, %s, %s, %s_instruction>;",
+    kg_code_line(code,
+                 "using block = kg_parts_block<%d, %d, %d, %d, %d, %s, %s, %s_counts, "
+                 "%s_instruction>;",
                  plan->set.rows, plan->set.columns, plan->set.stages, split, plan->set.order,
-                 plan->along[0] ? "true" : "false", plan->along[1] ? "true" : "false", plan->entry);
+                 plan->along[0] ? "true" : "false", plan->along[1] ? "true" : "false", plan->entry,
+                 plan->entry);
     kg_code_line(code, "kg_contract_parts<block>(job, scratch);");
     kg_code_close(code);
     if (split == 1)
@@ -137,7 +185,7 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
 
 // ---- Launches ----
 
-// Boxes of 64 x 32 numbers in the copy of a side.
+// Boxes of 64 x 32 numbers in the copy of an operand.
 static int64_t boxes_of(const struct kg_cuda_contract_plan *plan, int side)
 {
     return plan->batches * kg_ceil_div(side ? plan->columns : plan->rows, LINES) *
@@ -159,7 +207,7 @@ static struct kg_grid grid_of(int64_t blocks, int threads)
 // one too. Blocks that multiply stay and take one tile after the other.
 static void grids(const struct kg_cuda_contract_plan *plan, struct kg_grids *grids)
 {
-    int64_t outputs = plan->batches * plan->rows * plan->columns, boxes[2], copiers = 0;
+    int64_t outputs = plan->batches * plan->rows * plan->columns, copies = 0, copiers = 0;
     int64_t units = plan->facts->units > 0 ? plan->facts->units : 1;
     int64_t tasks = kg_cuda_contract_tiles(plan) * plan->set.split;
     *grids = (struct kg_grids){.count = plan->set.split > 1 ? FUNCTIONS : FOLD};
@@ -168,8 +216,9 @@ static void grids(const struct kg_cuda_contract_plan *plan, struct kg_grids *gri
     if (outputs == 0)
         return;
     for (int side = 0; side < 2; side++) {
-        boxes[side] = boxes_of(plan, side);
-        copiers += at_most(boxes[side], COPIERS);
+        int64_t boxes = boxes_of(plan, side);
+        copies += boxes * parts_of(plan, side) * BOX;
+        copiers += at_most(boxes, COPIERS);
     }
     grids->grids[PACK] = grid_of(copiers, THREADS);
     grids->grids[MULTIPLY] = grid_of(at_most(tasks, units * blocks_of(plan)), threads_of(plan));
@@ -180,32 +229,50 @@ static void grids(const struct kg_cuda_contract_plan *plan, struct kg_grids *gri
         grids->grids[FOLD].early = true;
         grids->scratch = (size_t)kg_ceil_div(outputs * plan->set.split * 4, 256) * 256;
     }
-    grids->scratch += (size_t)(boxes[0] + boxes[1]) * PARTS * BOX + 2 * COPIERS * 8;
+    grids->scratch += (size_t)copies + 2 * COPIERS * 8;
     kg_cuda_start_early(plan->group, plan->facts, grids);
 }
 
 // ---- Time, and the config by rule ----
 
-// Six products of bf16 for one of f32.
-enum { PRODUCTS = 6 };
-
 static double rate(const struct kg_cuda_contract_plan *plan)
 {
-    return plan->facts->matrix_flops[KG_BF16] / PRODUCTS;
+    return plan->facts->matrix_flops[is_f16(plan) ? KG_F16 : KG_BF16] / products_of(plan);
+}
+
+static double read_bytes(const struct kg_cuda_contract_plan *plan, int side)
+{
+    return kg_dtypes[kg_cuda_contract_dtype(plan, side)].bits / 8;
+}
+
+// Bytes of one line of the operand per step: as tensor cores get them.
+static double part_bytes(const struct kg_cuda_contract_plan *plan, int side)
+{
+    enum { PART = 2 };
+    return PART * parts_of(plan, side);
 }
 
 // How much longer a stage takes whose sums are added to others, with two consumers and alone, as
-// cubes of 2048 and 4096 do. Copies are half as large again as what is read for them.
+// cubes of 2048 and 4096 of f32 do: fewer products hide less of it. What is copied to shared memory
+// is parts, and the pre-pass reads what is there and writes them.
 static struct kg_cuda_contract_cost_terms cost_terms(const struct kg_cuda_contract_plan *plan)
 {
-    const double adding = plan->set.rows > LINES ? 1.03 : 1.1, larger = 1.5;
-    double elements =
-        (double)plan->batches * (double)plan->depth * ((double)plan->rows + (double)plan->columns);
+    const double all_products = 6, adding = plan->set.rows > LINES ? 0.03 : 0.1;
+    double lines[2] = {plan->set.rows, plan->set.columns}, asked = 0, read = 0, copied = 0;
+    int products = products_of(plan);
+    for (int side = 0; side < 2; side++) {
+        double across = (double)(side ? plan->columns : plan->rows);
+        double elements = (double)plan->batches * (double)plan->depth * across;
+        asked += lines[side] * part_bytes(plan, side);
+        read += lines[side] * read_bytes(plan, side);
+        copied += elements * (read_bytes(plan, side) + part_bytes(plan, side)) / 2;
+    }
     return (struct kg_cuda_contract_cost_terms){
         .blocks = blocks_of(plan),
-        .multiply = kg_cuda_wgmma_stage(plan, rate(plan), PRODUCTS) * adding,
-        .fill = larger,
-        .copied = elements * 4 * (1 + larger) / 2,
+        .multiply = kg_cuda_wgmma_stage(plan, rate(plan), products) *
+                    (1 + adding * (all_products / products)),
+        .fill = asked / read,
+        .copied = copied,
     };
 }
 
@@ -320,7 +387,7 @@ static const void *match(const struct kg_group *group, const struct kg_device_fa
 
 const struct kg_family kg_cuda_contract_wgmma_f32 = {
     .name = "contract/wgmma_f32",
-    .summary = "matrix products of f32 on the tensor cores of sm_90a, in parts of bf16",
+    .summary = "matrix products in f32 on the tensor cores of sm_90a, in parts of bf16",
     .match = match,
     .advised = kg_cuda_contract_advised,
     .space = kg_cuda_contract_space,
