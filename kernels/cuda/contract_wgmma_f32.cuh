@@ -1,9 +1,9 @@
 // Products computed in f32 on the tensor cores of sm_90a. A number of f32 is the sum of three of
 // bf16, the nearest one and what that leaves, twice: together they have all its digits. One of f16
-// is the sum of two, and what bf16 holds is one part; where f16 holds every number of both operands,
-// there is one part of f16. Of the products of the parts of two numbers, those of parts whose
-// positions add up to more than 2 are less than a rounding of f32, and are not made: of two numbers
-// of f32 six are, of one of f32 and one of f16 five.
+// is the sum of two, and what bf16 holds is one part; where f16 holds every number of both
+// operands, there is one part of f16. Of the products of the parts of two numbers, those of parts
+// whose positions add up to more than 2 are less than a rounding of f32, and are not made: of two
+// numbers of f32 six are, of one of f32 and one of f16 five.
 //
 // First, a pre-pass copies both operands: number by number into parts, and these in boxes as they
 // will lie in shared memory. An operand is an array, or a formula that is evaluated once for each
@@ -137,27 +137,6 @@ KG_INLINE float kg_parts_number(const Job &job, int64_t item, int64_t across, in
         return job.a(item, across, step);
 }
 
-// Eight numbers of an array that lie side by side there; false if these do not.
-template <int SIDE, bool ALONG, class Job>
-KG_INLINE bool kg_parts_read_line(float (&numbers)[8], const Job &job, int64_t item, int64_t across,
-                                  int64_t step)
-{
-    const auto *from = kg_parts_at<SIDE>(job, item, across, step);
-    constexpr int bytes = 8 * sizeof *from;
-    bool is_line = (uint64_t)from % (bytes < 16 ? bytes : 16) == 0;
-#pragma unroll
-    for (int i = 1; i < 8; i++)
-        is_line = is_line && kg_parts_at<SIDE>(job, item, across + (ALONG ? 0 : i),
-                                               step + (ALONG ? i : 0)) == from + i;
-    if (!is_line)
-        return false;
-    const auto line = kg_load_vec_stream<8>(from);
-#pragma unroll
-    for (int i = 0; i < 8; i++)
-        numbers[i] = kg_parts_widen<SIDE>(job, line.at[i]);
-    return true;
-}
-
 // Eight numbers of a line, zeros where there are fewer.
 template <int SIDE, bool ALONG, class Job>
 KG_INLINE void kg_parts_read(float (&numbers)[8], const Job &job, int64_t item, int64_t across,
@@ -166,9 +145,24 @@ KG_INLINE void kg_parts_read(float (&numbers)[8], const Job &job, int64_t item, 
     const int64_t left_across = (SIDE ? job.columns() : job.rows()) - across;
     const int64_t left_along = job.depth() - step, left = ALONG ? left_along : left_across;
     const int count = left_across <= 0 || left_along <= 0 ? 0 : left < 8 ? (int)left : 8;
-    if constexpr (SIDE ? Job::PLAIN_B : Job::PLAIN_A)
-        if (count == 8 && kg_parts_read_line<SIDE, ALONG>(numbers, job, item, across, step))
-            return;
+    if constexpr (SIDE ? Job::PLAIN_B : Job::PLAIN_A) {
+        if (count == 8) {
+            const auto *from = kg_parts_at<SIDE>(job, item, across, step);
+            constexpr int bytes = 8 * sizeof *from;
+            bool is_line = (uint64_t)from % (bytes < 16 ? bytes : 16) == 0;
+#pragma unroll
+            for (int i = 1; i < 8; i++)
+                is_line = is_line && kg_parts_at<SIDE>(job, item, across + (ALONG ? 0 : i),
+                                                       step + (ALONG ? i : 0)) == from + i;
+            if (is_line) {
+                const auto line = kg_load_vec_stream<8>(from);
+#pragma unroll
+                for (int i = 0; i < 8; i++)
+                    numbers[i] = kg_parts_widen<SIDE>(job, line.at[i]);
+                return;
+            }
+        }
+    }
 #pragma unroll
     for (int i = 0; i < 8; i++)
         numbers[i] = i < count ? kg_parts_number<SIDE>(job, item, across + (ALONG ? 0 : i),
@@ -272,8 +266,8 @@ KG_INLINE kg_parts_range kg_parts_seen(const kg_parts_range *notes, int count)
 
 // What the size of a sum of products has to be that are made of parts. A number of at least 2^-100
 // has parts with all its digits; of a smaller one, up to 2^-126 may be lost, in each of `steps`
-// products with numbers of the other operand, and of products that are so small, as much. That is no
-// harm to sums 2^26 times as large.
+// products with numbers of the other operand, and of products that are so small, as much. That is
+// no harm to sums 2^26 times as large.
 KG_INLINE float kg_parts_doubt(kg_parts_range a, kg_parts_range b, int64_t steps)
 {
     constexpr uint32_t tiny = 2u * (127 - 100) << 23;

@@ -22,6 +22,7 @@ static const struct kg_family *const cuda_families[] = {
     &kg_cuda_contract_wgmma,     // 16-bit operands by wgmma,
     &kg_cuda_contract_thin,      // a few rows or columns,
     &kg_cuda_contract_mma,       // 16-bit operands by mma.sync,
+    &kg_cuda_contract_mma_i8,    // 8-bit integers, exactly,
     &kg_cuda_contract_tile,      // any, by multiplications and additions
     &kg_cuda_reduce,             // one reduction, by column or of long rows
     &kg_cuda_rowwise,            // reductions by row, and what belongs to them

@@ -91,9 +91,9 @@ static bool moves_registers(const struct kg_cuda_contract_plan *plan)
 
 static int64_t shared_bytes(const struct kg_cuda_contract_plan *plan)
 {
-    int64_t stage = (int64_t)(plan->set.rows * parts_of(plan, 0) +
-                              plan->set.columns * parts_of(plan, 1)) /
-                    LINES * BOX;
+    int64_t stage =
+        (int64_t)(plan->set.rows * parts_of(plan, 0) + plan->set.columns * parts_of(plan, 1)) /
+        LINES * BOX;
     return ROUND + plan->set.stages * (stage + 16) + consumers(plan) * 4 * LEAVING + 16;
 }
 
