@@ -8,19 +8,26 @@
 
 #include "gen/family.h"
 
+// Reads that were counted; equal ones cost nothing more.
+struct kg_host_seen {
+    int count;
+    const struct kg_access *accesses[KG_MAX_ACCESSES];
+};
+
 // How a body is evaluated.
 struct kg_host_loop {
     const struct kg_group *group;
     const struct kg_device_facts *facts;
     const struct kg_nest *nest;
-    int vector;      // the axis that neighbouring evaluations follow; -1: none
-    bool scalar;     // one element at a time, though along `vector`
-    bool narrow_run; // f16 and bf16 are converted many at a time
+    int vector;    // the axis that neighbouring evaluations follow; -1: none
+    bool scalar;   // one element at a time, though along `vector`
+    double length; // of a run along `vector`, which what is the same for all of it adds to; 0: long
+    struct kg_host_seen *seen; // by other bodies in the same loop; NULL: there are none
     bool inlines; // private intermediates are computed where they are read; else they are at hand
 };
 
-// Cycles for each evaluation of the nest's body, loads that hit the first cache included. What does
-// not change along `vector` is outside of the loop and counts nothing.
+// Cycles for each evaluation of the nest's body, loads that hit the first cache included. What is
+// the same along `vector` counts once for `length`; equal reads count once.
 double kg_host_body_cycles(const struct kg_host_loop *loop);
 // The same of an expression of the nest.
 double kg_host_expr_cycles(const struct kg_host_loop *loop, const struct kg_expr *expr);
@@ -43,7 +50,8 @@ struct kg_host_order {
 void kg_host_order_add(struct kg_host_order *order, int axis, double trips, double step);
 
 // Cycles of one core for the lines that the nest's accesses take from beyond the first cache, over
-// all loops. Values private to the group and not in memory count nothing.
+// all loops. Values private to the group and not in memory count nothing; nor does, with `seen`,
+// what was.
 double kg_host_wait_cycles(const struct kg_host_loop *loop, const struct kg_host_order *order);
 
 #endif

@@ -81,13 +81,15 @@ static struct kg_host_loop loop_of(const struct work *work, const struct kg_nest
 
 // direct
 
-#define CHAIN_STEP 3.0    // from sum to sum in f64, one after the other
-#define COMPARE_STEP 2.2  // extremes, likewise
-#define ARGUMENT_STEP 2.5 // with the place
+#define CHAIN_STEP 1.8    // from sum to sum in f64, one after the other
+#define COMPARE_STEP 1.9  // extremes, likewise
+#define ARGUMENT_STEP 8.0 // with the place
+#define LANE_PLACE 1.5    // the same of neighbours side by side
+#define COUNT_STEP 0.1    // sums of integers, which any order does
 #define LANE_STEP 0.3     // of an element of the sums side by side, which lie in memory
 #define LANE_LOOP 10.0    // around them
 #define ELEMENT_LOOP 6.0  // around a reduction
-#define BLOCK_LOOP 15.0   // around a block
+#define BLOCK_LOOP 20.0   // around a block
 
 // Evaluations of a reduction's body when every element is computed anew.
 static double count_steps(const struct kg_nest *nest)
@@ -103,6 +105,9 @@ static double chain_step(const struct kg_nest *nest)
 {
     if (kg_reduces[nest->reduce].is_argument)
         return ARGUMENT_STEP;
+    bool real = nest->body->type == KG_TYPE_F32 || nest->body->type == KG_TYPE_F64;
+    if (nest->reduce == KG_REDUCE_SUM && !real)
+        return COUNT_STEP;
     bool adds = nest->reduce == KG_REDUCE_SUM || nest->reduce == KG_REDUCE_MEAN ||
                 nest->reduce == KG_REDUCE_PROD;
     return adds ? CHAIN_STEP : COMPARE_STEP;
@@ -118,7 +123,7 @@ static void add_direct_reduce(struct work *work, const struct kg_nest *nest, dou
         double length = extent_of(nest, inner);
         double each = kg_host_body_cycles(&loop) + LANE_STEP;
         if (kg_reduces[nest->reduce].is_argument)
-            each = kg_host_body_cycles(&loop) + ARGUMENT_STEP;
+            each = kg_host_body_cycles(&loop) + LANE_PLACE;
         work->cycles += steps / length * run_cycles(each, length, lanes, LANE_LOOP);
         add_axes(&order, nest, 0, inner - 1);
         add_blocks(&order, nest, inner, lanes);
@@ -128,12 +133,16 @@ static void add_direct_reduce(struct work *work, const struct kg_nest *nest, dou
     } else {
         int scanned = kg_direct_scanned_axis(nest);
         struct kg_host_loop loop = loop_of(work, nest, last);
-        loop.scalar = true;
-        double each = fmax(kg_host_body_cycles(&loop), chain_step(nest));
-        if (scanned >= 0)
+        double chain = chain_step(nest);
+        loop.scalar = chain > COUNT_STEP;
+        double body = kg_host_body_cycles(&loop);
+        double each = fmax(body, chain) + 0.3 * fmin(body, chain);
+        if (scanned >= 0 && chain == CHAIN_STEP)
             each += 1;
         work->cycles += steps * each + outputs * (scanned >= 0 ? 3 : ELEMENT_LOOP);
-        add_axes(&order, nest, 0, last);
+        for (int axis = 0; axis <= last; axis++)
+            if (axis != scanned)
+                add_axes(&order, nest, axis, axis);
         work->waits += kg_host_wait_cycles(&loop, &order);
     }
 }
@@ -154,6 +163,7 @@ static double expect_direct(const struct kg_group *group, const struct kg_device
     } else {
         struct kg_host_loop loop = loop_of(&work, nest, inner);
         struct kg_host_order order = {0};
+        loop.length = length;
         double each = kg_host_body_cycles(&loop) + kg_host_store_cycles(&loop);
         work.cycles = outputs / length * run_cycles(each, length, block, BLOCK_LOOP);
         add_axes(&order, nest, 0, inner);
@@ -163,6 +173,24 @@ static double expect_direct(const struct kg_group *group, const struct kg_device
 }
 
 // pointwise
+
+#define PIECE_LOOP 30.0 // around a block
+#define PIECE 64.0      // elements whose narrow floats are converted at once
+#define LONE_NARROW 3.0 // cycles of an element that is left of a run after whole pieces
+
+static bool moves_narrow(const struct kg_group *group)
+{
+    for (int i = 0; i < group->count; i++) {
+        const struct kg_nest *nest = kg_group_nest(group, i);
+        for (int a = -1; a < nest->access_count; a++) {
+            const struct kg_tensor *tensor = a < 0 ? nest->output : nest->accesses[a].tensor;
+            enum kg_dtype dtype = kg_emit_tensor_dtype(tensor);
+            if (dtype == KG_F16 || dtype == KG_BF16)
+                return true;
+        }
+    }
+    return false;
+}
 
 static double expect_pointwise(const struct kg_group *group, const struct kg_device_facts *facts,
                                const struct kg_config *config)
@@ -175,12 +203,17 @@ static double expect_pointwise(const struct kg_group *group, const struct kg_dev
     double tile = (double)config->value[2], block = tile > 0 ? tile : (double)config->value[0];
     double all = kg_axes_count(shape, 0, inner), length = kg_axes_count(shape, from, inner);
     work.items = all / length * ceil(length / block);
+    struct kg_host_seen loads = {0}, lines = {0};
+    if (moves_narrow(group))
+        work.cycles += all / length * fmod(length, PIECE) * LONE_NARROW;
     for (int i = 0; i < group->count; i++) {
         const struct kg_nest *nest = kg_group_nest(group, i);
         struct kg_host_loop loop = loop_of(&work, nest, inner);
         struct kg_host_order order = {0};
-        loop.narrow_run = tile == 0;
+        loop.length = length;
+        loop.seen = &loads;
         double each = kg_host_body_cycles(&loop);
+        loop.seen = &lines;
         if (!kg_group_is_private(group, nest->output))
             each += kg_host_store_cycles(&loop);
         work.cycles += all * each;
@@ -195,13 +228,14 @@ static double expect_pointwise(const struct kg_group *group, const struct kg_dev
         }
         work.waits += kg_host_wait_cycles(&loop, &order);
     }
-    work.cycles += all / length * ceil(length / block) * BLOCK_LOOP;
+    work.cycles += all / length * ceil(length / block) * PIECE_LOOP;
     return seconds_of(&work);
 }
 
 // reduce
 
-#define FOLD_LOOP 45.0  // lanes of a row into one, and what starts it
+#define FOLD_LOOP 25.0  // lanes of a row into one
+#define RUN_LOOP 35.0   // around a run of neighbours
 #define TILE_LOOP 6.0   // around a row of a tile of columns
 #define REDUCE_STEP 0.6 // of a vector of sums
 #define PLACE_STEP 3.0  // and of places
@@ -254,13 +288,14 @@ static void add_row_reduce(struct work *work, const struct kg_nest *nest, double
     struct kg_host_loop loop = loop_of(work, nest, last);
     struct kg_host_order order = {0};
     loop.inlines = true;
-    double length = extent_of(nest, last), all = kg_axes_count(nest, 0, last);
+    int from = kg_axes_run(work->group, nest, nest->output_axes, last);
+    double length = kg_axes_count(nest, from, last), all = kg_axes_count(nest, 0, last);
     double outputs = kg_axes_count(nest, 0, inner);
+    loop.length = length;
     double each = kg_host_body_cycles(&loop) + fold_step(&loop);
-    // What is left of a run after whole steps goes in shorter ones.
-    double rest = fmod(length, lanes) / length;
-    work->cycles += all * each * (1 + rest) + outputs * FOLD_LOOP * fmax(0.5, lanes / 64) +
-                    all / length * TILE_LOOP;
+    // What is left of a run after whole steps goes one by one.
+    double rest = fmin(fmod(length, lanes), 16) / length;
+    work->cycles += all * each * (1 + rest) + outputs * FOLD_LOOP + all / length * RUN_LOOP;
     add_axes(&order, nest, 0, last);
     work->waits += kg_host_wait_cycles(&loop, &order);
 }
@@ -291,7 +326,11 @@ static double expect_reduce(const struct kg_group *group, const struct kg_device
 
 // rowwise
 
-#define ROW_LOOP 40.0 // around a pass over a row
+#define ROW_LOOP 40.0     // around a pass over a row
+#define ROW_SELECT 2.0    // for a bool that is read
+#define ROW_NARROW 0.6    // for a narrow float that is written, on top of its conversion
+#define BEHIND_SHARE 0.65 // of the cycles, where the last pass works beside the one before it
+#define COSTLY_SHARE 1.25 // the same of passes with transcendental functions, one after the other
 
 // In how many passes the private column `position` is computed.
 static int count_uses(const struct kg_rowwise_plan *plan, int position)
@@ -310,41 +349,77 @@ static int count_uses(const struct kg_rowwise_plan *plan, int position)
     return count > 0 ? count : 1;
 }
 
+static bool reads_bool(const struct kg_nest *nest)
+{
+    for (int i = 0; i < nest->access_count; i++)
+        if (kg_emit_tensor_dtype(nest->accesses[i].tensor) == KG_BOOL)
+            return true;
+    return false;
+}
+
+// Cycles for an element of a column, or of the row's values.
+static double row_element(const struct kg_host_loop *loop, const struct kg_rowwise_plan *plan,
+                          int position, bool keep)
+{
+    const struct kg_nest *nest = loop->nest;
+    enum kg_dtype dtype = kg_emit_tensor_dtype(nest->output);
+    double each = kg_host_body_cycles(loop);
+    bool private = kg_group_is_private(plan->group, nest->output);
+    bool column = plan->role[position] == KG_ROWWISE_COLUMN;
+    if (reads_bool(nest))
+        each += ROW_SELECT;
+    if (plan->role[position] == KG_ROWWISE_REDUCE)
+        return each + fold_step(loop);
+    if (!private)
+        return each + kg_host_store_cycles(loop) +
+               (column && (dtype == KG_F16 || dtype == KG_BF16) ? ROW_NARROW : 0);
+    if (column && keep && plan->kept[position])
+        return each + 2 * REDUCE_STEP / kg_host_lanes(loop->facts, KG_TYPE_F32);
+    return column ? each * count_uses(plan, position) : each;
+}
+
 static void add_row_nest(struct work *work, const struct kg_rowwise_plan *plan, int position,
-                         bool keep, double lanes)
+                         bool keep, double lanes, struct kg_host_seen *loads,
+                         struct kg_host_seen *lines)
 {
     const struct kg_nest *nest = kg_group_nest(plan->group, position);
     bool scalar = plan->role[position] == KG_ROWWISE_SCALAR;
     int last = scalar ? plan->rows - 1 : plan->last;
     struct kg_host_loop loop = loop_of(work, nest, scalar ? -1 : last);
     struct kg_host_order order = {0};
-    double all = kg_axes_count(nest, 0, last), length = extent_of(nest, plan->last);
+    double all = kg_axes_count(nest, 0, last), rows = kg_axes_count(nest, 0, plan->rows - 1);
+    double length = kg_axes_count(plan->shape, plan->run, plan->last);
     loop.scalar = scalar;
-    double each = kg_host_body_cycles(&loop);
-    bool private = kg_group_is_private(plan->group, nest->output);
+    loop.seen = scalar ? NULL : loads;
+    double cycles = all * row_element(&loop, plan, position, keep);
+    if (!scalar) // what is left of a run after whole steps
+        cycles *= 1 + fmin(fmod(length, lanes), 16) / length;
     if (plan->role[position] == KG_ROWWISE_REDUCE)
-        each += fold_step(&loop);
-    else if (!private)
-        each += kg_host_store_cycles(&loop);
-    else if (!scalar && keep && plan->kept[position])
-        each += 2 * REDUCE_STEP / kg_host_lanes(work->facts, KG_TYPE_F32);
-    else if (!scalar)
-        each *= count_uses(plan, position);
-    work->cycles += all * each;
-    if (!scalar) // of runs that are no whole number of steps
-        work->cycles += all * each * fmod(length, lanes) / length * 0.5;
-    if (plan->role[position] == KG_ROWWISE_REDUCE)
-        work->cycles += kg_axes_count(nest, 0, plan->rows - 1) * FOLD_LOOP;
+        cycles += rows * FOLD_LOOP;
     add_axes(&order, nest, 0, last);
-    work->waits += kg_host_wait_cycles(&loop, &order) / fmax(1, plan->passes > 1 ? 2 : 1);
+    loop.seen = lines;
+    work->cycles += cycles;
+    work->waits += kg_host_wait_cycles(&loop, &order);
+}
+
+static bool has_costly(const struct kg_group *group)
+{
+    for (int i = 0; i < group->count; i++) {
+        const struct kg_nest *nest = kg_group_nest(group, i);
+        if (nest->transcendentals * 2 > kg_axes_count(nest, 0, nest->axis_count - 1))
+            return true;
+    }
+    return false;
 }
 
 static double expect_rowwise(const struct kg_group *group, const struct kg_device_facts *facts,
                              const struct kg_config *config)
 {
+    enum { LANES, KEEP, STREAM, PREFETCH, BEHIND };
     struct kg_rowwise_plan plan;
     struct kg_text ignored = {0};
     struct work work = {group, facts, 0, 0, 0};
+    struct kg_host_seen loads[KG_MAX_NESTS + 1] = {0}, lines = {0};
     bool fits = kg_rowwise_plan_make(group, &plan, &ignored);
     kg_text_free(&ignored);
     if (!fits)
@@ -353,14 +428,20 @@ static double expect_rowwise(const struct kg_group *group, const struct kg_devic
     double runs = kg_axes_count(plan.shape, plan.rows, plan.run - 1);
     work.items = rows;
     for (int i = 0; i < group->count; i++)
-        add_row_nest(&work, &plan, i, config->value[1] != 0, (double)config->value[0]);
+        add_row_nest(&work, &plan, i, config->value[KEEP] != 0, (double)config->value[LANES],
+                     &loads[plan.pass[i]], &lines);
     work.cycles += rows * runs * plan.passes * ROW_LOOP;
+    if (config->value[BEHIND])
+        work.cycles *= BEHIND_SHARE;
+    else if (plan.passes > 1 && has_costly(group))
+        work.cycles *= COSTLY_SHARE;
     return seconds_of(&work);
 }
 
 // scan
 
-#define RUNNING_STEP 2.0 // along the last axis: value, total, output
+#define RUNNING_SUM 0.9     // along the last axis: value, total, output
+#define RUNNING_EXTREME 2.6 // the same of a maximum
 
 static double expect_scan(const struct kg_group *group, const struct kg_device_facts *facts,
                           const struct kg_config *config)
@@ -380,7 +461,8 @@ static double expect_scan(const struct kg_group *group, const struct kg_device_f
     double tile = (double)config->value[0], chunk = (double)config->value[1];
     loop.inlines = true;
     double each = kg_host_body_cycles(&loop);
-    each += plan.column ? 4 * fold_step(&loop) : RUNNING_STEP;
+    bool sums = nest->reduce == KG_REDUCE_SUM || nest->reduce == KG_REDUCE_MEAN;
+    each += plan.column ? 4 * fold_step(&loop) : sums ? RUNNING_SUM : RUNNING_EXTREME;
     work.cycles = all / length * run_cycles(each, length, tile, TILE_LOOP);
     work.items = all / length;
     if (!plan.column && chunk > 0) {
@@ -389,7 +471,8 @@ static double expect_scan(const struct kg_group *group, const struct kg_device_f
     } else if (plan.column) {
         work.items = all / extent_of(nest, plan.axis) / fmin(length, tile);
     }
-    add_axes(&order, nest, 0, inner);
+    for (int axis = 0; axis <= inner; axis++)
+        kg_host_order_add(&order, axis == plan.axis ? plan.bound : axis, extent_of(nest, axis), 1);
     work.waits = kg_host_wait_cycles(&loop, &order);
     add_followers(&work, plan.k + 1, inner);
     if (!kg_group_is_private(group, nest->output))
@@ -400,11 +483,12 @@ static double expect_scan(const struct kg_group *group, const struct kg_device_f
 // contract
 
 #define MULTIPLY_SHARE 0.85 // of the peak that the register tile reaches
-#define INTEGER_SHARE 0.12  // the same of integers, which multiply in halves
+#define INTEGER_SHARE 0.62  // the same of integers, which multiply in halves
 #define PAIR_SHARE 0.4      // and of pairs of narrow floats
 #define PACK_STEP 0.3       // cycles to pack an element that lies as it is
 #define TILE_CALL 25.0      // around a register tile, for a block of k
 #define ITEM_CYCLES 2500.0  // around a product: what is worked out before the first tile
+#define EPILOGUE_SHARE 1.6  // of what its formula takes in a loop of its own
 #define PANEL_ELEMENTS 6.0  // of operands that come from a far cache in a cycle
 #define ITEM_ROWS 1024.0    // of an item at most: KG_ITEM_ROWS of kernels/host/contract_entry.h
 
@@ -429,6 +513,22 @@ static double pack_cycles(const struct work *work, const struct kg_contract *con
     for (int i = 0; i < operand->count && !operand->plain; i++)
         cycles += kg_host_expr_cycles(&loop, operand->factors[i].expr);
     return cycles;
+}
+
+// What is done with the sums, in vectors as wide as the register tile; where it is cut, the
+// elements that are left go one by one.
+static void add_epilogue(struct work *work, double rest)
+{
+    for (int i = 1; i < work->group->count; i++) {
+        const struct kg_nest *nest = kg_group_nest(work->group, i);
+        struct kg_host_loop loop = loop_of(work, nest, nest->output_axes - 1);
+        double all = kg_axes_count(nest, 0, nest->output_axes - 1);
+        bool stored = !kg_group_is_private(work->group, nest->output);
+        double whole = kg_host_body_cycles(&loop) + (stored ? kg_host_store_cycles(&loop) : 0);
+        loop.scalar = true;
+        double alone = kg_host_body_cycles(&loop) + (stored ? kg_host_store_cycles(&loop) : 0);
+        work->cycles += all * ((1 - rest) * whole * EPILOGUE_SHARE + rest * alone);
+    }
 }
 
 static double expect_contract(const struct kg_group *group, const struct kg_device_facts *facts,
@@ -465,15 +565,14 @@ static double expect_contract(const struct kg_group *group, const struct kg_devi
     work.waits = batch * (m * k + n * k + m * n) / PANEL_ELEMENTS;
     work.items = batch * ceil(m / ITEM_ROWS) * ceil(n / 128);
     work.items = fmax(work.items, fmin(batch * m * n / 16384, 4.0 * facts->units));
-    add_followers(&work, 1, contract.nest->output_axes - 1);
+    add_epilogue(&work, fmod(n, columns) / n);
     if (group->count == 1)
         work.cycles +=
             batch * m * n *
             kg_host_store_cycles(&(struct kg_host_loop){.group = group,
                                                         .facts = facts,
                                                         .nest = contract.nest,
-                                                        .vector = contract.nest->output_axes - 1,
-                                                        .narrow_run = true});
+                                                        .vector = contract.nest->output_axes - 1});
     return seconds_of(&work);
 }
 
