@@ -18,14 +18,18 @@
 #define VECTOR_LOAD 0.5
 #define SCALAR_LOAD 0.4
 #define GATHERED_LOAD 1.2
-// A subscript that is divided by a constant, and by a size, which no loop is rid of; a pad.
+// A subscript that is divided by a constant; by a size, which keeps the loop from vectors; and what
+// is left of that. A pad.
 #define DIVIDED_PLACE 1.0
-#define SIZE_PLACE 6.5
+#define SIZE_PLACE 3.6
+#define SIZE_REST 7.0
 #define PAD_STEPS 4.0
-// Conversion of a narrow float to f32, alone and in vectors, and back; of a bool; of four bits.
+// Conversion of a narrow float to f32, alone and in vectors, and back; in whole pieces, either way.
 #define NARROW_ALONE 2.8
 #define NARROW_VECTOR 0.18
-#define NARROW_STORE 1.1
+#define NARROW_STORE 1.2
+#define NARROW_PIECE 0.05
+// A bool, and four bits.
 #define BOOL_LOAD 1.5
 #define NIBBLE_LOAD 1.8
 
@@ -76,7 +80,9 @@ static double place_cycles(const struct kg_expr *expr)
         cycles += place_cycles(expr->arguments[i]);
     if (expr->kind != KG_EXPR_CALL || (expr->function != KG_FN_DIV && expr->function != KG_FN_MOD))
         return cycles;
-    return cycles + (expr->arguments[1]->kind == KG_EXPR_NUMBER ? DIVIDED_PLACE : SIZE_PLACE);
+    if (expr->arguments[1]->kind == KG_EXPR_NUMBER)
+        return cycles + DIVIDED_PLACE;
+    return cycles + (expr->function == KG_FN_DIV ? SIZE_PLACE : SIZE_REST);
 }
 
 static double subscript_cycles(const struct kg_access *access)
@@ -86,6 +92,14 @@ static double subscript_cycles(const struct kg_access *access)
         if (!access->map[dim].is_affine && !access->map[dim].is_gather)
             cycles += place_cycles(access->map[dim].subscript);
     return cycles;
+}
+
+bool kg_host_divides(const struct kg_nest *nest)
+{
+    double most = 0;
+    for (int i = 0; i < nest->access_count; i++)
+        most = fmax(most, subscript_cycles(&nest->accesses[i]));
+    return most >= SIZE_PLACE;
 }
 
 // A value private to the group where it is computed anew.
@@ -116,7 +130,9 @@ static double read_cycles(const struct kg_host_loop *loop, const struct kg_acces
     if (access->read->pad)
         cycles += PAD_STEPS * (near ? VECTOR_STEP / lanes : SCALAR_STEP);
     if (dtype == KG_F16 || dtype == KG_BF16)
-        cycles += near ? NARROW_VECTOR : NARROW_ALONE;
+        cycles += stride == 1.0 && loop->pieces ? NARROW_PIECE
+                  : near                        ? NARROW_VECTOR
+                                                : NARROW_ALONE;
     if (dtype == KG_BOOL)
         cycles += BOOL_LOAD;
     if (kg_dtypes[dtype].bits < 8)
@@ -182,7 +198,7 @@ double kg_host_store_cycles(const struct kg_host_loop *loop)
     double lanes = kg_host_lanes(loop->facts, KG_TYPE_F32);
     double cycles = loop->scalar ? 1.0 : 2.0 * VECTOR_LOAD / lanes;
     if (dtype == KG_F16 || dtype == KG_BF16)
-        cycles += NARROW_STORE;
+        cycles += loop->pieces ? NARROW_PIECE : NARROW_STORE;
     if (kg_dtypes[dtype].bits < 8)
         cycles += NIBBLE_LOAD;
     return cycles;

@@ -22,6 +22,7 @@ struct kg_host_loop {
     int vector;    // the axis that neighbouring evaluations follow; -1: none
     bool scalar;   // one element at a time, though along `vector`
     double length; // of a run along `vector`, which what is the same for all of it adds to; 0: long
+    bool pieces;   // f16 and bf16 are converted many at a time
     struct kg_host_seen *seen; // by other bodies in the same loop; NULL: there are none
     bool inlines; // private intermediates are computed where they are read; else they are at hand
 };
@@ -33,6 +34,9 @@ double kg_host_body_cycles(const struct kg_host_loop *loop);
 double kg_host_expr_cycles(const struct kg_host_loop *loop, const struct kg_expr *expr);
 // Cycles to store an element of the output.
 double kg_host_store_cycles(const struct kg_host_loop *loop);
+
+// Is a subscript divided by a size? Compilers leave such a loop scalar.
+bool kg_host_divides(const struct kg_nest *nest);
 
 // Elements of the type in a vector register.
 double kg_host_lanes(const struct kg_device_facts *facts, enum kg_type type);

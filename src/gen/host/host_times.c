@@ -75,8 +75,11 @@ static double extent_of(const struct kg_nest *nest, int axis)
 
 static struct kg_host_loop loop_of(const struct work *work, const struct kg_nest *nest, int vector)
 {
-    return (struct kg_host_loop){
-        .group = work->group, .facts = work->facts, .nest = nest, .vector = vector};
+    return (struct kg_host_loop){.group = work->group,
+                                 .facts = work->facts,
+                                 .nest = nest,
+                                 .vector = vector,
+                                 .scalar = kg_host_divides(nest)};
 }
 
 // direct
@@ -89,6 +92,7 @@ static struct kg_host_loop loop_of(const struct work *work, const struct kg_nest
 #define LANE_STEP 0.3     // of an element of the sums side by side, which lie in memory
 #define LANE_LOOP 10.0    // around them
 #define ELEMENT_LOOP 6.0  // around a reduction
+#define SCANNED_SUM 0.9   // to round and store each sum of a scan
 #define BLOCK_LOOP 20.0   // around a block
 
 // Evaluations of a reduction's body when every element is computed anew.
@@ -134,12 +138,12 @@ static void add_direct_reduce(struct work *work, const struct kg_nest *nest, dou
         int scanned = kg_direct_scanned_axis(nest);
         struct kg_host_loop loop = loop_of(work, nest, last);
         double chain = chain_step(nest);
-        loop.scalar = chain > COUNT_STEP;
+        loop.scalar = loop.scalar || chain > COUNT_STEP;
         double body = kg_host_body_cycles(&loop);
         double each = fmax(body, chain) + 0.3 * fmin(body, chain);
-        if (scanned >= 0 && chain == CHAIN_STEP)
-            each += 1;
-        work->cycles += steps * each + outputs * (scanned >= 0 ? 3 : ELEMENT_LOOP);
+        work->cycles += steps * each + outputs * (scanned < 0           ? ELEMENT_LOOP
+                                                  : chain == CHAIN_STEP ? SCANNED_SUM
+                                                                        : 0);
         for (int axis = 0; axis <= last; axis++)
             if (axis != scanned)
                 add_axes(&order, nest, axis, axis);
@@ -211,6 +215,7 @@ static double expect_pointwise(const struct kg_group *group, const struct kg_dev
         struct kg_host_loop loop = loop_of(&work, nest, inner);
         struct kg_host_order order = {0};
         loop.length = length;
+        loop.pieces = tile == 0;
         loop.seen = &loads;
         double each = kg_host_body_cycles(&loop);
         loop.seen = &lines;
@@ -254,7 +259,7 @@ static void add_followers(struct work *work, int first, int vector)
         const struct kg_nest *nest = kg_group_nest(work->group, i);
         struct kg_host_loop loop = loop_of(work, nest, vector);
         struct kg_host_order order = {0};
-        loop.scalar = vector < 0;
+        loop.scalar = loop.scalar || vector < 0;
         double each = kg_host_body_cycles(&loop);
         if (!kg_group_is_private(work->group, nest->output))
             each += kg_host_store_cycles(&loop);
@@ -389,7 +394,7 @@ static void add_row_nest(struct work *work, const struct kg_rowwise_plan *plan, 
     struct kg_host_order order = {0};
     double all = kg_axes_count(nest, 0, last), rows = kg_axes_count(nest, 0, plan->rows - 1);
     double length = kg_axes_count(plan->shape, plan->run, plan->last);
-    loop.scalar = scalar;
+    loop.scalar = loop.scalar || scalar;
     loop.seen = scalar ? NULL : loads;
     double cycles = all * row_element(&loop, plan, position, keep);
     if (!scalar) // what is left of a run after whole steps
