@@ -50,7 +50,6 @@ static void add_companions(const struct kg_evaluator *evaluator, const struct kg
 static bool is_known(const struct kg_evaluator *evaluator, const struct kg_key *key,
                      const struct kg_choice *choice)
 {
-    const struct kg_search *terms = &evaluator->terms;
     struct kg_text text = {0};
     struct kg_outcome outcome;
     bool found = false;

@@ -234,14 +234,6 @@ void kg_nearest_free(struct kg_nearest *nearest)
     *nearest = (struct kg_nearest){0};
 }
 
-static double bound_of(const struct kg_choice *choice, const struct kg_device *device)
-{
-    double sum = 0;
-    for (int i = 0; i < choice->count; i++)
-        sum += choice->matches[i]->family->bound(choice->matches[i], &choice->configs[i]);
-    return sum;
-}
-
 bool kg_nearest_may_stand(const struct kg_nearest *nearest, const struct kg_problem *problem,
                           const struct kg_device *device, bool asked)
 {
@@ -251,5 +243,5 @@ bool kg_nearest_may_stand(const struct kg_nearest *nearest, const struct kg_prob
         !kg_choice_read(problem, &device->facts, target, nearest->choice, &near))
         return false;
     kg_choice_guess(problem, &device->facts, target, &guess);
-    return bound_of(&near, device) <= bound_of(&guess, device);
+    return kg_choice_bound(&near) <= kg_choice_bound(&guess);
 }

@@ -250,8 +250,7 @@ static void settle_twin(struct kg_trials *trials, struct build *build, const str
 }
 
 // Seconds, by the families where they say, else by the instructions.
-static double expect(const struct kg_trials *trials, const struct kg_choice *choice,
-                     const struct kg_forecast *forecast)
+static double expect(const struct kg_choice *choice, const struct kg_forecast *forecast)
 {
     double seconds = kg_choice_expected(choice);
     return seconds > 0 ? seconds : forecast->estimate;
@@ -265,8 +264,8 @@ static bool is_hopeless(const struct kg_trials *trials, const struct kg_choice *
         return false;
     const struct kg_trial *best = &trials->items[trials->best];
     double median = best->timing.median, bound = forecast->bound * trials->code_trust;
-    double expected = expect(trials, choice, forecast);
-    double expected_of_best = expect(trials, &best->choice, &best->forecast);
+    double expected = expect(choice, forecast);
+    double expected_of_best = expect(&best->choice, &best->forecast);
     if (forecast->refusal[0])
         snprintf(reason, size, "cannot be launched: %s", forecast->refusal);
     else if (bound > median)

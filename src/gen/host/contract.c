@@ -58,7 +58,6 @@ static bool valid(const struct kg_match *match, const struct kg_config *config,
 // up to 3 % faster where registers are many, but of equal products they lose too many digits.
 static void guess(const struct kg_match *match, struct kg_config *config)
 {
-    const struct kg_group *group = &match->group;
     const struct kg_device_facts *facts = match->facts;
     *config = (struct kg_config){{6, 2, 384, 96, 1024}};
     bool many = kg_contract_registers(facts) == 32;

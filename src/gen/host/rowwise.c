@@ -107,7 +107,6 @@ static void space(const struct kg_match *match, struct kg_space *space)
 static bool valid(const struct kg_match *match, const struct kg_config *config,
                   struct kg_text *reason)
 {
-    const struct kg_group *group = &match->group;
     const struct kg_rowwise_plan *plan = match->analysis;
     if (config->value[BEHIND] == 0)
         return true;

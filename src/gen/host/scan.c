@@ -15,12 +15,6 @@
 
 enum { WIDTH, CHUNK, STREAM };
 
-static bool refuse(struct kg_text *reason, const char *why)
-{
-    kg_text_add(reason, why);
-    return false;
-}
-
 static const void *match_scan(const struct kg_group *group, const struct kg_device_facts *facts,
                               struct kg_arena *arena, struct kg_text *reason)
 {

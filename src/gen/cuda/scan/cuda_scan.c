@@ -57,7 +57,6 @@ static bool has_clusters(const struct kg_device_facts *facts)
 
 static void space(const struct kg_match *match, struct kg_space *space)
 {
-    const struct kg_group *group = &match->group;
     const struct kg_device_facts *facts = match->facts;
     const struct kg_scan_plan *plan = match->analysis;
     bool clusters = !plan->column && has_clusters(facts);
@@ -138,7 +137,6 @@ static bool refuse(struct kg_text *reason, const char *why)
 static bool valid(const struct kg_match *match, const struct kg_config *config,
                   struct kg_text *reason)
 {
-    const struct kg_group *group = &match->group;
     struct kg_cuda_scan_plan plan;
     make_plan(match, config, "", &plan);
     int64_t threads = plan.threads, vector = plan.vector, hold = plan.hold;
@@ -231,7 +229,6 @@ static void guess_column(const struct extent *extent, int64_t units, int widest,
 
 static void guess(const struct kg_match *match, struct kg_config *config)
 {
-    const struct kg_group *group = &match->group;
     const struct kg_device_facts *facts = match->facts;
     const struct kg_scan_plan *plan = match->analysis;
     struct kg_text reason = {0};
