@@ -27,12 +27,14 @@ static uint64_t draw(uint64_t below)
     return below ? (state >> 11) % below : 0;
 }
 
-// A choice that the rules would not make: sometimes every nest alone, and any valid config.
+// A choice that the rules would not make: any grouping that is listed, the one with every nest
+// alone among them, and any valid config.
 static void draw_choice(const struct kg_problem *problem, struct kg_choice *choice)
 {
-    kg_choice_guess(problem, &device->facts, &kg_target_host, choice);
-    if (draw(4) == 0)
-        kg_choice_plain(problem, &device->facts, &kg_target_host, choice);
+    struct kg_groupings groupings;
+    CHECK(kg_groupings_list(problem, &device->facts, &kg_target_host, &groupings, NULL));
+    int drawn = draw(2) ? groupings.chosen : (int)draw((uint64_t)groupings.count);
+    *choice = groupings.options[drawn].choice;
     for (int i = 0; i < choice->count; i++) {
         const struct kg_match *match = choice->matches[i];
         struct kg_space space;
