@@ -162,7 +162,6 @@ static bool emit(const struct kg_match *match, const struct kg_config *config, c
 static void grids(const struct kg_match *match, const struct kg_config *config,
                   struct kg_grids *grids)
 {
-    const struct kg_group *group = &match->group;
     enum { MOST_BLOCKS = 1 << 30 };
     int64_t blocks = kg_ceil_div(items_of(match->analysis), config->value[THREADS]);
     *grids = (struct kg_grids){.count = 1};

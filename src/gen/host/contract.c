@@ -8,6 +8,7 @@
 #include "gen/shared/contract_operands.h"
 
 #include "gen/families.h"
+#include "gen/host/host_times.h"
 #include "gen/shared/bound.h"
 #include "gen/shared/emit.h"
 
@@ -58,7 +59,6 @@ static bool valid(const struct kg_match *match, const struct kg_config *config,
 // up to 3 % faster where registers are many, but of equal products they lose too many digits.
 static void guess(const struct kg_match *match, struct kg_config *config)
 {
-    const struct kg_group *group = &match->group;
     const struct kg_device_facts *facts = match->facts;
     *config = (struct kg_config){{6, 2, 384, 96, 1024}};
     bool many = kg_contract_registers(facts) == 32;
@@ -98,5 +98,6 @@ const struct kg_family kg_host_contract = {
     .valid = valid,
     .guess = guess,
     .bound = bound,
+    .expected = kg_host_expect_contract,
     .emit = emit,
 };

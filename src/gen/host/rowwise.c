@@ -9,6 +9,7 @@
 #include "gen/host/rowwise.h"
 
 #include "gen/families.h"
+#include "gen/host/host_times.h"
 #include "gen/shared/bound.h"
 #include "gen/shared/reduce_plan.h"
 #include "gen/skeleton.h"
@@ -107,7 +108,6 @@ static void space(const struct kg_match *match, struct kg_space *space)
 static bool valid(const struct kg_match *match, const struct kg_config *config,
                   struct kg_text *reason)
 {
-    const struct kg_group *group = &match->group;
     const struct kg_rowwise_plan *plan = match->analysis;
     if (config->value[BEHIND] == 0)
         return true;
@@ -176,5 +176,6 @@ const struct kg_family kg_host_rowwise = {
     .valid = valid,
     .guess = guess,
     .bound = kg_group_bound,
+    .expected = kg_host_expect_rowwise,
     .emit = emit,
 };

@@ -58,7 +58,6 @@ static const void *match_chain(const struct kg_group *group, const struct kg_dev
 
 static void space(const struct kg_match *match, struct kg_space *space)
 {
-    const struct kg_group *group = &match->group;
     *space = (struct kg_space){0};
     kg_space_add(space, "threads", 4, (int64_t[]){512, 256, 128, 1024});
     kg_space_add(space, "vector", 5, (int64_t[]){8, 4, 2, 1, 16});

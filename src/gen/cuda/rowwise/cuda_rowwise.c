@@ -200,7 +200,6 @@ static bool is_stored(const struct kg_cuda_rowwise_plan *plan, const struct kg_d
 static bool valid(const struct kg_match *match, const struct kg_config *config,
                   struct kg_text *reason)
 {
-    const struct kg_group *group = &match->group;
     const struct kg_device_facts *facts = match->facts;
     struct kg_cuda_rowwise_plan plan;
     int64_t rows, columns, length;
@@ -297,7 +296,6 @@ static void guess_long(const struct kg_match *match, int64_t rows, int64_t colum
 
 static void guess(const struct kg_match *match, struct kg_config *config)
 {
-    const struct kg_group *group = &match->group;
     const struct kg_device_facts *facts = match->facts;
     const struct kg_rowwise_plan *plan = match->analysis;
     struct kg_text reason = {0};
