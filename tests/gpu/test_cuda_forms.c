@@ -116,6 +116,30 @@
 #define WHOLE_NUMBERS                                                                              \
     "op whole(a: i8[M, K], b: i8[K, N]) -> (c: i32[M, N])\n"                                       \
     "{ c[m, n] = sum(k) a[m, k] * b[k, n] }\n"
+#define MIXED                                                                                      \
+    "op mixed(a: S[M, K], b: T[K, N]) -> (c: f32[M, N]) where S in f32 f16 u8, T in f16 bf16 "     \
+    "f32\n"                                                                                        \
+    "{ c[m, n] = sum(k) a[m, k] * b[k, n] }\n"
+#define COMPUTED                                                                                   \
+    "op computed(x: T[B, M, K], v: T[B, N, K]) -> (c: T[B, M, N]) where T in f16 f32\n"            \
+    "{ c[b, m, n] = sum(k) exp(x[b, m, k] - 1) * v[b, n, k] }\n"
+#define CHOSEN                                                                                     \
+    "op chosen(x: T[M, K], w: T[N, K]) -> (c: T[M, N]) where T in f16 bf16\n"                      \
+    "{ c[m, n] = sum(k) where(k <= m, x[m, k], 0) * w[n, k] }\n"
+#define LAYERS                                                                                     \
+    "op layers(x: T[M, K], u: T[H, K], d: T[N, H]) -> (y: T[M, N]) where T in f16 bf16\n"          \
+    "{ h[m, j] = relu(sum(k) x[m, k] * u[j, k])\n"                                                 \
+    "  y[m, n] = sum(j) cast(T, h[m, j]) * d[n, j] }\n"
+#define BYTES                                                                                      \
+    "op bytes(a: S[B, M, K], b: T[B, K, N], s: f32[M]) -> (c: i32[B, M, N], y: f16[B, M, N])\n"    \
+    "where S in i8 u8, T in i8 u8\n"                                                               \
+    "{ c[b, m, n] = sum(k) a[b, m, k] * b[b, k, n]\n  y[b, m, n] = c[b, m, n] * s[m] }\n"
+#define BYTES_TURNED                                                                               \
+    "op turned(a: S[K, M], b: T[N, K]) -> (c: i64[M, N]) where S in i8 u8, T in i8 u8\n"           \
+    "{ c[m, n] = sum(k) a[k, m] * b[n, k] }\n"
+#define I8(tile_m, tile_n, tile_k, split_k, raster)                                                \
+    "tile_m=" tile_m " tile_n=" tile_n " tile_k=" tile_k " split_k=" split_k " raster=" raster     \
+    " maxnreg=0"
 #define MATRIX_VECTOR                                                                              \
     "op vector(a: T[M, K], x: T[K]) -> (y: T[M]) " ANY "{ y[m] = sum(k) a[m, k] * x[k] }\n"
 #define REST " raster=0 maxnreg=0"
@@ -383,6 +407,53 @@ static const struct form {
      "contract/wgmma_f32*2: " PARTS("tile_m=64 tile_n=64", "8", "8", "0")},
     {"parts, images", PIXELS, "N=9 C=33 P=12 O=13 T=f32",
      "contract/wgmma_f32: " PARTS("tile_m=64 tile_n=128", "5", "1", "0")},
+    {"parts, f32 by f16", MIXED, "S=f32 T=f16 M=300 N=264 K=200",
+     "contract/wgmma_f32: " PARTS("tile_m=128 tile_n=128", "4", "1", "0")},
+    {"parts, f16 by f32, odd", MIXED, "S=f16 T=f32 M=77 N=131 K=203",
+     "contract/wgmma_f32: " PARTS("tile_m=64 tile_n=128", "5", "1", "0")},
+    {"parts, f32 by bf16", MIXED, "S=f32 T=bf16 M=200 N=520 K=328",
+     "contract/wgmma_f32: " PARTS("tile_m=128 tile_n=192", "3", "1", "1")},
+    {"parts, f16 by bf16", MIXED, "S=f16 T=bf16 M=300 N=70 K=1000",
+     "contract/wgmma_f32: " PARTS("tile_m=64 tile_n=64", "8", "4", "0")},
+    {"parts, bytes by f16", MIXED, "S=u8 T=f16 M=130 N=264 K=200",
+     "contract/wgmma_f32: " PARTS("tile_m=128 tile_n=128", "8", "1", "0")},
+    {"parts, bytes by bf16", MIXED, "S=u8 T=bf16 M=131 N=77 K=97",
+     "contract/wgmma_f32: " PARTS("tile_m=128 tile_n=64", "8", "1", "0")},
+    {"parts, computed", COMPUTED, "B=3 M=70 N=136 K=330 T=f16",
+     "contract/wgmma_f32: " PARTS("tile_m=128 tile_n=128", "4", "1", "0")},
+    {"parts, computed, f32", COMPUTED, "B=2 M=131 N=67 K=200 T=f32",
+     "contract/wgmma_f32: " PARTS("tile_m=64 tile_n=64", "8", "2", "0")},
+    {"parts, chosen", CHOSEN, "M=300 N=264 K=200 T=f16",
+     "contract/wgmma_f32: " PARTS("tile_m=128 tile_n=128", "8", "1", "0")},
+    {"parts, chosen, bf16", CHOSEN, "M=77 N=131 K=203 T=bf16",
+     "contract/wgmma_f32: " PARTS("tile_m=64 tile_n=64", "8", "2", "0")},
+    {"parts, weights of bytes", WEIGHTS, "T=f16 M=200 N=136 K=300",
+     "contract/wgmma_f32: " PARTS("tile_m=128 tile_n=64", "4", "1", "0")},
+    {"wgmma behind wgmma", LAYERS, "M=300 K=200 H=264 N=136 T=f16",
+     WGMMA_2("tile_m=128 tile_n=128 tile_k=64 stages=4",
+             PLAIN) "; " WGMMA("tile_m=128 tile_n=64 tile_k=64 stages=4", PLAIN)},
+    {"wgmma behind wgmma, odd", LAYERS, "M=77 K=131 H=203 N=65 T=bf16",
+     WGMMA_2("tile_m=64 tile_n=64 tile_k=64 stages=4",
+             PLAIN) "; " WGMMA("tile_m=64 tile_n=64 tile_k=64 stages=4", PLAIN)},
+    {"mma behind mma", LAYERS, "M=130 K=200 H=264 N=136 T=f16",
+     "contract/mma*2: " MMA("64", "64", "32", "3", "1",
+                            "0") "; contract/mma: " MMA("64", "64", "32", "3", "1", "0")},
+    {"bytes", BYTES, "S=i8 T=i8 B=2 M=272 N=288 K=320",
+     "contract/mma_i8*4: " I8("128", "128", "64", "1", "0")},
+    {"bytes, odd", BYTES, "S=u8 T=i8 B=3 M=77 N=131 K=203",
+     "contract/mma_i8*4: " I8("64", "64", "128", "1", "1")},
+    {"bytes, pieces", BYTES, "S=i8 T=u8 B=1 M=32 N=64 K=3008",
+     "contract/mma_i8*4: " I8("16", "64", "128", "4", "0")},
+    {"bytes, long sums", BYTES, "S=u8 T=u8 B=1 M=48 N=80 K=98320",
+     "contract/mma_i8*4: " I8("32", "64", "64", "1", "0")},
+    {"bytes, long sums, odd", BYTES, "S=i8 T=i8 B=1 M=17 N=33 K=70001",
+     "contract/mma_i8*4: " I8("16", "64", "64", "1", "0")},
+    {"bytes, turned", BYTES_TURNED, "S=i8 T=i8 M=144 N=160 K=208",
+     "contract/mma_i8: " I8("128", "64", "64", "1", "0")},
+    {"bytes, turned, odd", BYTES_TURNED, "S=u8 T=u8 M=65 N=39 K=99",
+     "contract/mma_i8: " I8("32", "32", "128", "1", "0")},
+    {"bytes, turned, long sums", BYTES_TURNED, "S=u8 T=i8 M=64 N=32 K=65552",
+     "contract/mma_i8: " I8("64", "32", "128", "1", "0")},
     {"mma, images side by side", PIXELS, "N=7 C=40 P=6 O=13 T=f16",
      "contract/mma: " MMA("16", "64", "32", "3", "1", "0")},
     {"mma, f32, images", PIXELS, "N=9 C=33 P=12 O=13 T=f32",
