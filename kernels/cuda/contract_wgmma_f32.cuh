@@ -97,13 +97,13 @@ KG_INLINE void kg_parts_split(uint32_t (&pairs)[PARTS], float first, float secon
     if constexpr (IS_F16) {
         static_assert(PARTS == 1, "f16 holds the numbers themselves");
         asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pairs[0]) : "f"(second), "f"(first));
-        return;
-    }
+    } else {
 #pragma unroll
-    for (int part = 0; part < PARTS; part++) {
-        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pairs[part]) : "f"(second), "f"(first));
-        first -= kg_from_bits_f32(pairs[part] << 16);
-        second -= kg_from_bits_f32(pairs[part] & 0xffff0000);
+        for (int part = 0; part < PARTS; part++) {
+            asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pairs[part]) : "f"(second), "f"(first));
+            first -= kg_from_bits_f32(pairs[part] << 16);
+            second -= kg_from_bits_f32(pairs[part] & 0xffff0000);
+        }
     }
 }
 
