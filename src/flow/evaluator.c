@@ -122,7 +122,7 @@ static struct compiling *start_compiling(const struct kg_evaluator *evaluator,
                                          const struct kg_ahead *ahead)
 {
     struct kg_device *device = evaluator->terms.device;
-    if (!ahead || device->backend->shares_memory)
+    if (!ahead || !device->backend->computes_apart)
         return NULL;
     struct compiling *compiling = calloc(1, sizeof *compiling);
     if (!compiling)

@@ -220,7 +220,7 @@ static enum kg_status check_choice(const struct foreign *foreign, const struct k
         struct kg_argument arguments[KG_MAX_ARGUMENTS];
         struct kg_grids grids = {0};
         char entry[256];
-        kg_gen_standalone_entry(choice, i, entry, sizeof entry);
+        kg_choice_entry(choice, i, entry, sizeof entry);
         choice->matches[i]->family->grids(choice->matches[i], &choice->configs[i], &grids);
         int count =
             kg_group_arguments_and_maps(&choice->matches[i]->group, grids.map_count, arguments);

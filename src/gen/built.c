@@ -162,7 +162,7 @@ enum kg_status kg_built_adopt(struct kg_device *device, const struct kg_problem 
     built->adopted = built;
     for (int i = 0; i < choice->count; i++) {
         char entry[256];
-        kg_gen_standalone_entry(choice, i, entry, sizeof entry);
+        kg_choice_entry(choice, i, entry, sizeof entry);
         enum kg_status status =
             device->backend->load(device, binary, entry, &built->kernels[i], error);
         if (status != KG_OK) {

@@ -6,6 +6,7 @@
 #include "gen/shared/tidy.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 double kg_choice_expected(const struct kg_choice *choice)
@@ -138,4 +139,13 @@ bool kg_choice_source(const struct kg_choice *choice, int group, const char *ent
         return false;
     kg_gen_tidy(source);
     return !source->failed;
+}
+
+void kg_choice_entry(const struct kg_choice *choice, int group, char *entry, size_t size)
+{
+    const char *name = choice->matches[group]->group.problem->op->name;
+    if (choice->count == 1)
+        snprintf(entry, size, "%s", name);
+    else
+        snprintf(entry, size, "%s_kernel_%d", name, group);
 }

@@ -35,5 +35,7 @@ bool kg_choice_in_memory(const struct kg_choice *choice, int tensor_id);
 // The source of one group's kernel, called `entry`.
 bool kg_choice_source(const struct kg_choice *choice, int group, const char *entry,
                       struct kg_text *source);
+// What the kernel of one group is called in a file that holds those of all groups.
+void kg_choice_entry(const struct kg_choice *choice, int group, char *entry, size_t size);
 
 #endif

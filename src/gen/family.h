@@ -102,9 +102,12 @@ struct kg_family {
     // Least seconds the config can take: compulsory bytes, operations, waves. Never above the
     // truth.
     double (*bound)(const struct kg_match *match, const struct kg_config *config);
-    // Seconds that the config is expected to take, with cold caches: groupings, families and
-    // searches go by it, corrected by what they measure. 0: not known. NULL: of none.
+    // Seconds that the config is expected to take, with cold caches: groupings and families are
+    // chosen by it. 0: not known. NULL: of none.
     double (*expected)(const struct kg_match *match, const struct kg_config *config);
+    // Expected times tell the configs of a group apart too: searches go by them, corrected by what
+    // they measure.
+    bool orders_configs;
     // The configs that a search chooses from, each once, the guess among them, all of them valid,
     // and a few thousand at most: for a family most of whose space is void. NULL: every valid
     // config of the space.

@@ -6,6 +6,8 @@
 
 #include "gen/family.h"
 
+#include <string.h>
+
 struct kg_choice;
 
 struct kg_target {
@@ -29,6 +31,13 @@ const struct kg_target *kg_target_find(const char *name);
 // The target of a device's kernels. Every backend has one: kg_device_open refuses others.
 const struct kg_target *kg_target_of(const struct kg_device *device);
 // NULL when the target has no family of that name.
-const struct kg_family *kg_target_family(const struct kg_target *target, const char *name);
+static inline const struct kg_family *kg_target_family(const struct kg_target *target,
+                                                       const char *name)
+{
+    for (const struct kg_family *const *family = target->families; *family; family++)
+        if (strcmp((*family)->name, name) == 0)
+            return *family;
+    return NULL;
+}
 
 #endif

@@ -299,6 +299,11 @@ struct listing {
     struct kg_text reason;
 };
 
+static bool orders_configs(const struct kg_family *family)
+{
+    return family->orders_configs && family->expected;
+}
+
 static void add(struct listing *listing, const struct kg_config *config)
 {
     struct kg_candidates *candidates = listing->candidates;
@@ -315,7 +320,8 @@ static void add(struct listing *listing, const struct kg_config *config)
     if (!find_steps(&reading->space, config, candidate->step))
         return;
     candidate->bound = match->family->bound(match, config);
-    candidate->expected = match->family->expected ? match->family->expected(match, config) : 0;
+    candidate->expected =
+        orders_configs(match->family) ? match->family->expected(match, config) : 0;
     candidates->expected = candidates->expected && candidate->expected > 0;
     candidate->distance = distance(&reading->space, candidate->step, listing->origin);
     candidates->count++;
@@ -377,7 +383,7 @@ static void add_rivals(struct listing *listing, const struct kg_match *match,
 {
     struct kg_candidates *candidates = listing->candidates;
     for (const struct kg_family *const *family = target->families; *family; family++) {
-        if (*family == match->family || !(*family)->expected ||
+        if (*family == match->family || !orders_configs(*family) ||
             candidates->reading_count == KG_MAX_READINGS)
             continue;
         const struct kg_match *rival = kg_match_find(*family, &match->group, match->facts, NULL);

@@ -21,7 +21,7 @@
 #define MOST_HINTS 16
 #define LEAST_BATCH 2
 #define MOST_BATCH (KG_MOST_FORESEEN - 1)
-#define LEAST_FAR_BATCH 8
+#define LEAST_APART_BATCH 8
 #define BESIDE 3
 #define LEAST_GAIN 0.01
 
@@ -50,7 +50,7 @@ static const struct rule {
 };
 // Where compilers do not run on the device: a batch takes as long as one of them, and nearly all of
 // the time.
-static const struct rule measure_far = {3, 0.1, 3, 18, 16, 0, 2, 1, 4, 0.05, true, 2};
+static const struct rule measure_apart = {3, 0.1, 3, 18, 16, 0, 2, 1, 4, 0.05, true, 2};
 
 // One group of the plan that is being searched.
 struct axis {
@@ -80,8 +80,8 @@ struct state {
 
 static const struct rule *find_rule(const struct kg_search *search)
 {
-    bool far = !search->device->backend->shares_memory;
-    return far && search->rigor == KG_RIGOR_MEASURE ? &measure_far : &rules[search->rigor];
+    bool apart = search->device->backend->computes_apart;
+    return apart && search->rigor == KG_RIGOR_MEASURE ? &measure_apart : &rules[search->rigor];
 }
 
 // Beside the first batch, what else a build needs is compiled: the guess, its counterpart and the
@@ -89,9 +89,9 @@ static const struct rule *find_rule(const struct kg_search *search)
 static int batch_size(const struct kg_device *device)
 {
     int cores = kg_compile_cores(device), least = LEAST_BATCH;
-    if (!device->backend->shares_memory) {
+    if (device->backend->computes_apart) {
         cores -= BESIDE;
-        least = LEAST_FAR_BATCH;
+        least = LEAST_APART_BATCH;
     }
     return cores < least ? least : cores > MOST_BATCH ? MOST_BATCH : cores;
 }
@@ -280,7 +280,7 @@ static int try_some(struct state *state, int group, const int *picked, int count
 static int advance(struct state *state, int group, int most, bool is_last)
 {
     struct batch *next = &state->next;
-    bool overlaps = !is_last && !state->search->device->backend->shares_memory;
+    bool overlaps = !is_last && state->search->device->backend->computes_apart;
     int picked[MOST_BATCH];
     await_next(state);
     if (next->count == 0)

@@ -102,15 +102,6 @@ static void add_choice(const struct kg_choice *choice, struct kg_text *text)
     kg_text_free(&print);
 }
 
-void kg_gen_standalone_entry(const struct kg_choice *choice, int position, char *entry, size_t size)
-{
-    const char *name = choice->matches[position]->group.problem->op->name;
-    if (choice->count == 1)
-        snprintf(entry, size, "%s", name);
-    else
-        snprintf(entry, size, "%s_kernel_%d", name, position);
-}
-
 bool kg_gen_standalone_cuda(const struct kg_problem *problem, const struct kg_choice *choice,
                             const struct kg_device_facts *facts, struct kg_text *source)
 {
@@ -119,7 +110,7 @@ bool kg_gen_standalone_cuda(const struct kg_problem *problem, const struct kg_ch
                    facts->isa);
     add_choice(choice, source);
     for (int i = 0; i < choice->count; i++) {
-        kg_gen_standalone_entry(choice, i, entry, sizeof entry);
+        kg_choice_entry(choice, i, entry, sizeof entry);
         add_launches(choice, i, entry, source);
     }
     kg_text_format(source,
@@ -127,7 +118,7 @@ bool kg_gen_standalone_cuda(const struct kg_problem *problem, const struct kg_ch
                    problem->contiguous ? "contiguous and row-major" : "strided");
     for (int i = 0; i < choice->count; i++) {
         size_t before = source->length;
-        kg_gen_standalone_entry(choice, i, entry, sizeof entry);
+        kg_choice_entry(choice, i, entry, sizeof entry);
         if (!choice->matches[i]->family->emit(choice->matches[i], &choice->configs[i], entry,
                                               source))
             return false;

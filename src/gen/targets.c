@@ -62,11 +62,3 @@ const struct kg_target *kg_target_of(const struct kg_device *device)
 {
     return kg_target_find(device->backend->name);
 }
-
-const struct kg_family *kg_target_family(const struct kg_target *target, const char *name)
-{
-    for (const struct kg_family *const *family = target->families; *family; family++)
-        if (strcmp((*family)->name, name) == 0)
-            return *family;
-    return NULL;
-}
