@@ -32,7 +32,7 @@ struct kg_outcome {
     struct kg_hash
         source;   // of what runs: instructions and launches where they are known, else sources
     double bound; // seconds, 0 when not computed
-    // Likewise, as kg_choice_estimate; not recorded, since it is the same whenever it is asked for.
+    // Likewise, as kg_choice_expected; not recorded, since it is the same whenever it is asked for.
     double estimate;
     double compile_seconds;
     struct kg_timing timing; // MEASURED
