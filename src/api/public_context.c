@@ -37,6 +37,14 @@ const char *kg_status_name(enum kg_status status)
     return (unsigned)status < KG_STATUS_COUNT ? names[status] : "unknown status";
 }
 
+const char *kg_dtype_numpy(enum kg_dtype dtype, bool *is_raw)
+{
+    bool known = (unsigned)dtype < KG_DTYPE_COUNT;
+    if (is_raw)
+        *is_raw = known && kg_dtypes[dtype].numpy_is_raw;
+    return known ? kg_dtypes[dtype].numpy : "unknown dtype";
+}
+
 const char *kg_dtype_name(enum kg_dtype dtype)
 {
     return (unsigned)dtype < KG_DTYPE_COUNT ? kg_dtypes[dtype].name : "unknown dtype";

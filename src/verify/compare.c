@@ -172,7 +172,7 @@ static bool compare_integer(const struct output *output, const struct place *pla
 {
     int64_t wanted = output->expected->integer[place->n];
     // Of a truth value the byte: any but 0 and 1 is none.
-    enum kg_dtype stored = output->dtype == KG_BOOL ? KG_U8 : output->dtype;
+    enum kg_dtype stored = kg_dtype_is_truth(output->dtype) ? KG_U8 : output->dtype;
     int64_t got = kg_dtype_load_integer(stored, output->data, (size_t)place->at);
     if (got == wanted)
         return true;

@@ -59,7 +59,7 @@ const char *kg_pointwise_obstacle(const struct kg_group *group, int i)
         return "it reduces";
     if (!same_axes(nest, kg_group_nest(group, 0)))
         return "its axes differ from those before";
-    if (kg_dtypes[kg_emit_tensor_dtype(nest->output)].bits < 8)
+    if (kg_dtype_is_packed(kg_emit_tensor_dtype(nest->output)))
         return "its elements share bytes";
     for (int j = 0; j < nest->access_count; j++)
         if (kg_pointwise_producer(group, nest->accesses[j].tensor, i) >= 0 &&
@@ -208,7 +208,7 @@ static bool writes_narrow(const struct kg_group *group)
     for (int i = 0; i < group->count; i++) {
         const struct kg_tensor *output = kg_group_nest(group, i)->output;
         enum kg_dtype dtype = kg_emit_tensor_dtype(output);
-        if (!kg_group_is_private(group, output) && (dtype == KG_F16 || dtype == KG_BF16))
+        if (!kg_group_is_private(group, output) && kg_dtype_is_narrow_float(dtype))
             return true;
     }
     return false;
