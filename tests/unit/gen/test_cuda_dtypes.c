@@ -56,13 +56,13 @@ static void emit(struct kg_device *device, const char *text, const char *choices
     struct kg_choice choice;
     CHECK_STATUS(made.status, KG_OK, &made.error);
     if (made.status == KG_OK) {
-        kg_choice_guess(made.problem, &device->facts, KG_TARGET_CUDA, &choice);
-        for (int i = 0; i < choice.partition.count; i++) {
+        kg_choice_guess(made.problem, &device->facts, &kg_target_cuda, &choice);
+        for (int i = 0; i < choice.count; i++) {
             struct kg_text source = {0};
-            CHECK(kg_choice_source(&choice, i, &device->facts, KG_TARGET_CUDA, "kernel", &source));
-            CHECK(choice.partition.count > 1 || !call || strstr(kg_text_string(&source), call));
+            CHECK(kg_choice_source(&choice, i, "kernel", &source));
+            CHECK(choice.count > 1 || !call || strstr(kg_text_string(&source), call));
             if (has_compiler)
-                compile(device, &source, choice.partition.count == 1 ? wanted : NULL);
+                compile(device, &source, choice.count == 1 ? wanted : NULL);
             kg_text_free(&source);
         }
     }
