@@ -92,7 +92,7 @@ static struct kg_host_loop loop_of(const struct work *work, const struct kg_nest
 #define LANE_STEP 0.3     // of an element of the sums side by side, which lie in memory
 #define LANE_LOOP 10.0    // around them
 #define ELEMENT_LOOP 6.0  // around a reduction
-#define SCANNED_SUM 0.9   // to round and store each sum of a scan
+#define EXTREME_GAIN 1.0  // of a running extreme, which is stored as it is
 #define BLOCK_LOOP 20.0   // around a block
 
 // Evaluations of a reduction's body when every element is computed anew.
@@ -103,6 +103,11 @@ static double count_steps(const struct kg_nest *nest)
         return all;
     return kg_direct_scanned_axis(nest) >= 0 ? nest->iterations
                                              : fmin(all, fmax(nest->iterations, all / 2));
+}
+
+static bool is_extreme(const struct kg_nest *nest)
+{
+    return nest->reduce == KG_REDUCE_MAX || nest->reduce == KG_REDUCE_MIN;
 }
 
 static double chain_step(const struct kg_nest *nest)
@@ -141,9 +146,9 @@ static void add_direct_reduce(struct work *work, const struct kg_nest *nest, dou
         loop.scalar = loop.scalar || chain > COUNT_STEP;
         double body = kg_host_body_cycles(&loop);
         double each = fmax(body, chain) + 0.3 * fmin(body, chain);
-        work->cycles += steps * each + outputs * (scanned < 0           ? ELEMENT_LOOP
-                                                  : chain == CHAIN_STEP ? SCANNED_SUM
-                                                                        : 0);
+        if (scanned >= 0)
+            each += kg_host_store_cycles(&loop) - (is_extreme(nest) ? EXTREME_GAIN : 0);
+        work->cycles += steps * each + outputs * (scanned < 0 ? ELEMENT_LOOP : 0);
         for (int axis = 0; axis <= last; axis++)
             if (axis != scanned)
                 add_axes(&order, nest, axis, axis);
@@ -168,6 +173,7 @@ static double expect_direct(const struct kg_group *group, const struct kg_device
         struct kg_host_loop loop = loop_of(&work, nest, inner);
         struct kg_host_order order = {0};
         loop.length = length;
+        loop.scalar = loop.scalar || (inner >= 0 && kg_host_gathers_narrow(&loop));
         double each = kg_host_body_cycles(&loop) + kg_host_store_cycles(&loop);
         work.cycles = outputs / length * run_cycles(each, length, block, BLOCK_LOOP);
         add_axes(&order, nest, 0, inner);
