@@ -512,7 +512,7 @@ static void compare_alone(const struct form *form, const struct kg_problem *prob
     struct kg_built *alone;
     const char *at = strstr(form->choice, "split=0") + strlen("split=");
     snprintf(words, sizeof words, "%.*s1%s", (int)(at - form->choice), form->choice, at + 1);
-    CHECK(kg_choice_read(problem, &device->facts, KG_TARGET_CUDA, words, &choice));
+    CHECK(kg_choice_read(problem, &device->facts, &kg_target_cuda, words, &choice));
     CHECK_STATUS(kg_built_make(device, problem, &choice, 120, &alone, &error), KG_OK, &error);
     if (alone)
         CHECK(launch_often(problem, built) == launch_often(problem, alone));
@@ -537,8 +537,8 @@ static void try_form(const struct form *form)
     struct made made = make(form->op, form->sizes);
     struct kg_choice choice;
     CHECK_STATUS(made.status, KG_OK, &made.error);
-    bool fits = made.problem &&
-                kg_choice_read(made.problem, &device->facts, KG_TARGET_CUDA, form->choice, &choice);
+    bool fits = made.problem && kg_choice_read(made.problem, &device->facts, &kg_target_cuda,
+                                               form->choice, &choice);
     bool clusters = strncmp(device->facts.isa, "sm_9", 4) == 0 || strlen(device->facts.isa) > 6;
     CHECK(fits || (strstr(form->choice, "cluster=4") && !clusters));
     if (!fits)

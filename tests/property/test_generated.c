@@ -29,25 +29,25 @@ static uint64_t draw(uint64_t below)
 // A choice that the rules would not make: sometimes every nest alone, and any valid config.
 static void draw_choice(const struct kg_problem *problem, struct kg_choice *choice)
 {
-    kg_choice_guess(problem, &device->facts, KG_TARGET_HOST, choice);
+    kg_choice_guess(problem, &device->facts, &kg_target_host, choice);
     if (draw(4) == 0) {
-        choice->partition.count = problem->nest_count;
+        choice->count = problem->nest_count;
         for (int i = 0; i < problem->nest_count; i++) {
-            choice->partition.groups[i] = (struct kg_group){problem, i, 1};
-            choice->partition.families[i] = kg_family_find(KG_TARGET_HOST, "direct");
+            choice->matches[i]->group = (struct kg_group){problem, i, 1};
+            choice->matches[i]->family = kg_family_find(&kg_target_host, "direct");
         }
     }
-    for (int i = 0; i < choice->partition.count; i++) {
-        const struct kg_group *group = &choice->partition.groups[i];
-        const struct kg_family *family = choice->partition.families[i];
+    for (int i = 0; i < choice->count; i++) {
+        const struct kg_group *group = &choice->matches[i]->group;
+        const struct kg_family *family = choice->matches[i]->family;
         struct kg_space space;
-        family->space(group, &device->facts, KG_TARGET_HOST, &space);
-        family->guess(group, &device->facts, KG_TARGET_HOST, &choice->configs[i]);
+        family->space(group, &device->facts, &kg_target_host, &space);
+        family->guess(group, &device->facts, &kg_target_host, &choice->configs[i]);
         for (int tries = 0; tries < 10; tries++) {
             struct kg_config config =
                 kg_space_config(&space, (int64_t)draw((uint64_t)kg_space_size(&space)));
             struct kg_text reason = {0};
-            bool valid = family->valid(group, &device->facts, KG_TARGET_HOST, &config, &reason);
+            bool valid = family->valid(group, &device->facts, &kg_target_host, &config, &reason);
             kg_text_free(&reason);
             if (valid) {
                 choice->configs[i] = config;
@@ -66,10 +66,10 @@ static struct kg_built *build(const struct kg_problem *problem, const struct kg_
         return NULL;
     *built =
         (struct kg_built){.device = device, .choice = *choice, .contiguous = problem->contiguous};
-    for (int i = 0; i < choice->partition.count; i++) {
+    for (int i = 0; i < choice->count; i++) {
         struct kg_text text = {0};
         struct kg_binary binary = {0};
-        bool emitted = kg_choice_source(choice, i, &device->facts, KG_TARGET_HOST, "kernel", &text);
+        bool emitted = kg_choice_source(choice, i, "kernel", &text);
         CHECK(emitted);
         struct kg_source source = {
             .text = kg_text_string(&text),
@@ -144,7 +144,7 @@ static void report(const struct random_op *random, const struct kg_built *built,
                    const struct kg_problem *problem, const struct kg_verdict *verdict)
 {
     struct kg_text choice = {0};
-    kg_choice_print(&built->choice, &device->facts, KG_TARGET_HOST, &choice);
+    kg_choice_print(&built->choice, &choice);
     fprintf(stderr, "seed %llu, %s, %s:", (unsigned long long)random->seed, kg_text_string(&choice),
             problem->contiguous ? "contiguous" : "strided");
     for (int i = 0; i < problem->op->size_count; i++)

@@ -76,7 +76,7 @@ static double seconds_of(const int64_t *value)
 }
 
 static bool fake_applicable(const struct kg_group *group, const struct kg_device_facts *facts,
-                            enum kg_target target, struct kg_text *reason)
+                            const struct kg_target *target, struct kg_text *reason)
 {
     (void)group;
     (void)facts;
@@ -86,7 +86,7 @@ static bool fake_applicable(const struct kg_group *group, const struct kg_device
 }
 
 static void fake_space(const struct kg_group *group, const struct kg_device_facts *facts,
-                       enum kg_target target, struct kg_space *space)
+                       const struct kg_target *target, struct kg_space *space)
 {
     (void)group;
     (void)facts;
@@ -103,7 +103,7 @@ static void fake_space(const struct kg_group *group, const struct kg_device_fact
 
 // 3 of the 90 configs are not valid.
 static bool fake_valid(const struct kg_group *group, const struct kg_device_facts *facts,
-                       enum kg_target target, const struct kg_config *config,
+                       const struct kg_target *target, const struct kg_config *config,
                        struct kg_text *reason)
 {
     (void)group;
@@ -116,7 +116,7 @@ static bool fake_valid(const struct kg_group *group, const struct kg_device_fact
 }
 
 static void fake_guess(const struct kg_group *group, const struct kg_device_facts *facts,
-                       enum kg_target target, struct kg_config *config)
+                       const struct kg_target *target, struct kg_config *config)
 {
     (void)group;
     (void)facts;
@@ -125,7 +125,7 @@ static void fake_guess(const struct kg_group *group, const struct kg_device_fact
 }
 
 static double fake_bound(const struct kg_group *group, const struct kg_device_facts *facts,
-                         enum kg_target target, const struct kg_config *config)
+                         const struct kg_target *target, const struct kg_config *config)
 {
     (void)group;
     (void)facts;
@@ -135,7 +135,7 @@ static double fake_bound(const struct kg_group *group, const struct kg_device_fa
 
 // Right but for the third parameter, of which it knows nothing.
 static double fake_estimate(const struct kg_group *group, const struct kg_device_facts *facts,
-                            enum kg_target target, const struct kg_config *config)
+                            const struct kg_target *target, const struct kg_config *config)
 {
     (void)group;
     (void)facts;
@@ -153,38 +153,35 @@ static const struct kg_family family = {.name = "fake",
                                         .estimate = fake_estimate};
 
 void kg_choice_guess(const struct kg_problem *problem, const struct kg_device_facts *facts,
-                     enum kg_target target, struct kg_choice *choice)
+                     const struct kg_target *target, struct kg_choice *choice)
 {
     *choice = (struct kg_choice){.partition = {.count = world.groups}};
     for (int i = 0; i < world.groups; i++) {
-        choice->partition.groups[i] = (struct kg_group){problem, 0, 1};
-        choice->partition.families[i] = &family;
+        choice->matches[i]->group = (struct kg_group){problem, 0, 1};
+        choice->matches[i]->family = &family;
         fake_guess(NULL, facts, target, &choice->configs[i]);
     }
 }
 
 // The family's, of one group.
-double kg_choice_estimate(const struct kg_choice *choice, const struct kg_device_facts *facts,
-                          enum kg_target target)
+double kg_choice_expected(const struct kg_choice *choice)
 {
     (void)facts;
     (void)target;
-    return choice->partition.count == 1 ? fake_estimate(NULL, NULL, target, &choice->configs[0])
-                                        : 0;
+    return choice->count == 1 ? fake_estimate(NULL, NULL, target, &choice->configs[0]) : 0;
 }
 
-void kg_choice_print(const struct kg_choice *choice, const struct kg_device_facts *facts,
-                     enum kg_target target, struct kg_text *text)
+void kg_choice_print(const struct kg_choice *choice, struct kg_text *text)
 {
     (void)facts;
     (void)target;
-    for (int i = 0; i < choice->partition.count; i++)
+    for (int i = 0; i < choice->count; i++)
         kg_text_format(text, "%sa=%d b=%d c=%d", i ? "; " : "", (int)choice->configs[i].value[0],
                        (int)choice->configs[i].value[1], (int)choice->configs[i].value[2]);
 }
 
 bool kg_choice_read(const struct kg_problem *problem, const struct kg_device_facts *facts,
-                    enum kg_target target, const char *text, struct kg_choice *choice)
+                    const struct kg_target *target, const char *text, struct kg_choice *choice)
 {
     int a, b, c;
     kg_choice_guess(problem, facts, target, choice);
@@ -196,7 +193,7 @@ bool kg_choice_read(const struct kg_problem *problem, const struct kg_device_fac
 
 static enum ill ill_of(const struct kg_built *built)
 {
-    for (int i = 0; world.ill && i < built->choice.partition.count; i++)
+    for (int i = 0; world.ill && i < built->choice.count; i++)
         if (world.ill(built->choice.configs[i].value) != FINE)
             return world.ill(built->choice.configs[i].value);
     return FINE;
@@ -214,7 +211,7 @@ enum kg_status kg_built_make(struct kg_device *device, const struct kg_problem *
     (*built)->device = device;
     (*built)->choice = *choice;
     (*built)->contiguous = true;
-    for (int i = 0; i < choice->partition.count; i++)
+    for (int i = 0; i < choice->count; i++)
         (*built)->hashes[i] =
             kg_hash_bytes(choice->configs[i].value, (world.twins ? 2 : 3) * sizeof(int64_t));
     enum ill ill = ill_of(*built);
@@ -280,7 +277,7 @@ enum kg_status kg_prepared_run(const struct kg_prepared *prepared, void *const *
         device_broken = true;
     if (device_broken)
         return kg_error_set(error, KG_ERROR_FAULT, "the device is broken");
-    for (int i = 0; i < built->choice.partition.count; i++)
+    for (int i = 0; i < built->choice.count; i++)
         clock_now += seconds_of(built->choice.configs[i].value);
     memset(tensors[1], ill == UNSTEADY ? runs++ : 7, prepared->problem->layouts[1].bytes);
     if (ill == WRITES_INPUT)

@@ -19,10 +19,6 @@ struct kg_reduce_plan {
     const char *entry;
 };
 
-// The position of the only reduction of a group that consists of it, private statements before it
-// that it can compute inside, and statements after it over its own output axes; else -1 and why.
-int kg_reduce_position(const struct kg_group *group, struct kg_text *reason);
-
 // The functions of the kernel, after the opening.
 void kg_reduce_emit(struct kg_code *code, const struct kg_reduce_plan *plan);
 

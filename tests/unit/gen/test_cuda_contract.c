@@ -123,16 +123,16 @@ static void test_refusals(void)
 {
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         struct made made = make_strided(definitions, refused[i].op, refused[i].sizes, NULL);
-        const struct kg_family *family = kg_family_find(KG_TARGET_CUDA, "contract");
+        const struct kg_family *family = kg_family_find(&kg_target_cuda, "contract");
         const struct kg_group group = {made.problem, 0, 1};
         struct kg_space space;
         struct kg_config config;
         struct kg_text words = {0}, reason = {0};
         CHECK_STATUS(made.status, KG_OK, &made.error);
         kg_text_format(&words, "mma=0 %s swap=0 order=0 maxnreg=0", refused[i].config);
-        family->space(&group, &facts, KG_TARGET_CUDA, &space);
+        family->space(&group, &facts, &kg_target_cuda, &space);
         CHECK(kg_config_read(&space, kg_text_string(&words), &config));
-        CHECK(!family->valid(&group, &facts, KG_TARGET_CUDA, &config, &reason));
+        CHECK(!family->valid(&group, &facts, &kg_target_cuda, &config, &reason));
         CHECK_TEXT(kg_text_string(&reason), refused[i].reason);
         kg_text_free(&words);
         kg_text_free(&reason);
@@ -199,13 +199,12 @@ static void test_bound(void)
             definitions, "nn", i == 0 ? "M=1408 N=1536 K=4096" : "M=1409 N=1536 K=4096", NULL);
         struct kg_choice choice;
         CHECK(
-            kg_choice_read(made.problem, &facts, KG_TARGET_CUDA,
+            kg_choice_read(made.problem, &facts, &kg_target_cuda,
                            "contract: mma=0 rows=128 columns=128 depth=16 stages=1 down=1 across=1 "
                            "pingpong=0 split=1 swap=0 "
                            "order=0 maxnreg=0",
                            &choice));
-        seconds[i] = choice.partition.families[0]->bound(&choice.partition.groups[0], &facts,
-                                                         KG_TARGET_CUDA, &choice.configs[0]);
+        seconds[i] = choice.matches[0]->family->bound(choice.matches[0], &choice.configs[0]);
         unmake(&made);
     }
     double one = 2.0 * 1408 * 1536 * 4096 / 67e12;
@@ -258,12 +257,12 @@ static bool compile(size_t i)
     struct made made = make_strided(definitions, compiled[i].op, compiled[i].sizes, NULL);
     CHECK_STATUS(made.status, KG_OK, &made.error);
     CHECK_STATUS(kg_device_open(compiled[i].device, folder, 0, &device, &error), KG_OK, &error);
-    kg_choice_guess(made.problem, &device->facts, KG_TARGET_CUDA, &choice);
+    kg_choice_guess(made.problem, &device->facts, &kg_target_cuda, &choice);
     if (compiled[i].config)
-        CHECK(kg_choice_read(made.problem, &device->facts, KG_TARGET_CUDA, compiled[i].config,
+        CHECK(kg_choice_read(made.problem, &device->facts, &kg_target_cuda, compiled[i].config,
                              &choice));
-    CHECK_TEXT(choice.partition.families[0]->name, "contract");
-    CHECK(kg_choice_source(&choice, 0, &device->facts, KG_TARGET_CUDA, "kernel", &text));
+    CHECK_TEXT(choice.matches[0]->family->name, "contract");
+    CHECK(kg_choice_source(&choice, 0, "kernel", &text));
     const struct kg_source source = {.text = text.data, .entry = "kernel", .options = ""};
     enum kg_status status = device->backend->compile(device, &source, 60, &binary, &error);
     if (status != KG_ERROR_MISSING) {

@@ -53,10 +53,10 @@ static void check_list(const char *op, const char *sizes, int least, int most)
     CHECK_STATUS(made.status, KG_OK, &made.error);
     if (made.status != KG_OK)
         return;
-    kg_choice_guess(made.problem, &facts, KG_TARGET_CUDA, &choice);
-    const struct kg_family *family = choice.partition.families[0];
+    kg_choice_guess(made.problem, &facts, &kg_target_cuda, &choice);
+    const struct kg_family *family = choice.matches[0]->family;
     CHECK_TEXT(family->name, "contract");
-    CHECK_STATUS(kg_candidates_list(&choice.partition.groups[0], family, &facts, KG_TARGET_CUDA,
+    CHECK_STATUS(kg_candidates_list(&choice.matches[0]->group, family, &facts, &kg_target_cuda,
                                     &choice.configs[0], 65536, count_refusal, &refused, &candidates,
                                     &error),
                  KG_OK, &error);
@@ -123,13 +123,13 @@ static void check_shares(const char *sizes, int least)
     struct kg_space space;
     struct counted counted = {0, 0};
     CHECK_STATUS(made.status, KG_OK, &made.error);
-    kg_choice_guess(made.problem, &facts, KG_TARGET_CUDA, &choice);
-    const struct kg_family *family = choice.partition.families[0];
-    family->space(&choice.partition.groups[0], &facts, KG_TARGET_CUDA, &space);
+    kg_choice_guess(made.problem, &facts, &kg_target_cuda, &choice);
+    const struct kg_family *family = choice.matches[0]->family;
+    family->space(&choice.matches[0]->group, &facts, &kg_target_cuda, &space);
     while (strcmp(space.parameters[counted.split].name, "split") != 0)
         counted.split++;
     CHECK(choice.configs[0].value[counted.split] != 0);
-    family->list(&choice.partition.groups[0], &facts, KG_TARGET_CUDA, count_shared, &counted);
+    family->list(&choice.matches[0]->group, &facts, &kg_target_cuda, count_shared, &counted);
     CHECK(counted.shared >= least && (least > 0 || counted.shared == 0));
     unmake(&made);
 }
@@ -182,9 +182,9 @@ static struct clusters clusters_of(const char *sizes, int64_t extent)
     struct kg_choice choice;
     struct kg_space space;
     CHECK_STATUS(made.status, KG_OK, &made.error);
-    kg_choice_guess(made.problem, &facts, KG_TARGET_CUDA, &choice);
-    const struct kg_family *family = choice.partition.families[0];
-    family->space(&choice.partition.groups[0], &facts, KG_TARGET_CUDA, &space);
+    kg_choice_guess(made.problem, &facts, &kg_target_cuda, &choice);
+    const struct kg_family *family = choice.matches[0]->family;
+    family->space(&choice.matches[0]->group, &facts, &kg_target_cuda, &space);
     struct clusters found = {
         .rows = position(&space, "rows"),
         .columns = position(&space, "columns"),
@@ -192,7 +192,7 @@ static struct clusters clusters_of(const char *sizes, int64_t extent)
         .across = position(&space, "across"),
         .extent = extent,
     };
-    family->list(&choice.partition.groups[0], &facts, KG_TARGET_CUDA, count_clusters, &found);
+    family->list(&choice.matches[0]->group, &facts, &kg_target_cuda, count_clusters, &found);
     unmake(&made);
     return found;
 }
@@ -205,9 +205,9 @@ static double expected(const char *sizes, const char *config)
     CHECK_STATUS(made.status, KG_OK, &made.error);
     snprintf(words, sizeof words, "contract: mma=64 %s pingpong=0 split=1 swap=0 order=0 maxnreg=0",
              config);
-    bool read = kg_choice_read(made.problem, &facts, KG_TARGET_CUDA, words, &choice);
+    bool read = kg_choice_read(made.problem, &facts, &kg_target_cuda, words, &choice);
     CHECK(read);
-    double seconds = read ? kg_choice_estimate(&choice, &facts, KG_TARGET_CUDA) : 0;
+    double seconds = read ? kg_choice_expected(&choice) : 0;
     unmake(&made);
     return seconds;
 }
@@ -276,8 +276,8 @@ static void test_lines(void)
         snprintf(words, sizeof words,
                  "contract: mma=16 %s down=1 across=1 pingpong=0 split=1 swap=0 order=0 maxnreg=0",
                  lines[i].config);
-        bool read = kg_choice_read(made.problem, &facts, KG_TARGET_CUDA, words, &choice);
-        double seconds = read ? kg_choice_estimate(&choice, &facts, KG_TARGET_CUDA) : 0;
+        bool read = kg_choice_read(made.problem, &facts, &kg_target_cuda, words, &choice);
+        double seconds = read ? kg_choice_expected(&choice) : 0;
         CHECK(read && fabs(log(seconds * 1e6 / lines[i].measured)) < 0.4);
         unmake(&made);
     }
@@ -296,9 +296,9 @@ static void test_times(void)
         struct made made = make_strided(definitions, "nt", kg_text_string(&made_sizes), NULL);
         CHECK_STATUS(made.status, KG_OK, &made.error);
         bool read =
-            kg_choice_read(made.problem, &facts, KG_TARGET_CUDA, kg_text_string(&words), &choice);
+            kg_choice_read(made.problem, &facts, &kg_target_cuda, kg_text_string(&words), &choice);
         CHECK(read);
-        double seconds = read ? kg_choice_estimate(&choice, &facts, KG_TARGET_CUDA) : 0;
+        double seconds = read ? kg_choice_expected(&choice) : 0;
         CHECK(fabs(log(seconds * 1e6 / times[i].measured)) < 0.4);
         CHECK(seconds > before || strcmp(sizes, times[i].sizes) != 0);
         before = seconds;
@@ -311,8 +311,8 @@ static void test_times(void)
     facts.bandwidth = 0;
     struct made made = make_strided(definitions, "nt", "T=f16 M=64 N=64 K=64", NULL);
     struct kg_choice choice;
-    kg_choice_guess(made.problem, &facts, KG_TARGET_CUDA, &choice);
-    CHECK(kg_choice_estimate(&choice, &facts, KG_TARGET_CUDA) == 0);
+    kg_choice_guess(made.problem, &facts, &kg_target_cuda, &choice);
+    CHECK(kg_choice_expected(&choice) == 0);
     unmake(&made);
 }
 

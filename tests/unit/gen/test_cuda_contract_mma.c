@@ -62,13 +62,13 @@ static void check_reason(const char *op, const char *sizes, const char *values, 
     struct kg_space space;
     struct kg_config config;
     struct kg_text reason = {0};
-    const struct kg_family *family = kg_family_find(KG_TARGET_CUDA, "contract");
+    const struct kg_family *family = kg_family_find(&kg_target_cuda, "contract");
     CHECK_STATUS(made.status, KG_OK, &made.error);
     if (made.status == KG_OK) {
         struct kg_group group = {made.problem, 0, 1};
-        family->space(&group, &facts, KG_TARGET_CUDA, &space);
+        family->space(&group, &facts, &kg_target_cuda, &space);
         CHECK(read_config(&space, values, &config));
-        bool valid = family->valid(&group, &facts, KG_TARGET_CUDA, &config, &reason);
+        bool valid = family->valid(&group, &facts, &kg_target_cuda, &config, &reason);
         CHECK(valid == !*wanted);
         CHECK_TEXT(kg_text_string(&reason), wanted);
     }
@@ -116,11 +116,11 @@ static struct kg_grids launches(const char *op, const char *sizes, const char *v
     struct kg_space space;
     struct kg_config config;
     struct kg_grids grids = {0};
-    const struct kg_family *family = kg_family_find(KG_TARGET_CUDA, "contract");
+    const struct kg_family *family = kg_family_find(&kg_target_cuda, "contract");
     CHECK_STATUS(made.status, KG_OK, &made.error);
     if (made.status == KG_OK) {
         struct kg_group group = {made.problem, 0, 1};
-        family->space(&group, &facts, KG_TARGET_CUDA, &space);
+        family->space(&group, &facts, &kg_target_cuda, &space);
         CHECK(read_config(&space, values, &config));
         family->grids(&group, &facts, &config, &grids);
     }
@@ -194,10 +194,10 @@ static bool compile(struct kg_device *device, const char *op, const char *sizes)
     struct kg_text source = {0}, words = {0};
     struct kg_binary binary = {0};
     CHECK_STATUS(made.status, KG_OK, &made.error);
-    kg_choice_guess(made.problem, &facts, KG_TARGET_CUDA, &choice);
-    kg_choice_print(&choice, &facts, KG_TARGET_CUDA, &words);
+    kg_choice_guess(made.problem, &facts, &kg_target_cuda, &choice);
+    kg_choice_print(&choice, &words);
     CHECK(strncmp(kg_text_string(&words), "contract: mma=16 ", 17) == 0);
-    CHECK(kg_choice_source(&choice, 0, &facts, KG_TARGET_CUDA, "kernel", &source));
+    CHECK(kg_choice_source(&choice, 0, "kernel", &source));
     struct kg_source unit = {.text = kg_text_string(&source), .entry = "kernel", .options = ""};
     enum kg_status status = device->backend->compile(device, &unit, 60, &binary, &error);
     if (status != KG_ERROR_MISSING) {

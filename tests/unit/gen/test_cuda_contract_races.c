@@ -43,13 +43,13 @@ static void add_rival(struct race *race, double measured, const char *config)
              strstr(config, "order=") ? "" : " order=0",
              strstr(config, "maxnreg=") ? "" : " maxnreg=0");
     CHECK_STATUS(made.status, KG_OK, &made.error);
-    bool read = kg_choice_read(made.problem, &facts, KG_TARGET_CUDA, words, &choice);
-    double seconds = read ? kg_choice_estimate(&choice, &facts, KG_TARGET_CUDA) : 0;
+    bool read = kg_choice_read(made.problem, &facts, &kg_target_cuda, words, &choice);
+    double seconds = read ? kg_choice_expected(&choice) : 0;
     if (seconds <= 0)
         fprintf(stderr, "%s: nothing is expected of %s\n", race->sizes, config);
     CHECK(seconds > 0);
     if (read && race->count < MOST_RIVALS) {
-        kg_choice_guess(made.problem, &facts, KG_TARGET_CUDA, &guess);
+        kg_choice_guess(made.problem, &facts, &kg_target_cuda, &guess);
         if (memcmp(&guess.configs[0], &choice.configs[0], sizeof guess.configs[0]) == 0)
             race->chosen = race->count;
         race->measured[race->count] = measured;
@@ -165,8 +165,8 @@ static void check_rule(const char *sizes, const char *words)
     struct kg_choice guess;
     struct kg_text text = {0};
     CHECK_STATUS(made.status, KG_OK, &made.error);
-    kg_choice_guess(made.problem, &facts, KG_TARGET_CUDA, &guess);
-    kg_choice_print(&guess, &facts, KG_TARGET_CUDA, &text);
+    kg_choice_guess(made.problem, &facts, &kg_target_cuda, &guess);
+    kg_choice_print(&guess, &text);
     if (!strstr(kg_text_string(&text), words))
         fprintf(stderr, "%s: not %s but %s\n", sizes, words, kg_text_string(&text));
     CHECK(strstr(kg_text_string(&text), words) != NULL);

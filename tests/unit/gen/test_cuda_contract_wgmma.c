@@ -192,7 +192,7 @@ static struct kg_grids launches_of(const char *op, const char *sizes, const char
     if (made.status == KG_OK) {
         struct kg_group group = all_of(&made);
         struct kg_config config = configure(&group, values);
-        CHECK(family()->valid(&group, &facts, KG_TARGET_CUDA, &config, NULL));
+        CHECK(family()->valid(&group, &facts, &kg_target_cuda, &config, NULL));
         family()->grids(&group, &facts, &config, &grids);
     }
     unmake(&made);
@@ -364,12 +364,12 @@ static bool is_chosen_well(const struct made *made)
     struct kg_config config, again;
     struct kg_text text = {0};
     struct kg_grids grids;
-    family()->space(&group, &facts, KG_TARGET_CUDA, &space);
-    family()->guess(&group, &facts, KG_TARGET_CUDA, &config);
+    family()->space(&group, &facts, &kg_target_cuda, &space);
+    family()->guess(&group, &facts, &kg_target_cuda, &config);
     kg_config_print(&space, &config, &text);
     bool fine = strncmp(kg_text_string(&text), "mma=64 ", 7) == 0;
     fine = fine && kg_config_read(&space, kg_text_string(&text), &again); // values are choices
-    fine = fine && family()->valid(&group, &facts, KG_TARGET_CUDA, &config, NULL);
+    fine = fine && family()->valid(&group, &facts, &kg_target_cuda, &config, NULL);
     family()->grids(&group, &facts, &config, &grids);
     fine = fine && are_grids(&grids);
     if (!fine)
@@ -413,9 +413,9 @@ static void rule_leaves_the_rest(void)
         if (made.status == KG_OK) {
             struct kg_group group = all_of(&made);
             struct kg_config config;
-            family()->guess(&group, &facts, KG_TARGET_CUDA, &config);
+            family()->guess(&group, &facts, &kg_target_cuda, &config);
             CHECK(config.value[0] != 64);
-            CHECK(family()->valid(&group, &facts, KG_TARGET_CUDA, &config, NULL));
+            CHECK(family()->valid(&group, &facts, &kg_target_cuda, &config, NULL));
         }
         unmake(&made);
     }
@@ -446,8 +446,8 @@ static void own_elements_are_apart(void)
         CHECK_STATUS(made.status, KG_OK, &made.error);
         struct kg_choice choice;
         struct kg_text source = {0};
-        kg_choice_guess(made.problem, &facts, KG_TARGET_CUDA, &choice);
-        CHECK(kg_choice_source(&choice, 0, &facts, KG_TARGET_CUDA, "kernel", &source));
+        kg_choice_guess(made.problem, &facts, &kg_target_cuda, &choice);
+        CHECK(kg_choice_source(&choice, 0, "kernel", &source));
         const char *text = kg_text_string(&source);
         bool fine = strstr(text, cases[i].flags) && strstr(text, cases[i].value);
         CHECK(fine);

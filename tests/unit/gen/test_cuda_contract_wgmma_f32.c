@@ -58,7 +58,7 @@ static struct kg_grids launches(const char *op, const char *sizes, const char *v
     if (made.status == KG_OK) {
         struct kg_group group = all_of(&made);
         struct kg_config config = configure(&group, values);
-        CHECK(family()->valid(&group, &facts, KG_TARGET_CUDA, &config, NULL));
+        CHECK(family()->valid(&group, &facts, &kg_target_cuda, &config, NULL));
         family()->grids(&group, &facts, &config, &grids);
     }
     unmake(&made);
@@ -100,8 +100,8 @@ static void check_rule(const char *op, const char *sizes, bool wanted)
     if (made.status == KG_OK) {
         struct kg_group group = all_of(&made);
         struct kg_config config;
-        family()->guess(&group, &facts, KG_TARGET_CUDA, &config);
-        CHECK(family()->valid(&group, &facts, KG_TARGET_CUDA, &config, NULL));
+        family()->guess(&group, &facts, &kg_target_cuda, &config);
+        CHECK(family()->valid(&group, &facts, &kg_target_cuda, &config, NULL));
         CHECK((config.value[0] == 64) == wanted);
         if ((config.value[0] == 64) != wanted)
             fprintf(stderr, "%s %s\n", op, sizes);
@@ -118,7 +118,7 @@ static void two_consumers_for_cubes(void)
         CHECK_STATUS(made.status, KG_OK, &made.error);
         struct kg_group group = all_of(&made);
         struct kg_config config;
-        family()->guess(&group, &facts, KG_TARGET_CUDA, &config);
+        family()->guess(&group, &facts, &kg_target_cuda, &config);
         CHECK(config.value[0] == 64 && config.value[1] == 128 && config.value[2] == 128);
         unmake(&made);
     }

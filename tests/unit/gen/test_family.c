@@ -63,12 +63,12 @@ static void check_partition(const char *body, const char *expected)
     CHECK_STATUS(made.status, KG_OK, &made.error);
     if (made.status == KG_OK) {
         struct kg_partition partition;
-        kg_gen_partition(made.problem, &facts, KG_TARGET_HOST, &partition, NULL);
+        kg_gen_partition(made.problem, &facts, &kg_target_host, &partition, NULL);
         struct kg_choice choice;
-        kg_choice_guess(made.problem, &facts, KG_TARGET_HOST, &choice);
+        kg_choice_guess(made.problem, &facts, &kg_target_host, &choice);
         for (int i = 0; i < partition.count; i++) {
             struct kg_text source = {0};
-            CHECK(kg_choice_source(&choice, i, &facts, KG_TARGET_HOST, "kernel", &source));
+            CHECK(kg_choice_source(&choice, i, "kernel", &source));
             kg_text_free(&source);
         }
         for (int i = 0; i < partition.count; i++)
@@ -102,7 +102,7 @@ static void test_every_refusal_has_a_reason(void)
                             "P=7 D=33");
     struct kg_partition partition;
     struct kg_text trace = {0};
-    kg_gen_partition(made.problem, &facts, KG_TARGET_HOST, &partition, &trace);
+    kg_gen_partition(made.problem, &facts, &kg_target_host, &partition, &trace);
     CHECK(strstr(kg_text_string(&trace), "y: not pointwise: y: it reduces\n") != NULL);
     CHECK(strstr(kg_text_string(&trace), ": \n") == NULL);
     kg_text_free(&trace);
@@ -116,7 +116,7 @@ static void test_locals_in_memory(void)
                             "  y[p] = pad(v[p - 1], 0) }\n",
                             "P=7");
     struct kg_partition partition;
-    kg_gen_partition(made.problem, &facts, KG_TARGET_HOST, &partition, NULL);
+    kg_gen_partition(made.problem, &facts, &kg_target_host, &partition, NULL);
     CHECK(partition.count == 2);
     CHECK(kg_gen_in_memory(&partition, 0));  // x
     CHECK(kg_gen_in_memory(&partition, 1));  // y
@@ -135,15 +135,15 @@ static void test_guesses_are_valid(void)
                                 sizes[i]);
         struct kg_choice choice, back;
         struct kg_text text = {0};
-        kg_choice_guess(made.problem, &facts, KG_TARGET_HOST, &choice);
-        kg_choice_print(&choice, &facts, KG_TARGET_HOST, &text);
+        kg_choice_guess(made.problem, &facts, &kg_target_host, &choice);
+        kg_choice_print(&choice, &text);
         // Reading refuses what is not valid.
-        CHECK(kg_choice_read(made.problem, &facts, KG_TARGET_HOST, kg_text_string(&text), &back));
-        CHECK(back.partition.count == choice.partition.count);
-        for (int g = 0; g < choice.partition.count; g++) {
-            const struct kg_group *group = &choice.partition.groups[g];
-            double bound = choice.partition.families[g]->bound(group, &facts, KG_TARGET_HOST,
-                                                               &choice.configs[g]);
+        CHECK(kg_choice_read(made.problem, &facts, &kg_target_host, kg_text_string(&text), &back));
+        CHECK(back.count == choice.count);
+        for (int g = 0; g < choice.count; g++) {
+            const struct kg_group *group = &choice.matches[g]->group;
+            double bound = choice.matches[g]->family->bound(group, &facts, &kg_target_host,
+                                                            &choice.configs[g]);
             CHECK(bound >= 0 && bound < 10);
         }
         kg_text_free(&text);
@@ -158,9 +158,8 @@ static void test_the_bound_of_a_large_sum(void)
                             "{ y[p, d] = relu(x[p, d] + b[d]) }\n",
                             "P=1048576 D=1024");
     struct kg_choice choice;
-    kg_choice_guess(made.problem, &facts, KG_TARGET_HOST, &choice);
-    double bound = choice.partition.families[0]->bound(&choice.partition.groups[0], &facts,
-                                                       KG_TARGET_HOST, &choice.configs[0]);
+    kg_choice_guess(made.problem, &facts, &kg_target_host, &choice);
+    double bound = choice.matches[0]->family->bound(choice.matches[0], &choice.configs[0]);
     double bytes = 2.0 * 1048576 * 1024 * 4 + 4096 - 33554432;
     CHECK(bound > 0.999 * bytes / 2e10 && bound < 1.001 * bytes / 2e10);
     CHECK(choice.configs[0].value[1] > 0); // streamed

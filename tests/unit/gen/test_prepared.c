@@ -49,7 +49,7 @@ static struct kg_prepared *prepare(struct made *made, struct kg_built *built)
     struct kg_prepared *prepared = NULL;
     CHECK_STATUS(made->status, KG_OK, &made->error);
     *built = (struct kg_built){.device = &device, .contiguous = made->problem->contiguous};
-    kg_choice_guess(made->problem, &device.facts, KG_TARGET_CUDA, &built->choice);
+    kg_choice_guess(made->problem, &device.facts, &kg_target_cuda, &built->choice);
     CHECK_STATUS(kg_prepared_make(built, made->problem, &prepared, &made->error), KG_OK,
                  &made->error);
     return prepared;
@@ -105,10 +105,10 @@ static void workspaces(void)
     size_t bytes = kg_prepared_workspace(prepared);
     char *workspace = memory + 8192;
     void *tensors[] = {memory, memory + 1024, memory + 2048};
-    CHECK(built.choice.partition.count >= 2 && bytes > 0 && bytes <= sizeof memory - 8192);
+    CHECK(built.choice.count >= 2 && bytes > 0 && bytes <= sizeof memory - 8192);
     memset(&seen, 0, sizeof seen);
     CHECK_STATUS(kg_prepared_run(prepared, tensors, workspace, NULL, &error), KG_OK, &error);
-    CHECK(seen.count == built.choice.partition.count);
+    CHECK(seen.count == built.choice.count);
     for (int i = 0; i < seen.count; i++) {
         int inside = 0;
         for (int a = 0; a < 6; a++) {
@@ -203,7 +203,7 @@ static void tensor_maps(void)
     kg_prepared_free(prepared);
     struct kg_device mapper = {.backend = &with_maps, .facts = device.facts};
     built.device = &mapper;
-    built.choice.partition.families[0] = &family_with_maps;
+    built.choice.matches[0]->family = &family_with_maps;
     CHECK_STATUS(kg_prepared_make(&built, made.problem, &prepared, &error), KG_OK, &error);
     char *workspace = memory + 8192, *other = memory + 16384;
     CHECK(encoded_for(prepared, 0, workspace) == 2);

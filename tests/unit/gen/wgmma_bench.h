@@ -21,7 +21,7 @@ static const struct kg_device_facts facts = {
 
 static const struct kg_family *family(void)
 {
-    return kg_family_find(KG_TARGET_CUDA, "contract");
+    return kg_family_find(&kg_target_cuda, "contract");
 }
 
 static struct kg_group all_of(const struct made *made)
@@ -35,7 +35,7 @@ static struct kg_config configure(const struct kg_group *group, const char *valu
     struct kg_space space;
     struct kg_config config = {{0}};
     struct kg_text text = {0};
-    family()->space(group, &facts, KG_TARGET_CUDA, &space);
+    family()->space(group, &facts, &kg_target_cuda, &space);
     for (int i = 0; i < space.count; i++) {
         const struct kg_parameter *parameter = &space.parameters[i];
         const char *value = choice_of(values, parameter->name);
@@ -59,7 +59,7 @@ static inline void check_reason_on(const char *isa, const char *definitions, con
     if (made.status == KG_OK) {
         struct kg_group group = all_of(&made);
         struct kg_config config = configure(&group, values);
-        bool valid = family()->valid(&group, &device, KG_TARGET_CUDA, &config, &reason);
+        bool valid = family()->valid(&group, &device, &kg_target_cuda, &config, &reason);
         CHECK(valid == !*wanted);
         CHECK_TEXT(kg_text_string(&reason), wanted);
     }

@@ -15,7 +15,7 @@ static const char *last_name = "p"; // of the third parameter
 static const int shuffled[10] = {4, 9, 0, 5, 2, 7, 3, 8, 1, 6};
 
 static void space_of(const struct kg_group *group, const struct kg_device_facts *facts,
-                     enum kg_target target, struct kg_space *space)
+                     const struct kg_target *target, struct kg_space *space)
 {
     (void)group;
     (void)facts;
@@ -30,7 +30,8 @@ static void space_of(const struct kg_group *group, const struct kg_device_facts 
 }
 
 static bool is_valid(const struct kg_group *group, const struct kg_device_facts *facts,
-                     enum kg_target target, const struct kg_config *config, struct kg_text *reason)
+                     const struct kg_target *target, const struct kg_config *config,
+                     struct kg_text *reason)
 {
     (void)group;
     (void)facts;
@@ -42,7 +43,7 @@ static bool is_valid(const struct kg_group *group, const struct kg_device_facts 
 }
 
 static double bound_of(const struct kg_group *group, const struct kg_device_facts *facts,
-                       enum kg_target target, const struct kg_config *config)
+                       const struct kg_target *target, const struct kg_config *config)
 {
     (void)group;
     (void)facts;
@@ -62,8 +63,8 @@ static void count_refusal(void *user, const struct kg_config *config, const char
 static struct kg_candidates list(const struct kg_config *guess, int most)
 {
     struct kg_candidates candidates;
-    CHECK_STATUS(kg_candidates_list(NULL, &family, NULL, KG_TARGET_HOST, guess, most, count_refusal,
-                                    NULL, &candidates, &error),
+    CHECK_STATUS(kg_candidates_list(NULL, &family, NULL, &kg_target_host, guess, most,
+                                    count_refusal, NULL, &candidates, &error),
                  KG_OK, &error);
     return candidates;
 }
@@ -219,7 +220,7 @@ static void idle_values_come_last(void)
 
 // Lists the second family's configs: those with equal first and second values.
 static void list_some(const struct kg_group *group, const struct kg_device_facts *facts,
-                      enum kg_target target, kg_config_take *take, void *user)
+                      const struct kg_target *target, kg_config_take *take, void *user)
 {
     (void)group;
     (void)facts;
@@ -232,7 +233,7 @@ static void list_some(const struct kg_group *group, const struct kg_device_facts
 
 // The smaller the first value the better; of the third it knows nothing.
 static double estimate_of(const struct kg_group *group, const struct kg_device_facts *facts,
-                          enum kg_target target, const struct kg_config *config)
+                          const struct kg_target *target, const struct kg_config *config)
 {
     (void)group;
     (void)facts;
@@ -250,7 +251,7 @@ static const struct kg_family listing_family = {.name = "listing",
 static struct kg_candidates list_of_family(const struct kg_config *guess, int most)
 {
     struct kg_candidates candidates;
-    CHECK_STATUS(kg_candidates_list(NULL, &listing_family, NULL, KG_TARGET_HOST, guess, most,
+    CHECK_STATUS(kg_candidates_list(NULL, &listing_family, NULL, &kg_target_host, guess, most,
                                     count_refusal, NULL, &candidates, &error),
                  KG_OK, &error);
     return candidates;
