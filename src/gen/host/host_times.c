@@ -448,7 +448,7 @@ double kg_host_expect_rowwise(const struct kg_match *match, const struct kg_conf
 // scan
 
 #define RUNNING_SUM 0.9     // along the last axis: value, total, output
-#define RUNNING_EXTREME 2.6 // the same of a maximum
+#define RUNNING_EXTREME 2.6 // the same of a maximum, or a product
 
 double kg_host_expect_scan(const struct kg_match *match, const struct kg_config *config)
 {
@@ -464,8 +464,8 @@ double kg_host_expect_scan(const struct kg_match *match, const struct kg_config 
     double tile = (double)config->value[0], chunk = (double)config->value[1];
     loop.inlines = true;
     double each = kg_host_body_cycles(&loop);
-    bool sums = nest->reduce == KG_REDUCE_SUM || nest->reduce == KG_REDUCE_MEAN;
-    each += plan->column ? 4 * fold_step(&loop) : sums ? RUNNING_SUM : RUNNING_EXTREME;
+    bool chains = is_extreme(nest) || nest->reduce == KG_REDUCE_PROD;
+    each += plan->column ? 4 * fold_step(&loop) : chains ? RUNNING_EXTREME : RUNNING_SUM;
     work.cycles = all / length * run_cycles(each, length, tile, TILE_LOOP);
     work.items = all / length;
     if (!plan->column && chunk > 0) {
