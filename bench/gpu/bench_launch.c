@@ -7,7 +7,7 @@
 // bursts. Then the same as a graph: what replaying it costs the host, and the device, an execution.
 
 #include "device/cuda/cuda_driver.h"
-#include "flow/planner.h"
+#include "flow/plan_handle.h"
 #include "flow/replaying.h"
 #include "gen/arguments.h"
 

@@ -4,7 +4,7 @@
 #define KG_API_CONTEXT_H
 
 #include "base/files.h"
-#include "flow/planner.h"
+#include "flow/plan_handle.h"
 
 #define KG_MAX_DEVICES 16
 
@@ -13,7 +13,8 @@ struct kg_context {
     struct kg_session session;
     struct kg_options options;
     char *home;
-    char *wisdom; // path of the wisdom file, NULL: none
+    char *wisdom;       // path of the wisdom file, NULL: none
+    bool takes_nearest; // see kg_context_set_nearest
     int device_count;
     char *device_names[KG_MAX_DEVICES];
     struct kg_device *devices[KG_MAX_DEVICES];

@@ -143,7 +143,7 @@ enum kg_status kg_context_set_protocol(struct kg_context *context, const char *p
 
 void kg_context_set_nearest(struct kg_context *context, bool nearest)
 {
-    context->session.takes_nearest = nearest;
+    context->takes_nearest = nearest;
 }
 
 void kg_context_destroy(struct kg_context *context)

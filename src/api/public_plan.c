@@ -3,31 +3,41 @@
 #include "api/context.h"
 
 #include "flow/explain.h"
+#include "flow/foreign.h"
+#include "flow/judging.h"
+#include "flow/override.h"
+#include "flow/plan_bench.h"
+#include "flow/planner.h"
 #include "flow/run_with_copies.h"
 #include "flow/stages.h"
+#include "flow/verify.h"
 
-#include <stdio.h>
-
-static enum kg_status make_plan(const struct kg_problem *problem, struct kg_device *device,
-                                enum kg_rigor rigor, double seconds, bool writes,
-                                struct kg_plan **plan)
+static struct kg_request request_for(const struct kg_problem *problem, struct kg_device *device)
 {
     struct kg_context *context = kg_api_context(problem);
+    return (struct kg_request){.session = &context->session,
+                               .problem = problem,
+                               .device = device,
+                               .takes_nearest = context->takes_nearest};
+}
+
+static enum kg_status make_plan(const struct kg_request *request, struct kg_plan **plan)
+{
+    struct kg_error *error = &kg_api_context(request->problem)->error;
     *plan = NULL;
-    if ((unsigned)rigor >= KG_RIGOR_COUNT || !(seconds >= 0))
-        return kg_error_set(&context->error, KG_ERROR_ARGUMENT,
-                            "rigor %d for %g seconds is not a search", (int)rigor, seconds);
-    context->session.writes = writes;
-    enum kg_status status = kg_flow_plan(&context->session, problem, device, rigor, seconds, NULL,
-                                         NULL, plan, &context->error);
-    context->session.writes = false;
-    return status;
+    if ((unsigned)request->rigor >= KG_RIGOR_COUNT || !(request->seconds >= 0))
+        return kg_error_set(error, KG_ERROR_ARGUMENT, "rigor %d for %g seconds is not a search",
+                            (int)request->rigor, request->seconds);
+    return kg_flow_plan(request, plan, error);
 }
 
 enum kg_status kg_plan_create(const struct kg_problem *problem, struct kg_device *device,
                               enum kg_rigor rigor, double seconds, struct kg_plan **plan)
 {
-    return make_plan(problem, device, rigor, seconds, false, plan);
+    struct kg_request request = request_for(problem, device);
+    request.rigor = rigor;
+    request.seconds = seconds;
+    return make_plan(&request, plan);
 }
 
 void kg_plan_destroy(struct kg_plan *plan)
@@ -71,9 +81,9 @@ enum kg_status kg_problem_verify_file(const struct kg_problem *problem, struct k
 {
     *result = (struct kg_verify_result){0};
     struct kg_context *context = kg_api_context(problem);
+    struct kg_request request = request_for(problem, device);
     struct kg_verdict verdict;
-    enum kg_status status = kg_flow_verify_file(&context->session, problem, device, path, seed,
-                                                &verdict, &context->error);
+    enum kg_status status = kg_flow_verify_file(&request, path, seed, &verdict, &context->error);
     if (status == KG_OK)
         kg_flow_report_verdict(&verdict, result);
     return status;
@@ -106,8 +116,12 @@ enum kg_status kg_problem_source(const struct kg_problem *problem, struct kg_dev
                                  enum kg_rigor rigor, double seconds, char **text)
 {
     struct kg_plan *plan;
+    struct kg_request request = request_for(problem, device);
+    request.rigor = rigor;
+    request.seconds = seconds;
+    request.source_only = true;
     *text = NULL;
-    enum kg_status status = make_plan(problem, device, rigor, seconds, true, &plan);
+    enum kg_status status = make_plan(&request, &plan);
     if (status == KG_OK)
         status = kg_plan_source(plan, text);
     kg_flow_plan_free(plan);
@@ -141,8 +155,10 @@ enum kg_status kg_build(const struct kg_problem *problem, struct kg_device *devi
     enum kg_status status = kg_api_check_language(context, options ? options->language : NULL);
     if (status != KG_OK)
         return status;
-    return kg_flow_build(&context->session, problem, device, options, result, plan,
-                         &context->error);
+    struct kg_request request = request_for(problem, device);
+    request.rigor = options->rigor;
+    request.seconds = options->seconds;
+    return kg_flow_build(&request, options, result, plan, &context->error);
 }
 
 enum kg_status kg_profile(const struct kg_problem *problem, struct kg_device *device,
@@ -150,7 +166,8 @@ enum kg_status kg_profile(const struct kg_problem *problem, struct kg_device *de
 {
     struct kg_context *context = kg_api_context(problem);
     struct kg_text text = {0};
-    enum kg_status status =
-        kg_flow_profile(&context->session, problem, device, seconds, json, &text, &context->error);
+    struct kg_request request = request_for(problem, device);
+    request.seconds = seconds;
+    enum kg_status status = kg_flow_profile(&request, json, &text, &context->error);
     return kg_api_give(context, status, &text, out);
 }

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "flow/diagnose.h"
+#include "flow/planner.h"
 #include "flow/small.h"
 #include "report/outcomes.h"
 #include "tune/candidates.h"
@@ -279,26 +280,27 @@ static void add_profile(const struct kg_problem *problem, const struct kg_device
     kg_outcomes_markdown(outcomes, 0, text);
 }
 
-enum kg_status kg_flow_profile(struct kg_session *session, const struct kg_problem *problem,
-                               struct kg_device *device, double seconds, bool json,
-                               struct kg_text *text, struct kg_error *error)
+enum kg_status kg_flow_profile(const struct kg_request *request, bool json, struct kg_text *text,
+                               struct kg_error *error)
 {
     struct kg_plan *plan = NULL;
+    struct kg_request asked = *request;
+    const struct kg_device *device = request->device;
+    asked.rigor = KG_RIGOR_EXHAUSTIVE;
     if (device->is_described)
         return kg_error_set(error, KG_ERROR_MISSING, "%s is not at hand: nothing can be measured",
                             device->facts.isa);
-    enum kg_status status = kg_flow_plan(session, problem, device, KG_RIGOR_EXHAUSTIVE, seconds,
-                                         NULL, NULL, &plan, error);
+    enum kg_status status = kg_flow_plan(&asked, &plan, error);
     bool stopped = status == KG_ERROR_CANCELLED;
     if (status != KG_OK && !stopped)
         return status;
     struct kg_outcomes outcomes;
-    status = collect(session, problem, device, &outcomes, error);
+    status = collect(request->session, request->problem, device, &outcomes, error);
     if (status == KG_OK) {
         if (stopped && outcomes.count == 0)
             status = kg_error_set(error, KG_ERROR_CANCELLED, "stopped before anything was known");
         else
-            add_profile(problem, device, plan, &outcomes, json, text);
+            add_profile(request->problem, device, plan, &outcomes, json, text);
         kg_outcomes_free(&outcomes);
     }
     kg_flow_plan_free(plan);

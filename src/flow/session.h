@@ -21,13 +21,10 @@ struct kg_session {
     void (*notice)(void *user, const char *text);                        // may be NULL
     void *user;
     struct kg_times times; // since the session began
-    bool writes; // plans are made for their source alone: nothing is compiled for them, and none
-                 // runs
-    bool warned; // see kg_session_warn
+    bool warned;           // see kg_session_warn
     const char *file_path; // of a wisdom file to be read beside the records; NULL: none
     struct kg_store *file; // what it says; see kg_session_file
     bool file_was_read;
-    bool takes_nearest; // see kg_context_set_nearest
 };
 
 // A key and the texts it points to.

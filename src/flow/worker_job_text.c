@@ -1,4 +1,4 @@
-// Errands to bytes and back: fields in a fixed order, texts and arrays with their length. Both
+// Jobs to bytes and back: fields in a fixed order, texts and arrays with their length. Both
 // sides are of one version, which comes first.
 
 #include "flow/worker_job_text.h"
@@ -13,7 +13,7 @@ static bool print_version(struct kg_text *text)
     struct kg_device nowhere = {.cache_owner = 0};
     bool done = kg_session_key_here(&nowhere, &arena, &key, NULL) == KG_OK;
     if (done)
-        kg_text_format(text, "kernelgen errand %s %zu %zu %zu %zu", key.generator,
+        kg_text_format(text, "kernelgen job %s %zu %zu %zu %zu", key.generator,
                        sizeof(struct kg_worker_job_head), sizeof(struct kg_worker_job_answer),
                        sizeof(struct kg_verdict), sizeof(struct kg_bench_result));
     kg_arena_free(&arena);
@@ -100,13 +100,13 @@ static const void *take_field(struct reader *reader, size_t *length)
     return field;
 }
 
-static void take(struct reader *reader, void *evaluator, size_t wanted)
+static void take(struct reader *reader, void *value, size_t wanted)
 {
     size_t length;
     const void *field = take_field(reader, &length);
     reader->failed |= length != wanted;
     if (!reader->failed)
-        memcpy(evaluator, field, wanted);
+        memcpy(value, field, wanted);
 }
 
 static const char *take_text(struct reader *reader)

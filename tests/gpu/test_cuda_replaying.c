@@ -3,7 +3,7 @@
 // Without a GPU or NVRTC it is skipped. Times are printed, not judged.
 
 #include "device/cuda/cuda_driver.h"
-#include "flow/planner.h"
+#include "flow/plan_handle.h"
 #include "flow/replaying.h"
 #include "support/folder.h"
 #include "test.h"

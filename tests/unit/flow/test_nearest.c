@@ -101,8 +101,8 @@ static void know(struct kg_store *store, const char *sizes, const char *layout, 
 static const char *find(struct kg_nearest *nearest)
 {
     static char sizes[128];
-    CHECK_STATUS(kg_nearest_find(&session, file, &key.key, here.problem, &device, nearest, &error),
-                 KG_OK, &error);
+    struct kg_request request = {.session = &session, .problem = here.problem, .device = &device};
+    CHECK_STATUS(kg_nearest_find(&request, file, &key.key, nearest, &error), KG_OK, &error);
     CHECK((nearest->choice != NULL) == (nearest->sizes != NULL));
     snprintf(sizes, sizeof sizes, "%s", nearest->sizes ? nearest->sizes : "");
     return sizes;
