@@ -38,8 +38,10 @@ struct kg_problem_owner {
 enum kg_status kg_api_records(struct kg_context *context);
 // Of documents: NULL, "en" and "zh" are right.
 enum kg_status kg_api_check_language(struct kg_context *context, const char *language);
+// NULL where there is no problem.
 struct kg_context *kg_api_context(const struct kg_problem *problem);
-// Hands a finished text to the caller: `*out` is NULL on failure.
+// Hands a finished text to the caller: `*out` is NULL on failure. Without a context, or a place for
+// the text, it is freed, and KG_OK becomes KG_ERROR_ARGUMENT.
 enum kg_status kg_api_give(struct kg_context *context, enum kg_status status, struct kg_text *text,
                            char **out);
 

@@ -1,6 +1,6 @@
 // Wisdom and records at the public surface.
 
-#include "api/context.h"
+#include "api/sized.h"
 #include "report/html.h"
 
 #include <string.h>
@@ -26,11 +26,14 @@ enum kg_status kg_wisdom_export(struct kg_context *context, char **lines)
 enum kg_status kg_wisdom_import(struct kg_context *context, const char *lines, size_t length,
                                 char **summary)
 {
+    enum kg_status status = KG_API_NEEDS(context, context, lines, summary);
+    if (status != KG_OK)
+        return status;
     *summary = NULL;
     struct kg_text text = {0};
     // "Here" is the best device at hand: what matches neither it nor its compiler is reported.
     struct kg_device *device;
-    enum kg_status status = kg_api_records(context);
+    status = kg_api_records(context);
     if (status == KG_OK)
         status = kg_context_device(context, NULL, &device);
     if (status != KG_OK)
@@ -47,8 +50,11 @@ enum kg_status kg_wisdom_import(struct kg_context *context, const char *lines, s
 
 enum kg_status kg_wisdom_forget(struct kg_context *context, const char *op, int *count)
 {
+    enum kg_status status = KG_API_NEEDS(context, context, count);
+    if (status != KG_OK)
+        return status;
     *count = 0;
-    enum kg_status status = kg_api_records(context);
+    status = kg_api_records(context);
     return status ? status : kg_store_forget(context->session.store, op, count, &context->error);
 }
 

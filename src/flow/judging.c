@@ -70,17 +70,3 @@ enum kg_status kg_flow_judge(const struct kg_request *request, const struct kg_g
     kg_error_clear(error);
     return KG_OK;
 }
-
-void kg_flow_report_verdict(const struct kg_verdict *verdict, struct kg_verify_result *result)
-{
-    *result = (struct kg_verify_result){
-        .passed = verdict->passed,
-        .seed = verdict->seed,
-        .cases = verdict->cases,
-        .skipped = verdict->skipped,
-        .elements = verdict->elements,
-        .worst = verdict->worst_relative,
-        .impostors = verdict->impostors,
-    };
-    snprintf(result->reason, sizeof result->reason, "%s", verdict->reason);
-}

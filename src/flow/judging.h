@@ -12,7 +12,5 @@ enum kg_status kg_flow_gate(const struct kg_request *request, uint64_t seed, boo
 enum kg_status kg_flow_judge(const struct kg_request *request, const struct kg_gate *gate,
                              const struct kg_subject *subject, double seconds,
                              struct kg_verdict *verdict, struct kg_error *error);
-// A verdict as callers see it.
-void kg_flow_report_verdict(const struct kg_verdict *verdict, struct kg_verify_result *result);
 
 #endif

@@ -22,7 +22,7 @@
 struct build {
     struct kg_request request; // its rigor is what the default means here
     const struct kg_build_options *options;
-    struct kg_build_result *result;
+    struct kg_built_report *report;
     struct kg_session_key key;
     struct kg_evaluator *evaluator; // NULL where the device is not at hand
     struct kg_plan *plan;           // the best version so far
@@ -141,7 +141,7 @@ static enum kg_status verify(struct build *build, struct kg_plan *plan, struct k
     enum kg_status status = kg_evaluator_verify(build->evaluator, plan, &verdict, error);
     if (status != KG_OK)
         return status;
-    kg_flow_report_verdict(&verdict, &build->result->verify);
+    build->report->verdict = verdict;
     if (verdict.passed)
         return KG_OK;
     return kg_error_set(error, KG_ERROR_WRONG, "the accuracy gate refused %s\n  %s", plan->choice,
@@ -187,7 +187,7 @@ static enum kg_status record_round(struct build *build, int number, const char *
 static enum kg_status challenge(struct build *build, struct kg_plan *challenger, int number,
                                 const struct kg_diagnosed *diagnosed, struct kg_error *error)
 {
-    struct kg_bench_result *best = &build->result->bench;
+    struct kg_bench_result *best = &build->report->bench;
     bool same = strcmp(challenger->choice, build->plan->choice) == 0;
     struct kg_bench_result bench = *best;
     double before = best->seconds; // of the current version, in the challenger's own run
@@ -222,15 +222,15 @@ static enum kg_status challenge(struct build *build, struct kg_plan *challenger,
     return status == KG_OK && won ? write_kernel(build, error) : status;
 }
 
-static void add_found(struct kg_build_result *result, const struct kg_found *found)
+static void add_found(struct kg_built_report *report, const struct kg_found *found)
 {
-    if (found->space > result->space)
-        result->space = found->space;
-    if (found->valid > result->valid)
-        result->valid = found->valid;
-    result->pruned = found->pruned;
-    result->measured = found->measured;
-    result->failed = found->failed;
+    if (found->space > report->space)
+        report->space = found->space;
+    if (found->valid > report->valid)
+        report->valid = found->valid;
+    report->pruned = found->pruned;
+    report->measured = found->measured;
+    report->failed = found->failed;
 }
 
 // One round: diagnose, search with this rigor, and keep what is better. `*go_on` tells whether
@@ -238,7 +238,7 @@ static void add_found(struct kg_build_result *result, const struct kg_found *fou
 static enum kg_status optimise_once(struct build *build, int number, enum kg_rigor rigor,
                                     double seconds, bool *go_on, struct kg_error *error)
 {
-    struct kg_bench_result *bench = &build->result->bench;
+    struct kg_bench_result *bench = &build->report->bench;
     struct kg_request request = build->request;
     struct kg_diagnosed diagnosed =
         kg_flow_diagnose(request.problem, &request.device->facts, bench->seconds);
@@ -263,8 +263,8 @@ static enum kg_status optimise_once(struct build *build, int number, enum kg_rig
     if (status != KG_OK)
         return status;
     bool ended = challenger->found.ended[0]; // and another search would, too
-    add_found(build->result, &challenger->found);
-    build->result->rounds = number;
+    add_found(build->report, &challenger->found);
+    build->report->rounds = number;
     status = challenge(build, challenger, number, &diagnosed, error);
     *go_on = status == KG_OK && !ended && bench->speedup < bench->goal && !diagnosed.at_limit;
     return status;
@@ -274,7 +274,7 @@ static enum kg_status optimise_once(struct build *build, int number, enum kg_rig
 static enum kg_status optimise(struct build *build, struct kg_error *error)
 {
     announce(build, "optimise", 4);
-    struct kg_bench_result *bench = &build->result->bench;
+    struct kg_bench_result *bench = &build->report->bench;
     enum kg_status status = measure(build, build->plan, NULL, bench, NULL, error);
     if (status == KG_OK)
         status = record_round(build, 0, "the first version, by rule", "none", build->plan->choice,
@@ -327,8 +327,8 @@ static enum kg_status override(struct build *build, struct kg_error *error)
     build->evaluator = NULL;
     enum kg_status status = kg_flow_override(build->plan, build->options->override, &plan, error);
     if (status == KG_OK) {
-        status = kg_flow_bench_override(plan, &build->result->bench, &verdict, error);
-        kg_flow_report_verdict(&verdict, &build->result->verify);
+        status = kg_flow_bench_override(plan, &build->report->bench, &verdict, error);
+        build->report->verdict = verdict;
     }
     if (status == KG_OK)
         status = write_file(build, ".ptx", plan->override->text, error);
@@ -371,7 +371,7 @@ static enum kg_status run_stages(struct build *build, struct kg_error *error)
                         "%s is not at hand: the kernel was generated and compiled "
                         "for it, and neither verified nor measured",
                         build->request.device->facts.isa);
-        build->result->goal_met = true;
+        build->report->goal_met = true;
         return KG_OK;
     }
     if (status == KG_OK) {
@@ -385,21 +385,21 @@ static enum kg_status run_stages(struct build *build, struct kg_error *error)
     if (status == KG_OK)
         status = record(build, error);
     // Where nothing is read, written or computed there is nothing to be faster at.
-    const struct kg_bench_result *bench = &build->result->bench;
-    build->result->goal_met =
+    const struct kg_bench_result *bench = &build->report->bench;
+    build->report->goal_met =
         status == KG_OK &&
         (bench->bound_seconds <= 0 || bench->speedup >= build->request.problem->op->goal.speedup);
     return status;
 }
 
 enum kg_status kg_flow_build(const struct kg_request *request,
-                             const struct kg_build_options *options, struct kg_build_result *result,
+                             const struct kg_build_options *options, struct kg_built_report *report,
                              struct kg_plan **plan, struct kg_error *error)
 {
-    *result = (struct kg_build_result){0};
+    *report = (struct kg_built_report){0};
     if (plan)
         *plan = NULL;
-    struct build build = {.request = *request, .options = options, .result = result};
+    struct build build = {.request = *request, .options = options, .report = report};
     struct kg_session *session = request->session;
     build.request.rigor = kg_flow_rigor(request->problem, request->device, request->rigor);
     kg_session_tell_missing(session);
