@@ -207,7 +207,9 @@ KG_API enum kg_status kg_problem_document(const struct kg_problem *problem,
 // Wisdom first, of the records and then of the wisdom file; else what `rigor` allows, for at most
 // `seconds` (0: no limit) beyond what the first working plan takes. The plan has passed the
 // accuracy gate, except under KG_RIGOR_ESTIMATE, which measures and verifies nothing
-// (kg_plan_verify does).
+// (kg_plan_verify does). Wisdom found with other kernels than are written for its choice now is
+// judged and timed again before it is used; under KG_RIGOR_ESTIMATE, or for a GPU that is not at
+// hand, it is used as it is, a notice says so, and kg_plan_verified does not call it verified.
 KG_API enum kg_status kg_plan_create(const struct kg_problem *problem, struct kg_device *device,
                                      enum kg_rigor rigor, double seconds, struct kg_plan **plan);
 KG_API void kg_plan_destroy(struct kg_plan *plan);
@@ -269,7 +271,11 @@ KG_API enum kg_status kg_plan_override(const struct kg_plan *plan, const char *p
 
 // One line: families and configs.
 KG_API const char *kg_plan_choice(const struct kg_plan *plan);
-// Seconds: as measured when it was chosen (0: never), and the roofline's bound.
+// Have these very kernels, as they are compiled now, passed the accuracy gate: when they were
+// chosen, or when they became wisdom?
+KG_API bool kg_plan_verified(const struct kg_plan *plan);
+// Seconds: as these kernels were measured when they were chosen (0: never), and the roofline's
+// bound.
 KG_API void kg_plan_cost(const struct kg_plan *plan, double *measured, double *bound);
 // Complete source, one file that compiles alone: C on the host, CUDA C++ on GPUs.
 KG_API enum kg_status kg_plan_source(const struct kg_plan *plan, char **text);

@@ -148,6 +148,11 @@ const char *kg_plan_choice(const struct kg_plan *plan)
     return plan ? plan->choice : NULL;
 }
 
+bool kg_plan_verified(const struct kg_plan *plan)
+{
+    return plan && plan->verified;
+}
+
 void kg_plan_cost(const struct kg_plan *plan, double *measured, double *bound)
 {
     if (measured)

@@ -39,12 +39,8 @@ enum kg_status kg_wisdom_import(struct kg_context *context, const char *lines, s
     if (status != KG_OK)
         return status;
     struct kg_key here;
-    struct kg_arena arena = {0};
-    status = kg_session_key_here(device, &arena, &here, &context->error);
-    if (status == KG_OK)
-        status =
-            kg_store_import(context->session.store, lines, length, &here, &text, &context->error);
-    kg_arena_free(&arena);
+    kg_session_key_here(device, &here);
+    status = kg_store_import(context->session.store, lines, length, &here, &text, &context->error);
     return kg_api_give(context, status, &text, summary);
 }
 

@@ -4,6 +4,7 @@
 
 #include "flow/companions.h"
 #include "flow/judging.h"
+#include "flow/proof.h"
 #include "flow/worker_job.h"
 #include "tune/compiling.h"
 
@@ -55,10 +56,8 @@ static bool is_known(const struct kg_evaluator *evaluator, const struct kg_key *
     const struct kg_search *terms = &evaluator->terms;
     struct kg_text text = {0};
     struct kg_outcome outcome;
-    bool found = false;
     kg_choice_print(choice, &terms->device->facts, terms->target, &text);
-    kg_store_find(evaluator->request.session->store, key, kg_text_string(&text), &outcome, &found,
-                  NULL);
+    bool found = kg_proof_find(&evaluator->request, key, kg_text_string(&text), &outcome);
     kg_text_free(&text);
     return found;
 }
@@ -220,6 +219,22 @@ enum kg_status kg_evaluator_open(const struct kg_request *request, bool judged,
     }
     *out = evaluator;
     return KG_OK;
+}
+
+enum kg_status kg_evaluator_judge(struct kg_evaluator *evaluator, const struct kg_plan *plan,
+                                  struct kg_judgement *judgement, struct kg_error *error)
+{
+    struct kg_built built = *plan->built; // what others may use stays as it is
+    struct kg_request request = kg_flow_request_of(plan);
+    enum kg_status status = KG_OK;
+    *judgement = (struct kg_judgement){.kind = KG_OUTCOME_WRONG};
+    if (evaluator->counterpart)
+        status = kg_flow_build_counterpart(&request, plan->choice, evaluator->counterpart,
+                                           &built.counterpart, error);
+    if (!status)
+        status = kg_judge_one(evaluator->judge, &built, JUDGE_SECONDS, 0, judgement, error);
+    kg_built_free(built.counterpart);
+    return status;
 }
 
 enum kg_status kg_evaluator_verify(struct kg_evaluator *evaluator, const struct kg_plan *plan,

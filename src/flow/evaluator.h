@@ -37,6 +37,10 @@ void kg_evaluator_close(struct kg_evaluator *evaluator);
 // Where the program cannot be used after all, or not for this: gate and judge are here from now on.
 enum kg_status kg_evaluator_stay(struct kg_evaluator *evaluator, struct kg_error *error);
 
+// The gate, and the clock for a plan that passes it: `*judgement` is what became of it. Only where
+// the evaluator judges, and is not elsewhere.
+enum kg_status kg_evaluator_judge(struct kg_evaluator *evaluator, const struct kg_plan *plan,
+                                  struct kg_judgement *judgement, struct kg_error *error);
 // As kg_flow_verify, with the evaluator's gate.
 enum kg_status kg_evaluator_verify(struct kg_evaluator *evaluator, const struct kg_plan *plan,
                                    struct kg_verdict *verdict, struct kg_error *error);

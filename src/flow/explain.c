@@ -60,6 +60,23 @@ static void add_nearest(const struct kg_plan *plan, struct kg_text *text)
     kg_text_add(text, "\n");
 }
 
+// Why there is no time.
+static const char *unmeasured(const struct kg_plan *plan)
+{
+    switch (plan->origin) {
+    case KG_ORIGIN_NEAREST:
+        return "- not measured for these sizes\n";
+    case KG_ORIGIN_SEARCH:
+        return "- time was up before anything was measured: chosen by rule\n";
+    case KG_ORIGIN_RECORDS:
+    case KG_ORIGIN_FILE:
+        return "- found with other kernels than are written for it now: these are neither verified "
+               "nor measured\n";
+    default:
+        return "- chosen by rule: nothing was measured (rigor estimate)\n";
+    }
+}
+
 static void add_cost(const struct kg_plan *plan, struct kg_text *text)
 {
     const struct kg_device_facts *facts = &plan->device->facts;
@@ -74,12 +91,7 @@ static void add_cost(const struct kg_plan *plan, struct kg_text *text)
     kg_report_seconds(text, roofline.seconds);
     kg_text_format(text, ", %s-bound\n", roofline.memory_bound ? "memory" : "compute");
     if (plan->seconds <= 0) {
-        kg_text_add(text, plan->origin == KG_ORIGIN_NEAREST ? "- not measured for these sizes\n"
-                          : plan->origin == KG_ORIGIN_SEARCH
-                              ? "- time was up before anything was "
-                                "measured: chosen by rule\n"
-                              : "- chosen by rule: nothing was measured "
-                                "(rigor estimate)\n");
+        kg_text_add(text, unmeasured(plan));
         if (kg_flow_is_small(plan->problem, plan->device))
             kg_text_add(text,
                         "- so small a problem is only searched when asked: --rigor measure\n");
@@ -232,7 +244,8 @@ static void explain_json(const struct kg_plan *plan, const struct kg_outcomes *o
     kg_text_format(text, ", \"origin\": \"%s\", \"from_wisdom\": %s, \"nearest\": ",
                    origins[plan->origin].name, known ? "true" : "false");
     nearest_json(&plan->nearest, text);
-    kg_text_format(text, ", \"measured_seconds\": %.9g", plan->seconds);
+    kg_text_format(text, ", \"verified\": %s, \"measured_seconds\": %.9g",
+                   plan->verified ? "true" : "false", plan->seconds);
     kg_text_format(text, ", \"roofline_seconds\": %.9g, \"candidates\": %s}\n", roofline.seconds,
                    kg_text_string(&list));
     text->failed |= list.failed;

@@ -8,35 +8,51 @@
 #include "flow/recorder.h"
 #include "flow/small.h"
 #include "flow/worker_job.h"
+#include "tune/code_identity.h"
 
 #include <stdlib.h>
 
-// What the plan owes to a search.
+// What the plan owes to a search, of this process or another.
 static void note_search(struct kg_plan *plan, const struct kg_found *found, enum kg_rigor rigor)
 {
     plan->found = *found;
     plan->found.choice = plan->built->choice;
     plan->seconds = found->seconds;
     plan->spread = found->spread;
-    plan->verified = true;
+    plan->verified = found->seconds > 0; // else time was up, and it is the rules' choice
     plan->origin = KG_ORIGIN_SEARCH;
     plan->rigor = rigor;
 }
 
-// Searches where the request says, or in an evaluator of its own.
-static enum kg_status run_search(const struct kg_request *request, struct kg_recorder *recorder,
-                                 const char *const *hints, int hint_count, struct kg_found *found,
-                                 struct kg_error *error)
+static bool is_measuring(const struct kg_request *request)
 {
-    struct kg_evaluator *evaluator = request->evaluator, *own = NULL;
-    struct kg_ahead ahead = {.key = recorder->key};
+    return request->rigor != KG_RIGOR_ESTIMATE && request->rigor != KG_RIGOR_WISDOM;
+}
+
+// The request's evaluator, or `*own`, which the caller closes; ready to judge in this process.
+static enum kg_status get_evaluator(const struct kg_request *request, const struct kg_ahead *ahead,
+                                    struct kg_evaluator **evaluator, struct kg_evaluator **own,
+                                    struct kg_error *error)
+{
     enum kg_status status = KG_OK;
-    if (!evaluator) {
-        status = kg_evaluator_open(request, true, &ahead, &own, error);
-        evaluator = own;
+    *own = NULL;
+    *evaluator = request->evaluator;
+    if (!*evaluator) {
+        status = kg_evaluator_open(request, true, ahead, own, error);
+        *evaluator = *own;
     }
-    if (!status && evaluator->is_elsewhere) // where it could not be done
-        status = kg_evaluator_stay(evaluator, error);
+    if (!status && (*evaluator)->is_elsewhere) // where it could not be done
+        status = kg_evaluator_stay(*evaluator, error);
+    return status;
+}
+
+static enum kg_status run_search(struct kg_recorder *recorder, const char *const *hints,
+                                 int hint_count, struct kg_found *found, struct kg_error *error)
+{
+    const struct kg_request *request = recorder->request;
+    struct kg_evaluator *evaluator, *own;
+    struct kg_ahead ahead = {.key = recorder->key};
+    enum kg_status status = get_evaluator(request, &ahead, &evaluator, &own, error);
     if (!status) {
         struct kg_search search = evaluator->terms;
         search.judge = evaluator->judge;
@@ -51,14 +67,13 @@ static enum kg_status run_search(const struct kg_request *request, struct kg_rec
     return status == KG_ERROR_CANCELLED && found->measured > 0 ? KG_OK : status;
 }
 
-static enum kg_status plan_by_search(const struct kg_request *request, const struct kg_key *key,
-                                     const char *const *hints, int hint_count, struct kg_plan **out,
-                                     struct kg_error *error)
+static enum kg_status plan_by_search(struct kg_recorder *recorder, const char *const *hints,
+                                     int hint_count, struct kg_plan **out, struct kg_error *error)
 {
-    struct kg_recorder recorder = {.request = request, .key = key};
+    const struct kg_request *request = recorder->request;
     struct kg_found found = {0};
     struct kg_plan *plan;
-    enum kg_status status = run_search(request, &recorder, hints, hint_count, &found, error);
+    enum kg_status status = run_search(recorder, hints, hint_count, &found, error);
     if (status == KG_OK)
         status = kg_flow_plan_of(request, &found.choice, &plan, error);
     if (status != KG_OK)
@@ -66,9 +81,9 @@ static enum kg_status plan_by_search(const struct kg_request *request, const str
     // A search cut short knows what it measured, not what its rigor promises.
     note_search(plan, &found, found.complete ? request->rigor : KG_RIGOR_ESTIMATE);
     if (found.seconds > 0) // else time was up before anything was measured
-        status = kg_recorder_learn(&recorder, plan, error);
-    if (status == KG_OK && recorder.error.status != KG_OK)
-        status = kg_error_set(error, recorder.error.status, "%s", recorder.error.text);
+        status = kg_recorder_learn(recorder, plan, error);
+    if (status == KG_OK && recorder->error.status != KG_OK)
+        status = kg_error_set(error, recorder->error.status, "%s", recorder->error.text);
     if (status == KG_OK)
         *out = plan;
     else
@@ -76,15 +91,19 @@ static enum kg_status plan_by_search(const struct kg_request *request, const str
     return status;
 }
 
-// Searches in a program where no fork can. KG_ERROR_MISSING: it cannot either.
+// Plans in a program where this process cannot measure. KG_ERROR_MISSING: nor can the program, or
+// there is no need to.
 static enum kg_status plan_by_worker(const struct kg_request *request, struct kg_plan **plan,
                                      struct kg_error *error)
 {
     const struct kg_session *session = request->session;
     const struct kg_device *device = request->device;
+    const struct kg_evaluator *evaluator = request->evaluator;
     char *text;
     struct kg_worker_job_answer answer;
     struct kg_choice choice;
+    if (!(evaluator ? evaluator->is_elsewhere : kg_worker_job_is_wanted(request->device)))
+        return KG_ERROR_MISSING;
     if (session->progress)
         session->progress(session->user, "searching in another process", 0, 1);
     enum kg_status status = kg_worker_job_plan(request, &text, &answer, error);
@@ -94,8 +113,11 @@ static enum kg_status plan_by_worker(const struct kg_request *request, struct kg
         status = kg_error_set(error, KG_ERROR_FAULT, "the worker's choice '%s' does not fit", text);
     else
         status = kg_flow_plan_of(request, &choice, plan, error);
-    if (!status)
+    if (!status) {
         note_search(*plan, &answer.found, answer.rigor);
+        (*plan)->origin = (enum kg_origin)answer.origin;
+        (*plan)->verified = answer.verified;
+    }
     free(text);
     return status;
 }
@@ -109,6 +131,8 @@ static enum kg_status plan_by_rule(const struct kg_request *request, struct kg_p
     return kg_flow_plan_of(request, &choice, plan, error);
 }
 
+// What may be used as it is known. Times and a verdict of other kernels than today's are no times
+// and no verdict of these.
 static enum kg_status plan_by_recall(const struct kg_request *request,
                                      const struct kg_recalled *recalled, struct kg_plan **plan,
                                      struct kg_error *error)
@@ -118,32 +142,140 @@ static enum kg_status plan_by_recall(const struct kg_request *request,
         return status;
     (*plan)->origin = recalled->origin;
     (*plan)->rigor = recalled->rigor;
-    (*plan)->seconds = recalled->seconds;
-    (*plan)->spread = recalled->spread;
-    (*plan)->verified = recalled->origin != KG_ORIGIN_NEAREST;
+    (*plan)->verified = recalled->is_proved;
+    if (recalled->is_proved) {
+        (*plan)->seconds = recalled->seconds;
+        (*plan)->spread = recalled->spread;
+    } else if (recalled->origin != KG_ORIGIN_NEAREST) {
+        kg_session_tell(request->session,
+                        "the best choice known of %s was verified and timed with other kernels "
+                        "than are written for it now: these are neither verified nor measured",
+                        request->problem->op->name);
+    }
     return KG_OK;
 }
 
-// What is measured anew: by the worker where this process cannot, else here, beginning with what
-// is known.
-static enum kg_status plan_by_measuring(const struct kg_request *request, const struct kg_key *key,
-                                        const struct kg_recalled *recalled, struct kg_plan **plan,
+// The gate and the clock for today's kernels of a plan; what becomes of them is on record.
+static enum kg_status judge_again(struct kg_recorder *recorder, struct kg_plan *plan,
+                                  struct kg_judgement *judgement, struct kg_error *error)
+{
+    struct kg_evaluator *evaluator, *own;
+    bool by_code;
+    enum kg_status status = get_evaluator(recorder->request, NULL, &evaluator, &own, error);
+    if (!status)
+        status = kg_evaluator_judge(evaluator, plan, judgement, error);
+    kg_evaluator_close(own);
+    if (status)
+        return status;
+    plan->verified = judgement->kind == KG_OUTCOME_MEASURED;
+    plan->seconds = judgement->timing.median;
+    plan->spread = judgement->timing.spread;
+    const struct kg_outcome outcome = {.kind = judgement->kind,
+                                       .choice = plan->choice,
+                                       .source = kg_code_identity(plan->built, &by_code),
+                                       .compile_seconds = plan->built->compile_seconds,
+                                       .timing = judgement->timing,
+                                       .verdict = judgement->verdict,
+                                       .reason = plan->verified ? "" : judgement->reason};
+    kg_recorder_append(recorder, &outcome);
+    const struct kg_error *failure = &recorder->error;
+    return failure->status ? kg_error_set(error, failure->status, "%s", failure->text) : KG_OK;
+}
+
+// Of a choice that was found with other kernels: today's are used where they pass the gate and are
+// about as fast, and are what is known from then on. KG_ERROR_NO_WISDOM: they do not, or are not.
+static enum kg_status plan_by_judging(struct kg_recorder *recorder,
+                                      const struct kg_recalled *recalled, struct kg_plan **out,
+                                      struct kg_error *error)
+{
+    struct kg_request request = *recorder->request;
+    struct kg_judgement judgement;
+    struct kg_plan *plan;
+    request.source_only = false; // it has to run
+    enum kg_status status = kg_flow_plan_of(&request, &recalled->choice, &plan, error);
+    if (status)
+        return status;
+    plan->origin = recalled->origin;
+    plan->rigor = recalled->rigor;
+    status = judge_again(recorder, plan, &judgement, error);
+    if (!status && !plan->verified)
+        status = kg_error_set(error, KG_ERROR_NO_WISDOM,
+                              "the known choice '%s' fails with the kernels of today: %.400s",
+                              plan->choice, judgement.reason);
+    else if (!status && is_measuring(&request) &&
+             !kg_recall_is_as_fast(plan->seconds, recalled->seconds))
+        status =
+            kg_error_set(error, KG_ERROR_NO_WISDOM,
+                         "the known choice '%s' is slower with the kernels of today", plan->choice);
+    if (!status)
+        status = kg_recorder_learn(recorder, plan, error);
+    if (!status)
+        *out = plan;
+    else
+        kg_flow_plan_free(plan);
+    return status;
+}
+
+// A search that begins with all that is known; `outdated` is a choice that was judged again, NULL
+// where none was.
+static enum kg_status plan_by_measuring(struct kg_recorder *recorder,
+                                        const struct kg_recalled *recalled,
+                                        const struct kg_choice *outdated, struct kg_plan **plan,
                                         struct kg_error *error)
 {
-    const struct kg_evaluator *evaluator = request->evaluator;
-    const char *all[] = {request->hint, recalled->lesser[0], recalled->lesser[1],
-                         recalled->nearest.choice};
-    const char *hints[4];
+    const struct kg_device *device = recorder->request->device;
+    struct kg_text text = {0};
+    if (outdated)
+        kg_choice_print(outdated, &device->facts, kg_session_target(device), &text);
+    const char *all[] = {recorder->request->hint, recalled->lesser[0], recalled->lesser[1],
+                         recalled->nearest.choice, text.data};
+    const char *hints[sizeof all / sizeof all[0]];
     int count = 0;
-    for (int i = 0; i < 4; i++)
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         if (all[i])
             hints[count++] = all[i];
-    enum kg_status status = KG_ERROR_MISSING;
-    if (evaluator ? evaluator->is_elsewhere : kg_worker_job_is_wanted(request->device))
-        status = plan_by_worker(request, plan, error);
-    if (status == KG_ERROR_MISSING)
-        status = plan_by_search(request, key, hints, count, plan, error);
+    enum kg_status status = plan_by_search(recorder, hints, count, plan, error);
+    kg_text_free(&text);
     return status;
+}
+
+// What was found with other kernels is judged again, unless nothing may be run, or nothing can.
+static bool is_judged_again(const struct kg_request *request, const struct kg_recalled *recalled)
+{
+    if (recalled->is_proved || recalled->origin == KG_ORIGIN_NEAREST ||
+        request->device->is_described)
+        return false;
+    return is_measuring(request) || (request->rigor == KG_RIGOR_WISDOM && !request->source_only);
+}
+
+// Of what a search goes on after: kernels that do not compile, run or pass.
+static bool is_candidates_fault(enum kg_status status)
+{
+    return status == KG_ERROR_NO_WISDOM || status == KG_ERROR_COMPILE;
+}
+
+// `status` is what came of recalling.
+static enum kg_status plan_from(enum kg_status status, struct kg_recorder *recorder,
+                                const struct kg_recalled *recalled, struct kg_plan **plan,
+                                struct kg_error *error)
+{
+    const struct kg_request *request = recorder->request;
+    bool again = status == KG_OK && is_judged_again(request, recalled);
+    if (status == KG_OK && !again)
+        return plan_by_recall(request, recalled, plan, error);
+    if (status == KG_ERROR_NO_WISDOM && request->rigor == KG_RIGOR_ESTIMATE)
+        return plan_by_rule(request, plan, error);
+    if (!again && (status != KG_ERROR_NO_WISDOM || !is_measuring(request)))
+        return status;
+    status = plan_by_worker(request, plan, error);
+    if (status != KG_ERROR_MISSING)
+        return status;
+    if (again) {
+        status = plan_by_judging(recorder, recalled, plan, error);
+        if (status == KG_OK || !is_measuring(request) || !is_candidates_fault(status))
+            return status;
+    }
+    return plan_by_measuring(recorder, recalled, again ? &recalled->choice : NULL, plan, error);
 }
 
 static enum kg_status plan_with_key(const struct kg_request *request, const struct kg_key *key,
@@ -151,12 +283,9 @@ static enum kg_status plan_with_key(const struct kg_request *request, const stru
 {
     struct kg_recalled recalled;
     enum kg_status status = kg_flow_recall(request, key, &recalled, error);
-    if (status == KG_OK)
-        status = plan_by_recall(request, &recalled, plan, error);
-    else if (status == KG_ERROR_NO_WISDOM && request->rigor == KG_RIGOR_ESTIMATE)
-        status = plan_by_rule(request, plan, error);
-    else if (status == KG_ERROR_NO_WISDOM && request->rigor != KG_RIGOR_WISDOM)
-        status = plan_by_measuring(request, key, &recalled, plan, error);
+    struct kg_recorder recorder = {
+        .request = request, .key = key, .replaces = recalled.is_outdated};
+    status = plan_from(status, &recorder, &recalled, plan, error);
     if (status == KG_OK) { // what was known of another shape stays with the plan, to be explained
         (*plan)->nearest = recalled.nearest;
         recalled.nearest = (struct kg_nearest){0};

@@ -2,8 +2,14 @@
 
 #include "flow/recall.h"
 
+#include "flow/proof.h"
+
 #include <stdlib.h>
 #include <string.h>
+
+// A choice that is slower by more than this than when it became wisdom is not the best by what is
+// known: a search follows. Runs on other days differ by some percent (docs/timing.md).
+#define MOST_SLOWER 1.1
 
 static bool read_choice(const struct kg_request *request, const char *text,
                         struct kg_choice *choice)
@@ -14,14 +20,41 @@ static bool read_choice(const struct kg_request *request, const char *text,
 }
 
 static enum kg_status keep_lesser(struct kg_recalled *recalled, const char *choice,
-                                  struct kg_error *error)
+                                  const char *because, struct kg_error *error)
 {
     char *copy = strdup(choice);
     if (!copy)
         return kg_error_memory(error, "a known choice");
     recalled->lesser[recalled->lesser_count++] = copy;
-    return kg_error_set(error, KG_ERROR_NO_WISDOM,
-                        "what is known of this problem was found with less rigor");
+    return kg_error_set(error, KG_ERROR_NO_WISDOM, "what is known of this problem %s", because);
+}
+
+bool kg_recall_is_as_fast(double seconds, double known)
+{
+    return seconds <= MOST_SLOWER * known;
+}
+
+// What is known of the kernels that are emitted today for a choice that was found with others:
+// they may have been judged since.
+static enum kg_status check_outdated(const struct kg_request *request, const struct kg_key *key,
+                                     const struct kg_wisdom *wisdom, struct kg_recalled *recalled,
+                                     struct kg_error *error)
+{
+    struct kg_outcome outcome;
+    if (!kg_proof_find(request, key, wisdom->choice, &outcome))
+        return KG_OK;
+    if (outcome.kind != KG_OUTCOME_MEASURED)
+        return kg_error_set(error, KG_ERROR_NO_WISDOM,
+                            "the known choice '%s' fails with the kernels of today: %.400s",
+                            wisdom->choice, outcome.reason);
+    if (!kg_recall_is_as_fast(outcome.timing.median, wisdom->seconds) &&
+        request->rigor != KG_RIGOR_WISDOM && request->rigor != KG_RIGOR_ESTIMATE)
+        return keep_lesser(recalled, wisdom->choice, "was faster than its kernels are today",
+                           error);
+    recalled->is_proved = true;
+    recalled->seconds = outcome.timing.median;
+    recalled->spread = outcome.timing.spread;
+    return KG_OK;
 }
 
 // What one store knows of this very problem.
@@ -33,15 +66,22 @@ static enum kg_status recall_from(const struct kg_request *request, const struct
     enum kg_status status = kg_store_recall(store, key, &wisdom, error);
     if (status != KG_OK)
         return status;
-    if (!read_choice(request, wisdom.choice, &recalled->choice))
-        status = kg_error_set(error, KG_ERROR_NO_WISDOM,
-                              "the known choice '%s' does not fit this version", wisdom.choice);
-    else if (request->rigor != KG_RIGOR_WISDOM && wisdom.rigor < request->rigor)
-        status = keep_lesser(recalled, wisdom.choice, error);
     recalled->origin = origin;
     recalled->rigor = wisdom.rigor;
     recalled->seconds = wisdom.seconds;
     recalled->spread = wisdom.spread;
+    bool fits = read_choice(request, wisdom.choice, &recalled->choice);
+    recalled->is_proved =
+        fits && kg_proof_fits(wisdom.source, kg_proof_source(request, &recalled->choice));
+    if (origin == KG_ORIGIN_RECORDS)
+        recalled->is_outdated = !recalled->is_proved;
+    if (!fits)
+        status = kg_error_set(error, KG_ERROR_NO_WISDOM,
+                              "the known choice '%s' does not fit this version", wisdom.choice);
+    else if (request->rigor != KG_RIGOR_WISDOM && wisdom.rigor < request->rigor)
+        status = keep_lesser(recalled, wisdom.choice, "was found with less rigor", error);
+    else if (!recalled->is_proved)
+        status = check_outdated(request, key, &wisdom, recalled, error);
     kg_wisdom_free(&wisdom);
     return status;
 }

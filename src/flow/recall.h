@@ -13,9 +13,13 @@ struct kg_recalled {
     enum kg_origin origin;
     enum kg_rigor rigor;
     double seconds, spread;
+    // The kernels that are emitted for the choice today are those that passed the gate and were
+    // timed. Where not, times are of others.
+    bool is_proved;
     // What may not be used as it is, and is worth trying first.
     int lesser_count;
     char *lesser[2];           // of this very problem, found with less rigor
+    bool is_outdated;          // the records' choice was found with other kernels than today's
     struct kg_nearest nearest; // where nothing that fits is known of this very problem
 };
 
@@ -24,5 +28,9 @@ struct kg_recalled {
 enum kg_status kg_flow_recall(const struct kg_request *request, const struct kg_key *key,
                               struct kg_recalled *recalled, struct kg_error *error);
 void kg_recalled_free(struct kg_recalled *recalled);
+
+// May a choice that takes so long today, with other kernels than those it was found with, still
+// count as the best known?
+bool kg_recall_is_as_fast(double seconds, double known);
 
 #endif

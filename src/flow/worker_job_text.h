@@ -39,6 +39,8 @@ struct kg_worker_job_head {
 struct kg_worker_job_answer {
     struct kg_found found; // without its choice
     enum kg_rigor rigor;
+    int origin; // enum kg_origin of the plan
+    bool verified;
 };
 
 bool kg_worker_job_write(const struct kg_worker_job *job, const struct kg_problem *problem,

@@ -23,7 +23,10 @@ static enum kg_status answer_plan(const struct kg_request *request, const struct
     enum kg_status status = kg_flow_plan(&asked, &plan, error);
     if (status)
         return status;
-    struct kg_worker_job_answer head = {.found = plan->found, .rigor = plan->rigor};
+    struct kg_worker_job_answer head = {.found = plan->found,
+                                        .rigor = plan->rigor,
+                                        .origin = (int)plan->origin,
+                                        .verified = plan->verified};
     head.found.choice = (struct kg_choice){0}; // its addresses are ours
     head.found.seconds = plan->seconds;
     head.found.spread = plan->spread;

@@ -169,9 +169,9 @@ static void what_is_for_others_is_not_seen(void)
 {
     begin("P=64 D=1024", NULL);
     struct kg_key mine = key.key;
-    const char **const fields[] = {&key.key.op,       &key.key.dtypes,   &key.key.device,
-                                   &key.key.isa,      &key.key.driver,   &key.key.compiler,
-                                   &key.key.protocol, &key.key.generator};
+    const char **const fields[] = {&key.key.op,      &key.key.dtypes, &key.key.device,
+                                   &key.key.isa,     &key.key.driver, &key.key.compiler,
+                                   &key.key.protocol};
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         *fields[i] = "another";
         know(session.store, "P=64 D=2048", "contiguous", other);
