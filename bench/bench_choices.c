@@ -81,14 +81,14 @@ static void add_matching(struct bench *bench, const char *prefix)
     struct kg_choice choice;
     struct kg_candidates candidates;
     kg_choice_guess(bench->search.problem, facts, bench->search.target, &choice);
-    if (kg_candidates_list(&choice.partition.groups[0], choice.partition.families[0], facts,
-                           bench->search.target, &choice.configs[0], MOST_CONFIGS, NULL, NULL,
+    if (kg_candidates_list(choice.matches[0], bench->search.target, MOST_CONFIGS, NULL, NULL,
                            &candidates, &error) != KG_OK)
         stop("listing");
     for (int i = 0; i < candidates.count; i++) {
         struct kg_text text = {0};
+        choice.matches[0] = candidates.readings[candidates.items[i].reading].match;
         choice.configs[0] = candidates.items[i].config;
-        kg_choice_print(&choice, facts, bench->search.target, &text);
+        kg_choice_print(&choice, &text);
         if (strncmp(kg_text_string(&text), prefix, strlen(prefix) - 1) == 0)
             add_choice(bench, &choice);
         kg_text_free(&text);
@@ -143,8 +143,7 @@ static void time_choices(struct bench *bench)
 // Seconds, by the families; 0: not known.
 static double expect(const struct bench *bench, int choice)
 {
-    return kg_choice_estimate(&bench->items[choice].choice, &bench->search.device->facts,
-                              bench->search.target);
+    return kg_choice_expected(&bench->items[choice].choice);
 }
 
 // What is not known of a candidate is not said.
@@ -224,11 +223,10 @@ static void print_line(const struct bench *bench, int choice, const char *name)
 
 static void print_all(const struct bench *bench)
 {
-    const struct kg_search *search = &bench->search;
     struct kg_text *texts = need((size_t)bench->count, sizeof *texts);
     const char **names = need((size_t)bench->count, sizeof *names);
     for (int i = 0; i < bench->count; i++) {
-        kg_choice_print(&bench->items[i].choice, &search->device->facts, search->target, &texts[i]);
+        kg_choice_print(&bench->items[i].choice, &texts[i]);
         names[i] = kg_text_string(&texts[i]);
     }
     if (bench->json)
@@ -295,7 +293,7 @@ static void open_device(struct bench *bench, const char *name)
     if (kg_device_open(name, cache, 0, &bench->search.device, &error) != KG_OK)
         stop("opening");
     bool grids = bench->search.device->backend->runs_grids;
-    bench->search.target = grids ? KG_TARGET_CUDA : KG_TARGET_HOST;
+    bench->search.target = grids ? &kg_target_cuda : &kg_target_host;
 }
 
 static int fail_usage(void)

@@ -2,20 +2,14 @@
 
 #include "flow/companions.h"
 
+#include "gen/grouping.h"
+
 #define COMPILE_SECONDS 120.0 // for one kernel; a compiler that needs more is hung
 
 void kg_flow_choose_baseline(const struct kg_device *device, const struct kg_problem *problem,
                              struct kg_choice *choice)
 {
-    enum kg_target target = kg_session_target(device);
-    const struct kg_family *direct = kg_family_find(target, "direct");
-    *choice = (struct kg_choice){.partition = {.count = problem->nest_count}};
-    for (int i = 0; i < problem->nest_count; i++) {
-        struct kg_group group = {.problem = problem, .first = i, .count = 1};
-        choice->partition.groups[i] = group;
-        choice->partition.families[i] = direct;
-        direct->guess(&group, &device->facts, target, &choice->configs[i]);
-    }
+    kg_choice_plain(problem, &device->facts, kg_session_target(device), choice);
 }
 
 // Of tensors of four bits there is no strided form.
@@ -45,7 +39,7 @@ enum kg_status kg_flow_counterpart(const struct kg_problem *problem, struct kg_p
 void kg_flow_choose_counterpart(const struct kg_device *device, const struct kg_problem *other,
                                 const char *choice, struct kg_choice *counterpart)
 {
-    enum kg_target target = kg_session_target(device);
+    const struct kg_target *target = kg_session_target(device);
     if (!kg_choice_read(other, &device->facts, target, choice, counterpart))
         kg_choice_guess(other, &device->facts, target, counterpart);
 }

@@ -223,10 +223,9 @@ static enum kg_status plan_by_measuring(struct kg_recorder *recorder,
                                         const struct kg_choice *outdated, struct kg_plan **plan,
                                         struct kg_error *error)
 {
-    const struct kg_device *device = recorder->request->device;
     struct kg_text text = {0};
     if (outdated)
-        kg_choice_print(outdated, &device->facts, kg_session_target(device), &text);
+        kg_choice_print(outdated, &text);
     const char *all[] = {recorder->request->hint, recalled->lesser[0], recalled->lesser[1],
                          recalled->nearest.choice, text.data};
     const char *hints[sizeof all / sizeof all[0]];

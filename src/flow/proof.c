@@ -4,12 +4,11 @@
 
 #include "gen/source_identity.h"
 
-struct kg_hash kg_proof_source(const struct kg_request *request, const struct kg_choice *choice)
+struct kg_hash kg_proof_source(const struct kg_choice *choice)
 {
-    const struct kg_device *device = request->device;
     const int gate = KG_GATE_VERSION;
     struct kg_hash hash;
-    if (!kg_choice_hash(choice, &device->facts, kg_session_target(device), &hash))
+    if (!kg_choice_hash(choice, &hash))
         return (struct kg_hash){0};
     return kg_hash_chain(hash, &gate, sizeof gate);
 }
@@ -29,7 +28,7 @@ bool kg_proof_find(const struct kg_request *request, const struct kg_key *key, c
     if (!store ||
         !kg_choice_read(request->problem, &device->facts, kg_session_target(device), text, &choice))
         return false;
-    struct kg_hash source = kg_proof_source(request, &choice);
+    struct kg_hash source = kg_proof_source(&choice);
     return kg_proof_fits(source, source) &&
            kg_store_find_emitted(store, key, text, source, outcome, &found, NULL) == KG_OK && found;
 }

@@ -8,7 +8,7 @@
 
 // Of the kernels that are emitted for a choice now, and of the gate that judges them. Zero where
 // there is no memory to emit them: it fits nothing.
-struct kg_hash kg_proof_source(const struct kg_request *request, const struct kg_choice *choice);
+struct kg_hash kg_proof_source(const struct kg_choice *choice);
 // Are both known, and the same?
 bool kg_proof_fits(struct kg_hash one, struct kg_hash other);
 // The last outcome on record of a choice (kg_choice_print) whose kernels were the ones that are

@@ -71,8 +71,7 @@ static enum kg_status recall_from(const struct kg_request *request, const struct
     recalled->seconds = wisdom.seconds;
     recalled->spread = wisdom.spread;
     bool fits = read_choice(request, wisdom.choice, &recalled->choice);
-    recalled->is_proved =
-        fits && kg_proof_fits(wisdom.source, kg_proof_source(request, &recalled->choice));
+    recalled->is_proved = fits && kg_proof_fits(wisdom.source, kg_proof_source(&recalled->choice));
     if (origin == KG_ORIGIN_RECORDS)
         recalled->is_outdated = !recalled->is_proved;
     if (!fits)

@@ -21,7 +21,7 @@ static struct kg_hash emitted(const struct kg_request *request, const struct kg_
         !kg_choice_read(request->problem, &device->facts, kg_session_target(device),
                         outcome->choice, &choice))
         return (struct kg_hash){0};
-    return kg_proof_source(request, &choice);
+    return kg_proof_source(&choice);
 }
 
 void kg_recorder_append(struct kg_recorder *recorder, const struct kg_outcome *outcome)
@@ -75,7 +75,7 @@ enum kg_status kg_recorder_learn(struct kg_recorder *recorder, const struct kg_p
         .seconds = plan->seconds,
         .spread = plan->spread,
         .date = date,
-        .source = kg_proof_source(recorder->request, &plan->built->choice),
+        .source = kg_proof_source(&plan->built->choice),
         .replaces = recorder->replaces,
     };
     struct kg_session *session = recorder->request->session;

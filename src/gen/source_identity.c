@@ -142,21 +142,19 @@ static struct kg_hash add_launches(struct kg_hash hash, const struct kg_grids *g
     return hash;
 }
 
-bool kg_choice_hash(const struct kg_choice *choice, const struct kg_device_facts *facts,
-                    enum kg_target target, struct kg_hash *hash)
+bool kg_choice_hash(const struct kg_choice *choice, struct kg_hash *hash)
 {
-    const struct kg_partition *partition = &choice->partition;
-    bool done = true;
+    bool done = choice->count > 0;
     *hash = kg_hash_bytes("", 0);
-    for (int i = 0; i < partition->count && done; i++) {
+    for (int i = 0; i < choice->count && done; i++) {
+        const struct kg_match *match = choice->matches[i];
         struct kg_text source = {0};
         struct kg_grids grids = {0};
-        done = kg_choice_source(choice, i, facts, target, ENTRY, &source) && !source.failed;
+        done = kg_choice_source(choice, i, ENTRY, &source) && !source.failed;
         struct kg_hash one = done ? kg_source_hash(source.data, source.length) : *hash;
         *hash = kg_hash_chain(*hash, &one, sizeof one);
-        if (partition->families[i]->grids) {
-            partition->families[i]->grids(&partition->groups[i], facts, &choice->configs[i],
-                                          &grids);
+        if (match->family->grids) {
+            match->family->grids(match, &choice->configs[i], &grids);
             *hash = add_launches(*hash, &grids);
         }
         kg_text_free(&source);

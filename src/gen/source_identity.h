@@ -5,7 +5,8 @@
 #ifndef KG_GEN_SOURCE_IDENTITY_H
 #define KG_GEN_SOURCE_IDENTITY_H
 
-#include "gen/built.h"
+#include "base/hash.h"
+#include "gen/choice.h"
 
 // Of one source: comments, and blanks between words, do not count; lines count where they end a
 // directive of the preprocessor.
@@ -13,7 +14,6 @@ struct kg_hash kg_source_hash(const char *source, size_t length);
 
 // Of all kernels of a choice, emitted now, and their launches for its problem. False when there is
 // no memory for them.
-bool kg_choice_hash(const struct kg_choice *choice, const struct kg_device_facts *facts,
-                    enum kg_target target, struct kg_hash *hash);
+bool kg_choice_hash(const struct kg_choice *choice, struct kg_hash *hash);
 
 #endif

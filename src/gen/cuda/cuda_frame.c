@@ -4,7 +4,6 @@
 
 #include "asm/gpu.h"
 #include "gen/arguments.h"
-#include "gen/families.h"
 #include "gen/skeleton.h"
 
 void kg_cuda_opening(struct kg_text *text, const struct kg_group *group, const char *family,
@@ -193,15 +192,12 @@ void kg_cuda_start_early(const struct kg_group *group, const struct kg_device_fa
         grids->grids[i].early = grids->unaligned[i].early = true;
 }
 
-bool kg_cuda_fits(const struct kg_group *group, enum kg_target target, struct kg_text *reason)
+bool kg_cuda_fits(const struct kg_group *group, struct kg_text *reason)
 {
     struct kg_argument arguments[KG_MAX_ARGUMENTS];
-    if (target != KG_TARGET_CUDA)
-        kg_text_add(reason, "it makes CUDA code only");
-    else if (kg_group_arguments(group, arguments) == 0)
-        kg_text_add(reason, "it has more tensors and strides than a kernel has arguments");
-    else
+    if (kg_group_arguments(group, arguments) > 0)
         return true;
+    kg_text_add(reason, "it has more tensors and strides than a kernel has arguments");
     return false;
 }
 

@@ -41,16 +41,13 @@ static void add_parameters(const struct kg_op *op, struct kg_text *text)
         }
 }
 
-static void add_kernels(const struct kg_choice *choice, const struct kg_device_facts *facts,
-                        struct kg_text *text)
+static void add_kernels(const struct kg_choice *choice, struct kg_text *text)
 {
-    for (int i = 0; i < choice->partition.count; i++) {
+    for (int i = 0; i < choice->count; i++) {
         char entry[32];
         snprintf(entry, sizeof entry, "kg_kernel_%d", i);
         size_t before = text->length;
-        const struct kg_partition *partition = &choice->partition;
-        partition->families[i]->emit(&partition->groups[i], facts, KG_TARGET_HOST,
-                                     &choice->configs[i], entry, text);
+        choice->matches[i]->family->emit(choice->matches[i], &choice->configs[i], entry, text);
         kg_gen_drop_repeats(text, before);
     }
 }
@@ -60,7 +57,7 @@ static void add_workspace(const struct kg_problem *problem, const struct kg_choi
 {
     for (int id = 0; id < problem->tensor_count; id++) {
         const struct kg_tensor *tensor = problem->tensors[id];
-        if (tensor->role != KG_ROLE_LOCAL || !kg_gen_in_memory(&choice->partition, id))
+        if (tensor->role != KG_ROLE_LOCAL || !kg_choice_in_memory(choice, id))
             continue;
         kg_text_format(text, "    tensor[%d] = kg_workspace(sizeof(%s)", id,
                        kg_emit_tensor_storage(tensor));
@@ -76,7 +73,7 @@ static void release_workspace(const struct kg_problem *problem, const struct kg_
                               struct kg_text *text)
 {
     for (int id = 0; id < problem->tensor_count; id++)
-        if (problem->tensors[id]->role == KG_ROLE_LOCAL && kg_gen_in_memory(&choice->partition, id))
+        if (problem->tensors[id]->role == KG_ROLE_LOCAL && kg_choice_in_memory(choice, id))
             kg_text_format(text, "    free(tensor[%d]);\n", id);
 }
 
@@ -106,7 +103,7 @@ static void add_entry(const struct kg_problem *problem, const struct kg_choice *
     }
     kg_text_format(text, "%s};\n    int failed = 0;\n", op->size_count ? "" : "0");
     add_workspace(problem, choice, text);
-    for (int i = 0; i < choice->partition.count; i++)
+    for (int i = 0; i < choice->count; i++)
         kg_text_format(text,
                        "    failed = failed || kg_serve(tensor, size, kg_kernel_%d_items, "
                        "kg_kernel_%d_run, kg_kernel_%d_bytes);\n",
@@ -141,11 +138,12 @@ static void add_usage(const struct kg_op *op, struct kg_text *text)
     kg_text_add(text, "\n");
 }
 
-bool kg_gen_standalone(const struct kg_problem *problem, const struct kg_choice *choice,
-                       const struct kg_device_facts *facts, struct kg_text *source)
+bool kg_gen_standalone_host(const struct kg_problem *problem, const struct kg_choice *choice,
+                            const struct kg_device_facts *facts, struct kg_text *source)
 {
+    (void)facts;
     add_usage(problem->op, source);
-    add_kernels(choice, facts, source);
+    add_kernels(choice, source);
     kg_text_add(source, "\n");
     kg_text_add(source, kg_skeleton_find("host/serve.h"));
     add_entry(problem, choice, source);

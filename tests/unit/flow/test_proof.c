@@ -102,7 +102,7 @@ static void the_same_kernels_are_verified(void)
     struct kg_plan *searched = plan(KG_RIGOR_MEASURE);
     CHECK(searched->verified && searched->origin == KG_ORIGIN_SEARCH && count_judged() > 0);
     struct kg_wisdom wisdom = recall();
-    CHECK(kg_proof_fits(wisdom.source, kg_proof_source(&request, &searched->built->choice)));
+    CHECK(kg_proof_fits(wisdom.source, kg_proof_source(&searched->built->choice)));
     int judged = count_judged();
     static const enum kg_rigor rigors[] = {KG_RIGOR_ESTIMATE, KG_RIGOR_MEASURE, KG_RIGOR_WISDOM};
     for (int i = 0; i < 3; i++) {
@@ -152,7 +152,7 @@ static void others_are_judged_again(enum kg_rigor rigor)
     CHECK(again->verified && again->seconds == known->seconds && count_judged() == judged);
     struct kg_wisdom after = recall();
     CHECK(after.rigor == before.rigor && after.seconds == known->seconds);
-    CHECK(kg_proof_fits(after.source, kg_proof_source(&request, &known->built->choice)));
+    CHECK(kg_proof_fits(after.source, kg_proof_source(&known->built->choice)));
     kg_wisdom_free(&before);
     kg_wisdom_free(&after);
     kg_flow_plan_free(known);
@@ -175,7 +175,7 @@ static void slower_ones_lead_to_a_search(void)
     CHECK(searched->found.measured > 0);
     struct kg_wisdom wisdom = recall();
     CHECK(wisdom.seconds == searched->seconds);
-    CHECK(kg_proof_fits(wisdom.source, kg_proof_source(&request, &searched->built->choice)));
+    CHECK(kg_proof_fits(wisdom.source, kg_proof_source(&searched->built->choice)));
     kg_wisdom_free(&wisdom);
     kg_flow_plan_free(searched);
 }
@@ -186,10 +186,10 @@ static void failed_ones_are_not_used(void)
     know_choice_of_other_kernels(1);
     struct kg_wisdom wisdom = recall();
     struct kg_choice choice;
-    CHECK(kg_choice_read(sample.problem, &device->facts, KG_TARGET_HOST, wisdom.choice, &choice));
+    CHECK(kg_choice_read(sample.problem, &device->facts, &kg_target_host, wisdom.choice, &choice));
     struct kg_outcome outcome = {.kind = KG_OUTCOME_WRONG,
                                  .choice = wisdom.choice,
-                                 .emitted = kg_proof_source(&request, &choice),
+                                 .emitted = kg_proof_source(&choice),
                                  .reason = "element 7"};
     CHECK_STATUS(kg_store_append(session.store, &key.key, &outcome, &error), KG_OK, &error);
     struct kg_plan *ruled = plan(KG_RIGOR_ESTIMATE), *none = NULL;

@@ -72,8 +72,8 @@ static const struct kg_device_facts facts = {.name = "Some CPU",
 static bool same_choice(const struct kg_choice *one, const struct kg_choice *other)
 {
     struct kg_hash a, b;
-    CHECK(kg_choice_hash(one, &facts, KG_TARGET_HOST, &a) && (a.high || a.low));
-    CHECK(kg_choice_hash(other, &facts, KG_TARGET_HOST, &b) && (b.high || b.low));
+    CHECK(kg_choice_hash(one, &a) && (a.high || a.low));
+    CHECK(kg_choice_hash(other, &b) && (b.high || b.low));
     return a.high == b.high && a.low == b.low;
 }
 
@@ -84,10 +84,10 @@ static void choices_differ(void)
     struct kg_choice guess, other;
     struct kg_space space = {0};
     CHECK_STATUS(made.status, KG_OK, &made.error);
-    kg_choice_guess(made.problem, &facts, KG_TARGET_HOST, &guess);
-    kg_choice_guess(made.problem, &facts, KG_TARGET_HOST, &other);
+    kg_choice_guess(made.problem, &facts, &kg_target_host, &guess);
+    kg_choice_guess(made.problem, &facts, &kg_target_host, &other);
     CHECK(same_choice(&guess, &other));
-    guess.partition.families[0]->space(&guess.partition.groups[0], &facts, KG_TARGET_HOST, &space);
+    guess.matches[0]->family->space(guess.matches[0], &space);
     int differ = 0;
     for (int64_t n = 0; n < kg_space_size(&space); n++) {
         other.configs[0] = kg_space_config(&space, n);

@@ -5,6 +5,7 @@
 
 #include "asm/gpu.h"
 #include "gen/cuda/cuda_frame.h"
+#include "gen/families.h"
 #include "gen/shared/axes.h"
 #include "gen/shared/emit.h"
 
@@ -156,11 +157,6 @@ static bool may_be_whole(const struct kg_cuda_contract_plan *plan)
 
 // ---- The anatomy ----
 
-static bool owns(const struct kg_cuda_contract_plan *plan)
-{
-    return plan->set.mma == INSTRUCTION;
-}
-
 static bool valid_sides(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)
 {
     const struct kg_sm *sm = kg_sm_find(plan->facts->isa);
@@ -255,7 +251,6 @@ static bool guess(struct kg_cuda_contract_plan *plan)
     enum { SHORTEST = 256 };
     int64_t units = plan->facts->units > 0 ? plan->facts->units : 1;
     int last = -1;
-    plan->set.mma = INSTRUCTION;
     if (!valid_sides(plan, NULL))
         return false;
     for (int i = 0; i < TILES; i++) {
@@ -295,7 +290,6 @@ static void list(struct kg_cuda_contract_plan *plan, struct kg_cuda_contract_lis
 {
     enum { LEAST = INSTRUCTION, MOST = 256, MOST_PIECES = 32 };
     static const int stages[] = {3, 4, 6, 8};
-    plan->set.mma = INSTRUCTION;
     for (int rows = LEAST; rows <= MOST && valid_sides(plan, NULL); rows *= 2)
         for (int columns = LEAST; columns <= MOST; columns *= 2)
             for (int bytes = LINE; bytes <= 4 * LINE; bytes *= 2)
@@ -397,11 +391,29 @@ static void grids(const struct kg_cuda_contract_plan *plan, struct kg_grids *gri
     kg_cuda_contract_launch(&launched, grid, whole ? 0 : 1, 2, grids);
 }
 
-const struct kg_cuda_contract_form kg_cuda_contract_mma = {
+const struct kg_cuda_contract_form kg_cuda_contract_form_mma = {
+    .usual = {.mma = INSTRUCTION,
+              .rows = 128,
+              .columns = 128,
+              .depth = 16,
+              .stages = 1,
+              .down = 1,
+              .across = 1,
+              .split = 1},
+    .parameters =
+        {
+            {"tile_m", KG_CONTRACT_TILE(rows, 128, 64, 32, 16, 256)},
+            {"tile_n", KG_CONTRACT_TILE(columns, 128, 64, 32, 16, 256)},
+            {"tile_k", KG_CONTRACT_TILE(depth, 16, 32, 64, 128)},
+            {"stages", KG_CONTRACT_TILE(stages, 4, 3, 5, 6, 7, 8, 10, 12, 9, 14, 16)},
+            {KG_CONTRACT_SPLIT_K},
+            {KG_CONTRACT_RASTER},
+            {KG_CONTRACT_MAXNREG},
+        },
     .skeletons = {"cuda/lanes.cuh", "cuda/tensor.cuh", "cuda/contract_mma_tile.cuh",
                   "cuda/contract_mma_feed.cuh", "cuda/contract_mma_sum.cuh",
                   "cuda/contract_eight.cuh", "cuda/contract_mma.cuh"},
-    .owns = owns,
+    .takes = valid_sides,
     .guess = guess,
     .valid = valid,
     .list = list,
@@ -409,4 +421,26 @@ const struct kg_cuda_contract_form kg_cuda_contract_mma = {
     .emit = emit,
     .grids = grids,
     .rate = rate,
+};
+
+static const void *match(const struct kg_group *group, const struct kg_device_facts *facts,
+                         struct kg_arena *arena, struct kg_text *reason)
+{
+    return kg_cuda_contract_match(&kg_cuda_contract_form_mma, group, facts, arena, reason);
+}
+
+const struct kg_family kg_cuda_contract_mma = {
+    .name = "contract/mma",
+    .summary = "matrix products on tensor cores by mma.sync",
+    .match = match,
+    .advised = kg_cuda_contract_advised,
+    .space = kg_cuda_contract_space,
+    .valid = kg_cuda_contract_valid,
+    .guess = kg_cuda_contract_guess,
+    .bound = kg_cuda_contract_bound,
+    .expected = kg_cuda_contract_expected,
+    .orders_configs = true,
+    .list = kg_cuda_contract_list,
+    .emit = kg_cuda_contract_emit,
+    .grids = kg_cuda_contract_grids,
 };

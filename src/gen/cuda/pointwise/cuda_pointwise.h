@@ -5,8 +5,8 @@
 #ifndef KG_GEN_CUDA_POINTWISE_H
 #define KG_GEN_CUDA_POINTWISE_H
 
-#include "gen/host/pointwise.h"
 #include "gen/shared/code.h"
+#include "gen/shared/pointwise_chain.h"
 
 struct kg_cuda_pointwise_plan {
     const struct kg_group *group;

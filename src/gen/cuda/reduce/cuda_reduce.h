@@ -4,7 +4,9 @@
 #ifndef KG_GEN_CUDA_REDUCE_H
 #define KG_GEN_CUDA_REDUCE_H
 
-#include "gen/host/reduce.h"
+#include "gen/shared/axes.h"
+#include "gen/shared/fold.h"
+#include "gen/shared/reduce_plan.h"
 
 struct kg_cuda_reduce_plan {
     const struct kg_group *group;

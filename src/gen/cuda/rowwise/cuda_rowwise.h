@@ -5,8 +5,8 @@
 #ifndef KG_GEN_CUDA_ROWWISE_H
 #define KG_GEN_CUDA_ROWWISE_H
 
-#include "gen/host/rowwise.h"
 #include "gen/shared/code.h"
+#include "gen/shared/rowwise_plan.h"
 
 struct kg_cuda_rowwise_plan {
     struct kg_rowwise_plan row;

@@ -4,7 +4,7 @@
 #ifndef KG_GEN_CUDA_SCAN_H
 #define KG_GEN_CUDA_SCAN_H
 
-#include "gen/host/scan.h"
+#include "gen/shared/scan_writer.h"
 
 struct kg_cuda_scan_plan {
     struct kg_scan_plan scan; // with `chunk`: how much of the axis a row or column is cut into
