@@ -156,6 +156,7 @@ static void show_timings(const struct cli *cli)
 static enum kg_status create_context(int threads, struct kg_context **context)
 {
     struct kg_options options = {
+        .size = sizeof options,
         .threads = threads,
         .cancel = &interrupted,
         .progress = cli_progress,

@@ -209,7 +209,7 @@ static void take_key(void *user, const struct kg_key *key)
     char digits[KG_HASH_TEXT];
     if (collecting->status != KG_OK)
         return;
-    kg_hash_format(kg_store_hash_key(key), digits);
+    kg_hash_format(kg_store_hash_key(key, ""), digits);
     bool is_gpu = strncmp(key->isa, "sm_", 3) == 0;
     *common = (struct kg_sample){.warm = strncmp(key->protocol, "warm", 4) == 0};
     common->device =
