@@ -10,6 +10,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *kg_dtype_numpy(enum kg_dtype dtype, bool *is_raw)
+{
+    bool known = (unsigned)dtype < KG_DTYPE_COUNT;
+    if (is_raw)
+        *is_raw = known && kg_dtypes[dtype].numpy_is_raw;
+    return known ? kg_dtypes[dtype].numpy : NULL;
+}
+
+int kg_dtype_bits(enum kg_dtype dtype)
+{
+    return (unsigned)dtype < KG_DTYPE_COUNT ? kg_dtypes[dtype].bits : 0;
+}
+
 const char *kg_dtype_name(enum kg_dtype dtype)
 {
     return (unsigned)dtype < KG_DTYPE_COUNT ? kg_dtypes[dtype].name : "unknown dtype";

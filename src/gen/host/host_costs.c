@@ -130,13 +130,13 @@ static double read_cycles(const struct kg_host_loop *loop, const struct kg_acces
     double cycles = loop->scalar ? SCALAR_LOAD : near ? VECTOR_LOAD / lanes : GATHERED_LOAD;
     if (access->read->pad)
         cycles += PAD_STEPS * (near ? VECTOR_STEP / lanes : SCALAR_STEP);
-    if (dtype == KG_F16 || dtype == KG_BF16)
+    if (kg_dtype_is_narrow_float(dtype))
         cycles += stride == 1.0 && loop->pieces ? NARROW_PIECE
                   : near                        ? NARROW_VECTOR
                                                 : NARROW_ALONE;
-    if (dtype == KG_BOOL)
+    if (kg_dtype_is_truth(dtype))
         cycles += BOOL_LOAD;
-    if (kg_dtypes[dtype].bits < 8)
+    if (kg_dtype_is_packed(dtype))
         cycles += NIBBLE_LOAD;
     return cycles;
 }
@@ -210,9 +210,9 @@ double kg_host_store_cycles(const struct kg_host_loop *loop)
     enum kg_dtype dtype = kg_emit_tensor_dtype(loop->nest->output);
     double lanes = kg_host_lanes(loop->facts, KG_TYPE_F32);
     double cycles = loop->scalar ? 1.0 : 2.0 * VECTOR_LOAD / lanes;
-    if (dtype == KG_F16 || dtype == KG_BF16)
+    if (kg_dtype_is_narrow_float(dtype))
         cycles += loop->pieces ? NARROW_PIECE : loop->scalar ? NARROW_STORE_ALONE : NARROW_STORE;
-    if (kg_dtypes[dtype].bits < 8)
+    if (kg_dtype_is_packed(dtype))
         cycles += NIBBLE_LOAD;
     return cycles;
 }

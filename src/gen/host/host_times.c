@@ -196,7 +196,7 @@ static bool moves_narrow(const struct kg_group *group)
         for (int a = -1; a < nest->access_count; a++) {
             const struct kg_tensor *tensor = a < 0 ? nest->output : nest->accesses[a].tensor;
             enum kg_dtype dtype = kg_emit_tensor_dtype(tensor);
-            if (dtype == KG_F16 || dtype == KG_BF16)
+            if (kg_dtype_is_narrow_float(dtype))
                 return true;
         }
     }
@@ -363,7 +363,7 @@ static int count_uses(const struct kg_rowwise_plan *plan, int position)
 static bool reads_bool(const struct kg_nest *nest)
 {
     for (int i = 0; i < nest->access_count; i++)
-        if (kg_emit_tensor_dtype(nest->accesses[i].tensor) == KG_BOOL)
+        if (kg_dtype_is_truth(kg_emit_tensor_dtype(nest->accesses[i].tensor)))
             return true;
     return false;
 }
@@ -383,7 +383,7 @@ static double row_element(const struct kg_host_loop *loop, const struct kg_rowwi
         return each + fold_step(loop);
     if (!private)
         return each + kg_host_store_cycles(loop) +
-               (column && (dtype == KG_F16 || dtype == KG_BF16) ? ROW_NARROW : 0);
+               (column && kg_dtype_is_narrow_float(dtype) ? ROW_NARROW : 0);
     if (column && keep && plan->kept[position])
         return each + 2 * REDUCE_STEP / kg_host_lanes(loop->facts, KG_TYPE_F32);
     return column ? each * count_uses(plan, position) : each;
