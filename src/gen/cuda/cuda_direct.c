@@ -7,6 +7,7 @@
 #include "gen/host/direct.h"
 
 #include "gen/cuda/cuda_frame.h"
+#include "gen/cuda/cuda_memory_time.h"
 #include "gen/families.h"
 #include "gen/shared/axes.h"
 #include "gen/skeleton.h"
@@ -177,6 +178,41 @@ static void grids(const struct kg_group *group, const struct kg_device_facts *fa
     };
 }
 
+// What a thread reads for its element it reads one by one; of neighbours that read the same, or
+// lines of memory that several read, caches give all but the first.
+int kg_cuda_direct_work(const struct kg_group *group, const struct kg_device_facts *facts,
+                        const struct kg_config *config, struct kg_cuda_memory_work *works)
+{
+    enum { AHEAD = 4, REGISTERS_USED = 32 }; // loads that compilers put before their first use
+    const struct kg_nest *nest = nest_of(group);
+    double items = (double)items_of(nest), bytes = 0;
+    struct kg_grids launch;
+    grids(group, facts, config, &launch);
+    struct kg_cuda_memory_work *work = &works[0];
+    *work = kg_cuda_memory_work_of(&launch.grids[0]);
+    double turns = items > 0 ? nest->iterations / items : 0;
+    for (int a = 0; a < nest->access_count; a++)
+        bytes += kg_dtypes[kg_emit_tensor_dtype(nest->accesses[a].tensor)].bits / 8.0;
+    work->registers = REGISTERS_USED;
+    if (config->value[REGISTERS] > 0)
+        work->registers = (double)config->value[REGISTERS];
+    work->bytes = kg_group_bytes(group);
+    if (nest->iterations * bytes > work->bytes)
+        work->again = nest->iterations * bytes - work->bytes;
+    work->trips = 1;
+    work->near_trips = turns > AHEAD ? turns / AHEAD - 1 : 0;
+    work->accesses = turns * nest->access_count + 1;
+    work->steps = turns * kg_cuda_memory_steps(group, 0, 0, nest->iterations);
+    return 1;
+}
+
+static double estimate(const struct kg_group *group, const struct kg_device_facts *facts,
+                       enum kg_target target, const struct kg_config *config)
+{
+    (void)target;
+    return kg_cuda_memory_estimate(kg_cuda_direct_work, group, facts, config);
+}
+
 const struct kg_family kg_cuda_direct = {
     .name = "direct",
     .summary = "a thread for each output element; takes any statement",
@@ -185,6 +221,7 @@ const struct kg_family kg_cuda_direct = {
     .valid = valid,
     .guess = guess,
     .bound = kg_group_bound,
+    .estimate = estimate,
     .emit = emit,
     .grids = grids,
 };

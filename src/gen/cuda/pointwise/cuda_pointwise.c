@@ -11,6 +11,7 @@
 #include "gen/cuda/pointwise/cuda_pointwise.h"
 
 #include "gen/cuda/cuda_frame.h"
+#include "gen/cuda/cuda_memory_time.h"
 #include "gen/families.h"
 
 #include <string.h>
@@ -71,8 +72,8 @@ static int widest_element(const struct kg_group *group)
     return widest;
 }
 
-static void make_plan(const struct kg_group *group, const struct kg_config *config,
-                      struct kg_cuda_pointwise_plan *plan)
+void kg_cuda_pointwise_plan_make(const struct kg_group *group, const struct kg_config *config,
+                                 struct kg_cuda_pointwise_plan *plan)
 {
     *plan = (struct kg_cuda_pointwise_plan){.group = group, .across = -1};
     plan->axes = kg_group_nest(group, 0)->output_axes;
@@ -100,7 +101,7 @@ static void make_plan_for_any(const struct kg_group *group, const struct kg_conf
 {
     struct kg_config any = *config;
     any.value[LAST] = 0;
-    make_plan(group, &any, plan);
+    kg_cuda_pointwise_plan_make(group, &any, plan);
 }
 
 // Elements of a row, and rows.
@@ -155,7 +156,7 @@ static bool valid(const struct kg_group *group, const struct kg_device_facts *fa
 {
     (void)facts, (void)target;
     struct kg_cuda_pointwise_plan plan;
-    make_plan(group, config, &plan);
+    kg_cuda_pointwise_plan_make(group, config, &plan);
     const char *obstacle = plan.tile ? tile_obstacle(&plan) : plain_obstacle(&plan);
     if (plan.vector * widest_element(group) > ACCESS)
         obstacle = "a vector is wider than a store";
@@ -174,13 +175,13 @@ static bool guess_tile(const struct kg_group *group, struct kg_config *config)
     if (kg_cuda_pointwise_crossing(group) < 0)
         return false;
     for (; tiled.value[TILE] >= 32; tiled.value[TILE] /= 2) {
-        make_plan(group, &tiled, &plan);
+        kg_cuda_pointwise_plan_make(group, &tiled, &plan);
         if (kg_cuda_pointwise_extent(&plan, plan.axes - 1) < LEAST ||
             kg_cuda_pointwise_extent(&plan, plan.across) < LEAST)
             return false;
         while (tiled.value[THREADS] > 128 && tile_obstacle(&plan)) {
             tiled.value[THREADS] /= 2;
-            make_plan(group, &tiled, &plan);
+            kg_cuda_pointwise_plan_make(group, &tiled, &plan);
         }
         if (!tile_obstacle(&plan)) {
             *config = tiled;
@@ -197,14 +198,14 @@ static void guess_last(const struct kg_group *group, struct kg_config *config)
     int64_t columns, rows, last;
     if (!kg_cuda_pointwise_rounds(group))
         return;
-    make_plan(group, config, &plan);
+    kg_cuda_pointwise_plan_make(group, config, &plan);
     last = kg_group_nest(group, 0)->extent[plan.axes - 1];
     if (last < 1 || last >= plan.vector || plan.vector % last != 0)
         return;
     plan.last = (int)last;
     struct kg_config rounds = *config;
     rounds.value[LAST] = last;
-    make_plan(group, &rounds, &plan);
+    kg_cuda_pointwise_plan_make(group, &rounds, &plan);
     measure(&plan, &columns, &rows);
     if (columns % plan.vector == 0)
         *config = rounds;
@@ -253,7 +254,7 @@ static void guess(const struct kg_group *group, const struct kg_device_facts *fa
     if (config->value[VECTOR] >= 8 && is_heavy(group))
         config->value[ROWS] = 1;
     guess_last(group, config);
-    make_plan(group, config, &plan);
+    kg_cuda_pointwise_plan_make(group, config, &plan);
     measure(&plan, &columns, &rows);
     // Vectors that rows are whole numbers of.
     while (plan.run > 0 && config->value[VECTOR] > 1 && columns % config->value[VECTOR] != 0)
@@ -281,7 +282,7 @@ static bool emit(const struct kg_group *group, const struct kg_device_facts *fac
         kg_cuda_nothing(&code, group, entry);
         return !source->failed;
     }
-    make_plan(group, config, &plan);
+    kg_cuda_pointwise_plan_make(group, config, &plan);
     make_plan_for_any(group, config, &any);
     plan.entry = any.entry = entry;
     kg_cuda_pointwise_emit(source, &plan, &any);
@@ -362,7 +363,7 @@ static void grids(const struct kg_group *group, const struct kg_device_facts *fa
     struct kg_cuda_pointwise_plan plan, any;
     const struct kg_grid none = {.threads = {1, 1, 1}};
     bool all, simple = kg_cuda_pointwise_simple(group);
-    make_plan(group, config, &plan);
+    kg_cuda_pointwise_plan_make(group, config, &plan);
     make_plan_for_any(group, config, &any);
     struct kg_grid grid = grid_of(&plan, &all), slow = grid_of(&any, &(bool){false});
     int alignment = kg_cuda_pointwise_alignment(&plan);
@@ -375,6 +376,13 @@ static void grids(const struct kg_group *group, const struct kg_device_facts *fa
     kg_cuda_start_early(group, facts, grids);
 }
 
+static double estimate(const struct kg_group *group, const struct kg_device_facts *facts,
+                       enum kg_target target, const struct kg_config *config)
+{
+    (void)target;
+    return kg_cuda_memory_estimate(kg_cuda_pointwise_work, group, facts, config);
+}
+
 const struct kg_family kg_cuda_pointwise = {
     .name = "pointwise",
     .summary = "element-wise formulas and gathers, chained in registers",
@@ -383,6 +391,7 @@ const struct kg_family kg_cuda_pointwise = {
     .valid = valid,
     .guess = guess,
     .bound = kg_group_bound,
+    .estimate = estimate,
     .emit = emit,
     .grids = grids,
 };

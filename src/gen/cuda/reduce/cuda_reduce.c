@@ -10,6 +10,7 @@
 #include "gen/cuda/reduce/cuda_reduce.h"
 
 #include "gen/cuda/cuda_frame.h"
+#include "gen/cuda/cuda_memory_time.h"
 #include "gen/cuda/rowwise/cuda_rowwise.h"
 #include "gen/families.h"
 #include "gen/shared/contract_operands.h"
@@ -119,6 +120,13 @@ static void configure(struct kg_cuda_reduce_plan *plan, const struct kg_config *
     plan->registers = (int)config->value[REGISTERS];
 }
 
+void kg_cuda_reduce_plan_make(const struct kg_group *group, const struct kg_config *config,
+                              struct kg_cuda_reduce_plan *plan)
+{
+    find_plan(group, plan);
+    configure(plan, config);
+}
+
 static int64_t product(const struct kg_nest *nest, int first, int last)
 {
     int64_t count = 1;
@@ -209,8 +217,7 @@ static bool starts_at_zero(const struct kg_nest *nest)
     return true;
 }
 
-// Of the tensors that are read in vectors, the widest element and all of them together, in bytes.
-static void measure_elements(const struct kg_cuda_reduce_plan *plan, int *widest, int *together)
+void kg_cuda_reduce_elements(const struct kg_cuda_reduce_plan *plan, int *widest, int *together)
 {
     struct read reads[MOST_READS];
     int count = list_reads(plan, reads);
@@ -233,7 +240,7 @@ static bool has_good_rows(const struct kg_cuda_reduce_plan *plan,
 {
     int widest, together;
     int64_t rows = outputs_of(plan), blocks = kg_cuda_rowwise_blocks(facts);
-    measure_elements(plan, &widest, &together);
+    kg_cuda_reduce_elements(plan, &widest, &together);
     int64_t bytes = count_of(plan) * (widest > 0 ? widest : 1);
     return rows >= 2 * (int64_t)facts->units || bytes <= KG_CUDA_ROWWISE_HELD ||
            (rows * blocks >= facts->units && bytes <= blocks * KG_CUDA_ROWWISE_HELD);
@@ -279,14 +286,13 @@ static void space(const struct kg_group *group, const struct kg_device_facts *fa
     kg_cuda_space_registers(space);
 }
 
-static int fold_bytes(const struct kg_fold *fold)
+int kg_cuda_reduce_fold_bytes(const struct kg_fold *fold)
 {
     int bytes = fold->lane == KG_TYPE_F32 || fold->lane == KG_TYPE_BOOL ? 4 : 8;
     return fold->is_argument ? KG_CUDA_PARTIAL_BYTES : fold->is_float_sum ? 2 * bytes : bytes;
 }
 
-// The threads of a block along the columns, and the groups of them.
-static void shape_block(const struct kg_cuda_reduce_plan *plan, int64_t *wide, int64_t *groups)
+void kg_cuda_reduce_shape(const struct kg_cuda_reduce_plan *plan, int64_t *wide, int64_t *groups)
 {
     int64_t width = product(plan->nest, plan->run, plan->last), count = count_of(plan);
     int64_t most = kg_power_of_two(kg_ceil_div(width, plan->vector));
@@ -304,8 +310,7 @@ static void shape_block(const struct kg_cuda_reduce_plan *plan, int64_t *wide, i
     }
 }
 
-// Blocks that need not share an output, and parts that those who share one can take.
-static void count_blocks(const struct kg_cuda_reduce_plan *plan, int64_t *blocks, int64_t *parts)
+void kg_cuda_reduce_count(const struct kg_cuda_reduce_plan *plan, int64_t *blocks, int64_t *parts)
 {
     if (!plan->column) {
         *blocks = outputs_of(plan);
@@ -313,7 +318,7 @@ static void count_blocks(const struct kg_cuda_reduce_plan *plan, int64_t *blocks
         return;
     }
     int64_t wide, groups;
-    shape_block(plan, &wide, &groups);
+    kg_cuda_reduce_shape(plan, &wide, &groups);
     *blocks = product(plan->nest, 0, plan->run - 1) *
               kg_ceil_div(product(plan->nest, plan->run, plan->last), wide * plan->vector);
     *parts = kg_ceil_div(count_of(plan), groups * plan->unroll);
@@ -328,13 +333,13 @@ static bool valid(const struct kg_group *group, const struct kg_device_facts *fa
     int64_t blocks, parts;
     find_plan(group, &plan);
     configure(&plan, config);
-    measure_elements(&plan, &widest, &together);
-    count_blocks(&plan, &blocks, &parts);
+    kg_cuda_reduce_elements(&plan, &widest, &together);
+    kg_cuda_reduce_count(&plan, &blocks, &parts);
     if (plan.vector > 1 && plan.vector * widest > 2 * ACCESS)
         return refuse(reason, "a vector is wider than two loads");
     if (plan.threads == WARP && (plan.column || plan.split > 1))
         return refuse(reason, "a single warp reduces a short row");
-    int64_t totals = fold_bytes(&plan.fold) * (plan.column ? plan.vector : 1);
+    int64_t totals = kg_cuda_reduce_fold_bytes(&plan.fold) * (plan.column ? plan.vector : 1);
     if (plan.column && totals * plan.threads > MOST_SHARED)
         return refuse(reason, "a block would need more shared memory than there is");
     if (plan.split > 1 && plan.split / 2 >= parts)
@@ -385,8 +390,8 @@ static void guess_cluster(const struct kg_group *group, const struct kg_device_f
     int64_t blocks, parts, most = kg_cuda_rowwise_blocks(facts);
     find_plan(group, &plan);
     configure(&plan, config);
-    measure_elements(&plan, &widest, &together);
-    count_blocks(&plan, &blocks, &parts);
+    kg_cuda_reduce_elements(&plan, &widest, &together);
+    kg_cuda_reduce_count(&plan, &blocks, &parts);
     int64_t bytes = count_of(&plan) * together;
     if (blocks > 0)
         bytes = bytes * outputs_of(&plan) / blocks;
@@ -447,7 +452,7 @@ static void guess(const struct kg_group *group, const struct kg_device_facts *fa
     find_plan(group, &plan);
     *config = (struct kg_config){{prefers_columns(&plan), USUAL_THREADS, 1, 1, 1, 0, 0}};
     configure(&plan, config);
-    measure_elements(&plan, &widest, &together);
+    kg_cuda_reduce_elements(&plan, &widest, &together);
     int64_t length = product(plan.nest, plan.run, plan.last);
     if (widest > 0)
         config->value[VECTOR] = ACCESS / widest;
@@ -467,7 +472,7 @@ static void guess(const struct kg_group *group, const struct kg_device_facts *fa
     if (!plan.column)
         guess_short(group, facts, target, config);
     configure(&plan, config);
-    count_blocks(&plan, &blocks, &parts);
+    kg_cuda_reduce_count(&plan, &blocks, &parts);
     for (int i = 0; i < SPLITS && blocks > 0; i++)
         if (splits[i] * blocks <= BLOCKS_PER_UNIT * units && splits[i] <= parts)
             config->value[SPLIT] = splits[i];
@@ -513,10 +518,10 @@ static void grids(const struct kg_group *group, const struct kg_device_facts *fa
     const struct kg_grid none = {.threads = {1, 1, 1}};
     find_plan(group, &plan);
     configure(&plan, config);
-    count_blocks(&plan, &blocks, &parts);
+    kg_cuda_reduce_count(&plan, &blocks, &parts);
     wide = plan.threads;
     if (plan.column)
-        shape_block(&plan, &wide, &groups);
+        kg_cuda_reduce_shape(&plan, &wide, &groups);
     int64_t outputs = outputs_of(&plan), side = kg_power_of_two(outputs);
     side = side < WARP ? side : WARP;
     struct kg_grid grid = grid_of(blocks, plan.split, wide, groups);
@@ -542,6 +547,13 @@ static void grids(const struct kg_group *group, const struct kg_device_facts *fa
     kg_cuda_start_early(group, facts, grids);
 }
 
+static double estimate(const struct kg_group *group, const struct kg_device_facts *facts,
+                       enum kg_target target, const struct kg_config *config)
+{
+    (void)target;
+    return kg_cuda_memory_estimate(kg_cuda_reduce_work, group, facts, config);
+}
+
 const struct kg_family kg_cuda_reduce = {
     .name = "reduce",
     .summary = "reductions over any axes, by as many blocks as there is room for",
@@ -550,6 +562,7 @@ const struct kg_family kg_cuda_reduce = {
     .valid = valid,
     .guess = guess,
     .bound = kg_group_bound,
+    .estimate = estimate,
     .emit = emit,
     .grids = grids,
 };

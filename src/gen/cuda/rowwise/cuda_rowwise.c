@@ -11,6 +11,7 @@
 
 #include "asm/gpu.h"
 #include "gen/cuda/cuda_frame.h"
+#include "gen/cuda/cuda_memory_time.h"
 #include "gen/families.h"
 #include "gen/shared/contract_operands.h"
 
@@ -72,8 +73,8 @@ static void space(const struct kg_group *group, const struct kg_device_facts *fa
     kg_cuda_space_registers(space);
 }
 
-static void measure(const struct kg_rowwise_plan *plan, int64_t *rows, int64_t *columns,
-                    int64_t *length)
+void kg_cuda_rowwise_measure(const struct kg_rowwise_plan *plan, int64_t *rows, int64_t *columns,
+                             int64_t *length)
 {
     *rows = *columns = *length = 1;
     for (int axis = 0; axis <= plan->last; axis++) {
@@ -105,7 +106,7 @@ static bool is_cut(const struct kg_rowwise_plan *plan, const struct kg_device_fa
     enum { DEARER = 3 };
     int64_t rows, columns, length, blocks = kg_cuda_rowwise_blocks(facts);
     bool kept = false;
-    measure(plan, &rows, &columns, &length);
+    kg_cuda_rowwise_measure(plan, &rows, &columns, &length);
     for (int i = 0; i < plan->group->count; i++)
         kept |= plan->kept[i];
     return rows * blocks * (kept ? DEARER : 1) < facts->units &&
@@ -123,8 +124,8 @@ static bool applicable(const struct kg_group *group, const struct kg_device_fact
     return !is_cut(&plan, facts) || refuse(reason, "fewer rows than units, and long ones");
 }
 
-static void make_plan(const struct kg_group *group, const struct kg_config *config,
-                      const char *entry, struct kg_cuda_rowwise_plan *plan)
+void kg_cuda_rowwise_plan_make(const struct kg_group *group, const struct kg_config *config,
+                               const char *entry, struct kg_cuda_rowwise_plan *plan)
 {
     struct kg_text reason = {0};
     *plan = (struct kg_cuda_rowwise_plan){
@@ -202,8 +203,8 @@ static bool valid(const struct kg_group *group, const struct kg_device_facts *fa
     (void)target;
     struct kg_cuda_rowwise_plan plan;
     int64_t rows, columns, length;
-    make_plan(group, config, "", &plan);
-    measure(&plan.row, &rows, &columns, &length);
+    kg_cuda_rowwise_plan_make(group, config, "", &plan);
+    kg_cuda_rowwise_measure(&plan.row, &rows, &columns, &length);
     int64_t threads = config->value[THREADS], registers = config->value[REGISTERS];
     int64_t pieces = kg_ceil_div(columns, threads * config->value[CLUSTER] * config->value[VECTOR]);
     if (config->value[VECTOR] > 1 && config->value[VECTOR] * widest_element(&plan.row) > 2 * ACCESS)
@@ -301,7 +302,7 @@ static void guess(const struct kg_group *group, const struct kg_device_facts *fa
     struct kg_text reason = {0};
     int64_t rows, columns, length, least = 8;
     kg_rowwise_plan_make(group, &plan, &reason);
-    measure(&plan, &rows, &columns, &length);
+    kg_cuda_rowwise_measure(&plan, &rows, &columns, &length);
     *config = (struct kg_config){{8, ACCESS / widest_element(&plan), 1, 0, 1, 0, 0}};
     while (config->value[VECTOR] > 1 && length % config->value[VECTOR] != 0)
         config->value[VECTOR] /= 2;
@@ -334,7 +335,7 @@ static bool emit(const struct kg_group *group, const struct kg_device_facts *fac
 {
     struct kg_cuda_rowwise_plan plan;
     struct kg_space values;
-    make_plan(group, config, entry, &plan);
+    kg_cuda_rowwise_plan_make(group, config, entry, &plan);
     space(group, facts, target, &values);
     kg_cuda_opening(source, group, "rowwise", config, &values);
     kg_cuda_rowwise_emit(source, &plan);
@@ -347,8 +348,8 @@ static void grids(const struct kg_group *group, const struct kg_device_facts *fa
     enum { MOST_CLUSTERS = 1 << 27 };
     struct kg_cuda_rowwise_plan plan;
     int64_t rows, columns, length;
-    make_plan(group, config, "", &plan);
-    measure(&plan.row, &rows, &columns, &length);
+    kg_cuda_rowwise_plan_make(group, config, "", &plan);
+    kg_cuda_rowwise_measure(&plan.row, &rows, &columns, &length);
     int64_t blocks = kg_ceil_div(rows, plan.blocks);
     bool all_rows = blocks <= MOST_CLUSTERS;
     blocks = (blocks < MOST_CLUSTERS ? blocks : MOST_CLUSTERS) * plan.cluster;
@@ -372,6 +373,13 @@ static void grids(const struct kg_group *group, const struct kg_device_facts *fa
     kg_cuda_start_early(group, facts, grids);
 }
 
+static double estimate(const struct kg_group *group, const struct kg_device_facts *facts,
+                       enum kg_target target, const struct kg_config *config)
+{
+    (void)target;
+    return kg_cuda_memory_estimate(kg_cuda_rowwise_work, group, facts, config);
+}
+
 const struct kg_family kg_cuda_rowwise = {
     .name = "rowwise",
     .summary = "softmax, norms, losses and reductions by row, which stays in registers",
@@ -380,6 +388,7 @@ const struct kg_family kg_cuda_rowwise = {
     .valid = valid,
     .guess = guess,
     .bound = kg_group_bound,
+    .estimate = estimate,
     .emit = emit,
     .grids = grids,
 };

@@ -470,7 +470,7 @@ static void emit_opening(struct kg_cuda_rowwise_writer *writer)
     kg_code_line(code, plan->cluster > 1
                            ? "const int thread = threadIdx.x + THREADS * (int)kg_cluster_rank();"
                            : "const int thread = threadIdx.x;");
-    kg_code_line(code, "typedef typename kg_evaluator<HELD>::type PLACE;");
+    kg_code_line(code, "typedef typename kg_place<HELD>::type PLACE;");
     kg_code_line(code, "const PLACE left = (PLACE)columns - (WHOLE ? thread * VECTOR : thread);");
     kg_code_line(code, "const PLACE all = (left + SPAN * VECTOR - 1) / (SPAN * VECTOR);");
     kg_code_line(code, "const int parts = HELD || all < HOLD ? (int)all : HOLD;");

@@ -16,14 +16,15 @@
 
 #include "asm/gpu.h"
 #include "gen/cuda/cuda_frame.h"
+#include "gen/cuda/cuda_memory_time.h"
 #include "gen/families.h"
 
 enum { THREADS, VECTOR, HOLD, CLUSTER, CHUNKED, REGISTERS };
 
 enum { ACCESS = 16, WARP = 32, LEAST_BLOCK = 128, REGISTER_FILE = 65536, MOST_REGISTERS = 255 };
 
-static void make_plan(const struct kg_group *group, const struct kg_config *config,
-                      const char *entry, struct kg_cuda_scan_plan *plan)
+void kg_cuda_scan_plan_make(const struct kg_group *group, const struct kg_config *config,
+                            const char *entry, struct kg_cuda_scan_plan *plan)
 {
     struct kg_text reason = {0};
     *plan = (struct kg_cuda_scan_plan){
@@ -122,8 +123,7 @@ static int lane_bytes(const struct kg_scan_plan *plan)
     return plan->fold.is_argument ? 16 : value;
 }
 
-// 32-bit registers of a thread for what it works on and what is on its way.
-static int64_t held_registers(const struct kg_scan_plan *plan, const struct kg_config *config)
+int64_t kg_cuda_scan_registers(const struct kg_scan_plan *plan, const struct kg_config *config)
 {
     int widest, all;
     int64_t elements = config->value[VECTOR] * config->value[HOLD];
@@ -144,7 +144,7 @@ static bool valid(const struct kg_group *group, const struct kg_device_facts *fa
 {
     (void)facts, (void)target;
     struct kg_cuda_scan_plan plan;
-    make_plan(group, config, "", &plan);
+    kg_cuda_scan_plan_make(group, config, "", &plan);
     int64_t threads = plan.threads, vector = plan.vector, hold = plan.hold;
     struct extent extent = measure(&plan.scan);
     int64_t row = plan.scan.chunk > 0 ? plan.scan.chunk : extent.length;
@@ -166,7 +166,8 @@ static bool valid(const struct kg_group *group, const struct kg_device_facts *fa
         return refuse(reason, "a tile is twice as long as the row");
     int64_t registers = plan.registers;
     int64_t most = registers > 0 ? registers : REGISTER_FILE / (threads < 256 ? 256 : threads);
-    if (held_registers(&plan.scan, config) + 16 > (most < MOST_REGISTERS ? most : MOST_REGISTERS))
+    if (kg_cuda_scan_registers(&plan.scan, config) + 16 >
+        (most < MOST_REGISTERS ? most : MOST_REGISTERS))
         return refuse(reason, "holds more than a thread has registers");
     if (registers * threads * plan.blocks > REGISTER_FILE)
         return refuse(reason, "a block would need more registers than there are");
@@ -270,7 +271,7 @@ static bool emit(const struct kg_group *group, const struct kg_device_facts *fac
     struct kg_cuda_scan_plan plan;
     struct kg_space values;
     struct kg_code code = {source, 0};
-    make_plan(group, config, entry, &plan);
+    kg_cuda_scan_plan_make(group, config, entry, &plan);
     space(group, facts, target, &values);
     kg_cuda_opening(source, group, "scan", config, &values);
     if (is_wanted(&plan))
@@ -299,7 +300,7 @@ static void grids(const struct kg_group *group, const struct kg_device_facts *fa
 {
     struct kg_cuda_scan_plan plan;
     const struct kg_grid none = {.threads = {1, 1, 1}};
-    make_plan(group, config, "", &plan);
+    kg_cuda_scan_plan_make(group, config, "", &plan);
     struct extent extent = measure(&plan.scan);
     int64_t chunk = plan.scan.chunk > 0 ? plan.scan.chunk : extent.length;
     int64_t chunks = chunk > 0 ? kg_ceil_div(extent.length, chunk) : 0;
@@ -323,6 +324,13 @@ static void grids(const struct kg_group *group, const struct kg_device_facts *fa
     kg_cuda_start_early(group, facts, grids);
 }
 
+static double estimate(const struct kg_group *group, const struct kg_device_facts *facts,
+                       enum kg_target target, const struct kg_config *config)
+{
+    (void)target;
+    return kg_cuda_memory_estimate(kg_cuda_scan_work, group, facts, config);
+}
+
 const struct kg_family kg_cuda_scan = {
     .name = "scan",
     .summary = "running totals along an axis, read and written once",
@@ -331,6 +339,7 @@ const struct kg_family kg_cuda_scan = {
     .valid = valid,
     .guess = guess,
     .bound = kg_group_bound,
+    .estimate = estimate,
     .emit = emit,
     .grids = grids,
 };

@@ -1,0 +1,98 @@
+// What a config of the reduce family for CUDA has a GPU do: see cuda_memory_time.h.
+
+#include "gen/cuda/reduce/cuda_reduce.h"
+
+#include "gen/cuda/cuda_frame.h"
+#include "gen/cuda/cuda_memory_time.h"
+#include "gen/families.h"
+
+#include <math.h>
+
+enum { WHOLE, SINGLE, COMBINE }; // the functions of a kernel
+// Registers of a thread beside what it loads and its totals: as NVRTC 13.0 had it for 1500 of these
+// kernels. Instructions by which two totals become one.
+enum { OTHER_REGISTERS = 24, FOLD_STEPS = 20 };
+
+// Bytes that a thread reads for each element of the reduction: of what lies in vectors, or else.
+static double element_bytes(const struct kg_cuda_reduce_plan *plan)
+{
+    int widest, together;
+    double bytes = 0;
+    kg_cuda_reduce_elements(plan, &widest, &together);
+    for (int a = 0; a < plan->nest->access_count && together == 0; a++)
+        bytes += kg_dtypes[kg_emit_tensor_dtype(plan->nest->accesses[a].tensor)].bits / 8.0;
+    return together > 0 ? together : bytes;
+}
+
+static double count_registers(const struct kg_cuda_reduce_plan *plan, double bytes)
+{
+    double totals =
+        kg_cuda_reduce_fold_bytes(&plan->fold) * (plan->column ? 1.5 * plan->vector : 2);
+    double registers = OTHER_REGISTERS + (totals + bytes * plan->vector * plan->unroll) / 4;
+    return plan->registers > 0 ? fmin(registers, plan->registers) : registers;
+}
+
+// The blocks that read.
+static void describe_reading(const struct kg_cuda_reduce_plan *plan, bool whole,
+                             struct kg_cuda_memory_work *work)
+{
+    int64_t blocks, parts, wide, groups = 1;
+    kg_cuda_reduce_count(plan, &blocks, &parts);
+    if (plan->column)
+        kg_cuda_reduce_shape(plan, &wide, &groups);
+    double bytes = element_bytes(plan), turns = (double)kg_ceil_div(parts, plan->split);
+    double elements = turns * plan->unroll * plan->vector;
+    int batches = whole ? 1 : plan->unroll / kg_cuda_reduce_batch(plan);
+    work->registers = count_registers(plan, bytes);
+    work->bytes = kg_group_bytes(plan->group);
+    work->again = fmax(0, plan->nest->iterations * bytes - work->bytes);
+    work->trips = turns * (batches > 1 ? batches : 1);
+    work->accesses = turns * plan->unroll *
+                     (whole ? kg_cuda_memory_accesses(bytes * plan->vector) : plan->vector);
+    work->steps =
+        elements * (kg_cuda_memory_steps(plan->group, 0, plan->k, plan->nest->iterations) +
+                    plan->nest->access_count);
+    if (plan->fold.is_float_sum)
+        work->steps += turns * 6 * (plan->column ? plan->vector : plan->unroll);
+    double folds = plan->column ? log2((double)groups) : 2;
+    work->meetings = folds + (plan->cluster ? 1 : 0);
+    work->steps += folds * FOLD_STEPS * (plan->column ? plan->vector : 1);
+}
+
+// Those that fold what others left.
+static void describe_folding(const struct kg_cuda_reduce_plan *plan, double outputs,
+                             struct kg_cuda_memory_work *work)
+{
+    double left = outputs * plan->split * KG_CUDA_PARTIAL_BYTES;
+    double of_thread = outputs * plan->split / (work->blocks * work->threads);
+    work->registers = OTHER_REGISTERS;
+    work->again = 2 * left;
+    work->near_trips = fmax(1, of_thread);
+    work->accesses = work->near_trips;
+    work->steps = FOLD_STEPS * fmax(1, of_thread);
+    work->meetings = 2;
+}
+
+int kg_cuda_reduce_work(const struct kg_group *group, const struct kg_device_facts *facts,
+                        const struct kg_config *config, struct kg_cuda_memory_work *works)
+{
+    struct kg_cuda_reduce_plan plan;
+    struct kg_grids grids;
+    int count = 0;
+    kg_cuda_reduce_plan_make(group, config, &plan);
+    kg_cuda_reduce.grids(group, facts, config, &grids);
+    double outputs = 1;
+    for (int axis = 0; axis < plan.outputs; axis++)
+        outputs *= (double)plan.nest->extent[axis];
+    for (int i = 0; i < grids.count; i++) {
+        if (grids.grids[i].blocks[0] == 0 || outputs == 0)
+            continue;
+        struct kg_cuda_memory_work *work = &works[count++];
+        *work = kg_cuda_memory_work_of(&grids.grids[i]);
+        if (i == COMBINE)
+            describe_folding(&plan, outputs, work);
+        else
+            describe_reading(&plan, i == WHOLE, work);
+    }
+    return count;
+}

@@ -1,0 +1,132 @@
+// What a config of the rowwise family for CUDA has a GPU do: see cuda_memory_time.h.
+
+#include "gen/cuda/rowwise/cuda_rowwise.h"
+
+#include "gen/cuda/cuda_frame.h"
+#include "gen/cuda/cuda_memory_time.h"
+#include "gen/families.h"
+
+#include <math.h>
+
+enum { WARP = 32, ACCESS = 16, ANY = 2 }; // the function for what does not lie in whole vectors
+// Registers of a thread beside what it holds, and those of wide vectors at work: as NVRTC 13.0 had
+// it for 1700 of these kernels.
+enum { OTHER_REGISTERS = 18, WIDE = 8 };
+// Instructions by which a warp folds a value.
+enum { FOLD_STEPS = 20 };
+
+// The vectors of a thread by where they are kept, and how they are read.
+struct share {
+    int vector; // elements
+    double registers, shared, rest, all;
+};
+
+static struct share share_of(const struct kg_cuda_rowwise_plan *plan, int function, int64_t columns)
+{
+    bool any = function == ANY;
+    struct share share = {.vector = any ? 1 : plan->vector};
+    int64_t span = (int64_t)plan->threads * plan->cluster * share.vector;
+    int64_t hold = any && plan->vector > 1 ? 0 : plan->hold;
+    share.all = (double)kg_ceil_div(columns, span);
+    share.registers = fmin(share.all, (double)hold);
+    share.shared = function == 0 ? fmin(share.all - share.registers, plan->shared) : 0;
+    share.rest = share.all - share.registers - share.shared;
+    return share;
+}
+
+// What is read and written by vectors.
+static void add_streams(const struct kg_cuda_rowwise_plan *plan, const struct share *share,
+                        struct kg_cuda_memory_work *work)
+{
+    struct kg_cuda_streams streams;
+    const double threads = work->blocks * work->threads;
+    bool again = false, near = false;
+    int most = 0;
+    kg_cuda_streams_make(&plan->row, &streams);
+    for (int i = 0; i < streams.count; i++) {
+        const struct kg_cuda_stream *stream = &streams.items[i];
+        double bytes = kg_cuda_stream_bytes(plan, stream) / plan->vector * share->vector;
+        double loads = kg_cuda_memory_accesses(bytes);
+        int uses = 0;
+        for (int pass = 0; pass < plan->row.passes; pass++)
+            uses += stream->uses[pass];
+        most = uses > most ? uses : most;
+        if (stream->held) {
+            work->accesses += loads * (share->registers + share->shared * (1 + uses));
+            work->accesses += loads * share->rest * uses;
+            work->again += threads * share->rest * bytes * (uses - 1);
+            again = true;
+        } else {
+            work->accesses += loads * share->all * uses;
+            work->again += threads * share->all * bytes * uses;
+            near = true;
+        }
+    }
+    work->trips = (share->registers + share->shared > 0) + (again ? share->rest : 0);
+    work->near_trips = (again ? share->rest * (most - 1) : 0) + near;
+}
+
+static void add_statements(const struct kg_cuda_rowwise_plan *plan, const struct share *share,
+                           double elements, struct kg_cuda_memory_work *work)
+{
+    const struct kg_rowwise_plan *row = &plan->row;
+    double steps = 0;
+    for (int i = 0; i < row->group->count; i++) {
+        const struct kg_nest *nest = kg_group_nest(row->group, i);
+        if (row->role[i] == KG_ROWWISE_SCALAR)
+            continue;
+        double own = kg_cuda_memory_steps(row->group, i, i, elements) + nest->access_count;
+        // What a later pass needs again is held, or computed again.
+        steps += row->kept[i] && !plan->keep ? 2 * own : own;
+        if (row->role[i] == KG_ROWWISE_REDUCE) {
+            work->meetings++;
+            work->steps += FOLD_STEPS;
+        } else if (!kg_group_is_private(row->group, nest->output)) {
+            int bytes = kg_dtypes[kg_emit_tensor_dtype(nest->output)].bits / 8;
+            work->accesses += kg_cuda_memory_accesses(bytes * share->vector) * share->all;
+        }
+    }
+    work->steps += steps * share->all * share->vector;
+}
+
+// What is held as computed takes the place of what it was computed from.
+static double count_registers(const struct kg_cuda_rowwise_plan *plan, const struct share *share)
+{
+    struct kg_cuda_streams streams;
+    double raw = 0, kept = 0;
+    kg_cuda_streams_make(&plan->row, &streams);
+    for (int i = 0; i < streams.count; i++)
+        if (streams.items[i].held)
+            raw += kg_cuda_stream_bytes(plan, &streams.items[i]) / 4.0;
+    for (int i = 0; i < plan->row.group->count && plan->keep; i++)
+        if (plan->row.kept[i])
+            kept += plan->vector *
+                    (kg_group_nest(plan->row.group, i)->body->type == KG_TYPE_F32 ? 1 : 2);
+    double registers = OTHER_REGISTERS + plan->hold * fmax(raw, kept);
+    registers += share->vector > WIDE ? share->vector : 0;
+    return plan->registers > 0 ? fmin(registers, plan->registers) : registers;
+}
+
+int kg_cuda_rowwise_work(const struct kg_group *group, const struct kg_device_facts *facts,
+                         const struct kg_config *config, struct kg_cuda_memory_work *works)
+{
+    struct kg_cuda_rowwise_plan plan;
+    struct kg_grids grids;
+    int64_t rows, columns, length;
+    int count = 0;
+    kg_cuda_rowwise_plan_make(group, config, "", &plan);
+    kg_cuda_rowwise_measure(&plan.row, &rows, &columns, &length);
+    kg_cuda_rowwise.grids(group, facts, config, &grids);
+    for (int i = 0; i < grids.count; i++) {
+        if (grids.grids[i].blocks[0] == 0)
+            continue;
+        struct kg_cuda_memory_work *work = &works[count++];
+        struct share share = share_of(&plan, i, columns);
+        *work = kg_cuda_memory_work_of(&grids.grids[i]);
+        work->bytes = kg_group_bytes(group);
+        work->registers = count_registers(&plan, &share);
+        add_streams(&plan, &share, work);
+        add_statements(&plan, &share, (double)rows * (double)columns, work);
+    }
+    return count;
+}

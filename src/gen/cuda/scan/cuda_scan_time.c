@@ -1,0 +1,74 @@
+// What a config of the scan family for CUDA has a GPU do: see cuda_memory_time.h.
+
+#include "gen/cuda/scan/cuda_scan.h"
+
+#include "gen/cuda/cuda_frame.h"
+#include "gen/cuda/cuda_memory_time.h"
+#include "gen/families.h"
+
+#include <math.h>
+
+enum { WARP = 32, OTHER_REGISTERS = 20, FOLD_STEPS = 20 };
+
+// Bytes that are read, and written, for an element.
+static void measure(const struct kg_scan_plan *plan, double *read, double *written)
+{
+    *read = *written = 0;
+    for (int i = 0; i < plan->group->count; i++) {
+        const struct kg_nest *nest = kg_group_nest(plan->group, i);
+        for (int a = 0; a < nest->access_count; a++) {
+            const struct kg_tensor *tensor = nest->accesses[a].tensor;
+            if (tensor->rank > 0 && !kg_group_is_private(plan->group, tensor))
+                *read += kg_dtypes[kg_emit_tensor_dtype(tensor)].bits / 8.0;
+        }
+        if (kg_scan_is_stored(plan, i))
+            *written += kg_dtypes[kg_emit_tensor_dtype(nest->output)].bits / 8.0;
+    }
+}
+
+static void describe(const struct kg_cuda_scan_plan *plan, const struct kg_config *config,
+                     bool single, bool writes, struct kg_cuda_memory_work *work)
+{
+    const struct kg_nest *nest = plan->scan.nest;
+    double length = (double)nest->extent[plan->scan.axis], elements = 1, read, written;
+    double chunk = plan->scan.chunk > 0 ? fmin(length, (double)plan->scan.chunk) : length;
+    for (int axis = 0; axis < nest->output_axes; axis++)
+        elements *= (double)nest->extent[axis];
+    measure(&plan->scan, &read, &written);
+    bool column = plan->scan.column;
+    int vector = single ? 1 : plan->vector, hold = single ? kg_cuda_scan_single(plan) : plan->hold;
+    double tile = column ? hold : (double)plan->threads * plan->cluster * vector * hold;
+    double tiles = ceil(chunk / tile), of_thread = tiles * hold * vector;
+    work->bytes = elements * (read + (writes ? written : 0));
+    work->registers = OTHER_REGISTERS + (double)kg_cuda_scan_registers(&plan->scan, config);
+    if (plan->registers > 0)
+        work->registers = fmin(work->registers, plan->registers);
+    work->trips = tiles;
+    work->meetings = column ? 0 : 2 * tiles;
+    work->accesses = tiles * hold *
+                     (kg_cuda_memory_accesses(read * vector) +
+                      (writes ? kg_cuda_memory_accesses(written * vector) : 0));
+    // Sums are carried with what rounding takes from them.
+    work->steps =
+        of_thread *
+        (kg_cuda_memory_steps(plan->scan.group, 0, plan->scan.group->count - 1, elements) + 8);
+    work->steps += column ? 0 : tiles * hold * FOLD_STEPS;
+}
+
+int kg_cuda_scan_work(const struct kg_group *group, const struct kg_device_facts *facts,
+                      const struct kg_config *config, struct kg_cuda_memory_work *works)
+{
+    struct kg_cuda_scan_plan plan;
+    struct kg_grids grids;
+    int count = 0;
+    kg_cuda_scan_plan_make(group, config, "", &plan);
+    kg_cuda_scan.grids(group, facts, config, &grids);
+    for (int i = 0; i < grids.count; i++) {
+        if (grids.grids[i].blocks[0] == 0)
+            continue;
+        works[count] = kg_cuda_memory_work_of(&grids.grids[i]);
+        describe(&plan, config, i % 2 == 1, i + 2 >= grids.count, &works[count]);
+        count++;
+    }
+    return count;
+}
