@@ -32,7 +32,7 @@ enum { MOST_RACES = 512, MOST_SAMPLES = 1 << 16, MOST_FILE = 1 << 24, MOST_GROUP
 
 // One choice's time. What the families say of it does not depend on the constants.
 struct sample {
-    int groups, counts[MOST_GROUPS];
+    int groups, families[MOST_GROUPS], counts[MOST_GROUPS];
     struct kg_cuda_memory_work works[MOST_GROUPS][KG_MAX_GRIDS];
     double seconds, weight; // measured; in the fit
     int registers;
@@ -131,20 +131,29 @@ static const struct kg_problem *read_problem(const char *line, struct kg_device_
     return problem;
 }
 
-static kg_cuda_memory_describe *describer_of(const char *family)
+static const struct {
+    const char *name;
+    kg_cuda_memory_describe *describe;
+    const struct kg_cuda_memory_times *times;
+} families[] = {
+    {"rowwise", kg_cuda_rowwise_work, &kg_cuda_rowwise_times},
+    {"reduce", kg_cuda_reduce_work, &kg_cuda_reduce_times},
+    {"pointwise", kg_cuda_pointwise_work, &kg_cuda_pointwise_times},
+    {"scan", kg_cuda_scan_work, &kg_cuda_scan_times},
+    {"direct", kg_cuda_direct_work, &kg_cuda_pointwise_times},
+};
+enum { FAMILIES = sizeof families / sizeof *families };
+// Constants by family.
+struct all_times {
+    struct kg_cuda_memory_times of[FAMILIES];
+};
+
+static int find_family(const char *name)
 {
-    static const struct {
-        const char *name;
-        kg_cuda_memory_describe *describe;
-    } all[] = {{"rowwise", kg_cuda_rowwise_work},
-               {"reduce", kg_cuda_reduce_work},
-               {"pointwise", kg_cuda_pointwise_work},
-               {"scan", kg_cuda_scan_work},
-               {"direct", kg_cuda_direct_work}};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (strcmp(all[i].name, family) == 0)
-            return all[i].describe;
-    return NULL;
+    for (int i = 0; i < FAMILIES; i++)
+        if (strcmp(families[i].name, name) == 0)
+            return i;
+    return -1;
 }
 
 static void add_sample(const struct kg_problem *problem, const struct race *race, char *line)
@@ -163,11 +172,11 @@ static void add_sample(const struct kg_problem *problem, const struct race *race
         return;
     sample->groups = choice.partition.count;
     for (int i = 0; i < sample->groups; i++) {
-        kg_cuda_memory_describe *describe = describer_of(choice.partition.families[i]->name);
-        if (!describe)
+        int family = sample->families[i] = find_family(choice.partition.families[i]->name);
+        if (family < 0)
             return;
-        sample->counts[i] = describe(&choice.partition.groups[i], &race->facts, &choice.configs[i],
-                                     sample->works[i]);
+        sample->counts[i] = families[family].describe(&choice.partition.groups[i], &race->facts,
+                                                      &choice.configs[i], sample->works[i]);
     }
     sample_count++;
 }
@@ -179,7 +188,7 @@ static void end_race(struct race *race)
     for (int s = race->first; s < sample_count; s++)
         best = fmin(best, samples[s].seconds);
     for (int s = race->first; s < sample_count; s++)
-        sum += samples[s].weight = pow(best / samples[s].seconds, 3);
+        sum += samples[s].weight = pow(best / samples[s].seconds, 5);
     for (int s = race->first; s < sample_count; s++)
         samples[s].weight /= sum;
 }
@@ -235,10 +244,10 @@ static const struct {
     const char *name;
     size_t offset;
 } constants[] = {
-    CONSTANT(launch), CONSTANT(next),   CONSTANT(dispatch), CONSTANT(start),
-    CONSTANT(trip),   CONSTANT(near),   CONSTANT(meeting),  CONSTANT(clusters),
-    CONSTANT(access), CONSTANT(step),   CONSTANT(memory),   CONSTANT(cached),
-    CONSTANT(drain),  CONSTANT(uneven), CONSTANT(tail),     CONSTANT(sharp),
+    CONSTANT(launch),  CONSTANT(next),     CONSTANT(start),   CONSTANT(trip),   CONSTANT(near),
+    CONSTANT(meeting), CONSTANT(clusters), CONSTANT(access),  CONSTANT(moved),  CONSTANT(step),
+    CONSTANT(spilled), CONSTANT(segment),  CONSTANT(special), CONSTANT(serial), CONSTANT(memory),
+    CONSTANT(cached),  CONSTANT(drain),    CONSTANT(uneven),  CONSTANT(tail),   CONSTANT(sharp),
 };
 enum { CONSTANTS = sizeof constants / sizeof *constants };
 
@@ -248,11 +257,12 @@ static double *constant_of(struct kg_cuda_memory_times *times, int i)
 }
 
 static double expected(const struct race *race, const struct sample *sample,
-                       const struct kg_cuda_memory_times *times)
+                       const struct all_times *times)
 {
     double seconds = 0;
     for (int i = 0; i < sample->groups; i++)
-        seconds += kg_cuda_memory_seconds(sample->works[i], sample->counts[i], &race->facts, times);
+        seconds += kg_cuda_memory_seconds(sample->works[i], sample->counts[i], &race->facts,
+                                          &times->of[sample->families[i]]);
     return seconds;
 }
 
@@ -260,32 +270,46 @@ enum part { ALL, EVEN, ODD };
 
 static bool is_in(int race, enum part part)
 {
-    return part == ALL || (race % 2 == 0) == (part == EVEN);
+    return races[race].count > 0 && (part == ALL || (race % 2 == 0) == (part == EVEN));
 }
 
-static double cost(const struct kg_cuda_memory_times *times, enum part part)
+// Of races of one group, which is the family's.
+static bool tells_of(const struct race *race, int family)
 {
-    const double large = 0.1; // logarithms beyond count by their amount only
+    const struct sample *first = &samples[race->first];
+    return first->groups == 1 && first->families[0] == family;
+}
+
+static double cost(const struct all_times *times, int family, enum part part)
+{
+    // Constants of which no time says anything stay where they are. Logarithms beyond `large` count
+    // by their amount only.
+    const double draw = 0.02, large = 0.1;
+    struct kg_cuda_memory_times now = times->of[family], start = *families[family].times;
     double sum = 0;
-    for (int r = 0; r < race_count; r++)
-        for (int s = races[r].first; s < races[r].first + races[r].count && is_in(r, part); s++) {
+    for (int i = 0; i < CONSTANTS; i++)
+        sum += draw * pow(log(*constant_of(&now, i) / *constant_of(&start, i)), 2);
+    for (int r = 0; r < race_count; r++) {
+        if (!is_in(r, part) || !tells_of(&races[r], family))
+            continue;
+        for (int s = races[r].first; s < races[r].first + races[r].count; s++) {
             double off = log(expected(&races[r], &samples[s], times) / samples[s].seconds) / large;
             sum += samples[s].weight * (sqrt(1 + off * off) - 1);
         }
+    }
     return sum;
 }
 
-static struct kg_cuda_memory_times fit(enum part part)
+static void fit_family(struct all_times *times, int family, enum part part)
 {
-    struct kg_cuda_memory_times times = kg_cuda_memory_times;
-    double steps[CONSTANTS], now = cost(&times, part);
+    double steps[CONSTANTS], now = cost(times, family, part);
     for (int i = 0; i < CONSTANTS; i++)
         steps[i] = 0.3;
-    for (int sweep = 0; sweep < 40; sweep++)
+    for (int sweep = 0; sweep < 60; sweep++)
         for (int i = 0; i < CONSTANTS; i++) {
-            double *constant = constant_of(&times, i), before = *constant;
+            double *constant = constant_of(&times->of[family], i), before = *constant;
             *constant = before * exp(steps[i]);
-            double then = cost(&times, part);
+            double then = cost(times, family, part);
             if (then < now) {
                 now = then;
                 steps[i] *= 1.3;
@@ -294,7 +318,12 @@ static struct kg_cuda_memory_times fit(enum part part)
                 steps[i] *= -0.5;
             }
         }
-    return times;
+}
+
+static void fit(struct all_times *times, enum part part)
+{
+    for (int i = 0; i < FAMILIES; i++)
+        fit_family(times, i, part);
 }
 
 // ---- What is told ----
@@ -326,8 +355,7 @@ static int find_choice(const struct race *race, const char *choice)
     return -1;
 }
 
-static void report(const char *label, const struct kg_cuda_memory_times *times, enum part part,
-                   bool show)
+static void report(const char *label, const struct all_times *times, enum part part, bool show)
 {
     struct summary picked = {0}, first = {0}, rule = {0};
     double off = 0, all = 0;
@@ -335,7 +363,7 @@ static void report(const char *label, const struct kg_cuda_memory_times *times, 
     for (int r = 0; r < race_count; r++) {
         const struct race *race = &races[r];
         int best = race->first, pick = race->first, ruled = find_choice(race, race->rule);
-        if (!is_in(r, part) || race->count == 0)
+        if (!is_in(r, part))
             continue;
         for (int s = race->first; s < race->first + race->count; s++) {
             double seconds = expected(race, &samples[s], times);
@@ -383,14 +411,22 @@ int main(int count, char **arguments)
         return 2;
     }
     printf("%d times in %d races\n", sample_count, race_count);
-    report("what ships", &kg_cuda_memory_times, ALL, show);
+    struct all_times times, even;
+    for (int i = 0; i < FAMILIES; i++)
+        times.of[i] = *families[i].times;
+    even = times;
+    report("what ships", &times, ALL, show);
     if (!fits)
         return 0;
-    struct kg_cuda_memory_times even = fit(EVEN), fitted = fit(ALL);
+    fit(&even, EVEN);
+    fit(&times, ALL);
     report("fitted to every other race: those", &even, EVEN, false);
     report("the races held out", &even, ODD, false);
-    report("fitted to all", &fitted, ALL, show);
-    for (int i = 0; i < CONSTANTS; i++)
-        printf("    .%s = %.3g,\n", constants[i].name, *constant_of(&fitted, i));
+    report("fitted to all", &times, ALL, show);
+    for (int f = 0; f < FAMILIES - 1; f++) {
+        printf("kg_cuda_%s_times:\n", families[f].name);
+        for (int i = 0; i < CONSTANTS; i++)
+            printf("    .%s = %.3g,\n", constants[i].name, *constant_of(&times.of[f], i));
+    }
     return 0;
 }

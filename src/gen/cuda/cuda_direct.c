@@ -194,15 +194,17 @@ int kg_cuda_direct_work(const struct kg_group *group, const struct kg_device_fac
     for (int a = 0; a < nest->access_count; a++)
         bytes += kg_dtypes[kg_emit_tensor_dtype(nest->accesses[a].tensor)].bits / 8.0;
     work->registers = REGISTERS_USED;
-    if (config->value[REGISTERS] > 0)
-        work->registers = (double)config->value[REGISTERS];
-    work->bytes = kg_group_bytes(group);
+    work->limit = (double)config->value[REGISTERS];
+    work->bytes = kg_cuda_memory_bytes(group);
     if (nest->iterations * bytes > work->bytes)
         work->again = nest->iterations * bytes - work->bytes;
     work->trips = 1;
     work->near_trips = turns > AHEAD ? turns / AHEAD - 1 : 0;
-    work->accesses = turns * nest->access_count + 1;
-    work->steps = turns * kg_cuda_memory_steps(group, 0, 0, nest->iterations);
+    for (int a = 0; a < nest->access_count; a++)
+        kg_cuda_memory_access(work, turns,
+                              kg_dtypes[kg_emit_tensor_dtype(nest->accesses[a].tensor)].bits / 8.0);
+    kg_cuda_memory_access(work, 1, kg_dtypes[kg_emit_tensor_dtype(nest->output)].bits / 8.0);
+    kg_cuda_memory_compute(work, group, 0, nest->iterations, turns);
     return 1;
 }
 
@@ -210,7 +212,8 @@ static double estimate(const struct kg_group *group, const struct kg_device_fact
                        enum kg_target target, const struct kg_config *config)
 {
     (void)target;
-    return kg_cuda_memory_estimate(kg_cuda_direct_work, group, facts, config);
+    return kg_cuda_memory_estimate(kg_cuda_direct_work, &kg_cuda_pointwise_times, group, facts,
+                                   config);
 }
 
 const struct kg_family kg_cuda_direct = {

@@ -2,9 +2,11 @@
 
 #include "gen/cuda/cuda_memory_time.h"
 
+#include "gen/shared/emit.h"
+
 #include <math.h>
 
-enum { WARP = 32, ACCESS = 16 };
+enum { WARP = 32, ACCESS = 16, LINE = 128 };
 
 struct kg_cuda_memory_work kg_cuda_memory_work_of(const struct kg_grid *grid)
 {
@@ -16,13 +18,23 @@ struct kg_cuda_memory_work kg_cuda_memory_work_of(const struct kg_grid *grid)
     };
 }
 
+// Registers that a thread would like to have, and has not.
+static double spilled(const struct kg_cuda_memory_work *work, const struct kg_device_facts *facts)
+{
+    double most = fmin(facts->unit.thread_registers, facts->unit.registers / work->threads);
+    if (work->limit > 0)
+        most = fmin(most, work->limit);
+    return fmax(0, work->registers - most);
+}
+
 double kg_cuda_memory_resident(const struct kg_cuda_memory_work *work,
                                const struct kg_device_facts *facts)
 {
     enum { GRANULE = 8 }; // registers of a thread are given by eight
     const struct kg_unit_limits *unit = &facts->unit;
     double warps = ceil(work->threads / (double)WARP);
-    double registers = ceil(work->registers / GRANULE) * GRANULE;
+    double held = work->registers - spilled(work, facts);
+    double registers = ceil(held / GRANULE) * GRANULE;
     double most = unit->blocks;
     most = fmin(most, floor(unit->threads / (warps * WARP)));
     if (registers > 0)
@@ -36,9 +48,10 @@ double kg_cuda_memory_resident(const struct kg_cuda_memory_work *work,
 // How long a block stays, if it has its unit for itself.
 static double block_seconds(const struct kg_cuda_memory_work *work,
                             const struct kg_device_facts *facts,
-                            const struct kg_cuda_memory_times *times, double issue)
+                            const struct kg_cuda_memory_times *times)
 {
-    double seconds = times->start + issue;
+    double seconds = times->start;
+    seconds += (work->accesses + work->steps + work->specials) * times->serial;
     seconds += (work->trips * times->trip + work->near_trips * times->near) * facts->latency;
     if (work->threads > WARP)
         seconds += work->meetings * times->meeting;
@@ -51,25 +64,35 @@ static double launch_seconds(const struct kg_cuda_memory_work *work,
 {
     double warps = ceil(work->threads / (double)WARP), units = facts->units;
     double resident = kg_cuda_memory_resident(work, facts), of_unit = work->blocks / units;
-    double issue = warps * (work->accesses * times->access + work->steps * times->step);
+    double issue = warps * (work->accesses * times->access + work->moved * times->moved +
+                            work->steps * times->step + work->specials * times->special +
+                            spilled(work, facts) * times->spilled);
     double rounds = of_unit / resident, whole = ceil(rounds);
     rounds = rounds < 1 ? 1 : rounds + times->tail * (whole - rounds);
     double rate = facts->bandwidth * times->memory, bytes = work->bytes / rate;
     double at_once = fmin(1, resident * units / work->blocks);
-    double memory = bytes * (1 + times->drain * at_once) + work->again / (rate * times->cached);
+    double memory = bytes * (1 + times->drain * at_once);
     memory *= 1 + times->uneven * (ceil(of_unit) / of_unit - 1);
+    if (work->segment > 0)
+        memory *= 1 + times->segment * LINE / work->segment;
+    if (work->streamed)
+        memory *= times->streamed;
+    double l2 = (work->bytes + work->again) / (rate * times->cached);
+    // A block that is alone on its unit waits for its first bytes, and for its last: while others
+    // are there too, they keep memory busy meanwhile.
     const double limits[] = {
-        rounds * block_seconds(work, facts, times, issue),
+        rounds * (block_seconds(work, facts, times) + fmax(memory, l2) / of_unit),
         of_unit * issue,
-        work->blocks * times->dispatch,
         memory,
+        l2,
     };
+    enum { LIMITS = sizeof limits / sizeof *limits };
     double longest = 0, sum = 0;
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < LIMITS; i++)
         longest = fmax(longest, limits[i]);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < LIMITS; i++)
         sum += pow(limits[i] / longest, times->sharp);
-    return longest * pow(sum, 1 / times->sharp);
+    return fmax(longest * pow(sum, 1 / times->sharp), work->blocks * times->dispatch);
 }
 
 double kg_cuda_memory_seconds(const struct kg_cuda_memory_work *works, int count,
@@ -85,26 +108,49 @@ double kg_cuda_memory_seconds(const struct kg_cuda_memory_work *works, int count
     return seconds;
 }
 
-double kg_cuda_memory_estimate(kg_cuda_memory_describe *describe, const struct kg_group *group,
-                               const struct kg_device_facts *facts, const struct kg_config *config)
+double kg_cuda_memory_estimate(kg_cuda_memory_describe *describe,
+                               const struct kg_cuda_memory_times *times,
+                               const struct kg_group *group, const struct kg_device_facts *facts,
+                               const struct kg_config *config)
 {
     struct kg_cuda_memory_work works[KG_MAX_GRIDS];
     int count = describe(group, facts, config, works);
-    return kg_cuda_memory_seconds(works, count, facts, &kg_cuda_memory_times);
+    return kg_cuda_memory_seconds(works, count, facts, times);
 }
 
-double kg_cuda_memory_steps(const struct kg_group *group, int first, int last, double elements)
+double kg_cuda_memory_bytes(const struct kg_group *group)
 {
-    enum { SPECIAL = 8 }; // instructions of a transcendental function, about
-    double steps = 0;
-    for (int i = first; i <= last && elements > 0; i++) {
+    const struct kg_problem *problem = group->problem;
+    double most[KG_MAX_NESTS + KG_MAX_TENSORS] = {0}, bytes = 0;
+    for (int i = 0; i < group->count; i++) {
         const struct kg_nest *nest = kg_group_nest(group, i);
-        steps += (nest->operations + SPECIAL * nest->transcendentals) / elements;
+        for (int a = 0; a < nest->access_count; a++) {
+            int id = nest->accesses[a].tensor->id;
+            double elements = fmin(nest->iterations, (double)problem->layouts[id].elements);
+            most[id] = fmax(most[id], elements);
+        }
+        most[nest->output->id] = (double)problem->layouts[nest->output->id].elements;
     }
-    return steps;
+    for (int id = 0; id < problem->tensor_count; id++)
+        if (!kg_group_is_private(group, problem->tensors[id]))
+            bytes += most[id] * kg_dtypes[kg_emit_tensor_dtype(problem->tensors[id])].bits / 8.0;
+    return bytes;
 }
 
-double kg_cuda_memory_accesses(double bytes)
+void kg_cuda_memory_compute(struct kg_cuda_memory_work *work, const struct kg_group *group,
+                            int position, double elements, double times)
 {
-    return ceil(bytes / ACCESS);
+    const struct kg_nest *nest = kg_group_nest(group, position);
+    if (elements <= 0)
+        return;
+    work->steps += times * (nest->operations / elements + nest->access_count);
+    work->specials += times * nest->transcendentals / elements;
+}
+
+void kg_cuda_memory_access(struct kg_cuda_memory_work *work, double times, double bytes)
+{
+    // Lanes of a wide vector's loads are as far apart as it is wide: lines are touched twice.
+    double touched = bytes > ACCESS ? 2 * bytes : bytes;
+    work->accesses += times * ceil(touched / ACCESS);
+    work->moved += times * touched;
 }

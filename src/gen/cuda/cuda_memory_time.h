@@ -17,7 +17,9 @@ struct kg_cuda_memory_work {
     double blocks;     // those of clusters counted one by one
     int threads;       // of a block
     int cluster;       // blocks of a cluster; 0 or 1: none
-    double registers;  // of a thread, as far as they can be foreseen
+    double registers;  // of a thread, as far as they can be foreseen,
+    double limit;      // and the most that it may have; 0: as many as the compiler likes
+    double segment;    // bytes that lie side by side of what a block reads; 0: many
     int64_t shared;    // bytes of a block
     double bytes;      // that all blocks together move through main memory
     double again;      // and read once more, from caches
@@ -25,7 +27,10 @@ struct kg_cuda_memory_work {
     double near_trips; // for caches,
     double meetings;   // and its threads for each other
     double accesses;   // loads and stores of a thread
-    double steps;      // other instructions of a thread
+    double moved;      // bytes that these move
+    bool streamed;     // by accesses that caches are told not to keep
+    double steps;      // other instructions of a thread,
+    double specials;   // and calls of transcendental functions
 };
 
 // A launch of this grid, nothing else known yet. The limit on registers, if there is one, and what
@@ -39,10 +44,13 @@ double kg_cuda_memory_seconds(const struct kg_cuda_memory_work *works, int count
                               const struct kg_device_facts *facts,
                               const struct kg_cuda_memory_times *times);
 
-// Instructions that the statements [first, last] of a group take for each of `elements`.
-double kg_cuda_memory_steps(const struct kg_group *group, int first, int last, double elements);
-// Instructions by which a thread loads or stores `bytes` that lie side by side.
-double kg_cuda_memory_accesses(double bytes);
+// Bytes that the group moves through main memory, if each element that is used is moved once.
+double kg_cuda_memory_bytes(const struct kg_group *group);
+// Counts `times` what the statement at `position` of a group computes for each of `elements`.
+void kg_cuda_memory_compute(struct kg_cuda_memory_work *work, const struct kg_group *group,
+                            int position, double elements, double times);
+// Counts `times` loads or stores of a thread, each of `bytes` that lie side by side.
+void kg_cuda_memory_access(struct kg_cuda_memory_work *work, double times, double bytes);
 
 // Works of a config, at most KG_MAX_GRIDS; their number.
 typedef int kg_cuda_memory_describe(const struct kg_group *group,
@@ -52,7 +60,9 @@ typedef int kg_cuda_memory_describe(const struct kg_group *group,
 kg_cuda_memory_describe kg_cuda_rowwise_work, kg_cuda_reduce_work, kg_cuda_pointwise_work,
     kg_cuda_scan_work, kg_cuda_direct_work;
 // Seconds expected of a config by what `describe` says of it.
-double kg_cuda_memory_estimate(kg_cuda_memory_describe *describe, const struct kg_group *group,
-                               const struct kg_device_facts *facts, const struct kg_config *config);
+double kg_cuda_memory_estimate(kg_cuda_memory_describe *describe,
+                               const struct kg_cuda_memory_times *times,
+                               const struct kg_group *group, const struct kg_device_facts *facts,
+                               const struct kg_config *config);
 
 #endif

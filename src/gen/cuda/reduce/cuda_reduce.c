@@ -190,6 +190,13 @@ static int64_t cost_along(const struct kg_cuda_reduce_plan *plan, int axis)
     return cost;
 }
 
+double kg_cuda_reduce_apart(const struct kg_cuda_reduce_plan *plan)
+{
+    struct read reads[MOST_READS];
+    int count = list_reads(plan, reads);
+    return count > 0 ? (double)cost_along(plan, plan->last) / count : 0;
+}
+
 // Are columns the better way for these sizes?
 static bool prefers_columns(struct kg_cuda_reduce_plan *plan)
 {
@@ -551,7 +558,8 @@ static double estimate(const struct kg_group *group, const struct kg_device_fact
                        enum kg_target target, const struct kg_config *config)
 {
     (void)target;
-    return kg_cuda_memory_estimate(kg_cuda_reduce_work, group, facts, config);
+    return kg_cuda_memory_estimate(kg_cuda_reduce_work, &kg_cuda_reduce_times, group, facts,
+                                   config);
 }
 
 const struct kg_family kg_cuda_reduce = {

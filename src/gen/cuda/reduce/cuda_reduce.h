@@ -39,6 +39,10 @@ void kg_cuda_reduce_shape(const struct kg_cuda_reduce_plan *plan, int64_t *wide,
 // Blocks that need not share an output, and parts that those who share one can take.
 void kg_cuda_reduce_count(const struct kg_cuda_reduce_plan *plan, int64_t *blocks, int64_t *parts);
 
+// Elements between those of neighbouring threads, as they read, in the mean of all reads; 16 at
+// most.
+double kg_cuda_reduce_apart(const struct kg_cuda_reduce_plan *plan);
+
 // What the statement at `position`, which is in place, calls the reduction's axis.
 int kg_cuda_reduce_axis(const struct kg_cuda_reduce_plan *plan, int position, int axis);
 // Whether the access of that statement is a vector along the plan's run.

@@ -11,7 +11,7 @@
 enum { WHOLE, SINGLE, COMBINE }; // the functions of a kernel
 // Registers of a thread beside what it loads and its totals: as NVRTC 13.0 had it for 1500 of these
 // kernels. Instructions by which two totals become one.
-enum { OTHER_REGISTERS = 24, FOLD_STEPS = 20 };
+enum { SECTOR = 32, OTHER_REGISTERS = 24, FOLD_STEPS = 20, PLACE_STEPS = 4 };
 
 // Bytes that a thread reads for each element of the reduction: of what lies in vectors, or else.
 static double element_bytes(const struct kg_cuda_reduce_plan *plan)
@@ -29,14 +29,14 @@ static double count_registers(const struct kg_cuda_reduce_plan *plan, double byt
     double totals =
         kg_cuda_reduce_fold_bytes(&plan->fold) * (plan->column ? 1.5 * plan->vector : 2);
     double registers = OTHER_REGISTERS + (totals + bytes * plan->vector * plan->unroll) / 4;
-    return plan->registers > 0 ? fmin(registers, plan->registers) : registers;
+    return registers;
 }
 
 // The blocks that read.
 static void describe_reading(const struct kg_cuda_reduce_plan *plan, bool whole,
                              struct kg_cuda_memory_work *work)
 {
-    int64_t blocks, parts, wide, groups = 1;
+    int64_t blocks, parts, wide = 1, groups = 1;
     kg_cuda_reduce_count(plan, &blocks, &parts);
     if (plan->column)
         kg_cuda_reduce_shape(plan, &wide, &groups);
@@ -44,14 +44,21 @@ static void describe_reading(const struct kg_cuda_reduce_plan *plan, bool whole,
     double elements = turns * plan->unroll * plan->vector;
     int batches = whole ? 1 : plan->unroll / kg_cuda_reduce_batch(plan);
     work->registers = count_registers(plan, bytes);
-    work->bytes = kg_group_bytes(plan->group);
+    work->limit = plan->registers;
+    if (plan->column)
+        work->segment = (double)wide * plan->vector * bytes;
+    work->bytes = kg_cuda_memory_bytes(plan->group);
     work->again = fmax(0, plan->nest->iterations * bytes - work->bytes);
+    // Neighbouring threads whose elements lie apart have whole sectors brought for each.
+    double apart = kg_cuda_reduce_apart(plan), sector = SECTOR / bytes;
+    work->bytes *= apart < 1 ? 1 : apart < sector ? apart : sector;
     work->trips = turns * (batches > 1 ? batches : 1);
-    work->accesses = turns * plan->unroll *
-                     (whole ? kg_cuda_memory_accesses(bytes * plan->vector) : plan->vector);
-    work->steps =
-        elements * (kg_cuda_memory_steps(plan->group, 0, plan->k, plan->nest->iterations) +
-                    plan->nest->access_count);
+    kg_cuda_memory_access(work, turns * plan->unroll * (whole ? 1 : plan->vector),
+                          bytes * (whole ? plan->vector : 1));
+    // Places are compared, and chosen, beside values.
+    work->steps = plan->fold.is_argument ? elements * PLACE_STEPS : 0;
+    for (int i = 0; i <= plan->k; i++)
+        kg_cuda_memory_compute(work, plan->group, i, plan->nest->iterations, elements);
     if (plan->fold.is_float_sum)
         work->steps += turns * 6 * (plan->column ? plan->vector : plan->unroll);
     double folds = plan->column ? log2((double)groups) : 2;
@@ -68,7 +75,7 @@ static void describe_folding(const struct kg_cuda_reduce_plan *plan, double outp
     work->registers = OTHER_REGISTERS;
     work->again = 2 * left;
     work->near_trips = fmax(1, of_thread);
-    work->accesses = work->near_trips;
+    kg_cuda_memory_access(work, work->near_trips, KG_CUDA_PARTIAL_BYTES);
     work->steps = FOLD_STEPS * fmax(1, of_thread);
     work->meetings = 2;
 }

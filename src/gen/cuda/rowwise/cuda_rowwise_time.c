@@ -36,57 +36,66 @@ static struct share share_of(const struct kg_cuda_rowwise_plan *plan, int functi
 
 // What is read and written by vectors.
 static void add_streams(const struct kg_cuda_rowwise_plan *plan, const struct share *share,
-                        struct kg_cuda_memory_work *work)
+                        const struct kg_device_facts *facts, struct kg_cuda_memory_work *work)
 {
+    const double L1_TRIP = 0.15; // a hit in the L1, of one in the L2
+    enum { UNROLLED = 4 };       // of the vectors in shared memory, worked on at once
+    enum { L1_SHARE = 4 };       // of the L1, that such rows find free
     struct kg_cuda_streams streams;
     const double threads = work->blocks * work->threads;
-    bool again = false, near = false;
+    bool again = false;
+    double near = 0;
     int most = 0;
     kg_cuda_streams_make(&plan->row, &streams);
     for (int i = 0; i < streams.count; i++) {
         const struct kg_cuda_stream *stream = &streams.items[i];
         double bytes = kg_cuda_stream_bytes(plan, stream) / plan->vector * share->vector;
-        double loads = kg_cuda_memory_accesses(bytes);
         int uses = 0;
         for (int pass = 0; pass < plan->row.passes; pass++)
             uses += stream->uses[pass];
         most = uses > most ? uses : most;
         if (stream->held) {
-            work->accesses += loads * (share->registers + share->shared * (1 + uses));
-            work->accesses += loads * share->rest * uses;
+            kg_cuda_memory_access(
+                work, share->registers + share->shared * (1 + uses) + share->rest * uses, bytes);
             work->again += threads * share->rest * bytes * (uses - 1);
             again = true;
         } else {
-            work->accesses += loads * share->all * uses;
-            work->again += threads * share->all * bytes * uses;
-            near = true;
+            kg_cuda_memory_access(work, share->all * uses, bytes);
+            // Short ones stay in the L1, for one row after the other.
+            double row = share->all * plan->threads * bytes;
+            bool is_near = plan->cluster == 1 && row <= (double)facts->cache[1] / L1_SHARE;
+            if (!is_near)
+                work->again += threads * share->all * bytes * uses;
+            near = fmax(near, is_near ? L1_TRIP : 1 + share->shared / UNROLLED);
         }
     }
     work->trips = (share->registers + share->shared > 0) + (again ? share->rest : 0);
     work->near_trips = (again ? share->rest * (most - 1) : 0) + near;
+    // Rows that are read again, and more than the L2 holds of all that are worked on.
+    double at_work = kg_cuda_memory_resident(work, facts) * facts->units / work->blocks;
+    if (share->rest > 0 && at_work * work->bytes > (double)facts->cache[2] / 2)
+        work->bytes += work->again;
 }
 
 static void add_statements(const struct kg_cuda_rowwise_plan *plan, const struct share *share,
                            double elements, struct kg_cuda_memory_work *work)
 {
     const struct kg_rowwise_plan *row = &plan->row;
-    double steps = 0;
     for (int i = 0; i < row->group->count; i++) {
         const struct kg_nest *nest = kg_group_nest(row->group, i);
         if (row->role[i] == KG_ROWWISE_SCALAR)
             continue;
-        double own = kg_cuda_memory_steps(row->group, i, i, elements) + nest->access_count;
         // What a later pass needs again is held, or computed again.
-        steps += row->kept[i] && !plan->keep ? 2 * own : own;
+        double times = share->all * share->vector * (row->kept[i] && !plan->keep ? 2 : 1);
+        kg_cuda_memory_compute(work, row->group, i, elements, times);
         if (row->role[i] == KG_ROWWISE_REDUCE) {
             work->meetings++;
             work->steps += FOLD_STEPS;
         } else if (!kg_group_is_private(row->group, nest->output)) {
             int bytes = kg_dtypes[kg_emit_tensor_dtype(nest->output)].bits / 8;
-            work->accesses += kg_cuda_memory_accesses(bytes * share->vector) * share->all;
+            kg_cuda_memory_access(work, share->all, bytes * share->vector);
         }
     }
-    work->steps += steps * share->all * share->vector;
 }
 
 // What is held as computed takes the place of what it was computed from.
@@ -104,7 +113,7 @@ static double count_registers(const struct kg_cuda_rowwise_plan *plan, const str
                     (kg_group_nest(plan->row.group, i)->body->type == KG_TYPE_F32 ? 1 : 2);
     double registers = OTHER_REGISTERS + plan->hold * fmax(raw, kept);
     registers += share->vector > WIDE ? share->vector : 0;
-    return plan->registers > 0 ? fmin(registers, plan->registers) : registers;
+    return registers;
 }
 
 int kg_cuda_rowwise_work(const struct kg_group *group, const struct kg_device_facts *facts,
@@ -123,9 +132,10 @@ int kg_cuda_rowwise_work(const struct kg_group *group, const struct kg_device_fa
         struct kg_cuda_memory_work *work = &works[count++];
         struct share share = share_of(&plan, i, columns);
         *work = kg_cuda_memory_work_of(&grids.grids[i]);
-        work->bytes = kg_group_bytes(group);
+        work->bytes = kg_cuda_memory_bytes(group);
         work->registers = count_registers(&plan, &share);
-        add_streams(&plan, &share, work);
+        work->limit = plan.registers;
+        add_streams(&plan, &share, facts, work);
         add_statements(&plan, &share, (double)rows * (double)columns, work);
     }
     return count;

@@ -328,7 +328,7 @@ static double estimate(const struct kg_group *group, const struct kg_device_fact
                        enum kg_target target, const struct kg_config *config)
 {
     (void)target;
-    return kg_cuda_memory_estimate(kg_cuda_scan_work, group, facts, config);
+    return kg_cuda_memory_estimate(kg_cuda_scan_work, &kg_cuda_scan_times, group, facts, config);
 }
 
 const struct kg_family kg_cuda_scan = {
