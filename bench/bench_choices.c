@@ -132,10 +132,35 @@ static int compare_scattered(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-// Half of them near the rule's config, the others anywhere among those without a register limit.
+static int compare_expected(const void *a, const void *b)
+{
+    double x = ((const struct kg_candidate *)a)->estimate;
+    double y = ((const struct kg_candidate *)b)->estimate;
+    return x != y ? (x > y) - (x < y) : compare_scattered(a, b);
+}
+
+// Takes up to `most` of the candidates that are open, in order, with a register limit or without.
+static void draw_some(struct bench *bench, struct kg_choice *choice, int group,
+                      struct kg_candidates *candidates, int most, int farthest, bool limited)
+{
+    for (int i = 0; i < candidates->count && most > 0; i++) {
+        struct kg_candidate *candidate = &candidates->items[i];
+        bool has_limit = candidates->limit >= 0 && candidate->config.value[candidates->limit] > 0;
+        if (candidate->state != KG_CANDIDATE_OPEN || candidate->distance > farthest ||
+            (has_limit && !limited))
+            continue;
+        candidate->state = KG_CANDIDATE_PICKED;
+        choice->configs[group] = candidate->config;
+        add_choice(bench, choice);
+        most--;
+    }
+}
+
+// Half of them those that are expected to be fastest, a quarter near the rule's config, the others
+// anywhere.
 static void draw_configs(struct bench *bench, const struct kg_choice *guess, int group, int draws)
 {
-    enum { MOST_CONFIGS = 1 << 17, NEAR = 3 };
+    enum { MOST_CONFIGS = 1 << 17, NEAR = 3, ANYWHERE = 1 << 20 };
     const struct kg_device_facts *facts = &bench->search.device->facts;
     struct kg_choice choice = *guess;
     struct kg_candidates candidates;
@@ -143,19 +168,16 @@ static void draw_configs(struct bench *bench, const struct kg_choice *guess, int
                            bench->search.target, &guess->configs[group], MOST_CONFIGS, NULL, NULL,
                            &candidates, &error) != KG_OK)
         stop("listing");
-    qsort(candidates.items, (size_t)candidates.count, sizeof *candidates.items, compare_scattered);
-    int near = draws / 2, far = draws - near;
-    for (int i = 0; i < candidates.count; i++) {
-        const struct kg_candidate *candidate = &candidates.items[i];
-        bool limited = candidates.limit >= 0 && candidate->config.value[candidates.limit] > 0;
-        bool is_near = candidate->distance <= NEAR;
-        int *left = is_near && near > 0 ? &near : &far;
-        if (candidate->distance == 0 || *left == 0 || (limited && left == &far))
-            continue;
-        --*left;
-        choice.configs[group] = candidate->config;
-        add_choice(bench, &choice);
-    }
+    int own = kg_candidates_find(&candidates, &guess->configs[group]);
+    if (own >= 0)
+        candidates.items[own].state = KG_CANDIDATE_PICKED;
+    size_t count = (size_t)candidates.count;
+    qsort(candidates.items, count, sizeof *candidates.items, compare_expected);
+    draw_some(bench, &choice, group, &candidates, candidates.estimated ? draws / 2 : 0, ANYWHERE,
+              false);
+    qsort(candidates.items, count, sizeof *candidates.items, compare_scattered);
+    draw_some(bench, &choice, group, &candidates, draws / 4, NEAR, true);
+    draw_some(bench, &choice, group, &candidates, draws / 4, ANYWHERE, false);
     kg_candidates_free(&candidates);
 }
 

@@ -58,9 +58,15 @@ static double block_seconds(const struct kg_cuda_memory_work *work,
     return work->cluster > 1 ? seconds + work->meetings * times->clusters : seconds;
 }
 
-static double launch_seconds(const struct kg_cuda_memory_work *work,
-                             const struct kg_device_facts *facts,
-                             const struct kg_cuda_memory_times *times)
+// What keeps a launch busy, one by one: rounds of blocks that wait, instructions, main memory, and
+// the L2; and what it takes before the first of these begins and after the last has ended.
+struct limits {
+    double waiting, issue, memory, l2, edges;
+};
+
+static struct limits find_limits(const struct kg_cuda_memory_work *work,
+                                 const struct kg_device_facts *facts,
+                                 const struct kg_cuda_memory_times *times)
 {
     double warps = ceil(work->threads / (double)WARP), units = facts->units;
     double resident = kg_cuda_memory_resident(work, facts), of_unit = work->blocks / units;
@@ -68,31 +74,41 @@ static double launch_seconds(const struct kg_cuda_memory_work *work,
                             work->steps * times->step + work->specials * times->special +
                             spilled(work, facts) * times->spilled);
     double rounds = of_unit / resident, whole = ceil(rounds);
+    // Blocks of the unit that has most of them.
+    double busiest =
+        rounds < 1 ? ceil(of_unit) : of_unit * (1 + times->tail * (whole / rounds - 1));
     rounds = rounds < 1 ? 1 : rounds + times->tail * (whole - rounds);
-    double rate = facts->bandwidth * times->memory, bytes = work->bytes / rate;
-    double at_once = fmin(1, resident * units / work->blocks);
-    double memory = bytes * (1 + times->drain * at_once);
-    memory *= 1 + times->uneven * (ceil(of_unit) / of_unit - 1);
+    double rate = facts->bandwidth * times->memory, at_once = fmin(1, resident / of_unit);
+    struct limits limits = {.issue = busiest * issue};
+    limits.memory = work->bytes / rate * (1 + times->drain * at_once);
+    limits.memory *= 1 + times->uneven * (ceil(of_unit) / of_unit - 1);
     if (work->segment > 0)
-        memory *= 1 + times->segment * LINE / work->segment;
+        limits.memory *= 1 + times->segment * LINE / work->segment;
     if (work->streamed)
-        memory *= times->streamed;
-    double l2 = (work->bytes + work->again) / (rate * times->cached);
+        limits.memory *= times->streamed;
+    limits.l2 = (work->bytes + work->again) / (rate * times->cached);
     // A block that is alone on its unit waits for its first bytes, and for its last: while others
     // are there too, they keep memory busy meanwhile.
-    const double limits[] = {
-        rounds * (block_seconds(work, facts, times) + fmax(memory, l2) / of_unit),
-        of_unit * issue,
-        memory,
-        l2,
-    };
-    enum { LIMITS = sizeof limits / sizeof *limits };
+    double block = block_seconds(work, facts, times);
+    limits.edges = times->edges * block;
+    limits.waiting = rounds * (block + fmax(limits.memory, limits.l2) / of_unit) - limits.edges;
+    return limits;
+}
+
+static double launch_seconds(const struct kg_cuda_memory_work *work,
+                             const struct kg_device_facts *facts,
+                             const struct kg_cuda_memory_times *times)
+{
+    struct limits limits = find_limits(work, facts, times);
+    const double all[] = {limits.waiting, limits.issue, limits.memory, limits.l2};
+    enum { LIMITS = sizeof all / sizeof *all };
     double longest = 0, sum = 0;
     for (int i = 0; i < LIMITS; i++)
-        longest = fmax(longest, limits[i]);
+        longest = fmax(longest, all[i]);
     for (int i = 0; i < LIMITS; i++)
-        sum += pow(limits[i] / longest, times->sharp);
-    return fmax(longest * pow(sum, 1 / times->sharp), work->blocks * times->dispatch);
+        sum += all[i] > 0 ? pow(all[i] / longest, times->sharp) : 0;
+    double seconds = limits.edges + longest * pow(sum, 1 / times->sharp);
+    return fmax(seconds, work->blocks * times->dispatch);
 }
 
 double kg_cuda_memory_seconds(const struct kg_cuda_memory_work *works, int count,
@@ -153,4 +169,20 @@ void kg_cuda_memory_access(struct kg_cuda_memory_work *work, double times, doubl
     double touched = bytes > ACCESS ? 2 * bytes : bytes;
     work->accesses += times * ceil(touched / ACCESS);
     work->moved += times * touched;
+}
+
+void kg_cuda_rule_try(struct kg_cuda_rule *rule, const struct kg_config *config)
+{
+    // Of what one is expected to be faster by, half is noise of the model.
+    const double surely = 0.99;
+    struct kg_text reason = {0};
+    bool fits = rule->family->valid(rule->group, rule->facts, rule->target, config, &reason);
+    kg_text_free(&reason);
+    if (!fits)
+        return;
+    double seconds = rule->family->estimate(rule->group, rule->facts, rule->target, config);
+    if (rule->seconds > 0 && seconds >= rule->seconds * surely)
+        return;
+    rule->seconds = seconds;
+    rule->best = *config;
 }

@@ -65,4 +65,16 @@ double kg_cuda_memory_estimate(kg_cuda_memory_describe *describe,
                                const struct kg_group *group, const struct kg_device_facts *facts,
                                const struct kg_config *config);
 
+// Choosing by expected times: the config that a rule begins with, and those it compares.
+struct kg_cuda_rule {
+    const struct kg_family *family;
+    const struct kg_group *group;
+    const struct kg_device_facts *facts;
+    enum kg_target target;
+    struct kg_config best;
+    double seconds; // that it is expected to take; 0: not known, or none is valid yet
+};
+// Makes `config` the best if it is valid and the first such, or surely expected to be faster.
+void kg_cuda_rule_try(struct kg_cuda_rule *rule, const struct kg_config *config);
+
 #endif

@@ -24,6 +24,7 @@ struct kg_cuda_memory_times {
     double segment;  // where a block's bytes lie apart: by how much more for 128 side by side
     double streamed; // of the time that memory takes, where caches are told not to keep anything
     double cached;   // bandwidth of the L2, as a share of the same
+    double edges;    // of a block's waiting, by which memory and units begin late and end early
     double drain;    // share of what is resident at once by which memory starts and ends slowly
     double uneven;   // of the time by which one unit has more blocks than another
     double tail;     // of a last round of blocks that does not fill the units

@@ -239,14 +239,14 @@ static void guess_small(int64_t elements, int units, int widest, struct kg_confi
         *vector /= 2;
 }
 
-static void guess(const struct kg_group *group, const struct kg_device_facts *facts,
-                  enum kg_target target, struct kg_config *config)
+// Where rates are not known.
+static void guess_plainly(const struct kg_group *group, const struct kg_device_facts *facts,
+                          enum kg_target target, struct kg_config *config)
 {
-    (void)target;
     struct kg_cuda_pointwise_plan plan;
     int64_t columns, rows;
     int widest = widest_element(group);
-    *config = (struct kg_config){{512, ACCESS / widest, 2}};
+    *config = (struct kg_config){{128, ACCESS / widest, 2}};
     if (guess_tile(group, config))
         return;
     // With formulas of some length two vectors of narrow elements cost half of the warps that a
@@ -264,6 +264,27 @@ static void guess(const struct kg_group *group, const struct kg_device_facts *fa
     while (config->value[ROWS] > 1 && !valid(group, facts, target, config, &reason))
         config->value[ROWS] /= 2;
     kg_text_free(&reason);
+}
+
+// Blocks of all sizes, with as many vectors of a thread as there may be, or with other tiles.
+static void guess(const struct kg_group *group, const struct kg_device_facts *facts,
+                  enum kg_target target, struct kg_config *config)
+{
+    enum { LEAST_TILE = 32, MOST_TILE = 128, LEAST_BLOCK = 128, MOST_ROWS = 8 };
+    struct kg_cuda_rule rule = {&kg_cuda_pointwise, group, facts, target, {{0}}, 0};
+    guess_plainly(group, facts, target, config);
+    kg_cuda_rule_try(&rule, config);
+    struct kg_config tried = *config;
+    bool tiled = config->value[TILE] > 0;
+    int64_t *value = tried.value, *more = tiled ? &value[TILE] : &value[ROWS];
+    int64_t least_more = tiled ? LEAST_TILE : 1, most_more = tiled ? MOST_TILE : MOST_ROWS;
+    for (; value[VECTOR] * 2 >= config->value[VECTOR] && value[VECTOR] > 0; value[VECTOR] /= 2)
+        for (value[THREADS] = LEAST_BLOCK; value[THREADS] <= facts->unit.block_threads;
+             value[THREADS] *= 2)
+            for (*more = least_more; *more <= most_more; *more *= 2)
+                kg_cuda_rule_try(&rule, &tried);
+    if (rule.seconds > 0)
+        *config = rule.best;
 }
 
 static bool emit(const struct kg_group *group, const struct kg_device_facts *facts,

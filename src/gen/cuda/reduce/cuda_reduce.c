@@ -448,8 +448,9 @@ static void guess_short(const struct kg_group *group, const struct kg_device_fac
     kg_text_free(&reason);
 }
 
-static void guess(const struct kg_group *group, const struct kg_device_facts *facts,
-                  enum kg_target target, struct kg_config *config)
+// Where rates are not known.
+static void guess_plainly(const struct kg_group *group, const struct kg_device_facts *facts,
+                          enum kg_target target, struct kg_config *config)
 {
     struct kg_cuda_reduce_plan plan;
     struct kg_text reason = {0};
@@ -489,6 +490,44 @@ static void guess(const struct kg_group *group, const struct kg_device_facts *fa
             config->value[SPLIT] = splits[i];
     guess_cluster(group, facts, target, config);
     kg_text_free(&reason);
+}
+
+// Blocks of all sizes, with all numbers of loads at once, and outputs that more or fewer share.
+static void try_blocks(struct kg_cuda_rule *rule, struct kg_config config)
+{
+    enum { LEAST_TRIED = 128, MOST_TRIED = 512, MOST_UNROLL = 16 };
+    int64_t *value = config.value;
+    for (value[THREADS] = LEAST_TRIED; value[THREADS] <= MOST_TRIED; value[THREADS] *= 2)
+        for (value[UNROLL] = 1; value[UNROLL] <= MOST_UNROLL; value[UNROLL] *= 2)
+            for (int i = 0; i < SPLITS; i++) {
+                value[SPLIT] = splits[i];
+                kg_cuda_rule_try(rule, &config);
+            }
+}
+
+// Vectors as wide as an access, or half as wide, where totals want room; of elements that no vector
+// fits, two at a time.
+static void guess(const struct kg_group *group, const struct kg_device_facts *facts,
+                  enum kg_target target, struct kg_config *config)
+{
+    struct kg_cuda_rule rule = {&kg_cuda_reduce, group, facts, target, {{0}}, 0};
+    struct kg_cuda_reduce_plan plan;
+    int widest, together;
+    guess_plainly(group, facts, target, config);
+    kg_cuda_rule_try(&rule, config);
+    kg_cuda_reduce_plan_make(group, config, &plan);
+    kg_cuda_reduce_elements(&plan, &widest, &together);
+    int64_t length = product(plan.nest, plan.run, plan.last), vector = ACCESS;
+    while (vector > 1 && (vector * widest > ACCESS || length % vector != 0))
+        vector /= 2;
+    struct kg_config tried = *config;
+    for (tried.value[VECTOR] = vector > 1 ? vector : 2;
+         tried.value[VECTOR] > 0 && tried.value[VECTOR] * 2 >= vector; tried.value[VECTOR] /= 2)
+        for (tried.value[CLUSTER] = 0; tried.value[CLUSTER] <= config->value[CLUSTER];
+             tried.value[CLUSTER]++)
+            try_blocks(&rule, tried);
+    if (rule.seconds > 0)
+        *config = rule.best;
 }
 
 static bool emit(const struct kg_group *group, const struct kg_device_facts *facts,

@@ -41,7 +41,13 @@ static void describe_reading(const struct kg_cuda_reduce_plan *plan, bool whole,
     if (plan->column)
         kg_cuda_reduce_shape(plan, &wide, &groups);
     double bytes = element_bytes(plan), turns = (double)kg_ceil_div(parts, plan->split);
-    double elements = turns * plan->unroll * plan->vector;
+    // The last vectors of what is reduced may not be there.
+    double count = 1;
+    for (int axis = plan->outputs; axis < plan->nest->axis_count; axis++)
+        count *= (double)plan->nest->extent[axis];
+    double shares = plan->column ? (double)groups : (double)plan->threads * plan->vector;
+    double vectors = fmin(turns * plan->unroll, ceil(count / (shares * plan->split)));
+    double elements = vectors * plan->vector;
     int batches = whole ? 1 : plan->unroll / kg_cuda_reduce_batch(plan);
     work->registers = count_registers(plan, bytes);
     work->limit = plan->registers;
@@ -53,7 +59,7 @@ static void describe_reading(const struct kg_cuda_reduce_plan *plan, bool whole,
     double apart = kg_cuda_reduce_apart(plan), sector = SECTOR / bytes;
     work->bytes *= apart < 1 ? 1 : apart < sector ? apart : sector;
     work->trips = turns * (batches > 1 ? batches : 1);
-    kg_cuda_memory_access(work, turns * plan->unroll * (whole ? 1 : plan->vector),
+    kg_cuda_memory_access(work, vectors * (whole ? 1 : plan->vector),
                           bytes * (whole ? plan->vector : 1));
     // Places are compared, and chosen, beside values.
     work->steps = plan->fold.is_argument ? elements * PLACE_STEPS : 0;
@@ -63,7 +69,8 @@ static void describe_reading(const struct kg_cuda_reduce_plan *plan, bool whole,
         work->steps += turns * 6 * (plan->column ? plan->vector : plan->unroll);
     double folds = plan->column ? log2((double)groups) : 2;
     work->meetings = folds + (plan->cluster ? 1 : 0);
-    work->steps += folds * FOLD_STEPS * (plan->column ? plan->vector : 1);
+    double fold_steps = plan->fold.is_argument ? 3 * FOLD_STEPS : FOLD_STEPS;
+    work->steps += (folds + 1) * fold_steps * (plan->column ? plan->vector : 1);
 }
 
 // Those that fold what others left.

@@ -185,12 +185,14 @@ static void guess_row(const struct kg_scan_plan *plan, const struct extent *exte
         value[HOLD] /= 2;
     while (value[THREADS] < most && value[THREADS] * value[VECTOR] * value[HOLD] < extent->length)
         value[THREADS] *= 2;
-    // Few rows are shared by as many blocks as two for each unit.
+    // Few rows are shared until three quarters of the units have a block: 64 rows of a million took
+    // a third longer by two blocks for each unit, on an H200.
     int64_t tile = value[THREADS] * value[VECTOR] * value[HOLD];
-    while (clusters && value[CLUSTER] < 8 && extent->lines * value[CLUSTER] <= units &&
+    while (clusters && value[CLUSTER] < 8 && extent->lines * value[CLUSTER] * 4 <= 3 * units &&
            extent->length >= 2 * value[CLUSTER] * tile)
         value[CLUSTER] *= 2;
-    if (value[CLUSTER] > 1) { // two blocks on a unit
+    if (value[CLUSTER] > 1) { // where it is alone on its unit, as large as it can be
+        value[THREADS] = extent->lines * value[CLUSTER] <= units ? 2 * most : most;
         value[REGISTERS] = 64;
         value[HOLD] /= value[HOLD] > 1 && lane_bytes(plan) > 4 ? 2 : 1;
     }
@@ -234,8 +236,9 @@ static void guess_column(const struct extent *extent, int64_t units, int widest,
         value[HOLD] /= 2;
 }
 
-static void guess(const struct kg_group *group, const struct kg_device_facts *facts,
-                  enum kg_target target, struct kg_config *config)
+// Where rates are not known.
+static void guess_plainly(const struct kg_group *group, const struct kg_device_facts *facts,
+                          enum kg_target target, struct kg_config *config)
 {
     struct kg_scan_plan plan;
     struct kg_text reason = {0};
@@ -253,6 +256,41 @@ static void guess(const struct kg_group *group, const struct kg_device_facts *fa
     while (config->value[HOLD] > 1 && !valid(group, facts, target, config, &reason))
         config->value[HOLD] /= 2;
     kg_text_free(&reason);
+}
+
+// Columns are cut into chunks, and walked down, as it is expected to be fastest.
+static void guess(const struct kg_group *group, const struct kg_device_facts *facts,
+                  enum kg_target target, struct kg_config *config)
+{
+    enum { MOST_HOLD = 8 };
+    struct kg_cuda_rule rule = {&kg_cuda_scan, group, facts, target, {{0}}, 0};
+    struct kg_space values;
+    struct kg_scan_plan plan;
+    struct kg_text reason = {0};
+    int widest, all;
+    guess_plainly(group, facts, target, config);
+    kg_scan_plan_make(group, &plan, &reason);
+    kg_text_free(&reason);
+    if (!plan.column)
+        return;
+    measure_elements(&plan, &widest, &all);
+    space(group, facts, target, &values);
+    kg_cuda_rule_try(&rule, config);
+    struct kg_config tried = {{0, ACCESS / widest, 1, 1, 0, 0}};
+    struct extent extent = measure(&plan);
+    int64_t *value = tried.value;
+    while (value[VECTOR] > 1 && extent.along % value[VECTOR] != 0)
+        value[VECTOR] /= 2;
+    for (; value[VECTOR] > 0; value[VECTOR] /= 2)
+        for (int t = 0; t < values.parameters[THREADS].count; t++)
+            for (int k = 0; k < values.parameters[CHUNKED].count; k++)
+                for (value[HOLD] = 1; value[HOLD] <= MOST_HOLD; value[HOLD] *= 2) {
+                    value[THREADS] = values.parameters[THREADS].choices[t];
+                    value[CHUNKED] = values.parameters[CHUNKED].choices[k];
+                    kg_cuda_rule_try(&rule, &tried);
+                }
+    if (rule.seconds > 0)
+        *config = rule.best;
 }
 
 // Does anybody read what it makes?
