@@ -246,9 +246,8 @@ static const struct {
 } constants[] = {
     CONSTANT(launch),  CONSTANT(next),     CONSTANT(start),   CONSTANT(trip),   CONSTANT(near),
     CONSTANT(meeting), CONSTANT(clusters), CONSTANT(access),  CONSTANT(moved),  CONSTANT(step),
-    CONSTANT(spilled), CONSTANT(segment),  CONSTANT(special), CONSTANT(serial), CONSTANT(memory),
-    CONSTANT(cached),  CONSTANT(drain),    CONSTANT(edges),   CONSTANT(uneven), CONSTANT(tail),
-    CONSTANT(sharp),
+    CONSTANT(spilled), CONSTANT(segment),  CONSTANT(special), CONSTANT(serial), CONSTANT(cached),
+    CONSTANT(drain),   CONSTANT(edges),    CONSTANT(uneven),  CONSTANT(tail),   CONSTANT(sharp),
 };
 enum { CONSTANTS = sizeof constants / sizeof *constants };
 

@@ -108,7 +108,11 @@ static double launch_seconds(const struct kg_cuda_memory_work *work,
     for (int i = 0; i < LIMITS; i++)
         sum += all[i] > 0 ? pow(all[i] / longest, times->sharp) : 0;
     double seconds = limits.edges + longest * pow(sum, 1 / times->sharp);
-    return fmax(seconds, work->blocks * times->dispatch);
+    // Blocks begin one after the other, whatever they do then: a limit as sharp as can be, but for
+    // the order of configs that are all held up by it.
+    const double sharp = 12;
+    double begin = work->blocks * times->dispatch, more = fmax(seconds, begin);
+    return more * pow(pow(seconds / more, sharp) + pow(begin / more, sharp), 1 / sharp);
 }
 
 double kg_cuda_memory_seconds(const struct kg_cuda_memory_work *works, int count,
