@@ -175,18 +175,19 @@ void kg_cuda_memory_access(struct kg_cuda_memory_work *work, double times, doubl
     work->moved += times * touched;
 }
 
-void kg_cuda_rule_try(struct kg_cuda_rule *rule, const struct kg_config *config)
+bool kg_cuda_rule_try(struct kg_cuda_rule *rule, const struct kg_config *config)
 {
-    // Of what one is expected to be faster by, half is noise of the model.
+    // Less than that is noise of the model: rules stay with what they begin with.
     const double surely = 0.99;
     struct kg_text reason = {0};
     bool fits = rule->family->valid(rule->group, rule->facts, rule->target, config, &reason);
     kg_text_free(&reason);
     if (!fits)
-        return;
+        return false;
     double seconds = rule->family->estimate(rule->group, rule->facts, rule->target, config);
-    if (rule->seconds > 0 && seconds >= rule->seconds * surely)
-        return;
-    rule->seconds = seconds;
-    rule->best = *config;
+    if (rule->seconds <= 0 || seconds < rule->seconds * surely) {
+        rule->seconds = seconds;
+        rule->best = *config;
+    }
+    return true;
 }

@@ -74,7 +74,8 @@ struct kg_cuda_rule {
     struct kg_config best;
     double seconds; // that it is expected to take; 0: not known, or none is valid yet
 };
-// Makes `config` the best if it is valid and the first such, or surely expected to be faster.
-void kg_cuda_rule_try(struct kg_cuda_rule *rule, const struct kg_config *config);
+// Makes `config` the best if it is the first, or surely expected to be faster. False: it is not
+// valid.
+bool kg_cuda_rule_try(struct kg_cuda_rule *rule, const struct kg_config *config);
 
 #endif

@@ -20,10 +20,8 @@ enum { THREADS, VECTOR, ROWS, STREAM, REGISTERS, TILE, LAST };
 
 enum {
     ACCESS = 16,
-    REGISTER_FILE = 65536,
-    STATIC_SHARED = 48 * 1024, // bytes of a block
-    MOST_ACROSS = 65535,       // blocks of a grid's second dimension
-    MOST_ALONG = 1 << 30,      // of its first; threads along either side of a narrow function
+    MOST_ACROSS = 65535,  // blocks of a grid's second dimension
+    MOST_ALONG = 1 << 30, // of its first; threads along either side of a narrow function
 };
 
 static bool applicable(const struct kg_group *group, const struct kg_device_facts *facts,
@@ -113,7 +111,8 @@ static void measure(const struct kg_cuda_pointwise_plan *plan, int64_t *columns,
         *(axis < plan->run ? rows : columns) *= nest->extent[axis];
 }
 
-static const char *tile_obstacle(const struct kg_cuda_pointwise_plan *plan)
+static const char *tile_obstacle(const struct kg_cuda_pointwise_plan *plan,
+                                 const struct kg_device_facts *facts)
 {
     struct kg_cuda_slots slots;
     int64_t bytes = 0, square = (int64_t)plan->tile * plan->tile;
@@ -131,7 +130,7 @@ static const char *tile_obstacle(const struct kg_cuda_pointwise_plan *plan)
         bytes += (square + plan->tile * 4) * (ACCESS / piece);
         widest = piece > widest ? piece : widest;
     }
-    if (bytes > STATIC_SHARED)
+    if (bytes > facts->unit.static_shared)
         return "the tiles need more shared memory than a block has";
     if (square < (int64_t)widest * plan->threads)
         return "a tile has fewer vectors than a block has threads";
@@ -154,20 +153,22 @@ static const char *plain_obstacle(const struct kg_cuda_pointwise_plan *plan)
 static bool valid(const struct kg_group *group, const struct kg_device_facts *facts,
                   enum kg_target target, const struct kg_config *config, struct kg_text *reason)
 {
-    (void)facts, (void)target;
+    (void)target;
     struct kg_cuda_pointwise_plan plan;
     kg_cuda_pointwise_plan_make(group, config, &plan);
-    const char *obstacle = plan.tile ? tile_obstacle(&plan) : plain_obstacle(&plan);
+    const char *obstacle = plan.tile ? tile_obstacle(&plan, facts) : plain_obstacle(&plan);
     if (plan.vector * widest_element(group) > ACCESS)
         obstacle = "a vector is wider than a store";
-    if (config->value[REGISTERS] > 0 && config->value[REGISTERS] * plan.threads > REGISTER_FILE)
+    if (config->value[REGISTERS] > 0 &&
+        config->value[REGISTERS] * plan.threads > facts->unit.registers)
         obstacle = "a block would need more registers than there are";
     kg_text_add(reason, obstacle ? obstacle : "");
     return !obstacle;
 }
 
 // Where both sides fill at least half of the least tile: the whole tile that fits.
-static bool guess_tile(const struct kg_group *group, struct kg_config *config)
+static bool guess_tile(const struct kg_group *group, const struct kg_device_facts *facts,
+                       struct kg_config *config)
 {
     enum { LEAST = 16 };
     struct kg_cuda_pointwise_plan plan;
@@ -179,11 +180,11 @@ static bool guess_tile(const struct kg_group *group, struct kg_config *config)
         if (kg_cuda_pointwise_extent(&plan, plan.axes - 1) < LEAST ||
             kg_cuda_pointwise_extent(&plan, plan.across) < LEAST)
             return false;
-        while (tiled.value[THREADS] > 128 && tile_obstacle(&plan)) {
+        while (tiled.value[THREADS] > 128 && tile_obstacle(&plan, facts)) {
             tiled.value[THREADS] /= 2;
             kg_cuda_pointwise_plan_make(group, &tiled, &plan);
         }
-        if (!tile_obstacle(&plan)) {
+        if (!tile_obstacle(&plan, facts)) {
             *config = tiled;
             return true;
         }
@@ -211,18 +212,6 @@ static void guess_last(const struct kg_group *group, struct kg_config *config)
         *config = rounds;
 }
 
-// Does each element call functions that take longer than its memory?
-static bool is_heavy(const struct kg_group *group)
-{
-    double calls = 0, elements = 0;
-    for (int i = 0; i < group->count; i++) {
-        const struct kg_nest *nest = kg_group_nest(group, i);
-        calls += nest->transcendentals;
-        elements = nest->iterations > elements ? nest->iterations : elements;
-    }
-    return calls > 0 && calls >= elements;
-}
-
 // Small problems are spread over all units first: in smaller blocks, then in shorter vectors.
 static void guess_small(int64_t elements, int units, int widest, struct kg_config *config)
 {
@@ -243,16 +232,13 @@ static void guess_small(int64_t elements, int units, int widest, struct kg_confi
 static void guess_plainly(const struct kg_group *group, const struct kg_device_facts *facts,
                           enum kg_target target, struct kg_config *config)
 {
+    enum { WIDEST = 512 };
     struct kg_cuda_pointwise_plan plan;
     int64_t columns, rows;
     int widest = widest_element(group);
     *config = (struct kg_config){{128, ACCESS / widest, 2}};
-    if (guess_tile(group, config))
+    if (guess_tile(group, facts, config))
         return;
-    // With formulas of some length two vectors of narrow elements cost half of the warps that a
-    // unit has: 49 registers instead of 32 for GELU in f16, and 4 % of the time.
-    if (config->value[VECTOR] >= 8 && is_heavy(group))
-        config->value[ROWS] = 1;
     guess_last(group, config);
     kg_cuda_pointwise_plan_make(group, config, &plan);
     measure(&plan, &columns, &rows);
@@ -260,29 +246,63 @@ static void guess_plainly(const struct kg_group *group, const struct kg_device_f
     while (plan.run > 0 && config->value[VECTOR] > 1 && columns % config->value[VECTOR] != 0)
         config->value[VECTOR] /= 2;
     guess_small(columns * rows, facts->units > 0 ? facts->units : 1, widest, config);
+    // Four accesses of 8 bytes by each of 128 threads took 0.5 to 1 % less time than two of 16, on
+    // an H200, for formulas of all lengths; not where finding the places is most of the work.
+    if (config->value[LAST] == 0 && config->value[ROWS] > 1 &&
+        config->value[VECTOR] * widest == ACCESS && kg_cuda_pointwise_simple(group)) {
+        config->value[VECTOR] /= 2;
+        config->value[ROWS] = 4;
+    }
+    // Blocks as wide as rows, where there are more rows than a grid counts in its second dimension.
+    while (config->value[THREADS] < WIDEST && plan.run > 0 &&
+           columns > config->value[THREADS] * config->value[VECTOR] &&
+           kg_ceil_div(rows, config->value[ROWS]) > MOST_ACROSS)
+        config->value[THREADS] *= 2;
     struct kg_text reason = {0};
     while (config->value[ROWS] > 1 && !valid(group, facts, target, config, &reason))
         config->value[ROWS] /= 2;
     kg_text_free(&reason);
 }
 
+// The function of the kernel that a config launches; -1: none.
+static int function_of(const struct kg_group *group, const struct kg_device_facts *facts,
+                       const struct kg_config *config)
+{
+    struct kg_grids launch;
+    kg_cuda_pointwise.grids(group, facts, config, &launch);
+    for (int i = 0; i < launch.count; i++)
+        if (launch.grids[i].blocks[0] > 0)
+            return i;
+    return -1;
+}
+
 // Blocks of all sizes, with as many vectors of a thread as there may be, or with other tiles.
 static void guess(const struct kg_group *group, const struct kg_device_facts *facts,
                   enum kg_target target, struct kg_config *config)
 {
-    enum { LEAST_TILE = 32, MOST_TILE = 128, LEAST_BLOCK = 128, MOST_ROWS = 8 };
+    enum { LEAST_TILE = 32, MOST_TILE = 128, LEAST_BLOCK = 128, MOST_ROWS = 8, LAUNCHES = 4 };
     struct kg_cuda_rule rule = {&kg_cuda_pointwise, group, facts, target, {{0}}, 0};
     guess_plainly(group, facts, target, config);
     kg_cuda_rule_try(&rule, config);
+    // One that counts in 64 bits would take longer than is expected.
+    const int function = function_of(group, facts, config);
     struct kg_config tried = *config;
     bool tiled = config->value[TILE] > 0;
+    struct kg_cuda_pointwise_plan plan;
+    kg_cuda_pointwise_plan_make(group, config, &plan);
+    // Elements that are moved one by one take longer in larger tiles: a quarter, on an H200. What
+    // takes little longer than a launch is too short for what is expected to tell configs apart.
+    if ((tiled && kg_cuda_pointwise_alignment(&plan) == 0) ||
+        rule.seconds < LAUNCHES * kg_cuda_pointwise_times.launch)
+        return;
     int64_t *value = tried.value, *more = tiled ? &value[TILE] : &value[ROWS];
     int64_t least_more = tiled ? LEAST_TILE : 1, most_more = tiled ? MOST_TILE : MOST_ROWS;
     for (; value[VECTOR] * 2 >= config->value[VECTOR] && value[VECTOR] > 0; value[VECTOR] /= 2)
         for (value[THREADS] = LEAST_BLOCK; value[THREADS] <= facts->unit.block_threads;
              value[THREADS] *= 2)
             for (*more = least_more; *more <= most_more; *more *= 2)
-                kg_cuda_rule_try(&rule, &tried);
+                if (function_of(group, facts, &tried) == function)
+                    kg_cuda_rule_try(&rule, &tried);
     if (rule.seconds > 0)
         *config = rule.best;
 }

@@ -19,13 +19,13 @@
 
 enum { COLUMN, THREADS, VECTOR, UNROLL, SPLIT, CLUSTER, REGISTERS };
 
-enum { ACCESS = 16, WARP = 32, REGISTER_FILE = 65536, MOST_REGISTERS = 255 };
+enum { ACCESS = 16, WARP = 32 };
 // What a multiprocessor should have under way, in blocks of LOADED bytes a thread.
 enum { BLOCKS_PER_UNIT = 4, LOADED = 64, USUAL_THREADS = 256, LARGEST_BLOCK = 1024 };
 enum { COMBINE_THREADS = 256 };
 // Vectors of a row that one block reads sooner than several do, with a second launch after them.
 enum { ONE_BLOCK = 4 * LARGEST_BLOCK };
-enum { MOST_SHARED = 48 << 10, MOST_BLOCKS = 1 << 30 };
+enum { MOST_BLOCKS = 1 << 30 };
 // Bytes of columns, and of a row, that are sooner read by one cluster than by all units, with a
 // second launch: measured on an H100.
 enum { CLUSTERED = 1 << 20, CLUSTERED_ROW = 1 << 17 };
@@ -347,7 +347,7 @@ static bool valid(const struct kg_group *group, const struct kg_device_facts *fa
     if (plan.threads == WARP && (plan.column || plan.split > 1))
         return refuse(reason, "a single warp reduces a short row");
     int64_t totals = kg_cuda_reduce_fold_bytes(&plan.fold) * (plan.column ? plan.vector : 1);
-    if (plan.column && totals * plan.threads > MOST_SHARED)
+    if (plan.column && totals * plan.threads > facts->unit.static_shared)
         return refuse(reason, "a block would need more shared memory than there is");
     if (plan.split > 1 && plan.split / 2 >= parts)
         return refuse(reason, "more blocks share an output than there is work for");
@@ -357,11 +357,11 @@ static bool valid(const struct kg_group *group, const struct kg_device_facts *fa
         return refuse(reason, "more clusters than a launch has");
     if (plan.unroll > 1 && plan.unroll / 2 * (plan.column ? 1 : plan.vector) >= count_of(&plan))
         return refuse(reason, "a thread would take more at once than is reduced");
-    int64_t most = plan.registers > 0 ? plan.registers : REGISTER_FILE / plan.threads;
-    most = most < MOST_REGISTERS ? most : MOST_REGISTERS;
+    int64_t most = plan.registers > 0 ? plan.registers : facts->unit.registers / plan.threads;
+    most = most < facts->unit.thread_registers ? most : facts->unit.thread_registers;
     if ((totals + (int64_t)together * plan.vector * plan.unroll) / 4 + 16 > most)
         return refuse(reason, "holds more than a thread has registers");
-    if (plan.registers * plan.threads > REGISTER_FILE)
+    if (plan.registers * plan.threads > facts->unit.registers)
         return refuse(reason, "a block would need more registers than there are");
     return true;
 }
@@ -492,29 +492,37 @@ static void guess_plainly(const struct kg_group *group, const struct kg_device_f
     kg_text_free(&reason);
 }
 
-// Blocks of all sizes, with all numbers of loads at once, and outputs that more or fewer share.
+// Blocks of all sizes, and outputs that more or fewer of them share. Threads load as much at once
+// as they may: 16 vectors were never behind 8 or 4 by more than 2 % on an H200, and places of
+// maxima were found in up to 10 % less time.
 static void try_blocks(struct kg_cuda_rule *rule, struct kg_config config)
 {
     enum { LEAST_TRIED = 128, MOST_TRIED = 512, MOST_UNROLL = 16 };
     int64_t *value = config.value;
     for (value[THREADS] = LEAST_TRIED; value[THREADS] <= MOST_TRIED; value[THREADS] *= 2)
-        for (value[UNROLL] = 1; value[UNROLL] <= MOST_UNROLL; value[UNROLL] *= 2)
-            for (int i = 0; i < SPLITS; i++) {
-                value[SPLIT] = splits[i];
-                kg_cuda_rule_try(rule, &config);
-            }
+        for (int i = 0; i < SPLITS; i++) {
+            bool fits = false;
+            value[SPLIT] = splits[i];
+            for (value[UNROLL] = MOST_UNROLL; value[UNROLL] > 0 && !fits; value[UNROLL] /= 2)
+                fits = kg_cuda_rule_try(rule, &config);
+        }
 }
 
-// Vectors as wide as an access, or half as wide, where totals want room; of elements that no vector
-// fits, two at a time.
+// Along columns, vectors as wide as an access, or half as wide, where totals want room; of elements
+// that no vector fits, two at a time.
 static void guess(const struct kg_group *group, const struct kg_device_facts *facts,
                   enum kg_target target, struct kg_config *config)
 {
+    enum { LAUNCHES = 2 };
     struct kg_cuda_rule rule = {&kg_cuda_reduce, group, facts, target, {{0}}, 0};
     struct kg_cuda_reduce_plan plan;
     int widest, together;
     guess_plainly(group, facts, target, config);
     kg_cuda_rule_try(&rule, config);
+    // What takes little longer than a launch is too short for what is expected to tell configs
+    // apart.
+    if (!config->value[COLUMN] || rule.seconds < LAUNCHES * kg_cuda_reduce_times.launch)
+        return;
     kg_cuda_reduce_plan_make(group, config, &plan);
     kg_cuda_reduce_elements(&plan, &widest, &together);
     int64_t length = product(plan.nest, plan.run, plan.last), vector = ACCESS;

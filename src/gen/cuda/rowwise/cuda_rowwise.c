@@ -9,7 +9,6 @@
 
 #include "gen/cuda/rowwise/cuda_rowwise.h"
 
-#include "asm/gpu.h"
 #include "gen/cuda/cuda_frame.h"
 #include "gen/cuda/cuda_memory_time.h"
 #include "gen/families.h"
@@ -24,14 +23,11 @@ enum {
     LEAST_SHARED = 256,
     MOST_SHARED = 512,
     MOST_HELD = 8,
-    LARGEST_BLOCK = 1024,
     MOST_BLOCKS = 8, // of a cluster
     LEAST_SHARE = 4, // elements of a thread there
     STORED_STEP = 4, // vectors of a thread in shared memory: a multiple of it
     MOST_STORED = 12,
     FIXED_SHARED = 4096, // bytes of shared memory, at most, for folding
-    REGISTER_FILE = 65536,
-    MOST_REGISTERS = 255,
     SPARE_REGISTERS = 24 // of a thread, beside what it holds
 };
 
@@ -43,8 +39,8 @@ static bool refuse(struct kg_text *reason, const char *why)
 
 int kg_cuda_rowwise_blocks(const struct kg_device_facts *facts)
 {
-    const struct kg_sm *sm = kg_sm_find(facts->isa);
-    return sm && sm->cluster > 1 ? MOST_BLOCKS : 1;
+    int most = facts->unit.cluster < MOST_BLOCKS ? facts->unit.cluster : MOST_BLOCKS;
+    return most > 1 ? most : 1;
 }
 
 static bool has_clusters(const struct kg_device_facts *facts)
@@ -217,12 +213,13 @@ static bool valid(const struct kg_group *group, const struct kg_device_facts *fa
         return refuse(reason, "the row is too short for a cluster");
     if (config->value[HOLD] > 1 && config->value[HOLD] / 2 >= pieces)
         return refuse(reason, "holds more than a thread has of the row");
-    int64_t most = registers > 0 ? registers : REGISTER_FILE / (threads < 128 ? 128 : threads);
-    if (most > MOST_REGISTERS)
-        most = MOST_REGISTERS;
+    int64_t most =
+        registers > 0 ? registers : facts->unit.registers / (threads < 128 ? 128 : threads);
+    if (most > facts->unit.thread_registers)
+        most = facts->unit.thread_registers;
     if (held_registers(&plan) + SPARE_REGISTERS > most)
         return refuse(reason, "holds more than a thread has registers");
-    if (registers * threads > REGISTER_FILE)
+    if (registers * threads > facts->unit.registers)
         return refuse(reason, "a block would need more registers than there are");
     return plan.shared == 0 || is_stored(&plan, facts, length, pieces, reason);
 }
@@ -279,11 +276,11 @@ static void guess_long(const struct kg_group *group, const struct kg_rowwise_pla
     const int64_t stored = shares_columns(plan) ? 0 : MOST_STORED;
     config->value[KEEP] = 0;
     config->value[CLUSTER] = 1;
-    config->value[THREADS] = LARGEST_BLOCK;
+    config->value[THREADS] = facts->unit.block_threads;
     if (stored == 0 && rows * 2 > facts->units &&
         hold_all(group, facts, target, columns, stored, config))
         return;
-    for (int64_t threads = MOST_SHARED; threads <= LARGEST_BLOCK; threads *= 2)
+    for (int64_t threads = MOST_SHARED; threads <= facts->unit.block_threads; threads *= 2)
         for (int64_t cluster = 1; cluster <= most; cluster *= 2) {
             config->value[THREADS] = threads;
             config->value[CLUSTER] = cluster;
@@ -313,7 +310,8 @@ static void guess_plainly(const struct kg_group *group, const struct kg_device_f
         config->value[THREADS] *= 2;
     // Few rows are a matter of latency: then a whole warp, one vector each.
     while (config->value[THREADS] < WARP && config->value[THREADS] * vector < columns &&
-           rows * config->value[THREADS] * WARP <= (int64_t)facts->units * LARGEST_BLOCK)
+           rows * config->value[THREADS] * WARP <=
+               (int64_t)facts->units * facts->unit.block_threads)
         config->value[THREADS] *= 2;
     while (config->value[HOLD] < MOST_HELD &&
            config->value[HOLD] * config->value[THREADS] * vector < columns)
@@ -339,7 +337,7 @@ static void try_shares(struct kg_cuda_rule *rule, struct kg_config config, int64
     enum { MOST_TRIED = 16, MOST_BYTES = 128 };
     int64_t *value = config.value, span = value[THREADS] * value[CLUSTER] * value[VECTOR];
     int64_t pieces = kg_ceil_div(columns, span);
-    for (value[HOLD] = 1; value[HOLD] <= MOST_TRIED; value[HOLD] *= 2) {
+    for (value[HOLD] = MOST_TRIED; value[HOLD] > 0; value[HOLD] /= 2) {
         int64_t left = pieces > value[HOLD] ? pieces - value[HOLD] : 0;
         value[SHARED] = kg_ceil_div(left, STORED_STEP) * STORED_STEP;
         if (value[SHARED] > stored || value[HOLD] * value[VECTOR] * bytes > MOST_BYTES)

@@ -14,14 +14,13 @@
 
 #include "gen/cuda/scan/cuda_scan.h"
 
-#include "asm/gpu.h"
 #include "gen/cuda/cuda_frame.h"
 #include "gen/cuda/cuda_memory_time.h"
 #include "gen/families.h"
 
 enum { THREADS, VECTOR, HOLD, CLUSTER, CHUNKED, REGISTERS };
 
-enum { ACCESS = 16, WARP = 32, LEAST_BLOCK = 128, REGISTER_FILE = 65536, MOST_REGISTERS = 255 };
+enum { ACCESS = 16, WARP = 32, LEAST_BLOCK = 128 };
 
 void kg_cuda_scan_plan_make(const struct kg_group *group, const struct kg_config *config,
                             const char *entry, struct kg_cuda_scan_plan *plan)
@@ -53,8 +52,7 @@ static bool applicable(const struct kg_group *group, const struct kg_device_fact
 
 static bool has_clusters(const struct kg_device_facts *facts)
 {
-    const struct kg_sm *sm = kg_sm_find(facts->isa);
-    return sm && sm->cluster > 1;
+    return facts->unit.cluster > 1;
 }
 
 static void space(const struct kg_group *group, const struct kg_device_facts *facts,
@@ -142,7 +140,7 @@ static bool refuse(struct kg_text *reason, const char *why)
 static bool valid(const struct kg_group *group, const struct kg_device_facts *facts,
                   enum kg_target target, const struct kg_config *config, struct kg_text *reason)
 {
-    (void)facts, (void)target;
+    (void)target;
     struct kg_cuda_scan_plan plan;
     kg_cuda_scan_plan_make(group, config, "", &plan);
     int64_t threads = plan.threads, vector = plan.vector, hold = plan.hold;
@@ -165,11 +163,12 @@ static bool valid(const struct kg_group *group, const struct kg_device_facts *fa
     if (!plan.scan.column && hold > 1 && threads * plan.cluster * vector * hold / 2 >= row)
         return refuse(reason, "a tile is twice as long as the row");
     int64_t registers = plan.registers;
-    int64_t most = registers > 0 ? registers : REGISTER_FILE / (threads < 256 ? 256 : threads);
+    int64_t most =
+        registers > 0 ? registers : facts->unit.registers / (threads < 256 ? 256 : threads);
     if (kg_cuda_scan_registers(&plan.scan, config) + 16 >
-        (most < MOST_REGISTERS ? most : MOST_REGISTERS))
+        (most < facts->unit.thread_registers ? most : facts->unit.thread_registers))
         return refuse(reason, "holds more than a thread has registers");
-    if (registers * threads * plan.blocks > REGISTER_FILE)
+    if (registers * threads * plan.blocks > facts->unit.registers)
         return refuse(reason, "a block would need more registers than there are");
     return true;
 }
@@ -206,8 +205,10 @@ static void guess_row(const struct kg_scan_plan *plan, const struct extent *exte
         if (extent->length / chunk <= MOST_CHUNKS)
             break;
     }
-    if (value[CHUNKED] > 0)
+    if (value[CHUNKED] > 0) {
         value[CLUSTER] = 1;
+        value[THREADS] = value[THREADS] < most ? value[THREADS] : most;
+    }
 }
 
 static void guess_column(const struct extent *extent, int64_t units, int widest,
