@@ -355,10 +355,25 @@ static int find_choice(const struct race *race, const char *choice)
     return -1;
 }
 
+// Pairs of a race's choices, of those more than 2 % apart, and how many are put in the right order.
+static void count_pairs(const struct race *race, const struct all_times *times, double *right,
+                        double *pairs)
+{
+    for (int i = race->first; i < race->first + race->count; i++)
+        for (int j = race->first; j < i; j++) {
+            double ratio = samples[i].seconds / samples[j].seconds;
+            if (ratio < 1.02 && ratio > 1 / 1.02)
+                continue;
+            *pairs += 1;
+            *right += (ratio > 1) ==
+                      (expected(race, &samples[i], times) > expected(race, &samples[j], times));
+        }
+}
+
 static void report(const char *label, const struct all_times *times, enum part part, bool show)
 {
     struct summary picked = {0}, first = {0}, rule = {0};
-    double off = 0, all = 0;
+    double off = 0, all = 0, right = 0, pairs = 0;
     printf("%s\n", label);
     for (int r = 0; r < race_count; r++) {
         const struct race *race = &races[r];
@@ -372,6 +387,7 @@ static void report(const char *label, const struct all_times *times, enum part p
             off += samples[s].weight * fabs(log(seconds / samples[s].seconds));
             all += samples[s].weight;
         }
+        count_pairs(race, times, &right, &pairs);
         double least = samples[best].seconds;
         add(&picked, least / samples[pick].seconds);
         add(&first, least / samples[race->first].seconds);
@@ -391,7 +407,8 @@ static void report(const char *label, const struct all_times *times, enum part p
     print_summary("  expected to be fastest", &picked);
     print_summary("  first of the race", &first);
     print_summary("  today's rule, if timed", &rule);
-    printf("  mean of |log(expected / measured)|: %.3f\n", off / all);
+    printf("  mean of |log(expected / measured)|: %.3f; pairs in the right order: %.3f\n",
+           off / all, right / pairs);
 }
 
 int main(int count, char **arguments)
