@@ -4,8 +4,9 @@
 #   make verify-ops  every shipped definition and dtype through the accuracy gate (minutes)
 #   make demo      install what is missing, build, tune one operator for this machine
 #   make bench     measure against the baselines
-#   make check     layout, layers, lengths, symbols
+#   make check     layout, layers, circles, lengths, symbols
 #   make sanitize  every test with AddressSanitizer, UBSan, leak checks, then with ThreadSanitizer
+#   make sanitize-part  with the former, the tests of what reads outside bytes (minutes)
 #   make fuzz      each reader of outside bytes, half a minute, with libFuzzer and sanitizers
 #   make format    lay out the sources
 #   make install   PREFIX=/usr/local DESTDIR=
@@ -13,7 +14,7 @@
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 
-.PHONY: all test verify-ops demo bench check sanitize fuzz format install clean
+.PHONY: all test verify-ops demo bench check sanitize sanitize-part fuzz format install clean
 
 all:
 	@scripts/bootstrap
@@ -51,6 +52,12 @@ sanitize:
 	    cmake --preset $$preset >/dev/null && cmake --build build/$$preset && \
 	    ctest --test-dir build/$$preset --output-on-failure -j $(JOBS) -LE long || exit 1; done
 
+sanitize-part:
+	@scripts/bootstrap
+	@cmake --preset asan >/dev/null
+	cmake --build build/asan --target sanitize_part
+	ctest --test-dir build/asan --output-on-failure -j $(JOBS) -L sanitize
+
 fuzz:
 	@scripts/bootstrap fuzz
 	@cmake --preset fuzz >/dev/null
@@ -59,7 +66,7 @@ fuzz:
 
 format:
 	@scripts/bootstrap check
-	git ls-files -z '*.c' '*.h' ':!tests/golden/emitted' | xargs -0 clang-format-14 -i
+	git ls-files -z '*.c' '*.h' '*.cuh' ':!tests/golden/emitted' | xargs -0 clang-format-14 -i
 
 install: all
 	DESTDIR="$(DESTDIR)" cmake --install build/release --prefix "$(PREFIX)" --strip

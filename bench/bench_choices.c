@@ -84,14 +84,14 @@ static void add_matching(struct bench *bench, const char *prefix)
     struct kg_choice choice;
     struct kg_candidates candidates;
     kg_choice_guess(bench->search.problem, facts, bench->search.target, &choice);
-    if (kg_candidates_list(&choice.partition.groups[0], choice.partition.families[0], facts,
-                           bench->search.target, &choice.configs[0], MOST_CONFIGS, NULL, NULL,
+    if (kg_candidates_list(choice.matches[0], bench->search.target, MOST_CONFIGS, NULL, NULL,
                            &candidates, &error) != KG_OK)
         stop("listing");
     for (int i = 0; i < candidates.count; i++) {
         struct kg_text text = {0};
+        choice.matches[0] = candidates.readings[candidates.items[i].reading].match;
         choice.configs[0] = candidates.items[i].config;
-        kg_choice_print(&choice, facts, bench->search.target, &text);
+        kg_choice_print(&choice, &text);
         if (strncmp(kg_text_string(&text), prefix, strlen(prefix) - 1) == 0)
             add_choice(bench, &choice);
         kg_text_free(&text);
@@ -134,8 +134,8 @@ static int compare_scattered(const void *a, const void *b)
 
 static int compare_expected(const void *a, const void *b)
 {
-    double x = ((const struct kg_candidate *)a)->estimate;
-    double y = ((const struct kg_candidate *)b)->estimate;
+    double x = ((const struct kg_candidate *)a)->expected;
+    double y = ((const struct kg_candidate *)b)->expected;
     return x != y ? (x > y) - (x < y) : compare_scattered(a, b);
 }
 
@@ -145,11 +145,13 @@ static void draw_some(struct bench *bench, struct kg_choice *choice, int group,
 {
     for (int i = 0; i < candidates->count && most > 0; i++) {
         struct kg_candidate *candidate = &candidates->items[i];
-        bool has_limit = candidates->limit >= 0 && candidate->config.value[candidates->limit] > 0;
+        const struct kg_reading *reading = &candidates->readings[candidate->reading];
+        bool has_limit = reading->limit >= 0 && candidate->config.value[reading->limit] > 0;
         if (candidate->state != KG_CANDIDATE_OPEN || candidate->distance > farthest ||
             (has_limit && !limited))
             continue;
         candidate->state = KG_CANDIDATE_PICKED;
+        choice->matches[group] = reading->match;
         choice->configs[group] = candidate->config;
         add_choice(bench, choice);
         most--;
@@ -161,19 +163,17 @@ static void draw_some(struct bench *bench, struct kg_choice *choice, int group,
 static void draw_configs(struct bench *bench, const struct kg_choice *guess, int group, int draws)
 {
     enum { MOST_CONFIGS = 1 << 17, NEAR = 3, ANYWHERE = 1 << 20 };
-    const struct kg_device_facts *facts = &bench->search.device->facts;
     struct kg_choice choice = *guess;
     struct kg_candidates candidates;
-    if (kg_candidates_list(&guess->partition.groups[group], guess->partition.families[group], facts,
-                           bench->search.target, &guess->configs[group], MOST_CONFIGS, NULL, NULL,
+    if (kg_candidates_list(guess->matches[group], bench->search.target, MOST_CONFIGS, NULL, NULL,
                            &candidates, &error) != KG_OK)
         stop("listing");
-    int own = kg_candidates_find(&candidates, &guess->configs[group]);
+    int own = kg_candidates_find(&candidates, guess->matches[group], &guess->configs[group]);
     if (own >= 0)
         candidates.items[own].state = KG_CANDIDATE_PICKED;
     size_t count = (size_t)candidates.count;
     qsort(candidates.items, count, sizeof *candidates.items, compare_expected);
-    draw_some(bench, &choice, group, &candidates, candidates.estimated ? draws / 2 : 0, ANYWHERE,
+    draw_some(bench, &choice, group, &candidates, candidates.expected ? draws / 2 : 0, ANYWHERE,
               false);
     qsort(candidates.items, count, sizeof *candidates.items, compare_scattered);
     draw_some(bench, &choice, group, &candidates, draws / 4, NEAR, true);
@@ -186,8 +186,8 @@ static void draw_choices(struct bench *bench)
     struct kg_choice guess;
     kg_choice_guess(bench->search.problem, &bench->search.device->facts, bench->search.target,
                     &guess);
-    for (int i = 0; i < guess.partition.count && bench->draws > 0; i++)
-        draw_configs(bench, &guess, i, bench->draws / guess.partition.count);
+    for (int i = 0; i < guess.count && bench->draws > 0; i++)
+        draw_configs(bench, &guess, i, bench->draws / guess.count);
 }
 
 static void compile_choices(struct bench *bench)
@@ -226,8 +226,7 @@ static void time_choices(struct bench *bench)
 // Seconds, by the families; 0: not known.
 static double expect(const struct bench *bench, int choice)
 {
-    return kg_choice_estimate(&bench->items[choice].choice, &bench->search.device->facts,
-                              bench->search.target);
+    return kg_choice_expected(&bench->items[choice].choice);
 }
 
 // What is not known of a candidate is not said.
@@ -308,11 +307,10 @@ static void print_line(const struct bench *bench, int choice, const char *name)
 
 static void print_all(const struct bench *bench)
 {
-    const struct kg_search *search = &bench->search;
     struct kg_text *texts = need((size_t)bench->count, sizeof *texts);
     const char **names = need((size_t)bench->count, sizeof *names);
     for (int i = 0; i < bench->count; i++) {
-        kg_choice_print(&bench->items[i].choice, &search->device->facts, search->target, &texts[i]);
+        kg_choice_print(&bench->items[i].choice, &texts[i]);
         names[i] = kg_text_string(&texts[i]);
     }
     if (bench->json)
@@ -379,7 +377,7 @@ static void open_device(struct bench *bench, const char *name)
     if (kg_device_open(name, cache, 0, &bench->search.device, &error) != KG_OK)
         stop("opening");
     bool grids = bench->search.device->backend->runs_grids;
-    bench->search.target = grids ? KG_TARGET_CUDA : KG_TARGET_HOST;
+    bench->search.target = grids ? &kg_target_cuda : &kg_target_host;
 }
 
 static int fail_usage(void)

@@ -18,24 +18,37 @@ struct execution {
     void *tensors[2 * CLI_MOST_ARRAYS]; // by kg_problem_tensor index
 };
 
-static struct kg_tensor_info find_tensor(const struct kg_op *op, const char *name)
+// Its index; of none when there is no such tensor.
+static int find_tensor(const struct kg_op *op, const char *name)
 {
     for (int i = 0;; i++) {
         struct kg_tensor_info info = kg_op_tensor(op, i);
         if (!info.name || strcmp(info.name, name) == 0)
-            return info;
+            return i;
     }
 }
 
-// Files know no 4-bit types: the definition says when bytes are pairs.
-static enum cli_exit read_input(const struct cli_array *input, const struct kg_op *op,
-                                struct npy_array *array)
+// Files hold bits of what NumPy has no type for: the definition, or else --dtype, says what of.
+static enum cli_exit read_input(const struct cli_options *options, const struct cli_array *input,
+                                const struct kg_op *op, struct npy_array *array)
 {
     char error[NPY_ERROR];
     if (!npy_read(input->path, array, error))
         return cli_bad_usage("%s", error);
-    enum kg_dtype dtype = find_tensor(op, input->name).dtype;
-    if ((dtype == KG_U4 || dtype == KG_I4) && !npy_view(array, dtype, error))
+    int tensor = find_tensor(op, input->name);
+    enum kg_dtype found = KG_DTYPE_COUNT;
+    for (int i = 0; i < KG_DTYPE_COUNT; i++) {
+        enum kg_dtype dtype = (enum kg_dtype)i;
+        if (!npy_may_be(array->dtype, dtype) ||
+            !kg_op_allows(op, tensor, dtype, options->bindings, options->binding_count))
+            continue;
+        if (found != KG_DTYPE_COUNT && found != array->dtype && dtype != array->dtype)
+            return cli_bad_usage("%s: its bits may be of %s or of %s; --dtype tells", input->path,
+                                 kg_dtype_name(found), kg_dtype_name(dtype));
+        if (found != array->dtype)
+            found = dtype;
+    }
+    if (found != KG_DTYPE_COUNT && !npy_view(array, found, error))
         return cli_bad_usage("%s: %s", input->path, error);
     return CLI_DONE;
 }
@@ -46,7 +59,7 @@ static enum cli_exit check_outputs(const struct cli *cli, const struct kg_op *op
     if (options->output_count == 0)
         return cli_bad_usage("run wants at least one --output TENSOR=FILE.npy");
     for (int i = 0; i < options->output_count; i++) {
-        struct kg_tensor_info info = find_tensor(op, options->outputs[i].name);
+        struct kg_tensor_info info = kg_op_tensor(op, find_tensor(op, options->outputs[i].name));
         if (!info.name || !info.is_output)
             return cli_bad_usage("op %s has no output called '%s'", kg_op_name(op),
                                  options->outputs[i].name);
@@ -59,7 +72,8 @@ static enum cli_exit open_problem(struct cli *cli, struct execution *run)
     const struct cli_options *options = &cli->options;
     struct kg_tensor_info infos[CLI_MOST_ARRAYS] = {0};
     for (int i = 0; i < options->input_count; i++) {
-        enum cli_exit status = read_input(&options->inputs[i], run->subject.op, &run->arrays[i]);
+        enum cli_exit status =
+            read_input(options, &options->inputs[i], run->subject.op, &run->arrays[i]);
         if (status != CLI_DONE)
             return status;
         infos[i].name = options->inputs[i].name;

@@ -48,6 +48,11 @@ enum kg_dtype {
     KG_BOOL, // one byte, 0 or 1
     KG_U4,   // two elements a byte, flat row-major order, the even element in the low half
     KG_I4,
+    KG_F8E4M3, // OCP's 8-bit float without infinities: up to 448, and NaN beyond
+    KG_F8E5M2, // OCP's 8-bit float as IEEE would have it: up to 57344, and infinity beyond
+    KG_I16,
+    KG_U16,
+    KG_U32,
     KG_DTYPE_COUNT
 };
 
@@ -116,6 +121,12 @@ KG_API const char *kg_context_error(const struct kg_context *context);
 KG_API const char *kg_version(void);
 KG_API const char *kg_status_name(enum kg_status status);
 KG_API const char *kg_dtype_name(enum kg_dtype dtype);
+// Bits of an element: 4 where two share a byte. 0 for no dtype.
+KG_API int kg_dtype_bits(enum kg_dtype dtype);
+// What NumPy calls the type of an element, without byte order: "f2". `*is_raw` (may be NULL) tells
+// that NumPy has no such type, and files hold the bits as unsigned integers: "u1" for f8e4m3, and
+// for two elements of u4. NULL for no dtype.
+KG_API const char *kg_dtype_numpy(enum kg_dtype dtype, bool *is_raw);
 KG_API const char *kg_rigor_name(enum kg_rigor rigor);
 // Texts that KernelGen returns through `char **` are freed with this. NULL is legal.
 KG_API void kg_text_release(char *text);
@@ -164,6 +175,9 @@ struct kg_tensor_info {
 // Inputs and outputs as the definition declares them: name, is_output, rank and dtype, which is
 // KG_DTYPE_COUNT where a dtype variable stands. A tensor that is not there has a NULL name.
 KG_API struct kg_tensor_info kg_op_tensor(const struct kg_op *op, int index);
+// May that tensor be of this dtype? Bindings that are not of its dtype variable do not matter.
+KG_API bool kg_op_allows(const struct kg_op *op, int index, enum kg_dtype dtype,
+                         const struct kg_binding *bindings, int count);
 
 // Dtypes and params that are not bound take their defaults. Sizes that are not bound are taken
 // from the goal's first `tune` row, else its last `verify` row.

@@ -18,19 +18,17 @@ import math
 import os
 import re
 import shutil
-import subprocess
 import sys
 import time
 
-# What torch.compile makes is kept for this run only, and its choices are made where they are timed.
-CACHE = os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", f"/tmp/kernelgen_bench_{os.getpid()}")
-os.environ.setdefault("TRITON_CACHE_DIR", os.path.join(CACHE, "triton"))
-os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
+from timing_process import keep_compiled_in, run_together, share_of, shares
+
+CACHE = keep_compiled_in(f"/tmp/kernelgen_bench_{os.getpid()}")  # for this run only
 
 import torch
 import torch._dynamo
-import torch._inductor.config
 
+from case_tensors import CaseTensors, compile_ahead, random_tensor
 from cases import GROUP_GOALS, all_cases
 from kernelgen_plan import Context
 from results import geometric_mean, write_json
@@ -38,9 +36,6 @@ from roofs import copy_of, read_kernel, read_of
 from timing import Clock
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-WORKERS = 12
-
-torch._inductor.config.autotune_local_cache = False
 
 
 def chosen_cases(arguments):
@@ -52,66 +47,14 @@ def chosen_cases(arguments):
             yield case
 
 
-class Line:
-    """A case with its tensors, and its contenders."""
-
-    def __init__(self, case, fill):
-        self.case = case
-        kinds = list(case.tensor_kinds())
-        self.inputs = [fill(shape, dtype) for shape, dtype in kinds[:-1]]
-        shape, dtype = kinds[-1]
-        self.output = torch.empty(shape, dtype=dtype, device="cuda")
-        self.theirs = torch.empty_like(self.output)
-        self.scratch = [torch.empty(1 << 21, dtype=dtype, device="cuda")
-                        for dtype in (torch.float32, torch.int32)]
-        self.compiled = torch.compile(case.eager, dynamic=False)
-        self.bytes = sum(t.numel() * t.element_size() for t in self.inputs + [self.output])
-
-    def eager(self):
-        return self.case.eager(*self.inputs)
-
-    def compile(self):
-        return self.compiled(*self.inputs)
-
-    def triton(self):
-        self.case.triton(self.theirs, *self.inputs, self.scratch)
-
-    def is_right(self, ours):
-        return self.case.check(ours, self.eager(), self.inputs)
-
-
-def random_tensor(shape, dtype):
-    if dtype == torch.bool:
-        return torch.randint(0, 2, shape, dtype=torch.uint8, device="cuda").view(dtype)
-    return torch.randn(shape, dtype=dtype, device="cuda")
-
-
 # ---- Compilers first, on all cores: what is found on disk later is not compiled again ----
 
 
-def warm(arguments):
-    """One worker's share."""
-    number, count = map(int, arguments.warm.split("/"))
-    for case in list(chosen_cases(arguments))[number::count]:
-        if max(math.prod(shape) for shape, _ in case.tensor_kinds()) > 1 << 29:
-            continue  # room for one, not for all at once
-        line = Line(case, lambda shape, dtype: torch.zeros(shape, dtype=dtype, device="cuda"))
-        line.compile()
-        line.triton()
-        del line
-        torch.cuda.empty_cache()
-
-
 def warm_all(cases):
-    count = min(WORKERS, os.cpu_count() or 1, len(cases) // 3)
-    if count < 2:
-        return
-    began = time.monotonic()
-    workers = [subprocess.Popen([sys.executable] + sys.argv + ["--warm", f"{i}/{count}"])
-               for i in range(count)]
-    for worker in workers:
-        worker.wait()
-    print(f"compiled by {count} processes in {time.monotonic() - began:.0f} s")
+    parts, began = shares(len(cases)), time.monotonic()
+    run_together([(sys.argv + ["--warm", part], "") for part in parts])
+    if parts:
+        print(f"compiled by {len(parts)} processes in {time.monotonic() - began:.0f} s")
 
 
 # ---- One line ----
@@ -147,7 +90,7 @@ def is_met(measure, value, goal):
 
 def measure(context, clock, case, arguments):
     began = time.monotonic()
-    line = Line(case, random_tensor)
+    line = CaseTensors(case, random_tensor)
     plan = context.plan(os.path.join(ROOT, "ops", case.file), case.op,
                         {"T": case.dtype, **case.sizes}, arguments.rigor, arguments.seconds)
     ours = plan.on(line.inputs + [line.output], clock.stream.cuda_stream)
@@ -241,7 +184,7 @@ def main():
     stream = torch.cuda.Stream()
     torch.cuda.set_stream(stream)
     if arguments.warm:
-        warm(arguments)
+        compile_ahead(share_of(list(chosen_cases(arguments)), arguments.warm))
         return 0
     cases = list(chosen_cases(arguments))
     print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, {len(cases)} lines")

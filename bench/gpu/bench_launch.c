@@ -126,14 +126,14 @@ static double time_bursts(struct bench *bench, void (*call)(struct bench *bench)
 static void open_raw(struct bench *bench)
 {
     const struct kg_built *built = bench->plan->built;
-    const struct kg_partition *partition = &built->choice.partition;
-    for (int group = 0; group < partition->count; group++) {
+    const struct kg_choice *choice = &built->choice;
+    for (int group = 0; group < choice->count; group++) {
         struct kg_grids grids = {0};
         struct kg_argument arguments[KG_MAX_ARGUMENTS];
         void *module;
-        partition->families[group]->grids(&partition->groups[group], &bench->device->facts,
-                                          &built->choice.configs[group], &grids);
-        int count = kg_group_arguments(&partition->groups[group], arguments);
+        choice->matches[group]->family->grids(choice->matches[group], &built->choice.configs[group],
+                                              &grids);
+        int count = kg_group_arguments(&choice->matches[group]->group, arguments);
         check(bench->driver.module_load(&module, built->binaries[group].bytes, 0, NULL, NULL),
               "loading");
         for (int n = 0; n < grids.count; n++) {

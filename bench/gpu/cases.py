@@ -17,6 +17,15 @@ import triton_kernels as peers
 DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32,
           "i64": torch.int64, "bool": torch.bool}
 TOLERANCE = {torch.float16: 2e-3, torch.bfloat16: 2e-2, torch.float32: 1e-4}
+# Along the last axis: the file, how many vectors it takes, and what PyTorch has.
+ROWS = {
+    "softmax": ("softmax.kg", 0, lambda x: torch.softmax(x, -1)),
+    "log_softmax": ("softmax.kg", 0, lambda x: torch.log_softmax(x, -1)),
+    "rms_norm": ("normalisation.kg", 1, lambda x, g: F.rms_norm(x, (x.shape[-1],), g, 1e-6)),
+    "layer_norm": ("normalisation.kg", 2, lambda x, g, b: F.layer_norm(x, (x.shape[-1],), g, b,
+                                                                       1e-5)),
+}
+REDUCTIONS = {"sum": torch.sum, "max": torch.amax, "mean": torch.mean, "argmax": torch.argmax}
 
 
 def close(ours, wanted, inputs):
@@ -120,15 +129,7 @@ def broadcast_cases():
 
 
 def row_cases():
-    kinds = {
-        "softmax": ("softmax.kg", 0, lambda x: torch.softmax(x, -1)),
-        "log_softmax": ("softmax.kg", 0, lambda x: torch.log_softmax(x, -1)),
-        "rms_norm": ("normalisation.kg", 1,
-                     lambda x, g: F.rms_norm(x, (x.shape[-1],), g, 1e-6)),
-        "layer_norm": ("normalisation.kg", 2,
-                       lambda x, g, b: F.layer_norm(x, (x.shape[-1],), g, b, 1e-5)),
-    }
-    for kind, (file, vectors, eager) in kinds.items():
+    for kind, (file, vectors, eager) in ROWS.items():
         for d in (256, 1024, 4096, 8192, 32768, 65536, 131072, 262144):
             p = (1 << 28) // d
             yield Case("rows", f"{kind} {d} f16", file, kind, "f16", {"P": p, "D": d},
@@ -143,8 +144,7 @@ def reduction_cases():
     p, d = 65536, 4096
     shape = (64, 1024, 4096)
     goals = {"read": 0.92, "best": 1.0}
-    calls = {"sum": torch.sum, "max": torch.amax, "mean": torch.mean, "argmax": torch.argmax}
-    for kind, call in calls.items():
+    for kind, call in REDUCTIONS.items():
         place = kind == "argmax"
 
         def output(out_shape):

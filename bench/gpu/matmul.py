@@ -13,34 +13,26 @@ of what a kernel reaches that reads as many bytes; otherwise the rate is TFLOPS.
 compared with PyTorch's in f32 (in f64 for f32) before it is timed, ours afterwards as well.
 
 Shapes are timed by a second process (matmul_worker.py). What kills it or hangs costs the contender
-its place in that shape, never the others theirs; the reasons stand at the end. The file is written
-after every shape, and --resume goes on where it ends. --dry needs neither GPU nor packages.
+its place in that shape, never the others theirs (timing_process.py); the reasons stand at the end.
+The file is written after every shape, and --resume goes on where it ends. --dry needs neither GPU
+nor packages.
 """
 
 import argparse
 import json
 import os
-import queue
 import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections import Counter
-from dataclasses import asdict
 
 from matmul_shapes import SETS, shapes
 from matmul_summary import print_summary
 from results import write_json
+from timing_process import OURS, Run, keep_compiled_in, plans_job, run_together
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-WORKER = os.path.join(HERE, "matmul_worker.py")
-START_LIMIT = 240  # seconds until the worker has PyTorch, cuBLASLt and a read kernel
-COMPILE_LIMIT = 240
-BETWEEN_LIMIT = 60
-MOST_BLAMES = 4  # after so many a contender is out for good
-OURS = "kernelgen", "measured"
+WORKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "matmul_worker.py")
 PEERS = "lt", "lt_tuned", "torch", "compile", "triton"
 
 
@@ -49,134 +41,6 @@ def contenders(arguments):
     names |= {"measured"} if arguments.measure else set()
     names |= {"triton"} if arguments.triton else set()
     return sorted(names - set(arguments.without.split(",")))
-
-
-# ---- The process that times ----
-
-
-class Worker:
-    """A process with jobs, and what it tells."""
-
-    def __init__(self, task):
-        end, start = os.pipe()
-        self.process = subprocess.Popen([sys.executable, WORKER], stdin=subprocess.PIPE, text=True,
-                                        pass_fds=(start,))
-        os.close(start)
-        self.told, self.hung = queue.SimpleQueue(), False
-        threading.Thread(target=self._listen, args=(end,), daemon=True).start()
-        try:
-            with self.process.stdin as pipe:
-                json.dump(dict(task, fd=start), pipe)
-        except BrokenPipeError:
-            pass  # its end will be noticed
-
-    def _listen(self, end):
-        try:
-            with os.fdopen(end) as lines:
-                for line in lines:
-                    self.told.put(json.loads(line))
-        except ValueError:
-            pass  # it died within a line
-        self.told.put(None)
-
-    def hear(self, limit):
-        """What it tells next; None: it is dead, or silent for too long."""
-        try:
-            return self.told.get(timeout=limit)
-        except queue.Empty:
-            self.hung = True
-            return None
-
-    def end(self):
-        self.process.kill()
-        return self.process.wait()
-
-
-class Run:
-    """All shapes, with as many workers as it takes."""
-
-    def __init__(self, arguments, todo, home, lines, about):
-        self.arguments, self.todo, self.home = arguments, todo, home
-        self.lines, self.about = lines, about
-        self.without = {}  # by label: contenders that are out, with reasons
-        self.blames = Counter()
-        self.began = time.monotonic()
-
-    def contenders(self):
-        return [name for name in contenders(self.arguments) if self.blames[name] < MOST_BLAMES]
-
-    def task(self):
-        return dict(home=self.home, seconds=self.arguments.seconds,
-                    kernelgen=self.arguments.kernelgen, contenders=self.contenders(),
-                    jobs=[dict(shape=asdict(shape), without=self.without.get(shape.label, {}))
-                          for shape in self.todo])
-
-    def is_over(self):
-        return time.monotonic() - self.began > self.arguments.limit
-
-    def compile(self):
-        began = time.monotonic()
-        process = subprocess.Popen([sys.executable, WORKER, "--compile"], stdin=subprocess.PIPE,
-                                   text=True)
-        try:
-            process.communicate(json.dumps(self.task()), timeout=COMPILE_LIMIT)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        print(f"plans compiled ahead in {time.monotonic() - began:.0f} s")
-
-    def accept(self, line):
-        self.lines.append(line)
-        self.todo = [shape for shape in self.todo if shape.label != line["label"]]
-        print_line(line, self.lines[-2]["group"] if len(self.lines) > 1 else "")
-        write_json(self.arguments.json, dict(self.about, lines=self.lines))
-
-    def blame(self, stage, reason):
-        """Whoever was at work is out; during a race, that is whoever is least proven."""
-        label, names = self.todo[0].label, [stage.removeprefix("again ")]
-        if stage in ("cold", "graph"):
-            names = [name for name in OURS if name in self.contenders()]
-        out = self.without.setdefault(label, {})
-        fresh = [name for name in names if name not in out]
-        out.update({name: f"{reason} ({stage})" for name in fresh})
-        self.blames.update(fresh)
-        if not fresh or stage == "inputs" or len(out) > 4:
-            shape = self.todo[0]
-            self.accept(dict(label=label, group=shape.group, dtype=shape.dtype, cold={}, graph={},
-                             notes={}, errors={}, reasons={**out, "shape": reason}))
-
-    def one_worker(self):
-        """Until it ends; False when it could not even begin."""
-        worker, stage, limit, reason = Worker(self.task()), "", START_LIMIT, ""
-        while self.todo and not self.is_over():
-            told = worker.hear(limit)
-            if told is None:
-                break
-            if "about" in told:
-                self.about.update(told["about"])
-            elif "stage" in told:
-                stage, limit = told["stage"], told["limit"]
-            elif "died" in told:
-                reason = told["died"]
-            else:
-                self.accept(told["line"])
-                stage, limit = "between", BETWEEN_LIMIT
-        else:
-            worker.end()
-            return True
-        status = worker.end()
-        if not stage:
-            print(f"the worker cannot start (exit status {status})")
-            return False
-        if stage != "between":
-            self.blame(stage, reason or ("hung" if worker.hung else f"died, exit status {status}"))
-        return True
-
-    def all(self):
-        if self.todo and self.arguments.compile and "kernelgen" in contenders(self.arguments):
-            self.compile()
-        while self.todo and not self.is_over() and self.one_worker():
-            pass
 
 
 # ---- The table ----
@@ -281,6 +145,19 @@ def parse():
     return arguments
 
 
+def run_of(arguments, todo, home, lines, about):
+    """Continues what an earlier run has left."""
+    def report(line, lines):
+        print_line(line, lines[-2]["group"] if len(lines) > 1 else "")
+        write_json(arguments.json, dict(run.about, lines=lines))
+
+    settings = dict(home=home, seconds=arguments.seconds, kernelgen=arguments.kernelgen,
+                    contenders=contenders(arguments))
+    run = Run(WORKER, todo, settings, report, arguments.limit)
+    run.lines, run.about = lines, about
+    return run
+
+
 def main():
     arguments = parse()
     lines, about = read_before(arguments.json) if arguments.resume else ([], {})
@@ -292,12 +169,13 @@ def main():
         print_dry(todo, arguments)
         return 0
     scratch = tempfile.mkdtemp(prefix="kernelgen_matmul_")
-    os.environ["TORCHINDUCTOR_CACHE_DIR"] = scratch
-    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
-    os.environ["TRITON_CACHE_DIR"] = os.path.join(scratch, "triton")
+    keep_compiled_in(scratch)
     home = os.path.abspath(arguments.home) if arguments.home else scratch
-    run = Run(arguments, todo, home, lines, about)
+    began, run = time.monotonic(), run_of(arguments, todo, home, lines, about)
     try:
+        if todo and arguments.compile and "kernelgen" in contenders(arguments):
+            run_together([plans_job(home, todo)])
+            print(f"plans compiled ahead in {time.monotonic() - began:.0f} s")
         run.all()
     except KeyboardInterrupt:
         print("stopped")
@@ -305,7 +183,7 @@ def main():
     summary = print_summary(run.lines)
     write_json(arguments.json, dict(run.about, lines=run.lines, summary=summary))
     print(f"{run.about}\n{len(run.lines)} shapes, {len(run.todo)} left, "
-          f"{time.monotonic() - run.began:.0f} s")
+          f"{time.monotonic() - began:.0f} s")
     return 0 if run.lines and not run.todo else 1
 
 

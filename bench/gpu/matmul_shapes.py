@@ -96,6 +96,10 @@ class Shape:
         if self.is_skinny:
             yield "read"
 
+    def record(self):
+        return dict(label=self.label, group=self.group, op=self.op, dtype=self.dtype, m=self.m,
+                    n=self.n, k=self.k, batch=self.batch, flops=self.flops, bytes=self.bytes)
+
 
 def _of(group, dtype):
     if group == "cubes":

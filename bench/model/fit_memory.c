@@ -167,16 +167,16 @@ static void add_sample(const struct kg_problem *problem, const struct race *race
     sample->choice = copy_text(at);
     // Values that families refuse by now are left out.
     if (sample_count == MOST_SAMPLES - 1 ||
-        !kg_choice_read(problem, &race->facts, KG_TARGET_CUDA, at, &choice) ||
-        choice.partition.count > MOST_GROUPS)
+        !kg_choice_read(problem, &race->facts, &kg_target_cuda, at, &choice) ||
+        choice.count > MOST_GROUPS)
         return;
-    sample->groups = choice.partition.count;
+    sample->groups = choice.count;
     for (int i = 0; i < sample->groups; i++) {
-        int family = sample->families[i] = find_family(choice.partition.families[i]->name);
+        int family = sample->families[i] = find_family(choice.matches[i]->family->name);
         if (family < 0)
             return;
-        sample->counts[i] = families[family].describe(&choice.partition.groups[i], &race->facts,
-                                                      &choice.configs[i], sample->works[i]);
+        sample->counts[i] =
+            families[family].describe(choice.matches[i], &choice.configs[i], sample->works[i]);
     }
     sample_count++;
 }
@@ -200,8 +200,8 @@ static void start_race(const char *line, const struct kg_problem **problem)
     struct kg_text text = {0};
     *race = (struct race){.name = copy_text(line), .first = sample_count};
     *problem = read_problem(line, &race->facts);
-    kg_choice_guess(*problem, &race->facts, KG_TARGET_CUDA, &choice);
-    kg_choice_print(&choice, &race->facts, KG_TARGET_CUDA, &text);
+    kg_choice_guess(*problem, &race->facts, &kg_target_cuda, &choice);
+    kg_choice_print(&choice, &text);
     race->rule = copy_text(kg_text_string(&text));
     kg_text_free(&text);
 }

@@ -103,17 +103,16 @@ static void add_sample(const struct kg_device_facts *facts, const struct kg_prob
     struct sample *sample = &samples[sample_count];
     struct kg_choice *choice = need(malloc(sizeof *choice));
     double measured = strtod(line, &config) * 1e-6;
-    snprintf(words, sizeof words, "contract:%s%s%s", config,
-             strstr(config, "order=") ? "" : " order=0",
+    config += strspn(config, " ");
+    snprintf(words, sizeof words, "%s%s%s", config, strstr(config, "raster=") ? "" : " raster=0",
              strstr(config, "maxnreg=") ? "" : " maxnreg=0");
     if (sample_count == MOST_SAMPLES || !problem || !(measured > 0) ||
-        !kg_choice_read(problem, facts, KG_TARGET_CUDA, words, choice)) {
+        !kg_choice_read(problem, facts, &kg_target_cuda, words, choice)) {
         kg_error_set(&error, KG_ERROR_ARGUMENT, "no time and config, or too many: '%s'", line);
         stop("reading a race");
     }
     *sample = (struct sample){.choice = choice, .measured = measured, .race = race_count - 1};
-    kg_cuda_contract_plan_make(&choice->partition.groups[0], facts, &choice->configs[0],
-                               &sample->plan);
+    kg_cuda_contract_plan_make(choice->matches[0], &choice->configs[0], &sample->plan);
     races[race_count - 1].count++;
     sample_count++;
 }

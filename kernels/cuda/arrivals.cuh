@@ -15,10 +15,10 @@ KG_INLINE void kg_arrival_make(uint64_t *arrival)
 // By one thread: the phase is over when these bytes have arrived.
 KG_INLINE void kg_arrival_expect(uint64_t *arrival, uint32_t bytes)
 {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
-                     kg_shared_address(arrival)),
-                 "r"(bytes)
-                 : "memory");
+    asm volatile(
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(kg_shared_address(arrival)),
+        "r"(bytes)
+        : "memory");
 }
 
 // What was sent lies in this block's shared memory, so the scope of the block is enough: a wait in
@@ -56,10 +56,11 @@ KG_INLINE void kg_send(T *to, const T &value, uint64_t *arrival, unsigned rank)
     const uint32_t *words = reinterpret_cast<const uint32_t *>(&value);
     const uint32_t there = kg_address_in(to, rank), tells = kg_address_in(arrival, rank);
     if constexpr (sizeof(T) == 4)
-        asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::
-                         "r"(there),
-                     "r"(words[0]), "r"(tells)
-                     : "memory");
+        asm volatile(
+            "st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(
+                there),
+            "r"(words[0]), "r"(tells)
+            : "memory");
     else if constexpr (sizeof(T) == 8)
         asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 "
                      "[%0], {%1, %2}, [%3];" ::"r"(there),

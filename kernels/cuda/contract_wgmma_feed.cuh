@@ -1,5 +1,5 @@
-// How the sides of a product come into the ring of contract_wgmma.cuh: by one thread for each, which
-// asks the copy engine for boxes of it as stages become free.
+// How the sides of a product come into the ring of contract_wgmma.cuh: by one thread for each,
+// which asks the copy engine for boxes of it as stages become free.
 
 // Where a side comes from. Lines that are not there are not asked for: the engine takes several
 // times as long for a line that it fills with zeros. So the last box of lines along K has a map of

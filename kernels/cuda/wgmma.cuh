@@ -64,8 +64,7 @@ KG_INLINE void kg_tiles_copy(void *to, const kg_tensor_map *map, uint64_t *barri
         asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile"
                      ".mbarrier::complete_tx::bytes.multicast::cluster"
                      " [%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(kg_shared_address(to)),
-                     "l"(map), "r"(kg_shared_address(barrier)), "r"(x), "r"(y), "r"(z),
-                     "h"(blocks)
+                     "l"(map), "r"(kg_shared_address(barrier)), "r"(x), "r"(y), "r"(z), "h"(blocks)
                      : "memory");
     else
         asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile"
@@ -76,14 +75,13 @@ KG_INLINE void kg_tiles_copy(void *to, const kg_tensor_map *map, uint64_t *barri
 }
 
 // The same into this block's own, of what nobody asks for again: in the L2 it is the first to make
-// room, but for a sixteenth, which the next launch then finds there. (A hint that says "as always" of
-// all is not the same as none: it is slower.)
+// room, but for a sixteenth, which the next launch then finds there. (A hint that says "as always"
+// of all is not the same as none: it is slower.)
 KG_INLINE void kg_tiles_copy_once(void *to, const kg_tensor_map *map, uint64_t *barrier, int x,
                                   int y, int z)
 {
     uint64_t policy;
-    asm("createpolicy.fractional.L2::evict_normal.L2::evict_first.b64 %0, 0.0625;"
-        : "=l"(policy));
+    asm("createpolicy.fractional.L2::evict_normal.L2::evict_first.b64 %0, 0.0625;" : "=l"(policy));
     asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile"
                  ".mbarrier::complete_tx::bytes.L2::cache_hint"
                  " [%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(kg_shared_address(to)),

@@ -169,10 +169,20 @@ KG_INLINE uint16_t kg_pack_bf16(float x)
     return (uint16_t)(((bits + 0x7fff + ((bits >> 16) & 1)) | nan) >> 16);
 }
 
-// Several at once; `count` is a multiple of 8.
+// Several at once; `count` is a multiple of 16.
 KG_INLINE void kg_widen_f16(const kg_f16 *from, float *to, int64_t count)
 {
-#if defined(__F16C__)
+#if defined(__AVX512F__)
+    // Whole registers: two halves of one are not forwarded to the load of the loop that follows.
+    typedef short halves __attribute__((vector_size(32)));
+    typedef float floats __attribute__((vector_size(64)));
+    for (int64_t i = 0; i < count; i += 16) {
+        halves packed;
+        memcpy(&packed, from + i, sizeof packed);
+        floats wide = __builtin_ia32_vcvtph2ps512_mask(packed, (floats){0}, -1, 4);
+        memcpy(to + i, &wide, sizeof wide);
+    }
+#elif defined(__F16C__)
     typedef short halves __attribute__((vector_size(16)));
     for (int64_t i = 0; i < count; i += 8) {
         halves packed;
@@ -188,7 +198,17 @@ KG_INLINE void kg_widen_f16(const kg_f16 *from, float *to, int64_t count)
 
 KG_INLINE void kg_narrow_f16(const float *from, kg_f16 *to, int64_t count)
 {
-#if defined(__F16C__)
+#if defined(__AVX512F__)
+    typedef short halves __attribute__((vector_size(32)));
+    typedef float floats __attribute__((vector_size(64)));
+    for (int64_t i = 0; i < count; i += 16) {
+        floats wide;
+        memcpy(&wide, from + i, sizeof wide);
+        // To the nearest, ties to even.
+        halves packed = __builtin_ia32_vcvtps2ph512_mask(wide, 0, (halves){0}, 0xffff);
+        memcpy(to + i, &packed, sizeof packed);
+    }
+#elif defined(__F16C__)
     typedef short halves __attribute__((vector_size(16)));
     for (int64_t i = 0; i < count; i += 8) {
         kg_vector wide;

@@ -473,7 +473,7 @@ static void add_output_that_is_read(struct builder *builder, struct kg_nest *nes
     const struct kg_tensor *twin = make_twin(builder, output), *wrapped = twin;
     if (!twin || !add_nest(builder, nest, twin))
         return;
-    if (output->compute == KG_TYPE_I64 && output->type.dtype != KG_I64)
+    if (output->compute == KG_TYPE_I64 && !kg_dtype_is_computed(output->type.dtype))
         if (!(wrapped = make_twin(builder, output)) ||
             !add_copy(builder, twin, wrapped, &output->type))
             return;

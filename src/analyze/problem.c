@@ -167,7 +167,9 @@ enum kg_status kg_problem_make(const struct kg_op *instance, const int64_t *size
     if (!made)
         return kg_error_memory(error, "a problem");
     made->op = instance;
-    enum kg_status status = analyze(made, sizes, strides, error);
+    made->cache = KG_NEW(&made->arena, _Atomic(struct kg_problem_cache *));
+    enum kg_status status =
+        made->cache ? analyze(made, sizes, strides, error) : kg_error_memory(error, "a problem");
     if (status != KG_OK) {
         kg_problem_free(made);
         return status;
@@ -180,6 +182,9 @@ void kg_problem_free(struct kg_problem *problem)
 {
     if (!problem)
         return;
+    struct kg_problem_cache *cache = problem->cache ? atomic_load(problem->cache) : NULL;
+    if (cache)
+        cache->free(cache);
     kg_arena_free(&problem->arena);
     free(problem);
 }

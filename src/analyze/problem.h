@@ -7,6 +7,8 @@
 
 #include "lang/lang.h"
 
+#include <stdatomic.h>
+
 #define KG_MAX_NESTS 64
 #define KG_MAX_ACCESSES 64
 
@@ -70,6 +72,11 @@ struct kg_layout {
     size_t bytes; // from the first to one past the last element
 };
 
+// What later layers find out about a problem and keep with it; freed with it.
+struct kg_problem_cache {
+    void (*free)(struct kg_problem_cache *cache);
+};
+
 struct kg_problem {
     struct kg_arena arena;
     const struct kg_op *op;      // the instance, with hoisted intermediates not included
@@ -88,6 +95,7 @@ struct kg_problem {
     double intensity;       // operations / (read_bytes + write_bytes)
     enum kg_class class;    // of the nest that costs most
     void *owner;            // the public layer's bookkeeping; NULL elsewhere
+    _Atomic(struct kg_problem_cache *) *cache; // see gen/match.c
 };
 
 // Sizes by id (params are taken from the instance); `strides[i]` for tensor i in elements, or a

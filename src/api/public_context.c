@@ -10,31 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *kg_version(void)
+const char *kg_dtype_numpy(enum kg_dtype dtype, bool *is_raw)
 {
-    return KG_VERSION;
+    bool known = (unsigned)dtype < KG_DTYPE_COUNT;
+    if (is_raw)
+        *is_raw = known && kg_dtypes[dtype].numpy_is_raw;
+    return known ? kg_dtypes[dtype].numpy : NULL;
 }
 
-const char *kg_status_name(enum kg_status status)
+int kg_dtype_bits(enum kg_dtype dtype)
 {
-    static const char *const names[KG_STATUS_COUNT] = {
-        [KG_OK] = "ok",
-        [KG_ERROR_ARGUMENT] = "bad argument",
-        [KG_ERROR_DEFINITION] = "bad definition",
-        [KG_ERROR_SHAPE] = "shapes contradict the definition",
-        [KG_ERROR_MEMORY] = "out of memory",
-        [KG_ERROR_IO] = "file error",
-        [KG_ERROR_CORRUPT] = "corrupt file",
-        [KG_ERROR_UNSUPPORTED] = "unsupported",
-        [KG_ERROR_MISSING] = "missing on this machine",
-        [KG_ERROR_COMPILE] = "compile error",
-        [KG_ERROR_TIMEOUT] = "timeout",
-        [KG_ERROR_FAULT] = "crash",
-        [KG_ERROR_WRONG] = "wrong result",
-        [KG_ERROR_NO_WISDOM] = "nothing is known",
-        [KG_ERROR_CANCELLED] = "cancelled",
-    };
-    return (unsigned)status < KG_STATUS_COUNT ? names[status] : "unknown status";
+    return (unsigned)dtype < KG_DTYPE_COUNT ? kg_dtypes[dtype].bits : 0;
 }
 
 const char *kg_dtype_name(enum kg_dtype dtype)

@@ -78,6 +78,23 @@ struct kg_tensor_info kg_op_tensor(const struct kg_op *op, int index)
     return info;
 }
 
+bool kg_op_allows(const struct kg_op *op, int index, enum kg_dtype dtype,
+                  const struct kg_binding *bindings, int count)
+{
+    if (index < 0 || index >= op->input_count + op->output_count)
+        return false;
+    const struct kg_type_name *type = &op->tensors[index]->type;
+    if (!type->variable)
+        return dtype == type->dtype;
+    for (int i = 0; i < count; i++)
+        if (strcmp(bindings[i].name, type->variable->name) == 0)
+            return dtype == kg_dtype_find(bindings[i].value, strlen(bindings[i].value));
+    for (int i = 0; i < type->variable->count; i++)
+        if (dtype == type->variable->allowed[i])
+            return true;
+    return false;
+}
+
 // What a binding may name: dtype variables, sizes and params of the op.
 struct bound {
     struct kg_bindings build;

@@ -64,3 +64,25 @@ void kg_error_clear(struct kg_error *error)
     error->status = KG_OK;
     error->text[0] = '\0';
 }
+
+const char *kg_status_name(enum kg_status status)
+{
+    static const char *const names[KG_STATUS_COUNT] = {
+        [KG_OK] = "ok",
+        [KG_ERROR_ARGUMENT] = "bad argument",
+        [KG_ERROR_DEFINITION] = "bad definition",
+        [KG_ERROR_SHAPE] = "shapes contradict the definition",
+        [KG_ERROR_MEMORY] = "out of memory",
+        [KG_ERROR_IO] = "file error",
+        [KG_ERROR_CORRUPT] = "corrupt file",
+        [KG_ERROR_UNSUPPORTED] = "unsupported",
+        [KG_ERROR_MISSING] = "missing on this machine",
+        [KG_ERROR_COMPILE] = "compile error",
+        [KG_ERROR_TIMEOUT] = "timeout",
+        [KG_ERROR_FAULT] = "crash",
+        [KG_ERROR_WRONG] = "wrong result",
+        [KG_ERROR_NO_WISDOM] = "nothing is known",
+        [KG_ERROR_CANCELLED] = "cancelled",
+    };
+    return (unsigned)status < KG_STATUS_COUNT ? names[status] : "unknown status";
+}

@@ -107,6 +107,11 @@ struct kg_backend {
     const char *name;   // "host", "cuda"
     bool shares_memory; // what `allocate` gives may be read and written like any memory
     bool runs_grids;    // launches say how many blocks of threads run
+    // Kernels run beside the CPU's work: compilers neither disturb what is timed nor wait for it.
+    bool computes_apart;
+    // Starting to use the device takes long, and a fault leaves it useless to its process: one
+    // process serves many candidates, instead of a fork for each.
+    bool needs_worker;
     // Number of devices at hand, 0 when none. `why` says what is missing then.
     int (*probe)(struct kg_text *why);
     // `cache` is the folder for compiled objects. KG_ERROR_MISSING says why there is no such

@@ -5,7 +5,6 @@
 #include "device/host/host_device.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 const struct kg_backend *const kg_backends[] = {&kg_host_backend, &kg_cuda_backend, NULL};
@@ -83,15 +82,4 @@ void kg_device_note_bandwidth(struct kg_device *device, double rate)
     double seen = atomic_load(&device->seen_bandwidth);
     while (rate > seen && !atomic_compare_exchange_weak(&device->seen_bandwidth, &seen, rate))
         ;
-}
-
-void kg_binary_free(struct kg_binary *binary)
-{
-    if (!binary)
-        return;
-    free(binary->path);
-    free(binary->bytes);
-    free(binary->ptx);
-    free(binary->log);
-    *binary = (struct kg_binary){0};
 }

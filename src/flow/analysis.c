@@ -30,19 +30,18 @@ static enum kg_status analyse_group(const struct kg_plan *plan, int position, st
                                     struct kg_error *error)
 {
     const struct kg_choice *choice = &plan->built->choice;
-    const struct kg_partition *partition = &choice->partition;
     const struct kg_binary *binary = &plan->built->binaries[position];
     struct kg_arena arena = {0};
     struct kg_assembly_subject subject = {.name = plan->problem->op->name};
     struct kg_grids grids = {0};
     enum kg_status status =
         kg_asm_read(binary->bytes, binary->length, &arena, &subject.file, error);
-    partition->families[position]->grids(&partition->groups[position], &plan->device->facts,
-                                         &choice->configs[position], &grids);
+    choice->matches[position]->family->grids(choice->matches[position], &choice->configs[position],
+                                             &grids);
     int launched = 0;
     for (int i = 0; i < grids.count; i++)
         launched += kg_forecast_is_launched(&grids.grids[i]);
-    bool alone = partition->count == 1 && launched == 1;
+    bool alone = choice->count == 1 && launched == 1;
     for (int i = 0; i < grids.count && status == KG_OK; i++) {
         const struct kg_grid *grid = &grids.grids[i];
         const struct kg_asm_kernel *function = kg_forecast_function(&subject.file, i);
@@ -61,7 +60,7 @@ enum kg_status kg_flow_analyse(const struct kg_plan *plan, struct kg_text *text,
                                struct kg_error *error)
 {
     enum kg_status status = KG_OK;
-    int count = plan->built->choice.partition.count;
+    int count = plan->built->choice.count;
     if (!plan->device->backend->runs_grids)
         return kg_error_set(error, KG_ERROR_UNSUPPORTED, "the assembly of %s is not kept",
                             plan->device->backend->name);

@@ -5,21 +5,14 @@
 
 #include "flow/evaluator.h"
 #include "flow/worker_job.h"
+#include "gen/grouping.h"
 
 #define BENCH_SECONDS 300.0 // for the whole race; more is a hang
 
 void kg_flow_choose_baseline(const struct kg_device *device, const struct kg_problem *problem,
                              struct kg_choice *choice)
 {
-    enum kg_target target = kg_session_target(device);
-    const struct kg_family *direct = kg_family_find(target, "direct");
-    *choice = (struct kg_choice){.partition = {.count = problem->nest_count}};
-    for (int i = 0; i < problem->nest_count; i++) {
-        struct kg_group group = {.problem = problem, .first = i, .count = 1};
-        choice->partition.groups[i] = group;
-        choice->partition.families[i] = direct;
-        direct->guess(&group, &device->facts, target, &choice->configs[i]);
-    }
+    kg_choice_plain(problem, &device->facts, kg_session_target(device), choice);
 }
 
 enum { PLAN, BASELINE, RIVAL, MOST_SIDES };

@@ -37,7 +37,7 @@ static void add_companions(const struct kg_evaluator *evaluator, const struct kg
     struct kg_choice choice;
     kg_flow_choose_baseline(terms->device, terms->problem, &choice);
     add(items, count, terms->problem, &choice);
-    kg_choice_print(guess, &terms->device->facts, terms->target, &text);
+    kg_choice_print(guess, &text);
     if (evaluator->counterpart && !text.failed) {
         kg_flow_choose_counterpart(terms->device, evaluator->counterpart, kg_text_string(&text),
                                    &choice);
@@ -50,11 +50,10 @@ static void add_companions(const struct kg_evaluator *evaluator, const struct kg
 static bool is_known(const struct kg_evaluator *evaluator, const struct kg_key *key,
                      const struct kg_choice *choice)
 {
-    const struct kg_search *terms = &evaluator->terms;
     struct kg_text text = {0};
     struct kg_outcome outcome;
     bool found = false;
-    kg_choice_print(choice, &terms->device->facts, terms->target, &text);
+    kg_choice_print(choice, &text);
     kg_store_find(evaluator->session->store, key, kg_text_string(&text), &outcome, &found, NULL);
     kg_text_free(&text);
     return found;
@@ -123,7 +122,7 @@ static struct compiling *start_compiling(const struct kg_evaluator *evaluator,
                                          const struct kg_ahead *ahead)
 {
     struct kg_device *device = evaluator->terms.device;
-    if (!ahead || device->backend->shares_memory)
+    if (!ahead || !device->backend->computes_apart)
         return NULL;
     struct compiling *compiling = calloc(1, sizeof *compiling);
     if (!compiling)
@@ -135,7 +134,7 @@ static struct compiling *start_compiling(const struct kg_evaluator *evaluator,
     compiling->has_thread =
         pthread_create(&compiling->thread, NULL, compile_listed, compiling) == 0;
     compiling->has_file = ahead->files && compiling->count > 0 &&
-                          evaluator->terms.target == KG_TARGET_CUDA &&
+                          evaluator->terms.target == &kg_target_cuda &&
                           pthread_create(&compiling->file, NULL, compile_file, compiling) == 0;
     return compiling;
 }

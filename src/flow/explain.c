@@ -5,9 +5,11 @@
 #include "base/json.h"
 #include "flow/diagnose.h"
 #include "flow/small.h"
+#include "gen/grouping.h"
 #include "report/outcomes.h"
 #include "tune/candidates.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define SHOWN_BY_EXPLAIN 10
@@ -91,23 +93,58 @@ static void add_cost(const struct kg_plan *plan, struct kg_text *text)
                    100 * diagnosed.share, diagnosed.name, diagnosed.advice);
 }
 
-static void add_families(const struct kg_plan *plan, struct kg_text *text)
+// The nests of each kernel and its family: "rowwise (m, e, y); direct (z)".
+static void add_grouping(const struct kg_choice *choice, struct kg_text *text)
 {
-    struct kg_partition partition;
+    for (int i = 0; i < choice->count; i++) {
+        const struct kg_match *match = choice->matches[i];
+        kg_text_format(text, "%s%s (", i ? "; " : "", match->family->name);
+        for (int n = 0; n < match->group.count; n++)
+            kg_text_format(text, "%s%s", n ? ", " : "",
+                           kg_group_nest(&match->group, n)->output->name);
+        kg_text_add(text, ")");
+    }
+}
+
+// What was compared before anything was measured.
+static void add_groupings(const struct kg_plan *plan, struct kg_text *text)
+{
     struct kg_text trace = {0};
-    kg_gen_partition(plan->problem, &plan->device->facts, kg_session_target(plan->device),
-                     &partition, &trace);
-    kg_text_add(text, "\n## Families\n\n");
-    for (int i = 0; i < partition.count; i++) {
-        const struct kg_group *group = &partition.groups[i];
-        kg_text_format(text, "- kernel %d: %s, for", i + 1, partition.families[i]->name);
-        for (int n = group->first; n < group->first + group->count; n++)
-            kg_text_format(text, " `%s`", plan->problem->nests[n]->output->name);
-        kg_text_format(text, " (%s)\n", partition.families[i]->summary);
+    struct kg_groupings *groupings = malloc(sizeof *groupings);
+    if (groupings && kg_groupings_list(plan->problem, &plan->device->facts,
+                                       kg_session_target(plan->device), groupings, &trace)) {
+        kg_text_add(text, "\n## Groupings\n\n| grouping | expected | kernels |\n|---|---|---|\n");
+        for (int i = 0; i < groupings->count; i++) {
+            const struct kg_grouping_option *option = &groupings->options[i];
+            kg_text_format(text, "| %s%s | ", kg_grouping_names[option->kind],
+                           i == groupings->chosen ? ", chosen" : "");
+            if (option->expected > 0)
+                kg_report_seconds(text, option->expected);
+            else
+                kg_text_add(text, "not known");
+            kg_text_add(text, " | ");
+            add_grouping(&option->choice, text);
+            kg_text_add(text, " |\n");
+        }
     }
     if (trace.length)
-        kg_text_format(text, "\nRefused on the way:\n\n```\n%s```\n", trace.data);
+        kg_text_format(text, "\nWhat the rule refused on the way:\n\n```\n%s```\n", trace.data);
     kg_text_free(&trace);
+    free(groupings);
+}
+
+static void add_families(const struct kg_plan *plan, struct kg_text *text)
+{
+    const struct kg_choice *choice = &plan->built->choice;
+    kg_text_add(text, "\n## Families\n\n");
+    for (int i = 0; i < choice->count; i++) {
+        const struct kg_match *match = choice->matches[i];
+        kg_text_format(text, "- kernel %d: %s, for", i + 1, match->family->name);
+        for (int n = 0; n < match->group.count; n++)
+            kg_text_format(text, " `%s`", kg_group_nest(&match->group, n)->output->name);
+        kg_text_format(text, " (%s)\n", match->family->summary);
+    }
+    add_groupings(plan, text);
 }
 
 // How often `valid` gave each reason.
@@ -121,11 +158,12 @@ struct refusals {
     } items[MOST_REASONS];
 };
 
-static void count_refusal(void *user, const struct kg_config *config, const char *reason)
+static void count_refusal(void *user, const struct kg_match *match, const struct kg_config *config,
+                          const char *reason)
 {
     struct refusals *refusals = user;
     int at = 0;
-    (void)config;
+    (void)match, (void)config;
     refusals->configs++;
     while (at < refusals->count && strcmp(refusals->items[at].reason, reason) != 0)
         at++;
@@ -144,13 +182,11 @@ static void count_refusal(void *user, const struct kg_config *config, const char
 static void add_refusals(const struct kg_plan *plan, struct kg_text *text)
 {
     const struct kg_choice *choice = &plan->built->choice;
-    const struct kg_partition *partition = &choice->partition;
     kg_text_add(text, "\n## Configs\n\n");
-    for (int i = 0; i < partition->count; i++) {
+    for (int i = 0; i < choice->count; i++) {
         struct kg_candidates candidates;
         struct refusals refusals = {.count = 0};
-        if (kg_candidates_list(&partition->groups[i], partition->families[i], &plan->device->facts,
-                               kg_session_target(plan->device), &choice->configs[i], MOST_CONFIGS,
+        if (kg_candidates_list(choice->matches[i], kg_session_target(plan->device), MOST_CONFIGS,
                                count_refusal, &refusals, &candidates, NULL) == KG_OK) {
             kg_text_format(text, "- kernel %d: %lld, of which rules refuse %lld\n", i + 1,
                            (long long)candidates.size, (long long)refusals.configs);
@@ -180,12 +216,12 @@ static void add_counts(const struct kg_outcomes *outcomes, struct kg_text *text)
 static void add_estimates(const struct kg_problem *problem, const struct kg_device *device,
                           struct kg_outcomes *outcomes)
 {
-    enum kg_target target = kg_session_target(device);
+    const struct kg_target *target = kg_session_target(device);
     for (int i = 0; i < outcomes->count; i++) {
         struct kg_outcome *outcome = &outcomes->list[i];
         struct kg_choice choice;
         if (kg_choice_read(problem, &device->facts, target, outcome->choice, &choice))
-            outcome->estimate = kg_choice_estimate(&choice, &device->facts, target);
+            outcome->estimate = kg_choice_expected(&choice);
     }
 }
 

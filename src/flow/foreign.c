@@ -215,22 +215,21 @@ static enum kg_status check_target(const struct foreign *foreign, struct kg_erro
 static enum kg_status check_choice(const struct foreign *foreign, const struct kg_choice *choice,
                                    struct kg_error *error)
 {
-    const struct kg_partition *partition = &choice->partition;
     enum kg_status status = KG_OK;
-    for (int i = 0; i < partition->count && !status; i++) {
+    for (int i = 0; i < choice->count && !status; i++) {
         struct kg_argument arguments[KG_MAX_ARGUMENTS];
         struct kg_grids grids = {0};
         char entry[256];
-        kg_gen_standalone_entry(choice, i, entry, sizeof entry);
-        partition->families[i]->grids(&partition->groups[i], &foreign->device->facts,
-                                      &choice->configs[i], &grids);
-        int count = kg_group_arguments_and_maps(&partition->groups[i], grids.map_count, arguments);
+        kg_choice_entry(choice, i, entry, sizeof entry);
+        choice->matches[i]->family->grids(choice->matches[i], &choice->configs[i], &grids);
+        int count =
+            kg_group_arguments_and_maps(&choice->matches[i]->group, grids.map_count, arguments);
         for (int n = 0; n < grids.count && !status; n++) {
             struct kg_text name = {0};
             kg_text_format(&name, "%s_%d", entry, n);
-            status =
-                kg_declared_check(foreign->binary.ptx, kg_text_string(&name),
-                                  partition->groups[i].problem->op, arguments, count, NULL, error);
+            status = kg_declared_check(foreign->binary.ptx, kg_text_string(&name),
+                                       choice->matches[i]->group.problem->op, arguments, count,
+                                       NULL, error);
             kg_text_free(&name);
         }
     }
@@ -241,7 +240,7 @@ static enum kg_status load_choice(struct foreign *foreign, const struct kg_probl
                                   struct kg_error *error)
 {
     struct kg_choice choice;
-    if (!kg_choice_read(problem, &foreign->device->facts, KG_TARGET_CUDA, foreign->declared.choice,
+    if (!kg_choice_read(problem, &foreign->device->facts, &kg_target_cuda, foreign->declared.choice,
                         &choice))
         return kg_error_set(error, KG_ERROR_ARGUMENT,
                             "%s: its choice '%s' does not fit %s on %s. Without the lines "

@@ -194,7 +194,7 @@ static enum kg_status compare_with_rules(struct look *look, const struct kg_key 
     near.sizes = look->nearest->sizes;
     near.layout = look->layout;
     kg_choice_guess(look->problem, &look->device->facts, kg_session_target(look->device), &guess);
-    kg_choice_print(&guess, &look->device->facts, kg_session_target(look->device), &text);
+    kg_choice_print(&guess, &text);
     enum kg_status status =
         text.failed ? kg_error_memory(error, "the nearest shape")
                     : kg_store_find(store, &near, kg_text_string(&text), &outcome, &found, error);
@@ -234,23 +234,14 @@ void kg_nearest_free(struct kg_nearest *nearest)
     *nearest = (struct kg_nearest){0};
 }
 
-static double bound_of(const struct kg_choice *choice, const struct kg_device *device)
-{
-    double sum = 0;
-    for (int i = 0; i < choice->partition.count; i++)
-        sum += choice->partition.families[i]->bound(&choice->partition.groups[i], &device->facts,
-                                                    kg_session_target(device), &choice->configs[i]);
-    return sum;
-}
-
 bool kg_nearest_may_stand(const struct kg_nearest *nearest, const struct kg_problem *problem,
                           const struct kg_device *device, bool asked)
 {
     struct kg_choice near, guess;
-    enum kg_target target = kg_session_target(device);
+    const struct kg_target *target = kg_session_target(device);
     if (!nearest->choice || !nearest->is_close || !(asked || nearest->beat_rules) ||
         !kg_choice_read(problem, &device->facts, target, nearest->choice, &near))
         return false;
     kg_choice_guess(problem, &device->facts, target, &guess);
-    return bound_of(&near, device) <= bound_of(&guess, device);
+    return kg_choice_bound(&near) <= kg_choice_bound(&guess);
 }

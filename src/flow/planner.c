@@ -28,7 +28,7 @@ static struct kg_plan *new_plan(struct kg_session *session, const struct kg_prob
     plan->problem = problem;
     plan->device = device;
     struct kg_text text = {0};
-    kg_choice_print(choice, &device->facts, kg_session_target(device), &text);
+    kg_choice_print(choice, &text);
     plan->choice = text.data;
     if (!text.failed && text.data)
         return plan;
@@ -157,9 +157,9 @@ bool kg_flow_source(const struct kg_plan *plan, struct kg_text *text)
 {
     const struct kg_choice *choice = &plan->built->choice;
     const struct kg_device_facts *facts = &plan->device->facts;
-    return kg_session_target(plan->device) == KG_TARGET_CUDA
+    return kg_session_target(plan->device) == &kg_target_cuda
                ? kg_gen_standalone_cuda(plan->problem, choice, facts, text)
-               : kg_gen_standalone(plan->problem, choice, facts, text);
+               : kg_gen_standalone_host(plan->problem, choice, facts, text);
 }
 
 // The comments at the top of a source: what it says of its launches.
@@ -188,7 +188,7 @@ enum kg_status kg_flow_assembly(const struct kg_plan *plan, struct kg_text *text
     struct kg_text source = {0};
     struct kg_binary binary;
     struct kg_device *device = plan->device;
-    if (kg_session_target(device) != KG_TARGET_CUDA)
+    if (kg_session_target(device) != &kg_target_cuda)
         return kg_error_set(error, KG_ERROR_UNSUPPORTED, "there is no PTX of kernels for %s",
                             device->backend->name);
     if (plan->override) {

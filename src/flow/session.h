@@ -80,6 +80,6 @@ void kg_session_tell_of_cache(const struct kg_session *session, struct kg_device
 void kg_session_warn(struct kg_session *session, struct kg_device *device);
 bool kg_session_cancelled(const struct kg_session *session);
 // Which target the generators write for on this device.
-enum kg_target kg_session_target(const struct kg_device *device);
+const struct kg_target *kg_session_target(const struct kg_device *device);
 
 #endif

@@ -83,7 +83,7 @@ static enum kg_status write_kernel(const struct build *build, struct kg_error *e
 {
     if (!build->options->folder)
         return KG_OK;
-    bool is_cuda = kg_session_target(build->device) == KG_TARGET_CUDA;
+    bool is_cuda = kg_session_target(build->device) == &kg_target_cuda;
     struct kg_text text = {0};
     kg_flow_source(build->plan, &text);
     enum kg_status status = write_text(build, is_cuda ? ".cu" : ".c", &text, error);

@@ -102,7 +102,7 @@ enum kg_status kg_flow_counterpart(const struct kg_problem *problem, struct kg_p
 void kg_flow_choose_counterpart(const struct kg_device *device, const struct kg_problem *other,
                                 const char *choice, struct kg_choice *counterpart)
 {
-    enum kg_target target = kg_session_target(device);
+    const struct kg_target *target = kg_session_target(device);
     if (!kg_choice_read(other, &device->facts, target, choice, counterpart))
         kg_choice_guess(other, &device->facts, target, counterpart);
 }

@@ -19,10 +19,8 @@ static enum kg_status compile_group(struct kg_built *built, int group, double ti
                                     struct kg_error *error)
 {
     struct kg_device *device = built->device;
-    enum kg_target target =
-        strcmp(device->backend->name, "cuda") == 0 ? KG_TARGET_CUDA : KG_TARGET_HOST;
     struct kg_text text = {0};
-    if (!kg_choice_source(&built->choice, group, &device->facts, target, ENTRY, &text)) {
+    if (!kg_choice_source(&built->choice, group, ENTRY, &text)) {
         kg_text_free(&text);
         return kg_error_memory(error, "the source of a kernel");
     }
@@ -50,7 +48,7 @@ static void *compile_some(void *argument)
     struct compilers *compilers = argument;
     struct kg_built *built = compilers->built;
     int group;
-    while ((group = atomic_fetch_add(&compilers->next, 1)) < built->choice.partition.count)
+    while ((group = atomic_fetch_add(&compilers->next, 1)) < built->choice.count)
         compilers->groups[group].status =
             compile_group(built, group, compilers->time_limit, &compilers->groups[group].error);
     return NULL;
@@ -61,7 +59,7 @@ static enum kg_status compile_groups(struct kg_built *built, int most, double ti
                                      struct kg_error *error)
 {
     pthread_t threads[MOST_COMPILERS];
-    int count = built->choice.partition.count, started = 0;
+    int count = built->choice.count, started = 0;
     struct compilers *compilers = calloc(1, sizeof *compilers);
     if (!compilers)
         return kg_error_memory(error, "compilers");
@@ -87,7 +85,7 @@ static enum kg_status load_groups(struct kg_built *built, struct kg_error *error
 {
     enum kg_status status = KG_OK;
     struct kg_device *device = built->device;
-    for (int i = 0; i < built->choice.partition.count && status == KG_OK; i++) {
+    for (int i = 0; i < built->choice.count && status == KG_OK; i++) {
         const struct kg_binary *binary = &built->binaries[i];
         built->compile_seconds += binary->seconds;
         built->compile_work += binary->from_cache ? 0 : binary->seconds;
@@ -100,8 +98,10 @@ static struct kg_built *new_built(struct kg_device *device, const struct kg_prob
                                   const struct kg_choice *choice, struct kg_error *error)
 {
     struct kg_built *built = calloc(1, sizeof *built);
-    if (!built) {
+    if (!built ||
+        (choice->count == 0 && problem->nest_count > 0)) { // there was none for the choice
         kg_error_memory(error, "a kernel");
+        free(built);
         return NULL;
     }
     built->device = device;
@@ -160,9 +160,9 @@ enum kg_status kg_built_adopt(struct kg_device *device, const struct kg_problem 
     if (!built)
         return KG_ERROR_MEMORY;
     built->adopted = built;
-    for (int i = 0; i < choice->partition.count; i++) {
+    for (int i = 0; i < choice->count; i++) {
         char entry[256];
-        kg_gen_standalone_entry(choice, i, entry, sizeof entry);
+        kg_choice_entry(choice, i, entry, sizeof entry);
         enum kg_status status =
             device->backend->load(device, binary, entry, &built->kernels[i], error);
         if (status != KG_OK) {
@@ -178,7 +178,7 @@ void kg_built_free(struct kg_built *built)
 {
     if (!built)
         return;
-    for (int i = 0; i < built->choice.partition.count; i++) {
+    for (int i = 0; i < built->choice.count; i++) {
         if (built->kernels[i])
             built->device->backend->unload(built->kernels[i]);
         kg_binary_free(&built->binaries[i]);

@@ -1,36 +1,9 @@
-// A choice of families and configs for every group of a problem, and what becomes of it once it is
-// compiled and loaded: something that can be run.
+// A choice compiled and loaded: something that can be run.
 
 #ifndef KG_GEN_BUILT_H
 #define KG_GEN_BUILT_H
 
-#include "device/device.h"
-#include "gen/family.h"
-
-struct kg_choice {
-    struct kg_partition partition;
-    struct kg_config configs[KG_MAX_NESTS]; // by group
-};
-
-// The rule-based choice: partition, then every family's guess.
-void kg_choice_guess(const struct kg_problem *problem, const struct kg_device_facts *facts,
-                     enum kg_target target, struct kg_choice *choice);
-
-// Seconds that the families expect of all groups together; 0: some family does not say.
-double kg_choice_estimate(const struct kg_choice *choice, const struct kg_device_facts *facts,
-                          enum kg_target target);
-
-// "rowwise: block=4 stream=1" per group, joined by "; ". And back, for the same problem: false when
-// it does not fit (other families, unknown values).
-void kg_choice_print(const struct kg_choice *choice, const struct kg_device_facts *facts,
-                     enum kg_target target, struct kg_text *text);
-bool kg_choice_read(const struct kg_problem *problem, const struct kg_device_facts *facts,
-                    enum kg_target target, const char *text, struct kg_choice *choice);
-
-// The source of one group's kernel, called `entry`.
-bool kg_choice_source(const struct kg_choice *choice, int group,
-                      const struct kg_device_facts *facts, enum kg_target target, const char *entry,
-                      struct kg_text *source);
+#include "gen/choice.h"
 
 // Compiled and loaded. Works for every problem of the same instance whose `contiguous` is the same
 // (kernels take sizes and strides as arguments), not only for the one it was made from.

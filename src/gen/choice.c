@@ -1,30 +1,21 @@
-// Choices: which family and config does each group of a problem. By rule, as text, as source.
+// Choices as text, as source, and what is expected of them.
 
-#include "gen/built.h"
+#include "gen/choice.h"
+
+#include "gen/shared/group.h"
 #include "gen/shared/tidy.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
-void kg_choice_guess(const struct kg_problem *problem, const struct kg_device_facts *facts,
-                     enum kg_target target, struct kg_choice *choice)
-{
-    *choice = (struct kg_choice){0};
-    kg_gen_partition(problem, facts, target, &choice->partition, NULL);
-    for (int i = 0; i < choice->partition.count; i++)
-        choice->partition.families[i]->guess(&choice->partition.groups[i], facts, target,
-                                             &choice->configs[i]);
-}
-
-double kg_choice_estimate(const struct kg_choice *choice, const struct kg_device_facts *facts,
-                          enum kg_target target)
+double kg_choice_expected(const struct kg_choice *choice)
 {
     double sum = 0;
-    for (int i = 0; i < choice->partition.count; i++) {
-        const struct kg_family *family = choice->partition.families[i];
-        double seconds = family->estimate ? family->estimate(&choice->partition.groups[i], facts,
-                                                             target, &choice->configs[i])
-                                          : 0;
+    for (int i = 0; i < choice->count; i++) {
+        const struct kg_match *match = choice->matches[i];
+        double seconds =
+            match->family->expected ? match->family->expected(match, &choice->configs[i]) : 0;
         if (seconds <= 0)
             return 0;
         sum += seconds;
@@ -32,18 +23,24 @@ double kg_choice_estimate(const struct kg_choice *choice, const struct kg_device
     return sum;
 }
 
-void kg_choice_print(const struct kg_choice *choice, const struct kg_device_facts *facts,
-                     enum kg_target target, struct kg_text *text)
+double kg_choice_bound(const struct kg_choice *choice)
 {
-    const struct kg_partition *partition = &choice->partition;
-    for (int i = 0; i < partition->count; i++) {
-        const struct kg_family *family = partition->families[i];
+    double sum = 0;
+    for (int i = 0; i < choice->count; i++)
+        sum += choice->matches[i]->family->bound(choice->matches[i], &choice->configs[i]);
+    return sum;
+}
+
+void kg_choice_print(const struct kg_choice *choice, struct kg_text *text)
+{
+    for (int i = 0; i < choice->count; i++) {
+        const struct kg_match *match = choice->matches[i];
         struct kg_space space = {0};
-        family->space(&partition->groups[i], facts, target, &space);
-        kg_text_format(text, "%s%s", i ? "; " : "", family->name);
+        match->family->space(match, &space);
+        kg_text_format(text, "%s%s", i ? "; " : "", match->family->name);
         // How many nests, where it is not the usual one: a choice is read back without guessing.
-        if (partition->groups[i].count > 1)
-            kg_text_format(text, "*%d", partition->groups[i].count);
+        if (match->group.count > 1)
+            kg_text_format(text, "*%d", match->group.count);
         if (space.count) {
             kg_text_add(text, ": ");
             kg_config_print(&space, &choice->configs[i], text);
@@ -52,8 +49,8 @@ void kg_choice_print(const struct kg_choice *choice, const struct kg_device_fact
 }
 
 // "rowwise*4" -> family and number of nests.
-static const struct kg_family *read_family(enum kg_target target, const char *word, size_t length,
-                                           int *count)
+static const struct kg_family *read_family(const struct kg_target *target, const char *word,
+                                           size_t length, int *count)
 {
     char name[64];
     *count = 1;
@@ -68,57 +65,54 @@ static const struct kg_family *read_family(enum kg_target target, const char *wo
         for (const char *digit = star + 1; isdigit((unsigned char)*digit); digit++)
             *count = *count < KG_MAX_NESTS ? *count * 10 + (*digit - '0') : KG_MAX_NESTS + 1;
     }
-    return kg_family_find(target, name);
+    return kg_target_family(target, name);
 }
 
 // One group: "family", "family*2" or "family: config".
 static bool read_group(const struct kg_problem *problem, const struct kg_device_facts *facts,
-                       enum kg_target target, const char *part, int first, struct kg_choice *choice)
+                       const struct kg_target *target, const char *part, int first,
+                       struct kg_choice *choice)
 {
-    int at = choice->partition.count, count;
+    int count;
     size_t length = strcspn(part, ":");
     const struct kg_family *family = read_family(target, part, length, &count);
     if (!family || count < 1 || first + count > problem->nest_count)
         return false;
-    struct kg_group group = {problem, first, count};
-    struct kg_config *config = &choice->configs[at];
+    const struct kg_group group = {problem, first, count};
+    const struct kg_match *match = kg_match_find(family, &group, facts, NULL);
+    struct kg_config *config = &choice->configs[choice->count];
     struct kg_space space = {0};
     struct kg_text reason = {0};
-    bool fits = family->applicable(&group, facts, target, &reason);
-    kg_text_free(&reason);
-    if (!fits)
+    if (!match)
         return false;
-    family->space(&group, facts, target, &space);
+    family->space(match, &space);
     const char *values = part[length] ? part + length + 1 : "";
     while (*values == ' ')
         values++;
     if (!kg_config_read(&space, values, config))
         return false;
-    fits = family->valid(&group, facts, target, config, &reason);
+    bool fits = family->valid(match, config, &reason);
     kg_text_free(&reason);
-    if (!fits)
-        return false;
-    choice->partition.groups[at] = group;
-    choice->partition.families[at] = family;
-    choice->partition.count++;
-    return true;
+    if (fits)
+        choice->matches[choice->count++] = match;
+    return fits;
 }
 
 bool kg_choice_read(const struct kg_problem *problem, const struct kg_device_facts *facts,
-                    enum kg_target target, const char *text, struct kg_choice *choice)
+                    const struct kg_target *target, const char *text, struct kg_choice *choice)
 {
     *choice = (struct kg_choice){0};
     int first = 0;
     while (*text) {
         char part[1024];
         size_t length = strcspn(text, ";");
-        if (length >= sizeof part || choice->partition.count == KG_MAX_NESTS)
+        if (length >= sizeof part || choice->count == KG_MAX_NESTS)
             return false;
         memcpy(part, text, length);
         part[length] = '\0';
         if (!read_group(problem, facts, target, part, first, choice))
             return false;
-        first += choice->partition.groups[choice->partition.count - 1].count;
+        first += choice->matches[choice->count - 1]->group.count;
         text += length;
         while (*text == ';' || *text == ' ')
             text++;
@@ -126,14 +120,32 @@ bool kg_choice_read(const struct kg_problem *problem, const struct kg_device_fac
     return first == problem->nest_count;
 }
 
-bool kg_choice_source(const struct kg_choice *choice, int group,
-                      const struct kg_device_facts *facts, enum kg_target target, const char *entry,
+bool kg_choice_in_memory(const struct kg_choice *choice, int tensor_id)
+{
+    if (choice->count == 0)
+        return true;
+    const struct kg_tensor *tensor = choice->matches[0]->group.problem->tensors[tensor_id];
+    for (int i = 0; i < choice->count; i++)
+        if (kg_group_is_private(&choice->matches[i]->group, tensor))
+            return false;
+    return true;
+}
+
+bool kg_choice_source(const struct kg_choice *choice, int group, const char *entry,
                       struct kg_text *source)
 {
-    const struct kg_partition *partition = &choice->partition;
-    if (!partition->families[group]->emit(&partition->groups[group], facts, target,
-                                          &choice->configs[group], entry, source))
+    const struct kg_match *match = choice->matches[group];
+    if (!match->family->emit(match, &choice->configs[group], entry, source))
         return false;
     kg_gen_tidy(source);
     return !source->failed;
+}
+
+void kg_choice_entry(const struct kg_choice *choice, int group, char *entry, size_t size)
+{
+    const char *name = choice->matches[group]->group.problem->op->name;
+    if (choice->count == 1)
+        snprintf(entry, size, "%s", name);
+    else
+        snprintf(entry, size, "%s_kernel_%d", name, group);
 }

@@ -1,13 +1,15 @@
 // Families: one strategy each for turning a group of nests into one kernel. One file per family,
 // all with the same anatomy in the same order:
 //
-//     applicable -> space -> valid -> guess -> bound -> emit
+//     match -> advised -> space -> valid -> guess -> bound -> expected -> emit -> grids
 //
-// and, where they have more to say, list and estimate.
+// A family reads a group once: `match` gives an analysis, and everything after it receives that
+// analysis. A kernel works for every size of its op (sizes and strides are arguments), so what
+// `match` says and what `emit` writes never depend on sizes; `advised`, `guess`, `bound`,
+// `expected`, `list` and `grids` do.
 //
-// A family sees a group of consecutive nests of a problem. It never looks at concrete sizes when it
-// emits: a kernel works for every size of its op (sizes and strides are arguments). Sizes may steer
-// `guess`, `bound` and the order of loops chosen by a parameter.
+// A family with several forms of kernel has a row for each, called "contract/wgmma": forms share an
+// analysis, and each has parameters of its own.
 
 #ifndef KG_GEN_FAMILY_H
 #define KG_GEN_FAMILY_H
@@ -28,6 +30,7 @@ struct kg_parameter {
 
 struct kg_space {
     int count;
+    bool failed; // more was appended than there is room for
     struct kg_parameter parameters[KG_MAX_PARAMETERS];
 };
 
@@ -67,53 +70,72 @@ struct kg_grids {
     struct kg_map unaligned_maps[KG_MAX_MAPS];
 };
 
-// Takes a config that a family lists; false: that was enough.
-typedef bool kg_config_take(void *user, const struct kg_config *config);
+struct kg_family;
 
-enum kg_target { KG_TARGET_HOST, KG_TARGET_CUDA, KG_TARGET_TRITON, KG_TARGET_COUNT };
+// A group as one family reads it, for one kind of device. Lives as long as the group's problem.
+struct kg_match {
+    const struct kg_family *family;
+    struct kg_group group;
+    const struct kg_device_facts *facts;
+    const void *analysis; // the family's own
+};
+
+// Takes a config that a family lists; returns false to stop.
+typedef bool kg_config_take(void *user, const struct kg_config *config);
 
 struct kg_family {
     const char *name;
     const char *summary; // one line
-    // Does the family fit this group on this device? If not, says why in `reason` and is false.
-    bool (*applicable)(const struct kg_group *group, const struct kg_device_facts *facts,
-                       enum kg_target target, struct kg_text *reason);
-    void (*space)(const struct kg_group *group, const struct kg_device_facts *facts,
-                  enum kg_target target, struct kg_space *space);
+    // The family's reading of the group, allocated in the arena; NULL, with the reason, where it
+    // does not fit. Does not look at sizes.
+    const void *(*match)(const struct kg_group *group, const struct kg_device_facts *facts,
+                         struct kg_arena *arena, struct kg_text *reason);
+    // Whether a rule would take this family for these sizes; if not, why. Decides between families
+    // only where expected times are not known. NULL: always.
+    bool (*advised)(const struct kg_match *match, struct kg_text *reason);
+    void (*space)(const struct kg_match *match, struct kg_space *space);
     // False, with the reason, for values that cannot work or cannot win.
-    bool (*valid)(const struct kg_group *group, const struct kg_device_facts *facts,
-                  enum kg_target target, const struct kg_config *config, struct kg_text *reason);
-    void (*guess)(const struct kg_group *group, const struct kg_device_facts *facts,
-                  enum kg_target target, struct kg_config *config);
+    bool (*valid)(const struct kg_match *match, const struct kg_config *config,
+                  struct kg_text *reason);
+    // A config by rule, with nothing measured. Valid wherever the family is advised.
+    void (*guess)(const struct kg_match *match, struct kg_config *config);
     // Least seconds the config can take: compulsory bytes, operations, waves. Never above the
     // truth.
-    double (*bound)(const struct kg_group *group, const struct kg_device_facts *facts,
-                    enum kg_target target, const struct kg_config *config);
+    double (*bound)(const struct kg_match *match, const struct kg_config *config);
+    // Seconds that the config is expected to take, with cold caches: groupings and families are
+    // chosen by it. 0: not known. NULL: of none.
+    double (*expected)(const struct kg_match *match, const struct kg_config *config);
+    // Expected times tell the configs of a group apart too: searches go by them, corrected by what
+    // they measure.
+    bool orders_configs;
     // The configs that a search chooses from, each once, the guess among them, all of them valid,
     // and a few thousand at most: for a family most of whose space is void. NULL: every valid
     // config of the space.
-    void (*list)(const struct kg_group *group, const struct kg_device_facts *facts,
-                 enum kg_target target, kg_config_take *take, void *user);
-    // Seconds that the config is expected to take, with cold caches: searches go by it, corrected
-    // by what they measure. 0: not known. NULL: of none.
-    double (*estimate)(const struct kg_group *group, const struct kg_device_facts *facts,
-                       enum kg_target target, const struct kg_config *config);
-    // Appends the complete source of the kernel `entry`. False when out of memory; a target the
-    // family does not have was refused by `applicable`.
-    bool (*emit)(const struct kg_group *group, const struct kg_device_facts *facts,
-                 enum kg_target target, const struct kg_config *config, const char *entry,
+    void (*list)(const struct kg_match *match, kg_config_take *take, void *user);
+    // Appends the complete source of the kernel `entry`. False when out of memory.
+    bool (*emit)(const struct kg_match *match, const struct kg_config *config, const char *entry,
                  struct kg_text *source);
-    // What to launch of the kernel that `emit` writes for the config. Looks at sizes, as `guess`
-    // does. NULL for targets that know no grids.
-    void (*grids)(const struct kg_group *group, const struct kg_device_facts *facts,
-                  const struct kg_config *config, struct kg_grids *grids);
+    // What to launch of the kernel that `emit` writes for the config. NULL for targets that know no
+    // grids.
+    void (*grids)(const struct kg_match *match, const struct kg_config *config,
+                  struct kg_grids *grids);
 };
 
-// The families of a target, best first; ends with `direct`, then NULL.
-const struct kg_family *const *kg_families(enum kg_target target);
-// NULL when the target has none of that name.
-const struct kg_family *kg_family_find(enum kg_target target, const char *name);
+// The family's reading of a group; the same one every time, in every thread. NULL where it does not
+// fit, or when out of memory; the reason is appended to `reason`, which may be NULL.
+const struct kg_match *kg_match_find(const struct kg_family *family, const struct kg_group *group,
+                                     const struct kg_device_facts *facts, struct kg_text *reason);
+// The same family's reading of the same nests of another problem of the instance.
+const struct kg_match *kg_match_again(const struct kg_match *match,
+                                      const struct kg_problem *problem);
 
+static inline bool kg_match_is_advised(const struct kg_match *match, struct kg_text *reason)
+{
+    return !match->family->advised || match->family->advised(match, reason);
+}
+
+// Appends a parameter with its choices. Too many of either mark the space as failed.
+void kg_space_add(struct kg_space *space, const char *name, int count, const int64_t *choices);
 // How many configs the space holds (valid or not), and the n-th of them.
 int64_t kg_space_size(const struct kg_space *space);
 struct kg_config kg_space_config(const struct kg_space *space, int64_t n);
@@ -121,21 +143,5 @@ struct kg_config kg_space_config(const struct kg_space *space, int64_t n);
 void kg_config_print(const struct kg_space *space, const struct kg_config *config,
                      struct kg_text *text);
 bool kg_config_read(const struct kg_space *space, const char *text, struct kg_config *config);
-
-// A partition of a problem into groups, each with the family that will do it.
-struct kg_partition {
-    int count;
-    struct kg_group groups[KG_MAX_NESTS];
-    const struct kg_family *families[KG_MAX_NESTS];
-};
-
-// Greedy: from the first nest on, the longest group that some family takes, families in table
-// order. Cannot fail on a checked problem: `direct` takes any single nest. `trace`, when not NULL,
-// receives one line per refusal, for `explain`.
-void kg_gen_partition(const struct kg_problem *problem, const struct kg_device_facts *facts,
-                      enum kg_target target, struct kg_partition *partition, struct kg_text *trace);
-
-// Does tensor `id` have to exist in memory, given the partition? Inputs and outputs always do.
-bool kg_gen_in_memory(const struct kg_partition *partition, int tensor_id);
 
 #endif

@@ -47,8 +47,7 @@ static size_t place_locals(const struct kg_choice *choice, const struct kg_probl
 {
     size_t used = 0;
     for (int id = 0; id < problem->tensor_count; id++) {
-        if (problem->tensors[id]->role != KG_ROLE_LOCAL ||
-            !kg_gen_in_memory(&choice->partition, id))
+        if (problem->tensors[id]->role != KG_ROLE_LOCAL || !kg_choice_in_memory(choice, id))
             continue;
         places[id] = used;
         used += aligned(problem->layouts[id].bytes);
@@ -72,13 +71,12 @@ static int64_t number_of(const struct kg_problem *problem, const struct kg_argum
 static enum kg_status prepare_grids(const struct kg_built *built, const struct kg_problem *problem,
                                     int position, struct step *step, struct kg_error *error)
 {
-    const struct kg_partition *partition = &built->choice.partition;
-    struct kg_group group = partition->groups[position];
+    const struct kg_match *match = kg_match_again(built->choice.matches[position], problem);
     struct kg_argument arguments[KG_MAX_ARGUMENTS];
-    group.problem = problem;
-    partition->families[position]->grids(&group, &built->device->facts,
-                                         &built->choice.configs[position], &step->grids);
-    int count = step->argument_count = kg_group_arguments(&group, arguments);
+    if (!match)
+        return kg_error_memory(error, "a kernel's launch");
+    match->family->grids(match, &built->choice.configs[position], &step->grids);
+    int count = step->argument_count = kg_group_arguments(&match->group, arguments);
     step->arguments = calloc((size_t)count + 1, sizeof *step->arguments);
     step->numbers = calloc((size_t)count + 1, sizeof *step->numbers);
     if (!step->arguments || !step->numbers)
@@ -94,7 +92,7 @@ static enum kg_status prepare_steps(const struct kg_built *built, const struct k
                                     struct kg_prepared *prepared, struct kg_error *error)
 {
     size_t scratch = 0;
-    prepared->step_count = built->choice.partition.count;
+    prepared->step_count = built->choice.count;
     for (int i = 0; i < prepared->step_count; i++) {
         struct step *step = &prepared->steps[i];
         step->kernel = built->kernels[i];

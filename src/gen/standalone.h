@@ -9,20 +9,17 @@
 #ifndef KG_GEN_SIGNATURE_H
 #define KG_GEN_SIGNATURE_H
 
-#include "gen/built.h"
+#include "gen/choice.h"
 
 // One readable C file with the kernels of every group and the plain entry, named like the op. It
 // compiles alone; with -fopenmp it uses all cores. For contiguous problems.
-bool kg_gen_standalone(const struct kg_problem *problem, const struct kg_choice *choice,
-                       const struct kg_device_facts *facts, struct kg_text *source);
+bool kg_gen_standalone_host(const struct kg_problem *problem, const struct kg_choice *choice,
+                            const struct kg_device_facts *facts, struct kg_text *source);
 
 // The kernels of every group for CUDA in one file, called like the op, with what to launch for this
 // problem. gen/cuda/declared.h reads what it says of its launches.
 bool kg_gen_standalone_cuda(const struct kg_problem *problem, const struct kg_choice *choice,
                             const struct kg_device_facts *facts, struct kg_text *source);
-// What the kernel of group `position` is called there.
-void kg_gen_standalone_entry(const struct kg_choice *choice, int position, char *entry,
-                             size_t size);
 
 // `code` (of `path`, shown in compiler messages) followed by what makes its function a kernel
 // called `entry` for the host backend.

@@ -30,11 +30,16 @@
 #define LIKENESS_COST 0.04
 #define NEAR 3
 
-struct model {
-    double mean;
+struct effects {
+    double mean; // of the family, beside that of all
     double effect[KG_MAX_PARAMETERS][KG_MAX_CHOICES];
     int seen[KG_MAX_PARAMETERS][KG_MAX_CHOICES]; // configs with this value, measured or picked
     bool idle[KG_MAX_PARAMETERS][KG_MAX_CHOICES];
+};
+
+struct model {
+    double mean;
+    struct effects of[KG_MAX_READINGS];
 };
 
 // Values in the order of size: what lies next to a good one is likely to be good. Families list
@@ -70,78 +75,106 @@ static bool is_used(const struct kg_candidate *candidate)
     return candidate->state == KG_CANDIDATE_TRIED && candidate->seconds > 0;
 }
 
-static double predict(const struct model *model, const struct kg_space *space,
+static const struct kg_space *space_of(const struct kg_candidates *candidates,
+                                       const struct kg_candidate *candidate)
+{
+    return &candidates->readings[candidate->reading].space;
+}
+
+static double predict(const struct kg_candidates *candidates, const struct model *model,
                       const struct kg_candidate *candidate)
 {
-    double value = model->mean;
+    const struct kg_space *space = space_of(candidates, candidate);
+    const struct effects *effects = &model->of[candidate->reading];
+    double value = model->mean + effects->mean;
     for (int i = 0; i < space->count; i++)
-        value += model->effect[i][candidate->step[i]];
+        value += effects->effect[i][candidate->step[i]];
     return value;
 }
 
 // The logarithm that the model is of.
 static double observed(const struct kg_candidates *candidates, const struct kg_candidate *candidate)
 {
-    return log(candidates->estimated ? candidate->seconds / candidate->estimate
-                                     : candidate->seconds);
+    return log(candidates->expected ? candidate->seconds / candidate->expected
+                                    : candidate->seconds);
 }
 
-// One parameter's effects, the others held.
-static void fit_parameter(const struct kg_candidates *candidates, int parameter,
+// One parameter's effects in one family, the others held.
+static void fit_parameter(const struct kg_candidates *candidates, int reading, int parameter,
                           struct model *model)
 {
     double sum[KG_MAX_CHOICES] = {0}, weight[KG_MAX_CHOICES] = {0};
+    double *effect = model->of[reading].effect[parameter];
     for (int i = 0; i < candidates->count; i++) {
         const struct kg_candidate *candidate = &candidates->items[i];
-        if (!is_used(candidate))
+        if (!is_used(candidate) || candidate->reading != reading)
             continue;
         int step = candidate->step[parameter];
-        double others =
-            predict(model, &candidates->space, candidate) - model->effect[parameter][step];
+        double others = predict(candidates, model, candidate) - effect[step];
         sum[step] += observed(candidates, candidate) - others;
         weight[step]++;
     }
     for (int step = 0; step < KG_MAX_CHOICES; step++)
-        model->effect[parameter][step] = sum[step] / (weight[step] + RIDGE);
+        effect[step] = sum[step] / (weight[step] + RIDGE);
 }
 
-static void count_values(struct model *model, const struct kg_space *space,
+// How much slower or faster each family is than what is common to all, the rest held.
+static void fit_means(const struct kg_candidates *candidates, struct model *model)
+{
+    double sum[KG_MAX_READINGS] = {0}, weight[KG_MAX_READINGS] = {0};
+    for (int i = 0; i < candidates->count; i++) {
+        const struct kg_candidate *candidate = &candidates->items[i];
+        if (!is_used(candidate))
+            continue;
+        double others = predict(candidates, model, candidate) - model->of[candidate->reading].mean;
+        sum[candidate->reading] += observed(candidates, candidate) - others;
+        weight[candidate->reading]++;
+    }
+    for (int i = 0; i < candidates->reading_count; i++)
+        model->of[i].mean = sum[i] / (weight[i] + RIDGE);
+}
+
+static void count_values(const struct kg_candidates *candidates, struct model *model,
                          const struct kg_candidate *candidate)
 {
+    const struct kg_space *space = space_of(candidates, candidate);
     for (int i = 0; i < space->count; i++)
-        model->seen[i][candidate->step[i]]++;
+        model->of[candidate->reading].seen[i][candidate->step[i]]++;
 }
 
 // A value is idle when configs with it were tried and all of them run like one without it.
-static void find_idle(const struct kg_candidates *candidates, struct model *model)
+static void find_idle(const struct kg_candidates *candidates, int reading, struct effects *effects)
 {
     bool live[KG_MAX_PARAMETERS][KG_MAX_CHOICES] = {{false}};
     for (int i = 0; i < candidates->count; i++) {
         const struct kg_candidate *candidate = &candidates->items[i];
-        if (candidate->state != KG_CANDIDATE_TRIED)
+        if (candidate->state != KG_CANDIDATE_TRIED || candidate->reading != reading)
             continue;
-        for (int p = 0; p < candidates->space.count; p++) {
+        const struct kg_candidate *twin =
+            candidate->twin >= 0 ? &candidates->items[candidate->twin] : NULL;
+        for (int p = 0; p < space_of(candidates, candidate)->count; p++) {
             int step = candidate->step[p];
-            if (candidate->twin >= 0 && candidates->items[candidate->twin].step[p] != step)
-                model->idle[p][step] = true;
+            if (twin && twin->reading == reading && twin->step[p] != step)
+                effects->idle[p][step] = true;
             else
-                live[p][step] = live[p][step] || candidate->twin < 0;
+                live[p][step] = live[p][step] || !twin;
         }
     }
     for (int p = 0; p < KG_MAX_PARAMETERS; p++)
         for (int step = 0; step < KG_MAX_CHOICES; step++)
-            model->idle[p][step] = model->idle[p][step] && !live[p][step];
+            effects->idle[p][step] = effects->idle[p][step] && !live[p][step];
 }
 
 static void fit(const struct kg_candidates *candidates, struct model *model)
 {
     *model = (struct model){0};
-    find_idle(candidates, model);
+    for (int reading = 0; reading < candidates->reading_count; reading++)
+        find_idle(candidates, reading, &model->of[reading]);
     int used = 0;
     for (int i = 0; i < candidates->count; i++) {
         if (is_used(&candidates->items[i])) {
             model->mean += observed(candidates, &candidates->items[i]);
-            count_values(model, &candidates->space, &candidates->items[i]);
+            count_values(candidates, model, &candidates->items[i]);
             used++;
         }
     }
@@ -149,8 +182,12 @@ static void fit(const struct kg_candidates *candidates, struct model *model)
         return;
     model->mean /= used;
     for (int sweep = 0; sweep < SWEEPS; sweep++)
-        for (int i = 0; i < candidates->space.count; i++)
-            fit_parameter(candidates, i, model);
+        for (int reading = 0; reading < candidates->reading_count; reading++) {
+            if (candidates->reading_count > 1)
+                fit_means(candidates, model);
+            for (int i = 0; i < candidates->readings[reading].space.count; i++)
+                fit_parameter(candidates, reading, i, model);
+        }
 }
 
 // What decides between two open candidates, most important first.
@@ -175,36 +212,40 @@ static bool is_before(const struct rank *a, const struct rank *b)
     return a->position < b->position;
 }
 
-// How many values of each parameter were tried.
-static void count_familiar(const struct kg_space *space, const struct model *model, int *familiar)
+// How many values of each parameter of a family were tried.
+static void count_familiar(const struct kg_space *space, const struct effects *effects,
+                           int *familiar)
 {
     for (int i = 0; i < space->count; i++) {
         familiar[i] = 0;
         for (int step = 0; step < KG_MAX_CHOICES; step++)
-            familiar[i] += model->seen[i][step] > 0;
+            familiar[i] += effects->seen[i][step] > 0;
     }
 }
 
-// `best` may be NULL: nothing is known then that could be hoped to be improved.
+// `best` may be NULL: nothing is known then that could be hoped to be improved. What another family
+// makes is no neighbour of it.
 static struct rank rank_of(const struct kg_candidates *candidates, const struct model *model,
                            const int *familiar, const struct kg_candidate *best, int position)
 {
     const struct kg_candidate *candidate = &candidates->items[position];
-    struct rank rank = {.expected = predict(model, &candidates->space, candidate),
+    const struct effects *effects = &model->of[candidate->reading];
+    struct rank rank = {.expected = predict(candidates, model, candidate),
                         .bound = candidate->bound,
                         .distance = candidate->distance,
                         .position = position};
-    if (candidates->estimated)
-        rank.expected += log(candidate->estimate);
-    for (int i = 0; best && i < candidates->space.count; i++) {
+    if (candidates->expected)
+        rank.expected += log(candidate->expected);
+    bool near = best && best->reading == candidate->reading;
+    for (int i = 0; near && i < space_of(candidates, candidate)->count; i++) {
         int step = candidate->step[i];
-        if (model->idle[i][step])
+        if (effects->idle[i][step])
             rank.expected += IDLE_COST;
-        if (step == best->step[i] || candidates->estimated)
+        if (step == best->step[i] || candidates->expected)
             continue;
         rank.expected += STEP_COST * abs(step - best->step[i]);
-        if (model->seen[i][step] == 0)
-            rank.expected += model->effect[i][best->step[i]] - HOPE;
+        if (effects->seen[i][step] == 0)
+            rank.expected += effects->effect[i][best->step[i]] - HOPE;
         rank.familiarity += familiar[i];
     }
     return rank;
@@ -234,12 +275,16 @@ static int64_t choose_hop(int64_t size)
     }
 }
 
-int kg_candidates_find(const struct kg_candidates *candidates, const struct kg_config *config)
+int kg_candidates_find(const struct kg_candidates *candidates, const struct kg_match *match,
+                       const struct kg_config *config)
 {
-    size_t length = (size_t)candidates->space.count * sizeof config->value[0];
-    for (int i = 0; i < candidates->count; i++)
-        if (memcmp(candidates->items[i].config.value, config->value, length) == 0)
+    for (int i = 0; i < candidates->count; i++) {
+        const struct kg_reading *reading = &candidates->readings[candidates->items[i].reading];
+        size_t length = (size_t)reading->space.count * sizeof config->value[0];
+        if (reading->match == match &&
+            memcmp(candidates->items[i].config.value, config->value, length) == 0)
             return i;
+    }
     return -1;
 }
 
@@ -247,37 +292,38 @@ int kg_candidates_find(const struct kg_candidates *candidates, const struct kg_c
 struct listing {
     struct kg_candidates *candidates;
     int most;
-    const struct kg_group *group;
-    const struct kg_family *family;
-    const struct kg_device_facts *facts;
-    enum kg_target target;
-    unsigned char origin[KG_MAX_PARAMETERS]; // the guess
+    int reading;                             // whose configs are being listed
+    unsigned char origin[KG_MAX_PARAMETERS]; // its guess
     kg_candidates_refused *refused;
     void *user;
     struct kg_text reason;
 };
 
+static bool orders_configs(const struct kg_family *family)
+{
+    return family->orders_configs && family->expected;
+}
+
 static void add(struct listing *listing, const struct kg_config *config)
 {
     struct kg_candidates *candidates = listing->candidates;
-    const struct kg_family *family = listing->family;
+    const struct kg_reading *reading = &candidates->readings[listing->reading];
+    const struct kg_match *match = reading->match;
     struct kg_candidate *candidate = &candidates->items[candidates->count];
-    candidate->config = *config;
+    *candidate = (struct kg_candidate){.reading = listing->reading, .config = *config, .twin = -1};
     kg_text_cut(&listing->reason, 0);
-    if (!family->valid(listing->group, listing->facts, listing->target, config, &listing->reason)) {
+    if (!match->family->valid(match, config, &listing->reason)) {
         if (listing->refused)
-            listing->refused(listing->user, config, kg_text_string(&listing->reason));
+            listing->refused(listing->user, match, config, kg_text_string(&listing->reason));
         return;
     }
-    if (!find_steps(&candidates->space, config, candidate->step))
+    if (!find_steps(&reading->space, config, candidate->step))
         return;
-    candidate->bound = family->bound(listing->group, listing->facts, listing->target, config);
-    candidate->estimate =
-        family->estimate ? family->estimate(listing->group, listing->facts, listing->target, config)
-                         : 0;
-    candidates->estimated = candidates->estimated && candidate->estimate > 0;
-    candidate->twin = -1;
-    candidate->distance = distance(&candidates->space, candidate->step, listing->origin);
+    candidate->bound = match->family->bound(match, config);
+    candidate->expected =
+        orders_configs(match->family) ? match->family->expected(match, config) : 0;
+    candidates->expected = candidates->expected && candidate->expected > 0;
+    candidate->distance = distance(&reading->space, candidate->step, listing->origin);
     candidates->count++;
 }
 
@@ -285,7 +331,7 @@ static bool take(void *user, const struct kg_config *config)
 {
     struct listing *listing = user;
     struct kg_candidates *candidates = listing->candidates;
-    candidates->complete = candidates->size < listing->most;
+    candidates->complete = candidates->complete && candidates->count < listing->most;
     if (candidates->complete) {
         candidates->size++;
         add(listing, config);
@@ -296,46 +342,92 @@ static bool take(void *user, const struct kg_config *config)
 static void add_space(struct listing *listing)
 {
     struct kg_candidates *candidates = listing->candidates;
-    candidates->size = kg_space_size(&candidates->space);
-    candidates->complete = candidates->size <= listing->most;
-    int visits = candidates->complete ? (int)candidates->size : listing->most;
-    int64_t hop = candidates->complete ? 1 : choose_hop(candidates->size), n = 0;
+    const struct kg_space *space = &candidates->readings[listing->reading].space;
+    int64_t size = kg_space_size(space), room = listing->most - candidates->count;
+    bool whole = size <= room;
+    candidates->size += size;
+    candidates->complete = candidates->complete && whole;
+    int visits = whole ? (int)size : (int)room;
+    int64_t hop = whole ? 1 : choose_hop(size), n = 0;
     for (int i = 0; i < visits; i++) {
-        struct kg_config config = kg_space_config(&candidates->space, n);
-        n = (n + hop) % candidates->size;
+        struct kg_config config = kg_space_config(space, n);
+        n = (n + hop) % size;
         add(listing, &config);
     }
 }
 
-enum kg_status kg_candidates_list(const struct kg_group *group, const struct kg_family *family,
-                                  const struct kg_device_facts *facts, enum kg_target target,
-                                  const struct kg_config *guess, int most,
-                                  kg_candidates_refused *refused, void *user,
+static void add_reading(struct listing *listing, const struct kg_match *match)
+{
+    struct kg_candidates *candidates = listing->candidates;
+    struct kg_reading *reading = &candidates->readings[candidates->reading_count];
+    struct kg_config guess;
+    listing->reading = candidates->reading_count++;
+    reading->match = match;
+    match->family->space(match, &reading->space);
+    reading->limit = find_limit(&reading->space);
+    match->family->guess(match, &guess);
+    if (!find_steps(&reading->space, &guess, listing->origin))
+        memset(listing->origin, 0, sizeof listing->origin);
+    if (match->family->list)
+        match->family->list(match, take, listing);
+    else
+        add_space(listing);
+    listing->refused = NULL;
+    if (kg_candidates_find(candidates, match, &guess) < 0) // a sample may have missed it
+        add(listing, &guess);
+}
+
+// Families that say what they expect of a group compete for it.
+static void add_rivals(struct listing *listing, const struct kg_match *match,
+                       const struct kg_target *target)
+{
+    struct kg_candidates *candidates = listing->candidates;
+    for (const struct kg_family *const *family = target->families; *family; family++) {
+        if (*family == match->family || !orders_configs(*family) ||
+            candidates->reading_count == KG_MAX_READINGS)
+            continue;
+        const struct kg_match *rival = kg_match_find(*family, &match->group, match->facts, NULL);
+        if (rival)
+            add_reading(listing, rival);
+    }
+}
+
+// What is expected to take so many times as long as the best is no candidate; the guess of the
+// first family stays.
+static void drop_hopeless(struct kg_candidates *candidates, const struct kg_config *guess)
+{
+    const double most_times = 3;
+    double least = INFINITY;
+    int kept = 0;
+    for (int i = 0; i < candidates->count; i++)
+        least = fmin(least, candidates->items[i].expected);
+    for (int i = 0; i < candidates->count; i++) {
+        const struct kg_candidate *candidate = &candidates->items[i];
+        bool is_guess =
+            candidate->reading == 0 && memcmp(&candidate->config, guess, sizeof *guess) == 0;
+        if (is_guess || candidate->expected <= most_times * least)
+            candidates->items[kept++] = *candidate;
+    }
+    candidates->count = kept;
+}
+
+enum kg_status kg_candidates_list(const struct kg_match *match, const struct kg_target *target,
+                                  int most, kg_candidates_refused *refused, void *user,
                                   struct kg_candidates *candidates, struct kg_error *error)
 {
-    struct listing listing = {.candidates = candidates,
-                              .most = most,
-                              .group = group,
-                              .family = family,
-                              .facts = facts,
-                              .target = target,
-                              .refused = refused,
-                              .user = user};
-    *candidates = (struct kg_candidates){.complete = true, .estimated = true};
-    family->space(group, facts, target, &candidates->space);
-    candidates->limit = find_limit(&candidates->space);
-    int64_t size = kg_space_size(&candidates->space);
-    candidates->items = calloc((size_t)(size < most ? size : most) + 1, sizeof *candidates->items);
+    struct listing listing = {
+        .candidates = candidates, .most = most, .refused = refused, .user = user};
+    *candidates = (struct kg_candidates){.complete = true, .expected = true};
+    candidates->items = calloc((size_t)most + KG_MAX_READINGS + 1, sizeof *candidates->items);
     if (!candidates->items)
         return kg_error_memory(error, "the configs of a space");
-    find_steps(&candidates->space, guess, listing.origin);
-    if (family->list)
-        family->list(group, facts, target, take, &listing);
-    else
-        add_space(&listing);
-    listing.refused = NULL;
-    if (kg_candidates_find(candidates, guess) < 0) // a sample may have missed it
-        add(&listing, guess);
+    add_reading(&listing, match);
+    if (candidates->expected && candidates->count > 0) {
+        struct kg_config guess;
+        match->family->guess(match, &guess);
+        add_rivals(&listing, match, target);
+        drop_hopeless(candidates, &guess);
+    }
     kg_text_free(&listing.reason);
     return KG_OK;
 }
@@ -346,11 +438,19 @@ void kg_candidates_free(struct kg_candidates *candidates)
     *candidates = (struct kg_candidates){0};
 }
 
+// The value of the parameter that limits registers; 0: no limit.
+static int64_t limit_of(const struct kg_candidates *candidates,
+                        const struct kg_candidate *candidate)
+{
+    int limit = candidates->readings[candidate->reading].limit;
+    return limit >= 0 ? candidate->config.value[limit] : 0;
+}
+
 void kg_candidates_hold(struct kg_candidates *candidates)
 {
-    for (int i = 0; i < candidates->count && candidates->limit >= 0 && candidates->complete; i++) {
+    for (int i = 0; i < candidates->count && candidates->complete; i++) {
         struct kg_candidate *candidate = &candidates->items[i];
-        if (candidate->state == KG_CANDIDATE_OPEN && candidate->config.value[candidates->limit] > 0)
+        if (candidate->state == KG_CANDIDATE_OPEN && limit_of(candidates, candidate) > 0)
             candidate->state = KG_CANDIDATE_WAITING;
     }
 }
@@ -359,8 +459,11 @@ void kg_candidates_hold(struct kg_candidates *candidates)
 static bool is_limited_form(const struct kg_candidates *candidates,
                             const struct kg_candidate *candidate, const struct kg_candidate *of)
 {
-    for (int i = 0; i < candidates->space.count; i++)
-        if (i != candidates->limit && candidate->step[i] != of->step[i])
+    const struct kg_reading *reading = &candidates->readings[of->reading];
+    if (candidate->reading != of->reading)
+        return false;
+    for (int i = 0; i < reading->space.count; i++)
+        if (i != reading->limit && candidate->step[i] != of->step[i])
             return false;
     return true;
 }
@@ -369,16 +472,16 @@ void kg_candidates_release(struct kg_candidates *candidates, int at, int registe
                            kg_candidates_useless *useless, void *user)
 {
     const struct kg_candidate *of = &candidates->items[at];
-    if (candidates->limit < 0 || of->config.value[candidates->limit] != 0)
+    if (limit_of(candidates, of) != 0)
         return;
     for (int i = 0; i < candidates->count; i++) {
         struct kg_candidate *candidate = &candidates->items[i];
         if (candidate->state != KG_CANDIDATE_WAITING || !is_limited_form(candidates, candidate, of))
             continue;
-        bool same = registers > 0 && registers <= candidate->config.value[candidates->limit];
+        bool same = registers > 0 && registers <= limit_of(candidates, candidate);
         candidate->state = same ? KG_CANDIDATE_PRUNED : KG_CANDIDATE_OPEN;
         if (same && useless)
-            useless(user, &candidate->config);
+            useless(user, candidate);
     }
 }
 
@@ -393,12 +496,15 @@ static bool contains(const int *picked, int count, int position)
 static double cost_of_likeness(const struct kg_candidates *candidates, const int *picked, int count,
                                int position)
 {
+    const struct kg_candidate *candidate = &candidates->items[position];
     double cost = 0;
     for (int i = 0; i < count; i++) {
+        const struct kg_candidate *other = &candidates->items[picked[i]];
         int different = 0;
-        for (int p = 0; p < candidates->space.count; p++)
-            different +=
-                candidates->items[picked[i]].step[p] != candidates->items[position].step[p];
+        if (other->reading != candidate->reading)
+            continue;
+        for (int p = 0; p < space_of(candidates, candidate)->count; p++)
+            different += other->step[p] != candidate->step[p];
         if (different <= NEAR)
             cost += LIKENESS_COST / different;
     }
@@ -407,27 +513,27 @@ static double cost_of_likeness(const struct kg_candidates *candidates, const int
 
 int kg_candidates_pick(const struct kg_candidates *candidates, int best, int most, int *picked)
 {
-    const struct kg_space *space = &candidates->space;
     const struct kg_candidate *centre = best >= 0 ? &candidates->items[best] : NULL;
     struct model model, after; // after the measurement of what was picked
-    int familiar[KG_MAX_PARAMETERS], count = 0;
+    int familiar[KG_MAX_PARAMETERS] = {0}, count = 0;
     fit(candidates, &model);
     after = model;
     while (count < most) {
         struct rank first = {.position = -1};
-        count_familiar(space, &after, familiar);
+        if (centre)
+            count_familiar(space_of(candidates, centre), &after.of[centre->reading], familiar);
         for (int i = 0; i < candidates->count; i++) {
             if (candidates->items[i].state != KG_CANDIDATE_OPEN || contains(picked, count, i))
                 continue;
             struct rank rank = rank_of(candidates, &model, familiar, centre, i);
-            if (candidates->estimated)
+            if (candidates->expected)
                 rank.expected += cost_of_likeness(candidates, picked, count, i);
             if (first.position < 0 || is_before(&rank, &first))
                 first = rank;
         }
         if (first.position < 0)
             break;
-        count_values(&after, space, &candidates->items[first.position]);
+        count_values(candidates, &after, &candidates->items[first.position]);
         picked[count++] = first.position;
     }
     return count;

@@ -30,13 +30,13 @@ static struct kg_hash add_map(struct kg_hash hash, const struct kg_map *map)
 // Instructions and launches, of what is launched at all. False where they are not known.
 static bool add_launches(const struct kg_built *built, int group, struct kg_hash *hash)
 {
-    const struct kg_partition *partition = &built->choice.partition;
+    const struct kg_choice *choice = &built->choice;
     const struct kg_binary *binary = &built->binaries[group];
     struct kg_grids grids = {0};
     if (is_zero(binary->code[0]))
         return false;
-    partition->families[group]->grids(&partition->groups[group], &built->device->facts,
-                                      &built->choice.configs[group], &grids);
+    choice->matches[group]->family->grids(choice->matches[group], &built->choice.configs[group],
+                                          &grids);
     for (int i = 0; i < grids.count; i++) {
         const struct kg_grid *grid = &grids.grids[i];
         if (!kg_forecast_is_launched(grid))
@@ -54,7 +54,7 @@ struct kg_hash kg_code_identity(const struct kg_built *built, bool *by_code)
 {
     struct kg_hash hash = {0};
     *by_code = true;
-    for (int i = 0; i < built->choice.partition.count; i++) {
+    for (int i = 0; i < built->choice.count; i++) {
         struct kg_hash launches = hash;
         if (add_launches(built, i, &launches)) {
             hash = launches;

@@ -39,7 +39,7 @@ static void *compile_some(void *argument)
 int kg_compile_cores(const struct kg_device *device)
 {
     cpu_set_t cores;
-    if (device->backend->shares_memory || sched_getaffinity(0, sizeof cores, &cores) != 0)
+    if (!device->backend->computes_apart || sched_getaffinity(0, sizeof cores, &cores) != 0)
         return device->facts.units;
     return CPU_COUNT(&cores);
 }

@@ -3,7 +3,7 @@
 #include "tune/forecast.h"
 
 #include "asm/points.h"
-#include "gen/families.h"
+#include "gen/shared/bound.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -89,8 +89,8 @@ static void add_group(const struct kg_built *built, int position, const struct k
                       const struct kg_gpu *gpu, bool warm, struct sum *sum)
 {
     struct kg_forecast *forecast = sum->forecast;
-    const struct kg_partition *partition = &built->choice.partition;
-    const struct kg_group *group = &partition->groups[position];
+    const struct kg_choice *choice = &built->choice;
+    const struct kg_group *group = &choice->matches[position]->group;
     const struct kg_binary *binary = &built->binaries[position];
     struct kg_arena arena = {0};
     struct kg_asm_file file;
@@ -98,9 +98,9 @@ static void add_group(const struct kg_built *built, int position, const struct k
     forecast->known = forecast->known && binary->bytes &&
                       kg_asm_read(binary->bytes, binary->length, &arena, &file, NULL) == KG_OK;
     if (forecast->known) {
-        struct kg_model_problem work = describe_work(problem, group, partition->count == 1, warm);
-        partition->families[position]->grids(group, &built->device->facts,
-                                             &built->choice.configs[position], &grids);
+        struct kg_model_problem work = describe_work(problem, group, choice->count == 1, warm);
+        choice->matches[position]->family->grids(choice->matches[position],
+                                                 &built->choice.configs[position], &grids);
         for (int i = 0; i < grids.count; i++) {
             if (!kg_forecast_is_launched(&grids.grids[i]))
                 continue;
@@ -119,7 +119,7 @@ void kg_forecast_make(const struct kg_built *built, const struct kg_problem *pro
     struct sum sum = {.forecast = forecast};
     forecast->known =
         built->device->backend->runs_grids && kg_gpu_of(&built->device->facts, &gpu, NULL) == KG_OK;
-    for (int i = 0; i < built->choice.partition.count && forecast->known; i++)
+    for (int i = 0; i < built->choice.count && forecast->known; i++)
         add_group(built, i, problem, &gpu, warm, &sum);
     const struct kg_model_joined *joined = &sum.joined;
     forecast->known = forecast->known && (joined->launches > 0 || forecast->refusal[0]);
@@ -129,8 +129,8 @@ void kg_forecast_make(const struct kg_built *built, const struct kg_problem *pro
     memcpy(forecast->feature, joined->feature, sizeof forecast->feature);
     forecast->launches = joined->launches;
     kg_model_derive(forecast->bound, &forecast->longest, &gpu, forecast->feature);
-    const struct kg_partition *partition = &built->choice.partition;
-    const char *family = partition->count == 1 ? partition->families[0]->name : NULL;
+    const struct kg_choice *choice = &built->choice;
+    const char *family = choice->count == 1 ? choice->matches[0]->family->name : NULL;
     forecast->estimate = kg_model_estimate(forecast->bound, forecast->feature, forecast->launches,
                                            warm, kg_model_prior_of(family));
 }

@@ -4,6 +4,7 @@
 // Kernels of a plan run one after the other, so groups are searched one by one, the costliest
 // first, with the others at the best config known.
 
+#include "gen/grouping.h"
 #include "tune/candidates.h"
 #include "tune/compiling.h"
 #include "tune/trials.h"
@@ -20,7 +21,7 @@
 #define MOST_HINTS 16
 #define LEAST_BATCH 2
 #define MOST_BATCH (KG_MOST_FORESEEN - 1)
-#define LEAST_FAR_BATCH 8
+#define LEAST_APART_BATCH 8
 #define BESIDE 3
 #define LEAST_GAIN 0.01
 
@@ -49,7 +50,7 @@ static const struct rule {
 };
 // Where compilers do not run on the device: a batch takes as long as one of them, and nearly all of
 // the time.
-static const struct rule measure_far = {3, 0.1, 3, 18, 16, 0, 2, 1, 4, 0.05, true, 2};
+static const struct rule measure_apart = {3, 0.1, 3, 18, 16, 0, 2, 1, 4, 0.05, true, 2};
 
 // One group of the plan that is being searched.
 struct axis {
@@ -79,8 +80,8 @@ struct state {
 
 static const struct rule *find_rule(const struct kg_search *search)
 {
-    bool far = !search->device->backend->shares_memory;
-    return far && search->rigor == KG_RIGOR_MEASURE ? &measure_far : &rules[search->rigor];
+    bool apart = search->device->backend->computes_apart;
+    return apart && search->rigor == KG_RIGOR_MEASURE ? &measure_apart : &rules[search->rigor];
 }
 
 // Beside the first batch, what else a build needs is compiled: the guess, its counterpart and the
@@ -88,9 +89,9 @@ static const struct rule *find_rule(const struct kg_search *search)
 static int batch_size(const struct kg_device *device)
 {
     int cores = kg_compile_cores(device), least = LEAST_BATCH;
-    if (!device->backend->shares_memory) {
+    if (device->backend->computes_apart) {
         cores -= BESIDE;
-        least = LEAST_FAR_BATCH;
+        least = LEAST_APART_BATCH;
     }
     return cores < least ? least : cores > MOST_BATCH ? MOST_BATCH : cores;
 }
@@ -102,16 +103,18 @@ static int allowance(const struct rule *rule, const struct kg_candidates *candid
         return valid;
     int wanted = (int)(rule->share * valid);
     wanted = wanted > rule->least ? wanted : rule->least;
-    bool fewer = candidates->estimated && rule->expected > 0;
+    bool fewer = candidates->expected && rule->expected > 0;
     int most = fewer ? rule->expected : rule->most;
     return wanted < most ? wanted : most;
 }
 
+// The current choice with another candidate for one group.
 static struct kg_choice replace(const struct state *state, int group,
-                                const struct kg_config *config)
+                                const struct kg_candidate *candidate)
 {
     struct kg_choice choice = state->current;
-    choice.configs[group] = *config;
+    choice.matches[group] = state->axes[group].candidates.readings[candidate->reading].match;
+    choice.configs[group] = candidate->config;
     return choice;
 }
 
@@ -127,7 +130,7 @@ static void prune(struct state *state, int group)
         struct kg_candidate *candidate = &axis->candidates.items[i];
         if (candidate->state != KG_CANDIDATE_OPEN)
             continue;
-        struct kg_choice choice = replace(state, group, &candidate->config);
+        struct kg_choice choice = replace(state, group, candidate);
         double bound = kg_trials_bound(trials, &choice);
         if (bound <= best)
             continue;
@@ -144,17 +147,19 @@ static void prune(struct state *state, int group)
 // Takes over what the trials know of one candidate. False when it was not tried.
 static bool update(struct state *state, int group, struct kg_candidate *candidate)
 {
-    struct kg_choice choice = replace(state, group, &candidate->config);
+    struct kg_choice choice = replace(state, group, candidate);
     const struct kg_trial *trial = kg_trials_find(&state->trials, &choice);
     if (!trial)
         return false;
     candidate->state = trial->kind == KG_OUTCOME_PRUNED ? KG_CANDIDATE_PRUNED : KG_CANDIDATE_TRIED;
     candidate->seconds = trial->timing.median;
     candidate->twin = -1;
-    if (trial->twin >= 0)
-        candidate->twin =
-            kg_candidates_find(&state->axes[group].candidates,
-                               &state->trials.items[trial->twin].choice.configs[group]);
+    if (trial->twin >= 0) {
+        const struct kg_choice *twin = &state->trials.items[trial->twin].choice;
+        if (twin->count > group)
+            candidate->twin = kg_candidates_find(&state->axes[group].candidates,
+                                                 twin->matches[group], &twin->configs[group]);
+    }
     return true;
 }
 
@@ -177,11 +182,11 @@ struct limited {
     int registers;
 };
 
-static void dismiss_limited(void *user, const struct kg_config *config)
+static void dismiss_limited(void *user, const struct kg_candidate *candidate)
 {
     const struct limited *limited = user;
     struct kg_trials *trials = &limited->state->trials;
-    struct kg_choice choice = replace(limited->state, limited->group, config);
+    struct kg_choice choice = replace(limited->state, limited->group, candidate);
     char reason[128];
     snprintf(reason, sizeof reason, "no limit: %d registers are all it uses", limited->registers);
     trials->pruned++;
@@ -192,11 +197,11 @@ static void dismiss_limited(void *user, const struct kg_config *config)
 static void release(struct state *state, int group)
 {
     struct kg_candidates *candidates = &state->axes[group].candidates;
-    for (int i = 0; i < candidates->count && candidates->limit >= 0; i++) {
+    for (int i = 0; i < candidates->count; i++) {
         const struct kg_candidate *candidate = &candidates->items[i];
         if (candidate->state != KG_CANDIDATE_TRIED)
             continue;
-        struct kg_choice choice = replace(state, group, &candidate->config);
+        struct kg_choice choice = replace(state, group, candidate);
         const struct kg_trial *trial = kg_trials_find(&state->trials, &choice);
         struct limited limited = {state, group, trial ? trial->forecast.registers : 0};
         kg_candidates_release(candidates, i, limited.registers, dismiss_limited, &limited);
@@ -224,7 +229,7 @@ static void pick(struct state *state, int group, int most)
         candidate->state = KG_CANDIDATE_PICKED;
         next->items[i] = (struct kg_compilation){
             .problem = state->search->problem,
-            .choice = replace(state, group, &candidate->config),
+            .choice = replace(state, group, candidate),
         };
     }
 }
@@ -262,7 +267,7 @@ static int try_some(struct state *state, int group, const int *picked, int count
     if (!choices)
         return 0;
     for (int i = 0; i < count; i++)
-        choices[i] = replace(state, group, &candidates->items[picked[i]].config);
+        choices[i] = replace(state, group, &candidates->items[picked[i]]);
     kg_trials_run(&state->trials, choices, count);
     free(choices);
     for (int i = 0; i < count; i++)
@@ -275,7 +280,7 @@ static int try_some(struct state *state, int group, const int *picked, int count
 static int advance(struct state *state, int group, int most, bool is_last)
 {
     struct batch *next = &state->next;
-    bool overlaps = !is_last && !state->search->device->backend->shares_memory;
+    bool overlaps = !is_last && state->search->device->backend->computes_apart;
     int picked[MOST_BATCH];
     await_next(state);
     if (next->count == 0)
@@ -348,19 +353,14 @@ static enum kg_status list_groups(struct state *state, struct kg_found *found,
                                   struct kg_error *error)
 {
     const struct kg_search *search = state->search;
-    const struct kg_partition *partition = &state->current.partition;
-    for (int group = 0; group < partition->count; group++) {
+    for (int group = 0; group < state->current.count; group++) {
         struct axis *axis = &state->axes[group];
-        const struct kg_family *family = partition->families[group];
-        struct kg_config guess;
-        family->guess(&partition->groups[group], &search->device->facts, search->target, &guess);
-        enum kg_status status = kg_candidates_list(
-            &partition->groups[group], family, &search->device->facts, search->target, &guess,
-            MOST_CONFIGS, NULL, NULL, &axis->candidates, error);
+        const struct kg_match *match = state->current.matches[group];
+        enum kg_status status = kg_candidates_list(match, search->target, MOST_CONFIGS, NULL, NULL,
+                                                   &axis->candidates, error);
         if (status)
             return status;
-        axis->bound = family->bound(&partition->groups[group], &search->device->facts,
-                                    search->target, &guess);
+        axis->bound = match->family->bound(match, &state->current.configs[group]);
         found->space += axis->candidates.size;
         found->valid += axis->candidates.count;
         state->trials.expected += allowance(state->rule, &axis->candidates);
@@ -372,7 +372,7 @@ static enum kg_status list_groups(struct state *state, struct kg_found *found,
 static int next_group(const struct state *state, const bool *done)
 {
     int next = -1;
-    for (int group = 0; group < state->current.partition.count; group++)
+    for (int group = 0; group < state->current.count; group++)
         if (!done[group] && (next < 0 || state->axes[group].bound > state->axes[next].bound))
             next = group;
     return next;
@@ -380,7 +380,7 @@ static int next_group(const struct state *state, const bool *done)
 
 static void search_groups(struct state *state)
 {
-    int count = state->current.partition.count;
+    int count = state->current.count;
     for (int pass = 0; pass < (count > 1 ? state->rule->passes : 1); pass++) {
         bool done[KG_MAX_NESTS] = {false};
         for (int i = 0; i < count; i++) {
@@ -391,16 +391,39 @@ static void search_groups(struct state *state)
     }
 }
 
-// The guess first, then what others suggest. A suggestion for another problem is no error.
+// Other groupings than the chosen one that are expected to come near it: a race decides.
+static int list_rivals(const struct state *state, struct kg_choice *rivals)
+{
+    const struct kg_search *search = state->search;
+    const double near = 2;
+    int count = 0;
+    struct kg_groupings *groupings = malloc(sizeof *groupings);
+    if (groupings && kg_groupings_list(search->problem, &search->device->facts, search->target,
+                                       groupings, NULL)) {
+        double expected = groupings->options[groupings->chosen].expected;
+        for (int i = 0; i < groupings->count; i++) {
+            const struct kg_grouping_option *option = &groupings->options[i];
+            if (i != groupings->chosen && option->expected > 0 &&
+                option->expected <= near * expected)
+                rivals[count++] = option->choice;
+        }
+    }
+    free(groupings);
+    return count;
+}
+
+// The guess first, then other groupings, then what others suggest. A suggestion for another problem
+// is no error.
 static void try_seeds(struct state *state)
 {
     const struct kg_search *search = state->search;
-    struct kg_choice *seeds = calloc(MOST_HINTS + 1, sizeof *seeds);
+    struct kg_choice *seeds = calloc(MOST_HINTS + KG_GROUPING_COUNT + 1, sizeof *seeds);
     if (!seeds)
         return; // what comes next will say so
-    int count = 0;
+    int count = 0, most = MOST_HINTS;
     seeds[count++] = state->current;
-    for (int i = 0; i < search->hint_count && count <= MOST_HINTS; i++)
+    count += list_rivals(state, seeds + count);
+    for (int i = 0; i < search->hint_count && most-- > 0; i++)
         count += kg_choice_read(search->problem, &search->device->facts, search->target,
                                 search->hints[i], &seeds[count]);
     kg_trials_run(&state->trials, seeds, count);
@@ -438,13 +461,14 @@ static enum kg_status run(struct state *state, struct kg_found *found, struct kg
 {
     struct kg_trials *trials = &state->trials;
     enum kg_status status = kg_trials_begin(trials, state->search, error);
-    if (!status)
-        status = list_groups(state, found, error);
     if (status)
         return status;
     trials->prunes = state->rule->prune;
     trials->most_estimate = state->rule->most_estimate;
     try_seeds(state);
+    status = list_groups(state, found, error);
+    if (status)
+        return status;
     search_groups(state);
     found->complete = trials->stop == KG_STOP_NOT;
     found->pruned = trials->pruned;
@@ -458,14 +482,13 @@ static enum kg_status run(struct state *state, struct kg_found *found, struct kg
 }
 
 // The group with the largest bound.
-static int find_costliest(const struct kg_search *search, const struct kg_choice *choice)
+static int find_costliest(const struct kg_choice *choice)
 {
-    const struct kg_partition *partition = &choice->partition;
     int group = 0;
     double most = -1;
-    for (int i = 0; i < partition->count; i++) {
-        double bound = partition->families[i]->bound(&partition->groups[i], &search->device->facts,
-                                                     search->target, &choice->configs[i]);
+    for (int i = 0; i < choice->count; i++) {
+        const struct kg_match *match = choice->matches[i];
+        double bound = match->family->bound(match, &choice->configs[i]);
         group = bound > most ? i : group;
         most = bound > most ? bound : most;
     }
@@ -477,14 +500,14 @@ int kg_search_foresee(const struct kg_search *search, struct kg_choice choices[K
     int picked[MOST_BATCH], count = 1;
     struct kg_candidates candidates;
     kg_choice_guess(search->problem, &search->device->facts, search->target, &choices[0]);
-    int group = find_costliest(search, &choices[0]);
-    const struct kg_partition *partition = &choices[0].partition;
-    const struct kg_config *guess = &choices[0].configs[group];
-    if (kg_candidates_list(&partition->groups[group], partition->families[group],
-                           &search->device->facts, search->target, guess, MOST_CONFIGS, NULL, NULL,
-                           &candidates, NULL) != KG_OK)
+    if (choices[0].count == 0)
+        return 0;
+    int group = find_costliest(&choices[0]);
+    const struct kg_match *match = choices[0].matches[group];
+    if (kg_candidates_list(match, search->target, MOST_CONFIGS, NULL, NULL, &candidates, NULL) !=
+        KG_OK)
         return count;
-    int at = kg_candidates_find(&candidates, guess);
+    int at = kg_candidates_find(&candidates, match, &choices[0].configs[group]);
     if (at >= 0) {
         candidates.items[at].state = KG_CANDIDATE_TRIED;
         candidates.items[at].seconds = 1;
@@ -493,8 +516,10 @@ int kg_search_foresee(const struct kg_search *search, struct kg_choice choices[K
         kg_candidates_hold(&candidates);
     int next = kg_candidates_pick(&candidates, at, batch_size(search->device), picked);
     for (int i = 0; i < next; i++) {
+        const struct kg_candidate *candidate = &candidates.items[picked[i]];
         choices[count] = choices[0];
-        choices[count++].configs[group] = candidates.items[picked[i]].config;
+        choices[count].matches[group] = candidates.readings[candidate->reading].match;
+        choices[count++].configs[group] = candidate->config;
     }
     kg_candidates_free(&candidates);
     return count;
@@ -513,8 +538,9 @@ enum kg_status kg_search_run(const struct kg_search *search, struct kg_found *fo
     state->rule = find_rule(search);
     kg_choice_guess(search->problem, &search->device->facts, search->target, &state->current);
     found->choice = state->current;
-    enum kg_status status = KG_OK;
-    if (search->rigor != KG_RIGOR_ESTIMATE)
+    enum kg_status status =
+        state->current.count > 0 ? KG_OK : kg_error_memory(error, "the kernels of a problem");
+    if (status == KG_OK && search->rigor != KG_RIGOR_ESTIMATE)
         status = run(state, found, error);
     for (int group = 0; group < KG_MAX_NESTS; group++)
         kg_candidates_free(&state->axes[group].candidates);

@@ -50,7 +50,7 @@ struct kg_search {
     // The same with tensors of the other kind, for kernels' counterparts; may be NULL.
     const struct kg_problem *counterpart;
     struct kg_judge *judge; // NULL: the search has one of its own
-    enum kg_target target;
+    const struct kg_target *target;
     const struct kg_gate *gate;
     enum kg_rigor rigor; // ESTIMATE .. EXHAUSTIVE
     double seconds;      // time limit, 0: none; the first candidate is judged whatever it says

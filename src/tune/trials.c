@@ -3,7 +3,7 @@
 
 #include "tune/trials.h"
 
-#include "gen/families.h"
+#include "gen/shared/bound.h"
 #include "tune/code_identity.h"
 #include "tune/compiling.h"
 #include "tune/finals.h"
@@ -42,17 +42,6 @@ static void fail(struct kg_trials *trials, const struct kg_error *error)
     trials->failure = *error;
 }
 
-// The families' bounds of all groups, which run one after the other.
-static double raw_bound(const struct kg_trials *trials, const struct kg_choice *choice)
-{
-    double sum = 0;
-    for (int i = 0; i < choice->partition.count; i++)
-        sum += choice->partition.families[i]->bound(&choice->partition.groups[i],
-                                                    &trials->search->device->facts,
-                                                    trials->search->target, &choice->configs[i]);
-    return sum;
-}
-
 // What surely came from memory or went there: of each group as much as the last-level cache cannot
 // hold.
 static void note_bandwidth(const struct kg_trials *trials, const struct kg_choice *choice,
@@ -60,20 +49,19 @@ static void note_bandwidth(const struct kg_trials *trials, const struct kg_choic
 {
     struct kg_device *device = trials->search->device;
     double bytes = 0;
-    for (int i = 0; i < choice->partition.count; i++) {
-        double beyond =
-            kg_group_bytes(&choice->partition.groups[i]) - (double)device->facts.cache[3];
+    for (int i = 0; i < choice->count; i++) {
+        double beyond = kg_group_bytes(&choice->matches[i]->group) - (double)device->facts.cache[3];
         bytes += beyond > 0 ? beyond : 0;
     }
     if (bytes > 0 && timing->median > 0)
         kg_device_note_bandwidth(device, bytes / timing->median);
 }
 
-static char *print(const struct kg_trials *trials, const struct kg_choice *choice)
+static char *print(const struct kg_choice *choice)
 {
     struct kg_text text = {0};
     kg_text_add(&text, "");
-    kg_choice_print(choice, &trials->search->device->facts, trials->search->target, &text);
+    kg_choice_print(choice, &text);
     if (text.failed)
         kg_text_free(&text);
     return text.data;
@@ -262,11 +250,9 @@ static void settle_twin(struct kg_trials *trials, struct build *build, const str
 }
 
 // Seconds, by the families where they say, else by the instructions.
-static double expect(const struct kg_trials *trials, const struct kg_choice *choice,
-                     const struct kg_forecast *forecast)
+static double expect(const struct kg_choice *choice, const struct kg_forecast *forecast)
 {
-    const struct kg_search *search = trials->search;
-    double seconds = kg_choice_estimate(choice, &search->device->facts, search->target);
+    double seconds = kg_choice_expected(choice);
     return seconds > 0 ? seconds : forecast->estimate;
 }
 
@@ -278,8 +264,8 @@ static bool is_hopeless(const struct kg_trials *trials, const struct kg_choice *
         return false;
     const struct kg_trial *best = &trials->items[trials->best];
     double median = best->timing.median, bound = forecast->bound * trials->code_trust;
-    double expected = expect(trials, choice, forecast);
-    double expected_of_best = expect(trials, &best->choice, &best->forecast);
+    double expected = expect(choice, forecast);
+    double expected_of_best = expect(&best->choice, &best->forecast);
     if (forecast->refusal[0])
         snprintf(reason, size, "cannot be launched: %s", forecast->refusal);
     else if (bound > median)
@@ -341,7 +327,7 @@ static void settle_judgement(struct kg_trials *trials, struct build *build,
 // Everything between the compiler and the record, for one candidate.
 static void settle(struct kg_trials *trials, struct build *build)
 {
-    struct kg_outcome outcome = {.bound = raw_bound(trials, build->choice)};
+    struct kg_outcome outcome = {.bound = kg_choice_bound(build->choice)};
     if (build->made->status) {
         settle_build_failure(trials, build, &outcome);
         return;
@@ -446,7 +432,7 @@ void kg_trials_run(struct kg_trials *trials, const struct kg_choice *choices, in
     bool complete = builds && items;
     int wanted = 0;
     for (int i = 0; i < count && complete && !kg_trials_stopped(trials); i++) {
-        char *text = print(trials, &choices[i]);
+        char *text = print(&choices[i]);
         complete = text != NULL;
         if (complete && !is_wanted(builds, wanted, text) && find_text(trials, text) < 0 &&
             !recall(trials, &choices[i], text))
@@ -467,7 +453,7 @@ void kg_trials_run(struct kg_trials *trials, const struct kg_choice *choices, in
 const struct kg_trial *kg_trials_find(const struct kg_trials *trials,
                                       const struct kg_choice *choice)
 {
-    char *text = print(trials, choice);
+    char *text = print(choice);
     int found = text ? find_text(trials, text) : -1;
     free(text);
     return found >= 0 ? &trials->items[found] : NULL;
@@ -475,17 +461,17 @@ const struct kg_trial *kg_trials_find(const struct kg_trials *trials,
 
 double kg_trials_bound(const struct kg_trials *trials, const struct kg_choice *choice)
 {
-    return raw_bound(trials, choice) * trials->trust;
+    return kg_choice_bound(choice) * trials->trust;
 }
 
 void kg_trials_dismiss(struct kg_trials *trials, const struct kg_choice *choice, const char *reason)
 {
     const struct kg_search *search = trials->search;
-    char *text = print(trials, choice);
+    char *text = print(choice);
     struct kg_outcome before = {0};
     struct kg_outcome outcome = {.kind = KG_OUTCOME_PRUNED,
                                  .choice = text,
-                                 .bound = raw_bound(trials, choice),
+                                 .bound = kg_choice_bound(choice),
                                  .reason = reason};
     // A search that goes on after an interruption does not repeat what it said before.
     bool said = text && search->known && search->known(search->user, text, &before) &&
@@ -512,7 +498,7 @@ int kg_trials_finish(struct kg_trials *trials, int most, double margin, struct k
     struct kg_outcome outcome = {.kind = KG_OUTCOME_MEASURED,
                                  .choice = trial->text,
                                  .source = trial->source,
-                                 .bound = raw_bound(trials, &trial->choice),
+                                 .bound = kg_choice_bound(&trial->choice),
                                  .verdict = trial->verdict,
                                  .forecast = trial->forecast,
                                  .timing = *timing,

@@ -45,7 +45,7 @@ enum kg_isolation kg_worker_isolation(struct kg_device *device)
     const struct kg_backend *backend = device->backend;
     if (backend->may_fork && !backend->may_fork(device))
         return KG_ISOLATION_NONE;
-    return backend->shares_memory ? KG_ISOLATION_FORK : KG_ISOLATION_WORKER;
+    return backend->needs_worker ? KG_ISOLATION_WORKER : KG_ISOLATION_FORK;
 }
 
 struct use {

@@ -120,11 +120,10 @@ static void judge(const struct kg_op *op, int number)
     const struct kg_policy policy = {
         .seed = 1, .shapes = shapes, .shape_count = SHAPES, .effort = 2.5e7};
     CHECK_STATUS(kg_problem_make(op, shapes, NULL, &problem, &error), KG_OK, &error);
-    kg_choice_guess(problem, &device->facts, KG_TARGET_CUDA, &choice);
-    kg_text_format(&words, "rowwise*%d: %s", choice.partition.groups[0].count,
-                   cases[number].config);
+    kg_choice_guess(problem, &device->facts, &kg_target_cuda, &choice);
+    kg_text_format(&words, "rowwise*%d: %s", choice.matches[0]->group.count, cases[number].config);
     bool known =
-        kg_choice_read(problem, &device->facts, KG_TARGET_CUDA, kg_text_string(&words), &choice);
+        kg_choice_read(problem, &device->facts, &kg_target_cuda, kg_text_string(&words), &choice);
     CHECK(known);
     if (known) {
         CHECK_STATUS(kg_built_make(device, problem, &choice, 60, &built, &error), KG_OK, &error);

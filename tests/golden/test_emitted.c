@@ -30,8 +30,8 @@ static void check_kernel(const char *definition, const char *sizes, const char *
     CHECK_STATUS(made.status, KG_OK, &made.error);
     struct kg_choice choice;
     struct kg_text text = {0};
-    CHECK(kg_choice_read(made.problem, &device, KG_TARGET_HOST, config, &choice));
-    CHECK(kg_choice_source(&choice, 0, &device, KG_TARGET_HOST, "kernel", &text));
+    CHECK(kg_choice_read(made.problem, &device, &kg_target_host, config, &choice));
+    CHECK(kg_choice_source(&choice, 0, "kernel", &text));
     check_file(name, kg_text_string(&text));
     kg_text_free(&text);
     unmake(&made);

@@ -70,11 +70,11 @@
     "op residual(x: T[P, K], w: T[N, K], v: T[N], r: T[P, N]) -> (y: T[P, N])\n"                   \
     "where T in f16 bf16\n"                                                                        \
     "{ y[p, n] = (sum(k) x[p, k] * w[n, k]) + v[n] + r[p, n] }\n"
-#define WGMMA(tile, how) "contract: mma=64 " tile " " how " order=0 maxnreg=0"
-#define WGMMA_3(tile, how) "contract*3: mma=64 " tile " " how " order=0 maxnreg=0"
-#define WGMMA_2(tile, how) "contract*2: mma=64 " tile " " how " order=0 maxnreg=0"
-#define PLAIN "down=1 across=1 pingpong=0 split=1 swap=0"
-#define SHARED "down=1 across=1 pingpong=0 split=0 swap=0"
+#define WGMMA(tile, how) "contract/wgmma: " tile " " how " raster=0 maxnreg=0"
+#define WGMMA_3(tile, how) "contract/wgmma*3: " tile " " how " raster=0 maxnreg=0"
+#define WGMMA_2(tile, how) "contract/wgmma*2: " tile " " how " raster=0 maxnreg=0"
+#define PLAIN "cluster_m=1 cluster_n=1 pingpong=0 split_k=1 swap=0"
+#define SHARED "cluster_m=1 cluster_n=1 pingpong=0 split_k=0 swap=0"
 #define MATMUL                                                                                     \
     "op matmul(a: T[M, K], b: T[K, N], v: T[N]) -> (c: T[M, N]) where T in f16 bf16 f32\n"         \
     "{ c[m, n] = relu(sum(k) (a[m, k] * b[k, n]) + v[n]) }\n"
@@ -84,12 +84,11 @@
 #define PIXELS                                                                                     \
     "op pixels(x: T[N, C, P], w: T[O, C]) -> (y: T[N, O, P]) where T in f16 f32\n"                 \
     "{ y[n, o, p] = sum(c) x[n, c, p] * w[o, c] }\n"
-#define MMA(rows, columns, depth, stages, split, order)                                            \
-    "mma=16 rows=" rows " columns=" columns " depth=" depth " stages=" stages                      \
-    " down=1 across=1 pingpong=0 split=" split " swap=0 order=" order " maxnreg=0"
-#define PARTS(tile, stages, split, order)                                                          \
-    "mma=64 " tile " depth=32 stages=" stages " down=1 across=1 pingpong=0 split=" split           \
-    " swap=0 order=" order " maxnreg=0"
+#define MMA(tile_m, tile_n, tile_k, stages, split_k, raster)                                       \
+    "tile_m=" tile_m " tile_n=" tile_n " tile_k=" tile_k " stages=" stages " split_k=" split_k     \
+    " raster=" raster " maxnreg=0"
+#define PARTS(tile, stages, split_k, raster)                                                       \
+    tile " stages=" stages " split_k=" split_k " raster=" raster " maxnreg=0"
 
 // Of every kind of side: k beside rows and columns, or not; a batch; a second output; a formula.
 #define ANY "where T in f16 f32 bf16 f64\n"
@@ -119,8 +118,7 @@
     "{ c[m, n] = sum(k) a[m, k] * b[k, n] }\n"
 #define MATRIX_VECTOR                                                                              \
     "op vector(a: T[M, K], x: T[K]) -> (y: T[M]) " ANY "{ y[m] = sum(k) a[m, k] * x[k] }\n"
-#define TILE " stages=1 down=1 across=1 pingpong=0 split="
-#define REST " order=0 maxnreg=0"
+#define REST " raster=0 maxnreg=0"
 
 static const struct form {
     const char *name, *op, *sizes, *choice;
@@ -190,221 +188,239 @@ static const struct form {
      "scan: threads=256 vector=4 hold=2 cluster=1 chunk=16384 maxnreg=0"},
     {"scan, columns", DOWN, "P=500 D=260",
      "scan: threads=128 vector=4 hold=4 cluster=1 chunk=0 maxnreg=0"},
-    {"wgmma", NT, "M=300 N=264 K=200", WGMMA("rows=128 columns=128 depth=64 stages=4", PLAIN)},
+    {"wgmma", NT, "M=300 N=264 K=200", WGMMA("tile_m=128 tile_n=128 tile_k=64 stages=4", PLAIN)},
     {"wgmma, one consumer", NN, "M=200 N=136 K=200",
-     WGMMA("rows=64 columns=64 depth=128 stages=3", PLAIN)},
+     WGMMA("tile_m=64 tile_n=64 tile_k=128 stages=3", PLAIN)},
     {"wgmma, wide", TN, "M=136 N=520 K=140",
-     WGMMA("rows=128 columns=256 depth=64 stages=4", PLAIN)},
+     WGMMA("tile_m=128 tile_n=256 tile_k=64 stages=4", PLAIN)},
     {"wgmma, tall", TT, "M=520 N=136 K=136",
-     WGMMA("rows=256 columns=128 depth=64 stages=4", PLAIN)},
+     WGMMA("tile_m=256 tile_n=128 tile_k=64 stages=4", PLAIN)},
     {"wgmma, odd columns", NT, "M=130 N=232 K=72",
-     WGMMA("rows=128 columns=24 depth=64 stages=6", PLAIN)},
+     WGMMA("tile_m=128 tile_n=24 tile_k=64 stages=6", PLAIN)},
     {"wgmma, copies", NN, "M=77 N=131 K=203",
-     WGMMA("rows=128 columns=128 depth=64 stages=4", PLAIN)},
+     WGMMA("tile_m=128 tile_n=128 tile_k=64 stages=4", PLAIN)},
     {"wgmma, copies turned", TT, "M=77 N=131 K=203",
-     WGMMA("rows=64 columns=64 depth=64 stages=4", PLAIN)},
+     WGMMA("tile_m=64 tile_n=64 tile_k=64 stages=4", PLAIN)},
     {"wgmma, tall and wide", NT, "M=520 N=392 K=200",
-     WGMMA("rows=256 columns=192 depth=64 stages=3", PLAIN)},
+     WGMMA("tile_m=256 tile_n=192 tile_k=64 stages=3", PLAIN)},
     {"wgmma, wide, in turns", NT, "M=900 N=1320 K=264",
-     WGMMA("rows=128 columns=192 depth=64 stages=4", "down=1 across=1 pingpong=1 split=1 swap=0")},
+     WGMMA("tile_m=128 tile_n=192 tile_k=64 stages=4",
+           "cluster_m=1 cluster_n=1 pingpong=1 split_k=1 swap=0")},
     {"wgmma, pair of rows", NT, "M=700 N=264 K=200",
-     WGMMA("rows=128 columns=256 depth=64 stages=4", "down=2 across=1 pingpong=0 split=1 swap=0")},
+     WGMMA("tile_m=128 tile_n=256 tile_k=64 stages=4",
+           "cluster_m=2 cluster_n=1 pingpong=0 split_k=1 swap=0")},
     {"wgmma, pair of columns", NN, "M=300 N=264 K=200",
-     WGMMA("rows=128 columns=128 depth=64 stages=4", "down=1 across=2 pingpong=0 split=1 swap=0")},
+     WGMMA("tile_m=128 tile_n=128 tile_k=64 stages=4",
+           "cluster_m=1 cluster_n=2 pingpong=0 split_k=1 swap=0")},
     {"wgmma, pair, turned", TN, "M=264 N=520 K=200",
-     WGMMA("rows=128 columns=128 depth=64 stages=4", "down=1 across=2 pingpong=0 split=1 swap=0")},
+     WGMMA("tile_m=128 tile_n=128 tile_k=64 stages=4",
+           "cluster_m=1 cluster_n=2 pingpong=0 split_k=1 swap=0")},
     {"wgmma, four down", NT, "M=700 N=264 K=200",
-     WGMMA("rows=64 columns=128 depth=64 stages=4", "down=4 across=1 pingpong=0 split=1 swap=0")},
+     WGMMA("tile_m=64 tile_n=128 tile_k=64 stages=4",
+           "cluster_m=4 cluster_n=1 pingpong=0 split_k=1 swap=0")},
     {"wgmma, four down, thin boxes", NT, "M=1000 N=1000 K=1000",
-     WGMMA("rows=64 columns=144 depth=64 stages=4", "down=4 across=1 pingpong=0 split=1 swap=0")},
+     WGMMA("tile_m=64 tile_n=144 tile_k=64 stages=4",
+           "cluster_m=4 cluster_n=1 pingpong=0 split_k=1 swap=0")},
     {"wgmma, four across", NT, "M=90 N=1032 K=200",
-     WGMMA("rows=64 columns=32 depth=128 stages=6", "down=1 across=4 pingpong=0 split=1 swap=0")},
+     WGMMA("tile_m=64 tile_n=32 tile_k=128 stages=6",
+           "cluster_m=1 cluster_n=4 pingpong=0 split_k=1 swap=0")},
     {"wgmma, four by two", NT, "M=1000 N=1000 K=1000",
-     WGMMA("rows=128 columns=80 depth=64 stages=6", "down=4 across=2 pingpong=0 split=1 swap=0")},
+     WGMMA("tile_m=128 tile_n=80 tile_k=64 stages=6",
+           "cluster_m=4 cluster_n=2 pingpong=0 split_k=1 swap=0")},
     {"wgmma, two by two", NN, "M=300 N=264 K=200",
-     WGMMA("rows=128 columns=128 depth=64 stages=4", "down=2 across=2 pingpong=1 split=1 swap=0")},
+     WGMMA("tile_m=128 tile_n=128 tile_k=64 stages=4",
+           "cluster_m=2 cluster_n=2 pingpong=1 split_k=1 swap=0")},
     {"wgmma, two by four, exchanged", NT, "M=17 N=1032 K=328",
-     WGMMA("rows=64 columns=16 depth=128 stages=6", "down=2 across=4 pingpong=0 split=1 swap=1")},
+     WGMMA("tile_m=64 tile_n=16 tile_k=128 stages=6",
+           "cluster_m=2 cluster_n=4 pingpong=0 split_k=1 swap=1")},
     {"wgmma, two by four, turned", TN, "M=264 N=520 K=200",
-     WGMMA("rows=256 columns=128 depth=64 stages=3", "down=2 across=4 pingpong=0 split=1 swap=0")},
+     WGMMA("tile_m=256 tile_n=128 tile_k=64 stages=3",
+           "cluster_m=2 cluster_n=4 pingpong=0 split_k=1 swap=0")},
     {"wgmma, in turns", NT, "M=900 N=1320 K=264",
-     WGMMA("rows=128 columns=128 depth=64 stages=4", "down=1 across=1 pingpong=1 split=1 swap=0")},
+     WGMMA("tile_m=128 tile_n=128 tile_k=64 stages=4",
+           "cluster_m=1 cluster_n=1 pingpong=1 split_k=1 swap=0")},
     {"wgmma, in turns, pair", NT, "M=900 N=1320 K=264",
-     WGMMA("rows=64 columns=256 depth=64 stages=4", "down=2 across=1 pingpong=1 split=1 swap=0")},
+     WGMMA("tile_m=64 tile_n=256 tile_k=64 stages=4",
+           "cluster_m=2 cluster_n=1 pingpong=1 split_k=1 swap=0")},
     {"wgmma, exchanged", NT, "M=5 N=264 K=1000",
-     WGMMA("rows=64 columns=8 depth=128 stages=4", "down=1 across=1 pingpong=0 split=1 swap=1")},
+     WGMMA("tile_m=64 tile_n=8 tile_k=128 stages=4",
+           "cluster_m=1 cluster_n=1 pingpong=0 split_k=1 swap=1")},
     {"wgmma, exchanged, wider", NN, "M=40 N=264 K=1000",
-     WGMMA("rows=128 columns=48 depth=64 stages=4", "down=1 across=1 pingpong=0 split=1 swap=1")},
+     WGMMA("tile_m=128 tile_n=48 tile_k=64 stages=4",
+           "cluster_m=1 cluster_n=1 pingpong=0 split_k=1 swap=1")},
     {"wgmma, few rows", NT, "M=20 N=200 K=1000",
-     WGMMA("rows=64 columns=32 depth=128 stages=8", PLAIN)},
+     WGMMA("tile_m=64 tile_n=32 tile_k=128 stages=8", PLAIN)},
     {"wgmma, few rows, turned", TN, "M=40 N=200 K=1000",
-     WGMMA("rows=128 columns=64 depth=64 stages=4", PLAIN)},
+     WGMMA("tile_m=128 tile_n=64 tile_k=64 stages=4", PLAIN)},
     {"wgmma, passing the L2", NT, "M=3 N=10280 K=2072",
-     WGMMA("rows=64 columns=32 depth=128 stages=9", PLAIN)},
+     WGMMA("tile_m=64 tile_n=32 tile_k=128 stages=9", PLAIN)},
     {"wgmma, passing the L2, exchanged", NT, "M=3 N=10280 K=2072",
-     WGMMA("rows=128 columns=8 depth=128 stages=6", "down=2 across=1 pingpong=0 split=1 swap=1")},
+     WGMMA("tile_m=128 tile_n=8 tile_k=128 stages=6",
+           "cluster_m=2 cluster_n=1 pingpong=0 split_k=1 swap=1")},
     {"wgmma, passing the L2 by rows", NN, "M=3 N=10280 K=2072",
-     WGMMA("rows=64 columns=128 depth=64 stages=6", "down=1 across=1 pingpong=0 split=2 swap=0")},
+     WGMMA("tile_m=64 tile_n=128 tile_k=64 stages=6",
+           "cluster_m=1 cluster_n=1 pingpong=0 split_k=2 swap=0")},
     {"wgmma, cluster of pieces", NT, "M=70 N=72 K=1000",
-     WGMMA("rows=64 columns=64 depth=64 stages=4", "down=1 across=1 pingpong=0 split=4 swap=0")},
+     WGMMA("tile_m=64 tile_n=64 tile_k=64 stages=4",
+           "cluster_m=1 cluster_n=1 pingpong=0 split_k=4 swap=0")},
     {"wgmma, exchanged pieces", NT, "M=5 N=264 K=1000",
-     WGMMA("rows=128 columns=8 depth=64 stages=4", "down=1 across=1 pingpong=0 split=8 swap=1")},
+     WGMMA("tile_m=128 tile_n=8 tile_k=64 stages=4",
+           "cluster_m=1 cluster_n=1 pingpong=0 split_k=8 swap=1")},
     {"wgmma, pieces in memory", NN, "M=70 N=72 K=3000",
-     WGMMA("rows=64 columns=64 depth=64 stages=4", "down=1 across=1 pingpong=0 split=16 swap=0")},
+     WGMMA("tile_m=64 tile_n=64 tile_k=64 stages=4",
+           "cluster_m=1 cluster_n=1 pingpong=0 split_k=16 swap=0")},
     {"wgmma, pieces, exchanged", NT, "M=7 N=72 K=3000",
-     WGMMA("rows=64 columns=8 depth=64 stages=4", "down=1 across=1 pingpong=0 split=32 swap=1")},
+     WGMMA("tile_m=64 tile_n=8 tile_k=64 stages=4",
+           "cluster_m=1 cluster_n=1 pingpong=0 split_k=32 swap=1")},
     {"wgmma, shared", NT, "M=1300 N=1700 K=200",
-     WGMMA("rows=128 columns=128 depth=64 stages=4", SHARED)},
+     WGMMA("tile_m=128 tile_n=128 tile_k=64 stages=4", SHARED)},
     {"wgmma, shared by many", NN, "M=300 N=264 K=4100",
-     WGMMA("rows=128 columns=128 depth=64 stages=4", SHARED)},
+     WGMMA("tile_m=128 tile_n=128 tile_k=64 stages=4", SHARED)},
     {"wgmma, shared, waves", TT, "M=1304 N=1700 K=136",
-     WGMMA("rows=64 columns=64 depth=64 stages=4", SHARED)},
+     WGMMA("tile_m=64 tile_n=64 tile_k=64 stages=4", SHARED)},
     {"wgmma, shared, batches", BATCHES, "B=3 M=500 N=1000 K=264",
-     WGMMA_3("rows=128 columns=128 depth=64 stages=4", SHARED)},
+     WGMMA_3("tile_m=128 tile_n=128 tile_k=64 stages=4", SHARED)},
     {"wgmma, shared, exchanged", NT, "M=200 N=9000 K=264",
-     WGMMA("rows=128 columns=128 depth=64 stages=4", "down=1 across=1 pingpong=0 split=0 swap=1")},
+     WGMMA("tile_m=128 tile_n=128 tile_k=64 stages=4",
+           "cluster_m=1 cluster_n=1 pingpong=0 split_k=0 swap=1")},
     {"wgmma, shared in turns", NT, "M=1300 N=1700 K=200",
-     WGMMA("rows=128 columns=128 depth=64 stages=4", "down=1 across=1 pingpong=1 split=0 swap=0")},
+     WGMMA("tile_m=128 tile_n=128 tile_k=64 stages=4",
+           "cluster_m=1 cluster_n=1 pingpong=1 split_k=0 swap=0")},
     {"wgmma, shared, turned", TN, "M=1304 N=4000 K=136",
-     WGMMA("rows=128 columns=256 depth=64 stages=4", SHARED)},
+     WGMMA("tile_m=128 tile_n=256 tile_k=64 stages=4", SHARED)},
     {"wgmma, shared, follows", LINEAR, "B=3 P=300 K=600 N=1000",
-     WGMMA_2("rows=256 columns=128 depth=64 stages=4", SHARED)},
+     WGMMA_2("tile_m=256 tile_n=128 tile_k=64 stages=4", SHARED)},
     {"wgmma, what follows", LINEAR, "B=3 P=50 K=200 N=136",
-     WGMMA_2("rows=128 columns=128 depth=64 stages=4", PLAIN)},
+     WGMMA_2("tile_m=128 tile_n=128 tile_k=64 stages=4", PLAIN)},
     {"wgmma, follows exchanged", LINEAR, "B=3 P=5 K=200 N=136",
-     WGMMA_2("rows=64 columns=16 depth=64 stages=4", "down=1 across=1 pingpong=0 split=2 swap=1")},
+     WGMMA_2("tile_m=64 tile_n=16 tile_k=64 stages=4",
+             "cluster_m=1 cluster_n=1 pingpong=0 split_k=2 swap=1")},
     {"wgmma, batches", BATCHES, "B=3 M=70 N=136 K=72",
-     WGMMA_3("rows=64 columns=128 depth=64 stages=4", PLAIN)},
+     WGMMA_3("tile_m=64 tile_n=128 tile_k=64 stages=4", PLAIN)},
     {"wgmma, batches copied", BATCHES, "B=3 M=70 N=33 K=71",
-     WGMMA_3("rows=64 columns=32 depth=64 stages=4", PLAIN)},
+     WGMMA_3("tile_m=64 tile_n=32 tile_k=64 stages=4", PLAIN)},
     {"wgmma, own", OWN, "B=3 P=100 K=200 N=264 T=f16",
-     WGMMA_2("rows=128 columns=128 depth=64 stages=4", PLAIN)},
+     WGMMA_2("tile_m=128 tile_n=128 tile_k=64 stages=4", PLAIN)},
     {"wgmma, own, odd columns", OWN, "B=1 P=130 K=72 N=232 T=bf16",
-     WGMMA_2("rows=128 columns=24 depth=64 stages=6", PLAIN)},
+     WGMMA_2("tile_m=128 tile_n=24 tile_k=64 stages=6", PLAIN)},
     {"wgmma, own, exchanged", OWN, "B=3 P=5 K=1000 N=264 T=bf16",
-     WGMMA_2("rows=64 columns=16 depth=128 stages=4", "down=1 across=1 pingpong=0 split=1 swap=1")},
+     WGMMA_2("tile_m=64 tile_n=16 tile_k=128 stages=4",
+             "cluster_m=1 cluster_n=1 pingpong=0 split_k=1 swap=1")},
     {"wgmma, own, in pieces", OWN, "B=3 P=5 K=1000 N=264 T=f16",
-     WGMMA_2("rows=64 columns=16 depth=64 stages=4", "down=1 across=1 pingpong=0 split=4 swap=1")},
+     WGMMA_2("tile_m=64 tile_n=16 tile_k=64 stages=4",
+             "cluster_m=1 cluster_n=1 pingpong=0 split_k=4 swap=1")},
     {"wgmma, bias, tall", BIAS, "P=520 K=200 N=392 T=f16",
-     WGMMA_2("rows=256 columns=128 depth=64 stages=4", PLAIN)},
+     WGMMA_2("tile_m=256 tile_n=128 tile_k=64 stages=4", PLAIN)},
     {"wgmma, bias, wide, in turns", BIAS, "P=900 K=264 N=1320 T=bf16",
-     WGMMA_2("rows=128 columns=192 depth=64 stages=4",
-             "down=1 across=1 pingpong=1 split=1 swap=0")},
+     WGMMA_2("tile_m=128 tile_n=192 tile_k=64 stages=4",
+             "cluster_m=1 cluster_n=1 pingpong=1 split_k=1 swap=0")},
     {"wgmma, bias, exchanged", BIAS, "P=40 K=1000 N=261 T=f16",
-     WGMMA_2("rows=128 columns=48 depth=64 stages=4", "down=1 across=1 pingpong=0 split=1 swap=1")},
+     WGMMA_2("tile_m=128 tile_n=48 tile_k=64 stages=4",
+             "cluster_m=1 cluster_n=1 pingpong=0 split_k=1 swap=1")},
     {"wgmma, bias, one consumer", BIAS, "P=200 K=136 N=72 T=f16",
-     WGMMA_2("rows=64 columns=128 depth=64 stages=8", PLAIN)},
+     WGMMA_2("tile_m=64 tile_n=128 tile_k=64 stages=8", PLAIN)},
     {"wgmma, residual", RESIDUAL, "P=300 K=200 N=264 T=f16",
-     WGMMA_2("rows=128 columns=128 depth=64 stages=4", PLAIN)},
+     WGMMA_2("tile_m=128 tile_n=128 tile_k=64 stages=4", PLAIN)},
     {"wgmma, residual, in turns", RESIDUAL, "P=900 K=264 N=1318 T=bf16",
-     WGMMA_2("rows=128 columns=128 depth=64 stages=6",
-             "down=1 across=1 pingpong=1 split=1 swap=0")},
+     WGMMA_2("tile_m=128 tile_n=128 tile_k=64 stages=6",
+             "cluster_m=1 cluster_n=1 pingpong=1 split_k=1 swap=0")},
     {"wgmma, residual, odd", RESIDUAL, "P=300 K=200 N=133 T=f16",
-     WGMMA_2("rows=64 columns=24 depth=64 stages=4", PLAIN)},
+     WGMMA_2("tile_m=64 tile_n=24 tile_k=64 stages=4", PLAIN)},
     {"wgmma, residual, exchanged", RESIDUAL, "P=40 K=1000 N=264 T=f16",
-     WGMMA_2("rows=128 columns=48 depth=64 stages=4", "down=1 across=1 pingpong=0 split=1 swap=1")},
+     WGMMA_2("tile_m=128 tile_n=48 tile_k=64 stages=4",
+             "cluster_m=1 cluster_n=1 pingpong=0 split_k=1 swap=1")},
     {"scan, columns in chunks", DOWN, "P=500 D=130",
      "scan: threads=64 vector=2 hold=4 cluster=1 chunk=64 maxnreg=0"},
     {"mma", MATMUL, "M=300 N=520 K=264 T=f16",
-     "contract*2: " MMA("128", "128", "32", "4", "1", "0")},
+     "contract/mma*2: " MMA("128", "128", "32", "4", "1", "0")},
     {"mma, bf16", MATMUL, "M=70 N=136 K=200 T=bf16",
-     "contract*2: " MMA("64", "64", "64", "3", "1", "1")},
+     "contract/mma*2: " MMA("64", "64", "64", "3", "1", "1")},
     {"mma, odd lines", MATMUL, "M=129 N=131 K=301 T=f16",
-     "contract*2: " MMA("64", "128", "32", "3", "1", "0")},
+     "contract/mma*2: " MMA("64", "128", "32", "3", "1", "0")},
     {"mma, lines of words", MATMUL, "M=65 N=250 K=404 T=f16",
-     "contract*2: " MMA("64", "64", "32", "3", "1", "0")},
+     "contract/mma*2: " MMA("64", "64", "32", "3", "1", "0")},
     {"mma, turned", TURNED_MATMUL, "B=3 M=72 N=100 K=96 T=f16",
-     "contract: " MMA("64", "32", "32", "3", "1", "0")},
+     "contract/mma: " MMA("64", "32", "32", "3", "1", "0")},
     {"mma, cluster", MATMUL, "M=5 N=200 K=2000 T=f16",
-     "contract*2: " MMA("16", "64", "64", "5", "4", "0")},
+     "contract/mma*2: " MMA("16", "64", "64", "5", "4", "0")},
     {"mma, pieces", MATMUL, "M=17 N=130 K=3001 T=f16",
-     "contract*2: " MMA("16", "128", "64", "3", "16", "0")},
+     "contract/mma*2: " MMA("16", "128", "64", "3", "16", "0")},
     {"mma, f32", MATMUL, "M=200 N=260 K=516 T=f32",
-     "contract*2: " MMA("128", "64", "32", "3", "1", "0")},
+     "contract/mma*2: " MMA("128", "64", "32", "3", "1", "0")},
     {"mma, f32, turned", TURNED_MATMUL, "B=2 M=65 N=67 K=133 T=f32",
-     "contract: " MMA("32", "64", "16", "4", "1", "1")},
+     "contract/mma: " MMA("32", "64", "16", "4", "1", "1")},
     {"mma, f32, cluster", MATMUL, "M=31 N=64 K=1024 T=f32",
-     "contract*2: " MMA("32", "32", "32", "3", "8", "0")},
+     "contract/mma*2: " MMA("32", "32", "32", "3", "8", "0")},
     {"mma, f32, few steps", TURNED_MATMUL, "B=2 M=13 N=5 K=70 T=f32",
-     "contract: " MMA("16", "16", "32", "3", "2", "0")},
+     "contract/mma: " MMA("16", "16", "32", "3", "2", "0")},
     {"mma, f32, no steps", TURNED_MATMUL, "B=2 M=13 N=5 K=0 T=f32",
-     "contract: " MMA("16", "16", "32", "3", "1", "0")},
+     "contract/mma: " MMA("16", "16", "32", "3", "1", "0")},
     {"mma, f32, empty pieces", TURNED_MATMUL, "B=2 M=40 N=70 K=1100 T=f32",
-     "contract: " MMA("64", "64", "32", "3", "16", "0")},
+     "contract/mma: " MMA("64", "64", "32", "3", "16", "0")},
     {"parts", PRODUCT_NT, "T=f32 M=300 N=264 K=200",
-     "contract: " PARTS("rows=128 columns=128", "4", "1", "0")},
+     "contract/wgmma_f32: " PARTS("tile_m=128 tile_n=128", "4", "1", "0")},
     {"parts, several tiles each", PRODUCT_NN, "T=f32 M=1300 N=2000 K=68",
-     "contract: " PARTS("rows=128 columns=128", "4", "1", "1")},
+     "contract/wgmma_f32: " PARTS("tile_m=128 tile_n=128", "4", "1", "1")},
     {"parts, odd", PRODUCT_NN, "T=f32 M=77 N=131 K=203",
-     "contract: " PARTS("rows=128 columns=128", "4", "1", "0")},
+     "contract/wgmma_f32: " PARTS("tile_m=128 tile_n=128", "4", "1", "0")},
     {"parts, turned", PRODUCT_TT, "T=f32 M=131 N=257 K=97",
-     "contract: " PARTS("rows=64 columns=64", "8", "1", "0")},
+     "contract/wgmma_f32: " PARTS("tile_m=64 tile_n=64", "8", "1", "0")},
     {"parts, wide", PRODUCT_TN, "T=f32 M=200 N=520 K=328",
-     "contract: " PARTS("rows=128 columns=192", "3", "1", "0")},
+     "contract/wgmma_f32: " PARTS("tile_m=128 tile_n=192", "3", "1", "0")},
     {"parts, one step", PRODUCT_NN, "T=f32 M=130 N=70 K=1",
-     "contract: " PARTS("rows=128 columns=64", "5", "1", "0")},
+     "contract/wgmma_f32: " PARTS("tile_m=128 tile_n=64", "5", "1", "0")},
     {"parts, no steps", PRODUCT_NN, "T=f32 M=130 N=70 K=0",
-     "contract: " PARTS("rows=128 columns=64", "5", "1", "0")},
+     "contract/wgmma_f32: " PARTS("tile_m=128 tile_n=64", "5", "1", "0")},
     {"parts, what follows", MATMUL, "M=200 N=260 K=516 T=f32",
-     "contract*2: " PARTS("rows=64 columns=128", "5", "1", "0")},
+     "contract/wgmma_f32*2: " PARTS("tile_m=64 tile_n=128", "5", "1", "0")},
     {"parts, two outputs", LAYER, "T=f32 B=3 M=70 N=136 K=72",
-     "contract*3: " PARTS("rows=128 columns=128", "4", "1", "0")},
+     "contract/wgmma_f32*3: " PARTS("tile_m=128 tile_n=128", "4", "1", "0")},
     {"parts, batches", TURNED_MATMUL, "B=5 M=65 N=67 K=133 T=f32",
-     "contract: " PARTS("rows=64 columns=192", "4", "1", "1")},
+     "contract/wgmma_f32: " PARTS("tile_m=64 tile_n=192", "4", "1", "1")},
     {"parts, pieces", STACK, "T=f32 B=2 M=70 N=72 K=3000",
-     "contract: " PARTS("rows=64 columns=64", "8", "16", "0")},
+     "contract/wgmma_f32: " PARTS("tile_m=64 tile_n=64", "8", "16", "0")},
     {"parts, empty pieces", MATMUL, "M=31 N=64 K=321 T=f32",
-     "contract*2: " PARTS("rows=64 columns=64", "8", "8", "0")},
+     "contract/wgmma_f32*2: " PARTS("tile_m=64 tile_n=64", "8", "8", "0")},
     {"parts, images", PIXELS, "N=9 C=33 P=12 O=13 T=f32",
-     "contract: " PARTS("rows=64 columns=128", "5", "1", "0")},
+     "contract/wgmma_f32: " PARTS("tile_m=64 tile_n=128", "5", "1", "0")},
     {"mma, images side by side", PIXELS, "N=7 C=40 P=6 O=13 T=f16",
-     "contract: " MMA("16", "64", "32", "3", "1", "0")},
+     "contract/mma: " MMA("16", "64", "32", "3", "1", "0")},
     {"mma, f32, images", PIXELS, "N=9 C=33 P=12 O=13 T=f32",
-     "contract: " MMA("16", "32", "16", "3", "1", "1")},
+     "contract/mma: " MMA("16", "32", "16", "3", "1", "1")},
     {"tile, nn", PRODUCT_NN, "T=f32 M=256 N=384 K=200",
-     "contract: mma=0 rows=128 columns=128 depth=16" TILE "1 swap=0" REST},
+     "contract/tile: tile_m=128 tile_n=128 tile_k=16 split_k=1" REST},
     {"tile, nt, anywhere", PRODUCT_NT, "T=f16 M=131 N=77 K=101",
-     "contract: mma=0 rows=64 columns=64 depth=16" TILE "2 swap=0" REST},
+     "contract/tile: tile_m=64 tile_n=64 tile_k=16 split_k=2" REST},
     {"tile, tt", PRODUCT_TT, "T=f64 M=136 N=80 K=144",
-     "contract: mma=0 rows=64 columns=64 depth=8" TILE "1 swap=0 order=1 maxnreg=0"},
+     "contract/tile: tile_m=64 tile_n=64 tile_k=8 split_k=1 raster=1 maxnreg=0"},
     {"tile, layer", LAYER, "T=bf16 B=2 M=40 N=72 K=64",
-     "contract*3: mma=0 rows=32 columns=64 depth=32" TILE "1 swap=0" REST},
+     "contract/tile*3: tile_m=32 tile_n=64 tile_k=32 split_k=1" REST},
     {"tile, stack", STACK, "T=f16 B=5 M=33 N=40 K=48",
-     "contract: mma=0 rows=32 columns=32 depth=16" TILE "2 swap=0" REST},
+     "contract/tile: tile_m=32 tile_n=32 tile_k=16 split_k=2" REST},
     {"tile, formula", WEIGHTS, "T=f16 M=40 N=72 K=130",
-     "contract: mma=0 rows=32 columns=64 depth=16" TILE "1 swap=0" REST},
+     "contract/tile: tile_m=32 tile_n=64 tile_k=16 split_k=1" REST},
     {"tile, whole numbers", WHOLE_NUMBERS, "M=64 N=96 K=80",
-     "contract: mma=0 rows=64 columns=64 depth=16" TILE "1 swap=0" REST},
+     "contract/tile: tile_m=64 tile_n=64 tile_k=16 split_k=1" REST},
     {"thin, along", PRODUCT_NT, "T=f16 M=5 N=517 K=4104",
-     "contract: mma=0 rows=8 columns=4 depth=2048 stages=2 down=1 across=1 pingpong=0 split=1 "
-     "swap=0" REST},
+     "contract/thin: tile_m=8 tile_n=4 tile_k=2048 stages=2 split_k=1 swap=0 maxnreg=0"},
     {"thin, along, pieces", PRODUCT_NT, "T=bf16 M=1 N=130 K=8192",
-     "contract: mma=0 rows=1 columns=8 depth=1024 stages=2 down=1 across=1 pingpong=0 split=4 "
-     "swap=0" REST},
+     "contract/thin: tile_m=1 tile_n=8 tile_k=1024 stages=2 split_k=4 swap=0 maxnreg=0"},
     {"thin, short sums", PRODUCT_NT, "T=f16 M=2 N=999 K=64",
-     "contract: mma=0 rows=2 columns=64 depth=64 stages=1 down=1 across=1 pingpong=0 split=1 "
-     "swap=0" REST},
+     "contract/thin: tile_m=2 tile_n=64 tile_k=64 stages=1 split_k=1 swap=0 maxnreg=0"},
     {"thin, across", PRODUCT_NN, "T=f16 M=3 N=520 K=1000",
-     "contract: mma=0 rows=4 columns=64 depth=32 stages=4 down=1 across=1 pingpong=0 split=2 "
-     "swap=0" REST},
+     "contract/thin: tile_m=4 tile_n=64 tile_k=32 stages=4 split_k=2 swap=0 maxnreg=0"},
     {"thin, across, anywhere", PRODUCT_NN, "T=f32 M=8 N=501 K=333",
-     "contract: mma=0 rows=8 columns=64 depth=16 stages=2 down=1 across=1 pingpong=0 split=1 "
-     "swap=0" REST},
+     "contract/thin: tile_m=8 tile_n=64 tile_k=16 stages=2 split_k=1 swap=0 maxnreg=0"},
     {"thin, few columns", PRODUCT_NT, "T=f16 M=700 N=2 K=4096",
-     "contract: mma=0 rows=2 columns=4 depth=2048 stages=2 down=1 across=1 pingpong=0 split=1 "
-     "swap=1" REST},
+     "contract/thin: tile_m=2 tile_n=4 tile_k=2048 stages=2 split_k=1 swap=1 maxnreg=0"},
     {"thin, side B alone in vectors", PRODUCT_NN, "T=f16 M=700 N=2 K=4096",
-     "contract: mma=0 rows=2 columns=4 depth=2048 stages=2 down=1 across=1 pingpong=0 split=1 "
-     "swap=1" REST},
+     "contract/thin: tile_m=2 tile_n=4 tile_k=2048 stages=2 split_k=1 swap=1 maxnreg=0"},
     {"thin, vector", MATRIX_VECTOR, "T=f64 M=300 K=2050",
-     "contract: mma=0 rows=1 columns=4 depth=512 stages=2 down=1 across=1 pingpong=0 split=1 "
-     "swap=0" REST},
+     "contract/thin: tile_m=1 tile_n=4 tile_k=512 stages=2 split_k=1 swap=0 maxnreg=0"},
     {"thin, formula", WEIGHTS, "T=f16 M=4 N=300 K=500",
-     "contract: mma=0 rows=4 columns=64 depth=16 stages=2 down=1 across=1 pingpong=0 split=2 "
-     "swap=0" REST},
+     "contract/thin: tile_m=4 tile_n=64 tile_k=16 stages=2 split_k=2 swap=0 maxnreg=0"},
     {"thin, whole numbers", WHOLE_NUMBERS, "M=2 N=256 K=500",
-     "contract: mma=0 rows=2 columns=64 depth=64 stages=1 down=1 across=1 pingpong=0 split=1 "
-     "swap=0" REST},
+     "contract/thin: tile_m=2 tile_n=64 tile_k=64 stages=1 split_k=1 swap=0 maxnreg=0"},
 };
 
 enum { FORM_COUNT = sizeof forms / sizeof forms[0] };
@@ -510,9 +526,9 @@ static void compare_alone(const struct form *form, const struct kg_problem *prob
     char words[256];
     struct kg_choice choice;
     struct kg_built *alone;
-    const char *at = strstr(form->choice, "split=0") + strlen("split=");
+    const char *at = strstr(form->choice, "split_k=0") + strlen("split_k=");
     snprintf(words, sizeof words, "%.*s1%s", (int)(at - form->choice), form->choice, at + 1);
-    CHECK(kg_choice_read(problem, &device->facts, KG_TARGET_CUDA, words, &choice));
+    CHECK(kg_choice_read(problem, &device->facts, &kg_target_cuda, words, &choice));
     CHECK_STATUS(kg_built_make(device, problem, &choice, 120, &alone, &error), KG_OK, &error);
     if (alone)
         CHECK(launch_often(problem, built) == launch_often(problem, alone));
@@ -527,7 +543,7 @@ static void compile_and_judge(const struct form *form, const struct made *made,
     CHECK_STATUS(status, KG_OK, &error);
     if (!status)
         judge(form, made, built);
-    if (!status && strstr(form->choice, "split=0"))
+    if (!status && strstr(form->choice, "split_k=0"))
         compare_alone(form, made->problem, built);
     kg_built_free(built);
 }
@@ -537,8 +553,8 @@ static void try_form(const struct form *form)
     struct made made = make(form->op, form->sizes);
     struct kg_choice choice;
     CHECK_STATUS(made.status, KG_OK, &made.error);
-    bool fits = made.problem &&
-                kg_choice_read(made.problem, &device->facts, KG_TARGET_CUDA, form->choice, &choice);
+    bool fits = made.problem && kg_choice_read(made.problem, &device->facts, &kg_target_cuda,
+                                               form->choice, &choice);
     bool clusters = strncmp(device->facts.isa, "sm_9", 4) == 0 || strlen(device->facts.isa) > 6;
     CHECK(fits || (strstr(form->choice, "cluster=4") && !clusters));
     if (!fits)

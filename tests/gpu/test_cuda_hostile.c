@@ -130,7 +130,7 @@ static void search(double seconds, struct kg_found *found)
     CHECK_STATUS(kg_gate_make(device, made.op, &policy, &gate, &error), KG_OK, &error);
     struct kg_search order = {.device = device,
                               .problem = made.problem,
-                              .target = KG_TARGET_CUDA,
+                              .target = &kg_target_cuda,
                               .gate = gate,
                               .rigor = KG_RIGOR_EXHAUSTIVE, // prunes nothing
                               .seconds = seconds,

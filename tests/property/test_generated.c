@@ -4,6 +4,7 @@
 // KG_SEED repeats a run; KG_ROUNDS makes it longer.
 
 #include "gen/built.h"
+#include "gen/grouping.h"
 #include "property/random_op.h"
 #include "support/folder.h"
 #include "support/sample_problem.h"
@@ -26,28 +27,23 @@ static uint64_t draw(uint64_t below)
     return below ? (state >> 11) % below : 0;
 }
 
-// A choice that the rules would not make: sometimes every nest alone, and any valid config.
+// A choice that the rules would not make: any grouping that is listed, the one with every nest
+// alone among them, and any valid config.
 static void draw_choice(const struct kg_problem *problem, struct kg_choice *choice)
 {
-    kg_choice_guess(problem, &device->facts, KG_TARGET_HOST, choice);
-    if (draw(4) == 0) {
-        choice->partition.count = problem->nest_count;
-        for (int i = 0; i < problem->nest_count; i++) {
-            choice->partition.groups[i] = (struct kg_group){problem, i, 1};
-            choice->partition.families[i] = kg_family_find(KG_TARGET_HOST, "direct");
-        }
-    }
-    for (int i = 0; i < choice->partition.count; i++) {
-        const struct kg_group *group = &choice->partition.groups[i];
-        const struct kg_family *family = choice->partition.families[i];
+    struct kg_groupings groupings;
+    CHECK(kg_groupings_list(problem, &device->facts, &kg_target_host, &groupings, NULL));
+    int drawn = draw(2) ? groupings.chosen : (int)draw((uint64_t)groupings.count);
+    *choice = groupings.options[drawn].choice;
+    for (int i = 0; i < choice->count; i++) {
+        const struct kg_match *match = choice->matches[i];
         struct kg_space space;
-        family->space(group, &device->facts, KG_TARGET_HOST, &space);
-        family->guess(group, &device->facts, KG_TARGET_HOST, &choice->configs[i]);
+        match->family->space(match, &space);
         for (int tries = 0; tries < 10; tries++) {
             struct kg_config config =
                 kg_space_config(&space, (int64_t)draw((uint64_t)kg_space_size(&space)));
             struct kg_text reason = {0};
-            bool valid = family->valid(group, &device->facts, KG_TARGET_HOST, &config, &reason);
+            bool valid = match->family->valid(match, &config, &reason);
             kg_text_free(&reason);
             if (valid) {
                 choice->configs[i] = config;
@@ -66,10 +62,10 @@ static struct kg_built *build(const struct kg_problem *problem, const struct kg_
         return NULL;
     *built =
         (struct kg_built){.device = device, .choice = *choice, .contiguous = problem->contiguous};
-    for (int i = 0; i < choice->partition.count; i++) {
+    for (int i = 0; i < choice->count; i++) {
         struct kg_text text = {0};
         struct kg_binary binary = {0};
-        bool emitted = kg_choice_source(choice, i, &device->facts, KG_TARGET_HOST, "kernel", &text);
+        bool emitted = kg_choice_source(choice, i, "kernel", &text);
         CHECK(emitted);
         struct kg_source source = {
             .text = kg_text_string(&text),
@@ -144,7 +140,7 @@ static void report(const struct random_op *random, const struct kg_built *built,
                    const struct kg_problem *problem, const struct kg_verdict *verdict)
 {
     struct kg_text choice = {0};
-    kg_choice_print(&built->choice, &device->facts, KG_TARGET_HOST, &choice);
+    kg_choice_print(&built->choice, &choice);
     fprintf(stderr, "seed %llu, %s, %s:", (unsigned long long)random->seed, kg_text_string(&choice),
             problem->contiguous ? "contiguous" : "strided");
     for (int i = 0; i < problem->op->size_count; i++)

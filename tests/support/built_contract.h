@@ -4,6 +4,7 @@
 #define KG_TESTS_BUILT_CONTRACT_H
 
 #include "gen/built.h"
+#include "gen/families.h"
 #include "support/sample_problem.h"
 #include "test.h"
 #include "verify/reference.h"
@@ -124,14 +125,14 @@ static inline struct kg_built *build(const struct kg_problem *problem, const cha
 {
     struct kg_choice choice;
     struct kg_built *built = NULL;
-    kg_choice_guess(problem, &device->facts, KG_TARGET_HOST, &choice);
-    CHECK(choice.partition.count == groups);
+    kg_choice_guess(problem, &device->facts, &kg_target_host, &choice);
+    CHECK(choice.count == groups);
     bool found = false;
-    for (int i = 0; i < choice.partition.count; i++)
-        found |= choice.partition.families[i] == kg_family_find(KG_TARGET_HOST, "contract");
+    for (int i = 0; i < choice.count; i++)
+        found |= choice.matches[i]->family == &kg_host_contract;
     CHECK(found);
     if (config)
-        CHECK(kg_choice_read(problem, &device->facts, KG_TARGET_HOST, config, &choice));
+        CHECK(kg_choice_read(problem, &device->facts, &kg_target_host, config, &choice));
     CHECK_STATUS(kg_built_make(device, problem, &choice, 60, &built, &error), KG_OK, &error);
     return built;
 }

@@ -130,8 +130,9 @@ static enum kg_status open_cuda(int ordinal, const char *cache, int threads,
 
 const struct kg_backend kg_cuda_backend = {
     .name = "cuda",
-    .shares_memory = false,
     .runs_grids = true,
+    .computes_apart = true,
+    .needs_worker = true,
     .probe = probe,
     .open = open_cuda,
     .close = close_cuda,

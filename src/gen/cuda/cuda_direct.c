@@ -4,52 +4,47 @@
 // Where outputs are packed, a thread makes the two elements of a byte. A scan whose body does not
 // depend on the scanned axis is carried along by one thread a row.
 
-#include "gen/host/direct.h"
+#include "gen/shared/direct_nest.h"
 
 #include "gen/cuda/cuda_frame.h"
 #include "gen/cuda/cuda_memory_time.h"
-#include "gen/families.h"
 #include "gen/shared/axes.h"
+#include "gen/shared/bound.h"
 #include "gen/skeleton.h"
 
 enum { THREADS, REGISTERS };
 
-static const struct kg_nest *nest_of(const struct kg_group *group)
+static const void *match_nest(const struct kg_group *group, const struct kg_device_facts *facts,
+                              struct kg_arena *arena, struct kg_text *reason)
 {
-    return group->problem->nests[group->first];
+    (void)facts, (void)arena;
+    if (!kg_cuda_fits(group, reason))
+        return NULL;
+    if (group->count == 1)
+        return kg_group_nest(group, 0);
+    kg_text_add(reason, "it takes one nest at a time");
+    return NULL;
 }
 
-static bool applicable(const struct kg_group *group, const struct kg_device_facts *facts,
-                       enum kg_target target, struct kg_text *reason)
+static void space(const struct kg_match *match, struct kg_space *space)
 {
-    (void)facts;
-    if (!kg_cuda_fits(group, target, reason))
-        return false;
-    if (group->count != 1)
-        kg_text_add(reason, "it takes one nest at a time");
-    return group->count == 1;
-}
-
-static void space(const struct kg_group *group, const struct kg_device_facts *facts,
-                  enum kg_target target, struct kg_space *space)
-{
-    (void)group, (void)facts, (void)target;
+    (void)match;
     *space = (struct kg_space){0};
     kg_space_add(space, "threads", 4, (int64_t[]){256, 128, 64, 512});
     kg_cuda_space_registers(space);
 }
 
-static bool valid(const struct kg_group *group, const struct kg_device_facts *facts,
-                  enum kg_target target, const struct kg_config *config, struct kg_text *reason)
+static bool valid(const struct kg_match *match, const struct kg_config *config,
+                  struct kg_text *reason)
 {
-    (void)group, (void)facts, (void)target, (void)config, (void)reason;
+    (void)match;
+    (void)config, (void)reason;
     return true;
 }
 
-static void guess(const struct kg_group *group, const struct kg_device_facts *facts,
-                  enum kg_target target, struct kg_config *config)
+static void guess(const struct kg_match *match, struct kg_config *config)
 {
-    (void)group, (void)facts, (void)target;
+    (void)match;
     *config = (struct kg_config){{256, 0}};
 }
 
@@ -133,14 +128,14 @@ static void emit_items(struct kg_direct *direct, struct kg_code *code)
         kg_code_close(code);
 }
 
-static bool emit(const struct kg_group *group, const struct kg_device_facts *facts,
-                 enum kg_target target, const struct kg_config *config, const char *entry,
+static bool emit(const struct kg_match *match, const struct kg_config *config, const char *entry,
                  struct kg_text *source)
 {
-    const struct kg_nest *nest = nest_of(group);
+    const struct kg_group *group = &match->group;
+    const struct kg_nest *nest = match->analysis;
     struct kg_code code = {source, 0};
     struct kg_space values;
-    space(group, facts, target, &values);
+    space(match, &values);
     kg_cuda_opening(source, group, "direct", config, &values);
     if (kg_group_is_private(group, nest->output)) { // nobody reads it
         kg_cuda_nothing(&code, group, entry);
@@ -165,12 +160,11 @@ static bool emit(const struct kg_group *group, const struct kg_device_facts *fac
     return !source->failed;
 }
 
-static void grids(const struct kg_group *group, const struct kg_device_facts *facts,
-                  const struct kg_config *config, struct kg_grids *grids)
+static void grids(const struct kg_match *match, const struct kg_config *config,
+                  struct kg_grids *grids)
 {
-    (void)facts;
     enum { MOST_BLOCKS = 1 << 30 };
-    int64_t blocks = kg_ceil_div(items_of(nest_of(group)), config->value[THREADS]);
+    int64_t blocks = kg_ceil_div(items_of(match->analysis), config->value[THREADS]);
     *grids = (struct kg_grids){.count = 1};
     grids->grids[0] = (struct kg_grid){
         .blocks = {blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS, 1, 1},
@@ -180,14 +174,15 @@ static void grids(const struct kg_group *group, const struct kg_device_facts *fa
 
 // What a thread reads for its element it reads one by one; of neighbours that read the same, or
 // lines of memory that several read, caches give all but the first.
-int kg_cuda_direct_work(const struct kg_group *group, const struct kg_device_facts *facts,
-                        const struct kg_config *config, struct kg_cuda_memory_work *works)
+int kg_cuda_direct_work(const struct kg_match *match, const struct kg_config *config,
+                        struct kg_cuda_memory_work *works)
 {
+    const struct kg_group *group = &match->group;
     enum { AHEAD = 4, REGISTERS_USED = 32 }; // loads that compilers put before their first use
-    const struct kg_nest *nest = nest_of(group);
+    const struct kg_nest *nest = kg_group_nest(group, 0);
     double items = (double)items_of(nest), bytes = 0;
     struct kg_grids launch;
-    grids(group, facts, config, &launch);
+    grids(match, config, &launch);
     struct kg_cuda_memory_work *work = &works[0];
     *work = kg_cuda_memory_work_of(&launch.grids[0]);
     double turns = items > 0 ? nest->iterations / items : 0;
@@ -208,23 +203,24 @@ int kg_cuda_direct_work(const struct kg_group *group, const struct kg_device_fac
     return 1;
 }
 
-static double estimate(const struct kg_group *group, const struct kg_device_facts *facts,
-                       enum kg_target target, const struct kg_config *config)
+static double expected(const struct kg_match *match, const struct kg_config *config)
 {
-    (void)target;
-    return kg_cuda_memory_estimate(kg_cuda_direct_work, &kg_cuda_pointwise_times, group, facts,
-                                   config);
+    // Nothing was measured of it: where another family is expected to take about as long, that one.
+    const double unsure = 2;
+    return unsure *
+           kg_cuda_memory_expected(kg_cuda_direct_work, &kg_cuda_reduce_times, match, config);
 }
 
 const struct kg_family kg_cuda_direct = {
     .name = "direct",
     .summary = "a thread for each output element; takes any statement",
-    .applicable = applicable,
+    .match = match_nest,
     .space = space,
     .valid = valid,
     .guess = guess,
     .bound = kg_group_bound,
-    .estimate = estimate,
+    .expected = expected,
+    .orders_configs = true,
     .emit = emit,
     .grids = grids,
 };

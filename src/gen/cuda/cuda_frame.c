@@ -4,15 +4,14 @@
 
 #include "asm/gpu.h"
 #include "gen/arguments.h"
-#include "gen/families.h"
 #include "gen/skeleton.h"
 
 void kg_cuda_opening(struct kg_text *text, const struct kg_group *group, const char *family,
                      const struct kg_config *config, const struct kg_space *space)
 {
     kg_emit_heading(text, group, family, config, space);
-    static const char *const parts[] = {"cuda/prelude.cuh", "values.h", "cuda/maths.cuh",
-                                        "cuda/narrow.cuh"};
+    static const char *const parts[] = {"cuda/prelude.cuh", "elements.h", "values.h",
+                                        "cuda/maths.cuh", "cuda/narrow.cuh"};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         kg_text_add(text, kg_skeleton_find(parts[i]));
         kg_text_add(text, "\n");
@@ -193,15 +192,12 @@ void kg_cuda_start_early(const struct kg_group *group, const struct kg_device_fa
         grids->grids[i].early = grids->unaligned[i].early = true;
 }
 
-bool kg_cuda_fits(const struct kg_group *group, enum kg_target target, struct kg_text *reason)
+bool kg_cuda_fits(const struct kg_group *group, struct kg_text *reason)
 {
     struct kg_argument arguments[KG_MAX_ARGUMENTS];
-    if (target != KG_TARGET_CUDA)
-        kg_text_add(reason, "it makes CUDA code only");
-    else if (kg_group_arguments(group, arguments) == 0)
-        kg_text_add(reason, "it has more tensors and strides than a kernel has arguments");
-    else
+    if (kg_group_arguments(group, arguments) > 0)
         return true;
+    kg_text_add(reason, "it has more tensors and strides than a kernel has arguments");
     return false;
 }
 

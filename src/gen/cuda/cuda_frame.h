@@ -43,7 +43,7 @@ void kg_cuda_start_early(const struct kg_group *group, const struct kg_device_fa
 void kg_cuda_nothing(struct kg_code *code, const struct kg_group *group, const char *entry);
 
 // False, with the reason, for groups that no kernel for CUDA can take.
-bool kg_cuda_fits(const struct kg_group *group, enum kg_target target, struct kg_text *reason);
+bool kg_cuda_fits(const struct kg_group *group, struct kg_text *reason);
 
 // The struct of lanes.cuh that folds values of the reduction; places have the type `place`.
 void kg_cuda_fold(struct kg_text *text, const struct kg_fold *fold, const char *place);

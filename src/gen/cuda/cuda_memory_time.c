@@ -128,14 +128,13 @@ double kg_cuda_memory_seconds(const struct kg_cuda_memory_work *works, int count
     return seconds;
 }
 
-double kg_cuda_memory_estimate(kg_cuda_memory_describe *describe,
+double kg_cuda_memory_expected(kg_cuda_memory_describe *describe,
                                const struct kg_cuda_memory_times *times,
-                               const struct kg_group *group, const struct kg_device_facts *facts,
-                               const struct kg_config *config)
+                               const struct kg_match *match, const struct kg_config *config)
 {
     struct kg_cuda_memory_work works[KG_MAX_GRIDS];
-    int count = describe(group, facts, config, works);
-    return kg_cuda_memory_seconds(works, count, facts, times);
+    int count = describe(match, config, works);
+    return kg_cuda_memory_seconds(works, count, match->facts, times);
 }
 
 double kg_cuda_memory_bytes(const struct kg_group *group)
@@ -180,11 +179,11 @@ bool kg_cuda_rule_try(struct kg_cuda_rule *rule, const struct kg_config *config)
     // Less than that is noise of the model: rules stay with what they begin with.
     const double surely = 0.99;
     struct kg_text reason = {0};
-    bool fits = rule->family->valid(rule->group, rule->facts, rule->target, config, &reason);
+    bool fits = rule->match->family->valid(rule->match, config, &reason);
     kg_text_free(&reason);
     if (!fits)
         return false;
-    double seconds = rule->family->estimate(rule->group, rule->facts, rule->target, config);
+    double seconds = rule->match->family->expected(rule->match, config);
     if (rule->seconds <= 0 || seconds < rule->seconds * surely) {
         rule->seconds = seconds;
         rule->best = *config;

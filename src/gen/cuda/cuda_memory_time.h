@@ -53,24 +53,18 @@ void kg_cuda_memory_compute(struct kg_cuda_memory_work *work, const struct kg_gr
 void kg_cuda_memory_access(struct kg_cuda_memory_work *work, double times, double bytes);
 
 // Works of a config, at most KG_MAX_GRIDS; their number.
-typedef int kg_cuda_memory_describe(const struct kg_group *group,
-                                    const struct kg_device_facts *facts,
-                                    const struct kg_config *config,
+typedef int kg_cuda_memory_describe(const struct kg_match *match, const struct kg_config *config,
                                     struct kg_cuda_memory_work *works);
 kg_cuda_memory_describe kg_cuda_rowwise_work, kg_cuda_reduce_work, kg_cuda_pointwise_work,
     kg_cuda_scan_work, kg_cuda_direct_work;
 // Seconds expected of a config by what `describe` says of it.
-double kg_cuda_memory_estimate(kg_cuda_memory_describe *describe,
+double kg_cuda_memory_expected(kg_cuda_memory_describe *describe,
                                const struct kg_cuda_memory_times *times,
-                               const struct kg_group *group, const struct kg_device_facts *facts,
-                               const struct kg_config *config);
+                               const struct kg_match *match, const struct kg_config *config);
 
 // Choosing by expected times: the config that a rule begins with, and those it compares.
 struct kg_cuda_rule {
-    const struct kg_family *family;
-    const struct kg_group *group;
-    const struct kg_device_facts *facts;
-    enum kg_target target;
+    const struct kg_match *match;
     struct kg_config best;
     double seconds; // that it is expected to take; 0: not known, or none is valid yet
 };

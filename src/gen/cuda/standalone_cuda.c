@@ -57,13 +57,13 @@ static void add_map(const struct kg_group *group, const struct kg_map *map, int 
     kg_text_format(text, ", swizzle %d\n", map->swizzle);
 }
 
-static void add_launches(const struct kg_choice *choice, int position,
-                         const struct kg_device_facts *facts, const char *entry,
+static void add_launches(const struct kg_choice *choice, int position, const char *entry,
                          struct kg_text *text)
 {
-    const struct kg_group *group = &choice->partition.groups[position];
+    const struct kg_group *group = &choice->matches[position]->group;
     struct kg_grids grids = {0};
-    choice->partition.families[position]->grids(group, facts, &choice->configs[position], &grids);
+    choice->matches[position]->family->grids(choice->matches[position], &choice->configs[position],
+                                             &grids);
     for (int i = 0; i < grids.count; i++) {
         const struct kg_grid *grid = &grids.grids[i];
         if (grid->blocks[0] == 0 || grid->blocks[1] == 0 || grid->blocks[2] == 0)
@@ -88,11 +88,10 @@ static void add_launches(const struct kg_choice *choice, int position,
 }
 
 // One line for each kernel: this is what is read back.
-static void add_choice(const struct kg_choice *choice, const struct kg_device_facts *facts,
-                       struct kg_text *text)
+static void add_choice(const struct kg_choice *choice, struct kg_text *text)
 {
     struct kg_text print = {0};
-    kg_choice_print(choice, facts, KG_TARGET_CUDA, &print);
+    kg_choice_print(choice, &print);
     text->failed |= print.failed;
     for (const char *at = kg_text_string(&print); *at;) {
         size_t length = strcspn(at, ";");
@@ -103,35 +102,25 @@ static void add_choice(const struct kg_choice *choice, const struct kg_device_fa
     kg_text_free(&print);
 }
 
-void kg_gen_standalone_entry(const struct kg_choice *choice, int position, char *entry, size_t size)
-{
-    const char *name = choice->partition.groups[position].problem->op->name;
-    if (choice->partition.count == 1)
-        snprintf(entry, size, "%s", name);
-    else
-        snprintf(entry, size, "%s_kernel_%d", name, position);
-}
-
 bool kg_gen_standalone_cuda(const struct kg_problem *problem, const struct kg_choice *choice,
                             const struct kg_device_facts *facts, struct kg_text *source)
 {
     char entry[256];
     kg_text_format(source, "// Compile: NVRTC, --gpu-architecture=%s -std=c++17 -default-device\n",
                    facts->isa);
-    add_choice(choice, facts, source);
-    for (int i = 0; i < choice->partition.count; i++) {
-        kg_gen_standalone_entry(choice, i, entry, sizeof entry);
-        add_launches(choice, i, facts, entry, source);
+    add_choice(choice, source);
+    for (int i = 0; i < choice->count; i++) {
+        kg_choice_entry(choice, i, entry, sizeof entry);
+        add_launches(choice, i, entry, source);
     }
     kg_text_format(source,
                    "// Tensors are %s. The sizes are examples, and decide the launches.\n\n",
                    problem->contiguous ? "contiguous and row-major" : "strided");
-    for (int i = 0; i < choice->partition.count; i++) {
+    for (int i = 0; i < choice->count; i++) {
         size_t before = source->length;
-        kg_gen_standalone_entry(choice, i, entry, sizeof entry);
-        if (!choice->partition.families[i]->emit(&choice->partition.groups[i], facts,
-                                                 KG_TARGET_CUDA, &choice->configs[i], entry,
-                                                 source))
+        kg_choice_entry(choice, i, entry, sizeof entry);
+        if (!choice->matches[i]->family->emit(choice->matches[i], &choice->configs[i], entry,
+                                              source))
             return false;
         kg_gen_drop_repeats(source, before);
     }

@@ -8,26 +8,23 @@
 #include "gen/shared/contract_operands.h"
 
 #include "gen/families.h"
+#include "gen/host/host_times.h"
+#include "gen/shared/bound.h"
 #include "gen/shared/emit.h"
 
 #include <string.h>
 
-static bool applicable(const struct kg_group *group, const struct kg_device_facts *facts,
-                       enum kg_target target, struct kg_text *reason)
+static const void *match_product(const struct kg_group *group, const struct kg_device_facts *facts,
+                                 struct kg_arena *arena, struct kg_text *reason)
 {
     (void)facts;
-    if (target != KG_TARGET_HOST) {
-        kg_text_add(reason, "it makes host code only");
-        return false;
-    }
-    struct kg_contract contract;
-    return kg_contract_read(group, &contract, reason);
+    struct kg_contract *contract = KG_NEW(arena, struct kg_contract);
+    return contract && kg_contract_read(group, contract, reason) ? contract : NULL;
 }
 
-static void space(const struct kg_group *group, const struct kg_device_facts *facts,
-                  enum kg_target target, struct kg_space *space)
+static void space(const struct kg_match *match, struct kg_space *space)
 {
-    (void)group, (void)facts, (void)target;
+    (void)match;
     static const int64_t rows[] = {6, 4, 8, 12, 14};
     static const int64_t vectors[] = {2, 3, 4, 1};
     static const int64_t depths[] = {384, 256, 512};
@@ -41,10 +38,10 @@ static void space(const struct kg_group *group, const struct kg_device_facts *fa
     kg_space_add(space, "columns", 3, columns);
 }
 
-static bool valid(const struct kg_group *group, const struct kg_device_facts *facts,
-                  enum kg_target target, const struct kg_config *config, struct kg_text *reason)
+static bool valid(const struct kg_match *match, const struct kg_config *config,
+                  struct kg_text *reason)
 {
-    (void)group, (void)target;
+    const struct kg_device_facts *facts = match->facts;
     int64_t rows = config->value[KG_CONTRACT_ROWS], vectors = config->value[KG_CONTRACT_VECTORS];
     int64_t registers = kg_contract_registers(facts);
     if (rows * vectors + vectors + 1 > registers) {
@@ -60,50 +57,47 @@ static bool valid(const struct kg_group *group, const struct kg_device_facts *fa
 
 // The tile that reads least for what it computes, among those that fit. Sums of more than 384 are
 // up to 3 % faster where registers are many, but of equal products they lose too many digits.
-static void guess(const struct kg_group *group, const struct kg_device_facts *facts,
-                  enum kg_target target, struct kg_config *config)
+static void guess(const struct kg_match *match, struct kg_config *config)
 {
-    (void)target;
+    const struct kg_device_facts *facts = match->facts;
     *config = (struct kg_config){{6, 2, 384, 96, 1024}};
     bool many = kg_contract_registers(facts) == 32;
-    struct kg_contract contract;
     if (many && facts->vector_bytes >= 64) // measured on Sapphire Rapids
         *config = (struct kg_config){{14, 2, 384, 96, 1024}};
     else if (many)
         *config = (struct kg_config){{8, 3, 384, 96, 1024}};
-    if (many && kg_contract_read(group, &contract, NULL) && kg_contract_pairs(&contract, facts))
+    if (many && kg_contract_pairs(match->analysis, facts))
         config->value[KG_CONTRACT_DEPTH] = 512;
 }
 
 // Products of pairs are faster than the type of the computation lets expect.
-static double bound(const struct kg_group *group, const struct kg_device_facts *facts,
-                    enum kg_target target, const struct kg_config *config)
+static double bound(const struct kg_match *match, const struct kg_config *config)
 {
-    struct kg_contract contract;
-    struct kg_device_facts faster = *facts;
-    if (kg_contract_read(group, &contract, NULL) && kg_contract_pairs(&contract, facts))
-        faster.flops[KG_TYPE_F32] = facts->matrix_flops[contract.half];
-    return kg_group_bound(group, &faster, target, config);
+    const struct kg_contract *contract = match->analysis;
+    struct kg_device_facts faster = *match->facts;
+    struct kg_match with_pairs = *match;
+    with_pairs.facts = &faster;
+    if (kg_contract_pairs(contract, match->facts))
+        faster.flops[KG_TYPE_F32] = faster.matrix_flops[contract->half];
+    return kg_group_bound(&with_pairs, config);
 }
 
-static bool emit(const struct kg_group *group, const struct kg_device_facts *facts,
-                 enum kg_target target, const struct kg_config *config, const char *entry,
+static bool emit(const struct kg_match *match, const struct kg_config *config, const char *entry,
                  struct kg_text *source)
 {
-    struct kg_contract contract;
     struct kg_space choices;
-    space(group, facts, target, &choices);
-    return kg_contract_read(group, &contract, NULL) &&
-           kg_contract_emit(&contract, facts, config, &choices, entry, source);
+    space(match, &choices);
+    return kg_contract_emit(match->analysis, match->facts, config, &choices, entry, source);
 }
 
-const struct kg_family kg_family_contract = {
+const struct kg_family kg_host_contract = {
     .name = "contract",
     .summary = "matrix products: register tiles over packed panels, rows of dots for thin ones",
-    .applicable = applicable,
+    .match = match_product,
     .space = space,
     .valid = valid,
     .guess = guess,
     .bound = bound,
+    .expected = kg_host_expect_contract,
     .emit = emit,
 };

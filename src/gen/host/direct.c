@@ -10,47 +10,12 @@
 #include "gen/host/direct.h"
 
 #include "gen/families.h"
+#include "gen/host/host_times.h"
+#include "gen/shared/bound.h"
 
 #include <string.h>
 
 enum { BLOCK, LANES, PARAMETERS };
-
-// Scans
-
-// The output axis that a relation's bound follows at equal pace ("d", "d + 1", "d - W"), or -1.
-static int followed_axis(const struct kg_nest *nest, const struct kg_expr *bound)
-{
-    while (bound->kind == KG_EXPR_CALL &&
-           (bound->function == KG_FN_ADD || bound->function == KG_FN_SUB)) {
-        const struct kg_expr *rest = bound->arguments[1];
-        if (rest->kind != KG_EXPR_NUMBER && rest->kind != KG_EXPR_SIZE)
-            return -1;
-        bound = bound->arguments[0];
-    }
-    if (bound->kind != KG_EXPR_INDEX || bound->index->id >= nest->output_axes)
-        return -1;
-    return bound->index->id;
-}
-
-bool kg_direct_is_backward(const struct kg_nest *nest)
-{
-    enum kg_relation relation = nest->axes[nest->output_axes]->relation;
-    return relation == KG_RELATION_GE || relation == KG_RELATION_GT;
-}
-
-int kg_direct_scanned_axis(const struct kg_nest *nest)
-{
-    if (!nest->has_reduce || nest->axis_count != nest->output_axes + 1)
-        return -1;
-    const struct kg_index *reduced = nest->axes[nest->output_axes];
-    if (reduced->relation == KG_RELATION_NONE)
-        return -1;
-    // Of equal values the first wins, and backward the first comes last.
-    if (kg_reduces[nest->reduce].is_argument && kg_direct_is_backward(nest))
-        return -1;
-    int axis = followed_axis(nest, reduced->bound);
-    return axis >= 0 && !kg_expr_uses(nest->body, axis, true) ? axis : -1;
-}
 
 // Whether the reduced range is the same for every element of the last output axis.
 static bool is_uniform(const struct kg_nest *nest)
@@ -61,35 +26,14 @@ static bool is_uniform(const struct kg_nest *nest)
     return true;
 }
 
-bool kg_direct_is_packed(const struct kg_tensor *tensor)
+static const void *match_nest(const struct kg_group *group, const struct kg_device_facts *facts,
+                              struct kg_arena *arena, struct kg_text *reason)
 {
-    return kg_dtypes[kg_emit_tensor_dtype(tensor)].bits < 8;
-}
-
-bool kg_direct_has_relation(const struct kg_nest *nest)
-{
-    for (int i = nest->output_axes; i < nest->axis_count; i++)
-        if (nest->axes[i]->relation != KG_RELATION_NONE)
-            return true;
-    return false;
-}
-
-// The family
-
-static const struct kg_nest *nest_of(const struct kg_group *group)
-{
-    return group->problem->nests[group->first];
-}
-
-static bool applicable(const struct kg_group *group, const struct kg_device_facts *facts,
-                       enum kg_target target, struct kg_text *reason)
-{
-    (void)facts;
-    if (target != KG_TARGET_HOST)
-        kg_text_add(reason, "it makes host code only");
-    else if (group->count != 1)
-        kg_text_add(reason, "it takes one nest at a time");
-    return target == KG_TARGET_HOST && group->count == 1;
+    (void)facts, (void)arena;
+    if (group->count == 1)
+        return kg_group_nest(group, 0);
+    kg_text_add(reason, "it takes one nest at a time");
+    return NULL;
 }
 
 static bool can_use_lanes(const struct kg_nest *nest)
@@ -98,22 +42,19 @@ static bool can_use_lanes(const struct kg_nest *nest)
            is_uniform(nest);
 }
 
-static void space(const struct kg_group *group, const struct kg_device_facts *facts,
-                  enum kg_target target, struct kg_space *space)
+static void space(const struct kg_match *match, struct kg_space *space)
 {
-    (void)facts, (void)target;
     static const int64_t blocks[] = {256, 64, 1024, 4096, 16384};
     static const int64_t lanes[] = {1, 16, 32, 64};
     *space = (struct kg_space){0};
     kg_space_add(space, "block", 5, blocks);
-    kg_space_add(space, "lanes", can_use_lanes(nest_of(group)) ? 4 : 1, lanes);
+    kg_space_add(space, "lanes", can_use_lanes(match->analysis) ? 4 : 1, lanes);
 }
 
-static bool valid(const struct kg_group *group, const struct kg_device_facts *facts,
-                  enum kg_target target, const struct kg_config *config, struct kg_text *reason)
+static bool valid(const struct kg_match *match, const struct kg_config *config,
+                  struct kg_text *reason)
 {
-    (void)facts, (void)target;
-    const struct kg_nest *nest = nest_of(group);
+    const struct kg_nest *nest = match->analysis;
     if (config->value[LANES] > config->value[BLOCK]) {
         kg_text_add(reason, "more lanes than a block has elements");
         return false;
@@ -140,23 +81,21 @@ static bool reads_rows(const struct kg_nest *nest)
     return false;
 }
 
-static void guess(const struct kg_group *group, const struct kg_device_facts *facts,
-                  enum kg_target target, struct kg_config *config)
+static void guess(const struct kg_match *match, struct kg_config *config)
 {
-    (void)facts, (void)target;
-    const struct kg_nest *nest = nest_of(group);
+    const struct kg_nest *nest = match->analysis;
     *config = (struct kg_config){{256, 1}};
     if (can_use_lanes(nest) && reads_rows(nest) && nest->extent[nest->output_axes - 1] >= 8)
         config->value[LANES] = 32;
 }
 
-static bool emit(const struct kg_group *group, const struct kg_device_facts *facts,
-                 enum kg_target target, const struct kg_config *config, const char *entry,
+static bool emit(const struct kg_match *match, const struct kg_config *config, const char *entry,
                  struct kg_text *source)
 {
-    const struct kg_nest *nest = nest_of(group);
+    const struct kg_group *group = &match->group;
+    const struct kg_nest *nest = match->analysis;
     struct kg_space values;
-    space(group, facts, target, &values);
+    space(match, &values);
     struct kg_direct direct = {
         .text = source,
         .group = group,
@@ -177,13 +116,14 @@ static bool emit(const struct kg_group *group, const struct kg_device_facts *fac
     return !source->failed;
 }
 
-const struct kg_family kg_family_direct = {
+const struct kg_family kg_host_direct = {
     .name = "direct",
     .summary = "loops over the output, reductions inside; takes any statement",
-    .applicable = applicable,
+    .match = match_nest,
     .space = space,
     .valid = valid,
     .guess = guess,
     .bound = kg_group_bound,
+    .expected = kg_host_expect_direct,
     .emit = emit,
 };

@@ -1,41 +1,12 @@
-// What the two files of the direct family share: direct.c decides, direct_emit.c writes.
+// What the two files of the direct family for the host share: direct.c decides, direct_emit.c
+// writes.
 
-#ifndef KG_GEN_DIRECT_H
-#define KG_GEN_DIRECT_H
+#ifndef KG_GEN_HOST_DIRECT_H
+#define KG_GEN_HOST_DIRECT_H
 
-#include "gen/shared/emit.h"
-
-struct kg_direct {
-    struct kg_text *text;
-    const struct kg_group *group;
-    const struct kg_nest *nest;
-    const char *entry;
-    struct kg_emit_names names;
-    int64_t block;
-    int64_t lanes;
-    int scanned;             // output axis along which a value is carried; -1: none
-    int inner;               // axis cut into blocks; -1: none
-    enum kg_type accumulate; // type of the accumulator
-    int level;               // of indentation
-};
-
-// Does the relation of the first reduced axis take in elements from the last one down?
-bool kg_direct_is_backward(const struct kg_nest *nest);
-// Do neighbouring elements share a byte?
-bool kg_direct_is_packed(const struct kg_tensor *tensor);
-// Is some reduced axis bounded by an output axis?
-bool kg_direct_has_relation(const struct kg_nest *nest);
-
-// The axis along which the reduction can be carried from one output element to the next, or -1.
-int kg_direct_scanned_axis(const struct kg_nest *nest);
+#include "gen/shared/direct_nest.h"
 
 // The functions of the kernel, after the opening. `names` and `accumulate` are filled in here.
 void kg_direct_emit(struct kg_direct *direct);
-
-// For other emitters: fills in `names` and `accumulate`; then the statements that make and store
-// one output element, at the current axes, or all of them along the scanned axis.
-void kg_direct_complete(struct kg_direct *direct);
-void kg_direct_emit_element(struct kg_direct *direct);
-void kg_direct_emit_scan(struct kg_direct *direct);
 
 #endif

@@ -11,117 +11,12 @@
 #include "gen/host/pointwise.h"
 
 #include "gen/families.h"
+#include "gen/host/host_times.h"
+#include "gen/shared/bound.h"
 
 #include <string.h>
 
 enum { BLOCK, STREAM, TILE, PARAMETERS };
-
-// What makes a chain
-
-int kg_pointwise_producer(const struct kg_group *group, const struct kg_tensor *tensor, int limit)
-{
-    for (int i = 0; i < limit; i++)
-        if (kg_group_nest(group, i)->output == tensor)
-            return i;
-    return -1;
-}
-
-bool kg_pointwise_bare(const struct kg_access *access, int dim, int axis)
-{
-    const struct kg_expr *subscript = access->map[dim].subscript;
-    return subscript->kind == KG_EXPR_INDEX && subscript->index->id == axis;
-}
-
-static bool is_identity(const struct kg_nest *nest, const struct kg_access *access)
-{
-    if (access->read->pad || access->tensor->rank != nest->output_axes)
-        return false;
-    for (int dim = 0; dim < access->tensor->rank; dim++)
-        if (!kg_pointwise_bare(access, dim, dim))
-            return false;
-    return true;
-}
-
-static bool same_axes(const struct kg_nest *a, const struct kg_nest *b)
-{
-    if (a->output_axes != b->output_axes)
-        return false;
-    for (int i = 0; i < a->output_axes; i++)
-        if (!kg_size_same(a->axes[i]->end, b->axes[i]->end))
-            return false;
-    return true;
-}
-
-const char *kg_pointwise_obstacle(const struct kg_group *group, int i)
-{
-    const struct kg_nest *nest = kg_group_nest(group, i);
-    if (nest->has_reduce)
-        return "it reduces";
-    if (!same_axes(nest, kg_group_nest(group, 0)))
-        return "its axes differ from those before";
-    if (kg_dtypes[kg_emit_tensor_dtype(nest->output)].bits < 8)
-        return "its elements share bytes";
-    for (int j = 0; j < nest->access_count; j++)
-        if (kg_pointwise_producer(group, nest->accesses[j].tensor, i) >= 0 &&
-            !is_identity(nest, &nest->accesses[j]))
-            return "it reads other elements of a value made in the same loop";
-    return NULL;
-}
-
-// The family
-
-static bool applicable(const struct kg_group *group, const struct kg_device_facts *facts,
-                       enum kg_target target, struct kg_text *reason)
-{
-    (void)facts;
-    if (target != KG_TARGET_HOST) {
-        kg_text_add(reason, "it makes host code only");
-        return false;
-    }
-    for (int i = 0; i < group->count; i++) {
-        const char *why = kg_pointwise_obstacle(group, i);
-        if (why) {
-            kg_text_format(reason, "%s: %s", kg_group_nest(group, i)->output->name, why);
-            return false;
-        }
-    }
-    return true;
-}
-
-bool kg_pointwise_allows_merge(const struct kg_nest *nest, const struct kg_access *access, int axis)
-{
-    int first = -1, uses = 0;
-    for (int dim = 0; dim < access->tensor->rank; dim++) {
-        const struct kg_expr *subscript = access->map[dim].subscript;
-        bool left = kg_expr_uses(subscript, axis, false);
-        bool right = kg_expr_uses(subscript, axis + 1, false);
-        uses += left + right;
-        if (left && first < 0)
-            first = dim;
-    }
-    if (uses == 0)
-        return true;
-    return uses == 2 && first >= 0 && first + 1 < access->tensor->rank && !access->read->pad &&
-           kg_pointwise_bare(access, first, axis) &&
-           kg_pointwise_bare(access, first + 1, axis + 1) &&
-           kg_size_same(nest->axes[axis + 1]->end, access->tensor->dims[first + 1]);
-}
-
-bool kg_pointwise_can_merge(const struct kg_group *group, int axis)
-{
-    if (!group->problem->contiguous)
-        return false;
-    for (int i = 0; i < group->count; i++) {
-        const struct kg_nest *nest = kg_group_nest(group, i);
-        if (kg_expr_uses(nest->body, axis, false) || kg_expr_uses(nest->body, axis + 1, false))
-            return false;
-        for (int j = 0; j < nest->access_count; j++)
-            if (kg_pointwise_producer(group, nest->accesses[j].tensor, i) < 0 &&
-                !kg_pointwise_allows_merge(nest, &nest->accesses[j], axis))
-                return false;
-    }
-    return true;
-}
 
 // The axis along which some read is contiguous, other than the inner one; -1: none.
 static int crossing_axis(const struct kg_group *group)
@@ -144,17 +39,42 @@ static int crossing_axis(const struct kg_group *group)
     return -1;
 }
 
-static void space(const struct kg_group *group, const struct kg_device_facts *facts,
-                  enum kg_target target, struct kg_space *space)
+struct analysis {
+    int crossing; // the axis along which some read is contiguous, other than the inner one; or -1
+};
+
+static const void *match_chain(const struct kg_group *group, const struct kg_device_facts *facts,
+                               struct kg_arena *arena, struct kg_text *reason)
 {
-    (void)facts, (void)target;
+    (void)facts;
+    for (int i = 0; i < group->count; i++) {
+        const char *why = kg_pointwise_obstacle(group, i);
+        if (why) {
+            kg_text_format(reason, "%s: %s", kg_group_nest(group, i)->output->name, why);
+            return NULL;
+        }
+    }
+    struct analysis *analysis = KG_NEW(arena, struct analysis);
+    if (analysis)
+        analysis->crossing = crossing_axis(group);
+    return analysis;
+}
+
+static int crossing_of(const struct kg_match *match)
+{
+    return ((const struct analysis *)match->analysis)->crossing;
+}
+
+static void space(const struct kg_match *match, struct kg_space *space)
+{
+    const struct kg_group *group = &match->group;
     static const int64_t blocks[] = {16384, 4096, 65536, 262144, 1024};
     static const int64_t streams[] = {0, 64, 256, 1024};
     static const int64_t tiles[] = {0, 16, 32, 64};
     *space = (struct kg_space){0};
     kg_space_add(space, "block", 5, blocks);
     kg_space_add(space, "stream", group->problem->contiguous ? 4 : 1, streams);
-    kg_space_add(space, "tile", crossing_axis(group) >= 0 ? 4 : 1, tiles);
+    kg_space_add(space, "tile", crossing_of(match) >= 0 ? 4 : 1, tiles);
 }
 
 // Elements of the inner loop after merging.
@@ -168,10 +88,10 @@ static int64_t inner_length(const struct kg_group *group)
     return length;
 }
 
-static bool valid(const struct kg_group *group, const struct kg_device_facts *facts,
-                  enum kg_target target, const struct kg_config *config, struct kg_text *reason)
+static bool valid(const struct kg_match *match, const struct kg_config *config,
+                  struct kg_text *reason)
 {
-    (void)facts, (void)target;
+    const struct kg_group *group = &match->group;
     if (config->value[STREAM] && config->value[TILE]) {
         kg_text_add(reason, "tiles are narrower than a stream of stores needs");
         return false;
@@ -208,19 +128,19 @@ static bool writes_narrow(const struct kg_group *group)
     for (int i = 0; i < group->count; i++) {
         const struct kg_tensor *output = kg_group_nest(group, i)->output;
         enum kg_dtype dtype = kg_emit_tensor_dtype(output);
-        if (!kg_group_is_private(group, output) && (dtype == KG_F16 || dtype == KG_BF16))
+        if (!kg_group_is_private(group, output) && kg_dtype_is_narrow_float(dtype))
             return true;
     }
     return false;
 }
 
-static void guess(const struct kg_group *group, const struct kg_device_facts *facts,
-                  enum kg_target target, struct kg_config *config)
+static void guess(const struct kg_match *match, struct kg_config *config)
 {
-    (void)target;
+    const struct kg_group *group = &match->group;
+    const struct kg_device_facts *facts = match->facts;
     *config = (struct kg_config){{16384, 0, 0}};
     int64_t length = inner_length(group);
-    if (crossing_axis(group) >= 0)
+    if (crossing_of(match) >= 0)
         *config = (struct kg_config){{4096, 0, 32}};
     else if (group->problem->contiguous && length >= 256 && !writes_narrow(group))
         config->value[STREAM] = written_bytes(group) > facts->cache[3] ? 64 : 0;
@@ -228,12 +148,12 @@ static void guess(const struct kg_group *group, const struct kg_device_facts *fa
         config->value[BLOCK] /= 4;
 }
 
-static bool emit(const struct kg_group *group, const struct kg_device_facts *facts,
-                 enum kg_target target, const struct kg_config *config, const char *entry,
+static bool emit(const struct kg_match *match, const struct kg_config *config, const char *entry,
                  struct kg_text *source)
 {
+    const struct kg_group *group = &match->group;
     struct kg_space values;
-    space(group, facts, target, &values);
+    space(match, &values);
     bool stored = false;
     for (int i = 0; i < group->count; i++)
         stored |= !kg_group_is_private(group, kg_group_nest(group, i)->output);
@@ -247,7 +167,7 @@ static bool emit(const struct kg_group *group, const struct kg_device_facts *fac
         .group = group,
         .entry = entry,
         .axes = kg_group_nest(group, 0)->output_axes,
-        .tiled = config->value[TILE] ? crossing_axis(group) : -1,
+        .tiled = config->value[TILE] ? crossing_of(match) : -1,
         .block = config->value[config->value[TILE] ? TILE : BLOCK],
         .stage = config->value[STREAM],
         .stream = config->value[STREAM] > 0 && kg_group_nest(group, 0)->output_axes > 0,
@@ -259,13 +179,14 @@ static bool emit(const struct kg_group *group, const struct kg_device_facts *fac
     return !source->failed;
 }
 
-const struct kg_family kg_family_pointwise = {
+const struct kg_family kg_host_pointwise = {
     .name = "pointwise",
     .summary = "element-wise formulas and gathers, chained in one loop",
-    .applicable = applicable,
+    .match = match_chain,
     .space = space,
     .valid = valid,
     .guess = guess,
     .bound = kg_group_bound,
+    .expected = kg_host_expect_pointwise,
     .emit = emit,
 };

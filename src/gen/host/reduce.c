@@ -9,6 +9,9 @@
 #include "gen/host/reduce.h"
 
 #include "gen/families.h"
+#include "gen/host/host_times.h"
+#include "gen/shared/bound.h"
+#include "gen/shared/reduce_plan.h"
 #include "gen/skeleton.h"
 
 enum { COLUMN, WIDTH, UNROLL, CHUNK, PARAMETERS };
@@ -20,61 +23,23 @@ static bool refuse(struct kg_text *reason, const char *why)
     return false;
 }
 
-static int find_reduction(const struct kg_group *group, struct kg_text *reason)
-{
-    int found = -1;
-    for (int i = 0; i < group->count; i++) {
-        if (!kg_group_nest(group, i)->has_reduce)
-            continue;
-        if (found >= 0) {
-            kg_text_add(reason, "more than one reduction");
-            return -1;
-        }
-        found = i;
-    }
-    if (found < 0)
-        kg_text_add(reason, "no reduction");
-    return found;
-}
-
-int kg_reduce_position(const struct kg_group *group, struct kg_text *reason)
-{
-    int k = find_reduction(group, reason);
-    if (k < 0 || !kg_group_inlines(group, k, reason))
-        return -1;
-    const struct kg_nest *nest = kg_group_nest(group, k);
-    for (int i = nest->output_axes; i < nest->axis_count; i++)
-        if (nest->axes[i]->relation != KG_RELATION_NONE)
-            return refuse(reason, "the range of the reduction depends on an output index"), -1;
-    for (int i = 0; i < group->count; i++) {
-        const struct kg_tensor *output = kg_group_nest(group, i)->output;
-        if (i < k && !kg_group_is_private(group, output))
-            return refuse(reason, "what stands before the reduction is needed elsewhere"), -1;
-        if (i > k && !kg_group_follows(group, k, i))
-            return refuse(reason, "what follows the reduction has other axes"), -1;
-        if (kg_dtypes[kg_emit_tensor_dtype(output)].bits < 8)
-            return refuse(reason, "outputs of less than a byte"), -1;
-    }
-    return k;
-}
-
-static bool applicable(const struct kg_group *group, const struct kg_device_facts *facts,
-                       enum kg_target target, struct kg_text *reason)
+static const void *match_reduction(const struct kg_group *group,
+                                   const struct kg_device_facts *facts, struct kg_arena *arena,
+                                   struct kg_text *reason)
 {
     (void)facts;
-    if (target != KG_TARGET_HOST)
-        return refuse(reason, "written for the host");
-    return kg_reduce_position(group, reason) >= 0;
+    int position = kg_reduce_position(group, reason);
+    struct kg_reduce_analysis *analysis =
+        position >= 0 ? KG_NEW(arena, struct kg_reduce_analysis) : NULL;
+    if (analysis)
+        *analysis = (struct kg_reduce_analysis){kg_group_nest(group, position), position};
+    return analysis;
 }
 
-static void space(const struct kg_group *group, const struct kg_device_facts *facts,
-                  enum kg_target target, struct kg_space *space)
+static void space(const struct kg_match *match, struct kg_space *space)
 {
-    (void)facts, (void)target;
-    struct kg_text ignored = {0};
-    const struct kg_nest *nest = kg_group_nest(group, find_reduction(group, &ignored));
-    bool scalar = nest->output_axes == 0;
-    kg_text_free(&ignored);
+    const struct kg_reduce_analysis *analysis = match->analysis;
+    bool scalar = analysis->nest->output_axes == 0;
     *space = (struct kg_space){0};
     kg_space_add(space, "column", scalar ? 1 : 2, (int64_t[]){0, 1});
     kg_space_add(space, "width", scalar ? 3 : 5, (int64_t[]){64, 128, 16, 1024, 4096});
@@ -82,24 +47,17 @@ static void space(const struct kg_group *group, const struct kg_device_facts *fa
     kg_space_add(space, "chunk", 3, (int64_t[]){1 << 20, 1 << 17, 1 << 14});
 }
 
-static bool is_search(const struct kg_group *group)
+static bool valid(const struct kg_match *match, const struct kg_config *config,
+                  struct kg_text *reason)
 {
-    struct kg_text ignored = {0};
-    const struct kg_nest *nest = kg_group_nest(group, find_reduction(group, &ignored));
-    kg_text_free(&ignored);
-    return kg_reduces[nest->reduce].is_argument;
-}
-
-static bool valid(const struct kg_group *group, const struct kg_device_facts *facts,
-                  enum kg_target target, const struct kg_config *config, struct kg_text *reason)
-{
-    (void)facts, (void)target;
+    const struct kg_reduce_analysis *analysis = match->analysis;
     bool lanes = config->value[WIDTH] <= WIDEST_LANES;
     if (config->value[COLUMN] && lanes)
         return refuse(reason, "a tile of columns is wider");
     if (!config->value[COLUMN] && !lanes)
         return refuse(reason, "more lanes than registers hold");
-    if (!config->value[COLUMN] && config->value[UNROLL] > 1 && is_search(group))
+    if (!config->value[COLUMN] && config->value[UNROLL] > 1 &&
+        kg_reduces[analysis->nest->reduce].is_argument)
         return refuse(reason, "the first place is found in order only");
     return true;
 }
@@ -130,17 +88,16 @@ static bool prefers_column(const struct kg_group *group, const struct kg_nest *n
     return nest->extent[inner] > nest->extent[last];
 }
 
-static void guess(const struct kg_group *group, const struct kg_device_facts *facts,
-                  enum kg_target target, struct kg_config *config)
+static void guess(const struct kg_match *match, struct kg_config *config)
 {
-    (void)target;
-    struct kg_text ignored = {0};
-    const struct kg_nest *nest = kg_group_nest(group, find_reduction(group, &ignored));
+    const struct kg_group *group = &match->group;
+    const struct kg_device_facts *facts = match->facts;
+    const struct kg_reduce_analysis *analysis = match->analysis;
+    const struct kg_nest *nest = analysis->nest;
     int outputs = nest->output_axes, last = nest->axis_count - 1;
     double reduced = kg_axes_count(nest, outputs, last), kept = kg_axes_count(nest, 0, outputs - 1);
     double cores = facts->units > 0 ? (double)facts->units : 1.0, items = kept;
     bool column = prefers_column(group, nest);
-    kg_text_free(&ignored);
     config->value[COLUMN] = column;
     // Sums go through several streams at once; extremes are bound by their comparisons.
     bool streams = kg_fold_of(nest).is_sum && reduced >= 2048.0;
@@ -163,15 +120,15 @@ static void guess(const struct kg_group *group, const struct kg_device_facts *fa
     }
 }
 
-static bool emit(const struct kg_group *group, const struct kg_device_facts *facts,
-                 enum kg_target target, const struct kg_config *config, const char *entry,
+static bool emit(const struct kg_match *match, const struct kg_config *config, const char *entry,
                  struct kg_text *source)
 {
+    const struct kg_group *group = &match->group;
+    const struct kg_reduce_analysis *analysis = match->analysis;
     struct kg_space parameters;
-    struct kg_text ignored = {0};
     struct kg_code code = {source, 0};
-    int k = find_reduction(group, &ignored);
-    const struct kg_nest *nest = kg_group_nest(group, k);
+    int k = analysis->position;
+    const struct kg_nest *nest = analysis->nest;
     struct kg_reduce_plan plan = {
         .group = group,
         .nest = nest,
@@ -190,22 +147,22 @@ static bool emit(const struct kg_group *group, const struct kg_device_facts *fac
         int run = kg_axes_run(group, kg_group_nest(group, i), 0, plan.last);
         plan.run = run > plan.run ? run : plan.run;
     }
-    space(group, facts, target, &parameters);
+    space(match, &parameters);
     kg_emit_host_opening(source, group, "reduce", config, &parameters);
     kg_text_add(source, kg_skeleton_find("host/lanes.h"));
     kg_text_add(source, "\n");
     kg_reduce_emit(&code, &plan);
-    kg_text_free(&ignored);
     return !source->failed;
 }
 
-const struct kg_family kg_family_reduce = {
+const struct kg_family kg_host_reduce = {
     .name = "reduce",
     .summary = "reductions over any axes, with what leads to them and follows from them",
-    .applicable = applicable,
+    .match = match_reduction,
     .space = space,
     .valid = valid,
     .guess = guess,
     .bound = kg_group_bound,
+    .expected = kg_host_expect_reduce,
     .emit = emit,
 };

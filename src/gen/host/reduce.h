@@ -6,6 +6,12 @@
 #include "gen/shared/axes.h"
 #include "gen/shared/fold.h"
 
+// What `match` finds.
+struct kg_reduce_analysis {
+    const struct kg_nest *nest; // the reduction
+    int position;               // in the group
+};
+
 struct kg_reduce_plan {
     const struct kg_group *group;
     const struct kg_nest *nest; // the reduction
@@ -18,10 +24,6 @@ struct kg_reduce_plan {
     int64_t width, unroll, chunk;
     const char *entry;
 };
-
-// The position of the only reduction of a group that consists of it, private statements before it
-// that it can compute inside, and statements after it over its own output axes; else -1 and why.
-int kg_reduce_position(const struct kg_group *group, struct kg_text *reason);
 
 // The functions of the kernel, after the opening.
 void kg_reduce_emit(struct kg_code *code, const struct kg_reduce_plan *plan);

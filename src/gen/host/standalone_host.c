@@ -9,16 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 
-// Storage types as every C compiler knows them: f16 and bf16 are the bits of one element, u4 and i4
-// of two. (_Float16 is not to be had everywhere; a pointer to it may be cast.)
+// Storage types as every C compiler knows them: the bits of one narrow float, or of two elements of
+// 4 bits. (_Float16 is not to be had everywhere; a pointer to it may be cast.)
 static const char *plain_storage(enum kg_dtype dtype)
 {
-    static const char *const names[KG_DTYPE_COUNT] = {
-        [KG_F16] = "uint16_t", [KG_BF16] = "uint16_t", [KG_F32] = "float",   [KG_F64] = "double",
-        [KG_I8] = "int8_t",    [KG_U8] = "uint8_t",    [KG_I32] = "int32_t", [KG_I64] = "int64_t",
-        [KG_BOOL] = "bool",    [KG_U4] = "uint8_t",    [KG_I4] = "uint8_t",
-    };
-    return names[dtype];
+    if (kg_dtype_is_in_c(dtype))
+        return kg_emit_storage(dtype);
+    return kg_dtypes[dtype].bits <= 8 ? "uint8_t" : "uint16_t";
 }
 
 static bool is_size(const struct kg_size *size)
@@ -41,16 +38,13 @@ static void add_parameters(const struct kg_op *op, struct kg_text *text)
         }
 }
 
-static void add_kernels(const struct kg_choice *choice, const struct kg_device_facts *facts,
-                        struct kg_text *text)
+static void add_kernels(const struct kg_choice *choice, struct kg_text *text)
 {
-    for (int i = 0; i < choice->partition.count; i++) {
+    for (int i = 0; i < choice->count; i++) {
         char entry[32];
         snprintf(entry, sizeof entry, "kg_kernel_%d", i);
         size_t before = text->length;
-        const struct kg_partition *partition = &choice->partition;
-        partition->families[i]->emit(&partition->groups[i], facts, KG_TARGET_HOST,
-                                     &choice->configs[i], entry, text);
+        choice->matches[i]->family->emit(choice->matches[i], &choice->configs[i], entry, text);
         kg_gen_drop_repeats(text, before);
     }
 }
@@ -60,7 +54,7 @@ static void add_workspace(const struct kg_problem *problem, const struct kg_choi
 {
     for (int id = 0; id < problem->tensor_count; id++) {
         const struct kg_tensor *tensor = problem->tensors[id];
-        if (tensor->role != KG_ROLE_LOCAL || !kg_gen_in_memory(&choice->partition, id))
+        if (tensor->role != KG_ROLE_LOCAL || !kg_choice_in_memory(choice, id))
             continue;
         kg_text_format(text, "    tensor[%d] = kg_workspace(sizeof(%s)", id,
                        kg_emit_tensor_storage(tensor));
@@ -76,7 +70,7 @@ static void release_workspace(const struct kg_problem *problem, const struct kg_
                               struct kg_text *text)
 {
     for (int id = 0; id < problem->tensor_count; id++)
-        if (problem->tensors[id]->role == KG_ROLE_LOCAL && kg_gen_in_memory(&choice->partition, id))
+        if (problem->tensors[id]->role == KG_ROLE_LOCAL && kg_choice_in_memory(choice, id))
             kg_text_format(text, "    free(tensor[%d]);\n", id);
 }
 
@@ -106,7 +100,7 @@ static void add_entry(const struct kg_problem *problem, const struct kg_choice *
     }
     kg_text_format(text, "%s};\n    int failed = 0;\n", op->size_count ? "" : "0");
     add_workspace(problem, choice, text);
-    for (int i = 0; i < choice->partition.count; i++)
+    for (int i = 0; i < choice->count; i++)
         kg_text_format(text,
                        "    failed = failed || kg_serve(tensor, size, kg_kernel_%d_items, "
                        "kg_kernel_%d_run, kg_kernel_%d_bytes);\n",
@@ -118,11 +112,12 @@ static void add_entry(const struct kg_problem *problem, const struct kg_choice *
 // What the file is for, how to compile it, what to call.
 static void add_usage(const struct kg_op *op, struct kg_text *text)
 {
-    bool narrow = false, packed = false;
+    bool halves = false, bytes = false, packed = false;
     for (int i = 0; i < op->input_count + op->output_count; i++) {
         enum kg_dtype dtype = op->tensors[i]->type.dtype;
-        narrow |= dtype == KG_F16 || dtype == KG_BF16;
-        packed |= kg_dtypes[dtype].bits < 8;
+        halves |= kg_dtype_is_half(dtype);
+        bytes |= kg_dtype_is_narrow_float(dtype) && kg_dtypes[dtype].bits == 8;
+        packed |= kg_dtype_is_packed(dtype);
     }
     kg_text_format(text,
                    "// Compile: cc -O3 -march=native -fno-math-errno -fno-trapping-math -fopenmp "
@@ -134,18 +129,21 @@ static void add_usage(const struct kg_op *op, struct kg_text *text)
     kg_text_add(text,
                 ");\n//\n// Tensors are contiguous and row-major. It returns 0, or 1 when out "
                 "of memory.\n");
-    if (narrow)
+    if (halves)
         kg_text_add(text, "// The uint16_t of an f16 or bf16 holds its bits.\n");
+    if (bytes)
+        kg_text_add(text, "// The uint8_t of a float of 8 bits holds its bits.\n");
     if (packed)
         kg_text_add(text, "// Two 4-bit elements share a byte, the even one in the low half.\n");
     kg_text_add(text, "\n");
 }
 
-bool kg_gen_standalone(const struct kg_problem *problem, const struct kg_choice *choice,
-                       const struct kg_device_facts *facts, struct kg_text *source)
+bool kg_gen_standalone_host(const struct kg_problem *problem, const struct kg_choice *choice,
+                            const struct kg_device_facts *facts, struct kg_text *source)
 {
+    (void)facts;
     add_usage(problem->op, source);
-    add_kernels(choice, facts, source);
+    add_kernels(choice, source);
     kg_text_add(source, "\n");
     kg_text_add(source, kg_skeleton_find("host/serve.h"));
     add_entry(problem, choice, source);
@@ -153,13 +151,13 @@ bool kg_gen_standalone(const struct kg_problem *problem, const struct kg_choice 
     return !source->failed;
 }
 
-// Typed, so that the compiler tells when the foreign function takes something else. An f16 may be
-// an uint16_t or a _Float16 there.
+// Typed, so that the compiler tells when the foreign function takes something else. A narrow float
+// may be its bits there or a type that the compiler adds to C: _Float16, __bf16.
 static void add_argument(const struct kg_op *op, int tensor, struct kg_text *text)
 {
     enum kg_dtype dtype = op->tensors[tensor]->type.dtype;
     kg_text_add(text, tensor > 0 ? ", " : "");
-    if (dtype != KG_F16)
+    if (!kg_dtype_is_narrow_float(dtype))
         kg_text_format(text, "(%s%s *)", tensor < op->input_count ? "const " : "",
                        plain_storage(dtype));
     kg_text_format(text, "call->tensor[%d]", tensor);

@@ -1,7 +1,7 @@
 // The least time a group can take, from what it must read, write and compute. Never above the
 // truth: where the number of elements a read touches is not plain to see, it counts as none.
 
-#include "gen/families.h"
+#include "gen/shared/bound.h"
 #include "gen/shared/emit.h"
 
 #include <string.h>
@@ -56,10 +56,11 @@ double kg_group_bytes(const struct kg_group *group)
     return bytes;
 }
 
-double kg_group_bound(const struct kg_group *group, const struct kg_device_facts *facts,
-                      enum kg_target target, const struct kg_config *config)
+double kg_group_bound(const struct kg_match *match, const struct kg_config *config)
 {
-    (void)target, (void)config;
+    const struct kg_group *group = &match->group;
+    const struct kg_device_facts *facts = match->facts;
+    (void)config;
     double seconds = 0;
     // As much as the last-level cache holds may never reach main memory.
     double bytes = kg_group_bytes(group) - (double)facts->cache[3];

@@ -77,7 +77,7 @@ static void what_comes_first_is_compiled_ahead(void)
     for (int i = 0; i < count; i++) {
         struct kg_text text = {0};
         check_cached(sample.problem, &foreseen[i]);
-        kg_choice_print(&foreseen[i], &cuda->facts, KG_TARGET_CUDA, &text);
+        kg_choice_print(&foreseen[i], &text);
         CHECK(strstr(kg_text_string(&text), "maxnreg=0") != NULL);
         kg_text_free(&text);
     }

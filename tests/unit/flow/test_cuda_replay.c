@@ -59,7 +59,7 @@ static void two_kernels(void)
 {
     struct kg_plan *plan = plan_of(pair);
     struct call launched[SEEN], *a = launched, *b = seen;
-    int count = plan->built->choice.partition.count;
+    int count = plan->built->choice.count;
     void *stream = make_stream(0), *held;
     CHECK(count == 2 && kg_prepared_workspace(plan->prepared) > 0);
     start(remember, 3);

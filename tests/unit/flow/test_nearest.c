@@ -29,14 +29,13 @@ static char guess[1024], other[1024]; // choices valid for `here`; `other` is bo
 
 static double bound_of(const struct kg_choice *choice)
 {
-    return choice->partition.families[0]->bound(&choice->partition.groups[0], &device.facts,
-                                                KG_TARGET_HOST, &choice->configs[0]);
+    return choice->matches[0]->family->bound(choice->matches[0], &choice->configs[0]);
 }
 
 static void print(const struct kg_choice *choice, char out[1024])
 {
     struct kg_text text = {0};
-    kg_choice_print(choice, &device.facts, KG_TARGET_HOST, &text);
+    kg_choice_print(choice, &text);
     snprintf(out, 1024, "%s", kg_text_string(&text));
     kg_text_free(&text);
 }
@@ -45,9 +44,8 @@ static void choose(void)
 {
     struct kg_choice rule, choice;
     struct kg_space space = {0};
-    kg_choice_guess(here.problem, &device.facts, KG_TARGET_HOST, &rule);
-    const struct kg_group *group = &rule.partition.groups[0];
-    rule.partition.families[0]->space(group, &device.facts, KG_TARGET_HOST, &space);
+    kg_choice_guess(here.problem, &device.facts, &kg_target_host, &rule);
+    rule.matches[0]->family->space(rule.matches[0], &space);
     print(&rule, guess);
     other[0] = '\0';
     for (int64_t n = 0; !other[0] && n < kg_space_size(&space); n++) {
@@ -56,7 +54,7 @@ static void choose(void)
         char text[1024];
         print(&choice, text);
         if (bound_of(&choice) <= bound_of(&rule) && strcmp(text, guess) != 0 &&
-            kg_choice_read(here.problem, &device.facts, KG_TARGET_HOST, text, &choice))
+            kg_choice_read(here.problem, &device.facts, &kg_target_host, text, &choice))
             snprintf(other, sizeof other, "%s", text);
     }
     if (!other[0]) // strided views leave no choice

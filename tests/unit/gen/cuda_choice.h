@@ -31,14 +31,13 @@ static inline void check_choice_of(const char *definitions, const char *op, cons
     struct kg_text text = {0}, reason = {0};
     CHECK_STATUS(made.status, KG_OK, &made.error);
     if (made.status == KG_OK) {
-        kg_choice_guess(made.problem, &facts, KG_TARGET_CUDA, &choice);
-        kg_choice_print(&choice, &facts, KG_TARGET_CUDA, &text);
+        kg_choice_guess(made.problem, &facts, &kg_target_cuda, &choice);
+        kg_choice_print(&choice, &text);
         bool begins = strncmp(kg_text_string(&text), wanted, strlen(wanted)) == 0;
         CHECK(begins);
         if (!begins)
             fprintf(stderr, "%s %s: %s\n", op, sizes, kg_text_string(&text));
-        CHECK(choice.partition.families[0]->valid(&choice.partition.groups[0], &facts,
-                                                  KG_TARGET_CUDA, &choice.configs[0], &reason));
+        CHECK(choice.matches[0]->family->valid(choice.matches[0], &choice.configs[0], &reason));
         CHECK_TEXT(kg_text_string(&reason), "");
     }
     kg_text_free(&text);
@@ -55,9 +54,8 @@ static inline struct kg_grids launches_of(const char *definitions, const char *o
     struct kg_grids grids = {0};
     CHECK_STATUS(made.status, KG_OK, &made.error);
     if (made.status == KG_OK &&
-        kg_choice_read(made.problem, &facts, KG_TARGET_CUDA, words, &choice))
-        choice.partition.families[0]->grids(&choice.partition.groups[0], &facts, &choice.configs[0],
-                                            &grids);
+        kg_choice_read(made.problem, &facts, &kg_target_cuda, words, &choice))
+        choice.matches[0]->family->grids(choice.matches[0], &choice.configs[0], &grids);
     unmake(&made);
     return grids;
 }

@@ -20,14 +20,13 @@ static void check_guess(const char *text, const char *sizes, const char *wanted,
     *grids = (struct kg_grids){0};
     CHECK_STATUS(made.status, KG_OK, &made.error);
     if (made.status == KG_OK) {
-        kg_choice_guess(made.problem, &facts, KG_TARGET_CUDA, &choice);
-        const struct kg_family *family = choice.partition.families[0];
-        const struct kg_group *group = &choice.partition.groups[0];
-        kg_choice_print(&choice, &facts, KG_TARGET_CUDA, &words);
+        kg_choice_guess(made.problem, &facts, &kg_target_cuda, &choice);
+        const struct kg_match *match = choice.matches[0];
+        kg_choice_print(&choice, &words);
         CHECK_TEXT(kg_text_string(&words), wanted);
-        CHECK(family->valid(group, &facts, KG_TARGET_CUDA, &choice.configs[0], &reason));
+        CHECK(match->family->valid(match, &choice.configs[0], &reason));
         CHECK_TEXT(kg_text_string(&reason), "");
-        family->grids(group, &facts, &choice.configs[0], grids);
+        match->family->grids(match, &choice.configs[0], grids);
     }
     kg_text_free(&words);
     kg_text_free(&reason);

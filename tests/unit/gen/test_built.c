@@ -79,8 +79,8 @@ static enum kg_status build(bool soon, struct kg_built **built, struct kg_error 
     struct made made = make_strided(norm, NULL, "P=8 D=8", NULL);
     struct kg_choice choice;
     CHECK_STATUS(made.status, KG_OK, &made.error);
-    kg_choice_guess(made.problem, &device.facts, KG_TARGET_CUDA, &choice);
-    CHECK(choice.partition.count == 2);
+    kg_choice_guess(made.problem, &device.facts, &kg_target_cuda, &choice);
+    CHECK(choice.count == 2);
     enum kg_status status = (soon ? kg_built_make_soon : kg_built_make)(&device, made.problem,
                                                                         &choice, 60, built, error);
     unmake(&made);

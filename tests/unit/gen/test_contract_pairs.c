@@ -65,8 +65,8 @@ static bool source_has(const char *text, const char *types, const char *word)
     struct made made = make(text, choices);
     struct kg_choice choice;
     struct kg_text source = {0};
-    kg_choice_guess(made.problem, &device->facts, KG_TARGET_HOST, &choice);
-    CHECK(kg_choice_source(&choice, 0, &device->facts, KG_TARGET_HOST, "k", &source));
+    kg_choice_guess(made.problem, &device->facts, &kg_target_host, &choice);
+    CHECK(kg_choice_source(&choice, 0, "k", &source));
     bool found = strstr(kg_text_string(&source), word) != NULL;
     kg_text_free(&source);
     unmake(&made);

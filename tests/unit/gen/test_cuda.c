@@ -64,9 +64,8 @@ static bool is_empty(const struct kg_problem *problem)
 static void check_grids(const struct kg_choice *choice, int group)
 {
     struct kg_grids grids = {0};
-    const struct kg_problem *problem = choice->partition.groups[group].problem;
-    choice->partition.families[group]->grids(&choice->partition.groups[group], &facts,
-                                             &choice->configs[group], &grids);
+    const struct kg_problem *problem = choice->matches[group]->group.problem;
+    choice->matches[group]->family->grids(choice->matches[group], &choice->configs[group], &grids);
     CHECK(grids.count >= 1 && grids.count <= KG_MAX_GRIDS);
     CHECK(check_launches(&grids, grids.grids) > 0 || is_empty(problem));
     CHECK(grids.alignment == 0 || check_launches(&grids, grids.unaligned) > 0 || is_empty(problem));
@@ -92,7 +91,7 @@ static void compile(const struct kg_op *op, const struct kg_choice *choice, stru
     CHECK_STATUS(status, KG_OK, &error);
     if (status != KG_OK) {
         struct kg_text words = {0};
-        kg_choice_print(choice, &facts, KG_TARGET_CUDA, &words);
+        kg_choice_print(choice, &words);
         fprintf(stderr, "%s: %s\n", op->name, kg_text_string(&words));
         kg_text_free(&words);
     }
@@ -103,11 +102,11 @@ static void emit_problem(const struct kg_op *op, const struct kg_problem *proble
 {
     struct kg_choice choice, again;
     struct kg_text text = {0};
-    kg_choice_guess(problem, &facts, KG_TARGET_CUDA, &choice);
-    CHECK(choice.partition.count > 0);
-    for (int i = 0; i < choice.partition.count; i++) {
+    kg_choice_guess(problem, &facts, &kg_target_cuda, &choice);
+    CHECK(choice.count > 0);
+    for (int i = 0; i < choice.count; i++) {
         struct kg_text source = {0};
-        CHECK(kg_choice_source(&choice, i, &facts, KG_TARGET_CUDA, "kernel", &source));
+        CHECK(kg_choice_source(&choice, i, "kernel", &source));
         CHECK(strstr(kg_text_string(&source), "kernel_0(") != NULL);
         check_grids(&choice, i);
         if (device && emitted++ % every == 0)
@@ -116,8 +115,8 @@ static void emit_problem(const struct kg_op *op, const struct kg_problem *proble
         kg_text_free(&source);
     }
     // As text and back.
-    kg_choice_print(&choice, &facts, KG_TARGET_CUDA, &text);
-    bool same = kg_choice_read(problem, &facts, KG_TARGET_CUDA, kg_text_string(&text), &again);
+    kg_choice_print(&choice, &text);
+    bool same = kg_choice_read(problem, &facts, &kg_target_cuda, kg_text_string(&text), &again);
     CHECK(same);
     if (!same)
         fprintf(stderr, "%s: %s\n", op->name, kg_text_string(&text));

@@ -36,10 +36,9 @@ static double choose(const char *text, const char *sizes, const char *handle, in
     double seconds = 0;
     CHECK_STATUS(made.status, KG_OK, &made.error);
     if (made.status == KG_OK) {
-        kg_choice_guess(made.problem, &facts, KG_TARGET_CUDA, &choice);
-        choice.partition.families[0]->grids(&choice.partition.groups[0], &facts, &choice.configs[0],
-                                            &grids);
-        seconds = kg_choice_estimate(&choice, &facts, KG_TARGET_CUDA);
+        kg_choice_guess(made.problem, &facts, &kg_target_cuda, &choice);
+        choice.matches[0]->family->grids(choice.matches[0], &choice.configs[0], &grids);
+        seconds = kg_choice_expected(&choice);
     }
     for (int i = 0; i < grids.count; i++)
         if (grids.grids[i].blocks[0] > 0)

@@ -127,8 +127,8 @@ static void check_batch(const char *op, const char *sizes, const char *words, co
     struct kg_choice choice;
     struct kg_text source = {0};
     CHECK_STATUS(made.status, KG_OK, &made.error);
-    bool known = kg_choice_read(made.problem, &facts, KG_TARGET_CUDA, words, &choice);
-    CHECK(known && kg_choice_source(&choice, 0, &facts, KG_TARGET_CUDA, "kernel", &source));
+    bool known = kg_choice_read(made.problem, &facts, &kg_target_cuda, words, &choice);
+    CHECK(known && kg_choice_source(&choice, 0, "kernel", &source));
     const char *found = strstr(kg_text_string(&source), "BATCH = ");
     CHECK(wanted ? found && strncmp(found, wanted, strlen(wanted)) == 0 : !found);
     kg_text_free(&source);
@@ -153,7 +153,7 @@ static void test_batches(void)
 
 static void test_reasons(void)
 {
-    const struct kg_family *family = kg_family_find(KG_TARGET_CUDA, "reduce");
+    const struct kg_family *family = kg_target_family(&kg_target_cuda, "reduce");
     CHECK(family != NULL);
     static const char *const cases[][2] = {
         {"part", "an index does not run over the whole of 0 to its end"},
@@ -165,7 +165,8 @@ static void test_reasons(void)
         struct kg_text reason = {0};
         CHECK_STATUS(made.status, KG_OK, &made.error);
         struct kg_group group = {made.problem, 0, 1};
-        CHECK(!family->applicable(&group, &facts, KG_TARGET_CUDA, &reason));
+        const struct kg_match *match = kg_match_find(family, &group, &facts, &reason);
+        CHECK(!match || !kg_match_is_advised(match, &reason));
         CHECK_TEXT(kg_text_string(&reason), cases[i][1]);
         kg_text_free(&reason);
         unmake(&made);

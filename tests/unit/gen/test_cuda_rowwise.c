@@ -35,15 +35,14 @@ static void check_config(const struct made *made, const char *config, const char
     CHECK_STATUS(made->status, KG_OK, &made->error);
     if (made->status != KG_OK)
         return;
-    kg_choice_guess(made->problem, &facts, KG_TARGET_CUDA, &choice);
-    const struct kg_family *family = choice.partition.families[0];
-    const struct kg_group *group = &choice.partition.groups[0];
-    CHECK_TEXT(family->name, "rowwise");
-    family->space(group, &facts, KG_TARGET_CUDA, &space);
+    kg_choice_guess(made->problem, &facts, &kg_target_cuda, &choice);
+    const struct kg_match *match = choice.matches[0];
+    CHECK_TEXT(match->family->name, "rowwise");
+    match->family->space(match, &space);
     CHECK(kg_config_read(&space, config, &choice.configs[0]));
-    family->valid(group, &facts, KG_TARGET_CUDA, &choice.configs[0], &reason);
+    match->family->valid(match, &choice.configs[0], &reason);
     CHECK_TEXT(kg_text_string(&reason), why);
-    family->grids(group, &facts, &choice.configs[0], grids);
+    match->family->grids(match, &choice.configs[0], grids);
     kg_text_free(&reason);
 }
 
@@ -132,16 +131,15 @@ static void rules(void)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct kg_choice choice;
         struct made made = make(cases[i].text, cases[i].sizes);
-        kg_choice_guess(made.problem, &facts, KG_TARGET_CUDA, &choice);
+        kg_choice_guess(made.problem, &facts, &kg_target_cuda, &choice);
         const int64_t *value = choice.configs[0].value;
-        CHECK_TEXT(choice.partition.families[0]->name, "rowwise");
+        CHECK_TEXT(choice.matches[0]->family->name, "rowwise");
         CHECK(value[0] == cases[i].threads && value[2] == cases[i].hold);
         CHECK(value[4] == cases[i].cluster && value[5] == cases[i].shared);
         if (value[4] != cases[i].cluster || value[5] != cases[i].shared)
             fprintf(stderr, "%s: %d threads hold %d, cluster %d, shared %d\n", cases[i].sizes,
                     (int)value[0], (int)value[2], (int)value[4], (int)value[5]);
-        CHECK(choice.partition.families[0]->valid(&choice.partition.groups[0], &facts,
-                                                  KG_TARGET_CUDA, &choice.configs[0], &reason));
+        CHECK(choice.matches[0]->family->valid(choice.matches[0], &choice.configs[0], &reason));
         unmake(&made);
     }
     kg_text_free(&reason);
@@ -154,9 +152,9 @@ static void other_rows(void)
     struct kg_grids grids;
     struct kg_text words = {0};
     struct made tuned = make(softmax, "P=4096 D=131072 T=f16");
-    kg_choice_guess(tuned.problem, &facts, KG_TARGET_CUDA, &choice);
-    kg_text_format(&words, "rowwise*%d: %s", choice.partition.groups[0].count, block);
-    CHECK(kg_choice_read(tuned.problem, &facts, KG_TARGET_CUDA, kg_text_string(&words), &choice));
+    kg_choice_guess(tuned.problem, &facts, &kg_target_cuda, &choice);
+    kg_text_format(&words, "rowwise*%d: %s", choice.matches[0]->group.count, block);
+    CHECK(kg_choice_read(tuned.problem, &facts, &kg_target_cuda, kg_text_string(&words), &choice));
     static const struct {
         const char *sizes;
         int function;
@@ -170,8 +168,8 @@ static void other_rows(void)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct made made = make(softmax, cases[i].sizes);
-        const struct kg_group group = {made.problem, 0, choice.partition.groups[0].count};
-        choice.partition.families[0]->grids(&group, &facts, &choice.configs[0], &grids);
+        const struct kg_match *match = kg_match_again(choice.matches[0], made.problem);
+        match->family->grids(match, &choice.configs[0], &grids);
         const struct kg_grid *grid = &grids.grids[cases[i].function];
         CHECK(grid->blocks[0] == cases[i].blocks && grid->shared == cases[i].shared);
         if (grid->blocks[0] != cases[i].blocks || grid->shared != cases[i].shared)
@@ -277,14 +275,14 @@ static void compile(struct kg_device *device, const char *text, const char *size
     struct kg_binary binary = {0};
     struct kg_error error;
     struct made made = make(text, sizes);
-    kg_choice_guess(made.problem, &facts, KG_TARGET_CUDA, &choice);
-    kg_text_format(&words, "rowwise*%d: %s", choice.partition.groups[0].count, config);
+    kg_choice_guess(made.problem, &facts, &kg_target_cuda, &choice);
+    kg_text_format(&words, "rowwise*%d: %s", choice.matches[0]->group.count, config);
     const char *chosen = kg_text_string(&words);
-    bool known = kg_choice_read(made.problem, &facts, KG_TARGET_CUDA, chosen, &choice);
+    bool known = kg_choice_read(made.problem, &facts, &kg_target_cuda, chosen, &choice);
     CHECK(known);
     if (!known)
         fprintf(stderr, "%s\n", chosen);
-    CHECK(kg_choice_source(&choice, 0, &facts, KG_TARGET_CUDA, "kernel", &source));
+    CHECK(kg_choice_source(&choice, 0, "kernel", &source));
     CHECK((strstr(kg_text_string(&source), "kg_copy_vec(&slots0") != NULL) == stored);
     const struct kg_source job = {.text = source.data, .entry = "kernel", .options = ""};
     enum kg_status status = device->backend->compile(device, &job, 60, &binary, &error);

@@ -16,8 +16,8 @@ static void compiles(const char *op, const char *sizes, int least_kernels)
     struct kg_choice choice;
     struct kg_text text = {0};
     struct kg_binary binary = {0};
-    kg_choice_guess(made.problem, &device->facts, KG_TARGET_CUDA, &choice);
-    CHECK(choice.partition.count >= least_kernels);
+    kg_choice_guess(made.problem, &device->facts, &kg_target_cuda, &choice);
+    CHECK(choice.count >= least_kernels);
     CHECK(kg_gen_standalone_cuda(made.problem, &choice, &device->facts, &text));
     CHECK(strstr(kg_text_string(&text), "// Launch:  ") != NULL);
     struct kg_source source = {.text = kg_text_string(&text), .entry = "", .options = ""};
@@ -36,7 +36,7 @@ static void maps_are_told(const char *sizes, int empty)
     CHECK_STATUS(made.status, KG_OK, &made.error);
     struct kg_choice choice;
     struct kg_text text = {0};
-    kg_choice_guess(made.problem, &device->facts, KG_TARGET_CUDA, &choice);
+    kg_choice_guess(made.problem, &device->facts, &kg_target_cuda, &choice);
     CHECK(kg_gen_standalone_cuda(made.problem, &choice, &device->facts, &text));
     for (int i = 0; i < 5; i++) {
         char line[64];

@@ -68,9 +68,9 @@ static void test_standalone(void)
     struct kg_choice choice;
     struct kg_text text = {0};
     CHECK_STATUS(made.status, KG_OK, &made.error);
-    kg_choice_guess(made.problem, &device->facts, KG_TARGET_HOST, &choice);
-    CHECK(choice.partition.count > 1);
-    CHECK(kg_gen_standalone(made.problem, &choice, &device->facts, &text));
+    kg_choice_guess(made.problem, &device->facts, &kg_target_host, &choice);
+    CHECK(choice.count > 1);
+    CHECK(kg_gen_standalone_host(made.problem, &choice, &device->facts, &text));
     CHECK(strstr(kg_text_string(&text),
                  "int several(const uint16_t *x, const bool *b, const uint8_t *w, "
                  "const int32_t *i_, float *y, int64_t *n, int64_t P, int64_t D);") != NULL ||

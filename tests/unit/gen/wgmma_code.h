@@ -101,12 +101,10 @@ static enum kg_status compile(struct kg_device *device, const char *definitions,
     struct kg_choice choice;
     struct kg_text source = {0};
     CHECK_STATUS(made.status, KG_OK, &made.error);
-    kg_choice_guess(made.problem, &facts, KG_TARGET_CUDA, &choice);
-    CHECK(choice.partition.count == 1 && choice.partition.families[0] == family());
-    choice.configs[0] = configure(&choice.partition.groups[0], values);
-    CHECK(family()->valid(&choice.partition.groups[0], &facts, KG_TARGET_CUDA, &choice.configs[0],
-                          NULL));
-    CHECK(kg_choice_source(&choice, 0, &facts, KG_TARGET_CUDA, "kernel", &source));
+    choice = (struct kg_choice){.count = 1, .matches = {match_all(&made)}};
+    choice.configs[0] = configure(choice.matches[0], values);
+    CHECK(is_valid(choice.matches[0], &choice.configs[0]));
+    CHECK(kg_choice_source(&choice, 0, "kernel", &source));
     struct kg_source unit = {.text = kg_text_string(&source), .entry = "kernel", .options = ""};
     if (!is_told && !strstr(device->compiler, "NVRTC 13"))
         printf("not the compiler of CUDA 13: instructions and spills are not judged\n");

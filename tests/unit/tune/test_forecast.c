@@ -27,7 +27,7 @@ static bool promise_of(const char *device_name, const char *op, struct kg_foreca
     CHECK_STATUS(made.status, KG_OK, &made.error);
     CHECK_STATUS(kg_device_open(device_name, folder, 1, &device, &error), KG_OK, &error);
     bool is_host = strcmp(device_name, "host") == 0;
-    kg_choice_guess(made.problem, &device->facts, is_host ? KG_TARGET_HOST : KG_TARGET_CUDA,
+    kg_choice_guess(made.problem, &device->facts, is_host ? &kg_target_host : &kg_target_cuda,
                     &choice);
     enum kg_status status = kg_built_make(device, made.problem, &choice, 60, &built, &error);
     *forecast = (struct kg_forecast){0};

@@ -40,7 +40,7 @@ static void tune(enum kg_isolation isolation)
     CHECK_STATUS(kg_gate_make(device, made.op, &policy, &gate, &error), KG_OK, &error);
     struct kg_search search = {.device = device,
                                .problem = made.problem,
-                               .target = KG_TARGET_HOST,
+                               .target = &kg_target_host,
                                .gate = gate,
                                .isolation = isolation,
                                .rigor = KG_RIGOR_MEASURE,
@@ -58,8 +58,8 @@ static void tune(enum kg_isolation isolation)
     struct kg_text text = {0};
     struct kg_choice choice;
     struct kg_built *built = NULL;
-    kg_choice_print(&found.choice, &device->facts, KG_TARGET_HOST, &text);
-    CHECK(kg_choice_read(made.problem, &device->facts, KG_TARGET_HOST, kg_text_string(&text),
+    kg_choice_print(&found.choice, &text);
+    CHECK(kg_choice_read(made.problem, &device->facts, &kg_target_host, kg_text_string(&text),
                          &choice));
     CHECK_STATUS(kg_built_make(device, made.problem, &choice, 60, &built, &error), KG_OK, &error);
     kg_built_free(built);

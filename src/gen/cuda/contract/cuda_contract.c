@@ -2,54 +2,21 @@
 // each element of the result afterwards. contract_operands.h says how a statement is read as a
 // product.
 //
-// There are several forms of kernel; a config tells by its values which one it is. What is common
-// to them stands here: the parameters, which form owns a config, the config by rule, the bound.
+// There are several forms of kernel, each a family of its own. What is common to them stands here:
+// the reading of a product, values and configs, the bound.
 
 #include "gen/cuda/contract/cuda_contract.h"
 
 #include "gen/cuda/contract/cuda_contract_times.h"
 #include "gen/cuda/cuda_frame.h"
-#include "gen/families.h"
 #include "gen/shared/axes.h"
+#include "gen/shared/bound.h"
 #include "gen/skeleton.h"
 
 #include <math.h>
-#include <stddef.h>
 #include <string.h>
 
 enum { MOST_BLOCKS = 1 << 30, FOLD_THREADS = 256, ACCESS = 16 };
-
-// Best first, where its rule takes a problem; the last one takes any. A new form adds its line
-// here.
-static const struct kg_cuda_contract_form *const forms[] = {
-    &kg_cuda_contract_wgmma_f32, &kg_cuda_contract_wgmma, &kg_cuda_contract_thin,
-    &kg_cuda_contract_mma,       &kg_cuda_contract_tile,
-};
-enum { FORMS = sizeof forms / sizeof *forms };
-
-#define FIELD(name) offsetof(struct kg_cuda_contract_plan, set.name)
-
-// The parameters, the usual value first. Those with one choice are no parameters of the space.
-static const struct {
-    const char *name;
-    size_t field;
-    int count;
-    int64_t choices[KG_MAX_CHOICES];
-} parameters[] = {
-    {"mma", FIELD(mma), 3, {0, 16, 64}},
-    {"rows", FIELD(rows), 9, {128, 64, 32, 16, 256, 1, 2, 4, 8}},
-    {"columns", FIELD(columns), 22, {128, 64,  32,  16, 256, 8,  4,   2,   1,   512, 192,
-                                     96,  160, 224, 48, 24,  80, 112, 144, 176, 208, 240}},
-    {"depth", FIELD(depth), 10, {16, 8, 32, 64, 128, 256, 512, 1024, 2048, 4096}},
-    {"stages", FIELD(stages), 13, {1, 2, 4, 8, 3, 5, 6, 7, 10, 12, 9, 14, 16}},
-    {"down", FIELD(down), 3, {1, 2, 4}},
-    {"across", FIELD(across), 3, {1, 2, 4}},
-    {"pingpong", FIELD(pingpong), 2, {0, 1}},
-    {"split", FIELD(split), 14, {1, 2, 4, 8, 16, 32, 64, 128, 3, 6, 12, 24, 48, 0}},
-    {"swap", FIELD(swap), 2, {0, 1}},
-    {"order", FIELD(order), 2, {0, 1}},
-};
-enum { PARAMETERS = sizeof parameters / sizeof *parameters };
 
 static const int64_t limits[] = {0, 80, 96, 112, 128, 144, 160};
 enum { LIMITS = sizeof limits / sizeof *limits };
@@ -66,45 +33,20 @@ bool kg_cuda_contract_refuse(struct kg_text *reason, const char *why)
     return false;
 }
 
-static int *field_of(struct kg_cuda_contract_plan *plan, size_t field)
-{
-    return (int *)((char *)plan + field);
-}
-
-static void make_space(struct kg_space *space)
-{
-    *space = (struct kg_space){0};
-    for (int i = 0; i < PARAMETERS; i++)
-        if (parameters[i].count > 1)
-            kg_space_add(space, parameters[i].name, parameters[i].count, parameters[i].choices);
-    kg_space_add(space, "maxnreg", LIMITS, limits);
-}
-
 // The values of a config into the plan, and back.
 static void configure(struct kg_cuda_contract_plan *plan, const struct kg_config *config)
 {
-    int at = 0;
-    for (int i = 0; i < PARAMETERS; i++)
-        *field_of(plan, parameters[i].field) =
-            (int)(parameters[i].count > 1 ? config->value[at++] : parameters[i].choices[0]);
-    plan->set.registers = (int)config->value[at];
+    const struct kg_cuda_contract_parameter *parameters = plan->form->parameters;
+    for (int i = 0; parameters[i].name; i++)
+        *(int *)((char *)&plan->set + parameters[i].field) = (int)config->value[i];
 }
 
-static void collect(struct kg_cuda_contract_plan *plan, struct kg_config *config)
+void kg_cuda_contract_collect(const struct kg_cuda_contract_plan *plan, struct kg_config *config)
 {
-    int at = 0;
+    const struct kg_cuda_contract_parameter *parameters = plan->form->parameters;
     *config = (struct kg_config){0};
-    for (int i = 0; i < PARAMETERS; i++)
-        if (parameters[i].count > 1)
-            config->value[at++] = *field_of(plan, parameters[i].field);
-    config->value[at] = plan->set.registers;
-}
-
-static void set_usual(struct kg_cuda_contract_plan *plan)
-{
-    for (int i = 0; i < PARAMETERS; i++)
-        *field_of(plan, parameters[i].field) = (int)parameters[i].choices[0];
-    plan->set.registers = 0;
+    for (int i = 0; parameters[i].name; i++)
+        config->value[i] = *(const int *)((const char *)&plan->set + parameters[i].field);
 }
 
 static int64_t count_of(const struct kg_contract *contract, enum kg_contract_part part)
@@ -115,27 +57,12 @@ static int64_t count_of(const struct kg_contract *contract, enum kg_contract_par
     return count;
 }
 
-void kg_cuda_contract_plan_make(const struct kg_group *group, const struct kg_device_facts *facts,
-                                const struct kg_config *config, struct kg_cuda_contract_plan *plan)
+void kg_cuda_contract_plan_make(const struct kg_match *match, const struct kg_config *config,
+                                struct kg_cuda_contract_plan *plan)
 {
-    *plan = (struct kg_cuda_contract_plan){
-        .group = group, .facts = facts, .times = &kg_cuda_contract_times_of_space};
-    kg_contract_read(group, &plan->contract, NULL);
-    plan->batches = count_of(&plan->contract, KG_CONTRACT_BATCH);
-    plan->rows = count_of(&plan->contract, KG_CONTRACT_M);
-    plan->columns = count_of(&plan->contract, KG_CONTRACT_N);
-    plan->depth = count_of(&plan->contract, KG_CONTRACT_K);
-    kg_cuda_contract_sides(plan);
+    *plan = *(const struct kg_cuda_contract_plan *)match->analysis;
     if (config)
         configure(plan, config);
-}
-
-static const struct kg_cuda_contract_form *form_of(const struct kg_cuda_contract_plan *plan)
-{
-    for (int i = 0; i < FORMS; i++)
-        if (forms[i]->owns(plan))
-            return forms[i];
-    return NULL;
 }
 
 int64_t kg_cuda_contract_m_after_swap(const struct kg_cuda_contract_plan *plan)
@@ -156,73 +83,90 @@ int64_t kg_cuda_contract_tiles(const struct kg_cuda_contract_plan *plan)
 
 // ---- The anatomy ----
 
-static bool applicable(const struct kg_group *group, const struct kg_device_facts *facts,
-                       enum kg_target target, struct kg_text *reason)
+static bool is_read(const struct kg_group *group)
 {
-    (void)facts;
-    struct kg_contract contract;
-    if (!kg_cuda_fits(group, target, reason) || !kg_contract_read(group, &contract, reason))
-        return false;
     for (int i = 0; i < group->count; i++)
         if (!kg_group_is_private(group, kg_group_nest(group, i)->output))
             return true;
-    return kg_cuda_contract_refuse(reason, "nobody reads what it makes");
+    return false;
 }
 
-static void space(const struct kg_group *group, const struct kg_device_facts *facts,
-                  enum kg_target target, struct kg_space *space)
+const void *kg_cuda_contract_match(const struct kg_cuda_contract_form *form,
+                                   const struct kg_group *group,
+                                   const struct kg_device_facts *facts, struct kg_arena *arena,
+                                   struct kg_text *reason)
 {
-    (void)group, (void)facts, (void)target;
-    make_space(space);
+    struct kg_cuda_contract_plan *plan = KG_NEW(arena, struct kg_cuda_contract_plan);
+    if (!plan)
+        return NULL;
+    *plan = (struct kg_cuda_contract_plan){.form = form,
+                                           .group = group,
+                                           .facts = facts,
+                                           .set = form->usual,
+                                           .times = &kg_cuda_contract_times_of_space};
+    if (!kg_cuda_fits(group, reason) || !kg_contract_read(group, &plan->contract, reason))
+        return NULL;
+    plan->batches = count_of(&plan->contract, KG_CONTRACT_BATCH);
+    plan->rows = count_of(&plan->contract, KG_CONTRACT_M);
+    plan->columns = count_of(&plan->contract, KG_CONTRACT_N);
+    plan->depth = count_of(&plan->contract, KG_CONTRACT_K);
+    kg_cuda_contract_sides(plan);
+    if (!is_read(group)) {
+        kg_cuda_contract_refuse(reason, "nothing reads what it makes");
+        return NULL;
+    }
+    return !form->takes || form->takes(plan, reason) ? plan : NULL;
+}
+
+void kg_cuda_contract_space(const struct kg_match *match, struct kg_space *space)
+{
+    const struct kg_cuda_contract_plan *plan = match->analysis;
+    const struct kg_cuda_contract_parameter *parameters = plan->form->parameters;
+    *space = (struct kg_space){0};
+    for (int i = 0; parameters[i].name; i++)
+        kg_space_add(space, parameters[i].name, parameters[i].count, parameters[i].choices);
 }
 
 bool kg_cuda_contract_check(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)
 {
-    const struct kg_cuda_contract_form *form = form_of(plan);
-    if (!form)
-        return kg_cuda_contract_refuse(reason, "no form of kernel has such tiles");
-    if (plan->set.split == 0 && form != &kg_cuda_contract_wgmma)
-        return kg_cuda_contract_refuse(reason, "blocks of this form do not share tiles evenly");
-    if ((kg_cuda_contract_is_clustered(plan) || plan->set.pingpong) &&
-        form != &kg_cuda_contract_wgmma)
-        return kg_cuda_contract_refuse(reason, "blocks of this form copy and store alone");
     if (plan->set.split > 1 && plan->set.split > kg_ceil_div(plan->depth, plan->set.depth))
-        return kg_cuda_contract_refuse(reason, "more pieces of the sum than there is work for");
-    return form->valid(plan, reason);
+        return kg_cuda_contract_refuse(reason, "more parts of the sum than there is work for");
+    return plan->form->valid(plan, reason);
 }
 
-static bool valid(const struct kg_group *group, const struct kg_device_facts *facts,
-                  enum kg_target target, const struct kg_config *config, struct kg_text *reason)
+bool kg_cuda_contract_valid(const struct kg_match *match, const struct kg_config *config,
+                            struct kg_text *reason)
 {
-    (void)target;
     struct kg_cuda_contract_plan plan;
-    kg_cuda_contract_plan_make(group, facts, config, &plan);
+    kg_cuda_contract_plan_make(match, config, &plan);
     return kg_cuda_contract_check(&plan, reason);
 }
 
 // ---- The config by rule ----
 
-static void guess(const struct kg_group *group, const struct kg_device_facts *facts,
-                  enum kg_target target, struct kg_config *config)
+bool kg_cuda_contract_advised(const struct kg_match *match, struct kg_text *reason)
 {
-    (void)target;
     struct kg_cuda_contract_plan plan;
-    kg_cuda_contract_plan_make(group, facts, NULL, &plan);
-    for (int form = 0; form < FORMS; form++) {
-        set_usual(&plan);
-        if (forms[form]->guess(&plan))
-            break;
-    }
-    collect(&plan, config);
+    kg_cuda_contract_plan_make(match, NULL, &plan);
+    return plan.form->guess(&plan) ||
+           kg_cuda_contract_refuse(reason, "another form is expected to take these sizes sooner");
+}
+
+void kg_cuda_contract_guess(const struct kg_match *match, struct kg_config *config)
+{
+    struct kg_cuda_contract_plan plan;
+    kg_cuda_contract_plan_make(match, NULL, &plan);
+    plan.form->guess(&plan);
+    kg_cuda_contract_collect(&plan, config);
 }
 
 // ---- Configs for searches ----
 
 double kg_cuda_contract_expect(const struct kg_cuda_contract_plan *plan)
 {
-    if (form_of(plan)->rate(plan) <= 0)
+    if (plan->form->rate(plan) <= 0)
         return 0;
-    const struct kg_cuda_contract_cost_terms cost_terms = form_of(plan)->cost_terms(plan);
+    const struct kg_cuda_contract_cost_terms cost_terms = plan->form->cost_terms(plan);
     return kg_cuda_contract_seconds(plan, &cost_terms);
 }
 
@@ -234,9 +178,8 @@ static void take(struct kg_cuda_contract_listing *listing, const struct kg_cuda_
     if (!listing->known) {
         listing->least = seconds > 0 && seconds < listing->least ? seconds : listing->least;
     } else if (!listing->full && seconds <= MOST_TIMES * listing->least) {
-        struct kg_cuda_contract_plan taken = *plan;
         struct kg_config config;
-        collect(&taken, &config);
+        kg_cuda_contract_collect(plan, &config);
         if (memcmp(&config, &listing->guess, sizeof config) != 0)
             listing->full = !listing->take(listing->user, &config);
     }
@@ -249,13 +192,13 @@ void kg_cuda_contract_take(struct kg_cuda_contract_listing *listing,
         return;
     take(listing, plan);
     struct kg_cuda_contract_plan limited = *plan;
-    int most = form_of(plan)->cost_terms(plan).blocks;
+    int most = plan->form->cost_terms(plan).blocks;
     for (int i = LIMITS - 1; i > 0; i--) {
         limited.set.registers = (int)limits[i];
         if (!kg_cuda_contract_check(&limited, NULL) ||
-            form_of(plan)->cost_terms(&limited).blocks <= most)
+            plan->form->cost_terms(&limited).blocks <= most)
             continue;
-        most = form_of(plan)->cost_terms(&limited).blocks;
+        most = plan->form->cost_terms(&limited).blocks;
         take(listing, &limited);
     }
 }
@@ -277,45 +220,38 @@ void kg_cuda_contract_list_pieces(struct kg_cuda_contract_plan *plan, int most,
 
 // The guess, whatever is expected of it. Then all, twice: what is the least that is expected, and
 // what comes near.
-static void list(const struct kg_group *group, const struct kg_device_facts *facts,
-                 enum kg_target target, kg_config_take *take_config, void *user)
+void kg_cuda_contract_list(const struct kg_match *match, kg_config_take *take_config, void *user)
 {
     struct kg_cuda_contract_plan plan;
     struct kg_cuda_contract_listing listing = {
         .take = take_config, .user = user, .least = INFINITY};
-    guess(group, facts, target, &listing.guess);
-    listing.full = !take_config(user, &listing.guess);
-    kg_cuda_contract_plan_make(group, facts, NULL, &plan);
+    kg_cuda_contract_guess(match, &listing.guess);
+    if (kg_cuda_contract_valid(match, &listing.guess, NULL))
+        listing.full = !take_config(user, &listing.guess);
     for (int pass = 0; pass < 2; pass++) {
         listing.known = pass == 1;
-        for (int form = 0; form < FORMS; form++) {
-            set_usual(&plan);
-            forms[form]->list(&plan, &listing);
-        }
+        kg_cuda_contract_plan_make(match, NULL, &plan);
+        plan.form->list(&plan, &listing);
     }
 }
 
-static double estimate(const struct kg_group *group, const struct kg_device_facts *facts,
-                       enum kg_target target, const struct kg_config *config)
+double kg_cuda_contract_expected(const struct kg_match *match, const struct kg_config *config)
 {
-    (void)target;
     struct kg_cuda_contract_plan plan;
-    kg_cuda_contract_plan_make(group, facts, config, &plan);
-    return form_of(&plan) ? kg_cuda_contract_expect(&plan) : 0;
+    kg_cuda_contract_plan_make(match, config, &plan);
+    return kg_cuda_contract_expect(&plan);
 }
 
 // ---- Bound, source, launches ----
 
 // What must be read and written, and the busiest unit's share of whole tiles.
-static double bound(const struct kg_group *group, const struct kg_device_facts *facts,
-                    enum kg_target target, const struct kg_config *config)
+double kg_cuda_contract_bound(const struct kg_match *match, const struct kg_config *config)
 {
-    (void)target;
+    const struct kg_device_facts *facts = match->facts;
     struct kg_cuda_contract_plan plan;
-    kg_cuda_contract_plan_make(group, facts, config, &plan);
-    const struct kg_cuda_contract_form *form = form_of(&plan);
-    double seconds = 0, rate = form ? form->rate(&plan) : 0;
-    double bytes = kg_group_bytes(group) - (double)facts->cache[3];
+    kg_cuda_contract_plan_make(match, config, &plan);
+    double seconds = 0, rate = plan.form->rate(&plan);
+    double bytes = kg_group_bytes(&match->group) - (double)facts->cache[3];
     if (facts->bandwidth > 0 && bytes > 0)
         seconds = bytes / facts->bandwidth;
     if (rate > 0 && facts->units > 0) {
@@ -329,33 +265,28 @@ static double bound(const struct kg_group *group, const struct kg_device_facts *
     return seconds;
 }
 
-static bool emit(const struct kg_group *group, const struct kg_device_facts *facts,
-                 enum kg_target target, const struct kg_config *config, const char *entry,
-                 struct kg_text *source)
+bool kg_cuda_contract_emit(const struct kg_match *match, const struct kg_config *config,
+                           const char *entry, struct kg_text *source)
 {
-    (void)target;
     static const char *const parts[] = {"cuda/index.cuh", "cuda/vectors.cuh",
                                         "cuda/contract_job.cuh"};
     struct kg_cuda_contract_plan plan;
-    struct kg_space values;
+    struct kg_space space;
     struct kg_code code = {source, 0};
-    kg_cuda_contract_plan_make(group, facts, config, &plan);
-    const struct kg_cuda_contract_form *form = form_of(&plan);
-    if (!form)
-        return false;
+    kg_cuda_contract_plan_make(match, config, &plan);
     plan.entry = entry;
-    make_space(&values);
-    kg_cuda_opening(source, group, "contract", config, &values);
+    kg_cuda_contract_space(match, &space);
+    kg_cuda_opening(source, &match->group, match->family->name, config, &space);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         kg_text_add(source, kg_skeleton_find(parts[i]));
         kg_text_add(source, "\n");
     }
-    for (const char *const *skeleton = form->skeletons; *skeleton; skeleton++) {
+    for (const char *const *skeleton = plan.form->skeletons; *skeleton; skeleton++) {
         kg_text_add(source, kg_skeleton_find(*skeleton));
         kg_text_add(source, "\n");
     }
     kg_cuda_contract_emit_job(&code, &plan);
-    form->emit(&code, &plan);
+    plan.form->emit(&code, &plan);
     return !source->failed;
 }
 
@@ -381,27 +312,11 @@ void kg_cuda_contract_launch(const struct kg_cuda_contract_plan *plan, struct kg
     grids->scratch = (size_t)outputs * (size_t)plan->set.split * bytes;
 }
 
-static void grids(const struct kg_group *group, const struct kg_device_facts *facts,
-                  const struct kg_config *config, struct kg_grids *grids)
+void kg_cuda_contract_grids(const struct kg_match *match, const struct kg_config *config,
+                            struct kg_grids *grids)
 {
     struct kg_cuda_contract_plan plan;
-    kg_cuda_contract_plan_make(group, facts, config, &plan);
-    const struct kg_cuda_contract_form *form = form_of(&plan);
+    kg_cuda_contract_plan_make(match, config, &plan);
     *grids = (struct kg_grids){0};
-    if (form)
-        form->grids(&plan, grids);
+    plan.form->grids(&plan, grids);
 }
-
-const struct kg_family kg_cuda_contract = {
-    .name = "contract",
-    .summary = "matrix products, with what is done to their elements",
-    .applicable = applicable,
-    .space = space,
-    .valid = valid,
-    .guess = guess,
-    .bound = bound,
-    .list = list,
-    .estimate = estimate,
-    .emit = emit,
-    .grids = grids,
-};

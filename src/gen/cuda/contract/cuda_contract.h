@@ -10,10 +10,31 @@
 #include "gen/shared/code.h"
 #include "gen/shared/contract_operands.h"
 
+#include <stddef.h>
+
 // Bytes of shared memory that the blocks of a unit divide, and that the system keeps of each.
 enum { KG_CUDA_UNIT_SHARED = 228 << 10, KG_CUDA_SYSTEM_SHARED = 1024 };
 
+struct kg_cuda_contract_form;
+
+// The values of a config; a form that has no choice of one has its usual value.
+struct kg_cuda_contract_values {
+    int mma;      // rows of the matrix unit's instruction; 0: multiplications and additions
+    int rows;     // of the tile of a block
+    int columns;  // likewise
+    int depth;    // steps of the sum of a tile
+    int stages;   // tiles under way
+    int down;     // blocks of a cluster with the same columns, of which each copies a part,
+    int across;   // and with the same rows
+    int pingpong; // consumers have a tile each
+    int split;    // parts of the sum, split-K; 0: blocks share the last tiles evenly, stream-K
+    int swap;     // the transposed product is made
+    int order;    // of tiles: 0: down a column first, 1: along a row
+    int registers;
+};
+
 struct kg_cuda_contract_plan {
+    const struct kg_cuda_contract_form *form;
     const struct kg_group *group;
     const struct kg_device_facts *facts;
     const char *entry;
@@ -24,21 +45,7 @@ struct kg_cuda_contract_plan {
     bool along[2];
     int64_t batches, rows, columns, depth; // of the problem, as the job has them
     bool waits; // the function being written looks at memory only after kg_wait_before
-    // The config; what the device has no choice of has its only value.
-    struct {
-        int mma;      // rows of the matrix unit's instruction; 0: multiplications and additions
-        int rows;     // of the tile of a block
-        int columns;  // likewise
-        int depth;    // steps of the sum of a tile
-        int stages;   // tiles under way
-        int down;     // blocks of a cluster with the same columns, of which each copies a part,
-        int across;   // and with the same rows
-        int pingpong; // consumers have a tile each
-        int split;    // pieces of the sum; 0: blocks share the last tiles evenly
-        int swap;     // the transposed product is made
-        int order;    // of tiles: 0: down a column first, 1: along a row
-        int registers;
-    } set;
+    struct kg_cuda_contract_values set;
     const struct kg_cuda_contract_times *times; // by which its own is expected
 };
 
@@ -66,11 +73,34 @@ struct kg_cuda_contract_listing {
     bool full; // no more are taken
 };
 
-// One kind of kernel.
+// A parameter of a form: where its value stands in the plan, and the values it may have.
+struct kg_cuda_contract_parameter {
+    const char *name;
+    size_t field; // offset in struct kg_cuda_contract_values
+    int count;
+    int64_t choices[KG_MAX_CHOICES];
+};
+
+// Values of parameters that several forms have.
+#define KG_CONTRACT_TILE(FIELD, ...)                                                               \
+    offsetof(struct kg_cuda_contract_values, FIELD),                                               \
+        sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t),                                        \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
+#define KG_CONTRACT_SPLIT_K                                                                        \
+    "split_k", KG_CONTRACT_TILE(split, 1, 2, 4, 8, 16, 32, 64, 128, 3, 6, 12, 24, 48)
+#define KG_CONTRACT_RASTER "raster", KG_CONTRACT_TILE(order, 0, 1)
+#define KG_CONTRACT_MAXNREG "maxnreg", KG_CONTRACT_TILE(registers, 0, 80, 96, 112, 128, 144, 160)
+
+// One form of kernel: a family of its own, which shares the reading of a product with the others.
 struct kg_cuda_contract_form {
-    const char *skeletons[10]; // below kernels/, up to NULL
-    // Whether a config is of this form.
-    bool (*owns)(const struct kg_cuda_contract_plan *plan);
+    struct kg_cuda_contract_values usual;
+    struct kg_cuda_contract_parameter parameters[KG_MAX_PARAMETERS]; // up to a NULL name
+    const char *skeletons[10];                                       // below kernels/, up to NULL
+    // Whether the form has instructions for these operands on this device, else why not. NULL: it
+    // takes any.
+    bool (*takes)(const struct kg_cuda_contract_plan *plan, struct kg_text *reason);
     // The config by rule, from the usual values, if the form is the one for these sizes; values
     // are among the choices of the parameters. May leave anything in `set` where it is not.
     bool (*guess)(struct kg_cuda_contract_plan *plan);
@@ -87,15 +117,35 @@ struct kg_cuda_contract_form {
     double (*rate)(const struct kg_cuda_contract_plan *plan);
 };
 
-extern const struct kg_cuda_contract_form kg_cuda_contract_wgmma_f32;
-extern const struct kg_cuda_contract_form kg_cuda_contract_wgmma;
-extern const struct kg_cuda_contract_form kg_cuda_contract_thin;
-extern const struct kg_cuda_contract_form kg_cuda_contract_mma;
-extern const struct kg_cuda_contract_form kg_cuda_contract_tile;
+extern const struct kg_cuda_contract_form kg_cuda_contract_form_thin;
+extern const struct kg_cuda_contract_form kg_cuda_contract_form_mma;
 
-// The plan of a group that kg_contract_read reads; `config` may be NULL.
-void kg_cuda_contract_plan_make(const struct kg_group *group, const struct kg_device_facts *facts,
-                                const struct kg_config *config, struct kg_cuda_contract_plan *plan);
+// The plan of a match of one of the forms; `config` may be NULL: the form's usual values.
+void kg_cuda_contract_plan_make(const struct kg_match *match, const struct kg_config *config,
+                                struct kg_cuda_contract_plan *plan);
+// The values of a plan as a config of its form.
+void kg_cuda_contract_collect(const struct kg_cuda_contract_plan *plan, struct kg_config *config);
+
+// ---- What the families of all forms are made of: as in struct kg_family ----
+
+const void *kg_cuda_contract_match(const struct kg_cuda_contract_form *form,
+                                   const struct kg_group *group,
+                                   const struct kg_device_facts *facts, struct kg_arena *arena,
+                                   struct kg_text *reason);
+bool kg_cuda_contract_advised(const struct kg_match *match, struct kg_text *reason);
+void kg_cuda_contract_space(const struct kg_match *match, struct kg_space *space);
+bool kg_cuda_contract_valid(const struct kg_match *match, const struct kg_config *config,
+                            struct kg_text *reason);
+void kg_cuda_contract_guess(const struct kg_match *match, struct kg_config *config);
+double kg_cuda_contract_bound(const struct kg_match *match, const struct kg_config *config);
+double kg_cuda_contract_expected(const struct kg_match *match, const struct kg_config *config);
+void kg_cuda_contract_list(const struct kg_match *match, kg_config_take *take, void *user);
+bool kg_cuda_contract_emit(const struct kg_match *match, const struct kg_config *config,
+                           const char *entry, struct kg_text *source);
+void kg_cuda_contract_grids(const struct kg_match *match, const struct kg_config *config,
+                            struct kg_grids *grids);
+
+// ---- Configs ----
 
 // Whether the config is valid for its form, else why not; `reason` may be NULL.
 bool kg_cuda_contract_check(const struct kg_cuda_contract_plan *plan, struct kg_text *reason);

@@ -5,6 +5,7 @@
 
 #include "asm/gpu.h"
 #include "gen/cuda/cuda_frame.h"
+#include "gen/families.h"
 #include "gen/shared/axes.h"
 #include "gen/shared/emit.h"
 
@@ -156,18 +157,12 @@ static bool may_be_whole(const struct kg_cuda_contract_plan *plan)
 
 // ---- The anatomy ----
 
-static bool owns(const struct kg_cuda_contract_plan *plan)
-{
-    return plan->set.mma == INSTRUCTION;
-}
-
 static bool valid_sides(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)
 {
     const struct kg_sm *sm = kg_sm_find(plan->facts->isa);
     enum kg_dtype dtype = dtype_of(plan);
     if (!plan->plain[0] || !plan->plain[1] || plan->contract.type != KG_TYPE_F32 ||
-        dtype != kg_cuda_contract_dtype(plan, 1) ||
-        (dtype != KG_F16 && dtype != KG_BF16 && dtype != KG_F32))
+        dtype != kg_cuda_contract_dtype(plan, 1) || (!kg_dtype_is_half(dtype) && dtype != KG_F32))
         return kg_cuda_contract_refuse(
             reason, "tensor cores take sides that are arrays of f16, of bf16 or of f32");
     if (!sm || sm->matrix[dtype == KG_F32 ? KG_MATRIX_TF32 : KG_MATRIX_16] == 0 ||
@@ -255,7 +250,6 @@ static bool guess(struct kg_cuda_contract_plan *plan)
     enum { SHORTEST = 256 };
     int64_t units = plan->facts->units > 0 ? plan->facts->units : 1;
     int last = -1;
-    plan->set.mma = INSTRUCTION;
     if (!valid_sides(plan, NULL))
         return false;
     for (int i = 0; i < TILES; i++) {
@@ -295,7 +289,6 @@ static void list(struct kg_cuda_contract_plan *plan, struct kg_cuda_contract_lis
 {
     enum { LEAST = INSTRUCTION, MOST = 256, MOST_PIECES = 32 };
     static const int stages[] = {3, 4, 6, 8};
-    plan->set.mma = INSTRUCTION;
     for (int rows = LEAST; rows <= MOST && valid_sides(plan, NULL); rows *= 2)
         for (int columns = LEAST; columns <= MOST; columns *= 2)
             for (int bytes = LINE; bytes <= 4 * LINE; bytes *= 2)
@@ -352,7 +345,6 @@ static struct kg_cuda_contract_cost_terms cost_terms(const struct kg_cuda_contra
 
 static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
 {
-    static const char *const names[] = {[KG_F16] = "f16", [KG_BF16] = "bf16", [KG_F32] = "f32"};
     struct warps warps = warps_of(plan);
     bool whole = may_be_whole(plan);
     kg_cuda_open_body(code, plan->group, plan->entry, "bool WHOLE");
@@ -360,8 +352,8 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
     kg_code_begin(code);
     kg_text_format(code->text,
                    "kg_contract_mma<kg_mma_tile<kg_tensor_%s, %d, %d, %d, %d, %d, %d>, ",
-                   names[dtype_of(plan)], plan->set.rows, plan->set.columns, plan->set.depth,
-                   plan->set.stages, warps.down, warps.across);
+                   kg_dtypes[dtype_of(plan)].name, plan->set.rows, plan->set.columns,
+                   plan->set.depth, plan->set.stages, warps.down, warps.across);
     kg_text_format(code->text, "%d, %s, %d", plan->set.split, is_cluster(plan) ? "true" : "false",
                    plan->set.order);
     for (int side = 0; side < 2; side++)
@@ -397,11 +389,29 @@ static void grids(const struct kg_cuda_contract_plan *plan, struct kg_grids *gri
     kg_cuda_contract_launch(&launched, grid, whole ? 0 : 1, 2, grids);
 }
 
-const struct kg_cuda_contract_form kg_cuda_contract_mma = {
+const struct kg_cuda_contract_form kg_cuda_contract_form_mma = {
+    .usual = {.mma = INSTRUCTION,
+              .rows = 128,
+              .columns = 128,
+              .depth = 16,
+              .stages = 1,
+              .down = 1,
+              .across = 1,
+              .split = 1},
+    .parameters =
+        {
+            {"tile_m", KG_CONTRACT_TILE(rows, 128, 64, 32, 16, 256)},
+            {"tile_n", KG_CONTRACT_TILE(columns, 128, 64, 32, 16, 256)},
+            {"tile_k", KG_CONTRACT_TILE(depth, 16, 32, 64, 128)},
+            {"stages", KG_CONTRACT_TILE(stages, 4, 3, 5, 6, 7, 8, 10, 12, 9, 14, 16)},
+            {KG_CONTRACT_SPLIT_K},
+            {KG_CONTRACT_RASTER},
+            {KG_CONTRACT_MAXNREG},
+        },
     .skeletons = {"cuda/lanes.cuh", "cuda/tensor.cuh", "cuda/contract_mma_tile.cuh",
                   "cuda/contract_mma_feed.cuh", "cuda/contract_mma_sum.cuh",
                   "cuda/contract_eight.cuh", "cuda/contract_mma.cuh"},
-    .owns = owns,
+    .takes = valid_sides,
     .guess = guess,
     .valid = valid,
     .list = list,
@@ -409,4 +419,26 @@ const struct kg_cuda_contract_form kg_cuda_contract_mma = {
     .emit = emit,
     .grids = grids,
     .rate = rate,
+};
+
+static const void *match(const struct kg_group *group, const struct kg_device_facts *facts,
+                         struct kg_arena *arena, struct kg_text *reason)
+{
+    return kg_cuda_contract_match(&kg_cuda_contract_form_mma, group, facts, arena, reason);
+}
+
+const struct kg_family kg_cuda_contract_mma = {
+    .name = "contract/mma",
+    .summary = "matrix products on tensor cores by mma.sync",
+    .match = match,
+    .advised = kg_cuda_contract_advised,
+    .space = kg_cuda_contract_space,
+    .valid = kg_cuda_contract_valid,
+    .guess = kg_cuda_contract_guess,
+    .bound = kg_cuda_contract_bound,
+    .expected = kg_cuda_contract_expected,
+    .orders_configs = true,
+    .list = kg_cuda_contract_list,
+    .emit = kg_cuda_contract_emit,
+    .grids = kg_cuda_contract_grids,
 };

@@ -4,6 +4,7 @@
 #include "gen/cuda/contract/cuda_contract.h"
 
 #include "gen/cuda/cuda_frame.h"
+#include "gen/families.h"
 #include "gen/shared/emit.h"
 
 enum { ACCESS = 16, WARP = 32, REGISTER_FILE = 65536, MOST_REGISTERS = 255, MOST_BLOCKS = 1 << 30 };
@@ -39,11 +40,6 @@ static struct shape shape_of(const struct kg_cuda_contract_plan *plan)
 static int value_bytes(const struct kg_cuda_contract_plan *plan)
 {
     return plan->contract.type == KG_TYPE_F32 ? 4 : 8;
-}
-
-static bool owns(const struct kg_cuda_contract_plan *plan)
-{
-    return plan->set.mma == 0 && plan->set.rows <= MOST_ROWS;
 }
 
 static bool check_shape(const struct kg_cuda_contract_plan *plan, const struct shape *shape,
@@ -211,9 +207,26 @@ static void grids(const struct kg_cuda_contract_plan *plan, struct kg_grids *gri
     kg_cuda_contract_launch(plan, grid, whole, count, grids);
 }
 
-const struct kg_cuda_contract_form kg_cuda_contract_thin = {
+const struct kg_cuda_contract_form kg_cuda_contract_form_thin = {
+    .usual = {.mma = 0,
+              .rows = 128,
+              .columns = 128,
+              .depth = 16,
+              .stages = 1,
+              .down = 1,
+              .across = 1,
+              .split = 1},
+    .parameters =
+        {
+            {"tile_m", KG_CONTRACT_TILE(rows, 1, 2, 4, 8)},
+            {"tile_n", KG_CONTRACT_TILE(columns, 128, 64, 32, 16, 256, 8, 4, 2, 1, 512)},
+            {"tile_k", KG_CONTRACT_TILE(depth, 16, 8, 32, 64, 128, 256, 512, 1024, 2048, 4096)},
+            {"stages", KG_CONTRACT_TILE(stages, 1, 2, 4, 8)},
+            {KG_CONTRACT_SPLIT_K},
+            {"swap", KG_CONTRACT_TILE(swap, 0, 1)},
+            {KG_CONTRACT_MAXNREG},
+        },
     .skeletons = {"cuda/contract_thin.cuh"},
-    .owns = owns,
     .guess = guess,
     .valid = valid,
     .list = list,
@@ -221,4 +234,26 @@ const struct kg_cuda_contract_form kg_cuda_contract_thin = {
     .emit = emit,
     .grids = grids,
     .rate = rate,
+};
+
+static const void *match(const struct kg_group *group, const struct kg_device_facts *facts,
+                         struct kg_arena *arena, struct kg_text *reason)
+{
+    return kg_cuda_contract_match(&kg_cuda_contract_form_thin, group, facts, arena, reason);
+}
+
+const struct kg_family kg_cuda_contract_thin = {
+    .name = "contract/thin",
+    .summary = "matrix products of few rows, bound by reading the larger operand",
+    .match = match,
+    .advised = kg_cuda_contract_advised,
+    .space = kg_cuda_contract_space,
+    .valid = kg_cuda_contract_valid,
+    .guess = kg_cuda_contract_guess,
+    .bound = kg_cuda_contract_bound,
+    .expected = kg_cuda_contract_expected,
+    .orders_configs = true,
+    .list = kg_cuda_contract_list,
+    .emit = kg_cuda_contract_emit,
+    .grids = kg_cuda_contract_grids,
 };

@@ -3,6 +3,7 @@
 #include "gen/cuda/contract/cuda_contract.h"
 
 #include "gen/cuda/cuda_frame.h"
+#include "gen/families.h"
 #include "gen/shared/emit.h"
 
 enum { ACCESS = 16, REGISTER_FILE = 65536, MOST_REGISTERS = 255, MOST_BLOCKS = 1 << 30 };
@@ -18,11 +19,6 @@ static int threads_of(const struct kg_cuda_contract_plan *plan)
 {
     int area = plan->set.rows * plan->set.columns;
     return area * value_bytes(plan) >= 128 * 128 * 4 ? 256 : 128;
-}
-
-static bool owns(const struct kg_cuda_contract_plan *plan)
-{
-    return plan->set.mma == 0 && plan->set.rows >= LEAST_ROWS;
 }
 
 // Bytes of both halves; a line is longer by an access.
@@ -147,9 +143,25 @@ static void grids(const struct kg_cuda_contract_plan *plan, struct kg_grids *gri
     kg_cuda_contract_launch(plan, grid, whole, 2, grids);
 }
 
-const struct kg_cuda_contract_form kg_cuda_contract_tile = {
+static const struct kg_cuda_contract_form form = {
+    .usual = {.mma = 0,
+              .rows = 128,
+              .columns = 128,
+              .depth = 16,
+              .stages = 1,
+              .down = 1,
+              .across = 1,
+              .split = 1},
+    .parameters =
+        {
+            {"tile_m", KG_CONTRACT_TILE(rows, 128, 64, 32, 16, 256)},
+            {"tile_n", KG_CONTRACT_TILE(columns, 128, 64, 32, 16, 256)},
+            {"tile_k", KG_CONTRACT_TILE(depth, 16, 8, 32)},
+            {KG_CONTRACT_SPLIT_K},
+            {KG_CONTRACT_RASTER},
+            {KG_CONTRACT_MAXNREG},
+        },
     .skeletons = {"cuda/contract_tile.cuh"},
-    .owns = owns,
     .guess = guess,
     .valid = valid,
     .list = list,
@@ -157,4 +169,26 @@ const struct kg_cuda_contract_form kg_cuda_contract_tile = {
     .emit = emit,
     .grids = grids,
     .rate = rate,
+};
+
+static const void *match(const struct kg_group *group, const struct kg_device_facts *facts,
+                         struct kg_arena *arena, struct kg_text *reason)
+{
+    return kg_cuda_contract_match(&form, group, facts, arena, reason);
+}
+
+const struct kg_family kg_cuda_contract_tile = {
+    .name = "contract/tile",
+    .summary = "matrix products in tiles, by multiplications and additions",
+    .match = match,
+    .advised = kg_cuda_contract_advised,
+    .space = kg_cuda_contract_space,
+    .valid = kg_cuda_contract_valid,
+    .guess = kg_cuda_contract_guess,
+    .bound = kg_cuda_contract_bound,
+    .expected = kg_cuda_contract_expected,
+    .orders_configs = true,
+    .list = kg_cuda_contract_list,
+    .emit = kg_cuda_contract_emit,
+    .grids = kg_cuda_contract_grids,
 };

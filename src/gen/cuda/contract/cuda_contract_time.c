@@ -6,7 +6,7 @@
 
 #include "gen/cuda/contract/cuda_contract_times.h"
 #include "gen/cuda/cuda_frame.h"
-#include "gen/families.h"
+#include "gen/shared/bound.h"
 #include "gen/shared/emit.h"
 
 enum { REGISTER_FILE = 65536 };

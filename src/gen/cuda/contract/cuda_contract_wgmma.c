@@ -4,6 +4,7 @@
 #include "gen/cuda/contract/cuda_contract_wgmma.h"
 
 #include "gen/cuda/cuda_frame.h"
+#include "gen/families.h"
 
 #include <string.h>
 
@@ -11,9 +12,15 @@ enum { GROUP = 128, ROUND = 1024, MOST_IN_CLUSTER = 8 };
 enum { REGISTER_FILE = 65536, MOST_REGISTERS = 255 };
 enum { MOVED_REGISTERS = 232 }; // those of a consumer to which registers move
 
-static bool owns(const struct kg_cuda_contract_plan *plan)
+static bool takes(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)
 {
-    return plan->set.mma == 64;
+    enum kg_dtype dtype = kg_cuda_contract_dtype(plan, 0);
+    if (strcmp(plan->facts->isa, "sm_90a") != 0)
+        return kg_cuda_contract_refuse(reason, "wgmma is an instruction of sm_90a");
+    if (!plan->plain[0] || !plan->plain[1])
+        return kg_cuda_contract_refuse(reason, "tensor cores multiply tensors as they stand");
+    return (dtype == kg_cuda_contract_dtype(plan, 1) && kg_dtype_is_half(dtype)) ||
+           kg_cuda_contract_refuse(reason, "both operands have to be f16, or both bf16");
 }
 
 // ---- The shape of a block, as the skeleton has it ----
@@ -175,13 +182,6 @@ static bool can_share(const struct kg_cuda_contract_plan *plan, struct kg_text *
 static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)
 {
     int rows = plan->set.rows, columns = plan->set.columns;
-    enum kg_dtype dtype = kg_cuda_contract_dtype(plan, 0);
-    if (strcmp(plan->facts->isa, "sm_90a") != 0)
-        return kg_cuda_contract_refuse(reason, "wgmma is an instruction of sm_90a");
-    if (!plan->plain[0] || !plan->plain[1])
-        return kg_cuda_contract_refuse(reason, "tensor cores multiply tensors as they stand");
-    if (dtype != kg_cuda_contract_dtype(plan, 1) || (dtype != KG_F16 && dtype != KG_BF16))
-        return kg_cuda_contract_refuse(reason, "both sides have to be f16, or both bf16");
     if (plan->rows > INT32_MAX / 2 || plan->columns > INT32_MAX / 2 ||
         plan->depth > INT32_MAX / 2 || plan->batches > INT32_MAX / 2)
         return kg_cuda_contract_refuse(reason, "maps count to 2^30");
@@ -227,7 +227,8 @@ static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reas
 void kg_cuda_wgmma_emit_instruction(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
 {
     int columns = plan->set.columns, sums = columns / 2;
-    const char *type = kg_cuda_contract_dtype(plan, 0) == KG_F16 ? "f16" : "bf16";
+    enum kg_dtype dtype = kg_cuda_contract_dtype(plan, 0);
+    const char *type = kg_dtype_is_half(dtype) ? kg_dtypes[dtype].name : "bf16"; // parts of f32
     kg_code_line(code, "struct %s_instruction {", plan->entry);
     code->depth++;
     kg_code_open(code,
@@ -322,16 +323,63 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
     kg_code_close(code);
 }
 
-const struct kg_cuda_contract_form kg_cuda_contract_wgmma = {
-    .skeletons = {"cuda/lanes.cuh", "cuda/tensor_map.cuh", "cuda/wgmma.cuh",
-                  "cuda/contract_shares.cuh", "cuda/contract_wgmma.cuh",
-                  "cuda/contract_wgmma_feed.cuh", "cuda/contract_wgmma_block.cuh"},
-    .owns = owns,
-    .guess = kg_cuda_wgmma_guess,
-    .valid = valid,
-    .list = kg_cuda_wgmma_list,
-    .cost_terms = kg_cuda_wgmma_pace,
-    .emit = emit,
-    .grids = kg_cuda_wgmma_grids,
-    .rate = kg_cuda_wgmma_rate,
+static const struct kg_cuda_contract_form form =
+    {
+        .usual = {.mma = KG_WGMMA_ATOM,
+                  .rows = 128,
+                  .columns = 128,
+                  .depth = 16,
+                  .stages = 1,
+                  .down = 1,
+                  .across = 1,
+                  .split = 1},
+        .parameters =
+            {
+                {"tile_m", KG_CONTRACT_TILE(rows, 128, 64, 256)},
+                {"tile_n", KG_CONTRACT_TILE(columns, 128, 64, 32, 16, 256, 8, 192, 96, 160, 224, 48,
+                                            24, 80, 112, 144, 176, 208, 240)},
+                {"tile_k", KG_CONTRACT_TILE(depth, 64, 128)},
+                {"stages", KG_CONTRACT_TILE(stages, 2, 4, 8, 3, 5, 6, 7, 10, 12, 9, 14, 16)},
+                {"cluster_m", KG_CONTRACT_TILE(down, 1, 2, 4)},
+                {"cluster_n", KG_CONTRACT_TILE(across, 1, 2, 4)},
+                {"pingpong", KG_CONTRACT_TILE(pingpong, 0, 1)},
+                {"split_k",
+                 KG_CONTRACT_TILE(split, 1, 2, 4, 8, 16, 32, 64, 128, 3, 6, 12, 24, 48, 0)},
+                {"swap", KG_CONTRACT_TILE(swap, 0, 1)},
+                {KG_CONTRACT_RASTER},
+                {KG_CONTRACT_MAXNREG},
+            },
+        .skeletons = {"cuda/lanes.cuh", "cuda/tensor_map.cuh", "cuda/wgmma.cuh",
+                      "cuda/contract_shares.cuh", "cuda/contract_wgmma.cuh",
+                      "cuda/contract_wgmma_feed.cuh", "cuda/contract_wgmma_block.cuh"},
+        .takes = takes,
+        .guess = kg_cuda_wgmma_guess,
+        .valid = valid,
+        .list = kg_cuda_wgmma_list,
+        .cost_terms = kg_cuda_wgmma_pace,
+        .emit = emit,
+        .grids = kg_cuda_wgmma_grids,
+        .rate = kg_cuda_wgmma_rate,
+};
+
+static const void *match(const struct kg_group *group, const struct kg_device_facts *facts,
+                         struct kg_arena *arena, struct kg_text *reason)
+{
+    return kg_cuda_contract_match(&form, group, facts, arena, reason);
+}
+
+const struct kg_family kg_cuda_contract_wgmma = {
+    .name = "contract/wgmma",
+    .summary = "matrix products of 16-bit operands on the tensor cores of sm_90a",
+    .match = match,
+    .advised = kg_cuda_contract_advised,
+    .space = kg_cuda_contract_space,
+    .valid = kg_cuda_contract_valid,
+    .guess = kg_cuda_contract_guess,
+    .bound = kg_cuda_contract_bound,
+    .expected = kg_cuda_contract_expected,
+    .orders_configs = true,
+    .list = kg_cuda_contract_list,
+    .emit = kg_cuda_contract_emit,
+    .grids = kg_cuda_contract_grids,
 };

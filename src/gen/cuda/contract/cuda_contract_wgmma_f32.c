@@ -4,6 +4,7 @@
 #include "gen/cuda/contract/cuda_contract_wgmma.h"
 
 #include "gen/cuda/cuda_frame.h"
+#include "gen/families.h"
 
 #include <math.h>
 #include <string.h>
@@ -14,11 +15,14 @@ enum { PARTS = 3, LINES = 64, STEPS = 32, BOX = 4096, COPIERS = 1024, THREADS = 
 enum { GROUP = 128, ROUND = 1024, LEAVING = 2560, MOVED_REGISTERS = 232 };
 enum { REGISTER_FILE = 65536, MOST_REGISTERS = 255, MOST_BLOCKS = 1 << 30 };
 
-static bool owns(const struct kg_cuda_contract_plan *plan)
+static bool takes(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)
 {
-    return plan->set.mma == LINES && plan->plain[0] && plan->plain[1] &&
-           plan->contract.type == KG_TYPE_F32 && kg_cuda_contract_dtype(plan, 0) == KG_F32 &&
-           kg_cuda_contract_dtype(plan, 1) == KG_F32;
+    if (strcmp(plan->facts->isa, "sm_90a") != 0)
+        return kg_cuda_contract_refuse(reason, "wgmma is an instruction of sm_90a");
+    return (plan->plain[0] && plan->plain[1] && plan->contract.type == KG_TYPE_F32 &&
+            kg_cuda_contract_dtype(plan, 0) == KG_F32 &&
+            kg_cuda_contract_dtype(plan, 1) == KG_F32) ||
+           kg_cuda_contract_refuse(reason, "both operands have to be arrays of f32");
 }
 
 // ---- The shape of a block ----
@@ -71,8 +75,6 @@ static int registers_of(const struct kg_cuda_contract_plan *plan)
 static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)
 {
     enum { OTHERS = 40 };
-    if (strcmp(plan->facts->isa, "sm_90a") != 0)
-        return kg_cuda_contract_refuse(reason, "wgmma is an instruction of sm_90a");
     if (plan->rows > INT32_MAX / 2 || plan->columns > INT32_MAX / 2 ||
         plan->depth > INT32_MAX / 2 || plan->batches > INT32_MAX / 2)
         return kg_cuda_contract_refuse(reason, "this form counts to 2^30");
@@ -212,7 +214,6 @@ static const int stages[] = {8, 7, 6, 5, 4, 3};
 // The most stages that there is room for.
 static bool set_tile(struct kg_cuda_contract_plan *plan, int rows, int columns, int split)
 {
-    plan->set.mma = LINES;
     plan->set.rows = rows;
     plan->set.columns = columns;
     plan->set.depth = STEPS;
@@ -234,20 +235,23 @@ enum { TILES = sizeof tiles / sizeof *tiles, MOST_PIECES = 128 };
 static double others_seconds(const struct kg_cuda_contract_plan *plan)
 {
     struct kg_cuda_contract_plan other = *plan;
-    if (kg_cuda_contract_thin.guess(&other))
+    other.form = &kg_cuda_contract_form_thin;
+    other.set = other.form->usual;
+    if (other.form->guess(&other))
         return 0;
     other = *plan;
-    if (!kg_cuda_contract_mma.guess(&other))
+    other.form = &kg_cuda_contract_form_mma;
+    other.set = other.form->usual;
+    if (!other.form->guess(&other))
         return INFINITY;
-    const struct kg_cuda_contract_cost_terms its = kg_cuda_contract_mma.cost_terms(&other);
+    const struct kg_cuda_contract_cost_terms its = other.form->cost_terms(&other);
     return kg_cuda_contract_seconds(&other, &its);
 }
 
 static bool guess(struct kg_cuda_contract_plan *plan)
 {
     struct kg_cuda_contract_plan tried = *plan;
-    tried.set.mma = LINES;
-    if (!owns(&tried) || rate(plan) == 0 || plan->facts->units == 0 || plan->facts->bandwidth == 0)
+    if (rate(plan) == 0 || plan->facts->units == 0 || plan->facts->bandwidth == 0)
         return false;
     double least = others_seconds(plan);
     bool found = false;
@@ -269,9 +273,6 @@ static bool guess(struct kg_cuda_contract_plan *plan)
 static void list(struct kg_cuda_contract_plan *plan, struct kg_cuda_contract_listing *listing)
 {
     enum { FEWER = 2 };
-    plan->set.mma = LINES;
-    if (!owns(plan))
-        return;
     for (int i = 0; i < TILES; i++) {
         if (!set_tile(plan, tiles[i].rows, tiles[i].columns, 1))
             continue;
@@ -281,10 +282,27 @@ static void list(struct kg_cuda_contract_plan *plan, struct kg_cuda_contract_lis
     }
 }
 
-const struct kg_cuda_contract_form kg_cuda_contract_wgmma_f32 = {
+static const struct kg_cuda_contract_form form = {
+    .usual = {.mma = LINES,
+              .rows = 128,
+              .columns = 128,
+              .depth = STEPS,
+              .stages = 1,
+              .down = 1,
+              .across = 1,
+              .split = 1},
+    .parameters =
+        {
+            {"tile_m", KG_CONTRACT_TILE(rows, 128, 64)},
+            {"tile_n", KG_CONTRACT_TILE(columns, 128, 64, 192)},
+            {"stages", KG_CONTRACT_TILE(stages, 8, 3, 4, 5, 6, 7)},
+            {KG_CONTRACT_SPLIT_K},
+            {KG_CONTRACT_RASTER},
+            {KG_CONTRACT_MAXNREG},
+        },
     .skeletons = {"cuda/lanes.cuh", "cuda/tensor_map.cuh", "cuda/wgmma.cuh",
                   "cuda/contract_eight.cuh", "cuda/contract_wgmma_f32.cuh"},
-    .owns = owns,
+    .takes = takes,
     .guess = guess,
     .valid = valid,
     .list = list,
@@ -292,4 +310,26 @@ const struct kg_cuda_contract_form kg_cuda_contract_wgmma_f32 = {
     .emit = emit,
     .grids = grids,
     .rate = rate,
+};
+
+static const void *match(const struct kg_group *group, const struct kg_device_facts *facts,
+                         struct kg_arena *arena, struct kg_text *reason)
+{
+    return kg_cuda_contract_match(&form, group, facts, arena, reason);
+}
+
+const struct kg_family kg_cuda_contract_wgmma_f32 = {
+    .name = "contract/wgmma_f32",
+    .summary = "matrix products of f32 on the tensor cores of sm_90a, in parts of bf16",
+    .match = match,
+    .advised = kg_cuda_contract_advised,
+    .space = kg_cuda_contract_space,
+    .valid = kg_cuda_contract_valid,
+    .guess = kg_cuda_contract_guess,
+    .bound = kg_cuda_contract_bound,
+    .expected = kg_cuda_contract_expected,
+    .orders_configs = true,
+    .list = kg_cuda_contract_list,
+    .emit = kg_cuda_contract_emit,
+    .grids = kg_cuda_contract_grids,
 };

@@ -4,7 +4,7 @@
 
 #include "gen/cuda/contract/cuda_contract_times.h"
 #include "gen/cuda/cuda_frame.h"
-#include "gen/families.h"
+#include "gen/shared/bound.h"
 
 #include <math.h>
 
@@ -227,7 +227,6 @@ bool kg_cuda_wgmma_guess(struct kg_cuda_contract_plan *plan)
     if (kg_cuda_wgmma_rate(plan) == 0 || plan->facts->units == 0 || plan->facts->bandwidth == 0)
         return false;
     tried.times = &kg_cuda_contract_times_of_best;
-    tried.set.mma = 64;
     tried.set.order = tried.set.registers = 0;
     set_cluster(&tried, 0);
     bool is_uneven = kg_cuda_wgmma_is_uneven(&tried);
@@ -311,7 +310,6 @@ void kg_cuda_wgmma_list(struct kg_cuda_contract_plan *plan,
                                   128, 144, 160, 176, 192, 208, 224, 240, 256};
     enum { ROWS = sizeof rows / sizeof *rows, COLUMNS = sizeof columns / sizeof *columns };
     enum { WAYS = 8 };
-    plan->set.mma = KG_WGMMA_ATOM;
     for (int i = 0; i < WAYS * ROWS * COLUMNS; i++) {
         plan->set.swap = i & 1;
         plan->set.pingpong = i >> 1 & 1;

@@ -12,7 +12,7 @@
 
 #include "gen/cuda/cuda_frame.h"
 #include "gen/cuda/cuda_memory_time.h"
-#include "gen/families.h"
+#include "gen/shared/bound.h"
 
 #include <string.h>
 
@@ -24,33 +24,47 @@ enum {
     MOST_ALONG = 1 << 30, // of its first; threads along either side of a narrow function
 };
 
-static bool applicable(const struct kg_group *group, const struct kg_device_facts *facts,
-                       enum kg_target target, struct kg_text *reason)
+struct analysis {
+    int crossing; // the axis that some read is contiguous along, other than the last; or -1
+    bool rounds;  // vectors may hold whole rounds of a short last axis
+    bool simple;
+    bool merged[KG_MAX_INDICES]; // this axis and the next are walked as one
+};
+
+static const void *match_chain(const struct kg_group *group, const struct kg_device_facts *facts,
+                               struct kg_arena *arena, struct kg_text *reason)
 {
     (void)facts;
-    if (!kg_cuda_fits(group, target, reason))
-        return false;
+    if (!kg_cuda_fits(group, reason))
+        return NULL;
     for (int i = 0; i < group->count; i++) {
         const char *why = kg_pointwise_obstacle(group, i);
         if (why) {
             kg_text_format(reason, "%s: %s", kg_group_nest(group, i)->output->name, why);
-            return false;
+            return NULL;
         }
     }
-    return true;
+    struct analysis *analysis = KG_NEW(arena, struct analysis);
+    if (!analysis)
+        return NULL;
+    analysis->crossing = kg_cuda_pointwise_crossing(group);
+    analysis->rounds = kg_cuda_pointwise_rounds(group);
+    analysis->simple = kg_cuda_pointwise_simple(group);
+    for (int axis = 0; axis + 1 < kg_group_nest(group, 0)->output_axes; axis++)
+        analysis->merged[axis] = kg_pointwise_can_merge(group, axis);
+    return analysis;
 }
 
-static void space(const struct kg_group *group, const struct kg_device_facts *facts,
-                  enum kg_target target, struct kg_space *space)
+static void space(const struct kg_match *match, struct kg_space *space)
 {
-    (void)facts, (void)target;
     *space = (struct kg_space){0};
     kg_space_add(space, "threads", 4, (int64_t[]){512, 256, 128, 1024});
     kg_space_add(space, "vector", 5, (int64_t[]){8, 4, 2, 1, 16});
     kg_space_add(space, "rows", 4, (int64_t[]){2, 4, 1, 8});
     kg_space_add(space, "stream", 2, (int64_t[]){0, 1});
     kg_cuda_space_registers(space);
-    bool crosses = kg_cuda_pointwise_crossing(group) >= 0, rounds = kg_cuda_pointwise_rounds(group);
+    const struct analysis *analysis = match->analysis;
+    bool crosses = analysis->crossing >= 0, rounds = analysis->rounds;
     if (crosses || rounds) {
         kg_space_add(space, "tile", crosses ? 4 : 1, (int64_t[]){0, 64, 32, 128});
         kg_space_add(space, "last", rounds ? 5 : 1, (int64_t[]){0, 1, 2, 4, 8});
@@ -70,22 +84,23 @@ static int widest_element(const struct kg_group *group)
     return widest;
 }
 
-void kg_cuda_pointwise_plan_make(const struct kg_group *group, const struct kg_config *config,
+void kg_cuda_pointwise_plan_make(const struct kg_match *match, const struct kg_config *config,
                                  struct kg_cuda_pointwise_plan *plan)
 {
-    *plan = (struct kg_cuda_pointwise_plan){.group = group, .across = -1};
-    plan->axes = kg_group_nest(group, 0)->output_axes;
+    const struct analysis *analysis = match->analysis;
+    *plan = (struct kg_cuda_pointwise_plan){.group = &match->group, .across = -1};
+    plan->axes = kg_group_nest(&match->group, 0)->output_axes;
     plan->run = plan->axes - 1;
     plan->tile = (int)config->value[TILE];
     plan->last = (int)config->value[LAST];
     for (int axis = 0; axis + 1 < plan->axes; axis++)
-        plan->merged[axis] = kg_pointwise_can_merge(group, axis);
+        plan->merged[axis] = analysis->merged[axis];
     if (plan->last > 0)
         plan->merged[plan->axes - 2] = true;
     while (plan->run > 0 && plan->merged[plan->run - 1])
         plan->run--;
     if (plan->tile)
-        plan->across = kg_cuda_pointwise_crossing(group);
+        plan->across = analysis->crossing;
     plan->threads = (int)config->value[THREADS];
     plan->vector = (int)config->value[VECTOR];
     plan->rows = (int)config->value[ROWS];
@@ -94,12 +109,12 @@ void kg_cuda_pointwise_plan_make(const struct kg_group *group, const struct kg_c
 }
 
 // For any length of the last axis.
-static void make_plan_for_any(const struct kg_group *group, const struct kg_config *config,
+static void make_plan_for_any(const struct kg_match *match, const struct kg_config *config,
                               struct kg_cuda_pointwise_plan *plan)
 {
     struct kg_config any = *config;
     any.value[LAST] = 0;
-    kg_cuda_pointwise_plan_make(group, &any, plan);
+    kg_cuda_pointwise_plan_make(match, &any, plan);
 }
 
 // Elements of a row, and rows.
@@ -150,12 +165,13 @@ static const char *plain_obstacle(const struct kg_cuda_pointwise_plan *plan)
     return NULL;
 }
 
-static bool valid(const struct kg_group *group, const struct kg_device_facts *facts,
-                  enum kg_target target, const struct kg_config *config, struct kg_text *reason)
+static bool valid(const struct kg_match *match, const struct kg_config *config,
+                  struct kg_text *reason)
 {
-    (void)target;
+    const struct kg_group *group = &match->group;
+    const struct kg_device_facts *facts = match->facts;
     struct kg_cuda_pointwise_plan plan;
-    kg_cuda_pointwise_plan_make(group, config, &plan);
+    kg_cuda_pointwise_plan_make(match, config, &plan);
     const char *obstacle = plan.tile ? tile_obstacle(&plan, facts) : plain_obstacle(&plan);
     if (plan.vector * widest_element(group) > ACCESS)
         obstacle = "a vector is wider than a store";
@@ -167,22 +183,22 @@ static bool valid(const struct kg_group *group, const struct kg_device_facts *fa
 }
 
 // Where both sides fill at least half of the least tile: the whole tile that fits.
-static bool guess_tile(const struct kg_group *group, const struct kg_device_facts *facts,
-                       struct kg_config *config)
+static bool guess_tile(const struct kg_match *match, struct kg_config *config)
 {
+    const struct kg_device_facts *facts = match->facts;
     enum { LEAST = 16 };
     struct kg_cuda_pointwise_plan plan;
     struct kg_config tiled = {{256, config->value[VECTOR], 1, 0, 0, 64, 0}};
-    if (kg_cuda_pointwise_crossing(group) < 0)
+    if (((const struct analysis *)match->analysis)->crossing < 0)
         return false;
     for (; tiled.value[TILE] >= 32; tiled.value[TILE] /= 2) {
-        kg_cuda_pointwise_plan_make(group, &tiled, &plan);
+        kg_cuda_pointwise_plan_make(match, &tiled, &plan);
         if (kg_cuda_pointwise_extent(&plan, plan.axes - 1) < LEAST ||
             kg_cuda_pointwise_extent(&plan, plan.across) < LEAST)
             return false;
         while (tiled.value[THREADS] > 128 && tile_obstacle(&plan, facts)) {
             tiled.value[THREADS] /= 2;
-            kg_cuda_pointwise_plan_make(group, &tiled, &plan);
+            kg_cuda_pointwise_plan_make(match, &tiled, &plan);
         }
         if (!tile_obstacle(&plan, facts)) {
             *config = tiled;
@@ -193,20 +209,20 @@ static bool guess_tile(const struct kg_group *group, const struct kg_device_fact
 }
 
 // Rounds of the last axis, where a vector holds several.
-static void guess_last(const struct kg_group *group, struct kg_config *config)
+static void guess_last(const struct kg_match *match, struct kg_config *config)
 {
     struct kg_cuda_pointwise_plan plan;
     int64_t columns, rows, last;
-    if (!kg_cuda_pointwise_rounds(group))
+    if (!((const struct analysis *)match->analysis)->rounds)
         return;
-    kg_cuda_pointwise_plan_make(group, config, &plan);
-    last = kg_group_nest(group, 0)->extent[plan.axes - 1];
+    kg_cuda_pointwise_plan_make(match, config, &plan);
+    last = kg_group_nest(&match->group, 0)->extent[plan.axes - 1];
     if (last < 1 || last >= plan.vector || plan.vector % last != 0)
         return;
     plan.last = (int)last;
     struct kg_config rounds = *config;
     rounds.value[LAST] = last;
-    kg_cuda_pointwise_plan_make(group, &rounds, &plan);
+    kg_cuda_pointwise_plan_make(match, &rounds, &plan);
     measure(&plan, &columns, &rows);
     if (columns % plan.vector == 0)
         *config = rounds;
@@ -229,18 +245,19 @@ static void guess_small(int64_t elements, int units, int widest, struct kg_confi
 }
 
 // Where rates are not known.
-static void guess_plainly(const struct kg_group *group, const struct kg_device_facts *facts,
-                          enum kg_target target, struct kg_config *config)
+static void guess_plainly(const struct kg_match *match, struct kg_config *config)
 {
+    const struct kg_group *group = &match->group;
+    const struct kg_device_facts *facts = match->facts;
     enum { WIDEST = 512 };
     struct kg_cuda_pointwise_plan plan;
     int64_t columns, rows;
     int widest = widest_element(group);
     *config = (struct kg_config){{128, ACCESS / widest, 2}};
-    if (guess_tile(group, facts, config))
+    if (guess_tile(match, config))
         return;
-    guess_last(group, config);
-    kg_cuda_pointwise_plan_make(group, config, &plan);
+    guess_last(match, config);
+    kg_cuda_pointwise_plan_make(match, config, &plan);
     measure(&plan, &columns, &rows);
     // Vectors that rows are whole numbers of.
     while (plan.run > 0 && config->value[VECTOR] > 1 && columns % config->value[VECTOR] != 0)
@@ -259,17 +276,16 @@ static void guess_plainly(const struct kg_group *group, const struct kg_device_f
            kg_ceil_div(rows, config->value[ROWS]) > MOST_ACROSS)
         config->value[THREADS] *= 2;
     struct kg_text reason = {0};
-    while (config->value[ROWS] > 1 && !valid(group, facts, target, config, &reason))
+    while (config->value[ROWS] > 1 && !valid(match, config, &reason))
         config->value[ROWS] /= 2;
     kg_text_free(&reason);
 }
 
 // The function of the kernel that a config launches; -1: none.
-static int function_of(const struct kg_group *group, const struct kg_device_facts *facts,
-                       const struct kg_config *config)
+static int function_of(const struct kg_match *match, const struct kg_config *config)
 {
     struct kg_grids launch;
-    kg_cuda_pointwise.grids(group, facts, config, &launch);
+    match->family->grids(match, config, &launch);
     for (int i = 0; i < launch.count; i++)
         if (launch.grids[i].blocks[0] > 0)
             return i;
@@ -277,19 +293,18 @@ static int function_of(const struct kg_group *group, const struct kg_device_fact
 }
 
 // Blocks of all sizes, with as many vectors of a thread as there may be, or with other tiles.
-static void guess(const struct kg_group *group, const struct kg_device_facts *facts,
-                  enum kg_target target, struct kg_config *config)
+static void guess(const struct kg_match *match, struct kg_config *config)
 {
     enum { LEAST_TILE = 32, MOST_TILE = 128, LEAST_BLOCK = 128, MOST_ROWS = 8, LAUNCHES = 4 };
-    struct kg_cuda_rule rule = {&kg_cuda_pointwise, group, facts, target, {{0}}, 0};
-    guess_plainly(group, facts, target, config);
+    struct kg_cuda_rule rule = {match, {{0}}, 0};
+    guess_plainly(match, config);
     kg_cuda_rule_try(&rule, config);
     // One that counts in 64 bits would take longer than is expected.
-    const int function = function_of(group, facts, config);
+    const int function = function_of(match, config);
     struct kg_config tried = *config;
     bool tiled = config->value[TILE] > 0;
     struct kg_cuda_pointwise_plan plan;
-    kg_cuda_pointwise_plan_make(group, config, &plan);
+    kg_cuda_pointwise_plan_make(match, config, &plan);
     // Elements that are moved one by one take longer in larger tiles: a quarter, on an H200. What
     // takes little longer than a launch is too short for what is expected to tell configs apart.
     if ((tiled && kg_cuda_pointwise_alignment(&plan) == 0) ||
@@ -298,33 +313,33 @@ static void guess(const struct kg_group *group, const struct kg_device_facts *fa
     int64_t *value = tried.value, *more = tiled ? &value[TILE] : &value[ROWS];
     int64_t least_more = tiled ? LEAST_TILE : 1, most_more = tiled ? MOST_TILE : MOST_ROWS;
     for (; value[VECTOR] * 2 >= config->value[VECTOR] && value[VECTOR] > 0; value[VECTOR] /= 2)
-        for (value[THREADS] = LEAST_BLOCK; value[THREADS] <= facts->unit.block_threads;
+        for (value[THREADS] = LEAST_BLOCK; value[THREADS] <= match->facts->unit.block_threads;
              value[THREADS] *= 2)
             for (*more = least_more; *more <= most_more; *more *= 2)
-                if (function_of(group, facts, &tried) == function)
+                if (function_of(match, &tried) == function)
                     kg_cuda_rule_try(&rule, &tried);
     if (rule.seconds > 0)
         *config = rule.best;
 }
 
-static bool emit(const struct kg_group *group, const struct kg_device_facts *facts,
-                 enum kg_target target, const struct kg_config *config, const char *entry,
+static bool emit(const struct kg_match *match, const struct kg_config *config, const char *entry,
                  struct kg_text *source)
 {
+    const struct kg_group *group = &match->group;
     struct kg_space values;
     struct kg_cuda_pointwise_plan plan, any;
     struct kg_code code = {source, 0};
     bool stored = false;
     for (int i = 0; i < group->count; i++)
         stored |= !kg_group_is_private(group, kg_group_nest(group, i)->output);
-    space(group, facts, target, &values);
+    space(match, &values);
     kg_cuda_opening(source, group, "pointwise", config, &values);
     if (!stored) { // nobody reads what it makes
         kg_cuda_nothing(&code, group, entry);
         return !source->failed;
     }
-    kg_cuda_pointwise_plan_make(group, config, &plan);
-    make_plan_for_any(group, config, &any);
+    kg_cuda_pointwise_plan_make(match, config, &plan);
+    make_plan_for_any(match, config, &any);
     plan.entry = any.entry = entry;
     kg_cuda_pointwise_emit(source, &plan, &any);
     return !source->failed;
@@ -398,14 +413,16 @@ static bool is_narrow(const struct kg_group *group)
     return true;
 }
 
-static void grids(const struct kg_group *group, const struct kg_device_facts *facts,
-                  const struct kg_config *config, struct kg_grids *grids)
+static void grids(const struct kg_match *match, const struct kg_config *config,
+                  struct kg_grids *grids)
 {
+    const struct kg_group *group = &match->group;
+    const struct kg_device_facts *facts = match->facts;
     struct kg_cuda_pointwise_plan plan, any;
     const struct kg_grid none = {.threads = {1, 1, 1}};
-    bool all, simple = kg_cuda_pointwise_simple(group);
-    kg_cuda_pointwise_plan_make(group, config, &plan);
-    make_plan_for_any(group, config, &any);
+    bool all, simple = ((const struct analysis *)match->analysis)->simple;
+    kg_cuda_pointwise_plan_make(match, config, &plan);
+    make_plan_for_any(match, config, &any);
     struct kg_grid grid = grid_of(&plan, &all), slow = grid_of(&any, &(bool){false});
     int alignment = kg_cuda_pointwise_alignment(&plan);
     int chosen = !alignment ? 1 : simple && all && is_narrow(group) ? 2 : 0;
@@ -417,23 +434,21 @@ static void grids(const struct kg_group *group, const struct kg_device_facts *fa
     kg_cuda_start_early(group, facts, grids);
 }
 
-static double estimate(const struct kg_group *group, const struct kg_device_facts *facts,
-                       enum kg_target target, const struct kg_config *config)
+static double expected(const struct kg_match *match, const struct kg_config *config)
 {
-    (void)target;
-    return kg_cuda_memory_estimate(kg_cuda_pointwise_work, &kg_cuda_pointwise_times, group, facts,
-                                   config);
+    return kg_cuda_memory_expected(kg_cuda_pointwise_work, &kg_cuda_pointwise_times, match, config);
 }
 
 const struct kg_family kg_cuda_pointwise = {
     .name = "pointwise",
     .summary = "element-wise formulas and gathers, chained in registers",
-    .applicable = applicable,
+    .match = match_chain,
     .space = space,
     .valid = valid,
     .guess = guess,
     .bound = kg_group_bound,
-    .estimate = estimate,
+    .expected = expected,
+    .orders_configs = true,
     .emit = emit,
     .grids = grids,
 };

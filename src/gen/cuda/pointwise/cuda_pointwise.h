@@ -5,8 +5,8 @@
 #ifndef KG_GEN_CUDA_POINTWISE_H
 #define KG_GEN_CUDA_POINTWISE_H
 
-#include "gen/host/pointwise.h"
 #include "gen/shared/code.h"
+#include "gen/shared/pointwise_chain.h"
 
 struct kg_cuda_pointwise_plan {
     const struct kg_group *group;
@@ -23,7 +23,7 @@ struct kg_cuda_pointwise_plan {
     int last;   // the length of the last axis, which is counted with the one before; 0: any
 };
 
-void kg_cuda_pointwise_plan_make(const struct kg_group *group, const struct kg_config *config,
+void kg_cuda_pointwise_plan_make(const struct kg_match *match, const struct kg_config *config,
                                  struct kg_cuda_pointwise_plan *plan);
 
 // ---- How tensors are read ----

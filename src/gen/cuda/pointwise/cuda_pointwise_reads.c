@@ -3,8 +3,8 @@
 #include "gen/cuda/pointwise/cuda_pointwise.h"
 
 #include "gen/cuda/cuda_frame.h"
-#include "gen/host/direct.h"
 #include "gen/shared/axes.h"
+#include "gen/shared/direct_nest.h"
 
 unsigned kg_cuda_pointwise_dims(const struct kg_cuda_pointwise_plan *plan,
                                 const struct kg_access *access)

@@ -6,6 +6,7 @@
 #include "gen/cuda/cuda_memory_time.h"
 #include "gen/families.h"
 #include "gen/shared/axes.h"
+#include "gen/shared/bound.h"
 
 #include <math.h>
 
@@ -84,14 +85,15 @@ static void add_slots(const struct kg_cuda_pointwise_plan *plan, bool single, do
     work->limit = plan->registers;
 }
 
-int kg_cuda_pointwise_work(const struct kg_group *group, const struct kg_device_facts *facts,
-                           const struct kg_config *config, struct kg_cuda_memory_work *works)
+int kg_cuda_pointwise_work(const struct kg_match *match, const struct kg_config *config,
+                           struct kg_cuda_memory_work *works)
 {
+    const struct kg_group *group = &match->group;
     struct kg_cuda_pointwise_plan plan;
     struct kg_grids grids;
     int count = 0;
-    kg_cuda_pointwise_plan_make(group, config, &plan);
-    kg_cuda_pointwise.grids(group, facts, config, &grids);
+    kg_cuda_pointwise_plan_make(match, config, &plan);
+    match->family->grids(match, config, &grids);
     const struct kg_nest *nest = kg_group_nest(group, group->count - 1);
     double elements = 1;
     for (int axis = 0; axis < nest->output_axes; axis++)

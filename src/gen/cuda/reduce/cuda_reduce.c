@@ -12,7 +12,7 @@
 #include "gen/cuda/cuda_frame.h"
 #include "gen/cuda/cuda_memory_time.h"
 #include "gen/cuda/rowwise/cuda_rowwise.h"
-#include "gen/families.h"
+#include "gen/shared/bound.h"
 #include "gen/shared/contract_operands.h"
 
 #include <string.h>
@@ -102,13 +102,6 @@ static void make_plan(const struct kg_group *group, int k, struct kg_cuda_reduce
     set_column(plan, false);
 }
 
-static void find_plan(const struct kg_group *group, struct kg_cuda_reduce_plan *plan)
-{
-    struct kg_text reason = {0};
-    make_plan(group, kg_reduce_position(group, &reason), plan);
-    kg_text_free(&reason);
-}
-
 static void configure(struct kg_cuda_reduce_plan *plan, const struct kg_config *config)
 {
     set_column(plan, config->value[COLUMN] != 0);
@@ -118,13 +111,6 @@ static void configure(struct kg_cuda_reduce_plan *plan, const struct kg_config *
     plan->split = (int)config->value[SPLIT];
     plan->cluster = config->value[CLUSTER] != 0;
     plan->registers = (int)config->value[REGISTERS];
-}
-
-void kg_cuda_reduce_plan_make(const struct kg_group *group, const struct kg_config *config,
-                              struct kg_cuda_reduce_plan *plan)
-{
-    find_plan(group, plan);
-    configure(plan, config);
 }
 
 static int64_t product(const struct kg_nest *nest, int first, int last)
@@ -253,36 +239,57 @@ static bool has_good_rows(const struct kg_cuda_reduce_plan *plan,
            (rows * blocks >= facts->units && bytes <= blocks * KG_CUDA_ROWWISE_HELD);
 }
 
-static bool applicable(const struct kg_group *group, const struct kg_device_facts *facts,
-                       enum kg_target target, struct kg_text *reason)
+static const void *match_reduction(const struct kg_group *group,
+                                   const struct kg_device_facts *facts, struct kg_arena *arena,
+                                   struct kg_text *reason)
 {
-    struct kg_cuda_reduce_plan plan;
+    (void)facts;
+    int k = kg_cuda_fits(group, reason) ? kg_reduce_position(group, reason) : -1;
+    if (k < 0)
+        return NULL;
+    if (!starts_at_zero(kg_group_nest(group, k))) {
+        refuse(reason, "an index does not run over the whole of 0 to its end");
+        return NULL;
+    }
+    struct kg_cuda_reduce_plan *plan = KG_NEW(arena, struct kg_cuda_reduce_plan);
+    if (plan)
+        make_plan(group, k, plan);
+    return plan;
+}
+
+// The plan by columns or rows, before any config.
+static struct kg_cuda_reduce_plan plan_of(const struct kg_match *match)
+{
+    return *(const struct kg_cuda_reduce_plan *)match->analysis;
+}
+
+void kg_cuda_reduce_plan_make(const struct kg_match *match, const struct kg_config *config,
+                              struct kg_cuda_reduce_plan *plan)
+{
+    *plan = plan_of(match);
+    configure(plan, config);
+}
+
+static bool advised(const struct kg_match *match, struct kg_text *reason)
+{
+    struct kg_cuda_reduce_plan plan = plan_of(match);
     struct kg_rowwise_plan rows;
     struct kg_text ignored = {0};
-    if (!kg_cuda_fits(group, target, reason))
-        return false;
-    int k = kg_reduce_position(group, reason);
-    if (k < 0)
-        return false;
-    if (kg_contract_is_in(group))
+    if (kg_contract_is_in(&match->group))
         return refuse(reason, "a product of matrices is among it");
-    if (!starts_at_zero(kg_group_nest(group, k)))
-        return refuse(reason, "an index does not run over the whole of 0 to its end");
-    make_plan(group, k, &plan);
     if (prefers_columns(&plan))
         return true;
     set_column(&plan, false);
-    bool by_row = has_good_rows(&plan, facts) && kg_rowwise_plan_make(group, &rows, &ignored);
+    bool by_row =
+        has_good_rows(&plan, match->facts) && kg_rowwise_plan_make(&match->group, &rows, &ignored);
     kg_text_free(&ignored);
     return by_row ? refuse(reason, "rows on their own: rowwise does them") : true;
 }
 
-static void space(const struct kg_group *group, const struct kg_device_facts *facts,
-                  enum kg_target target, struct kg_space *space)
+static void space(const struct kg_match *match, struct kg_space *space)
 {
-    (void)target;
-    struct kg_cuda_reduce_plan plan;
-    find_plan(group, &plan);
+    const struct kg_device_facts *facts = match->facts;
+    struct kg_cuda_reduce_plan plan = plan_of(match);
     *space = (struct kg_space){0};
     kg_space_add(space, "column", plan.outputs > 0 ? 2 : 1, (int64_t[]){0, 1});
     kg_space_add(space, "threads", 5, (int64_t[]){256, 128, 512, 1024, 32});
@@ -331,14 +338,13 @@ void kg_cuda_reduce_count(const struct kg_cuda_reduce_plan *plan, int64_t *block
     *parts = kg_ceil_div(count_of(plan), groups * plan->unroll);
 }
 
-static bool valid(const struct kg_group *group, const struct kg_device_facts *facts,
-                  enum kg_target target, const struct kg_config *config, struct kg_text *reason)
+static bool valid(const struct kg_match *match, const struct kg_config *config,
+                  struct kg_text *reason)
 {
-    (void)target;
-    struct kg_cuda_reduce_plan plan;
+    const struct kg_device_facts *facts = match->facts;
+    struct kg_cuda_reduce_plan plan = plan_of(match);
     int widest, together;
     int64_t blocks, parts;
-    find_plan(group, &plan);
     configure(&plan, config);
     kg_cuda_reduce_elements(&plan, &widest, &together);
     kg_cuda_reduce_count(&plan, &blocks, &parts);
@@ -367,13 +373,12 @@ static bool valid(const struct kg_group *group, const struct kg_device_facts *fa
 }
 
 // The same for a row: by as many threads as it takes for each to load all it has at once.
-static void guess_row_cluster(const struct kg_group *group, const struct kg_device_facts *facts,
-                              enum kg_target target, int64_t most, struct kg_config *config)
+static void guess_row_cluster(const struct kg_match *match, int64_t most, struct kg_config *config)
 {
+    const struct kg_device_facts *facts = match->facts;
     struct kg_config tried = *config;
     struct kg_text reason = {0};
-    struct kg_cuda_reduce_plan plan;
-    find_plan(group, &plan);
+    struct kg_cuda_reduce_plan plan = plan_of(match);
     configure(&plan, config);
     int64_t vectors = kg_ceil_div(kg_ceil_div(count_of(&plan), plan.vector), most);
     tried.value[CLUSTER] = 1;
@@ -381,21 +386,20 @@ static void guess_row_cluster(const struct kg_group *group, const struct kg_devi
     tried.value[THREADS] =
         vectors <= CLUSTER_THREADS * CLUSTER_UNROLL ? CLUSTER_THREADS : LARGEST_BLOCK;
     tried.value[UNROLL] = kg_power_of_two(kg_ceil_div(vectors, tried.value[THREADS]));
-    if (outputs_of(&plan) * most <= facts->units && valid(group, facts, target, &tried, &reason))
+    if (outputs_of(&plan) * most <= facts->units && valid(match, &tried, &reason))
         *config = tried;
     kg_text_free(&reason);
 }
 
 // Where one cluster is enough for an output, or for a tile of columns.
-static void guess_cluster(const struct kg_group *group, const struct kg_device_facts *facts,
-                          enum kg_target target, struct kg_config *config)
+static void guess_cluster(const struct kg_match *match, struct kg_config *config)
 {
-    struct kg_cuda_reduce_plan plan;
+    const struct kg_device_facts *facts = match->facts;
+    struct kg_cuda_reduce_plan plan = plan_of(match);
     struct kg_config tried = *config;
     struct kg_text reason = {0};
     int widest, together;
     int64_t blocks, parts, most = kg_cuda_rowwise_blocks(facts);
-    find_plan(group, &plan);
     configure(&plan, config);
     kg_cuda_reduce_elements(&plan, &widest, &together);
     kg_cuda_reduce_count(&plan, &blocks, &parts);
@@ -405,27 +409,26 @@ static void guess_cluster(const struct kg_group *group, const struct kg_device_f
     if (plan.split == 1 || most == 1 || bytes > (plan.column ? CLUSTERED : CLUSTERED_ROW))
         return;
     if (!plan.column) {
-        guess_row_cluster(group, facts, target, most, config);
+        guess_row_cluster(match, most, config);
         return;
     }
     tried.value[CLUSTER] = 1;
     tried.value[SPLIT] = most;
     while (tried.value[SPLIT] > 2 && tried.value[SPLIT] > parts)
         tried.value[SPLIT] /= 2;
-    if (valid(group, facts, target, &tried, &reason))
+    if (valid(match, &tried, &reason))
         *config = tried;
     kg_text_free(&reason);
 }
 
 // Rows that are read in less time than a launch takes: threads do what they do side by side, not
 // one after the other. One block is enough for the shortest, of others there is one for each unit.
-static void guess_short(const struct kg_group *group, const struct kg_device_facts *facts,
-                        enum kg_target target, struct kg_config *config)
+static void guess_short(const struct kg_match *match, struct kg_config *config)
 {
-    struct kg_cuda_reduce_plan plan;
+    const struct kg_device_facts *facts = match->facts;
+    struct kg_cuda_reduce_plan plan = plan_of(match);
     struct kg_config tried = *config;
     struct kg_text reason = {0};
-    find_plan(group, &plan);
     configure(&plan, config);
     int64_t vectors = kg_ceil_div(count_of(&plan), plan.vector), least = outputs_of(&plan);
     if (vectors <= ONE_BLOCK) {
@@ -443,21 +446,20 @@ static void guess_short(const struct kg_group *group, const struct kg_device_fac
                kg_ceil_div(parts, tried.value[UNROLL] / 2) * least <= facts->units)
             tried.value[UNROLL] /= 2;
     }
-    if (valid(group, facts, target, &tried, &reason))
+    if (valid(match, &tried, &reason))
         *config = tried;
     kg_text_free(&reason);
 }
 
 // Where rates are not known.
-static void guess_plainly(const struct kg_group *group, const struct kg_device_facts *facts,
-                          enum kg_target target, struct kg_config *config)
+static void guess_plainly(const struct kg_match *match, struct kg_config *config)
 {
-    struct kg_cuda_reduce_plan plan;
+    const struct kg_device_facts *facts = match->facts;
+    struct kg_cuda_reduce_plan plan = plan_of(match);
     struct kg_text reason = {0};
     enum { MOST_PLACES = 4 };
     int widest, together;
     int64_t blocks, parts, units = facts->units > 0 ? facts->units : 1;
-    find_plan(group, &plan);
     *config = (struct kg_config){{prefers_columns(&plan), USUAL_THREADS, 1, 1, 1, 0, 0}};
     configure(&plan, config);
     kg_cuda_reduce_elements(&plan, &widest, &together);
@@ -473,12 +475,12 @@ static void guess_plainly(const struct kg_group *group, const struct kg_device_f
     while (config->value[UNROLL] < 8 &&
            2 * config->value[UNROLL] * config->value[VECTOR] * together <= loaded)
         config->value[UNROLL] *= 2;
-    while (config->value[UNROLL] > 1 && !valid(group, facts, target, config, &reason))
+    while (config->value[UNROLL] > 1 && !valid(match, config, &reason))
         config->value[UNROLL] /= 2;
-    while (config->value[VECTOR] > 1 && !valid(group, facts, target, config, &reason))
+    while (config->value[VECTOR] > 1 && !valid(match, config, &reason))
         config->value[VECTOR] /= 2;
     if (!plan.column)
-        guess_short(group, facts, target, config);
+        guess_short(match, config);
     configure(&plan, config);
     kg_cuda_reduce_count(&plan, &blocks, &parts);
     for (int i = 0; i < SPLITS && blocks > 0; i++)
@@ -488,7 +490,7 @@ static void guess_plainly(const struct kg_group *group, const struct kg_device_f
     for (int i = SPLITS - 1; i >= 0 && !plan.column && blocks * parts <= units; i--)
         if (splits[i] * blocks <= units && splits[i] >= parts)
             config->value[SPLIT] = splits[i];
-    guess_cluster(group, facts, target, config);
+    guess_cluster(match, config);
     kg_text_free(&reason);
 }
 
@@ -510,20 +512,19 @@ static void try_blocks(struct kg_cuda_rule *rule, struct kg_config config)
 
 // Along columns, vectors as wide as an access, or half as wide, where totals want room; of elements
 // that no vector fits, two at a time.
-static void guess(const struct kg_group *group, const struct kg_device_facts *facts,
-                  enum kg_target target, struct kg_config *config)
+static void guess(const struct kg_match *match, struct kg_config *config)
 {
     enum { LAUNCHES = 2 };
-    struct kg_cuda_rule rule = {&kg_cuda_reduce, group, facts, target, {{0}}, 0};
+    struct kg_cuda_rule rule = {match, {{0}}, 0};
     struct kg_cuda_reduce_plan plan;
     int widest, together;
-    guess_plainly(group, facts, target, config);
+    guess_plainly(match, config);
     kg_cuda_rule_try(&rule, config);
     // What takes little longer than a launch is too short for what is expected to tell configs
     // apart.
     if (!config->value[COLUMN] || rule.seconds < LAUNCHES * kg_cuda_reduce_times.launch)
         return;
-    kg_cuda_reduce_plan_make(group, config, &plan);
+    kg_cuda_reduce_plan_make(match, config, &plan);
     kg_cuda_reduce_elements(&plan, &widest, &together);
     int64_t length = product(plan.nest, plan.run, plan.last), vector = ACCESS;
     while (vector > 1 && (vector * widest > ACCESS || length % vector != 0))
@@ -538,16 +539,15 @@ static void guess(const struct kg_group *group, const struct kg_device_facts *fa
         *config = rule.best;
 }
 
-static bool emit(const struct kg_group *group, const struct kg_device_facts *facts,
-                 enum kg_target target, const struct kg_config *config, const char *entry,
+static bool emit(const struct kg_match *match, const struct kg_config *config, const char *entry,
                  struct kg_text *source)
 {
-    struct kg_cuda_reduce_plan plan;
+    const struct kg_group *group = &match->group;
+    struct kg_cuda_reduce_plan plan = plan_of(match);
     struct kg_space values;
-    find_plan(group, &plan);
     configure(&plan, config);
     plan.entry = entry;
-    space(group, facts, target, &values);
+    space(match, &values);
     kg_cuda_opening(source, group, "reduce", config, &values);
     kg_cuda_reduce_emit(source, &plan);
     return !source->failed;
@@ -564,13 +564,14 @@ static struct kg_grid grid_of(int64_t blocks, int64_t split, int64_t wide, int64
                             .threads = {(int)wide, (int)high, 1}};
 }
 
-static void grids(const struct kg_group *group, const struct kg_device_facts *facts,
-                  const struct kg_config *config, struct kg_grids *grids)
+static void grids(const struct kg_match *match, const struct kg_config *config,
+                  struct kg_grids *grids)
 {
-    struct kg_cuda_reduce_plan plan;
+    const struct kg_group *group = &match->group;
+    const struct kg_device_facts *facts = match->facts;
+    struct kg_cuda_reduce_plan plan = plan_of(match);
     int64_t blocks, parts, wide, groups = 1;
     const struct kg_grid none = {.threads = {1, 1, 1}};
-    find_plan(group, &plan);
     configure(&plan, config);
     kg_cuda_reduce_count(&plan, &blocks, &parts);
     wide = plan.threads;
@@ -601,23 +602,22 @@ static void grids(const struct kg_group *group, const struct kg_device_facts *fa
     kg_cuda_start_early(group, facts, grids);
 }
 
-static double estimate(const struct kg_group *group, const struct kg_device_facts *facts,
-                       enum kg_target target, const struct kg_config *config)
+static double expected(const struct kg_match *match, const struct kg_config *config)
 {
-    (void)target;
-    return kg_cuda_memory_estimate(kg_cuda_reduce_work, &kg_cuda_reduce_times, group, facts,
-                                   config);
+    return kg_cuda_memory_expected(kg_cuda_reduce_work, &kg_cuda_reduce_times, match, config);
 }
 
 const struct kg_family kg_cuda_reduce = {
     .name = "reduce",
     .summary = "reductions over any axes, by as many blocks as there is room for",
-    .applicable = applicable,
+    .match = match_reduction,
+    .advised = advised,
     .space = space,
     .valid = valid,
     .guess = guess,
     .bound = kg_group_bound,
-    .estimate = estimate,
+    .expected = expected,
+    .orders_configs = true,
     .emit = emit,
     .grids = grids,
 };

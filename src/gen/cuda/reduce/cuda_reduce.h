@@ -4,7 +4,9 @@
 #ifndef KG_GEN_CUDA_REDUCE_H
 #define KG_GEN_CUDA_REDUCE_H
 
-#include "gen/host/reduce.h"
+#include "gen/shared/axes.h"
+#include "gen/shared/fold.h"
+#include "gen/shared/reduce_plan.h"
 
 struct kg_cuda_reduce_plan {
     const struct kg_group *group;
@@ -28,7 +30,7 @@ struct kg_cuda_reduce_plan {
     int registers; // at most; 0: as many as the compiler likes
 };
 
-void kg_cuda_reduce_plan_make(const struct kg_group *group, const struct kg_config *config,
+void kg_cuda_reduce_plan_make(const struct kg_match *match, const struct kg_config *config,
                               struct kg_cuda_reduce_plan *plan);
 // Of the tensors that are read in vectors, the widest element and all of them together, in bytes.
 void kg_cuda_reduce_elements(const struct kg_cuda_reduce_plan *plan, int *widest, int *together);

@@ -5,6 +5,7 @@
 #include "gen/cuda/cuda_frame.h"
 #include "gen/cuda/cuda_memory_time.h"
 #include "gen/families.h"
+#include "gen/shared/bound.h"
 
 #include <math.h>
 
@@ -87,14 +88,14 @@ static void describe_folding(const struct kg_cuda_reduce_plan *plan, double outp
     work->meetings = 2;
 }
 
-int kg_cuda_reduce_work(const struct kg_group *group, const struct kg_device_facts *facts,
-                        const struct kg_config *config, struct kg_cuda_memory_work *works)
+int kg_cuda_reduce_work(const struct kg_match *match, const struct kg_config *config,
+                        struct kg_cuda_memory_work *works)
 {
     struct kg_cuda_reduce_plan plan;
     struct kg_grids grids;
     int count = 0;
-    kg_cuda_reduce_plan_make(group, config, &plan);
-    kg_cuda_reduce.grids(group, facts, config, &grids);
+    kg_cuda_reduce_plan_make(match, config, &plan);
+    match->family->grids(match, config, &grids);
     double outputs = 1;
     for (int axis = 0; axis < plan.outputs; axis++)
         outputs *= (double)plan.nest->extent[axis];

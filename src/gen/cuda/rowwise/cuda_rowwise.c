@@ -11,7 +11,7 @@
 
 #include "gen/cuda/cuda_frame.h"
 #include "gen/cuda/cuda_memory_time.h"
-#include "gen/families.h"
+#include "gen/shared/bound.h"
 #include "gen/shared/contract_operands.h"
 
 enum { THREADS, VECTOR, HOLD, KEEP, CLUSTER, SHARED, REGISTERS };
@@ -48,17 +48,14 @@ static bool has_clusters(const struct kg_device_facts *facts)
     return kg_cuda_rowwise_blocks(facts) > 1;
 }
 
-static void space(const struct kg_group *group, const struct kg_device_facts *facts,
-                  enum kg_target target, struct kg_space *space)
+static void space(const struct kg_match *match, struct kg_space *space)
 {
-    (void)target;
-    struct kg_rowwise_plan plan;
-    struct kg_text reason = {0};
+    const struct kg_group *group = &match->group;
+    const struct kg_device_facts *facts = match->facts;
+    const struct kg_rowwise_plan *plan = match->analysis;
     bool kept = false;
-    kg_rowwise_plan_make(group, &plan, &reason);
-    kg_text_free(&reason);
     for (int i = 0; i < group->count; i++)
-        kept |= plan.kept[i];
+        kept |= plan->kept[i];
     *space = (struct kg_space){0};
     kg_space_add(space, "threads", 8, (int64_t[]){128, 256, 32, 64, 512, 1024, 16, 8});
     kg_space_add(space, "vector", 5, (int64_t[]){8, 4, 2, 1, 16});
@@ -109,22 +106,28 @@ static bool is_cut(const struct kg_rowwise_plan *plan, const struct kg_device_fa
            columns * widest_element(plan) > blocks * KG_CUDA_ROWWISE_HELD;
 }
 
-static bool applicable(const struct kg_group *group, const struct kg_device_facts *facts,
-                       enum kg_target target, struct kg_text *reason)
+static const void *match_rows(const struct kg_group *group, const struct kg_device_facts *facts,
+                              struct kg_arena *arena, struct kg_text *reason)
 {
-    struct kg_rowwise_plan plan;
-    if (!kg_cuda_fits(group, target, reason) || !kg_rowwise_plan_make(group, &plan, reason))
-        return false;
-    if (kg_contract_is_in(group))
-        return refuse(reason, "a product of matrices is among it");
-    return !is_cut(&plan, facts) || refuse(reason, "fewer rows than units, and long ones");
+    (void)facts;
+    struct kg_rowwise_plan *plan = KG_NEW(arena, struct kg_rowwise_plan);
+    bool fits = plan && kg_cuda_fits(group, reason) && kg_rowwise_plan_make(group, plan, reason);
+    return fits ? plan : NULL;
 }
 
-void kg_cuda_rowwise_plan_make(const struct kg_group *group, const struct kg_config *config,
+static bool advised(const struct kg_match *match, struct kg_text *reason)
+{
+    if (kg_contract_is_in(&match->group))
+        return refuse(reason, "a product of matrices is among it");
+    return !is_cut(match->analysis, match->facts) ||
+           refuse(reason, "fewer rows than units, and long ones");
+}
+
+void kg_cuda_rowwise_plan_make(const struct kg_match *match, const struct kg_config *config,
                                const char *entry, struct kg_cuda_rowwise_plan *plan)
 {
-    struct kg_text reason = {0};
     *plan = (struct kg_cuda_rowwise_plan){
+        .row = *(const struct kg_rowwise_plan *)match->analysis,
         .threads = (int)config->value[THREADS],
         .vector = (int)config->value[VECTOR],
         .hold = (int)config->value[HOLD],
@@ -133,8 +136,6 @@ void kg_cuda_rowwise_plan_make(const struct kg_group *group, const struct kg_con
         .shared = (int)config->value[SHARED],
         .registers = (int)config->value[REGISTERS],
     };
-    kg_rowwise_plan_make(group, &plan->row, &reason);
-    kg_text_free(&reason);
     plan->row.entry = entry;
     plan->blocks = plan->threads <= WARP ? LEAST_BLOCK / plan->threads : 1;
 }
@@ -193,13 +194,13 @@ static bool is_stored(const struct kg_cuda_rowwise_plan *plan, const struct kg_d
     return true;
 }
 
-static bool valid(const struct kg_group *group, const struct kg_device_facts *facts,
-                  enum kg_target target, const struct kg_config *config, struct kg_text *reason)
+static bool valid(const struct kg_match *match, const struct kg_config *config,
+                  struct kg_text *reason)
 {
-    (void)target;
+    const struct kg_device_facts *facts = match->facts;
     struct kg_cuda_rowwise_plan plan;
     int64_t rows, columns, length;
-    kg_cuda_rowwise_plan_make(group, config, "", &plan);
+    kg_cuda_rowwise_plan_make(match, config, "", &plan);
     kg_cuda_rowwise_measure(&plan.row, &rows, &columns, &length);
     int64_t threads = config->value[THREADS], registers = config->value[REGISTERS];
     int64_t pieces = kg_ceil_div(columns, threads * config->value[CLUSTER] * config->value[VECTOR]);
@@ -245,8 +246,7 @@ static bool shares_columns(const struct kg_rowwise_plan *plan)
 
 // Has a row's threads hold all of it, `stored` vectors of each in shared memory at most; false:
 // they cannot.
-static bool hold_all(const struct kg_group *group, const struct kg_device_facts *facts,
-                     enum kg_target target, int64_t columns, int64_t stored,
+static bool hold_all(const struct kg_match *match, int64_t columns, int64_t stored,
                      struct kg_config *config)
 {
     const int64_t span = config->value[THREADS] * config->value[CLUSTER] * config->value[VECTOR];
@@ -258,7 +258,7 @@ static bool hold_all(const struct kg_group *group, const struct kg_device_facts 
         config->value[HOLD] = hold;
         config->value[SHARED] = kg_ceil_div(left, STORED_STEP) * STORED_STEP;
         done = config->value[SHARED] <= stored && (hold == 1 || hold / 2 < pieces) &&
-               valid(group, facts, target, config, &reason);
+               valid(match, config, &reason);
     }
     kg_text_free(&reason);
     return done;
@@ -268,24 +268,24 @@ static bool hold_all(const struct kg_group *group, const struct kg_device_facts 
 // all of it, because they wait for each other; by more where there are few rows. What all rows
 // share stays near the units if nothing else is there: then a block of its own holds the row, or
 // more blocks do, in registers.
-static void guess_long(const struct kg_group *group, const struct kg_rowwise_plan *plan,
-                       const struct kg_device_facts *facts, enum kg_target target, int64_t rows,
-                       int64_t columns, struct kg_config *config)
+static void guess_long(const struct kg_match *match, int64_t rows, int64_t columns,
+                       struct kg_config *config)
 {
+    const struct kg_rowwise_plan *plan = match->analysis;
+    const struct kg_device_facts *facts = match->facts;
     const int most = kg_cuda_rowwise_blocks(facts);
     const int64_t stored = shares_columns(plan) ? 0 : MOST_STORED;
     config->value[KEEP] = 0;
     config->value[CLUSTER] = 1;
     config->value[THREADS] = facts->unit.block_threads;
-    if (stored == 0 && rows * 2 > facts->units &&
-        hold_all(group, facts, target, columns, stored, config))
+    if (stored == 0 && rows * 2 > facts->units && hold_all(match, columns, stored, config))
         return;
     for (int64_t threads = MOST_SHARED; threads <= facts->unit.block_threads; threads *= 2)
         for (int64_t cluster = 1; cluster <= most; cluster *= 2) {
             config->value[THREADS] = threads;
             config->value[CLUSTER] = cluster;
             if ((cluster == most || rows * cluster * 2 > facts->units) &&
-                hold_all(group, facts, target, columns, stored, config))
+                hold_all(match, columns, stored, config))
                 return;
         }
     config->value[HOLD] = MOST_HELD;
@@ -293,15 +293,14 @@ static void guess_long(const struct kg_group *group, const struct kg_rowwise_pla
 }
 
 // Where rates are not known.
-static void guess_plainly(const struct kg_group *group, const struct kg_device_facts *facts,
-                          enum kg_target target, struct kg_config *config)
+static void guess_plainly(const struct kg_match *match, struct kg_config *config)
 {
-    struct kg_rowwise_plan plan;
+    const struct kg_device_facts *facts = match->facts;
+    const struct kg_rowwise_plan *plan = match->analysis;
     struct kg_text reason = {0};
     int64_t rows, columns, length, least = 8;
-    kg_rowwise_plan_make(group, &plan, &reason);
-    kg_cuda_rowwise_measure(&plan, &rows, &columns, &length);
-    *config = (struct kg_config){{8, ACCESS / widest_element(&plan), 1, 0, 1, 0, 0}};
+    kg_cuda_rowwise_measure(plan, &rows, &columns, &length);
+    *config = (struct kg_config){{8, ACCESS / widest_element(plan), 1, 0, 1, 0, 0}};
     while (config->value[VECTOR] > 1 && length % config->value[VECTOR] != 0)
         config->value[VECTOR] /= 2;
     // Two vectors a thread of a row's block, then up to eight: measured on an H100.
@@ -316,14 +315,14 @@ static void guess_plainly(const struct kg_group *group, const struct kg_device_f
     while (config->value[HOLD] < MOST_HELD &&
            config->value[HOLD] * config->value[THREADS] * vector < columns)
         config->value[HOLD] *= 2;
-    config->value[KEEP] = is_costly(&plan) && config->value[HOLD] <= 2;
+    config->value[KEEP] = is_costly(plan) && config->value[HOLD] <= 2;
     if (MOST_SHARED * vector * MOST_HELD < columns)
-        guess_long(group, &plan, facts, target, rows, columns, config);
-    if (!valid(group, facts, target, config, &reason))
+        guess_long(match, rows, columns, config);
+    if (!valid(match, config, &reason))
         config->value[KEEP] = 0;
-    while (config->value[HOLD] > 1 && !valid(group, facts, target, config, &reason))
+    while (config->value[HOLD] > 1 && !valid(match, config, &reason))
         config->value[HOLD] /= 2;
-    while (config->value[THREADS] > least && !valid(group, facts, target, config, &reason))
+    while (config->value[THREADS] > least && !valid(match, config, &reason))
         config->value[THREADS] /= 2;
     kg_text_free(&reason);
 }
@@ -349,51 +348,51 @@ static void try_shares(struct kg_cuda_rule *rule, struct kg_config config, int64
 
 // Of all ways of holding a whole row the one that is expected to be fastest. What all rows share
 // stays near the units only if rows do not take the shared memory.
-static void guess(const struct kg_group *group, const struct kg_device_facts *facts,
-                  enum kg_target target, struct kg_config *config)
+static void guess(const struct kg_match *match, struct kg_config *config)
 {
-    struct kg_rowwise_plan plan;
-    struct kg_text reason = {0};
+    const struct kg_device_facts *facts = match->facts;
+    const struct kg_rowwise_plan *plan = match->analysis;
     int64_t rows, columns, length;
-    struct kg_cuda_rule rule = {&kg_cuda_rowwise, group, facts, target, {{0}}, 0};
-    guess_plainly(group, facts, target, config);
-    kg_rowwise_plan_make(group, &plan, &reason);
-    kg_text_free(&reason);
-    kg_cuda_rowwise_measure(&plan, &rows, &columns, &length);
+    struct kg_cuda_rule rule = {match, {{0}}, 0};
+    guess_plainly(match, config);
+
+    kg_cuda_rowwise_measure(plan, &rows, &columns, &length);
     kg_cuda_rule_try(&rule, config);
-    const int64_t stored = shares_columns(&plan) ? 0 : MOST_STORED;
+    const int64_t stored = shares_columns(plan) ? 0 : MOST_STORED;
     struct kg_config tried = {{0}};
     tried.value[VECTOR] = config->value[VECTOR];
     for (int64_t threads = 8; threads <= facts->unit.block_threads; threads *= 2)
         for (int64_t cluster = 1; cluster <= kg_cuda_rowwise_blocks(facts); cluster *= 2) {
             tried.value[THREADS] = threads;
             tried.value[CLUSTER] = cluster;
-            try_shares(&rule, tried, columns, widest_element(&plan), stored, is_costly(&plan));
+            try_shares(&rule, tried, columns, widest_element(plan), stored, is_costly(plan));
         }
     if (rule.seconds > 0)
         *config = rule.best;
 }
 
-static bool emit(const struct kg_group *group, const struct kg_device_facts *facts,
-                 enum kg_target target, const struct kg_config *config, const char *entry,
+static bool emit(const struct kg_match *match, const struct kg_config *config, const char *entry,
                  struct kg_text *source)
 {
+    const struct kg_group *group = &match->group;
     struct kg_cuda_rowwise_plan plan;
     struct kg_space values;
-    kg_cuda_rowwise_plan_make(group, config, entry, &plan);
-    space(group, facts, target, &values);
+    kg_cuda_rowwise_plan_make(match, config, entry, &plan);
+    space(match, &values);
     kg_cuda_opening(source, group, "rowwise", config, &values);
     kg_cuda_rowwise_emit(source, &plan);
     return !source->failed;
 }
 
-static void grids(const struct kg_group *group, const struct kg_device_facts *facts,
-                  const struct kg_config *config, struct kg_grids *grids)
+static void grids(const struct kg_match *match, const struct kg_config *config,
+                  struct kg_grids *grids)
 {
+    const struct kg_group *group = &match->group;
+    const struct kg_device_facts *facts = match->facts;
     enum { MOST_CLUSTERS = 1 << 27 };
     struct kg_cuda_rowwise_plan plan;
     int64_t rows, columns, length;
-    kg_cuda_rowwise_plan_make(group, config, "", &plan);
+    kg_cuda_rowwise_plan_make(match, config, "", &plan);
     kg_cuda_rowwise_measure(&plan.row, &rows, &columns, &length);
     int64_t blocks = kg_ceil_div(rows, plan.blocks);
     bool all_rows = blocks <= MOST_CLUSTERS;
@@ -418,23 +417,26 @@ static void grids(const struct kg_group *group, const struct kg_device_facts *fa
     kg_cuda_start_early(group, facts, grids);
 }
 
-static double estimate(const struct kg_group *group, const struct kg_device_facts *facts,
-                       enum kg_target target, const struct kg_config *config)
+static double expected(const struct kg_match *match, const struct kg_config *config)
 {
-    (void)target;
-    return kg_cuda_memory_estimate(kg_cuda_rowwise_work, &kg_cuda_rowwise_times, group, facts,
-                                   config);
+    // Columns that are read as rows were not measured: the family that is made for them has them,
+    // unless it is expected to take far longer.
+    const double unsure = kg_cuda_rowwise_reads_apart(match->analysis) ? 1.5 : 1;
+    return unsure *
+           kg_cuda_memory_expected(kg_cuda_rowwise_work, &kg_cuda_rowwise_times, match, config);
 }
 
 const struct kg_family kg_cuda_rowwise = {
     .name = "rowwise",
     .summary = "softmax, norms, losses and reductions by row, which stays in registers",
-    .applicable = applicable,
+    .match = match_rows,
+    .advised = advised,
     .space = space,
     .valid = valid,
     .guess = guess,
     .bound = kg_group_bound,
-    .estimate = estimate,
+    .expected = expected,
+    .orders_configs = true,
     .emit = emit,
     .grids = grids,
 };

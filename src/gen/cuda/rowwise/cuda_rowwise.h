@@ -5,8 +5,8 @@
 #ifndef KG_GEN_CUDA_ROWWISE_H
 #define KG_GEN_CUDA_ROWWISE_H
 
-#include "gen/host/rowwise.h"
 #include "gen/shared/code.h"
+#include "gen/shared/rowwise_plan.h"
 
 struct kg_cuda_rowwise_plan {
     struct kg_rowwise_plan row;
@@ -20,11 +20,14 @@ struct kg_cuda_rowwise_plan {
     int registers; // at most; 0: as many as the compiler likes
 };
 
-void kg_cuda_rowwise_plan_make(const struct kg_group *group, const struct kg_config *config,
+void kg_cuda_rowwise_plan_make(const struct kg_match *match, const struct kg_config *config,
                                const char *entry, struct kg_cuda_rowwise_plan *plan);
 // Rows, elements of a row, and elements of the run that vectors follow.
 void kg_cuda_rowwise_measure(const struct kg_rowwise_plan *plan, int64_t *rows, int64_t *columns,
                              int64_t *length);
+
+// Do neighbouring columns of some read lie apart?
+bool kg_cuda_rowwise_reads_apart(const struct kg_rowwise_plan *row);
 
 // Bytes of a row that a block holds, and the blocks that may share one.
 #define KG_CUDA_ROWWISE_HELD (1 << 17)

@@ -5,13 +5,15 @@
 #include "gen/cuda/cuda_frame.h"
 #include "gen/cuda/cuda_memory_time.h"
 #include "gen/families.h"
+#include "gen/shared/axes.h"
+#include "gen/shared/bound.h"
 
 #include <math.h>
 
 enum { WARP = 32, ACCESS = 16, ANY = 2 }; // the function for what does not lie in whole vectors
 // Registers of a thread beside what it holds, and those of wide vectors at work: as NVRTC 13.0 had
 // it for 1700 of these kernels.
-enum { OTHER_REGISTERS = 18, WIDE = 8 };
+enum { OTHER_REGISTERS = 18, WIDE = 8, SECTOR = 32 };
 // Instructions by which a warp folds a value.
 enum { FOLD_STEPS = 20 };
 
@@ -77,6 +79,54 @@ static void add_streams(const struct kg_cuda_rowwise_plan *plan, const struct sh
         work->bytes += work->again;
 }
 
+// Elements between those of neighbouring columns.
+static double stride_of(const struct kg_rowwise_plan *row, const struct kg_access *access)
+{
+    const struct kg_layout *layout = &row->group->problem->layouts[access->tensor->id];
+    double stride = 0;
+    for (int dim = 0; dim < access->tensor->rank; dim++)
+        if (access->map[dim].is_affine)
+            stride += fabs((double)(access->map[dim].coefficient[row->last] * layout->stride[dim]));
+    return stride;
+}
+
+bool kg_cuda_rowwise_reads_apart(const struct kg_rowwise_plan *row)
+{
+    for (int i = 0; i < row->group->count; i++) {
+        const struct kg_nest *nest = kg_group_nest(row->group, i);
+        for (int a = 0; a < nest->access_count && row->role[i] != KG_ROWWISE_SCALAR; a++)
+            if (stride_of(row, &nest->accesses[a]) > 1)
+                return true;
+    }
+    return false;
+}
+
+// Reads that are in no stream are made one by one; where neighbouring threads' elements lie apart,
+// whole sectors come for each.
+static void add_plain_reads(const struct kg_cuda_rowwise_plan *plan, const struct share *share,
+                            struct kg_cuda_memory_work *work)
+{
+    const struct kg_rowwise_plan *row = &plan->row;
+    const struct kg_problem *problem = row->group->problem;
+    struct kg_cuda_streams streams;
+    kg_cuda_streams_make(row, &streams);
+    for (int i = 0; i < row->group->count; i++) {
+        const struct kg_nest *nest = kg_group_nest(row->group, i);
+        for (int a = 0; a < nest->access_count && row->role[i] != KG_ROWWISE_SCALAR; a++) {
+            const struct kg_access *access = &nest->accesses[a];
+            if (kg_group_maker(row->group, access->tensor) >= 0 ||
+                kg_cuda_streams_find(&streams, row, access) >= 0)
+                continue;
+            const struct kg_layout *layout = &problem->layouts[access->tensor->id];
+            double bytes = kg_dtypes[kg_emit_tensor_dtype(access->tensor)].bits / 8.0;
+            double stride = fmin(stride_of(row, access), SECTOR / bytes);
+            kg_cuda_memory_access(work, share->all * share->vector, bytes);
+            if (stride > 1)
+                work->bytes += (stride - 1) * bytes * (double)layout->elements;
+        }
+    }
+}
+
 static void add_statements(const struct kg_cuda_rowwise_plan *plan, const struct share *share,
                            double elements, struct kg_cuda_memory_work *work)
 {
@@ -116,16 +166,18 @@ static double count_registers(const struct kg_cuda_rowwise_plan *plan, const str
     return registers;
 }
 
-int kg_cuda_rowwise_work(const struct kg_group *group, const struct kg_device_facts *facts,
-                         const struct kg_config *config, struct kg_cuda_memory_work *works)
+int kg_cuda_rowwise_work(const struct kg_match *match, const struct kg_config *config,
+                         struct kg_cuda_memory_work *works)
 {
+    const struct kg_group *group = &match->group;
+    const struct kg_device_facts *facts = match->facts;
     struct kg_cuda_rowwise_plan plan;
     struct kg_grids grids;
     int64_t rows, columns, length;
     int count = 0;
-    kg_cuda_rowwise_plan_make(group, config, "", &plan);
+    kg_cuda_rowwise_plan_make(match, config, "", &plan);
     kg_cuda_rowwise_measure(&plan.row, &rows, &columns, &length);
-    kg_cuda_rowwise.grids(group, facts, config, &grids);
+    match->family->grids(match, config, &grids);
     for (int i = 0; i < grids.count; i++) {
         if (grids.grids[i].blocks[0] == 0)
             continue;
@@ -136,6 +188,7 @@ int kg_cuda_rowwise_work(const struct kg_group *group, const struct kg_device_fa
         work->registers = count_registers(&plan, &share);
         work->limit = plan.registers;
         add_streams(&plan, &share, facts, work);
+        add_plain_reads(&plan, &share, work);
         add_statements(&plan, &share, (double)rows * (double)columns, work);
     }
     return count;

@@ -16,17 +16,26 @@
 
 #include "gen/cuda/cuda_frame.h"
 #include "gen/cuda/cuda_memory_time.h"
-#include "gen/families.h"
+#include "gen/shared/bound.h"
 
 enum { THREADS, VECTOR, HOLD, CLUSTER, CHUNKED, REGISTERS };
 
 enum { ACCESS = 16, WARP = 32, LEAST_BLOCK = 128 };
 
-void kg_cuda_scan_plan_make(const struct kg_group *group, const struct kg_config *config,
+static const void *match_scan(const struct kg_group *group, const struct kg_device_facts *facts,
+                              struct kg_arena *arena, struct kg_text *reason)
+{
+    (void)facts;
+    struct kg_scan_plan *plan = KG_NEW(arena, struct kg_scan_plan);
+    bool fits = plan && kg_cuda_fits(group, reason) && kg_scan_plan_make(group, plan, reason);
+    return fits ? plan : NULL;
+}
+
+void kg_cuda_scan_plan_make(const struct kg_match *match, const struct kg_config *config,
                             const char *entry, struct kg_cuda_scan_plan *plan)
 {
-    struct kg_text reason = {0};
     *plan = (struct kg_cuda_scan_plan){
+        .scan = *(const struct kg_scan_plan *)match->analysis,
         .threads = (int)config->value[THREADS],
         .vector = (int)config->value[VECTOR],
         .hold = (int)config->value[HOLD],
@@ -34,20 +43,10 @@ void kg_cuda_scan_plan_make(const struct kg_group *group, const struct kg_config
         .blocks = 1,
         .cluster = (int)config->value[CLUSTER],
     };
-    kg_scan_plan_make(group, &plan->scan, &reason);
-    kg_text_free(&reason);
     plan->scan.chunk = config->value[CHUNKED];
     plan->scan.entry = entry;
     if (!plan->scan.column && plan->threads <= WARP && plan->scan.chunk == 0)
         plan->blocks = LEAST_BLOCK / plan->threads;
-}
-
-static bool applicable(const struct kg_group *group, const struct kg_device_facts *facts,
-                       enum kg_target target, struct kg_text *reason)
-{
-    (void)facts;
-    struct kg_scan_plan plan;
-    return kg_cuda_fits(group, target, reason) && kg_scan_plan_make(group, &plan, reason);
 }
 
 static bool has_clusters(const struct kg_device_facts *facts)
@@ -55,24 +54,20 @@ static bool has_clusters(const struct kg_device_facts *facts)
     return facts->unit.cluster > 1;
 }
 
-static void space(const struct kg_group *group, const struct kg_device_facts *facts,
-                  enum kg_target target, struct kg_space *space)
+static void space(const struct kg_match *match, struct kg_space *space)
 {
-    (void)target;
-    struct kg_scan_plan plan;
-    struct kg_text reason = {0};
-    kg_scan_plan_make(group, &plan, &reason);
-    kg_text_free(&reason);
-    bool clusters = !plan.column && has_clusters(facts);
+    const struct kg_device_facts *facts = match->facts;
+    const struct kg_scan_plan *plan = match->analysis;
+    bool clusters = !plan->column && has_clusters(facts);
     *space = (struct kg_space){0};
-    if (plan.column)
+    if (plan->column)
         kg_space_add(space, "threads", 4, (int64_t[]){128, 64, 256, 512});
     else
         kg_space_add(space, "threads", 8, (int64_t[]){256, 512, 128, 64, 1024, 32, 16, 8});
     kg_space_add(space, "vector", 5, (int64_t[]){8, 4, 2, 1, 16});
     kg_space_add(space, "hold", 5, (int64_t[]){4, 2, 8, 1, 16});
     kg_space_add(space, "cluster", clusters ? 4 : 1, (int64_t[]){1, 2, 4, 8});
-    if (plan.column)
+    if (plan->column)
         kg_space_add(space, "chunk", 6, (int64_t[]){0, 64, 256, 1024, 4096, 16384});
     else
         kg_space_add(space, "chunk", 5, (int64_t[]){0, 1 << 14, 1 << 16, 1 << 18, 1 << 20});
@@ -137,12 +132,12 @@ static bool refuse(struct kg_text *reason, const char *why)
     return false;
 }
 
-static bool valid(const struct kg_group *group, const struct kg_device_facts *facts,
-                  enum kg_target target, const struct kg_config *config, struct kg_text *reason)
+static bool valid(const struct kg_match *match, const struct kg_config *config,
+                  struct kg_text *reason)
 {
-    (void)target;
+    const struct kg_device_facts *facts = match->facts;
     struct kg_cuda_scan_plan plan;
-    kg_cuda_scan_plan_make(group, config, "", &plan);
+    kg_cuda_scan_plan_make(match, config, "", &plan);
     int64_t threads = plan.threads, vector = plan.vector, hold = plan.hold;
     struct extent extent = measure(&plan.scan);
     int64_t row = plan.scan.chunk > 0 ? plan.scan.chunk : extent.length;
@@ -238,47 +233,42 @@ static void guess_column(const struct extent *extent, int64_t units, int widest,
 }
 
 // Where rates are not known.
-static void guess_plainly(const struct kg_group *group, const struct kg_device_facts *facts,
-                          enum kg_target target, struct kg_config *config)
+static void guess_plainly(const struct kg_match *match, struct kg_config *config)
 {
-    struct kg_scan_plan plan;
+    const struct kg_device_facts *facts = match->facts;
+    const struct kg_scan_plan *plan = match->analysis;
     struct kg_text reason = {0};
     int widest, all;
-    kg_scan_plan_make(group, &plan, &reason);
-    struct extent extent = measure(&plan);
-    measure_elements(&plan, &widest, &all);
+    struct extent extent = measure(plan);
+    measure_elements(plan, &widest, &all);
     *config = (struct kg_config){{128, ACCESS / widest, 1, 1, 0, 0}};
     while (config->value[VECTOR] > 1 && extent.along % config->value[VECTOR] != 0)
         config->value[VECTOR] /= 2;
-    if (plan.column)
+    if (plan->column)
         guess_column(&extent, facts->units > 0 ? facts->units : 1, widest, config);
     else
-        guess_row(&plan, &extent, facts->units > 0 ? facts->units : 1, has_clusters(facts), config);
-    while (config->value[HOLD] > 1 && !valid(group, facts, target, config, &reason))
+        guess_row(plan, &extent, facts->units > 0 ? facts->units : 1, has_clusters(facts), config);
+    while (config->value[HOLD] > 1 && !valid(match, config, &reason))
         config->value[HOLD] /= 2;
     kg_text_free(&reason);
 }
 
 // Columns are cut into chunks, and walked down, as it is expected to be fastest.
-static void guess(const struct kg_group *group, const struct kg_device_facts *facts,
-                  enum kg_target target, struct kg_config *config)
+static void guess(const struct kg_match *match, struct kg_config *config)
 {
     enum { MOST_HOLD = 8 };
-    struct kg_cuda_rule rule = {&kg_cuda_scan, group, facts, target, {{0}}, 0};
+    struct kg_cuda_rule rule = {match, {{0}}, 0};
     struct kg_space values;
-    struct kg_scan_plan plan;
-    struct kg_text reason = {0};
+    const struct kg_scan_plan *plan = match->analysis;
     int widest, all;
-    guess_plainly(group, facts, target, config);
-    kg_scan_plan_make(group, &plan, &reason);
-    kg_text_free(&reason);
-    if (!plan.column)
+    guess_plainly(match, config);
+    if (!plan->column)
         return;
-    measure_elements(&plan, &widest, &all);
-    space(group, facts, target, &values);
+    measure_elements(plan, &widest, &all);
+    space(match, &values);
     kg_cuda_rule_try(&rule, config);
     struct kg_config tried = {{0, ACCESS / widest, 1, 1, 0, 0}};
-    struct extent extent = measure(&plan);
+    struct extent extent = measure(plan);
     int64_t *value = tried.value;
     while (value[VECTOR] > 1 && extent.along % value[VECTOR] != 0)
         value[VECTOR] /= 2;
@@ -303,15 +293,15 @@ static bool is_wanted(const struct kg_cuda_scan_plan *plan)
     return false;
 }
 
-static bool emit(const struct kg_group *group, const struct kg_device_facts *facts,
-                 enum kg_target target, const struct kg_config *config, const char *entry,
+static bool emit(const struct kg_match *match, const struct kg_config *config, const char *entry,
                  struct kg_text *source)
 {
+    const struct kg_group *group = &match->group;
     struct kg_cuda_scan_plan plan;
     struct kg_space values;
     struct kg_code code = {source, 0};
-    kg_cuda_scan_plan_make(group, config, entry, &plan);
-    space(group, facts, target, &values);
+    kg_cuda_scan_plan_make(match, config, entry, &plan);
+    space(match, &values);
     kg_cuda_opening(source, group, "scan", config, &values);
     if (is_wanted(&plan))
         kg_cuda_scan_emit(source, &plan);
@@ -334,12 +324,14 @@ static struct kg_grid grid_of(const struct kg_cuda_scan_plan *plan, const struct
                             .cluster = plan->cluster};
 }
 
-static void grids(const struct kg_group *group, const struct kg_device_facts *facts,
-                  const struct kg_config *config, struct kg_grids *grids)
+static void grids(const struct kg_match *match, const struct kg_config *config,
+                  struct kg_grids *grids)
 {
+    const struct kg_group *group = &match->group;
+    const struct kg_device_facts *facts = match->facts;
     struct kg_cuda_scan_plan plan;
     const struct kg_grid none = {.threads = {1, 1, 1}};
-    kg_cuda_scan_plan_make(group, config, "", &plan);
+    kg_cuda_scan_plan_make(match, config, "", &plan);
     struct extent extent = measure(&plan.scan);
     int64_t chunk = plan.scan.chunk > 0 ? plan.scan.chunk : extent.length;
     int64_t chunks = chunk > 0 ? kg_ceil_div(extent.length, chunk) : 0;
@@ -363,22 +355,21 @@ static void grids(const struct kg_group *group, const struct kg_device_facts *fa
     kg_cuda_start_early(group, facts, grids);
 }
 
-static double estimate(const struct kg_group *group, const struct kg_device_facts *facts,
-                       enum kg_target target, const struct kg_config *config)
+static double expected(const struct kg_match *match, const struct kg_config *config)
 {
-    (void)target;
-    return kg_cuda_memory_estimate(kg_cuda_scan_work, &kg_cuda_scan_times, group, facts, config);
+    return kg_cuda_memory_expected(kg_cuda_scan_work, &kg_cuda_scan_times, match, config);
 }
 
 const struct kg_family kg_cuda_scan = {
     .name = "scan",
     .summary = "running totals along an axis, read and written once",
-    .applicable = applicable,
+    .match = match_scan,
     .space = space,
     .valid = valid,
     .guess = guess,
     .bound = kg_group_bound,
-    .estimate = estimate,
+    .expected = expected,
+    .orders_configs = true,
     .emit = emit,
     .grids = grids,
 };

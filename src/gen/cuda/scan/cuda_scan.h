@@ -4,7 +4,7 @@
 #ifndef KG_GEN_CUDA_SCAN_H
 #define KG_GEN_CUDA_SCAN_H
 
-#include "gen/host/scan.h"
+#include "gen/shared/scan_writer.h"
 
 struct kg_cuda_scan_plan {
     struct kg_scan_plan scan; // with `chunk`: how much of the axis a row or column is cut into
@@ -16,7 +16,7 @@ struct kg_cuda_scan_plan {
     int registers; // at most; 0: as many as the compiler likes
 };
 
-void kg_cuda_scan_plan_make(const struct kg_group *group, const struct kg_config *config,
+void kg_cuda_scan_plan_make(const struct kg_match *match, const struct kg_config *config,
                             const char *entry, struct kg_cuda_scan_plan *plan);
 // 32-bit registers of a thread for what it works on and what is on its way.
 int64_t kg_cuda_scan_registers(const struct kg_scan_plan *plan, const struct kg_config *config);

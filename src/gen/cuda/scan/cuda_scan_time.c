@@ -5,6 +5,7 @@
 #include "gen/cuda/cuda_frame.h"
 #include "gen/cuda/cuda_memory_time.h"
 #include "gen/families.h"
+#include "gen/shared/bound.h"
 
 #include <math.h>
 
@@ -56,14 +57,14 @@ static void describe(const struct kg_cuda_scan_plan *plan, const struct kg_confi
     work->steps += column ? 0 : tiles * hold * FOLD_STEPS;
 }
 
-int kg_cuda_scan_work(const struct kg_group *group, const struct kg_device_facts *facts,
-                      const struct kg_config *config, struct kg_cuda_memory_work *works)
+int kg_cuda_scan_work(const struct kg_match *match, const struct kg_config *config,
+                      struct kg_cuda_memory_work *works)
 {
     struct kg_cuda_scan_plan plan;
     struct kg_grids grids;
     int count = 0;
-    kg_cuda_scan_plan_make(group, config, "", &plan);
-    kg_cuda_scan.grids(group, facts, config, &grids);
+    kg_cuda_scan_plan_make(match, config, "", &plan);
+    match->family->grids(match, config, &grids);
     for (int i = 0; i < grids.count; i++) {
         if (grids.grids[i].blocks[0] == 0)
             continue;

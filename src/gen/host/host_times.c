@@ -1,0 +1,579 @@
+// Expected times of the host's families: see host_times.h. Each function follows the loops that its
+// family emits: how often a body is evaluated, along which axis in vectors, what surrounds it, and
+// in which order memory is read. host_costs.c knows what that costs.
+
+#include "gen/host/host_times.h"
+
+#include "gen/families.h"
+#include "gen/host/direct.h"
+#include "gen/host/host_costs.h"
+#include "gen/host/pointwise.h"
+#include "gen/host/reduce.h"
+#include "gen/host/rowwise.h"
+#include "gen/host/scan.h"
+#include "gen/shared/contract_operands.h"
+
+#include <math.h>
+
+// A call of a kernel, and what waking the other cores adds.
+#define CALL_SECONDS 0.15e-6
+#define WAKE_SECONDS 1.5e-6
+// Work that is not worth another core.
+#define GRAIN_CYCLES 2e4
+// What is done beside a wait hides this part of the shorter of the two.
+#define OVERLAP 0.6
+
+// Work of a kernel, summed over all cores.
+struct work {
+    const struct kg_group *group;
+    const struct kg_device_facts *facts;
+    double cycles; // computing and loading from the first cache
+    double waits;  // for caches and memory
+    double items;  // that cores share
+};
+
+static double clock_of(const struct kg_device_facts *facts)
+{
+    return facts->clock > 0 ? facts->clock : 3e9;
+}
+
+static double seconds_of(const struct work *work)
+{
+    double longer = fmax(work->cycles, work->waits), shorter = fmin(work->cycles, work->waits);
+    double cycles = longer + (1 - OVERLAP) * shorter, cores = 1, seconds = CALL_SECONDS;
+    if (cycles > GRAIN_CYCLES && work->facts->units > 1 && work->items > 1) {
+        double rounds = ceil(work->items / work->facts->units);
+        cores = fmin(work->items / rounds, work->facts->units);
+        seconds += WAKE_SECONDS;
+    }
+    return seconds + cycles / cores / clock_of(work->facts);
+}
+
+// Runs of at most `width` neighbours, each with what comes before the first and after the last.
+static double run_cycles(double each, double length, double width, double around)
+{
+    return length * each + ceil(length / fmax(width, 1)) * around;
+}
+
+static void add_axes(struct kg_host_order *order, const struct kg_nest *nest, int first, int last)
+{
+    for (int axis = first; axis <= last; axis++)
+        kg_host_order_add(order, axis, (double)nest->extent[axis], 1);
+}
+
+// An axis in blocks of `width`, outer loops.
+static void add_blocks(struct kg_host_order *order, const struct kg_nest *nest, int axis,
+                       double width)
+{
+    kg_host_order_add(order, axis, ceil((double)nest->extent[axis] / width), width);
+}
+
+static double extent_of(const struct kg_nest *nest, int axis)
+{
+    return axis >= 0 && axis < nest->axis_count ? (double)nest->extent[axis] : 1;
+}
+
+static struct kg_host_loop loop_of(const struct work *work, const struct kg_nest *nest, int vector)
+{
+    return (struct kg_host_loop){.group = work->group,
+                                 .facts = work->facts,
+                                 .nest = nest,
+                                 .vector = vector,
+                                 .scalar = kg_host_divides(nest)};
+}
+
+// direct
+
+#define CHAIN_STEP 1.8    // from sum to sum in f64, one after the other
+#define COMPARE_STEP 1.9  // extremes, likewise
+#define ARGUMENT_STEP 8.0 // with the place
+#define LANE_PLACE 1.5    // the same of neighbours side by side
+#define COUNT_STEP 0.1    // sums of integers, which any order does
+#define LANE_STEP 0.3     // of an element of the sums side by side, which lie in memory
+#define LANE_LOOP 10.0    // around them
+#define ELEMENT_LOOP 6.0  // around a reduction
+#define EXTREME_GAIN 1.0  // of a running extreme, which is stored as it is
+#define BLOCK_LOOP 20.0   // around a block
+
+// Evaluations of a reduction's body when every element is computed anew.
+static double count_steps(const struct kg_nest *nest)
+{
+    double all = kg_axes_count(nest, 0, nest->axis_count - 1);
+    if (!kg_direct_has_relation(nest))
+        return all;
+    return kg_direct_scanned_axis(nest) >= 0 ? nest->iterations
+                                             : fmin(all, fmax(nest->iterations, all / 2));
+}
+
+static bool is_extreme(const struct kg_nest *nest)
+{
+    return nest->reduce == KG_REDUCE_MAX || nest->reduce == KG_REDUCE_MIN;
+}
+
+static double chain_step(const struct kg_nest *nest)
+{
+    if (kg_reduces[nest->reduce].is_argument)
+        return ARGUMENT_STEP;
+    bool real = nest->body->type == KG_TYPE_F32 || nest->body->type == KG_TYPE_F64;
+    if (nest->reduce == KG_REDUCE_SUM && !real)
+        return COUNT_STEP;
+    bool adds = nest->reduce == KG_REDUCE_SUM || nest->reduce == KG_REDUCE_MEAN ||
+                nest->reduce == KG_REDUCE_PROD;
+    return adds ? CHAIN_STEP : COMPARE_STEP;
+}
+
+static void add_direct_reduce(struct work *work, const struct kg_nest *nest, double lanes)
+{
+    int inner = nest->output_axes - 1, last = nest->axis_count - 1;
+    struct kg_host_order order = {0};
+    double outputs = kg_axes_count(nest, 0, inner), steps = count_steps(nest);
+    if (lanes > 1) {
+        struct kg_host_loop loop = loop_of(work, nest, inner);
+        double length = extent_of(nest, inner);
+        double each = kg_host_body_cycles(&loop) + LANE_STEP;
+        if (kg_reduces[nest->reduce].is_argument)
+            each = kg_host_body_cycles(&loop) + LANE_PLACE;
+        work->cycles += steps / length * run_cycles(each, length, lanes, LANE_LOOP);
+        add_axes(&order, nest, 0, inner - 1);
+        add_blocks(&order, nest, inner, lanes);
+        add_axes(&order, nest, inner + 1, last);
+        kg_host_order_add(&order, inner, fmin(lanes, length), 1);
+        work->waits += kg_host_wait_cycles(&loop, &order);
+    } else {
+        int scanned = kg_direct_scanned_axis(nest);
+        struct kg_host_loop loop = loop_of(work, nest, last);
+        double chain = chain_step(nest);
+        loop.scalar = loop.scalar || chain > COUNT_STEP;
+        double body = kg_host_body_cycles(&loop);
+        double each = fmax(body, chain) + 0.3 * fmin(body, chain);
+        if (scanned >= 0)
+            each += kg_host_store_cycles(&loop) - (is_extreme(nest) ? EXTREME_GAIN : 0);
+        work->cycles += steps * each + outputs * (scanned < 0 ? ELEMENT_LOOP : 0);
+        for (int axis = 0; axis <= last; axis++)
+            if (axis != scanned)
+                add_axes(&order, nest, axis, axis);
+        work->waits += kg_host_wait_cycles(&loop, &order);
+    }
+}
+
+double kg_host_expect_direct(const struct kg_match *match, const struct kg_config *config)
+{
+    const struct kg_group *group = &match->group;
+    const struct kg_device_facts *facts = match->facts;
+    const struct kg_nest *nest = kg_group_nest(group, 0);
+    struct work work = {group, facts, 0, 0, 0};
+    int inner = nest->output_axes - 1;
+    double outputs = kg_axes_count(nest, 0, inner), length = extent_of(nest, inner);
+    double block = (double)config->value[0];
+    work.items = outputs / length * ceil(length / block);
+    if (kg_direct_is_packed(nest->output))
+        work.items = 1;
+    if (nest->has_reduce) {
+        add_direct_reduce(&work, nest, (double)config->value[1]);
+    } else {
+        struct kg_host_loop loop = loop_of(&work, nest, inner);
+        struct kg_host_order order = {0};
+        loop.length = length;
+        loop.scalar = loop.scalar || (inner >= 0 && kg_host_gathers_narrow(&loop));
+        double each = kg_host_body_cycles(&loop) + kg_host_store_cycles(&loop);
+        work.cycles = outputs / length * run_cycles(each, length, block, BLOCK_LOOP);
+        add_axes(&order, nest, 0, inner);
+        work.waits = kg_host_wait_cycles(&loop, &order);
+    }
+    return seconds_of(&work);
+}
+
+// pointwise
+
+#define PIECE_LOOP 30.0 // around a block
+#define PIECE 64.0      // elements whose narrow floats are converted at once
+#define LONE_NARROW 3.0 // cycles of an element that is left of a run after whole pieces
+
+static bool moves_narrow(const struct kg_group *group)
+{
+    for (int i = 0; i < group->count; i++) {
+        const struct kg_nest *nest = kg_group_nest(group, i);
+        for (int a = -1; a < nest->access_count; a++) {
+            const struct kg_tensor *tensor = a < 0 ? nest->output : nest->accesses[a].tensor;
+            enum kg_dtype dtype = kg_emit_tensor_dtype(tensor);
+            if (kg_dtype_is_narrow_float(dtype))
+                return true;
+        }
+    }
+    return false;
+}
+
+double kg_host_expect_pointwise(const struct kg_match *match, const struct kg_config *config)
+{
+    const struct kg_group *group = &match->group;
+    const struct kg_device_facts *facts = match->facts;
+    struct work work = {group, facts, 0, 0, 0};
+    const struct kg_nest *shape = kg_group_nest(group, 0);
+    int inner = shape->output_axes - 1, from = inner;
+    while (from > 0 && kg_pointwise_can_merge(group, from - 1))
+        from--;
+    double tile = (double)config->value[2], block = tile > 0 ? tile : (double)config->value[0];
+    double all = kg_axes_count(shape, 0, inner), length = kg_axes_count(shape, from, inner);
+    work.items = all / length * ceil(length / block);
+    struct kg_host_seen loads = {0}, lines = {0};
+    if (moves_narrow(group))
+        work.cycles += all / length * fmod(length, PIECE) * LONE_NARROW;
+    for (int i = 0; i < group->count; i++) {
+        const struct kg_nest *nest = kg_group_nest(group, i);
+        struct kg_host_loop loop = loop_of(&work, nest, inner);
+        struct kg_host_order order = {0};
+        loop.length = length;
+        loop.pieces = tile == 0;
+        loop.seen = &loads;
+        double each = kg_host_body_cycles(&loop);
+        loop.seen = &lines;
+        if (!kg_group_is_private(group, nest->output))
+            each += kg_host_store_cycles(&loop);
+        work.cycles += all * each;
+        if (tile > 0) {
+            for (int axis = 0; axis < inner; axis++)
+                add_blocks(&order, nest, axis, tile);
+            add_blocks(&order, nest, inner, tile);
+            for (int axis = 0; axis <= inner; axis++)
+                kg_host_order_add(&order, axis, fmin(tile, extent_of(nest, axis)), 1);
+        } else {
+            add_axes(&order, nest, 0, inner);
+        }
+        work.waits += kg_host_wait_cycles(&loop, &order);
+    }
+    work.cycles += all / length * ceil(length / block) * PIECE_LOOP;
+    return seconds_of(&work);
+}
+
+// reduce
+
+#define FOLD_LOOP 25.0  // lanes of a row into one
+#define RUN_LOOP 35.0   // around a run of neighbours
+#define TILE_LOOP 6.0   // around a row of a tile of columns
+#define REDUCE_STEP 0.6 // of a vector of sums
+#define PLACE_STEP 3.0  // and of places
+
+static double fold_step(const struct kg_host_loop *loop)
+{
+    double step = kg_reduces[loop->nest->reduce].is_argument ? PLACE_STEP : REDUCE_STEP;
+    enum kg_type type = loop->nest->body->type;
+    return step / kg_host_lanes(loop->facts, type == KG_TYPE_BOOL ? KG_TYPE_I64 : type);
+}
+
+// What follows a reduction, once for each of its results.
+static void add_followers(struct work *work, int first, int vector)
+{
+    for (int i = first; i < work->group->count; i++) {
+        const struct kg_nest *nest = kg_group_nest(work->group, i);
+        struct kg_host_loop loop = loop_of(work, nest, vector);
+        struct kg_host_order order = {0};
+        loop.scalar = loop.scalar || vector < 0;
+        double each = kg_host_body_cycles(&loop);
+        if (!kg_group_is_private(work->group, nest->output))
+            each += kg_host_store_cycles(&loop);
+        work->cycles += kg_axes_count(nest, 0, nest->output_axes - 1) * each;
+        add_axes(&order, nest, 0, nest->output_axes - 1);
+        work->waits += kg_host_wait_cycles(&loop, &order);
+    }
+}
+
+static void add_column_reduce(struct work *work, const struct kg_nest *nest, double tile,
+                              double unroll)
+{
+    int inner = nest->output_axes - 1, last = nest->axis_count - 1;
+    struct kg_host_loop loop = loop_of(work, nest, inner);
+    struct kg_host_order order = {0};
+    loop.inlines = true;
+    double length = extent_of(nest, inner), rows = kg_axes_count(nest, 0, last) / length;
+    double each = kg_host_body_cycles(&loop) + fold_step(&loop) +
+                  2 * REDUCE_STEP / kg_host_lanes(work->facts, nest->body->type) / unroll;
+    work->cycles += rows * run_cycles(each, length, tile, TILE_LOOP);
+    add_axes(&order, nest, 0, inner - 1);
+    add_blocks(&order, nest, inner, tile);
+    add_axes(&order, nest, inner + 1, last);
+    kg_host_order_add(&order, inner, fmin(tile, length), 1);
+    work->waits += kg_host_wait_cycles(&loop, &order);
+}
+
+static void add_row_reduce(struct work *work, const struct kg_nest *nest, double lanes)
+{
+    int inner = nest->output_axes - 1, last = nest->axis_count - 1;
+    struct kg_host_loop loop = loop_of(work, nest, last);
+    struct kg_host_order order = {0};
+    loop.inlines = true;
+    int from = kg_axes_run(work->group, nest, nest->output_axes, last);
+    double length = kg_axes_count(nest, from, last), all = kg_axes_count(nest, 0, last);
+    double outputs = kg_axes_count(nest, 0, inner);
+    loop.length = length;
+    double each = kg_host_body_cycles(&loop) + fold_step(&loop);
+    // What is left of a run after whole steps goes one by one.
+    double rest = fmin(fmod(length, lanes), 16) / length;
+    work->cycles += all * each * (1 + rest) + outputs * FOLD_LOOP + all / length * RUN_LOOP;
+    add_axes(&order, nest, 0, last);
+    work->waits += kg_host_wait_cycles(&loop, &order);
+}
+
+double kg_host_expect_reduce(const struct kg_match *match, const struct kg_config *config)
+{
+    const struct kg_group *group = &match->group;
+    const struct kg_device_facts *facts = match->facts;
+    enum { COLUMN, WIDTH, UNROLL, CHUNK };
+    struct work work = {group, facts, 0, 0, 0};
+    const struct kg_reduce_analysis *analysis = match->analysis;
+    const struct kg_nest *nest = analysis->nest;
+    const int k = analysis->position;
+    double all = kg_axes_count(nest, 0, nest->axis_count - 1);
+    work.items = ceil(all / (double)config->value[CHUNK]);
+    if (config->value[COLUMN]) {
+        add_column_reduce(&work, nest, (double)config->value[WIDTH], (double)config->value[UNROLL]);
+        work.items = fmax(work.items, kg_axes_count(nest, 0, nest->output_axes - 2));
+    } else {
+        add_row_reduce(&work, nest, (double)config->value[WIDTH]);
+        work.items = fmax(work.items, kg_axes_count(nest, 0, nest->output_axes - 1));
+    }
+    add_followers(&work, k + 1, config->value[COLUMN] ? nest->output_axes - 1 : -1);
+    return seconds_of(&work);
+}
+
+// rowwise
+
+#define ROW_LOOP 40.0     // around a pass over a row
+#define ROW_SELECT 2.0    // for a bool that is read
+#define ROW_NARROW 0.6    // for a narrow float that is written, on top of its conversion
+#define BEHIND_SHARE 0.65 // of the cycles, where the last pass works beside the one before it
+#define COSTLY_SHARE 1.25 // the same of passes with transcendental functions, one after the other
+
+// In how many passes the private column `position` is computed.
+static int count_uses(const struct kg_rowwise_plan *plan, int position)
+{
+    bool used[KG_MAX_NESTS] = {false};
+    const struct kg_tensor *output = kg_group_nest(plan->group, position)->output;
+    int count = 0;
+    for (int i = position + 1; i < plan->group->count; i++) {
+        const struct kg_nest *nest = kg_group_nest(plan->group, i);
+        for (int a = 0; a < nest->access_count; a++)
+            if (nest->accesses[a].tensor == output && !used[plan->pass[i]]) {
+                used[plan->pass[i]] = true;
+                count++;
+            }
+    }
+    return count > 0 ? count : 1;
+}
+
+static bool reads_bool(const struct kg_nest *nest)
+{
+    for (int i = 0; i < nest->access_count; i++)
+        if (kg_dtype_is_truth(kg_emit_tensor_dtype(nest->accesses[i].tensor)))
+            return true;
+    return false;
+}
+
+// Cycles for an element of a column, or of the row's values.
+static double row_element(const struct kg_host_loop *loop, const struct kg_rowwise_plan *plan,
+                          int position, bool keep)
+{
+    const struct kg_nest *nest = loop->nest;
+    enum kg_dtype dtype = kg_emit_tensor_dtype(nest->output);
+    double each = kg_host_body_cycles(loop);
+    bool private = kg_group_is_private(plan->group, nest->output);
+    bool column = plan->role[position] == KG_ROWWISE_COLUMN;
+    if (reads_bool(nest))
+        each += ROW_SELECT;
+    if (plan->role[position] == KG_ROWWISE_REDUCE)
+        return each + fold_step(loop);
+    if (!private)
+        return each + kg_host_store_cycles(loop) +
+               (column && kg_dtype_is_narrow_float(dtype) ? ROW_NARROW : 0);
+    if (column && keep && plan->kept[position])
+        return each + 2 * REDUCE_STEP / kg_host_lanes(loop->facts, KG_TYPE_F32);
+    return column ? each * count_uses(plan, position) : each;
+}
+
+static void add_row_nest(struct work *work, const struct kg_rowwise_plan *plan, int position,
+                         bool keep, double lanes, struct kg_host_seen *loads,
+                         struct kg_host_seen *lines)
+{
+    const struct kg_nest *nest = kg_group_nest(plan->group, position);
+    bool scalar = plan->role[position] == KG_ROWWISE_SCALAR;
+    int last = scalar ? plan->rows - 1 : plan->last;
+    struct kg_host_loop loop = loop_of(work, nest, scalar ? -1 : last);
+    struct kg_host_order order = {0};
+    double all = kg_axes_count(nest, 0, last), rows = kg_axes_count(nest, 0, plan->rows - 1);
+    double length = kg_axes_count(plan->shape, plan->run, plan->last);
+    loop.scalar = loop.scalar || scalar;
+    loop.seen = scalar ? NULL : loads;
+    double cycles = all * row_element(&loop, plan, position, keep);
+    if (!scalar) // what is left of a run after whole steps
+        cycles *= 1 + fmin(fmod(length, lanes), 16) / length;
+    if (plan->role[position] == KG_ROWWISE_REDUCE)
+        cycles += rows * FOLD_LOOP;
+    add_axes(&order, nest, 0, last);
+    loop.seen = lines;
+    work->cycles += cycles;
+    work->waits += kg_host_wait_cycles(&loop, &order);
+}
+
+static bool has_costly(const struct kg_group *group)
+{
+    for (int i = 0; i < group->count; i++) {
+        const struct kg_nest *nest = kg_group_nest(group, i);
+        if (nest->transcendentals * 2 > kg_axes_count(nest, 0, nest->axis_count - 1))
+            return true;
+    }
+    return false;
+}
+
+double kg_host_expect_rowwise(const struct kg_match *match, const struct kg_config *config)
+{
+    const struct kg_group *group = &match->group;
+    const struct kg_device_facts *facts = match->facts;
+    enum { LANES, KEEP, STREAM, PREFETCH, BEHIND };
+    const struct kg_rowwise_plan *plan = match->analysis;
+    struct work work = {group, facts, 0, 0, 0};
+    struct kg_host_seen loads[KG_MAX_NESTS + 1] = {0}, lines = {0};
+    double rows = kg_axes_count(plan->shape, 0, plan->rows - 1);
+    double runs = kg_axes_count(plan->shape, plan->rows, plan->run - 1);
+    work.items = rows;
+    for (int i = 0; i < group->count; i++)
+        add_row_nest(&work, plan, i, config->value[KEEP] != 0, (double)config->value[LANES],
+                     &loads[plan->pass[i]], &lines);
+    work.cycles += rows * runs * plan->passes * ROW_LOOP;
+    if (config->value[BEHIND])
+        work.cycles *= BEHIND_SHARE;
+    else if (plan->passes > 1 && has_costly(group))
+        work.cycles *= COSTLY_SHARE;
+    return seconds_of(&work);
+}
+
+// scan
+
+#define RUNNING_SUM 0.9     // along the last axis: value, total, output
+#define RUNNING_EXTREME 2.6 // the same of a maximum, or a product
+
+double kg_host_expect_scan(const struct kg_match *match, const struct kg_config *config)
+{
+    const struct kg_group *group = &match->group;
+    const struct kg_device_facts *facts = match->facts;
+    const struct kg_scan_plan *plan = match->analysis;
+    struct work work = {group, facts, 0, 0, 0};
+    const struct kg_nest *nest = plan->nest;
+    int inner = nest->output_axes - 1;
+    struct kg_host_loop loop = loop_of(&work, nest, plan->column ? inner : plan->bound);
+    struct kg_host_order order = {0};
+    double all = kg_axes_count(nest, 0, inner), length = extent_of(nest, inner);
+    double tile = (double)config->value[0], chunk = (double)config->value[1];
+    loop.inlines = true;
+    double each = kg_host_body_cycles(&loop);
+    bool chains = is_extreme(nest) || nest->reduce == KG_REDUCE_PROD;
+    each += plan->column ? 4 * fold_step(&loop) : chains ? RUNNING_EXTREME : RUNNING_SUM;
+    work.cycles = all / length * run_cycles(each, length, tile, TILE_LOOP);
+    work.items = all / length;
+    if (!plan->column && chunk > 0) {
+        work.items = ceil(all / chunk);
+        work.cycles += all * each / 2;
+    } else if (plan->column) {
+        work.items = all / extent_of(nest, plan->axis) / fmin(length, tile);
+    }
+    for (int axis = 0; axis <= inner; axis++)
+        kg_host_order_add(&order, axis == plan->axis ? plan->bound : axis, extent_of(nest, axis),
+                          1);
+    work.waits = kg_host_wait_cycles(&loop, &order);
+    add_followers(&work, plan->k + 1, inner);
+    if (!kg_group_is_private(group, nest->output))
+        work.cycles += all * kg_host_store_cycles(&loop);
+    return seconds_of(&work);
+}
+
+// contract
+
+#define MULTIPLY_SHARE 0.85 // of the peak that the register tile reaches
+#define INTEGER_SHARE 0.62  // the same of integers, which multiply in halves
+#define PAIR_SHARE 0.4      // and of pairs of narrow floats
+#define PACK_STEP 0.3       // cycles to pack an element that lies as it is
+#define TILE_CALL 25.0      // around a register tile, for a block of k
+#define ITEM_CYCLES 2500.0  // around a product: what is worked out before the first tile
+#define EPILOGUE_SHARE 1.6  // of what its formula takes in a loop of its own
+#define PANEL_ELEMENTS 6.0  // of operands that come from a far cache in a cycle
+#define ITEM_ROWS 1024.0    // of an item at most: KG_ITEM_ROWS of kernels/host/contract_entry.h
+
+static double count_part(const struct kg_contract *contract, enum kg_contract_part part)
+{
+    double count = 1;
+    for (int i = 0; i < contract->axis_count[part]; i++)
+        count *= (double)contract->nest->extent[contract->axes[part][i]];
+    return count;
+}
+
+static double pack_cycles(const struct work *work, const struct kg_contract *contract, int side)
+{
+    const struct kg_contract_side *operand = &contract->sides[side];
+    int part = side ? KG_CONTRACT_N : KG_CONTRACT_M;
+    int count = contract->axis_count[operand->along_k ? KG_CONTRACT_K : part];
+    int along = operand->along_k ? KG_CONTRACT_K : part;
+    int vector = count > 0 ? contract->axes[along][count - 1] : -1;
+    struct kg_host_loop loop = loop_of(work, contract->nest, vector);
+    double cycles = PACK_STEP;
+    loop.inlines = true;
+    for (int i = 0; i < operand->count && !operand->plain; i++)
+        cycles += kg_host_expr_cycles(&loop, operand->factors[i].expr);
+    return cycles;
+}
+
+// What is done with the sums, in vectors as wide as the register tile; where it is cut, the
+// elements that are left go one by one.
+static void add_epilogue(struct work *work, double rest)
+{
+    for (int i = 1; i < work->group->count; i++) {
+        const struct kg_nest *nest = kg_group_nest(work->group, i);
+        struct kg_host_loop loop = loop_of(work, nest, nest->output_axes - 1);
+        double all = kg_axes_count(nest, 0, nest->output_axes - 1);
+        bool stored = !kg_group_is_private(work->group, nest->output);
+        double whole = kg_host_body_cycles(&loop) + (stored ? kg_host_store_cycles(&loop) : 0);
+        loop.scalar = true;
+        double alone = kg_host_body_cycles(&loop) + (stored ? kg_host_store_cycles(&loop) : 0);
+        work->cycles += all * ((1 - rest) * whole * EPILOGUE_SHARE + rest * alone);
+    }
+}
+
+double kg_host_expect_contract(const struct kg_match *match, const struct kg_config *config)
+{
+    const struct kg_group *group = &match->group;
+    const struct kg_device_facts *facts = match->facts;
+    const struct kg_contract *contract = match->analysis;
+    struct work work = {group, facts, 0, 0, 0};
+    double batch = count_part(contract, KG_CONTRACT_BATCH), m = count_part(contract, KG_CONTRACT_M);
+    double n = count_part(contract, KG_CONTRACT_N), k = count_part(contract, KG_CONTRACT_K);
+    double lanes = kg_host_lanes(facts, contract->type),
+           rows = (double)config->value[KG_CONTRACT_ROWS];
+    double columns = (double)config->value[KG_CONTRACT_VECTORS] * lanes;
+    bool real = contract->type == KG_TYPE_F32 || contract->type == KG_TYPE_F64;
+    double peak = 2 * lanes * (real ? MULTIPLY_SHARE : INTEGER_SHARE);
+    double few = fmin(m, n);
+    if (few * batch <= 0 || k <= 0)
+        return CALL_SECONDS;
+    bool dots = few <= columns / 2 && k >= 4 * lanes;
+    double tall = ceil(m / rows) * rows, wide = ceil(n / columns) * columns;
+    double depth = (double)config->value[KG_CONTRACT_DEPTH];
+    if (dots) {
+        work.cycles = batch * fmax(m, n) * few * (k / peak * 2 + 4);
+    } else {
+        work.cycles = batch * tall * wide * k / peak;
+        work.cycles += batch * tall / rows * wide / columns * ceil(k / depth) * TILE_CALL;
+        work.cycles += batch * m * k * pack_cycles(&work, contract, 0) *
+                       ceil(n / (double)config->value[KG_CONTRACT_COLUMNS]);
+    }
+    work.cycles += batch * n * k * pack_cycles(&work, contract, 1) * ceil(m / ITEM_ROWS);
+    work.cycles += ITEM_CYCLES + batch * 200;
+    work.waits = batch * (m * k + n * k + m * n) / PANEL_ELEMENTS;
+    work.items = batch * ceil(m / ITEM_ROWS) * ceil(n / 128);
+    work.items = fmax(work.items, fmin(batch * m * n / 16384, 4.0 * facts->units));
+    add_epilogue(&work, fmod(n, columns) / n);
+    if (group->count == 1)
+        work.cycles +=
+            batch * m * n *
+            kg_host_store_cycles(&(struct kg_host_loop){.group = group,
+                                                        .facts = facts,
+                                                        .nest = contract->nest,
+                                                        .vector = contract->nest->output_axes - 1});
+    return seconds_of(&work);
+}
