@@ -419,9 +419,10 @@ static void grids(const struct kg_match *match, const struct kg_config *config,
 
 static double expected(const struct kg_match *match, const struct kg_config *config)
 {
-    // Columns that are read as rows were not measured: the family that is made for them has them,
-    // unless it is expected to take far longer.
-    const double unsure = kg_cuda_rowwise_reads_apart(match->analysis) ? 1.5 : 1;
+    // Columns that are read as rows, and products of matrices, were not measured: the families that
+    // are made for them have them, unless they are expected to take far longer.
+    double unsure = kg_cuda_rowwise_reads_apart(match->analysis) ? 1.5 : 1;
+    unsure = kg_contract_is_in(&match->group) ? 4 : unsure;
     return unsure *
            kg_cuda_memory_expected(kg_cuda_rowwise_work, &kg_cuda_rowwise_times, match, config);
 }
