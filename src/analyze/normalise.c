@@ -137,7 +137,7 @@ static const struct kg_tensor *make_local(struct builder *builder, enum kg_type 
     tensor->id = problem->tensor_count;
     tensor->role = KG_ROLE_LOCAL;
     tensor->compute = compute;
-    tensor->memory = kg_dtype_exact(compute);
+    tensor->memory = kg_type_dtype(compute);
     tensor->rank = rank;
     memcpy(tensor->dims, dims, (size_t)rank * sizeof *dims);
     problem->tensors[problem->tensor_count++] = tensor;
@@ -247,7 +247,7 @@ static const struct kg_tensor *find_shared(const struct kg_problem *problem,
     for (int i = 0; i < problem->nest_count; i++) {
         const struct kg_tensor *output = problem->nests[i]->output;
         if (output->role == KG_ROLE_LOCAL && output->compute == compute &&
-            output->memory == kg_dtype_exact(compute) &&
+            output->memory == kg_type_dtype(compute) &&
             same_nest(problem->nests[i], nest))
             return output;
     }
@@ -475,7 +475,7 @@ static void add_output_that_is_read(struct builder *builder, struct kg_nest *nes
     const struct kg_tensor *twin = make_twin(builder, output), *wrapped = twin;
     if (!twin || !add_nest(builder, nest, twin))
         return;
-    if (output->compute == KG_TYPE_I64 && output->type.dtype != KG_I64)
+    if (output->compute == KG_TYPE_I64 && !kg_dtype_is_computed(output->type.dtype))
         if (!(wrapped = make_twin(builder, output)) ||
             !add_copy(builder, twin, wrapped, &output->type))
             return;

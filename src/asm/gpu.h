@@ -21,6 +21,7 @@ struct kg_sm {
     int blocks;           // resident on an SM
     int registers;        // of 32 bits: of an SM, and of a block at most
     int register_granule; // allocated to a warp at once
+    int thread_registers; // of a thread at most
     int partitions;       // schedulers, each with its share of warps and registers
     int block_threads;
     int shared;          // bytes of an SM that blocks can have
@@ -37,7 +38,8 @@ struct kg_sm {
     int integer;
     int special;
     int convert;
-    int memory; // loads and stores, global or shared
+    int memory;  // loads and stores, global or shared
+    int latency; // nanoseconds of a load from the device's memory, when little else is under way
     int shared_bytes;
     int l2_bytes;                // between the SM and the L2
     int matrix[KG_MATRIX_COUNT]; // dense FLOPs, multiply-add counted as two; 0: none, or emulated

@@ -197,7 +197,7 @@ static void copy_statement(struct instantiation *s, const struct kg_statement *f
     statement->value = copy_expr(s, from->value);
     if (tensor->role == KG_ROLE_LOCAL) {
         tensor->compute = statement->value->type;
-        tensor->type.dtype = kg_dtype_exact(tensor->compute);
+        tensor->type.dtype = kg_type_dtype(tensor->compute);
         for (int d = 0; d < tensor->rank; d++)
             tensor->dims[d] = statement->indices[d]->end;
     } else {

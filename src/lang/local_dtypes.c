@@ -33,7 +33,7 @@ static void add_readers(struct readers *readers, const struct kg_expr *expr,
 
 static bool is_narrower(enum kg_dtype dtype, const struct kg_tensor *tensor)
 {
-    enum kg_dtype exact = kg_dtype_exact(tensor->compute);
+    enum kg_dtype exact = kg_type_dtype(tensor->compute);
     return kg_dtypes[dtype].compute == tensor->compute && kg_dtypes[dtype].bits >= LEAST_BITS &&
            kg_dtypes[dtype].bits < kg_dtypes[exact].bits;
 }
@@ -50,7 +50,7 @@ static enum kg_dtype dtype_of(const struct kg_op *op, const struct kg_statement 
     // A cast of a float to an integer is no rounding, and is left to the reader.
     bool is_half = readers.agree && kg_dtypes[readers.dtype].bits == HALF_BITS &&
                    is_narrower(readers.dtype, tensor) && tensor->compute == KG_TYPE_F32;
-    return is_half ? readers.dtype : kg_dtype_exact(tensor->compute);
+    return is_half ? readers.dtype : kg_type_dtype(tensor->compute);
 }
 
 void kg_lang_set_local_dtypes(struct kg_op *op)

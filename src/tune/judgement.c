@@ -29,8 +29,15 @@ struct kg_judge {
 // Of one candidate, or several that race; READY is of none.
 enum kind { READY, TEST, RACE, VERIFY };
 
+// A choice for a fork that was made before it: families lie where they did, readings of groups may
+// not be there yet.
 struct candidate {
-    struct kg_choice choice;  // a fork knows what the pointers in it mean
+    int count;
+    struct {
+        const struct kg_family *family;
+        int first, count; // nests
+        struct kg_config config;
+    } groups[KG_MAX_NESTS];
     struct kg_built *adopted; // in the memory that the fork was made of; NULL: build the choice
 };
 
@@ -85,6 +92,37 @@ static enum kg_status race_built(struct workplace *place, struct kg_built *const
     return status;
 }
 
+static struct candidate describe(const struct kg_built *built)
+{
+    const struct kg_choice *choice = &built->choice;
+    struct candidate candidate = {.count = choice->count, .adopted = built->adopted};
+    for (int i = 0; i < choice->count; i++) {
+        const struct kg_match *match = choice->matches[i];
+        candidate.groups[i].family = match->family;
+        candidate.groups[i].first = match->group.first;
+        candidate.groups[i].count = match->group.count;
+        candidate.groups[i].config = choice->configs[i];
+    }
+    return candidate;
+}
+
+static enum kg_status build(const struct kg_search *search, const struct kg_problem *problem,
+                            const struct candidate *candidate, struct kg_built **built,
+                            struct kg_error *error)
+{
+    struct kg_choice choice = {.count = candidate->count};
+    for (int i = 0; i < candidate->count; i++) {
+        const struct kg_group group = {problem, candidate->groups[i].first,
+                                       candidate->groups[i].count};
+        choice.matches[i] =
+            kg_match_find(candidate->groups[i].family, &group, &search->device->facts, NULL);
+        choice.configs[i] = candidate->groups[i].config;
+        if (!choice.matches[i])
+            return kg_error_memory(error, "a candidate");
+    }
+    return kg_built_make(search->device, problem, &choice, BUILD_SECONDS, built, error);
+}
+
 // The second one to verify is the first one's counterpart.
 static enum kg_status load(const struct kg_search *search, const struct request *request,
                            struct kg_built **built, struct kg_error *error)
@@ -96,8 +134,8 @@ static enum kg_status load(const struct kg_search *search, const struct request 
         if (candidate->adopted)
             built[i] = candidate->adopted;
         else
-            status = kg_built_make(search->device, other ? search->counterpart : search->problem,
-                                   &candidate->choice, BUILD_SECONDS, &built[i], error);
+            status = build(search, other ? search->counterpart : search->problem, candidate,
+                           &built[i], error);
         if (status)
             return status;
     }
@@ -185,7 +223,7 @@ static enum kg_status ask_worker(struct kg_judge *judge, struct kg_built *const 
         return kg_error_memory(error, "the question to a worker");
     memcpy(request, head, sizeof *head);
     for (size_t i = 0; i < count; i++)
-        request->candidates[i] = (struct candidate){built[i]->choice, built[i]->adopted};
+        request->candidates[i] = describe(built[i]);
     struct kg_text answer;
     enum kg_status status = kg_child_ask(judge->worker, request, length, seconds,
                                          judge->search->cancel, size, &answer, error);

@@ -30,9 +30,10 @@ struct kg_outcome {
     // The file whose PTX ran in the place of the choice's kernels; NULL: they did.
     const char *override;
     struct kg_hash
-        source;   // of what runs: instructions and launches where they are known, else sources
-    double bound; // seconds, 0 when not computed
-    // Likewise, as kg_choice_estimate; not recorded, since it is the same whenever it is asked for.
+        source; // of what runs: instructions and launches where they are known, else sources
+    struct kg_hash emitted; // gen/source_identity.h; zero: not asked for. Set by who records
+    double bound;           // seconds, 0 when not computed
+    // Likewise, as kg_choice_expected; not recorded, since it is the same whenever it is asked for.
     double estimate;
     double compile_seconds;
     struct kg_timing timing; // MEASURED

@@ -6,6 +6,10 @@
 #include "device/device.h"
 #include "verify/reference.h"
 
+// Raised when the gate learns to refuse what it passed before: verdicts of an earlier one are given
+// again before they count.
+#define KG_GATE_VERSION 1
+
 // Whatever is to be judged: a built plan, a foreign kernel, an impostor.
 struct kg_subject {
     const char *name;

@@ -7,19 +7,48 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Which unit multiplies the factors of a sum of products. Absent: f32, which would be rounded to
-// TF32. Integers of four bits are widened to eight: the units for them are gone since Hopper.
-static const struct {
-    enum kg_dtype dtype;
-    enum kg_matrix matrix;
-} units[] = {
-    {KG_F16, KG_MATRIX_16}, {KG_BF16, KG_MATRIX_16}, {KG_F64, KG_MATRIX_64}, {KG_I8, KG_MATRIX_8},
-    {KG_U8, KG_MATRIX_8},   {KG_U4, KG_MATRIX_8},    {KG_I4, KG_MATRIX_8},
-};
+// FLOPs per clock of the unit that multiplies factors of a dtype in a sum of products. None: f32,
+// which would be rounded to TF32, and integers of more than eight bits. Those of four are widened
+// to eight: the units for them are gone since Hopper. Floats of eight have units since Ada; before,
+// they are multiplied as f16, which holds them all.
+static int matrix_of(const struct kg_sm *sm, enum kg_dtype dtype)
+{
+    const struct kg_dtype_info *info = &kg_dtypes[dtype];
+    if (info->bits > 16)
+        return info->is_float && info->bits == 64 ? kg_sm_matrix(sm, KG_MATRIX_64) : 0;
+    if (info->is_float)
+        return kg_sm_matrix(sm, info->bits == 8 && sm->sm >= 89 ? KG_MATRIX_8 : KG_MATRIX_16);
+    return info->bits <= 8 && !kg_dtype_is_truth(dtype) ? kg_sm_matrix(sm, KG_MATRIX_8) : 0;
+}
 
 void kg_cuda_format_isa(int sm, char *isa, size_t size)
 {
     snprintf(isa, size, "sm_%d%s", sm, sm >= 90 ? "a" : "");
+}
+
+static void complete_int(int *fact, int known)
+{
+    *fact = *fact > 0 ? *fact : known;
+}
+
+static void complete_bytes(int64_t *fact, int64_t known)
+{
+    *fact = *fact > 0 ? *fact : known;
+}
+
+// What the driver said stands.
+static void complete_limits(struct kg_unit_limits *unit, const struct kg_sm *sm)
+{
+    enum { WARP = 32 };
+    complete_int(&unit->registers, sm->registers);
+    complete_int(&unit->thread_registers, sm->thread_registers);
+    complete_int(&unit->threads, sm->warps * WARP);
+    complete_int(&unit->blocks, sm->blocks);
+    complete_int(&unit->block_threads, sm->block_threads);
+    complete_int(&unit->cluster, sm->cluster);
+    complete_bytes(&unit->shared, sm->shared);
+    complete_bytes(&unit->static_shared, sm->shared_default);
+    complete_bytes(&unit->block_reserve, sm->shared_reserved);
 }
 
 void kg_cuda_complete_facts(struct kg_device_facts *facts)
@@ -38,11 +67,13 @@ void kg_cuda_complete_facts(struct kg_device_facts *facts)
     facts->flops[KG_TYPE_F64] = 2 * sm->real64 * clocks;
     facts->flops[KG_TYPE_I64] = sm->integer * clocks;
     facts->flops[KG_TYPE_BOOL] = sm->integer * clocks;
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-        facts->matrix_flops[units[i].dtype] = kg_sm_matrix(sm, units[i].matrix) * clocks;
+    for (int dtype = 0; dtype < KG_DTYPE_COUNT; dtype++)
+        facts->matrix_flops[dtype] = matrix_of(sm, (enum kg_dtype)dtype) * clocks;
     if (facts->shared_bytes == 0)
         facts->shared_bytes = sm->shared_opt_in;
     facts->cache[1] = sm->shared; // one memory, divided between both uses
+    facts->latency = sm->latency * 1e-9;
+    complete_limits(&facts->unit, sm);
 }
 
 static enum kg_status unknown_architecture(const char *name, struct kg_error *error)

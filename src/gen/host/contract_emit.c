@@ -155,10 +155,9 @@ static bool print_made(void *user, struct kg_text *text, const struct kg_access 
     if (!maker)
         return false;
     enum kg_dtype dtype = kg_emit_tensor_dtype(tensor);
-    bool narrow = dtype != KG_F32 && dtype != KG_F64 && dtype != KG_I64 && dtype != KG_BOOL;
     char value[32];
     snprintf(value, sizeof value, "v%d", tensor->id);
-    if (narrow)
+    if (!kg_dtype_is_computed(dtype))
         kg_text_format(text, "kg_cast_%s(", kg_dtypes[dtype].name);
     else
         kg_text_add(text, "(");

@@ -133,11 +133,10 @@ static bool is_narrow(const struct kg_group *group, enum kg_function function)
         judge.made[i] = judge_nest(&judge, nest);
         enum kg_dtype dtype = kg_emit_tensor_dtype(nest->output);
         // An intermediate that is rounded is read on: its error would be more than its rounding.
-        bool is_half =
-            nest->output->role == KG_ROLE_OUTPUT && (dtype == KG_F16 || dtype == KG_BF16);
+        bool is_rounded = nest->output->role == KG_ROLE_OUTPUT && kg_dtype_is_narrow_float(dtype);
         bool is_stored = !kg_group_is_private(group, nest->output);
         if (judge.made[i].error == ERROR_ANY ||
-            (judge.made[i].error != ERROR_NONE && is_stored && !is_half))
+            (judge.made[i].error != ERROR_NONE && is_stored && !is_rounded))
             return false;
         any |= judge.made[i].error != ERROR_NONE;
     }

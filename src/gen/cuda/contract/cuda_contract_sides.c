@@ -23,7 +23,7 @@ static const struct kg_access *plain_read(const struct kg_contract *contract, in
     const struct kg_expr *expr = factor->expr;
     if (contract->sides[side].count != 1 || factor->divides || expr->kind != KG_EXPR_READ ||
         expr->pad || expr->type != contract->type ||
-        kg_dtypes[kg_emit_tensor_dtype(expr->tensor)].bits < 8)
+        kg_dtype_is_packed(kg_emit_tensor_dtype(expr->tensor)))
         return NULL;
     const struct kg_access *access = kg_nest_access(contract->nest, expr);
     for (int dim = 0; dim < access->tensor->rank; dim++)
@@ -50,7 +50,7 @@ void kg_cuda_contract_sides(struct kg_cuda_contract_plan *plan)
 enum kg_dtype kg_cuda_contract_dtype(const struct kg_cuda_contract_plan *plan, int side)
 {
     return plan->plain[side] ? kg_emit_tensor_dtype(plan->plain[side]->tensor)
-                             : kg_dtype_exact(plan->contract.type);
+                             : kg_type_dtype(plan->contract.type);
 }
 
 // Vectors follow the last axis of their part, the last subscript is that axis and nothing more, and

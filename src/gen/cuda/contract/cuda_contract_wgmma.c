@@ -19,7 +19,7 @@ static bool takes(const struct kg_cuda_contract_plan *plan, struct kg_text *reas
         return kg_cuda_contract_refuse(reason, "wgmma is an instruction of sm_90a");
     if (!plan->plain[0] || !plan->plain[1])
         return kg_cuda_contract_refuse(reason, "tensor cores multiply tensors as they stand");
-    return (dtype == kg_cuda_contract_dtype(plan, 1) && (dtype == KG_F16 || dtype == KG_BF16)) ||
+    return (dtype == kg_cuda_contract_dtype(plan, 1) && kg_dtype_is_half(dtype)) ||
            kg_cuda_contract_refuse(reason, "both operands have to be f16, or both bf16");
 }
 
