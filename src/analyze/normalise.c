@@ -247,8 +247,7 @@ static const struct kg_tensor *find_shared(const struct kg_problem *problem,
     for (int i = 0; i < problem->nest_count; i++) {
         const struct kg_tensor *output = problem->nests[i]->output;
         if (output->role == KG_ROLE_LOCAL && output->compute == compute &&
-            output->memory == kg_type_dtype(compute) &&
-            same_nest(problem->nests[i], nest))
+            output->memory == kg_type_dtype(compute) && same_nest(problem->nests[i], nest))
             return output;
     }
     return NULL;
