@@ -54,21 +54,16 @@ static void find_segments(struct bench *bench)
     bench->count = 0;
     for (int first = 0; first < bench->problem->nest_count; first++)
         for (int count = 1; first + count <= bench->problem->nest_count; count++)
-            for (const struct kg_family *const *family = kg_families(KG_TARGET_HOST); *family;
+            for (const struct kg_family *const *family = kg_target_host.families; *family;
                  family++) {
-                struct kg_group group = {bench->problem, first, count};
-                struct kg_text reason = {0};
-                bool fits = (*family)->applicable(&group, facts, KG_TARGET_HOST, &reason);
-                kg_text_free(&reason);
-                if (!fits || bench->count == MOST_SEGMENTS)
+                const struct kg_group group = {bench->problem, first, count};
+                const struct kg_match *match = kg_match_find(*family, &group, facts, NULL);
+                if (!match || bench->count == MOST_SEGMENTS)
                     continue;
                 struct segment *segment = &bench->segments[bench->count++];
-                *segment = (struct segment){.choice.partition.count = 1};
-                segment->choice.partition.groups[0] = group;
-                segment->choice.partition.families[0] = *family;
-                (*family)->guess(&group, facts, KG_TARGET_HOST, &segment->choice.configs[0]);
-                segment->expected =
-                    kg_host_expected(*family, &group, facts, &segment->choice.configs[0]);
+                *segment = (struct segment){.choice = {.count = 1, .matches = {match}}};
+                (*family)->guess(match, &segment->choice.configs[0]);
+                segment->expected = kg_choice_expected(&segment->choice);
             }
 }
 
@@ -138,16 +133,16 @@ static void print_segments(const struct bench *bench, const char *name)
 {
     for (int i = 0; i < bench->count; i++) {
         const struct segment *segment = &bench->segments[i];
-        const struct kg_group *group = &segment->choice.partition.groups[0];
+        const struct kg_match *match = segment->choice.matches[0];
         struct kg_text text = {0}, config = {0};
         struct kg_json json = {.text = &text};
-        kg_choice_print(&segment->choice, &bench->device->facts, KG_TARGET_HOST, &config);
+        kg_choice_print(&segment->choice, &config);
         kg_json_begin_object(&json, NULL);
         kg_json_text(&json, "case", name);
         kg_json_number(&json, "nests", bench->problem->nest_count);
-        kg_json_number(&json, "first", group->first);
-        kg_json_number(&json, "count", group->count);
-        kg_json_text(&json, "family", segment->choice.partition.families[0]->name);
+        kg_json_number(&json, "first", match->group.first);
+        kg_json_number(&json, "count", match->group.count);
+        kg_json_text(&json, "family", match->family->name);
         kg_json_text(&json, "choice", kg_text_string(&config));
         kg_json_number(&json, "expected", segment->expected);
         kg_json_number(&json, "seconds", segment->seconds);

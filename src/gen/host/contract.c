@@ -8,6 +8,7 @@
 #include "gen/shared/contract_operands.h"
 
 #include "gen/families.h"
+#include "gen/host/host_times.h"
 #include "gen/shared/bound.h"
 #include "gen/shared/emit.h"
 
@@ -97,5 +98,6 @@ const struct kg_family kg_host_contract = {
     .valid = valid,
     .guess = guess,
     .bound = bound,
+    .expected = kg_host_expect_contract,
     .emit = emit,
 };

@@ -10,6 +10,7 @@
 #include "gen/host/direct.h"
 
 #include "gen/families.h"
+#include "gen/host/host_times.h"
 #include "gen/shared/bound.h"
 
 #include <string.h>
@@ -123,5 +124,6 @@ const struct kg_family kg_host_direct = {
     .valid = valid,
     .guess = guess,
     .bound = kg_group_bound,
+    .expected = kg_host_expect_direct,
     .emit = emit,
 };

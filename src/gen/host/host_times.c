@@ -151,9 +151,10 @@ static void add_direct_reduce(struct work *work, const struct kg_nest *nest, dou
     }
 }
 
-static double expect_direct(const struct kg_group *group, const struct kg_device_facts *facts,
-                            const struct kg_config *config)
+double kg_host_expect_direct(const struct kg_match *match, const struct kg_config *config)
 {
+    const struct kg_group *group = &match->group;
+    const struct kg_device_facts *facts = match->facts;
     const struct kg_nest *nest = kg_group_nest(group, 0);
     struct work work = {group, facts, 0, 0, 0};
     int inner = nest->output_axes - 1;
@@ -196,9 +197,10 @@ static bool moves_narrow(const struct kg_group *group)
     return false;
 }
 
-static double expect_pointwise(const struct kg_group *group, const struct kg_device_facts *facts,
-                               const struct kg_config *config)
+double kg_host_expect_pointwise(const struct kg_match *match, const struct kg_config *config)
 {
+    const struct kg_group *group = &match->group;
+    const struct kg_device_facts *facts = match->facts;
     struct work work = {group, facts, 0, 0, 0};
     const struct kg_nest *shape = kg_group_nest(group, 0);
     int inner = shape->output_axes - 1, from = inner;
@@ -305,17 +307,15 @@ static void add_row_reduce(struct work *work, const struct kg_nest *nest, double
     work->waits += kg_host_wait_cycles(&loop, &order);
 }
 
-static double expect_reduce(const struct kg_group *group, const struct kg_device_facts *facts,
-                            const struct kg_config *config)
+double kg_host_expect_reduce(const struct kg_match *match, const struct kg_config *config)
 {
+    const struct kg_group *group = &match->group;
+    const struct kg_device_facts *facts = match->facts;
     enum { COLUMN, WIDTH, UNROLL, CHUNK };
-    struct kg_text ignored = {0};
     struct work work = {group, facts, 0, 0, 0};
-    int k = kg_reduce_position(group, &ignored);
-    kg_text_free(&ignored);
-    if (k < 0)
-        return 0;
-    const struct kg_nest *nest = kg_group_nest(group, k);
+    const struct kg_reduce_analysis *analysis = match->analysis;
+    const struct kg_nest *nest = analysis->nest;
+    const int k = analysis->position;
     double all = kg_axes_count(nest, 0, nest->axis_count - 1);
     work.items = ceil(all / (double)config->value[CHUNK]);
     if (config->value[COLUMN]) {
@@ -417,28 +417,24 @@ static bool has_costly(const struct kg_group *group)
     return false;
 }
 
-static double expect_rowwise(const struct kg_group *group, const struct kg_device_facts *facts,
-                             const struct kg_config *config)
+double kg_host_expect_rowwise(const struct kg_match *match, const struct kg_config *config)
 {
+    const struct kg_group *group = &match->group;
+    const struct kg_device_facts *facts = match->facts;
     enum { LANES, KEEP, STREAM, PREFETCH, BEHIND };
-    struct kg_rowwise_plan plan;
-    struct kg_text ignored = {0};
+    const struct kg_rowwise_plan *plan = match->analysis;
     struct work work = {group, facts, 0, 0, 0};
     struct kg_host_seen loads[KG_MAX_NESTS + 1] = {0}, lines = {0};
-    bool fits = kg_rowwise_plan_make(group, &plan, &ignored);
-    kg_text_free(&ignored);
-    if (!fits)
-        return 0;
-    double rows = kg_axes_count(plan.shape, 0, plan.rows - 1);
-    double runs = kg_axes_count(plan.shape, plan.rows, plan.run - 1);
+    double rows = kg_axes_count(plan->shape, 0, plan->rows - 1);
+    double runs = kg_axes_count(plan->shape, plan->rows, plan->run - 1);
     work.items = rows;
     for (int i = 0; i < group->count; i++)
-        add_row_nest(&work, &plan, i, config->value[KEEP] != 0, (double)config->value[LANES],
-                     &loads[plan.pass[i]], &lines);
-    work.cycles += rows * runs * plan.passes * ROW_LOOP;
+        add_row_nest(&work, plan, i, config->value[KEEP] != 0, (double)config->value[LANES],
+                     &loads[plan->pass[i]], &lines);
+    work.cycles += rows * runs * plan->passes * ROW_LOOP;
     if (config->value[BEHIND])
         work.cycles *= BEHIND_SHARE;
-    else if (plan.passes > 1 && has_costly(group))
+    else if (plan->passes > 1 && has_costly(group))
         work.cycles *= COSTLY_SHARE;
     return seconds_of(&work);
 }
@@ -448,38 +444,35 @@ static double expect_rowwise(const struct kg_group *group, const struct kg_devic
 #define RUNNING_SUM 0.9     // along the last axis: value, total, output
 #define RUNNING_EXTREME 2.6 // the same of a maximum
 
-static double expect_scan(const struct kg_group *group, const struct kg_device_facts *facts,
-                          const struct kg_config *config)
+double kg_host_expect_scan(const struct kg_match *match, const struct kg_config *config)
 {
-    struct kg_scan_plan plan;
-    struct kg_text ignored = {0};
+    const struct kg_group *group = &match->group;
+    const struct kg_device_facts *facts = match->facts;
+    const struct kg_scan_plan *plan = match->analysis;
     struct work work = {group, facts, 0, 0, 0};
-    bool fits = kg_scan_plan_make(group, &plan, &ignored);
-    kg_text_free(&ignored);
-    if (!fits)
-        return 0;
-    const struct kg_nest *nest = plan.nest;
+    const struct kg_nest *nest = plan->nest;
     int inner = nest->output_axes - 1;
-    struct kg_host_loop loop = loop_of(&work, nest, plan.column ? inner : plan.bound);
+    struct kg_host_loop loop = loop_of(&work, nest, plan->column ? inner : plan->bound);
     struct kg_host_order order = {0};
     double all = kg_axes_count(nest, 0, inner), length = extent_of(nest, inner);
     double tile = (double)config->value[0], chunk = (double)config->value[1];
     loop.inlines = true;
     double each = kg_host_body_cycles(&loop);
     bool sums = nest->reduce == KG_REDUCE_SUM || nest->reduce == KG_REDUCE_MEAN;
-    each += plan.column ? 4 * fold_step(&loop) : sums ? RUNNING_SUM : RUNNING_EXTREME;
+    each += plan->column ? 4 * fold_step(&loop) : sums ? RUNNING_SUM : RUNNING_EXTREME;
     work.cycles = all / length * run_cycles(each, length, tile, TILE_LOOP);
     work.items = all / length;
-    if (!plan.column && chunk > 0) {
+    if (!plan->column && chunk > 0) {
         work.items = ceil(all / chunk);
         work.cycles += all * each / 2;
-    } else if (plan.column) {
-        work.items = all / extent_of(nest, plan.axis) / fmin(length, tile);
+    } else if (plan->column) {
+        work.items = all / extent_of(nest, plan->axis) / fmin(length, tile);
     }
     for (int axis = 0; axis <= inner; axis++)
-        kg_host_order_add(&order, axis == plan.axis ? plan.bound : axis, extent_of(nest, axis), 1);
+        kg_host_order_add(&order, axis == plan->axis ? plan->bound : axis, extent_of(nest, axis),
+                          1);
     work.waits = kg_host_wait_cycles(&loop, &order);
-    add_followers(&work, plan.k + 1, inner);
+    add_followers(&work, plan->k + 1, inner);
     if (!kg_group_is_private(group, nest->output))
         work.cycles += all * kg_host_store_cycles(&loop);
     return seconds_of(&work);
@@ -536,20 +529,18 @@ static void add_epilogue(struct work *work, double rest)
     }
 }
 
-static double expect_contract(const struct kg_group *group, const struct kg_device_facts *facts,
-                              const struct kg_config *config)
+double kg_host_expect_contract(const struct kg_match *match, const struct kg_config *config)
 {
-    struct kg_contract contract;
+    const struct kg_group *group = &match->group;
+    const struct kg_device_facts *facts = match->facts;
+    const struct kg_contract *contract = match->analysis;
     struct work work = {group, facts, 0, 0, 0};
-    if (!kg_contract_read(group, &contract, NULL))
-        return 0;
-    double batch = count_part(&contract, KG_CONTRACT_BATCH),
-           m = count_part(&contract, KG_CONTRACT_M);
-    double n = count_part(&contract, KG_CONTRACT_N), k = count_part(&contract, KG_CONTRACT_K);
-    double lanes = kg_host_lanes(facts, contract.type),
+    double batch = count_part(contract, KG_CONTRACT_BATCH), m = count_part(contract, KG_CONTRACT_M);
+    double n = count_part(contract, KG_CONTRACT_N), k = count_part(contract, KG_CONTRACT_K);
+    double lanes = kg_host_lanes(facts, contract->type),
            rows = (double)config->value[KG_CONTRACT_ROWS];
     double columns = (double)config->value[KG_CONTRACT_VECTORS] * lanes;
-    bool real = contract.type == KG_TYPE_F32 || contract.type == KG_TYPE_F64;
+    bool real = contract->type == KG_TYPE_F32 || contract->type == KG_TYPE_F64;
     double peak = 2 * lanes * (real ? MULTIPLY_SHARE : INTEGER_SHARE);
     double few = fmin(m, n);
     if (few * batch <= 0 || k <= 0)
@@ -562,10 +553,10 @@ static double expect_contract(const struct kg_group *group, const struct kg_devi
     } else {
         work.cycles = batch * tall * wide * k / peak;
         work.cycles += batch * tall / rows * wide / columns * ceil(k / depth) * TILE_CALL;
-        work.cycles += batch * m * k * pack_cycles(&work, &contract, 0) *
+        work.cycles += batch * m * k * pack_cycles(&work, contract, 0) *
                        ceil(n / (double)config->value[KG_CONTRACT_COLUMNS]);
     }
-    work.cycles += batch * n * k * pack_cycles(&work, &contract, 1) * ceil(m / ITEM_ROWS);
+    work.cycles += batch * n * k * pack_cycles(&work, contract, 1) * ceil(m / ITEM_ROWS);
     work.cycles += ITEM_CYCLES + batch * 200;
     work.waits = batch * (m * k + n * k + m * n) / PANEL_ELEMENTS;
     work.items = batch * ceil(m / ITEM_ROWS) * ceil(n / 128);
@@ -576,25 +567,7 @@ static double expect_contract(const struct kg_group *group, const struct kg_devi
             batch * m * n *
             kg_host_store_cycles(&(struct kg_host_loop){.group = group,
                                                         .facts = facts,
-                                                        .nest = contract.nest,
-                                                        .vector = contract.nest->output_axes - 1});
+                                                        .nest = contract->nest,
+                                                        .vector = contract->nest->output_axes - 1});
     return seconds_of(&work);
-}
-
-double kg_host_expected(const struct kg_family *family, const struct kg_group *group,
-                        const struct kg_device_facts *facts, const struct kg_config *config)
-{
-    if (family == &kg_family_contract)
-        return expect_contract(group, facts, config);
-    if (family == &kg_family_rowwise)
-        return expect_rowwise(group, facts, config);
-    if (family == &kg_family_reduce)
-        return expect_reduce(group, facts, config);
-    if (family == &kg_family_scan)
-        return expect_scan(group, facts, config);
-    if (family == &kg_family_pointwise)
-        return expect_pointwise(group, facts, config);
-    if (family == &kg_family_direct)
-        return expect_direct(group, facts, config);
-    return 0;
 }

@@ -6,10 +6,13 @@
 
 #include "gen/family.h"
 
-// Seconds for a group that the family takes, with this config; 0: not known. `family` is one of the
-// host's. Differences between configs of one family are not told reliably: searches do not go by
-// it.
-double kg_host_expected(const struct kg_family *family, const struct kg_group *group,
-                        const struct kg_device_facts *facts, const struct kg_config *config);
+// Seconds that a config of the family is expected to take; 0: not known. Differences between
+// configs of one family are not told reliably: searches do not go by them.
+double kg_host_expect_contract(const struct kg_match *match, const struct kg_config *config);
+double kg_host_expect_rowwise(const struct kg_match *match, const struct kg_config *config);
+double kg_host_expect_reduce(const struct kg_match *match, const struct kg_config *config);
+double kg_host_expect_scan(const struct kg_match *match, const struct kg_config *config);
+double kg_host_expect_pointwise(const struct kg_match *match, const struct kg_config *config);
+double kg_host_expect_direct(const struct kg_match *match, const struct kg_config *config);
 
 #endif

@@ -11,6 +11,7 @@
 #include "gen/host/pointwise.h"
 
 #include "gen/families.h"
+#include "gen/host/host_times.h"
 #include "gen/shared/bound.h"
 
 #include <string.h>
@@ -186,5 +187,6 @@ const struct kg_family kg_host_pointwise = {
     .valid = valid,
     .guess = guess,
     .bound = kg_group_bound,
+    .expected = kg_host_expect_pointwise,
     .emit = emit,
 };

@@ -9,6 +9,7 @@
 #include "gen/host/reduce.h"
 
 #include "gen/families.h"
+#include "gen/host/host_times.h"
 #include "gen/shared/bound.h"
 #include "gen/shared/reduce_plan.h"
 #include "gen/skeleton.h"
@@ -22,26 +23,22 @@ static bool refuse(struct kg_text *reason, const char *why)
     return false;
 }
 
-struct analysis {
-    const struct kg_nest *nest; // the reduction
-    int position;               // in the group
-};
-
 static const void *match_reduction(const struct kg_group *group,
                                    const struct kg_device_facts *facts, struct kg_arena *arena,
                                    struct kg_text *reason)
 {
     (void)facts;
     int position = kg_reduce_position(group, reason);
-    struct analysis *analysis = position >= 0 ? KG_NEW(arena, struct analysis) : NULL;
+    struct kg_reduce_analysis *analysis =
+        position >= 0 ? KG_NEW(arena, struct kg_reduce_analysis) : NULL;
     if (analysis)
-        *analysis = (struct analysis){kg_group_nest(group, position), position};
+        *analysis = (struct kg_reduce_analysis){kg_group_nest(group, position), position};
     return analysis;
 }
 
 static void space(const struct kg_match *match, struct kg_space *space)
 {
-    const struct analysis *analysis = match->analysis;
+    const struct kg_reduce_analysis *analysis = match->analysis;
     bool scalar = analysis->nest->output_axes == 0;
     *space = (struct kg_space){0};
     kg_space_add(space, "column", scalar ? 1 : 2, (int64_t[]){0, 1});
@@ -53,7 +50,7 @@ static void space(const struct kg_match *match, struct kg_space *space)
 static bool valid(const struct kg_match *match, const struct kg_config *config,
                   struct kg_text *reason)
 {
-    const struct analysis *analysis = match->analysis;
+    const struct kg_reduce_analysis *analysis = match->analysis;
     bool lanes = config->value[WIDTH] <= WIDEST_LANES;
     if (config->value[COLUMN] && lanes)
         return refuse(reason, "a tile of columns is wider");
@@ -95,7 +92,7 @@ static void guess(const struct kg_match *match, struct kg_config *config)
 {
     const struct kg_group *group = &match->group;
     const struct kg_device_facts *facts = match->facts;
-    const struct analysis *analysis = match->analysis;
+    const struct kg_reduce_analysis *analysis = match->analysis;
     const struct kg_nest *nest = analysis->nest;
     int outputs = nest->output_axes, last = nest->axis_count - 1;
     double reduced = kg_axes_count(nest, outputs, last), kept = kg_axes_count(nest, 0, outputs - 1);
@@ -127,7 +124,7 @@ static bool emit(const struct kg_match *match, const struct kg_config *config, c
                  struct kg_text *source)
 {
     const struct kg_group *group = &match->group;
-    const struct analysis *analysis = match->analysis;
+    const struct kg_reduce_analysis *analysis = match->analysis;
     struct kg_space parameters;
     struct kg_code code = {source, 0};
     int k = analysis->position;
@@ -166,5 +163,6 @@ const struct kg_family kg_host_reduce = {
     .valid = valid,
     .guess = guess,
     .bound = kg_group_bound,
+    .expected = kg_host_expect_reduce,
     .emit = emit,
 };

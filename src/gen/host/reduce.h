@@ -6,6 +6,12 @@
 #include "gen/shared/axes.h"
 #include "gen/shared/fold.h"
 
+// What `match` finds.
+struct kg_reduce_analysis {
+    const struct kg_nest *nest; // the reduction
+    int position;               // in the group
+};
+
 struct kg_reduce_plan {
     const struct kg_group *group;
     const struct kg_nest *nest; // the reduction

@@ -9,6 +9,7 @@
 #include "gen/host/rowwise.h"
 
 #include "gen/families.h"
+#include "gen/host/host_times.h"
 #include "gen/shared/bound.h"
 #include "gen/shared/reduce_plan.h"
 #include "gen/skeleton.h"
@@ -175,5 +176,6 @@ const struct kg_family kg_host_rowwise = {
     .valid = valid,
     .guess = guess,
     .bound = kg_group_bound,
+    .expected = kg_host_expect_rowwise,
     .emit = emit,
 };

@@ -10,6 +10,7 @@
 #include "gen/host/scan.h"
 
 #include "gen/families.h"
+#include "gen/host/host_times.h"
 #include "gen/shared/bound.h"
 #include "gen/skeleton.h"
 
@@ -118,5 +119,6 @@ const struct kg_family kg_host_scan = {
     .valid = valid,
     .guess = guess,
     .bound = kg_group_bound,
+    .expected = kg_host_expect_scan,
     .emit = emit,
 };

@@ -377,6 +377,7 @@ const struct kg_family kg_cuda_contract_wgmma = {
     .guess = kg_cuda_contract_guess,
     .bound = kg_cuda_contract_bound,
     .expected = kg_cuda_contract_expected,
+    .orders_configs = true,
     .list = kg_cuda_contract_list,
     .emit = kg_cuda_contract_emit,
     .grids = kg_cuda_contract_grids,
