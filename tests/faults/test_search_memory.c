@@ -46,7 +46,7 @@ static void batch(void)
         struct kg_trials trials;
         struct kg_choice choices[3];
         for (int i = 0; i < 3; i++) {
-            kg_choice_guess(sample.problem, &device.facts, &kg_target_host, &choices[i]);
+            kg_choice_guess(sample.problem, &device.facts, &target, &choices[i]);
             choices[i].configs[0].value[2] = choices_c[i];
         }
         CHECK_STATUS(kg_trials_begin(&trials, &search, &error), KG_OK, &error);

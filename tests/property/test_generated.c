@@ -4,6 +4,7 @@
 // KG_SEED repeats a run; KG_ROUNDS makes it longer.
 
 #include "gen/built.h"
+#include "gen/grouping.h"
 #include "property/random_op.h"
 #include "support/folder.h"
 #include "support/sample_problem.h"
@@ -26,28 +27,23 @@ static uint64_t draw(uint64_t below)
     return below ? (state >> 11) % below : 0;
 }
 
-// A choice that the rules would not make: sometimes every nest alone, and any valid config.
+// A choice that the rules would not make: any grouping that is listed, the one with every nest
+// alone among them, and any valid config.
 static void draw_choice(const struct kg_problem *problem, struct kg_choice *choice)
 {
-    kg_choice_guess(problem, &device->facts, &kg_target_host, choice);
-    if (draw(4) == 0) {
-        choice->count = problem->nest_count;
-        for (int i = 0; i < problem->nest_count; i++) {
-            choice->matches[i]->group = (struct kg_group){problem, i, 1};
-            choice->matches[i]->family = kg_family_find(&kg_target_host, "direct");
-        }
-    }
+    struct kg_groupings groupings;
+    CHECK(kg_groupings_list(problem, &device->facts, &kg_target_host, &groupings, NULL));
+    int drawn = draw(2) ? groupings.chosen : (int)draw((uint64_t)groupings.count);
+    *choice = groupings.options[drawn].choice;
     for (int i = 0; i < choice->count; i++) {
-        const struct kg_group *group = &choice->matches[i]->group;
-        const struct kg_family *family = choice->matches[i]->family;
+        const struct kg_match *match = choice->matches[i];
         struct kg_space space;
-        family->space(group, &device->facts, &kg_target_host, &space);
-        family->guess(group, &device->facts, &kg_target_host, &choice->configs[i]);
+        match->family->space(match, &space);
         for (int tries = 0; tries < 10; tries++) {
             struct kg_config config =
                 kg_space_config(&space, (int64_t)draw((uint64_t)kg_space_size(&space)));
             struct kg_text reason = {0};
-            bool valid = family->valid(group, &device->facts, &kg_target_host, &config, &reason);
+            bool valid = match->family->valid(match, &config, &reason);
             kg_text_free(&reason);
             if (valid) {
                 choice->configs[i] = config;

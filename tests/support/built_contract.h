@@ -4,6 +4,7 @@
 #define KG_TESTS_BUILT_CONTRACT_H
 
 #include "gen/built.h"
+#include "gen/families.h"
 #include "support/sample_problem.h"
 #include "test.h"
 #include "verify/reference.h"
@@ -128,7 +129,7 @@ static inline struct kg_built *build(const struct kg_problem *problem, const cha
     CHECK(choice.count == groups);
     bool found = false;
     for (int i = 0; i < choice.count; i++)
-        found |= choice.matches[i]->family == kg_family_find(&kg_target_host, "contract");
+        found |= choice.matches[i]->family == &kg_host_contract;
     CHECK(found);
     if (config)
         CHECK(kg_choice_read(problem, &device->facts, &kg_target_host, config, &choice));

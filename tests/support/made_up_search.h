@@ -8,6 +8,7 @@
 #ifndef KG_TESTS_MADE_UP_SEARCH_H
 #define KG_TESTS_MADE_UP_SEARCH_H
 
+#include "gen/grouping.h"
 #include "gen/prepared.h"
 #include "support/fake_clock.h"
 #include "support/sample_problem.h"
@@ -37,12 +38,14 @@ enum ill {
 // What the made-up world is like in the test that runs.
 static struct world {
     int groups;
-    int64_t best[3];    // the fastest values of a, b, c
-    double bound_share; // bound / true time of a group
+    int rival_groups;      // of another grouping; 0: there is none
+    double rival_expected; // its seconds, where the guess takes 1e-3
+    int64_t best[3];       // the fastest values of a, b, c
+    double bound_share;    // bound / true time of a group
     enum ill (*ill)(const int64_t *value);
-    bool twins;     // c does not change the source
-    bool limits;    // c is called maxnreg
-    bool estimates; // by the family
+    bool twins;    // c does not change the source
+    bool limits;   // c is called maxnreg
+    bool expected; // by the family
     bool all_wrong;
     int race_after; // this many were measured
 } world;
@@ -75,22 +78,18 @@ static double seconds_of(const int64_t *value)
     return 1e-3 * (1 + 0.3 * abs(a) + 0.15 * abs(b) + 0.07 * abs(c) + 0.1 * abs(a + b));
 }
 
-static bool fake_applicable(const struct kg_group *group, const struct kg_device_facts *facts,
-                            const struct kg_target *target, struct kg_text *reason)
+static const void *fake_match(const struct kg_group *group, const struct kg_device_facts *facts,
+                              struct kg_arena *arena, struct kg_text *reason)
 {
-    (void)group;
     (void)facts;
-    (void)target;
+    (void)arena;
     (void)reason;
-    return true;
+    return group;
 }
 
-static void fake_space(const struct kg_group *group, const struct kg_device_facts *facts,
-                       const struct kg_target *target, struct kg_space *space)
+static void fake_space(const struct kg_match *match, struct kg_space *space)
 {
-    (void)group;
-    (void)facts;
-    (void)target;
+    (void)match;
     *space =
         (struct kg_space){.count = 3,
                           .parameters = {{.name = "a", .count = 5},
@@ -102,89 +101,108 @@ static void fake_space(const struct kg_group *group, const struct kg_device_fact
 }
 
 // 3 of the 90 configs are not valid.
-static bool fake_valid(const struct kg_group *group, const struct kg_device_facts *facts,
-                       const struct kg_target *target, const struct kg_config *config,
+static bool fake_valid(const struct kg_match *match, const struct kg_config *config,
                        struct kg_text *reason)
 {
-    (void)group;
-    (void)facts;
-    (void)target;
+    (void)match;
     if (config->value[0] * config->value[1] != 128)
         return true;
     kg_text_add(reason, "a times b is too much");
     return false;
 }
 
-static void fake_guess(const struct kg_group *group, const struct kg_device_facts *facts,
-                       const struct kg_target *target, struct kg_config *config)
+static void fake_guess(const struct kg_match *match, struct kg_config *config)
 {
-    (void)group;
-    (void)facts;
-    (void)target;
+    (void)match;
     *config = (struct kg_config){{4, 3, 1}};
 }
 
-static double fake_bound(const struct kg_group *group, const struct kg_device_facts *facts,
-                         const struct kg_target *target, const struct kg_config *config)
+static double fake_bound(const struct kg_match *match, const struct kg_config *config)
 {
-    (void)group;
-    (void)facts;
-    (void)target;
+    (void)match;
     return world.bound_share * seconds_of(config->value);
 }
 
 // Right but for the third parameter, of which it knows nothing.
-static double fake_estimate(const struct kg_group *group, const struct kg_device_facts *facts,
-                            const struct kg_target *target, const struct kg_config *config)
+static double fake_expected(const struct kg_match *match, const struct kg_config *config)
 {
-    (void)group;
-    (void)facts;
-    (void)target;
+    (void)match;
     int64_t values[] = {config->value[0], config->value[1], world.best[2]};
-    return world.estimates ? 0.5 * seconds_of(values) : 0;
+    return world.expected ? 0.5 * seconds_of(values) : 0;
 }
 
 static const struct kg_family family = {.name = "fake",
-                                        .applicable = fake_applicable,
+                                        .match = fake_match,
                                         .space = fake_space,
                                         .valid = fake_valid,
                                         .guess = fake_guess,
                                         .bound = fake_bound,
-                                        .estimate = fake_estimate};
+                                        .expected = fake_expected};
+static const struct kg_family *const families[] = {&family, NULL};
+static const struct kg_target target = {.name = "fake", .families = families, .plain = &family};
+
+// The groups are all of the first nest, so that two of them have the same match.
+static void choose_fake(const struct kg_problem *problem, const struct kg_device_facts *facts,
+                        int groups, struct kg_choice *choice)
+{
+    const struct kg_group group = {problem, 0, 1};
+    *choice = (struct kg_choice){.count = groups};
+    for (int i = 0; i < groups; i++) {
+        choice->matches[i] = kg_match_find(&family, &group, facts, NULL);
+        fake_guess(NULL, &choice->configs[i]);
+        if (!choice->matches[i]) // out of memory
+            choice->count = 0;
+    }
+}
 
 void kg_choice_guess(const struct kg_problem *problem, const struct kg_device_facts *facts,
-                     const struct kg_target *target, struct kg_choice *choice)
+                     const struct kg_target *asked, struct kg_choice *choice)
 {
-    *choice = (struct kg_choice){.partition = {.count = world.groups}};
-    for (int i = 0; i < world.groups; i++) {
-        choice->matches[i]->group = (struct kg_group){problem, 0, 1};
-        choice->matches[i]->family = &family;
-        fake_guess(NULL, facts, target, &choice->configs[i]);
+    CHECK(asked == &target);
+    choose_fake(problem, facts, world.groups, choice);
+}
+
+// Two kernels may take the place of one, or one that of two.
+bool kg_groupings_list(const struct kg_problem *problem, const struct kg_device_facts *facts,
+                       const struct kg_target *asked, struct kg_groupings *groupings,
+                       struct kg_text *trace)
+{
+    CHECK(asked == &target && !trace);
+    *groupings = (struct kg_groupings){.count = world.rival_groups > 0 ? 2 : 1};
+    for (int i = 0; i < groupings->count; i++) {
+        struct kg_grouping_option *option = &groupings->options[i];
+        choose_fake(problem, facts, i == 0 ? world.groups : world.rival_groups, &option->choice);
+        option->expected = i == 0 ? 1e-3 : world.rival_expected;
     }
+    return true;
 }
 
 // The family's, of one group.
 double kg_choice_expected(const struct kg_choice *choice)
 {
-    (void)facts;
-    (void)target;
-    return choice->count == 1 ? fake_estimate(NULL, NULL, target, &choice->configs[0]) : 0;
+    return choice->count == 1 ? fake_expected(NULL, &choice->configs[0]) : 0;
+}
+
+double kg_choice_bound(const struct kg_choice *choice)
+{
+    double sum = 0;
+    for (int i = 0; i < choice->count; i++)
+        sum += fake_bound(NULL, &choice->configs[i]);
+    return sum;
 }
 
 void kg_choice_print(const struct kg_choice *choice, struct kg_text *text)
 {
-    (void)facts;
-    (void)target;
     for (int i = 0; i < choice->count; i++)
         kg_text_format(text, "%sa=%d b=%d c=%d", i ? "; " : "", (int)choice->configs[i].value[0],
                        (int)choice->configs[i].value[1], (int)choice->configs[i].value[2]);
 }
 
 bool kg_choice_read(const struct kg_problem *problem, const struct kg_device_facts *facts,
-                    const struct kg_target *target, const char *text, struct kg_choice *choice)
+                    const struct kg_target *asked, const char *text, struct kg_choice *choice)
 {
     int a, b, c;
-    kg_choice_guess(problem, facts, target, choice);
+    kg_choice_guess(problem, facts, asked, choice);
     if (sscanf(text, "a=%d b=%d c=%d", &a, &b, &c) != 3)
         return false;
     choice->configs[0] = (struct kg_config){{a, b, c}};
@@ -450,6 +468,7 @@ static struct kg_search new_search(enum kg_rigor rigor)
     cancel = cancel_after = progressed = 0;
     return (struct kg_search){.device = &device,
                               .problem = sample.problem,
+                              .target = &target,
                               .rigor = rigor,
                               .isolation = isolation,
                               .run_limit = 30,

@@ -45,8 +45,7 @@ static void choose(void)
     struct kg_choice rule, choice;
     struct kg_space space = {0};
     kg_choice_guess(here.problem, &device.facts, &kg_target_host, &rule);
-    const struct kg_group *group = &rule.matches[0]->group;
-    rule.matches[0]->family->space(group, &device.facts, &kg_target_host, &space);
+    rule.matches[0]->family->space(rule.matches[0], &space);
     print(&rule, guess);
     other[0] = '\0';
     for (int64_t n = 0; !other[0] && n < kg_space_size(&space); n++) {

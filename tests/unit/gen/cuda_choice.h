@@ -52,7 +52,7 @@ static inline struct kg_grids launches_of(const char *definitions, const char *o
     CHECK_STATUS(made.status, KG_OK, &made.error);
     if (made.status == KG_OK &&
         kg_choice_read(made.problem, &facts, &kg_target_cuda, words, &choice))
-        choice.matches[0]->family->grids(choice.matches[0], &grids);
+        choice.matches[0]->family->grids(choice.matches[0], &choice.configs[0], &grids);
     unmake(&made);
     return grids;
 }

@@ -20,13 +20,12 @@ static void check_guess(const char *text, const char *sizes, const char *wanted,
     CHECK_STATUS(made.status, KG_OK, &made.error);
     if (made.status == KG_OK) {
         kg_choice_guess(made.problem, &facts, &kg_target_cuda, &choice);
-        const struct kg_family *family = choice.matches[0]->family;
-        const struct kg_group *group = &choice.matches[0]->group;
+        const struct kg_match *match = choice.matches[0];
         kg_choice_print(&choice, &words);
         CHECK_TEXT(kg_text_string(&words), wanted);
-        CHECK(family->valid(group, &facts, &kg_target_cuda, &choice.configs[0], &reason));
+        CHECK(match->family->valid(match, &choice.configs[0], &reason));
         CHECK_TEXT(kg_text_string(&reason), "");
-        family->grids(group, &facts, &choice.configs[0], grids);
+        match->family->grids(match, &choice.configs[0], grids);
     }
     kg_text_free(&words);
     kg_text_free(&reason);

@@ -6,7 +6,7 @@
 #define KG_TESTS_FAMILY_BENCH_H
 
 #include "device/device.h"
-#include "gen/families.h"
+#include "gen/target.h"
 #include "test.h"
 #include "verify/reference.h"
 
@@ -111,25 +111,26 @@ static bool bench_compile(struct bench *bench, const struct kg_problem *problem,
     struct kg_text reason = {0}, source = {0}, name = {0};
     struct kg_config chosen = {0};
     struct kg_binary binary = {0};
-    const struct kg_device_facts *facts = &bench->device->facts;
-    bench->family = kg_family_find(&kg_target_host, family);
+    bench->family = kg_target_family(&kg_target_host, family);
     bench->device->backend->unload(bench->kernel);
     bench->kernel = NULL;
-    if (!bench->family->applicable(&group, facts, &kg_target_host, &reason)) {
+    const struct kg_match *match =
+        kg_match_find(bench->family, &group, &bench->device->facts, &reason);
+    if (!match || !kg_match_is_advised(match, &reason)) {
         kg_error_set(&bench->error, KG_ERROR_UNSUPPORTED, "%s", kg_text_string(&reason));
         bench_stop(bench, bench->instance->source);
     }
     memset(&bench->space, 0, sizeof bench->space);
-    bench->family->space(&group, facts, &kg_target_host, &bench->space);
+    bench->family->space(match, &bench->space);
     if (config)
         chosen = *config;
     else
-        bench->family->guess(&group, facts, &kg_target_host, &chosen);
+        bench->family->guess(match, &chosen);
     kg_config_print(&bench->space, &chosen, &name);
     snprintf(bench->source_text, sizeof bench->source_text, "%s", kg_text_string(&name));
-    bool valid = bench->family->valid(&group, facts, &kg_target_host, &chosen, &reason);
+    bool valid = bench->family->valid(match, &chosen, &reason);
     if (valid) {
-        CHECK(bench->family->emit(&group, facts, &kg_target_host, &chosen, "kernel", &source));
+        CHECK(bench->family->emit(match, &chosen, "kernel", &source));
         struct kg_source unit = {kg_text_string(&source), "kernel", ""};
         if (getenv("KG_SHOW"))
             puts(unit.text);
@@ -313,8 +314,9 @@ static void bench_refusal(struct bench *bench, const char *family, const char *t
     bench_define(bench, text, NULL);
     struct kg_problem *problem = bench_problem(bench, sizes, false);
     struct kg_group group = bench_group(problem);
-    CHECK(!kg_family_find(&kg_target_host, family)
-               ->applicable(&group, &bench->device->facts, &kg_target_host, &words));
+    const struct kg_match *match = kg_match_find(kg_target_family(&kg_target_host, family), &group,
+                                                 &bench->device->facts, &words);
+    CHECK(!match || !kg_match_is_advised(match, &words));
     CHECK_TEXT(kg_text_string(&words), reason);
     kg_text_free(&words);
     kg_problem_free(problem);

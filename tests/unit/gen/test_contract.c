@@ -302,18 +302,19 @@ static void test_configs(void)
     static const char text[] = "op nn(a: f32[M, K], b: f32[K, N]) -> (c: f32[M, N])\n"
                                "{ c[m, n] = sum(k) a[m, k] * b[k, n] }";
     struct made made = make(text, "M=9 N=9 K=9");
-    const struct kg_family *family = kg_family_find(&kg_target_host, "contract");
-    struct kg_group group = {made.problem, 0, 1};
+    const struct kg_family *family = &kg_host_contract;
+    const struct kg_group group = {made.problem, 0, 1};
+    const struct kg_match *match = kg_match_find(family, &group, &device->facts, NULL);
     struct kg_space space;
     struct kg_config guess;
     struct kg_text reason = {0};
-    family->space(&group, &device->facts, &kg_target_host, &space);
-    family->guess(&group, &device->facts, &kg_target_host, &guess);
-    CHECK(family->valid(&group, &device->facts, &kg_target_host, &guess, &reason));
+    family->space(match, &space);
+    family->guess(match, &guess);
+    CHECK(family->valid(match, &guess, &reason));
     int valid = 0;
     for (int64_t i = 0; i < kg_space_size(&space); i++) {
         struct kg_config config = kg_space_config(&space, i);
-        if (!family->valid(&group, &device->facts, &kg_target_host, &config, &reason))
+        if (!family->valid(match, &config, &reason))
             continue;
         // Every other tile; blocks only move where loops end.
         if (valid++ % 36 != 18)
@@ -335,8 +336,7 @@ static void check_refused(const char *text, const char *choices, const char *why
     CHECK_STATUS(made.status, KG_OK, &made.error);
     struct kg_group group = {made.problem, 0, 1};
     struct kg_text reason = {0};
-    CHECK(!kg_family_find(&kg_target_host, "contract")
-               ->applicable(&group, &device->facts, &kg_target_host, &reason));
+    CHECK(!kg_match_find(&kg_host_contract, &group, &device->facts, &reason));
     CHECK_TEXT(kg_text_string(&reason), why);
     kg_text_free(&reason);
     unmake(&made);

@@ -63,7 +63,7 @@ static void check_grids(const struct kg_choice *choice, int group)
 {
     struct kg_grids grids = {0};
     const struct kg_problem *problem = choice->matches[group]->group.problem;
-    choice->matches[group]->family->grids(choice->matches[group], &grids);
+    choice->matches[group]->family->grids(choice->matches[group], &choice->configs[group], &grids);
     CHECK(grids.count >= 1 && grids.count <= KG_MAX_GRIDS);
     CHECK(check_launches(&grids, grids.grids) > 0 || is_empty(problem));
     CHECK(grids.alignment == 0 || check_launches(&grids, grids.unaligned) > 0 || is_empty(problem));

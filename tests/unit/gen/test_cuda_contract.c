@@ -3,6 +3,7 @@
 
 #include "base/files.h"
 #include "cuda_choice.h"
+#include "support/config_text.h"
 #include "support/folder.h"
 
 static const char definitions[] =
@@ -57,19 +58,18 @@ static void check_choice(const char *op, const char *sizes, const char *wanted)
 
 static void test_takers(void)
 {
-    check_choice("nn", "T=f64 M=256 N=256 K=64", "contract: mma=0 rows=32 columns=32 depth=32");
-    check_choice(
-        "nn", "T=f64 M=128 N=128 K=65536",
-        "contract: mma=0 rows=32 columns=32 depth=32 stages=1 down=1 across=1 pingpong=0 split=16");
+    check_choice("nn", "T=f64 M=256 N=256 K=64", "contract/tile: tile_m=32 tile_n=32 tile_k=32");
+    check_choice("nn", "T=f64 M=128 N=128 K=65536",
+                 "contract/tile: tile_m=32 tile_n=32 tile_k=32 split_k=16");
     check_choice("nn", "M=0 N=5 K=7", "contract: ");
     check_choice("nn", "M=5 N=5 K=0", "contract: ");
-    check_choice("nn", "T=f64 M=4096 N=4096 K=4096", "contract: mma=0 rows=64 columns=64 depth=16");
-    check_choice("nt", "T=f16 M=1 N=4096 K=4096", "contract: mma=0 rows=1 columns=4 depth=2048");
-    check_choice("nn", "T=f16 M=7 N=28672 K=8192", "contract: mma=0 rows=8 columns=128 depth=16");
+    check_choice("nn", "T=f64 M=4096 N=4096 K=4096",
+                 "contract/tile: tile_m=64 tile_n=64 tile_k=16");
+    check_choice("nt", "T=f16 M=1 N=4096 K=4096", "contract/thin: tile_m=1 tile_n=4 tile_k=2048");
+    check_choice("nn", "T=f16 M=7 N=28672 K=8192", "contract/thin: tile_m=8 tile_n=128 tile_k=16");
     check_choice("nt", "T=f16 M=4096 N=2 K=4096",
-                 "contract: mma=0 rows=2 columns=4 depth=2048 stages=2 "
-                 "down=1 across=1 pingpong=0 split=1 swap=1");
-    check_choice("vector", "T=f16 M=4096 K=4096", "contract: mma=0 rows=1 columns=4 depth=2048");
+                 "contract/thin: tile_m=2 tile_n=4 tile_k=2048 stages=2 split_k=1 swap=1");
+    check_choice("vector", "T=f16 M=4096 K=4096", "contract/thin: tile_m=1 tile_n=4 tile_k=2048");
     check_choice("layer", "M=512 N=512 K=512 B=2", "contract*3: ");
     check_choice("integers", "M=512 N=512 K=512", "contract: ");
     check_choice("w4", "T=f16 M=512 N=512 K=512", "contract: ");
@@ -78,44 +78,37 @@ static void test_takers(void)
     check_choice("triangle", "M=64", "direct: ");
 }
 
+// A NULL reason: the form has no such parameter, or no such value of it.
 static const struct {
-    const char *op, *sizes, *config, *reason;
+    const char *op, *sizes, *family, *config, *reason;
 } refused[] = {
-    {"nn", "M=512 N=512 K=512",
-     "rows=128 columns=128 depth=16 stages=1 down=2 across=1 pingpong=0 split=1",
-     "blocks of this form copy and store alone"},
-    {"nt", "M=2 N=512 K=5120",
-     "rows=2 columns=4 depth=1024 stages=2 down=1 across=1 pingpong=1 split=1",
-     "blocks of this form copy and store alone"},
-    {"nn", "M=512 N=512 K=512",
-     "rows=16 columns=16 depth=16 stages=1 down=1 across=1 pingpong=0 split=1",
+    {"nn", "M=512 N=512 K=512", "contract/tile",
+     "tile_m=128 tile_n=128 tile_k=16 split_k=1 cluster_m=2", NULL},
+    {"nn", "M=512 N=512 K=512", "contract/tile", "tile_m=64 tile_n=64 tile_k=16 split_k=1 stages=2",
+     NULL},
+    {"nn", "M=512 N=512 K=512", "contract/tile", "tile_m=64 tile_n=64 tile_k=16 split_k=1 swap=1",
+     NULL},
+    {"nn", "M=512 N=512 K=512", "contract/tile", "tile_m=128 tile_n=128 tile_k=64 split_k=1", NULL},
+    {"nn", "M=512 N=512 K=512", "contract/tile", "tile_m=8 tile_n=128 tile_k=16 split_k=1", NULL},
+    {"nn", "M=512 N=512 K=512", "contract/tile", "tile_m=16 tile_n=16 tile_k=16 split_k=1",
      "the tile cannot be dealt to the threads of a block"},
-    {"nn", "M=512 N=512 K=512",
-     "rows=128 columns=128 depth=64 stages=1 down=1 across=1 pingpong=0 split=1",
-     "a tile of this form is 8 to 32 steps deep"},
-    {"nn", "M=512 N=512 K=512",
-     "rows=64 columns=64 depth=16 stages=2 down=1 across=1 pingpong=0 split=1",
-     "this form has one tile under way"},
-    {"nn", "M=512 N=512 K=512",
-     "rows=128 columns=128 depth=32 stages=1 down=1 across=1 pingpong=0 split=1",
+    {"nn", "M=512 N=512 K=512", "contract/tile", "tile_m=128 tile_n=128 tile_k=32 split_k=1",
      "a block would need more shared memory than there is"},
-    {"nn", "M=512 N=512 K=512",
-     "rows=64 columns=64 depth=16 stages=1 down=1 across=1 pingpong=0 split=64",
-     "more pieces of the sum than there is work for"},
-    {"nn", "M=512 N=512 K=512",
-     "rows=8 columns=64 depth=16 stages=1 down=1 across=1 pingpong=0 split=1",
+    {"nn", "M=512 N=512 K=512", "contract/tile", "tile_m=64 tile_n=64 tile_k=16 split_k=64",
+     "more parts of the sum than there is work for"},
+    {"nt", "M=2 N=512 K=5120", "contract/thin",
+     "tile_m=2 tile_n=4 tile_k=1024 stages=2 split_k=1 pingpong=1", NULL},
+    {"nt", "M=2 N=512 K=5120", "contract/thin",
+     "tile_m=2 tile_n=4 tile_k=1024 stages=2 split_k=1 raster=1", NULL},
+    {"nn", "M=512 N=512 K=512", "contract/thin", "tile_m=8 tile_n=64 tile_k=16 stages=1 split_k=1",
      "the big side would be read more than twice"},
-    {"nn", "M=2 N=512 K=512",
-     "rows=8 columns=64 depth=16 stages=1 down=1 across=1 pingpong=0 split=1",
+    {"nn", "M=2 N=512 K=512", "contract/thin", "tile_m=8 tile_n=64 tile_k=16 stages=1 split_k=1",
      "half of the rows would do"},
-    {"nn", "M=2 N=512 K=512",
-     "rows=2 columns=1 depth=16 stages=1 down=1 across=1 pingpong=0 split=1",
+    {"nn", "M=2 N=512 K=512", "contract/thin", "tile_m=2 tile_n=1 tile_k=16 stages=1 split_k=1",
      "such tiles take too few threads, or too many"},
-    {"nt", "M=2 N=512 K=512",
-     "rows=2 columns=1 depth=128 stages=1 down=1 across=1 pingpong=0 split=1",
+    {"nt", "M=2 N=512 K=512", "contract/thin", "tile_m=2 tile_n=1 tile_k=128 stages=1 split_k=1",
      "such tiles cannot be dealt to the threads of a block"},
-    {"nt", "M=2 N=512 K=5120",
-     "rows=2 columns=8 depth=1024 stages=4 down=1 across=1 pingpong=0 split=1",
+    {"nt", "M=2 N=512 K=5120", "contract/thin", "tile_m=2 tile_n=8 tile_k=1024 stages=4 split_k=1",
      "a thread would read more at once than it can hold"},
 };
 
@@ -123,18 +116,21 @@ static void test_refusals(void)
 {
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         struct made made = make_strided(definitions, refused[i].op, refused[i].sizes, NULL);
-        const struct kg_family *family = kg_family_find(&kg_target_cuda, "contract");
+        const struct kg_family *family = kg_target_family(&kg_target_cuda, refused[i].family);
         const struct kg_group group = {made.problem, 0, 1};
         struct kg_space space;
         struct kg_config config;
-        struct kg_text words = {0}, reason = {0};
+        struct kg_text reason = {0};
         CHECK_STATUS(made.status, KG_OK, &made.error);
-        kg_text_format(&words, "mma=0 %s swap=0 order=0 maxnreg=0", refused[i].config);
-        family->space(&group, &facts, &kg_target_cuda, &space);
-        CHECK(kg_config_read(&space, kg_text_string(&words), &config));
-        CHECK(!family->valid(&group, &facts, &kg_target_cuda, &config, &reason));
-        CHECK_TEXT(kg_text_string(&reason), refused[i].reason);
-        kg_text_free(&words);
+        const struct kg_match *match = kg_match_find(family, &group, &facts, NULL);
+        CHECK(match != NULL);
+        family->space(match, &space);
+        bool read = config_with(&space, refused[i].config, &config);
+        CHECK(read == (refused[i].reason != NULL));
+        if (read) {
+            CHECK(!family->valid(match, &config, &reason));
+            CHECK_TEXT(kg_text_string(&reason), refused[i].reason);
+        }
         kg_text_free(&reason);
         unmake(&made);
     }
@@ -142,24 +138,21 @@ static void test_refusals(void)
 
 // ---- Launches ----
 
-static struct kg_grids launches(const char *op, const char *sizes, const char *config)
+static struct kg_grids launches(const char *op, const char *sizes, const char *words)
 {
-    struct kg_text words = {0};
-    kg_text_format(&words, "contract: mma=0 %s order=0 maxnreg=0", config);
-    struct kg_grids grids = launches_of(definitions, op, sizes, kg_text_string(&words));
+    struct kg_grids grids = launches_of(definitions, op, sizes, words);
     CHECK(grids.count > 0);
-    kg_text_free(&words);
     return grids;
 }
 
 static void test_launches(void)
 {
     static const char tile[] =
-        "rows=64 columns=64 depth=16 stages=1 down=1 across=1 pingpong=0 split=1 swap=0";
+        "contract/tile: tile_m=64 tile_n=64 tile_k=16 split_k=1 raster=0 maxnreg=0";
     static const char split[] =
-        "rows=64 columns=64 depth=16 stages=1 down=1 across=1 pingpong=0 split=4 swap=0";
+        "contract/tile: tile_m=64 tile_n=64 tile_k=16 split_k=4 raster=0 maxnreg=0";
     static const char thin[] =
-        "rows=2 columns=4 depth=1024 stages=1 down=1 across=1 pingpong=0 split=1 swap=0";
+        "contract/thin: tile_m=2 tile_n=4 tile_k=1024 stages=1 split_k=1 swap=0 maxnreg=0";
     struct kg_grids grids = launches("nn", "M=512 N=256 K=512", tile);
     CHECK(grids.count == 2 && grids.alignment == 16 && grids.scratch == 0);
     CHECK(grids.grids[0].blocks[0] == 32 && grids.grids[1].blocks[0] == 0);
@@ -183,9 +176,9 @@ static void test_launches(void)
     // Of few columns, those of b lie across: only a is read in vectors.
     grids = launches("tt", "M=2 N=1001 K=4096", thin);
     CHECK(grids.count == 2 && grids.grids[0].blocks[0] == 251);
-    grids =
-        launches("vector", "M=1000 K=4096",
-                 "rows=1 columns=4 depth=1024 stages=1 down=1 across=1 pingpong=0 split=2 swap=0");
+    grids = launches(
+        "vector", "M=1000 K=4096",
+        "contract/thin: tile_m=1 tile_n=4 tile_k=1024 stages=1 split_k=2 swap=0 maxnreg=0");
     CHECK(grids.count == 4 && grids.grids[0].blocks[0] == 500 && grids.grids[3].blocks[0] == 4);
     CHECK(grids.scratch == 1000 * 2 * 4);
 }
@@ -198,12 +191,10 @@ static void test_bound(void)
         struct made made = make_strided(
             definitions, "nn", i == 0 ? "M=1408 N=1536 K=4096" : "M=1409 N=1536 K=4096", NULL);
         struct kg_choice choice;
-        CHECK(
-            kg_choice_read(made.problem, &facts, &kg_target_cuda,
-                           "contract: mma=0 rows=128 columns=128 depth=16 stages=1 down=1 across=1 "
-                           "pingpong=0 split=1 swap=0 "
-                           "order=0 maxnreg=0",
-                           &choice));
+        CHECK(kg_choice_read(
+            made.problem, &facts, &kg_target_cuda,
+            "contract/tile: tile_m=128 tile_n=128 tile_k=16 split_k=1 raster=0 maxnreg=0",
+            &choice));
         seconds[i] = choice.matches[0]->family->bound(choice.matches[0], &choice.configs[0]);
         unmake(&made);
     }
@@ -214,25 +205,20 @@ static void test_bound(void)
 
 // ---- Compilation ----
 
-#define TILE                                                                                       \
-    "mma=0 rows=64 columns=64 depth=16 stages=1 down=1 across=1 pingpong=0 split=2 swap=0 "        \
-    "order=0 "                                                                                     \
-    "maxnreg=0"
+#define TILE "tile_m=64 tile_n=64 tile_k=16 split_k=2 raster=0 maxnreg=0"
 
 static const struct {
     const char *device, *op, *sizes, *config; // a NULL config: the one by rule
 } compiled[] = {
-    {"sm_80", "nn", "T=bf16 M=512 N=512 K=512", "contract: " TILE},
-    {"sm_80", "tt", "T=f32 M=512 N=512 K=512", "contract: " TILE},
-    {"sm_90a", "tn", "T=f16 M=512 N=512 K=512", "contract: " TILE},
+    {"sm_80", "nn", "T=bf16 M=512 N=512 K=512", "contract/tile: " TILE},
+    {"sm_80", "tt", "T=f32 M=512 N=512 K=512", "contract/tile: " TILE},
+    {"sm_90a", "tn", "T=f16 M=512 N=512 K=512", "contract/tile: " TILE},
     {"sm_90a", "nt", "T=f64 M=4096 N=4096 K=512", NULL},
-    {"sm_80", "batched", "T=f16 M=77 N=77 K=77 B=3", "contract: " TILE},
-    {"sm_90a", "layer", "T=f16 M=512 N=512 K=512 B=2", "contract*3: " TILE},
+    {"sm_80", "batched", "T=f16 M=77 N=77 K=77 B=3", "contract/tile: " TILE},
+    {"sm_90a", "layer", "T=f16 M=512 N=512 K=512 B=2", "contract/tile*3: " TILE},
     {"sm_75", "tn", "T=f16 M=512 N=512 K=512", NULL},
     {"sm_75", "layer", "T=f32 M=2 N=512 K=4096 B=2",
-     "contract*3: mma=0 rows=4 columns=4 depth=1024 stages=2 down=1 across=1 pingpong=0 split=2 "
-     "swap=0 "
-     "order=0 maxnreg=0"},
+     "contract/thin*3: tile_m=4 tile_n=4 tile_k=1024 stages=2 split_k=2 swap=0 maxnreg=0"},
     {"sm_90a", "integers", "M=512 N=512 K=512", NULL},
     {"sm_80", "integers", "M=2 N=512 K=512", NULL},
     {"sm_90a", "w4", "T=f16 M=512 N=512 K=512", NULL},
@@ -243,7 +229,7 @@ static const struct {
     {"sm_90a", "nt", "T=bf16 M=8 N=4096 K=4096", NULL},
     {"sm_90a", "nn", "T=f16 M=4096 N=2 K=4096", NULL},
     {"sm_90a", "names", "M=512 N=512 depth=512", NULL},
-    {"sm_90a", "names", "M=512 N=512 depth=512", "contract*4: " TILE},
+    {"sm_90a", "names", "M=512 N=512 depth=512", "contract/tile*4: " TILE},
 };
 
 // False where there is no NVRTC.
@@ -261,7 +247,7 @@ static bool compile(size_t i)
     if (compiled[i].config)
         CHECK(kg_choice_read(made.problem, &device->facts, &kg_target_cuda, compiled[i].config,
                              &choice));
-    CHECK_TEXT(choice.matches[0]->family->name, "contract");
+    CHECK(strncmp(choice.matches[0]->family->name, "contract/", 9) == 0);
     CHECK(kg_choice_source(&choice, 0, "kernel", &text));
     const struct kg_source source = {.text = text.data, .entry = "kernel", .options = ""};
     enum kg_status status = device->backend->compile(device, &source, 60, &binary, &error);

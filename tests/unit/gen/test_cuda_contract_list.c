@@ -2,6 +2,7 @@
 // of them.
 
 #include "cuda_choice.h"
+#include "gen/families.h"
 #include "tune/candidates.h"
 
 #include <math.h>
@@ -28,54 +29,107 @@ static void describe_device(const char *name, const char *isa)
     facts.matrix_flops[KG_F16] = facts.matrix_flops[KG_BF16] = 989e12;
 }
 
-static void count_refusal(void *user, const struct kg_config *config, const char *reason)
+// What one family lists of a group.
+struct listed {
+    const struct kg_match *match;
+    struct kg_config guess;
+    int count, refused;
+    bool has_guess;
+};
+
+static bool is_valid(const struct kg_match *match, const struct kg_config *config)
 {
-    (void)config;
-    fprintf(stderr, "refused: %s\n", reason);
-    ++*(int *)user;
+    struct kg_text reason = {0};
+    bool valid = match->family->valid(match, config, &reason);
+    if (!valid)
+        fprintf(stderr, "%s: %s\n", match->family->name, kg_text_string(&reason));
+    kg_text_free(&reason);
+    return valid;
+}
+
+static bool note_listed(void *user, const struct kg_config *config)
+{
+    struct listed *listed = user;
+    listed->count++;
+    listed->refused += !is_valid(listed->match, config);
+    listed->has_guess |= memcmp(config, &listed->guess, sizeof *config) == 0;
+    return true;
+}
+
+// Each form lists valid configs, and what the rule says among them where it is advised. How many.
+static int check_forms(const struct kg_group *group)
+{
+    int count = 0;
+    for (const struct kg_family *const *family = kg_target_cuda.families; *family; family++) {
+        struct listed listed = {.match = kg_match_find(*family, group, &facts, NULL)};
+        struct kg_text reason = {0};
+        if (!listed.match || strncmp((*family)->name, "contract/", 9) != 0)
+            continue;
+        (*family)->guess(listed.match, &listed.guess);
+        (*family)->list(listed.match, note_listed, &listed);
+        CHECK(listed.refused == 0);
+        CHECK(listed.has_guess || !kg_match_is_advised(listed.match, &reason));
+        count += listed.count;
+        kg_text_free(&reason);
+    }
+    return count;
 }
 
 static int compare(const void *a, const void *b)
 {
     const struct kg_candidate *x = a, *y = b;
-    return memcmp(x->config.value, y->config.value, sizeof x->config.value);
+    return x->reading != y->reading
+               ? x->reading - y->reading
+               : memcmp(x->config.value, y->config.value, sizeof x->config.value);
 }
 
-// All are valid, none is there twice, the guess is among them, and nothing is expected of any that
-// cannot be.
+// None is there twice, the guess is among them, nothing is expected of any that cannot be, and of
+// all forms none is left that takes several times as long as the best.
+static void check_candidates(const char *op, const char *sizes, struct kg_candidates *candidates,
+                             int least, int most)
+{
+    int twice = 0, impossible = 0, limited = 0, slow = 0;
+    double best = INFINITY;
+    CHECK(candidates->complete && candidates->expected);
+    CHECK(candidates->count >= least && candidates->count <= most);
+    if (candidates->count < least || candidates->count > most)
+        fprintf(stderr, "%s %s: %d\n", op, sizes, candidates->count);
+    for (int i = 0; i < candidates->count; i++)
+        best = fmin(best, candidates->items[i].expected);
+    for (int i = 0; i < candidates->count; i++) {
+        const struct kg_candidate *candidate = &candidates->items[i];
+        const struct kg_reading *reading = &candidates->readings[candidate->reading];
+        impossible += !(candidate->expected > candidate->bound);
+        slow += candidate->expected > 3 * best;
+        // Limits are for what wins by them, else they are left out.
+        limited += candidate->config.value[reading->limit] > 0;
+    }
+    CHECK(impossible == 0);
+    CHECK(slow <= 1); // the guess
+    CHECK(limited <= candidates->count / 8);
+    qsort(candidates->items, (size_t)candidates->count, sizeof *candidates->items, compare);
+    for (int i = 1; i < candidates->count; i++)
+        twice += compare(&candidates->items[i - 1], &candidates->items[i]) == 0;
+    CHECK(twice == 0);
+}
+
 static void check_list(const char *op, const char *sizes, int least, int most)
 {
     struct made made = make_strided(definitions, op, sizes, NULL);
     struct kg_error error;
     struct kg_choice choice;
     struct kg_candidates candidates;
-    int refused = 0, twice = 0, impossible = 0, limited = 0;
     CHECK_STATUS(made.status, KG_OK, &made.error);
     if (made.status != KG_OK)
         return;
     kg_choice_guess(made.problem, &facts, &kg_target_cuda, &choice);
-    const struct kg_family *family = choice.matches[0]->family;
-    CHECK_TEXT(family->name, "contract");
-    CHECK_STATUS(kg_candidates_list(&choice.matches[0]->group, family, &facts, &kg_target_cuda,
-                                    &choice.configs[0], 65536, count_refusal, &refused, &candidates,
-                                    &error),
+    const struct kg_match *match = choice.matches[0];
+    CHECK(strncmp(match->family->name, "contract/", 9) == 0);
+    CHECK_STATUS(kg_candidates_list(match, &kg_target_cuda, 65536, NULL, NULL, &candidates, &error),
                  KG_OK, &error);
-    CHECK(refused == 0 && candidates.complete && candidates.estimated);
-    CHECK(candidates.count == candidates.size); // else the guess was added
-    CHECK(candidates.count >= least && candidates.count <= most);
-    if (candidates.count != candidates.size || candidates.count < least || candidates.count > most)
-        fprintf(stderr, "%s %s: %d\n", op, sizes, candidates.count);
-    for (int i = 0; i < candidates.count; i++) {
-        impossible += !(candidates.items[i].estimate > candidates.items[i].bound);
-        // Limits are for what wins by them, else they are left out.
-        limited += candidates.items[i].config.value[candidates.limit] > 0;
-    }
-    CHECK(impossible == 0);
-    CHECK(limited <= candidates.count / 8);
-    qsort(candidates.items, (size_t)candidates.count, sizeof *candidates.items, compare);
-    for (int i = 1; i < candidates.count; i++)
-        twice += compare(&candidates.items[i - 1], &candidates.items[i]) == 0;
-    CHECK(twice == 0);
+    CHECK(kg_candidates_find(&candidates, match, &choice.configs[0]) >= 0);
+    CHECK(candidates.size == check_forms(&match->group)); // else some guess was added
+    check_candidates(op, sizes, &candidates, least, most);
     kg_candidates_free(&candidates);
     unmake(&made);
 }
@@ -103,6 +157,23 @@ static void test_lists(void)
     check_list("nn", "T=f32 M=2048 N=2048 K=2048", 20, MOST);
 }
 
+static const struct kg_match *match_wgmma(const struct made *made)
+{
+    const struct kg_group group = {made->problem, 0, 1};
+    const struct kg_match *match = kg_match_find(&kg_cuda_contract_wgmma, &group, &facts, NULL);
+    CHECK(match != NULL);
+    return match;
+}
+
+static int position(const struct kg_space *space, const char *name)
+{
+    int at = 0;
+    while (at < space->count && strcmp(space->parameters[at].name, name) != 0)
+        at++;
+    CHECK(at < space->count);
+    return at;
+}
+
 struct counted {
     int split; // where it stands in a config
     int shared;
@@ -119,17 +190,16 @@ static bool count_shared(void *user, const struct kg_config *config)
 static void check_shares(const char *sizes, int least)
 {
     struct made made = make_strided(definitions, "nt", sizes, NULL);
-    struct kg_choice choice;
+    struct kg_config guess;
     struct kg_space space;
     struct counted counted = {0, 0};
     CHECK_STATUS(made.status, KG_OK, &made.error);
-    kg_choice_guess(made.problem, &facts, &kg_target_cuda, &choice);
-    const struct kg_family *family = choice.matches[0]->family;
-    family->space(&choice.matches[0]->group, &facts, &kg_target_cuda, &space);
-    while (strcmp(space.parameters[counted.split].name, "split") != 0)
-        counted.split++;
-    CHECK(choice.configs[0].value[counted.split] != 0);
-    family->list(&choice.matches[0]->group, &facts, &kg_target_cuda, count_shared, &counted);
+    const struct kg_match *match = match_wgmma(&made);
+    match->family->space(match, &space);
+    match->family->guess(match, &guess);
+    counted.split = position(&space, "split_k");
+    CHECK(guess.value[counted.split] != 0);
+    match->family->list(match, count_shared, &counted);
     CHECK(counted.shared >= least && (least > 0 || counted.shared == 0));
     unmake(&made);
 }
@@ -167,32 +237,21 @@ static bool count_clusters(void *user, const struct kg_config *config)
     return true;
 }
 
-static int position(const struct kg_space *space, const char *name)
-{
-    int at = 0;
-    while (at < space->count && strcmp(space->parameters[at].name, name) != 0)
-        at++;
-    CHECK(at < space->count);
-    return at;
-}
-
 static struct clusters clusters_of(const char *sizes, int64_t extent)
 {
     struct made made = make_strided(definitions, "nt", sizes, NULL);
-    struct kg_choice choice;
     struct kg_space space;
     CHECK_STATUS(made.status, KG_OK, &made.error);
-    kg_choice_guess(made.problem, &facts, &kg_target_cuda, &choice);
-    const struct kg_family *family = choice.matches[0]->family;
-    family->space(&choice.matches[0]->group, &facts, &kg_target_cuda, &space);
+    const struct kg_match *match = match_wgmma(&made);
+    match->family->space(match, &space);
     struct clusters found = {
-        .rows = position(&space, "rows"),
-        .columns = position(&space, "columns"),
-        .down = position(&space, "down"),
-        .across = position(&space, "across"),
+        .rows = position(&space, "tile_m"),
+        .columns = position(&space, "tile_n"),
+        .down = position(&space, "cluster_m"),
+        .across = position(&space, "cluster_n"),
         .extent = extent,
     };
-    family->list(&choice.matches[0]->group, &facts, &kg_target_cuda, count_clusters, &found);
+    match->family->list(match, count_clusters, &found);
     unmake(&made);
     return found;
 }
@@ -203,8 +262,8 @@ static double expected(const char *sizes, const char *config)
     struct kg_choice choice;
     struct made made = make_strided(definitions, "nt", sizes, NULL);
     CHECK_STATUS(made.status, KG_OK, &made.error);
-    snprintf(words, sizeof words, "contract: mma=64 %s pingpong=0 split=1 swap=0 order=0 maxnreg=0",
-             config);
+    snprintf(words, sizeof words,
+             "contract/wgmma: %s pingpong=0 split_k=1 swap=0 raster=0 maxnreg=0", config);
     bool read = kg_choice_read(made.problem, &facts, &kg_target_cuda, words, &choice);
     CHECK(read);
     double seconds = read ? kg_choice_expected(&choice) : 0;
@@ -223,10 +282,11 @@ static void test_clusters(void)
     struct clusters small = clusters_of("T=f16 M=60 N=60 K=1000", 60);
     CHECK(small.empty == 0);
     // Blocks that copy for each other have to meet; where lines are whole and few, that is all.
-    const char *sizes = "T=f16 M=512 N=512 K=512", *tile = "rows=64 columns=64 depth=128 stages=6";
+    const char *sizes = "T=f16 M=512 N=512 K=512",
+               *tile = "tile_m=64 tile_n=64 tile_k=128 stages=6";
     char alone[128], pair[128];
-    snprintf(alone, sizeof alone, "%s down=1 across=1", tile);
-    snprintf(pair, sizeof pair, "%s down=2 across=1", tile);
+    snprintf(alone, sizeof alone, "%s cluster_m=1 cluster_n=1", tile);
+    snprintf(pair, sizeof pair, "%s cluster_m=2 cluster_n=1", tile);
     CHECK(expected(sizes, pair) > expected(sizes, alone));
 }
 
@@ -236,23 +296,32 @@ static const struct {
     double measured;
 } times[] = {
     {"M=2048 N=2048 K=2048",
-     "rows=256 columns=128 depth=64 stages=4 down=1 across=1 pingpong=0 split=1 swap=0", 27.9},
+     "tile_m=256 tile_n=128 tile_k=64 stages=4 cluster_m=1 cluster_n=1 pingpong=0 split_k=1 swap=0",
+     27.9},
     {"M=2048 N=2048 K=2048",
-     "rows=128 columns=128 depth=64 stages=6 down=1 across=2 pingpong=0 split=1 swap=0", 33.4},
+     "tile_m=128 tile_n=128 tile_k=64 stages=6 cluster_m=1 cluster_n=2 pingpong=0 split_k=1 swap=0",
+     33.4},
     {"M=2048 N=2048 K=2048",
-     "rows=64 columns=64 depth=128 stages=6 down=1 across=1 pingpong=0 split=1 swap=1", 44.1},
+     "tile_m=64 tile_n=64 tile_k=128 stages=6 cluster_m=1 cluster_n=1 pingpong=0 split_k=1 swap=1",
+     44.1},
     {"M=2048 N=2048 K=2048",
-     "rows=128 columns=64 depth=64 stages=3 down=1 across=1 pingpong=0 split=1 swap=0", 58.9},
+     "tile_m=128 tile_n=64 tile_k=64 stages=3 cluster_m=1 cluster_n=1 pingpong=0 split_k=1 swap=0",
+     58.9},
     {"M=256 N=4096 K=14336",
-     "rows=128 columns=128 depth=64 stages=6 down=1 across=1 pingpong=0 split=2 swap=0", 68.9},
+     "tile_m=128 tile_n=128 tile_k=64 stages=6 cluster_m=1 cluster_n=1 pingpong=0 split_k=2 swap=0",
+     68.9},
     {"M=64 N=4096 K=4096",
-     "rows=128 columns=32 depth=128 stages=5 down=1 across=1 pingpong=0 split=2 swap=1", 20.5},
+     "tile_m=128 tile_n=32 tile_k=128 stages=5 cluster_m=1 cluster_n=1 pingpong=0 split_k=2 swap=1",
+     20.5},
     {"M=64 N=4096 K=4096",
-     "rows=128 columns=64 depth=64 stages=3 down=1 across=1 pingpong=0 split=2 swap=1", 28.9},
+     "tile_m=128 tile_n=64 tile_k=64 stages=3 cluster_m=1 cluster_n=1 pingpong=0 split_k=2 swap=1",
+     28.9},
     {"M=64 N=4096 K=4096",
-     "rows=64 columns=8 depth=128 stages=12 down=1 across=1 pingpong=0 split=1 swap=1", 38.7},
+     "tile_m=64 tile_n=8 tile_k=128 stages=12 cluster_m=1 cluster_n=1 pingpong=0 split_k=1 swap=1",
+     38.7},
     {"M=64 N=4096 K=4096",
-     "rows=256 columns=96 depth=64 stages=4 down=1 across=2 pingpong=0 split=1 swap=0", 43.5},
+     "tile_m=256 tile_n=96 tile_k=64 stages=4 cluster_m=1 cluster_n=2 pingpong=0 split_k=1 swap=0",
+     43.5},
 };
 
 // The same, by mma.sync, of lines that begin at multiples of 2 or 8 bytes. Of 1000 by 1000 by 1002,
@@ -263,9 +332,9 @@ static void test_lines(void)
         const char *sizes, *config;
         double measured;
     } lines[] = {
-        {"T=f16 M=333 N=1777 K=1025", "rows=64 columns=64 depth=64 stages=4", 78.8},
-        {"T=f16 M=2000 N=2000 K=2001", "rows=128 columns=64 depth=32 stages=8", 412},
-        {"T=f16 M=2000 N=2000 K=2004", "rows=128 columns=64 depth=32 stages=8", 126},
+        {"T=f16 M=333 N=1777 K=1025", "tile_m=64 tile_n=64 tile_k=64 stages=4", 78.8},
+        {"T=f16 M=2000 N=2000 K=2001", "tile_m=128 tile_n=64 tile_k=32 stages=8", 412},
+        {"T=f16 M=2000 N=2000 K=2004", "tile_m=128 tile_n=64 tile_k=32 stages=8", 126},
     };
     describe_device("h100", "sm_90a");
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
@@ -273,8 +342,7 @@ static void test_lines(void)
         struct kg_choice choice;
         struct made made = make_strided(definitions, "nt", lines[i].sizes, NULL);
         CHECK_STATUS(made.status, KG_OK, &made.error);
-        snprintf(words, sizeof words,
-                 "contract: mma=16 %s down=1 across=1 pingpong=0 split=1 swap=0 order=0 maxnreg=0",
+        snprintf(words, sizeof words, "contract/mma: %s split_k=1 raster=0 maxnreg=0",
                  lines[i].config);
         bool read = kg_choice_read(made.problem, &facts, &kg_target_cuda, words, &choice);
         double seconds = read ? kg_choice_expected(&choice) : 0;
@@ -292,7 +360,7 @@ static void test_times(void)
         struct kg_text words = {0}, made_sizes = {0};
         struct kg_choice choice;
         kg_text_format(&made_sizes, "T=f16 %s", times[i].sizes);
-        kg_text_format(&words, "contract: mma=64 %s order=0 maxnreg=0", times[i].config);
+        kg_text_format(&words, "contract/wgmma: %s raster=0 maxnreg=0", times[i].config);
         struct made made = make_strided(definitions, "nt", kg_text_string(&made_sizes), NULL);
         CHECK_STATUS(made.status, KG_OK, &made.error);
         bool read =

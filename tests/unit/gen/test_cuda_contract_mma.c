@@ -5,7 +5,9 @@
 #include "asm/facts.h"
 #include "asm/gpu.h"
 #include "gen/built.h"
+#include "gen/families.h"
 #include "lang/lang.h"
+#include "support/config_text.h"
 #include "support/folder.h"
 #include "support/sample_problem.h"
 #include "test.h"
@@ -40,38 +42,30 @@ static void describe(const char *isa)
     facts.shared_bytes = sm->shared_opt_in;
 }
 
-// The values, and the usual ones of parameters that none of them is about.
-static bool read_config(const struct kg_space *space, const char *values, struct kg_config *config)
-{
-    struct kg_text text = {0};
-    for (int i = 0; i < space->count; i++) {
-        const struct kg_parameter *parameter = &space->parameters[i];
-        const char *value = choice_of(values, parameter->name);
-        kg_text_format(&text, "%s%s=%ld", i > 0 ? " " : "", parameter->name,
-                       value ? strtol(value, NULL, 10) : (long)parameter->choices[0]);
-    }
-    bool read = kg_config_read(space, kg_text_string(&text), config);
-    kg_text_free(&text);
-    return read;
-}
+static const struct kg_family *const family = &kg_cuda_contract_mma;
 
-// Why the family refuses the values, "" if it does not.
+// Why the family refuses the statement or the values, "" if it does not. NULL: it has no such
+// parameter, or no such value of it.
 static void check_reason(const char *op, const char *sizes, const char *values, const char *wanted)
 {
     struct made made = make_strided(definitions, op, sizes, NULL);
-    struct kg_space space;
-    struct kg_config config;
     struct kg_text reason = {0};
-    const struct kg_family *family = kg_family_find(&kg_target_cuda, "contract");
     CHECK_STATUS(made.status, KG_OK, &made.error);
-    if (made.status == KG_OK) {
-        struct kg_group group = {made.problem, 0, 1};
-        family->space(&group, &facts, &kg_target_cuda, &space);
-        CHECK(read_config(&space, values, &config));
-        bool valid = family->valid(&group, &facts, &kg_target_cuda, &config, &reason);
-        CHECK(valid == !*wanted);
-        CHECK_TEXT(kg_text_string(&reason), wanted);
+    const struct kg_group group = {made.problem, 0, 1};
+    const struct kg_match *match =
+        made.status == KG_OK ? kg_match_find(family, &group, &facts, &reason) : NULL;
+    bool valid = false;
+    if (match) {
+        struct kg_space space;
+        struct kg_config config;
+        family->space(match, &space);
+        bool read = config_with(&space, values, &config);
+        CHECK(read == (wanted != NULL));
+        valid = read && family->valid(match, &config, &reason);
     }
+    CHECK(match || wanted);
+    CHECK(valid == (wanted && !*wanted));
+    CHECK_TEXT(kg_text_string(&reason), wanted ? wanted : "");
     kg_text_free(&reason);
     unmake(&made);
 }
@@ -79,23 +73,20 @@ static void check_reason(const char *op, const char *sizes, const char *values, 
 static void test_reasons(void)
 {
     static const char large[] = "M=4096 N=4096 K=4096 T=f16";
-    static const char usual[] = "mma=16 rows=128 columns=128 depth=32 stages=4";
+    static const char usual[] = "tile_m=128 tile_n=128 tile_k=32 stages=4";
     describe("sm_90a");
     check_reason("nn", large, usual, "");
-    check_reason("nn", large, "mma=16 rows=128 columns=128 depth=16 stages=4",
+    check_reason("nn", large, "tile_m=128 tile_n=128 tile_k=16 stages=4",
                  "a tile of this form is 64 to 256 bytes deep");
-    check_reason("nn", large, "mma=16 rows=8 columns=128 depth=32 stages=4",
-                 "a tile of this form has 16, 32, 64, ... rows and columns");
-    check_reason("nn", large, "mma=16 rows=128 columns=128 depth=32 stages=2",
-                 "this form has three tiles under way at least");
-    check_reason("nn", large, "mma=16 rows=256 columns=256 depth=32 stages=3",
+    check_reason("nn", large, "tile_m=8 tile_n=128 tile_k=32 stages=4", NULL);
+    check_reason("nn", large, "tile_m=128 tile_n=128 tile_k=32 stages=2", NULL);
+    check_reason("nn", large, "tile_m=256 tile_n=256 tile_k=32 stages=3",
                  "holds more than a thread has registers");
-    check_reason("nn", large, "mma=16 rows=256 columns=128 depth=128 stages=3",
+    check_reason("nn", large, "tile_m=256 tile_n=128 tile_k=128 stages=3",
                  "a block would need more shared memory than there is");
-    check_reason("nn", large, "mma=16 rows=128 columns=128 depth=32 stages=4 down=2",
-                 "blocks of this form copy and store alone");
-    check_reason("nn", large, "mma=16 rows=128 columns=128 depth=32 stages=4 split=1 swap=1",
-                 "few rows are enough for this form");
+    check_reason("nn", large, "tile_m=128 tile_n=128 tile_k=32 stages=4 cluster_m=2", NULL);
+    check_reason("nn", large, "tile_m=128 tile_n=128 tile_k=32 stages=4 split_k=1 swap=1", NULL);
+    check_reason("nn", large, "tile_m=128 tile_n=128 tile_k=32 stages=3 split_k=0", NULL);
     check_reason("nn", "M=40 N=4096 K=4096 T=f16", usual, "half the tile would be enough");
     check_reason("nn", "M=4096 N=4096 K=96 T=f16", usual, "more tiles under way than there are");
     check_reason("mixed", "M=4096 N=4096 K=4096", usual,
@@ -104,7 +95,7 @@ static void test_reasons(void)
                  "tensor cores take sides that are arrays of f16, of bf16 or of f32");
     check_reason("nn", "M=4096 N=4096 K=4096 T=f32", usual, "");
     describe("sm_75");
-    check_reason("nn", large, "mma=16 rows=64 columns=64 depth=32 stages=3", "");
+    check_reason("nn", large, "tile_m=64 tile_n=64 tile_k=32 stages=3", "");
     check_reason("nn", "M=4096 N=4096 K=4096 T=bf16", usual,
                  "the device has no tensor cores for this type");
 }
@@ -113,16 +104,18 @@ static void test_reasons(void)
 static struct kg_grids launches(const char *op, const char *sizes, const char *values)
 {
     struct made made = make_strided(definitions, op, sizes, NULL);
-    struct kg_space space;
-    struct kg_config config;
     struct kg_grids grids = {0};
-    const struct kg_family *family = kg_family_find(&kg_target_cuda, "contract");
     CHECK_STATUS(made.status, KG_OK, &made.error);
-    if (made.status == KG_OK) {
-        struct kg_group group = {made.problem, 0, 1};
-        family->space(&group, &facts, &kg_target_cuda, &space);
-        CHECK(read_config(&space, values, &config));
-        family->grids(&group, &facts, &config, &grids);
+    const struct kg_group group = {made.problem, 0, 1};
+    const struct kg_match *match =
+        made.status == KG_OK ? kg_match_find(family, &group, &facts, NULL) : NULL;
+    CHECK(match != NULL);
+    if (match) {
+        struct kg_space space;
+        struct kg_config config;
+        family->space(match, &space);
+        CHECK(config_with(&space, values, &config));
+        family->grids(match, &config, &grids);
     }
     unmake(&made);
     return grids;
@@ -131,17 +124,17 @@ static struct kg_grids launches(const char *op, const char *sizes, const char *v
 static void test_launches(void)
 {
     describe("sm_90a");
-    struct kg_grids grids = launches("nn", "M=4096 N=4000 K=4096 T=f16",
-                                     "mma=16 rows=128 columns=128 depth=32 stages=4");
+    struct kg_grids grids =
+        launches("nn", "M=4096 N=4000 K=4096 T=f16", "tile_m=128 tile_n=128 tile_k=32 stages=4");
     CHECK(grids.count == 2 && grids.grids[0].blocks[0] == 32 * 32);
     CHECK(grids.grids[0].threads[0] == 128 && grids.grids[0].shared == 4 * 256 * 32 * 2);
     CHECK(grids.grids[1].blocks[0] == 0 && grids.unaligned[1].blocks[0] == 32 * 32);
     // Lines that do not begin at multiples of 16 bytes.
-    grids = launches("nn", "M=4097 N=4100 K=4095 T=f16",
-                     "mma=16 rows=128 columns=128 depth=32 stages=4");
+    grids =
+        launches("nn", "M=4097 N=4100 K=4095 T=f16", "tile_m=128 tile_n=128 tile_k=32 stages=4");
     CHECK(grids.grids[0].blocks[0] == 0 && grids.grids[1].blocks[0] == 33 * 33);
     // Pieces: a cluster of few, scratch for more or where there are no clusters.
-    static const char pieces[] = "mma=16 rows=16 columns=64 depth=64 stages=8 split=4";
+    static const char pieces[] = "tile_m=16 tile_n=64 tile_k=64 stages=8 split_k=4";
     grids = launches("nn", "M=16 N=4096 K=4096 T=f16", pieces);
     CHECK(grids.count == 2 && grids.grids[0].cluster == 4 && grids.scratch == 0);
     CHECK(grids.grids[0].blocks[0] == 64 * 4);
@@ -196,7 +189,7 @@ static bool compile(struct kg_device *device, const char *op, const char *sizes)
     CHECK_STATUS(made.status, KG_OK, &made.error);
     kg_choice_guess(made.problem, &facts, &kg_target_cuda, &choice);
     kg_choice_print(&choice, &words);
-    CHECK(strncmp(kg_text_string(&words), "contract: mma=16 ", 17) == 0);
+    CHECK(choice.matches[0]->family == family);
     CHECK(kg_choice_source(&choice, 0, "kernel", &source));
     struct kg_source unit = {.text = kg_text_string(&source), .entry = "kernel", .options = ""};
     enum kg_status status = device->backend->compile(device, &unit, 60, &binary, &error);

@@ -33,14 +33,13 @@ static void describe_device(void)
     facts.cache[3] = 50 << 20;
 }
 
-// What the config does not say is 0.
+// What the choice does not say is 0.
 static void add_rival(struct race *race, double measured, const char *config)
 {
     struct made made = make_strided(definition, NULL, race->sizes, NULL);
     struct kg_choice choice, guess;
     char words[256];
-    snprintf(words, sizeof words, "contract: %s%s%s", config,
-             strstr(config, "order=") ? "" : " order=0",
+    snprintf(words, sizeof words, "%s%s%s", config, strstr(config, "raster=") ? "" : " raster=0",
              strstr(config, "maxnreg=") ? "" : " maxnreg=0");
     CHECK_STATUS(made.status, KG_OK, &made.error);
     bool read = kg_choice_read(made.problem, &facts, &kg_target_cuda, words, &choice);
@@ -50,7 +49,8 @@ static void add_rival(struct race *race, double measured, const char *config)
     CHECK(seconds > 0);
     if (read && race->count < MOST_RIVALS) {
         kg_choice_guess(made.problem, &facts, &kg_target_cuda, &guess);
-        if (memcmp(&guess.configs[0], &choice.configs[0], sizeof guess.configs[0]) == 0)
+        if (guess.matches[0] == choice.matches[0] &&
+            memcmp(&guess.configs[0], &choice.configs[0], sizeof guess.configs[0]) == 0)
             race->chosen = race->count;
         race->measured[race->count] = measured;
         race->expected[race->count] = seconds;
@@ -105,7 +105,7 @@ static void read_line(char *line, struct race *race)
     }
     double measured = strtod(line, &config);
     CHECK(race->count < MOST_RIVALS && *config == ' ');
-    add_rival(race, measured, config + 1);
+    add_rival(race, measured, config + strspn(config, " "));
 }
 
 static void read_races(const char *path)
@@ -179,24 +179,25 @@ static void test_rule(void)
 {
     describe_device();
     // As good cold as half as many blocks of 64 columns, and better where all is in the L2.
-    check_rule("M=4 N=4096 K=4096", "rows=64 columns=32 depth=128");
-    check_rule("M=32 N=4096 K=4096", "rows=64 columns=32 depth=128");
+    check_rule("M=4 N=4096 K=4096", "tile_m=64 tile_n=32 tile_k=128");
+    check_rule("M=32 N=4096 K=4096", "tile_m=64 tile_n=32 tile_k=128");
     // Vectors as well: no other form keeps as many bytes under way.
-    check_rule("M=1 N=28672 K=4096", "mma=64");
-    check_rule("M=1 N=8192 K=8192", "mma=64");
-    check_rule("M=1 N=8192 K=28672", "mma=64");
+    check_rule("M=1 N=28672 K=4096", "contract/wgmma: ");
+    check_rule("M=1 N=8192 K=8192", "contract/wgmma: ");
+    check_rule("M=1 N=8192 K=28672", "contract/wgmma: ");
     // A long side passes through the L2 by steps of 256 bytes. One that is too long does not.
-    check_rule("M=64 N=28672 K=4096", "rows=64 columns=128 depth=128");
-    check_rule("M=64 N=57344 K=8192", "rows=64 columns=224 depth=64");
+    check_rule("M=64 N=28672 K=4096", "tile_m=64 tile_n=128 tile_k=128");
+    check_rule("M=64 N=57344 K=8192", "tile_m=64 tile_n=224 tile_k=64");
     // Wide tiles, of which less than half would be there, do not pay; nor whole sums where pieces
     // keep more units busy.
-    check_rule("M=16 N=57344 K=8192", "columns=16 depth=128");
-    check_rule("M=128 N=4096 K=14336",
-               "rows=64 columns=128 depth=128 stages=4 down=1 across=1 pingpong=0 split=2 swap=1");
+    check_rule("M=16 N=57344 K=8192", "tile_n=16 tile_k=128");
+    check_rule("M=128 N=4096 K=14336", "tile_m=64 tile_n=128 tile_k=128 stages=4 cluster_m=1 "
+                                       "cluster_n=1 pingpong=0 split_k=2 swap=1");
     // Lines of 2000 and of 6000 bytes: clusters copy for each other. Whole lines: not.
-    check_rule("M=1000 N=1000 K=1000", "rows=128 columns=80 depth=64 stages=8 down=4 across=2");
-    check_rule("M=1000 N=2000 K=3000", "down=4 across=2");
-    check_rule("M=1024 N=1024 K=1024", "down=1 across=1");
+    check_rule("M=1000 N=1000 K=1000",
+               "tile_m=128 tile_n=80 tile_k=64 stages=8 cluster_m=4 cluster_n=2");
+    check_rule("M=1000 N=2000 K=3000", "cluster_m=4 cluster_n=2");
+    check_rule("M=1024 N=1024 K=1024", "cluster_m=1 cluster_n=1");
 }
 
 static void test_all(void)

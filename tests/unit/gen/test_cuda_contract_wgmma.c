@@ -7,7 +7,7 @@
 #include "lang/lang.h"
 
 #define LARGE "M=4096 N=4096 K=4096 T=f16"
-#define TILE "mma=64 rows=128 columns=128 depth=64 stages=4"
+#define TILE "tile_m=128 tile_n=128 tile_k=64 stages=4"
 
 // ---- What is refused ----
 
@@ -20,13 +20,13 @@ static void sides_are_refused(void)
 {
     check_reason_on("sm_90", definitions, "nn", LARGE, TILE, "wgmma is an instruction of sm_90a");
     check_reason("scaled", LARGE, TILE, "tensor cores multiply tensors as they stand");
-    static const char types[] = "both sides have to be f16, or both bf16";
+    static const char types[] = "both operands have to be f16, or both bf16";
     check_reason("mixed", "M=4096 N=4096 K=4096", TILE, types);
     check_reason("nn", "M=512 N=512 K=512 T=f64", TILE, types);
     check_reason("whole", "M=512 N=512 K=512", TILE, types);
     check_reason("nt", "M=1073741824 N=64 K=64 T=f16", TILE, "maps count to 2^30");
-    check_reason("nt", "M=536870912 N=60000 K=64 T=f16",
-                 "mma=64 rows=64 columns=64 depth=64 stages=4", "too many tiles");
+    check_reason("nt", "M=536870912 N=60000 K=64 T=f16", "tile_m=64 tile_n=64 tile_k=64 stages=4",
+                 "too many tiles");
 }
 
 static void tiles_are_refused(void)
@@ -35,65 +35,59 @@ static void tiles_are_refused(void)
         const char *op, *values, *reason;
     } cases[] = {
         {"nn", TILE, ""},
-        {"nn", "mma=64 rows=32 columns=128 depth=64 stages=4",
-         "tiles of this form have 64, 128 or 256 rows"},
-        {"nn", "mma=64 rows=128 columns=512 depth=64 stages=4",
-         "tiles of this form have 8 to 256 columns"},
-        {"nn", "mma=64 rows=128 columns=4 depth=64 stages=4",
-         "tiles of this form have 8 to 256 columns"},
-        {"nn", "mma=64 rows=128 columns=128 depth=32 stages=4",
-         "tiles of this form are 64 or 128 steps deep"},
+        {"nn", "tile_m=32 tile_n=128 tile_k=64 stages=4", NULL},
+        {"nn", "tile_m=128 tile_n=512 tile_k=64 stages=4", NULL},
+        {"nn", "tile_m=128 tile_n=4 tile_k=64 stages=4", NULL},
+        {"nn", "tile_m=128 tile_n=128 tile_k=32 stages=4", NULL},
         // Boxes of lines across the sum are 64 wide.
-        {"nn", "mma=64 rows=128 columns=32 depth=64 stages=4",
+        {"nn", "tile_m=128 tile_n=32 tile_k=64 stages=4",
          "columns that are neighbours in memory come by 64"},
-        {"nt", "mma=64 rows=128 columns=32 depth=64 stages=4", ""},
-        {"nn", "mma=64 rows=128 columns=64 depth=64 stages=4 down=2 across=1",
+        {"nt", "tile_m=128 tile_n=32 tile_k=64 stages=4", ""},
+        {"nn", "tile_m=128 tile_n=64 tile_k=64 stages=4 cluster_m=2 cluster_n=1",
          "columns that are neighbours in memory come by 64"},
-        {"nt", "mma=64 rows=128 columns=64 depth=64 stages=4 down=2 across=1", ""},
-        {"tt", "mma=64 rows=128 columns=32 depth=64 stages=4 swap=1",
+        {"nt", "tile_m=128 tile_n=64 tile_k=64 stages=4 cluster_m=2 cluster_n=1", ""},
+        {"tt", "tile_m=128 tile_n=32 tile_k=64 stages=4 swap=1",
          "columns that are neighbours in memory come by 64"},
-        {"tn", "mma=64 rows=64 columns=128 depth=64 stages=4 down=1 across=2",
+        {"tn", "tile_m=64 tile_n=128 tile_k=64 stages=4 cluster_m=1 cluster_n=2",
          "rows that are neighbours in memory come by 64"},
-        {"nt", "mma=64 rows=64 columns=128 depth=64 stages=4 down=1 across=2", ""},
-        {"nt", "mma=64 rows=128 columns=24 depth=64 stages=4 down=2 across=1", ""},
-        {"nt", "mma=64 rows=128 columns=24 depth=64 stages=4 down=4 across=4",
+        {"nt", "tile_m=64 tile_n=128 tile_k=64 stages=4 cluster_m=1 cluster_n=2", ""},
+        {"nt", "tile_m=128 tile_n=24 tile_k=64 stages=4 cluster_m=2 cluster_n=1", ""},
+        {"nt", "tile_m=128 tile_n=24 tile_k=64 stages=4 cluster_m=4 cluster_n=4",
          "a cluster has 8 blocks at most"},
-        {"nn", TILE " down=2 across=1 split=2", "a cluster has one purpose"},
-        {"nn", TILE " pingpong=1 split=2", "consumers take turns with whole tiles"},
-        {"nn", "mma=64 rows=256 columns=64 depth=64 stages=4 pingpong=1",
+        {"nn", TILE " cluster_m=2 cluster_n=1 split_k=2", "a cluster has one purpose"},
+        {"nn", TILE " pingpong=1 split_k=2", "consumers take turns with whole tiles"},
+        {"nn", "tile_m=256 tile_n=64 tile_k=64 stages=4 pingpong=1",
          "consumers take turns with whole tiles"},
-        {"nn", "mma=64 rows=128 columns=128 depth=64 stages=1",
-         "one tile is copied while another is multiplied"},
-        {"nn", "mma=64 rows=256 columns=256 depth=64 stages=2",
+        {"nn", "tile_m=128 tile_n=128 tile_k=64 stages=1", NULL},
+        {"nn", "tile_m=256 tile_n=256 tile_k=64 stages=2",
          "holds more than a thread has registers"},
-        {"nn", "mma=64 rows=128 columns=128 depth=128 stages=4",
+        {"nn", "tile_m=128 tile_n=128 tile_k=128 stages=4",
          "a block would need more shared memory than there is"},
         {"nn", TILE " maxnreg=96", "holds more than a thread may have registers"},
         {"nn", TILE " maxnreg=128", ""},
-        {"nn", "mma=64 rows=128 columns=256 depth=64 stages=4 maxnreg=128",
+        {"nn", "tile_m=128 tile_n=256 tile_k=64 stages=4 maxnreg=128",
          "registers move between warps as it is"},
-        {"nn", "mma=64 rows=128 columns=256 depth=64 stages=4", ""},
-        {"nn", "mma=64 rows=256 columns=192 depth=64 stages=3", ""},
-        {"nn", TILE " split=0", ""},
-        {"nn", TILE " down=2 across=1 split=0", "blocks of clusters do not share tiles evenly"},
-        {"nn", "mma=64 rows=128 columns=128 depth=64 stages=4 pingpong=1 split=0", ""},
-        {"nn", "mma=64 rows=128 columns=192 depth=64 stages=4 pingpong=1 split=0",
+        {"nn", "tile_m=128 tile_n=256 tile_k=64 stages=4", ""},
+        {"nn", "tile_m=256 tile_n=192 tile_k=64 stages=3", ""},
+        {"nn", TILE " split_k=0", ""},
+        {"nn", TILE " cluster_m=2 cluster_n=1 split_k=0",
+         "blocks of clusters do not share tiles evenly"},
+        {"nn", "tile_m=128 tile_n=128 tile_k=64 stages=4 pingpong=1 split_k=0", ""},
+        {"nn", "tile_m=128 tile_n=192 tile_k=64 stages=4 pingpong=1 split_k=0",
          "holds more than a thread may have registers"},
-        {"nn", "mma=16 rows=128 columns=128 depth=32 stages=3 split=0",
-         "blocks of this form do not share tiles evenly"},
-        {"nn", TILE " split=128", "more pieces of the sum than there is work for"},
+        {"nn", TILE " split_k=128", "more parts of the sum than there is work for"},
         // What is done with a sum takes registers, of rows and columns of their own fewer.
-        {"bias", "mma=64 rows=256 columns=192 depth=64 stages=3", ""},
-        {"own", "mma=64 rows=256 columns=192 depth=64 stages=3",
+        {"bias", "tile_m=256 tile_n=192 tile_k=64 stages=3", ""},
+        {"own", "tile_m=256 tile_n=192 tile_k=64 stages=3",
          "holds more than a thread may have registers"},
-        {"linear", "mma=64 rows=256 columns=192 depth=64 stages=3",
+        {"linear", "tile_m=256 tile_n=192 tile_k=64 stages=3",
          "holds more than a thread may have registers"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         check_reason(cases[i].op, LARGE, cases[i].values, cases[i].reason);
-    check_reason("nn", "M=1536 N=1408 K=512 T=f16", TILE " split=0",
+    check_reason("nn", "M=1536 N=1408 K=512 T=f16", TILE " split_k=0",
                  "all blocks have as many tiles: none is shared");
-    check_reason("nn", "M=1000 N=1000 K=256 T=f16", TILE " split=0",
+    check_reason("nn", "M=1000 N=1000 K=256 T=f16", TILE " split_k=0",
                  "too few steps for blocks to share");
 }
 
@@ -190,10 +184,10 @@ static struct kg_grids launches_of(const char *op, const char *sizes, const char
     struct kg_grids grids = {0};
     CHECK_STATUS(made.status, KG_OK, &made.error);
     if (made.status == KG_OK) {
-        struct kg_group group = all_of(&made);
-        struct kg_config config = configure(&group, values);
-        CHECK(family()->valid(&group, &facts, &kg_target_cuda, &config, NULL));
-        family()->grids(&group, &facts, &config, &grids);
+        const struct kg_match *match = match_all(&made);
+        struct kg_config config = configure(match, values);
+        CHECK(is_valid(match, &config));
+        family->grids(match, &config, &grids);
     }
     unmake(&made);
     return grids;
@@ -222,13 +216,13 @@ static void sides_are_mapped(void)
     CHECK(has_box(&grids.maps[RIGHT], 4000, 2048, 64, 64) && grids.maps[RIGHT].stride[1] == 8000);
     CHECK(has_box(&grids.maps[OUT], 4000, 4096, 64, 64) && grids.maps[OUT].swizzle == 128);
     // Fewer columns leave in narrower lines.
-    grids = launches("nt", LARGE, "mma=64 rows=128 columns=96 depth=64 stages=4");
+    grids = launches("nt", LARGE, "tile_m=128 tile_n=96 tile_k=64 stages=4");
     CHECK(grids.maps[OUT].box[0] == 32 && grids.maps[OUT].swizzle == 64);
-    grids = launches("nt", LARGE, "mma=64 rows=128 columns=24 depth=64 stages=4");
+    grids = launches("nt", LARGE, "tile_m=128 tile_n=24 tile_k=64 stages=4");
     CHECK(grids.maps[OUT].box[0] == 8 && grids.maps[OUT].swizzle == 0);
     // Exchanged: B lies on the rows.
     grids = launches("nt", "M=20 N=4096 K=2048 T=bf16",
-                     "mma=64 rows=128 columns=24 depth=128 stages=4 swap=1");
+                     "tile_m=128 tile_n=24 tile_k=128 stages=4 swap=1");
     CHECK(has_box(&grids.maps[LEFT], 2048, 4096, 64, 128) && grids.maps[LEFT].tensor == 1);
     CHECK(has_box(&grids.maps[RIGHT], 2048, 20, 64, 24) && grids.maps[RIGHT].tensor == 0);
     CHECK(has_box(&grids.maps[OUT], 4096, 20, 64, 24));
@@ -237,10 +231,10 @@ static void sides_are_mapped(void)
     CHECK(grids.maps[LAST_RIGHT].tensor == 0 && grids.maps[LAST_RIGHT].stride[1] == 4096);
     struct kg_grids ragged = launches("nn", "M=300 N=4000 K=2048 T=f16", TILE);
     CHECK(has_box(&ragged.maps[LAST_LEFT], 2048, 300, 64, 44) && ragged.maps[LAST_RIGHT].rank == 0);
-    ragged = launches("nt", "M=300 N=4000 K=2048 T=f16", TILE " down=4 across=1");
+    ragged = launches("nt", "M=300 N=4000 K=2048 T=f16", TILE " cluster_m=4 cluster_n=1");
     CHECK(ragged.maps[LEFT].box[1] == 128 && ragged.maps[LAST_LEFT].box[1] == 300 % 128);
     CHECK(ragged.maps[RIGHT].box[1] == 32 && ragged.maps[LAST_RIGHT].rank == 0);
-    ragged = launches("nt", "M=300 N=4000 K=2048 T=f16", TILE " down=2 across=4");
+    ragged = launches("nt", "M=300 N=4000 K=2048 T=f16", TILE " cluster_m=2 cluster_n=4");
     CHECK(ragged.maps[LEFT].box[1] == 32 && ragged.maps[LAST_LEFT].box[1] == 300 % 32);
     CHECK(ragged.maps[RIGHT].box[1] == 64 && ragged.maps[LAST_RIGHT].box[1] == 4000 % 64);
     ragged = launches("nt", "M=300 N=4000 K=2044 T=f16", TILE);
@@ -260,24 +254,25 @@ static void sides_are_mapped(void)
 
 static void clusters_are_launched(void)
 {
-    struct kg_grids grids = launches("nt", "M=640 N=512 K=512 T=f16", TILE " down=2 across=1");
+    struct kg_grids grids =
+        launches("nt", "M=640 N=512 K=512 T=f16", TILE " cluster_m=2 cluster_n=1");
     CHECK(grids.grids[MULTIPLY].cluster == 2 && grids.grids[MULTIPLY].blocks[0] == 3 * 4 * 2);
     CHECK(grids.maps[LEFT].box[1] == 128 && grids.maps[RIGHT].box[1] == 64);
-    grids = launches("nt", "M=640 N=640 K=512 T=f16", TILE " down=1 across=2");
+    grids = launches("nt", "M=640 N=640 K=512 T=f16", TILE " cluster_m=1 cluster_n=2");
     CHECK(grids.grids[MULTIPLY].cluster == 2 && grids.grids[MULTIPLY].blocks[0] == 5 * 3 * 2);
     CHECK(grids.maps[LEFT].box[1] == 64 && grids.maps[RIGHT].box[1] == 128);
-    grids = launches("nt", LARGE, TILE " down=2 across=1");
+    grids = launches("nt", LARGE, TILE " cluster_m=2 cluster_n=1");
     CHECK(grids.grids[MULTIPLY].blocks[0] == 132);
     // Larger ones do not find room on all units.
-    grids = launches("nt", LARGE, TILE " down=2 across=4");
+    grids = launches("nt", LARGE, TILE " cluster_m=2 cluster_n=4");
     CHECK(grids.grids[MULTIPLY].cluster == 8 && grids.grids[MULTIPLY].blocks[0] == 15 * 8);
     CHECK(grids.maps[LEFT].box[1] == 32 && grids.maps[RIGHT].box[1] == 64);
     // Pieces of a cluster: all at once, and no scratch.
-    grids = launches("nt", "M=640 N=4096 K=4096 T=f16", TILE " split=8");
+    grids = launches("nt", "M=640 N=4096 K=4096 T=f16", TILE " split_k=8");
     CHECK(grids.grids[MULTIPLY].cluster == 8 && grids.grids[MULTIPLY].blocks[0] == 5 * 32 * 8);
     CHECK(grids.scratch == 0 && grids.grids[FOLD].blocks[0] == 0 && grids.maps[OUT].rank == 0);
     // More pieces: through memory.
-    grids = launches("nt", "M=60 N=100 K=4096 T=f16", TILE " split=16");
+    grids = launches("nt", "M=60 N=100 K=4096 T=f16", TILE " split_k=16");
     CHECK(grids.grids[MULTIPLY].cluster <= 1 && grids.grids[MULTIPLY].blocks[0] == 16);
     CHECK(grids.scratch == 16 * 60 * 100 * 4 && grids.grids[FOLD].blocks[0] == 24);
 }
@@ -300,7 +295,7 @@ static void sides_are_copied(void)
     CHECK(grids.maps[LEFT].offset > grids.maps[RIGHT].offset);
     CHECK(grids.grids[PACK_A].blocks[0] == 77 && grids.grids[PACK_B].blocks[0] == 131);
     // Behind the pieces of the sum, and of all batches.
-    grids = launches("nn", "M=77 N=131 K=2003 T=f16", TILE " split=16");
+    grids = launches("nn", "M=77 N=131 K=2003 T=f16", TILE " split_k=16");
     CHECK(grids.maps[LEFT].offset >= 16 * 77 * 131 * 4);
     grids = launches("batches", "B=5 M=70 N=33 K=71 T=f16", TILE);
     CHECK(grids.grids[PACK_A].blocks[0] == 5 * 70 && grids.maps[LEFT].shape[2] == 5);
@@ -318,15 +313,15 @@ static void sides_are_copied(void)
 // A part of a block, with a flag of each consumer, in front of the copies.
 static void tiles_are_shared(void)
 {
-    struct kg_grids grids = launches("nt", "M=3072 N=3072 K=3072 T=f16", TILE " split=0");
+    struct kg_grids grids = launches("nt", "M=3072 N=3072 K=3072 T=f16", TILE " split_k=0");
     CHECK(grids.grids[MULTIPLY].blocks[0] == 132 && grids.grids[FOLD].blocks[0] == 0);
     CHECK(grids.scratch == 132 * (128 * 128 * 4 + 16) / 256 * 256 + 256);
     CHECK(has_box(&grids.maps[OUT], 3072, 3072, 64, 64));
     // As many blocks as run at once, however few tiles there are.
     grids = launches("nt", "M=500 N=500 K=4096 T=f16",
-                     "mma=64 rows=64 columns=128 depth=64 stages=3 split=0");
+                     "tile_m=64 tile_n=128 tile_k=64 stages=3 split_k=0");
     CHECK(grids.grids[MULTIPLY].blocks[0] == 132 * 2);
-    grids = launches("nn", "M=333 N=7777 K=1025 T=f16", TILE " split=0");
+    grids = launches("nn", "M=333 N=7777 K=1025 T=f16", TILE " split_k=0");
     int copied = grids.maps[LEFT].offset == 0 ? RIGHT : LEFT;
     CHECK(grids.maps[copied].offset >= 132 * (128 * 128 * 4 + 16));
 }
@@ -357,24 +352,28 @@ static void sizes_of_nothing(void)
 
 // ---- What the rule chooses ----
 
+// By the family's own rule, which comes before those of the other forms.
 static bool is_chosen_well(const struct made *made)
 {
-    struct kg_group group = all_of(made);
+    const struct kg_match *match = match_all(made);
     struct kg_space space;
     struct kg_config config, again;
-    struct kg_text text = {0};
+    struct kg_text text = {0}, reason = {0};
     struct kg_grids grids;
-    family()->space(&group, &facts, &kg_target_cuda, &space);
-    family()->guess(&group, &facts, &kg_target_cuda, &config);
+    if (!match)
+        return false;
+    family->space(match, &space);
+    family->guess(match, &config);
     kg_config_print(&space, &config, &text);
-    bool fine = strncmp(kg_text_string(&text), "mma=64 ", 7) == 0;
+    bool fine = kg_match_is_advised(match, &reason);
     fine = fine && kg_config_read(&space, kg_text_string(&text), &again); // values are choices
-    fine = fine && family()->valid(&group, &facts, &kg_target_cuda, &config, NULL);
-    family()->grids(&group, &facts, &config, &grids);
+    fine = fine && is_valid(match, &config);
+    family->grids(match, &config, &grids);
     fine = fine && are_grids(&grids);
     if (!fine)
-        fprintf(stderr, "%s\n", kg_text_string(&text));
+        fprintf(stderr, "%s %s\n", kg_text_string(&text), kg_text_string(&reason));
     kg_text_free(&text);
+    kg_text_free(&reason);
     return fine;
 }
 
@@ -411,11 +410,11 @@ static void rule_leaves_the_rest(void)
         struct made made = make_strided(definitions, cases[i].op, cases[i].sizes, NULL);
         CHECK_STATUS(made.status, KG_OK, &made.error);
         if (made.status == KG_OK) {
-            struct kg_group group = all_of(&made);
-            struct kg_config config;
-            family()->guess(&group, &facts, &kg_target_cuda, &config);
-            CHECK(config.value[0] != 64);
-            CHECK(family()->valid(&group, &facts, &kg_target_cuda, &config, NULL));
+            struct kg_choice choice;
+            CHECK(match_all(&made) == NULL);
+            kg_choice_guess(made.problem, &facts, &kg_target_cuda, &choice);
+            CHECK(choice.count == 1 && choice.matches[0]->family != family);
+            CHECK(is_valid(choice.matches[0], &choice.configs[0]));
         }
         unmake(&made);
     }

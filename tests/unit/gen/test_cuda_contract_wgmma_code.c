@@ -6,7 +6,7 @@
 #include "wgmma_products.h"
 
 #define LARGE "M=4096 N=4096 K=4096 T=f16"
-#define TILE "mma=64 rows=128 columns=128 depth=64 stages=4"
+#define TILE "tile_m=128 tile_n=128 tile_k=64 stages=4"
 
 // Any of the functions may be launched early: each has to wait by itself.
 static void check_waits(const char *ptx, const char *values)
@@ -38,12 +38,12 @@ static const struct {
     const char *op, *values;
     int boxes; // of a step, that are copied so where the side is long
 } sides[] = {
-    {"nt", "mma=64 rows=64 columns=32 depth=128 stages=4", 4},
-    {"nt", "mma=64 rows=64 columns=32 depth=64 stages=4", 0},
-    {"nt", "mma=64 rows=64 columns=32 depth=128 stages=4 down=1 across=4", 2},
-    {"nt", "mma=64 rows=64 columns=32 depth=128 stages=4 down=2 across=2", 0},
-    {"nn", "mma=64 rows=64 columns=128 depth=64 stages=4", 2},
-    {"tn", "mma=64 rows=64 columns=64 depth=128 stages=4", 0},
+    {"nt", "tile_m=64 tile_n=32 tile_k=128 stages=4", 4},
+    {"nt", "tile_m=64 tile_n=32 tile_k=64 stages=4", 0},
+    {"nt", "tile_m=64 tile_n=32 tile_k=128 stages=4 cluster_m=1 cluster_n=4", 2},
+    {"nt", "tile_m=64 tile_n=32 tile_k=128 stages=4 cluster_m=2 cluster_n=2", 0},
+    {"nn", "tile_m=64 tile_n=128 tile_k=64 stages=4", 2},
+    {"tn", "tile_m=64 tile_n=64 tile_k=128 stages=4", 0},
 };
 
 static bool side_passes(struct kg_device *device, size_t which)
@@ -71,38 +71,33 @@ static const struct {
 } ways[] = {
     {"nn", LARGE, TILE, 4},
     {"nt", "M=4096 N=4096 K=4096 T=bf16",
-     "mma=64 rows=128 columns=256 depth=64 stages=4 down=2 across=1", 4},
-    {"tn", LARGE, "mma=64 rows=256 columns=128 depth=64 stages=3 down=1 across=2 order=1", 8},
-    {"tt", "M=4096 N=4096 K=4096 T=bf16",
-     "mma=64 rows=128 columns=192 depth=64 stages=4 pingpong=1", 8},
-    {"linear", "B=4 M=4 N=4096 K=4096 T=bf16",
-     "mma=64 rows=64 columns=16 depth=128 stages=8 swap=1", 8},
-    {"linear", "B=4 M=1024 N=4096 K=4096 T=f16", "mma=64 rows=64 columns=32 depth=64 stages=4", 4},
+     "tile_m=128 tile_n=256 tile_k=64 stages=4 cluster_m=2 cluster_n=1", 4},
+    {"tn", LARGE, "tile_m=256 tile_n=128 tile_k=64 stages=3 cluster_m=1 cluster_n=2 raster=1", 8},
+    {"tt", "M=4096 N=4096 K=4096 T=bf16", "tile_m=128 tile_n=192 tile_k=64 stages=4 pingpong=1", 8},
+    {"linear", "B=4 M=4 N=4096 K=4096 T=bf16", "tile_m=64 tile_n=16 tile_k=128 stages=8 swap=1", 8},
+    {"linear", "B=4 M=1024 N=4096 K=4096 T=f16", "tile_m=64 tile_n=32 tile_k=64 stages=4", 4},
     {"batches", "B=4 M=1024 N=1024 K=1024 T=f16",
-     "mma=64 rows=64 columns=128 depth=64 stages=4 split=4", 4},
-    {"nt", "M=5 N=4096 K=4096 T=f16", "mma=64 rows=128 columns=8 depth=64 stages=4 split=8 swap=1",
-     4},
-    {"tn", "M=64 N=64 K=8192 T=bf16", "mma=64 rows=64 columns=64 depth=64 stages=4 split=16", 4},
-    {"wide", LARGE, "mma=64 rows=256 columns=192 depth=64 stages=3", 8},
-    {"bias", LARGE, "mma=64 rows=256 columns=192 depth=64 stages=3", 8},
-    {"bias", LARGE, "mma=64 rows=128 columns=192 depth=64 stages=4 pingpong=1", 8},
-    {"own", "B=4 M=1024 N=4096 K=4096 T=bf16", "mma=64 rows=256 columns=128 depth=64 stages=4", 8},
-    {"linear", "B=4 M=1024 N=4096 K=4096 T=f16", "mma=64 rows=256 columns=128 depth=64 stages=4",
-     8},
-    {"own", "B=4 M=4 N=4096 K=4096 T=f16", "mma=64 rows=64 columns=16 depth=128 stages=8 swap=1",
-     8},
-    {"nn", LARGE, "mma=64 rows=128 columns=256 depth=64 stages=4 split=0", 4},
-    {"wide", LARGE, "mma=64 rows=256 columns=192 depth=64 stages=3 split=0", 8},
+     "tile_m=64 tile_n=128 tile_k=64 stages=4 split_k=4", 4},
+    {"nt", "M=5 N=4096 K=4096 T=f16", "tile_m=128 tile_n=8 tile_k=64 stages=4 split_k=8 swap=1", 4},
+    {"tn", "M=64 N=64 K=8192 T=bf16", "tile_m=64 tile_n=64 tile_k=64 stages=4 split_k=16", 4},
+    {"wide", LARGE, "tile_m=256 tile_n=192 tile_k=64 stages=3", 8},
+    {"bias", LARGE, "tile_m=256 tile_n=192 tile_k=64 stages=3", 8},
+    {"bias", LARGE, "tile_m=128 tile_n=192 tile_k=64 stages=4 pingpong=1", 8},
+    {"own", "B=4 M=1024 N=4096 K=4096 T=bf16", "tile_m=256 tile_n=128 tile_k=64 stages=4", 8},
+    {"linear", "B=4 M=1024 N=4096 K=4096 T=f16", "tile_m=256 tile_n=128 tile_k=64 stages=4", 8},
+    {"own", "B=4 M=4 N=4096 K=4096 T=f16", "tile_m=64 tile_n=16 tile_k=128 stages=8 swap=1", 8},
+    {"nn", LARGE, "tile_m=128 tile_n=256 tile_k=64 stages=4 split_k=0", 4},
+    {"wide", LARGE, "tile_m=256 tile_n=192 tile_k=64 stages=3 split_k=0", 8},
     {"linear", "B=4 M=1000 N=4096 K=4096 T=bf16",
-     "mma=64 rows=128 columns=128 depth=64 stages=5 split=0", 4},
+     "tile_m=128 tile_n=128 tile_k=64 stages=5 split_k=0", 4},
     {"tn", "M=4096 N=4096 K=4096 T=bf16",
-     "mma=64 rows=128 columns=128 depth=64 stages=4 pingpong=1 split=0 swap=1", 8},
-    {"tt", LARGE, "mma=64 rows=256 columns=128 depth=64 stages=4 split=0 order=1", 8},
+     "tile_m=128 tile_n=128 tile_k=64 stages=4 pingpong=1 split_k=0 swap=1", 8},
+    {"tt", LARGE, "tile_m=256 tile_n=128 tile_k=64 stages=4 split_k=0 raster=1", 8},
     {"nt", "M=1000 N=1000 K=1000 T=f16",
-     "mma=64 rows=128 columns=80 depth=64 stages=7 down=4 across=2", 4},
+     "tile_m=128 tile_n=80 tile_k=64 stages=7 cluster_m=4 cluster_n=2", 4},
     {"nt", "M=64 N=4096 K=4096 T=f16",
-     "mma=64 rows=64 columns=32 depth=128 stages=9 down=1 across=4", 8},
-    {"tn", LARGE, "mma=64 rows=256 columns=128 depth=64 stages=4 down=2 across=4", 8},
+     "tile_m=64 tile_n=32 tile_k=128 stages=9 cluster_m=1 cluster_n=4", 8},
+    {"tn", LARGE, "tile_m=256 tile_n=128 tile_k=64 stages=4 cluster_m=2 cluster_n=4", 8},
 };
 
 static bool way_compiles(struct kg_device *device, size_t which)

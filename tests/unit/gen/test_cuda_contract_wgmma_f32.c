@@ -8,7 +8,12 @@
 #include "lang/lang.h"
 
 #define LARGE "M=4096 N=4096 K=4096 T=f32"
-#define TILE "mma=64 rows=128 columns=128 depth=32 stages=4"
+#define TILE "tile_m=128 tile_n=128 stages=4"
+
+static void take_the_family(void)
+{
+    family = &kg_cuda_contract_wgmma_f32;
+}
 
 static void what_is_refused(void)
 {
@@ -16,24 +21,21 @@ static void what_is_refused(void)
         const char *op, *values, *reason;
     } cases[] = {
         {"nn", TILE, ""},
-        {"tt", "mma=64 rows=128 columns=192 depth=32 stages=3", ""},
-        {"nt", "mma=64 rows=64 columns=64 depth=32 stages=8 split=128 order=1", ""},
-        {"scaled", TILE, "tensor cores multiply tensors as they stand"},
-        {"nn", "mma=64 rows=256 columns=64 depth=32 stages=3", "tiles of f32 have 64 or 128 rows"},
-        {"nn", "mma=64 rows=128 columns=256 depth=32 stages=3",
-         "tiles of f32 have 64, 128 or 192 columns"},
-        {"nn", "mma=64 rows=128 columns=96 depth=32 stages=3",
-         "tiles of f32 have 64, 128 or 192 columns"},
-        {"nn", "mma=64 rows=128 columns=128 depth=64 stages=3", "tiles of f32 are 32 steps deep"},
-        {"nn", TILE " down=2 across=1", "blocks of this form copy and store alone"},
-        {"nn", TILE " swap=1", "this form takes sides as they are"},
-        {"nn", TILE " pingpong=1", "blocks of this form copy and store alone"},
-        {"nn", "mma=64 rows=128 columns=128 depth=32 stages=2",
-         "two tiles are multiplied while one is copied"},
-        {"nn", "mma=64 rows=128 columns=128 depth=32 stages=5",
+        {"tt", "tile_m=128 tile_n=192 stages=3", ""},
+        {"nt", "tile_m=64 tile_n=64 stages=8 split_k=128 raster=1", ""},
+        {"scaled", TILE, "both operands have to be arrays of f32"},
+        {"nn", "tile_m=256 tile_n=64 stages=3", NULL},
+        {"nn", "tile_m=128 tile_n=256 stages=3", NULL},
+        {"nn", "tile_m=128 tile_n=96 stages=3", NULL},
+        {"nn", "tile_m=128 tile_n=128 tile_k=64 stages=3", NULL},
+        {"nn", TILE " cluster_m=2 cluster_n=1", NULL},
+        {"nn", TILE " swap=1", NULL},
+        {"nn", TILE " pingpong=1", NULL},
+        {"nn", "tile_m=128 tile_n=128 stages=2", NULL},
+        {"nn", "tile_m=128 tile_n=128 stages=5",
          "a block would need more shared memory than there is"},
         {"nn", TILE " maxnreg=144", "registers move between warps as it is"},
-        {"nn", "mma=64 rows=64 columns=128 depth=32 stages=4 maxnreg=160",
+        {"nn", "tile_m=64 tile_n=128 stages=4 maxnreg=160",
          "holds more than a thread may have registers"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -42,8 +44,8 @@ static void what_is_refused(void)
     check_reason_on("sm_90", definitions, "nn", LARGE, TILE, "wgmma is an instruction of sm_90a");
     check_reason_on("sm_90a", definitions, "nt", "M=1073741824 N=64 K=64 T=f32", TILE,
                     "this form counts to 2^30");
-    check_reason_on("sm_90a", definitions, "nn", "M=64 N=64 K=128 T=f32", TILE " split=8",
-                    "more pieces of the sum than there is work for");
+    check_reason_on("sm_90a", definitions, "nn", "M=64 N=64 K=128 T=f32", TILE " split_k=8",
+                    "more parts of the sum than there is work for");
 }
 
 // ---- What is launched ----
@@ -56,10 +58,10 @@ static struct kg_grids launches(const char *op, const char *sizes, const char *v
     struct kg_grids grids = {0};
     CHECK_STATUS(made.status, KG_OK, &made.error);
     if (made.status == KG_OK) {
-        struct kg_group group = all_of(&made);
-        struct kg_config config = configure(&group, values);
-        CHECK(family()->valid(&group, &facts, &kg_target_cuda, &config, NULL));
-        family()->grids(&group, &facts, &config, &grids);
+        const struct kg_match *match = match_all(&made);
+        struct kg_config config = configure(match, values);
+        CHECK(is_valid(match, &config));
+        family->grids(match, &config, &grids);
     }
     unmake(&made);
     return grids;
@@ -79,8 +81,8 @@ static void what_is_launched(void)
     CHECK(grids.grids[PACK].blocks[0] == (2 + 3) * 7 && grids.grids[MULTIPLY].blocks[0] == 2);
     CHECK(grids.scratch == (size_t)5 * 7 * BOX + NOTES);
     // Pieces stand before the copies.
-    grids = launches("batches", "B=3 M=65 N=64 K=100 T=f32",
-                     "mma=64 rows=64 columns=64 depth=32 stages=8 split=4");
+    grids =
+        launches("batches", "B=3 M=65 N=64 K=100 T=f32", "tile_m=64 tile_n=64 stages=8 split_k=4");
     CHECK(grids.count == 3 && grids.grids[FOLD].blocks[0] == (3 * 65 * 64 + 255) / 256);
     CHECK(grids.grids[MULTIPLY].blocks[0] == 3 * 2 * 4 && grids.grids[MULTIPLY].threads[0] == 256);
     CHECK(grids.scratch == (size_t)3 * 65 * 64 * 4 * 4 + (size_t)3 * (2 + 1) * 4 * BOX + NOTES);
@@ -98,13 +100,17 @@ static void check_rule(const char *op, const char *sizes, bool wanted)
     struct made made = make_strided(definitions, op, sizes, NULL);
     CHECK_STATUS(made.status, KG_OK, &made.error);
     if (made.status == KG_OK) {
-        struct kg_group group = all_of(&made);
-        struct kg_config config;
-        family()->guess(&group, &facts, &kg_target_cuda, &config);
-        CHECK(family()->valid(&group, &facts, &kg_target_cuda, &config, NULL));
-        CHECK((config.value[0] == 64) == wanted);
-        if ((config.value[0] == 64) != wanted)
-            fprintf(stderr, "%s %s\n", op, sizes);
+        const struct kg_match *match = match_all(&made);
+        struct kg_text reason = {0};
+        struct kg_choice choice;
+        CHECK((match && kg_match_is_advised(match, &reason)) == wanted);
+        kg_text_free(&reason);
+        kg_choice_guess(made.problem, &facts, &kg_target_cuda, &choice);
+        CHECK(choice.count == 1 && is_valid(choice.matches[0], &choice.configs[0]));
+        bool chosen = choice.matches[0]->family == family;
+        CHECK(chosen == wanted);
+        if (chosen != wanted)
+            fprintf(stderr, "%s %s: %s\n", op, sizes, choice.matches[0]->family->name);
     }
     unmake(&made);
 }
@@ -116,10 +122,9 @@ static void two_consumers_for_cubes(void)
     for (int i = 0; i < 2; i++) {
         struct made made = make_strided(definitions, "nt", sizes[i], NULL);
         CHECK_STATUS(made.status, KG_OK, &made.error);
-        struct kg_group group = all_of(&made);
         struct kg_config config;
-        family()->guess(&group, &facts, &kg_target_cuda, &config);
-        CHECK(config.value[0] == 64 && config.value[1] == 128 && config.value[2] == 128);
+        family->guess(match_all(&made), &config);
+        CHECK(config.value[0] == 128 && config.value[1] == 128); // tile_m, tile_n
         unmake(&made);
     }
 }
@@ -148,15 +153,13 @@ static const struct {
     int functions;
 } ways[] = {
     {"nn", LARGE, TILE, 2},
-    {"nt", LARGE, "mma=64 rows=128 columns=192 depth=32 stages=3 order=1", 2},
-    {"tt", LARGE, "mma=64 rows=64 columns=128 depth=32 stages=5", 2},
-    {"tn", "M=64 N=64 K=65536 T=f32", "mma=64 rows=64 columns=64 depth=32 stages=8 split=128", 3},
-    {"tn", "M=1024 N=1024 K=1024 T=f32", "mma=64 rows=64 columns=64 depth=32 stages=4 maxnreg=144",
-     2},
-    {"narrow", LARGE, "mma=64 rows=64 columns=192 depth=32 stages=4", 2},
+    {"nt", LARGE, "tile_m=128 tile_n=192 stages=3 raster=1", 2},
+    {"tt", LARGE, "tile_m=64 tile_n=128 stages=5", 2},
+    {"tn", "M=64 N=64 K=65536 T=f32", "tile_m=64 tile_n=64 stages=8 split_k=128", 3},
+    {"tn", "M=1024 N=1024 K=1024 T=f32", "tile_m=64 tile_n=64 stages=4 maxnreg=144", 2},
+    {"narrow", LARGE, "tile_m=64 tile_n=192 stages=4", 2},
     {"linear", "B=4 M=1024 N=4096 K=4096 T=f32", TILE, 2},
-    {"batches", "B=4 M=1024 N=1024 K=1024 T=f32", "mma=64 rows=128 columns=64 depth=32 stages=5",
-     2},
+    {"batches", "B=4 M=1024 N=1024 K=1024 T=f32", "tile_m=128 tile_n=64 stages=5", 2},
 };
 
 static bool way_compiles(struct kg_device *device, size_t which)
@@ -178,5 +181,5 @@ static void all_ways_compile(void)
     compile_cases(sizeof ways / sizeof *ways, way_compiles);
 }
 
-TEST_MAIN(what_is_refused, what_is_launched, what_the_rule_takes, two_consumers_for_cubes,
-          all_ways_compile)
+TEST_MAIN(take_the_family, what_is_refused, what_is_launched, what_the_rule_takes,
+          two_consumers_for_cubes, all_ways_compile)

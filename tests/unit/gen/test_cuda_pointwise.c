@@ -111,14 +111,15 @@ static void refusals(void)
     struct made made = make(turned, "P=1024 D=1024 T=f16");
     CHECK_STATUS(made.status, KG_OK, &made.error);
     for (size_t i = 0; made.status == KG_OK && i < sizeof rows / sizeof rows[0]; i++) {
-        const struct kg_family *family = kg_family_find(&kg_target_cuda, "pointwise");
+        const struct kg_family *family = kg_target_family(&kg_target_cuda, "pointwise");
         const struct kg_group group = {made.problem, 0, 1};
+        const struct kg_match *match = kg_match_find(family, &group, &facts, NULL);
         struct kg_text reason = {0};
         struct kg_config config;
         struct kg_space space;
-        family->space(&group, &facts, &kg_target_cuda, &space);
+        family->space(match, &space);
         CHECK(kg_config_read(&space, rows[i].words, &config));
-        CHECK(family->valid(&group, &facts, &kg_target_cuda, &config, &reason) == !*rows[i].reason);
+        CHECK(family->valid(match, &config, &reason) == !*rows[i].reason);
         CHECK_TEXT(kg_text_string(&reason), rows[i].reason);
         kg_text_free(&reason);
     }

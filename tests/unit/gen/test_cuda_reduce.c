@@ -153,7 +153,7 @@ static void test_batches(void)
 
 static void test_reasons(void)
 {
-    const struct kg_family *family = kg_family_find(&kg_target_cuda, "reduce");
+    const struct kg_family *family = kg_target_family(&kg_target_cuda, "reduce");
     CHECK(family != NULL);
     static const char *const cases[][2] = {
         {"part", "an index does not run over the whole of 0 to its end"},
@@ -165,7 +165,8 @@ static void test_reasons(void)
         struct kg_text reason = {0};
         CHECK_STATUS(made.status, KG_OK, &made.error);
         struct kg_group group = {made.problem, 0, 1};
-        CHECK(!family->applicable(&group, &facts, &kg_target_cuda, &reason));
+        const struct kg_match *match = kg_match_find(family, &group, &facts, &reason);
+        CHECK(!match || !kg_match_is_advised(match, &reason));
         CHECK_TEXT(kg_text_string(&reason), cases[i][1]);
         kg_text_free(&reason);
         unmake(&made);

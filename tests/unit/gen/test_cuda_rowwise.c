@@ -34,14 +34,13 @@ static void check_config(const struct made *made, const char *config, const char
     if (made->status != KG_OK)
         return;
     kg_choice_guess(made->problem, &facts, &kg_target_cuda, &choice);
-    const struct kg_family *family = choice.matches[0]->family;
-    const struct kg_group *group = &choice.matches[0]->group;
-    CHECK_TEXT(family->name, "rowwise");
-    family->space(group, &facts, &kg_target_cuda, &space);
+    const struct kg_match *match = choice.matches[0];
+    CHECK_TEXT(match->family->name, "rowwise");
+    match->family->space(match, &space);
     CHECK(kg_config_read(&space, config, &choice.configs[0]));
-    family->valid(group, &facts, &kg_target_cuda, &choice.configs[0], &reason);
+    match->family->valid(match, &choice.configs[0], &reason);
     CHECK_TEXT(kg_text_string(&reason), why);
-    family->grids(group, &facts, &choice.configs[0], grids);
+    match->family->grids(match, &choice.configs[0], grids);
     kg_text_free(&reason);
 }
 
@@ -167,8 +166,8 @@ static void other_rows(void)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct made made = make(softmax, cases[i].sizes);
-        const struct kg_group group = {made.problem, 0, choice.matches[0]->group.count};
-        choice.matches[0]->family->grids(&group, &facts, &choice.configs[0], &grids);
+        const struct kg_match *match = kg_match_again(choice.matches[0], made.problem);
+        match->family->grids(match, &choice.configs[0], &grids);
         const struct kg_grid *grid = &grids.grids[cases[i].function];
         CHECK(grid->blocks[0] == cases[i].blocks && grid->shared == cases[i].shared);
         if (grid->blocks[0] != cases[i].blocks || grid->shared != cases[i].shared)

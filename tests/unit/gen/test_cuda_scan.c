@@ -94,8 +94,8 @@ static void one_chunk(void)
     struct made tuned = make(row, "P=3 D=100000 T=f32"), made = make(row, "P=3 D=1000 T=f32");
     const char *words = "scan: threads=128 vector=4 hold=2 cluster=1 chunk=16384 maxnreg=0";
     CHECK(kg_choice_read(tuned.problem, &facts, &kg_target_cuda, words, &choice));
-    const struct kg_group group = {made.problem, 0, 1};
-    choice.matches[0]->family->grids(&group, &facts, &choice.configs[0], &grids);
+    const struct kg_match *match = kg_match_again(choice.matches[0], made.problem);
+    match->family->grids(match, &choice.configs[0], &grids);
     CHECK(grids.count == 4 && grids.scratch == 0);
     CHECK(grids.grids[0].blocks[0] == 0 && grids.grids[1].blocks[0] == 0);
     CHECK(grids.grids[2].blocks[0] == 3 && grids.unaligned[3].blocks[0] == 3);

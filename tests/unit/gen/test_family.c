@@ -1,6 +1,7 @@
-// Spaces, configs as text, partitions and choices.
+// Configs as text, groups by rule and choices of the host.
 
 #include "gen/built.h"
+#include "gen/grouping.h"
 #include "gen/shared/emit.h"
 #include "support/sample_problem.h"
 #include "test.h"
@@ -54,7 +55,7 @@ static void test_configs_as_text(void)
 }
 
 // "pointwise*2 direct": the families of a definition's groups.
-static void check_partition(const char *body, const char *expected)
+static void check_groups(const char *body, const char *expected)
 {
     struct kg_text text = {0}, found = {0};
     kg_text_format(&text, "op f(x: f32[P, D], b: f32[D], i: i32[P]) -> (y: f32[P, D])\n{\n%s}\n",
@@ -62,18 +63,15 @@ static void check_partition(const char *body, const char *expected)
     struct made made = make(kg_text_string(&text), "P=7 D=33");
     CHECK_STATUS(made.status, KG_OK, &made.error);
     if (made.status == KG_OK) {
-        struct kg_partition partition;
-        kg_gen_partition(made.problem, &facts, &kg_target_host, &partition, NULL);
         struct kg_choice choice;
         kg_choice_guess(made.problem, &facts, &kg_target_host, &choice);
-        for (int i = 0; i < partition.count; i++) {
+        for (int i = 0; i < choice.count; i++) {
             struct kg_text source = {0};
             CHECK(kg_choice_source(&choice, i, "kernel", &source));
             kg_text_free(&source);
+            kg_text_format(&found, "%s%s*%d", i ? " " : "", choice.matches[i]->family->name,
+                           choice.matches[i]->group.count);
         }
-        for (int i = 0; i < partition.count; i++)
-            kg_text_format(&found, "%s%s*%d", i ? " " : "", partition.families[i]->name,
-                           partition.groups[i].count);
         CHECK_TEXT(kg_text_string(&found), expected);
     }
     unmake(&made);
@@ -81,18 +79,18 @@ static void check_partition(const char *body, const char *expected)
     kg_text_free(&found);
 }
 
-static void test_partitions(void)
+static void test_groups(void)
 {
-    check_partition("y[p, d] = relu(x[p, d] + b[d])\n", "pointwise*1");
+    check_groups("y[p, d] = relu(x[p, d] + b[d])\n", "pointwise*1");
     // A chain of the same axes is one loop; a value read elsewhere is not.
-    check_partition("v[p, d] = exp(x[p, d])\ny[p, d] = v[p, d] * b[d] + v[p, d]\n", "pointwise*2");
-    check_partition("v[p, d] = exp(x[p, d])\ny[p, d] = pad(v[p, d - 1], 0) + v[p, d]\n",
-                    "pointwise*1 pointwise*1");
-    check_partition("v[d] = exp(b[d])\ny[p, d] = x[p, d] * v[d]\n", "pointwise*1 pointwise*1");
-    check_partition("y[p, d] = x[i[p], d]\n", "pointwise*1");
-    check_partition("v[p, d] = exp(x[p, d])\ny[p, d] = v[p, d] + x[i[p], d]\n", "pointwise*2");
+    check_groups("v[p, d] = exp(x[p, d])\ny[p, d] = v[p, d] * b[d] + v[p, d]\n", "pointwise*2");
+    check_groups("v[p, d] = exp(x[p, d])\ny[p, d] = pad(v[p, d - 1], 0) + v[p, d]\n",
+                 "pointwise*1 pointwise*1");
+    check_groups("v[d] = exp(b[d])\ny[p, d] = x[p, d] * v[d]\n", "pointwise*1 pointwise*1");
+    check_groups("y[p, d] = x[i[p], d]\n", "pointwise*1");
+    check_groups("v[p, d] = exp(x[p, d])\ny[p, d] = v[p, d] + x[i[p], d]\n", "pointwise*2");
     // No family but the last takes a reduction whose length changes from element to element.
-    check_partition("y[p, d] = max(j in 0..3, k <= d) x[p, k]\n", "direct*1");
+    check_groups("y[p, d] = max(j in 0..3, k <= d) x[p, k]\n", "direct*1");
 }
 
 static void test_every_refusal_has_a_reason(void)
@@ -100,9 +98,9 @@ static void test_every_refusal_has_a_reason(void)
     struct made made = make("op f(x: f32[P, D]) -> (y: f32[P, D])\n"
                             "{ y[p, d] = max(j in 0..3, k <= d) x[p, k] }\n",
                             "P=7 D=33");
-    struct kg_partition partition;
+    struct kg_groupings groupings;
     struct kg_text trace = {0};
-    kg_gen_partition(made.problem, &facts, &kg_target_host, &partition, &trace);
+    CHECK(kg_groupings_list(made.problem, &facts, &kg_target_host, &groupings, &trace));
     CHECK(strstr(kg_text_string(&trace), "y: not pointwise: y: it reduces\n") != NULL);
     CHECK(strstr(kg_text_string(&trace), ": \n") == NULL);
     kg_text_free(&trace);
@@ -115,13 +113,13 @@ static void test_locals_in_memory(void)
                             "{ u[p] = exp(x[p])\n  v[p] = u[p] * 2\n"
                             "  y[p] = pad(v[p - 1], 0) }\n",
                             "P=7");
-    struct kg_partition partition;
-    kg_gen_partition(made.problem, &facts, &kg_target_host, &partition, NULL);
-    CHECK(partition.count == 2);
-    CHECK(kg_gen_in_memory(&partition, 0));  // x
-    CHECK(kg_gen_in_memory(&partition, 1));  // y
-    CHECK(!kg_gen_in_memory(&partition, 2)); // u: within the first loop
-    CHECK(kg_gen_in_memory(&partition, 3));  // v: between the two
+    struct kg_choice choice;
+    kg_choice_guess(made.problem, &facts, &kg_target_host, &choice);
+    CHECK(choice.count == 2);
+    CHECK(kg_choice_in_memory(&choice, 0));  // x
+    CHECK(kg_choice_in_memory(&choice, 1));  // y
+    CHECK(!kg_choice_in_memory(&choice, 2)); // u: within the first loop
+    CHECK(kg_choice_in_memory(&choice, 3));  // v: between the two
     unmake(&made);
 }
 
@@ -141,9 +139,8 @@ static void test_guesses_are_valid(void)
         CHECK(kg_choice_read(made.problem, &facts, &kg_target_host, kg_text_string(&text), &back));
         CHECK(back.count == choice.count);
         for (int g = 0; g < choice.count; g++) {
-            const struct kg_group *group = &choice.matches[g]->group;
-            double bound = choice.matches[g]->family->bound(group, &facts, &kg_target_host,
-                                                            &choice.configs[g]);
+            const struct kg_match *match = choice.matches[g];
+            double bound = match->family->bound(match, &choice.configs[g]);
             CHECK(bound >= 0 && bound < 10);
         }
         kg_text_free(&text);
@@ -166,6 +163,6 @@ static void test_the_bound_of_a_large_sum(void)
     unmake(&made);
 }
 
-TEST_MAIN(test_every_config_reads_back, test_configs_as_text, test_partitions,
+TEST_MAIN(test_every_config_reads_back, test_configs_as_text, test_groups,
           test_every_refusal_has_a_reason, test_locals_in_memory, test_guesses_are_valid,
           test_the_bound_of_a_large_sum)

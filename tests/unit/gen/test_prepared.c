@@ -129,10 +129,17 @@ static struct kg_map mapped(int tensor, size_t offset, int64_t shape)
         .tensor = tensor, .offset = offset, .element = 4, .rank = 1, .shape = {shape}, .box = {32}};
 }
 
-static void grids_with_maps(const struct kg_group *group, const struct kg_device_facts *facts,
-                            const struct kg_config *config, struct kg_grids *grids)
+static const void *match_mapped(const struct kg_group *group, const struct kg_device_facts *facts,
+                                struct kg_arena *arena, struct kg_text *reason)
 {
-    (void)group, (void)facts, (void)config;
+    (void)facts, (void)arena, (void)reason;
+    return group;
+}
+
+static void grids_with_maps(const struct kg_match *match, const struct kg_config *config,
+                            struct kg_grids *grids)
+{
+    (void)match, (void)config;
     *grids = (struct kg_grids){.count = 1, .alignment = 16, .scratch = 4096, .map_count = 3};
     grids->grids[0] = grids->unaligned[0] =
         (struct kg_grid){.blocks = {1, 1, 1}, .threads = {1, 1, 1}};
@@ -142,7 +149,8 @@ static void grids_with_maps(const struct kg_group *group, const struct kg_device
     grids->maps[2] = grids->unaligned_maps[2] = mapped(1, 0, 0);
 }
 
-static const struct kg_family family_with_maps = {.name = "mapped", .grids = grids_with_maps};
+static const struct kg_family family_with_maps = {
+    .name = "mapped", .match = match_mapped, .grids = grids_with_maps};
 
 static struct {
     int encoded; // maps
@@ -203,7 +211,8 @@ static void tensor_maps(void)
     kg_prepared_free(prepared);
     struct kg_device mapper = {.backend = &with_maps, .facts = device.facts};
     built.device = &mapper;
-    built.choice.matches[0]->family = &family_with_maps;
+    built.choice.matches[0] =
+        kg_match_find(&family_with_maps, &built.choice.matches[0]->group, &device.facts, NULL);
     CHECK_STATUS(kg_prepared_make(&built, made.problem, &prepared, &error), KG_OK, &error);
     char *workspace = memory + 8192, *other = memory + 16384;
     CHECK(encoded_for(prepared, 0, workspace) == 2);

@@ -5,6 +5,8 @@
 #define KG_TESTS_WGMMA_BENCH_H
 
 #include "gen/built.h"
+#include "gen/families.h"
+#include "support/config_text.h"
 #include "support/sample_problem.h"
 #include "test.h"
 
@@ -19,35 +21,41 @@ static const struct kg_device_facts facts = {
     .matrix_flops = {[KG_F16] = 989e12, [KG_BF16] = 989e12},
 };
 
-static const struct kg_family *family(void)
+// The form that is tested.
+static const struct kg_family *family = &kg_cuda_contract_wgmma;
+
+static const struct kg_match *match_on(const struct made *made, const struct kg_device_facts *on,
+                                       struct kg_text *reason)
 {
-    return kg_family_find(&kg_target_cuda, "contract");
+    const struct kg_group group = {made->problem, 0, made->problem->nest_count};
+    return kg_match_find(family, &group, on, reason);
 }
 
-static struct kg_group all_of(const struct made *made)
+// The family's reading of all statements; NULL where it does not fit.
+static const struct kg_match *match_all(const struct made *made)
 {
-    return (struct kg_group){made->problem, 0, made->problem->nest_count};
+    return match_on(made, &facts, NULL);
 }
 
-// The values, and the usual ones of parameters that none of them is about.
-static struct kg_config configure(const struct kg_group *group, const char *values)
+static bool is_valid(const struct kg_match *match, const struct kg_config *config)
+{
+    struct kg_text reason = {0};
+    bool valid = match->family->valid(match, config, &reason);
+    kg_text_free(&reason);
+    return valid;
+}
+
+static struct kg_config configure(const struct kg_match *match, const char *values)
 {
     struct kg_space space;
     struct kg_config config = {{0}};
-    struct kg_text text = {0};
-    family()->space(group, &facts, &kg_target_cuda, &space);
-    for (int i = 0; i < space.count; i++) {
-        const struct kg_parameter *parameter = &space.parameters[i];
-        const char *value = choice_of(values, parameter->name);
-        kg_text_format(&text, "%s%s=%ld", i > 0 ? " " : "", parameter->name,
-                       value ? strtol(value, NULL, 10) : (long)parameter->choices[0]);
-    }
-    CHECK(kg_config_read(&space, kg_text_string(&text), &config));
-    kg_text_free(&text);
+    family->space(match, &space);
+    CHECK(config_with(&space, values, &config));
     return config;
 }
 
-// Why the family refuses the values, "" if it does not.
+// Why the family refuses the statements or the values, "" if it does not. NULL: it has no such
+// parameter, or no such value of it.
 static inline void check_reason_on(const char *isa, const char *definitions, const char *op,
                                    const char *sizes, const char *values, const char *wanted)
 {
@@ -56,13 +64,19 @@ static inline void check_reason_on(const char *isa, const char *definitions, con
     struct kg_text reason = {0};
     snprintf(device.isa, sizeof device.isa, "%s", isa);
     CHECK_STATUS(made.status, KG_OK, &made.error);
-    if (made.status == KG_OK) {
-        struct kg_group group = all_of(&made);
-        struct kg_config config = configure(&group, values);
-        bool valid = family()->valid(&group, &device, &kg_target_cuda, &config, &reason);
-        CHECK(valid == !*wanted);
-        CHECK_TEXT(kg_text_string(&reason), wanted);
+    const struct kg_match *match = made.status == KG_OK ? match_on(&made, &device, &reason) : NULL;
+    bool valid = false;
+    if (match) {
+        struct kg_space space;
+        struct kg_config config;
+        family->space(match, &space);
+        bool read = config_with(&space, values, &config);
+        CHECK(read == (wanted != NULL));
+        valid = read && family->valid(match, &config, &reason);
     }
+    CHECK(match || wanted);
+    CHECK(valid == (wanted && !*wanted));
+    CHECK_TEXT(kg_text_string(&reason), wanted ? wanted : "");
     kg_text_free(&reason);
     unmake(&made);
 }

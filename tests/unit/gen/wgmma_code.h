@@ -101,11 +101,9 @@ static enum kg_status compile(struct kg_device *device, const char *definitions,
     struct kg_choice choice;
     struct kg_text source = {0};
     CHECK_STATUS(made.status, KG_OK, &made.error);
-    kg_choice_guess(made.problem, &facts, &kg_target_cuda, &choice);
-    CHECK(choice.count == 1 && choice.matches[0]->family == family());
-    choice.configs[0] = configure(&choice.matches[0]->group, values);
-    CHECK(family()->valid(&choice.matches[0]->group, &facts, &kg_target_cuda, &choice.configs[0],
-                          NULL));
+    choice = (struct kg_choice){.count = 1, .matches = {match_all(&made)}};
+    choice.configs[0] = configure(choice.matches[0], values);
+    CHECK(is_valid(choice.matches[0], &choice.configs[0]));
     CHECK(kg_choice_source(&choice, 0, "kernel", &source));
     struct kg_source unit = {.text = kg_text_string(&source), .entry = "kernel", .options = ""};
     if (!is_told && !strstr(device->compiler, "NVRTC 13"))

@@ -1,5 +1,6 @@
 // Listing the configs of a space, and the order in which they are tried.
 
+#include "support/sample_problem.h"
 #include "test.h"
 #include "tune/candidates.h"
 
@@ -14,12 +15,11 @@ static const char *last_name = "p"; // of the third parameter
 // What lies next to what goes by the values, not by the order in which they are listed.
 static const int shuffled[10] = {4, 9, 0, 5, 2, 7, 3, 8, 1, 6};
 
-static void space_of(const struct kg_group *group, const struct kg_device_facts *facts,
-                     const struct kg_target *target, struct kg_space *space)
+static struct kg_config guess; // of all made-up families
+
+static void space_of(const struct kg_match *match, struct kg_space *space)
 {
-    (void)group;
-    (void)facts;
-    (void)target;
+    (void)match;
     *space = (struct kg_space){.count = parameters};
     for (int i = 0; i < parameters; i++) {
         space->parameters[i].name = i == 2 ? last_name : "p";
@@ -29,71 +29,77 @@ static void space_of(const struct kg_group *group, const struct kg_device_facts 
     }
 }
 
-static bool is_valid(const struct kg_group *group, const struct kg_device_facts *facts,
-                     const struct kg_target *target, const struct kg_config *config,
+static bool is_valid(const struct kg_match *match, const struct kg_config *config,
                      struct kg_text *reason)
 {
-    (void)group;
-    (void)facts;
-    (void)target;
+    (void)match;
     if (config->value[0] != 81)
         return true;
     kg_text_add(reason, "81 is too much");
     return false;
 }
 
-static double bound_of(const struct kg_group *group, const struct kg_device_facts *facts,
-                       const struct kg_target *target, const struct kg_config *config)
+static void guess_of(const struct kg_match *match, struct kg_config *config)
 {
-    (void)group;
-    (void)facts;
-    (void)target;
+    (void)match;
+    *config = guess;
+}
+
+static double bound_of(const struct kg_match *match, const struct kg_config *config)
+{
+    (void)match;
     return (double)config->value[1];
 }
 
 static const struct kg_family family = {
-    .name = "fake", .space = space_of, .valid = is_valid, .bound = bound_of};
+    .name = "fake", .space = space_of, .valid = is_valid, .guess = guess_of, .bound = bound_of};
+static const struct kg_match fake = {.family = &family};
 
-static void count_refusal(void *user, const struct kg_config *config, const char *reason)
+static void count_refusal(void *user, const struct kg_match *match, const struct kg_config *config,
+                          const char *reason)
 {
     (void)user;
+    (void)match;
     refusals += config->value[0] == 81 && strcmp(reason, "81 is too much") == 0;
 }
 
-static struct kg_candidates list(const struct kg_config *guess, int most)
+static struct kg_candidates list(int64_t a, int64_t b, int64_t c, int most)
 {
     struct kg_candidates candidates;
-    CHECK_STATUS(kg_candidates_list(NULL, &family, NULL, &kg_target_host, guess, most,
-                                    count_refusal, NULL, &candidates, &error),
-                 KG_OK, &error);
+    guess = (struct kg_config){{a, b, c}};
+    CHECK_STATUS(
+        kg_candidates_list(&fake, &kg_target_host, most, count_refusal, NULL, &candidates, &error),
+        KG_OK, &error);
     return candidates;
 }
 
 static void whole_spaces_are_listed(void)
 {
-    struct kg_config guess = {{16, 25, 36}};
     parameters = 3;
     refusals = 0;
-    struct kg_candidates candidates = list(&guess, 5000);
+    struct kg_candidates candidates = list(16, 25, 36, 5000);
     CHECK(candidates.complete && candidates.size == 1000 && candidates.count == 900);
     CHECK(refusals == 100);
-    int at = kg_candidates_find(&candidates, &guess);
+    int at = kg_candidates_find(&candidates, &fake, &guess);
     CHECK(at >= 0 && candidates.items[at].distance == 0 && candidates.items[at].bound == 25);
     struct kg_config other = {{25, 16, 0}}, absent = {{81, 0, 0}};
-    at = kg_candidates_find(&candidates, &other);
+    at = kg_candidates_find(&candidates, &fake, &other);
     CHECK(at >= 0 && candidates.items[at].distance == 1 + 1 + 6);
-    CHECK(kg_candidates_find(&candidates, &absent) == -1);
+    CHECK(kg_candidates_find(&candidates, &fake, &absent) == -1);
     kg_candidates_free(&candidates);
 }
 
 static void vast_spaces_are_sampled(void)
 {
-    struct kg_config guess = {{16, 25, 36, 1, 4, 9, 16, 25, 36, 49, 64, 81}};
+    struct kg_candidates candidates;
+    guess = (struct kg_config){{16, 25, 36, 1, 4, 9, 16, 25, 36, 49, 64, 81}};
     parameters = 12;
-    struct kg_candidates candidates = list(&guess, 2000);
+    CHECK_STATUS(
+        kg_candidates_list(&fake, &kg_target_host, 2000, count_refusal, NULL, &candidates, &error),
+        KG_OK, &error);
     CHECK(!candidates.complete && candidates.size == INT64_C(1000000000000));
     CHECK(candidates.count > 1700 && candidates.count <= 2001);
-    CHECK(kg_candidates_find(&candidates, &guess) >= 0);
+    CHECK(kg_candidates_find(&candidates, &fake, &guess) >= 0);
     // Every value of every parameter is seen, and nothing twice.
     for (int i = 1; i < parameters; i++) {
         bool seen[10] = {false};
@@ -106,7 +112,7 @@ static void vast_spaces_are_sampled(void)
     }
     int twice = 0;
     for (int k = 0; k < candidates.count; k++)
-        twice += kg_candidates_find(&candidates, &candidates.items[k].config) != k;
+        twice += kg_candidates_find(&candidates, &fake, &candidates.items[k].config) != k;
     CHECK(twice == 0);
     kg_candidates_free(&candidates);
     parameters = 3;
@@ -121,13 +127,12 @@ static void try_one(struct kg_candidates *candidates, int at, double seconds)
 static int find(const struct kg_candidates *candidates, int a, int b, int c)
 {
     struct kg_config config = {{a * a, b * b, c * c}};
-    return kg_candidates_find(candidates, &config);
+    return kg_candidates_find(candidates, &fake, &config);
 }
 
 static void neighbours_come_first(void)
 {
-    struct kg_config guess = {{16, 16, 16}};
-    struct kg_candidates candidates = list(&guess, 5000);
+    struct kg_candidates candidates = list(16, 16, 16, 5000);
     int picked[8];
     // Before any measurement: by bound, then by distance from the guess.
     CHECK(kg_candidates_pick(&candidates, -1, 1, picked) == 1);
@@ -162,8 +167,7 @@ static void neighbours_come_first(void)
 // no neighbour is left combines both.
 static void the_model_combines(void)
 {
-    struct kg_config guess = {{0, 0, 0}};
-    struct kg_candidates candidates = list(&guess, 5000);
+    struct kg_candidates candidates = list(0, 0, 0, 5000);
     for (int a = 0; a < 9; a++)
         for (int c = 0; c < 10; c++)
             if (a == 0 || c == 5)
@@ -181,8 +185,7 @@ static void the_model_combines(void)
 // Two changes that both helped are tried together before a third thing is.
 static void promises_precede_neighbours(void)
 {
-    struct kg_config guess = {{16, 16, 16}};
-    struct kg_candidates candidates = list(&guess, 5000);
+    struct kg_candidates candidates = list(16, 16, 16, 5000);
     int best = find(&candidates, 5, 4, 4), picked[2];
     try_one(&candidates, find(&candidates, 4, 4, 4), 1.0);
     try_one(&candidates, best, 0.8);
@@ -198,8 +201,7 @@ static void promises_precede_neighbours(void)
 // A value of the third parameter has only ever given the kernel of another value: it comes last.
 static void idle_values_come_last(void)
 {
-    struct kg_config guess = {{16, 0, 16}};
-    struct kg_candidates candidates = list(&guess, 5000);
+    struct kg_candidates candidates = list(16, 0, 16, 5000);
     int best = find(&candidates, 4, 0, 4), twin = find(&candidates, 4, 0, 5);
     try_one(&candidates, best, 1.0);
     try_one(&candidates, twin, 1.0);
@@ -219,12 +221,9 @@ static void idle_values_come_last(void)
 }
 
 // Lists the second family's configs: those with equal first and second values.
-static void list_some(const struct kg_group *group, const struct kg_device_facts *facts,
-                      const struct kg_target *target, kg_config_take *take, void *user)
+static void list_some(const struct kg_match *match, kg_config_take *take, void *user)
 {
-    (void)group;
-    (void)facts;
-    (void)target;
+    (void)match;
     bool more = true;
     for (int i = 0; i < 100 && more; i++)
         more = take(user,
@@ -232,54 +231,60 @@ static void list_some(const struct kg_group *group, const struct kg_device_facts
 }
 
 // The smaller the first value the better; of the third it knows nothing.
-static double estimate_of(const struct kg_group *group, const struct kg_device_facts *facts,
-                          const struct kg_target *target, const struct kg_config *config)
+static double expected_of(const struct kg_match *match, const struct kg_config *config)
 {
-    (void)group;
-    (void)facts;
-    (void)target;
+    (void)match;
     return exp((double)config->value[0] / 40);
 }
 
 static const struct kg_family listing_family = {.name = "listing",
                                                 .space = space_of,
                                                 .valid = is_valid,
+                                                .guess = guess_of,
                                                 .bound = bound_of,
                                                 .list = list_some,
-                                                .estimate = estimate_of};
+                                                .expected = expected_of};
+static const struct kg_family *const listing_families[] = {&listing_family, NULL};
+static const struct kg_target listing_target = {.name = "listing", .families = listing_families};
+static const struct kg_match listing = {.family = &listing_family};
 
-static struct kg_candidates list_of_family(const struct kg_config *guess, int most)
+static struct kg_candidates list_of_family(int64_t a, int64_t b, int64_t c, int most)
 {
     struct kg_candidates candidates;
-    CHECK_STATUS(kg_candidates_list(NULL, &listing_family, NULL, &kg_target_host, guess, most,
-                                    count_refusal, NULL, &candidates, &error),
+    guess = (struct kg_config){{a, b, c}};
+    CHECK_STATUS(kg_candidates_list(&listing, &listing_target, most, count_refusal, NULL,
+                                    &candidates, &error),
                  KG_OK, &error);
     return candidates;
 }
 
+// 90 of them are valid; 49 and 64 are expected to take more than three times as long as the best.
 static void families_list_their_own(void)
 {
-    struct kg_config inside = {{16, 16, 36}}, outside = {{16, 25, 36}};
+    struct kg_config outside = {{16, 25, 36}}, slow = {{49, 49, 0}}, slow_guess = {{64, 49, 36}};
     refusals = 0;
-    struct kg_candidates candidates = list_of_family(&inside, 5000);
-    CHECK(candidates.complete && candidates.size == 100 && candidates.count == 90);
-    CHECK(refusals == 10 && candidates.estimated);
+    struct kg_candidates candidates = list_of_family(16, 16, 36, 5000);
+    CHECK(candidates.complete && candidates.size == 100 && candidates.count == 70);
+    CHECK(refusals == 10 && candidates.expected);
+    CHECK(kg_candidates_find(&candidates, &listing, &slow) == -1);
     kg_candidates_free(&candidates);
-    candidates = list_of_family(&outside, 5000);
-    CHECK(candidates.complete && candidates.count == 91);
-    CHECK(kg_candidates_find(&candidates, &outside) == 90);
+    candidates = list_of_family(16, 25, 36, 5000);
+    CHECK(candidates.complete && candidates.count == 71);
+    CHECK(kg_candidates_find(&candidates, &listing, &outside) == 70);
     kg_candidates_free(&candidates);
-    candidates = list_of_family(&inside, 20);
+    candidates = list_of_family(64, 49, 36, 5000); // what a rule says stays
+    CHECK(candidates.count == 71 && kg_candidates_find(&candidates, &listing, &slow_guess) == 70);
+    kg_candidates_free(&candidates);
+    candidates = list_of_family(16, 16, 36, 20);
     CHECK(!candidates.complete && candidates.size == 20 && candidates.count == 21);
     kg_candidates_free(&candidates);
 }
 
-// By the estimates first, though not all of one kind; then by what they turned out to be worth.
-static void estimates_are_followed(void)
+// By what is expected first, though not all of one kind; then by what they turned out to be worth.
+static void expected_times_are_followed(void)
 {
-    struct kg_config guess = {{1, 1, 16}};
-    struct kg_candidates candidates = list_of_family(&guess, 5000);
-    int best = kg_candidates_find(&candidates, &guess), picked[10], small = 0;
+    struct kg_candidates candidates = list_of_family(1, 1, 16, 5000);
+    int best = kg_candidates_find(&candidates, &listing, &guess), picked[10], small = 0;
     try_one(&candidates, best, 1e-3 * exp(1 / 40.0));
     CHECK(kg_candidates_pick(&candidates, best, 10, picked) == 10);
     CHECK(candidates.items[picked[0]].config.value[0] == 0);
@@ -301,20 +306,20 @@ static void estimates_are_followed(void)
     kg_candidates_free(&candidates);
 }
 
-static void count_useless(void *user, const struct kg_config *config)
+static void count_useless(void *user, const struct kg_candidate *candidate)
 {
+    const int64_t *value = candidate->config.value;
     int *count = user;
-    *count += config->value[0] == 16 && config->value[1] == 16 && config->value[2] >= 25;
+    *count += value[0] == 16 && value[1] == 16 && value[2] >= 25;
 }
 
 // Of forms that limit registers only those are tried that the limit makes different.
 static void limits_wait(void)
 {
-    struct kg_config guess = {{16, 16, 16}};
     int picked[900], count = 0;
     last_name = "maxnreg";
-    struct kg_candidates candidates = list(&guess, 5000);
-    CHECK(candidates.limit == 2);
+    struct kg_candidates candidates = list(16, 16, 16, 5000);
+    CHECK(candidates.reading_count == 1 && candidates.readings[0].limit == 2);
     kg_candidates_hold(&candidates);
     CHECK(kg_candidates_pick(&candidates, -1, 900, picked) == 90);
     for (int i = 0; i < 90; i++)
@@ -335,13 +340,144 @@ static void limits_wait(void)
     CHECK(count == 5 && kg_candidates_pick(&candidates, tried, 900, picked) == 88 + 4 + 9);
     kg_candidates_free(&candidates);
 
-    candidates = list(&guess, 500); // a sample, which may lack the others
+    candidates = list(16, 16, 16, 500); // a sample, which may lack the others
     kg_candidates_hold(&candidates);
     CHECK(kg_candidates_pick(&candidates, -1, 900, picked) == candidates.count);
     kg_candidates_free(&candidates);
     last_name = "p";
 }
 
+// ---- Several families of one group ----
+
+static bool is_taken = true; // by the rival
+
+static const void *match_any(const struct kg_group *group, const struct kg_device_facts *facts,
+                             struct kg_arena *arena, struct kg_text *reason)
+{
+    (void)facts;
+    (void)arena;
+    (void)reason;
+    return group;
+}
+
+static const void *match_if_taken(const struct kg_group *group, const struct kg_device_facts *facts,
+                                  struct kg_arena *arena, struct kg_text *reason)
+{
+    return is_taken ? match_any(group, facts, arena, reason) : NULL;
+}
+
+// Four values of one parameter, each better than the one before.
+static void space_of_rival(const struct kg_match *match, struct kg_space *space)
+{
+    (void)match;
+    *space = (struct kg_space){0};
+    kg_space_add(space, "rival", 4, (int64_t[]){1, 2, 3, 4});
+}
+
+static bool is_valid_rival(const struct kg_match *match, const struct kg_config *config,
+                           struct kg_text *reason)
+{
+    (void)match;
+    (void)config;
+    (void)reason;
+    return true;
+}
+
+static void guess_of_rival(const struct kg_match *match, struct kg_config *config)
+{
+    (void)match;
+    *config = (struct kg_config){{2}};
+}
+
+static double expected_of_rival(const struct kg_match *match, const struct kg_config *config)
+{
+    (void)match;
+    return 2.0 / (double)config->value[0];
+}
+
+static const struct kg_family first_family = {.name = "first",
+                                              .match = match_any,
+                                              .space = space_of,
+                                              .valid = is_valid,
+                                              .guess = guess_of,
+                                              .bound = bound_of,
+                                              .list = list_some,
+                                              .expected = expected_of};
+static const struct kg_family rival_family = {.name = "rival",
+                                              .match = match_if_taken,
+                                              .space = space_of_rival,
+                                              .valid = is_valid_rival,
+                                              .guess = guess_of_rival,
+                                              .bound = expected_of_rival,
+                                              .expected = expected_of_rival};
+// Of which nothing is expected: no rival.
+static const struct kg_family silent_family = {.name = "silent",
+                                               .match = match_any,
+                                               .space = space_of_rival,
+                                               .valid = is_valid_rival,
+                                               .guess = guess_of_rival,
+                                               .bound = expected_of_rival};
+static const struct kg_family *const rivals[] = {&silent_family, &first_family, &rival_family,
+                                                 NULL};
+static const struct kg_target rivals_target = {.name = "rivals", .families = rivals};
+
+static struct kg_candidates list_rivals(const struct made *made, const struct kg_match **match)
+{
+    static const struct kg_device_facts facts = {.units = 1};
+    const struct kg_group group = {made->problem, 0, 1};
+    struct kg_candidates candidates;
+    guess = (struct kg_config){{16, 16, 36}};
+    *match = kg_match_find(&first_family, &group, &facts, NULL);
+    CHECK_STATUS(kg_candidates_list(*match, &rivals_target, 5000, NULL, NULL, &candidates, &error),
+                 KG_OK, &error);
+    return candidates;
+}
+
+// Of the first family 0 and 1, 4, 9 and 16 stay, 10 of each, since half a second is expected of the
+// rival's best; of the rival all but the first.
+static void families_compete(void)
+{
+    struct made made = make("op copy(x: f32[N]) -> (y: f32[N])\n{ y[n] = x[n] }\n", "N=100");
+    const struct kg_match *match;
+    is_taken = true;
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    struct kg_candidates candidates = list_rivals(&made, &match);
+    CHECK(candidates.reading_count == 2 && candidates.expected && candidates.complete);
+    CHECK(candidates.readings[1].match->family == &rival_family);
+    CHECK(candidates.size == 104 && candidates.count == 50 + 3);
+    const struct kg_match *rival = candidates.readings[1].match;
+    const struct kg_config best = {{4}}, worst = {{1}};
+    int picked[1], at = kg_candidates_find(&candidates, rival, &best);
+    CHECK(at >= 0 && candidates.items[at].expected == 0.5);
+    CHECK(kg_candidates_find(&candidates, rival, &worst) == -1);
+    CHECK(kg_candidates_find(&candidates, match, &best) == -1); // of one family, not of any
+    CHECK(kg_candidates_pick(&candidates, -1, 1, picked) == 1 && picked[0] == at);
+    // Which family is slower than expected is learnt, and then its others come later.
+    const struct kg_config other = {{0, 0, 0}};
+    try_one(&candidates, at, 50);
+    CHECK(kg_candidates_pick(&candidates, at, 1, picked) == 1);
+    CHECK(candidates.items[picked[0]].reading == 1); // 2 / 3 seconds, if all take as much longer
+    at = kg_candidates_find(&candidates, match, &other);
+    try_one(&candidates, at, 1);
+    CHECK(kg_candidates_pick(&candidates, at, 1, picked) == 1);
+    CHECK(candidates.items[picked[0]].reading == 0);
+    kg_candidates_free(&candidates);
+    unmake(&made);
+}
+
+static void who_does_not_fit_does_not_compete(void)
+{
+    struct made made = make("op copy(x: f32[N]) -> (y: f32[N])\n{ y[n] = x[n] }\n", "N=100");
+    const struct kg_match *match;
+    is_taken = false;
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    struct kg_candidates candidates = list_rivals(&made, &match);
+    CHECK(candidates.reading_count == 1 && candidates.count == 70);
+    kg_candidates_free(&candidates);
+    unmake(&made);
+}
+
 TEST_MAIN(whole_spaces_are_listed, vast_spaces_are_sampled, neighbours_come_first,
           the_model_combines, promises_precede_neighbours, idle_values_come_last, limits_wait,
-          families_list_their_own, estimates_are_followed)
+          families_list_their_own, expected_times_are_followed, families_compete,
+          who_does_not_fit_does_not_compete)

@@ -67,15 +67,15 @@ static void measure_comes_close(void)
 }
 
 // What the family expects is followed, and what it does not know is learnt.
-static void estimates_lead(void)
+static void expected_times_lead(void)
 {
     struct kg_search search = new_search(KG_RIGOR_MEASURE);
     struct kg_found found;
-    world.estimates = true;
+    world.expected = true;
     CHECK_STATUS(kg_search_run(&search, &found, &error), KG_OK, &error);
     CHECK(found.measured <= 16 && found.complete);
     CHECK(found.seconds < 1.001 * seconds_of(world.best));
-    world.estimates = false;
+    world.expected = false;
 }
 
 static void bounds_prune(void)
@@ -404,7 +404,7 @@ static void limits_that_change_nothing_are_not_compiled(void)
 }
 
 TEST_MAIN(prepare, estimate_measures_nothing, exhaustive_measures_everything, measure_comes_close,
-          estimates_lead, bounds_prune, broken_candidates_are_outcomes,
+          expected_times_lead, bounds_prune, broken_candidates_are_outcomes,
           a_broken_device_is_one_candidates_fault, nothing_right_is_an_error,
           a_missing_compiler_ends_it, a_compiler_that_is_lost_ends_it_with_what_is_known,
           an_interrupted_search_goes_on, time_limits_hold, hints_come_first, a_slow_hint_loses,
