@@ -315,7 +315,7 @@ enum kg_status kg_analyze_extents(const struct kg_problem *problem, struct kg_ne
 
 void kg_analyze_costs(struct kg_problem *problem, struct kg_nest *const *nests)
 {
-    double most = -1;
+    double max = -1;
     for (int i = 0; i < problem->nest_count; i++) {
         struct counter counter = {.problem = problem, .nest = nests[i]};
         measure_relations(&counter);
@@ -327,8 +327,8 @@ void kg_analyze_costs(struct kg_problem *problem, struct kg_nest *const *nests)
         problem->operations += nests[i]->operations;
         problem->transcendentals += nests[i]->transcendentals;
         // Nests of one size: the later class of the enum asks more of a kernel.
-        if (steps > most || (steps == most && nests[i]->class > problem->class)) {
-            most = steps;
+        if (steps > max || (steps == max && nests[i]->class > problem->class)) {
+            max = steps;
             problem->class = nests[i]->class;
         }
     }

@@ -54,7 +54,7 @@ static double element_bytes(const struct kg_tensor *tensor)
 static int lane_axis(const struct kg_document *document, const struct kg_nest *nest)
 {
     int best = nest->axis_count - 1;
-    double most = 0;
+    double max = 0;
     for (int a = 0; a < nest->axis_count; a++) {
         double bytes = 0;
         int64_t step;
@@ -65,8 +65,8 @@ static int lane_axis(const struct kg_document *document, const struct kg_nest *n
                 bytes += (double)kg_analyze_footprint(document->problem, nest, &nest->accesses[i]) *
                          element_bytes(nest->accesses[i].tensor);
         bytes *= fmin((double)nest->extent[a], 32) / 32;
-        if (bytes > most) {
-            most = bytes;
+        if (bytes > max) {
+            max = bytes;
             best = a;
         }
     }

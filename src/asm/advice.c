@@ -11,7 +11,7 @@
 #define MANY_LOADS 4          // of a trip, before their width is worth a word
 #define SLOW_LOOP 3           // cycles of a warp per instruction, by its own stall counts
 #define LEAST_INSTRUCTIONS 16 // of a loop whose stalls are worth a word
-#define MOST_OF_TURNS 20      // instructions of a loop over the threads that want a copy
+#define MAX_OF_TURNS 20       // instructions of a loop over the threads that want a copy
 
 bool kg_asm_add_advice(struct kg_arena *arena, struct kg_asm_kernel *kernel,
                        enum kg_advice_level level, const char *code, const char *text)
@@ -130,7 +130,7 @@ static bool advise_stalls(struct kg_arena *arena, struct kg_asm_kernel *kernel,
 static bool takes_turns(const struct kg_mix *mix)
 {
     return mix->count[KG_WORK_BULK_COPY] > 0 && mix->count[KG_WORK_SHUFFLE] > 0 &&
-           kg_mix_total(mix) <= MOST_OF_TURNS;
+           kg_mix_total(mix) <= MAX_OF_TURNS;
 }
 
 static bool advise_copies(struct kg_arena *arena, struct kg_asm_kernel *kernel)

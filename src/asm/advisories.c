@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_KERNELS 4096 // of one log; what more there are is not read
+#define MAX_KERNELS 4096 // of one log; what more there are is not read
 
 struct line {
     const char *text;
@@ -70,7 +70,7 @@ static struct kg_asm_kernel *find_kernel(struct log *log, const char *name, size
 // A new entry in a list that doubles; the old entries stay where they are until it does.
 static struct kg_asm_kernel *add_kernel(struct log *log, const char *name, size_t length)
 {
-    if (log->count == MOST_KERNELS)
+    if (log->count == MAX_KERNELS)
         return NULL;
     if (log->count == log->capacity) {
         int capacity = log->capacity ? 2 * log->capacity : 16;

@@ -11,9 +11,9 @@
 #include <string.h>
 
 #define USUAL_THREADS 128
-#define MOST_DEVICES 64
+#define MAX_DEVICES 64
 #define MUCH_TAIL 0.2 // share of block slots of all waves that stay empty
-#define MOST_BLOCKS ((int64_t)1 << 48)
+#define MAX_BLOCKS ((int64_t)1 << 48)
 
 void kg_asm_list_devices(struct kg_text *text, const struct kg_sm *sm)
 {
@@ -27,9 +27,9 @@ void kg_asm_list_devices(struct kg_text *text, const struct kg_sm *sm)
 
 static enum kg_status unknown_device(const char *name, struct kg_error *error)
 {
-    const char *names[MOST_DEVICES] = {0};
+    const char *names[MAX_DEVICES] = {0};
     size_t count = 0;
-    for (const struct kg_gpu *gpu = kg_gpus; gpu->name && count < MOST_DEVICES; gpu++)
+    for (const struct kg_gpu *gpu = kg_gpus; gpu->name && count < MAX_DEVICES; gpu++)
         names[count++] = gpu->handle;
     const char *nearest = kg_names_nearest(name, names, count);
     struct kg_text known = {0};
@@ -108,7 +108,7 @@ static int64_t volume(const int64_t size[3])
     int64_t product = 1;
     for (int i = 0; i < 3; i++) {
         int64_t side = size[i] == 0 ? 1 : size[i];
-        if (side < 0 || side > MOST_BLOCKS / product)
+        if (side < 0 || side > MAX_BLOCKS / product)
             return -1;
         product *= side;
     }

@@ -24,7 +24,7 @@ struct kg_fitted_list {
     int count;
 };
 
-#define KG_MOST_NOTES 3
+#define KG_MAX_NOTES 3
 struct kg_launch_note {
     enum kg_advice_level level;
     const char *code;
@@ -47,7 +47,7 @@ struct kg_appraisal {
     bool has_model;           // with a grid, a `gpu` and a launch that does not fail
     const char *coefficients; // of the model: "prior" or "fitted"
     // What a person would want to know of this launch, beside kernel->advice.
-    struct kg_launch_note notes[KG_MOST_NOTES];
+    struct kg_launch_note notes[KG_MAX_NOTES];
     int note_count;
     char missing[512]; // why there is no occupancy, or no model though a grid was given; else ""
 };

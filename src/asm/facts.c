@@ -40,7 +40,7 @@ const char *kg_work_name(enum kg_work work)
 static void add(double *sum, double value, double weight)
 {
     double more = *sum + value * weight;
-    *sum = more < KG_MIX_MOST ? more : KG_MIX_MOST;
+    *sum = more < KG_MIX_MAX ? more : KG_MIX_MAX;
 }
 
 void kg_mix_add(struct kg_mix *mix, const struct kg_mix *other, double weight)

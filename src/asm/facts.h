@@ -57,7 +57,7 @@ struct kg_mix {
 };
 
 // What hostile nesting of loops could drive to infinity stops at KG_MIX_MOST.
-#define KG_MIX_MOST 1e30
+#define KG_MIX_MAX 1e30
 void kg_mix_add(struct kg_mix *mix, const struct kg_mix *other, double weight);
 double kg_mix_total(const struct kg_mix *mix);
 

@@ -9,7 +9,7 @@
 
 #define FEATURES KG_FEATURE_COUNT
 // Features are of the order of one; beyond this, squares would swamp the ridge.
-#define MOST_FEATURE 1e6
+#define MAX_FEATURE 1e6
 
 struct equations {
     double matrix[FEATURES][FEATURES]; // symmetric
@@ -24,7 +24,7 @@ static bool is_time(double value)
 static bool is_sane(const struct kg_fit_sample *sample)
 {
     for (int f = 0; f < FEATURES; f++)
-        if (!(fabs(sample->feature[f]) <= MOST_FEATURE))
+        if (!(fabs(sample->feature[f]) <= MAX_FEATURE))
             return false;
     return is_time(sample->bound) && is_time(sample->measured) && sample->spread >= 0 &&
            isfinite(sample->spread) && sample->launches > 0;
@@ -38,7 +38,7 @@ enum kg_status kg_fit_check(const struct kg_fit_sample *samples, int count, stru
                                 "sample %d of %d cannot be fitted: bound %g s, measured %g s, "
                                 "spread %g, %d launches, or a feature beyond %g",
                                 s + 1, count, samples[s].bound, samples[s].measured,
-                                samples[s].spread, samples[s].launches, MOST_FEATURE);
+                                samples[s].spread, samples[s].launches, MAX_FEATURE);
     return KG_OK;
 }
 
@@ -75,7 +75,7 @@ enum kg_status kg_fit_without(const struct kg_fit_sample *samples, int count, co
     for (int f = 0; f < FEATURES; f++)
         equations.matrix[f][f] = ridge;
     for (int s = 0; s < count; s++)
-        if (!without || samples[s].held != *without)
+        if (!without || samples[s].held_out != *without)
             add_sample(&equations, &samples[s], residual(&samples[s], prior));
     if (!kg_cholesky_solve(equations.matrix[0], equations.right, FEATURES))
         return kg_error_set(error, KG_ERROR_ARGUMENT,

@@ -15,7 +15,7 @@ struct kg_fit_sample {
     bool warm;
     int launches; // at least 1
     int problem;  // candidates of one problem, and they only, are compared with one another
-    int held;     // those of one number are held out together: of one problem, better of one op
+    int held_out; // those of one number are held out together: of one problem, better of one op
 };
 
 // Ridge regression on log(measured / bound), drawn towards the prior's weights as if by `ridge`

@@ -155,21 +155,22 @@ enum kg_status kg_fit_judge(const struct kg_fit_sample *samples, int count, cons
     return status;
 }
 
-static int compare_held(const void *left, const void *right)
+static int compare_held_out(const void *left, const void *right)
 {
     const struct candidate *a = left, *b = right;
-    return a->sample->held < b->sample->held ? -1 : a->sample->held > b->sample->held;
+    return a->sample->held_out < b->sample->held_out ? -1
+                                                     : a->sample->held_out > b->sample->held_out;
 }
 
 // Estimates of candidates that are held out together, from the others.
 static enum kg_status score_held_out(const struct kg_fit_sample *samples, int count,
                                      const struct kg_model_coefficients *prior, double ridge,
-                                     struct candidate *first, int held, struct kg_error *error)
+                                     struct candidate *first, int held_out, struct kg_error *error)
 {
     struct kg_model_coefficients fitted;
     enum kg_status status =
-        kg_fit_without(samples, count, &first->sample->held, prior, ridge, &fitted, error);
-    for (int c = 0; c < held && status == KG_OK; c++) {
+        kg_fit_without(samples, count, &first->sample->held_out, prior, ridge, &fitted, error);
+    for (int c = 0; c < held_out && status == KG_OK; c++) {
         const struct kg_fit_sample *sample = first[c].sample;
         first[c].score = kg_model_estimate(sample->bound, sample->feature, sample->launches,
                                            sample->warm, &fitted);
@@ -185,9 +186,9 @@ enum kg_status kg_fit_holdout(const struct kg_fit_sample *samples, int count,
     struct candidate *all;
     enum kg_status status = prepare(samples, count, epsilon, &all, error);
     if (status == KG_OK)
-        qsort(all, (size_t)count, sizeof *all, compare_held);
+        qsort(all, (size_t)count, sizeof *all, compare_held_out);
     for (int first = 0, end = 0; first < count && status == KG_OK;) {
-        while (end < count && all[end].sample->held == all[first].sample->held)
+        while (end < count && all[end].sample->held_out == all[first].sample->held_out)
             end++;
         status = score_held_out(samples, count, prior, ridge, all + first, end - first, error);
         first = end;

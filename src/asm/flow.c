@@ -78,8 +78,8 @@ static int32_t list_ways(const struct kg_flow_code *code, const int32_t *block_o
         next[count++] = b + 1;
     }
     const int32_t *targets = has_target(&step) ? &step.target : step.targets;
-    int32_t most = has_target(&step) ? 1 : target_count(&step);
-    for (int32_t t = 0; t < most; t++) {
+    int32_t max = has_target(&step) ? 1 : target_count(&step);
+    for (int32_t t = 0; t < max; t++) {
         int32_t target = block_of[targets[t]];
         if (seen[target] == b + 1)
             continue;
@@ -89,7 +89,7 @@ static int32_t list_ways(const struct kg_flow_code *code, const int32_t *block_o
     return count;
 }
 
-static int64_t most_ways(const struct kg_step *step)
+static int64_t max_ways(const struct kg_step *step)
 {
     return goes_on(step) + has_target(step) + target_count(step);
 }
@@ -100,7 +100,7 @@ static bool link_blocks(const struct kg_flow_code *code, const int32_t *block_of
     int64_t ways = 0;
     for (int32_t b = 0; b < flow->block_count; b++) {
         struct kg_step step = last_step(code, &flow->blocks[b]);
-        ways += most_ways(&step);
+        ways += max_ways(&step);
     }
     int32_t *next = KG_NEW_ARRAY(arena, ways, int32_t);
     int32_t *seen = KG_NEW_ARRAY(scratch, flow->block_count, int32_t);

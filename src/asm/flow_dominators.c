@@ -64,17 +64,17 @@ static void walk(const struct kg_flow *flow, int32_t *edge, struct kg_flow_graph
 bool kg_flow_number(const struct kg_flow *flow, struct kg_arena *scratch,
                     struct kg_flow_graph *graph)
 {
-    int32_t most = flow->block_count;
+    int32_t max = flow->block_count;
     *graph = (struct kg_flow_graph){
-        .block = KG_NEW_ARRAY(scratch, most, int32_t),
-        .number = KG_NEW_ARRAY(scratch, most, int32_t),
-        .parent = KG_NEW_ARRAY(scratch, most, int32_t),
-        .finish = KG_NEW_ARRAY(scratch, most, int32_t),
+        .block = KG_NEW_ARRAY(scratch, max, int32_t),
+        .number = KG_NEW_ARRAY(scratch, max, int32_t),
+        .parent = KG_NEW_ARRAY(scratch, max, int32_t),
+        .finish = KG_NEW_ARRAY(scratch, max, int32_t),
     };
-    int32_t *edge = KG_NEW_ARRAY(scratch, most, int32_t);
+    int32_t *edge = KG_NEW_ARRAY(scratch, max, int32_t);
     if (!edge || !graph->block || !graph->number || !graph->parent || !graph->finish)
         return false;
-    for (int32_t b = 0; b < most; b++)
+    for (int32_t b = 0; b < max; b++)
         graph->number[b] = -1;
     walk(flow, edge, graph);
     return find_predecessors(flow, scratch, graph);

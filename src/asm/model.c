@@ -213,7 +213,7 @@ static void find_expected(const struct inputs *in, struct kg_model *model)
 
 static bool is_amount(double value)
 {
-    return value >= 0 && value <= KG_MIX_MOST;
+    return value >= 0 && value <= KG_MIX_MAX;
 }
 
 static enum kg_status check(const struct kg_model_launch *launch,

@@ -26,11 +26,11 @@ struct weights {
 static double trips_of(const struct kg_asm_loop *loop, const struct kg_model_problem *problem)
 {
     if (loop->kind == KG_TRIPS_CONSTANT)
-        return fmin(loop->trips, KG_MIX_MOST);
+        return fmin(loop->trips, KG_MIX_MAX);
     if (loop->kind == KG_TRIPS_SYMBOL)
         for (int t = 0; t < problem->trip_count; t++)
             if (strcmp(problem->trips[t].symbol, loop->symbol) == 0)
-                return fmin(problem->trips[t].trips, KG_MIX_MOST);
+                return fmin(problem->trips[t].trips, KG_MIX_MAX);
     return 0;
 }
 
@@ -46,11 +46,11 @@ static void weigh_loops(const struct kg_asm_kernel *kernel, const struct kg_mode
         double trips = trips_of(&kernel->loops[l], problem);
         double sure = loop->conditional ? 0 : around->sure.body;
         double expected = around->expected.body * (loop->conditional ? LIKELY : 1);
-        weights[l].sure.header = fmin(sure * fmax(trips, 1), KG_MIX_MOST);
-        weights[l].sure.body = fmin(sure * trips, KG_MIX_MOST);
+        weights[l].sure.header = fmin(sure * fmax(trips, 1), KG_MIX_MAX);
+        weights[l].sure.body = fmin(sure * trips, KG_MIX_MAX);
         if (trips <= 0 && loop->depth == 1)
             trips = guess;
-        weights[l].expected.header = fmin(expected * fmax(trips, 1), KG_MIX_MOST);
+        weights[l].expected.header = fmin(expected * fmax(trips, 1), KG_MIX_MAX);
         weights[l].expected.body = weights[l].expected.header;
     }
 }
@@ -107,7 +107,7 @@ static double guess_trips(const struct kg_mix *once, const struct kg_model_launc
         done = (once->bytes[KG_WORK_LOAD_GLOBAL] + once->bytes[KG_WORK_ASYNC_COPY]) * 32 * warps;
         wanted = problem->read_bytes;
     }
-    return done > 0 ? fmin(fmax(wanted / done, 1), KG_MIX_MOST) : 1;
+    return done > 0 ? fmin(fmax(wanted / done, 1), KG_MIX_MAX) : 1;
 }
 
 bool kg_model_weigh(const struct kg_asm_kernel *kernel, const struct kg_model_launch *launch,

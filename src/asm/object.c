@@ -185,12 +185,12 @@ static bool make_room(struct reader *reader)
 static bool decode_neighbour(struct kg_capstone *capstone, const uint8_t **code, size_t *left,
                              uint64_t *address)
 {
-    enum { PREFIX, MAP, OPCODE = 4, MOST = 15 };
-    uint8_t bytes[MOST] = {0};
+    enum { PREFIX, MAP, OPCODE = 4, MAX = 15 };
+    uint8_t bytes[MAX] = {0};
     if (*left <= OPCODE || (*code)[PREFIX] != 0x62 || ((*code)[MAP] & 3) != 2 ||
         (*code)[OPCODE] < 0x96 || (*code)[OPCODE] > 0x9f)
         return false;
-    size_t size = *left < MOST ? *left : MOST;
+    size_t size = *left < MAX ? *left : MAX;
     memcpy(bytes, *code, size);
     bytes[OPCODE] = (uint8_t)(bytes[OPCODE] + 0x10);
     const uint8_t *at = bytes;

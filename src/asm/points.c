@@ -92,10 +92,10 @@ enum kg_status kg_points_parse(const char *text, struct kg_arena *arena, struct 
                                struct kg_error *error)
 {
     *points = (struct kg_points){0};
-    size_t most = 1;
+    size_t max = 1;
     for (const char *c = text; *c; c++)
-        most += *c == ',';
-    struct kg_points_rule *rules = KG_NEW_ARRAY(arena, most, struct kg_points_rule);
+        max += *c == ',';
+    struct kg_points_rule *rules = KG_NEW_ARRAY(arena, max, struct kg_points_rule);
     if (!rules)
         return kg_error_memory(error, "rules for points");
     int count = 0;

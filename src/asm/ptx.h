@@ -23,7 +23,7 @@
 
 #include "asm/facts.h"
 
-#define KG_PTX_MOST_BYTES ((size_t)1 << 30)
+#define KG_PTX_MAX_BYTES ((size_t)1 << 30)
 
 // Malformed text gives KG_ERROR_CORRUPT, with "LINE:COLUMN: error: …".
 enum kg_status kg_ptx_read(const char *text, size_t length, struct kg_arena *arena,

@@ -4,17 +4,17 @@
 
 #include <string.h>
 
-#define MOST_MNEMONIC 200 // bytes, when it is written with spaces in it
+#define MAX_MNEMONIC 200 // bytes, when it is written with spaces in it
 
 // Behind the first word of a mnemonic: the modifiers that follow after a space.
 static int32_t join_mnemonic(struct kg_ptx_job *job, const struct kg_ptx_token *word)
 {
-    char text[MOST_MNEMONIC];
+    char text[MAX_MNEMONIC];
     size_t length = 0;
     for (struct kg_ptx_token part = *word;; part = job->token, kg_ptx_advance(job)) {
         if (part.length > sizeof text - length)
             kg_ptx_fail(job, word->text, word->line, "a mnemonic of more than %d characters",
-                        MOST_MNEMONIC);
+                        MAX_MNEMONIC);
         memcpy(text + length, part.text, part.length);
         length += part.length;
         if (job->token.kind != KG_PTX_DIRECTIVE)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_NAME_PARTS 5 // of a name in the table: "cp.async.bulk.prefetch.tensor"
+#define MAX_NAME_PARTS 5 // of a name in the table: "cp.async.bulk.prefetch.tensor"
 
 enum type_kind { NO_TYPE, INTEGER, HALF, SINGLE, DOUBLE, PREDICATE, OTHER };
 
@@ -107,7 +107,7 @@ static const struct kg_ptx_opcode *find_opcode(const char *mnemonic, size_t leng
 {
     const struct kg_ptx_opcode *found = NULL;
     size_t at = 0;
-    for (int parts = 0; parts < MOST_NAME_PARTS && at < length; parts++) {
+    for (int parts = 0; parts < MAX_NAME_PARTS && at < length; parts++) {
         while (at < length && (mnemonic[at] != '.' && mnemonic[at] != ':'))
             at++;
         struct part name = {mnemonic, at++};

@@ -3,12 +3,12 @@
 
 #include "asm/ptx_job.h"
 
-#define MOST_STEPS 64 // up the loops, up the dominators, along a chain of moves
+#define MAX_STEPS 64 // up the loops, up the dominators, along a chain of moves
 
 bool kg_ptx_in_loop(const struct kg_flow *flow, int32_t block, int32_t loop)
 {
     int32_t at = flow->blocks[block].loop;
-    for (int i = 0; i < MOST_STEPS && at >= 0; i++) {
+    for (int i = 0; i < MAX_STEPS && at >= 0; i++) {
         if (at == loop)
             return true;
         at = flow->loops[at].parent;
@@ -20,12 +20,12 @@ bool kg_ptx_in_loop(const struct kg_flow *flow, int32_t block, int32_t loop)
 static int32_t only_definition(const struct kg_ptx_analysis *analysis, int32_t loop, int32_t symbol)
 {
     const struct kg_ptx_job *job = analysis->job;
-    const struct kg_ptx_symbol *held = &job->symbols.items[symbol];
+    const struct kg_ptx_symbol *entry = &job->symbols.items[symbol];
     int32_t found = -1;
-    if (held->definitions > KG_PTX_MOST_DEFINITIONS)
+    if (entry->definitions > KG_PTX_MAX_DEFINITIONS)
         return -2;
     struct kg_ptx_definition definition;
-    for (int32_t d = held->value; d != -1; d = definition.earlier) {
+    for (int32_t d = entry->value; d != -1; d = definition.earlier) {
         definition = kg_ptx_definition(job, d);
         int32_t instruction = definition.instruction;
         if (!kg_ptx_in_loop(analysis->flow, analysis->block_of[instruction], loop))
@@ -53,7 +53,7 @@ static int comes_before(const struct kg_ptx_analysis *analysis, int32_t loop, in
     int32_t wanted = analysis->block_of[first], at = analysis->block_of[second];
     if (wanted == at)
         return first < second;
-    for (int i = 0; i < MOST_STEPS; i++) {
+    for (int i = 0; i < MAX_STEPS; i++) {
         if (at == wanted)
             return 1;
         if (at == analysis->flow->loops[loop].header)
@@ -115,7 +115,7 @@ static struct kg_ptx_induction go_to_start(const struct kg_ptx_analysis *analysi
                                            struct kg_ptx_operand operand, int32_t before)
 {
     struct kg_ptx_induction none = {.symbol = -1}, found = {.symbol = -1, .exact = true};
-    for (int i = 0; i < MOST_STEPS; i++) {
+    for (int i = 0; i < MAX_STEPS; i++) {
         if (operand.kind != KG_PTX_HELD || operand.symbol < 0)
             return none;
         found.offset = (int64_t)((uint64_t)found.offset + (uint64_t)operand.value);

@@ -12,7 +12,7 @@
 
 #include <setjmp.h>
 
-#define KG_PTX_MOST_DEPTH 100 // of scopes, of brackets
+#define KG_PTX_MAX_DEPTH 100 // of scopes, of brackets
 
 // Lists: `*KG_PTX_ADD(job, &list) = item`.
 #define KG_PTX_LIST(type)                                                                          \
@@ -99,7 +99,7 @@ struct kg_ptx_operand {
 };
 
 // An operand as it is kept: half the size, for there are as many as words in the text.
-struct kg_ptx_kept {
+struct kg_ptx_operand_list {
     uint32_t symbol; // plus one, times eight; twice the kind; whether the value is a wide one
     int32_t value;   // or its index in wide_values
 };
@@ -143,14 +143,14 @@ struct kg_ptx_function {
     const char *name;            // of an entry, in the result's arena
     struct kg_asm_kernel launch; // directives, parameter and shared bytes; the rest empty
     KG_PTX_LIST(struct kg_ptx_instruction) instructions;
-    KG_PTX_LIST(struct kg_ptx_kept) operands;
+    KG_PTX_LIST(struct kg_ptx_operand_list) operands;
     KG_PTX_LIST(int64_t) wide_values;
     KG_PTX_LIST(struct kg_ptx_definition) definitions; // but the first of each register
     KG_PTX_LIST(struct kg_ptx_reference) references;
     KG_PTX_LIST(struct kg_ptx_table) tables;
     KG_PTX_LIST(int32_t) table_targets;
-    int32_t open_references[KG_PTX_MOST_DEPTH + 1]; // first of each scope, -1
-    int32_t next_number;                            // of symbols
+    int32_t open_references[KG_PTX_MAX_DEPTH + 1]; // first of each scope, -1
+    int32_t next_number;                           // of symbols
     bool calls;
     struct kg_hash hash;
     size_t noted;
@@ -172,8 +172,8 @@ struct kg_ptx_job {
     KG_PTX_LIST(struct kg_ptx_symbol) symbols;
     KG_PTX_LIST(struct kg_ptx_prefix) prefixes;
     KG_PTX_LIST(struct kg_ptx_variable) variables;
-    int depth;                                    // of scopes
-    int32_t scope_symbols[KG_PTX_MOST_DEPTH + 1]; // how many there were when each scope was opened
+    int depth;                                   // of scopes
+    int32_t scope_symbols[KG_PTX_MAX_DEPTH + 1]; // how many there were when each scope was opened
     int brackets;
 
     KG_PTX_LIST(struct kg_ptx_form) forms;
@@ -285,7 +285,7 @@ struct kg_ptx_value kg_ptx_evaluate_result(const struct kg_ptx_analysis *analysi
                                            int32_t instruction);
 // The instruction that a register got its value from, -1: cannot tell.
 int32_t kg_ptx_reaching(const struct kg_ptx_analysis *analysis, int32_t symbol, int32_t before);
-#define KG_PTX_MOST_DEFINITIONS 64 // of one register, to be looked at
+#define KG_PTX_MAX_DEFINITIONS 64 // of one register, to be looked at
 
 // ptx_induction.c: a register that changes by the same step on every trip of a loop.
 struct kg_ptx_induction {

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_WAYS ((int64_t)1 << 24)   // of all indexed branches of a function
-#define MOST_BLOCKS ((int64_t)1 << 20) // of a file: facts of a block take much more than its text
-#define MOST_KERNELS (1 << 16)         // of a file
+#define MAX_WAYS ((int64_t)1 << 24)   // of all indexed branches of a function
+#define MAX_BLOCKS ((int64_t)1 << 20) // of a file: facts of a block take much more than its text
+#define MAX_KERNELS (1 << 16)         // of a file
 
 static enum kg_ptx_action action_of(const struct kg_ptx_job *job,
                                     const struct kg_ptx_instruction *instruction)
@@ -52,9 +52,9 @@ static bool goes_behind(struct kg_ptx_job *job)
         for (int32_t t = 0; t < step.target_count; t++)
             behind |= step.targets[t] == count;
         ways += step.target_count;
-        if (ways > MOST_WAYS)
+        if (ways > MAX_WAYS)
             kg_ptx_fail(job, job->token.text, job->token.line,
-                        "indexed branches with more than %lld ways", (long long)MOST_WAYS);
+                        "indexed branches with more than %lld ways", (long long)MAX_WAYS);
     }
     return behind;
 }
@@ -220,12 +220,12 @@ static bool fill_blocks(struct kg_ptx_job *job, struct kg_arena *scratch,
 static void check_sizes(struct kg_ptx_job *job, const struct kg_flow *flow)
 {
     job->blocks += flow->block_count;
-    if (job->blocks > MOST_BLOCKS)
+    if (job->blocks > MAX_BLOCKS)
         kg_ptx_fail(job, job->token.text, job->token.line, "more than %lld blocks in one file",
-                    (long long)MOST_BLOCKS);
-    if (job->kernels.count >= MOST_KERNELS)
+                    (long long)MAX_BLOCKS);
+    if (job->kernels.count >= MAX_KERNELS)
         kg_ptx_fail(job, job->token.text, job->token.line, "more than %d kernels in one file",
-                    MOST_KERNELS);
+                    MAX_KERNELS);
 }
 
 // What each part needs for itself is given back before the next one begins.

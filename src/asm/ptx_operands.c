@@ -14,9 +14,9 @@ static struct kg_ptx_operand parse_operand(struct kg_ptx_job *job, struct place 
 
 static void enter(struct kg_ptx_job *job)
 {
-    if (++job->brackets > KG_PTX_MOST_DEPTH)
+    if (++job->brackets > KG_PTX_MAX_DEPTH)
         kg_ptx_fail(job, job->token.text, job->token.line, "brackets nested deeper than %d levels",
-                    KG_PTX_MOST_DEPTH);
+                    KG_PTX_MAX_DEPTH);
     kg_ptx_note_token(job);
     kg_ptx_advance(job);
 }
@@ -209,16 +209,16 @@ static bool is_kept(const struct kg_ptx_form *form)
 }
 
 // Counting the operands stops here: more are never looked at.
-#define MOST_KEPT 8
-#define MOST_SYMBOLS (1 << 28) // that an operand can name
+#define MAX_KEPT 8
+#define MAX_SYMBOLS (1 << 28) // that an operand can name
 
 static void keep(struct kg_ptx_job *job, const struct kg_ptx_operand *operand)
 {
     struct kg_ptx_function *function = &job->function;
-    if (operand->symbol >= MOST_SYMBOLS)
+    if (operand->symbol >= MAX_SYMBOLS)
         kg_ptx_fail_memory(job);
     bool is_wide = operand->value != (int32_t)operand->value;
-    struct kg_ptx_kept kept = {
+    struct kg_ptx_operand_list kept = {
         .symbol = (uint32_t)(operand->symbol + 1) << 3 | (uint32_t)operand->kind << 1 | is_wide,
         .value = is_wide ? function->wide_values.count : (int32_t)operand->value,
     };
@@ -231,7 +231,8 @@ struct kg_ptx_operand kg_ptx_operand(const struct kg_ptx_job *job,
                                      const struct kg_ptx_instruction *instruction, int index)
 {
     const struct kg_ptx_function *function = &job->function;
-    const struct kg_ptx_kept *kept = &function->operands.items[instruction->operands + index];
+    const struct kg_ptx_operand_list *kept =
+        &function->operands.items[instruction->operands + index];
     return (struct kg_ptx_operand){
         .value = kept->symbol & 1 ? function->wide_values.items[kept->value] : kept->value,
         .symbol = (int32_t)(kept->symbol >> 3) - 1,
@@ -247,7 +248,7 @@ void kg_ptx_parse_operands(struct kg_ptx_job *job, struct kg_ptx_instruction *in
     job->brackets = 0;
     for (bool more = !kg_ptx_is_mark(job, ';'); more;) {
         struct kg_ptx_operand operand = parse_operand(job, place);
-        if (kept && instruction->operand_count < MOST_KEPT) {
+        if (kept && instruction->operand_count < MAX_KEPT) {
             keep(job, &operand);
             instruction->operand_count++;
         }

@@ -259,9 +259,9 @@ enum kg_status kg_ptx_read(const char *text, size_t length, struct kg_arena *are
     *file = (struct kg_asm_file){0};
     while (length > 0 && text[length - 1] == '\0') // compilers count the terminator
         length--;
-    if (length > KG_PTX_MOST_BYTES)
+    if (length > KG_PTX_MAX_BYTES)
         return kg_error_set(error, KG_ERROR_CORRUPT, "PTX of %zu bytes; at most %zu are read",
-                            length, KG_PTX_MOST_BYTES);
+                            length, KG_PTX_MAX_BYTES);
     struct kg_ptx_job *job = calloc(1, sizeof *job);
     if (!job)
         return kg_error_memory(error, "the facts of a PTX file");

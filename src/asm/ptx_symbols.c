@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define FIRST_SLOTS 1024
-#define MOST_INDEX_DIGITS 9
+#define MAX_INDEX_DIGITS 9
 
 const char *kg_ptx_name_text(const struct kg_ptx_job *job, const struct kg_ptx_name *name)
 {
@@ -133,7 +133,7 @@ static bool is_digit(char c)
 static int32_t find_prefix(const struct kg_ptx_job *job, const char *text, uint32_t length)
 {
     uint32_t stem = length;
-    while (stem > 1 && length - stem < MOST_INDEX_DIGITS && is_digit(text[stem - 1]))
+    while (stem > 1 && length - stem < MAX_INDEX_DIGITS && is_digit(text[stem - 1]))
         stem--;
     for (; stem < length; stem++) {
         int32_t index = 0;
@@ -167,9 +167,9 @@ int32_t kg_ptx_look_up(struct kg_ptx_job *job, const struct kg_ptx_token *token)
 
 void kg_ptx_open_scope(struct kg_ptx_job *job)
 {
-    if (job->depth >= KG_PTX_MOST_DEPTH)
+    if (job->depth >= KG_PTX_MAX_DEPTH)
         kg_ptx_fail(job, job->token.text, job->token.line, "scopes nested deeper than %d levels",
-                    KG_PTX_MOST_DEPTH);
+                    KG_PTX_MAX_DEPTH);
     job->depth++;
     job->scope_symbols[job->depth] = job->symbols.count;
     job->function.open_references[job->depth] = -1;

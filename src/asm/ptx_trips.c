@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#define MOST_CLIMB 64 // loops left or entered by one edge; more are not written by any compiler
+#define MAX_CLIMB 64 // loops left or entered by one edge; more are not written by any compiler
 
 // How a loop is entered and left.
 struct passage {
@@ -58,7 +58,7 @@ static void note_edge(struct counter *counter, int32_t block, int32_t target)
     int32_t from = flow->blocks[block].loop, to = target >= 0 ? flow->blocks[target].loop : -1;
     int32_t inner = to;
     for (int i = 0; from != to; i++) {
-        if (i == MOST_CLIMB) {
+        if (i == MAX_CLIMB) {
             counter->too_deep = true;
             return;
         }
@@ -208,8 +208,9 @@ static struct kg_ptx_value find_start(const struct counter *counter, int32_t loo
     int32_t entry = counter->passages[loop].entry;
     if (entry >= 0) {
         const struct kg_flow_block *block = &analysis->flow->blocks[entry];
-        struct kg_ptx_operand held = {.kind = KG_PTX_HELD, .symbol = symbol};
-        struct kg_ptx_value value = kg_ptx_evaluate(analysis, &held, block->first + block->count);
+        struct kg_ptx_operand operand = {.kind = KG_PTX_HELD, .symbol = symbol};
+        struct kg_ptx_value value =
+            kg_ptx_evaluate(analysis, &operand, block->first + block->count);
         if (value.kind != KG_PTX_UNKNOWN)
             return value;
     }

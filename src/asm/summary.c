@@ -41,7 +41,7 @@ static void share_out(const struct kg_asm_kernel *kernel, struct share *shares)
         const struct kg_asm_loop *loop = &kernel->loops[l];
         double around = flow->loops[l].parent >= 0 ? shares[flow->loops[l].parent].trips : 1;
         double trips = loop->kind == KG_TRIPS_CONSTANT ? loop->trips : LIKELY_TRIPS;
-        shares[l].trips = fmin(around * trips, KG_MIX_MOST);
+        shares[l].trips = fmin(around * trips, KG_MIX_MAX);
     }
 }
 
@@ -50,13 +50,13 @@ static int find_main_loop(const struct kg_asm_kernel *kernel, const struct share
 {
     bool tensor = false;
     int best = -1;
-    double most = 0;
+    double max = 0;
     for (int32_t l = 0; l < kernel->flow.loop_count; l++)
         tensor |= shares[l].tensor > 0;
     for (int32_t l = 0; l < kernel->flow.loop_count; l++) {
         double work = (tensor ? shares[l].tensor : shares[l].work) * shares[l].trips;
-        if (work > most) {
-            most = work;
+        if (work > max) {
+            max = work;
             best = l;
         }
     }

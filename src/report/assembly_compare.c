@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_PAGES 3 // pairs that are shown in full
+#define MAX_PAGES 3 // pairs that are shown in full
 #define NAME_WIDTH 40
 #define VALUE_WIDTH 14
 
@@ -203,7 +203,7 @@ static enum kg_status write_text(const struct comparison *comparison, bool all,
         kg_text_format(text, "%c  ", "AB"[s]);
         kg_assembly_file_text(comparison->subjects[s], text);
     }
-    bool pages = comparison->pair_count <= MOST_PAGES;
+    bool pages = comparison->pair_count <= MAX_PAGES;
     if (!pages)
         kg_text_add(text, "\n");
     enum kg_status status = KG_OK;

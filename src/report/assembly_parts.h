@@ -24,10 +24,10 @@ struct kg_figure {
     double value; // NaN: unknown
 };
 
-#define KG_MOST_FIGURES (24 + KG_WORK_COUNT)
+#define KG_MAX_FIGURES (24 + KG_WORK_COUNT)
 struct kg_figures {
     int count;
-    struct kg_figure list[KG_MOST_FIGURES];
+    struct kg_figure list[KG_MAX_FIGURES];
 };
 
 void kg_figures_of(const struct kg_asm_kernel *kernel, enum kg_asm_format format,

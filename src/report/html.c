@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#define MOST_DROPPED 300 // rows; a search may drop many thousands
+#define MAX_DROPPED 300 // rows; a search may drop many thousands
 
 struct report {
     struct kg_store *store;
@@ -222,7 +222,7 @@ static void add_dropped(struct kg_text *page, const struct kg_outcomes *outcomes
     kg_text_add(page, "</summary>\n<div class=\"wide\"><table class=\"dropped\">\n"
                       "<tr><th>outcome</th><th>why</th><th>choice</th></tr>\n");
     for (size_t k = 0; k < sizeof order / sizeof order[0]; k++)
-        for (int i = 0; i < outcomes->count && shown < MOST_DROPPED; i++)
+        for (int i = 0; i < outcomes->count && shown < MAX_DROPPED; i++)
             if (outcomes->list[i].kind == order[k]) {
                 add_dropped_row(page, &outcomes->list[i], k < 4);
                 shown++;

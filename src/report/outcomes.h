@@ -24,7 +24,7 @@ double kg_outcomes_order(const struct kg_outcomes *outcomes);
 
 // One Markdown table: rank, time, share of the bound and, where there is one, of the estimate,
 // spread, choice; then the rest with reasons. At most `most` rows of each part (0: all).
-void kg_outcomes_markdown(const struct kg_outcomes *outcomes, int most, struct kg_text *text);
+void kg_outcomes_markdown(const struct kg_outcomes *outcomes, int max, struct kg_text *text);
 // A JSON array of objects, one per candidate.
 void kg_outcomes_json(const struct kg_outcomes *outcomes, struct kg_text *text);
 

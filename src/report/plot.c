@@ -13,8 +13,8 @@
 #define TOP 16
 #define BOTTOM 36
 #define NAME_HEIGHT 14 // of the words on a reference line
-#define MOST_LABELS 14
-#define MOST_BARS 20
+#define MAX_LABELS 14
+#define MAX_BARS 20
 #define LOGARITHMIC 6.0 // from this ratio of the largest to the least time
 
 // Seconds to pixels, downwards: from zero, or logarithmic where small times would drown.
@@ -160,7 +160,7 @@ static void add_points(struct kg_text *page, const struct scale *scale, const st
 
 static void add_numbers(struct kg_text *page, const struct kg_view *view)
 {
-    int every = (view->round_count + MOST_LABELS - 1) / MOST_LABELS;
+    int every = (view->round_count + MAX_LABELS - 1) / MAX_LABELS;
     for (int i = 0; i < view->round_count; i++) {
         int x = to_x(view, i);
         if (i > 0 && view->rounds[i].number == 0)
@@ -220,7 +220,7 @@ void kg_html_candidates(struct kg_text *page, const struct kg_view *view)
 {
     const struct kg_outcomes *outcomes = &view->outcomes;
     int measured = outcomes->by_kind[KG_OUTCOME_MEASURED];
-    int shown = measured < MOST_BARS ? measured : MOST_BARS;
+    int shown = measured < MAX_BARS ? measured : MAX_BARS;
     double whole = 0;
     for (int i = 0; i < shown; i++) // measured ones stand first
         if (kg_view_known(outcomes->list[i].timing.median))

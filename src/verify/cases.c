@@ -17,7 +17,7 @@
 // A generated case may cost this part of what a required one may.
 #define GENERATED_PART 0.08
 
-#define MOST_THREADS 8
+#define MAX_THREADS 8
 
 struct request {
     const int64_t *sizes;
@@ -110,7 +110,7 @@ static enum kg_status fill_inputs(struct kg_case *item, struct kg_error *error)
 int kg_case_threads(void)
 {
     long count = sysconf(_SC_NPROCESSORS_ONLN);
-    return count < 1 ? 1 : count > MOST_THREADS ? MOST_THREADS : (int)count;
+    return count < 1 ? 1 : count > MAX_THREADS ? MAX_THREADS : (int)count;
 }
 
 // Inputs, and what the reference says.
@@ -158,7 +158,7 @@ static enum kg_status fill_all(const struct kg_cases *cases, const volatile int 
 {
     struct filling filling = {
         .cases = cases, .cancel = cancel, .turn = PTHREAD_MUTEX_INITIALIZER, .error = error};
-    pthread_t helpers[MOST_THREADS];
+    pthread_t helpers[MAX_THREADS];
     int started = 0, wanted = kg_case_threads() - 1;
     while (started < wanted && started + 1 < cases->count &&
            pthread_create(&helpers[started], NULL, fill_some, &filling) == 0)
@@ -392,17 +392,17 @@ static enum kg_status add_near_tiles(struct maker *maker)
 // The sizes of the dearest generated case so far.
 static bool find_rich(const struct maker *maker, int64_t *sizes)
 {
-    double most = 0;
+    double max = 0;
     for (int i = 0; i < maker->cases->count; i++) {
         const struct kg_case *item = maker->cases->items[i];
         double cost;
         if (!item->whole || kg_reference_cost(item->problem, NULL, &cost, NULL) != KG_OK ||
-            cost <= most || cost > maker->effort * GENERATED_PART)
+            cost <= max || cost > maker->effort * GENERATED_PART)
             continue;
-        most = cost;
+        max = cost;
         memcpy(sizes, item->problem->sizes, sizeof item->problem->sizes);
     }
-    return most > 0;
+    return max > 0;
 }
 
 // Every class and strided views, at two sizes.

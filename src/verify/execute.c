@@ -246,7 +246,7 @@ static int64_t count_tasks(const struct job *job)
     return outputs / job->lane_points * blocks;
 }
 
-#define MOST_THREADS 64
+#define MAX_THREADS 64
 
 static enum kg_status run_pass(struct kg_program *program, const struct kg_pass *pass, int threads,
                                const volatile int *cancel)
@@ -257,9 +257,9 @@ static enum kg_status run_pass(struct kg_program *program, const struct kg_pass 
     if (job.tasks == 0)
         return KG_OK;
     double worth = pass->cost / THREAD_WORTH;
-    pthread_t helpers[MOST_THREADS];
+    pthread_t helpers[MAX_THREADS];
     int started = 0;
-    int wanted = threads - 1 < MOST_THREADS ? threads - 1 : MOST_THREADS;
+    int wanted = threads - 1 < MAX_THREADS ? threads - 1 : MAX_THREADS;
     while (started < wanted && started + 1 < job.tasks && started + 1 < worth &&
            pthread_create(&helpers[started], NULL, work, &job) == 0)
         started++;

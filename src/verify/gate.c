@@ -12,11 +12,11 @@
 
 enum impostor_fate { FATE_UNKNOWN, FATE_REJECTED, FATE_IS_THE_OP };
 
-#define MOST_IMPOSTORS 32
-#define MOST_MENDS 3 // times that cases are added for an impostor that passes
+#define MAX_IMPOSTORS 32
+#define MAX_MENDS 3 // times that cases are added for an impostor that passes
 // Of ordinary inputs' results, at least this part must be decidable.
 #define LEAST_DECIDED 0.1
-#define MOST_PROOF_BYTES ((size_t)1 << 20)
+#define MAX_PROOF_BYTES ((size_t)1 << 20)
 
 struct kg_gate {
     struct kg_device *device;
@@ -25,8 +25,8 @@ struct kg_gate {
     uint64_t seed;
     struct kg_cases cases;
     struct kg_residents *residents; // NULL where memory is shared
-    enum impostor_fate fates[MOST_IMPOSTORS];
-    char reasons[MOST_IMPOSTORS][512]; // why it was rejected
+    enum impostor_fate fates[MAX_IMPOSTORS];
+    char reasons[MAX_IMPOSTORS][512]; // why it was rejected
 };
 
 // Host memory for one judgement, as large as the largest image.
@@ -102,7 +102,7 @@ static bool check_images(const struct kg_case *item, const struct bench *bench,
 // Large cases would make the proof slow and not stronger.
 static bool proves(const struct kg_case *item)
 {
-    return item->whole && item->image_bytes <= MOST_PROOF_BYTES;
+    return item->whole && item->image_bytes <= MAX_PROOF_BYTES;
 }
 
 static bool rejects(const struct kg_gate *gate, int impostor, int index, const struct bench *bench,
@@ -198,7 +198,7 @@ static enum kg_status prove(struct kg_gate *gate, const struct kg_policy *policy
         close_bench(gate, &bench);
         if (passing < 0)
             return KG_OK;
-        if (mend == MOST_MENDS)
+        if (mend == MAX_MENDS)
             return kg_error_set(error, KG_ERROR_WRONG,
                                 "the gate for %s proves nothing: an impostor (%s) passes all %d "
                                 "cases; give larger sizes in its goal: verify ...",

@@ -14,21 +14,21 @@ static bool subscript_range(const struct kg_pass *pass, const struct kg_subscrip
     *high = shape - 1;
     if (shape == 0 || subscript->reg >= 0)
         return shape > 0;
-    __int128 least = subscript->constant, most = subscript->constant;
+    __int128 least = subscript->constant, max = subscript->constant;
     for (int t = 0; t < subscript->term_count; t++) {
         const struct kg_axis *axis = &pass->axes[subscript->terms[t].axis];
         __int128 first = (__int128)subscript->terms[t].coefficient * axis->first;
         __int128 last =
             (__int128)subscript->terms[t].coefficient * (axis->first + axis->extent - 1);
         least += first < last ? first : last;
-        most += first < last ? last : first;
+        max += first < last ? last : first;
     }
-    if (padded && (most < 0 || least >= shape))
+    if (padded && (max < 0 || least >= shape))
         return false; // nothing but padding
     if (least > 0)
         *low = least < shape ? (int64_t)least : shape - 1;
-    if (most < shape - 1)
-        *high = most < 0 ? 0 : (int64_t)most;
+    if (max < shape - 1)
+        *high = max < 0 ? 0 : (int64_t)max;
     return true;
 }
 

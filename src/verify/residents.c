@@ -11,8 +11,8 @@
 #include <stdlib.h>
 
 // What stays at most, in all: a gate has some fifty cases, most of them small.
-#define MOST_BYTES ((size_t)1 << 30)
-#define MOST_PASSED 8
+#define MAX_BYTES ((size_t)1 << 30)
+#define MAX_PASSED 8
 
 // Outputs that were compared with the reference, and what came of it.
 struct passed {
@@ -26,7 +26,7 @@ struct resident {
     void *images[2];   // by run; NULL: not here
     uint64_t clean[2]; // their checksums
     int passed_count;
-    struct passed passed[MOST_PASSED];
+    struct passed passed[MAX_PASSED];
 };
 
 struct kg_residents {
@@ -83,7 +83,7 @@ static enum kg_status place(struct kg_residents *residents, int index, bool *her
     const struct kg_case *item = residents->cases->items[index];
     enum kg_status status = KG_OK;
     *here = resident->images[0] && resident->images[1];
-    if (*here || item->strided || item->image_bytes > (MOST_BYTES - residents->bytes) / 2)
+    if (*here || item->strided || item->image_bytes > (MAX_BYTES - residents->bytes) / 2)
         return KG_OK;
     unsigned char *scratch = malloc(item->image_bytes);
     if (!scratch)
@@ -215,7 +215,7 @@ enum kg_status kg_residents_judge(struct kg_residents *residents, int index,
         drop(residents, index);
         return status;
     }
-    if (!find_passed(resident, passed.sum) && resident->passed_count < MOST_PASSED)
+    if (!find_passed(resident, passed.sum) && resident->passed_count < MAX_PASSED)
         resident->passed[resident->passed_count++] = passed;
     verdict->elements += passed.elements;
     verdict->worst_relative = fmax(verdict->worst_relative, passed.worst_relative);

@@ -1,5 +1,5 @@
-// The driver in this process: initialised by the first call that needs it, and made current around
-// each call without disturbing whoever else uses it.
+// The driver in this process: the first call that needs it initialises it, and every call makes its
+// context current without disturbing other users.
 
 #include "device/cuda/cuda_device.h"
 
@@ -45,8 +45,8 @@ static enum kg_status ensure_live(struct kg_cuda_device *cuda, struct kg_error *
     return status;
 }
 
-// A thread without a context keeps ours: the next call then finds it. Another one stays below ours
-// and comes back.
+// If the thread has no context, ours stays current, so that the next call finds it. Otherwise ours
+// is pushed, and popped afterwards.
 int kg_cuda_switch(const struct kg_cuda_device *cuda, bool *pushed)
 {
     const struct kg_cuda_driver *driver = &cuda->driver;

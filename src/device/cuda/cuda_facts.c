@@ -1,4 +1,4 @@
-// What is known of a GPU without asking one: the tables of src/asm turned into facts of a device.
+// Facts about a GPU from the tables of src/asm, without querying one.
 
 #include "asm/gpu.h"
 #include "device/cuda/cuda_device.h"
@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Which unit multiplies the factors of a sum of products. Absent: f32, which would be rounded to
-// TF32. Integers of four bits are widened to eight: the units for them are gone since Hopper.
+// The matrix format that multiplies factors of each dtype. f32 is absent, because tensor cores
+// would round it to TF32. Four-bit integers are widened to eight bits, because their matrix
+// instructions are gone since Hopper.
 static const struct {
     enum kg_dtype dtype;
     enum kg_matrix matrix;
@@ -42,7 +43,7 @@ void kg_cuda_complete_facts(struct kg_device_facts *facts)
         facts->matrix_flops[units[i].dtype] = kg_sm_matrix(sm, units[i].matrix) * clocks;
     if (facts->shared_bytes == 0)
         facts->shared_bytes = sm->shared_opt_in;
-    facts->cache[1] = sm->shared; // one memory, divided between both uses
+    facts->cache[1] = sm->shared; // one memory, divided between L1 and shared memory
 }
 
 static enum kg_status unknown_architecture(const char *name, struct kg_error *error)
