@@ -51,7 +51,7 @@ static void close_cuda(struct kg_device *device)
 {
     struct kg_cuda_device *cuda = (struct kg_cuda_device *)device;
     kg_cuda_context_drop(cuda);
-    pthread_mutex_destroy(&cuda->context.turn);
+    pthread_mutex_destroy(&cuda->context.lock);
     kg_objects_close(device);
     free(cuda);
 }
@@ -65,7 +65,7 @@ static struct kg_cuda_device *make_device(int ordinal, struct kg_error *error)
     }
     cuda->base.backend = &kg_cuda_backend;
     cuda->ordinal = ordinal;
-    pthread_mutex_init(&cuda->context.turn, NULL);
+    pthread_mutex_init(&cuda->context.lock, NULL);
     return cuda;
 }
 

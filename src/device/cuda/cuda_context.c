@@ -39,9 +39,9 @@ static enum kg_status ensure_live(struct kg_cuda_device *cuda, struct kg_error *
     if (owner != 0)
         return kg_cuda_error(&cuda->driver, KG_CUDA_NOT_INITIALIZED, "using the CUDA driver",
                              error);
-    pthread_mutex_lock(&context->turn);
+    pthread_mutex_lock(&context->lock);
     enum kg_status status = atomic_load(&context->owner) ? KG_OK : initialise(cuda, error);
-    pthread_mutex_unlock(&context->turn);
+    pthread_mutex_unlock(&context->lock);
     return status;
 }
 

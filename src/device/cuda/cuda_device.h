@@ -26,7 +26,7 @@ struct kg_cuda_compiler {
 // The resources of this process on the device. The context is the device's primary one, which
 // PyTorch and the CUDA runtime use too, so that memory and streams are shared with them.
 struct kg_cuda_context {
-    pthread_mutex_t turn; // locked while a thread initialises the driver
+    pthread_mutex_t lock; // locked while a thread initialises the driver
     _Atomic int owner;    // the process that initialised it; 0: none
     int device;
     void *handle;

@@ -17,7 +17,7 @@ struct kg_kernel {
     struct kg_cuda_device *cuda;
     void *bytes;
     char *entry;
-    pthread_mutex_t turn;  // locked while a thread loads the module
+    pthread_mutex_t lock;  // locked while a thread loads the module
     _Atomic bool is_ready; // the module and its functions are loaded
     void *module;
     int function_count;
@@ -118,7 +118,7 @@ static enum kg_status make_ready(struct kg_kernel *kernel, struct kg_error *erro
     enum kg_status status = kg_cuda_enter(kernel->cuda, &pushed, error);
     if (status)
         return status;
-    pthread_mutex_lock(&kernel->turn);
+    pthread_mutex_lock(&kernel->lock);
     if (!kernel->is_ready) {
         if (!kernel->module)
             status = load_module(kernel, error);
@@ -126,7 +126,7 @@ static enum kg_status make_ready(struct kg_kernel *kernel, struct kg_error *erro
             status = find_functions(kernel, error);
         kernel->is_ready = !status;
     }
-    pthread_mutex_unlock(&kernel->turn);
+    pthread_mutex_unlock(&kernel->lock);
     kg_cuda_leave(kernel->cuda, pushed);
     return status;
 }
@@ -155,7 +155,7 @@ enum kg_status kg_cuda_load(struct kg_device *device, const struct kg_binary *bi
     if (!loaded)
         return kg_error_memory(error, "a kernel");
     loaded->cuda = cuda;
-    pthread_mutex_init(&loaded->turn, NULL);
+    pthread_mutex_init(&loaded->lock, NULL);
     enum kg_status status = keep_binary(loaded, binary, entry, error);
     if (!status && kg_cuda_is_live(cuda))
         status = make_ready(loaded, error);
@@ -176,7 +176,7 @@ void kg_cuda_unload(struct kg_kernel *kernel)
         cuda->driver.module_unload(kernel->module);
         kg_cuda_leave(cuda, pushed);
     }
-    pthread_mutex_destroy(&kernel->turn);
+    pthread_mutex_destroy(&kernel->lock);
     free(kernel->bytes);
     free(kernel->entry);
     free(kernel);

@@ -38,7 +38,7 @@ struct workspace {
 };
 
 struct kg_host_pool {
-    pthread_mutex_t turn; // held by the application thread that uses the pool
+    pthread_mutex_t lock; // held by the application thread that uses the pool
     pid_t owner;
     int threads; // including the caller
     int started; // helpers running; -1 before the first attempt
@@ -222,7 +222,7 @@ struct kg_host_pool *kg_host_pool_make(int threads)
     struct kg_host_pool *pool = memory;
     *pool = (struct kg_host_pool){
         .owner = getpid(), .threads = threads, .started = -1, .caller_core = -1};
-    pthread_mutex_init(&pool->turn, NULL);
+    pthread_mutex_init(&pool->lock, NULL);
     // Spinning and avoiding the caller's core help only if every thread has a core to itself. With
     // more cores than a set can name, each thread is assumed to have one, and affinity is not set.
     if (sched_getaffinity(0, sizeof pool->cores, &pool->cores) != 0)
@@ -249,7 +249,7 @@ void kg_host_pool_free(struct kg_host_pool *pool)
     futex_wake(&pool->announced, pool->threads);
     for (int i = 0; i < pool->started; i++)
         pthread_join(pool->helpers[i], NULL);
-    pthread_mutex_destroy(&pool->turn);
+    pthread_mutex_destroy(&pool->lock);
     free(pool->helpers);
     free(pool->shared.memory);
     free(pool->scratch.memory);
@@ -258,12 +258,12 @@ void kg_host_pool_free(struct kg_host_pool *pool)
 
 void kg_host_pool_enter(struct kg_host_pool *pool)
 {
-    pthread_mutex_lock(&pool->turn);
+    pthread_mutex_lock(&pool->lock);
 }
 
 void kg_host_pool_leave(struct kg_host_pool *pool)
 {
-    pthread_mutex_unlock(&pool->turn);
+    pthread_mutex_unlock(&pool->lock);
 }
 
 void kg_host_pool_run(struct kg_host_pool *pool, int64_t items, int64_t grain,
