@@ -1,5 +1,6 @@
-// Fitting. The unknown is how far the weights are from the prior's, so that ridge draws towards it;
-// the normal equations are positive definite whatever the samples, and Cholesky solves them.
+// Fitting. The unknowns are the differences of the weights from the prior's, so that ridge
+// regression shrinks towards the prior. The normal equations are positive definite for all samples,
+// and Cholesky solves them.
 
 #include "asm/fit_samples.h"
 
@@ -8,7 +9,7 @@
 #include <math.h>
 
 #define FEATURES KG_FEATURE_COUNT
-// Features are of the order of one; beyond this, squares would swamp the ridge.
+// Features are of the order of one; squares of values beyond this would swamp the ridge term.
 #define MAX_FEATURE 1e6
 
 struct equations {
@@ -42,8 +43,8 @@ enum kg_status kg_fit_check(const struct kg_fit_sample *samples, int count, stru
     return KG_OK;
 }
 
-// What the prior leaves unexplained: log of the measured time over the prior's estimate. A time
-// that is all overhead says no more than that the bound was met.
+// The logarithm of the measured time over the prior's estimate. A time that consists of overhead
+// only says just that the bound was met.
 static double residual(const struct kg_fit_sample *sample,
                        const struct kg_model_coefficients *prior)
 {

@@ -1,13 +1,13 @@
-// The rules of residency. Registers go to warps in granules, and every partition of the SM holds
-// the registers of its own warps only: what is left of one is of no use to another. Shared memory
-// goes to blocks, with what the system keeps of it.
+// The rules of residency. Registers are allocated to warps in granules, and every partition of the
+// SM has its own register file, whose remainder other partitions cannot use. Shared memory is
+// allocated to blocks, with the system's reserve.
 
 #include "asm/occupancy.h"
 
 #include <limits.h>
 
 #define WARP 32
-#define MAX_REGISTERS 256 // of a thread, as the launch checks it; instructions reach 255
+#define MAX_REGISTERS 256 // limit per thread at a launch; instructions reach 255
 
 static int64_t round_up(int64_t value, int64_t granule)
 {
@@ -66,7 +66,7 @@ static int64_t shared_of(const struct kg_block_needs *needs)
 {
     int64_t fixed = needs->static_shared > 0 ? needs->static_shared : 0;
     int64_t dynamic = needs->dynamic_shared > 0 ? needs->dynamic_shared : 0;
-    // Sizes beyond any SM stay beyond it, without overflow.
+    // Sizes beyond every SM are clamped, so that they do not overflow.
     return smaller(fixed, INT32_MAX) + smaller(dynamic, INT32_MAX);
 }
 
@@ -95,7 +95,7 @@ struct kg_occupancy kg_occupancy_of(const struct kg_sm *sm, const struct kg_bloc
     return result;
 }
 
-// Most threads of a block so that `blocks` of them have room.
+// Largest number of threads per block with which `blocks` blocks fit.
 static int64_t max_threads(const struct kg_sm *sm, int blocks)
 {
     return smaller(sm->warps / blocks * WARP, sm->block_threads);

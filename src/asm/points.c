@@ -66,7 +66,7 @@ double kg_points_of(const struct kg_asm_kernel *kernel, const struct kg_points *
     return sum;
 }
 
-// Reads "name=number" up to a comma or the end. Returns what follows; NULL when it is no rule.
+// Reads "name=number" up to a comma or the end. Returns the rest; NULL when it is not a rule.
 static const char *parse_rule(const char *at, struct kg_arena *arena, struct kg_points_rule *rule)
 {
     size_t length = strcspn(at, "=,");

@@ -1,10 +1,10 @@
-// What registers hold: constants and parameters, followed back through moves, sums and the like.
-// Whatever is not certain is unknown. The work per question is bounded.
+// The values of registers: constants and parameters, followed back through moves, sums and the
+// like. Anything uncertain is unknown. The work per query is bounded.
 
 #include "asm/ptx_job.h"
 
 #define MAX_BLOCKS_UP 16
-#define MAX_QUESTIONS 64 // definitions looked at for one value
+#define MAX_QUESTIONS 64 // definitions examined for one value
 
 struct search {
     const struct kg_ptx_analysis *analysis;
@@ -13,7 +13,7 @@ struct search {
 
 static const struct kg_ptx_value unknown = {.kind = KG_PTX_UNKNOWN};
 
-// The last definition within [from, before), -1: none; -2: too many to look through.
+// The last definition within [from, before), -1: none; -2: too many to examine.
 static int32_t last_between(const struct kg_ptx_job *job, int32_t symbol, int32_t from,
                             int32_t before)
 {
@@ -86,7 +86,8 @@ static struct kg_ptx_value calculate(enum kg_ptx_action action, const struct kg_
     }
 }
 
-// Constants give a constant. With one parameter among constants the result depends on that one.
+// Constants give a constant. With one parameter among constants, the result depends on that
+// parameter.
 static struct kg_ptx_value combine(struct search *search,
                                    const struct kg_ptx_instruction *instruction, int32_t index)
 {

@@ -1,5 +1,5 @@
-// Sums over the loop tree. Loops stand outer before inner, so one sweep up and one sweep down are
-// enough, however deep they nest.
+// Sums over the loop tree. Outer loops precede inner ones, so one pass up and one pass down are
+// enough at any depth.
 
 #include "asm/weigh.h"
 
@@ -44,7 +44,7 @@ static void sum_loops(struct kg_asm_kernel *kernel)
     }
 }
 
-// A loop's header stands for the loop until all blocks have their trips.
+// A loop's header represents the loop until all blocks have their trips.
 static void count_trips(struct kg_asm_kernel *kernel)
 {
     const struct kg_flow *flow = &kernel->flow;

@@ -1,4 +1,4 @@
-// The whole answer: a page per kernel where they are few, a table where they are many.
+// The whole report: a page per kernel for few kernels, a table for many.
 
 #include "report/assembly_parts.h"
 
@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MAX_PAGES 3     // kernels that are shown in full unasked
-#define MAX_ROWS 60     // of a table; beyond, those of most instructions
+#define MAX_PAGES 3     // kernels shown in full without --kernel
+#define MAX_ROWS 60     // of a table; for more kernels, those with most instructions
 #define MAX_WARNINGS 20 // below a table
 #define NAME_WIDTH 34
 

@@ -1,7 +1,7 @@
-// Samples of one device and one family are a group, which is fitted and judged by itself; those
-// without features are a group of their own, of which the bounds are judged. The fit is judged on
-// what it has not seen: each op is estimated from the other ops or, in a group of one op, each
-// problem from the other problems.
+// Samples of one device and one family form a group, which is fitted and judged separately. Samples
+// without features form a separate group, of which only the bounds are judged. The fit is judged on
+// held-out samples: each op is estimated from the other ops or, in a group of one op, each problem
+// from the other problems.
 
 #include "report/fit_report.h"
 
@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define RIDGE 1.0
-#define MAX_OF_PROBLEM 4000 // samples: pairs are compared one by one
+#define MAX_OF_PROBLEM 4000 // samples: all pairs are compared
 
 enum order { ORDER_BOUND, ORDER_POINTS, ORDER_PRIOR, ORDER_FITTED, ORDER_COUNT };
 
@@ -29,11 +29,11 @@ static const struct {
 struct group {
     const struct kg_sample *samples;
     int count;
-    struct kg_fit_sample *fits; // as the samples stand, with numbers of problems
+    struct kg_fit_sample *fits; // in the order of the samples, with numbers of problems
     double *scores;
     bool has_features, has_points;
-    bool by_op;   // what is held out, if not by problem
-    int held_out; // ops, or problems
+    bool by_op;   // ops are held out; else problems
+    int held_out; // number of ops, or of problems
     bool judged[ORDER_COUNT];
     struct kg_fit_report reports[ORDER_COUNT];
     const struct kg_model_coefficients *prior;
@@ -75,7 +75,7 @@ static struct kg_fit_sample fit_sample(const struct kg_sample *sample)
     return fit;
 }
 
-// Ops where there are several and all are known.
+// Holds out ops if there are several and all are known.
 static void choose_held_out(struct group *group)
 {
     const struct kg_sample *samples = group->samples;
@@ -127,7 +127,7 @@ static double score_of(const struct group *group, int s, enum order order)
     if (order == ORDER_BOUND)
         return fit->bound;
     if (order == ORDER_POINTS)
-        return -group->samples[s].forecast.points; // more of them is better
+        return -group->samples[s].forecast.points; // more points are better
     return kg_model_estimate(fit->bound, fit->feature, fit->launches, fit->warm, group->prior);
 }
 
@@ -151,7 +151,7 @@ static enum kg_status judge_group(struct group *group, struct kg_error *error)
         status = judge_order(group, ORDER_PRIOR, error);
     if (status == KG_OK && group->has_features)
         status = kg_fit_make(group->fits, group->count, group->prior, RIDGE, &group->fitted, error);
-    // Of one, nothing is left to fit to when it is held out.
+    // With a single one, nothing remains to fit to.
     if (status == KG_OK && group->has_features && group->held_out > 1)
         status = judge_order(group, ORDER_FITTED, error);
     return status;

@@ -1,4 +1,4 @@
-// Outcomes of a search as tables for people and as JSON for machines.
+// Outcomes of a search as tables and as JSON.
 
 #include "report/outcomes.h"
 
@@ -77,7 +77,7 @@ void kg_report_seconds(struct kg_text *text, double seconds)
     kg_text_format(text, "%.*f %s", value < 10 ? 2 : value < 100 ? 1 : 0, value, units[i].name);
 }
 
-// Whether it counts for the order.
+// Does it take part in the comparison of orders?
 static bool is_comparable(const struct kg_outcome *outcome)
 {
     return outcome->kind == KG_OUTCOME_MEASURED && !outcome->timing.abandoned &&
@@ -151,7 +151,7 @@ static void add_refused(const struct kg_outcomes *outcomes, int max, struct kg_t
         if (outcome->kind == KG_OUTCOME_MEASURED)
             continue;
         shown++;
-        // A reason may have several lines (a compiler's); the first one tells what happened.
+        // A reason may have several lines (of a compiler); the first one says what happened.
         const char *reason = outcome->reason ? outcome->reason : "";
         kg_text_format(text, "| %s | %.*s | %s |\n", kg_outcome_names[outcome->kind],
                        (int)strcspn(reason, "\n|"), reason, outcome->choice);
