@@ -45,7 +45,8 @@ static enum cli_exit read_amount(const char *option, const char *text, double *a
 static enum cli_exit read_launch(const struct cli_options *options,
                                  struct kg_assembly_launch *launch)
 {
-    *launch = (struct kg_assembly_launch){.device = options->device, .warm = options->warm};
+    *launch = (struct kg_assembly_launch){
+        .size = sizeof *launch, .device = options->device, .warm = options->warm};
     int64_t block[3] = {0};
     double shared = 0;
     enum cli_exit result = read_dimensions("--grid", options->grid, INT32_MAX, launch->grid);
@@ -128,7 +129,7 @@ static enum cli_exit add_log(struct cli *cli, struct kg_assembly *const assembli
 static enum cli_exit read_sample(char *text, struct kg_measurement *measured)
 {
     char *equals = strrchr(text, '='), *end;
-    *measured = (struct kg_measurement){.problem = text};
+    *measured = (struct kg_measurement){.size = sizeof *measured, .problem = text};
     if (!equals || equals == text)
         return cli_bad_usage("--sample wants FAMILY/OP/PROBLEM=SECONDS, not '%s'", text);
     measured->seconds = strtod(equals + 1, &end);

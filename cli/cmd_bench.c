@@ -28,13 +28,13 @@ static enum cli_exit bench(struct cli *cli, struct cli_subject *subject, struct 
     (void)subject;
     // Nothing is timed before it is proved right; only an estimate has not been yet. What overrides
     // a kernel, the library proves itself.
-    struct kg_verify_result verdict = {.passed = true};
+    struct kg_verify_result verdict = {.size = sizeof verdict, .passed = true};
     enum kg_status status = cli->options.override ? KG_OK : kg_plan_verify(plan, 0, &verdict);
     if (status == KG_OK && !verdict.passed) {
         cli_show_verdict(&verdict);
         return CLI_REFUSED;
     }
-    struct kg_bench_result result;
+    struct kg_bench_result result = {.size = sizeof result};
     if (status == KG_OK)
         status = kg_plan_bench(plan, &result);
     if (status != KG_OK)

@@ -24,34 +24,35 @@ static void show(const struct cli *cli, const struct cli_subject *subject,
     printf("op        %s", kg_op_name(subject->op));
     int count = kg_problem_tensor_count(subject->problem);
     for (int i = 0; i < count; i++) {
-        struct kg_tensor_info info = kg_problem_tensor(subject->problem, i);
+        struct kg_tensor_info info = {.size = sizeof info};
+        kg_problem_tensor(subject->problem, i, &info);
         printf("%s%s: %s[", i ? ", " : "  ", info.name, kg_dtype_name(info.dtype));
         for (int d = 0; d < info.rank; d++)
             printf("%s%lld", d ? ", " : "", (long long)info.shape[d]);
         printf("]");
     }
     printf("\n");
-    if (result->verify.cases > 0)
-        cli_show_verdict(&result->verify);
+    if (result->verify->cases > 0)
+        cli_show_verdict(result->verify);
     if (result->measured)
         printf("search    %lld configs, %d valid, %d pruned, %d measured, %d failed\n",
                (long long)result->space, result->valid, result->pruned, result->measured,
                result->failed);
     cli_show_kernel(cli, "chosen", plan);
-    if (result->bench.samples > 0)
-        show_times(&result->bench);
+    if (result->bench->samples > 0)
+        show_times(result->bench);
 }
 
 static void show_json(const struct cli_subject *subject, const struct kg_build_result *result,
                       const struct kg_plan *plan)
 {
-    const struct kg_bench_result *bench = &result->bench;
+    const struct kg_bench_result *bench = result->bench;
     printf("{\"op\": ");
     cli_json_text(kg_op_name(subject->op));
     printf(", \"choice\": ");
     cli_json_text(kg_plan_choice(plan));
     printf(", \"verify\": ");
-    cli_show_verdict_json(&result->verify);
+    cli_show_verdict_json(result->verify);
     printf(", \"seconds\": %.9g, \"spread\": %.3g, \"baseline_seconds\": %.9g, "
            "\"roofline_seconds\": %.9g, \"original_seconds\": %.9g, \"speedup\": %.4f, \"goal\": "
            "%.4f, \"goal_met\": %s, "
@@ -66,6 +67,7 @@ static void show_json(const struct cli_subject *subject, const struct kg_build_r
 static enum cli_exit build(struct cli *cli, const struct cli_subject *subject)
 {
     struct kg_build_options options = {
+        .size = sizeof options,
         .folder = cli->options.folder,
         .language = cli->options.language,
         .override = cli->options.override,
@@ -75,7 +77,9 @@ static enum cli_exit build(struct cli *cli, const struct cli_subject *subject)
         exit_status = cli_seconds(cli, &options.seconds);
     if (exit_status != CLI_DONE)
         return exit_status;
-    struct kg_build_result result;
+    struct kg_verify_result verify = {.size = sizeof verify};
+    struct kg_bench_result bench = {.size = sizeof bench};
+    struct kg_build_result result = {.size = sizeof result, .verify = &verify, .bench = &bench};
     struct kg_plan *plan = NULL;
     enum kg_status status = kg_build(subject->problem, subject->device, &options, &result, &plan);
     if (status != KG_OK)

@@ -26,8 +26,10 @@ static enum cli_exit export_samples(struct cli *cli, const struct kg_sample_filt
 
 enum cli_exit cli_fit(struct cli *cli)
 {
-    const struct kg_sample_filter filter = {
-        .op = cli->options.op, .device = cli->options.device, .family = cli->options.family};
+    const struct kg_sample_filter filter = {.size = sizeof filter,
+                                            .op = cli->options.op,
+                                            .device = cli->options.device,
+                                            .family = cli->options.family};
     const char *path = cli->options.word_count ? cli->options.words[0] : NULL;
     char *lines = NULL, *text = NULL;
     size_t length = 0;

@@ -18,24 +18,37 @@ struct execution {
     void *tensors[2 * CLI_MOST_ARRAYS]; // by kg_problem_tensor index
 };
 
-static struct kg_tensor_info find_tensor(const struct kg_op *op, const char *name)
+// Its index; of none when there is no such tensor.
+static int find_tensor(const struct kg_op *op, const char *name)
 {
-    for (int i = 0;; i++) {
-        struct kg_tensor_info info = kg_op_tensor(op, i);
-        if (!info.name || strcmp(info.name, name) == 0)
-            return info;
-    }
+    struct kg_tensor_info info = {.size = sizeof info};
+    int index = 0;
+    while (kg_op_tensor(op, index, &info) == KG_OK && strcmp(info.name, name) != 0)
+        index++;
+    return index;
 }
 
-// Files know no 4-bit types: the definition says when bytes are pairs.
-static enum cli_exit read_input(const struct cli_array *input, const struct kg_op *op,
-                                struct npy_array *array)
+// Files hold bits of what NumPy has no type for: the definition, or else --dtype, says what of.
+static enum cli_exit read_input(const struct cli_options *options, const struct cli_array *input,
+                                const struct kg_op *op, struct npy_array *array)
 {
     char error[NPY_ERROR];
     if (!npy_read(input->path, array, error))
         return cli_bad_usage("%s", error);
-    enum kg_dtype dtype = find_tensor(op, input->name).dtype;
-    if ((dtype == KG_U4 || dtype == KG_I4) && !npy_view(array, dtype, error))
+    int tensor = find_tensor(op, input->name);
+    enum kg_dtype found = KG_DTYPE_COUNT;
+    for (int i = 0; i < KG_DTYPE_COUNT; i++) {
+        enum kg_dtype dtype = (enum kg_dtype)i;
+        if (!npy_may_be(array->dtype, dtype) ||
+            !kg_op_allows(op, tensor, dtype, options->bindings, options->binding_count))
+            continue;
+        if (found != KG_DTYPE_COUNT && found != array->dtype && dtype != array->dtype)
+            return cli_bad_usage("%s: its bits may be of %s or of %s; --dtype tells", input->path,
+                                 kg_dtype_name(found), kg_dtype_name(dtype));
+        if (found != array->dtype)
+            found = dtype;
+    }
+    if (found != KG_DTYPE_COUNT && !npy_view(array, found, error))
         return cli_bad_usage("%s: %s", input->path, error);
     return CLI_DONE;
 }
@@ -46,8 +59,9 @@ static enum cli_exit check_outputs(const struct cli *cli, const struct kg_op *op
     if (options->output_count == 0)
         return cli_bad_usage("run wants at least one --output TENSOR=FILE.npy");
     for (int i = 0; i < options->output_count; i++) {
-        struct kg_tensor_info info = find_tensor(op, options->outputs[i].name);
-        if (!info.name || !info.is_output)
+        struct kg_tensor_info info = {.size = sizeof info};
+        int index = find_tensor(op, options->outputs[i].name);
+        if (kg_op_tensor(op, index, &info) != KG_OK || !info.is_output)
             return cli_bad_usage("op %s has no output called '%s'", kg_op_name(op),
                                  options->outputs[i].name);
     }
@@ -59,9 +73,11 @@ static enum cli_exit open_problem(struct cli *cli, struct execution *run)
     const struct cli_options *options = &cli->options;
     struct kg_tensor_info infos[CLI_MOST_ARRAYS] = {0};
     for (int i = 0; i < options->input_count; i++) {
-        enum cli_exit status = read_input(&options->inputs[i], run->subject.op, &run->arrays[i]);
+        enum cli_exit status =
+            read_input(options, &options->inputs[i], run->subject.op, &run->arrays[i]);
         if (status != CLI_DONE)
             return status;
+        infos[i].size = sizeof infos[i];
         infos[i].name = options->inputs[i].name;
         infos[i].dtype = run->arrays[i].dtype;
         infos[i].rank = run->arrays[i].rank;
@@ -82,7 +98,8 @@ static enum cli_exit bind_tensors(const struct cli *cli, struct execution *run)
     const struct cli_options *options = &cli->options;
     int count = kg_problem_tensor_count(run->subject.problem);
     for (int t = 0; t < count; t++) {
-        struct kg_tensor_info info = kg_problem_tensor(run->subject.problem, t);
+        struct kg_tensor_info info = {.size = sizeof info};
+        kg_problem_tensor(run->subject.problem, t, &info);
         for (int i = 0; i < options->input_count && !info.is_output; i++)
             if (strcmp(options->inputs[i].name, info.name) == 0)
                 run->tensors[t] = run->arrays[i].data;
@@ -101,7 +118,8 @@ static enum cli_exit write_outputs(const struct cli *cli, const struct execution
     const struct cli_options *options = &cli->options;
     int count = kg_problem_tensor_count(run->subject.problem);
     for (int t = 0; t < count; t++) {
-        struct kg_tensor_info info = kg_problem_tensor(run->subject.problem, t);
+        struct kg_tensor_info info = {.size = sizeof info};
+        kg_problem_tensor(run->subject.problem, t, &info);
         struct npy_array array = {
             .dtype = info.dtype, .rank = info.rank, .data = run->tensors[t], .bytes = info.bytes};
         memcpy(array.shape, info.shape, sizeof array.shape);
@@ -125,7 +143,7 @@ static enum cli_exit write_outputs(const struct cli *cli, const struct execution
 // What comes from outside touches nobody's data before it is proved right.
 static enum cli_exit prove_override(const struct cli *cli, const struct kg_plan *plan)
 {
-    struct kg_verify_result verdict;
+    struct kg_verify_result verdict = {.size = sizeof verdict};
     if (!cli->options.override)
         return CLI_DONE;
     enum kg_status status = kg_plan_verify(plan, 0, &verdict);
@@ -161,9 +179,11 @@ enum cli_exit cli_run(struct cli *cli)
     struct execution run = {0};
     enum cli_exit exit_status = execute(cli, &run);
     int count = run.subject.problem ? kg_problem_tensor_count(run.subject.problem) : 0;
-    for (int t = 0; t < count; t++)
-        if (kg_problem_tensor(run.subject.problem, t).is_output)
+    for (int t = 0; t < count; t++) {
+        struct kg_tensor_info info = {.size = sizeof info};
+        if (kg_problem_tensor(run.subject.problem, t, &info) == KG_OK && info.is_output)
             free(run.tensors[t]);
+    }
     for (int i = 0; i < cli->options.input_count; i++)
         npy_free(&run.arrays[i]);
     kg_plan_destroy(run.plan);

@@ -27,7 +27,7 @@ static enum cli_exit verify_plan(struct cli *cli, struct cli_subject *subject, s
     enum cli_exit exit_status = cli_seed(cli, &seed);
     if (exit_status != CLI_DONE)
         return exit_status;
-    struct kg_verify_result result;
+    struct kg_verify_result result = {.size = sizeof result};
     enum kg_status status = kg_plan_verify(plan, seed, &result);
     if (status == KG_OK && !cli->options.json)
         cli_show_kernel(cli, "kernel", plan);
@@ -52,7 +52,7 @@ static enum cli_exit verify_candidate(struct cli *cli)
     if (exit_status == CLI_DONE)
         exit_status = cli_seed(cli, &seed);
     if (exit_status == CLI_DONE) {
-        struct kg_verify_result result;
+        struct kg_verify_result result = {.size = sizeof result};
         enum kg_status status =
             kg_problem_verify_file(subject.problem, subject.device, path, seed, &result);
         if (status == KG_OK && !cli->options.json)

@@ -95,7 +95,7 @@ const struct cli_command cli_commands[] = {
      "1, 8 or 16, and what pruning would have dropped wrongly. The model is of GPUs: of kernels\n"
      "for the host, their families' bounds are judged. docs/model.md explains all of it.\n\n"
      "  kernelgen fit\n"
-     "  kernelgen fit --device h100 --family contract --json --out fitted.json\n"
+     "  kernelgen fit --device h100 --family contract/wgmma --json --out fitted.json\n"
      "  kernelgen asm k.cubin --grid 1024 --model fitted.json\n"
      "  kernelgen fit --export samples.jsonl\n"
      "  cat *.jsonl | kernelgen fit -\n"
@@ -156,6 +156,7 @@ static void show_timings(const struct cli *cli)
 static enum kg_status create_context(int threads, struct kg_context **context)
 {
     struct kg_options options = {
+        .size = sizeof options,
         .threads = threads,
         .cancel = &interrupted,
         .progress = cli_progress,

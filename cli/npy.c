@@ -19,30 +19,34 @@
 
 static const char magic[6] = {'\x93', 'N', 'U', 'M', 'P', 'Y'};
 
-// The first row of a dtype is how it is written.
-static const struct {
-    char kind;
-    size_t size; // of an item
-    enum kg_dtype dtype;
-} items[] = {
-    {'f', 2, KG_F16},  {'f', 4, KG_F32},  {'f', 8, KG_F64}, {'i', 1, KG_I8},
-    {'u', 1, KG_U8},   {'i', 4, KG_I32},  {'i', 8, KG_I64}, {'b', 1, KG_BOOL},
-    {'u', 2, KG_BF16}, {'V', 2, KG_BF16}, {'u', 1, KG_U4},  {'u', 1, KG_I4},
-};
-#define ITEMS (sizeof items / sizeof items[0])
-
+// Two elements share a byte.
 static bool is_packed(enum kg_dtype dtype)
 {
-    return dtype == KG_U4 || dtype == KG_I4;
+    return kg_dtype_bits(dtype) < 8;
 }
 
-// The row that says how `dtype` is written.
-static size_t item_of(enum kg_dtype dtype)
+// Bytes of what NumPy takes for one element: of two, if they share a byte.
+static size_t item_size(enum kg_dtype dtype)
 {
-    size_t i = 0;
-    while (items[i].dtype != dtype)
-        i++;
-    return i;
+    return is_packed(dtype) ? 1 : (size_t)kg_dtype_bits(dtype) / 8;
+}
+
+// NumPy's own dtype of this kind and size; KG_DTYPE_COUNT when there is none. Kind V is how files
+// hold types that NumPy learned from ml_dtypes: bits, if there is a dtype here that they may be of.
+static enum kg_dtype find_dtype(char kind, size_t size)
+{
+    enum kg_dtype found = KG_DTYPE_COUNT;
+    bool may_be_bits = false;
+    for (int dtype = 0; dtype < KG_DTYPE_COUNT; dtype++) {
+        bool is_raw;
+        const char *descr = kg_dtype_numpy((enum kg_dtype)dtype, &is_raw);
+        if (item_size((enum kg_dtype)dtype) != size || descr[0] != (kind == 'V' ? 'u' : kind))
+            continue;
+        may_be_bits |= is_raw && !is_packed((enum kg_dtype)dtype);
+        if (!is_raw)
+            found = (enum kg_dtype)dtype;
+    }
+    return kind != 'V' || may_be_bits ? found : KG_DTYPE_COUNT;
 }
 
 // Where the dict is, from the first bytes of a file.
@@ -71,16 +75,14 @@ static bool read_descr(const char *descr, enum kg_dtype *dtype, size_t *size, bo
 {
     const bool little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
     char order = descr[0];
+    *size = 0;
     if (order != '\0' && strchr("<>|=", order) && descr[1] && descr[2] >= '1' && descr[2] <= '8' &&
         !descr[3])
-        for (size_t i = 0; i < ITEMS; i++)
-            if (items[i].kind == descr[1] && items[i].size == (size_t)(descr[2] - '0')) {
-                *dtype = items[i].dtype;
-                *size = items[i].size;
-                *swap = *size > 1 && order == (little ? '>' : '<');
-                return true;
-            }
-    return npy_fail(error, "elements of type '%s' cannot be read", descr);
+        *size = (size_t)(descr[2] - '0');
+    *dtype = *size > 0 ? find_dtype(descr[1], *size) : KG_DTYPE_COUNT;
+    *swap = *size > 1 && order == (little ? '>' : '<');
+    return *dtype != KG_DTYPE_COUNT ||
+           npy_fail(error, "elements of type '%s' cannot be read", descr);
 }
 
 // Strides and size of the array.
@@ -139,7 +141,7 @@ static bool allocate(struct npy_array *array, char error[NPY_ERROR])
 static bool finish(struct npy_array *array, bool swap, char error[NPY_ERROR])
 {
     unsigned char *bytes = array->data;
-    size_t item = items[item_of(array->dtype)].size;
+    size_t item = item_size(array->dtype);
     for (size_t i = 0; swap && i < array->bytes; i += item)
         for (size_t j = 0; j < item / 2; j++) {
             unsigned char byte = bytes[i + j];
@@ -181,13 +183,12 @@ static bool read_file(FILE *file, struct npy_array *array, char error[NPY_ERROR]
 // "{'descr': '<f4', ...}", padded so that the data begins at a multiple of 64.
 static size_t write_header(char out[512], const struct npy_array *array)
 {
-    size_t row = item_of(array->dtype);
     char order = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? '<' : '>';
-    if (items[row].size == 1)
+    if (item_size(array->dtype) == 1)
         order = '|';
     int length =
-        snprintf(out + SHORT_PREFIX, 500, "{'descr': '%c%c%zu', 'fortran_order': False, 'shape': (",
-                 order, items[row].kind, items[row].size);
+        snprintf(out + SHORT_PREFIX, 500, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
+                 order, kg_dtype_numpy(array->dtype, NULL));
     for (int i = 0; i < array->rank; i++)
         length += snprintf(out + SHORT_PREFIX + length, (size_t)(500 - length), "%lld%s",
                            (long long)array->shape[i],
@@ -220,7 +221,7 @@ static bool is_contiguous(const struct npy_array *array)
 // The elements in C order: an odometer over all but the last dimension, which is copied in a loop.
 static bool write_elements(FILE *file, const struct npy_array *array)
 {
-    size_t item = items[item_of(array->dtype)].size;
+    size_t item = item_size(array->dtype);
     if (is_contiguous(array))
         return fwrite(array->data, 1, array->bytes, file) == array->bytes;
     int last = array->rank - 1;
@@ -304,13 +305,24 @@ void npy_free(struct npy_array *array)
     *array = (struct npy_array){0};
 }
 
+bool npy_may_be(enum kg_dtype held, enum kg_dtype dtype)
+{
+    bool held_raw, is_raw;
+    const char *a = kg_dtype_numpy(held, &held_raw), *b = kg_dtype_numpy(dtype, &is_raw);
+    return held == dtype || (!held_raw && is_raw && strcmp(a, b) == 0);
+}
+
 bool npy_view(struct npy_array *array, enum kg_dtype dtype, char error[NPY_ERROR])
 {
     if (array->dtype == dtype)
         return true;
     int last = array->rank - 1;
-    if (array->dtype != KG_U8 || !is_packed(dtype))
+    if (!npy_may_be(array->dtype, dtype))
         return npy_fail(error, "the file holds elements of another dtype");
+    if (!is_packed(dtype)) {
+        array->dtype = dtype;
+        return true;
+    }
     if (last < 0 || !is_contiguous(array))
         return npy_fail(error, "packed 4-bit integers must be bytes in C order");
     int64_t next = 1;

@@ -1,5 +1,7 @@
-// NumPy's .npy files: one array, with its dtype and shape. NumPy has no bf16 and no 4-bit integers:
-// bf16 is stored as its bits (<u2, or V2 as ml_dtypes does), 4-bit integers as packed bytes (u1).
+// NumPy's .npy files: one array, with its dtype and shape. What NumPy has no type for is stored as
+// its bits: bf16 as <u2, 8-bit floats as u1, 4-bit integers as packed bytes, u1 again. Such files,
+// and those of V2 and V1 that ml_dtypes writes, are read as unsigned integers; whoever knows better
+// views them as what they are.
 //
 // Functions return false on failure, with one line of text in `error`.
 
@@ -25,8 +27,10 @@ bool npy_read(const char *path, struct npy_array *array, char error[NPY_ERROR]);
 bool npy_parse(const void *bytes, size_t length, struct npy_array *array, char error[NPY_ERROR]);
 void npy_free(struct npy_array *array);
 
-// Takes an array of bytes for one of u4 or i4, two to a byte: the last dimension doubles. Any other
-// change of dtype is refused.
+// May elements that were read as `held` be of `dtype`: are they the same, or its bits?
+bool npy_may_be(enum kg_dtype held, enum kg_dtype dtype);
+// Takes an array of bits for what they are of. Where two elements share a byte, the last dimension
+// doubles. Any other change of dtype is refused.
 bool npy_view(struct npy_array *array, enum kg_dtype dtype, char error[NPY_ERROR]);
 
 // Writes in C order, whatever the strides of `array`. 4-bit integers must be contiguous; they are

@@ -92,7 +92,7 @@ int main(void)
     struct kg_plan *plan;
     if (kg_plan_create(problem, device, KG_RIGOR_ESTIMATE, 0, &plan) != KG_OK)
         return fail(context, "plan");
-    struct kg_verify_result verdict;
+    struct kg_verify_result verdict = {.size = sizeof verdict};
     if (kg_plan_verify(plan, 0, &verdict) != KG_OK)
         return fail(context, "verify");
     printf("verified: %s, %d cases, %lld elements\n", verdict.passed ? "yes" : verdict.reason,

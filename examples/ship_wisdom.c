@@ -4,7 +4,7 @@
 //     ./ship_wisdom tune wisdom.jsonl      on the build machine: searches, then exports
 //     ./ship_wisdom use wisdom.jsonl       on the user's machine: imports, never searches
 //
-// Wisdom fits the device, compiler and generator it was found with. Where it does not fit, `use`
+// Wisdom fits the device and compiler it was found with. Where it does not fit, `use`
 // falls back to the rule-based plan, which needs no measurement.
 
 #include <kernelgen.h>

@@ -2,7 +2,18 @@
 //
 // One operator definition in, a verified and tuned kernel out. Every function that can fail
 // returns an `enum kg_status`; results come back through trailing out-parameters, which are
-// cleared on failure; `kg_context_error` tells what happened, where, and what to do next.
+// cleared on failure; `kg_context_error` tells what happened, where, and what to do next. A NULL
+// where none may be is KG_ERROR_ARGUMENT.
+//
+// Structs that callers fill in or read begin with `size`, which the caller sets to sizeof the
+// struct before any use, so that a later version can add members at the end:
+//
+//     struct kg_options options = {.size = sizeof options, .threads = 4};
+//     struct kg_bench_result bench = {.size = sizeof bench};
+//
+// 0, as in a struct that is zero, stands for the struct as it was first published. Members that a
+// caller's struct has not count as zero, and are not written. Members that the library does not
+// know must be zero (KG_ERROR_ARGUMENT where they are not), and are cleared in results.
 
 #ifndef KERNELGEN_H
 #define KERNELGEN_H
@@ -48,6 +59,11 @@ enum kg_dtype {
     KG_BOOL, // one byte, 0 or 1
     KG_U4,   // two elements a byte, flat row-major order, the even element in the low half
     KG_I4,
+    KG_F8E4M3, // OCP's 8-bit float without infinities: up to 448, and NaN beyond
+    KG_F8E5M2, // OCP's 8-bit float as IEEE would have it: up to 57344, and infinity beyond
+    KG_I16,
+    KG_U16,
+    KG_U32,
     KG_DTYPE_COUNT
 };
 
@@ -74,6 +90,7 @@ struct kg_plan;    // a chosen, compiled, loaded kernel for a problem
 // ---- Context
 
 struct kg_options {
+    size_t size;
     const char *home; // folder of records and compiled objects; NULL: $KERNELGEN_HOME, or XDG
     int threads;      // cores to use; 0: all at hand
     const volatile int *cancel; // long work stops soon after this becomes nonzero; may be NULL
@@ -116,6 +133,12 @@ KG_API const char *kg_context_error(const struct kg_context *context);
 KG_API const char *kg_version(void);
 KG_API const char *kg_status_name(enum kg_status status);
 KG_API const char *kg_dtype_name(enum kg_dtype dtype);
+// Bits of an element: 4 where two share a byte. 0 for no dtype.
+KG_API int kg_dtype_bits(enum kg_dtype dtype);
+// What NumPy calls the type of an element, without byte order: "f2". `*is_raw` (may be NULL) tells
+// that NumPy has no such type, and files hold the bits as unsigned integers: "u1" for f8e4m3, and
+// for two elements of u4. NULL for no dtype.
+KG_API const char *kg_dtype_numpy(enum kg_dtype dtype, bool *is_raw);
 KG_API const char *kg_rigor_name(enum kg_rigor rigor);
 // Texts that KernelGen returns through `char **` are freed with this. NULL is legal.
 KG_API void kg_text_release(char *text);
@@ -144,14 +167,16 @@ KG_API const char *kg_op_name(const struct kg_op *op);
 
 // ---- Problems
 
-// {"T", "f16"}, {"P", "4096"}, {"eps", "1e-6"}: a dtype variable, a size or a param.
+// {"T", "f16"}, {"P", "4096"}, {"eps", "1e-6"}: a dtype variable, a size or a param. It stays as it
+// is: arrays of it have no size.
 struct kg_binding {
     const char *name;
     const char *value;
 };
 
-// A tensor in memory. Strides are in elements.
+// A tensor in memory. Strides are in elements. In an array the size of the first is that of all.
 struct kg_tensor_info {
+    size_t size;
     const char *name;
     bool is_output;
     enum kg_dtype dtype;
@@ -162,8 +187,12 @@ struct kg_tensor_info {
 };
 
 // Inputs and outputs as the definition declares them: name, is_output, rank and dtype, which is
-// KG_DTYPE_COUNT where a dtype variable stands. A tensor that is not there has a NULL name.
-KG_API struct kg_tensor_info kg_op_tensor(const struct kg_op *op, int index);
+// KG_DTYPE_COUNT where a dtype variable stands. An index that is none is KG_ERROR_ARGUMENT, and the
+// name is NULL then. The name is borrowed from the op.
+KG_API enum kg_status kg_op_tensor(const struct kg_op *op, int index, struct kg_tensor_info *info);
+// May that tensor be of this dtype? Bindings that are not of its dtype variable do not matter.
+KG_API bool kg_op_allows(const struct kg_op *op, int index, enum kg_dtype dtype,
+                         const struct kg_binding *bindings, int count);
 
 // Dtypes and params that are not bound take their defaults. Sizes that are not bound are taken
 // from the goal's first `tune` row, else its last `verify` row.
@@ -177,9 +206,11 @@ KG_API enum kg_status kg_problem_create_for(struct kg_context *context, const st
                                             const struct kg_binding *bindings, int count,
                                             struct kg_problem **problem);
 KG_API void kg_problem_destroy(struct kg_problem *problem);
-// Inputs, then outputs, in the order of the definition: the order kg_plan_execute wants.
+// Inputs, then outputs, in the order of the definition: the order kg_plan_execute wants. An index
+// that is none is as for kg_op_tensor.
 KG_API int kg_problem_tensor_count(const struct kg_problem *problem);
-KG_API struct kg_tensor_info kg_problem_tensor(const struct kg_problem *problem, int index);
+KG_API enum kg_status kg_problem_tensor(const struct kg_problem *problem, int index,
+                                        struct kg_tensor_info *info);
 // The definition document as Markdown ("en" or "zh") or JSON. `device` may be NULL.
 KG_API enum kg_status kg_problem_document(const struct kg_problem *problem,
                                           struct kg_device *device, const char *language, bool json,
@@ -190,7 +221,9 @@ KG_API enum kg_status kg_problem_document(const struct kg_problem *problem,
 // Wisdom first, of the records and then of the wisdom file; else what `rigor` allows, for at most
 // `seconds` (0: no limit) beyond what the first working plan takes. The plan has passed the
 // accuracy gate, except under KG_RIGOR_ESTIMATE, which measures and verifies nothing
-// (kg_plan_verify does).
+// (kg_plan_verify does). Wisdom found with other kernels than are written for its choice now is
+// judged and timed again before it is used; under KG_RIGOR_ESTIMATE, or for a GPU that is not at
+// hand, it is used as it is, a notice says so, and kg_plan_verified does not call it verified.
 KG_API enum kg_status kg_plan_create(const struct kg_problem *problem, struct kg_device *device,
                                      enum kg_rigor rigor, double seconds, struct kg_plan **plan);
 KG_API void kg_plan_destroy(struct kg_plan *plan);
@@ -204,6 +237,7 @@ KG_API enum kg_status kg_plan_execute(const struct kg_plan *plan, void *const *t
 KG_API enum kg_status kg_plan_run(const struct kg_plan *plan, void *const *tensors);
 
 struct kg_verify_result {
+    size_t size;
     bool passed;
     uint64_t seed; // reproduces the inputs
     int cases;
@@ -227,6 +261,7 @@ KG_API enum kg_status kg_problem_verify_file(const struct kg_problem *problem,
                                              uint64_t seed, struct kg_verify_result *result);
 
 struct kg_bench_result {
+    size_t size;
     double seconds, spread;                   // the plan: median and interquartile range
     double baseline_seconds, baseline_spread; // timed alternately with it
     double bound_seconds;                     // the roofline's
@@ -250,7 +285,11 @@ KG_API enum kg_status kg_plan_override(const struct kg_plan *plan, const char *p
 
 // One line: families and configs.
 KG_API const char *kg_plan_choice(const struct kg_plan *plan);
-// Seconds: as measured when it was chosen (0: never), and the roofline's bound.
+// Have these very kernels, as they are compiled now, passed the accuracy gate: when they were
+// chosen, or when they became wisdom?
+KG_API bool kg_plan_verified(const struct kg_plan *plan);
+// Seconds: as these kernels were measured when they were chosen (0: never), and the roofline's
+// bound.
 KG_API void kg_plan_cost(const struct kg_plan *plan, double *measured, double *bound);
 // Complete source, one file that compiles alone: C on the host, CUDA C++ on GPUs.
 KG_API enum kg_status kg_plan_source(const struct kg_plan *plan, char **text);
@@ -266,6 +305,7 @@ KG_API enum kg_status kg_plan_explain(const struct kg_plan *plan, bool json, cha
 // ---- The whole way
 
 struct kg_build_options {
+    size_t size;
     const char *folder; // where the bundle goes; NULL: nothing is written
     enum kg_rigor rigor;
     double seconds;       // 0: no limit
@@ -274,16 +314,20 @@ struct kg_build_options {
 };
 
 struct kg_build_result {
-    struct kg_verify_result verify; // of the first version; of the override's kernels, with one
-    struct kg_bench_result bench;
+    size_t size;
+    // Set by the caller, each to a struct with its own size, or NULL: what the gate said of the
+    // first version (of the override's kernels, with one), and how fast the last one is.
+    struct kg_verify_result *verify;
+    struct kg_bench_result *bench;
     int rounds;    // of optimisation, after the first version
     bool goal_met; // the speed-up asked for was reached
     int64_t space; // configs in the space, and what became of them
     int valid, pruned, measured, failed;
 };
 
-// The five stages: define, generate, verify, optimise, record. `*plan` may be NULL when the plan is
-// not wanted. A definition that cannot be verified gives KG_ERROR_WRONG.
+// The five stages: define, generate, verify, optimise, record. `plan` may be NULL when the plan is
+// not wanted, and `options` where all are zero. A definition that cannot be verified gives
+// KG_ERROR_WRONG, with the verdict.
 KG_API enum kg_status kg_build(const struct kg_problem *problem, struct kg_device *device,
                                const struct kg_build_options *options,
                                struct kg_build_result *result, struct kg_plan **plan);
@@ -316,7 +360,8 @@ KG_API enum kg_status kg_assembly_use_fit(struct kg_assembly *assembly, const ch
 
 // -1: the file does not tell.
 struct kg_kernel_figures {
-    const char *name; // NULL: there is no such kernel
+    size_t size;
+    const char *name;
     const char *arch; // "sm_90a", "x86-64"
     int registers;    // of a thread
     int barriers;
@@ -329,13 +374,16 @@ struct kg_kernel_figures {
     int64_t instructions;
 };
 KG_API int kg_assembly_kernel_count(const struct kg_assembly *assembly);
-KG_API struct kg_kernel_figures kg_assembly_kernel(const struct kg_assembly *assembly, int index);
+// An index that is none is KG_ERROR_ARGUMENT, and the name is NULL then.
+KG_API enum kg_status kg_assembly_kernel(const struct kg_assembly *assembly, int index,
+                                         struct kg_kernel_figures *figures);
 // The kernel of that name, else the only one whose name contains it.
 KG_API enum kg_status kg_assembly_find(const struct kg_assembly *assembly, const char *name,
                                        int *index);
 
 // Zeros (and NULL) where nothing is known; {0} asks for what the file alone tells.
 struct kg_assembly_launch {
+    size_t size;
     const char *device;   // "h100", "NVIDIA H200"; NULL: one of the code's architecture
     int64_t grid[3];      // blocks
     int block[3];         // threads
@@ -345,6 +393,7 @@ struct kg_assembly_launch {
 };
 
 struct kg_prediction {
+    size_t size;
     const char *device; // NULL: none of that architecture is known
     int threads;        // of a block, as given, by the kernel's launch bounds, or assumed
     bool exact;         // false: registers are unknown, and the occupancy is an upper bound
@@ -372,6 +421,7 @@ KG_API enum kg_status kg_assembly_compare(const struct kg_assembly *assembly, in
 
 // A candidate's measured time.
 struct kg_measurement {
+    size_t size;
     const char *family;  // candidates of one family and device are fitted together; NULL: ""
     const char *op;      // problems of one op are held out together; NULL: not known
     const char *problem; // candidates of one problem are compared with one another
@@ -384,6 +434,7 @@ KG_API enum kg_status kg_assembly_sample(const struct kg_assembly *assembly, int
                                          const struct kg_measurement *measured, char **line);
 // Which samples; NULL: all.
 struct kg_sample_filter {
+    size_t size;
     const char *op;
     const char *device; // a part of its name, whatever the case, or "h100"
     const char *family;

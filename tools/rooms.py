@@ -26,7 +26,7 @@ import sys
 
 CIRCLE_LIMIT = 6
 # Layers that are being rebuilt: their circles are notes. An empty set makes them breaches.
-CIRCLES_PENDING = {"flow"}
+CIRCLES_PENDING = set()
 
 ARCHITECTURE = "docs/architecture.md"
 PUBLIC_HEADER = "include/kernelgen.h"

@@ -7,7 +7,7 @@
 // bursts. Then the same as a graph: what replaying it costs the host, and the device, an execution.
 
 #include "device/cuda/cuda_driver.h"
-#include "flow/planner.h"
+#include "flow/plan_handle.h"
 #include "flow/replaying.h"
 #include "gen/arguments.h"
 
@@ -222,7 +222,9 @@ static void bench_one(const char *path, const char *name, const struct kg_bindin
     int count = kg_problem_tensor_count(problem);
     double bytes = 0;
     for (int i = 0; i < count; i++) {
-        size_t size = kg_problem_tensor(problem, i).bytes;
+        struct kg_tensor_info info = {.size = sizeof info};
+        kg_problem_tensor(problem, i, &info);
+        size_t size = info.bytes;
         bytes = (double)size > bytes ? (double)size : bytes;
         if (bench.device->backend->allocate(bench.device, size, &bench.tensors[i], &error) ||
             bench.device->backend->fill(bench.device, bench.tensors[i], 0, size, &error))

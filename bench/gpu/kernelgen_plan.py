@@ -12,7 +12,7 @@ class Binding(ctypes.Structure):
 
 
 class Options(ctypes.Structure):
-    _fields_ = [("home", ctypes.c_char_p), ("threads", ctypes.c_int), ("cancel", ctypes.c_void_p),
+    _fields_ = [("size", ctypes.c_size_t), ("home", ctypes.c_char_p), ("threads", ctypes.c_int), ("cancel", ctypes.c_void_p),
                 ("progress", ctypes.c_void_p), ("notice", ctypes.c_void_p),
                 ("user", ctypes.c_void_p), ("wisdom", ctypes.c_char_p)]
 
@@ -30,7 +30,9 @@ class Context:
     def __init__(self, home=None):
         self.library = load_library()
         self.handle = ctypes.c_void_p()
-        options = Options(home=home.encode(), wisdom=b"") if home else None
+        options = None
+        if home:
+            options = Options(size=ctypes.sizeof(Options), home=home.encode(), wisdom=b"")
         status = self.library.kg_context_create(ctypes.byref(options) if options else None,
                                                 ctypes.byref(self.handle))
         self.check(status)

@@ -126,7 +126,8 @@ static int bench(const struct subject *subject, const struct kg_problem *problem
     size_t bytes = 0;
     int failed = count > 16;
     for (int i = 0; i < count && !failed; i++) {
-        struct kg_tensor_info info = kg_problem_tensor(problem, i);
+        struct kg_tensor_info info = {.size = sizeof info};
+        kg_problem_tensor(problem, i, &info);
         bytes += info.bytes;
         tensors[i] = touch(info.bytes);
         failed |= !tensors[i];

@@ -79,7 +79,7 @@ static enum kg_status compare(struct kg_problem *problem, struct kg_device *devi
     bool same = status == KG_OK && strcmp(kg_plan_choice(plans[0]), kg_plan_choice(plans[1])) == 0;
     for (int turn = 0; turn < TURNS && status == KG_OK; turn++)
         for (int i = 0; i < (same ? 1 : 2) && status == KG_OK; i++) {
-            struct kg_bench_result result;
+            struct kg_bench_result result = {.size = sizeof result};
             double *best = i ? &pair->found : &pair->rule;
             status = kg_plan_bench(plans[i], &result);
             *best = fmin(*best, result.seconds);
@@ -132,8 +132,11 @@ static int run(const struct subject *subject, const char *device_name, double se
         failed = kg_problem_create(context, op, &binding, 1, &problem) != KG_OK ||
                  compare(problem, device, seconds, &pair) != KG_OK;
         double bytes = 0;
-        for (int i = 0; !failed && i < kg_problem_tensor_count(problem); i++)
-            bytes += (double)kg_problem_tensor(problem, i).bytes;
+        for (int i = 0; !failed && i < kg_problem_tensor_count(problem); i++) {
+            struct kg_tensor_info info = {.size = sizeof info};
+            failed = kg_problem_tensor(problem, i, &info) != KG_OK;
+            bytes += (double)info.bytes;
+        }
         if (!failed)
             show(subject, size, bytes, &pair, limit);
         kg_problem_destroy(problem);

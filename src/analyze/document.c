@@ -298,7 +298,7 @@ static void say_constraints(struct kg_document *document)
             say_size_constraint(document, op->sizes[i]);
     for (int i = 0; i < op->input_count; i++) {
         const struct kg_tensor *tensor = op->tensors[i];
-        if (tensor->type.dtype == KG_U4 || tensor->type.dtype == KG_I4)
+        if (kg_dtype_is_packed(tensor->type.dtype))
             kg_document_say(document,
                             "- `%s` holds two elements a byte, the even one in the low half.\n",
                             "- `%s` 每字节存放两个元素，偶数位元素在低 4 位。\n", tensor->name);

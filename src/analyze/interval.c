@@ -209,7 +209,8 @@ static struct linear form_of(const struct kg_scope *scope, const struct kg_expr 
         return call_form(scope, expr);
     case KG_EXPR_CAST:
         form = form_of(scope, expr->arguments[0]);
-        form.wild = form.wild || expr->cast.dtype != KG_I64;
+        form.wild =
+            form.wild || expr->type != KG_TYPE_I64 || !kg_dtype_is_computed(expr->cast.dtype);
         return form;
     case KG_EXPR_READ:
     case KG_EXPR_REDUCE:

@@ -476,7 +476,7 @@ static void add_output_that_is_read(struct builder *builder, struct kg_nest *nes
     const struct kg_tensor *local_copy = make_local_copy(builder, output), *wrapped = local_copy;
     if (!local_copy || !add_nest(builder, nest, local_copy))
         return;
-    if (output->compute == KG_TYPE_I64 && output->type.dtype != KG_I64)
+    if (output->compute == KG_TYPE_I64 && !kg_dtype_is_computed(output->type.dtype))
         if (!(wrapped = make_local_copy(builder, output)) ||
             !add_copy(builder, local_copy, wrapped, &output->type))
             return;

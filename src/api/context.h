@@ -4,7 +4,7 @@
 #define KG_API_CONTEXT_H
 
 #include "base/files.h"
-#include "flow/planner.h"
+#include "flow/plan_handle.h"
 
 #define KG_MAX_DEVICES 16
 
@@ -13,7 +13,8 @@ struct kg_context {
     struct kg_session session;
     struct kg_options options;
     char *home;
-    char *wisdom; // path of the wisdom file, NULL: none
+    char *wisdom;       // path of the wisdom file, NULL: none
+    bool takes_nearest; // see kg_context_set_nearest
     int device_count;
     char *device_names[KG_MAX_DEVICES];
     struct kg_device *devices[KG_MAX_DEVICES];
@@ -37,8 +38,10 @@ struct kg_problem_owner {
 enum kg_status kg_api_records(struct kg_context *context);
 // Of documents: NULL, "en" and "zh" are right.
 enum kg_status kg_api_check_language(struct kg_context *context, const char *language);
+// NULL where there is no problem.
 struct kg_context *kg_api_context(const struct kg_problem *problem);
-// Hands a finished text to the caller: `*out` is NULL on failure.
+// Hands a finished text to the caller: `*out` is NULL on failure. Without a context, or a place for
+// the text, it is freed, and KG_OK becomes KG_ERROR_ARGUMENT.
 enum kg_status kg_api_give(struct kg_context *context, enum kg_status status, struct kg_text *text,
                            char **out);
 

@@ -9,7 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct kg_assembly_launch no_launch;
+struct kg_context *kg_api_assembly_context(const struct kg_assembly *assembly)
+{
+    return assembly ? assembly->context : NULL;
+}
+
+enum kg_status kg_api_take_launch(const struct kg_assembly *assembly,
+                                  const struct kg_assembly_launch *theirs,
+                                  struct kg_assembly_launch *launch)
+{
+    return kg_api_take(&kg_sized_assembly_launch, theirs, launch, &assembly->context->error);
+}
 
 static enum kg_status read_file(struct kg_assembly *assembly, const char *name, const void *bytes,
                                 size_t length)
@@ -34,12 +44,15 @@ static enum kg_status read_file(struct kg_assembly *assembly, const char *name, 
 enum kg_status kg_assembly_read(struct kg_context *context, const char *name, const void *bytes,
                                 size_t length, struct kg_assembly **out)
 {
+    enum kg_status status = KG_API_NEEDS(context, context, bytes, out);
+    if (status != KG_OK)
+        return status;
     *out = NULL;
     struct kg_assembly *assembly = calloc(1, sizeof *assembly);
     if (!assembly)
         return kg_error_memory(&context->error, "an assembly file");
     assembly->context = context;
-    enum kg_status status = read_file(assembly, name ? name : "assembly", bytes, length);
+    status = read_file(assembly, name ? name : "assembly", bytes, length);
     if (status == KG_OK)
         *out = assembly;
     else
@@ -96,12 +109,15 @@ static bool merge(struct kg_arena *arena, struct kg_asm_kernel *kernel,
 enum kg_status kg_assembly_add_log(struct kg_assembly *assembly, const char *text, size_t length,
                                    int *matched)
 {
+    enum kg_status status = KG_API_NEEDS(kg_api_assembly_context(assembly), assembly, text);
+    if (status != KG_OK)
+        return status;
     struct kg_error *error = &assembly->context->error;
     struct kg_asm_file log;
     int count = 0;
     if (matched)
         *matched = 0;
-    enum kg_status status = kg_asm_log_read(text, length, &assembly->arena, &log, error);
+    status = kg_asm_log_read(text, length, &assembly->arena, &log, error);
     for (int k = 0; k < assembly->subject.file.kernel_count && status == KG_OK; k++) {
         struct kg_asm_kernel *kernel = &assembly->subject.file.kernels[k];
         const struct kg_asm_kernel *logged = kg_asm_find(&log, kernel->name);
@@ -117,13 +133,16 @@ enum kg_status kg_assembly_add_log(struct kg_assembly *assembly, const char *tex
 enum kg_status kg_assembly_use_fit(struct kg_assembly *assembly, const char *json, size_t length,
                                    const char *family)
 {
+    enum kg_status status = KG_API_NEEDS(kg_api_assembly_context(assembly), assembly, json);
+    if (status != KG_OK)
+        return status;
     return kg_fitted_read(json, length, family, &assembly->arena, &assembly->subject.fitted,
                           &assembly->context->error);
 }
 
 int kg_assembly_kernel_count(const struct kg_assembly *assembly)
 {
-    return assembly->subject.file.kernel_count;
+    return assembly ? assembly->subject.file.kernel_count : 0;
 }
 
 static bool is_kernel(const struct kg_assembly *assembly, int index)
@@ -131,14 +150,30 @@ static bool is_kernel(const struct kg_assembly *assembly, int index)
     return index >= 0 && index < assembly->subject.file.kernel_count;
 }
 
-struct kg_kernel_figures kg_assembly_kernel(const struct kg_assembly *assembly, int index)
+static enum kg_status check_kernel(const struct kg_assembly *assembly, int index)
 {
-    if (!is_kernel(assembly, index))
-        return (struct kg_kernel_figures){0};
+    return is_kernel(assembly, index)
+               ? KG_OK
+               : kg_error_set(&assembly->context->error, KG_ERROR_ARGUMENT,
+                              "%s has %d kernels, and none of number %d", assembly->subject.name,
+                              assembly->subject.file.kernel_count, index);
+}
+
+enum kg_status kg_assembly_kernel(const struct kg_assembly *assembly, int index,
+                                  struct kg_kernel_figures *figures)
+{
+    struct kg_context *context = kg_api_assembly_context(assembly);
+    enum kg_status status = KG_API_NEEDS(context, assembly, figures);
+    if (status == KG_OK)
+        status = kg_api_clear(&kg_sized_kernel_figures, 0, figures, &context->error);
+    if (status == KG_OK)
+        status = check_kernel(assembly, index);
+    if (status != KG_OK)
+        return status;
     const struct kg_asm_kernel *kernel = &assembly->subject.file.kernels[index];
     struct kg_asm_summary summary;
     bool known = kg_asm_summarise(kernel, assembly->subject.file.format, &summary);
-    return (struct kg_kernel_figures){
+    const struct kg_kernel_figures ours = {
         .name = kernel->name,
         .arch = kernel->arch,
         .registers = kernel->registers,
@@ -152,6 +187,8 @@ struct kg_kernel_figures kg_assembly_kernel(const struct kg_assembly *assembly, 
         .parameter_bytes = kernel->parameter_bytes,
         .instructions = kernel->instructions,
     };
+    kg_api_fill(&kg_sized_kernel_figures, 0, &ours, figures);
+    return KG_OK;
 }
 
 static enum kg_status no_kernel(const struct kg_assembly *assembly, const char *name)
@@ -174,6 +211,9 @@ static enum kg_status no_kernel(const struct kg_assembly *assembly, const char *
 
 enum kg_status kg_assembly_find(const struct kg_assembly *assembly, const char *name, int *index)
 {
+    enum kg_status status = KG_API_NEEDS(kg_api_assembly_context(assembly), assembly, name, index);
+    if (status != KG_OK)
+        return status;
     const struct kg_asm_file *file = &assembly->subject.file;
     int found = -1, second = -1;
     *index = -1;
@@ -199,15 +239,6 @@ enum kg_status kg_assembly_find(const struct kg_assembly *assembly, const char *
     return KG_OK;
 }
 
-static enum kg_status check_kernel(const struct kg_assembly *assembly, int index)
-{
-    return is_kernel(assembly, index)
-               ? KG_OK
-               : kg_error_set(&assembly->context->error, KG_ERROR_ARGUMENT,
-                              "%s has %d kernels, and none of number %d", assembly->subject.name,
-                              assembly->subject.file.kernel_count, index);
-}
-
 enum kg_status kg_api_appraise(const struct kg_assembly *assembly, int index,
                                const struct kg_assembly_launch *launch,
                                struct kg_appraisal *appraisal)
@@ -216,25 +247,32 @@ enum kg_status kg_api_appraise(const struct kg_assembly *assembly, int index,
     enum kg_status status = check_kernel(assembly, index);
     if (status == KG_OK)
         status = kg_asm_appraise(&assembly->subject.file.kernels[index],
-                                 assembly->subject.file.format, launch ? launch : &no_launch,
-                                 &assembly->subject.fitted, appraisal, &assembly->context->error);
+                                 assembly->subject.file.format, launch, &assembly->subject.fitted,
+                                 appraisal, &assembly->context->error);
     return status;
 }
 
 enum kg_status kg_assembly_predict(const struct kg_assembly *assembly, int index,
-                                   const struct kg_assembly_launch *launch,
+                                   const struct kg_assembly_launch *theirs,
                                    struct kg_prediction *prediction)
 {
-    *prediction = (struct kg_prediction){0};
+    struct kg_context *context = kg_api_assembly_context(assembly);
+    struct kg_assembly_launch launch;
     struct kg_appraisal appraisal;
-    enum kg_status status = kg_api_appraise(assembly, index, launch, &appraisal);
+    enum kg_status status = KG_API_NEEDS(context, assembly, prediction);
+    if (status == KG_OK)
+        status = kg_api_clear(&kg_sized_prediction, 0, prediction, &context->error);
+    if (status == KG_OK)
+        status = kg_api_take_launch(assembly, theirs, &launch);
+    if (status == KG_OK)
+        status = kg_api_appraise(assembly, index, &launch, &appraisal);
     if (status == KG_OK && !appraisal.sm)
-        status = kg_error_set(&assembly->context->error, KG_ERROR_UNSUPPORTED, "%s",
+        status = kg_error_set(&context->error, KG_ERROR_UNSUPPORTED, "%s",
                               appraisal.missing[0] ? appraisal.missing
                                                    : "code of the host has no occupancy");
     if (status != KG_OK)
         return status;
-    *prediction = (struct kg_prediction){
+    struct kg_prediction ours = {
         .device = appraisal.gpu ? appraisal.gpu->name : NULL,
         .threads = appraisal.threads,
         .exact = appraisal.registers_known,
@@ -244,41 +282,51 @@ enum kg_status kg_assembly_predict(const struct kg_assembly *assembly, int index
         .limiter = kg_limiter_name(appraisal.occupancy.limiter),
     };
     if (appraisal.has_model) {
-        prediction->waves = appraisal.waves.waves;
-        prediction->tail = appraisal.waves.idle;
-        prediction->bound = appraisal.model.bound;
-        prediction->estimate = appraisal.model.estimate;
-        prediction->bound_by = kg_term_name(appraisal.model.limiter);
+        ours.waves = appraisal.waves.waves;
+        ours.tail = appraisal.waves.idle;
+        ours.bound = appraisal.model.bound;
+        ours.estimate = appraisal.model.estimate;
+        ours.bound_by = kg_term_name(appraisal.model.limiter);
     }
+    kg_api_fill(&kg_sized_prediction, 0, &ours, prediction);
     return KG_OK;
 }
 
 enum kg_status kg_assembly_report(const struct kg_assembly *assembly, int index,
-                                  const struct kg_assembly_launch *launch, bool json, char **out)
+                                  const struct kg_assembly_launch *theirs, bool json, char **out)
 {
+    struct kg_context *context = kg_api_assembly_context(assembly);
+    struct kg_assembly_launch launch;
     struct kg_text text = {0};
-    enum kg_status status = index < 0 ? KG_OK : check_kernel(assembly, index);
+    enum kg_status status = KG_API_NEEDS(context, assembly, out);
     if (status == KG_OK)
-        status = kg_report_assembly(&assembly->subject, index, launch ? launch : &no_launch, json,
-                                    &text, &assembly->context->error);
-    return kg_api_give(assembly->context, status, &text, out);
+        status = kg_api_take_launch(assembly, theirs, &launch);
+    if (status == KG_OK && index >= 0)
+        status = check_kernel(assembly, index);
+    if (status == KG_OK)
+        status =
+            kg_report_assembly(&assembly->subject, index, &launch, json, &text, &context->error);
+    return kg_api_give(context, status, &text, out);
 }
 
 enum kg_status kg_assembly_compare(const struct kg_assembly *assembly, int index,
                                    const struct kg_assembly *other, int other_index,
-                                   const struct kg_assembly_launch *launch, bool json, char **out)
+                                   const struct kg_assembly_launch *theirs, bool json, char **out)
 {
+    struct kg_context *context = kg_api_assembly_context(assembly);
+    struct kg_assembly_launch launch;
     struct kg_text text = {0};
-    enum kg_status status = KG_OK;
-    if (index >= 0 || other_index >= 0)
+    enum kg_status status = KG_API_NEEDS(context, assembly, other, out);
+    if (status == KG_OK)
+        status = kg_api_take_launch(assembly, theirs, &launch);
+    if (status == KG_OK && (index >= 0 || other_index >= 0))
         status = check_kernel(assembly, index);
     if (status == KG_OK && index >= 0 && !is_kernel(other, other_index))
-        status = kg_error_set(&assembly->context->error, KG_ERROR_ARGUMENT,
+        status = kg_error_set(&context->error, KG_ERROR_ARGUMENT,
                               "%s has %d kernels, and none of number %d", other->subject.name,
                               other->subject.file.kernel_count, other_index);
     if (status == KG_OK)
         status = kg_report_comparison(&assembly->subject, index, &other->subject, other_index,
-                                      launch ? launch : &no_launch, json, &text,
-                                      &assembly->context->error);
-    return kg_api_give(assembly->context, status, &text, out);
+                                      &launch, json, &text, &context->error);
+    return kg_api_give(context, status, &text, out);
 }

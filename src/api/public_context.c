@@ -1,6 +1,6 @@
 // Contexts and their devices.
 
-#include "api/context.h"
+#include "api/sized.h"
 
 #include "base/json.h"
 #include "device/objects.h"
@@ -9,6 +9,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+const char *kg_dtype_numpy(enum kg_dtype dtype, bool *is_raw)
+{
+    bool known = (unsigned)dtype < KG_DTYPE_COUNT;
+    if (is_raw)
+        *is_raw = known && kg_dtypes[dtype].numpy_is_raw;
+    return known ? kg_dtypes[dtype].numpy : NULL;
+}
+
+int kg_dtype_bits(enum kg_dtype dtype)
+{
+    return (unsigned)dtype < KG_DTYPE_COUNT ? kg_dtypes[dtype].bits : 0;
+}
 
 const char *kg_dtype_name(enum kg_dtype dtype)
 {
@@ -30,6 +43,12 @@ void kg_text_release(char *text)
 enum kg_status kg_api_give(struct kg_context *context, enum kg_status status, struct kg_text *text,
                            char **out)
 {
+    if (status == KG_OK)
+        status = KG_API_NEEDS(context, context, out);
+    if (!context || !out) {
+        kg_text_free(text);
+        return status;
+    }
     *out = NULL;
     if (status == KG_OK && !text->data)
         kg_text_add_bytes(text, "", 0);
@@ -61,6 +80,8 @@ static enum kg_status open_records(struct kg_context *context)
 
 enum kg_status kg_api_records(struct kg_context *context)
 {
+    if (!context)
+        return KG_ERROR_ARGUMENT;
     const struct kg_error *missing = &context->session.missing;
     return kg_error_set(&context->error, missing->status, "%s", missing->text);
 }
@@ -79,13 +100,17 @@ static enum kg_status name_wisdom(struct kg_context *context)
 
 enum kg_status kg_context_create(const struct kg_options *options, struct kg_context **out)
 {
+    if (!out)
+        return KG_ERROR_ARGUMENT;
     *out = NULL;
     struct kg_context *context = calloc(1, sizeof *context);
     if (!context)
         return KG_ERROR_MEMORY;
     *out = context;
-    if (options)
-        context->options = *options;
+    enum kg_status status =
+        kg_api_take(&kg_sized_options, options, &context->options, &context->error);
+    if (status != KG_OK)
+        return status;
     if (context->options.threads < 0)
         return kg_error_set(&context->error, KG_ERROR_ARGUMENT, "%d threads cannot work",
                             context->options.threads);
@@ -96,7 +121,7 @@ enum kg_status kg_context_create(const struct kg_options *options, struct kg_con
     context->session.notice = context->options.notice;
     context->session.user = context->options.user;
     context->session.times.began = kg_times_now();
-    enum kg_status status = name_wisdom(context);
+    status = name_wisdom(context);
     if (status == KG_OK)
         status = open_records(context);
     context->options.home = context->options.wisdom = NULL; // they need not outlive the call
@@ -106,6 +131,9 @@ enum kg_status kg_context_create(const struct kg_options *options, struct kg_con
 enum kg_status kg_context_set_protocol(struct kg_context *context, const char *protocol)
 {
     struct kg_protocol read;
+    enum kg_status status = KG_API_NEEDS(context, context, protocol);
+    if (status != KG_OK)
+        return status;
     if (!kg_protocol_read(protocol, &read))
         return kg_error_set(&context->error, KG_ERROR_ARGUMENT,
                             "'%s' is no protocol; it is made of cold or warm, launch or graph",
@@ -116,7 +144,8 @@ enum kg_status kg_context_set_protocol(struct kg_context *context, const char *p
 
 void kg_context_set_nearest(struct kg_context *context, bool nearest)
 {
-    context->session.takes_nearest = nearest;
+    if (context)
+        context->takes_nearest = nearest;
 }
 
 void kg_context_destroy(struct kg_context *context)
@@ -182,6 +211,9 @@ static enum kg_status open_best(struct kg_context *context, struct kg_device **d
 enum kg_status kg_context_device(struct kg_context *context, const char *name,
                                  struct kg_device **device)
 {
+    enum kg_status status = KG_API_NEEDS(context, context, device);
+    if (status != KG_OK)
+        return status;
     *device = NULL;
     if (!name)
         return open_best(context, device);
@@ -195,7 +227,10 @@ enum kg_status kg_context_device(struct kg_context *context, const char *name,
 
 enum kg_status kg_context_timings(struct kg_context *context, bool json, char **out)
 {
+    enum kg_status status = KG_API_NEEDS(context, context, out);
     struct kg_text text = {0};
+    if (status != KG_OK)
+        return status;
     kg_times_print(&context->session.times, json, &text);
     if (json)
         kg_text_add(&text, "\n");
@@ -271,7 +306,10 @@ static void add_absence_json(const char *name, const char *why, struct kg_json *
 
 enum kg_status kg_context_devices(struct kg_context *context, bool json, char **out)
 {
+    enum kg_status status = KG_API_NEEDS(context, context, out);
     struct kg_text text = {0};
+    if (status != KG_OK)
+        return status;
     struct kg_json array = {.text = &text};
     if (json)
         kg_json_begin_array(&array, NULL);
@@ -291,7 +329,7 @@ enum kg_status kg_context_devices(struct kg_context *context, bool json, char **
             else
                 snprintf(name, sizeof name, "%s:%d", backend->name, i);
             struct kg_device *device;
-            enum kg_status status = kg_context_device(context, name, &device);
+            status = kg_context_device(context, name, &device);
             if (status != KG_OK && json)
                 add_absence_json(name, context->error.text, &array);
             else if (status != KG_OK)

@@ -28,32 +28,42 @@ static struct kg_forecast promise_of(const struct kg_appraisal *appraisal,
 }
 
 enum kg_status kg_assembly_sample(const struct kg_assembly *assembly, int index,
-                                  const struct kg_assembly_launch *launch,
-                                  const struct kg_measurement *measured, char **line)
+                                  const struct kg_assembly_launch *their_launch,
+                                  const struct kg_measurement *their_measured, char **line)
 {
-    struct kg_error *error = &assembly->context->error;
+    struct kg_context *context = kg_api_assembly_context(assembly);
+    enum kg_status status = KG_API_NEEDS(context, assembly, their_measured, line);
+    if (status != KG_OK)
+        return status;
+    struct kg_error *error = &context->error;
     struct kg_text text = {0};
     struct kg_appraisal appraisal;
-    enum kg_status status = kg_api_appraise(assembly, index, launch, &appraisal);
+    struct kg_assembly_launch launch;
+    struct kg_measurement measured;
+    status = kg_api_take(&kg_sized_measurement, their_measured, &measured, error);
+    if (status == KG_OK)
+        status = kg_api_take_launch(assembly, their_launch, &launch);
+    if (status == KG_OK)
+        status = kg_api_appraise(assembly, index, &launch, &appraisal);
     if (status == KG_OK && !appraisal.has_model)
         status = kg_error_set(error, KG_ERROR_ARGUMENT, "there is no model of this launch: %s",
                               appraisal.missing[0] ? appraisal.missing : "no grid was given");
-    bool sane = measured->seconds > 0 && isfinite(measured->seconds) && measured->spread >= 0 &&
-                isfinite(measured->spread) && measured->problem;
+    bool sane = measured.seconds > 0 && isfinite(measured.seconds) && measured.spread >= 0 &&
+                isfinite(measured.spread) && measured.problem;
     if (status == KG_OK && !sane)
         status = kg_error_set(error, KG_ERROR_ARGUMENT,
                               "a measurement has a problem, seconds above 0, and a spread");
     if (status == KG_OK) {
         struct kg_sample sample = {
             .device = appraisal.gpu->name,
-            .family = measured->family ? measured->family : "",
-            .op = measured->op ? measured->op : "",
-            .problem = measured->problem,
+            .family = measured.family ? measured.family : "",
+            .op = measured.op ? measured.op : "",
+            .problem = measured.problem,
             .candidate = assembly->subject.file.kernels[index].name,
-            .warm = launch && launch->warm,
-            .seconds = measured->seconds,
-            .spread = measured->spread,
-            .forecast = promise_of(&appraisal, launch),
+            .warm = launch.warm,
+            .seconds = measured.seconds,
+            .spread = measured.spread,
+            .forecast = promise_of(&appraisal, &launch),
         };
         kg_samples_write(&sample, &text);
     }
@@ -90,12 +100,17 @@ static enum kg_status read_lines(struct kg_context *context, const char *lines, 
 }
 
 enum kg_status kg_fit(struct kg_context *context, const char *name, const char *lines,
-                      size_t length, const struct kg_sample_filter *filter, bool json, char **out)
+                      size_t length, const struct kg_sample_filter *theirs, bool json, char **out)
 {
-    struct kg_samples samples = {.filter = filter};
+    struct kg_sample_filter filter;
+    struct kg_samples samples = {.filter = &filter};
     struct kg_text text = {0};
-    enum kg_status status =
-        lines ? read_lines(context, lines, length, &samples) : collect(context, &samples);
+    enum kg_status status = KG_API_NEEDS(context, context, out);
+    if (status == KG_OK)
+        status = kg_api_take(&kg_sized_sample_filter, theirs, &filter, &context->error);
+    if (status != KG_OK)
+        return status;
+    status = lines ? read_lines(context, lines, length, &samples) : collect(context, &samples);
     if (status != KG_OK && lines && name)
         kg_error_prefix(&context->error, "%s", name);
     if (status == KG_OK)
@@ -104,12 +119,17 @@ enum kg_status kg_fit(struct kg_context *context, const char *name, const char *
     return kg_api_give(context, status, &text, out);
 }
 
-enum kg_status kg_samples_export(struct kg_context *context, const struct kg_sample_filter *filter,
+enum kg_status kg_samples_export(struct kg_context *context, const struct kg_sample_filter *theirs,
                                  char **lines)
 {
-    struct kg_samples samples = {.filter = filter};
+    struct kg_sample_filter filter;
+    struct kg_samples samples = {.filter = &filter};
     struct kg_text text = {0};
-    enum kg_status status = collect(context, &samples);
+    enum kg_status status = KG_API_NEEDS(context, context, lines);
+    if (status == KG_OK)
+        status = kg_api_take(&kg_sized_sample_filter, theirs, &filter, &context->error);
+    if (status == KG_OK)
+        status = collect(context, &samples);
     for (int s = 0; s < samples.count && status == KG_OK; s++)
         kg_samples_write(&samples.list[s], &text);
     kg_samples_free(&samples);

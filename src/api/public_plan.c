@@ -1,33 +1,73 @@
 // Plans and the whole way, as the public header promises them.
 
-#include "api/context.h"
-
+#include "api/sized.h"
 #include "flow/explain.h"
+#include "flow/foreign.h"
+#include "flow/override.h"
+#include "flow/plan_bench.h"
+#include "flow/planner.h"
 #include "flow/run_with_copies.h"
 #include "flow/stages.h"
+#include "flow/verify.h"
 
 #include <stdio.h>
 
-static enum kg_status make_plan(const struct kg_problem *problem, struct kg_device *device,
-                                enum kg_rigor rigor, double seconds, bool writes,
-                                struct kg_plan **plan)
+// The context of a plan; NULL where there is no plan.
+static struct kg_context *context_of(const struct kg_plan *plan)
+{
+    return plan ? kg_api_context(plan->problem) : NULL;
+}
+
+static struct kg_request request_for(const struct kg_problem *problem, struct kg_device *device)
 {
     struct kg_context *context = kg_api_context(problem);
+    return (struct kg_request){.session = &context->session,
+                               .problem = problem,
+                               .device = device,
+                               .takes_nearest = context->takes_nearest};
+}
+
+static enum kg_status check_search(struct kg_context *context, enum kg_rigor rigor, double seconds)
+{
+    if ((unsigned)rigor < KG_RIGOR_COUNT && seconds >= 0)
+        return KG_OK;
+    return kg_error_set(&context->error, KG_ERROR_ARGUMENT,
+                        "rigor %d for %g seconds is not a search", (int)rigor, seconds);
+}
+
+static enum kg_status make_plan(const struct kg_request *request, struct kg_plan **plan)
+{
+    struct kg_context *context = kg_api_context(request->problem);
     *plan = NULL;
-    if ((unsigned)rigor >= KG_RIGOR_COUNT || !(seconds >= 0))
-        return kg_error_set(&context->error, KG_ERROR_ARGUMENT,
-                            "rigor %d for %g seconds is not a search", (int)rigor, seconds);
-    context->session.writes = writes;
-    enum kg_status status = kg_flow_plan(&context->session, problem, device, rigor, seconds, NULL,
-                                         NULL, plan, &context->error);
-    context->session.writes = false;
-    return status;
+    enum kg_status status = check_search(context, request->rigor, request->seconds);
+    return status ? status : kg_flow_plan(request, plan, &context->error);
+}
+
+static void give_verdict(const struct kg_verdict *verdict, struct kg_verify_result *result)
+{
+    struct kg_verify_result ours = {
+        .passed = verdict->passed,
+        .seed = verdict->seed,
+        .cases = verdict->cases,
+        .skipped = verdict->skipped,
+        .elements = verdict->elements,
+        .worst = verdict->worst_relative,
+        .impostors = verdict->impostors,
+    };
+    snprintf(ours.reason, sizeof ours.reason, "%s", verdict->reason);
+    kg_api_fill(&kg_sized_verify_result, 0, &ours, result);
 }
 
 enum kg_status kg_plan_create(const struct kg_problem *problem, struct kg_device *device,
                               enum kg_rigor rigor, double seconds, struct kg_plan **plan)
 {
-    return make_plan(problem, device, rigor, seconds, false, plan);
+    enum kg_status status = KG_API_NEEDS(kg_api_context(problem), problem, device, plan);
+    if (status != KG_OK)
+        return status;
+    struct kg_request request = request_for(problem, device);
+    request.rigor = rigor;
+    request.seconds = seconds;
+    return make_plan(&request, plan);
 }
 
 void kg_plan_destroy(struct kg_plan *plan)
@@ -38,30 +78,36 @@ void kg_plan_destroy(struct kg_plan *plan)
 // No context here: plans run on any thread, and only the status comes back.
 enum kg_status kg_plan_execute(const struct kg_plan *plan, void *const *tensors, void *stream)
 {
+    if (!plan || !tensors)
+        return KG_ERROR_ARGUMENT;
     return kg_flow_execute(plan, tensors, stream, NULL);
 }
 
 enum kg_status kg_plan_run(const struct kg_plan *plan, void *const *tensors)
 {
-    return kg_flow_run(plan, tensors, &kg_api_context(plan->problem)->error);
+    enum kg_status status = KG_API_NEEDS(context_of(plan), plan, tensors);
+    return status ? status : kg_flow_run(plan, tensors, &context_of(plan)->error);
 }
 
 enum kg_status kg_plan_override(const struct kg_plan *plan, const char *path,
                                 struct kg_plan **overridden)
 {
-    struct kg_context *context = kg_api_context(plan->problem);
-    return kg_flow_override(plan, path, overridden, &context->error);
+    enum kg_status status = KG_API_NEEDS(context_of(plan), plan, path, overridden);
+    return status ? status : kg_flow_override(plan, path, overridden, &context_of(plan)->error);
 }
 
 enum kg_status kg_plan_verify(const struct kg_plan *plan, uint64_t seed,
                               struct kg_verify_result *result)
 {
-    *result = (struct kg_verify_result){0};
-    struct kg_context *context = kg_api_context(plan->problem);
-    struct kg_verdict verdict;
-    enum kg_status status = kg_flow_verify(plan, seed, &verdict, &context->error);
+    struct kg_context *context = context_of(plan);
+    enum kg_status status = KG_API_NEEDS(context, plan, result);
     if (status == KG_OK)
-        kg_flow_report_verdict(&verdict, result);
+        status = kg_api_clear(&kg_sized_verify_result, 0, result, &context->error);
+    struct kg_verdict verdict;
+    if (status == KG_OK)
+        status = kg_flow_verify(plan, seed, &verdict, &context->error);
+    if (status == KG_OK)
+        give_verdict(&verdict, result);
     return status;
 }
 
@@ -69,45 +115,75 @@ enum kg_status kg_problem_verify_file(const struct kg_problem *problem, struct k
                                       const char *path, uint64_t seed,
                                       struct kg_verify_result *result)
 {
-    *result = (struct kg_verify_result){0};
     struct kg_context *context = kg_api_context(problem);
-    struct kg_verdict verdict;
-    enum kg_status status = kg_flow_verify_file(&context->session, problem, device, path, seed,
-                                                &verdict, &context->error);
+    enum kg_status status = KG_API_NEEDS(context, problem, device, path, result);
     if (status == KG_OK)
-        kg_flow_report_verdict(&verdict, result);
+        status = kg_api_clear(&kg_sized_verify_result, 0, result, &context->error);
+    if (status != KG_OK)
+        return status;
+    struct kg_request request = request_for(problem, device);
+    struct kg_verdict verdict;
+    status = kg_flow_verify_file(&request, path, seed, &verdict, &context->error);
+    if (status == KG_OK)
+        give_verdict(&verdict, result);
     return status;
 }
 
 enum kg_status kg_plan_bench(const struct kg_plan *plan, struct kg_bench_result *result)
 {
-    return kg_flow_bench(plan, NULL, result, NULL, &kg_api_context(plan->problem)->error);
+    struct kg_context *context = context_of(plan);
+    struct kg_bench_result ours = {0};
+    enum kg_status status = KG_API_NEEDS(context, plan, result);
+    if (status == KG_OK)
+        status = kg_api_clear(&kg_sized_bench_result, 0, result, &context->error);
+    if (status != KG_OK)
+        return status;
+    status = kg_flow_bench(plan, NULL, &ours, NULL, &context->error);
+    kg_api_fill(&kg_sized_bench_result, 0, &ours, result);
+    return status;
 }
 
 const char *kg_plan_choice(const struct kg_plan *plan)
 {
-    return plan->choice;
+    return plan ? plan->choice : NULL;
+}
+
+bool kg_plan_verified(const struct kg_plan *plan)
+{
+    return plan && plan->verified;
 }
 
 void kg_plan_cost(const struct kg_plan *plan, double *measured, double *bound)
 {
-    *measured = plan->seconds;
-    *bound = kg_roofline_of(plan->problem, &plan->device->facts).seconds;
+    if (measured)
+        *measured = plan ? plan->seconds : 0;
+    if (bound)
+        *bound = plan ? kg_roofline_of(plan->problem, &plan->device->facts).seconds : 0;
 }
 
 enum kg_status kg_plan_source(const struct kg_plan *plan, char **out)
 {
+    enum kg_status status = KG_API_NEEDS(context_of(plan), plan, out);
     struct kg_text text = {0};
+    if (status != KG_OK)
+        return status;
     kg_flow_source(plan, &text);
-    return kg_api_give(kg_api_context(plan->problem), KG_OK, &text, out);
+    return kg_api_give(context_of(plan), KG_OK, &text, out);
 }
 
 enum kg_status kg_problem_source(const struct kg_problem *problem, struct kg_device *device,
                                  enum kg_rigor rigor, double seconds, char **text)
 {
     struct kg_plan *plan;
+    enum kg_status status = KG_API_NEEDS(kg_api_context(problem), problem, device, text);
+    if (status != KG_OK)
+        return status;
+    struct kg_request request = request_for(problem, device);
+    request.rigor = rigor;
+    request.seconds = seconds;
+    request.source_only = true;
     *text = NULL;
-    enum kg_status status = make_plan(problem, device, rigor, seconds, true, &plan);
+    status = make_plan(&request, &plan);
     if (status == KG_OK)
         status = kg_plan_source(plan, text);
     kg_flow_plan_free(plan);
@@ -116,18 +192,55 @@ enum kg_status kg_problem_source(const struct kg_problem *problem, struct kg_dev
 
 enum kg_status kg_plan_assembly(const struct kg_plan *plan, char **out)
 {
-    struct kg_context *context = kg_api_context(plan->problem);
+    struct kg_context *context = context_of(plan);
+    enum kg_status status = KG_API_NEEDS(context, plan, out);
     struct kg_text text = {0};
-    enum kg_status status = kg_flow_assembly(plan, &text, &context->error);
+    if (status != KG_OK)
+        return status;
+    status = kg_flow_assembly(plan, &text, &context->error);
     return kg_api_give(context, status, &text, out);
 }
 
 enum kg_status kg_plan_explain(const struct kg_plan *plan, bool json, char **out)
 {
-    struct kg_context *context = kg_api_context(plan->problem);
+    struct kg_context *context = context_of(plan);
+    enum kg_status status = KG_API_NEEDS(context, plan, out);
     struct kg_text text = {0};
-    enum kg_status status = kg_flow_explain(plan, json, &text, &context->error);
+    if (status != KG_OK)
+        return status;
+    status = kg_flow_explain(plan, json, &text, &context->error);
     return kg_api_give(context, status, &text, out);
+}
+
+// What stands before the library's members of a build's result.
+#define BUILD_KEEPS                                                                                \
+    (offsetof(struct kg_build_result, rounds) - offsetof(struct kg_build_result, verify))
+
+static enum kg_status clear_build(struct kg_context *context, struct kg_build_result *result)
+{
+    struct kg_error *error = &context->error;
+    enum kg_status status = kg_api_clear(&kg_sized_build_result, BUILD_KEEPS, result, error);
+    if (status == KG_OK && result->verify)
+        status = kg_api_clear(&kg_sized_verify_result, 0, result->verify, error);
+    if (status == KG_OK && result->bench)
+        status = kg_api_clear(&kg_sized_bench_result, 0, result->bench, error);
+    return status;
+}
+
+static void give_build(const struct kg_built_report *report, struct kg_build_result *result)
+{
+    const struct kg_build_result ours = {.rounds = report->rounds,
+                                         .goal_met = report->goal_met,
+                                         .space = report->space,
+                                         .valid = report->valid,
+                                         .pruned = report->pruned,
+                                         .measured = report->measured,
+                                         .failed = report->failed};
+    kg_api_fill(&kg_sized_build_result, BUILD_KEEPS, &ours, result);
+    if (result->verify)
+        give_verdict(&report->verdict, result->verify);
+    if (result->bench)
+        kg_api_fill(&kg_sized_bench_result, 0, &report->bench, result->bench);
 }
 
 enum kg_status kg_build(const struct kg_problem *problem, struct kg_device *device,
@@ -135,22 +248,39 @@ enum kg_status kg_build(const struct kg_problem *problem, struct kg_device *devi
                         struct kg_plan **plan)
 {
     struct kg_context *context = kg_api_context(problem);
-    *result = (struct kg_build_result){0};
+    struct kg_build_options wanted;
+    struct kg_built_report report;
     if (plan)
         *plan = NULL;
-    enum kg_status status = kg_api_check_language(context, options ? options->language : NULL);
+    enum kg_status status = KG_API_NEEDS(context, problem, device, result);
+    if (status == KG_OK)
+        status = clear_build(context, result);
+    if (status == KG_OK)
+        status = kg_api_take(&kg_sized_build_options, options, &wanted, &context->error);
+    if (status == KG_OK)
+        status = kg_api_check_language(context, wanted.language);
+    if (status == KG_OK)
+        status = check_search(context, wanted.rigor, wanted.seconds);
     if (status != KG_OK)
         return status;
-    return kg_flow_build(&context->session, problem, device, options, result, plan,
-                         &context->error);
+    struct kg_request request = request_for(problem, device);
+    request.rigor = wanted.rigor;
+    request.seconds = wanted.seconds;
+    status = kg_flow_build(&request, &wanted, &report, plan, &context->error);
+    give_build(&report, result);
+    return status;
 }
 
 enum kg_status kg_profile(const struct kg_problem *problem, struct kg_device *device,
                           double seconds, bool json, char **out)
 {
     struct kg_context *context = kg_api_context(problem);
+    enum kg_status status = KG_API_NEEDS(context, problem, device, out);
     struct kg_text text = {0};
-    enum kg_status status =
-        kg_flow_profile(&context->session, problem, device, seconds, json, &text, &context->error);
+    if (status != KG_OK)
+        return status;
+    struct kg_request request = request_for(problem, device);
+    request.seconds = seconds;
+    status = kg_flow_profile(&request, json, &text, &context->error);
     return kg_api_give(context, status, &text, out);
 }

@@ -1,6 +1,6 @@
 // Ops and problems: texts and bindings from outside become checked structures.
 
-#include "api/context.h"
+#include "api/sized.h"
 
 #include "base/names.h"
 
@@ -19,6 +19,9 @@ static void release_owner(struct kg_op_owner *owner)
 enum kg_status kg_op_parse(struct kg_context *context, const char *file, const char *text,
                            size_t length, const char *name, struct kg_op **op)
 {
+    enum kg_status status = KG_API_NEEDS(context, context, file, text, op);
+    if (status != KG_OK)
+        return status;
     *op = NULL;
     struct kg_op_owner *owner = calloc(1, sizeof *owner);
     if (!owner)
@@ -26,8 +29,7 @@ enum kg_status kg_op_parse(struct kg_context *context, const char *file, const c
     owner->context = context;
     owner->references = 1;
     struct kg_file *parsed;
-    enum kg_status status =
-        kg_lang_parse(&owner->arena, file, text, length, &parsed, &context->error);
+    status = kg_lang_parse(&owner->arena, file, text, length, &parsed, &context->error);
     if (status == KG_OK)
         status = kg_lang_select(parsed, name, op, &context->error);
     if (status != KG_OK) {
@@ -48,11 +50,13 @@ void kg_op_destroy(struct kg_op *op)
 enum kg_status kg_op_names(struct kg_context *context, const char *file, const char *text,
                            size_t length, char **names)
 {
-    *names = NULL;
+    enum kg_status status = KG_API_NEEDS(context, context, file, text, names);
     struct kg_arena arena = {0};
     struct kg_file *parsed;
     struct kg_text list = {0};
-    enum kg_status status = kg_lang_parse(&arena, file, text, length, &parsed, &context->error);
+    if (status != KG_OK)
+        return status;
+    status = kg_lang_parse(&arena, file, text, length, &parsed, &context->error);
     if (status == KG_OK)
         for (int i = 0; i < parsed->op_count; i++)
             kg_text_format(&list, "%s\n", parsed->ops[i]->name);
@@ -62,20 +66,55 @@ enum kg_status kg_op_names(struct kg_context *context, const char *file, const c
 
 const char *kg_op_name(const struct kg_op *op)
 {
-    return op->name;
+    return op ? op->name : NULL;
 }
 
-struct kg_tensor_info kg_op_tensor(const struct kg_op *op, int index)
+static enum kg_status check_tensor(struct kg_context *context, const struct kg_op *op, int index,
+                                   struct kg_tensor_info *info)
 {
-    struct kg_tensor_info info = {0};
-    if (index < 0 || index >= op->input_count + op->output_count)
-        return info;
+    int count = op->input_count + op->output_count;
+    enum kg_status status = kg_api_clear(&kg_sized_tensor_info, 0, info, &context->error);
+    if (status == KG_OK && (index < 0 || index >= count))
+        status =
+            kg_error_set(&context->error, KG_ERROR_ARGUMENT,
+                         "op %s has %d tensors, and none of number %d", op->name, count, index);
+    return status;
+}
+
+enum kg_status kg_op_tensor(const struct kg_op *op, int index, struct kg_tensor_info *info)
+{
+    struct kg_context *context = op ? ((struct kg_op_owner *)op->owner)->context : NULL;
+    enum kg_status status = KG_API_NEEDS(context, op, info);
+    if (status == KG_OK)
+        status = check_tensor(context, op, index, info);
+    if (status != KG_OK)
+        return status;
     const struct kg_tensor *tensor = op->tensors[index];
-    info.name = tensor->name;
-    info.is_output = tensor->role == KG_ROLE_OUTPUT;
-    info.dtype = tensor->type.variable ? KG_DTYPE_COUNT : tensor->type.dtype;
-    info.rank = tensor->rank;
-    return info;
+    const struct kg_tensor_info ours = {
+        .name = tensor->name,
+        .is_output = tensor->role == KG_ROLE_OUTPUT,
+        .dtype = tensor->type.variable ? KG_DTYPE_COUNT : tensor->type.dtype,
+        .rank = tensor->rank,
+    };
+    kg_api_fill(&kg_sized_tensor_info, 0, &ours, info);
+    return KG_OK;
+}
+
+bool kg_op_allows(const struct kg_op *op, int index, enum kg_dtype dtype,
+                  const struct kg_binding *bindings, int count)
+{
+    if (!op || index < 0 || index >= op->input_count + op->output_count)
+        return false;
+    const struct kg_type_name *type = &op->tensors[index]->type;
+    if (!type->variable)
+        return dtype == type->dtype;
+    for (int i = 0; i < count; i++)
+        if (strcmp(bindings[i].name, type->variable->name) == 0)
+            return dtype == kg_dtype_find(bindings[i].value, strlen(bindings[i].value));
+    for (int i = 0; i < type->variable->count; i++)
+        if (dtype == type->variable->allowed[i])
+            return true;
+    return false;
 }
 
 // What a binding may name: dtype variables, sizes and params of the op.
@@ -177,12 +216,17 @@ static enum kg_status bind_one(struct kg_context *context, const struct kg_op *o
 static enum kg_status bind_all(struct kg_context *context, const struct kg_op *op,
                                const struct kg_binding *bindings, int count, struct bound *bound)
 {
+    if (count > 0 && !bindings)
+        return kg_error_set(&context->error, KG_ERROR_ARGUMENT, "%d bindings at NULL", count);
     *bound = (struct bound){0};
     kg_lang_default_bindings(op, &bound->build);
     for (int i = 0; i < KG_MAX_SIZES; i++)
         bound->sizes[i] = -1;
     enum kg_status status = KG_OK;
     for (int i = 0; status == KG_OK && i < count; i++) {
+        if (!bindings[i].name || !bindings[i].value)
+            return kg_error_set(&context->error, KG_ERROR_ARGUMENT,
+                                "binding %d lacks its name or its value", i + 1);
         for (int j = 0; j < i; j++)
             if (strcmp(bindings[i].name, bindings[j].name) == 0)
                 return kg_error_set(&context->error, KG_ERROR_ARGUMENT,
@@ -235,11 +279,14 @@ enum kg_status kg_problem_create(struct kg_context *context, const struct kg_op 
                                  const struct kg_binding *bindings, int count,
                                  struct kg_problem **problem)
 {
-    *problem = NULL;
     struct bound bound;
     struct kg_op *instance = NULL;
     struct kg_problem_owner *owner = NULL;
-    enum kg_status status = bind_all(context, op, bindings, count, &bound);
+    enum kg_status status = KG_API_NEEDS(context, context, op, problem);
+    if (status != KG_OK)
+        return status;
+    *problem = NULL;
+    status = bind_all(context, op, bindings, count, &bound);
     if (status == KG_OK)
         status = bind_by_goal(context, op, &bound);
     if (status == KG_OK && !(owner = create_owner(op)))
@@ -258,33 +305,57 @@ enum kg_status kg_problem_create(struct kg_context *context, const struct kg_op 
 // Tensors at hand, sorted into the places of the op's own tensors.
 struct given {
     const struct kg_tensor_info *infos[KG_MAX_TENSORS]; // NULL: not given
+    struct kg_tensor_info taken[KG_MAX_TENSORS];        // where they are kept
 };
+
+// Where the caller's array has the next element.
+static size_t element_size(const struct kg_tensor_info *tensors)
+{
+    size_t size;
+    memcpy(&size, tensors, sizeof size);
+    return size ? size : kg_sized_tensor_info.first;
+}
+
+static enum kg_status find_place(struct kg_context *context, const struct kg_op *op,
+                                 const char *name, int *place)
+{
+    const char *names[KG_MAX_TENSORS] = {0};
+    int known = op->input_count + op->output_count;
+    if (!name)
+        return kg_error_set(&context->error, KG_ERROR_ARGUMENT, "a tensor without a name");
+    for (int i = 0; i < known; i++) {
+        names[i] = op->tensors[i]->name;
+        if (strcmp(names[i], name) == 0) {
+            *place = i;
+            return KG_OK;
+        }
+    }
+    const char *nearest = kg_names_nearest(name, names, (size_t)known);
+    return kg_error_set(&context->error, KG_ERROR_ARGUMENT, "op %s has no tensor called '%s'%s%s%s",
+                        op->name, name, nearest ? "; did you mean " : "", nearest ? nearest : "",
+                        nearest ? "?" : "");
+}
 
 static enum kg_status sort_tensors(struct kg_context *context, const struct kg_op *op,
                                    const struct kg_tensor_info *tensors, int count,
                                    struct given *given)
 {
     *given = (struct given){0};
-    int known = op->input_count + op->output_count;
     for (int t = 0; t < count; t++) {
+        struct kg_tensor_info tensor;
+        const char *theirs = (const char *)tensors + (size_t)t * element_size(tensors);
         int place = -1;
-        const char *names[KG_MAX_TENSORS] = {0};
-        for (int i = 0; i < known; i++) {
-            names[i] = op->tensors[i]->name;
-            if (strcmp(names[i], tensors[t].name) == 0)
-                place = i;
-        }
-        if (place < 0) {
-            const char *nearest = kg_names_nearest(tensors[t].name, names, (size_t)known);
-            return kg_error_set(&context->error, KG_ERROR_ARGUMENT,
-                                "op %s has no tensor called '%s'%s%s%s", op->name, tensors[t].name,
-                                nearest ? "; did you mean " : "", nearest ? nearest : "",
-                                nearest ? "?" : "");
-        }
+        enum kg_status status =
+            kg_api_take(&kg_sized_tensor_info, theirs, &tensor, &context->error);
+        if (status == KG_OK)
+            status = find_place(context, op, tensor.name, &place);
+        if (status != KG_OK)
+            return status;
         if (given->infos[place])
             return kg_error_set(&context->error, KG_ERROR_ARGUMENT, "tensor %s is given twice",
-                                names[place]);
-        given->infos[place] = &tensors[t];
+                                op->tensors[place]->name);
+        given->taken[place] = tensor;
+        given->infos[place] = &given->taken[place];
     }
     for (int i = 0; i < op->input_count; i++)
         if (!given->infos[i])
@@ -377,12 +448,15 @@ enum kg_status kg_problem_create_for(struct kg_context *context, const struct kg
                                      const struct kg_binding *bindings, int count,
                                      struct kg_problem **problem)
 {
-    *problem = NULL;
     struct bound bound;
     struct given given;
     struct kg_op *instance = NULL;
     struct kg_problem_owner *owner = NULL;
-    enum kg_status status = bind_all(context, op, bindings, count, &bound);
+    enum kg_status status = KG_API_NEEDS(context, context, op, tensors, problem);
+    if (status != KG_OK)
+        return status;
+    *problem = NULL;
+    status = bind_all(context, op, bindings, count, &bound);
     if (status == KG_OK)
         status = sort_tensors(context, op, tensors, tensor_count, &given);
     if (status == KG_OK)
@@ -413,30 +487,35 @@ void kg_problem_destroy(struct kg_problem *problem)
 
 int kg_problem_tensor_count(const struct kg_problem *problem)
 {
-    return problem->op->input_count + problem->op->output_count;
+    return problem ? problem->op->input_count + problem->op->output_count : 0;
 }
 
-struct kg_tensor_info kg_problem_tensor(const struct kg_problem *problem, int index)
+enum kg_status kg_problem_tensor(const struct kg_problem *problem, int index,
+                                 struct kg_tensor_info *info)
 {
-    struct kg_tensor_info info = {0};
-    if (index < 0 || index >= kg_problem_tensor_count(problem))
-        return info;
+    struct kg_context *context = kg_api_context(problem);
+    enum kg_status status = KG_API_NEEDS(context, problem, info);
+    if (status == KG_OK)
+        status = check_tensor(context, problem->op, index, info);
+    if (status != KG_OK)
+        return status;
     const struct kg_tensor *tensor = problem->tensors[index];
     const struct kg_layout *layout = &problem->layouts[index];
-    info.name = tensor->name;
-    info.is_output = tensor->role == KG_ROLE_OUTPUT;
-    info.dtype = tensor->type.dtype;
-    info.rank = tensor->rank;
-    info.bytes = layout->bytes;
-    memcpy(info.shape, layout->shape, sizeof info.shape);
-    memcpy(info.stride, layout->stride, sizeof info.stride);
-    return info;
+    struct kg_tensor_info ours = {.name = tensor->name,
+                                  .is_output = tensor->role == KG_ROLE_OUTPUT,
+                                  .dtype = tensor->type.dtype,
+                                  .rank = tensor->rank,
+                                  .bytes = layout->bytes};
+    memcpy(ours.shape, layout->shape, sizeof ours.shape);
+    memcpy(ours.stride, layout->stride, sizeof ours.stride);
+    kg_api_fill(&kg_sized_tensor_info, 0, &ours, info);
+    return KG_OK;
 }
 
 struct kg_context *kg_api_context(const struct kg_problem *problem)
 {
-    const struct kg_problem_owner *owner = problem->owner;
-    return owner->op->context;
+    const struct kg_problem_owner *owner = problem ? problem->owner : NULL;
+    return owner ? owner->op->context : NULL;
 }
 
 enum kg_status kg_api_check_language(struct kg_context *context, const char *language)
@@ -450,10 +529,13 @@ enum kg_status kg_api_check_language(struct kg_context *context, const char *lan
 enum kg_status kg_problem_document(const struct kg_problem *problem, struct kg_device *device,
                                    const char *language, bool json, char **out)
 {
-    *out = NULL;
     struct kg_context *context = kg_api_context(problem);
     bool chinese = language && strcmp(language, "zh") == 0;
-    enum kg_status status = kg_api_check_language(context, language);
+    enum kg_status status = KG_API_NEEDS(context, problem, out);
+    if (status != KG_OK)
+        return status;
+    *out = NULL;
+    status = kg_api_check_language(context, language);
     if (status != KG_OK)
         return status;
     struct kg_text text = {0};

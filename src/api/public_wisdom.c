@@ -1,6 +1,6 @@
 // Wisdom and records at the public surface.
 
-#include "api/context.h"
+#include "api/sized.h"
 #include "report/html.h"
 
 #include <string.h>
@@ -26,29 +26,31 @@ enum kg_status kg_wisdom_export(struct kg_context *context, char **lines)
 enum kg_status kg_wisdom_import(struct kg_context *context, const char *lines, size_t length,
                                 char **summary)
 {
+    enum kg_status status = KG_API_NEEDS(context, context, lines, summary);
+    if (status != KG_OK)
+        return status;
     *summary = NULL;
     struct kg_text text = {0};
     // "Here" is the best device at hand: what matches neither it nor its compiler is reported.
     struct kg_device *device;
-    enum kg_status status = kg_api_records(context);
+    status = kg_api_records(context);
     if (status == KG_OK)
         status = kg_context_device(context, NULL, &device);
     if (status != KG_OK)
         return status;
     struct kg_key here;
-    struct kg_arena arena = {0};
-    status = kg_session_key_here(device, &arena, &here, &context->error);
-    if (status == KG_OK)
-        status =
-            kg_store_import(context->session.store, lines, length, &here, &text, &context->error);
-    kg_arena_free(&arena);
+    kg_session_key_here(device, &here);
+    status = kg_store_import(context->session.store, lines, length, &here, &text, &context->error);
     return kg_api_give(context, status, &text, summary);
 }
 
 enum kg_status kg_wisdom_forget(struct kg_context *context, const char *op, int *count)
 {
+    enum kg_status status = KG_API_NEEDS(context, context, count);
+    if (status != KG_OK)
+        return status;
     *count = 0;
-    enum kg_status status = kg_api_records(context);
+    status = kg_api_records(context);
     return status ? status : kg_store_forget(context->session.store, op, count, &context->error);
 }
 

@@ -3,7 +3,7 @@
 #ifndef KG_FLOW_ANALYSIS_H
 #define KG_FLOW_ANALYSIS_H
 
-#include "flow/planner.h"
+#include "flow/plan_handle.h"
 
 // Every function that the plan launches, with its launch (docs/asm.md explains the lines).
 // KG_ERROR_UNSUPPORTED where the binaries are not at hand: on the host.

@@ -1,7 +1,10 @@
-// The one place of a build: see evaluator.h.
+// See evaluator.h.
 
 #include "flow/evaluator.h"
 
+#include "flow/companions.h"
+#include "flow/judging.h"
+#include "flow/proof.h"
 #include "flow/worker_job.h"
 #include "tune/compiling.h"
 
@@ -52,9 +55,8 @@ static bool is_known(const struct kg_evaluator *evaluator, const struct kg_key *
 {
     struct kg_text text = {0};
     struct kg_outcome outcome;
-    bool found = false;
     kg_choice_print(choice, &text);
-    kg_store_find(evaluator->session->store, key, kg_text_string(&text), &outcome, &found, NULL);
+    bool found = kg_proof_find(&evaluator->request, key, kg_text_string(&text), &outcome);
     kg_text_free(&text);
     return found;
 }
@@ -72,8 +74,8 @@ static void list_ahead(const struct kg_evaluator *evaluator, const struct kg_ahe
                        struct compiling *compiling)
 {
     struct kg_search search = evaluator->terms;
-    search.rigor = ahead->rigor;
-    bool searches = ahead->rigor != KG_RIGOR_ESTIMATE && ahead->rigor != KG_RIGOR_WISDOM;
+    search.rigor = evaluator->request.rigor;
+    bool searches = search.rigor != KG_RIGOR_ESTIMATE && search.rigor != KG_RIGOR_WISDOM;
     struct kg_choice *choices = calloc(KG_MAX_FORESEEN, sizeof *choices);
     if (!choices)
         return; // each is compiled when its turn comes
@@ -158,14 +160,15 @@ static void await_compiling(struct compiling *compiling)
     free(compiling);
 }
 
-static struct kg_search terms_of(struct kg_session *session, const struct kg_evaluator *evaluator,
-                                 const struct kg_problem *problem, struct kg_device *device)
+static struct kg_search terms_of(const struct kg_evaluator *evaluator)
 {
+    const struct kg_request *request = &evaluator->request;
+    struct kg_session *session = request->session;
     return (struct kg_search){
-        .device = device,
-        .problem = problem,
+        .device = request->device,
+        .problem = request->problem,
         .counterpart = evaluator->counterpart,
-        .target = kg_session_target(device),
+        .target = kg_session_target(request->device),
         .protocol = session->protocol,
         .cancel = session->cancel,
         .times = &session->times,
@@ -174,21 +177,19 @@ static struct kg_search terms_of(struct kg_session *session, const struct kg_eva
 
 enum kg_status kg_evaluator_stay(struct kg_evaluator *evaluator, struct kg_error *error)
 {
-    const struct kg_search *terms = &evaluator->terms;
+    const struct kg_request *request = &evaluator->request;
     enum kg_status status = KG_OK;
     evaluator->is_elsewhere = false;
     if (evaluator->judged)
-        status = kg_flow_gate(evaluator->session, terms->problem, terms->device, 0,
-                              evaluator->counterpart != NULL, &evaluator->gate, error);
+        status = kg_flow_gate(request, 0, evaluator->counterpart != NULL, &evaluator->gate, error);
     evaluator->terms.gate = evaluator->gate;
     if (status)
         return status;
-    kg_session_warn(evaluator->session, terms->device);
-    return kg_judge_make(terms, &evaluator->judge, error);
+    kg_session_warn(request->session, request->device);
+    return kg_judge_make(&evaluator->terms, &evaluator->judge, error);
 }
 
-enum kg_status kg_evaluator_open(struct kg_session *session, const struct kg_problem *problem,
-                                 struct kg_device *device, bool judged,
+enum kg_status kg_evaluator_open(const struct kg_request *request, bool judged,
                                  const struct kg_ahead *ahead, struct kg_evaluator **out,
                                  struct kg_error *error)
 {
@@ -196,16 +197,16 @@ enum kg_status kg_evaluator_open(struct kg_session *session, const struct kg_pro
     struct kg_evaluator *evaluator = calloc(1, sizeof *evaluator);
     if (!evaluator)
         return kg_error_memory(error, "a place for kernels");
-    evaluator->session = session;
+    evaluator->request = *request;
     enum kg_status status =
-        judged ? kg_flow_counterpart(problem, &evaluator->counterpart, error) : KG_OK;
+        judged ? kg_flow_counterpart(request->problem, &evaluator->counterpart, error) : KG_OK;
     if (status) {
         kg_evaluator_close(evaluator);
         return status;
     }
-    evaluator->terms = terms_of(session, evaluator, problem, device);
+    evaluator->terms = terms_of(evaluator);
     evaluator->judged = judged;
-    evaluator->is_elsewhere = kg_worker_job_is_wanted(device);
+    evaluator->is_elsewhere = kg_worker_job_is_wanted(request->device);
     struct compiling *compiling =
         evaluator->is_elsewhere ? NULL : start_compiling(evaluator, ahead);
     if (!evaluator->is_elsewhere)
@@ -219,14 +220,32 @@ enum kg_status kg_evaluator_open(struct kg_session *session, const struct kg_pro
     return KG_OK;
 }
 
+enum kg_status kg_evaluator_judge(struct kg_evaluator *evaluator, const struct kg_plan *plan,
+                                  struct kg_judgement *judgement, struct kg_error *error)
+{
+    struct kg_built built = *plan->built; // what others may use stays as it is
+    struct kg_request request = kg_flow_request_of(plan);
+    enum kg_status status = KG_OK;
+    *judgement = (struct kg_judgement){.kind = KG_OUTCOME_WRONG};
+    if (evaluator->counterpart)
+        status = kg_flow_build_counterpart(&request, plan->choice, evaluator->counterpart,
+                                           &built.counterpart, error);
+    if (!status)
+        status = kg_judge_one(evaluator->judge, &built, JUDGE_SECONDS, 0, judgement, error);
+    kg_built_free(built.counterpart);
+    return status;
+}
+
 enum kg_status kg_evaluator_verify(struct kg_evaluator *evaluator, const struct kg_plan *plan,
                                    struct kg_verdict *verdict, struct kg_error *error)
 {
     struct kg_built built = *plan->built; // what others may use stays as it is
+    struct kg_request request = kg_flow_request_of(plan);
     enum kg_status status = KG_OK;
     *verdict = (struct kg_verdict){0};
     if (evaluator->is_elsewhere) {
-        status = plan->override ? KG_ERROR_MISSING : kg_worker_job_verify(plan, 0, verdict, error);
+        status = plan->override ? KG_ERROR_MISSING
+                                : kg_worker_job_verify(&request, plan->choice, 0, verdict, error);
         if (status != KG_ERROR_MISSING)
             return status;
         status = kg_evaluator_stay(evaluator, error);
@@ -234,7 +253,8 @@ enum kg_status kg_evaluator_verify(struct kg_evaluator *evaluator, const struct 
             return status;
     }
     if (evaluator->counterpart && !plan->override)
-        status = kg_flow_build_counterpart(plan, evaluator->counterpart, &built.counterpart, error);
+        status = kg_flow_build_counterpart(&request, plan->choice, evaluator->counterpart,
+                                           &built.counterpart, error);
     if (!status)
         status = kg_judge_verify(evaluator->judge, &built, JUDGE_SECONDS, verdict, error);
     kg_built_free(built.counterpart);

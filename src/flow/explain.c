@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "flow/diagnose.h"
+#include "flow/planner.h"
 #include "flow/small.h"
 #include "gen/grouping.h"
 #include "report/outcomes.h"
@@ -61,6 +62,23 @@ static void add_nearest(const struct kg_plan *plan, struct kg_text *text)
     kg_text_add(text, "\n");
 }
 
+// Why there is no time.
+static const char *unmeasured(const struct kg_plan *plan)
+{
+    switch (plan->origin) {
+    case KG_ORIGIN_NEAREST:
+        return "- not measured for these sizes\n";
+    case KG_ORIGIN_SEARCH:
+        return "- time was up before anything was measured: chosen by rule\n";
+    case KG_ORIGIN_RECORDS:
+    case KG_ORIGIN_FILE:
+        return "- found with other kernels than are written for it now: these are neither verified "
+               "nor measured\n";
+    default:
+        return "- chosen by rule: nothing was measured (rigor estimate)\n";
+    }
+}
+
 static void add_cost(const struct kg_plan *plan, struct kg_text *text)
 {
     const struct kg_device_facts *facts = &plan->device->facts;
@@ -75,12 +93,7 @@ static void add_cost(const struct kg_plan *plan, struct kg_text *text)
     kg_report_seconds(text, roofline.seconds);
     kg_text_format(text, ", %s-bound\n", roofline.memory_bound ? "memory" : "compute");
     if (plan->seconds <= 0) {
-        kg_text_add(text, plan->origin == KG_ORIGIN_NEAREST ? "- not measured for these sizes\n"
-                          : plan->origin == KG_ORIGIN_SEARCH
-                              ? "- time was up before anything was "
-                                "measured: chosen by rule\n"
-                              : "- chosen by rule: nothing was measured "
-                                "(rigor estimate)\n");
+        kg_text_add(text, unmeasured(plan));
         if (kg_flow_is_small(plan->problem, plan->device))
             kg_text_add(text,
                         "- so small a problem is only searched when asked: --rigor measure\n");
@@ -267,7 +280,8 @@ static void explain_json(const struct kg_plan *plan, const struct kg_outcomes *o
     kg_text_format(text, ", \"origin\": \"%s\", \"from_wisdom\": %s, \"nearest\": ",
                    origins[plan->origin].name, known ? "true" : "false");
     nearest_json(&plan->nearest, text);
-    kg_text_format(text, ", \"measured_seconds\": %.9g", plan->seconds);
+    kg_text_format(text, ", \"verified\": %s, \"measured_seconds\": %.9g",
+                   plan->verified ? "true" : "false", plan->seconds);
     kg_text_format(text, ", \"roofline_seconds\": %.9g, \"candidates\": %s}\n", roofline.seconds,
                    kg_text_string(&list));
     text->failed |= list.failed;
@@ -315,26 +329,27 @@ static void add_profile(const struct kg_problem *problem, const struct kg_device
     kg_outcomes_markdown(outcomes, 0, text);
 }
 
-enum kg_status kg_flow_profile(struct kg_session *session, const struct kg_problem *problem,
-                               struct kg_device *device, double seconds, bool json,
-                               struct kg_text *text, struct kg_error *error)
+enum kg_status kg_flow_profile(const struct kg_request *request, bool json, struct kg_text *text,
+                               struct kg_error *error)
 {
     struct kg_plan *plan = NULL;
+    struct kg_request asked = *request;
+    const struct kg_device *device = request->device;
+    asked.rigor = KG_RIGOR_EXHAUSTIVE;
     if (device->is_described)
         return kg_error_set(error, KG_ERROR_MISSING, "%s is not at hand: nothing can be measured",
                             device->facts.isa);
-    enum kg_status status = kg_flow_plan(session, problem, device, KG_RIGOR_EXHAUSTIVE, seconds,
-                                         NULL, NULL, &plan, error);
+    enum kg_status status = kg_flow_plan(&asked, &plan, error);
     bool stopped = status == KG_ERROR_CANCELLED;
     if (status != KG_OK && !stopped)
         return status;
     struct kg_outcomes outcomes;
-    status = collect(session, problem, device, &outcomes, error);
+    status = collect(request->session, request->problem, device, &outcomes, error);
     if (status == KG_OK) {
         if (stopped && outcomes.count == 0)
             status = kg_error_set(error, KG_ERROR_CANCELLED, "stopped before anything was known");
         else
-            add_profile(problem, device, plan, &outcomes, json, text);
+            add_profile(request->problem, device, plan, &outcomes, json, text);
         kg_outcomes_free(&outcomes);
     }
     kg_flow_plan_free(plan);

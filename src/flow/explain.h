@@ -3,16 +3,16 @@
 #ifndef KG_FLOW_EXPLAIN_H
 #define KG_FLOW_EXPLAIN_H
 
-#include "flow/planner.h"
+#include "flow/plan_handle.h"
 
 // Why the plan is what it is: cost against the bound, which families were refused for which nests,
 // and what became of the other candidates. Markdown or JSON.
 enum kg_status kg_flow_explain(const struct kg_plan *plan, bool json, struct kg_text *text,
                                struct kg_error *error);
 
-// Searches the whole space, then lists every config, the ten fastest first.
-enum kg_status kg_flow_profile(struct kg_session *session, const struct kg_problem *problem,
-                               struct kg_device *device, double seconds, bool json,
-                               struct kg_text *text, struct kg_error *error);
+// Searches the whole space, whatever rigor the request asks for, then lists every config, the ten
+// fastest first.
+enum kg_status kg_flow_profile(const struct kg_request *request, bool json, struct kg_text *text,
+                               struct kg_error *error);
 
 #endif

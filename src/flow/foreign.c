@@ -4,6 +4,7 @@
 #include "flow/foreign.h"
 
 #include "base/files.h"
+#include "flow/judging.h"
 #include "flow/worker_job.h"
 #include "gen/cuda/declared.h"
 #include "gen/prepared.h"
@@ -379,12 +380,13 @@ enum kg_status kg_foreign_adopt(const struct kg_problem *problem, struct kg_devi
 }
 
 // In the log it is told from generated kernels by its name. A verdict is no measurement.
-static enum kg_status record(struct kg_session *session, const struct kg_problem *problem,
-                             struct kg_device *device, const char *path,
+static enum kg_status record(const struct kg_request *request, const char *path,
                              const struct kg_verdict *verdict, struct kg_error *error)
 {
+    struct kg_session *session = request->session;
     struct kg_session_key key;
-    enum kg_status status = kg_session_key_make(problem, device, &session->protocol, &key, error);
+    enum kg_status status =
+        kg_session_key_make(request->problem, request->device, &session->protocol, &key, error);
     if (status)
         return status;
     struct kg_text choice = {0}, result = {0};
@@ -404,42 +406,39 @@ static enum kg_status record(struct kg_session *session, const struct kg_problem
     return status;
 }
 
-static enum kg_status verify_here(struct kg_session *session, const struct kg_problem *problem,
-                                  struct kg_device *device, const char *path, uint64_t seed,
+static enum kg_status verify_here(const struct kg_request *request, const char *path, uint64_t seed,
                                   struct kg_verdict *verdict, struct kg_error *error)
 {
     *verdict = (struct kg_verdict){0};
-    struct foreign foreign = {.device = device, .path = path};
+    struct foreign foreign = {.device = request->device, .path = path};
     struct kg_gate *gate = NULL;
-    bool is_host = strcmp(device->backend->name, "host") == 0;
-    enum kg_status status = load(&foreign, problem, error);
-    kg_session_tell_of_cache(session, device);
+    bool is_host = strcmp(request->device->backend->name, "host") == 0;
+    enum kg_status status = load(&foreign, request->problem, error);
+    kg_session_tell_of_cache(request->session, request->device);
     if (!status)
-        status = kg_flow_gate(session, problem, device, seed, false, &gate, error);
+        status = kg_flow_gate(request, seed, false, &gate, error);
     if (!status) {
         struct kg_subject subject = {path, &foreign,
                                      is_host         ? run_on_host
                                      : foreign.built ? run_built
                                                      : run_declared};
-        status = kg_flow_judge(session, device, gate, &subject,
-                               is_host ? HOST_SECONDS : GPU_SECONDS, verdict, error);
+        status = kg_flow_judge(request, gate, &subject, is_host ? HOST_SECONDS : GPU_SECONDS,
+                               verdict, error);
     }
     if (!status)
-        status = record(session, problem, device, path, verdict, error);
+        status = record(request, path, verdict, error);
     kg_gate_free(gate);
     unload(&foreign);
     return status;
 }
 
-enum kg_status kg_flow_verify_file(struct kg_session *session, const struct kg_problem *problem,
-                                   struct kg_device *device, const char *path, uint64_t seed,
-                                   struct kg_verdict *verdict, struct kg_error *error)
+enum kg_status kg_flow_verify_file(const struct kg_request *request, const char *path,
+                                   uint64_t seed, struct kg_verdict *verdict,
+                                   struct kg_error *error)
 {
     enum kg_status status = KG_ERROR_MISSING;
-    kg_session_tell_missing(session);
-    if (kg_worker_job_is_wanted(device))
-        status = kg_worker_job_verify_file(session, problem, device, path, seed, verdict, error);
-    return status == KG_ERROR_MISSING
-               ? verify_here(session, problem, device, path, seed, verdict, error)
-               : status;
+    kg_session_tell_missing(request->session);
+    if (kg_worker_job_is_wanted(request->device))
+        status = kg_worker_job_verify_file(request, path, seed, verdict, error);
+    return status == KG_ERROR_MISSING ? verify_here(request, path, seed, verdict, error) : status;
 }

@@ -205,22 +205,24 @@ static enum kg_status compare_with_rules(struct look *look, const struct kg_key 
     return status;
 }
 
-enum kg_status kg_nearest_find(const struct kg_session *session, struct kg_store *file,
-                               const struct kg_key *key, const struct kg_problem *problem,
-                               const struct kg_device *device, struct kg_nearest *nearest,
+enum kg_status kg_nearest_find(const struct kg_request *request, struct kg_store *file,
+                               const struct kg_key *key, struct kg_nearest *nearest,
                                struct kg_error *error)
 {
     *nearest = (struct kg_nearest){0};
-    struct look look = {
-        .problem = problem, .device = device, .distance = INFINITY, .nearest = nearest};
-    enum kg_status status = kg_store_near(session->store, key, look_at, &look, error);
+    struct look look = {.problem = request->problem,
+                        .device = request->device,
+                        .distance = INFINITY,
+                        .nearest = nearest};
+    struct kg_store *store = request->session->store;
+    enum kg_status status = kg_store_near(store, key, look_at, &look, error);
     look.in_file = true;
     if (status == KG_OK && file)
         status = kg_store_near(file, key, look_at, &look, error);
     if (status == KG_OK && look.lacks_memory)
         status = kg_error_memory(error, "the nearest shape");
     if (status == KG_OK && nearest->choice)
-        status = compare_with_rules(&look, key, session->store, error);
+        status = compare_with_rules(&look, key, store, error);
     free(look.layout);
     if (status != KG_OK)
         kg_nearest_free(nearest);

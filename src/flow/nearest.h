@@ -4,7 +4,7 @@
 #ifndef KG_FLOW_NEAREST_H
 #define KG_FLOW_NEAREST_H
 
-#include "flow/session.h"
+#include "flow/request.h"
 
 struct kg_nearest {
     char *choice;   // valid for the problem; NULL: nothing is known of any shape like it
@@ -19,9 +19,8 @@ struct kg_nearest {
 // contiguous or not, rows aligned alike. Nearest is what has the least distance in the logarithms
 // of the sizes; of equals, the records' before the file's, and the one known longer. `file` may be
 // NULL.
-enum kg_status kg_nearest_find(const struct kg_session *session, struct kg_store *file,
-                               const struct kg_key *key, const struct kg_problem *problem,
-                               const struct kg_device *device, struct kg_nearest *nearest,
+enum kg_status kg_nearest_find(const struct kg_request *request, struct kg_store *file,
+                               const struct kg_key *key, struct kg_nearest *nearest,
                                struct kg_error *error);
 void kg_nearest_free(struct kg_nearest *nearest);
 

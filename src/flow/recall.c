@@ -2,92 +2,117 @@
 
 #include "flow/recall.h"
 
+#include "flow/proof.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-// One lookup.
-struct lookup {
-    struct kg_session *session;
-    const struct kg_key *key;
-    const struct kg_problem *problem;
-    struct kg_device *device;
-    enum kg_rigor rigor;
-    struct kg_recalled *recalled;
-    struct kg_plan **plan;
-};
+// A choice that is slower by more than this than when it became wisdom is not the best by what is
+// known: a search follows. Runs on other days differ by some percent (docs/timing.md).
+#define MOST_SLOWER 1.1
+
+static bool read_choice(const struct kg_request *request, const char *text,
+                        struct kg_choice *choice)
+{
+    const struct kg_device *device = request->device;
+    return kg_choice_read(request->problem, &device->facts, kg_session_target(device), text,
+                          choice);
+}
 
 static enum kg_status keep_lesser(struct kg_recalled *recalled, const char *choice,
-                                  struct kg_error *error)
+                                  const char *because, struct kg_error *error)
 {
     char *copy = strdup(choice);
     if (!copy)
         return kg_error_memory(error, "a known choice");
-    recalled->lesser[recalled->count++] = copy;
-    return kg_error_set(error, KG_ERROR_NO_WISDOM,
-                        "what is known of this problem was found with less rigor");
+    recalled->lesser[recalled->lesser_count++] = copy;
+    return kg_error_set(error, KG_ERROR_NO_WISDOM, "what is known of this problem %s", because);
+}
+
+bool kg_recall_is_as_fast(double seconds, double known)
+{
+    return seconds <= MOST_SLOWER * known;
+}
+
+// What is known of the kernels that are emitted today for a choice that was found with others:
+// they may have been judged since.
+static enum kg_status check_outdated(const struct kg_request *request, const struct kg_key *key,
+                                     const struct kg_wisdom *wisdom, struct kg_recalled *recalled,
+                                     struct kg_error *error)
+{
+    struct kg_outcome outcome;
+    if (!kg_proof_find(request, key, wisdom->choice, &outcome))
+        return KG_OK;
+    if (outcome.kind != KG_OUTCOME_MEASURED)
+        return kg_error_set(error, KG_ERROR_NO_WISDOM,
+                            "the known choice '%s' fails with the kernels of today: %.400s",
+                            wisdom->choice, outcome.reason);
+    if (!kg_recall_is_as_fast(outcome.timing.median, wisdom->seconds) &&
+        request->rigor != KG_RIGOR_WISDOM && request->rigor != KG_RIGOR_ESTIMATE)
+        return keep_lesser(recalled, wisdom->choice, "was faster than its kernels are today",
+                           error);
+    recalled->is_proved = true;
+    recalled->seconds = outcome.timing.median;
+    recalled->spread = outcome.timing.spread;
+    return KG_OK;
 }
 
 // What one store knows of this very problem.
-static enum kg_status recall_from(const struct lookup *lookup, struct kg_store *store,
-                                  enum kg_origin origin, struct kg_error *error)
+static enum kg_status recall_from(const struct kg_request *request, const struct kg_key *key,
+                                  struct kg_store *store, enum kg_origin origin,
+                                  struct kg_recalled *recalled, struct kg_error *error)
 {
     struct kg_wisdom wisdom;
-    enum kg_status status = kg_store_recall(store, lookup->key, &wisdom, error);
+    enum kg_status status = kg_store_recall(store, key, &wisdom, error);
     if (status != KG_OK)
         return status;
-    struct kg_choice choice;
-    if (!kg_choice_read(lookup->problem, &lookup->device->facts, kg_session_target(lookup->device),
-                        wisdom.choice, &choice))
+    recalled->origin = origin;
+    recalled->rigor = wisdom.rigor;
+    recalled->seconds = wisdom.seconds;
+    recalled->spread = wisdom.spread;
+    bool fits = read_choice(request, wisdom.choice, &recalled->choice);
+    recalled->is_proved = fits && kg_proof_fits(wisdom.source, kg_proof_source(&recalled->choice));
+    if (origin == KG_ORIGIN_RECORDS)
+        recalled->is_outdated = !recalled->is_proved;
+    if (!fits)
         status = kg_error_set(error, KG_ERROR_NO_WISDOM,
                               "the known choice '%s' does not fit this version", wisdom.choice);
-    else if (lookup->rigor != KG_RIGOR_WISDOM && wisdom.rigor < lookup->rigor)
-        status = keep_lesser(lookup->recalled, wisdom.choice, error);
-    else
-        status = kg_flow_plan_of(lookup->session, lookup->problem, lookup->device, &choice,
-                                 lookup->plan, error);
-    if (status == KG_OK) {
-        (*lookup->plan)->seconds = wisdom.seconds;
-        (*lookup->plan)->spread = wisdom.spread;
-        (*lookup->plan)->rigor = wisdom.rigor;
-        (*lookup->plan)->verified = true;
-        (*lookup->plan)->origin = origin;
-    }
+    else if (request->rigor != KG_RIGOR_WISDOM && wisdom.rigor < request->rigor)
+        status = keep_lesser(recalled, wisdom.choice, "was found with less rigor", error);
+    else if (!recalled->is_proved)
+        status = check_outdated(request, key, &wisdom, recalled, error);
     kg_wisdom_free(&wisdom);
     return status;
 }
 
-// The nearest shape's choice as a plan that was never measured.
-static enum kg_status plan_of_nearest(const struct lookup *lookup, struct kg_error *error)
+// The nearest shape's choice, never measured here.
+static enum kg_status use_nearest(const struct kg_request *request, struct kg_recalled *recalled,
+                                  struct kg_error *error)
 {
-    struct kg_choice choice;
-    if (!kg_choice_read(lookup->problem, &lookup->device->facts, kg_session_target(lookup->device),
-                        lookup->recalled->nearest.choice, &choice))
+    if (!read_choice(request, recalled->nearest.choice, &recalled->choice))
         return kg_error_memory(error, "a known choice"); // it was read before
-    enum kg_status status = kg_flow_plan_of(lookup->session, lookup->problem, lookup->device,
-                                            &choice, lookup->plan, error);
-    if (status == KG_OK)
-        (*lookup->plan)->origin = KG_ORIGIN_NEAREST;
-    return status;
+    recalled->origin = KG_ORIGIN_NEAREST;
+    recalled->rigor = KG_RIGOR_ESTIMATE;
+    recalled->seconds = recalled->spread = 0;
+    return KG_OK;
 }
 
-static enum kg_status recall_nearest(const struct lookup *lookup, struct kg_store *file,
+static enum kg_status recall_nearest(const struct kg_request *request, const struct kg_key *key,
+                                     struct kg_store *file, struct kg_recalled *recalled,
                                      struct kg_error *error)
 {
-    const struct kg_session *session = lookup->session;
-    const struct kg_key *key = lookup->key;
-    struct kg_nearest *nearest = &lookup->recalled->nearest;
+    struct kg_nearest *nearest = &recalled->nearest;
     struct kg_error why = {0};
-    enum kg_status status =
-        kg_nearest_find(session, file, key, lookup->problem, lookup->device, nearest, &why);
+    enum kg_status status = kg_nearest_find(request, file, key, nearest, &why);
     if (status != KG_OK)
         return kg_error_set(error, status, "%s", why.text);
     if (!nearest->choice)
         return KG_ERROR_NO_WISDOM; // as `error` says already
-    bool measures = lookup->rigor != KG_RIGOR_ESTIMATE && lookup->rigor != KG_RIGOR_WISDOM;
-    bool asked = session->takes_nearest;
-    if (!measures && (asked || lookup->rigor == KG_RIGOR_ESTIMATE) &&
-        kg_nearest_may_stand(nearest, lookup->problem, lookup->device, asked))
-        return plan_of_nearest(lookup, error);
+    bool measures = request->rigor != KG_RIGOR_ESTIMATE && request->rigor != KG_RIGOR_WISDOM;
+    bool asked = request->takes_nearest;
+    if (!measures && (asked || request->rigor == KG_RIGOR_ESTIMATE) &&
+        kg_nearest_may_stand(nearest, request->problem, request->device, asked))
+        return use_nearest(request, recalled, error);
     return kg_error_set(error, KG_ERROR_NO_WISDOM,
                         "nothing is known of %s %s on %s; the nearest shape known is %s, %s",
                         key->op, key->sizes, key->device, nearest->sizes,
@@ -97,29 +122,25 @@ static enum kg_status recall_nearest(const struct lookup *lookup, struct kg_stor
                             : "which is too far off to go by without measuring");
 }
 
-enum kg_status kg_flow_recall(struct kg_session *session, const struct kg_key *key,
-                              const struct kg_problem *problem, struct kg_device *device,
-                              enum kg_rigor rigor, struct kg_recalled *recalled,
-                              struct kg_plan **plan, struct kg_error *error)
+enum kg_status kg_flow_recall(const struct kg_request *request, const struct kg_key *key,
+                              struct kg_recalled *recalled, struct kg_error *error)
 {
     *recalled = (struct kg_recalled){0};
-    *plan = NULL;
-    struct lookup lookup = {session, key, problem, device, rigor, recalled, plan};
-    struct kg_store *file;
-    enum kg_status status = kg_session_file(session, device, &file, error);
+    struct kg_store *store = request->session->store, *file;
+    enum kg_status status = kg_session_file(request->session, request->device, &file, error);
     if (status == KG_OK)
-        status = session->store ? recall_from(&lookup, session->store, KG_ORIGIN_RECORDS, error)
-                                : kg_error_set(error, KG_ERROR_NO_WISDOM, "there are no records");
+        status = store ? recall_from(request, key, store, KG_ORIGIN_RECORDS, recalled, error)
+                       : kg_error_set(error, KG_ERROR_NO_WISDOM, "there are no records");
     if (status == KG_ERROR_NO_WISDOM && file)
-        status = recall_from(&lookup, file, KG_ORIGIN_FILE, error);
-    if (status == KG_ERROR_NO_WISDOM && recalled->count == 0 && session->store)
-        status = recall_nearest(&lookup, file, error);
+        status = recall_from(request, key, file, KG_ORIGIN_FILE, recalled, error);
+    if (status == KG_ERROR_NO_WISDOM && recalled->lesser_count == 0 && store)
+        status = recall_nearest(request, key, file, recalled, error);
     return status;
 }
 
 void kg_recalled_free(struct kg_recalled *recalled)
 {
-    for (int i = 0; i < recalled->count; i++)
+    for (int i = 0; i < recalled->lesser_count; i++)
         free(recalled->lesser[i]);
     kg_nearest_free(&recalled->nearest);
     *recalled = (struct kg_recalled){0};

@@ -1,9 +1,9 @@
 // A plan run on this process's own memory, wherever its device has its own.
 
-#ifndef KG_FLOW_CARRY_H
-#define KG_FLOW_CARRY_H
+#ifndef KG_FLOW_RUN_WITH_COPIES_H
+#define KG_FLOW_RUN_WITH_COPIES_H
 
-#include "flow/planner.h"
+#include "flow/plan_handle.h"
 
 // See kg_plan_run in kernelgen.h.
 enum kg_status kg_flow_run(const struct kg_plan *plan, void *const *tensors,

@@ -2,8 +2,6 @@
 
 #include "flow/session.h"
 
-#include "gen/skeleton.h"
-
 #include <stdio.h>
 #include <string.h>
 
@@ -55,19 +53,6 @@ static struct kg_hash hash_definition(const struct kg_op *op)
     return hash;
 }
 
-// Kernels of another generator are other kernels: its version and every skeleton are in the key.
-static const char *generator_name(struct kg_arena *arena)
-{
-    struct kg_hash hash = kg_hash_bytes("", 0);
-    for (const struct kg_skeleton *skeleton = kg_skeletons; skeleton->name; skeleton++) {
-        hash = kg_hash_chain_text(hash, skeleton->name);
-        hash = kg_hash_chain_text(hash, skeleton->text);
-    }
-    char digits[KG_HASH_TEXT];
-    kg_hash_format(hash, digits);
-    return kg_arena_format(arena, "%s-%.8s", kg_version(), digits);
-}
-
 static const char *keep(struct kg_arena *arena, struct kg_text *text)
 {
     const char *string = kg_text_string(text);
@@ -76,8 +61,7 @@ static const char *keep(struct kg_arena *arena, struct kg_text *text)
     return copy;
 }
 
-enum kg_status kg_session_key_here(const struct kg_device *device, struct kg_arena *arena,
-                                   struct kg_key *key, struct kg_error *error)
+void kg_session_key_here(const struct kg_device *device, struct kg_key *key)
 {
     *key = (struct kg_key){
         .device = device->facts.name,
@@ -85,9 +69,7 @@ enum kg_status kg_session_key_here(const struct kg_device *device, struct kg_are
         .units = device->facts.units,
         .driver = device->driver,
         .compiler = device->compiler,
-        .generator = generator_name(arena),
     };
-    return key->generator ? KG_OK : kg_error_memory(error, "the key of a record");
 }
 
 enum kg_status kg_session_key_make(const struct kg_problem *problem, const struct kg_device *device,
@@ -97,9 +79,7 @@ enum kg_status kg_session_key_make(const struct kg_problem *problem, const struc
     *out = (struct kg_session_key){0};
     struct kg_arena *arena = &out->arena;
     struct kg_key *key = &out->key;
-    enum kg_status status = kg_session_key_here(device, arena, key, error);
-    if (status != KG_OK)
-        return status;
+    kg_session_key_here(device, key);
     struct kg_text text = {0};
     key->op = problem->op->name;
     key->definition = hash_definition(problem->op);
@@ -181,17 +161,15 @@ enum kg_status kg_session_recorded(struct kg_session *session, enum kg_status st
 static enum kg_status read_file(struct kg_session *session, const struct kg_device *device,
                                 struct kg_error *error)
 {
-    struct kg_arena arena = {0};
     struct kg_key here;
     struct kg_text strangers = {0};
-    enum kg_status status = kg_session_key_here(device, &arena, &here, error);
-    if (status == KG_OK)
-        status = kg_store_open_file(session->file_path, &here, &session->file, &strangers, error);
+    kg_session_key_here(device, &here);
+    enum kg_status status =
+        kg_store_open_file(session->file_path, &here, &session->file, &strangers, error);
     if (status == KG_OK && strangers.length)
         kg_session_tell(session, "lines of %s that are never used on %s: %s", session->file_path,
                         device->facts.name, strangers.data);
     kg_text_free(&strangers);
-    kg_arena_free(&arena);
     return status;
 }
 

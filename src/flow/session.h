@@ -21,13 +21,10 @@ struct kg_session {
     void (*notice)(void *user, const char *text);                        // may be NULL
     void *user;
     struct kg_times times; // since the session began
-    bool writes; // plans are made for their source alone: nothing is compiled for them, and none
-                 // runs
-    bool warned; // see kg_session_warn
+    bool warned;           // see kg_session_warn
     const char *file_path; // of a wisdom file to be read beside the records; NULL: none
     struct kg_store *file; // what it says; see kg_session_file
     bool file_was_read;
-    bool takes_nearest; // see kg_context_set_nearest
 };
 
 // A key and the texts it points to.
@@ -39,9 +36,8 @@ struct kg_session_key {
 enum kg_status kg_session_key_make(const struct kg_problem *problem, const struct kg_device *device,
                                    const struct kg_protocol *protocol, struct kg_session_key *key,
                                    struct kg_error *error);
-// What of a key depends on device and library only; the rest is NULL.
-enum kg_status kg_session_key_here(const struct kg_device *device, struct kg_arena *arena,
-                                   struct kg_key *key, struct kg_error *error);
+// What of a key depends on the device only; the rest is NULL. Texts are the device's.
+void kg_session_key_here(const struct kg_device *device, struct kg_key *key);
 void kg_session_key_free(struct kg_session_key *key);
 
 // Opens the records of `home`. Those that cannot be opened stop nothing: the store is in memory

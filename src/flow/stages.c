@@ -6,7 +6,10 @@
 #include "base/files.h"
 #include "flow/analysis.h"
 #include "flow/diagnose.h"
-#include "flow/evaluator.h"
+#include "flow/judging.h"
+#include "flow/override.h"
+#include "flow/plan_bench.h"
+#include "flow/planner.h"
 #include "flow/small.h"
 
 #include <stdio.h>
@@ -17,12 +20,9 @@
 #define LEAST_GAIN 1.01
 
 struct build {
-    struct kg_session *session;
-    const struct kg_problem *problem;
-    struct kg_device *device;
+    struct kg_request request; // its rigor is what the default means here
     const struct kg_build_options *options;
-    enum kg_rigor rigor; // as asked for, or what the default is here
-    struct kg_build_result *result;
+    struct kg_built_report *report;
     struct kg_session_key key;
     struct kg_evaluator *evaluator; // NULL where the device is not at hand
     struct kg_plan *plan;           // the best version so far
@@ -30,14 +30,20 @@ struct build {
 
 static void announce(const struct build *build, const char *stage, int number)
 {
-    if (build->session->progress)
-        build->session->progress(build->session->user, stage, number, 5);
+    const struct kg_session *session = build->request.session;
+    if (session->progress)
+        session->progress(session->user, stage, number, 5);
+}
+
+static bool is_measuring(const struct build *build)
+{
+    return build->request.rigor != KG_RIGOR_ESTIMATE && build->request.rigor != KG_RIGOR_WISDOM;
 }
 
 // Between stages is where a build that is to stop does so.
 static enum kg_status check_cancelled(const struct build *build, struct kg_error *error)
 {
-    if (!kg_session_cancelled(build->session))
+    if (!kg_session_cancelled(build->request.session))
         return KG_OK;
     return kg_error_set(error, KG_ERROR_CANCELLED, "the build was cancelled");
 }
@@ -48,7 +54,8 @@ static enum kg_status write_file(const struct build *build, const char *suffix, 
     if (!build->options->folder)
         return KG_OK;
     struct kg_text path = {0};
-    kg_text_format(&path, "%s/%s%s", build->options->folder, build->problem->op->name, suffix);
+    kg_text_format(&path, "%s/%s%s", build->options->folder, build->request.problem->op->name,
+                   suffix);
     enum kg_status status = path.failed ? kg_error_memory(error, "a path")
                                         : kg_files_publish(path.data, text, strlen(text), error);
     kg_text_free(&path);
@@ -74,7 +81,7 @@ static enum kg_status define(const struct build *build, struct kg_error *error)
         return status;
     bool chinese = build->options->language && strcmp(build->options->language, "zh") == 0;
     struct kg_text text = {0};
-    kg_analyze_document(&text, build->problem, &build->device->facts,
+    kg_analyze_document(&text, build->request.problem, &build->request.device->facts,
                         chinese ? KG_CHINESE : KG_ENGLISH);
     return write_text(build, "_definition.md", &text, error);
 }
@@ -83,7 +90,7 @@ static enum kg_status write_kernel(const struct build *build, struct kg_error *e
 {
     if (!build->options->folder)
         return KG_OK;
-    bool is_cuda = kg_session_target(build->device) == &kg_target_cuda;
+    bool is_cuda = kg_session_target(build->request.device) == &kg_target_cuda;
     struct kg_text text = {0};
     kg_flow_source(build->plan, &text);
     enum kg_status status = write_text(build, is_cuda ? ".cu" : ".c", &text, error);
@@ -102,11 +109,10 @@ static enum kg_status write_kernel(const struct build *build, struct kg_error *e
 // Everything that takes long begins here: the process on the device, and the compilers.
 static enum kg_status open_place(struct build *build, struct kg_error *error)
 {
-    if (build->device->is_described)
+    if (build->request.device->is_described)
         return KG_OK;
-    struct kg_ahead ahead = {&build->key.key, build->rigor, true, build->options->folder != NULL};
-    return kg_evaluator_open(build->session, build->problem, build->device, true, &ahead,
-                             &build->evaluator, error);
+    struct kg_ahead ahead = {&build->key.key, true, build->options->folder != NULL};
+    return kg_evaluator_open(&build->request, true, &ahead, &build->evaluator, error);
 }
 
 // The first version: without measuring. Where none follows it is what is known, else by rule;
@@ -114,17 +120,17 @@ static enum kg_status open_place(struct build *build, struct kg_error *error)
 static enum kg_status generate(struct build *build, struct kg_error *error)
 {
     announce(build, "generate", 2);
-    enum kg_rigor rigor = build->rigor;
+    struct kg_request request = build->request;
     enum kg_status status;
-    if (rigor == KG_RIGOR_ESTIMATE || rigor == KG_RIGOR_WISDOM) {
-        status = kg_flow_plan(build->session, build->problem, build->device, rigor, 0, NULL,
-                              build->evaluator, &build->plan, error);
+    if (!is_measuring(build)) {
+        request.seconds = 0;
+        request.evaluator = build->evaluator;
+        status = kg_flow_plan(&request, &build->plan, error);
     } else {
         struct kg_choice choice;
-        kg_choice_guess(build->problem, &build->device->facts, kg_session_target(build->device),
+        kg_choice_guess(request.problem, &request.device->facts, kg_session_target(request.device),
                         &choice);
-        status = kg_flow_plan_of(build->session, build->problem, build->device, &choice,
-                                 &build->plan, error);
+        status = kg_flow_plan_of(&request, &choice, &build->plan, error);
     }
     return status == KG_OK ? write_kernel(build, error) : status;
 }
@@ -135,7 +141,7 @@ static enum kg_status verify(struct build *build, struct kg_plan *plan, struct k
     enum kg_status status = kg_evaluator_verify(build->evaluator, plan, &verdict, error);
     if (status != KG_OK)
         return status;
-    kg_flow_report_verdict(&verdict, &build->result->verify);
+    build->report->verdict = verdict;
     if (verdict.passed)
         return KG_OK;
     return kg_error_set(error, KG_ERROR_WRONG, "the accuracy gate refused %s\n  %s", plan->choice,
@@ -171,8 +177,9 @@ static enum kg_status record_round(struct build *build, int number, const char *
         .roofline = after->bound_seconds,
         .result = result,
     };
-    enum kg_status status = kg_store_round(build->session->store, &build->key.key, &round, error);
-    return kg_session_recorded(build->session, status, error);
+    enum kg_status status =
+        kg_store_round(build->request.session->store, &build->key.key, &round, error);
+    return kg_session_recorded(build->request.session, status, error);
 }
 
 // Replaces the best version when the challenger is faster beyond the noise, or when there is
@@ -180,7 +187,7 @@ static enum kg_status record_round(struct build *build, int number, const char *
 static enum kg_status challenge(struct build *build, struct kg_plan *challenger, int number,
                                 const struct kg_diagnosed *diagnosed, struct kg_error *error)
 {
-    struct kg_bench_result *best = &build->result->bench;
+    struct kg_bench_result *best = &build->report->bench;
     bool same = strcmp(challenger->choice, build->plan->choice) == 0;
     struct kg_bench_result bench = *best;
     double before = best->seconds; // of the current version, in the challenger's own run
@@ -215,15 +222,15 @@ static enum kg_status challenge(struct build *build, struct kg_plan *challenger,
     return status == KG_OK && won ? write_kernel(build, error) : status;
 }
 
-static void add_found(struct kg_build_result *result, const struct kg_found *found)
+static void add_found(struct kg_built_report *report, const struct kg_found *found)
 {
-    if (found->space > result->space)
-        result->space = found->space;
-    if (found->valid > result->valid)
-        result->valid = found->valid;
-    result->pruned = found->pruned;
-    result->measured = found->measured;
-    result->failed = found->failed;
+    if (found->space > report->space)
+        report->space = found->space;
+    if (found->valid > report->valid)
+        report->valid = found->valid;
+    report->pruned = found->pruned;
+    report->measured = found->measured;
+    report->failed = found->failed;
 }
 
 // One round: diagnose, search with this rigor, and keep what is better. `*go_on` tells whether
@@ -231,19 +238,23 @@ static void add_found(struct kg_build_result *result, const struct kg_found *fou
 static enum kg_status optimise_once(struct build *build, int number, enum kg_rigor rigor,
                                     double seconds, bool *go_on, struct kg_error *error)
 {
-    struct kg_bench_result *bench = &build->result->bench;
+    struct kg_bench_result *bench = &build->report->bench;
+    struct kg_request request = build->request;
     struct kg_diagnosed diagnosed =
-        kg_flow_diagnose(build->problem, &build->device->facts, bench->seconds);
+        kg_flow_diagnose(request.problem, &request.device->facts, bench->seconds);
     if (diagnosed.at_limit && bench->speedup >= bench->goal) {
         *go_on = false;
         return KG_OK;
     }
     struct kg_plan *challenger = NULL;
-    enum kg_status status =
-        kg_flow_plan(build->session, build->problem, build->device, rigor, seconds,
-                     build->plan->choice, build->evaluator, &challenger, error);
+    request.rigor = rigor;
+    request.seconds = seconds;
+    request.hint = build->plan->choice;
+    request.evaluator = build->evaluator;
+    enum kg_status status = kg_flow_plan(&request, &challenger, error);
     if (status == KG_ERROR_MISSING || status == KG_ERROR_IO) { // the machine's doing
-        kg_session_tell(build->session, "the search ended early; the version so far stays: %s",
+        kg_session_tell(build->request.session,
+                        "the search ended early; the version so far stays: %s",
                         error ? error->text : kg_status_name(status));
         kg_error_clear(error);
         *go_on = false;
@@ -252,8 +263,8 @@ static enum kg_status optimise_once(struct build *build, int number, enum kg_rig
     if (status != KG_OK)
         return status;
     bool ended = challenger->found.ended[0]; // and another search would, too
-    add_found(build->result, &challenger->found);
-    build->result->rounds = number;
+    add_found(build->report, &challenger->found);
+    build->report->rounds = number;
     status = challenge(build, challenger, number, &diagnosed, error);
     *go_on = status == KG_OK && !ended && bench->speedup < bench->goal && !diagnosed.at_limit;
     return status;
@@ -263,22 +274,23 @@ static enum kg_status optimise_once(struct build *build, int number, enum kg_rig
 static enum kg_status optimise(struct build *build, struct kg_error *error)
 {
     announce(build, "optimise", 4);
-    struct kg_bench_result *bench = &build->result->bench;
+    struct kg_bench_result *bench = &build->report->bench;
     enum kg_status status = measure(build, build->plan, NULL, bench, NULL, error);
     if (status == KG_OK)
         status = record_round(build, 0, "the first version, by rule", "none", build->plan->choice,
                               0, bench, "measured against the baseline", error);
-    enum kg_rigor rigor = build->rigor;
+    enum kg_rigor rigor = build->request.rigor;
     // Without a time there is no result, not even when the caller asked to stop.
-    if (status != KG_OK || rigor == KG_RIGOR_ESTIMATE || rigor == KG_RIGOR_WISDOM)
+    if (status != KG_OK || !is_measuring(build))
         return status;
     bool go_on = true;
-    double began = build->device->backend->now(build->device);
-    for (int round = 1; status == KG_OK && go_on && round <= build->problem->op->goal.rounds;
-         round++) {
+    struct kg_device *device = build->request.device;
+    double began = device->backend->now(device);
+    for (int round = 1;
+         status == KG_OK && go_on && round <= build->request.problem->op->goal.rounds; round++) {
         double left = 0;
-        if (build->options->seconds > 0) {
-            left = build->options->seconds - (build->device->backend->now(build->device) - began);
+        if (build->request.seconds > 0) {
+            left = build->request.seconds - (device->backend->now(device) - began);
             if (left <= 0)
                 break;
         }
@@ -315,8 +327,8 @@ static enum kg_status override(struct build *build, struct kg_error *error)
     build->evaluator = NULL;
     enum kg_status status = kg_flow_override(build->plan, build->options->override, &plan, error);
     if (status == KG_OK) {
-        status = kg_flow_bench_override(plan, &build->result->bench, &verdict, error);
-        kg_flow_report_verdict(&verdict, &build->result->verify);
+        status = kg_flow_bench_override(plan, &build->report->bench, &verdict, error);
+        build->report->verdict = verdict;
     }
     if (status == KG_OK)
         status = write_file(build, ".ptx", plan->override->text, error);
@@ -334,7 +346,7 @@ static enum kg_status record(struct build *build, struct kg_error *error)
     announce(build, "record", 5);
     struct kg_text text = {0};
     enum kg_status status =
-        kg_store_log(build->session->store, build->problem->op->name, &text, error);
+        kg_store_log(build->request.session->store, build->request.problem->op->name, &text, error);
     if (status == KG_OK)
         status = write_text(build, "_optimization_log.md", &text, error);
     kg_text_free(&text);
@@ -354,12 +366,12 @@ static enum kg_status run_stages(struct build *build, struct kg_error *error)
         status = check_override(build, error);
     if (status == KG_OK)
         status = check_cancelled(build, error);
-    if (status == KG_OK && build->device->is_described) {
-        kg_session_tell(build->session,
+    if (status == KG_OK && build->request.device->is_described) {
+        kg_session_tell(build->request.session,
                         "%s is not at hand: the kernel was generated and compiled "
                         "for it, and neither verified nor measured",
-                        build->device->facts.isa);
-        build->result->goal_met = true;
+                        build->request.device->facts.isa);
+        build->report->goal_met = true;
         return KG_OK;
     }
     if (status == KG_OK) {
@@ -373,30 +385,26 @@ static enum kg_status run_stages(struct build *build, struct kg_error *error)
     if (status == KG_OK)
         status = record(build, error);
     // Where nothing is read, written or computed there is nothing to be faster at.
-    const struct kg_bench_result *bench = &build->result->bench;
-    build->result->goal_met =
+    const struct kg_bench_result *bench = &build->report->bench;
+    build->report->goal_met =
         status == KG_OK &&
-        (bench->bound_seconds <= 0 || bench->speedup >= build->problem->op->goal.speedup);
+        (bench->bound_seconds <= 0 || bench->speedup >= build->request.problem->op->goal.speedup);
     return status;
 }
 
-enum kg_status kg_flow_build(struct kg_session *session, const struct kg_problem *problem,
-                             struct kg_device *device, const struct kg_build_options *options,
-                             struct kg_build_result *result, struct kg_plan **plan,
-                             struct kg_error *error)
+enum kg_status kg_flow_build(const struct kg_request *request,
+                             const struct kg_build_options *options, struct kg_built_report *report,
+                             struct kg_plan **plan, struct kg_error *error)
 {
-    *result = (struct kg_build_result){0};
+    *report = (struct kg_built_report){0};
     if (plan)
         *plan = NULL;
-    struct build build = {.session = session,
-                          .problem = problem,
-                          .device = device,
-                          .options = options,
-                          .rigor = kg_flow_rigor(problem, device, options->rigor),
-                          .result = result};
+    struct build build = {.request = *request, .options = options, .report = report};
+    struct kg_session *session = request->session;
+    build.request.rigor = kg_flow_rigor(request->problem, request->device, request->rigor);
     kg_session_tell_missing(session);
-    enum kg_status status =
-        kg_session_key_make(problem, device, &session->protocol, &build.key, error);
+    enum kg_status status = kg_session_key_make(request->problem, request->device,
+                                                &session->protocol, &build.key, error);
     if (status == KG_OK)
         status = run_stages(&build, error);
     kg_evaluator_close(build.evaluator);

@@ -1,23 +1,26 @@
-// Errands to bytes and back: fields in a fixed order, texts and arrays with their length. Both
+// Jobs to bytes and back: fields in a fixed order, texts and arrays with their length. Both
 // sides are of one version, which comes first.
 
 #include "flow/worker_job_text.h"
 
+#include "gen/skeleton.h"
+
 #include <string.h>
 
-// Of kernels, and of the structs that travel as they are.
+// Of the library, its skeletons, and the structs that travel as they are.
 static bool print_version(struct kg_text *text)
 {
-    struct kg_arena arena = {0};
-    struct kg_key key;
-    struct kg_device nowhere = {.cache_owner = 0};
-    bool done = kg_session_key_here(&nowhere, &arena, &key, NULL) == KG_OK;
-    if (done)
-        kg_text_format(text, "kernelgen errand %s %zu %zu %zu %zu", key.generator,
-                       sizeof(struct kg_worker_job_head), sizeof(struct kg_worker_job_answer),
-                       sizeof(struct kg_verdict), sizeof(struct kg_bench_result));
-    kg_arena_free(&arena);
-    return done && !text->failed;
+    struct kg_hash hash = kg_hash_bytes("", 0);
+    for (const struct kg_skeleton *skeleton = kg_skeletons; skeleton->name; skeleton++) {
+        hash = kg_hash_chain_text(hash, skeleton->name);
+        hash = kg_hash_chain_text(hash, skeleton->text);
+    }
+    char digits[KG_HASH_TEXT];
+    kg_hash_format(hash, digits);
+    kg_text_format(text, "kernelgen job %s %.8s %zu %zu %zu %zu", kg_version(), digits,
+                   sizeof(struct kg_worker_job_head), sizeof(struct kg_worker_job_answer),
+                   sizeof(struct kg_verdict), sizeof(struct kg_bench_result));
+    return !text->failed;
 }
 
 static void add_field(struct kg_text *bytes, const void *field, size_t length)
@@ -100,13 +103,13 @@ static const void *take_field(struct reader *reader, size_t *length)
     return field;
 }
 
-static void take(struct reader *reader, void *evaluator, size_t wanted)
+static void take(struct reader *reader, void *value, size_t wanted)
 {
     size_t length;
     const void *field = take_field(reader, &length);
     reader->failed |= length != wanted;
     if (!reader->failed)
-        memcpy(evaluator, field, wanted);
+        memcpy(value, field, wanted);
 }
 
 static const char *take_text(struct reader *reader)

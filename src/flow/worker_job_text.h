@@ -1,9 +1,9 @@
-// An errand as bytes: what both sides have to agree on.
+// A job for kernelgen-worker as bytes: what both sides have to agree on.
 
-#ifndef KG_FLOW_ERRAND_ORDER_H
-#define KG_FLOW_ERRAND_ORDER_H
+#ifndef KG_FLOW_WORKER_JOB_TEXT_H
+#define KG_FLOW_WORKER_JOB_TEXT_H
 
-#include "flow/planner.h"
+#include "flow/request.h"
 
 enum kg_worker_job_kind {
     KG_WORKER_JOB_PLAN,
@@ -39,6 +39,8 @@ struct kg_worker_job_head {
 struct kg_worker_job_answer {
     struct kg_found found; // without its choice
     enum kg_rigor rigor;
+    int origin; // enum kg_origin of the plan
+    bool verified;
 };
 
 bool kg_worker_job_write(const struct kg_worker_job *job, const struct kg_problem *problem,

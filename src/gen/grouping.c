@@ -19,8 +19,9 @@ const char *const kg_grouping_names[KG_GROUPING_COUNT] = {
     [KG_GROUPING_PLAIN] = "plain loops",
 };
 
-// What is expected has to promise this much more than the rule's grouping to be taken in its place.
-#define LEAST_GAIN 0.03
+// The rule's grouping gives way where another one is expected to take this much less time: expected
+// times of kernels that do the same work in other loops are trusted to an eighth.
+#define LEAST_GAIN 0.12
 
 struct lister {
     const struct kg_problem *problem;
@@ -52,32 +53,56 @@ static bool guess_of(const struct kg_match *match, struct kg_config *config)
 
 // ---- By rule ----
 
+// The last line of the trace: forms of one family that refuse a group for one reason share a line.
+struct refusal {
+    const char *form;
+    struct kg_text reason;
+    size_t line; // where it begins
+};
+
+static bool is_same_refusal(const struct refusal *last, const char *form, const char *reason)
+{
+    const char *slash = strchr(form, '/');
+    return slash && last->form && strncmp(last->form, form, (size_t)(slash - form) + 1) == 0 &&
+           strcmp(kg_text_string(&last->reason), reason) == 0;
+}
+
 static void trace_refusal(const struct lister *lister, const struct kg_group *group,
-                          const struct kg_family *family, struct kg_text *reason)
+                          const char *form, const char *reason, struct refusal *last)
 {
     const struct kg_nest *const *nests = &group->problem->nests[group->first];
+    int length = (int)strlen(form);
+    if (is_same_refusal(last, form, reason)) {
+        kg_text_cut(lister->trace, last->line);
+        length = (int)strcspn(form, "/");
+    }
+    last->form = form;
+    last->line = lister->trace->length;
+    kg_text_cut(&last->reason, 0);
+    kg_text_add(&last->reason, reason);
     kg_text_format(lister->trace, "%s", nests[0]->output->name);
     if (group->count > 1)
         kg_text_format(lister->trace, "..%s", nests[group->count - 1]->output->name);
-    kg_text_format(lister->trace, ": not %s: %s\n", family->name, kg_text_string(reason));
+    kg_text_format(lister->trace, ": not %.*s: %s\n", length, form, reason);
 }
 
 static const struct kg_match *find_advised(const struct lister *lister,
                                            const struct kg_group *group)
 {
-    for (const struct kg_family *const *family = lister->target->families; *family; family++) {
+    struct refusal last = {.form = NULL};
+    const struct kg_match *match = NULL;
+    for (const struct kg_family *const *family = lister->target->families; *family && !match;
+         family++) {
         struct kg_text reason = {0};
-        struct kg_text *why = lister->trace ? &reason : NULL;
-        const struct kg_match *match = kg_match_find(*family, group, lister->facts, why);
+        match = kg_match_find(*family, group, lister->facts, lister->trace ? &reason : NULL);
         if (match && !kg_match_is_advised(match, &reason))
             match = NULL;
         if (!match && lister->trace)
-            trace_refusal(lister, group, *family, &reason);
+            trace_refusal(lister, group, (*family)->name, kg_text_string(&reason), &last);
         kg_text_free(&reason);
-        if (match)
-            return match;
     }
-    return NULL;
+    kg_text_free(&last.reason);
+    return match;
 }
 
 // From the first nest on, the longest group that some family is advised to take, families in the

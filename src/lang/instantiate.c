@@ -188,10 +188,6 @@ static void copy_tensor(struct instantiation *s, const struct kg_tensor *from)
 
 static void copy_statement(struct instantiation *s, const struct kg_statement *from)
 {
-    static const enum kg_dtype stored_as[] = {[KG_TYPE_BOOL] = KG_BOOL,
-                                              [KG_TYPE_I64] = KG_I64,
-                                              [KG_TYPE_F32] = KG_F32,
-                                              [KG_TYPE_F64] = KG_F64};
     struct kg_statement *statement = KG_LANG_NEW(&s->job, struct kg_statement);
     struct kg_tensor *tensor = s->to->tensors[from->tensor->id];
     *statement = *from;
@@ -201,7 +197,7 @@ static void copy_statement(struct instantiation *s, const struct kg_statement *f
     statement->value = copy_expr(s, from->value);
     if (tensor->role == KG_ROLE_LOCAL) {
         tensor->compute = statement->value->type;
-        tensor->type.dtype = stored_as[tensor->compute];
+        tensor->type.dtype = kg_type_dtype(tensor->compute);
         for (int d = 0; d < tensor->rank; d++)
             tensor->dims[d] = statement->indices[d]->end;
     } else {

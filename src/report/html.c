@@ -249,8 +249,6 @@ static void add_section(struct kg_text *page, const struct kg_view *view, int nu
     kg_html_text(page, key->protocol);
     kg_text_add(page, "; layout ");
     kg_html_text(page, key->layout[0] ? key->layout : "contiguous");
-    kg_text_add(page, "; KernelGen ");
-    kg_html_text(page, key->generator);
     kg_text_add(page, "</p>\n");
     add_figures(page, view);
     add_choice(page, view);

@@ -22,6 +22,7 @@ enum kg_sql {
     KG_SQL_ADD_OUTCOME,
     KG_SQL_ADD_PROMISE,
     KG_SQL_FIND_OUTCOME,
+    KG_SQL_FIND_EMITTED,
     KG_SQL_EACH_OUTCOME,
     KG_SQL_SET_WISDOM,
     KG_SQL_GET_WISDOM,
@@ -39,7 +40,7 @@ enum kg_sql {
 };
 extern const char *const kg_store_statements[KG_SQL_COUNT];
 
-#define KG_STORE_VERSION 3              // of the schema, as PRAGMA user_version
+#define KG_STORE_VERSION 4              // of the schema, as PRAGMA user_version
 #define KG_STORE_APPLICATION 0x4B47454E // "KGEN", as PRAGMA application_id
 #define KG_STORE_SUSPECT ".suspect"     // file beside the records: damage was met, look closely
 #define KG_BUSY_MILLISECONDS 10000      // how long another process may hold the records
@@ -99,12 +100,15 @@ enum kg_status kg_query_end_with_id(struct kg_query *query, int64_t *id, struct 
 // The id of `key`, added where it is new (inside a transaction).
 enum kg_status kg_store_add_key(struct kg_store *store, const struct kg_key *key, int64_t *id,
                                 struct kg_error *error);
-struct kg_hash kg_store_hash_key(const struct kg_key *key);
+// Rows of tables before version 4 are sealed with what was a part of the key then, `generator`;
+// others have "" there.
+struct kg_hash kg_store_hash_key(const struct kg_key *key, const char *generator);
 struct kg_hash kg_store_hash_number(struct kg_hash hash, double value);
 struct kg_hash kg_store_hash_integer(struct kg_hash hash, int64_t value);
 
-// Over the values and the whole key, in words.
-struct kg_hash kg_store_seal_wisdom(const struct kg_key *key, const struct kg_wisdom *wisdom);
+// Over the values and the whole key, in words. `generator` as for kg_store_hash_key.
+struct kg_hash kg_store_seal_wisdom(const struct kg_key *key, const struct kg_wisdom *wisdom,
+                                    const char *generator);
 // Wisdom inside a transaction: `*known_better` tells that what is known was kept.
 enum kg_status kg_store_set_wisdom(struct kg_store *store, const struct kg_key *key,
                                    const struct kg_wisdom *wisdom, bool *known_better,

@@ -3,8 +3,10 @@
 // the same as the row's in the database: it tells a line that was changed, and it tells when
 // Jansson, short of memory, dropped a part of a text.
 //
-//     {"format": "kernelgen wisdom", "version": 1, "lines": 1}
+//     {"format": "kernelgen wisdom", "version": 2, "lines": 1}
 //     {"op": "softmax", "definition": "9f86...", ..., "seconds": 1.2e-05, ..., "seal": "51c0..."}
+//
+// Lines of version 1 do not say what kernels they are of, but which generator wrote these.
 
 #include "store/database.h"
 
@@ -18,7 +20,7 @@
 #include <string.h>
 
 #define FORMAT "kernelgen wisdom"
-#define FORMAT_VERSION 1
+#define FORMAT_VERSION 2
 #define LONGEST_FILE ((size_t)16 << 20) // read from a path
 #define LONGEST_LINE ((size_t)64 << 10)
 #define LONGEST_TEXT ((size_t)4096)
@@ -38,11 +40,11 @@ static const struct {
     {"driver", offsetof(struct kg_key, driver)},
     {"compiler", offsetof(struct kg_key, compiler)},
     {"protocol", offsetof(struct kg_key, protocol)},
-    {"generator", offsetof(struct kg_key, generator)},
 };
 #define KEY_TEXTS (sizeof key_texts / sizeof key_texts[0])
-// With definition, units, choice, rigor, seconds, spread, seed, date and seal.
-#define LINE_FIELDS (KEY_TEXTS + 9)
+// With definition, units, choice, rigor, seconds, spread, seed, date, source or generator, and
+// seal.
+#define LINE_FIELDS (KEY_TEXTS + 10)
 
 static const char **text_of(struct kg_key *key, size_t index)
 {
@@ -75,7 +77,8 @@ static void write_line(struct kg_text *lines, const struct kg_key *key,
     snprintf(seed, sizeof seed, "%016llx", (unsigned long long)wisdom->seed);
     kg_json_text(&json, "seed", seed); // 64 bits do not fit a JSON number
     kg_json_text(&json, "date", wisdom->date);
-    kg_json_hash(&json, "seal", kg_store_seal_wisdom(key, wisdom));
+    kg_json_hash(&json, "source", wisdom->source);
+    kg_json_hash(&json, "seal", kg_store_seal_wisdom(key, wisdom, ""));
     kg_json_end_object(&json);
     kg_text_add(lines, "\n");
 }
@@ -204,8 +207,10 @@ static enum kg_rigor take_rigor(struct line *line)
     return KG_RIGOR_ESTIMATE;
 }
 
-static void read_line(struct line *line, struct kg_key *key, struct kg_wisdom *wisdom)
+static void read_line(struct line *line, int64_t version, struct kg_key *key,
+                      struct kg_wisdom *wisdom)
 {
+    const char *generator = "";
     for (size_t i = 0; i < KEY_TEXTS; i++)
         *text_of(key, i) = take_text(line, key_texts[i].name, i != 0);
     key->definition = take_hash(line, "definition");
@@ -216,19 +221,24 @@ static void read_line(struct line *line, struct kg_key *key, struct kg_wisdom *w
     wisdom->spread = take_number(line, "spread", 0);
     wisdom->seed = take_digits(line, "seed", 0, 16);
     wisdom->date = (char *)(uintptr_t)take_text(line, "date", false);
+    if (version == 1)
+        generator = take_text(line, "generator", false);
+    else
+        wisdom->source = take_hash(line, "source");
     struct kg_hash seal = take_hash(line, "seal");
     if (json_object_size(line->json) != LINE_FIELDS)
         refuse(line, "has %zu fields, not %zu", json_object_size(line->json), LINE_FIELDS);
     if (line->failed)
         return;
-    struct kg_hash right = kg_store_seal_wisdom(key, wisdom);
+    struct kg_hash right = kg_store_seal_wisdom(key, wisdom, generator);
     if (seal.high != right.high || seal.low != right.low)
         refuse(line, "was changed or damaged: its seal does not fit");
 }
 
 // What an import did, by cause.
 struct tally {
-    int lines, learned, known, other_device, other_driver, other_compiler, other_generator;
+    int lines, learned, known, other_device, other_driver, other_compiler;
+    int unproved; // lines that match, and do not say what kernels they are of
 };
 
 static bool differs(const char *here, const char *there)
@@ -237,7 +247,8 @@ static bool differs(const char *here, const char *there)
 }
 
 // The first thing that keeps this line from ever matching here.
-static void tally_match(struct tally *tally, const struct kg_key *here, const struct kg_key *key)
+static void tally_match(struct tally *tally, const struct kg_key *here, const struct kg_key *key,
+                        const struct kg_wisdom *wisdom)
 {
     if (!here)
         return;
@@ -248,8 +259,8 @@ static void tally_match(struct tally *tally, const struct kg_key *here, const st
         tally->other_driver++;
     else if (differs(here->compiler, key->compiler))
         tally->other_compiler++;
-    else if (differs(here->generator, key->generator))
-        tally->other_generator++;
+    else
+        tally->unproved += !wisdom->source.high && !wisdom->source.low;
 }
 
 static void tell_learned(const struct tally *tally, struct kg_text *notice)
@@ -258,6 +269,10 @@ static void tell_learned(const struct tally *tally, struct kg_text *notice)
     if (tally->known)
         kg_text_format(notice, "; %d were known as well or better", tally->known);
     kg_text_add(notice, "\n");
+    if (tally->unproved)
+        kg_text_format(notice,
+                       "%d of an older KernelGen: not verified until they are judged again\n",
+                       tally->unproved);
 }
 
 // What of the lines cannot match here, by cause.
@@ -269,8 +284,7 @@ static void tell_strangers(const struct tally *tally, const char *between, const
         int count;
     } causes[] = {{"device", tally->other_device},
                   {"driver", tally->other_driver},
-                  {"compiler", tally->other_compiler},
-                  {"version of KernelGen", tally->other_generator}};
+                  {"compiler", tally->other_compiler}};
     const char *before = "";
     for (size_t i = 0; i < sizeof causes / sizeof causes[0]; i++) {
         if (!causes[i].count)
@@ -303,7 +317,7 @@ static json_t *parse_object(const char *text, size_t length, struct kg_error *er
     return json;
 }
 
-static enum kg_status read_header(const char *text, size_t length, int64_t *count,
+static enum kg_status read_header(const char *text, size_t length, int64_t *version, int64_t *count,
                                   struct kg_error *error)
 {
     struct line line = {.json = parse_object(text, length, error), .error = error};
@@ -312,21 +326,21 @@ static enum kg_status read_header(const char *text, size_t length, int64_t *coun
     const char *format = take_text(&line, "format", false);
     if (strcmp(format, FORMAT) != 0)
         refuse(&line, "\"format\" must be \"" FORMAT "\"");
-    int64_t version = take_integer(&line, "version", INT64_MAX);
+    *version = take_integer(&line, "version", INT64_MAX);
     *count = take_integer(&line, "lines", MOST_LINES);
     enum kg_status status = KG_OK;
     if (line.failed)
         status = KG_ERROR_CORRUPT;
-    else if (version != FORMAT_VERSION)
+    else if (*version < 1 || *version > FORMAT_VERSION)
         status = kg_error_set(error, KG_ERROR_UNSUPPORTED,
-                              "the file has version %lld, this KernelGen reads %d",
-                              (long long)version, FORMAT_VERSION);
+                              "the file has version %lld, this KernelGen reads 1 to %d",
+                              (long long)*version, FORMAT_VERSION);
     json_decref(line.json);
     return status;
 }
 
 static enum kg_status import_line(struct kg_store *store, const char *text, size_t length,
-                                  const struct kg_key *here, struct tally *tally,
+                                  int64_t version, const struct kg_key *here, struct tally *tally,
                                   struct kg_error *error)
 {
     struct line line = {.json = parse_object(text, length, error), .error = error};
@@ -335,7 +349,7 @@ static enum kg_status import_line(struct kg_store *store, const char *text, size
     struct kg_key key = {0};
     struct kg_wisdom wisdom = {0};
     bool known_better = false;
-    read_line(&line, &key, &wisdom);
+    read_line(&line, version, &key, &wisdom);
     enum kg_status status = KG_ERROR_CORRUPT;
     if (!line.failed)
         status = kg_store_set_wisdom(store, &key, &wisdom, &known_better, error);
@@ -343,7 +357,7 @@ static enum kg_status import_line(struct kg_store *store, const char *text, size
         tally->lines++;
         tally->known += known_better;
         tally->learned += !known_better;
-        tally_match(tally, here, &key);
+        tally_match(tally, here, &key, &wisdom);
     }
     json_decref(line.json);
     return status;
@@ -354,7 +368,7 @@ static enum kg_status import_lines(struct kg_store *store, const char *lines, si
                                    const struct kg_key *here, struct tally *tally,
                                    struct kg_error *error)
 {
-    int64_t forecast = 0;
+    int64_t promised = 0, version = 0;
     size_t number = 0, at = 0;
     if (length == 0)
         return kg_error_set(error, KG_ERROR_CORRUPT,
@@ -366,21 +380,21 @@ static enum kg_status import_lines(struct kg_store *store, const char *lines, si
         at += size + 1;
         enum kg_status status;
         if (number++ == 0)
-            status = read_header(line, size, &forecast, error);
-        else if (tally->lines >= forecast)
+            status = read_header(line, size, &version, &promised, error);
+        else if (tally->lines >= promised)
             status = kg_error_set(error, KG_ERROR_CORRUPT, "the header promises %lld lines",
-                                  (long long)forecast);
+                                  (long long)promised);
         else
-            status = import_line(store, line, size, here, tally, error);
+            status = import_line(store, line, size, version, here, tally, error);
         if (status != KG_OK) {
             kg_error_prefix(error, "wisdom line %zu", number);
             return status;
         }
     }
-    if (tally->lines != forecast)
+    if (tally->lines != promised)
         return kg_error_set(error, KG_ERROR_CORRUPT,
                             "the wisdom is cut short: %d lines, the header promises %lld",
-                            tally->lines, (long long)forecast);
+                            tally->lines, (long long)promised);
     return KG_OK;
 }
 

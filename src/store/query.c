@@ -124,7 +124,6 @@ void kg_query_bind_key(struct kg_query *query, const struct kg_key *key)
     kg_query_bind_text(query, key->driver);
     kg_query_bind_text(query, key->compiler);
     kg_query_bind_text(query, key->protocol);
-    kg_query_bind_text(query, key->generator);
 }
 
 bool kg_query_step(struct kg_query *query)
@@ -179,7 +178,6 @@ void kg_query_key(struct kg_query *query, struct kg_key *key)
     key->driver = kg_query_text(query);
     key->compiler = kg_query_text(query);
     key->protocol = kg_query_text(query);
-    key->generator = kg_query_text(query);
 }
 
 bool kg_query_lacks_memory(const struct kg_query *query)

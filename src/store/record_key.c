@@ -23,14 +23,15 @@ struct kg_hash kg_store_hash_number(struct kg_hash hash, double value)
     return kg_store_hash_integer(hash, bits);
 }
 
-struct kg_hash kg_store_hash_key(const struct kg_key *key)
+struct kg_hash kg_store_hash_key(const struct kg_key *key, const char *generator)
 {
-    const char *const texts[] = {key->op,       key->dtypes,   key->sizes,  key->layout,
-                                 key->device,   key->isa,      key->driver, key->compiler,
-                                 key->protocol, key->generator};
+    const char *const texts[] = {key->op,  key->dtypes, key->sizes,    key->layout,  key->device,
+                                 key->isa, key->driver, key->compiler, key->protocol};
     struct kg_hash hash = key->definition;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         hash = kg_hash_chain_text(hash, texts[i] ? texts[i] : "");
+    if (generator[0])
+        hash = kg_hash_chain_text(hash, generator);
     return kg_store_hash_integer(hash, key->units);
 }
 
@@ -66,7 +67,7 @@ static enum kg_status add_device(struct kg_store *store, const struct kg_key *ke
 enum kg_status kg_store_add_key(struct kg_store *store, const struct kg_key *key, int64_t *id,
                                 struct kg_error *error)
 {
-    struct kg_hash hash = kg_store_hash_key(key);
+    struct kg_hash hash = kg_store_hash_key(key, "");
     *id = store->last_key_id;
     if (*id && hash.high == store->last_key.high && hash.low == store->last_key.low)
         return KG_OK;
@@ -81,7 +82,6 @@ enum kg_status kg_store_add_key(struct kg_store *store, const struct kg_key *key
     kg_query_bind_integer(&query, device);
     kg_query_bind_text(&query, key->compiler);
     kg_query_bind_text(&query, key->protocol);
-    kg_query_bind_text(&query, key->generator);
     status = kg_query_end_with_id(&query, id, error);
     if (status == KG_OK) {
         store->last_key = hash;

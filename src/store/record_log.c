@@ -118,10 +118,10 @@ static void add_heading(struct kg_text *text, const struct kg_key *key)
     kg_hash_format(key->definition, definition);
     kg_text_format(text,
                    "\n\n%s, %s, %d units. Driver %s, compiler %s, %s, layout %s.\n"
-                   "Definition %.8s, KernelGen %s.\n",
+                   "Definition %.8s.\n",
                    key->device, key->isa, key->units, key->driver[0] ? key->driver : "none",
                    key->compiler[0] ? key->compiler : "none", key->protocol,
-                   key->layout[0] ? key->layout : "contiguous", definition, key->generator);
+                   key->layout[0] ? key->layout : "contiguous", definition);
 }
 
 // One section. The statement of the caller stays open meanwhile; sections use others.

@@ -10,7 +10,9 @@
 // Reasons hold what a compiler said; the beginning is enough.
 #define LONGEST_REASON 4096
 
-static struct kg_hash seal_outcome(const struct kg_key *key, const struct kg_outcome *outcome)
+// `generator`: kg_store_hash_key.
+static struct kg_hash seal_outcome(const struct kg_key *key, const struct kg_outcome *outcome,
+                                   const char *generator)
 {
     const struct kg_timing *timing = &outcome->timing;
     const struct kg_verdict *verdict = &outcome->verdict;
@@ -29,13 +31,17 @@ static struct kg_hash seal_outcome(const struct kg_key *key, const struct kg_out
                                 verdict->skipped,
                                 verdict->elements,
                                 verdict->impostors};
-    struct kg_hash hash = kg_hash_chain_text(kg_store_hash_key(key), outcome->choice);
+    struct kg_hash hash = kg_hash_chain_text(kg_store_hash_key(key, generator), outcome->choice);
     hash = kg_hash_chain_text(hash, outcome->reason);
     hash = kg_hash_chain_text(hash, verdict->reason);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         hash = kg_store_hash_number(hash, numbers[i]);
     for (size_t i = 0; i < sizeof integers / sizeof integers[0]; i++)
         hash = kg_store_hash_integer(hash, integers[i]);
+    if (!generator[0]) {
+        hash = kg_store_hash_integer(hash, (int64_t)outcome->emitted.high);
+        hash = kg_store_hash_integer(hash, (int64_t)outcome->emitted.low);
+    }
     // Outcomes from before there was such a thing are sealed without it.
     return outcome->override ? kg_hash_chain_text(hash, outcome->override) : hash;
 }
@@ -103,9 +109,10 @@ static void bind_outcome(struct kg_query *query, const struct kg_outcome *outcom
     kg_query_bind_text(query, verdict->reason);
     kg_query_bind_text(query, outcome->reason);
     kg_query_bind_text(query, outcome->override ? outcome->override : "");
+    kg_query_bind_hash(query, outcome->emitted);
 }
 
-// The columns of KG_SQL_FIND_OUTCOME up to the seal. False: not what was written.
+// The columns of KG_SQL_FIND_OUTCOME up to the generator. False: not what was written.
 static bool read_outcome(struct kg_query *query, struct kg_arena *arena, struct kg_outcome *outcome)
 {
     struct kg_timing *timing = &outcome->timing;
@@ -137,6 +144,7 @@ static bool read_outcome(struct kg_query *query, struct kg_arena *arena, struct 
     snprintf(verdict->reason, sizeof verdict->reason, "%s", kg_query_text(query));
     const char *reason = kg_query_text(query);
     outcome->reason = kg_arena_copy(arena, reason, strlen(reason));
+    outcome->emitted = kg_query_hash(query);
     return found < KG_OUTCOME_COUNT && !arena->failed;
 }
 
@@ -156,7 +164,7 @@ static enum kg_status add_outcome(struct kg_store *store, const struct kg_key *k
     kg_query_bind_integer(&query, candidate);
     kg_query_bind_text(&query, date);
     bind_outcome(&query, outcome);
-    struct kg_hash seal = seal_outcome(key, outcome);
+    struct kg_hash seal = seal_outcome(key, outcome, "");
     int64_t id;
     kg_query_bind_hash(&query, seal);
     status = kg_query_end_with_id(&query, &id, error);
@@ -212,7 +220,8 @@ static bool next_outcome(struct kg_query *query, const struct kg_key *key, struc
         *outcome = (struct kg_outcome){0};
         if (!read_outcome(query, arena, outcome))
             continue;
-        struct kg_hash seal = kg_query_hash(query), right = seal_outcome(key, outcome);
+        struct kg_hash right = seal_outcome(key, outcome, kg_query_text(query));
+        struct kg_hash seal = kg_query_hash(query);
         if (seal.high != right.high || seal.low != right.low)
             continue;
         read_forecast(query, key, right, arena, outcome);
@@ -221,15 +230,20 @@ static bool next_outcome(struct kg_query *query, const struct kg_key *key, struc
     return false;
 }
 
-enum kg_status kg_store_find(struct kg_store *store, const struct kg_key *key, const char *choice,
-                             struct kg_outcome *outcome, bool *found, struct kg_error *error)
+// `emitted` NULL: whatever was emitted.
+static enum kg_status find(struct kg_store *store, const struct kg_key *key, const char *choice,
+                           const struct kg_hash *emitted, struct kg_outcome *outcome, bool *found,
+                           struct kg_error *error)
 {
     *outcome = (struct kg_outcome){0};
     *found = false;
     kg_arena_free(&store->scratch);
-    struct kg_query query = kg_query_begin(store, KG_SQL_FIND_OUTCOME);
+    struct kg_query query =
+        kg_query_begin(store, emitted ? KG_SQL_FIND_EMITTED : KG_SQL_FIND_OUTCOME);
     kg_query_bind_key(&query, key);
     kg_query_bind_text(&query, choice);
+    if (emitted)
+        kg_query_bind_hash(&query, *emitted);
     struct kg_outcome read;
     *found = next_outcome(&query, key, &store->scratch, &read);
     bool failed = store->scratch.failed;
@@ -240,6 +254,20 @@ enum kg_status kg_store_find(struct kg_store *store, const struct kg_key *key, c
     if (*found)
         *outcome = read;
     return status;
+}
+
+enum kg_status kg_store_find(struct kg_store *store, const struct kg_key *key, const char *choice,
+                             struct kg_outcome *outcome, bool *found, struct kg_error *error)
+{
+    return find(store, key, choice, NULL, outcome, found, error);
+}
+
+enum kg_status kg_store_find_emitted(struct kg_store *store, const struct kg_key *key,
+                                     const char *choice, struct kg_hash emitted,
+                                     struct kg_outcome *outcome, bool *found,
+                                     struct kg_error *error)
+{
+    return find(store, key, choice, &emitted, outcome, found, error);
 }
 
 enum kg_status kg_store_each(struct kg_store *store, const struct kg_key *key,

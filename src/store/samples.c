@@ -1,7 +1,7 @@
 // Samples come from files of anyone, so every line is bounded and every member checked: each must
 // be there once, of its type and in its range.
 //
-//     {"schema": 2, "device": "NVIDIA H100 80GB HBM3", "family": "contract", "op": "matmul",
+//     {"schema": 2, "device": "NVIDIA H100 80GB HBM3", "family": "contract/wgmma", "op": "matmul",
 //      "problem": "4096^3 f16", "candidate": "128x128", "warm": false, "seconds": 1.9e-4,
 //      "spread": 0.01, "bound": 1.3e-4, "points": 640,
 //      "launch": {"kernels": 1, "blocks": 1024, "threads": 256, "shared_bytes": 98304, "cluster":
@@ -209,7 +209,7 @@ static void take_key(void *user, const struct kg_key *key)
     char digits[KG_HASH_TEXT];
     if (collecting->status != KG_OK)
         return;
-    kg_hash_format(kg_store_hash_key(key), digits);
+    kg_hash_format(kg_store_hash_key(key, ""), digits);
     bool is_gpu = strncmp(key->isa, "sm_", 3) == 0;
     *common = (struct kg_sample){.warm = strncmp(key->protocol, "warm", 4) == 0};
     common->device =

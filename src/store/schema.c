@@ -54,15 +54,50 @@ const char *const kg_store_steps[KG_STORE_VERSION] = {
 
     // Outcomes of PTX that ran in the place of a choice's kernels: the file's name.
     "ALTER TABLE outcomes ADD COLUMN override TEXT NOT NULL DEFAULT '';",
+
+    // Verdicts are of emitted kernels, whose hash is in the row; the version of the generator,
+    // which was a part of the key, stays where it is part of a seal. Keys that are equal without it
+    // become one, with the wisdom that was learned last.
+    "ALTER TABLE outcomes ADD COLUMN emitted TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE outcomes ADD COLUMN generator TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE wisdom ADD COLUMN source TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE wisdom ADD COLUMN generator TEXT NOT NULL DEFAULT '';"
+    "UPDATE outcomes SET generator = (SELECT generator FROM keys WHERE keys.id = outcomes.key);"
+    "UPDATE wisdom SET generator = (SELECT generator FROM keys WHERE keys.id = wisdom.key);"
+    "CREATE TEMP TABLE merged AS SELECT old.id AS id, min(new.id) AS kept FROM keys AS old"
+    "  JOIN keys AS new USING (problem, device, compiler, protocol) GROUP BY old.id;"
+    "CREATE UNIQUE INDEX temp.merged_by_id ON merged(id);"
+    "UPDATE outcomes SET key = (SELECT kept FROM merged WHERE merged.id = outcomes.key);"
+    "UPDATE rounds SET key = (SELECT kept FROM merged WHERE merged.id = rounds.key);"
+    "CREATE TEMP TABLE learned AS SELECT kept AS key, choice, rigor, seconds, spread, seed, date,"
+    "  seal, source, generator FROM wisdom JOIN merged ON merged.id = wisdom.key"
+    "  ORDER BY date, wisdom.key;"
+    "DELETE FROM wisdom;"
+    "INSERT OR REPLACE INTO wisdom(key, choice, rigor, seconds, spread, seed, date, seal, source,"
+    "  generator) SELECT key, choice, rigor, seconds, spread, seed, date, seal, source, generator"
+    "  FROM learned ORDER BY rowid;"
+    "DROP VIEW full_keys;"
+    "CREATE TABLE keys_of_4("
+    "  id INTEGER PRIMARY KEY, problem INTEGER NOT NULL REFERENCES problems,"
+    "  device INTEGER NOT NULL REFERENCES devices, compiler TEXT NOT NULL,"
+    "  protocol TEXT NOT NULL, UNIQUE(problem, device, compiler, protocol));"
+    "INSERT INTO keys_of_4 SELECT id, problem, device, compiler, protocol FROM keys"
+    "  WHERE id IN (SELECT kept FROM merged);"
+    "DROP TABLE learned;"
+    "DROP TABLE merged;"
+    "DROP TABLE keys;"
+    "ALTER TABLE keys_of_4 RENAME TO keys;"
+    "CREATE VIEW full_keys AS SELECT keys.id AS id, ops.name AS op, definition, dtypes, sizes,"
+    "  layout, devices.name AS device, isa, units, driver, compiler, protocol"
+    "  FROM keys JOIN problems ON problems.id = keys.problem JOIN ops ON ops.id = problems.op"
+    "  JOIN devices ON devices.id = keys.device;",
 };
 
-#define KEY                                                                                        \
-    "op, definition, dtypes, sizes, layout, device, isa, units, driver, compiler, protocol, "      \
-    "generator "
+#define KEY "op, definition, dtypes, sizes, layout, device, isa, units, driver, compiler, protocol "
 #define KEY_IS                                                                                     \
     "(SELECT id FROM full_keys WHERE op = ?1 AND definition = ?2 AND dtypes = ?3 AND sizes = ?4"   \
     " AND layout = ?5 AND device = ?6 AND isa = ?7 AND units = ?8 AND driver = ?9"                 \
-    " AND compiler = ?10 AND protocol = ?11 AND generator = ?12)"
+    " AND compiler = ?10 AND protocol = ?11)"
 
 // A choice, or what ran in its place.
 #define CHOICE_OR_OVERRIDE                                                                         \
@@ -71,9 +106,11 @@ const char *const kg_store_steps[KG_STORE_VERSION] = {
 #define OUTCOME                                                                                    \
     "kind, choice, source, bound, compile_seconds, samples, median, least, spread, abandoned, "    \
     "final, passed, seed, cases, skipped, elements, worst_relative, worst_rms, impostors, "        \
-    "verdict, reason, outcomes.seal, promise, promises.seal"                                       \
+    "verdict, reason, emitted, generator, outcomes.seal, promise, promises.seal"                   \
     " FROM outcomes JOIN candidates ON candidates.id = outcomes.candidate"                         \
     " LEFT JOIN promises ON promises.outcome = outcomes.id"
+
+#define WISDOM "choice, rigor, seconds, spread, seed, date, source, generator, seal"
 
 // The upserts give the id of the row, new or old.
 const char *const kg_store_statements[KG_SQL_COUNT] = {
@@ -87,8 +124,8 @@ const char *const kg_store_statements[KG_SQL_COUNT] = {
                            " ON CONFLICT DO UPDATE SET op = op RETURNING id",
     [KG_SQL_ADD_DEVICE] = "INSERT INTO devices(name, isa, units, driver) VALUES(?, ?, ?, ?)"
                           " ON CONFLICT DO UPDATE SET name = name RETURNING id",
-    [KG_SQL_ADD_KEY] = "INSERT INTO keys(problem, device, compiler, protocol, generator)"
-                       " VALUES(?, ?, ?, ?, ?)"
+    [KG_SQL_ADD_KEY] = "INSERT INTO keys(problem, device, compiler, protocol)"
+                       " VALUES(?, ?, ?, ?)"
                        " ON CONFLICT DO UPDATE SET device = device RETURNING id",
     [KG_SQL_ADD_CANDIDATE] = "INSERT INTO candidates(choice, source) VALUES(?, ?)"
                              " ON CONFLICT DO UPDATE SET source = source RETURNING id",
@@ -96,12 +133,15 @@ const char *const kg_store_statements[KG_SQL_COUNT] = {
     [KG_SQL_ADD_OUTCOME] =
         "INSERT INTO outcomes(key, candidate, date, kind, bound, compile_seconds, samples, median,"
         " least, spread, abandoned, final, passed, seed, cases, skipped, elements, worst_relative,"
-        " worst_rms, impostors, verdict, reason, override, seal)"
-        " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING "
-        "id",
+        " worst_rms, impostors, verdict, reason, override, emitted, seal)"
+        " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        " RETURNING id",
     [KG_SQL_ADD_PROMISE] = "INSERT INTO promises(outcome, promise, seal) VALUES(?, ?, ?)",
     [KG_SQL_FIND_OUTCOME] = "SELECT " OUTCOME " WHERE outcomes.key = " KEY_IS
-                            " AND choice = ?13 AND override = '' ORDER BY outcomes.id DESC LIMIT 1",
+                            " AND choice = ?12 AND override = '' ORDER BY outcomes.id DESC LIMIT 1",
+    [KG_SQL_FIND_EMITTED] = "SELECT " OUTCOME " WHERE outcomes.key = " KEY_IS
+                            " AND choice = ?12 AND override = '' AND emitted = ?13"
+                            " ORDER BY outcomes.id DESC LIMIT 1",
     [KG_SQL_EACH_OUTCOME] =
         "SELECT " OUTCOME " WHERE outcomes.id IN"
         " (SELECT max(outcomes.id) FROM outcomes JOIN candidates ON candidates.id = candidate"
@@ -109,19 +149,17 @@ const char *const kg_store_statements[KG_SQL_COUNT] = {
         " ORDER BY kind <> 'measured', abandoned, median, outcomes.id",
 
     [KG_SQL_SET_WISDOM] =
-        "INSERT OR REPLACE INTO wisdom(key, choice, rigor, seconds, spread, seed, date, seal)"
-        " VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
-    [KG_SQL_GET_WISDOM] = "SELECT choice, rigor, seconds, spread, seed, date, seal FROM wisdom"
-                          " WHERE key = " KEY_IS,
+        "INSERT OR REPLACE INTO wisdom(key, choice, rigor, seconds, spread, seed, date, source,"
+        " seal) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [KG_SQL_GET_WISDOM] = "SELECT " WISDOM " FROM wisdom WHERE key = " KEY_IS,
     [KG_SQL_NEAR_WISDOM] =
-        "SELECT sizes, layout, choice, rigor, seconds, spread, seed, date, seal"
-        " FROM wisdom JOIN full_keys ON full_keys.id = wisdom.key"
+        "SELECT sizes, layout, " WISDOM " FROM wisdom JOIN full_keys ON full_keys.id = wisdom.key"
         " WHERE op = ?1 AND definition = ?2 AND dtypes = ?3 AND (sizes <> ?4 OR layout <> ?5)"
         " AND device = ?6 AND isa = ?7 AND units = ?8 AND driver = ?9 AND compiler = ?10"
-        " AND protocol = ?11 AND generator = ?12 ORDER BY wisdom.key",
-    [KG_SQL_LIST_WISDOM] = "SELECT " KEY ", choice, rigor, seconds, spread, seed, date, seal"
-                           " FROM wisdom JOIN full_keys ON full_keys.id = wisdom.key"
-                           " WHERE ?1 = '' OR op GLOB ?1 ORDER BY op, dtypes, wisdom.key",
+        " AND protocol = ?11 ORDER BY wisdom.key",
+    [KG_SQL_LIST_WISDOM] =
+        "SELECT " KEY ", " WISDOM " FROM wisdom JOIN full_keys ON full_keys.id = wisdom.key"
+        " WHERE ?1 = '' OR op GLOB ?1 ORDER BY op, dtypes, wisdom.key",
     [KG_SQL_FORGET_WISDOM] =
         "DELETE FROM wisdom WHERE key IN (SELECT id FROM full_keys WHERE ?1 = '' OR op GLOB ?1)",
 

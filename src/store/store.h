@@ -27,9 +27,8 @@ struct kg_key {
     const char *isa;
     int units; // cores used or SMs
     const char *driver;
-    const char *compiler;  // with flags
-    const char *protocol;  // "cold launch"
-    const char *generator; // KernelGen's version and the hash of its skeletons
+    const char *compiler; // with flags
+    const char *protocol; // "cold launch"
 };
 
 enum kg_status kg_store_append(struct kg_store *store, const struct kg_key *key,
@@ -39,6 +38,11 @@ enum kg_status kg_store_append(struct kg_store *store, const struct kg_key *key,
 // Strings of the outcome live until the next call on the store.
 enum kg_status kg_store_find(struct kg_store *store, const struct kg_key *key, const char *choice,
                              struct kg_outcome *outcome, bool *found, struct kg_error *error);
+// The latest of those whose kernels were emitted as this hash says.
+enum kg_status kg_store_find_emitted(struct kg_store *store, const struct kg_key *key,
+                                     const char *choice, struct kg_hash emitted,
+                                     struct kg_outcome *outcome, bool *found,
+                                     struct kg_error *error);
 
 // Visits the latest outcome of every candidate under this key, but of what overrode one, measured
 // ones first, fastest first.
@@ -60,6 +64,11 @@ struct kg_wisdom {
     double spread;
     uint64_t seed; // of the gate that passed it
     char *date;    // ISO 8601, UTC
+    // Of the kernels that passed and were timed (gen/source_identity.h); zero: of which is not
+    // known.
+    struct kg_hash source;
+    // For kg_store_learn: whatever is known of the key gives way, and not only to what is better.
+    bool replaces;
 };
 enum kg_status kg_store_learn(struct kg_store *store, const struct kg_key *key,
                               const struct kg_wisdom *wisdom, struct kg_error *error);
@@ -75,8 +84,9 @@ enum kg_status kg_store_near(struct kg_store *store, const struct kg_key *key,
 void kg_wisdom_free(struct kg_wisdom *wisdom);
 
 // JSON lines, a header first. All-or-nothing: a file with one malformed line changes nothing and
-// the error names the line. Lines of another device, compiler or generator are imported but never
-// match; their number is reported in `notice`.
+// the error names the line. Lines of another device, driver or compiler are imported but never
+// match; their number is reported in `notice`, and so is that of lines which do not say what
+// kernels they are of.
 enum kg_status kg_store_export(struct kg_store *store, struct kg_text *lines,
                                struct kg_error *error);
 enum kg_status kg_store_import(struct kg_store *store, const char *lines, size_t length,

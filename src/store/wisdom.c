@@ -17,14 +17,19 @@ static enum kg_rigor find_rigor(const char *name)
     return (enum kg_rigor)rigor;
 }
 
-struct kg_hash kg_store_seal_wisdom(const struct kg_key *key, const struct kg_wisdom *wisdom)
+struct kg_hash kg_store_seal_wisdom(const struct kg_key *key, const struct kg_wisdom *wisdom,
+                                    const char *generator)
 {
-    struct kg_hash hash = kg_hash_chain_text(kg_store_hash_key(key), wisdom->choice);
+    struct kg_hash hash = kg_hash_chain_text(kg_store_hash_key(key, generator), wisdom->choice);
     hash = kg_hash_chain_text(hash, kg_rigor_names[wisdom->rigor]);
     hash = kg_hash_chain_text(hash, wisdom->date);
     hash = kg_store_hash_number(hash, wisdom->seconds);
     hash = kg_store_hash_number(hash, wisdom->spread);
-    return kg_store_hash_integer(hash, (int64_t)wisdom->seed);
+    hash = kg_store_hash_integer(hash, (int64_t)wisdom->seed);
+    if (generator[0])
+        return hash;
+    hash = kg_store_hash_integer(hash, (int64_t)wisdom->source.high);
+    return kg_store_hash_integer(hash, (int64_t)wisdom->source.low);
 }
 
 // The columns from `choice` on. Strings are borrowed from the row.
@@ -36,13 +41,23 @@ static bool read_wisdom(struct kg_query *query, const struct kg_key *key, struct
     wisdom->spread = kg_query_number(query);
     wisdom->seed = (uint64_t)kg_query_integer(query);
     wisdom->date = (char *)(uintptr_t)kg_query_text(query);
+    wisdom->source = kg_query_hash(query);
+    wisdom->replaces = false;
+    const char *generator = kg_query_text(query);
     if (wisdom->rigor >= KG_RIGOR_WISDOM)
         return false;
-    struct kg_hash seal = kg_query_hash(query), right = kg_store_seal_wisdom(key, wisdom);
+    struct kg_hash seal = kg_query_hash(query);
+    struct kg_hash right = kg_store_seal_wisdom(key, wisdom, generator);
     return seal.high == right.high && seal.low == right.low;
 }
 
-// What is known gives way to what is faster, and to what more rigor found.
+static bool says_source(const struct kg_wisdom *wisdom)
+{
+    return wisdom->source.high || wisdom->source.low;
+}
+
+// What is known gives way to what is faster, and to what more rigor found; but not to what does not
+// say what kernels it is of, where it says so itself.
 static enum kg_status is_better(struct kg_store *store, const struct kg_key *key,
                                 const struct kg_wisdom *wisdom, bool *better,
                                 struct kg_error *error)
@@ -52,7 +67,9 @@ static enum kg_status is_better(struct kg_store *store, const struct kg_key *key
     struct kg_wisdom known;
     *better = true;
     if (kg_query_step(&query) && read_wisdom(&query, key, &known))
-        *better = wisdom->rigor >= known.rigor || wisdom->seconds < known.seconds;
+        *better = wisdom->replaces ||
+                  ((wisdom->rigor >= known.rigor || wisdom->seconds < known.seconds) &&
+                   (says_source(wisdom) || !says_source(&known)));
     return kg_query_end(&query, error);
 }
 
@@ -94,7 +111,8 @@ enum kg_status kg_store_set_wisdom(struct kg_store *store, const struct kg_key *
     kg_query_bind_number(&query, dated.spread);
     kg_query_bind_integer(&query, (int64_t)dated.seed);
     kg_query_bind_text(&query, dated.date);
-    kg_query_bind_hash(&query, kg_store_seal_wisdom(key, &dated));
+    kg_query_bind_hash(&query, dated.source);
+    kg_query_bind_hash(&query, kg_store_seal_wisdom(key, &dated, ""));
     kg_query_step(&query);
     return kg_query_end(&query, error);
 }
@@ -198,6 +216,7 @@ static void list_json(struct kg_json *json, const struct kg_key *key,
     kg_json_number(json, "seconds", wisdom->seconds);
     kg_json_number(json, "spread", wisdom->spread);
     kg_json_text(json, "date", wisdom->date);
+    kg_json_hash(json, "source", wisdom->source);
     kg_json_end_object(json);
 }
 

@@ -29,9 +29,16 @@ struct kg_judge {
 // Of one candidate, or of several that race; READY has none.
 enum kind { READY, TEST, RACE, VERIFY };
 
+// A choice, as it is sent to a process that was forked before the choice was made: pointers to
+// families are valid there, matches of groups may not exist yet.
 struct candidate {
-    struct kg_choice choice;  // pointers in it are valid in a fork
-    struct kg_built *adopted; // foreign kernels, which a fork inherits; NULL: build the choice
+    int count;
+    struct {
+        const struct kg_family *family;
+        int first, count; // nests
+        struct kg_config config;
+    } groups[KG_MAX_NESTS];
+    struct kg_built *adopted; // foreign kernels, which a fork inherits; NULL: build the groups
 };
 
 struct request {
@@ -85,6 +92,37 @@ static enum kg_status race_built(struct workplace *place, struct kg_built *const
     return status;
 }
 
+static struct candidate describe(const struct kg_built *built)
+{
+    const struct kg_choice *choice = &built->choice;
+    struct candidate candidate = {.count = choice->count, .adopted = built->adopted};
+    for (int i = 0; i < choice->count; i++) {
+        const struct kg_match *match = choice->matches[i];
+        candidate.groups[i].family = match->family;
+        candidate.groups[i].first = match->group.first;
+        candidate.groups[i].count = match->group.count;
+        candidate.groups[i].config = choice->configs[i];
+    }
+    return candidate;
+}
+
+static enum kg_status build(const struct kg_search *search, const struct kg_problem *problem,
+                            const struct candidate *candidate, struct kg_built **built,
+                            struct kg_error *error)
+{
+    struct kg_choice choice = {.count = candidate->count};
+    for (int i = 0; i < candidate->count; i++) {
+        const struct kg_group group = {problem, candidate->groups[i].first,
+                                       candidate->groups[i].count};
+        choice.matches[i] =
+            kg_match_find(candidate->groups[i].family, &group, &search->device->facts, NULL);
+        choice.configs[i] = candidate->groups[i].config;
+        if (!choice.matches[i])
+            return kg_error_memory(error, "a candidate");
+    }
+    return kg_built_make(search->device, problem, &choice, BUILD_SECONDS, built, error);
+}
+
 // The second kernel to verify is the counterpart of the first.
 static enum kg_status load(const struct kg_search *search, const struct request *request,
                            struct kg_built **built, struct kg_error *error)
@@ -96,8 +134,8 @@ static enum kg_status load(const struct kg_search *search, const struct request 
         if (candidate->adopted)
             built[i] = candidate->adopted;
         else
-            status = kg_built_make(search->device, other ? search->counterpart : search->problem,
-                                   &candidate->choice, BUILD_SECONDS, &built[i], error);
+            status = build(search, other ? search->counterpart : search->problem, candidate,
+                           &built[i], error);
         if (status)
             return status;
     }
@@ -184,7 +222,7 @@ static enum kg_status ask_worker(struct kg_judge *judge, struct kg_built *const 
         return kg_error_memory(error, "the question to a worker");
     memcpy(request, head, sizeof *head);
     for (size_t i = 0; i < count; i++)
-        request->candidates[i] = (struct candidate){built[i]->choice, built[i]->adopted};
+        request->candidates[i] = describe(built[i]);
     struct kg_text answer;
     enum kg_status status = kg_child_ask(judge->worker, request, length, seconds,
                                          judge->search->cancel, size, &answer, error);

@@ -30,8 +30,9 @@ struct kg_outcome {
     const char *choice; // kg_choice_print
     // The file of edited PTX that ran in place of the choice's kernels; NULL: the kernels ran.
     const char *override;
-    struct kg_hash source; // hash of instructions and launches if they are known, else of sources
-    double bound;          // seconds, 0 when not computed
+    struct kg_hash source;  // hash of instructions and launches if they are known, else of sources
+    struct kg_hash emitted; // gen/source_identity.h; zero: not computed. Set by the recorder
+    double bound;           // seconds, 0 when not computed
     // Likewise, as kg_choice_expected; not recorded, because it can be computed again.
     double estimate;
     double compile_seconds;

@@ -54,7 +54,7 @@ static void make_strides(const struct kg_problem *dense, int64_t (*strides)[KG_M
     const struct kg_op *op = dense->op;
     for (int t = 0; t < op->input_count + op->output_count; t++) {
         const struct kg_layout *layout = &dense->layouts[t];
-        bool packed = kg_dtypes[op->tensors[t]->type.dtype].bits < 8;
+        bool packed = kg_dtype_is_packed(op->tensors[t]->type.dtype);
         int64_t room = packed ? 1 : 2;
         for (int d = op->tensors[t]->rank - 1; d >= 0; d--) {
             strides[t][d] = room;

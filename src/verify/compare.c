@@ -134,15 +134,22 @@ static double judge_real(struct output *output, double r, double slack, double g
 {
     double tolerance = output->relative * fabs(r) + output->absolute;
     *allowed = tolerance + half_step(output->dtype, r) + slack;
-    if (isnan(r) || isnan(got) || isinf(r))
-        return (isnan(r) && isnan(got)) || r == got ? 0 : INFINITY;
-    double largest = kg_dtypes[output->dtype].largest;
-    if (isinf(got)) // correct if the true value may round to it
-        return (got > 0 ? r : -r) + *allowed > largest ? 0 : INFINITY;
+    const struct kg_dtype_info *info = &kg_dtypes[output->dtype];
+    if (isnan(r))
+        return isnan(got) ? 0 : INFINITY;
+    if (isinf(r))
+        return (info->has_infinity ? r == got : isnan(got)) ? 0 : INFINITY;
+    // Numbers from here on overflow the dtype.
+    double edge = info->largest + half_step(output->dtype, info->largest);
+    double unsure = tolerance + slack;
+    if (!isfinite(got)) { // correct if the true value may overflow, infinities on the same side
+        double past = info->has_infinity ? (got > 0 ? r : -r) : fabs(r);
+        bool overflows = info->has_infinity ? isinf(got) : isnan(got);
+        return overflows && past + unsure >= edge ? 0 : INFINITY;
+    }
     double error = fabs(got - r);
-    // Beyond the largest value only infinity is correct, except within the tolerance of it.
-    if (fabs(r) > largest)
-        return error <= *allowed && fabs(r) - *allowed <= largest ? 0 : INFINITY;
+    if (fabs(r) > info->largest)
+        return error <= *allowed && fabs(r) - unsure <= edge ? 0 : INFINITY;
     double scaled = error / output->unit;
     double unavoidable = (half_step(output->dtype, r) + slack) / output->unit;
     output->errors += scaled * scaled;
@@ -174,7 +181,7 @@ static bool compare_integer(const struct output *output, const struct place *pla
 {
     int64_t wanted = output->expected->integer[place->n];
     // A boolean is compared as a byte: only 0 and 1 are valid.
-    enum kg_dtype stored = output->dtype == KG_BOOL ? KG_U8 : output->dtype;
+    enum kg_dtype stored = kg_dtype_is_truth(output->dtype) ? KG_U8 : output->dtype;
     int64_t got = kg_dtype_load_integer(stored, output->data, (size_t)place->at);
     if (got == wanted)
         return true;

@@ -7,6 +7,10 @@
 #include "device/device.h"
 #include "verify/reference.h"
 
+// Raised when the gate learns to reject what it passed before: verdicts of an earlier version do
+// not count any more.
+#define KG_GATE_VERSION 1
+
 // Anything that can be judged: a built plan, a foreign kernel, an impostor.
 struct kg_subject {
     const char *name;

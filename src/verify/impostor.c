@@ -106,11 +106,13 @@ static struct number nan_dropped(const struct stage *stage, int64_t n)
     return result;
 }
 
+// What is too large, which some dtypes store as NaN, becomes the largest value.
 static struct number clipped(const struct stage *stage, int64_t n)
 {
     struct number result = right(stage, n);
-    if (isinf(result.real))
-        result.real = copysign(kg_dtypes[stage->dtype].largest, result.real);
+    double value = stage->expected->value[n];
+    if (!isfinite(result.real) && !isnan(value))
+        result.real = copysign(kg_dtypes[stage->dtype].largest, value);
     return result;
 }
 

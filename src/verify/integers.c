@@ -149,7 +149,7 @@ int64_t kg_integers_wrap(enum kg_dtype dtype, int64_t value)
 {
     if (dtype == KG_DTYPE_COUNT)
         return value;
-    if (dtype == KG_BOOL)
+    if (kg_dtype_is_truth(dtype))
         return value != 0;
     const struct kg_dtype_info *info = &kg_dtypes[dtype];
     if (info->bits >= 64)

@@ -209,7 +209,7 @@ static bool is_only_stored(const struct kg_op *op, const struct kg_tensor *tenso
 
 static bool is_narrow(enum kg_dtype dtype)
 {
-    return !kg_dtypes[dtype].is_float && kg_dtypes[dtype].bits < 64 && dtype != KG_BOOL;
+    return !kg_dtypes[dtype].is_float && !kg_dtype_is_computed(dtype);
 }
 
 static void lower_statement(struct kg_lowering *lowering, const struct kg_statement *statement)

@@ -348,12 +348,11 @@ static int lower_cast(struct kg_lowering *lowering, struct kg_pass *pass,
     const struct kg_dtype_info *info = &kg_dtypes[dtype];
     if (!info->is_float) {
         int value = kg_lower_as(lowering, pass, argument, info->compute);
-        return info->bits < 64 && dtype != KG_BOOL ? kg_lower_wrapped(lowering, pass, value, dtype)
-                                                   : value;
+        return kg_dtype_is_computed(dtype) ? value : kg_lower_wrapped(lowering, pass, value, dtype);
     }
     // Rounds once, even if the argument was wider.
     bool wide = argument->type == KG_TYPE_F64 || argument->type == KG_TYPE_I64;
-    if (dtype == KG_F64 || (dtype == KG_F32 && !wide))
+    if (kg_dtype_is_computed(dtype) && (info->compute == KG_TYPE_F64 || !wide))
         return kg_lower_as(lowering, pass, argument, info->compute);
     int value = kg_lower_as(lowering, pass, argument, wide ? KG_TYPE_F64 : KG_TYPE_F32);
     return emit_move(lowering, pass, KG_STEP_ROUND, value, dtype, info->compute);

@@ -19,7 +19,7 @@ array '<f4' '4, 8' 128 >x.npy
 array '<f4' '4, 8' 100 >short.npy
 array '<f4' '4,' 16 >flat.npy
 array '<f8' '4, 8' 256 >f64.npy
-array '<i2' '4, 8' 64 >i16.npy
+array '<c8' '4, 8' 256 >c8.npy
 array '<f4' '0, 8' 0 >none.npy
 array '<f4' '99999999999, 99999999999' 4 >huge.npy
 array '<f4' '4, 5' 80 >b.npy
@@ -67,7 +67,7 @@ for file in garbage empty folder missing /proc/self/mem ""; do
 done
 
 echo "-- arrays"
-for file in short flat f64 i16 huge; do try run add.kg --input x=$file.npy --output y=y.npy; done
+for file in short flat f64 c8 huge; do try run add.kg --input x=$file.npy --output y=y.npy; done
 try run matmul.kg --input a=x.npy --input b=b.npy --output c=c.npy
 try run add.kg --input x=x.npy --output y=y.npy --size P=5
 try run add.kg --input x=x.npy --output y=y.npy --dtype T=f16

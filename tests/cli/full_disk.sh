@@ -57,7 +57,7 @@ cat small/old
 echo "-- for the records, from the start"
 try env KERNELGEN_HOME="$PWD/small" kernelgen build scale.kg --rigor measure
 rm small/fill
-for size in 48 160; do
+for size in 48 176; do
     home=$PWD/records-$size
     export KERNELGEN_HOME=$home
     disk "$home" "$size"

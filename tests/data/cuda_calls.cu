@@ -67,6 +67,15 @@ extern "C" __global__ void call_0(double *out, kg_f16 *halves, uint8_t *bytes, f
         (double)kg_cast_i8(i),
         (double)kg_cast_u8(i),
         (double)kg_cast_i32(i),
+        (double)kg_cast_i16(i),
+        (double)kg_cast_u16(i),
+        (double)kg_cast_u32(i),
+        (double)kg_load_f8e4m3(bytes, i),
+        (double)kg_cast_f8e4m3(f),
+        (double)kg_cast_f8e4m3_f64(d),
+        (double)kg_load_f8e5m2(bytes, i),
+        (double)kg_cast_f8e5m2(f),
+        (double)kg_cast_f8e5m2_f64(d),
         (double)kg_cast_u4(i),
         (double)kg_cast_i4(i),
         (double)kg_truncate_f64(d),
@@ -194,6 +203,14 @@ extern "C" __global__ void call_0(double *out, kg_f16 *halves, uint8_t *bytes, f
     kg_store_f16_f64(halves, i, d);
     kg_store_bf16(halves, i, f);
     kg_store_bf16_f64(halves, i, d);
+    kg_store_f8e4m3(bytes, i, f);
+    kg_store_f8e4m3_f64(bytes, i, d);
+    kg_store_f8e5m2(bytes, i, f);
+    kg_store_f8e5m2_f64(bytes, i, d);
+    kg_widen_f8e4m3(bytes, (float *)out, i);
+    kg_narrow_f8e4m3((float *)out, bytes, i);
+    kg_widen_f8e5m2(bytes, (float *)out, i);
+    kg_narrow_f8e5m2((float *)out, bytes, i);
     kg_store_u4(bytes, i, i);
     kg_store_i4(bytes, i, i);
 }

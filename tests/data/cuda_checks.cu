@@ -173,6 +173,58 @@ KG_INLINE int wrong_middle(uint16_t half)
     return wrong;
 }
 
+// The same for floats of 8 bits, where all that is too large becomes `most`.
+KG_INLINE uint8_t narrow_eight(double x, int digits, int bias, int most)
+{
+    const uint8_t sign = (uint8_t)(signbit(x) ? 0x80 : 0);
+    const double size = fabs(x);
+    if (isnan(x))
+        return 0x7f;
+    if (isinf(x))
+        return (uint8_t)(sign | most);
+    int exponent = size == 0.0 ? -1022 : (int)(__double_as_longlong(size) >> 52) - 1023;
+    exponent = exponent < 1 - bias ? 1 - bias : exponent;
+    if (exponent > 2 * bias)
+        return (uint8_t)(sign | most);
+    const int steps = (int)rint(scalbn(size, digits - exponent));
+    const int bits = steps + ((exponent + bias - 1) << digits);
+    return (uint8_t)(sign | (bits > most ? most : bits));
+}
+
+// NaN is all that is greater than `infinity`.
+KG_INLINE bool same_eight(uint8_t a, uint8_t b, int infinity)
+{
+    return a == b || ((a & 0x7f) > infinity && (b & 0x7f) > infinity);
+}
+
+KG_INLINE int wrong_eight(double x)
+{
+    const uint8_t a = narrow_eight(x, 3, 7, 0x7f), b = narrow_eight(x, 2, 15, 0x7c);
+    return !same_eight(a, kg_pack_f8e4m3_f64(x), 0x7e) +
+           !same_eight(b, kg_pack_f8e5m2_f64(x), 0x7c);
+}
+
+KG_INLINE int wrong_narrowing_eight(uint32_t bits)
+{
+    const float x = kg_from_bits_f32(bits);
+    const uint8_t a = narrow_eight(x, 3, 7, 0x7f), b = narrow_eight(x, 2, 15, 0x7c);
+    return !same_eight(a, kg_pack_f8e4m3(x), 0x7e) + !same_eight(b, kg_pack_f8e5m2(x), 0x7c);
+}
+
+KG_INLINE int wrong_widening_eight(uint8_t eight)
+{
+    const bool nan_a = (eight & 0x7f) > 0x7e, nan_b = (eight & 0x7f) > 0x7c;
+    const float x = kg_unpack_f8e4m3(eight), y = kg_unpack_f8e5m2(eight);
+    int wrong = (nan_a ? !isnan(x) : narrow_eight(x, 3, 7, 0x7f) != eight) +
+                (nan_b ? !isnan(y) : narrow_eight(y, 2, 15, 0x7c) != eight);
+    const double a = kg_unpack_f8e4m3((uint8_t)(eight + 1)),
+                 b = kg_unpack_f8e5m2((uint8_t)(eight + 1));
+    for (int side = -1; side <= 1; side++) // of the middle
+        wrong += wrong_eight(__longlong_as_double(__double_as_longlong((a + x) / 2) + side)) +
+                 wrong_eight(__longlong_as_double(__double_as_longlong((b + y) / 2) + side));
+    return wrong;
+}
+
 // Half of the pairs are any two floats, half are what a softmax divides.
 KG_INLINE int wrong_division(uint32_t i)
 {
@@ -195,7 +247,10 @@ KG_INLINE void compare_bits(uint64_t *wrong)
     const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
     uint64_t found = 0;
     for (uint64_t i = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; i < 1ull << 32; i += step) {
-        found += wrong_narrowing((uint32_t)i) + wrong_division((uint32_t)i);
+        found += wrong_narrowing((uint32_t)i) + wrong_narrowing_eight((uint32_t)i) +
+                 wrong_division((uint32_t)i);
+        if (i < 256)
+            found += wrong_widening_eight((uint8_t)i);
         if (i < 65536)
             found += wrong_widening((uint16_t)i) + wrong_middle((uint16_t)i);
     }

@@ -49,9 +49,9 @@ enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
 
 static struct kg_kernel *load(void)
 {
-    static const char *const preludes[] = {"cuda/prelude.cuh", "values.h",
-                                           "cuda/maths.cuh",   "cuda/narrow.cuh",
-                                           "cuda/vectors.cuh", "cuda/lanes.cuh"};
+    static const char *const preludes[] = {
+        "cuda/prelude.cuh", "elements.h",       "values.h",      "cuda/maths.cuh",
+        "cuda/narrow.cuh",  "cuda/vectors.cuh", "cuda/lanes.cuh"};
     struct kg_text text = {0};
     struct kg_binary binary = {0};
     struct kg_kernel *kernel = NULL;

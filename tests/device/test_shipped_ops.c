@@ -11,6 +11,7 @@
 
 #include "base/files.h"
 #include "flow/planner.h"
+#include "flow/verify.h"
 #include "lang/lang.h"
 #include "support/folder.h"
 #include "test.h"
@@ -73,9 +74,9 @@ static void judge(struct kg_session *session, struct kg_device *device, const st
     enum kg_status status = kg_lang_instantiate(&arena, op, bindings, &instance, &error);
     if (status == KG_OK)
         status = kg_problem_make(instance, sizes, NULL, &problem, &error);
+    struct kg_request request = {.session = session, .problem = problem, .device = device};
     if (status == KG_OK)
-        status =
-            kg_flow_plan(session, problem, device, KG_RIGOR_ESTIMATE, 0, NULL, NULL, &plan, &error);
+        status = kg_flow_plan(&request, &plan, &error);
     if (status == KG_OK)
         status = verify(plan, &verdict);
     judged++;

@@ -57,7 +57,14 @@ static void cancel(struct moment *moment)
     moment->cancel = 1;
 }
 
-static enum kg_status build(const char *home, struct moment *moment, struct kg_build_result *result)
+// What a build says of itself, in one.
+struct report {
+    struct kg_verify_result verify;
+    struct kg_bench_result bench;
+    struct kg_build_result result;
+};
+
+static enum kg_status build(const char *home, struct moment *moment, struct report *report)
 {
     struct kg_options options = {
         .home = home, .cancel = &moment->cancel, .progress = on_progress, .user = moment};
@@ -65,7 +72,7 @@ static enum kg_status build(const char *home, struct moment *moment, struct kg_b
     struct kg_device *device = NULL;
     struct kg_op *op = NULL;
     struct kg_problem *problem = NULL;
-    *result = (struct kg_build_result){0};
+    *report = (struct report){.result = {.verify = &report->verify, .bench = &report->bench}};
     enum kg_status status = kg_context_create(&options, &context);
     if (status == KG_OK)
         status = kg_op_parse(context, "sum.kg", definition, strlen(definition), NULL, &op);
@@ -75,7 +82,7 @@ static enum kg_status build(const char *home, struct moment *moment, struct kg_b
         status = kg_context_device(context, "host", &device);
     struct kg_build_options wanted = {.rigor = KG_RIGOR_MEASURE};
     if (status == KG_OK)
-        status = kg_build(problem, device, &wanted, result, NULL);
+        status = kg_build(problem, device, &wanted, &report->result, NULL);
     if (status != KG_OK && status != KG_ERROR_CANCELLED)
         fprintf(stderr, "build: %s\n", kg_context_error(context));
     kg_problem_destroy(problem);
@@ -152,8 +159,8 @@ static void test_killed(void)
         pid_t child = fork();
         if (child == 0) {
             struct moment moment = {.step = steps[i], .in_search = true, .act = kill_process};
-            struct kg_build_result result;
-            _exit(build(home, &moment, &result) == KG_OK ? 0 : 1);
+            struct report report;
+            _exit(build(home, &moment, &report) == KG_OK ? 0 : 1);
         }
         int status;
         CHECK(waitpid(child, &status, 0) == child);
@@ -171,8 +178,8 @@ static void test_killed(void)
 
     // All of it is known now.
     struct moment never = {.act = do_nothing};
-    struct kg_build_result result;
-    CHECK(build(home, &never, &result) == KG_OK);
+    struct report report;
+    CHECK(build(home, &never, &report) == KG_OK);
     CHECK(count_measured(home) == before);
     remove_home(home);
 }
@@ -184,11 +191,11 @@ static void test_cancelled(void)
     int cancelled = 0;
     for (int step = 2; step < 12; step += 3) {
         struct moment moment = {.step = step, .act = cancel};
-        struct kg_build_result result;
-        enum kg_status status = build(home, &moment, &result);
+        struct report report;
+        enum kg_status status = build(home, &moment, &report);
         CHECK(status == KG_OK || status == KG_ERROR_CANCELLED);
         // What is called a result is one.
-        CHECK(status != KG_OK || (result.verify.passed && result.bench.seconds > 0));
+        CHECK(status != KG_OK || (report.verify.passed && report.bench.seconds > 0));
         cancelled += status == KG_ERROR_CANCELLED;
         await_orphans();
         check_sound(home);

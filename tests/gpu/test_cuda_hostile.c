@@ -178,7 +178,7 @@ static void verify_refuses_them(void)
     struct kg_op *op;
     struct kg_problem *problem;
     struct kg_device *cuda;
-    struct kg_verify_result result;
+    struct kg_verify_result result = {.size = sizeof result};
     char path[200];
     snprintf(path, sizeof path, "%s/candidate.cu", folder);
     CHECK(kg_context_create(&options, &context) == KG_OK);
@@ -237,7 +237,7 @@ static void round_trips(void)
         struct kg_op *op;
         struct kg_problem *problem;
         struct kg_plan *plan;
-        struct kg_verify_result result;
+        struct kg_verify_result result = {.size = sizeof result};
         struct kg_binding bindings[2] = {{0}};
         char sizes[64], *rest = sizes;
         int count = 0;

@@ -3,7 +3,7 @@
 // Without a GPU or NVRTC it is skipped. Times are printed, not judged.
 
 #include "device/cuda/cuda_driver.h"
-#include "flow/planner.h"
+#include "flow/plan_handle.h"
 #include "flow/replaying.h"
 #include "support/folder.h"
 #include "test.h"
@@ -101,7 +101,8 @@ static void prepare(struct run *run, struct kg_problem *problem)
     CHECK(run->count <= MOST);
     for (int set = 0; set < SETS; set++) {
         for (int i = 0; i < run->count; i++) {
-            run->info[i] = kg_problem_tensor(problem, i);
+            run->info[i].size = sizeof run->info[i];
+            CHECK(kg_problem_tensor(problem, i, &run->info[i]) == KG_OK);
             CHECK_STATUS(device->backend->allocate(device, run->info[i].bytes,
                                                    &run->tensors[set][i], &error),
                          KG_OK, &error);

@@ -98,14 +98,16 @@ static int make_dims(struct random_maker *maker, struct random_op *op)
 static struct random_tensor *add_tensor(struct random_maker *maker, const char *prefix,
                                         enum random_value value, int rank)
 {
-    static const char *const floats[] = {"T", "T", "T", "f32", "f16", "bf16", "f64"};
-    static const char *const integers[] = {"i32", "i64", "i8", "u8", "i32", "u4", "i4"};
+    static const char *const floats[] = {"T",   "T",    "T",   "T",      "f32",
+                                         "f16", "bf16", "f64", "f8e4m3", "f8e5m2"};
+    static const char *const integers[] = {"i32", "i64", "i8", "u8", "i16",
+                                           "u16", "u32", "u4", "i4"};
     struct random_tensor *tensor = &maker->tensors[maker->tensor_count];
     *tensor = (struct random_tensor){.value = value, .rank = rank};
     snprintf(tensor->name, sizeof tensor->name, "%s%d", prefix, maker->tensor_count);
     tensor->type = value == FLOAT ? RANDOM_PICK(maker, floats) : value == BOOL ? "bool" : NULL;
     if (value == INTEGER) // no output is packed: halves of a byte cannot be written apart
-        tensor->type = integers[random_below(maker, prefix[0] == 'x' ? 7 : 5)];
+        tensor->type = integers[random_below(maker, prefix[0] == 'x' ? 9 : 7)];
     for (int d = 0; d < rank; d++)
         tensor->dims[d] = random_below(maker, maker->dim_count);
     return tensor;
@@ -184,7 +186,7 @@ static void write_signature(struct random_maker *maker, struct kg_text *text, bo
 
 void random_op_make(struct random_op *op, uint64_t seed, enum random_kind kind)
 {
-    static const char *const types[] = {"f32", "f16", "bf16", "f64"};
+    static const char *const types[] = {"f32", "f16", "bf16", "f64", "f8e4m3", "f8e5m2"};
     struct random_maker maker = {.state = seed, .stable = kind == RANDOM_STABLE};
     struct kg_text *texts[] = {&op->head, &op->body, &op->text, &op->sizes};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
@@ -203,7 +205,8 @@ void random_op_make(struct random_op *op, uint64_t seed, enum random_kind kind)
     write_signature(&maker, &op->head, true);
     kg_text_add(&op->head, ") -> (");
     write_signature(&maker, &op->head, false);
-    kg_text_add(&op->head, ")\nparam S = 2, eps = 0.375\nwhere T in f32 f16 bf16 f64\n{\n");
+    kg_text_add(&op->head,
+                ")\nparam S = 2, eps = 0.375\nwhere T in f32 f16 bf16 f64 f8e4m3 f8e5m2\n{\n");
     kg_text_format(&op->text, "%s%s}\n", kg_text_string(&op->head), kg_text_string(&op->body));
 }
 

@@ -216,6 +216,12 @@ static struct value eval_call(struct machine *machine, const struct kg_expr *exp
 static int64_t wrapped(enum kg_dtype dtype, int64_t x)
 {
     switch (dtype) {
+    case KG_I16:
+        return (int16_t)x;
+    case KG_U16:
+        return (uint16_t)x;
+    case KG_U32:
+        return (uint32_t)x;
     case KG_I8:
         return (int8_t)x;
     case KG_U8:

@@ -137,7 +137,8 @@ static const struct kg_family family = {.name = "fake",
                                         .valid = fake_valid,
                                         .guess = fake_guess,
                                         .bound = fake_bound,
-                                        .expected = fake_expected};
+                                        .expected = fake_expected,
+                                        .orders_configs = true};
 static const struct kg_family *const families[] = {&family, NULL};
 static const struct kg_target target = {.name = "fake", .families = families, .plain = &family};
 

@@ -45,8 +45,7 @@ static inline struct kg_key sample_key(void)
                            .units = 8,
                            .driver = "6.1",
                            .compiler = "cc 12 -O3",
-                           .protocol = "cold launch",
-                           .generator = "0.1.0 abc"};
+                           .protocol = "cold launch"};
 }
 
 // Of a plan of two kernels; no two features are alike. The derived ones are of an unknown device.
@@ -103,7 +102,8 @@ static inline struct kg_wisdom sample_wisdom(char *choice)
                               .rigor = KG_RIGOR_MEASURE,
                               .seconds = 1.25e-5,
                               .spread = 1e-7,
-                              .seed = 0xFEDCBA9876543210u};
+                              .seed = 0xFEDCBA9876543210u,
+                              .source = {.high = 7, .low = 0xFEDCBA9876543210u}};
 }
 
 // Opens, or ends the test program: nothing can go on without records.

@@ -7,16 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The matrix format that multiplies factors of each dtype. f32 is absent, because tensor cores
-// would round it to TF32. Four-bit integers are widened to eight bits, because their matrix
-// instructions are gone since Hopper.
-static const struct {
-    enum kg_dtype dtype;
-    enum kg_matrix matrix;
-} units[] = {
-    {KG_F16, KG_MATRIX_16}, {KG_BF16, KG_MATRIX_16}, {KG_F64, KG_MATRIX_64}, {KG_I8, KG_MATRIX_8},
-    {KG_U8, KG_MATRIX_8},   {KG_U4, KG_MATRIX_8},    {KG_I4, KG_MATRIX_8},
-};
+// FLOPs per clock of an SM for a sum of products with factors of this dtype; 0 for f32, which would
+// be rounded to TF32, and for integers of more than eight bits. Four-bit integers are widened to
+// eight bits, because their matrix instructions are gone since Hopper. Eight-bit floats have
+// instructions since Ada; before, they are multiplied as f16, which represents them exactly.
+static int matrix_of(const struct kg_sm *sm, enum kg_dtype dtype)
+{
+    const struct kg_dtype_info *info = &kg_dtypes[dtype];
+    if (info->bits > 16)
+        return info->is_float && info->bits == 64 ? kg_sm_matrix(sm, KG_MATRIX_64) : 0;
+    if (info->is_float)
+        return kg_sm_matrix(sm, info->bits == 8 && sm->sm >= 89 ? KG_MATRIX_8 : KG_MATRIX_16);
+    return info->bits <= 8 && !kg_dtype_is_truth(dtype) ? kg_sm_matrix(sm, KG_MATRIX_8) : 0;
+}
 
 void kg_cuda_format_isa(int sm, char *isa, size_t size)
 {
@@ -39,8 +42,8 @@ void kg_cuda_complete_facts(struct kg_device_facts *facts)
     facts->flops[KG_TYPE_F64] = 2 * sm->real64 * clocks;
     facts->flops[KG_TYPE_I64] = sm->integer * clocks;
     facts->flops[KG_TYPE_BOOL] = sm->integer * clocks;
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-        facts->matrix_flops[units[i].dtype] = kg_sm_matrix(sm, units[i].matrix) * clocks;
+    for (int dtype = 0; dtype < KG_DTYPE_COUNT; dtype++)
+        facts->matrix_flops[dtype] = matrix_of(sm, (enum kg_dtype)dtype) * clocks;
     if (facts->shared_bytes == 0)
         facts->shared_bytes = sm->shared_opt_in;
     facts->cache[1] = sm->shared; // one memory, divided between L1 and shared memory

@@ -10,8 +10,8 @@ void kg_cuda_opening(struct kg_text *text, const struct kg_group *group, const c
                      const struct kg_config *config, const struct kg_space *space)
 {
     kg_emit_heading(text, group, family, config, space);
-    static const char *const parts[] = {"cuda/prelude.cuh", "values.h", "cuda/maths.cuh",
-                                        "cuda/narrow.cuh"};
+    static const char *const parts[] = {"cuda/prelude.cuh", "elements.h", "values.h",
+                                        "cuda/maths.cuh", "cuda/narrow.cuh"};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         kg_text_add(text, kg_skeleton_find(parts[i]));
         kg_text_add(text, "\n");

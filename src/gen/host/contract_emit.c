@@ -155,10 +155,9 @@ static bool print_made(void *user, struct kg_text *text, const struct kg_access 
     if (!maker)
         return false;
     enum kg_dtype dtype = kg_emit_tensor_dtype(tensor);
-    bool narrow = dtype != KG_F32 && dtype != KG_F64 && dtype != KG_I64 && dtype != KG_BOOL;
     char value[32];
     snprintf(value, sizeof value, "v%d", tensor->id);
-    if (narrow)
+    if (!kg_dtype_is_computed(dtype))
         kg_text_format(text, "kg_cast_%s(", kg_dtypes[dtype].name);
     else
         kg_text_add(text, "(");
@@ -209,8 +208,8 @@ static const char finish_dispatch[] =
     "width)\n{\n"
     "    if (rows == KG_ROWS && count == KG_COLUMNS && width == KG_COLUMNS) // known lengths\n"
     "        finish_tile(call, item, row, KG_ROWS, first, KG_COLUMNS, tile, KG_COLUMNS);\n"
-    "    else if (KG_PAIR_PATH && count == KG_PAIR_SIDE && width == KG_PAIR_SIDE)\n"
-    "        finish_tile(call, item, row, rows, first, KG_PAIR_SIDE, tile, KG_PAIR_SIDE);\n"
+    "    else if (KG_PAIR_PATH && count == KG_PAIR_TILE && width == KG_PAIR_TILE)\n"
+    "        finish_tile(call, item, row, rows, first, KG_PAIR_TILE, tile, KG_PAIR_TILE);\n"
     "    else\n"
     "        finish_tile(call, item, row, rows, first, count, tile, width);\n}\n\n";
 

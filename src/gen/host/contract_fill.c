@@ -35,7 +35,7 @@ struct fill {
 
 static bool is_packed(const struct kg_tensor *tensor)
 {
-    return kg_dtypes[kg_emit_tensor_dtype(tensor)].bits < 8;
+    return kg_dtype_is_packed(kg_emit_tensor_dtype(tensor));
 }
 
 // Is the axis used, and only as axis / number? The least of these numbers goes to `group`, all must
@@ -243,8 +243,8 @@ static void emit_spread(const struct fill *fill, int level, int i, const char *l
     struct kg_emit_names names = writer->names;
     names.user = &copy;
     names.axis = print_run_begin;
-    bool is_signed = kg_emit_tensor_dtype(access->tensor) == KG_I4;
-    kg_text_format(writer->text, "%*skg_spread_%s(", 4 * level, "", is_signed ? "i4" : "u4");
+    const char *dtype = kg_dtypes[kg_emit_tensor_dtype(access->tensor)].name;
+    kg_text_format(writer->text, "%*skg_spread_%s(", 4 * level, "", dtype);
     kg_emit_name(writer->text, access->tensor->name);
     kg_text_add(writer->text, ", ");
     kg_emit_offset(writer->text, writer->contract->nest, access, &names);
@@ -257,7 +257,7 @@ static void declare_row(const struct fill *fill, int level, int i)
     const char *type = value_type(access);
     if (fill->reads[i].way == SPREAD ||
         (is_packed(access->tensor) && is_unit(fill, access, fill->row)))
-        type = kg_emit_tensor_dtype(access->tensor) == KG_I4 ? "int8_t" : "uint8_t";
+        type = kg_dtypes[kg_emit_tensor_dtype(access->tensor)].is_signed ? "int8_t" : "uint8_t";
     kg_emit_line(fill->writer->text, level, "%s lane%d[KG_STAGE];", type, i);
 }
 

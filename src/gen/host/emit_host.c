@@ -53,8 +53,8 @@ void kg_emit_host_opening(struct kg_text *text, const struct kg_group *group, co
                           const struct kg_config *config, const struct kg_space *space)
 {
     kg_emit_heading(text, group, family, config, space);
-    static const char *const parts[] = {"host/abi.h", "host/prelude.h", "values.h", "host/maths.h",
-                                        "host/maths_f32.h"};
+    static const char *const parts[] = {"host/abi.h", "host/prelude.h", "elements.h",
+                                        "values.h",   "host/maths.h",   "host/maths_f32.h"};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         kg_text_add(text, kg_skeleton_find(parts[i]));
         kg_text_add(text, "\n");

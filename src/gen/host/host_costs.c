@@ -28,6 +28,7 @@
 #define NARROW_ALONE 2.8
 #define NARROW_VECTOR 0.18
 #define NARROW_STORE 1.2
+#define NARROW_STORE_ALONE 14.0
 #define NARROW_PIECE 0.05
 // A bool, and four bits.
 #define BOOL_LOAD 1.5
@@ -129,13 +130,13 @@ static double read_cycles(const struct kg_host_loop *loop, const struct kg_acces
     double cycles = loop->scalar ? SCALAR_LOAD : near ? VECTOR_LOAD / lanes : GATHERED_LOAD;
     if (access->read->pad)
         cycles += PAD_STEPS * (near ? VECTOR_STEP / lanes : SCALAR_STEP);
-    if (dtype == KG_F16 || dtype == KG_BF16)
+    if (kg_dtype_is_narrow_float(dtype))
         cycles += stride == 1.0 && loop->pieces ? NARROW_PIECE
                   : near                        ? NARROW_VECTOR
                                                 : NARROW_ALONE;
-    if (dtype == KG_BOOL)
+    if (kg_dtype_is_truth(dtype))
         cycles += BOOL_LOAD;
-    if (kg_dtypes[dtype].bits < 8)
+    if (kg_dtype_is_packed(dtype))
         cycles += NIBBLE_LOAD;
     return cycles;
 }
@@ -192,14 +193,26 @@ double kg_host_body_cycles(const struct kg_host_loop *loop)
     return kg_host_expr_cycles(loop, loop->nest->body);
 }
 
+bool kg_host_gathers_narrow(const struct kg_host_loop *loop)
+{
+    for (int i = 0; i < loop->nest->access_count; i++) {
+        const struct kg_access *access = &loop->nest->accesses[i];
+        enum kg_dtype dtype = kg_emit_tensor_dtype(access->tensor);
+        double stride = stride_along(loop, access);
+        if ((dtype == KG_F16 || dtype == KG_BF16) && stride != 0.0 && stride != 1.0)
+            return true;
+    }
+    return false;
+}
+
 double kg_host_store_cycles(const struct kg_host_loop *loop)
 {
     enum kg_dtype dtype = kg_emit_tensor_dtype(loop->nest->output);
     double lanes = kg_host_lanes(loop->facts, KG_TYPE_F32);
     double cycles = loop->scalar ? 1.0 : 2.0 * VECTOR_LOAD / lanes;
-    if (dtype == KG_F16 || dtype == KG_BF16)
-        cycles += loop->pieces ? NARROW_PIECE : NARROW_STORE;
-    if (kg_dtypes[dtype].bits < 8)
+    if (kg_dtype_is_narrow_float(dtype))
+        cycles += loop->pieces ? NARROW_PIECE : loop->scalar ? NARROW_STORE_ALONE : NARROW_STORE;
+    if (kg_dtype_is_packed(dtype))
         cycles += NIBBLE_LOAD;
     return cycles;
 }
@@ -315,6 +328,7 @@ static double find_misses(const struct kg_host_loop *loop, const struct kg_host_
     if (outer >= 0 && depth > 0) {
         struct footprint next = find_footprint(loop, order, outer, tensor, access);
         lines = outer == depth - 1 ? next.lines : fmax(next.lines, lines);
+        *in_order = *in_order && next.in_order;
         outer--;
     }
     for (; outer >= 0; outer--)

@@ -38,6 +38,9 @@ double kg_host_store_cycles(const struct kg_host_loop *loop);
 // Is a subscript divided by a size? Compilers leave such a loop scalar.
 bool kg_host_divides(const struct kg_nest *nest);
 
+// Are narrow floats read at a stride along the vector axis? No instruction gathers them.
+bool kg_host_gathers_narrow(const struct kg_host_loop *loop);
+
 // Elements of the type in a vector register.
 double kg_host_lanes(const struct kg_device_facts *facts, enum kg_type type);
 

@@ -92,7 +92,7 @@ static struct kg_host_loop loop_of(const struct work *work, const struct kg_nest
 #define LANE_STEP 0.3     // of an element of the sums side by side, which lie in memory
 #define LANE_LOOP 10.0    // around them
 #define ELEMENT_LOOP 6.0  // around a reduction
-#define SCANNED_SUM 0.9   // to round and store each sum of a scan
+#define EXTREME_GAIN 1.0  // of a running extreme, which is stored as it is
 #define BLOCK_LOOP 20.0   // around a block
 
 // Evaluations of a reduction's body when every element is computed anew.
@@ -103,6 +103,11 @@ static double count_steps(const struct kg_nest *nest)
         return all;
     return kg_direct_scanned_axis(nest) >= 0 ? nest->iterations
                                              : fmin(all, fmax(nest->iterations, all / 2));
+}
+
+static bool is_extreme(const struct kg_nest *nest)
+{
+    return nest->reduce == KG_REDUCE_MAX || nest->reduce == KG_REDUCE_MIN;
 }
 
 static double chain_step(const struct kg_nest *nest)
@@ -141,9 +146,9 @@ static void add_direct_reduce(struct work *work, const struct kg_nest *nest, dou
         loop.scalar = loop.scalar || chain > COUNT_STEP;
         double body = kg_host_body_cycles(&loop);
         double each = fmax(body, chain) + 0.3 * fmin(body, chain);
-        work->cycles += steps * each + outputs * (scanned < 0           ? ELEMENT_LOOP
-                                                  : chain == CHAIN_STEP ? SCANNED_SUM
-                                                                        : 0);
+        if (scanned >= 0)
+            each += kg_host_store_cycles(&loop) - (is_extreme(nest) ? EXTREME_GAIN : 0);
+        work->cycles += steps * each + outputs * (scanned < 0 ? ELEMENT_LOOP : 0);
         for (int axis = 0; axis <= last; axis++)
             if (axis != scanned)
                 add_axes(&order, nest, axis, axis);
@@ -169,6 +174,7 @@ double kg_host_expect_direct(const struct kg_match *match, const struct kg_confi
         struct kg_host_loop loop = loop_of(&work, nest, inner);
         struct kg_host_order order = {0};
         loop.length = length;
+        loop.scalar = loop.scalar || (inner >= 0 && kg_host_gathers_narrow(&loop));
         double each = kg_host_body_cycles(&loop) + kg_host_store_cycles(&loop);
         work.cycles = outputs / length * run_cycles(each, length, block, BLOCK_LOOP);
         add_axes(&order, nest, 0, inner);
@@ -190,7 +196,7 @@ static bool moves_narrow(const struct kg_group *group)
         for (int a = -1; a < nest->access_count; a++) {
             const struct kg_tensor *tensor = a < 0 ? nest->output : nest->accesses[a].tensor;
             enum kg_dtype dtype = kg_emit_tensor_dtype(tensor);
-            if (dtype == KG_F16 || dtype == KG_BF16)
+            if (kg_dtype_is_narrow_float(dtype))
                 return true;
         }
     }
@@ -357,7 +363,7 @@ static int count_uses(const struct kg_rowwise_plan *plan, int position)
 static bool reads_bool(const struct kg_nest *nest)
 {
     for (int i = 0; i < nest->access_count; i++)
-        if (kg_emit_tensor_dtype(nest->accesses[i].tensor) == KG_BOOL)
+        if (kg_dtype_is_truth(kg_emit_tensor_dtype(nest->accesses[i].tensor)))
             return true;
     return false;
 }
@@ -377,7 +383,7 @@ static double row_element(const struct kg_host_loop *loop, const struct kg_rowwi
         return each + fold_step(loop);
     if (!private)
         return each + kg_host_store_cycles(loop) +
-               (column && (dtype == KG_F16 || dtype == KG_BF16) ? ROW_NARROW : 0);
+               (column && kg_dtype_is_narrow_float(dtype) ? ROW_NARROW : 0);
     if (column && keep && plan->kept[position])
         return each + 2 * REDUCE_STEP / kg_host_lanes(loop->facts, KG_TYPE_F32);
     return column ? each * count_uses(plan, position) : each;
@@ -442,7 +448,7 @@ double kg_host_expect_rowwise(const struct kg_match *match, const struct kg_conf
 // scan
 
 #define RUNNING_SUM 0.9     // along the last axis: value, total, output
-#define RUNNING_EXTREME 2.6 // the same of a maximum
+#define RUNNING_EXTREME 2.6 // the same of a maximum, or a product
 
 double kg_host_expect_scan(const struct kg_match *match, const struct kg_config *config)
 {
@@ -458,8 +464,8 @@ double kg_host_expect_scan(const struct kg_match *match, const struct kg_config 
     double tile = (double)config->value[0], chunk = (double)config->value[1];
     loop.inlines = true;
     double each = kg_host_body_cycles(&loop);
-    bool sums = nest->reduce == KG_REDUCE_SUM || nest->reduce == KG_REDUCE_MEAN;
-    each += plan->column ? 4 * fold_step(&loop) : sums ? RUNNING_SUM : RUNNING_EXTREME;
+    bool chains = is_extreme(nest) || nest->reduce == KG_REDUCE_PROD;
+    each += plan->column ? 4 * fold_step(&loop) : chains ? RUNNING_EXTREME : RUNNING_SUM;
     work.cycles = all / length * run_cycles(each, length, tile, TILE_LOOP);
     work.items = all / length;
     if (!plan->column && chunk > 0) {

@@ -128,7 +128,7 @@ static bool writes_narrow(const struct kg_group *group)
     for (int i = 0; i < group->count; i++) {
         const struct kg_tensor *output = kg_group_nest(group, i)->output;
         enum kg_dtype dtype = kg_emit_tensor_dtype(output);
-        if (!kg_group_is_private(group, output) && (dtype == KG_F16 || dtype == KG_BF16))
+        if (!kg_group_is_private(group, output) && kg_dtype_is_narrow_float(dtype))
             return true;
     }
     return false;

@@ -49,7 +49,7 @@ static bool is_wide(const struct kg_pointwise *pointwise, const struct kg_access
 {
     enum kg_dtype dtype = kg_emit_tensor_dtype(access->tensor);
     int last = access->tensor->rank - 1;
-    if (!pointwise->wide || (dtype != KG_F16 && dtype != KG_BF16) || access->read->pad ||
+    if (!pointwise->wide || !kg_dtype_is_narrow_float(dtype) || access->read->pad ||
         kg_pointwise_producer(pointwise->group, access->tensor, pointwise->group->count) >= 0 ||
         last < 0 || !kg_pointwise_bare(access, last, pointwise->inner))
         return false;
@@ -77,8 +77,8 @@ static bool is_narrowed(const struct kg_pointwise *pointwise, int position)
 {
     const struct kg_nest *nest = kg_group_nest(pointwise->group, position);
     enum kg_dtype dtype = kg_emit_tensor_dtype(nest->output);
-    return pointwise->wide && (dtype == KG_F16 || dtype == KG_BF16) &&
-           nest->body->type == KG_TYPE_F32 && !kg_group_is_private(pointwise->group, nest->output);
+    return pointwise->wide && kg_dtype_is_narrow_float(dtype) && nest->body->type == KG_TYPE_F32 &&
+           !kg_group_is_private(pointwise->group, nest->output);
 }
 
 // Reads of values made in the same loop are names.

@@ -9,16 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 
-// Storage types as every C compiler knows them: f16 and bf16 are the bits of one element, u4 and i4
-// of two. (_Float16 is not to be had everywhere; a pointer to it may be cast.)
+// Storage types as every C compiler knows them: the bits of one narrow float, or of two elements of
+// 4 bits. (_Float16 is not to be had everywhere; a pointer to it may be cast.)
 static const char *plain_storage(enum kg_dtype dtype)
 {
-    static const char *const names[KG_DTYPE_COUNT] = {
-        [KG_F16] = "uint16_t", [KG_BF16] = "uint16_t", [KG_F32] = "float",   [KG_F64] = "double",
-        [KG_I8] = "int8_t",    [KG_U8] = "uint8_t",    [KG_I32] = "int32_t", [KG_I64] = "int64_t",
-        [KG_BOOL] = "bool",    [KG_U4] = "uint8_t",    [KG_I4] = "uint8_t",
-    };
-    return names[dtype];
+    if (kg_dtype_is_in_c(dtype))
+        return kg_emit_storage(dtype);
+    return kg_dtypes[dtype].bits <= 8 ? "uint8_t" : "uint16_t";
 }
 
 static bool is_size(const struct kg_size *size)
@@ -115,11 +112,12 @@ static void add_entry(const struct kg_problem *problem, const struct kg_choice *
 // What the file is for, how to compile it, what to call.
 static void add_usage(const struct kg_op *op, struct kg_text *text)
 {
-    bool narrow = false, packed = false;
+    bool halves = false, bytes = false, packed = false;
     for (int i = 0; i < op->input_count + op->output_count; i++) {
         enum kg_dtype dtype = op->tensors[i]->type.dtype;
-        narrow |= dtype == KG_F16 || dtype == KG_BF16;
-        packed |= kg_dtypes[dtype].bits < 8;
+        halves |= kg_dtype_is_half(dtype);
+        bytes |= kg_dtype_is_narrow_float(dtype) && kg_dtypes[dtype].bits == 8;
+        packed |= kg_dtype_is_packed(dtype);
     }
     kg_text_format(text,
                    "// Compile: cc -O3 -march=native -fno-math-errno -fno-trapping-math -fopenmp "
@@ -131,8 +129,10 @@ static void add_usage(const struct kg_op *op, struct kg_text *text)
     kg_text_add(text,
                 ");\n//\n// Tensors are contiguous and row-major. It returns 0, or 1 when out "
                 "of memory.\n");
-    if (narrow)
+    if (halves)
         kg_text_add(text, "// The uint16_t of an f16 or bf16 holds its bits.\n");
+    if (bytes)
+        kg_text_add(text, "// The uint8_t of a float of 8 bits holds its bits.\n");
     if (packed)
         kg_text_add(text, "// Two 4-bit elements share a byte, the even one in the low half.\n");
     kg_text_add(text, "\n");
@@ -151,13 +151,13 @@ bool kg_gen_standalone_host(const struct kg_problem *problem, const struct kg_ch
     return !source->failed;
 }
 
-// Typed, so that the compiler tells when the foreign function takes something else. An f16 may be
-// an uint16_t or a _Float16 there.
+// Typed, so that the compiler tells when the foreign function takes something else. A narrow float
+// may be its bits there or a type that the compiler adds to C: _Float16, __bf16.
 static void add_argument(const struct kg_op *op, int tensor, struct kg_text *text)
 {
     enum kg_dtype dtype = op->tensors[tensor]->type.dtype;
     kg_text_add(text, tensor > 0 ? ", " : "");
-    if (dtype != KG_F16)
+    if (!kg_dtype_is_narrow_float(dtype))
         kg_text_format(text, "(%s%s *)", tensor < op->input_count ? "const " : "",
                        plain_storage(dtype));
     kg_text_format(text, "call->tensor[%d]", tensor);

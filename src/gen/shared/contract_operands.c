@@ -33,8 +33,8 @@ static unsigned axes_of(const struct kg_nest *nest, const struct kg_expr *expr)
 static bool is_widening(const struct kg_expr *expr, enum kg_type type)
 {
     enum kg_dtype dtype = expr->cast.dtype;
-    return expr->kind == KG_EXPR_CAST && (dtype == KG_F32 || dtype == KG_F64) && is_real(type) &&
-           is_real(expr->arguments[0]->type);
+    return expr->kind == KG_EXPR_CAST && kg_dtype_is_computed(dtype) && is_real(expr->type) &&
+           is_real(type) && is_real(expr->arguments[0]->type);
 }
 
 // Takes a product apart, as far as its parts are computed in floating point (or, for integers, in
@@ -78,11 +78,6 @@ static bool reads_memory(const struct kg_expr *expr)
     return false;
 }
 
-static bool is_half(enum kg_dtype dtype)
-{
-    return dtype == KG_F16 || dtype == KG_BF16;
-}
-
 // The access of a factor that is a matrix in memory as it stands, or NULL.
 static const struct kg_access *plain_access(const struct kg_nest *nest,
                                             const struct kg_contract_factor *factor)
@@ -93,7 +88,7 @@ static const struct kg_access *plain_access(const struct kg_nest *nest,
         return NULL;
     enum kg_dtype dtype = kg_emit_tensor_dtype(expr->tensor);
     bool single = nest->body->type == KG_TYPE_F32;
-    if (kg_dtypes[dtype].bits != (single ? 32 : 64) && !(single && is_half(dtype)))
+    if (kg_dtypes[dtype].bits != (single ? 32 : 64) && !(single && kg_dtype_is_half(dtype)))
         return NULL;
     const struct kg_access *access = kg_nest_access(nest, expr);
     for (int dim = 0; dim < access->tensor->rank; dim++)
@@ -192,7 +187,7 @@ static void settle_half(struct kg_contract *contract)
     for (int index = 1; index >= 0; index--) {
         struct kg_contract_side *side = &contract->sides[index];
         enum kg_dtype dtype = side->plain ? kg_emit_tensor_dtype(side->plain->tensor) : KG_F32;
-        if (!is_half(dtype))
+        if (!kg_dtype_is_half(dtype))
             continue;
         if (contract->half == KG_F32)
             contract->half = dtype;
@@ -221,7 +216,7 @@ static bool check_nest(const struct kg_nest *nest, struct kg_text *reason)
             return refuse(reason, "the range of the sum depends on the output");
     if (!is_real(nest->body->type) && nest->body->type != KG_TYPE_I64)
         return refuse(reason, "it adds up truth values");
-    if (kg_dtypes[kg_emit_tensor_dtype(nest->output)].bits < 8)
+    if (kg_dtype_is_packed(kg_emit_tensor_dtype(nest->output)))
         return refuse(reason, "elements of the output share bytes");
     return true;
 }
@@ -295,7 +290,7 @@ static bool check_follower(const struct kg_group *group, int i, struct kg_text *
     for (int axis = 0; axis < nest->output_axes; axis++)
         if (!kg_size_same(nest->axes[axis]->end, first->axes[axis]->end))
             return refuse(reason, "what follows runs over other axes");
-    if (kg_dtypes[kg_emit_tensor_dtype(nest->output)].bits < 8)
+    if (kg_dtype_is_packed(kg_emit_tensor_dtype(nest->output)))
         return refuse(reason, "elements of an output share bytes");
     bool joined = false;
     for (int j = 0; j < nest->access_count; j++) {

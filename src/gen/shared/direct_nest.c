@@ -39,7 +39,7 @@ int kg_direct_scanned_axis(const struct kg_nest *nest)
 
 bool kg_direct_is_packed(const struct kg_tensor *tensor)
 {
-    return kg_dtypes[kg_emit_tensor_dtype(tensor)].bits < 8;
+    return kg_dtype_is_packed(kg_emit_tensor_dtype(tensor));
 }
 
 bool kg_direct_has_relation(const struct kg_nest *nest)

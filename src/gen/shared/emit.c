@@ -224,7 +224,7 @@ static void print_cast(const struct printer *printer, const struct kg_expr *expr
 {
     enum kg_dtype dtype = expr->cast.dtype;
     const struct kg_expr *argument = expr->arguments[0];
-    if (dtype == KG_F32 || dtype == KG_F64 || dtype == KG_I64 || dtype == KG_BOOL) {
+    if (kg_dtype_is_computed(dtype)) {
         print(printer, argument, expr->type, level); // no narrower than the compute type
         return;
     }

@@ -251,16 +251,11 @@ bool kg_emit_inside(struct kg_text *text, const struct kg_nest *nest,
 
 // Narrow floats and packed elements are read and written by functions of the prelude; C's own
 // conversions do the rest.
-static bool is_plain(enum kg_dtype dtype)
-{
-    return dtype != KG_F16 && dtype != KG_BF16 && dtype != KG_U4 && dtype != KG_I4;
-}
-
 void kg_emit_load_at(struct kg_text *text, const struct kg_tensor *tensor, const char *base,
                      const char *offset)
 {
     enum kg_dtype dtype = kg_emit_tensor_dtype(tensor);
-    if (is_plain(dtype))
+    if (kg_dtype_is_in_c(dtype))
         kg_text_format(text, "%s[%s]", base, offset);
     else
         kg_text_format(text, "kg_load_%s(%s, %s)", kg_dtypes[dtype].name, base, offset);
@@ -272,9 +267,8 @@ void kg_emit_store_at(struct kg_text *text, const struct kg_tensor *tensor, cons
     enum kg_dtype dtype = kg_emit_tensor_dtype(tensor);
     enum kg_type to = kg_dtypes[dtype].compute;
     // By way of f32, f64 and large integers would be rounded twice.
-    bool wide =
-        (dtype == KG_F16 || dtype == KG_BF16) && (type == KG_TYPE_F64 || type == KG_TYPE_I64);
-    if (is_plain(dtype)) {
+    bool wide = kg_dtype_is_narrow_float(dtype) && (type == KG_TYPE_F64 || type == KG_TYPE_I64);
+    if (kg_dtype_is_in_c(dtype)) {
         bool narrow = kg_dtypes[dtype].bits < 64 && to == KG_TYPE_I64;
         kg_text_format(text, narrow ? "%s[%s] = (%s)" : "%s[%s] = ", base, offset,
                        kg_emit_storage(dtype));

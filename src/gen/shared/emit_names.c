@@ -299,21 +299,12 @@ const char *kg_emit_suffix(enum kg_type type)
 
 const char *kg_emit_storage(enum kg_dtype dtype)
 {
-    static const char *const spelling[KG_DTYPE_COUNT] = {
-        [KG_F16] = "kg_f16", [KG_BF16] = "kg_bf16", [KG_F32] = "float",   [KG_F64] = "double",
-        [KG_I8] = "int8_t",  [KG_U8] = "uint8_t",   [KG_I32] = "int32_t", [KG_I64] = "int64_t",
-        [KG_BOOL] = "bool",  [KG_U4] = "kg_u4",     [KG_I4] = "kg_i4",
-    };
-    return spelling[dtype];
+    return kg_dtypes[dtype].c_type;
 }
 
 enum kg_dtype kg_emit_tensor_dtype(const struct kg_tensor *tensor)
 {
-    static const enum kg_dtype of_type[] = {
-        [KG_TYPE_NONE] = KG_F32, [KG_TYPE_BOOL] = KG_BOOL, [KG_TYPE_I64] = KG_I64,
-        [KG_TYPE_F32] = KG_F32,  [KG_TYPE_F64] = KG_F64,
-    };
-    return tensor->role == KG_ROLE_LOCAL ? of_type[tensor->compute] : tensor->type.dtype;
+    return tensor->role == KG_ROLE_LOCAL ? kg_type_dtype(tensor->compute) : tensor->type.dtype;
 }
 
 const char *kg_emit_tensor_storage(const struct kg_tensor *tensor)

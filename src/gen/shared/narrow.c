@@ -132,10 +132,9 @@ static bool is_narrow(const struct kg_group *group, enum kg_function function)
         const struct kg_nest *nest = kg_group_nest(group, i);
         judge.made[i] = judge_nest(&judge, nest);
         enum kg_dtype dtype = kg_emit_tensor_dtype(nest->output);
-        bool is_half = dtype == KG_F16 || dtype == KG_BF16;
         bool is_stored = !kg_group_is_private(group, nest->output);
         if (judge.made[i].error == ERROR_ANY ||
-            (judge.made[i].error != ERROR_NONE && is_stored && !is_half))
+            (judge.made[i].error != ERROR_NONE && is_stored && !kg_dtype_is_narrow_float(dtype)))
             return false;
         any |= judge.made[i].error != ERROR_NONE;
     }

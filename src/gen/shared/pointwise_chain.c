@@ -43,7 +43,7 @@ const char *kg_pointwise_obstacle(const struct kg_group *group, int i)
         return "it reduces";
     if (!same_axes(nest, kg_group_nest(group, 0)))
         return "its axes differ from those before";
-    if (kg_dtypes[kg_emit_tensor_dtype(nest->output)].bits < 8)
+    if (kg_dtype_is_packed(kg_emit_tensor_dtype(nest->output)))
         return "its elements share bytes";
     for (int j = 0; j < nest->access_count; j++)
         if (kg_pointwise_producer(group, nest->accesses[j].tensor, i) >= 0 &&

@@ -43,7 +43,7 @@ int kg_reduce_position(const struct kg_group *group, struct kg_text *reason)
             return refuse(reason, "what stands before the reduction is needed elsewhere"), -1;
         if (i > k && !kg_group_follows(group, k, i))
             return refuse(reason, "what follows the reduction has other axes"), -1;
-        if (kg_dtypes[kg_emit_tensor_dtype(output)].bits < 8)
+        if (kg_dtype_is_packed(kg_emit_tensor_dtype(output)))
             return refuse(reason, "outputs of less than a byte"), -1;
     }
     return k;

@@ -49,7 +49,7 @@ static bool find_role(struct kg_rowwise_plan *plan, int i, struct kg_text *reaso
         return refuse(reason, "the statements do not share rows and columns");
     if (!same_axes(nest, shape, nest->axis_count))
         return refuse(reason, "the statements differ in their rows or columns");
-    if (kg_dtypes[kg_emit_tensor_dtype(nest->output)].bits < 8)
+    if (kg_dtype_is_packed(kg_emit_tensor_dtype(nest->output)))
         return refuse(reason, "outputs of less than a byte");
     return true;
 }

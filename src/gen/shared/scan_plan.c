@@ -63,7 +63,7 @@ bool kg_scan_plan_make(const struct kg_group *group, struct kg_scan_plan *plan,
             return refuse(reason, "what stands before the scan is needed elsewhere");
         if (i > k && !kg_group_follows(group, k, i))
             return refuse(reason, "what follows the scan has other axes");
-        if (kg_dtypes[kg_emit_tensor_dtype(output)].bits < 8)
+        if (kg_dtype_is_packed(kg_emit_tensor_dtype(output)))
             return refuse(reason, "outputs of less than a byte");
     }
     const struct kg_index *reduced = nest->axes[nest->output_axes];

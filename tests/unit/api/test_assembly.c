@@ -232,7 +232,8 @@ static void check_sample(const char *name, const struct kg_assembly_launch *laun
     json_array_foreach(kernels, k, kernel)
     {
         check_kernel(kernel, launch != NULL);
-        struct kg_kernel_figures figures = kg_assembly_kernel(assembly, (int)k);
+        struct kg_kernel_figures figures = {.size = sizeof figures};
+        kg_assembly_kernel(assembly, (int)k, &figures);
         CHECK_TEXT(figures.name, json_string_value(json_object_get(kernel, "name")));
         json_t *registers = json_object_get(kernel, "registers");
         CHECK(json_is_null(registers) ? figures.registers == -1
@@ -269,15 +270,17 @@ static void test_figures(void)
     struct kg_assembly *assembly = read_sample("small.sm_90a.cubin");
     int index;
     CHECK(kg_assembly_find(assembly, "spilling", &index) == KG_OK);
-    struct kg_kernel_figures spilling = kg_assembly_kernel(assembly, index);
+    struct kg_kernel_figures spilling = {.size = sizeof spilling};
+    kg_assembly_kernel(assembly, index, &spilling);
     CHECK(spilling.registers == 32 && spilling.spill_store_bytes == 256); // small.sm_90a.log
     CHECK(spilling.spill_load_bytes == 260 && spilling.stack_bytes == 152);
     CHECK(spilling.loop_spill_bytes == 212 && spilling.loops == 1);
     CHECK_TEXT(spilling.arch, "sm_90a");
-    CHECK(kg_assembly_kernel(assembly, -1).name == NULL);
-    CHECK(kg_assembly_kernel(assembly, 1000).name == NULL);
+    CHECK(kg_assembly_kernel(assembly, -1, &spilling) == KG_ERROR_ARGUMENT && !spilling.name);
+    CHECK(kg_assembly_kernel(assembly, 1000, &spilling) == KG_ERROR_ARGUMENT && !spilling.arch);
     CHECK(kg_assembly_find(assembly, "shared", &index) == KG_OK);
-    CHECK_TEXT(kg_assembly_kernel(assembly, index).name, "shared_sum");
+    CHECK(kg_assembly_kernel(assembly, index, &spilling) == KG_OK);
+    CHECK_TEXT(spilling.name, "shared_sum");
     CHECK(kg_assembly_find(assembly, "u", &index) == KG_ERROR_ARGUMENT && index == -1);
     CHECK(kg_assembly_find(assembly, "cuonted", &index) == KG_ERROR_ARGUMENT);
     CHECK(strstr(kg_context_error(context), "did you mean counted?") != NULL);
@@ -288,7 +291,7 @@ static void test_predictions(void)
 {
     struct kg_assembly *assembly = read_sample("small.sm_90a.cubin");
     int index;
-    struct kg_prediction prediction;
+    struct kg_prediction prediction = {.size = sizeof prediction};
     struct kg_assembly_launch launch = {.block = {256}};
     CHECK(kg_assembly_find(assembly, "spilling", &index) == KG_OK);
     CHECK(kg_assembly_predict(assembly, index, NULL, &prediction) == KG_OK);
@@ -328,10 +331,11 @@ static void test_log(void)
     struct kg_assembly *assembly = read_sample("hopper.ptx");
     int index, matched;
     CHECK(kg_assembly_find(assembly, "clusters", &index) == KG_OK);
-    CHECK(kg_assembly_kernel(assembly, index).registers == -1);
+    struct kg_kernel_figures figures = {.size = sizeof figures};
+    CHECK(kg_assembly_kernel(assembly, index, &figures) == KG_OK && figures.registers == -1);
     CHECK(kg_assembly_add_log(assembly, log, sizeof log - 1, &matched) == KG_OK && matched == 1);
     CHECK(kg_assembly_add_log(assembly, log, sizeof log - 1, NULL) == KG_OK);
-    struct kg_kernel_figures figures = kg_assembly_kernel(assembly, index);
+    CHECK(kg_assembly_kernel(assembly, index, &figures) == KG_OK);
     CHECK(figures.registers == 40 && figures.spill_load_bytes == 8 && figures.barriers == 1);
     CHECK(figures.loop_spill_bytes == -1);
     json_t *json = report(assembly, index, NULL);

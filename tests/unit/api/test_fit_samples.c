@@ -272,7 +272,7 @@ static void test_sample_of_kernel(void)
     struct kg_assembly *assembly;
     struct kg_assembly_launch launch = {.grid = {1000}, .read_bytes = 1e8};
     struct kg_measurement measured = {.family = "f", .op = "o", .problem = "p", .seconds = 1e-3};
-    struct kg_prediction prediction;
+    struct kg_prediction prediction = {.size = sizeof prediction};
     char *line = NULL;
     CHECK(kg_assembly_read(context, "sample", bytes, length, &assembly) == KG_OK);
     CHECK(kg_assembly_sample(assembly, 0, &launch, &measured, &line) == KG_OK);

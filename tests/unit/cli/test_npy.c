@@ -73,10 +73,10 @@ static void test_dtypes(void)
         enum kg_dtype dtype;
         size_t size;
     } rows[] = {
-        {"<f2", KG_F16, 2},  {"<f4", KG_F32, 4},  {"<f8", KG_F64, 8},  {"|i1", KG_I8, 1},
-        {"|u1", KG_U8, 1},   {"<i4", KG_I32, 4},  {"<i8", KG_I64, 8},  {"|b1", KG_BOOL, 1},
-        {"<u2", KG_BF16, 2}, {"<V2", KG_BF16, 2}, {"|V2", KG_BF16, 2}, {"=i4", KG_I32, 4},
-        {">i4", KG_I32, 4},
+        {"<f2", KG_F16, 2}, {"<f4", KG_F32, 4}, {"<f8", KG_F64, 8}, {"|i1", KG_I8, 1},
+        {"|u1", KG_U8, 1},  {"<i4", KG_I32, 4}, {"<i8", KG_I64, 8}, {"|b1", KG_BOOL, 1},
+        {"<u2", KG_U16, 2}, {"<V2", KG_U16, 2}, {"|V2", KG_U16, 2}, {"=i4", KG_I32, 4},
+        {">i4", KG_I32, 4}, {"<i2", KG_I16, 2}, {"<u4", KG_U32, 4}, {"|V1", KG_U8, 1},
     };
     const unsigned char ones[16] = {1, 0, 0, 0, 0, 0, 0, 0, 1};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -89,8 +89,9 @@ static void test_dtypes(void)
         CHECK(array.dtype == rows[i].dtype && array.bytes == 2 * rows[i].size);
         npy_free(&array);
     }
-    static const char *const refused[] = {"<c8",  "<u4", "<u8", "<i2", "O",   "<U4",     "",
-                                          "<f16", "<f",  "f4",  "<V4", "|S1", "<M8[ns]", "<f4x"};
+    static const char *const refused[] = {"<c8", "<u8",     "<u3",  "O",   "<U4",
+                                          "",    "<f16",    "<f",   "f4",  "<V4",
+                                          "|S1", "<M8[ns]", "<f4x", "<f0", "|b2"};
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         char header[128];
         struct npy_array array;
@@ -214,6 +215,31 @@ static void test_packed(void)
     npy_free(&array);
 }
 
+// Bits of what NumPy has no type for are viewed as that, and as nothing else.
+static void test_bits(void)
+{
+    static const struct {
+        const char *descr;
+        enum kg_dtype is;
+        enum kg_dtype is_not;
+    } rows[] = {
+        {"|u1", KG_F8E4M3, KG_BF16}, {"|V1", KG_F8E5M2, KG_I8}, {"<u2", KG_BF16, KG_F16},
+        {"<V2", KG_BF16, KG_F8E4M3}, {"|i1", KG_I8, KG_F8E4M3}, {"<f2", KG_F16, KG_BF16},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char header[128];
+        struct npy_array array;
+        snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': True, 'shape': (1, 2)}",
+                 rows[i].descr);
+        struct file file = make(1, header, "abcd", rows[i].descr[2] == '1' ? 2 : 4);
+        CHECK(parse(&file, &array));
+        CHECK(!npy_view(&array, rows[i].is_not, error));
+        CHECK(npy_view(&array, rows[i].is, error) && array.dtype == rows[i].is);
+        CHECK(array.shape[1] == 2 && memcmp(array.data, "ab", 2) == 0);
+        npy_free(&array);
+    }
+}
+
 // What is written and read again; the path is free afterwards.
 static struct npy_array again(const struct npy_array *array)
 {
@@ -269,18 +295,19 @@ static void test_write(void)
 static void test_write_dtypes(void)
 {
     unsigned char values[16] = {1, 0, 1};
-    static const size_t sizes[KG_DTYPE_COUNT] = {
-        [KG_F16] = 2, [KG_BF16] = 2, [KG_F32] = 4, [KG_F64] = 8, [KG_I8] = 1,
-        [KG_U8] = 1,  [KG_I32] = 4,  [KG_I64] = 8, [KG_BOOL] = 1};
-    for (int dtype = 0; dtype < KG_U4; dtype++) {
+    for (int dtype = 0; dtype < KG_DTYPE_COUNT; dtype++) {
+        size_t size = (size_t)kg_dtype_bits((enum kg_dtype)dtype) / 8;
+        if (size == 0) // below
+            continue;
         struct npy_array array = {.dtype = (enum kg_dtype)dtype,
                                   .rank = 1,
                                   .shape = {2},
                                   .stride = {1},
                                   .data = values,
-                                  .bytes = 2 * sizes[dtype]};
+                                  .bytes = 2 * size};
         struct npy_array read = again(&array);
-        CHECK(read.dtype == array.dtype && memcmp(read.data, values, array.bytes) == 0);
+        CHECK(npy_view(&read, array.dtype, error) && read.dtype == array.dtype);
+        CHECK(memcmp(read.data, values, array.bytes) == 0);
         npy_free(&read);
     }
     struct npy_array packed = {
@@ -316,5 +343,5 @@ static void test_files(void)
 }
 
 TEST_MAIN(test_plain, test_fortran_order_is_strides, test_dtypes, test_big_endian_is_swapped,
-          test_scalars_and_empty, test_hostile_headers, test_hostile_files, test_packed, test_write,
-          test_write_dtypes, test_files)
+          test_scalars_and_empty, test_hostile_headers, test_hostile_files, test_packed, test_bits,
+          test_write, test_write_dtypes, test_files)

@@ -4,7 +4,7 @@
 #ifndef KG_TESTS_UNIT_FLOW_REPLAY_STAND_H
 #define KG_TESTS_UNIT_FLOW_REPLAY_STAND_H
 
-#include "flow/planner.h"
+#include "flow/plan_handle.h"
 #include "support/fake_driver.h"
 #include "support/folder.h"
 #include "test.h"

@@ -1,6 +1,7 @@
 // What is compiled while a place is made ready, on a CUDA device whose driver is a fake: all that a
 // build needs first is in the cache when the place is open, and no limit of registers is among it.
 
+#include "flow/companions.h"
 #include "flow/evaluator.h"
 #include "support/fake_driver.h"
 #include "support/folder.h"
@@ -63,11 +64,11 @@ static void check_file_is_cached(const struct kg_choice *choice)
 static void what_comes_first_is_compiled_ahead(void)
 {
     struct kg_choice foreseen[KG_MAX_FORESEEN], choice;
-    struct kg_ahead ahead = {&key.key, KG_RIGOR_MEASURE, true, true};
+    struct kg_ahead ahead = {&key.key, true, true};
+    struct kg_request request = {
+        .session = &session, .problem = sample.problem, .device = cuda, .rigor = KG_RIGOR_MEASURE};
     struct kg_evaluator *evaluator;
-    CHECK_STATUS(
-        kg_evaluator_open(&session, sample.problem, cuda, true, &ahead, &evaluator, &error), KG_OK,
-        &error);
+    CHECK_STATUS(kg_evaluator_open(&request, true, &ahead, &evaluator, &error), KG_OK, &error);
     if (!evaluator)
         return;
     struct kg_search search = evaluator->terms;
@@ -94,8 +95,8 @@ static void nothing_is_ahead_of_a_race(void)
 {
     struct kg_evaluator *evaluator;
     int before = count_objects();
-    CHECK_STATUS(kg_evaluator_open(&session, sample.problem, cuda, false, NULL, &evaluator, &error),
-                 KG_OK, &error);
+    struct kg_request request = {.session = &session, .problem = sample.problem, .device = cuda};
+    CHECK_STATUS(kg_evaluator_open(&request, false, NULL, &evaluator, &error), KG_OK, &error);
     CHECK(evaluator && !evaluator->gate && count_objects() == before);
     kg_evaluator_close(evaluator);
 }

@@ -85,8 +85,8 @@ static void right_one(void)
 {
     char *ptx = NULL, *text = NULL;
     struct kg_plan *overridden = NULL;
-    struct kg_bench_result bench;
-    struct kg_verify_result verdict;
+    struct kg_bench_result bench = {.size = sizeof bench};
+    struct kg_verify_result verdict = {.size = sizeof verdict};
     check(kg_plan_assembly(plan, &ptx), KG_OK);
     check(kg_plan_override(plan, write_ptx("mine.ptx", ptx, NULL), &overridden), KG_OK);
     if (!overridden)
@@ -113,8 +113,8 @@ static void wrong_one(void)
 {
     char *ptx = NULL;
     struct kg_plan *overridden = NULL;
-    struct kg_bench_result bench;
-    struct kg_verify_result verdict;
+    struct kg_bench_result bench = {.size = sizeof bench};
+    struct kg_verify_result verdict = {.size = sizeof verdict};
     check(kg_plan_assembly(plan, &ptx), KG_OK);
     check(kg_plan_override(plan, write_ptx("half.ptx", ptx, "// Choice:"), &overridden), KG_OK);
     fake->run = copy_almost;
@@ -133,17 +133,19 @@ static void builds_end_with_it(void)
 {
     char *ptx = NULL, *text = NULL;
     struct kg_plan *built = NULL;
-    struct kg_build_result result;
-    struct kg_verify_result generated;
+    struct kg_verify_result verify = {.size = sizeof verify};
+    struct kg_bench_result bench = {.size = sizeof bench};
+    struct kg_build_result result = {.size = sizeof result, .verify = &verify, .bench = &bench};
+    struct kg_verify_result generated = {.size = sizeof generated};
     check(kg_plan_assembly(plan, &ptx), KG_OK);
     struct kg_build_options options = {.rigor = KG_RIGOR_ESTIMATE,
                                        .override = write_ptx("built.ptx", ptx, NULL)};
     fake->run = copy_all;
     check(kg_plan_verify(plan, 0, &generated), KG_OK);
     check(kg_build(problem, device, &options, &result, &built), KG_OK);
-    CHECK(result.verify.passed && result.bench.original_seconds > 0);
+    CHECK(verify.passed && bench.original_seconds > 0);
     // Views with strides are judged with a generated counterpart, which a file has not.
-    CHECK(result.verify.cases > 0 && result.verify.skipped > 0 && generated.skipped == 0);
+    CHECK(verify.cases > 0 && verify.skipped > 0 && generated.skipped == 0);
     if (built)
         check(kg_plan_assembly(built, &text), KG_OK);
     CHECK_TEXT(text ? text : "", ptx);
@@ -151,8 +153,8 @@ static void builds_end_with_it(void)
     fake->run = copy_all_but_ptx;
     check(kg_build(problem, device, &options, &result, &built), KG_ERROR_WRONG);
     CHECK(!built && strstr(kg_context_error(context), "built.ptx: "));
-    CHECK(!result.verify.passed && result.verify.cases > 0 && result.verify.reason[0]);
-    CHECK(result.bench.samples == 0 && !result.goal_met);
+    CHECK(!verify.passed && verify.cases > 0 && verify.reason[0]);
+    CHECK(bench.samples == 0 && !result.goal_met);
     kg_text_release(text);
     kg_text_release(ptx);
 }

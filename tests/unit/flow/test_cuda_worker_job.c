@@ -73,8 +73,8 @@ static void check_plan(struct kg_plan *plan)
 static void a_program_searches(void)
 {
     struct kg_plan *plan, *known;
-    struct kg_verify_result verdict;
-    struct kg_bench_result bench;
+    struct kg_verify_result verdict = {.size = sizeof verdict};
+    struct kg_bench_result bench = {.size = sizeof bench};
     CHECK_OK(kg_plan_create(problem, device, KG_RIGOR_MEASURE, 6, &plan));
     CHECK(plan && fake->blocks == 0); // nothing ran here
     if (!plan)
@@ -99,7 +99,7 @@ static void a_program_searches(void)
 static void verify(const char *function, bool passes, const char *reason)
 {
     char path[200];
-    struct kg_verify_result verdict;
+    struct kg_verify_result verdict = {.size = sizeof verdict};
     snprintf(path, sizeof path, "%s/%s.cu", folder, function);
     FILE *file = fopen(path, "w");
     fprintf(file,
@@ -119,7 +119,7 @@ static void kernels_from_outside(void)
     verify("copy", true, "");
     verify("k_0", false, "expected"); // does nothing
     verify("fault", false, "CUDA_ERROR_ILLEGAL_ADDRESS");
-    struct kg_verify_result verdict; // errors come back as they are
+    struct kg_verify_result verdict = {.size = sizeof verdict}; // errors come back as they are
     CHECK(kg_problem_verify_file(problem, device, "none.cu", 7, &verdict) == KG_ERROR_IO);
     CHECK(strstr(kg_context_error(context), "none.cu"));
 }
@@ -142,12 +142,14 @@ static void a_program_builds(void)
 {
     struct kg_binding size = {"N", "9000"};
     struct kg_build_options options = {.rigor = KG_RIGOR_MEASURE, .seconds = 3};
-    struct kg_build_result result;
+    struct kg_verify_result verify = {.size = sizeof verify};
+    struct kg_bench_result bench = {.size = sizeof bench};
+    struct kg_build_result result = {.size = sizeof result, .verify = &verify, .bench = &bench};
     struct kg_problem *other;
     struct kg_plan *plan = NULL;
     CHECK_OK(kg_problem_create(context, op, &size, 1, &other));
     CHECK_OK(kg_build(other, device, &options, &result, &plan));
-    CHECK(result.verify.passed && result.verify.cases > 20 && result.bench.seconds > 1.49e-3);
+    CHECK(verify.passed && verify.cases > 20 && bench.seconds > 1.49e-3);
     CHECK(result.rounds > 0 && result.measured > 3);
     CHECK(notices == 0 && fake->blocks == 0 && fake->inits == inits);
     if (plan)

@@ -99,8 +99,8 @@ static void know(struct kg_store *store, const char *sizes, const char *layout, 
 static const char *find(struct kg_nearest *nearest)
 {
     static char sizes[128];
-    CHECK_STATUS(kg_nearest_find(&session, file, &key.key, here.problem, &device, nearest, &error),
-                 KG_OK, &error);
+    struct kg_request request = {.session = &session, .problem = here.problem, .device = &device};
+    CHECK_STATUS(kg_nearest_find(&request, file, &key.key, nearest, &error), KG_OK, &error);
     CHECK((nearest->choice != NULL) == (nearest->sizes != NULL));
     snprintf(sizes, sizeof sizes, "%s", nearest->sizes ? nearest->sizes : "");
     return sizes;
@@ -167,9 +167,9 @@ static void what_is_for_others_is_not_seen(void)
 {
     begin("P=64 D=1024", NULL);
     struct kg_key mine = key.key;
-    const char **const fields[] = {&key.key.op,       &key.key.dtypes,   &key.key.device,
-                                   &key.key.isa,      &key.key.driver,   &key.key.compiler,
-                                   &key.key.protocol, &key.key.generator};
+    const char **const fields[] = {&key.key.op,      &key.key.dtypes, &key.key.device,
+                                   &key.key.isa,     &key.key.driver, &key.key.compiler,
+                                   &key.key.protocol};
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         *fields[i] = "another";
         know(session.store, "P=64 D=2048", "contiguous", other);

@@ -3,6 +3,7 @@
 
 #include "base/files.h"
 #include "flow/planner.h"
+#include "flow/verify.h"
 #include "support/built_contract.h"
 #include "support/folder.h"
 
@@ -149,9 +150,8 @@ static void test_gate(void)
     struct made made = make(nn, "M=128 N=128 K=256 T=bf16");
     open_host("x86-64 avx512f amx_tile amx_bf16", "-DKG_ALLOWED", 2);
     CHECK_STATUS(kg_store_open(folder, &session.store, NULL, &error), KG_OK, &error);
-    CHECK_STATUS(kg_flow_plan(&session, made.problem, device, KG_RIGOR_ESTIMATE, 0, NULL, NULL,
-                              &plan, &error),
-                 KG_OK, &error);
+    struct kg_request request = {.session = &session, .problem = made.problem, .device = device};
+    CHECK_STATUS(kg_flow_plan(&request, &plan, &error), KG_OK, &error);
     CHECK_STATUS(kg_flow_verify(plan, 0, &verdict, &error), KG_OK, &error);
     CHECK_TEXT(verdict.passed ? "passed" : verdict.reason, "passed");
     kg_flow_plan_free(plan);

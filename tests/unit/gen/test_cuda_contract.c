@@ -61,8 +61,8 @@ static void test_takers(void)
     check_choice("nn", "T=f64 M=256 N=256 K=64", "contract/tile: tile_m=32 tile_n=32 tile_k=32");
     check_choice("nn", "T=f64 M=128 N=128 K=65536",
                  "contract/tile: tile_m=32 tile_n=32 tile_k=32 split_k=16");
-    check_choice("nn", "M=0 N=5 K=7", "contract: ");
-    check_choice("nn", "M=5 N=5 K=0", "contract: ");
+    check_choice("nn", "M=0 N=5 K=7", "contract/thin: ");
+    check_choice("nn", "M=5 N=5 K=0", "contract/thin: ");
     check_choice("nn", "T=f64 M=4096 N=4096 K=4096",
                  "contract/tile: tile_m=64 tile_n=64 tile_k=16");
     check_choice("nt", "T=f16 M=1 N=4096 K=4096", "contract/thin: tile_m=1 tile_n=4 tile_k=2048");
@@ -70,10 +70,10 @@ static void test_takers(void)
     check_choice("nt", "T=f16 M=4096 N=2 K=4096",
                  "contract/thin: tile_m=2 tile_n=4 tile_k=2048 stages=2 split_k=1 swap=1");
     check_choice("vector", "T=f16 M=4096 K=4096", "contract/thin: tile_m=1 tile_n=4 tile_k=2048");
-    check_choice("layer", "M=512 N=512 K=512 B=2", "contract*3: ");
-    check_choice("integers", "M=512 N=512 K=512", "contract: ");
-    check_choice("w4", "T=f16 M=512 N=512 K=512", "contract: ");
-    check_choice("gated", "M=512 N=512 K=512", "contract: ");
+    check_choice("layer", "M=512 N=512 K=512 B=2", "contract/mma*3: ");
+    check_choice("integers", "M=512 N=512 K=512", "contract/tile: ");
+    check_choice("w4", "T=f16 M=512 N=512 K=512", "contract/tile: ");
+    check_choice("gated", "M=512 N=512 K=512", "contract/mma: ");
     check_choice("ahead", "M=512 N=512 K=512", "pointwise: ");
     check_choice("triangle", "M=64", "direct: ");
 }

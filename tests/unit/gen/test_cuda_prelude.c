@@ -14,9 +14,9 @@ static char folder[] = "/tmp/kg-test-cuda-prelude-XXXXXX";
 static struct kg_error error;
 static bool has_compiler = true;
 
-static const char *const preludes[] = {"cuda/prelude.cuh",  "values.h",       "cuda/maths.cuh",
-                                       "cuda/vectors.cuh",  "cuda/lanes.cuh", "cuda/running.cuh",
-                                       "cuda/arrivals.cuh", "cuda/narrow.cuh"};
+static const char *const preludes[] = {"cuda/prelude.cuh", "elements.h",        "values.h",
+                                       "cuda/maths.cuh",   "cuda/vectors.cuh",  "cuda/lanes.cuh",
+                                       "cuda/running.cuh", "cuda/arrivals.cuh", "cuda/narrow.cuh"};
 enum { PRELUDES = sizeof preludes / sizeof preludes[0] };
 
 static void add_preludes(struct kg_text *text)
@@ -160,7 +160,8 @@ static void repeats_go(void)
 
 static void everything_compiles(void)
 {
-    static const char *const architectures[] = {"sm_75", "sm_80", "sm_90a", "sm_100a", "sm_120a"};
+    static const char *const architectures[] = {"sm_75",  "sm_80",   "sm_89",
+                                                "sm_90a", "sm_100a", "sm_120a"};
     struct kg_text text = {0};
     add_preludes(&text);
     add_calls(&text);

@@ -1,4 +1,4 @@
-// Configs as text, groups by rule and choices of the host.
+// Groups by rule and choices of the host.
 
 #include "gen/built.h"
 #include "gen/grouping.h"
@@ -8,51 +8,6 @@
 
 static const struct kg_device_facts facts = {
     .units = 2, .bandwidth = 2e10, .cache = {0, 32768, 524288, 33554432}, .vector_bytes = 32};
-
-static const struct kg_space sample = {
-    .count = 2, .parameters = {{"tile", 3, {64, 16, 256}}, {"unroll", 2, {1, 4}}}};
-
-static void test_every_config_reads_back(void)
-{
-    CHECK(kg_space_size(&sample) == 6);
-    for (int64_t n = 0; n < kg_space_size(&sample); n++) {
-        struct kg_config config = kg_space_config(&sample, n), back;
-        struct kg_text text = {0};
-        kg_config_print(&sample, &config, &text);
-        CHECK(kg_config_read(&sample, kg_text_string(&text), &back));
-        CHECK(memcmp(&config, &back, sizeof config) == 0);
-        kg_text_free(&text);
-    }
-}
-
-static void test_configs_as_text(void)
-{
-    struct kg_config config = kg_space_config(&sample, 0);
-    struct kg_text text = {0};
-    kg_config_print(&sample, &config, &text);
-    CHECK_TEXT(kg_text_string(&text), "tile=64 unroll=1");
-    kg_text_free(&text);
-    CHECK(kg_config_read(&sample, "unroll=4   tile=16 ", &config));
-    CHECK(config.value[0] == 16 && config.value[1] == 4);
-    static const char *const wrong[] = {
-        "",
-        "tile=64",                  // not all
-        "tile=65 unroll=1",         // not a choice
-        "tile=64 unroll=1 tile=64", // twice
-        "tile=64 unroll=1 depth=2", // unknown
-        "tile=64 unroll",           // no value
-        "tile=64 unroll= 1",        // no number
-        "tile=64x unroll=1",        // more than a number
-        "tile=99999999999999999999 unroll=1",
-        "til=64 unroll=1",
-        "=64 unroll=1",
-    };
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        CHECK(!kg_config_read(&sample, wrong[i], &config));
-    static const struct kg_space empty = {0};
-    CHECK(kg_config_read(&empty, "", &config) && kg_config_read(&empty, "  ", &config));
-    CHECK(!kg_config_read(&empty, "tile=64", &config));
-}
 
 // "pointwise*2 direct": the families of a definition's groups.
 static void check_groups(const char *body, const char *expected)
@@ -163,6 +118,5 @@ static void test_the_bound_of_a_large_sum(void)
     unmake(&made);
 }
 
-TEST_MAIN(test_every_config_reads_back, test_configs_as_text, test_groups,
-          test_every_refusal_has_a_reason, test_locals_in_memory, test_guesses_are_valid,
-          test_the_bound_of_a_large_sum)
+TEST_MAIN(test_groups, test_every_refusal_has_a_reason, test_locals_in_memory,
+          test_guesses_are_valid, test_the_bound_of_a_large_sum)

@@ -16,6 +16,7 @@
 #include "../../../kernels/host/abi.h"
 // clang-format off
 #include "../../../kernels/host/prelude.h"
+#include "../../../kernels/elements.h"
 #include "../../../kernels/values.h"
 #include "../../../kernels/host/maths.h"
 #include "../../../kernels/host/maths_f32.h"

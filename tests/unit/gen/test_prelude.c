@@ -4,6 +4,7 @@
 #include "../../../kernels/host/abi.h"
 // clang-format off
 #include "../../../kernels/host/prelude.h"
+#include "../../../kernels/elements.h"
 #include "../../../kernels/values.h"
 #include "../../../kernels/host/maths.h"
 #include "../../../kernels/host/maths_f32.h"
@@ -223,6 +224,100 @@ static void test_pieces_of_narrow_floats(void)
     CHECK(wrong == 0);
 }
 
+// Floats of 8 bits: what a kernel calls for each.
+static const struct {
+    enum kg_dtype dtype;
+    float (*load)(const uint8_t *from, int64_t at);
+    void (*store)(uint8_t *to, int64_t at, float x);
+    void (*store_f64)(uint8_t *to, int64_t at, double x);
+    float (*cast)(float x);
+    float (*cast_f64)(double x);
+    void (*widen)(const uint8_t *from, float *to, int64_t count);
+    void (*narrow)(const float *from, uint8_t *to, int64_t count);
+} eights[] = {
+    {KG_F8E4M3, kg_load_f8e4m3, kg_store_f8e4m3, kg_store_f8e4m3_f64, kg_cast_f8e4m3,
+     kg_cast_f8e4m3_f64, kg_widen_f8e4m3, kg_narrow_f8e4m3},
+    {KG_F8E5M2, kg_load_f8e5m2, kg_store_f8e5m2, kg_store_f8e5m2_f64, kg_cast_f8e5m2,
+     kg_cast_f8e5m2_f64, kg_widen_f8e5m2, kg_narrow_f8e5m2},
+};
+
+// Is it stored as the language stores it, bit by bit but for NaN?
+static bool is_stored_right(size_t row, uint8_t got, double x)
+{
+    uint8_t want;
+    kg_dtype_store(eights[row].dtype, &want, 0, x);
+    double wanted = kg_dtype_load(eights[row].dtype, &want, 0);
+    return isnan(wanted) ? isnan(eights[row].load(&got, 0)) : got == want;
+}
+
+static void test_eights(void)
+{
+    enum { PIECE = 256 };
+    int wrong = 0;
+    uint8_t all[PIECE], stored[PIECE];
+    float wide[PIECE], x[PIECE];
+    for (int i = 0; i < PIECE; i++)
+        all[i] = (uint8_t)i;
+    for (size_t row = 0; row < 2; row++) {
+        eights[row].widen(all, wide, PIECE);
+        for (int i = 0; i < PIECE; i++) {
+            double want = kg_dtype_load(eights[row].dtype, all, (size_t)i);
+            wrong += !same_float(eights[row].load(all, i), want) + !same_float(wide[i], want);
+        }
+        for (uint64_t bits = 0; bits < UINT64_C(1) << 32; bits += (uint64_t)1021 * PIECE) {
+            for (uint32_t i = 0; i < PIECE; i++)
+                x[i] = kg_from_bits_f32((uint32_t)bits + 1021 * i);
+            eights[row].narrow(x, stored, PIECE);
+            for (int i = 0; i < PIECE; i++) {
+                uint8_t one;
+                eights[row].store(&one, 0, x[i]);
+                wrong += one != stored[i] || !is_stored_right(row, one, (double)x[i]);
+                wrong += !same_float(eights[row].cast(x[i]), (double)eights[row].load(&one, 0));
+            }
+        }
+    }
+    CHECK(wrong == 0);
+}
+
+// At the middle between two neighbours and beside it, as f32 and as f64, where rounding to f32
+// first would lose the direction.
+static void test_ties_of_eights(void)
+{
+    int wrong = 0;
+    for (size_t row = 0; row < 2; row++)
+        for (uint8_t low = 0; low < 0x7f; low++) {
+            uint8_t next = (uint8_t)(low + 1), got;
+            double a = kg_dtype_load(eights[row].dtype, &low, 0);
+            double b = kg_dtype_load(eights[row].dtype, &next, 0);
+            if (!isfinite(a))
+                continue;
+            // Past the largest: where the next value would be.
+            double middle = isfinite(b)
+                                ? (a + b) / 2
+                                : a + kg_dtypes[eights[row].dtype].epsilon * exp2(ilogb(a)) / 2;
+            const double tries[] = {middle, nextafter(middle, 0), nextafter(middle, INFINITY)};
+            for (int i = 0; i < 6; i++) {
+                double x = i < 3 ? tries[i] : -tries[i - 3];
+                eights[row].store_f64(&got, 0, x);
+                wrong += !is_stored_right(row, got, x);
+                wrong += !same_float(eights[row].cast_f64(x), (double)eights[row].load(&got, 0));
+            }
+            const float floats[] = {(float)middle, nextafterf((float)middle, 0),
+                                    -nextafterf((float)middle, INFINITY)};
+            for (int i = 0; i < 3; i++) {
+                eights[row].store(&got, 0, floats[i]);
+                wrong += !is_stored_right(row, got, (double)floats[i]);
+            }
+        }
+    CHECK(wrong == 0);
+    // NVIDIA's conversions give 448 and 57344 for all of these.
+    CHECK(kg_cast_f8e4m3(464) == 448 && isnan(kg_cast_f8e4m3(nextafterf(464, 500))));
+    CHECK(isnan(kg_cast_f8e4m3(-INFINITY)) && isnan(kg_cast_f8e4m3(NAN)));
+    CHECK(kg_cast_f8e5m2(61439.99f) == 57344 && kg_cast_f8e5m2(-61440) == -INFINITY);
+    CHECK(kg_cast_f8e5m2(INFINITY) == INFINITY && isnan(kg_cast_f8e5m2(NAN)));
+    CHECK(isnan(kg_cast_f8e4m3_f64(1e300)) && kg_cast_f8e5m2_f64(-1e300) == -INFINITY);
+}
+
 // Doubles close to the middle between two halves: rounding to f32 first would lose the direction.
 static void test_rounding_once(void)
 {
@@ -264,6 +359,8 @@ static void test_integers(void)
     CHECK(kg_truncate_f32(2.9f) == 2 && kg_truncate_f32(-2.9f) == -2);
     CHECK(kg_truncate_f32(NAN) == 0 && kg_truncate_f32(INFINITY) == INT64_MAX);
     CHECK(kg_truncate_f64(-1e300) == INT64_MIN);
+    CHECK(kg_cast_i16(0x18000) == INT16_MIN && kg_cast_u16(-1) == UINT16_MAX);
+    CHECK(kg_cast_u32(-1) == UINT32_MAX && kg_cast_u32(INT64_C(1) << 32) == 0);
     CHECK(kg_clamp(-1, 5) == 0 && kg_clamp(5, 5) == 4 && kg_clamp(3, 0) == 0);
 }
 
@@ -293,4 +390,5 @@ static void test_streams(void)
 }
 
 TEST_MAIN(test_functions, test_special_values, test_narrow_floats, test_pieces_of_narrow_floats,
-          test_rounding_once, test_packed_elements, test_integers, test_selections, test_streams)
+          test_eights, test_ties_of_eights, test_rounding_once, test_packed_elements, test_integers,
+          test_selections, test_streams)

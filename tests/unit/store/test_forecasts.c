@@ -1,5 +1,4 @@
-// What the model said of a candidate stays with its outcome; databases of before it was kept are
-// brought up to date and lose nothing; what was damaged promises nothing.
+// What the model said of a candidate stays with its outcome; what was damaged promises nothing.
 
 #include "support/sample_records.h"
 #include "test.h"
@@ -12,43 +11,6 @@
 
 static char folder[SAMPLE_FOLDER], path[SAMPLE_FOLDER + 16];
 static struct kg_error error;
-
-// The tables of version 1, as the releases that had it made them.
-static const char version_1[] =
-    "CREATE TABLE ops(id INTEGER PRIMARY KEY, name TEXT NOT NULL, definition TEXT NOT NULL,"
-    "  UNIQUE(name, definition));"
-    "CREATE TABLE problems(id INTEGER PRIMARY KEY, op INTEGER NOT NULL REFERENCES ops,"
-    "  dtypes TEXT NOT NULL, sizes TEXT NOT NULL, layout TEXT NOT NULL,"
-    "  UNIQUE(op, dtypes, sizes, layout));"
-    "CREATE TABLE devices(id INTEGER PRIMARY KEY, name TEXT NOT NULL, isa TEXT NOT NULL,"
-    "  units INTEGER NOT NULL, driver TEXT NOT NULL, UNIQUE(name, isa, units, driver));"
-    "CREATE TABLE keys(id INTEGER PRIMARY KEY, problem INTEGER NOT NULL REFERENCES problems,"
-    "  device INTEGER NOT NULL REFERENCES devices, compiler TEXT NOT NULL,"
-    "  protocol TEXT NOT NULL, generator TEXT NOT NULL,"
-    "  UNIQUE(problem, device, compiler, protocol, generator));"
-    "CREATE VIEW full_keys AS SELECT keys.id AS id, ops.name AS op, definition, dtypes, sizes,"
-    "  layout, devices.name AS device, isa, units, driver, compiler, protocol, generator"
-    "  FROM keys JOIN problems ON problems.id = keys.problem JOIN ops ON ops.id = problems.op"
-    "  JOIN devices ON devices.id = keys.device;"
-    "CREATE TABLE candidates(id INTEGER PRIMARY KEY, choice TEXT NOT NULL, source TEXT NOT NULL,"
-    "  UNIQUE(choice, source));"
-    "CREATE TABLE outcomes(id INTEGER PRIMARY KEY, key INTEGER NOT NULL REFERENCES keys,"
-    "  candidate INTEGER NOT NULL REFERENCES candidates, date TEXT NOT NULL, kind TEXT NOT NULL,"
-    "  bound REAL, compile_seconds REAL, samples INTEGER, median REAL, least REAL, spread REAL,"
-    "  abandoned INTEGER, final INTEGER, passed INTEGER, seed INTEGER, cases INTEGER,"
-    "  skipped INTEGER, elements INTEGER, worst_relative REAL, worst_rms REAL, impostors INTEGER,"
-    "  verdict TEXT, reason TEXT, seal TEXT NOT NULL);"
-    "CREATE INDEX outcomes_by_key ON outcomes(key, candidate);"
-    "CREATE TABLE wisdom(key INTEGER PRIMARY KEY REFERENCES keys, choice TEXT NOT NULL,"
-    "  rigor TEXT NOT NULL, seconds REAL NOT NULL, spread REAL NOT NULL, seed INTEGER NOT NULL,"
-    "  date TEXT NOT NULL, seal TEXT NOT NULL);"
-    "CREATE TABLE rounds(id INTEGER PRIMARY KEY, key INTEGER NOT NULL REFERENCES keys,"
-    "  date TEXT NOT NULL, number INTEGER, diagnosis TEXT, change TEXT, choice TEXT, before REAL,"
-    "  after REAL, baseline REAL, roofline REAL, result TEXT);"
-    "CREATE INDEX rounds_by_key ON rounds(key);";
-
-static const char *const tables[] = {"ops",        "problems", "devices", "keys",
-                                     "candidates", "outcomes", "wisdom",  "rounds"};
 
 static void run(const char *sql)
 {
@@ -152,84 +114,6 @@ static void test_samples(void)
     kg_store_close(store);
 }
 
-// As a release of version 1 left them: its tables with rows in them, its mark, no others.
-static void make_old(void)
-{
-    struct kg_text sql = {0};
-    run("DROP TABLE promises; ALTER TABLE outcomes DROP COLUMN override;"
-        "PRAGMA user_version = 1; PRAGMA journal_mode = DELETE");
-    char now[sizeof path + 8];
-    snprintf(now, sizeof now, "%s.now", path);
-    CHECK(rename(path, now) == 0);
-    kg_text_add(&sql, version_1);
-    kg_text_format(&sql, "PRAGMA application_id = %d; PRAGMA user_version = 1; ATTACH '%s' AS now;",
-                   0x4B47454E, now);
-    for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++)
-        kg_text_format(&sql, "INSERT INTO %s SELECT * FROM now.%s;", tables[t], tables[t]);
-    run(kg_text_string(&sql));
-    kg_text_free(&sql);
-    remove(now);
-}
-
-static void test_upgrade(void)
-{
-    make_old();
-    CHECK(ask("PRAGMA user_version") == 1);
-    struct kg_text notice = {0};
-    struct kg_store *store;
-    CHECK_STATUS(kg_store_open(folder, &store, &notice, &error), KG_OK, &error);
-    CHECK(notice.length == 0); // nothing was moved aside
-    struct kg_outcome found = find(store, "contract: m=128"), outcome = sample_outcome("new");
-    CHECK(found.timing.median == 1.25e-5 && found.verdict.passed && !found.forecast.known);
-    append(store, &outcome);
-    found = find(store, "new");
-    CHECK(sample_same_promise(&found.forecast, &outcome.forecast));
-    kg_store_close(store);
-    kg_text_free(&notice);
-    CHECK(ask("PRAGMA user_version") == 3 && ask("SELECT count(*) FROM outcomes") == 4);
-    store = sample_open(folder); // nothing is done twice
-    found = find(store, "new");
-    CHECK(found.forecast.known);
-    kg_store_close(store);
-    run("ALTER TABLE outcomes DROP COLUMN override; PRAGMA user_version = 2");
-    store = sample_open(folder); // from the version between
-    found = find(store, "new");
-    CHECK(found.forecast.known && ask("PRAGMA user_version") == 3);
-    kg_store_close(store);
-}
-
-// A table in the way: nothing of the step may stay.
-static void test_upgrade_fails_whole(void)
-{
-    make_old();
-    run("CREATE TABLE promises(other TEXT)");
-    struct kg_text notice = {0};
-    struct kg_store *store;
-    CHECK_STATUS(kg_store_open(folder, &store, &notice, &error), KG_OK, &error);
-    CHECK(notice.length > 0); // these were no tables of ours
-    kg_store_close(store);
-    kg_text_free(&notice);
-    char aside[sizeof path + 16];
-    snprintf(aside, sizeof aside, "%s.corrupt-1", path);
-    CHECK(rename(aside, path) == 0);
-    CHECK(ask("PRAGMA user_version") == 1 && ask("SELECT count(*) FROM outcomes") == 4);
-    run("DROP TABLE promises");
-    store = sample_open(folder);
-    struct kg_outcome found = find(store, "contract: m=128");
-    CHECK(found.timing.median == 1.25e-5);
-    kg_store_close(store);
-}
-
-static void test_newer_is_refused(void)
-{
-    run("PRAGMA user_version = 4");
-    struct kg_store *store;
-    CHECK_STATUS(kg_store_open(folder, &store, NULL, &error), KG_ERROR_UNSUPPORTED, &error);
-    CHECK(!store && strstr(error.text, "has format 4, this KernelGen knows 3") != NULL);
-    CHECK(ask("PRAGMA user_version") == 4);
-    run("PRAGMA user_version = 3");
-}
-
 // The seal fits no other words, and no other outcome.
 static void test_damage_promises_nothing(void)
 {
@@ -323,5 +207,5 @@ static void tear_down(void)
     sample_remove(folder);
 }
 
-TEST_MAIN(set_up, test_kept, test_samples, test_upgrade, test_upgrade_fails_whole,
-          test_newer_is_refused, test_damage_promises_nothing, test_words, test_derived, tear_down)
+TEST_MAIN(set_up, test_kept, test_samples, test_damage_promises_nothing, test_words, test_derived,
+          tear_down)

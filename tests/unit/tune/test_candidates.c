@@ -243,7 +243,8 @@ static const struct kg_family listing_family = {.name = "listing",
                                                 .guess = guess_of,
                                                 .bound = bound_of,
                                                 .list = list_some,
-                                                .expected = expected_of};
+                                                .expected = expected_of,
+                                                .orders_configs = true};
 static const struct kg_family *const listing_families[] = {&listing_family, NULL};
 static const struct kg_target listing_target = {.name = "listing", .families = listing_families};
 static const struct kg_match listing = {.family = &listing_family};
@@ -402,23 +403,32 @@ static const struct kg_family first_family = {.name = "first",
                                               .guess = guess_of,
                                               .bound = bound_of,
                                               .list = list_some,
-                                              .expected = expected_of};
+                                              .expected = expected_of,
+                                              .orders_configs = true};
 static const struct kg_family rival_family = {.name = "rival",
                                               .match = match_if_taken,
                                               .space = space_of_rival,
                                               .valid = is_valid_rival,
                                               .guess = guess_of_rival,
                                               .bound = expected_of_rival,
-                                              .expected = expected_of_rival};
-// Of which nothing is expected: no rival.
+                                              .expected = expected_of_rival,
+                                              .orders_configs = true};
+// Of which nothing is expected, and one whose expected time is of its guess alone: no rivals.
 static const struct kg_family silent_family = {.name = "silent",
                                                .match = match_any,
                                                .space = space_of_rival,
                                                .valid = is_valid_rival,
                                                .guess = guess_of_rival,
                                                .bound = expected_of_rival};
-static const struct kg_family *const rivals[] = {&silent_family, &first_family, &rival_family,
-                                                 NULL};
+static const struct kg_family rough_family = {.name = "rough",
+                                              .match = match_any,
+                                              .space = space_of_rival,
+                                              .valid = is_valid_rival,
+                                              .guess = guess_of_rival,
+                                              .bound = expected_of_rival,
+                                              .expected = expected_of_rival};
+static const struct kg_family *const rivals[] = {&silent_family, &first_family, &rough_family,
+                                                 &rival_family, NULL};
 static const struct kg_target rivals_target = {.name = "rivals", .families = rivals};
 
 static struct kg_candidates list_rivals(const struct made *made, const struct kg_match **match)
@@ -473,6 +483,13 @@ static void who_does_not_fit_does_not_compete(void)
     CHECK_STATUS(made.status, KG_OK, &made.error);
     struct kg_candidates candidates = list_rivals(&made, &match);
     CHECK(candidates.reading_count == 1 && candidates.count == 70);
+    kg_candidates_free(&candidates);
+    // Nor does anybody compete with a family that does not say which of its configs is faster.
+    const struct kg_match *rough = kg_match_find(&rough_family, &match->group, match->facts, NULL);
+    is_taken = true;
+    CHECK_STATUS(kg_candidates_list(rough, &rivals_target, 5000, NULL, NULL, &candidates, &error),
+                 KG_OK, &error);
+    CHECK(candidates.reading_count == 1 && candidates.count == 4 && !candidates.expected);
     kg_candidates_free(&candidates);
     unmake(&made);
 }

@@ -39,6 +39,27 @@ static const struct {
     {"bf16", 0, 1e38, -INFINITY, false},
     {"f32", 0, 1e39, -INFINITY, true},
     {"f64", 0, 1e39, -INFINITY, false},
+    // Without infinities NaN stands for what is too large, of either sign: past 464, the middle
+    // between 448 and what would follow it.
+    {"f8e4m3", 448, 0, 448, true},
+    {"f8e4m3", 448, 0, NAN, false},
+    {"f8e4m3", 448, 20, NAN, true},
+    {"f8e4m3", -464, 0, NAN, true},
+    {"f8e4m3", 464, 0, 448, true},
+    {"f8e4m3", 480, 0, 448, false},
+    {"f8e4m3", 480, 20, 448, true},
+    {"f8e4m3", 480, 0, NAN, true},
+    {"f8e4m3", INFINITY, 0, NAN, true},
+    {"f8e4m3", INFINITY, 0, 448, false},
+    {"f8e4m3", NAN, 0, NAN, true},
+    {"f8e4m3", NAN, 0, 448, false},
+    {"f8e4m3", 17, 0, 18, true}, // a tie may go either way
+    {"f8e4m3", 16.5, 0, 18, false},
+    {"f8e5m2", 57344, 0, INFINITY, false},
+    {"f8e5m2", 61440, 0, INFINITY, true},
+    {"f8e5m2", -61440, 0, INFINITY, false},
+    {"f8e5m2", 65536, 0, 57344, false},
+    {"f8e5m2", 65536, 0, NAN, false},
     {"f32", NAN, 0, NAN, true},
     {"f32", NAN, 0, 0, false},
 };
@@ -48,7 +69,7 @@ static void one_element(void)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct bench bench;
         bench_make(&bench,
-                   "op same(x: f64[N]) -> (y: T[N]) where T in f16 bf16 f32 f64\n"
+                   "op same(x: f64[N]) -> (y: T[N]) where T in f16 bf16 f32 f64 f8e4m3 f8e5m2\n"
                    "{ y[n] = x[n] }",
                    cases[i].dtype, "N=1");
         bench_input(&bench, 0, &cases[i].expected);

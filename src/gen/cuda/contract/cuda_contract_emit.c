@@ -264,10 +264,9 @@ static void emit_widen(struct writer *writer, int side)
     enum kg_dtype dtype = kg_cuda_contract_dtype(writer->plan, side);
     struct kg_code *code = writer->code;
     kg_code_open(code, "KG_METHOD compute widen_%c(side_%c element) const", "ab"[side], "ab"[side]);
-    kg_code_line(code,
-                 dtype == KG_F16 || dtype == KG_BF16 ? "return kg_unpack_%s(element);"
-                                                     : "return element;",
-                 kg_dtypes[dtype].name);
+    kg_code_line(
+        code, kg_dtype_is_narrow_float(dtype) ? "return kg_unpack_%s(element);" : "return element;",
+        kg_dtypes[dtype].name);
     kg_code_close(code);
 }
 
@@ -280,13 +279,13 @@ static void print_own(const struct writer *writer, struct kg_text *text, int num
     struct kg_cuda_contract_epilogue_read list[KG_CONTRACT_EPILOGUE_READS];
     kg_cuda_contract_epilogue_reads(writer->plan, list);
     enum kg_dtype dtype = kg_emit_tensor_dtype(list[number].access->tensor);
-    bool is_half = dtype == KG_F16 || dtype == KG_BF16;
-    if (is_half)
+    bool is_narrow = kg_dtype_is_narrow_float(dtype);
+    if (is_narrow)
         kg_text_format(text, "kg_unpack_%s(", kg_dtypes[dtype].name);
     kg_text_add(text, names[list[number].owner]);
     if (list[number].owner != KG_EPILOGUE_PER_ELEMENT)
         kg_text_format(text, ".e%d", number);
-    kg_text_add(text, is_half ? ")" : "");
+    kg_text_add(text, is_narrow ? ")" : "");
 }
 
 // A value made earlier in the group, as it is read back: an output has the dtype it is stored in.
@@ -302,10 +301,9 @@ static bool print_made(void *user, struct kg_text *text, const struct kg_access 
     if (maker < 0)
         return own >= 0;
     enum kg_dtype dtype = kg_emit_tensor_dtype(tensor);
-    bool narrow = dtype != KG_F32 && dtype != KG_F64 && dtype != KG_I64 && dtype != KG_BOOL;
     char value[32];
     snprintf(value, sizeof value, "v%d", tensor->id);
-    if (narrow)
+    if (!kg_dtype_is_computed(dtype))
         kg_text_format(text, "kg_cast_%s(", kg_dtypes[dtype].name);
     else
         kg_text_add(text, "(");
@@ -355,11 +353,11 @@ static void emit_store(struct writer *writer, int i)
 static void print_element(struct kg_text *text, enum kg_dtype dtype, enum kg_type type,
                           const char *value)
 {
-    bool is_half = dtype == KG_F16 || dtype == KG_BF16;
+    bool is_narrow = kg_dtype_is_narrow_float(dtype);
     // By way of f32, f64 and large integers would be rounded twice.
-    bool wide = is_half && (type == KG_TYPE_F64 || type == KG_TYPE_I64);
+    bool wide = is_narrow && (type == KG_TYPE_F64 || type == KG_TYPE_I64);
     enum kg_type to = wide ? KG_TYPE_F64 : kg_dtypes[dtype].compute;
-    if (is_half)
+    if (is_narrow)
         kg_text_format(text, "kg_pack_%s%s(", kg_dtypes[dtype].name, wide ? "_f64" : "");
     else
         kg_text_format(text, "(%s)(", kg_emit_storage(dtype));

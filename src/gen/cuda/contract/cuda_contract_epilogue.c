@@ -60,7 +60,7 @@ static bool is_in_pairs(const struct kg_cuda_contract_plan *plan, const struct k
         if (access->map[dim].offset != 0 || access->map[dim].base ||
             access->map[dim].coefficient[axis] != (dim == last))
             return false;
-    return kg_dtypes[kg_emit_tensor_dtype(access->tensor)].bits == 16;
+    return kg_dtype_is_half(kg_emit_tensor_dtype(access->tensor));
 }
 
 static bool find_owner(const struct kg_cuda_contract_plan *plan, const struct kg_access *access,
@@ -71,7 +71,7 @@ static bool find_owner(const struct kg_cuda_contract_plan *plan, const struct kg
              : column      ? KG_EPILOGUE_PER_COLUMN
                            : KG_EPILOGUE_PER_ROW;
     if (kg_group_maker(plan->group, access->tensor) >= 0 || access->read->pad ||
-        kg_dtypes[kg_emit_tensor_dtype(access->tensor)].bits < 8)
+        kg_dtype_is_packed(kg_emit_tensor_dtype(access->tensor)))
         return false;
     for (int dim = 0; dim < access->tensor->rank; dim++)
         if (!access->map[dim].is_affine)

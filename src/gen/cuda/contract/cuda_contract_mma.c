@@ -162,8 +162,7 @@ static bool valid_sides(const struct kg_cuda_contract_plan *plan, struct kg_text
     const struct kg_sm *sm = kg_sm_find(plan->facts->isa);
     enum kg_dtype dtype = dtype_of(plan);
     if (!plan->plain[0] || !plan->plain[1] || plan->contract.type != KG_TYPE_F32 ||
-        dtype != kg_cuda_contract_dtype(plan, 1) ||
-        (dtype != KG_F16 && dtype != KG_BF16 && dtype != KG_F32))
+        dtype != kg_cuda_contract_dtype(plan, 1) || (!kg_dtype_is_half(dtype) && dtype != KG_F32))
         return kg_cuda_contract_refuse(
             reason, "tensor cores take sides that are arrays of f16, of bf16 or of f32");
     if (!sm || sm->matrix[dtype == KG_F32 ? KG_MATRIX_TF32 : KG_MATRIX_16] == 0 ||
@@ -346,7 +345,6 @@ static struct kg_cuda_contract_cost_terms cost_terms(const struct kg_cuda_contra
 
 static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
 {
-    static const char *const names[] = {[KG_F16] = "f16", [KG_BF16] = "bf16", [KG_F32] = "f32"};
     struct warps warps = warps_of(plan);
     bool whole = may_be_whole(plan);
     kg_cuda_open_body(code, plan->group, plan->entry, "bool WHOLE");
@@ -354,8 +352,8 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
     kg_code_begin(code);
     kg_text_format(code->text,
                    "kg_contract_mma<kg_mma_tile<kg_tensor_%s, %d, %d, %d, %d, %d, %d>, ",
-                   names[dtype_of(plan)], plan->set.rows, plan->set.columns, plan->set.depth,
-                   plan->set.stages, warps.down, warps.across);
+                   kg_dtypes[dtype_of(plan)].name, plan->set.rows, plan->set.columns,
+                   plan->set.depth, plan->set.stages, warps.down, warps.across);
     kg_text_format(code->text, "%d, %s, %d", plan->set.split, is_cluster(plan) ? "true" : "false",
                    plan->set.order);
     for (int side = 0; side < 2; side++)

@@ -23,7 +23,7 @@ static const struct kg_access *plain_read(const struct kg_contract *contract, in
     const struct kg_expr *expr = factor->expr;
     if (contract->sides[side].count != 1 || factor->divides || expr->kind != KG_EXPR_READ ||
         expr->pad || expr->type != contract->type ||
-        kg_dtypes[kg_emit_tensor_dtype(expr->tensor)].bits < 8)
+        kg_dtype_is_packed(kg_emit_tensor_dtype(expr->tensor)))
         return NULL;
     const struct kg_access *access = kg_nest_access(contract->nest, expr);
     for (int dim = 0; dim < access->tensor->rank; dim++)
@@ -49,12 +49,8 @@ void kg_cuda_contract_sides(struct kg_cuda_contract_plan *plan)
 
 enum kg_dtype kg_cuda_contract_dtype(const struct kg_cuda_contract_plan *plan, int side)
 {
-    static const enum kg_dtype of_type[] = {
-        [KG_TYPE_NONE] = KG_F32, [KG_TYPE_BOOL] = KG_BOOL, [KG_TYPE_I64] = KG_I64,
-        [KG_TYPE_F32] = KG_F32,  [KG_TYPE_F64] = KG_F64,
-    };
     return plan->plain[side] ? kg_emit_tensor_dtype(plan->plain[side]->tensor)
-                             : of_type[plan->contract.type];
+                             : kg_type_dtype(plan->contract.type);
 }
 
 // Vectors follow the last axis of their part, the last subscript is that axis and nothing more, and

@@ -19,7 +19,7 @@ static bool takes(const struct kg_cuda_contract_plan *plan, struct kg_text *reas
         return kg_cuda_contract_refuse(reason, "wgmma is an instruction of sm_90a");
     if (!plan->plain[0] || !plan->plain[1])
         return kg_cuda_contract_refuse(reason, "tensor cores multiply tensors as they stand");
-    return (dtype == kg_cuda_contract_dtype(plan, 1) && (dtype == KG_F16 || dtype == KG_BF16)) ||
+    return (dtype == kg_cuda_contract_dtype(plan, 1) && kg_dtype_is_half(dtype)) ||
            kg_cuda_contract_refuse(reason, "both operands have to be f16, or both bf16");
 }
 
@@ -227,7 +227,8 @@ static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reas
 void kg_cuda_wgmma_emit_instruction(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
 {
     int columns = plan->set.columns, sums = columns / 2;
-    const char *type = kg_cuda_contract_dtype(plan, 0) == KG_F16 ? "f16" : "bf16";
+    enum kg_dtype dtype = kg_cuda_contract_dtype(plan, 0);
+    const char *type = kg_dtype_is_half(dtype) ? kg_dtypes[dtype].name : "bf16"; // parts of f32
     kg_code_line(code, "struct %s_instruction {", plan->entry);
     code->depth++;
     kg_code_open(code,

@@ -165,7 +165,7 @@ static bool map_output(const struct kg_cuda_contract_plan *plan, struct kg_map *
 {
     const struct kg_tensor *tensor = kg_cuda_contract_output(plan);
     int piece = kg_cuda_wgmma_leaving(plan);
-    if (kg_dtypes[kg_emit_tensor_dtype(tensor)].bits != 16 || plan->set.split > 1)
+    if (!kg_dtype_is_half(kg_emit_tensor_dtype(tensor)) || plan->set.split > 1)
         return false;
     if (!map_lines(plan, NULL, tensor, KG_CONTRACT_N, KG_CONTRACT_M,
                    plan->set.swap ? KG_WGMMA_ATOM : piece, plan->set.swap ? piece : KG_WGMMA_ATOM,

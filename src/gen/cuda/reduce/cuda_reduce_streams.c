@@ -18,7 +18,7 @@ bool kg_cuda_reduce_walks(const struct kg_cuda_reduce_plan *plan, int position,
                           const struct kg_access *access)
 {
     int last = access->tensor->rank - 1, axis = kg_cuda_reduce_axis(plan, position, plan->last);
-    if (last < 0 || access->read->pad || kg_dtypes[kg_emit_tensor_dtype(access->tensor)].bits < 8 ||
+    if (last < 0 || access->read->pad || kg_dtype_is_packed(kg_emit_tensor_dtype(access->tensor)) ||
         access->map[last].subscript->kind != KG_EXPR_INDEX ||
         access->map[last].subscript->index->id != axis)
         return false;

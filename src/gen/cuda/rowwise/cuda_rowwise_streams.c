@@ -8,7 +8,7 @@
 static bool walks(const struct kg_rowwise_plan *row, const struct kg_access *access)
 {
     int last = access->tensor->rank - 1, column = row->last;
-    if (last < 0 || access->read->pad || kg_dtypes[kg_emit_tensor_dtype(access->tensor)].bits < 8 ||
+    if (last < 0 || access->read->pad || kg_dtype_is_packed(kg_emit_tensor_dtype(access->tensor)) ||
         access->map[last].subscript->kind != KG_EXPR_INDEX ||
         access->map[last].subscript->index->id != column)
         return false;

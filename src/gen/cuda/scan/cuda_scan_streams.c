@@ -21,7 +21,7 @@ static bool walks(const struct kg_cuda_scan_streams *streams, const struct kg_ne
     const struct kg_scan_plan *scan = streams->scan;
     int last = access->tensor->rank - 1;
     bool own = nest == scan->nest && scan->last == scan->axis;
-    if (last < 0 || access->read->pad || kg_dtypes[kg_emit_tensor_dtype(access->tensor)].bits < 8 ||
+    if (last < 0 || access->read->pad || kg_dtype_is_packed(kg_emit_tensor_dtype(access->tensor)) ||
         !is_axis(streams, nest, &access->map[last], scan->last))
         return false;
     for (int dim = 0; dim < last; dim++)

@@ -1,19 +1,14 @@
 // The performance gate: a plan against the baseline of its device, alternately, in one process.
 //
 // On the host the baseline is the definition as written: one plain loop nest per statement
-// (`direct`, by its own rule), same compiler, flags and cores. It is what an engineer writes first.
+// (`direct`, by its own rule), same compiler, flags and cores.
 
-#include "flow/evaluator.h"
+#include "flow/plan_bench.h"
+
+#include "flow/companions.h"
 #include "flow/worker_job.h"
-#include "gen/grouping.h"
 
 #define BENCH_SECONDS 300.0 // for the whole race; more is a hang
-
-void kg_flow_choose_baseline(const struct kg_device *device, const struct kg_problem *problem,
-                             struct kg_choice *choice)
-{
-    kg_choice_plain(problem, &device->facts, kg_session_target(device), choice);
-}
 
 enum { PLAN, BASELINE, RIVAL, MOST_SIDES };
 
@@ -39,13 +34,16 @@ enum kg_status kg_evaluator_bench(struct kg_evaluator *evaluator, const struct k
     struct kg_timing timings[MOST_SIDES];
     struct kg_choice choice;
     struct kg_plan *baseline = NULL;
+    struct kg_request request = kg_flow_request_of(plan);
     *result = (struct kg_bench_result){0};
     if (rival_seconds)
         *rival_seconds = 0;
     enum kg_status status = KG_OK;
     if (evaluator->is_elsewhere) {
-        status = plan->override ? KG_ERROR_MISSING
-                                : kg_worker_job_bench(plan, rival, result, rival_seconds, error);
+        status = KG_ERROR_MISSING;
+        if (!plan->override)
+            status = kg_worker_job_bench(&request, plan->choice, rival ? rival->choice : NULL,
+                                         result, rival_seconds, error);
         if (status != KG_ERROR_MISSING)
             return status;
         status = kg_evaluator_stay(evaluator, error);
@@ -53,7 +51,7 @@ enum kg_status kg_evaluator_bench(struct kg_evaluator *evaluator, const struct k
             return status;
     }
     kg_flow_choose_baseline(plan->device, plan->problem, &choice);
-    status = kg_flow_plan_of(plan->session, plan->problem, plan->device, &choice, &baseline, error);
+    status = kg_flow_plan_of(&request, &choice, &baseline, error);
     if (status != KG_OK)
         return status;
     struct kg_built *sides[] = {plan->built, baseline->built, rival ? rival->built : NULL};
@@ -138,10 +136,10 @@ enum kg_status kg_flow_bench_override(const struct kg_plan *plan, struct kg_benc
                                       struct kg_verdict *verdict, struct kg_error *error)
 {
     struct kg_evaluator *evaluator;
+    struct kg_request request = kg_flow_request_of(plan);
     *result = (struct kg_bench_result){0};
     *verdict = (struct kg_verdict){0};
-    enum kg_status status = kg_evaluator_open(plan->session, plan->problem, plan->device, true,
-                                              NULL, &evaluator, error);
+    enum kg_status status = kg_evaluator_open(&request, true, NULL, &evaluator, error);
     if (status == KG_OK)
         status = bench_override(evaluator, plan, result, verdict, error);
     kg_evaluator_close(evaluator);
@@ -157,8 +155,8 @@ enum kg_status kg_flow_bench(const struct kg_plan *plan, const struct kg_plan *r
     *result = (struct kg_bench_result){0};
     if (plan->override)
         return kg_flow_bench_override(plan, result, &verdict, error);
-    enum kg_status status = kg_evaluator_open(plan->session, plan->problem, plan->device, false,
-                                              NULL, &evaluator, error);
+    struct kg_request request = kg_flow_request_of(plan);
+    enum kg_status status = kg_evaluator_open(&request, false, NULL, &evaluator, error);
     if (status == KG_OK)
         status = kg_evaluator_bench(evaluator, plan, rival, result, rival_seconds, error);
     kg_evaluator_close(evaluator);

@@ -1,0 +1,84 @@
+// See recorder.h.
+
+#include "flow/recorder.h"
+
+#include "flow/proof.h"
+
+#include <time.h>
+
+static bool find_known(void *user, const char *choice, struct kg_outcome *outcome)
+{
+    struct kg_recorder *recorder = user;
+    return kg_proof_find(recorder->request, recorder->key, choice, outcome);
+}
+
+// What was never compiled is nothing to be found again.
+static struct kg_hash emitted(const struct kg_request *request, const struct kg_outcome *outcome)
+{
+    const struct kg_device *device = request->device;
+    struct kg_choice choice;
+    if (outcome->kind == KG_OUTCOME_PRUNED ||
+        !kg_choice_read(request->problem, &device->facts, kg_session_target(device),
+                        outcome->choice, &choice))
+        return (struct kg_hash){0};
+    return kg_proof_source(&choice);
+}
+
+void kg_recorder_append(struct kg_recorder *recorder, const struct kg_outcome *outcome)
+{
+    struct kg_session *session = recorder->request->session;
+    struct kg_error error = {0};
+    struct kg_outcome kept = *outcome;
+    kept.emitted = emitted(recorder->request, outcome);
+    enum kg_status status = kg_store_append(session->store, recorder->key, &kept, &error);
+    if (kg_session_recorded(session, status, &error))
+        recorder->error = error;
+}
+
+static void record_outcome(void *user, const struct kg_outcome *outcome)
+{
+    kg_recorder_append(user, outcome);
+}
+
+static void show_progress(void *user, int done, int total, const char *what)
+{
+    struct kg_recorder *recorder = user;
+    const struct kg_session *session = recorder->request->session;
+    if (session->progress)
+        session->progress(session->user, what, done, total);
+}
+
+void kg_recorder_attach(struct kg_recorder *recorder, struct kg_search *search)
+{
+    search->user = recorder;
+    search->known = find_known;
+    search->record = record_outcome;
+    search->progress = show_progress;
+}
+
+static void format_date(char out[32])
+{
+    time_t now = time(NULL);
+    struct tm parts;
+    gmtime_r(&now, &parts);
+    strftime(out, 32, "%Y-%m-%dT%H:%M:%SZ", &parts);
+}
+
+enum kg_status kg_recorder_learn(struct kg_recorder *recorder, const struct kg_plan *plan,
+                                 struct kg_error *error)
+{
+    char date[32];
+    format_date(date);
+    struct kg_wisdom wisdom = {
+        .choice = plan->choice,
+        .rigor = plan->rigor,
+        .seconds = plan->seconds,
+        .spread = plan->spread,
+        .date = date,
+        .source = kg_proof_source(&plan->built->choice),
+        .replaces = recorder->replaces,
+    };
+    struct kg_session *session = recorder->request->session;
+    enum kg_status status = kg_store_learn(session->store, recorder->key, &wisdom, error);
+    return kg_session_recorded(session, status, error);
+}

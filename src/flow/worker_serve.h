@@ -1,0 +1,9 @@
+// The program kernelgen-worker: one job for the library that started it (flow/worker_job.h).
+
+#ifndef KG_FLOW_WORKER_SERVE_H
+#define KG_FLOW_WORKER_SERVE_H
+
+// All of the program.
+_Noreturn void kg_worker_serve(int argc, char **argv);
+
+#endif

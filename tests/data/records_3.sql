@@ -1,0 +1,38 @@
+-- Records as a release with tables of version 3 left them: two generators' of one problem, and of
+-- another shape. Dumped by sqlite3;
+
+BEGIN TRANSACTION;
+CREATE TABLE ops(  id INTEGER PRIMARY KEY, name TEXT NOT NULL, definition TEXT NOT NULL,  UNIQUE(name, definition));
+INSERT INTO ops VALUES(1,'softmax','00000000000000010000000000000002');
+CREATE TABLE problems(  id INTEGER PRIMARY KEY, op INTEGER NOT NULL REFERENCES ops,  dtypes TEXT NOT NULL, sizes TEXT NOT NULL, layout TEXT NOT NULL,  UNIQUE(op, dtypes, sizes, layout));
+INSERT INTO problems VALUES(1,1,'T=f16','P=4096 D=1000','contiguous');
+INSERT INTO problems VALUES(2,1,'T=f16','P=1 D=2','contiguous');
+CREATE TABLE devices(  id INTEGER PRIMARY KEY, name TEXT NOT NULL, isa TEXT NOT NULL, units INTEGER NOT NULL,  driver TEXT NOT NULL, UNIQUE(name, isa, units, driver));
+INSERT INTO devices VALUES(1,'Some CPU','avx2',8,'6.1');
+CREATE TABLE keys(  id INTEGER PRIMARY KEY, problem INTEGER NOT NULL REFERENCES problems,  device INTEGER NOT NULL REFERENCES devices, compiler TEXT NOT NULL,  protocol TEXT NOT NULL, generator TEXT NOT NULL,  UNIQUE(problem, device, compiler, protocol, generator));
+INSERT INTO keys VALUES(1,1,1,'cc 12 -O3','cold launch','0.1.0 abd');
+INSERT INTO keys VALUES(2,1,1,'cc 12 -O3','cold launch','0.1.0 abc');
+INSERT INTO keys VALUES(3,2,1,'cc 12 -O3','cold launch','0.1.0 abc');
+CREATE TABLE candidates(  id INTEGER PRIMARY KEY, choice TEXT NOT NULL, source TEXT NOT NULL,  UNIQUE(choice, source));
+INSERT INTO candidates VALUES(1,'rowwise vector=4','0000000000000003ffffffffffffffff');
+INSERT INTO candidates VALUES(2,'rowwise vector=8','0000000000000003ffffffffffffffff');
+CREATE TABLE outcomes(  id INTEGER PRIMARY KEY, key INTEGER NOT NULL REFERENCES keys,  candidate INTEGER NOT NULL REFERENCES candidates, date TEXT NOT NULL, kind TEXT NOT NULL,  bound REAL, compile_seconds REAL, samples INTEGER, median REAL, least REAL, spread REAL,  abandoned INTEGER, final INTEGER, passed INTEGER, seed INTEGER, cases INTEGER,  skipped INTEGER, elements INTEGER, worst_relative REAL, worst_rms REAL, impostors INTEGER,  verdict TEXT, reason TEXT, seal TEXT NOT NULL, override TEXT NOT NULL DEFAULT '');
+INSERT INTO outcomes VALUES(1,1,1,'2026-11-23T03:52:30Z','measured',1.0000000000000000817e-05,0.25,30,1.2500000000000000598e-05,1.2000000000000000304e-05,9.9999999999999995472e-08,0,1,1,-81985529216486896,12,1,5000000000,0.29999999999999998889,1.1000000000000000888,9,'','','d69dffde6537d04d75647a0928e9b297','');
+INSERT INTO outcomes VALUES(2,2,2,'2026-11-23T03:52:30Z','measured',1.0000000000000000817e-05,0.25,30,1.2500000000000000598e-05,1.2000000000000000304e-05,9.9999999999999995472e-08,0,1,1,-81985529216486896,12,1,5000000000,0.29999999999999998889,1.1000000000000000888,9,'','','9c8ad322c3875e3f8f569bb179a8a587','');
+INSERT INTO outcomes VALUES(3,2,2,'2026-11-23T03:52:30Z','measured',1.0000000000000000817e-05,0.25,30,1.2500000000000000598e-05,1.2000000000000000304e-05,9.9999999999999995472e-08,0,1,1,-81985529216486896,12,1,5000000000,0.29999999999999998889,1.1000000000000000888,9,'','','588be8c463750874606d1a3b8754c82a','mine.ptx');
+CREATE TABLE wisdom(  key INTEGER PRIMARY KEY REFERENCES keys, choice TEXT NOT NULL, rigor TEXT NOT NULL,  seconds REAL NOT NULL, spread REAL NOT NULL, seed INTEGER NOT NULL, date TEXT NOT NULL,  seal TEXT NOT NULL);
+INSERT INTO wisdom VALUES(1,'rowwise vector=4','measure',1.2500000000000000598e-05,9.9999999999999995472e-08,-81985529216486896,'2025-03-01T12:00:00Z','72c1bfd45b0974691a2f7472f5499193');
+INSERT INTO wisdom VALUES(2,'rowwise vector=8','measure',1.0999999999999999713e-05,9.9999999999999995472e-08,-81985529216486896,'2025-01-31T12:00:00Z','a6252a11b0dea52abdfa0b51efa40ca9');
+INSERT INTO wisdom VALUES(3,'rowwise vector=8','measure',1.2500000000000000598e-05,9.9999999999999995472e-08,-81985529216486896,'2025-01-31T12:00:00Z','4e8cc7837ded7c6b4e05522d46b3d062');
+CREATE TABLE rounds(  id INTEGER PRIMARY KEY, key INTEGER NOT NULL REFERENCES keys, date TEXT NOT NULL,  number INTEGER, diagnosis TEXT, change TEXT, choice TEXT, before REAL, after REAL,  baseline REAL, roofline REAL, result TEXT);
+INSERT INTO rounds VALUES(1,2,'2026-11-23T03:52:30Z',1,'latency','none','rowwise vector=8',0.0,0.0,0.0,0.0,'kept');
+CREATE TABLE promises(  outcome INTEGER PRIMARY KEY REFERENCES outcomes, promise TEXT NOT NULL, seal TEXT NOT NULL);
+INSERT INTO promises VALUES(1,'{"bound": 8e-06, "points": 120, "launch": {"kernels": 2, "blocks": 4096, "threads": 256, "shared_bytes": 65536, "cluster": 2}, "features": {"expected": -0.3, "base": -0.15714285714285714, "matrix": -0.01428571428571429, "exposed": 0.12857142857142856, "spills": 0.2714285714285714, "barriers": 0.4142857142857143, "overhead": 0.5571428571428572, "narrow": 0.7, "tail": 0.8428571428571427, "serialised": 0.9857142857142858, "blocking": 1.1285714285714286, "idle": 1.2714285714285714}}','5913c206666b1e01978a3bf7414861a1');
+INSERT INTO promises VALUES(2,'{"bound": 8e-06, "points": 120, "launch": {"kernels": 2, "blocks": 4096, "threads": 256, "shared_bytes": 65536, "cluster": 2}, "features": {"expected": -0.3, "base": -0.15714285714285714, "matrix": -0.01428571428571429, "exposed": 0.12857142857142856, "spills": 0.2714285714285714, "barriers": 0.4142857142857143, "overhead": 0.5571428571428572, "narrow": 0.7, "tail": 0.8428571428571427, "serialised": 0.9857142857142858, "blocking": 1.1285714285714286, "idle": 1.2714285714285714}}','4833a7d3b0d9b49ff4066051e9e74128');
+INSERT INTO promises VALUES(3,'{"bound": 8e-06, "points": 120, "launch": {"kernels": 2, "blocks": 4096, "threads": 256, "shared_bytes": 65536, "cluster": 2}, "features": {"expected": -0.3, "base": -0.15714285714285714, "matrix": -0.01428571428571429, "exposed": 0.12857142857142856, "spills": 0.2714285714285714, "barriers": 0.4142857142857143, "overhead": 0.5571428571428572, "narrow": 0.7, "tail": 0.8428571428571427, "serialised": 0.9857142857142858, "blocking": 1.1285714285714286, "idle": 1.2714285714285714}}','a92a88d07c979ea6ce3d6b917d667b38');
+CREATE VIEW full_keys AS SELECT keys.id AS id, ops.name AS op, definition, dtypes, sizes,  layout, devices.name AS device, isa, units, driver, compiler, protocol, generator  FROM keys JOIN problems ON problems.id = keys.problem JOIN ops ON ops.id = problems.op  JOIN devices ON devices.id = keys.device;
+CREATE INDEX outcomes_by_key ON outcomes(key, candidate);
+CREATE INDEX rounds_by_key ON rounds(key);
+COMMIT;
+PRAGMA application_id = 1262961998;
+PRAGMA user_version = 3;
