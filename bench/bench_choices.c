@@ -1,7 +1,7 @@
 // Times choices of families and configs by hand: what a search would measure, without one.
 //
 //     bench_choices [--device NAME] [--protocol WORDS] [--races N | --list | --promise] [--json]
-//                   OP.kg OP T=f16 P=65536,D=4096 ["pointwise: threads=256 ..." ...]
+//                   [--draw N] OP.kg OP T=f16 P=65536,D=4096 ["pointwise: threads=256 ..." ...]
 //
 // Without choices, the one that the rules make. A choice that ends in '*' stands for all that begin
 // so. With --list they are named, with the times that their families expect, and no more; with
@@ -9,7 +9,9 @@
 // told: nothing runs. Otherwise they are timed by the protocol of searches: each alone or, with
 // --races, all of them alternately, N times over with new outputs each time. Only races tell
 // choices apart where times change from one minute to the next; the ratio is that of the first
-// choice's time to this one's, with the least and the greatest of all races.
+// choice's time to this one's, with the least and the greatest of all races. --draw adds N choices
+// drawn from the spaces of the rule's families, the same ones in every run: data to fit rules and
+// expected times to. What cannot be compiled or launched is left out of the times then.
 
 #include "base/files.h"
 #include "base/json.h"
@@ -34,6 +36,7 @@ struct bench {
     struct kg_test_rig *rig;
     enum work work;
     int races; // 0: each alone
+    int draws; // choices to draw besides
     bool json;
     int count;
     int capacity;
@@ -111,6 +114,82 @@ static void add_words(struct bench *bench, const char *words)
     }
 }
 
+// A number that looks random, the same for the same config wherever it is listed.
+static uint64_t scatter(const struct kg_config *config)
+{
+    uint64_t sum = 0x9e3779b97f4a7c15u;
+    for (int i = 0; i < KG_MAX_PARAMETERS; i++) {
+        sum = (sum ^ (uint64_t)config->value[i]) * 0xbf58476d1ce4e5b9u;
+        sum ^= sum >> 29;
+    }
+    return sum;
+}
+
+static int compare_scattered(const void *a, const void *b)
+{
+    uint64_t x = scatter(&((const struct kg_candidate *)a)->config);
+    uint64_t y = scatter(&((const struct kg_candidate *)b)->config);
+    return (x > y) - (x < y);
+}
+
+static int compare_expected(const void *a, const void *b)
+{
+    double x = ((const struct kg_candidate *)a)->expected;
+    double y = ((const struct kg_candidate *)b)->expected;
+    return x != y ? (x > y) - (x < y) : compare_scattered(a, b);
+}
+
+// Takes up to `most` of the candidates that are open, in order, with a register limit or without.
+static void draw_some(struct bench *bench, struct kg_choice *choice, int group,
+                      struct kg_candidates *candidates, int most, int farthest, bool limited)
+{
+    for (int i = 0; i < candidates->count && most > 0; i++) {
+        struct kg_candidate *candidate = &candidates->items[i];
+        const struct kg_reading *reading = &candidates->readings[candidate->reading];
+        bool has_limit = reading->limit >= 0 && candidate->config.value[reading->limit] > 0;
+        if (candidate->state != KG_CANDIDATE_OPEN || candidate->distance > farthest ||
+            (has_limit && !limited))
+            continue;
+        candidate->state = KG_CANDIDATE_PICKED;
+        choice->matches[group] = reading->match;
+        choice->configs[group] = candidate->config;
+        add_choice(bench, choice);
+        most--;
+    }
+}
+
+// Half of them those that are expected to be fastest, a quarter near the rule's config, the others
+// anywhere.
+static void draw_configs(struct bench *bench, const struct kg_choice *guess, int group, int draws)
+{
+    enum { MOST_CONFIGS = 1 << 17, NEAR = 3, ANYWHERE = 1 << 20 };
+    struct kg_choice choice = *guess;
+    struct kg_candidates candidates;
+    if (kg_candidates_list(guess->matches[group], bench->search.target, MOST_CONFIGS, NULL, NULL,
+                           &candidates, &error) != KG_OK)
+        stop("listing");
+    int own = kg_candidates_find(&candidates, guess->matches[group], &guess->configs[group]);
+    if (own >= 0)
+        candidates.items[own].state = KG_CANDIDATE_PICKED;
+    size_t count = (size_t)candidates.count;
+    qsort(candidates.items, count, sizeof *candidates.items, compare_expected);
+    draw_some(bench, &choice, group, &candidates, candidates.expected ? draws / 2 : 0, ANYWHERE,
+              false);
+    qsort(candidates.items, count, sizeof *candidates.items, compare_scattered);
+    draw_some(bench, &choice, group, &candidates, draws / 4, NEAR, true);
+    draw_some(bench, &choice, group, &candidates, draws / 4, ANYWHERE, false);
+    kg_candidates_free(&candidates);
+}
+
+static void draw_choices(struct bench *bench)
+{
+    struct kg_choice guess;
+    kg_choice_guess(bench->search.problem, &bench->search.device->facts, bench->search.target,
+                    &guess);
+    for (int i = 0; i < guess.count && bench->draws > 0; i++)
+        draw_configs(bench, &guess, i, bench->draws / guess.count);
+}
+
 static void compile_choices(struct bench *bench)
 {
     const struct kg_search *search = &bench->search;
@@ -119,7 +198,7 @@ static void compile_choices(struct bench *bench)
     kg_compile_all(search->device, bench->items, bench->count, COMPILE_LIMIT, warm, NULL, NULL);
     for (int i = 0; i < bench->count; i++) {
         bench->built[i] = bench->items[i].built;
-        if (!bench->built[i] && bench->work == WORK_TIME) {
+        if (!bench->built[i] && bench->work == WORK_TIME && bench->draws == 0) {
             error = bench->items[i].error;
             stop("building");
         }
@@ -130,10 +209,14 @@ static void time_choices(struct bench *bench)
 {
     int count = bench->count;
     bench->timings = need((size_t)count * (size_t)(bench->races + 1), sizeof *bench->timings);
-    for (int i = 0; i < count && bench->races == 0; i++)
-        if (kg_test_rig_race(bench->rig, &bench->built[i], 1, false, &bench->timings[i], &error) !=
-            KG_OK)
+    for (int i = 0; i < count && bench->races == 0; i++) {
+        enum kg_status status = KG_OK;
+        if (bench->built[i])
+            status = kg_test_rig_race(bench->rig, &bench->built[i], 1, false, &bench->timings[i],
+                                      &error);
+        if (status && (bench->draws == 0 || status == KG_ERROR_FAULT))
             stop("timing");
+    }
     for (int race = 0; race < bench->races; race++)
         if (kg_test_rig_race(bench->rig, bench->built, count, false, &bench->timings[race * count],
                              &error) != KG_OK)
@@ -175,6 +258,7 @@ static void print_json(const struct bench *bench, const char *const *names)
         if (bench->work == WORK_PROMISE)
             print_promise(&json, bench, i);
         if (bench->work == WORK_TIME) {
+            kg_json_integer(&json, "registers", bench->items[i].forecast.registers);
             kg_json_begin_array(&json, "seconds");
             for (int race = 0; race < bench->races || race == 0; race++)
                 kg_json_number(&json, NULL, bench->timings[race * bench->count + i].median);
@@ -299,7 +383,7 @@ static void open_device(struct bench *bench, const char *name)
 static int fail_usage(void)
 {
     fprintf(stderr, "usage: bench_choices [--device NAME] [--protocol WORDS] "
-                    "[--races N | --list | --promise] [--json] "
+                    "[--races N | --list | --promise] [--json] [--draw N] "
                     "OP.kg OP T=f16 P=65536,D=4096 [CHOICE...]\n");
     return 2;
 }
@@ -322,9 +406,13 @@ int main(int argc, char **argv)
             protocol = argv[++at];
         else if (strcmp(argv[at], "--races") == 0)
             bench.races = (int)strtol(argv[++at], NULL, 10);
+        else if (strcmp(argv[at], "--draw") == 0)
+            bench.draws = (int)strtol(argv[++at], NULL, 10);
         else
             return fail_usage();
     }
+    if (bench.draws > 0 && bench.races > 0) // what fails would have to leave the race
+        return fail_usage();
     if (argc - at < 4 || bench.races < 0 || bench.races > MOST_RACES ||
         !kg_protocol_read(protocol, &bench.search.protocol))
         return fail_usage();
@@ -338,6 +426,7 @@ int main(int argc, char **argv)
     }
     for (int i = at + 4; i < argc; i++)
         add_words(&bench, argv[i]);
+    draw_choices(&bench);
     if (bench.work != WORK_LIST)
         compile_choices(&bench);
     if (bench.work == WORK_TIME) {

@@ -5,6 +5,20 @@
 
 #include "analyze/problem.h"
 
+// What one unit of a GPU (a streaming multiprocessor) has room for: how many blocks run there at
+// once follows from it. All 0 on the host.
+struct kg_unit_limits {
+    int registers;         // of 32 bits, of all its threads
+    int thread_registers;  // of a thread at most
+    int threads;           // resident at once
+    int blocks;            // resident at once
+    int block_threads;     // of a block at most
+    int cluster;           // blocks of a cluster at most; 1: there are no clusters
+    int64_t shared;        // bytes of shared memory, of all its blocks
+    int64_t static_shared; // bytes of a block that does not ask for more than usual
+    int64_t block_reserve; // bytes that the system takes for each block
+};
+
 // The few numbers of a device that analysis and families need. Filled by a backend; see
 // device/device.h. Rates are peaks per second of the whole device; 0 means unknown.
 struct kg_device_facts {
@@ -17,6 +31,8 @@ struct kg_device_facts {
     int64_t cache[4];     // bytes: [1] L1 data per unit, [2] L2 per unit or device, [3] last level
     int vector_bytes;     // widest vector register; 16 on CUDA (one access)
     int64_t shared_bytes; // per block on CUDA; 0 on the host
+    double latency;       // seconds from a load of main memory until its value is there; 0: unknown
+    struct kg_unit_limits unit;
     // Matrix units, by the dtype of the factors of a sum of products; 0: none for this dtype.
     double matrix_flops[KG_DTYPE_COUNT];
 };

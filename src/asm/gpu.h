@@ -21,6 +21,7 @@ struct kg_sm {
     int blocks;           // resident on an SM
     int registers;        // of 32 bits: of an SM, and the limit of a block
     int register_granule; // allocation unit of a warp
+    int thread_registers; // limit of a thread
     int partitions;       // schedulers, each with its own warps and registers
     int block_threads;
     int shared;          // bytes of an SM that blocks can use
@@ -37,7 +38,8 @@ struct kg_sm {
     int integer;
     int special;
     int convert;
-    int memory; // loads and stores, global or shared
+    int memory;  // loads and stores, global or shared
+    int latency; // nanoseconds of a load from the device's memory, when little else is under way
     int shared_bytes;
     int l2_bytes; // between the SM and the L2
     // Dense FLOPs, multiply-add counted as two; 0: none, or emulated.

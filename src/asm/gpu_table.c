@@ -13,8 +13,9 @@
 
 // Common to all rows.
 #define COMMON                                                                                     \
-    .registers = 65536, .register_granule = 256, .partitions = 4, .block_threads = 1024,           \
-    .shared_default = 48 * KIB, .memory = 32, .shared_bytes = 128
+    .registers = 65536, .register_granule = 256, .thread_registers = 255, .partitions = 4,         \
+    .block_threads = 1024, .shared_default = 48 * KIB, .memory = 32, .shared_bytes = 128,          \
+    .latency = 700
 // Since Ampere the system reserves a KiB of shared memory in every block.
 #define AMPERE_SHARED(kib)                                                                         \
     .shared = (kib)*KIB, .shared_opt_in = ((kib)-1) * KIB, .shared_reserved = KIB,                 \

@@ -20,8 +20,8 @@ const char *const kg_grouping_names[KG_GROUPING_COUNT] = {
 };
 
 // The rule's grouping gives way where another one is expected to take this much less time: expected
-// times of kernels that do the same work in other loops are trusted to an eighth.
-#define LEAST_GAIN 0.12
+// times of kernels that do the same work in other loops are trusted to a twentieth.
+#define LEAST_GAIN 0.05
 
 struct lister {
     const struct kg_problem *problem;

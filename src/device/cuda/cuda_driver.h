@@ -46,14 +46,21 @@ struct kg_cuda_node {
 
 // Device attributes.
 enum {
+    KG_CUDA_BLOCK_THREADS = 1,
+    KG_CUDA_BLOCK_SHARED = 8,
     KG_CUDA_CLOCK_RATE = 13, // kHz
     KG_CUDA_SM_COUNT = 16,
     KG_CUDA_MEMORY_CLOCK_RATE = 36, // kHz
     KG_CUDA_MEMORY_BUS_WIDTH = 37,  // bits
     KG_CUDA_L2_BYTES = 38,
+    KG_CUDA_UNIT_THREADS = 39,
     KG_CUDA_CAPABILITY_MAJOR = 75,
     KG_CUDA_CAPABILITY_MINOR = 76,
+    KG_CUDA_UNIT_SHARED_BYTES = 81,
+    KG_CUDA_UNIT_REGISTERS = 82,
     KG_CUDA_SHARED_OPT_IN = 97,
+    KG_CUDA_UNIT_BLOCKS = 106,
+    KG_CUDA_BLOCK_RESERVE = 111,
 };
 // Function attributes.
 enum {

@@ -26,6 +26,31 @@ void kg_cuda_format_isa(int sm, char *isa, size_t size)
     snprintf(isa, size, "sm_%d%s", sm, sm >= 90 ? "a" : "");
 }
 
+static void complete_int(int *fact, int known)
+{
+    *fact = *fact > 0 ? *fact : known;
+}
+
+static void complete_bytes(int64_t *fact, int64_t known)
+{
+    *fact = *fact > 0 ? *fact : known;
+}
+
+// What the driver said stands.
+static void complete_limits(struct kg_unit_limits *unit, const struct kg_sm *sm)
+{
+    enum { WARP = 32 };
+    complete_int(&unit->registers, sm->registers);
+    complete_int(&unit->thread_registers, sm->thread_registers);
+    complete_int(&unit->threads, sm->warps * WARP);
+    complete_int(&unit->blocks, sm->blocks);
+    complete_int(&unit->block_threads, sm->block_threads);
+    complete_int(&unit->cluster, sm->cluster);
+    complete_bytes(&unit->shared, sm->shared);
+    complete_bytes(&unit->static_shared, sm->shared_default);
+    complete_bytes(&unit->block_reserve, sm->shared_reserved);
+}
+
 void kg_cuda_complete_facts(struct kg_device_facts *facts)
 {
     facts->vector_bytes = 16;
@@ -47,6 +72,8 @@ void kg_cuda_complete_facts(struct kg_device_facts *facts)
     if (facts->shared_bytes == 0)
         facts->shared_bytes = sm->shared_opt_in;
     facts->cache[1] = sm->shared; // one memory, divided between L1 and shared memory
+    facts->latency = sm->latency * 1e-9;
+    complete_limits(&facts->unit, sm);
 }
 
 static enum kg_status unknown_architecture(const char *name, struct kg_error *error)

@@ -32,6 +32,15 @@ static void fill_facts(const struct kg_cuda_driver *driver, int device,
     // Two transfers per clock, on every bit of the bus.
     facts->bandwidth = 2e3 * ask_number(driver, device, KG_CUDA_MEMORY_CLOCK_RATE) *
                        ask_number(driver, device, KG_CUDA_MEMORY_BUS_WIDTH) / 8;
+    facts->unit = (struct kg_unit_limits){
+        .registers = (int)ask_number(driver, device, KG_CUDA_UNIT_REGISTERS),
+        .threads = (int)ask_number(driver, device, KG_CUDA_UNIT_THREADS),
+        .blocks = (int)ask_number(driver, device, KG_CUDA_UNIT_BLOCKS),
+        .block_threads = (int)ask_number(driver, device, KG_CUDA_BLOCK_THREADS),
+        .shared = (int64_t)ask_number(driver, device, KG_CUDA_UNIT_SHARED_BYTES),
+        .static_shared = (int64_t)ask_number(driver, device, KG_CUDA_BLOCK_SHARED),
+        .block_reserve = (int64_t)ask_number(driver, device, KG_CUDA_BLOCK_RESERVE),
+    };
     facts->shared_bytes = (int64_t)ask_number(driver, device, KG_CUDA_SHARED_OPT_IN);
     facts->cache[2] = facts->cache[3] = (int64_t)ask_number(driver, device, KG_CUDA_L2_BYTES);
     kg_cuda_complete_facts(facts);

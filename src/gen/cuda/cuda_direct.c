@@ -7,6 +7,7 @@
 #include "gen/shared/direct_nest.h"
 
 #include "gen/cuda/cuda_frame.h"
+#include "gen/cuda/cuda_memory_time.h"
 #include "gen/shared/axes.h"
 #include "gen/shared/bound.h"
 #include "gen/skeleton.h"
@@ -171,6 +172,45 @@ static void grids(const struct kg_match *match, const struct kg_config *config,
     };
 }
 
+// What a thread reads for its element it reads one by one; of neighbours that read the same, or
+// lines of memory that several read, caches give all but the first.
+int kg_cuda_direct_work(const struct kg_match *match, const struct kg_config *config,
+                        struct kg_cuda_memory_work *works)
+{
+    const struct kg_group *group = &match->group;
+    enum { AHEAD = 4, REGISTERS_USED = 32 }; // loads that compilers put before their first use
+    const struct kg_nest *nest = kg_group_nest(group, 0);
+    double items = (double)items_of(nest), bytes = 0;
+    struct kg_grids launch;
+    grids(match, config, &launch);
+    struct kg_cuda_memory_work *work = &works[0];
+    *work = kg_cuda_memory_work_of(&launch.grids[0]);
+    double turns = items > 0 ? nest->iterations / items : 0;
+    for (int a = 0; a < nest->access_count; a++)
+        bytes += kg_dtypes[kg_emit_tensor_dtype(nest->accesses[a].tensor)].bits / 8.0;
+    work->registers = REGISTERS_USED;
+    work->limit = (double)config->value[REGISTERS];
+    work->bytes = kg_cuda_memory_bytes(group);
+    if (nest->iterations * bytes > work->bytes)
+        work->again = nest->iterations * bytes - work->bytes;
+    work->trips = 1;
+    work->near_trips = turns > AHEAD ? turns / AHEAD - 1 : 0;
+    for (int a = 0; a < nest->access_count; a++)
+        kg_cuda_memory_access(work, turns,
+                              kg_dtypes[kg_emit_tensor_dtype(nest->accesses[a].tensor)].bits / 8.0);
+    kg_cuda_memory_access(work, 1, kg_dtypes[kg_emit_tensor_dtype(nest->output)].bits / 8.0);
+    kg_cuda_memory_compute(work, group, 0, nest->iterations, turns);
+    return 1;
+}
+
+static double expected(const struct kg_match *match, const struct kg_config *config)
+{
+    // Nothing was measured of it: where another family is expected to take about as long, that one.
+    const double unsure = 2;
+    return unsure *
+           kg_cuda_memory_expected(kg_cuda_direct_work, &kg_cuda_reduce_times, match, config);
+}
+
 const struct kg_family kg_cuda_direct = {
     .name = "direct",
     .summary = "a thread for each output element; takes any statement",
@@ -179,6 +219,8 @@ const struct kg_family kg_cuda_direct = {
     .valid = valid,
     .guess = guess,
     .bound = kg_group_bound,
+    .expected = expected,
+    .orders_configs = true,
     .emit = emit,
     .grids = grids,
 };

@@ -199,7 +199,7 @@ bool kg_host_gathers_narrow(const struct kg_host_loop *loop)
         const struct kg_access *access = &loop->nest->accesses[i];
         enum kg_dtype dtype = kg_emit_tensor_dtype(access->tensor);
         double stride = stride_along(loop, access);
-        if ((dtype == KG_F16 || dtype == KG_BF16) && stride != 0.0 && stride != 1.0)
+        if (kg_dtype_is_narrow_float(dtype) && stride != 0.0 && stride != 1.0)
             return true;
     }
     return false;

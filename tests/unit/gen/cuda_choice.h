@@ -5,6 +5,7 @@
 
 #include "asm/gpu.h"
 #include "gen/built.h"
+#include "hopper_unit.h"
 #include "support/sample_problem.h"
 #include "test.h"
 
@@ -14,8 +15,10 @@ static inline void describe_gpu(const char *handle, const char *isa)
 {
     const struct kg_gpu *gpu = kg_gpu_find(handle);
     CHECK(gpu != NULL);
-    facts = (struct kg_device_facts){
-        .units = gpu->sms, .bandwidth = gpu->bandwidth, .shared_bytes = gpu->sm->shared_opt_in};
+    facts = (struct kg_device_facts){.units = gpu->sms,
+                                     .bandwidth = gpu->bandwidth,
+                                     .shared_bytes = gpu->sm->shared_opt_in,
+                                     .unit = HOPPER_UNIT};
     snprintf(facts.isa, sizeof facts.isa, "%s", isa);
 }
 

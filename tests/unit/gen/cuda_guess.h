@@ -4,10 +4,11 @@
 #define KG_TESTS_CUDA_GUESS_H
 
 #include "gen/built.h"
+#include "hopper_unit.h"
 #include "support/sample_problem.h"
 #include "test.h"
 
-static const struct kg_device_facts facts = {.isa = "sm_90a", .units = 132};
+static const struct kg_device_facts facts = {.isa = "sm_90a", .units = 132, .unit = HOPPER_UNIT};
 
 // The guess for a problem, as text, and what it launches.
 static void check_guess(const char *text, const char *sizes, const char *wanted,

@@ -7,6 +7,7 @@
 #include "base/files.h"
 #include "device/device.h"
 #include "gen/built.h"
+#include "hopper_unit.h"
 #include "lang/lang.h"
 #include "support/folder.h"
 #include "test.h"
@@ -30,6 +31,7 @@ static void describe_device(void)
     facts.cache[3] = gpu->l2_bytes;
     facts.vector_bytes = 16;
     facts.shared_bytes = gpu->sm->shared_opt_in;
+    facts.unit = (struct kg_unit_limits)HOPPER_UNIT;
 }
 
 // How many functions run; the limits are the device's.

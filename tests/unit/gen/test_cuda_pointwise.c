@@ -25,18 +25,18 @@ static void broadcasts(void)
     struct kg_grids grids;
     // As wide as a block: the first dimension of the grid is for rows.
     check_guess(last, "P=262144 D=512 T=f32",
-                "pointwise: threads=512 vector=4 rows=2 stream=0 maxnreg=0 tile=0 last=0", &grids);
-    CHECK(grids.count == 3 && grids.alignment == 16);
-    CHECK(runs(&grids.grids[2], 32768, 1, 128, 4) && grids.grids[0].blocks[0] == 0);
-    CHECK(runs(&grids.unaligned[1], 32768, 1, 128, 4) && grids.unaligned[2].blocks[0] == 0);
+                "pointwise: threads=256 vector=2 rows=4 stream=0 maxnreg=0 tile=0 last=0", &grids);
+    CHECK(grids.count == 3 && grids.alignment == 8);
+    CHECK(runs(&grids.grids[2], 65536, 1, 256, 1) && grids.grids[0].blocks[0] == 0);
+    CHECK(runs(&grids.unaligned[1], 65536, 1, 256, 1) && grids.unaligned[2].blocks[0] == 0);
     // Wider: blocks that follow each other lie side by side.
     check_guess(first, "P=512 D=262144 T=f32",
-                "pointwise: threads=512 vector=4 rows=2 stream=0 maxnreg=0", &grids);
-    CHECK(runs(&grids.grids[2], 128, 256, 512, 1));
+                "pointwise: threads=128 vector=2 rows=4 stream=0 maxnreg=0", &grids);
+    CHECK(runs(&grids.grids[2], 1024, 128, 128, 1));
     // More elements than 32 bits count.
     check_guess(first, "P=70000 D=262144 T=f16",
-                "pointwise: threads=512 vector=8 rows=2 stream=0 maxnreg=0", &grids);
-    CHECK(runs(&grids.grids[0], 64, 35000, 512, 1) && grids.grids[2].blocks[0] == 0);
+                "pointwise: threads=128 vector=4 rows=4 stream=0 maxnreg=0", &grids);
+    CHECK(runs(&grids.grids[0], 512, 17500, 128, 1) && grids.grids[2].blocks[0] == 0);
 }
 
 static void small(void)
@@ -58,17 +58,17 @@ static void short_last_axis(void)
 {
     struct kg_grids grids;
     check_guess(middle, "N=64 C=1024 P=1024 D=2 T=f32",
-                "pointwise: threads=512 vector=4 rows=2 stream=0 maxnreg=0 tile=0 last=2", &grids);
+                "pointwise: threads=128 vector=4 rows=2 stream=0 maxnreg=0 tile=0 last=2", &grids);
     CHECK(grids.count == 3 && grids.alignment == 16);
-    CHECK(runs(&grids.grids[2], 32768, 1, 512, 1));
-    CHECK(runs(&grids.unaligned[1], 65536, 1, 1, 512)); // made for any last axis
+    CHECK(runs(&grids.grids[2], 4, 32768, 128, 1));
+    CHECK(runs(&grids.unaligned[1], 262144, 1, 1, 128)); // made for any last axis
     check_guess(middle, "N=64 C=1024 P=1024 D=1 T=f16",
-                "pointwise: threads=512 vector=8 rows=2 stream=0 maxnreg=0 tile=0 last=1", &grids);
+                "pointwise: threads=128 vector=8 rows=2 stream=0 maxnreg=0 tile=0 last=1", &grids);
     // Rounds that no vector holds.
     check_guess(middle, "N=64 C=1024 P=1024 D=3 T=f16",
-                "pointwise: threads=512 vector=1 rows=2 stream=0 maxnreg=0 tile=0 last=0", &grids);
+                "pointwise: threads=128 vector=1 rows=2 stream=0 maxnreg=0 tile=0 last=0", &grids);
     check_guess(middle, "N=64 C=1024 P=5 D=2 T=f32",
-                "pointwise: threads=512 vector=2 rows=2 stream=0 maxnreg=0 tile=0 last=0", &grids);
+                "pointwise: threads=128 vector=2 rows=2 stream=0 maxnreg=0 tile=0 last=0", &grids);
 }
 
 static void transposes(void)

@@ -4,11 +4,13 @@
 
 #include "gen/built.h"
 #include "gen/shared/axes.h"
+#include "hopper_unit.h"
 #include "support/folder.h"
 #include "support/sample_problem.h"
 #include "test.h"
 
-static const struct kg_device_facts facts = {.isa = "sm_90a", .units = 132, .shared_bytes = 232448};
+static const struct kg_device_facts facts = {
+    .isa = "sm_90a", .units = 132, .shared_bytes = 232448, .unit = HOPPER_UNIT};
 
 static const char softmax[] = "op r(x: T[P, D]) -> (y: T[P, D]) where T in f16 f32\n"
                               "{ m[p] = max(d) x[p, d]\n"

@@ -61,9 +61,9 @@ static void few_rows(void)
 {
     struct kg_grids grids;
     check_guess(row, "P=32 D=1048576 T=f32",
-                "scan: threads=512 vector=4 hold=4 cluster=8 chunk=0 maxnreg=64", &grids);
+                "scan: threads=1024 vector=4 hold=4 cluster=4 chunk=0 maxnreg=64", &grids);
     CHECK(grids.count == 2 && grids.scratch == 0);
-    CHECK(grids.grids[0].blocks[0] == 256 && grids.grids[0].cluster == 8);
+    CHECK(grids.grids[0].blocks[0] == 128 && grids.grids[0].cluster == 4);
     check_guess(row, "P=2 D=10000000 T=f32",
                 "scan: threads=512 vector=4 hold=4 cluster=1 chunk=65536 maxnreg=64", &grids);
     CHECK(grids.count == 4 && grids.scratch == (size_t)2 * 153 * 16);

@@ -15,7 +15,7 @@ static void check_groups(const char *body, const char *expected)
     struct kg_text text = {0}, found = {0};
     kg_text_format(&text, "op f(x: f32[P, D], b: f32[D], i: i32[P]) -> (y: f32[P, D])\n{\n%s}\n",
                    body);
-    struct made made = make(kg_text_string(&text), "P=7 D=33");
+    struct made made = make(kg_text_string(&text), "P=64 D=4096");
     CHECK_STATUS(made.status, KG_OK, &made.error);
     if (made.status == KG_OK) {
         struct kg_choice choice;

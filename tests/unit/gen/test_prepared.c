@@ -3,6 +3,7 @@
 
 #include "asm/gpu.h"
 #include "gen/prepared.h"
+#include "hopper_unit.h"
 #include "support/sample_problem.h"
 #include "test.h"
 
@@ -87,6 +88,7 @@ static void cases(void)
     device.facts.units = gpu->sms;
     device.facts.cache[3] = gpu->l2_bytes;
     device.facts.shared_bytes = gpu->sm->shared_opt_in;
+    device.facts.unit = (struct kg_unit_limits)HOPPER_UNIT;
     CHECK(function_of("P=65536 D=64", 0) == 2);    // whole vectors, counted in 32 bits
     CHECK(function_of("P=65536 D=64", 4) == 1);    // an address between two vectors
     CHECK(function_of("P=65536 D=64", 16) == 2);   // at the next one

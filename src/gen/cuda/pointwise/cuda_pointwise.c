@@ -11,6 +11,7 @@
 #include "gen/cuda/pointwise/cuda_pointwise.h"
 
 #include "gen/cuda/cuda_frame.h"
+#include "gen/cuda/cuda_memory_time.h"
 #include "gen/shared/bound.h"
 
 #include <string.h>
@@ -19,10 +20,8 @@ enum { THREADS, VECTOR, ROWS, STREAM, REGISTERS, TILE, LAST };
 
 enum {
     ACCESS = 16,
-    REGISTER_FILE = 65536,
-    STATIC_SHARED = 48 * 1024, // bytes of a block
-    MOST_ACROSS = 65535,       // blocks of a grid's second dimension
-    MOST_ALONG = 1 << 30,      // of its first; threads along either side of a narrow function
+    MOST_ACROSS = 65535,  // blocks of a grid's second dimension
+    MOST_ALONG = 1 << 30, // of its first; threads along either side of a narrow function
 };
 
 struct analysis {
@@ -85,8 +84,8 @@ static int widest_element(const struct kg_group *group)
     return widest;
 }
 
-static void make_plan(const struct kg_match *match, const struct kg_config *config,
-                      struct kg_cuda_pointwise_plan *plan)
+void kg_cuda_pointwise_plan_make(const struct kg_match *match, const struct kg_config *config,
+                                 struct kg_cuda_pointwise_plan *plan)
 {
     const struct analysis *analysis = match->analysis;
     *plan = (struct kg_cuda_pointwise_plan){.group = &match->group, .across = -1};
@@ -115,7 +114,7 @@ static void make_plan_for_any(const struct kg_match *match, const struct kg_conf
 {
     struct kg_config any = *config;
     any.value[LAST] = 0;
-    make_plan(match, &any, plan);
+    kg_cuda_pointwise_plan_make(match, &any, plan);
 }
 
 // Elements of a row, and rows.
@@ -127,7 +126,8 @@ static void measure(const struct kg_cuda_pointwise_plan *plan, int64_t *columns,
         *(axis < plan->run ? rows : columns) *= nest->extent[axis];
 }
 
-static const char *tile_obstacle(const struct kg_cuda_pointwise_plan *plan)
+static const char *tile_obstacle(const struct kg_cuda_pointwise_plan *plan,
+                                 const struct kg_device_facts *facts)
 {
     struct kg_cuda_slots slots;
     int64_t bytes = 0, square = (int64_t)plan->tile * plan->tile;
@@ -145,7 +145,7 @@ static const char *tile_obstacle(const struct kg_cuda_pointwise_plan *plan)
         bytes += (square + plan->tile * 4) * (ACCESS / piece);
         widest = piece > widest ? piece : widest;
     }
-    if (bytes > STATIC_SHARED)
+    if (bytes > facts->unit.static_shared)
         return "the tiles need more shared memory than a block has";
     if (square < (int64_t)widest * plan->threads)
         return "a tile has fewer vectors than a block has threads";
@@ -169,12 +169,14 @@ static bool valid(const struct kg_match *match, const struct kg_config *config,
                   struct kg_text *reason)
 {
     const struct kg_group *group = &match->group;
+    const struct kg_device_facts *facts = match->facts;
     struct kg_cuda_pointwise_plan plan;
-    make_plan(match, config, &plan);
-    const char *obstacle = plan.tile ? tile_obstacle(&plan) : plain_obstacle(&plan);
+    kg_cuda_pointwise_plan_make(match, config, &plan);
+    const char *obstacle = plan.tile ? tile_obstacle(&plan, facts) : plain_obstacle(&plan);
     if (plan.vector * widest_element(group) > ACCESS)
         obstacle = "a vector is wider than a store";
-    if (config->value[REGISTERS] > 0 && config->value[REGISTERS] * plan.threads > REGISTER_FILE)
+    if (config->value[REGISTERS] > 0 &&
+        config->value[REGISTERS] * plan.threads > facts->unit.registers)
         obstacle = "a block would need more registers than there are";
     kg_text_add(reason, obstacle ? obstacle : "");
     return !obstacle;
@@ -183,21 +185,22 @@ static bool valid(const struct kg_match *match, const struct kg_config *config,
 // Where both sides fill at least half of the least tile: the whole tile that fits.
 static bool guess_tile(const struct kg_match *match, struct kg_config *config)
 {
+    const struct kg_device_facts *facts = match->facts;
     enum { LEAST = 16 };
     struct kg_cuda_pointwise_plan plan;
     struct kg_config tiled = {{256, config->value[VECTOR], 1, 0, 0, 64, 0}};
     if (((const struct analysis *)match->analysis)->crossing < 0)
         return false;
     for (; tiled.value[TILE] >= 32; tiled.value[TILE] /= 2) {
-        make_plan(match, &tiled, &plan);
+        kg_cuda_pointwise_plan_make(match, &tiled, &plan);
         if (kg_cuda_pointwise_extent(&plan, plan.axes - 1) < LEAST ||
             kg_cuda_pointwise_extent(&plan, plan.across) < LEAST)
             return false;
-        while (tiled.value[THREADS] > 128 && tile_obstacle(&plan)) {
+        while (tiled.value[THREADS] > 128 && tile_obstacle(&plan, facts)) {
             tiled.value[THREADS] /= 2;
-            make_plan(match, &tiled, &plan);
+            kg_cuda_pointwise_plan_make(match, &tiled, &plan);
         }
-        if (!tile_obstacle(&plan)) {
+        if (!tile_obstacle(&plan, facts)) {
             *config = tiled;
             return true;
         }
@@ -212,29 +215,17 @@ static void guess_last(const struct kg_match *match, struct kg_config *config)
     int64_t columns, rows, last;
     if (!((const struct analysis *)match->analysis)->rounds)
         return;
-    make_plan(match, config, &plan);
+    kg_cuda_pointwise_plan_make(match, config, &plan);
     last = kg_group_nest(&match->group, 0)->extent[plan.axes - 1];
     if (last < 1 || last >= plan.vector || plan.vector % last != 0)
         return;
     plan.last = (int)last;
     struct kg_config rounds = *config;
     rounds.value[LAST] = last;
-    make_plan(match, &rounds, &plan);
+    kg_cuda_pointwise_plan_make(match, &rounds, &plan);
     measure(&plan, &columns, &rows);
     if (columns % plan.vector == 0)
         *config = rounds;
-}
-
-// Does each element call functions that take longer than its memory?
-static bool is_heavy(const struct kg_group *group)
-{
-    double calls = 0, elements = 0;
-    for (int i = 0; i < group->count; i++) {
-        const struct kg_nest *nest = kg_group_nest(group, i);
-        calls += nest->transcendentals;
-        elements = nest->iterations > elements ? nest->iterations : elements;
-    }
-    return calls > 0 && calls >= elements;
 }
 
 // Small problems are spread over all units first: in smaller blocks, then in shorter vectors.
@@ -253,31 +244,82 @@ static void guess_small(int64_t elements, int units, int widest, struct kg_confi
         *vector /= 2;
 }
 
-static void guess(const struct kg_match *match, struct kg_config *config)
+// Where rates are not known.
+static void guess_plainly(const struct kg_match *match, struct kg_config *config)
 {
     const struct kg_group *group = &match->group;
     const struct kg_device_facts *facts = match->facts;
+    enum { WIDEST = 512 };
     struct kg_cuda_pointwise_plan plan;
     int64_t columns, rows;
     int widest = widest_element(group);
-    *config = (struct kg_config){{512, ACCESS / widest, 2}};
+    *config = (struct kg_config){{128, ACCESS / widest, 2}};
     if (guess_tile(match, config))
         return;
-    // With formulas of some length two vectors of narrow elements cost half of the warps that a
-    // unit has: 49 registers instead of 32 for GELU in f16, and 4 % of the time.
-    if (config->value[VECTOR] >= 8 && is_heavy(group))
-        config->value[ROWS] = 1;
     guess_last(match, config);
-    make_plan(match, config, &plan);
+    kg_cuda_pointwise_plan_make(match, config, &plan);
     measure(&plan, &columns, &rows);
     // Vectors that rows are whole numbers of.
     while (plan.run > 0 && config->value[VECTOR] > 1 && columns % config->value[VECTOR] != 0)
         config->value[VECTOR] /= 2;
     guess_small(columns * rows, facts->units > 0 ? facts->units : 1, widest, config);
+    // Four accesses of 8 bytes by each of 128 threads took 0.5 to 1 % less time than two of 16, on
+    // an H200, for formulas of all lengths; not where finding the places is most of the work.
+    if (config->value[LAST] == 0 && config->value[ROWS] > 1 &&
+        config->value[VECTOR] * widest == ACCESS && kg_cuda_pointwise_simple(group)) {
+        config->value[VECTOR] /= 2;
+        config->value[ROWS] = 4;
+    }
+    // Blocks as wide as rows, where there are more rows than a grid counts in its second dimension.
+    while (config->value[THREADS] < WIDEST && plan.run > 0 &&
+           columns > config->value[THREADS] * config->value[VECTOR] &&
+           kg_ceil_div(rows, config->value[ROWS]) > MOST_ACROSS)
+        config->value[THREADS] *= 2;
     struct kg_text reason = {0};
     while (config->value[ROWS] > 1 && !valid(match, config, &reason))
         config->value[ROWS] /= 2;
     kg_text_free(&reason);
+}
+
+// The function of the kernel that a config launches; -1: none.
+static int function_of(const struct kg_match *match, const struct kg_config *config)
+{
+    struct kg_grids launch;
+    match->family->grids(match, config, &launch);
+    for (int i = 0; i < launch.count; i++)
+        if (launch.grids[i].blocks[0] > 0)
+            return i;
+    return -1;
+}
+
+// Blocks of all sizes, with as many vectors of a thread as there may be, or with other tiles.
+static void guess(const struct kg_match *match, struct kg_config *config)
+{
+    enum { LEAST_TILE = 32, MOST_TILE = 128, LEAST_BLOCK = 128, MOST_ROWS = 8, LAUNCHES = 4 };
+    struct kg_cuda_rule rule = {match, {{0}}, 0};
+    guess_plainly(match, config);
+    kg_cuda_rule_try(&rule, config);
+    // One that counts in 64 bits would take longer than is expected.
+    const int function = function_of(match, config);
+    struct kg_config tried = *config;
+    bool tiled = config->value[TILE] > 0;
+    struct kg_cuda_pointwise_plan plan;
+    kg_cuda_pointwise_plan_make(match, config, &plan);
+    // Elements that are moved one by one take longer in larger tiles: a quarter, on an H200. What
+    // takes little longer than a launch is too short for what is expected to tell configs apart.
+    if ((tiled && kg_cuda_pointwise_alignment(&plan) == 0) ||
+        rule.seconds < LAUNCHES * kg_cuda_pointwise_times.launch)
+        return;
+    int64_t *value = tried.value, *more = tiled ? &value[TILE] : &value[ROWS];
+    int64_t least_more = tiled ? LEAST_TILE : 1, most_more = tiled ? MOST_TILE : MOST_ROWS;
+    for (; value[VECTOR] * 2 >= config->value[VECTOR] && value[VECTOR] > 0; value[VECTOR] /= 2)
+        for (value[THREADS] = LEAST_BLOCK; value[THREADS] <= match->facts->unit.block_threads;
+             value[THREADS] *= 2)
+            for (*more = least_more; *more <= most_more; *more *= 2)
+                if (function_of(match, &tried) == function)
+                    kg_cuda_rule_try(&rule, &tried);
+    if (rule.seconds > 0)
+        *config = rule.best;
 }
 
 static bool emit(const struct kg_match *match, const struct kg_config *config, const char *entry,
@@ -296,7 +338,7 @@ static bool emit(const struct kg_match *match, const struct kg_config *config, c
         kg_cuda_nothing(&code, group, entry);
         return !source->failed;
     }
-    make_plan(match, config, &plan);
+    kg_cuda_pointwise_plan_make(match, config, &plan);
     make_plan_for_any(match, config, &any);
     plan.entry = any.entry = entry;
     kg_cuda_pointwise_emit(source, &plan, &any);
@@ -379,7 +421,7 @@ static void grids(const struct kg_match *match, const struct kg_config *config,
     struct kg_cuda_pointwise_plan plan, any;
     const struct kg_grid none = {.threads = {1, 1, 1}};
     bool all, simple = ((const struct analysis *)match->analysis)->simple;
-    make_plan(match, config, &plan);
+    kg_cuda_pointwise_plan_make(match, config, &plan);
     make_plan_for_any(match, config, &any);
     struct kg_grid grid = grid_of(&plan, &all), slow = grid_of(&any, &(bool){false});
     int alignment = kg_cuda_pointwise_alignment(&plan);
@@ -392,6 +434,11 @@ static void grids(const struct kg_match *match, const struct kg_config *config,
     kg_cuda_start_early(group, facts, grids);
 }
 
+static double expected(const struct kg_match *match, const struct kg_config *config)
+{
+    return kg_cuda_memory_expected(kg_cuda_pointwise_work, &kg_cuda_pointwise_times, match, config);
+}
+
 const struct kg_family kg_cuda_pointwise = {
     .name = "pointwise",
     .summary = "element-wise formulas and gathers, chained in registers",
@@ -400,6 +447,8 @@ const struct kg_family kg_cuda_pointwise = {
     .valid = valid,
     .guess = guess,
     .bound = kg_group_bound,
+    .expected = expected,
+    .orders_configs = true,
     .emit = emit,
     .grids = grids,
 };

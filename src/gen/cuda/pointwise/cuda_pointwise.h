@@ -23,6 +23,9 @@ struct kg_cuda_pointwise_plan {
     int last;   // the length of the last axis, which is counted with the one before; 0: any
 };
 
+void kg_cuda_pointwise_plan_make(const struct kg_match *match, const struct kg_config *config,
+                                 struct kg_cuda_pointwise_plan *plan);
+
 // ---- How tensors are read ----
 
 // The other axis of tiles: some tensor follows it in memory, and moves with the columns too. -1:

@@ -30,6 +30,21 @@ struct kg_cuda_reduce_plan {
     int registers; // at most; 0: as many as the compiler likes
 };
 
+void kg_cuda_reduce_plan_make(const struct kg_match *match, const struct kg_config *config,
+                              struct kg_cuda_reduce_plan *plan);
+// Of the tensors that are read in vectors, the widest element and all of them together, in bytes.
+void kg_cuda_reduce_elements(const struct kg_cuda_reduce_plan *plan, int *widest, int *together);
+// Bytes of a total, with what stands beside it.
+int kg_cuda_reduce_fold_bytes(const struct kg_fold *fold);
+// The threads of a block along the columns, and the groups of them.
+void kg_cuda_reduce_shape(const struct kg_cuda_reduce_plan *plan, int64_t *wide, int64_t *groups);
+// Blocks that need not share an output, and parts that those who share one can take.
+void kg_cuda_reduce_count(const struct kg_cuda_reduce_plan *plan, int64_t *blocks, int64_t *parts);
+
+// Elements between those of neighbouring threads, as they read, in the mean of all reads; 16 at
+// most.
+double kg_cuda_reduce_apart(const struct kg_cuda_reduce_plan *plan);
+
 // What the statement at `position`, which is in place, calls the reduction's axis.
 int kg_cuda_reduce_axis(const struct kg_cuda_reduce_plan *plan, int position, int axis);
 // Whether the access of that statement is a vector along the plan's run.

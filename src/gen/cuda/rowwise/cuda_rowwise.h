@@ -20,6 +20,15 @@ struct kg_cuda_rowwise_plan {
     int registers; // at most; 0: as many as the compiler likes
 };
 
+void kg_cuda_rowwise_plan_make(const struct kg_match *match, const struct kg_config *config,
+                               const char *entry, struct kg_cuda_rowwise_plan *plan);
+// Rows, elements of a row, and elements of the run that vectors follow.
+void kg_cuda_rowwise_measure(const struct kg_rowwise_plan *plan, int64_t *rows, int64_t *columns,
+                             int64_t *length);
+
+// Do neighbouring columns of some read lie apart?
+bool kg_cuda_rowwise_reads_apart(const struct kg_rowwise_plan *row);
+
 // Bytes of a row that a block holds, and the blocks that may share one.
 #define KG_CUDA_ROWWISE_HELD (1 << 17)
 int kg_cuda_rowwise_blocks(const struct kg_device_facts *facts);

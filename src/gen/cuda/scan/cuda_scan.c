@@ -14,13 +14,13 @@
 
 #include "gen/cuda/scan/cuda_scan.h"
 
-#include "asm/gpu.h"
 #include "gen/cuda/cuda_frame.h"
+#include "gen/cuda/cuda_memory_time.h"
 #include "gen/shared/bound.h"
 
 enum { THREADS, VECTOR, HOLD, CLUSTER, CHUNKED, REGISTERS };
 
-enum { ACCESS = 16, WARP = 32, LEAST_BLOCK = 128, REGISTER_FILE = 65536, MOST_REGISTERS = 255 };
+enum { ACCESS = 16, WARP = 32, LEAST_BLOCK = 128 };
 
 static const void *match_scan(const struct kg_group *group, const struct kg_device_facts *facts,
                               struct kg_arena *arena, struct kg_text *reason)
@@ -31,8 +31,8 @@ static const void *match_scan(const struct kg_group *group, const struct kg_devi
     return fits ? plan : NULL;
 }
 
-static void make_plan(const struct kg_match *match, const struct kg_config *config,
-                      const char *entry, struct kg_cuda_scan_plan *plan)
+void kg_cuda_scan_plan_make(const struct kg_match *match, const struct kg_config *config,
+                            const char *entry, struct kg_cuda_scan_plan *plan)
 {
     *plan = (struct kg_cuda_scan_plan){
         .scan = *(const struct kg_scan_plan *)match->analysis,
@@ -51,8 +51,7 @@ static void make_plan(const struct kg_match *match, const struct kg_config *conf
 
 static bool has_clusters(const struct kg_device_facts *facts)
 {
-    const struct kg_sm *sm = kg_sm_find(facts->isa);
-    return sm && sm->cluster > 1;
+    return facts->unit.cluster > 1;
 }
 
 static void space(const struct kg_match *match, struct kg_space *space)
@@ -117,8 +116,7 @@ static int lane_bytes(const struct kg_scan_plan *plan)
     return plan->fold.is_argument ? 16 : value;
 }
 
-// 32-bit registers of a thread for what it works on and what is on its way.
-static int64_t held_registers(const struct kg_scan_plan *plan, const struct kg_config *config)
+int64_t kg_cuda_scan_registers(const struct kg_scan_plan *plan, const struct kg_config *config)
 {
     int widest, all;
     int64_t elements = config->value[VECTOR] * config->value[HOLD];
@@ -137,8 +135,9 @@ static bool refuse(struct kg_text *reason, const char *why)
 static bool valid(const struct kg_match *match, const struct kg_config *config,
                   struct kg_text *reason)
 {
+    const struct kg_device_facts *facts = match->facts;
     struct kg_cuda_scan_plan plan;
-    make_plan(match, config, "", &plan);
+    kg_cuda_scan_plan_make(match, config, "", &plan);
     int64_t threads = plan.threads, vector = plan.vector, hold = plan.hold;
     struct extent extent = measure(&plan.scan);
     int64_t row = plan.scan.chunk > 0 ? plan.scan.chunk : extent.length;
@@ -159,10 +158,12 @@ static bool valid(const struct kg_match *match, const struct kg_config *config,
     if (!plan.scan.column && hold > 1 && threads * plan.cluster * vector * hold / 2 >= row)
         return refuse(reason, "a tile is twice as long as the row");
     int64_t registers = plan.registers;
-    int64_t most = registers > 0 ? registers : REGISTER_FILE / (threads < 256 ? 256 : threads);
-    if (held_registers(&plan.scan, config) + 16 > (most < MOST_REGISTERS ? most : MOST_REGISTERS))
+    int64_t most =
+        registers > 0 ? registers : facts->unit.registers / (threads < 256 ? 256 : threads);
+    if (kg_cuda_scan_registers(&plan.scan, config) + 16 >
+        (most < facts->unit.thread_registers ? most : facts->unit.thread_registers))
         return refuse(reason, "holds more than a thread has registers");
-    if (registers * threads * plan.blocks > REGISTER_FILE)
+    if (registers * threads * plan.blocks > facts->unit.registers)
         return refuse(reason, "a block would need more registers than there are");
     return true;
 }
@@ -178,12 +179,14 @@ static void guess_row(const struct kg_scan_plan *plan, const struct extent *exte
         value[HOLD] /= 2;
     while (value[THREADS] < most && value[THREADS] * value[VECTOR] * value[HOLD] < extent->length)
         value[THREADS] *= 2;
-    // Few rows are shared by as many blocks as two for each unit.
+    // Few rows are shared until three quarters of the units have a block: 64 rows of a million took
+    // a third longer by two blocks for each unit, on an H200.
     int64_t tile = value[THREADS] * value[VECTOR] * value[HOLD];
-    while (clusters && value[CLUSTER] < 8 && extent->lines * value[CLUSTER] <= units &&
+    while (clusters && value[CLUSTER] < 8 && extent->lines * value[CLUSTER] * 4 <= 3 * units &&
            extent->length >= 2 * value[CLUSTER] * tile)
         value[CLUSTER] *= 2;
-    if (value[CLUSTER] > 1) { // two blocks on a unit
+    if (value[CLUSTER] > 1) { // where it is alone on its unit, as large as it can be
+        value[THREADS] = extent->lines * value[CLUSTER] <= units ? 2 * most : most;
         value[REGISTERS] = 64;
         value[HOLD] /= value[HOLD] > 1 && lane_bytes(plan) > 4 ? 2 : 1;
     }
@@ -197,8 +200,10 @@ static void guess_row(const struct kg_scan_plan *plan, const struct extent *exte
         if (extent->length / chunk <= MOST_CHUNKS)
             break;
     }
-    if (value[CHUNKED] > 0)
+    if (value[CHUNKED] > 0) {
         value[CLUSTER] = 1;
+        value[THREADS] = value[THREADS] < most ? value[THREADS] : most;
+    }
 }
 
 static void guess_column(const struct extent *extent, int64_t units, int widest,
@@ -227,7 +232,8 @@ static void guess_column(const struct extent *extent, int64_t units, int widest,
         value[HOLD] /= 2;
 }
 
-static void guess(const struct kg_match *match, struct kg_config *config)
+// Where rates are not known.
+static void guess_plainly(const struct kg_match *match, struct kg_config *config)
 {
     const struct kg_device_facts *facts = match->facts;
     const struct kg_scan_plan *plan = match->analysis;
@@ -247,6 +253,37 @@ static void guess(const struct kg_match *match, struct kg_config *config)
     kg_text_free(&reason);
 }
 
+// Columns are cut into chunks, and walked down, as it is expected to be fastest.
+static void guess(const struct kg_match *match, struct kg_config *config)
+{
+    enum { MOST_HOLD = 8 };
+    struct kg_cuda_rule rule = {match, {{0}}, 0};
+    struct kg_space values;
+    const struct kg_scan_plan *plan = match->analysis;
+    int widest, all;
+    guess_plainly(match, config);
+    if (!plan->column)
+        return;
+    measure_elements(plan, &widest, &all);
+    space(match, &values);
+    kg_cuda_rule_try(&rule, config);
+    struct kg_config tried = {{0, ACCESS / widest, 1, 1, 0, 0}};
+    struct extent extent = measure(plan);
+    int64_t *value = tried.value;
+    while (value[VECTOR] > 1 && extent.along % value[VECTOR] != 0)
+        value[VECTOR] /= 2;
+    for (; value[VECTOR] > 0; value[VECTOR] /= 2)
+        for (int t = 0; t < values.parameters[THREADS].count; t++)
+            for (int k = 0; k < values.parameters[CHUNKED].count; k++)
+                for (value[HOLD] = 1; value[HOLD] <= MOST_HOLD; value[HOLD] *= 2) {
+                    value[THREADS] = values.parameters[THREADS].choices[t];
+                    value[CHUNKED] = values.parameters[CHUNKED].choices[k];
+                    kg_cuda_rule_try(&rule, &tried);
+                }
+    if (rule.seconds > 0)
+        *config = rule.best;
+}
+
 // Does anybody read what it makes?
 static bool is_wanted(const struct kg_cuda_scan_plan *plan)
 {
@@ -263,7 +300,7 @@ static bool emit(const struct kg_match *match, const struct kg_config *config, c
     struct kg_cuda_scan_plan plan;
     struct kg_space values;
     struct kg_code code = {source, 0};
-    make_plan(match, config, entry, &plan);
+    kg_cuda_scan_plan_make(match, config, entry, &plan);
     space(match, &values);
     kg_cuda_opening(source, group, "scan", config, &values);
     if (is_wanted(&plan))
@@ -294,7 +331,7 @@ static void grids(const struct kg_match *match, const struct kg_config *config,
     const struct kg_device_facts *facts = match->facts;
     struct kg_cuda_scan_plan plan;
     const struct kg_grid none = {.threads = {1, 1, 1}};
-    make_plan(match, config, "", &plan);
+    kg_cuda_scan_plan_make(match, config, "", &plan);
     struct extent extent = measure(&plan.scan);
     int64_t chunk = plan.scan.chunk > 0 ? plan.scan.chunk : extent.length;
     int64_t chunks = chunk > 0 ? kg_ceil_div(extent.length, chunk) : 0;
@@ -318,6 +355,11 @@ static void grids(const struct kg_match *match, const struct kg_config *config,
     kg_cuda_start_early(group, facts, grids);
 }
 
+static double expected(const struct kg_match *match, const struct kg_config *config)
+{
+    return kg_cuda_memory_expected(kg_cuda_scan_work, &kg_cuda_scan_times, match, config);
+}
+
 const struct kg_family kg_cuda_scan = {
     .name = "scan",
     .summary = "running totals along an axis, read and written once",
@@ -326,6 +368,8 @@ const struct kg_family kg_cuda_scan = {
     .valid = valid,
     .guess = guess,
     .bound = kg_group_bound,
+    .expected = expected,
+    .orders_configs = true,
     .emit = emit,
     .grids = grids,
 };

@@ -16,6 +16,11 @@ struct kg_cuda_scan_plan {
     int registers; // at most; 0: as many as the compiler likes
 };
 
+void kg_cuda_scan_plan_make(const struct kg_match *match, const struct kg_config *config,
+                            const char *entry, struct kg_cuda_scan_plan *plan);
+// 32-bit registers of a thread for what it works on and what is on its way.
+int64_t kg_cuda_scan_registers(const struct kg_scan_plan *plan, const struct kg_config *config);
+
 // A tensor that is read along vectors, once for all its readers.
 struct kg_cuda_scan_stream {
     const struct kg_nest *nest;

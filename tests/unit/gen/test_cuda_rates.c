@@ -1,0 +1,89 @@
+// What rules choose where a device's rates are known: by expected times, on an H200 and an H100.
+
+#include "asm/gpu.h"
+#include "gen/built.h"
+#include "gen/cuda/cuda_memory_time.h"
+#include "hopper_unit.h"
+#include "support/sample_problem.h"
+#include "test.h"
+
+static const char mean_of_rows[] =
+    "op m(x: T[P, D]) -> (y: T[P, D]) where T in f16 f32 "
+    "{ s[p] = mean(d) x[p, d] * x[p, d]\n y[p, d] = x[p, d] * s[p] }";
+static const char add[] = "op a(x: T[P, D], v: T[D]) -> (y: T[P, D]) where T in f16 f32 "
+                          "{ y[p, d] = x[p, d] + v[d] }";
+
+static struct kg_device_facts describe(const char *handle)
+{
+    const struct kg_gpu *gpu = kg_gpu_find(handle);
+    return (struct kg_device_facts){.isa = "sm_90a",
+                                    .units = gpu->sms,
+                                    .clock = gpu->clock,
+                                    .bandwidth = gpu->bandwidth,
+                                    .cache = {0, gpu->sm->shared, gpu->l2_bytes, gpu->l2_bytes},
+                                    .shared_bytes = gpu->sm->shared_opt_in,
+                                    .latency = gpu->sm->latency * 1e-9,
+                                    .unit = HOPPER_UNIT};
+}
+
+// Seconds that are expected of what the rule chooses, and the threads of its blocks.
+static double choose(const char *text, const char *sizes, const char *handle, int *threads)
+{
+    struct kg_device_facts facts = describe(handle);
+    struct made made = make(text, sizes);
+    struct kg_choice choice;
+    struct kg_grids grids = {0};
+    double seconds = 0;
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    if (made.status == KG_OK) {
+        kg_choice_guess(made.problem, &facts, &kg_target_cuda, &choice);
+        choice.matches[0]->family->grids(choice.matches[0], &choice.configs[0], &grids);
+        seconds = kg_choice_expected(&choice);
+    }
+    for (int i = 0; i < grids.count; i++)
+        if (grids.grids[i].blocks[0] > 0)
+            *threads = grids.grids[i].threads[0];
+    unmake(&made);
+    return seconds;
+}
+
+// Blocks begin one after the other: a block for each of many short rows would be too many.
+static void short_rows_share_blocks(void)
+{
+    int threads = 0;
+    choose(mean_of_rows, "P=262144 D=1024 T=f16", "h200", &threads);
+    CHECK(threads <= 32);
+    choose(mean_of_rows, "P=800000 D=279 T=f16", "h200", &threads);
+    CHECK(threads <= 32);
+}
+
+// Within a tenth of what memory takes, and less where it is faster.
+static void times_follow_memory(void)
+{
+    int threads;
+    double bytes = 2.0 * 65536 * 4096 * 2;
+    double h200 = choose(add, "P=65536 D=4096 T=f16", "h200", &threads);
+    double h100 = choose(add, "P=65536 D=4096 T=f16", "h100", &threads);
+    CHECK(h200 > bytes / 4.917e12 && h200 < 1.25 * bytes / 4.917e12);
+    CHECK(h100 > bytes / 3.352e12 && h100 < 1.25 * bytes / 3.352e12);
+    double tiny = choose(add, "P=1 D=64 T=f16", "h200", &threads);
+    CHECK(tiny > 1e-6 && tiny < 1e-5);
+}
+
+// Registers, shared memory, threads and blocks of a unit each limit how many blocks it runs.
+static void units_have_limits(void)
+{
+    struct kg_device_facts facts = describe("h200");
+    struct kg_cuda_memory_work work = {.blocks = 1e6, .threads = 256, .registers = 32};
+    CHECK(kg_cuda_memory_resident(&work, &facts) == 8);
+    work.registers = 64;
+    CHECK(kg_cuda_memory_resident(&work, &facts) == 4);
+    work.limit = 32;
+    CHECK(kg_cuda_memory_resident(&work, &facts) == 8);
+    work.shared = 75 << 10;
+    CHECK(kg_cuda_memory_resident(&work, &facts) == 3);
+    work = (struct kg_cuda_memory_work){.blocks = 1e6, .threads = 32, .registers = 16};
+    CHECK(kg_cuda_memory_resident(&work, &facts) == 32);
+}
+
+TEST_MAIN(short_rows_share_blocks, times_follow_memory, units_have_limits)
