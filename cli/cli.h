@@ -1,5 +1,5 @@
-// The command line: one table of commands, one table of options, one file per command. Includes
-// nothing of the library but kernelgen.h.
+// The command line: one table of commands, one table of options, one file per command. Of the
+// library it includes only kernelgen.h.
 
 #ifndef KG_CLI_CLI_H
 #define KG_CLI_CLI_H
@@ -9,23 +9,23 @@
 // Exit statuses, the same for every command.
 enum cli_exit {
     CLI_DONE = 0,
-    CLI_REFUSED = 1,      // the accuracy or performance gate said no
+    CLI_REFUSED = 1,      // the accuracy or performance gate rejected the kernel
     CLI_BAD_INPUT = 2,    // bad usage, bad definition, bad file
     CLI_MISSING = 3,      // the machine lacks something
-    CLI_INTERRUPTED = 130 // Ctrl-C; what was measured is kept
+    CLI_INTERRUPTED = 130 // Ctrl-C; measurements are kept
 };
 
 #define CLI_MOST_BINDINGS 64
 #define CLI_MOST_ARRAYS 32
 
 struct cli_array {
-    const char *name; // the tensor's
+    const char *name; // name of the tensor
     const char *path;
 };
 
-// Everything a command line can say. Texts belong to argv.
+// The options of a command line. Strings belong to argv.
 struct cli_options {
-    const char *words[3]; // what stands without a dash, after the command's name
+    const char *words[3]; // arguments without a dash, after the command's name
     int word_count;
     const char *op;
     const char *device;
@@ -65,7 +65,7 @@ struct cli_options {
     int output_count;
 };
 
-// One bit per option in a command's row says which ones it takes.
+// One bit per option tells which options a command takes.
 enum cli_option {
     CLI_OP = 1 << 0,
     CLI_DEVICE = 1 << 1,
@@ -81,7 +81,7 @@ enum cli_option {
     CLI_BINDINGS = 1 << 11, // --dtype --size --param
     CLI_ARRAYS = 1 << 12,   // --input --output
     CLI_ASSEMBLY = 1 << 13, // --kernel --log, and a launch: --grid --block --smem ...
-    CLI_FIT = 1 << 15,      // which samples, and --export
+    CLI_FIT = 1 << 15,      // filters of samples, and --export
     CLI_OVERRIDE = 1 << 14,
 };
 
@@ -102,32 +102,32 @@ struct cli_command {
 
 extern const struct cli_command cli_commands[]; // ends with a NULL name
 
-// options.c. On a mistake, says what and how to get help on stderr, and returns CLI_BAD_INPUT.
+// options.c. Reports a mistake and how to get help on stderr, and returns CLI_BAD_INPUT.
 enum cli_exit cli_parse(const struct cli_command *command, int count, char **words,
                         struct cli_options *options);
 void cli_help(const struct cli_command *command);
 void cli_overview(void);
 const struct cli_command *cli_find_command(const char *name);
-// The nearest command, for a mistyped one; NULL when none is near.
+// The command with the most similar name, for a mistyped one; NULL when none is similar.
 const char *cli_nearest_command(const char *name);
 
-// common.c: what several commands do.
-// Reports a failed call on stderr and gives the exit status it means.
+// common.c: functions of several commands.
+// Reports a failed call on stderr and returns its exit status.
 enum cli_exit cli_fail(const struct cli *cli, enum kg_status status);
-// The same where the library was given the contents of a file, and does not know its name.
+// The same for the contents of a file, whose name the library does not know.
 enum cli_exit cli_fail_in(const struct cli *cli, const char *path, enum kg_status status);
 enum cli_exit cli_exit_of(enum kg_status status);
-// Says that the command was stopped before it was done.
+// Reports that the command was interrupted.
 enum cli_exit cli_interrupted(void);
-// A usage mistake found by a command itself.
+// Reports a usage mistake that a command itself found.
 enum cli_exit cli_bad_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 enum cli_exit cli_read_file(const char *path, char **text, size_t *length);
-// The same for files that may be large, and are no text; "-" is standard input.
+// The same for binary files, which may be large; "-" is standard input.
 enum cli_exit cli_read_input(const char *path, size_t limit, char **bytes, size_t *length);
-// Reports that a file, or standard output, could not be written, and why (an errno).
+// Reports that a file, or standard output, could not be written, and the reason (an errno).
 enum cli_exit cli_not_written(const char *path, int why);
 enum cli_exit cli_write_file(const char *path, const char *bytes, size_t length);
-// The op, device and problem that the options name. Whatever was made is destroyed by cli_close.
+// The op, device and problem that the options name. cli_close destroys them.
 struct cli_subject {
     struct kg_op *op;
     struct kg_device *device;
@@ -141,9 +141,9 @@ enum cli_exit cli_seconds(const struct cli *cli, double *seconds);
 enum cli_exit cli_seed(const struct cli *cli, uint64_t *seed);
 // "12.3 us" into `out`.
 const char *cli_duration(double seconds, char out[32]);
-// "87% reached"; more than all of it means that caches served what the roofline charges to memory.
+// "87% reached"; above 100% caches served bytes that the roofline charges to memory.
 const char *cli_reached(const struct kg_bench_result *bench, char out[96]);
-// Prints a text of the library (or its failure) on stdout or to --out, and releases it.
+// Prints a text of the library (or its failure) on stdout or to --out, and frees it.
 enum cli_exit cli_print(struct cli *cli, enum kg_status status, char *text);
 void cli_show_verdict(const struct kg_verify_result *verdict);
 void cli_show_verdict_json(const struct kg_verify_result *verdict);

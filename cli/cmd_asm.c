@@ -1,4 +1,4 @@
-// kernelgen asm: what compiled code will do to its processor.
+// kernelgen asm: resources and limits of compiled code.
 
 #include "commands.h"
 
@@ -66,10 +66,10 @@ static enum cli_exit read_launch(const struct cli_options *options,
         launch->block[i] = (int)block[i];
     launch->shared_bytes = (int64_t)shared;
     if (result == CLI_DONE && options->family && !options->model)
-        result = cli_bad_usage("--family says which coefficients of a --model");
+        result = cli_bad_usage("--family chooses among the coefficients of a --model");
     bool amounts = options->read_bytes || options->write_bytes || options->flops || options->warm;
     if (result == CLI_DONE && amounts && !options->grid)
-        result = cli_bad_usage("bytes and FLOPs of a problem need a --grid to make a time of");
+        result = cli_bad_usage("bytes and FLOPs of a problem need a --grid");
     return result;
 }
 
@@ -102,7 +102,7 @@ static enum cli_exit use_model(struct cli *cli, struct kg_assembly *const assemb
     return result;
 }
 
-// To one file or two, whichever it speaks of.
+// Adds the log to the one of both files that has its kernels.
 static enum cli_exit add_log(struct cli *cli, struct kg_assembly *const assemblies[2])
 {
     char *text;
@@ -120,21 +120,20 @@ static enum cli_exit add_log(struct cli *cli, struct kg_assembly *const assembli
     }
     free(text);
     if (result == CLI_DONE && all == 0)
-        result =
-            cli_bad_usage("%s speaks of no kernel of %s", cli->options.log, cli->options.words[0]);
+        result = cli_bad_usage("%s names no kernel of %s", cli->options.log, cli->options.words[0]);
     return result;
 }
 
-// "FAMILY/OP/PROBLEM=SECONDS"; op, or family and op, may be left out.
+// "FAMILY/OP/PROBLEM=SECONDS"; op, or family and op, may be omitted.
 static enum cli_exit read_sample(char *text, struct kg_measurement *measured)
 {
     char *equals = strrchr(text, '='), *end;
     *measured = (struct kg_measurement){.size = sizeof *measured, .problem = text};
     if (!equals || equals == text)
-        return cli_bad_usage("--sample wants FAMILY/OP/PROBLEM=SECONDS, not '%s'", text);
+        return cli_bad_usage("--sample needs FAMILY/OP/PROBLEM=SECONDS, not '%s'", text);
     measured->seconds = strtod(equals + 1, &end);
     if (end == equals + 1 || *end || !isfinite(measured->seconds) || measured->seconds <= 0)
-        return cli_bad_usage("--sample '%s' has no number of seconds above 0 behind its '='", text);
+        return cli_bad_usage("--sample '%s' has no number of seconds above 0 after its '='", text);
     *equals = '\0';
     char *slash = strchr(text, '/');
     if (slash) {
@@ -151,7 +150,7 @@ static enum cli_exit read_sample(char *text, struct kg_measurement *measured)
     return CLI_DONE;
 }
 
-// By name, by a part of it, or by the number in the table.
+// By name, by a unique substring, or by the number in the table.
 static enum kg_status find_kernel(const struct cli *cli, const struct kg_assembly *assembly,
                                   int *index)
 {
@@ -171,7 +170,7 @@ static enum cli_exit show_sample(struct cli *cli, const struct kg_assembly *asse
 {
     int index = 0;
     if (!cli->options.kernel && kg_assembly_kernel_count(assembly) != 1)
-        return cli_bad_usage("--sample is of one kernel; say which with --kernel");
+        return cli_bad_usage("--sample needs one kernel: give --kernel");
     enum kg_status status = KG_OK;
     if (cli->options.kernel)
         status = find_kernel(cli, assembly, &index);
@@ -208,10 +207,10 @@ enum cli_exit cli_asm(struct cli *cli)
     struct kg_assembly *assemblies[2] = {NULL, NULL};
     int files = cli->options.compare ? 2 : 1;
     if (cli->options.word_count != files)
-        return cli_bad_usage(files == 2 ? "asm --compare wants two files"
-                                        : "asm wants one file; two are for --compare");
+        return cli_bad_usage(files == 2 ? "asm --compare needs two files"
+                                        : "asm needs one file; --compare needs two");
     if (cli->options.sample && (files == 2 || !cli->options.grid))
-        return cli_bad_usage("--sample is of one file, in a launch: give --grid");
+        return cli_bad_usage("--sample needs one file and its launch: give --grid");
     enum cli_exit result = read_launch(&cli->options, &launch);
     for (int f = 0; f < files && result == CLI_DONE; f++)
         result = open_file(cli, cli->options.words[f], &assemblies[f]);

@@ -26,8 +26,8 @@ static void show(const struct cli *cli, const struct kg_plan *plan,
 static enum cli_exit bench(struct cli *cli, struct cli_subject *subject, struct kg_plan *plan)
 {
     (void)subject;
-    // Nothing is timed before it is proved right; only an estimate has not been yet. What overrides
-    // a kernel, the library proves itself.
+    // Only verified kernels are timed, and an estimated choice is not verified yet. The library
+    // itself verifies an override.
     struct kg_verify_result verdict = {.size = sizeof verdict, .passed = true};
     enum kg_status status = cli->options.override ? KG_OK : kg_plan_verify(plan, 0, &verdict);
     if (status == KG_OK && !verdict.passed) {

@@ -1,4 +1,4 @@
-// kernelgen build: all five stages, and what came of them.
+// kernelgen build: all five stages, and their results.
 
 #include "commands.h"
 #include "plans.h"

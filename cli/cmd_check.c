@@ -1,4 +1,4 @@
-// kernelgen check: is the definition right, and what does it mean?
+// kernelgen check: checks and analyses a definition.
 
 #include "commands.h"
 

@@ -1,4 +1,4 @@
-// kernelgen emit: the generated source, or what the compiler made of it.
+// kernelgen emit: the generated source, or the compiler's output.
 
 #include "commands.h"
 #include "plans.h"
@@ -42,8 +42,8 @@ static enum cli_exit emit_assembly(struct cli *cli)
 
 static const struct target {
     const char *name;
-    // Where to compile for when nobody says: the first that is at hand. Without a GPU one is
-    // described: kernels can be made for it.
+    // The default devices: the first that is present. Without a GPU, one is described, for which
+    // kernels can be emitted.
     const char *devices[3];
     enum cli_exit (*emit)(struct cli *cli);
 } targets[] = {
@@ -64,7 +64,7 @@ static const char *choose_device(struct cli *cli, const struct target *target)
     return name;
 }
 
-// Does the device of this name take what is to be emitted?
+// Can the target be emitted for the device of this name?
 static bool fits(const struct target *target, const char *device)
 {
     bool is_host = strncmp(device, "host", 4) == 0;
@@ -75,7 +75,7 @@ enum cli_exit cli_emit(struct cli *cli)
 {
     const char *name = cli->options.target;
     if (!name)
-        return cli_bad_usage("emit wants --target host, cuda or ptx");
+        return cli_bad_usage("emit needs --target host, cuda or ptx");
     for (size_t i = 0; i < sizeof targets / sizeof targets[0]; i++) {
         const struct target *target = &targets[i];
         if (strcmp(name, target->name) != 0)

@@ -1,4 +1,4 @@
-// kernelgen fit: what the model is worth, and its coefficients.
+// kernelgen fit: the quality of the model, and its coefficients.
 
 #include "commands.h"
 
@@ -35,8 +35,10 @@ enum cli_exit cli_fit(struct cli *cli)
     size_t length = 0;
     enum cli_exit result = CLI_DONE;
     if (cli->options.export_path)
-        return path ? cli_bad_usage("--export is of the records; %s holds samples already", path)
-                    : export_samples(cli, &filter);
+        return path
+                   ? cli_bad_usage(
+                         "--export writes the samples of the records; %s has samples already", path)
+                   : export_samples(cli, &filter);
     if (path)
         result = cli_read_input(path, LARGEST_SAMPLES, &lines, &length);
     if (result != CLI_DONE)

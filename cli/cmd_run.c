@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Everything one execution holds.
+// The arrays and tensors of one execution.
 struct execution {
     struct cli_subject subject;
     struct npy_array arrays[CLI_MOST_ARRAYS]; // inputs, as read
@@ -18,7 +18,7 @@ struct execution {
     void *tensors[2 * CLI_MOST_ARRAYS]; // by kg_problem_tensor index
 };
 
-// Its index; of none when there is no such tensor.
+// The index of the tensor; out of range when there is no such tensor.
 static int find_tensor(const struct kg_op *op, const char *name)
 {
     struct kg_tensor_info info = {.size = sizeof info};
@@ -28,7 +28,7 @@ static int find_tensor(const struct kg_op *op, const char *name)
     return index;
 }
 
-// Files hold bits of what NumPy has no type for: the definition, or else --dtype, says what of.
+// Files hold bits of dtypes that NumPy lacks: the definition, or else --dtype, gives the dtype.
 static enum cli_exit read_input(const struct cli_options *options, const struct cli_array *input,
                                 const struct kg_op *op, struct npy_array *array)
 {
@@ -57,7 +57,7 @@ static enum cli_exit check_outputs(const struct cli *cli, const struct kg_op *op
 {
     const struct cli_options *options = &cli->options;
     if (options->output_count == 0)
-        return cli_bad_usage("run wants at least one --output TENSOR=FILE.npy");
+        return cli_bad_usage("run needs at least one --output TENSOR=FILE.npy");
     for (int i = 0; i < options->output_count; i++) {
         struct kg_tensor_info info = {.size = sizeof info};
         int index = find_tensor(op, options->outputs[i].name);
@@ -92,7 +92,7 @@ static enum cli_exit open_problem(struct cli *cli, struct execution *run)
     return status == KG_OK ? CLI_DONE : cli_fail(cli, status);
 }
 
-// Inputs are the arrays that were read; outputs get memory of their own.
+// Binds inputs to the arrays that were read, and outputs to new memory.
 static enum cli_exit bind_tensors(const struct cli *cli, struct execution *run)
 {
     const struct cli_options *options = &cli->options;
@@ -140,7 +140,7 @@ static enum cli_exit write_outputs(const struct cli *cli, const struct execution
     return CLI_DONE;
 }
 
-// What comes from outside touches nobody's data before it is proved right.
+// A foreign kernel is verified before it runs on the user's data.
 static enum cli_exit prove_override(const struct cli *cli, const struct kg_plan *plan)
 {
     struct kg_verify_result verdict = {.size = sizeof verdict};

@@ -44,7 +44,7 @@ static enum cli_exit verify_candidate(struct cli *cli)
 {
     struct cli_subject subject;
     const char *path = cli->options.candidate;
-    // The file tells what it is for, not the machine what it has.
+    // The default device follows from the file's type, not from the machine.
     if (!cli->options.device)
         cli->options.device = ends_in(path, ".cu") || ends_in(path, ".ptx") ? "cuda:0" : "host";
     uint64_t seed = 0;
@@ -66,7 +66,7 @@ static enum cli_exit verify_candidate(struct cli *cli)
 enum cli_exit cli_verify(struct cli *cli)
 {
     if (cli->options.candidate && cli->options.override)
-        return cli_bad_usage("--candidate judges a file on its own, --override one in the place of "
+        return cli_bad_usage("--candidate judges a separate file, --override one in place of "
                              "a generated kernel: give one of them");
     if (cli->options.candidate)
         return verify_candidate(cli);

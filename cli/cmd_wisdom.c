@@ -1,4 +1,4 @@
-// kernelgen wisdom: what is known, and moving it between machines.
+// kernelgen wisdom: the best known choices, and moving them between machines.
 
 #include "commands.h"
 
@@ -24,7 +24,7 @@ static enum cli_exit export_to(struct cli *cli, const char *path)
 static enum cli_exit import_from(struct cli *cli, const char *path)
 {
     if (!path)
-        return cli_bad_usage("wisdom import wants a file");
+        return cli_bad_usage("wisdom import needs a file");
     char *lines;
     size_t length;
     enum cli_exit exit_status = cli_read_file(path, &lines, &length);
@@ -39,7 +39,7 @@ static enum cli_exit import_from(struct cli *cli, const char *path)
 static enum cli_exit forget(struct cli *cli, const char *op)
 {
     if (!op)
-        return cli_bad_usage("wisdom forget wants the name of an op, or 'all'");
+        return cli_bad_usage("wisdom forget needs the name of an op, or 'all'");
     if (strcmp(op, "all") == 0)
         op = NULL;
     int count = 0;

@@ -1,4 +1,4 @@
-// What several commands do: reading files, opening the subject, reporting.
+// Functions of several commands: reading files, opening the subject, reporting.
 
 #include "cli.h"
 #include "output.h"
@@ -47,7 +47,7 @@ enum cli_exit cli_fail(const struct cli *cli, enum kg_status status)
     if (status == KG_ERROR_CANCELLED)
         return cli_interrupted();
     const char *text = kg_context_error(cli->context);
-    // Diagnostics of a definition name the file themselves.
+    // Diagnostics of a definition include the file's name.
     if (status == KG_ERROR_DEFINITION)
         fprintf(stderr, "%s\n", text);
     else
@@ -85,8 +85,8 @@ enum cli_exit cli_not_written(const char *path, int why)
     return output_is_full(why) ? CLI_MISSING : exit_status;
 }
 
-// Room for a long file is on large pages where there are any: the system then clears and maps a few
-// of them instead of thousands.
+// A long file is read into huge pages if possible: the system then clears and maps a few pages
+// instead of thousands.
 static char *make_room(size_t capacity)
 {
     enum { LARGE_PAGE = 2 << 20 };
@@ -96,12 +96,13 @@ static char *make_room(size_t capacity)
     if (posix_memalign(&room, LARGE_PAGE, capacity) != 0)
         return NULL;
 #ifdef MADV_HUGEPAGE
-    madvise(room, capacity, MADV_HUGEPAGE); // as right without
+    madvise(room, capacity, MADV_HUGEPAGE); // a failure is harmless
 #endif
     return room;
 }
 
-// Grows as it reads: a pipe tells no size, and that of a file, `expected`, may change meanwhile.
+// The buffer grows while reading: the size of a pipe is unknown, and that of a file, `expected`,
+// may change.
 static const char *read_all(FILE *file, size_t expected, size_t limit, char **bytes, size_t *length)
 {
     size_t least = 1 << 16, used = 0;

@@ -1,4 +1,4 @@
-// Entry: finds the command, sets up Ctrl-C and the context, runs it.
+// Entry point: finds the command, sets up Ctrl-C and the context, and runs the command.
 
 #include "cli.h"
 #include "commands.h"
@@ -13,8 +13,8 @@
 
 const struct cli_command cli_commands[] = {
     {"build", "OP.kg [OPTIONS]", "define, generate, verify, optimise and record",
-     "Takes a definition through all five stages for one device. With --out, a folder, the bundle\n"
-     "is left there: the definition document, the kernel as one C or CUDA file, the optimisation\n"
+     "Takes a definition through all five stages for one device. With --out FOLDER the bundle is\n"
+     "written there: the definition document, the kernel as one C or CUDA file, the optimisation\n"
      "log.\n\n"
      "  kernelgen build ops/bias_relu.kg\n"
      "  kernelgen build ops/softmax.kg --op softmax --size P=4096,D=4096 --rigor exhaustive\n"
@@ -26,7 +26,7 @@ const struct cli_command cli_commands[] = {
      "  kernelgen check ops/softmax.kg --op softmax --size P=1024,D=513 --lang zh\n",
      SUBJECT_OPTIONS | CLI_OUT | CLI_LANG, 1, 1, cli_check},
     {"emit", "OP.kg --target host|cuda|ptx [OPTIONS]", "the generated source on stdout",
-     "For the host one file that compiles alone; its entry is a plain C function of the op's\n"
+     "For the host, one file that compiles alone; its entry is a plain C function with the op's\n"
      "name. For GPUs CUDA C++ with its launches, or the PTX it gives; no GPU is needed, and no\n"
      "compiler but for PTX. Chosen by rule or from what is known, unless --rigor asks for a\n"
      "search.\n\n"
@@ -36,9 +36,9 @@ const struct cli_command cli_commands[] = {
      SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_OUT | CLI_TARGET, 1, 1, cli_emit},
     {"verify", "OP.kg [--candidate FILE] [OPTIONS]", "the accuracy gate alone",
      "Judges the generated kernel (by rule or from what is known, unless --rigor asks for a\n"
-     "search) or, with --candidate, one from outside: a C file with a function named like the op\n"
-     "and the signature that 'emit --target host' shows, or what that printed, edited. For GPUs a\n"
-     ".cu or .ptx file that says how it is launched (docs/verification.md).\n\n"
+     "search) or, with --candidate, a foreign kernel: a C file with a function named like the op\n"
+     "and the signature that 'emit --target host' shows, or an edited file of that command. For\n"
+     "GPUs a .cu or .ptx file that says how it is launched (docs/verification.md).\n\n"
      "  kernelgen verify ops/bias_relu.kg\n"
      "  kernelgen emit ops/bias_relu.kg --dtype T=f32 --target host --out mine.c\n"
      "  kernelgen verify ops/bias_relu.kg --dtype T=f32 --candidate mine.c --seed 7\n",
@@ -57,16 +57,15 @@ const struct cli_command cli_commands[] = {
     {"bench", "OP.kg [OPTIONS]", "the performance gate alone, against the baseline",
      "Baseline and plan are timed alternately. On the host the baseline is the definition as\n"
      "written: one plain loop nest per statement, same compiler, flags and cores.\n\n"
-     "With --override, on a GPU, what it replaces is timed beside it, once the file has passed "
-     "the\n"
-     "accuracy gate. What comes of it is in the log under the file's name, and never becomes "
+     "With --override, on a GPU, the replaced kernel is timed, too, once the file has passed\n"
+     "the accuracy gate. The log has the result under the file's name; it never becomes\n"
      "wisdom.\n\n"
      "  kernelgen bench ops/bias_relu.kg --dtype T=f32\n"
      "  kernelgen emit ops/bias_relu.kg --target ptx --out mine.ptx\n"
      "  kernelgen bench ops/bias_relu.kg --device cuda:0 --override mine.ptx\n",
      SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_OVERRIDE, 1, 1, cli_bench},
     {"profile", "OP.kg [OPTIONS]", "every config with bound, outcome and time; Top 10 first",
-     "Measures the whole space. What is known from before is not measured again.\n\n"
+     "Measures the whole space. Earlier measurements are not repeated.\n\n"
      "  kernelgen profile ops/softmax.kg --op softmax --dtype T=f32\n"
      "  kernelgen profile ops/softmax.kg --op softmax --json --out softmax.json\n",
      SUBJECT_OPTIONS | CLI_TIME | CLI_OUT, 1, 1, cli_profile},
@@ -74,7 +73,7 @@ const struct cli_command cli_commands[] = {
      "  kernelgen explain ops/bias_relu.kg --dtype T=f32\n",
      SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_OUT, 1, 1, cli_explain},
     {"asm", "FILE [OPTIONS] | --compare A B [OPTIONS]",
-     "what a .ptx, .cubin, .o or .so will do to its processor",
+     "resources, limits and main loop of a .ptx, .cubin, .o or .so",
      "Resources, occupancy and what limits it, the main loop and its instructions, spills, "
      "advice;\n"
      "with --grid also the waves, a bound and an estimate of the time. FILE may be - for standard\n"
@@ -88,12 +87,12 @@ const struct cli_command cli_commands[] = {
      "  cuobjdump -xelf all app && kernelgen asm app.1.sm_90.cubin\n",
      CLI_ASSEMBLY | CLI_JSON | CLI_OUT, 1, 2, cli_asm},
     {"fit", "[SAMPLES.jsonl]", "fits the model's coefficients to measured kernels, and judges them",
-     "Without a file: to every candidate that the records hold with what the model knew of it and\n"
-     "the time it took. Per device and family: the coefficients, and what they are worth on ops\n"
-     "that they were not fitted to (of one op: problems), beside the prior, the simple points and\n"
-     "the bound: the share of pairs in the right order, what is lost by measuring only the first\n"
-     "1, 8 or 16, and what pruning would have dropped wrongly. The model is of GPUs: of kernels\n"
-     "for the host, their families' bounds are judged. docs/model.md explains all of it.\n\n"
+     "Without a file, fits to every recorded candidate with its features and its measured time.\n"
+     "Shows, per device and family, the coefficients and how well they order held-out ops (with\n"
+     "a single op, held-out problems), compared with the prior, the points and the bound: the\n"
+     "share of pairs in the right order, the loss from measuring only the first 1, 8 or 16, and\n"
+     "what pruning would have dropped wrongly. The model describes GPUs: for kernels of the host\n"
+     "the bounds of their families are judged. See docs/model.md.\n\n"
      "  kernelgen fit\n"
      "  kernelgen fit --device h100 --family contract/wgmma --json --out fitted.json\n"
      "  kernelgen asm k.cubin --grid 1024 --model fitted.json\n"
@@ -102,17 +101,19 @@ const struct cli_command cli_commands[] = {
      "  kernelgen asm k.cubin --grid 1024 --flops 1.4e11 --sample gemm/4096=2.1e-4 "
      ">>samples.jsonl\n",
      CLI_FIT | CLI_JSON | CLI_OUT, 0, 1, cli_fit},
-    {"wisdom", "list|export|import|merge|forget [ARGUMENT]", "what is known, and moving it around",
-     "  kernelgen wisdom list [OP]            what is known (of one op)\n"
+    {"wisdom", "list|export|import|merge|forget [ARGUMENT]",
+     "the best known choices, and moving them",
+     "  kernelgen wisdom list [OP]            the best known choices (of one op)\n"
      "  kernelgen wisdom export [FILE]        as JSON lines, to a file or stdout\n"
-     "  kernelgen wisdom import FILE          all or nothing; says what cannot match here\n"
-     "  kernelgen wisdom merge FILE           the same: what is known better stays\n"
+     "  kernelgen wisdom import FILE          all or nothing; reports lines that cannot match "
+     "here\n"
+     "  kernelgen wisdom merge FILE           the same: faster known choices stay\n"
      "  kernelgen wisdom forget OP|all        delete it (of one op)\n",
      CLI_JSON, 1, 2, cli_wisdom},
     {"log", "[OP]", "the record of the optimisation rounds, as Markdown",
      "  kernelgen log bias_relu --out optimization_log.md\n", CLI_OUT, 0, 1, cli_log},
     {"report", "[OP] [--out FILE.html]", "the records as one HTML page, with plots",
-     "Everything on record, or one op: the chosen kernel against roofline and baseline, the\n"
+     "All records, or those of one op: the chosen kernel against roofline and baseline, the\n"
      "rounds, the fastest candidates, and what was dropped and why. The page needs no other "
      "file.\n\n"
      "  kernelgen report --out report.html\n"
@@ -124,14 +125,14 @@ const struct cli_command cli_commands[] = {
     {0},
 };
 
-// Set by Ctrl-C, read by the library between steps of its work. The only mutable global of the
-// tool: a signal handler has no other place.
+// Set by Ctrl-C and read by the library between steps of its work. It is the only mutable global of
+// the tool, because a signal handler needs one.
 static volatile int interrupted;
 
 static void on_interrupt(int signal_number)
 {
     interrupted = 1;
-    // A second one ends the process at once.
+    // A second signal ends the process at once.
     signal(signal_number, SIG_DFL);
 }
 
@@ -142,7 +143,7 @@ static void show_notice(void *user, const char *text)
     fprintf(stderr, "kernelgen: note: %s\n", text);
 }
 
-// On standard error, beside whatever the command says on standard output.
+// On standard error, because standard output has the command's result.
 static void show_timings(const struct cli *cli)
 {
     char *text;
@@ -188,7 +189,7 @@ static enum cli_exit run(const struct cli_command *command, struct cli *cli)
     return exit_status;
 }
 
-// What was found until then was shown; that it is not all must show, too.
+// The results so far were shown; the exit status tells that they are incomplete.
 static enum cli_exit note_interruption(enum cli_exit exit_status)
 {
     if (!interrupted || (exit_status != CLI_DONE && exit_status != CLI_REFUSED))
@@ -206,8 +207,8 @@ static enum cli_exit unknown_command(const char *name)
     return CLI_BAD_INPUT;
 }
 
-// What went to standard output must have arrived. A failed write in the middle left its mark, but
-// not its errno: one more tells.
+// Checks that all output was written. After a failed write the stream has its error flag but no
+// errno; another write gives it.
 static enum cli_exit finish_output(enum cli_exit exit_status)
 {
     errno = 0;
@@ -226,7 +227,7 @@ int main(int count, char **words)
 {
     signal(SIGINT, on_interrupt);
     signal(SIGTERM, on_interrupt);
-    // A limit on the size of files then is a write error like any other, and is told.
+    // Exceeding a limit on the size of files is then reported like any write error.
     signal(SIGXFSZ, SIG_IGN);
     if (count < 2) {
         cli_overview();

@@ -97,12 +97,12 @@ static bool lay_out(const struct npy_header *header, size_t item, struct npy_arr
         array->shape[d] = size;
         array->stride[d] = next;
         if (__builtin_mul_overflow(next, size ? size : 1, &next))
-            return npy_fail(error, "the array is larger than any memory");
+            return npy_fail(error, "the array is larger than the address space");
         empty = empty || size == 0;
     }
     // Also where a size is 0: nothing computed from these sizes may overflow later.
     if (next > INT64_MAX / 16)
-        return npy_fail(error, "the array is larger than any memory");
+        return npy_fail(error, "the array is larger than the address space");
     array->rank = header->rank;
     array->bytes = empty ? 0 : (size_t)next * item;
     return true;

@@ -31,14 +31,15 @@ static bool read_text(struct reader *reader, char *out, size_t size)
 {
     char quote = peek(reader);
     if (quote != '\'' && quote != '"')
-        return npy_fail(reader->error, "the header has no text where one belongs");
+        return npy_fail(reader->error, "the header lacks a string");
     const char *begin = ++reader->at;
     while (reader->at < reader->end && *reader->at != quote && *reader->at >= ' ' &&
            *reader->at <= '~')
         reader->at++;
     size_t length = (size_t)(reader->at - begin);
     if (reader->at == reader->end || *reader->at != quote || length >= size)
-        return npy_fail(reader->error, "the header has a text that is too long or has no end");
+        return npy_fail(reader->error,
+                        "the header has a string that is too long or not terminated");
     memcpy(out, begin, length);
     out[length] = '\0';
     reader->at++;
@@ -60,7 +61,7 @@ static bool read_size(struct reader *reader, int64_t *size)
     *size = 0;
     char c = peek(reader);
     if (c < '0' || c > '9')
-        return npy_fail(reader->error, "the header's shape is no tuple of sizes");
+        return npy_fail(reader->error, "the header's shape is not a tuple of sizes");
     for (; reader->at < reader->end && *reader->at >= '0' && *reader->at <= '9'; reader->at++)
         if (__builtin_mul_overflow(*size, 10, size) ||
             __builtin_add_overflow(*size, *reader->at - '0', size))
@@ -72,7 +73,7 @@ static bool read_size(struct reader *reader, int64_t *size)
 static bool read_shape(struct reader *reader, struct npy_header *header)
 {
     if (!accept(reader, '('))
-        return npy_fail(reader->error, "the header's shape is no tuple");
+        return npy_fail(reader->error, "the header's shape is not a tuple");
     header->rank = 0;
     while (!accept(reader, ')')) {
         if (header->rank == KG_MAX_RANK)
@@ -80,7 +81,7 @@ static bool read_shape(struct reader *reader, struct npy_header *header)
         if (!read_size(reader, &header->shape[header->rank++]))
             return false;
         if (!accept(reader, ',') && peek(reader) != ')')
-            return npy_fail(reader->error, "the header's shape is no tuple of sizes");
+            return npy_fail(reader->error, "the header's shape is not a tuple of sizes");
     }
     return true;
 }
@@ -131,12 +132,12 @@ bool npy_header_read(const char *text, size_t length, struct npy_header *header,
     *header = (struct npy_header){0};
     struct reader reader = {.at = text, .end = text + length, .error = error};
     if (!accept(&reader, '{'))
-        return npy_fail(reader.error, "the header is no dict");
+        return npy_fail(reader.error, "the header is not a dict");
     while (!accept(&reader, '}')) {
         if (!read_entry(&reader, header))
             return false;
         if (!accept(&reader, ',') && peek(&reader) != '}')
-            return npy_fail(reader.error, "the header is no dict");
+            return npy_fail(reader.error, "the header is not a dict");
     }
     if (peek(&reader) != '\0' || reader.at != reader.end)
         return npy_fail(reader.error, "the header does not end with its dict");

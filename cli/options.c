@@ -21,17 +21,17 @@ struct option {
 #define PLACE(member) offsetof(struct cli_options, member)
 
 static const struct option options[] = {
-    {"--op", KIND_TEXT, PLACE(op), CLI_OP, "NAME", "which op, where the file holds several"},
+    {"--op", KIND_TEXT, PLACE(op), CLI_OP, "NAME", "the op, if the file has several"},
     {"--device", KIND_TEXT, PLACE(device), CLI_DEVICE, "NAME",
-     "host, cuda:0, sm_90a; the best at hand when not given"},
+     "host, cuda:0, sm_90a; default: the best of this machine"},
     {"--device", KIND_TEXT, PLACE(device), CLI_ASSEMBLY, "NAME",
-     "h100, a100, ...; one of the code's architecture when not given"},
-    {"--op", KIND_TEXT, PLACE(op), CLI_FIT, "NAME", "samples of this op alone"},
+     "h100, a100, ...; default: one of the code's architecture"},
+    {"--op", KIND_TEXT, PLACE(op), CLI_FIT, "NAME", "only samples of this op"},
     {"--device", KIND_TEXT, PLACE(device), CLI_FIT, "NAME",
-     "samples of this device alone: h100, or a part of its name"},
-    {"--family", KIND_TEXT, PLACE(family), CLI_FIT, "NAME", "samples of this family alone"},
+     "only samples of this device: h100, or a substring of its name"},
+    {"--family", KIND_TEXT, PLACE(family), CLI_FIT, "NAME", "only samples of this family"},
     {"--export", KIND_TEXT, PLACE(export_path), CLI_FIT, "FILE.jsonl",
-     "writes the samples of the records there, for another machine; - is stdout"},
+     "writes the recorded samples to a file, for another machine; - is stdout"},
     {"--dtype", KIND_BINDINGS, 0, CLI_BINDINGS, "T=f16", "dtypes; the first allowed by default"},
     {"--size", KIND_BINDINGS, 0, CLI_BINDINGS, "P=4096,D=1000",
      "sizes; from the goal's tune row by default"},
@@ -40,46 +40,45 @@ static const struct option options[] = {
      "estimate, measure, patient, exhaustive, wisdom, or default: measure unless the problem is "
      "small"},
     {"--nearest", KIND_FLAG, PLACE(nearest), CLI_RIGOR, NULL,
-     "go by the nearest shape known where nothing is measured"},
+     "use the choice of the nearest known shape if nothing is measured"},
     {"--time", KIND_TEXT, PLACE(seconds), CLI_TIME, "SECONDS",
      "limit of the search; the best found so far is used"},
     {"--protocol", KIND_TEXT, PLACE(protocol), CLI_TIME, "WORDS",
      "how kernels are timed: cold or warm, launch or graph; \"cold launch\""},
     {"--out", KIND_TEXT, PLACE(folder), CLI_OUT, "PATH",
-     "a file for what goes to standard output; of build, the bundle's folder"},
+     "a file instead of standard output; for build, the bundle's folder"},
     {"--lang", KIND_TEXT, PLACE(language), CLI_LANG, "en|zh", "language of the document"},
     {"--target", KIND_TEXT, PLACE(target), CLI_TARGET, "NAME", "what to emit: host, cuda, ptx"},
     {"--candidate", KIND_TEXT, PLACE(candidate), CLI_CANDIDATE, "FILE",
-     "a kernel from outside instead of a generated one: .c, or .cu or .ptx for GPUs"},
+     "a foreign kernel instead of a generated one: .c, or .cu or .ptx for GPUs"},
     {"--override", KIND_TEXT, PLACE(override), CLI_OVERRIDE, "FILE.ptx",
-     "PTX that 'emit --target ptx' printed, edited, instead of the generated kernel"},
-    {"--seed", KIND_TEXT, PLACE(seed), CLI_SEED, "N", "of the inputs; fresh when not given"},
+     "an edited file of 'emit --target ptx' instead of the generated kernel"},
+    {"--seed", KIND_TEXT, PLACE(seed), CLI_SEED, "N", "seed of the inputs; default: a fresh one"},
     {"--input", KIND_INPUT, 0, CLI_ARRAYS, "x=x.npy", "a tensor to read, once per input"},
     {"--output", KIND_OUTPUT, 0, CLI_ARRAYS, "y=y.npy", "a tensor to write, once per output"},
     {"--kernel", KIND_TEXT, PLACE(kernel), CLI_ASSEMBLY, "NAME",
-     "one kernel: its name, a part that only one has, or its number"},
+     "one kernel: its name, a unique substring of it, or its number"},
     {"--grid", KIND_TEXT, PLACE(grid), CLI_ASSEMBLY, "X[,Y,Z]", "blocks of the launch"},
     {"--block", KIND_TEXT, PLACE(block), CLI_ASSEMBLY, "X[,Y,Z]", "threads of a block"},
     {"--smem", KIND_TEXT, PLACE(shared), CLI_ASSEMBLY, "BYTES", "dynamic shared memory of a block"},
     {"--read-bytes", KIND_TEXT, PLACE(read_bytes), CLI_ASSEMBLY, "N",
-     "that the problem must read at least"},
+     "bytes that every kernel of the problem must read"},
     {"--write-bytes", KIND_TEXT, PLACE(write_bytes), CLI_ASSEMBLY, "N",
-     "that the problem must write at least"},
-    {"--flops", KIND_TEXT, PLACE(flops), CLI_ASSEMBLY, "N", "that the problem must compute"},
-    {"--warm", KIND_FLAG, PLACE(warm), CLI_ASSEMBLY, NULL,
-     "caches hold what the last run left there"},
+     "bytes that every kernel of the problem must write"},
+    {"--flops", KIND_TEXT, PLACE(flops), CLI_ASSEMBLY, "N", "operations of the problem"},
+    {"--warm", KIND_FLAG, PLACE(warm), CLI_ASSEMBLY, NULL, "caches are not flushed between runs"},
     {"--sample", KIND_TEXT, PLACE(sample), CLI_ASSEMBLY, "F/OP/PROBLEM=SEC",
      "one line for 'fit': family, op, problem, measured seconds"},
     {"--model", KIND_TEXT, PLACE(model), CLI_ASSEMBLY, "FILE",
-     "coefficients that 'fit --json' wrote; the prior when not given"},
+     "coefficients of 'fit --json'; default: the prior"},
     {"--family", KIND_TEXT, PLACE(family), CLI_ASSEMBLY, "NAME",
-     "whose coefficients, where --model has several"},
+     "family of the coefficients, if --model has several"},
     {"--compare", KIND_FLAG, PLACE(compare), CLI_ASSEMBLY, NULL, "two files side by side"},
-    {"--log", KIND_TEXT, PLACE(log), CLI_ASSEMBLY, "FILE", "what ptxas -v or NVRTC printed"},
-    {"--threads", KIND_TEXT, PLACE(threads), CLI_THREADS, "N", "cores to use; all when not given"},
+    {"--log", KIND_TEXT, PLACE(log), CLI_ASSEMBLY, "FILE", "the output of ptxas -v or NVRTC"},
+    {"--threads", KIND_TEXT, PLACE(threads), CLI_THREADS, "N", "cores to use; default: all"},
     {"--timings", KIND_FLAG, PLACE(timings), CLI_TIME, NULL,
-     "where the time went, on standard error, when all is done"},
-    {"--json", KIND_FLAG, PLACE(json), CLI_JSON, NULL, "for machines"},
+     "prints on standard error, at the end, how the time was spent"},
+    {"--json", KIND_FLAG, PLACE(json), CLI_JSON, NULL, "prints JSON"},
     {"--help", KIND_FLAG, PLACE(help), 0, NULL, "this text"},
 };
 
@@ -149,7 +148,7 @@ static enum cli_exit add_bindings(const char *option, char *value, struct cli_op
             *rest++ = '\0';
         char *equals = strchr(item, '=');
         if (!equals || equals == item || !equals[1])
-            return cli_bad_usage("%s wants NAME=VALUE, not '%s'", option, item);
+            return cli_bad_usage("%s needs NAME=VALUE, not '%s'", option, item);
         if (out->binding_count == CLI_MOST_BINDINGS)
             return cli_bad_usage("more than %d bindings", CLI_MOST_BINDINGS);
         *equals = '\0';
@@ -163,7 +162,7 @@ static enum cli_exit add_array(const char *option, char *value, struct cli_array
 {
     char *equals = strchr(value, '=');
     if (!equals || equals == value || !equals[1])
-        return cli_bad_usage("%s wants TENSOR=FILE.npy, not '%s'", option, value);
+        return cli_bad_usage("%s needs TENSOR=FILE.npy, not '%s'", option, value);
     if (*count == CLI_MOST_ARRAYS)
         return cli_bad_usage("more than %d times %s", CLI_MOST_ARRAYS, option);
     *equals = '\0';
@@ -219,7 +218,7 @@ static enum cli_exit parse_option(const struct cli_command *command, int count, 
     }
     char *value = equals ? equals + 1 : *at + 1 < count ? words[++*at] : NULL;
     if (!value || !*value)
-        return cli_bad_usage("%s wants a value: %s %s", option->name, option->name, option->value);
+        return cli_bad_usage("%s needs a value: %s %s", option->name, option->name, option->value);
     return take(option, value, out);
 }
 
@@ -262,8 +261,9 @@ void cli_help(const struct cli_command *command)
                  options[i].value ? options[i].value : "");
         printf("  %-24s %s\n", left, options[i].help);
     }
-    printf("\nExit status: 0 done, 1 the gate said no, 2 bad usage or input, 3 the machine lacks\n"
-           "something, 130 interrupted (what was measured is kept).\n");
+    printf(
+        "\nExit status: 0 done, 1 the gate rejected it, 2 bad usage or input, 3 the machine lacks\n"
+        "something, 130 interrupted (what was measured is kept).\n");
 }
 
 void cli_overview(void)

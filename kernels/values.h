@@ -1,4 +1,4 @@
-// What every target means by integers, selection and logic.
+// Integers, selection and logic, with the same meaning on every target.
 
 // ---- Integers: arithmetic wraps, division rounds down, dividing by zero gives 0 ----
 
@@ -81,7 +81,7 @@ KG_INLINE int64_t kg_round_i64(int64_t x)
     return x;
 }
 
-// The nearest index into a dimension of `size` elements.
+// Clamps an index to a dimension of `size` elements.
 KG_INLINE int64_t kg_clamp(int64_t index, int64_t size)
 {
     int64_t below = index < size ? index : size - 1;
@@ -93,7 +93,7 @@ KG_INLINE bool kg_inside(int64_t index, int64_t size)
     return index >= 0 && index < size;
 }
 
-// ---- Selection and logic: both sides are always evaluated, so that loops stay straight ----
+// ---- Selection and logic: both operands are always evaluated, so that loops have no branches ----
 
 KG_INLINE bool kg_and(bool a, bool b)
 {
@@ -147,7 +147,7 @@ KG_INLINE bool kg_isnan_bool(bool x)
     return false;
 }
 
-// argmax and argmin: does `value`, coming later, take the place of `best`? The first NaN wins.
+// argmax and argmin: does the later `value` replace `best`? The first NaN wins.
 KG_INLINE bool kg_beats_max_f32(float value, float best)
 {
     return value > best || (value != value && best == best);

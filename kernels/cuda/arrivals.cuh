@@ -1,10 +1,10 @@
-// Folding the blocks of a cluster: what one of them sends arrives in the shared memory of another,
-// where an mbarrier counts the bytes that are still to come. From Hopper on.
+// Reductions among the blocks of a cluster: a block sends values to the shared memory of another,
+// where an mbarrier counts the bytes that are still to arrive. For Hopper and newer.
 //
-// An mbarrier is used in phases, one after the other; whoever waits says whether the phase is an
-// even or an odd one.
+// An mbarrier has consecutive phases; the waiting thread gives the parity of the phase.
 
-// By one thread. Others may use it after the next barrier, other blocks after one of the cluster.
+// Called by one thread. Others may use it after the next barrier, other blocks after a cluster
+// barrier.
 KG_INLINE void kg_arrival_make(uint64_t *arrival)
 {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\n"
@@ -12,7 +12,7 @@ KG_INLINE void kg_arrival_make(uint64_t *arrival)
                  : "memory");
 }
 
-// By one thread: the phase is over when these bytes have arrived.
+// Called by one thread: the phase ends when these bytes have arrived.
 KG_INLINE void kg_arrival_expect(uint64_t *arrival, uint32_t bytes)
 {
     asm volatile(
@@ -21,8 +21,9 @@ KG_INLINE void kg_arrival_expect(uint64_t *arrival, uint32_t bytes)
         : "memory");
 }
 
-// What was sent lies in this block's shared memory, so the scope of the block is enough: a wait in
-// that of the cluster would empty the L1 as well, and with it what all rows read.
+// The data arrives in this block's shared memory, so a wait with the scope of the block is enough:
+// one with the scope of the cluster would also invalidate the L1, which holds data that all rows
+// read.
 KG_INLINE void kg_arrival_wait(uint64_t *arrival, uint32_t odd)
 {
     uint32_t done;
@@ -38,7 +39,7 @@ KG_INLINE void kg_arrival_wait(uint64_t *arrival, uint32_t odd)
     while (!done);
 }
 
-// The place in block `rank` that corresponds to `shared` in this one.
+// The address in block `rank` that corresponds to `shared` in this one.
 KG_INLINE uint32_t kg_address_in(const void *shared, unsigned rank)
 {
     uint32_t there;
@@ -48,7 +49,7 @@ KG_INLINE uint32_t kg_address_in(const void *shared, unsigned rank)
     return there;
 }
 
-// Sends the value to block `rank` of the cluster: to `to`, where it counts for `arrival`.
+// Sends the value to address `to` of block `rank` of the cluster, where it counts for `arrival`.
 template <typename T>
 KG_INLINE void kg_send(T *to, const T &value, uint64_t *arrival, unsigned rank)
 {
@@ -73,11 +74,11 @@ KG_INLINE void kg_send(T *to, const T &value, uint64_t *arrival, unsigned rank)
                      : "memory");
 }
 
-// One value of each thread of BLOCKS blocks of THREADS threads, a power of two of warps. Every warp
-// sends what its lanes make to all blocks: one way instead of a barrier, a store and a read. The
-// same `meetings`, made before (by kg_arrival_make), and the same `turn`, 0 at first, belong to all
-// folds of a kernel: nobody can send for the second next fold before all have read what came for
-// this one, so two sets of slots are enough. A block may end when its folds did.
+// Reduces one value of each thread of BLOCKS blocks of THREADS threads, a power of two of warps.
+// Every warp sends its result to all blocks, which replaces a barrier, a store and a load. All
+// folds of a kernel share the `meetings`, made before by kg_arrival_make, and one `turn`, 0 at
+// first. Two sets of slots are enough: no block can send for the fold after the next before all
+// blocks have read the values of this one. A block may end when its folds have ended.
 template <typename FOLD, int THREADS, int BLOCKS>
 KG_INLINE typename FOLD::type kg_cluster_fold(typename FOLD::type value, uint64_t (&meetings)[2],
                                               int &turn)
@@ -85,7 +86,8 @@ KG_INLINE typename FOLD::type kg_cluster_fold(typename FOLD::type value, uint64_
     constexpr int warps = THREADS / 32, count = warps * BLOCKS, lanes = count < 32 ? count : 32;
     static_assert(THREADS % 32 == 0 && (count & (count - 1)) == 0 && BLOCKS <= 32, "whole warps");
     typedef typename FOLD::type type;
-    __shared__ alignas(sizeof(type)) type slots[2][count]; // as wide as they are sent
+    // Of the width in which they are sent.
+    __shared__ alignas(sizeof(type)) type slots[2][count];
     const int set = turn % 2, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     value = kg_warp_fold<FOLD>(value);
     if (threadIdx.x == 0)

@@ -1,7 +1,7 @@
-// The last digit of a linear counter, and what is left of it: rest % size; rest /= size.
+// Takes the last digit off a linear index: returns rest % size, and sets rest /= size.
 KG_INLINE int64_t kg_take(int64_t *rest, int64_t size)
 {
-    // Division of 64 bits costs four times that of 32.
+    // A 64-bit division takes four times as long as a 32-bit one.
     if ((uint64_t)(*rest | size) >> 32 == 0) {
         const uint32_t whole = (uint32_t)*rest / (uint32_t)size;
         const uint32_t digit = (uint32_t)*rest - whole * (uint32_t)size;

@@ -1,9 +1,9 @@
-// What the threads of a warp or a block do together: folding one value of each into one that all of
-// them get. The order of the folding is fixed, so the result is the same in every run.
+// Reductions among the threads of a warp or a block: each thread contributes a value, and all
+// receive the result. The order of the operations is fixed, so the result is the same in every run.
 //
-// How two values are folded is a struct: kg_fold_REDUCTION_TYPE.
+// A struct kg_fold_REDUCTION_TYPE defines how two values are combined.
 
-// ---- Two values into one ----
+// ---- Combining two values ----
 
 struct kg_fold_sum_f32 {
     typedef float type;
@@ -117,8 +117,8 @@ struct kg_fold_all_bool {
     }
 };
 
-// argmax and argmin: a value and where it was found; at < 0 where nothing was yet, beside what
-// nothing gives.
+// argmax and argmin: a value and its index; at < 0 is the neutral element, whose value is the
+// reduction of nothing.
 template <typename T, typename AT = int64_t>
 struct kg_found {
     T value;
@@ -140,7 +140,7 @@ KG_INLINE bool kg_is_same(int64_t a, int64_t b)
     return a == b;
 }
 
-// A place in a row that threads hold, or in any.
+// The type of an index: in a row that threads hold in registers, or in any row.
 template <bool HELD>
 struct kg_place {
     typedef int64_t type;
@@ -150,7 +150,7 @@ struct kg_place<true> {
     typedef int32_t type;
 };
 
-// The first of two places; none comes last.
+// The first of two indices; a missing one counts as last.
 KG_INLINE int32_t kg_first_place(int32_t a, int32_t b)
 {
     return (uint32_t)a < (uint32_t)b ? a : b;
@@ -161,7 +161,7 @@ KG_INLINE int64_t kg_first_place(int64_t a, int64_t b)
     return (uint64_t)a < (uint64_t)b ? a : b;
 }
 
-// Of what VALUES, the fold of a maximum or minimum, finds. NaN is found first of all, and of equals
+// Combines value and index for VALUES, the fold of a maximum or minimum. NaN wins, and among equals
 // the first.
 template <typename VALUES, typename AT>
 struct kg_fold_place {
@@ -174,8 +174,8 @@ struct kg_fold_place {
     }
 };
 
-// Takes `value` into the best so far and tells whether it took the place of it. One thread does so
-// for each element: there is one zero and one NaN, so that bits tell equals from others.
+// Combines `value` with the best so far and tells whether it replaced it. One thread does so for
+// each element. Zeros and NaN are made unique, so that comparing bits finds equal values.
 template <typename VALUES>
 KG_INLINE bool kg_take_better(float &best, float value)
 {
@@ -200,7 +200,7 @@ KG_INLINE bool kg_take_better(int64_t &best, int64_t value)
     return best != old;
 }
 
-// A long sum: what the additions round away is added up beside it (Knuth's two-sum).
+// A long sum with its rounding errors, which are added separately (Knuth's two-sum).
 template <typename T>
 struct kg_two {
     T sum, lost;
@@ -214,7 +214,7 @@ KG_INLINE void kg_two_sum(T *sum, T *lost, T value)
     *sum = now;
 }
 
-// Infinities leave NaN behind in `lost`.
+// Infinities make `lost` NaN.
 template <typename T>
 KG_INLINE T kg_two_value(T sum, T lost)
 {
@@ -227,7 +227,7 @@ struct kg_fold_two_f32 {
     {
         type all = {a.sum, 0.0f};
         kg_two_sum(&all.sum, &all.lost, b.sum);
-        all.lost += a.lost + b.lost; // the same, whichever comes first
+        all.lost += a.lost + b.lost; // commutative
         return all;
     }
 };
@@ -238,12 +238,12 @@ struct kg_fold_two_f64 {
     {
         type all = {a.sum, 0.0};
         kg_two_sum(&all.sum, &all.lost, b.sum);
-        all.lost += a.lost + b.lost; // the same, whichever comes first
+        all.lost += a.lost + b.lost; // commutative
         return all;
     }
 };
 
-// ---- Folding the lanes of a warp ----
+// ---- Reductions of a warp ----
 
 template <typename T>
 KG_INLINE T kg_from_lane(T value, int distance)
@@ -269,10 +269,10 @@ KG_INLINE typename FOLD::type kg_lanes_fold(FOLD, typename FOLD::type value)
 #if __CUDA_ARCH__ >= 800
 enum { KG_LANES_AT_ONCE = 32 };
 #else
-enum { KG_LANES_AT_ONCE = 0 }; // no instruction for a whole warp
+enum { KG_LANES_AT_ONCE = 0 }; // no warp-wide instruction
 #endif
 
-// The first place that any of them has.
+// The smallest index of all lanes.
 template <int LANES, typename AT>
 KG_INLINE AT kg_lanes_first(AT at)
 {
@@ -286,7 +286,7 @@ KG_INLINE AT kg_lanes_first(AT at)
     return at;
 }
 
-// Values first, then the first of the places where the one is that they make.
+// Reduces the values, then the indices of the lanes that have the result.
 template <int LANES, typename VALUES, typename T, typename AT>
 KG_INLINE kg_found<T, AT> kg_lanes_fold(kg_fold_place<VALUES, AT>, kg_found<T, AT> found)
 {
@@ -294,18 +294,18 @@ KG_INLINE kg_found<T, AT> kg_lanes_fold(kg_fold_place<VALUES, AT>, kg_found<T, A
     return {value, kg_lanes_first<LANES>(kg_is_same(value, found.value) ? found.at : (AT)-1)};
 }
 
-// Of each LANES neighbours, a power of two; every thread of the warp takes part.
+// Reduces groups of LANES adjacent lanes, a power of two; every thread of the warp takes part.
 template <typename FOLD, int LANES = 32>
 KG_INLINE typename FOLD::type kg_warp_fold(typename FOLD::type value)
 {
     return kg_lanes_fold<LANES>(FOLD(), value);
 }
 
-// ---- Folding the threads of a block ----
+// ---- Reductions of a block ----
 
-// COUNT values of each of THREADS threads, a power of two and at least a warp: all threads of the
-// block, numbered by threadIdx.x. The same `turn`, 0 at first, belongs to all folds of a kernel:
-// they take turns with two sets of slots, so that one barrier each is enough.
+// Reduces COUNT values of each of THREADS threads, a power of two and at least a warp: all threads
+// of the block, numbered by threadIdx.x. All folds of a kernel share one `turn`, 0 at first: they
+// alternate between two sets of slots, so that one barrier each is enough.
 template <typename FOLD, int THREADS, int COUNT>
 KG_INLINE void kg_block_fold(typename FOLD::type (&values)[COUNT], int &turn)
 {
@@ -336,7 +336,7 @@ KG_INLINE typename FOLD::type kg_block_fold(typename FOLD::type value, int &turn
     return values[0];
 }
 
-// The threads of a row: some neighbours of a warp, or all threads of a block.
+// The threads of a row: adjacent lanes of a warp, or all threads of a block.
 template <typename FOLD, int THREADS>
 KG_INLINE typename FOLD::type kg_row_fold(typename FOLD::type value, int &turn)
 {
@@ -348,14 +348,14 @@ KG_INLINE typename FOLD::type kg_row_fold(typename FOLD::type value, int &turn)
 
 // ---- The blocks of a cluster ----
 
-// A barrier in two halves: what one block wrote to its shared memory before it arrived, all of them
-// see once they waited.
+// A cluster barrier in two halves: after waiting, all blocks see what a block wrote to its shared
+// memory before it arrived.
 KG_INLINE void kg_cluster_arrive()
 {
     asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
 
-// The same where nothing was written but mbarriers, which kg_arrival_make makes known by itself.
+// The same if only mbarriers were written, which kg_arrival_make makes visible itself.
 KG_INLINE void kg_cluster_arrive_relaxed()
 {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
@@ -388,8 +388,8 @@ KG_INLINE T *kg_of_block(T *shared, unsigned rank)
     return (T *)there;
 }
 
-// What the blocks of a cluster have at `shared`, folded in their order. They wait for each other
-// before and after.
+// Reduces the blocks' values at `shared`, in the order of the blocks. All blocks wait for each
+// other before and after.
 template <typename FOLD, int BLOCKS>
 KG_INLINE typename FOLD::type kg_cluster_total(const typename FOLD::type *shared)
 {
@@ -400,11 +400,11 @@ KG_INLINE typename FOLD::type kg_cluster_total(const typename FOLD::type *shared
     return total;
 }
 
-// ---- Folding groups of threads ----
+// ---- Reductions of groups of threads ----
 
-// `slots` holds a value of each of `groups` groups, a power of two, for each of `wide` places,
-// group by group: those of the first become those of all, the groups folded in pairs. All threads
-// of the block take part; nobody may fill the slots again before another barrier.
+// `slots` has one value of each of `groups` groups, a power of two, for each of `wide` positions,
+// group by group. Afterwards those of the first group are the totals; groups are combined in pairs.
+// All threads of the block take part; a barrier is needed before the slots are written again.
 template <typename FOLD>
 KG_INLINE void kg_groups_fold(typename FOLD::type *slots, int wide, int groups)
 {

@@ -1,10 +1,9 @@
-// The functions of reals. The compiler's own mathematics where it is accurate to a few units in the
-// last place and cheap; what is made of exp is written for kernels that wait for memory: at 3 TB/s
-// a multiprocessor of Hopper has some 40 instructions for an element of f16 that is read and
-// written.
+// The functions of reals. The compiler's own functions are used if they are cheap and accurate to a
+// few units in the last place. Functions based on exp are written for memory-bound kernels: at 3
+// TB/s an SM of Hopper has about 40 instructions for each element of f16 that is read and written.
 //
-// Nothing here needs -use_fast_math. NaN and infinities come out right; small results of what is
-// made of exp may be zero where they are below the normal numbers.
+// Nothing here needs -use_fast_math. NaN and infinities are handled; functions based on exp may
+// flush results below the normal numbers to zero.
 
 // ---- Minima and maxima ----
 
@@ -16,7 +15,7 @@ KG_INLINE float kg_min_f32(float a, float b)
     asm("min.NaN.f32 %0, %1, %2;" : "=f"(found) : "f"(a), "f"(b));
     return found;
 #else
-    float found = fminf(a, b); // the other one, if one is NaN
+    float found = fminf(a, b); // the other argument, if one is NaN
     return a == a && b == b ? found : NAN;
 #endif
 }
@@ -28,7 +27,7 @@ KG_INLINE float kg_max_f32(float a, float b)
     asm("max.NaN.f32 %0, %1, %2;" : "=f"(found) : "f"(a), "f"(b));
     return found;
 #else
-    float found = fmaxf(a, b); // the other one, if one is NaN
+    float found = fmaxf(a, b); // the other argument, if one is NaN
     return a == a && b == b ? found : NAN;
 #endif
 }
@@ -96,8 +95,8 @@ KG_INLINE double kg_sqrt_f64(double x)
     return sqrt(x);
 }
 
-// The hardware's root is off by up to two units; one step of Newton's method mends that. `lost` is
-// NaN where there is nothing to mend: at zero, infinity and NaN.
+// The hardware's root has an error of up to two units; one step of Newton's method corrects it.
+// `lost` is NaN where no correction applies: at zero, infinity and NaN.
 KG_INLINE float kg_rsqrt_f32(float x)
 {
     float y = rsqrtf(x), lost = fmaf(-(x * y), y, 1.0f);
@@ -109,7 +108,7 @@ KG_INLINE double kg_rsqrt_f64(double x)
     return 1.0 / sqrt(x);
 }
 
-// The quotient may be rounded up to a whole number: the sign tells.
+// The quotient may be rounded up to an integer: the sign of the remainder shows that.
 KG_INLINE float kg_mod_f32(float x, float y)
 {
     float rest = fmaf(-floorf(x / y), y, x);
@@ -123,8 +122,8 @@ KG_INLINE double kg_mod_f64(double x, double y)
 
 // ---- Many divisions by one number ----
 
-// What many numbers are divided by: two multiplications each instead of a division, off by a unit
-// and a half at most.
+// A divisor of many numbers: two multiplications each replace a division, with an error of at most
+// 1.5 units in the last place.
 struct kg_divisor {
     float inverse;
     float scale; // keeps the inverse within the normal numbers
@@ -148,7 +147,7 @@ KG_INLINE float kg_exp_f32(float x)
     return expf(x);
 }
 
-// 2^x, two units off at most; below the normal numbers it is zero.
+// 2^x with an error of at most two units; results below the normal numbers are zero.
 KG_INLINE float kg_power_of_two(float x)
 {
     float y;
@@ -156,7 +155,7 @@ KG_INLINE float kg_power_of_two(float x)
     return y;
 }
 
-// 1 from 0 on, else 0.
+// 1 for x >= 0, else 0.
 KG_INLINE float kg_from_zero(float x)
 {
     float y;
@@ -273,7 +272,8 @@ KG_INLINE double kg_pow_f64(double x, double y)
 
 // ---- Activations ----
 
-// 1 / x of normal numbers, one unit off at most; below them it is zero.
+// 1 / x of normal numbers with an error of at most one unit; results below the normal numbers are
+// zero.
 KG_INLINE float kg_reciprocal(float x)
 {
     float y;
@@ -281,7 +281,8 @@ KG_INLINE float kg_reciprocal(float x)
     return y;
 }
 
-// Small results are rounded once: what is multiplied by something large must not vanish.
+// Small results are rounded once, and not flushed to zero, because they may be multiplied by large
+// numbers.
 KG_INLINE float kg_sigmoid_f32(float x)
 {
     const float e = kg_exp_f32(-fabsf(x)), one = kg_reciprocal(1.0f + e);
@@ -303,7 +304,7 @@ KG_INLINE double kg_silu_f64(double x)
     return x / (1.0 + exp(-x));
 }
 
-// (log(1 + e) - e) / e^2 for e in [0, 1] is a polynomial; it is off by 0.6 * 2^-24 of the
+// (log(1 + e) - e) / e^2 for e in [0, 1] is a polynomial with an error of 0.6 * 2^-24 of the
 // logarithm.
 KG_INLINE float kg_softplus_f32(float x)
 {
@@ -324,8 +325,8 @@ KG_INLINE double kg_softplus_f64(double x)
     return kg_max_f64(x, 0.0) + log1p(exp(-fabs(x)));
 }
 
-// What the normal distribution has beyond z >= 0, as 2 to the power of a polynomial: within 0.7 *
-// 2^-24 of 1, and within 0.1 % of itself as far as it is above 2^-84.
+// The upper tail of the normal distribution for z >= 0, as 2 to the power of a polynomial: within
+// 0.7 * 2^-24 of 1, and within 0.1 % of the result where that is above 2^-84.
 KG_INLINE float kg_tail_f32(float z)
 {
     float p = -0x1.2f84ccp-28f;

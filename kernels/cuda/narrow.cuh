@@ -1,18 +1,17 @@
-// Functions for results that are stored as f16 or bf16: which may be these, src/gen/shared/narrow.c
-// decides. A function of the special unit takes the time of eight other instructions, so there are
-// few. NaN and infinities come out right.
+// Approximations for results that are stored as f16 or bf16; src/gen/shared/narrow.c decides where
+// they apply. An instruction of the special function unit takes as long as eight others, so there
+// are few. NaN and infinities are handled.
 //
-// This file is C as well, so that tests can go through every number: what it is made of,
-// kg_power_of_two, kg_reciprocal and kg_from_zero, stands in maths.cuh.
+// This file is also valid C, so that tests can check every number; it uses kg_power_of_two,
+// kg_reciprocal and kg_from_zero of maths.cuh.
 
-// An error of 2^-17 at most, relative to the result, less near 0; below the normal numbers it is
-// zero.
+// Relative error of at most 2^-17, less near 0; results below the normal numbers are zero.
 KG_INLINE float kg_exp_narrow_f32(float x)
 {
     return kg_power_of_two(x * 0x1.715476p0f);
 }
 
-// An error of 2^-17 at most, relative to the result; likewise silu.
+// Relative error of at most 2^-17; also for silu.
 KG_INLINE float kg_sigmoid_narrow_f32(float x)
 {
     const float e = kg_exp_narrow_f32(-fabsf(x)), one = kg_reciprocal(1.0f + e);
@@ -21,19 +20,19 @@ KG_INLINE float kg_sigmoid_narrow_f32(float x)
 
 KG_INLINE float kg_silu_narrow_f32(float x)
 {
-    // 128 times the sigmoid is a normal number wherever the result is.
+    // 128 times the sigmoid is normal wherever the result is.
     const float part = kg_power_of_two(fmaf(x, -0x1.715476p0f, -7.0f));
     return x * 0x1p-7f * kg_reciprocal(0x1p-7f + part);
 }
 
-// x times what a distribution has below x, from what it has beyond abs(x) on either side.
+// x times the distribution function at x, given its tail beyond abs(x).
 KG_INLINE float kg_times_below(float x, float tail)
 {
     return x * fabsf(kg_from_zero(x) - tail);
 }
 
-// An error of 2^-13.5 at most, relative to the result, or of 2^-27. One function of the special
-// unit, which gives a result in the time of eight others.
+// Relative error of at most 2^-13.5, or absolute error of 2^-27. It uses one instruction of the
+// special function unit, whose result takes as long as eight other instructions.
 KG_INLINE float kg_gelu_narrow_f32(float x)
 {
     const float z = fabsf(x);
@@ -46,8 +45,8 @@ KG_INLINE float kg_gelu_narrow_f32(float x)
     return kg_times_below(x, kg_power_of_two(p));
 }
 
-// The sigmoid of -2u as 2 to the power of a polynomial: an error of 2^-14 at most, relative to the
-// result, or of 2^-27. That takes one function of the special unit instead of two.
+// The sigmoid of -2u as 2 to the power of a polynomial: relative error of at most 2^-14, or
+// absolute error of 2^-27. This takes one instruction of the special function unit instead of two.
 KG_INLINE float kg_gelu_tanh_narrow_f32(float x)
 {
     const float z = fabsf(x);

@@ -1,6 +1,6 @@
-// Some elements of a row at once: neighbours as one vector where WHOLE, else `step` elements apart,
-// so that the lanes of a warp still read neighbours; then only those of the `left` to the end of
-// the row that there are. CACHE 1: what is not needed again.
+// Loads and stores several elements of a row: one vector of adjacent elements if WHOLE, else
+// elements `step` apart, so that the lanes of a warp still access adjacent elements, under a
+// predicate for the `left` elements to the end of the row. CACHE 1: the data is not needed again.
 template <bool WHOLE, int CACHE, int COUNT, typename T>
 KG_INLINE kg_vec<T, COUNT> kg_take_vec(const T *from, int64_t stride, int step, int64_t left)
 {

@@ -1,11 +1,11 @@
-// What generated CUDA is written in: elements in memory, then (values.h, maths.cuh, narrow.cuh)
-// integers, logic and the functions of reals; where needed elements in vectors (vectors.cuh) and
-// what the threads of a block do together (lanes.cuh).
+// The prelude of generated CUDA: elements in memory, then (values.h, maths.cuh, narrow.cuh)
+// integers, logic and the functions of reals; if needed, elements in vectors (vectors.cuh) and
+// reductions of a block (lanes.cuh).
 //
-// Functions are called kg_NAME_TYPE, where TYPE is what is computed in: f32, f64, i64 or bool.
+// Functions are called kg_NAME_TYPE, where TYPE is the compute type: f32, f64, i64 or bool.
 // Denormals are kept, unless the compiler is told otherwise.
 
-#ifdef __CUDACC_RTC__ // no headers there
+#ifdef __CUDACC_RTC__ // NVRTC has no headers
 typedef signed char int8_t;
 typedef unsigned char uint8_t;
 typedef short int16_t;
@@ -44,8 +44,8 @@ KG_INLINE float kg_from_bits_f32(uint32_t bits)
     return __uint_as_float(bits);
 }
 
-// Towards zero, but odd where it is inexact: rounding that once more to a narrower type gives what
-// rounding `x` to it directly would.
+// Rounds toward zero, but to odd if inexact: rounding the result to a narrower type then equals
+// rounding `x` to it directly.
 KG_INLINE float kg_odd_f32(double x)
 {
     float inner = __double2float_rz(x);
@@ -135,7 +135,7 @@ KG_INLINE void kg_store_bf16_f64(kg_bf16 *to, int64_t at, double x)
     to[at] = kg_pack_bf16_f64(x);
 }
 
-// Two neighbours share a byte: whoever writes them must be one thread.
+// Two adjacent elements share a byte, so the same thread must write both.
 KG_INLINE void kg_store_u4(kg_u4 *to, int64_t at, int64_t x)
 {
     int shift = ((int)at & 1) * 4;
@@ -192,7 +192,7 @@ KG_INLINE int64_t kg_cast_i4(int64_t x)
     return ((x & 15) ^ 8) - 8;
 }
 
-// Towards zero; too large stops at the end of the range, NaN becomes 0.
+// Rounds toward zero; values out of range become the nearest limit, NaN becomes 0.
 KG_INLINE int64_t kg_truncate_f64(double x)
 {
     return x == x ? __double2ll_rz(x) : 0;
@@ -203,9 +203,9 @@ KG_INLINE int64_t kg_truncate_f32(float x)
     return x == x ? __float2ll_rz(x) : 0;
 }
 
-// ---- One function after another ----
+// ---- Programmatic dependent launch ----
 
-// The next function may start while this one runs, if it is launched so.
+// Allows the next grid to start while this one runs, if it is launched so.
 KG_INLINE void kg_start_next()
 {
 #if __CUDA_ARCH__ >= 900
@@ -213,7 +213,7 @@ KG_INLINE void kg_start_next()
 #endif
 }
 
-// Waits until all before it has ended, where this function may have started earlier.
+// Waits until the previous grids have ended, if this grid may have started earlier.
 KG_INLINE void kg_wait_before()
 {
 #if __CUDA_ARCH__ >= 900
@@ -221,8 +221,8 @@ KG_INLINE void kg_wait_before()
 #endif
 }
 
-// The same place, read and written only after that wait: through another pointer, what nobody here
-// writes could be read before it.
+// The same address, for reads and writes after that wait: through a const __restrict__ pointer, the
+// compiler could move reads before it.
 template <typename T>
 KG_INLINE T *kg_after(T *place)
 {

@@ -1,9 +1,10 @@
-// Running totals over the threads of a row: what stands before the values of each. How two values
-// are folded is a struct of lanes.cuh, and the order of the folding is fixed here too.
+// Running totals over the threads of a row: for the values of each thread, the total of all
+// previous ones. A struct of lanes.cuh defines how two values are combined, and the order is fixed
+// here too.
 
-// ---- A total that is carried along ----
+// ---- Running totals in one thread ----
 
-// Sums are carried as kg_two, everything else as it is.
+// Sums are kept as kg_two, everything else as it is.
 template <typename FOLD, typename T>
 KG_INLINE void kg_carry_on(T &carry, T more)
 {
@@ -30,7 +31,8 @@ KG_INLINE T kg_carried(kg_two<T> carry)
 
 // ---- Among the threads of a row ----
 
-// Of the lane `distance` below, among LANES neighbours; the lowest get their own.
+// The value of the lane `distance` below, among LANES adjacent lanes; the lowest lanes get their
+// own.
 template <int LANES, typename T>
 KG_INLINE T kg_from_below(T value, int distance)
 {
@@ -43,7 +45,7 @@ KG_INLINE kg_found<T> kg_from_below(kg_found<T> found, int distance)
     return {kg_from_below<LANES>(found.value, distance), kg_from_below<LANES>(found.at, distance)};
 }
 
-// Of lane `lane` among LANES neighbours.
+// The value of lane `lane` among LANES adjacent lanes.
 template <int LANES, typename T>
 KG_INLINE T kg_of_lane(T value, int lane)
 {
@@ -56,8 +58,8 @@ KG_INLINE kg_found<T> kg_of_lane(kg_found<T> found, int lane)
     return {kg_of_lane<LANES>(found.value, lane), kg_of_lane<LANES>(found.at, lane)};
 }
 
-// Each value becomes the total of those of its lane and the lanes below, among LANES neighbours, a
-// power of two; every thread of the warp takes part.
+// An inclusive scan among LANES adjacent lanes, a power of two; every thread of the warp takes
+// part.
 template <typename FOLD, int LANES, int COUNT>
 KG_INLINE void kg_warp_running(typename FOLD::type (&values)[COUNT])
 {
@@ -73,11 +75,12 @@ KG_INLINE void kg_warp_running(typename FOLD::type (&values)[COUNT])
     }
 }
 
-// The THREADS threads of a row (some neighbours of a warp, all threads of a block, or those of each
-// of CLUSTER blocks) have COUNT values each. In their order, the first ones of a warp stand before
-// its second ones, and all of a warp before those of the next. Each value becomes the total of what
-// stands before it, beginning with `none`, the total of nothing; gives the total of all. `turn` is
-// that of kg_block_fold; before a block of a cluster ends, kg_cluster_wait.
+// An exclusive scan over the THREADS threads of a row (adjacent lanes of a warp, all threads of a
+// block, or those of each of CLUSTER blocks), which have COUNT values each. The order is: within a
+// warp, the first values of all lanes precede the second ones; a warp precedes the next. Each value
+// becomes the total of all previous ones, starting with `none`, the total of nothing; returns the
+// total of all. `turn` is that of kg_block_fold; call kg_cluster_wait before a block of a cluster
+// ends.
 template <typename FOLD, int THREADS, int CLUSTER, int COUNT>
 KG_INLINE typename FOLD::type kg_row_before(typename FOLD::type (&values)[COUNT],
                                             typename FOLD::type none, int &turn)

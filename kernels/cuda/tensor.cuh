@@ -1,13 +1,13 @@
-// Instructions of the tensor cores for the threads of a warp, and what brings them their elements:
-// copies from global to shared memory, and matrices of 8 rows of 16 bytes from there to registers.
+// Tensor core instructions of a warp, and loads of their fragments: copies from global to shared
+// memory, and matrices of 8 rows of 16 bytes from there to registers.
 //
-// A matrix lies in registers as the instructions want it: the word of lane 4 * r + c is word c of
-// row r. Turned, it is elements 2 * c and 2 * c + 1 of column r; elements have 16 bits then.
+// Fragments have the layout of the instructions: the word of lane 4 * r + c is word c of row r.
+// Transposed, it is elements 2 * c and 2 * c + 1 of column r, for elements of 16 bits.
 
 // ---- Global to shared memory ----
 
-// Brings the first `bytes` of SIZE bytes, and zeros for the rest. Nothing is read where there are
-// none. Both addresses are multiples of SIZE: 4, 8 or 16.
+// Copies the first `bytes` of SIZE bytes, and zeros for the rest. With 0 bytes nothing is read.
+// Both addresses are multiples of SIZE: 4, 8 or 16.
 template <int SIZE>
 KG_INLINE void kg_copy_part(uint32_t to, const void *from, int bytes)
 {
@@ -24,7 +24,7 @@ KG_INLINE void kg_copy_part(uint32_t to, const void *from, int bytes)
 #endif
 }
 
-// What the thread began to copy since it last did this is one parcel, perhaps an empty one.
+// Commits the copies since the last call as one group, which may be empty.
 KG_INLINE void kg_copies_close()
 {
 #if __CUDA_ARCH__ >= 800
@@ -32,7 +32,7 @@ KG_INLINE void kg_copies_close()
 #endif
 }
 
-// All parcels of the thread have arrived, but for the latest LEFT.
+// Waits for all groups of the thread except the latest LEFT.
 template <int LEFT>
 KG_INLINE void kg_copies_wait_but()
 {
@@ -57,7 +57,7 @@ KG_INLINE uint32_t kg_get_shared(uint32_t from)
     return word;
 }
 
-// Four matrices. Lane l says where row l % 8 of matrix l / 8 lies.
+// Loads four matrices. Lane l gives the address of row l % 8 of matrix l / 8.
 KG_INLINE void kg_get_matrices(uint32_t (&to)[4], uint32_t from)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -76,9 +76,9 @@ KG_INLINE void kg_get_matrices_turned(uint32_t (&to)[4], uint32_t from)
 
 // ---- Products: sums[16, 8] += a[16, k] * b[k, 8] ----
 //
-// `a` is the upper and the lower half of rows, first for the first half of k, then for the second
-// one; `b` both halves of k for the 8 columns. Lane 4 * r + c has of the sums columns 2 * c and
-// 2 * c + 1 of row r, then of row r + 8.
+// `a` is the upper and the lower half of the rows, for the first half of k, then for the second;
+// `b` is both halves of k for the 8 columns. Lane 4 * r + c has the accumulators of columns 2 * c
+// and 2 * c + 1 of row r, then of row r + 8.
 
 KG_INLINE void kg_multiply_f16(float (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2])
 {
@@ -113,9 +113,9 @@ KG_INLINE void kg_multiply_tf32(float (&sums)[4], const uint32_t (&a)[4], const 
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-// The bits of a number with no more than 11 digits (binary), as tf32 has them: the nearest one, or
-// the next one towards 0. Of what is no number, a bit pattern that is one may remain of rounding,
-// but not of cutting; the largest numbers become infinite by rounding.
+// Rounds the bits of a float to the 11 significant bits of tf32: to nearest, or by truncation.
+// Rounding may turn a NaN into a number, truncation does not; rounding turns the largest numbers
+// into infinity.
 KG_INLINE uint32_t kg_round_tf32(uint32_t bits)
 {
     return (bits + 0x1000) & 0xffffe000;
@@ -128,7 +128,7 @@ KG_INLINE uint32_t kg_cut_tf32(uint32_t bits)
 
 // ---- Clusters ----
 
-// The place in block `rank` that corresponds to `place` in the shared memory of this one.
+// The address in block `rank` that corresponds to `place` in this block's shared memory.
 KG_INLINE uint32_t kg_shared_of(uint32_t place, unsigned rank)
 {
     uint32_t there;
@@ -146,7 +146,7 @@ KG_INLINE float4 kg_get_shared_of(uint32_t place, unsigned rank)
     return value;
 }
 
-// All threads of the cluster meet: what they wrote to shared memory before is seen after.
+// A cluster barrier: what threads wrote to shared memory before is visible after it.
 KG_INLINE void kg_cluster_meet()
 {
     asm volatile("barrier.cluster.arrive.release;\n"

@@ -1,12 +1,12 @@
-// Neighbours in memory, N at a time: one access of N * sizeof(T) bytes, a power of two. 32 bytes
-// are two accesses. Addresses are multiples of the size, of 16 at most.
+// Adjacent elements in memory, N at a time: one access of N * sizeof(T) bytes, a power of two. 32
+// bytes take two accesses. Addresses are multiples of the size, up to 16.
 
 template <typename T, int N>
 struct alignas(N * sizeof(T) < 16 ? N * sizeof(T) : 16) kg_vec {
     T at[N];
 };
 
-// What an access of SIZE bytes moves.
+// The word type for an access of SIZE bytes.
 template <int SIZE>
 struct kg_word {
     typedef uint4 type;
@@ -67,7 +67,7 @@ KG_INLINE uint4 kg_read_once(const uint4 *from)
     return word;
 }
 
-// Stores to global memory in one piece: left to itself the compiler takes vectors apart.
+// Stores to global memory in one instruction: otherwise the compiler may split vectors.
 KG_INLINE void kg_write(uint8_t *to, uint8_t word)
 {
     *to = word;
@@ -121,7 +121,8 @@ KG_INLINE void kg_write_once(uint4 *to, uint4 word)
                  "r"(word.z), "r"(word.w));
 }
 
-// Through the read-only cache where the compiler can tell that nobody writes: const __restrict__.
+// Uses the read-only cache if the compiler can tell that the kernel does not write: const
+// __restrict__.
 template <int N, typename T>
 KG_INLINE kg_vec<T, N> kg_load_vec(const T *from)
 {
@@ -133,7 +134,7 @@ KG_INLINE kg_vec<T, N> kg_load_vec(const T *from)
     return v;
 }
 
-// For what is read once and written by nobody while the kernel runs.
+// For data that is read once and not written while the kernel runs.
 template <int N, typename T>
 KG_INLINE kg_vec<T, N> kg_load_vec_stream(const T *from)
 {
@@ -151,8 +152,8 @@ KG_INLINE uint32_t kg_shared_address(const void *shared)
     return (uint32_t)__cvta_generic_to_shared(shared);
 }
 
-// Brings a vector of 4, 8 or 16 bytes to a place in shared memory that is the thread's own. It is
-// there after kg_copies_wait; the thread goes on meanwhile.
+// Copies a vector of 4, 8 or 16 bytes asynchronously into the thread's slot of shared memory. It is
+// available after kg_copies_wait.
 template <int N, typename T>
 KG_INLINE void kg_copy_vec(kg_vec<T, N> *to, const T *from)
 {
@@ -188,7 +189,7 @@ KG_INLINE void kg_store_vec(T *to, kg_vec<T, N> v)
         kg_write(reinterpret_cast<word *>(to) + i, reinterpret_cast<const word *>(&v)[i]);
 }
 
-// For what the kernel does not read again before its next barrier.
+// For data that the kernel does not read again before its next barrier.
 template <int N, typename T>
 KG_INLINE void kg_store_vec_stream(T *to, kg_vec<T, N> v)
 {
@@ -198,7 +199,7 @@ KG_INLINE void kg_store_vec_stream(T *to, kg_vec<T, N> v)
         kg_write_once(reinterpret_cast<word *>(to) + i, reinterpret_cast<const word *>(&v)[i]);
 }
 
-// ---- Elements of vectors: as stored, and as computed with ----
+// ---- Elements of vectors: stored and computed types ----
 
 KG_INLINE float kg_unpack_f32(float x)
 {

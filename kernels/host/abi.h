@@ -3,7 +3,7 @@
 #include <stdint.h>
 
 struct kg_host_call {
-    void *const *tensor;   // inputs, outputs, then intermediates that live in memory
+    void *const *tensor;   // inputs, outputs, then intermediates in memory
     const int64_t *size;   // by size id, params included
     const int64_t *stride; // 8 per tensor, in elements
     char *shared;          // workspace of all threads

@@ -1,6 +1,6 @@
 // Instructions of x86's AMX, which multiply tiles of pairs of narrow floats and add both products
-// to an f32. They round to the nearest and take denormals for zero. Behind these names a test puts
-// something else.
+// to an f32. They round to nearest and flush denormals to zero. A test replaces them by an
+// emulation.
 #ifndef KG_AMX_H
 #define KG_AMX_H
 
@@ -12,7 +12,7 @@ struct kg_tiles {
     uint8_t rows[16];
 };
 
-// Each thread says what its registers look like, and lets go of them when it is done.
+// Each thread configures its tile registers, and releases them when it is done.
 KG_INLINE void kg_tiles_begin(void)
 {
     static const struct kg_tiles shape = {.palette = 1,
@@ -26,7 +26,7 @@ KG_INLINE void kg_tiles_end(void)
     __asm__ volatile("tilerelease");
 }
 
-// Linux lets a process use them once it has asked: arch_prctl(ARCH_REQ_XCOMP_PERM, XTILEDATA).
+// Linux requires a process to request permission: arch_prctl(ARCH_REQ_XCOMP_PERM, XTILEDATA).
 KG_INLINE bool kg_tiles_ask(void)
 {
 #if defined(__linux__)

@@ -1,11 +1,11 @@
-// The path for a few rows against columns that lie along k: vectors along k, added across at the
-// end. Columns are read once, where they lie; rows are packed so that they can be read in step.
+// The path for a few rows against columns that are contiguous along k: vectors along k, whose lanes
+// are added at the end. Columns are read once, in place; rows are packed so that both are read in
+// step.
 
-// Products of one vector of k that are summed at a time, and the k they are summed over before they
-// are added across.
+// Terms of k, in vectors, that are accumulated before the lanes are added.
 enum { KG_DOT_BLOCK = 1024 };
 
-// One row into what pack_dots makes.
+// Packs one row for pack_dots.
 KG_INLINE void pack_dot(const bool halves, struct view row, int64_t kn, int high, KG_REAL *to)
 {
     int64_t k = 0;
@@ -16,14 +16,14 @@ KG_INLINE void pack_dot(const bool halves, struct view row, int64_t kn, int high
         to[k / KG_LANES * KG_LANES * high + k % KG_LANES] = element(halves, row.data, k * row.k);
 }
 
-// Rows [x0, x0 + count): (x, k) at to[(k / KG_LANES * high + x) * KG_LANES + k % KG_LANES]. Rows
-// that do not exist are zero.
+// Packs rows [x0, x0 + count): (x, k) is at to[(k / KG_LANES * high + x) * KG_LANES + k %
+// KG_LANES]. Rows beyond the matrix are zero.
 KG_APART void pack_dots(const struct job *job, int64_t x0, int64_t count, int high, KG_REAL *to)
 {
     enum { STEP = 512 };
     for (int64_t k0 = 0; k0 < job->kn; k0 += STEP) {
         const int64_t kn = least(STEP, job->kn - k0);
-        const struct view v = look(job, job->plan->rows, x0, count, job->k0 + k0, kn);
+        const struct view v = operand_view(job, job->plan->rows, x0, count, job->k0 + k0, kn);
         for (int i = 0; i < high; i++) {
             KG_REAL *row = to + k0 * high + i * KG_LANES;
             if (i >= count)
@@ -91,7 +91,7 @@ static void run_dots(const struct job *job, int64_t row, int64_t rows, int64_t c
     const struct plan *p = job->plan;
     const int high = rows > 2 ? 4 : (int)rows, wide = rows > 2 ? 3 : rows > 1 ? 4 : 8;
     const int64_t panels = ceiling(rows, high), length = ceiling(job->kn, KG_LANES) * KG_LANES;
-    // Columns that are computed rather than read stand in the stage.
+    // Columns that are computed rather than read are in the stage.
     const int64_t depth = least(KG_DOT_BLOCK, KG_STAGE / wide / KG_LANES * KG_LANES);
     for (int64_t i = 0; i < panels * high * columns; i++)
         job->sums[i] = 0;
@@ -101,7 +101,7 @@ static void run_dots(const struct job *job, int64_t row, int64_t rows, int64_t c
     for (int64_t c = 0; c < columns; c += wide)
         for (int64_t k = 0; k < job->kn; k += depth) {
             const int64_t count = least(wide, columns - c), kn = least(depth, job->kn - k);
-            const struct view v = look(job, p->columns, column + c, count, job->k0 + k, kn);
+            const struct view v = operand_view(job, p->columns, column + c, count, job->k0 + k, kn);
             for (int64_t i = 0; i < panels; i++) {
                 const KG_REAL *left = job->rows + (i * length + k) * high;
                 KG_REAL *sums = job->sums + i * high * columns + c;
@@ -111,5 +111,5 @@ static void run_dots(const struct job *job, int64_t row, int64_t rows, int64_t c
                     dot_rows(high, false, kn, v, count, left, sums, columns);
             }
         }
-    deliver(job, row, rows, column, columns, job->sums, columns);
+    store_tile(job, row, rows, column, columns, job->sums, columns);
 }

@@ -1,37 +1,38 @@
-// What is done with the sizes of a call, and the entry points.
+// The plan of a call from its sizes, and the entry points.
 
 enum {
-    KG_ITEM_ROWS = 1024, // of an item, at most
-    // Up to as many rows, columns along k are not packed: half of a panel would be idle.
+    KG_ITEM_ROWS = 1024, // largest number of rows of an item
+    // With at most this many rows, columns along k are not packed: half of a panel would be idle.
     KG_DOT_ROWS = KG_COLUMNS / 2 > 4 ? KG_COLUMNS / 2 : 4,
 };
 
-// How many parts of size `part` there are. Small calls have one; they should not pay for divisions.
-KG_INLINE int64_t parts_of(int64_t total, int64_t part)
+// The number of tiles of size `part`. Small calls have one tile and avoid the division.
+KG_INLINE int64_t count_tiles(int64_t total, int64_t part)
 {
     return total <= part ? total > 0 : ceiling(total, part);
 }
 
-// The largest size of parts into which `total` is cut evenly, at most `most`, multiples of `unit`.
-KG_INLINE int64_t cut(int64_t total, int64_t most, int64_t unit)
+// The largest size, a multiple of `unit` and at most `most`, of tiles into which `total` is divided
+// evenly.
+KG_INLINE int64_t even_size(int64_t total, int64_t max, int64_t unit)
 {
-    if (total > most)
-        total = ceiling(total, ceiling(total, most));
+    if (total > max)
+        total = ceiling(total, ceiling(total, max));
     return ceiling(total > 0 ? total : 1, unit) * unit;
 }
 
-enum lie { SCATTERED, ALONG_X, ALONG_K };
+enum direction { SCATTERED, ALONG_X, ALONG_K };
 
-// How neighbours of a side lie in memory, or are computed.
-static enum lie lie_of(const struct kg_host_call *call, const struct side *side)
+// The direction in which an operand is contiguous, in memory or as it is computed.
+static enum direction direction_of(const struct kg_host_call *call, const struct operand *operand)
 {
     struct view view = {NULL, 0, 0, false};
-    if (!side->direct(call, 0, &view))
-        return side->along_k ? ALONG_K : ALONG_X;
+    if (!operand->direct(call, 0, &view))
+        return operand->along_k ? ALONG_K : ALONG_X;
     return view.x == 1 ? ALONG_X : view.k == 1 ? ALONG_K : SCATTERED;
 }
 
-// Do both sides lie as contract_pairs.h wants them, and are they worth packing?
+// Do both operands have a layout for contract_pairs.h, and are they large enough to pack?
 static bool takes_pairs(const struct kg_host_call *call, struct extents size)
 {
 #if !KG_PAIR_PATH
@@ -46,32 +47,33 @@ static bool takes_pairs(const struct kg_host_call *call, struct extents size)
 #endif
 }
 
-// Few rows against many columns are read where they lie. Otherwise B is the side of columns, for
-// outputs lie along n.
+// A few rows against many columns are read in place. Otherwise B gives the columns, because outputs
+// are contiguous along n.
 static void choose_path(const struct kg_host_call *call, struct plan *p)
 {
     const struct extents size = p->size;
     if (takes_pairs(call, size)) {
         p->pairs = true;
-        p->rows = &side_a;
-        p->columns = &side_b;
+        p->rows = &operand_a;
+        p->columns = &operand_b;
         p->row_count = size.m;
         p->column_count = size.n;
         return;
     }
     const bool few_n = size.n < size.m;
     const int64_t few = few_n ? size.n : size.m;
-    const enum lie lie = lie_of(call, few_n ? &side_a : &side_b);
-    p->dots = lie == ALONG_K && few <= KG_DOT_ROWS && size.k >= 4 * KG_LANES;
-    p->turned = few_n && (p->dots || (lie == ALONG_X && few <= KG_COLUMNS && size.k >= 64));
-    p->rows = p->turned ? &side_b : &side_a;
-    p->columns = p->turned ? &side_a : &side_b;
-    p->row_count = p->turned ? size.n : size.m;
-    p->column_count = p->turned ? size.m : size.n;
-    p->stream = lie_of(call, p->columns) == ALONG_X;
+    const enum direction direction = direction_of(call, few_n ? &operand_a : &operand_b);
+    p->dots = direction == ALONG_K && few <= KG_DOT_ROWS && size.k >= 4 * KG_LANES;
+    p->swapped = few_n && (p->dots || (direction == ALONG_X && few <= KG_COLUMNS && size.k >= 64));
+    p->rows = p->swapped ? &operand_b : &operand_a;
+    p->columns = p->swapped ? &operand_a : &operand_b;
+    p->row_count = p->swapped ? size.n : size.m;
+    p->column_count = p->swapped ? size.m : size.n;
+    p->stream = direction_of(call, p->columns) == ALONG_X;
 }
 
-// Long sums with few results are cut into slabs. By the sizes alone: slabs round differently.
+// Split-K: long sums with few results are divided into slabs. This depends on the sizes alone,
+// because slabs round differently.
 static void choose_slabs(struct plan *p)
 {
     enum { LEAST_K = 4096, WANTED = 32 };
@@ -86,23 +88,23 @@ static void choose_slabs(struct plan *p)
             p->slabs = ceiling(p->size.k, p->slab_k);
         }
     }
-    p->block_k = p->pairs ? cut(p->slab_k, KG_PAIR_BLOCK_K, KG_PAIR_STEP)
-                          : cut(p->slab_k, KG_BLOCK_K, KG_DEEP);
+    p->block_k = p->pairs ? even_size(p->slab_k, KG_PAIR_BLOCK_K, KG_PAIR_STEP)
+                          : even_size(p->slab_k, KG_BLOCK_K, KG_STREAM_DEPTH);
 }
 
-// With fewer tiles than threads each block of k becomes an item. Its sums are added up in the order
-// in which one thread would have added them.
-static void part_blocks(const struct kg_host_call *call, struct plan *p)
+// With fewer tiles than threads, each block of k becomes an item. The partial sums are added in the
+// order in which a single thread would add them.
+static void split_blocks(const struct kg_host_call *call, struct plan *p)
 {
     if (call->threads == 1 || p->dots || p->pairs || p->slabs > 1 || p->size.k <= p->block_k)
         return;
-    // Few rows are bound by memory, which is best read in long lines: the fewer the rows, the less
-    // the sums of all blocks weigh beside the columns.
+    // Few rows are bound by memory, which is fastest in long contiguous reads: the fewer the rows,
+    // the smaller the partial sums of all blocks compared with the columns.
     const int64_t rows = p->row_count <= 16 ? 16 : 128;
-    const int64_t columns = p->row_count <= KG_LOWEST ? 4 * KG_ITEM_COLUMNS
-                            : p->row_count <= 16      ? 1024
-                                                      : 128;
-    if (p->size.batch * parts_of(p->row_count, rows) * parts_of(p->column_count, columns) >=
+    const int64_t columns = p->row_count <= KG_LOWEST_ROWS ? 4 * KG_ITEM_COLUMNS
+                            : p->row_count <= 16           ? 1024
+                                                           : 128;
+    if (p->size.batch * count_tiles(p->row_count, rows) * count_tiles(p->column_count, columns) >=
         call->threads)
         return;
     p->slab_k = p->block_k;
@@ -111,34 +113,34 @@ static void part_blocks(const struct kg_host_call *call, struct plan *p)
 
 static int64_t item_count(const struct plan *p)
 {
-    return p->size.batch * p->slabs * parts_of(p->row_count, p->tile_rows) *
-           parts_of(p->column_count, p->tile_columns);
+    return p->size.batch * p->slabs * count_tiles(p->row_count, p->tile_rows) *
+           count_tiles(p->column_count, p->tile_columns);
 }
 
-// Large items pack less often; several for each thread even out.
+// Large items pack less often; several items per thread balance the load.
 static void choose_tiles(const struct kg_host_call *call, struct plan *p)
 {
     enum { DOT_ELEMENTS = 1 << 16, LEAST = 128, ENOUGH = 256 };
-    const int64_t high = p->pairs ? KG_PAIR_SIDE : KG_ROWS;
-    const int64_t unit = p->dots ? 12 : p->pairs ? KG_PAIR_SIDE : KG_COLUMNS;
-    // Few rows are bound by memory, which likes to be read in long lines.
-    const int64_t most = p->pairs                 ? KG_PAIR_COLUMNS
-                         : p->row_count > KG_ROWS ? KG_ITEM_COLUMNS
-                                                  : 4 * KG_ITEM_COLUMNS;
-    p->tile_rows = p->dots ? p->row_count : cut(p->row_count, KG_ITEM_ROWS, high);
-    p->tile_columns = cut(p->column_count, most, unit);
+    const int64_t high = p->pairs ? KG_PAIR_TILE : KG_ROWS;
+    const int64_t unit = p->dots ? 12 : p->pairs ? KG_PAIR_TILE : KG_COLUMNS;
+    // Few rows are bound by memory, which is fastest in long contiguous reads.
+    const int64_t max = p->pairs                 ? KG_PAIR_COLUMNS
+                        : p->row_count > KG_ROWS ? KG_ITEM_COLUMNS
+                                                 : 4 * KG_ITEM_COLUMNS;
+    p->tile_rows = p->dots ? p->row_count : even_size(p->row_count, KG_ITEM_ROWS, high);
+    p->tile_columns = even_size(p->column_count, max, unit);
     while (call->threads > 1 && item_count(p) < 2 * call->threads) {
         const int64_t larger = p->tile_rows > p->tile_columns ? p->tile_rows : p->tile_columns;
         if (p->dots ? p->tile_columns * p->slab_k <= DOT_ELEMENTS || p->tile_columns <= unit
                     : larger <= (item_count(p) < call->threads ? LEAST : ENOUGH))
             break;
         if (!p->dots && p->tile_rows >= p->tile_columns)
-            p->tile_rows = cut(p->tile_rows, ceiling(p->tile_rows, 2), high);
+            p->tile_rows = even_size(p->tile_rows, ceiling(p->tile_rows, 2), high);
         else
-            p->tile_columns = cut(p->tile_columns, ceiling(p->tile_columns, 2), unit);
+            p->tile_columns = even_size(p->tile_columns, ceiling(p->tile_columns, 2), unit);
     }
-    p->tiles_down = parts_of(p->row_count, p->tile_rows);
-    p->tiles_across = parts_of(p->column_count, p->tile_columns);
+    p->tiles_down = count_tiles(p->row_count, p->tile_rows);
+    p->tiles_across = count_tiles(p->column_count, p->tile_columns);
     p->items = item_count(p);
 }
 
@@ -146,24 +148,24 @@ static struct plan make_plan(const struct kg_host_call *call)
 {
     struct plan p = {.size = extents(call), .slabs = 1, .tiles_down = 1, .tiles_across = 1};
     if (p.size.batch == 0 || p.size.m == 0 || p.size.n == 0)
-        return p; // not even a first item to look at
+        return p; // there is no first item to examine
     choose_path(call, &p);
     choose_slabs(&p);
-    part_blocks(call, &p);
+    split_blocks(call, &p);
     choose_tiles(call, &p);
-    p.block_rows = cut(p.tile_rows, KG_BLOCK_ROWS, p.pairs ? KG_PAIR_SIDE : KG_ROWS);
+    p.block_rows = even_size(p.tile_rows, KG_BLOCK_ROWS, p.pairs ? KG_PAIR_TILE : KG_ROWS);
     return p;
 }
 
-// Elements of one thread's workspace; with a job, where its parts stand.
+// Elements of one thread's workspace; with a job, also sets its pointers.
 static int64_t lay_out(const struct plan *p, struct job *job, char *scratch)
 {
     enum { PARTS = 5 };
-    const int64_t width = p->pairs ? KG_PAIR_SIDE : KG_COLUMNS;
+    const int64_t width = p->pairs ? KG_PAIR_TILE : KG_COLUMNS;
     const int64_t columns = ceiling(p->tile_columns, width) * width;
     const int64_t length = ceiling(p->slab_k, KG_LANES) * KG_LANES;
     const int64_t dot_rows = ceiling(p->tile_rows, 4) * 4;
-    const int64_t depth = p->pairs ? p->block_k / 2 : p->block_k; // two stand in a word
+    const int64_t depth = p->pairs ? p->block_k / 2 : p->block_k; // two terms share a word
     const bool blocks = p->slab_k > p->block_k;
     const int64_t size[PARTS] = {
         KG_STAGE,
@@ -192,28 +194,29 @@ static int64_t lay_out(const struct plan *p, struct job *job, char *scratch)
     return used;
 }
 
-// Adds up slabs: items are pieces of rows of m.
-enum { KG_PIECE = 1024 };
+// Adds the partial sums of slabs; an item is a tile of the output.
+enum { KG_SLAB_TILE = 1024 };
 
-static int64_t piece_rows(const struct plan *p)
+static int64_t slab_tile_rows(const struct plan *p)
 {
-    return p->size.n < KG_PIECE ? KG_PIECE / (p->size.n > 0 ? p->size.n : 1) : 1;
+    return p->size.n < KG_SLAB_TILE ? KG_SLAB_TILE / (p->size.n > 0 ? p->size.n : 1) : 1;
 }
 
-static int64_t piece_count(const struct plan *p)
+static int64_t slab_tile_count(const struct plan *p)
 {
-    return p->size.batch * ceiling(p->size.m, piece_rows(p)) * ceiling(p->size.n, KG_PIECE);
+    return p->size.batch * ceiling(p->size.m, slab_tile_rows(p)) * ceiling(p->size.n, KG_SLAB_TILE);
 }
 
 static void add_slabs(const struct kg_host_call *call, const struct plan *p, int64_t item)
 {
-    _Alignas(64) KG_REAL sums[KG_PIECE];
-    const int64_t across = ceiling(p->size.n, KG_PIECE);
-    const int64_t down = ceiling(p->size.m, piece_rows(p));
-    const int64_t column = item % across * KG_PIECE, row = item / across % down * piece_rows(p);
+    _Alignas(64) KG_REAL sums[KG_SLAB_TILE];
+    const int64_t across = ceiling(p->size.n, KG_SLAB_TILE);
+    const int64_t down = ceiling(p->size.m, slab_tile_rows(p));
+    const int64_t column = item % across * KG_SLAB_TILE,
+                  row = item / across % down * slab_tile_rows(p);
     const int64_t batch = item / across / down;
-    const int64_t columns = least(KG_PIECE, p->size.n - column);
-    const int64_t rows = least(piece_rows(p), p->size.m - row);
+    const int64_t columns = least(KG_SLAB_TILE, p->size.n - column);
+    const int64_t rows = least(slab_tile_rows(p), p->size.m - row);
     for (int64_t slab = 0; slab < p->slabs; slab++) {
         const KG_REAL *from =
             (const KG_REAL *)call->shared + (slab * p->size.batch + batch) * p->size.m * p->size.n;
@@ -255,12 +258,12 @@ int64_t KG_ENTRY(items)(const struct kg_host_call *call, int phase)
     const struct plan p = make_plan(call);
     if (phase == 0)
         return p.items;
-    return phase == 1 && p.slabs > 1 ? piece_count(&p) : -1;
+    return phase == 1 && p.slabs > 1 ? slab_tile_count(&p) : -1;
 }
 
 int64_t KG_ENTRY(bytes)(const struct kg_host_call *call, int kind)
 {
-    enum { LEAST_WORK = 1 << 16 }; // products worth waking a thread for
+    enum { LEAST_WORK = 1 << 16 }; // least number of products that is worth waking a thread
     const struct plan p = make_plan(call);
     if (kind == KG_HOST_GRAIN) {
         const int64_t work = p.tile_rows * p.tile_columns * (p.slab_k + 8);

@@ -1,32 +1,32 @@
-// Getting rectangles of a side into panels, and tiles of sums out.
+// Packs blocks of an operand into panels, and passes tiles of sums to the epilogue.
 
-struct side {
+struct operand {
     bool (*direct)(const struct kg_host_call *call, int64_t item, struct view *view);
     void (*fill)(const struct kg_host_call *call, int64_t item, int64_t row, int64_t rows,
                  int64_t start, int64_t depth, KG_REAL *restrict to, int64_t width);
     bool along_k;
 };
 
-static const struct side side_a = {a_direct, a_fill, KG_A_ALONG_K};
-static const struct side side_b = {b_direct, b_fill, KG_B_ALONG_K};
+static const struct operand operand_a = {a_direct, a_fill, KG_A_ALONG_K};
+static const struct operand operand_b = {b_direct, b_fill, KG_B_ALONG_K};
 
-// What is decided for a call: contract_entry.h.
+// The plan of a call, made in contract_entry.h.
 struct plan {
     struct extents size;
-    bool pairs;  // the path of contract_pairs.h,
-    bool dots;   // or of contract_dots.h, else that of contract_panels.h
-    bool turned; // rows are B and columns A: tiles are turned before they are finished
-    bool stream; // columns lie side by side
-    const struct side *rows, *columns;
+    bool pairs;   // uses contract_pairs.h
+    bool dots;    // uses contract_dots.h; else contract_panels.h
+    bool swapped; // rows are B and columns A: tiles are transposed before the epilogue
+    bool stream;  // adjacent columns are contiguous in memory
+    const struct operand *rows, *columns;
     int64_t row_count, column_count;
     int64_t tile_rows, tile_columns; // of one item
     int64_t tiles_down, tiles_across;
-    int64_t block_rows, block_k; // what is packed at a time
-    int64_t slabs, slab_k;       // parts of k that are summed apart
+    int64_t block_rows, block_k; // block that is packed at a time
+    int64_t slabs, slab_k;       // split-K: ranges of k whose partial sums are added later
     int64_t items;
 };
 
-// One thread at work on one item.
+// The state of one thread for one item.
 struct job {
     const struct kg_host_call *call;
     const struct plan *plan;
@@ -35,7 +35,7 @@ struct job {
     int64_t k0, kn; // the slab
 };
 
-// Squares of vectors are turned in registers by exchanging halves of ever larger groups.
+// Square blocks of vectors are transposed in registers by exchanging halves of ever larger groups.
 #define KG_LIST(...) __VA_ARGS__
 #if KG_LANES == 2
 #define KG_EXCHANGES(EXCHANGE) EXCHANGE(1, KG_LIST(0, 2), KG_LIST(1, 3))
@@ -60,20 +60,20 @@ struct job {
              KG_LIST(8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31))
 #endif
 
-// Row i of the transposed square ends up at place turned(i).
+// Row i of the transposed block is in register transposed_row(i).
 KG_INLINE void transpose(vector row[KG_LANES])
 {
-#define KG_TURN(step, low, high)                                                                   \
+#define KG_EXCHANGE(step, low, high)                                                               \
     for (int i = 0; i < KG_LANES; i++)                                                             \
         if (!(i & (step))) {                                                                       \
             const vector one = row[i], two = row[i + (step)];                                      \
             row[i] = KG_SHUFFLE(one, two, low);                                                    \
             row[i + (step)] = KG_SHUFFLE(one, two, high);                                          \
         }
-    KG_EXCHANGES(KG_TURN)
+    KG_EXCHANGES(KG_EXCHANGE)
 }
 
-KG_INLINE int turned(int i)
+KG_INLINE int transposed_row(int i)
 {
     return KG_LANES < 4 ? i : (i & ~3) | (i & 1) << 1 | (i & 2) >> 1;
 }
@@ -90,19 +90,19 @@ KG_INLINE vector add_across(vector row[KG_LANES])
     return row[0];
 }
 
-// A rectangle of a side where it lies or computed into the stage, which it must fit then.
-KG_INLINE struct view look(const struct job *job, const struct side *side, int64_t x0, int64_t xn,
-                           int64_t k0, int64_t kn)
+// A block of an operand: in place, or computed into the stage, which must be large enough.
+KG_INLINE struct view operand_view(const struct job *job, const struct operand *operand, int64_t x0,
+                                   int64_t xn, int64_t k0, int64_t kn)
 {
     struct view view;
-    if (side->direct(job->call, job->batch, &view))
+    if (operand->direct(job->call, job->batch, &view))
         return moved(view, x0, k0);
-    side->fill(job->call, job->batch, x0, xn, k0, kn, job->stage, side->along_k ? kn : xn);
-    return side->along_k ? (struct view){job->stage, kn, 1, false}
-                         : (struct view){job->stage, 1, xn, false};
+    operand->fill(job->call, job->batch, x0, xn, k0, kn, job->stage, operand->along_k ? kn : xn);
+    return operand->along_k ? (struct view){job->stage, kn, 1, false}
+                            : (struct view){job->stage, 1, xn, false};
 }
 
-// to[k * width + x] = from(x, k). The general case, and the last panel: rows that do not exist
+// to[k * width + x] = from(x, k), in the general case and for the last panel, whose missing rows
 // are zero.
 KG_INLINE void pack_any(const bool halves, struct view from, int64_t xn, int64_t kn, int width,
                         KG_REAL *to)
@@ -120,7 +120,7 @@ KG_INLINE void pack_any(const bool halves, struct view from, int64_t xn, int64_t
     }
 }
 
-// A full panel of rows that lie along x.
+// Packs a full panel of rows that are contiguous along x.
 KG_INLINE void pack_straight(const bool halves, struct view from, int64_t kn, int width,
                              KG_REAL *to)
 {
@@ -133,10 +133,11 @@ KG_INLINE void pack_straight(const bool halves, struct view from, int64_t kn, in
     }
 }
 
-// A full panel of rows that lie along k. Squares are stored as whole vectors, up to KG_LANES - 1
-// elements past their rows; those are written again later: by the next k, by the squares of
-// lower rows, or by the next panel.
-KG_INLINE void pack_turned(const bool halves, struct view from, int64_t kn, int width, KG_REAL *to)
+// Packs a full panel of rows that are contiguous along k. Square blocks are stored as whole
+// vectors, up to KG_LANES - 1 elements past their rows; those elements are overwritten later: by
+// the next k, by the blocks of lower rows, or by the next panel.
+KG_INLINE void pack_transposed(const bool halves, struct view from, int64_t kn, int width,
+                               KG_REAL *to)
 {
     const int64_t whole = kn / KG_LANES * KG_LANES;
     for (int x = (width - 1) / KG_LANES * KG_LANES; x >= 0; x -= KG_LANES)
@@ -147,19 +148,19 @@ KG_INLINE void pack_turned(const bool halves, struct view from, int64_t kn, int 
                     elements(halves, from.data, (x + i < width ? x + i : width - 1) * from.x + k);
             transpose(row);
             for (int i = 0; i < KG_LANES; i++)
-                *(loose_vector *)(to + (k + i) * width + x) = row[turned(i)];
+                *(loose_vector *)(to + (k + i) * width + x) = row[transposed_row(i)];
         }
     for (int64_t k = whole; k < kn; k++)
         for (int x = 0; x < width; x++)
             to[k * width + x] = element(halves, from.data, x * from.x + k);
 }
 
-// A rectangle into panels `stride` elements apart.
+// Packs a block into panels `stride` elements apart.
 KG_INLINE void pack_view(const bool halves, struct view from, int64_t xn, int64_t kn, int width,
                          KG_REAL *to, int64_t stride)
 {
-    // Rows along x are long: eight at a time pass through all panels, as many as a cache has ways,
-    // for their addresses may well fall into one set.
+    // Rows along x are long. Eight at a time pass through all panels, as many as a cache has ways,
+    // because their addresses may map to the same set.
     const int64_t step = from.x == 1 ? 8 : kn;
     for (int64_t k = 0; k < kn; k += step) {
         const int64_t depth = least(step, kn - k);
@@ -171,24 +172,26 @@ KG_INLINE void pack_view(const bool halves, struct view from, int64_t xn, int64_
             else if (from.x == 1)
                 pack_straight(halves, part, depth, width, panel);
             else
-                pack_turned(halves, part, depth, width, panel);
+                pack_transposed(halves, part, depth, width, panel);
         }
     }
 }
 
-// Rows [x0, x0 + xn), columns [k0, k0 + kn) of a side into panels of kn * width elements. Writes up
-// to KG_LANES elements past the last panel.
-KG_INLINE void pack(const struct job *job, const struct side *side, int64_t x0, int64_t xn,
+// Packs rows [x0, x0 + xn), terms [k0, k0 + kn) of an operand into panels of kn * width elements.
+// Writes up to KG_LANES elements past the last panel.
+KG_INLINE void pack(const struct job *job, const struct operand *operand, int64_t x0, int64_t xn,
                     int64_t k0, int64_t kn, int width, KG_REAL *to)
 {
     struct view view;
-    const bool direct = side->direct(job->call, job->batch, &view);
-    const int64_t x_step = direct ? xn : side->along_k ? width : KG_STAGE / 8 / width * width;
-    const int64_t k_step = direct ? kn : side->along_k ? KG_STAGE / width / KG_LANES * KG_LANES : 8;
+    const bool direct = operand->direct(job->call, job->batch, &view);
+    const int64_t x_step = direct ? xn : operand->along_k ? width : KG_STAGE / 8 / width * width;
+    const int64_t k_step = direct             ? kn
+                           : operand->along_k ? KG_STAGE / width / KG_LANES * KG_LANES
+                                              : 8;
     for (int64_t x = 0; x < xn; x += x_step)
         for (int64_t k = 0; k < kn; k += k_step) {
             const int64_t rows = least(x_step, xn - x), depth = least(k_step, kn - k);
-            const struct view part = look(job, side, x0 + x, rows, k0 + k, depth);
+            const struct view part = operand_view(job, operand, x0 + x, rows, k0 + k, depth);
             KG_REAL *panels = to + x / width * kn * width + k * width;
             if (has_halves(&part))
                 pack_view(true, part, rows, depth, width, panels, kn * width);
@@ -197,20 +200,19 @@ KG_INLINE void pack(const struct job *job, const struct side *side, int64_t x0, 
         }
 }
 
-// A tile of sums of this item, rows `width` apart: through the rest of the formula or, when k is
-// summed in slabs, to where the slabs are added up.
-static void deliver(const struct job *job, int64_t row, int64_t rows, int64_t column,
-                    int64_t columns, const KG_REAL *tile, int64_t width)
+// Passes a tile of sums, rows `width` apart, to the epilogue or, with split-K, to the partial sums.
+static void store_tile(const struct job *job, int64_t row, int64_t rows, int64_t column,
+                       int64_t columns, const KG_REAL *tile, int64_t width)
 {
     const struct plan *p = job->plan;
     if (p->slabs > 1) {
         KG_REAL *to = (KG_REAL *)job->call->shared +
                       (job->slab * p->size.batch + job->batch) * p->size.m * p->size.n;
-        const int64_t down = p->turned ? 1 : p->size.n, across = p->turned ? p->size.n : 1;
+        const int64_t down = p->swapped ? 1 : p->size.n, across = p->swapped ? p->size.n : 1;
         for (int64_t r = 0; r < rows; r++)
             for (int64_t c = 0; c < columns; c++)
                 to[(row + r) * down + (column + c) * across] = tile[r * width + c];
-    } else if (!p->turned) {
+    } else if (!p->swapped) {
         finish(job->call, job->batch, row, rows, column, columns, tile, width);
     } else {
         const int64_t step = KG_STAGE / rows;

@@ -1,8 +1,8 @@
-// The path for matrices of narrow floats where the processor adds up products of pairs along k by
-// tiles (amx.h). Sides are packed as pairs, which stand in words, and never widened: a panel of
-// columns as a row of words for each pair, one of rows as 16 words of each row at a time.
+// The path for matrices of narrow floats on processors that add products of pairs along k by tile
+// instructions (amx.h). Operands are packed as pairs in 32-bit words, and never widened: a panel of
+// columns has a row of words for each pair, a panel of rows 16 words of each row at a time.
 #if KG_PAIR_PATH
-// Bits in a vector register: moved, never computed with.
+// Bits in a vector register, which are moved but not computed with.
 KG_INLINE vector pairs_of(const half *even, const half *odd)
 {
     return (vector)(half_words(even) | half_words(odd) << 16);
@@ -13,11 +13,11 @@ KG_INLINE void store_square(vector row[16], const bool turn, uint32_t *to, int64
     if (turn)
         transpose(row);
     for (int i = 0; i < 16; i++)
-        *(vector *)(to + i * stride) = row[turn ? turned(i) : i];
+        *(vector *)(to + i * stride) = row[turn ? transposed_row(i) : i];
 }
 
-// A square of 16 rows and 16 words: of each row one vector if `by_row`, else of each pair along k.
-// What does not exist is zero.
+// Packs a square of 16 rows and 16 words: one vector of each row if `by_row`, else of each pair
+// along k. Missing elements are zero.
 KG_INLINE void pack_square(const bool along_k, struct view from, int64_t xn, int64_t kn,
                            const bool by_row, uint32_t *to, int64_t stride)
 {
@@ -44,19 +44,19 @@ KG_INLINE void pack_square(const bool along_k, struct view from, int64_t xn, int
     }
 }
 
-// One step of k of a panel.
+// Packs one step of k of a panel.
 KG_INLINE void pack_step(const bool along_k, struct view from, int64_t xn, int64_t kn,
                          const bool by_row, uint32_t *to)
 {
-    for (int x = 0; x < KG_PAIR_SIDE; x += 16)
+    for (int x = 0; x < KG_PAIR_TILE; x += 16)
         pack_square(along_k, moved(from, x, 0), xn - x, kn, by_row, to + (by_row ? 16 * x : x),
-                    by_row ? 16 : KG_PAIR_SIDE);
+                    by_row ? 16 : KG_PAIR_TILE);
 }
 
-// Panels of `kn` steps of 16 * KG_PAIR_SIDE words. Memory is read in long lines.
+// Packs panels of `kn` steps of 16 * KG_PAIR_TILE words. Memory is read in long lines.
 KG_INLINE void pack_pairs(struct view from, int64_t xn, int64_t kn, const bool by_row, uint32_t *to)
 {
-    enum { SIDE = KG_PAIR_SIDE, STEP = KG_PAIR_STEP };
+    enum { SIDE = KG_PAIR_TILE, STEP = KG_PAIR_STEP };
     const int64_t length = ceiling(kn, STEP) * 16; // of a row of a panel
     if (from.k == 1) {
         for (int64_t x = 0; x < xn; x += SIDE)
@@ -81,11 +81,11 @@ KG_APART void pack_pair_columns(struct view from, int64_t xn, int64_t kn, uint32
     pack_pairs(from, xn, kn, false, to);
 }
 
-// sums (+)= a b over packed panels; they begin at zero when `first`.
+// sums (+)= a b over packed panels; with `first` the sums start at zero.
 KG_APART void multiply_pairs(int64_t steps, const uint32_t *a, const uint32_t *b, bool first,
                              KG_REAL *sums)
 {
-    enum { LINE = 4 * KG_PAIR_SIDE, DOWN = 16 * KG_PAIR_SIDE };
+    enum { LINE = 4 * KG_PAIR_TILE, DOWN = 16 * KG_PAIR_TILE };
     if (first) {
         KG_TILE_ZERO(0);
         KG_TILE_ZERO(1);
@@ -106,8 +106,8 @@ KG_APART void multiply_pairs(int64_t steps, const uint32_t *a, const uint32_t *b
         KG_TILE_LOAD(5, a + 16 * 16, 64);
         KG_TILE_DOT(2, 5, 6);
         KG_TILE_DOT(3, 5, 7);
-        a += 16 * KG_PAIR_SIDE;
-        b += 16 * KG_PAIR_SIDE;
+        a += 16 * KG_PAIR_TILE;
+        b += 16 * KG_PAIR_TILE;
     }
     KG_TILE_STORE(0, sums, LINE);
     KG_TILE_STORE(1, sums + 16, LINE);
@@ -115,10 +115,10 @@ KG_APART void multiply_pairs(int64_t steps, const uint32_t *a, const uint32_t *b
     KG_TILE_STORE(3, sums + DOWN + 16, LINE);
 }
 
-// Whether this process may use tiles.
+// May this process use tile instructions?
 static bool pairs_allowed(void)
 {
-    static int known; // 0: it has not asked yet
+    static int known; // 0: permission was not requested yet
     int answer = __atomic_load_n(&known, __ATOMIC_RELAXED);
     if (answer == 0) {
         answer = kg_tiles_ask() ? 1 : -1;
@@ -127,11 +127,11 @@ static bool pairs_allowed(void)
     return answer > 0;
 }
 
-// Multiplies what is packed: a panel of columns stays near while the rows pass. `first`, `last`: of
-// the blocks of k.
+// Multiplies packed panels; a panel of columns stays in the cache while all rows use it. `first`,
+// `last`: of the blocks of k.
 static void run_pair_block(const struct job *job, const struct block *b)
 {
-    enum { SIDE = KG_PAIR_SIDE, NEAR = KG_PAIR_NEAR / KG_PAIR_STEP };
+    enum { SIDE = KG_PAIR_TILE, NEAR = KG_PAIR_CACHED / KG_PAIR_STEP };
     const uint32_t *left = (const uint32_t *)job->rows, *right = (const uint32_t *)job->columns;
     const int64_t across = ceiling(b->columns, SIDE), steps = ceiling(b->kn, KG_PAIR_STEP);
     for (int64_t step = 0; step < steps; step += NEAR)
@@ -142,8 +142,9 @@ static void run_pair_block(const struct job *job, const struct block *b)
                 multiply_pairs(least(NEAR, steps - step), left + i * length + start,
                                right + j * length + start, b->first && step == 0, sums);
                 if (b->last && step + NEAR >= steps)
-                    deliver(job, b->row + i * SIDE, least(SIDE, b->rows - i * SIDE),
-                            b->column + j * SIDE, least(SIDE, b->columns - j * SIDE), sums, SIDE);
+                    store_tile(job, b->row + i * SIDE, least(SIDE, b->rows - i * SIDE),
+                               b->column + j * SIDE, least(SIDE, b->columns - j * SIDE), sums,
+                               SIDE);
             }
 }
 
@@ -153,7 +154,7 @@ static void run_pairs(const struct job *job, int64_t row, int64_t rows, int64_t 
     const struct plan *p = job->plan;
     for (int64_t k = 0; k < job->kn; k += p->block_k) {
         const int64_t k0 = job->k0 + k, kn = least(p->block_k, job->kn - k);
-        pack_pair_columns(look(job, p->columns, column, columns, k0, kn), columns, kn,
+        pack_pair_columns(operand_view(job, p->columns, column, columns, k0, kn), columns, kn,
                           (uint32_t *)job->columns);
         for (int64_t above = 0; above < rows; above += p->block_rows) {
             const bool blocks = job->kn > p->block_k;
@@ -162,13 +163,13 @@ static void run_pairs(const struct job *job, int64_t row, int64_t rows, int64_t 
                 .rows = least(p->block_rows, rows - above),
                 .column = column,
                 .columns = columns,
-                .above = blocks ? above : 0, // sums of one block are forgotten after it
+                .above = blocks ? above : 0, // sums of a single block are not kept
                 .kn = kn,
                 .first = k == 0,
                 .last = k + kn == job->kn,
             };
-            pack_pair_rows(look(job, p->rows, block.row, block.rows, k0, kn), block.rows, kn,
-                           (uint32_t *)job->rows);
+            pack_pair_rows(operand_view(job, p->rows, block.row, block.rows, k0, kn), block.rows,
+                           kn, (uint32_t *)job->rows);
             run_pair_block(job, &block);
         }
     }

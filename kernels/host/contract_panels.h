@@ -1,14 +1,16 @@
-// The path for matrices: panels of rows and columns, walked along k by a tile of KG_ROWS rows of
-// KG_VECTORS vectors in registers. Sums over k are cut into blocks: a block starts at zero and is
-// added to what stood before, which keeps the panels in cache and the rounding of long sums small.
+// The path for matrices: packed panels of rows and columns, multiplied by a microkernel with a
+// register tile of KG_ROWS rows of KG_VECTORS vectors. Sums over k are divided into blocks: a block
+// starts at zero and is added to the previous sum, which keeps the panels in the cache and the
+// rounding error of long sums small.
 //
-// Where columns lie side by side in memory, the first panel of rows multiplies while they are
-// packed: memory is the limit then. With so few rows nothing needs packing at all.
+// If adjacent columns are contiguous in memory, the first panel of rows is multiplied while the
+// columns are packed, because memory is the limit then. With so few rows nothing needs packing at
+// all.
 
 enum {
-    KG_DEEP = 8,              // steps of k in one pass of `stream`
-    KG_LOW = 2 * KG_ROWS / 3, // rows of the lower tile, for what is left
-    KG_LOWEST = KG_LOW < 4 ? KG_LOW : 4,
+    KG_STREAM_DEPTH = 8,           // steps of k in one pass of `stream`
+    KG_LOW_ROWS = 2 * KG_ROWS / 3, // rows of the smaller register tile, for remaining rows
+    KG_LOWEST_ROWS = KG_LOW_ROWS < 4 ? KG_LOW_ROWS : 4,
 };
 
 KG_APART void pack_rows(const struct job *job, int64_t x0, int64_t xn, int64_t k0, int64_t kn)
@@ -22,11 +24,11 @@ KG_APART void pack_columns(const struct job *job, int64_t x0, int64_t xn, int64_
     pack(job, job->plan->columns, x0, xn, k0, kn, KG_COLUMNS, to);
 }
 
-// sum += a b over `kn` steps of k. Those of b are `stride` elements apart, the first is number
-// `at`; they are copied to `copy` on the way when `keep`.
-KG_INLINE void walk(const int high, const bool halves, const bool keep, int64_t kn,
-                    const KG_REAL *a, const void *b, int64_t at, int64_t stride, KG_REAL *copy,
-                    vector sum[KG_ROWS][KG_VECTORS])
+// The microkernel: sum += a b over `kn` steps of k. Steps of b are `stride` elements apart, and the
+// first is element `at`; with `keep` they are also packed into `copy`.
+KG_INLINE void microkernel(const int high, const bool halves, const bool keep, int64_t kn,
+                           const KG_REAL *a, const void *b, int64_t at, int64_t stride,
+                           KG_REAL *copy, vector sum[KG_ROWS][KG_VECTORS])
 {
 #pragma GCC unroll 4
     for (int64_t k = 0; k < kn; k++) {
@@ -54,7 +56,7 @@ KG_INLINE void multiply(const int high, int64_t kn, const KG_REAL *a, const KG_R
     for (int i = 0; i < high; i++)
         for (int j = 0; j < KG_VECTORS; j++)
             sum[i][j] = (vector){0};
-    walk(high, false, false, kn, a, b, 0, KG_COLUMNS, NULL, sum);
+    microkernel(high, false, false, kn, a, b, 0, KG_COLUMNS, NULL, sum);
     for (int i = 0; i < high; i++)
         for (int j = 0; j < KG_VECTORS; j++) {
             if (before)
@@ -72,24 +74,23 @@ KG_APART void multiply_high(int64_t kn, const KG_REAL *a, const KG_REAL *b, cons
 KG_APART void multiply_lowest(int64_t kn, const KG_REAL *a, const KG_REAL *b, const KG_REAL *before,
                               KG_REAL *result)
 {
-    multiply(KG_LOWEST, kn, a, b, before, result);
+    multiply(KG_LOWEST_ROWS, kn, a, b, before, result);
 }
 
 KG_APART void multiply_low(int64_t kn, const KG_REAL *a, const KG_REAL *b, const KG_REAL *before,
                            KG_REAL *result)
 {
-    multiply(KG_LOW, kn, a, b, before, result);
+    multiply(KG_LOW_ROWS, kn, a, b, before, result);
 }
 
-// A few steps of k of the first panel of rows against `panels` panels of columns that lie side by
-// side.
+// A few steps of k of the first panel of rows against `panels` panels of contiguous columns.
 struct strip {
     int64_t panels;
     const KG_REAL *a;
     struct view b;
-    bool first;     // sums begin here
-    KG_REAL *fresh; // the sums, a tile for each panel
-    KG_REAL *copy;  // columns are packed to here, panels `copy_stride` apart
+    bool first;     // the first block of k: sums start at zero
+    KG_REAL *fresh; // the sums, one tile for each panel
+    KG_REAL *copy;  // columns are packed into it, panels `copy_stride` apart
     int64_t copy_stride;
 };
 
@@ -102,23 +103,23 @@ KG_INLINE void stream(const int high, const bool halves, const bool keep, int64_
         for (int i = 0; i < high; i++)
             for (int c = 0; c < KG_VECTORS; c++)
                 sum[i][c] = s->first ? (vector){0} : tile[i * KG_VECTORS + c];
-        walk(high, halves, keep, deep, s->a, s->b.data, j * KG_COLUMNS, s->b.k,
-             keep ? s->copy + j * s->copy_stride : NULL, sum);
+        microkernel(high, halves, keep, deep, s->a, s->b.data, j * KG_COLUMNS, s->b.k,
+                    keep ? s->copy + j * s->copy_stride : NULL, sum);
         for (int i = 0; i < high; i++)
             for (int c = 0; c < KG_VECTORS; c++)
                 tile[i * KG_VECTORS + c] = sum[i][c];
     }
 }
 
-// The same for one or two rows, whose part of `a` stays in registers for all columns. So does what
-// `s` holds: storing sums might change it, for all the compiler knows.
+// The same for one or two rows, whose elements of `a` stay in registers for all columns. Members of
+// `s` are copied, too, because the compiler must assume that storing sums changes them.
 KG_INLINE void stream_few(const int high, const bool halves, const int deep, const int from,
                           bool first, const struct strip *s)
 {
     const int64_t panels = s->panels, stride = s->b.k;
     const void *b = s->b.data;
     int64_t at = from * stride;
-    KG_REAL *fresh = s->fresh, left[KG_DEEP];
+    KG_REAL *fresh = s->fresh, left[KG_STREAM_DEPTH];
     for (int i = 0; i < high; i++)
         for (int k = 0; k < deep; k++)
             left[i * deep + k] = s->a[(from + k) * KG_ROWS + i];
@@ -140,23 +141,23 @@ KG_INLINE void stream_few(const int high, const bool halves, const int deep, con
 
 KG_INLINE void stream_rows(int64_t rows, const bool halves, int64_t deep, const struct strip *s)
 {
-    if (rows > KG_ROWS || deep < KG_DEEP) {
+    if (rows > KG_ROWS || deep < KG_STREAM_DEPTH) {
         stream(KG_ROWS, halves, true, deep, s);
-    } else if (rows > KG_LOW) {
-        stream(KG_ROWS, halves, false, KG_DEEP, s);
-    } else if (rows > KG_LOWEST) {
-        stream(KG_LOW, halves, false, KG_DEEP, s);
+    } else if (rows > KG_LOW_ROWS) {
+        stream(KG_ROWS, halves, false, KG_STREAM_DEPTH, s);
+    } else if (rows > KG_LOWEST_ROWS) {
+        stream(KG_LOW_ROWS, halves, false, KG_STREAM_DEPTH, s);
     } else if (rows > 2) {
-        stream(KG_LOWEST, halves, false, KG_DEEP, s);
-    } else if (rows == 2) { // all of it at once would not fit the registers
-        stream_few(2, halves, KG_DEEP / 2, 0, s->first, s);
-        stream_few(2, halves, KG_DEEP / 2, KG_DEEP / 2, false, s);
+        stream(KG_LOWEST_ROWS, halves, false, KG_STREAM_DEPTH, s);
+    } else if (rows == 2) { // all steps at once would not fit the registers
+        stream_few(2, halves, KG_STREAM_DEPTH / 2, 0, s->first, s);
+        stream_few(2, halves, KG_STREAM_DEPTH / 2, KG_STREAM_DEPTH / 2, false, s);
     } else {
-        stream_few(1, halves, KG_DEEP, 0, s->first, s);
+        stream_few(1, halves, KG_STREAM_DEPTH, 0, s->first, s);
     }
 }
 
-// `deep` steps of k, at most KG_DEEP.
+// Multiplies `deep` steps of k, at most KG_STREAM_DEPTH.
 KG_APART void stream_deep(int64_t rows, int64_t deep, const struct strip *s)
 {
     if (has_halves(&s->b))
@@ -166,19 +167,21 @@ KG_APART void stream_deep(int64_t rows, int64_t deep, const struct strip *s)
 }
 
 // Multiplies `panels` full panels of columns with the first panel of rows in one block of k, and
-// packs them if there are more rows. Memory is read in long lines, KG_DEEP of them at a time.
+// packs them if there are more rows. Memory is read in long lines, KG_STREAM_DEPTH of them at a
+// time.
 static void stream_columns(const struct job *job, int64_t rows, int64_t column, int64_t panels,
                            int64_t k0, int64_t kn)
 {
     struct view view;
-    const struct side *side = job->plan->columns;
-    const bool direct = side->direct(job->call, job->batch, &view);
-    const int64_t most = direct ? panels : KG_STAGE / KG_DEEP / KG_COLUMNS; // of the stage
-    for (int64_t k = 0; k < kn; k += KG_DEEP)
-        for (int64_t j = 0; j < panels; j += most) {
-            const int64_t deep = least(KG_DEEP, kn - k), count = least(most, panels - j);
-            const struct view v =
-                look(job, side, column + j * KG_COLUMNS, count * KG_COLUMNS, k0 + k, deep);
+    const struct operand *operand = job->plan->columns;
+    const bool direct = operand->direct(job->call, job->batch, &view);
+    // Panels that fit the stage.
+    const int64_t max = direct ? panels : KG_STAGE / KG_STREAM_DEPTH / KG_COLUMNS;
+    for (int64_t k = 0; k < kn; k += KG_STREAM_DEPTH)
+        for (int64_t j = 0; j < panels; j += max) {
+            const int64_t deep = least(KG_STREAM_DEPTH, kn - k), count = least(max, panels - j);
+            const struct view v = operand_view(job, operand, column + j * KG_COLUMNS,
+                                               count * KG_COLUMNS, k0 + k, deep);
             const struct strip strip = {
                 .panels = count,
                 .a = job->rows + k * KG_ROWS,
@@ -192,27 +195,28 @@ static void stream_columns(const struct job *job, int64_t rows, int64_t column, 
         }
 }
 
-// One panel of rows against one panel of columns, in one block of k. `fresh`: it is done already.
+// One panel of rows against one panel of columns, in one block of k. `fresh`: the tile was computed
+// by stream_columns.
 KG_INLINE void run_tile(int64_t rows, int64_t kn, const KG_REAL *a, const KG_REAL *b,
                         const KG_REAL *fresh, const KG_REAL *before, KG_REAL *result)
 {
     if (fresh)
         for (int i = 0; i < KG_TILE; i++)
             result[i] = before ? before[i] + fresh[i] : fresh[i];
-    else if (rows > KG_LOW)
+    else if (rows > KG_LOW_ROWS)
         multiply_high(kn, a, b, before, result);
-    else if (rows > KG_LOWEST)
+    else if (rows > KG_LOWEST_ROWS)
         multiply_low(kn, a, b, before, result);
     else
         multiply_lowest(kn, a, b, before, result);
 }
 
-// Multiplies what is packed, and hands over the tiles that are finished.
+// The block that run_block multiplies; finished tiles go to the epilogue.
 struct block {
-    int64_t row, rows; // of the item, and from which on of it these are
+    int64_t row, rows; // first row in the item, and number of rows
     int64_t column, columns;
-    int64_t above;    // rows of the item above these
-    int64_t streamed; // panels of columns that the first panel of rows is done with
+    int64_t above;    // rows of the item before these
+    int64_t streamed; // panels of columns that the first panel of rows was multiplied with
     int64_t kn;
     bool first, last; // of the blocks of k
 };
@@ -227,21 +231,21 @@ KG_INLINE void run_block_tile(const struct job *job, const struct block *b, int6
              fresh ? job->fresh + j * KG_TILE : NULL, b->first ? NULL : sums,
              b->last ? done : sums);
     if (b->last)
-        deliver(job, b->row + i, least(KG_ROWS, b->rows - i), b->column + j * KG_COLUMNS,
-                least(KG_COLUMNS, b->columns - j * KG_COLUMNS), done, KG_COLUMNS);
+        store_tile(job, b->row + i, least(KG_ROWS, b->rows - i), b->column + j * KG_COLUMNS,
+                   least(KG_COLUMNS, b->columns - j * KG_COLUMNS), done, KG_COLUMNS);
 }
 
 static void run_block(const struct job *job, const struct block *b)
 {
-    enum { NEAR = 1 << 18 }; // bytes that surely fit the second-level cache
+    enum { NEAR = 1 << 18 }; // bytes that fit every second-level cache
     const int64_t panels = ceiling(b->columns, KG_COLUMNS);
     if (panels * KG_COLUMNS * b->kn * (int64_t)sizeof(KG_REAL) <= NEAR) {
-        // All columns are near: results are written in the order of memory.
+        // All columns fit the cache: results are written in the order of memory.
         for (int64_t i = 0; i < b->rows; i += KG_ROWS)
             for (int64_t j = 0; j < panels; j++)
                 run_block_tile(job, b, i, j);
     } else {
-        // A panel of columns stays in the first-level cache while all rows pass.
+        // A panel of columns stays in the first-level cache while all rows use it.
         for (int64_t j = 0; j < panels; j++)
             for (int64_t i = 0; i < b->rows; i += KG_ROWS)
                 run_block_tile(job, b, i, j);
@@ -255,7 +259,7 @@ static void run_panels(const struct job *job, int64_t row, int64_t rows, int64_t
     const int64_t panels = ceiling(columns, KG_COLUMNS);
     const int64_t streamed = p->stream && job->kn > 0 ? columns / KG_COLUMNS : 0;
     int64_t k = 0;
-    do { // once for an empty k, too
+    do { // also once for an empty k
         const int64_t k0 = job->k0 + k, kn = least(p->block_k, job->kn - k);
         for (int64_t above = 0; above < rows; above += p->block_rows) {
             const struct block block = {

@@ -1,5 +1,5 @@
-// Reading what a view shows, as numbers of the computation. `halves` is what the view says, as a
-// constant: code is made for either.
+// Reads elements of a view in the compute type. `halves` is the view's member as a constant, so
+// that code is specialised for both cases.
 
 KG_INLINE KG_REAL element(const bool halves, const void *data, int64_t at)
 {
@@ -18,13 +18,14 @@ KG_INLINE KG_REAL element(const bool halves, const void *data, int64_t at)
 #if KG_HALF
 typedef uint32_t wide_halves __attribute__((vector_size(4 * KG_LANES)));
 
-// KG_LANES of them, each in the low half of a word.
+// KG_LANES elements, each in the low half of a word.
 KG_INLINE wide_halves half_words(const half *from)
 {
     typedef int16_t bits __attribute__((vector_size(2 * KG_LANES)));
     bits packed;
     memcpy(&packed, from, sizeof packed);
-#if KG_LANES == 16 && defined(__AVX512F__) && !defined(__clang__) // gcc takes three otherwise
+// Gcc uses three instructions otherwise.
+#if KG_LANES == 16 && defined(__AVX512F__) && !defined(__clang__)
     typedef int32_t words __attribute__((vector_size(4 * KG_LANES)));
     return (wide_halves)__builtin_ia32_pmovzxwd512_mask(packed, (words){0}, 0xffff);
 #elif KG_LANES == 8 && defined(__AVX2__) && !defined(__clang__)
@@ -57,7 +58,7 @@ KG_INLINE vector widened(const half *from)
 }
 #endif
 
-// KG_LANES neighbours.
+// KG_LANES adjacent elements.
 KG_INLINE vector elements(const bool halves, const void *data, int64_t at)
 {
 #if KG_HALF
@@ -69,13 +70,13 @@ KG_INLINE vector elements(const bool halves, const void *data, int64_t at)
     return *(const loose_vector *)((const KG_REAL *)data + at);
 }
 
-// What the view says, or the compiler knows without it.
+// The view's member, unless it is known at compile time.
 KG_INLINE bool has_halves(const struct view *view)
 {
     return KG_HALF != KG_NONE && (KG_ONLY_HALVES || view->halves);
 }
 
-// The same view from element (x, k) on.
+// The same view, starting at element (x, k).
 KG_INLINE struct view moved(struct view view, int64_t x, int64_t k)
 {
     const int64_t size = has_halves(&view) ? sizeof(half) : sizeof(KG_REAL);

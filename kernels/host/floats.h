@@ -1,5 +1,5 @@
-// Vectors of floats, for loops that the compiler would not keep in registers by itself. Arithmetic
-// is spelled as for one float; functions are called kg_NAME_floats.
+// Vectors of floats, for loops that the compiler would not keep in registers. Arithmetic is written
+// as for scalars; functions are called kg_NAME_floats.
 #ifndef KG_FLOATS_H
 #define KG_FLOATS_H
 
@@ -20,7 +20,7 @@ KG_INLINE void kg_floats_store(float *to, kg_floats value)
     memcpy(to, &value, sizeof value);
 }
 
-// Past the caches; `to` is at the start of a vector.
+// Stores past the caches; `to` is aligned to a vector.
 KG_INLINE void kg_floats_stream(float *to, kg_floats value)
 {
     kg_stream_lines(to, &value, sizeof value);
@@ -31,8 +31,8 @@ KG_INLINE kg_floats kg_floats_all(float value)
     return value - (kg_floats){0};
 }
 
-// What many numbers are divided by: two multiplications each instead of a division, off by a unit
-// and a half at most.
+// A divisor of many numbers: two multiplications each replace a division, with an error of at most
+// 1.5 units in the last place.
 typedef struct {
     float inverse;
     float scale; // keeps the inverse within the normal numbers
@@ -49,11 +49,11 @@ KG_INLINE kg_floats kg_over_floats(kg_floats x, kg_divisor by)
     return x * by.scale * by.inverse;
 }
 
-// The larger (smaller) of each two, or NaN where one of them is.
+// The larger (smaller) of each pair, NaN if either is NaN.
 KG_INLINE kg_floats kg_max_floats(kg_floats a, kg_floats b)
 {
 #ifdef __AVX__
-    const kg_floats found = __builtin_ia32_maxps256(a, b); // b where one is NaN
+    const kg_floats found = __builtin_ia32_maxps256(a, b); // b if one is NaN
     return __builtin_ia32_blendvps256(found, a, __builtin_ia32_cmpps256(a, a, 3));
 #else
     const kg_masks first = (a > b) | (a != a);
@@ -72,18 +72,18 @@ KG_INLINE kg_floats kg_min_floats(kg_floats a, kg_floats b)
 #endif
 }
 
-// exp(x) = 2^(n/8) exp(r): the eighths come from a table that lies in one register, which leaves so
-// little of the polynomial that this takes two thirds of the scalar code's time. The table has
+// exp(x) = 2^(n/8) exp(r). A table in one register has the eight fractional powers, which shortens
+// the polynomial so that this takes two thirds of the scalar code's time. The table has
 // bits(2^(k/8)) - k * 2^20, so that adding n * 2^20 gives the bits of 2^(n/8). Results below the
-// smallest normal number may be anything from 0 to that. The error is 1.3 units in the last place
-// near 0, 4.8 far from it, and 30 above 88.67, where the polynomial is on its own.
+// smallest normal number may be flushed to zero. The error is 1.3 units in the last place near 0,
+// 4.8 far from it, and 30 above 88.67, where the polynomial alone covers the rest.
 KG_INLINE kg_floats kg_exp_floats(kg_floats x)
 {
 #if defined(__AVX2__) && defined(__FMA__)
     static const kg_masks table = {0x3f800000, 0x3f7b95c2, 0x3f7837f0, 0x3f75fed7,
                                    0x3f7504f3, 0x3f75672a, 0x3f7744fd, 0x3f7ac0c7};
-    // Both limits give the second value where it is NaN. At the least x, n/8 is -127, and its bits
-    // are 0. The largest n leaves what is above it to the polynomial.
+    // Both limits return the second argument if it is NaN. At the least x, n/8 is -127, whose bits
+    // are 0. Above the largest n, the polynomial covers the rest.
     x = __builtin_ia32_maxps256(kg_floats_all(-0x1.601e68p6f), x);
     kg_floats shifted = x * 0x1.715476p0f + 0x1.8p20f; // the last bits are n
     shifted = __builtin_ia32_minps256(kg_floats_all(0x1.8p20f + 127.875f), shifted);
@@ -100,7 +100,7 @@ KG_INLINE kg_floats kg_exp_floats(kg_floats x)
 #endif
 }
 
-// All lanes of `count` vectors together.
+// Adds all lanes of `count` vectors.
 KG_INLINE float kg_fold_sum_floats(const kg_floats *acc, int count)
 {
     kg_floats sum = acc[0];

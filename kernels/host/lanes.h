@@ -1,10 +1,10 @@
-// Reductions in lanes: acc[lane] takes every lanes-th value, so that the compiler can keep several
-// vectors of accumulators going and no chain of roundings grows long. Folding the lanes gives the
-// same result whatever the number of threads.
+// Reductions in lanes: acc[lane] accumulates every lanes-th value, so that the compiler can use
+// several vectors of accumulators and rounding errors do not build up in one long chain. The result
+// of folding the lanes is the same for every number of threads.
 #ifndef KG_LANES_H
 #define KG_LANES_H
 
-// acc[0] = all of acc, pairwise.
+// acc[0] = the combination of all lanes, pairwise.
 #define KG_FOLD(NAME, TYPE, COMBINED)                                                              \
     KG_INLINE TYPE kg_fold_##NAME(TYPE *acc, int lanes)                                            \
     {                                                                                              \
@@ -30,7 +30,7 @@ KG_FOLD(min_i64, int64_t, kg_min_i64(a, b))
 KG_FOLD(any_bool, int32_t, a | b)
 KG_FOLD(all_bool, int32_t, a &b)
 
-// A long sum: what the additions round away is added up beside it (Knuth's two-sum).
+// A long sum with its rounding errors, which are added separately (Knuth's two-sum).
 KG_INLINE void kg_two_sum(double *sum, double *lost, double value)
 {
     const double old = *sum, now = old + value, part = now - old;
@@ -38,14 +38,14 @@ KG_INLINE void kg_two_sum(double *sum, double *lost, double value)
     *sum = now;
 }
 
-// Infinities leave NaN behind in `lost`.
+// Infinities make `lost` NaN.
 KG_INLINE double kg_two_value(double sum, double lost)
 {
     return lost == lost ? sum + lost : sum;
 }
 
-// Lane `lane` found acc[lane] first in step at[lane] of `lanes` values each, the first of all being
-// number `first`.
+// Lane `lane` found acc[lane] first in step at[lane] of `lanes` values each; the index of the first
+// value is `first`.
 #define KG_FOLD_PLACE(NAME, TYPE, STEP)                                                            \
     KG_INLINE void kg_fold_arg##NAME(TYPE *best, int64_t *best_at, const TYPE *acc,                \
                                      const STEP *at, int lanes, int64_t count, int64_t first)      \
@@ -60,7 +60,7 @@ KG_INLINE double kg_two_value(double sum, double lost)
         }                                                                                          \
     }
 
-// Steps are counted in numbers as wide as the values, so that both fill vectors alike.
+// Step counters have the width of the values, so that both fill vectors alike.
 KG_FOLD_PLACE(max_f32, float, int32_t)
 KG_FOLD_PLACE(max_f64, double, int64_t)
 KG_FOLD_PLACE(max_i64, int64_t, int64_t)
@@ -68,7 +68,7 @@ KG_FOLD_PLACE(min_f32, float, int32_t)
 KG_FOLD_PLACE(min_f64, double, int64_t)
 KG_FOLD_PLACE(min_i64, int64_t, int64_t)
 
-// Asks for `bytes` from `from` on to be brought near. Any address is allowed.
+// Prefetches `bytes` from `from` on. Any address is allowed.
 KG_INLINE void kg_prefetch(const void *from, int64_t bytes)
 {
     for (int64_t i = 0; i < bytes; i += KG_LINE)

@@ -1,4 +1,4 @@
-// Mathematics: libm where it is exact, fast enough, or f64.
+// Mathematical functions: libm where it is exact or fast enough, and f64.
 
 // NaN if either is NaN.
 KG_INLINE float kg_min_f32(float a, float b)

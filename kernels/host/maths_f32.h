@@ -1,8 +1,8 @@
-// Mathematics in f32: straight-line code that loops turn into vectors. Nothing here needs
-// -ffast-math; NaN, infinities, signed zeros and denormals come out right.
+// Mathematical functions in f32, as straight-line code that loops can vectorise. Nothing here needs
+// -ffast-math; NaN, infinities, signed zeros and denormals are handled.
 //
-// Polynomials are minimax fits with coefficients rounded to f32. A unit test checks the errors
-// against libm's f64: see the table there.
+// Polynomials are minimax fits with coefficients rounded to f32. A unit test compares them with
+// libm's f64 and has a table of the errors.
 
 // The nearest integer, and the same as an int; |x| < 2^22. Adding 1.5 * 2^23 leaves no bits for a
 // fraction.
@@ -13,7 +13,7 @@ KG_INLINE float kg_nearest_f32(float x, int32_t *whole)
     return shifted - 0x1.8p23f;
 }
 
-// x * 2^n for n in [-252, 254], rounded once at most.
+// x * 2^n for n in [-252, 254], rounded at most once.
 KG_INLINE float kg_scale_f32(float x, int32_t n)
 {
     uint32_t half = (uint32_t)(n >> 1), rest = (uint32_t)n - half;
@@ -37,19 +37,21 @@ KG_INLINE float kg_exp_sum_f32(float x, float low)
     x = x > 89.0f ? 89.0f : x;
     int32_t n;
     float whole = kg_nearest_f32(x * 0x1.715476p0f, &n);
-    float r = ((x - whole * 0x1.62ep-1f) - whole * 0x1.0bfbe8p-15f) + low; // log(2) in two parts
+    // Log(2) as a sum of two floats.
+    float r = ((x - whole * 0x1.62ep-1f) - whole * 0x1.0bfbe8p-15f) + low;
     return kg_scale_f32(1.0f + (r + r * r * kg_exp_rest_f32(r)), n);
 }
 
-// Beyond the limits the result is 0 or infinite anyway. The power of two is two factors, so that
-// small results are rounded once, by the last product.
+// Beyond the limits the result is 0 or infinity. The power of two is split into two factors, so
+// that small results are rounded once, by the last product.
 KG_INLINE float kg_exp_f32(float x)
 {
     x = x < -104.5f ? -104.5f : x;
     x = x > 89.0f ? 89.0f : x;
-    float shifted = x * 0x1.715476p0f + 0x1.8p23f; // its last bits are the nearest integer
+    float shifted = x * 0x1.715476p0f + 0x1.8p23f; // the last bits are the nearest integer
     float whole = shifted - 0x1.8p23f;
-    float r = (x - whole * 0x1.62ep-1f) - whole * 0x1.0bfbe8p-15f; // log(2) in two parts
+    // Log(2) as a sum of two floats.
+    float r = (x - whole * 0x1.62ep-1f) - whole * 0x1.0bfbe8p-15f;
     float p = (kg_exp_rest_f32(r) * r + 1.0f) * r + 1.0f;
     int32_t n = (int32_t)kg_bits_f32(shifted) - 0x4b400000, half = n >> 1;
     float low = kg_from_bits_f32((uint32_t)(half + 127) << 23);
@@ -81,13 +83,13 @@ KG_INLINE float kg_expm1_f32(float x)
     float whole = kg_nearest_f32(inside * 0x1.715476p0f, &n);
     float r = (inside - whole * 0x1.62ep-1f) - whole * 0x1.0bfbe8p-15f;
     float p = r + r * r * kg_exp_rest_f32(r);
-    // 2^n * p + (2^n - 1), at half the size: 2^128 would be too large.
+    // 2^n * p + (2^n - 1), at half the size, because 2^128 would overflow.
     float half = kg_from_bits_f32((uint32_t)(n + 126) << 23);
     float y = 2.0f * (half * p + (half - 0.5f));
     return copysignf(n == 0 ? p : y, x);
 }
 
-// x = 2^n * (1 + f) with f in [sqrt(1/2) - 1, sqrt(2) - 1], for normal x. Gives f.
+// x = 2^n * (1 + f) with f in [sqrt(1/2) - 1, sqrt(2) - 1], for normal x. Returns f.
 KG_INLINE float kg_split_f32(float x, float *n)
 {
     uint32_t bits = kg_bits_f32(x) - 0x3f3504f3;
@@ -110,7 +112,7 @@ KG_INLINE float kg_log_rest_f32(float f)
     return f * f * (f * p - 0.5f);
 }
 
-// The logarithm of x: `y`, except outside the positive finite numbers.
+// The logarithm of x: `y`, or the special value if x is not positive and finite.
 KG_INLINE float kg_log_edges_f32(float x, float y)
 {
     y = x == INFINITY ? INFINITY : y;
@@ -131,7 +133,7 @@ KG_INLINE float kg_log2_f32(float x)
     bool small = x < 0x1p-126f;
     float n, f = kg_split_f32(small ? x * 0x1p24f : x, &n);
     n = small ? n - 24.0f : n;
-    // f and log2(e) in two parts each: the product of the high ones is exact.
+    // f and log2(e) as sums of two floats each: the product of the high ones is exact.
     float high = kg_from_bits_f32(kg_bits_f32(f) & 0xfffff000);
     float low = (f - high) + kg_log_rest_f32(f);
     float y = (high * 0x1.714p0f + n) + (high * 0x1.47652cp-12f + low * 0x1.715476p0f);
@@ -192,7 +194,7 @@ KG_INLINE float kg_erf_f32(float x)
     return z < 1.0f ? x + x * p : copysignf(far, x);
 }
 
-// What the normal distribution has beyond z >= 0: exp(-z^2/2) times a rational function.
+// The upper tail of the normal distribution for z >= 0: exp(-z^2/2) times a rational function.
 KG_INLINE float kg_tail_f32(float z)
 {
     z = z > 15.0f ? 15.0f : z;
@@ -207,7 +209,7 @@ KG_INLINE float kg_tail_f32(float z)
     below = below * z + 0x1.33d762p0f;
     below = below * z + 0x1.acaa7ap0f;
     below = below * z + 1.0f;
-    // z^2 in two parts: exp would magnify what the product loses.
+    // z^2 as a sum of two floats, because exp would magnify the rounding error of the product.
     float high = kg_from_bits_f32(kg_bits_f32(z) & 0xfffff000);
     float low = (z - high) * (z + high);
     return kg_exp_sum_f32(-0.5f * high * high, -0.5f * low) * (above / below);

@@ -1,20 +1,20 @@
-// What generated C is written in: vectors, stores past the caches and elements in memory, then
-// (values.h, maths.h, maths_f32.h) integers, logic and the functions of reals.
+// The prelude of generated C: vectors, streaming stores and elements in memory; then (values.h,
+// maths.h, maths_f32.h) integers, logic and the functions of reals.
 //
-// Functions are called kg_NAME_TYPE, where TYPE is what is computed in: f32, f64, i64 or bool.
+// Functions are called kg_NAME_TYPE, where TYPE is the compute type: f32, f64, i64 or bool.
 #include <math.h>
 #include <string.h>
 
-// Sizes and strides are all declared, used or not.
+// All sizes and strides are declared, whether they are used or not.
 #define KG_INLINE static inline __attribute__((always_inline, unused))
 
-// A range of items should do this much, in evaluations of the formula, to be worth a thread.
+// Evaluations of the formula that make a range of items worth a thread.
 enum { KG_HOST_WORK = 8192 };
 
 // ---- Vectors ----
 
-// Lane i is the one whose number stands at place i: those of `a` come first, then those of `b`.
-// gcc has had the first spelling since version 12, and clang knows no other.
+// Lane i of the result is the lane with the number at position i: those of `a` are counted first,
+// then those of `b`. gcc supports the first spelling since version 12, and clang supports no other.
 #if defined(__clang__) || __GNUC__ >= 12
 #define KG_SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
@@ -27,7 +27,7 @@ enum { KG_HOST_WORK = 8192 };
     })
 #endif
 
-// ---- Streams: stores that do not read the lines they overwrite ----
+// ---- Streaming stores, which do not read the lines that they overwrite ----
 
 enum { KG_LINE = 64 };
 
@@ -37,7 +37,7 @@ typedef float kg_vector __attribute__((vector_size(32)));
 typedef float kg_vector __attribute__((vector_size(16)));
 #endif
 
-// Elements by which `to` is past the start of a line.
+// Elements between the beginning of a cache line and `to`.
 KG_INLINE int64_t kg_past_line(const void *to, size_t size)
 {
     return (int64_t)((uintptr_t)to % KG_LINE / size);
@@ -56,7 +56,7 @@ KG_INLINE void kg_stream_vector(kg_vector *to, kg_vector value)
 #endif
 }
 
-// Copies whole lines past the caches; `to` is at the start of one.
+// Copies whole cache lines past the caches; `to` is aligned to a line.
 KG_INLINE void kg_stream_lines(void *to, const void *from, size_t bytes)
 {
     for (size_t at = 0; at < bytes; at += sizeof(kg_vector)) {
@@ -66,7 +66,7 @@ KG_INLINE void kg_stream_lines(void *to, const void *from, size_t bytes)
     }
 }
 
-// Copies any number of bytes: whole lines past the caches, and what is left of a line at either end
+// Copies any number of bytes: whole cache lines past the caches, and partial lines at both ends
 // through them.
 KG_INLINE void kg_stream(void *to, const void *from, size_t bytes)
 {
@@ -82,7 +82,7 @@ KG_INLINE void kg_stream(void *to, const void *from, size_t bytes)
         memcpy(out + head + body, in + head + body, tail);
 }
 
-// To be called once before other threads may read what was streamed.
+// Call once before other threads may read what was streamed.
 KG_INLINE void kg_stream_end(void)
 {
 #if defined(__SSE__)
@@ -92,7 +92,7 @@ KG_INLINE void kg_stream_end(void)
 
 // ---- Elements in memory ----
 
-// Bits, not numbers: not every compiler has the types. They may alias the caller's own.
+// Bits, not numbers, because not every compiler has these types. They may alias other types.
 typedef uint16_t __attribute__((may_alias)) kg_f16;
 typedef uint16_t __attribute__((may_alias)) kg_bf16;
 typedef uint8_t __attribute__((may_alias)) kg_u4; // two elements, the even one in the low half
@@ -112,8 +112,8 @@ KG_INLINE float kg_from_bits_f32(uint32_t bits)
     return x;
 }
 
-// The nearest float, but odd where it is inexact: rounding that once more to a narrower type gives
-// what rounding `x` to it directly would.
+// The nearest float, but odd if it is inexact: rounding the result to a narrower type then equals
+// rounding `x` to it directly.
 KG_INLINE float kg_odd_f32(double x)
 {
     float near = (float)x;
@@ -126,8 +126,8 @@ KG_INLINE float kg_odd_f32(double x)
     return kg_from_bits_f32(bits | 1);
 }
 
-// One of two words, as arithmetic: a choice between computed values would keep the loop around it
-// from being vectorised.
+// Selects one of two words by arithmetic, because a branch between computed values would keep the
+// loop from being vectorised.
 KG_INLINE uint32_t kg_pick(bool first, uint32_t a, uint32_t b)
 {
     uint32_t mask = -(uint32_t)first;
@@ -137,7 +137,7 @@ KG_INLINE uint32_t kg_pick(bool first, uint32_t a, uint32_t b)
 KG_INLINE float kg_unpack_f16(uint16_t half)
 {
     uint32_t sign = (uint32_t)(half & 0x8000) << 16, rest = (uint32_t)(half & 0x7fff) << 13;
-    float x = kg_from_bits_f32(rest) * 0x1p112f; // right for denormals too
+    float x = kg_from_bits_f32(rest) * 0x1p112f; // correct for denormals too
     uint32_t special = kg_pick((int32_t)rest >= 0x0f800000, 0x7f800000, 0); // infinity and NaN
     return kg_from_bits_f32(sign | kg_bits_f32(x) | special);
 }
@@ -146,7 +146,7 @@ KG_INLINE uint16_t kg_pack_f16(float x)
 {
     uint32_t bits = kg_bits_f32(x), sign = bits & 0x80000000;
     int32_t rest = (int32_t)(bits ^ sign); // signed, because SIMD compares signed words
-    // Normal: rebias and round the mantissa to even; too large becomes infinity.
+    // Normal: rebias and round the mantissa to even; numbers that are too large become infinity.
     uint32_t rounded = (uint32_t)rest - 0x38000000 + 0xfff + (((uint32_t)rest >> 13) & 1);
     int32_t normal = (int32_t)(rounded >> 13);
     normal = normal > 0x7c00 ? 0x7c00 : normal;
@@ -169,11 +169,12 @@ KG_INLINE uint16_t kg_pack_bf16(float x)
     return (uint16_t)(((bits + 0x7fff + ((bits >> 16) & 1)) | nan) >> 16);
 }
 
-// Several at once; `count` is a multiple of 16.
+// Converts an array; `count` is a multiple of 16.
 KG_INLINE void kg_widen_f16(const kg_f16 *from, float *to, int64_t count)
 {
 #if defined(__AVX512F__)
-    // Whole registers: two halves of one are not forwarded to the load of the loop that follows.
+    // Whole registers are stored, because two stores of halves are not forwarded to a later load of
+    // both.
     typedef short halves __attribute__((vector_size(32)));
     typedef float floats __attribute__((vector_size(64)));
     for (int64_t i = 0; i < count; i += 16) {
@@ -274,7 +275,7 @@ KG_INLINE void kg_store_bf16_f64(kg_bf16 *to, int64_t at, double x)
     to[at] = kg_pack_bf16(kg_odd_f32(x));
 }
 
-// Two neighbours share a byte: whoever writes them must be one thread.
+// Two adjacent elements share a byte, so the same thread must write both.
 KG_INLINE void kg_store_u4(kg_u4 *to, int64_t at, int64_t x)
 {
     int shift = (int)(at & 1) * 4;
@@ -331,7 +332,7 @@ KG_INLINE int64_t kg_cast_i4(int64_t x)
     return ((x & 15) ^ 8) - 8;
 }
 
-// Towards zero; too large stops at the end of the range, NaN becomes 0.
+// Rounds toward zero; values out of range become the nearest limit, NaN becomes 0.
 KG_INLINE int64_t kg_truncate_f64(double x)
 {
     double low = x < -0x1p63 ? -0x1p63 : x, inside = low >= 0x1p63 ? 0.0 : low;

@@ -1,6 +1,6 @@
-// Running totals of a block, in place. The block is cut into segments that are worked on side by
-// side, as one chain of dependent operations would leave the core waiting; then each segment takes
-// up what stands before it.
+// Running totals of a block, in place. The block is divided into segments that are processed
+// alternately, because a single chain of dependent operations would leave the core waiting. Then
+// each segment adds the total of the previous ones.
 #ifndef KG_RUNNING_H
 #define KG_RUNNING_H
 
@@ -37,15 +37,15 @@ enum { KG_SCAN_SEGMENTS = 8 };
 typedef float kg_floats __attribute__((vector_size(32)));
 typedef int32_t kg_masks __attribute__((vector_size(32)));
 
-// The larger (smaller) of each two, the first where it is NaN.
+// The larger (smaller) of each pair, the first argument if it is NaN.
 #define KG_PICK(A, B, SIGN)                                                                        \
     ({                                                                                             \
         const kg_masks first = (kg_masks)((A)SIGN(B)) | (kg_masks)((A) != (A));                    \
         (kg_floats)(((kg_masks)(A)&first) | ((kg_masks)(B) & ~first));                             \
     })
 
-// Inside a vector, elements take up their neighbours at distances 1, 2 and 4; then the vector takes
-// up what stands before it. Only the last step waits for the vector before.
+// Inside a vector, elements are combined with their neighbours at distances 1, 2 and 4; then the
+// vector is combined with the previous total. Only the last step depends on the vector before.
 #define KG_SCAN_FLOATS(NAME, NEUTRAL, COMBINED, SCALAR)                                            \
     KG_INLINE void kg_scan_##NAME(float *v, int64_t count)                                         \
     {                                                                                              \
@@ -93,7 +93,7 @@ KG_SCAN(min_i64, int64_t, kg_min_i64(a, b))
 KG_SCAN(any_bool, int32_t, a | b)
 KG_SCAN(all_bool, int32_t, a &b)
 
-// Places of the best so far: at[i] for the values v[0..i], of which v[i] is number first + i.
+// Indices of the best so far: at[i] for the values v[0..i]; the index of v[i] is first + i.
 #define KG_SCAN_PLACE(NAME, TYPE)                                                                  \
     KG_INLINE void kg_scan_arg##NAME(TYPE *best, int64_t *best_at, const TYPE *v, int64_t *at,     \
                                      int64_t count, int64_t first)                                 \

@@ -14,7 +14,7 @@ typedef int64_t kg_items(const struct kg_host_call *call, int phase);
 typedef void kg_run(const struct kg_host_call *call, int phase, int64_t begin, int64_t end);
 typedef int64_t kg_bytes(const struct kg_host_call *call, int kind);
 
-// The part of a phase that one thread does: whole multiples of the grain.
+// One thread's share of a phase: whole multiples of the grain.
 static void kg_serve_share(const struct kg_host_call *call, int phase, int64_t items, kg_run *run,
                            int64_t grain)
 {

@@ -1,5 +1,5 @@
-// Access maps: how the subscripts of a nest's reads depend on its axes, and the class of the nest
-// that follows from them.
+// Access maps: how the subscripts of a nest's reads depend on its axes, and the nest's class that
+// follows from them.
 
 #include "analyze/analyze.h"
 
@@ -121,11 +121,11 @@ static bool linear_call(struct reader *reader, struct kg_affine *map, const stru
     default:
         break;
     }
-    // A quotient or a product of sizes, say.
+    // For example a quotient or a product of sizes.
     return !mentions_axis(expr) && !kg_analyze_reads(expr) && add_base(reader, map, expr, factor);
 }
 
-// map += factor * expr. False when that is not affine.
+// map += factor * expr. False if expr is not affine.
 static bool linear(struct reader *reader, struct kg_affine *map, const struct kg_expr *expr,
                    int64_t factor)
 {
@@ -189,8 +189,8 @@ static int factors(const struct kg_expr *expr, const struct kg_expr **list, int 
     return count;
 }
 
-// A sum of products, two factors of which run over a reduced axis but vary with different output
-// axes: each element of one is used with many of the other.
+// A sum of products, two factors of which vary with different output axes: each element of one is
+// used with many elements of the other.
 static bool is_contraction(const struct kg_nest *nest)
 {
     const struct kg_expr *list[KG_MAX_ACCESSES];

@@ -1,4 +1,5 @@
-// What the files of this layer share. Other layers include problem.h and roofline.h only.
+// Declarations shared by the files of this layer. Other layers include only problem.h and
+// roofline.h.
 
 #ifndef KG_ANALYZE_ANALYZE_H
 #define KG_ANALYZE_ANALYZE_H
@@ -6,7 +7,7 @@
 #include "analyze/problem.h"
 
 // Fills nests, and the tensors they add. Needs op and arena; independent of the sizes. `nests` has
-// room for KG_MAX_NESTS and receives the same nests, writable.
+// room for KG_MAX_NESTS and receives the same nests as writable pointers.
 enum kg_status kg_analyze_normalise(struct kg_problem *problem, struct kg_nest **nests,
                                     struct kg_error *error);
 
@@ -14,17 +15,17 @@ enum kg_status kg_analyze_normalise(struct kg_problem *problem, struct kg_nest *
 enum kg_status kg_analyze_accesses(struct kg_arena *arena, struct kg_nest *nest,
                                    struct kg_error *error);
 
-// Refuses reads outside their tensors. Looks at the instance as written; needs sizes and layouts.
+// Refuses reads outside their tensors. Reads the instance as written; needs sizes and layouts.
 enum kg_status kg_analyze_bounds(const struct kg_problem *problem, struct kg_error *error);
 
 // Fills the extents of a nest.
 enum kg_status kg_analyze_extents(const struct kg_problem *problem, struct kg_nest *nest,
                                   struct kg_error *error);
-// Fills the costs of every nest (the same, writable, as problem->nests) and of the problem.
+// Fills the costs of every nest (`nests` are the writable problem->nests) and of the problem.
 void kg_analyze_costs(struct kg_problem *problem, struct kg_nest *const *nests);
 
-// Which axes a good kernel loops over: all, but not the axis that bounds a scan which can carry its
-// result along.
+// The axes that a good kernel loops over: all except the axis that bounds a scan which keeps a
+// running result.
 void kg_analyze_loops(const struct kg_nest *nest, bool loops[KG_MAX_INDICES]);
 
 // Distinct elements of its tensor that the access touches: exact for strided and windowed
@@ -42,9 +43,9 @@ bool kg_analyze_reads(const struct kg_expr *expr);
 // The same formula? Indices are compared by id, tensors and sizes by identity.
 bool kg_analyze_equal(const struct kg_expr *a, const struct kg_expr *b);
 
-// Intervals of index expressions, sizes bound. Indices are told apart by their ids.
+// Intervals of index expressions with known sizes. Indices are identified by their ids.
 struct kg_interval {
-    bool known;  // false: nothing could be said
+    bool known;  // false: nothing is known about the values
     bool gather; // reads a tensor (or a reduction): clamped when used as a subscript
     int64_t low; // inclusive
     int64_t high;
@@ -58,8 +59,8 @@ struct kg_scope {
     int64_t high[KG_MAX_INDICES];                 // below low: the index takes no value
 };
 
-// Adds an index with the range it has by itself; its relation counts from then on. Outer indices
-// are narrowed to the values for which the relation leaves it any.
+// Adds an index with its own range and then applies its relation. Outer indices are narrowed to the
+// values for which the relation leaves it any value.
 enum kg_status kg_scope_push(struct kg_scope *scope, const struct kg_index *index,
                              struct kg_error *error);
 struct kg_interval kg_scope_interval(const struct kg_scope *scope, const struct kg_expr *expr);

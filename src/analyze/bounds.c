@@ -1,9 +1,9 @@
-// Reads outside a tensor are refused before any kernel exists. Works on the instance as written,
-// not on the nests, so that messages show the user's own text.
+// Refuses reads outside a tensor before any kernel exists. It works on the instance as written, not
+// on the nests, so that messages show the user's text.
 //
-// A reduction inside an expression becomes a nest over the indices it uses. It is therefore checked
-// over exactly those: what other indices promise (that they take a value at all, or a relation)
-// does not protect it. See hoist() and guard_read() in normalise.c, which rely on this.
+// A reduction inside an expression becomes a nest over the indices it uses, and is checked over
+// exactly those. Other indices do not protect it, neither by having no value nor by a relation.
+// hoist() and guard_read() in normalise.c rely on this.
 
 #include "analyze/analyze.h"
 
@@ -13,11 +13,11 @@ struct checker {
     struct kg_error *error;
 };
 
-// Where an expression stands.
+// The position of an expression.
 struct place {
     struct kg_scope scope;
-    bool silent; // the definition evaluates nothing here: some index takes no value
-    bool idle;   // nor does the nest, which knows nothing of outer relations
+    bool silent; // the definition evaluates nothing here, because some index takes no value
+    bool idle;   // the nest evaluates nothing either, though it ignores outer relations
 };
 
 static void print_reach(struct kg_text *text, const struct kg_interval *interval)
@@ -75,7 +75,7 @@ static enum kg_status check_expr(const struct checker *check, const struct place
 static enum kg_status check_subscript(const struct checker *check, const struct place *place,
                                       const struct kg_expr *read, int dimension)
 {
-    // Beyond this, kernels could overflow when they compute an offset.
+    // With larger offsets, kernels could overflow when they compute an address.
     const int64_t far = (int64_t)1 << 60;
     int64_t size = check->problem->layouts[read->tensor->id].shape[dimension];
     struct kg_interval interval = kg_scope_interval(&place->scope, read->arguments[dimension]);
@@ -100,7 +100,7 @@ static bool takes_no_value(const struct kg_scope *scope, const bool used[KG_MAX_
     return false;
 }
 
-// The used ones of `from`, each with the range it has by itself when `alone`.
+// Adds the used indices of `from`; with `alone` each has its own range without relations.
 static enum kg_status push_used(const struct kg_scope *from, const bool used[KG_MAX_INDICES],
                                 bool alone, struct kg_scope *scope, struct kg_error *error)
 {
@@ -119,9 +119,9 @@ static enum kg_status push_used(const struct kg_scope *from, const bool used[KG_
     return status;
 }
 
-// What holds inside the nest that a reduction becomes: the indices it uses, each over its whole
-// range. When one of them has a relation the nest guards its reads itself, so that all the
-// definition promises may be relied on.
+// The scope inside the nest that a reduction becomes: the indices it uses, each over its whole
+// range. If one of them has a relation, the nest guards its reads itself, so that all relations of
+// the definition may be assumed.
 static enum kg_status enter_nest(const struct kg_scope *outer, const bool used[KG_MAX_INDICES],
                                  struct kg_scope *scope, struct kg_error *error)
 {
@@ -150,7 +150,7 @@ static enum kg_status check_reduce(const struct checker *check, const struct pla
     bool used[KG_MAX_INDICES] = {false};
     kg_analyze_used(reduce, used);
     for (int i = 0; reduce == check->statement->value && i < outer->scope.count; i++)
-        used[outer->scope.order[i]->id] = true; // stays in place, over all output axes
+        used[outer->scope.order[i]->id] = true; // remains, over all output axes
     enum kg_status status = enter_nest(&outer->scope, used, &place.scope, check->error);
     for (int i = 0; i < reduce->index_count && status == KG_OK; i++) {
         const struct kg_index *index = reduce->indices[i];

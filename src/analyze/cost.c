@@ -1,5 +1,5 @@
-// What a nest costs at least: operations, and elements touched. Each operation is counted once per
-// combination of the axes it depends on, so that work a good kernel hoists out of a loop (the
+// The least cost of a nest: operations, and elements accessed. Each operation is counted once per
+// combination of the axes it depends on, so that work which a good kernel hoists out of a loop (the
 // dequantisation of a weight, the root of a variance) is not charged to every iteration.
 
 #include "analyze/analyze.h"
@@ -7,8 +7,9 @@
 struct counter {
     const struct kg_problem *problem;
     struct kg_nest *nest;
-    double share[KG_MAX_INDICES]; // of a related axis: pairs that satisfy the relation / all pairs
-    int partner[KG_MAX_INDICES];  // the output axis it is related to; -1: none, or several
+    // Of a related axis: the fraction of pairs that satisfy the relation.
+    double share[KG_MAX_INDICES];
+    int partner[KG_MAX_INDICES]; // the output axis it is related to; -1: none, or several
 };
 
 // Sum over i in [0, n) of min(max(c * i + d, 0), limit): trip counts of a related axis.
@@ -91,7 +92,8 @@ static void measure_relations(struct counter *counter)
             return;
         int other;
         if (!bound_line(nest, &scope, axis->bound, &other, &factor, &offset)) {
-            counter->share[a] = 0.5; // a bound of several axes, or read from memory
+            // A bound that depends on several axes, or is read from memory.
+            counter->share[a] = 0.5;
             continue;
         }
         double strict = axis->relation == KG_RELATION_LT   ? -1
@@ -107,7 +109,7 @@ static void measure_relations(struct counter *counter)
     }
 }
 
-// How often something that depends on these axes has to be done.
+// How often a value that depends on these axes must be computed.
 static double iterations(const struct counter *counter, const bool used[KG_MAX_INDICES])
 {
     double count = 1;
@@ -121,7 +123,7 @@ static double iterations(const struct counter *counter, const bool used[KG_MAX_I
     return count;
 }
 
-// Subscripts and pads are addressing, not arithmetic: their operations are not counted.
+// Operations in subscripts and pads are addressing, not arithmetic, and are not counted.
 static void count_expr(struct counter *counter, const struct kg_expr *expr)
 {
     if (expr->kind == KG_EXPR_READ)
@@ -140,8 +142,8 @@ static void count_expr(struct counter *counter, const struct kg_expr *expr)
     counter->nest->transcendentals += info->transcendental ? times : 0;
 }
 
-// One step per element of all axes, except that a scan whose body does not depend on the axis of
-// the bound can carry its result along: one step per element of the reduced axis then.
+// One step per element of all axes, except for a scan whose body does not depend on the axis of the
+// bound: its running result needs one step per element of the reduced axis.
 static double count_steps(const struct counter *counter)
 {
     bool loops[KG_MAX_INDICES];
@@ -166,11 +168,11 @@ static int64_t greatest_divisor(int64_t a, int64_t b)
     return b;
 }
 
-// The elements that an access touches, dimension by dimension.
+// The elements that an access reads, per dimension.
 struct box {
     int64_t low[KG_MAX_RANK];
     int64_t high[KG_MAX_RANK];
-    int64_t count[KG_MAX_RANK]; // distinct values, at most
+    int64_t count[KG_MAX_RANK]; // upper limit of distinct values
     int64_t elements;
 };
 
@@ -222,7 +224,7 @@ static struct box touched(const struct kg_problem *problem, const struct kg_nest
     return box;
 }
 
-// Everything the inner box touches, the outer one does too, as far as can be told.
+// Does the outer box certainly contain the inner one?
 static bool covers(const struct box *outer, const struct box *inner, int rank)
 {
     bool same = outer->elements == inner->elements, dense = true;
@@ -238,8 +240,8 @@ static bool covers(const struct box *outer, const struct box *inner, int rank)
     return same || (dense && volume == outer->elements);
 }
 
-// Elements of an input that the whole op touches: the union of its reads, overlaps that are not
-// one inside the other counted twice, never more than there are.
+// Elements of an input that the whole op reads: the union of its reads. Overlaps count twice unless
+// one read contains the other; the result is at most the tensor's size.
 static int64_t touched_elements(const struct kg_problem *problem, const struct kg_tensor *tensor)
 {
     struct box boxes[KG_MAX_ACCESSES];
@@ -315,7 +317,7 @@ enum kg_status kg_analyze_extents(const struct kg_problem *problem, struct kg_ne
 
 void kg_analyze_costs(struct kg_problem *problem, struct kg_nest *const *nests)
 {
-    double most = -1;
+    double max = -1;
     for (int i = 0; i < problem->nest_count; i++) {
         struct counter counter = {.problem = problem, .nest = nests[i]};
         measure_relations(&counter);
@@ -326,9 +328,9 @@ void kg_analyze_costs(struct kg_problem *problem, struct kg_nest *const *nests)
             nests[i]->operations += steps;
         problem->operations += nests[i]->operations;
         problem->transcendentals += nests[i]->transcendentals;
-        // Nests of one size: the later class of the enum asks more of a kernel.
-        if (steps > most || (steps == most && nests[i]->class > problem->class)) {
-            most = steps;
+        // Among nests of equal cost, the later class of the enum is harder for a kernel.
+        if (steps > max || (steps == max && nests[i]->class > problem->class)) {
+            max = steps;
             problem->class = nests[i]->class;
         }
     }

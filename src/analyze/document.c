@@ -1,4 +1,4 @@
-// The definition document, Markdown: what it is made of, and its first section, the definition.
+// The definition document in Markdown: shared functions, and its first section, the definition.
 
 #include "analyze/document.h"
 
@@ -56,7 +56,7 @@ struct kg_amount kg_document_seconds(double seconds)
 
 static void say_cell(struct kg_document *document, const char *string)
 {
-    for (; *string; string++) // a bar would end the cell
+    for (; *string; string++) // a bar would end the table cell
         kg_text_add_bytes(document->text, *string == '|' ? "\\|" : string, *string == '|' ? 2 : 1);
 }
 
@@ -123,7 +123,7 @@ static void say_requirement(struct kg_document *document)
     say_source(document, op->source);
 }
 
-// What each class is called, and what it means.
+// The names and meanings of the classes.
 static const struct {
     const char *english;
     const char *chinese;
@@ -259,7 +259,7 @@ static void say_tensors(struct kg_document *document, enum kg_role role)
     kg_text_add(document->text, "\n");
 }
 
-// Where a size stands bare in a shape, it must be the same everywhere.
+// A size that is a dimension by itself must be equal in all shapes.
 static void say_size_constraint(struct kg_document *document, const struct kg_size *size)
 {
     const struct kg_op *op = document->problem->op;

@@ -1,5 +1,5 @@
-// What the files of the definition document share. Every sentence stands once, in both languages
-// side by side, so that neither can change without the other.
+// Declarations shared by the files of the definition document. Every sentence is written once, with
+// both languages in one call, so that neither can change without the other.
 
 #ifndef KG_ANALYZE_DOCUMENT_H
 #define KG_ANALYZE_DOCUMENT_H
@@ -13,10 +13,11 @@ struct kg_document {
     const struct kg_device_facts *facts; // NULL: no device was chosen
     struct kg_roofline roofline;         // of `facts`
     enum kg_language language;
-    const struct kg_nest *main; // the nest that costs most
+    const struct kg_nest *main; // the most expensive nest
 };
 
-// Appends the sentence of the document's language. Both take the same arguments in the same order.
+// Appends the sentence in the document's language. Both formats take the same arguments in the same
+// order.
 void kg_document_say(struct kg_document *document, const char *english, const char *chinese, ...)
     __attribute__((format(printf, 2, 4), format(printf, 3, 4)));
 
@@ -26,7 +27,7 @@ struct kg_amount {
 };
 struct kg_amount kg_document_amount(double value, const char *unit);
 struct kg_amount kg_document_seconds(double seconds);
-// A number of things: "4096", "16.4 M".
+// A count: "4096", "16.4 M".
 struct kg_amount kg_document_count(double value);
 
 // A statement inside a table cell, code-quoted.

@@ -1,4 +1,5 @@
-// Second section of the definition document: complexity, density, roofline, bottleneck, data flow.
+// Second section of the definition document: complexity, intensity, roofline, bottleneck, data
+// flow.
 
 #include "analyze/document.h"
 
@@ -44,7 +45,7 @@ static struct term term_of_tensor(const struct kg_tensor *tensor)
     return term;
 }
 
-// Every factor of `small` is one of `large`: O(P) vanishes beside O(P × D).
+// Is every factor of `small` a factor of `large`? O(P) is negligible beside O(P × D).
 static bool contains(const struct term *large, const struct term *small)
 {
     bool taken[KG_MAX_INDICES] = {false};
@@ -202,7 +203,7 @@ static void say_roofline(struct kg_document *document)
         kg_document_count(document->problem->intensity).text);
 }
 
-// Less than what it takes to start a kernel, or to wake the threads of a pool.
+// Takes less time than starting a kernel, or waking the threads of a pool?
 static bool is_tiny(const struct kg_document *document)
 {
     return document->facts && document->facts->bandwidth > 0 &&
@@ -249,7 +250,7 @@ static void say_bottleneck(struct kg_document *document)
                         kg_document_count(problem->transcendentals).text);
 }
 
-// Mermaid reads < and " as its own.
+// Mermaid gives < and " a special meaning.
 static void say_label(struct kg_document *document, const struct kg_nest *nest)
 {
     struct kg_text statement = {0};
@@ -328,8 +329,9 @@ static void say_nests(struct kg_document *document)
         kg_text_format(document->text, " | %s |", kg_class_names[nest->class]);
         for (int a = 0; a < nest->axis_count; a++)
             kg_text_format(document->text, "%s %s=%lld",
-                           a == nest->output_axes ? " →" : "", // what comes behind is reduced
-                           nest->axes[a]->name, (long long)nest->extent[a]);
+                           // The axes after the arrow are reduced.
+                           a == nest->output_axes ? " →" : "", nest->axes[a]->name,
+                           (long long)nest->extent[a]);
         kg_text_format(document->text, " | %s |\n",
                        kg_document_amount(nest->operations, "FLOP").text);
     }

@@ -1,4 +1,4 @@
-// The definition document for machines.
+// The definition document as JSON.
 
 #include "analyze/document.h"
 #include "base/json.h"

@@ -1,9 +1,8 @@
-// Fourth section of the definition document: what to look at, and what to change, when the goal is
-// missed.
+// Fourth section of the definition document: what to examine and to change if the goal is missed.
 
 #include "analyze/document.h"
 
-// Of the roofline, what a good memory-bound kernel reaches at least.
+// Fraction of the roofline that a good memory-bound kernel reaches at least.
 #define GOOD_SHARE 0.6
 
 static void say_row(struct kg_document *document, const char *english, const char *chinese)

@@ -1,16 +1,16 @@
 // Third section of the definition document: what matters for this op on this device. Every sentence
-// is a conclusion from the analysis, with its numbers; what does not apply is not said.
+// is a conclusion from the analysis, with its numbers; sentences that do not apply are left out.
 
 #include "analyze/document.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-// Elements of a block that keep all lanes of a GPU's unit busy.
+// Elements of a thread block that keep all lanes of an SM busy.
 #define BLOCK 1024
-// The side of an output tile at which on-chip traffic stops to be the limit of a contraction.
+// Edge of an output tile at which on-chip traffic stops to limit a contraction.
 #define TILE 128
-// Seconds a load from main memory takes to come back, GPUs of this decade, within a third.
+// Latency of a load from main memory in seconds, on GPUs of this decade, within a third.
 #define LATENCY 0.7e-6
 
 static bool is_gpu(const struct kg_document *document)
@@ -23,7 +23,7 @@ static int units(const struct kg_document *document)
     return document->facts ? document->facts->units : 0;
 }
 
-// Elements between neighbours along an axis; false: not a constant.
+// Distance in elements between neighbours along an axis; false: not a constant.
 static bool step_along(const struct kg_problem *problem, const struct kg_access *access, int axis,
                        int64_t *step)
 {
@@ -48,12 +48,12 @@ static double element_bytes(const struct kg_tensor *tensor)
     return kg_dtypes[is_local ? tensor->memory : tensor->type.dtype].bits / 8.0;
 }
 
-// The axis along which most bytes of the nest are consecutive, and long enough for the 32 lanes of
-// a warp: neighbouring lanes go along it.
+// The axis along which most bytes of the nest are contiguous, and which is long enough for the 32
+// lanes of a warp: adjacent lanes take adjacent elements of it.
 static int lane_axis(const struct kg_document *document, const struct kg_nest *nest)
 {
     int best = nest->axis_count - 1;
-    double most = 0;
+    double max = 0;
     for (int a = 0; a < nest->axis_count; a++) {
         double bytes = 0;
         int64_t step;
@@ -64,18 +64,19 @@ static int lane_axis(const struct kg_document *document, const struct kg_nest *n
                 bytes += (double)kg_analyze_footprint(document->problem, nest, &nest->accesses[i]) *
                          element_bytes(nest->accesses[i].tensor);
         bytes *= fmin((double)nest->extent[a], 32) / 32;
-        if (bytes > most) {
-            most = bytes;
+        if (bytes > max) {
+            max = bytes;
             best = a;
         }
     }
     return best;
 }
 
-// Sides of a contraction: output axes of the first factor only, of the others only, and of both.
-struct sides {
-    double left;
-    double right;
+// Output axes of a contraction: of the first factor only (m), of the others only (n), and of both
+// (batch).
+struct contraction_sizes {
+    double m;
+    double n;
     double batch;
 };
 
@@ -90,9 +91,9 @@ static bool uses(const struct kg_nest *nest, const struct kg_access *access, int
     return false;
 }
 
-static struct sides sides_of(const struct kg_nest *nest)
+static struct contraction_sizes contraction_sizes_of(const struct kg_nest *nest)
 {
-    struct sides sides = {1, 1, 1};
+    struct contraction_sizes sizes = {1, 1, 1};
     for (int a = 0; a < nest->output_axes; a++) {
         bool in_first = false, in_all = true, seen = false;
         for (int i = 0; i < nest->access_count; i++) {
@@ -104,9 +105,9 @@ static struct sides sides_of(const struct kg_nest *nest)
             in_all = in_all && here;
             seen = true;
         }
-        *(in_all ? &sides.batch : in_first ? &sides.left : &sides.right) *= (double)nest->extent[a];
+        *(in_all ? &sizes.batch : in_first ? &sizes.m : &sizes.n) *= (double)nest->extent[a];
     }
-    return sides;
+    return sizes;
 }
 
 static void say_grid_of_rows(struct kg_document *document)
@@ -142,15 +143,15 @@ static void say_grid_of_rows(struct kg_document *document)
 
 static void say_grid_of_tiles(struct kg_document *document)
 {
-    struct sides sides = sides_of(document->main);
-    double tiles = ceil(sides.left / TILE) * ceil(sides.right / TILE) * sides.batch;
+    struct contraction_sizes sizes = contraction_sizes_of(document->main);
+    double tiles = ceil(sizes.m / TILE) * ceil(sizes.n / TILE) * sizes.batch;
     double columns = kg_document_columns(document->main);
     int count = units(document);
     kg_document_say(document, "A product of %s × %s × %s, %s time%s. ",
-                    "%s × %s × %s 的矩阵乘，共 %s 个%.0s。", kg_document_count(sides.left).text,
-                    kg_document_count(sides.right).text, kg_document_count(columns).text,
-                    kg_document_count(sides.batch).text, sides.batch == 1 ? "" : "s");
-    if (fmin(sides.left, sides.right) < 16)
+                    "%s × %s × %s 的矩阵乘，共 %s 个%.0s。", kg_document_count(sizes.m).text,
+                    kg_document_count(sizes.n).text, kg_document_count(columns).text,
+                    kg_document_count(sizes.batch).text, sizes.batch == 1 ? "" : "s");
+    if (fmin(sizes.m, sizes.n) < 16)
         kg_document_say(document,
                         "One side is below 16: it is the larger factor's bandwidth that counts, "
                         "and tiles should be long, not square.\n\n",
@@ -323,7 +324,7 @@ static void say_pipeline(struct kg_document *document)
             "各步相互独立：展开循环，使多个加载同时在途。\n\n");
 }
 
-// How neighbours along `axis` lie in memory, `step` elements of `size` bytes apart.
+// How neighbours along `axis` are placed in memory, `step` elements of `size` bytes apart.
 static void say_step(struct kg_document *document, const char *axis, int64_t step, double size,
                      bool is_padded)
 {
@@ -349,7 +350,7 @@ static void say_step(struct kg_document *document, const char *axis, int64_t ste
             bytes > 16 ? "" : "s");
 }
 
-// The lanes of a scan go along its output, and read along the axis that the output bounds.
+// The lanes of a scan run along its output, and read along the axis that the output bounds.
 static int reading_axis(const struct kg_nest *nest, int lane)
 {
     for (int a = nest->output_axes; a < nest->axis_count; a++) {
@@ -391,7 +392,8 @@ static void say_store(struct kg_document *document, const struct kg_nest *nest, 
                         "：`%s` 轴归约完成后写一个元素。\n", nest->axes[lane]->name);
 }
 
-// Intermediates are spoken of in the costliest nest only: fusion keeps the others out of memory.
+// Intermediates are mentioned for the most expensive nest only: fusion keeps the others out of
+// memory.
 static bool goes_to_memory(const struct kg_document *document, const struct kg_nest *nest,
                            const struct kg_tensor *tensor)
 {
@@ -420,7 +422,7 @@ static void say_memory(struct kg_document *document)
     }
 }
 
-// How many nests read the tensor.
+// The number of nests that read the tensor.
 static int readers(const struct kg_problem *problem, const struct kg_tensor *tensor)
 {
     int count = 0;

@@ -1,4 +1,4 @@
-// Questions about expressions that several files of this layer ask.
+// Queries about expressions that several files of this layer use.
 
 #include "analyze/analyze.h"
 
@@ -21,7 +21,7 @@ static void mark(const struct kg_expr *expr, bool used[KG_MAX_INDICES], bool bou
     }
 }
 
-// Two optional expressions: both absent, or both there and equal.
+// Are two optional expressions both absent, or both present and equal?
 static bool equal_or_null(const struct kg_expr *a, const struct kg_expr *b)
 {
     return a && b ? kg_analyze_equal(a, b) : a == b;

@@ -1,13 +1,13 @@
-// The least and the largest value an index expression takes, with sizes bound. Exact for affine
-// expressions, relations such as `j <= d` included; otherwise never narrower than the truth.
+// The least and the largest value of an index expression for known sizes. Exact for affine
+// expressions, including relations such as `j <= d`; otherwise the interval is never too narrow.
 
 #include "analyze/analyze.h"
 
-// sum(coefficient[id] * index id) + [low, high]. The interval is a point unless a part was not
-// affine (a quotient, a remainder).
+// sum(coefficient[id] * index id) + [low, high]. The interval is a single value unless a term is
+// not affine (a quotient, a remainder).
 struct linear {
-    bool wild;   // not bounded, or beyond 64 bits
-    bool gather; // some part reads a tensor
+    bool wild;   // unlimited, or beyond 64 bits
+    bool gather; // a term reads a tensor
     int64_t coefficient[KG_MAX_INDICES];
     int64_t low;
     int64_t high;
@@ -50,7 +50,7 @@ static int64_t floor_div(int64_t a, int64_t b)
 
 static struct linear form_of(const struct kg_scope *scope, const struct kg_expr *expr);
 
-// The bound of an index as `index <= form` or `index >= form`. False: it has none of this kind.
+// The bound of an index as `index <= form` or `index >= form`. False: there is none of this kind.
 static bool relation_bound(const struct kg_scope *scope, const struct kg_index *index, bool upper,
                            struct linear *form)
 {
@@ -74,8 +74,8 @@ static int64_t smaller(int64_t a, int64_t b)
 }
 
 // The largest (or least) value of the form; false when beyond 64 bits. Innermost indices are
-// replaced first, by the end of their range and by what their relation allows; both hold, so the
-// tighter result does.
+// replaced first: once by the end of their range and once by their relation's limit. Both are valid
+// bounds, so the tighter one is taken.
 static bool extreme(const struct kg_scope *scope, struct linear form, int depth, bool maximum,
                     int64_t *value)
 {
@@ -220,8 +220,8 @@ static struct linear form_of(const struct kg_scope *scope, const struct kg_expr 
     return form;
 }
 
-// `index` takes a value only where its relation leaves it one: 0 <= B for `j <= B`. Narrows the
-// outer index of a bound that has one.
+// `index` takes a value only if its relation leaves any: 0 <= B for `j <= B`. Narrows the outer
+// index that the bound depends on, if there is one.
 static void narrow(struct kg_scope *scope, const struct kg_index *index, bool upper)
 {
     struct linear bound;

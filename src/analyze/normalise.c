@@ -1,22 +1,22 @@
-// Statements of an instance become nests: every reduction that is not a whole right-hand side is
-// hoisted into a nest of its own before its user. Nothing here depends on concrete sizes, so all
-// problems of an instance have the same nests.
+// Turns the statements of an instance into nests: every reduction that is not a whole right-hand
+// side is hoisted into a separate nest before its user. Nothing here depends on concrete sizes, so
+// all problems of an instance have the same nests.
 
 #include "analyze/analyze.h"
 
 #include <string.h>
 
-// What an index of the statement is inside the nest being built: axis + shift.
+// An index of the statement inside the nest that is built: axis + shift.
 struct binding {
-    const struct kg_index *index; // the statement's own; NULL: not visible here
+    const struct kg_index *index; // the statement's index; NULL: not visible here
     const struct kg_index *axis;
     const struct kg_expr *shift; // NULL: 0
 };
 
 struct nest_scope {
     struct binding map[KG_MAX_INDICES]; // by the statement's index ids
-    // The nest also runs over elements that a relation of its user leaves out: their values are
-    // never used, but reading them must do no harm.
+    // The nest also runs over elements that a relation of its user leaves out. Their values are
+    // never used, but reading them must be safe.
     bool guard;
 };
 
@@ -24,9 +24,10 @@ struct builder {
     struct kg_problem *problem;
     const struct kg_op *op;
     const struct kg_statement *statement;
-    const struct kg_tensor *replaced[KG_MAX_TENSORS]; // outputs that are read: their local twin
-    int hoisted;                                      // of the current statement
-    struct kg_nest **nests;                           // the problem's, writable
+    // Outputs that are read later: the local copy to read instead.
+    const struct kg_tensor *replaced[KG_MAX_TENSORS];
+    int hoisted;            // of the current statement
+    struct kg_nest **nests; // the problem's, writable
     enum kg_status status;
     struct kg_error *error;
 };
@@ -92,7 +93,7 @@ static const struct kg_expr *index_value(struct builder *builder, const struct b
     return binding->shift ? make_binary(builder, KG_FN_ADD, axis, binding->shift) : axis;
 }
 
-// For one more nest, and for the tensor it may add.
+// Room for one more nest and the tensor it may add.
 static bool has_room(struct builder *builder)
 {
     if (builder->problem->nest_count < KG_MAX_NESTS)
@@ -152,7 +153,7 @@ static struct kg_nest *make_nest(struct builder *builder)
     return nest;
 }
 
-// Appends a nest whose body is complete; those it reads from stand before it already.
+// Appends a nest whose body is complete; the nests that it reads from precede it.
 static bool add_nest(struct builder *builder, struct kg_nest *nest, const struct kg_tensor *output)
 {
     struct kg_problem *problem = builder->problem;
@@ -240,7 +241,7 @@ static bool same_nest(const struct kg_nest *a, const struct kg_nest *b)
     return kg_analyze_equal(a->body, b->body);
 }
 
-// The intermediate that already holds what `nest` computes, or NULL.
+// The intermediate that already contains the result of `nest`, or NULL.
 static const struct kg_tensor *find_shared(const struct kg_problem *problem,
                                            const struct kg_nest *nest, enum kg_type compute)
 {
@@ -253,7 +254,7 @@ static const struct kg_tensor *find_shared(const struct kg_problem *problem,
     return NULL;
 }
 
-// Ids of the indices that the reduction takes from outside, in the order of the user's axes.
+// Ids of the indices that the reduction takes from its user, in the order of the user's axes.
 static int free_indices(const struct nest_scope *scope, const struct kg_expr *reduce,
                         int ids[KG_MAX_INDICES])
 {
@@ -267,7 +268,7 @@ static int free_indices(const struct nest_scope *scope, const struct kg_expr *re
     return count;
 }
 
-// The element of a hoisted tensor that its user needs. Output axes run from 0 in both nests;
+// The element of a hoisted tensor that its user reads. Output axes run from 0 in both nests;
 // reduced axes of the user keep their `begin`.
 static const struct kg_expr *read_hoisted(struct builder *builder, const struct nest_scope *scope,
                                           const struct kg_tensor *tensor, struct kg_span span,
@@ -289,8 +290,8 @@ static const struct kg_expr *read_hoisted(struct builder *builder, const struct 
     return read;
 }
 
-// Makes the nest of an inner reduction, unless an equal one exists, and gives the read that takes
-// its place in the user's body.
+// Makes the nest of an inner reduction, unless an equal one exists, and returns the read that
+// replaces it in the user's body.
 static const struct kg_expr *hoist(struct builder *builder, const struct nest_scope *user,
                                    const struct kg_expr *reduce)
 {
@@ -329,8 +330,9 @@ static const struct kg_expr *hoist(struct builder *builder, const struct nest_sc
     return read_hoisted(builder, user, tensor, reduce->span, ids);
 }
 
-// Inside its tensor whatever the relations: every subscript is an index that runs over exactly
-// that dimension, or a gather, which is clamped. `clamped` tells whether there is one.
+// Is the read inside its tensor without considering relations? Every subscript must be an index
+// that runs over exactly that dimension, or a gather, which is clamped. `clamped` tells whether
+// there is a gather.
 static bool is_inside(const struct kg_expr *read, bool *clamped)
 {
     bool inside = true;
@@ -346,7 +348,7 @@ static bool is_inside(const struct kg_expr *read, bool *clamped)
     return inside;
 }
 
-// Pads a read that its nest makes beyond what the definition asks for.
+// Pads a read that its nest makes for elements which the definition does not read.
 static void guard_read(struct builder *builder, const struct kg_expr *original,
                        struct kg_expr *read)
 {
@@ -392,8 +394,8 @@ static const struct kg_expr *rewrite(struct builder *builder, const struct nest_
         if (!(arguments[i] = rewrite(builder, scope, expr->arguments[i])))
             return NULL;
     if (expr->kind == KG_EXPR_READ) {
-        const struct kg_tensor *twin = builder->replaced[expr->tensor->id];
-        copy->tensor = twin ? twin : expr->tensor;
+        const struct kg_tensor *local_copy = builder->replaced[expr->tensor->id];
+        copy->tensor = local_copy ? local_copy : expr->tensor;
         if (expr->pad && !(copy->pad = rewrite(builder, scope, expr->pad)))
             return NULL;
         if (scope->guard)
@@ -426,8 +428,8 @@ static struct kg_nest *make_statement_nest(struct builder *builder, struct nest_
     return nest;
 }
 
-// to[...] = from[...], for the tensor of the current statement or a local like it. With `narrow`
-// the value is first made what an element of that dtype can hold.
+// to[...] = from[...], for the tensor of the current statement or its local copy. With `narrow` the
+// value is first wrapped to what an element of that dtype can hold.
 static bool add_copy(struct builder *builder, const struct kg_tensor *from,
                      const struct kg_tensor *to, const struct kg_type_name *narrow)
 {
@@ -460,23 +462,24 @@ static bool is_read_later(const struct builder *builder, int statement)
 }
 
 // A local with the shape and the compute type of an output.
-static const struct kg_tensor *make_twin(struct builder *builder, const struct kg_tensor *output)
+static const struct kg_tensor *make_local_copy(struct builder *builder,
+                                               const struct kg_tensor *output)
 {
     return make_local(builder, output->compute, output->span, output->rank, output->dims);
 }
 
-// Defines an output that is read later: `nest` fills a local, which is what later statements read
-// and what is copied to the output. Floats are rounded at the copy only; integers wrap before they
-// are read, as they do when stored.
+// Defines an output that is read later: `nest` fills a local, which later statements read and which
+// is copied to the output. Floats are rounded only by the copy; integers wrap before they are read,
+// as they do when stored.
 static void add_output_that_is_read(struct builder *builder, struct kg_nest *nest)
 {
     const struct kg_tensor *output = builder->statement->tensor;
-    const struct kg_tensor *twin = make_twin(builder, output), *wrapped = twin;
-    if (!twin || !add_nest(builder, nest, twin))
+    const struct kg_tensor *local_copy = make_local_copy(builder, output), *wrapped = local_copy;
+    if (!local_copy || !add_nest(builder, nest, local_copy))
         return;
     if (output->compute == KG_TYPE_I64 && !kg_dtype_is_computed(output->type.dtype))
-        if (!(wrapped = make_twin(builder, output)) ||
-            !add_copy(builder, twin, wrapped, &output->type))
+        if (!(wrapped = make_local_copy(builder, output)) ||
+            !add_copy(builder, local_copy, wrapped, &output->type))
             return;
     builder->replaced[output->id] = wrapped;
     add_copy(builder, wrapped, output, NULL);

@@ -1,5 +1,5 @@
-// From an instance and sizes to a problem: the steps of analysis in order, and how tensors lie in
-// memory.
+// Turns an instance and sizes into a problem: the steps of analysis in order, and the layout of
+// tensors in memory.
 
 #include "analyze/analyze.h"
 
@@ -36,7 +36,7 @@ static enum kg_status too_large(const struct kg_tensor *tensor, struct kg_error 
                         tensor->name);
 }
 
-// Row-major strides, as if every dim of size 0 had one element.
+// Row-major strides, as if every dimension of size 0 had one element.
 static enum kg_status lay_out(const struct kg_problem *problem, const struct kg_tensor *tensor,
                               struct kg_layout *layout, struct kg_error *error)
 {
@@ -60,8 +60,8 @@ static enum kg_status lay_out(const struct kg_problem *problem, const struct kg_
     return KG_OK;
 }
 
-// No two elements of an output may share a place: sorted by stride, each dim must step over all
-// that the smaller ones span.
+// No two elements of an output may have the same address: sorted by stride, each dimension must
+// step over everything that the smaller ones span.
 static bool overlaps(const struct kg_layout *layout, const int64_t *stride, int rank)
 {
     bool done[KG_MAX_RANK] = {false};
@@ -81,7 +81,7 @@ static bool overlaps(const struct kg_layout *layout, const int64_t *stride, int 
     return false;
 }
 
-// Takes over the caller's strides, unless they say "contiguous" in other words.
+// Uses the caller's strides, unless they describe a contiguous tensor.
 static enum kg_status apply_strides(const struct kg_tensor *tensor, const int64_t *stride,
                                     struct kg_layout *layout, int64_t *reach,
                                     struct kg_error *error)

@@ -1,6 +1,6 @@
 // A problem: an instance with every size bound, its statements normalised into nests, its costs
-// known. Immutable once created. Generators read nests; the reference interpreter reads the
-// instance itself, so that a mistake made here cannot hide.
+// known. Immutable once created. Generators read the nests; the reference reads the instance, so
+// that the gate detects mistakes made here.
 
 #ifndef KG_ANALYZE_PROBLEM_H
 #define KG_ANALYZE_PROBLEM_H
@@ -14,11 +14,11 @@
 
 // One subscript as a function of the nest's axes: sum(coefficient[a] * axis[a]) + offset + base.
 struct kg_affine {
-    bool is_affine; // otherwise only `subscript` says what it is (/, %, gather)
+    bool is_affine; // otherwise only `subscript` describes it (/, %, gather)
     bool is_gather; // reads another tensor
     int64_t coefficient[KG_MAX_INDICES];
     int64_t offset;
-    const struct kg_expr *base; // further part that depends on sizes only; NULL: none
+    const struct kg_expr *base; // a further term that depends on sizes only; NULL: none
     const struct kg_expr *subscript;
 };
 
@@ -40,8 +40,8 @@ enum kg_class {
 };
 
 // One normalised statement: output[axes 0..output_axes) = reduce(axes output_axes..axis_count)
-// body. The body holds no reduction: inner ones were hoisted into nests of their own, before this
-// one. Index ids inside `body` are positions in `axes`.
+// body. The body contains no reduction: inner ones are hoisted into earlier nests. Index ids inside
+// `body` are positions in `axes`.
 struct kg_nest {
     int id;
     const struct kg_tensor *output;
@@ -53,17 +53,20 @@ struct kg_nest {
     const struct kg_expr *body;
     enum kg_class class;
     int access_count;
-    struct kg_access accesses[KG_MAX_ACCESSES]; // in order of appearance, subscripts' reads too
-    int64_t extent[KG_MAX_INDICES];             // of each axis: end - begin, >= 0
-    // FLOPs at least: each operation once per combination of the axes it depends on, by its table
-    // row; one per element reduced; subscripts are free. A scan whose body does not depend on the
-    // bound's axis takes one step per element, others what their relation leaves of the loop.
+    // In order of appearance, including reads in subscripts.
+    struct kg_access accesses[KG_MAX_ACCESSES];
+    int64_t extent[KG_MAX_INDICES]; // of each axis: end - begin, >= 0
+    // Least number of FLOPs: each operation counts once per combination of the axes it depends on,
+    // by its table row; one per element reduced; subscripts are free. A scan whose body does not
+    // depend on the bound's axis takes one step per element; others take the steps that their
+    // relation allows.
     double operations;
     double transcendentals; // calls of transcendental functions, counted likewise
     double iterations;      // steps of the innermost loop of a good kernel, counted likewise
 };
 
-// How a tensor lies in memory. Strides are in elements; dims of size 1 may have any stride.
+// The layout of a tensor in memory. Strides are in elements; dimensions of size 1 may have any
+// stride.
 struct kg_layout {
     int64_t shape[KG_MAX_RANK];
     int64_t stride[KG_MAX_RANK];
@@ -72,19 +75,19 @@ struct kg_layout {
     size_t bytes; // from the first to one past the last element
 };
 
-// What later layers find out about a problem and keep with it; freed with it.
+// Data that later layers compute for a problem and attach to it; freed with it.
 struct kg_problem_cache {
     void (*free)(struct kg_problem_cache *cache);
 };
 
 struct kg_problem {
     struct kg_arena arena;
-    const struct kg_op *op;      // the instance, with hoisted intermediates not included
+    const struct kg_op *op;      // the instance, without hoisted intermediates
     int64_t sizes[KG_MAX_SIZES]; // by kg_size id; params included
-    int tensor_count;            // op->tensors first, then those hoisted
+    int tensor_count;            // op->tensors first, then hoisted tensors
     const struct kg_tensor *tensors[KG_MAX_NESTS + KG_MAX_TENSORS];
     struct kg_layout layouts[KG_MAX_NESTS + KG_MAX_TENSORS]; // by tensor id
-    bool contiguous; // every tensor is: kernels may then merge dims and ignore strides
+    bool contiguous; // every tensor is: kernels may then merge dimensions and ignore strides
     int nest_count;
     const struct kg_nest *nests[KG_MAX_NESTS];
 
@@ -93,22 +96,22 @@ struct kg_problem {
     double read_bytes;      // compulsory: each input element that is used, once; see cost.c
     double write_bytes;     // each output element, once
     double intensity;       // operations / (read_bytes + write_bytes)
-    enum kg_class class;    // of the nest that costs most
-    void *owner;            // the public layer's bookkeeping; NULL elsewhere
+    enum kg_class class;    // of the most expensive nest
+    void *owner;            // used by the public layer; NULL elsewhere
     _Atomic(struct kg_problem_cache *) *cache; // see gen/match.c
 };
 
 // Sizes by id (params are taken from the instance); `strides[i]` for tensor i in elements, or a
-// NULL `strides` for contiguous tensors. The instance is referenced, not copied: it outlives the
-// problem. Negative strides, and strides that put two elements of an output in one place, are
-// refused. Reads outside a tensor without pad() are errors here, naming statement, read, dimension
-// and the offending range.
+// NULL `strides` for contiguous tensors. The problem refers to the instance, which must outlive it.
+// Negative strides, and strides that give two elements of an output the same address, are refused.
+// Reads outside a tensor without pad() are errors that name the statement, read, dimension and
+// range.
 enum kg_status kg_problem_make(const struct kg_op *instance, const int64_t *sizes,
                                const int64_t (*strides)[KG_MAX_RANK], struct kg_problem **problem,
                                struct kg_error *error);
 void kg_problem_free(struct kg_problem *problem);
 
-// "m[p] = max(d) x[p, d]", for people.
+// "m[p] = max(d) x[p, d]", for display.
 void kg_nest_print(struct kg_text *text, const struct kg_nest *nest);
 
 extern const char *const kg_class_names[KG_CLASS_COUNT];

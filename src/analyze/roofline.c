@@ -11,8 +11,8 @@ static enum kg_type widest(const struct kg_nest *nest)
     return type;
 }
 
-// The matrix unit that can do a contraction: that of the widest float among the inputs it reads,
-// or of its integers when there is no float.
+// The rate of the matrix units for a contraction: of the widest float among its inputs, or of its
+// integers if there is no float.
 static double matrix_rate(const struct kg_nest *nest, const struct kg_device_facts *facts)
 {
     if (nest->class != KG_CLASS_CONTRACT && nest->class != KG_CLASS_WINDOW)

@@ -1,4 +1,4 @@
-// What a device can do at best, and what that means for a problem.
+// The peak rates of a device, and the least time of a problem that follows from them.
 
 #ifndef KG_ANALYZE_ROOFLINE_H
 #define KG_ANALYZE_ROOFLINE_H

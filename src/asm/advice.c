@@ -1,5 +1,5 @@
-// Advice from facts. Each piece is true of the code as it stands and says what to look at; what is
-// merely unusual is left out.
+// Advice from facts. Each item is a fact about the code and says what to look at; merely unusual
+// properties are left out.
 
 #include "asm/advisories.h"
 
@@ -7,11 +7,11 @@
 
 #include <string.h>
 
-#define NARROW_BYTES 4        // a thread's share of a load that fills no 128-bit access
-#define MANY_LOADS 4          // of a trip, before their width is worth a word
-#define SLOW_LOOP 3           // cycles of a warp per instruction, by its own stall counts
-#define LEAST_INSTRUCTIONS 16 // of a loop whose stalls are worth a word
-#define MOST_OF_TURNS 20      // instructions of a loop over the threads that want a copy
+#define NARROW_BYTES 4        // bytes per thread of a load that wastes most of a 128-bit access
+#define MANY_LOADS 4          // loads per trip from which their width matters
+#define SLOW_LOOP 3           // cycles of a warp per instruction, by the stall counts
+#define LEAST_INSTRUCTIONS 16 // of a loop whose stalls matter
+#define MAX_OF_TURNS 20       // instructions of a loop over the threads that issue a copy
 
 bool kg_asm_add_advice(struct kg_arena *arena, struct kg_asm_kernel *kernel,
                        enum kg_advice_level level, const char *code, const char *text)
@@ -35,7 +35,7 @@ static const char *place_of(struct kg_arena *arena, const struct kg_asm_loop *ma
                            (unsigned long long)loop->first);
 }
 
-// The innermost of the loops that spill, and of those the one that moves most.
+// The innermost loop that spills; of several, the one that moves most bytes.
 static const struct kg_asm_loop *worst_spill(const struct kg_asm_kernel *kernel)
 {
     int best = -1;
@@ -76,7 +76,7 @@ static bool advise_spills(struct kg_arena *arena, struct kg_asm_kernel *kernel,
             (long long)loop->spill_bytes));
 }
 
-// Local memory that is no spill is an array that registers could not hold.
+// Accesses to local memory other than spills belong to an array that does not fit registers.
 static bool advise_local(struct kg_arena *arena, struct kg_asm_kernel *kernel,
                          const struct kg_asm_loop *main_loop)
 {
@@ -125,12 +125,12 @@ static bool advise_stalls(struct kg_arena *arena, struct kg_asm_kernel *kernel,
                         loop->stall_cycles / loop->issue_cycles));
 }
 
-// A loop that elects one thread after the other, to copy for each: what compilers write around an
-// instruction of a whole warp where they do not see that a single thread comes there.
+// A loop that elects one thread after the other to issue a copy. Compilers write it around an
+// instruction of a whole warp if they cannot prove that a single thread executes it.
 static bool takes_turns(const struct kg_mix *mix)
 {
     return mix->count[KG_WORK_BULK_COPY] > 0 && mix->count[KG_WORK_SHUFFLE] > 0 &&
-           kg_mix_total(mix) <= MOST_OF_TURNS;
+           kg_mix_total(mix) <= MAX_OF_TURNS;
 }
 
 static bool advise_copies(struct kg_arena *arena, struct kg_asm_kernel *kernel)

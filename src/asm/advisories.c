@@ -1,5 +1,5 @@
-// The log is read line by line: a line either names the kernel that the next ones speak of, or has
-// its figures, or is an advisory that names its function.
+// Reads the log line by line: a line names the kernel of the following lines, gives its figures, or
+// is an advisory that names its function.
 
 #include "asm/advisories.h"
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_KERNELS 4096 // of one log; what more there are is not read
+#define MAX_KERNELS 4096 // of one log; further kernels are ignored
 
 struct line {
     const char *text;
@@ -19,11 +19,11 @@ struct log {
     struct kg_asm_kernel *kernels;
     int count, capacity;
     struct kg_asm_kernel *current;   // being compiled
-    struct kg_asm_kernel *described; // whose properties follow
+    struct kg_asm_kernel *described; // the kernel whose properties follow
     bool failed;
 };
 
-// What is known of an advisory beyond its text.
+// Codes of advisories.
 static const struct advisory {
     const char *number, *code;
 } advisories[] = {
@@ -31,7 +31,7 @@ static const struct advisory {
     {"C7510", "wgmma-serialised"},   // for one of many reasons
     {"C7517", "wgmma-serialised"},   // a wait is inserted
     {"C7519", "wgmma-serialised"},   // an arrival is inserted
-    {"C7520", "wgmma-serialised"},   // an arrival would be, where warps may part
+    {"C7520", "wgmma-serialised"},   // an arrival would be inserted where warps may diverge
 };
 
 static const char *after(const struct line *line, const char *key)
@@ -40,7 +40,7 @@ static const char *after(const struct line *line, const char *key)
     return found ? found + strlen(key) : NULL;
 }
 
-// The number that stands before `key`, or -1.
+// The number before `key`, or -1.
 static int64_t number_before(const struct line *line, const char *key)
 {
     const char *end = memmem(line->text, line->length, key, strlen(key)), *begin = end;
@@ -67,10 +67,10 @@ static struct kg_asm_kernel *find_kernel(struct log *log, const char *name, size
     return NULL;
 }
 
-// A new entry in a list that doubles; the old entries stay where they are until it does.
+// Adds an entry to a list that doubles its capacity; entries move only then.
 static struct kg_asm_kernel *add_kernel(struct log *log, const char *name, size_t length)
 {
-    if (log->count == MOST_KERNELS)
+    if (log->count == MAX_KERNELS)
         return NULL;
     if (log->count == log->capacity) {
         int capacity = log->capacity ? 2 * log->capacity : 16;
@@ -151,7 +151,7 @@ static bool has_advice(const struct kg_asm_kernel *kernel, const char *code)
     return false;
 }
 
-// "ptxas info : (C7517) ... in function 'name'"; one of a code is enough for a kernel.
+// "ptxas info : (C7517) ... in function 'name'"; a kernel keeps one advisory of each code.
 static void read_advisory(struct log *log, const struct line *line, const char *begin)
 {
     size_t digits = length_to(line, begin, ')'), left = line->length;
@@ -161,7 +161,7 @@ static void read_advisory(struct log *log, const struct line *line, const char *
     const char *name = after(line, "function '");
     struct kg_asm_kernel *kernel =
         name ? find_kernel(log, name, length_to(line, name, '\'')) : log->current;
-    if (!kernel && name) // advisories may come before the kernel's own lines
+    if (!kernel && name) // advisories may precede the kernel's own lines
         kernel = add_kernel(log, name, length_to(line, name, '\''));
     const char *code = number ? code_of(log->arena, number) : NULL;
     if (!kernel || !code || has_advice(kernel, code))

@@ -1,4 +1,4 @@
-// From what was asked to what the occupancy and the model want to know.
+// Turns a question about a kernel into the inputs of occupancy and model.
 
 #include "asm/appraisal.h"
 
@@ -11,9 +11,9 @@
 #include <string.h>
 
 #define USUAL_THREADS 128
-#define MOST_DEVICES 64
+#define MAX_DEVICES 64
 #define MUCH_TAIL 0.2 // share of block slots of all waves that stay empty
-#define MOST_BLOCKS ((int64_t)1 << 48)
+#define MAX_BLOCKS ((int64_t)1 << 48)
 
 void kg_asm_list_devices(struct kg_text *text, const struct kg_sm *sm)
 {
@@ -27,9 +27,9 @@ void kg_asm_list_devices(struct kg_text *text, const struct kg_sm *sm)
 
 static enum kg_status unknown_device(const char *name, struct kg_error *error)
 {
-    const char *names[MOST_DEVICES] = {0};
+    const char *names[MAX_DEVICES] = {0};
     size_t count = 0;
-    for (const struct kg_gpu *gpu = kg_gpus; gpu->name && count < MOST_DEVICES; gpu++)
+    for (const struct kg_gpu *gpu = kg_gpus; gpu->name && count < MAX_DEVICES; gpu++)
         names[count++] = gpu->handle;
     const char *nearest = kg_names_nearest(name, names, count);
     struct kg_text known = {0};
@@ -41,8 +41,8 @@ static enum kg_status unknown_device(const char *name, struct kg_error *error)
     return KG_ERROR_ARGUMENT;
 }
 
-// Code with a letter runs on its own architecture only ('f': on its family). A cubin runs within a
-// major number, upwards; PTX on everything newer.
+// Code whose architecture has a letter runs on that architecture only ('f': on its family). A cubin
+// runs on equal and higher minor versions of its major version; PTX runs on everything newer.
 static bool runs_on(const struct kg_asm_kernel *kernel, enum kg_asm_format format, int sm)
 {
     size_t length = strlen(kernel->arch);
@@ -100,7 +100,7 @@ static enum kg_status find_device(const struct kg_asm_kernel *kernel, enum kg_as
     return KG_OK;
 }
 
-// 0 where a dimension is not said: then it is 1, unless none is said.
+// A dimension of 0 counts as 1, unless all are 0.
 static int64_t volume(const int64_t size[3])
 {
     if (size[0] == 0 && size[1] == 0 && size[2] == 0)
@@ -108,7 +108,7 @@ static int64_t volume(const int64_t size[3])
     int64_t product = 1;
     for (int i = 0; i < 3; i++) {
         int64_t side = size[i] == 0 ? 1 : size[i];
-        if (side < 0 || side > MOST_BLOCKS / product)
+        if (side < 0 || side > MAX_BLOCKS / product)
             return -1;
         product *= side;
     }
@@ -169,8 +169,8 @@ static void find_occupancy(const struct kg_asm_kernel *kernel,
     appraisal->occupancy = kg_occupancy_of(appraisal->sm, &needs);
 }
 
-// The fastest format that any of its matrix instructions takes; what cannot be told is taken for
-// the fastest there is, so that a bound stays one.
+// The fastest format of its matrix instructions; an unknown one counts as the fastest of the SM, so
+// that the bound stays valid.
 static enum kg_matrix factors_of(const struct kg_asm_kernel *kernel, const struct kg_sm *sm)
 {
     enum kg_matrix format;

@@ -1,5 +1,5 @@
-// Opening Capstone, in the version whose header this was compiled with: other versions lay out
-// instructions differently.
+// Opens Capstone in the version of the header that this was compiled with: other versions have
+// another layout of instructions.
 
 #include "asm/capstone_library.h"
 
@@ -9,8 +9,8 @@
 #define TEXT(x) TEXT_OF(x)
 #define LIBRARY "libcapstone.so." TEXT(CS_API_MAJOR)
 
-// False when the library lacks one of them. ISO C has no conversion from void * to a function's
-// pointer; POSIX guarantees that this one works.
+// False when the library lacks a function. ISO C has no conversion from void * to a function
+// pointer; POSIX guarantees that it works.
 static bool find_functions(struct kg_capstone *capstone)
 {
     const struct {

@@ -1,6 +1,5 @@
-// Capstone, opened at run time: it holds decoders for a dozen processors in one library of 6 MB,
-// which is more than all of this project. Without it, host objects cannot be read, and nothing
-// else is missing.
+// Capstone, opened at run time: its library contains decoders for a dozen processors and has 6 MB,
+// more than all of this project. Without it, only host objects cannot be read.
 
 #ifndef KG_ASM_CAPSTONE_LIBRARY_H
 #define KG_ASM_CAPSTONE_LIBRARY_H
@@ -12,7 +11,7 @@
 struct kg_capstone {
     void *library;
     csh handle;
-    cs_insn *instruction; // the one decoded last
+    cs_insn *instruction; // the last decoded one
     __typeof__(&cs_open) open;
     __typeof__(&cs_close) close;
     __typeof__(&cs_option) option;
@@ -22,9 +21,9 @@ struct kg_capstone {
     __typeof__(&cs_insn_name) name;
 };
 
-// Ready to decode x86-64 with details. KG_ERROR_MISSING says what to install.
+// Opens Capstone for x86-64 with details. KG_ERROR_MISSING says what to install.
 enum kg_status kg_capstone_open(struct kg_capstone *capstone, struct kg_error *error);
-// Of one that was not opened, too, as long as it is all zeros.
+// Also accepts a zero-initialised struct that was not opened.
 void kg_capstone_close(struct kg_capstone *capstone);
 
 #endif

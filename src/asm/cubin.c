@@ -1,5 +1,5 @@
-// Sections say which kernel they belong to by the index of its code; symbols say which code is a
-// kernel. One sweep over each brings them together, and then every kernel is read by itself.
+// Sections name their kernel by the index of its code section; symbols tell which code sections are
+// kernels. One pass over each combines them, and then every kernel is read separately.
 
 #include "asm/cubin.h"
 
@@ -10,18 +10,18 @@
 
 #define MACHINE_CUDA 190
 #define KERNEL_SYMBOL 0x10 // in st_other
-#define ABI_OF_FLAGS_2 8   // from here on the architecture stands in bits 8-15 of e_flags
+#define ABI_OF_FLAGS_2 8   // from this ABI version on, the architecture is in bits 8-15 of e_flags
 #define FIRST_SM 75
 #define LAST_SM 121
-#define RESERVED_SHARED 1024 // of each block, for the system, since sm_90
+#define RESERVED_SHARED 1024 // of each block, by the system, since sm_90
 
 enum { REGISTERS = 0x2f, FRAME_BYTES = 0x11 };
 
-// What belongs to one section of code. By section index.
+// Everything that belongs to one code section, by section index.
 struct unit {
-    const char *name; // of the kernel; NULL: it is no kernel
+    const char *name; // of the kernel; NULL: not a kernel
     const struct kg_elf_section *info, *shared;
-    int registers; // -1: not told
+    int registers; // -1: unknown
     int64_t frame_bytes;
 };
 
@@ -38,7 +38,7 @@ static bool starts_with(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-// The terminated text that follows `key` in a note, up to a space; NULL when it is not there.
+// The terminated text after `key` in a note, up to a space; NULL when there is none.
 static const char *find_text(const struct kg_elf_section *note, const char *key, const char *stop,
                              struct kg_arena *arena)
 {
@@ -53,7 +53,7 @@ static const char *find_text(const struct kg_elf_section *note, const char *key,
     return kg_arena_copy(arena, begin, (size_t)(end - begin));
 }
 
-// sm_90 and sm_90a differ only in the command line that ptxas leaves in a note.
+// sm_90 and sm_90a differ only in the command line that ptxas stores in a note.
 static void read_arch(struct cubin *cubin, struct kg_arena *arena)
 {
     const Elf64_Ehdr *header = &cubin->elf.header;

@@ -1,5 +1,6 @@
-// Attributes are a format byte, a code byte and two bytes of value or, for format 4, of length of
-// what follows. The codes used here were checked against ptxas -v; docs/assembly.md has them all.
+// An attribute is a format byte, a code byte, and two bytes of value or, for format 4, of the
+// length of the data that follows. The codes used here were checked against ptxas -v;
+// docs/assembly.md lists all.
 
 #include "asm/cubin_attributes.h"
 
@@ -26,7 +27,7 @@ bool kg_cubin_next(const struct kg_elf *elf, const struct kg_elf_section *sectio
 {
     *status = KG_OK;
     if (section->size - *offset < 4)
-        return false; // at the end; or padding
+        return false; // at the end, or padding
     const uint8_t *at = section->bytes + *offset;
     *attribute = (struct kg_cubin_attribute){.code = at[1], .value = kg_elf_u16(at + 2)};
     *offset += 4;
@@ -44,7 +45,7 @@ bool kg_cubin_next(const struct kg_elf *elf, const struct kg_elf_section *sectio
     return true;
 }
 
-// From a byte offset into the code, as the file gives it.
+// Converts a byte offset of the file into the index of an instruction.
 static int32_t instruction_at(uint32_t offset, int32_t count)
 {
     uint32_t index = offset / KG_SASS_SIZE;

@@ -1,4 +1,4 @@
-// The .nv.info sections of a cubin: what ptxas tells the driver of each kernel.
+// The .nv.info sections of a cubin: properties of each kernel that ptxas passes to the driver.
 
 #ifndef KG_ASM_CUBIN_ATTRIBUTES_H
 #define KG_ASM_CUBIN_ATTRIBUTES_H
@@ -8,18 +8,18 @@
 
 struct kg_cubin_attribute {
     uint8_t code;
-    uint32_t value;       // where it is one
-    const uint8_t *bytes; // else NULL
+    uint32_t value;       // for formats that have a value
+    const uint8_t *bytes; // for the others, else NULL
     uint32_t size;
 };
 
-// Reads the attribute at `*offset` of the section and moves on. False at the end of the section
-// and, with `*status` set, where the section is damaged.
+// Reads the attribute at `*offset` of the section and advances. False at the end of the section
+// and, with `*status` set, when the section is damaged.
 bool kg_cubin_next(const struct kg_elf *elf, const struct kg_elf_section *section, uint64_t *offset,
                    struct kg_cubin_attribute *attribute, enum kg_status *status,
                    struct kg_error *error);
 
-// What one kernel's .nv.info says beside figures: arrays in the arena given.
+// The contents of one kernel's .nv.info other than figures; arrays are allocated in the arena.
 struct kg_cubin_notes {
     int32_t *spills; // instructions, ascending
     int32_t spill_count;

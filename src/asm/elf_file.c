@@ -1,4 +1,4 @@
-// libelf knows the layout of headers; this file trusts nothing it finds there.
+// libelf knows the layout of headers; this file checks every value that it returns.
 
 #include "asm/elf_file.h"
 
@@ -17,7 +17,7 @@ static const char *string_at(const struct kg_elf_section *table, uint64_t offset
 static enum kg_status read_section(const struct kg_elf *elf, Elf_Scn *scn, size_t index,
                                    struct kg_elf_section *section, struct kg_error *error)
 {
-    const void *found = elf64_getshdr(scn); // not aligned where the file's table is not
+    const void *found = elf64_getshdr(scn); // not aligned if the file's table is not
     if (!found)
         return kg_error_set(error, KG_ERROR_CORRUPT, "ELF section %zu has no header: %s", index,
                             elf_errmsg(-1));
@@ -70,7 +70,7 @@ static enum kg_status read_sections(struct kg_elf *elf, Elf *handle, struct kg_a
     if (elf_getshdrnum(handle, &elf->section_count) != 0 || elf_getshdrstrndx(handle, &names) != 0)
         return kg_error_set(error, KG_ERROR_CORRUPT, "ELF section table at offset %llu: %s",
                             (unsigned long long)elf->header.e_shoff, elf_errmsg(-1));
-    // libelf passes over a table that lies behind the end.
+    // libelf ignores a table beyond the end of the file.
     if (elf->section_count == 0 && elf->header.e_shoff >= elf->length)
         return kg_error_set(error, KG_ERROR_CORRUPT,
                             "ELF section table at offset %llu: the file ends at %zu, cut short",
@@ -114,7 +114,7 @@ enum kg_status kg_elf_open(const void *bytes, size_t length, struct kg_arena *ar
         return kg_error_set(error, KG_ERROR_CORRUPT,
                             "offset %d: only 64-bit little-endian ELF files are read", EI_CLASS);
     elf_version(EV_CURRENT);
-    // libelf only reads files opened this way; its interface has no const.
+    // libelf only reads files opened this way; its interface lacks const.
     Elf *handle = elf_memory((char *)(uintptr_t)bytes, length);
     const void *header = handle ? elf64_getehdr(handle) : NULL;
     enum kg_status status;

@@ -1,6 +1,6 @@
-// A 64-bit little-endian ELF file in memory: what cubins and x86 objects have in common. libelf
-// finds the headers; every offset and size is checked against the file before anything is read
-// through it, so that what comes out of here lies within the bytes given.
+// A 64-bit little-endian ELF file in memory, the common format of cubins and x86 objects. libelf
+// finds the headers; every offset and size is checked against the file, so that all results lie
+// within the given bytes.
 
 #ifndef KG_ASM_ELF_FILE_H
 #define KG_ASM_ELF_FILE_H
@@ -15,7 +15,7 @@
 struct kg_elf_section {
     const char *name; // borrowed from the file
     Elf64_Shdr header;
-    const uint8_t *bytes; // NULL for a section that takes no room in the file
+    const uint8_t *bytes; // NULL for a section without bytes in the file
     uint64_t size;        // of `bytes`: 0 when it is NULL
 };
 
@@ -23,7 +23,7 @@ struct kg_elf {
     const uint8_t *bytes; // the file, borrowed
     size_t length;
     Elf64_Ehdr header;
-    struct kg_elf_section *sections; // by index; the first is no section
+    struct kg_elf_section *sections; // by index; the first is a dummy
     size_t section_count;
     const struct kg_elf_section *symbols; // .symtab, NULL when there is none
     size_t symbol_count;
@@ -31,21 +31,21 @@ struct kg_elf {
 
 bool kg_elf_is(const void *bytes, size_t length);
 
-// Borrows `bytes`; the sections live in `arena`. A file that is damaged or of another kind of ELF
-// gives KG_ERROR_CORRUPT, with the offset of what is wrong.
+// Borrows `bytes`; the sections are allocated in `arena`. A damaged file, or another kind of ELF,
+// gives KG_ERROR_CORRUPT with the offset of the problem.
 enum kg_status kg_elf_open(const void *bytes, size_t length, struct kg_arena *arena,
                            struct kg_elf *elf, struct kg_error *error);
 
 // The first section of this name, or NULL.
 const struct kg_elf_section *kg_elf_find(const struct kg_elf *elf, const char *name);
 
-// `index` < symbol_count. `*name` is borrowed from the file, "" where it has none or a bad one.
+// `index` < symbol_count. `*name` is borrowed from the file, "" if it is missing or invalid.
 Elf64_Sym kg_elf_symbol(const struct kg_elf *elf, size_t index, const char **name);
 
-// Where a section's bytes stand in the file, for messages.
+// The offset of a section's bytes in the file, for messages.
 uint64_t kg_elf_offset(const struct kg_elf *elf, const uint8_t *at);
 
-// Unaligned, little-endian. Inline: code of many megabytes is read through these.
+// Unaligned, little-endian. Inline, because files of many megabytes are read through these.
 static inline uint16_t kg_elf_u16(const uint8_t *at)
 {
     return (uint16_t)(at[0] | at[1] << 8);

@@ -1,4 +1,4 @@
-// What is the same for facts of every origin: names of classes, sums, look-up.
+// Common functions for facts of every format: names of classes, sums, look-up.
 
 #include "asm/facts.h"
 
@@ -40,7 +40,7 @@ const char *kg_work_name(enum kg_work work)
 static void add(double *sum, double value, double weight)
 {
     double more = *sum + value * weight;
-    *sum = more < KG_MIX_MOST ? more : KG_MIX_MOST;
+    *sum = more < KG_MIX_MAX ? more : KG_MIX_MAX;
 }
 
 void kg_mix_add(struct kg_mix *mix, const struct kg_mix *other, double weight)
@@ -59,7 +59,7 @@ bool kg_asm_block_fill(struct kg_asm_block *block, const struct kg_mix *mix, str
     struct kg_asm_part parts[KG_WORK_COUNT];
     int32_t count = 0;
     for (int w = 0; w < KG_WORK_COUNT; w++)
-        if (mix->count[w] > 0 || mix->bytes[w] > 0) // bytes alone: of operands in memory
+        if (mix->count[w] > 0 || mix->bytes[w] > 0) // only bytes: operands in memory
             parts[count++] = (struct kg_asm_part){(enum kg_work)w, mix->count[w], mix->guarded[w],
                                                   mix->bytes[w]};
     struct kg_asm_part *kept = KG_NEW_ARRAY(arena, count, struct kg_asm_part);

@@ -1,7 +1,7 @@
-// What assembly says of a kernel, whatever it was read from: PTX text, a cubin, a host object.
-// Each reader fills this; the model, the advisories and the command line read it.
+// The facts about a kernel in PTX text, a cubin, or a host object. Each reader fills this struct;
+// the model, the advisories and the command line use it.
 //
-// Everything is allocated from the caller's arena and holds no pointer into the bytes read.
+// Everything is allocated from the caller's arena and does not point into the input.
 
 #ifndef KG_ASM_FACTS_H
 #define KG_ASM_FACTS_H
@@ -13,7 +13,8 @@
 
 enum kg_asm_format { KG_ASM_PTX, KG_ASM_CUBIN, KG_ASM_OBJECT };
 
-// What an instruction does, as far as time is concerned. Each instruction is in exactly one class.
+// The effect of an instruction, as far as it determines time. Each instruction is in exactly one
+// class.
 enum kg_work {
     KG_WORK_TENSOR,       // matrix units
     KG_WORK_FMA,          // f32 add, multiply, multiply-add
@@ -25,14 +26,14 @@ enum kg_work {
     KG_WORK_SPECIAL,      // exponentials, reciprocals, roots
     KG_WORK_MOVE,         // registers, constants, special registers
     KG_WORK_LOAD_GLOBAL,  // generic loads too
-    KG_WORK_STORE_GLOBAL, // generic stores too; on the host: every store that is no spill
+    KG_WORK_STORE_GLOBAL, // generic stores too; on the host: every store except spills
     KG_WORK_ATOMIC,       // atomics and reductions on memory
     KG_WORK_LOAD_SHARED,  // ldmatrix too
     KG_WORK_STORE_SHARED, // stmatrix too
     KG_WORK_LOAD_LOCAL,   // stack and spilled registers
     KG_WORK_STORE_LOCAL,
     KG_WORK_LOAD_CONSTANT, // constant memory and parameters, by an instruction of its own
-    KG_WORK_ASYNC_COPY,    // cp.async: global to shared, a thread at a time
+    KG_WORK_ASYNC_COPY,    // cp.async: global to shared, per thread
     KG_WORK_BULK_COPY,     // TMA, either direction
     KG_WORK_SHUFFLE,       // between the lanes of a warp; votes
     KG_WORK_BARRIER,       // of a block or a cluster; mbarrier operations
@@ -43,21 +44,21 @@ enum kg_work {
     KG_WORK_COUNT
 };
 
-// "tensor", "load global", …: for people and for JSON (with '_' for ' ').
+// "tensor", "load global", …: for display, and for JSON (with '_' for ' ').
 const char *kg_work_name(enum kg_work work);
 
-// Instructions by class. Of one thread (PTX, x86) or one warp (SASS), which is the same count.
-// `count` is weighted where it says so, hence not an integer.
+// Instructions by class, of one thread (PTX, x86) or one warp (SASS), which gives the same count.
+// Weighted counts need not be integers.
 struct kg_mix {
     double count[KG_WORK_COUNT];
-    double guarded[KG_WORK_COUNT]; // of `count`: under a predicate, perhaps without effect
+    double guarded[KG_WORK_COUNT]; // of `count`: predicated, so they may have no effect
     double bytes[KG_WORK_COUNT];   // of one thread: moved by memory instructions
     double tensor_flops; // of a whole warp, or of a warp's share of a warpgroup's instruction
     double flops;        // of one thread, outside the tensor cores; FMA counted as two
 };
 
-// What hostile nesting of loops could drive to infinity stops at KG_MIX_MOST.
-#define KG_MIX_MOST 1e30
+// Limit of all counts, which nested loops of a malicious file could drive to infinity.
+#define KG_MIX_MAX 1e30
 void kg_mix_add(struct kg_mix *mix, const struct kg_mix *other, double weight);
 double kg_mix_total(const struct kg_mix *mix);
 
@@ -66,13 +67,13 @@ struct kg_asm_count {
     int64_t count;
 };
 
-// A block's instructions of one class.
+// Instructions of one class in a basic block.
 struct kg_asm_part {
     enum kg_work work;
     double count, guarded, bytes; // as in a mix
 };
 
-// Blocks are many and small: a block's mix is kept as the few classes it has.
+// Blocks are many and small, so their mix is stored as the few classes that occur.
 struct kg_asm_block {
     const struct kg_asm_part *parts; // by class
     int32_t part_count;
@@ -82,7 +83,7 @@ struct kg_asm_block {
     double trips;               // product over the loops around it; an unknown loop counts 1
 };
 
-// Gives `block` the instructions of `mix`; the rest of it stays. False when out of memory.
+// Stores `mix` in `block` and leaves its other members unchanged. False when out of memory.
 bool kg_asm_block_fill(struct kg_asm_block *block, const struct kg_mix *mix,
                        struct kg_arena *arena);
 void kg_mix_add_block(struct kg_mix *mix, const struct kg_asm_block *block, double weight);
@@ -90,7 +91,7 @@ void kg_mix_add_block(struct kg_mix *mix, const struct kg_asm_block *block, doub
 enum kg_trips {
     KG_TRIPS_UNKNOWN,
     KG_TRIPS_CONSTANT, // `trips` is exact
-    KG_TRIPS_SYMBOL,   // depends on the problem: `symbol` says on what
+    KG_TRIPS_SYMBOL,   // depends on the problem: `symbol` names the parameter
 };
 
 struct kg_asm_loop {
@@ -110,17 +111,17 @@ struct kg_asm_loop {
 enum kg_advice_level { KG_ADVICE_NOTE, KG_ADVICE_WARNING };
 struct kg_advice {
     enum kg_advice_level level;
-    const char *code; // stable, for machines: "spill-in-loop", "wgmma-serialised", …
+    const char *code; // stable, for programs: "spill-in-loop", "wgmma-serialised", …
     const char *text; // one sentence, with its numbers
 };
 
-// Numbers that the format does not tell are -1.
+// Numbers that are not in the file are -1.
 struct kg_asm_kernel {
     const char *name;
     const char *arch; // "sm_90a", "x86-64"
     int sm;           // 90; 0 on the host
     int registers;
-    int64_t shared_bytes; // static, without what the system reserves
+    int64_t shared_bytes; // static, without the system's reserve
     int64_t stack_bytes;
     int64_t spill_store_bytes;
     int64_t spill_load_bytes;
@@ -153,14 +154,14 @@ struct kg_asm_file {
     int kernel_count;
 };
 
-// NULL when there is none of that name.
+// NULL when there is no kernel of that name.
 const struct kg_asm_kernel *kg_asm_find(const struct kg_asm_file *file, const char *name);
 
-// Reads whatever `bytes` turn out to be. A file that is no assembly, or a broken one, gives
-// KG_ERROR_CORRUPT with the offset or line and what was expected there.
+// Recognises and reads `bytes`. Other or broken files give KG_ERROR_CORRUPT with the offset or line
+// and what was expected there.
 enum kg_status kg_asm_read(const void *bytes, size_t length, struct kg_arena *arena,
                            struct kg_asm_file *file, struct kg_error *error);
-// Worth telling of a file that was read: code in it that is not among the facts. NULL: nothing.
+// A remark about code in the file that is not in the facts. NULL: none.
 const char *kg_asm_notice(const void *bytes, size_t length);
 
 #endif

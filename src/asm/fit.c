@@ -1,5 +1,6 @@
-// Fitting. The unknown is how far the weights are from the prior's, so that ridge draws towards it;
-// the normal equations are positive definite whatever the samples, and Cholesky solves them.
+// Fitting. The unknowns are the differences of the weights from the prior's, so that ridge
+// regression shrinks towards the prior. The normal equations are positive definite for all samples,
+// and Cholesky solves them.
 
 #include "asm/fit_samples.h"
 
@@ -8,8 +9,8 @@
 #include <math.h>
 
 #define FEATURES KG_FEATURE_COUNT
-// Features are of the order of one; beyond this, squares would swamp the ridge.
-#define MOST_FEATURE 1e6
+// Features are of the order of one; squares of values beyond this would swamp the ridge term.
+#define MAX_FEATURE 1e6
 
 struct equations {
     double matrix[FEATURES][FEATURES]; // symmetric
@@ -24,7 +25,7 @@ static bool is_time(double value)
 static bool is_sane(const struct kg_fit_sample *sample)
 {
     for (int f = 0; f < FEATURES; f++)
-        if (!(fabs(sample->feature[f]) <= MOST_FEATURE))
+        if (!(fabs(sample->feature[f]) <= MAX_FEATURE))
             return false;
     return is_time(sample->bound) && is_time(sample->measured) && sample->spread >= 0 &&
            isfinite(sample->spread) && sample->launches > 0;
@@ -38,12 +39,12 @@ enum kg_status kg_fit_check(const struct kg_fit_sample *samples, int count, stru
                                 "sample %d of %d cannot be fitted: bound %g s, measured %g s, "
                                 "spread %g, %d launches, or a feature beyond %g",
                                 s + 1, count, samples[s].bound, samples[s].measured,
-                                samples[s].spread, samples[s].launches, MOST_FEATURE);
+                                samples[s].spread, samples[s].launches, MAX_FEATURE);
     return KG_OK;
 }
 
-// What the prior leaves unexplained: log of the measured time over the prior's estimate. A time
-// that is all overhead says no more than that the bound was met.
+// The logarithm of the measured time over the prior's estimate. A time that consists of overhead
+// only says just that the bound was met.
 static double residual(const struct kg_fit_sample *sample,
                        const struct kg_model_coefficients *prior)
 {
@@ -75,7 +76,7 @@ enum kg_status kg_fit_without(const struct kg_fit_sample *samples, int count, co
     for (int f = 0; f < FEATURES; f++)
         equations.matrix[f][f] = ridge;
     for (int s = 0; s < count; s++)
-        if (!without || samples[s].held != *without)
+        if (!without || samples[s].held_out != *without)
             add_sample(&equations, &samples[s], residual(&samples[s], prior));
     if (!kg_cholesky_solve(equations.matrix[0], equations.right, FEATURES))
         return kg_error_set(error, KG_ERROR_ARGUMENT,

@@ -1,5 +1,5 @@
-// How good an order of candidates is, problem by problem: pairs, the best of the first few, and
-// whether pruning by the bound would have lost anything.
+// The quality of an order of candidates, per problem: pairs in order, the best of the first few,
+// and what pruning would lose.
 
 #include "asm/fit_samples.h"
 
@@ -13,7 +13,7 @@ struct candidate {
     double score;
 };
 
-// By problem, then by score, then as they were given.
+// By problem, then by score, then in the given order.
 static int compare(const void *left, const void *right)
 {
     const struct candidate *a = left, *b = right;
@@ -40,7 +40,7 @@ static double best_of(const struct candidate *first, int count)
     return best;
 }
 
-// Too close to call?
+// Are the times equal within their spread?
 static bool is_tie(const struct kg_fit_sample *a, const struct kg_fit_sample *b)
 {
     double noise = a->measured * a->spread + b->measured * b->spread;
@@ -86,7 +86,7 @@ static void judge_bounds(const struct candidate *first, int count, double epsilo
     }
 }
 
-// The best of those kept need not be the best of all; within the noise it is as good.
+// The best of the first half need not be the best of all; within the noise it counts as such.
 static void judge_halves(const struct candidate *first, int count, struct kg_fit_report *report)
 {
     int kept = count - count / 2;
@@ -118,7 +118,7 @@ static void judge(struct candidate *all, int count, double epsilon, struct kg_fi
         report->regret[t] /= report->problems;
 }
 
-// What is compared must be checked, and have a place in memory.
+// Checks the samples and allocates the candidates.
 static enum kg_status prepare(const struct kg_fit_sample *samples, int count, double epsilon,
                               struct candidate **all, struct kg_error *error)
 {
@@ -155,21 +155,22 @@ enum kg_status kg_fit_judge(const struct kg_fit_sample *samples, int count, cons
     return status;
 }
 
-static int compare_held(const void *left, const void *right)
+static int compare_held_out(const void *left, const void *right)
 {
     const struct candidate *a = left, *b = right;
-    return a->sample->held < b->sample->held ? -1 : a->sample->held > b->sample->held;
+    return a->sample->held_out < b->sample->held_out ? -1
+                                                     : a->sample->held_out > b->sample->held_out;
 }
 
-// Estimates of candidates that are held out together, from the others.
+// Estimates candidates that are held out together, with coefficients fitted to the others.
 static enum kg_status score_held_out(const struct kg_fit_sample *samples, int count,
                                      const struct kg_model_coefficients *prior, double ridge,
-                                     struct candidate *first, int held, struct kg_error *error)
+                                     struct candidate *first, int held_out, struct kg_error *error)
 {
     struct kg_model_coefficients fitted;
     enum kg_status status =
-        kg_fit_without(samples, count, &first->sample->held, prior, ridge, &fitted, error);
-    for (int c = 0; c < held && status == KG_OK; c++) {
+        kg_fit_without(samples, count, &first->sample->held_out, prior, ridge, &fitted, error);
+    for (int c = 0; c < held_out && status == KG_OK; c++) {
         const struct kg_fit_sample *sample = first[c].sample;
         first[c].score = kg_model_estimate(sample->bound, sample->feature, sample->launches,
                                            sample->warm, &fitted);
@@ -185,9 +186,9 @@ enum kg_status kg_fit_holdout(const struct kg_fit_sample *samples, int count,
     struct candidate *all;
     enum kg_status status = prepare(samples, count, epsilon, &all, error);
     if (status == KG_OK)
-        qsort(all, (size_t)count, sizeof *all, compare_held);
+        qsort(all, (size_t)count, sizeof *all, compare_held_out);
     for (int first = 0, end = 0; first < count && status == KG_OK;) {
-        while (end < count && all[end].sample->held == all[first].sample->held)
+        while (end < count && all[end].sample->held_out == all[first].sample->held_out)
             end++;
         status = score_held_out(samples, count, prior, ridge, all + first, end - first, error);
         first = end;

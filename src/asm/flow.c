@@ -1,5 +1,5 @@
-// Control flow: cuts the instructions into blocks, links them, and has dominators and loops found
-// (flow_dominators.c, flow_loops.c).
+// Control flow: divides the instructions into basic blocks, links them, and calls the search for
+// dominators and loops (flow_dominators.c, flow_loops.c).
 
 #include "asm/flow.h"
 
@@ -27,7 +27,8 @@ static bool has_target(const struct kg_step *step)
     return step->kind == KG_STEP_JUMP || step->kind == KG_STEP_BRANCH;
 }
 
-// `block_of` is first 1 where a block begins, then the index of each instruction's block.
+// `block_of` is first 1 for the first instruction of a block, then the index of each instruction's
+// block.
 static int32_t find_blocks(const struct kg_flow_code *code, int32_t *block_of)
 {
     for (int32_t i = 0; i < code->count; i++) {
@@ -66,8 +67,8 @@ static struct kg_step last_step(const struct kg_flow_code *code, const struct kg
     return step_at(code, block->first + block->count - 1);
 }
 
-// Adds the ways out of block `b` to `next`, each block once; `seen` holds, for every block, the
-// last one that was found to lead there, counted from 1.
+// Appends the successors of block `b` to `next`, each once; `seen` has, for every block, the last
+// block that has it as a successor, counted from 1.
 static int32_t list_ways(const struct kg_flow_code *code, const int32_t *block_of, int32_t *seen,
                          const struct kg_flow *flow, int32_t b, int32_t *next)
 {
@@ -78,8 +79,8 @@ static int32_t list_ways(const struct kg_flow_code *code, const int32_t *block_o
         next[count++] = b + 1;
     }
     const int32_t *targets = has_target(&step) ? &step.target : step.targets;
-    int32_t most = has_target(&step) ? 1 : target_count(&step);
-    for (int32_t t = 0; t < most; t++) {
+    int32_t max = has_target(&step) ? 1 : target_count(&step);
+    for (int32_t t = 0; t < max; t++) {
         int32_t target = block_of[targets[t]];
         if (seen[target] == b + 1)
             continue;
@@ -89,7 +90,7 @@ static int32_t list_ways(const struct kg_flow_code *code, const int32_t *block_o
     return count;
 }
 
-static int64_t most_ways(const struct kg_step *step)
+static int64_t max_ways(const struct kg_step *step)
 {
     return goes_on(step) + has_target(step) + target_count(step);
 }
@@ -100,7 +101,7 @@ static bool link_blocks(const struct kg_flow_code *code, const int32_t *block_of
     int64_t ways = 0;
     for (int32_t b = 0; b < flow->block_count; b++) {
         struct kg_step step = last_step(code, &flow->blocks[b]);
-        ways += most_ways(&step);
+        ways += max_ways(&step);
     }
     int32_t *next = KG_NEW_ARRAY(arena, ways, int32_t);
     int32_t *seen = KG_NEW_ARRAY(scratch, flow->block_count, int32_t);
@@ -130,8 +131,8 @@ static bool may_end(const struct kg_step *step, bool is_last)
            (is_last && goes_on(step));
 }
 
-// Places in the dominator tree of the first and the last of some blocks: whoever dominates both
-// dominates all of them.
+// The first and the last position in the dominator tree of a set of blocks: a block that dominates
+// both dominates all of them.
 struct stretch {
     int32_t first, last;
 };
@@ -145,7 +146,7 @@ static void widen(struct stretch *stretch, const struct kg_flow_graph *graph, in
         stretch->last = place;
 }
 
-// The stretch of each loop's latches, and after them that of all exits.
+// The ranges of each loop's latches, followed by the range of all exits.
 static void find_stretches(const struct kg_flow_code *code, const struct kg_flow_graph *graph,
                            const struct kg_flow *flow, struct stretch *stretches)
 {

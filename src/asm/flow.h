@@ -1,5 +1,5 @@
-// Control flow of one kernel: basic blocks, dominators, natural loops. Shared by all readers, which
-// only say where each instruction may go.
+// Control flow of one kernel: basic blocks, dominators, natural loops. All readers share it; they
+// only provide the successors of each instruction.
 
 #ifndef KG_ASM_FLOW_H
 #define KG_ASM_FLOW_H
@@ -10,16 +10,16 @@
 #include <stdint.h>
 
 enum kg_step_kind {
-    KG_STEP_NEXT,       // goes on to the next instruction
-    KG_STEP_JUMP,       // always goes to `target`
-    KG_STEP_BRANCH,     // to `target` or to the next
-    KG_STEP_MANY,       // to one of `targets`, as `target_count` says (indexed branches)
-    KG_STEP_MAYBE_MANY, // the same, or to the next
+    KG_STEP_NEXT,       // continues with the next instruction
+    KG_STEP_JUMP,       // jumps to `target`
+    KG_STEP_BRANCH,     // continues at `target` or the next instruction
+    KG_STEP_MANY,       // continues at one of `target_count` `targets` (indexed branches)
+    KG_STEP_MAYBE_MANY, // the same, or the next instruction
     KG_STEP_END,        // returns or exits
-    KG_STEP_MAYBE_END,  // returns or exits under a condition, or goes on
+    KG_STEP_MAYBE_END,  // returns or exits under a condition, or continues
 };
 
-// One instruction's way on. Targets are indices of instructions.
+// The successors of one instruction. Targets are indices of instructions.
 struct kg_step {
     enum kg_step_kind kind;
     int32_t target;
@@ -37,13 +37,14 @@ struct kg_flow_block {
     bool conditional; // not executed on every trip of its loop (or run of the kernel)
 };
 
-// A natural loop: every block that reaches the back edges without passing the header. Loops of one
-// header are one loop.
+// A natural loop: all blocks that reach the back edges without passing the header. Back edges to
+// one header form one loop.
 struct kg_flow_loop {
     int32_t header;
-    int32_t parent;  // -1: outermost
-    int32_t depth;   // 1: outermost
-    int32_t *blocks; // its own, ascending; then those of each loop in it, ordered likewise
+    int32_t parent; // -1: outermost
+    int32_t depth;  // 1: outermost
+    // The loop's own, ascending; then those of each loop inside it, in the same order.
+    int32_t *blocks;
     int32_t block_count;
     int32_t *latches; // blocks with an edge back to the header
     int32_t latch_count;
@@ -55,17 +56,17 @@ struct kg_flow {
     int32_t block_count;
     struct kg_flow_loop *loops; // outer before inner, then by header
     int32_t loop_count;
-    bool irreducible; // some cycle has two entries; it is in no loop
+    bool irreducible; // some cycle has two entries; it belongs to no loop
 };
 
-// Near linear whatever the graph: a million instructions take well under a second. False when out
-// of memory. A step behind the last instruction ends the kernel. A target outside [0, count) is the
-// caller's bug.
+// Near-linear time for every graph: a million instructions take well under a second. False when out
+// of memory. A successor after the last instruction ends the kernel. Targets outside [0, count) are
+// a bug of the caller.
 bool kg_flow_find(const struct kg_step *steps, int32_t count, struct kg_arena *arena,
                   struct kg_flow *flow);
 
-// The same for code whose steps are worked out when they are asked for, some of them more than
-// once: an array of them would be larger than the code.
+// The same for code whose successors are computed on demand, possibly more than once: an array of
+// them would be larger than the code.
 struct kg_flow_code {
     struct kg_step (*step)(const void *of, int32_t index);
     const void *of;

@@ -1,7 +1,7 @@
 // Depth-first numbering and immediate dominators, after Lengauer and Tarjan (1979) with path
-// compression: O(edges * log blocks) whatever the graph, while the simpler iterative method turns
-// quadratic on a long chain with many ways out. Nothing recurses: a kernel may be a chain of a
-// million blocks.
+// compression: O(edges * log blocks) for every graph, while the simpler iterative method is
+// quadratic on a long chain with many exits. No function recurses, because a kernel may be a chain
+// of a million blocks.
 
 #include "asm/flow_graph.h"
 
@@ -35,7 +35,7 @@ static bool find_predecessors(const struct kg_flow *flow, struct kg_arena *scrat
     return true;
 }
 
-// `edge` counts the ways out of each block on the way from the entry that were taken already.
+// `edge` counts the successors of each block on the current path that were visited already.
 static void walk(const struct kg_flow *flow, int32_t *edge, struct kg_flow_graph *graph)
 {
     int32_t finished = 0, at = 0;
@@ -64,32 +64,32 @@ static void walk(const struct kg_flow *flow, int32_t *edge, struct kg_flow_graph
 bool kg_flow_number(const struct kg_flow *flow, struct kg_arena *scratch,
                     struct kg_flow_graph *graph)
 {
-    int32_t most = flow->block_count;
+    int32_t max = flow->block_count;
     *graph = (struct kg_flow_graph){
-        .block = KG_NEW_ARRAY(scratch, most, int32_t),
-        .number = KG_NEW_ARRAY(scratch, most, int32_t),
-        .parent = KG_NEW_ARRAY(scratch, most, int32_t),
-        .finish = KG_NEW_ARRAY(scratch, most, int32_t),
+        .block = KG_NEW_ARRAY(scratch, max, int32_t),
+        .number = KG_NEW_ARRAY(scratch, max, int32_t),
+        .parent = KG_NEW_ARRAY(scratch, max, int32_t),
+        .finish = KG_NEW_ARRAY(scratch, max, int32_t),
     };
-    int32_t *edge = KG_NEW_ARRAY(scratch, most, int32_t);
+    int32_t *edge = KG_NEW_ARRAY(scratch, max, int32_t);
     if (!edge || !graph->block || !graph->number || !graph->parent || !graph->finish)
         return false;
-    for (int32_t b = 0; b < most; b++)
+    for (int32_t b = 0; b < max; b++)
         graph->number[b] = -1;
     walk(flow, edge, graph);
     return find_predecessors(flow, scratch, graph);
 }
 
-// The forest of Lengauer and Tarjan: a node with its best (lowest semidominator) label on the way
-// to the root of its tree.
+// The forest of Lengauer and Tarjan: each node has the best (lowest semidominator) label on the
+// path to the root of its tree.
 struct forest {
     int32_t *ancestor; // -1: a root
     int32_t *label;
     int32_t *semi;
-    int32_t *path; // room for one way to a root
+    int32_t *path; // buffer for one path to a root
 };
 
-// The label with the lowest semidominator between `node` and its root; shortens the way.
+// The label with the lowest semidominator between `node` and its root; compresses the path.
 static int32_t best_label(const struct forest *forest, int32_t node)
 {
     if (forest->ancestor[node] < 0)
@@ -106,7 +106,7 @@ static int32_t best_label(const struct forest *forest, int32_t node)
     return forest->label[node];
 }
 
-// Buckets: the nodes of each semidominator, as lists through `later`.
+// Buckets: the nodes of each semidominator, as lists linked by `later`.
 static void find_dominators(const struct forest *forest, int32_t *first_of, int32_t *later,
                             struct kg_flow_graph *graph)
 {
@@ -133,8 +133,8 @@ static void find_dominators(const struct forest *forest, int32_t *first_of, int3
             dominator[n] = dominator[dominator[n]];
 }
 
-// Places in the dominator tree. A dominator has the lower number, so two sweeps are enough: sizes
-// from the leaves up, then places from the root down.
+// Computes positions in the dominator tree. A dominator has the lower number, so two passes are
+// enough: sizes from the leaves up, then positions from the root down.
 static void place_in_tree(int32_t *size, int32_t *free_place, struct kg_flow_graph *graph)
 {
     for (int32_t n = graph->count - 1; n >= 0; n--) {

@@ -1,19 +1,20 @@
-// Natural loops: the back edges (to a block that dominates where they come from) of one header
-// make one loop. Headers are taken from the innermost outwards; a loop found earlier is then one
-// node, so every block and edge is looked at about once however deep the nesting.
+// Natural loops: the back edges (to a block that dominates their source) to one header form one
+// loop. Headers are processed from the innermost outwards. A loop that was found is then treated as
+// one node, so every block and edge is visited about once, however deep the nesting.
 
 #include "asm/flow_graph.h"
 
 #include <string.h>
 
-// While loops are being found they are named by their header's number.
+// While loops are found, they are identified by their header's number.
 struct finder {
     const struct kg_flow_graph *graph;
-    int32_t *outermost; // by number: a header further out, or itself; shortened on the way
-    int32_t *header;    // by number: of the innermost loop around it, not counting its own; -1
-    int32_t *latches;   // by number: how many back edges end there
-    int32_t *depth;     // by number: of the loop with that header
-    int32_t *list;      // to be looked at
+    int32_t *outermost; // by number: an outer header, or itself; paths are compressed
+    // By number: header of the innermost loop around it, not counting its own; -1.
+    int32_t *header;
+    int32_t *latches; // by number: back edges that end there
+    int32_t *depth;   // by number: of the loop with that header
+    int32_t *list;    // nodes to visit
 };
 
 static int32_t find_outermost(const struct finder *finder, int32_t number)
@@ -26,7 +27,7 @@ static int32_t find_outermost(const struct finder *finder, int32_t number)
     return number;
 }
 
-// Takes in what reaches `number` without passing `header`.
+// Adds the blocks that reach `number` without passing `header`.
 static int32_t take_in(struct finder *finder, int32_t header, int32_t number, int32_t listed)
 {
     int32_t node = find_outermost(finder, number);
@@ -49,7 +50,8 @@ static void find_body(struct finder *finder, int32_t header)
         }
     while (listed > 0) {
         int32_t node = finder->list[--listed];
-        // A loop's body was walked when it was found: what is left leads to its header.
+        // The body of an inner loop was visited already: only the predecessors of its header
+        // remain.
         for (int32_t e = graph->before_first[node]; e < graph->before_first[node + 1]; e++)
             listed = take_in(finder, header, graph->before[e], listed);
     }
@@ -60,21 +62,21 @@ static bool is_irreducible(const struct kg_flow_graph *graph)
     for (int32_t n = 0; n < graph->count; n++)
         for (int32_t e = graph->before_first[n]; e < graph->before_first[n + 1]; e++) {
             int32_t from = graph->before[e];
-            // Backwards in depth-first order, yet to a block that can be passed by.
+            // A back edge in depth-first order to a block that does not dominate its source.
             if (graph->finish[from] <= graph->finish[n] && !kg_flow_dominates(graph, n, from))
                 return true;
         }
     return false;
 }
 
-// Loops by depth, then by header's index: `loop_of` gives the loop of each header's number. Uses
-// finder->list, which counts the loops of each depth.
+// Orders loops by depth, then by header's index: `loop_of` gives the loop of each header's number.
+// Uses finder->list to count the loops of each depth.
 static int32_t order_loops(struct finder *finder, const struct kg_flow *flow, int32_t *loop_of)
 {
     const struct kg_flow_graph *graph = finder->graph;
     int32_t count = 0, *starts = finder->list;
     memset(starts, 0, sizeof *starts * ((size_t)graph->count + 1));
-    // A header's loop is found after those around it: their headers have lower numbers.
+    // Outer loops are processed first: their headers have lower numbers.
     for (int32_t n = 0; n < graph->count; n++)
         if (finder->latches[n] > 0) {
             finder->depth[n] = 1 + (finder->header[n] >= 0 ? finder->depth[finder->header[n]] : 0);
@@ -104,8 +106,8 @@ static void describe_loops(const struct finder *finder, const int32_t *loop_of,
     }
 }
 
-// One array holds the blocks of all loops: each loop's own, then those of the loops in it. Linear
-// where one array per loop would be quadratic in the nesting. `room` has two numbers per loop.
+// One array holds the blocks of all loops: each loop's own, then those of the loops inside it. One
+// array per loop would be quadratic in the nesting. `room` has two numbers per loop.
 static void list_blocks(int32_t *room, int32_t *all, struct kg_flow *flow)
 {
     int32_t *own = room, *free_place = room + flow->loop_count, used = 0;

@@ -1,4 +1,4 @@
-// Looking up GPUs: by compute capability, by name, by the facts of a device.
+// Finds GPUs by compute capability, by name, or by the facts of a device.
 
 #include "asm/gpu.h"
 
@@ -74,7 +74,7 @@ enum kg_status kg_gpu_of(const struct kg_device_facts *facts, struct kg_gpu *gpu
     gpu->sm = sm;
     if (facts->units > 0)
         gpu->sms = facts->units;
-    // The better of what is known: a bound must hold at the device's best.
+    // The larger value counts, because a bound must hold at the device's best.
     gpu->clock = larger(gpu->clock, facts->clock);
     gpu->bandwidth = larger(gpu->bandwidth, facts->bandwidth);
     if (facts->cache[2] > 0)

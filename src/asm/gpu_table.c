@@ -1,9 +1,9 @@
-// The constants of NVIDIA's GPUs. Residency is that of the CUDA C++ Programming Guide 13.0, table
-// "Technical Specifications per Compute Capability", and of the occupancy rules NVIDIA publishes;
-// tests/unit/asm/test_occupancy.c compares both where a toolkit is installed. Lanes per clock are
-// of the guide's table "Throughput of Native Arithmetic Instructions"; where it gives a range, or
-// nothing, the larger number stands here. FLOPs of matrix units are the data sheet's dense rate
-// divided by SMs and by the clock that data sheet counts with.
+// The constants of NVIDIA's GPUs. Limits of residency are from the CUDA C++ Programming Guide 13.0,
+// table "Technical Specifications per Compute Capability", and from the occupancy rules that NVIDIA
+// publishes; tests/unit/asm/test_occupancy.c compares both if a toolkit is installed. Lanes per
+// clock are from the guide's table "Throughput of Native Arithmetic Instructions"; where it gives a
+// range, or nothing, the larger number is used. FLOPs of matrix units are the data sheet's dense
+// rate divided by the SMs and by the clock of that data sheet.
 
 #include "asm/gpu.h"
 
@@ -11,12 +11,12 @@
 
 #define GUIDE "CUDA C++ Programming Guide 13.0, compute capabilities and arithmetic throughput; "
 
-// What all of them share.
+// Common to all rows.
 #define COMMON                                                                                     \
     .registers = 65536, .register_granule = 256, .thread_registers = 255, .partitions = 4,         \
     .block_threads = 1024, .shared_default = 48 * KIB, .memory = 32, .shared_bytes = 128,          \
     .latency = 700
-// Since Ampere the system keeps a KiB of every block's shared memory.
+// Since Ampere the system reserves a KiB of shared memory in every block.
 #define AMPERE_SHARED(kib)                                                                         \
     .shared = (kib)*KIB, .shared_opt_in = ((kib)-1) * KIB, .shared_reserved = KIB,                 \
     .shared_granule = 128

@@ -1,5 +1,5 @@
-// The terms of the model, their maximum, and the estimate. Where a number of the device stands here
-// or in the prior, docs/model.md says where it is from.
+// The terms of the model, their maximum, and the estimate. docs/model.md gives the sources of the
+// constants here and in the prior.
 
 #include "asm/model.h"
 
@@ -11,7 +11,7 @@
 #define WARP 32
 #define SCHEDULERS 4
 
-// Everything the terms are computed from.
+// All inputs of the terms.
 struct inputs {
     const struct kg_asm_kernel *kernel;
     enum kg_asm_format format;
@@ -33,7 +33,7 @@ static double seconds(const struct inputs *in, double cycles)
     return cycles / in->gpu->clock;
 }
 
-// Matrix instructions by the rate of their unit; longer names first where one begins another.
+// The rate class of each matrix instruction. A name that is a prefix of another comes after it.
 static const struct {
     const char *opcode;
     enum kg_matrix format;
@@ -68,8 +68,8 @@ bool kg_model_format(const struct kg_asm_kernel *kernel, const struct kg_sm *sm,
     return rate > 0;
 }
 
-// FLOPs per clock of an SM that no matrix instruction of the kernel exceeds: what its opcodes tell,
-// else the fastest format there is.
+// FLOPs per clock of an SM that no matrix instruction of the kernel exceeds: by its opcodes, else
+// the rate of the fastest format.
 static double best_matrix_rate(const struct inputs *in)
 {
     const struct kg_sm *sm = in->gpu->sm;
@@ -119,7 +119,7 @@ static double access_count(const struct kg_mix *mix)
                   KG_WORK_ASYNC_COPY);
 }
 
-// Of the busiest SM. `rounds`: as many times one warp's stalls follow one another.
+// For the busiest SM. The stalls of a warp count `rounds` times in sequence.
 static void pipe_terms(const struct inputs *in, const struct kg_model_share *share, double rounds,
                        double term[KG_TERM_COUNT])
 {
@@ -135,7 +135,7 @@ static void pipe_terms(const struct inputs *in, const struct kg_model_share *sha
     term[KG_TERM_LATENCY] = seconds(in, share->stall_cycles * rounds);
 }
 
-// What is written last may stay in the L2; after a run with warm caches, what is read first too.
+// The last stores may remain in the L2; with warm caches, the first loads may hit it.
 static double least_memory_time(const struct inputs *in)
 {
     const struct kg_model_problem *problem = in->problem;
@@ -158,7 +158,7 @@ static double likely_memory_time(const struct inputs *in)
 static double flops_time(const struct inputs *in)
 {
     const struct kg_sm *sm = in->gpu->sm;
-    // Multiply-adds, and of f16 two at once.
+    // Multiply-adds; of f16, two per instruction.
     double rate = larger(2 * sm->fma, 4 * sm->half);
     if (in->problem->on_matrix_units)
         rate = larger(rate, kg_sm_matrix(sm, in->problem->factors));
@@ -178,13 +178,13 @@ static void find_bound(const struct inputs *in, struct kg_model *model)
 {
     const struct kg_model_share *sure = &in->work.sure;
     double rounds = ceil(in->blocks / model->occupancy.blocks);
-    // ptxas has the last word on everything but matrix instructions.
+    // ptxas may change everything but matrix instructions.
     if (in->format != KG_ASM_PTX)
         pipe_terms(in, sure, rounds, model->term);
     model->term[KG_TERM_TENSOR] = tensor_time(in, &sure->mix, best_matrix_rate(in));
     model->term[KG_TERM_MEMORY] = least_memory_time(in);
     model->term[KG_TERM_FLOPS] = flops_time(in);
-    // A clock is the least that anything takes; it keeps ratios finite.
+    // At least one clock, so that ratios are finite.
     model->bound = larger(max_term(model->term, &model->limiter), seconds(in, 1));
 }
 
@@ -213,7 +213,7 @@ static void find_expected(const struct inputs *in, struct kg_model *model)
 
 static bool is_amount(double value)
 {
-    return value >= 0 && value <= KG_MIX_MOST;
+    return value >= 0 && value <= KG_MIX_MAX;
 }
 
 static enum kg_status check(const struct kg_model_launch *launch,

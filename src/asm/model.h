@@ -2,10 +2,10 @@
 // no measurement can undercut, and an estimate for putting candidates in order. docs/model.md
 // explains every term.
 //
-// The bound never charges for what may not happen: conditional blocks and instructions under a
-// predicate count nothing, loops of unknown length only their header, and every rate is the
-// device's best at its highest clock. Of PTX, which ptxas has yet to rewrite, only the matrix
-// instructions count.
+// The bound never charges work that may not happen: conditional blocks and predicated instructions
+// count nothing, loops of unknown length count their header once, and every rate is the device's
+// best at its highest clock. In PTX only the matrix instructions count, because ptxas rewrites the
+// rest.
 
 #ifndef KG_ASM_MODEL_H
 #define KG_ASM_MODEL_H
@@ -13,10 +13,10 @@
 #include "asm/facts.h"
 #include "asm/occupancy.h"
 
-// What may hold a kernel up. The pipes are those of the SM that runs the most blocks.
+// Limits of a kernel's time. The pipes are those of the SM that runs the most blocks.
 enum kg_term {
     KG_TERM_MEMORY,  // compulsory bytes
-    KG_TERM_FLOPS,   // the problem's operations, on the fastest units there are
+    KG_TERM_FLOPS,   // the problem's operations, on the fastest pipes
     KG_TERM_TENSOR,  // matrix instructions
     KG_TERM_FMA,     // f32
     KG_TERM_HALF,    // f16
@@ -26,36 +26,36 @@ enum kg_term {
     KG_TERM_ACCESS,  // loads and stores, by instructions
     KG_TERM_ISSUE,   // instructions of any kind
     KG_TERM_LATENCY, // stalls along one warp, round by round
-    // No part of the bound, only of what is expected:
+    // These terms are in the expected time only, not in the bound.
     KG_TERM_INTEGER, // integers and comparisons: some run on other pipes
     KG_TERM_SHARED,  // shared memory, by bytes: lanes may share a word
     KG_TERM_L2,      // global memory, by bytes: lanes may share a line
     KG_TERM_COUNT
 };
 
-// What the estimate is corrected by; see kg_model_prior for what each weighs.
+// Corrections of the estimate; kg_model_prior has their weights.
 enum kg_feature {
     KG_FEATURE_EXPECTED,   // log(expected / bound)
     KG_FEATURE_BASE,       // 1
-    KG_FEATURE_MATRIX,     // 1 when matrix units hold the kernel up
-    KG_FEATURE_EXPOSED,    // share of stall cycles that the warps at hand cannot hide
+    KG_FEATURE_MATRIX,     // 1 when the tensor term is the largest
+    KG_FEATURE_EXPOSED,    // fraction of stall cycles that the resident warps do not hide
     KG_FEATURE_SPILLS,     // share of instructions that move spilled registers
     KG_FEATURE_BARRIERS,   // barriers per matrix instruction, or per instruction without any
     KG_FEATURE_OVERHEAD,   // log(1 + other instructions per matrix instruction)
     KG_FEATURE_NARROW,     // share of a 16-byte access that global accesses leave unused
     KG_FEATURE_TAIL,       // share of block slots that stay empty
     KG_FEATURE_SERIALISED, // 1 when ptxas serialised wgmma
-    KG_FEATURE_BLOCKING,   // share of global loads that do not run by themselves
+    KG_FEATURE_BLOCKING,   // share of global loads that are synchronous
     KG_FEATURE_IDLE,       // share of warp slots that stay empty
-    // These follow from the others and the launch: see kg_model_derive.
+    // These are derived from the others and the launch: see kg_model_derive.
     KG_FEATURE_STARTS,    // log(1 + time to start the warps / bound)
     KG_FEATURE_CLUSTERS,  // share of a cluster's blocks that a block waits for
     KG_FEATURE_ACCESSES,  // log(1 + time to issue the accesses / bound)
-    KG_FEATURE_FOOTPRINT, // how far what is worked on at once goes beyond the L2
-    KG_FEATURE_WAITS,     // log(1 + time that memory takes to answer / bound)
+    KG_FEATURE_FOOTPRINT, // how far the data in use exceeds the L2
+    KG_FEATURE_WAITS,     // log(1 + latency of memory / bound)
     KG_FEATURE_COUNT
 };
-#define KG_FEATURE_DERIVED KG_FEATURE_STARTS // the first of those
+#define KG_FEATURE_DERIVED KG_FEATURE_STARTS // the first derived feature
 
 // Trips of loops that depend on the problem, by kg_asm_loop.symbol.
 struct kg_model_trips {
@@ -63,14 +63,14 @@ struct kg_model_trips {
     double trips;
 };
 
-// What must be done whatever the kernel. Zero where it is unknown.
+// The least work of any kernel. Zero if unknown.
 struct kg_model_problem {
     double read_bytes; // compulsory
     double write_bytes;
     double flops;           // at least
-    bool on_matrix_units;   // `flops` are a sum of products of...
-    enum kg_matrix factors; // ... this format
-    bool warm;              // caches hold what the last run left there
+    bool on_matrix_units;   // `flops` are a sum of products of
+    enum kg_matrix factors; // this format
+    bool warm;              // caches are as the previous run left them
     const struct kg_model_trips *trips;
     int trip_count;
 };
@@ -82,7 +82,7 @@ struct kg_model_launch {
     int cluster; // 0 or 1: none
 };
 
-// How features weigh, and what a launch costs besides. Fitted (asm/fit.h) or the prior.
+// The weights of features, and the overhead of a launch. Fitted (asm/fit.h) or the prior.
 struct kg_model_coefficients {
     double beta[KG_FEATURE_COUNT];
     double overhead_cold; // seconds: launch, filling and draining
@@ -91,10 +91,11 @@ struct kg_model_coefficients {
 };
 
 struct kg_model {
-    double term[KG_TERM_COUNT];     // seconds, each a lower bound of its own
-    double bound;                   // seconds, the largest of them; > 0
-    enum kg_term limiter;           // of the bound
-    double expected[KG_TERM_COUNT]; // seconds, with conditional work, all bytes, the likely unit
+    double term[KG_TERM_COUNT]; // seconds, each a lower bound by itself
+    double bound;               // seconds, the largest of them; > 0
+    enum kg_term limiter;       // of the bound
+    // Seconds, with conditional work, all bytes, the likely format.
+    double expected[KG_TERM_COUNT];
     enum kg_term expected_limiter;
     double feature[KG_FEATURE_COUNT];
     double estimate; // seconds, >= bound
@@ -103,18 +104,18 @@ struct kg_model {
 };
 
 extern const struct kg_model_coefficients kg_model_prior;
-// The prior of a family, by its name or by a choice that begins with it: kg_model_prior where it
-// has none of its own, or NULL.
+// The prior of a family, by its name or by a choice that begins with it. For other families, and
+// for NULL, that is kg_model_prior.
 const struct kg_model_coefficients *kg_model_prior_of(const char *family);
 
-// The derived features, from the others. Of several launches the longest is given. Where the device
-// (NULL) or the launch is not known they are 0.
+// Computes the derived features from the others. For several launches, `launch` is the longest.
+// They are 0 if the device (NULL) or the launch is unknown.
 void kg_model_derive(double bound, const struct kg_model_launch *launch, const struct kg_gpu *gpu,
                      double feature[KG_FEATURE_COUNT]);
 
 // `coefficients` may be NULL: the prior. A launch that the device refuses (too many registers, too
-// much shared memory, no threads) gives KG_ERROR_UNSUPPORTED and says which limit it breaks, with
-// model->occupancy filled in; nonsense (no blocks, negative or infinite numbers) gives
+// much shared memory, no threads) gives KG_ERROR_UNSUPPORTED with the limit it exceeds, and
+// model->occupancy is set; invalid numbers (no blocks, negative or infinite numbers) give
 // KG_ERROR_ARGUMENT.
 enum kg_status kg_model_make(const struct kg_asm_kernel *kernel, enum kg_asm_format format,
                              const struct kg_gpu *gpu, const struct kg_model_launch *launch,
@@ -122,16 +123,16 @@ enum kg_status kg_model_make(const struct kg_asm_kernel *kernel, enum kg_asm_for
                              const struct kg_model_coefficients *coefficients,
                              struct kg_model *model, struct kg_error *error);
 
-// Seconds, from a bound and its features alone: for other coefficients, for fitting them, and for
-// `launches` that follow one another (at least 1; kg_model_join has their bound and features).
+// Seconds from a bound and its features: for other coefficients, for fitting, and for `launches`
+// consecutive launches (at least 1; kg_model_join computes their bound and features).
 double kg_model_estimate(double bound, const double feature[KG_FEATURE_COUNT], int launches,
                          bool warm, const struct kg_model_coefficients *coefficients);
-// What launches cost besides: those behind the first find the caches warm.
+// Overhead of launches: those after the first find warm caches.
 double kg_model_overhead(int launches, bool warm, const struct kg_model_coefficients *coefficients);
 
-// Launches that follow one another, as one: bounds and expected times add up, and every other
-// feature is the mean of the launches', weighted by their expected times; what is derived is to be
-// derived again. Zero-initialised is none.
+// Consecutive launches joined into one: bounds and expected times add up, and every other feature
+// is the mean over the launches, weighted by their expected times. Derived features must be derived
+// again. Zero-initialised: no launch.
 struct kg_model_joined {
     int launches;
     double bound; // seconds

@@ -1,6 +1,6 @@
-// Features that follow from others and the launch, so that no record keeps them: what holds kernels
-// up whose work is to move bytes. All bytes are the bound's; times stand beside it, since a sum
-// of times is a product of ratios to first order.
+// Features that are derived from others and the launch, so that records need not hold them. They
+// describe memory-bound kernels. All bytes are those of the bound. Times enter relative to the
+// bound, because to first order a sum of times is a product of ratios.
 
 #include "asm/model.h"
 
@@ -9,21 +9,21 @@
 #define WARP 32
 #define WIDEST_ACCESS 16
 #define REGISTER_BYTES 4
-// Round numbers of one H100; halving or doubling them moves no share of ordered pairs by much.
-#define START_SECONDS 50e-9    // until the warps of a block run, each
-#define ANSWER_SECONDS 600e-9  // until memory answers
-#define ACCESS_CYCLES 8        // of an SM, for one access of a warp with its share of other work
-#define LOADING_REGISTERS 0.25 // share of a thread's registers that wait for memory
+// Round numbers of one H100; halving or doubling them hardly changes the share of ordered pairs.
+#define START_SECONDS 50e-9    // until a warp of a new block runs
+#define ANSWER_SECONDS 600e-9  // latency of memory
+#define ACCESS_CYCLES 8        // of an SM, for one access of a warp and the instructions around it
+#define LOADING_REGISTERS 0.25 // share of a thread's registers that loads in flight may use
 
 // Of one kernel, on one SM.
 struct stream {
-    double bytes;    // of the device
+    double bytes;    // of the whole device
     double resident; // warps
-    double rounds;   // blocks after one another
+    double rounds;   // blocks one after the other
     double block;    // warps of a block
     double width;    // bytes of an access
     double accesses; // of all warps
-    double each;     // of them, of one warp
+    double each;     // of one warp
 };
 
 static struct stream stream_of(double bound, const struct kg_model_launch *launch,
@@ -40,8 +40,8 @@ static struct stream stream_of(double bound, const struct kg_model_launch *launc
     return stream;
 }
 
-// Accesses that a thread has on their way at once: as many as registers have room for, and as there
-// are. Registers are taken to be shared out to the warps that are there.
+// Accesses that a thread has in flight: as many as fit into its registers, and at most all of them.
+// The resident warps share the registers equally.
 static double depth_of(const struct stream *stream, const struct kg_gpu *gpu)
 {
     double registers = gpu->sm->registers / (stream->resident * WARP);

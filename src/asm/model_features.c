@@ -1,5 +1,5 @@
-// What the estimate is corrected by, and by how much as long as nothing was fitted. Every feature
-// is of the order of one or less, so that one regularisation fits all.
+// The features that correct the estimate. Every feature is of the order of one or less, so that one
+// regularisation fits all.
 
 #include "asm/model_work.h"
 
@@ -14,7 +14,7 @@ static double ratio(double part, double whole)
     return whole > 0 ? fmin(part / whole, 1) : 0;
 }
 
-// A scheduler has other warps issue while one stalls.
+// While one warp stalls, the scheduler issues others.
 static double exposed(const struct kg_model_share *share, const struct kg_occupancy *occupancy)
 {
     double each = fmax(1, (double)occupancy->warps / SCHEDULERS);
@@ -28,8 +28,8 @@ static double narrow(const struct kg_mix *mix)
     return count > 0 ? 1 - ratio(bytes, count * WIDEST_ACCESS) : 0;
 }
 
-// Only loads that feed matrix instructions are expected to run by themselves. How much one bulk
-// copy moves is not in the code: one is as good as all.
+// Loads that feed matrix instructions should be asynchronous. The size of a bulk copy is not in the
+// code, so one bulk copy counts as if all loads were.
 static double blocking(const struct kg_mix *mix)
 {
     if (mix->count[KG_WORK_TENSOR] <= 0 || mix->count[KG_WORK_BULK_COPY] > 0)

@@ -1,4 +1,4 @@
-// What features weigh as long as nothing was fitted, and what they are called.
+// The weights of features before anything is fitted, and the features' names.
 
 #include "asm/model.h"
 
@@ -28,10 +28,10 @@ const struct kg_model_coefficients kg_model_prior = {
     .source = "prior",
 };
 
-// Families that memory holds up: fitted to all that four exhaustive searches on one H100 80GB HBM3
-// measured on 2026-11-21 (docs/model.md), 2686 candidates of bias_relu, rms_norm, sum_last and
-// cumsum. EXPECTED came out as nothing; NARROW and IDLE are left out, since the derived features
-// are made of them. What did not vary there is as above.
+// Memory-bound families: fitted to all candidates of four exhaustive searches on one H100 80GB HBM3
+// on 2026-11-21 (docs/model.md): 2686 candidates of bias_relu, rms_norm, sum_last and cumsum.
+// EXPECTED got no weight; NARROW and IDLE are left out, because the derived features are computed
+// from them. Features that did not vary keep the weights above.
 static const struct kg_model_coefficients prior_of_memory = {
     .beta =
         {
@@ -58,7 +58,7 @@ static const struct kg_model_coefficients prior_of_memory = {
 const struct kg_model_coefficients *kg_model_prior_of(const char *family)
 {
     static const char *const of_memory[] = {"pointwise", "rowwise", "scan"};
-    // "rowwise*3: threads=256; pointwise: ..." is a choice of several families, and of none alone.
+    // "rowwise*3: threads=256; pointwise: ..." has several families, and no prior of its own.
     if (!family || strchr(family, ';'))
         return &kg_model_prior;
     size_t length = strcspn(family, ":*");

@@ -1,17 +1,19 @@
-// Two ways to count the work of a warp: what it cannot avoid, and what it probably does.
+// Counts the work of a warp in two ways: the work that it certainly does, and the work that it
+// probably does.
 //
-// A block is sure when no way through its loop (or the kernel) avoids it, and its loop is entered
-// for sure. A loop of unknown length may end in its header the first time: only the header is sure.
+// A block certainly runs if every path through its loop (or the kernel) runs it and its loop is
+// certainly entered. A loop of unknown length may end in its header the first time, so only its
+// header certainly runs.
 
 #include "asm/model_work.h"
 
 #include <math.h>
 #include <string.h>
 
-// How often conditional code is expected to run, each time it may. Nothing is known: half.
+// Probability of conditional code. Nothing is known about it: one half.
 #define LIKELY 0.5
 
-// How often the parts of a loop run, of one run of the kernel.
+// How often a loop's header and body run during one run of the kernel.
 struct trips {
     double header;
     double body;
@@ -26,31 +28,31 @@ struct weights {
 static double trips_of(const struct kg_asm_loop *loop, const struct kg_model_problem *problem)
 {
     if (loop->kind == KG_TRIPS_CONSTANT)
-        return fmin(loop->trips, KG_MIX_MOST);
+        return fmin(loop->trips, KG_MIX_MAX);
     if (loop->kind == KG_TRIPS_SYMBOL)
         for (int t = 0; t < problem->trip_count; t++)
             if (strcmp(problem->trips[t].symbol, loop->symbol) == 0)
-                return fmin(problem->trips[t].trips, KG_MIX_MOST);
+                return fmin(problem->trips[t].trips, KG_MIX_MAX);
     return 0;
 }
 
-// `guess`: trips that outermost loops of unknown length are expected to make.
+// `guess`: expected trips of outermost loops of unknown length.
 static void weigh_loops(const struct kg_asm_kernel *kernel, const struct kg_model_problem *problem,
                         double guess, struct weights *weights)
 {
     static const struct weights once = {{1, 1}, {1, 1}};
-    // Outer loops stand before those in them.
+    // Outer loops precede inner ones.
     for (int32_t l = 0; l < kernel->flow.loop_count; l++) {
         const struct kg_flow_loop *loop = &kernel->flow.loops[l];
         const struct weights *around = loop->parent >= 0 ? &weights[loop->parent] : &once;
         double trips = trips_of(&kernel->loops[l], problem);
         double sure = loop->conditional ? 0 : around->sure.body;
         double expected = around->expected.body * (loop->conditional ? LIKELY : 1);
-        weights[l].sure.header = fmin(sure * fmax(trips, 1), KG_MIX_MOST);
-        weights[l].sure.body = fmin(sure * trips, KG_MIX_MOST);
+        weights[l].sure.header = fmin(sure * fmax(trips, 1), KG_MIX_MAX);
+        weights[l].sure.body = fmin(sure * trips, KG_MIX_MAX);
         if (trips <= 0 && loop->depth == 1)
             trips = guess;
-        weights[l].expected.header = fmin(expected * fmax(trips, 1), KG_MIX_MOST);
+        weights[l].expected.header = fmin(expected * fmax(trips, 1), KG_MIX_MAX);
         weights[l].expected.body = weights[l].expected.header;
     }
 }
@@ -61,7 +63,7 @@ static void add_share(struct kg_model_share *share, const struct kg_asm_block *b
     share->stall_cycles += block->stall_cycles * weight;
 }
 
-// Leaves out what stands under a predicate. FLOPs and bytes go with their instructions.
+// Removes predicated instructions, with their FLOPs and bytes.
 static void drop_guarded(struct kg_mix *mix)
 {
     if (mix->count[KG_WORK_TENSOR] > 0)
@@ -96,8 +98,8 @@ static void add_blocks(const struct kg_asm_kernel *kernel, const struct weights 
     work->expected.instructions = kg_mix_total(&work->expected.mix);
 }
 
-// All blocks together must do the problem's work: if once through the loops does less, they go
-// around that much more often. 1 when nothing can be said.
+// All blocks together must do the problem's work. If a single trip of the unknown loops does less,
+// they run that much more often. 1 if nothing is known.
 static double guess_trips(const struct kg_mix *once, const struct kg_model_launch *launch,
                           const struct kg_model_problem *problem)
 {
@@ -107,7 +109,7 @@ static double guess_trips(const struct kg_mix *once, const struct kg_model_launc
         done = (once->bytes[KG_WORK_LOAD_GLOBAL] + once->bytes[KG_WORK_ASYNC_COPY]) * 32 * warps;
         wanted = problem->read_bytes;
     }
-    return done > 0 ? fmin(fmax(wanted / done, 1), KG_MIX_MOST) : 1;
+    return done > 0 ? fmin(fmax(wanted / done, 1), KG_MIX_MAX) : 1;
 }
 
 bool kg_model_weigh(const struct kg_asm_kernel *kernel, const struct kg_model_launch *launch,

@@ -1,6 +1,6 @@
-// Functions are found by their symbols, cut where the next one begins, and decoded one instruction
-// after the other. What Capstone does not know is stepped over, bytes one at a time where not even
-// the length can be told, and counted as unknown.
+// Finds functions by their symbols, ends each where the next one begins, and decodes one
+// instruction after the other. Instructions that Capstone does not know are skipped, byte by byte
+// if not even their length is known, and counted as unknown.
 
 #include "asm/object.h"
 
@@ -25,11 +25,12 @@ struct reader {
     struct kg_arena scratch; // of one file
     struct function *functions;
     int function_count;
-    // Lists of relocations, by index of section: the first of a section, and the next of the same.
+    // Lists of relocations by section index: the first of a section, and the next of the same
+    // section.
     size_t *first_list, *next_list;
-    const struct kg_elf_section *section; // at hand
-    uint8_t *relocated;                   // by its bytes: filled in by the linker
-    // Of the function at hand; grows.
+    const struct kg_elf_section *section; // the current one
+    uint8_t *relocated;                   // per byte of it: the linker fills it in
+    // Of the current function; the array grows.
     struct kg_x86_step *steps;
     int32_t step_count;
     int32_t step_room;
@@ -40,7 +41,7 @@ static bool is_code(const struct kg_elf_section *section)
     return section->bytes && section->header.sh_flags & SHF_EXECINSTR;
 }
 
-// Libraries that were stripped keep the symbols others link to.
+// Stripped libraries keep the symbols that others link to.
 static void choose_symbols(struct kg_elf *elf)
 {
     const struct kg_elf_section *dynamic = kg_elf_find(elf, ".dynsym");
@@ -77,7 +78,7 @@ static int compare(const void *left, const void *right)
     return strcmp(a->name, b->name);
 }
 
-// Of several names for one place the first stays; no function reaches into the next.
+// Of several names for one address the first is kept; no function extends into the next.
 static int separate(struct function *functions, int count)
 {
     int kept = 0;
@@ -94,7 +95,7 @@ static int separate(struct function *functions, int count)
     return kept;
 }
 
-// Sections may not claim the same bytes over and over, and have us read them as often.
+// Limits the total size: sections of a malicious file could claim the same bytes many times.
 static bool is_plausible(const struct reader *reader)
 {
     uint64_t total = 0;
@@ -143,7 +144,7 @@ static enum kg_status list_functions(struct reader *reader, struct kg_error *err
     return sort_lists(reader) ? KG_OK : kg_error_memory(error, "the relocations of an object");
 }
 
-// Marks the first byte of everything the linker fills in.
+// Marks the first byte of everything that the linker fills in.
 static bool enter_section(struct reader *reader, const struct kg_elf_section *section)
 {
     if (reader->section == section)
@@ -180,17 +181,17 @@ static bool make_room(struct reader *reader)
     return true;
 }
 
-// Capstone 4 knows the multiply-adds of AVX-512 but for their form 132. One is decoded as its
-// neighbour of form 213, which reads, writes and computes as much.
+// Capstone 4 knows the multiply-adds of AVX-512 except form 132. Such an instruction is decoded as
+// form 213, which reads, writes and computes as much.
 static bool decode_neighbour(struct kg_capstone *capstone, const uint8_t **code, size_t *left,
                              uint64_t *address)
 {
-    enum { PREFIX, MAP, OPCODE = 4, MOST = 15 };
-    uint8_t bytes[MOST] = {0};
+    enum { PREFIX, MAP, OPCODE = 4, MAX = 15 };
+    uint8_t bytes[MAX] = {0};
     if (*left <= OPCODE || (*code)[PREFIX] != 0x62 || ((*code)[MAP] & 3) != 2 ||
         (*code)[OPCODE] < 0x96 || (*code)[OPCODE] > 0x9f)
         return false;
-    size_t size = *left < MOST ? *left : MOST;
+    size_t size = *left < MAX ? *left : MAX;
     memcpy(bytes, *code, size);
     bytes[OPCODE] = (uint8_t)(bytes[OPCODE] + 0x10);
     const uint8_t *at = bytes;
@@ -201,7 +202,7 @@ static bool decode_neighbour(struct kg_capstone *capstone, const uint8_t **code,
     return true;
 }
 
-// Bytes behind the opcode that say where its operand in memory is, and ModR/M itself.
+// Number of bytes after the opcode that encode the memory operand, including ModR/M.
 static size_t operand_size(const uint8_t *code, size_t left)
 {
     unsigned mode = code[0] >> 6, base = code[0] & 7;
@@ -213,8 +214,8 @@ static size_t operand_size(const uint8_t *code, size_t left)
     return size + (mode == 0 && base == 5 ? 4 : distance);
 }
 
-// Instructions that Capstone does not know (those of tiles) have a length all the same, where all
-// of a map are built alike; 0 elsewhere.
+// The length of instructions that Capstone does not know (those of AMX tiles), for opcode maps
+// whose instructions all have the same structure; 0 for others.
 static size_t size_of_unknown(const uint8_t *code, size_t left)
 {
     enum { VEX = 0xc4, EVEX = 0x62, MAP_38 = 2, MAP_3A = 3 };

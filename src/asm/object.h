@@ -1,4 +1,4 @@
-// Facts of compiled host code: every function of an ELF object or shared library for x86-64.
+// Facts about compiled host code: every function of an ELF object or shared library for x86-64.
 
 #ifndef KG_ASM_OBJECT_H
 #define KG_ASM_OBJECT_H

@@ -1,4 +1,4 @@
-// Blocks and loops of a function, and sums over them.
+// Basic blocks and loops of a function, and sums over them.
 
 #include "asm/object_facts.h"
 
@@ -20,7 +20,7 @@ static int32_t find_step(const struct kg_x86_step *steps, int32_t count, uint64_
     return low < count && steps[low].offset == offset ? low : -1;
 }
 
-// Jumps out of the function, or into the middle of an instruction, leave.
+// Jumps out of the function, or into the middle of an instruction, count as exits.
 static bool find_flow(const struct kg_x86_step *steps, int32_t count, struct kg_arena *arena,
                       struct kg_flow *flow)
 {
@@ -44,7 +44,7 @@ static void add_step(struct kg_mix *mix, const struct kg_x86_step *step)
 {
     mix->count[step->work]++;
     mix->flops += step->flops;
-    // A folded operand moves bytes in an instruction that is counted elsewhere.
+    // The memory operand of an instruction that another class counts.
     if (step->loads)
         mix->bytes[step->spill ? KG_WORK_LOAD_LOCAL : KG_WORK_LOAD_GLOBAL] += step->bytes;
     if (step->stores)
@@ -71,7 +71,7 @@ static bool fill_block(const struct kg_x86_core *core, const struct kg_x86_step 
     struct kg_asm_loop *loop = at->loop >= 0 ? &kernel->loops[at->loop] : NULL;
     struct kg_x86_usage usage = {0};
     struct kg_mix mix = {0};
-    bool closes = false; // goes back to the head of its loop
+    bool closes = false; // branches back to the header of its loop
     for (int32_t i = at->first; i < at->first + at->count; i++) {
         add_step(&mix, &steps[i]);
         note_spill(&steps[i], kernel, loop);
@@ -134,7 +134,7 @@ static bool count_opcodes(const struct kg_capstone *capstone, const struct kg_x8
     return true;
 }
 
-// How wide the multiply-adds are: the first thing one asks of vectorised code.
+// The width of multiply-adds: the first question about vectorised code.
 static bool advise_width(const struct kg_x86_step *steps, int32_t count, struct kg_arena *arena,
                          struct kg_asm_kernel *kernel)
 {

@@ -1,13 +1,13 @@
-// The rules of residency. Registers go to warps in granules, and every partition of the SM holds
-// the registers of its own warps only: what is left of one is of no use to another. Shared memory
-// goes to blocks, with what the system keeps of it.
+// The rules of residency. Registers are allocated to warps in granules, and every partition of the
+// SM has its own register file, whose remainder other partitions cannot use. Shared memory is
+// allocated to blocks, with the system's reserve.
 
 #include "asm/occupancy.h"
 
 #include <limits.h>
 
 #define WARP 32
-#define MOST_REGISTERS 256 // of a thread, as the launch checks it; instructions reach 255
+#define MAX_REGISTERS 256 // limit per thread at a launch; instructions reach 255
 
 static int64_t round_up(int64_t value, int64_t granule)
 {
@@ -39,7 +39,7 @@ static int limit_registers(const struct kg_sm *sm, int threads, int registers)
     if (registers <= 0)
         return INT_MAX;
     int64_t each = warp_registers(sm, registers);
-    if (registers > MOST_REGISTERS)
+    if (registers > MAX_REGISTERS)
         return 0;
     return (int)(sm->registers / sm->partitions / each * sm->partitions / warps_of(threads));
 }
@@ -66,7 +66,7 @@ static int64_t shared_of(const struct kg_block_needs *needs)
 {
     int64_t fixed = needs->static_shared > 0 ? needs->static_shared : 0;
     int64_t dynamic = needs->dynamic_shared > 0 ? needs->dynamic_shared : 0;
-    // Sizes beyond any SM stay beyond it, without overflow.
+    // Sizes beyond every SM are clamped, so that they do not overflow.
     return smaller(fixed, INT32_MAX) + smaller(dynamic, INT32_MAX);
 }
 
@@ -95,21 +95,21 @@ struct kg_occupancy kg_occupancy_of(const struct kg_sm *sm, const struct kg_bloc
     return result;
 }
 
-// Most threads of a block so that `blocks` of them have room.
-static int64_t most_threads(const struct kg_sm *sm, int blocks)
+// Largest number of threads per block with which `blocks` blocks fit.
+static int64_t max_threads(const struct kg_sm *sm, int blocks)
 {
     return smaller(sm->warps / blocks * WARP, sm->block_threads);
 }
 
-static int64_t most_registers(const struct kg_sm *sm, int threads, int blocks)
+static int64_t max_registers(const struct kg_sm *sm, int threads, int blocks)
 {
-    int64_t most = MOST_REGISTERS - 1;
-    while (most > 0 && limit_registers(sm, threads, (int)most) < blocks)
-        most--;
-    return most > 0 ? most : -1;
+    int64_t max = MAX_REGISTERS - 1;
+    while (max > 0 && limit_registers(sm, threads, (int)max) < blocks)
+        max--;
+    return max > 0 ? max : -1;
 }
 
-static int64_t most_shared(const struct kg_sm *sm, int blocks)
+static int64_t max_shared(const struct kg_sm *sm, int blocks)
 {
     int64_t each = sm->shared / blocks / sm->shared_granule * sm->shared_granule;
     return smaller(each - sm->shared_reserved, sm->shared_opt_in);
@@ -118,23 +118,23 @@ static int64_t most_shared(const struct kg_sm *sm, int blocks)
 static struct kg_occupancy_step step_for(const struct kg_sm *sm, const struct kg_block_needs *needs,
                                          enum kg_limiter resource, int blocks)
 {
-    struct kg_occupancy_step step = {.resource = resource, .most = -1};
+    struct kg_occupancy_step step = {.resource = resource, .max = -1};
     switch (resource) {
     case KG_LIMIT_WARPS:
         step.now = needs->threads;
-        step.most = blocks <= sm->warps ? most_threads(sm, blocks) : -1;
+        step.max = blocks <= sm->warps ? max_threads(sm, blocks) : -1;
         break;
     case KG_LIMIT_REGISTERS:
         step.now = needs->registers;
-        step.most = most_registers(sm, needs->threads, blocks);
+        step.max = max_registers(sm, needs->threads, blocks);
         break;
     case KG_LIMIT_SHARED:
         step.now = shared_of(needs);
-        step.most = most_shared(sm, blocks);
+        step.max = max_shared(sm, blocks);
         break;
     case KG_LIMIT_BARRIERS:
         step.now = needs->barriers;
-        step.most = blocks <= sm->barriers ? sm->barriers / blocks : -1;
+        step.max = blocks <= sm->barriers ? sm->barriers / blocks : -1;
         break;
     case KG_LIMIT_BLOCKS:
     case KG_LIMIT_COUNT:
@@ -174,7 +174,7 @@ void kg_occupancy_explain(struct kg_text *text, const struct kg_sm *sm,
         return;
     }
     for (int i = 0; i < count; i++)
-        if (steps[i].most < 0) {
+        if (steps[i].max < 0) {
             kg_text_format(text, "an SM holds no more than %lld %s", (long long)steps[i].now,
                            things[steps[i].resource]);
             return;
@@ -184,8 +184,7 @@ void kg_occupancy_explain(struct kg_text *text, const struct kg_sm *sm,
                    blocks);
     for (int i = 0; i < count; i++)
         kg_text_format(text, "%s%s at most %lld (now %lld)", i ? ", " : "",
-                       things[steps[i].resource], (long long)steps[i].most,
-                       (long long)steps[i].now);
+                       things[steps[i].resource], (long long)steps[i].max, (long long)steps[i].now);
 }
 
 struct kg_waves kg_occupancy_waves(const struct kg_occupancy *occupancy, int64_t grid, int sms,

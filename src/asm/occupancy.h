@@ -44,7 +44,7 @@ struct kg_occupancy kg_occupancy_of(const struct kg_sm *sm, const struct kg_bloc
 struct kg_occupancy_step {
     enum kg_limiter resource;
     int64_t now;
-    int64_t most; // what it may be at most then; below 0: nothing helps
+    int64_t max; // what it may be at most then; below 0: nothing helps
 };
 
 // All that must change for one block more, each by itself, into `steps`. Returns their number.

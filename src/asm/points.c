@@ -66,7 +66,7 @@ double kg_points_of(const struct kg_asm_kernel *kernel, const struct kg_points *
     return sum;
 }
 
-// Reads "name=number" up to a comma or the end. Returns what follows; NULL when it is no rule.
+// Reads "name=number" up to a comma or the end. Returns the rest; NULL when it is not a rule.
 static const char *parse_rule(const char *at, struct kg_arena *arena, struct kg_points_rule *rule)
 {
     size_t length = strcspn(at, "=,");
@@ -92,10 +92,10 @@ enum kg_status kg_points_parse(const char *text, struct kg_arena *arena, struct 
                                struct kg_error *error)
 {
     *points = (struct kg_points){0};
-    size_t most = 1;
+    size_t max = 1;
     for (const char *c = text; *c; c++)
-        most += *c == ',';
-    struct kg_points_rule *rules = KG_NEW_ARRAY(arena, most, struct kg_points_rule);
+        max += *c == ',';
+    struct kg_points_rule *rules = KG_NEW_ARRAY(arena, max, struct kg_points_rule);
     if (!rules)
         return kg_error_memory(error, "rules for points");
     int count = 0;

@@ -1,20 +1,20 @@
-// The body of a function, statement by statement. Scopes are counted, not recursed into.
+// Parses the body of a function, statement by statement. Scopes are counted; there is no recursion.
 
 #include "asm/ptx_job.h"
 
 #include <string.h>
 
-#define MOST_MNEMONIC 200 // bytes, when it is written with spaces in it
+#define MAX_MNEMONIC 200 // bytes, if it is written with spaces
 
-// Behind the first word of a mnemonic: the modifiers that follow after a space.
+// Appends modifiers that follow the first word of a mnemonic after a space.
 static int32_t join_mnemonic(struct kg_ptx_job *job, const struct kg_ptx_token *word)
 {
-    char text[MOST_MNEMONIC];
+    char text[MAX_MNEMONIC];
     size_t length = 0;
     for (struct kg_ptx_token part = *word;; part = job->token, kg_ptx_advance(job)) {
         if (part.length > sizeof text - length)
             kg_ptx_fail(job, word->text, word->line, "a mnemonic of more than %d characters",
-                        MOST_MNEMONIC);
+                        MAX_MNEMONIC);
         memcpy(text + length, part.text, part.length);
         length += part.length;
         if (job->token.kind != KG_PTX_DIRECTIVE)
@@ -46,7 +46,7 @@ static int32_t find_form(struct kg_ptx_job *job, const struct kg_ptx_token *word
     return job->forms.count - 1;
 }
 
-// A label that is gone to, or the label of a table of them.
+// A label that is a branch target, or the label of a table of targets.
 static void parse_reference(struct kg_ptx_job *job, int32_t instruction, int32_t slot, bool table)
 {
     if (job->token.kind != KG_PTX_WORD)
@@ -72,7 +72,7 @@ static void parse_indexed_branch(struct kg_ptx_job *job)
     parse_reference(job, job->function.instructions.count, -1, true);
 }
 
-// `word`: the mnemonic's, behind which the job stands.
+// `word` is the mnemonic; parsing continues after it.
 static void parse_instruction(struct kg_ptx_job *job, const struct kg_ptx_token *word,
                               int32_t predicate, bool negated)
 {
@@ -169,7 +169,7 @@ static void parse_declaration(struct kg_ptx_job *job)
             kg_ptx_expect(job, ';', "behind a declaration");
             return;
         }
-    kg_ptx_skip_statement(job); // one that is not known yet
+    kg_ptx_skip_statement(job); // an unknown directive
 }
 
 static void parse_statement(struct kg_ptx_job *job)
@@ -194,7 +194,7 @@ static void parse_statement(struct kg_ptx_job *job)
 
 void kg_ptx_parse_body(struct kg_ptx_job *job)
 {
-    int outside = job->depth - 1; // the function's scope holds its parameters, and is open
+    int outside = job->depth - 1; // the function's scope is open and contains its parameters
     kg_ptx_expect(job, '{', "before a body");
     while (job->depth > outside)
         parse_statement(job);

@@ -1,5 +1,5 @@
-// What is declared: variables, parameters, registers; and what may be skipped: debugging data,
-// line numbers, pragmas.
+// Parses declarations (variables, parameters, registers), and skips debugging data, line numbers
+// and pragmas.
 
 #include "asm/ptx_job.h"
 
@@ -21,7 +21,7 @@ static int64_t align_up(struct kg_ptx_job *job, int64_t bytes, int64_t align)
     return rest > 0 ? sum : bytes;
 }
 
-// `*total` grows by a variable of so many bytes.
+// Adds a variable of this size to `*total`, aligned.
 static void place(struct kg_ptx_job *job, int64_t *total, int64_t bytes, int64_t align)
 {
     int64_t at = align_up(job, *total, align);
@@ -79,7 +79,7 @@ static bool accept_kind(struct kg_ptx_job *job, enum kg_ptx_token_kind kind)
 }
 
 // .file 1 "name", 123, 456    .loc 1 2 3, function_name $L+4, inlined_at 1 2 3
-// In place of $L there may be a section: .debug_str
+// A section name may replace $L: .debug_str
 static void skip_position(struct kg_ptx_job *job)
 {
     kg_ptx_advance(job);
@@ -132,7 +132,7 @@ bool kg_ptx_parse_remark(struct kg_ptx_job *job)
     return true;
 }
 
-// What stands before a declared name.
+// The attributes before a declared name.
 struct qualities {
     int64_t unit;  // bytes of one element
     int64_t align; // as written, else of the type
@@ -171,8 +171,8 @@ static struct qualities parse_qualities(struct kg_ptx_job *job)
     return qualities;
 }
 
-// "[4][8]"; an empty pair of brackets makes no bytes: its size comes at the launch or is that of
-// the initialiser, which nobody asks for.
+// "[4][8]". An empty pair of brackets counts no bytes: its size is set at the launch, or by an
+// initialiser, which does not matter here.
 static int64_t parse_dimensions(struct kg_ptx_job *job)
 {
     int64_t elements = 1;
@@ -195,7 +195,7 @@ static uint64_t mix_token(uint64_t hash, const struct kg_ptx_token *token)
     return hash ^ (hash >> 31);
 }
 
-// From '=' to the ',' or ';' behind it.
+// From '=' to the ',' or ';' after it.
 static uint64_t parse_initialiser(struct kg_ptx_job *job)
 {
     uint64_t hash = 0xCBF29CE484222325u;
@@ -219,7 +219,7 @@ static int32_t parse_name(struct kg_ptx_job *job, const char *what)
     return name;
 }
 
-// `<count>` behind a name; 0: none.
+// `<count>` after a name; 0: none.
 static int64_t parse_repeat(struct kg_ptx_job *job)
 {
     if (!kg_ptx_accept(job, '<'))
@@ -252,7 +252,7 @@ void kg_ptx_parse_variables(struct kg_ptx_job *job, enum kg_ptx_space space, boo
         add_variable(job, name, space, &qualities);
         struct kg_ptx_variable *variable = &job->variables.items[job->variables.count - 1];
         if (is_extern)
-            variable->bytes = 0; // somebody else's
+            variable->bytes = 0; // defined in another module
         else if (job->depth > 0 && space == KG_PTX_SHARED)
             kg_ptx_use_shared(job, variable);
     } while (kg_ptx_accept(job, ','));

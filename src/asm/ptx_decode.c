@@ -1,12 +1,12 @@
-// Decodes a mnemonic: its row in the table of opcodes, and what its modifiers say of types, spaces
-// and shapes.
+// Decodes a mnemonic: its row in the table of opcodes, and the types, spaces and shapes of its
+// modifiers.
 
 #include "asm/ptx_opcodes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_NAME_PARTS 5 // of a name in the table: "cp.async.bulk.prefetch.tensor"
+#define MAX_NAME_PARTS 5 // words of a name in the table: "cp.async.bulk.prefetch.tensor"
 
 enum type_kind { NO_TYPE, INTEGER, HALF, SINGLE, DOUBLE, PREDICATE, OTHER };
 
@@ -58,7 +58,7 @@ static const struct {
     {"ge", KG_PTX_GE}, {"lo", KG_PTX_LT}, {"ls", KG_PTX_LE}, {"hi", KG_PTX_GT}, {"hs", KG_PTX_GE},
 };
 
-// What the modifiers of one mnemonic say.
+// The modifiers of one mnemonic.
 struct modifiers {
     const struct type *first, *last; // types
     int64_t m, n, k;                 // shape
@@ -67,7 +67,7 @@ struct modifiers {
     char operand;                    // wmma.load: a, b, c
 };
 
-// A part of a mnemonic: no dots in it, not terminated.
+// A word of a mnemonic, between dots, not terminated.
 struct part {
     const char *text;
     size_t length;
@@ -102,12 +102,12 @@ static int compare_names(const void *key, const void *row)
     return order != 0 ? order : name[part->length] ? -1 : 0;
 }
 
-// The row with the longest name that the mnemonic begins with.
+// The row with the longest name that is a prefix of the mnemonic.
 static const struct kg_ptx_opcode *find_opcode(const char *mnemonic, size_t length)
 {
     const struct kg_ptx_opcode *found = NULL;
     size_t at = 0;
-    for (int parts = 0; parts < MOST_NAME_PARTS && at < length; parts++) {
+    for (int parts = 0; parts < MAX_NAME_PARTS && at < length; parts++) {
         while (at < length && (mnemonic[at] != '.' && mnemonic[at] != ':'))
             at++;
         struct part name = {mnemonic, at++};
@@ -119,7 +119,7 @@ static const struct kg_ptx_opcode *find_opcode(const char *mnemonic, size_t leng
     return found;
 }
 
-// A number within bounds; the parts of mnemonics are short.
+// A number within bounds; words of mnemonics are short.
 static bool read_number(struct part *part, int64_t *number)
 {
     size_t digits = 0;
@@ -228,7 +228,8 @@ static enum kg_work work_of_space(enum kg_ptx_space space, bool store)
         [KG_PTX_SHARED] = {KG_WORK_LOAD_SHARED, KG_WORK_STORE_SHARED},
         [KG_PTX_LOCAL] = {KG_WORK_LOAD_LOCAL, KG_WORK_STORE_LOCAL},
         [KG_PTX_CONST] = {KG_WORK_LOAD_CONSTANT, KG_WORK_STORE_GLOBAL},
-        [KG_PTX_PARAM] = {KG_WORK_LOAD_CONSTANT, KG_WORK_MOVE}, // stored: arguments of a call
+        // A store writes the arguments of a call.
+        [KG_PTX_PARAM] = {KG_WORK_LOAD_CONSTANT, KG_WORK_MOVE},
     };
     return works[space][store];
 }
@@ -259,7 +260,7 @@ static bool moves_memory(enum kg_work work)
     return work >= KG_WORK_LOAD_GLOBAL && work <= KG_WORK_LOAD_CONSTANT;
 }
 
-// Fragments are spread over the 32 threads of a warp.
+// Fragments are distributed over the 32 threads of a warp.
 static double fragment_bytes(const struct modifiers *modifiers)
 {
     int64_t rows = modifiers->operand == 'b' ? modifiers->k : modifiers->m;

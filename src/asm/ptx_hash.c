@@ -1,6 +1,6 @@
-// The normalised hash of a function: its tokens, with registers, variables and parameters as
-// numbers in order of first use. What is declared but not used, labels' names, line numbers and
-// layout leave no trace.
+// The normalised hash of a function: its tokens, with registers, variables and parameters numbered
+// in order of first use. Unused declarations, names of labels, line numbers and layout have no
+// influence.
 
 #include "asm/ptx_job.h"
 
@@ -29,7 +29,7 @@ void kg_ptx_note_token(struct kg_ptx_job *job)
     kg_ptx_note(job, " ", 1);
 }
 
-// Little endian, whatever the machine: hashes are compared between machines.
+// Little-endian on every machine, because hashes are compared between machines.
 void kg_ptx_note_integer(struct kg_ptx_job *job, int64_t value)
 {
     unsigned char bytes[8];

@@ -1,14 +1,14 @@
-// Induction registers: one definition in the loop, made on every trip, which adds something to what
-// the register held on the trip before.
+// Induction registers: registers with one definition in the loop, executed on every trip, which
+// adds something to the value of the previous trip.
 
 #include "asm/ptx_job.h"
 
-#define MOST_STEPS 64 // up the loops, up the dominators, along a chain of moves
+#define MAX_STEPS 64 // limit for climbing loops, dominators, or chains of moves
 
 bool kg_ptx_in_loop(const struct kg_flow *flow, int32_t block, int32_t loop)
 {
     int32_t at = flow->blocks[block].loop;
-    for (int i = 0; i < MOST_STEPS && at >= 0; i++) {
+    for (int i = 0; i < MAX_STEPS && at >= 0; i++) {
         if (at == loop)
             return true;
         at = flow->loops[at].parent;
@@ -16,16 +16,16 @@ bool kg_ptx_in_loop(const struct kg_flow *flow, int32_t block, int32_t loop)
     return false;
 }
 
-// The only definition of a register in the loop; -1: none, -2: several, or too many to look at.
+// The only definition of a register in the loop; -1: none, -2: several, or too many to examine.
 static int32_t only_definition(const struct kg_ptx_analysis *analysis, int32_t loop, int32_t symbol)
 {
     const struct kg_ptx_job *job = analysis->job;
-    const struct kg_ptx_symbol *held = &job->symbols.items[symbol];
+    const struct kg_ptx_symbol *entry = &job->symbols.items[symbol];
     int32_t found = -1;
-    if (held->definitions > KG_PTX_MOST_DEFINITIONS)
+    if (entry->definitions > KG_PTX_MAX_DEFINITIONS)
         return -2;
     struct kg_ptx_definition definition;
-    for (int32_t d = held->value; d != -1; d = definition.earlier) {
+    for (int32_t d = entry->value; d != -1; d = definition.earlier) {
         definition = kg_ptx_definition(job, d);
         int32_t instruction = definition.instruction;
         if (!kg_ptx_in_loop(analysis->flow, analysis->block_of[instruction], loop))
@@ -37,7 +37,7 @@ static int32_t only_definition(const struct kg_ptx_analysis *analysis, int32_t l
     return found;
 }
 
-// Whether `instruction` is done once on every trip, whatever happens.
+// Is `instruction` executed exactly once on every trip?
 static bool on_every_trip(const struct kg_ptx_analysis *analysis, int32_t loop, int32_t instruction)
 {
     const struct kg_flow_block *block = &analysis->flow->blocks[analysis->block_of[instruction]];
@@ -45,15 +45,15 @@ static bool on_every_trip(const struct kg_ptx_analysis *analysis, int32_t loop, 
            analysis->job->function.instructions.items[instruction].predicate < 0;
 }
 
-// Of two instructions of the loop, of which `first` is done on every trip: 1 when `first` comes
-// before `second`, 0 when it comes after it, -1 when that is too far to tell.
+// For two instructions of the loop, of which `first` runs on every trip: 1 when `first` precedes
+// `second`, 0 when it follows it, -1 when that is too expensive to find out.
 static int comes_before(const struct kg_ptx_analysis *analysis, int32_t loop, int32_t first,
                         int32_t second)
 {
     int32_t wanted = analysis->block_of[first], at = analysis->block_of[second];
     if (wanted == at)
         return first < second;
-    for (int i = 0; i < MOST_STEPS; i++) {
+    for (int i = 0; i < MAX_STEPS; i++) {
         if (at == wanted)
             return 1;
         if (at == analysis->flow->loops[loop].header)
@@ -76,7 +76,8 @@ static bool is_fixed(const struct kg_ptx_analysis *analysis, int32_t loop,
            (operand->symbol >= 0 && only_definition(analysis, loop, operand->symbol) == -1);
 }
 
-// Goes back over one definition: `operand` becomes what it adds to, the induction's offset grows.
+// Goes back over one definition: `operand` becomes the register that it adds to, and the
+// induction's offset grows.
 static bool go_back(const struct kg_ptx_analysis *analysis, int32_t loop, int32_t index,
                     struct kg_ptx_operand *operand, struct kg_ptx_induction *induction)
 {
@@ -93,7 +94,7 @@ static bool go_back(const struct kg_ptx_analysis *analysis, int32_t loop, int32_
     if ((action != KG_PTX_ACTION_ADD && action != KG_PTX_ACTION_SUB) ||
         instruction->operand_count != 3)
         return false;
-    // One changes on every trip; the other one must not.
+    // One operand changes on every trip; the other one must not.
     struct kg_ptx_operand varying = first, other = kg_ptx_operand(job, instruction, 2);
     if (action == KG_PTX_ACTION_ADD && is_fixed(analysis, loop, &first)) {
         varying = other;
@@ -110,12 +111,12 @@ static bool go_back(const struct kg_ptx_analysis *analysis, int32_t loop, int32_
     return true;
 }
 
-// Goes back from `operand` to the register as it is when the trip begins.
+// Follows `operand` back to the register's value at the beginning of the trip.
 static struct kg_ptx_induction go_to_start(const struct kg_ptx_analysis *analysis, int32_t loop,
                                            struct kg_ptx_operand operand, int32_t before)
 {
     struct kg_ptx_induction none = {.symbol = -1}, found = {.symbol = -1, .exact = true};
-    for (int i = 0; i < MOST_STEPS; i++) {
+    for (int i = 0; i < MAX_STEPS; i++) {
         if (operand.kind != KG_PTX_HELD || operand.symbol < 0)
             return none;
         found.offset = (int64_t)((uint64_t)found.offset + (uint64_t)operand.value);
@@ -140,7 +141,7 @@ struct kg_ptx_induction kg_ptx_find_induction(const struct kg_ptx_analysis *anal
     struct kg_ptx_induction found = go_to_start(analysis, loop, *operand, before);
     if (found.symbol < 0)
         return found;
-    // From the register at the end of a trip back to it at the beginning: the step.
+    // The step: from the register at the end of a trip back to its value at the beginning.
     struct kg_ptx_induction step = {.exact = true};
     struct kg_ptx_operand back;
     int32_t definition = only_definition(analysis, loop, found.symbol);

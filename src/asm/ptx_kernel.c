@@ -1,4 +1,4 @@
-// From a parsed function to the facts of a kernel: control flow, what the instructions do, sums.
+// Turns a parsed function into the facts of a kernel: control flow, effects of instructions, sums.
 
 #include "asm/ptx_job.h"
 #include "asm/weigh.h"
@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_WAYS ((int64_t)1 << 24)   // of all indexed branches of a function
-#define MOST_BLOCKS ((int64_t)1 << 20) // of a file: facts of a block take much more than its text
-#define MOST_KERNELS (1 << 16)         // of a file
+#define MAX_WAYS ((int64_t)1 << 24) // targets of all indexed branches of a function
+// Of a file: the facts of a block take much more memory than its text.
+#define MAX_BLOCKS ((int64_t)1 << 20)
+#define MAX_KERNELS (1 << 16) // of a file
 
 static enum kg_ptx_action action_of(const struct kg_ptx_job *job,
                                     const struct kg_ptx_instruction *instruction)
@@ -17,12 +18,12 @@ static enum kg_ptx_action action_of(const struct kg_ptx_job *job,
     return opcode ? opcode->action : KG_PTX_ACTION_NONE;
 }
 
-// Steps are worked out when they are asked for: a list of them would be as large as the text.
+// Steps are computed on demand: a list of them would be as large as the text.
 static struct kg_step step_of(const void *of, int32_t index)
 {
     const struct kg_ptx_job *job = of;
     const struct kg_ptx_function *function = &job->function;
-    if (index == function->instructions.count) // a label may stand behind the last one
+    if (index == function->instructions.count) // a label may follow the last instruction
         return (struct kg_step){.kind = KG_STEP_END};
     const struct kg_ptx_instruction *instruction = &function->instructions.items[index];
     bool maybe = instruction->predicate >= 0;
@@ -40,7 +41,7 @@ static struct kg_step step_of(const void *of, int32_t index)
                             .target_count = table->count};
 }
 
-// Whether control may go to behind the last instruction by a branch.
+// Can a branch reach the position after the last instruction?
 static bool goes_behind(struct kg_ptx_job *job)
 {
     int32_t count = job->function.instructions.count;
@@ -52,14 +53,14 @@ static bool goes_behind(struct kg_ptx_job *job)
         for (int32_t t = 0; t < step.target_count; t++)
             behind |= step.targets[t] == count;
         ways += step.target_count;
-        if (ways > MOST_WAYS)
+        if (ways > MAX_WAYS)
             kg_ptx_fail(job, job->token.text, job->token.line,
-                        "indexed branches with more than %lld ways", (long long)MOST_WAYS);
+                        "indexed branches with more than %lld ways", (long long)MAX_WAYS);
     }
     return behind;
 }
 
-// Operand `index` when it is a constant that is known, else 0.
+// Operand `index` if it is a known constant, else 0.
 static int64_t known_operand(const struct kg_ptx_analysis *analysis,
                              const struct kg_ptx_instruction *instruction, int index)
 {
@@ -71,7 +72,7 @@ static int64_t known_operand(const struct kg_ptx_analysis *analysis,
     return value.kind == KG_PTX_CONSTANT ? value.constant : 0;
 }
 
-// The instruction descriptor says M / 16 in bits 24 to 28 and N / 8 in bits 17 to 22.
+// The instruction descriptor has M / 16 in bits 24 to 28 and N / 8 in bits 17 to 22.
 static double umma_flops(const struct kg_ptx_analysis *analysis,
                          const struct kg_ptx_instruction *instruction)
 {
@@ -127,8 +128,8 @@ static void fill_lines(const struct kg_ptx_job *job, struct kg_asm_kernel *kerne
     }
 }
 
-// A number for each name an opcode is counted by: the table's rows with their spaces, then the
-// names that no table knows.
+// A number for each name that opcodes are counted by: the table's rows with their spaces, then
+// unknown names.
 static int32_t counted_as(const struct kg_ptx_form *form)
 {
     if (!form->opcode)
@@ -220,15 +221,15 @@ static bool fill_blocks(struct kg_ptx_job *job, struct kg_arena *scratch,
 static void check_sizes(struct kg_ptx_job *job, const struct kg_flow *flow)
 {
     job->blocks += flow->block_count;
-    if (job->blocks > MOST_BLOCKS)
+    if (job->blocks > MAX_BLOCKS)
         kg_ptx_fail(job, job->token.text, job->token.line, "more than %lld blocks in one file",
-                    (long long)MOST_BLOCKS);
-    if (job->kernels.count >= MOST_KERNELS)
+                    (long long)MAX_BLOCKS);
+    if (job->kernels.count >= MAX_KERNELS)
         kg_ptx_fail(job, job->token.text, job->token.line, "more than %d kernels in one file",
-                    MOST_KERNELS);
+                    MAX_KERNELS);
 }
 
-// What each part needs for itself is given back before the next one begins.
+// The memory of each step is released before the next step.
 static void fill_kernel(struct kg_ptx_job *job, struct kg_asm_kernel *kernel)
 {
     int32_t count = job->function.instructions.count + goes_behind(job);
@@ -244,7 +245,7 @@ static void fill_kernel(struct kg_ptx_job *job, struct kg_asm_kernel *kernel)
     kg_arena_free(&job->scratch);
 }
 
-// Where control goes belongs to what is hashed; labels' names do not.
+// Branch targets are hashed; names of labels are not.
 static void note_targets(struct kg_ptx_job *job)
 {
     const struct kg_ptx_function *function = &job->function;

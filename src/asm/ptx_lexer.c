@@ -1,4 +1,4 @@
-// The lexer of PTX, one token ahead of the parser, and the way out when the text is malformed.
+// The lexer of PTX, one token ahead of the parser, and the error exit for malformed text.
 
 #include "asm/ptx_job.h"
 
@@ -49,7 +49,7 @@ void kg_ptx_fail(struct kg_ptx_job *job, const char *at, int32_t line, const cha
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    for (char *c = message; *c; c++) // what is no text must not reach a terminal
+    for (char *c = message; *c; c++) // control characters must not reach a terminal
         if ((unsigned char)*c < ' ' || (unsigned char)*c > '~')
             *c = '?';
     size_t column = 1;
@@ -143,7 +143,7 @@ static void skip_blank(struct kg_ptx_job *job)
     }
 }
 
-// From a '.' on: .word, with what follows it as ::word.
+// A modifier that begins with '.': .word and a following ::word.
 static size_t end_of_modifier(const struct kg_ptx_job *job, size_t at)
 {
     at = skip(job, at + 1, PART);
@@ -161,7 +161,7 @@ static size_t end_of_word(struct kg_ptx_job *job, size_t at)
     return at;
 }
 
-// e5, E-5; where there is none it ends where it begins.
+// e5, E-5; returns `at` when there is none.
 static size_t end_of_exponent(const struct kg_ptx_job *job, size_t at)
 {
     if (peek(job, at) != 'e' && peek(job, at) != 'E')
@@ -170,8 +170,8 @@ static size_t end_of_exponent(const struct kg_ptx_job *job, size_t at)
     return is(job, digits, DIGIT) ? skip(job, digits, DIGIT) : at;
 }
 
-// 12, 0x1F, 0b101, 12U, 0f3F800000, 0d…, 1.5, 1., 1e-5; letters that follow belong to it, but no
-// modifier does.
+// 12, 0x1F, 0b101, 12U, 0f3F800000, 0d…, 1.5, 1., 1e-5; following letters belong to the number,
+// following modifiers do not.
 static size_t end_of_number(const struct kg_ptx_job *job, size_t at)
 {
     if (job->text[at] == '0' && strchr("xXfFdDbB", peek(job, at + 1)) && is(job, at + 1, START))
@@ -192,7 +192,7 @@ static size_t end_of_fraction(const struct kg_ptx_job *job, size_t at)
     return end > at + 1 && !is(job, end, PART) ? end : 0;
 }
 
-// A backslash is nothing special: ptxas takes it so.
+// A backslash has no special meaning, as for ptxas.
 static size_t end_of_string(struct kg_ptx_job *job, size_t at)
 {
     for (at++; peek(job, at) != '"'; at++) {

@@ -1,9 +1,9 @@
-// The opcodes of PTX, ISA 6.0 to 9.x. One row per name that is told apart; a mnemonic belongs to
-// the row with the longest name it begins with.
+// The opcodes of PTX, ISA 6.0 to 9.x. One row per distinct name; a mnemonic belongs to the row with
+// the longest name that is its prefix.
 //
-// Classes that are not obvious: cvta and mapa compute addresses; bar.warp.sync brings a warp's
-// lanes together again, as branches do; tensor memory (tcgen05.ld, .st) is registers by another
-// name; prefetches load without bytes.
+// Classes that are not obvious: cvta and mapa compute addresses; bar.warp.sync reconverges a warp,
+// as branches do; tensor memory (tcgen05.ld, .st) counts as registers; prefetches are loads without
+// bytes.
 
 #include "asm/ptx_opcodes.h"
 

@@ -1,4 +1,4 @@
-// What the mnemonics of PTX mean: a table of their names, and what the modifiers say.
+// The table of PTX mnemonics, and the meaning of their modifiers.
 
 #ifndef KG_ASM_PTX_OPCODES_H
 #define KG_ASM_PTX_OPCODES_H
@@ -15,7 +15,7 @@ enum kg_ptx_space {
     KG_PTX_SPACE_COUNT
 };
 
-// How an instruction's class follows from its row and its modifiers.
+// How an instruction's class is determined by its row and its modifiers.
 enum kg_ptx_rule {
     KG_PTX_RULE_FIXED, // the row's
     KG_PTX_RULE_TYPE,  // by the first type: integer, half, double, else the row's
@@ -26,23 +26,23 @@ enum kg_ptx_rule {
     KG_PTX_RULE_SPACED, // the row's, with the space in the name
 };
 
-// What trip counts and control flow have to know of an instruction.
+// Properties of an instruction for trip counts and control flow.
 enum kg_ptx_action {
     KG_PTX_ACTION_NONE,
-    KG_PTX_ACTION_MOVE,   // d = a, or a conversion that keeps small integers as they are
+    KG_PTX_ACTION_MOVE,   // d = a, or a conversion that keeps small integers
     KG_PTX_ACTION_ADD,    // d = a + b
     KG_PTX_ACTION_SUB,    // d = a - b
     KG_PTX_ACTION_MUL,    // d = a * b
     KG_PTX_ACTION_MAD,    // d = a * b + c
     KG_PTX_ACTION_SHL,    // d = a << b
-    KG_PTX_ACTION_DERIVE, // d follows from a and b in some other way
+    KG_PTX_ACTION_DERIVE, // d depends on a and b in some other way
     KG_PTX_ACTION_LOAD,   // d = [a]; of a parameter
     KG_PTX_ACTION_SETP,
     KG_PTX_ACTION_BRA,
     KG_PTX_ACTION_BRX,
     KG_PTX_ACTION_CALL,
     KG_PTX_ACTION_END,
-    KG_PTX_ACTION_BYTES, // operand `size_operand` says how many are moved
+    KG_PTX_ACTION_BYTES, // operand `size_operand` is the number of bytes moved
     KG_PTX_ACTION_UMMA,  // tcgen05.mma: the shape is in an operand
 };
 
@@ -72,11 +72,11 @@ enum kg_ptx_comparison {
 // One spelling of a mnemonic, decoded once however often it occurs.
 struct kg_ptx_form {
     const struct kg_ptx_opcode *opcode; // NULL: unknown
-    int32_t name;                       // of the job; of the first word, if unknown
+    int32_t name;                       // index in the job's names; of the first word, if unknown
     enum kg_work work;
     enum kg_ptx_space space;
     enum kg_ptx_comparison comparison;
-    int bits;        // of the first type; 0: none
+    int bits;        // of the first type; 0: no type
     bool is_integer; // the first type
     bool is_signed;
     bool high;           // the upper half of a product
@@ -84,13 +84,13 @@ struct kg_ptx_form {
     bool sparse;         // tensor
     double flops;        // of one thread
     double tensor_flops; // of one warp
-    double bytes;        // of one thread; -1: an operand says
+    double bytes;        // of one thread; -1: given by an operand
     int64_t k;           // tcgen05.mma: depth of one instruction
 };
 
-// Decodes `mnemonic`. The caller knows what `form->name` is.
+// Decodes `mnemonic`. The caller sets `form->name`.
 void kg_ptx_decode(const char *mnemonic, size_t length, struct kg_ptx_form *form);
-// Bits of a type such as ".f16x2"; 0 when it is none.
+// Bits of a type such as ".f16x2"; 0 if it is not a type.
 int kg_ptx_type_bits(const char *text, size_t length);
 
 #endif

@@ -1,9 +1,9 @@
-// Operands: registers, addresses, vectors, constants, lists of a call. Each one's outline is kept
-// where trip counts or sizes depend on it; of the rest only what is written to.
+// Parses operands: registers, addresses, vectors, constants, argument lists of a call. Operands
+// that trip counts or sizes depend on are stored; of the others only the written registers.
 
 #include "asm/ptx_job.h"
 
-// What is being parsed, down to the brackets it stands in.
+// The operand that is parsed, and the brackets around it.
 struct place {
     int32_t instruction;
     bool written; // registers here are results
@@ -14,9 +14,9 @@ static struct kg_ptx_operand parse_operand(struct kg_ptx_job *job, struct place 
 
 static void enter(struct kg_ptx_job *job)
 {
-    if (++job->brackets > KG_PTX_MOST_DEPTH)
+    if (++job->brackets > KG_PTX_MAX_DEPTH)
         kg_ptx_fail(job, job->token.text, job->token.line, "brackets nested deeper than %d levels",
-                    KG_PTX_MOST_DEPTH);
+                    KG_PTX_MAX_DEPTH);
     kg_ptx_note_token(job);
     kg_ptx_advance(job);
 }
@@ -29,7 +29,7 @@ static void leave(struct kg_ptx_job *job, char mark)
     kg_ptx_expect(job, mark, "behind operands");
 }
 
-// Behind an opening bracket, to behind the closing one; gives the first element.
+// Parses from an opening bracket to the position after the closing one; returns the first element.
 static struct kg_ptx_operand parse_elements(struct kg_ptx_job *job, struct place place, char end)
 {
     struct kg_ptx_operand first = {.kind = KG_PTX_OTHER, .symbol = -1};
@@ -121,7 +121,7 @@ static struct kg_ptx_operand parse_primary(struct kg_ptx_job *job, struct place 
         kg_ptx_is_mark(job, '~'))
         return parse_negated(job, place);
     if (job->token.kind == KG_PTX_DIRECTIVE || job->token.kind == KG_PTX_STRING) {
-        kg_ptx_note_token(job); // nothing takes one today
+        kg_ptx_note_token(job); // no known instruction has one
         kg_ptx_advance(job);
         return (struct kg_ptx_operand){.kind = KG_PTX_OTHER, .symbol = -1};
     }
@@ -137,7 +137,7 @@ static bool is_operator(const struct kg_ptx_job *job)
     return false;
 }
 
-// A sum of which one side is a constant stays known.
+// A sum in which one operand is a constant stays known.
 static struct kg_ptx_operand join(struct kg_ptx_operand left, char mark,
                                   struct kg_ptx_operand right)
 {
@@ -150,7 +150,7 @@ static struct kg_ptx_operand join(struct kg_ptx_operand left, char mark,
     return left;
 }
 
-// What may stand behind an operand: a[1], %tid .x, [a].unified
+// Suffixes of an operand: a[1], %tid .x, [a].unified
 static struct kg_ptx_operand parse_suffixes(struct kg_ptx_job *job, struct place place,
                                             struct kg_ptx_operand operand)
 {
@@ -169,7 +169,7 @@ static struct kg_ptx_operand parse_suffixes(struct kg_ptx_job *job, struct place
     }
 }
 
-// With '|': two results, d|p. Constant expressions are read through; only sums are worked out.
+// With '|': two results, d|p. Constant expressions are skipped; only sums are evaluated.
 static struct kg_ptx_operand parse_operand(struct kg_ptx_job *job, struct place place)
 {
     struct kg_ptx_operand operand = parse_suffixes(job, place, parse_primary(job, place));
@@ -208,17 +208,17 @@ static bool is_kept(const struct kg_ptx_form *form)
     }
 }
 
-// Counting the operands stops here: more are never looked at.
-#define MOST_KEPT 8
-#define MOST_SYMBOLS (1 << 28) // that an operand can name
+// Operands beyond this are not needed.
+#define MAX_KEPT 8
+#define MAX_SYMBOLS (1 << 28) // that a stored operand can name
 
 static void keep(struct kg_ptx_job *job, const struct kg_ptx_operand *operand)
 {
     struct kg_ptx_function *function = &job->function;
-    if (operand->symbol >= MOST_SYMBOLS)
+    if (operand->symbol >= MAX_SYMBOLS)
         kg_ptx_fail_memory(job);
     bool is_wide = operand->value != (int32_t)operand->value;
-    struct kg_ptx_kept kept = {
+    struct kg_ptx_operand_list kept = {
         .symbol = (uint32_t)(operand->symbol + 1) << 3 | (uint32_t)operand->kind << 1 | is_wide,
         .value = is_wide ? function->wide_values.count : (int32_t)operand->value,
     };
@@ -231,7 +231,8 @@ struct kg_ptx_operand kg_ptx_operand(const struct kg_ptx_job *job,
                                      const struct kg_ptx_instruction *instruction, int index)
 {
     const struct kg_ptx_function *function = &job->function;
-    const struct kg_ptx_kept *kept = &function->operands.items[instruction->operands + index];
+    const struct kg_ptx_operand_list *kept =
+        &function->operands.items[instruction->operands + index];
     return (struct kg_ptx_operand){
         .value = kept->symbol & 1 ? function->wide_values.items[kept->value] : kept->value,
         .symbol = (int32_t)(kept->symbol >> 3) - 1,
@@ -247,7 +248,7 @@ void kg_ptx_parse_operands(struct kg_ptx_job *job, struct kg_ptx_instruction *in
     job->brackets = 0;
     for (bool more = !kg_ptx_is_mark(job, ';'); more;) {
         struct kg_ptx_operand operand = parse_operand(job, place);
-        if (kept && instruction->operand_count < MOST_KEPT) {
+        if (kept && instruction->operand_count < MAX_KEPT) {
             keep(job, &operand);
             instruction->operand_count++;
         }

@@ -1,4 +1,4 @@
-// A PTX file from its first directive to its last, and the entry to the whole reader.
+// Parses a PTX file from its first directive to its last; the entry point of the reader.
 
 #include "asm/ptx.h"
 
@@ -39,7 +39,7 @@ static void parse_target(struct kg_ptx_job *job)
     } while (kg_ptx_is_mark(job, ','));
 }
 
-// Up to three numbers behind a directive; `values` may be NULL. Those left out are 1.
+// Up to three numbers after a directive; `values` may be NULL. Missing ones are 1.
 static void parse_numbers(struct kg_ptx_job *job, int *values)
 {
     for (int i = 0; job->token.kind == KG_PTX_NUMBER; i++) {
@@ -58,8 +58,8 @@ static void parse_numbers(struct kg_ptx_job *job, int *values)
     }
 }
 
-// What stands between a function's parameters and its body. Directives that are not known are
-// read over with their numbers.
+// Directives between a function's parameters and its body. Unknown ones are skipped with their
+// numbers.
 static void parse_launch_directive(struct kg_ptx_job *job)
 {
     struct kg_asm_kernel *launch = &job->function.launch;
@@ -81,7 +81,7 @@ static void parse_launch_directive(struct kg_ptx_job *job)
     kg_ptx_note_token(job);
     kg_ptx_advance(job);
     parse_numbers(job, wanted ? single : values);
-    while (kg_ptx_is_mark(job, '(')) // nothing has any today
+    while (kg_ptx_is_mark(job, '(')) // no known function has any
         kg_ptx_skip_brackets(job);
     if (wanted)
         *wanted = single[0];
@@ -202,7 +202,7 @@ static void parse_file_statement(struct kg_ptx_job *job)
     } else if (kg_ptx_reads(job, ".reg"))
         kg_ptx_parse_registers(job);
     else if (!parse_file_variable(job, is_extern) && !kg_ptx_parse_remark(job))
-        kg_ptx_skip_statement(job); // .alias, and what is not known yet
+        kg_ptx_skip_statement(job); // .alias, and unknown directives
 }
 
 static void parse_file(struct kg_ptx_job *job)
@@ -214,7 +214,7 @@ static void parse_file(struct kg_ptx_job *job)
         parse_file_statement(job);
 }
 
-// A kernel that calls something differs when any function of the file does.
+// The hash of a kernel that calls functions includes all functions of the file.
 static enum kg_status finish(struct kg_ptx_job *job, struct kg_asm_file *file)
 {
     file->format = KG_ASM_PTX;
@@ -232,7 +232,7 @@ static enum kg_status finish(struct kg_ptx_job *job, struct kg_asm_file *file)
     return KG_OK;
 }
 
-// All that only parsing needs.
+// Frees everything that only parsing needs.
 static void free_lists(struct kg_ptx_job *job)
 {
     free(job->names.items);
@@ -257,11 +257,11 @@ enum kg_status kg_ptx_read(const char *text, size_t length, struct kg_arena *are
                            struct kg_asm_file *file, struct kg_error *error)
 {
     *file = (struct kg_asm_file){0};
-    while (length > 0 && text[length - 1] == '\0') // compilers count the terminator
+    while (length > 0 && text[length - 1] == '\0') // compilers include the terminator
         length--;
-    if (length > KG_PTX_MOST_BYTES)
+    if (length > KG_PTX_MAX_BYTES)
         return kg_error_set(error, KG_ERROR_CORRUPT, "PTX of %zu bytes; at most %zu are read",
-                            length, KG_PTX_MOST_BYTES);
+                            length, KG_PTX_MAX_BYTES);
     struct kg_ptx_job *job = calloc(1, sizeof *job);
     if (!job)
         return kg_error_memory(error, "the facts of a PTX file");

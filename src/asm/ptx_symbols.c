@@ -1,6 +1,6 @@
-// Names and scopes. A name is interned once per file; what it means is a chain of symbols, the
-// innermost first, which closing a scope takes back. The symbols themselves stay until the function
-// is done with: its instructions name them.
+// Names and scopes. A name is interned once per file; its meaning is a chain of symbols, the
+// innermost first, which is undone when a scope is closed. The symbols themselves remain until the
+// function is complete, because its instructions refer to them.
 
 #include "asm/ptx_job.h"
 
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define FIRST_SLOTS 1024
-#define MOST_INDEX_DIGITS 9
+#define MAX_INDEX_DIGITS 9
 
 const char *kg_ptx_name_text(const struct kg_ptx_job *job, const struct kg_ptx_name *name)
 {
@@ -16,7 +16,7 @@ const char *kg_ptx_name_text(const struct kg_ptx_job *job, const struct kg_ptx_n
                                       : job->joined.items + (name->offset - job->length);
 }
 
-// Seeded by an address, so that nobody can write a file whose names all collide.
+// Seeded by an address, so that no file can be written whose names all collide.
 static uint32_t hash_name(const struct kg_ptx_job *job, const char *text, uint32_t length)
 {
     uint64_t hash = (uint64_t)(uintptr_t)job ^ 0x9E3779B97F4A7C15u;
@@ -44,7 +44,7 @@ static void grow_slots(struct kg_ptx_job *job)
     job->slot_count = count;
 }
 
-// Its place in the slots: the name's, or an empty one.
+// The slot of the name, or an empty one.
 static uint32_t find_slot(const struct kg_ptx_job *job, const char *text, uint32_t length,
                           uint32_t hash)
 {
@@ -128,12 +128,12 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-// The innermost .reg NAME<count> that declares the word, -1: none. Where a name ends and its index
-// begins is not told: %a12 may be of %a<13> or of %a1<3>.
+// The innermost .reg NAME<count> that declares the word, -1: none. The boundary between name and
+// index is ambiguous: %a12 may be of %a<13> or of %a1<3>.
 static int32_t find_prefix(const struct kg_ptx_job *job, const char *text, uint32_t length)
 {
     uint32_t stem = length;
-    while (stem > 1 && length - stem < MOST_INDEX_DIGITS && is_digit(text[stem - 1]))
+    while (stem > 1 && length - stem < MAX_INDEX_DIGITS && is_digit(text[stem - 1]))
         stem--;
     for (; stem < length; stem++) {
         int32_t index = 0;
@@ -167,9 +167,9 @@ int32_t kg_ptx_look_up(struct kg_ptx_job *job, const struct kg_ptx_token *token)
 
 void kg_ptx_open_scope(struct kg_ptx_job *job)
 {
-    if (job->depth >= KG_PTX_MOST_DEPTH)
+    if (job->depth >= KG_PTX_MAX_DEPTH)
         kg_ptx_fail(job, job->token.text, job->token.line, "scopes nested deeper than %d levels",
-                    KG_PTX_MOST_DEPTH);
+                    KG_PTX_MAX_DEPTH);
     job->depth++;
     job->scope_symbols[job->depth] = job->symbols.count;
     job->function.open_references[job->depth] = -1;

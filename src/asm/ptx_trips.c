@@ -1,24 +1,24 @@
-// How often loops go round: the test that leaves a loop, the register it tests, where that starts
-// and what it is compared with.
+// Trip counts of loops: the test that leaves a loop, the register it tests, its start, and the
+// value it is compared with.
 
 #include "asm/ptx_job.h"
 
 #include <string.h>
 
-#define MOST_CLIMB 64 // loops left or entered by one edge; more are not written by any compiler
+#define MAX_CLIMB 64 // loops left or entered by one edge; compilers write fewer
 
 // How a loop is entered and left.
 struct passage {
     int32_t entry; // block before the loop; -1: none, -2: several
     int32_t exits; // edges and instructions that leave it
-    int32_t test;  // block that is run on every trip and may leave it, -1
-    bool is_latch; // `test` goes back to the header
+    int32_t test;  // block that runs on every trip and may leave the loop, -1
+    bool is_latch; // `test` branches back to the header
 };
 
 struct counter {
     struct kg_ptx_analysis *analysis;
     struct passage *passages;
-    bool too_deep; // an edge leaves too many loops to follow: nothing is said of any loop
+    bool too_deep; // an edge leaves too many loops to follow: all trip counts stay unknown
 };
 
 static const struct kg_ptx_instruction *last_of(const struct kg_ptx_analysis *analysis,
@@ -51,14 +51,15 @@ static void note_exit(struct counter *counter, int32_t block, int32_t loop)
     passage->is_latch = is_latch;
 }
 
-// The loops that the way from `block` to `target` (-1: the end of the kernel) leaves and enters.
+// Records the loops that the edge from `block` to `target` (-1: the end of the kernel) leaves and
+// enters.
 static void note_edge(struct counter *counter, int32_t block, int32_t target)
 {
     const struct kg_flow *flow = counter->analysis->flow;
     int32_t from = flow->blocks[block].loop, to = target >= 0 ? flow->blocks[target].loop : -1;
     int32_t inner = to;
     for (int i = 0; from != to; i++) {
-        if (i == MOST_CLIMB) {
+        if (i == MAX_CLIMB) {
             counter->too_deep = true;
             return;
         }
@@ -75,7 +76,7 @@ static void note_edge(struct counter *counter, int32_t block, int32_t target)
     }
 }
 
-// By ret or exit, or because nothing stands behind its last instruction.
+// By ret or exit, or because there is no instruction after its last one.
 static bool may_end(const struct kg_ptx_analysis *analysis, int32_t block)
 {
     const struct kg_ptx_instruction *last = last_of(analysis, block);
@@ -105,10 +106,10 @@ static void note_edges(struct counter *counter, int32_t *predecessor)
         if (block->reached && may_end(counter->analysis, b))
             note_edge(counter, b, -1);
     }
-    predecessor[0] = -2; // the kernel's beginning is a way in
+    predecessor[0] = -2; // the kernel's beginning is a predecessor
 }
 
-// The condition under which a loop goes on: `tested` compared with `bound`.
+// The condition under which a loop continues: `tested` compared with `bound`.
 struct condition {
     enum kg_ptx_comparison comparison;
     const struct kg_ptx_form *form;
@@ -163,7 +164,7 @@ static bool find_condition(const struct kg_ptx_analysis *analysis, int32_t loop,
     return true;
 }
 
-// As the comparison sees it: so many bits, with or without a sign.
+// The value as the comparison sees it: this number of bits, signed or unsigned.
 static __int128 narrow(int64_t value, const struct kg_ptx_form *form)
 {
     int unused = 64 - form->bits;
@@ -174,11 +175,12 @@ static __int128 narrow(int64_t value, const struct kg_ptx_form *form)
     return (uint64_t)value << unused >> unused;
 }
 
-// How many times in a row `first`, `first + step`, … compare so with `bound`; -1: no end in sight.
+// How many of `first`, `first + step`, … satisfy the comparison with `bound` before the first that
+// does not; -1: unlimited.
 static double count_true(enum kg_ptx_comparison comparison, __int128 first, __int128 step,
                          __int128 bound)
 {
-    __int128 way = bound - first; // to go, in the direction of the step
+    __int128 way = bound - first; // distance, in the direction of the step
     switch (comparison) {
     case KG_PTX_EQ:
         return first == bound ? step != 0 ? 1 : -1 : 0;
@@ -201,19 +203,20 @@ static double count_true(enum kg_ptx_comparison comparison, __int128 first, __in
     return step > 0 ? (double)((way + step - 1) / step) : -1;
 }
 
-// What an induction register holds before the first trip.
+// The value of an induction register before the first trip.
 static struct kg_ptx_value find_start(const struct counter *counter, int32_t loop, int32_t symbol)
 {
     const struct kg_ptx_analysis *analysis = counter->analysis;
     int32_t entry = counter->passages[loop].entry;
     if (entry >= 0) {
         const struct kg_flow_block *block = &analysis->flow->blocks[entry];
-        struct kg_ptx_operand held = {.kind = KG_PTX_HELD, .symbol = symbol};
-        struct kg_ptx_value value = kg_ptx_evaluate(analysis, &held, block->first + block->count);
+        struct kg_ptx_operand operand = {.kind = KG_PTX_HELD, .symbol = symbol};
+        struct kg_ptx_value value =
+            kg_ptx_evaluate(analysis, &operand, block->first + block->count);
         if (value.kind != KG_PTX_UNKNOWN)
             return value;
     }
-    // The only definition outside, wherever it is.
+    // The only definition outside the loop, wherever it is.
     const struct kg_ptx_job *job = analysis->job;
     int32_t outside = -1;
     struct kg_ptx_definition definition;
@@ -286,7 +289,7 @@ static bool count_loop(const struct counter *counter, int32_t index, struct kg_a
         return true;
     int64_t first = (int64_t)((uint64_t)start.constant + (uint64_t)induction.offset);
     struct kg_ptx_form wide = *condition.form;
-    wide.is_signed = true; // a step may be negative however the test is made
+    wide.is_signed = true; // a step may be negative even if the test is unsigned
     double more = count_true(condition.comparison, narrow(first, condition.form),
                              narrow(induction.step, &wide), narrow(bound.constant, condition.form));
     if (more >= 0) {

@@ -1,10 +1,10 @@
-// What registers hold: constants and parameters, followed back through moves, sums and the like.
-// Whatever is not certain is unknown. The work per question is bounded.
+// The values of registers: constants and parameters, followed back through moves, sums and the
+// like. Anything uncertain is unknown. The work per query is bounded.
 
 #include "asm/ptx_job.h"
 
-#define MOST_BLOCKS_UP 16
-#define MOST_QUESTIONS 64 // definitions looked at for one value
+#define MAX_BLOCKS_UP 16
+#define MAX_QUESTIONS 64 // definitions examined for one value
 
 struct search {
     const struct kg_ptx_analysis *analysis;
@@ -13,7 +13,7 @@ struct search {
 
 static const struct kg_ptx_value unknown = {.kind = KG_PTX_UNKNOWN};
 
-// The last definition within [from, before), -1: none; -2: too many to look through.
+// The last definition within [from, before), -1: none; -2: too many to examine.
 static int32_t last_between(const struct kg_ptx_job *job, int32_t symbol, int32_t from,
                             int32_t before)
 {
@@ -24,7 +24,7 @@ static int32_t last_between(const struct kg_ptx_job *job, int32_t symbol, int32_
             return -1;
         if (definition.instruction < before)
             return definition.instruction;
-        if (i == KG_PTX_MOST_DEFINITIONS)
+        if (i == KG_PTX_MAX_DEFINITIONS)
             return -2;
         d = definition.earlier;
     }
@@ -34,15 +34,15 @@ static int32_t last_between(const struct kg_ptx_job *job, int32_t symbol, int32_
 int32_t kg_ptx_reaching(const struct kg_ptx_analysis *analysis, int32_t symbol, int32_t before)
 {
     const struct kg_ptx_job *job = analysis->job;
-    const struct kg_ptx_symbol *held = &job->symbols.items[symbol];
-    if (held->kind != KG_PTX_REGISTER || held->value == -1)
+    const struct kg_ptx_symbol *entry = &job->symbols.items[symbol];
+    if (entry->kind != KG_PTX_REGISTER || entry->value == -1)
         return -1;
-    if (held->definitions == 1)
-        return held->value;
+    if (entry->definitions == 1)
+        return entry->value;
     if (before <= 0)
         return -1;
     int32_t block = analysis->block_of[before - 1];
-    for (int up = 0; up < MOST_BLOCKS_UP && block >= 0; up++) {
+    for (int up = 0; up < MAX_BLOCKS_UP && block >= 0; up++) {
         const struct kg_flow_block *place = &analysis->flow->blocks[block];
         int32_t end = place->first + place->count;
         int32_t found =
@@ -86,7 +86,8 @@ static struct kg_ptx_value calculate(enum kg_ptx_action action, const struct kg_
     }
 }
 
-// Constants give a constant. With one parameter among constants the result depends on that one.
+// Constants give a constant. With one parameter among constants, the result depends on that
+// parameter.
 static struct kg_ptx_value combine(struct search *search,
                                    const struct kg_ptx_instruction *instruction, int32_t index)
 {
@@ -164,13 +165,13 @@ static struct kg_ptx_value evaluate(struct search *search, const struct kg_ptx_o
 struct kg_ptx_value kg_ptx_evaluate(const struct kg_ptx_analysis *analysis,
                                     const struct kg_ptx_operand *operand, int32_t before)
 {
-    struct search search = {.analysis = analysis, .left = MOST_QUESTIONS};
+    struct search search = {.analysis = analysis, .left = MAX_QUESTIONS};
     return evaluate(&search, operand, before);
 }
 
 struct kg_ptx_value kg_ptx_evaluate_result(const struct kg_ptx_analysis *analysis,
                                            int32_t instruction)
 {
-    struct search search = {.analysis = analysis, .left = MOST_QUESTIONS};
+    struct search search = {.analysis = analysis, .left = MAX_QUESTIONS};
     return evaluate_result(&search, instruction);
 }

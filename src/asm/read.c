@@ -1,5 +1,5 @@
-// Whatever assembly it is: finds out, and calls its reader. What it is not, but is often taken for,
-// is named, with what to do.
+// Recognises the format of an assembly file and calls its reader. Files that are often mistaken for
+// assembly are named, with advice on what to do.
 
 #include "asm/cubin.h"
 #include "asm/elf_file.h"
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-// Files that lie beside assembly, by how they begin.
+// Files that are found beside assembly, by their first bytes.
 static const struct {
     const char *begin;
     size_t length;

@@ -1,5 +1,5 @@
-// NVIDIA's machine code for sm_75 to sm_121: instructions of 128 bits, decoded as far as time is
-// concerned. docs/assembly.md describes the encoding and how each fact was checked.
+// NVIDIA's machine code for sm_75 to sm_121: instructions of 128 bits, decoded as far as time
+// depends on them. docs/assembly.md describes the encoding and how each fact was checked.
 
 #ifndef KG_ASM_SASS_H
 #define KG_ASM_SASS_H
@@ -30,7 +30,7 @@ static inline uint64_t kg_sass_bits(struct kg_sass_word word, unsigned first, un
     return bits & mask;
 }
 
-// Generations among which encodings differ, as a set: where nvdisasm gives an opcode its name.
+// Generations with different encodings, as a set: those for which nvdisasm uses an opcode's name.
 enum kg_sass_generation {
     KG_SASS_TURING = 1,         // sm_75
     KG_SASS_AMPERE = 2,         // sm_80, 86, 87, 89 (Ada)
@@ -39,17 +39,17 @@ enum kg_sass_generation {
     KG_SASS_BLACKWELL_RTX = 16, // sm_120, 121
 };
 
-// Where an instruction says how many bytes a thread moves.
+// The bits that tell how many bytes a thread moves.
 enum kg_sass_width {
     KG_SASS_NO_BYTES,
     KG_SASS_ACCESS, // bits 73-75
-    KG_SASS_ATOMIC, // bits 73-75, as atomics number their types
+    KG_SASS_ATOMIC, // bits 73-75, in the encoding of atomics
     KG_SASS_MATRIX, // bits 72-73: 1, 2 or 4 matrices
     KG_SASS_WIDE,   // always 32 bytes
 };
 
 struct kg_sass_opcode {
-    const char *name; // NULL: no such opcode is known
+    const char *name; // NULL: unknown opcode
     enum kg_work work;
     uint8_t flops; // of one thread
     uint8_t width; // enum kg_sass_width
@@ -57,24 +57,24 @@ struct kg_sass_opcode {
     bool shared;   // other instructions have the same number
 };
 
-// By bits 0-11 and the rest where one number stands for several instructions. Never NULL; an
-// unknown one has the name "?" and KG_WORK_UNKNOWN. `*index`, when it is wanted, counts from 0 to
-// KG_SASS_OPCODES - 1: a place in a histogram.
+// Found by bits 0-11, and further bits if a number has several instructions. Never NULL; an unknown
+// instruction has the name "?" and KG_WORK_UNKNOWN. `*index` (if not NULL) is a position in a
+// histogram, from 0 to KG_SASS_OPCODES - 1.
 #define KG_SASS_OPCODES 540
 const struct kg_sass_opcode *kg_sass_opcode(struct kg_sass_word word, int sm, int *index);
 const struct kg_sass_opcode *kg_sass_opcode_at(int index);
 
-// What one instruction is.
+// A decoded instruction.
 struct kg_sass {
     const struct kg_sass_opcode *opcode;
-    int index;           // of the opcode
-    enum kg_work work;   // the opcode's, but for moves that are written as arithmetic
-    bool guarded;        // by a predicate
-    double bytes;        // of one thread
-    double flops;        // of one thread
-    double tensor_flops; // of one warp; sparse products as many as are computed
-    unsigned stall;      // cycles until the warp may issue again
-    bool yield;          // the scheduler should prefer another warp
+    int index;                            // of the opcode
+    enum kg_work work;                    // the opcode's, except for moves written as arithmetic
+    bool guarded;                         // by a predicate
+    double bytes;                         // of one thread
+    double flops;                         // of one thread
+    double tensor_flops;                  // of one warp; sparse products count what is computed
+    unsigned stall;                       // cycles until the warp may issue again
+    bool yield;                           // the scheduler should prefer another warp
     unsigned write_barrier, read_barrier; // scoreboards set, 7: none
     unsigned wait_mask;                   // scoreboards waited for
 };
@@ -94,13 +94,14 @@ struct kg_sass_table {
     int32_t target_count;
 };
 
-// The way on from instruction `index`. A call may go to its callee, which ends by returning: the
-// callee's loops are found, and it counts once. An indirect branch that no table knows ends.
+// The successors of instruction `index`. A call may continue at its callee, which ends by
+// returning: the callee's loops are found, and it counts once. An indirect branch without a table
+// counts as an exit.
 struct kg_step kg_sass_step(const struct kg_sass_code *code, int32_t index,
                             const struct kg_sass_table *tables, int32_t table_count);
 
-// Trips of a loop that counts a register from a constant to a constant by a constant; 0: cannot be
-// told. Looks at straight code only.
+// Trips of a loop that counts a register from a constant to a constant by a constant; 0: unknown.
+// Only straight-line code is examined.
 double kg_sass_trips(const struct kg_sass_code *code, const struct kg_flow *flow, int32_t loop);
 
 // Fills instructions, opcodes, flow, blocks, loops and both mixes of `kernel`. `spills` are the

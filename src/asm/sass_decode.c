@@ -1,4 +1,4 @@
-// One instruction at a time: how much it moves and computes, and what it tells the scheduler.
+// Decodes one instruction at a time: the bytes it moves, its operations, and its control bits.
 
 #include "asm/sass.h"
 
@@ -6,7 +6,7 @@
 #define TRUE_PREDICATE 7
 #define WARPGROUP 4 // warps that share a warpgroup's instruction
 
-// By where the width stands, and bits 72-75.
+// By the encoding of the width, and bits 72-75.
 static unsigned bytes_moved(struct kg_sass_word word, const struct kg_sass_opcode *opcode)
 {
     static const uint8_t bytes[][16] = {
@@ -19,8 +19,8 @@ static unsigned bytes_moved(struct kg_sass_word word, const struct kg_sass_opcod
     return bytes[opcode->width][kg_sass_bits(word, 72, 4)];
 }
 
-// Multiply-adds of one warp as 2 m n k; k counts the products that a sparse instruction computes,
-// half of those in its name.
+// FLOPs of a warp as 2 m n k; for a sparse instruction k counts the products that it computes, half
+// of those in its name.
 static double product(double m, double n, double k)
 {
     return 2 * m * n * k;
@@ -34,7 +34,7 @@ static double half_product(struct kg_sass_word word)
     return product(16, 8, sparse ? k / 2 : k);
 }
 
-// Before Ampere, the four 8x8x4 products of Volta's shape in two steps, with f32 sums in four.
+// Before Ampere, the four 8x8x4 products of Volta's shape take two steps, with f32 sums four.
 static double stepped_product(struct kg_sass_word word)
 {
     return 4 * product(8, 8, 4) / (kg_sass_bits(word, 76, 1) ? 4 : 2);
@@ -50,7 +50,7 @@ static double integer_product(struct kg_sass_word word)
 
 static double double_product(struct kg_sass_word word)
 {
-    static const double depth[] = {4, 4, 8, 16}; // the first one is of 8 rows
+    static const double depth[] = {4, 4, 8, 16}; // the first one has 8 rows
     uint64_t shape = kg_sass_bits(word, 76, 2);
     return product(shape ? 16 : 8, 8, depth[shape]);
 }
@@ -68,14 +68,14 @@ static double quarter_product(struct kg_sass_word word)
     return product(16, 8, scaled || kg_sass_bits(word, 75, 2) ? 32 : 16);
 }
 
-// Of 64 rows, by a warpgroup.
+// 64 rows, shared by the warps of a warp group.
 static double group_product(struct kg_sass_word word, double k)
 {
     double n = 8 * ((double)kg_sass_bits(word, 53, 5) + 1);
     return product(64, n, k) / WARPGROUP;
 }
 
-// 0 for tcgen05's: their shape stands in a descriptor that only exists at run time.
+// 0 for tcgen05: its shape is in a descriptor that exists only at run time.
 static double tensor_flops(struct kg_sass_word word)
 {
     switch (word.low & 0x1ff) {
@@ -105,8 +105,8 @@ static double tensor_flops(struct kg_sass_word word)
     }
 }
 
-// Multiply-adds and packed ones of two zero registers, which the assembler writes to spread moves
-// over more units.
+// IMAD and HFMA2 of two zero registers, which the assembler writes to distribute moves over more
+// pipes.
 static bool is_move(struct kg_sass_word word, const struct kg_sass_opcode *opcode)
 {
     unsigned code = word.low & 0x1ff;

@@ -1,8 +1,8 @@
-// The opcodes: one row per number in bits 0-8, and one per instruction that shares a number with
-// another (SHARED: those further down are looked through first). Names are what nvdisasm 13.5 calls
-// the instruction on the generations of the last column: compared in compiled code by
-// tools/sass_evidence.py (ROW), or only given as a bare number by tools/sass_numbers.py (BARE).
-// Classes and operations are this project's reading of them. What only graphics has is left out.
+// The opcodes: one row per number in bits 0-8, and one per instruction that shares its number with
+// another (SHARED: those further down are searched first). Names are those of nvdisasm 13.5 on the
+// generations of the last column. They were compared in compiled code by tools/sass_evidence.py
+// (ROW), or only obtained for a bare number by tools/sass_numbers.py (BARE). Classes and operations
+// are this project's interpretation. Opcodes of graphics are left out.
 
 #include "asm/sass.h"
 
@@ -312,7 +312,7 @@ static const struct kg_sass_opcode opcodes[512] = {
     [0x1f3] = ROW("QGMMA", TENSOR, 0, NO_BYTES, HOPPER),
 };
 
-// What shares a number with a row above, and the bits that tell them apart.
+// Instructions that share a number with a row above, and the bits that distinguish them.
 static const struct other {
     uint16_t code;
     uint8_t first_sm, last_sm;

@@ -1,5 +1,5 @@
-// From the code of a kernel to its facts: control flow first, then every block's sums. Nothing is
-// kept per instruction: code of many megabytes is ordinary.
+// Turns the code of a kernel into its facts: first the control flow, then the sums of every block.
+// Nothing is stored per instruction, because code of many megabytes is common.
 
 #include "asm/sass.h"
 
@@ -10,7 +10,7 @@
 struct reader {
     const struct kg_sass_code *code;
     struct kg_asm_kernel *kernel;
-    const int32_t *spills; // those still ahead
+    const int32_t *spills; // those not reached yet
     int32_t spill_count;
     int64_t histogram[KG_SASS_OPCODES];
 };
@@ -27,8 +27,8 @@ static struct kg_step step_of(const void *of, int32_t index)
     return kg_sass_step(stepped->code, index, stepped->tables, stepped->table_count);
 }
 
-// The facts' convention of a stall: what the instruction asks for beyond its own issue slot is part
-// of the count, and a count of 0 (the pair issues together, as no code since sm_75 shows) is 1.
+// Stall cycles in the facts include the instruction's own issue slot, as the encoded count does. A
+// count of 0 (the pair issues together, which no code since sm_75 does) is taken as 1.
 static double stall_cycles(const struct kg_sass *sass)
 {
     return sass->stall > 0 ? sass->stall : 1;
@@ -100,7 +100,7 @@ static void place_loops(const struct kg_sass_code *code, struct kg_asm_kernel *k
     }
 }
 
-// Opcodes of one name are one entry.
+// Opcodes with equal names share one entry.
 static void add_name(struct kg_asm_kernel *kernel, const char *name, int64_t count)
 {
     int at = 0;

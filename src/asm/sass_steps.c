@@ -1,14 +1,15 @@
-// Where each instruction may go next.
+// The successors of each instruction.
 
 #include "asm/sass.h"
 
 #define TRUE_PREDICATE 7
-#define UNIT 4 // bytes that a branch's distance counts
+#define UNIT 4 // bytes per unit of a branch's distance
 
 enum { CALL = 0x144, BRA = 0x147, BRX = 0x149, JMP = 0x14a, JMX = 0x14c };
 enum { EXIT = 0x14d, RET = 0x150, BRXU = 0x158, JMXU = 0x159 };
 
-// From the end of the instruction, in bytes. Since sm_90 the lowest eight bits stand apart.
+// In bytes, from the end of the instruction. Since sm_90 the lowest eight bits are in another
+// field.
 static int64_t distance(struct kg_sass_word word, int sm)
 {
     uint64_t field = kg_sass_bits(word, 34, 48);
@@ -18,7 +19,7 @@ static int64_t distance(struct kg_sass_word word, int sm)
     return (int64_t)((uint64_t)units * UNIT);
 }
 
-// The instruction that is branched to, or -1 when it stands in no instruction of this code.
+// The branch target, or -1 if it is not an instruction of this code.
 static int32_t find_target(const struct kg_sass_code *code, int32_t index, struct kg_sass_word word)
 {
     int64_t bytes = distance(word, code->sm);
@@ -33,8 +34,8 @@ static bool is_guarded(struct kg_sass_word word)
     return kg_sass_bits(word, 12, 4) != TRUE_PREDICATE;
 }
 
-// Branches and exits have a second predicate; a branch on divergence or convergence has none, and
-// a uniform one (form 2) a uniform predicate.
+// Branches and exits have a second predicate; a branch on divergence or convergence has none, and a
+// uniform one (form 2) a uniform predicate.
 static bool is_conditional(struct kg_sass_word word)
 {
     bool on_threads = (word.low & 0x1ff) == BRA && kg_sass_bits(word, 32, 2) >= 2;
@@ -53,7 +54,7 @@ static struct kg_step branch(const struct kg_sass_code *code, int32_t index,
 {
     bool conditional = is_conditional(word);
     int32_t target = find_target(code, index, word);
-    if (target < 0 || (target == index && !conditional)) // what follows the last EXIT
+    if (target < 0 || (target == index && !conditional)) // the branch after the last EXIT
         return end(conditional);
     return (struct kg_step){.kind = conditional ? KG_STEP_BRANCH : KG_STEP_JUMP, .target = target};
 }
@@ -80,7 +81,7 @@ static struct kg_step call(const struct kg_sass_code *code, int32_t index, struc
 {
     bool direct = kg_sass_bits(word, 9, 3) == 4;
     int32_t target = direct ? find_target(code, index, word) : -1;
-    if (target <= index) // elsewhere, or by recursion: that is no loop
+    if (target <= index) // a callee elsewhere, or recursion: not a loop
         return (struct kg_step){.kind = KG_STEP_NEXT};
     return (struct kg_step){.kind = KG_STEP_BRANCH, .target = target};
 }

@@ -1,6 +1,6 @@
-// Loops of a constant number of trips: one latch whose comparison of a register with a constant
-// decides, one addition of a constant to that register, and a constant moved there before the loop.
-// Whatever looks different is unknown: a wrong count would be worse than none.
+// Loops with a constant number of trips: one latch that compares a register with a constant, one
+// addition of a constant to that register, and a constant assigned to it before the loop. Every
+// other form is unknown: no count is better than a wrong one.
 
 #include "asm/sass.h"
 
@@ -22,7 +22,7 @@ enum comparison { LESS = 1, EQUAL, LESS_OR_EQUAL, GREATER, NOT_EQUAL, GREATER_OR
 struct induction {
     bool uniform;
     unsigned reg;
-    enum comparison comparison; // the loop goes on while it holds
+    enum comparison comparison; // the loop continues while it is true
     int64_t limit, step, start;
     int32_t compared_at, added_at;
 };
@@ -52,7 +52,7 @@ static bool is_uniform(const struct kg_sass_opcode *opcode)
     return opcode->name[0] == 'U';
 }
 
-// Instructions whose result is one register, whatever their modifiers.
+// Instructions whose result is a single register for all modifiers.
 static bool writes_one(unsigned code)
 {
     static const uint16_t codes[] = {
@@ -65,8 +65,9 @@ static bool writes_one(unsigned code)
     return false;
 }
 
-// How many registers an instruction's result may take: as many as it loads, everything for matrix
-// units, two for the rest, some of which is 64 bits wide. 0: none, or predicates only.
+// The number of registers that an instruction's result may take: as many as it loads, all for
+// matrix instructions, two for the others, because some are 64 bits wide. 0: none, or only
+// predicates.
 static unsigned result_size(struct kg_sass_word word, const struct kg_sass_opcode *opcode)
 {
     struct kg_sass sass;
@@ -139,7 +140,7 @@ static bool is_step(struct kg_sass_word word, const struct induction *loop)
            kg_sass_bits(word, 24, 8) == loop->reg && kg_sass_bits(word, 72, 3) == 0;
 }
 
-// "P = register ? constant", with nothing else mixed in.
+// "P = register ? constant", without further predicates.
 static bool read_comparison(struct kg_sass_word word, unsigned predicate, bool negated,
                             struct induction *loop)
 {
@@ -177,7 +178,7 @@ static bool may_decide(const struct kg_sass_code *code, struct kg_sass_word word
                                        (two && kg_sass_bits(word, 84, 3) == predicate)));
 }
 
-// The comparison that the latch's branch obeys, searched upwards within the latch.
+// The comparison that decides the latch's branch, searched backwards within the latch.
 static bool find_comparison(const struct kg_sass_code *code, const struct kg_flow_block *latch,
                             struct induction *loop)
 {
@@ -222,7 +223,7 @@ static bool find_step(const struct kg_sass_code *code, const struct kg_flow *flo
     return loop->added_at >= latch->first && loop->step != 0;
 }
 
-// What a move puts into the register: a constant, or zero from the zero register.
+// The value that a move assigns: a constant, or zero from the zero register.
 static bool read_start(struct kg_sass_word word, struct induction *loop)
 {
     unsigned code = opcode_of(word), form = form_of(word);
@@ -252,7 +253,7 @@ static bool read_start(struct kg_sass_word word, struct induction *loop)
     return code == IMAD && form == PLAIN && kg_sass_bits(word, 64, 8) == ZERO_REGISTER;
 }
 
-// The last write before the header, in the block that falls into it.
+// The last write before the header, in the block that precedes it.
 static bool find_start(const struct kg_sass_code *code, const struct kg_flow *flow, int32_t header,
                        struct induction *loop)
 {

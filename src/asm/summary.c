@@ -1,5 +1,5 @@
-// The main loop is the one with the most useful work of its own. A loop that only waits has none:
-// on Hopper every main loop has such a loop inside, which polls a barrier.
+// The main loop is the one with the most useful work, not counting inner loops. A loop that only
+// waits has none: on Hopper every main loop contains one, which polls a barrier.
 
 #include "asm/summary.h"
 
@@ -7,17 +7,17 @@
 #include <string.h>
 
 #define WARP 32
-// How often a loop of unknown length is taken to go around when loops are compared: more than a
-// short prologue of known length, and twice nested more than once.
+// Assumed trips of a loop of unknown length when loops are compared: more than a short prologue of
+// known length, and more for nested loops.
 #define LIKELY_TRIPS 8
 
-// Classes that only wait, or bring about what others do.
+// Classes that only wait, or order other work.
 static const bool idle[KG_WORK_COUNT] = {
     [KG_WORK_BARRIER] = true, [KG_WORK_FENCE] = true,  [KG_WORK_BRANCH] = true,
     [KG_WORK_NOTHING] = true, [KG_WORK_SELECT] = true, [KG_WORK_MOVE] = true,
 };
 
-// What a loop does itself, without the loops in it, and how often.
+// The work of a loop without its inner loops, and how often it runs.
 struct share {
     double work, tensor, trips;
 };
@@ -41,29 +41,29 @@ static void share_out(const struct kg_asm_kernel *kernel, struct share *shares)
         const struct kg_asm_loop *loop = &kernel->loops[l];
         double around = flow->loops[l].parent >= 0 ? shares[flow->loops[l].parent].trips : 1;
         double trips = loop->kind == KG_TRIPS_CONSTANT ? loop->trips : LIKELY_TRIPS;
-        shares[l].trips = fmin(around * trips, KG_MIX_MOST);
+        shares[l].trips = fmin(around * trips, KG_MIX_MAX);
     }
 }
 
-// Matrix instructions decide where there are any.
+// If there are matrix instructions, they decide.
 static int find_main_loop(const struct kg_asm_kernel *kernel, const struct share *shares)
 {
     bool tensor = false;
     int best = -1;
-    double most = 0;
+    double max = 0;
     for (int32_t l = 0; l < kernel->flow.loop_count; l++)
         tensor |= shares[l].tensor > 0;
     for (int32_t l = 0; l < kernel->flow.loop_count; l++) {
         double work = (tensor ? shares[l].tensor : shares[l].work) * shares[l].trips;
-        if (work > most) {
-            most = work;
+        if (work > max) {
+            max = work;
             best = l;
         }
     }
     return best;
 }
 
-// A log may tell the spills of PTX, but never where they are.
+// A log may give the spills of PTX, but not their positions.
 static void find_spills(const struct kg_asm_kernel *kernel, enum kg_asm_format format,
                         struct kg_asm_summary *summary)
 {
@@ -83,7 +83,7 @@ static void find_spills(const struct kg_asm_kernel *kernel, enum kg_asm_format f
         all > summary->loop_spill_bytes ? all - summary->loop_spill_bytes : 0;
 }
 
-// wgmma and tcgen05 take their factors from shared memory by themselves.
+// wgmma and tcgen05 read their operands from shared memory directly.
 static bool reads_unseen(const struct kg_asm_kernel *kernel, const struct kg_mix *mix)
 {
     static const char *const names[] = {"HGMMA",   "IGMMA",   "QGMMA",   "BGMMA",  "UTCHMMA",

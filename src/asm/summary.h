@@ -1,5 +1,5 @@
-// What is asked first of a kernel's facts, whatever its launch: the loop that matters, where it
-// spills, how much it computes for what it moves. Pure.
+// The first questions about a kernel's facts, independent of the launch: its main loop, where it
+// spills, how much it computes per byte. Pure.
 
 #ifndef KG_ASM_SUMMARY_H
 #define KG_ASM_SUMMARY_H
@@ -8,18 +8,19 @@
 
 struct kg_asm_summary {
     int main_loop; // -1: no loop
-    // Spills, in instructions and bytes of one thread: of the loops, each taken once around, and of
-    // the rest. -1 where the format does not tell (PTX).
+    // Spills, in instructions and bytes of one thread: in the loops, each counted for one trip, and
+    // in the rest. -1 if the format does not tell (PTX).
     int64_t loop_spill_loads, loop_spill_stores, loop_spill_bytes;
     int64_t other_spill_bytes;
-    // Of the main loop, else of the whole kernel once.
+    // Of the main loop; without a loop, of the whole kernel once.
     struct kg_mix mix;
     bool tensor;  // there are matrix instructions
     double flops; // of one warp (of one thread on the host): theirs, else the others'; NaN when
                   // theirs are told at run time only (tcgen05)
-    double shared_bytes; // moved by one warp, through instructions that tell their bytes
+    double shared_bytes; // moved by one warp, through instructions whose size is known
     double global_bytes; // the same, asynchronous copies too; on the host of one thread
-    bool hidden_bytes;   // bulk copies, or matrix units that read shared memory: more is moved
+    // Bulk copies, or matrix instructions that read shared memory: more bytes are moved.
+    bool hidden_bytes;
 };
 
 // The loop where most of the work is expected; -1: none. False when out of memory.

@@ -1,5 +1,5 @@
-// Sums over the loop tree. Loops stand outer before inner, so one sweep up and one sweep down are
-// enough, however deep they nest.
+// Sums over the loop tree. Outer loops precede inner ones, so one pass up and one pass down are
+// enough at any depth.
 
 #include "asm/weigh.h"
 
@@ -7,13 +7,13 @@
 
 static double weight_of(const struct kg_asm_loop *loop)
 {
-    return loop->kind == KG_TRIPS_CONSTANT ? fmin(loop->trips, KG_MIX_MOST) : 1;
+    return loop->kind == KG_TRIPS_CONSTANT ? fmin(loop->trips, KG_MIX_MAX) : 1;
 }
 
 static void add_cycles(struct kg_asm_loop *loop, double issue, double stall, double weight)
 {
-    loop->issue_cycles = fmin(loop->issue_cycles + issue * weight, KG_MIX_MOST);
-    loop->stall_cycles = fmin(loop->stall_cycles + stall * weight, KG_MIX_MOST);
+    loop->issue_cycles = fmin(loop->issue_cycles + issue * weight, KG_MIX_MAX);
+    loop->stall_cycles = fmin(loop->stall_cycles + stall * weight, KG_MIX_MAX);
 }
 
 static void sum_loops(struct kg_asm_kernel *kernel)
@@ -44,7 +44,7 @@ static void sum_loops(struct kg_asm_kernel *kernel)
     }
 }
 
-// A loop's header stands for the loop until all blocks have their trips.
+// A loop's header represents the loop until all blocks have their trips.
 static void count_trips(struct kg_asm_kernel *kernel)
 {
     const struct kg_flow *flow = &kernel->flow;
@@ -53,7 +53,7 @@ static void count_trips(struct kg_asm_kernel *kernel)
         double around =
             loop->parent >= 0 ? kernel->blocks[flow->loops[loop->parent].header].trips : 1;
         kernel->blocks[loop->header].trips =
-            fmin(around * weight_of(&kernel->loops[l]), KG_MIX_MOST);
+            fmin(around * weight_of(&kernel->loops[l]), KG_MIX_MAX);
     }
     for (int32_t b = 0; b < flow->block_count; b++) {
         const struct kg_flow_block *block = &flow->blocks[b];

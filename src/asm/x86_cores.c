@@ -1,6 +1,6 @@
-// Widths of common cores, and the throughput bound they give. Numbers are of the makers'
-// optimisation guides and of Agner Fog's "The microarchitecture of Intel, AMD and VIA CPUs"; where
-// the two differ, the larger stands here, so that the bound holds.
+// The widths of common cores, and the throughput bound that they give. The numbers are from the
+// makers' optimisation guides and from Agner Fog's "The microarchitecture of Intel, AMD and VIA
+// CPUs"; if they differ, the larger is used, so that the bound holds.
 
 #include "asm/x86.h"
 
@@ -81,7 +81,7 @@ void kg_x86_use(struct kg_x86_usage *usage, const struct kg_x86_step *step,
     bool fused = step->falls_apart && before && before->compares;
     usage->issued += !fused;
     usage->multiply[width] += step->multiplies;
-    // Loads and stores of vectors use the pipes of memory only.
+    // Loads and stores of vectors use only the memory pipes.
     usage->vector[width] += step->width && !step->register_move;
     usage->loads[access] += step->loads;
     usage->stores[access] += step->stores;

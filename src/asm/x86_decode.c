@@ -1,10 +1,10 @@
-// From Capstone's instruction to what time depends on.
+// Turns Capstone's instruction into the properties that time depends on.
 
 #include "asm/x86.h"
 
 #include <string.h>
 
-// Registers that a function gives back as it found them, in all their sizes. Numbered from 1.
+// Registers that a function must preserve, in all their sizes. Numbered from 1.
 static int saved_register(x86_reg reg)
 {
     static const x86_reg families[][4] = {
@@ -45,7 +45,7 @@ static const cs_x86_op *memory_operand(const cs_x86 *x86, int *position)
     return NULL;
 }
 
-// Elements that an arithmetic instruction of floats works on: "ps", "pd", "ss", "sd".
+// Elements that a floating-point instruction works on: "ps", "pd", "ss", "sd".
 static int elements(const char *name, int width)
 {
     size_t length = strlen(name);
@@ -82,7 +82,7 @@ static void describe_memory(const struct kg_x86_opcode *opcode, const cs_x86 *x8
     if (!memory || step->id == X86_INS_LEA || step->work == KG_WORK_NOTHING)
         return;
     bool stores = position == 0 && !opcode->reads_all;
-    // Destinations of old instructions are operands, too.
+    // In old instructions the destination is also an operand.
     bool loads = !stores || (!opcode->moves && opcode->work != KG_WORK_STORE_GLOBAL &&
                              step->work != KG_WORK_CONVERT);
     step->loads = loads;
@@ -133,7 +133,7 @@ static void describe_way(const cs_x86 *x86, bool relocated, struct kg_x86_step *
     }
     if (step->work != KG_WORK_BRANCH || step->id == X86_INS_CALL || step->id == X86_INS_SYSCALL)
         return;
-    // Where indirect jumps lead is not known: they leave.
+    // Targets of indirect jumps are unknown: they count as exits.
     step->falls_apart = step->id != X86_INS_JMP;
     step->has_target = x86->op_count == 1 && x86->operands[0].type == X86_OP_IMM && !relocated;
     if (step->has_target)

@@ -1,6 +1,6 @@
-// Spilled registers, by what is done with the stack frame: a register stored at a constant place,
-// and the same place read again. An array that the compiler addresses by constants looks the same,
-// and costs the same.
+// Spilled registers, found by accesses to the stack frame: a register stored at a constant offset
+// that is read again. An array that the compiler addresses by constants looks the same, and costs
+// the same.
 
 #include "asm/x86.h"
 
@@ -24,7 +24,7 @@ static struct frame find_frame(const struct kg_x86_step *steps, int32_t count)
     return frame;
 }
 
-// Within the frame, and not the caller's: behind the frame lies the return address.
+// Inside the frame, not in the caller's: the return address follows the frame.
 static bool in_frame(const struct frame *frame, const struct kg_x86_step *step)
 {
     if (!step->on_stack)
@@ -52,8 +52,8 @@ static bool has_slot(const struct slots *slots, const struct kg_x86_slot *slot)
     return slots->count && bsearch(slot, slots->of, slots->count, sizeof *slot, compare);
 }
 
-// Stores of registers that the function has not changed yet keep them for the caller; those of the
-// stack protector's value keep that.
+// Stores of registers that the function has not changed yet preserve them for the caller; stores of
+// the stack protector's value are for its check.
 static void collect(struct kg_x86_step *steps, int32_t count, const struct frame *frame,
                     struct slots *stored, struct slots *loaded, struct slots *kept)
 {

@@ -1,5 +1,5 @@
-// Mnemonics of x86-64 by what they do. Prefixes in order: the first that fits counts, so what is
-// special stands before what is general.
+// Mnemonics of x86-64 by their effect. The first matching prefix counts, so special rows precede
+// general ones.
 
 #include "asm/x86.h"
 
@@ -31,7 +31,7 @@
     }
 
 static const struct kg_x86_opcode opcodes[] = {
-    // Floats. Those of f64 are told by their last letter.
+    // Floats. The last letter distinguishes f64.
     FLOAT("vfmadd", 2),
     FLOAT("vfmsub", 2),
     FLOAT("vfnmadd", 2),
@@ -83,10 +83,10 @@ static const struct kg_x86_opcode opcodes[] = {
     PLAIN("cwd", CONVERT),
     PLAIN("cdq", CONVERT),
     PLAIN("cqo", CONVERT),
-    // On memory that others see.
+    // Atomics on shared memory.
     PLAIN("cmpxchg", ATOMIC),
     PLAIN("xadd", ATOMIC),
-    // Comparing and choosing.
+    // Comparison and selection.
     TESTS("cmp"),
     TESTS("test"),
     TESTS("ucomi"),
@@ -170,11 +170,11 @@ static const struct kg_x86_opcode opcodes[] = {
     PLAIN("lods", MOVE),
     READS("scas", SELECT),
     READS("push", MOVE),
-    PLAIN("pop", INTEGER), // popcnt; pop itself is told by its number
+    PLAIN("pop", INTEGER), // popcnt; pop itself is recognised by its number
     PLAIN("xchg", MOVE),
     PLAIN("leave", MOVE),
     PLAIN("vzero", MOVE),
-    // Order and control.
+    // Ordering and control flow.
     PLAIN("mfence", FENCE),
     PLAIN("lfence", FENCE),
     PLAIN("sfence", FENCE),

@@ -1,5 +1,5 @@
-// Chunks in a list, the newest first; each is cut from the front. A request that does not fit the
-// newest chunk begins another, twice as large, so a job makes few calls of malloc.
+// A list of chunks, the newest first; allocations are cut from the front of the newest. A request
+// that does not fit adds a chunk of twice the size, so that malloc is seldom called.
 
 #include "base/arena.h"
 
@@ -19,7 +19,7 @@ struct kg_arena_chunk {
     _Alignas(ALIGNMENT) unsigned char bytes[];
 };
 
-// Zeroed by calloc, so what is cut from it needs no clearing.
+// calloc zeroes the chunk, so allocations need no clearing.
 static struct kg_arena_chunk *add_chunk(struct kg_arena *arena, size_t need)
 {
     size_t size = arena->chunks ? arena->chunks->size : FIRST_CHUNK / 2;

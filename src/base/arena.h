@@ -1,4 +1,4 @@
-// An arena: many small allocations that live and die together. Never freed one by one.
+// An arena: many small allocations that are freed together, never one by one.
 
 #ifndef KG_BASE_ARENA_H
 #define KG_BASE_ARENA_H
@@ -8,8 +8,8 @@
 
 struct kg_arena_chunk;
 
-// Zero-initialised is ready for use. `failed` is sticky: code that makes many small allocations
-// may check it once at the end, as long as it survives the NULLs on the way.
+// A zero-initialised arena is ready for use. `failed` is sticky: code that makes many small
+// allocations may check it once at the end if it tolerates NULL until then.
 struct kg_arena {
     struct kg_arena_chunk *chunks;
     size_t used; // bytes handed out, for reports

@@ -1,13 +1,13 @@
-// Symmetric equations that are positive definite: what least squares come to.
+// Solves symmetric positive definite equations, as least squares need it.
 
 #ifndef KG_BASE_CHOLESKY_H
 #define KG_BASE_CHOLESKY_H
 
 #include <stdbool.h>
 
-// Replaces `right` by what times `matrix`, count x count, gives it. Of the matrix only the lower
-// triangle is read, and L with L * L^T the matrix stands there afterwards. False when it is not
-// positive definite, or not numbers.
+// Solves `matrix` x = `right` for a count x count matrix, and replaces `right` by x. Only the lower
+// triangle of the matrix is read; it is replaced by L of the factorisation L * L^T. False when the
+// matrix is not positive definite, or has elements that are not numbers.
 bool kg_cholesky_solve(double *matrix, double *right, int count);
 
 #endif

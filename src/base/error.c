@@ -1,12 +1,12 @@
-// Failures in words. The text is made in a buffer of its own first, so that a message may quote the
-// error it replaces: kg_error_set(error, status, "x: %s", error->text).
+// Error messages. The text is formatted into a separate buffer first, so that a message may quote
+// the error that it replaces: kg_error_set(error, status, "x: %s", error->text).
 
 #include "base/error.h"
 
 #include <stdio.h>
 #include <string.h>
 
-// Ends overlong text in "...", at the start of a UTF-8 character.
+// Ends a text that is too long with "...", at the start of a UTF-8 character.
 static void mark_cut(char text[KG_ERROR_TEXT])
 {
     size_t end = KG_ERROR_TEXT - sizeof "...";
@@ -15,7 +15,7 @@ static void mark_cut(char text[KG_ERROR_TEXT])
     memcpy(text + end, "...", sizeof "...");
 }
 
-// Formats into `text`; what does not fit is marked.
+// Formats into `text`; text that does not fit is cut and marked.
 __attribute__((format(printf, 2, 0))) static void format_text(char text[KG_ERROR_TEXT],
                                                               const char *format, va_list arguments)
 {

@@ -1,5 +1,5 @@
-// What went wrong, in words. One `struct kg_error` lives on each context (and in each worker);
-// every layer below the public one receives it as its last argument.
+// Error messages. Each context (and each worker) has one `struct kg_error`; every layer below the
+// public one receives it as its last argument.
 
 #ifndef KG_BASE_ERROR_H
 #define KG_BASE_ERROR_H
@@ -10,7 +10,7 @@
 
 #define KG_ERROR_TEXT 4096
 
-// Fixed size, so that running out of memory can be reported without memory.
+// It has a fixed size, so that running out of memory can be reported without memory.
 struct kg_error {
     enum kg_status status;
     char text[KG_ERROR_TEXT]; // one or more lines, no trailing newline
@@ -21,10 +21,10 @@ struct kg_error {
 enum kg_status kg_error_set(struct kg_error *error, enum kg_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-// "out of memory", with what was being made.
+// "out of memory", with what was being allocated.
 enum kg_status kg_error_memory(struct kg_error *error, const char *what);
 
-// Puts "context: " before the text already there.
+// Inserts "context: " before the text.
 void kg_error_prefix(struct kg_error *error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -1,5 +1,5 @@
-// Files, by plain POSIX calls. What is published is complete and on disk before its name appears,
-// so a reader (or a crash) never meets half a file.
+// Files, by plain POSIX calls. A published file is complete and on disk before its name appears, so
+// that a reader never sees half a file, even after a crash.
 
 #include "base/files.h"
 
@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-// What no room is called, by errno.
+// Messages for "no space", by errno.
 static const struct {
     int number;
     const char *words;
@@ -22,11 +22,12 @@ static const struct {
     {EFBIG, "the limit on the size of files is reached; raise it ('ulimit -f')"},
 };
 
-// One read beyond `limit` tells a file that is too long (its size may also change as we read).
+// Reading one byte beyond `limit` detects a file that is too long (its size may also change
+// meanwhile).
 static enum kg_status read_all(int file, const char *path, size_t size, size_t limit, char **bytes,
                                size_t *length, struct kg_error *error)
 {
-    size_t capacity = size + 2, used = 0; // a byte to meet the end with, and the terminator
+    size_t capacity = size + 2, used = 0; // one byte to detect the end, and the terminator
     char *buffer = malloc(capacity);
     while (buffer) {
         ssize_t got = read(file, buffer + used, capacity - used - 1);
@@ -83,8 +84,8 @@ static size_t folder_length(const char *path)
     return slash ? (size_t)(slash - path) + 1 : 0;
 }
 
-// A new file in the folder of `path`. Its name does not contain the target's, which may already be
-// as long as a name can be.
+// Creates a file in the folder of `path`. Its name does not contain the target's name, which may
+// already have the maximum length.
 static int open_temporary(const char *path, char **name)
 {
     int folder = (int)folder_length(path);
@@ -110,8 +111,8 @@ static int open_temporary(const char *path, char **name)
     return -1;
 }
 
-// Makes the rename itself durable. Best effort where a folder cannot be opened or flushed: the
-// file's contents are on disk already.
+// Makes the rename itself durable. Failures are ignored if a folder cannot be opened or flushed,
+// because the file's contents are on disk already.
 static void flush_folder(const char *path)
 {
     size_t length = folder_length(path);
@@ -227,7 +228,7 @@ enum kg_status kg_files_home(const char *home, char **path, struct kg_error *err
     if (!own || !*own) {
         own = data;
         below = "/kernelgen";
-        if (!data || *data != '/') { // the XDG rules: a relative path is to be ignored
+        if (!data || *data != '/') { // the XDG rules say to ignore a relative path
             own = user;
             below = "/.local/share/kernelgen";
         }

@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// What a failed system call means, from errno: a disk (or quota) without room is something that the
-// machine lacks, KG_ERROR_MISSING, and the text says what to do; everything else is KG_ERROR_IO.
+// Reports a failed system call, by errno. A full disk or quota is KG_ERROR_MISSING, and the text
+// says what to do; every other failure is KG_ERROR_IO.
 enum kg_status kg_files_fail(struct kg_error *error, const char *verb, const char *path);
 
 // Reads the whole file, adds a terminating zero (not counted). The caller frees `*bytes`.
@@ -17,8 +17,8 @@ enum kg_status kg_files_fail(struct kg_error *error, const char *verb, const cha
 enum kg_status kg_files_read(const char *path, size_t limit, char **bytes, size_t *length,
                              struct kg_error *error);
 
-// Writes to a temporary file beside `path`, flushes it to disk, renames. Readers see the old file
-// or the new one, never a part. On failure nothing is left behind.
+// Writes to a temporary file beside `path`, flushes it to disk, and renames it. Readers see the old
+// file or the new one, never a mixture. A failure leaves no temporary file.
 enum kg_status kg_files_publish(const char *path, const void *bytes, size_t length,
                                 struct kg_error *error);
 
@@ -26,8 +26,8 @@ enum kg_status kg_files_publish(const char *path, const void *bytes, size_t leng
 enum kg_status kg_files_make_folder(const char *path, struct kg_error *error);
 bool kg_files_exists(const char *path);
 
-// Where data lives: `home` when given, else $KERNELGEN_HOME, else $XDG_DATA_HOME/kernelgen, else
-// ~/.local/share/kernelgen. The folder exists afterwards. The caller frees `*path`.
+// The data folder: `home` if given, else $KERNELGEN_HOME, else $XDG_DATA_HOME/kernelgen, else
+// ~/.local/share/kernelgen. It is created if necessary. The caller frees `*path`.
 enum kg_status kg_files_home(const char *home, char **path, struct kg_error *error);
 
 #endif

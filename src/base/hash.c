@@ -1,5 +1,5 @@
-// XXH3 with 128 bits, from the header alone (nothing to link). The result is the same on every
-// machine, so it may be written to files.
+// XXH3 with 128 bits, from its header alone (no library to link). The result is the same on every
+// machine, so it may be stored in files.
 
 #include "base/hash.h"
 
@@ -21,7 +21,7 @@ struct kg_hash kg_hash_bytes(const void *bytes, size_t length)
     return (struct kg_hash){.high = digest.high64, .low = digest.low64};
 }
 
-// The hash of: the hash so far, the length, the hash of the bytes.
+// Hashes the previous hash, the length, and the hash of the bytes.
 struct kg_hash kg_hash_chain(struct kg_hash hash, const void *bytes, size_t length)
 {
     struct kg_hash link = kg_hash_bytes(bytes, length);

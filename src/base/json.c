@@ -1,4 +1,5 @@
-// The JSON writer: separators, escapes and numbers. It trusts its caller to close what it opened.
+// The JSON writer: separators, escapes and numbers. It relies on the caller to close objects and
+// arrays.
 
 #include "base/json.h"
 
@@ -8,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Bytes of the valid UTF-8 character at `text`, 0 when there is none. Refuses overlong forms,
-// surrogates and what lies beyond U+10FFFF.
+// Length of the valid UTF-8 character at `text`, 0 if it is invalid. Refuses overlong forms,
+// surrogates and values beyond U+10FFFF.
 static size_t character_length(const unsigned char *text)
 {
     unsigned char lead = text[0];
@@ -74,7 +75,7 @@ static void begin_value(struct kg_json *json, const char *key)
     }
 }
 
-// The program around us may have set a locale whose decimal point is no point.
+// The program may have set a locale whose decimal separator is not a point.
 static void add_with_point(struct kg_text *text, const char *digits)
 {
     size_t before = strspn(digits, "-+0123456789e");

@@ -21,7 +21,7 @@
 
 struct kg_json {
     struct kg_text *text;
-    bool comma; // something stands before the next value, at this level
+    bool comma; // a value precedes at this level, so a comma is needed
 };
 
 void kg_json_begin_object(struct kg_json *json, const char *key);
@@ -32,7 +32,7 @@ void kg_json_end_array(struct kg_json *json);
 void kg_json_text(struct kg_json *json, const char *key, const char *value);
 void kg_json_hash(struct kg_json *json, const char *key, struct kg_hash value);
 void kg_json_integer(struct kg_json *json, const char *key, int64_t value);
-// The shortest digits that read back as the same double; what is not finite is written as null.
+// Writes the shortest digits that read back as the same double; NaN and infinities become null.
 void kg_json_number(struct kg_json *json, const char *key, double value);
 void kg_json_boolean(struct kg_json *json, const char *key, bool value);
 

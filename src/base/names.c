@@ -1,5 +1,5 @@
-// Nearest name, for diagnostics. Three rows of the distance table are enough: the last two lines
-// above the current one.
+// Finds the nearest name, for diagnostics. Three rows of the distance table are enough: the current
+// one and the two before it.
 
 #include "base/names.h"
 
@@ -44,7 +44,7 @@ size_t kg_names_distance(const char *a, const char *b)
 
 const char *kg_names_nearest(const char *name, const char *const *names, size_t count)
 {
-    // About one mistake in three letters: "sofmtax" still means softmax, "x" never means "y".
+    // Allows about one mistake in three letters: "sofmtax" means softmax, but "x" never means "y".
     size_t best = (strlen(name) + 1) / 3 + 1;
     const char *nearest = NULL;
     for (size_t i = 0; i < count; i++) {

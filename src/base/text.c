@@ -1,5 +1,5 @@
-// The growing string every emitter, table and report is written with. Capacity doubles; the
-// terminator is always there once anything was added.
+// The growing string that emitters, tables and reports use. Its capacity doubles; it is terminated
+// once anything was added.
 
 #include "base/text.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Room for `more` further bytes and the terminator.
+// Reserves room for `more` bytes and the terminator.
 static bool reserve(struct kg_text *text, size_t more)
 {
     if (text->failed)

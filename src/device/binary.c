@@ -1,5 +1,5 @@
-// What compilers made, given back. Apart from the registry, which knows every backend: compilers of
-// backends call this, and must not depend on the other backends.
+// Frees the output of a compiler. It is separate from the registry, because the compilers of
+// backends call it and must not depend on other backends.
 
 #include "device/device.h"
 

@@ -1,7 +1,6 @@
-// Work in a process of its own, a fork or a program. Requests are a length and that many bytes,
-// answers a header and the answer's bytes. Whatever the child does otherwise (hang, crash, exit,
-// close the socket, leave children behind) ends in a status of the parent. A child with one job is
-// one that is asked once.
+// Runs work in a separate process: a fork or a program. A request is a length and that many bytes;
+// an answer is a header and its bytes. If the child hangs, crashes, exits, closes the socket or
+// leaves children behind, the parent gets a status. A child with a single job serves one request.
 
 #include "device/child.h"
 
@@ -27,9 +26,9 @@
 #include <unistd.h>
 
 #define POLL_MILLISECONDS 50
-#define PROGRAM_FD 3 // where a program finds its socket
-// A killed process is gone when the system has taken down what it had on its devices: seconds for a
-// GPU whose kernel hung. One that takes longer is left to itself.
+#define PROGRAM_FD 3 // the descriptor on which a program finds its socket
+// A killed process ends only after the system has released its devices, which takes seconds for a
+// GPU whose kernel hangs. After this time the parent stops waiting.
 #define END_SECONDS 60.0
 
 struct header {
@@ -53,8 +52,8 @@ static bool write_all(int fd, const void *bytes, size_t length)
     return true;
 }
 
-// A process group of its own (a Ctrl-C at the terminal is for the parent to handle), no core dumps,
-// default signals, and an end with its parent's.
+// Gives the child its own process group (the parent handles a Ctrl-C at the terminal), no core
+// dumps, default signals, and a signal that ends it when its parent dies.
 static void settle_child(pid_t parent)
 {
     setpgid(0, 0);
@@ -63,14 +62,14 @@ static void settle_child(pid_t parent)
         _exit(1);
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
     for (int number = 1; number < NSIG; number++)
-        signal(number, SIG_DFL); // fails for the two that have no other anyway
+        signal(number, SIG_DFL); // fails for the two signals that always have the default
     signal(SIGPIPE, SIG_IGN);
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-// False when the parent is gone, or wants no more.
+// False when the parent has ended or closed the socket.
 static bool read_all(int fd, void *bytes, size_t length)
 {
     char *at = bytes;
@@ -117,18 +116,18 @@ static _Noreturn void child_main(const struct kg_child_service *service, int fd,
     _exit(0);
 }
 
-// The parent's side.
+// The parent's view of a child.
 struct kg_child {
-    pid_t process; // 0: it is gone
+    pid_t process; // 0: it has ended
     int fd;
     size_t limit;           // of the answer
     struct kg_text message; // the header, then the answer
-    bool open;              // the socket has not ended
-    struct kg_error end;    // why it is gone
-    int signal;             // that ended it; 0: none that was not ours
+    bool open;              // the socket is open
+    struct kg_error end;    // why it has ended
+    int signal;             // that ended it; 0: none, or one that the parent sent
 };
 
-// Length of the whole message, as far as is known yet; 0 for one that is refused.
+// Length of the whole message as far as it is known; 0 if it is refused.
 static size_t wanted_length(const struct kg_child *child)
 {
     struct header header;
@@ -160,7 +159,7 @@ static void receive(struct kg_child *child)
     }
 }
 
-// A request on its way.
+// A request that is being sent.
 struct sending {
     const char *bytes;
     size_t length;
@@ -175,19 +174,20 @@ static void send_some(struct kg_child *child, struct sending *sending)
         if (sent < 0 && errno == EINTR)
             continue;
         if (sent < 0)
-            return; // there is no room now; or it is gone, which shows elsewhere
+            return; // the socket is full, or the child has ended, which other calls detect
         sending->bytes += sent;
         sending->length -= (size_t)sent;
     }
 }
 
-// Waits until the whole answer is here, or the child is gone, or time is up or the caller had
-// enough. A complete answer counts even if it came at the last moment.
+// Waits until the answer is complete, the child has ended, the time is up, or the caller cancels. A
+// complete answer counts even if it arrives at the last moment.
 static enum kg_status await(struct kg_child *child, struct sending *sending)
 {
     for (;;) {
         bool ended =
-            kg_process_has_ended(child->process); // before reading: what it wrote is then all there
+            // Before reading, so that everything it wrote has arrived.
+            kg_process_has_ended(child->process);
         send_some(child, sending);
         receive(child);
         if (is_complete(child))
@@ -220,7 +220,7 @@ static enum kg_status describe_death(int status, struct kg_error *error)
     return kg_error_set(error, KG_ERROR_FAULT, "crashed with signal %d", number);
 }
 
-// Waits for its end, and gives the status it ended with; 0 for one that does not come to it.
+// Waits for the process to end and returns its status; 0 if it does not end in time.
 static int reap(pid_t process)
 {
     int status = 0;
@@ -244,7 +244,7 @@ static int end_child(struct kg_child *child)
     return status;
 }
 
-// The child may have been a broken kernel's plaything: its answer is checked like any input.
+// A broken kernel may have damaged the child, so its answer is checked like any input.
 static enum kg_status take_answer(const struct kg_child *child, struct kg_text *answer,
                                   struct kg_error *error)
 {
@@ -265,7 +265,7 @@ static enum kg_status take_answer(const struct kg_child *child, struct kg_text *
     return header.status;
 }
 
-// The ends of a socket: the parent's, and the child's.
+// Opens a pair of sockets: the parent's end and the child's.
 static enum kg_status open_socket(int fds[2], struct kg_error *error)
 {
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
@@ -276,14 +276,14 @@ static enum kg_status open_socket(int fds[2], struct kg_error *error)
 static void keep_end(struct kg_child *child, const int fds[2])
 {
     close(fds[1]);
-    setpgid(child->process, child->process); // whoever comes first
+    setpgid(child->process, child->process); // both processes set the group; the first one wins
     fcntl(fds[0], F_SETFL, O_NONBLOCK);
     child->fd = fds[0];
     child->open = true;
 }
 
-// Forks with a socket between. What stdio has not written yet stays the parent's: the child ends
-// without flushing.
+// Forks with a socket between both processes. The child ends without flushing stdio, whose
+// unwritten output belongs to the parent.
 static enum kg_status start(const struct kg_child_service *service, struct kg_child *child,
                             struct kg_error *error)
 {

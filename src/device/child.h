@@ -1,6 +1,5 @@
-// Work that may hang, crash or be killed, in a process of its own. The child is a fork: it sees
-// the parent's memory as it was, and answers through a socket. One that serves stays for the next
-// request.
+// Runs work that may hang, crash or be killed in a separate process. The child is a fork: it sees
+// the parent's memory as it was, and answers through a socket. A service handles several requests.
 
 #ifndef KG_DEVICE_CHILD_H
 #define KG_DEVICE_CHILD_H
@@ -19,7 +18,7 @@ enum kg_status kg_child_run(kg_child_job *job, void *user, double seconds,
                             const volatile int *cancel, size_t limit, struct kg_text *answer,
                             struct kg_error *error);
 
-// What a child that stays does: `prepare` (may be NULL) at once, then `serve` for every request.
+// A service: `prepare` (may be NULL) runs at once, then `serve` for every request.
 struct kg_child_service {
     void *user;
     void (*prepare)(void *user);
@@ -31,17 +30,17 @@ struct kg_child; // used by the thread that started it; ends with that thread
 // `service` is borrowed.
 enum kg_status kg_child_start(const struct kg_child_service *service, struct kg_child **child,
                               struct kg_error *error);
-// The same with a program instead of a fork: for processes that have what no fork can use, a GPU's
-// driver say. The program does nothing but kg_child_serve.
+// Starts a program instead of a fork, for processes that use resources which a fork cannot use,
+// such as a GPU's driver. The program only calls kg_child_serve.
 enum kg_status kg_child_spawn(const char *program, struct kg_child **child, struct kg_error *error);
 _Noreturn void kg_child_serve(const struct kg_child_service *service, int argc, char **argv);
-// As kg_child_run. What it says of a child that is gone, it says of every request after that.
+// As kg_child_run. After the child has ended, every request returns the same failure.
 enum kg_status kg_child_ask(struct kg_child *child, const void *request, size_t length,
                             double seconds, const volatile int *cancel, size_t limit,
                             struct kg_text *answer, struct kg_error *error);
-// The signal that made it answer KG_ERROR_FAULT; 0: it did not, or exited.
+// The signal that caused KG_ERROR_FAULT; 0: the child did not fail so, or it exited.
 int kg_child_signal(const struct kg_child *child);
-// Kills it.
+// Kills the child and frees it.
 void kg_child_stop(struct kg_child *child);
 
 #endif

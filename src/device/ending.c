@@ -1,5 +1,5 @@
-// The table of signals: see ending.h. Those a kernel or a compiler can bring about, and those that
-// systems and people send; others are given by number.
+// The table of signals; see ending.h. It has those that a kernel or a compiler can cause, and those
+// that systems and users send; others are shown by number.
 
 #include "device/ending.h"
 

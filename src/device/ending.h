@@ -1,4 +1,4 @@
-// How processes end that do not end by themselves: signals, and what they mean.
+// Signals that end processes, and their meanings.
 
 #ifndef KG_DEVICE_ENDING_H
 #define KG_DEVICE_ENDING_H
@@ -6,10 +6,10 @@
 struct kg_ending {
     int signal;
     const char *name;    // "SIGKILL"
-    const char *words;   // what strsignal calls it in the C locale
-    const char *meaning; // of what ran when it came
-    // Why a compiler ends so, in words for a user who can do something about it: it lies in the
-    // machine. NULL: the compiler crashed on what it was given.
+    const char *words;   // the text of strsignal in the C locale
+    const char *meaning; // for the process that received it
+    // For a compiler that ended so: the failure of the machine, in words that tell users what to
+    // do. NULL: the compiler crashed on its input.
     const char *cause;
 };
 

@@ -1,6 +1,6 @@
-// The cache of compiled objects: files named by the hash of everything that went into them. An
-// object is published whole, by rename, and ends in a trailer that tells whether it still is what
-// was published; the host's loader ignores bytes behind an ELF file's sections.
+// The cache of compiled objects: files named by the hash of everything they depend on. An object is
+// published by rename, as a whole, and ends in a trailer that detects damage. The host's loader
+// ignores bytes after an ELF file's sections.
 
 #include "device/objects.h"
 
@@ -16,14 +16,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MOST_OBJECT_BYTES ((size_t)256 << 20)
+#define MAX_OBJECT_BYTES ((size_t)256 << 20)
 #define BUILD_PREFIX "build-"
-#define BUILD_BYTES (4 << 20) // what one build may need at most, by far
+#define BUILD_BYTES (4 << 20) // more than one build ever needs
 #define STALE_SECONDS 3600    // far beyond any time limit of a compilation
 
 struct trailer {
     char magic[8];
-    uint64_t length; // of what stands before the trailer
+    uint64_t length; // of the bytes before the trailer
     struct kg_hash hash;
 };
 static const char trailer_magic[8] = {'K', 'G', 'O', 'B', 'J', '0', '1', '\n'};
@@ -56,7 +56,7 @@ static bool is_intact(const char *bytes, size_t length)
 enum kg_status kg_objects_read(const char *path, char **bytes, size_t *length,
                                struct kg_error *error)
 {
-    enum kg_status status = kg_files_read(path, MOST_OBJECT_BYTES, bytes, length, error);
+    enum kg_status status = kg_files_read(path, MAX_OBJECT_BYTES, bytes, length, error);
     if (status)
         return status;
     if (is_intact(*bytes, *length)) {
@@ -104,7 +104,7 @@ enum kg_status kg_objects_publish_file(const char *path, const char *made, struc
 {
     char *bytes = NULL;
     size_t length = 0;
-    enum kg_status status = kg_files_read(made, MOST_OBJECT_BYTES, &bytes, &length, error);
+    enum kg_status status = kg_files_read(made, MAX_OBJECT_BYTES, &bytes, &length, error);
     if (!status)
         status = kg_objects_publish(path, bytes, length, error);
     free(bytes);
@@ -122,7 +122,7 @@ char *kg_objects_folder_make(const char *parent)
     return path.data;
 }
 
-// The folders made here hold files only.
+// Folders made here contain only files.
 void kg_objects_folder_remove(const char *path)
 {
     DIR *folder = opendir(path);
@@ -135,7 +135,7 @@ void kg_objects_folder_remove(const char *path)
     rmdir(path);
 }
 
-// Removes what killed processes left behind in the cache.
+// Removes folders that killed processes left in the cache.
 static void sweep(const char *cache)
 {
     DIR *folder = opendir(cache);
@@ -157,19 +157,19 @@ static void sweep(const char *cache)
     closedir(folder);
 }
 
-// Can something as large as a compiled kernel, and what compilers write on the way, be put there? A
-// limit on the size of files is the same everywhere, and going beyond it would end the process.
+// Is there room for a compiled kernel and the compiler's temporary files? A limit on the size of
+// files holds everywhere, and exceeding it would end the process.
 static bool has_room(const char *folder)
 {
     struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
     (void)getrlimit(RLIMIT_FSIZE, &limit);
-    off_t most = limit.rlim_cur < BUILD_BYTES ? (off_t)limit.rlim_cur : BUILD_BYTES;
+    off_t max = limit.rlim_cur < BUILD_BYTES ? (off_t)limit.rlim_cur : BUILD_BYTES;
     struct kg_text path = {0};
     kg_text_format(&path, "%s/" BUILD_PREFIX "room-XXXXXX", folder);
     int file = path.failed ? -1 : mkostemp(path.data, O_CLOEXEC);
     if (file >= 0)
         unlink(path.data);
-    bool room = file >= 0 && (most == 0 || posix_fallocate(file, 0, most) == 0);
+    bool room = file >= 0 && (max == 0 || posix_fallocate(file, 0, max) == 0);
     if (file >= 0)
         close(file);
     kg_text_free(&path);
@@ -188,7 +188,8 @@ static bool use_folder(struct kg_device *device, const char *path)
     return usable;
 }
 
-// mkdtemp makes it private: nobody else can put an object there. The caller frees the path.
+// mkdtemp makes the folder private, so that nobody else can put an object there. The caller frees
+// the path.
 static char *make_temporary(struct kg_text *path)
 {
     const char *parent = getenv("TMPDIR");
@@ -196,8 +197,8 @@ static char *make_temporary(struct kg_text *path)
     return path->failed ? NULL : mkdtemp(path->data);
 }
 
-// Without a folder that can be written, objects go to a temporary one that lives as long as the
-// device.
+// If no folder is writable, objects go to a temporary one that exists as long as the device is
+// open.
 static enum kg_status use_private_folder(struct kg_device *device, const char *wanted,
                                          struct kg_error *error)
 {

@@ -1,42 +1,42 @@
-// The cache of compiled objects, and the folder it lives in.
+// The cache of compiled objects, and its folder.
 //
-// An object ends in a trailer with its length and hash; one that does not is damaged. Objects are
-// published whole, by rename: any number of processes may share a folder.
+// An object ends in a trailer with its length and hash; without a valid trailer it is damaged.
+// Objects are published by rename, as a whole: any number of processes may share a folder.
 
 #ifndef KG_DEVICE_OBJECTS_H
 #define KG_DEVICE_OBJECTS_H
 
 #include "device/device.h"
 
-// Sets device->cache to `cache` ("" or NULL: "objects" where data lives), or, where that cannot be
-// written, to a temporary folder that kg_objects_close removes.
+// Sets device->cache to `cache` ("" or NULL: "objects" in the data folder). If that is not
+// writable, sets it to a temporary folder, which kg_objects_close removes.
 enum kg_status kg_objects_open(struct kg_device *device, const char *cache, struct kg_error *error);
 void kg_objects_close(struct kg_device *device);
 
-// Of an object in `folder`: device->cache or the spare one. The caller frees it. NULL: out of
-// memory.
+// The path of an object in `folder`: device->cache or the spare one. The caller frees it. NULL: out
+// of memory.
 char *kg_objects_path(const char *folder, struct kg_hash key, const char *suffix);
-// What was published, without its trailer, with a terminating zero. The caller frees `*bytes`.
-// KG_ERROR_CORRUPT, and the file is gone, when it is damaged.
+// Reads an object without its trailer, and adds a terminating zero. The caller frees `*bytes`.
+// KG_ERROR_CORRUPT when it is damaged; the file is removed then.
 enum kg_status kg_objects_read(const char *path, char **bytes, size_t *length,
                                struct kg_error *error);
 enum kg_status kg_objects_check(const char *path, struct kg_error *error);
-// Is it there, and intact? A damaged object is removed.
+// Does an intact object exist? A damaged one is removed.
 bool kg_objects_lookup(const char *path);
 enum kg_status kg_objects_publish(const char *path, const char *bytes, size_t length,
                                   struct kg_error *error);
-// The path of an intact object in the cache, or in the spare folder where there is one. The caller
-// frees it. NULL: there is none.
+// The path of an intact object in the cache, or in the spare folder if there is one. The caller
+// frees it. NULL: there is no such object.
 char *kg_objects_find(struct kg_device *device, struct kg_hash key, const char *suffix);
-// Has the cache become too full to build in? Then the spare folder is a temporary one, made by the
-// first call, in which to try again; it lives as long as the device. NULL: the cache has room, or
-// there is no other place. Borrowed. Any thread may ask.
+// The folder to build in when the cache has become too full: a temporary one, which the first call
+// makes and which exists as long as the device is open. NULL: the cache has room, or there is no
+// other folder. Borrowed. Thread-safe.
 const char *kg_objects_spare(struct kg_device *device);
-// Publishes the content of the file `made`.
+// Publishes the contents of the file `made` as an object.
 enum kg_status kg_objects_publish_file(const char *path, const char *made, struct kg_error *error);
 
-// A fresh folder to build in; folders that killed processes left are removed by kg_objects_open.
-// The caller frees the path. NULL: none could be made.
+// Makes a new folder to build in; kg_objects_open removes those that killed processes left. The
+// caller frees the path. NULL: it could not be made.
 char *kg_objects_folder_make(const char *parent);
 void kg_objects_folder_remove(const char *path);
 

@@ -1,5 +1,5 @@
-// Running another program without a shell. posix_spawn, because it does not copy the page tables of
-// a process that may hold gigabytes of tensors.
+// Runs another program without a shell. posix_spawn does not copy the page tables of a process that
+// may have gigabytes of tensors.
 
 #include "device/process.h"
 
@@ -33,7 +33,7 @@ char *kg_process_find(const char *name)
         size_t length = strcspn(path, ":");
         struct kg_text candidate = {0};
         kg_text_format(&candidate, "%.*s/%s", (int)length, path, name);
-        // An empty entry means the current folder; a program from there is never what is wanted.
+        // An empty entry means the current folder, whose programs are never wanted.
         if (length > 0 && !candidate.failed && is_program(candidate.data))
             return candidate.data;
         kg_text_free(&candidate);
@@ -48,8 +48,8 @@ static bool is_variable(const char *entry, const char *name)
     return strncmp(entry, name, length) == 0 && entry[length] == '=';
 }
 
-// Our environment with messages in English and, where there is a folder, temporary files in it.
-// Only the list is new; NULL: no memory.
+// The current environment with messages in English and, with a folder, temporary files in it. Only
+// the array is new; NULL: no memory.
 static char **make_environment(bool has_folder)
 {
     static const char temporary[] = "TMPDIR=.", plain[] = "LC_ALL=C";
@@ -116,8 +116,8 @@ bool kg_process_has_ended(pid_t child)
     return failure ? errno != EINTR : info.si_pid == child;
 }
 
-// Takes what is there to read, though never so much that a chatty program outruns its time limit.
-// False once the pipe has ended.
+// Reads what is available, within bounds, so that a program that writes without end cannot outrun
+// its time limit. False once the pipe has ended.
 static bool drain(int fd, size_t output_limit, struct kg_text *output, size_t *taken)
 {
     char buffer[4096];
@@ -135,8 +135,8 @@ static bool drain(int fd, size_t output_limit, struct kg_text *output, size_t *t
     return true;
 }
 
-// A process whose owner ignores SIGCHLD is reaped by the system: its exit status is lost, and
-// counts as 0; callers look at what the program made.
+// If this process ignores SIGCHLD, the system reaps the child and its exit status is lost. It
+// counts as 0, and callers check the program's output.
 static void reap(pid_t child, struct kg_process_end *end)
 {
     int status = 0;
@@ -154,7 +154,7 @@ static void reap(pid_t child, struct kg_process_end *end)
     }
 }
 
-// Waits for the child while reading its output. False when the time is up or the caller gives up.
+// Waits for the child while reading its output. False when the time is up or the caller cancels.
 static bool attend(pid_t child, int fd, double deadline, const volatile int *cancel,
                    size_t output_limit, struct kg_text *output)
 {
@@ -169,7 +169,7 @@ static bool attend(pid_t child, int fd, double deadline, const volatile int *can
         double left = deadline > 0 ? deadline - kg_times_now() : 1;
         if (left <= 0 || (cancel && *cancel))
             return false;
-        // The end of the output usually is the end of the program, a moment later.
+        // The output usually ends shortly before the program.
         int pause = open && left > 0.05 ? 50 : 1;
         struct pollfd wanted = {.fd = fd, .events = POLLIN};
         poll(&wanted, open ? 1 : 0, pause);

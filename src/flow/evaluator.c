@@ -64,7 +64,7 @@ static bool is_known(const struct kg_evaluator *evaluator, const struct kg_key *
 // Compilers at work while other things are made ready.
 struct compiling {
     const struct kg_search *terms;
-    struct kg_compilation items[KG_MOST_FORESEEN + 2];
+    struct kg_compilation items[KG_MAX_FORESEEN + 2];
     int count;
     pthread_t thread, own, file;
     bool has_thread, has_own, has_file;
@@ -76,7 +76,7 @@ static void list_ahead(const struct kg_evaluator *evaluator, const struct kg_ahe
     struct kg_search search = evaluator->terms;
     search.rigor = evaluator->request.rigor;
     bool searches = search.rigor != KG_RIGOR_ESTIMATE && search.rigor != KG_RIGOR_WISDOM;
-    struct kg_choice *choices = calloc(KG_MOST_FORESEEN, sizeof *choices);
+    struct kg_choice *choices = calloc(KG_MAX_FORESEEN, sizeof *choices);
     if (!choices)
         return; // each is compiled when its turn comes
     int foreseen = kg_search_foresee(&search, choices);

@@ -1,11 +1,11 @@
-// What was read of an assembly file, for people and for machines: docs/asm.md shows both.
+// Shows the facts of an assembly file as text and as JSON; docs/asm.md describes both.
 
 #ifndef KG_REPORT_ASSEMBLY_H
 #define KG_REPORT_ASSEMBLY_H
 
 #include "asm/appraisal.h"
 
-// The version of the JSON. New members may come without a new number; others change with it.
+// The version of the JSON. New members do not change it; other changes do.
 #define KG_ASSEMBLY_SCHEMA 1
 
 struct kg_assembly_subject {
@@ -19,8 +19,8 @@ struct kg_assembly_subject {
 enum kg_status kg_report_assembly(const struct kg_assembly_subject *subject, int index,
                                   const struct kg_assembly_launch *launch, bool json,
                                   struct kg_text *text, struct kg_error *error);
-// Kernels are paired by name; or `index` with `other_index`, where they are not -1; or the only
-// ones.
+// Pairs kernels by name; or `index` with `other_index`, if they are not -1; or the only kernels of
+// both files.
 enum kg_status kg_report_comparison(const struct kg_assembly_subject *subject, int index,
                                     const struct kg_assembly_subject *other, int other_index,
                                     const struct kg_assembly_launch *launch, bool json,

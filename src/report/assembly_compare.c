@@ -1,4 +1,4 @@
-// Two files side by side: what changed from one to the other, kernel by kernel.
+// Compares two files, kernel by kernel.
 
 #include "report/assembly_parts.h"
 
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_PAGES 3 // pairs that are shown in full
+#define MAX_PAGES 3 // pairs shown in full
 #define NAME_WIDTH 40
 #define VALUE_WIDTH 14
 
@@ -84,7 +84,7 @@ static bool is_worth_a_row(const struct kg_figure *a, const struct kg_figure *b)
 {
     bool nothing = !(a->value != 0) && !(b->value != 0);
     bool unknown = isnan(a->value) && isnan(b->value);
-    // Of the many classes of instructions only those that are there.
+    // Only classes of instructions that occur.
     return !unknown && !(nothing && strncmp(a->key, "main_loop.", 10) == 0);
 }
 
@@ -148,7 +148,7 @@ static void add_page(const struct side sides[2], struct kg_text *text)
     add_advice(sides, text);
 }
 
-// One line of what differs, for a list of many.
+// One line with the differences of a pair, for long lists.
 static void add_line(const struct side sides[2], struct kg_text *text)
 {
     static const char *const keys[] = {
@@ -203,7 +203,7 @@ static enum kg_status write_text(const struct comparison *comparison, bool all,
         kg_text_format(text, "%c  ", "AB"[s]);
         kg_assembly_file_text(comparison->subjects[s], text);
     }
-    bool pages = comparison->pair_count <= MOST_PAGES;
+    bool pages = comparison->pair_count <= MAX_PAGES;
     if (!pages)
         kg_text_add(text, "\n");
     enum kg_status status = KG_OK;
@@ -300,7 +300,7 @@ enum kg_status kg_report_comparison(const struct kg_assembly_subject *subject, i
                               "%s and %s have no kernel of one name; --kernel NAME takes a part "
                               "of a name that each has once",
                               subject->name, other->name);
-    // What was paired by position or by wish leaves nobody out.
+    // Pairs chosen by position or by the user leave no kernel unpaired.
     bool all = index < 0 && (subject->file.kernel_count > 1 || other->file.kernel_count > 1);
     if (status == KG_OK)
         status = json ? write_json(&comparison, all, error) : write_text(&comparison, all, error);

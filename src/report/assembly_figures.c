@@ -1,11 +1,11 @@
-// A kernel as a row of numbers, for comparing two.
+// A kernel as a list of numbers, for comparing two kernels.
 
 #include "report/assembly_parts.h"
 
 #include <math.h>
 #include <stdio.h>
 
-// Keys of KG_WORK_*, "main_loop." before each: the comparison is of the main loop's mix.
+// Keys for KG_WORK_*, with the prefix "main_loop.": the mix of the main loop is compared.
 static const char *const work_keys[] = {
     [KG_WORK_TENSOR] = "main_loop.tensor",
     [KG_WORK_FMA] = "main_loop.fma",

@@ -1,4 +1,4 @@
-// A kernel's facts as JSON. docs/asm.md is the contract: what is unknown is null.
+// A kernel's facts as JSON. docs/asm.md specifies it: unknown values are null.
 
 #include "report/assembly_parts.h"
 
@@ -23,7 +23,7 @@ static void number_or_null(struct kg_json *json, const char *key, double value, 
     kg_json_number(json, key, known ? value : NAN);
 }
 
-// Null where the kernel says nothing.
+// Null if the kernel has no such bound.
 static void dimensions(struct kg_json *json, const char *key, const int size[3])
 {
     if (size[0] <= 0) {

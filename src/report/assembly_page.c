@@ -1,4 +1,4 @@
-// The whole answer: a page per kernel where they are few, a table where they are many.
+// The whole report: a page per kernel for few kernels, a table for many.
 
 #include "report/assembly_parts.h"
 
@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MOST_PAGES 3     // kernels that are shown in full unasked
-#define MOST_ROWS 60     // of a table; beyond, those of most instructions
-#define MOST_WARNINGS 20 // below a table
+#define MAX_PAGES 3     // kernels shown in full without --kernel
+#define MAX_ROWS 60     // of a table; for more kernels, those with most instructions
+#define MAX_WARNINGS 20 // below a table
 #define NAME_WIDTH 34
 
 static bool is_wanted(int index, int k)
@@ -82,7 +82,7 @@ static void add_warnings(const struct kg_assembly_subject *subject, struct kg_te
         for (int a = 0; a < kernel->advice_count; a++) {
             if (kernel->advice[a].level != KG_ADVICE_WARNING)
                 continue;
-            if (shown++ >= MOST_WARNINGS) {
+            if (shown++ >= MAX_WARNINGS) {
                 left++;
                 continue;
             }
@@ -140,14 +140,14 @@ static void add_table(const struct kg_assembly_subject *subject,
         return;
     for (int k = 0; k < count; k++)
         order[k] = k;
-    if (count > MOST_ROWS)
+    if (count > MAX_ROWS)
         qsort_r(order, (size_t)count, sizeof *order, compare_size, (void *)(uintptr_t)subject);
     add_head(subject, text);
-    for (int r = 0; r < count && r < MOST_ROWS; r++)
+    for (int r = 0; r < count && r < MAX_ROWS; r++)
         add_row(subject, &subject->file.kernels[order[r]], &appraisals[order[r]], text);
     free(order);
-    if (count > MOST_ROWS)
-        kg_text_format(text, "and %d smaller ones; --json has them all\n", count - MOST_ROWS);
+    if (count > MAX_ROWS)
+        kg_text_format(text, "and %d smaller ones; --json has them all\n", count - MAX_ROWS);
     const struct kg_appraisal *first = &appraisals[0];
     kg_text_add(text, "\n");
     if (subject->file.format == KG_ASM_OBJECT)
@@ -163,7 +163,7 @@ static void add_text(const struct kg_assembly_subject *subject, int index,
                      struct kg_text *text)
 {
     kg_assembly_file_text(subject, text);
-    if (index < 0 && subject->file.kernel_count > MOST_PAGES) {
+    if (index < 0 && subject->file.kernel_count > MAX_PAGES) {
         add_table(subject, launch, appraisals, text);
         return;
     }

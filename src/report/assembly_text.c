@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INDENT 14 // of what follows a label
+#define INDENT 14 // of text after a label
 
-// Columns, not bytes: continuation bytes of UTF-8 take none.
+// Counts columns, not bytes: continuation bytes of UTF-8 take none.
 static int columns_of(const char *string, size_t length)
 {
     int columns = 0;
@@ -33,7 +33,7 @@ void kg_assembly_wrap(struct kg_text *text, int column, int indent, const char *
             kg_text_add(text, " ");
             column++;
         }
-        // Names come out of files: nothing of them may steer a terminal.
+        // Names come from files: control characters must not reach the terminal.
         for (size_t i = 0; i < length; i++) {
             bool control = (unsigned char)at[i] < 0x20 || at[i] == 0x7F;
             kg_text_add_bytes(text, control ? "?" : at + i, 1);
@@ -89,7 +89,7 @@ void kg_assembly_file_text(const struct kg_assembly_subject *subject, struct kg_
     }
 }
 
-// A label and what it says, wrapped.
+// A label with its text, wrapped.
 static void say(struct kg_text *text, const char *label, struct kg_text *line)
 {
     kg_text_format(text, "  %-*s", INDENT - 2, label);
@@ -212,7 +212,7 @@ static int compare_rows(const void *left, const void *right)
     return (int)a->work - (int)b->work;
 }
 
-// On the host there is one memory.
+// The host has one kind of memory.
 static const char *name_of(enum kg_work work, enum kg_asm_format format)
 {
     if (format == KG_ASM_OBJECT && work == KG_WORK_LOAD_GLOBAL)

@@ -1,7 +1,7 @@
-// Samples of one device and one family are a group, which is fitted and judged by itself; those
-// without features are a group of their own, of which the bounds are judged. The fit is judged on
-// what it has not seen: each op is estimated from the other ops or, in a group of one op, each
-// problem from the other problems.
+// Samples of one device and one family form a group, which is fitted and judged separately. Samples
+// without features form a separate group, of which only the bounds are judged. The fit is judged on
+// held-out samples: each op is estimated from the other ops or, in a group of one op, each problem
+// from the other problems.
 
 #include "report/fit_report.h"
 
@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define RIDGE 1.0
-#define MOST_OF_PROBLEM 4000 // samples: pairs are compared one by one
+#define MAX_OF_PROBLEM 4000 // samples: all pairs are compared
 
 enum order { ORDER_BOUND, ORDER_POINTS, ORDER_PRIOR, ORDER_FITTED, ORDER_COUNT };
 
@@ -29,11 +29,11 @@ static const struct {
 struct group {
     const struct kg_sample *samples;
     int count;
-    struct kg_fit_sample *fits; // as the samples stand, with numbers of problems
+    struct kg_fit_sample *fits; // in the order of the samples, with numbers of problems
     double *scores;
     bool has_features, has_points;
-    bool by_op; // what is held out, if not by problem
-    int held;   // ops, or problems
+    bool by_op;   // ops are held out; else problems
+    int held_out; // number of ops, or of problems
     bool judged[ORDER_COUNT];
     struct kg_fit_report reports[ORDER_COUNT];
     const struct kg_model_coefficients *prior;
@@ -75,8 +75,8 @@ static struct kg_fit_sample fit_sample(const struct kg_sample *sample)
     return fit;
 }
 
-// Ops where there are several and all are known.
-static void choose_held(struct group *group)
+// Holds out ops if there are several and all are known.
+static void choose_held_out(struct group *group)
 {
     const struct kg_sample *samples = group->samples;
     int ops = 0;
@@ -84,12 +84,12 @@ static void choose_held(struct group *group)
     for (int s = 0; s < group->count; s++) {
         ops += s == 0 || strcmp(samples[s].op, samples[s - 1].op) != 0;
         known &= samples[s].op[0] != '\0';
-        group->fits[s].held = ops - 1;
+        group->fits[s].held_out = ops - 1;
     }
     group->by_op = known && ops > 1;
     for (int s = 0; s < group->count && !group->by_op; s++)
-        group->fits[s].held = group->fits[s].problem;
-    group->held = group->count ? group->fits[group->count - 1].held + 1 : 0;
+        group->fits[s].held_out = group->fits[s].problem;
+    group->held_out = group->count ? group->fits[group->count - 1].held_out + 1 : 0;
 }
 
 static enum kg_status open_group(struct group *group, struct kg_error *error)
@@ -109,15 +109,15 @@ static enum kg_status open_group(struct group *group, struct kg_error *error)
             problem++;
             first = s;
         }
-        if (s - first >= MOST_OF_PROBLEM)
+        if (s - first >= MAX_OF_PROBLEM)
             return kg_error_set(error, KG_ERROR_ARGUMENT,
                                 "problem '%.200s' has more than %d samples", sample->problem,
-                                MOST_OF_PROBLEM);
+                                MAX_OF_PROBLEM);
         group->fits[s] = fit_sample(sample);
         group->fits[s].problem = problem;
         group->has_points &= !isnan(sample->forecast.points);
     }
-    choose_held(group);
+    choose_held_out(group);
     return KG_OK;
 }
 
@@ -127,7 +127,7 @@ static double score_of(const struct group *group, int s, enum order order)
     if (order == ORDER_BOUND)
         return fit->bound;
     if (order == ORDER_POINTS)
-        return -group->samples[s].forecast.points; // more of them is better
+        return -group->samples[s].forecast.points; // more points are better
     return kg_model_estimate(fit->bound, fit->feature, fit->launches, fit->warm, group->prior);
 }
 
@@ -151,8 +151,8 @@ static enum kg_status judge_group(struct group *group, struct kg_error *error)
         status = judge_order(group, ORDER_PRIOR, error);
     if (status == KG_OK && group->has_features)
         status = kg_fit_make(group->fits, group->count, group->prior, RIDGE, &group->fitted, error);
-    // Of one, nothing is left to fit to when it is held out.
-    if (status == KG_OK && group->has_features && group->held > 1)
+    // With a single one, nothing remains to fit to.
+    if (status == KG_OK && group->has_features && group->held_out > 1)
         status = judge_order(group, ORDER_FITTED, error);
     return status;
 }
@@ -250,7 +250,7 @@ static void add_group_json(const struct group *group, struct kg_json *json)
                  !group->judged[ORDER_FITTED] ? NULL
                  : group->by_op               ? "op"
                                               : "problem");
-    kg_json_integer(json, "held", group->held);
+    kg_json_integer(json, "held", group->held_out);
     kg_json_begin_object(json, "orders");
     for (int o = 0; o < ORDER_COUNT; o++)
         if (group->judged[o])

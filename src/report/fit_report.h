@@ -1,4 +1,4 @@
-// How well bound, points, and the model before and after a fit put measured candidates in order.
+// Shows how well bound, points, prior and fit order measured candidates.
 
 #ifndef KG_REPORT_FIT_REPORT_H
 #define KG_REPORT_FIT_REPORT_H
@@ -6,7 +6,7 @@
 #include "store/fitted.h"
 #include "store/samples.h"
 
-// Sorts the samples by device, family and problem on the way.
+// Sorts the samples by device, family and problem.
 enum kg_status kg_report_fit(struct kg_samples *samples, bool json, struct kg_text *text,
                              struct kg_error *error);
 

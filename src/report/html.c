@@ -1,12 +1,12 @@
-// The report: an overview of every problem on record, then one section for each. Whatever comes
-// from the records is foreign text and goes through kg_html_text; the page also forbids itself to
-// load or run anything.
+// The report: an overview of all recorded problems, then one section for each. Text from the
+// records is untrusted and is escaped by kg_html_text; the page also forbids loading and running
+// anything.
 
 #include "report/html.h"
 
 #include <string.h>
 
-#define MOST_DROPPED 300 // rows; a search may drop many thousands
+#define MAX_DROPPED 300 // rows; a search may drop thousands
 
 struct report {
     struct kg_store *store;
@@ -17,8 +17,8 @@ struct report {
     struct kg_error *error;
 };
 
-// Bytes that are no UTF-8 are left to the reader, which shows a mark for each; a control character
-// would make the page invalid.
+// Bytes that are not UTF-8 stay: browsers show a replacement character. Control characters would
+// make the page invalid.
 void kg_html_text(struct kg_text *page, const char *string)
 {
     for (const char *c = string; *c; c++) {
@@ -202,7 +202,7 @@ static void add_dropped_row(struct kg_text *page, const struct kg_outcome *outco
     kg_text_add(page, "</code></td></tr>\n");
 }
 
-// What went wrong comes first: it asks for somebody's attention; what was pruned does not.
+// Failures come first, because they need attention; pruned candidates do not.
 static void add_dropped(struct kg_text *page, const struct kg_outcomes *outcomes)
 {
     static const enum kg_outcome_kind order[] = {KG_OUTCOME_WRONG,   KG_OUTCOME_FAULT,
@@ -222,7 +222,7 @@ static void add_dropped(struct kg_text *page, const struct kg_outcomes *outcomes
     kg_text_add(page, "</summary>\n<div class=\"wide\"><table class=\"dropped\">\n"
                       "<tr><th>outcome</th><th>why</th><th>choice</th></tr>\n");
     for (size_t k = 0; k < sizeof order / sizeof order[0]; k++)
-        for (int i = 0; i < outcomes->count && shown < MOST_DROPPED; i++)
+        for (int i = 0; i < outcomes->count && shown < MAX_DROPPED; i++)
             if (outcomes->list[i].kind == order[k]) {
                 add_dropped_row(page, &outcomes->list[i], k < 4);
                 shown++;

@@ -1,11 +1,11 @@
-// The records as one HTML page that needs nothing else: no script, no font, no other file.
+// The records as one self-contained HTML page: no script, no font, no other file.
 
 #ifndef KG_REPORT_HTML_H
 #define KG_REPORT_HTML_H
 
 #include "report/view.h"
 
-// The page for one op, or for all (NULL). Nothing recorded gives a page that says so.
+// The page for one op, or for all (NULL). Without records, the page says so.
 enum kg_status kg_report_html(struct kg_store *store, const char *op, struct kg_text *page,
                               struct kg_error *error);
 

@@ -1,4 +1,4 @@
-// The style of the report: light and dark, wide and narrow, screen and paper.
+// The style sheet of the report: light and dark, wide and narrow, screen and paper.
 
 #include "report/html.h"
 

@@ -1,4 +1,4 @@
-// Outcomes of a search as tables for people and as JSON for machines.
+// Outcomes of a search as tables and as JSON.
 
 #include "report/outcomes.h"
 
@@ -77,7 +77,7 @@ void kg_report_seconds(struct kg_text *text, double seconds)
     kg_text_format(text, "%.*f %s", value < 10 ? 2 : value < 100 ? 1 : 0, value, units[i].name);
 }
 
-// Whether it counts for the order.
+// Does it take part in the comparison of orders?
 static bool is_comparable(const struct kg_outcome *outcome)
 {
     return outcome->kind == KG_OUTCOME_MEASURED && !outcome->timing.abandoned &&
@@ -109,7 +109,7 @@ static bool has_estimates(const struct kg_outcomes *outcomes)
     return false;
 }
 
-static void add_measured(const struct kg_outcomes *outcomes, int most, struct kg_text *text)
+static void add_measured(const struct kg_outcomes *outcomes, int max, struct kg_text *text)
 {
     bool estimates = has_estimates(outcomes);
     kg_text_format(text, "| # | time | spread | bound / time |%s compile | choice |\n",
@@ -117,7 +117,7 @@ static void add_measured(const struct kg_outcomes *outcomes, int most, struct kg
     kg_text_format(text, "|--:|-----:|-------:|-------------:|%s--------:|--------|\n",
                    estimates ? "----------------:|" : "");
     int shown = 0;
-    for (int i = 0; i < outcomes->count && (most == 0 || shown < most); i++) {
+    for (int i = 0; i < outcomes->count && (max == 0 || shown < max); i++) {
         const struct kg_outcome *outcome = &outcomes->list[i];
         if (outcome->kind != KG_OUTCOME_MEASURED)
             continue;
@@ -139,19 +139,19 @@ static void add_measured(const struct kg_outcomes *outcomes, int most, struct kg
                        outcomes->by_kind[KG_OUTCOME_MEASURED] - shown);
 }
 
-static void add_refused(const struct kg_outcomes *outcomes, int most, struct kg_text *text)
+static void add_refused(const struct kg_outcomes *outcomes, int max, struct kg_text *text)
 {
     int refused = outcomes->count - outcomes->by_kind[KG_OUTCOME_MEASURED];
     if (refused == 0)
         return;
     kg_text_add(text, "\n| dropped | why | choice |\n|---------|-----|--------|\n");
     int shown = 0;
-    for (int i = 0; i < outcomes->count && (most == 0 || shown < most); i++) {
+    for (int i = 0; i < outcomes->count && (max == 0 || shown < max); i++) {
         const struct kg_outcome *outcome = &outcomes->list[i];
         if (outcome->kind == KG_OUTCOME_MEASURED)
             continue;
         shown++;
-        // A reason may have several lines (a compiler's); the first one tells what happened.
+        // A reason may have several lines (of a compiler); the first one says what happened.
         const char *reason = outcome->reason ? outcome->reason : "";
         kg_text_format(text, "| %s | %.*s | %s |\n", kg_outcome_names[outcome->kind],
                        (int)strcspn(reason, "\n|"), reason, outcome->choice);
@@ -160,11 +160,11 @@ static void add_refused(const struct kg_outcomes *outcomes, int most, struct kg_
         kg_text_format(text, "\n%d more were dropped; --json lists them all.\n", refused - shown);
 }
 
-void kg_outcomes_markdown(const struct kg_outcomes *outcomes, int most, struct kg_text *text)
+void kg_outcomes_markdown(const struct kg_outcomes *outcomes, int max, struct kg_text *text)
 {
     if (outcomes->by_kind[KG_OUTCOME_MEASURED] > 0)
-        add_measured(outcomes, most, text);
-    add_refused(outcomes, most, text);
+        add_measured(outcomes, max, text);
+    add_refused(outcomes, max, text);
 }
 
 void kg_outcomes_json(const struct kg_outcomes *outcomes, struct kg_text *text)

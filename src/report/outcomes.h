@@ -1,4 +1,4 @@
-// What became of every candidate of a problem, as a document: for `explain` and `profile`.
+// The outcomes of all candidates of a problem as a document, for `explain` and `profile`.
 
 #ifndef KG_REPORT_OUTCOMES_H
 #define KG_REPORT_OUTCOMES_H
@@ -18,13 +18,13 @@ enum kg_status kg_outcomes_collect(struct kg_store *store, const struct kg_key *
                                    struct kg_outcomes *outcomes, struct kg_error *error);
 void kg_outcomes_free(struct kg_outcomes *outcomes);
 
-// Share of the pairs of measured outcomes, apart by more than their spreads, that their estimates
-// put in the right order; below 0: there is no such pair.
+// Of the pairs of measured outcomes that differ by more than their spreads, the fraction that the
+// estimates order correctly; below 0: there is no such pair.
 double kg_outcomes_order(const struct kg_outcomes *outcomes);
 
-// One Markdown table: rank, time, share of the bound and, where there is one, of the estimate,
-// spread, choice; then the rest with reasons. At most `most` rows of each part (0: all).
-void kg_outcomes_markdown(const struct kg_outcomes *outcomes, int most, struct kg_text *text);
+// One Markdown table: rank, time, fraction of the bound and of the estimate (if there is one),
+// spread, choice; then the other outcomes with their reasons. At most `max` rows of each (0: all).
+void kg_outcomes_markdown(const struct kg_outcomes *outcomes, int max, struct kg_text *text);
 // A JSON array of objects, one per candidate.
 void kg_outcomes_json(const struct kg_outcomes *outcomes, struct kg_text *text);
 

@@ -1,5 +1,5 @@
-// The two pictures of a problem: its rounds as an inline SVG, its fastest candidates as bars.
-// Coordinates are whole numbers, so that no locale can put a comma into them.
+// The two plots of a problem: its rounds as an inline SVG, its fastest candidates as bars.
+// Coordinates are integers, so that no locale can insert a comma.
 
 #include "report/html.h"
 
@@ -12,12 +12,13 @@
 #define RIGHT 14
 #define TOP 16
 #define BOTTOM 36
-#define NAME_HEIGHT 14 // of the words on a reference line
-#define MOST_LABELS 14
-#define MOST_BARS 20
-#define LOGARITHMIC 6.0 // from this ratio of the largest to the least time
+#define NAME_HEIGHT 14 // of the label of a reference line
+#define MAX_LABELS 14
+#define MAX_BARS 20
+#define LOGARITHMIC 6.0 // from this ratio of the largest to the least time on
 
-// Seconds to pixels, downwards: from zero, or logarithmic where small times would drown.
+// Converts seconds to pixels, downwards: linear from zero, or logarithmic if small times would not
+// be visible.
 struct scale {
     bool logarithmic;
     double low, high;
@@ -102,7 +103,7 @@ static void add_line(struct kg_text *page, const char *name, int y, int name_y)
         WIDTH - RIGHT, name_y, strcmp(name, "base") == 0 ? "baseline" : "roofline");
 }
 
-// The baseline's name stands above its line, the roofline's below where they would meet.
+// The baseline's label is above its line; the roofline's is below its line if they would overlap.
 static void add_references(struct kg_text *page, const struct scale *scale,
                            const struct kg_view *view)
 {
@@ -116,7 +117,7 @@ static void add_references(struct kg_text *page, const struct scale *scale,
     add_line(page, "roof", roof, meet ? (roof > base ? roof : base) + NAME_HEIGHT : roof - 5);
 }
 
-// The best time so far, as steps; round 0 begins another build.
+// The best time so far, as a step function; round 0 starts another build.
 static void add_steps(struct kg_text *page, const struct scale *scale, const struct kg_view *view)
 {
     double best = 0;
@@ -160,7 +161,7 @@ static void add_points(struct kg_text *page, const struct scale *scale, const st
 
 static void add_numbers(struct kg_text *page, const struct kg_view *view)
 {
-    int every = (view->round_count + MOST_LABELS - 1) / MOST_LABELS;
+    int every = (view->round_count + MAX_LABELS - 1) / MAX_LABELS;
     for (int i = 0; i < view->round_count; i++) {
         int x = to_x(view, i);
         if (i > 0 && view->rounds[i].number == 0)
@@ -220,9 +221,9 @@ void kg_html_candidates(struct kg_text *page, const struct kg_view *view)
 {
     const struct kg_outcomes *outcomes = &view->outcomes;
     int measured = outcomes->by_kind[KG_OUTCOME_MEASURED];
-    int shown = measured < MOST_BARS ? measured : MOST_BARS;
+    int shown = measured < MAX_BARS ? measured : MAX_BARS;
     double whole = 0;
-    for (int i = 0; i < shown; i++) // measured ones stand first
+    for (int i = 0; i < shown; i++) // measured ones come first
         if (kg_view_known(outcomes->list[i].timing.median))
             whole = fmax(whole, outcomes->list[i].timing.median);
     if (whole <= 0)

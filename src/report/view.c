@@ -1,4 +1,4 @@
-// Brings together what the store keeps apart: outcomes, rounds and wisdom of one key.
+// Combines the outcomes, rounds and wisdom of one key.
 
 #include "report/view.h"
 

@@ -1,13 +1,14 @@
-// Which config next. See candidates.h.
+// Chooses the next config; see candidates.h.
 //
-// The model says that the logarithm of the time is a mean plus one effect per value of each
-// parameter: "vector=16 is worth a factor 0.8, whatever the rest". It is fitted by ridge regression
-// to a handful of measurements, so effects of values seen once are small. A value never tried is
-// taken to be a little better than the best config's: that is what makes the search look around
-// before it combines. It need not be right, only better than chance at the order of what is left.
+// The model: the logarithm of the time is a mean plus one effect per value of each parameter
+// ("vector=16 is worth a factor of 0.8, whatever the other parameters are"). Ridge regression fits
+// it to a handful of measurements, so effects of values that occur once stay small. A value that
+// was never tried counts as slightly better than that of the best config, which makes the search
+// explore neighbours before it combines values. The model need not be exact: it only has to order
+// the remaining configs better than chance.
 //
-// Where families say what they expect, it is the logarithm of the time over that, so that it only
-// has to learn where they are wrong.
+// If families expect times, the model is of the logarithm of the time over the expected time, and
+// only learns where the expectations are wrong.
 
 #include "tune/candidates.h"
 
@@ -15,23 +16,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SWEEPS 20 // of the fit; it converges long before
+#define SWEEPS 20 // of the fit, which converges long before
 #define RIDGE 0.5
-// What a value that was never tried is hoped to gain over the best config's, and what each step
-// away from that config costs: one thing that is new is tried before two.
+// The gain that is assumed for a value that was never tried, over the best config's; and the cost
+// of each step away from that config, so that one new value is tried before two.
 #define HOPE 0.01
 #define STEP_COST 0.02
-// For each value that has only ever given what another one gives: the very same kernel, most
-// likely.
+// Added for each value that has only ever given the same code as another value: the kernel is most
+// likely the same.
 #define IDLE_COST 0.5
 
-// For each one that is picked before it and differs in one value, less where in more, up to NEAR:
-// what the family expects of such is wrong in the same way.
+// Added for each config picked before that differs in one value, less if it differs in more, up to
+// NEAR: the family's expectations of both are wrong in the same way.
 #define LIKENESS_COST 0.04
 #define NEAR 3
 
 struct effects {
-    double mean; // of the family, beside that of all
+    double mean; // of the family, in addition to the common mean
     double effect[KG_MAX_PARAMETERS][KG_MAX_CHOICES];
     int seen[KG_MAX_PARAMETERS][KG_MAX_CHOICES]; // configs with this value, measured or picked
     bool idle[KG_MAX_PARAMETERS][KG_MAX_CHOICES];
@@ -42,8 +43,8 @@ struct model {
     struct effects of[KG_MAX_READINGS];
 };
 
-// Values in the order of size: what lies next to a good one is likely to be good. Families list
-// theirs in the order in which they would try them.
+// Positions of the values in order of size: neighbours of a good value are likely to be good.
+// Families list values in the order in which they would try them.
 static bool find_steps(const struct kg_space *space, const struct kg_config *config,
                        unsigned char *step)
 {
@@ -92,14 +93,14 @@ static double predict(const struct kg_candidates *candidates, const struct model
     return value;
 }
 
-// The logarithm that the model is of.
+// The logarithm that the model predicts.
 static double observed(const struct kg_candidates *candidates, const struct kg_candidate *candidate)
 {
     return log(candidates->expected ? candidate->seconds / candidate->expected
                                     : candidate->seconds);
 }
 
-// One parameter's effects in one family, the others held.
+// Fits the effects of one parameter of one family; everything else is fixed.
 static void fit_parameter(const struct kg_candidates *candidates, int reading, int parameter,
                           struct model *model)
 {
@@ -118,7 +119,7 @@ static void fit_parameter(const struct kg_candidates *candidates, int reading, i
         effect[step] = sum[step] / (weight[step] + RIDGE);
 }
 
-// How much slower or faster each family is than what is common to all, the rest held.
+// Fits how much slower or faster each family is than the common mean; everything else is fixed.
 static void fit_means(const struct kg_candidates *candidates, struct model *model)
 {
     double sum[KG_MAX_READINGS] = {0}, weight[KG_MAX_READINGS] = {0};
@@ -142,7 +143,8 @@ static void count_values(const struct kg_candidates *candidates, struct model *m
         model->of[candidate->reading].seen[i][candidate->step[i]]++;
 }
 
-// A value is idle when configs with it were tried and all of them run like one without it.
+// A value is idle if configs with it were tried and all of them run the same code as one without
+// it.
 static void find_idle(const struct kg_candidates *candidates, int reading, struct effects *effects)
 {
     bool live[KG_MAX_PARAMETERS][KG_MAX_CHOICES] = {{false}};
@@ -190,10 +192,10 @@ static void fit(const struct kg_candidates *candidates, struct model *model)
         }
 }
 
-// What decides between two open candidates, most important first.
+// The criteria that order two open candidates, most important first.
 struct rank {
     double expected; // logarithm of seconds
-    int familiarity; // how many values of the parameters that change were tried
+    int familiarity; // number of trials with the values of the parameters that differ
     double bound;
     int distance;
     int position;
@@ -212,7 +214,7 @@ static bool is_before(const struct rank *a, const struct rank *b)
     return a->position < b->position;
 }
 
-// How many values of each parameter of a family were tried.
+// Counts the trials with each value of each parameter of a family.
 static void count_familiar(const struct kg_space *space, const struct effects *effects,
                            int *familiar)
 {
@@ -223,8 +225,8 @@ static void count_familiar(const struct kg_space *space, const struct effects *e
     }
 }
 
-// `best` may be NULL: nothing is known then that could be hoped to be improved. What another family
-// makes is no neighbour of it.
+// `best` may be NULL: then no value gets the bonus for being untried. Configs of another family are
+// not neighbours of `best`.
 static struct rank rank_of(const struct kg_candidates *candidates, const struct model *model,
                            const int *familiar, const struct kg_candidate *best, int position)
 {
@@ -259,19 +261,20 @@ static int find_limit(const struct kg_space *space)
     return -1;
 }
 
-// A step that, taken again and again around a space of this size, meets every config once and, cut
-// short, has spread its visits evenly: the golden section of the size, made coprime with it.
-static int64_t choose_hop(int64_t size)
+// A step for walking around a space of this size. The walk visits every config once and, when it
+// stops early, has spread its visits evenly: the golden section of the size, made coprime with it.
+static int64_t choose_sampling_step(int64_t size)
 {
-    for (int64_t hop = (int64_t)((double)size * 0.6180339887498949) + 1;; hop++) {
-        int64_t a = size, b = hop;
+    for (int64_t sampling_step = (int64_t)((double)size * 0.6180339887498949) + 1;;
+         sampling_step++) {
+        int64_t a = size, b = sampling_step;
         while (b > 0) {
             int64_t rest = a % b;
             a = b;
             b = rest;
         }
         if (a == 1)
-            return hop;
+            return sampling_step;
     }
 }
 
@@ -288,12 +291,12 @@ int kg_candidates_find(const struct kg_candidates *candidates, const struct kg_m
     return -1;
 }
 
-// What configs are added to, and what they are asked.
+// The candidates that are filled, and the checks for each config.
 struct listing {
     struct kg_candidates *candidates;
-    int most;
-    int reading;                             // whose configs are being listed
-    unsigned char origin[KG_MAX_PARAMETERS]; // its guess
+    int max;
+    int reading;                             // index of the family whose configs are being listed
+    unsigned char origin[KG_MAX_PARAMETERS]; // the family's guess
     kg_candidates_refused *refused;
     void *user;
     struct kg_text reason;
@@ -331,7 +334,7 @@ static bool take(void *user, const struct kg_config *config)
 {
     struct listing *listing = user;
     struct kg_candidates *candidates = listing->candidates;
-    candidates->complete = candidates->complete && candidates->count < listing->most;
+    candidates->complete = candidates->complete && candidates->count < listing->max;
     if (candidates->complete) {
         candidates->size++;
         add(listing, config);
@@ -343,15 +346,15 @@ static void add_space(struct listing *listing)
 {
     struct kg_candidates *candidates = listing->candidates;
     const struct kg_space *space = &candidates->readings[listing->reading].space;
-    int64_t size = kg_space_size(space), room = listing->most - candidates->count;
+    int64_t size = kg_space_size(space), room = listing->max - candidates->count;
     bool whole = size <= room;
     candidates->size += size;
     candidates->complete = candidates->complete && whole;
     int visits = whole ? (int)size : (int)room;
-    int64_t hop = whole ? 1 : choose_hop(size), n = 0;
+    int64_t sampling_step = whole ? 1 : choose_sampling_step(size), n = 0;
     for (int i = 0; i < visits; i++) {
         struct kg_config config = kg_space_config(space, n);
-        n = (n + hop) % size;
+        n = (n + sampling_step) % size;
         add(listing, &config);
     }
 }
@@ -377,7 +380,7 @@ static void add_reading(struct listing *listing, const struct kg_match *match)
         add(listing, &guess);
 }
 
-// Families that say what they expect of a group compete for it.
+// Other families that expect times of the group compete for it.
 static void add_rivals(struct listing *listing, const struct kg_match *match,
                        const struct kg_target *target)
 {
@@ -392,11 +395,10 @@ static void add_rivals(struct listing *listing, const struct kg_match *match,
     }
 }
 
-// What is expected to take so many times as long as the best is no candidate; the guess of the
-// first family stays.
+// Drops candidates whose expected time is many times the best. The guess of the first family stays.
 static void drop_hopeless(struct kg_candidates *candidates, const struct kg_config *guess)
 {
-    const double most_times = 3;
+    const double max_times = 3;
     double least = INFINITY;
     int kept = 0;
     for (int i = 0; i < candidates->count; i++)
@@ -405,20 +407,20 @@ static void drop_hopeless(struct kg_candidates *candidates, const struct kg_conf
         const struct kg_candidate *candidate = &candidates->items[i];
         bool is_guess =
             candidate->reading == 0 && memcmp(&candidate->config, guess, sizeof *guess) == 0;
-        if (is_guess || candidate->expected <= most_times * least)
+        if (is_guess || candidate->expected <= max_times * least)
             candidates->items[kept++] = *candidate;
     }
     candidates->count = kept;
 }
 
 enum kg_status kg_candidates_list(const struct kg_match *match, const struct kg_target *target,
-                                  int most, kg_candidates_refused *refused, void *user,
+                                  int max, kg_candidates_refused *refused, void *user,
                                   struct kg_candidates *candidates, struct kg_error *error)
 {
     struct listing listing = {
-        .candidates = candidates, .most = most, .refused = refused, .user = user};
+        .candidates = candidates, .max = max, .refused = refused, .user = user};
     *candidates = (struct kg_candidates){.complete = true, .expected = true};
-    candidates->items = calloc((size_t)most + KG_MAX_READINGS + 1, sizeof *candidates->items);
+    candidates->items = calloc((size_t)max + KG_MAX_READINGS + 1, sizeof *candidates->items);
     if (!candidates->items)
         return kg_error_memory(error, "the configs of a space");
     add_reading(&listing, match);
@@ -455,7 +457,7 @@ void kg_candidates_hold(struct kg_candidates *candidates)
     }
 }
 
-// The same but for the limit?
+// Are both configs equal except for the limit on registers?
 static bool is_limited_form(const struct kg_candidates *candidates,
                             const struct kg_candidate *candidate, const struct kg_candidate *of)
 {
@@ -511,14 +513,14 @@ static double cost_of_likeness(const struct kg_candidates *candidates, const int
     return cost;
 }
 
-int kg_candidates_pick(const struct kg_candidates *candidates, int best, int most, int *picked)
+int kg_candidates_pick(const struct kg_candidates *candidates, int best, int max, int *picked)
 {
     const struct kg_candidate *centre = best >= 0 ? &candidates->items[best] : NULL;
-    struct model model, after; // after the measurement of what was picked
+    struct model model, after; // `after`: once the picked configs are measured
     int familiar[KG_MAX_PARAMETERS] = {0}, count = 0;
     fit(candidates, &model);
     after = model;
-    while (count < most) {
+    while (count < max) {
         struct rank first = {.position = -1};
         if (centre)
             count_familiar(space_of(candidates, centre), &after.of[centre->reading], familiar);

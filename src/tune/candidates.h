@@ -1,13 +1,14 @@
-// The configs of one group of a problem, of every family that may take it, as the search sees them:
-// which are worth a try, and which one next. Knows nothing of compilers and clocks.
+// The candidates of one group: configs of every family that can take it, which of them are worth a
+// trial, and which one to try next. This file knows nothing of compilers and clocks.
 //
-// Order of trying: what a small model of the measurements so far expects to be fastest. Of values
-// that were never tried it expects a little more than of the best config's own, so the untried
-// neighbours of that config come early, of each parameter in turn, unless something measured
-// promises more than they might. Values that have made no difference so far come last.
+// A small model, fitted to the measurements so far, predicts times; the fastest predictions are
+// tried first. A value that was never tried counts as slightly better than that of the best config.
+// The untried neighbours of the best config therefore come early, for each parameter in turn,
+// unless a combination of measured values is predicted to be faster. Values that have made no
+// difference so far come last.
 //
-// Where the family says what it expects of each config, the model is of the measured times' share
-// of that, and nothing is hoped for.
+// If the family expects a time of each config, the model predicts the ratio of measured to expected
+// time, and untried values get no bonus.
 
 #ifndef KG_TUNE_CANDIDATES_H
 #define KG_TUNE_CANDIDATES_H
@@ -17,52 +18,54 @@
 
 enum kg_candidate_state {
     KG_CANDIDATE_OPEN,
-    KG_CANDIDATE_PICKED, // to be tried, and on its way
+    KG_CANDIDATE_PICKED, // chosen for a trial that is under way
     KG_CANDIDATE_TRIED,
-    KG_CANDIDATE_PRUNED,  // hopeless, before or after it was compiled
-    KG_CANDIDATE_WAITING, // for another one: see kg_candidates_hold
+    KG_CANDIDATE_PRUNED,  // cannot win, as found before or after it was compiled
+    KG_CANDIDATE_WAITING, // for another candidate: see kg_candidates_hold
 };
 
 struct kg_candidate {
-    int reading; // position of its family's reading among the candidates'
+    int reading; // position in the candidates' `readings`
     struct kg_config config;
-    unsigned char step[KG_MAX_PARAMETERS]; // positions of the values in their parameters' choices
-    double bound;                          // seconds of the group, by its family
-    double expected;                       // likewise; 0: it does not say
-    int distance;                          // steps from the guess, over all parameters
+    unsigned char
+        step[KG_MAX_PARAMETERS]; // positions of the values among their parameters' choices
+    double bound;                // seconds of the group, by its family's bound
+    double expected;             // seconds by its family's expected time; 0: unknown
+    int distance;                // steps from the guess, over all parameters
     enum kg_candidate_state state;
-    double seconds; // TRIED: what the whole plan took; 0: it failed
-    int twin;       // TRIED: the position of the one that turned out to run the same, -1: none
+    double seconds; // TRIED: of the whole plan; 0: it failed
+    int twin;       // TRIED: position of the candidate that runs the same code, -1: none
 };
 
-// A group as one of the families that can take it reads it.
+// A group, together with a family that can take it.
 struct kg_reading {
     const struct kg_match *match;
     struct kg_space space;
-    int limit; // the parameter that limits registers, "maxnreg", where it is not 0; -1: none
+    int limit; // position of the parameter that limits registers when it is not 0, "maxnreg"; -1:
+               // none
 };
 #define KG_MAX_READINGS 16
 
 struct kg_candidates {
     int reading_count;
     struct kg_reading readings[KG_MAX_READINGS];
-    int64_t size; // configs that the families list, or all of their spaces, valid or not
-    int count;    // valid ones
+    int64_t size; // configs, valid or not: those that the families list, or their whole spaces
+    int count;    // valid configs that are listed
     struct kg_candidate *items;
-    bool complete; // false: the space is too large, and this is an even sample of it
-    bool expected; // every one has an expected time
+    bool complete; // false: the space is too large, and `items` is an even sample of it
+    bool expected; // every config has an expected time
 };
 
-// Called for every config that `valid` refuses.
+// Called for every config that the family's `valid` refuses.
 typedef void kg_candidates_refused(void *user, const struct kg_match *match,
                                    const struct kg_config *config, const char *reason);
 
-// Lists at most `most` valid configs of the match's family: those that it lists, or a whole space;
-// its guess is always among them if it is valid. Where the family says what it expects, those of
-// all other families of the target that read the same group and say so too; none of which more than
-// a few times the least time is expected.
+// Lists at most `max` valid configs of the match's family: those that the family lists itself, or
+// its whole space. Its guess is always among them if it is valid. If the family expects times, all
+// other families of the target that can take the same group and expect times compete: their configs
+// are listed, too. Configs that are expected to take a multiple of the least time are left out.
 enum kg_status kg_candidates_list(const struct kg_match *match, const struct kg_target *target,
-                                  int most, kg_candidates_refused *refused, void *user,
+                                  int max, kg_candidates_refused *refused, void *user,
                                   struct kg_candidates *candidates, struct kg_error *error);
 void kg_candidates_free(struct kg_candidates *candidates);
 
@@ -70,17 +73,18 @@ void kg_candidates_free(struct kg_candidates *candidates);
 int kg_candidates_find(const struct kg_candidates *candidates, const struct kg_match *match,
                        const struct kg_config *config);
 
-// Open candidates that limit registers wait for the same ones without a limit. Where a sample of
-// the space may lack those, they do not.
+// Sets open candidates with a limit on registers to WAITING for the same config without a limit. If
+// the list is a sample, which may lack that config, nothing waits.
 void kg_candidates_hold(struct kg_candidates *candidates);
-// Lets go those that wait for the one at `at`, whose threads use so many registers, 0: not known.
-// What a limit leaves alone would be the same kernel: it is pruned, and `useless` told.
+// Reopens the candidates that wait for candidate `at`, whose threads use `registers` registers (0:
+// unknown). A limit that is not below that number would give the same kernel: such a candidate is
+// pruned, and `useless` is called for it.
 typedef void kg_candidates_useless(void *user, const struct kg_candidate *candidate);
 void kg_candidates_release(struct kg_candidates *candidates, int at, int registers,
                            kg_candidates_useless *useless, void *user);
 
-// Up to `most` open candidates to try next, best chance first; gives their number. `best` is the
-// position of the fastest tried one, -1 when there is none.
-int kg_candidates_pick(const struct kg_candidates *candidates, int best, int most, int *picked);
+// Picks up to `max` open candidates to try next, the most promising first, and returns their
+// number. `best` is the position of the fastest candidate so far, -1 when there is none.
+int kg_candidates_pick(const struct kg_candidates *candidates, int best, int max, int *picked);
 
 #endif

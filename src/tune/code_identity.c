@@ -27,7 +27,8 @@ static struct kg_hash add_map(struct kg_hash hash, const struct kg_map *map)
     return kg_hash_chain(hash, map->box, sizeof map->box);
 }
 
-// Instructions and launches, of what is launched at all. False where they are not known.
+// Adds the instructions and launches of all functions that are launched. False if they are not
+// known.
 static bool add_launches(const struct kg_built *built, int group, struct kg_hash *hash)
 {
     const struct kg_choice *choice = &built->choice;
@@ -41,7 +42,7 @@ static bool add_launches(const struct kg_built *built, int group, struct kg_hash
         const struct kg_grid *grid = &grids.grids[i];
         if (!kg_forecast_is_launched(grid))
             continue;
-        if (i >= KG_MOST_CODES || is_zero(binary->code[i]))
+        if (i >= KG_MAX_CODES || is_zero(binary->code[i]))
             return false;
         *hash = add_grid(*hash, grid, binary->code[i]);
     }

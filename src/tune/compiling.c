@@ -6,7 +6,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-#define MOST_COMPILERS 64
+#define MAX_COMPILERS 64
 
 struct batch {
     struct kg_device *device;
@@ -44,17 +44,18 @@ int kg_compile_cores(const struct kg_device *device)
     return CPU_COUNT(&cores);
 }
 
-// This thread compiles too, so all gets done even if no other can be started.
+// The calling thread compiles too, so everything is compiled even if no other thread can be
+// started.
 void kg_compile_all(struct kg_device *device, struct kg_compilation *items, int count, double limit,
                     bool warm, const volatile int *cancel, struct kg_times *times)
 {
     struct batch batch = {device, items, count, limit, warm, cancel, 0};
-    pthread_t threads[MOST_COMPILERS];
+    pthread_t threads[MAX_COMPILERS];
     double start = kg_times_now(), work = 0;
     int wanted = kg_compile_cores(device) - 1, started = 0;
     if (wanted > count - 1)
         wanted = count - 1;
-    while (started < wanted && started < MOST_COMPILERS &&
+    while (started < wanted && started < MAX_COMPILERS &&
            pthread_create(&threads[started], NULL, compile_some, &batch) == 0)
         started++;
     compile_some(&batch);

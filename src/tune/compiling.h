@@ -1,5 +1,5 @@
-// Compiling several choices at once, on all cores. What is made is in the cache of compiled objects
-// afterwards, too.
+// Compiles several choices at once on all cores. Afterwards the results are in the cache of
+// compiled objects, too.
 
 #ifndef KG_TUNE_COMPILING_H
 #define KG_TUNE_COMPILING_H
@@ -11,17 +11,17 @@
 struct kg_compilation {
     const struct kg_problem *problem;
     struct kg_choice choice;
-    // What it gave; the caller frees it.
+    // The result; the caller frees it.
     struct kg_built *built;
     struct kg_forecast forecast;
     enum kg_status status;
     struct kg_error error;
 };
 
-// `warm` as for kg_forecast_make. Each may take `limit` seconds. `times` may be NULL.
+// `warm` as for kg_forecast_make. Each choice may take `limit` seconds. `times` may be NULL.
 void kg_compile_all(struct kg_device *device, struct kg_compilation *items, int count, double limit,
                     bool warm, const volatile int *cancel, struct kg_times *times);
-// On how many cores: those of this machine, whatever the device.
+// The number of cores that compile: those of this machine, for every device.
 int kg_compile_cores(const struct kg_device *device);
 
 #endif

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-// The guess is in, unless its own measurement made it hopeless: nothing shall be preferred to it by
-// mistake.
+// The guess takes part unless its own measurement excluded it, so that no candidate is preferred to
+// it by mistake.
 #define GUESS_MARGIN 1.0
 
 static double median_of(const struct kg_trials *trials, int position)
@@ -24,14 +24,14 @@ static bool is_near(const struct kg_trials *trials, int position, double margin)
            median_of(trials, trials->best) * (1 + margin);
 }
 
-int kg_finals_choose(const struct kg_trials *trials, int most, double margin, int *finalists)
+int kg_finals_choose(const struct kg_trials *trials, int max, double margin, int *finalists)
 {
     int count = 0;
-    most = most < KG_MOST_FINALISTS ? most : KG_MOST_FINALISTS;
+    max = max < KG_MAX_FINALISTS ? max : KG_MAX_FINALISTS;
     for (int i = 0; i < trials->count; i++) {
         if (!is_near(trials, i, margin))
             continue;
-        if (count < most) {
+        if (count < max) {
             finalists[count++] = i;
             continue;
         }
@@ -52,8 +52,8 @@ int kg_finals_race(const struct kg_trials *trials, const int *finalists, int cou
                    struct kg_timing *timing)
 {
     const struct kg_search *search = trials->search;
-    struct kg_built *built[KG_MOST_FINALISTS] = {0};
-    struct kg_timing timings[KG_MOST_FINALISTS];
+    struct kg_built *built[KG_MAX_FINALISTS] = {0};
+    struct kg_timing timings[KG_MAX_FINALISTS];
     enum kg_status status = KG_OK;
     int winner = -1;
     for (int i = 0; i < count && !status; i++) {

@@ -1,4 +1,4 @@
-// Launch by launch: see forecast.h.
+// Forecasts launch by launch; see forecast.h.
 
 #include "tune/forecast.h"
 
@@ -14,7 +14,7 @@ bool kg_forecast_is_launched(const struct kg_grid *grid)
     return grid->blocks[0] > 0 && grid->blocks[1] > 0 && grid->blocks[2] > 0;
 }
 
-// Its name ends in "_<number>".
+// The function whose name ends in "_<number>".
 const struct kg_asm_kernel *kg_forecast_function(const struct kg_asm_file *file, int number)
 {
     char ending[16];
@@ -28,8 +28,8 @@ const struct kg_asm_kernel *kg_forecast_function(const struct kg_asm_file *file,
     return NULL;
 }
 
-// What must be done whatever the kernel. Of several groups it is not known how they share the work;
-// what they move is charged as written, some of which a cache may keep.
+// The work that any kernel must do. With several groups, their shares of the work are not known;
+// the bytes they move are counted as written, although a cache may keep some of them.
 static struct kg_model_problem describe_work(const struct kg_problem *problem,
                                              const struct kg_group *group, bool alone, bool warm)
 {
@@ -44,10 +44,10 @@ static struct kg_model_problem describe_work(const struct kg_problem *problem,
     return work;
 }
 
-// What is known of the launches so far.
+// The forecast so far.
 struct sum {
     struct kg_model_joined joined;
-    double longest; // seconds, as expected
+    double longest; // seconds, expected of the longest launch
     struct kg_forecast *forecast;
 };
 
@@ -105,7 +105,7 @@ static void add_group(const struct kg_built *built, int position, const struct k
             if (!kg_forecast_is_launched(&grids.grids[i]))
                 continue;
             add_launch(&file, i, gpu, &grids.grids[i], &work, sum);
-            work = (struct kg_model_problem){.warm = warm}; // it is done once
+            work = (struct kg_model_problem){.warm = warm}; // the problem's work counts once
         }
     }
     kg_arena_free(&arena);

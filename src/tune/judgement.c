@@ -1,9 +1,9 @@
-// How candidates get to the stand (test_rig.h), by isolation (search.h):
+// How candidates reach the test rig (test_rig.h), by isolation (worker.h):
 //
-//     fork      the stand is here, and every candidate has a fork of its own that inherits it
-//     worker    the stand is in a process that stays, and builds what it is told to from the cache;
-//               one that a candidate has broken is replaced
-//     none      the stand is here, and so are the candidates
+//     fork      the rig is here, and every candidate runs in its own fork, which inherits the rig
+//     worker    the rig is in a long-lived process, which loads candidates from the cache and is
+//               replaced when a candidate breaks it
+//     none      the rig and the candidates are here
 
 #include "tune/judgement.h"
 
@@ -15,22 +15,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BUILD_SECONDS 60.0 // of one kernel, which is in the cache
+#define BUILD_SECONDS 60.0 // for loading one kernel, which is in the cache
 
 struct kg_judge {
     const struct kg_search *search;
     enum kg_isolation isolation;
     struct kg_verified verified;
-    struct kg_test_rig *rig; // but in a worker
+    struct kg_test_rig *rig; // NULL with a worker, which has its own
     struct kg_child *worker;
-    bool is_ready; // the worker has its stand
+    bool is_ready; // the worker has made its test rig
 };
 
-// Of one candidate, or several that race; READY is of none.
+// Of one candidate, or of several that race; READY has none.
 enum kind { READY, TEST, RACE, VERIFY };
 
-// A choice for a fork that was made before it: families lie where they did, readings of groups may
-// not be there yet.
+// A choice, as it is sent to a process that was forked before the choice was made: pointers to
+// families are valid there, matches of groups may not exist yet.
 struct candidate {
     int count;
     struct {
@@ -38,7 +38,7 @@ struct candidate {
         int first, count; // nests
         struct kg_config config;
     } groups[KG_MAX_NESTS];
-    struct kg_built *adopted; // in the memory that the fork was made of; NULL: build the choice
+    struct kg_built *adopted; // foreign kernels, which a fork inherits; NULL: build the groups
 };
 
 struct request {
@@ -50,12 +50,12 @@ struct request {
     struct candidate candidates[];
 };
 
-// What runs in a worker.
+// The state of a worker process.
 
 struct workplace {
     const struct kg_search *search;
     struct kg_test_rig *rig;
-    enum kg_status status; // of making it
+    enum kg_status status; // of making the test rig
     struct kg_error error;
 };
 
@@ -65,7 +65,7 @@ static void prepare(void *user)
     place->status = kg_test_rig_make(place->search, &place->rig, &place->error);
 }
 
-// Of one candidate.
+// Runs the test of one candidate.
 static enum kg_status test_built(struct workplace *place, const struct request *request,
                                  struct kg_built *built, const struct kg_times *times,
                                  struct kg_text *answer, struct kg_error *error)
@@ -123,7 +123,7 @@ static enum kg_status build(const struct kg_search *search, const struct kg_prob
     return kg_built_make(search->device, problem, &choice, BUILD_SECONDS, built, error);
 }
 
-// The second one to verify is the first one's counterpart.
+// The second kernel to verify is the counterpart of the first.
 static enum kg_status load(const struct kg_search *search, const struct request *request,
                            struct kg_built **built, struct kg_error *error)
 {
@@ -172,7 +172,7 @@ static enum kg_status serve(void *user, const void *bytes, size_t length, struct
     return status;
 }
 
-// The worker, from outside.
+// The parent's side of the worker.
 
 static enum kg_status start_worker(struct kg_judge *judge, struct kg_error *error)
 {
@@ -188,8 +188,8 @@ static void stop_worker(struct kg_judge *judge)
     judge->is_ready = false;
 }
 
-// Starts one where there is none, and waits until it is ready: what keeps it from that is not a
-// candidate's doing, and takes none of its time.
+// Starts a worker if there is none, and waits until it is ready. A failure to start is not the
+// candidate's fault, and the start does not count towards its time.
 static enum kg_status ensure_worker(struct kg_judge *judge, struct kg_error *error)
 {
     enum kg_status status = judge->worker ? KG_OK : start_worker(judge, error);
@@ -210,8 +210,7 @@ static enum kg_status ensure_worker(struct kg_judge *judge, struct kg_error *err
     return status;
 }
 
-// `result` is zero where there is none. A worker that a candidate may have harmed is not used
-// again.
+// `result` is zero if there is none. A worker that a candidate may have harmed is not used again.
 static enum kg_status ask_worker(struct kg_judge *judge, struct kg_built *const *built,
                                  const struct request *head, double seconds, void *result,
                                  size_t size, struct kg_error *error)
@@ -273,7 +272,7 @@ static enum kg_status race_in_fork(void *user, void *result, size_t size, struct
     return kg_test_rig_race(race->judge->rig, race->built, race->count, race->drops, result, error);
 }
 
-// All three.
+// All three isolations.
 
 static enum kg_status test(struct kg_judge *judge, struct kg_built *built, double seconds,
                            double incumbent, struct kg_tested *tested, struct kg_error *error)
@@ -316,7 +315,7 @@ enum kg_status kg_judge_one(struct kg_judge *judge, struct kg_built *built, doub
                                                    : KG_OUTCOME_FAULT;
     snprintf(judgement->reason, sizeof judgement->reason, "%s", own.text);
     struct kg_verified *verified = &judge->verified;
-    if (!status && tested.compared && verified->count < KG_MOST_VERIFIED)
+    if (!status && tested.compared && verified->count < KG_MAX_VERIFIED)
         verified->sums[verified->count++] = tested.sum;
     return KG_OK;
 }

@@ -1,5 +1,5 @@
-// The words for what becomes of a candidate and for how hard a search looks. Records and wisdom
-// files hold these words, so they never change.
+// The names of outcomes and rigors. Records and wisdom files hold these names, so they never
+// change.
 
 #include "tune/search.h"
 

@@ -1,8 +1,8 @@
-// The search: which candidates are tried, how many, and in which order. What trying means is in
-// trials.c, what comes next in candidates.c.
+// The search: which candidates are tried, how many, and in which order. trials.c tries a candidate,
+// candidates.c picks the next one.
 //
-// Kernels of a plan run one after the other, so groups are searched one by one, the costliest
-// first, with the others at the best config known.
+// The kernels of a plan run one after the other, so groups are searched one by one: the most
+// expensive first, while the others keep their best known configs.
 
 #include "gen/grouping.h"
 #include "tune/candidates.h"
@@ -16,40 +16,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_CONFIGS 65536 // listed of one group
-#define MOST_RECORDED 256  // of a group's prunings: a record takes half a millisecond
-#define MOST_HINTS 16
+#define MAX_CONFIGS 65536 // candidates of one group
+#define MAX_RECORDED 256 // prunings of a group that are recorded: a record takes half a millisecond
+#define MAX_HINTS 16
 #define LEAST_BATCH 2
-#define MOST_BATCH (KG_MOST_FORESEEN - 1)
+#define MAX_BATCH (KG_MAX_FORESEEN - 1)
 #define LEAST_APART_BATCH 8
 #define BESIDE 3
 #define LEAST_GAIN 0.01
 
-// What a rigor means for one group with n valid configs: all of them if n <= all, else
-// max(least, share * n), but no more than `most`. What runs the same as another one is not counted,
-// as long as it does not get out of hand.
-#define MOST_COMPILED 4 // as a multiple of those allowed
+// The limits of a rigor for one group with n valid configs: all of them if n <= all, else
+// max(least, share * n), but at most `max`. Candidates that run the same code as another one do not
+// count, up to MAX_COMPILED.
+#define MAX_COMPILED 4 // compiled candidates, as a multiple of those that may be measured
 static const struct rule {
     int all;
     double share;
     int least;
-    int most;
-    int expected;  // at most, where the family says what it expects of each; 0: `most` it is
-    int patience;  // where `most` is the limit: measured without a gain before it ends; 0: any
-                   // number
-    int batches;   // tried at most of a group, beside the guess; 0: any number
+    int max;
+    int expected;  // largest number if the family expects a time of each config; 0: `max`
+    int patience;  // if `max` is the limit: trials in a row without a gain that end the search; 0:
+                   // any number
+    int batches;   // batches of a group, beside the guess; 0: any number
     int passes;    // over the groups, when there are several
-    int finalists; // at most; those within `margin` of the best
+    int finalists; // largest number; those within `margin` of the best
     double margin;
     bool prune;
-    double most_estimate; // compiled, and not run when the model expects this many times the best's
+    double max_estimate; // candidates whose estimate is more than this multiple of the best's are
+                         // not run
 } rules[KG_RIGOR_COUNT] = {
     [KG_RIGOR_MEASURE] = {3, 0.2, 3, 64, 16, 24, 0, 1, 8, 1, true, 2},
     [KG_RIGOR_PATIENT] = {24, 0.5, 24, 256, 0, 96, 0, 2, 12, 0.15, true, 0},
-    [KG_RIGOR_EXHAUSTIVE] = {MOST_CONFIGS, 1, 0, MOST_CONFIGS, 0, 0, 0, 1, 12, 0.15, false, 0},
+    [KG_RIGOR_EXHAUSTIVE] = {MAX_CONFIGS, 1, 0, MAX_CONFIGS, 0, 0, 0, 1, 12, 0.15, false, 0},
 };
-// Where compilers do not run on the device: a batch takes as long as one of them, and nearly all of
-// the time.
+// For devices that the CPU's compilers do not disturb: a batch takes about as long as one
+// compilation, which is nearly all of the time.
 static const struct rule measure_apart = {3, 0.1, 3, 18, 16, 0, 2, 1, 4, 0.05, true, 2};
 
 // One group of the plan that is being searched.
@@ -57,14 +58,14 @@ struct axis {
     struct kg_candidates candidates;
     double bound; // of its guess
     int recorded;
-    int batches; // picked
+    int batches; // batches that were picked
 };
 
-// What is tried next, and may be on its way through the compilers.
+// The next batch, which may be compiling already.
 struct batch {
     int count;
-    int picked[MOST_BATCH]; // positions among the candidates
-    struct kg_compilation items[MOST_BATCH];
+    int picked[MAX_BATCH]; // positions among the candidates
+    struct kg_compilation items[MAX_BATCH];
     bool is_compiling;
     pthread_t compiler;
 };
@@ -84,8 +85,7 @@ static const struct rule *find_rule(const struct kg_search *search)
     return apart && search->rigor == KG_RIGOR_MEASURE ? &measure_apart : &rules[search->rigor];
 }
 
-// Beside the first batch, what else a build needs is compiled: the guess, its counterpart and the
-// baseline.
+// A build compiles the guess, its counterpart and the baseline beside the first batch.
 static int batch_size(const struct kg_device *device)
 {
     int cores = kg_compile_cores(device), least = LEAST_BATCH;
@@ -93,7 +93,7 @@ static int batch_size(const struct kg_device *device)
         cores -= BESIDE;
         least = LEAST_APART_BATCH;
     }
-    return cores < least ? least : cores > MOST_BATCH ? MOST_BATCH : cores;
+    return cores < least ? least : cores > MAX_BATCH ? MAX_BATCH : cores;
 }
 
 static int allowance(const struct rule *rule, const struct kg_candidates *candidates)
@@ -104,11 +104,11 @@ static int allowance(const struct rule *rule, const struct kg_candidates *candid
     int wanted = (int)(rule->share * valid);
     wanted = wanted > rule->least ? wanted : rule->least;
     bool fewer = candidates->expected && rule->expected > 0;
-    int most = fewer ? rule->expected : rule->most;
-    return wanted < most ? wanted : most;
+    int max = fewer ? rule->expected : rule->max;
+    return wanted < max ? wanted : max;
 }
 
-// The current choice with another candidate for one group.
+// The current choice with another config for one group.
 static struct kg_choice replace(const struct state *state, int group,
                                 const struct kg_candidate *candidate)
 {
@@ -118,7 +118,7 @@ static struct kg_choice replace(const struct state *state, int group,
     return choice;
 }
 
-// Drops what cannot beat the best measured time any more.
+// Prunes candidates that cannot beat the best measured time.
 static void prune(struct state *state, int group)
 {
     struct kg_trials *trials = &state->trials;
@@ -139,12 +139,12 @@ static void prune(struct state *state, int group)
                  bound * 1e6, best * 1e6);
         candidate->state = KG_CANDIDATE_PRUNED;
         trials->pruned++;
-        if (axis->recorded++ < MOST_RECORDED)
+        if (axis->recorded++ < MAX_RECORDED)
             kg_trials_dismiss(trials, &choice, reason);
     }
 }
 
-// Takes over what the trials know of one candidate. False when it was not tried.
+// Copies what the trials know of one candidate. False when it was not tried.
 static bool update(struct state *state, int group, struct kg_candidate *candidate)
 {
     struct kg_choice choice = replace(state, group, candidate);
@@ -175,7 +175,7 @@ static int find_best(const struct kg_candidates *candidates)
     return best;
 }
 
-// One that was tried, and those that only differ by a limit of registers.
+// A candidate that was tried, and those that differ only by a limit on registers.
 struct limited {
     struct state *state;
     int group;
@@ -190,7 +190,7 @@ static void dismiss_limited(void *user, const struct kg_candidate *candidate)
     char reason[128];
     snprintf(reason, sizeof reason, "no limit: %d registers are all it uses", limited->registers);
     trials->pruned++;
-    if (limited->state->axes[limited->group].recorded++ < MOST_RECORDED)
+    if (limited->state->axes[limited->group].recorded++ < MAX_RECORDED)
         kg_trials_dismiss(trials, &choice, reason);
 }
 
@@ -208,14 +208,14 @@ static void release(struct state *state, int group)
     }
 }
 
-// What limits registers is left for later than the first batch, which is compiled before anything
-// is known of its forms without a limit.
-static void pick(struct state *state, int group, int most)
+// Configs with a limit on registers are not in the first batch, which is compiled before anything
+// is known of the same configs without a limit.
+static void pick(struct state *state, int group, int max)
 {
     struct kg_candidates *candidates = &state->axes[group].candidates;
     struct batch *next = &state->next;
     int size = batch_size(state->search->device);
-    size = most < size ? most : size;
+    size = max < size ? max : size;
     bool first = state->axes[group].batches++ == 0;
     if (!first)
         release(state, group);
@@ -254,7 +254,7 @@ static void await_next(struct state *state)
     next->is_compiling = false;
     for (int i = 0; i < next->count; i++) {
         work += next->items[i].built ? next->items[i].built->compile_work : 0;
-        kg_built_free(next->items[i].built); // it is in the cache
+        kg_built_free(next->items[i].built); // its object is in the cache
     }
     kg_times_add(state->search->times, KG_ACTIVITY_COMPILE, kg_times_now() - start, work);
 }
@@ -275,28 +275,29 @@ static int try_some(struct state *state, int group, const int *picked, int count
     return tried;
 }
 
-// Tries the next few candidates of a group. Gives how many; 0 ends it. Where compilers do not
-// disturb the clock, the batch after this one is picked and compiled once half of it is known.
-static int advance(struct state *state, int group, int most, bool is_last)
+// Tries the next few candidates of a group and returns their number; 0 ends the group. If compilers
+// do not disturb the timing, the following batch is picked and compiled once half of this one is
+// measured.
+static int advance(struct state *state, int group, int max, bool is_last)
 {
     struct batch *next = &state->next;
     bool overlaps = !is_last && state->search->device->backend->computes_apart;
-    int picked[MOST_BATCH];
+    int picked[MAX_BATCH];
     await_next(state);
     if (next->count == 0)
-        pick(state, group, most);
+        pick(state, group, max);
     int count = next->count, first = overlaps ? count / 2 : count;
     memcpy(picked, next->picked, sizeof picked);
     next->count = 0;
     int tried = try_some(state, group, picked, first);
-    if (overlaps && most > count && !kg_trials_stopped(&state->trials)) {
-        pick(state, group, most - count);
+    if (overlaps && max > count && !kg_trials_stopped(&state->trials)) {
+        pick(state, group, max - count);
         next->is_compiling = pthread_create(&next->compiler, NULL, compile_next, state) == 0;
     }
     return tried + try_some(state, group, picked + first, count - first);
 }
 
-// Tried in earnest: what runs the same as another one costs a compilation and no more.
+// Trials that count: candidates that run the same code as another one only cost a compilation.
 static int count_tried(const struct kg_candidates *candidates)
 {
     int tried = 0;
@@ -307,11 +308,11 @@ static int count_tried(const struct kg_candidates *candidates)
     return tried;
 }
 
-// Has a large space been searched for long enough without a gain that counts?
+// Has a large space been searched for long enough without a significant gain?
 static bool is_exhausted(const struct state *state, int allowed, int tried, int best_at)
 {
     const struct rule *rule = state->rule;
-    return rule->patience > 0 && allowed == rule->most && tried - best_at >= rule->patience;
+    return rule->patience > 0 && allowed == rule->max && tried - best_at >= rule->patience;
 }
 
 static void search_group(struct state *state, int group)
@@ -329,7 +330,7 @@ static void search_group(struct state *state, int group)
     double best = INFINITY;
     int batches = state->rule->batches ? state->rule->batches : INT_MAX;
     while (batches-- > 0 && more > 0 && tried < allowed &&
-           state->trials.count - compiled < MOST_COMPILED * allowed &&
+           state->trials.count - compiled < MAX_COMPILED * allowed &&
            !kg_trials_stopped(&state->trials)) {
         int at = find_best(candidates);
         if (at >= 0 && candidates->items[at].seconds < (1 - LEAST_GAIN) * best) {
@@ -343,7 +344,7 @@ static void search_group(struct state *state, int group)
         tried = count_tried(candidates);
     }
     await_next(state);
-    state->next.count = 0; // what was picked in vain
+    state->next.count = 0; // picked, but no longer needed
     if (state->trials.best >= 0)
         state->current = state->trials.items[state->trials.best].choice;
 }
@@ -356,7 +357,7 @@ static enum kg_status list_groups(struct state *state, struct kg_found *found,
     for (int group = 0; group < state->current.count; group++) {
         struct axis *axis = &state->axes[group];
         const struct kg_match *match = state->current.matches[group];
-        enum kg_status status = kg_candidates_list(match, search->target, MOST_CONFIGS, NULL, NULL,
+        enum kg_status status = kg_candidates_list(match, search->target, MAX_CONFIGS, NULL, NULL,
                                                    &axis->candidates, error);
         if (status)
             return status;
@@ -391,7 +392,8 @@ static void search_groups(struct state *state)
     }
 }
 
-// Other groupings than the chosen one that are expected to come near it: a race decides.
+// Lists groupings other than the chosen one whose expected times come near it; a race decides among
+// them.
 static int list_rivals(const struct state *state, struct kg_choice *rivals)
 {
     const struct kg_search *search = state->search;
@@ -412,18 +414,18 @@ static int list_rivals(const struct state *state, struct kg_choice *rivals)
     return count;
 }
 
-// The guess first, then other groupings, then what others suggest. A suggestion for another problem
-// is no error.
+// Tries the guess, then other groupings, then hints. A hint that does not fit this problem is not
+// an error.
 static void try_seeds(struct state *state)
 {
     const struct kg_search *search = state->search;
-    struct kg_choice *seeds = calloc(MOST_HINTS + KG_GROUPING_COUNT + 1, sizeof *seeds);
+    struct kg_choice *seeds = calloc(MAX_HINTS + KG_GROUPING_COUNT + 1, sizeof *seeds);
     if (!seeds)
-        return; // what comes next will say so
-    int count = 0, most = MOST_HINTS;
+        return; // a later step reports it
+    int count = 0, max = MAX_HINTS;
     seeds[count++] = state->current;
     count += list_rivals(state, seeds + count);
-    for (int i = 0; i < search->hint_count && most-- > 0; i++)
+    for (int i = 0; i < search->hint_count && max-- > 0; i++)
         count += kg_choice_read(search->problem, &search->device->facts, search->target,
                                 search->hints[i], &seeds[count]);
     kg_trials_run(&state->trials, seeds, count);
@@ -442,7 +444,7 @@ static void finish(struct state *state, struct kg_found *found)
     found->spread = timing.spread;
 }
 
-// What the search as a whole comes to.
+// The status of the search as a whole.
 static enum kg_status conclude(const struct kg_trials *trials, struct kg_error *error)
 {
     static const char *const endings[] = {"", " before time was up", "", ""};
@@ -464,7 +466,7 @@ static enum kg_status run(struct state *state, struct kg_found *found, struct kg
     if (status)
         return status;
     trials->prunes = state->rule->prune;
-    trials->most_estimate = state->rule->most_estimate;
+    trials->max_estimate = state->rule->max_estimate;
     try_seeds(state);
     status = list_groups(state, found, error);
     if (status)
@@ -485,26 +487,26 @@ static enum kg_status run(struct state *state, struct kg_found *found, struct kg
 static int find_costliest(const struct kg_choice *choice)
 {
     int group = 0;
-    double most = -1;
+    double max = -1;
     for (int i = 0; i < choice->count; i++) {
         const struct kg_match *match = choice->matches[i];
         double bound = match->family->bound(match, &choice->configs[i]);
-        group = bound > most ? i : group;
-        most = bound > most ? bound : most;
+        group = bound > max ? i : group;
+        max = bound > max ? bound : max;
     }
     return group;
 }
 
-int kg_search_foresee(const struct kg_search *search, struct kg_choice choices[KG_MOST_FORESEEN])
+int kg_search_foresee(const struct kg_search *search, struct kg_choice choices[KG_MAX_FORESEEN])
 {
-    int picked[MOST_BATCH], count = 1;
+    int picked[MAX_BATCH], count = 1;
     struct kg_candidates candidates;
     kg_choice_guess(search->problem, &search->device->facts, search->target, &choices[0]);
     if (choices[0].count == 0)
         return 0;
     int group = find_costliest(&choices[0]);
     const struct kg_match *match = choices[0].matches[group];
-    if (kg_candidates_list(match, search->target, MOST_CONFIGS, NULL, NULL, &candidates, NULL) !=
+    if (kg_candidates_list(match, search->target, MAX_CONFIGS, NULL, NULL, &candidates, NULL) !=
         KG_OK)
         return count;
     int at = kg_candidates_find(&candidates, match, &choices[0].configs[group]);

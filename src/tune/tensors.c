@@ -9,12 +9,12 @@
 
 #define SEED 1
 #define POISON 0xA5
-// Elements of the window that large inputs repeat: making a random value takes some 0.1
-// microseconds. Twice a prime, so that no row, tile or vector comes back at the same place soon,
-// and an even number, because two elements of four bits share a byte.
+// Elements of the window that large inputs repeat, because making a random value takes about 0.1
+// microseconds. It is twice a prime, so that rows, tiles and vectors do not repeat at the same
+// position soon; and it is even, because two elements of four bits share a byte.
 #define WINDOW ((int64_t)2 * 131071)
 
-// Copies what stands at the front over the rest, twice as much each time.
+// Copies the first `window` bytes over the rest, doubling the length each time.
 static enum kg_status repeat(struct kg_device *device, char *memory, size_t window, size_t bytes,
                              struct kg_error *error)
 {

@@ -1,4 +1,4 @@
-// One candidate after the other on the same inputs: see test_rig.h.
+// Tests one candidate after the other on the same inputs; see test_rig.h.
 
 #include "tune/test_rig.h"
 
@@ -8,20 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The interpreter does some 10^7 operations per second; beyond this a search would spend more time
-// there than on the clock. The gate has verified the candidate at smaller sizes in any case.
+// The interpreter does about 10^7 operations per second; with more, a search would spend more time
+// on it than on timing. The gate has verified the candidate at smaller sizes in any case.
 #define VERIFY_OPERATIONS 1e7
-// Of the warm-up, where this process has timed a candidate before.
+// Fraction of the warm-up that is enough after this process has timed a candidate.
 #define WARM_SHARE 0.1
 
 struct kg_test_rig {
     const struct kg_search *search;
     const struct kg_problem *problem;
     struct kg_device *device;
-    void *tensors[KG_MAX_TENSORS]; // inputs; outputs while a test lasts
-    void *workspace;               // while a test lasts
+    void *tensors[KG_MAX_TENSORS]; // inputs; outputs only during a test
+    void *workspace;               // only during a test
     uint64_t input_sums[KG_MAX_TENSORS];
-    bool is_warm; // the device has been at work: clocks are up
+    bool is_warm; // the device has run a candidate, so its clocks are up
 };
 
 static enum kg_status check_inputs(const struct kg_test_rig *rig, struct kg_error *error)
@@ -40,7 +40,7 @@ static enum kg_status check_inputs(const struct kg_test_rig *rig, struct kg_erro
     return KG_OK;
 }
 
-// One candidate, as the clock sees it.
+// One candidate as a subject of the timer.
 struct runner {
     const struct kg_test_rig *rig;
     struct kg_prepared *prepared;
@@ -63,8 +63,8 @@ static void close_test(struct kg_test_rig *rig, struct runner *runners, int coun
     rig->workspace = NULL;
 }
 
-// Outputs, and a workspace large enough for every candidate given. close_test comes after it
-// whatever it says.
+// Allocates outputs and a workspace large enough for every given candidate. The caller calls
+// close_test even after a failure.
 static enum kg_status open_test(struct kg_test_rig *rig, struct kg_built *const *built, int count,
                                 struct runner *runners, struct kg_error *error)
 {
@@ -83,7 +83,7 @@ static enum kg_status open_test(struct kg_test_rig *rig, struct kg_built *const 
     return status;
 }
 
-// One run on poisoned outputs, and their checksum.
+// Runs once on poisoned outputs and computes their checksum.
 static enum kg_status run_fresh(struct runner *runner, uint64_t *sum, struct kg_error *error)
 {
     const struct kg_test_rig *rig = runner->rig;
@@ -103,7 +103,7 @@ static bool is_verified(const struct kg_verified *verified, uint64_t sum)
     return false;
 }
 
-// A tensor's bytes where the CPU can read them: in place, or a copy that `*copy` owns.
+// A tensor's bytes in memory that the CPU can read: the tensor itself, or a copy that `*copy` owns.
 static enum kg_status view(const struct kg_test_rig *rig, int tensor, const void **bytes,
                            void **copy, struct kg_error *error)
 {
@@ -144,7 +144,7 @@ static struct kg_protocol choose_protocol(const struct kg_test_rig *rig)
     return protocol;
 }
 
-// At the size to tune for, once the gate has passed the candidate.
+// The test at the size to tune for, after the gate has passed the candidate.
 static enum kg_status test_at_size(struct kg_test_rig *rig, struct runner *runner, double incumbent,
                                    const struct kg_verified *verified, struct kg_tested *tested,
                                    struct kg_error *error)
@@ -180,9 +180,9 @@ static enum kg_status test_at_size(struct kg_test_rig *rig, struct runner *runne
     return status;
 }
 
-// The stand is to be as good for the next candidate as it was for this one. One that was wrong may
-// have written anywhere. A device that refuses even to wait for its work was broken by it, whatever
-// else it is said to have done.
+// Restores the inputs for the next candidate: a wrong one may have written anywhere. If the device
+// does not even complete its pending work, the candidate broke it, and that status replaces its
+// own.
 static enum kg_status restore(const struct kg_test_rig *rig, enum kg_status status,
                               struct kg_error *error)
 {
@@ -298,7 +298,7 @@ enum kg_status kg_test_rig_make(const struct kg_search *search, struct kg_test_r
         kg_test_rig_free(rig);
         return status;
     }
-    // What the device needs for a flush is made here once, not in every fork again.
+    // Memory that the device needs for a flush is allocated here once, not in every fork.
     if (search->protocol.cache == KG_COLD)
         rig->device->backend->flush(rig->device);
     *out = rig;

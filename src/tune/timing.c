@@ -1,4 +1,4 @@
-// The timing protocol. docs/timing.md tells it in full; the numbers there are the ones here.
+// The timing protocol. docs/timing.md describes it with the same numbers.
 
 #include "tune/timing.h"
 
@@ -7,16 +7,21 @@
 #include <string.h>
 
 #define FIRST_RUNS 3
-#define HOPELESS 2.0   // times the incumbent, after the first runs
-#define RACE_BUDGETS 3 // a subject's budget in a race, in budgets of one timed alone
-#define FEW_SAMPLES 3  // enough where one run takes longer than the budget, or
-#define FAR 10.0       // so many times as long as a rival's
+#define HOPELESS 2.0 // times the incumbent's median: abandoned after the first runs
+// Sampling time of a subject in a race, in multiples of that of one timed alone.
+#define RACE_BUDGETS 3
+// Enough samples if one run takes longer than the sampling time, or if the first runs take FAR
+// times as long as those of another subject in the race.
+#define FEW_SAMPLES 3
+#define FAR 10.0
 #define BATCH_SECONDS 20e-6
-#define MOST_BATCH 1024
-#define SLOWER 1.1    // times the incumbent: no more is asked of one that surely is
+#define MAX_BATCH 1024
+// Times the incumbent's median: a subject above it gets the least number of samples only.
+#define SLOWER 1.1
 #define SETTLED 0.005 // half width of the median's interval, relative
-#define TIE 0.01      // of the leader's time: what is behind by less is not told apart
-#define MOST_TIE 0.03 // nor is what is behind by less than the noise, but for this much
+#define TIE 0.01      // of the leader's time: subjects behind by less are tied
+// Of the leader's time: subjects behind by less than the noise are tied only up to this.
+#define MAX_TIE 0.03
 
 const struct kg_protocol kg_protocol_default = {
     .cache = KG_COLD,
@@ -24,10 +29,10 @@ const struct kg_protocol kg_protocol_default = {
     .warm_seconds = 0.02,
     .sample_seconds = 0.2,
     .least_samples = 7,
-    .most_samples = 200,
+    .max_samples = 200,
 };
 
-// One subject while it is being timed.
+// The state of one subject during timing.
 struct session {
     struct kg_device *device;
     const struct kg_protocol *protocol;
@@ -35,14 +40,14 @@ struct session {
     const volatile int *cancel;
     struct kg_error *error;
     double ran;             // seconds of the first runs
-    double least;           // of them
-    bool is_far;            // behind in a race, at first sight already
+    double least;           // the fastest of them
+    bool is_far;            // its first runs show that it is far behind in a race
     int batch;              // runs per sample
-    struct kg_graph *graph; // of that many runs, where runs are replayed
+    struct kg_graph *graph; // of `batch` runs, if runs are replayed
     int count;
     double *samples; // in the order in which they were taken
-    double *sorted;  // room for as many
-    bool dropped;    // from a race
+    double *sorted;  // room for a sorted copy
+    bool dropped;    // has left the race
 };
 
 static double now(const struct session *session)
@@ -59,7 +64,7 @@ static enum kg_status run_batch(void *user, struct kg_error *error)
     return status;
 }
 
-// As many runs as a sample has.
+// Runs the subject as often as a sample needs.
 static enum kg_status run(struct session *session)
 {
     if (session->cancel && *session->cancel)
@@ -76,7 +81,7 @@ static void forget(struct session *session)
     session->graph = NULL;
 }
 
-// `batch` runs a sample from now on.
+// Sets the number of runs of a sample.
 static enum kg_status set_batch(struct session *session, int batch)
 {
     const struct kg_backend *backend = session->device->backend;
@@ -114,7 +119,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-// The value below which the share `part` of the sorted samples lies, interpolated.
+// The value below which a fraction `part` of the sorted samples lies, interpolated.
 static double quantile(const double *sorted, int count, double part)
 {
     double position = part * (count - 1);
@@ -149,7 +154,7 @@ static bool is_settled(struct session *session)
     return kg_time_uncertainty(&timing) <= SETTLED * timing.median;
 }
 
-// Surely too slow to be of interest, though not hopeless at first sight.
+// Is it certainly slower than the incumbent, though not enough to be abandoned?
 static bool is_slower(struct session *session, double incumbent)
 {
     struct kg_timing timing;
@@ -161,7 +166,7 @@ static bool is_slower(struct session *session, double incumbent)
 static bool is_done(struct session *session, double elapsed, double budget)
 {
     const struct kg_protocol *protocol = session->protocol;
-    if (session->count >= (session->is_far ? FEW_SAMPLES : protocol->most_samples))
+    if (session->count >= (session->is_far ? FEW_SAMPLES : protocol->max_samples))
         return true;
     if (elapsed >= budget) {
         bool slow = elapsed / session->count > budget;
@@ -170,7 +175,7 @@ static bool is_done(struct session *session, double elapsed, double budget)
     return session->count >= protocol->least_samples && is_settled(session);
 }
 
-// The first runs, timed as samples are. They end early when they outlast the warm-up.
+// The first runs, timed like samples. They end early when they take longer than the warm-up.
 static enum kg_status run_first(struct session *session)
 {
     session->least = INFINITY;
@@ -186,9 +191,9 @@ static enum kg_status run_first(struct session *session)
     return KG_OK;
 }
 
-// Runs back to back until the subject has run for `warm_seconds`, the first runs included: caches,
-// page tables and clocks have then seen enough of it. Short kernels are timed in batches when warm:
-// a single run would drown in the clock's resolution.
+// Runs back to back until the subject has run for `warm_seconds`, the first runs included, so that
+// caches, page tables and clocks have adapted. With warm caches, short kernels are timed in
+// batches, because the resolution of the clock is too coarse for a single run.
 static enum kg_status warm_up(struct session *session)
 {
     double start = now(session);
@@ -199,8 +204,8 @@ static enum kg_status warm_up(struct session *session)
     }
     session->count = 0;
     if (session->protocol->cache == KG_WARM && session->least < BATCH_SECONDS) {
-        double runs = session->least > 0 ? ceil(BATCH_SECONDS / session->least) : MOST_BATCH;
-        return set_batch(session, runs < MOST_BATCH ? (int)runs : MOST_BATCH);
+        double runs = session->least > 0 ? ceil(BATCH_SECONDS / session->least) : MAX_BATCH;
+        return set_batch(session, runs < MAX_BATCH ? (int)runs : MAX_BATCH);
     }
     return KG_OK;
 }
@@ -209,14 +214,14 @@ static enum kg_status begin(struct session *session, struct kg_device *device,
                             const struct kg_protocol *protocol, const struct kg_timed *subject,
                             const volatile int *cancel, struct kg_error *error)
 {
-    int most = protocol->most_samples > FIRST_RUNS ? protocol->most_samples : FIRST_RUNS;
+    int max = protocol->max_samples > FIRST_RUNS ? protocol->max_samples : FIRST_RUNS;
     *session = (struct session){.device = device,
                                 .protocol = protocol,
                                 .subject = subject,
                                 .cancel = cancel,
                                 .error = error,
-                                .samples = calloc((size_t)most, sizeof(double)),
-                                .sorted = calloc((size_t)most, sizeof(double))};
+                                .samples = calloc((size_t)max, sizeof(double)),
+                                .sorted = calloc((size_t)max, sizeof(double))};
     if (!session->samples || !session->sorted)
         return kg_error_memory(error, "samples");
     return set_batch(session, 1);
@@ -259,15 +264,15 @@ static enum kg_status time_subject(struct session *session, double incumbent,
     return status;
 }
 
-// Warm means as a subject's own last run left the caches, so in a race each sample follows a run
-// that is not counted.
+// `warm` means that the caches are as the subject's own previous run left them. In a race each
+// sample therefore follows a run that is not counted.
 static enum kg_status take_turn(struct session *session)
 {
     enum kg_status status = session->protocol->cache == KG_WARM ? run(session) : KG_OK;
     return status ? status : take_sample(session);
 }
 
-// The one with the lowest median of those still in the race.
+// The subject with the lowest median of those still in the race.
 static int find_leader(struct session *sessions, int count)
 {
     int leader = -1;
@@ -285,8 +290,8 @@ static int find_leader(struct session *sessions, int count)
     return leader;
 }
 
-// How far behind the leader, by the ratios of the samples that were taken in the same rounds: what
-// slows a whole round down does not blur them.
+// Measures how far a subject is behind the leader, by the ratios of the samples of the same rounds:
+// a disturbance that slows a whole round cancels out.
 static void compare_with(struct session *session, const struct session *leader,
                          struct kg_timing *timing)
 {
@@ -301,7 +306,7 @@ static void compare_with(struct session *session, const struct session *leader,
     timing->behind_noise = kg_time_uncertainty(&ratios);
 }
 
-// Those who cannot win any more leave the rounds to the others.
+// Subjects that cannot win any more leave the race.
 static void drop_losers(struct session *sessions, int count)
 {
     const struct session *leader = &sessions[find_leader(sessions, count)];
@@ -325,7 +330,7 @@ static bool is_race_done(struct session *sessions, int count, double elapsed)
     return true;
 }
 
-// Those who are far behind have been seen enough after few rounds.
+// A few rounds are enough for subjects that are far behind.
 static bool is_out(const struct session *session)
 {
     return session->dropped || (session->is_far && session->count >= FEW_SAMPLES);
@@ -347,7 +352,7 @@ static enum kg_status race(struct session *sessions, int count, bool drops)
     double start = now(sessions);
     for (int round = 0; round == 0 || !is_race_done(sessions, count, now(sessions) - start);
          round++) {
-        // Another one goes first in each round: none profits from its place.
+        // Each round starts with another subject, so that the order favours none.
         for (int i = 0; i < count; i++) {
             struct session *next = &sessions[(round + i) % count];
             enum kg_status status = is_out(next) ? KG_OK : take_turn(next);
@@ -446,7 +451,7 @@ enum kg_status kg_time_race(struct kg_device *device, const struct kg_protocol *
 int kg_time_winner(const struct kg_timing *timings, int count)
 {
     for (int i = 0; i < count; i++) {
-        double tie = fmax(TIE, fmin(timings[i].behind_noise, MOST_TIE));
+        double tie = fmax(TIE, fmin(timings[i].behind_noise, MAX_TIE));
         if (timings[i].samples > 0 && !timings[i].abandoned && timings[i].behind <= tie)
             return i;
     }

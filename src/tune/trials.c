@@ -1,5 +1,6 @@
-// Trying candidates. A batch is compiled by several threads at once, because compilers take most of
-// a search's time, and only then measured, because a compiler beside it would disturb the clock.
+// Tries candidates. Several threads compile a batch at once, because compilers take most of a
+// search's time. The batch is measured afterwards, because a compiler that runs meanwhile would
+// disturb the timing.
 
 #include "tune/trials.h"
 
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RUN_SECONDS 60.0 // of one candidate, where the caller gives no limit
+#define RUN_SECONDS 60.0 // for one candidate, if the caller gives no limit
 #define REASONS_LENGTH 1500
 
 static double run_limit(const struct kg_trials *trials)
@@ -20,7 +21,7 @@ static double run_limit(const struct kg_trials *trials)
     return trials->search->run_limit > 0 ? trials->search->run_limit : RUN_SECONDS;
 }
 
-// The limit is on what comes after the first verdict: without one there is nothing to choose.
+// The time limit applies only after the first verdict: without one there is nothing to choose.
 static bool has_deadline(const struct kg_trials *trials)
 {
     return trials->deadline > 0 && (trials->best >= 0 || trials->failed > 0);
@@ -42,8 +43,8 @@ static void fail(struct kg_trials *trials, const struct kg_error *error)
     trials->failure = *error;
 }
 
-// What surely came from memory or went there: of each group as much as the last-level cache cannot
-// hold.
+// The bytes that certainly moved between memory and cache: of each group, those beyond the size of
+// the last-level cache.
 static void note_bandwidth(const struct kg_trials *trials, const struct kg_choice *choice,
                            const struct kg_timing *timing)
 {
@@ -75,7 +76,7 @@ static int find_text(const struct kg_trials *trials, const char *text)
     return -1;
 }
 
-// Takes `text` over. NULL when out of memory, and the search stops.
+// Takes ownership of `text`. NULL when out of memory, and the search stops.
 static struct kg_trial *add(struct kg_trials *trials, const struct kg_choice *choice, char *text)
 {
     if (text && trials->count == trials->capacity) {
@@ -134,16 +135,17 @@ static void record(const struct kg_trials *trials, const struct kg_outcome *outc
         trials->search->record(trials->search->user, outcome);
 }
 
-// A candidate that was faster than its instructions' bound: the bounds of others are scaled down.
-static void note_code_trust(struct kg_trials *trials, const struct kg_trial *trial)
+// A candidate was faster than the bound of its instructions: the bounds of others are scaled down.
+static void note_code_bound_scale(struct kg_trials *trials, const struct kg_trial *trial)
 {
     const struct kg_forecast *forecast = &trial->forecast;
     double least = trial->timing.least;
-    if (forecast->known && forecast->bound > 0 && least < forecast->bound * trials->code_trust)
-        trials->code_trust = least / forecast->bound;
+    if (forecast->known && forecast->bound > 0 &&
+        least < forecast->bound * trials->code_bound_scale)
+        trials->code_bound_scale = least / forecast->bound;
 }
 
-// An earlier search's outcome. False when there is none that settles it.
+// Looks up an earlier search's outcome. False when there is none, or none that is final.
 static bool recall(struct kg_trials *trials, const struct kg_choice *choice, const char *text)
 {
     const struct kg_search *search = trials->search;
@@ -153,7 +155,7 @@ static bool recall(struct kg_trials *trials, const struct kg_choice *choice, con
     bool measured = outcome.kind == KG_OUTCOME_MEASURED && outcome.timing.median > 0;
     if (!measured && (outcome.kind < KG_OUTCOME_COMPILE || outcome.kind >= KG_OUTCOME_COUNT))
         return false;
-    // The reason's memory is the callback's: it is used before anything else is asked.
+    // The callback owns the reason's memory: it is copied before the next call.
     char reason[512] = "";
     if (outcome.reason)
         strncat(reason, outcome.reason, sizeof reason - 1);
@@ -168,13 +170,13 @@ static bool recall(struct kg_trials *trials, const struct kg_choice *choice, con
     trial->verdict = outcome.verdict;
     trial->forecast = outcome.forecast;
     if (measured)
-        note_code_trust(trials, trial);
+        note_code_bound_scale(trials, trial);
     count_trial(trials, trial, reason);
     report_progress(trials, trial->text);
     return true;
 }
 
-// One candidate on its way through a compiler.
+// One candidate that is being compiled.
 struct build {
     const struct kg_choice *choice;
     char *text;
@@ -197,7 +199,7 @@ static const struct kg_trial *find_source(const struct kg_trials *trials, struct
     return NULL;
 }
 
-// Did the candidate fail, or the machine? The latter would befall every other one as well.
+// Is it a failure of the machine? Such a failure would occur for every other candidate as well.
 static bool is_machine_failure(enum kg_status status)
 {
     return status == KG_ERROR_MISSING || status == KG_ERROR_IO || status == KG_ERROR_MEMORY;
@@ -210,7 +212,7 @@ static void settle_build_failure(struct kg_trials *trials, struct build *build,
         fail(trials, &build->made->error);
         return;
     }
-    // The search's own time ended it: no fault of the candidate's.
+    // The search's own time limit ended the compilation, not a fault of the candidate.
     if (build->made->status == KG_ERROR_CANCELLED || kg_trials_stopped(trials))
         return;
     struct kg_trial *trial = add(trials, build->choice, build->text);
@@ -224,7 +226,7 @@ static void settle_build_failure(struct kg_trials *trials, struct build *build,
     record(trials, outcome);
 }
 
-// What runs is what an earlier candidate is: its outcome is this one's, too.
+// The kernel runs the same code as an earlier candidate and takes over its outcome.
 static void settle_twin(struct kg_trials *trials, struct build *build, const struct kg_trial *twin,
                         bool by_code, struct kg_outcome *outcome)
 {
@@ -249,21 +251,21 @@ static void settle_twin(struct kg_trials *trials, struct build *build, const str
     kg_text_free(&reason);
 }
 
-// Seconds, by the families where they say, else by the instructions.
+// Expected seconds, by the families if they give them, else by the instructions.
 static double expect(const struct kg_choice *choice, const struct kg_forecast *forecast)
 {
     double seconds = kg_choice_expected(choice);
     return seconds > 0 ? seconds : forecast->estimate;
 }
 
-// Is there no point in running it, by its instructions? What has no rival must run.
+// Do its instructions show that running it is pointless? The first candidate always runs.
 static bool is_hopeless(const struct kg_trials *trials, const struct kg_choice *choice,
                         const struct kg_forecast *forecast, char *reason, size_t size)
 {
     if (!trials->prunes || !forecast->known || trials->best < 0)
         return false;
     const struct kg_trial *best = &trials->items[trials->best];
-    double median = best->timing.median, bound = forecast->bound * trials->code_trust;
+    double median = best->timing.median, bound = forecast->bound * trials->code_bound_scale;
     double expected = expect(choice, forecast);
     double expected_of_best = expect(&best->choice, &best->forecast);
     if (forecast->refusal[0])
@@ -272,8 +274,8 @@ static bool is_hopeless(const struct kg_trials *trials, const struct kg_choice *
         snprintf(reason, size,
                  "its instructions cannot take less than %.3g us; the best takes %.3g us",
                  bound * 1e6, median * 1e6);
-    else if (trials->most_estimate > 0 && expected_of_best > 0 &&
-             expected > trials->most_estimate * expected_of_best)
+    else if (trials->max_estimate > 0 && expected_of_best > 0 &&
+             expected > trials->max_estimate * expected_of_best)
         snprintf(reason, size, "the model expects %.3g us, and %.3g us of the best", expected * 1e6,
                  expected_of_best * 1e6);
     else
@@ -317,14 +319,15 @@ static void settle_judgement(struct kg_trials *trials, struct build *build,
     outcome->reason = measured ? NULL : judgement->reason;
     trial->forecast = outcome->forecast;
     if (measured)
-        note_code_trust(trials, trial);
-    if (measured && outcome->bound > 0 && judgement->timing.least < outcome->bound * trials->trust)
-        trials->trust = judgement->timing.least / outcome->bound;
+        note_code_bound_scale(trials, trial);
+    if (measured && outcome->bound > 0 &&
+        judgement->timing.least < outcome->bound * trials->bound_scale)
+        trials->bound_scale = judgement->timing.least / outcome->bound;
     count_trial(trials, trial, outcome->reason);
     record(trials, outcome);
 }
 
-// Everything between the compiler and the record, for one candidate.
+// Everything between compilation and record, for one candidate.
 static void settle(struct kg_trials *trials, struct build *build)
 {
     struct kg_outcome outcome = {.bound = kg_choice_bound(build->choice)};
@@ -357,7 +360,7 @@ static void settle(struct kg_trials *trials, struct build *build)
     } else if (status) {
         fail(trials, &error);
     } else if (judgement.kind == KG_OUTCOME_TIMEOUT && limit < run_limit(trials)) {
-        trials->stop = KG_STOP_TIME; // the search's time, not the candidate's
+        trials->stop = KG_STOP_TIME; // the search's time limit, not the candidate's
     } else {
         settle_judgement(trials, build, &judgement, &outcome);
     }
@@ -388,7 +391,8 @@ static void run_batch(struct kg_trials *trials, struct build *builds, int count,
 enum kg_status kg_trials_begin(struct kg_trials *trials, const struct kg_search *search,
                                struct kg_error *error)
 {
-    *trials = (struct kg_trials){.search = search, .best = -1, .trust = 1, .code_trust = 1};
+    *trials =
+        (struct kg_trials){.search = search, .best = -1, .bound_scale = 1, .code_bound_scale = 1};
     if (search->seconds > 0)
         trials->deadline = kg_times_now() + search->seconds;
     trials->judge = search->judge;
@@ -416,7 +420,7 @@ bool kg_trials_stopped(struct kg_trials *trials)
     return trials->stop != KG_STOP_NOT;
 }
 
-// Is this choice in the batch already? A hint often is the guess.
+// Is this choice in the batch already? Hints often equal the guess.
 static bool is_wanted(const struct build *builds, int wanted, const char *text)
 {
     for (int i = 0; i < wanted; i++)
@@ -461,7 +465,7 @@ const struct kg_trial *kg_trials_find(const struct kg_trials *trials,
 
 double kg_trials_bound(const struct kg_trials *trials, const struct kg_choice *choice)
 {
-    return kg_choice_bound(choice) * trials->trust;
+    return kg_choice_bound(choice) * trials->bound_scale;
 }
 
 void kg_trials_dismiss(struct kg_trials *trials, const struct kg_choice *choice, const char *reason)
@@ -473,7 +477,7 @@ void kg_trials_dismiss(struct kg_trials *trials, const struct kg_choice *choice,
                                  .choice = text,
                                  .bound = kg_choice_bound(choice),
                                  .reason = reason};
-    // A search that goes on after an interruption does not repeat what it said before.
+    // A search that is resumed does not record the same outcome again.
     bool said = text && search->known && search->known(search->user, text, &before) &&
                 before.kind == KG_OUTCOME_PRUNED;
     if (text && !said)
@@ -481,13 +485,13 @@ void kg_trials_dismiss(struct kg_trials *trials, const struct kg_choice *choice,
     free(text);
 }
 
-int kg_trials_finish(struct kg_trials *trials, int most, double margin, struct kg_timing *timing)
+int kg_trials_finish(struct kg_trials *trials, int max, double margin, struct kg_timing *timing)
 {
-    int finalists[KG_MOST_FINALISTS];
+    int finalists[KG_MAX_FINALISTS];
     int winner = -1;
     const struct kg_trial *best = &trials->items[trials->best];
     *timing = best->timing;
-    int count = kg_finals_choose(trials, most, margin, finalists);
+    int count = kg_finals_choose(trials, max, margin, finalists);
     if (!kg_trials_stopped(trials) && (count > 1 || best->known)) {
         report_progress(trials, "final race");
         winner = kg_finals_race(trials, finalists, count, timing);

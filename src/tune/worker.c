@@ -1,4 +1,4 @@
-// A job with a result of fixed size, in a process of its own (device/child.h).
+// A job with a result of fixed size in a separate process (device/child.h).
 
 #include "tune/worker.h"
 
@@ -55,7 +55,7 @@ struct use {
 
 enum request { READY, WORK };
 
-// The first use of a device takes as long as it takes to open it.
+// The first use of a device includes the time to open it.
 static enum kg_status make_ready(struct kg_device *device, struct kg_error *error)
 {
     void *memory;

@@ -1,4 +1,4 @@
-// Work that may hang, crash or be killed, in a process of its own. The child is a fork: it sees
+// Runs work that may hang, crash or be killed in a separate process. The child is a fork: it sees
 // the parent's memory as it was.
 
 #ifndef KG_TUNE_WORKER_H
@@ -8,20 +8,21 @@
 
 #include <stddef.h>
 
-#define KG_READY_SECONDS 120.0 // for a device and what is put there; more is a hang
+#define KG_READY_SECONDS 120.0 // for opening a device and preparing it; more is a hang
 
 // Where candidates run.
 enum kg_isolation {
-    KG_ISOLATION_AUTO,   // as the device allows: kg_worker_isolation
+    KG_ISOLATION_AUTO,   // chosen by kg_worker_isolation for the device
     KG_ISOLATION_FORK,   // each in a fork
-    KG_ISOLATION_WORKER, // all in one process that stays, until one of them breaks it
-    KG_ISOLATION_NONE,   // in this process, which ends with one that crashes, and hangs with it
+    KG_ISOLATION_WORKER, // all in one long-lived process, which is replaced when a candidate breaks
+                         // it
+    KG_ISOLATION_NONE,   // in this process; a crash ends it, and a hang blocks it
 };
-// Forks where they share memory; a worker where preparing a device takes long; nothing where
-// somebody in this process uses a device that no fork can use then.
+// FORK for devices that share memory; WORKER for devices that take long to prepare; NONE if this
+// process uses the device already, so that no fork can.
 enum kg_isolation kg_worker_isolation(struct kg_device *device);
 
-// Runs in the child. Whatever it writes to `result` (of `size` bytes) reaches the parent.
+// Runs in the child. The parent receives what it writes to `result` (of `size` bytes).
 typedef enum kg_status kg_worker_job(void *user, void *result, size_t size, struct kg_error *error);
 
 // KG_ERROR_TIMEOUT when `seconds` passed, KG_ERROR_FAULT when the child died (the signal is in the
@@ -30,9 +31,9 @@ typedef enum kg_status kg_worker_job(void *user, void *result, size_t size, stru
 enum kg_status kg_worker_run(kg_worker_job *job, void *user, double seconds,
                              const volatile int *cancel, void *result, size_t size,
                              struct kg_error *error);
-// The same for a job that uses `device`: in this process where no fork can use it, without limit
-// and cancellation then. A device with memory of its own is made ready before the job's time
-// begins; KG_ERROR_MISSING where it cannot be.
+// The same for a job that uses `device`. It runs in this process, without time limit and
+// cancellation, if no fork can use the device. A device with separate memory is opened before the
+// job's time begins; KG_ERROR_MISSING when that fails.
 enum kg_status kg_worker_run_on(struct kg_device *device, kg_worker_job *job, void *user,
                                 double seconds, const volatile int *cancel, void *result,
                                 size_t size, struct kg_error *error);

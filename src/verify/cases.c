@@ -1,6 +1,5 @@
-// Which cases a gate holds: sizes by rule, and for each size some classes of inputs. What does not
-// depend on inputs is settled first, for one case after the other; inputs and what the reference
-// makes of them follow, for several at once.
+// Chooses the cases of a gate: sizes by rule, and for each size some classes of inputs. The choice
+// is made sequentially; inputs and references are computed in parallel afterwards.
 
 #include "verify/case.h"
 
@@ -14,18 +13,18 @@
 #include <string.h>
 #include <unistd.h>
 
-// A generated case may cost this part of what a required one may.
+// A generated case may cost this fraction of what a required one may.
 #define GENERATED_PART 0.08
 
-#define MOST_THREADS 8
+#define MAX_THREADS 8
 
 struct request {
     const int64_t *sizes;
     enum kg_input_class class;
     bool strided;
     uint64_t seed;
-    double effort; // what the reference may cost
-    bool needed;   // dear outputs are then checked in windows; else the case is left out
+    double effort; // limit of the reference's cost
+    bool needed;   // an expensive case is then checked in windows instead of left out
 };
 
 static void free_case(struct kg_case *item)
@@ -48,8 +47,8 @@ void kg_cases_free(struct kg_cases *cases)
     memset(cases, 0, sizeof *cases);
 }
 
-// Strides of views a user may have: every other element of the last dimension, three elements
-// between rows, and more between planes. 4-bit tensors stay dense: their elements share bytes.
+// Strides of a view: every other element of the last dimension, three elements between rows, and
+// more between planes. 4-bit tensors stay dense, because their elements share bytes.
 static void make_strides(const struct kg_problem *dense, int64_t (*strides)[KG_MAX_RANK])
 {
     const struct kg_op *op = dense->op;
@@ -110,10 +109,10 @@ static enum kg_status fill_inputs(struct kg_case *item, struct kg_error *error)
 int kg_case_threads(void)
 {
     long count = sysconf(_SC_NPROCESSORS_ONLN);
-    return count < 1 ? 1 : count > MOST_THREADS ? MOST_THREADS : (int)count;
+    return count < 1 ? 1 : count > MAX_THREADS ? MAX_THREADS : (int)count;
 }
 
-// Inputs, and what the reference says.
+// Computes the inputs and the reference.
 static enum kg_status fill(struct kg_case *item, const volatile int *cancel, struct kg_error *error)
 {
     enum kg_status status = fill_inputs(item, error);
@@ -128,7 +127,7 @@ struct filling {
     const struct kg_cases *cases;
     const volatile int *cancel;
     _Atomic int next;
-    pthread_mutex_t turn; // to fail
+    pthread_mutex_t lock; // locked to report a failure
     enum kg_status status;
     struct kg_error *error;
 };
@@ -144,21 +143,22 @@ static void *fill_some(void *argument)
         enum kg_status status = fill(filling->cases->items[at], filling->cancel, &error);
         if (status == KG_OK)
             continue;
-        pthread_mutex_lock(&filling->turn);
+        pthread_mutex_lock(&filling->lock);
         if (filling->status == KG_OK)
             filling->status = kg_error_set(filling->error, status, "%s", error.text);
-        pthread_mutex_unlock(&filling->turn);
+        pthread_mutex_unlock(&filling->lock);
         atomic_store(&filling->next, filling->cases->count);
     }
 }
 
-// This thread fills cases too, so all get done even if no other can be started.
+// The calling thread fills cases too, so that all are filled even if no other thread can be
+// started.
 static enum kg_status fill_all(const struct kg_cases *cases, const volatile int *cancel,
                                struct kg_error *error)
 {
     struct filling filling = {
-        .cases = cases, .cancel = cancel, .turn = PTHREAD_MUTEX_INITIALIZER, .error = error};
-    pthread_t helpers[MOST_THREADS];
+        .cases = cases, .cancel = cancel, .lock = PTHREAD_MUTEX_INITIALIZER, .error = error};
+    pthread_t helpers[MAX_THREADS];
     int started = 0, wanted = kg_case_threads() - 1;
     while (started < wanted && started + 1 < cases->count &&
            pthread_create(&helpers[started], NULL, fill_some, &filling) == 0)
@@ -166,7 +166,7 @@ static enum kg_status fill_all(const struct kg_cases *cases, const volatile int 
     fill_some(&filling);
     for (int i = 0; i < started; i++)
         pthread_join(helpers[i], NULL);
-    pthread_mutex_destroy(&filling.turn);
+    pthread_mutex_destroy(&filling.lock);
     return filling.status;
 }
 
@@ -209,8 +209,9 @@ static enum kg_status plan_case(struct kg_case *item, const struct kg_op *instan
     return status;
 }
 
-// Appends a case, without inputs yet. Sizes that do not fit the definition, and dear ones that are
-// not needed, give KG_OK and no case, `added` false; when needed, the former are an error.
+// Appends a case without inputs. Sizes that the definition does not allow, and expensive sizes that
+// are not needed, return KG_OK without a case, with `added` false. If the case is needed, sizes
+// that are not allowed are an error.
 static enum kg_status append_case(struct kg_cases *cases, const struct kg_op *instance,
                                   const struct request *request, bool *added,
                                   struct kg_error *error)
@@ -242,7 +243,7 @@ enum kg_status kg_cases_take(struct kg_cases *cases, struct kg_cases *more, stru
     return KG_OK;
 }
 
-// What is fixed while the cases of one gate are made.
+// The state while the cases of one gate are made.
 struct maker {
     struct kg_cases *cases;
     const struct kg_op *instance;
@@ -251,7 +252,7 @@ struct maker {
     double effort;
     struct kg_random random; // chooses sizes
     bool has_primes;
-    int64_t primes[KG_MAX_SIZES]; // a row of primes that fits
+    int64_t primes[KG_MAX_SIZES]; // a set of primes that the definition allows
     struct kg_error *error;
 };
 
@@ -286,7 +287,8 @@ static enum kg_status add(struct maker *maker, const int64_t *sizes, enum kg_inp
     return append_case(maker->cases, maker->instance, &request, added, maker->error);
 }
 
-// A row somebody asked for: normal values, and when it is cheap NaN and infinities too.
+// A row of sizes that the goal or the caller requires: normal values, and for cheap rows also NaN
+// and infinities.
 static enum kg_status add_wanted(struct maker *maker, const int64_t *sizes)
 {
     bool added;
@@ -306,7 +308,8 @@ static enum kg_status add_all_wanted(struct maker *maker)
     enum kg_status status = KG_OK;
     for (int r = 0; r < verify->row_count && status == KG_OK; r++) {
         for (int i = 0; i < op->size_count; i++)
-            sizes[i] = 1; // one that no row names does not matter to any tensor named there
+            // A size that no required row names does not occur in a tensor of this output.
+            sizes[i] = 1;
         for (int i = 0; i < verify->size_count; i++)
             sizes[verify->sizes[i]->id] = verify->rows[r * verify->size_count + i];
         status = add_wanted(maker, sizes);
@@ -322,7 +325,8 @@ static void set_all(const struct maker *maker, int64_t *sizes, int64_t value)
         sizes[i] = value;
 }
 
-// Small different primes, another order each time. Definitions of many sizes need smaller ones.
+// Sets small distinct primes, in another order for each `turn`. Definitions of many sizes need
+// smaller ones.
 static void set_primes(const struct maker *maker, int64_t *sizes, int turn, int smaller)
 {
     static const int64_t primes[3][7] = {
@@ -331,7 +335,7 @@ static void set_primes(const struct maker *maker, int64_t *sizes, int turn, int 
         sizes[i] = primes[smaller][(i + turn) % 7];
 }
 
-// Some sizes near a tile, the others small. Fewer near it the more tries have failed.
+// Sets some sizes near a tile and the others small. After failed attempts fewer sizes are near it.
 static void set_near(struct maker *maker, int64_t *sizes, int64_t near, int failed)
 {
     static const int64_t small[] = {1, 2, 3, 5, 7, 13};
@@ -342,7 +346,7 @@ static void set_near(struct maker *maker, int64_t *sizes, int64_t near, int fail
     }
 }
 
-// Nothing, one, small primes: the shapes that loops get wrong.
+// Sizes 0 and 1, and small primes: the shapes that loops get wrong.
 static enum kg_status add_small(struct maker *maker)
 {
     int64_t sizes[KG_MAX_SIZES];
@@ -389,20 +393,20 @@ static enum kg_status add_near_tiles(struct maker *maker)
     return status;
 }
 
-// The sizes of the dearest generated case so far.
+// The sizes of the most expensive generated case so far.
 static bool find_rich(const struct maker *maker, int64_t *sizes)
 {
-    double most = 0;
+    double max = 0;
     for (int i = 0; i < maker->cases->count; i++) {
         const struct kg_case *item = maker->cases->items[i];
         double cost;
         if (!item->whole || kg_reference_cost(item->problem, NULL, &cost, NULL) != KG_OK ||
-            cost <= most || cost > maker->effort * GENERATED_PART)
+            cost <= max || cost > maker->effort * GENERATED_PART)
             continue;
-        most = cost;
+        max = cost;
         memcpy(sizes, item->problem->sizes, sizeof item->problem->sizes);
     }
-    return most > 0;
+    return max > 0;
 }
 
 // Every class and strided views, at two sizes.

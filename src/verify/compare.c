@@ -1,6 +1,6 @@
-// Is this output right? Two bounds, and both must hold: every element within the tolerance of its
-// dtype, and the error as a whole within a small multiple of the rounding that no kernel avoids.
-// docs/verification.md tells why.
+// Compares outputs with the reference. Both bounds must hold: every element is within the tolerance
+// of its dtype, and the error of the whole output is within a small multiple of the unavoidable
+// rounding error. docs/verification.md explains why.
 
 #include "verify/case.h"
 
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// The error as a whole may be this many times the unavoidable one.
+// Limit of the whole error, as a multiple of the unavoidable error.
 #define RMS_LIMIT 3.0
 
 // The largest power of two that is no larger than a normal `value` > 0.
@@ -41,7 +41,7 @@ double kg_compare_unavoidable(enum kg_dtype dtype, double value, double slack)
     return half_step(dtype, value) + slack;
 }
 
-// One output under comparison.
+// The state of comparing one output.
 struct output {
     const struct kg_problem *problem;
     int tensor;
@@ -51,15 +51,15 @@ struct output {
     double relative;
     double absolute;
     double rms_limit;
-    // Running, in units of the largest value, lest squares overflow.
+    // Sums are in units of the largest value, so that squares do not overflow.
     double unit;
     double errors;      // sum of squared errors
-    double unavoidable; // and of what cannot be avoided
+    double unavoidable; // sum of squared unavoidable errors
     int64_t decided;
 };
 
-// The tolerances. The default absolute one is meant for values around 1: for smaller outputs it
-// shrinks with them, or zeros would pass for a wide softmax.
+// Sets the tolerances. The default absolute tolerance is meant for values around 1; for smaller
+// outputs it is scaled down, or zeros would pass for a wide softmax.
 static void set_tolerance(struct output *output)
 {
     const struct kg_dtype_info *info = &kg_dtypes[output->dtype];
@@ -71,7 +71,8 @@ static void set_tolerance(struct output *output)
         double magnitude = fabs(expected->value[i]);
         if (!(magnitude <= info->largest) || isinf(expected->slack[i]))
             continue;
-        squares += magnitude < 1 ? magnitude * magnitude : 1; // beyond 1 the scale is 1 anyway
+        // Values above 1 do not raise the scale above 1.
+        squares += magnitude < 1 ? magnitude * magnitude : 1;
         largest = magnitude > largest ? magnitude : largest;
         count++;
     }
@@ -79,12 +80,12 @@ static void set_tolerance(struct output *output)
     double scale = count ? sqrt(squares / (double)count) : 0;
     output->relative = given->given ? given->relative : info->relative;
     output->absolute = given->given ? given->absolute : info->absolute * scale;
-    // Whoever allows coarser results allows a coarser whole, in proportion.
+    // A coarser relative tolerance in the goal loosens the second bound in proportion.
     double looser = given->given && info->relative > 0 ? given->relative / info->relative : 1;
     output->rms_limit = RMS_LIMIT * fmax(looser, 1);
 }
 
-// Where the comparison stands: element n of the window.
+// The position of the comparison: element n of the window.
 struct place {
     int64_t n;
     int64_t index[KG_MAX_RANK]; // in the whole output
@@ -127,7 +128,8 @@ static void say_element(const struct output *output, const struct place *place, 
              expected, tolerance, got);
 }
 
-// A float against value `r`. Gives the error as a part of what is allowed; > 1 is wrong.
+// Compares a float with the reference's `r`. Returns the error as a fraction of the allowed one; >
+// 1 is wrong.
 static double judge_real(struct output *output, double r, double slack, double got, double *allowed)
 {
     double tolerance = output->relative * fabs(r) + output->absolute;
@@ -137,10 +139,10 @@ static double judge_real(struct output *output, double r, double slack, double g
         return isnan(got) ? 0 : INFINITY;
     if (isinf(r))
         return (info->has_infinity ? r == got : isnan(got)) ? 0 : INFINITY;
-    // From here on a number is too large for the dtype.
+    // Numbers from here on overflow the dtype.
     double edge = info->largest + half_step(output->dtype, info->largest);
     double unsure = tolerance + slack;
-    if (!isfinite(got)) { // right for what may lie past the edge, for infinities on that side
+    if (!isfinite(got)) { // correct if the true value may overflow, infinities on the same side
         double past = info->has_infinity ? (got > 0 ? r : -r) : fabs(r);
         bool overflows = info->has_infinity ? isinf(got) : isnan(got);
         return overflows && past + unsure >= edge ? 0 : INFINITY;
@@ -178,7 +180,7 @@ static bool compare_integer(const struct output *output, const struct place *pla
                             struct kg_verdict *verdict)
 {
     int64_t wanted = output->expected->integer[place->n];
-    // Of a truth value the byte: any but 0 and 1 is none.
+    // A boolean is compared as a byte: only 0 and 1 are valid.
     enum kg_dtype stored = kg_dtype_is_truth(output->dtype) ? KG_U8 : output->dtype;
     int64_t got = kg_dtype_load_integer(stored, output->data, (size_t)place->at);
     if (got == wanted)

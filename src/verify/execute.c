@@ -1,5 +1,5 @@
-// Running passes. Each is cut into tasks, independent of each other: blocks of lanes, single output
-// elements, or rows of a scan, as the plan says. Threads take tasks from a counter.
+// Runs passes. The plan divides each into independent tasks: blocks of lanes, single output
+// elements, or rows of a scan. Threads take tasks from a counter.
 
 #include "verify/program.h"
 
@@ -38,7 +38,7 @@ static void set_axes(struct kg_frame *frame, int from, int to, int64_t number)
     }
 }
 
-// The next point of axes [from, to); false when it was the last one.
+// Moves axes [from, to) to the next point; false when it was the last one.
 static bool advance(struct kg_frame *frame, int from, int to)
 {
     for (int a = to - 1; a >= from; a--) {
@@ -50,12 +50,13 @@ static bool advance(struct kg_frame *frame, int from, int to)
     return false;
 }
 
-// Puts the lanes on points [start, start + lanes) of the lane axes.
+// Sets the lanes to points [start, start + lanes) of the lane axes.
 static void set_lanes(struct kg_frame *frame, int64_t start, int lanes)
 {
     const struct kg_pass *pass = frame->pass;
     int first = pass->lane_axis, end = pass->lane_end;
-    bool single = end - first <= 1; // then all blocks look alike, up to where they start
+    // Then all blocks have the same form, and differ only in where they start.
+    bool single = end - first <= 1;
     if (single && end > first)
         frame->axis[first] = pass->axes[first].first + start;
     int64_t place = single ? 0 : start;
@@ -126,7 +127,7 @@ static void run_outputs(const struct job *job, struct kg_frame *frame, int64_t t
         finish(job, &totals[i], at + i);
 }
 
-// One output element, its reduction spread over the lanes.
+// One output element; its reduction is distributed over the lanes.
 static void run_points(const struct job *job, struct kg_frame *frame, int64_t task)
 {
     const struct kg_pass *pass = job->pass;
@@ -151,10 +152,10 @@ static void run_points(const struct job *job, struct kg_frame *frame, int64_t ta
     finish(job, &totals[0], task);
 }
 
-// The running total of one row of a scan. Blocks of the body are evaluated as they are reached.
+// The running total of one row of a scan. Blocks of the body are evaluated when they are reached.
 struct sweep {
-    int64_t next;  // point to be added next
-    int64_t block; // first point in the lanes
+    int64_t next;  // next point to add
+    int64_t block; // first point of the block in the lanes
     struct kg_total total;
 };
 
@@ -246,7 +247,7 @@ static int64_t count_tasks(const struct job *job)
     return outputs / job->lane_points * blocks;
 }
 
-#define MOST_THREADS 64
+#define MAX_THREADS 64
 
 static enum kg_status run_pass(struct kg_program *program, const struct kg_pass *pass, int threads,
                                const volatile int *cancel)
@@ -257,9 +258,9 @@ static enum kg_status run_pass(struct kg_program *program, const struct kg_pass 
     if (job.tasks == 0)
         return KG_OK;
     double worth = pass->cost / THREAD_WORTH;
-    pthread_t helpers[MOST_THREADS];
+    pthread_t helpers[MAX_THREADS];
     int started = 0;
-    int wanted = threads - 1 < MOST_THREADS ? threads - 1 : MOST_THREADS;
+    int wanted = threads - 1 < MAX_THREADS ? threads - 1 : MAX_THREADS;
     while (started < wanted && started + 1 < job.tasks && started + 1 < worth &&
            pthread_create(&helpers[started], NULL, work, &job) == 0)
         started++;
@@ -271,7 +272,7 @@ static enum kg_status run_pass(struct kg_program *program, const struct kg_pass 
 
 static enum kg_status allocate(struct kg_field *field, struct kg_error *error)
 {
-    size_t count = (size_t)field->count + 1; // never nothing
+    size_t count = (size_t)field->count + 1; // at least one element
     if (count > SIZE_MAX / sizeof(double) / 2)
         return kg_error_memory(error, "the reference");
     if (field->is_real)

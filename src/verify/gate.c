@@ -1,4 +1,5 @@
-// The gate: cases made once, impostors turned away by them, and then subject after subject judged.
+// The gate: makes the cases once, checks that they reject impostors, and then judges one subject
+// after the other.
 
 #include "verify/gate.h"
 
@@ -12,11 +13,11 @@
 
 enum impostor_fate { FATE_UNKNOWN, FATE_REJECTED, FATE_IS_THE_OP };
 
-#define MOST_IMPOSTORS 32
-#define MOST_MENDS 3 // times that cases are added for an impostor that passes
-// Of ordinary inputs' results, at least this part must be decidable.
+#define MAX_IMPOSTORS 32
+#define MAX_MENDS 3 // rounds of new cases after an impostor has passed
+// Of the results of ordinary inputs, at least this fraction must be decidable.
 #define LEAST_DECIDED 0.1
-#define MOST_PROOF_BYTES ((size_t)1 << 20)
+#define MAX_PROOF_BYTES ((size_t)1 << 20)
 
 struct kg_gate {
     struct kg_device *device;
@@ -24,16 +25,16 @@ struct kg_gate {
     const volatile int *cancel;
     uint64_t seed;
     struct kg_cases cases;
-    struct kg_residents *residents; // NULL where memory is shared
-    enum impostor_fate fates[MOST_IMPOSTORS];
-    char reasons[MOST_IMPOSTORS][512]; // why it was rejected
+    struct kg_residents *residents; // NULL if the device shares memory
+    enum impostor_fate fates[MAX_IMPOSTORS];
+    char reasons[MAX_IMPOSTORS][512]; // why each impostor was rejected
 };
 
-// Host memory for one judgement, as large as the largest image.
+// Host memory for one judgement, of the size of the largest image.
 struct bench {
     unsigned char *image[2]; // after the first and the second run
     unsigned char *scratch;
-    unsigned char *device; // memory of the device
+    unsigned char *device; // in the device's memory
 };
 
 static void close_bench(const struct kg_gate *gate, struct bench *bench)
@@ -78,7 +79,7 @@ static void blame(const struct kg_gate *gate, int index, struct kg_verdict *verd
     verdict->passed = false;
 }
 
-// What both runs left behind.
+// Checks the images after both runs.
 static bool check_images(const struct kg_case *item, const struct bench *bench,
                          struct kg_verdict *verdict)
 {
@@ -99,10 +100,10 @@ static bool check_images(const struct kg_case *item, const struct bench *bench,
 
 // Impostors.
 
-// Large cases would make the proof slow and not stronger.
+// Large cases would make the test of impostors slow without making it stronger.
 static bool proves(const struct kg_case *item)
 {
-    return item->whole && item->image_bytes <= MOST_PROOF_BYTES;
+    return item->whole && item->image_bytes <= MAX_PROOF_BYTES;
 }
 
 static bool rejects(const struct kg_gate *gate, int impostor, int index, const struct bench *bench,
@@ -142,7 +143,7 @@ static void try_impostor(struct kg_gate *gate, int impostor, const struct bench 
     gate->fates[impostor] = is_the_op(gate, impostor) ? FATE_IS_THE_OP : FATE_UNKNOWN;
 }
 
-// Tries all that are not settled yet; the first that passes, or -1.
+// Runs all impostors that are not settled yet; returns the first that passes, or -1.
 static int find_passing(struct kg_gate *gate, const struct bench *bench)
 {
     int passing = -1;
@@ -155,7 +156,7 @@ static int find_passing(struct kg_gate *gate, const struct bench *bench)
     return passing;
 }
 
-// Elements whose slack is small beside the output's largest value.
+// Counts elements whose slack is small compared with the output's largest value.
 static double count_decided(const struct kg_expected *expected)
 {
     double largest = 0, decided = 0;
@@ -167,7 +168,7 @@ static double count_decided(const struct kg_expected *expected)
     return decided;
 }
 
-// A gate whose comparisons are all void would call every impostor the op itself.
+// If no result is decidable, every impostor would count as the op itself.
 static enum kg_status check_decidable(const struct kg_gate *gate, struct kg_error *error)
 {
     double decided = 0, all = 0;
@@ -198,12 +199,12 @@ static enum kg_status prove(struct kg_gate *gate, const struct kg_policy *policy
         close_bench(gate, &bench);
         if (passing < 0)
             return KG_OK;
-        if (mend == MOST_MENDS)
+        if (mend == MAX_MENDS)
             return kg_error_set(error, KG_ERROR_WRONG,
                                 "the gate for %s proves nothing: an impostor (%s) passes all %d "
                                 "cases; give larger sizes in its goal: verify ...",
                                 gate->op->name, kg_gate_impostor_name(passing), gate->cases.count);
-        // Other inputs, at sizes four times as dear each time.
+        // Adds cases with other inputs, at sizes whose cost grows by a factor of four each time.
         struct kg_policy richer = *policy;
         richer.effort =
             (policy->effort > 0 ? policy->effort : KG_DEFAULT_EFFORT) * (double)(4 << 2 * mend);
@@ -281,7 +282,7 @@ static enum kg_status run_once(const struct kg_gate *gate, const struct kg_case 
     return device->backend->copy(device, image, bench->device, item->image_bytes, error);
 }
 
-// One case. `*go_on` is false when the verdict is final.
+// Judges by one case. `*go_on` is false when the verdict is final.
 static enum kg_status judge_case(const struct kg_gate *gate, int index,
                                  const struct kg_subject *subject, const struct bench *bench,
                                  struct kg_verdict *verdict, bool *go_on, struct kg_error *error)
@@ -368,7 +369,7 @@ enum kg_status kg_verify_outputs(const struct kg_problem *problem, const void *c
                                  struct kg_error *error)
 {
     memset(verdict, 0, sizeof *verdict);
-    verdict->seed = kg_random_fresh(); // of the windows
+    verdict->seed = kg_random_fresh(); // for choosing windows
     struct kg_window windows[KG_MAX_WINDOWS][KG_MAX_TENSORS];
     int count;
     enum kg_status status =

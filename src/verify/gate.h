@@ -1,4 +1,5 @@
-// The accuracy gate. Nothing is timed before it passes. docs/verification.md tells the policy.
+// The accuracy gate. No kernel is timed before it passes. docs/verification.md describes the
+// policy.
 
 #ifndef KG_VERIFY_GATE_H
 #define KG_VERIFY_GATE_H
@@ -6,26 +7,27 @@
 #include "device/device.h"
 #include "verify/reference.h"
 
-// Raised when the gate learns to refuse what it passed before: verdicts of an earlier one are given
-// again before they count.
+// Raised when the gate learns to reject what it passed before: verdicts of an earlier version do
+// not count any more.
 #define KG_GATE_VERSION 1
 
-// Whatever is to be judged: a built plan, a foreign kernel, an impostor.
+// Anything that can be judged: a built plan, a foreign kernel, an impostor.
 struct kg_subject {
     const char *name;
     void *user;
-    // Runs once. `tensors`: inputs then outputs, device memory laid out as problem->layouts.
-    // KG_ERROR_UNSUPPORTED: this subject does not do such problems (strided views, say); the case
-    // is then counted as not applicable, in the verdict, by name.
+    // Runs the kernel once. `tensors`: inputs then outputs, device memory laid out as
+    // problem->layouts. KG_ERROR_UNSUPPORTED: the subject does not support this problem (strided
+    // views, say); the verdict then names the case as not applicable.
     enum kg_status (*run)(void *user, const struct kg_problem *problem, void *const *tensors,
                           struct kg_error *error);
 };
 
 struct kg_policy {
-    uint64_t seed;        // 0: a fresh one, reported in the verdict
-    const int64_t *tiles; // sizes near which to probe (tile and vector lengths), may be NULL
+    uint64_t seed; // 0: a fresh one, reported in the verdict
+    // Sizes (tile and vector lengths) around which cases are made, may be NULL.
+    const int64_t *tiles;
     int tile_count;
-    double effort;         // operations a case's reference may cost; 0: the default
+    double effort;         // largest cost of a case's reference in operations; 0: the default
     bool strided;          // include strided views
     const int64_t *shapes; // further rows of sizes (by kg_size id) to verify, may be NULL
     int shape_count;
@@ -37,35 +39,35 @@ struct kg_verdict {
     uint64_t seed;
     int cases;             // run
     int skipped;           // not applicable to the subject
-    int64_t elements;      // compared
+    int64_t elements;      // number compared
     double worst_relative; // largest |error| / allowed, over all elements; <= 1 when passed
     double worst_rms;      // largest rms(error) / rms(unavoidable), over cases
     int impostors;         // rejected by the inputs in use (all that differ from the op)
-    char reason[1024];     // when not passed: case, output, element, expected, got
+    char reason[1024];     // if not passed: case, output, element, expected, found
 };
 
 struct kg_gate;
 
-// Prepares cases, inputs and references for every dtype and size class of `instance`, and proves
-// the gate: every impostor that differs from the op must be rejected by these very inputs,
-// otherwise KG_ERROR_WRONG. `device` holds the buffers.
+// Prepares cases, inputs and references for every dtype and size class of `instance`, and tests the
+// gate: these inputs must reject every impostor that differs from the op, otherwise KG_ERROR_WRONG.
+// `device` allocates the buffers.
 enum kg_status kg_gate_make(struct kg_device *device, const struct kg_op *instance,
                             const struct kg_policy *policy, struct kg_gate **gate,
                             struct kg_error *error);
-// A gate that says no returns KG_OK with verdict->passed false; errors are failures of the
-// machinery. A subject that returns an error is a verdict (its text is the reason).
+// Judging returns KG_OK with verdict->passed false when the subject is wrong; errors are failures
+// of the gate or the machine. An error of the subject is a verdict, with its text as the reason.
 enum kg_status kg_gate_judge(const struct kg_gate *gate, const struct kg_subject *subject,
                              struct kg_verdict *verdict, struct kg_error *error);
 void kg_gate_free(struct kg_gate *gate);
 
-// The impostors, for tests and the documentation.
+// The catalogue of impostors, for tests and documentation.
 int kg_gate_impostor_count(void);
 const char *kg_gate_impostor_name(int index);
-// How many of the cases' impostors were rejected, and how many equal the op itself.
+// Reports how many impostors were rejected, and how many equal the op itself.
 void kg_gate_impostor_report(const struct kg_gate *gate, struct kg_text *text);
 
-// One comparison outside the gate: is `outputs` right for `inputs`? Used after timing. `outputs`
-// are host memory laid out as the problem says.
+// A single comparison without a gate: are `outputs` correct for `inputs`? Used after timing.
+// `outputs` are host memory laid out as the problem says.
 enum kg_status kg_verify_outputs(const struct kg_problem *problem, const void *const *inputs,
                                  const void *const *outputs, struct kg_verdict *verdict,
                                  struct kg_error *error);

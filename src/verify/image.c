@@ -1,4 +1,4 @@
-// The memory of a case: what is in it before a kernel runs, and what must still be in it after.
+// The memory of a case: its contents before a kernel runs, and the check that only outputs changed.
 
 #include "verify/case.h"
 
@@ -34,7 +34,7 @@ int64_t kg_layout_offset(const struct kg_layout *layout, int rank, int64_t numbe
     return at;
 }
 
-// The next element in row-major order; returns how far its offset is from the current one.
+// Moves to the next element in row-major order; returns the difference of the offsets.
 static int64_t step(const struct kg_layout *layout, int rank, int64_t *place)
 {
     int64_t moved = 0;
@@ -48,7 +48,7 @@ static int64_t step(const struct kg_layout *layout, int rank, int64_t *place)
     return moved;
 }
 
-// Copies the elements of a tensor and nothing of its gaps.
+// Copies the elements of a tensor, but not its gaps.
 static void copy_elements(const struct kg_problem *problem, int tensor, unsigned char *to,
                           const unsigned char *from)
 {
@@ -84,7 +84,7 @@ void kg_case_element(const struct kg_problem *problem, int tensor, const int64_t
         snprintf(text + used, room - (size_t)used, "]");
 }
 
-// Names the place of the first byte that differs, by the nearest tensor.
+// Describes the first byte that differs, by the nearest tensor.
 static void name_damage(const struct kg_case *item, size_t at, char *reason, size_t room)
 {
     const struct kg_problem *problem = item->problem;

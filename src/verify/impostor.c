@@ -1,5 +1,5 @@
-// Impostors: kernels that compute nothing, or not quite everything, and that weak checks let
-// through. Each is played here on the outputs of a case, from what the reference says.
+// Impostors: kernels with a planted fault that weak checks do not detect. Each writes the outputs
+// of a case, computed from the reference's values.
 
 #include "verify/case.h"
 #include "verify/program.h"
@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-// One output of a case, as an impostor sees it.
+// One output of a case, from which an impostor computes its results.
 struct stage {
     const struct kg_case *item;
     const struct kg_expected *expected;
@@ -116,7 +116,8 @@ static struct number clipped(const struct stage *stage, int64_t n)
     return result;
 }
 
-// Three bits fewer than the dtype holds; f32 and f64 lose what 11-bit accumulation would.
+// Removes three bits of the dtype's precision; of f32 and f64, the bits that an 11-bit accumulation
+// loses.
 static struct number coarse(const struct stage *stage, int64_t n)
 {
     struct number result = right(stage, n);
@@ -192,7 +193,7 @@ void kg_impostor_run(int impostor, const struct kg_case *item, unsigned char *im
     }
 }
 
-// Within the rounding that nobody avoids, everywhere.
+// Is the number within the unavoidable rounding error?
 static bool is_right(const struct stage *stage, struct number number, int64_t n)
 {
     const struct kg_expected *expected = stage->expected;

@@ -73,7 +73,7 @@ static int64_t integer_value(struct kg_random *random, enum kg_input_class class
     case KG_INPUT_ZERO:
         return kind < 0.9 ? 0 : small;
     case KG_INPUT_HUGE:
-        if (kind < 0.4) // the ends: all ones but perhaps the sign
+        if (kind < 0.4) // limits of the dtype: all bits set, except possibly the sign
             return info->is_signed ? (int64_t)(((uint64_t)1 << (info->bits - 1)) - 1)
                                    : (int64_t)(UINT64_MAX >> (64 - info->bits));
         if (kind < 0.6)
@@ -91,12 +91,12 @@ static int64_t integer_value(struct kg_random *random, enum kg_input_class class
     }
 }
 
-// The values an input may take because something is indexed by it.
+// The range of values of an input that is used as an index.
 struct bounds {
     const struct kg_problem *problem;
     const struct kg_tensor *tensor;
     int64_t low;
-    int64_t high; // < low: not bounded
+    int64_t high; // < low: unlimited
     bool found;
 };
 
@@ -120,7 +120,7 @@ static void bound_by(struct bounds *bounds, const struct kg_expr *expr)
             kg_lang_size_value(expr->tensor->dims[i], bounds->problem->sizes, &extent, NULL) !=
                 KG_OK)
             continue;
-        // A padded read is also tried one step outside.
+        // A padded read is also tested one step outside.
         int64_t low = expr->pad ? -1 : 0, high = expr->pad ? extent : extent - 1;
         bounds->low = !bounds->found || low > bounds->low ? low : bounds->low;
         bounds->high = !bounds->found || high < bounds->high ? high : bounds->high;
@@ -143,14 +143,14 @@ static int64_t within(struct kg_random *random, const struct bounds *bounds)
     if (bounds->high < bounds->low)
         return 0;
     uint64_t span = (uint64_t)bounds->high - (uint64_t)bounds->low + 1;
-    double kind = kg_random_uniform(random); // the ends are where mistakes are
+    double kind = kg_random_uniform(random); // mistakes are most likely at the limits
     if (kind < 0.05)
         return bounds->low;
     return kind < 0.1 ? bounds->high : bounds->low + (int64_t)kg_random_below(random, span);
 }
 
-// Puts a few special values among the others: at least one, never more than one in sixteen beyond
-// that, so that most results stay ordinary.
+// Inserts special values: at least one, and beyond that at most one in sixteen, so that most
+// results stay ordinary.
 static void sprinkle(const struct kg_problem *problem, int tensor, enum kg_input_class class,
                      struct kg_random *random, void *data)
 {

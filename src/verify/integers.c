@@ -1,5 +1,5 @@
-// Functions of integers and truth values: int64 that wraps, floor division, and nothing undefined.
-// Division by zero gives 0, and so does its remainder.
+// Functions of integers and booleans: int64 that wraps, floor division, and no undefined results.
+// Quotient and remainder of a division by zero are 0.
 
 #include "verify/program.h"
 
@@ -101,10 +101,10 @@ static int64_t apply(enum kg_function function, int64_t a, int64_t b, int64_t c)
     }
 }
 
-// Infinity when an undecided argument can change the result.
+// Infinity when an undecidable argument can change the result.
 static double undecided(enum kg_function function, const int64_t values[3], const double slacks[3])
 {
-    bool a = slacks[0] == 0, b = slacks[1] == 0, c = slacks[2] == 0; // decided?
+    bool a = slacks[0] == 0, b = slacks[1] == 0, c = slacks[2] == 0; // decidable?
     if (function == KG_FN_AND && ((a && !values[0]) || (b && !values[1])))
         return 0;
     if (function == KG_FN_OR && ((a && values[0]) || (b && values[1])))
@@ -116,7 +116,7 @@ static double undecided(enum kg_function function, const int64_t values[3], cons
     return a && b && c ? 0 : INFINITY;
 }
 
-// The common functions get a loop of their own; the rest goes through the switch.
+// Frequent functions have specialised loops; the others use the switch.
 void kg_integers_apply(enum kg_function function, int64_t *result, double *slack,
                        const int64_t *const *arguments, const double *const *slacks, int lanes)
 {

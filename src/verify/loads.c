@@ -1,6 +1,6 @@
 // Reads of fields by a block of lanes. The usual case is an affine read that stays inside the field
-// for every lane: one base address and a run, or a precomputed offset per lane. Padding, clamping
-// and gathers go lane by lane.
+// for every lane: a base address and either contiguous elements or a precomputed offset per lane.
+// Padding, clamping and gathers are processed lane by lane.
 
 #include "verify/program.h"
 
@@ -22,7 +22,7 @@ static int64_t plus(int64_t a, int64_t b)
     return (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
-// What the lanes add to a subscript: lane i's share.
+// The contribution of lane i to a subscript.
 static int64_t lane_share(const struct kg_frame *frame, const struct kg_subscript *subscript,
                           int lane)
 {
@@ -73,7 +73,7 @@ void kg_views_update(struct kg_frame *frame)
     }
 }
 
-// The subscript without the lanes' share.
+// The subscript without the lanes' contributions.
 static int64_t common_part(const struct kg_frame *frame, const struct kg_subscript *subscript)
 {
     if (subscript->reg >= 0)
@@ -85,7 +85,7 @@ static int64_t common_part(const struct kg_frame *frame, const struct kg_subscri
     return value;
 }
 
-// The address shared by the lanes, when all of them stay inside the field's box.
+// The base address, if all lanes stay inside the field's box.
 static bool find_base(const struct kg_frame *frame, const struct kg_read *read,
                       const struct kg_view *view, int64_t *base)
 {
@@ -103,8 +103,8 @@ static bool find_base(const struct kg_frame *frame, const struct kg_read *read,
     return true;
 }
 
-// One subscript of every lane: adds to the addresses, and marks with -1 for good the lanes that are
-// outside, where the pad's value stands.
+// Adds one subscript of every lane to the addresses. Lanes outside the tensor, which read the pad's
+// value, get the address -1 and keep it.
 static void add_subscript(const struct kg_frame *frame, const struct kg_read *read, int d,
                           int lanes, int64_t *addresses)
 {

@@ -1,6 +1,6 @@
-// From an instance to passes: every statement becomes a pass, and so does every reduction that
-// stands inside an expression, over exactly those indices its value depends on. That is what keeps
-// `e[p, d] / (sum(d) e[p, d])` from summing once per element.
+// Turns an instance into passes. Every statement becomes a pass, and so does every reduction inside
+// an expression, over exactly the indices that its value depends on. `e[p, d] / (sum(d) e[p, d])`
+// therefore does not compute the sum once per element.
 
 #include "verify/program.h"
 
@@ -57,7 +57,7 @@ static struct kg_pass *new_pass(struct kg_lowering *lowering)
     return pass;
 }
 
-// Passes are added when they are complete, so that those they read from come before them.
+// A pass is added when it is complete, after the passes that it reads from.
 static void add_pass(struct kg_lowering *lowering, struct kg_pass *pass)
 {
     struct kg_program *program = lowering->program;
@@ -75,7 +75,7 @@ static void add_axis(struct kg_pass *pass, const struct kg_index *index, int64_t
         (struct kg_axis){.index = index, .begin = begin, .end = end < begin ? begin : end};
 }
 
-// The indices, a bit each by id, that the value of `expr` depends on.
+// The indices that the value of `expr` depends on, as bits by id.
 static uint32_t free_indices(const struct kg_expr *expr)
 {
     uint32_t found = expr->kind == KG_EXPR_INDEX ? 1u << expr->index->id : 0;
@@ -98,8 +98,8 @@ static bool is_real(enum kg_type type)
     return type == KG_TYPE_F32 || type == KG_TYPE_F64;
 }
 
-// A scan can be done in one sweep when its only index is bounded by an output axis that nothing in
-// the body depends on.
+// A scan is computed in one sweep if its only index is bounded by an output axis that the body does
+// not depend on.
 static void find_scan(struct kg_lowering *lowering, struct kg_pass *pass,
                       const struct kg_expr *reduce)
 {
@@ -119,7 +119,7 @@ static void find_scan(struct kg_lowering *lowering, struct kg_pass *pass,
     pass->relation = index->relation;
 }
 
-// Completes a pass, whose output axes are set, by the reduction `reduce`.
+// Completes a pass, whose output axes are set, with the reduction `reduce`.
 static void lower_reduce(struct kg_lowering *lowering, struct kg_pass *pass,
                          const struct kg_expr *reduce, bool is_stored)
 {
@@ -198,7 +198,7 @@ static bool reads(const struct kg_expr *expr, const struct kg_tensor *tensor)
     return found;
 }
 
-// Does the tensor's value go nowhere but into memory? Others read it as it was before rounding.
+// Is the tensor's value only stored? Other statements read it before rounding.
 static bool is_only_stored(const struct kg_op *op, const struct kg_tensor *tensor)
 {
     bool read = false;
@@ -227,7 +227,7 @@ static void lower_statement(struct kg_lowering *lowering, const struct kg_statem
         all |= 1u << statement->indices[i]->id;
     }
     bool is_stored = is_only_stored(lowering->program->problem->op, tensor);
-    // Rounding is for memory alone; who reads a narrow integer gets it as it is stored.
+    // Rounding applies only to stored values; readers of a narrow integer get its stored value.
     bool wraps = !is_stored && tensor->role == KG_ROLE_OUTPUT && is_narrow(tensor->type.dtype);
     if (value->kind == KG_EXPR_REDUCE && value->type == tensor->compute && !wraps &&
         free_indices(value) == all) {

@@ -1,5 +1,5 @@
-// From one expression to steps. Sizes are numbers by now; subscripts become affine forms where they
-// are, and registers where they are not.
+// Turns one expression into steps. Sizes are known numbers here; subscripts become affine forms if
+// possible, and registers otherwise.
 
 #include "verify/program.h"
 
@@ -15,7 +15,7 @@ static bool is_rounded_as_float(double value)
     return isnan(value) || (double)(float)value == value;
 }
 
-// May the result be uncertain, given its arguments?
+// Can the result have slack, given whether its arguments have?
 static bool makes_slack(const struct kg_step *step, bool arguments)
 {
     switch (step->kind) {
@@ -33,7 +33,7 @@ static bool makes_slack(const struct kg_step *step, bool arguments)
     }
 }
 
-// Appends a step; its result register, or -1.
+// Appends a step; returns its result register, or -1.
 static int emit(struct kg_lowering *lowering, struct kg_pass *pass, struct kg_step step, bool real)
 {
     if (lowering->status != KG_OK)
@@ -104,7 +104,7 @@ static int axis_of(const struct kg_pass *pass, const struct kg_index *index)
     return -1;
 }
 
-// Affine forms. Coefficients wrap like all integers; every address is checked when it is used.
+// Affine forms. Coefficients wrap like all integers; addresses are checked on use.
 struct affine {
     uint64_t constant;
     uint64_t coefficients[KG_MAX_INDICES];
@@ -131,31 +131,31 @@ static bool affine_of(const struct kg_lowering *lowering, const struct kg_pass *
 static bool affine_call(const struct kg_lowering *lowering, const struct kg_pass *pass,
                         const struct kg_expr *expr, struct affine *form)
 {
-    struct affine sides[2] = {{0}, {0}};
+    struct affine terms[2] = {{0}, {0}};
     for (int i = 0; i < expr->argument_count; i++)
-        if (i > 1 || !affine_of(lowering, pass, expr->arguments[i], &sides[i]))
+        if (i > 1 || !affine_of(lowering, pass, expr->arguments[i], &terms[i]))
             return false;
     switch (expr->function) {
     case KG_FN_ADD:
-        add_scaled(form, &sides[0], 1);
-        add_scaled(form, &sides[1], 1);
+        add_scaled(form, &terms[0], 1);
+        add_scaled(form, &terms[1], 1);
         return true;
     case KG_FN_SUB:
-        add_scaled(form, &sides[0], 1);
-        add_scaled(form, &sides[1], (uint64_t)-1);
+        add_scaled(form, &terms[0], 1);
+        add_scaled(form, &terms[1], (uint64_t)-1);
         return true;
     case KG_FN_NEG:
-        add_scaled(form, &sides[0], (uint64_t)-1);
+        add_scaled(form, &terms[0], (uint64_t)-1);
         return true;
     case KG_FN_MUL: {
-        int factor = is_constant(&sides[0]) ? 0 : 1;
-        if (!is_constant(&sides[factor]))
+        int factor = is_constant(&terms[0]) ? 0 : 1;
+        if (!is_constant(&terms[factor]))
             return false;
-        add_scaled(form, &sides[!factor], sides[factor].constant);
+        add_scaled(form, &terms[!factor], terms[factor].constant);
         return true;
     }
     default:
-        return false; // division even of constants: rare, and right through registers
+        return false; // division even of constants is rare, and correct through registers
     }
 }
 
@@ -317,7 +317,7 @@ static int lower_call(struct kg_lowering *lowering, struct kg_pass *pass,
     return emit_call(lowering, pass, KG_STEP_REAL, expr, expr->type, expr->type);
 }
 
-// From the register of a value of type `from` to one of type `to`.
+// Converts a register's value from type `from` to type `to`.
 static int convert(struct kg_lowering *lowering, struct kg_pass *pass, int value, enum kg_type from,
                    enum kg_type to)
 {
@@ -350,7 +350,7 @@ static int lower_cast(struct kg_lowering *lowering, struct kg_pass *pass,
         int value = kg_lower_as(lowering, pass, argument, info->compute);
         return kg_dtype_is_computed(dtype) ? value : kg_lower_wrapped(lowering, pass, value, dtype);
     }
-    // Rounded once, however wide the argument was.
+    // Rounds once, even if the argument was wider.
     bool wide = argument->type == KG_TYPE_F64 || argument->type == KG_TYPE_I64;
     if (kg_dtype_is_computed(dtype) && (info->compute == KG_TYPE_F64 || !wide))
         return kg_lower_as(lowering, pass, argument, info->compute);
@@ -391,7 +391,7 @@ int kg_lower_as(struct kg_lowering *lowering, struct kg_pass *pass, const struct
 {
     if (lowering->status != KG_OK)
         return -1;
-    // Whole numbers among reals are written down as reals: 2 * x has no conversion in it.
+    // Integer constants in real expressions become reals, so that 2 * x has no conversion.
     if (is_real(type) && expr->type == KG_TYPE_I64) {
         if (expr->kind == KG_EXPR_NUMBER)
             return emit_real(lowering, pass, (double)expr->integer, type);

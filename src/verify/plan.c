@@ -1,12 +1,12 @@
-// What has to be computed, and how a pass walks through it.
+// Decides what has to be computed, and how a pass iterates over it.
 //
-// Demand goes backwards: from the box of an output that is asked for to the boxes of everything it
-// reads, by interval arithmetic on affine subscripts. Then each pass chooses its lanes: output
-// elements or points of the reduction, whichever loads more of its operands as runs.
+// Demand propagates backwards: from the requested box of an output to the boxes of everything it
+// reads, by interval arithmetic on affine subscripts. Each pass then chooses its lanes: output
+// elements or points of the reduction, whichever loads more of its operands contiguously.
 
 #include "verify/program.h"
 
-// The values that a subscript takes, cut to the field.
+// The range of a subscript's values, clamped to the field.
 static bool subscript_range(const struct kg_pass *pass, const struct kg_subscript *subscript,
                             int64_t shape, bool padded, int64_t *low, int64_t *high)
 {
@@ -14,25 +14,25 @@ static bool subscript_range(const struct kg_pass *pass, const struct kg_subscrip
     *high = shape - 1;
     if (shape == 0 || subscript->reg >= 0)
         return shape > 0;
-    __int128 least = subscript->constant, most = subscript->constant;
+    __int128 least = subscript->constant, max = subscript->constant;
     for (int t = 0; t < subscript->term_count; t++) {
         const struct kg_axis *axis = &pass->axes[subscript->terms[t].axis];
         __int128 first = (__int128)subscript->terms[t].coefficient * axis->first;
         __int128 last =
             (__int128)subscript->terms[t].coefficient * (axis->first + axis->extent - 1);
         least += first < last ? first : last;
-        most += first < last ? last : first;
+        max += first < last ? last : first;
     }
-    if (padded && (most < 0 || least >= shape))
-        return false; // nothing but padding
+    if (padded && (max < 0 || least >= shape))
+        return false; // only padding is read
     if (least > 0)
         *low = least < shape ? (int64_t)least : shape - 1;
-    if (most < shape - 1)
-        *high = most < 0 ? 0 : (int64_t)most;
+    if (max < shape - 1)
+        *high = max < 0 ? 0 : (int64_t)max;
     return true;
 }
 
-// Widens the box of `field` to hold [low, high].
+// Extends the box of `field` to contain [low, high].
 static void demand(struct kg_field *field, const int64_t *low, const int64_t *high)
 {
     for (int d = 0; d < field->rank; d++) {
@@ -49,7 +49,7 @@ static void demand_reads(struct kg_program *program, const struct kg_pass *pass)
 {
     for (int a = 0; a < pass->axis_count; a++)
         if (pass->axes[a].extent == 0)
-            return; // nothing is computed, or nothing is reduced
+            return; // nothing is computed or reduced
     for (int r = 0; r < pass->read_count; r++) {
         const struct kg_read *read = pass->reads[r];
         struct kg_field *field = &program->fields[read->field];
@@ -89,7 +89,7 @@ static int trailing(const struct kg_pass *pass, int from, int to)
     return first;
 }
 
-// What one lane pays for a read when lanes run along axes [from, to).
+// The cost of a read per lane when lanes run along axes [from, to).
 static double read_cost(const struct kg_program *program, const struct kg_pass *pass,
                         const struct kg_read *read, int from, int to)
 {
@@ -112,7 +112,7 @@ static double read_cost(const struct kg_program *program, const struct kg_pass *
     return step == 0 ? 0.1 : step == 1 ? 0.3 : 2;
 }
 
-// Nanoseconds, roughly, with lanes along axes [from, to).
+// Estimated nanoseconds with lanes along axes [from, to).
 static double mode_cost(const struct kg_program *program, const struct kg_pass *pass, int from,
                         int to)
 {
@@ -145,7 +145,7 @@ static void choose_lanes(const struct kg_program *program, struct kg_pass *pass)
         pass->cost /= (double)pass->axes[pass->scan_axis].extent;
 }
 
-// Steps that no reduced axis touches come first, in their old order.
+// Moves steps that do not depend on reduced axes to the front, in their order.
 static void order_steps(struct kg_pass *pass)
 {
     uint32_t reduced = 0;

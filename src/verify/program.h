@@ -1,14 +1,15 @@
-// The reference's own form of a definition: passes over blocks of lanes. Internal to src/verify.
+// The reference's compiled form of a definition: passes over blocks of lanes. Internal to
+// src/verify.
 //
 // An instance becomes a list of passes. A pass fills one field (an output, a local, or the value of
-// a reduction met inside an expression) and holds at most one reduction; its body is a flat list of
-// steps over registers, each register KG_LANES numbers wide. A block of lanes is a run of output
-// elements, or of points of the reduction, whichever reads memory better (plan.c).
+// a reduction inside an expression) and contains at most one reduction. Its body is a flat list of
+// steps over registers; each register holds KG_LANES numbers. A block of lanes consists of output
+// elements, or of points of the reduction, whichever accesses memory better (plan.c).
 //
-// Two kinds of numbers: reals (f64, for every float type) and integers (int64, for I64 and BOOL).
-// Each register may carry slack: for reals the absolute error that a correct kernel may have made
-// so far; for integers 0 or infinity, where infinity says that rounding may have decided the value.
-// Infinite slack therefore means "undecidable" everywhere.
+// There are two kinds of numbers: reals (f64, for every float type) and integers (int64, for I64
+// and BOOL). A register may have slack. For reals it is the absolute error that a correct kernel
+// may have made so far; for integers it is 0, or infinity if rounding may have decided the value.
+// Infinite slack means "undecidable" in both cases.
 
 #ifndef KG_VERIFY_PROGRAM_H
 #define KG_VERIFY_PROGRAM_H
@@ -17,8 +18,8 @@
 
 #define KG_LANES 128
 
-// A tensor as the reference holds it: dense, row-major, decoded. Only the box
-// [low, low + extent) of the `shape` exists when a part of the outputs is asked for.
+// A tensor in the reference: dense, row-major, decoded. Only the box [low, low + extent) of the
+// `shape` is allocated when windows of the outputs are requested.
 struct kg_field {
     const struct kg_tensor *tensor; // NULL: the value of an inner reduction
     bool is_real;
@@ -35,17 +36,17 @@ struct kg_field {
     double *slack; // when has_slack
 };
 
-// How a compute type rounds.
+// The rounding of a compute type.
 struct kg_precision {
     double unit;   // half the distance from 1 to the next value
     double tiny;   // what gradual underflow may lose in one arithmetic operation
-    double normal; // smallest normal value: what functions may flush to zero
+    double normal; // smallest normal value: functions may flush smaller results to zero
     double largest;
-    double limit; // beyond it an intermediate has overflowed, and nothing downstream is decidable
+    double limit; // beyond it an intermediate has overflowed, and no result of it is decidable
 };
 
 extern const struct kg_precision kg_precisions[KG_TYPE_F64 + 1];
-// The same without a limit: for values that are stored next, where overflow means infinity.
+// The same without a limit, for values that are stored next, where overflow means infinity.
 extern const struct kg_precision kg_precisions_stored[KG_TYPE_F64 + 1];
 
 struct kg_term {
@@ -66,8 +67,8 @@ struct kg_read {
     int slot; // position in pass->reads
     int rank;
     struct kg_subscript subscripts[KG_MAX_INDICES];
-    int pad;        // register of the value outside, < 0: none, subscripts are clamped
-    bool uncertain; // a subscript's register carries slack
+    int pad;        // register of the pad's value, < 0: none, subscripts are clamped
+    bool uncertain; // the register of a subscript has slack
 };
 
 enum kg_step_kind {
@@ -75,14 +76,14 @@ enum kg_step_kind {
     KG_STEP_AXIS,
     KG_STEP_READ,
     KG_STEP_REAL,       // function of reals, giving a real
-    KG_STEP_COMPARE,    // function of reals, giving a truth value
+    KG_STEP_COMPARE,    // function of reals, giving a boolean
     KG_STEP_INTEGER,    // function of integers
-    KG_STEP_CHOOSE,     // where, over reals
+    KG_STEP_CHOOSE,     // `where` over reals
     KG_STEP_TO_REAL,    // integer -> real
     KG_STEP_TO_INTEGER, // real -> integer, toward zero, wrapped to `dtype`
     KG_STEP_WRAP,       // integer -> integer of `dtype`
     KG_STEP_TO_TRUTH,   // real -> nonzero
-    KG_STEP_NARROW,     // real -> real, when f64 is stored as f32: a kernel may round first
+    KG_STEP_NARROW,     // real -> real, when f64 is stored as f32, since a kernel may round first
     KG_STEP_ROUND,      // real -> real, rounded to `dtype`
 };
 
@@ -98,29 +99,29 @@ struct kg_step {
     int result;
     int argument_count;
     int arguments[3];
-    uint32_t axes; // those the result depends on, a bit each
+    uint32_t axes; // axes that the result depends on, as bits
     bool varying;  // differs from lane to lane; otherwise only lane 0 is computed
-    bool spread;   // not varying, but used by what is: lane 0 is copied to all
+    bool spread;   // not varying, but used by varying steps: lane 0 is copied to all
 };
 
 struct kg_register {
     bool is_real;
     bool has_slack;
-    int step; // that writes it
+    int step; // the step that writes it
 };
 
 struct kg_axis {
     const struct kg_index *index;
     int64_t begin; // of the whole range
     int64_t end;
-    int64_t first; // of what is computed: set by kg_program_plan
+    int64_t first; // of the computed range: set by kg_program_plan
     int64_t extent;
 };
 
 enum kg_mode {
     KG_MODE_OUTPUTS, // lanes are output elements; a reduction is a loop around the steps
     KG_MODE_POINTS,  // lanes are points of the reduction of one output element
-    KG_MODE_SCAN,    // lanes are points of a scan, results leave as it goes
+    KG_MODE_SCAN,    // lanes are points of a scan, whose results are written as it proceeds
 };
 
 struct kg_pass {
@@ -133,7 +134,7 @@ struct kg_pass {
     bool reduce_real;                     // the body is real
     const struct kg_precision *precision; // of the sum, when the result is real
     int value;                            // register of the body
-    int mask;                             // register: does this point take part? < 0: all do
+    int mask; // register that says whether this point takes part; < 0: all do
     // A scan in one sweep: the bound is output axis `scan_axis` plus `scan_offset`.
     bool can_scan;
     int scan_axis;
@@ -150,7 +151,7 @@ struct kg_pass {
     const struct kg_read **reads;
     int read_capacity;
 
-    // Made by kg_program_plan.
+    // Set by kg_program_plan.
     enum kg_mode mode;
     int lane_axis; // the first axis whose values differ between lanes
     int lane_end;  // one past the last
@@ -174,8 +175,8 @@ enum kg_status kg_program_make(const struct kg_problem *problem, struct kg_progr
                                struct kg_error *error);
 void kg_program_free(struct kg_program *program);
 
-// lower_steps.c: one expression into steps of `pass`. `reduced` turns a reduction met on the way
-// into a field of its own and returns the field's number, with the indices it runs over.
+// lower_steps.c: turns one expression into steps of `pass`. `reduced` makes a field of a reduction
+// inside the expression and returns the field's number, with the indices it runs over.
 struct kg_lowering {
     struct kg_program *program;
     const struct kg_statement *statement;
@@ -186,7 +187,7 @@ int kg_lower_expr(struct kg_lowering *lowering, struct kg_pass *pass, const stru
 // The same, converted to `type`.
 int kg_lower_as(struct kg_lowering *lowering, struct kg_pass *pass, const struct kg_expr *expr,
                 enum kg_type type);
-// From the register of an integer to one of what a narrow integer keeps of it.
+// Wraps the integer in a register to a narrow integer type.
 int kg_lower_wrapped(struct kg_lowering *lowering, struct kg_pass *pass, int value,
                      enum kg_dtype dtype);
 // The truth value of `axis relation bound`.
@@ -195,7 +196,7 @@ int kg_lower_relation(struct kg_lowering *lowering, struct kg_pass *pass, int ax
 int kg_lower_both(struct kg_lowering *lowering, struct kg_pass *pass, int left, int right);
 bool kg_lower_affine(struct kg_lowering *lowering, const struct kg_pass *pass,
                      const struct kg_expr *expr, struct kg_subscript *subscript);
-// The arena array with room for one more element: itself or a copy; NULL, with the error recorded,
+// Grows an arena array by one element: returns the array or a copy; NULL, with the error recorded,
 // when out of memory.
 void *kg_lower_grow(struct kg_lowering *lowering, void *array, int count, int *capacity,
                     size_t size);
@@ -205,16 +206,16 @@ int64_t kg_lower_size(struct kg_lowering *lowering, const struct kg_expr *expr);
 int kg_lower_reduction(struct kg_lowering *lowering, const struct kg_pass *around,
                        const struct kg_expr *expr, int *count, int axes[KG_MAX_INDICES]);
 
-// plan.c: which parts of every field are needed, then modes and lanes. The boxes of the outputs are
-// set by the caller; all others follow.
+// plan.c: computes the boxes of all fields from those of the outputs, which the caller sets, then
+// modes and lanes.
 void kg_program_plan(struct kg_program *program);
 
-// How a read moves with the lanes. Made anew when the lanes change.
+// The addresses of a read for the current lanes. Recomputed when the lanes change.
 struct kg_view {
     bool contiguous;                         // offset[i] == offset[0] + i
     bool scattered;                          // a subscript is a register that differs between lanes
     int64_t offset[KG_LANES];                // in elements of the field
-    int64_t share[KG_MAX_INDICES][KG_LANES]; // what the lanes add to each subscript
+    int64_t share[KG_MAX_INDICES][KG_LANES]; // contribution of each lane to each subscript
     int64_t low[KG_MAX_INDICES];             // the least of these
     int64_t high[KG_MAX_INDICES];
 };
@@ -224,13 +225,13 @@ struct kg_frame {
     const struct kg_program *program;
     const struct kg_pass *pass;
     int lanes;                              // in use
-    int64_t lanes_start;                    // where in the lane axes' space, -1: nowhere yet
-    int64_t axis[KG_MAX_INDICES];           // value of each axis, without the lanes' part
-    int64_t lane[KG_MAX_INDICES][KG_LANES]; // the lanes' part, for lane axes
+    int64_t lanes_start;                    // position in the lane axes' space, -1: none yet
+    int64_t axis[KG_MAX_INDICES];           // value of each axis, without the lanes' contribution
+    int64_t lane[KG_MAX_INDICES][KG_LANES]; // the lanes' contribution, for lane axes
     struct kg_view *views;                  // by read slot
     double **real;                          // by register
     int64_t **integer;
-    double **slack; // never NULL: zeros when the register carries none
+    double **slack; // never NULL: zeros when the register has no slack
     void *memory;
 };
 
@@ -245,7 +246,7 @@ void kg_views_update(struct kg_frame *frame); // after lanes changed
 void kg_view_read(struct kg_frame *frame, const struct kg_step *step, int lanes);
 
 // reals.c: functions of reals. Slack is written when not NULL.
-bool kg_reals_known(enum kg_function function); // takes reals, gives a real
+bool kg_reals_known(enum kg_function function); // takes reals, returns a real
 bool kg_reals_exact(enum kg_function function); // ... and rounds nothing
 void kg_reals_apply(const struct kg_step *step, double *result, double *slack,
                     const double *const *arguments, const double *const *slacks, int lanes);
@@ -267,19 +268,20 @@ int64_t kg_integers_wrap(enum kg_dtype dtype, int64_t value);
 // totals.c: reductions in progress, one per lane.
 struct kg_total {
     double value;     // sum, product or extreme so far
-    double rest;      // what rounding took from the sum
+    double rest;      // rounding error of the sum so far
     double magnitude; // sum of |term|, or product of those factors whose |factor| > 1
     double slack;     // of the sum or product; argmax: of the winner
-    double low;       // what a kernel may get or a loser may reach, at least; product of those
-                      // factors whose |factor| < 1, but zeros
-    double high;      // ... and at most
-    int64_t integer;  // integer results, among them argmax's index
-    int64_t best;     // argmax of integers: the value
+    // Argmax: the least that a loser may reach; product: of factors 0 < |factor| < 1.
+    double low;
+    // factors whose |factor| < 1, but zeros
+    double high;     // ... and at most
+    int64_t integer; // integer results, among them argmax's index
+    int64_t best;    // argmax of integers: the value
     int64_t count;
     bool undecided;
 };
 void kg_total_start(const struct kg_pass *pass, struct kg_total *total);
-// Adds lanes [from, to) of the pass's value, where its mask allows: lane from + i to
+// Adds lanes [from, to) of the pass's value to the totals, where its mask allows: lane from + i to
 // totals[i * step].
 void kg_totals_add(const struct kg_pass *pass, const struct kg_frame *frame, int from, int to,
                    int step, struct kg_total *totals);

@@ -1,4 +1,4 @@
-// splitmix64: one multiplication-and-shift hash of a counter. Small, fast, and good enough for
+// splitmix64: a hash of a counter by multiplications and shifts. Small, fast, and good enough for
 // test data.
 
 #include "verify/random.h"
@@ -41,8 +41,8 @@ double kg_random_between(struct kg_random *random, double low, double high)
     return low + (high - low) * kg_random_uniform(random);
 }
 
-// The sum of four uniform numbers, nearly normal up to 3.4 deviations; further out the classes of
-// inputs have values of their own.
+// The sum of four uniform numbers: nearly normal up to 3.4 deviations. Classes of inputs provide
+// larger values.
 double kg_random_normal(struct kg_random *random)
 {
     uint64_t bits = kg_random_next(random);
@@ -60,5 +60,5 @@ uint64_t kg_random_fresh(void)
         clock_gettime(CLOCK_REALTIME, &now);
         seed = mix((uint64_t)now.tv_nsec) ^ (uint64_t)now.tv_sec;
     }
-    return seed ? seed : 1; // 0 asks for a fresh one
+    return seed ? seed : 1; // 0 means a fresh seed
 }

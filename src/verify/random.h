@@ -9,14 +9,14 @@ struct kg_random {
     uint64_t state;
 };
 
-// Streams of different `stream` are independent of each other.
+// Generators with different `stream` are independent.
 struct kg_random kg_random_make(uint64_t seed, uint64_t stream);
 uint64_t kg_random_next(struct kg_random *random);
 uint64_t kg_random_below(struct kg_random *random, uint64_t limit); // 0 for a limit of 0
 double kg_random_uniform(struct kg_random *random);                 // [0, 1)
 double kg_random_between(struct kg_random *random, double low, double high);
 double kg_random_normal(struct kg_random *random);
-// A seed nobody could have known.
+// An unpredictable seed.
 uint64_t kg_random_fresh(void);
 
 #endif

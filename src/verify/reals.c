@@ -1,10 +1,10 @@
-// Functions of reals: their values in f64, and the running error analysis beside them.
+// Functions of reals: their values in f64, with a running error analysis.
 //
-// The analysis is first order and per operation: what the arguments' slack becomes, plus what the
-// operation may add when a kernel evaluates it in its compute type. Selections (relu, max, where)
-// add nothing. Arithmetic adds one rounding. Other functions add a few units in the last place and
-// may round their argument once, because exp(x) is honestly computed as exp2(x * log2(e)).
-// docs/verification.md has the formulas.
+// The analysis is first order and per operation: it propagates the arguments' slack, and adds the
+// error that the operation may make when a kernel evaluates it in its compute type. Selections
+// (relu, max, where) add nothing. Arithmetic adds one rounding. Other functions add a few units in
+// the last place and may round their argument once, because computing exp(x) as exp2(x * log2(e))
+// is legitimate. docs/verification.md has the formulas.
 
 #include "verify/program.h"
 
@@ -21,7 +21,7 @@ const struct kg_precision kg_precisions_stored[KG_TYPE_F64 + 1] = {
     [KG_TYPE_F64] = {0x1p-53, 0x1p-1074, 0x1p-1022, DBL_MAX, INFINITY},
 };
 
-// A number and how far a correct kernel may be from it.
+// A number with its slack.
 struct near {
     double value;
     double slack;
@@ -72,14 +72,16 @@ static double sign(double x)
     return x > 0 ? 1 : x < 0 ? -1 : 0;
 }
 
-// What a kernel's version of a one-argument function may add, in units of the compute type.
+// The error that a kernel's version of a one-argument function may add, in units of the compute
+// type.
 struct unary {
     double (*function)(double);
-    double relative; // to the result; above 1: results below the smallest normal may become zero
-    double argument; // to the argument, before the function
-    double absolute; // to the argument, after it: 1 + erf(x) cancels for negative x
+    // Of the result; above 1: results below the smallest normal may become zero.
+    double relative;
+    double argument; // of the argument, before the function
+    double absolute; // of the argument, after the function: 1 + erf(x) cancels for negative x
     double range;    // 0, or the largest difference of any two results
-    bool gentle;     // never moves more than its argument does; its own movement may come back
+    bool gentle;     // its slope is at most 1
 };
 
 static const struct unary unaries[KG_FUNCTION_COUNT] = {
@@ -114,8 +116,8 @@ static bool same(double a, double b)
     return a == b || (isnan(a) && isnan(b));
 }
 
-// How far `function` may move when its argument moves by `reach`; infinity when it may turn from a
-// number into infinity or NaN.
+// How far `function` may move when its argument moves by `reach`; infinity if it may change from a
+// number to infinity or NaN.
 static double movement(double (*function)(double), double x, double reach, double fx)
 {
     double up = function(x + reach), down = function(x - reach);
@@ -135,7 +137,7 @@ static double unary_slack(const struct unary *row, struct near x, double fx,
     double reach = x.slack + row->argument * p->unit * fabs(x.value);
     if (isfinite(x.value) && reach > 0) {
         moved = row->gentle ? reach : movement(row->function, x.value, reach, fx);
-        // At the edge of the domain only a real uncertainty counts.
+        // At the edge of the domain only slack that is not negligible counts.
         if (isinf(moved))
             moved = x.slack > 0 ? movement(row->function, x.value, x.slack, fx) : 0;
         if (row->range > 0 && moved > row->range)
@@ -150,8 +152,8 @@ static double unary_slack(const struct unary *row, struct near x, double fx,
     return moved + own + flushed;
 }
 
-// Two arguments. Values first; `*_slack` gives the slack of the result `r` for finite results of
-// finite arguments with finite slack; everything else goes through `odd`.
+// Functions of two arguments: values first. `*_slack` gives the slack of the result `r` for finite
+// results of finite arguments with finite slack; `odd_slack` handles the other cases.
 
 static double add(double a, double b)
 {
@@ -215,7 +217,7 @@ static double modulo_slack(struct near a, struct near b, double r, const struct 
     if (!(floor(quotient - reach) == floor(quotient + reach)))
         return INFINITY;
     double whole = fabs(floor(quotient));
-    // In the compute type the quotient, or its product with b, may overflow on the way.
+    // In the compute type the quotient, or its product with b, may overflow.
     if (fabs(quotient) > p->largest || (whole + 1) * fabs(b.value) > p->largest)
         return INFINITY;
     return a.slack + whole * b.slack + p->unit * (fabs(a.value) + 2 * whole * fabs(b.value));
@@ -248,8 +250,8 @@ static double power_slack(struct near a, struct near b, double r, const struct k
            p->normal;
 }
 
-// Finite arguments gave infinity or NaN: by rule (1/0, pow(-1, 0.5)), or because f64 overflowed.
-// What overflows in between may not do so in a kernel that fuses operations.
+// Finite arguments gave infinity or NaN: by rule (1/0, pow(-1, 0.5)), or because f64 overflowed. An
+// intermediate overflow may not occur in a kernel that fuses operations.
 static double overflow_slack(enum kg_function function, struct near a, struct near b, double r,
                              const struct kg_precision *p)
 {
@@ -260,7 +262,7 @@ static double overflow_slack(enum kg_function function, struct near a, struct ne
     return function == KG_FN_MOD || isfinite(p->limit) ? INFINITY : 0;
 }
 
-// Slack where something is infinite, NaN, or beyond the range of the compute type.
+// Slack if a value is infinite, NaN, or beyond the range of the compute type.
 static double odd_slack(enum kg_function function, struct near a, struct near b, double r,
                         double usual, const struct kg_precision *p)
 {
@@ -273,7 +275,7 @@ static double odd_slack(enum kg_function function, struct near a, struct near b,
     }
     if (isnan(a.value) || isnan(b.value))
         return 0;
-    // Infinity times or over something that may be zero, zero over what may be zero.
+    // Infinity times or over a value that may be zero, or zero over such a value.
     bool zero_a = a.slack > 0 && fabs(a.value) <= a.slack;
     bool zero_b = b.slack > 0 && fabs(b.value) <= b.slack;
     bool scales = function == KG_FN_MUL || function == KG_FN_DIV || function == KG_FN_POW ||
@@ -407,7 +409,7 @@ void kg_reals_choose(double *result, double *slack, const int64_t *condition,
         slack[i] = slacks[taken][i];
         if (undecided[i] == 0)
             continue;
-        // Either side is right: the slack must reach to the other one.
+        // Either value is correct: the slack must cover the other one.
         double other = arguments[!taken][i];
         if (same(result[i], other))
             slack[i] = fmax(slack[i], slacks[!taken][i]);
@@ -418,7 +420,7 @@ void kg_reals_choose(double *result, double *slack, const int64_t *condition,
     }
 }
 
-// Toward zero; NaN is 0, and what int64 cannot hold is its nearest end.
+// Rounds toward zero; NaN is 0, and values outside int64 become its limits.
 static int64_t truncated(double x)
 {
     if (isnan(x))

@@ -1,4 +1,4 @@
-// The reference's public side: decode the inputs, run the passes, hand out the outputs.
+// The interface of the reference: decodes the inputs, runs the passes, returns the outputs.
 
 #include "verify/reference.h"
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NANOSECONDS 4.0 // of one operation, in kg_reference_cost
+#define NANOSECONDS 4.0 // of one operation, for kg_reference_cost
 
 void kg_expected_free(struct kg_expected *expected, int count)
 {
@@ -19,7 +19,7 @@ void kg_expected_free(struct kg_expected *expected, int count)
     }
 }
 
-// Reads the wanted box of an input out of its memory.
+// Decodes the required box of an input.
 static enum kg_status decode(struct kg_field *field, const struct kg_layout *layout,
                              const void *data, struct kg_error *error)
 {
@@ -46,7 +46,7 @@ static enum kg_status decode(struct kg_field *field, const struct kg_layout *lay
     return KG_OK;
 }
 
-// Takes the field's arrays over.
+// Moves the field's arrays to `expected`.
 static enum kg_status hand_out(struct kg_field *field, struct kg_expected *expected,
                                struct kg_error *error)
 {

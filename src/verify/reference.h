@@ -1,9 +1,9 @@
-// The reference: the definition interpreted in f64. It reads the instance (lang/op.h), never the
-// nests and never the generators, and shares no code with them.
+// The reference: interprets the definition in f64. It reads the instance (lang/op.h), not the
+// nests, and shares no code with the generators.
 //
-// Statements are compiled once into a flat program and then run over all output elements; nothing
-// is re-walked as a tree. Sums are compensated, so that the reference's own error is negligible
-// beside that of any candidate, f64 included.
+// Statements are compiled once into a flat program, which then runs over all output elements. Sums
+// are compensated, so that the reference's own error is negligible compared with that of any
+// candidate, f64 included.
 
 #ifndef KG_VERIFY_REFERENCE_H
 #define KG_VERIFY_REFERENCE_H
@@ -16,8 +16,8 @@ struct kg_window {
     int64_t extent[KG_MAX_RANK];
 };
 
-// Values of one output: what the definition gives, and how far a correct kernel may be from it.
-// Row-major over the window that was asked for, or over the whole output.
+// The values of one output, with the error that a correct kernel may make. Row-major over the
+// requested window, or over the whole output.
 struct kg_expected {
     int rank;
     int64_t low[KG_MAX_RANK];
@@ -25,10 +25,10 @@ struct kg_expected {
     int64_t count;
     double *value;    // floats and integers up to 2^53; exact integers below
     int64_t *integer; // integer and bool outputs, wrapped to their dtype; NULL for floats
-    // Floats: running error analysis, first order: the absolute error that evaluating the
-    // definition in its compute type (rounding each operation once, any order of summation) may
-    // accumulate. Integers: 0. Infinity, for both: undecidable, because rounding or the overflow of
-    // an intermediate may have turned a comparison; any value is then right.
+    // Floats: first-order running error analysis. It bounds the absolute error of evaluating the
+    // definition in its compute type (rounding each operation once, any order of summation).
+    // Integers: 0. Infinity means undecidable in both cases, because rounding or the overflow of an
+    // intermediate may have changed a comparison; every value is then accepted.
     double *slack;
 };
 

@@ -1,20 +1,20 @@
-// Cases whose images stay in the memory of a device of its own (see case.h): candidate after
-// candidate runs on them, and nothing moves but outputs that nobody has seen yet.
+// Cases whose images stay in a device's separate memory (see case.h). All candidates run on these
+// images, and only outputs that were not seen before are copied.
 //
-// The image is restored by filling its outputs again; a checksum then says whether everything else
-// is what it was. Whatever is not as it should be is for the caller to look at with an image that
-// is new: an earlier candidate may have done the damage.
+// To restore an image, its outputs are filled again; a checksum then detects any other change.
+// After a change the caller judges the case on a fresh image, because an earlier candidate may have
+// caused it.
 
 #include "verify/case.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-// What stays at most, in all: a gate has some fifty cases, most of them small.
-#define MOST_BYTES ((size_t)1 << 30)
-#define MOST_PASSED 8
+// Limit on all images together: a gate has about fifty cases, most of them small.
+#define MAX_BYTES ((size_t)1 << 30)
+#define MAX_PASSED 8
 
-// Outputs that were compared with the reference, and what came of it.
+// Outputs that were compared with the reference before, with the results.
 struct passed {
     uint64_t sum;
     int64_t elements;
@@ -23,10 +23,10 @@ struct passed {
 };
 
 struct resident {
-    void *images[2];   // by run; NULL: not here
-    uint64_t clean[2]; // their checksums
+    void *images[2];   // by run; NULL: not in the device's memory
+    uint64_t clean[2]; // checksums of the images
     int passed_count;
-    struct passed passed[MOST_PASSED];
+    struct passed passed[MAX_PASSED];
 };
 
 struct kg_residents {
@@ -75,7 +75,8 @@ static enum kg_status place_image(struct kg_residents *residents, int index, int
                   : digest(residents, item, resident->images[run], &resident->clean[run], error);
 }
 
-// Brings the images there unless they are, or there is no room: `*here` says.
+// Copies the images to the device unless they are there already; `*here` is false if there is no
+// room.
 static enum kg_status place(struct kg_residents *residents, int index, bool *here,
                             struct kg_error *error)
 {
@@ -83,7 +84,7 @@ static enum kg_status place(struct kg_residents *residents, int index, bool *her
     const struct kg_case *item = residents->cases->items[index];
     enum kg_status status = KG_OK;
     *here = resident->images[0] && resident->images[1];
-    if (*here || item->strided || item->image_bytes > (MOST_BYTES - residents->bytes) / 2)
+    if (*here || item->strided || item->image_bytes > (MAX_BYTES - residents->bytes) / 2)
         return KG_OK;
     unsigned char *scratch = malloc(item->image_bytes);
     if (!scratch)
@@ -134,7 +135,7 @@ static const struct passed *find_passed(const struct resident *resident, uint64_
     return NULL;
 }
 
-// The outputs of an image against the reference.
+// Compares the outputs of an image with the reference.
 static enum kg_status compare(const struct kg_residents *residents, const struct kg_case *item,
                               const unsigned char *image, struct passed *passed, bool *right,
                               struct kg_error *error)
@@ -164,8 +165,8 @@ static enum kg_status compare(const struct kg_residents *residents, const struct
     return status;
 }
 
-// One run on one image. `*fine`: it ran, and left everything but its outputs alone, and these are
-// what passed before or passes now.
+// One run on one image. `*fine`: it ran, changed nothing but its outputs, and these passed before
+// or pass now.
 static enum kg_status run_once(struct kg_residents *residents, int index, int run,
                                const struct kg_subject *subject, struct passed *passed, bool *fine,
                                struct kg_error *error)
@@ -215,7 +216,7 @@ enum kg_status kg_residents_judge(struct kg_residents *residents, int index,
         drop(residents, index);
         return status;
     }
-    if (!find_passed(resident, passed.sum) && resident->passed_count < MOST_PASSED)
+    if (!find_passed(resident, passed.sum) && resident->passed_count < MAX_PASSED)
         resident->passed[resident->passed_count++] = passed;
     verdict->elements += passed.elements;
     verdict->worst_relative = fmax(verdict->worst_relative, passed.worst_relative);

@@ -1,5 +1,5 @@
-// Running steps: one function call per step and block of lanes, so that what it costs to look at a
-// step is shared by all of them.
+// Runs steps: one function call per step and block of lanes, so that all lanes share the cost of
+// dispatch.
 
 #include "verify/program.h"
 
@@ -35,7 +35,7 @@ enum kg_status kg_frame_make(const struct kg_program *program, const struct kg_p
         else
             fresh->integer[r] = (int64_t *)(void *)memory;
         bool has_slack = pass->registers[r].has_slack;
-        fresh->slack[r] = has_slack ? memory + KG_LANES : (double *)zeros; // only ever read
+        fresh->slack[r] = has_slack ? memory + KG_LANES : (double *)zeros; // read only
     }
     *frame = fresh;
     return KG_OK;
@@ -79,7 +79,7 @@ static void to_real(const struct kg_step *step, const int64_t *argument, const d
     for (int i = 0; i < lanes; i++) {
         result[i] = (double)argument[i];
         double rounded = narrow ? (double)(float)argument[i] : result[i];
-        // Beyond 2^53 the f64 itself is rounded: half its distance to the next.
+        // Beyond 2^53 the f64 itself is rounded: by up to half the distance to the next value.
         double lost = fabs(result[i]) > 0x1p53 ? 0x1p-53 * fabs(result[i]) : 0;
         slack[i] = undecided[i] + fabs(rounded - result[i]) + lost;
     }
@@ -119,7 +119,7 @@ static void wrap(const struct kg_step *step, const int64_t *argument, const doub
     }
 }
 
-// What every kind of step needs of the frame.
+// The operands of a step, as registers of the frame.
 struct operands {
     const double *real[3];
     const int64_t *integer[3];
@@ -130,7 +130,7 @@ static struct operands operands_of(const struct kg_frame *frame, const struct kg
 {
     struct operands operands = {{NULL}, {NULL}, {NULL}};
     for (int i = 0; i < 3 && step->argument_count > 0; i++) {
-        // A missing argument is the first one again, so that nobody has to count.
+        // A missing argument is replaced by the first one, so that callers need not count.
         int reg = step->arguments[i < step->argument_count ? i : 0];
         operands.real[i] = frame->real[reg];
         operands.integer[i] = frame->integer[reg];
@@ -189,7 +189,7 @@ static void run_step(struct kg_frame *frame, const struct kg_step *step, int lan
     }
 }
 
-// To all lanes, not only those in use: the next block may have more.
+// Copies to all lanes, not only those in use, because the next block may have more.
 static void spread(struct kg_frame *frame, const struct kg_step *step)
 {
     double *real = frame->real[step->result], *slack = frame->slack[step->result];

@@ -1,5 +1,5 @@
-// Reductions in progress. Sums carry the rounding error of every addition along (Knuth's two-sum),
-// so that what they return is exact to the last bits of f64 in any order.
+// Running reductions. Sums also accumulate the rounding error of every addition (Knuth's two-sum),
+// so that the result is exact to the last bits of f64 in any order.
 
 #include "verify/program.h"
 
@@ -60,7 +60,7 @@ static inline void multiply_factor(struct kg_total *total, double x, double slac
         total->low *= fabs(x);
 }
 
-// `low` and `high` bracket what a kernel may get: the extremes of x - slack and of x + slack.
+// `low` and `high` bound a kernel's result: the extremes of x - slack and of x + slack.
 static inline void widen_up(struct kg_total *total, double value, double low, double high)
 {
     if (isnan(value) || (value > total->value && !isnan(total->value)))
@@ -81,7 +81,7 @@ static inline void widen_down(struct kg_total *total, double value, double low, 
         total->high = high;
 }
 
-// NaN beats everything, and the first of equals wins, in whatever order they come.
+// NaN wins, and among equals the first one, in whatever order they come.
 static bool beats(bool largest, double x, int64_t position, const struct kg_total *total)
 {
     if (total->count == 0)
@@ -91,8 +91,8 @@ static bool beats(bool largest, double x, int64_t position, const struct kg_tota
     return isnan(x) || (largest ? x > total->value : x < total->value);
 }
 
-// argmax: `slack` belongs to the winner so far, and `high` is the most that any loser may reach
-// (argmin: `low`, the least).
+// argmax: `slack` belongs to the current winner, and `high` is the largest value that a loser may
+// reach (argmin: `low`, the least).
 static void contend(bool largest, double x, double slack, int64_t position, struct kg_total *total)
 {
     double loser = x, loser_slack = slack;
@@ -176,7 +176,7 @@ static inline void add_integer(enum kg_reduce reduce, int64_t x, int64_t positio
     total->count++;
 }
 
-// The sum is what nearly every large reduction is: without mask it has a loop of its own.
+// Nearly every large reduction is a sum: without a mask it has a specialised loop.
 static void add_sums(const struct kg_pass *pass, const struct kg_frame *frame, int from, int to,
                      int step, struct kg_total *totals)
 {
@@ -195,7 +195,7 @@ void kg_totals_add(const struct kg_pass *pass, const struct kg_frame *frame, int
         add_sums(pass, frame, from, to, step, totals);
         return;
     }
-    int axis = pass->output_axes; // argmax has one index
+    int axis = pass->output_axes; // argmax has a single index
     bool moves = axis >= pass->lane_axis && axis < pass->lane_end;
     for (int i = from; i < to; i++, totals += step) {
         if (pass->mask >= 0) {
@@ -261,8 +261,8 @@ void kg_total_merge(const struct kg_pass *pass, const struct kg_total *from, str
     into->count = count;
 }
 
-// Units in the last place of the sum of magnitudes that adding `count` terms may cost. One lane
-// adding in sequence is off by about sqrt(count) / 3, a tree by log2(count): the bound passes
+// Units in the last place of the sum of magnitudes that adding `count` terms may lose. One
+// sequential accumulator is off by about sqrt(count) / 3, a tree by log2(count); the bound accepts
 // both, and rejects 11-bit accumulation by orders of magnitude.
 static double growth(int64_t count)
 {
@@ -285,10 +285,11 @@ static double sum_slack(const struct kg_pass *pass, const struct kg_total *total
 static double product_slack(const struct kg_pass *pass, const struct kg_total *total)
 {
     const struct kg_precision *p = pass->precision;
-    // `magnitude` is the largest partial product of any order: it amplifies what underflow loses.
+    // `magnitude` is the largest partial product of any order: it amplifies the error of underflow.
     if (total->magnitude > p->largest)
         return INFINITY;
-    // An infinite factor makes the product infinite, unless others underflow to 0 before they meet.
+    // An infinite factor makes the product infinite, unless others underflow to 0 before they meet
+    // it.
     if (isinf(total->value))
         return total->low < p->normal ? INFINITY : total->slack;
     return total->slack + p->unit * growth(total->count) * fabs(total->value) +

@@ -16,7 +16,7 @@ static struct kg_search short_search(void)
 {
     struct kg_search search = new_search(KG_RIGOR_MEASURE);
     search.protocol.warm_seconds = search.protocol.sample_seconds = 0;
-    search.protocol.least_samples = search.protocol.most_samples = 1;
+    search.protocol.least_samples = search.protocol.max_samples = 1;
     return search;
 }
 

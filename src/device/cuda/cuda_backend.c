@@ -1,4 +1,4 @@
-// The CUDA backend: opening and closing a GPU, at hand or described, and its vtable.
+// The CUDA backend: opens and closes a GPU, present or only described, and its vtable.
 
 #include "device/cuda/cuda_device.h"
 #include "device/objects.h"
@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-// Adds what can be done where nothing can run.
+// Adds what works without a GPU.
 static void describe_compiler(struct kg_text *why)
 {
     struct kg_nvrtc nvrtc;
@@ -51,7 +51,7 @@ static void close_cuda(struct kg_device *device)
 {
     struct kg_cuda_device *cuda = (struct kg_cuda_device *)device;
     kg_cuda_context_drop(cuda);
-    pthread_mutex_destroy(&cuda->context.turn);
+    pthread_mutex_destroy(&cuda->context.lock);
     kg_objects_close(device);
     free(cuda);
 }
@@ -65,11 +65,11 @@ static struct kg_cuda_device *make_device(int ordinal, struct kg_error *error)
     }
     cuda->base.backend = &kg_cuda_backend;
     cuda->ordinal = ordinal;
-    pthread_mutex_init(&cuda->context.turn, NULL);
+    pthread_mutex_init(&cuda->context.lock, NULL);
     return cuda;
 }
 
-// The last step of opening: `status` is how the others went.
+// The last step of opening: `status` is the result of the previous steps.
 static enum kg_status finish(struct kg_cuda_device *cuda, enum kg_status status, const char *cache,
                              struct kg_device **device, struct kg_error *error)
 {
@@ -146,7 +146,7 @@ const struct kg_backend kg_cuda_backend = {
     .copy = kg_cuda_copy,
     .fill = kg_cuda_fill,
     .digest = kg_cuda_digest,
-    .compile_own = kg_cuda_compile_own,
+    .compile_own = kg_cuda_compile_digest,
     .may_fork = kg_cuda_may_fork,
     .now = kg_cuda_now,
     .start = kg_cuda_start,

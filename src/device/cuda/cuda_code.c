@@ -1,7 +1,6 @@
-// What of a cubin decides how its functions run: instructions, constants, registers and shared
-// memory; not the names, limits and debugging that stand beside them. Sources that differ in a
-// limit that does not bind, or in a function that a problem does not launch, so turn out to be the
-// same.
+// Hashes what determines how the functions of a cubin run: instructions, constants, registers and
+// shared memory, but not names, limits and debugging data. Sources that differ only in a limit that
+// does not bind, or in a function that is not launched, get equal hashes.
 
 #include "asm/elf_file.h"
 #include "device/cuda/cuda_device.h"
@@ -10,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Sections of these kinds count. Those of one function end in its name.
+// Kinds of sections that count. Those of one function end in its name.
 static const char *const kinds[] = {".text.", ".nv.constant", ".nv.shared.", ".nv.local.",
                                     ".nv.global"};
 
@@ -22,19 +21,20 @@ static bool counts(const char *name)
     return false;
 }
 
-// ".text.kernel_2" -> 2; -1 for sections of all functions, KG_MOST_CODES for those that do not fit.
+// ".text.kernel_2" -> 2; -1 for sections of all functions, KG_MAX_CODES for those that do not fit.
 static int function_of(const char *name)
 {
     const char *digits = strrchr(name, '_');
     if (!digits || !isdigit((unsigned char)digits[1]))
         return -1;
     long number = strtol(digits + 1, NULL, 10);
-    return number < KG_MOST_CODES ? (int)number : KG_MOST_CODES;
+    return number < KG_MAX_CODES ? (int)number : KG_MAX_CODES;
 }
 
 static struct kg_hash add_section(struct kg_hash hash, const struct kg_elf_section *section)
 {
-    uint64_t registers = section->header.sh_info >> 24; // of code; the rest is a symbol's number
+    // High bits of a code section: registers; the rest is a symbol's number.
+    uint64_t registers = section->header.sh_info >> 24;
     hash = kg_hash_chain_text(hash, section->name);
     hash = kg_hash_chain(hash, &section->header.sh_size, sizeof section->header.sh_size);
     hash = kg_hash_chain(hash, &registers, sizeof registers);
@@ -50,13 +50,13 @@ void kg_cuda_hash_code(struct kg_binary *binary)
         kg_elf_open(binary->bytes, binary->length, &arena, &elf, NULL) == KG_OK) {
         for (size_t i = 0; i < elf.section_count; i++) {
             const struct kg_elf_section *section = &elf.sections[i];
-            int function = counts(section->name) ? function_of(section->name) : KG_MOST_CODES;
+            int function = counts(section->name) ? function_of(section->name) : KG_MAX_CODES;
             if (function < 0)
                 common = add_section(common, section);
-            else if (function < KG_MOST_CODES)
+            else if (function < KG_MAX_CODES)
                 binary->code[function] = add_section(binary->code[function], section);
         }
-        for (int i = 0; i < KG_MOST_CODES; i++)
+        for (int i = 0; i < KG_MAX_CODES; i++)
             if (binary->code[i].high || binary->code[i].low)
                 binary->code[i] = kg_hash_chain(binary->code[i], &common, sizeof common);
     }

@@ -1,8 +1,8 @@
-// Compiling with NVRTC. It cannot be interrupted and may crash, so each compilation runs in a
-// process of its own, which hands back what it made; several may run at once.
+// Compiles with NVRTC. It cannot be interrupted and may crash, so each compilation runs in a
+// separate process, which returns the result; several may run at once.
 //
-// What was made is kept as one object: a header with three lengths, then cubin, PTX and log. The
-// header also tells how long it took, for those who meet it again.
+// The result is stored as one object: a header with three lengths, then cubin, PTX and log. The
+// header also has the compilation time, which is reported when the object comes from the cache.
 
 #include "base/files.h"
 #include "base/times.h"
@@ -15,20 +15,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_OPTIONS 64
-#define MOST_BYTES ((size_t)256 << 20)
+#define MAX_OPTIONS 64
+#define MAX_BYTES ((size_t)256 << 20)
 
-// Without it NVRTC initialises the driver, where there is one, for a cache of its own: slower than
-// compiling a small kernel, and spoilt by the fork where this process uses the driver. NVRTC before
-// 12.9 has neither the cache nor the option.
+// Without this option NVRTC initialises the driver, if there is one, for its own cache. That is
+// slower than compiling a small kernel, and fails in a fork if this process uses the driver. NVRTC
+// before 12.9 has neither the cache nor the option.
 static const char no_cache[] = "--no-cache";
 
-// Lambdas are functions of the device too. ptxas tells registers, spills and its advisories with
-// -v; asm/advisories.c reads them.
+// -default-device makes lambdas device functions. With -v ptxas prints registers, spills and its
+// advisories; asm/advisories.c reads them.
 static const char *const fixed_options[] = {"-std=c++17", "-default-device", "--ptxas-options=-v"};
 #define FIXED_COUNT (sizeof fixed_options / sizeof fixed_options[0])
 
-// The header of an object. The lengths are of the parts behind it, in this order.
+// The header of an object, with the lengths of the sections that follow it, in this order.
 struct parts {
     uint64_t cubin;
     uint64_t ptx;
@@ -36,22 +36,22 @@ struct parts {
     double seconds;
 };
 
-// One compilation, as the child sees it.
+// One compilation in the child.
 struct compilation {
     const struct kg_nvrtc *nvrtc;
     const char *text;
-    const char *name; // of the source, in messages
-    const char *options[MOST_OPTIONS];
+    const char *name; // of the source, for messages
+    const char *options[MAX_OPTIONS];
     int option_count;
 };
 
-void kg_cuda_compiler_find(struct kg_cuda_device *cuda, int most_major)
+void kg_cuda_compiler_find(struct kg_cuda_device *cuda, int max_major)
 {
     struct kg_error error = {0};
     struct kg_device *device = &cuda->base;
     const struct kg_nvrtc *nvrtc = &cuda->compiler.nvrtc;
     int sm = (int)strtol(device->facts.isa + strlen("sm_"), NULL, 10);
-    cuda->compiler.status = kg_nvrtc_open(most_major, &cuda->compiler.nvrtc, &error);
+    cuda->compiler.status = kg_nvrtc_open(max_major, &cuda->compiler.nvrtc, &error);
     if (!cuda->compiler.status && !kg_nvrtc_knows(nvrtc, sm))
         cuda->compiler.status = kg_error_set(
             &error, KG_ERROR_MISSING, "NVRTC %d.%d (%s) does not compile for %s: %s one is needed",
@@ -66,8 +66,8 @@ void kg_cuda_compiler_find(struct kg_cuda_device *cuda, int most_major)
              nvrtc->major, nvrtc->minor, device->facts.isa, fixed_options[0]);
 }
 
-// Appends one part that NVRTC gives by size and content; texts come with a terminator, which is
-// dropped. Zero, or NVRTC's number.
+// Appends one output that NVRTC returns by size and content, without its terminator. Zero, or
+// NVRTC's error number.
 static int take_part(void *program, int (*size)(void *, size_t *), int (*get)(void *, char *),
                      bool is_text, struct kg_text *answer, uint64_t *length)
 {
@@ -103,7 +103,7 @@ static int take_parts(const struct kg_nvrtc *nvrtc, void *program, bool compiled
     return result;
 }
 
-// The first option is one that older versions refuse: then the others alone.
+// The first option is refused by older versions; then it is left out.
 static int compile_program(const struct compilation *job, void **program)
 {
     const struct kg_nvrtc *nvrtc = job->nvrtc;
@@ -119,7 +119,7 @@ static int compile_program(const struct compilation *job, void **program)
     return result;
 }
 
-// In the child.
+// Runs in the child.
 static enum kg_status compile_here(void *user, const void *request, size_t length,
                                    struct kg_text *answer, struct kg_error *error)
 {
@@ -149,7 +149,7 @@ static char *copy_part(const char *bytes, size_t length)
     return copy;
 }
 
-// Cuts an object into its parts.
+// Splits an object into its sections.
 static enum kg_status unpack(const char *bytes, size_t length, struct kg_binary *binary,
                              struct kg_error *error)
 {
@@ -161,7 +161,8 @@ static enum kg_status unpack(const char *bytes, size_t length, struct kg_binary 
         parts.log != left - parts.cubin - parts.ptx)
         return kg_error_set(error, KG_ERROR_CORRUPT, "a compiled object is truncated");
     const char *at = bytes + sizeof parts;
-    binary->seconds = parts.seconds >= 0 ? parts.seconds : 0; // whatever stands there
+    // A damaged header may hold any value.
+    binary->seconds = parts.seconds >= 0 ? parts.seconds : 0;
     binary->length = parts.cubin;
     binary->bytes = copy_part(at, parts.cubin);
     binary->ptx = copy_part(at + parts.cubin, parts.ptx);
@@ -172,7 +173,7 @@ static enum kg_status unpack(const char *bytes, size_t length, struct kg_binary 
     return KG_OK;
 }
 
-// A compiler that crashed on a kernel may well compile another; one that the system ended may not.
+// A compiler that crashed on one kernel may compile another; one that the system killed may not.
 static enum kg_status explain_end(const struct kg_cuda_device *cuda, int signal,
                                   struct kg_error *error)
 {
@@ -188,7 +189,7 @@ static enum kg_status explain_end(const struct kg_cuda_device *cuda, int signal,
     return KG_ERROR_COMPILE;
 }
 
-// The log stands at the end of what the child answered.
+// The log is at the end of the child's answer.
 static enum kg_status explain_refusal(const struct kg_cuda_device *cuda, enum kg_status status,
                                       const struct kg_text *answer, struct kg_error *error)
 {
@@ -210,13 +211,13 @@ static enum kg_status explain_refusal(const struct kg_cuda_device *cuda, enum kg
 
 static void add_option(struct compilation *job, const char *option)
 {
-    if (job->option_count < MOST_OPTIONS)
+    if (job->option_count < MAX_OPTIONS)
         job->options[job->option_count] = option;
     job->option_count++;
 }
 
-// Fills in the options; `words` is the source's own, cut in place, `folder` and `arch` room for
-// what is put together.
+// Fills in the options. `words` holds the source's options and is split in place; `folder` and
+// `arch` are buffers for composed options.
 static enum kg_status add_options(struct compilation *job, const struct kg_cuda_device *cuda,
                                   char *words, struct kg_text *arch, struct kg_text *folder,
                                   struct kg_error *error)
@@ -235,9 +236,9 @@ static enum kg_status add_options(struct compilation *job, const struct kg_cuda_
     char *rest = words;
     for (char *word; (word = strtok_r(rest, " \t\n", &rest));)
         add_option(job, word);
-    if (job->option_count > MOST_OPTIONS)
+    if (job->option_count > MAX_OPTIONS)
         return kg_error_set(error, KG_ERROR_ARGUMENT, "a compilation takes at most %d options",
-                            MOST_OPTIONS);
+                            MAX_OPTIONS);
     return KG_OK;
 }
 
@@ -250,7 +251,7 @@ static enum kg_status run_compiler(const struct kg_cuda_device *cuda, struct com
     enum kg_status status = kg_child_start(&service, &child, error);
     if (status)
         return status;
-    status = kg_child_ask(child, "", 0, time_limit, cuda->base.cancel, MOST_BYTES, answer, error);
+    status = kg_child_ask(child, "", 0, time_limit, cuda->base.cancel, MAX_BYTES, answer, error);
     if (status == KG_ERROR_FAULT)
         status = explain_end(cuda, kg_child_signal(child), error);
     else if (status)
@@ -285,7 +286,7 @@ static enum kg_status build(struct kg_cuda_device *cuda, const struct kg_source 
     }
     if (!status)
         status = unpack(answer.data, answer.length, binary, error);
-    if (!status) // a cache that cannot be written costs time only
+    if (!status) // a cache that is not writable only costs time
         kg_objects_publish(path, answer.data, answer.length, NULL);
     free(words);
     kg_text_free(&arch);
@@ -305,7 +306,7 @@ static struct kg_hash hash_build(const struct kg_cuda_device *cuda, const struct
     return kg_hash_chain_text(hash, source->text);
 }
 
-// False when it is not there or damaged; a damaged object is removed.
+// False if there is no intact object; a damaged one is removed.
 static bool take_from_cache(const char *path, struct kg_binary *binary)
 {
     char *bytes = NULL;
@@ -331,7 +332,7 @@ enum kg_status kg_cuda_compile(struct kg_device *device, const struct kg_source 
     } else if (take_from_cache(path, binary)) {
         binary->from_cache = true;
     } else {
-        kg_binary_free(binary); // what a failed attempt left
+        kg_binary_free(binary); // of a failed attempt
         status = build(cuda, source, time_limit, path, binary, error);
     }
     free(path);

@@ -1,5 +1,5 @@
-// The driver in this process: initialised by the first call that needs it, and made current around
-// each call without disturbing whoever else uses it.
+// The driver in this process: the first call that needs it initialises it, and every call makes its
+// context current without disturbing other users.
 
 #include "device/cuda/cuda_device.h"
 
@@ -39,14 +39,14 @@ static enum kg_status ensure_live(struct kg_cuda_device *cuda, struct kg_error *
     if (owner != 0)
         return kg_cuda_error(&cuda->driver, KG_CUDA_NOT_INITIALIZED, "using the CUDA driver",
                              error);
-    pthread_mutex_lock(&context->turn);
+    pthread_mutex_lock(&context->lock);
     enum kg_status status = atomic_load(&context->owner) ? KG_OK : initialise(cuda, error);
-    pthread_mutex_unlock(&context->turn);
+    pthread_mutex_unlock(&context->lock);
     return status;
 }
 
-// A thread without a context keeps ours: the next call then finds it. Another one stays below ours
-// and comes back.
+// If the thread has no context, ours stays current, so that the next call finds it. Otherwise ours
+// is pushed, and popped afterwards.
 int kg_cuda_switch(const struct kg_cuda_device *cuda, bool *pushed)
 {
     const struct kg_cuda_driver *driver = &cuda->driver;

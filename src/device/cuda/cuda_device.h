@@ -1,9 +1,9 @@
-// What the files of the CUDA backend share: NVIDIA's GPUs, at hand or only described.
+// Declarations shared by the files of the CUDA backend: NVIDIA GPUs, present or only described.
 //
-// Compiling needs NVRTC and nothing else; running needs the driver. Both are opened at run time.
-// A process that used the driver cannot hand it on to a fork, and candidates run in forks: so a
-// device that is only opened, described and compiled for never initialises the driver in its own
-// process. The first load, allocation or copy does.
+// Compiling needs only NVRTC; running needs the driver. Both are opened at run time. A fork cannot
+// use a driver that its parent has used, and candidates run in forks. A device that is only opened,
+// described and compiled for therefore never initialises the driver in its own process; the first
+// load, allocation or copy does.
 
 #ifndef KG_DEVICE_CUDA_CUDA_DEVICE_H
 #define KG_DEVICE_CUDA_CUDA_DEVICE_H
@@ -15,36 +15,36 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-// The compiler, as found when the device was opened. When it is not usable, `status` and `why` are
-// what every compilation returns.
+// The compiler, as found when the device was opened. If it is not usable, every compilation returns
+// `status` and `why`.
 struct kg_cuda_compiler {
     struct kg_nvrtc nvrtc;
     enum kg_status status;
     char why[1024];
 };
 
-// What this process has on the device. The context is the device's primary one, which PyTorch and
-// the CUDA runtime use too: memory and streams are shared with them.
+// The resources of this process on the device. The context is the device's primary one, which
+// PyTorch and the CUDA runtime use too, so that memory and streams are shared with them.
 struct kg_cuda_context {
-    pthread_mutex_t turn; // of the thread that initialises the driver
-    _Atomic int owner;    // the process that did; 0: none
+    pthread_mutex_t lock; // locked while a thread initialises the driver
+    _Atomic int owner;    // the process that initialised it; 0: none
     int device;
     void *handle;
-    // Made when first needed.
+    // Allocated when first needed.
     kg_cuda_pointer flush_memory;
     size_t flush_bytes;
     struct kg_kernel *digest;
-    kg_cuda_pointer digest_sum; // eight bytes that it adds to
-    void *events[2];            // around what is timed
-    void *stream;               // stands in for the NULL stream while a graph is recorded
-    struct kg_nvml nvml;        // the clock
+    kg_cuda_pointer digest_sum; // eight bytes that the checksum kernel adds to
+    void *events[2];            // before and after what is timed
+    void *stream;               // replaces the NULL stream while a graph is recorded
+    struct kg_nvml nvml;        // for the clock rate
     void *nvml_device;
     bool nvml_asked;
 };
 
 struct kg_cuda_device {
     struct kg_device base;
-    int ordinal; // -1: described only, not at hand
+    int ordinal; // -1: only described, not present
     struct kg_cuda_compiler compiler;
     struct kg_cuda_driver driver;
     struct kg_cuda_context context;
@@ -52,25 +52,25 @@ struct kg_cuda_device {
 
 extern const struct kg_backend kg_cuda_backend;
 
-// "sm_90a", "sm_80": a GPU that is not at hand. Numbers come from the table of products.
+// "sm_90a", "sm_80": a GPU that is not present. Its numbers come from the table of products.
 // KG_ERROR_ARGUMENT when no such architecture is known.
 enum kg_status kg_cuda_open_described(const char *name, const char *cache,
                                       struct kg_device **device, struct kg_error *error);
 
-// cuda_facts.c: what follows from the tables.
-// Of a product of the architecture `name`, the first of the table: H100 SXM for sm_90.
+// cuda_facts.c: facts from the tables.
+// The facts of the first product of the architecture `name` in the table: H100 SXM for sm_90.
 enum kg_status kg_cuda_describe(const char *name, struct kg_device_facts *facts,
                                 struct kg_error *error);
-// Fills in what follows from `facts`' name, isa, units and clock. What no table knows stays 0.
+// Completes facts from `facts`' name, isa, units and clock. Values that no table has stay 0.
 void kg_cuda_complete_facts(struct kg_device_facts *facts);
-// "sm_90a": with every instruction of the architecture.
+// "sm_90a": the name with the suffix that allows every instruction of the architecture.
 void kg_cuda_format_isa(int sm, char *isa, size_t size);
 
-// cuda_probe.c: what the driver tells, asked in a process of its own unless the driver is in use in
-// this one anyway.
+// cuda_probe.c: what the driver reports, queried in a separate process unless this process uses the
+// driver already.
 struct kg_cuda_report {
-    int count; // devices the driver sees
-    // Of the device asked for, when ordinal < count.
+    int count; // devices that the driver sees
+    // Of the requested device, if ordinal < count.
     struct kg_device_facts facts;
     char driver[128]; // "580.95.05 / CUDA 13.0"
 };
@@ -78,7 +78,7 @@ enum kg_status kg_cuda_ask(const struct kg_cuda_driver *driver, int ordinal,
                            struct kg_cuda_report *report, struct kg_error *error);
 
 // cuda_compile.c
-void kg_cuda_compiler_find(struct kg_cuda_device *cuda, int most_major);
+void kg_cuda_compiler_find(struct kg_cuda_device *cuda, int max_major);
 enum kg_status kg_cuda_compile(struct kg_device *device, const struct kg_source *source,
                                double time_limit, struct kg_binary *binary, struct kg_error *error);
 
@@ -86,19 +86,19 @@ enum kg_status kg_cuda_compile(struct kg_device *device, const struct kg_source 
 void kg_cuda_hash_code(struct kg_binary *binary);
 
 // cuda_context.c
-// Makes the device's context current, initialising the driver if need be. What was current before
-// comes back with kg_cuda_leave(cuda, *pushed), which is for successful calls only.
+// Makes the device's context current and initialises the driver if necessary. After success
+// kg_cuda_leave(cuda, *pushed) restores the previous context.
 enum kg_status kg_cuda_enter(struct kg_cuda_device *cuda, bool *pushed, struct kg_error *error);
-// What to say of a device that cannot run anything.
+// The error for a device that cannot run anything.
 enum kg_status kg_cuda_refuse_described(const struct kg_cuda_device *cuda, struct kg_error *error);
-// As kg_cuda_enter, where the driver is known to be initialised; gives the driver's result.
+// As kg_cuda_enter, if the driver is known to be initialised; returns the driver's result.
 int kg_cuda_switch(const struct kg_cuda_device *cuda, bool *pushed);
 void kg_cuda_leave(const struct kg_cuda_device *cuda, bool pushed);
-// Does this process have a context? Calls that must not make one ask first.
+// Does this process have a context? For calls that must not make one.
 bool kg_cuda_is_live(struct kg_cuda_device *cuda);
-// False once somebody in this process has used the driver.
+// False once anything in this process has used the driver.
 bool kg_cuda_may_fork(struct kg_device *device);
-// Gives back what this process has; the device may be used again.
+// Releases this process's resources; the device may be used again.
 void kg_cuda_context_drop(struct kg_cuda_device *cuda);
 
 // cuda_kernel.c
@@ -107,9 +107,9 @@ enum kg_status kg_cuda_load(struct kg_device *device, const struct kg_binary *bi
 void kg_cuda_unload(struct kg_kernel *kernel);
 enum kg_status kg_cuda_launch(const struct kg_kernel *kernel, const struct kg_launch *launch,
                               struct kg_error *error);
-// What runs the kernel's n-th grid; NULL: nothing, or it was not launched yet.
+// The function of the kernel's n-th grid; NULL: there is none, or it was not launched yet.
 void *kg_cuda_function_of(const struct kg_kernel *kernel, int n);
-// Nothing runs.
+// Does the grid run no block?
 bool kg_cuda_is_empty(const struct kg_grid *grid);
 
 // cuda_map.c
@@ -139,7 +139,7 @@ enum kg_status kg_cuda_fill(struct kg_device *device, void *memory, unsigned cha
                             size_t bytes, struct kg_error *error);
 
 // cuda_digest.c
-void kg_cuda_compile_own(struct kg_device *device);
+void kg_cuda_compile_digest(struct kg_device *device);
 enum kg_status kg_cuda_digest(struct kg_device *device, const void *memory, size_t bytes,
                               uint64_t *sum, struct kg_error *error);
 

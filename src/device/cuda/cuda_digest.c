@@ -1,5 +1,5 @@
-// Checksums of the device's memory, computed there: outputs of hundreds of megabytes are compared
-// without moving them. The kernel is compiled when first needed, and cached like any other.
+// Checksums of the device's memory, computed on the device: outputs of hundreds of megabytes are
+// compared without a copy. The kernel is compiled when first needed, and cached like any other.
 
 #include "device/cuda/cuda_device.h"
 
@@ -10,7 +10,8 @@
 #define BLOCKS_PER_SM 8
 #define COMPILE_SECONDS 60.0
 
-// Every word is mixed with its place, and the results are added: sums do not depend on the order.
+// Every word is mixed with its position, and the results are added, so that sums do not depend on
+// the order.
 static const char source_text[] =
     "typedef unsigned long long word;\n"
     "static __device__ word mix(word value)\n"
@@ -51,10 +52,10 @@ static enum kg_status compile(struct kg_device *device, struct kg_binary *binary
     return kg_cuda_compile(device, &source, COMPILE_SECONDS, binary, error);
 }
 
-void kg_cuda_compile_own(struct kg_device *device)
+void kg_cuda_compile_digest(struct kg_device *device)
 {
     struct kg_binary binary;
-    compile(device, &binary, NULL); // who needs it hears what is wrong
+    compile(device, &binary, NULL); // a later call of `digest` reports errors
     kg_binary_free(&binary);
 }
 
@@ -87,9 +88,9 @@ enum kg_status kg_cuda_digest(struct kg_device *device, const void *memory, size
     void *place = (void *)(uintptr_t)cuda->context.digest_sum;
     uint64_t count = bytes, total = 0;
     void *arguments[] = {&memory, &count, &place};
-    int64_t most = (int64_t)device->facts.units * BLOCKS_PER_SM;
+    int64_t max = (int64_t)device->facts.units * BLOCKS_PER_SM;
     int64_t blocks = (int64_t)(bytes / 16 / THREADS);
-    blocks = blocks < most ? blocks : most;
+    blocks = blocks < max ? blocks : max;
     struct kg_grid grid = {.blocks = {blocks > 0 ? blocks : 1, 1, 1}, .threads = {THREADS, 1, 1}};
     struct kg_launch launch = {.grids = &grid, .grid_count = 1, .arguments = arguments};
     status = kg_cuda_fill(device, place, 0, sizeof total, error);

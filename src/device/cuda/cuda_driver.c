@@ -1,4 +1,4 @@
-// Opening the driver, and its results in words.
+// Opens the driver, and turns its results into messages.
 
 #include "device/cuda/cuda_driver.h"
 
@@ -9,8 +9,8 @@
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-// What results mean to somebody whose kernel runs. `final`: the driver refuses all further work of
-// this process.
+// The meaning of results for the author of a kernel. `final`: the driver refuses all further work
+// of this process.
 static const struct meaning {
     int result;
     enum kg_status status;
@@ -169,7 +169,7 @@ enum kg_status kg_cuda_driver_open(struct kg_cuda_driver *driver, struct kg_erro
                         driver->version / 1000, driver->version % 1000 / 10, LEAST_VERSION / 1000);
 }
 
-// Before initialisation the driver refuses to count.
+// The driver refuses to count devices before it is initialised.
 bool kg_cuda_driver_in_use(const struct kg_cuda_driver *driver)
 {
     int count;

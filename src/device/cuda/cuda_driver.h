@@ -1,6 +1,6 @@
-// NVIDIA's driver, opened at run time: the entry points in use, declared here so that building
+// NVIDIA's driver, opened at run time. The entry points in use are declared here, so that building
 // needs no CUDA headers. Numbers and layouts are those of cuda.h; they are part of the driver's
-// binary interface and do not change. What is called is the interface of CUDA 12.0.
+// binary interface and do not change. The interface is that of CUDA 12.0.
 
 #ifndef KG_DEVICE_CUDA_CUDA_DRIVER_H
 #define KG_DEVICE_CUDA_CUDA_DRIVER_H
@@ -32,7 +32,7 @@ struct kg_cuda_config {
     unsigned attribute_count;
 };
 
-// CUDA_KERNEL_NODE_PARAMS_v2: what a node of a graph launches.
+// CUDA_KERNEL_NODE_PARAMS_v2: the launch of a graph's node.
 struct kg_cuda_node {
     void *function;
     unsigned blocks[3];
@@ -40,11 +40,11 @@ struct kg_cuda_node {
     unsigned shared;
     void **arguments;
     void **extra;
-    void *kernel; // looked at where there is no function, like the next
+    void *kernel; // this and the next are used if `function` is NULL
     void *context;
 };
 
-// Of devices.
+// Device attributes.
 enum {
     KG_CUDA_BLOCK_THREADS = 1,
     KG_CUDA_BLOCK_SHARED = 8,
@@ -62,19 +62,19 @@ enum {
     KG_CUDA_UNIT_BLOCKS = 106,
     KG_CUDA_BLOCK_RESERVE = 111,
 };
-// Of functions.
+// Function attributes.
 enum {
     KG_CUDA_FUNCTION_SHARED = 1,
-    KG_CUDA_FUNCTION_MOST_SHARED = 8,
+    KG_CUDA_FUNCTION_MAX_SHARED = 8,
     KG_CUDA_FUNCTION_ANY_CLUSTER = 14,
 };
 enum { KG_CUDA_ATTRIBUTE_CLUSTER = 4, KG_CUDA_ATTRIBUTE_EARLY = 6 };
 enum { KG_CUDA_JIT_LOG = 5, KG_CUDA_JIT_LOG_SIZE = 6 };
 enum { KG_CUDA_STREAM_NON_BLOCKING = 1, KG_CUDA_CAPTURE_RELAXED = 2 };
 enum { KG_CUDA_CAPTURE_NONE = 0, KG_CUDA_CAPTURE_ACTIVE = 1 }; // the state of a stream
-#define KG_CUDA_STREAM_OF_THREAD ((void *)2)                   // another one for each thread
+#define KG_CUDA_STREAM_OF_THREAD ((void *)2)                   // another stream for each thread
 
-// Of tensor maps.
+// Constants of tensor maps.
 enum {
     KG_CUDA_MAP_UINT8 = 0,
     KG_CUDA_MAP_UINT16 = 1,
@@ -89,7 +89,7 @@ enum {
 };
 enum { KG_CUDA_MAP_PLAIN = 0, KG_CUDA_MAP_L2_256 = 3, KG_CUDA_MAP_ZEROS = 0 };
 
-// Results that are looked at; the rest are only named.
+// Results that the code handles; the others are only named.
 enum {
     KG_CUDA_INVALID_VALUE = 1,
     KG_CUDA_OUT_OF_MEMORY = 2,
@@ -98,7 +98,7 @@ enum {
     KG_CUDA_NOT_FOUND = 500,
 };
 
-// Functions return 0, or one of the driver's numbers.
+// Functions return 0, or one of the driver's error numbers.
 struct kg_cuda_driver {
     void *library; // NULL: there is none
     int version;   // of CUDA: 13000 is 13.0
@@ -130,7 +130,7 @@ struct kg_cuda_driver {
                   void *stream, void **arguments, void **extra);
     int (*launch_config)(const struct kg_cuda_config *config, void *function, void **arguments,
                          void **extra);
-    // Strides are those of the second dimension and on. NULL in a driver that has no tensor maps.
+    // Strides begin with the second dimension. NULL in a driver without tensor maps.
     int (*encode_map)(void *map, int type, uint32_t rank, void *address, const uint64_t *shape,
                       const uint64_t *strides, const uint32_t *box, const uint32_t *steps,
                       int interleave, int swizzle, int promotion, int fill);
@@ -152,29 +152,29 @@ struct kg_cuda_driver {
     int (*graph_prepare)(void **executable, void *graph, unsigned long long flags);
     int (*executable_free)(void *executable);
     int (*executable_launch)(void *executable, void *stream);
-    // What renewing a graph takes; NULL in a driver without it.
+    // For renewing a graph; NULL in a driver without it.
     int (*stream_state)(void *stream, int *state);
     int (*stream_priority)(void *stream, int *priority);
     int (*stream_green)(void *stream, void **context); // NULL before CUDA 12.4
-    int (*capture_mode)(int *mode);                    // of this thread: swaps
+    int (*capture_mode)(int *mode); // of this thread: swaps the old and the new mode
     int (*graph_nodes)(void *graph, void **nodes, size_t *count);
     int (*node_read)(void *node, struct kg_cuda_node *launch);
     int (*node_renew)(void *executable, void *node, const struct kg_cuda_node *launch);
 };
 
-// Opens the library, which initialises nothing: the process may still fork. KG_ERROR_MISSING says
-// what to install. It stays loaded until the process ends.
+// Opens the library without initialising it: the process may still fork. KG_ERROR_MISSING says what
+// to install. It stays loaded until the process ends.
 enum kg_status kg_cuda_driver_open(struct kg_cuda_driver *driver, struct kg_error *error);
 
-// Has somebody in this process initialised the driver?
+// Has anything in this process initialised the driver?
 bool kg_cuda_driver_in_use(const struct kg_cuda_driver *driver);
 
-// One of the driver's results in words: "<doing>: CUDA_ERROR_ILLEGAL_ADDRESS (...)". `result` is
-// not 0. `driver` may lack its library.
+// A result of the driver as text: "<doing>: CUDA_ERROR_ILLEGAL_ADDRESS (...)". `result` is not 0.
+// `driver` may have no library.
 enum kg_status kg_cuda_error(const struct kg_cuda_driver *driver, int result, const char *doing,
                              struct kg_error *error);
 
-// NVML: what the driver tells beside CUDA, and without initialising it.
+// NVML gives facts that CUDA does not, and does not initialise the driver.
 struct kg_nvml {
     void *library; // NULL: there is none, or it does not work
     int (*init)(void);

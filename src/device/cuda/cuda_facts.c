@@ -1,4 +1,4 @@
-// What is known of a GPU without asking one: the tables of src/asm turned into facts of a device.
+// Facts about a GPU from the tables of src/asm, without querying one.
 
 #include "asm/gpu.h"
 #include "device/cuda/cuda_device.h"
@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-// FLOPs per clock of the unit that multiplies factors of a dtype in a sum of products. None: f32,
-// which would be rounded to TF32, and integers of more than eight bits. Those of four are widened
-// to eight: the units for them are gone since Hopper. Floats of eight have units since Ada; before,
-// they are multiplied as f16, which holds them all.
+// FLOPs per clock of an SM for a sum of products with factors of this dtype; 0 for f32, which would
+// be rounded to TF32, and for integers of more than eight bits. Four-bit integers are widened to
+// eight bits, because their matrix instructions are gone since Hopper. Eight-bit floats have
+// instructions since Ada; before, they are multiplied as f16, which represents them exactly.
 static int matrix_of(const struct kg_sm *sm, enum kg_dtype dtype)
 {
     const struct kg_dtype_info *info = &kg_dtypes[dtype];
@@ -71,7 +71,7 @@ void kg_cuda_complete_facts(struct kg_device_facts *facts)
         facts->matrix_flops[dtype] = matrix_of(sm, (enum kg_dtype)dtype) * clocks;
     if (facts->shared_bytes == 0)
         facts->shared_bytes = sm->shared_opt_in;
-    facts->cache[1] = sm->shared; // one memory, divided between both uses
+    facts->cache[1] = sm->shared; // one memory, divided between L1 and shared memory
     facts->latency = sm->latency * 1e-9;
     complete_limits(&facts->unit, sm);
 }

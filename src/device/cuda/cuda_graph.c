@@ -1,19 +1,20 @@
-// Launches recorded into a graph, and replayed at the cost of one; where it was recorded so, with
-// other arguments.
+// Records launches into a graph, which is replayed at the cost of one launch. Graphs recorded for
+// renewal can be replayed with other arguments.
 
 #include "device/cuda/cuda_device.h"
 
 #include <stdlib.h>
 
-enum { MOST_NODES = 32 };
+enum { MAX_NODES = 32 };
 
 struct kg_graph {
     struct kg_cuda_device *cuda;
     void *executable;
-    void *recorded; // what the nodes are of; NULL: it cannot be renewed
+    void *recorded; // the graph of the nodes; NULL: it cannot be renewed
     int node_count;
-    void *nodes[MOST_NODES];
-    struct kg_cuda_node launches[MOST_NODES]; // by node; their arguments are those of nobody
+    void *nodes[MAX_NODES];
+    // By node; the arguments are those of the recording.
+    struct kg_cuda_node launches[MAX_NODES];
 };
 
 struct recording {
@@ -22,7 +23,7 @@ struct recording {
     void *user;
 };
 
-// Launches meant for the NULL stream, which cannot be recorded, go to one of the graph's own.
+// The NULL stream cannot be captured, so launches for it go to the graph's own stream.
 static enum kg_status run_in_place(void *user, void *stream, struct kg_error *error)
 {
     const struct recording *recording = user;
@@ -32,7 +33,7 @@ static enum kg_status run_in_place(void *user, void *stream, struct kg_error *er
     return status;
 }
 
-// A kernel's first launch loads it, which only relaxed recording allows.
+// A kernel's first launch loads it, which only the relaxed capture mode allows.
 static enum kg_status capture(const struct kg_cuda_driver *driver, kg_stream_run *run, void *user,
                               void **recorded, struct kg_error *error)
 {
@@ -105,8 +106,8 @@ enum kg_status kg_cuda_record(struct kg_device *device,
     return status;
 }
 
-// Its launches have what a graph's have: no priority, all of the device, and an order. What cannot
-// be told is taken to be special.
+// Does the stream behave like a graph's launches: default priority, the whole device, in order? If
+// a property is unknown, the answer is no.
 static bool is_ordinary(const struct kg_cuda_driver *driver, void *stream)
 {
     int priority = 0;
@@ -128,13 +129,13 @@ static int find_node(const struct kg_graph *graph, const void *function)
     return -1;
 }
 
-// Nodes are found by their functions: each has one, and one of its own.
+// Nodes are identified by their functions: every launch has a different one.
 static enum kg_status read_nodes(struct kg_graph *graph, struct kg_error *error)
 {
     const struct kg_cuda_driver *driver = &graph->cuda->driver;
     size_t count = 0;
     int result = driver->graph_nodes(graph->recorded, NULL, &count);
-    if (!result && (count == 0 || count > MOST_NODES))
+    if (!result && (count == 0 || count > MAX_NODES))
         return kg_error_set(error, KG_ERROR_UNSUPPORTED, "a graph of %zu launches", count);
     if (!result)
         result = driver->graph_nodes(graph->recorded, graph->nodes, &count);
@@ -161,7 +162,7 @@ enum kg_status kg_cuda_record_for(struct kg_device *device, void *stream, kg_str
     enum kg_status status = kg_cuda_enter(cuda, &pushed, error);
     if (status)
         return status;
-    // Somebody may be capturing a stream of theirs, which this must not end.
+    // Another thread may be capturing a stream, which this must not invalidate.
     int mode = KG_CUDA_CAPTURE_RELAXED;
     if (!is_ordinary(driver, stream) || driver->capture_mode(&mode)) {
         status = kg_error_set(error, KG_ERROR_UNSUPPORTED, "a stream that is like no other");
@@ -211,7 +212,7 @@ enum kg_status kg_cuda_renew(struct kg_graph *graph, const struct kg_kernel *ker
     return result ? kg_cuda_error(&cuda->driver, result, "renewing a graph", error) : KG_OK;
 }
 
-// Before there is a context there is nothing to replay. In a fork the driver refuses to say.
+// Without a context there is nothing to replay. In a fork the driver does not answer.
 bool kg_cuda_may_replay(struct kg_device *device, void *stream)
 {
     const struct kg_cuda_device *cuda = (const struct kg_cuda_device *)device;

@@ -1,5 +1,5 @@
-// Loading cubins, and launching their functions. The driver gets a cubin when it is first launched,
-// unless it is in use already: a kernel that was built can so be judged and timed in a fork.
+// Loads cubins and launches their functions. Unless the driver is in use already, it loads a cubin
+// at the first launch, so that a built kernel can be judged and timed in a fork.
 
 #include "asm/elf_file.h"
 #include "device/cuda/cuda_device.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_FUNCTIONS 64
+#define MAX_FUNCTIONS 64
 #define LOG_BYTES 2048
 #define EARLY_VERSION 12030
 
@@ -17,14 +17,14 @@ struct kg_kernel {
     struct kg_cuda_device *cuda;
     void *bytes;
     char *entry;
-    pthread_mutex_t turn;  // of the thread that loads the module
-    _Atomic bool is_ready; // the module and its functions are there
+    pthread_mutex_t lock;  // locked while a thread loads the module
+    _Atomic bool is_ready; // the module and its functions are loaded
     void *module;
     int function_count;
-    void *functions[MOST_FUNCTIONS]; // ENTRY_0, ENTRY_1, ...
+    void *functions[MAX_FUNCTIONS]; // ENTRY_0, ENTRY_1, ...
 };
 
-// The driver reads a cubin without being told where it ends, so its sections are checked first.
+// The driver does not get the cubin's length, so its sections are checked first.
 static enum kg_status check_cubin(const void *bytes, size_t length, struct kg_error *error)
 {
     struct kg_arena arena = {0};
@@ -36,7 +36,7 @@ static enum kg_status check_cubin(const void *bytes, size_t length, struct kg_er
     return status;
 }
 
-// Cubins go to the driver as they are; everything else is PTX, which has to end in a zero.
+// Passes cubins as they are; everything else is PTX, which must end in a zero.
 static enum kg_status load_module(struct kg_kernel *kernel, struct kg_error *error)
 {
     const struct kg_cuda_driver *driver = &kernel->cuda->driver;
@@ -54,8 +54,8 @@ static enum kg_status load_module(struct kg_kernel *kernel, struct kg_error *err
     return status;
 }
 
-// All of the device's shared memory is theirs to ask for at launch, and every size of cluster. What
-// a device does not have, it need not be told about: refusals show when somebody launches so.
+// Allows launches to use all of the device's shared memory and every cluster size. Attributes that
+// a device does not support are skipped: a launch that needs them reports the error.
 static int prepare_function(const struct kg_cuda_device *cuda, void *function)
 {
     const struct kg_cuda_driver *driver = &cuda->driver;
@@ -65,9 +65,9 @@ static int prepare_function(const struct kg_cuda_device *cuda, void *function)
         result = driver->function_attribute(&fixed, KG_CUDA_FUNCTION_SHARED, function);
     if (result)
         return result;
-    int64_t most = cuda->base.facts.shared_bytes - fixed;
-    if (most > 0)
-        driver->function_set(function, KG_CUDA_FUNCTION_MOST_SHARED, (int)most);
+    int64_t max = cuda->base.facts.shared_bytes - fixed;
+    if (max > 0)
+        driver->function_set(function, KG_CUDA_FUNCTION_MAX_SHARED, (int)max);
     driver->function_set(function, KG_CUDA_FUNCTION_ANY_CLUSTER, 1);
     return 0;
 }
@@ -84,14 +84,14 @@ static int find_function(struct kg_kernel *kernel, const char *name)
     return result;
 }
 
-// A kernel of one function may have its very name.
+// The function of a kernel with a single function may have the kernel's name.
 static enum kg_status find_functions(struct kg_kernel *kernel, struct kg_error *error)
 {
     const struct kg_cuda_driver *driver = &kernel->cuda->driver;
     const char *entry = kernel->entry;
     int result = 0;
     kernel->function_count = 0;
-    while (!result && kernel->function_count < MOST_FUNCTIONS) {
+    while (!result && kernel->function_count < MAX_FUNCTIONS) {
         struct kg_text name = {0};
         kg_text_format(&name, "%s_%d", entry, kernel->function_count);
         if (name.failed)
@@ -111,14 +111,14 @@ static enum kg_status find_functions(struct kg_kernel *kernel, struct kg_error *
     return KG_OK;
 }
 
-// In this process, by whoever comes first.
+// The first caller in this process loads the kernel.
 static enum kg_status make_ready(struct kg_kernel *kernel, struct kg_error *error)
 {
     bool pushed;
     enum kg_status status = kg_cuda_enter(kernel->cuda, &pushed, error);
     if (status)
         return status;
-    pthread_mutex_lock(&kernel->turn);
+    pthread_mutex_lock(&kernel->lock);
     if (!kernel->is_ready) {
         if (!kernel->module)
             status = load_module(kernel, error);
@@ -126,12 +126,12 @@ static enum kg_status make_ready(struct kg_kernel *kernel, struct kg_error *erro
             status = find_functions(kernel, error);
         kernel->is_ready = !status;
     }
-    pthread_mutex_unlock(&kernel->turn);
+    pthread_mutex_unlock(&kernel->lock);
     kg_cuda_leave(kernel->cuda, pushed);
     return status;
 }
 
-// A zero ends PTX; cubins do not mind.
+// PTX needs a terminating zero, which does not harm cubins.
 static enum kg_status keep_binary(struct kg_kernel *kernel, const struct kg_binary *binary,
                                   const char *entry, struct kg_error *error)
 {
@@ -155,7 +155,7 @@ enum kg_status kg_cuda_load(struct kg_device *device, const struct kg_binary *bi
     if (!loaded)
         return kg_error_memory(error, "a kernel");
     loaded->cuda = cuda;
-    pthread_mutex_init(&loaded->turn, NULL);
+    pthread_mutex_init(&loaded->lock, NULL);
     enum kg_status status = keep_binary(loaded, binary, entry, error);
     if (!status && kg_cuda_is_live(cuda))
         status = make_ready(loaded, error);
@@ -176,7 +176,7 @@ void kg_cuda_unload(struct kg_kernel *kernel)
         cuda->driver.module_unload(kernel->module);
         kg_cuda_leave(cuda, pushed);
     }
-    pthread_mutex_destroy(&kernel->turn);
+    pthread_mutex_destroy(&kernel->lock);
     free(kernel->bytes);
     free(kernel->entry);
     free(kernel);
@@ -193,7 +193,8 @@ bool kg_cuda_is_empty(const struct kg_grid *grid)
     return grid->blocks[0] == 0 || grid->blocks[1] == 0 || grid->blocks[2] == 0;
 }
 
-// What does not even fit the driver's arguments; what the device does not take the driver refuses.
+// Do the numbers fit the driver's arguments? The driver itself refuses what the device does not
+// support.
 static bool is_sane(const struct kg_grid *grid)
 {
     for (int i = 0; i < 3; i++)
@@ -210,7 +211,8 @@ static int launch_grid(const struct kg_cuda_driver *driver, void *function,
         blocks[i] = (unsigned)grid->blocks[i];
         threads[i] = (unsigned)grid->threads[i];
     }
-    // Where it can be part of a graph; elsewhere the grid comes after all of the one before it.
+    // Early launch only where it can be part of a graph; otherwise the grid starts after the
+    // previous one has ended.
     bool early = grid->early && driver->launch_config && driver->version >= EARLY_VERSION;
     if (grid->cluster <= 1 && !early)
         return driver->launch(function, blocks[0], blocks[1], blocks[2], threads[0], threads[1],
@@ -244,15 +246,15 @@ static enum kg_status refuse(const struct kg_grid *grid, int n, int result,
     return kg_cuda_error(driver, result, doing, error);
 }
 
-// Kernels that are ready have a context: nothing is asked here that is not needed. In a fork of the
-// process that made it ready the driver itself refuses.
+// A kernel that is loaded has a context, so no further check is needed. In a fork of the process
+// that loaded it, the driver itself refuses.
 enum kg_status kg_cuda_launch(const struct kg_kernel *kernel, const struct kg_launch *launch,
                               struct kg_error *error)
 {
     const struct kg_cuda_device *cuda = kernel->cuda;
     const struct kg_cuda_driver *driver = &cuda->driver;
     if (!atomic_load_explicit(&kernel->is_ready, memory_order_acquire)) {
-        // The kernel is what it was: only that the driver now knows it too.
+        // Loading changes only the driver's state, not the kernel's.
         enum kg_status loaded = make_ready((struct kg_kernel *)kernel, error);
         if (loaded)
             return loaded;

@@ -1,16 +1,16 @@
-// Tensor maps: what a kernel needs to know of a tensor to have boxes of it copied. The driver says
-// no more than that a map is wrong, so its rules are checked here first.
+// Tensor maps: descriptions of a tensor from which the TMA copies boxes. The driver reports only
+// that a map is invalid, so its rules are checked here first.
 
 #include "device/cuda/cuda_device.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 #define ALIGNMENT 16 // of addresses, strides and rows of boxes, in bytes
-#define MOST_SHAPE ((int64_t)1 << 32)
-#define MOST_STRIDE (((int64_t)1 << 40) - 1)
-#define MOST_BOX 256
+#define MAX_SHAPE ((int64_t)1 << 32)
+#define MAX_STRIDE (((int64_t)1 << 40) - 1)
+#define MAX_BOX 256
 
-// Copies do not look at values: elements of one size are all alike.
+// Copies do not interpret values: only the size of elements matters.
 static const struct {
     int bytes, type;
 } elements[] = {
@@ -29,7 +29,7 @@ static const struct {
     {128, KG_CUDA_MAP_SWIZZLE_128},
 };
 
-// -1: no such element.
+// -1: there is no type of this size.
 static int element_type(int bytes)
 {
     for (size_t i = 0; i < COUNT(elements); i++)
@@ -49,22 +49,22 @@ static int swizzle_pattern(int bytes)
 static enum kg_status check_dimension(const struct kg_map *map, int dim, struct kg_error *error)
 {
     long long shape = map->shape[dim], stride = dim > 0 ? map->stride[dim] : 0;
-    if (shape < 1 || shape > MOST_SHAPE)
+    if (shape < 1 || shape > MAX_SHAPE)
         return kg_error_set(error, KG_ERROR_ARGUMENT,
                             "%lld elements of dimension %d are not between 1 and %lld", shape, dim,
-                            (long long)MOST_SHAPE);
-    if (stride < 0 || stride > MOST_STRIDE)
+                            (long long)MAX_SHAPE);
+    if (stride < 0 || stride > MAX_STRIDE)
         return kg_error_set(error, KG_ERROR_ARGUMENT,
                             "the stride of dimension %d, %lld bytes, is not between 0 and %lld",
-                            dim, stride, (long long)MOST_STRIDE);
+                            dim, stride, (long long)MAX_STRIDE);
     if (stride % ALIGNMENT != 0)
         return kg_error_set(error, KG_ERROR_ARGUMENT,
                             "the stride of dimension %d, %lld bytes, is no multiple of %d", dim,
                             stride, ALIGNMENT);
-    if (map->box[dim] < 1 || map->box[dim] > MOST_BOX)
+    if (map->box[dim] < 1 || map->box[dim] > MAX_BOX)
         return kg_error_set(error, KG_ERROR_ARGUMENT,
                             "a box of %d elements along dimension %d is not between 1 and %d",
-                            map->box[dim], dim, MOST_BOX);
+                            map->box[dim], dim, MAX_BOX);
     return KG_OK;
 }
 

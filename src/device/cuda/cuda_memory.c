@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-// The driver hands out integers; the contract speaks of pointers.
+// The driver uses integers for addresses; the backend contract uses pointers.
 static kg_cuda_pointer address(const void *memory)
 {
     return (kg_cuda_pointer)(uintptr_t)memory;
@@ -41,7 +41,7 @@ enum kg_status kg_cuda_allocate(struct kg_device *device, size_t bytes, void **m
     return status;
 }
 
-// Another process's memory went with it.
+// Memory of another process was freed with that process.
 void kg_cuda_release(struct kg_device *device, void *memory)
 {
     struct kg_cuda_device *cuda = (struct kg_cuda_device *)device;
@@ -52,7 +52,8 @@ void kg_cuda_release(struct kg_device *device, void *memory)
     kg_cuda_leave(cuda, pushed);
 }
 
-// Waits before, for work on streams of others, and after, for copies within the device do not.
+// Waits before the copy, for work on other streams, and after it, because copies within the device
+// are asynchronous.
 enum kg_status kg_cuda_copy(struct kg_device *device, void *to, const void *from, size_t bytes,
                             struct kg_error *error)
 {
@@ -76,7 +77,7 @@ enum kg_status kg_cuda_copy(struct kg_device *device, void *to, const void *from
     return status;
 }
 
-// Does not wait.
+// Asynchronous.
 enum kg_status kg_cuda_fill(struct kg_device *device, void *memory, unsigned char value,
                             size_t bytes, struct kg_error *error)
 {

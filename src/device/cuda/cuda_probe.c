@@ -1,5 +1,5 @@
-// Asking the driver what there is. That initialises it, which would spoil this process for the
-// forks that candidates run in, so a child asks.
+// Queries the driver for devices. That initialises the driver, after which forks cannot use it, so
+// a child process does it.
 
 #include "device/child.h"
 #include "device/cuda/cuda_device.h"

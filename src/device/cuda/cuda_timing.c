@@ -1,14 +1,14 @@
-// Clocks, and emptying the cache.
+// The clock, timing by events, and flushing the cache.
 
 #include "base/times.h"
 #include "device/cuda/cuda_device.h"
 
-// Twice the cache leaves nothing of what was there; at least what covers a launch with its length.
+// Twice the cache evicts all its contents, and takes long enough to hide the latency of a launch.
 #define FLUSH_TIMES 2
 #define FLUSH_LEAST ((size_t)64 << 20)
 
-// A process that never used the driver asks for the time too; it has nothing to wait for. Failures
-// show where work is started or stopped.
+// A process that never used the driver may ask for the time too, and has nothing to wait for.
+// Errors are reported by `start` and `stop`.
 double kg_cuda_now(struct kg_device *device)
 {
     struct kg_cuda_device *cuda = (struct kg_cuda_device *)device;
@@ -71,7 +71,7 @@ enum kg_status kg_cuda_stop(struct kg_device *device, double *seconds, struct kg
     return status;
 }
 
-// Does not wait: what follows on the NULL stream does.
+// Asynchronous: later work on the NULL stream waits for it.
 void kg_cuda_flush(struct kg_device *device)
 {
     struct kg_cuda_device *cuda = (struct kg_cuda_device *)device;

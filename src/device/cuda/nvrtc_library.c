@@ -1,4 +1,4 @@
-// Finding and opening NVRTC: beside the toolkit, in the linker's path, among Python's packages.
+// Finds and opens NVRTC: in the toolkit, the linker's path, or Python packages.
 
 #include "device/cuda/nvrtc_library.h"
 
@@ -13,24 +13,24 @@
 #include <sys/stat.h>
 
 #define LEAST_MAJOR 12
-#define MOST_MAJOR 13 // newer ones are found by their unversioned name
+#define MAX_MAJOR 13 // newer ones are found by their unversioned name
 
-// Where a toolkit keeps its libraries.
+// Library folders of a toolkit.
 static const char *const toolkit_folders[] = {"lib64", "lib", "targets/x86_64-linux/lib",
                                               "targets/sbsa-linux/lib"};
-// Where Python's packages of it do, below the folder of packages.
+// Library folders of its Python packages, below the folder of packages.
 static const char *const package_folders[] = {"nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"};
-// Where folders of packages are, below the prefix of a Python.
+// Folders of packages, below the prefix of a Python installation.
 static const char *const python_folders[] = {
     "lib/python3*/site-packages", "lib/python3*/dist-packages", "local/lib/python3*/dist-packages",
     "lib64/python3*/site-packages"};
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-// A search: the first usable library ends it; `refusal` keeps why the last one found was not.
+// The first usable library ends the search; `refusal` says why the last one found was not usable.
 struct search {
     struct kg_nvrtc *nvrtc;
-    int most_major;
+    int max_major;
     struct kg_text refusal;
 };
 
@@ -62,7 +62,7 @@ static bool find_functions(struct kg_nvrtc *nvrtc)
     return true;
 }
 
-// The file the library came from, its size, and the headers beside it.
+// Determines the file of the library, its size, and the headers beside it.
 static void locate(struct kg_nvrtc *nvrtc)
 {
     Dl_info info;
@@ -91,13 +91,13 @@ static void read_sms(struct kg_nvrtc *nvrtc)
     if (nvrtc->sms_count(&count) != 0 || count <= 0 || count > 1000 ||
         !(sms = calloc((size_t)count, sizeof *sms)) || nvrtc->sms_list(sms) != 0)
         count = 0;
-    for (int i = 0; i < count && i < KG_NVRTC_MOST_SMS; i++)
+    for (int i = 0; i < count && i < KG_NVRTC_MAX_SMS; i++)
         nvrtc->sms[nvrtc->sm_count++] = sms[i];
     free(sms);
 }
 
-// Its half of the compiler is opened by NVRTC itself on the first compilation. Opened here, it is
-// there already in every process forked to compile.
+// NVRTC opens this second library on the first compilation. Opening it here makes it available in
+// every process forked to compile.
 static void open_builtins(const struct kg_nvrtc *nvrtc)
 {
     const char *slash = strrchr(nvrtc->path, '/');
@@ -116,7 +116,7 @@ static void refuse(struct search *search, const char *name, const char *why)
     kg_text_format(&search->refusal, "%s %s", name, why);
 }
 
-// Opens the library `name`. True: it is usable, the search is over.
+// Opens the library `name`. True if it is usable, which ends the search.
 static bool try_library(struct search *search, const char *name)
 {
     struct kg_nvrtc found = {.library = dlopen(name, RTLD_NOW | RTLD_LOCAL)};
@@ -129,9 +129,9 @@ static bool try_library(struct search *search, const char *name)
         snprintf(why, sizeof why, "is version %d.%d, and %d.0 or newer is needed", found.major,
                  found.minor, LEAST_MAJOR);
         refuse(search, name, why);
-    } else if (search->most_major > 0 && found.major > search->most_major) {
+    } else if (search->max_major > 0 && found.major > search->max_major) {
         snprintf(why, sizeof why, "is version %d.%d, and the driver takes CUDA %d at most",
-                 found.major, found.minor, search->most_major);
+                 found.major, found.minor, search->max_major);
         refuse(search, name, why);
     } else {
         locate(&found);
@@ -144,7 +144,7 @@ static bool try_library(struct search *search, const char *name)
     return false;
 }
 
-// Every version in a folder, the newest first. `folder` may hold wildcards.
+// Tries every version in a folder, the newest first. `folder` may contain wildcards.
 static bool try_folder(struct search *search, const char *folder)
 {
     glob_t matches = {0};
@@ -179,7 +179,7 @@ static bool try_toolkit(struct search *search, const char *prefix)
 
 static bool try_linker_path(struct search *search)
 {
-    for (int major = MOST_MAJOR; major >= LEAST_MAJOR; major--) {
+    for (int major = MAX_MAJOR; major >= LEAST_MAJOR; major--) {
         char name[32];
         snprintf(name, sizeof name, "libnvrtc.so.%d", major);
         if (try_library(search, name))
@@ -201,7 +201,7 @@ static bool try_python(struct search *search, const char *prefix)
     return done;
 }
 
-// The prefix of the Python that is found on PATH ("/usr" of "/usr/bin/python3"), and the user's.
+// Tries the prefix of the Python on PATH ("/usr" of "/usr/bin/python3"), and the user's folder.
 static bool try_pythons(struct search *search)
 {
     if (try_python(search, getenv("VIRTUAL_ENV")) || try_python(search, getenv("CONDA_PREFIX")))
@@ -230,10 +230,10 @@ static bool look_everywhere(struct search *search)
            try_pythons(search) || try_python(search, "/usr/local") || try_python(search, "/usr");
 }
 
-enum kg_status kg_nvrtc_open(int most_major, struct kg_nvrtc *nvrtc, struct kg_error *error)
+enum kg_status kg_nvrtc_open(int max_major, struct kg_nvrtc *nvrtc, struct kg_error *error)
 {
     *nvrtc = (struct kg_nvrtc){0};
-    struct search search = {.nvrtc = nvrtc, .most_major = most_major};
+    struct search search = {.nvrtc = nvrtc, .max_major = max_major};
     const char *wanted = getenv("KERNELGEN_NVRTC");
     bool found;
     if (wanted && *wanted) {
@@ -255,7 +255,7 @@ enum kg_status kg_nvrtc_open(int most_major, struct kg_nvrtc *nvrtc, struct kg_e
 
 bool kg_nvrtc_knows(const struct kg_nvrtc *nvrtc, int sm)
 {
-    bool found = nvrtc->sm_count == 0; // it does not tell: compiling will
+    bool found = nvrtc->sm_count == 0; // unknown: compiling will tell
     for (int i = 0; i < nvrtc->sm_count; i++)
         found = found || nvrtc->sms[i] == sm;
     return found;

@@ -10,16 +10,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define KG_NVRTC_MOST_SMS 64
+#define KG_NVRTC_MAX_SMS 64
 
 // Functions return 0, or a number whose name is describe(number).
 struct kg_nvrtc {
-    void *library; // NULL: there is none
+    void *library; // NULL: not found
     char path[512];
-    char include[512]; // the folder of the toolkit's headers, "" when there is none beside it
+    char include[512]; // folder of the toolkit's headers, "" if it is not beside the library
     int major, minor;
-    int64_t bytes;              // size of the library's file: tells releases of one version apart
-    int sms[KG_NVRTC_MOST_SMS]; // what it compiles for: 75, 80, ...
+    int64_t bytes; // size of the library's file, which distinguishes releases of one version
+    int sms[KG_NVRTC_MAX_SMS]; // architectures it compiles for: 75, 80, ...
     int sm_count;
 
     const char *(*describe)(int result);
@@ -38,14 +38,14 @@ struct kg_nvrtc {
     int (*log)(void *program, char *text);
 };
 
-// An option or the source is wrong, and the log says why; or memory ran out.
+// An option or the source is wrong, and the log says why; or it ran out of memory.
 enum { KG_NVRTC_OUT_OF_MEMORY = 1, KG_NVRTC_INVALID_OPTION = 5, KG_NVRTC_REFUSED = 6 };
 
-// Looks where NVRTC usually is and takes the first that is usable and not of a later major version
-// than `most_major` (0: any), for a driver loads no cubin of a later one. $KERNELGEN_NVRTC, the
-// path of a library, overrides the search. KG_ERROR_MISSING says what to install. The library
-// stays loaded until the process ends.
-enum kg_status kg_nvrtc_open(int most_major, struct kg_nvrtc *nvrtc, struct kg_error *error);
+// Searches the usual places for NVRTC and takes the first library that is usable and not of a later
+// major version than `max_major` (0: any), because a driver does not load cubins of a later one.
+// $KERNELGEN_NVRTC, the path of a library, overrides the search. KG_ERROR_MISSING says what to
+// install. The library stays loaded until the process ends.
+enum kg_status kg_nvrtc_open(int max_major, struct kg_nvrtc *nvrtc, struct kg_error *error);
 
 bool kg_nvrtc_knows(const struct kg_nvrtc *nvrtc, int sm);
 

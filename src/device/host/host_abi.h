@@ -7,11 +7,11 @@
 //     void    NAME_run(const struct kg_host_call *call, int phase, int64_t begin, int64_t end);
 //     int64_t NAME_bytes(const struct kg_host_call *call, int kind);
 //
-// Work is cut into phases, one after the other, with a barrier between; a phase is cut into
-// independent items. `NAME_items` gives the number of items of a phase (0 is legal), -1 past the
-// last one. The runtime hands out ranges of items to threads, in any order, each item exactly once;
-// ranges are at least `grain` long, where grain is NAME_bytes(call, KG_HOST_GRAIN).
-// `NAME_bytes` also gives the sizes of two workspaces: shared by all threads and kept across
+// Work consists of phases, which run one after the other with a barrier between them. A phase
+// consists of independent items. `NAME_items` gives the number of items of a phase (0 is legal), -1
+// after the last phase. The runtime distributes ranges of items to threads, in any order, each item
+// exactly once; ranges have at least `grain` items, where grain is NAME_bytes(call, KG_HOST_GRAIN).
+// `NAME_bytes` also gives the sizes of two workspaces: one shared by all threads and kept across
 // phases, and one per thread. Both are 64-byte aligned and not cleared.
 
 #ifndef KG_DEVICE_HOST_ABI_H

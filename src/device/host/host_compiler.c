@@ -1,4 +1,4 @@
-// The system's C compiler: finding it, learning what it is, and compiling kernels with it.
+// The system's C compiler: finds it, identifies it, and compiles kernels with it.
 
 #include "base/files.h"
 #include "device/host/host_device.h"
@@ -12,13 +12,12 @@
 
 #define LOG_BYTES ((size_t)64 << 10)
 #define PROBE_SECONDS 5.0
-#define MOST_WORDS 64 // of one command line
+#define MAX_WORDS 64 // of one command line
 
 static const char *const candidates[] = {"cc", "gcc", "clang"};
 
-// Errno and floating-point traps are never looked at; contraction is what makes FMA usable. Nothing
-// here lets the compiler reorder a sum or assume there is no NaN: results stay what the source
-// says.
+// Kernels never read errno or floating-point traps; contraction enables FMA. No flag lets the
+// compiler reorder a sum or assume that there is no NaN: results are what the source says.
 static const char *const flags[] = {
     "-O3",
     "-std=gnu17",
@@ -32,29 +31,30 @@ static const char *const flags[] = {
 #define FLAG_COUNT ((int)(sizeof flags / sizeof flags[0]))
 static const char native_flag[] = "-march=native";
 
-// A command line under construction. Too many words are our own caller's mistake and sticky.
+// A command line under construction. Too many words are a mistake of the caller; that error is
+// sticky.
 struct command {
-    const char *words[MOST_WORDS + 1];
+    const char *words[MAX_WORDS + 1];
     int count;
     bool overflow;
 };
 
 static void add(struct command *command, const char *word)
 {
-    if (command->count == MOST_WORDS)
+    if (command->count == MAX_WORDS)
         command->overflow = true;
     else
         command->words[command->count++] = word;
     command->words[command->count] = NULL;
 }
 
-// Cuts `text` at blanks, in place. False when there are more than `most` words.
-static bool cut_words(char *text, const char **words, int most, int *count)
+// Splits `text` at blanks, in place. False when there are more than `max` words.
+static bool cut_words(char *text, const char **words, int max, int *count)
 {
     *count = 0;
     char *rest = text;
     for (char *word; (word = strtok_r(rest, " \t\n", &rest));) {
-        if (*count == most)
+        if (*count == max)
             return false;
         words[(*count)++] = word;
     }
@@ -109,7 +109,7 @@ static enum kg_status locate(struct kg_host_compiler *compiler, struct kg_error 
     return KG_OK;
 }
 
-// Asks for the version. A compiler that does not answer is not going to compile either.
+// Reads the compiler's version. A compiler that fails here would not compile either.
 static enum kg_status read_version(struct kg_host_compiler *compiler, struct kg_error *error)
 {
     struct command command;
@@ -147,7 +147,7 @@ static struct kg_hash hash_compiler(const struct kg_host_device *host)
     return hash;
 }
 
-// Sets `*is_sure` when the answer is the compiler's, and nothing kept it from one.
+// Sets `*is_sure` if the compiler itself gave the answer, and the machine did not fail.
 static bool try_native(const struct kg_host_compiler *compiler, bool *is_sure)
 {
     struct command command;
@@ -167,7 +167,7 @@ static bool try_native(const struct kg_host_compiler *compiler, bool *is_sure)
     return native;
 }
 
-// Does it take -march=native? The answer costs a compilation, so it is kept.
+// Does it accept -march=native? The answer costs a compilation, so it is cached.
 static bool takes_native(const struct kg_host_device *host)
 {
     char digits[KG_HASH_TEXT];
@@ -188,7 +188,7 @@ static bool takes_native(const struct kg_host_device *host)
     } else {
         bool is_sure;
         native = try_native(&host->compiler, &is_sure);
-        if (is_sure) // only costs time if it fails
+        if (is_sure) // a failure only costs time
             kg_files_publish(path.data, native ? "1\n" : "0\n", 2, NULL);
     }
     free(known);
@@ -244,7 +244,7 @@ static enum kg_status write_source(const char *folder, const char *text, struct 
     return written ? KG_OK : kg_files_fail(error, "write a kernel's source below", folder);
 }
 
-// Names stay relative to the folder, so that messages show "kernel.c:12" and no temporary path.
+// Names are relative to the folder, so that messages show "kernel.c:12" and no temporary path.
 static enum kg_status run_compiler(const struct kg_host_device *host, const char *folder,
                                    char *options, double time_limit, struct kg_text *log,
                                    double *seconds, struct kg_error *error)
@@ -253,9 +253,9 @@ static enum kg_status run_compiler(const struct kg_host_device *host, const char
     struct command command;
     begin(&command, compiler);
     add_flags(&command, compiler);
-    const char *extra[MOST_WORDS];
+    const char *extra[MAX_WORDS];
     int extra_count = 0;
-    bool fits = cut_words(options, extra, MOST_WORDS, &extra_count);
+    bool fits = cut_words(options, extra, MAX_WORDS, &extra_count);
     for (int i = 0; i < extra_count; i++)
         add(&command, extra[i]);
     const char *const words[] = {"kernel.c", "-o", "kernel.so", "-lm"};
@@ -277,7 +277,7 @@ static enum kg_status run_compiler(const struct kg_host_device *host, const char
                : kg_host_explain_failure(compiler->version, &end, kg_text_string(log), error);
 }
 
-// Builds in a folder of its own below `parent` and publishes the object there.
+// Builds in a new folder below `parent` and publishes the object there.
 static enum kg_status build_in(const char *parent, struct kg_host_device *host,
                                const struct kg_source *source, double time_limit,
                                struct kg_binary *binary, struct kg_text *log,
@@ -312,8 +312,8 @@ static enum kg_status build_in(const char *parent, struct kg_host_device *host,
     return status;
 }
 
-// In the cache, or, where the failure may come from a cache without room, elsewhere: a full cache
-// stops nothing.
+// Builds in the cache or, if the cache may lack room, in the spare folder: a full cache stops
+// nothing.
 static enum kg_status build(struct kg_host_device *host, const struct kg_source *source,
                             double time_limit, struct kg_binary *binary, struct kg_text *log,
                             struct kg_error *error)

@@ -1,5 +1,5 @@
-// What the files of the host backend share. The host is this machine's CPU: kernels are C, compiled
-// by the system's compiler into shared objects, loaded and run on a pool of threads.
+// Declarations shared by the files of the host backend. The host is this machine's CPU: the
+// system's compiler compiles C kernels into shared objects, which a pool of threads runs.
 
 #ifndef KG_DEVICE_HOST_HOST_DEVICE_H
 #define KG_DEVICE_HOST_HOST_DEVICE_H
@@ -11,20 +11,20 @@
 
 #define KG_HOST_MAX_ARGUMENTS 16 // of $CC
 
-// The C compiler, as found when the device was opened. When it is not usable, `status` and `why`
-// are what every compilation returns.
+// The C compiler, as found when the device was opened. If it is not usable, every compilation
+// returns `status` and `why`.
 struct kg_host_compiler {
     enum kg_status status;
     char why[1024];
-    char words[1024];                             // $CC cut at blanks: what `arguments` points into
+    char words[1024];                             // $CC split at blanks; `arguments` points into it
     char *program;                                // full path
     const char *arguments[KG_HOST_MAX_ARGUMENTS]; // of $CC, beyond the program
     int argument_count;
     char version[128]; // first line of --version
-    bool native;       // takes -march=native
+    bool native;       // accepts -march=native
 };
 
-// What rates are computed from, and what tells this machine from another.
+// What the rates are computed from, and what identifies this machine.
 struct kg_host_machine {
     struct kg_hash identity;                 // of everything -march=native may depend on
     int cores;                               // physical cores this process may use
@@ -36,23 +36,24 @@ struct kg_host_device {
     struct kg_device base;
     struct kg_host_machine machine;
     struct kg_host_compiler compiler;
-    _Atomic(struct kg_host_pool *) pool; // made by the first launch, again in a forked child
-    char *flush_memory;                  // made by the first flush
+    // Made by the first launch, and again in a forked child.
+    _Atomic(struct kg_host_pool *) pool;
+    char *flush_memory; // made by the first flush
     size_t flush_bytes;
-    double started; // when what is timed was
+    double started; // start of the current timing
 };
 
 extern const struct kg_backend kg_host_backend;
 
-// host_facts.c: what the system tells about the machine. Fills `facts` except clock, bandwidth and
+// host_facts.c: the system's description of the machine. Fills `facts` except clock, bandwidth and
 // flops. `threads` > 0 overrides the number of cores.
 void kg_host_read_facts(int threads, struct kg_device_facts *facts,
                         struct kg_host_machine *machine);
 
-// host_measure.c: clock and bandwidth, from the cache folder or measured (0.2 s, now and then
-// again), and the rates that follow from them.
+// host_measure.c: clock and bandwidth, from the cache folder or measured (0.2 s, repeated at
+// growing intervals), and the rates that follow from them.
 enum kg_status kg_host_measure(struct kg_host_device *host, struct kg_error *error);
-// Keeps the bandwidth that kernels were seen to reach, if it is more than was measured.
+// Stores the bandwidth that kernels reached, if it exceeds the measured one.
 void kg_host_keep_seen(const struct kg_host_device *host);
 // The clock of the core this thread runs on, measured (about 0.1 ms).
 double kg_host_clock(struct kg_device *device);
@@ -63,9 +64,9 @@ void kg_host_compiler_free(struct kg_host_compiler *compiler);
 enum kg_status kg_host_compile(struct kg_device *device, const struct kg_source *source,
                                double time_limit, struct kg_binary *binary, struct kg_error *error);
 
-// host_failure.c: what it means that `compiler` did not succeed. KG_ERROR_COMPILE: it refused the
-// source, or crashed on it. KG_ERROR_MISSING: the machine kept it from its work (a full disk, a
-// limit, no memory), and would keep it from any other; the text says what can be done.
+// host_failure.c: why `compiler` failed. KG_ERROR_COMPILE: it refused the source, or crashed on it.
+// KG_ERROR_MISSING: the machine lacks something (disk, memory, a limit), and any other source would
+// fail too; the text says what can be done.
 struct kg_process_end;
 enum kg_status kg_host_explain_failure(const char *compiler, const struct kg_process_end *end,
                                        const char *log, struct kg_error *error);
@@ -76,11 +77,12 @@ enum kg_status kg_host_load(struct kg_device *device, const struct kg_binary *bi
 void kg_host_unload(struct kg_kernel *kernel);
 enum kg_status kg_host_launch(const struct kg_kernel *kernel, const struct kg_launch *launch,
                               struct kg_error *error);
-// The pool of this process. NULL: out of memory.
+// This process's pool. NULL: out of memory.
 struct kg_host_pool *kg_host_device_pool(struct kg_host_device *host);
 
 // host_memory.c
-// 64-byte aligned, and for large blocks aligned to and advised as huge pages. Released by free.
+// 64-byte aligned; large blocks are aligned to huge pages and advised to use them. Released by
+// free.
 char *kg_host_memory(size_t bytes);
 enum kg_status kg_host_allocate(struct kg_device *device, size_t bytes, void **memory,
                                 struct kg_error *error);

@@ -1,5 +1,5 @@
-// What the system tells about this machine's CPU: model, instruction set, cores that may be used,
-// caches. Nothing is measured here; what is missing stays 0 or gets the cautious value.
+// The system's description of this machine's CPU: model, instruction set, usable cores, caches.
+// Nothing is measured here; missing values stay 0 or get a cautious default.
 
 #include "base/files.h"
 #include "device/host/host_device.h"
@@ -12,12 +12,12 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#define MOST_CPUS 8192
-#define MOST_CACHES 256 // last-level caches told apart
-#define MOST_THREADS 1024
+#define MAX_CPUS 8192
+#define MAX_CACHES 256 // distinct last-level caches
+#define MAX_THREADS 1024
 
-// Instruction sets worth naming, best first, as /proc/cpuinfo spells them. `vector_bytes` is the
-// register width a set brings; 0: none.
+// Instruction sets, best first, as /proc/cpuinfo spells them. `vector_bytes` is the register width
+// of the set; 0: unchanged.
 static const struct isa {
     const char *name;
     int vector_bytes;
@@ -27,7 +27,8 @@ static const struct isa {
     {"asimd", 16},   {"asimdhp", 0},     {"bf16", 0},        {"sve", 16},
 };
 
-// The first line of /proc/cpuinfo called `name`, without leading blanks. "" when there is none.
+// The first line of /proc/cpuinfo with the key `name`, without leading blanks. "" when there is
+// none.
 static void find_line(const char *text, const char *name, char *value, size_t size)
 {
     value[0] = '\0';
@@ -74,7 +75,7 @@ static bool read_small(const char *path, char *text, size_t size)
 
 static char *read_cpuinfo(void)
 {
-    size_t size = (size_t)64 << 10; // the first processor's entry is what is needed
+    size_t size = (size_t)64 << 10; // the first processor's entry is enough
     char *text = malloc(size);
     if (text && !read_small("/proc/cpuinfo", text, size))
         text[0] = '\0';
@@ -97,7 +98,7 @@ static void read_names(const char *cpuinfo, struct kg_device_facts *facts,
         find_line(cpuinfo, "Features", words, sizeof words);
     bool x86 = strcmp(system.machine, "x86_64") == 0;
     snprintf(facts->isa, sizeof facts->isa, "%.20s", x86 ? "x86-64" : system.machine);
-    facts->vector_bytes = 16; // SSE2 and NEON are always there
+    facts->vector_bytes = 16; // every x86-64 and ARM64 has these
     for (size_t i = 0; i < sizeof isas / sizeof isas[0]; i++) {
         if (!has_word(words, isas[i].name))
             continue;
@@ -119,9 +120,9 @@ static void read_names(const char *cpuinfo, struct kg_device_facts *facts,
     }
 }
 
-// Operations one core can begin per cycle. These are upper limits, as bounds must be: two FMA pipes
-// as wide as the registers, three pipes for integer vectors. AMD's family 25 runs 512-bit FMA on
-// pipes half as wide.
+// Operations that one core can start per cycle. These are upper limits, as bounds must be: two FMA
+// pipes as wide as the registers, three pipes for integer vectors. AMD's family 25 runs 512-bit FMA
+// on pipes half as wide.
 static void read_rates(const char *cpuinfo, const struct kg_device_facts *facts,
                        struct kg_host_machine *machine)
 {
@@ -131,7 +132,7 @@ static void read_rates(const char *cpuinfo, const struct kg_device_facts *facts,
     bool fused = strstr(facts->isa, "fma") || strstr(facts->isa, "asimd");
     bool halved = facts->vector_bytes == 64 && strcmp(vendor, "AuthenticAMD") == 0 &&
                   strcmp(family, "25") == 0;
-    // Without FMA: one multiplication and one addition at once.
+    // Without FMA: one multiplication and one addition per cycle.
     double vectors = (fused ? 4.0 : 2.0) * (halved ? 0.5 : 1.0);
     if (strstr(facts->isa, "asimd"))
         vectors *= 2; // four NEON pipes on the largest cores
@@ -139,7 +140,7 @@ static void read_rates(const char *cpuinfo, const struct kg_device_facts *facts,
     machine->per_cycle[KG_TYPE_F64] = vectors * facts->vector_bytes / 8;
     machine->per_cycle[KG_TYPE_I64] = 3.0 * facts->vector_bytes / 8;
     machine->per_cycle[KG_TYPE_BOOL] = 3.0 * facts->vector_bytes;
-    // Tiles do 16 x 16 x 32 products in 16 cycles.
+    // AMX tiles do 16 x 16 x 32 products in 16 cycles.
     if (strstr(facts->isa, "amx_bf16"))
         machine->matrix_per_cycle[KG_BF16] = 1024;
     if (strstr(facts->isa, "amx_fp16"))
@@ -176,12 +177,13 @@ static bool read_cache(int cpu, int index, int *level, int64_t *bytes, char *sha
     return true;
 }
 
-// The last level counts once per group of CPUs that share it: a flush has to empty them all.
+// The last level counts once per group of CPUs that share it, because a flush has to empty them
+// all.
 static void read_caches(const cpu_set_t *allowed, size_t set_size, struct kg_device_facts *facts)
 {
-    struct kg_hash seen[MOST_CACHES];
+    struct kg_hash seen[MAX_CACHES];
     int seen_count = 0, last = 0;
-    for (int cpu = 0; cpu < MOST_CPUS; cpu++) {
+    for (int cpu = 0; cpu < MAX_CPUS; cpu++) {
         if (!CPU_ISSET_S((size_t)cpu, set_size, allowed))
             continue;
         int level;
@@ -199,7 +201,7 @@ static void read_caches(const cpu_set_t *allowed, size_t set_size, struct kg_dev
                 seen_count = 0;
             }
             struct kg_hash key = kg_hash_bytes(shared, strlen(shared));
-            bool known = seen_count == MOST_CACHES;
+            bool known = seen_count == MAX_CACHES;
             for (int i = 0; i < seen_count; i++)
                 known = known || (seen[i].high == key.high && seen[i].low == key.low);
             if (known)
@@ -217,19 +219,19 @@ static void read_caches(const cpu_set_t *allowed, size_t set_size, struct kg_dev
     }
 }
 
-// Cores among the allowed CPUs: hardware threads of one core share its arithmetic, and a second one
-// gains nothing for kernels that keep it busy.
+// Counts physical cores among the allowed CPUs: hardware threads of one core share its arithmetic
+// units, and a second thread gains nothing for kernels that keep them busy.
 static int count_cores(const cpu_set_t *allowed, size_t set_size)
 {
     int cores = 0, cpus = 0;
-    for (int cpu = 0; cpu < MOST_CPUS; cpu++) {
+    for (int cpu = 0; cpu < MAX_CPUS; cpu++) {
         if (!CPU_ISSET_S((size_t)cpu, set_size, allowed))
             continue;
         cpus++;
         char path[128], siblings[256];
         snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list",
                  cpu);
-        // The first sibling that may be used stands for the core.
+        // Of each core, the first allowed hardware thread counts.
         bool first = true;
         if (read_small(path, siblings, sizeof siblings)) {
             int sibling = (int)strtol(siblings, NULL, 10);
@@ -268,7 +270,7 @@ static void lower_quota(double *least, double quota)
         *least = quota;
 }
 
-// The tightest CPU quota on the way from this process's control group to the root; 0: none.
+// The tightest CPU quota from this process's control group up to the root; 0: none.
 static double read_quota(void)
 {
     char text[4096];
@@ -299,8 +301,8 @@ static double read_quota(void)
 
 static void read_cores(int threads, struct kg_device_facts *facts, struct kg_host_machine *machine)
 {
-    size_t set_size = CPU_ALLOC_SIZE(MOST_CPUS);
-    cpu_set_t *allowed = CPU_ALLOC(MOST_CPUS);
+    size_t set_size = CPU_ALLOC_SIZE(MAX_CPUS);
+    cpu_set_t *allowed = CPU_ALLOC(MAX_CPUS);
     machine->cores = 1;
     if (allowed) {
         CPU_ZERO_S(set_size, allowed);
@@ -314,8 +316,8 @@ static void read_cores(int threads, struct kg_device_facts *facts, struct kg_hos
     if (quota > 0 && quota < machine->cores)
         machine->cores = quota < 1 ? 1 : (int)(quota + 0.5);
     facts->units = threads > 0 ? threads : machine->cores;
-    if (facts->units > MOST_THREADS)
-        facts->units = MOST_THREADS;
+    if (facts->units > MAX_THREADS)
+        facts->units = MAX_THREADS;
 }
 
 void kg_host_read_facts(int threads, struct kg_device_facts *facts, struct kg_host_machine *machine)

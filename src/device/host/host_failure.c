@@ -1,7 +1,7 @@
-// Why a compiler failed: what it was given, or the machine. A driver such as cc starts other
-// programs and tells of their ends in words, so words are what there is to go by; kg_process_run
-// has them said in English. They are those of GCC, Clang, and the linkers GNU ld, gold, lld and
-// mold.
+// Decides whether a compiler failed because of its input or because of the machine. A driver such
+// as cc starts other programs and reports their ends only as text, so this file reads that text;
+// kg_process_run makes it English. The phrases are those of GCC, Clang, and the linkers GNU ld,
+// gold, lld and mold.
 
 #include "device/ending.h"
 #include "device/host/host_device.h"
@@ -17,14 +17,14 @@ static const char file_limit[] =
 static const char disk_full[] = "the disk is full; make room there, or write elsewhere";
 static const char incomplete[] = "a part of the compiler is missing; install it whole";
 
-// How drivers introduce a signal's name.
+// Phrases before a signal's name.
 static const char *const introductions[] = {
     " terminated with signal ",     // collect2: fatal error: ld terminated with signal 9 [Killed]
     " signal terminated program ",  // gcc: fatal error: Killed signal terminated program cc1
     ": unable to execute command:", // clang: error: unable to execute command: Killed
 };
 
-// What programs say that end by themselves.
+// Messages of programs that end by themselves.
 static const struct complaint {
     const char *words;
     const char *cause;
@@ -41,7 +41,7 @@ static const struct complaint {
     {"fatal error: cannot execute '", incomplete},
 };
 
-// A line of what a compiler said, without its end.
+// A line of a compiler's output, without its end.
 struct line {
     const char *text;
     size_t length;
@@ -70,7 +70,7 @@ static const char *cause_of_end(const struct line *line)
     return NULL;
 }
 
-// Lines about the source may quote any words, but for the one about writing what came of it.
+// Lines about the source may quote any words; only the line about writing the output counts.
 static const char *cause_of_complaint(const struct line *line)
 {
     bool quotes = line->length == 0 || line->text[0] == ' ' ||
@@ -83,7 +83,7 @@ static const char *cause_of_complaint(const struct line *line)
     return NULL;
 }
 
-// The cause in the machine that the messages name, and where they do. NULL: they name none.
+// The failure of the machine that the messages name, and the line that names it. NULL: none.
 static const char *find_cause(const char *log, struct line *where)
 {
     const char *cause = NULL;

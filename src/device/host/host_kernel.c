@@ -16,13 +16,14 @@ struct kg_kernel {
     int64_t (*bytes)(const struct kg_host_call *call, int kind);
 };
 
-// No kernel has more; a counter beyond it would overflow.
-#define MOST_ITEMS (INT64_C(1) << 60)
+// An upper limit on items, so that counters beyond it do not overflow.
+#define MAX_ITEMS (INT64_C(1) << 60)
 
-// One phase of one launch, as the pool's threads see it.
+// One phase of one launch, as the threads of the pool see it.
 struct phase {
     const struct kg_kernel *kernel;
-    const struct kg_host_call *call; // thread and scratch are each thread's own
+    // Each thread has its own copy with its thread number and scratch.
+    const struct kg_host_call *call;
     char *scratch;
     size_t stride;
     int number;
@@ -66,7 +67,8 @@ static enum kg_status find_symbols(struct kg_kernel *kernel, const char *entry,
         status = find_symbol(kernel->library, entry, "bytes", &bytes, error);
     if (status)
         return status;
-    // ISO C has no cast from an object pointer to a function pointer; POSIX promises this works.
+    // ISO C has no cast from an object pointer to a function pointer; POSIX guarantees that this
+    // works.
     memcpy(&kernel->items, &items, sizeof items);
     memcpy(&kernel->run, &run, sizeof run);
     memcpy(&kernel->bytes, &bytes, sizeof bytes);
@@ -116,14 +118,14 @@ struct kg_host_pool *kg_host_device_pool(struct kg_host_device *host)
     struct kg_host_pool *made = kg_host_pool_make(host->base.facts.units);
     if (!made)
         return NULL;
-    // Another thread may have been faster. A pool from before a fork is left behind as it is.
+    // Another thread may have been faster. A pool from before a fork is abandoned.
     if (atomic_compare_exchange_strong(&host->pool, &pool, made))
         return made;
     kg_host_pool_free(made);
     return pool;
 }
 
-// Reserves both workspaces. The sizes come from generated code, so they are checked.
+// Reserves both workspaces. Generated code computes the sizes, so they are checked.
 static enum kg_status reserve_workspaces(struct kg_host_pool *pool, const struct kg_kernel *kernel,
                                          struct kg_host_call *call, struct phase *phase,
                                          struct kg_error *error)
@@ -155,7 +157,7 @@ static enum kg_status run_phases(struct kg_host_pool *pool, const struct kg_kern
         int64_t items = kernel->items(call, phase.number);
         if (items < 0)
             return KG_OK;
-        if (items > MOST_ITEMS)
+        if (items > MAX_ITEMS)
             return kg_error_set(error, KG_ERROR_FAULT, "the kernel reports %lld items in phase %d",
                                 (long long)items, phase.number);
         kg_host_pool_run(pool, items, grain, run_range, &phase);

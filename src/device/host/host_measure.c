@@ -1,11 +1,10 @@
-// The two numbers of a machine that no file tells reliably: the clock its cores really run at and
-// the bandwidth of its memory. Measured (about a fifth of a second) and kept in the cache folder
-// under a name made of everything they depend on.
+// The two numbers of a machine that no file gives reliably: the real clock rate of its cores and
+// the bandwidth of its memory. They are measured (about a fifth of a second) and stored in the
+// cache folder, in a file named by everything they depend on.
 //
-// Others who use the machine meanwhile only make both smaller. So the best of many short passes
-// counts, what is kept is measured again when the device is opened later (after one minute, then
-// after two, four, ...), and kernels that move their bytes faster count, too. Neither number ever
-// becomes smaller.
+// Other load on the machine can only make both smaller. The best of many short passes counts,
+// stored numbers are measured again when the device is opened later (after one minute, then after
+// two, four, ...), and the bandwidth that kernels reach counts, too. Neither number ever decreases.
 
 #include "base/files.h"
 #include "device/host/host_device.h"
@@ -20,34 +19,34 @@
 #include <emmintrin.h>
 #endif
 
-#define CLOCK_TURNS 200000 // of a chain: 1 ms
+#define CLOCK_TURNS 200000 // additions of a chain: 1 ms
 #define CLOCK_REPEATS 12
 #define QUICK_TURNS 5000
 #define QUICK_REPEATS 4
 #define ADDS_PER_TURN 16
 #define BANDWIDTH_SECONDS 0.12
 #define LEAST_BYTES ((size_t)32 << 20) // of each of the two buffers
-#define MOST_BYTES ((size_t)512 << 20)
-#define BLOCK ((size_t)4096) // what a thread draws
-#define SLICES 8             // of the buffers: passes short enough to find a quiet moment
+#define MAX_BYTES ((size_t)512 << 20)
+#define BLOCK ((size_t)4096) // that a thread takes at once
+#define SLICES 8             // of the buffers: passes short enough to fall into a quiet moment
 #define LEAST_TURNS (4 * SLICES)
-#define SECONDS_KEPT 60.0 // before the second measurement; twice as long before each later one
+#define SECONDS_KEPT 60.0 // until the second measurement; twice as long before each later one
 
 struct numbers {
     double clock;     // Hz
     double bandwidth; // bytes per second
-    int measured;     // times
+    int measured;     // number of measurements so far
 };
 
-// What no machine of this time lies outside of; a file that says otherwise is not believed.
+// Limits that every current machine meets; numbers outside them in a file are ignored.
 static bool is_plausible(const struct numbers *numbers)
 {
     return numbers->clock > 1e8 && numbers->clock < 2e10 && numbers->bandwidth > 1e8 &&
            numbers->bandwidth < 1e14;
 }
 
-// A chain of additions, each waiting for the last: one cycle each on every core that matters. A
-// register, not a constant, is added: recent cores fold constants away.
+// A chain of dependent additions, one cycle each on all relevant cores. A register is added instead
+// of a constant, because recent cores fold constants away.
 static double time_chain(struct kg_device *device, int turns)
 {
     uint64_t sum = 0, step = 1;
@@ -62,7 +61,7 @@ static double time_chain(struct kg_device *device, int turns)
     return kg_host_now(device) - start;
 }
 
-// The fastest of several chains: interruptions only make one slower.
+// The fastest of several chains, because interruptions only make one slower.
 static double measure_clock(struct kg_device *device, int turns, int repeats)
 {
     double least = 1e9;
@@ -74,7 +73,7 @@ static double measure_clock(struct kg_device *device, int turns, int repeats)
     return (double)turns * ADDS_PER_TURN / least;
 }
 
-// The highest clock the system allows, 0 where it does not tell.
+// The highest clock that the system allows, 0 if unknown.
 static double read_highest_clock(void)
 {
     FILE *file = fopen("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", "re");
@@ -110,11 +109,11 @@ static void read_blocks(void *user, int thread, int64_t begin, int64_t end)
         for (int i = 0; i < 4; i++)
             sums[i] += word[i] ^ word[i + 4];
     uint64_t sum = sums[0] + sums[1] + sums[2] + sums[3];
-    __asm__ volatile("" : : "r"(sum)); // the reads are the purpose
+    __asm__ volatile("" : : "r"(sum)); // keeps the reads
 }
 
-// Where there are stores that bypass the cache they are used: plain ones read each line first, and
-// what is moved would be more than what is counted.
+// Uses stores that bypass the cache if there are any: plain stores read each line first, which
+// would move more bytes than are counted.
 static void copy_blocks(void *user, int thread, int64_t begin, int64_t end)
 {
     (void)thread;
@@ -132,20 +131,20 @@ static void copy_blocks(void *user, int thread, int64_t begin, int64_t end)
 #endif
 }
 
-// Four times the last-level cache in each buffer, as far as memory is plenty.
+// Four times the last-level cache for each buffer, limited by the available memory.
 static size_t choose_bytes(const struct kg_device_facts *facts)
 {
     size_t bytes = 4 * (size_t)facts->cache[3];
     long pages = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     size_t plenty = pages > 0 && page > 0 ? (size_t)pages * (size_t)page / 8 : LEAST_BYTES;
-    size_t most = plenty < MOST_BYTES ? plenty : MOST_BYTES;
-    bytes = bytes > most ? most : bytes;
+    size_t max = plenty < MAX_BYTES ? plenty : MAX_BYTES;
+    bytes = bytes > max ? max : bytes;
     bytes = bytes < LEAST_BYTES ? LEAST_BYTES : bytes;
     return bytes & ~(((size_t)2 << 20) - 1);
 }
 
-// The best of reading and of copying, a slice at a time. All slices are read or copied before the
-// first one's turn comes again: by then it has left the caches.
+// The best of reading and of copying, one slice at a time. All slices are read or copied before the
+// first one is used again; by then it has left the caches.
 static double stream_passes(struct kg_host_device *host, struct kg_host_pool *pool,
                             struct stream *stream, size_t bytes)
 {
@@ -212,7 +211,8 @@ static void keep(const char *path, const struct numbers *numbers)
     kg_text_format(&text, "clock %.6e bandwidth %.6e measured %d\n", numbers->clock,
                    numbers->bandwidth, numbers->measured);
     if (!text.failed)
-        kg_files_publish(path, text.data, text.length, NULL); // it is measured again if this fails
+        // If this fails, it is measured again.
+        kg_files_publish(path, text.data, text.length, NULL);
     kg_text_free(&text);
 }
 
@@ -231,7 +231,7 @@ static bool is_due(const char *path, const struct numbers *numbers)
 static enum kg_status measure(struct kg_host_device *host, struct numbers *numbers,
                               struct kg_error *error)
 {
-    // Peaks are for bounds: the higher of what is seen and what is allowed.
+    // Bounds need peaks: the higher of the measured and the allowed clock.
     double highest = read_highest_clock(), bandwidth = 0;
     double clock = measure_clock(&host->base, CLOCK_TURNS, CLOCK_REPEATS);
     clock = highest > clock ? highest : clock;
@@ -290,7 +290,7 @@ void kg_host_keep_seen(const struct kg_host_device *host)
     double seen = atomic_load(&host->base.seen_bandwidth);
     struct numbers numbers;
     struct kg_text path = {0};
-    // Beyond this it is a mistake of whoever counted the bytes.
+    // A higher rate means that the bytes were counted wrongly.
     if (seen <= host->base.facts.bandwidth || seen > 4 * host->base.facts.bandwidth)
         return;
     format_path(host, &path);

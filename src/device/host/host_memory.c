@@ -12,12 +12,12 @@
 // Below two huge pages rounding up would waste more than it gains.
 #define HUGE_FROM ((size_t)4 << 20)
 
-// Reading as much as the last-level cache holds does not empty it: recent caches keep part of what
-// they have when a stream passes. On an EPYC with 32 MiB, an 8 MiB kernel after a flush of 2, 4 and
+// Reading as much as the last-level cache holds does not empty it: recent caches keep part of their
+// content during streaming reads. On an EPYC with 32 MiB, an 8 MiB kernel after a flush of 2, 4 and
 // 8 times the cache took 210, 270 and 280 microseconds.
 #define FLUSH_TIMES 4
-#define FLUSH_LEAST ((size_t)64 << 20) // where the system does not tell the cache's size
-#define FLUSH_MOST ((size_t)2 << 30)
+#define FLUSH_LEAST ((size_t)64 << 20) // if the size of the cache is unknown
+#define FLUSH_MAX ((size_t)2 << 30)
 
 char *kg_host_memory(size_t bytes)
 {
@@ -30,7 +30,8 @@ char *kg_host_memory(size_t bytes)
     if (posix_memalign(&memory, alignment, rounded & ~(alignment - 1)) != 0)
         return NULL;
     if (huge)
-        madvise(memory, rounded & ~(alignment - 1), MADV_HUGEPAGE); // refusal costs speed only
+        // A refusal only costs speed.
+        madvise(memory, rounded & ~(alignment - 1), MADV_HUGEPAGE);
     return memory;
 }
 
@@ -74,7 +75,7 @@ static uint64_t rotate(uint64_t value, int bits)
     return value << bits | value >> (64 - bits);
 }
 
-// Fast rather than strong. Four lanes hide the multiplications.
+// Fast rather than strong. Four lanes hide the latency of the multiplications.
 enum kg_status kg_host_digest(struct kg_device *device, const void *memory, size_t bytes,
                               uint64_t *sum, struct kg_error *error)
 {
@@ -129,10 +130,10 @@ static void read_lines(void *user, int thread, int64_t begin, int64_t end)
     uint64_t sum = 0;
     for (int64_t line = begin; line < end; line++)
         sum += *(const uint64_t *)(const void *)(memory + (size_t)line * LINE);
-    __asm__ volatile("" : : "r"(sum)); // the reads are the purpose
+    __asm__ volatile("" : : "r"(sum)); // keeps the reads
 }
 
-// Under the pool's lock. False: no memory.
+// Called under the pool's lock. False: no memory.
 static bool prepare_flush(struct kg_host_device *host)
 {
     if (host->flush_memory)
@@ -140,20 +141,21 @@ static bool prepare_flush(struct kg_host_device *host)
     size_t bytes = FLUSH_TIMES * (size_t)host->base.facts.cache[3];
     if (bytes < FLUSH_LEAST)
         bytes = FLUSH_LEAST;
-    if (bytes > FLUSH_MOST)
-        bytes = FLUSH_MOST;
+    if (bytes > FLUSH_MAX)
+        bytes = FLUSH_MAX;
     host->flush_memory = kg_host_memory(bytes);
     if (!host->flush_memory)
         return false;
-    // Untouched memory is one shared page of zeros and would stay in the first-level cache.
+    // Memory that was never written is one shared page of zeros and would stay in the first-level
+    // cache.
     memset(host->flush_memory, 1, bytes);
     host->flush_bytes = bytes;
     return true;
 }
 
-// Reads FLUSH_TIMES the last-level cache with all threads. Reading, not writing: the cache is then
-// full of clean lines, and the kernel measured next does not pay for writing back someone else's
-// data. A forked child keeps sharing the pages, too.
+// Reads FLUSH_TIMES the last-level cache with all threads. It reads instead of writing, so that the
+// cache is full of clean lines and the kernel measured next does not pay for writing back dirty
+// ones. A forked child also keeps sharing the pages.
 void kg_host_flush(struct kg_device *device)
 {
     struct kg_host_device *host = (struct kg_host_device *)device;

@@ -1,16 +1,17 @@
 // The threads that run host kernels.
 //
-// Work is announced, not assigned. The caller writes what is to be done, opens the gate for as many
-// helpers as can be of use, and starts working itself. A helper that arrives takes one of the open
-// places; when the caller finds no work left it closes the gate, so that it waits only for helpers
-// that did arrive, never for a thread the system has not woken yet. Items are drawn from a counter.
+// Work is announced, not assigned. The caller writes the job, opens as many places as helpers can
+// be useful, and starts working itself. A helper that arrives takes an open place. When the caller
+// finds no work left, it closes the remaining places, so that it waits only for helpers that did
+// arrive, never for a thread that the system has not woken yet. Threads take ranges of items from a
+// counter.
 //
-// Between announcements helpers spin for a short while (a kernel of several phases, or a loop of
-// launches, finds them awake) and then sleep on a futex.
+// Between jobs helpers spin for a short while, so that the next phase of a kernel or the next
+// launch of a loop finds them awake, and then sleep on a futex.
 //
-// A scheduler may wake a helper on the very core of the caller who wakes it, in the hope that the
-// caller is about to sleep. It is not: both would share that core for milliseconds. So the core the
-// caller runs on is closed to helpers.
+// A scheduler may wake a helper on the core of the caller that wakes it, expecting the caller to
+// sleep soon. The caller does not, and both would share that core for milliseconds. Helpers
+// therefore may not run on the caller's core.
 
 #include "device/host/host_pool.h"
 #include "device/host/host_device.h"
@@ -24,10 +25,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// About 20 to 50 microseconds: several times what waking a sleeping thread costs.
+// About 20 to 50 microseconds: several times the cost of waking a sleeping thread.
 enum { SPIN_TURNS = 2000 };
-// Ranges drawn per thread when the grain allows: enough to even out threads that are slowed down,
-// few enough that drawing costs nothing.
+// Ranges per thread when the grain allows: enough to balance threads that are slowed down, few
+// enough that taking a range costs nothing.
 enum { RANGES_PER_THREAD = 8 };
 enum { LINE = 64 };
 
@@ -37,28 +38,29 @@ struct workspace {
 };
 
 struct kg_host_pool {
-    pthread_mutex_t turn; // one application thread at a time
+    pthread_mutex_t lock; // held by the application thread that uses the pool
     pid_t owner;
     int threads; // including the caller
     int started; // helpers running; -1 before the first attempt
     int spin;
-    cpu_set_t cores; // that may be used; none where threads outnumber them
-    int caller_core; // closed to helpers; -1: none yet
+    cpu_set_t cores; // the cores that may be used; empty if there are more threads than cores
+    int caller_core; // helpers may not run on it; -1: none yet
     pthread_t *helpers;
     struct workspace shared, scratch;
 
-    // What is to be done. Written before the gate opens, read by those who passed it.
+    // The job. Written before places open, read by threads that took one.
     kg_host_pool_body *body;
     void *user;
     int64_t items;
     int64_t chunk;
 
-    _Alignas(LINE) _Atomic int64_t next;       // first item nobody has drawn
-    _Alignas(LINE) _Atomic int places;         // the gate: helpers that may still join
-    _Alignas(LINE) _Atomic uint32_t announced; // counts announcements; helpers sleep on it
-    _Atomic int sleeping;                      // helpers asleep, or about to be
+    _Alignas(LINE) _Atomic int64_t next; // first item that no thread has taken
+    _Alignas(LINE) _Atomic int places;   // places that are open for helpers
+    // Number of jobs announced so far; helpers sleep on it.
+    _Alignas(LINE) _Atomic uint32_t announced;
+    _Atomic int sleeping; // helpers asleep, or about to be
     _Atomic bool stop;
-    _Alignas(LINE) _Atomic uint32_t pending; // places not yet finished with; the caller sleeps here
+    _Alignas(LINE) _Atomic uint32_t pending; // helpers still at work; the caller sleeps on it
     _Atomic bool caller_sleeps;
 };
 
@@ -92,7 +94,8 @@ static void work(struct kg_host_pool *pool, int thread)
     }
 }
 
-// Takes a place if one is open. Its number is the thread's number, 0 when there was none.
+// Takes a place if one is open. Returns its number, which is the thread's number; 0 if none is
+// open.
 static int join(struct kg_host_pool *pool)
 {
     int open = atomic_load_explicit(&pool->places, memory_order_relaxed);
@@ -109,7 +112,7 @@ static void leave_place(struct kg_host_pool *pool)
         futex_wake(&pool->pending, 1);
 }
 
-// Returns when the count of announcements is no longer `seen`.
+// Returns when the count of jobs is no longer `seen`.
 static void await_announcement(struct kg_host_pool *pool, uint32_t seen)
 {
     for (int turn = 0; turn < pool->spin; turn++) {
@@ -140,8 +143,8 @@ static void *helper_main(void *argument)
     }
 }
 
-// Signals are for the application's own threads: helpers block them all. Where the system grants
-// fewer threads than wanted, the work is shared by fewer.
+// Helpers block all signals, which are for the application's threads. If the system grants fewer
+// threads than wanted, fewer threads share the work.
 static void start_helpers(struct kg_host_pool *pool)
 {
     pool->started = 0;
@@ -157,7 +160,7 @@ static void start_helpers(struct kg_host_pool *pool)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-// Only when the caller has moved since: a call of the system for each helper.
+// Only if the caller has moved to another core: this costs a system call for each helper.
 static void keep_apart(struct kg_host_pool *pool)
 {
     int core = sched_getcpu();
@@ -166,7 +169,8 @@ static void keep_apart(struct kg_host_pool *pool)
     cpu_set_t others = pool->cores;
     CPU_CLR((size_t)core, &others);
     for (int i = 0; i < pool->started && CPU_COUNT(&others) > 0; i++)
-        pthread_setaffinity_np(pool->helpers[i], sizeof others, &others); // a wish
+        // A failure is harmless.
+        pthread_setaffinity_np(pool->helpers[i], sizeof others, &others);
     pool->caller_core = core;
 }
 
@@ -180,7 +184,7 @@ static void announce(struct kg_host_pool *pool, int helpers)
         futex_wake(&pool->announced, helpers);
 }
 
-// Closes the gate and waits for those who passed it.
+// Closes the places and waits for the helpers that took one.
 static void finish(struct kg_host_pool *pool)
 {
     uint32_t unused = (uint32_t)atomic_exchange(&pool->places, 0);
@@ -197,7 +201,7 @@ static void finish(struct kg_host_pool *pool)
     atomic_store(&pool->caller_sleeps, false);
 }
 
-// Grows `space` to `bytes`; NULL when there is no memory, and what was there is gone.
+// Grows `space` to `bytes` without keeping its contents; NULL when there is no memory.
 static char *reserve(struct workspace *space, size_t bytes)
 {
     if (bytes <= space->capacity && space->memory)
@@ -218,9 +222,9 @@ struct kg_host_pool *kg_host_pool_make(int threads)
     struct kg_host_pool *pool = memory;
     *pool = (struct kg_host_pool){
         .owner = getpid(), .threads = threads, .started = -1, .caller_core = -1};
-    pthread_mutex_init(&pool->turn, NULL);
-    // Spinning and keeping apart help only where every thread has a core to itself. Beyond the
-    // cores a set can name, threads are taken to have one, and are left where they are.
+    pthread_mutex_init(&pool->lock, NULL);
+    // Spinning and avoiding the caller's core help only if every thread has a core to itself. With
+    // more cores than a set can name, each thread is assumed to have one, and affinity is not set.
     if (sched_getaffinity(0, sizeof pool->cores, &pool->cores) != 0)
         CPU_ZERO(&pool->cores);
     int cores = CPU_COUNT(&pool->cores);
@@ -245,7 +249,7 @@ void kg_host_pool_free(struct kg_host_pool *pool)
     futex_wake(&pool->announced, pool->threads);
     for (int i = 0; i < pool->started; i++)
         pthread_join(pool->helpers[i], NULL);
-    pthread_mutex_destroy(&pool->turn);
+    pthread_mutex_destroy(&pool->lock);
     free(pool->helpers);
     free(pool->shared.memory);
     free(pool->scratch.memory);
@@ -254,12 +258,12 @@ void kg_host_pool_free(struct kg_host_pool *pool)
 
 void kg_host_pool_enter(struct kg_host_pool *pool)
 {
-    pthread_mutex_lock(&pool->turn);
+    pthread_mutex_lock(&pool->lock);
 }
 
 void kg_host_pool_leave(struct kg_host_pool *pool)
 {
-    pthread_mutex_unlock(&pool->turn);
+    pthread_mutex_unlock(&pool->lock);
 }
 
 void kg_host_pool_run(struct kg_host_pool *pool, int64_t items, int64_t grain,
@@ -298,7 +302,7 @@ char *kg_host_pool_shared(struct kg_host_pool *pool, size_t bytes)
 
 char *kg_host_pool_scratch(struct kg_host_pool *pool, size_t bytes, size_t *stride)
 {
-    // Two lines apart at least: neighbours are fetched in pairs.
+    // Regions are at least two cache lines apart, because lines are fetched in pairs.
     size_t rounded, total;
     if (__builtin_add_overflow(bytes, (size_t)(2 * LINE - 1), &rounded))
         return NULL;

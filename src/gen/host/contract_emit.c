@@ -208,8 +208,8 @@ static const char finish_dispatch[] =
     "width)\n{\n"
     "    if (rows == KG_ROWS && count == KG_COLUMNS && width == KG_COLUMNS) // known lengths\n"
     "        finish_tile(call, item, row, KG_ROWS, first, KG_COLUMNS, tile, KG_COLUMNS);\n"
-    "    else if (KG_PAIR_PATH && count == KG_PAIR_SIDE && width == KG_PAIR_SIDE)\n"
-    "        finish_tile(call, item, row, rows, first, KG_PAIR_SIDE, tile, KG_PAIR_SIDE);\n"
+    "    else if (KG_PAIR_PATH && count == KG_PAIR_TILE && width == KG_PAIR_TILE)\n"
+    "        finish_tile(call, item, row, rows, first, KG_PAIR_TILE, tile, KG_PAIR_TILE);\n"
     "    else\n"
     "        finish_tile(call, item, row, rows, first, count, tile, width);\n}\n\n";
 

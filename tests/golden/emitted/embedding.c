@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 struct kg_host_call {
-    void *const *tensor;   // inputs, outputs, then intermediates that live in memory
+    void *const *tensor;   // inputs, outputs, then intermediates in memory
     const int64_t *size;   // by size id, params included
     const int64_t *stride; // 8 per tensor, in elements
     char *shared;          // workspace of all threads
@@ -21,28 +21,28 @@ struct kg_host_call {
 
 enum { KG_HOST_SHARED = 0, KG_HOST_SCRATCH = 1, KG_HOST_GRAIN = 2 };
 
-// What generated C is written in: vectors, stores past the caches and elements in memory, then
-// (values.h, maths.h, maths_f32.h) integers, logic and the functions of reals.
+// The prelude of generated C: vectors, streaming stores and elements in memory; then (values.h,
+// maths.h, maths_f32.h) integers, logic and the functions of reals.
 //
-// Functions are called kg_NAME_TYPE, where TYPE is what is computed in: f32, f64, i64 or bool.
+// Functions are called kg_NAME_TYPE, where TYPE is the compute type: f32, f64, i64 or bool.
 #include <math.h>
 #include <string.h>
 
-// Sizes and strides are all declared, used or not.
+// All sizes and strides are declared, whether they are used or not.
 #define KG_INLINE static inline __attribute__((always_inline, unused))
 
-// A range of items should do this much, in evaluations of the formula, to be worth a thread.
+// Evaluations of the formula that make a range of items worth a thread.
 enum { KG_HOST_WORK = 8192 };
 
 // ---- Elements in memory ----
 
-// Bits, not numbers: not every compiler has the types. They may alias the caller's own.
+// Bits, not numbers, because not every compiler has these types. They may alias other types.
 typedef uint16_t __attribute__((may_alias)) kg_f16;
 typedef uint16_t __attribute__((may_alias)) kg_bf16;
 typedef uint8_t __attribute__((may_alias)) kg_u4; // two elements, the even one in the low half
 typedef uint8_t __attribute__((may_alias)) kg_i4;
 
-// What every target means by integers, selection and logic.
+// Integers, selection and logic, with the same meaning on every target.
 
 // ---- Integers: arithmetic wraps, division rounds down, dividing by zero gives 0 ----
 
@@ -70,7 +70,7 @@ KG_INLINE int64_t kg_min_i64(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-// The nearest index into a dimension of `size` elements.
+// Clamps an index to a dimension of `size` elements.
 KG_INLINE int64_t kg_clamp(int64_t index, int64_t size)
 {
     int64_t below = index < size ? index : size - 1;

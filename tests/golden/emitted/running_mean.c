@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 struct kg_host_call {
-    void *const *tensor;   // inputs, outputs, then intermediates that live in memory
+    void *const *tensor;   // inputs, outputs, then intermediates in memory
     const int64_t *size;   // by size id, params included
     const int64_t *stride; // 8 per tensor, in elements
     char *shared;          // workspace of all threads
@@ -21,20 +21,20 @@ struct kg_host_call {
 
 enum { KG_HOST_SHARED = 0, KG_HOST_SCRATCH = 1, KG_HOST_GRAIN = 2 };
 
-// What generated C is written in: vectors, stores past the caches and elements in memory, then
-// (values.h, maths.h, maths_f32.h) integers, logic and the functions of reals.
+// The prelude of generated C: vectors, streaming stores and elements in memory; then (values.h,
+// maths.h, maths_f32.h) integers, logic and the functions of reals.
 //
-// Functions are called kg_NAME_TYPE, where TYPE is what is computed in: f32, f64, i64 or bool.
+// Functions are called kg_NAME_TYPE, where TYPE is the compute type: f32, f64, i64 or bool.
 #include <math.h>
 #include <string.h>
 
-// Sizes and strides are all declared, used or not.
+// All sizes and strides are declared, whether they are used or not.
 #define KG_INLINE static inline __attribute__((always_inline, unused))
 
-// A range of items should do this much, in evaluations of the formula, to be worth a thread.
+// Evaluations of the formula that make a range of items worth a thread.
 enum { KG_HOST_WORK = 8192 };
 
-// What every target means by integers, selection and logic.
+// Integers, selection and logic, with the same meaning on every target.
 
 // ---- Integers: arithmetic wraps, division rounds down, dividing by zero gives 0 ----
 
@@ -43,7 +43,7 @@ KG_INLINE int64_t kg_max_i64(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-// ---- Selection and logic: both sides are always evaluated, so that loops stay straight ----
+// ---- Selection and logic: both operands are always evaluated, so that loops have no branches ----
 
 KG_INLINE double kg_where_f64(bool condition, double a, double b)
 {

@@ -25,7 +25,7 @@ static void invent(struct kg_fit_sample *samples, const struct kg_model_coeffici
     for (int s = 0; s < COUNT; s++) {
         struct kg_fit_sample *sample = &samples[s];
         *sample = (struct kg_fit_sample){.launches = 1 + s % 3, .problem = s % PROBLEMS * 5 - 9};
-        sample->held = sample->problem;
+        sample->held_out = sample->problem;
         sample->bound = 1e-5 * exp(sample->problem / 10.0 + 0.3 * next_random(&state));
         for (int f = 0; f < KG_FEATURE_COUNT; f++)
             sample->feature[f] = next_random(&state);
@@ -89,7 +89,7 @@ static void test_holdout_by_op(void)
     CHECK_STATUS(kg_fit_holdout(samples, COUNT, &kg_model_prior, 1, 0, &apart, &error), KG_OK,
                  &error);
     for (int s = 0; s < COUNT; s++)
-        samples[s].held = 3; // then nothing is left to fit to
+        samples[s].held_out = 3; // then nothing is left to fit to
     CHECK_STATUS(kg_fit_holdout(samples, COUNT, &kg_model_prior, 1, 0, &together, &error), KG_OK,
                  &error);
     CHECK(together.problems == PROBLEMS && together.pairs == apart.pairs);
@@ -101,8 +101,8 @@ static void test_holdout_is_blind(void)
 {
     struct kg_fit_sample samples[40];
     for (int s = 0; s < 40; s++) {
-        samples[s] =
-            (struct kg_fit_sample){.bound = 0.1, .launches = 1, .problem = s % 2, .held = s % 2};
+        samples[s] = (struct kg_fit_sample){
+            .bound = 0.1, .launches = 1, .problem = s % 2, .held_out = s % 2};
         samples[s].feature[KG_FEATURE_BASE] = 1;
         // In one problem spills are bad, in the other they are good: each fit misleads.
         samples[s].feature[KG_FEATURE_SPILLS] = s / 2 / 20.0;

@@ -99,8 +99,8 @@ static void test_raise(void)
                     struct kg_block_needs next = needs;
                     bool possible = true;
                     for (int i = 0; i < count; i++) {
-                        int64_t value = steps[i].most + more;
-                        possible &= steps[i].most >= 0;
+                        int64_t value = steps[i].max + more;
+                        possible &= steps[i].max >= 0;
                         if (steps[i].resource == KG_LIMIT_WARPS)
                             next.threads = (int)value;
                         if (steps[i].resource == KG_LIMIT_REGISTERS)

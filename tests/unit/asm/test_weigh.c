@@ -84,7 +84,7 @@ static void test_absurd(void)
     struct kg_arena arena = {0};
     struct kg_asm_kernel kernel = {0};
     weigh(&arena, &kernel, 1e200, 1e200);
-    CHECK(kernel.weighted.count[KG_WORK_INTEGER] == KG_MIX_MOST);
+    CHECK(kernel.weighted.count[KG_WORK_INTEGER] == KG_MIX_MAX);
     CHECK(kernel.weighted.count[KG_WORK_FMA] == 0 && kernel.weighted.flops == 0);
     kg_arena_free(&arena);
 }

@@ -63,7 +63,7 @@ static void check_file_is_cached(const struct kg_choice *choice)
 
 static void what_comes_first_is_compiled_ahead(void)
 {
-    struct kg_choice foreseen[KG_MOST_FORESEEN], choice;
+    struct kg_choice foreseen[KG_MAX_FORESEEN], choice;
     struct kg_ahead ahead = {&key.key, true, true};
     struct kg_request request = {
         .session = &session, .problem = sample.problem, .device = cuda, .rigor = KG_RIGOR_MEASURE};

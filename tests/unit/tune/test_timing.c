@@ -68,7 +68,7 @@ static const struct kg_protocol cold = {.cache = KG_COLD,
                                         .warm_seconds = 0.02,
                                         .sample_seconds = 0.2,
                                         .least_samples = 7,
-                                        .most_samples = 200};
+                                        .max_samples = 200};
 static const double steady[] = {0.001};
 
 static struct kg_timing time_subject(struct subject *subject, const struct kg_protocol *protocol,
@@ -109,7 +109,7 @@ static void noisy_subjects_use_the_budget(void)
     CHECK(is_near(timing.spread, 0.002));
 
     struct kg_protocol few = cold;
-    few.most_samples = 10;
+    few.max_samples = 10;
     subject.runs = 0;
     CHECK(time_subject(&subject, &few, 0).samples == 10);
 }
