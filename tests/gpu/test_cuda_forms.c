@@ -122,7 +122,7 @@
     "{ c[m, n] = sum(k) a[m, k] * b[k, n] }\n"
 #define COMPUTED                                                                                   \
     "op computed(x: T[B, M, K], v: T[B, N, K]) -> (c: T[B, M, N]) where T in f16 f32\n"            \
-    "{ c[b, m, n] = sum(k) exp(x[b, m, k] - 1) * v[b, n, k] }\n"
+    "{ c[b, m, n] = sum(k) tanh(x[b, m, k]) * v[b, n, k] }\n"
 #define CHOSEN                                                                                     \
     "op chosen(x: T[M, K], w: T[N, K]) -> (c: T[M, N]) where T in f16 bf16\n"                      \
     "{ c[m, n] = sum(k) where(k <= m, x[m, k], 0) * w[n, k] }\n"

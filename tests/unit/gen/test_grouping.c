@@ -211,14 +211,14 @@ static void what_is_not_known_is_left_to_the_rule(void)
     unmake(&made);
 }
 
-// A hundredth is less than times are known to; a tenth is not.
+// An eighth is less than times are known to; a quarter is not.
 static void little_is_no_gain(void)
 {
     static const struct {
         double seconds;
         bool gains;
-    } cases[] = {{1.99, false}, {1.8, true}};
-    for (int i = 0; i < 2; i++) {
+    } cases[] = {{1.99, false}, {1.6, false}, {1.2, true}};
+    for (int i = 0; i < 3; i++) {
         struct made made;
         clear();
         fuse(0, 2, true, 2);
@@ -326,7 +326,7 @@ static void check_drawn(const struct kg_groupings *groupings)
     CHECK(has_best && has_single);
     // The rule's, or something that is expected to be faster.
     CHECK(rule > 0 ? chosen->expected > 0 && chosen->expected <= rule : chosen->expected == 0);
-    CHECK(!(rule > 0) || chosen->expected <= best / 0.95 + 1e-9);
+    CHECK(!(rule > 0) || chosen->expected <= best / 0.75 + 1e-9);
 }
 
 static void none_is_faster(void)
