@@ -42,14 +42,15 @@ static enum cli_exit emit_assembly(struct cli *cli)
 
 static const struct target {
     const char *name;
+    const char *language; // kg_device_target of the devices that it is for
     // The default devices: the first that is present. Without a GPU, one is described, for which
     // kernels can be emitted.
     const char *devices[3];
     enum cli_exit (*emit)(struct cli *cli);
 } targets[] = {
-    {"host", {"host"}, emit_source},
-    {"cuda", {"cuda:0", "sm_90a"}, emit_source},
-    {"ptx", {"cuda:0", "sm_90a"}, emit_assembly},
+    {"host", "host", {"host"}, emit_source},
+    {"cuda", "cuda", {"cuda:0", "sm_90a"}, emit_source},
+    {"ptx", "cuda", {"cuda:0", "sm_90a"}, emit_assembly},
 };
 
 static const char *choose_device(struct cli *cli, const struct target *target)
@@ -64,11 +65,13 @@ static const char *choose_device(struct cli *cli, const struct target *target)
     return name;
 }
 
-// Can the target be emitted for the device of this name?
-static bool fits(const struct target *target, const char *device)
+// Can the target be emitted for the device of this name? A device that cannot be opened is reported
+// by whoever opens it next.
+static bool fits(struct cli *cli, const struct target *target, const char *name)
 {
-    bool is_host = strncmp(device, "host", 4) == 0;
-    return is_host == (strcmp(target->name, "host") == 0);
+    struct kg_device *device;
+    return kg_context_device(cli->context, name, &device) != KG_OK ||
+           strcmp(kg_device_target(device), target->language) == 0;
 }
 
 enum cli_exit cli_emit(struct cli *cli)
@@ -82,7 +85,7 @@ enum cli_exit cli_emit(struct cli *cli)
             continue;
         if (!cli->options.device)
             cli->options.device = choose_device(cli, target);
-        if (!fits(target, cli->options.device))
+        if (!fits(cli, target, cli->options.device))
             return cli_bad_usage("%s is not for --target %s", cli->options.device, name);
         return target->emit(cli);
     }

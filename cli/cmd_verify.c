@@ -40,13 +40,24 @@ static bool ends_in(const char *path, const char *suffix)
     return length > end && strcmp(path + length - end, suffix) == 0;
 }
 
+// The default device follows from the file's type, not from the machine.
+static const char *device_for(const char *path)
+{
+    static const struct {
+        const char *suffix, *device;
+    } kinds[] = {{".cu", "cuda:0"}, {".ptx", "cuda:0"}};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (ends_in(path, kinds[i].suffix))
+            return kinds[i].device;
+    return "host";
+}
+
 static enum cli_exit verify_candidate(struct cli *cli)
 {
     struct cli_subject subject;
     const char *path = cli->options.candidate;
-    // The default device follows from the file's type, not from the machine.
     if (!cli->options.device)
-        cli->options.device = ends_in(path, ".cu") || ends_in(path, ".ptx") ? "cuda:0" : "host";
+        cli->options.device = device_for(path);
     uint64_t seed = 0;
     enum cli_exit exit_status = cli_open(cli, &subject);
     if (exit_status == CLI_DONE)

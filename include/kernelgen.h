@@ -149,6 +149,9 @@ KG_API void kg_text_release(char *text);
 // which everything but running works; NULL: the best at hand. Borrowed: the context closes it.
 KG_API enum kg_status kg_context_device(struct kg_context *context, const char *name,
                                         struct kg_device **device);
+// What the device's kernels are written for: "host" for C, "cuda" for CUDA C++. NULL without a
+// device.
+KG_API const char *kg_device_target(const struct kg_device *device);
 // Every device and every backend that has none and why: a table, or JSON.
 KG_API enum kg_status kg_context_devices(struct kg_context *context, bool json, char **text);
 

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "device/objects.h"
+#include "gen/target.h"
 #include "report/outcomes.h"
 
 #include <stdio.h>
@@ -185,6 +186,13 @@ static enum kg_status open_device(struct kg_context *context, const char *name,
             : kg_device_open(name, cache.data, context->session.threads, device, &context->error);
     kg_text_free(&cache);
     kg_times_since(&context->session.times, KG_ACTIVITY_OPEN, start);
+    if (status == KG_OK && !kg_target_of(*device)) {
+        status = kg_error_set(&context->error, KG_ERROR_UNSUPPORTED,
+                              "nothing writes kernels for devices of the kind %s",
+                              (*device)->backend->name);
+        kg_device_close(*device);
+        *device = NULL;
+    }
     if (status != KG_OK) {
         free(copy);
         return status;
@@ -223,6 +231,11 @@ enum kg_status kg_context_device(struct kg_context *context, const char *name,
             return KG_OK;
         }
     return open_device(context, name, device);
+}
+
+const char *kg_device_target(const struct kg_device *device)
+{
+    return device ? kg_target_of(device)->name : NULL;
 }
 
 enum kg_status kg_context_timings(struct kg_context *context, bool json, char **out)
@@ -324,8 +337,8 @@ enum kg_status kg_context_devices(struct kg_context *context, bool json, char **
         kg_text_free(&why);
         for (int i = 0; i < count; i++) {
             char name[32];
-            if (strcmp(backend->name, "host") == 0)
-                snprintf(name, sizeof name, "host");
+            if (backend->is_single)
+                snprintf(name, sizeof name, "%s", backend->name);
             else
                 snprintf(name, sizeof name, "%s:%d", backend->name, i);
             struct kg_device *device;

@@ -109,6 +109,7 @@ struct kg_launch {
 struct kg_backend {
     const char *name;   // "host", "cuda"
     bool shares_memory; // the CPU may read and write what `allocate` returns
+    bool is_single;     // there is one such device, which is called like the backend
     bool runs_grids;    // launches give the numbers of thread blocks
     // Kernels run beside the CPU's work: compilers neither disturb the timing nor wait for kernels.
     bool computes_apart;

@@ -9,7 +9,7 @@
 void kg_flow_choose_baseline(const struct kg_device *device, const struct kg_problem *problem,
                              struct kg_choice *choice)
 {
-    kg_choice_plain(problem, &device->facts, kg_session_target(device), choice);
+    kg_choice_plain(problem, &device->facts, kg_target_of(device), choice);
 }
 
 // Of tensors of four bits there is no strided form.
@@ -39,7 +39,7 @@ enum kg_status kg_flow_counterpart(const struct kg_problem *problem, struct kg_p
 void kg_flow_choose_counterpart(const struct kg_device *device, const struct kg_problem *other,
                                 const char *choice, struct kg_choice *counterpart)
 {
-    const struct kg_target *target = kg_session_target(device);
+    const struct kg_target *target = kg_target_of(device);
     if (!kg_choice_read(other, &device->facts, target, choice, counterpart))
         kg_choice_guess(other, &device->facts, target, counterpart);
 }

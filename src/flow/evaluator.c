@@ -136,7 +136,7 @@ static struct compiling *start_compiling(const struct kg_evaluator *evaluator,
     compiling->has_thread =
         pthread_create(&compiling->thread, NULL, compile_listed, compiling) == 0;
     compiling->has_file = ahead->files && compiling->count > 0 &&
-                          evaluator->terms.target == &kg_target_cuda &&
+                          evaluator->terms.target->has_assembly &&
                           pthread_create(&compiling->file, NULL, compile_file, compiling) == 0;
     return compiling;
 }
@@ -168,7 +168,7 @@ static struct kg_search terms_of(const struct kg_evaluator *evaluator)
         .device = request->device,
         .problem = request->problem,
         .counterpart = evaluator->counterpart,
-        .target = kg_session_target(request->device),
+        .target = kg_target_of(request->device),
         .protocol = session->protocol,
         .cancel = session->cancel,
         .times = &session->times,

@@ -125,7 +125,7 @@ static void add_groupings(const struct kg_plan *plan, struct kg_text *text)
     struct kg_text trace = {0};
     struct kg_groupings *groupings = malloc(sizeof *groupings);
     if (groupings && kg_groupings_list(plan->problem, &plan->device->facts,
-                                       kg_session_target(plan->device), groupings, &trace)) {
+                                       kg_target_of(plan->device), groupings, &trace)) {
         kg_text_add(text, "\n## Groupings\n\n| grouping | expected | kernels |\n|---|---|---|\n");
         for (int i = 0; i < groupings->count; i++) {
             const struct kg_grouping_option *option = &groupings->options[i];
@@ -199,7 +199,7 @@ static void add_refusals(const struct kg_plan *plan, struct kg_text *text)
     for (int i = 0; i < choice->count; i++) {
         struct kg_candidates candidates;
         struct refusals refusals = {.count = 0};
-        if (kg_candidates_list(choice->matches[i], kg_session_target(plan->device), MOST_CONFIGS,
+        if (kg_candidates_list(choice->matches[i], kg_target_of(plan->device), MOST_CONFIGS,
                                count_refusal, &refusals, &candidates, NULL) == KG_OK) {
             kg_text_format(text, "- kernel %d: %lld, of which rules refuse %lld\n", i + 1,
                            (long long)candidates.size, (long long)refusals.configs);
@@ -229,7 +229,7 @@ static void add_counts(const struct kg_outcomes *outcomes, struct kg_text *text)
 static void add_estimates(const struct kg_problem *problem, const struct kg_device *device,
                           struct kg_outcomes *outcomes)
 {
-    const struct kg_target *target = kg_session_target(device);
+    const struct kg_target *target = kg_target_of(device);
     for (int i = 0; i < outcomes->count; i++) {
         struct kg_outcome *outcome = &outcomes->list[i];
         struct kg_choice choice;

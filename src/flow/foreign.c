@@ -24,12 +24,12 @@ enum kind { KIND_C, KIND_CUDA, KIND_PTX, KIND_COUNT };
 
 static const struct {
     const char *suffix;
-    bool is_host;
+    const struct kg_target *target;
     const char *what;
 } kinds[KIND_COUNT] = {
-    [KIND_C] = {".c", true, "a C file, for the host"},
-    [KIND_CUDA] = {".cu", false, "a CUDA file, for GPUs"},
-    [KIND_PTX] = {".ptx", false, "PTX, for GPUs"},
+    [KIND_C] = {".c", &kg_target_host, "a C file, for the host"},
+    [KIND_CUDA] = {".cu", &kg_target_cuda, "a CUDA file, for GPUs"},
+    [KIND_PTX] = {".ptx", &kg_target_cuda, "PTX, for GPUs"},
 };
 
 // A kernel from outside, ready to run: one on the host, or for GPUs a built choice or launches of
@@ -241,8 +241,8 @@ static enum kg_status load_choice(struct foreign *foreign, const struct kg_probl
                                   struct kg_error *error)
 {
     struct kg_choice choice;
-    if (!kg_choice_read(problem, &foreign->device->facts, &kg_target_cuda, foreign->declared.choice,
-                        &choice))
+    if (!kg_choice_read(problem, &foreign->device->facts, kg_target_of(foreign->device),
+                        foreign->declared.choice, &choice))
         return kg_error_set(error, KG_ERROR_ARGUMENT,
                             "%s: its choice '%s' does not fit %s on %s. Without the lines "
                             "'// Choice: ...' %s",
@@ -320,15 +320,15 @@ static enum kg_status load(struct foreign *foreign, const struct kg_problem *pro
 {
     enum kind kind = kind_of(foreign->path);
     size_t length = 0;
-    bool is_host = strcmp(foreign->device->backend->name, "host") == 0;
     if (kind == KIND_COUNT)
         return kg_error_set(error, KG_ERROR_ARGUMENT,
                             "%s: a kernel is a .c file for the host, or .cu or .ptx for GPUs",
                             foreign->path);
-    if (kinds[kind].is_host != is_host)
+    if (kinds[kind].target != kg_target_of(foreign->device))
         return kg_error_set(error, KG_ERROR_ARGUMENT, "%s is %s, and the device is %s",
                             foreign->path, kinds[kind].what,
-                            is_host ? "the host" : foreign->device->facts.name);
+                            foreign->device->backend->runs_grids ? foreign->device->facts.name
+                                                                 : "the host");
     enum kg_status status =
         kg_files_read(foreign->path, MOST_BYTES, &foreign->code, &length, error);
     if (!status)
@@ -412,17 +412,17 @@ static enum kg_status verify_here(const struct kg_request *request, const char *
     *verdict = (struct kg_verdict){0};
     struct foreign foreign = {.device = request->device, .path = path};
     struct kg_gate *gate = NULL;
-    bool is_host = strcmp(request->device->backend->name, "host") == 0;
+    bool runs_grids = request->device->backend->runs_grids;
     enum kg_status status = load(&foreign, request->problem, error);
     kg_session_tell_of_cache(request->session, request->device);
     if (!status)
         status = kg_flow_gate(request, seed, false, &gate, error);
     if (!status) {
         struct kg_subject subject = {path, &foreign,
-                                     is_host         ? run_on_host
+                                     !runs_grids     ? run_on_host
                                      : foreign.built ? run_built
                                                      : run_declared};
-        status = kg_flow_judge(request, gate, &subject, is_host ? HOST_SECONDS : GPU_SECONDS,
+        status = kg_flow_judge(request, gate, &subject, runs_grids ? GPU_SECONDS : HOST_SECONDS,
                                verdict, error);
     }
     if (!status)

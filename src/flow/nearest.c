@@ -177,8 +177,8 @@ static void look_at(void *user, const struct kg_key *key, const struct kg_wisdom
         return;
     struct kg_choice choice;
     if (has_like_shape(look, sizes, key->layout) &&
-        kg_choice_read(problem, &look->device->facts, kg_session_target(look->device),
-                       wisdom->choice, &choice))
+        kg_choice_read(problem, &look->device->facts, kg_target_of(look->device), wisdom->choice,
+                       &choice))
         take(look, key, wisdom, distance, widest);
 }
 
@@ -193,7 +193,7 @@ static enum kg_status compare_with_rules(struct look *look, const struct kg_key 
     bool found = false;
     near.sizes = look->nearest->sizes;
     near.layout = look->layout;
-    kg_choice_guess(look->problem, &look->device->facts, kg_session_target(look->device), &guess);
+    kg_choice_guess(look->problem, &look->device->facts, kg_target_of(look->device), &guess);
     kg_choice_print(&guess, &text);
     enum kg_status status =
         text.failed ? kg_error_memory(error, "the nearest shape")
@@ -240,7 +240,7 @@ bool kg_nearest_may_stand(const struct kg_nearest *nearest, const struct kg_prob
                           const struct kg_device *device, bool asked)
 {
     struct kg_choice near, guess;
-    const struct kg_target *target = kg_session_target(device);
+    const struct kg_target *target = kg_target_of(device);
     if (!nearest->choice || !nearest->is_close || !(asked || nearest->beat_rules) ||
         !kg_choice_read(problem, &device->facts, target, nearest->choice, &near))
         return false;

@@ -126,11 +126,8 @@ enum kg_status kg_flow_execute(const struct kg_plan *plan, void *const *tensors,
 
 bool kg_flow_source(const struct kg_plan *plan, struct kg_text *text)
 {
-    const struct kg_choice *choice = &plan->built->choice;
-    const struct kg_device_facts *facts = &plan->device->facts;
-    return kg_session_target(plan->device) == &kg_target_cuda
-               ? kg_gen_standalone_cuda(plan->problem, choice, facts, text)
-               : kg_gen_standalone_host(plan->problem, choice, facts, text);
+    return kg_target_of(plan->device)
+        ->standalone(plan->problem, &plan->built->choice, &plan->device->facts, text);
 }
 
 // The comments at the top of a source: what it says of its launches.
@@ -147,7 +144,8 @@ enum kg_status kg_flow_compile_file(const struct kg_problem *problem, struct kg_
                                     struct kg_binary *binary, struct kg_error *error)
 {
     *binary = (struct kg_binary){0};
-    if (!kg_gen_standalone_cuda(problem, choice, &device->facts, source) || source->failed)
+    if (!kg_target_of(device)->standalone(problem, choice, &device->facts, source) ||
+        source->failed)
         return kg_error_memory(error, "the source of a plan");
     struct kg_source all = {.text = source->data, .entry = "", .options = ""};
     return device->backend->compile(device, &all, COMPILE_SECONDS, binary, error);
@@ -159,7 +157,7 @@ enum kg_status kg_flow_assembly(const struct kg_plan *plan, struct kg_text *text
     struct kg_text source = {0};
     struct kg_binary binary;
     struct kg_device *device = plan->device;
-    if (kg_session_target(device) != &kg_target_cuda)
+    if (!kg_target_of(device)->has_assembly)
         return kg_error_set(error, KG_ERROR_UNSUPPORTED, "there is no PTX of kernels for %s",
                             device->backend->name);
     if (plan->override) {

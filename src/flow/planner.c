@@ -109,7 +109,7 @@ static enum kg_status plan_by_worker(const struct kg_request *request, struct kg
     enum kg_status status = kg_worker_job_plan(request, &text, &answer, error);
     if (status)
         return status;
-    if (!kg_choice_read(request->problem, &device->facts, kg_session_target(device), text, &choice))
+    if (!kg_choice_read(request->problem, &device->facts, kg_target_of(device), text, &choice))
         status = kg_error_set(error, KG_ERROR_FAULT, "the worker's choice '%s' does not fit", text);
     else
         status = kg_flow_plan_of(request, &choice, plan, error);
@@ -127,7 +127,7 @@ static enum kg_status plan_by_rule(const struct kg_request *request, struct kg_p
 {
     struct kg_choice choice;
     const struct kg_device *device = request->device;
-    kg_choice_guess(request->problem, &device->facts, kg_session_target(device), &choice);
+    kg_choice_guess(request->problem, &device->facts, kg_target_of(device), &choice);
     return kg_flow_plan_of(request, &choice, plan, error);
 }
 

@@ -27,7 +27,7 @@ bool kg_proof_find(const struct kg_request *request, const struct kg_key *key, c
     bool found = false;
     // Most are asked for in vain, and to emit a choice takes some milliseconds.
     if (!store || kg_store_find(store, key, text, outcome, &found, NULL) != KG_OK || !found ||
-        !kg_choice_read(request->problem, &device->facts, kg_session_target(device), text, &choice))
+        !kg_choice_read(request->problem, &device->facts, kg_target_of(device), text, &choice))
         return false;
     struct kg_hash source = kg_proof_source(&choice);
     return kg_proof_fits(source, source) &&

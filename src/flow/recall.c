@@ -15,8 +15,7 @@ static bool read_choice(const struct kg_request *request, const char *text,
                         struct kg_choice *choice)
 {
     const struct kg_device *device = request->device;
-    return kg_choice_read(request->problem, &device->facts, kg_session_target(device), text,
-                          choice);
+    return kg_choice_read(request->problem, &device->facts, kg_target_of(device), text, choice);
 }
 
 static enum kg_status keep_lesser(struct kg_recalled *recalled, const char *choice,

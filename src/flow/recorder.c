@@ -18,8 +18,8 @@ static struct kg_hash emitted(const struct kg_request *request, const struct kg_
     const struct kg_device *device = request->device;
     struct kg_choice choice;
     if (outcome->kind == KG_OUTCOME_PRUNED ||
-        !kg_choice_read(request->problem, &device->facts, kg_session_target(device),
-                        outcome->choice, &choice))
+        !kg_choice_read(request->problem, &device->facts, kg_target_of(device), outcome->choice,
+                        &choice))
         return (struct kg_hash){0};
     return kg_proof_source(&choice);
 }

@@ -216,8 +216,3 @@ bool kg_session_cancelled(const struct kg_session *session)
 {
     return session->cancel && *session->cancel;
 }
-
-const struct kg_target *kg_session_target(const struct kg_device *device)
-{
-    return strcmp(device->backend->name, "cuda") == 0 ? &kg_target_cuda : &kg_target_host;
-}

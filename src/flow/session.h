@@ -75,7 +75,5 @@ void kg_session_tell_of_cache(const struct kg_session *session, struct kg_device
 // its own.
 void kg_session_warn(struct kg_session *session, struct kg_device *device);
 bool kg_session_cancelled(const struct kg_session *session);
-// Which target the generators write for on this device.
-const struct kg_target *kg_session_target(const struct kg_device *device);
 
 #endif

@@ -1,14 +1,9 @@
-// See small.h. The limits are measured, by bench/host/bench_small.c: docs/timing.md says how. A
-// kind of device on which nobody measured has no small problems.
+// See small.h. The limits are measured, by bench/host/bench_small.c: docs/timing.md says how. They
+// stand in the rows of targets; a target on which nobody measured has no small problems.
 
 #include "flow/small.h"
 
-#include <string.h>
-
-static const struct kg_small limits[] = {
-    {"host", 64 << 10, 130e3}, // two cores of an AMD EPYC
-    {"cuda", 18 << 10, 32e3},  // an H100
-};
+#include "gen/target.h"
 
 bool kg_small_covers(const struct kg_small *limit, const struct kg_problem *problem)
 {
@@ -18,10 +13,9 @@ bool kg_small_covers(const struct kg_small *limit, const struct kg_problem *prob
 
 bool kg_flow_is_small(const struct kg_problem *problem, const struct kg_device *device)
 {
-    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++)
-        if (strcmp(limits[i].backend, device->backend->name) == 0)
-            return kg_small_covers(&limits[i], problem);
-    return false;
+    const struct kg_target *target = kg_target_of(device);
+    const struct kg_small limit = {target->small_bytes, target->small_operations};
+    return kg_small_covers(&limit, problem);
 }
 
 enum kg_rigor kg_flow_rigor(const struct kg_problem *problem, const struct kg_device *device,

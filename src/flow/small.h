@@ -6,7 +6,6 @@
 #include "device/device.h"
 
 struct kg_small {
-    const char *backend;
     double bytes, operations; // of the least problems for which a search was seen to pay
 };
 

@@ -90,17 +90,18 @@ static enum kg_status write_kernel(const struct build *build, struct kg_error *e
 {
     if (!build->options->folder)
         return KG_OK;
-    bool is_cuda = kg_session_target(build->request.device) == &kg_target_cuda;
+    const struct kg_target *target = kg_target_of(build->request.device);
+    bool has_assembly = target->has_assembly;
     struct kg_text text = {0};
     kg_flow_source(build->plan, &text);
-    enum kg_status status = write_text(build, is_cuda ? ".cu" : ".c", &text, error);
-    if (status == KG_OK && is_cuda)
+    enum kg_status status = write_text(build, target->suffix, &text, error);
+    if (status == KG_OK && has_assembly)
         status = kg_flow_assembly(build->plan, &text, error);
-    if (status == KG_OK && is_cuda)
+    if (status == KG_OK && has_assembly)
         status = write_text(build, ".ptx", &text, error);
-    if (status == KG_OK && is_cuda)
+    if (status == KG_OK && has_assembly)
         status = kg_flow_analyse(build->plan, &text, error);
-    if (status == KG_OK && is_cuda)
+    if (status == KG_OK && has_assembly)
         status = write_text(build, "_assembly.txt", &text, error);
     kg_text_free(&text);
     return status;
@@ -128,7 +129,7 @@ static enum kg_status generate(struct build *build, struct kg_error *error)
         status = kg_flow_plan(&request, &build->plan, error);
     } else {
         struct kg_choice choice;
-        kg_choice_guess(request.problem, &request.device->facts, kg_session_target(request.device),
+        kg_choice_guess(request.problem, &request.device->facts, kg_target_of(request.device),
                         &choice);
         status = kg_flow_plan_of(&request, &choice, &build->plan, error);
     }

@@ -43,7 +43,7 @@ static enum kg_status make_plan(const struct kg_request *request, const char *te
     const struct kg_device *device = request->device;
     *plan = NULL;
     if (!text ||
-        !kg_choice_read(request->problem, &device->facts, kg_session_target(device), text, &choice))
+        !kg_choice_read(request->problem, &device->facts, kg_target_of(device), text, &choice))
         return kg_error_set(error, KG_ERROR_CORRUPT, "a worker's job's choice does not fit");
     return kg_flow_plan_of(request, &choice, plan, error);
 }

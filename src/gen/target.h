@@ -20,6 +20,9 @@ struct kg_target {
     // Writes the kernels of every group as one readable file.
     bool (*standalone)(const struct kg_problem *problem, const struct kg_choice *choice,
                        const struct kg_device_facts *facts, struct kg_text *source);
+    // The least problems for which a search was seen to pay (bench/host/bench_small.c): bytes and
+    // operations. 0: nobody measured.
+    double small_bytes, small_operations;
     bool has_assembly; // the compiler gives text that people read and change: PTX
 };
 

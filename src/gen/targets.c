@@ -38,6 +38,8 @@ const struct kg_target kg_target_host = {
     .plain = &kg_host_direct,
     .suffix = ".c",
     .standalone = kg_gen_standalone_host,
+    .small_bytes = 64 << 10, // two cores of an AMD EPYC
+    .small_operations = 130e3,
 };
 
 const struct kg_target kg_target_cuda = {
@@ -46,6 +48,8 @@ const struct kg_target kg_target_cuda = {
     .plain = &kg_cuda_direct,
     .suffix = ".cu",
     .standalone = kg_gen_standalone_cuda,
+    .small_bytes = 18 << 10, // an H100
+    .small_operations = 32e3,
     .has_assembly = true,
 };
 

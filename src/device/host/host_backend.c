@@ -51,6 +51,7 @@ static enum kg_status open_host(int ordinal, const char *cache, int threads,
 const struct kg_backend kg_host_backend = {
     .name = "host",
     .shares_memory = true,
+    .is_single = true,
     .probe = probe,
     .open = open_host,
     .close = close_host,

@@ -8,7 +8,7 @@ static const char multiplies[] = "op matmul(a: f32[M, K], b: f32[K, N]) -> (c: f
 
 static bool covers(double bytes, double operations, const char *text, const char *sizes)
 {
-    struct kg_small limit = {"host", bytes, operations};
+    struct kg_small limit = {bytes, operations};
     struct made made = make(text, sizes);
     CHECK_STATUS(made.status, KG_OK, &made.error);
     bool small = kg_small_covers(&limit, made.problem);
