@@ -84,7 +84,7 @@ disk "$home" 8192
 filler "$home/fill"
 try env CC="$PWD/filler" kernelgen explain scale.kg --rigor exhaustive
 grep -c '^Chosen.*by search' out
-rm "$home/fill"
+rm -rf "${home:?}"/[!f]* "$home/fill" # so that there are three kernels to compile again
 disk "$TMPDIR" 8192
 filler "$home/fill" "$TMPDIR/fill"
 CC=$PWD/filler kernelgen explain scale.kg --rigor exhaustive >out 2>err
