@@ -57,7 +57,7 @@ static void test_takers(void)
                  "reduce*2: column=0 threads=256 vector=4 unroll=4 "
                  "split=132 cluster=0");
     check_choice("middle", "A=64 B=1024 C=4096",
-                 "reduce: column=1 threads=256 vector=4 unroll=8 "
+                 "reduce: column=1 threads=128 vector=4 unroll=8 "
                  "split=1 cluster=0");
     check_choice("part", "P=64 D=64", "direct:");
     check_choice("centred", "P=64 D=4096", "rowwise*2:");

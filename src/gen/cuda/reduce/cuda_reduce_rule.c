@@ -146,29 +146,44 @@ static void guess_plainly(const struct kg_match *match, struct kg_config *config
     kg_text_free(&reason);
 }
 
-// Blocks of all sizes, and outputs that more or fewer of them share. Threads load 64 elements at
-// once: each takes a register when it is converted. With 128, sums of f16 took 7 to 15 % longer on
-// an H200, since too few blocks were resident; with 32, up to 8 % longer. Blocks that share an
-// output and load fewer than four times are over before their loads overlap.
-static void try_blocks(struct kg_cuda_rule *rule, struct kg_config config)
+// Outputs that more or fewer blocks share, whose threads load so many elements at once. Blocks that
+// share an output and load fewer than four times are over before their loads overlap.
+static void try_splits(struct kg_cuda_rule *rule, struct kg_config config, int64_t elements)
 {
-    enum { LEAST_TRIED = 128, MOST_TRIED = 512, MOST_ELEMENTS = 64, MOST_UNROLL = 16 };
-    enum { LEAST_TURNS = 4 };
+    enum { LEAST_TURNS = 4, MOST_UNROLL = 16 };
     struct kg_cuda_reduce_plan plan;
     int64_t blocks, parts;
-    int64_t *value = config.value;
-    const int64_t fitting = MOST_ELEMENTS / value[VECTOR];
-    const int64_t unroll = fitting < MOST_UNROLL ? fitting : MOST_UNROLL;
-    for (value[THREADS] = LEAST_TRIED; value[THREADS] <= MOST_TRIED; value[THREADS] *= 2)
-        for (int i = 0; i < KG_CUDA_REDUCE_SPLITS; i++) {
-            bool fits = false;
-            value[SPLIT] = kg_cuda_reduce_splits[i];
-            for (value[UNROLL] = unroll; value[UNROLL] > 0 && !fits; value[UNROLL] /= 2) {
-                kg_cuda_reduce_plan_make(rule->match, &config, &plan);
-                kg_cuda_reduce_count(&plan, &blocks, &parts);
-                if (value[SPLIT] == 1 || parts >= LEAST_TURNS * value[SPLIT])
-                    fits = kg_cuda_rule_try(rule, &config);
-            }
+    int64_t *value = config.value, unroll = elements / value[VECTOR];
+    unroll = unroll < MOST_UNROLL ? unroll : MOST_UNROLL;
+    for (int i = 0; i < KG_CUDA_REDUCE_SPLITS; i++) {
+        bool fits = false;
+        value[SPLIT] = kg_cuda_reduce_splits[i];
+        for (value[UNROLL] = unroll; value[UNROLL] > 0 && !fits; value[UNROLL] /= 2) {
+            kg_cuda_reduce_plan_make(rule->match, &config, &plan);
+            kg_cuda_reduce_count(&plan, &blocks, &parts);
+            if (value[SPLIT] == 1 || parts >= LEAST_TURNS * value[SPLIT])
+                fits = kg_cuda_rule_try(rule, &config);
+        }
+    }
+}
+
+// Blocks of 128 threads that load 32 elements at once stood within 2 % of the best in most races on
+// an H200, which times expected of others do not tell well: these have to promise 6 % more. Each
+// element takes a register when it is converted: with 128 at once, sums of f16 took 7 to 15 %
+// longer, since too few blocks were resident.
+static void try_blocks(struct kg_cuda_rule *rule, const struct kg_config *config, int64_t vector)
+{
+    enum { USUAL = 128, MOST = 512, ELEMENTS = 32 };
+    struct kg_config tried = *config;
+    int64_t *value = tried.value, least = (vector + 1) / 2;
+    value[THREADS] = USUAL;
+    for (value[VECTOR] = vector; value[VECTOR] >= least; value[VECTOR] /= 2)
+        try_splits(rule, tried, ELEMENTS);
+    rule->surely = 0.94;
+    for (value[THREADS] = USUAL; value[THREADS] <= MOST; value[THREADS] *= 2)
+        for (value[VECTOR] = vector; value[VECTOR] >= least; value[VECTOR] /= 2) {
+            try_splits(rule, tried, ELEMENTS);
+            try_splits(rule, tried, 2 * ELEMENTS);
         }
 }
 
@@ -177,7 +192,7 @@ static void try_blocks(struct kg_cuda_rule *rule, struct kg_config config)
 void kg_cuda_reduce_guess(const struct kg_match *match, struct kg_config *config)
 {
     enum { LAUNCHES = 2 };
-    struct kg_cuda_rule rule = {match, {{0}}, 0};
+    struct kg_cuda_rule rule = {.match = match};
     struct kg_cuda_reduce_plan plan;
     int widest, together;
     guess_plainly(match, config);
@@ -186,18 +201,16 @@ void kg_cuda_reduce_guess(const struct kg_match *match, struct kg_config *config
     // apart.
     if (!config->value[COLUMN] || rule.seconds < LAUNCHES * kg_cuda_reduce_times.launch)
         return;
-    // Of blocks that share an output, clusters were behind others in all races that long.
-    rule.seconds = config->value[CLUSTER] ? 0 : rule.seconds;
     kg_cuda_reduce_plan_make(match, config, &plan);
     kg_cuda_reduce_elements(&plan, &widest, &together);
     int64_t length = kg_cuda_reduce_extent(plan.nest, plan.run, plan.last), vector = ACCESS;
     while (vector > 1 && (vector * widest > ACCESS || length % vector != 0))
         vector /= 2;
     struct kg_config tried = *config;
+    // Of blocks that share an output, clusters were behind others in all races that long.
     tried.value[CLUSTER] = 0;
-    for (tried.value[VECTOR] = vector > 1 ? vector : 2;
-         tried.value[VECTOR] > 0 && tried.value[VECTOR] * 2 >= vector; tried.value[VECTOR] /= 2)
-        try_blocks(&rule, tried);
+    rule.seconds = 0;
+    try_blocks(&rule, &tried, vector > 1 ? vector : 2);
     if (rule.seconds > 0)
         *config = rule.best;
 }
