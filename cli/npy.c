@@ -284,31 +284,17 @@ bool npy_parse(const void *bytes, size_t length, struct npy_array *array, char e
     return true;
 }
 
-// Opens a regular file. Opening a named pipe would wait for whoever writes to it.
-static FILE *open_array(const char *path, char error[NPY_ERROR])
+bool npy_read(const char *path, struct npy_array *array, char error[NPY_ERROR])
 {
-    struct stat about;
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    *array = (struct npy_array){0};
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe must not block
     FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "rb");
     if (!file) {
         npy_fail(error, "%s: cannot be read: %s", path, strerror(errno));
         if (descriptor >= 0)
             close(descriptor);
-        return NULL;
-    }
-    if (fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode))
-        return file;
-    npy_fail(error, "%s: cannot be read: it is not a regular file", path);
-    fclose(file);
-    return NULL;
-}
-
-bool npy_read(const char *path, struct npy_array *array, char error[NPY_ERROR])
-{
-    *array = (struct npy_array){0};
-    FILE *file = open_array(path, error);
-    if (!file)
         return false;
+    }
     char why[NPY_ERROR];
     bool done = read_file(file, array, why);
     fclose(file);
