@@ -242,7 +242,7 @@ static const char *const reserved_words[] = {
     "element",
     "in_row",
     "in_column",
-    "in_sum",
+    "in_element",
 };
 
 // Letters followed by digits that families use: "i0", "acc12". Users' x1 and w2 stay as they are.

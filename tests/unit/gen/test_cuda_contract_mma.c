@@ -4,6 +4,7 @@
 
 #include "asm/facts.h"
 #include "asm/gpu.h"
+#include "device/cuda/cuda_device.h"
 #include "gen/built.h"
 #include "gen/families.h"
 #include "lang/lang.h"
@@ -35,11 +36,10 @@ static struct kg_error error;
 
 static void describe(const char *isa)
 {
-    const struct kg_sm *sm = kg_sm_find(isa);
-    CHECK(sm != NULL);
-    facts = (struct kg_device_facts){.units = 132, .vector_bytes = 16};
+    CHECK(kg_sm_find(isa) != NULL);
+    facts = (struct kg_device_facts){.units = 132};
     snprintf(facts.isa, sizeof facts.isa, "%s", isa);
-    facts.shared_bytes = sm->shared_opt_in;
+    kg_cuda_complete_facts(&facts);
 }
 
 static const struct kg_family *const family = &kg_cuda_contract_mma;
@@ -81,18 +81,18 @@ static void test_reasons(void)
     check_reason("nn", large, "tile_m=8 tile_n=128 tile_k=32 stages=4", NULL);
     check_reason("nn", large, "tile_m=128 tile_n=128 tile_k=32 stages=2", NULL);
     check_reason("nn", large, "tile_m=256 tile_n=256 tile_k=32 stages=3",
-                 "holds more than a thread has registers");
+                 "a thread would need more registers than it can have");
     check_reason("nn", large, "tile_m=256 tile_n=128 tile_k=128 stages=3",
                  "a block would need more shared memory than there is");
     check_reason("nn", large, "tile_m=128 tile_n=128 tile_k=32 stages=4 cluster_m=2", NULL);
     check_reason("nn", large, "tile_m=128 tile_n=128 tile_k=32 stages=4 split_k=1 swap=1", NULL);
     check_reason("nn", large, "tile_m=128 tile_n=128 tile_k=32 stages=3 split_k=0", NULL);
-    check_reason("nn", "M=40 N=4096 K=4096 T=f16", usual, "half the tile would be enough");
-    check_reason("nn", "M=4096 N=4096 K=96 T=f16", usual, "more tiles under way than there are");
+    check_reason("nn", "M=40 N=4096 K=4096 T=f16", usual, "half the tile covers the output");
+    check_reason("nn", "M=4096 N=4096 K=96 T=f16", usual, "more stages than K tiles");
     check_reason("mixed", "M=4096 N=4096 K=4096", usual,
-                 "tensor cores take sides that are arrays of f16, of bf16 or of f32");
+                 "both operands have to be arrays of f16, of bf16 or of f32");
     check_reason("scaled", "M=4096 N=4096 K=4096 T=f16", usual,
-                 "tensor cores take sides that are arrays of f16, of bf16 or of f32");
+                 "both operands have to be arrays of f16, of bf16 or of f32");
     check_reason("nn", "M=4096 N=4096 K=4096 T=f32", usual, "");
     describe("sm_75");
     check_reason("nn", large, "tile_m=64 tile_n=64 tile_k=32 stages=3", "");

@@ -19,12 +19,12 @@ static void check_reason(const char *op, const char *sizes, const char *values, 
 static void sides_are_refused(void)
 {
     check_reason_on("sm_90", definitions, "nn", LARGE, TILE, "wgmma is an instruction of sm_90a");
-    check_reason("scaled", LARGE, TILE, "tensor cores multiply tensors as they stand");
+    check_reason("scaled", LARGE, TILE, "both operands have to be arrays");
     static const char types[] = "both operands have to be f16, or both bf16";
     check_reason("mixed", "M=4096 N=4096 K=4096", TILE, types);
     check_reason("nn", "M=512 N=512 K=512 T=f64", TILE, types);
     check_reason("whole", "M=512 N=512 K=512", TILE, types);
-    check_reason("nt", "M=1073741824 N=64 K=64 T=f16", TILE, "maps count to 2^30");
+    check_reason("nt", "M=1073741824 N=64 K=64 T=f16", TILE, "sizes are larger than 2^30");
     check_reason("nt", "M=536870912 N=60000 K=64 T=f16", "tile_m=64 tile_n=64 tile_k=64 stages=4",
                  "too many tiles");
 }
@@ -41,54 +41,55 @@ static void tiles_are_refused(void)
         {"nn", "tile_m=128 tile_n=128 tile_k=32 stages=4", NULL},
         // Boxes of lines across the sum are 64 wide.
         {"nn", "tile_m=128 tile_n=32 tile_k=64 stages=4",
-         "columns that are neighbours in memory come by 64"},
+         "an N-major operand needs a multiple of 64 columns per block"},
         {"nt", "tile_m=128 tile_n=32 tile_k=64 stages=4", ""},
         {"nn", "tile_m=128 tile_n=64 tile_k=64 stages=4 cluster_m=2 cluster_n=1",
-         "columns that are neighbours in memory come by 64"},
+         "an N-major operand needs a multiple of 64 columns per block"},
         {"nt", "tile_m=128 tile_n=64 tile_k=64 stages=4 cluster_m=2 cluster_n=1", ""},
         {"tt", "tile_m=128 tile_n=32 tile_k=64 stages=4 swap=1",
-         "columns that are neighbours in memory come by 64"},
+         "an N-major operand needs a multiple of 64 columns per block"},
         {"tn", "tile_m=64 tile_n=128 tile_k=64 stages=4 cluster_m=1 cluster_n=2",
-         "rows that are neighbours in memory come by 64"},
+         "an M-major operand needs a multiple of 64 rows per block"},
         {"nt", "tile_m=64 tile_n=128 tile_k=64 stages=4 cluster_m=1 cluster_n=2", ""},
         {"nt", "tile_m=128 tile_n=24 tile_k=64 stages=4 cluster_m=2 cluster_n=1", ""},
         {"nt", "tile_m=128 tile_n=24 tile_k=64 stages=4 cluster_m=4 cluster_n=4",
-         "a cluster has 8 blocks at most"},
-        {"nn", TILE " cluster_m=2 cluster_n=1 split_k=2", "a cluster has one purpose"},
-        {"nn", TILE " pingpong=1 split_k=2", "consumers take turns with whole tiles"},
+         "a cluster has at most 8 blocks"},
+        {"nn", TILE " cluster_m=2 cluster_n=1 split_k=2",
+         "multicast clusters and split-K exclude each other"},
+        {"nn", TILE " pingpong=1 split_k=2", "pingpong needs whole tiles of at most 128 rows"},
         {"nn", "tile_m=256 tile_n=64 tile_k=64 stages=4 pingpong=1",
-         "consumers take turns with whole tiles"},
+         "pingpong needs whole tiles of at most 128 rows"},
         {"nn", "tile_m=128 tile_n=128 tile_k=64 stages=1", NULL},
         {"nn", "tile_m=256 tile_n=256 tile_k=64 stages=2",
-         "holds more than a thread has registers"},
+         "the accumulators need more registers than a thread has"},
         {"nn", "tile_m=128 tile_n=128 tile_k=128 stages=4",
          "a block would need more shared memory than there is"},
-        {"nn", TILE " maxnreg=96", "holds more than a thread may have registers"},
+        {"nn", TILE " maxnreg=96", "a thread would need more registers than it can have"},
         {"nn", TILE " maxnreg=128", ""},
         {"nn", "tile_m=128 tile_n=256 tile_k=64 stages=4 maxnreg=128",
-         "registers move between warps as it is"},
+         "setmaxnreg already divides the registers among the warps"},
         {"nn", "tile_m=128 tile_n=256 tile_k=64 stages=4", ""},
         {"nn", "tile_m=256 tile_n=192 tile_k=64 stages=3", ""},
         {"nn", TILE " split_k=0", ""},
         {"nn", TILE " cluster_m=2 cluster_n=1 split_k=0",
-         "blocks of clusters do not share tiles evenly"},
+         "stream-K and multicast clusters exclude each other"},
         {"nn", "tile_m=128 tile_n=128 tile_k=64 stages=4 pingpong=1 split_k=0", ""},
         {"nn", "tile_m=128 tile_n=192 tile_k=64 stages=4 pingpong=1 split_k=0",
-         "holds more than a thread may have registers"},
-        {"nn", TILE " split_k=128", "more parts of the sum than there is work for"},
+         "a thread would need more registers than it can have"},
+        {"nn", TILE " split_k=128", "split_k is larger than the number of K tiles"},
         // What is done with a sum takes registers, of rows and columns of their own fewer.
         {"bias", "tile_m=256 tile_n=192 tile_k=64 stages=3", ""},
         {"own", "tile_m=256 tile_n=192 tile_k=64 stages=3",
-         "holds more than a thread may have registers"},
+         "a thread would need more registers than it can have"},
         {"linear", "tile_m=256 tile_n=192 tile_k=64 stages=3",
-         "holds more than a thread may have registers"},
+         "a thread would need more registers than it can have"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         check_reason(cases[i].op, LARGE, cases[i].values, cases[i].reason);
     check_reason("nn", "M=1536 N=1408 K=512 T=f16", TILE " split_k=0",
-                 "all blocks have as many tiles: none is shared");
+                 "the tiles fill whole waves: stream-K has nothing to divide");
     check_reason("nn", "M=1000 N=1000 K=256 T=f16", TILE " split_k=0",
-                 "too few steps for blocks to share");
+                 "too few K tiles for stream-K");
 }
 
 // ---- What is launched ----
@@ -429,16 +430,17 @@ static void own_elements_are_apart(void)
     static const struct {
         const char *op, *flags, *value;
     } cases[] = {
-        {"nt", "POINTED = 0, BY_ROW = 0, BY_COLUMN = 0, BY_SUM = 0", "v2 = total;"},
-        {"bias", "POINTED = 0, BY_ROW = 0, BY_COLUMN = 1, BY_SUM = 0",
+        {"nt", "USES_POSITION = 0, PER_ROW = 0, PER_COLUMN = 0, PER_ELEMENT = 0", "v2 = total;"},
+        {"bias", "USES_POSITION = 0, PER_ROW = 0, PER_COLUMN = 1, PER_ELEMENT = 0",
          "kg_gelu_narrow_f32((v4) + kg_unpack_f16(in_column.e0));"},
-        {"own", "POINTED = 0, BY_ROW = 1, BY_COLUMN = 1, BY_SUM = 0",
+        {"own", "USES_POSITION = 0, PER_ROW = 1, PER_COLUMN = 1, PER_ELEMENT = 0",
          "kg_gelu_tanh_f32((v6) * in_row.e0 + kg_unpack_f16(in_column.e1)) *"},
         // What is added later would show an error more.
-        {"linear", "POINTED = 0, BY_ROW = 0, BY_COLUMN = 1, BY_SUM = 1",
-         "kg_gelu_f32((v5) + kg_unpack_f16(in_column.e0)) + kg_unpack_f16(in_sum);"},
-        {"turned", "POINTED = 1, BY_ROW = 0, BY_COLUMN = 1, BY_SUM = 0", "i1 <= i0"},
-        {"batches", "POINTED = 1, BY_ROW = 0, BY_COLUMN = 0, BY_SUM = 0", "kg_relu_f32("},
+        {"linear", "USES_POSITION = 0, PER_ROW = 0, PER_COLUMN = 1, PER_ELEMENT = 1",
+         "kg_unpack_f16(in_element);"},
+        {"turned", "USES_POSITION = 1, PER_ROW = 0, PER_COLUMN = 1, PER_ELEMENT = 0", "i1 <= i0"},
+        {"batches", "USES_POSITION = 1, PER_ROW = 0, PER_COLUMN = 0, PER_ELEMENT = 0",
+         "kg_relu_f32("},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct made made = make_strided(definitions, cases[i].op, LARGE " B=2", NULL);

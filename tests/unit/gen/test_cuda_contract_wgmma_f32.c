@@ -34,18 +34,18 @@ static void what_is_refused(void)
         {"nn", "tile_m=128 tile_n=128 stages=2", NULL},
         {"nn", "tile_m=128 tile_n=128 stages=5",
          "a block would need more shared memory than there is"},
-        {"nn", TILE " maxnreg=144", "registers move between warps as it is"},
+        {"nn", TILE " maxnreg=144", "setmaxnreg already divides the registers among the warps"},
         {"nn", "tile_m=64 tile_n=128 stages=4 maxnreg=160",
-         "holds more than a thread may have registers"},
+         "a thread would need more registers than it can have"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         check_reason_on("sm_90a", definitions, cases[i].op, LARGE, cases[i].values,
                         cases[i].reason);
     check_reason_on("sm_90", definitions, "nn", LARGE, TILE, "wgmma is an instruction of sm_90a");
     check_reason_on("sm_90a", definitions, "nt", "M=1073741824 N=64 K=64 T=f32", TILE,
-                    "this form counts to 2^30");
+                    "sizes are larger than 2^30");
     check_reason_on("sm_90a", definitions, "nn", "M=64 N=64 K=128 T=f32", TILE " split_k=8",
-                    "more parts of the sum than there is work for");
+                    "split_k is larger than the number of K tiles");
 }
 
 // ---- What is launched ----
