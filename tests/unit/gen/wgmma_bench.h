@@ -4,6 +4,8 @@
 #ifndef KG_TESTS_WGMMA_BENCH_H
 #define KG_TESTS_WGMMA_BENCH_H
 
+#include "hopper_unit.h"
+
 #include "gen/built.h"
 #include "gen/families.h"
 #include "support/config_text.h"
@@ -18,6 +20,7 @@ static const struct kg_device_facts facts = {
     .vector_bytes = 16,
     .shared_bytes = 227 << 10,
     .bandwidth = 3.35e12,
+    .unit = HOPPER_UNIT,
     .matrix_flops = {[KG_F16] = 989e12, [KG_BF16] = 989e12},
 };
 

@@ -12,9 +12,6 @@
 
 #include <stddef.h>
 
-// Bytes of shared memory of an SM, and those that the system reserves for each block.
-enum { KG_CUDA_UNIT_SHARED = 228 << 10, KG_CUDA_SYSTEM_SHARED = 1024 };
-
 struct kg_cuda_contract_form;
 
 // The values of a config. A parameter that a form does not have keeps the form's default.

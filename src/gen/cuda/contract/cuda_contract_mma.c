@@ -10,7 +10,7 @@
 #include "gen/shared/axes.h"
 #include "gen/shared/emit.h"
 
-enum { WARP = 32, INSTRUCTION = 16, LINE = 64, REGISTER_FILE = 65536, MAX_REGISTERS = 255 };
+enum { WARP = 32, INSTRUCTION = 16, LINE = 64 };
 enum { MAX_BLOCKS = 1 << 30, MAX_WARPS = 8, MAX_CLUSTER = 8 };
 
 static enum kg_dtype dtype_of(const struct kg_cuda_contract_plan *plan)
@@ -192,12 +192,14 @@ static bool valid_tile(const struct kg_cuda_contract_plan *plan, struct kg_text 
 
 static bool valid_limits(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)
 {
-    int threads = threads_of(plan), limit = REGISTER_FILE / threads;
-    limit = at_most(limit, plan->config.maxnreg > 0 ? plan->config.maxnreg : MAX_REGISTERS);
+    const struct kg_unit_limits *unit = &plan->facts->unit;
+    int threads = threads_of(plan), limit = unit->registers / threads;
+    limit =
+        at_most(limit, plan->config.maxnreg > 0 ? plan->config.maxnreg : unit->thread_registers);
     if (warps_of(plan).count > MAX_WARPS || registers_of(plan) > limit)
         return kg_cuda_contract_refuse(reason,
                                        "a thread would need more registers than it can have");
-    if (plan->config.maxnreg * threads > REGISTER_FILE)
+    if (plan->config.maxnreg * threads > unit->registers)
         return kg_cuda_contract_refuse(reason, "a block would need more registers than there are");
     if (shared_bytes(plan) > plan->facts->shared_bytes)
         return kg_cuda_contract_refuse(reason,

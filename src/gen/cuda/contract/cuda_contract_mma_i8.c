@@ -8,7 +8,7 @@
 #include "gen/cuda/cuda_frame.h"
 #include "gen/families.h"
 
-enum { INSTRUCTION = 16, REGISTER_FILE = 65536, MAX_REGISTERS = 255, MAX_BLOCKS = 1 << 30 };
+enum { INSTRUCTION = 16, MAX_BLOCKS = 1 << 30 };
 enum { SHORT_WHOLE, ANY, LONG_WHOLE, FOLD };
 // As in the skeleton: products that a 32-bit accumulator holds; bytes of padding of a line.
 enum { SAFE_STEPS = 1 << 15, GAP = 16 };
@@ -69,6 +69,7 @@ static bool is_tile(int size)
 
 static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)
 {
+    const struct kg_unit_limits *unit = &plan->facts->unit;
     int threads = threads_of(plan);
     int down = plan->config.tile_m >= 2 * INSTRUCTION ? 2 : 1, across = warps_of(plan) / down;
     if (plan->k > INT32_MAX / 2)
@@ -77,11 +78,11 @@ static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reas
         return kg_cuda_contract_refuse(reason, "each warp has 16 rows and 16 columns at least");
     if (plan->config.tile_k != 64 && plan->config.tile_k != 128)
         return kg_cuda_contract_refuse(reason, "a tile of this form is 64 or 128 bytes deep");
-    int limit = plan->config.maxnreg > 0 ? plan->config.maxnreg : MAX_REGISTERS;
+    int limit = plan->config.maxnreg > 0 ? plan->config.maxnreg : unit->thread_registers;
     if (registers_of(plan) > limit)
         return kg_cuda_contract_refuse(reason,
                                        "a thread would need more registers than it can have");
-    if (plan->config.maxnreg * threads > REGISTER_FILE)
+    if (plan->config.maxnreg * threads > unit->registers)
         return kg_cuda_contract_refuse(reason, "a block would need more registers than there are");
     return shared_bytes(plan) <= plan->facts->shared_bytes ||
            kg_cuda_contract_refuse(reason, "a block would need more shared memory than there is");

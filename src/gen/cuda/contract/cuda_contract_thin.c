@@ -7,8 +7,8 @@
 #include "gen/families.h"
 #include "gen/shared/emit.h"
 
-enum { ACCESS = 16, WARP = 32, REGISTER_FILE = 65536, MAX_REGISTERS = 255, MAX_BLOCKS = 1 << 30 };
-enum { MAX_ROWS = 8, MAX_SHARED = 48 << 10, ALONG_THREADS = 256, SHORTEST = 4 };
+enum { ACCESS = 16, WARP = 32, MAX_BLOCKS = 1 << 30 };
+enum { MAX_ROWS = 8, ALONG_THREADS = 256, SHORTEST = 4 };
 
 // The threads of a block: a line of them reads adjacent elements.
 struct shape {
@@ -66,6 +66,7 @@ static int registers_of(const struct kg_cuda_contract_plan *plan, const struct s
 
 static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)
 {
+    const struct kg_unit_limits *unit = &plan->facts->unit;
     struct shape shape = shape_of(plan);
     if (plan->config.raster != 0)
         return kg_cuda_contract_refuse(reason, "this form has one raster order");
@@ -75,14 +76,16 @@ static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reas
         return kg_cuda_contract_refuse(reason, "half of the rows cover the output");
     if (!check_shape(plan, &shape, reason))
         return false;
-    int limit = plan->config.maxnreg > 0 ? plan->config.maxnreg : REGISTER_FILE / shape.threads;
-    if (shape.groups * plan->config.tile_m * plan->config.tile_n * value_bytes(plan) > MAX_SHARED)
+    int limit = plan->config.maxnreg > 0 ? plan->config.maxnreg : unit->registers / shape.threads;
+    if (shape.groups * plan->config.tile_m * plan->config.tile_n * value_bytes(plan) >
+        unit->static_shared)
         return kg_cuda_contract_refuse(reason,
                                        "a block would need more shared memory than there is");
-    if (registers_of(plan, &shape) > (limit < MAX_REGISTERS ? limit : MAX_REGISTERS))
+    if (registers_of(plan, &shape) >
+        (limit < unit->thread_registers ? limit : unit->thread_registers))
         return kg_cuda_contract_refuse(reason,
                                        "a thread would need more registers than it can have");
-    if (plan->config.maxnreg * shape.threads > REGISTER_FILE)
+    if (plan->config.maxnreg * shape.threads > unit->registers)
         return kg_cuda_contract_refuse(reason, "a block would need more registers than there are");
     return true;
 }

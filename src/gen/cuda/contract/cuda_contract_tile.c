@@ -6,8 +6,8 @@
 #include "gen/families.h"
 #include "gen/shared/emit.h"
 
-enum { ACCESS = 16, REGISTER_FILE = 65536, MAX_REGISTERS = 255, MAX_BLOCKS = 1 << 30 };
-enum { MIN_ROWS = 16, MAX_SHARED = 48 << 10 };
+enum { ACCESS = 16, MAX_BLOCKS = 1 << 30 };
+enum { MIN_ROWS = 16 };
 
 static int value_bytes(const struct kg_cuda_contract_plan *plan)
 {
@@ -40,6 +40,7 @@ static int64_t registers_of(const struct kg_cuda_contract_plan *plan)
 
 static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)
 {
+    const struct kg_unit_limits *unit = &plan->facts->unit;
     int64_t area = (int64_t)plan->config.tile_m * plan->config.tile_n, threads = threads_of(plan);
     int64_t sums = area / threads;
     int64_t tall = sums >= 32 ? 8 : sums >= 8 ? 4 : 2, broad = sums / tall;
@@ -52,14 +53,14 @@ static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reas
         return kg_cuda_contract_refuse(reason, "this form does not swap its operands");
     if (plan->config.stages != 1)
         return kg_cuda_contract_refuse(reason, "this form has one stage");
-    if (shared_bytes(plan) > MAX_SHARED)
+    if (shared_bytes(plan) > unit->static_shared)
         return kg_cuda_contract_refuse(reason,
                                        "a block would need more shared memory than there is");
-    int64_t limit = plan->config.maxnreg > 0 ? plan->config.maxnreg : MAX_REGISTERS;
+    int64_t limit = plan->config.maxnreg > 0 ? plan->config.maxnreg : unit->thread_registers;
     if (registers_of(plan) > limit)
         return kg_cuda_contract_refuse(reason,
                                        "a thread would need more registers than it can have");
-    if (plan->config.maxnreg * threads > REGISTER_FILE)
+    if (plan->config.maxnreg * threads > unit->registers)
         return kg_cuda_contract_refuse(reason, "a block would need more registers than there are");
     return true;
 }

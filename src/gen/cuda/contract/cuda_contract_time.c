@@ -9,9 +9,6 @@
 #include "gen/shared/bound.h"
 #include "gen/shared/emit.h"
 
-enum { REGISTER_FILE = 65536 };
-enum { THREADS_OF_UNIT = 2048, BLOCKS_OF_UNIT = 32 };
-
 double kg_cuda_contract_stage_seconds(const struct kg_cuda_contract_plan *plan, double rate,
                                       double share)
 {
@@ -22,10 +19,11 @@ double kg_cuda_contract_stage_seconds(const struct kg_cuda_contract_plan *plan, 
 int kg_cuda_contract_blocks_per_sm(const struct kg_cuda_contract_plan *plan, int threads,
                                    int registers, int64_t shared)
 {
+    const struct kg_unit_limits *unit = &plan->facts->unit;
     int limit = plan->config.maxnreg;
-    int64_t used = limit > 0 && limit < registers ? limit : registers, blocks = BLOCKS_OF_UNIT;
-    const int64_t limits[] = {THREADS_OF_UNIT / threads, REGISTER_FILE / (threads * used),
-                              KG_CUDA_UNIT_SHARED / (shared + KG_CUDA_SYSTEM_SHARED)};
+    int64_t used = limit > 0 && limit < registers ? limit : registers, blocks = unit->blocks;
+    const int64_t limits[] = {unit->threads / threads, unit->registers / (threads * used),
+                              unit->shared / (shared + unit->block_reserve)};
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
         blocks = limits[i] < blocks ? limits[i] : blocks;
     return blocks < 1 ? 1 : (int)blocks;

@@ -9,7 +9,6 @@
 #include <string.h>
 
 enum { GROUP = 128, ROUND = 1024, MAX_IN_CLUSTER = 8 };
-enum { REGISTER_FILE = 65536, MAX_REGISTERS = 255 };
 enum { MOVED_REGISTERS = 232 }; // of a consumer thread, after setmaxnreg
 
 static bool takes(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)
@@ -144,9 +143,10 @@ int64_t kg_cuda_wgmma_partial_tile_bytes(const struct kg_cuda_contract_plan *pla
 
 static int registers_of(const struct kg_cuda_contract_plan *plan)
 {
+    const struct kg_unit_limits *unit = &plan->facts->unit;
     int limit =
-        REGISTER_FILE / (kg_cuda_wgmma_threads(plan) * kg_cuda_wgmma_blocks_per_sm(plan)) / 8 * 8;
-    limit = limit < MAX_REGISTERS ? limit : MAX_REGISTERS;
+        unit->registers / (kg_cuda_wgmma_threads(plan) * kg_cuda_wgmma_blocks_per_sm(plan)) / 8 * 8;
+    limit = limit < unit->thread_registers ? limit : unit->thread_registers;
     bool less = plan->config.maxnreg > 0 && plan->config.maxnreg < limit;
     return less ? plan->config.maxnreg : limit;
 }

@@ -15,7 +15,7 @@ enum { PACK, MULTIPLY, FOLD, FUNCTIONS };
 // As the skeleton has them.
 enum { MAX_TERMS = 3, LINES = 64, STEPS = 32, BOX = 4096, PACK_BLOCKS = 1024, THREADS = 256 };
 enum { GROUP = 128, ROUND = 1024, STORE_BYTES = 2560, MOVED_REGISTERS = 232 };
-enum { REGISTER_FILE = 65536, MAX_REGISTERS = 255, MAX_BLOCKS = 1 << 30 };
+enum { MAX_BLOCKS = 1 << 30 };
 
 // ---- Terms ----
 
@@ -109,8 +109,9 @@ static int blocks_of(const struct kg_cuda_contract_plan *plan)
 
 static int registers_of(const struct kg_cuda_contract_plan *plan)
 {
-    int limit = REGISTER_FILE / (threads_of(plan) * blocks_of(plan)) / 8 * 8;
-    limit = limit < MAX_REGISTERS ? limit : MAX_REGISTERS;
+    const struct kg_unit_limits *unit = &plan->facts->unit;
+    int limit = unit->registers / (threads_of(plan) * blocks_of(plan)) / 8 * 8;
+    limit = limit < unit->thread_registers ? limit : unit->thread_registers;
     bool less = plan->config.maxnreg > 0 && plan->config.maxnreg < limit;
     return less ? plan->config.maxnreg : limit;
 }

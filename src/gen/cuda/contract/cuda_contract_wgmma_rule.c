@@ -119,7 +119,7 @@ static int find_stages(struct kg_cuda_contract_plan *plan, int blocks)
         plan->config.stages = stages[i];
         int64_t bytes = kg_cuda_wgmma_shared_bytes(plan);
         if (bytes <= plan->facts->shared_bytes &&
-            (bytes + KG_CUDA_SYSTEM_SHARED) * blocks <= KG_CUDA_UNIT_SHARED)
+            (bytes + plan->facts->unit.block_reserve) * blocks <= plan->facts->unit.shared)
             return i;
     }
     return STAGES;
