@@ -32,7 +32,7 @@ static enum kg_status compile_group(struct kg_built *built, int group, double ti
     return status;
 }
 
-// Compilers of a choice's groups, side by side; each takes the next one that is left.
+// Compiles a choice's groups in parallel: each thread takes the next one that is left.
 struct compilers {
     struct kg_built *built;
     double time_limit;
@@ -54,8 +54,8 @@ static void *compile_some(void *argument)
     return NULL;
 }
 
-// By so many compilers at once, as far as there are threads. The first group's error counts.
-static enum kg_status compile_groups(struct kg_built *built, int most, double time_limit,
+// With up to `limit` compilers at once. Reports the error of the first group that failed.
+static enum kg_status compile_groups(struct kg_built *built, int limit, double time_limit,
                                      struct kg_error *error)
 {
     pthread_t threads[MOST_COMPILERS];
@@ -65,7 +65,7 @@ static enum kg_status compile_groups(struct kg_built *built, int most, double ti
         return kg_error_memory(error, "compilers");
     compilers->built = built;
     compilers->time_limit = time_limit;
-    while (started < most - 1 && started < count - 1 &&
+    while (started < limit - 1 && started < count - 1 &&
            pthread_create(&threads[started], NULL, compile_some, compilers) == 0)
         started++;
     compile_some(compilers);
@@ -99,7 +99,7 @@ static struct kg_built *new_built(struct kg_device *device, const struct kg_prob
 {
     struct kg_built *built = calloc(1, sizeof *built);
     if (!built ||
-        (choice->count == 0 && problem->nest_count > 0)) { // there was none for the choice
+        (choice->count == 0 && problem->nest_count > 0)) { // no memory when the choice was made
         kg_error_memory(error, "a kernel");
         free(built);
         return NULL;
