@@ -1,11 +1,11 @@
 // Times choices of families and configs by hand: what a search would measure, without one.
 //
-//     bench_choices [--device NAME] [--protocol WORDS] [--races N | --list | --promise] [--json]
+//     bench_choices [--device NAME] [--protocol WORDS] [--races N | --list | --predict] [--json]
 //                   [--draw N] OP.kg OP T=f16 P=65536,D=4096 ["pointwise: threads=256 ..." ...]
 //
 // Without choices, the one that the rules make. A choice that ends in '*' stands for all that begin
 // so. With --list they are named, with the times that their families expect, and no more; with
-// --promise compiled, on all cores, and what the model and the points make of their instructions is
+// --predict compiled, on all cores, and what the model and the points make of their instructions is
 // told: nothing runs. Otherwise they are timed by the protocol of searches: each alone or, with
 // --races, all of them alternately, N times over with new outputs each time. Only races tell
 // choices apart where times change from one minute to the next; the ratio is that of the first
@@ -25,8 +25,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_RACES = 99, COMPILE_LIMIT = 60 };
-enum work { WORK_TIME, WORK_LIST, WORK_PROMISE };
+enum { MAX_RACES = 99, COMPILE_LIMIT = 60 };
+enum work { WORK_TIME, WORK_LIST, WORK_PREDICT };
 
 static struct kg_error error;
 
@@ -79,12 +79,12 @@ static void add_choice(struct bench *bench, const struct kg_choice *choice)
 // All configs that a search knows of a single family whose text begins as `prefix` does.
 static void add_matching(struct bench *bench, const char *prefix)
 {
-    enum { MOST_CONFIGS = 1 << 18 };
+    enum { MAX_CONFIGS = 1 << 18 };
     const struct kg_device_facts *facts = &bench->search.device->facts;
     struct kg_choice choice;
     struct kg_candidates candidates;
     kg_choice_guess(bench->search.problem, facts, bench->search.target, &choice);
-    if (kg_candidates_list(choice.matches[0], bench->search.target, MOST_CONFIGS, NULL, NULL,
+    if (kg_candidates_list(choice.matches[0], bench->search.target, MAX_CONFIGS, NULL, NULL,
                            &candidates, &error) != KG_OK)
         stop("listing");
     for (int i = 0; i < candidates.count; i++) {
@@ -162,10 +162,10 @@ static void draw_some(struct bench *bench, struct kg_choice *choice, int group,
 // anywhere.
 static void draw_configs(struct bench *bench, const struct kg_choice *guess, int group, int draws)
 {
-    enum { MOST_CONFIGS = 1 << 17, NEAR = 3, ANYWHERE = 1 << 20 };
+    enum { MAX_CONFIGS = 1 << 17, NEAR = 3, ANYWHERE = 1 << 20 };
     struct kg_choice choice = *guess;
     struct kg_candidates candidates;
-    if (kg_candidates_list(guess->matches[group], bench->search.target, MOST_CONFIGS, NULL, NULL,
+    if (kg_candidates_list(guess->matches[group], bench->search.target, MAX_CONFIGS, NULL, NULL,
                            &candidates, &error) != KG_OK)
         stop("listing");
     int own = kg_candidates_find(&candidates, guess->matches[group], &guess->configs[group]);
@@ -230,7 +230,7 @@ static double expect(const struct bench *bench, int choice)
 }
 
 // What is not known of a candidate is not said.
-static void print_promise(struct kg_json *json, const struct bench *bench, int choice)
+static void print_forecast(struct kg_json *json, const struct bench *bench, int choice)
 {
     const struct kg_compilation *item = &bench->items[choice];
     const struct kg_forecast *forecast = &item->forecast;
@@ -255,8 +255,8 @@ static void print_json(const struct bench *bench, const char *const *names)
         kg_json_text(&json, "choice", names[i]);
         if (expect(bench, i) > 0)
             kg_json_number(&json, "expected", expect(bench, i));
-        if (bench->work == WORK_PROMISE)
-            print_promise(&json, bench, i);
+        if (bench->work == WORK_PREDICT)
+            print_forecast(&json, bench, i);
         if (bench->work == WORK_TIME) {
             kg_json_integer(&json, "registers", bench->items[i].forecast.registers);
             kg_json_begin_array(&json, "seconds");
@@ -282,13 +282,13 @@ static void print_line(const struct bench *bench, int choice, const char *name)
     const struct kg_forecast *forecast = &bench->items[choice].forecast;
     if (bench->work != WORK_TIME && expect(bench, choice) > 0)
         printf("%9.1f us by its family  ", expect(bench, choice) * 1e6);
-    if (bench->work == WORK_PROMISE)
+    if (bench->work == WORK_PREDICT)
         printf("%9.1f us expected  %7.0f points  ", forecast->estimate * 1e6, forecast->points);
     if (bench->work != WORK_TIME) {
         puts(name);
         return;
     }
-    double seconds[MOST_RACES], ratios[MOST_RACES];
+    double seconds[MAX_RACES], ratios[MAX_RACES];
     const struct kg_problem *problem = bench->search.problem;
     int races = bench->races ? bench->races : 1;
     for (int race = 0; race < races; race++) {
@@ -383,7 +383,7 @@ static void open_device(struct bench *bench, const char *name)
 static int fail_usage(void)
 {
     fprintf(stderr, "usage: bench_choices [--device NAME] [--protocol WORDS] "
-                    "[--races N | --list | --promise] [--json] [--draw N] "
+                    "[--races N | --list | --predict] [--json] [--draw N] "
                     "OP.kg OP T=f16 P=65536,D=4096 [CHOICE...]\n");
     return 2;
 }
@@ -398,8 +398,8 @@ int main(int argc, char **argv)
             bench.json = true;
         else if (strcmp(argv[at], "--list") == 0)
             bench.work = WORK_LIST;
-        else if (strcmp(argv[at], "--promise") == 0)
-            bench.work = WORK_PROMISE;
+        else if (strcmp(argv[at], "--predict") == 0)
+            bench.work = WORK_PREDICT;
         else if (strcmp(argv[at], "--device") == 0)
             device = argv[++at];
         else if (strcmp(argv[at], "--protocol") == 0)
@@ -413,7 +413,7 @@ int main(int argc, char **argv)
     }
     if (bench.draws > 0 && bench.races > 0) // what fails would have to leave the race
         return fail_usage();
-    if (argc - at < 4 || bench.races < 0 || bench.races > MOST_RACES ||
+    if (argc - at < 4 || bench.races < 0 || bench.races > MAX_RACES ||
         !kg_protocol_read(protocol, &bench.search.protocol))
         return fail_usage();
     bench.search.problem = make_problem(&argv[at]);

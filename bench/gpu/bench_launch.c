@@ -16,7 +16,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { BURST = 200, BURSTS = 41, RECORDED = 100, MOST_BINDINGS = 16, MOST_LAUNCHES = 16 };
+enum { BURST = 200, BURSTS = 41, RECORDED = 100, MAX_BINDINGS = 16, MAX_LAUNCHES = 16 };
 
 // One launch as the driver wants it.
 struct raw {
@@ -36,7 +36,7 @@ struct bench {
     void *stream;
     struct kg_graph *graph;
     int raw_count;
-    struct raw raw[MOST_LAUNCHES];
+    struct raw raw[MAX_LAUNCHES];
 };
 
 static struct kg_error error;
@@ -142,7 +142,7 @@ static void open_raw(struct bench *bench)
             raw->grid = grids.grids[n];
             if (raw->grid.blocks[0] * raw->grid.blocks[1] * raw->grid.blocks[2] == 0)
                 continue;
-            if (bench->raw_count == MOST_LAUNCHES || raw->grid.cluster > 1)
+            if (bench->raw_count == MAX_LAUNCHES || raw->grid.cluster > 1)
                 stop("launching", "too many kernels, or clusters");
             snprintf(name, sizeof name, "kg_kernel_%d", n);
             check(bench->driver.module_function(&raw->function, module, name), name);
@@ -245,10 +245,10 @@ static void bench_one(const char *path, const char *name, const struct kg_bindin
 
 int main(int argc, char **argv)
 {
-    struct kg_binding bindings[MOST_BINDINGS];
+    struct kg_binding bindings[MAX_BINDINGS];
     int count = 0;
     if (argc >= 3) {
-        for (int i = 3; i < argc && count < MOST_BINDINGS; i++) {
+        for (int i = 3; i < argc && count < MAX_BINDINGS; i++) {
             char *equals = strchr(argv[i], '=');
             if (!equals)
                 stop(argv[i], "is not NAME=VALUE");

@@ -28,12 +28,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_RACES = 512, MOST_SAMPLES = 1 << 16, MOST_FILE = 1 << 24, MOST_GROUPS = 4 };
+enum { MAX_RACES = 512, MAX_SAMPLES = 1 << 16, MAX_FILE = 1 << 24, MAX_GROUPS = 4 };
 
 // One choice's time. What the families say of it does not depend on the constants.
 struct sample {
-    int groups, families[MOST_GROUPS], counts[MOST_GROUPS];
-    struct kg_cuda_memory_work works[MOST_GROUPS][KG_MAX_GRIDS];
+    int groups, families[MAX_GROUPS], counts[MAX_GROUPS];
+    struct kg_cuda_memory_work works[MAX_GROUPS][KG_MAX_GRIDS];
     double seconds, weight; // measured; in the fit
     int registers;
     char *choice;
@@ -44,7 +44,7 @@ static struct race {
     struct kg_device_facts facts;
     int first, count; // samples
     char *rule;       // what the rule chooses today
-} races[MOST_RACES];
+} races[MAX_RACES];
 static struct sample *samples;
 static int race_count, sample_count;
 static struct kg_arena arena; // as long as the program
@@ -166,9 +166,9 @@ static void add_sample(const struct kg_problem *problem, const struct race *race
     at += strspn(at, " ");
     sample->choice = copy_text(at);
     // Values that families refuse by now are left out.
-    if (sample_count == MOST_SAMPLES - 1 ||
+    if (sample_count == MAX_SAMPLES - 1 ||
         !kg_choice_read(problem, &race->facts, &kg_target_cuda, at, &choice) ||
-        choice.count > MOST_GROUPS)
+        choice.count > MAX_GROUPS)
         return;
     sample->groups = choice.count;
     for (int i = 0; i < sample->groups; i++) {
@@ -212,13 +212,13 @@ static void read_races(const char *path)
     size_t length;
     const struct kg_problem *problem = NULL;
     struct race *race = NULL;
-    if (kg_files_read(path, MOST_FILE, &text, &length, &error) != KG_OK)
+    if (kg_files_read(path, MAX_FILE, &text, &length, &error) != KG_OK)
         stop("reading races");
     for (char *line = text, *next; *line; line = next) {
         size_t end = strcspn(line, "\n");
         next = line + end + (line[end] == '\n');
         line[end] = 0;
-        if (line[0] == '#' || (line[0] != ' ' && race_count == MOST_RACES))
+        if (line[0] == '#' || (line[0] != ' ' && race_count == MAX_RACES))
             continue;
         if (line[0] == ' ' && race) {
             add_sample(problem, race, line);
@@ -414,7 +414,7 @@ static void report(const char *label, const struct all_times *times, enum part p
 int main(int count, char **arguments)
 {
     bool show = false, fits = false;
-    samples = calloc(MOST_SAMPLES, sizeof *samples);
+    samples = calloc(MAX_SAMPLES, sizeof *samples);
     for (int i = 1; i < count; i++) {
         if (strcmp(arguments[i], "--show") == 0)
             show = true;

@@ -29,7 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_RACES = 256, MOST_SAMPLES = 8192, MOST_FILE = 1 << 22, WORDS = 256 };
+enum { MAX_RACES = 256, MAX_SAMPLES = 8192, MAX_FILE = 1 << 22, WORDS = 256 };
 
 // One configuration's time. `choice` holds what the plan points into.
 struct sample {
@@ -43,8 +43,8 @@ static struct race {
     char sizes[64];
     bool is_space;
     int first, count; // samples
-} races[MOST_RACES];
-static struct sample samples[MOST_SAMPLES];
+} races[MAX_RACES];
+static struct sample samples[MAX_SAMPLES];
 static int race_count, sample_count;
 
 static const char definition[] = "op nt(a: f16[M, K], b: f16[N, K]) -> (c: f16[M, N])\n"
@@ -106,7 +106,7 @@ static void add_sample(const struct kg_device_facts *facts, const struct kg_prob
     config += strspn(config, " ");
     snprintf(words, sizeof words, "%s%s%s", config, strstr(config, "raster=") ? "" : " raster=0",
              strstr(config, "maxnreg=") ? "" : " maxnreg=0");
-    if (sample_count == MOST_SAMPLES || !problem || !(measured > 0) ||
+    if (sample_count == MAX_SAMPLES || !problem || !(measured > 0) ||
         !kg_choice_read(problem, facts, &kg_target_cuda, words, choice)) {
         kg_error_set(&error, KG_ERROR_ARGUMENT, "no time and config, or too many: '%s'", line);
         stop("reading a race");
@@ -126,7 +126,7 @@ static void read_races(const struct kg_device_facts *facts, const char *folder, 
     const struct kg_problem *problem = NULL;
     int first = race_count;
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    if (kg_files_read(path, MOST_FILE, &text, &length, &error) != KG_OK)
+    if (kg_files_read(path, MAX_FILE, &text, &length, &error) != KG_OK)
         stop("reading races");
     for (char *line = text, *next; *line; line = next) {
         size_t end = strcspn(line, "\n");
@@ -138,8 +138,8 @@ static void read_races(const struct kg_device_facts *facts, const char *folder, 
             add_sample(facts, problem, line);
             continue;
         }
-        if (race_count == MOST_RACES) {
-            kg_error_set(&error, KG_ERROR_ARGUMENT, "more than %d races", MOST_RACES);
+        if (race_count == MAX_RACES) {
+            kg_error_set(&error, KG_ERROR_ARGUMENT, "more than %d races", MAX_RACES);
             stop("reading races");
         }
         struct race *race = &races[race_count++];
@@ -310,14 +310,14 @@ static bool step(struct fit *fit, double *now, double *damping)
 
 static void fit_times(const char *held_out, struct kg_cuda_contract_times *fitted)
 {
-    enum { MOST_STEPS = 60 };
+    enum { MAX_STEPS = 60 };
     struct fit fit = {.held_out = held_out};
     double elsewhere[CONSTANTS];
     for (int i = 0; i < CONSTANTS; i++)
         elsewhere[i] = i % 2 == 0 ? log(2) : -log(2);
     move(&kg_cuda_contract_times_of_space, elsewhere, &fit.start);
     double now = cost(&fit, fit.at), damping = 1e-2;
-    for (int i = 0; i < MOST_STEPS && step(&fit, &now, &damping); i++)
+    for (int i = 0; i < MAX_STEPS && step(&fit, &now, &damping); i++)
         continue;
     move(&fit.start, fit.at, fitted);
 }
@@ -331,7 +331,7 @@ struct pairs {
 static void count_pairs(const struct race *race, const struct kg_cuda_contract_times *times,
                         struct pairs *pairs)
 {
-    double by[MOST_SAMPLES];
+    double by[MAX_SAMPLES];
     const struct sample *first = &samples[race->first];
     for (int i = 0; i < race->count; i++)
         by[i] = expected(&first[i], times);

@@ -13,7 +13,7 @@
 
 #define ENTRY "kg_kernel"
 
-enum { MOST_COMPILERS = 8 };
+enum { MAX_COMPILERS = 8 };
 
 static enum kg_status compile_group(struct kg_built *built, int group, double time_limit,
                                     struct kg_error *error)
@@ -58,7 +58,7 @@ static void *compile_some(void *argument)
 static enum kg_status compile_groups(struct kg_built *built, int limit, double time_limit,
                                      struct kg_error *error)
 {
-    pthread_t threads[MOST_COMPILERS];
+    pthread_t threads[MAX_COMPILERS];
     int count = built->choice.count, started = 0;
     struct compilers *compilers = calloc(1, sizeof *compilers);
     if (!compilers)
@@ -140,7 +140,7 @@ enum kg_status kg_built_make_soon(struct kg_device *device, const struct kg_prob
                                   const struct kg_choice *choice, double time_limit,
                                   struct kg_built **built, struct kg_error *error)
 {
-    return make(device, problem, choice, MOST_COMPILERS, time_limit, built, error);
+    return make(device, problem, choice, MAX_COMPILERS, time_limit, built, error);
 }
 
 enum kg_status kg_built_bare(struct kg_device *device, const struct kg_problem *problem,

@@ -26,8 +26,8 @@ const char *const kg_grouping_names[KG_GROUPING_COUNT] = {
 // took 12 to 170 % longer. On an H200, another form of product was expected to gain 19 % for 286 x
 // 286 x 286 and took 42 % longer; one that was expected to gain 33 % for 100 x 100 x 100 took 12 %
 // less.
-#define LEAST_GAIN 0.25
-#define LEAST_GAIN_OVER_PLAIN 0.05
+#define MIN_GAIN 0.25
+#define MIN_GAIN_OVER_PLAIN 0.05
 
 struct lister {
     const struct kg_problem *problem;
@@ -249,12 +249,12 @@ static void add(struct kg_groupings *groupings, enum kg_grouping_kind kind,
 static int choose(const struct kg_groupings *groupings)
 {
     const struct kg_grouping_option *rule = &groupings->options[0], *best = rule;
-    double margin = LEAST_GAIN;
+    double margin = MIN_GAIN;
     for (int i = 1; i < groupings->count && rule->expected > 0; i++) {
         const struct kg_grouping_option *option = &groupings->options[i];
         if (option->kind == KG_GROUPING_PLAIN && option->expected > 0 &&
-            option->expected < (1 - LEAST_GAIN_OVER_PLAIN) * rule->expected)
-            margin = LEAST_GAIN_OVER_PLAIN;
+            option->expected < (1 - MIN_GAIN_OVER_PLAIN) * rule->expected)
+            margin = MIN_GAIN_OVER_PLAIN;
         if (option->expected > 0 && option->expected < best->expected)
             best = option;
     }
