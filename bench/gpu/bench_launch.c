@@ -1,10 +1,10 @@
-// What executing a plan costs the host, beside what the driver takes for the very same launch.
+// The host's cost of executing a plan, compared with the driver's cost of the same launch.
 //
 //     bench_launch [OP.kg OP BINDING ...]
 //
-// Without arguments, bias_relu on tensors of 1 KB, 64 KB and 1 MB. Launches come in bursts that the
-// driver's queue holds, and nobody waits inside a burst; nanoseconds a call, the median of all
-// bursts. Then the same as a graph: what replaying it costs the host, and the device, an execution.
+// Without arguments, runs bias_relu on tensors of 1 KB, 64 KB and 1 MB. Prints nanoseconds per
+// call, the median of bursts that fit the driver's queue, without a wait inside a burst; then the
+// cost of replaying the same as a graph, for the host and for the device.
 
 #include "device/cuda/cuda_driver.h"
 #include "flow/plan_handle.h"
@@ -18,7 +18,7 @@
 
 enum { BURST = 200, BURSTS = 41, RECORDED = 100, MAX_BINDINGS = 16, MAX_LAUNCHES = 16 };
 
-// One launch as the driver wants it.
+// The driver's arguments of one launch.
 struct raw {
     void *function;
     struct kg_grid grid;
@@ -100,7 +100,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-// Seconds a call takes the host, and, with the work it gave, the device too.
+// Seconds per call for the host, and for host and device until the work is done.
 static double time_bursts(struct bench *bench, void (*call)(struct bench *bench), int burst,
                           double *whole)
 {
@@ -184,7 +184,7 @@ static void time_all(struct bench *bench)
             check(bench->driver.stream_make(&made, KG_CUDA_STREAM_NON_BLOCKING), "a stream");
         bench->stream = made;
         printf("  on %s stream\n", own ? "a non-blocking" : "the NULL");
-        for (int turn = 0; turn < 2; turn++) { // alternately, to tell drift from difference
+        for (int turn = 0; turn < 2; turn++) { // alternately, so that drift affects both
             host = time_bursts(bench, launch_raw, BURST, &whole);
             show("cuLaunchKernel", host, whole);
             host = time_bursts(bench, execute, BURST, &whole);
