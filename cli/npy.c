@@ -7,10 +7,12 @@
 #include "output.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define SHORT_PREFIX 10                // magic, version, the header's length in 2 bytes
 #define LONG_PREFIX 12                 // the same in 4 bytes
@@ -282,12 +284,31 @@ bool npy_parse(const void *bytes, size_t length, struct npy_array *array, char e
     return true;
 }
 
+// Opens a regular file. Opening a named pipe would wait for whoever writes to it.
+static FILE *open_array(const char *path, char error[NPY_ERROR])
+{
+    struct stat about;
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "rb");
+    if (!file) {
+        npy_fail(error, "%s: cannot be read: %s", path, strerror(errno));
+        if (descriptor >= 0)
+            close(descriptor);
+        return NULL;
+    }
+    if (fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode))
+        return file;
+    npy_fail(error, "%s: cannot be read: it is not a regular file", path);
+    fclose(file);
+    return NULL;
+}
+
 bool npy_read(const char *path, struct npy_array *array, char error[NPY_ERROR])
 {
     *array = (struct npy_array){0};
-    FILE *file = fopen(path, "rb");
+    FILE *file = open_array(path, error);
     if (!file)
-        return npy_fail(error, "%s: cannot be read: %s", path, strerror(errno));
+        return false;
     char why[NPY_ERROR];
     bool done = read_file(file, array, why);
     fclose(file);

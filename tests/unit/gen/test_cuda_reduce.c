@@ -12,6 +12,8 @@ static const char definitions[] =
     "op scan(x: f32[P, D]) -> (y: f32[P, D])\n{\n    y[p, d] = sum(j <= p) x[j, d]\n}\n"
     "op centred(x: f32[P, D]) -> (y: f32[P, D])\n"
     "{\n    m[p] = mean(d) x[p, d]\n    y[p, d] = x[p, d] - m[p]\n}\n"
+    "op constant(x: f32[P]) -> (y: f32[P])\n"
+    "{\n    y[p] = sum(n in 0..281474976710656) x[p]\n}\n"
     "op squares(x: f32[P, D]) -> (y: f32[D])\n"
     "{\n    e[p, d] = x[p, d] * x[p, d]\n    y[d] = sum(p) e[p, d]\n}\n";
 
@@ -60,6 +62,7 @@ static void test_takers(void)
                  "reduce: column=1 threads=128 vector=4 unroll=8 "
                  "split=1 cluster=0");
     check_choice("part", "P=64 D=64", "direct:");
+    check_choice("constant", "P=4", "reduce:"); // more terms than any tensor has elements
     check_choice("centred", "P=64 D=4096", "rowwise*2:");
     check_choice("centred", "P=1 D=16777216", "reduce: column=0");
 }

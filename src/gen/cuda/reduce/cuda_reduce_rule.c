@@ -18,6 +18,7 @@ enum { ONE_BLOCK = 4 * LARGEST_BLOCK };
 enum { CLUSTERED = 1 << 20, CLUSTERED_ROW = 1 << 17 };
 // Threads and vectors of each where a cluster reads a row, if that is enough for it.
 enum { CLUSTER_THREADS = 512, CLUSTER_UNROLL = 4 };
+enum { MOST_UNROLL = 16 }; // vectors that a thread loads at once
 
 // One cluster for a row: by as many threads as it takes for each to load all it has at once.
 static void guess_row_cluster(const struct kg_match *match, int64_t most, struct kg_config *config)
@@ -34,7 +35,8 @@ static void guess_row_cluster(const struct kg_match *match, int64_t most, struct
     tried.value[THREADS] =
         vectors <= CLUSTER_THREADS * CLUSTER_UNROLL ? CLUSTER_THREADS : LARGEST_BLOCK;
     tried.value[UNROLL] = kg_power_of_two(kg_ceil_div(vectors, tried.value[THREADS]));
-    if (kg_cuda_reduce_outputs(&plan) * most <= facts->units &&
+    if (tried.value[UNROLL] <= MOST_UNROLL &&
+        kg_cuda_reduce_outputs(&plan) * most <= facts->units &&
         match->family->valid(match, &tried, &reason))
         *config = tried;
     kg_text_free(&reason);
@@ -150,7 +152,7 @@ static void guess_plainly(const struct kg_match *match, struct kg_config *config
 // share an output and load fewer than four times are over before their loads overlap.
 static void try_splits(struct kg_cuda_rule *rule, struct kg_config config, int64_t elements)
 {
-    enum { LEAST_TURNS = 4, MOST_UNROLL = 16 };
+    enum { LEAST_TURNS = 4 };
     struct kg_cuda_reduce_plan plan;
     int64_t blocks, parts;
     int64_t *value = config.value, unroll = elements / value[VECTOR];
