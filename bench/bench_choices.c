@@ -1,17 +1,17 @@
-// Times choices of families and configs by hand: what a search would measure, without one.
+// Times choices of families and configs given by hand, without a search.
 //
-//     bench_choices [--device NAME] [--protocol WORDS] [--races N | --list | --promise] [--json]
+//     bench_choices [--device NAME] [--protocol WORDS] [--races N | --list | --predict] [--json]
 //                   [--draw N] OP.kg OP T=f16 P=65536,D=4096 ["pointwise: threads=256 ..." ...]
 //
-// Without choices, the one that the rules make. A choice that ends in '*' stands for all that begin
-// so. With --list they are named, with the times that their families expect, and no more; with
-// --promise compiled, on all cores, and what the model and the points make of their instructions is
-// told: nothing runs. Otherwise they are timed by the protocol of searches: each alone or, with
-// --races, all of them alternately, N times over with new outputs each time. Only races tell
-// choices apart where times change from one minute to the next; the ratio is that of the first
-// choice's time to this one's, with the least and the greatest of all races. --draw adds N choices
-// drawn from the spaces of the rule's families, the same ones in every run: data to fit rules and
-// expected times to. What cannot be compiled or launched is left out of the times then.
+// Without choices, uses the rules' choice. A choice that ends in '*' stands for all that begin with
+// the text before it. --list prints the choices with their expected times and does nothing else;
+// --predict compiles them on all cores and prints the performance model's estimate and the points
+// of their instructions, without running them. Otherwise they are timed by the protocol of
+// searches: each alone or, with --races, all of them alternately, N times over with new outputs
+// each time. Races are needed to compare choices where times drift; the ratio is the first choice's
+// time over this one's, with the smallest and largest of all races. --draw adds N choices drawn
+// from the spaces of the rule's families, the same ones in every run, as data for fitting rules and
+// expected times. Choices that cannot be compiled or launched are then omitted.
 
 #include "base/files.h"
 #include "base/json.h"
@@ -25,23 +25,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_RACES = 99, COMPILE_LIMIT = 60 };
-enum work { WORK_TIME, WORK_LIST, WORK_PROMISE };
+enum { MAX_RACES = 99, COMPILE_LIMIT = 60 };
+enum work { WORK_TIME, WORK_LIST, WORK_PREDICT };
 
 static struct kg_error error;
 
-// What is timed. `search` is what the stand needs of one.
+// The choices and their results. `search` holds what the test rig needs of a search.
 struct bench {
     struct kg_search search;
     struct kg_test_rig *rig;
     enum work work;
-    int races; // 0: each alone
-    int draws; // choices to draw besides
+    int races; // 0: each choice alone
+    int draws; // additional choices to draw
     bool json;
     int count;
     int capacity;
     struct kg_compilation *items;
-    struct kg_built **built;   // those of all items
+    struct kg_built **built;   // of all items
     struct kg_timing *timings; // of all choices, race after race
 };
 
@@ -76,15 +76,16 @@ static void add_choice(struct bench *bench, const struct kg_choice *choice)
         (struct kg_compilation){.problem = bench->search.problem, .choice = *choice};
 }
 
-// All configs that a search knows of a single family whose text begins as `prefix` does.
+// Adds all configs of a search whose text begins with `prefix`, up to its final '*'; for choices
+// with a single family.
 static void add_matching(struct bench *bench, const char *prefix)
 {
-    enum { MOST_CONFIGS = 1 << 18 };
+    enum { MAX_CONFIGS = 1 << 18 };
     const struct kg_device_facts *facts = &bench->search.device->facts;
     struct kg_choice choice;
     struct kg_candidates candidates;
     kg_choice_guess(bench->search.problem, facts, bench->search.target, &choice);
-    if (kg_candidates_list(choice.matches[0], bench->search.target, MOST_CONFIGS, NULL, NULL,
+    if (kg_candidates_list(choice.matches[0], bench->search.target, MAX_CONFIGS, NULL, NULL,
                            &candidates, &error) != KG_OK)
         stop("listing");
     for (int i = 0; i < candidates.count; i++) {
@@ -114,7 +115,7 @@ static void add_words(struct bench *bench, const char *words)
     }
 }
 
-// A number that looks random, the same for the same config wherever it is listed.
+// A hash of the config, used as its random order.
 static uint64_t scatter(const struct kg_config *config)
 {
     uint64_t sum = 0x9e3779b97f4a7c15u;
@@ -139,11 +140,12 @@ static int compare_expected(const void *a, const void *b)
     return x != y ? (x > y) - (x < y) : compare_scattered(a, b);
 }
 
-// Takes up to `most` of the candidates that are open, in order, with a register limit or without.
+// Takes up to `limit` of the open candidates, in order; `limited`: also those with a register
+// limit.
 static void draw_some(struct bench *bench, struct kg_choice *choice, int group,
-                      struct kg_candidates *candidates, int most, int farthest, bool limited)
+                      struct kg_candidates *candidates, int limit, int farthest, bool limited)
 {
-    for (int i = 0; i < candidates->count && most > 0; i++) {
+    for (int i = 0; i < candidates->count && limit > 0; i++) {
         struct kg_candidate *candidate = &candidates->items[i];
         const struct kg_reading *reading = &candidates->readings[candidate->reading];
         bool has_limit = reading->limit >= 0 && candidate->config.value[reading->limit] > 0;
@@ -154,23 +156,23 @@ static void draw_some(struct bench *bench, struct kg_choice *choice, int group,
         choice->matches[group] = reading->match;
         choice->configs[group] = candidate->config;
         add_choice(bench, choice);
-        most--;
+        limit--;
     }
 }
 
-// Half of them those that are expected to be fastest, a quarter near the rule's config, the others
-// anywhere.
+// Draws half of the configs from those that are expected to be fastest, a quarter near the rule's
+// config, and the others anywhere.
 static void draw_configs(struct bench *bench, const struct kg_choice *guess, int group, int draws)
 {
-    enum { MOST_CONFIGS = 1 << 17, NEAR = 3, ANYWHERE = 1 << 20 };
+    enum { MAX_CONFIGS = 1 << 17, NEAR = 3, ANYWHERE = 1 << 20 };
     struct kg_choice choice = *guess;
     struct kg_candidates candidates;
-    if (kg_candidates_list(guess->matches[group], bench->search.target, MOST_CONFIGS, NULL, NULL,
+    if (kg_candidates_list(guess->matches[group], bench->search.target, MAX_CONFIGS, NULL, NULL,
                            &candidates, &error) != KG_OK)
         stop("listing");
-    int own = kg_candidates_find(&candidates, guess->matches[group], &guess->configs[group]);
-    if (own >= 0)
-        candidates.items[own].state = KG_CANDIDATE_PICKED;
+    int rule = kg_candidates_find(&candidates, guess->matches[group], &guess->configs[group]);
+    if (rule >= 0)
+        candidates.items[rule].state = KG_CANDIDATE_PICKED;
     size_t count = (size_t)candidates.count;
     qsort(candidates.items, count, sizeof *candidates.items, compare_expected);
     draw_some(bench, &choice, group, &candidates, candidates.expected ? draws / 2 : 0, ANYWHERE,
@@ -223,14 +225,14 @@ static void time_choices(struct bench *bench)
             stop("racing");
 }
 
-// Seconds, by the families; 0: not known.
+// The expected time in seconds; 0: unknown.
 static double expect(const struct bench *bench, int choice)
 {
     return kg_choice_expected(&bench->items[choice].choice);
 }
 
-// What is not known of a candidate is not said.
-static void print_promise(struct kg_json *json, const struct bench *bench, int choice)
+// Unknown figures are omitted.
+static void print_forecast(struct kg_json *json, const struct bench *bench, int choice)
 {
     const struct kg_compilation *item = &bench->items[choice];
     const struct kg_forecast *forecast = &item->forecast;
@@ -255,8 +257,8 @@ static void print_json(const struct bench *bench, const char *const *names)
         kg_json_text(&json, "choice", names[i]);
         if (expect(bench, i) > 0)
             kg_json_number(&json, "expected", expect(bench, i));
-        if (bench->work == WORK_PROMISE)
-            print_promise(&json, bench, i);
+        if (bench->work == WORK_PREDICT)
+            print_forecast(&json, bench, i);
         if (bench->work == WORK_TIME) {
             kg_json_integer(&json, "registers", bench->items[i].forecast.registers);
             kg_json_begin_array(&json, "seconds");
@@ -282,13 +284,13 @@ static void print_line(const struct bench *bench, int choice, const char *name)
     const struct kg_forecast *forecast = &bench->items[choice].forecast;
     if (bench->work != WORK_TIME && expect(bench, choice) > 0)
         printf("%9.1f us by its family  ", expect(bench, choice) * 1e6);
-    if (bench->work == WORK_PROMISE)
+    if (bench->work == WORK_PREDICT)
         printf("%9.1f us expected  %7.0f points  ", forecast->estimate * 1e6, forecast->points);
     if (bench->work != WORK_TIME) {
         puts(name);
         return;
     }
-    double seconds[MOST_RACES], ratios[MOST_RACES];
+    double seconds[MAX_RACES], ratios[MAX_RACES];
     const struct kg_problem *problem = bench->search.problem;
     int races = bench->races ? bench->races : 1;
     for (int race = 0; race < races; race++) {
@@ -342,7 +344,7 @@ static void set_sizes(const struct kg_op *op, const char *words, int64_t *sizes)
     }
 }
 
-// `words` are file, op, dtypes and sizes. What is made here lasts as long as the program.
+// `words` are file, op, dtypes and sizes. The problem lives as long as the program.
 static const struct kg_problem *make_problem(char **words)
 {
     static struct kg_arena arena;
@@ -366,7 +368,7 @@ static const struct kg_problem *make_problem(char **words)
     return problem;
 }
 
-// Opens what is kept of earlier runs too: $KERNELGEN_HOME's compiled kernels.
+// Opens the device with the cache of compiled kernels in $KERNELGEN_HOME.
 static void open_device(struct bench *bench, const char *name)
 {
     char *home, cache[1024];
@@ -383,7 +385,7 @@ static void open_device(struct bench *bench, const char *name)
 static int fail_usage(void)
 {
     fprintf(stderr, "usage: bench_choices [--device NAME] [--protocol WORDS] "
-                    "[--races N | --list | --promise] [--json] [--draw N] "
+                    "[--races N | --list | --predict] [--json] [--draw N] "
                     "OP.kg OP T=f16 P=65536,D=4096 [CHOICE...]\n");
     return 2;
 }
@@ -398,8 +400,8 @@ int main(int argc, char **argv)
             bench.json = true;
         else if (strcmp(argv[at], "--list") == 0)
             bench.work = WORK_LIST;
-        else if (strcmp(argv[at], "--promise") == 0)
-            bench.work = WORK_PROMISE;
+        else if (strcmp(argv[at], "--predict") == 0)
+            bench.work = WORK_PREDICT;
         else if (strcmp(argv[at], "--device") == 0)
             device = argv[++at];
         else if (strcmp(argv[at], "--protocol") == 0)
@@ -411,9 +413,9 @@ int main(int argc, char **argv)
         else
             return fail_usage();
     }
-    if (bench.draws > 0 && bench.races > 0) // what fails would have to leave the race
+    if (bench.draws > 0 && bench.races > 0) // choices that fail could not be part of a race
         return fail_usage();
-    if (argc - at < 4 || bench.races < 0 || bench.races > MOST_RACES ||
+    if (argc - at < 4 || bench.races < 0 || bench.races > MAX_RACES ||
         !kg_protocol_read(protocol, &bench.search.protocol))
         return fail_usage();
     bench.search.problem = make_problem(&argv[at]);

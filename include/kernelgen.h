@@ -3,7 +3,7 @@
 // One operator definition in, a verified and tuned kernel out. Every function that can fail
 // returns an `enum kg_status`; results come back through trailing out-parameters, which are
 // cleared on failure; `kg_context_error` tells what happened, where, and what to do next. A NULL
-// where none may be is KG_ERROR_ARGUMENT.
+// argument that is not allowed gives KG_ERROR_ARGUMENT.
 //
 // Structs that callers fill in or read begin with `size`, which the caller sets to sizeof the
 // struct before any use, so that a later version can add members at the end:
@@ -11,9 +11,9 @@
 //     struct kg_options options = {.size = sizeof options, .threads = 4};
 //     struct kg_bench_result bench = {.size = sizeof bench};
 //
-// 0, as in a struct that is zero, stands for the struct as it was first published. Members that a
-// caller's struct has not count as zero, and are not written. Members that the library does not
-// know must be zero (KG_ERROR_ARGUMENT where they are not), and are cleared in results.
+// A size of 0 (an all-zero struct) means the struct as it was first published. Members that the
+// caller's struct does not have count as zero and are not written. Members that the library does
+// not know must be zero (else KG_ERROR_ARGUMENT), and are cleared in results.
 
 #ifndef KERNELGEN_H
 #define KERNELGEN_H
@@ -35,14 +35,14 @@ enum kg_status {
     KG_ERROR_SHAPE,       // sizes, dtypes or strides contradict the definition
     KG_ERROR_MEMORY,      // an allocation failed
     KG_ERROR_IO,          // a file could not be read or written
-    KG_ERROR_CORRUPT,     // a file was read and is not what it should be
+    KG_ERROR_CORRUPT,     // the content of a file is malformed or damaged
     KG_ERROR_UNSUPPORTED, // correct, but no family or device can do it
     KG_ERROR_MISSING,     // the machine lacks something (a compiler, a device, room on a disk)
     KG_ERROR_COMPILE,     // a compiler refused generated or foreign code
     KG_ERROR_TIMEOUT,     // a compiler or a kernel did not finish in time
     KG_ERROR_FAULT,       // a kernel crashed
-    KG_ERROR_WRONG,       // the accuracy gate said no
-    KG_ERROR_NO_WISDOM,   // only what is known was allowed, and nothing is known
+    KG_ERROR_WRONG,       // the accuracy gate rejected the kernel
+    KG_ERROR_NO_WISDOM,   // nothing is known, and searching was not allowed
     KG_ERROR_CANCELLED,   // the caller asked to stop
     KG_STATUS_COUNT
 };
@@ -60,7 +60,7 @@ enum kg_dtype {
     KG_U4,   // two elements a byte, flat row-major order, the even element in the low half
     KG_I4,
     KG_F8E4M3, // OCP's 8-bit float without infinities: up to 448, and NaN beyond
-    KG_F8E5M2, // OCP's 8-bit float as IEEE would have it: up to 57344, and infinity beyond
+    KG_F8E5M2, // OCP's 8-bit float with IEEE semantics: up to 57344, and infinity beyond
     KG_I16,
     KG_U16,
     KG_U32,
@@ -92,52 +92,54 @@ struct kg_plan;    // a chosen, compiled, loaded kernel for a problem
 struct kg_options {
     size_t size;
     const char *home; // folder of records and compiled objects; NULL: $KERNELGEN_HOME, or XDG
-    int threads;      // cores to use; 0: all at hand
+    int threads;      // cores to use; 0: all available
     const volatile int *cancel; // long work stops soon after this becomes nonzero; may be NULL
     // Called from the thread that called KernelGen, between steps of long work; may be NULL.
     // `total` may grow while the work goes on.
     void (*progress)(void *user, const char *what, int done, int total);
-    // Things worth telling that are not failures ("records.db was corrupt and was moved aside").
+    // Messages that are not failures ("records.db was corrupt and was moved aside"); may be NULL.
     void (*notice)(void *user, const char *text);
     void *user;
-    // A wisdom file that others ship, read when the first plan is made and never written: it is
-    // asked after the records. NULL: $KERNELGEN_WISDOM; "": none. What is wrong with it, and how
-    // many of its lines are for other machines, is told once through `notice`.
+    // A wisdom file to use besides the records, which come first. It is read when the first plan is
+    // made and never written. NULL: $KERNELGEN_WISDOM; "": none. Errors in it, and the number of
+    // its lines for other machines, are reported once through `notice`.
     const char *wisdom;
 };
 
 // `options` may be NULL. On failure `*context` is still usable for kg_context_error, and must be
 // destroyed, unless it is NULL (out of memory).
-// Records that cannot be opened (no HOME, a folder or disk that takes nothing) are no failure: all
-// works, and what is learned is forgotten with the context. kg_context_error says why until the
-// next call, and `notice` does when the first plan is made; functions of the records themselves
-// fail. What cannot be recorded later on (a disk has become full) is told through `notice`, once.
+// Records that cannot be opened (no HOME, a read-only folder, a full disk) are not a failure:
+// everything works, but results are lost when the context is destroyed. kg_context_error says why
+// until the next call, and `notice` when the first plan is made; functions of the records
+// themselves fail. A record that cannot be written later (the disk has become full) is reported
+// through `notice`, once.
 KG_API enum kg_status kg_context_create(const struct kg_options *options,
                                         struct kg_context **context);
-// How everything is timed from now on, and under what it is remembered: "cold launch" (the
-// default), "warm launch", "cold graph", "warm graph"; docs/timing.md tells what that means.
+// Sets how kernels are timed from now on, which is part of every record's key: "cold launch" (the
+// default), "warm launch", "cold graph" or "warm graph"; docs/timing.md explains them.
 KG_API enum kg_status kg_context_set_protocol(struct kg_context *context, const char *protocol);
-// May what is known of the nearest shape be used where nothing is known of a problem and nothing is
-// to be measured (KG_RIGOR_ESTIMATE, KG_RIGOR_WISDOM)? Only where no size differs by more than a
-// factor of two and its bound is no worse than that of the rules. false (the default): only under
-// KG_RIGOR_ESTIMATE, and where it was measured there to beat what the rules choose here. A rigor
-// that measures always tries it, and keeps it if it is the fastest (docs/wisdom.md).
+// Whether the best known choice of the nearest shape may be used for a problem of which nothing is
+// known, if nothing is to be measured (KG_RIGOR_ESTIMATE, KG_RIGOR_WISDOM). true: if no size
+// differs by more than a factor of two and its bound is not worse than that of the rules' choice.
+// false (the default): only under KG_RIGOR_ESTIMATE, and if at that shape it was measured to be
+// faster than the rules' choice for this problem. A rigor that measures always tries it, and keeps
+// it if it is the fastest (docs/wisdom.md).
 KG_API void kg_context_set_nearest(struct kg_context *context, bool nearest);
 KG_API void kg_context_destroy(struct kg_context *context);
-// Where the time since the context was created went: compiling, judging, measuring ..., each as the
-// caller waited for it and as all threads and processes together worked on it. A table, or JSON.
+// How the time since the context was created was spent (compiling, judging, measuring ...), as
+// elapsed time and summed over all threads and processes. A table, or JSON.
 KG_API enum kg_status kg_context_timings(struct kg_context *context, bool json, char **text);
-// What the last failed call on this context had to say. Borrowed, valid until the next call.
+// The message of the last failed call on this context. Borrowed, valid until the next call.
 KG_API const char *kg_context_error(const struct kg_context *context);
 
 KG_API const char *kg_version(void);
 KG_API const char *kg_status_name(enum kg_status status);
 KG_API const char *kg_dtype_name(enum kg_dtype dtype);
-// Bits of an element: 4 where two share a byte. 0 for no dtype.
+// Bits of an element: 4 if two share a byte. 0 if `dtype` is not a dtype.
 KG_API int kg_dtype_bits(enum kg_dtype dtype);
-// What NumPy calls the type of an element, without byte order: "f2". `*is_raw` (may be NULL) tells
-// that NumPy has no such type, and files hold the bits as unsigned integers: "u1" for f8e4m3, and
-// for two elements of u4. NULL for no dtype.
+// NumPy's name of the element type, without byte order: "f2". `*is_raw` (may be NULL) is set if
+// NumPy has no such type and files store the bits as unsigned integers: "u1" for f8e4m3, and for
+// two elements of u4. NULL if `dtype` is not a dtype.
 KG_API const char *kg_dtype_numpy(enum kg_dtype dtype, bool *is_raw);
 KG_API const char *kg_rigor_name(enum kg_rigor rigor);
 // Texts that KernelGen returns through `char **` are freed with this. NULL is legal.
@@ -145,14 +147,13 @@ KG_API void kg_text_release(char *text);
 
 // ---- Devices
 
-// "host" and, where there are such devices, "cuda:0" ...; "sm_90a": a GPU that is not at hand, for
-// which everything but running works; NULL: the best at hand. Borrowed: the context closes it.
+// "host", "cuda:0" ...; "sm_90a": a described GPU that is not present, for which everything but
+// running works; NULL: the best device that is present. Borrowed: the context closes it.
 KG_API enum kg_status kg_context_device(struct kg_context *context, const char *name,
                                         struct kg_device **device);
-// What the device's kernels are written for: "host" for C, "cuda" for CUDA C++. NULL without a
-// device.
+// The target of the device's kernels: "host" for C, "cuda" for CUDA C++. NULL if `device` is NULL.
 KG_API const char *kg_device_target(const struct kg_device *device);
-// Every device and every backend that has none and why: a table, or JSON.
+// All devices, and the backends without one with the reason: a table, or JSON.
 KG_API enum kg_status kg_context_devices(struct kg_context *context, bool json, char **text);
 
 // ---- Definitions
@@ -163,21 +164,22 @@ KG_API enum kg_status kg_context_devices(struct kg_context *context, bool json, 
 KG_API enum kg_status kg_op_parse(struct kg_context *context, const char *file, const char *text,
                                   size_t length, const char *name, struct kg_op **op);
 KG_API void kg_op_destroy(struct kg_op *op);
-// Names of all ops of a text, in order, one a line.
+// The names of all ops of a text, in order, one per line.
 KG_API enum kg_status kg_op_names(struct kg_context *context, const char *file, const char *text,
                                   size_t length, char **names);
 KG_API const char *kg_op_name(const struct kg_op *op);
 
 // ---- Problems
 
-// {"T", "f16"}, {"P", "4096"}, {"eps", "1e-6"}: a dtype variable, a size or a param. It stays as it
-// is: arrays of it have no size.
+// {"T", "f16"}, {"P", "4096"}, {"eps", "1e-6"}: a dtype variable, a size or a param. This struct
+// will not grow, so it has no `size`.
 struct kg_binding {
     const char *name;
     const char *value;
 };
 
-// A tensor in memory. Strides are in elements. In an array the size of the first is that of all.
+// A tensor in memory. Strides are in elements. In an array, `size` of the first element applies to
+// all.
 struct kg_tensor_info {
     size_t size;
     const char *name;
@@ -190,10 +192,10 @@ struct kg_tensor_info {
 };
 
 // Inputs and outputs as the definition declares them: name, is_output, rank and dtype, which is
-// KG_DTYPE_COUNT where a dtype variable stands. An index that is none is KG_ERROR_ARGUMENT, and the
-// name is NULL then. The name is borrowed from the op.
+// KG_DTYPE_COUNT for a dtype variable. An index out of range gives KG_ERROR_ARGUMENT and a NULL
+// name. The name is borrowed from the op.
 KG_API enum kg_status kg_op_tensor(const struct kg_op *op, int index, struct kg_tensor_info *info);
-// May that tensor be of this dtype? Bindings that are not of its dtype variable do not matter.
+// Whether that tensor may have this dtype. Only bindings of its dtype variable matter.
 KG_API bool kg_op_allows(const struct kg_op *op, int index, enum kg_dtype dtype,
                          const struct kg_binding *bindings, int count);
 
@@ -202,15 +204,15 @@ KG_API bool kg_op_allows(const struct kg_op *op, int index, enum kg_dtype dtype,
 KG_API enum kg_status kg_problem_create(struct kg_context *context, const struct kg_op *op,
                                         const struct kg_binding *bindings, int count,
                                         struct kg_problem **problem);
-// Sizes, dtypes and strides come from tensors at hand (name, dtype, rank, shape, stride are read;
-// outputs may be left out). Contradictions are refused by name.
+// Takes sizes, dtypes and strides from existing tensors (name, dtype, rank, shape and stride are
+// read; outputs may be omitted). Errors name the tensor that contradicts the definition.
 KG_API enum kg_status kg_problem_create_for(struct kg_context *context, const struct kg_op *op,
                                             const struct kg_tensor_info *tensors, int tensor_count,
                                             const struct kg_binding *bindings, int count,
                                             struct kg_problem **problem);
 KG_API void kg_problem_destroy(struct kg_problem *problem);
-// Inputs, then outputs, in the order of the definition: the order kg_plan_execute wants. An index
-// that is none is as for kg_op_tensor.
+// Inputs, then outputs, in the order of the definition, which is the order for kg_plan_execute. An
+// index out of range is handled as by kg_op_tensor.
 KG_API int kg_problem_tensor_count(const struct kg_problem *problem);
 KG_API enum kg_status kg_problem_tensor(const struct kg_problem *problem, int index,
                                         struct kg_tensor_info *info);
@@ -221,22 +223,22 @@ KG_API enum kg_status kg_problem_document(const struct kg_problem *problem,
 
 // ---- Plans
 
-// Wisdom first, of the records and then of the wisdom file; else what `rigor` allows, for at most
-// `seconds` (0: no limit) beyond what the first working plan takes. The plan has passed the
+// Uses wisdom, of the records and then of the wisdom file; without any, does what `rigor` allows,
+// for at most `seconds` (0: no limit) after the first working plan is made. The plan has passed the
 // accuracy gate, except under KG_RIGOR_ESTIMATE, which measures and verifies nothing
-// (kg_plan_verify does). Wisdom found with other kernels than are written for its choice now is
-// judged and timed again before it is used; under KG_RIGOR_ESTIMATE, or for a GPU that is not at
-// hand, it is used as it is, a notice says so, and kg_plan_verified does not call it verified.
+// (kg_plan_verify does). If other kernels are emitted for a known choice today than those it was
+// measured with, it is judged and timed again before use; under KG_RIGOR_ESTIMATE, or for a GPU
+// that is not present, it is used as it is, a notice says so, and kg_plan_verified returns false.
 KG_API enum kg_status kg_plan_create(const struct kg_problem *problem, struct kg_device *device,
                                      enum kg_rigor rigor, double seconds, struct kg_plan **plan);
 KG_API void kg_plan_destroy(struct kg_plan *plan);
-// Base pointers in the order of kg_problem_tensor, laid out as it says, of memory that the device
-// can reach. `stream` is NULL on the host. Outputs must not overlap anything else.
+// `tensors` are base pointers in the order of kg_problem_tensor, with the layouts it reports, in
+// memory that the device can access. `stream` is NULL on the host. Outputs must not overlap any
+// other tensor.
 KG_API enum kg_status kg_plan_execute(const struct kg_plan *plan, void *const *tensors,
                                       void *stream);
-// The same on memory of this process, whatever the device: a GPU's plan gets copies, and outputs
-// are copied back before it returns. To look at results, not for speed: every call allocates and
-// copies.
+// The same on memory of this process, whatever the device: for a GPU, inputs are copied there and
+// outputs back. For looking at results, not for speed: every call allocates and copies.
 KG_API enum kg_status kg_plan_run(const struct kg_plan *plan, void *const *tensors);
 
 struct kg_verify_result {
@@ -244,21 +246,21 @@ struct kg_verify_result {
     bool passed;
     uint64_t seed; // reproduces the inputs
     int cases;
-    int skipped; // cases the subject does not claim to do
+    int skipped; // cases that the subject does not support
     int64_t elements;
     double worst;      // largest error / allowed error; at most 1 when passed
-    int impostors;     // rejected by the very inputs in use
+    int impostors;     // faulty kernels that the same inputs detected
     char reason[1024]; // when not passed
 };
 
-// The accuracy gate. `seed` 0: fresh inputs. A "no" is KG_OK with passed == false.
+// The accuracy gate. `seed` 0: fresh inputs. A rejection returns KG_OK with passed == false.
 KG_API enum kg_status kg_plan_verify(const struct kg_plan *plan, uint64_t seed,
                                      struct kg_verify_result *result);
-// The same gate for a kernel from outside: on the host a C file with a function named like the op,
-// of the signature that `kernelgen emit --target host` shows; on GPUs a .cu or .ptx file that says
-// in a comment how it is launched, as those of `emit --target cuda` and `ptx` do
-// (docs/verification.md). What does not fit is KG_ERROR_ARGUMENT, and for a described device
-// KG_ERROR_MISSING comes once the file was compiled and checked.
+// The same gate for a foreign kernel: on the host a C file with a function named like the op, with
+// the signature that `kernelgen emit --target host` shows; on GPUs a .cu or .ptx file that
+// describes its launch in a comment, as the files of `emit --target cuda` and `ptx` do
+// (docs/verification.md). A file that does not fit gives KG_ERROR_ARGUMENT; with a described
+// device, a file that compiles and fits gives KG_ERROR_MISSING.
 KG_API enum kg_status kg_problem_verify_file(const struct kg_problem *problem,
                                              struct kg_device *device, const char *path,
                                              uint64_t seed, struct kg_verify_result *result);
@@ -271,33 +273,32 @@ struct kg_bench_result {
     double speedup;                           // baseline / plan
     double goal;                              // the definition's
     int samples;
-    double original_seconds; // of the kernels that kg_plan_override replaced; 0: there are none
+    double original_seconds; // of the kernels that kg_plan_override replaced; 0: none were
 };
 
 // The performance gate: the plan against the baseline of its device. On the host that is the
 // definition as written: one plain loop nest per statement, same compiler, flags and cores.
 KG_API enum kg_status kg_plan_bench(const struct kg_plan *plan, struct kg_bench_result *result);
 
-// A plan that runs the PTX in a file, as kg_plan_assembly gives it, edited, in the place of the
-// generated kernels. Its choice is the one that the file's "// Choice:" lines name; where it has
-// none, that of `plan`. kg_plan_verify judges it; kg_plan_bench does so first, and puts what comes
-// of it on record under the file's name: it never becomes wisdom. What does not fit is
-// KG_ERROR_ARGUMENT, and for a described device KG_ERROR_MISSING comes once the file was checked.
+// A plan that runs the PTX in a file, an edited copy of what kg_plan_assembly returns, instead of
+// the generated kernels. Its choice is that of the file's "// Choice:" lines or, without any, of
+// `plan`. kg_plan_verify judges it; kg_plan_bench judges it first, and records the outcome under
+// the file's name: it never becomes wisdom. A file that does not fit gives KG_ERROR_ARGUMENT; with
+// a described device, one that fits gives KG_ERROR_MISSING.
 KG_API enum kg_status kg_plan_override(const struct kg_plan *plan, const char *path,
                                        struct kg_plan **overridden);
 
 // One line: families and configs.
 KG_API const char *kg_plan_choice(const struct kg_plan *plan);
-// Have these very kernels, as they are compiled now, passed the accuracy gate: when they were
-// chosen, or when they became wisdom?
+// Whether exactly these kernels have passed the accuracy gate, when they were chosen or when they
+// became wisdom.
 KG_API bool kg_plan_verified(const struct kg_plan *plan);
-// Seconds: as these kernels were measured when they were chosen (0: never), and the roofline's
-// bound.
+// Seconds: measured when these kernels were chosen (0: never), and the roofline's bound.
 KG_API void kg_plan_cost(const struct kg_plan *plan, double *measured, double *bound);
 // Complete source, one file that compiles alone: C on the host, CUDA C++ on GPUs.
 KG_API enum kg_status kg_plan_source(const struct kg_plan *plan, char **text);
-// The same of the plan that kg_plan_create would make. Nothing is compiled for it, and no compiler
-// is needed, unless it takes a search.
+// The source of the plan that kg_plan_create would make. Nothing is compiled, and no compiler is
+// needed, unless a search is necessary.
 KG_API enum kg_status kg_problem_source(const struct kg_problem *problem, struct kg_device *device,
                                         enum kg_rigor rigor, double seconds, char **text);
 // PTX, on GPUs.
@@ -305,63 +306,64 @@ KG_API enum kg_status kg_plan_assembly(const struct kg_plan *plan, char **text);
 // Why this config: what was tried, pruned and refused, with reasons. Markdown or JSON.
 KG_API enum kg_status kg_plan_explain(const struct kg_plan *plan, bool json, char **text);
 
-// ---- The whole way
+// ---- All stages
 
 struct kg_build_options {
     size_t size;
-    const char *folder; // where the bundle goes; NULL: nothing is written
+    const char *folder; // of the bundle; NULL: nothing is written
     enum kg_rigor rigor;
     double seconds;       // 0: no limit
     const char *language; // of the definition document: "en" (also NULL) or "zh"
-    const char *override; // a file as kg_plan_override takes it, measured last and used; NULL: none
+    const char *override; // a file for kg_plan_override, measured last and used; NULL: none
 };
 
 struct kg_build_result {
     size_t size;
-    // Set by the caller, each to a struct with its own size, or NULL: what the gate said of the
-    // first version (of the override's kernels, with one), and how fast the last one is.
+    // Set by the caller, each to a struct with its own size, or NULL: the verdict of the first
+    // version (with an override, of its kernels), and the times of the last one.
     struct kg_verify_result *verify;
     struct kg_bench_result *bench;
     int rounds;    // of optimisation, after the first version
     bool goal_met; // the speed-up asked for was reached
-    int64_t space; // configs in the space, and what became of them
+    int64_t space; // configs in the space, and their outcomes
     int valid, pruned, measured, failed;
 };
 
-// The five stages: define, generate, verify, optimise, record. `plan` may be NULL when the plan is
-// not wanted, and `options` where all are zero. A definition that cannot be verified gives
+// The five stages: define, generate, verify, optimise, record. `plan` may be NULL if the plan is
+// not needed, and `options` if all are zero. A definition that cannot be verified gives
 // KG_ERROR_WRONG, with the verdict.
 KG_API enum kg_status kg_build(const struct kg_problem *problem, struct kg_device *device,
                                const struct kg_build_options *options,
                                struct kg_build_result *result, struct kg_plan **plan);
-// Every config with bound, outcome and time, the best first; Markdown or JSON. A search that is
-// stopped gives what is known by then, KG_ERROR_CANCELLED when that is nothing.
+// Every config with bound, outcome and time, the fastest first; Markdown or JSON. A cancelled
+// search returns what it has found; KG_ERROR_CANCELLED if that is nothing.
 KG_API enum kg_status kg_profile(const struct kg_problem *problem, struct kg_device *device,
                                  double seconds, bool json, char **text);
 
 // ---- Assembly
 
-// What a compiler left behind, read: PTX, a cubin, an x86-64 object. Nothing of this part needs a
-// device or a record.
+// The output of a compiler, read: PTX, a cubin, an x86-64 object. This section needs neither a
+// device nor records.
 struct kg_assembly;
 
-// `name` is what texts call it. What is no assembly, or is broken, is refused with the offset or
-// line. The bytes are not needed afterwards; the context is.
+// `name` is its name in texts. Other or malformed files are refused with the offset or line. The
+// bytes are not needed afterwards; the context is.
 KG_API enum kg_status kg_assembly_read(struct kg_context *context, const char *name,
                                        const void *bytes, size_t length,
                                        struct kg_assembly **assembly);
 KG_API void kg_assembly_destroy(struct kg_assembly *assembly);
-// What ptxas or NVRTC said while compiling (-v): its advisories, and figures that the file does not
-// tell. `*matched` (may be NULL) is how many kernels of the file the log speaks of.
+// Adds the compiler log of ptxas or NVRTC (-v): advisories, and figures that the file does not
+// have.
+// `*matched` (may be NULL) is the number of the file's kernels that the log mentions.
 KG_API enum kg_status kg_assembly_add_log(struct kg_assembly *assembly, const char *text,
                                           size_t length, int *matched);
 
-// Estimates with fitted coefficients (JSON of kg_fit) where the device's are among them: those of
-// `family`, or of the only one (NULL).
+// Makes estimates use fitted coefficients (JSON of kg_fit) for devices that it has: those of
+// `family`, or of the only family (NULL).
 KG_API enum kg_status kg_assembly_use_fit(struct kg_assembly *assembly, const char *json,
                                           size_t length, const char *family);
 
-// -1: the file does not tell.
+// -1: not in the file.
 struct kg_kernel_figures {
     size_t size;
     const char *name;
@@ -377,22 +379,22 @@ struct kg_kernel_figures {
     int64_t instructions;
 };
 KG_API int kg_assembly_kernel_count(const struct kg_assembly *assembly);
-// An index that is none is KG_ERROR_ARGUMENT, and the name is NULL then.
+// An index out of range gives KG_ERROR_ARGUMENT and a NULL name.
 KG_API enum kg_status kg_assembly_kernel(const struct kg_assembly *assembly, int index,
                                          struct kg_kernel_figures *figures);
 // The kernel of that name, else the only one whose name contains it.
 KG_API enum kg_status kg_assembly_find(const struct kg_assembly *assembly, const char *name,
                                        int *index);
 
-// Zeros (and NULL) where nothing is known; {0} asks for what the file alone tells.
+// Zeros (and NULL) for what is unknown; {0} uses only what the file has.
 struct kg_assembly_launch {
     size_t size;
     const char *device;   // "h100", "NVIDIA H200"; NULL: one of the code's architecture
     int64_t grid[3];      // blocks
     int block[3];         // threads
     int64_t shared_bytes; // dynamic
-    double read_bytes, write_bytes, flops; // that any kernel for the problem must move and compute
-    bool warm;                             // caches hold what the last run left there
+    double read_bytes, write_bytes, flops; // compulsory, whatever the kernel
+    bool warm;                             // caches keep what the last run left in them
 };
 
 struct kg_prediction {
@@ -415,8 +417,8 @@ KG_API enum kg_status kg_assembly_predict(const struct kg_assembly *assembly, in
 KG_API enum kg_status kg_assembly_report(const struct kg_assembly *assembly, int index,
                                          const struct kg_assembly_launch *launch, bool json,
                                          char **text);
-// Two files side by side: kernels `index` and `other_index`; or, where these are -1, the only ones,
-// else those of one name.
+// Compares kernels `index` and `other_index` of two files; -1: the only kernels, or those with the
+// same name.
 KG_API enum kg_status kg_assembly_compare(const struct kg_assembly *assembly, int index,
                                           const struct kg_assembly *other, int other_index,
                                           const struct kg_assembly_launch *launch, bool json,
@@ -426,31 +428,31 @@ KG_API enum kg_status kg_assembly_compare(const struct kg_assembly *assembly, in
 struct kg_measurement {
     size_t size;
     const char *family;  // candidates of one family and device are fitted together; NULL: ""
-    const char *op;      // problems of one op are held out together; NULL: not known
-    const char *problem; // candidates of one problem are compared with one another
+    const char *op;      // problems of one op are held out together; NULL: unknown
+    const char *problem; // candidates of one problem are compared with each other
     double seconds;
-    double spread; // relative: 0.02 is two percent; 0: not known
+    double spread; // relative: 0.02 is two percent; 0: unknown
 };
 // One JSON line for kg_fit: what the model knows of kernel `index` in this launch, and its time.
 KG_API enum kg_status kg_assembly_sample(const struct kg_assembly *assembly, int index,
                                          const struct kg_assembly_launch *launch,
                                          const struct kg_measurement *measured, char **line);
-// Which samples; NULL: all.
+// Selects samples; NULL: all.
 struct kg_sample_filter {
     size_t size;
     const char *op;
     const char *device; // a part of its name, whatever the case, or "h100"
     const char *family;
 };
-// Fits the model's coefficients to such lines, per device and family, and says what the fit is
-// worth on ops (of one op: problems) it has not seen, beside the prior, the points and the bound: a
-// text, or JSON. `lines` NULL: to the candidates that the records hold; nothing measured there, or
-// nothing that passes, gives KG_ERROR_NO_WISDOM. `name` is what errors call the lines. `filter` may
-// be NULL.
+// Fits the model's coefficients to such lines, per device and family, and reports how well the fit
+// orders ops (with one op only: problems) that it has not seen, compared with the prior, the points
+// and the bound: a text, or JSON. `lines` NULL: fits to the measured candidates of the records; if
+// there are none that pass `filter` (may be NULL), gives KG_ERROR_NO_WISDOM. `name` is the name of
+// the lines in errors.
 KG_API enum kg_status kg_fit(struct kg_context *context, const char *name, const char *lines,
                              size_t length, const struct kg_sample_filter *filter, bool json,
                              char **text);
-// The measured candidates of the records as such lines, to be fitted elsewhere.
+// The measured candidates of the records as such lines, for a fit elsewhere.
 KG_API enum kg_status kg_samples_export(struct kg_context *context,
                                         const struct kg_sample_filter *filter, char **lines);
 
@@ -459,14 +461,14 @@ KG_API enum kg_status kg_samples_export(struct kg_context *context,
 KG_API enum kg_status kg_wisdom_list(struct kg_context *context, const char *op, bool json,
                                      char **text);
 KG_API enum kg_status kg_wisdom_export(struct kg_context *context, char **lines);
-// All or nothing. What was imported, and which lines cannot match here, is in `*summary`.
+// All or nothing. `*summary` says what was imported, and how many lines cannot match here.
 KG_API enum kg_status kg_wisdom_import(struct kg_context *context, const char *lines, size_t length,
                                        char **summary);
 KG_API enum kg_status kg_wisdom_forget(struct kg_context *context, const char *op, int *count);
 // The optimisation log of an op (NULL: of all) as Markdown.
 KG_API enum kg_status kg_log(struct kg_context *context, const char *op, char **text);
-// The records of an op (NULL: of all) as one HTML page that needs no other file: what was chosen,
-// against roofline and baseline, round by round, and what was dropped and why.
+// The records of an op (NULL: of all) as one self-contained HTML page: what was chosen, compared
+// with roofline and baseline, round by round, and what was discarded and why.
 KG_API enum kg_status kg_report(struct kg_context *context, const char *op, char **text);
 
 #ifdef __cplusplus

@@ -156,7 +156,7 @@ def make_pool(tools, size, compiled):
     others = [choice for choice in valid if choice not in set(compiled)]
     more = max(0, min(size - len(compiled), len(others)))
     pool = compiled + random.Random(0).sample(others, more)
-    rows, seconds = tools.bench("pool", ["--promise"], pool)
+    rows, seconds = tools.bench("pool", ["--predict"], pool)
     good = [row for row in rows if not row["failure"] and row.get("points") is not None]
     if not good:
         raise Failure("nothing of the pool can be launched")

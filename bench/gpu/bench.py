@@ -3,14 +3,14 @@
 
     bench/gpu/bench.py [--all] [--only PREFIX] [--json FILE] [--rigor estimate] [--seconds N]
 
-Without --all, a few lines of each kind; --only takes those of a group, or whose label begins so.
-All contenders of a line run alternately, in one process: timing.py says how, cases.py what and with
-which goals, triton_kernels.py what Triton is given. Every result is compared with eager's. GB/s are
-of the bytes that must move, once each. "roof" is what they are beside: a device-to-device copy of
-as many bytes or, for reductions, a kernel that reads as many and does nothing with them. "eager",
-"compile", "triton": their times over ours; what stands behind "graph us" is compile's in a graph. A
-goal is met when the figure as printed, with two decimals, reaches it. In brackets: the family and
-the values of its parameters. Lines come, and the file is written, one by one.
+Without --all, runs a few lines of each kind; --only selects a group, or a prefix of labels. All
+contenders of a line run alternately in one process: timing.py says how; cases.py has the cases and
+their goals, triton_kernels.py the Triton kernels. Every result is compared with eager's. GB/s count
+the compulsory bytes. "roof" is the share of a device-to-device copy of as many bytes or, for
+reductions, of a kernel that only reads as many. "eager", "compile" and "triton" are their times
+over ours; the figure after "graph us" is that of compile in a graph. A goal is met when the figure
+as printed, with two decimals, reaches it. In brackets: the family and the values of its parameters.
+Lines are printed, and the file is written, one by one.
 """
 
 import argparse

@@ -1,10 +1,9 @@
-// What a launch costs the host by its form and by the number of its parameters: which way of asking
-// the driver is the cheapest. The kernel does nothing.
+// The host's cost of a launch, by driver function and number of parameters. The kernel is empty.
 //
 //     bench_forms
 //
-// Nanoseconds a call, the median of bursts that the driver's queue holds; turn by turn, to tell
-// drift from difference.
+// Prints nanoseconds per call, the median of bursts that fit the driver's queue. The variants take
+// turns, so that drift affects all of them.
 
 #include "device/cuda/cuda_driver.h"
 #include "device/device.h"
@@ -20,7 +19,7 @@ struct bench {
     struct kg_cuda_driver driver;
     void *stream;
     void *function;
-    void *kernel; // the same, as cuLibraryGetKernel gives it; NULL: the driver is too old
+    void *kernel; // the same, from cuLibraryGetKernel; NULL: the driver is too old
     int count;    // of parameters
     int64_t values[MOST];
     void *arguments[MOST];

@@ -1,10 +1,10 @@
-// What executing a plan costs the host, beside what the driver takes for the very same launch.
+// The host's cost of executing a plan, compared with the driver's cost of the same launch.
 //
 //     bench_launch [OP.kg OP BINDING ...]
 //
-// Without arguments, bias_relu on tensors of 1 KB, 64 KB and 1 MB. Launches come in bursts that the
-// driver's queue holds, and nobody waits inside a burst; nanoseconds a call, the median of all
-// bursts. Then the same as a graph: what replaying it costs the host, and the device, an execution.
+// Without arguments, runs bias_relu on tensors of 1 KB, 64 KB and 1 MB. Prints nanoseconds per
+// call, the median of bursts that fit the driver's queue, without a wait inside a burst; then the
+// cost of replaying the same as a graph, for the host and for the device.
 
 #include "device/cuda/cuda_driver.h"
 #include "flow/plan_handle.h"
@@ -16,9 +16,9 @@
 #include <string.h>
 #include <time.h>
 
-enum { BURST = 200, BURSTS = 41, RECORDED = 100, MOST_BINDINGS = 16, MOST_LAUNCHES = 16 };
+enum { BURST = 200, BURSTS = 41, RECORDED = 100, MAX_BINDINGS = 16, MAX_LAUNCHES = 16 };
 
-// One launch as the driver wants it.
+// The driver's arguments of one launch.
 struct raw {
     void *function;
     struct kg_grid grid;
@@ -36,7 +36,7 @@ struct bench {
     void *stream;
     struct kg_graph *graph;
     int raw_count;
-    struct raw raw[MOST_LAUNCHES];
+    struct raw raw[MAX_LAUNCHES];
 };
 
 static struct kg_error error;
@@ -100,7 +100,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-// Seconds a call takes the host, and, with the work it gave, the device too.
+// Seconds per call for the host, and for host and device until the work is done.
 static double time_bursts(struct bench *bench, void (*call)(struct bench *bench), int burst,
                           double *whole)
 {
@@ -142,7 +142,7 @@ static void open_raw(struct bench *bench)
             raw->grid = grids.grids[n];
             if (raw->grid.blocks[0] * raw->grid.blocks[1] * raw->grid.blocks[2] == 0)
                 continue;
-            if (bench->raw_count == MOST_LAUNCHES || raw->grid.cluster > 1)
+            if (bench->raw_count == MAX_LAUNCHES || raw->grid.cluster > 1)
                 stop("launching", "too many kernels, or clusters");
             snprintf(name, sizeof name, "kg_kernel_%d", n);
             check(bench->driver.module_function(&raw->function, module, name), name);
@@ -184,7 +184,7 @@ static void time_all(struct bench *bench)
             check(bench->driver.stream_make(&made, KG_CUDA_STREAM_NON_BLOCKING), "a stream");
         bench->stream = made;
         printf("  on %s stream\n", own ? "a non-blocking" : "the NULL");
-        for (int turn = 0; turn < 2; turn++) { // alternately, to tell drift from difference
+        for (int turn = 0; turn < 2; turn++) { // alternately, so that drift affects both
             host = time_bursts(bench, launch_raw, BURST, &whole);
             show("cuLaunchKernel", host, whole);
             host = time_bursts(bench, execute, BURST, &whole);
@@ -245,10 +245,10 @@ static void bench_one(const char *path, const char *name, const struct kg_bindin
 
 int main(int argc, char **argv)
 {
-    struct kg_binding bindings[MOST_BINDINGS];
+    struct kg_binding bindings[MAX_BINDINGS];
     int count = 0;
     if (argc >= 3) {
-        for (int i = 3; i < argc && count < MOST_BINDINGS; i++) {
+        for (int i = 3; i < argc && count < MAX_BINDINGS; i++) {
             char *equals = strchr(argv[i], '=');
             if (!equals)
                 stop(argv[i], "is not NAME=VALUE");

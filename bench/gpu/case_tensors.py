@@ -1,4 +1,4 @@
-"""A case's tensors on the GPU, and what PyTorch, torch.compile and Triton make of them."""
+"""A case's tensors on the GPU, and its PyTorch, torch.compile and Triton versions."""
 
 import math
 import sys
@@ -6,9 +6,9 @@ import sys
 import torch
 import torch._inductor.config
 
-MOST_AHEAD = 1 << 29  # elements: of larger tensors there is room for one, not for all at once
+MAX_AHEAD = 1 << 29  # elements: cases with larger tensors do not fit together
 
-# What was found fastest is not kept: each choice is made where it is timed.
+# Autotuning results are not cached: each process tunes where it times.
 torch._inductor.config.autotune_local_cache = False
 
 
@@ -51,16 +51,16 @@ def zeros(shape, dtype):
 
 
 def compile_ahead(cases):
-    """What torch.compile and Triton make of these cases lies on disk afterwards."""
+    """Fills the disk caches of torch.compile and Triton for these cases."""
     for case in cases:
-        if max(math.prod(shape) for shape, _ in case.tensor_kinds()) > MOST_AHEAD:
+        if max(math.prod(shape) for shape, _ in case.tensor_kinds()) > MAX_AHEAD:
             continue
         try:
             tensors = CaseTensors(case, zeros)
             tensors.compile()
             if case.triton:
                 tensors.triton()
-        except Exception as problem:  # it will fail again where it is timed
+        except Exception as problem:  # it will fail again, with its reason, when it is timed
             print(f"{case.label}: {type(problem).__name__}: {str(problem)[:300]}", file=sys.stderr)
         tensors = None
         torch.cuda.empty_cache()

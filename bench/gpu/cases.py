@@ -1,9 +1,9 @@
-"""The lines of the table: what is computed, from what, beside whom, and what it should reach.
+"""The lines of the table: operators, their tensors, contenders and goals.
 
 A goal is a pair of a measure and a number. Measures: "copy", the time of a device-to-device copy of
-as many bytes over ours; "read", that of reading as many and writing nothing; "eager", "compile",
-"triton", their times over ours; "best", that of the better of eager and compile; "graph", the time
-of torch.compile inside a graph over ours; "host", microseconds that a call takes of the host.
+as many bytes over ours; "read", the same for a kernel that only reads them; "eager", "compile",
+"triton", their times over ours; "best", that of the faster of eager and compile; "graph", the time
+of torch.compile inside a graph over ours; "host", microseconds of host time per call.
 """
 
 from dataclasses import dataclass, field
@@ -31,13 +31,13 @@ REDUCTIONS = {"sum": torch.sum, "max": torch.amax, "mean": torch.mean, "argmax":
 def close(ours, wanted, inputs):
     tolerance = TOLERANCE[wanted.dtype]
     scale = max(wanted.float().abs().max().item(), 1.0)
-    # A piece at a time: differences of gigabytes in f32 take their room.
+    # In chunks: differences of gigabytes in f32 need memory.
     pairs = zip(ours.reshape(-1).split(1 << 27), wanted.reshape(-1).split(1 << 27))
     return all((a.float() - b.float()).abs().max().item() <= tolerance * scale for a, b in pairs)
 
 
 def same_peaks(axis):
-    """Places of maxima: of equals, PyTorch may name another."""
+    """Positions of maxima: of equal values, PyTorch may return another one."""
     def check(ours, wanted, inputs):
         found = inputs[0].gather(axis, ours.unsqueeze(axis)).squeeze(axis)
         return bool((found == inputs[0].amax(axis)).all())
@@ -225,5 +225,5 @@ def all_cases():
         yield from cases()
 
 
-# Beside the goals of lines: of a group's geometric means.
+# Goals of groups, for the geometric means of their lines.
 GROUP_GOALS = {"rows": {"compile": 1.25}}

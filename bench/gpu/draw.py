@@ -11,7 +11,7 @@ changes no other one.
 Sizes are log-uniform over the ranges of their kind, both ends included. In the memory-bound sets
 the bytes of all tensors together are log-uniform over BYTES, and the size of one axis follows from
 them. Products have sizes for every axis, and are drawn again outside PRODUCT_BYTES or above
-MOST_FLOPS. Half of the cases have their contiguous sizes rounded to a multiple of 8 or 64 elements
+MAX_FLOPS. Half of the cases have their contiguous sizes rounded to a multiple of 8 or 64 elements
 (of 8 below 64); the others keep them as drawn, seldom a multiple of 8.
 """
 
@@ -26,13 +26,13 @@ from matmul_shapes import OPS, Shape
 
 BYTES = 1 << 20, 1 << 30
 PRODUCT_BYTES = 1 << 16, 1 << 30
-MOST_FLOPS = 1 << 42  # about 6 ms at the speed of an H200's tensor cores
+MAX_FLOPS = 1 << 42  # about 6 ms at the speed of an H200's tensor cores
 ALIGNED_BYTES = 16  # the widest access, and what tensor maps ask of a pitch
 SIZES = {"bool": 1, "i64": 8, **ELEMENT_BYTES}
 ATTEMPTS = 1000
 
 
-# ---- What is drawn from ----
+# ---- Operators and ranges ----
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ IMAGE = dict(ranges={"C": (3, 2048), "H": (4, 256), "W": (4, 256)}, rest="N", al
 COLUMN = dict(ranges={"D": (32, 65536)}, rest="P", aligned="D")
 MIDDLE = dict(ranges={"B": (8, 8192), "C": (8, 16384)}, rest="A", aligned="C")
 SCAN = dict(ranges={"D": (32, 262144)}, rest="P", aligned="D")
-# Eager PyTorch goes down a column with one thread: millions of rows would take it seconds.
+# Eager PyTorch scans a column with one thread: millions of rows would take seconds.
 SCAN_DOWN = dict(ranges={"P": (32, 65536)}, rest="D", aligned="D")
 
 
@@ -178,7 +178,7 @@ class Operator:
 
     @property
     def is_aligned(self):
-        """Does every row of the operand begin at a multiple of the widest access?"""
+        """Whether every row of the operand is aligned to the widest access."""
         row = self.sizes[axes_of(self.kind.inputs[0])[-1]]
         return row * SIZES[self.dtype] % ALIGNED_BYTES == 0
 
@@ -224,7 +224,7 @@ class Draw:
         return min(high, int(drawn))
 
     def multiple(self):
-        """What contiguous sizes are rounded to; 1: they stay as they are."""
+        """The multiple that contiguous sizes are rounded to; 1: not rounded."""
         return self.one_of("multiple", (8, 64)) if self.uniform("aligned") < 0.5 else 1
 
 
@@ -257,12 +257,12 @@ def draw_product(draw, kind, dtype):
             size = rounded(size, multiple)
         sizes.update({axis: size for axis in ([axes] if axes == "batch" else axes)})
     case = Shape(kind.name, dtype, op=draw.one_of("op", kind.ops), **sizes)
-    fits = PRODUCT_BYTES[0] <= case.bytes <= PRODUCT_BYTES[1] and case.flops <= MOST_FLOPS
+    fits = PRODUCT_BYTES[0] <= case.bytes <= PRODUCT_BYTES[1] and case.flops <= MAX_FLOPS
     return case if fits else None
 
 
 def draw_case(seed, name, number, dtypes, taken):
-    """The first attempt that keeps the bounds and that no earlier case has taken."""
+    """The first attempt within the bounds that is not equal to an earlier case."""
     kind = SETS[name][number % len(SETS[name])]
     for attempt in range(ATTEMPTS):
         draw = Draw(seed, name, number, attempt)

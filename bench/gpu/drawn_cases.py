@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from cases import REDUCTIONS, ROWS, TOLERANCE, Case
 from draw import KIND_OF
 
-PIECE = 1 << 26  # elements: differences in f64 take their room
+CHUNK = 1 << 26  # elements: differences in f64 need memory
 AXES = {"last": -1, "first": 0, "middle": 1}
 
 
@@ -79,7 +79,7 @@ class Judge:
         """The largest, over the largest magnitude; NaN where a NaN is found."""
         if self.axis is not None:
             return self.error_of_places(found)
-        pairs = zip(found.reshape(-1).split(PIECE), self.wanted.reshape(-1).split(PIECE))
+        pairs = zip(found.reshape(-1).split(CHUNK), self.wanted.reshape(-1).split(CHUNK))
         differences = torch.stack([(a.double() - b).abs().max() for a, b in pairs])
         return differences.max().item() / (self.scale or 1.0)
 

@@ -1,8 +1,7 @@
-"""What the lines of drawn.py come to. Needs no package.
+"""Summary of the lines of drawn.py. Needs no package.
 
-A ratio is a peer's time over ours, above 1 where we are faster. "best" is the faster of the peers
-in each shape, "memory" the share of the speed at which a copy moves, or a kernel reads, as many
-bytes.
+A ratio is a peer's time over ours, above 1 where we are faster. "best" is the faster peer of each
+shape; "memory" is the speed relative to a copy of as many bytes, or to a kernel that reads them.
 """
 
 from matmul_summary import print_missing
@@ -21,7 +20,7 @@ def peers_of(name):
 
 
 def ratios_of(line, ours):
-    """By peer, with "best" and "memory"; nothing where we have no time."""
+    """Ratios by peer, with "best" and "memory"; empty if we have no time."""
     cold = line["cold"]
     if ours not in cold:
         return {}
@@ -99,7 +98,7 @@ def print_worst(lines, ours):
 
 
 def is_complete(lines):
-    """Has every line a right result and a time of ours?"""
+    """Whether every line has a correct result and a time of ours."""
     wanted = {name for line in lines for name in OURS if name in line["cold"]} | {"kernelgen"}
     return all(name in line["cold"] for line in lines for name in wanted)
 

@@ -1,5 +1,5 @@
-"""KernelGen's plans on PyTorch tensors, through ctypes: as much of the C interface as the bench
-needs. KERNELGEN_LIBRARY names libkernelgen.so where the loader does not find it."""
+"""KernelGen's plans on PyTorch tensors, through ctypes: the part of the C interface that the bench
+needs. KERNELGEN_LIBRARY is the path of libkernelgen.so if the loader does not find it."""
 
 import ctypes
 import os

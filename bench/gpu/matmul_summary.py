@@ -1,4 +1,4 @@
-"""What the lines of matmul.py come to: means, worst shapes, goals, what is missing and why."""
+"""Summary of the lines of matmul.py: means, worst shapes, goals, what is missing and why."""
 
 from results import geometric_mean
 
@@ -9,7 +9,7 @@ WORST = 12
 
 
 def is_product(line):
-    """Of f16 or bf16 and nothing behind it: what "all shapes" means."""
+    """A 16-bit product without an epilogue: these are "all shapes"."""
     return line["group"] not in ("f32", "epilogue")
 
 
@@ -36,7 +36,7 @@ PARTS = {
     "gelu_tanh": lambda line: line.get("op") == "linear_gelu_tanh",
     "gelu": lambda line: line.get("op") == "linear_gelu",
 }
-# Part, mode, peer, mean or worst, and what it should be.
+# Section, mode, peer, mean or worst, and the goal.
 GOALS = [
     ("all", "cold", "lt", "mean", 1.00), ("all", "graph", "lt", "mean", 1.00),
     ("all", "cold", "lt", "worst", 0.90), ("all", "graph", "lt", "worst", 0.90),
@@ -49,7 +49,7 @@ GOALS = [
 
 
 def ratios(lines, ours, peer, mode):
-    """Theirs over ours, with the labels."""
+    """Their times over ours, with labels."""
     return [(line[mode][peer]["us"] / line[mode][ours]["us"], line["label"]) for line in lines
             if ours in line[mode] and peer in line[mode]]
 

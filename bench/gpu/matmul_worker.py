@@ -1,4 +1,4 @@
-"""The process that times products for matmul.py and drawn.py, which may die of one of them."""
+"""The process that times products for matmul.py and drawn.py; a product may crash it."""
 
 import math
 
@@ -9,7 +9,7 @@ from matmul_shapes import Shape
 from timing import medians
 from timing_worker import Contenders, Unavailable, Worker, run_task, words_of
 
-# Unit roundoffs; what an error may be beside one of them, over sqrt(K), since inputs are normal.
+# Unit roundoffs; the errors allowed beyond one of them, over sqrt(K), since inputs are normal.
 ROUNDOFF = {"f16": 2.0 ** -11, "bf16": 2.0 ** -8, "f32": 0}
 ALLOWED = {"f16": 1e-3, "bf16": 1e-3, "f32": 1e-4}
 PIECE = 1 << 26
@@ -127,7 +127,7 @@ class Products(Contenders):
                 stream.synchronize()
                 runs[place] = run
             except RuntimeError:
-                pass  # not for this shape, after all
+                pass  # cannot run this shape
         cold = medians(clock.race(runs, 5, True))
         graphs = medians(clock.replay({place: clock.record(run, cold[place])
                                        for place, run in runs.items()}, 5))

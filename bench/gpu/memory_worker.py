@@ -1,4 +1,4 @@
-"""The process that times memory-bound operators for drawn.py, which may die of one of them.
+"""The process that times memory-bound operators for drawn.py; one of them may crash it.
 
 With --compile I/N it times nothing: it makes torch.compile compile its share of the task's cases,
 which then lie on disk.

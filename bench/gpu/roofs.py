@@ -1,4 +1,4 @@
-"""What a result stands beside: a kernel that moves as many bytes and does nothing with them."""
+"""Reference speeds: kernels that move or read as many bytes and do nothing else."""
 
 import torch
 
@@ -15,7 +15,7 @@ def read_kernel(clock, size):
 
 
 def copy_of(count):
-    """A run that moves so many bytes: half of them are read, half written."""
+    """A run that moves this many bytes: half are read, half written."""
     source = torch.empty(count // 2, dtype=torch.uint8, device="cuda")
     target = torch.empty_like(source)
     return lambda: target.copy_(source)

@@ -20,7 +20,7 @@ PLANS = os.path.join(HERE, "plans_ahead.py")
 START_LIMIT = 240  # seconds until the process has PyTorch and what all shapes share
 COMPILE_LIMIT = 240
 BETWEEN_LIMIT = 60
-MOST_BLAMES = 4  # after so many a contender is out for good
+MAX_FAILURES = 4  # after this many a contender is dropped for good
 OURS = "kernelgen", "measured"
 COMPILERS = 12  # processes, or threads
 
@@ -59,7 +59,7 @@ def feed(process, text):
 
 
 def shares(count):
-    """By which processes divide so many cases: none where one alone is as fast."""
+    """How processes divide the cases: none if one process is as fast."""
     number = min(COMPILERS, os.cpu_count() or 1, count // 3)
     return [f"{i}/{number}" for i in range(number)] if number > 1 else []
 
@@ -130,7 +130,7 @@ class Run:
         self.until = time.monotonic() + limit
 
     def contenders(self):
-        return [name for name in self.settings["contenders"] if self.blames[name] < MOST_BLAMES]
+        return [name for name in self.settings["contenders"] if self.blames[name] < MAX_FAILURES]
 
     def task(self):
         return dict(self.settings, contenders=self.contenders(),
@@ -146,7 +146,7 @@ class Run:
         self.report(line, self.lines)
 
     def blame(self, stage, reason):
-        """Whoever was at work is out; during a race, that is whoever is least proven."""
+        """Drops the contender that was running; during a race, the one that was proven least."""
         label, names = self.todo[0].label, [stage.removeprefix("again ")]
         if stage in ("cold", "graph"):
             names = [name for name in OURS if name in self.contenders()]

@@ -1,4 +1,4 @@
-"""Triton's side of the table: short kernels as a careful person writes them by hand.
+"""The Triton kernels of the table, as a careful person writes them by hand.
 
 Each function here takes tensors and launches; nothing is searched. What is constant for a case is
 constant for the compiler too, so that divisions are cheap.

@@ -1,19 +1,18 @@
-// Fits the constants by which times of kernels that wait for memory are expected
-// (cuda_memory_times.h) to times that a GPU took, and tells how good a choice by them is.
+// Fits the constants of the time model of memory-bound kernels (cuda_memory_times.h) to measured
+// times, and reports how good a choice by expected times is.
 //
 //     fit_memory [--show] [--fit] FILE...
 //
-// A file has races as bench_choices --draw gives them: a line `h200 softmax.kg softmax T=f16
-// P=4096,D=1024` names the GPU and the problem, and below it stand microseconds, registers of a
-// thread, and the choice; the first one is what a rule chose then. For each race, and all together:
-// the time of the choice that is expected to be fastest over that of the fastest, the same of the
-// first, and of what the rule chooses today, where it was timed. With --fit, constants fitted to
-// every other race, how these choose in the races held out, and constants fitted to all. Nothing
-// runs, and no device is needed.
+// A file contains races as bench_choices --draw prints them: a line `h200 softmax.kg softmax T=f16
+// P=4096,D=1024` names the GPU and the problem; the lines below it have microseconds, registers of
+// a thread, and a choice, the first of which was the rule's. For each race, and for all together,
+// prints three ratios to the time of the fastest choice: those of the choice that is expected to be
+// fastest, of the first one, and of the rule's choice today if it was timed. With --fit, fits
+// constants to every other race, prints how these choose in the other races, and constants fitted
+// to all. Nothing runs, and no device is needed.
 //
-// The fit: logarithms of constants, one after the other up or down by less and less, as long as the
-// squares of the logarithms of expected over measured times become less. Of a race, fast choices
-// count more than slow ones.
+// The fit: coordinate descent with shrinking steps on the logarithms of the constants, minimising
+// the squared logarithms of expected over measured times. Fast choices of a race have more weight.
 
 #include "asm/gpu.h"
 #include "base/arena.h"
@@ -28,12 +27,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_RACES = 512, MOST_SAMPLES = 1 << 16, MOST_FILE = 1 << 24, MOST_GROUPS = 4 };
+enum { MAX_RACES = 512, MAX_SAMPLES = 1 << 16, MAX_FILE = 1 << 24, MAX_GROUPS = 4 };
 
-// One choice's time. What the families say of it does not depend on the constants.
+// The time of one choice. The families' description of it does not depend on the constants.
 struct sample {
-    int groups, families[MOST_GROUPS], counts[MOST_GROUPS];
-    struct kg_cuda_memory_work works[MOST_GROUPS][KG_MAX_GRIDS];
+    int groups, families[MAX_GROUPS], counts[MAX_GROUPS];
+    struct kg_cuda_memory_work works[MAX_GROUPS][KG_MAX_GRIDS];
     double seconds, weight; // measured; in the fit
     int registers;
     char *choice;
@@ -43,11 +42,11 @@ static struct race {
     char *name;
     struct kg_device_facts facts;
     int first, count; // samples
-    char *rule;       // what the rule chooses today
-} races[MOST_RACES];
+    char *rule;       // the rule's choice today
+} races[MAX_RACES];
 static struct sample *samples;
 static int race_count, sample_count;
-static struct kg_arena arena; // as long as the program
+static struct kg_arena arena; // lives as long as the program
 static struct kg_error error;
 
 static void stop(const char *doing)
@@ -66,7 +65,7 @@ static char *copy_text(const char *text)
     return copy;
 }
 
-// ---- What was measured ----
+// ---- Measurements ----
 
 static void describe_gpu(const char *handle, struct kg_device_facts *facts)
 {
@@ -165,10 +164,10 @@ static void add_sample(const struct kg_problem *problem, const struct race *race
     sample->registers = (int)strtol(at, &at, 10);
     at += strspn(at, " ");
     sample->choice = copy_text(at);
-    // Values that families refuse by now are left out.
-    if (sample_count == MOST_SAMPLES - 1 ||
+    // Configs that families refuse today are omitted.
+    if (sample_count == MAX_SAMPLES - 1 ||
         !kg_choice_read(problem, &race->facts, &kg_target_cuda, at, &choice) ||
-        choice.count > MOST_GROUPS)
+        choice.count > MAX_GROUPS)
         return;
     sample->groups = choice.count;
     for (int i = 0; i < sample->groups; i++) {
@@ -212,13 +211,13 @@ static void read_races(const char *path)
     size_t length;
     const struct kg_problem *problem = NULL;
     struct race *race = NULL;
-    if (kg_files_read(path, MOST_FILE, &text, &length, &error) != KG_OK)
+    if (kg_files_read(path, MAX_FILE, &text, &length, &error) != KG_OK)
         stop("reading races");
     for (char *line = text, *next; *line; line = next) {
         size_t end = strcspn(line, "\n");
         next = line + end + (line[end] == '\n');
         line[end] = 0;
-        if (line[0] == '#' || (line[0] != ' ' && race_count == MOST_RACES))
+        if (line[0] == '#' || (line[0] != ' ' && race_count == MAX_RACES))
             continue;
         if (line[0] == ' ' && race) {
             add_sample(problem, race, line);
@@ -273,7 +272,7 @@ static bool is_in(int race, enum part part)
     return races[race].count > 0 && (part == ALL || (race % 2 == 0) == (part == EVEN));
 }
 
-// Of races of one group, which is the family's.
+// For races of one group, which is the family's.
 static bool tells_of(const struct race *race, int family)
 {
     const struct sample *first = &samples[race->first];
@@ -282,8 +281,7 @@ static bool tells_of(const struct race *race, int family)
 
 static double cost(const struct all_times *times, int family, enum part part)
 {
-    // Constants of which no time says anything stay where they are. Logarithms beyond `large` count
-    // by their amount only.
+    // Constants that no time depends on keep their values. Errors beyond `large` count linearly.
     const double draw = 0.02, large = 0.1;
     struct kg_cuda_memory_times now = times->of[family], start = *families[family].times;
     double sum = 0;
@@ -313,7 +311,7 @@ static void fit_family(struct all_times *times, int family, enum part part)
             if (then < now) {
                 now = then;
                 steps[i] *= 1.3;
-            } else { // the other way next time
+            } else { // the other direction next time
                 *constant = before;
                 steps[i] *= -0.5;
             }
@@ -326,7 +324,7 @@ static void fit(struct all_times *times, enum part part)
         fit_family(times, i, part);
 }
 
-// ---- What is told ----
+// ---- Output ----
 
 struct summary {
     double sum, worst;
@@ -355,7 +353,7 @@ static int find_choice(const struct race *race, const char *choice)
     return -1;
 }
 
-// Pairs of a race's choices, of those more than 2 % apart, and how many are put in the right order.
+// Pairs of a race's choices that are more than 2 % apart, and how many are ordered correctly.
 static void count_pairs(const struct race *race, const struct all_times *times, double *right,
                         double *pairs)
 {
@@ -414,7 +412,7 @@ static void report(const char *label, const struct all_times *times, enum part p
 int main(int count, char **arguments)
 {
     bool show = false, fits = false;
-    samples = calloc(MOST_SAMPLES, sizeof *samples);
+    samples = calloc(MAX_SAMPLES, sizeof *samples);
     for (int i = 1; i < count; i++) {
         if (strcmp(arguments[i], "--show") == 0)
             show = true;

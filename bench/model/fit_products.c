@@ -1,18 +1,19 @@
-// Fits the constants by which times of matrix products on CUDA are expected (cuda_contract_times.h)
-// to times that a GPU took, and tells how well they order what took no part in the fit.
+// Fits the constants of the time model of matrix products on CUDA (cuda_contract_times.h) to
+// measured times, and reports how well they order shapes that were not part of the fit.
 //
 //     fit_products [--least SHARE] [FOLDER]
 //
-// FOLDER has h100_spaces.txt, h100_products.txt and h100_choices.txt; tests/data when not given.
-// First the pairs that are ordered rightly by what ships, then by constants fitted to everything,
-// then for each shape of the spaces by constants fitted to all other shapes: the honest figure, and
-// exit status 1 where it is less than SHARE. Last the constants fitted to everything, as
-// cuda_contract_times.c has them. Pairs within two percent of each other say nothing. Nothing runs,
-// and no device is needed.
+// FOLDER contains h100_spaces.txt, h100_products.txt and h100_choices.txt; default: tests/data.
+// Prints the share of pairs of configs that are ordered correctly by the shipped constants, by
+// constants fitted to everything, and for each shape of the spaces by constants fitted to all other
+// shapes: the honest figure, with exit status 1 if it is below SHARE. Lastly prints the constants
+// fitted to everything, in the form of cuda_contract_times.c. Pairs within two percent of each
+// other do not count. Nothing runs, and no device is needed.
 //
-// The fit: logarithms of all constants, least squares of the logarithms of expected over measured
-// times, large ones counted by their amount only, each step damped until it helps. Whole spaces
-// count most. What ships knows all shapes; so a fit begins elsewhere, with half or twice of each.
+// The fit: damped least squares (with a linear loss for outliers) of the logarithms of expected
+// over measured times, in the logarithms of the constants. Whole spaces have the largest weight.
+// The shipped constants are fitted to all shapes, so a fit starts from half or twice of each of
+// them.
 
 #include "base/arena.h"
 #include "base/cholesky.h"
@@ -29,9 +30,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_RACES = 256, MOST_SAMPLES = 8192, MOST_FILE = 1 << 22, WORDS = 256 };
+enum { MAX_RACES = 256, MAX_SAMPLES = 8192, MAX_FILE = 1 << 22, WORDS = 256 };
 
-// One configuration's time. `choice` holds what the plan points into.
+// The time of one config. `choice` owns what the plan points to.
 struct sample {
     struct kg_choice *choice;
     struct kg_cuda_contract_plan plan;
@@ -43,13 +44,13 @@ static struct race {
     char sizes[64];
     bool is_space;
     int first, count; // samples
-} races[MOST_RACES];
-static struct sample samples[MOST_SAMPLES];
+} races[MAX_RACES];
+static struct sample samples[MAX_SAMPLES];
 static int race_count, sample_count;
 
 static const char definition[] = "op nt(a: f16[M, K], b: f16[N, K]) -> (c: f16[M, N])\n"
                                  "{ c[m, n] = sum(k) a[m, k] * b[n, k] }\n";
-static struct kg_arena arena; // as long as the program
+static struct kg_arena arena; // lives as long as the program
 static struct kg_error error;
 
 static void stop(const char *doing)
@@ -67,9 +68,9 @@ static void *need(void *memory)
     return memory;
 }
 
-// ---- What was measured ----
+// ---- Measurements ----
 
-// Of the arena, as all that it points to is.
+// The problem is allocated in the arena.
 static const struct kg_problem *problem_of(const char *sizes)
 {
     static struct kg_file *file;
@@ -106,7 +107,7 @@ static void add_sample(const struct kg_device_facts *facts, const struct kg_prob
     config += strspn(config, " ");
     snprintf(words, sizeof words, "%s%s%s", config, strstr(config, "raster=") ? "" : " raster=0",
              strstr(config, "maxnreg=") ? "" : " maxnreg=0");
-    if (sample_count == MOST_SAMPLES || !problem || !(measured > 0) ||
+    if (sample_count == MAX_SAMPLES || !problem || !(measured > 0) ||
         !kg_choice_read(problem, facts, &kg_target_cuda, words, choice)) {
         kg_error_set(&error, KG_ERROR_ARGUMENT, "no time and config, or too many: '%s'", line);
         stop("reading a race");
@@ -117,7 +118,7 @@ static void add_sample(const struct kg_device_facts *facts, const struct kg_prob
     sample_count++;
 }
 
-// `weight`: of a race, whatever the number of its samples.
+// `weight`: of each race, whatever the number of its samples.
 static void read_races(const struct kg_device_facts *facts, const char *folder, const char *name,
                        bool are_spaces, double weight)
 {
@@ -126,7 +127,7 @@ static void read_races(const struct kg_device_facts *facts, const char *folder, 
     const struct kg_problem *problem = NULL;
     int first = race_count;
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    if (kg_files_read(path, MOST_FILE, &text, &length, &error) != KG_OK)
+    if (kg_files_read(path, MAX_FILE, &text, &length, &error) != KG_OK)
         stop("reading races");
     for (char *line = text, *next; *line; line = next) {
         size_t end = strcspn(line, "\n");
@@ -138,8 +139,8 @@ static void read_races(const struct kg_device_facts *facts, const char *folder, 
             add_sample(facts, problem, line);
             continue;
         }
-        if (race_count == MOST_RACES) {
-            kg_error_set(&error, KG_ERROR_ARGUMENT, "more than %d races", MOST_RACES);
+        if (race_count == MAX_RACES) {
+            kg_error_set(&error, KG_ERROR_ARGUMENT, "more than %d races", MAX_RACES);
             stop("reading races");
         }
         struct race *race = &races[race_count++];
@@ -170,12 +171,35 @@ static const struct {
     const char *name;
     size_t offset;
 } constants[] = {
-    CONSTANT(launch), CONSTANT(fill),    CONSTANT(delay),    CONSTANT(far),       CONSTANT(memory),
-    CONSTANT(begin),  CONSTANT(written), CONSTANT(again),    CONSTANT(late),      CONSTANT(finish),
-    CONSTANT(leave),  CONSTANT(cluster), CONSTANT(folding),  CONSTANT(following), CONSTANT(meet),
-    CONSTANT(shown),  CONSTANT(pieces),  CONSTANT(folded),   CONSTANT(both),      CONSTANT(held),
-    CONSTANT(matrix), CONSTANT(columns), CONSTANT(operands), CONSTANT(uneven),    CONSTANT(misses),
-    CONSTANT(down),   CONSTANT(across),  CONSTANT(flag),     CONSTANT(part),
+    CONSTANT(launch),
+    CONSTANT(shared_rate),
+    CONSTANT(l2_latency),
+    CONSTANT(memory_latency),
+    CONSTANT(bandwidth_share),
+    CONSTANT(memory_start),
+    CONSTANT(streamed_saving),
+    CONSTANT(reread_share),
+    CONSTANT(exposed_latency),
+    CONSTANT(tile_end),
+    CONSTANT(tile_store),
+    CONSTANT(cluster_fold),
+    CONSTANT(cluster_fold_tile),
+    CONSTANT(cluster_next),
+    CONSTANT(cluster_barrier),
+    CONSTANT(exposed_end),
+    CONSTANT(fold_launch),
+    CONSTANT(fold_bandwidth),
+    CONSTANT(overlap_loss),
+    CONSTANT(busy_stages),
+    CONSTANT(matrix_share),
+    CONSTANT(full_columns),
+    CONSTANT(operand_read),
+    CONSTANT(unaligned_copy),
+    CONSTANT(unaligned_reread),
+    CONSTANT(pair_m),
+    CONSTANT(pair_n),
+    CONSTANT(stream_k_flag),
+    CONSTANT(stream_k_tile),
 };
 enum { CONSTANTS = sizeof constants / sizeof *constants };
 
@@ -192,16 +216,16 @@ static void move(const struct kg_cuda_contract_times *from, const double *by,
         *constant_of(to, i) *= exp(by[i]);
 }
 
-// What is fitted: everything but the shape that is held out, if there is one.
+// A fit to everything but the held-out shape, if there is one.
 struct fit {
     const char *held_out;
     struct kg_cuda_contract_times start;
-    double at[CONSTANTS]; // logarithms of what the constants are of those of the start
+    double at[CONSTANTS]; // logarithms of the constants over those of the start
     double matrix[CONSTANTS * CONSTANTS], right[CONSTANTS];
 };
 
-// How much all is drawn towards the start, for what no time says anything of; where amounts begin
-// to count instead of their squares.
+// `draw`: the pull of constants towards the start, for those that no time depends on. `large`:
+// errors beyond it count linearly instead of quadratically.
 static const double draw = 0.002, large = 0.02;
 
 static bool takes_part(const struct fit *fit, const struct sample *sample)
@@ -229,7 +253,7 @@ static double cost(const struct fit *fit, const double *at)
     return sum;
 }
 
-// The equations of a step from where the fit is, not damped yet.
+// Sets up the equations of a step, without damping.
 static void linearise(struct fit *fit)
 {
     const double nudge = 1e-4;
@@ -259,7 +283,7 @@ static void linearise(struct fit *fit)
     }
 }
 
-// False when no step helps.
+// Returns false if no step reduces the cost.
 static bool step(struct fit *fit, double *now, double *damping)
 {
     linearise(fit);
@@ -287,14 +311,14 @@ static bool step(struct fit *fit, double *now, double *damping)
 
 static void fit_times(const char *held_out, struct kg_cuda_contract_times *fitted)
 {
-    enum { MOST_STEPS = 60 };
+    enum { MAX_STEPS = 60 };
     struct fit fit = {.held_out = held_out};
     double elsewhere[CONSTANTS];
     for (int i = 0; i < CONSTANTS; i++)
         elsewhere[i] = i % 2 == 0 ? log(2) : -log(2);
     move(&kg_cuda_contract_times_of_space, elsewhere, &fit.start);
     double now = cost(&fit, fit.at), damping = 1e-2;
-    for (int i = 0; i < MOST_STEPS && step(&fit, &now, &damping); i++)
+    for (int i = 0; i < MAX_STEPS && step(&fit, &now, &damping); i++)
         continue;
     move(&fit.start, fit.at, fitted);
 }
@@ -308,7 +332,7 @@ struct pairs {
 static void count_pairs(const struct race *race, const struct kg_cuda_contract_times *times,
                         struct pairs *pairs)
 {
-    double by[MOST_SAMPLES];
+    double by[MAX_SAMPLES];
     const struct sample *first = &samples[race->first];
     for (int i = 0; i < race->count; i++)
         by[i] = expected(&first[i], times);

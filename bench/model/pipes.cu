@@ -15,7 +15,7 @@ using namespace nvcuda;
 #define TRIPS _Pragma("unroll 1") for (int trip = 0; trip < 1000; trip++)
 #define EACH(count) _Pragma("unroll") for (int i = 0; i < count; i++)
 
-// Eight chains of one operation, kept alive.
+// Eight dependency chains of one operation, with a use of the results.
 #define CHAINS(name, type, count, step)                                                            \
     extern "C" __global__ void name(type *x)                                                       \
     {                                                                                              \

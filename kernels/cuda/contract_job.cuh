@@ -1,62 +1,74 @@
-// What the forms of the contract family share. A *job* is the struct that stands behind this text
-// in a generated file: the sizes of a product, the values of its sides, and what becomes of a sum.
-// Of it there are
+// What the forms of the contract family share. A *job* is a struct that follows in the generated
+// file: the sizes of a product, the values of its operands and its epilogue. It has
 //
-// - compute, side_a, side_b, out: the types of sums, and of elements of the sides and the output
-// - PLAIN_A, PLAIN_B: the side is an array, at a_at(), b_at(), as it stands
-// - ALONG_A, ALONG_B: its neighbours in memory are neighbours along the sum
-// - POINTED: value() looks at where it is, or stores something
-// - BY_ROW, BY_COLUMN: of_row, of_column have members; BY_SUM: sum_at is somewhere
-// - batches() rows() columns() depth(): how many; several axes of a kind are counted as one
-// - a(item, row, step), b(item, step, column): a value of a side
-// - of_row, of_column: what all of a row, or of a column, have in common behind the product, as
-//   at_row(item, row), at_column(item, column) read it; expect_row(), expect_column() announce that
-// - sum_at(item, row, column): where what a sum alone has is, two bytes; sums_in_pairs(): those of
-//   two neighbouring columns, the even one first, may be read at once
-// - value(item, row, column, total), and with what was read before of all three: the output's
-//   element; stores what else comes of it
-// - out_at(item, row, column): where that element is
+// - compute, element_a, element_b, out: the types of accumulators, operand elements and outputs
+// - PLAIN_A, PLAIN_B: the operand is an array, and a_at(), b_at() point into it
+// - K_MAJOR_A, K_MAJOR_B: elements adjacent along K are adjacent in memory
+// - USES_POSITION: value() uses the indices of an element, or stores other outputs
+// - PER_ROW, PER_COLUMN: row_values, column_values have members; PER_ELEMENT: element_at() points
+//   at something
+// - batches(), rows(), columns(), depth(): the sizes; several axes of a kind count as one
+// - a(item, row, step), b(item, step, column): an operand's value; `item` is the batch index,
+//   `step` the K index
+// - row_values, column_values: what the epilogue reads per row and per column; load_row(item, row)
+//   and load_column(item, column) load it, prefetch_row() and prefetch_column() prefetch it to the
+//   L2
+// - element_at(item, row, column): the address of the 16-bit value that the epilogue reads per
+//   element; elements_in_pairs(): those of two adjacent columns, starting at an even one, can be
+//   read as one word
+// - value(item, row, column, total), also with the loaded values of all three kinds: the output
+//   element; stores other outputs of the epilogue
+// - out_at(item, row, column): the address of the output element
 // - store(item, row, column, element)
 //
-// and of plain sides only
+// and, for operands that are arrays,
 //
-// - a_at(item, row, step), b_at(item, step, column): where an element is
-// - a_along(step), b_along(step): how many elements further than step 0 that is
+// - a_at(item, row, step), b_at(item, step, column): the address of an element
+// - a_k_offset(step), b_k_offset(step): its offset from the element of step 0
 // - widen_a(element), widen_b(element): its value
 //
-// Whoever calls them stays inside the sizes; places are linear beyond them where they are inside.
+// The caller keeps indices within the sizes. Addresses are linear beyond them if they are linear
+// within.
 
 #define KG_METHOD __device__ __forceinline__
 
-template <bool CHOICE, class FIRST, class SECOND>
-struct kg_choice {
+template <bool FLAG, class FIRST, class SECOND>
+struct kg_select_type {
     using type = FIRST;
 };
 template <class FIRST, class SECOND>
-struct kg_choice<false, FIRST, SECOND> {
+struct kg_select_type<false, FIRST, SECOND> {
     using type = SECOND;
 };
-template <bool CHOICE, class FIRST, class SECOND>
-using kg_either = typename kg_choice<CHOICE, FIRST, SECOND>::type;
+template <bool FLAG, class FIRST, class SECOND>
+using kg_either = typename kg_select_type<FLAG, FIRST, SECOND>::type;
 
-// What is there will be read soon: into the L2.
-KG_INLINE void kg_expect(const void *place)
+// Prefetches a line to the L2.
+KG_INLINE void kg_prefetch_l2(const void *place)
 {
     asm volatile("prefetch.L2 [%0];" ::"l"(place));
 }
 
-// The transposed product: rows are the other job's columns.
+// The transposed job: its rows are the columns of the other one.
 template <class JOB>
 struct kg_swapped {
     using compute = typename JOB::compute;
-    using side_a = typename JOB::side_b;
-    using side_b = typename JOB::side_a;
+    using element_a = typename JOB::element_b;
+    using element_b = typename JOB::element_a;
     using out = typename JOB::out;
     enum : bool { PLAIN_A = JOB::PLAIN_B, PLAIN_B = JOB::PLAIN_A };
-    enum : bool { ALONG_A = JOB::ALONG_B, ALONG_B = JOB::ALONG_A, POINTED = JOB::POINTED };
-    enum : bool { BY_ROW = JOB::BY_COLUMN, BY_COLUMN = JOB::BY_ROW, BY_SUM = JOB::BY_SUM };
-    using of_row = typename JOB::of_column;
-    using of_column = typename JOB::of_row;
+    enum : bool {
+        K_MAJOR_A = JOB::K_MAJOR_B,
+        K_MAJOR_B = JOB::K_MAJOR_A,
+        USES_POSITION = JOB::USES_POSITION
+    };
+    enum : bool {
+        PER_ROW = JOB::PER_COLUMN,
+        PER_COLUMN = JOB::PER_ROW,
+        PER_ELEMENT = JOB::PER_ELEMENT
+    };
+    using row_values = typename JOB::column_values;
+    using column_values = typename JOB::row_values;
     JOB job;
     KG_METHOD int64_t batches() const
     {
@@ -82,27 +94,27 @@ struct kg_swapped {
     {
         return job.a(item, column, step);
     }
-    KG_METHOD const side_a *a_at(int64_t item, int64_t row, int64_t step) const
+    KG_METHOD const element_a *a_at(int64_t item, int64_t row, int64_t step) const
     {
         return job.b_at(item, step, row);
     }
-    KG_METHOD const side_b *b_at(int64_t item, int64_t step, int64_t column) const
+    KG_METHOD const element_b *b_at(int64_t item, int64_t step, int64_t column) const
     {
         return job.a_at(item, column, step);
     }
-    KG_METHOD int64_t a_along(int64_t step) const
+    KG_METHOD int64_t a_k_offset(int64_t step) const
     {
-        return job.b_along(step);
+        return job.b_k_offset(step);
     }
-    KG_METHOD int64_t b_along(int64_t step) const
+    KG_METHOD int64_t b_k_offset(int64_t step) const
     {
-        return job.a_along(step);
+        return job.a_k_offset(step);
     }
-    KG_METHOD compute widen_a(side_a element) const
+    KG_METHOD compute widen_a(element_a element) const
     {
         return job.widen_b(element);
     }
-    KG_METHOD compute widen_b(side_b element) const
+    KG_METHOD compute widen_b(element_b element) const
     {
         return job.widen_a(element);
     }
@@ -111,33 +123,34 @@ struct kg_swapped {
         return job.value(item, column, row, total);
     }
     KG_METHOD out value(int64_t item, int64_t row, int64_t column, compute total,
-                        const of_row &in_row, const of_column &in_column, uint16_t in_sum) const
+                        const row_values &in_row, const column_values &in_column,
+                        uint16_t in_element) const
     {
-        return job.value(item, column, row, total, in_column, in_row, in_sum);
+        return job.value(item, column, row, total, in_column, in_row, in_element);
     }
-    KG_METHOD const uint16_t *sum_at(int64_t item, int64_t row, int64_t column) const
+    KG_METHOD const uint16_t *element_at(int64_t item, int64_t row, int64_t column) const
     {
-        return job.sum_at(item, column, row);
+        return job.element_at(item, column, row);
     }
-    KG_METHOD bool sums_in_pairs() const
+    KG_METHOD bool elements_in_pairs() const
     {
         return false;
     }
-    KG_METHOD of_row at_row(int64_t item, int64_t row) const
+    KG_METHOD row_values load_row(int64_t item, int64_t row) const
     {
-        return job.at_column(item, row);
+        return job.load_column(item, row);
     }
-    KG_METHOD of_column at_column(int64_t item, int64_t column) const
+    KG_METHOD column_values load_column(int64_t item, int64_t column) const
     {
-        return job.at_row(item, column);
+        return job.load_row(item, column);
     }
-    KG_METHOD void expect_row(int64_t item, int64_t row) const
+    KG_METHOD void prefetch_row(int64_t item, int64_t row) const
     {
-        job.expect_column(item, row);
+        job.prefetch_column(item, row);
     }
-    KG_METHOD void expect_column(int64_t item, int64_t column) const
+    KG_METHOD void prefetch_column(int64_t item, int64_t column) const
     {
-        job.expect_row(item, column);
+        job.prefetch_row(item, column);
     }
     KG_METHOD out *out_at(int64_t item, int64_t row, int64_t column) const
     {
@@ -149,9 +162,9 @@ struct kg_swapped {
     }
 };
 
-// Which tile number `rest` is, of `tall` x `wide` ones: bands of GROUP tiles are gone through one
-// after the other, so that what runs at once shares both sides. ORDER 0: down a column of the band
-// first, 1: along a row.
+// The position of tile `rest` in a grid of `tall` x `wide` tiles. Tiles are visited in bands of
+// GROUP tiles, so that blocks that run at once share both operands in the L2. ORDER 0: along M
+// first within a band, 1: along N first.
 template <int ORDER, int GROUP>
 KG_INLINE void kg_tile_place(int64_t rest, int64_t tall, int64_t wide, int64_t *row,
                              int64_t *column)
@@ -159,60 +172,59 @@ KG_INLINE void kg_tile_place(int64_t rest, int64_t tall, int64_t wide, int64_t *
     const int64_t across = ORDER == 0 ? wide : tall, deep = ORDER == 0 ? tall : wide;
     int64_t band = rest;
     const int64_t inside = kg_take(&band, GROUP * across);
-    const int64_t most = kg_min_i64(GROUP, deep - band * GROUP);
+    const int64_t limit = kg_min_i64(GROUP, deep - band * GROUP);
     int64_t far = inside;
-    const int64_t near = kg_take(&far, most);
+    const int64_t near = kg_take(&far, limit);
     *row = ORDER == 0 ? band * GROUP + near : far;
     *column = ORDER == 0 ? far : band * GROUP + near;
 }
 
-// The steps [from, to) of a piece of the sum: pieces are whole multiples of UNIT steps but the last
-// ones, which may have none.
+// The K steps [from, to) of a split-K slice. Slices are whole multiples of UNIT steps, except the
+// last ones, which may be shorter or empty.
 template <int UNIT>
-KG_INLINE void kg_piece_steps(int64_t depth, int64_t pieces, int64_t piece, int64_t *from,
+KG_INLINE void kg_slice_steps(int64_t depth, int64_t splits, int64_t slice, int64_t *from,
                               int64_t *to)
 {
-    const int64_t length = kg_ceildiv_i64(kg_ceildiv_i64(depth, UNIT), pieces) * UNIT;
-    *from = kg_min_i64(piece * length, depth);
+    const int64_t length = kg_ceildiv_i64(kg_ceildiv_i64(depth, UNIT), splits) * UNIT;
+    *from = kg_min_i64(slice * length, depth);
     *to = kg_min_i64(*from + length, depth);
 }
 
-// What becomes of a piece's sum: the last of it, if there is one piece; else it waits in `scratch`
-// for kg_contract_fold.
-template <int PIECES, class JOB>
-KG_INLINE void kg_contract_finish(const JOB &job, char *scratch, int64_t piece, int64_t item,
+// Finishes an element: runs the epilogue, or, with split-K, stores the partial sum in `scratch` for
+// kg_contract_fold.
+template <int SPLIT, class JOB>
+KG_INLINE void kg_contract_finish(const JOB &job, char *scratch, int64_t slice, int64_t item,
                                   int64_t row, int64_t column, typename JOB::compute total)
 {
-    if constexpr (PIECES == 1)
+    if constexpr (SPLIT == 1)
         job.store(item, row, column, job.value(item, row, column, total));
     else
         reinterpret_cast<typename JOB::compute *>(
-            scratch)[((piece * job.batches() + item) * job.rows() + row) * job.columns() + column] =
+            scratch)[((slice * job.batches() + item) * job.rows() + row) * job.columns() + column] =
             total;
 }
 
-// What PIECES pieces have of a sum, `step` elements apart, in their order: the same in every run.
-// They are read together, since there are few threads to wait for them.
-template <int PIECES, class T>
-KG_INLINE T kg_fold_pieces(const T *partial, int64_t step)
+// Adds the partial sums of SPLIT slices, which are `step` elements apart, in a fixed order. Loads
+// are issued in batches, because few threads hide their latency.
+template <int SPLIT, class T>
+KG_INLINE T kg_fold_slices(const T *partial, int64_t step)
 {
-    constexpr int most = 256 / sizeof(T), batch = PIECES < most ? PIECES : most;
+    constexpr int limit = 256 / sizeof(T), batch = SPLIT < limit ? SPLIT : limit;
     T total = 0;
 #pragma unroll 1
-    for (int first = 0; first < PIECES; first += batch) {
-        T parts[batch];
+    for (int first = 0; first < SPLIT; first += batch) {
+        T values[batch];
 #pragma unroll
         for (int i = 0; i < batch; i++)
-            parts[i] =
-                PIECES % batch == 0 || first + i < PIECES ? partial[(first + i) * step] : T();
+            values[i] = SPLIT % batch == 0 || first + i < SPLIT ? partial[(first + i) * step] : T();
 #pragma unroll
         for (int i = 0; i < batch; i++)
-            total += parts[i];
+            total += values[i];
     }
     return total;
 }
 
-template <int PIECES, class JOB>
+template <int SPLIT, class JOB>
 KG_INLINE void kg_contract_fold(const JOB &job, const char *scratch)
 {
     using compute = typename JOB::compute;
@@ -220,7 +232,7 @@ KG_INLINE void kg_contract_fold(const JOB &job, const char *scratch)
     const int64_t outputs = job.batches() * job.rows() * job.columns();
     for (int64_t output = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; output < outputs;
          output += (int64_t)gridDim.x * blockDim.x) {
-        const compute total = kg_fold_pieces<PIECES>(partials + output, outputs);
+        const compute total = kg_fold_slices<SPLIT>(partials + output, outputs);
         int64_t item = output;
         const int64_t column = kg_take(&item, job.columns()), row = kg_take(&item, job.rows());
         job.store(item, row, column, job.value(item, row, column, total));

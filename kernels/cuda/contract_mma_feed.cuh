@@ -1,9 +1,9 @@
-// How the sides of a product come from global to shared memory, see contract_mma.cuh: tile by tile,
-// by copies that nobody waits for, or through registers.
+// How operands get from global to shared memory, see contract_mma.cuh: tile by tile, by
+// asynchronous copies or through registers.
 
 template <class JOB>
 struct kg_mma_a {
-    typedef typename JOB::side_a element;
+    typedef typename JOB::element_a element;
     const JOB &job;
     int64_t item;
     KG_METHOD const element *at(int64_t span, int64_t k) const
@@ -18,7 +18,7 @@ struct kg_mma_a {
 
 template <class JOB>
 struct kg_mma_b {
-    typedef typename JOB::side_b element;
+    typedef typename JOB::element_b element;
     const JOB &job;
     int64_t item;
     KG_METHOD const element *at(int64_t span, int64_t k) const
@@ -31,88 +31,90 @@ struct kg_mma_b {
     }
 };
 
-// What is made of the value is made here, not before a loop, where it would wait in registers.
-KG_INLINE int kg_mma_here(int value)
+// Hides a value from the compiler, so that what depends on it is computed here and not before a
+// loop, where it would occupy registers.
+KG_INLINE int kg_mma_opaque(int value)
 {
     asm volatile("" : "+r"(value));
     return value;
 }
 
-// How a side is addressed.
+// How an operand is addressed.
 enum kg_mma_access {
-    KG_MMA_WHOLE,   // lines are contiguous and begin at multiples of 16 bytes
-    KG_MMA_STRIDES, // by a stride for each of rows (or columns) and k
-    KG_MMA_EACH     // every element on its own
+    KG_MMA_WHOLE,   // lines are contiguous and aligned to 16 bytes
+    KG_MMA_STRIDES, // one stride for rows (or columns) and one for K
+    KG_MMA_EACH     // every element has its own address
 };
 
-// One side of a block's tiles, in the order of k. `k` is the first of the tile that is next, of
-// which `steps` are left.
-template <class SIDE, class TILE, int SPAN, bool ALONG_K, kg_mma_access ACCESS>
+// The tiles of one operand of a block, in the order of K. In the methods `k` is the first K index
+// of the next tile and `steps` the number of K indices left in it.
+template <class OPERAND, class TILE, int SPAN, bool K_MAJOR, kg_mma_access ACCESS>
 struct kg_mma_feed {
-    typedef typename SIDE::element element;
+    typedef typename OPERAND::element element;
     static constexpr int size = sizeof(element), per_chunk = 16 / size, depth = TILE::depth;
-    static constexpr int lines = ALONG_K ? SPAN : depth;
-    static constexpr int chunks = (ALONG_K ? depth : SPAN) / per_chunk;
+    static constexpr int lines = K_MAJOR ? SPAN : depth;
+    static constexpr int chunks = (K_MAJOR ? depth : SPAN) / per_chunk;
     static constexpr int passes = (lines * chunks + TILE::threads - 1) / TILE::threads;
-    static constexpr int part = (passes + TILE::steps - 1) / TILE::steps;
-    static constexpr bool has_pairs = size == 4 && !ALONG_K;
+    static constexpr int chunks_per_step = (passes + TILE::steps - 1) / TILE::steps;
+    static constexpr bool has_pairs = size == 4 && !K_MAJOR;
 #if __CUDA_ARCH__ >= 800
     static constexpr bool has_copies = ACCESS != KG_MMA_EACH;
 #else
     static constexpr bool has_copies = false;
 #endif
     static constexpr bool has_registers = !has_copies || (ACCESS == KG_MMA_STRIDES && size < 4);
-    SIDE side;
-    const element *from;  // the tile's first element; WHOLE: the thread's
-    int64_t pitch, inner; // from line to line, and within a line
+    OPERAND operand;
+    const element *from;  // the first element of the tile; WHOLE: of the thread
+    int64_t pitch, inner; // strides between lines and within a line
     int64_t tile_step, first;
-    int span_left; // of the tile, within the tensor
-    int width;     // bytes that may be copied at a time; less than 4: through registers
-    uint32_t held[part][8];
+    int span_left; // lines (or line elements) of the tile that are within the tensor
+    int width;     // bytes of one copy; less than 4: through registers
+    uint32_t registers[chunks_per_step][8];
     static_assert(size == TILE::tensor::size, "the elements of the tensor cores");
 
-    KG_METHOD kg_mma_feed(SIDE of, int64_t at_span, int64_t k) : side(of), first(at_span)
+    KG_METHOD kg_mma_feed(OPERAND of, int64_t at_span, int64_t k) : operand(of), first(at_span)
     {
-        const int64_t left = side.extent() - first;
+        const int64_t left = operand.extent() - first;
         span_left = left < SPAN ? (int)left : SPAN;
         if constexpr (ACCESS == KG_MMA_EACH)
             return;
-        from = side.at(first, k);
-        const int64_t along_span = side.at(first + 1, k) - from;
-        const int64_t along_k = side.at(first, k + 1) - from;
-        pitch = ALONG_K ? along_span : along_k;
-        inner = ACCESS == KG_MMA_WHOLE ? 1 : ALONG_K ? along_k : along_span;
-        tile_step = (ALONG_K ? inner : pitch) * depth;
+        from = operand.at(first, k);
+        const int64_t span_stride = operand.at(first + 1, k) - from;
+        const int64_t k_stride = operand.at(first, k + 1) - from;
+        pitch = K_MAJOR ? span_stride : k_stride;
+        inner = ACCESS == KG_MMA_WHOLE ? 1 : K_MAJOR ? k_stride : span_stride;
+        tile_step = (K_MAJOR ? inner : pitch) * depth;
         const uint64_t bits = (uint64_t)from | (uint64_t)(pitch * size) | 16;
         width = inner == 1 ? (int)(bits & -bits) : size;
         if constexpr (has_copies && ACCESS == KG_MMA_WHOLE)
             from += threadIdx.x / beside<16>() * pitch + threadIdx.x % beside<16>() * per_chunk;
     }
 
-    // Of `count` elements from `at` on in a line: how many are within the tensor.
+    // How many of `count` elements from position `at` of a line are within the tensor.
     KG_METHOD int inside(int at, int count, int steps) const
     {
-        const int left = (ALONG_K ? steps : span_left) - at;
+        const int left = (K_MAJOR ? steps : span_left) - at;
         return left < 0 ? 0 : left < count ? left : count;
     }
 
-    // Threads side by side on units of WIDTH bytes of a line; the others are on the next ones.
+    // Threads that copy adjacent units of WIDTH bytes of a line; further threads copy the next
+    // lines.
     template <int WIDTH>
     KG_METHOD static constexpr int beside()
     {
         return chunks * 16 / WIDTH < TILE::threads ? chunks * 16 / WIDTH : TILE::threads;
     }
 
-    // Begins to copy, WIDTH bytes at a time.
+    // Issues the copies of a tile, WIDTH bytes each.
     template <int WIDTH>
     KG_METHOD void copy(uint32_t tile, int steps) const
     {
         constexpr int count = WIDTH / size, wide = beside<WIDTH>(), down = TILE::threads / wide;
         constexpr int turns = (lines + down - 1) / down, repeats = chunks * 16 / WIDTH / wide;
         static_assert(TILE::threads % wide == 0, "whole lines");
-        const int thread = ACCESS == KG_MMA_WHOLE ? threadIdx.x : kg_mma_here(threadIdx.x);
+        const int thread = ACCESS == KG_MMA_WHOLE ? threadIdx.x : kg_mma_opaque(threadIdx.x);
         const int line = thread / wide;
-        const int lines_left = (ALONG_K ? span_left : steps) - line;
+        const int lines_left = (K_MAJOR ? span_left : steps) - line;
 #pragma unroll
         for (int repeat = 0; repeat < repeats; repeat++) {
             const int at = thread % wide + repeat * wide, chunk = at * WIDTH / 16;
@@ -128,8 +130,8 @@ struct kg_mma_feed {
                     break;
                 const int there =
                     down % 8 == 0
-                        ? kg_mma_place<chunks, has_pairs>(line, chunk) + pass * down * chunks * 16
-                        : kg_mma_place<chunks, has_pairs>(line + pass * down, chunk);
+                        ? kg_mma_swizzle<chunks, has_pairs>(line, chunk) + pass * down * chunks * 16
+                        : kg_mma_swizzle<chunks, has_pairs>(line + pass * down, chunk);
                 kg_copy_part<WIDTH>(tile + there + at * WIDTH % 16, place,
                                     pass * down < lines_left ? bytes : 0);
                 place += down * pitch;
@@ -137,7 +139,7 @@ struct kg_mma_feed {
         }
     }
 
-    // What is copied of the tile.
+    // Issues the copies of a tile, if the operand does not go through registers.
     KG_METHOD void copy_tile(uint32_t tile, int steps) const
     {
         if constexpr (has_copies && ACCESS == KG_MMA_WHOLE)
@@ -152,17 +154,17 @@ struct kg_mma_feed {
         }
     }
 
-    // How far, in bytes, a whole chunk is behind a multiple of 16, where the two vectors around it
-    // lie within its line; else -1: each of its elements is read. `along` is its place in the line.
+    // The misalignment of a chunk in bytes, if the two aligned vectors around it lie within its
+    // line; else -1: its elements are read one by one. `along` is its position in the line.
     KG_METHOD int shift_of(const element *place, int64_t along) const
     {
         const int shift = (int)((uint64_t)place % 16);
         const int64_t begin = along - shift / size;
-        const int64_t end = ALONG_K ? side.job.depth() : side.extent();
+        const int64_t end = K_MAJOR ? operand.job.depth() : operand.extent();
         return shift == 0 || (begin >= 0 && begin + 2 * per_chunk <= end) ? shift : -1;
     }
 
-    // The chunk of the thread's n-th turn: its place in the tile, and in memory.
+    // The chunk of the thread's n-th turn: its position in the tile and its address.
     struct chunk {
         int line, at, count, shift;
         const element *place;
@@ -170,15 +172,15 @@ struct kg_mma_feed {
     KG_METHOD chunk chunk_of(int n, int64_t k, int steps) const
     {
         chunk it;
-        const int unit = n * TILE::threads + kg_mma_here(threadIdx.x);
+        const int unit = n * TILE::threads + kg_mma_opaque(threadIdx.x);
         it.line = unit / chunks, it.at = unit % chunks * per_chunk;
-        it.count = it.line < (ALONG_K ? span_left : steps) ? inside(it.at, per_chunk, steps) : 0;
+        it.count = it.line < (K_MAJOR ? span_left : steps) ? inside(it.at, per_chunk, steps) : 0;
         it.shift = -1;
         it.place = nullptr;
         if constexpr (ACCESS != KG_MMA_EACH) {
             it.place = from + (it.line * pitch + it.at * inner);
             if (inner == 1 && it.count == per_chunk)
-                it.shift = shift_of(it.place, (ALONG_K ? k : first) + it.at);
+                it.shift = shift_of(it.place, (K_MAJOR ? k : first) + it.at);
         }
         return it;
     }
@@ -187,8 +189,8 @@ struct kg_mma_feed {
     {
         const element *place;
         if constexpr (ACCESS == KG_MMA_EACH)
-            place = side.at(first + (ALONG_K ? it.line : it.at + i),
-                            k + (ALONG_K ? it.at + i : it.line));
+            place = operand.at(first + (K_MAJOR ? it.line : it.at + i),
+                               k + (K_MAJOR ? it.at + i : it.line));
         else
             place = it.place + i * inner;
         if constexpr (size == 2)
@@ -234,41 +236,41 @@ struct kg_mma_feed {
             __funnelshift_r(moved[2], moved[3], bits), __funnelshift_r(moved[3], moved[4], bits));
     }
 
-    KG_METHOD bool is_held() const
+    KG_METHOD bool goes_through_registers() const
     {
         return has_registers && (!has_copies || width < 4);
     }
 
-    // The n-th part of what goes through registers, of as many as there are steps: first into them,
-    // later from there.
+    // The n-th share (of as many as a tile has K steps) of what goes through registers: fetch()
+    // loads it, put() stores it in shared memory.
     KG_METHOD void fetch(int n, int64_t k, int steps)
     {
-        if (!is_held())
+        if (!goes_through_registers())
             return;
 #pragma unroll
-        for (int i = 0; i < part; i++) {
-            const chunk it = chunk_of(n * part + i, k, steps);
+        for (int i = 0; i < chunks_per_step; i++) {
+            const chunk it = chunk_of(n * chunks_per_step + i, k, steps);
             if (it.line < lines)
-                fetch_chunk(held[i], it, k);
+                fetch_chunk(registers[i], it, k);
         }
-        __syncwarp(); // lanes may have gone different ways, and tensor cores want them together
+        __syncwarp(); // mma needs converged lanes, and these may have diverged
     }
 
     KG_METHOD void put(int n, uint32_t tile, int64_t k, int steps) const
     {
-        if (!is_held())
+        if (!goes_through_registers())
             return;
 #pragma unroll
-        for (int i = 0; i < part; i++) {
-            const chunk it = chunk_of(n * part + i, k, steps);
+        for (int i = 0; i < chunks_per_step; i++) {
+            const chunk it = chunk_of(n * chunks_per_step + i, k, steps);
             if (it.line < lines)
-                kg_put_shared(tile + kg_mma_place<chunks, has_pairs>(it.line, it.at / per_chunk),
-                              join_chunk(held[i], it.shift));
+                kg_put_shared(tile + kg_mma_swizzle<chunks, has_pairs>(it.line, it.at / per_chunk),
+                              join_chunk(registers[i], it.shift));
         }
         __syncwarp();
     }
 
-    KG_METHOD void go_on()
+    KG_METHOD void advance()
     {
         if constexpr (ACCESS != KG_MMA_EACH)
             from += tile_step;

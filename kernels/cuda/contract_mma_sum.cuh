@@ -1,145 +1,146 @@
-// The product of a block, see contract_mma.cuh: tiles are multiplied while others are on their way.
+// The main loop, see contract_mma.cuh: one tile is multiplied while others are being copied.
 
 template <class TILE>
 struct kg_mma_sums {
-    float at[TILE::row_parts][TILE::column_parts][4];
-    uint32_t least; // where numbers are split, see kg_mma_notice
+    float at[TILE::m_tiles][TILE::n_tiles][4];
+    uint32_t least; // of split operands, see kg_mma_note_smallest
 };
 
 template <class TILE>
 KG_INLINE void kg_mma_clear(kg_mma_sums<TILE> &sums)
 {
 #pragma unroll
-    for (int r = 0; r < TILE::row_parts; r++)
+    for (int r = 0; r < TILE::m_tiles; r++)
 #pragma unroll
-        for (int c = 0; c < TILE::column_parts; c++)
+        for (int c = 0; c < TILE::n_tiles; c++)
 #pragma unroll
             for (int i = 0; i < 4; i++)
                 sums.at[r][c][i] = 0;
     sums.least = 0xffffffff;
 }
 
-// Words of both sides for one step, as the warp got them.
+// The fragments of both operands for one K step of the warp.
 template <class TILE>
-struct kg_mma_words {
-    uint32_t a[TILE::row_parts][4], b[TILE::column_parts / 2][4];
+struct kg_mma_fragments {
+    uint32_t a[TILE::m_tiles][4], b[TILE::n_tiles / 2][4];
 };
 
-// Keeps the least size of a number other than 0, as twice its bits less 1: 0 is the largest so.
-KG_INLINE void kg_mma_notice(uint32_t &least, uint32_t word)
+// Keeps the smallest magnitude other than 0, as twice the bits less 1: in that encoding 0 is the
+// largest.
+KG_INLINE void kg_mma_note_smallest(uint32_t &least, uint32_t word)
 {
     const uint32_t size = word + word - 1;
     least = size < least ? size : least;
 }
 
 template <class TILE>
-KG_INLINE void kg_mma_notice(kg_mma_sums<TILE> &sums, const kg_mma_words<TILE> &words)
+KG_INLINE void kg_mma_note_smallest(kg_mma_sums<TILE> &sums,
+                                    const kg_mma_fragments<TILE> &fragments)
 {
-    if constexpr (TILE::tensor::ways > 1) {
+    if constexpr (TILE::tensor::terms > 1) {
 #pragma unroll
-        for (int i = 0; i < TILE::row_parts * 4; i++)
-            kg_mma_notice(sums.least, words.a[i / 4][i % 4]);
+        for (int i = 0; i < TILE::m_tiles * 4; i++)
+            kg_mma_note_smallest(sums.least, fragments.a[i / 4][i % 4]);
 #pragma unroll
-        for (int i = 0; i < TILE::column_parts * 2; i++)
-            kg_mma_notice(sums.least, words.b[i / 4][i % 4]);
+        for (int i = 0; i < TILE::n_tiles * 2; i++)
+            kg_mma_note_smallest(sums.least, fragments.b[i / 4][i % 4]);
     }
 }
 
-// Where a number is so small, less than 2^-100, that its second half is none with all its digits,
-// all sums of the warp are in doubt: they become no numbers, which are made anew.
+// If a number is below 2^-100, its second term may lose bits. Then all sums of the warp are set to
+// NaN, so that the epilogue recomputes them.
 template <class TILE>
-KG_INLINE void kg_mma_doubt(kg_mma_sums<TILE> &sums)
+KG_INLINE void kg_mma_invalidate(kg_mma_sums<TILE> &sums)
 {
     constexpr uint32_t enough = 2u * (127 - 100) << 23;
-    if constexpr (TILE::tensor::ways > 1) {
+    if constexpr (TILE::tensor::terms > 1) {
         if (!__any_sync(0xffffffff, sums.least < enough))
             return;
 #pragma unroll
-        for (int i = 0; i < TILE::row_parts * TILE::column_parts * 4; i++)
-            sums.at[i / (TILE::column_parts * 4)][i / 4 % TILE::column_parts][i % 4] =
+        for (int i = 0; i < TILE::m_tiles * TILE::n_tiles * 4; i++)
+            sums.at[i / (TILE::n_tiles * 4)][i / 4 % TILE::n_tiles][i % 4] =
                 kg_from_bits_f32(0x7fffffff);
     }
 }
 
-template <class TILE, bool A_ALONG_K, bool B_ALONG_K>
+template <class TILE, bool A_K_MAJOR, bool B_K_MAJOR>
 struct kg_mma_readers {
-    kg_mma_reader<TILE, TILE::rows, A_ALONG_K, false> a;
-    kg_mma_reader<TILE, TILE::columns, B_ALONG_K, true> b;
+    kg_mma_reader<TILE, TILE::rows, A_K_MAJOR, false> a;
+    kg_mma_reader<TILE, TILE::columns, B_K_MAJOR, true> b;
     KG_METHOD kg_mma_readers()
         : a(threadIdx.x / 32 % TILE::row_warps * TILE::warp_rows),
           b(threadIdx.x / 32 / TILE::row_warps * TILE::warp_columns)
     {
     }
-    KG_METHOD void get(kg_mma_words<TILE> &words, uint32_t stage, int step) const
+    KG_METHOD void get(kg_mma_fragments<TILE> &fragments, uint32_t stage, int step) const
     {
 #pragma unroll
-        for (int r = 0; r < TILE::row_parts; r++)
-            a.get(words.a[r], stage, r, step);
+        for (int r = 0; r < TILE::m_tiles; r++)
+            a.get(fragments.a[r], stage, r, step);
 #pragma unroll
-        for (int c = 0; c < TILE::column_parts / 2; c++)
-            b.get(words.b[c], stage + TILE::a_bytes, c, step);
+        for (int c = 0; c < TILE::n_tiles / 2; c++)
+            b.get(fragments.b[c], stage + TILE::a_bytes, c, step);
     }
 };
 
-// The sums of a row's part.
-template <int TERM, class TILE, int WAYS>
-KG_INLINE void kg_mma_multiply_term(float (&sums)[TILE::column_parts][4],
-                                    const uint32_t (&a)[WAYS][4],
-                                    const uint32_t (&b)[TILE::column_parts][WAYS][2])
+// One product of terms, for the 16 rows of an instruction.
+template <int TERM, class TILE, int TERMS>
+KG_INLINE void kg_mma_multiply_term(float (&sums)[TILE::n_tiles][4], const uint32_t (&a)[TERMS][4],
+                                    const uint32_t (&b)[TILE::n_tiles][TERMS][2])
 {
 #pragma unroll
-    for (int c = 0; c < TILE::column_parts; c++)
+    for (int c = 0; c < TILE::n_tiles; c++)
         TILE::tensor::template multiply<TERM>(sums[c], a, b[c]);
 }
 
-// Three terms, in sums of their own: then they are added.
-template <class TILE, int WAYS>
-KG_INLINE void kg_mma_multiply_apart(float (&sums)[TILE::column_parts][4],
-                                     const uint32_t (&a)[WAYS][4],
-                                     const uint32_t (&b)[TILE::column_parts][WAYS][2])
+// The three products of terms, in accumulators of their own that are added to the sums afterwards.
+template <class TILE, int TERMS>
+KG_INLINE void kg_mma_multiply_separately(float (&sums)[TILE::n_tiles][4],
+                                          const uint32_t (&a)[TERMS][4],
+                                          const uint32_t (&b)[TILE::n_tiles][TERMS][2])
 {
-    float apart[TILE::column_parts][4];
+    float separate[TILE::n_tiles][4];
 #pragma unroll
-    for (int i = 0; i < TILE::column_parts * 4; i++)
-        apart[i / 4][i % 4] = 0;
-    kg_mma_multiply_term<0, TILE, WAYS>(apart, a, b);
-    kg_mma_multiply_term<1, TILE, WAYS>(apart, a, b);
-    kg_mma_multiply_term<2, TILE, WAYS>(apart, a, b);
+    for (int i = 0; i < TILE::n_tiles * 4; i++)
+        separate[i / 4][i % 4] = 0;
+    kg_mma_multiply_term<0, TILE, TERMS>(separate, a, b);
+    kg_mma_multiply_term<1, TILE, TERMS>(separate, a, b);
+    kg_mma_multiply_term<2, TILE, TERMS>(separate, a, b);
 #pragma unroll
-    for (int i = 0; i < TILE::column_parts * 4; i++)
-        sums[i / 4][i % 4] += apart[i / 4][i % 4];
+    for (int i = 0; i < TILE::n_tiles * 4; i++)
+        sums[i / 4][i % 4] += separate[i / 4][i % 4];
 }
 
-// Of the rows' parts [FROM, TO).
+// The rows of the instruction tiles [FROM, TO).
 template <int FROM, int TO, class TILE>
-KG_INLINE void kg_mma_multiply(kg_mma_sums<TILE> &sums, const kg_mma_words<TILE> &words)
+KG_INLINE void kg_mma_multiply(kg_mma_sums<TILE> &sums, const kg_mma_fragments<TILE> &fragments)
 {
     typedef typename TILE::tensor tensor;
-    uint32_t a[TILE::row_parts][tensor::ways][4], b[TILE::column_parts][tensor::ways][2];
-    uint32_t split[tensor::ways];
+    uint32_t a[TILE::m_tiles][tensor::terms][4], b[TILE::n_tiles][tensor::terms][2];
+    uint32_t split[tensor::terms];
 #pragma unroll
     for (int i = FROM * 4; i < TO * 4; i++) {
-        tensor::split(split, words.a[i / 4][i % 4]);
+        tensor::split(split, fragments.a[i / 4][i % 4]);
 #pragma unroll
-        for (int way = 0; way < tensor::ways; way++)
-            a[i / 4][way][i % 4] = split[way];
+        for (int term = 0; term < tensor::terms; term++)
+            a[i / 4][term][i % 4] = split[term];
     }
 #pragma unroll
-    for (int i = 0; i < TILE::column_parts * 2; i++) {
-        tensor::split(split, words.b[i / 4][i % 4]);
+    for (int i = 0; i < TILE::n_tiles * 2; i++) {
+        tensor::split(split, fragments.b[i / 4][i % 4]);
 #pragma unroll
-        for (int way = 0; way < tensor::ways; way++)
-            b[i / 2][way][i % 2] = split[way];
+        for (int term = 0; term < tensor::terms; term++)
+            b[i / 2][term][i % 2] = split[term];
     }
 #pragma unroll
     for (int r = FROM; r < TO; r++)
-        if constexpr (tensor::apart)
-            kg_mma_multiply_apart<TILE, tensor::ways>(sums.at[r], a[r], b);
+        if constexpr (tensor::separate)
+            kg_mma_multiply_separately<TILE, tensor::terms>(sums.at[r], a[r], b);
         else
-            kg_mma_multiply_term<0, TILE, tensor::ways>(sums.at[r], a[r], b);
+            kg_mma_multiply_term<0, TILE, tensor::terms>(sums.at[r], a[r], b);
 }
 
-// Both sides of the tile that is next.
+// Both operands of the next tile.
 template <class TILE, class FEED_A, class FEED_B>
 struct kg_mma_feeds {
     static constexpr bool has_registers = FEED_A::has_registers || FEED_B::has_registers;
@@ -176,17 +177,17 @@ struct kg_mma_feeds {
     {
         b.put(n, stage + TILE::a_bytes, k, steps());
     }
-    KG_METHOD void go_on()
+    KG_METHOD void advance()
     {
-        a.go_on();
-        b.go_on();
+        a.advance();
+        b.advance();
         k += TILE::depth;
     }
 };
 
-// Fills all stages but the last.
+// The prologue of the pipeline: fills all stages but the last.
 template <class TILE, class FEEDS>
-KG_INLINE void kg_mma_begin(FEEDS &feeds, uint32_t stages)
+KG_INLINE void kg_mma_prologue(FEEDS &feeds, uint32_t stages)
 {
 #pragma unroll 1
     for (int i = 0; i < TILE::stages - 1; i++) {
@@ -202,30 +203,31 @@ KG_INLINE void kg_mma_begin(FEEDS &feeds, uint32_t stages)
             }
         }
         kg_copies_close();
-        feeds.go_on();
+        feeds.advance();
     }
 }
 
-// Adds the products of all tiles that the sides have. All threads of the block take part; then they
-// may use `stages`, the shared memory of all stages, for something else.
+// Multiplies all tiles of the task. All threads of the block take part; afterwards they may reuse
+// the shared memory of the stages.
 //
-// Between the barriers of one tile and the next, nobody reads the stage of the tile before: it is
-// filled for the tile that is stages - 1 ahead. Words are got a step ahead, but where halves of
-// numbers need the registers, or what goes through some: that of a side has half a step to arrive.
+// Between two barriers no thread reads the stage of the previous tile: it is filled with the tile
+// that is stages - 1 ahead. Fragments are loaded one K step ahead, unless the registers are needed
+// for split operands or for elements on their way to shared memory. Those of each operand have half
+// a step to arrive.
 template <class TILE, class READERS, class FEEDS>
-KG_INLINE void kg_mma_sum(kg_mma_sums<TILE> &total, FEEDS &feeds, uint32_t stages)
+KG_INLINE void kg_mma_main_loop(kg_mma_sums<TILE> &total, FEEDS &feeds, uint32_t stages)
 {
-    constexpr int steps = TILE::steps, last = TILE::stages - 1, parts = TILE::row_parts;
-    constexpr bool ahead = !FEEDS::has_registers && !TILE::tensor::apart;
+    constexpr int steps = TILE::steps, last = TILE::stages - 1, m_tiles = TILE::m_tiles;
+    constexpr bool prefetches = !FEEDS::has_registers && !TILE::tensor::separate;
     const READERS readers;
     int64_t left = (feeds.stop - feeds.k + TILE::depth - 1) / TILE::depth;
-    kg_mma_words<TILE> words[2];
-    kg_mma_begin<TILE>(feeds, stages);
+    kg_mma_fragments<TILE> fragments[2];
+    kg_mma_prologue<TILE>(feeds, stages);
     kg_copies_wait_but<TILE::stages - 2>();
     __syncthreads();
     uint32_t present = stages, next = stages + last * TILE::stage_bytes;
-    if constexpr (ahead)
-        readers.get(words[0], present, 0);
+    if constexpr (prefetches)
+        readers.get(fragments[0], present, 0);
 #pragma unroll 1
     for (; left > 0; left--) {
         const uint32_t after =
@@ -233,43 +235,43 @@ KG_INLINE void kg_mma_sum(kg_mma_sums<TILE> &total, FEEDS &feeds, uint32_t stage
         const bool has_tile = feeds.has_tile();
 #pragma unroll(FEEDS::has_registers ? 2 : steps)
         for (int step = 0; step < steps; step++) {
-            if (ahead && step == steps - 1) {
+            if (prefetches && step == steps - 1) {
                 kg_copies_wait_but<TILE::stages - 2>();
                 __syncthreads();
             }
-            if constexpr (ahead)
-                readers.get(words[(step + 1) % 2], step == steps - 1 ? after : present,
+            if constexpr (prefetches)
+                readers.get(fragments[(step + 1) % 2], step == steps - 1 ? after : present,
                             (step + 1) % steps);
             else
-                readers.get(words[0], present, step);
+                readers.get(fragments[0], present, step);
             if (step == 0) {
                 if (has_tile)
                     feeds.copy(next);
                 kg_copies_close();
             }
-            if constexpr (ahead) {
-                kg_mma_multiply<0, parts>(total, words[step % 2]);
+            if constexpr (prefetches) {
+                kg_mma_multiply<0, m_tiles>(total, fragments[step % 2]);
                 continue;
             }
             if (has_tile)
                 feeds.fetch_a(step);
-            kg_mma_notice(total, words[0]);
-            kg_mma_multiply<0, parts / 2>(total, words[0]);
+            kg_mma_note_smallest(total, fragments[0]);
+            kg_mma_multiply<0, m_tiles / 2>(total, fragments[0]);
             if (has_tile) {
                 feeds.put_a(step, next);
                 feeds.fetch_b(step);
             }
-            kg_mma_multiply<parts / 2, parts>(total, words[0]);
+            kg_mma_multiply<m_tiles / 2, m_tiles>(total, fragments[0]);
             if (has_tile)
                 feeds.put_b(step, next);
         }
-        if constexpr (!ahead) {
+        if constexpr (!prefetches) {
             kg_copies_wait_but<TILE::stages - 2>();
             __syncthreads();
         }
         next = present;
         present = after;
-        feeds.go_on();
+        feeds.advance();
     }
     __syncthreads();
 }

@@ -1,22 +1,21 @@
-// Products of few rows, where reading side B is what takes time: every element of it is read once,
-// in vectors that bypass the L1, several under way for each thread; side A stays in the L1.
+// Products of few rows, bound by reading operand B: each of its elements is read once, in vectors
+// that bypass the L1, several in flight per thread. Operand A stays in the L1.
 //
-// A block makes ROWS x COLUMNS sums. It takes tiles of DEPTH x COLUMNS elements of B, STAGES at
-// once. Where neighbours in memory are neighbours along the sum (ALONG), a line of lanes has DEPTH
-// steps of a column, and each warp several columns; else a line of lanes has COLUMNS columns of one
-// step, and each thread a vector of columns. In the end threads with different steps of the same
-// sums add up what they have.
+// A block computes ROWS x COLUMNS sums, from STAGES tiles of DEPTH x COLUMNS elements of B at a
+// time. If B is K-major, a line of lanes reads DEPTH steps of a column, and a warp several columns;
+// otherwise a line of lanes reads COLUMNS columns of one step, and a thread a vector of columns. At
+// the end, threads with different K steps of the same sums add their partial sums.
 
-// Adds up values of lanes that differ in the bits LEAST .. MOST of their numbers. Of COUNT values
-// each lane is left with COUNT / the number of such lanes, or one: those from the place it gives
-// on. Lanes with the same place have the same.
-template <int MOST, int LEAST, int COUNT, typename T>
-KG_INLINE int kg_deal_sums(T (&values)[COUNT])
+// Reduce-scatter among the lanes whose numbers differ in the bits LOW_BIT .. HIGH_BIT. Of COUNT
+// values each lane keeps COUNT / lanes totals, or one, starting with the one at the returned
+// position. Lanes that get the same position have the same totals.
+template <int HIGH_BIT, int LOW_BIT, int COUNT, typename T>
+KG_INLINE int kg_reduce_scatter(T (&values)[COUNT])
 {
     const int lane = threadIdx.x % 32;
     int place = 0, count = COUNT;
 #pragma unroll
-    for (int way = MOST; way >= LEAST; way /= 2) {
+    for (int way = HIGH_BIT; way >= LOW_BIT; way /= 2) {
         if (count > 1) {
             const bool upper = lane & way;
             count /= 2;
@@ -35,7 +34,7 @@ KG_INLINE int kg_deal_sums(T (&values)[COUNT])
     return place;
 }
 
-// An element of a side as it was read: stored, or (not FAST) a value already.
+// Converts an operand element as it was read: from memory, or (not FAST) already a value.
 template <bool FAST, class JOB, typename T>
 KG_INLINE typename JOB::compute kg_widen_a(const JOB &job, T element)
 {
@@ -54,27 +53,27 @@ KG_INLINE typename JOB::compute kg_widen_b(const JOB &job, T element)
         return element;
 }
 
-// Neighbours in memory are neighbours along the sum.
+// B is K-major.
 template <class JOB, bool WHOLE_A, bool WHOLE_B, int ROWS, int COLUMNS, int DEPTH, int THREADS>
-struct kg_thin_along {
+struct kg_thin_k_major {
     using compute = typename JOB::compute;
     enum : bool { FAST = WHOLE_B && JOB::PLAIN_B };
-    enum : bool { FAST_A = WHOLE_A && FAST && JOB::PLAIN_A && JOB::ALONG_A };
-    using kept = kg_either<FAST, typename JOB::side_b, compute>;
-    using kept_a = kg_either<FAST_A, typename JOB::side_a, compute>;
-    enum : int { VECTOR = 16 / (int)sizeof(typename JOB::side_b), LINE = DEPTH / VECTOR };
+    enum : bool { FAST_A = WHOLE_A && FAST && JOB::PLAIN_A && JOB::K_MAJOR_A };
+    using loaded = kg_either<FAST, typename JOB::element_b, compute>;
+    using loaded_a = kg_either<FAST_A, typename JOB::element_a, compute>;
+    enum : int { VECTOR = 16 / (int)sizeof(typename JOB::element_b), LINE = DEPTH / VECTOR };
     enum : int { LINES = THREADS / LINE, MINE = COLUMNS / LINES, COUNT = ROWS * MINE };
     enum : int {
         LANES = LINE < 32 ? LINE : 32,
-        MOST = LANES / 2,
-        LEAST = 1,
+        HIGH_BIT = LANES / 2,
+        LOW_BIT = 1,
         GROUPS = LINE / LANES
     };
     static_assert(LINES * LINE == THREADS && MINE * LINES == COLUMNS, "no thread without a column");
     compute sums[COUNT];
-    const kept *from[MINE]; // the columns, where FAST
-    // The step of the tile that element `lane` of the thread's vectors belongs to. Elements that
-    // are read one by one lie apart, so that neighbouring threads read neighbours.
+    const loaded *from[MINE]; // the beginnings of the columns, if FAST
+    // The K step of element `lane` of the thread's vectors. Elements that are read one by one are
+    // spread, so that adjacent threads read adjacent elements.
     static KG_METHOD int step(int lane)
     {
         const int at = threadIdx.x % LINE;
@@ -104,15 +103,15 @@ struct kg_thin_along {
                 from[i] = first + column(i) < job.columns() ? job.b_at(item, 0, first + column(i))
                                                             : nullptr;
     }
-    KG_METHOD void take_b(const JOB &job, int64_t item, int64_t first, int64_t start, int64_t stop,
-                          kg_vec<kept, VECTOR> (&big)[MINE]) const
+    KG_METHOD void load_b(const JOB &job, int64_t item, int64_t first, int64_t start, int64_t stop,
+                          kg_vec<loaded, VECTOR> (&big)[MINE]) const
     {
 #pragma unroll
         for (int i = 0; i < MINE; i++) {
-            big[i] = kg_vec<kept, VECTOR>();
+            big[i] = kg_vec<loaded, VECTOR>();
             if constexpr (FAST) {
                 if (from[i] && start + step(0) < stop)
-                    big[i] = kg_load_vec_stream<VECTOR>(from[i] + job.b_along(start + step(0)));
+                    big[i] = kg_load_vec_stream<VECTOR>(from[i] + job.b_k_offset(start + step(0)));
             } else {
 #pragma unroll
                 for (int lane = 0; lane < VECTOR; lane++)
@@ -121,14 +120,14 @@ struct kg_thin_along {
             }
         }
     }
-    // Widens each element once.
+    // Converts each element once.
     KG_METHOD void add(const JOB &job, int64_t item, int64_t row, int64_t start, int64_t stop,
-                       const kg_vec<kept, VECTOR> (&big)[MINE])
+                       const kg_vec<loaded, VECTOR> (&big)[MINE])
     {
-        kg_vec<kept_a, VECTOR> small[ROWS];
+        kg_vec<loaded_a, VECTOR> small[ROWS];
 #pragma unroll
         for (int r = 0; r < ROWS; r++) {
-            small[r] = kg_vec<kept_a, VECTOR>();
+            small[r] = kg_vec<loaded_a, VECTOR>();
             if constexpr (FAST_A) {
                 if (row + r < job.rows() && start + step(0) < stop)
                     small[r] = kg_load_vec<VECTOR>(job.a_at(item, row + r, start + step(0)));
@@ -156,18 +155,18 @@ struct kg_thin_along {
     }
 };
 
-// Neighbours in memory are neighbouring columns.
+// B is N-major: elements adjacent in memory are adjacent columns.
 template <class JOB, bool WHOLE_A, bool WHOLE_B, int ROWS, int COLUMNS, int DEPTH, int THREADS>
-struct kg_thin_across {
+struct kg_thin_n_major {
     using compute = typename JOB::compute;
     enum : bool { FAST = WHOLE_B && JOB::PLAIN_B };
-    using kept = kg_either<FAST, typename JOB::side_b, compute>;
-    enum : int { VECTOR = 16 / (int)sizeof(typename JOB::side_b), LINE = COLUMNS / VECTOR };
+    using loaded = kg_either<FAST, typename JOB::element_b, compute>;
+    enum : int { VECTOR = 16 / (int)sizeof(typename JOB::element_b), LINE = COLUMNS / VECTOR };
     enum : int { MINE = 1, COUNT = ROWS * VECTOR, GROUPS = THREADS / 32 };
-    enum : int { LANES = 32 / LINE, MOST = 16, LEAST = LINE };
+    enum : int { LANES = 32 / LINE, HIGH_BIT = 16, LOW_BIT = LINE };
     static_assert(LINE <= 32 && LINE * DEPTH == THREADS && THREADS % 32 == 0, "whole warps");
     compute sums[COUNT];
-    const kept *from; // the first column, where FAST
+    const loaded *from; // the first column, if FAST
     static KG_METHOD int step()
     {
         return threadIdx.x / LINE;
@@ -194,15 +193,15 @@ struct kg_thin_across {
             from =
                 first + column(0) < job.columns() ? job.b_at(item, 0, first + column(0)) : nullptr;
     }
-    KG_METHOD void take_b(const JOB &job, int64_t item, int64_t first, int64_t start, int64_t stop,
-                          kg_vec<kept, VECTOR> (&big)[MINE]) const
+    KG_METHOD void load_b(const JOB &job, int64_t item, int64_t first, int64_t start, int64_t stop,
+                          kg_vec<loaded, VECTOR> (&big)[MINE]) const
     {
-        big[0] = kg_vec<kept, VECTOR>();
+        big[0] = kg_vec<loaded, VECTOR>();
         if (start + step() >= stop)
             return;
         if constexpr (FAST) {
             if (from)
-                big[0] = kg_load_vec_stream<VECTOR>(from + job.b_along(start + step()));
+                big[0] = kg_load_vec_stream<VECTOR>(from + job.b_k_offset(start + step()));
         } else {
 #pragma unroll
             for (int lane = 0; lane < VECTOR; lane++)
@@ -211,7 +210,7 @@ struct kg_thin_across {
         }
     }
     KG_METHOD void add(const JOB &job, int64_t item, int64_t row, int64_t start, int64_t stop,
-                       const kg_vec<kept, VECTOR> (&big)[MINE])
+                       const kg_vec<loaded, VECTOR> (&big)[MINE])
     {
         compute small[ROWS];
 #pragma unroll
@@ -229,51 +228,51 @@ struct kg_thin_across {
     }
 };
 
-// A function of a kernel. Sides that are WHOLE are read 16 bytes at a time, if they are plain: they
-// begin at multiples of that, and no line ends inside.
+// A function of a kernel. WHOLE_A, WHOLE_B: an operand that is an array is read in aligned 16-byte
+// vectors; no row or column ends within one.
 template <bool WHOLE_A, bool WHOLE_B, int ROWS, int COLUMNS, int DEPTH, int STAGES, int THREADS,
-          int PIECES, class JOB>
+          int SPLIT, class JOB>
 KG_INLINE void kg_contract_thin(const JOB &job, char *scratch)
 {
     using compute = typename JOB::compute;
-    using share =
-        kg_either<JOB::ALONG_B, kg_thin_along<JOB, WHOLE_A, WHOLE_B, ROWS, COLUMNS, DEPTH, THREADS>,
-                  kg_thin_across<JOB, WHOLE_A, WHOLE_B, ROWS, COLUMNS, DEPTH, THREADS>>;
+    using loader = kg_either<JOB::K_MAJOR_B,
+                             kg_thin_k_major<JOB, WHOLE_A, WHOLE_B, ROWS, COLUMNS, DEPTH, THREADS>,
+                             kg_thin_n_major<JOB, WHOLE_A, WHOLE_B, ROWS, COLUMNS, DEPTH, THREADS>>;
     enum : int { SUMS = ROWS * COLUMNS };
-    enum : int { LEFT = share::COUNT > share::LANES ? share::COUNT / share::LANES : 1 };
-    __shared__ compute slots[share::GROUPS][SUMS];
+    enum : int { LEFT = loader::COUNT > loader::LANES ? loader::COUNT / loader::LANES : 1 };
+    __shared__ compute slots[loader::GROUPS][SUMS];
     const int64_t tall = kg_ceildiv_i64(job.rows(), ROWS);
     const int64_t wide = kg_ceildiv_i64(job.columns(), COLUMNS);
-    const int64_t tiles = tall * wide * PIECES * job.batches();
+    const int64_t tiles = tall * wide * SPLIT * job.batches();
     for (int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         int64_t item = tile, from, to;
         const int64_t row = kg_take(&item, tall) * ROWS, column = kg_take(&item, wide) * COLUMNS;
-        const int64_t piece = kg_take(&item, PIECES);
-        kg_piece_steps<DEPTH>(job.depth(), PIECES, piece, &from, &to);
-        share mine;
+        const int64_t slice = kg_take(&item, SPLIT);
+        kg_slice_steps<DEPTH>(job.depth(), SPLIT, slice, &from, &to);
+        loader mine;
         mine.begin(job, item, column);
         for (int64_t start = from; start < to; start += DEPTH * STAGES) {
-            kg_vec<typename share::kept, share::VECTOR> big[STAGES][share::MINE];
+            kg_vec<typename loader::loaded, loader::VECTOR> big[STAGES][loader::MINE];
 #pragma unroll
             for (int stage = 0; stage < STAGES; stage++)
-                mine.take_b(job, item, column, start + stage * DEPTH, to, big[stage]);
+                mine.load_b(job, item, column, start + stage * DEPTH, to, big[stage]);
 #pragma unroll
             for (int stage = 0; stage < STAGES; stage++)
                 mine.add(job, item, row, start + stage * DEPTH, to, big[stage]);
         }
-        const int place = kg_deal_sums<share::MOST, share::LEAST>(mine.sums);
+        const int place = kg_reduce_scatter<loader::HIGH_BIT, loader::LOW_BIT>(mine.sums);
 #pragma unroll
-        for (int i = 0; i < LEFT; i++) // lanes that have the same write the same
-            slots[share::group()][share::slot(place + i)] = mine.sums[i];
+        for (int i = 0; i < LEFT; i++) // lanes with the same totals write the same
+            slots[loader::group()][loader::slot(place + i)] = mine.sums[i];
         __syncthreads();
         for (int i = threadIdx.x; i < SUMS; i += THREADS) {
             compute total = slots[0][i];
 #pragma unroll
-            for (int group = 1; group < share::GROUPS; group++)
+            for (int group = 1; group < loader::GROUPS; group++)
                 total += slots[group][i];
             if (row + i / COLUMNS < job.rows() && column + i % COLUMNS < job.columns())
-                kg_contract_finish<PIECES>(job, scratch, piece, item, row + i / COLUMNS,
-                                           column + i % COLUMNS, total);
+                kg_contract_finish<SPLIT>(job, scratch, slice, item, row + i / COLUMNS,
+                                          column + i % COLUMNS, total);
         }
         __syncthreads();
     }

@@ -1,80 +1,81 @@
-// A product in tiles, by multiplications and additions alone: any types, any sides.
+// A product in tiles without tensor cores: any types, any operands.
 //
-// A block makes a tile of ROWS x COLUMNS sums, DEPTH steps at a time: while it works on those in
-// one half of its shared memory, threads hold what goes to the other half in registers. There both
-// sides lie by steps, widened to the type of the sums. Where WHOLE, plain sides are read 16 bytes
-// at a time: they begin at multiples of that, and no line ends inside.
+// A block computes a tile of ROWS x COLUMNS accumulators, DEPTH steps of K at a time. Shared memory
+// has two stages: while one is multiplied, threads load the elements of the other one into
+// registers. In shared memory both operands are K by lines (rows or columns), converted to the
+// compute type. With WHOLE, operands that are arrays are read in aligned 16-byte vectors; no row or
+// column ends within one.
 
-// A thread's share of one side of a tile: LINES rows or columns, of side A or (SECOND) side B.
-template <class JOB, bool SECOND, bool WHOLE, int LINES, int DEPTH, int THREADS>
-struct kg_tile_share {
+// Loads an operand's tile of LINES rows (A) or columns (B): the share of one thread.
+template <class JOB, bool IS_B, bool WHOLE, int LINES, int DEPTH, int THREADS>
+struct kg_tile_loader {
     using compute = typename JOB::compute;
-    enum : bool { PLAIN = WHOLE && (SECOND ? JOB::PLAIN_B : JOB::PLAIN_A) };
-    enum : bool { ALONG = SECOND ? JOB::ALONG_B : JOB::ALONG_A };
-    using side = kg_either<SECOND, typename JOB::side_b, typename JOB::side_a>;
-    using kept = kg_either<PLAIN, side, compute>;
-    enum : int { RUN = ALONG ? DEPTH : LINES, ACCESS = 16 / (int)sizeof(kept) };
+    enum : bool { PLAIN = WHOLE && (IS_B ? JOB::PLAIN_B : JOB::PLAIN_A) };
+    enum : bool { K_MAJOR = IS_B ? JOB::K_MAJOR_B : JOB::K_MAJOR_A };
+    using element = kg_either<IS_B, typename JOB::element_b, typename JOB::element_a>;
+    using loaded = kg_either<PLAIN, element, compute>;
+    enum : int { RUN = K_MAJOR ? DEPTH : LINES, ACCESS = 16 / (int)sizeof(loaded) };
     enum : int { VECTOR = !PLAIN ? 1 : ACCESS < RUN ? ACCESS : RUN };
     enum : int { TOTAL = LINES * DEPTH / VECTOR, COUNT = (TOTAL + THREADS - 1) / THREADS };
     enum : int { PITCH = LINES + 16 / (int)sizeof(compute) };
-    const kept *from[COUNT]; // of plain sides: where the line begins
-    kg_vec<kept, VECTOR> held[COUNT];
-    // The place in the tile of the i-th vector; beyond TOTAL there is none.
+    const loaded *from[COUNT]; // of arrays: the beginning of the line
+    kg_vec<loaded, VECTOR> registers[COUNT];
+    // The position of the i-th vector in the tile; none beyond TOTAL.
     KG_METHOD void place(int i, int *line, int *step) const
     {
         const int at = i * THREADS + (int)threadIdx.x;
-        *line = ALONG ? at / (DEPTH / VECTOR) : at % (LINES / VECTOR) * VECTOR;
-        *step = ALONG ? at % (DEPTH / VECTOR) * VECTOR : at / (LINES / VECTOR);
+        *line = K_MAJOR ? at / (DEPTH / VECTOR) : at % (LINES / VECTOR) * VECTOR;
+        *step = K_MAJOR ? at % (DEPTH / VECTOR) * VECTOR : at / (LINES / VECTOR);
     }
     KG_METHOD bool is_there(int i) const
     {
         return TOTAL % THREADS == 0 || i * THREADS + (int)threadIdx.x < TOTAL;
     }
-    // `first`: the side's line the tile begins with, of `lines`.
+    // `first`: the first line of the tile, of `lines` lines.
     KG_METHOD void begin(const JOB &job, int64_t item, int64_t first, int64_t lines)
     {
 #pragma unroll
         for (int i = 0; i < COUNT; i++) {
             int line, step;
             place(i, &line, &step);
-            if constexpr (PLAIN && SECOND)
+            if constexpr (PLAIN && IS_B)
                 from[i] = first + line < lines ? job.b_at(item, 0, first + line) : nullptr;
             else if constexpr (PLAIN)
                 from[i] = first + line < lines ? job.a_at(item, first + line, 0) : nullptr;
         }
     }
-    // Takes what the tile has from step `start` on; `stop` is behind the last step there is.
-    KG_METHOD void take(const JOB &job, int64_t item, int64_t first, int64_t lines, int64_t start,
+    // Loads the tile's elements from step `start` on; `stop` is the end of K or of the slice.
+    KG_METHOD void load(const JOB &job, int64_t item, int64_t first, int64_t lines, int64_t start,
                         int64_t stop)
     {
 #pragma unroll
         for (int i = 0; i < COUNT; i++) {
             int line, step;
             place(i, &line, &step);
-            held[i] = kg_vec<kept, VECTOR>();
+            registers[i] = kg_vec<loaded, VECTOR>();
             if (!is_there(i) || first + line >= lines || start + step >= stop)
                 continue;
-            if constexpr (PLAIN && SECOND)
-                held[i] = kg_load_vec<VECTOR>(from[i] + job.b_along(start + step));
+            if constexpr (PLAIN && IS_B)
+                registers[i] = kg_load_vec<VECTOR>(from[i] + job.b_k_offset(start + step));
             else if constexpr (PLAIN)
-                held[i] = kg_load_vec<VECTOR>(from[i] + job.a_along(start + step));
-            else if constexpr (SECOND)
-                held[i].at[0] = job.b(item, start + step, first + line);
+                registers[i] = kg_load_vec<VECTOR>(from[i] + job.a_k_offset(start + step));
+            else if constexpr (IS_B)
+                registers[i].at[0] = job.b(item, start + step, first + line);
             else
-                held[i].at[0] = job.a(item, first + line, start + step);
+                registers[i].at[0] = job.a(item, first + line, start + step);
         }
     }
-    static KG_METHOD compute widen(const JOB &job, kept element)
+    static KG_METHOD compute widen(const JOB &job, loaded element)
     {
         if constexpr (!PLAIN)
             return element;
-        else if constexpr (SECOND)
+        else if constexpr (IS_B)
             return job.widen_b(element);
         else
             return job.widen_a(element);
     }
-    // Puts it where all threads can read it.
-    KG_METHOD void give(const JOB &job, compute *tile) const
+    // Converts the elements and stores them in shared memory.
+    KG_METHOD void store_shared(const JOB &job, compute *tile) const
     {
 #pragma unroll
         for (int i = 0; i < COUNT; i++) {
@@ -85,38 +86,42 @@ struct kg_tile_share {
             kg_vec<compute, VECTOR> wide;
 #pragma unroll
             for (int lane = 0; lane < VECTOR; lane++)
-                wide.at[lane] = widen(job, held[i].at[lane]);
-            if constexpr (!ALONG)
+                wide.at[lane] = widen(job, registers[i].at[lane]);
+            if constexpr (!K_MAJOR)
                 *reinterpret_cast<kg_vec<compute, VECTOR> *>(&tile[step * PITCH + line]) = wide;
 #pragma unroll
-            for (int lane = 0; ALONG && lane < VECTOR; lane++)
+            for (int lane = 0; K_MAJOR && lane < VECTOR; lane++)
                 tile[(step + lane) * PITCH + line] = wide.at[lane];
         }
     }
 };
 
-// The sums of a thread: TALL x WIDE of them, in squares as wide as an access of 16 bytes, which lie
-// apart so that neighbouring threads read neighbours. The threads of a warp stand in 4 rows of 8.
+// The accumulators of a thread: TALL x WIDE in squares as wide as a 16-byte access. The squares are
+// spread so that adjacent threads read adjacent vectors. The threads of a warp form 4 rows of 8.
 template <typename T, int ROWS, int COLUMNS, int THREADS>
 struct kg_tile_sums {
     enum : int { COUNT = ROWS * COLUMNS / THREADS };
     enum : int { TALL = COUNT >= 32 ? 8 : COUNT >= 8 ? 4 : 2, WIDE = COUNT / TALL };
     enum : int { ACCESS = 16 / (int)sizeof(T) };
     enum : int { HIGH = TALL < ACCESS ? TALL : ACCESS, BROAD = WIDE < ACCESS ? WIDE : ACCESS };
-    enum : int { DOWN = ROWS / TALL, ACROSS = COLUMNS / WIDE };
-    static_assert(DOWN % 4 == 0 && ACROSS % 8 == 0 && DOWN * ACROSS == THREADS, "whole warps");
+    enum : int { THREAD_ROWS = ROWS / TALL, THREAD_COLUMNS = COLUMNS / WIDE };
+    static_assert(THREAD_ROWS % 4 == 0 && THREAD_COLUMNS % 8 == 0 &&
+                      THREAD_ROWS * THREAD_COLUMNS == THREADS,
+                  "whole warps");
     T sums[TALL][WIDE];
     static KG_METHOD int row(int i)
     {
         const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-        return (i / HIGH * DOWN + warp / (ACROSS / 8) * 4 + lane / 8) * HIGH + i % HIGH;
+        return (i / HIGH * THREAD_ROWS + warp / (THREAD_COLUMNS / 8) * 4 + lane / 8) * HIGH +
+               i % HIGH;
     }
     static KG_METHOD int column(int j)
     {
         const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-        return (j / BROAD * ACROSS + warp % (ACROSS / 8) * 8 + lane % 8) * BROAD + j % BROAD;
+        return (j / BROAD * THREAD_COLUMNS + warp % (THREAD_COLUMNS / 8) * 8 + lane % 8) * BROAD +
+               j % BROAD;
     }
-    // Adds one step: a line of each side.
+    // Adds the outer product of one line of A and one of B.
     KG_METHOD void add(const T *a, const T *b)
     {
         alignas(16) T left[TALL], right[WIDE];
@@ -136,50 +141,51 @@ struct kg_tile_sums {
     }
 };
 
-// Function 0 (WHOLE) or 1 of a kernel. A block takes one tile of one piece after the other.
-template <bool WHOLE, int ROWS, int COLUMNS, int DEPTH, int THREADS, int PIECES, int ORDER,
+// Function 0 (WHOLE) or 1 of a kernel. A block processes one tile, or split-K slice of a tile,
+// after the other.
+template <bool WHOLE, int ROWS, int COLUMNS, int DEPTH, int THREADS, int SPLIT, int ORDER,
           class JOB>
 KG_INLINE void kg_contract_tile(const JOB &job, char *scratch)
 {
     using compute = typename JOB::compute;
-    using share_a = kg_tile_share<JOB, false, WHOLE, ROWS, DEPTH, THREADS>;
-    using share_b = kg_tile_share<JOB, true, WHOLE, COLUMNS, DEPTH, THREADS>;
+    using loader_a = kg_tile_loader<JOB, false, WHOLE, ROWS, DEPTH, THREADS>;
+    using loader_b = kg_tile_loader<JOB, true, WHOLE, COLUMNS, DEPTH, THREADS>;
     using sums = kg_tile_sums<compute, ROWS, COLUMNS, THREADS>;
-    enum : int { PITCH_A = share_a::PITCH, PITCH_B = share_b::PITCH, GROUP = 8 };
+    enum : int { PITCH_A = loader_a::PITCH, PITCH_B = loader_b::PITCH, GROUP = 8 };
     __shared__ alignas(16) compute tiles_a[2][DEPTH * PITCH_A], tiles_b[2][DEPTH * PITCH_B];
     const int64_t rows = job.rows(), columns = job.columns(), depth = job.depth();
     const int64_t tall = kg_ceildiv_i64(rows, ROWS), wide = kg_ceildiv_i64(columns, COLUMNS);
-    const int64_t tiles = tall * wide * PIECES * job.batches();
+    const int64_t tiles = tall * wide * SPLIT * job.batches();
     for (int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         int64_t item = tile, row, column, from, to;
-        const int64_t inside = kg_take(&item, tall * wide), piece = kg_take(&item, PIECES);
+        const int64_t inside = kg_take(&item, tall * wide), slice = kg_take(&item, SPLIT);
         kg_tile_place<ORDER, GROUP>(inside, tall, wide, &row, &column);
         row *= ROWS;
         column *= COLUMNS;
-        kg_piece_steps<DEPTH>(depth, PIECES, piece, &from, &to);
-        share_a mine_a;
-        share_b mine_b;
+        kg_slice_steps<DEPTH>(depth, SPLIT, slice, &from, &to);
+        loader_a load_a;
+        loader_b load_b;
         sums mine = {};
-        mine_a.begin(job, item, row, rows);
-        mine_b.begin(job, item, column, columns);
-        mine_a.take(job, item, row, rows, from, to);
-        mine_b.take(job, item, column, columns, from, to);
-        mine_a.give(job, tiles_a[0]);
-        mine_b.give(job, tiles_b[0]);
+        load_a.begin(job, item, row, rows);
+        load_b.begin(job, item, column, columns);
+        load_a.load(job, item, row, rows, from, to);
+        load_b.load(job, item, column, columns, from, to);
+        load_a.store_shared(job, tiles_a[0]);
+        load_b.store_shared(job, tiles_b[0]);
         __syncthreads();
         int half = 0;
         for (int64_t step = from; step < to; step += DEPTH) {
             const bool more = step + DEPTH < to;
             if (more) {
-                mine_a.take(job, item, row, rows, step + DEPTH, to);
-                mine_b.take(job, item, column, columns, step + DEPTH, to);
+                load_a.load(job, item, row, rows, step + DEPTH, to);
+                load_b.load(job, item, column, columns, step + DEPTH, to);
             }
 #pragma unroll
             for (int at = 0; at < DEPTH; at++)
                 mine.add(tiles_a[half] + at * PITCH_A, tiles_b[half] + at * PITCH_B);
-            if (more) { // the last readers of that half are behind a barrier already
-                mine_a.give(job, tiles_a[half ^ 1]);
-                mine_b.give(job, tiles_b[half ^ 1]);
+            if (more) { // the barrier has passed the last readers of that stage
+                load_a.store_shared(job, tiles_a[half ^ 1]);
+                load_b.store_shared(job, tiles_b[half ^ 1]);
             }
             __syncthreads();
             half ^= 1;
@@ -189,7 +195,7 @@ KG_INLINE void kg_contract_tile(const JOB &job, char *scratch)
 #pragma unroll
             for (int j = 0; j < sums::WIDE; j++)
                 if (row + sums::row(i) < rows && column + sums::column(j) < columns)
-                    kg_contract_finish<PIECES>(job, scratch, piece, item, row + sums::row(i),
-                                               column + sums::column(j), mine.sums[i][j]);
+                    kg_contract_finish<SPLIT>(job, scratch, slice, item, row + sums::row(i),
+                                              column + sums::column(j), mine.sums[i][j]);
     }
 }

@@ -1,83 +1,81 @@
-// Products of tiles on the tensor cores of sm_90a. Two threads of a block, the producers
-// (contract_wgmma_feed.cuh), have tiles of a side each copied into a ring of stages in shared
-// memory; groups of 128 threads, the consumers, multiply them as they arrive and keep the sums in
-// registers. What is done with the sums happens on their way out, through shared memory again
-// (contract_wgmma_block.cuh), while the producers are already busy with the next tile.
+// Tiled products on the tensor cores of sm_90a, warp-specialised. Two threads of a block, the
+// producers (contract_wgmma_feed.cuh), issue TMA loads of one operand each into a ring of stages in
+// shared memory. Warp groups of 128 threads, the consumers, multiply the stages and keep the
+// accumulators in registers. The epilogue (contract_wgmma_block.cuh) goes through shared memory,
+// while the producers already load the next tile.
 //
-// The *left* side, A of the job, lies on the rows of the instruction, 64 at a time, the *right*
-// side, B, on its columns. SWAP: the job is an exchanged one, whose output's neighbours in memory
-// are neighbours along its rows: few rows of a product cost less as columns of the instruction. A
-// side is ALONG_K where its neighbours in memory are neighbours along K; otherwise they are
-// neighbours along rows, or columns.
+// The *left* operand, A of the job, supplies the instruction's rows, 64 at a time; the *right*
+// operand, B, its columns. SWAP: the job is transposed, so that elements adjacent in the output are
+// adjacent along rows: few rows of a product cost less as columns of the instruction.
 //
-// Whoever writes the kernel brings the INSTRUCTION for the tile's columns. Sums of nothing, where K
-// is 0, are not made here.
+// The generated kernel defines INSTRUCTION for the columns of the tile. K = 0 is not handled by the
+// main loop but by kg_wgmma_fold.
 
-// ---- Memory of the kernel's own ----
+// ---- Scratch memory ----
 
-// What a copy of a side takes whose lines begin at multiples of 128 bytes.
-KG_INLINE int64_t kg_wgmma_packed(int64_t batches, int64_t lines, int64_t length)
+// Bytes of a packed operand, whose lines are aligned to 128 bytes.
+KG_INLINE int64_t kg_wgmma_packed_bytes(int64_t batches, int64_t lines, int64_t length)
 {
     return (batches * lines * ((length + 63) / 64 * 64) * 2 + 255) / 256 * 256;
 }
 
-// There come first the sums of pieces, or the parts of tiles, so many `bytes`, if there are any,
-// then the copies of A and of B.
+// The address of a packed operand in scratch. Before it are the partial sums of split-K or `bytes`
+// of stream-K's partial tiles; A comes before B.
 template <class Job>
-KG_INLINE char *kg_wgmma_copy_of(const Job &job, char *scratch, int pieces, int64_t bytes, int side)
+KG_INLINE char *kg_wgmma_packed_operand(const Job &job, char *scratch, int splits, int64_t bytes,
+                                        int operand)
 {
-    const int64_t outputs = pieces > 1 ? job.batches() * job.rows() * job.columns() : 0;
-    const int64_t lines = Job::ALONG_A ? job.rows() : job.depth();
-    const int64_t length = Job::ALONG_A ? job.depth() : job.rows();
-    return scratch + bytes + (pieces * outputs * 4 + 255) / 256 * 256 +
-           (side ? kg_wgmma_packed(job.batches(), lines, length) : 0);
+    const int64_t outputs = splits > 1 ? job.batches() * job.rows() * job.columns() : 0;
+    const int64_t lines = Job::K_MAJOR_A ? job.rows() : job.depth();
+    const int64_t length = Job::K_MAJOR_A ? job.depth() : job.rows();
+    return scratch + bytes + (splits * outputs * 4 + 255) / 256 * 256 +
+           (operand ? kg_wgmma_packed_bytes(job.batches(), lines, length) : 0);
 }
 
-// Copies a side as it lies, but for the pitch of its lines, 16 bytes a thread. Nobody looks at what
-// is behind their ends.
-template <int PIECES, int64_t PARTS, int SIDE, class Job>
+// Packs an operand: copies it with a padded pitch, 16 bytes a thread. The padding is never read.
+template <int SPLIT, int64_t PARTIAL_BYTES, int OPERAND, class Job>
 KG_INLINE void kg_wgmma_pack(const Job &job, char *scratch)
 {
-    constexpr bool along = SIDE ? Job::ALONG_B : Job::ALONG_A;
-    uint16_t *to = (uint16_t *)kg_wgmma_copy_of(job, scratch, PIECES, PARTS, SIDE);
-    const int64_t across = SIDE ? job.columns() : job.rows();
-    const int64_t lines = along ? across : job.depth(), length = along ? job.depth() : across;
+    constexpr bool k_major = OPERAND ? Job::K_MAJOR_B : Job::K_MAJOR_A;
+    uint16_t *to = (uint16_t *)kg_wgmma_packed_operand(job, scratch, SPLIT, PARTIAL_BYTES, OPERAND);
+    const int64_t across = OPERAND ? job.columns() : job.rows();
+    const int64_t lines = k_major ? across : job.depth(), length = k_major ? job.depth() : across;
     const int64_t pitch = (length + 63) / 64 * 64, count = job.batches() * lines;
     for (int64_t line = blockIdx.x; line < count; line += gridDim.x) {
         int64_t batch = line;
         const int64_t at = kg_take(&batch, lines);
         for (int64_t i = threadIdx.x * 8; i < length; i += blockDim.x * 8) {
-            uint16_t piece[8];
+            uint16_t vector[8];
 #pragma unroll
             for (int lane = 0; lane < 8; lane++) {
                 const int64_t place = i + lane < length ? i + lane : length - 1;
-                const int64_t step = along ? place : at, other = along ? at : place;
-                if constexpr (SIDE)
-                    piece[lane] = *job.b_at(batch, step, other);
+                const int64_t step = k_major ? place : at, other = k_major ? at : place;
+                if constexpr (OPERAND)
+                    vector[lane] = *job.b_at(batch, step, other);
                 else
-                    piece[lane] = *job.a_at(batch, other, step);
+                    vector[lane] = *job.a_at(batch, other, step);
             }
             *(uint4 *)&to[line * pitch + i] = make_uint4(
-                piece[0] | (uint32_t)piece[1] << 16, piece[2] | (uint32_t)piece[3] << 16,
-                piece[4] | (uint32_t)piece[5] << 16, piece[6] | (uint32_t)piece[7] << 16);
+                vector[0] | (uint32_t)vector[1] << 16, vector[2] | (uint32_t)vector[3] << 16,
+                vector[4] | (uint32_t)vector[5] << 16, vector[6] | (uint32_t)vector[7] << 16);
         }
     }
 }
 
-// Folds the sums of pieces in their order. Unless there are any that were MADE, sums are made here,
-// one by one. The job is the original.
-template <int PIECES, class Job>
-KG_INLINE void kg_wgmma_rest(const Job &job, const char *scratch, bool made)
+// Adds the partial sums of split-K in a fixed order and runs the epilogue. Without partial sums
+// computes every element itself, one by one. The job is not swapped.
+template <int SPLIT, class Job>
+KG_INLINE void kg_wgmma_fold(const Job &job, const char *scratch, bool has_partials)
 {
     const float *partial = (const float *)scratch;
     const int64_t outputs = job.batches() * job.rows() * job.columns();
     for (int64_t output = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; output < outputs;
          output += (int64_t)gridDim.x * blockDim.x) {
-        float sum = made ? kg_fold_pieces<PIECES>(partial + output, outputs) : 0;
+        float sum = has_partials ? kg_fold_slices<SPLIT>(partial + output, outputs) : 0;
         int64_t batch = output;
         const int64_t column = kg_take(&batch, job.columns()), row = kg_take(&batch, job.rows());
-#pragma unroll 1 // seldom run, and a fifth of the compiler's time
-        for (int64_t k = 0; !made && k < job.depth(); k++)
+#pragma unroll 1 // seldom runs; unrolled, it takes a fifth of the compile time
+        for (int64_t k = 0; !has_partials && k < job.depth(); k++)
             sum += job.a(batch, row, k) * job.b(batch, k, column);
         job.store(batch, row, column, job.value(batch, row, column, sum));
     }
@@ -85,72 +83,74 @@ KG_INLINE void kg_wgmma_rest(const Job &job, const char *scratch, bool made)
 
 // ---- The shape of a block ----
 
-// All of it is known when the kernel is compiled. Sizes in elements of two bytes.
-template <int ROWS_, int COLUMNS_, int DEPTH_, int STAGES_, int DOWN_, int ACROSS_, bool PINGPONG_,
-          int SPLIT_, bool SWAP_, bool LEFT_ALONG_K_, bool RIGHT_ALONG_K_, int ORDER_,
-          int LEAST_PASSING_, int MOST_PASSING_, class INSTRUCTION_>
+// All of it is constant. Sizes are in 16-bit elements.
+template <int ROWS_, int COLUMNS_, int DEPTH_, int STAGES_, int CLUSTER_M_, int CLUSTER_N_,
+          bool PINGPONG_, int SPLIT_, bool SWAP_, bool LEFT_K_MAJOR_, bool RIGHT_K_MAJOR_,
+          int ORDER_, int MIN_STREAMED_, int MAX_STREAMED_, class INSTRUCTION_>
 struct kg_wgmma_block {
     using INSTRUCTION = INSTRUCTION_;
     static constexpr int ROWS = ROWS_, COLUMNS = COLUMNS_, DEPTH = DEPTH_, STAGES = STAGES_;
     static constexpr int SPLIT = SPLIT_ > 0 ? SPLIT_ : 1, ORDER = ORDER_;
-    static constexpr bool SHARES = SPLIT_ == 0; // the steps of tiles, evenly: contract_shares.cuh
+    static constexpr bool STREAM_K = SPLIT_ == 0; // see contract_stream_k.cuh
     static constexpr bool PINGPONG = PINGPONG_, SWAP = SWAP_;
-    static constexpr int LEAST_PASSING = LEAST_PASSING_, MOST_PASSING = MOST_PASSING_; // bytes
-    // Blocks of a cluster, one below the other and side by side, copy for each other what they
-    // share: of the left side those with the same rows, of the right side those with the same
-    // columns. Each is a `peer` to so many, itself among them.
-    static constexpr int DOWN = DOWN_, ACROSS = ACROSS_, PEERS = DOWN + ACROSS - 1;
-    static constexpr bool LEFT_ALONG_K = LEFT_ALONG_K_, RIGHT_ALONG_K = RIGHT_ALONG_K_;
+    static constexpr int MIN_STREAMED = MIN_STREAMED_, MAX_STREAMED = MAX_STREAMED_; // bytes
+    // The blocks of a cluster load operands for each other by multicast: blocks with the same rows
+    // share the left operand, blocks with the same columns the right one. PEERS counts the blocks
+    // that a block shares with, itself included.
+    static constexpr int CLUSTER_M = CLUSTER_M_, CLUSTER_N = CLUSTER_N_,
+                         PEERS = CLUSTER_M + CLUSTER_N - 1;
+    static constexpr bool LEFT_K_MAJOR = LEFT_K_MAJOR_, RIGHT_K_MAJOR = RIGHT_K_MAJOR_;
 
     static constexpr int CONSUMERS = ROWS == 64 && !PINGPONG ? 1 : 2;
     static constexpr int THREADS = 128 * (CONSUMERS + 1);
-    static constexpr int OWN_ROWS = PINGPONG ? ROWS : ROWS / CONSUMERS; // of a consumer
-    static constexpr int PARTS = OWN_ROWS / 64;                         // of its sums
-    static constexpr int SUMS = COLUMNS / 2;                            // of a thread in a part
-    // Registers move from the producer to the consumers where those need them.
-    static constexpr bool MOVES_REGISTERS = CONSUMERS == 2 && PARTS * SUMS > 96;
+    static constexpr int CONSUMER_ROWS = PINGPONG ? ROWS : ROWS / CONSUMERS; // of a consumer
+    static constexpr int M_TILES = CONSUMER_ROWS / 64; // instructions along M of a consumer
+    static constexpr int SUMS = COLUMNS / 2;           // accumulators of a thread in one of these
+    // Whether the producer gives registers to the consumers (setmaxnreg).
+    static constexpr bool MOVES_REGISTERS = CONSUMERS == 2 && M_TILES * SUMS > 96;
 
-    static constexpr int ATOM = 64; // elements of 128 bytes, as wide as a box is
+    static constexpr int ATOM = 64; // elements of a swizzle atom of 128 bytes, the width of a box
     static constexpr int LEFT_BYTES = ROWS * DEPTH * 2, RIGHT_BYTES = COLUMNS * DEPTH * 2;
     static constexpr int STAGE_BYTES = LEFT_BYTES + RIGHT_BYTES;
 
-    // A consumer's sums leave in pieces of so many columns of 64 rows; SWAPped, of all columns.
-    static constexpr int PIECE = SWAP                ? COLUMNS
-                                 : COLUMNS % 64 == 0 ? 64
-                                 : COLUMNS % 32 == 0 ? 32
-                                 : COLUMNS % 16 == 0 ? 16
-                                                     : 8;
-    static constexpr int PIECES = PARTS * (COLUMNS / PIECE);
-    static constexpr int LINE_BYTES = SWAP ? 128 : PIECE * 2; // contiguous in memory
-    static constexpr int BUFFERS = PIECES > 1 ? 2 : 1;
-    static constexpr int BUFFER_BYTES = (64 * PIECE * 2 + 1023) / 1024 * 1024;
+    // The epilogue stores chunks of 64 rows by this many columns; with SWAP, of all columns.
+    static constexpr int CHUNK_COLUMNS = SWAP                ? COLUMNS
+                                         : COLUMNS % 64 == 0 ? 64
+                                         : COLUMNS % 32 == 0 ? 32
+                                         : COLUMNS % 16 == 0 ? 16
+                                                             : 8;
+    static constexpr int CHUNKS = M_TILES * (COLUMNS / CHUNK_COLUMNS);
+    static constexpr int LINE_BYTES = SWAP ? 128 : CHUNK_COLUMNS * 2; // contiguous in memory
+    static constexpr int BUFFERS = CHUNKS > 1 ? 2 : 1;
+    static constexpr int BUFFER_BYTES = (64 * CHUNK_COLUMNS * 2 + 1023) / 1024 * 1024;
     static constexpr int OUT_BYTES = CONSUMERS * BUFFERS * BUFFER_BYTES;
 
-    // Pieces of K that are the blocks of a cluster fold their sums in shared memory, where the
-    // stages were.
-    static constexpr bool FOLDS = SPLIT > 1 && SPLIT <= 8;
+    // Up to 8 K slices are the blocks of a cluster, which adds their partial sums in the shared
+    // memory of the stages.
+    static constexpr bool FOLDS_IN_CLUSTER = SPLIT > 1 && SPLIT <= 8;
     static constexpr int FOLD_PITCH = SWAP ? ROWS + 4 : COLUMNS + 4;
-    static constexpr int FOLD_BYTES = FOLDS ? (SWAP ? COLUMNS : ROWS) * FOLD_PITCH * 4 : 0;
+    static constexpr int FOLD_BYTES =
+        FOLDS_IN_CLUSTER ? (SWAP ? COLUMNS : ROWS) * FOLD_PITCH * 4 : 0;
     static constexpr int RING_BYTES =
         STAGES * STAGE_BYTES > FOLD_BYTES ? STAGES *STAGE_BYTES : FOLD_BYTES;
     static constexpr int SHARED = 1024 + RING_BYTES + OUT_BYTES + 2 * STAGES * 8;
 
-    // Of a part of a tile: its sums, as threads hold them, and a flag of each consumer behind all.
-    static constexpr int PART_BYTES = ROWS * COLUMNS * 4;
+    // Bytes of a partial tile in scratch. A flag for each consumer follows the partial tiles.
+    static constexpr int PARTIAL_TILE_BYTES = ROWS * COLUMNS * 4;
 };
 
-// Which tile comes when: groups of 8 tiles that share a side follow each other, for the L2.
+// The order of tiles: bands of 8 tiles that share an operand follow each other, for the L2.
 template <class Block>
 struct kg_wgmma_tiles {
-    int rows, columns, batches; // in tiles, or those of a cluster
+    int rows, columns, batches; // in tiles, or clusters of them
     int tall, wide;             // in elements
-    int steps;                  // along K, of all pieces
-    int count;                  // of work: tiles, and pieces of K of each
+    int steps;                  // stages along K, of all slices
+    int count;                  // tiles times K slices
 
     KG_METHOD kg_wgmma_tiles(int64_t m, int64_t n, int64_t k, int64_t batches_)
     {
-        constexpr int row_unit = Block::ROWS * Block::DOWN;
-        constexpr int column_unit = Block::COLUMNS * Block::ACROSS;
+        constexpr int row_unit = Block::ROWS * Block::CLUSTER_M;
+        constexpr int column_unit = Block::COLUMNS * Block::CLUSTER_N;
         rows = (int)((m + row_unit - 1) / row_unit);
         columns = (int)((n + column_unit - 1) / column_unit);
         batches = (int)batches_;
@@ -161,17 +161,17 @@ struct kg_wgmma_tiles {
     }
 };
 
-// One item of work: the first row and column of the tile in elements, and its steps along K.
+// One unit of work: a tile, by its first row and column, and its stages along K.
 template <class Block>
 struct kg_wgmma_item {
-    int row, column, batch, piece, first, steps;
+    int row, column, batch, slice, first, steps;
 
-    // All but where the tile is.
+    // Sets everything but the tile's position.
     KG_METHOD kg_wgmma_item(const kg_wgmma_tiles<Block> &tiles, int index)
     {
-        piece = index % Block::SPLIT;
+        slice = index % Block::SPLIT;
         const int each = (tiles.steps + Block::SPLIT - 1) / Block::SPLIT;
-        first = piece * each;
+        first = slice * each;
         const int left = tiles.steps - first;
         steps = left < 1 ? 1 : left < each ? left : each; // beyond the end of K are zeros
     }
@@ -182,15 +182,15 @@ struct kg_wgmma_item {
         find_tile(tiles, index / Block::SPLIT, rank);
     }
 
-    // Some steps of a tile.
+    // Some stages of a tile.
     KG_METHOD kg_wgmma_item(const kg_wgmma_tiles<Block> &tiles, int tile, int first_, int until,
                             int rank)
-        : piece(0), first(first_), steps(until - first_)
+        : slice(0), first(first_), steps(until - first_)
     {
         find_tile(tiles, tile, rank);
     }
 
-    // At once, and not where it is needed.
+    // Computes the position here, not where it is first used.
     KG_METHOD void find_tile_now(const kg_wgmma_tiles<Block> &tiles, int index, int rank)
     {
         find_tile(tiles, index / Block::SPLIT, rank);
@@ -199,14 +199,14 @@ struct kg_wgmma_item {
 
     KG_METHOD void find_tile(const kg_wgmma_tiles<Block> &tiles, int tile, int rank)
     {
-        // Divisions take long, and nothing can be copied before them: most are not necessary.
+        // Divisions are slow and delay the first load; most of them can be avoided.
         constexpr int group = 8;
         const int layer = tiles.rows * tiles.columns;
         batch = tiles.batches > 1 ? tile / layer : 0;
         tile -= batch * layer;
         const int across = Block::ORDER == 0 ? tiles.columns : tiles.rows;
         const int along = Block::ORDER == 0 ? tiles.rows : tiles.columns;
-        const bool alone = across == 1; // in a single line of tiles
+        const bool alone = across == 1; // a single line of tiles
         const int start = along > group && !alone ? tile / (group * across) * group : 0;
         const int width = along - start < group ? along - start : group;
         const int within = tile - start * across;
@@ -215,12 +215,12 @@ struct kg_wgmma_item {
         const int a = start + within - b * width;
         row = Block::ORDER == 0 ? a : b;
         column = Block::ORDER == 0 ? b : a;
-        row = (row * Block::DOWN + rank / Block::ACROSS) * Block::ROWS;
-        column = (column * Block::ACROSS + rank % Block::ACROSS) * Block::COLUMNS;
+        row = (row * Block::CLUSTER_M + rank / Block::CLUSTER_N) * Block::ROWS;
+        column = (column * Block::CLUSTER_N + rank % Block::CLUSTER_N) * Block::COLUMNS;
     }
 };
 
-// The items of block number `first` of `step`, one after the other.
+// The work of block `first` of `step` blocks.
 template <class Block>
 struct kg_wgmma_work {
     const kg_wgmma_tiles<Block> &tiles;
@@ -252,54 +252,56 @@ struct kg_wgmma_work {
     }
 };
 
-// Where blocks share tiles: first what is shared, then whole tiles.
+// The work of a block with stream-K: first its range of divided tiles, then whole tiles.
 template <class Block>
-struct kg_wgmma_shared_work {
+struct kg_wgmma_stream_k_work {
     const kg_wgmma_tiles<Block> &tiles;
-    kg_shares shares;
-    kg_share share;
+    kg_stream_k stream_k;
+    kg_stream_k_range range;
     int index, step, rank;
-    bool begins = true;
+    bool is_at_start = true;
 
-    KG_METHOD kg_wgmma_shared_work(const kg_wgmma_tiles<Block> &tiles_, int first, int step_,
-                                   int rank_)
-        : tiles(tiles_), shares(kg_shares_make(tiles_.count, tiles_.steps, step_)),
-          share(kg_share_make(&shares, tiles_.steps, first)), index(first), step(step_), rank(rank_)
+    KG_METHOD kg_wgmma_stream_k_work(const kg_wgmma_tiles<Block> &tiles_, int first, int step_,
+                                     int rank_)
+        : tiles(tiles_), stream_k(kg_stream_k_make(tiles_.count, tiles_.steps, step_)),
+          range(kg_stream_k_range_make(&stream_k, tiles_.steps, first)), index(first), step(step_),
+          rank(rank_)
     {
     }
     KG_METHOD bool is_first() const
     {
-        return begins;
+        return is_at_start;
     }
     KG_METHOD bool is_left() const
     {
-        return share.left > 0 || index < shares.first;
+        return range.left > 0 || index < stream_k.first_tile;
     }
     KG_METHOD bool is_last() const
     {
-        kg_wgmma_shared_work after = *this;
+        kg_wgmma_stream_k_work after = *this;
         after.next();
         return !after.is_left();
     }
     KG_METHOD kg_wgmma_item<Block> item() const
     {
-        const bool is_part = share.left > 0;
-        return kg_wgmma_item<Block>(tiles, is_part ? shares.first + share.tile : index,
-                                    is_part ? kg_share_first(&share) : 0,
-                                    is_part ? share.until : tiles.steps, rank);
+        const bool is_partial = range.left > 0;
+        return kg_wgmma_item<Block>(tiles, is_partial ? stream_k.first_tile + range.tile : index,
+                                    is_partial ? kg_stream_k_range_first_step(&range) : 0,
+                                    is_partial ? range.until : tiles.steps, rank);
     }
     KG_METHOD void next()
     {
-        begins = false;
-        if (share.left > 0)
-            kg_share_next(&share, tiles.steps);
+        is_at_start = false;
+        if (range.left > 0)
+            kg_stream_k_range_next(&range, tiles.steps);
         else
             index += step;
     }
 };
 
 template <class Block>
-using kg_wgmma_items = kg_either<Block::SHARES, kg_wgmma_shared_work<Block>, kg_wgmma_work<Block>>;
+using kg_wgmma_items =
+    kg_either<Block::STREAM_K, kg_wgmma_stream_k_work<Block>, kg_wgmma_work<Block>>;
 
 template <class Block, class Work>
 KG_INLINE void kg_wgmma_next(Work &work, kg_wgmma_item<Block> &item)
@@ -309,7 +311,7 @@ KG_INLINE void kg_wgmma_next(Work &work, kg_wgmma_item<Block> &item)
         item = work.item();
 }
 
-// Where the ring is, in stage and phase.
+// A position in the ring: the stage and the parity of its phase.
 template <int STAGES>
 struct kg_ring_place {
     int stage = 0;
@@ -325,12 +327,12 @@ struct kg_ring_place {
 
 // ---- The consumers ----
 
-// Whom a lane of a consumer tells that a stage is free: first come the blocks with the same rows as
-// that of `rank`, then those with the same columns but itself.
+// The block that a lane of a consumer notifies when a stage is free: first the blocks with the same
+// rows as block `rank`, then the others with the same columns.
 template <class Block>
 KG_INLINE uint32_t kg_wgmma_peer(int rank)
 {
-    constexpr int across = Block::ACROSS;
+    constexpr int across = Block::CLUSTER_N;
     const int lane = threadIdx.x % 32, above = rank / across, other = lane - across;
     if (lane >= Block::PEERS)
         return rank;
@@ -338,36 +340,38 @@ KG_INLINE uint32_t kg_wgmma_peer(int rank)
                          : (other < above ? other : other + 1) * across + rank % across;
 }
 
-// Where a consumer is in the ring. All of it goes along: what can be worked out anew from where the
-// ring begins, the compiler does work out anew, at every stage before its first product.
+// A consumer's position in the ring. All addresses are advanced together: the compiler would
+// recompute an address that can be derived from the ring's base, at every stage before its first
+// product.
 template <class Block>
 struct kg_wgmma_stage {
-    static constexpr int PART_BYTES = Block::LEFT_ALONG_K ? 64 * 128 : Block::DEPTH * 128;
+    static constexpr int M_TILE_BYTES = Block::LEFT_K_MAJOR ? 64 * 128 : Block::DEPTH * 128;
     static constexpr int STEP = Block::STAGE_BYTES / 16;
-    uint32_t full;        // the barrier
-    uint32_t left, right; // tiles
-    uint32_t there;       // the barrier of the block that this thread tells what is free
+    uint32_t full;        // the mbarrier of a filled stage
+    uint32_t left, right; // descriptors of the operand tiles, lower halves
+    uint32_t peer_full;   // `full` of the block that this thread notifies
     int number = 0;
     uint32_t odd = 0;
 
-    KG_METHOD kg_wgmma_stage(const char *ring, const uint64_t *full_, int own, int rank)
+    KG_METHOD kg_wgmma_stage(const char *ring, const uint64_t *full_, int consumer_row, int rank)
         : full(kg_shared_address(full_)),
-          left(kg_wgmma_tile(kg_shared_address(ring) + own / 64 * PART_BYTES,
-                             Block::LEFT_ALONG_K ? 16 : Block::DEPTH * 128)),
+          left(kg_wgmma_tile(kg_shared_address(ring) + consumer_row / 64 * M_TILE_BYTES,
+                             Block::LEFT_K_MAJOR ? 16 : Block::DEPTH * 128)),
           right(kg_wgmma_tile(kg_shared_address(ring) + Block::LEFT_BYTES,
-                              Block::RIGHT_ALONG_K ? 16 : Block::DEPTH * 128)),
-          there(Block::PEERS > 1 ? kg_shared_address_in(full, kg_wgmma_peer<Block>(rank)) : full)
+                              Block::RIGHT_K_MAJOR ? 16 : Block::DEPTH * 128)),
+          peer_full(Block::PEERS > 1 ? kg_shared_address_in(full, kg_wgmma_peer<Block>(rank))
+                                     : full)
     {
     }
     KG_METHOD uint32_t empty() const
     {
-        return there + Block::STAGES * 8;
+        return peer_full + Block::STAGES * 8;
     }
     KG_METHOD void move(int stages)
     {
         number += stages;
         full += stages * 8;
-        there += stages * 8;
+        peer_full += stages * 8;
         left += stages * STEP;
         right += stages * STEP;
     }
@@ -387,7 +391,8 @@ struct kg_wgmma_stage {
     }
 };
 
-// Tells all that copy to here. Of a cluster, each lane tells one.
+// Tells all producers that load to here that the stage is free: each lane notifies one block of the
+// cluster.
 template <class Block>
 KG_INLINE void kg_wgmma_release(uint32_t empty)
 {
@@ -399,55 +404,55 @@ KG_INLINE void kg_wgmma_release(uint32_t empty)
     }
 }
 
-// The products of one stage.
+// Issues the products of one stage.
 template <class Block>
-KG_INLINE void kg_wgmma_multiply(float (&sums)[Block::PARTS][Block::SUMS],
+KG_INLINE void kg_wgmma_multiply(float (&sums)[Block::M_TILES][Block::SUMS],
                                  const kg_wgmma_stage<Block> &stage, bool first)
 {
-    constexpr int depth = Block::DEPTH, part_bytes = kg_wgmma_stage<Block>::PART_BYTES;
-    constexpr bool left_along = Block::LEFT_ALONG_K, right_along = Block::RIGHT_ALONG_K;
+    constexpr int depth = Block::DEPTH, m_tile_bytes = kg_wgmma_stage<Block>::M_TILE_BYTES;
+    constexpr bool left_k_major = Block::LEFT_K_MAJOR, right_k_major = Block::RIGHT_K_MAJOR;
     const uint64_t left = kg_wgmma_whole(stage.left), right = kg_wgmma_whole(stage.right);
     kg_wgmma_begin();
 #pragma unroll
     for (int k = 0; k < depth; k += 16) {
         // 16 elements along K are 32 bytes of a row, or two atoms.
-        const int left_at = left_along ? k / 64 * Block::ROWS * 128 + k % 64 * 2 : k * 128;
-        const int right_at = right_along ? k / 64 * Block::COLUMNS * 128 + k % 64 * 2 : k * 128;
+        const int left_at = left_k_major ? k / 64 * Block::ROWS * 128 + k % 64 * 2 : k * 128;
+        const int right_at = right_k_major ? k / 64 * Block::COLUMNS * 128 + k % 64 * 2 : k * 128;
 #pragma unroll
-        for (int part = 0; part < Block::PARTS; part++)
-            Block::INSTRUCTION::multiply(sums[part],
-                                         kg_wgmma_behind(left, left_at + part * part_bytes),
+        for (int m_tile = 0; m_tile < Block::M_TILES; m_tile++)
+            Block::INSTRUCTION::multiply(sums[m_tile],
+                                         kg_wgmma_behind(left, left_at + m_tile * m_tile_bytes),
                                          kg_wgmma_behind(right, right_at), !(first && k == 0));
     }
     kg_wgmma_commit();
 }
 
-// Compilers before that of CUDA 13 let no products overlap whose sums nothing has defined before
-// the first of them. For these, sums begin at zero.
+// Compilers before CUDA 13 serialise wgmma if the accumulators are not defined before the first
+// one: for these they start at zero.
 enum { KG_WGMMA_FROM_ZERO = __CUDACC_VER_MAJOR__ < 13 };
 
-// All products of an item. One stage's are under way while the next one's begin, and the last one's
-// during `meanwhile()`. `goes_on`: to what the sums are already. `other`: the barrier where the
-// other consumer waits for its turn.
+// The main loop of one unit of work. The products of a stage overlap with those of the next one,
+// and the last ones with `meanwhile()`. `continues`: adds to the accumulators. `other`: the named
+// barrier of the other consumer's turn.
 template <class Block, class Meanwhile>
-KG_INLINE void kg_wgmma_consume(float (&sums)[Block::PARTS][Block::SUMS],
-                                kg_wgmma_stage<Block> &stage, int steps, bool goes_on, int other,
+KG_INLINE void kg_wgmma_consume(float (&sums)[Block::M_TILES][Block::SUMS],
+                                kg_wgmma_stage<Block> &stage, int steps, bool continues, int other,
                                 const Meanwhile &meanwhile)
 {
-    uint32_t before = 0; // is empty after the next one's products
+    uint32_t before = 0; // the barrier of the previous stage, free after the next products
     int i = 0;
-    if constexpr (KG_WGMMA_FROM_ZERO && !Block::SHARES)
+    if constexpr (KG_WGMMA_FROM_ZERO && !Block::STREAM_K)
 #pragma unroll
-        for (int sum = 0; sum < Block::PARTS * Block::SUMS; sum++)
+        for (int sum = 0; sum < Block::M_TILES * Block::SUMS; sum++)
             sums[sum / Block::SUMS][sum % Block::SUMS] = 0;
-    if constexpr (Block::SHARES) { // apart: sums come from elsewhere, but not between products
+    if constexpr (Block::STREAM_K) { // separate, because accumulators may have been loaded
         kg_tiles_wait(stage.full, stage.odd);
-        kg_wgmma_multiply<Block>(sums, stage, !goes_on);
+        kg_wgmma_multiply<Block>(sums, stage, !continues);
         before = stage.empty();
         stage.next();
         i = 1;
     }
-#pragma unroll 1 // more would keep compilers busy for nothing
+#pragma unroll 1 // unrolling only costs compile time
     for (; i < steps; i++) {
         kg_tiles_wait(stage.full, stage.odd);
         kg_wgmma_multiply<Block>(sums, stage, i == 0 && !KG_WGMMA_FROM_ZERO);
@@ -464,24 +469,25 @@ KG_INLINE void kg_wgmma_consume(float (&sums)[Block::PARTS][Block::SUMS],
     kg_wgmma_release<Block>(before);
 }
 
-// ---- Parts of tiles ----
+// ---- Partial tiles of stream-K ----
 
-// The flag of a part is raised by a number that is not there by chance, whatever lies in scratch
-// before, and lowered by who has waited for it: it is ready for the next launch.
-KG_INLINE uint64_t kg_wgmma_raised(const uint64_t *flag)
+// The value of a partial tile's flag, when set: one that scratch does not contain by chance. The
+// block that waited for the flag clears it for the next launch.
+KG_INLINE uint64_t kg_wgmma_flag_value(const uint64_t *flag)
 {
     return (uint64_t)flag * 0x9e3779b97f4a7c15 ^ 0xd1b54a32d192ed03;
 }
 
-// Other units' caches do not take part: past the L1, and not earlier or later than it stands here.
-KG_INLINE void kg_part_store(float4 *to, const float *from)
+// Bypasses the L1, which is not coherent with other SMs; volatile, so that it is not reordered with
+// the flag.
+KG_INLINE void kg_partial_store(float4 *to, const float *from)
 {
     asm volatile("st.global.cg.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)),
                  "f"(from[0]), "f"(from[1]), "f"(from[2]), "f"(from[3])
                  : "memory");
 }
 
-KG_INLINE void kg_part_load(float *to, const float4 *from)
+KG_INLINE void kg_partial_load(float *to, const float4 *from)
 {
     asm volatile("ld.global.cg.v4.f32 {%0, %1, %2, %3}, [%4];"
                  : "=f"(to[0]), "=f"(to[1]), "=f"(to[2]), "=f"(to[3])
@@ -489,49 +495,50 @@ KG_INLINE void kg_part_load(float *to, const float4 *from)
                  : "memory");
 }
 
-// Of a block, or of one of its consumers that share a tile: where its part is, and its flag.
+// The partial tile and the flag of a block, or of one of the consumers that share its tile.
 template <class Block>
-KG_INLINE float4 *kg_wgmma_part(char *scratch, int block, int consumer)
+KG_INLINE float4 *kg_wgmma_partial_tile(char *scratch, int block, int consumer)
 {
-    constexpr int64_t each = Block::PART_BYTES / (Block::PINGPONG ? 1 : Block::CONSUMERS);
-    return (float4 *)(scratch + block * (int64_t)Block::PART_BYTES +
+    constexpr int64_t each = Block::PARTIAL_TILE_BYTES / (Block::PINGPONG ? 1 : Block::CONSUMERS);
+    return (float4 *)(scratch + block * (int64_t)Block::PARTIAL_TILE_BYTES +
                       (Block::PINGPONG ? 0 : consumer * each));
 }
 
 template <class Block>
 KG_INLINE uint64_t *kg_wgmma_flag(char *scratch, int block, int consumer)
 {
-    uint64_t *flags = (uint64_t *)(scratch + gridDim.x * (int64_t)Block::PART_BYTES);
+    uint64_t *flags = (uint64_t *)(scratch + gridDim.x * (int64_t)Block::PARTIAL_TILE_BYTES);
     return &flags[Block::PINGPONG ? block : block * Block::CONSUMERS + consumer];
 }
 
 template <class Block>
-KG_INLINE void kg_wgmma_leave_part(char *scratch, const float (&sums)[Block::PARTS][Block::SUMS],
-                                   int consumer)
+KG_INLINE void kg_wgmma_store_partial_tile(char *scratch,
+                                           const float (&sums)[Block::M_TILES][Block::SUMS],
+                                           int consumer)
 {
     const int thread = threadIdx.x % 128;
-    float4 *part = kg_wgmma_part<Block>(scratch, blockIdx.x, consumer);
+    float4 *partial = kg_wgmma_partial_tile<Block>(scratch, blockIdx.x, consumer);
     uint64_t *flag = kg_wgmma_flag<Block>(scratch, blockIdx.x, consumer);
 #pragma unroll
-    for (int i = 0; i < Block::PARTS * Block::SUMS; i += 4)
-        kg_part_store(&part[i / 4 * 128 + thread], &sums[i / Block::SUMS][i % Block::SUMS]);
+    for (int i = 0; i < Block::M_TILES * Block::SUMS; i += 4)
+        kg_partial_store(&partial[i / 4 * 128 + thread], &sums[i / Block::SUMS][i % Block::SUMS]);
     kg_tiles_meet<128>(consumer + 1);
     if (thread == 0)
         asm volatile("st.release.gpu.global.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(flag)),
-                     "l"(kg_wgmma_raised(flag))
+                     "l"(kg_wgmma_flag_value(flag))
                      : "memory");
 }
 
-// What the block before has left.
+// Loads the partial tile of the previous block, when it is there.
 template <class Block>
-KG_INLINE void kg_wgmma_take_part(char *scratch, float (&sums)[Block::PARTS][Block::SUMS],
-                                  int consumer)
+KG_INLINE void kg_wgmma_load_partial_tile(char *scratch, float (&sums)[Block::M_TILES][Block::SUMS],
+                                          int consumer)
 {
     const int thread = threadIdx.x % 128, block = blockIdx.x - 1;
-    const float4 *part = kg_wgmma_part<Block>(scratch, block, consumer);
+    const float4 *partial = kg_wgmma_partial_tile<Block>(scratch, block, consumer);
     uint64_t *flag = kg_wgmma_flag<Block>(scratch, block, consumer);
     uint64_t found = 0;
-    while (thread == 0 && found != kg_wgmma_raised(flag))
+    while (thread == 0 && found != kg_wgmma_flag_value(flag))
         asm volatile("ld.acquire.gpu.global.u64 %0, [%1];"
                      : "=l"(found)
                      : "l"(__cvta_generic_to_global(flag))
@@ -540,6 +547,6 @@ KG_INLINE void kg_wgmma_take_part(char *scratch, float (&sums)[Block::PARTS][Blo
         *flag = 0;
     kg_tiles_meet<128>(consumer + 1);
 #pragma unroll
-    for (int i = 0; i < Block::PARTS * Block::SUMS; i += 4)
-        kg_part_load(&sums[i / Block::SUMS][i % Block::SUMS], &part[i / 4 * 128 + thread]);
+    for (int i = 0; i < Block::M_TILES * Block::SUMS; i += 4)
+        kg_partial_load(&sums[i / Block::SUMS][i % Block::SUMS], &partial[i / 4 * 128 + thread]);
 }

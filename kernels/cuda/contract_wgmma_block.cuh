@@ -1,20 +1,19 @@
-// What consumers make of the sums of a tile, and the block, of which contract_wgmma.cuh has the
-// shape, and how consumers multiply, and contract_wgmma_feed.cuh the producers.
+// The epilogue and the kernel of contract_wgmma.cuh.
 //
-// Sums of two bytes leave through shared memory, a piece of a tile after the other, so that the
-// copy engine stores whole lines; one piece is stored while the next is worked out.
+// 16-bit outputs are stored through shared memory, one chunk of a tile after the other, so that TMA
+// stores whole lines; a chunk is stored while the next one is computed.
 
-// ---- What rows and columns have of their own ----
+// ---- Values that the epilogue reads ----
 
-// What the lane `from` has; all lanes of the warp ask.
+// The value of lane `from`; called by all lanes of the warp.
 template <class T>
-KG_INLINE T kg_of_lane(const T &own, int from)
+KG_INLINE T kg_values_of_lane(const T &value, int from)
 {
     union {
         uint32_t words[(sizeof(T) + 3) / 4];
         T whole;
     } sent;
-    sent.whole = own;
+    sent.whole = value;
 #pragma unroll
     for (uint32_t &word : sent.words)
         word = __shfl_sync(0xffffffff, word, from);
@@ -26,107 +25,116 @@ struct kg_neighbours {
     T at[2];
 };
 
-// Of a consumer's tile: of the rows of this thread's sums, and of all columns, pairs of which are
-// dealt to the lanes of each warp. Of sums themselves those of a piece, as it will be stored.
+// The values that the epilogue of a consumer reads: those of this thread's rows; those of all
+// columns, in pairs divided among the lanes of each warp; and per-element values, of one chunk at a
+// time.
 template <class Block, class Job>
-struct kg_wgmma_own {
-    using of_row = typename Job::of_row;
-    using of_columns = kg_neighbours<typename Job::of_column>;
-    of_row rows[Block::PARTS * 2];
+struct kg_wgmma_epilogue {
+    using row_values = typename Job::row_values;
+    using of_columns = kg_neighbours<typename Job::column_values>;
+    row_values rows[Block::M_TILES * 2];
     of_columns columns[(Block::COLUMNS + 63) / 64];
-    uint32_t sums[Block::PIECE / 4]; // of neighbouring columns, the first one in the low half
-    bool whole; // no sum is beyond the edges, and those of neighbours are read at once
+    uint32_t elements[Block::CHUNK_COLUMNS / 4]; // pairs of columns, the first in the low half
+    bool whole; // no element is beyond the edges, and pairs can be read at once
 
     KG_METHOD static int first_row()
     {
         return threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
     }
 
-    // Those of 16 columns of a piece, whose first row and first of these columns stand there.
-    KG_METHOD void read_sums(const Job &job, int batch, int top, int start, int from)
+    // Loads the per-element values of 16 columns of a chunk, which begins at row `top`; `start` is
+    // the first of these columns.
+    KG_METHOD void load_elements(const Job &job, int batch, int top, int start, int from)
     {
 #pragma unroll
-        for (int i = 0; i < 4 && from * 4 + i < Block::PIECE / 4; i++)
-            sums[from * 4 + i] = *(const uint32_t *)job.sum_at(
+        for (int i = 0; i < 4 && from * 4 + i < Block::CHUNK_COLUMNS / 4; i++)
+            elements[from * 4 + i] = *(const uint32_t *)job.element_at(
                 batch, top + first_row() + i % 2 * 8, start + i / 2 * 8 + (int)threadIdx.x % 4 * 2);
     }
 
-    // What is beyond the edges is that of the last row or column.
-    KG_METHOD void read(const Job &job, const kg_wgmma_item<Block> &item, int own)
+    // Beyond the edges loads the values of the last row or column.
+    KG_METHOD void load(const Job &job, const kg_wgmma_item<Block> &item, int consumer_row)
     {
-        whole = (!Job::POINTED && !Job::BY_SUM) || // what is beyond is made, but not stored
-                (item.row + own + Block::OWN_ROWS <= (int)job.rows() &&
+        // Without position and per-element reads, elements beyond the edges are harmless: TMA does
+        // not store them.
+        whole = (!Job::USES_POSITION && !Job::PER_ELEMENT) ||
+                (item.row + consumer_row + Block::CONSUMER_ROWS <= (int)job.rows() &&
                  item.column + Block::COLUMNS <= (int)job.columns() &&
-                 (!Job::BY_SUM || job.sums_in_pairs()));
-        if (Job::BY_SUM && whole)
+                 (!Job::PER_ELEMENT || job.elements_in_pairs()));
+        if (Job::PER_ELEMENT && whole)
 #pragma unroll
-            for (int from = 0; from < (Block::PIECE + 15) / 16; from++)
-                read_sums(job, item.batch, item.row + own, item.column + from * 16, from);
+            for (int from = 0; from < (Block::CHUNK_COLUMNS + 15) / 16; from++)
+                load_elements(job, item.batch, item.row + consumer_row, item.column + from * 16,
+                              from);
         const int last_row = (int)job.rows() - 1, last_column = (int)job.columns() - 1;
-        if constexpr (Job::BY_ROW)
+        if constexpr (Job::PER_ROW)
 #pragma unroll
-            for (int i = 0; i < Block::PARTS * 2; i++)
-                rows[i] = job.at_row(
-                    item.batch, min(item.row + own + first_row() + i * 32 - i % 2 * 24, last_row));
-        if constexpr (Job::BY_COLUMN)
+            for (int i = 0; i < Block::M_TILES * 2; i++)
+                rows[i] = job.load_row(
+                    item.batch,
+                    min(item.row + consumer_row + first_row() + i * 32 - i % 2 * 24, last_row));
+        if constexpr (Job::PER_COLUMN)
 #pragma unroll
             for (int i = 0; i < (Block::COLUMNS + 63) / 64 * 2; i++)
-                columns[i / 2].at[i % 2] = job.at_column(
+                columns[i / 2].at[i % 2] = job.load_column(
                     item.batch,
                     min(item.column + i / 2 * 64 + (int)threadIdx.x % 32 * 2 + i % 2, last_column));
     }
 
-    KG_METHOD static void expect(const Job &job, const kg_wgmma_item<Block> &item, int own)
+    KG_METHOD static void prefetch(const Job &job, const kg_wgmma_item<Block> &item,
+                                   int consumer_row)
     {
-        constexpr int each = 8; // are read at once, where they are neighbours
+        constexpr int each = 8; // adjacent ones, in one access
         const int at = threadIdx.x % 128 * each;
-        if (Job::BY_ROW && at < Block::OWN_ROWS && item.row + own + at < (int)job.rows())
-            job.expect_row(item.batch, item.row + own + at);
-        if (Job::BY_COLUMN && at < Block::COLUMNS && item.column + at < (int)job.columns())
-            job.expect_column(item.batch, item.column + at);
-        if constexpr (Job::BY_SUM) {
-            constexpr int line = 32; // of 64 bytes
-            constexpr int tall = Block::SWAP ? Block::OWN_ROWS / line : Block::OWN_ROWS;
+        if (Job::PER_ROW && at < Block::CONSUMER_ROWS &&
+            item.row + consumer_row + at < (int)job.rows())
+            job.prefetch_row(item.batch, item.row + consumer_row + at);
+        if (Job::PER_COLUMN && at < Block::COLUMNS && item.column + at < (int)job.columns())
+            job.prefetch_column(item.batch, item.column + at);
+        if constexpr (Job::PER_ELEMENT) {
+            constexpr int line = 32; // elements of 64 bytes
+            constexpr int tall = Block::SWAP ? Block::CONSUMER_ROWS / line : Block::CONSUMER_ROWS;
             constexpr int wide = Block::SWAP ? Block::COLUMNS : (Block::COLUMNS + line - 1) / line;
 #pragma unroll
             for (int i = 0; i < tall * wide; i += 128) {
                 const int place = i + threadIdx.x % 128;
-                const int row = place % tall * (Block::SWAP ? line : 1) + item.row + own;
+                const int row = place % tall * (Block::SWAP ? line : 1) + item.row + consumer_row;
                 const int column = place / tall * (Block::SWAP ? 1 : line) + item.column;
                 if (place < tall * wide && row < (int)job.rows() && column < (int)job.columns())
-                    kg_expect(job.sum_at(item.batch, row, column));
+                    kg_prefetch_l2(job.element_at(item.batch, row, column));
             }
         }
     }
 
-    // Of this thread's row of a part, and its columns of the tile's eight number `eight`.
-    KG_METHOD of_row in_row(int part, int half) const
+    // The values of one of this thread's rows, and of its two columns in the eight columns number
+    // `eight`.
+    KG_METHOD row_values in_row(int m_tile, int half) const
     {
-        return rows[part * 2 + half];
+        return rows[m_tile * 2 + half];
     }
     KG_METHOD of_columns in_columns(int eight) const
     {
-        if constexpr (Job::BY_COLUMN)
-            return kg_of_lane(columns[eight / 8], eight % 8 * 4 + threadIdx.x % 4);
+        if constexpr (Job::PER_COLUMN)
+            return kg_values_of_lane(columns[eight / 8], eight % 8 * 4 + threadIdx.x % 4);
         else
             return {};
     }
 };
 
-// ---- What becomes of the sums ----
+// ---- Storing the results ----
 
-// Calls `take(row, column, sum)` for every sum of this thread, the first of a pair of neighbouring
-// columns first; rows and columns count from the consumer's first.
+// Calls `take(row, column, sum)` for every accumulator of this thread, pairs of adjacent columns
+// together; rows and columns count from the consumer's first.
 template <class Block, class Take>
-KG_INLINE void kg_wgmma_each(const float (&sums)[Block::PARTS][Block::SUMS], const Take &take)
+KG_INLINE void kg_wgmma_each(const float (&sums)[Block::M_TILES][Block::SUMS], const Take &take)
 {
     const int thread = threadIdx.x % 128, row = thread / 32 * 16 + thread % 32 / 4;
 #pragma unroll
-    for (int part = 0; part < Block::PARTS; part++)
+    for (int m_tile = 0; m_tile < Block::M_TILES; m_tile++)
 #pragma unroll
         for (int i = 0; i < Block::SUMS; i++)
-            take(part * 64 + row + i / 2 % 2 * 8, i / 4 * 8 + thread % 4 * 2 + i % 2,
-                 sums[part][i]);
+            take(m_tile * 64 + row + i / 2 % 2 * 8, i / 4 * 8 + thread % 4 * 2 + i % 2,
+                 sums[m_tile][i]);
 }
 
 template <class Job>
@@ -135,43 +143,44 @@ KG_INLINE void kg_wgmma_finish(const Job &job, int batch, int row, int column, f
     job.store(batch, row, column, job.value(batch, row, column, sum));
 }
 
-// Element by element: for outputs that are not of two bytes.
+// Stores element by element: for outputs that are not 16-bit.
 template <class Block, class Job>
-KG_INLINE void kg_wgmma_store_each(const Job &job, const kg_wgmma_item<Block> &item, int own,
-                                   const float (&sums)[Block::PARTS][Block::SUMS])
+KG_INLINE void kg_wgmma_store_each(const Job &job, const kg_wgmma_item<Block> &item,
+                                   int consumer_row,
+                                   const float (&sums)[Block::M_TILES][Block::SUMS])
 {
     const int rows = (int)job.rows(), columns = (int)job.columns();
     kg_wgmma_each<Block>(sums, [&](int row, int column, float sum) {
-        row += item.row + own;
+        row += item.row + consumer_row;
         column += item.column;
         if (row < rows && column < columns)
             kg_wgmma_finish(job, item.batch, row, column, sum);
     });
 }
 
-// The sums as they are, for kg_wgmma_rest.
+// Stores partial sums for kg_wgmma_fold.
 template <class Block, class Job>
-KG_INLINE void kg_wgmma_store_piece(const Job &job, float *partial,
-                                    const kg_wgmma_item<Block> &item, int own,
-                                    const float (&sums)[Block::PARTS][Block::SUMS])
+KG_INLINE void kg_wgmma_store_partial_sums(const Job &job, float *partial,
+                                           const kg_wgmma_item<Block> &item, int consumer_row,
+                                           const float (&sums)[Block::M_TILES][Block::SUMS])
 {
     const int rows = (int)job.rows(), columns = (int)job.columns();
-    float *to = partial + ((int64_t)item.piece * job.batches() + item.batch) * rows * columns;
+    float *to = partial + ((int64_t)item.slice * job.batches() + item.batch) * rows * columns;
     kg_wgmma_each<Block>(sums, [&](int row, int column, float sum) {
-        row += item.row + own;
+        row += item.row + consumer_row;
         column += item.column;
         if (row < rows && column < columns)
             to[Block::SWAP ? (int64_t)column * rows + row : (int64_t)row * columns + column] = sum;
     });
 }
 
-// A pair of neighbouring columns as it is stored. Unless the tile is WHOLE, elements beyond the
-// edges are left alone.
+// Runs the epilogue of two adjacent columns and packs the results. Unless the tile is WHOLE, skips
+// elements beyond the edges.
 template <class Block, bool WHOLE, class Job>
 KG_INLINE uint32_t kg_wgmma_pair(const Job &job, int batch, int row, int column, float first,
-                                 float second, const typename Job::of_row &in_row,
-                                 const kg_neighbours<typename Job::of_column> &in_columns,
-                                 uint32_t in_sums)
+                                 float second, const typename Job::row_values &in_row,
+                                 const kg_neighbours<typename Job::column_values> &in_columns,
+                                 uint32_t in_elements)
 {
     const int rows = (int)job.rows(), columns = (int)job.columns();
     const float sums[2] = {first, second};
@@ -180,60 +189,61 @@ KG_INLINE uint32_t kg_wgmma_pair(const Job &job, int batch, int row, int column,
     for (int i = 0; i < 2; i++) {
         if (!WHOLE && (row >= rows || column + i >= columns))
             continue;
-        uint16_t in_sum = (uint16_t)(in_sums >> i * 16);
-        if constexpr (Job::BY_SUM && !WHOLE)
-            in_sum = *job.sum_at(batch, row, column + i);
+        uint16_t in_element = (uint16_t)(in_elements >> i * 16);
+        if constexpr (Job::PER_ELEMENT && !WHOLE)
+            in_element = *job.element_at(batch, row, column + i);
         const uint32_t element =
-            job.value(batch, row, column + i, sums[i], in_row, in_columns.at[i], in_sum);
+            job.value(batch, row, column + i, sums[i], in_row, in_columns.at[i], in_element);
         pair |= element << i * 16;
     }
     return pair;
 }
 
-// Where the 16 bytes number `at` of a line are in a buffer: as a box is swizzled.
+// The position of 16-byte unit `at` of a line in a buffer, swizzled as the TMA store expects it.
 template <class Block>
-KG_INLINE int kg_wgmma_place(int line, int at)
+KG_INLINE int kg_wgmma_swizzle(int line, int at)
 {
     constexpr int span = Block::LINE_BYTES;
     return line * span + (at ^ (line * span / 128 & (span / 16 - 1))) * 16;
 }
 
-// A piece of 64 rows, from its first row and column on, into a buffer. It is of that part of the
-// consumer's tile, from column `from` of it on. The next piece begins at next_top and next_start,
-// if next_top is not negative: what its sums have of their own is read on the way.
+// Fills a buffer with one chunk, whose first row and column are `top` and `start`; in the
+// consumer's tile it belongs to instruction tile `m_tile` and begins at column `from`. Meanwhile
+// loads the per-element values of the next chunk, at next_top and next_start, unless next_top is
+// negative.
 template <class Block, bool WHOLE, class Job>
-KG_INLINE void kg_wgmma_fill(const Job &job, kg_wgmma_own<Block, Job> &owned, int batch, int top,
-                             int start, int part, int from, int next_top, int next_start,
+KG_INLINE void kg_wgmma_fill(const Job &job, kg_wgmma_epilogue<Block, Job> &epilogue, int batch,
+                             int top, int start, int m_tile, int from, int next_top, int next_start,
                              const float *sums, char *buffer)
 {
     const int warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32, matrix = lane / 8;
     const int row = top + warp * 16 + lane / 4;
 #pragma unroll
-    for (int c = 0; c < Block::PIECE; c += 16) {
+    for (int c = 0; c < Block::CHUNK_COLUMNS; c += 16) {
         const float *sum = sums + c / 2;
         const int column = start + c + lane % 4 * 2;
-        const bool both = Block::PIECE - c >= 16; // pairs of matrices
+        const bool both = Block::CHUNK_COLUMNS - c >= 16; // pairs of matrices
         uint32_t pairs[4];
         if constexpr (!WHOLE)
-            __syncwarp(); // else all is read at once, and held
+            __syncwarp(); // keeps the compiler from loading everything first
 #pragma unroll
         for (int eight = 0; eight < (both ? 2 : 1); eight++) {
-            const auto in_columns = owned.in_columns((from + c) / 8 + eight);
+            const auto in_columns = epilogue.in_columns((from + c) / 8 + eight);
 #pragma unroll
             for (int half = 0; half < 2; half++)
                 pairs[eight * 2 + half] = kg_wgmma_pair<Block, WHOLE>(
                     job, batch, row + half * 8, column + eight * 8, sum[eight * 4 + half * 2],
-                    sum[eight * 4 + half * 2 + 1], owned.in_row(part, half), in_columns,
-                    Job::BY_SUM ? owned.sums[c / 4 + eight * 2 + half] : 0);
+                    sum[eight * 4 + half * 2 + 1], epilogue.in_row(m_tile, half), in_columns,
+                    Job::PER_ELEMENT ? epilogue.elements[c / 4 + eight * 2 + half] : 0);
         }
-        if constexpr (Job::BY_SUM && WHOLE)
+        if constexpr (Job::PER_ELEMENT && WHOLE)
             if (next_top >= 0)
-                owned.read_sums(job, batch, next_top, next_start + c, c / 16);
-        // The line that this lane points out, and the 16 bytes of it.
+                epilogue.load_elements(job, batch, next_top, next_start + c, c / 16);
+        // The line and the 16-byte unit whose address this lane provides.
         const int line =
             Block::SWAP ? c + matrix / 2 * 8 + lane % 8 : warp * 16 + matrix % 2 * 8 + lane % 8;
         const int at = Block::SWAP ? warp * 2 + matrix % 2 : c / 8 + matrix / 2;
-        char *to = buffer + kg_wgmma_place<Block>(line, at);
+        char *to = buffer + kg_wgmma_swizzle<Block>(line, at);
         if (both)
             kg_matrices_store<Block::SWAP>(to, pairs);
         else
@@ -241,60 +251,61 @@ KG_INLINE void kg_wgmma_fill(const Job &job, kg_wgmma_own<Block, Job> &owned, in
     }
 }
 
-// Piece by piece through shared memory, so that neighbours are stored together: IN_LINES by the
-// copy engine, else, where lines do not begin at multiples of 16 bytes, one by one.
+// Stores a tile chunk by chunk through shared memory: by TMA or, where lines are not aligned to 16
+// bytes, element by element.
 template <class Block, class Job>
-KG_INLINE void kg_wgmma_store_tile(const Job &job, const kg_wgmma_item<Block> &item, int own,
-                                   const float (&sums)[Block::PARTS][Block::SUMS],
-                                   kg_wgmma_own<Block, Job> &owned, char *buffers, int &turn,
-                                   const kg_tensor_map *out, bool in_lines, int meeting, int warp)
+KG_INLINE void
+kg_wgmma_store_tile(const Job &job, const kg_wgmma_item<Block> &item, int consumer_row,
+                    const float (&sums)[Block::M_TILES][Block::SUMS],
+                    kg_wgmma_epilogue<Block, Job> &epilogue, char *buffers, int &turn,
+                    const kg_tensor_map *out, bool by_tma, int barrier, int warp)
 {
-    constexpr int across = Block::PIECES / Block::PARTS; // pieces side by side
-    const int thread = threadIdx.x % 128, top = item.row + own;
+    constexpr int across = Block::CHUNKS / Block::M_TILES; // chunks side by side
+    const int thread = threadIdx.x % 128, top = item.row + consumer_row;
 #pragma unroll
-    for (int piece = 0; piece < Block::PIECES; piece++) {
-        const int part = piece / across, start = piece % across * Block::PIECE;
-        const int row = top + part * 64, column = item.column + start;
-        const float *from = &sums[part][start / 2];
-        const bool last = piece + 1 == Block::PIECES;
-        const int next_top = last ? -1 : top + (piece + 1) / across * 64;
-        const int next_start = item.column + (piece + 1) % across * Block::PIECE;
+    for (int chunk = 0; chunk < Block::CHUNKS; chunk++) {
+        const int m_tile = chunk / across, start = chunk % across * Block::CHUNK_COLUMNS;
+        const int row = top + m_tile * 64, column = item.column + start;
+        const float *from = &sums[m_tile][start / 2];
+        const bool last = chunk + 1 == Block::CHUNKS;
+        const int next_top = last ? -1 : top + (chunk + 1) / across * 64;
+        const int next_start = item.column + (chunk + 1) % across * Block::CHUNK_COLUMNS;
         char *buffer = buffers + turn * Block::BUFFER_BYTES;
         turn = (turn + 1) % Block::BUFFERS;
         if (warp % 4 == 0 && kg_is_elected())
             kg_tiles_stored<Block::BUFFERS - 1>();
-        kg_tiles_meet<128>(meeting);
-        if (owned.whole)
-            kg_wgmma_fill<Block, true>(job, owned, item.batch, row, column, part, start, next_top,
-                                       next_start, from, buffer);
-        else if constexpr (Job::POINTED || Job::BY_SUM)
-            kg_wgmma_fill<Block, false>(job, owned, item.batch, row, column, part, start, next_top,
-                                        next_start, from, buffer);
+        kg_tiles_meet<128>(barrier);
+        if (epilogue.whole)
+            kg_wgmma_fill<Block, true>(job, epilogue, item.batch, row, column, m_tile, start,
+                                       next_top, next_start, from, buffer);
+        else if constexpr (Job::USES_POSITION || Job::PER_ELEMENT)
+            kg_wgmma_fill<Block, false>(job, epilogue, item.batch, row, column, m_tile, start,
+                                        next_top, next_start, from, buffer);
         kg_tiles_written();
-        kg_tiles_meet<128>(meeting);
-        if (in_lines && warp % 4 == 0 && kg_is_elected())
+        kg_tiles_meet<128>(barrier);
+        if (by_tma && warp % 4 == 0 && kg_is_elected())
             kg_tiles_store(out, buffer, Block::SWAP ? row : column, Block::SWAP ? column : row,
                            item.batch);
 #pragma unroll 4
-        for (int i = thread; !in_lines && i < 64 * Block::PIECE; i += 128) {
+        for (int i = thread; !by_tma && i < 64 * Block::CHUNK_COLUMNS; i += 128) {
             const int line = i * 2 / Block::LINE_BYTES, at = i % (Block::LINE_BYTES / 2);
             const int r = row + (Block::SWAP ? at : line), c = column + (Block::SWAP ? line : at);
             if (r < job.rows() && c < job.columns())
                 job.store(item.batch, r, c,
-                          ((const typename Job::out *)(buffer + kg_wgmma_place<Block>(
+                          ((const typename Job::out *)(buffer + kg_wgmma_swizzle<Block>(
                                                                     line, at / 8)))[at % 8]);
         }
     }
 }
 
-// The blocks of a cluster hold sums of the same tile. Each leaves its own in shared memory and
-// folds a part of everybody's, in the order of their ranks.
+// Stores accumulators in the block's own shared memory, for the other blocks of the cluster.
 template <class Block, class Job>
-KG_INLINE void kg_wgmma_leave(float *folded, int own,
-                              const float (&sums)[Block::PARTS][Block::SUMS])
+KG_INLINE void kg_wgmma_share_sums(float *folded, int consumer_row,
+                                   const float (&sums)[Block::M_TILES][Block::SUMS])
 {
     kg_wgmma_each<Block>(sums, [&](int row, int column, float sum) {
-        const int line = Block::SWAP ? column : own + row, at = Block::SWAP ? own + row : column;
+        const int line = Block::SWAP ? column : consumer_row + row,
+                  at = Block::SWAP ? consumer_row + row : column;
         folded[line * Block::FOLD_PITCH + at] = sum;
     });
 }
@@ -313,23 +324,25 @@ KG_INLINE float4 kg_shared_quad_in(const float *shared, uint32_t rank)
     return quad;
 }
 
-// Written even if nobody reads it, and after all that the number is made of.
+// A store that the compiler can neither drop nor move before the computation of `number`.
 KG_INLINE void kg_shared_keep(float *to, float number)
 {
     asm volatile("st.volatile.shared.f32 [%0], %1;" ::"r"(kg_shared_address(to)), "f"(number)
                  : "memory");
 }
 
-// Other blocks' memory is far away: many reads are under way at once, and none of what is not
-// there. Gives a number that no read is without.
+// Adds the partial sums of the cluster's blocks, each block some of the rows, in the order of
+// ranks, and runs the epilogue. Reads of other blocks' shared memory have a long latency: many are
+// in flight at once. Returns a number that depends on every read.
 template <class Block, class Job>
-KG_INLINE float kg_wgmma_fold(const Job &job, const kg_wgmma_item<Block> &item, const float *folded)
+KG_INLINE float kg_wgmma_fold_cluster(const Job &job, const kg_wgmma_item<Block> &item,
+                                      const float *folded)
 {
     constexpr int lines = Block::SWAP ? Block::COLUMNS : Block::ROWS;
     constexpr int quads = (Block::SWAP ? Block::ROWS : Block::COLUMNS) / 4;
     constexpr int threads = Block::CONSUMERS * 128, step = Block::SPLIT * threads;
-    constexpr int turns = (lines * quads + step - 1) / step, most = 16 / Block::SPLIT;
-    constexpr int batch = turns < most ? turns : most;
+    constexpr int turns = (lines * quads + step - 1) / step, limit = 16 / Block::SPLIT;
+    constexpr int batch = turns < limit ? turns : limit;
     const int rows = (int)job.rows(), columns = (int)job.columns();
     const auto row_of = [&](int line, int at) { return item.row + (Block::SWAP ? at : line); };
     const auto column_of = [&](int line, int at) {
@@ -342,7 +355,7 @@ KG_INLINE float kg_wgmma_fold(const Job &job, const kg_wgmma_item<Block> &item, 
     float seen = 0;
     for (int first = (int)kg_cluster_rank() * threads + threadIdx.x - 128; first < lines * quads;
          first += step * batch) {
-        float4 parts[batch][Block::SPLIT];
+        float4 partials[batch][Block::SPLIT];
 #pragma unroll
         for (int b = 0; b < batch; b++) {
             const int i = first + b * step;
@@ -350,7 +363,7 @@ KG_INLINE float kg_wgmma_fold(const Job &job, const kg_wgmma_item<Block> &item, 
 #pragma unroll
             for (int r = 0; r < Block::SPLIT; r++)
                 if (is_there(i))
-                    parts[b][r] = kg_shared_quad_in(from, r);
+                    partials[b][r] = kg_shared_quad_in(from, r);
         }
 #pragma unroll
         for (int b = 0; b < batch; b++) {
@@ -360,10 +373,10 @@ KG_INLINE float kg_wgmma_fold(const Job &job, const kg_wgmma_item<Block> &item, 
             float4 sum = make_float4(0, 0, 0, 0);
 #pragma unroll
             for (int r = 0; r < Block::SPLIT; r++) {
-                sum.x += parts[b][r].x;
-                sum.y += parts[b][r].y;
-                sum.z += parts[b][r].z;
-                sum.w += parts[b][r].w;
+                sum.x += partials[b][r].x;
+                sum.y += partials[b][r].y;
+                sum.z += partials[b][r].z;
+                sum.w += partials[b][r].w;
             }
             const float sums[4] = {sum.x, sum.y, sum.z, sum.w};
             seen += sum.x;
@@ -380,15 +393,15 @@ KG_INLINE float kg_wgmma_fold(const Job &job, const kg_wgmma_item<Block> &item, 
 
 // ---- The block ----
 
-// Whether what follows may start at once, on units that are idle. Else it starts when all products
-// are under way, and on units that have the same data at hand: those on which this ends.
+// Whether the next kernel may start at once, on idle SMs. Otherwise it starts when all products
+// have been issued, so that it lands on SMs where this kernel ends and shares the data at hand.
 template <class Block, class Job>
-KG_INLINE bool kg_wgmma_leaves_room(const Job &job)
+KG_INLINE bool kg_wgmma_starts_next_early(const Job &job)
 {
     uint32_t units;
     asm("mov.u32 %0, %%nsmid;" : "=r"(units));
     const bool is_short = (job.rows() + job.columns()) * job.depth() <= 2 << 20;
-    if constexpr (Block::SHARES) // on all units
+    if constexpr (Block::STREAM_K) // occupies all SMs
         return false;
     return is_short || (Block::SPLIT == 1 && Block::SHARED > 116 << 10 && gridDim.x * 2 <= units);
 }
@@ -397,90 +410,93 @@ template <class Block, class Job>
 KG_INLINE void kg_wgmma_consumer(const Job &job, const kg_wgmma_tiles<Block> &tiles,
                                  const kg_wgmma_item<Block> &begin, const kg_tensor_map *out,
                                  char *ring, char *buffers, uint64_t *full, char *scratch,
-                                 int first, int step, int rank, bool in_lines, int warp)
+                                 int first, int step, int rank, bool by_tma, int warp)
 {
     const int consumer = warp / 4 - 1;
-    const int own = Block::PINGPONG ? 0 : consumer * Block::OWN_ROWS;
-    constexpr int room = Block::OUT_BYTES / Block::CONSUMERS;
-    constexpr bool in_tiles = Block::SPLIT == 1 && sizeof(typename Job::out) == 2;
-    kg_wgmma_stage<Block> stage(ring, full, own, rank);
+    const int consumer_row = Block::PINGPONG ? 0 : consumer * Block::CONSUMER_ROWS;
+    constexpr int buffer_bytes = Block::OUT_BYTES / Block::CONSUMERS;
+    constexpr bool through_shared = Block::SPLIT == 1 && sizeof(typename Job::out) == 2;
+    kg_wgmma_stage<Block> stage(ring, full, consumer_row, rank);
     int turn = 0, buffer_turn = 0;
     kg_wgmma_items<Block> work(tiles, first, step, rank);
-    kg_wgmma_item<Block> item = Block::SHARES ? work.item() : begin;
+    kg_wgmma_item<Block> item = Block::STREAM_K ? work.item() : begin;
     for (; work.is_left(); kg_wgmma_next(work, item), turn ^= 1) {
         if (Block::PINGPONG && turn != consumer) {
             stage.skip(item.steps);
             continue;
         }
-        float sums[Block::PARTS][Block::SUMS];
-        const bool ends = !Block::SHARES || item.first + item.steps == tiles.steps;
-        kg_wgmma_own<Block, Job> owned;
-        if constexpr (in_tiles)
+        float sums[Block::M_TILES][Block::SUMS];
+        const bool ends = !Block::STREAM_K || item.first + item.steps == tiles.steps;
+        kg_wgmma_epilogue<Block, Job> epilogue;
+        if constexpr (through_shared)
             if (ends)
-                owned.expect(job, item, own);
-        if constexpr (Block::SHARES)
+                epilogue.prefetch(job, item, consumer_row);
+        if constexpr (Block::STREAM_K)
             if (item.first > 0)
-                kg_wgmma_take_part<Block>(scratch, sums, consumer);
+                kg_wgmma_load_partial_tile<Block>(scratch, sums, consumer);
         if (Block::PINGPONG && !work.is_first())
-            kg_tiles_meet<256>(3 + consumer); // the other one has begun all its products
+            kg_tiles_meet<256>(3 + consumer); // the other consumer has issued all its products
         kg_wgmma_consume<Block>(sums, stage, item.steps, item.first > 0, 4 - consumer, [&] {
-            if constexpr (in_tiles)
+            if constexpr (through_shared)
                 if (ends)
-                    owned.read(job, item, own);
+                    epilogue.load(job, item, consumer_row);
         });
-        if (work.is_last() && !kg_wgmma_leaves_room<Block>(job))
+        if (work.is_last() && !kg_wgmma_starts_next_early<Block>(job))
             kg_start_next();
-        if constexpr (Block::SHARES) {
+        if constexpr (Block::STREAM_K) {
             if (!ends) {
-                kg_wgmma_leave_part<Block>(scratch, sums, consumer);
+                kg_wgmma_store_partial_tile<Block>(scratch, sums, consumer);
                 continue;
             }
         }
-        if constexpr (Block::FOLDS) {
-            kg_tiles_meet<Block::CONSUMERS * 128>(1); // nobody reads the stages any more
-            kg_wgmma_leave<Block, Job>((float *)ring, own, sums);
+        if constexpr (Block::FOLDS_IN_CLUSTER) {
+            kg_tiles_meet<Block::CONSUMERS * 128>(
+                1); // all consumers have finished reading the stages
+            kg_wgmma_share_sums<Block, Job>((float *)ring, consumer_row, sums);
         } else if constexpr (Block::SPLIT > 1) {
-            kg_wgmma_store_piece<Block>(job, (float *)scratch, item, own, sums);
-        } else if constexpr (in_tiles) {
-            kg_wgmma_store_tile<Block>(job, item, own, sums, owned, buffers + consumer * room,
-                                       buffer_turn, out, in_lines, consumer + 1, warp);
+            kg_wgmma_store_partial_sums<Block>(job, (float *)scratch, item, consumer_row, sums);
+        } else if constexpr (through_shared) {
+            kg_wgmma_store_tile<Block>(job, item, consumer_row, sums, epilogue,
+                                       buffers + consumer * buffer_bytes, buffer_turn, out, by_tma,
+                                       consumer + 1, warp);
         } else {
-            kg_wgmma_store_each<Block>(job, item, own, sums);
+            kg_wgmma_store_each<Block>(job, item, consumer_row, sums);
         }
     }
     if (warp % 4 == 0 && kg_is_elected())
         kg_tiles_stored<0>();
 }
 
-// `out`: the map of an output that can be stored in whole lines, else one of nothing. `scratch`:
-// where pieces of K leave their sums unless a cluster folds them, and parts of tiles.
+// `out`: the map of the output if TMA can store it, else all zeros. `scratch`: partial sums of
+// split-K that no cluster adds up, or partial tiles of stream-K.
 template <class Block, class Job>
 KG_INLINE void kg_contract_wgmma(const Job &job, const kg_wgmma_source &left,
                                  const kg_wgmma_source &right, const kg_tensor_map *out,
                                  char *scratch)
 {
     extern __shared__ __align__(1024) char kg_shared[];
-    constexpr int cluster = Block::FOLDS ? Block::SPLIT : Block::DOWN * Block::ACROSS;
+    constexpr int cluster =
+        Block::FOLDS_IN_CLUSTER ? Block::SPLIT : Block::CLUSTER_M * Block::CLUSTER_N;
     constexpr bool clustered = Block::PEERS > 1;
     char *ring = kg_shared;
     char *buffers = ring + Block::RING_BYTES;
     uint64_t *full = (uint64_t *)(buffers + Block::OUT_BYTES), *empty = full + Block::STAGES;
-    const int rank = clustered ? (int)kg_cluster_rank() : 0; // of those that share sides
-    const int first = Block::FOLDS ? blockIdx.x : blockIdx.x / cluster;
-    const int step = Block::FOLDS ? gridDim.x : gridDim.x / cluster;
+    const int rank = clustered ? (int)kg_cluster_rank() : 0; // in the multicast cluster
+    const int first = Block::FOLDS_IN_CLUSTER ? blockIdx.x : blockIdx.x / cluster;
+    const int step = Block::FOLDS_IN_CLUSTER ? gridDim.x : gridDim.x / cluster;
     const auto count = [&] {
         return kg_wgmma_tiles<Block>((int)job.rows(), (int)job.columns(), job.depth(),
                                      job.batches());
     };
     const kg_wgmma_tiles<Block> early = count();
-    // Where blocks share, registers are too few to hold it from here on.
+    // With stream-K, keeping it from here on would take too many registers.
     const auto tiles = [&] {
-        if constexpr (Block::SHARES)
+        if constexpr (Block::STREAM_K)
             return count();
         else
             return early;
     };
-    // One warp readies the ring while the others find out what is first.
+    // One warp initialises the barriers while the others find their first tile.
     kg_wgmma_item<Block> begin(early, first);
     if (threadIdx.x / 32 != 3)
         begin.find_tile_now(early, first, rank);
@@ -502,7 +518,7 @@ KG_INLINE void kg_contract_wgmma(const Job &job, const kg_wgmma_source &left,
     } else {
         __syncthreads();
     }
-    if (kg_wgmma_leaves_room<Block>(job))
+    if (kg_wgmma_starts_next_early<Block>(job))
         kg_start_next();
     const int warp = kg_warp_number();
     if (warp < 4) {
@@ -524,17 +540,17 @@ KG_INLINE void kg_contract_wgmma(const Job &job, const kg_wgmma_source &left,
         kg_wgmma_consumer<Block>(job, tiles(), begin, out, ring, buffers, full, scratch, first,
                                  step, rank, kg_map_is_there(*out), warp);
     }
-    if constexpr (Block::FOLDS) {
+    if constexpr (Block::FOLDS_IN_CLUSTER) {
         __syncwarp();
         kg_cluster_arrive_shared();
         kg_cluster_await();
-        if (threadIdx.x >= 128) { // one item a block
-            const float seen = kg_wgmma_fold<Block>(job, begin, (float *)ring);
+        if (threadIdx.x >= 128) { // a block has one tile
+            const float seen = kg_wgmma_fold_cluster<Block>(job, begin, (float *)ring);
             kg_shared_keep((float *)buffers + threadIdx.x - 128, seen);
         }
         __syncwarp();
-        // Nobody leaves while others may still read its shared memory, were it what they have no
-        // use for. A whole release would wait for that, but for what they store in memory too.
+        // A block must not exit while others may still read its shared memory. A relaxed arrival is
+        // enough: a releasing one would also wait for stores to global memory.
         kg_cluster_arrive_relaxed();
         kg_cluster_await();
     }

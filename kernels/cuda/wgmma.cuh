@@ -1,7 +1,6 @@
-// Instructions of sm_90a for products of tiles: copies of boxes, the barriers that count them,
-// wgmma.
+// Instructions of sm_90a for tiled products: TMA loads and stores, their mbarriers, wgmma.
 
-// Barriers are told by their addresses in shared memory, where these are at hand.
+// Overloads that take shared-memory addresses avoid converting pointers in a loop.
 KG_INLINE void kg_tiles_wait(uint32_t barrier, uint32_t odd)
 {
     asm volatile("{\n"
@@ -26,7 +25,7 @@ KG_INLINE void kg_tiles_barrier(uint64_t *barrier, int arrivals)
                  : "memory");
 }
 
-// What lies at `address` in the shared memory of a block, in that of block `rank` of the cluster.
+// The address in block `rank` of the cluster that corresponds to `address` in this block.
 KG_INLINE uint32_t kg_shared_address_in(uint32_t address, uint32_t rank)
 {
     uint32_t there;
@@ -34,8 +33,8 @@ KG_INLINE uint32_t kg_shared_address_in(uint32_t address, uint32_t rank)
     return there;
 }
 
-// At such an address. In the scope of the block: that of the cluster would have every arrival wait
-// for memory.
+// Arrives at a barrier of another block, with block scope: cluster scope would make every arrival
+// wait for memory.
 KG_INLINE void kg_tiles_arrive_there(uint32_t barrier)
 {
     asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
@@ -54,8 +53,7 @@ KG_INLINE void kg_tiles_expect(uint64_t *barrier, uint32_t bytes)
         : "memory");
 }
 
-// A box of a tensor into shared memory; when SHARED, of those blocks of the cluster whose bits are
-// set in `blocks`.
+// TMA load of a box; SHARED: multicast to the blocks of the cluster whose bits are set in `blocks`.
 template <bool SHARED>
 KG_INLINE void kg_tiles_copy(void *to, const kg_tensor_map *map, uint64_t *barrier, int x, int y,
                              int z, uint16_t blocks)
@@ -74,11 +72,11 @@ KG_INLINE void kg_tiles_copy(void *to, const kg_tensor_map *map, uint64_t *barri
                      : "memory");
 }
 
-// The same into this block's own, of what nobody asks for again: in the L2 it is the first to make
-// room, but for a sixteenth, which the next launch then finds there. (A hint that says "as always"
-// of all is not the same as none: it is slower.)
-KG_INLINE void kg_tiles_copy_once(void *to, const kg_tensor_map *map, uint64_t *barrier, int x,
-                                  int y, int z)
+// The same into this block only, for data that is not read again: evict_first in the L2, except for
+// one sixteenth, which the next launch then finds there. (A policy of evict_normal for everything
+// is slower than no policy.)
+KG_INLINE void kg_tiles_copy_streamed(void *to, const kg_tensor_map *map, uint64_t *barrier, int x,
+                                      int y, int z)
 {
     uint64_t policy;
     asm("createpolicy.fractional.L2::evict_normal.L2::evict_first.b64 %0, 0.0625;" : "=l"(policy));
@@ -103,14 +101,14 @@ KG_INLINE void kg_tiles_expect_map(const kg_tensor_map *map)
     asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
 
-// Until all but LEFT of this thread's stores have read what they store.
+// Waits until all but LEFT of this thread's TMA stores have read their shared memory.
 template <int LEFT>
 KG_INLINE void kg_tiles_stored()
 {
     asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(LEFT) : "memory");
 }
 
-// Shared memory that this thread wrote may be copied from here on, after the next barrier.
+// Makes this thread's writes to shared memory visible to TMA stores that follow the next barrier.
 KG_INLINE void kg_tiles_written()
 {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -122,11 +120,11 @@ KG_INLINE void kg_tiles_meet(int number)
     asm volatile("bar.sync %0, %1;" ::"r"(number), "n"(THREADS) : "memory");
 }
 
-// Compilers since that of CUDA 13 have a fence of a block's own shared memory alone.
+// Compilers since CUDA 13 have a fence for a block's own shared memory alone.
 enum { KG_FENCES_SHARED = __CUDACC_VER_MAJOR__ >= 13 };
 
-// Arrives at the barrier of the cluster, for what the block wrote to its own shared memory, and
-// nowhere else: it does not wait for the device's memory, which takes about a microsecond.
+// Arrives at the cluster barrier, releasing only writes to the block's own shared memory: it does
+// not wait for global memory, which takes about a microsecond.
 KG_INLINE void kg_cluster_arrive_shared()
 {
     if constexpr (KG_FENCES_SHARED) {
@@ -153,10 +151,9 @@ KG_INLINE void kg_wgmma_wait()
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(LEFT) : "memory");
 }
 
-// How the instruction finds a tile that was copied with a swizzle of 128 bytes: eight rows of 128
-// bytes are an atom; from one atom to the next along K (or, for tiles along K, along rows) it is
-// 1024 bytes, and `leap` bytes to the next 64 rows of a tile that is not along K. This is the lower
-// half of it; the upper one is always the same.
+// The lower half of wgmma's matrix descriptor for a tile with 128-byte swizzle. Eight rows of 128
+// bytes are an atom. Atoms are 1024 bytes apart along K (of a K-major tile: along rows); `leap`
+// bytes lead to the next 64 rows of a tile that is not K-major. The upper half is constant.
 KG_INLINE uint32_t kg_wgmma_tile(uint32_t address, uint32_t leap)
 {
     return leap >> 4 << 16 | (address >> 4 & 0x3fff);
@@ -167,15 +164,15 @@ KG_INLINE uint64_t kg_wgmma_whole(uint32_t tile)
     return (uint64_t)(1 << 30 | 1024 >> 4) << 32 | tile;
 }
 
-// The one that begins so many bytes behind it, in the same tile. Adding is all that is done from
-// one instruction to the next: more would take longer than short instructions do.
+// The descriptor of an address `bytes` further in the same tile. One addition per instruction: more
+// would take longer than a short wgmma.
 KG_INLINE uint64_t kg_wgmma_behind(uint64_t tile, uint32_t bytes)
 {
     return tile + (bytes >> 4);
 }
 
-// True for one thread of a warp, all of which ask. The compiler knows that it is one: what such a
-// thread alone does with the copy engine is no loop over threads.
+// True for one thread of a converged warp. The compiler knows that it is a single thread, and so
+// makes no loop over threads around TMA instructions.
 KG_INLINE bool kg_is_elected()
 {
     uint32_t elected;
@@ -188,14 +185,14 @@ KG_INLINE bool kg_is_elected()
     return elected;
 }
 
-// The number of this warp, in a way that shows the compiler that its threads have the same.
+// The number of this warp, known to the compiler to be uniform in the warp.
 KG_INLINE int kg_warp_number()
 {
     return __shfl_sync(0xffffffff, (int)threadIdx.x / 32, 0);
 }
 
-// Four (or two) 8x8 matrices of 16-bit elements, a pair of each in every lane; `to` is the row that
-// this lane points out, and TRANSPOSED they are stored by columns.
+// stmatrix: four (or two) 8x8 matrices of 16-bit elements, a pair of each in every lane. `to` is
+// the row whose address this lane provides. TRANSPOSED: stored by columns.
 template <bool TRANSPOSED>
 KG_INLINE void kg_matrices_store(void *to, const uint32_t (&pairs)[4])
 {

@@ -8,8 +8,8 @@
 #include <string.h>
 
 // Where there is a model there is a launch with a grid.
-static struct kg_forecast promise_of(const struct kg_appraisal *appraisal,
-                                     const struct kg_assembly_launch *launch)
+static struct kg_forecast forecast_of(const struct kg_appraisal *appraisal,
+                                      const struct kg_assembly_launch *launch)
 {
     const struct kg_model *model = &appraisal->model;
     struct kg_forecast forecast = {.known = true,
@@ -63,7 +63,7 @@ enum kg_status kg_assembly_sample(const struct kg_assembly *assembly, int index,
             .warm = launch.warm,
             .seconds = measured.seconds,
             .spread = measured.spread,
-            .forecast = promise_of(&appraisal, &launch),
+            .forecast = forecast_of(&appraisal, &launch),
         };
         kg_samples_write(&sample, &text);
     }

@@ -1,4 +1,4 @@
-// Plans and the whole way, as the public header promises them.
+// Plans, and all stages in one call: see the public header.
 
 #include "api/sized.h"
 #include "flow/explain.h"

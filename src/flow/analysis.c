@@ -1,4 +1,4 @@
-// The plan's cubins, read by src/asm and told by src/report, one function at a time.
+// Reads the plan's cubins with src/asm and reports them with src/report, one function at a time.
 
 #include "flow/analysis.h"
 
@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-// What the problem must read and compute is known of the whole, so of plans of one launch only.
+// Compulsory bytes and operations are known for the problem as a whole, so only plans with one
+// launch use them.
 static struct kg_assembly_launch describe_launch(const struct kg_plan *plan,
                                                  const struct kg_grid *grid, bool alone)
 {

@@ -4,7 +4,7 @@
 
 #include "gen/grouping.h"
 
-#define COMPILE_SECONDS 120.0 // for one kernel; a compiler that needs more is hung
+#define COMPILE_SECONDS 120.0 // for one kernel; a longer time is a hang
 
 void kg_flow_choose_baseline(const struct kg_device *device, const struct kg_problem *problem,
                              struct kg_choice *choice)
@@ -12,7 +12,7 @@ void kg_flow_choose_baseline(const struct kg_device *device, const struct kg_pro
     kg_choice_plain(problem, &device->facts, kg_target_of(device), choice);
 }
 
-// Of tensors of four bits there is no strided form.
+// 4-bit tensors have no strided form.
 enum kg_status kg_flow_counterpart(const struct kg_problem *problem, struct kg_problem **other,
                                    struct kg_error *error)
 {

@@ -1,14 +1,14 @@
-// Diagnosis from the measured time against the bounds.
+// Diagnosis from the measured time and the bounds.
 
 #include "flow/diagnose.h"
 
 #include <stddef.h>
 
-// Nothing is gained by searching on at this share of the roofline: the copy that the bandwidth was
-// measured with varies by about as much from run to run.
+// At this share of the roofline further search gains nothing: the copy that measured the bandwidth
+// varies by about as much from run to run.
 #define NEAR_LIMIT 0.92
 // Handing work to threads and waiting for them takes some microseconds; below ten times that,
-// overhead decides.
+// overhead dominates.
 #define OVERHEAD_SECONDS 20e-6
 
 struct rule {

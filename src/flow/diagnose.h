@@ -1,4 +1,4 @@
-// Why a version is as fast as it is, in words, and what kind of change follows from it.
+// What limits a version's speed, in words, and what kind of change would help.
 
 #ifndef KG_FLOW_DIAGNOSE_H
 #define KG_FLOW_DIAGNOSE_H
@@ -6,9 +6,9 @@
 #include "analyze/roofline.h"
 
 enum kg_diagnosis {
-    KG_DIAGNOSIS_BANDWIDTH, // at the roofline of the memory: nothing left to gain
-    KG_DIAGNOSIS_COMPUTE,   // at the roofline of the arithmetic
-    KG_DIAGNOSIS_OVERHEAD,  // so small that starting it costs more than doing it
+    KG_DIAGNOSIS_BANDWIDTH, // at the memory roofline: nothing to gain
+    KG_DIAGNOSIS_COMPUTE,   // at the arithmetic roofline
+    KG_DIAGNOSIS_OVERHEAD,  // so small that the launch takes longer than the work
     KG_DIAGNOSIS_MEMORY,    // memory-bound, well below the bandwidth
     KG_DIAGNOSIS_LATENCY,   // compute-bound, well below the rate
     KG_DIAGNOSIS_COUNT
@@ -16,9 +16,9 @@ enum kg_diagnosis {
 
 struct kg_diagnosed {
     enum kg_diagnosis diagnosis;
-    double share;       // of the roofline that was reached
+    double share;       // of the roofline
     const char *name;   // "memory latency"
-    const char *advice; // what a next change should touch
+    const char *advice; // what the next change should address
     bool at_limit;      // further rounds cannot gain anything
 };
 

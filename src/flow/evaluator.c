@@ -11,8 +11,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#define COMPILE_SECONDS 120.0 // for one kernel; a compiler that needs more is hung
-#define JUDGE_SECONDS 120.0   // one kernel on all cases; more is a hang
+#define COMPILE_SECONDS 120.0 // for one kernel; a longer time is a hang
+#define JUDGE_SECONDS 120.0   // one kernel on all cases; a longer time is a hang
 
 void kg_evaluator_close(struct kg_evaluator *evaluator)
 {
@@ -31,7 +31,7 @@ static void add(struct kg_compilation *items, int *count, const struct kg_proble
     items[(*count)++].choice = *choice;
 }
 
-// What a build compares the guess with.
+// The choices that a build compares with the guess.
 static void add_companions(const struct kg_evaluator *evaluator, const struct kg_choice *guess,
                            struct kg_compilation *items, int *count)
 {
@@ -49,7 +49,8 @@ static void add_companions(const struct kg_evaluator *evaluator, const struct kg
     kg_text_free(&text);
 }
 
-// Is there an outcome of this choice from before? Then a search goes on, and tries others first.
+// Whether there is an earlier outcome of this choice. Then a search continues it, and tries other
+// candidates first.
 static bool is_known(const struct kg_evaluator *evaluator, const struct kg_key *key,
                      const struct kg_choice *choice)
 {
@@ -61,7 +62,7 @@ static bool is_known(const struct kg_evaluator *evaluator, const struct kg_key *
     return found;
 }
 
-// Compilers at work while other things are made ready.
+// Compilers that run while the gate is made.
 struct compiling {
     const struct kg_search *terms;
     struct kg_compilation items[KG_MAX_FORESEEN + 2];
@@ -78,7 +79,7 @@ static void list_ahead(const struct kg_evaluator *evaluator, const struct kg_ahe
     bool searches = search.rigor != KG_RIGOR_ESTIMATE && search.rigor != KG_RIGOR_WISDOM;
     struct kg_choice *choices = calloc(KG_MAX_FORESEEN, sizeof *choices);
     if (!choices)
-        return; // each is compiled when its turn comes
+        return; // each is then compiled when it is needed
     int foreseen = kg_search_foresee(&search, choices);
     if (!searches || is_known(evaluator, ahead->key, &choices[0]))
         foreseen = 1;
@@ -105,7 +106,7 @@ static void *compile_own(void *argument)
     return NULL;
 }
 
-// The guess once more, which is the first item, as the file that is kept of it.
+// Compiles the guess, the first item, from the file that a build keeps of it.
 static void *compile_file(void *argument)
 {
     const struct compiling *compiling = argument;
@@ -119,7 +120,7 @@ static void *compile_file(void *argument)
     return NULL;
 }
 
-// NULL where nothing is compiled ahead.
+// NULL if nothing is compiled ahead.
 static struct compiling *start_compiling(const struct kg_evaluator *evaluator,
                                          const struct kg_ahead *ahead)
 {
@@ -223,7 +224,7 @@ enum kg_status kg_evaluator_open(const struct kg_request *request, bool judged,
 enum kg_status kg_evaluator_judge(struct kg_evaluator *evaluator, const struct kg_plan *plan,
                                   struct kg_judgement *judgement, struct kg_error *error)
 {
-    struct kg_built built = *plan->built; // what others may use stays as it is
+    struct kg_built built = *plan->built; // a copy: the plan's own may be in use
     struct kg_request request = kg_flow_request_of(plan);
     enum kg_status status = KG_OK;
     *judgement = (struct kg_judgement){.kind = KG_OUTCOME_WRONG};
@@ -239,7 +240,7 @@ enum kg_status kg_evaluator_judge(struct kg_evaluator *evaluator, const struct k
 enum kg_status kg_evaluator_verify(struct kg_evaluator *evaluator, const struct kg_plan *plan,
                                    struct kg_verdict *verdict, struct kg_error *error)
 {
-    struct kg_built built = *plan->built; // what others may use stays as it is
+    struct kg_built built = *plan->built; // a copy: the plan's own may be in use
     struct kg_request request = kg_flow_request_of(plan);
     enum kg_status status = KG_OK;
     *verdict = (struct kg_verdict){0};

@@ -14,8 +14,8 @@
 #include <string.h>
 
 #define SHOWN_BY_EXPLAIN 10
-#define MOST_REASONS 16
-#define MOST_CONFIGS 65536 // looked at of one kernel
+#define MAX_REASONS 16
+#define MAX_CONFIGS 65536 // of one kernel, that are examined
 
 static void add_title(const struct kg_problem *problem, const struct kg_device *device,
                       const char *what, struct kg_text *text)
@@ -44,7 +44,7 @@ static const struct {
     [KG_ORIGIN_NEAREST] = {"nearest wisdom", "from wisdom of the nearest shape"},
 };
 
-// What became of the best choice of the nearest shape.
+// The outcome of the best choice of the nearest shape.
 static void add_nearest(const struct kg_plan *plan, struct kg_text *text)
 {
     const struct kg_nearest *nearest = &plan->nearest;
@@ -62,7 +62,7 @@ static void add_nearest(const struct kg_plan *plan, struct kg_text *text)
     kg_text_add(text, "\n");
 }
 
-// Why there is no time.
+// Why a candidate has no time.
 static const char *unmeasured(const struct kg_plan *plan)
 {
     switch (plan->origin) {
@@ -119,7 +119,7 @@ static void add_grouping(const struct kg_choice *choice, struct kg_text *text)
     }
 }
 
-// What was compared before anything was measured.
+// The groupings that were compared without measurements.
 static void add_groupings(const struct kg_plan *plan, struct kg_text *text)
 {
     struct kg_text trace = {0};
@@ -160,7 +160,7 @@ static void add_families(const struct kg_plan *plan, struct kg_text *text)
     add_groupings(plan, text);
 }
 
-// How often `valid` gave each reason.
+// How often `valid` returned each reason.
 struct refusals {
     struct kg_arena arena;
     int count;
@@ -168,7 +168,7 @@ struct refusals {
     struct {
         const char *reason;
         int64_t configs;
-    } items[MOST_REASONS];
+    } items[MAX_REASONS];
 };
 
 static void count_refusal(void *user, const struct kg_match *match, const struct kg_config *config,
@@ -180,7 +180,7 @@ static void count_refusal(void *user, const struct kg_match *match, const struct
     refusals->configs++;
     while (at < refusals->count && strcmp(refusals->items[at].reason, reason) != 0)
         at++;
-    if (at == MOST_REASONS)
+    if (at == MAX_REASONS)
         return;
     if (at == refusals->count) {
         refusals->items[at].reason = kg_arena_copy(&refusals->arena, reason, strlen(reason));
@@ -191,7 +191,7 @@ static void count_refusal(void *user, const struct kg_match *match, const struct
     refusals->items[at].configs++;
 }
 
-// Rules give the same answer at any time, so they are asked again instead of being recorded.
+// Rules always give the same answer, so they are evaluated again instead of being recorded.
 static void add_refusals(const struct kg_plan *plan, struct kg_text *text)
 {
     const struct kg_choice *choice = &plan->built->choice;
@@ -199,7 +199,7 @@ static void add_refusals(const struct kg_plan *plan, struct kg_text *text)
     for (int i = 0; i < choice->count; i++) {
         struct kg_candidates candidates;
         struct refusals refusals = {.count = 0};
-        if (kg_candidates_list(choice->matches[i], kg_target_of(plan->device), MOST_CONFIGS,
+        if (kg_candidates_list(choice->matches[i], kg_target_of(plan->device), MAX_CONFIGS,
                                count_refusal, &refusals, &candidates, NULL) == KG_OK) {
             kg_text_format(text, "- kernel %d: %lld, of which rules refuse %lld\n", i + 1,
                            (long long)candidates.size, (long long)refusals.configs);
@@ -225,7 +225,7 @@ static void add_counts(const struct kg_outcomes *outcomes, struct kg_text *text)
                        100 * share);
 }
 
-// What the families expect of each.
+// The expected time of each.
 static void add_estimates(const struct kg_problem *problem, const struct kg_device *device,
                           struct kg_outcomes *outcomes)
 {
@@ -309,7 +309,7 @@ enum kg_status kg_flow_explain(const struct kg_plan *plan, bool json, struct kg_
     return text->failed ? kg_error_memory(error, "an explanation") : KG_OK;
 }
 
-// `plan` is NULL when the caller asked to stop before one was chosen: what is on record is told.
+// `plan` is NULL if the caller cancelled before one was chosen: then the records are explained.
 static void add_profile(const struct kg_problem *problem, const struct kg_device *device,
                         const struct kg_plan *plan, const struct kg_outcomes *outcomes, bool json,
                         struct kg_text *text)

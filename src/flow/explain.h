@@ -1,17 +1,17 @@
-// Telling people what the search saw: why this config, and how every config did.
+// Explaining a search: why this config, and the outcomes of all configs.
 
 #ifndef KG_FLOW_EXPLAIN_H
 #define KG_FLOW_EXPLAIN_H
 
 #include "flow/plan_handle.h"
 
-// Why the plan is what it is: cost against the bound, which families were refused for which nests,
-// and what became of the other candidates. Markdown or JSON.
+// Why the plan is what it is: time against bound, the families that refused nests, and the outcomes
+// of the other candidates. Markdown or JSON.
 enum kg_status kg_flow_explain(const struct kg_plan *plan, bool json, struct kg_text *text,
                                struct kg_error *error);
 
-// Searches the whole space, whatever rigor the request asks for, then lists every config, the ten
-// fastest first.
+// Searches the whole space, whatever the request's rigor, then lists every config, the ten fastest
+// first.
 enum kg_status kg_flow_profile(const struct kg_request *request, bool json, struct kg_text *text,
                                struct kg_error *error);
 

@@ -1,5 +1,5 @@
-// Kernels from outside, judged by the same gate: a C function on the host, a CUDA file or PTX on
-// GPUs. What their files have to say is in docs/verification.md.
+// Foreign kernels, judged by the same gate: a C function on the host, a CUDA file or PTX on GPUs.
+// docs/verification.md describes what the files must contain.
 
 #include "flow/foreign.h"
 
@@ -16,9 +16,9 @@
 #include <string.h>
 
 #define COMPILE_SECONDS 120.0
-#define HOST_SECONDS 120.0 // one kernel on all cases; more is a hang
+#define HOST_SECONDS 120.0 // one kernel on all cases; a longer time is a hang
 #define GPU_SECONDS 30.0
-#define MOST_BYTES (4 << 20) // of a file
+#define MAX_BYTES (4 << 20) // of a file
 
 enum kind { KIND_C, KIND_CUDA, KIND_PTX, KIND_COUNT };
 
@@ -32,12 +32,12 @@ static const struct {
     [KIND_PTX] = {".ptx", &kg_target_cuda, "PTX, for GPUs"},
 };
 
-// A kernel from outside, ready to run: one on the host, or for GPUs a built choice or launches of
-// its own.
+// A foreign kernel, ready to run: a host kernel or, for GPUs, a built choice or launches of its
+// own.
 struct foreign {
     struct kg_device *device;
     const char *path;
-    const char *overrides; // the choice that it stands for if it names none; NULL: it is on its own
+    const char *overrides; // the choice it overrides if it names none; NULL: none
     char *code;
     struct kg_binary binary;
     struct kg_kernel *kernel;
@@ -75,7 +75,7 @@ static enum kg_status run_built(void *user, const struct kg_problem *problem, vo
     return status;
 }
 
-// One launch as the file declares it.
+// One launch as declared by the file.
 static enum kg_status launch_declared(const struct foreign *foreign, int position,
                                       const struct kg_problem *problem, void *const *tensors,
                                       void *scratch, struct kg_error *error)
@@ -176,7 +176,7 @@ static enum kg_status take_ptx(struct foreign *foreign, size_t length, struct kg
     return KG_OK;
 }
 
-// ".target sm_90a": the number, and the letter behind it: 'a', 'f' or '\0'. 0: it does not say.
+// The number in ".target sm_90a", and the letter after it: 'a', 'f' or '\0'. 0: there is none.
 static int target_of(const char *ptx, char *letter)
 {
     for (const char *line = ptx; *line; line += strcspn(line, "\n"), line += *line == '\n') {
@@ -191,18 +191,18 @@ static int target_of(const char *ptx, char *letter)
     return 0;
 }
 
-// Plain PTX runs on everything later, that of a family (f) on its later members, and that of one
-// architecture (a) there alone.
+// Plain PTX runs on all later architectures, that of a family (f) on its later members, that of one
+// architecture (a) only there.
 static enum kg_status check_target(const struct foreign *foreign, struct kg_error *error)
 {
-    char letter, own_letter = '\0';
-    int own = 0, number = target_of(foreign->code, &letter);
+    char letter, device_letter = '\0';
+    int device_number = 0, number = target_of(foreign->code, &letter);
     const char *isa = foreign->device->facts.isa;
-    if (number == 0 || sscanf(isa, "sm_%d%c", &own, &own_letter) < 1)
-        return KG_OK; // the driver will say
-    bool runs = letter == 'a'   ? number == own
-                : letter == 'f' ? number <= own && number / 10 == own / 10
-                                : number <= own;
+    if (number == 0 || sscanf(isa, "sm_%d%c", &device_number, &device_letter) < 1)
+        return KG_OK; // the driver will report it
+    bool runs = letter == 'a'   ? number == device_number
+                : letter == 'f' ? number <= device_number && number / 10 == device_number / 10
+                                : number <= device_number;
     if (runs)
         return KG_OK;
     char suffix[2] = {letter, '\0'};
@@ -212,7 +212,7 @@ static enum kg_status check_target(const struct foreign *foreign, struct kg_erro
                         foreign->path, number, suffix, foreign->device->facts.name, isa, isa);
 }
 
-// All functions that the choice may launch take what generated ones do.
+// Whether all functions that the choice may launch have the parameters of generated ones.
 static enum kg_status check_choice(const struct foreign *foreign, const struct kg_choice *choice,
                                    struct kg_error *error)
 {
@@ -329,8 +329,7 @@ static enum kg_status load(struct foreign *foreign, const struct kg_problem *pro
                             foreign->path, kinds[kind].what,
                             foreign->device->backend->runs_grids ? foreign->device->facts.name
                                                                  : "the host");
-    enum kg_status status =
-        kg_files_read(foreign->path, MOST_BYTES, &foreign->code, &length, error);
+    enum kg_status status = kg_files_read(foreign->path, MAX_BYTES, &foreign->code, &length, error);
     if (!status)
         status = kind == KIND_C ? load_c(foreign, problem->op, error)
                                 : load_for_gpu(foreign, problem, kind, length, error);
@@ -379,7 +378,7 @@ enum kg_status kg_foreign_adopt(const struct kg_problem *problem, struct kg_devi
     return status;
 }
 
-// In the log it is told from generated kernels by its name. A verdict is no measurement.
+// The log marks it by its name. A verdict is not a measurement.
 static enum kg_status record(const struct kg_request *request, const char *path,
                              const struct kg_verdict *verdict, struct kg_error *error)
 {

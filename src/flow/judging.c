@@ -9,7 +9,7 @@
 enum kg_status kg_flow_gate(const struct kg_request *request, uint64_t seed, bool strided,
                             struct kg_gate **gate, struct kg_error *error)
 {
-    // Vector widths and cache lines in elements, and the block lengths families like to use.
+    // Vector widths and cache lines in elements, and block lengths that families like to use.
     static const int64_t tiles[] = {8, 16, 64, 128};
     struct kg_session *session = request->session;
     struct kg_policy policy = {
@@ -31,7 +31,7 @@ struct judging {
     const struct kg_subject *subject;
 };
 
-// What it gave, and how long the gate itself took.
+// The gate's result, and the time that the gate itself took.
 struct judged {
     struct kg_verdict verdict;
     double seconds;

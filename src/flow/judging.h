@@ -1,4 +1,4 @@
-// The accuracy gate of one problem, and one subject judged by it.
+// The accuracy gate of one problem, applied to one subject.
 
 #ifndef KG_FLOW_JUDGING_H
 #define KG_FLOW_JUDGING_H

@@ -1,5 +1,5 @@
-// See nearest.h. What wisdom says of other shapes may come from a file of anybody's: its texts are
-// read strictly, and sizes and strides must make a problem before they are compared.
+// See nearest.h. Wisdom of other shapes may come from an untrusted file: its texts are parsed
+// strictly, and sizes and strides must make a valid problem before they are compared.
 
 #include "flow/nearest.h"
 
@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_SHAPES 4096   // made into problems, per lookup; more of one op are not looked at
+#define MAX_SHAPES 4096    // that are made into problems, per lookup
 #define CLOSE 1.0          // in powers of two, for every size
 #define ALIGNMENT_BITS 128 // of the widest access to rows
-#define LEAST_LEAD 1.01    // of the known time over that of the rules' choice
+#define MIN_LEAD 1.01      // of the known time over that of the rules' choice
 
 // A number of at most 18 digits at `*text`, which moves past it.
 static bool read_number(const char **text, int64_t *number)
@@ -67,8 +67,8 @@ static bool read_strides(const struct kg_problem *problem, const char *text,
     return *text == '\0';
 }
 
-// How far apart two shapes are: the distance of their logarithms, and the largest of its parts.
-// False where one of them has nothing to do.
+// The distance of two shapes: of the logarithms of their sizes, and the largest single one. Returns
+// false if one of them has no elements.
 static bool compare_sizes(const struct kg_op *op, const int64_t *here, const int64_t *there,
                           double *distance, double *widest)
 {
@@ -87,7 +87,7 @@ static bool compare_sizes(const struct kg_op *op, const int64_t *here, const int
     return true;
 }
 
-// Elements that all rows begin at a multiple of, as far as wide accesses care.
+// The alignment of all rows in elements, as far as wide accesses are concerned.
 static int64_t row_alignment(const struct kg_layout *layout, const struct kg_tensor *tensor)
 {
     int64_t alignment = ALIGNMENT_BITS / kg_dtypes[tensor->type.dtype].bits;
@@ -97,7 +97,7 @@ static int64_t row_alignment(const struct kg_layout *layout, const struct kg_ten
     return alignment;
 }
 
-// 0 and 1 are strides that kernels care about; others are like one another.
+// Kernels distinguish strides 0, 1 and all others.
 static bool lie_alike(const struct kg_layout *a, const struct kg_layout *b, int rank)
 {
     for (int d = 0; d < rank; d++)
@@ -120,7 +120,7 @@ static bool is_alike(const struct kg_problem *here, const struct kg_problem *the
     return true;
 }
 
-// A lookup under way.
+// The state of a lookup.
 struct look {
     const struct kg_problem *problem;
     const struct kg_device *device;
@@ -128,7 +128,7 @@ struct look {
     int shapes;      // made so far
     double distance; // of the nearest
     char *layout;    // of the nearest
-    double seconds;  // what its choice takes there
+    double seconds;  // of its choice, at that shape
     struct kg_nearest *nearest;
     bool lacks_memory;
 };
@@ -137,7 +137,7 @@ static bool has_like_shape(struct look *look, const int64_t *sizes, const char *
 {
     int64_t strides[KG_MAX_TENSORS][KG_MAX_RANK] = {{0}};
     bool contiguous = strcmp(layout, "contiguous") == 0;
-    if (look->shapes++ >= MOST_SHAPES ||
+    if (look->shapes++ >= MAX_SHAPES ||
         (!contiguous && !read_strides(look->problem, layout, strides)))
         return false;
     struct kg_problem *there;
@@ -182,7 +182,7 @@ static void look_at(void *user, const struct kg_key *key, const struct kg_wisdom
         take(look, key, wisdom, distance, widest);
 }
 
-// Was the rules' choice for this problem measured at the nearest shape, and slower?
+// Whether the rules' choice for this problem was measured at the nearest shape, and was slower.
 static enum kg_status compare_with_rules(struct look *look, const struct kg_key *key,
                                          struct kg_store *store, struct kg_error *error)
 {
@@ -199,7 +199,7 @@ static enum kg_status compare_with_rules(struct look *look, const struct kg_key 
         text.failed ? kg_error_memory(error, "the nearest shape")
                     : kg_store_find(store, &near, kg_text_string(&text), &outcome, &found, error);
     look->nearest->beat_rules = found && outcome.kind == KG_OUTCOME_MEASURED &&
-                                outcome.timing.median > LEAST_LEAD * look->seconds &&
+                                outcome.timing.median > MIN_LEAD * look->seconds &&
                                 strcmp(kg_text_string(&text), look->nearest->choice) != 0;
     kg_text_free(&text);
     return status;

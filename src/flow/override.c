@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Takes the text along.
+// Takes ownership of the text.
 static enum kg_status keep_override(struct kg_plan *plan, const char *path, char *text,
                                     struct kg_error *error)
 {

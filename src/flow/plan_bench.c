@@ -8,9 +8,9 @@
 #include "flow/companions.h"
 #include "flow/worker_job.h"
 
-#define BENCH_SECONDS 300.0 // for the whole race; more is a hang
+#define BENCH_SECONDS 300.0 // for the whole race; a longer time is a hang
 
-enum { PLAN, BASELINE, RIVAL, MOST_SIDES };
+enum { PLAN, BASELINE, RIVAL, MAX_SIDES };
 
 static struct kg_bench_result summarise(const struct kg_plan *plan, const struct kg_timing *timings)
 {
@@ -31,7 +31,7 @@ enum kg_status kg_evaluator_bench(struct kg_evaluator *evaluator, const struct k
                                   const struct kg_plan *rival, struct kg_bench_result *result,
                                   double *rival_seconds, struct kg_error *error)
 {
-    struct kg_timing timings[MOST_SIDES];
+    struct kg_timing timings[MAX_SIDES];
     struct kg_choice choice;
     struct kg_plan *baseline = NULL;
     struct kg_request request = kg_flow_request_of(plan);
@@ -54,9 +54,9 @@ enum kg_status kg_evaluator_bench(struct kg_evaluator *evaluator, const struct k
     status = kg_flow_plan_of(&request, &choice, &baseline, error);
     if (status != KG_OK)
         return status;
-    struct kg_built *sides[] = {plan->built, baseline->built, rival ? rival->built : NULL};
+    struct kg_built *plans[] = {plan->built, baseline->built, rival ? rival->built : NULL};
     status =
-        kg_judge_race(evaluator->judge, sides, rival ? 3 : 2, false, BENCH_SECONDS, timings, error);
+        kg_judge_race(evaluator->judge, plans, rival ? 3 : 2, false, BENCH_SECONDS, timings, error);
     kg_flow_plan_free(baseline);
     if (status == KG_OK) {
         *result = summarise(plan, timings);
@@ -66,8 +66,8 @@ enum kg_status kg_evaluator_bench(struct kg_evaluator *evaluator, const struct k
     return status;
 }
 
-// On record with the file's name beside the choice: nobody takes it for the choice's own outcome,
-// and it never becomes wisdom.
+// Recorded with the file's name beside the choice: it is not the outcome of the choice itself, and
+// never becomes wisdom.
 static enum kg_status record_override(const struct kg_plan *plan, const struct kg_key *key,
                                       const struct kg_verdict *verdict,
                                       const struct kg_bench_result *result, struct kg_error *error)
@@ -108,7 +108,7 @@ static enum kg_status record_override(const struct kg_plan *plan, const struct k
     return status;
 }
 
-// The gate, the race with what it overrides, and the record of both.
+// The gate, the race with the overridden kernels, and the record of both.
 static enum kg_status bench_override(struct kg_evaluator *evaluator, const struct kg_plan *plan,
                                      struct kg_bench_result *result, struct kg_verdict *verdict,
                                      struct kg_error *error)

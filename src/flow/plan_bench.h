@@ -5,17 +5,18 @@
 
 #include "flow/evaluator.h"
 
-// The plan, the baseline of its device and, when not NULL, a rival, timed alternately in one worker
-// process: what is compared is measured in one run. `rival_seconds` may be NULL. A plan whose
-// kernels are overridden is benched as kg_flow_bench_override does it.
+// Times the plan, its device's baseline and, if not NULL, a rival alternately in one worker
+// process, so that they are comparable. `rival_seconds` may be NULL. A plan with overridden kernels
+// is timed as by kg_flow_bench_override.
 enum kg_status kg_flow_bench(const struct kg_plan *plan, const struct kg_plan *rival,
                              struct kg_bench_result *result, double *rival_seconds,
                              struct kg_error *error);
-// Of a plan whose kernels are overridden: it has to pass the gate first (else KG_ERROR_WRONG, with
-// the verdict), is timed beside what it overrides, and what came of it is on record as such.
+// For a plan whose kernels are overridden: it has to pass the gate first (else KG_ERROR_WRONG, with
+// the verdict), is timed beside the kernels that it overrides, and its outcome is recorded as that
+// of an override.
 enum kg_status kg_flow_bench_override(const struct kg_plan *plan, struct kg_bench_result *result,
                                       struct kg_verdict *verdict, struct kg_error *error);
-// As kg_flow_bench, for a plan that is not overridden, where a build judges and times everything.
+// As kg_flow_bench, for a plan that is not overridden, with a build's evaluator.
 enum kg_status kg_evaluator_bench(struct kg_evaluator *evaluator, const struct kg_plan *plan,
                                   const struct kg_plan *rival, struct kg_bench_result *result,
                                   double *rival_seconds, struct kg_error *error);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COMPILE_SECONDS 120.0 // for one kernel; a compiler that needs more is hung
+#define COMPILE_SECONDS 120.0 // for one kernel; a longer time is a hang
 
 struct kg_request kg_flow_request_of(const struct kg_plan *plan)
 {
@@ -130,7 +130,7 @@ bool kg_flow_source(const struct kg_plan *plan, struct kg_text *text)
         ->standalone(plan->problem, &plan->built->choice, &plan->device->facts, text);
 }
 
-// The comments at the top of a source: what it says of its launches.
+// The length of the comments at the top of a source, which describe its launches.
 static size_t heading_length(const char *source)
 {
     size_t length = 0;

@@ -1,5 +1,5 @@
-// A problem becomes a plan: what is known is used, what is not is searched for, and what is chosen
-// is compiled, loaded and remembered.
+// A problem becomes a plan: uses what is known, searches for the rest; the choice is compiled,
+// loaded and recorded.
 
 #include "flow/planner.h"
 
@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-// What the plan owes to a search, of this process or another.
+// Copies the results of a search, of this process or another, to the plan.
 static void note_search(struct kg_plan *plan, const struct kg_found *found, enum kg_rigor rigor)
 {
     plan->found = *found;
@@ -29,19 +29,19 @@ static bool is_measuring(const struct kg_request *request)
     return request->rigor != KG_RIGOR_ESTIMATE && request->rigor != KG_RIGOR_WISDOM;
 }
 
-// The request's evaluator, or `*own`, which the caller closes; ready to judge in this process.
+// The request's evaluator, or `*opened`, which the caller closes; ready to judge in this process.
 static enum kg_status get_evaluator(const struct kg_request *request, const struct kg_ahead *ahead,
-                                    struct kg_evaluator **evaluator, struct kg_evaluator **own,
+                                    struct kg_evaluator **evaluator, struct kg_evaluator **opened,
                                     struct kg_error *error)
 {
     enum kg_status status = KG_OK;
-    *own = NULL;
+    *opened = NULL;
     *evaluator = request->evaluator;
     if (!*evaluator) {
-        status = kg_evaluator_open(request, true, ahead, own, error);
-        *evaluator = *own;
+        status = kg_evaluator_open(request, true, ahead, opened, error);
+        *evaluator = *opened;
     }
-    if (!status && (*evaluator)->is_elsewhere) // where it could not be done
+    if (!status && (*evaluator)->is_elsewhere) // if it could not be done there
         status = kg_evaluator_stay(*evaluator, error);
     return status;
 }
@@ -50,9 +50,9 @@ static enum kg_status run_search(struct kg_recorder *recorder, const char *const
                                  int hint_count, struct kg_found *found, struct kg_error *error)
 {
     const struct kg_request *request = recorder->request;
-    struct kg_evaluator *evaluator, *own;
+    struct kg_evaluator *evaluator, *opened;
     struct kg_ahead ahead = {.key = recorder->key};
-    enum kg_status status = get_evaluator(request, &ahead, &evaluator, &own, error);
+    enum kg_status status = get_evaluator(request, &ahead, &evaluator, &opened, error);
     if (!status) {
         struct kg_search search = evaluator->terms;
         search.judge = evaluator->judge;
@@ -63,7 +63,7 @@ static enum kg_status run_search(struct kg_recorder *recorder, const char *const
         kg_recorder_attach(recorder, &search);
         status = kg_search_run(&search, found, error);
     }
-    kg_evaluator_close(own);
+    kg_evaluator_close(opened);
     return status == KG_ERROR_CANCELLED && found->measured > 0 ? KG_OK : status;
 }
 
@@ -78,7 +78,7 @@ static enum kg_status plan_by_search(struct kg_recorder *recorder, const char *c
         status = kg_flow_plan_of(request, &found.choice, &plan, error);
     if (status != KG_OK)
         return status;
-    // A search cut short knows what it measured, not what its rigor promises.
+    // A search that was cut short has its measurements, but not what its rigor stands for.
     note_search(plan, &found, found.complete ? request->rigor : KG_RIGOR_ESTIMATE);
     if (found.seconds > 0) // else time was up before anything was measured
         status = kg_recorder_learn(recorder, plan, error);
@@ -91,8 +91,8 @@ static enum kg_status plan_by_search(struct kg_recorder *recorder, const char *c
     return status;
 }
 
-// Plans in a program where this process cannot measure. KG_ERROR_MISSING: nor can the program, or
-// there is no need to.
+// Plans in the worker program if this process cannot measure. KG_ERROR_MISSING: the program cannot
+// be used, or is not needed.
 static enum kg_status plan_by_worker(const struct kg_request *request, struct kg_plan **plan,
                                      struct kg_error *error)
 {
@@ -131,8 +131,8 @@ static enum kg_status plan_by_rule(const struct kg_request *request, struct kg_p
     return kg_flow_plan_of(request, &choice, plan, error);
 }
 
-// What may be used as it is known. Times and a verdict of other kernels than today's are no times
-// and no verdict of these.
+// The plan of a known choice that may be used. Times and verdicts of other kernels than today's do
+// not apply to it.
 static enum kg_status plan_by_recall(const struct kg_request *request,
                                      const struct kg_recalled *recalled, struct kg_plan **plan,
                                      struct kg_error *error)
@@ -155,16 +155,16 @@ static enum kg_status plan_by_recall(const struct kg_request *request,
     return KG_OK;
 }
 
-// The gate and the clock for today's kernels of a plan; what becomes of them is on record.
+// Judges and times today's kernels of a plan, and records the outcome.
 static enum kg_status judge_again(struct kg_recorder *recorder, struct kg_plan *plan,
                                   struct kg_judgement *judgement, struct kg_error *error)
 {
-    struct kg_evaluator *evaluator, *own;
+    struct kg_evaluator *evaluator, *opened;
     bool by_code;
-    enum kg_status status = get_evaluator(recorder->request, NULL, &evaluator, &own, error);
+    enum kg_status status = get_evaluator(recorder->request, NULL, &evaluator, &opened, error);
     if (!status)
         status = kg_evaluator_judge(evaluator, plan, judgement, error);
-    kg_evaluator_close(own);
+    kg_evaluator_close(opened);
     if (status)
         return status;
     plan->verified = judgement->kind == KG_OUTCOME_MEASURED;
@@ -182,8 +182,8 @@ static enum kg_status judge_again(struct kg_recorder *recorder, struct kg_plan *
     return failure->status ? kg_error_set(error, failure->status, "%s", failure->text) : KG_OK;
 }
 
-// Of a choice that was found with other kernels: today's are used where they pass the gate and are
-// about as fast, and are what is known from then on. KG_ERROR_NO_WISDOM: they do not, or are not.
+// For a choice that was found with other kernels: today's are used, and become what is known, if
+// they pass the gate and are about as fast. Else KG_ERROR_NO_WISDOM.
 static enum kg_status plan_by_judging(struct kg_recorder *recorder,
                                       const struct kg_recalled *recalled, struct kg_plan **out,
                                       struct kg_error *error)
@@ -216,8 +216,8 @@ static enum kg_status plan_by_judging(struct kg_recorder *recorder,
     return status;
 }
 
-// A search that begins with all that is known; `outdated` is a choice that was judged again, NULL
-// where none was.
+// A search that starts from all that is known; `outdated` is a choice that was judged again, NULL
+// if none was.
 static enum kg_status plan_by_measuring(struct kg_recorder *recorder,
                                         const struct kg_recalled *recalled,
                                         const struct kg_choice *outdated, struct kg_plan **plan,
@@ -238,7 +238,7 @@ static enum kg_status plan_by_measuring(struct kg_recorder *recorder,
     return status;
 }
 
-// What was found with other kernels is judged again, unless nothing may be run, or nothing can.
+// Judges again what was found with other kernels, unless nothing may be run, or nothing can.
 static bool is_judged_again(const struct kg_request *request, const struct kg_recalled *recalled)
 {
     if (recalled->is_proved || recalled->origin == KG_ORIGIN_NEAREST ||
@@ -247,13 +247,13 @@ static bool is_judged_again(const struct kg_request *request, const struct kg_re
     return is_measuring(request) || (request->rigor == KG_RIGOR_WISDOM && !request->source_only);
 }
 
-// Of what a search goes on after: kernels that do not compile, run or pass.
+// The failures after which a search goes on: the kernels do not compile, run or pass.
 static bool is_candidates_fault(enum kg_status status)
 {
     return status == KG_ERROR_NO_WISDOM || status == KG_ERROR_COMPILE;
 }
 
-// `status` is what came of recalling.
+// `status` is the result of the recall.
 static enum kg_status plan_from(enum kg_status status, struct kg_recorder *recorder,
                                 const struct kg_recalled *recalled, struct kg_plan **plan,
                                 struct kg_error *error)
@@ -285,7 +285,7 @@ static enum kg_status plan_with_key(const struct kg_request *request, const stru
     struct kg_recorder recorder = {
         .request = request, .key = key, .replaces = recalled.is_outdated};
     status = plan_from(status, &recorder, &recalled, plan, error);
-    if (status == KG_OK) { // what was known of another shape stays with the plan, to be explained
+    if (status == KG_OK) { // for explain: what was known of another shape
         (*plan)->nearest = recalled.nearest;
         recalled.nearest = (struct kg_nearest){0};
     }

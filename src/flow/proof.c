@@ -25,7 +25,8 @@ bool kg_proof_find(const struct kg_request *request, const struct kg_key *key, c
     struct kg_store *store = request->session->store;
     struct kg_choice choice;
     bool found = false;
-    // Most are asked for in vain, and to emit a choice takes some milliseconds.
+    // Most lookups find nothing, and emitting a choice takes some milliseconds: looks for any
+    // outcome first.
     if (!store || kg_store_find(store, key, text, outcome, &found, NULL) != KG_OK || !found ||
         !kg_choice_read(request->problem, &device->facts, kg_target_of(device), text, &choice))
         return false;

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A choice that is slower by more than this than when it became wisdom is not the best by what is
-// known: a search follows. Runs on other days differ by some percent (docs/timing.md).
-#define MOST_SLOWER 1.1
+// A choice that is slower than when it became wisdom, by more than this factor, may not be the best
+// any more: a search follows. Runs on other days differ by some percent (docs/timing.md).
+#define MAX_SLOWER 1.1
 
 static bool read_choice(const struct kg_request *request, const char *text,
                         struct kg_choice *choice)
@@ -30,11 +30,11 @@ static enum kg_status keep_lesser(struct kg_recalled *recalled, const char *choi
 
 bool kg_recall_is_as_fast(double seconds, double known)
 {
-    return seconds <= MOST_SLOWER * known;
+    return seconds <= MAX_SLOWER * known;
 }
 
-// What is known of the kernels that are emitted today for a choice that was found with others:
-// they may have been judged since.
+// Outcomes of the kernels that are emitted today for a choice that was found with others: they may
+// have been judged since.
 static enum kg_status check_outdated(const struct kg_request *request, const struct kg_key *key,
                                      const struct kg_wisdom *wisdom, struct kg_recalled *recalled,
                                      struct kg_error *error)
@@ -56,7 +56,7 @@ static enum kg_status check_outdated(const struct kg_request *request, const str
     return KG_OK;
 }
 
-// What one store knows of this very problem.
+// What one store knows of this problem.
 static enum kg_status recall_from(const struct kg_request *request, const struct kg_key *key,
                                   struct kg_store *store, enum kg_origin origin,
                                   struct kg_recalled *recalled, struct kg_error *error)
@@ -84,12 +84,12 @@ static enum kg_status recall_from(const struct kg_request *request, const struct
     return status;
 }
 
-// The nearest shape's choice, never measured here.
+// The nearest shape's choice, which was never measured here.
 static enum kg_status use_nearest(const struct kg_request *request, struct kg_recalled *recalled,
                                   struct kg_error *error)
 {
     if (!read_choice(request, recalled->nearest.choice, &recalled->choice))
-        return kg_error_memory(error, "a known choice"); // it was read before
+        return kg_error_memory(error, "a known choice"); // it could be read before
     recalled->origin = KG_ORIGIN_NEAREST;
     recalled->rigor = KG_RIGOR_ESTIMATE;
     recalled->seconds = recalled->spread = 0;
@@ -106,7 +106,7 @@ static enum kg_status recall_nearest(const struct kg_request *request, const str
     if (status != KG_OK)
         return kg_error_set(error, status, "%s", why.text);
     if (!nearest->choice)
-        return KG_ERROR_NO_WISDOM; // as `error` says already
+        return KG_ERROR_NO_WISDOM; // `error` is set already
     bool measures = request->rigor != KG_RIGOR_ESTIMATE && request->rigor != KG_RIGOR_WISDOM;
     bool asked = request->takes_nearest;
     if (!measures && (asked || request->rigor == KG_RIGOR_ESTIMATE) &&

@@ -12,7 +12,7 @@ static bool find_known(void *user, const char *choice, struct kg_outcome *outcom
     return kg_proof_find(recorder->request, recorder->key, choice, outcome);
 }
 
-// What was never compiled is nothing to be found again.
+// Candidates that were never compiled are not recorded.
 static struct kg_hash emitted(const struct kg_request *request, const struct kg_outcome *outcome)
 {
     const struct kg_device *device = request->device;

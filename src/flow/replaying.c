@@ -1,52 +1,51 @@
-// Replaying executions: see replaying.h. Every stream has a graph of its own. Replays of one graph
-// never overlap, so that a graph for all would make streams wait for each other; and a stream keeps
-// its workspace, so that a graph for one is seldom renewed. Whatever stands in the way of a replay,
-// the execution is launched.
+// Replaying executions: see replaying.h. Every stream has a graph of its own, because replays of
+// one graph never overlap, so that streams would wait for each other; and because a stream keeps
+// its workspace, its graph seldom has to be renewed. Whenever a replay is not possible, the
+// execution is launched.
 
 #include "flow/replaying.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-// What a problem moves and computes at most: as far as replays were seen to be worth it, tensors of
-// 1 MB and products of 512 x 512 x 512 on an H100. Kernels of larger ones take longer than their
-// launches, and start before those of the execution before have ended, which those of graphs do
-// not.
-#define MOST_BYTES (2.25 * (1 << 20))
-#define MOST_OPERATIONS 3e8
+// The largest problems for which replays paid: tensors of 1 MB and products of 512 x 512 x 512 on
+// an H100. Kernels of larger ones take longer than their launches, and may start before those of
+// the previous execution have ended, unlike those of graphs.
+#define MAX_BYTES (2.25 * (1 << 20))
+#define MAX_OPERATIONS 3e8
 
-// Executions before one is recorded: a graph costs as much as some tens of replays save.
+// Executions before a graph is recorded: recording costs as much as some tens of replays save.
 #define PATIENCE 16
 
-enum { MOST_STREAMS = 4 }; // with graphs; what is executed in others is launched
+enum { MAX_STREAMS = 4 }; // with graphs; executions in other streams are launched
 
-// One stream's graph, and what it runs on.
+// One stream's graph and its arguments.
 struct lane {
     void *stream;
-    atomic_flag is_busy; // somebody has all below
-    int executions;      // before there was a graph
-    bool is_hopeless;    // it could not be recorded
+    atomic_flag is_busy; // some thread uses the members below
+    int executions;      // before the graph was recorded
+    bool is_hopeless;    // recording has failed
     struct kg_graph *graph;
-    bool is_known; // what its arguments are: these
+    bool is_known; // the graph's arguments are the following
     void *workspace;
     void *tensors[KG_MAX_TENSORS];
 };
 
-// Lanes are only ever added, complete: they can be looked through without a lock.
+// Complete lanes are only ever added, so the list is read without a lock.
 struct kg_replay {
     struct kg_device *device;
     const struct kg_prepared *prepared;
-    size_t bytes; // of the tensors' addresses
+    size_t bytes; // of the array of tensor addresses
     atomic_flag is_growing;
     _Atomic int lane_count;
-    struct lane lanes[MOST_STREAMS];
+    struct lane lanes[MAX_STREAMS];
 };
 
 struct kg_replay *kg_replay_create(struct kg_device *device, const struct kg_problem *problem,
                                    const struct kg_prepared *prepared)
 {
-    if (!device->backend->record_for || problem->operations >= MOST_OPERATIONS ||
-        problem->read_bytes + problem->write_bytes >= MOST_BYTES)
+    if (!device->backend->record_for || problem->operations >= MAX_OPERATIONS ||
+        problem->read_bytes + problem->write_bytes >= MAX_BYTES)
         return NULL;
     struct kg_replay *replay = calloc(1, sizeof *replay);
     if (!replay)
@@ -55,7 +54,7 @@ struct kg_replay *kg_replay_create(struct kg_device *device, const struct kg_pro
     replay->prepared = prepared;
     replay->bytes = (size_t)(problem->op->input_count + problem->op->output_count) * sizeof(void *);
     atomic_flag_clear(&replay->is_growing);
-    for (int i = 0; i < MOST_STREAMS; i++)
+    for (int i = 0; i < MAX_STREAMS; i++)
         atomic_flag_clear(&replay->lanes[i].is_busy);
     return replay;
 }
@@ -78,14 +77,14 @@ static struct lane *find_lane(struct kg_replay *replay, const void *stream)
     return NULL;
 }
 
-// NULL where there are enough, or somebody else adds one right now.
+// NULL if there are enough lanes, or another thread adds one right now.
 static struct lane *add_lane(struct kg_replay *replay, void *stream)
 {
-    if (replay->lane_count == MOST_STREAMS || atomic_flag_test_and_set(&replay->is_growing))
+    if (replay->lane_count == MAX_STREAMS || atomic_flag_test_and_set(&replay->is_growing))
         return NULL;
-    struct lane *lane = find_lane(replay, stream); // added meanwhile
+    struct lane *lane = find_lane(replay, stream); // may have been added meanwhile
     int count = replay->lane_count;
-    if (!lane && count < MOST_STREAMS) {
+    if (!lane && count < MAX_STREAMS) {
         lane = &replay->lanes[count];
         lane->stream = stream;
         atomic_store_explicit(&replay->lane_count, count + 1, memory_order_release);
@@ -107,7 +106,7 @@ static enum kg_status launch(void *user, void *stream, struct kg_error *error)
     return kg_prepared_run(run->prepared, run->tensors, run->workspace, stream, error);
 }
 
-// False: the graph, if any, would not run this.
+// Returns false if the graph, if any, has other arguments.
 static bool record_or_renew(const struct kg_replay *replay, struct lane *lane, struct run *run)
 {
     if (lane->graph)
@@ -121,7 +120,7 @@ static bool record_or_renew(const struct kg_replay *replay, struct lane *lane, s
     return status == KG_OK;
 }
 
-// Makes the graph one of this execution.
+// Records the graph of this execution.
 static bool make_ready(const struct kg_replay *replay, struct lane *lane, void *const *tensors,
                        void *workspace)
 {

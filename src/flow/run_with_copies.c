@@ -1,11 +1,11 @@
-// Tensors are carried to the device, and what was computed is carried back: see run_with_copies.h.
-// Devices that share memory with this process are given it as it is.
+// Copies inputs to the device and outputs back: see run_with_copies.h. A device that shares memory
+// with this process gets the caller's pointers.
 
 #include "flow/run_with_copies.h"
 
 #include <stdlib.h>
 
-// What an output's strides step over is the caller's, and comes back as it was.
+// Elements that an output's strides skip belong to the caller and are preserved.
 static enum kg_status carry_there(const struct kg_plan *plan, void *const *tensors, void **carried,
                                   struct kg_error *error)
 {
@@ -22,8 +22,7 @@ static enum kg_status carry_there(const struct kg_plan *plan, void *const *tenso
     return status;
 }
 
-// Copying waits for the kernels, and tells what became of them, even where there is nothing to
-// copy.
+// A copy waits for the kernels and reports their errors, even if there is nothing to copy.
 static enum kg_status carry_back(const struct kg_plan *plan, void *const *tensors,
                                  void *const *carried, struct kg_error *error)
 {

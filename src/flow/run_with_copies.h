@@ -1,4 +1,4 @@
-// A plan run on this process's own memory, wherever its device has its own.
+// Running a plan on this process's own memory, also if the device has its own.
 
 #ifndef KG_FLOW_RUN_WITH_COPIES_H
 #define KG_FLOW_RUN_WITH_COPIES_H

@@ -1,4 +1,5 @@
-// Keys of records: everything a measurement depends on, gathered from problem, device and library.
+// Keys of records: everything that a measurement depends on, collected from problem, device and
+// library.
 
 #include "flow/session.h"
 
@@ -38,7 +39,7 @@ static void print_layout(struct kg_text *text, const struct kg_problem *problem)
     }
 }
 
-// The definition as far as it decides what a kernel computes: its text and its bound params.
+// What determines the results of a kernel: the definition's text and its bound params.
 static struct kg_hash hash_definition(const struct kg_op *op)
 {
     struct kg_hash hash = kg_hash_bytes(op->source, strlen(op->source));

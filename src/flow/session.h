@@ -1,4 +1,4 @@
-// What every flow needs to know of the context it runs in, and the key of what it measures.
+// The context that flows run in, and the keys of their measurements.
 
 #ifndef KG_FLOW_SESSION_H
 #define KG_FLOW_SESSION_H
@@ -10,24 +10,24 @@
 
 struct kg_session {
     struct kg_store *store;  // see kg_session_open
-    const char *home;        // the folder the records are in; NULL: there is no place for them
+    const char *home;        // folder of the records; NULL: there is none
     struct kg_error missing; // why the records could not be opened; KG_OK: they were
     bool told_missing;
     char unrecorded[KG_SESSION_UNRECORDED]; // why the first record was lost; "": none was
     int threads;
-    struct kg_protocol protocol;                                         // of all that is timed
+    struct kg_protocol protocol;                                         // of all measurements
     const volatile int *cancel;                                          // may be NULL
     void (*progress)(void *user, const char *what, int done, int total); // may be NULL
     void (*notice)(void *user, const char *text);                        // may be NULL
     void *user;
-    struct kg_times times; // since the session began
+    struct kg_times times; // since the session was opened
     bool warned;           // see kg_session_warn
-    const char *file_path; // of a wisdom file to be read beside the records; NULL: none
-    struct kg_store *file; // what it says; see kg_session_file
+    const char *file_path; // of a wisdom file besides the records; NULL: none
+    struct kg_store *file; // its content; see kg_session_file
     bool file_was_read;
 };
 
-// A key and the texts it points to.
+// A key and the texts that it points to.
 struct kg_session_key {
     struct kg_arena arena;
     struct kg_key key;
@@ -36,43 +36,41 @@ struct kg_session_key {
 enum kg_status kg_session_key_make(const struct kg_problem *problem, const struct kg_device *device,
                                    const struct kg_protocol *protocol, struct kg_session_key *key,
                                    struct kg_error *error);
-// What of a key depends on the device only; the rest is NULL. Texts are the device's.
+// The members of a key that depend only on the device; the others are NULL. Texts are the device's.
 void kg_session_key_here(const struct kg_device *device, struct kg_key *key);
 void kg_session_key_free(struct kg_session_key *key);
 
-// Opens the records of `home`. Those that cannot be opened stop nothing: the store is in memory
-// then, and `missing` says why (where `home` is NULL, it does so already). `notice` receives what
-// else is worth telling. Only a lack of memory is a failure.
+// Opens the records of `home`. If that fails the store is in memory, and `missing` says why (if
+// `home` is NULL, the caller sets it). `notice` receives other messages. Only a lack of memory is a
+// failure.
 enum kg_status kg_session_open(struct kg_session *session, struct kg_text *notice,
                                struct kg_error *error);
-// Tells, once, that there are no records: whatever would ask them or add to them does so first.
+// Reports, once, that there are no records. Whatever uses the records calls it first.
 void kg_session_tell_missing(struct kg_session *session);
 
-// What comes of an attempt to record something, with its error: a record that could not be written
-// is told of, once, and stops nothing. Only a lack of memory is a failure, and returned.
+// Handles the status of writing a record: a failure is reported once and does not stop anything.
+// Only a lack of memory is returned as a failure.
 enum kg_status kg_session_recorded(struct kg_session *session, enum kg_status status,
                                    struct kg_error *error);
-// Tells, once, that records were lost.
+// Reports, once, that records were lost.
 void kg_session_tell_unrecorded(struct kg_session *session, const char *why);
 
-// The wisdom file beside the records, read when it is first asked for; NULL when there is none. A
-// file that cannot be read, or lines that cannot match this device, are told once and stop nothing;
-// only a lack of memory is a failure.
+// The wisdom file, read when it is first needed; NULL if there is none. A file that cannot be read,
+// or lines that cannot match this device, are reported once; only a lack of memory is a failure.
 enum kg_status kg_session_file(struct kg_session *session, const struct kg_device *device,
                                struct kg_store **file, struct kg_error *error);
 
-// "T=f16 U=i64", "P=4096 D=1000": as shown to people and as stored.
+// "T=f16 U=i64", "P=4096 D=1000": for people and for keys.
 void kg_session_print_dtypes(struct kg_text *text, const struct kg_op *instance);
 void kg_session_print_sizes(struct kg_text *text, const struct kg_problem *problem);
 
-// To whoever listens to notices.
+// Sends a text to the listener for notices, if any.
 void kg_session_tell(const struct kg_session *session, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-// Tells, once for a device, that its cache cannot be written or has become full: that costs time,
-// and stops nothing.
+// Reports, once for a device, that its cache cannot be written or is full: that costs time, but
+// does not stop anything.
 void kg_session_tell_of_cache(const struct kg_session *session, struct kg_device *device);
-// Tells the caller, once, when what is about to run on the device cannot be kept in a process of
-// its own.
+// Reports, once, that what is about to run on the device cannot run in a process of its own.
 void kg_session_warn(struct kg_session *session, struct kg_device *device);
 bool kg_session_cancelled(const struct kg_session *session);
 

@@ -1,5 +1,5 @@
-// See small.h. The limits are measured, by bench/host/bench_small.c: docs/timing.md says how. They
-// stand in the rows of targets; a target on which nobody measured has no small problems.
+// See small.h. bench/host/bench_small.c measures the limits: docs/timing.md says how. They are in
+// the table of targets; a target without measurements has no small problems.
 
 #include "flow/small.h"
 

@@ -6,14 +6,14 @@
 #include "device/device.h"
 
 struct kg_small {
-    double bytes, operations; // of the least problems for which a search was seen to pay
+    double bytes, operations; // of the smallest problems for which a search paid
 };
 
-// Does it move fewer bytes and compute less?
+// Whether it moves fewer bytes and computes less.
 bool kg_small_covers(const struct kg_small *limit, const struct kg_problem *problem);
-// By the limit of this kind of device.
+// By the limits of this target.
 bool kg_flow_is_small(const struct kg_problem *problem, const struct kg_device *device);
-// What KG_RIGOR_DEFAULT means for this problem; any other rigor is itself.
+// The rigor that KG_RIGOR_DEFAULT means for this problem; any other rigor is unchanged.
 enum kg_rigor kg_flow_rigor(const struct kg_problem *problem, const struct kg_device *device,
                             enum kg_rigor rigor);
 

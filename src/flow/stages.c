@@ -1,5 +1,5 @@
-// One definition through all five stages. Each stage leaves its document in the bundle folder as
-// soon as it is done, so that a build that is stopped has lost nothing it had.
+// A definition through all five stages. Each stage writes its document to the bundle as soon as it
+// is done, so that a build that is stopped loses nothing.
 
 #include "flow/stages.h"
 
@@ -16,15 +16,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A change that gains less than this is within the noise and does not replace a version.
-#define LEAST_GAIN 1.01
+// Smaller gains are within the noise and do not replace a version.
+#define MIN_GAIN 1.01
 
 struct build {
-    struct kg_request request; // its rigor is what the default means here
+    struct kg_request request; // with its rigor resolved: not the default
     const struct kg_build_options *options;
     struct kg_built_report *report;
     struct kg_session_key key;
-    struct kg_evaluator *evaluator; // NULL where the device is not at hand
+    struct kg_evaluator *evaluator; // NULL if the device is not present
     struct kg_plan *plan;           // the best version so far
 };
 
@@ -40,7 +40,7 @@ static bool is_measuring(const struct build *build)
     return build->request.rigor != KG_RIGOR_ESTIMATE && build->request.rigor != KG_RIGOR_WISDOM;
 }
 
-// Between stages is where a build that is to stop does so.
+// A build stops between stages, if it is to stop.
 static enum kg_status check_cancelled(const struct build *build, struct kg_error *error)
 {
     if (!kg_session_cancelled(build->request.session))
@@ -107,7 +107,7 @@ static enum kg_status write_kernel(const struct build *build, struct kg_error *e
     return status;
 }
 
-// Everything that takes long begins here: the process on the device, and the compilers.
+// Starts what takes long: the process on the device, and the compilers.
 static enum kg_status open_place(struct build *build, struct kg_error *error)
 {
     if (build->request.device->is_described)
@@ -116,8 +116,8 @@ static enum kg_status open_place(struct build *build, struct kg_error *error)
     return kg_evaluator_open(&build->request, true, &ahead, &build->evaluator, error);
 }
 
-// The first version: without measuring. Where none follows it is what is known, else by rule;
-// where others follow they are compared with the rules'.
+// The first version, without measuring. If it is the only one, it is what is known, else the
+// rule's; if others follow, it is the rule's, to compare them with.
 static enum kg_status generate(struct build *build, struct kg_error *error)
 {
     announce(build, "generate", 2);
@@ -183,18 +183,18 @@ static enum kg_status record_round(struct build *build, int number, const char *
     return kg_session_recorded(build->request.session, status, error);
 }
 
-// Replaces the best version when the challenger is faster beyond the noise, or when there is
-// nothing to compare with because both are the same choice.
+// Replaces the best version if the challenger is faster beyond the noise, or if both are the same
+// choice, so that there is nothing to compare.
 static enum kg_status challenge(struct build *build, struct kg_plan *challenger, int number,
                                 const struct kg_diagnosed *diagnosed, struct kg_error *error)
 {
     struct kg_bench_result *best = &build->report->bench;
     bool same = strcmp(challenger->choice, build->plan->choice) == 0;
     struct kg_bench_result bench = *best;
-    double before = best->seconds; // of the current version, in the challenger's own run
+    double before = best->seconds; // of the current version, in the challenger's race
     enum kg_status status = KG_OK;
     if (!same) {
-        // What the search found has passed this place's gate.
+        // What the search found has passed the same evaluator's gate.
         status = challenger->origin != KG_ORIGIN_SEARCH ? verify(build, challenger, error) : KG_OK;
         if (status == KG_OK)
             status = measure(build, challenger, build->plan, &bench, &before, error);
@@ -203,7 +203,7 @@ static enum kg_status challenge(struct build *build, struct kg_plan *challenger,
         kg_flow_plan_free(challenger);
         return status;
     }
-    bool won = !same && before > LEAST_GAIN * bench.seconds;
+    bool won = !same && before > MIN_GAIN * bench.seconds;
     const char *result = same  ? "the current version is the best found"
                          : won ? "kept"
                                : "not faster beyond the noise: the current version stays";
@@ -234,8 +234,8 @@ static void add_found(struct kg_built_report *report, const struct kg_found *fou
     report->failed = found->failed;
 }
 
-// One round: diagnose, search with this rigor, and keep what is better. `*go_on` tells whether
-// another round could gain anything.
+// One round: diagnose, search with this rigor, keep what is faster. `*go_on` tells whether another
+// round could gain anything.
 static enum kg_status optimise_once(struct build *build, int number, enum kg_rigor rigor,
                                     double seconds, bool *go_on, struct kg_error *error)
 {
@@ -253,7 +253,7 @@ static enum kg_status optimise_once(struct build *build, int number, enum kg_rig
     request.hint = build->plan->choice;
     request.evaluator = build->evaluator;
     enum kg_status status = kg_flow_plan(&request, &challenger, error);
-    if (status == KG_ERROR_MISSING || status == KG_ERROR_IO) { // the machine's doing
+    if (status == KG_ERROR_MISSING || status == KG_ERROR_IO) { // the machine's failure
         kg_session_tell(build->request.session,
                         "the search ended early; the version so far stays: %s",
                         error ? error->text : kg_status_name(status));
@@ -263,7 +263,7 @@ static enum kg_status optimise_once(struct build *build, int number, enum kg_rig
     }
     if (status != KG_OK)
         return status;
-    bool ended = challenger->found.ended[0]; // and another search would, too
+    bool ended = challenger->found.ended[0]; // and would end another search
     add_found(build->report, &challenger->found);
     build->report->rounds = number;
     status = challenge(build, challenger, number, &diagnosed, error);
@@ -271,7 +271,7 @@ static enum kg_status optimise_once(struct build *build, int number, enum kg_rig
     return status;
 }
 
-// Rounds of rising rigor: more is searched only while the goal is missed and can be reached.
+// Rounds of rising rigor: they go on while the goal is not met and can be reached.
 static enum kg_status optimise(struct build *build, struct kg_error *error)
 {
     announce(build, "optimise", 4);
@@ -281,7 +281,7 @@ static enum kg_status optimise(struct build *build, struct kg_error *error)
         status = record_round(build, 0, "the first version, by rule", "none", build->plan->choice,
                               0, bench, "measured against the baseline", error);
     enum kg_rigor rigor = build->request.rigor;
-    // Without a time there is no result, not even when the caller asked to stop.
+    // Without a time there is no result, even if the caller has cancelled.
     if (status != KG_OK || !is_measuring(build))
         return status;
     bool go_on = true;
@@ -300,11 +300,11 @@ static enum kg_status optimise(struct build *build, struct kg_error *error)
             break;
         rigor = rigor == KG_RIGOR_MEASURE ? KG_RIGOR_PATIENT : KG_RIGOR_EXHAUSTIVE;
     }
-    // Stopped by the caller: what was found so far stands.
+    // Cancelled by the caller: the results so far are kept.
     return status == KG_ERROR_CANCELLED ? KG_OK : status;
 }
 
-// What is wrong with the file shows before anything takes long.
+// Errors in the file are reported before anything takes long.
 static enum kg_status check_override(const struct build *build, struct kg_error *error)
 {
     struct kg_plan *plan = NULL;
@@ -315,16 +315,15 @@ static enum kg_status check_override(const struct build *build, struct kg_error 
     return status;
 }
 
-// In the place of the best version, faster or not: that is what the caller asked for. The verdict
-// is then the file's, too.
+// Replaces the best version, faster or not, because the caller asked for it. The verdict is then
+// the file's too.
 static enum kg_status override(struct build *build, struct kg_error *error)
 {
     struct kg_plan *plan = NULL;
     struct kg_verdict verdict;
     if (!build->options->override)
         return KG_OK;
-    kg_evaluator_close(
-        build->evaluator); // the file's kernels are judged in one that was made after them
+    kg_evaluator_close(build->evaluator); // judged in an evaluator that was made after them
     build->evaluator = NULL;
     enum kg_status status = kg_flow_override(build->plan, build->options->override, &plan, error);
     if (status == KG_OK) {
@@ -385,7 +384,7 @@ static enum kg_status run_stages(struct build *build, struct kg_error *error)
         status = override(build, error);
     if (status == KG_OK)
         status = record(build, error);
-    // Where nothing is read, written or computed there is nothing to be faster at.
+    // A problem without reads, writes or operations has nothing to be faster at.
     const struct kg_bench_result *bench = &build->report->bench;
     build->report->goal_met =
         status == KG_OK &&

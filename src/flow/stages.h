@@ -5,7 +5,7 @@
 
 #include "flow/plan_handle.h"
 
-// What came of a build; see kg_build_result in kernelgen.h.
+// The result of a build; see kg_build_result in kernelgen.h.
 struct kg_built_report {
     struct kg_verdict verdict;
     struct kg_bench_result bench;

@@ -1,4 +1,4 @@
-// The accuracy gate applied to plans, in a process that may die.
+// The accuracy gate applied to plans, in a worker process.
 
 #include "flow/verify.h"
 
@@ -7,17 +7,17 @@
 #include "flow/worker_job.h"
 #include "tune/test_rig.h"
 
-#define JUDGE_SECONDS 120.0 // one subject on all cases; more is a hang
+#define JUDGE_SECONDS 120.0 // one subject on all cases; a longer time is a hang
 
 static enum kg_status verify_here(const struct kg_plan *plan, uint64_t seed,
                                   struct kg_verdict *verdict, struct kg_error *error)
 {
     *verdict = (struct kg_verdict){0};
     struct kg_request request = kg_flow_request_of(plan);
-    struct kg_built built = *plan->built; // what others may use stays as it is
+    struct kg_built built = *plan->built; // a copy: the plan's own may be in use
     struct kg_gate *gate = NULL;
     struct kg_problem *other = NULL;
-    // PTX from outside is for tensors of one kind.
+    // An override is for strided or for contiguous tensors, not both.
     enum kg_status status =
         plan->override ? KG_OK : kg_flow_counterpart(plan->problem, &other, error);
     if (status == KG_OK && other)

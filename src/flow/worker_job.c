@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #define PROGRAM "kernelgen-worker"
-#define MOST_BYTES ((size_t)1 << 20) // of an answer
+#define MAX_BYTES ((size_t)1 << 20) // of an answer
 
-// The folder of the library, or of the program it is part of. The caller frees it.
+// The folder of the library, or of the program that contains it. The caller frees it.
 static char *own_folder(void)
 {
     Dl_info info;
@@ -31,7 +31,7 @@ static char *own_folder(void)
     return path;
 }
 
-// The caller frees it; NULL: there is none.
+// The path of the program, which the caller frees; NULL: there is none.
 static char *find_program(void)
 {
     static const char *const places[] = {"", "/..", "/../libexec", "/../../libexec"};
@@ -59,7 +59,7 @@ bool kg_worker_job_is_wanted(struct kg_device *device)
     return program != NULL;
 }
 
-// Takes the head off an answer.
+// Removes the head of an answer.
 static void take_head(struct kg_session *session, struct kg_text *answer)
 {
     struct kg_worker_job_head head;
@@ -73,7 +73,7 @@ static void take_head(struct kg_session *session, struct kg_text *answer)
         kg_session_tell_unrecorded(session, head.unrecorded);
 }
 
-// Starts the program, tells it, and waits for what it says.
+// Starts the program, sends the job, and waits for the answer.
 static enum kg_status send(const struct kg_request *request, struct kg_worker_job *job,
                            struct kg_text *answer, struct kg_error *error)
 {
@@ -95,7 +95,7 @@ static enum kg_status send(const struct kg_request *request, struct kg_worker_jo
     if (!status)
         status = kg_child_spawn(program, &child, error);
     if (!status)
-        status = kg_child_ask(child, order.data, order.length, 0, session->cancel, MOST_BYTES,
+        status = kg_child_ask(child, order.data, order.length, 0, session->cancel, MAX_BYTES,
                               answer, error);
     take_head(session, answer);
     if (status == KG_ERROR_MISSING && error)

@@ -1,5 +1,5 @@
-// Jobs to bytes and back: fields in a fixed order, texts and arrays with their length. Both
-// sides are of one version, which comes first.
+// Jobs to bytes and back: fields in a fixed order, texts and arrays with their length. Sender and
+// receiver have the same version, which is the first field.
 
 #include "flow/worker_job_text.h"
 
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-// Of the library, its skeletons, and the structs that travel as they are.
+// The version of the library, its skeletons, and the structs that are sent as they are.
 static bool print_version(struct kg_text *text)
 {
     struct kg_hash hash = kg_hash_bytes("", 0);
@@ -29,7 +29,7 @@ static void add_field(struct kg_text *bytes, const void *field, size_t length)
     kg_text_add_bytes(bytes, field, length);
 }
 
-// A NULL is an empty field; texts have their terminator.
+// NULL is an empty field; texts include their terminator.
 static void add_text(struct kg_text *bytes, const char *text)
 {
     add_field(bytes, text ? text : "", text ? strlen(text) + 1 : 0);
@@ -81,7 +81,7 @@ struct reader {
     bool failed;
 };
 
-// The next field, NULL when it is not whole.
+// The next field; NULL if it is incomplete.
 static const void *take_field(struct reader *reader, size_t *length)
 {
     *length = 0;

@@ -27,7 +27,7 @@ static enum kg_status answer_plan(const struct kg_request *request, const struct
                                         .rigor = plan->rigor,
                                         .origin = (int)plan->origin,
                                         .verified = plan->verified};
-    head.found.choice = (struct kg_choice){0}; // its addresses are ours
+    head.found.choice = (struct kg_choice){0}; // its pointers are of this process
     head.found.seconds = plan->seconds;
     head.found.spread = plan->spread;
     kg_text_add_bytes(answer, (const char *)&head, sizeof head);

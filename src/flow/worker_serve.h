@@ -3,7 +3,7 @@
 #ifndef KG_FLOW_WORKER_SERVE_H
 #define KG_FLOW_WORKER_SERVE_H
 
-// All of the program.
+// The main function of the program.
 _Noreturn void kg_worker_serve(int argc, char **argv);
 
 #endif

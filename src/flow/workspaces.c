@@ -1,4 +1,4 @@
-// Pieces of device memory behind a lock, each with the stream that used it last. There are as many
+// Buffers of device memory behind a lock, each with the stream that used it last. There are as many
 // as ever ran at once.
 
 #include "flow/workspaces.h"
@@ -6,9 +6,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#define MOST_KEPT 64 // beyond that many at once, pieces are released instead of kept
+#define MAX_CACHED 64 // beyond that many at once, buffers are released instead of cached
 
-struct piece {
+struct buffer {
     const void *stream;
     void *memory;
 };
@@ -17,8 +17,8 @@ struct kg_workspaces {
     struct kg_device *device;
     size_t bytes;
     pthread_mutex_t lock;
-    int kept;
-    struct piece pieces[MOST_KEPT];
+    int cached;
+    struct buffer buffers[MAX_CACHED];
 };
 
 struct kg_workspaces *kg_workspaces_create(struct kg_device *device, size_t bytes)
@@ -36,20 +36,20 @@ void kg_workspaces_destroy(struct kg_workspaces *workspaces)
 {
     if (!workspaces)
         return;
-    for (int i = 0; i < workspaces->kept; i++)
-        workspaces->device->backend->release(workspaces->device, workspaces->pieces[i].memory);
+    for (int i = 0; i < workspaces->cached; i++)
+        workspaces->device->backend->release(workspaces->device, workspaces->buffers[i].memory);
     pthread_mutex_destroy(&workspaces->lock);
     free(workspaces);
 }
 
-// The last piece that came back from the stream, or NULL.
-static void *take_kept(struct kg_workspaces *workspaces, const void *stream)
+// The last buffer that was returned from the stream, or NULL.
+static void *take_cached(struct kg_workspaces *workspaces, const void *stream)
 {
-    for (int i = workspaces->kept - 1; i >= 0; i--) {
-        if (workspaces->pieces[i].stream != stream)
+    for (int i = workspaces->cached - 1; i >= 0; i--) {
+        if (workspaces->buffers[i].stream != stream)
             continue;
-        void *memory = workspaces->pieces[i].memory;
-        workspaces->pieces[i] = workspaces->pieces[--workspaces->kept];
+        void *memory = workspaces->buffers[i].memory;
+        workspaces->buffers[i] = workspaces->buffers[--workspaces->cached];
         return memory;
     }
     return NULL;
@@ -62,7 +62,7 @@ enum kg_status kg_workspaces_take(struct kg_workspaces *workspaces, const void *
     if (workspaces->bytes == 0)
         return KG_OK;
     pthread_mutex_lock(&workspaces->lock);
-    *memory = take_kept(workspaces, stream);
+    *memory = take_cached(workspaces, stream);
     pthread_mutex_unlock(&workspaces->lock);
     if (*memory)
         return KG_OK;
@@ -75,8 +75,8 @@ void kg_workspaces_return(struct kg_workspaces *workspaces, const void *stream, 
     if (!memory)
         return;
     pthread_mutex_lock(&workspaces->lock);
-    if (workspaces->kept < MOST_KEPT) {
-        workspaces->pieces[workspaces->kept++] = (struct piece){stream, memory};
+    if (workspaces->cached < MAX_CACHED) {
+        workspaces->buffers[workspaces->cached++] = (struct buffer){stream, memory};
         memory = NULL;
     }
     pthread_mutex_unlock(&workspaces->lock);

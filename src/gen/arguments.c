@@ -4,7 +4,7 @@
 
 #include "gen/shared/emit.h"
 
-// Each map in the place of 16 others, and the first where a multiple of 64 bytes begins.
+// A map takes the place of 16 other arguments; the first one is aligned to 64 bytes.
 #define MOST (KG_MAX_ARGUMENTS - KG_MAX_MAPS * 16 - 7)
 
 int kg_group_arguments(const struct kg_group *group, struct kg_argument *arguments)

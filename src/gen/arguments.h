@@ -1,5 +1,5 @@
-// The arguments of a kernel's functions on devices that run grids: what the emitter declares and
-// what a launch passes, in one list. Kernels of the host take none of it: they look at their call.
+// The arguments of a kernel's functions on devices that run grids: one list, which the emitter
+// declares and a launch passes. Host kernels do not use it: they receive a struct kg_host_call.
 
 #ifndef KG_GEN_ARGUMENTS_H
 #define KG_GEN_ARGUMENTS_H
@@ -10,8 +10,8 @@ enum kg_argument_kind {
     KG_ARGUMENT_TENSOR,
     KG_ARGUMENT_SIZE,
     KG_ARGUMENT_STRIDE,  // only where tensors need not be contiguous
-    KG_ARGUMENT_SCRATCH, // what kg_grids.scratch asked for; always the group's last one
-    KG_ARGUMENT_MAP      // of kg_grids.maps, behind all others
+    KG_ARGUMENT_SCRATCH, // as large as kg_grids.scratch; always the group's last one
+    KG_ARGUMENT_MAP      // of kg_grids.maps, after all others
 };
 
 struct kg_argument {
@@ -20,13 +20,13 @@ struct kg_argument {
     int dim; // of the stride
 };
 
-// 4096 bytes is what every device takes, each argument has 8; a map, 128.
+// Every device takes 4096 bytes of arguments. An argument has 8 bytes, a map 128.
 #define KG_MAX_ARGUMENTS 512
 
-// Tensors that exist in memory by id, sizes by id, then strides tensor by tensor. Gives their
-// number, or 0 where there would be more than leave room for KG_MAX_MAPS maps.
+// Lists the tensors that exist in memory by id, sizes by id, then strides tensor by tensor. Returns
+// their number, or 0 if they would not leave room for KG_MAX_MAPS maps.
 int kg_group_arguments(const struct kg_group *group, struct kg_argument *arguments);
-// The same, and so many maps behind them.
+// The same, followed by `maps` maps.
 int kg_group_arguments_and_maps(const struct kg_group *group, int maps,
                                 struct kg_argument *arguments);
 

@@ -13,7 +13,7 @@
 
 #define ENTRY "kg_kernel"
 
-enum { MOST_COMPILERS = 8 };
+enum { MAX_COMPILERS = 8 };
 
 static enum kg_status compile_group(struct kg_built *built, int group, double time_limit,
                                     struct kg_error *error)
@@ -32,7 +32,7 @@ static enum kg_status compile_group(struct kg_built *built, int group, double ti
     return status;
 }
 
-// Compilers of a choice's groups, side by side; each takes the next one that is left.
+// Compiles a choice's groups in parallel: each thread takes the next one that is left.
 struct compilers {
     struct kg_built *built;
     double time_limit;
@@ -54,18 +54,18 @@ static void *compile_some(void *argument)
     return NULL;
 }
 
-// By so many compilers at once, as far as there are threads. The first group's error counts.
-static enum kg_status compile_groups(struct kg_built *built, int most, double time_limit,
+// With up to `limit` compilers at once. Reports the error of the first group that failed.
+static enum kg_status compile_groups(struct kg_built *built, int limit, double time_limit,
                                      struct kg_error *error)
 {
-    pthread_t threads[MOST_COMPILERS];
+    pthread_t threads[MAX_COMPILERS];
     int count = built->choice.count, started = 0;
     struct compilers *compilers = calloc(1, sizeof *compilers);
     if (!compilers)
         return kg_error_memory(error, "compilers");
     compilers->built = built;
     compilers->time_limit = time_limit;
-    while (started < most - 1 && started < count - 1 &&
+    while (started < limit - 1 && started < count - 1 &&
            pthread_create(&threads[started], NULL, compile_some, compilers) == 0)
         started++;
     compile_some(compilers);
@@ -99,7 +99,7 @@ static struct kg_built *new_built(struct kg_device *device, const struct kg_prob
 {
     struct kg_built *built = calloc(1, sizeof *built);
     if (!built ||
-        (choice->count == 0 && problem->nest_count > 0)) { // there was none for the choice
+        (choice->count == 0 && problem->nest_count > 0)) { // no memory when the choice was made
         kg_error_memory(error, "a kernel");
         free(built);
         return NULL;
@@ -140,7 +140,7 @@ enum kg_status kg_built_make_soon(struct kg_device *device, const struct kg_prob
                                   const struct kg_choice *choice, double time_limit,
                                   struct kg_built **built, struct kg_error *error)
 {
-    return make(device, problem, choice, MOST_COMPILERS, time_limit, built, error);
+    return make(device, problem, choice, MAX_COMPILERS, time_limit, built, error);
 }
 
 enum kg_status kg_built_bare(struct kg_device *device, const struct kg_problem *problem,

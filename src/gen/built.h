@@ -13,35 +13,36 @@ struct kg_built {
     struct kg_kernel *kernels[KG_MAX_NESTS];
     struct kg_hash hashes[KG_MAX_NESTS]; // of the sources
     struct kg_binary binaries[KG_MAX_NESTS];
-    double compile_seconds; // whenever they were compiled
+    double compile_seconds; // of all kernels, also of those that came from the cache
     double compile_work;    // of those that were compiled now
     bool contiguous;
-    // Where the kernels come from outside, and nothing can be said of them by their choice: what
-    // kg_built_adopt gave, of which this may be a copy. NULL: they were generated.
+    // Kernels from a file, whose code the choice does not determine: what kg_built_adopt returned;
+    // this may be a copy of it. NULL: the kernels were generated.
     struct kg_built *adopted;
-    // The same for tensors of the other kind, strided or contiguous; NULL: there is none.
+    // The same choice for strided tensors if this one is for contiguous ones, or the reverse; NULL:
+    // none.
     struct kg_built *counterpart;
 };
 
 enum kg_status kg_built_make(struct kg_device *device, const struct kg_problem *problem,
                              const struct kg_choice *choice, double time_limit,
                              struct kg_built **built, struct kg_error *error);
-// The same by several compilers at once, for whoever has no others at work.
+// The same with several compilers at once, for callers that do not run compilers in parallel.
 enum kg_status kg_built_make_soon(struct kg_device *device, const struct kg_problem *problem,
                                   const struct kg_choice *choice, double time_limit,
                                   struct kg_built **built, struct kg_error *error);
-// The choice alone, without kernels: it can be written, and not run.
+// The choice without kernels: its source can be written, but it cannot be run.
 enum kg_status kg_built_bare(struct kg_device *device, const struct kg_problem *problem,
                              const struct kg_choice *choice, struct kg_built **built,
                              struct kg_error *error);
-// The same with kernels from outside: those of a file that kg_gen_standalone_cuda wrote for this
-// choice and somebody may have changed since.
+// The same with kernels from a file: one that kg_gen_standalone_cuda wrote for this choice and that
+// a user may have changed since.
 enum kg_status kg_built_adopt(struct kg_device *device, const struct kg_problem *problem,
                               const struct kg_choice *choice, const struct kg_binary *binary,
                               struct kg_built **built, struct kg_error *error);
-void kg_built_free(struct kg_built *built); // but its counterpart
+void kg_built_free(struct kg_built *built); // does not free the counterpart
 
-// For a single run; plans prepare theirs once (gen/prepared.h, which says what is passed).
+// For a single run. Plans prepare theirs once: see gen/prepared.h, also for the arguments.
 size_t kg_built_workspace(const struct kg_built *built, const struct kg_problem *problem);
 enum kg_status kg_built_run(const struct kg_built *built, const struct kg_problem *problem,
                             void *const *tensors, void *workspace, void *stream,

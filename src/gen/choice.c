@@ -1,4 +1,4 @@
-// Choices as text, as source, and what is expected of them.
+// Choices as text and as source, and their expected times.
 
 #include "gen/choice.h"
 
@@ -38,7 +38,7 @@ void kg_choice_print(const struct kg_choice *choice, struct kg_text *text)
         struct kg_space space = {0};
         match->family->space(match, &space);
         kg_text_format(text, "%s%s", i ? "; " : "", match->family->name);
-        // How many nests, where it is not the usual one: a choice is read back without guessing.
+        // The number of nests, if it is not one, so that reading needs no guess.
         if (match->group.count > 1)
             kg_text_format(text, "*%d", match->group.count);
         if (space.count) {
@@ -70,12 +70,12 @@ static const struct kg_family *read_family(const struct kg_target *target, const
 
 // One group: "family", "family*2" or "family: config".
 static bool read_group(const struct kg_problem *problem, const struct kg_device_facts *facts,
-                       const struct kg_target *target, const char *part, int first,
+                       const struct kg_target *target, const char *word, int first,
                        struct kg_choice *choice)
 {
     int count;
-    size_t length = strcspn(part, ":");
-    const struct kg_family *family = read_family(target, part, length, &count);
+    size_t length = strcspn(word, ":");
+    const struct kg_family *family = read_family(target, word, length, &count);
     if (!family || count < 1 || first + count > problem->nest_count)
         return false;
     const struct kg_group group = {problem, first, count};
@@ -86,7 +86,7 @@ static bool read_group(const struct kg_problem *problem, const struct kg_device_
     if (!match)
         return false;
     family->space(match, &space);
-    const char *values = part[length] ? part + length + 1 : "";
+    const char *values = word[length] ? word + length + 1 : "";
     while (*values == ' ')
         values++;
     if (!kg_config_read(&space, values, config))
@@ -104,13 +104,13 @@ bool kg_choice_read(const struct kg_problem *problem, const struct kg_device_fac
     *choice = (struct kg_choice){0};
     int first = 0;
     while (*text) {
-        char part[1024];
+        char word[1024];
         size_t length = strcspn(text, ";");
-        if (length >= sizeof part || choice->count == KG_MAX_NESTS)
+        if (length >= sizeof word || choice->count == KG_MAX_NESTS)
             return false;
-        memcpy(part, text, length);
-        part[length] = '\0';
-        if (!read_group(problem, facts, target, part, first, choice))
+        memcpy(word, text, length);
+        word[length] = '\0';
+        if (!read_group(problem, facts, target, word, first, choice))
             return false;
         first += choice->matches[choice->count - 1]->group.count;
         text += length;

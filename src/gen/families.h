@@ -1,4 +1,4 @@
-// Every family: what the table of targets lists.
+// All families; gen/targets.c lists those of each target.
 
 #ifndef KG_GEN_FAMILIES_H
 #define KG_GEN_FAMILIES_H

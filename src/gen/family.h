@@ -1,12 +1,12 @@
 // Families: one strategy each for turning a group of nests into one kernel. One file per family,
-// all with the same anatomy in the same order:
+// all with the same functions in the same order:
 //
 //     match -> advised -> space -> valid -> guess -> bound -> expected -> emit -> grids
 //
-// A family reads a group once: `match` gives an analysis, and everything after it receives that
-// analysis. A kernel works for every size of its op (sizes and strides are arguments), so what
-// `match` says and what `emit` writes never depend on sizes; `advised`, `guess`, `bound`,
-// `expected`, `list` and `grids` do.
+// A family analyses a group once: `match` returns the analysis, and all other functions receive it.
+// A kernel works for every size of its op (sizes and strides are arguments), so the results of
+// `match` and `emit` never depend on sizes; those of `advised`, `guess`, `bound`, `expected`,
+// `list` and `grids` do.
 //
 // A family with several forms of kernel has a row for each, called "contract/wgmma": forms share an
 // analysis, and each has parameters of its own.
@@ -57,14 +57,14 @@ static inline const struct kg_nest *kg_group_nest(const struct kg_group *group, 
 struct kg_grids {
     int count;
     struct kg_grid grids[KG_MAX_GRIDS]; // by function; a function without blocks does not run
-    // Where some tensor does not lie at a multiple of `alignment` bytes, these instead. 0: places
-    // do not matter.
+    // Launched instead if some tensor's address is not a multiple of `alignment` bytes. 0: any
+    // alignment will do.
     int alignment;
     struct kg_grid unaligned[KG_MAX_GRIDS];
     size_t scratch; // bytes of memory that the kernel's functions share; not cleared
-    // Tensor maps behind the arguments of gen/arguments.h, for `grids` and for `unaligned`; a
-    // function that uses none of the last ones need not declare them. A map of nothing (rank 0, or
-    // a shape with a 0) is there but not encoded: nobody may copy through it.
+    // Tensor maps, passed after the arguments of gen/arguments.h, for `grids` and for `unaligned`;
+    // a function need not declare the last ones if it does not use them. An empty map (rank 0, or a
+    // shape with a 0) is passed as zeros and must not be used for copies.
     int map_count;
     struct kg_map maps[KG_MAX_MAPS];
     struct kg_map unaligned_maps[KG_MAX_MAPS];
@@ -72,7 +72,7 @@ struct kg_grids {
 
 struct kg_family;
 
-// A group as one family reads it, for one kind of device. Lives as long as the group's problem.
+// A group that a family can take, for one kind of device. Lives as long as the group's problem.
 struct kg_match {
     const struct kg_family *family;
     struct kg_group group;
@@ -86,46 +86,44 @@ typedef bool kg_config_take(void *user, const struct kg_config *config);
 struct kg_family {
     const char *name;
     const char *summary; // one line
-    // The family's reading of the group, allocated in the arena; NULL, with the reason, where it
-    // does not fit. Does not look at sizes.
+    // The family's analysis of the group, allocated in the arena; NULL, with the reason, if the
+    // family cannot take the group. Does not depend on sizes.
     const void *(*match)(const struct kg_group *group, const struct kg_device_facts *facts,
                          struct kg_arena *arena, struct kg_text *reason);
-    // Whether a rule would take this family for these sizes; if not, why. Decides between families
-    // only where expected times are not known. NULL: always.
+    // Whether the rule would take this family for these sizes; if not, says why. Decides between
+    // families only if expected times are unknown. NULL: always.
     bool (*advised)(const struct kg_match *match, struct kg_text *reason);
     void (*space)(const struct kg_match *match, struct kg_space *space);
-    // False, with the reason, for values that cannot work or cannot win.
+    // Returns false, with the reason, for configs that cannot work or cannot be the fastest.
     bool (*valid)(const struct kg_match *match, const struct kg_config *config,
                   struct kg_text *reason);
-    // A config by rule, with nothing measured. Valid wherever the family is advised.
+    // A config by rule, without measurements. Valid if the family is advised.
     void (*guess)(const struct kg_match *match, struct kg_config *config);
-    // Least seconds the config can take: compulsory bytes, operations, waves. Never above the
-    // truth.
+    // A lower bound of the config's time in seconds, from compulsory bytes, operations and waves.
     double (*bound)(const struct kg_match *match, const struct kg_config *config);
-    // Seconds that the config is expected to take, with cold caches: groupings and families are
-    // chosen by it. 0: not known. NULL: of none.
+    // The expected time of the config in seconds, with cold caches: groupings and families are
+    // chosen by it. 0: unknown. NULL: always unknown.
     double (*expected)(const struct kg_match *match, const struct kg_config *config);
-    // Expected times tell the configs of a group apart too: searches go by them, corrected by what
-    // they measure.
+    // Expected times order the configs of a group well enough for searches, which correct them by
+    // measurements.
     bool orders_configs;
-    // The configs that a search chooses from, each once, the guess among them, all of them valid,
-    // and a few thousand at most: for a family most of whose space is void. NULL: every valid
-    // config of the space.
+    // Lists the configs that a search chooses from: each once, valid, the guess among them, at most
+    // a few thousand. For families most of whose space is invalid. NULL: every valid config.
     void (*list)(const struct kg_match *match, kg_config_take *take, void *user);
     // Appends the complete source of the kernel `entry`. False when out of memory.
     bool (*emit)(const struct kg_match *match, const struct kg_config *config, const char *entry,
                  struct kg_text *source);
-    // What to launch of the kernel that `emit` writes for the config. NULL for targets that know no
-    // grids.
+    // The launches of the kernel that `emit` writes. NULL for targets without grids.
     void (*grids)(const struct kg_match *match, const struct kg_config *config,
                   struct kg_grids *grids);
 };
 
-// The family's reading of a group; the same one every time, in every thread. NULL where it does not
-// fit, or when out of memory; the reason is appended to `reason`, which may be NULL.
+// The family's match of a group, the same object every time and in every thread. NULL if the family
+// cannot take the group, or when out of memory; the reason is appended to `reason`, which may be
+// NULL.
 const struct kg_match *kg_match_find(const struct kg_family *family, const struct kg_group *group,
                                      const struct kg_device_facts *facts, struct kg_text *reason);
-// The same family's reading of the same nests of another problem of the instance.
+// The same family's match of the same nests of another problem of the instance.
 const struct kg_match *kg_match_again(const struct kg_match *match,
                                       const struct kg_problem *problem);
 

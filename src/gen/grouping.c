@@ -19,21 +19,22 @@ const char *const kg_grouping_names[KG_GROUPING_COUNT] = {
     [KG_GROUPING_PLAIN] = "plain loops",
 };
 
-// The rule's grouping gives way to one that is expected to take this much less time. Where plain
-// loops are expected to beat the rule's grouping, the smaller margin holds, so that no plan is
-// slower than they are. Expected times are not good for less: on two cores of Zen 5 beside other
-// builds, splits of four row operators in bf16 promised 12 to 57 % and took 12 to 170 % longer. On
-// an H200, another form of product promised 19 % for 286 x 286 x 286 and took 42 % longer; one that
-// promised 33 % for 100 x 100 x 100 took 12 % less.
-#define LEAST_GAIN 0.25
-#define LEAST_GAIN_OVER_PLAIN 0.05
+// A grouping replaces the rule's only if its expected time is shorter by this margin. The smaller
+// margin holds if plain loops are expected to be faster than the rule's grouping, so that no plan
+// is slower than they are. Expected times are not accurate enough for less: on two cores of Zen 5
+// beside other builds, splits of four row operators in bf16 were expected to gain 12 to 57 % and
+// took 12 to 170 % longer. On an H200, another form of product was expected to gain 19 % for 286 x
+// 286 x 286 and took 42 % longer; one that was expected to gain 33 % for 100 x 100 x 100 took 12 %
+// less.
+#define MIN_GAIN 0.25
+#define MIN_GAIN_OVER_PLAIN 0.05
 
 struct lister {
     const struct kg_problem *problem;
     const struct kg_device_facts *facts;
     const struct kg_target *target;
     struct kg_text *trace;
-    // By first nest and count - 1; NULL: no family says what it expects.
+    // By first nest and count - 1; NULL: no family has an expected time.
     struct {
         const struct kg_match *match;
         struct kg_config config;
@@ -46,7 +47,7 @@ static double expected_of(const struct kg_match *match, const struct kg_config *
     return match->family->expected ? match->family->expected(match, config) : 0;
 }
 
-// A guess that may be taken: the family's own, if it is valid.
+// Whether the family's guess is valid, so that it may be taken.
 static bool guess_of(const struct kg_match *match, struct kg_config *config)
 {
     struct kg_text ignored = {0};
@@ -58,7 +59,7 @@ static bool guess_of(const struct kg_match *match, struct kg_config *config)
 
 // ---- By rule ----
 
-// The last line of the trace: forms of one family that refuse a group for one reason share a line.
+// The last line of the trace: forms of a family that refuse a group for the same reason share it.
 struct refusal {
     const char *form;
     struct kg_text reason;
@@ -110,8 +111,8 @@ static const struct kg_match *find_advised(const struct lister *lister,
     return match;
 }
 
-// From the first nest on, the longest group that some family is advised to take, families in the
-// order of the target's table.
+// Takes, from the first nest on, the longest group that some family is advised to take; families in
+// the order of the target's table.
 static bool choose_by_rule(const struct lister *lister, struct kg_choice *choice)
 {
     *choice = (struct kg_choice){0};
@@ -149,7 +150,7 @@ void kg_choice_plain(const struct kg_problem *problem, const struct kg_device_fa
 
 // ---- By expected times ----
 
-// The family that expects least of the group; 0 seconds where none says.
+// The family with the shortest expected time for the group; 0 seconds if none is known.
 static double find_least(const struct lister *lister, const struct kg_group *group,
                          const struct kg_match **least, struct kg_config *config)
 {
@@ -184,12 +185,12 @@ static bool is_allowed(const struct kg_group *group, enum kg_grouping_kind kind)
     return kind != KG_GROUPING_PRODUCTS || group->count == 1 || !has_product(group);
 }
 
-// False where no such grouping has a known time.
+// Returns false if the time of every such grouping is unknown.
 static bool choose_expected(struct lister *lister, enum kg_grouping_kind kind,
                             struct kg_choice *choice)
 {
     const int nests = lister->problem->nest_count;
-    double from[KG_MAX_NESTS + 1]; // least seconds of all nests from here on
+    double from[KG_MAX_NESTS + 1]; // shortest time of all nests from here on
     from[nests] = 0;
     for (int first = nests - 1; first >= 0; first--) {
         from[first] = INFINITY;
@@ -243,17 +244,17 @@ static void add(struct kg_groupings *groupings, enum kg_grouping_kind kind,
     option->expected = kg_choice_expected(choice);
 }
 
-// The least expected time wins by a margin over the rule, which stands first. What the rule takes
-// without an expected time cannot be compared, and stays.
+// The shortest expected time wins, by a margin over the rule, which is listed first. If the rule's
+// time is unknown it cannot be compared, and is kept.
 static int choose(const struct kg_groupings *groupings)
 {
     const struct kg_grouping_option *rule = &groupings->options[0], *best = rule;
-    double margin = LEAST_GAIN;
+    double margin = MIN_GAIN;
     for (int i = 1; i < groupings->count && rule->expected > 0; i++) {
         const struct kg_grouping_option *option = &groupings->options[i];
         if (option->kind == KG_GROUPING_PLAIN && option->expected > 0 &&
-            option->expected < (1 - LEAST_GAIN_OVER_PLAIN) * rule->expected)
-            margin = LEAST_GAIN_OVER_PLAIN;
+            option->expected < (1 - MIN_GAIN_OVER_PLAIN) * rule->expected)
+            margin = MIN_GAIN_OVER_PLAIN;
         if (option->expected > 0 && option->expected < best->expected)
             best = option;
     }

@@ -1,5 +1,5 @@
-// Encoding and keeping tensor maps: see maps.h. What is kept is a list to which sets are only ever
-// added, complete, until it has enough: it can be read without a lock.
+// Encoding and caching tensor maps: see maps.h. The cache is a list to which complete sets are only
+// ever added, up to a limit, so that it can be read without a lock.
 
 #include "gen/maps.h"
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_KEPT 8 // enough for a program that alternates between buffers
+#define MAX_CACHED 8 // enough for a program that alternates between buffers
 
 struct kg_maps {
     struct kg_device *device;
@@ -18,7 +18,7 @@ struct kg_maps {
     struct kg_map_set *_Atomic kept;
 };
 
-// It is nothing that could be copied from.
+// An empty map: it cannot be used for copies.
 static bool is_empty(const struct kg_map *map)
 {
     for (int dim = 0; dim < map->rank && dim < KG_MAX_MAP_RANK; dim++)
@@ -43,10 +43,10 @@ static const struct kg_map_set *find_kept(const struct kg_maps *maps, const stru
     return set;
 }
 
-// Without memory for it the set is encoded anew next time.
+// Without memory for it, the set is encoded again next time.
 static void keep(struct kg_maps *maps, const struct kg_map_set *set)
 {
-    if (atomic_load(&maps->kept_count) >= MOST_KEPT)
+    if (atomic_load(&maps->kept_count) >= MAX_CACHED)
         return;
     struct kg_map_set *kept = aligned_alloc(_Alignof(struct kg_map_set), sizeof *kept);
     if (!kept)

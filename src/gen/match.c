@@ -1,8 +1,9 @@
-// Families' readings of groups, kept with the problem: each is made once, whoever asks.
+// Families' matches of groups, cached with the problem.
 //
-// The list is only ever added to, by compare-and-swap, so it is read without a lock, and a process
-// that forks while another thread adds to it leaves its child a whole list. Two threads that ask
-// for the same reading at the same time both make it, and both keep the one that was added first.
+// The cache is a list to which matches are only ever added, by compare-and-swap. So it is read
+// without a lock, and a fork while another thread adds to it leaves the child a consistent list.
+// Two threads that need the same match at the same time both make it, and both use the one that was
+// added first.
 
 #include "gen/family.h"
 
@@ -127,7 +128,7 @@ const struct kg_match *kg_match_find(const struct kg_family *family, const struc
     if (entry && (entry->fits || !reason))
         return entry->fits ? &entry->match : NULL;
     struct entry *made = make_entry(family, group, kept, reason);
-    if (entry || !made) { // it was refused before, and only the reason was wanted
+    if (entry || !made) { // refused before: only the reason was needed
         free_entry(made);
         return NULL;
     }

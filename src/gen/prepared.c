@@ -11,9 +11,9 @@
 
 #define ALIGNMENT ((size_t)256)
 
-enum { MOST_TENSORS = KG_MAX_NESTS + KG_MAX_TENSORS };
+enum { MAX_TENSORS = KG_MAX_NESTS + KG_MAX_TENSORS };
 
-// One kernel. The values of arguments that are no addresses stand in `numbers`.
+// One kernel. `numbers` has the values of the arguments that are not addresses.
 struct step {
     const struct kg_kernel *kernel;
     struct kg_grids grids;
@@ -25,10 +25,10 @@ struct step {
 
 struct kg_prepared {
     const struct kg_backend *backend;
-    int outer; // tensors that the caller gives
+    int outer; // tensors of the caller
     int tensor_count;
-    size_t places[MOST_TENSORS]; // of the others, in the workspace
-    size_t scratch;              // where kernels' own memory begins
+    size_t places[MAX_TENSORS]; // offsets of the others in the workspace
+    size_t scratch;             // offset of the kernels' scratch
     size_t workspace;
     int64_t sizes[KG_MAX_SIZES];
     int64_t *strides; // NULL: contiguous
@@ -41,7 +41,7 @@ static size_t aligned(size_t bytes)
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-// Places every intermediate that lives in memory; gives the bytes used.
+// Assigns an offset to every intermediate that lives in memory; returns the bytes used.
 static size_t place_locals(const struct kg_choice *choice, const struct kg_problem *problem,
                            size_t *places)
 {
@@ -67,7 +67,7 @@ static int64_t number_of(const struct kg_problem *problem, const struct kg_argum
     }
 }
 
-// What a kernel of grids is launched with.
+// The launch arguments of a kernel with grids.
 static enum kg_status prepare_grids(const struct kg_built *built, const struct kg_problem *problem,
                                     int position, struct step *step, struct kg_error *error)
 {
@@ -167,7 +167,7 @@ size_t kg_prepared_workspace(const struct kg_prepared *prepared)
     return prepared->workspace;
 }
 
-// Behind the group's own arguments.
+// Maps come after the group's other arguments.
 static enum kg_status pass_maps(const struct step *step, bool is_aligned, void *const *pointers,
                                 void *scratch, struct kg_map_set *spare, void **arguments,
                                 struct kg_error *error)
@@ -219,12 +219,12 @@ static enum kg_status run_grids(const struct kg_prepared *prepared, const struct
     return launch_or_renew(prepared, step, launch, graph, error);
 }
 
-// In the stream; or, where there is a graph, not now but whenever that is replayed.
+// Launches in the stream; or, given a graph, updates its launches.
 static enum kg_status run_steps(const struct kg_prepared *prepared, void *const *tensors,
                                 void *workspace, void *stream, struct kg_graph *graph,
                                 struct kg_error *error)
 {
-    void *pointers[MOST_TENSORS];
+    void *pointers[MAX_TENSORS];
     void *scratch = workspace ? (char *)workspace + prepared->scratch : NULL;
     memcpy(pointers, tensors, (size_t)prepared->outer * sizeof *tensors);
     for (int id = prepared->outer; id < prepared->tensor_count; id++)

@@ -1,5 +1,5 @@
-// A built choice with everything worked out for one problem, so that running it is little more than
-// telling the device to.
+// A built choice with the launches and arguments computed for one problem, so that a run costs
+// little more than the launches.
 
 #ifndef KG_GEN_PREPARED_H
 #define KG_GEN_PREPARED_H
@@ -13,7 +13,7 @@ enum kg_status kg_prepared_make(const struct kg_built *built, const struct kg_pr
                                 struct kg_prepared **prepared, struct kg_error *error);
 void kg_prepared_free(struct kg_prepared *prepared);
 
-// Bytes of memory for intermediates between kernels, and for what kernels keep between their grids.
+// Bytes of memory for intermediates between kernels and for the kernels' scratch.
 size_t kg_prepared_workspace(const struct kg_prepared *prepared);
 
 // Runs every kernel in order. `tensors`: inputs then outputs, by tensor id, device memory;
@@ -21,8 +21,8 @@ size_t kg_prepared_workspace(const struct kg_prepared *prepared);
 // run one `prepared` as long as workspaces and outputs differ.
 enum kg_status kg_prepared_run(const struct kg_prepared *prepared, void *const *tensors,
                                void *workspace, void *stream, struct kg_error *error);
-// Gives a graph, in which a run was recorded, the arguments that this one would launch with. After
-// a failure it must not be replayed before it was renewed: see kg_backend.
+// Updates a graph in which a run was recorded to the arguments of this run. After a failure it must
+// be renewed before it is replayed: see kg_backend.
 enum kg_status kg_prepared_renew(const struct kg_prepared *prepared, void *const *tensors,
                                  void *workspace, struct kg_graph *graph, struct kg_error *error);
 

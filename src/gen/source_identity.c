@@ -1,4 +1,4 @@
-// See source_identity.h. A source is hashed in blocks, as it is read: nothing is kept of it.
+// See source_identity.h. A source is hashed block by block while it is scanned.
 
 #include "gen/source_identity.h"
 
@@ -7,15 +7,15 @@
 
 #define ENTRY "kg_kernel" // any name, the same for all
 
-// What is left of a source, on its way into the hash.
+// The normalised source on its way into the hash.
 struct digest {
     struct kg_hash hash;
     char block[4096];
     size_t filled;
-    bool any;          // something is left of it
-    char gap;          // stands before whatever follows: a blank, the end of a line, or nothing
-    bool starts_line;  // nothing but blanks stands before it on its line
-    bool is_directive; // of the preprocessor: its line's end counts
+    bool any;          // something has been written
+    char gap;          // separates what follows: a blank, a newline, or nothing (0)
+    bool starts_line;  // only blanks so far on this line
+    bool is_directive; // a preprocessor line: its end counts
 };
 
 static void put(struct digest *digest, char c)
@@ -54,8 +54,8 @@ static void put_blank(struct digest *digest, char c)
     digest->is_directive = false;
 }
 
-// Behind the comment that begins at `from`; `from` itself when none does. The end of its last line
-// is not part of it.
+// The end of the comment that begins at `from`, without the end of its last line; `from` if none
+// begins there.
 static const char *skip_comment(const char *from, const char *end)
 {
     if (end - from < 2 || from[0] != '/' || (from[1] != '/' && from[1] != '*'))
@@ -69,8 +69,8 @@ static const char *skip_comment(const char *from, const char *end)
     return from;
 }
 
-// Behind the text or character that begins at `from`; behind one byte when none does. Between the
-// digits of a number a quote is one of them.
+// The end of the string or character literal that begins at `from`, or `from` + 1. A quote between
+// the digits of a number belongs to the number.
 static const char *skip_literal(const char *from, const char *end, char before)
 {
     const char quote = *from++;

@@ -1,4 +1,4 @@
-// Spaces of configs: how many there are, which is the n-th, and configs as text.
+// Spaces of configs: their size, their n-th config, and configs as text.
 
 #include "gen/family.h"
 

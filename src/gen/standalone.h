@@ -3,11 +3,11 @@
 //     int bias_relu(const uint16_t *x, const uint16_t *bias, uint16_t *y, int64_t P, int64_t D);
 //
 // Tensors in the order of the definition (contiguous, row-major; inputs const), then the sizes that
-// are not params, in order of first appearance. 0 is done, anything else a failure; a foreign
-// kernel may as well return nothing, and may say _Float16 where this says uint16_t.
+// are not params, in order of first appearance. It returns 0 on success. A foreign kernel may
+// return void instead, and use _Float16 for uint16_t.
 
-#ifndef KG_GEN_SIGNATURE_H
-#define KG_GEN_SIGNATURE_H
+#ifndef KG_GEN_STANDALONE_H
+#define KG_GEN_STANDALONE_H
 
 #include "gen/choice.h"
 
@@ -16,13 +16,13 @@
 bool kg_gen_standalone_host(const struct kg_problem *problem, const struct kg_choice *choice,
                             const struct kg_device_facts *facts, struct kg_text *source);
 
-// The kernels of every group for CUDA in one file, called like the op, with what to launch for this
-// problem. gen/cuda/declared.h reads what it says of its launches.
+// The kernels of every group for CUDA in one file, named like the op, with comments that describe
+// the launches for this problem. gen/cuda/declared.h reads these comments.
 bool kg_gen_standalone_cuda(const struct kg_problem *problem, const struct kg_choice *choice,
                             const struct kg_device_facts *facts, struct kg_text *source);
 
-// `code` (of `path`, shown in compiler messages) followed by what makes its function a kernel
-// called `entry` for the host backend.
+// `code` (of `path`, shown in compiler messages) followed by a wrapper that makes its function a
+// kernel called `entry` for the host backend.
 bool kg_gen_foreign(const struct kg_op *instance, const char *path, const char *code,
                     const char *entry, struct kg_text *source);
 

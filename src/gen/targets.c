@@ -18,7 +18,7 @@ static const struct kg_family *const host_families[] = {
 };
 
 static const struct kg_family *const cuda_families[] = {
-    &kg_cuda_contract_wgmma_f32, // sums of products of two operands: f32 in bf16 parts,
+    &kg_cuda_contract_wgmma_f32, // sums of products of two operands: f32 as sums of bf16,
     &kg_cuda_contract_wgmma,     // 16-bit operands by wgmma,
     &kg_cuda_contract_thin,      // a few rows or columns,
     &kg_cuda_contract_mma,       // 16-bit operands by mma.sync,

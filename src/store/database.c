@@ -1,6 +1,6 @@
-// Opening the records, and moving damaged ones aside. Every process that opens the records holds
-// `records.lock` while it decides whether they are sound: two that meet the same damage must not
-// move each other's new database away.
+// Opening the records, and moving damaged ones aside. Every process holds `records.lock` while it
+// checks the records: two processes that find the same damage must not move each other's new
+// database away.
 
 #include "store/database.h"
 
@@ -15,9 +15,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MOST_DAMAGED 1000
+#define MAX_DAMAGED 1000
 
-// While opening, every statement is our own: one that makes no sense to SQLite met other tables.
+// While opening, all statements are our own: one that SQLite rejects means that the tables are not
+// ours.
 static bool is_damage(int code)
 {
     int kind = code & 0xFF;
@@ -34,7 +35,7 @@ static void close_database(struct kg_store *store)
     store->database = NULL;
 }
 
-// One number or word answered by a pragma; "" when it answers nothing.
+// The single value of a pragma; "" if it returns none.
 static int ask(struct kg_store *store, const char *sql, char *answer, size_t size)
 {
     sqlite3_stmt *statement;
@@ -56,7 +57,7 @@ static int execute(struct kg_store *store, const char *sql)
     return sqlite3_exec(store->database, sql, NULL, NULL, NULL);
 }
 
-// From tables of `version` (0: none) to those of today, or nothing: one transaction.
+// Upgrades tables of `version` (0: none) to today's in one transaction, or changes nothing.
 static int bring_up_to_date(struct kg_store *store, long *version)
 {
     char marks[96];
@@ -74,8 +75,8 @@ static int bring_up_to_date(struct kg_store *store, long *version)
     return code;
 }
 
-// Are these our tables, whole? Those of an earlier version are brought up to date, and an empty
-// database gets them; a later version is left as it is.
+// Whether these are our tables, complete. Earlier versions are upgraded, an empty database gets new
+// tables, later versions are left unchanged.
 static int check_tables(struct kg_store *store, bool suspect, long *version)
 {
     char answer[64];
@@ -117,8 +118,8 @@ static int check_statements(struct kg_store *store)
     return SQLITE_OK;
 }
 
-// WAL with synchronous NORMAL: what was committed survives a killed process; a power cut may lose
-// the last commits but never the database. The records are data: nothing in them may act.
+// WAL with synchronous NORMAL: commits survive a killed process; a power cut may lose the last ones
+// but never the database. The content is untrusted: no triggers or views may run.
 static int open_database(struct kg_store *store, bool suspect, long *version)
 {
     int code = sqlite3_open_v2(
@@ -135,7 +136,7 @@ static int open_database(struct kg_store *store, bool suspect, long *version)
     code = execute(store, "PRAGMA cell_size_check = ON; PRAGMA synchronous = NORMAL");
     if (code == SQLITE_OK)
         code = ask(store, "PRAGMA journal_mode = WAL", mode, sizeof mode);
-    // A flipped bit in the header asks readers of this SQLite not to write.
+    // A flipped bit in the header can make SQLite open the file read-only.
     if (code == SQLITE_OK && sqlite3_db_readonly(store->database, "main") == 1 &&
         access(store->path, W_OK) == 0)
         code = SQLITE_CORRUPT;
@@ -146,12 +147,12 @@ static int open_database(struct kg_store *store, bool suspect, long *version)
     return code;
 }
 
-// Moves the database with its log out of the way, under the first free number.
+// Moves the database and its log to the first free number.
 static enum kg_status move_aside(struct kg_store *store, struct kg_text *notice,
                                  struct kg_error *error)
 {
     char *aside = NULL;
-    for (int n = 1; n <= MOST_DAMAGED; n++) {
+    for (int n = 1; n <= MAX_DAMAGED; n++) {
         if (asprintf(&aside, "%s.corrupt-%d", store->path, n) < 0)
             return kg_error_memory(error, store->path);
         if (!kg_files_exists(aside))
@@ -173,7 +174,7 @@ static enum kg_status move_aside(struct kg_store *store, struct kg_text *notice,
         if (asprintf(&to, "%s%s", aside, companions[i]) < 0)
             to = NULL;
         if (from && to)
-            rename(from, to); // there may be none
+            rename(from, to); // may not exist
         free(from);
         free(to);
     }
@@ -184,7 +185,7 @@ static enum kg_status move_aside(struct kg_store *store, struct kg_text *notice,
     return KG_OK;
 }
 
-// A live process holds the lock for moments only.
+// A live process holds the lock only for a moment.
 static enum kg_status lock(const char *home, int *file, struct kg_error *error)
 {
     char *path;

@@ -1,5 +1,5 @@
-// What the files of this layer share: the open database, its statements, transactions, and rows of
-// the key. Only src/store includes this.
+// The open database for the files of this layer: its statements, transactions, and the rows of
+// keys. Only src/store includes this.
 
 #ifndef KG_STORE_DATABASE_H
 #define KG_STORE_DATABASE_H
@@ -9,7 +9,7 @@
 
 #include <sqlite3.h>
 
-// Every statement, with the text of each in schema.c.
+// Every statement; schema.c has their texts.
 enum kg_sql {
     KG_SQL_BEGIN,
     KG_SQL_COMMIT,
@@ -20,7 +20,7 @@ enum kg_sql {
     KG_SQL_ADD_KEY,
     KG_SQL_ADD_CANDIDATE,
     KG_SQL_ADD_OUTCOME,
-    KG_SQL_ADD_PROMISE,
+    KG_SQL_ADD_FORECAST,
     KG_SQL_FIND_OUTCOME,
     KG_SQL_FIND_EMITTED,
     KG_SQL_EACH_OUTCOME,
@@ -42,24 +42,24 @@ extern const char *const kg_store_statements[KG_SQL_COUNT];
 
 #define KG_STORE_VERSION 4              // of the schema, as PRAGMA user_version
 #define KG_STORE_APPLICATION 0x4B47454E // "KGEN", as PRAGMA application_id
-#define KG_STORE_SUSPECT ".suspect"     // file beside the records: damage was met, look closely
-#define KG_BUSY_MILLISECONDS 10000      // how long another process may hold the records
+#define KG_STORE_SUSPECT ".suspect"     // exists if damage was found: check thoroughly
+#define KG_BUSY_MILLISECONDS 10000      // to wait while another process locks the records
 
-// Tables of version n become those of version n + 1 by step n; an empty database is version 0.
+// Step n turns tables of version n into those of version n + 1; an empty database has version 0.
 extern const char *const kg_store_steps[KG_STORE_VERSION];
 
 struct kg_store {
     sqlite3 *database;
     char *path;
-    struct kg_arena scratch; // strings handed out; cleared by the next call
+    struct kg_arena scratch; // strings returned to callers; cleared by the next call
     sqlite3_stmt *statements[KG_SQL_COUNT];
     // The key appended last: a search appends thousands of outcomes under one key.
     struct kg_hash last_key;
     int64_t last_key_id; // 0: none
 };
 
-// One use of a statement. Parameters are bound in order and columns read in order; the first
-// failure sticks, and kg_query_end reports it.
+// One use of a statement. Parameters are bound in order and columns read in order. The first
+// failure is kept, and kg_query_end reports it.
 struct kg_query {
     struct kg_store *store;
     sqlite3_stmt *statement;
@@ -69,51 +69,51 @@ struct kg_query {
 };
 
 struct kg_query kg_query_begin(struct kg_store *store, enum kg_sql which);
-void kg_query_bind_text(struct kg_query *query, const char *text); // NULL is written as ""
+void kg_query_bind_text(struct kg_query *query, const char *text); // writes NULL as ""
 void kg_query_bind_hash(struct kg_query *query, struct kg_hash hash);
 void kg_query_bind_integer(struct kg_query *query, int64_t value);
-void kg_query_bind_number(struct kg_query *query, double value); // NaN is kept, as NULL
+void kg_query_bind_number(struct kg_query *query, double value); // writes NaN as NULL
 void kg_query_bind_key(struct kg_query *query, const struct kg_key *key);
-// True: a row is there to be read. False: no more rows, or a failure.
+// Returns true if there is a row to read; false at the end, or after a failure.
 bool kg_query_step(struct kg_query *query);
 const char *kg_query_text(struct kg_query *query); // borrowed until the next step; never NULL
 struct kg_hash kg_query_hash(struct kg_query *query);
 int64_t kg_query_integer(struct kg_query *query);
 double kg_query_number(struct kg_query *query);
 void kg_query_key(struct kg_query *query, struct kg_key *key); // strings as kg_query_text
-// After reading columns: was there no memory for one of them?
+// After reading columns: whether memory was missing for one of them.
 bool kg_query_lacks_memory(const struct kg_query *query);
-// Frees the statement for its next use.
+// Resets the statement for its next use.
 enum kg_status kg_query_end(struct kg_query *query, struct kg_error *error);
 
-// The status and words for a code of SQLite's.
+// Our status and message for an SQLite code.
 enum kg_status kg_store_fail(struct kg_store *store, int code, struct kg_error *error);
 
-// Between begin and commit nothing is seen by others; a failure anywhere calls for a rollback.
+// Other connections see changes only after the commit; any failure requires a rollback.
 enum kg_status kg_store_begin(struct kg_store *store, struct kg_error *error);
 enum kg_status kg_store_commit(struct kg_store *store, struct kg_error *error);
 void kg_store_rollback(struct kg_store *store);
 
-// What the statement answers as its only column: the id of a row, which is new or known.
+// The only column of the statement's only row: the id of a row, new or known.
 enum kg_status kg_query_end_with_id(struct kg_query *query, int64_t *id, struct kg_error *error);
 
-// The id of `key`, added where it is new (inside a transaction).
+// The id of `key`, which is added if it is new (inside a transaction).
 enum kg_status kg_store_add_key(struct kg_store *store, const struct kg_key *key, int64_t *id,
                                 struct kg_error *error);
-// Rows of tables before version 4 are sealed with what was a part of the key then, `generator`;
-// others have "" there.
+// Seals of rows from tables before version 4 include `generator`, which was a part of the key then;
+// other rows have "" there.
 struct kg_hash kg_store_hash_key(const struct kg_key *key, const char *generator);
 struct kg_hash kg_store_hash_number(struct kg_hash hash, double value);
 struct kg_hash kg_store_hash_integer(struct kg_hash hash, int64_t value);
 
-// Over the values and the whole key, in words. `generator` as for kg_store_hash_key.
+// The hash over the values and the whole key as text. `generator` as for kg_store_hash_key.
 struct kg_hash kg_store_seal_wisdom(const struct kg_key *key, const struct kg_wisdom *wisdom,
                                     const char *generator);
-// Wisdom inside a transaction: `*known_better` tells that what is known was kept.
+// Stores wisdom inside a transaction; `*known_better`: the known choice was kept.
 enum kg_status kg_store_set_wisdom(struct kg_store *store, const struct kg_key *key,
                                    const struct kg_wisdom *wisdom, bool *known_better,
                                    struct kg_error *error);
-// The next row of KG_SQL_LIST_WISDOM; `*sound` is false when its seal does not fit. Strings are
+// The next row of KG_SQL_LIST_WISDOM; `*sound` is false if its seal does not fit. Strings are
 // borrowed until the next step.
 bool kg_store_next_wisdom(struct kg_query *query, struct kg_key *key, struct kg_wisdom *wisdom,
                           bool *sound);

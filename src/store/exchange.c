@@ -1,12 +1,12 @@
-// Wisdom as a file: JSON lines, a header first. Import trusts nothing: every line is bounded, every
-// field must be there once, of its type and within its range, and nothing else may be. The seal is
-// the same as the row's in the database: it tells a line that was changed, and it tells when
-// Jansson, short of memory, dropped a part of a text.
+// Wisdom as a file: JSON lines, a header first. Import trusts nothing: every line has a maximum
+// length, every field must occur once, with its type and range, and no others may occur. The seal
+// is the same as in the database: it reveals a changed line, and text that Jansson dropped for lack
+// of memory.
 //
 //     {"format": "kernelgen wisdom", "version": 2, "lines": 1}
 //     {"op": "softmax", "definition": "9f86...", ..., "seconds": 1.2e-05, ..., "seal": "51c0..."}
 //
-// Lines of version 1 do not say what kernels they are of, but which generator wrote these.
+// Lines of version 1 do not identify their kernels, only the generator that wrote them.
 
 #include "store/database.h"
 
@@ -21,12 +21,12 @@
 
 #define FORMAT "kernelgen wisdom"
 #define FORMAT_VERSION 2
-#define LONGEST_FILE ((size_t)16 << 20) // read from a path
+#define MAX_FILE_BYTES ((size_t)16 << 20) // read from a path
 #define LONGEST_LINE ((size_t)64 << 10)
 #define LONGEST_TEXT ((size_t)4096)
-#define MOST_LINES 1000000
+#define MAX_LINES 1000000
 
-// The texts of a key, in the order in which they are written.
+// The text fields of a key, in the order in which they are written.
 static const struct {
     const char *name;
     size_t offset;
@@ -91,7 +91,7 @@ static void write_header(struct kg_text *lines, int count, int damaged)
     kg_json_integer(&json, "version", FORMAT_VERSION);
     kg_json_integer(&json, "lines", count);
     if (damaged)
-        kg_json_integer(&json, "damaged", damaged); // rows left out
+        kg_json_integer(&json, "damaged", damaged); // rows that were omitted
     kg_json_end_object(&json);
     kg_text_add(lines, "\n");
 }
@@ -129,7 +129,7 @@ enum kg_status kg_store_export(struct kg_store *store, struct kg_text *lines,
 
 // ---- Import
 
-// One line, while it is read. Text fields point into `json`.
+// A line that is being read. Text fields point into `json`.
 struct line {
     json_t *json;
     struct kg_error *error;
@@ -168,16 +168,16 @@ static double take_number(struct line *line, const char *name, double least)
     return number;
 }
 
-static int64_t take_integer(struct line *line, const char *name, int64_t most)
+static int64_t take_integer(struct line *line, const char *name, int64_t max)
 {
     json_t *value = json_object_get(line->json, name);
     int64_t number = json_integer_value(value);
-    if (!json_is_integer(value) || number < 0 || number > most)
+    if (!json_is_integer(value) || number < 0 || number > max)
         refuse(line, "\"%s\" must be a whole number in range", name);
     return number;
 }
 
-// 64 bits from digit `from` of a text of exactly `digits` lower-case hex digits.
+// 64 bits from digit `from` of a text of exactly `digits` lower-case hexadecimal digits.
 static uint64_t take_digits(struct line *line, const char *name, size_t from, size_t digits)
 {
     const char *text = take_text(line, name, false);
@@ -235,10 +235,10 @@ static void read_line(struct line *line, int64_t version, struct kg_key *key,
         refuse(line, "was changed or damaged: its seal does not fit");
 }
 
-// What an import did, by cause.
+// Counts what an import did, by cause.
 struct tally {
     int lines, learned, known, other_device, other_driver, other_compiler;
-    int unproved; // lines that match, and do not say what kernels they are of
+    int unproved; // lines that match, but do not identify their kernels
 };
 
 static bool differs(const char *here, const char *there)
@@ -246,7 +246,7 @@ static bool differs(const char *here, const char *there)
     return here && strcmp(here, there) != 0;
 }
 
-// The first thing that keeps this line from ever matching here.
+// The first reason why this line can never match here.
 static void tally_match(struct tally *tally, const struct kg_key *here, const struct kg_key *key,
                         const struct kg_wisdom *wisdom)
 {
@@ -275,7 +275,7 @@ static void tell_learned(const struct tally *tally, struct kg_text *notice)
                        tally->unproved);
 }
 
-// What of the lines cannot match here, by cause.
+// The lines that cannot match here, by cause.
 static void tell_strangers(const struct tally *tally, const char *between, const char *end,
                            struct kg_text *notice)
 {
@@ -295,7 +295,7 @@ static void tell_strangers(const struct tally *tally, const char *between, const
     }
 }
 
-// Parses one line of text as a JSON object. NULL: refused, with the reason in `error`.
+// Parses one line as a JSON object. NULL: refused, with the reason in `error`.
 static json_t *parse_object(const char *text, size_t length, struct kg_error *error)
 {
     if (length > LONGEST_LINE) {
@@ -327,7 +327,7 @@ static enum kg_status read_header(const char *text, size_t length, int64_t *vers
     if (strcmp(format, FORMAT) != 0)
         refuse(&line, "\"format\" must be \"" FORMAT "\"");
     *version = take_integer(&line, "version", INT64_MAX);
-    *count = take_integer(&line, "lines", MOST_LINES);
+    *count = take_integer(&line, "lines", MAX_LINES);
     enum kg_status status = KG_OK;
     if (line.failed)
         status = KG_ERROR_CORRUPT;
@@ -363,12 +363,12 @@ static enum kg_status import_line(struct kg_store *store, const char *text, size
     return status;
 }
 
-// All lines, the header first; the caller holds the transaction.
+// Imports all lines, the header first; the caller holds the transaction.
 static enum kg_status import_lines(struct kg_store *store, const char *lines, size_t length,
                                    const struct kg_key *here, struct tally *tally,
                                    struct kg_error *error)
 {
-    int64_t promised = 0, version = 0;
+    int64_t announced = 0, version = 0;
     size_t number = 0, at = 0;
     if (length == 0)
         return kg_error_set(error, KG_ERROR_CORRUPT,
@@ -380,10 +380,10 @@ static enum kg_status import_lines(struct kg_store *store, const char *lines, si
         at += size + 1;
         enum kg_status status;
         if (number++ == 0)
-            status = read_header(line, size, &version, &promised, error);
-        else if (tally->lines >= promised)
-            status = kg_error_set(error, KG_ERROR_CORRUPT, "the header promises %lld lines",
-                                  (long long)promised);
+            status = read_header(line, size, &version, &announced, error);
+        else if (tally->lines >= announced)
+            status = kg_error_set(error, KG_ERROR_CORRUPT, "the header announces %lld lines",
+                                  (long long)announced);
         else
             status = import_line(store, line, size, version, here, tally, error);
         if (status != KG_OK) {
@@ -391,14 +391,14 @@ static enum kg_status import_lines(struct kg_store *store, const char *lines, si
             return status;
         }
     }
-    if (tally->lines != promised)
+    if (tally->lines != announced)
         return kg_error_set(error, KG_ERROR_CORRUPT,
-                            "the wisdom is cut short: %d lines, the header promises %lld",
-                            tally->lines, (long long)promised);
+                            "the wisdom is cut short: %d lines, the header announces %lld",
+                            tally->lines, (long long)announced);
     return KG_OK;
 }
 
-// All lines or none.
+// Imports all lines or none.
 static enum kg_status import(struct kg_store *store, const char *lines, size_t length,
                              const struct kg_key *here, struct tally *tally, struct kg_error *error)
 {
@@ -436,7 +436,7 @@ enum kg_status kg_store_open_file(const char *path, const struct kg_key *here,
     *store = NULL;
     char *lines;
     size_t length;
-    enum kg_status status = kg_files_read(path, LONGEST_FILE, &lines, &length, error);
+    enum kg_status status = kg_files_read(path, MAX_FILE_BYTES, &lines, &length, error);
     if (status != KG_OK)
         return status;
     struct tally tally = {0};

@@ -1,4 +1,4 @@
-// The file may be of anyone: every member that is used is checked.
+// The file is untrusted: every member that is used is checked.
 
 #include "store/fitted.h"
 
@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-#define MOST_GROUPS 4096
-#define MOST_WEIGHT 1e3 // of a coefficient: features are of the order of one
+#define MAX_GROUPS 4096
+#define MAX_WEIGHT 1e3 // of a coefficient: features are of order one
 
 struct reading {
     const char *family;
@@ -26,10 +26,10 @@ static enum kg_status take_weights(struct reading *reading, const json_t *weight
         const char *name = kg_feature_name((enum kg_feature)f);
         const json_t *value = json_object_get(weights, name);
         double weight = json_number_value(value);
-        if (!json_is_number(value) || !(fabs(weight) <= MOST_WEIGHT))
+        if (!json_is_number(value) || !(fabs(weight) <= MAX_WEIGHT))
             return kg_error_set(reading->error, KG_ERROR_CORRUPT,
                                 "coefficient \"%s\" of %.200s must be a number of at most %g", name,
-                                fitted->device, MOST_WEIGHT);
+                                fitted->device, MAX_WEIGHT);
         fitted->coefficients.beta[f] = weight;
     }
     return KG_OK;
@@ -69,7 +69,7 @@ static enum kg_status take_groups(struct reading *reading, const json_t *root)
 {
     const json_t *groups = json_object_get(root, "groups");
     if (json_integer_value(json_object_get(root, "schema")) != KG_FIT_SCHEMA ||
-        !json_is_array(groups) || json_array_size(groups) > MOST_GROUPS)
+        !json_is_array(groups) || json_array_size(groups) > MAX_GROUPS)
         return kg_error_set(reading->error, KG_ERROR_CORRUPT,
                             "this is not what 'kernelgen fit --json' writes");
     reading->list = KG_NEW_ARRAY(reading->arena, json_array_size(groups), struct kg_fitted);

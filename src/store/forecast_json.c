@@ -1,18 +1,18 @@
-// See forecast_json.h. Features go by name: an order of theirs in memory may change.
+// See forecast_json.h. Features are stored by name: their order in memory may change.
 
 #include "store/forecast_json.h"
 
 #include <math.h>
 
-#define LONGEST_PROMISE ((size_t)64 << 10)
+#define MAX_FORECAST_BYTES ((size_t)64 << 10)
 #define MEMBERS 4
 #define LAUNCH_MEMBERS 5
-#define MOST_FEATURE 1e6
-#define MOST_LAUNCHES (1 << 20)
-#define MOST_BLOCKS ((int64_t)1 << 48)
-#define MOST_THREADS (1 << 20)
-#define MOST_SHARED ((int64_t)1 << 40)
-#define MOST_CLUSTER 1024
+#define MAX_FEATURE 1e6
+#define MAX_LAUNCHES (1 << 20)
+#define MAX_BLOCKS ((int64_t)1 << 48)
+#define MAX_THREADS (1 << 20)
+#define MAX_SHARED ((int64_t)1 << 40)
+#define MAX_CLUSTER 1024
 
 void kg_store_write_forecast(struct kg_json *json, const struct kg_forecast *forecast)
 {
@@ -47,11 +47,11 @@ static void take_launch(struct kg_members *members, struct kg_forecast *forecast
     forecast->launches = 1;
     if (!launch)
         return;
-    forecast->launches = (int)kg_members_integer(members, launch, "kernels", 1, MOST_LAUNCHES);
-    longest->grid = kg_members_integer(members, launch, "blocks", 1, MOST_BLOCKS);
-    longest->threads = (int)kg_members_integer(members, launch, "threads", 1, MOST_THREADS);
-    longest->dynamic_shared = kg_members_integer(members, launch, "shared_bytes", 0, MOST_SHARED);
-    longest->cluster = (int)kg_members_integer(members, launch, "cluster", 0, MOST_CLUSTER);
+    forecast->launches = (int)kg_members_integer(members, launch, "kernels", 1, MAX_LAUNCHES);
+    longest->grid = kg_members_integer(members, launch, "blocks", 1, MAX_BLOCKS);
+    longest->threads = (int)kg_members_integer(members, launch, "threads", 1, MAX_THREADS);
+    longest->dynamic_shared = kg_members_integer(members, launch, "shared_bytes", 0, MAX_SHARED);
+    longest->cluster = (int)kg_members_integer(members, launch, "cluster", 0, MAX_CLUSTER);
 }
 
 void kg_store_take_forecast(struct kg_members *members, const struct kg_forecast_origin *origin,
@@ -66,7 +66,7 @@ void kg_store_take_forecast(struct kg_members *members, const struct kg_forecast
     forecast->known = features != NULL;
     for (int f = 0; f < KG_FEATURE_DERIVED && features; f++)
         forecast->feature[f] = kg_members_number(
-            members, features, kg_feature_name((enum kg_feature)f), -MOST_FEATURE, MOST_FEATURE);
+            members, features, kg_feature_name((enum kg_feature)f), -MAX_FEATURE, MAX_FEATURE);
     if (!features || members->failed)
         return;
     kg_model_derive(forecast->bound, &forecast->longest, kg_gpu_find(origin->device),
@@ -83,8 +83,9 @@ enum kg_status kg_store_read_forecast(const char *text, size_t length,
     struct kg_members members;
     *forecast = (struct kg_forecast){0};
     error = error ? error : &local;
-    if (length > LONGEST_PROMISE)
-        return kg_error_set(error, KG_ERROR_CORRUPT, "is longer than %zu bytes", LONGEST_PROMISE);
+    if (length > MAX_FORECAST_BYTES)
+        return kg_error_set(error, KG_ERROR_CORRUPT, "is longer than %zu bytes",
+                            MAX_FORECAST_BYTES);
     if (!kg_members_open(&members, text, length, NULL, error))
         return error->status;
     if (json_object_size(members.json) != MEMBERS)

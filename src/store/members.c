@@ -49,8 +49,7 @@ const char *kg_members_text(struct kg_members *members, const char *name)
     json_t *value = json_object_get(members->json, name);
     size_t length = json_string_length(value);
     if (!json_is_string(value) || length > LONGEST_TEXT) {
-        kg_members_refuse(members, "\"%s\" must be a text of at most %zu bytes", name,
-                          LONGEST_TEXT);
+        kg_members_refuse(members, "\"%s\" must be a text of at max %zu bytes", name, LONGEST_TEXT);
         return "";
     }
     const char *copy = kg_arena_copy(members->arena, json_string_value(value), length);
@@ -62,26 +61,26 @@ const char *kg_members_text(struct kg_members *members, const char *name)
 }
 
 double kg_members_number(struct kg_members *members, const json_t *object, const char *name,
-                         double least, double most)
+                         double min, double max)
 {
     const json_t *value = json_object_get(object, name);
     double number = json_number_value(value);
-    if (json_is_number(value) && number >= least && number <= most)
+    if (json_is_number(value) && number >= min && number <= max)
         return number;
-    kg_members_refuse(members, "\"%s\" must be a number from %g to %g", name, least, most);
-    return least;
+    kg_members_refuse(members, "\"%s\" must be a number from %g to %g", name, min, max);
+    return min;
 }
 
 int64_t kg_members_integer(struct kg_members *members, const json_t *object, const char *name,
-                           int64_t least, int64_t most)
+                           int64_t min, int64_t max)
 {
     const json_t *value = json_object_get(object, name);
     int64_t number = json_integer_value(value);
-    if (json_is_integer(value) && number >= least && number <= most)
+    if (json_is_integer(value) && number >= min && number <= max)
         return number;
     kg_members_refuse(members, "\"%s\" must be a whole number from %lld to %lld", name,
-                      (long long)least, (long long)most);
-    return least;
+                      (long long)min, (long long)max);
+    return min;
 }
 
 bool kg_members_boolean(struct kg_members *members, const char *name)

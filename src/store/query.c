@@ -1,4 +1,4 @@
-// Using statements: parameters in, columns out, one place where SQLite's codes become ours.
+// Using statements: parameters, columns, and the translation of SQLite's codes.
 
 #include "store/database.h"
 
@@ -13,7 +13,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-// The quick check of every start does not see all damage; what met some asks for a thorough one.
+// The quick check at every start does not find all damage; after some was found, requests a
+// thorough check.
 static void mark_suspect(const struct kg_store *store)
 {
     char *path;
@@ -25,14 +26,14 @@ static void mark_suspect(const struct kg_store *store)
     free(path);
 }
 
-// May files of this process grow up to a limit only?
+// Whether this process has a limit on the size of files.
 static bool is_limited(void)
 {
     struct rlimit limit;
     return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
 }
 
-// errno says why.
+// The reason, from errno.
 static enum kg_status fail_to_write(const struct kg_store *store, struct kg_error *error)
 {
     enum kg_status status = kg_files_fail(error, "write", store->path);
@@ -65,7 +66,7 @@ enum kg_status kg_store_fail(struct kg_store *store, int code, struct kg_error *
         break;
     }
     int why = sqlite3_system_errno(store->database);
-    if (!why && code == SQLITE_IOERR_WRITE && is_limited()) // SQLite does not always keep errno
+    if (!why && code == SQLITE_IOERR_WRITE && is_limited()) // SQLite does not always preserve errno
         why = EFBIG;
     if (why == ENOSPC || why == EDQUOT || why == EFBIG) {
         errno = why;
@@ -143,7 +144,7 @@ const char *kg_query_text(struct kg_query *query)
     return text ? (const char *)text : "";
 }
 
-// Digits that are none give a hash that fits nothing.
+// Malformed digits give a hash that matches nothing.
 struct kg_hash kg_query_hash(struct kg_query *query)
 {
     unsigned long long high = 0, low = 0;
@@ -225,8 +226,8 @@ enum kg_status kg_store_commit(struct kg_store *store, struct kg_error *error)
     return status;
 }
 
-// SQLite may have rolled back by itself (a full disk does that). The remembered key may have been
-// part of it.
+// SQLite may have rolled back by itself (on a full disk). The cached key may have been part of the
+// transaction.
 void kg_store_rollback(struct kg_store *store)
 {
     store->last_key_id = 0;

@@ -13,7 +13,7 @@ struct kg_hash kg_store_hash_integer(struct kg_hash hash, int64_t value)
     return kg_hash_chain(hash, bytes, sizeof bytes);
 }
 
-// As SQLite gives it back: any NaN is one NaN, and zero has no sign.
+// As SQLite returns it: any NaN is one NaN, and zero has no sign.
 struct kg_hash kg_store_hash_number(struct kg_hash hash, double value)
 {
     int64_t bits = -1;

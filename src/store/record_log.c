@@ -1,11 +1,11 @@
-// The log of an op as Markdown: for each problem, its rounds, what became of the candidates, the
-// fastest of them and why others failed. Oldest first, so that the end of the log is the latest.
+// The log of an op as Markdown: for each problem its rounds, the outcomes of candidates, the
+// fastest ones and why others failed. Oldest first, so that the latest is at the end.
 
 #include "store/database.h"
 
 #include <math.h>
 
-// A cell of a table: a line break or a bar would end it.
+// A table cell: line breaks and bars would end it.
 static void add_cell(struct kg_text *text, const char *cell)
 {
     kg_text_add(text, " ");
@@ -124,7 +124,7 @@ static void add_heading(struct kg_text *text, const struct kg_key *key)
                    key->layout[0] ? key->layout : "contiguous", definition);
 }
 
-// One section. The statement of the caller stays open meanwhile; sections use others.
+// One section. The caller's statement stays open meanwhile; sections use others.
 static enum kg_status add_key(struct kg_store *store, int64_t id, const struct kg_key *key,
                               struct kg_text *text, struct kg_error *error)
 {

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// Reasons hold what a compiler said; the beginning is enough.
+// Reasons contain compiler messages; their beginning is enough.
 #define LONGEST_REASON 4096
 
 // `generator`: kg_store_hash_key.
@@ -42,7 +42,7 @@ static struct kg_hash seal_outcome(const struct kg_key *key, const struct kg_out
         hash = kg_store_hash_integer(hash, (int64_t)outcome->emitted.high);
         hash = kg_store_hash_integer(hash, (int64_t)outcome->emitted.low);
     }
-    // Outcomes from before there was such a thing are sealed without it.
+    // Outcomes from before overrides existed are sealed without that member.
     return outcome->override ? kg_hash_chain_text(hash, outcome->override) : hash;
 }
 
@@ -55,14 +55,14 @@ static enum kg_status add_candidate(struct kg_store *store, const struct kg_outc
     return kg_query_end_with_id(&query, id, error);
 }
 
-static struct kg_hash seal_promise(struct kg_hash outcome, const char *forecast)
+static struct kg_hash seal_forecast(struct kg_hash outcome, const char *forecast)
 {
     return kg_hash_chain_text(outcome, forecast);
 }
 
-// Of what was measured: it is what the model is fitted to. `seal` is the outcome's.
-static enum kg_status add_promise(struct kg_store *store, int64_t id, struct kg_hash seal,
-                                  const struct kg_forecast *forecast, struct kg_error *error)
+// The forecast of a measured candidate: the model is fitted to it. `seal` is the outcome's.
+static enum kg_status add_forecast(struct kg_store *store, int64_t id, struct kg_hash seal,
+                                   const struct kg_forecast *forecast, struct kg_error *error)
 {
     struct kg_text text = {0};
     struct kg_json json = {.text = &text};
@@ -73,10 +73,10 @@ static enum kg_status add_promise(struct kg_store *store, int64_t id, struct kg_
     if (text.failed)
         status = kg_error_memory(error, "an outcome");
     if (status == KG_OK) {
-        struct kg_query query = kg_query_begin(store, KG_SQL_ADD_PROMISE);
+        struct kg_query query = kg_query_begin(store, KG_SQL_ADD_FORECAST);
         kg_query_bind_integer(&query, id);
         kg_query_bind_text(&query, text.data);
-        kg_query_bind_hash(&query, seal_promise(seal, text.data));
+        kg_query_bind_hash(&query, seal_forecast(seal, text.data));
         kg_query_step(&query);
         status = kg_query_end(&query, error);
     }
@@ -112,7 +112,8 @@ static void bind_outcome(struct kg_query *query, const struct kg_outcome *outcom
     kg_query_bind_hash(query, outcome->emitted);
 }
 
-// The columns of KG_SQL_FIND_OUTCOME up to the generator. False: not what was written.
+// Reads the columns of KG_SQL_FIND_OUTCOME up to the generator. Returns false if they are not
+// valid.
 static bool read_outcome(struct kg_query *query, struct kg_arena *arena, struct kg_outcome *outcome)
 {
     struct kg_timing *timing = &outcome->timing;
@@ -170,7 +171,7 @@ static enum kg_status add_outcome(struct kg_store *store, const struct kg_key *k
     status = kg_query_end_with_id(&query, &id, error);
     bool forecast = outcome->forecast.known && !outcome->forecast.refusal[0];
     if (status == KG_OK && outcome->kind == KG_OUTCOME_MEASURED && forecast)
-        status = add_promise(store, id, seal, &outcome->forecast, error);
+        status = add_forecast(store, id, seal, &outcome->forecast, error);
     return status;
 }
 
@@ -194,25 +195,25 @@ enum kg_status kg_store_append(struct kg_store *store, const struct kg_key *key,
     return status;
 }
 
-// The last two columns. What is damaged, or in words of another version, promises nothing.
+// Reads the last two columns. A damaged forecast, or one of another version, counts as unknown.
 static void read_forecast(struct kg_query *query, const struct kg_key *key, struct kg_hash seal_of,
                           struct kg_arena *arena, struct kg_outcome *outcome)
 {
     const char *text = kg_query_text(query);
-    struct kg_hash seal = kg_query_hash(query), right = seal_promise(seal_of, text);
+    struct kg_hash seal = kg_query_hash(query), right = seal_forecast(seal_of, text);
     struct kg_forecast_origin origin = {.device = key->device,
                                         .family = outcome->choice,
                                         .warm = strncmp(key->protocol, "warm", 4) == 0};
     enum kg_status status = KG_OK;
     if (seal.high == right.high && seal.low == right.low)
         status = kg_store_read_forecast(text, strlen(text), &origin, &outcome->forecast, NULL);
-    // Where no memory is left a text looks like none and, to Jansson, sealed JSON like no JSON.
+    // When out of memory a text looks empty and, to Jansson, valid JSON looks malformed.
     if (kg_query_lacks_memory(query) || status == KG_ERROR_MEMORY || status == KG_ERROR_CORRUPT)
         arena->failed = true;
 }
 
-// The next outcome of a statement that gives the columns of one. A row whose seal does not fit is
-// passed over: it is not what was measured.
+// The next outcome of a statement with the columns of an outcome. Rows whose seal does not fit are
+// skipped: they are damaged.
 static bool next_outcome(struct kg_query *query, const struct kg_key *key, struct kg_arena *arena,
                          struct kg_outcome *outcome)
 {
@@ -230,7 +231,7 @@ static bool next_outcome(struct kg_query *query, const struct kg_key *key, struc
     return false;
 }
 
-// `emitted` NULL: whatever was emitted.
+// `emitted` NULL: any kernels.
 static enum kg_status find(struct kg_store *store, const struct kg_key *key, const char *choice,
                            const struct kg_hash *emitted, struct kg_outcome *outcome, bool *found,
                            struct kg_error *error)

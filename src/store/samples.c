@@ -1,5 +1,5 @@
-// Samples come from files of anyone, so every line is bounded and every member checked: each must
-// be there once, of its type and in its range.
+// Samples come from untrusted files, so every line has a maximum length and every member is
+// checked: it must occur once, with its type and range.
 //
 //     {"schema": 2, "device": "NVIDIA H100 80GB HBM3", "family": "contract/wgmma", "op": "matmul",
 //      "problem": "4096^3 f16", "candidate": "128x128", "warm": false, "seconds": 1.9e-4,
@@ -21,7 +21,7 @@
 #define MEMBERS 13
 #define MEMBERS_OF_SCHEMA_1 11 // without "op" and "launch"
 
-// `device` is a part of the name, or what the tables call it.
+// `device` is a part of the name, or a name in the tables of GPUs.
 static bool is_device(const char *name, const char *device)
 {
     const struct kg_gpu *gpu = kg_gpu_find(device);
@@ -53,8 +53,8 @@ static enum kg_status append(struct kg_samples *samples, const struct kg_sample 
 {
     if (!passes(samples->filter, sample))
         return KG_OK;
-    if (samples->count == KG_MOST_SAMPLES)
-        return kg_error_set(error, KG_ERROR_ARGUMENT, "more than %d samples", KG_MOST_SAMPLES);
+    if (samples->count == KG_MAX_SAMPLES)
+        return kg_error_set(error, KG_ERROR_ARGUMENT, "more than %d samples", KG_MAX_SAMPLES);
     if (!grow(samples))
         return kg_error_memory(error, "a list of samples");
     samples->list[samples->count++] = *sample;
@@ -63,7 +63,7 @@ static enum kg_status append(struct kg_samples *samples, const struct kg_sample 
 
 // ---- Lines
 
-// A line of schema 1 says as much as one of schema 2 without an op and a launch.
+// A line of schema 1 is one of schema 2 without op and launch.
 static void take_schema(struct kg_members *members)
 {
     int64_t schema = kg_members_integer(members, members->json, "schema", 1, KG_SAMPLE_SCHEMA);
@@ -166,7 +166,7 @@ struct collecting {
     struct kg_samples *samples;
     struct kg_error *error;
     enum kg_status status;
-    struct kg_sample key; // what samples of the key at hand have in common
+    struct kg_sample key; // the members that samples of the current key share
 };
 
 static bool is_time(double seconds)
@@ -190,7 +190,7 @@ static void take_outcome(void *user, const struct kg_outcome *outcome)
         !is_time(sample.forecast.bound) || !is_time(sample.seconds) || !(sample.spread >= 0) ||
         !isfinite(sample.spread))
         return;
-    // "rowwise*3: block=4; direct: ..." is of two families at once, and of neither alone.
+    // "rowwise*3: block=4; direct: ..." has two families, so it belongs to neither.
     size_t first = strcspn(outcome->choice, ":*"), all = strlen(outcome->choice);
     bool several = strchr(outcome->choice, ';') != NULL;
     sample.family = several ? "several" : kg_arena_copy(arena, outcome->choice, first);
@@ -200,7 +200,7 @@ static void take_outcome(void *user, const struct kg_outcome *outcome)
                              : kg_error_memory(collecting->error, "the samples of the records");
 }
 
-// A GPU's name says all of it; a host is not the same with other cores.
+// A GPU is identified by its name, a host also by its number of cores.
 static void take_key(void *user, const struct kg_key *key)
 {
     struct collecting *collecting = user;

@@ -1,5 +1,5 @@
-// Measured candidates with what the model knew of them: JSON lines, one a sample (docs/model.md),
-// or what the records hold. What the model is fitted to and judged by.
+// Measured candidates with the model's features, to which it is fitted: from JSON lines, one per
+// sample (docs/model.md), or from the records.
 
 #ifndef KG_STORE_SAMPLES_H
 #define KG_STORE_SAMPLES_H
@@ -7,19 +7,19 @@
 #include "asm/fit.h"
 #include "store/store.h"
 
-#define KG_SAMPLE_SCHEMA 2     // lines of 1 are read, too
-#define KG_MOST_SAMPLES 100000 // of one reading
+#define KG_SAMPLE_SCHEMA 2    // lines of 1 are read, too
+#define KG_MAX_SAMPLES 100000 // in one list
 
 struct kg_sample {
     const char *device;
     const char *family;          // candidates of one family are fitted together; "" is one too
-    const char *op;              // problems of one op are held out together; "": not known
+    const char *op;              // problems of one op are held out together; "": unknown
     const char *problem;         // candidates of one problem are compared
     const char *candidate;       // for people
-    bool warm;                   // caches held what the last run left
+    bool warm;                   // caches kept what the last run left in them
     double seconds;              // measured
-    double spread;               // of them, relative; 0: not known
-    struct kg_forecast forecast; // of its instructions; where not `known`, there is a bound only
+    double spread;               // relative; 0: unknown
+    struct kg_forecast forecast; // of its instructions; not `known`: only a bound
 };
 
 // Zero-initialised is empty.
@@ -27,17 +27,17 @@ struct kg_samples {
     struct kg_arena arena;
     struct kg_sample *list;
     int count, capacity;
-    const struct kg_sample_filter *filter; // what does not pass is not appended; NULL: all does
+    const struct kg_sample_filter *filter; // only matching samples are appended; NULL: all
 };
 
-// Appends. KG_ERROR_CORRUPT names the line, and nothing is appended then.
+// Appends all lines. KG_ERROR_CORRUPT names the line, and nothing is appended.
 enum kg_status kg_samples_read(const char *lines, size_t length, struct kg_samples *samples,
                                struct kg_error *error);
-// Appends every measured candidate of the records: with features where the model knew its
-// instructions, else with the bound of its family.
+// Appends every measured candidate of the records: with features if the model has its instructions,
+// else with its family's bound.
 enum kg_status kg_samples_collect(struct kg_store *store, struct kg_samples *samples,
                                   struct kg_error *error);
-// One line, with its end.
+// One line, with its newline.
 void kg_samples_write(const struct kg_sample *sample, struct kg_text *text);
 void kg_samples_free(struct kg_samples *samples);
 

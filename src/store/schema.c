@@ -1,11 +1,11 @@
-// The tables and every statement on them. A row of `keys` is everything a measurement depends on
-// besides the candidate; `full_keys` shows it in words. A `seal` is a hash over the row and its
-// whole key, in words: SQLite itself would not notice a flipped bit in a number.
+// The tables and every statement on them. A row of `keys` is everything that a measurement depends
+// on besides the candidate; `full_keys` shows it as text. A `seal` is a hash over the row and its
+// whole key as text: SQLite itself would not notice a flipped bit in a number.
 
 #include "store/database.h"
 
-// The first step makes tables of version 1 in an empty database, each further one the next version
-// of the last: what stands in the field was made by it, so no step is ever changed.
+// The first step makes tables of version 1 in an empty database, each further step upgrades by one
+// version. Databases in use were made by these steps, so they must never change.
 const char *const kg_store_steps[KG_STORE_VERSION] = {
     "CREATE TABLE ops("
     "  id INTEGER PRIMARY KEY, name TEXT NOT NULL, definition TEXT NOT NULL,"
@@ -47,17 +47,17 @@ const char *const kg_store_steps[KG_STORE_VERSION] = {
     "  baseline REAL, roofline REAL, result TEXT);"
     "CREATE INDEX rounds_by_key ON rounds(key);",
 
-    // What the model of src/asm said of a measured candidate: JSON, as forecast_json.h writes it.
+    // The performance model's forecast of a measured candidate: JSON, as forecast_json.h writes it.
     "CREATE TABLE promises("
     "  outcome INTEGER PRIMARY KEY REFERENCES outcomes, promise TEXT NOT NULL, seal TEXT NOT "
     "NULL);",
 
-    // Outcomes of PTX that ran in the place of a choice's kernels: the file's name.
+    // Outcomes of an override (PTX from a file instead of a choice's kernels): the file's name.
     "ALTER TABLE outcomes ADD COLUMN override TEXT NOT NULL DEFAULT '';",
 
-    // Verdicts are of emitted kernels, whose hash is in the row; the version of the generator,
-    // which was a part of the key, stays where it is part of a seal. Keys that are equal without it
-    // become one, with the wisdom that was learned last.
+    // Verdicts belong to emitted kernels, whose hash is in the row. The version of the generator,
+    // which was a part of the key, remains where it is part of a seal. Keys that become equal
+    // without it are merged, with the wisdom that was learned last.
     "ALTER TABLE outcomes ADD COLUMN emitted TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE outcomes ADD COLUMN generator TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE wisdom ADD COLUMN source TEXT NOT NULL DEFAULT '';"
@@ -99,7 +99,7 @@ const char *const kg_store_steps[KG_STORE_VERSION] = {
     " AND layout = ?5 AND device = ?6 AND isa = ?7 AND units = ?8 AND driver = ?9"                 \
     " AND compiler = ?10 AND protocol = ?11)"
 
-// A choice, or what ran in its place.
+// A choice or an override.
 #define CHOICE_OR_OVERRIDE                                                                         \
     "CASE override WHEN '' THEN choice ELSE choice || ' (overridden by ' || override || ')' END"
 
@@ -112,7 +112,7 @@ const char *const kg_store_steps[KG_STORE_VERSION] = {
 
 #define WISDOM "choice, rigor, seconds, spread, seed, date, source, generator, seal"
 
-// The upserts give the id of the row, new or old.
+// The upserts return the id of the row, new or old.
 const char *const kg_store_statements[KG_SQL_COUNT] = {
     [KG_SQL_BEGIN] = "BEGIN IMMEDIATE",
     [KG_SQL_COMMIT] = "COMMIT",
@@ -136,7 +136,7 @@ const char *const kg_store_statements[KG_SQL_COUNT] = {
         " worst_rms, impostors, verdict, reason, override, emitted, seal)"
         " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         " RETURNING id",
-    [KG_SQL_ADD_PROMISE] = "INSERT INTO promises(outcome, promise, seal) VALUES(?, ?, ?)",
+    [KG_SQL_ADD_FORECAST] = "INSERT INTO promises(outcome, promise, seal) VALUES(?, ?, ?)",
     [KG_SQL_FIND_OUTCOME] = "SELECT " OUTCOME " WHERE outcomes.key = " KEY_IS
                             " AND choice = ?12 AND override = '' ORDER BY outcomes.id DESC LIMIT 1",
     [KG_SQL_FIND_EMITTED] = "SELECT " OUTCOME " WHERE outcomes.key = " KEY_IS

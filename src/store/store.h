@@ -1,5 +1,5 @@
-// What was learned: SQLite (WAL) at $KERNELGEN_HOME/records.db. Each outcome is appended in a
-// transaction of its own, so whatever was measured survives a kill.
+// Records and wisdom: SQLite (WAL) at $KERNELGEN_HOME/records.db. Each outcome is appended in a
+// transaction of its own, so measurements survive a kill.
 
 #ifndef KG_STORE_STORE_H
 #define KG_STORE_STORE_H
@@ -8,15 +8,15 @@
 
 struct kg_store;
 
-// A corrupt database is moved aside (records.db.corrupt-N), reported in `notice`, and a new one
-// begun; a full disk or an unwritable folder gives KG_ERROR_IO.
+// A corrupt database is moved aside (records.db.corrupt-N), reported in `notice`, and replaced by a
+// new one; a full disk or a read-only folder gives KG_ERROR_IO.
 enum kg_status kg_store_open(const char *home, struct kg_store **store, struct kg_text *notice,
                              struct kg_error *error);
-// A store that is nowhere but in memory: what it learns is forgotten when it is closed.
+// A store in memory only: its content is lost when it is closed.
 enum kg_status kg_store_open_memory(struct kg_store **store, struct kg_error *error);
 void kg_store_close(struct kg_store *store);
 
-// Everything a measurement depends on besides the candidate itself.
+// Everything that a measurement depends on besides the candidate.
 struct kg_key {
     const char *op;            // name
     struct kg_hash definition; // of the op's source text and params
@@ -33,25 +33,24 @@ struct kg_key {
 
 enum kg_status kg_store_append(struct kg_store *store, const struct kg_key *key,
                                const struct kg_outcome *outcome, struct kg_error *error);
-// The latest outcome of this candidate under this key, not of what overrode it. KG_OK and *found
-// false when there is none.
-// Strings of the outcome live until the next call on the store.
+// The latest outcome of this candidate under this key, not of an override. KG_OK and *found false
+// if there is none. Strings of the outcome live until the next call on the store.
 enum kg_status kg_store_find(struct kg_store *store, const struct kg_key *key, const char *choice,
                              struct kg_outcome *outcome, bool *found, struct kg_error *error);
-// The latest of those whose kernels were emitted as this hash says.
+// The latest outcome with the kernels of this hash.
 enum kg_status kg_store_find_emitted(struct kg_store *store, const struct kg_key *key,
                                      const char *choice, struct kg_hash emitted,
                                      struct kg_outcome *outcome, bool *found,
                                      struct kg_error *error);
 
-// Visits the latest outcome of every candidate under this key, but of what overrode one, measured
-// ones first, fastest first.
+// Visits the latest outcome of every candidate under this key, without overrides: measured ones
+// first, fastest first.
 enum kg_status kg_store_each(struct kg_store *store, const struct kg_key *key,
                              void (*visit)(void *user, const struct kg_outcome *outcome),
                              void *user, struct kg_error *error);
 
-// Visits every key that holds anything, by op, the oldest first; of one op, or of all (NULL).
-// `visit` may use the store; the key's strings live until it returns.
+// Visits every key that has records, by op, the oldest first; of one op, or of all (NULL). `visit`
+// may use the store; the key's strings live until it returns.
 enum kg_status kg_store_keys(struct kg_store *store, const char *op,
                              void (*visit)(void *user, const struct kg_key *key), void *user,
                              struct kg_error *error);
@@ -64,10 +63,9 @@ struct kg_wisdom {
     double spread;
     uint64_t seed; // of the gate that passed it
     char *date;    // ISO 8601, UTC
-    // Of the kernels that passed and were timed (gen/source_identity.h); zero: of which is not
-    // known.
+    // Of the kernels that passed and were timed (gen/source_identity.h); zero: unknown.
     struct kg_hash source;
-    // For kg_store_learn: whatever is known of the key gives way, and not only to what is better.
+    // For kg_store_learn: replaces the known choice of the key even if that was better.
     bool replaces;
 };
 enum kg_status kg_store_learn(struct kg_store *store, const struct kg_key *key,
@@ -75,25 +73,24 @@ enum kg_status kg_store_learn(struct kg_store *store, const struct kg_key *key,
 // KG_ERROR_NO_WISDOM when nothing is known. The caller frees with kg_wisdom_free.
 enum kg_status kg_store_recall(struct kg_store *store, const struct kg_key *key,
                                struct kg_wisdom *wisdom, struct kg_error *error);
-// Visits what is known under every key that differs in sizes or layout alone, the oldest first.
-// Neither the store nor what is handed to `visit` may be used after it returns.
+// Visits the wisdom of every key that differs only in sizes or layout, the oldest first. Neither
+// the store nor the arguments of `visit` may be used after it returns.
 enum kg_status kg_store_near(struct kg_store *store, const struct kg_key *key,
                              void (*visit)(void *user, const struct kg_key *near,
                                            const struct kg_wisdom *wisdom),
                              void *user, struct kg_error *error);
 void kg_wisdom_free(struct kg_wisdom *wisdom);
 
-// JSON lines, a header first. All-or-nothing: a file with one malformed line changes nothing and
+// JSON lines, a header first. All or nothing: a file with one malformed line changes nothing, and
 // the error names the line. Lines of another device, driver or compiler are imported but never
-// match; their number is reported in `notice`, and so is that of lines which do not say what
-// kernels they are of.
+// match; `notice` reports their number, and that of lines which do not identify their kernels.
 enum kg_status kg_store_export(struct kg_store *store, struct kg_text *lines,
                                struct kg_error *error);
 enum kg_status kg_store_import(struct kg_store *store, const char *lines, size_t length,
                                const struct kg_key *here, struct kg_text *notice,
                                struct kg_error *error);
-// What a wisdom file says, as a store of its own in memory, read as kg_store_import does. `notice`
-// receives "2 for another device, 1 for another compiler": what never matches here.
+// The content of a wisdom file as a store in memory, read as by kg_store_import. `notice` receives
+// what can never match here: "2 for another device, 1 for another compiler".
 enum kg_status kg_store_open_file(const char *path, const struct kg_key *here,
                                   struct kg_store **store, struct kg_text *notice,
                                   struct kg_error *error);

@@ -1,5 +1,5 @@
-// Wisdom: the best known choice of each key. A row is sealed over its values and its whole key; one
-// whose seal does not fit is as good as none.
+// Wisdom: the best known choice of each key. A row is sealed over its values and its whole key; a
+// row whose seal does not fit is ignored.
 
 #include "store/database.h"
 
@@ -32,7 +32,7 @@ struct kg_hash kg_store_seal_wisdom(const struct kg_key *key, const struct kg_wi
     return kg_store_hash_integer(hash, (int64_t)wisdom->source.low);
 }
 
-// The columns from `choice` on. Strings are borrowed from the row.
+// Reads the columns from `choice` on. Strings are borrowed from the row.
 static bool read_wisdom(struct kg_query *query, const struct kg_key *key, struct kg_wisdom *wisdom)
 {
     wisdom->choice = (char *)(uintptr_t)kg_query_text(query);
@@ -56,8 +56,8 @@ static bool says_source(const struct kg_wisdom *wisdom)
     return wisdom->source.high || wisdom->source.low;
 }
 
-// What is known gives way to what is faster, and to what more rigor found; but not to what does not
-// say what kernels it is of, where it says so itself.
+// The known choice is replaced by a faster one and by one found with more rigor; but one that
+// identifies its kernels is not replaced by one that does not.
 static enum kg_status is_better(struct kg_store *store, const struct kg_key *key,
                                 const struct kg_wisdom *wisdom, bool *better,
                                 struct kg_error *error)

@@ -1,8 +1,8 @@
 // The performance model of src/asm, applied to every launch of a built choice: what the
 // instructions tell about the time before anything has run.
 
-#ifndef KG_TUNE_PROMISE_H
-#define KG_TUNE_PROMISE_H
+#ifndef KG_TUNE_FORECAST_H
+#define KG_TUNE_FORECAST_H
 
 #include "asm/model.h"
 #include "gen/built.h"

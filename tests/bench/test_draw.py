@@ -64,7 +64,7 @@ class Ranges(unittest.TestCase):
         low, high = draw.PRODUCT_BYTES
         for case in self.cases["products"]:
             self.assertTrue(low <= case.bytes <= high, case.label)
-            self.assertLessEqual(case.flops, draw.MOST_FLOPS, case.label)
+            self.assertLessEqual(case.flops, draw.MAX_FLOPS, case.label)
 
     def test_bytes_are_spread_evenly(self):
         """A tenth of a logarithmic range holds a tenth of the cases, more or less."""

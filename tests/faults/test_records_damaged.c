@@ -88,7 +88,7 @@ static int found_whole(struct kg_store *store)
         struct kg_outcome right = sample_outcome(choice);
         CHECK(found.timing.median == right.timing.median && found.source.low == right.source.low);
         CHECK(found.verdict.seed == right.verdict.seed && found.kind == right.kind);
-        CHECK(!found.forecast.known || sample_same_promise(&found.forecast, &right.forecast));
+        CHECK(!found.forecast.known || sample_same_forecast(&found.forecast, &right.forecast));
         count++;
     }
     for (int i = 0; i < 5; i++) {

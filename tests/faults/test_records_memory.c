@@ -118,7 +118,7 @@ static void test_append_and_find(void)
         CHECK(!any || found.forecast.known);
         CHECK_STATUS(kg_store_find(store, &key, choice, &found, &any, &error), KG_OK, &error);
         CHECK(any == (appended == KG_OK));
-        CHECK(!any || sample_same_promise(&found.forecast, &outcome.forecast));
+        CHECK(!any || sample_same_forecast(&found.forecast, &outcome.forecast));
         runs++;
     }
     CHECK(runs > 5);

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static void check_promise(const char *text, size_t length)
+static void check_forecast(const char *text, size_t length)
 {
     static const struct kg_forecast_origin origin = {.device = "h100", .family = "rowwise"};
     struct kg_forecast forecast, again;
@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_CHECK(again.count == samples.count);
     status = kg_report_fit(&samples, false, &page, &error);
     FUZZ_CHECK(status == KG_OK || error.text[0]);
-    check_promise((const char *)data, size);
+    check_forecast((const char *)data, size);
     kg_text_free(&lines);
     kg_text_free(&page);
     kg_samples_free(&samples);

@@ -49,7 +49,7 @@ static inline struct kg_key sample_key(void)
 }
 
 // Of a plan of two kernels; no two features are alike. The derived ones are of an unknown device.
-static inline struct kg_forecast sample_promise(void)
+static inline struct kg_forecast sample_forecast(void)
 {
     struct kg_forecast forecast = {
         .known = true,
@@ -64,7 +64,7 @@ static inline struct kg_forecast sample_promise(void)
     return forecast;
 }
 
-static inline bool sample_same_promise(const struct kg_forecast *a, const struct kg_forecast *b)
+static inline bool sample_same_forecast(const struct kg_forecast *a, const struct kg_forecast *b)
 {
     return a->known == b->known && a->bound == b->bound && a->estimate == b->estimate &&
            a->points == b->points && a->launches == b->launches &&
@@ -91,7 +91,7 @@ static inline struct kg_outcome sample_outcome(const char *choice)
                     .worst_relative = 0.3,
                     .worst_rms = 1.1,
                     .impostors = 9},
-        .forecast = sample_promise(),
+        .forecast = sample_forecast(),
         .final = true,
         .reason = ""};
 }

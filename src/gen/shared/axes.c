@@ -111,7 +111,7 @@ static bool uses(const struct kg_expr *expr, int first, int last)
 static bool runs_in(const struct kg_group *group, const struct kg_nest *nest,
                     const struct kg_expr *expr, int first, int last);
 
-// The axes are the last subscripts of the read, and nothing lies between its elements.
+// Whether the axes are the last subscripts of the read, without gaps between its elements.
 static bool runs_along(const struct kg_group *group, const struct kg_nest *nest,
                        const struct kg_access *access, int first, int last)
 {
@@ -210,7 +210,7 @@ void kg_axes_split(struct kg_code *code, const struct kg_nest *nest, int first, 
     }
 }
 
-// One nest being printed: the reader of the values, or an intermediate inside it.
+// The state of printing one nest: the reader, or an intermediate inside it.
 struct frame {
     const struct kg_values *values;
     const struct kg_nest *nest;

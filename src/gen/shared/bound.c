@@ -1,13 +1,13 @@
-// The least time a group can take, from what it must read, write and compute. Never above the
-// truth: where the number of elements a read touches is not plain to see, it counts as none.
+// A lower bound of a group's time, from its compulsory reads, writes and operations. If the number
+// of elements that a read touches is not known, it counts as none.
 
 #include "gen/shared/bound.h"
 #include "gen/shared/emit.h"
 
 #include <string.h>
 
-// Elements of its tensor that the access surely touches: each axis is charged to the first
-// dimension it moves, and a dimension counts the longest of its axes.
+// Elements of its tensor that the access certainly touches: each axis counts for the first
+// dimension that it moves, and a dimension counts its longest axis.
 static double least_elements(const struct kg_nest *nest, const struct kg_access *access)
 {
     bool charged[KG_MAX_INDICES] = {false};
@@ -21,7 +21,7 @@ static double least_elements(const struct kg_nest *nest, const struct kg_access 
             if (map->coefficient[axis] == 0 || charged[axis])
                 continue;
             charged[axis] = true;
-            // A relation leaves at least the part that some output element needs; not known here.
+            // With a relation, some elements may not be needed: not known here.
             bool whole = nest->axes[axis]->relation == KG_RELATION_NONE;
             if (whole && nest->extent[axis] > longest)
                 longest = nest->extent[axis];
@@ -42,8 +42,8 @@ double kg_group_bytes(const struct kg_group *group)
                 return 0;
         for (int j = 0; j < nest->access_count; j++) {
             double elements = least_elements(nest, &nest->accesses[j]);
-            double *most = &least[nest->accesses[j].tensor->id];
-            *most = elements > *most ? elements : *most;
+            double *bytes_read = &least[nest->accesses[j].tensor->id];
+            *bytes_read = elements > *bytes_read ? elements : *bytes_read;
         }
         least[nest->output->id] = (double)problem->layouts[nest->output->id].elements;
     }
@@ -62,14 +62,14 @@ double kg_group_bound(const struct kg_match *match, const struct kg_config *conf
     const struct kg_device_facts *facts = match->facts;
     (void)config;
     double seconds = 0;
-    // As much as the last-level cache holds may never reach main memory.
+    // Bytes that fit the last-level cache may never reach main memory.
     double bytes = kg_group_bytes(group) - (double)facts->cache[3];
     if (facts->bandwidth > 0 && bytes > 0)
         seconds = bytes / facts->bandwidth;
     double operations = 0, rate = 0;
     for (int i = 0; i < group->count; i++) {
         const struct kg_nest *nest = kg_group_nest(group, i);
-        if (nest->class != KG_CLASS_SCAN) // carried along, it needs far fewer
+        if (nest->class != KG_CLASS_SCAN) // computed incrementally, a scan takes far fewer
             operations += nest->operations;
     }
     for (int type = 0; type <= KG_TYPE_F64; type++)

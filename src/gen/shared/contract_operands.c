@@ -1,5 +1,5 @@
-// Reading a nest as a matrix product: its body is taken apart into factors, the factors are dealt
-// to two sides so that as few output axes as possible stand on both, and axes get their parts.
+// Reading a nest as a matrix product: the body is split into factors, the factors are assigned to
+// two operands so that they share as few output axes as possible, and every axis gets its role.
 
 #include "gen/shared/contract_operands.h"
 
@@ -29,7 +29,7 @@ static unsigned axes_of(const struct kg_nest *nest, const struct kg_expr *expr)
     return uses;
 }
 
-// A cast that changes no value on its way to `type`: one from f64 to f32 does.
+// Whether this is a cast that changes no value on its way to `type`: one from f64 to f32 does.
 static bool is_widening(const struct kg_expr *expr, enum kg_type type)
 {
     if (expr->kind != KG_EXPR_CAST || !kg_dtype_is_computed(expr->cast.dtype))
@@ -39,7 +39,7 @@ static bool is_widening(const struct kg_expr *expr, enum kg_type type)
            (from == expr->type || from == KG_TYPE_F32);
 }
 
-// A cast of what lies in memory in that dtype: it changes no value.
+// Whether this is a cast to the dtype that the value has in memory: it changes nothing.
 static bool is_kept_in(const struct kg_expr *expr)
 {
     const struct kg_expr *read = expr->kind == KG_EXPR_CAST ? expr->arguments[0] : NULL;
@@ -47,8 +47,8 @@ static bool is_kept_in(const struct kg_expr *expr)
            kg_emit_tensor_dtype(read->tensor) == expr->cast.dtype;
 }
 
-// Takes a product apart, as far as its parts are computed in floating point (or, for integers, in
-// the type of the whole): an inner product of integers may wrap.
+// Splits a product into its factors, if it is computed in floating point or, for integers, in the
+// type of the whole: an inner product of narrower integers may wrap.
 static void take_apart(const struct kg_nest *nest, const struct kg_expr *expr, bool divides,
                        struct factors *factors)
 {
@@ -88,7 +88,7 @@ static bool reads_memory(const struct kg_expr *expr)
     return false;
 }
 
-// The access of a factor that is a matrix in memory as it stands, or NULL.
+// The access of a factor that is a matrix in memory, or NULL.
 static const struct kg_access *plain_access(const struct kg_nest *nest,
                                             const struct kg_contract_factor *factor)
 {
@@ -107,16 +107,16 @@ static const struct kg_access *plain_access(const struct kg_nest *nest,
     return access;
 }
 
-// How good it is to give the factors in `mask` to B and the others to A; less is better, -1 is
-// impossible. Batch axes are loops around everything; computed sides have to be packed.
+// The cost of assigning the factors in `mask` to B and the others to A; -1: impossible. Batch axes
+// are outer loops, and computed operands have to be packed.
 static int cost_of(const struct kg_nest *nest, const struct factors *factors, unsigned mask)
 {
     unsigned uses[2] = {0, 0}, outputs = (1u << nest->output_axes) - 1;
     int members[2] = {0, 0}, plain = 0;
     for (int i = 0; i < factors->count; i++) {
-        int side = mask >> i & 1;
-        uses[side] |= factors->uses[i];
-        members[side]++;
+        int operand = mask >> i & 1;
+        uses[operand] |= factors->uses[i];
+        members[operand]++;
         plain += plain_access(nest, &factors->list[i]) != NULL;
     }
     if (!(uses[0] & ~outputs) || !(uses[1] & ~outputs))
@@ -143,15 +143,15 @@ static void name_axes(struct kg_contract *contract, const unsigned uses[2])
 {
     for (int axis = 0; axis < contract->nest->axis_count; axis++) {
         bool a = uses[0] >> axis & 1, b = uses[1] >> axis & 1;
-        enum kg_contract_part part = axis >= contract->nest->output_axes ? KG_CONTRACT_K
+        enum kg_contract_part role = axis >= contract->nest->output_axes ? KG_CONTRACT_K
                                      : a == b                            ? KG_CONTRACT_BATCH
                                      : a                                 ? KG_CONTRACT_M
                                                                          : KG_CONTRACT_N;
-        contract->axes[part][contract->axis_count[part]++] = axis;
+        contract->axes[role][contract->axis_count[role]++] = axis;
     }
 }
 
-// Does the last subscript of a read with axes of both kinds run along K?
+// Whether the last subscript of a read with axes of both roles runs along K.
 static bool runs_along_k(const struct kg_contract *contract, unsigned rows,
                          const struct kg_expr *expr)
 {
@@ -171,40 +171,41 @@ static bool runs_along_k(const struct kg_contract *contract, unsigned rows,
 
 static void complete_side(struct kg_contract *contract, int index)
 {
-    struct kg_contract_side *side = &contract->sides[index];
-    enum kg_contract_part part = index ? KG_CONTRACT_N : KG_CONTRACT_M;
+    struct kg_contract_side *operand = &contract->sides[index];
+    enum kg_contract_part role = index ? KG_CONTRACT_N : KG_CONTRACT_M;
     unsigned rows = 0;
-    for (int i = 0; i < contract->axis_count[part]; i++)
-        rows |= 1u << contract->axes[part][i];
-    if (side->count == 1)
-        side->plain = plain_access(contract->nest, &side->factors[0]);
-    // The read with the most axes decides: a scale per row does not.
-    int most = -1;
-    for (int i = 0; i < side->count; i++) {
-        unsigned uses = axes_of(contract->nest, side->factors[i].expr);
-        if (__builtin_popcount(uses) <= most)
+    for (int i = 0; i < contract->axis_count[role]; i++)
+        rows |= 1u << contract->axes[role][i];
+    if (operand->count == 1)
+        operand->plain = plain_access(contract->nest, &operand->factors[0]);
+    // The read with the largest axes decides: a scale per row does not.
+    int largest = -1;
+    for (int i = 0; i < operand->count; i++) {
+        unsigned uses = axes_of(contract->nest, operand->factors[i].expr);
+        if (__builtin_popcount(uses) <= largest)
             continue;
-        most = __builtin_popcount(uses);
-        side->along_k = runs_along_k(contract, rows, side->factors[i].expr);
+        largest = __builtin_popcount(uses);
+        operand->along_k = runs_along_k(contract, rows, operand->factors[i].expr);
     }
 }
 
-// One dtype is widened in registers. B's, where both sides are narrow and differ: few rows are most
-// often those of A.
+// Only one dtype is widened in registers: B's, if both operands are narrow and differ. When there
+// are few rows, they are usually those of A.
 static void settle_half(struct kg_contract *contract)
 {
     contract->half = KG_F32;
     for (int index = 1; index >= 0; index--) {
-        struct kg_contract_side *side = &contract->sides[index];
-        enum kg_dtype dtype = side->plain ? kg_emit_tensor_dtype(side->plain->tensor) : KG_F32;
+        struct kg_contract_side *operand = &contract->sides[index];
+        enum kg_dtype dtype =
+            operand->plain ? kg_emit_tensor_dtype(operand->plain->tensor) : KG_F32;
         if (!kg_dtype_is_half(dtype))
             continue;
         if (contract->half == KG_F32)
             contract->half = dtype;
         if (contract->half != dtype)
-            side->plain = NULL;
+            operand->plain = NULL;
         else
-            side->halves = true;
+            operand->halves = true;
     }
 }
 
@@ -247,23 +248,23 @@ static bool read_product(struct kg_contract *contract, struct kg_text *reason)
     contract->negative = all.negative;
     unsigned mask = 0, uses[2] = {0, 0};
     if (all.overflow || factors.count < 2 || !deal(nest, &factors, &mask))
-        return refuse(reason, "the body is not a product of two sides");
-    // B is the side of the last output axis: results lie along it.
+        return refuse(reason, "the body is not a product of two operands");
+    // B is the operand with the last output axis: results are adjacent along it.
     for (int i = 0; i < factors.count; i++)
         uses[mask >> i & 1] |= factors.uses[i];
     unsigned last = nest->output_axes > 0 ? 1u << (nest->output_axes - 1) : 0;
     bool swap = (uses[0] & last) && !(uses[1] & last);
     for (int i = 0; i < factors.count; i++) {
-        struct kg_contract_side *side = &contract->sides[(mask >> i & 1) != swap];
-        side->factors[side->count++] = factors.list[i];
+        struct kg_contract_side *operand = &contract->sides[(mask >> i & 1) != swap];
+        operand->factors[operand->count++] = factors.list[i];
     }
     name_axes(contract, (unsigned[2]){uses[swap], uses[!swap]});
     bool vector =
         contract->axis_count[KG_CONTRACT_M] == 0 || contract->axis_count[KG_CONTRACT_N] == 0;
     if (vector && nest->class == KG_CLASS_WINDOW)
-        return refuse(reason, "one side of the product has no axes of its own");
+        return refuse(reason, "one operand of the product has no axes of its own");
     if (vector && !((uses[0] ^ uses[1]) & last))
-        return refuse(reason, "results lie along an axis of both sides");
+        return refuse(reason, "both operands have the last axis of the output");
     complete_side(contract, 0);
     complete_side(contract, 1);
     settle_half(contract);
@@ -290,7 +291,7 @@ static bool is_identity(const struct kg_nest *nest, const struct kg_access *acce
     return true;
 }
 
-// Can nest `i` of the group be computed from the sums, element by element?
+// Whether nest `i` of the group can be computed element by element from the sums.
 static bool check_follower(const struct kg_group *group, int i, struct kg_text *reason)
 {
     const struct kg_nest *first = group->problem->nests[group->first];

@@ -1,17 +1,17 @@
-// What the files of the contract family share: a sum of products as a matrix product.
+// Reading a sum of products as a matrix product; the contract families of all targets use it.
 
-#ifndef KG_GEN_CONTRACT_SIDES_H
-#define KG_GEN_CONTRACT_SIDES_H
+#ifndef KG_GEN_CONTRACT_OPERANDS_H
+#define KG_GEN_CONTRACT_OPERANDS_H
 
 #include "gen/family.h"
 
 #define KG_CONTRACT_FACTORS 8
 
-// Every axis of the nest plays one of these parts.
+// The role of an axis of the nest.
 enum kg_contract_part {
-    KG_CONTRACT_BATCH, // in the output and on both sides, or on neither
-    KG_CONTRACT_M,     // in the output and on side A only
-    KG_CONTRACT_N,     // in the output and on side B only
+    KG_CONTRACT_BATCH, // in the output and in both operands, or in neither
+    KG_CONTRACT_M,     // in the output and in operand A only
+    KG_CONTRACT_N,     // in the output and in operand B only
     KG_CONTRACT_K,     // summed over
     KG_CONTRACT_PARTS
 };
@@ -21,21 +21,22 @@ struct kg_contract_factor {
     bool divides;
 };
 
-// A (index 0) or B: a product of factors that use the axes of M (or N), K and the batch only.
+// Operand A (index 0) or B: a product of factors that use only the axes of M (or N), K and the
+// batch.
 struct kg_contract_side {
     int count;
     struct kg_contract_factor factors[KG_CONTRACT_FACTORS];
-    const struct kg_access *plain; // the side is this read and lies in memory as it is; else NULL
-    bool halves;                   // as elements of the contract's `half`
-    bool along_k;                  // neighbours in memory are neighbours along K
+    const struct kg_access *plain; // the read that is the operand, if it is a single one; else NULL
+    bool halves;                   // its elements are the contract's `half`
+    bool along_k;                  // elements adjacent along K are adjacent in memory
 };
 
 // sum(K) A(M, K) * B(N, K), times constants.
 struct kg_contract {
     const struct kg_group *group;
     const struct kg_nest *nest; // the contraction, first of the group; element-wise nests follow
-    enum kg_type type;          // of the computation
-    enum kg_dtype half;         // f16 or bf16: plain sides of it are widened in registers; else f32
+    enum kg_type type;          // in which products are computed
+    enum kg_dtype half;         // f16 or bf16, which plain operands have in memory; else f32
     int axis_count[KG_CONTRACT_PARTS];
     int axes[KG_CONTRACT_PARTS][KG_MAX_INDICES];
     struct kg_contract_side sides[2];
@@ -44,29 +45,30 @@ struct kg_contract {
     bool negative;
 };
 
-// Reads the group as a contraction. If it is not one, says why in `reason` (may be NULL) and is
-// false. B is the side of the output's last axis, if one side is.
+// Reads the group as a contraction. If it is not one, returns false and says why in `reason`, which
+// may be NULL. B is the operand that has the output's last axis, if only one has it.
 bool kg_contract_read(const struct kg_group *group, struct kg_contract *contract,
                       struct kg_text *reason);
 
-// Whether some statement of the group is, alone, a product of matrices, both with axes of their
-// own: on devices with much to gain, families of rows leave it to the one of products.
+// Whether some statement of the group alone is a product of two matrices. On devices with matrix
+// units, rowwise families leave such groups to those of products.
 bool kg_contract_is_in(const struct kg_group *group);
 
-// Elements of the type of the computation in a vector register of the device, and registers.
+// Elements of the compute type in a vector register of the device, and the number of registers.
 int kg_contract_lanes(const struct kg_contract *contract, const struct kg_device_facts *facts);
 int kg_contract_registers(const struct kg_device_facts *facts);
 
-// Whether both sides are narrow floats, and the device sums products of pairs of them in tiles.
+// Whether both operands are 16-bit floats and the device has tile instructions for pairs of them
+// (AMX).
 bool kg_contract_pairs(const struct kg_contract *contract, const struct kg_device_facts *facts);
 
-// The complete source. `values` in the order of the family's space, see contract.c.
+// The positions of the host family's parameters in its space, see contract.c, and its source.
 enum {
-    KG_CONTRACT_ROWS,       // of the tile in registers
-    KG_CONTRACT_VECTORS,    // of a row of that tile
-    KG_CONTRACT_DEPTH,      // of k packed at a time
-    KG_CONTRACT_BLOCK_ROWS, // packed at a time
-    KG_CONTRACT_COLUMNS,    // of an item at most
+    KG_CONTRACT_ROWS,       // of the register tile
+    KG_CONTRACT_VECTORS,    // in a row of that tile
+    KG_CONTRACT_DEPTH,      // K elements that are packed at a time
+    KG_CONTRACT_BLOCK_ROWS, // rows that are packed at a time
+    KG_CONTRACT_COLUMNS,    // of an item, at most
     KG_CONTRACT_PARAMETERS
 };
 bool kg_contract_emit(const struct kg_contract *contract, const struct kg_device_facts *facts,

@@ -1,4 +1,4 @@
-// The statements that make one output element of a nest as it stands: see direct_nest.h.
+// The statements that compute one output element of a nest by plain loops: see direct_nest.h.
 
 #include "gen/shared/direct_nest.h"
 
@@ -70,7 +70,7 @@ static void emit_accumulators(const struct kg_direct *direct)
     kg_text_free(&value);
 }
 
-// Takes the body's value at the current axes into the accumulators.
+// Accumulates the body's value at the current axes.
 static void emit_step(const struct kg_direct *direct)
 {
     const struct kg_nest *nest = direct->nest;
@@ -110,7 +110,7 @@ static void emit_step(const struct kg_direct *direct)
     kg_text_free(&total);
 }
 
-// How many elements a mean is over.
+// The number of elements that a mean is over.
 static void emit_count(const struct kg_direct *direct, struct kg_text *text)
 {
     const struct kg_nest *nest = direct->nest;
@@ -142,7 +142,7 @@ static void emit_result(const struct kg_direct *direct)
         emit_count(direct, &value);
         kg_text_add(&value, ")");
     }
-    // The accumulator may be wider than the value it stands for.
+    // The accumulator may be wider than the value.
     enum kg_type narrow = kg_emit_nest_type(nest);
     if (type == KG_TYPE_F64 && narrow == KG_TYPE_F32) {
         kg_emit_line(direct->text, direct->level, "const float value = (float)(%s);",
@@ -158,7 +158,7 @@ static void emit_result(const struct kg_direct *direct)
     kg_text_free(&store);
 }
 
-// Loops over the reduced axes, innermost body by `emit_step`. Opened and closed around it.
+// Loops over the reduced axes around `emit_step`.
 static void open_reduction(struct kg_direct *direct)
 {
     const struct kg_nest *nest = direct->nest;
@@ -225,7 +225,7 @@ void kg_direct_emit_element(struct kg_direct *direct)
     emit_result(direct);
 }
 
-// LANES neighbours along the inner axis, from `first` to `stop`.
+// LANES adjacent elements along the inner axis, from `first` to `stop`.
 void kg_direct_emit_lanes(struct kg_direct *direct)
 {
     struct kg_text *text = direct->text;
@@ -245,7 +245,7 @@ void kg_direct_emit_lanes(struct kg_direct *direct)
     kg_direct_close_loops(direct, 2);
 }
 
-// Along the scanned axis, forward or backward, each step takes in what the relation adds.
+// Along the scanned axis, forward or backward: each step adds the elements that the relation adds.
 void kg_direct_emit_scan(struct kg_direct *direct)
 {
     const struct kg_nest *nest = direct->nest;
@@ -288,10 +288,10 @@ void kg_direct_emit_scan(struct kg_direct *direct)
     kg_text_free(&end);
 }
 
-// Items: the last coordinate of an item is a block of the inner axis, the others are the other
-// output axes.
+// The last coordinate of an item is a block of the inner axis, the others are the other output
+// axes.
 
-// What every function starts with.
+// The beginning of every function.
 void kg_direct_complete(struct kg_direct *direct)
 {
     const struct kg_nest *nest = direct->nest;

@@ -1,8 +1,9 @@
-// How a nest is run as it stands: see direct_nest.h.
+// Plain loops for a nest: see direct_nest.h.
 
 #include "gen/shared/direct_nest.h"
 
-// The output axis that a relation's bound follows at equal pace ("d", "d + 1", "d - W"), or -1.
+// The output axis that a relation's bound follows with coefficient 1 ("d", "d + 1", "d - W"), or
+// -1.
 static int followed_axis(const struct kg_nest *nest, const struct kg_expr *bound)
 {
     while (bound->kind == KG_EXPR_CALL &&
@@ -30,7 +31,7 @@ int kg_direct_scanned_axis(const struct kg_nest *nest)
     const struct kg_index *reduced = nest->axes[nest->output_axes];
     if (reduced->relation == KG_RELATION_NONE)
         return -1;
-    // Of equal values the first wins, and backward the first comes last.
+    // Of equal values the first wins; backward, the first comes last.
     if (kg_reduces[nest->reduce].is_argument && kg_direct_is_backward(nest))
         return -1;
     int axis = followed_axis(nest, reduced->bound);

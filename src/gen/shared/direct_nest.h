@@ -1,4 +1,4 @@
-// Running a nest as it stands: a loop over its outputs, the reduction inside.
+// Plain loops for a nest: over its outputs, with the reduction inside.
 
 #ifndef KG_GEN_DIRECT_NEST_H
 #define KG_GEN_DIRECT_NEST_H
@@ -13,30 +13,30 @@ struct kg_direct {
     struct kg_emit_names names;
     int64_t block;
     int64_t lanes;
-    int scanned;             // output axis along which a value is carried; -1: none
-    int inner;               // axis cut into blocks; -1: none
+    int scanned;             // output axis along which the reduction is incremental; -1: none
+    int inner;               // axis that is divided into blocks; -1: none
     enum kg_type accumulate; // type of the accumulator
     int level;               // of indentation
 };
 
-// Does the relation of the first reduced axis take in elements from the last one down?
+// Whether the relation of the first reduced axis adds elements from the last one down.
 bool kg_direct_is_backward(const struct kg_nest *nest);
-// Do neighbouring elements share a byte?
+// Whether adjacent elements share a byte.
 bool kg_direct_is_packed(const struct kg_tensor *tensor);
-// Is some reduced axis bounded by an output axis?
+// Whether an output axis bounds some reduced axis.
 bool kg_direct_has_relation(const struct kg_nest *nest);
 
-// The axis along which the reduction can be carried from one output element to the next, or -1.
+// The axis along which the reduction can be continued from one output element to the next, or -1.
 int kg_direct_scanned_axis(const struct kg_nest *nest);
 
-// Fills in `names` and `accumulate`; then the statements that make and store
-// one output element, at the current axes, or all of them along the scanned axis.
+// Sets `names` and `accumulate`. The other functions write the statements that compute and store
+// one output element at the current axes, or all elements along the scanned axis.
 void kg_direct_complete(struct kg_direct *direct);
 void kg_direct_emit_element(struct kg_direct *direct);
 void kg_direct_emit_scan(struct kg_direct *direct);
-// The same for `lanes` neighbouring elements at once.
+// The same for `lanes` adjacent elements at once.
 void kg_direct_emit_lanes(struct kg_direct *direct);
-// Closes so many loops.
+// Closes `count` loops.
 void kg_direct_close_loops(struct kg_direct *direct, int count);
 
 #endif

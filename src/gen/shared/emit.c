@@ -1,5 +1,5 @@
-// Expressions of nests as C. Infix where C means the same as the language, else a function of the
-// prelude, named by function and type: kg_exp_f32.
+// Expressions of nests as C: infix where C has the same meaning as the language, else a function of
+// the prelude, named by function and type: kg_exp_f32.
 
 #include "gen/shared/emit.h"
 
@@ -84,7 +84,7 @@ struct printer {
 static void print(const struct printer *printer, const struct kg_expr *expr, enum kg_type type,
                   enum level level);
 
-// Shortest digits that read back as the same value.
+// The fewest digits that read back as the same value.
 static void print_real(struct kg_text *text, double number, bool single)
 {
     char digits[40];
@@ -103,7 +103,7 @@ static void print_real(struct kg_text *text, double number, bool single)
         if (single ? (float)back == (float)number : back == number)
             break;
     }
-    for (char *at = digits; *at; at++) // a locale may have its own decimal point
+    for (char *at = digits; *at; at++) // some locales have another decimal point
         if (!strchr("0123456789+-e", *at))
             *at = '.';
     kg_text_format(text, "%s%s%s", digits, strpbrk(digits, ".e") ? "" : ".0", single ? "f" : "");
@@ -162,8 +162,8 @@ static void print_function(const struct printer *printer, const struct kg_expr *
     kg_text_add(printer->text, ")");
 }
 
-// What the arguments of a call are converted to before it. The language's rule for the result is
-// the other way round (kg_rule).
+// The type that the arguments of a call are converted to before it; kg_rule gives the type of the
+// result from those of the arguments.
 static enum kg_type operand_type(const struct kg_expr *expr)
 {
     enum kg_rule rule = kg_functions[expr->function].rule;
@@ -178,7 +178,7 @@ static enum kg_type operand_type(const struct kg_expr *expr)
     return widest;
 }
 
-// Divided by something that was inverted before.
+// Division by a value whose inverse has been computed.
 static bool print_over(const struct printer *printer, const struct kg_expr *expr)
 {
     const struct kg_emit_names *names = printer->names;
@@ -210,7 +210,7 @@ static void print_call(const struct printer *printer, const struct kg_expr *expr
         kg_text_add(printer->text, spelling->infix);
         print(printer, expr->arguments[0], operands, LEVEL_PRIMARY);
     } else {
-        // Comparisons do not chain: both sides bind tighter.
+        // Comparisons do not chain: both operands bind tighter.
         enum level left = spelling->level <= LEVEL_ORDER ? LEVEL_ADD : spelling->level;
         print(printer, expr->arguments[0], operands, left);
         kg_text_format(printer->text, " %s ", spelling->infix);
@@ -228,7 +228,7 @@ static void print_cast(const struct printer *printer, const struct kg_expr *expr
         print(printer, argument, expr->type, level); // no narrower than the compute type
         return;
     }
-    // By way of f32, f64 and large integers would be rounded twice.
+    // Conversion through f32 would round f64 and large integers twice.
     bool wide = kg_dtypes[dtype].is_float &&
                 (argument->type == KG_TYPE_F64 || argument->type == KG_TYPE_I64);
     kg_text_format(printer->text, wide ? "kg_cast_%s_f64(" : "kg_cast_%s(", kg_dtypes[dtype].name);
@@ -254,7 +254,7 @@ static void print_axis(const struct printer *printer, int axis)
         kg_text_format(printer->text, "i%d", axis);
 }
 
-// In its own type.
+// Prints the expression in its own type.
 static void print_plain(const struct printer *printer, const struct kg_expr *expr, enum level level)
 {
     switch (expr->kind) {

@@ -1,24 +1,24 @@
-// Printing expressions of nests as C (host) source. Families decide where values come from; this
-// file decides how arithmetic is spelled. The spelling of functions is a table (emit.c) over the
-// preludes: kernels/host/prelude.h and those it names.
+// Printing expressions of nests as C. Families decide where values come from; this file decides how
+// arithmetic is written. A table in emit.c maps functions to those of the preludes:
+// kernels/host/prelude.h and those it names.
 //
 // Names in generated code: tensors and sizes keep theirs, made safe by kg_emit_name; the strides
-// of `x` are x_s0, x_s1, ...; axes are i0, i1, ... Families take their own names from the words
-// that kg_emit_name keeps away from the user's (see reserved_words in emit_names.c), or use one of
-// them followed by digits: v0, acc1, at2.
+// of `x` are x_s0, x_s1, ...; axes are i0, i1, ... Families use names that are reserved, so that
+// kg_emit_name renames the user's (see reserved_words in emit_names.c), or some of them followed by
+// digits: v0, acc1, at2.
 
 #ifndef KG_GEN_EMIT_H
 #define KG_GEN_EMIT_H
 
 #include "gen/shared/group.h"
 
-// How a family names things. Each callback appends an expression of the target language. All zero
-// is a good default.
+// How a family prints names. Each callback appends an expression of the target language. All zero
+// is a valid default.
 struct kg_emit_names {
     void *user;
-    bool contiguous; // problem->contiguous: last strides are left out, being 1
+    bool contiguous; // problem->contiguous: last strides are 1 and omitted
     uint64_t narrow; // functions, 1 << each, that are kg_NAME_narrow_f32: see kg_group_narrow
-    // What moves with this axis is a vector of floats (kernels/host/floats.h); 0: nothing is.
+    // Values that depend on this axis are vectors of floats (kernels/host/floats.h); 0: none.
     int vector_axis;
     // The current value of axis `axis` (an int64_t expression, of primary precedence). NULL:
     // "i<axis>".
@@ -88,7 +88,7 @@ void kg_emit_convert(struct kg_text *text, enum kg_type from, enum kg_type to, c
 
 // The type of the nest's value: of the body, or what the reduction makes of it.
 enum kg_type kg_emit_nest_type(const struct kg_nest *nest);
-// What reducing nothing gives, and one step of the reduction: "a + b", "kg_max_f32(a, b)". Not for
+// The neutral element of a reduction, and one step of it: "a + b", "kg_max_f32(a, b)". Not for
 // argmax and argmin; mean is a sum. `type` is that of the accumulator.
 void kg_emit_neutral(struct kg_text *text, enum kg_reduce reduce, enum kg_type type);
 void kg_emit_combine(struct kg_text *text, enum kg_reduce reduce, enum kg_type type, const char *a,
@@ -97,7 +97,7 @@ void kg_emit_combine(struct kg_text *text, enum kg_reduce reduce, enum kg_type t
 // The stride of a dimension of a contiguous tensor, from sizes and the stride of the next one.
 void kg_emit_row_major(struct kg_text *text, const struct kg_tensor *tensor, int dim);
 
-// A comment that says what follows: op, formula, family, config, dtypes.
+// A comment that describes the kernel: op, formula, family, config, dtypes.
 void kg_emit_heading(struct kg_text *text, const struct kg_group *group, const char *family,
                      const struct kg_config *config, const struct kg_space *space);
 // Opening of a generated file: a comment (op, formula, family, config, dtypes), the ABI, the
@@ -113,10 +113,10 @@ void kg_emit_host_bindings(struct kg_text *text, const struct kg_group *group, b
 // One line of code, indented by four columns for each level.
 void kg_emit_line(struct kg_text *text, int level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-// The three functions of a kernel that has nothing to do (see device/host/host_abi.h).
+// The three functions of an empty kernel (see device/host/host_abi.h).
 void kg_emit_host_nothing(struct kg_text *text, const char *entry);
 
-// C spellings.
+// C names.
 const char *kg_emit_storage(enum kg_dtype dtype); // "float", "kg_f16", "kg_bf16" ...
 const char *kg_emit_type(enum kg_type type);      // "float", "double", "int64_t", "bool"
 const char *kg_emit_suffix(enum kg_type type);    // "f32", "f64", "i64", "bool"
@@ -124,7 +124,7 @@ const char *kg_emit_suffix(enum kg_type type);    // "f32", "f64", "i64", "bool"
 const char *kg_emit_tensor_storage(const struct kg_tensor *tensor);
 // The dtype a tensor has in memory: its own, or the one an intermediate is kept in without loss.
 enum kg_dtype kg_emit_tensor_dtype(const struct kg_tensor *tensor);
-// A user's name as it stands in generated code.
+// A user's name as it is written in generated code.
 void kg_emit_name(struct kg_text *text, const char *name);
 
 #endif

@@ -1,5 +1,5 @@
-// Where elements are: subscripts, offsets, loads and stores. Index arithmetic is plain C, because
-// analysis has proved every subscript to lie in its tensor; only gathers are clamped.
+// The addresses of elements: subscripts, offsets, loads and stores. Index arithmetic is plain C,
+// because analysis has proved that every subscript is within its tensor; only gathers are clamped.
 
 #include "gen/shared/emit.h"
 
@@ -12,8 +12,8 @@ struct place {
     const struct kg_emit_names *names;
 };
 
-// Whether an index expression can be told to be >= 0 from its form alone: C's division then
-// rounds as the language's does.
+// Whether the form of an index expression shows that it is not negative: C's division then rounds
+// as the language's does.
 static bool is_natural(const struct kg_expr *expr)
 {
     switch (expr->kind) {
@@ -40,7 +40,8 @@ static void print_infix(const struct place *place, const struct kg_expr *expr, c
 {
     bool sum = expr->function == KG_FN_ADD || expr->function == KG_FN_SUB;
     const struct kg_expr *left = expr->arguments[0], *right = expr->arguments[1];
-    // Products bind tighter than sums, and sums associate to the left; all else gets parentheses.
+    // Products bind tighter than sums, and sums associate to the left; everything else gets
+    // parentheses.
     bool product = right->kind == KG_EXPR_CALL && right->function == KG_FN_MUL;
     kg_text_add(place->text, enclosed ? "(" : "");
     print_index(place, left, !sum);
@@ -266,7 +267,7 @@ void kg_emit_store_at(struct kg_text *text, const struct kg_tensor *tensor, cons
 {
     enum kg_dtype dtype = kg_emit_tensor_dtype(tensor);
     enum kg_type to = kg_dtypes[dtype].compute;
-    // By way of f32, f64 and large integers would be rounded twice.
+    // Conversion through f32 would round f64 and large integers twice.
     bool wide = kg_dtype_is_narrow_float(dtype) && (type == KG_TYPE_F64 || type == KG_TYPE_I64);
     if (kg_dtype_is_in_c(dtype)) {
         bool narrow = kg_dtypes[dtype].bits < 64 && to == KG_TYPE_I64;

@@ -1,13 +1,13 @@
-// Names in generated code: a definition may call a tensor `int` or `begin`; C and the generators
-// may not be confused by it.
+// Names in generated code. A definition may call a tensor `int` or `begin`, which C or a family
+// uses itself: such names are changed.
 
 #include "gen/shared/emit.h"
 
 #include <ctype.h>
 #include <string.h>
 
-// Words a definition cannot have in generated code: C's own, macros of the headers that generated
-// code includes, and the words families name their variables with (the last lines).
+// Words that a definition's names cannot have in generated code: C's own, macros of the headers
+// that generated code includes, and the variables of families (the last lines).
 static const char *const reserved_words[] = {
     "auto",
     "break",
@@ -243,10 +243,10 @@ static const char *const reserved_words[] = {
     "element",
     "in_row",
     "in_column",
-    "in_sum",
+    "in_element",
 };
 
-// Letters followed by digits that families use: "i0", "acc12". Users' x1 and w2 stay as they are.
+// Letters followed by digits that families use: "i0", "acc12". Users' x1 and w2 are not changed.
 static const char *const reserved_stems[] = {"i",      "v",    "t",    "at",    "acc",  "lane",
                                              "row",    "part", "lost", "where", "more", "place",
                                              "slots",  "take", "from", "stage", "wide", "narrow",
@@ -273,7 +273,7 @@ static bool is_like_macro(const char *name)
 static bool is_reserved(const char *name)
 {
     size_t length = strlen(name);
-    // A trailing underscore is how reserved names are set apart, so it has to be doubled.
+    // Reserved names get a trailing underscore, so one that is already there is doubled.
     if (length == 0 || name[length - 1] == '_' || name[0] == '_')
         return true;
     if (strncmp(name, "kg_", 3) == 0 || strncmp(name, "KG_", 3) == 0 || is_stride_name(name) ||

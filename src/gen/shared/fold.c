@@ -1,4 +1,4 @@
-// How reductions are carried out in generated host code: see fold.h.
+// Reductions in generated host code: see fold.h.
 
 #include "gen/shared/fold.h"
 
@@ -21,7 +21,7 @@ struct kg_fold kg_fold_of(const struct kg_nest *nest)
     fold.is_float_sum = fold.is_sum && is_float;
     fold.lane = value;
     fold.total = value;
-    // Sums of few values may stay narrow, products soon leave the range.
+    // Integer sums of few values fit a narrow type; products soon overflow it.
     if (value == KG_TYPE_F32 && (fold.is_sum || nest->reduce == KG_REDUCE_PROD))
         fold.total = KG_TYPE_F64;
     if (value == KG_TYPE_F32 && nest->reduce == KG_REDUCE_PROD)

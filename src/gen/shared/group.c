@@ -1,4 +1,4 @@
-// Facts about groups, nests and expressions: see group.h.
+// See group.h.
 
 #include "gen/shared/group.h"
 

@@ -1,8 +1,9 @@
-// Which functions of a group may be off by little of a step of f16: see kg_group_narrow.
+// Which functions of a group may be computed with reduced accuracy: see kg_group_narrow.
 //
-// Every value is judged by what such an error becomes in it. A relative error stays what it is
-// through products, quotients, and sums of what is not negative; differences and most functions
-// may make it any size. What is nothing beside the steps of f16 must not be multiplied by much.
+// Every value is classified by the error that such a function causes in it. A relative error keeps
+// its size through products, quotients and sums of non-negative values; differences and most
+// functions may amplify it. An error that is small only in absolute terms must not be multiplied by
+// large numbers.
 
 #include "gen/shared/axes.h"
 #include "gen/shared/emit.h"
@@ -11,19 +12,19 @@
 
 enum error {
     ERROR_NONE,
-    ERROR_RELATIVE, // as large as that of the function, or a few times that
-    ERROR_SMALL,    // that, or less than what f16 can tell from 0
+    ERROR_RELATIVE, // about as large as the function's relative error
+    ERROR_SMALL,    // that, or below what f16 distinguishes from 0
     ERROR_ANY,
 };
 
 struct judgement {
     enum error error;
-    bool negative; // may be
+    bool negative; // may be negative
 };
 
 struct judge {
     const struct kg_group *group;
-    enum kg_function function;           // that is off
+    enum kg_function function;           // with reduced accuracy
     struct judgement made[KG_MAX_NESTS]; // by position in the group
 };
 
@@ -34,8 +35,8 @@ static struct judgement worse(struct judgement a, struct judgement b)
     return (struct judgement){a.error > b.error ? a.error : b.error, a.negative || b.negative};
 }
 
-// Is the largest of some values subtracted? Then 0 stands for results below the normal numbers:
-// beside them there is a 1.
+// Whether the maximum of some values is subtracted (softmax). Then 0 may replace results below the
+// normal numbers, because one of the values becomes 1.
 static bool is_below_largest(const struct judge *judge, const struct kg_expr *power)
 {
     if (power->kind != KG_EXPR_CALL || power->function != KG_FN_SUB ||
@@ -132,7 +133,7 @@ static bool is_narrow(const struct kg_group *group, enum kg_function function)
         const struct kg_nest *nest = kg_group_nest(group, i);
         judge.made[i] = judge_nest(&judge, nest);
         enum kg_dtype dtype = kg_emit_tensor_dtype(nest->output);
-        // An intermediate that is rounded is read on: its error would be more than its rounding.
+        // An intermediate that is rounded is read again: rounding would amplify the error.
         bool is_rounded = nest->output->role == KG_ROLE_OUTPUT && kg_dtype_is_narrow_float(dtype);
         bool is_stored = !kg_group_is_private(group, nest->output);
         if (judge.made[i].error == ERROR_ANY ||

@@ -1,4 +1,4 @@
-// The values an expression can have, as far as its form tells: see operand_values.h.
+// The values that an expression can have, judged by its form: see operand_values.h.
 
 #include "gen/shared/operand_values.h"
 
@@ -8,7 +8,7 @@
 
 enum { ALL = KG_VALUES_F16 | KG_VALUES_BF16 };
 
-// bf16 has 8 binary digits, f16 has 11: both hold whatever has 8 bits.
+// bf16 has 8 bits of mantissa, f16 has 11: both represent every 8-bit integer.
 static unsigned values_of_dtype(enum kg_dtype dtype)
 {
     if (dtype == KG_F16)
@@ -25,7 +25,7 @@ static unsigned values_of_number(double value)
 
 static unsigned values_of(const struct kg_expr *expr);
 
-// Of functions that return one of their arguments, or its negative: those from `first` on.
+// Functions that return one of their arguments, or its negative: the arguments from `first` on.
 static unsigned values_of_arguments(const struct kg_expr *expr, int first)
 {
     unsigned values = ALL;
@@ -50,7 +50,7 @@ static unsigned values_of_call(const struct kg_expr *expr)
     }
 }
 
-// A cast between floats rounds to what it names; one that widens keeps what it is given.
+// A cast between floats rounds to the named type; a widening one keeps the value.
 static unsigned values_of_cast(const struct kg_expr *expr)
 {
     enum kg_dtype to = expr->cast.dtype;
@@ -75,9 +75,9 @@ static unsigned values_of(const struct kg_expr *expr)
     }
 }
 
-unsigned kg_operand_values(const struct kg_contract *contract, int side)
+unsigned kg_operand_values(const struct kg_contract *contract, int operand)
 {
-    const struct kg_contract_side *operand = &contract->sides[side];
-    bool alone = operand->count == 1 && !operand->factors[0].divides;
-    return alone && contract->type == KG_TYPE_F32 ? values_of(operand->factors[0].expr) : 0;
+    const struct kg_contract_side *factors = &contract->sides[operand];
+    bool alone = factors->count == 1 && !factors->factors[0].divides;
+    return alone && contract->type == KG_TYPE_F32 ? values_of(factors->factors[0].expr) : 0;
 }

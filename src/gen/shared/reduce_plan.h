@@ -5,8 +5,9 @@
 
 #include "gen/family.h"
 
-// The position of the only reduction of a group that consists of it, private statements before it
-// that it can compute inside, and statements after it over its own output axes; else -1 and why.
+// The position of a group's only reduction. Before it may be private statements that can be
+// computed inside the reduction, after it statements over its output axes. Other groups: -1, and
+// the reason.
 int kg_reduce_position(const struct kg_group *group, struct kg_text *reason);
 
 #endif

@@ -54,7 +54,7 @@ static bool find_role(struct kg_rowwise_plan *plan, int i, struct kg_text *reaso
     return true;
 }
 
-// The first pass in which everything that nest `i` reads is at hand.
+// The first pass in which everything that nest `i` reads is available.
 static bool find_pass(struct kg_rowwise_plan *plan, int i, struct kg_text *reason)
 {
     const struct kg_nest *nest = kg_group_nest(plan->group, i);
@@ -80,7 +80,8 @@ static bool reads(const struct kg_nest *nest, const struct kg_tensor *tensor)
     return false;
 }
 
-// Private columns are made where they are first needed, and kept if that is not the only place.
+// Private columns are computed in the first pass that needs them, and kept if a later one needs
+// them too.
 static void place_columns(struct kg_rowwise_plan *plan)
 {
     for (int i = plan->group->count - 1; i >= 0; i--) {

@@ -31,7 +31,7 @@ static const char *obstacle(const struct kg_nest *nest)
         return "the reduced index and its bound have different ranges";
     if (kg_expr_uses(nest->body, axis, true))
         return "the formula uses the output index of the scan";
-    // Backward, the later of two equals would have to win.
+    // Backward, the later of two equal values would have to win.
     if (kg_reduces[nest->reduce].is_argument &&
         (reduced->relation == KG_RELATION_GE || reduced->relation == KG_RELATION_GT))
         return "places are looked for forward only";

@@ -22,12 +22,12 @@ struct kg_scan_plan {
     const char *entry;
 };
 
-// All but the last two lines. False, with the reason, for groups that are no scan and what belongs
-// to it: private formulas before it, formulas over the same axes after it.
+// Sets all fields but `stream`, `width`, `chunk` and `entry`. Returns false, with the reason, for
+// groups that are not a scan with private formulas before it and formulas over its axes after it.
 bool kg_scan_plan_make(const struct kg_group *group, struct kg_scan_plan *plan,
                        struct kg_text *reason);
 
-// Whether the output of the statement at this position is wanted in memory.
+// Whether the output of the statement at this position is stored in memory.
 bool kg_scan_is_stored(const struct kg_scan_plan *plan, int position);
 
 #endif

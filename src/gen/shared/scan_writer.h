@@ -1,4 +1,4 @@
-// Writing what a scan makes of each running total.
+// Writing the outputs of a scan from its running totals.
 
 #ifndef KG_GEN_SCAN_WRITER_H
 #define KG_GEN_SCAN_WRITER_H
@@ -12,12 +12,12 @@ struct kg_scan_writer {
     const struct kg_scan_plan *plan;
     struct kg_values values;
     char names[KG_MAX_NESTS][16];
-    const char *staged; // the place in a block where outputs go; NULL: to their tensors
-    const char *stage;  // what the block of output number %d is called
+    const char *staged; // position in a block that buffers outputs; NULL: they go to their tensors
+    const char *stage;  // the name of the block of output number %d
 };
 
-// From the running total `total` (in the type of lanes, or the place found) over `count` elements
-// to the outputs at the axes at hand.
+// Computes the outputs at the current axes from the running total `total` (in the type of lanes, or
+// the index found) over `count` elements.
 void kg_scan_outputs(struct kg_scan_writer *writer, const char *total, const char *count);
 // "y + i0 * y_s0 + first" for nest `position`.
 void kg_scan_target(struct kg_text *text, const struct kg_scan_writer *writer, int position,

@@ -1,6 +1,6 @@
-// Removing what a generated file does not need, and breaking its long lines. Works on the text:
-// prelude blocks are set apart by blank lines and generated declarations stand on lines of their
-// own, so that names and line ends are all there is to know of C here.
+// Removing unused code from a generated file, and breaking its long lines. Works on the text: blank
+// lines separate the blocks of the prelude, and generated declarations have lines of their own, so
+// only names and line ends matter.
 
 #include "gen/shared/tidy.h"
 
@@ -11,14 +11,14 @@
 #include <string.h>
 
 #define COLUMNS ((size_t)100)
-#define GONE '\1' // what removed bytes become until they are squeezed out
+#define GONE '\1' // marks removed bytes until they are squeezed out
 
 static bool is_name(char c)
 {
     return isalnum((unsigned char)c) || c == '_';
 }
 
-// Is `at` behind a "//" on its line, which does not begin before `from`?
+// Whether `at` is inside a "//" comment that begins on its line, at `from` or later.
 static bool is_comment(const char *from, const char *at)
 {
     const char *line = at;
@@ -27,13 +27,13 @@ static bool is_comment(const char *from, const char *at)
     return memmem(line, (size_t)(at - line), "//", 2) != NULL;
 }
 
-// Is `at` the name of a member: "call->size", "extents.k"?
+// Whether `at` is the name of a member: "call->size", "extents.k".
 static bool is_member(const char *from, const char *at)
 {
     return (at > from && at[-1] == '.') || (at > from + 1 && at[-1] == '>' && at[-2] == '-');
 }
 
-// Does the name occur as a whole word of code in [from, to)?
+// Whether the name occurs as a whole word of code in [from, to).
 static bool occurs(const char *from, const char *to, const char *name, size_t length)
 {
     for (const char *at = from; (at = memmem(at, (size_t)(to - at), name, length)); at++) {
@@ -45,15 +45,15 @@ static bool occurs(const char *from, const char *to, const char *name, size_t le
     return false;
 }
 
-// Does a macro paste names that begin like this one together: "kg_fold_##NAME"?
+// Whether a macro builds names that begin like this one: "kg_fold_##NAME".
 static bool is_pasted(const char *from, const char *to, const char *name, size_t length)
 {
     for (const char *at = from; (at = memmem(at, (size_t)(to - at), "##", 2)); at += 2) {
         const char *prefix = at;
         while (prefix > from && is_name(prefix[-1]))
             prefix--;
-        size_t part = (size_t)(at - prefix);
-        if (part > 2 && part <= length && memcmp(prefix, name, part) == 0)
+        size_t known = (size_t)(at - prefix);
+        if (known > 2 && known <= length && memcmp(prefix, name, known) == 0)
             return true;
     }
     return false;
@@ -71,7 +71,7 @@ static void squeeze(struct kg_text *text)
         char c = text->data[i];
         bool gap =
             c == '\n' && kept > 1 && text->data[kept - 1] == '\n' && text->data[kept - 2] == '\n';
-        if (c != GONE && !gap) // one blank line is enough
+        if (c != GONE && !gap) // at most one blank line
             text->data[kept++] = c;
     }
     kg_text_cut(text, kept);
@@ -99,7 +99,7 @@ static size_t indentation(const char *from, const char *to)
     return spaces;
 }
 
-// Where the block ends that a line stands in: at the next line that is indented less.
+// The end of the block that a line belongs to: the next line that is indented less.
 static const char *block_end(const char *from, const char *to, const char *end)
 {
     size_t depth = indentation(from, to);
@@ -152,7 +152,7 @@ static const char *declared_name(const char *from, const char *to, size_t *lengt
     return *length > 0 && starts_with(name + *length, to, " = ") ? name : NULL;
 }
 
-// "    enum { BLOCK = 64, LANES = 1 };", none of which is used below?
+// Whether this is "    enum { BLOCK = 64, LANES = 1 };" without a use below.
 static bool is_idle_enum(const char *from, const char *to, const char *end)
 {
     if (!starts_with(from, to, "    enum { "))
@@ -167,8 +167,8 @@ static bool is_idle_enum(const char *from, const char *to, const char *end)
     return true;
 }
 
-// Goes through the function [from, end) from its last line up: a declaration may be all that needs
-// another one above it.
+// Processes the function [from, end) from its last line up, because a declaration may be the only
+// use of one above it.
 static void tidy_function(char *from, char *end)
 {
     for (char *to = end; to > from;) {
@@ -197,7 +197,7 @@ static void tidy_functions(char *from, char *end)
 
 // The prelude
 
-// What a generated file may open with, wherever it stands there.
+// The heads of generated files, wherever they are.
 static const char *const preludes[] = {
     "host/prelude.h",   "elements.h",          "values.h",         "host/maths.h",
     "host/maths_f32.h", "host/floats.h",       "cuda/prelude.cuh", "cuda/maths.cuh",
@@ -210,7 +210,7 @@ enum { PRELUDE_COUNT = sizeof preludes / sizeof preludes[0] };
 struct block {
     char *from, *to; // with the blank line after it
     bool section;    // "// ---- Integers ----"
-    bool comment;    // nothing else: what the whole prelude is
+    bool comment;    // only a comment
     bool fixed;      // includes and guards
 };
 
@@ -222,9 +222,9 @@ static bool has_line(const struct block *block, const char *prefix)
     return false;
 }
 
-// Is something that this block defines used below it (removed blocks are blank)? A function block
-// defines what stands before its parameters, a struct block its structs; another block everything
-// it names.
+// Whether code below uses something that this block defines (removed blocks are blank). A function
+// block defines the name before its parameters, a struct block its structs, any other block every
+// name in it.
 static bool is_used(const struct block *block, const char *end)
 {
     static const char function[] = "KG_INLINE ", structure[] = "struct ";
@@ -259,12 +259,12 @@ static bool is_all_comment(char *from, char *to)
     return true;
 }
 
-static size_t cut_blocks(char *from, char *to, struct block *blocks, size_t most)
+static size_t cut_blocks(char *from, char *to, struct block *blocks, size_t limit)
 {
     size_t count = 0;
-    while (from < to && count < most) {
+    while (from < to && count < limit) {
         char *gap = memmem(from, (size_t)(to - from), "\n\n", 2);
-        char *next = gap && count + 1 < most ? gap + 2 : to;
+        char *next = gap && count + 1 < limit ? gap + 2 : to;
         blocks[count++] = (struct block){
             .from = from,
             .to = next,
@@ -279,16 +279,16 @@ static size_t cut_blocks(char *from, char *to, struct block *blocks, size_t most
     return count;
 }
 
-// Bottom up: what a kept function calls stands above it.
+// Bottom up: a function is above those that call it.
 static void tidy_prelude(char *from, char *to, char *end)
 {
     enum { MOST = 1000 };
     struct block *blocks = calloc(MOST, sizeof *blocks);
     if (!blocks)
-        return; // longer than need be, but right
+        return; // longer than necessary, but correct
     size_t count = cut_blocks(from, to, blocks, MOST);
-    bool any = false;  // kept since the next section
-    bool some = false; // kept of all
+    bool any = false;  // something is kept since the next section
+    bool some = false; // something is kept
     for (size_t i = count; i-- > 0;) {
         struct block *block = &blocks[i];
         bool keep = block->fixed || (block->section   ? any
@@ -302,7 +302,7 @@ static void tidy_prelude(char *from, char *to, char *end)
     free(blocks);
 }
 
-// From where to where they stand, the last one first.
+// Finds the preludes in the text, the last one first.
 static size_t find_preludes(char *text, char *found[PRELUDE_COUNT][2])
 {
     size_t count = 0;
@@ -320,14 +320,14 @@ static size_t find_preludes(char *text, char *found[PRELUDE_COUNT][2])
     return count;
 }
 
-static void drop_repeat(struct kg_text *text, size_t from, const char *part)
+static void drop_repeat(struct kg_text *text, size_t from, const char *skeleton)
 {
     if (text->failed || text->length <= from)
         return;
-    char *first = strstr(text->data, part), *again = strstr(text->data + from, part);
+    char *first = strstr(text->data, skeleton), *again = strstr(text->data + from, skeleton);
     if (!first || !again || first == again)
         return;
-    size_t length = strlen(part);
+    size_t length = strlen(skeleton);
     memmove(again, again + length, text->length - (size_t)(again - text->data) - length);
     kg_text_cut(text, text->length - length);
 }
@@ -337,8 +337,8 @@ void kg_gen_drop_repeats(struct kg_text *source, size_t from)
     drop_repeat(source, from, kg_skeleton_find("host/abi.h"));
     for (size_t i = 0; i < PRELUDE_COUNT; i++)
         drop_repeat(source, from, kg_skeleton_find(preludes[i]));
-    // On the GPU the others are templates, which kernels share; on the host each is written anew,
-    // by its own constants.
+    // On the GPU the other skeletons are templates, which kernels share; on the host each kernel
+    // needs its own copy, with its own constants.
     for (const struct kg_skeleton *skeleton = kg_skeletons; skeleton->name; skeleton++)
         if (strncmp(skeleton->name, "cuda/", 5) == 0)
             drop_repeat(source, from, skeleton->text);
@@ -346,7 +346,7 @@ void kg_gen_drop_repeats(struct kg_text *source, size_t from)
 
 // Lines
 
-// Breaks long lines at blanks, what follows indented by four more.
+// Breaks long lines at blanks; continuation lines are indented by four more.
 static void wrap_line(struct kg_text *out, const char *from, const char *to)
 {
     size_t indent = indentation(from, to) + 4;

@@ -1,5 +1,5 @@
-// Making generated C readable once it is complete: emitters declare generously, and what turned out
-// not to be needed goes.
+// Making generated C readable once it is complete: emitters declare more than they need, and what
+// is unused is removed.
 
 #ifndef KG_GEN_TIDY_H
 #define KG_GEN_TIDY_H
@@ -11,8 +11,8 @@
 // source->failed when out of memory.
 void kg_gen_tidy(struct kg_text *source);
 
-// A file of several kernels: drops from what stands at `from` and behind it the skeletons that
-// stand before it already and that kernels share.
+// For a file of several kernels: removes, from offset `from` on, shared skeletons that the text
+// before `from` already has.
 void kg_gen_drop_repeats(struct kg_text *source, size_t from);
 
 #endif

@@ -357,7 +357,7 @@ static void test_refusals(void)
                   "M=2 K=2", "no element is used with many others");
     check_refused("op joint(a: f32[M, K], b: f32[K, N]) -> (c: f32[M, N])\n"
                   "{ c[m, n] = sum(k) exp(a[m, k] - b[k, n]) * b[k, n] }",
-                  "M=2 N=2 K=2", "results lie along an axis of both sides");
+                  "M=2 N=2 K=2", "both operands have the last axis of the output");
 }
 
 int main(void)

@@ -1,5 +1,5 @@
-// Which products the contract family for CUDA takes, in which form, why it refuses a config, and
-// what it launches; where there is NVRTC, that each form compiles for every kind of side.
+// The contract families for CUDA: which products they take, why they refuse configs, what they
+// launch and, if there is NVRTC, that each form compiles for every kind of operand.
 
 #include "base/files.h"
 #include "cuda_choice.h"
@@ -28,7 +28,7 @@ static const char definitions[] =
     "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - z[k/G, n]) * s[k/G, n]) }\n"
     "op vector(a: T[M, K], x: T[K]) -> (y: T[M]) where T in f16 f32 f64\n"
     "{ y[m] = sum(k) a[m, k] * x[k] }\n"
-    // Names that a job has for itself.
+    // Names that the job uses itself.
     "op names(rows: f32[M, depth], a_at: f32[depth, N], element: f32[N]) -> (given: f32[M, N], "
     "job: "
     "f32[M, N])\n"
@@ -78,7 +78,7 @@ static void test_takers(void)
     check_choice("triangle", "M=64", "direct: ");
 }
 
-// A NULL reason: the form has no such parameter, or no such value of it.
+// A NULL reason: the form has no such parameter or no such value.
 static const struct {
     const char *op, *sizes, *family, *config, *reason;
 } refused[] = {
@@ -91,25 +91,25 @@ static const struct {
     {"nn", "M=512 N=512 K=512", "contract/tile", "tile_m=128 tile_n=128 tile_k=64 split_k=1", NULL},
     {"nn", "M=512 N=512 K=512", "contract/tile", "tile_m=8 tile_n=128 tile_k=16 split_k=1", NULL},
     {"nn", "M=512 N=512 K=512", "contract/tile", "tile_m=16 tile_n=16 tile_k=16 split_k=1",
-     "the tile cannot be dealt to the threads of a block"},
+     "the threads of a block cannot divide such a tile"},
     {"nn", "M=512 N=512 K=512", "contract/tile", "tile_m=128 tile_n=128 tile_k=32 split_k=1",
      "a block would need more shared memory than there is"},
     {"nn", "M=512 N=512 K=512", "contract/tile", "tile_m=64 tile_n=64 tile_k=16 split_k=64",
-     "more parts of the sum than there is work for"},
+     "split_k is larger than the number of K tiles"},
     {"nt", "M=2 N=512 K=5120", "contract/thin",
      "tile_m=2 tile_n=4 tile_k=1024 stages=2 split_k=1 pingpong=1", NULL},
     {"nt", "M=2 N=512 K=5120", "contract/thin",
      "tile_m=2 tile_n=4 tile_k=1024 stages=2 split_k=1 raster=1", NULL},
     {"nn", "M=512 N=512 K=512", "contract/thin", "tile_m=8 tile_n=64 tile_k=16 stages=1 split_k=1",
-     "the big side would be read more than twice"},
+     "the larger operand would be read more than twice"},
     {"nn", "M=2 N=512 K=512", "contract/thin", "tile_m=8 tile_n=64 tile_k=16 stages=1 split_k=1",
-     "half of the rows would do"},
+     "half of the rows cover the output"},
     {"nn", "M=2 N=512 K=512", "contract/thin", "tile_m=2 tile_n=1 tile_k=16 stages=1 split_k=1",
-     "such tiles take too few threads, or too many"},
+     "such a tile takes too few threads, or too many"},
     {"nt", "M=2 N=512 K=512", "contract/thin", "tile_m=2 tile_n=1 tile_k=128 stages=1 split_k=1",
-     "such tiles cannot be dealt to the threads of a block"},
+     "the threads of a block cannot divide such a tile"},
     {"nt", "M=2 N=512 K=5120", "contract/thin", "tile_m=2 tile_n=8 tile_k=1024 stages=4 split_k=1",
-     "a thread would read more at once than it can hold"},
+     "a thread would have too many loads in flight"},
 };
 
 static void test_refusals(void)
@@ -157,14 +157,14 @@ static void test_launches(void)
     CHECK(grids.count == 2 && grids.alignment == 16 && grids.scratch == 0);
     CHECK(grids.grids[0].blocks[0] == 32 && grids.grids[1].blocks[0] == 0);
     CHECK(grids.unaligned[0].blocks[0] == 0 && grids.unaligned[1].blocks[0] == 32);
-    grids = launches("nn", "M=513 N=255 K=512", tile); // lines of b begin anywhere
+    grids = launches("nn", "M=513 N=255 K=512", tile); // lines of b are not aligned
     CHECK(grids.grids[0].blocks[0] == 0 && grids.grids[1].blocks[0] == 9 * 4);
     grids = launches("nn", "M=1 N=1 K=1", tile);
     CHECK(grids.grids[1].blocks[0] == 1 && grids.grids[1].threads[0] == 128);
     grids = launches("nn", "M=0 N=64 K=64", split);
     CHECK(grids.grids[0].blocks[0] == 0 && grids.grids[1].blocks[0] == 0);
     CHECK(grids.grids[2].blocks[0] == 0 && grids.scratch == 0);
-    grids = launches("nn", "M=64 N=64 K=0", tile); // sums of nothing are written
+    grids = launches("nn", "M=64 N=64 K=0", tile); // sums over nothing are written too
     CHECK(grids.grids[0].blocks[0] + grids.grids[1].blocks[0] == 1);
     grids = launches("nn", "M=64 N=64 K=64", split);
     CHECK(grids.grids[0].blocks[0] == 4 && grids.unaligned[1].blocks[0] == 4);
@@ -173,7 +173,7 @@ static void test_launches(void)
     CHECK(grids.count == 3 && grids.grids[0].blocks[0] == 251 && grids.grids[0].threads[0] == 256);
     grids = launches("nt", "M=2 N=1001 K=4097", thin);
     CHECK(grids.grids[0].blocks[0] == 0 && grids.grids[1].blocks[0] == 251);
-    // Of few columns, those of b lie across: only a is read in vectors.
+    // With few columns b is not K-major: only a is read in vectors.
     grids = launches("tt", "M=2 N=1001 K=4096", thin);
     CHECK(grids.count == 2 && grids.grids[0].blocks[0] == 251);
     grids = launches(
@@ -183,7 +183,7 @@ static void test_launches(void)
     CHECK(grids.scratch == 1000 * 2 * 4);
 }
 
-// A bound is what a perfect machine takes: of 132 tiles each unit has one, of 133 one has two.
+// The bound of a perfect machine: with 132 tiles each SM has one, with 133 one SM has two.
 static void test_bound(void)
 {
     double seconds[2];
@@ -208,7 +208,7 @@ static void test_bound(void)
 #define TILE "tile_m=64 tile_n=64 tile_k=16 split_k=2 raster=0 maxnreg=0"
 
 static const struct {
-    const char *device, *op, *sizes, *config; // a NULL config: the one by rule
+    const char *device, *op, *sizes, *config; // a NULL config: the rule's
 } compiled[] = {
     {"sm_80", "nn", "T=bf16 M=512 N=512 K=512", "contract/tile: " TILE},
     {"sm_80", "tt", "T=f32 M=512 N=512 K=512", "contract/tile: " TILE},
@@ -232,7 +232,7 @@ static const struct {
     {"sm_90a", "names", "M=512 N=512 depth=512", "contract/tile*4: " TILE},
 };
 
-// False where there is no NVRTC.
+// Returns false if there is no NVRTC.
 static bool compile(size_t i)
 {
     struct kg_error error = {0};

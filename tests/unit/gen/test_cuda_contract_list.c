@@ -1,5 +1,4 @@
-// The configs of matrix products on CUDA that searches choose from, and the times that are expected
-// of them.
+// The configs of matrix products on CUDA that searches choose from, and their expected times.
 
 #include "cuda_choice.h"
 #include "gen/families.h"
@@ -29,7 +28,7 @@ static void describe_device(const char *name, const char *isa)
     facts.matrix_flops[KG_F16] = facts.matrix_flops[KG_BF16] = 989e12;
 }
 
-// What one family lists of a group.
+// The configs that one family lists for a group.
 struct listed {
     const struct kg_match *match;
     struct kg_config guess;
@@ -56,7 +55,8 @@ static bool note_listed(void *user, const struct kg_config *config)
     return true;
 }
 
-// Each form lists valid configs, and what the rule says among them where it is advised. How many.
+// Each form lists valid configs, among them the rule's if the form is advised. Returns their
+// number.
 static int check_forms(const struct kg_group *group)
 {
     int count = 0;
@@ -83,8 +83,8 @@ static int compare(const void *a, const void *b)
                : memcmp(x->config.value, y->config.value, sizeof x->config.value);
 }
 
-// None is there twice, the guess is among them, nothing is expected of any that cannot be, and of
-// all forms none is left that takes several times as long as the best.
+// No config is listed twice, the guess is listed, every listed config has an expected time, and
+// none is several times slower than the best.
 static void check_candidates(const char *op, const char *sizes, struct kg_candidates *candidates,
                              int least, int most)
 {
@@ -101,7 +101,7 @@ static void check_candidates(const char *op, const char *sizes, struct kg_candid
         const struct kg_reading *reading = &candidates->readings[candidate->reading];
         impossible += !(candidate->expected > candidate->bound);
         slow += candidate->expected > 3 * best;
-        // Limits are for what wins by them, else they are left out.
+        // Register limits are listed only where they let more blocks run.
         limited += candidate->config.value[reading->limit] > 0;
     }
     CHECK(impossible == 0);
@@ -113,7 +113,7 @@ static void check_candidates(const char *op, const char *sizes, struct kg_candid
     CHECK(twice == 0);
 }
 
-// The forms of products alone: other families that take such groups are no matter of this test.
+// Only the forms of products: other families that take such groups are not tested here.
 static const struct kg_family *const forms[] = {
     &kg_cuda_contract_wgmma_f32,
     &kg_cuda_contract_wgmma,
@@ -140,7 +140,7 @@ static void check_list(const char *op, const char *sizes, int least, int most)
     CHECK_STATUS(kg_candidates_list(match, &products, 65536, NULL, NULL, &candidates, &error),
                  KG_OK, &error);
     CHECK(kg_candidates_find(&candidates, match, &choice.configs[0]) >= 0);
-    CHECK(candidates.size == check_forms(&match->group)); // else some guess was added
+    CHECK(candidates.size == check_forms(&match->group)); // else a guess was added
     check_candidates(op, sizes, &candidates, least, most);
     kg_candidates_free(&candidates);
     unmake(&made);
@@ -187,7 +187,7 @@ static int position(const struct kg_space *space, const char *name)
 }
 
 struct counted {
-    int split; // where it stands in a config
+    int split; // the parameter's position in a config
     int shared;
 };
 
@@ -198,7 +198,7 @@ static bool count_shared(void *user, const struct kg_config *config)
     return true;
 }
 
-// The rule has no blocks share tiles evenly, and so many configs that searches are given do.
+// Checks that the rule does not choose stream-K, and how many stream-K configs searches get.
 static void check_shares(const char *sizes, int least)
 {
     struct made made = make_strided(definitions, "nt", sizes, NULL);
@@ -216,9 +216,9 @@ static void check_shares(const char *sizes, int least)
     unmake(&made);
 }
 
-// Where tiles do not come out even. By rule blocks would share them if much was to be gained, which
-// no race has shown yet.
-static void test_shares(void)
+// Tiles that do not fill whole waves. The rule would choose stream-K for a large gain, which no
+// race has shown yet.
+static void test_stream_k(void)
 {
     describe_device("h100", "sm_90a");
     check_shares("T=f16 M=2304 N=2304 K=9216", 20);
@@ -229,10 +229,10 @@ static void test_shares(void)
     check_shares("T=f16 M=1 N=4096 K=4096", 0);
 }
 
-// What clusters of so many blocks are listed.
+// The clusters of this size that are listed.
 struct clusters {
-    int rows, columns, down, across; // where they stand in a config
-    int64_t extent;                  // of the product, both ways
+    int rows, columns, down, across; // positions of these parameters in a config
+    int64_t extent;                  // of the product, in both directions
     int pairs, larger;
     int empty; // with a block that has no tile
 };
@@ -283,7 +283,7 @@ static double expected(const char *sizes, const char *config)
     return seconds;
 }
 
-// More than pairs where lines begin anywhere, and never a block without a tile.
+// Clusters larger than pairs for unaligned lines only, and never a block without a tile.
 static void test_clusters(void)
 {
     describe_device("h100", "sm_90a");
@@ -293,7 +293,8 @@ static void test_clusters(void)
     CHECK(uneven.pairs > 100 && uneven.larger > 100 && uneven.empty == 0);
     struct clusters small = clusters_of("T=f16 M=60 N=60 K=1000", 60);
     CHECK(small.empty == 0);
-    // Blocks that copy for each other have to meet; where lines are whole and few, that is all.
+    // The blocks of a multicast cluster have to meet; with few aligned lines that is the only
+    // difference.
     const char *sizes = "T=f16 M=512 N=512 K=512",
                *tile = "tile_m=64 tile_n=64 tile_k=128 stages=6";
     char alone[128], pair[128];
@@ -302,7 +303,7 @@ static void test_clusters(void)
     CHECK(expected(sizes, pair) > expected(sizes, alone));
 }
 
-// Microseconds, cold, of an H100 (80 GB, SXM5, driver 580), fastest first.
+// Microseconds with a cold L2, on an H100 (80 GB, SXM5, driver 580), fastest first.
 static const struct {
     const char *sizes, *config;
     double measured;
@@ -336,8 +337,8 @@ static const struct {
      43.5},
 };
 
-// The same, by mma.sync, of lines that begin at multiples of 2 or 8 bytes. Of 1000 by 1000 by 1002,
-// lines of 4 bytes, no more than 21 us are expected, and 34 were measured.
+// The same by mma.sync, with lines aligned to 2 or 8 bytes. For 1000 x 1000 x 1002, with lines
+// aligned to 4 bytes, only 21 us are expected, but 34 were measured.
 static void test_lines(void)
 {
     static const struct {
@@ -387,7 +388,7 @@ static void test_times(void)
         kg_text_free(&made_sizes);
         unmake(&made);
     }
-    // Of a device that little is known of nothing is expected.
+    // Nothing is expected of a device with few known facts.
     facts.bandwidth = 0;
     struct made made = make_strided(definitions, "nt", "T=f16 M=64 N=64 K=64", NULL);
     struct kg_choice choice;
@@ -396,4 +397,4 @@ static void test_times(void)
     unmake(&made);
 }
 
-TEST_MAIN(test_lists, test_shares, test_clusters, test_times, test_lines)
+TEST_MAIN(test_lists, test_stream_k, test_clusters, test_times, test_lines)

@@ -1,9 +1,10 @@
-// Products on tensor cores by mma.sync: what the rules choose and refuse, what is launched, and,
-// where there is NVRTC, what the compiler makes of it for every generation: no spills, tensor
-// instructions in the main loop, and copies that it does not wait for.
+// Products on tensor cores by mma.sync: what the rule chooses and refuses, what is launched and, if
+// there is NVRTC, the compiled code for every generation: no spills, tensor instructions in the
+// main loop, and asynchronous copies.
 
 #include "asm/facts.h"
 #include "asm/gpu.h"
+#include "device/cuda/cuda_device.h"
 #include "gen/built.h"
 #include "gen/families.h"
 #include "lang/lang.h"
@@ -35,17 +36,16 @@ static struct kg_error error;
 
 static void describe(const char *isa)
 {
-    const struct kg_sm *sm = kg_sm_find(isa);
-    CHECK(sm != NULL);
-    facts = (struct kg_device_facts){.units = 132, .vector_bytes = 16};
+    CHECK(kg_sm_find(isa) != NULL);
+    facts = (struct kg_device_facts){.units = 132};
     snprintf(facts.isa, sizeof facts.isa, "%s", isa);
-    facts.shared_bytes = sm->shared_opt_in;
+    kg_cuda_complete_facts(&facts);
 }
 
 static const struct kg_family *const family = &kg_cuda_contract_mma;
 
 // Why the family refuses the statement or the values, "" if it does not. NULL: it has no such
-// parameter, or no such value of it.
+// parameter or no such value.
 static void check_reason(const char *op, const char *sizes, const char *values, const char *wanted)
 {
     struct made made = make_strided(definitions, op, sizes, NULL);
@@ -81,18 +81,18 @@ static void test_reasons(void)
     check_reason("nn", large, "tile_m=8 tile_n=128 tile_k=32 stages=4", NULL);
     check_reason("nn", large, "tile_m=128 tile_n=128 tile_k=32 stages=2", NULL);
     check_reason("nn", large, "tile_m=256 tile_n=256 tile_k=32 stages=3",
-                 "holds more than a thread has registers");
+                 "a thread would need more registers than it can have");
     check_reason("nn", large, "tile_m=256 tile_n=128 tile_k=128 stages=3",
                  "a block would need more shared memory than there is");
     check_reason("nn", large, "tile_m=128 tile_n=128 tile_k=32 stages=4 cluster_m=2", NULL);
     check_reason("nn", large, "tile_m=128 tile_n=128 tile_k=32 stages=4 split_k=1 swap=1", NULL);
     check_reason("nn", large, "tile_m=128 tile_n=128 tile_k=32 stages=3 split_k=0", NULL);
-    check_reason("nn", "M=40 N=4096 K=4096 T=f16", usual, "half the tile would be enough");
-    check_reason("nn", "M=4096 N=4096 K=96 T=f16", usual, "more tiles under way than there are");
+    check_reason("nn", "M=40 N=4096 K=4096 T=f16", usual, "half the tile covers the output");
+    check_reason("nn", "M=4096 N=4096 K=96 T=f16", usual, "more stages than K tiles");
     check_reason("mixed", "M=4096 N=4096 K=4096", usual,
-                 "tensor cores take sides that are arrays of f16, of bf16 or of f32");
+                 "both operands have to be arrays of f16, of bf16 or of f32");
     check_reason("scaled", "M=4096 N=4096 K=4096 T=f16", usual,
-                 "tensor cores take sides that are arrays of f16, of bf16 or of f32");
+                 "both operands have to be arrays of f16, of bf16 or of f32");
     check_reason("nn", "M=4096 N=4096 K=4096 T=f32", usual, "");
     describe("sm_75");
     check_reason("nn", large, "tile_m=64 tile_n=64 tile_k=32 stages=3", "");
@@ -129,11 +129,11 @@ static void test_launches(void)
     CHECK(grids.count == 2 && grids.grids[0].blocks[0] == 32 * 32);
     CHECK(grids.grids[0].threads[0] == 128 && grids.grids[0].shared == 4 * 256 * 32 * 2);
     CHECK(grids.grids[1].blocks[0] == 0 && grids.unaligned[1].blocks[0] == 32 * 32);
-    // Lines that do not begin at multiples of 16 bytes.
+    // Lines that are not aligned to 16 bytes.
     grids =
         launches("nn", "M=4097 N=4100 K=4095 T=f16", "tile_m=128 tile_n=128 tile_k=32 stages=4");
     CHECK(grids.grids[0].blocks[0] == 0 && grids.grids[1].blocks[0] == 33 * 33);
-    // Pieces: a cluster of few, scratch for more or where there are no clusters.
+    // Split-K: a cluster for few slices, scratch for more or without clusters.
     static const char pieces[] = "tile_m=16 tile_n=64 tile_k=64 stages=8 split_k=4";
     grids = launches("nn", "M=16 N=4096 K=4096 T=f16", pieces);
     CHECK(grids.count == 2 && grids.grids[0].cluster == 4 && grids.scratch == 0);
@@ -141,14 +141,14 @@ static void test_launches(void)
     describe("sm_89");
     grids = launches("nn", "M=16 N=4096 K=4096 T=f16", pieces);
     CHECK(grids.count == 3 && grids.grids[0].cluster <= 1 && grids.scratch == 4 * 16 * 4096 * 4);
-    // Rows of two axes: one stride, if nothing lies between them.
+    // Rows of two axes have one stride if they are adjacent in memory.
     grids = launches("rows", "B=4 S=512 N=4096 K=4096 T=f16", pieces);
     CHECK(grids.grids[0].blocks[0] > 0);
     grids = launches("apart", "B=4 S=512 N=4096 K=4096 T=f16", pieces);
     CHECK(grids.grids[0].blocks[0] == 0 && grids.grids[1].blocks[0] > 0);
 }
 
-// ---- What is compiled ----
+// ---- Compiled code ----
 
 static bool is_checked(const struct kg_asm_kernel *kernel, bool copies)
 {
@@ -179,7 +179,7 @@ static void check_kernels(const struct kg_binary *binary, const char *op, const 
     kg_arena_free(&arena);
 }
 
-// False where there is no compiler.
+// Returns false if there is no compiler.
 static bool compile(struct kg_device *device, const char *op, const char *sizes)
 {
     struct made made = make_strided(definitions, op, sizes, NULL);

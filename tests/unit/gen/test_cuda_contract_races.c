@@ -1,7 +1,6 @@
-// The times expected of products against those that a GPU took: whoever changes a constant of them
-// learns here what it costs, where the rule chooses (tests/data/h100_products.txt,
-// h100_choices.txt), and where a search orders all it knows (tests/data/h100_spaces.txt). No clock
-// is asked.
+// Expected times of products against measured ones: shows what a changed constant costs, for the
+// rule's choices (tests/data/h100_products.txt, h100_choices.txt) and for the order of whole spaces
+// in a search (tests/data/h100_spaces.txt). Nothing is timed.
 
 #include "base/files.h"
 #include "cuda_choice.h"
@@ -13,17 +12,17 @@
 static const char definition[] = "op nt(a: f16[M, K], b: f16[N, K]) -> (c: f16[M, N])\n"
                                  "{ c[m, n] = sum(k) a[m, k] * b[n, k] }\n";
 
-// The configs of one shape that ran against each other.
+// The configs of one shape that were raced.
 struct race {
     char sizes[64];
     int count;
-    int chosen; // by the rule; -1: another one
+    int chosen; // the rule's; -1: another one
     double measured[MOST_RIVALS];
     double expected[MOST_RIVALS];
 };
 
 static int races, chosen, compared, right;
-static double worst, losses; // the time of what the rule chooses over the winner's
+static double worst, losses; // the rule's time over the fastest
 
 static void describe_device(void)
 {
@@ -33,7 +32,7 @@ static void describe_device(void)
     facts.cache[3] = 50 << 20;
 }
 
-// What the choice does not say is 0.
+// Parameters that the text omits are 0.
 static void add_rival(struct race *race, double measured, const char *config)
 {
     struct made made = make_strided(definition, NULL, race->sizes, NULL);
@@ -59,7 +58,7 @@ static void add_rival(struct race *race, double measured, const char *config)
     unmake(&made);
 }
 
-// Pairs within two percent of each other say nothing.
+// Pairs within two percent of each other do not count.
 static void compare_pairs(const struct race *race)
 {
     for (int i = 0; i < race->count; i++)
@@ -137,7 +136,7 @@ static void test_races(void)
     CHECK(share > 0.82);
 }
 
-// Between choices that are close, which is what the rule has constants of its own for.
+// Among choices that are close, for which the rule has constants of its own.
 static void test_choices(void)
 {
     read_races(KG_SOURCE_DIR "/tests/data/h100_choices.txt");
@@ -174,26 +173,26 @@ static void check_rule(const char *sizes, const char *words)
     unmake(&made);
 }
 
-// What races told of sizes that no file has.
+// Results of races whose sizes are in no file.
 static void test_rule(void)
 {
     describe_device();
-    // As good cold as half as many blocks of 64 columns, and better where all is in the L2.
+    // As fast with a cold L2 as half as many blocks of 64 columns, and faster with a warm one.
     check_rule("M=4 N=4096 K=4096", "tile_m=64 tile_n=32 tile_k=128");
     check_rule("M=32 N=4096 K=4096", "tile_m=64 tile_n=32 tile_k=128");
-    // Vectors as well: no other form keeps as many bytes under way.
+    // Vectors too: no other form has as many bytes in flight.
     check_rule("M=1 N=28672 K=4096", "contract/wgmma: ");
     check_rule("M=1 N=8192 K=8192", "contract/wgmma: ");
     check_rule("M=1 N=8192 K=28672", "contract/wgmma: ");
-    // A long side passes through the L2 by steps of 256 bytes. One that is too long does not.
+    // A large operand is streamed in stages of 256 bytes, one that is too large is not.
     check_rule("M=64 N=28672 K=4096", "tile_m=64 tile_n=128 tile_k=128");
     check_rule("M=64 N=57344 K=8192", "tile_m=64 tile_n=224 tile_k=64");
-    // Wide tiles, of which less than half would be there, do not pay; nor whole sums where pieces
-    // keep more units busy.
+    // Wide tiles of which the output covers less than half do not pay; neither do whole tiles where
+    // split-K keeps more SMs busy.
     check_rule("M=16 N=57344 K=8192", "tile_n=16 tile_k=128");
     check_rule("M=128 N=4096 K=14336", "tile_m=64 tile_n=128 tile_k=128 stages=4 cluster_m=1 "
                                        "cluster_n=1 pingpong=0 split_k=2 swap=1");
-    // Lines of 2000 and of 6000 bytes: clusters copy for each other. Whole lines: not.
+    // Lines of 2000 and of 6000 bytes: multicast clusters. Aligned lines: none.
     check_rule("M=1000 N=1000 K=1000",
                "tile_m=128 tile_n=80 tile_k=64 stages=8 cluster_m=4 cluster_n=2");
     check_rule("M=1000 N=2000 K=3000", "cluster_m=4 cluster_n=2");

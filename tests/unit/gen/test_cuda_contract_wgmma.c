@@ -1,5 +1,5 @@
-// Products on tensor cores by wgmma: what the rule chooses and refuses, what is launched and which
-// boxes are copied. test_cuda_contract_wgmma_code.c compiles them.
+// Products on tensor cores by wgmma: what the rule chooses and refuses, the launches and the boxes
+// of tensor maps. test_cuda_contract_wgmma_code.c compiles them.
 
 #include "wgmma_bench.h"
 #include "wgmma_products.h"
@@ -9,22 +9,22 @@
 #define LARGE "M=4096 N=4096 K=4096 T=f16"
 #define TILE "tile_m=128 tile_n=128 tile_k=64 stages=4"
 
-// ---- What is refused ----
+// ---- Refusals ----
 
 static void check_reason(const char *op, const char *sizes, const char *values, const char *wanted)
 {
     check_reason_on("sm_90a", definitions, op, sizes, values, wanted);
 }
 
-static void sides_are_refused(void)
+static void operands_are_refused(void)
 {
     check_reason_on("sm_90", definitions, "nn", LARGE, TILE, "wgmma is an instruction of sm_90a");
-    check_reason("scaled", LARGE, TILE, "tensor cores multiply tensors as they stand");
+    check_reason("scaled", LARGE, TILE, "both operands have to be arrays");
     static const char types[] = "both operands have to be f16, or both bf16";
     check_reason("mixed", "M=4096 N=4096 K=4096", TILE, types);
     check_reason("nn", "M=512 N=512 K=512 T=f64", TILE, types);
     check_reason("whole", "M=512 N=512 K=512", TILE, types);
-    check_reason("nt", "M=1073741824 N=64 K=64 T=f16", TILE, "maps count to 2^30");
+    check_reason("nt", "M=1073741824 N=64 K=64 T=f16", TILE, "sizes are larger than 2^30");
     check_reason("nt", "M=536870912 N=60000 K=64 T=f16", "tile_m=64 tile_n=64 tile_k=64 stages=4",
                  "too many tiles");
 }
@@ -39,64 +39,65 @@ static void tiles_are_refused(void)
         {"nn", "tile_m=128 tile_n=512 tile_k=64 stages=4", NULL},
         {"nn", "tile_m=128 tile_n=4 tile_k=64 stages=4", NULL},
         {"nn", "tile_m=128 tile_n=128 tile_k=32 stages=4", NULL},
-        // Boxes of lines across the sum are 64 wide.
+        // Boxes of an operand that is not K-major are 64 wide.
         {"nn", "tile_m=128 tile_n=32 tile_k=64 stages=4",
-         "columns that are neighbours in memory come by 64"},
+         "an N-major operand needs a multiple of 64 columns per block"},
         {"nt", "tile_m=128 tile_n=32 tile_k=64 stages=4", ""},
         {"nn", "tile_m=128 tile_n=64 tile_k=64 stages=4 cluster_m=2 cluster_n=1",
-         "columns that are neighbours in memory come by 64"},
+         "an N-major operand needs a multiple of 64 columns per block"},
         {"nt", "tile_m=128 tile_n=64 tile_k=64 stages=4 cluster_m=2 cluster_n=1", ""},
         {"tt", "tile_m=128 tile_n=32 tile_k=64 stages=4 swap=1",
-         "columns that are neighbours in memory come by 64"},
+         "an N-major operand needs a multiple of 64 columns per block"},
         {"tn", "tile_m=64 tile_n=128 tile_k=64 stages=4 cluster_m=1 cluster_n=2",
-         "rows that are neighbours in memory come by 64"},
+         "an M-major operand needs a multiple of 64 rows per block"},
         {"nt", "tile_m=64 tile_n=128 tile_k=64 stages=4 cluster_m=1 cluster_n=2", ""},
         {"nt", "tile_m=128 tile_n=24 tile_k=64 stages=4 cluster_m=2 cluster_n=1", ""},
         {"nt", "tile_m=128 tile_n=24 tile_k=64 stages=4 cluster_m=4 cluster_n=4",
-         "a cluster has 8 blocks at most"},
-        {"nn", TILE " cluster_m=2 cluster_n=1 split_k=2", "a cluster has one purpose"},
-        {"nn", TILE " pingpong=1 split_k=2", "consumers take turns with whole tiles"},
+         "a cluster has at most 8 blocks"},
+        {"nn", TILE " cluster_m=2 cluster_n=1 split_k=2",
+         "multicast clusters and split-K exclude each other"},
+        {"nn", TILE " pingpong=1 split_k=2", "pingpong needs whole tiles of at most 128 rows"},
         {"nn", "tile_m=256 tile_n=64 tile_k=64 stages=4 pingpong=1",
-         "consumers take turns with whole tiles"},
+         "pingpong needs whole tiles of at most 128 rows"},
         {"nn", "tile_m=128 tile_n=128 tile_k=64 stages=1", NULL},
         {"nn", "tile_m=256 tile_n=256 tile_k=64 stages=2",
-         "holds more than a thread has registers"},
+         "the accumulators need more registers than a thread has"},
         {"nn", "tile_m=128 tile_n=128 tile_k=128 stages=4",
          "a block would need more shared memory than there is"},
-        {"nn", TILE " maxnreg=96", "holds more than a thread may have registers"},
+        {"nn", TILE " maxnreg=96", "a thread would need more registers than it can have"},
         {"nn", TILE " maxnreg=128", ""},
         {"nn", "tile_m=128 tile_n=256 tile_k=64 stages=4 maxnreg=128",
-         "registers move between warps as it is"},
+         "setmaxnreg already divides the registers among the warps"},
         {"nn", "tile_m=128 tile_n=256 tile_k=64 stages=4", ""},
         {"nn", "tile_m=256 tile_n=192 tile_k=64 stages=3", ""},
         {"nn", TILE " split_k=0", ""},
         {"nn", TILE " cluster_m=2 cluster_n=1 split_k=0",
-         "blocks of clusters do not share tiles evenly"},
+         "stream-K and multicast clusters exclude each other"},
         {"nn", "tile_m=128 tile_n=128 tile_k=64 stages=4 pingpong=1 split_k=0", ""},
         {"nn", "tile_m=128 tile_n=192 tile_k=64 stages=4 pingpong=1 split_k=0",
-         "holds more than a thread may have registers"},
-        {"nn", TILE " split_k=128", "more parts of the sum than there is work for"},
-        // What is done with a sum takes registers, of rows and columns of their own fewer.
+         "a thread would need more registers than it can have"},
+        {"nn", TILE " split_k=128", "split_k is larger than the number of K tiles"},
+        // An epilogue takes registers, fewer for per-row and per-column values.
         {"bias", "tile_m=256 tile_n=192 tile_k=64 stages=3", ""},
         {"own", "tile_m=256 tile_n=192 tile_k=64 stages=3",
-         "holds more than a thread may have registers"},
+         "a thread would need more registers than it can have"},
         {"linear", "tile_m=256 tile_n=192 tile_k=64 stages=3",
-         "holds more than a thread may have registers"},
+         "a thread would need more registers than it can have"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         check_reason(cases[i].op, LARGE, cases[i].values, cases[i].reason);
     check_reason("nn", "M=1536 N=1408 K=512 T=f16", TILE " split_k=0",
-                 "all blocks have as many tiles: none is shared");
+                 "the tiles fill whole waves: stream-K has nothing to divide");
     check_reason("nn", "M=1000 N=1000 K=256 T=f16", TILE " split_k=0",
-                 "too few steps for blocks to share");
+                 "too few K tiles for stream-K");
 }
 
-// ---- What is launched ----
+// ---- Launches ----
 
 enum { PACK_A, PACK_B, MULTIPLY, FOLD };
 enum { LEFT, RIGHT, OUT, LAST_LEFT, LAST_RIGHT };
 
-// Bytes from the first to behind the last that a map reaches.
+// Bytes from the first to the end of the last element of a map.
 static size_t reach_of(const struct kg_map *map)
 {
     size_t reach = (size_t)(map->shape[0] * map->element);
@@ -105,7 +106,7 @@ static size_t reach_of(const struct kg_map *map)
     return reach;
 }
 
-// By the rules of the driver, and of what the skeleton expects of a box of a side.
+// Checks the driver's rules, and what the skeleton expects of an operand's box.
 static bool is_map(const struct kg_map *map, const struct kg_grids *grids, bool side)
 {
     int width = map->box[0] * map->element;
@@ -124,8 +125,8 @@ static bool is_map(const struct kg_map *map, const struct kg_grids *grids, bool 
     return fine && map->offset == 0;
 }
 
-// Of the last tile: as the side's own, but as tall as what is left for it; none where nothing is
-// left, and where sides are not copied by whole lines, or by pairs.
+// The map of the last tile: like the operand's own, but with the remaining lines. None if no lines
+// remain, if the operand is not K-major, or in pairs.
 static bool is_last(const struct kg_map *last, const struct kg_map *map)
 {
     struct kg_map like = *map;
@@ -143,7 +144,7 @@ static bool are_apart(const struct kg_map *one, const struct kg_map *other)
            other->offset + reach_of(other) <= one->offset;
 }
 
-// What holds of the grids of any problem of a size that is not 0.
+// Checks the grids of any problem that is not empty.
 static bool are_grids(const struct kg_grids *grids)
 {
     const struct kg_grid *multiply = &grids->grids[MULTIPLY];
@@ -161,7 +162,8 @@ static bool are_grids(const struct kg_grids *grids)
     fine = fine && are_apart(&grids->maps[LEFT], &grids->maps[RIGHT]);
     if (grids->maps[OUT].rank > 0)
         fine = fine && is_map(&grids->maps[OUT], grids, false) && grids->maps[OUT].tensor >= 0;
-    // Where places turn out wrong: both sides are copied, if there is room, or all is made by FOLD.
+    // With unaligned addresses both operands are packed if there is scratch, else FOLD computes
+    // everything.
     if (copies == 0)
         return fine && grids->unaligned[MULTIPLY].blocks[0] == 0 &&
                grids->unaligned[FOLD].blocks[0] > 0 && grids->unaligned_maps[LEFT].rank == 0;
@@ -206,7 +208,7 @@ static bool has_box(const struct kg_map *map, int64_t length, int64_t lines, int
            map->box[1] == height;
 }
 
-static void sides_are_mapped(void)
+static void operands_are_mapped(void)
 {
     struct kg_grids grids = launches("nn", "M=4096 N=4000 K=2048 T=f16", TILE);
     CHECK(grids.grids[MULTIPLY].blocks[0] == 132 && grids.grids[MULTIPLY].threads[0] == 384);
@@ -215,18 +217,18 @@ static void sides_are_mapped(void)
     CHECK(has_box(&grids.maps[LEFT], 2048, 4096, 64, 128) && grids.maps[LEFT].stride[1] == 4096);
     CHECK(has_box(&grids.maps[RIGHT], 4000, 2048, 64, 64) && grids.maps[RIGHT].stride[1] == 8000);
     CHECK(has_box(&grids.maps[OUT], 4000, 4096, 64, 64) && grids.maps[OUT].swizzle == 128);
-    // Fewer columns leave in narrower lines.
+    // Fewer columns are stored in narrower lines.
     grids = launches("nt", LARGE, "tile_m=128 tile_n=96 tile_k=64 stages=4");
     CHECK(grids.maps[OUT].box[0] == 32 && grids.maps[OUT].swizzle == 64);
     grids = launches("nt", LARGE, "tile_m=128 tile_n=24 tile_k=64 stages=4");
     CHECK(grids.maps[OUT].box[0] == 8 && grids.maps[OUT].swizzle == 0);
-    // Exchanged: B lies on the rows.
+    // Swapped: B supplies the rows.
     grids = launches("nt", "M=20 N=4096 K=2048 T=bf16",
                      "tile_m=128 tile_n=24 tile_k=128 stages=4 swap=1");
     CHECK(has_box(&grids.maps[LEFT], 2048, 4096, 64, 128) && grids.maps[LEFT].tensor == 1);
     CHECK(has_box(&grids.maps[RIGHT], 2048, 20, 64, 24) && grids.maps[RIGHT].tensor == 0);
     CHECK(has_box(&grids.maps[OUT], 4096, 20, 64, 24));
-    // What the last tile lacks is not asked for, where lines are copied whole.
+    // The missing lines of the last tile of a K-major operand are not loaded.
     CHECK(has_box(&grids.maps[LAST_RIGHT], 2048, 20, 64, 20) && grids.maps[LAST_LEFT].rank == 0);
     CHECK(grids.maps[LAST_RIGHT].tensor == 0 && grids.maps[LAST_RIGHT].stride[1] == 4096);
     struct kg_grids ragged = launches("nn", "M=300 N=4000 K=2048 T=f16", TILE);
@@ -241,7 +243,7 @@ static void sides_are_mapped(void)
     CHECK(ragged.maps[LAST_LEFT].tensor == KG_MAP_SCRATCH && ragged.maps[LAST_LEFT].box[1] == 44);
     CHECK(has_box(&ragged.unaligned_maps[LAST_LEFT], 2044, 300, 64, 44));
     CHECK(grids.grids[MULTIPLY].blocks[0] == 32);
-    // f32 leaves element by element; batches are a dimension, or part of the rows.
+    // f32 is stored element by element; batches are a dimension, or part of the rows.
     grids = launches("wide", LARGE, TILE);
     CHECK(grids.maps[OUT].rank == 0);
     grids = launches("batches", "B=3 M=512 N=256 K=128 T=f16", TILE);
@@ -263,23 +265,23 @@ static void clusters_are_launched(void)
     CHECK(grids.maps[LEFT].box[1] == 64 && grids.maps[RIGHT].box[1] == 128);
     grids = launches("nt", LARGE, TILE " cluster_m=2 cluster_n=1");
     CHECK(grids.grids[MULTIPLY].blocks[0] == 132);
-    // Larger ones do not find room on all units.
+    // Larger clusters do not find room on all SMs.
     grids = launches("nt", LARGE, TILE " cluster_m=2 cluster_n=4");
     CHECK(grids.grids[MULTIPLY].cluster == 8 && grids.grids[MULTIPLY].blocks[0] == 15 * 8);
     CHECK(grids.maps[LEFT].box[1] == 32 && grids.maps[RIGHT].box[1] == 64);
-    // Pieces of a cluster: all at once, and no scratch.
+    // Split-K in a cluster: all blocks at once, and no scratch.
     grids = launches("nt", "M=640 N=4096 K=4096 T=f16", TILE " split_k=8");
     CHECK(grids.grids[MULTIPLY].cluster == 8 && grids.grids[MULTIPLY].blocks[0] == 5 * 32 * 8);
     CHECK(grids.scratch == 0 && grids.grids[FOLD].blocks[0] == 0 && grids.maps[OUT].rank == 0);
-    // More pieces: through memory.
+    // More slices: through memory.
     grids = launches("nt", "M=60 N=100 K=4096 T=f16", TILE " split_k=16");
     CHECK(grids.grids[MULTIPLY].cluster <= 1 && grids.grids[MULTIPLY].blocks[0] == 16);
     CHECK(grids.scratch == 16 * 60 * 100 * 4 && grids.grids[FOLD].blocks[0] == 24);
 }
 
-static void sides_are_copied(void)
+static void operands_are_packed(void)
 {
-    // Lines of 203 and of 131 elements do not begin at multiples of 16 bytes.
+    // Lines of 203 and of 131 elements are not aligned to 16 bytes.
     struct kg_grids grids = launches("nn", "M=77 N=131 K=203 T=f16", TILE);
     CHECK(grids.grids[PACK_A].blocks[0] == 77 && grids.grids[PACK_B].blocks[0] == 203);
     CHECK(grids.maps[LEFT].tensor == KG_MAP_SCRATCH && grids.maps[LEFT].offset == 0);
@@ -287,14 +289,14 @@ static void sides_are_copied(void)
     CHECK(has_box(&grids.maps[LEFT], 203, 77, 64, 128));
     CHECK(has_box(&grids.maps[RIGHT], 131, 203, 64, 64));
     CHECK(grids.maps[OUT].rank == 0);
-    // Only one of them.
+    // Only one of them is unaligned.
     grids = launches("nn", "M=77 N=131 K=200 T=f16", TILE);
     CHECK(grids.grids[PACK_A].blocks[0] == 0 && grids.grids[PACK_B].blocks[0] == 200);
     CHECK(grids.maps[LEFT].tensor == 0 && grids.maps[RIGHT].tensor == KG_MAP_SCRATCH);
     grids = launches("nt", "M=77 N=131 K=203 T=f16", TILE " swap=1");
     CHECK(grids.maps[LEFT].offset > grids.maps[RIGHT].offset);
     CHECK(grids.grids[PACK_A].blocks[0] == 77 && grids.grids[PACK_B].blocks[0] == 131);
-    // Behind the pieces of the sum, and of all batches.
+    // Packed operands come after the partial sums of all batches.
     grids = launches("nn", "M=77 N=131 K=2003 T=f16", TILE " split_k=16");
     CHECK(grids.maps[LEFT].offset >= 16 * 77 * 131 * 4);
     grids = launches("batches", "B=5 M=70 N=33 K=71 T=f16", TILE);
@@ -310,14 +312,14 @@ static void sides_are_copied(void)
     CHECK(grids.grids[PACK_B].blocks[0] == 64);
 }
 
-// A part of a block, with a flag of each consumer, in front of the copies.
-static void tiles_are_shared(void)
+// Stream-K: a partial tile per block, with a flag for each consumer, comes before packed operands.
+static void stream_k_is_launched(void)
 {
     struct kg_grids grids = launches("nt", "M=3072 N=3072 K=3072 T=f16", TILE " split_k=0");
     CHECK(grids.grids[MULTIPLY].blocks[0] == 132 && grids.grids[FOLD].blocks[0] == 0);
     CHECK(grids.scratch == 132 * (128 * 128 * 4 + 16) / 256 * 256 + 256);
     CHECK(has_box(&grids.maps[OUT], 3072, 3072, 64, 64));
-    // As many blocks as run at once, however few tiles there are.
+    // As many blocks as run at once, even if there are fewer tiles.
     grids = launches("nt", "M=500 N=500 K=4096 T=f16",
                      "tile_m=64 tile_n=128 tile_k=64 stages=3 split_k=0");
     CHECK(grids.grids[MULTIPLY].blocks[0] == 132 * 2);
@@ -334,7 +336,7 @@ static bool runs_only(const struct kg_grid *grids, int function, int64_t blocks)
     return only;
 }
 
-static void sizes_of_nothing(void)
+static void empty_products(void)
 {
     static const char *const sizes[] = {"M=0 N=64 K=64 T=f16", "M=64 N=0 K=64 T=f16",
                                         "M=64 N=100 K=0 T=f16"};
@@ -350,9 +352,9 @@ static void sizes_of_nothing(void)
     CHECK(grids.grids[MULTIPLY].blocks[0] == 1);
 }
 
-// ---- What the rule chooses ----
+// ---- The rule ----
 
-// By the family's own rule, which comes before those of the other forms.
+// The family's own rule, whatever other forms expect.
 static bool is_chosen_well(const struct made *made)
 {
     const struct kg_match *match = match_all(made);
@@ -366,7 +368,8 @@ static bool is_chosen_well(const struct made *made)
     family->guess(match, &config);
     kg_config_print(&space, &config, &text);
     bool fine = kg_match_is_advised(match, &reason);
-    fine = fine && kg_config_read(&space, kg_text_string(&text), &again); // values are choices
+    fine = fine && kg_config_read(&space, kg_text_string(&text),
+                                  &again); // values are choices of their parameters
     fine = fine && is_valid(match, &config);
     family->grids(match, &config, &grids);
     fine = fine && are_grids(&grids);
@@ -420,25 +423,25 @@ static void rule_leaves_the_rest(void)
     }
 }
 
-// ---- What is written ----
+// ---- Source ----
 
-// What all of a row or a column have in common is read beside the product, and only what else there
-// is in it.
-static void own_elements_are_apart(void)
+// Per-row and per-column values are loaded by methods of their own; value() reads the rest.
+static void epilogue_values_are_separate(void)
 {
     static const struct {
         const char *op, *flags, *value;
     } cases[] = {
-        {"nt", "POINTED = 0, BY_ROW = 0, BY_COLUMN = 0, BY_SUM = 0", "v2 = total;"},
-        {"bias", "POINTED = 0, BY_ROW = 0, BY_COLUMN = 1, BY_SUM = 0",
+        {"nt", "USES_POSITION = 0, PER_ROW = 0, PER_COLUMN = 0, PER_ELEMENT = 0", "v2 = total;"},
+        {"bias", "USES_POSITION = 0, PER_ROW = 0, PER_COLUMN = 1, PER_ELEMENT = 0",
          "kg_gelu_narrow_f32((v4) + kg_unpack_f16(in_column.e0));"},
-        {"own", "POINTED = 0, BY_ROW = 1, BY_COLUMN = 1, BY_SUM = 0",
+        {"own", "USES_POSITION = 0, PER_ROW = 1, PER_COLUMN = 1, PER_ELEMENT = 0",
          "kg_gelu_tanh_f32((v6) * in_row.e0 + kg_unpack_f16(in_column.e1)) *"},
-        // What is added later would show an error more.
-        {"linear", "POINTED = 0, BY_ROW = 0, BY_COLUMN = 1, BY_SUM = 1",
-         "kg_gelu_f32((v5) + kg_unpack_f16(in_column.e0)) + kg_unpack_f16(in_sum);"},
-        {"turned", "POINTED = 1, BY_ROW = 0, BY_COLUMN = 1, BY_SUM = 0", "i1 <= i0"},
-        {"batches", "POINTED = 1, BY_ROW = 0, BY_COLUMN = 0, BY_SUM = 0", "kg_relu_f32("},
+        // The residual is per element.
+        {"linear", "USES_POSITION = 0, PER_ROW = 0, PER_COLUMN = 1, PER_ELEMENT = 1",
+         "kg_unpack_f16(in_element);"},
+        {"turned", "USES_POSITION = 1, PER_ROW = 0, PER_COLUMN = 1, PER_ELEMENT = 0", "i1 <= i0"},
+        {"batches", "USES_POSITION = 1, PER_ROW = 0, PER_COLUMN = 0, PER_ELEMENT = 0",
+         "kg_relu_f32("},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct made made = make_strided(definitions, cases[i].op, LARGE " B=2", NULL);
@@ -457,6 +460,6 @@ static void own_elements_are_apart(void)
     }
 }
 
-TEST_MAIN(sides_are_refused, tiles_are_refused, sides_are_mapped, clusters_are_launched,
-          sides_are_copied, tiles_are_shared, sizes_of_nothing, rule_takes_all_sizes,
-          rule_leaves_the_rest, own_elements_are_apart)
+TEST_MAIN(operands_are_refused, tiles_are_refused, operands_are_mapped, clusters_are_launched,
+          operands_are_packed, stream_k_is_launched, empty_products, rule_takes_all_sizes,
+          rule_leaves_the_rest, epilogue_values_are_separate)

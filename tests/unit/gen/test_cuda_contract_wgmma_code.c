@@ -1,6 +1,5 @@
-// What the compiler makes of products on tensor cores by wgmma, where there is NVRTC: for every way
-// to multiply no spills, wgmma in the main loop, nothing that it made slower on its own account,
-// and the copies that it should have.
+// The compiled code of products by wgmma, if there is NVRTC: for every variant no spills, wgmma in
+// the main loop, no compiler advisories of serialised wgmma, and the expected copies.
 
 #include "wgmma_code.h"
 #include "wgmma_products.h"
@@ -32,11 +31,11 @@ static int count_text(const char *text, const char *what)
     return count;
 }
 
-// A side may pass through the L2 where no other block copies for this one, and a step takes whole
-// 256 bytes of a line: both boxes of it, that is, or of more lines.
+// An operand may be streamed if this block loads all of it, and a stage uses whole 256-byte units:
+// two adjacent boxes, or those of more lines.
 static const struct {
     const char *op, *values;
-    int boxes; // of a step, that are copied so where the side is long
+    int boxes; // of a stage, that are loaded with evict_first if the operand is large
 } sides[] = {
     {"nt", "tile_m=64 tile_n=32 tile_k=128 stages=4", 4},
     {"nt", "tile_m=64 tile_n=32 tile_k=64 stages=4", 0},
@@ -59,12 +58,12 @@ static bool side_passes(struct kg_device *device, size_t which)
     return status != KG_ERROR_MISSING;
 }
 
-static void long_sides_pass(void)
+static void large_operands_are_streamed(void)
 {
     compile_cases(sizeof sides / sizeof *sides, side_passes);
 }
 
-// A product goes through four or eight steps of a stage for every 64 rows of a consumer.
+// Each 64 rows of a consumer take four or eight instructions per stage.
 static const struct {
     const char *op, *sizes, *values;
     int products;
@@ -114,9 +113,9 @@ static bool way_compiles(struct kg_device *device, size_t which)
     return status != KG_ERROR_MISSING;
 }
 
-static void all_ways_compile(void)
+static void all_variants_compile(void)
 {
     compile_cases(sizeof ways / sizeof *ways, way_compiles);
 }
 
-TEST_MAIN(long_sides_pass, all_ways_compile)
+TEST_MAIN(large_operands_are_streamed, all_variants_compile)

@@ -1,6 +1,6 @@
-// Where the operands of products come from on a GPU: how many parts of bf16 hold an operand's
-// values, which dtype intermediates lie in memory as, and that every product of the shipped
-// definitions for which there are tensor cores is on them.
+// The sources of a product's operands on a GPU: how many bf16 terms represent an operand's values,
+// which dtype intermediates have in memory, and that every product of the shipped definitions that
+// can use tensor cores does.
 
 #include "cuda_choice.h"
 
@@ -11,9 +11,9 @@
 #include <math.h>
 #include <stdio.h>
 
-// ---- Numbers as sums of parts ----
+// ---- Numbers as sums of terms ----
 
-// What is left of the value when the nearest numbers of bf16 are taken from it, this often.
+// The remainder of a value after this many bf16 terms.
 static double rest_of(double value, int parts)
 {
     for (int part = 0; part < parts; part++)
@@ -21,7 +21,7 @@ static double rest_of(double value, int parts)
     return value;
 }
 
-static void parts_hold_all_digits(void)
+static void terms_have_all_bits(void)
 {
     int wrong = 0;
     for (uint32_t bits = 0; bits < 1 << 16; bits++) {
@@ -37,22 +37,23 @@ static void parts_hold_all_digits(void)
     uint32_t state = 1;
     for (int i = 0; i < 100000; i++) {
         state = state * 1664525u + 1013904223u;
-        // Of either sign, from 2^-100 up to what rounding does not make infinite.
+        // Of either sign, from 2^-100 up to the largest that rounding keeps finite.
         uint32_t bits = (state & 0x80ffffff) | (27 + (state >> 8) % 226) << 23;
         float value;
         memcpy(&value, &bits, sizeof value);
         wrong += rest_of(value, 3) != 0;
     }
     CHECK(wrong == 0);
-    CHECK(rest_of(0x1.004p0, 1) != 0 && rest_of(0x1.01002p0, 2) != 0); // else nothing is seen
+    CHECK(rest_of(0x1.004p0, 1) != 0 &&
+          rest_of(0x1.01002p0, 2) != 0); // else the check above shows nothing
 }
 
-// ---- Parts of operands ----
+// ---- Terms of operands ----
 
 #define PRODUCT(types, a, b)                                                                       \
     "op product(" types ", s: f32[K]) -> (c: f32[M, N])\n{ c[m, n] = sum(k) " a " * " b " }\n"
 
-// `wanted` stands in the source that contract/wgmma_f32 writes; NULL: it does not take this.
+// `wanted` occurs in the source that contract/wgmma_f32 writes; NULL: it does not take the op.
 static void check_parts(const char *definition, const char *wanted)
 {
     struct made made = make_strided(definition, "product", "M=512 N=512 K=512", NULL);
@@ -75,7 +76,7 @@ static void check_parts(const char *definition, const char *wanted)
     unmake(&made);
 }
 
-static void parts_of_operands(void)
+static void terms_of_operands(void)
 {
     describe_gpu("h100", "sm_90a");
     check_parts(PRODUCT("a: f32[M, K], b: f32[K, N]", "a[m, k]", "b[k, n]"), "counts<3, 3, false>");
@@ -84,19 +85,19 @@ static void parts_of_operands(void)
                 "counts<1, 3, false>");
     check_parts(PRODUCT("a: f16[M, K], b: bf16[K, N]", "a[m, k]", "b[k, n]"),
                 "counts<2, 1, false>");
-    // Bytes are numbers of f16 and of bf16, and what chooses between numbers makes no others.
+    // f16 and bf16 represent all bytes, and a choice between numbers makes no others.
     check_parts(PRODUCT("a: f16[M, K], b: i8[K, N]", "a[m, k]", "b[k, n]"), "counts<1, 1, true>");
     check_parts(PRODUCT("a: u8[M, K], b: bf16[K, N]", "a[m, k]", "b[k, n]"), "counts<1, 1, false>");
     check_parts(PRODUCT("a: f16[M, K], b: f16[K, N]", "where(k <= m, a[m, k], 0)", "b[k, n]"),
                 "counts<1, 1, true>");
     check_parts(PRODUCT("a: f32[M, K], b: f16[K, N]", "cast(f16, exp(a[m, k]))", "b[k, n]"),
                 "counts<1, 1, true>");
-    // Rounding to 0.1 and products have digits of their own.
+    // Rounding to 0.1 and products need more bits.
     check_parts(PRODUCT("a: f16[M, K], b: f16[K, N]", "max(a[m, k], 0.1)", "b[k, n]"),
                 "counts<3, 2, false>");
     check_parts(PRODUCT("a: f16[M, K], b: f16[K, N]", "a[m, k]", "(s[k] * b[k, n])"),
                 "counts<2, 3, false>");
-    // What needs none, and what is not computed in f32.
+    // Ops that need no terms, and ops that are not computed in f32.
     check_parts(PRODUCT("a: f16[M, K], b: f16[K, N]", "a[m, k]", "b[k, n]"), NULL);
     check_parts(PRODUCT("a: f64[M, K], b: f32[K, N]", "a[m, k]", "b[k, n]"), NULL);
     check_parts(PRODUCT("a: i8[M, K], b: i8[K, N]", "a[m, k]", "b[k, n]"), NULL);
@@ -133,7 +134,7 @@ static void intermediates_in_memory(void)
     check_memory("h[m, k] = exp(x[m, k])\n y[m, n] = sum(k) cast(f16, h[m, k]) * w[n, k]\n"
                  "z[m, k] = cast(f16, h[m, k]) + 1",
                  KG_F16);
-    // Read as it is, or in two dtypes, or beyond its end.
+    // Read without a cast, or in two dtypes, or beyond its end.
     kg_text_format(&text, "h[m, k] = exp(x[m, k])\n %s z[m, k] = h[m, k]", y);
     check_memory(kg_text_string(&text), KG_F32);
     kg_text_cut(&text, 0);
@@ -144,7 +145,7 @@ static void intermediates_in_memory(void)
                    y);
     check_memory(kg_text_string(&text), KG_F32);
     kg_text_free(&text);
-    // The value of a cast needs no more than the cast names, whoever reads it.
+    // A value that is only read through a cast needs no other dtype.
     check_memory("h[m, k] = cast(bf16, exp(x[m, k]))\n y[m, n] = sum(k) h[m, k] * w[n, k]\n"
                  "z[m, k] = h[m, k]",
                  KG_BF16);
@@ -155,7 +156,7 @@ static void intermediates_in_memory(void)
 
 // ---- Shipped definitions ----
 
-// Why a product may be without tensor cores; NULL: it may not.
+// Why a product may do without tensor cores; NULL: it may not.
 static const char *excuse_of(const struct kg_contract *contract)
 {
     const struct kg_nest *nest = contract->nest;
@@ -183,7 +184,7 @@ static bool is_on_tensor_cores(const struct kg_family *family)
     return false;
 }
 
-// Products of a problem; how many of them are on tensor cores is added to `found`.
+// Counts the products of a problem, and adds those on tensor cores to `found`.
 static void check_products(const struct made *made, int *found)
 {
     struct kg_choice choice;
@@ -251,7 +252,7 @@ static int check_file(const char *path)
     return found;
 }
 
-// By rule, all sizes 256.
+// By rule, with all sizes 256.
 static void shipped_products_are_on_tensor_cores(void)
 {
     enum { LEAST = 60 }; // products of matrices in ops/, with their dtypes
@@ -272,5 +273,5 @@ static void shipped_products_are_on_tensor_cores(void)
     printf("%d products on tensor cores\n", found);
 }
 
-TEST_MAIN(parts_hold_all_digits, parts_of_operands, intermediates_in_memory,
+TEST_MAIN(terms_have_all_bits, terms_of_operands, intermediates_in_memory,
           shipped_products_are_on_tensor_cores)

@@ -2,6 +2,8 @@
 // be faster than the one that claims so. Families and their times are made up; the definition is
 // not: two products with a formula between them.
 
+#include "hopper_unit.h"
+
 #include "gen/families.h"
 #include "gen/grouping.h"
 #include "support/sample_problem.h"
@@ -349,6 +351,7 @@ static void products_of_a_gpu(void)
                                         .vector_bytes = 16,
                                         .shared_bytes = 227 << 10,
                                         .bandwidth = 3.35e12,
+                                        .unit = HOPPER_UNIT,
                                         .flops = {[KG_TYPE_F32] = 67e12},
                                         .matrix_flops = {[KG_F16] = 989e12, [KG_BF16] = 989e12}};
     struct made made = make(layers, "M=512 N=512 K=512 L=512");

@@ -1,8 +1,9 @@
-// What tests of products by wgmma share: the device, configs by their values, and why they are
-// refused.
+// Shared by the tests of wgmma: the device, configs by their values, and the reasons of refusals.
 
 #ifndef KG_TESTS_WGMMA_BENCH_H
 #define KG_TESTS_WGMMA_BENCH_H
+
+#include "hopper_unit.h"
 
 #include "gen/built.h"
 #include "gen/families.h"
@@ -10,7 +11,7 @@
 #include "support/sample_problem.h"
 #include "test.h"
 
-// As an H100 (SXM5) has them.
+// The facts of an H100 (SXM5).
 static const struct kg_device_facts facts = {
     .isa = "sm_90a",
     .units = 132,
@@ -18,6 +19,7 @@ static const struct kg_device_facts facts = {
     .vector_bytes = 16,
     .shared_bytes = 227 << 10,
     .bandwidth = 3.35e12,
+    .unit = HOPPER_UNIT,
     .matrix_flops = {[KG_F16] = 989e12, [KG_BF16] = 989e12},
 };
 
@@ -31,7 +33,7 @@ static const struct kg_match *match_on(const struct made *made, const struct kg_
     return kg_match_find(family, &group, on, reason);
 }
 
-// The family's reading of all statements; NULL where it does not fit.
+// The family's match of all statements; NULL if it does not take them.
 static const struct kg_match *match_all(const struct made *made)
 {
     return match_on(made, &facts, NULL);
@@ -55,7 +57,7 @@ static struct kg_config configure(const struct kg_match *match, const char *valu
 }
 
 // Why the family refuses the statements or the values, "" if it does not. NULL: it has no such
-// parameter, or no such value of it.
+// parameter or no such value.
 static inline void check_reason_on(const char *isa, const char *definitions, const char *op,
                                    const char *sizes, const char *values, const char *wanted)
 {

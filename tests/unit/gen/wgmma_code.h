@@ -1,4 +1,4 @@
-// What tests of products by wgmma share that compile them: what an assembled kernel consists of.
+// Shared by the tests that compile products by wgmma: the content of an assembled kernel.
 
 #ifndef KG_TESTS_WGMMA_CODE_H
 #define KG_TESTS_WGMMA_CODE_H
@@ -21,7 +21,7 @@ static int64_t count_of(const struct kg_asm_kernel *kernel, const char *opcode)
     return 0;
 }
 
-// Instructions in a trip of the innermost loop that multiplies, those of the matrix unit and all.
+// Instructions in one iteration of the innermost main loop: those of the tensor cores, and all.
 static double products_of(const struct kg_asm_kernel *kernel, double *all)
 {
     double products = 0;
@@ -43,17 +43,17 @@ static bool is_clean(const struct kg_asm_kernel *kernel)
            kernel->stack_bytes <= 0;
 }
 
-// Whether the compiler is that of CUDA 13, as the figures are. Older ones do more for a product,
-// and with it where registers are few; no product may wait for another with these either.
+// Whether the compiler is that of CUDA 13, for which the figures hold. Older ones use more
+// instructions per product, and serialise products if registers are scarce.
 static bool is_current, is_told;
 
-// What is to be found in a kernel of wgmma.
+// The expected content of a kernel.
 struct contents {
     int functions;
-    const char *name;   // of the function that multiplies
-    const char *copies; // the opcode its sides come by
-    int products;       // of a stage; a trip of the loop may go through several
-    double each;        // instructions for each of them, at most: more would keep it waiting
+    const char *name;   // of the main function
+    const char *copies; // the opcode that loads operands
+    int products;       // per stage; an iteration may process several stages
+    double each;        // largest number of instructions for each of them
 };
 
 static void check_contents(const struct kg_binary *binary, const char *values,
@@ -93,7 +93,7 @@ static void check_contents(const struct kg_binary *binary, const char *values,
     kg_arena_free(&arena);
 }
 
-// The kernel called "kernel" for the values. KG_ERROR_MISSING where there is no compiler.
+// Compiles the kernel "kernel" for the values. KG_ERROR_MISSING without a compiler.
 static enum kg_status compile(struct kg_device *device, const char *definitions, const char *op,
                               const char *sizes, const char *values, struct kg_binary *binary)
 {
@@ -118,8 +118,7 @@ static enum kg_status compile(struct kg_device *device, const char *definitions,
     return status;
 }
 
-// Calls it for every case, in a home where nothing is compiled yet. False from it: there is no
-// compiler.
+// Calls it for every case, with an empty cache. It returns false if there is no compiler.
 static void compile_cases(size_t count, bool (*compiles)(struct kg_device *device, size_t which))
 {
     char home[] = "/tmp/kernelgen-wgmma-XXXXXX";

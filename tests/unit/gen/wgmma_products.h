@@ -1,4 +1,4 @@
-// The products that tests of wgmma are about.
+// The products that the tests of wgmma use.
 
 #ifndef KG_TESTS_WGMMA_PRODUCTS_H
 #define KG_TESTS_WGMMA_PRODUCTS_H

@@ -122,7 +122,7 @@ static void test_all_or_nothing(void)
         {"\"lines\": 3", "\"lines\": -3", "line 1: \"lines\" must be"},
         {"\"lines\": 3", "\"lines\": 1e99", "line 1: \"lines\" must be"},
         {"\"lines\": 3", "\"lines\": 4", "cut short"},
-        {"\"lines\": 3", "\"lines\": 2", "line 4: the header promises 2"},
+        {"\"lines\": 3", "\"lines\": 2", "line 4: the header announces 2"},
         {"\"op\": \"softmax\"", "\"op\": \"\"", "line 3: \"op\" must be"},
         {"\"op\": \"softmax\"", "\"op\": 3", "line 3: \"op\" must be"},
         {"\"op\": \"softmax\"", "\"op\": \"softmax\\u0000\"", "line 3: is no JSON"},

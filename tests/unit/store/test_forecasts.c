@@ -68,7 +68,7 @@ static void test_kept(void)
     kg_store_close(store);
     store = sample_open(folder);
     struct kg_outcome found = find(store, outcome.choice);
-    CHECK(sample_same_promise(&found.forecast, &outcome.forecast) &&
+    CHECK(sample_same_forecast(&found.forecast, &outcome.forecast) &&
           found.timing.median == 1.25e-5);
     found = find(store, "plain");
     CHECK(!found.forecast.known && found.forecast.estimate == 0);
@@ -96,7 +96,7 @@ static void test_samples(void)
         CHECK(sample->seconds == 1.25e-5 && !sample->warm);
         CHECK(fabs(sample->spread - 1.57 * 1e-7 / sqrt(30) / 1.25e-5) < 1e-9);
         if (strcmp(sample->family, "contract") == 0) {
-            CHECK(sample_same_promise(&sample->forecast, &outcome.forecast));
+            CHECK(sample_same_forecast(&sample->forecast, &outcome.forecast));
         } else { // the bound of its family
             CHECK_TEXT(sample->family, "plain");
             CHECK(!sample->forecast.known && sample->forecast.bound == 1e-5);
@@ -115,7 +115,7 @@ static void test_samples(void)
 }
 
 // The seal fits no other words, and no other outcome.
-static void test_damage_promises_nothing(void)
+static void test_damaged_forecasts_are_dropped(void)
 {
     static const char *const damages[] = {
         "UPDATE promises SET promise = replace(promise, '4096', '4097')",
@@ -185,7 +185,7 @@ static void test_words(void)
 static void test_derived(void)
 {
     const struct kg_forecast_origin origin = {.device = "h100", .family = "scan: threads=8"};
-    struct kg_forecast forecast = sample_promise(), found;
+    struct kg_forecast forecast = sample_forecast(), found;
     struct kg_text words = {0};
     struct kg_json json = {.text = &words};
     kg_json_begin_object(&json, NULL);
@@ -207,5 +207,5 @@ static void tear_down(void)
     sample_remove(folder);
 }
 
-TEST_MAIN(set_up, test_kept, test_samples, test_damage_promises_nothing, test_words, test_derived,
-          tear_down)
+TEST_MAIN(set_up, test_kept, test_samples, test_damaged_forecasts_are_dropped, test_words,
+          test_derived, tear_down)

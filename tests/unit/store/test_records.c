@@ -21,7 +21,7 @@ static void check_same(const struct kg_outcome *a, const struct kg_outcome *b)
     CHECK(a->verdict.worst_rms == b->verdict.worst_rms);
     CHECK_TEXT(a->verdict.reason, b->verdict.reason);
     CHECK_TEXT(a->reason, b->reason);
-    CHECK(sample_same_promise(&a->forecast, &b->forecast));
+    CHECK(sample_same_forecast(&a->forecast, &b->forecast));
 }
 
 static void test_append_and_find(void)

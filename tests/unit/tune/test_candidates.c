@@ -183,7 +183,7 @@ static void the_model_combines(void)
 }
 
 // Two changes that both helped are tried together before a third thing is.
-static void promises_precede_neighbours(void)
+static void best_forecasts_precede_neighbours(void)
 {
     struct kg_candidates candidates = list(16, 16, 16, 5000);
     int best = find(&candidates, 5, 4, 4), picked[2];
@@ -495,6 +495,6 @@ static void who_does_not_fit_does_not_compete(void)
 }
 
 TEST_MAIN(whole_spaces_are_listed, vast_spaces_are_sampled, neighbours_come_first,
-          the_model_combines, promises_precede_neighbours, idle_values_come_last, limits_wait,
+          the_model_combines, best_forecasts_precede_neighbours, idle_values_come_last, limits_wait,
           families_list_their_own, expected_times_are_followed, families_compete,
           who_does_not_fit_does_not_compete)

@@ -14,11 +14,11 @@ static const char definitions[] =
     "op both(x: f32[P, D]) -> (y: f32[P, D], z: f32[])\n"
     "{\n    y[p, d] = 2 * x[p, d]\n    z[] = sum(p, d) x[p, d]\n}\n";
 
-static char folder[] = "/tmp/kg-test-promise-XXXXXX";
+static char folder[] = "/tmp/kg-test-forecast-XXXXXX";
 static struct kg_error error;
 
 // False where there is no compiler for the device.
-static bool promise_of(const char *device_name, const char *op, struct kg_forecast *forecast)
+static bool forecast_of(const char *device_name, const char *op, struct kg_forecast *forecast)
 {
     struct kg_device *device;
     struct kg_choice choice;
@@ -58,15 +58,15 @@ static void test_gpu(void)
 {
     struct kg_forecast one, two, both;
     CHECK(folder_make(folder));
-    if (!promise_of("sm_90a", "scale", &one)) {
+    if (!forecast_of("sm_90a", "scale", &one)) {
         folder_remove(folder);
         fprintf(stderr, "skipped: %s\n", error.text);
         exit(77);
     }
     check_sane(&one, 1);
-    CHECK(promise_of("sm_90a", "all", &two)); // parts, and their sum
+    CHECK(forecast_of("sm_90a", "all", &two)); // parts, and their sum
     check_sane(&two, 2);
-    CHECK(promise_of("sm_90a", "both", &both));
+    CHECK(forecast_of("sm_90a", "both", &both));
     CHECK(both.known && both.launches == 3 && both.bound > 0);
     // The last launch of one block is over before it counts.
     CHECK(two.longest.grid > 16 && two.feature[KG_FEATURE_TAIL] < 0.9);
@@ -75,7 +75,7 @@ static void test_gpu(void)
 static void test_host(void)
 {
     struct kg_forecast forecast;
-    if (promise_of("host", "scale", &forecast))
+    if (forecast_of("host", "scale", &forecast))
         CHECK(!forecast.known && forecast.bound == 0);
     folder_remove(folder);
 }

@@ -1,9 +1,8 @@
-// The family of matrix products on CUDA: a sum over products of two sides, with whatever is done to
-// each element of the result afterwards. contract_operands.h says how a statement is read as a
-// product.
+// Matrix products on CUDA: a sum over products of two operands, with an epilogue that is fused.
+// contract_operands.h says how a statement is read as a product.
 //
-// There are several forms of kernel, each a family of its own. What is common to them stands here:
-// the reading of a product, values and configs, the bound.
+// There are several forms of kernel, each a family of its own. This file has what they share: the
+// match, configs, the lists for searches, the bound, the source around a form's own functions.
 
 #include "gen/cuda/contract/cuda_contract.h"
 
@@ -16,14 +15,14 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_BLOCKS = 1 << 30, FOLD_THREADS = 256, ACCESS = 16 };
+enum { MAX_BLOCKS = 1 << 30, FOLD_THREADS = 256, ACCESS = 16 };
 
 static const int64_t limits[] = {0, 80, 96, 112, 128, 144, 160};
 enum { LIMITS = sizeof limits / sizeof *limits };
 
 bool kg_cuda_contract_is_clustered(const struct kg_cuda_contract_plan *plan)
 {
-    return plan->set.down * plan->set.across > 1;
+    return plan->config.cluster_m * plan->config.cluster_n > 1;
 }
 
 bool kg_cuda_contract_refuse(struct kg_text *reason, const char *why)
@@ -33,12 +32,12 @@ bool kg_cuda_contract_refuse(struct kg_text *reason, const char *why)
     return false;
 }
 
-// The values of a config into the plan, and back.
+// Copies the values of a config to the plan; kg_cuda_contract_collect copies them back.
 static void configure(struct kg_cuda_contract_plan *plan, const struct kg_config *config)
 {
     const struct kg_cuda_contract_parameter *parameters = plan->form->parameters;
     for (int i = 0; parameters[i].name; i++)
-        *(int *)((char *)&plan->set + parameters[i].field) = (int)config->value[i];
+        *(int *)((char *)&plan->config + parameters[i].field) = (int)config->value[i];
 }
 
 void kg_cuda_contract_collect(const struct kg_cuda_contract_plan *plan, struct kg_config *config)
@@ -46,7 +45,7 @@ void kg_cuda_contract_collect(const struct kg_cuda_contract_plan *plan, struct k
     const struct kg_cuda_contract_parameter *parameters = plan->form->parameters;
     *config = (struct kg_config){0};
     for (int i = 0; parameters[i].name; i++)
-        config->value[i] = *(const int *)((const char *)&plan->set + parameters[i].field);
+        config->value[i] = *(const int *)((const char *)&plan->config + parameters[i].field);
 }
 
 static int64_t count_of(const struct kg_contract *contract, enum kg_contract_part part)
@@ -67,23 +66,23 @@ void kg_cuda_contract_plan_make(const struct kg_match *match, const struct kg_co
 
 int64_t kg_cuda_contract_m_after_swap(const struct kg_cuda_contract_plan *plan)
 {
-    return plan->set.swap ? plan->columns : plan->rows;
+    return plan->config.swap ? plan->n : plan->m;
 }
 
 int64_t kg_cuda_contract_n_after_swap(const struct kg_cuda_contract_plan *plan)
 {
-    return plan->set.swap ? plan->rows : plan->columns;
+    return plan->config.swap ? plan->m : plan->n;
 }
 
 int64_t kg_cuda_contract_tiles(const struct kg_cuda_contract_plan *plan)
 {
-    return plan->batches * kg_ceil_div(kg_cuda_contract_m_after_swap(plan), plan->set.rows) *
-           kg_ceil_div(kg_cuda_contract_n_after_swap(plan), plan->set.columns);
+    return plan->batches * kg_ceil_div(kg_cuda_contract_m_after_swap(plan), plan->config.tile_m) *
+           kg_ceil_div(kg_cuda_contract_n_after_swap(plan), plan->config.tile_n);
 }
 
-// ---- The anatomy ----
+// ---- Match, space and validity ----
 
-static bool is_read(const struct kg_group *group)
+static bool has_output(const struct kg_group *group)
 {
     for (int i = 0; i < group->count; i++)
         if (!kg_group_is_private(group, kg_group_nest(group, i)->output))
@@ -102,17 +101,17 @@ const void *kg_cuda_contract_match(const struct kg_cuda_contract_form *form,
     *plan = (struct kg_cuda_contract_plan){.form = form,
                                            .group = group,
                                            .facts = facts,
-                                           .set = form->usual,
+                                           .config = form->defaults,
                                            .times = &kg_cuda_contract_times_of_space};
     if (!kg_cuda_fits(group, reason) || !kg_contract_read(group, &plan->contract, reason))
         return NULL;
     plan->batches = count_of(&plan->contract, KG_CONTRACT_BATCH);
-    plan->rows = count_of(&plan->contract, KG_CONTRACT_M);
-    plan->columns = count_of(&plan->contract, KG_CONTRACT_N);
-    plan->depth = count_of(&plan->contract, KG_CONTRACT_K);
-    kg_cuda_contract_sides(plan);
-    if (!is_read(group)) {
-        kg_cuda_contract_refuse(reason, "nothing reads what it makes");
+    plan->m = count_of(&plan->contract, KG_CONTRACT_M);
+    plan->n = count_of(&plan->contract, KG_CONTRACT_N);
+    plan->k = count_of(&plan->contract, KG_CONTRACT_K);
+    kg_cuda_contract_read_operands(plan);
+    if (!has_output(group)) {
+        kg_cuda_contract_refuse(reason, "nothing reads its result");
         return NULL;
     }
     return !form->takes || form->takes(plan, reason) ? plan : NULL;
@@ -129,8 +128,9 @@ void kg_cuda_contract_space(const struct kg_match *match, struct kg_space *space
 
 bool kg_cuda_contract_check(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)
 {
-    if (plan->set.split > 1 && plan->set.split > kg_ceil_div(plan->depth, plan->set.depth))
-        return kg_cuda_contract_refuse(reason, "more parts of the sum than there is work for");
+    if (plan->config.split_k > 1 &&
+        plan->config.split_k > kg_ceil_div(plan->k, plan->config.tile_k))
+        return kg_cuda_contract_refuse(reason, "split_k is larger than the number of K tiles");
     return plan->form->valid(plan, reason);
 }
 
@@ -149,7 +149,7 @@ bool kg_cuda_contract_advised(const struct kg_match *match, struct kg_text *reas
     struct kg_cuda_contract_plan plan;
     kg_cuda_contract_plan_make(match, NULL, &plan);
     return plan.form->guess(&plan) ||
-           kg_cuda_contract_refuse(reason, "another form is expected to take these sizes sooner");
+           kg_cuda_contract_refuse(reason, "another form is expected to be faster for these sizes");
 }
 
 void kg_cuda_contract_guess(const struct kg_match *match, struct kg_config *config)
@@ -170,14 +170,15 @@ double kg_cuda_contract_expect(const struct kg_cuda_contract_plan *plan)
     return kg_cuda_contract_seconds(plan, &cost_terms);
 }
 
-// What is expected to take so many times as long as the best is no candidate.
+// In the first pass only notes the shortest expected time; in the second, takes what is at most
+// MAX_TIMES as long.
 static void take(struct kg_cuda_contract_listing *listing, const struct kg_cuda_contract_plan *plan)
 {
-    enum { MOST_TIMES = 3 };
+    enum { MAX_TIMES = 3 };
     double seconds = kg_cuda_contract_expect(plan);
     if (!listing->known) {
         listing->least = seconds > 0 && seconds < listing->least ? seconds : listing->least;
-    } else if (!listing->full && seconds <= MOST_TIMES * listing->least) {
+    } else if (!listing->full && seconds <= MAX_TIMES * listing->least) {
         struct kg_config config;
         kg_cuda_contract_collect(plan, &config);
         if (memcmp(&config, &listing->guess, sizeof config) != 0)
@@ -192,34 +193,34 @@ void kg_cuda_contract_take(struct kg_cuda_contract_listing *listing,
         return;
     take(listing, plan);
     struct kg_cuda_contract_plan limited = *plan;
-    int most = plan->form->cost_terms(plan).blocks;
+    int blocks = plan->form->cost_terms(plan).blocks_per_sm;
     for (int i = LIMITS - 1; i > 0; i--) {
-        limited.set.registers = (int)limits[i];
+        limited.config.maxnreg = (int)limits[i];
         if (!kg_cuda_contract_check(&limited, NULL) ||
-            plan->form->cost_terms(&limited).blocks <= most)
+            plan->form->cost_terms(&limited).blocks_per_sm <= blocks)
             continue;
-        most = plan->form->cost_terms(&limited).blocks;
+        blocks = plan->form->cost_terms(&limited).blocks_per_sm;
         take(listing, &limited);
     }
 }
 
-void kg_cuda_contract_list_pieces(struct kg_cuda_contract_plan *plan, int most,
+void kg_cuda_contract_list_splits(struct kg_cuda_contract_plan *plan, int limit,
                                   struct kg_cuda_contract_listing *listing)
 {
     int64_t tiles = kg_cuda_contract_tiles(plan), units = plan->facts->units;
-    for (int pieces = 1; pieces <= most; pieces *= 2) {
-        plan->set.split = pieces;
-        if (pieces == 1 || tiles * pieces <= 4 * units)
+    for (int splits = 1; splits <= limit; splits *= 2) {
+        plan->config.split_k = splits;
+        if (splits == 1 || tiles * splits <= 4 * units)
             kg_cuda_contract_take(listing, plan);
     }
-    plan->set.split = plan->set.order = 1;
+    plan->config.split_k = plan->config.raster = 1;
     if (tiles > units)
         kg_cuda_contract_take(listing, plan);
-    plan->set.order = 0;
+    plan->config.raster = 0;
 }
 
-// The guess, whatever is expected of it. Then all, twice: what is the least that is expected, and
-// what comes near.
+// The guess first, whatever time is expected of it. Then two passes over all configs: one to find
+// the shortest expected time, one to take those that come near it.
 void kg_cuda_contract_list(const struct kg_match *match, kg_config_take *take_config, void *user)
 {
     struct kg_cuda_contract_plan plan;
@@ -244,7 +245,7 @@ double kg_cuda_contract_expected(const struct kg_match *match, const struct kg_c
 
 // ---- Bound, source, launches ----
 
-// What must be read and written, and the busiest unit's share of whole tiles.
+// The longer of compulsory memory traffic and the multiplications of the busiest SM.
 double kg_cuda_contract_bound(const struct kg_match *match, const struct kg_config *config)
 {
     const struct kg_device_facts *facts = match->facts;
@@ -255,10 +256,10 @@ double kg_cuda_contract_bound(const struct kg_match *match, const struct kg_conf
     if (facts->bandwidth > 0 && bytes > 0)
         seconds = bytes / facts->bandwidth;
     if (rate > 0 && facts->units > 0) {
-        double tile = 2.0 * plan.set.rows * plan.set.columns * (double)plan.depth;
+        double tile = 2.0 * plan.config.tile_m * plan.config.tile_n * (double)plan.k;
         int64_t tiles = kg_cuda_contract_tiles(&plan), waves = kg_ceil_div(tiles, facts->units);
-        // Pieces may have different lengths, or none: they are counted as if dealt evenly.
-        double share = plan.set.split == 1 ? (double)waves : (double)tiles / facts->units;
+        // K slices differ in length, and may be empty: they are counted as if divided evenly.
+        double share = plan.config.split_k == 1 ? (double)waves : (double)tiles / facts->units;
         double busy = share * tile / (rate / facts->units);
         seconds = busy > seconds ? busy : seconds;
     }
@@ -268,8 +269,8 @@ double kg_cuda_contract_bound(const struct kg_match *match, const struct kg_conf
 bool kg_cuda_contract_emit(const struct kg_match *match, const struct kg_config *config,
                            const char *entry, struct kg_text *source)
 {
-    static const char *const parts[] = {"cuda/index.cuh", "cuda/vectors.cuh",
-                                        "cuda/contract_job.cuh"};
+    static const char *const shared[] = {"cuda/index.cuh", "cuda/vectors.cuh",
+                                         "cuda/contract_job.cuh"};
     struct kg_cuda_contract_plan plan;
     struct kg_space space;
     struct kg_code code = {source, 0};
@@ -277,8 +278,8 @@ bool kg_cuda_contract_emit(const struct kg_match *match, const struct kg_config 
     plan.entry = entry;
     kg_cuda_contract_space(match, &space);
     kg_cuda_opening(source, &match->group, match->family->name, config, &space);
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        kg_text_add(source, kg_skeleton_find(parts[i]));
+    for (size_t i = 0; i < sizeof shared / sizeof *shared; i++) {
+        kg_text_add(source, kg_skeleton_find(shared[i]));
         kg_text_add(source, "\n");
     }
     for (const char *const *skeleton = plan.form->skeletons; *skeleton; skeleton++) {
@@ -294,22 +295,22 @@ void kg_cuda_contract_launch(const struct kg_cuda_contract_plan *plan, struct kg
                              int whole, int count, struct kg_grids *grids)
 {
     const struct kg_grid none = {.threads = {1, 1, 1}};
-    int64_t outputs = plan->batches * plan->rows * plan->columns;
+    int64_t outputs = plan->batches * plan->m * plan->n;
     *grids = (struct kg_grids){.count = count, .alignment = ACCESS};
     for (int i = 0; i < count; i++) {
         grids->grids[i] = i == whole ? grid : none;
         grids->unaligned[i] = i == 1 ? grid : none;
     }
-    if (plan->set.split == 1)
+    if (plan->config.split_k == 1)
         return;
     int64_t blocks = kg_ceil_div(outputs, FOLD_THREADS);
     grids->grids[count] = grids->unaligned[count] = (struct kg_grid){
-        .blocks = {blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS, 1, 1},
+        .blocks = {blocks < MAX_BLOCKS ? blocks : MAX_BLOCKS, 1, 1},
         .threads = {FOLD_THREADS, 1, 1},
     };
     grids->count++;
     size_t bytes = plan->contract.type == KG_TYPE_F32 ? 4 : 8;
-    grids->scratch = (size_t)outputs * (size_t)plan->set.split * bytes;
+    grids->scratch = (size_t)outputs * (size_t)plan->config.split_k * bytes;
 }
 
 void kg_cuda_contract_grids(const struct kg_match *match, const struct kg_config *config,

@@ -1,9 +1,9 @@
 // The job of a product, and the functions around it: see cuda_contract.h and
 // kernels/cuda/contract_job.cuh, which says what a job is.
 //
-// A definition may call its tensors and sizes what a job calls its members, so what functions are
-// given stands in a struct of its own, and each member of the job that needs it unpacks it. Names
-// of parameters are words that kg_emit_name keeps away from the user's.
+// A definition may give tensors and sizes the names of the job's members, so the arguments are in a
+// struct of their own, which each method unpacks. The names of parameters are reserved words for
+// kg_emit_name.
 
 #include "gen/cuda/contract/cuda_contract.h"
 
@@ -24,9 +24,10 @@ static const struct kg_nest *nest_at(const struct kg_cuda_contract_plan *plan, i
     return plan->group->problem->nests[plan->group->first + i];
 }
 
-// ---- What functions are given ----
+// ---- The arguments ----
 
-// Calls `add` for each member: arguments, and strides that are no arguments.
+// Calls `add` for each member of the struct: the arguments of the group, and the strides of
+// contiguous tensors, which are computed.
 static void each_member(const struct kg_cuda_contract_plan *plan, struct kg_text *text,
                         void (*add)(struct kg_text *text, const struct kg_group *group,
                                     const struct kg_argument *argument, const char *separator))
@@ -99,7 +100,7 @@ static void unpack(struct writer *writer)
 
 // ---- Members of the job ----
 
-// Declares the axes of a part, of which `position` counts all.
+// Declares the axes of one role (batch, M, N or K); `position` is their linear index.
 static void emit_axes(struct writer *writer, enum kg_contract_part part, const char *position)
 {
     const struct kg_contract *contract = &writer->plan->contract;
@@ -150,32 +151,32 @@ static void emit_counts(struct writer *writer)
     }
 }
 
-static enum kg_contract_part lines_of(int side)
+static enum kg_contract_part lines_of(int operand)
 {
-    return side ? KG_CONTRACT_N : KG_CONTRACT_M;
+    return operand ? KG_CONTRACT_N : KG_CONTRACT_M;
 }
 
-// "item, int64_t row, int64_t step" of side A; of B, the step stands before the column.
-static const char *parameters_of(int side)
+// For operand A "item, row, step"; for B the step comes before the column.
+static const char *parameters_of(int operand)
 {
-    return side ? "int64_t item, int64_t step, int64_t column"
-                : "int64_t item, int64_t row, int64_t step";
+    return operand ? "int64_t item, int64_t step, int64_t column"
+                   : "int64_t item, int64_t row, int64_t step";
 }
 
-static void emit_side(struct writer *writer, int side)
+static void emit_operand(struct writer *writer, int operand)
 {
     const struct kg_contract *contract = &writer->plan->contract;
     struct kg_code *code = writer->code;
-    kg_code_open(code, "KG_METHOD compute %c(%s) const", "ab"[side], parameters_of(side));
+    kg_code_open(code, "KG_METHOD compute %c(%s) const", "ab"[operand], parameters_of(operand));
     unpack(writer);
     emit_axes(writer, KG_CONTRACT_BATCH, "item");
-    emit_axes(writer, lines_of(side), side ? "column" : "row");
+    emit_axes(writer, lines_of(operand), operand ? "column" : "row");
     emit_axes(writer, KG_CONTRACT_K, "step");
     kg_code_begin(code);
     kg_text_add(code->text, "return ");
-    for (int i = 0; i < contract->sides[side].count; i++) {
-        const struct kg_contract_factor *factor = &contract->sides[side].factors[i];
-        bool alone = contract->sides[side].count == 1 && !factor->divides;
+    for (int i = 0; i < contract->sides[operand].count; i++) {
+        const struct kg_contract_factor *factor = &contract->sides[operand].factors[i];
+        bool alone = contract->sides[operand].count == 1 && !factor->divides;
         kg_text_add(code->text, factor->divides ? i > 0 ? " / " : "1 / " : i > 0 ? " * " : "");
         kg_text_add(code->text, alone ? "" : "(");
         kg_emit_value(code->text, contract->nest, factor->expr, contract->type, &writer->names);
@@ -186,7 +187,7 @@ static void emit_side(struct writer *writer, int side)
     kg_code_close(code);
 }
 
-// What one step of the axis is in memory: "2 * x_s0 + 1".
+// The stride of an axis in elements: "2 * x_s0 + 1".
 static void print_stride(struct writer *writer, const struct kg_access *access, int axis)
 {
     struct kg_text *text = writer->code->text;
@@ -208,14 +209,14 @@ static void print_stride(struct writer *writer, const struct kg_access *access, 
     kg_text_add(text, *plus ? "" : "0");
 }
 
-// How far the position `step` is from where the sum begins.
-static void emit_along(struct writer *writer, int side)
+// The offset of K index `step` from K index 0, in elements.
+static void emit_k_offset(struct writer *writer, int operand)
 {
     const struct kg_contract *contract = &writer->plan->contract;
-    const struct kg_access *access = writer->plan->plain[side];
+    const struct kg_access *access = writer->plan->plain[operand];
     struct kg_code *code = writer->code;
     int count = contract->axis_count[KG_CONTRACT_K];
-    kg_code_open(code, "KG_METHOD int64_t %c_along(int64_t step) const", "ab"[side]);
+    kg_code_open(code, "KG_METHOD int64_t %c_k_offset(int64_t step) const", "ab"[operand]);
     unpack(writer);
     emit_axes(writer, KG_CONTRACT_K, "step");
     kg_code_begin(code);
@@ -238,16 +239,16 @@ static void emit_along(struct writer *writer, int side)
     kg_code_close(code);
 }
 
-static void emit_place(struct writer *writer, int side)
+static void emit_place(struct writer *writer, int operand)
 {
     const struct kg_contract *contract = &writer->plan->contract;
-    const struct kg_access *access = writer->plan->plain[side];
+    const struct kg_access *access = writer->plan->plain[operand];
     struct kg_code *code = writer->code;
-    kg_code_open(code, "KG_METHOD const side_%c *%c_at(%s) const", "ab"[side], "ab"[side],
-                 parameters_of(side));
+    kg_code_open(code, "KG_METHOD const element_%c *%c_at(%s) const", "ab"[operand], "ab"[operand],
+                 parameters_of(operand));
     unpack(writer);
     emit_axes(writer, KG_CONTRACT_BATCH, "item");
-    emit_axes(writer, lines_of(side), side ? "column" : "row");
+    emit_axes(writer, lines_of(operand), operand ? "column" : "row");
     emit_axes(writer, KG_CONTRACT_K, "step");
     kg_code_begin(code);
     kg_text_add(code->text, "return ");
@@ -259,47 +260,48 @@ static void emit_place(struct writer *writer, int side)
     kg_code_close(code);
 }
 
-static void emit_widen(struct writer *writer, int side)
+static void emit_widen(struct writer *writer, int operand)
 {
-    enum kg_dtype dtype = kg_cuda_contract_dtype(writer->plan, side);
+    enum kg_dtype dtype = kg_cuda_contract_dtype(writer->plan, operand);
     struct kg_code *code = writer->code;
-    kg_code_open(code, "KG_METHOD compute widen_%c(side_%c element) const", "ab"[side], "ab"[side]);
+    kg_code_open(code, "KG_METHOD compute widen_%c(element_%c element) const", "ab"[operand],
+                 "ab"[operand]);
     kg_code_line(
         code, kg_dtype_is_narrow_float(dtype) ? "return kg_unpack_%s(element);" : "return element;",
         kg_dtypes[dtype].name);
     kg_code_close(code);
 }
 
-// ---- What becomes of a sum ----
+// ---- The epilogue ----
 
 // "kg_unpack_f16(in_column.e0)".
-static void print_own(const struct writer *writer, struct kg_text *text, int number)
+static void print_epilogue_read(const struct writer *writer, struct kg_text *text, int number)
 {
-    static const char *const names[KG_EPILOGUE_SCOPE_COUNT] = {"in_row", "in_column", "in_sum"};
+    static const char *const names[KG_EPILOGUE_SCOPE_COUNT] = {"in_row", "in_column", "in_element"};
     struct kg_cuda_contract_epilogue_read list[KG_CONTRACT_EPILOGUE_READS];
     kg_cuda_contract_epilogue_reads(writer->plan, list);
     enum kg_dtype dtype = kg_emit_tensor_dtype(list[number].access->tensor);
     bool is_narrow = kg_dtype_is_narrow_float(dtype);
     if (is_narrow)
         kg_text_format(text, "kg_unpack_%s(", kg_dtypes[dtype].name);
-    kg_text_add(text, names[list[number].owner]);
-    if (list[number].owner != KG_EPILOGUE_PER_ELEMENT)
+    kg_text_add(text, names[list[number].scope]);
+    if (list[number].scope != KG_EPILOGUE_PER_ELEMENT)
         kg_text_format(text, ".e%d", number);
     kg_text_add(text, is_narrow ? ")" : "");
 }
 
-// A value made earlier in the group, as it is read back: an output has the dtype it is stored in.
-// And what the row, the column or the sum has of its own.
-static bool print_made(void *user, struct kg_text *text, const struct kg_access *access)
+// Prints the read of a value that the group computed earlier (rounded to the dtype it is stored
+// in), or of one of the listed epilogue reads. Returns false for all other reads.
+static bool print_read(void *user, struct kg_text *text, const struct kg_access *access)
 {
     const struct writer *writer = user;
     const struct kg_tensor *tensor = access->tensor;
     int maker = kg_group_maker(writer->plan->group, tensor);
-    int own = maker < 0 ? kg_cuda_contract_find_epilogue_read(writer->plan, access) : -1;
-    if (own >= 0)
-        print_own(writer, text, own);
+    int listed = maker < 0 ? kg_cuda_contract_find_epilogue_read(writer->plan, access) : -1;
+    if (listed >= 0)
+        print_epilogue_read(writer, text, listed);
     if (maker < 0)
-        return own >= 0;
+        return listed >= 0;
     enum kg_dtype dtype = kg_emit_tensor_dtype(tensor);
     char value[32];
     snprintf(value, sizeof value, "v%d", tensor->id);
@@ -312,7 +314,7 @@ static bool print_made(void *user, struct kg_text *text, const struct kg_access 
     return true;
 }
 
-// v<id>, the value of statement `i`.
+// Declares v<id>, the value of statement `i`.
 static void emit_value(struct writer *writer, int i)
 {
     const struct kg_contract *contract = &writer->plan->contract;
@@ -321,7 +323,7 @@ static void emit_value(struct writer *writer, int i)
     struct kg_code *code = writer->code;
     enum kg_type type = kg_emit_nest_type(nest);
     names.user = writer;
-    names.read = print_made;
+    names.read = print_read;
     kg_code_begin(code);
     kg_text_format(code->text, "const %s v%d = ", kg_emit_type(type), nest->output->id);
     if (i > 0) {
@@ -354,7 +356,7 @@ static void print_element(struct kg_text *text, enum kg_dtype dtype, enum kg_typ
                           const char *value)
 {
     bool is_narrow = kg_dtype_is_narrow_float(dtype);
-    // By way of f32, f64 and large integers would be rounded twice.
+    // Conversion through f32 would round f64 and large integers twice.
     bool wide = is_narrow && (type == KG_TYPE_F64 || type == KG_TYPE_I64);
     enum kg_type to = wide ? KG_TYPE_F64 : kg_dtypes[dtype].compute;
     if (is_narrow)
@@ -383,53 +385,53 @@ static void print_place(struct writer *writer, const struct kg_cuda_contract_epi
     kg_text_add(writer->code->text, ")");
 }
 
-// The elements that all of a row or a column have in common: what they are, where they are, and
-// that they will be read.
-static void emit_own(struct writer *writer, enum kg_cuda_contract_epilogue_scope owner)
+// The values that all elements of a row (or column) share: the struct that holds them, and the
+// methods that load and prefetch them.
+static void emit_line_values(struct writer *writer, enum kg_cuda_contract_epilogue_scope scope)
 {
-    const char *name = owner == KG_EPILOGUE_PER_COLUMN ? "column" : "row";
+    const char *name = scope == KG_EPILOGUE_PER_COLUMN ? "column" : "row";
     struct kg_code *code = writer->code;
     struct kg_cuda_contract_epilogue_read list[KG_CONTRACT_EPILOGUE_READS];
     int count = kg_cuda_contract_epilogue_reads(writer->plan, list);
-    kg_code_line(code, "struct of_%s {", name);
+    kg_code_line(code, "struct %s_values {", name);
     for (int i = 0; i < count; i++)
-        if (list[i].owner == owner)
+        if (list[i].scope == scope)
             kg_code_line(code, "    %s e%d;", kg_emit_tensor_storage(list[i].access->tensor), i);
     kg_code_line(code, "};");
-    for (int expects = 0; expects < 2; expects++) {
+    for (int prefetches = 0; prefetches < 2; prefetches++) {
         kg_code_open(code,
-                     expects ? "KG_METHOD void expect_%s(int64_t item, int64_t %s) const"
-                             : "KG_METHOD of_%s at_%s(int64_t item, int64_t %s) const",
+                     prefetches ? "KG_METHOD void prefetch_%s(int64_t item, int64_t %s) const"
+                                : "KG_METHOD %s_values load_%s(int64_t item, int64_t %s) const",
                      name, name, name);
         unpack(writer);
         emit_axes(writer, KG_CONTRACT_BATCH, "item");
-        emit_axes(writer, owner == KG_EPILOGUE_PER_COLUMN ? KG_CONTRACT_N : KG_CONTRACT_M, name);
+        emit_axes(writer, scope == KG_EPILOGUE_PER_COLUMN ? KG_CONTRACT_N : KG_CONTRACT_M, name);
         kg_code_begin(code);
-        const char *before = expects ? "kg_expect(" : "return {*(";
+        const char *before = prefetches ? "kg_prefetch_l2(" : "return {*(";
         for (int i = 0; i < count; i++) {
-            if (list[i].owner != owner)
+            if (list[i].scope != scope)
                 continue;
             kg_text_add(code->text, before);
             print_place(writer, &list[i]);
-            kg_text_add(code->text, expects ? "); " : ")");
-            before = expects ? before : ", *(";
+            kg_text_add(code->text, prefetches ? "); " : ")");
+            before = prefetches ? before : ", *(";
         }
-        kg_text_add(code->text, expects ? "" : *before == ',' ? "};" : "return {};");
+        kg_text_add(code->text, prefetches ? "" : *before == ',' ? "};" : "return {};");
         kg_code_end(code);
         kg_code_close(code);
     }
 }
 
-// Where a sum's own element is, and whether those of neighbours in a row may be read as one word.
-static void emit_own_sum(struct writer *writer)
+// The address of the per-element value, and whether two adjacent columns can be read as one word.
+static void emit_element_values(struct writer *writer)
 {
     struct kg_code *code = writer->code;
     struct kg_cuda_contract_epilogue_read list[KG_CONTRACT_EPILOGUE_READS];
     int i = kg_cuda_contract_epilogue_reads(writer->plan, list);
-    while (i > 0 && list[i - 1].owner != KG_EPILOGUE_PER_ELEMENT)
+    while (i > 0 && list[i - 1].scope != KG_EPILOGUE_PER_ELEMENT)
         i--;
     const struct kg_tensor *tensor = i > 0 ? list[i - 1].access->tensor : NULL;
-    open_finish(writer, "const uint16_t *sum_at", "");
+    open_finish(writer, "const uint16_t *element_at", "");
     kg_code_begin(code);
     kg_text_add(code->text, "return ");
     if (tensor)
@@ -439,7 +441,7 @@ static void emit_own_sum(struct writer *writer)
     kg_text_add(code->text, ";");
     kg_code_end(code);
     kg_code_close(code);
-    kg_code_open(code, "KG_METHOD bool sums_in_pairs() const");
+    kg_code_open(code, "KG_METHOD bool elements_in_pairs() const");
     unpack(writer);
     kg_code_begin(code);
     kg_text_add(code->text, tensor ? "return ((uint64_t)" : "return false");
@@ -468,8 +470,8 @@ static void emit_finish(struct writer *writer)
     char value[32];
     snprintf(value, sizeof value, "v%d", nest->output->id);
     open_finish(writer, "out value",
-                ", compute total, const of_row &in_row, const of_column &in_column, "
-                "uint16_t in_sum");
+                ", compute total, const row_values &in_row, const column_values &in_column, "
+                "uint16_t in_element");
     for (int i = 0; i <= last; i++) {
         emit_value(writer, i);
         if (i < last && !kg_group_is_private(writer->plan->group, nest_at(writer->plan, i)->output))
@@ -483,9 +485,9 @@ static void emit_finish(struct writer *writer)
     kg_code_close(code);
     kg_code_open(code, "KG_METHOD out value(int64_t item, int64_t row, int64_t column, "
                        "compute total) const");
-    kg_code_line(code, "return value(item, row, column, total, at_row(item, row), "
-                       "at_column(item, column), "
-                       "BY_SUM ? *sum_at(item, row, column) : (uint16_t)0);");
+    kg_code_line(code, "return value(item, row, column, total, load_row(item, row), "
+                       "load_column(item, column), "
+                       "PER_ELEMENT ? *element_at(item, row, column) : (uint16_t)0);");
     kg_code_close(code);
     open_finish(writer, "out *out_at", "");
     kg_code_begin(code);
@@ -514,32 +516,35 @@ void kg_cuda_contract_emit_job(struct kg_code *code, const struct kg_cuda_contra
     kg_code_line(code, "struct %s_job {", plan->entry);
     code->depth++;
     kg_code_line(code, "using compute = %s;", kg_emit_type(plan->contract.type));
-    for (int side = 0; side < 2; side++)
-        kg_code_line(code, "using side_%c = %s;", "ab"[side],
-                     kg_emit_storage(kg_cuda_contract_dtype(plan, side)));
+    for (int operand = 0; operand < 2; operand++)
+        kg_code_line(code, "using element_%c = %s;", "ab"[operand],
+                     kg_emit_storage(kg_cuda_contract_dtype(plan, operand)));
     kg_code_line(code, "using out = %s;", kg_emit_tensor_storage(output));
-    kg_code_line(code, "enum : bool { PLAIN_A = %d, PLAIN_B = %d, ALONG_A = %d, ALONG_B = %d };",
-                 plan->plain[0] != NULL, plan->plain[1] != NULL, plan->along[0], plan->along[1]);
-    struct kg_cuda_contract_epilogue_read own[KG_CONTRACT_EPILOGUE_READS];
+    kg_code_line(
+        code, "enum : bool { PLAIN_A = %d, PLAIN_B = %d, K_MAJOR_A = %d, K_MAJOR_B = %d };",
+        plan->plain[0] != NULL, plan->plain[1] != NULL, plan->k_major[0], plan->k_major[1]);
+    struct kg_cuda_contract_epilogue_read reads[KG_CONTRACT_EPILOGUE_READS];
     bool by[KG_EPILOGUE_SCOPE_COUNT] = {false};
-    for (int i = kg_cuda_contract_epilogue_reads(plan, own) - 1; i >= 0; i--)
-        by[own[i].owner] = true;
-    kg_code_line(code, "enum : bool { POINTED = %d, BY_ROW = %d, BY_COLUMN = %d, BY_SUM = %d };",
-                 kg_cuda_contract_epilogue_uses_position(plan), by[KG_EPILOGUE_PER_ROW],
-                 by[KG_EPILOGUE_PER_COLUMN], by[KG_EPILOGUE_PER_ELEMENT]);
+    for (int i = kg_cuda_contract_epilogue_reads(plan, reads) - 1; i >= 0; i--)
+        by[reads[i].scope] = true;
+    kg_code_line(
+        code,
+        "enum : bool { USES_POSITION = %d, PER_ROW = %d, PER_COLUMN = %d, PER_ELEMENT = %d };",
+        kg_cuda_contract_epilogue_uses_position(plan), by[KG_EPILOGUE_PER_ROW],
+        by[KG_EPILOGUE_PER_COLUMN], by[KG_EPILOGUE_PER_ELEMENT]);
     kg_code_line(code, "%s_given given;", plan->entry);
     emit_counts(&writer);
-    for (int side = 0; side < 2; side++) {
-        emit_side(&writer, side);
-        if (!plan->plain[side])
+    for (int operand = 0; operand < 2; operand++) {
+        emit_operand(&writer, operand);
+        if (!plan->plain[operand])
             continue;
-        emit_place(&writer, side);
-        emit_along(&writer, side);
-        emit_widen(&writer, side);
+        emit_place(&writer, operand);
+        emit_k_offset(&writer, operand);
+        emit_widen(&writer, operand);
     }
-    emit_own(&writer, KG_EPILOGUE_PER_ROW);
-    emit_own(&writer, KG_EPILOGUE_PER_COLUMN);
-    emit_own_sum(&writer);
+    emit_line_values(&writer, KG_EPILOGUE_PER_ROW);
+    emit_line_values(&writer, KG_EPILOGUE_PER_COLUMN);
+    emit_element_values(&writer);
     emit_finish(&writer);
     code->depth--;
     kg_code_line(code, "};\n");
@@ -548,12 +553,12 @@ void kg_cuda_contract_emit_job(struct kg_code *code, const struct kg_cuda_contra
 void kg_cuda_contract_declare_job(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
 {
     kg_code_begin(code);
-    if (plan->set.swap)
+    if (plan->config.swap)
         kg_text_format(code->text, "const kg_swapped<%s_job> job = {{{", plan->entry);
     else
         kg_text_format(code->text, "const %s_job job = {{", plan->entry);
     each_member(plan, code->text, plan->waits ? add_place : add_name);
-    kg_text_add(code->text, plan->set.swap ? "}}};" : "}};");
+    kg_text_add(code->text, plan->config.swap ? "}}};" : "}};");
     kg_code_end(code);
 }
 
@@ -561,11 +566,11 @@ void kg_cuda_contract_emit_fold(struct kg_code *code, const struct kg_cuda_contr
                                 int number)
 {
     enum { THREADS = 256 };
-    if (plan->set.split == 1)
+    if (plan->config.split_k == 1)
         return;
     kg_text_add(code->text, "\n");
     kg_cuda_open_function(code, plan->group, plan->entry, number, THREADS, 0);
     kg_cuda_contract_declare_job(code, plan);
-    kg_code_line(code, "kg_contract_fold<%d>(job, scratch);", plan->set.split);
+    kg_code_line(code, "kg_contract_fold<%d>(job, scratch);", plan->config.split_k);
     kg_code_close(code);
 }

@@ -1,6 +1,6 @@
-// What is done with the sums of a product on their way out, as far as threads have to know: which
-// statement is stored last, and what of what is read belongs to a whole row, to a whole column, or
-// to a sum alone. That is read apart from the rest, early and no more often than needed.
+// The epilogue of a product: which statement is stored last, and which of its reads are per row,
+// per column or per element. Threads load those early, during the main loop, and once for each row
+// or column.
 
 #include "gen/cuda/contract/cuda_contract.h"
 #include "gen/shared/axes.h"
@@ -36,7 +36,7 @@ const struct kg_tensor *kg_cuda_contract_output(const struct kg_cuda_contract_pl
 
 // ---- Reads ----
 
-// Whether the axes of a part move the read.
+// Whether the read depends on the axes of a role (M or N).
 static bool moves(const struct kg_cuda_contract_plan *plan, const struct kg_access *access,
                   enum kg_contract_part part)
 {
@@ -48,8 +48,7 @@ static bool moves(const struct kg_cuda_contract_plan *plan, const struct kg_acce
     return false;
 }
 
-// Whether neighbouring columns are neighbours in memory, of two bytes each, as far as that does not
-// depend on strides.
+// Whether adjacent columns are adjacent in memory, two bytes each, as far as subscripts tell.
 static bool is_in_pairs(const struct kg_cuda_contract_plan *plan, const struct kg_access *access)
 {
     const struct kg_contract *contract = &plan->contract;
@@ -63,11 +62,11 @@ static bool is_in_pairs(const struct kg_cuda_contract_plan *plan, const struct k
     return kg_dtype_is_half(kg_emit_tensor_dtype(access->tensor));
 }
 
-static bool find_owner(const struct kg_cuda_contract_plan *plan, const struct kg_access *access,
-                       enum kg_cuda_contract_epilogue_scope *owner)
+static bool find_scope(const struct kg_cuda_contract_plan *plan, const struct kg_access *access,
+                       enum kg_cuda_contract_epilogue_scope *scope)
 {
     bool row = moves(plan, access, KG_CONTRACT_M), column = moves(plan, access, KG_CONTRACT_N);
-    *owner = row && column ? KG_EPILOGUE_PER_ELEMENT
+    *scope = row && column ? KG_EPILOGUE_PER_ELEMENT
              : column      ? KG_EPILOGUE_PER_COLUMN
                            : KG_EPILOGUE_PER_ROW;
     if (kg_group_maker(plan->group, access->tensor) >= 0 || access->read->pad ||
@@ -76,23 +75,23 @@ static bool find_owner(const struct kg_cuda_contract_plan *plan, const struct kg
     for (int dim = 0; dim < access->tensor->rank; dim++)
         if (!access->map[dim].is_affine)
             return false;
-    return *owner != KG_EPILOGUE_PER_ELEMENT || is_in_pairs(plan, access);
+    return *scope != KG_EPILOGUE_PER_ELEMENT || is_in_pairs(plan, access);
 }
 
 int kg_cuda_contract_epilogue_reads(const struct kg_cuda_contract_plan *plan,
                                     struct kg_cuda_contract_epilogue_read *list)
 {
-    int count = 0, of_sums = 0;
+    int count = 0, per_element = 0;
     for (int i = 1; i <= kg_cuda_contract_last(plan); i++) {
         const struct kg_nest *nest = nest_at(plan, i);
         for (int j = 0; j < nest->access_count && count < KG_CONTRACT_EPILOGUE_READS; j++) {
-            enum kg_cuda_contract_epilogue_scope owner;
-            if (!find_owner(plan, &nest->accesses[j], &owner))
+            enum kg_cuda_contract_epilogue_scope scope;
+            if (!find_scope(plan, &nest->accesses[j], &scope))
                 continue;
-            of_sums += owner == KG_EPILOGUE_PER_ELEMENT;
-            if (owner != KG_EPILOGUE_PER_ELEMENT || of_sums == 1) // one is held
+            per_element += scope == KG_EPILOGUE_PER_ELEMENT;
+            if (scope != KG_EPILOGUE_PER_ELEMENT || per_element == 1) // threads keep one
                 list[count++] =
-                    (struct kg_cuda_contract_epilogue_read){nest, &nest->accesses[j], owner};
+                    (struct kg_cuda_contract_epilogue_read){nest, &nest->accesses[j], scope};
         }
     }
     return count;
@@ -111,14 +110,14 @@ int kg_cuda_contract_find_epilogue_read(const struct kg_cuda_contract_plan *plan
 int kg_cuda_contract_epilogue_registers(const struct kg_cuda_contract_plan *plan, int rows,
                                         int columns)
 {
-    enum { OF_SUMS = 24 }; // those of a piece, and where they are
+    enum { PER_ELEMENT = 24 }; // the values of one store chunk and their addresses
     struct kg_cuda_contract_epilogue_read list[KG_CONTRACT_EPILOGUE_READS];
     int count = kg_cuda_contract_epilogue_reads(plan, list), registers = 0;
     for (int i = 0; i < count; i++) {
         int bits = kg_dtypes[kg_emit_tensor_dtype(list[i].access->tensor)].bits;
-        bool by_column = (list[i].owner == KG_EPILOGUE_PER_COLUMN) != (plan->set.swap == 1);
-        if (list[i].owner == KG_EPILOGUE_PER_ELEMENT)
-            registers += plan->set.swap ? 0 : OF_SUMS;
+        bool by_column = (list[i].scope == KG_EPILOGUE_PER_COLUMN) != (plan->config.swap == 1);
+        if (list[i].scope == KG_EPILOGUE_PER_ELEMENT)
+            registers += plan->config.swap ? 0 : PER_ELEMENT;
         else
             registers +=
                 by_column ? (columns + 63) / 64 * ((bits + 15) / 16) : rows * ((bits + 31) / 32);
@@ -126,10 +125,10 @@ int kg_cuda_contract_epilogue_registers(const struct kg_cuda_contract_plan *plan
     return registers;
 }
 
-// ---- What it takes ----
+// ---- What the epilogue needs ----
 
-// Whether the statement looks at where it is.
-static bool looks(const struct kg_cuda_contract_plan *plan, const struct kg_nest *nest)
+// Whether the statement uses an index, or reads something that is not in the list.
+static bool needs_position(const struct kg_cuda_contract_plan *plan, const struct kg_nest *nest)
 {
     for (int axis = 0; axis < nest->output_axes; axis++)
         if (kg_expr_uses(nest->body, axis, false))
@@ -145,7 +144,7 @@ bool kg_cuda_contract_epilogue_uses_position(const struct kg_cuda_contract_plan 
 {
     int last = kg_cuda_contract_last(plan);
     for (int i = 0; i < last; i++)
-        if (is_stored(plan, i) || looks(plan, nest_at(plan, i + 1)))
+        if (is_stored(plan, i) || needs_position(plan, nest_at(plan, i + 1)))
             return true;
     return false;
 }

@@ -1,6 +1,6 @@
-// How long a matrix product on CUDA is expected to take: by units that copy and multiply stage
-// after stage, in turns, and by memory, whichever is longer. What is particular to a form of
-// kernel, the form says as its pace.
+// The time model of matrix products on CUDA: the longer of two times, that of SMs which fill and
+// multiply stage after stage, and that of memory traffic. A form describes what is particular to it
+// by its cost terms.
 
 #include "gen/cuda/contract/cuda_contract.h"
 
@@ -9,118 +9,124 @@
 #include "gen/shared/bound.h"
 #include "gen/shared/emit.h"
 
-enum { REGISTER_FILE = 65536 };
-enum { THREADS_OF_UNIT = 2048, BLOCKS_OF_UNIT = 32 };
-
-double kg_cuda_contract_stage(const struct kg_cuda_contract_plan *plan, double rate, double share)
+double kg_cuda_contract_stage_seconds(const struct kg_cuda_contract_plan *plan, double rate,
+                                      double share)
 {
-    double operations = 2.0 * plan->set.rows * plan->set.columns * plan->set.depth;
+    double operations = 2.0 * plan->config.tile_m * plan->config.tile_n * plan->config.tile_k;
     return rate > 0 ? operations * plan->facts->units / (rate * share) : 0;
 }
 
-int kg_cuda_contract_blocks(const struct kg_cuda_contract_plan *plan, int threads, int registers,
-                            int64_t shared)
+int kg_cuda_contract_blocks_per_sm(const struct kg_cuda_contract_plan *plan, int threads,
+                                   int registers, int64_t shared)
 {
-    int limit = plan->set.registers;
-    int64_t used = limit > 0 && limit < registers ? limit : registers, blocks = BLOCKS_OF_UNIT;
-    const int64_t most[] = {THREADS_OF_UNIT / threads, REGISTER_FILE / (threads * used),
-                            KG_CUDA_UNIT_SHARED / (shared + KG_CUDA_SYSTEM_SHARED)};
-    for (size_t i = 0; i < sizeof most / sizeof *most; i++)
-        blocks = most[i] < blocks ? most[i] : blocks;
+    const struct kg_unit_limits *unit = &plan->facts->unit;
+    int limit = plan->config.maxnreg;
+    int64_t used = limit > 0 && limit < registers ? limit : registers, blocks = unit->blocks;
+    const int64_t limits[] = {unit->threads / threads, unit->registers / (threads * used),
+                              unit->shared / (shared + unit->block_reserve)};
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        blocks = limits[i] < blocks ? limits[i] : blocks;
     return blocks < 1 ? 1 : (int)blocks;
 }
 
-static double side_bytes(const struct kg_cuda_contract_plan *plan, int side, int lines)
+static double operand_bytes(const struct kg_cuda_contract_plan *plan, int operand, int lines)
 {
-    return (double)lines * kg_dtypes[kg_cuda_contract_dtype(plan, side)].bits / 8 * plan->set.depth;
+    return (double)lines * kg_dtypes[kg_cuda_contract_dtype(plan, operand)].bits / 8 *
+           plan->config.tile_k;
 }
 
-// Of a step of a tile, both sides. `once`: of what blocks share, the part that each copies.
+// Bytes of both operands for one stage of a tile. `once`: of operands that a cluster shares, only
+// what each block loads itself.
 static double stage_bytes(const struct kg_cuda_contract_plan *plan, bool once)
 {
-    int left = plan->set.swap ? 1 : 0;
-    int64_t tall = kg_cuda_contract_m_after_swap(plan),
-            wide = kg_cuda_contract_n_after_swap(plan); // there
-    tall = tall < plan->set.rows ? tall : plan->set.rows;
-    wide = wide < plan->set.columns ? wide : plan->set.columns;
-    return side_bytes(plan, left, (int)tall) / (once ? plan->set.across : 1) +
-           side_bytes(plan, !left, (int)wide) / (once ? plan->set.down : 1);
+    int left = plan->config.swap ? 1 : 0;
+    int64_t tall = kg_cuda_contract_m_after_swap(plan), wide = kg_cuda_contract_n_after_swap(plan);
+    tall = tall < plan->config.tile_m ? tall : plan->config.tile_m;
+    wide = wide < plan->config.tile_n ? wide : plan->config.tile_n;
+    return operand_bytes(plan, left, (int)tall) / (once ? plan->config.cluster_n : 1) +
+           operand_bytes(plan, !left, (int)wide) / (once ? plan->config.cluster_m : 1);
 }
 
-// Of a unit: what arrives for its block, or what that asks for itself, where lines that begin
-// anywhere take longer.
+// The time to fill one stage: the longer of receiving all of it and of issuing the block's own
+// loads, which take longer for unaligned lines.
 static double fill_seconds(const struct kg_cuda_contract_plan *plan,
                            const struct kg_cuda_contract_cost_terms *cost_terms)
 {
-    double arrives = stage_bytes(plan, false), asked = stage_bytes(plan, true) * cost_terms->fill;
-    return (arrives > asked ? arrives : asked) / plan->times->fill;
+    double received = stage_bytes(plan, false),
+           issued = stage_bytes(plan, true) * cost_terms->copy_factor;
+    return (received > issued ? received : issued) / plan->times->shared_rate;
 }
 
-// With those of a cluster that are not there.
+// Counts the tiles that complete a cluster beyond the edges too.
 static int64_t tiles_of(const struct kg_cuda_contract_plan *plan)
 {
-    int64_t down = plan->set.down, across = plan->set.across;
-    return plan->batches * kg_ceil_div(kg_cuda_contract_m_after_swap(plan), plan->set.rows * down) *
-           down * kg_ceil_div(kg_cuda_contract_n_after_swap(plan), plan->set.columns * across) *
-           across;
+    int64_t down = plan->config.cluster_m, across = plan->config.cluster_n;
+    return plan->batches *
+           kg_ceil_div(kg_cuda_contract_m_after_swap(plan), plan->config.tile_m * down) * down *
+           kg_ceil_div(kg_cuda_contract_n_after_swap(plan), plan->config.tile_n * across) * across;
 }
 
-// Of blocks that run at once.
-static int64_t places_of(const struct kg_cuda_contract_plan *plan,
-                         const struct kg_cuda_contract_cost_terms *cost_terms)
+// Blocks that run at once on the device.
+static int64_t resident_blocks(const struct kg_cuda_contract_plan *plan,
+                               const struct kg_cuda_contract_cost_terms *cost_terms)
 {
     int64_t units = plan->facts->units;
-    int64_t size =
-        cost_terms->folds_in_cluster ? plan->set.split : (int64_t)plan->set.down * plan->set.across;
-    int64_t clusters = (int64_t)((double)units * plan->times->clustered) / size;
-    return (size <= 2 || clusters == 0 ? units : clusters * size) * cost_terms->blocks;
+    int64_t size = cost_terms->folds_in_cluster
+                       ? plan->config.split_k
+                       : (int64_t)plan->config.cluster_m * plan->config.cluster_n;
+    int64_t clusters = (int64_t)((double)units * plan->times->clustered_units) / size;
+    return (size <= 2 || clusters == 0 ? units : clusters * size) * cost_terms->blocks_per_sm;
 }
 
-double kg_cuda_contract_copying(const struct kg_cuda_contract_plan *plan,
-                                const struct kg_cuda_contract_cost_terms *cost_terms)
+double kg_cuda_contract_copy_seconds(const struct kg_cuda_contract_plan *plan,
+                                     const struct kg_cuda_contract_cost_terms *cost_terms)
 {
-    const double step = 30e-9; // of a copy, however small
-    int pieces = plan->set.split > 1 ? plan->set.split : 1;
-    int64_t steps = kg_ceil_div(kg_ceil_div(plan->depth, plan->set.depth), pieces);
-    int64_t items = kg_ceil_div(tiles_of(plan) * pieces, plan->facts->units);
+    const double step = 30e-9; // fixed time of a fill
+    int splits = plan->config.split_k > 1 ? plan->config.split_k : 1;
+    int64_t steps = kg_ceil_div(kg_ceil_div(plan->k, plan->config.tile_k), splits);
+    int64_t items = kg_ceil_div(tiles_of(plan) * splits, plan->facts->units);
     return (double)(items * steps) * (fill_seconds(plan, cost_terms) + step);
 }
 
-static double folding_seconds(const struct kg_cuda_contract_plan *plan, int64_t turns)
+static double folding_seconds(const struct kg_cuda_contract_plan *plan, int64_t waves)
 {
     const struct kg_cuda_contract_times *fit = plan->times;
-    double one = fit->cluster + fit->folding * plan->set.rows * plan->set.columns / (128.0 * 128.0);
-    return one * (double)turns + fit->following * (double)(turns - 1);
+    double one = fit->cluster_fold + fit->cluster_fold_tile * plan->config.tile_m *
+                                         plan->config.tile_n / (128.0 * 128.0);
+    return one * (double)waves + fit->cluster_next * (double)(waves - 1);
 }
 
-// Of the units, all of which have about as many tiles, one after the other or some at a time, or
-// as many steps.
+// The time of the SMs. `work` tiles or K slices are divided evenly, in whole waves; stream-K
+// divides their `steps` (stages) evenly instead. `fresh`: the share of loads that come from memory.
 static double units_seconds(const struct kg_cuda_contract_plan *plan,
                             const struct kg_cuda_contract_cost_terms *cost_terms, int64_t work,
                             int64_t steps, double fresh)
 {
     const struct kg_cuda_contract_times *fit = plan->times;
-    int64_t places = places_of(plan, cost_terms), turns = kg_ceil_div(work, places);
-    int64_t of_block = turns * steps, of_unit = kg_ceil_div(work, plan->facts->units) * steps;
-    if (plan->set.split == 0 && work > places) {
-        of_block = kg_ceil_div(work * steps, places);
+    int64_t resident = resident_blocks(plan, cost_terms), waves = kg_ceil_div(work, resident);
+    int64_t of_block = waves * steps, of_unit = kg_ceil_div(work, plan->facts->units) * steps;
+    if (plan->config.split_k == 0 && work > resident) {
+        of_block = kg_ceil_div(work * steps, resident);
         of_unit = kg_ceil_div(work * steps, plan->facts->units);
     }
     double fill = fill_seconds(plan, cost_terms);
-    double stage = cost_terms->multiply > fill ? cost_terms->multiply : fill;
-    double delay = fit->delay + fresh * fit->far;
-    double alone = (delay + fit->held * cost_terms->multiply) / plan->set.stages;
+    double stage = cost_terms->multiply_seconds > fill ? cost_terms->multiply_seconds : fill;
+    double delay = fit->l2_latency + fresh * fit->memory_latency;
+    double latency_bound =
+        (delay + fit->busy_stages * cost_terms->multiply_seconds) / plan->config.stages;
     double busy = (double)of_unit * stage;
-    double one = (double)of_block * (stage > alone ? stage : alone);
-    busy += fit->late * (double)steps * alone;
-    double finish = fit->finish + fit->leave * plan->set.rows * plan->set.columns / (128.0 * 128.0);
-    // Blocks that fold in a cluster do not stay for a second tile.
-    bool hides = !cost_terms->folds_in_cluster && (plan->set.pingpong || cost_terms->blocks > 1);
-    double shown = hides ? 1 + fit->shown * (double)(turns - 1) : (double)turns;
-    // Of part of a tile, few threads have values to work on.
-    bool whole = kg_cuda_contract_m_after_swap(plan) >= plan->set.rows;
-    double values = hides && whole ? 0 : cost_terms->values * (double)(turns - 1);
-    return (busy > one ? busy : one) + finish * shown + values + cost_terms->parts;
+    double one = (double)of_block * (stage > latency_bound ? stage : latency_bound);
+    busy += fit->exposed_latency * (double)steps * latency_bound;
+    double finish = fit->tile_end +
+                    fit->tile_store * plan->config.tile_m * plan->config.tile_n / (128.0 * 128.0);
+    // Blocks that add up K slices in a cluster have one tile only.
+    bool hides =
+        !cost_terms->folds_in_cluster && (plan->config.pingpong || cost_terms->blocks_per_sm > 1);
+    double exposed = hides ? 1 + fit->exposed_end * (double)(waves - 1) : (double)waves;
+    // In a tile that is larger than the output, few threads have epilogue work.
+    bool whole = kg_cuda_contract_m_after_swap(plan) >= plan->config.tile_m;
+    double values = hides && whole ? 0 : cost_terms->epilogue_seconds * (double)(waves - 1);
+    return (busy > one ? busy : one) + finish * exposed + values + cost_terms->stream_k_seconds;
 }
 
 double kg_cuda_contract_seconds(const struct kg_cuda_contract_plan *plan,
@@ -130,31 +136,33 @@ double kg_cuda_contract_seconds(const struct kg_cuda_contract_plan *plan,
     const struct kg_device_facts *facts = plan->facts;
     if (facts->units <= 0 || facts->bandwidth <= 0)
         return 0;
-    int pieces = plan->set.split > 1 ? plan->set.split : 1;
-    int64_t work = tiles_of(plan) * pieces;
-    int64_t steps = kg_ceil_div(kg_ceil_div(plan->depth, plan->set.depth), pieces);
+    int splits = plan->config.split_k > 1 ? plan->config.split_k : 1;
+    int64_t work = tiles_of(plan) * splits;
+    int64_t steps = kg_ceil_div(kg_ceil_div(plan->k, plan->config.tile_k), splits);
     double bytes = kg_group_bytes(plan->group), copies = (double)(work * steps);
     double loaded = copies * stage_bytes(plan, false);
     double read = copies * stage_bytes(plan, true); // from the L2
     double multiply =
         units_seconds(plan, cost_terms, work, steps, loaded > bytes ? bytes / loaded : 1);
-    double memory = fit->begin + bytes / (facts->bandwidth * fit->memory);
-    if (cost_terms->passes)
-        memory -= fit->written;
+    double memory = fit->memory_start + bytes / (facts->bandwidth * fit->bandwidth_share);
+    if (cost_terms->is_streamed)
+        memory -= fit->streamed_saving;
     if (read > bytes)
-        memory += fit->again * (cost_terms->again > 0 ? cost_terms->again : 1) * (read - bytes) /
-                  (fit->fill * fit->units);
+        memory += fit->reread_share *
+                  (cost_terms->reread_factor > 0 ? cost_terms->reread_factor : 1) * (read - bytes) /
+                  (fit->shared_rate * fit->fitted_units);
     double longer = multiply > memory ? multiply : memory;
-    double seconds = fit->launch + longer + fit->both * (multiply + memory - longer);
-    seconds += cost_terms->values;
+    double seconds = fit->launch + longer + fit->overlap_loss * (multiply + memory - longer);
+    seconds += cost_terms->epilogue_seconds;
     if (cost_terms->folds_in_cluster)
-        seconds += folding_seconds(plan, kg_ceil_div(work, places_of(plan, cost_terms)));
-    double outputs = (double)plan->batches * (double)plan->rows * (double)plan->columns;
-    if (plan->set.split > 1 && !cost_terms->folds_in_cluster)
-        seconds += fit->pieces + plan->set.split * outputs * 4 / (facts->bandwidth * fit->folded);
+        seconds += folding_seconds(plan, kg_ceil_div(work, resident_blocks(plan, cost_terms)));
+    double outputs = (double)plan->batches * (double)plan->m * (double)plan->n;
+    if (plan->config.split_k > 1 && !cost_terms->folds_in_cluster)
+        seconds += fit->fold_launch +
+                   plan->config.split_k * outputs * 4 / (facts->bandwidth * fit->fold_bandwidth);
     if (kg_cuda_contract_is_clustered(plan))
-        seconds += fit->meet;
-    if (cost_terms->copied > 0)
-        seconds += fit->pieces + 2 * cost_terms->copied / facts->bandwidth;
-    return seconds * (1 + cost_terms->share);
+        seconds += fit->cluster_barrier;
+    if (cost_terms->packed_bytes > 0)
+        seconds += fit->fold_launch + 2 * cost_terms->packed_bytes / facts->bandwidth;
+    return seconds * (1 + cost_terms->extra_share);
 }

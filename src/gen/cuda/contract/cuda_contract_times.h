@@ -1,48 +1,48 @@
-// The constants by which the time of a matrix product is expected: what cuda_contract_time.c and
-// the rule for wgmma reckon with. bench/model/fit_products fits them.
+// The constants of the time model of matrix products: cuda_contract_time.c and the rule for wgmma
+// use them, bench/model/fit_products fits them to measured times.
 
 #ifndef KG_GEN_CUDA_CONTRACT_TIMES_H
 #define KG_GEN_CUDA_CONTRACT_TIMES_H
 
-// Doubles only. Rates are of a unit, times in seconds.
+// Doubles only. Rates are of one SM; times in seconds.
 struct kg_cuda_contract_times {
-    double launch;    // and whatever else no kernel is without
-    double units;     // of that device, by whose number shared rates scale
-    double fill;      // of shared memory, bytes a second
-    double delay;     // of a copy from the L2, and
-    double far;       // as much more from memory
-    double memory;    // of the bandwidth that is reached
-    double begin;     // until memory is busy
-    double written;   // less, where what others have written stays in the L2
-    double again;     // what is read more than once, of the time of a fill
-    double late;      // of a delay, where stages are under way; more of them are no worse
-    double finish;    // of a tile, and
-    double leave;     // of 128 x 128 sums
-    double cluster;   // of folding there, and
-    double folding;   // as much more for 128 x 128 sums
-    double following; // of a cluster, until the next one has begun
-    double meet;      // until the blocks of a cluster that copy for each other have met
-    double clustered; // of the units, that clusters of more than two find room on
-    double shown;     // of finishing, where another tile is multiplied meanwhile
-    double pieces;    // folding in memory: a launch, and the bytes
-    double folded;    // of the bandwidth
-    double both;      // of the shorter of two things at once
-    double held;      // stages that are being multiplied, and cannot be filled
+    double launch;            // fixed cost of a launch
+    double fitted_units;      // SMs of the fitted device: shared rates scale with their number
+    double shared_rate;       // of filling shared memory, bytes a second
+    double l2_latency;        // of a copy from the L2
+    double memory_latency;    // added to it where the copy comes from memory
+    double bandwidth_share;   // of the device's bandwidth that is reached
+    double memory_start;      // until memory is busy
+    double streamed_saving;   // saved where evict_first leaves other kernels' writes in the L2
+    double reread_share;      // of the time of a fill, for bytes that are read more than once
+    double exposed_latency;   // share of a copy's latency that stages do not hide
+    double tile_end;          // of a tile's epilogue, fixed
+    double tile_store;        // of the epilogue of 128 x 128 accumulators
+    double cluster_fold;      // of adding up K slices in a cluster, fixed
+    double cluster_fold_tile; // of adding them up, for 128 x 128 accumulators
+    double cluster_next;      // from the end of a cluster to the start of the next one
+    double cluster_barrier;   // until the blocks of a multicast cluster have met
+    double clustered_units;   // share of the SMs on which clusters of more than two find room
+    double exposed_end;       // share of an epilogue that is not hidden by another tile's main loop
+    double fold_launch;       // of adding up K slices in memory: the second launch
+    double fold_bandwidth;    // share of the bandwidth that it reaches
+    double overlap_loss;      // share of the shorter of copying and multiplying that is not hidden
+    double busy_stages;       // stages that are being multiplied and cannot be filled
 
-    // By wgmma only.
-    double matrix;   // of the peak that tiles reach
-    double columns;  // fewer of them cost as much
-    double operands; // that the matrix unit reads from shared memory, seconds a byte
-    double uneven; // copies take so much longer where lines do not begin at multiples of 128 bytes
-    double misses; // and so much longer still what is read more than once
-    double down;   // what pairs cost, of the time: that share columns, and
-    double across; // that share rows, for 128 columns
-    double flag;   // where blocks share tiles, seconds until a part is seen, and
-    double part;   // until 128 x 128 sums of it are written and read
+    // Of wgmma only.
+    double matrix_share;     // of the peak rate that tiles reach
+    double full_columns;     // narrower tiles take as long as this many columns
+    double operand_read;     // of the tensor core, from shared memory, seconds a byte
+    double unaligned_copy;   // factor on copies of lines that are not aligned to 128 bytes
+    double unaligned_reread; // factor on reading such lines again
+    double pair_m;           // share that a cluster of two along M adds
+    double pair_n;           // share that a cluster of two along N adds, for 128 columns
+    double stream_k_flag;    // until a partial tile's flag is seen
+    double stream_k_tile;    // to write and read 128 x 128 partial accumulators
 };
 
-// Fitted to all that searches choose from, which they put in an order, and to the fastest, among
-// which the rule chooses.
+// Fitted to whole spaces, for the order in which searches try configs; and to the fastest configs
+// only, for the rule, which chooses among them.
 extern const struct kg_cuda_contract_times kg_cuda_contract_times_of_space;
 extern const struct kg_cuda_contract_times kg_cuda_contract_times_of_best;
 

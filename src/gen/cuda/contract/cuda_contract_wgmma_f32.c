@@ -1,6 +1,6 @@
 // Products computed in f32 on the tensor cores of sm_90a: kernels/cuda/contract_wgmma_f32.cuh.
-// Function 0 copies both operands, each number as up to three of bf16, 1 multiplies, 2 folds pieces
-// of the sum. An operand may be any formula: the copy evaluates it once for each number.
+// Function 0 packs both operands, each number as the sum of up to three bf16 terms, 1 multiplies, 2
+// adds up K slices. An operand may be any expression: the packing evaluates it once per element.
 
 #include "gen/cuda/contract/cuda_contract_wgmma.h"
 
@@ -13,35 +13,35 @@
 
 enum { PACK, MULTIPLY, FOLD, FUNCTIONS };
 // As the skeleton has them.
-enum { MOST_PARTS = 3, LINES = 64, STEPS = 32, BOX = 4096, COPIERS = 1024, THREADS = 256 };
-enum { GROUP = 128, ROUND = 1024, LEAVING = 2560, MOVED_REGISTERS = 232 };
-enum { REGISTER_FILE = 65536, MOST_REGISTERS = 255, MOST_BLOCKS = 1 << 30 };
+enum { MAX_TERMS = 3, LINES = 64, STEPS = 32, BOX = 4096, PACK_BLOCKS = 1024, THREADS = 256 };
+enum { GROUP = 128, ROUND = 1024, STORE_BYTES = 2560, MOVED_REGISTERS = 232 };
+enum { MAX_BLOCKS = 1 << 30 };
 
-// ---- Parts ----
+// ---- Terms ----
 
-// Whether f16 holds every number of both operands: then there is one product, of f16.
+// Whether f16 represents every value of both operands: then one f16 product is enough.
 static bool is_f16(const struct kg_cuda_contract_plan *plan)
 {
     return kg_operand_values(&plan->contract, 0) & kg_operand_values(&plan->contract, 1) &
            KG_VALUES_F16;
 }
 
-// In how many an operand is: f16 has three digits more than bf16.
-static int parts_of(const struct kg_cuda_contract_plan *plan, int side)
+// bf16 terms of an operand's numbers: f16 has three more bits of mantissa than bf16.
+static int terms_of(const struct kg_cuda_contract_plan *plan, int operand)
 {
-    unsigned values = kg_operand_values(&plan->contract, side);
+    unsigned values = kg_operand_values(&plan->contract, operand);
     if (is_f16(plan) || (values & KG_VALUES_BF16))
         return 1;
-    return values & KG_VALUES_F16 ? 2 : MOST_PARTS;
+    return values & KG_VALUES_F16 ? 2 : MAX_TERMS;
 }
 
-// Those of parts whose positions add up to 2 at most.
+// Products of terms whose positions add up to at most 2: the others are below f32 rounding.
 static int products_of(const struct kg_cuda_contract_plan *plan)
 {
     int count = 0;
-    for (int left = 0; left < parts_of(plan, 0); left++)
-        for (int right = 0; right < parts_of(plan, 1); right++)
-            count += left + right < MOST_PARTS;
+    for (int left = 0; left < terms_of(plan, 0); left++)
+        for (int right = 0; right < terms_of(plan, 1); right++)
+            count += left + right < MAX_TERMS;
     return count;
 }
 
@@ -57,19 +57,20 @@ static bool takes(const struct kg_cuda_contract_plan *plan, struct kg_text *reas
     if (strcmp(plan->facts->isa, "sm_90a") != 0)
         return kg_cuda_contract_refuse(reason, "wgmma is an instruction of sm_90a");
     if (plan->contract.type != KG_TYPE_F32)
-        return kg_cuda_contract_refuse(reason, "products are not computed in f32");
+        return kg_cuda_contract_refuse(reason, "the products are not f32");
     if (plain && dtype == kg_cuda_contract_dtype(plan, 1) && is_half(dtype))
-        return kg_cuda_contract_refuse(reason, "16-bit operands need no parts");
-    // Numbers of an image stand in many windows: the copy would be many times as large.
+        return kg_cuda_contract_refuse(reason, "16-bit operands are contract/wgmma's");
+    // Windows overlap: packed, the elements of an image would be stored many times over.
     return plain || plan->contract.nest->class != KG_CLASS_WINDOW ||
-           kg_cuda_contract_refuse(reason, "a window that is computed would be copied whole");
+           kg_cuda_contract_refuse(reason,
+                                   "overlapping windows of a computed operand would be packed");
 }
 
 // ---- The shape of a block ----
 
 static int consumers(const struct kg_cuda_contract_plan *plan)
 {
-    return plan->set.rows / LINES;
+    return plan->config.tile_m / LINES;
 }
 
 static int threads_of(const struct kg_cuda_contract_plan *plan)
@@ -77,24 +78,24 @@ static int threads_of(const struct kg_cuda_contract_plan *plan)
     return GROUP * (consumers(plan) + 1);
 }
 
-// Registers that hold a thread's sums: those it keeps, and those of one or two stages.
-static int sums_of(const struct kg_cuda_contract_plan *plan)
+// Accumulator registers of a thread: the total, and those of one or two stages.
+static int accumulators_of(const struct kg_cuda_contract_plan *plan)
 {
-    int sums = plan->set.columns / 2;
+    int sums = plan->config.tile_n / 2;
     return sums <= 64 ? 3 * sums : 2 * sums;
 }
 
 static bool moves_registers(const struct kg_cuda_contract_plan *plan)
 {
-    return consumers(plan) == 2 && sums_of(plan) > 96;
+    return consumers(plan) == 2 && accumulators_of(plan) > 96;
 }
 
 static int64_t shared_bytes(const struct kg_cuda_contract_plan *plan)
 {
-    int64_t stage =
-        (int64_t)(plan->set.rows * parts_of(plan, 0) + plan->set.columns * parts_of(plan, 1)) /
-        LINES * BOX;
-    return ROUND + plan->set.stages * (stage + 16) + consumers(plan) * 4 * LEAVING + 16;
+    int64_t stage = (int64_t)(plan->config.tile_m * terms_of(plan, 0) +
+                              plan->config.tile_n * terms_of(plan, 1)) /
+                    LINES * BOX;
+    return ROUND + plan->config.stages * (stage + 16) + consumers(plan) * 4 * STORE_BYTES + 16;
 }
 
 static int blocks_of(const struct kg_cuda_contract_plan *plan)
@@ -102,41 +103,45 @@ static int blocks_of(const struct kg_cuda_contract_plan *plan)
     enum { OTHERS = 56 };
     return moves_registers(plan)
                ? 1
-               : kg_cuda_contract_blocks(plan, threads_of(plan), sums_of(plan) + OTHERS,
-                                         shared_bytes(plan));
+               : kg_cuda_contract_blocks_per_sm(plan, threads_of(plan),
+                                                accumulators_of(plan) + OTHERS, shared_bytes(plan));
 }
 
 static int registers_of(const struct kg_cuda_contract_plan *plan)
 {
-    int most = REGISTER_FILE / (threads_of(plan) * blocks_of(plan)) / 8 * 8;
-    most = most < MOST_REGISTERS ? most : MOST_REGISTERS;
-    bool less = plan->set.registers > 0 && plan->set.registers < most;
-    return less ? plan->set.registers : most;
+    const struct kg_unit_limits *unit = &plan->facts->unit;
+    int limit = unit->registers / (threads_of(plan) * blocks_of(plan)) / 8 * 8;
+    limit = limit < unit->thread_registers ? limit : unit->thread_registers;
+    bool less = plan->config.maxnreg > 0 && plan->config.maxnreg < limit;
+    return less ? plan->config.maxnreg : limit;
 }
 
 static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)
 {
     enum { OTHERS = 40 };
-    if (plan->rows > INT32_MAX / 2 || plan->columns > INT32_MAX / 2 ||
-        plan->depth > INT32_MAX / 2 || plan->batches > INT32_MAX / 2)
-        return kg_cuda_contract_refuse(reason, "this form counts to 2^30");
-    if (plan->set.rows != LINES && plan->set.rows != 2 * LINES)
+    if (plan->m > INT32_MAX / 2 || plan->n > INT32_MAX / 2 || plan->k > INT32_MAX / 2 ||
+        plan->batches > INT32_MAX / 2)
+        return kg_cuda_contract_refuse(reason, "sizes are larger than 2^30");
+    if (plan->config.tile_m != LINES && plan->config.tile_m != 2 * LINES)
         return kg_cuda_contract_refuse(reason, "tiles of f32 have 64 or 128 rows");
-    if (plan->set.columns % LINES != 0 || plan->set.columns > 3 * LINES)
+    if (plan->config.tile_n % LINES != 0 || plan->config.tile_n > 3 * LINES)
         return kg_cuda_contract_refuse(reason, "tiles of f32 have 64, 128 or 192 columns");
-    if (plan->set.depth != STEPS)
+    if (plan->config.tile_k != STEPS)
         return kg_cuda_contract_refuse(reason, "tiles of f32 are 32 steps deep");
-    if (plan->set.swap)
-        return kg_cuda_contract_refuse(reason, "this form takes operands as they are");
-    if (plan->set.stages < 3)
-        return kg_cuda_contract_refuse(reason, "two tiles are multiplied while one is copied");
+    if (plan->config.swap)
+        return kg_cuda_contract_refuse(reason, "this form does not swap its operands");
+    if (plan->config.stages < 3)
+        return kg_cuda_contract_refuse(reason, "this form has at least three stages");
     if (shared_bytes(plan) > plan->facts->shared_bytes)
         return kg_cuda_contract_refuse(reason,
                                        "a block would need more shared memory than there is");
-    if (moves_registers(plan) && plan->set.registers > 0)
-        return kg_cuda_contract_refuse(reason, "registers move between warps as it is");
-    if ((moves_registers(plan) ? MOVED_REGISTERS : registers_of(plan)) < sums_of(plan) + OTHERS)
-        return kg_cuda_contract_refuse(reason, "holds more than a thread may have registers");
+    if (moves_registers(plan) && plan->config.maxnreg > 0)
+        return kg_cuda_contract_refuse(reason,
+                                       "setmaxnreg already divides the registers among the warps");
+    if ((moves_registers(plan) ? MOVED_REGISTERS : registers_of(plan)) <
+        accumulators_of(plan) + OTHERS)
+        return kg_cuda_contract_refuse(reason,
+                                       "a thread would need more registers than it can have");
     return true;
 }
 
@@ -153,27 +158,27 @@ static void open_function(struct kg_code *code, const struct kg_cuda_contract_pl
 static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
 {
     struct kg_cuda_contract_plan multiply = *plan, other = *plan;
-    int split = plan->set.split;
+    int split = plan->config.split_k;
     other.waits = true;
-    // Places that are waited for are held in registers. A job that is not pointed reads nothing
-    // before it has sums.
+    // Pointers that are hidden until the wait take registers. Without the position, the epilogue
+    // reads nothing before the main loop.
     multiply.waits = kg_cuda_contract_epilogue_uses_position(plan);
     kg_cuda_wgmma_emit_instruction(code, plan, is_f16(plan) ? KG_F16 : KG_BF16);
-    kg_code_line(code, "using %s_counts = kg_parts_counts<%d, %d, %s>;\n", plan->entry,
-                 parts_of(plan, 0), parts_of(plan, 1), is_f16(plan) ? "true" : "false");
+    kg_code_line(code, "using %s_counts = kg_terms_counts<%d, %d, %s>;\n", plan->entry,
+                 terms_of(plan, 0), terms_of(plan, 1), is_f16(plan) ? "true" : "false");
     open_function(code, &other, PACK, THREADS, 0);
     kg_code_line(code, "kg_wait_before();");
-    kg_code_line(code, "kg_contract_parts_pack<%d, %s_counts>(job, kg_after(scratch));", split,
+    kg_code_line(code, "kg_contract_terms_pack<%d, %s_counts>(job, kg_after(scratch));", split,
                  plan->entry);
     kg_code_close(code);
     open_function(code, &multiply, MULTIPLY, threads_of(plan), registers_of(plan));
     kg_code_line(code,
-                 "using block = kg_parts_block<%d, %d, %d, %d, %d, %s, %s, %s_counts, "
+                 "using block = kg_terms_block<%d, %d, %d, %d, %d, %s, %s, %s_counts, "
                  "%s_instruction>;",
-                 plan->set.rows, plan->set.columns, plan->set.stages, split, plan->set.order,
-                 plan->along[0] ? "true" : "false", plan->along[1] ? "true" : "false", plan->entry,
-                 plan->entry);
-    kg_code_line(code, "kg_contract_parts<block>(job, scratch);");
+                 plan->config.tile_m, plan->config.tile_n, plan->config.stages, split,
+                 plan->config.raster, plan->k_major[0] ? "true" : "false",
+                 plan->k_major[1] ? "true" : "false", plan->entry, plan->entry);
+    kg_code_line(code, "kg_contract_terms<block>(job, scratch);");
     kg_code_close(code);
     if (split == 1)
         return;
@@ -185,51 +190,51 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
 
 // ---- Launches ----
 
-// Boxes of 64 x 32 numbers in the copy of an operand.
-static int64_t boxes_of(const struct kg_cuda_contract_plan *plan, int side)
+// Boxes of 64 x 32 numbers in a packed operand.
+static int64_t boxes_of(const struct kg_cuda_contract_plan *plan, int operand)
 {
-    return plan->batches * kg_ceil_div(side ? plan->columns : plan->rows, LINES) *
-           kg_ceil_div(plan->depth, STEPS);
+    return plan->batches * kg_ceil_div(operand ? plan->n : plan->m, LINES) *
+           kg_ceil_div(plan->k, STEPS);
 }
 
-static int64_t at_most(int64_t value, int64_t most)
+static int64_t at_most(int64_t value, int64_t limit)
 {
-    return value < most ? value : most;
+    return value < limit ? value : limit;
 }
 
 static struct kg_grid grid_of(int64_t blocks, int threads)
 {
-    return (struct kg_grid){.blocks = {at_most(blocks, MOST_BLOCKS), 1, 1},
+    return (struct kg_grid){.blocks = {at_most(blocks, MAX_BLOCKS), 1, 1},
                             .threads = {threads, 1, 1}};
 }
 
-// What comes after another of these functions waits for it by itself; of small problems, the first
-// one too. Blocks that multiply stay and take one tile after the other.
+// Each function waits by itself for the one before it; in small problems the first one too, for the
+// previous kernel. The blocks that multiply are persistent.
 static void grids(const struct kg_cuda_contract_plan *plan, struct kg_grids *grids)
 {
-    int64_t outputs = plan->batches * plan->rows * plan->columns, copies = 0, copiers = 0;
+    int64_t outputs = plan->batches * plan->m * plan->n, packed = 0, pack_blocks = 0;
     int64_t units = plan->facts->units > 0 ? plan->facts->units : 1;
-    int64_t tasks = kg_cuda_contract_tiles(plan) * plan->set.split;
-    *grids = (struct kg_grids){.count = plan->set.split > 1 ? FUNCTIONS : FOLD};
+    int64_t tasks = kg_cuda_contract_tiles(plan) * plan->config.split_k;
+    *grids = (struct kg_grids){.count = plan->config.split_k > 1 ? FUNCTIONS : FOLD};
     for (int i = 0; i < grids->count; i++)
         grids->grids[i] = grid_of(0, 1);
     if (outputs == 0)
         return;
-    for (int side = 0; side < 2; side++) {
-        int64_t boxes = boxes_of(plan, side);
-        copies += boxes * parts_of(plan, side) * BOX;
-        copiers += at_most(boxes, COPIERS);
+    for (int operand = 0; operand < 2; operand++) {
+        int64_t boxes = boxes_of(plan, operand);
+        packed += boxes * terms_of(plan, operand) * BOX;
+        pack_blocks += at_most(boxes, PACK_BLOCKS);
     }
-    grids->grids[PACK] = grid_of(copiers, THREADS);
+    grids->grids[PACK] = grid_of(pack_blocks, THREADS);
     grids->grids[MULTIPLY] = grid_of(at_most(tasks, units * blocks_of(plan)), threads_of(plan));
     grids->grids[MULTIPLY].shared = (int)shared_bytes(plan);
-    grids->grids[MULTIPLY].early = copiers > 0;
-    if (plan->set.split > 1) {
+    grids->grids[MULTIPLY].early = pack_blocks > 0;
+    if (plan->config.split_k > 1) {
         grids->grids[FOLD] = grid_of(kg_ceil_div(outputs, THREADS), THREADS);
         grids->grids[FOLD].early = true;
-        grids->scratch = (size_t)kg_ceil_div(outputs * plan->set.split * 4, 256) * 256;
+        grids->scratch = (size_t)kg_ceil_div(outputs * plan->config.split_k * 4, 256) * 256;
     }
-    grids->scratch += (size_t)copies + 2 * COPIERS * 8;
+    grids->scratch += (size_t)packed + 2 * PACK_BLOCKS * 8;
     kg_cuda_start_early(plan->group, plan->facts, grids);
 }
 
@@ -240,53 +245,53 @@ static double rate(const struct kg_cuda_contract_plan *plan)
     return plan->facts->matrix_flops[is_f16(plan) ? KG_F16 : KG_BF16] / products_of(plan);
 }
 
-static double read_bytes(const struct kg_cuda_contract_plan *plan, int side)
+static double read_bytes(const struct kg_cuda_contract_plan *plan, int operand)
 {
-    return kg_dtypes[kg_cuda_contract_dtype(plan, side)].bits / 8;
+    return kg_dtypes[kg_cuda_contract_dtype(plan, operand)].bits / 8;
 }
 
-// Bytes of one line of the operand per step: as tensor cores get them.
-static double part_bytes(const struct kg_cuda_contract_plan *plan, int side)
+// Bytes of one row (or column) per K element, in terms.
+static double term_bytes(const struct kg_cuda_contract_plan *plan, int operand)
 {
-    enum { PART = 2 };
-    return PART * parts_of(plan, side);
+    enum { TERM = 2 };
+    return TERM * terms_of(plan, operand);
 }
 
-// How much longer a stage takes whose sums are added to others, with two consumers and alone, as
-// cubes of 2048 and 4096 of f32 do: fewer products hide less of it. What is copied to shared memory
-// is parts, and the pre-pass reads what is there and writes them.
+// `adding` is the extra time of a stage to add its accumulators to the total, for two consumers and
+// for one, measured on f32 cubes of 2048 and 4096; fewer products hide less of it. Shared memory
+// is filled with terms, which the pre-pass writes.
 static struct kg_cuda_contract_cost_terms cost_terms(const struct kg_cuda_contract_plan *plan)
 {
-    const double all_products = 6, adding = plan->set.rows > LINES ? 0.03 : 0.1;
-    double lines[2] = {plan->set.rows, plan->set.columns}, asked = 0, read = 0, copied = 0;
+    const double all_products = 6, adding = plan->config.tile_m > LINES ? 0.03 : 0.1;
+    double lines[2] = {plan->config.tile_m, plan->config.tile_n}, issued = 0, read = 0, copied = 0;
     int products = products_of(plan);
-    for (int side = 0; side < 2; side++) {
-        double across = (double)(side ? plan->columns : plan->rows);
-        double elements = (double)plan->batches * (double)plan->depth * across;
-        asked += lines[side] * part_bytes(plan, side);
-        read += lines[side] * read_bytes(plan, side);
-        copied += elements * (read_bytes(plan, side) + part_bytes(plan, side)) / 2;
+    for (int operand = 0; operand < 2; operand++) {
+        double across = (double)(operand ? plan->n : plan->m);
+        double elements = (double)plan->batches * (double)plan->k * across;
+        issued += lines[operand] * term_bytes(plan, operand);
+        read += lines[operand] * read_bytes(plan, operand);
+        copied += elements * (read_bytes(plan, operand) + term_bytes(plan, operand)) / 2;
     }
     return (struct kg_cuda_contract_cost_terms){
-        .blocks = blocks_of(plan),
-        .multiply = kg_cuda_wgmma_stage(plan, rate(plan), products) *
-                    (1 + adding * (all_products / products)),
-        .fill = asked / read,
-        .copied = copied,
+        .blocks_per_sm = blocks_of(plan),
+        .multiply_seconds = kg_cuda_wgmma_stage_seconds(plan, rate(plan), products) *
+                            (1 + adding * (all_products / products)),
+        .copy_factor = issued / read,
+        .packed_bytes = copied,
     };
 }
 
 static const int stages[] = {8, 7, 6, 5, 4, 3};
 
-// The most stages that there is room for.
+// Sets the tile with as many stages as fit.
 static bool set_tile(struct kg_cuda_contract_plan *plan, int rows, int columns, int split)
 {
-    plan->set.rows = rows;
-    plan->set.columns = columns;
-    plan->set.depth = STEPS;
-    plan->set.split = split;
+    plan->config.tile_m = rows;
+    plan->config.tile_n = columns;
+    plan->config.tile_k = STEPS;
+    plan->config.split_k = split;
     for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
-        plan->set.stages = stages[i];
+        plan->config.stages = stages[i];
         if (kg_cuda_contract_check(plan, NULL))
             return true;
     }
@@ -296,19 +301,20 @@ static bool set_tile(struct kg_cuda_contract_plan *plan, int rows, int columns, 
 static const struct {
     int rows, columns;
 } tiles[] = {{128, 128}, {128, 192}, {128, 64}, {64, 128}, {64, 64}};
-enum { TILES = sizeof tiles / sizeof *tiles, MOST_PIECES = 128 };
+enum { TILES = sizeof tiles / sizeof *tiles, MAX_SPLIT_K = 128 };
 
-// What is expected of the form that would be chosen otherwise; 0: it is made for this.
+// The expected time of the form that would be chosen otherwise; 0: it is contract/thin, which is
+// better for few rows.
 static double others_seconds(const struct kg_cuda_contract_plan *plan)
 {
     struct kg_cuda_contract_plan other = *plan;
     other.form = &kg_cuda_contract_form_thin;
-    other.set = other.form->usual;
+    other.config = other.form->defaults;
     if (other.form->guess(&other))
         return 0;
     other = *plan;
     other.form = &kg_cuda_contract_form_mma;
-    other.set = other.form->usual;
+    other.config = other.form->defaults;
     if (!other.form->guess(&other))
         return INFINITY;
     const struct kg_cuda_contract_cost_terms its = other.form->cost_terms(&other);
@@ -323,14 +329,14 @@ static bool guess(struct kg_cuda_contract_plan *plan)
     double least = others_seconds(plan);
     bool found = false;
     for (int i = 0; i < TILES; i++)
-        for (int pieces = 1; pieces <= MOST_PIECES; pieces *= 2) {
-            if (!set_tile(&tried, tiles[i].rows, tiles[i].columns, pieces))
+        for (int splits = 1; splits <= MAX_SPLIT_K; splits *= 2) {
+            if (!set_tile(&tried, tiles[i].rows, tiles[i].columns, splits))
                 break;
             const struct kg_cuda_contract_cost_terms its = cost_terms(&tried);
             double seconds = kg_cuda_contract_seconds(&tried, &its);
             if (seconds < least) {
                 least = seconds;
-                plan->set = tried.set;
+                plan->config = tried.config;
                 found = true;
             }
         }
@@ -343,32 +349,33 @@ static void list(struct kg_cuda_contract_plan *plan, struct kg_cuda_contract_lis
     for (int i = 0; i < TILES; i++) {
         if (!set_tile(plan, tiles[i].rows, tiles[i].columns, 1))
             continue;
-        int most = plan->set.stages;
-        for (; plan->set.stages >= 3 && plan->set.stages > most - FEWER; plan->set.stages--)
-            kg_cuda_contract_list_pieces(plan, MOST_PIECES, listing);
+        int limit = plan->config.stages;
+        for (; plan->config.stages >= 3 && plan->config.stages > limit - FEWER;
+             plan->config.stages--)
+            kg_cuda_contract_list_splits(plan, MAX_SPLIT_K, listing);
     }
 }
 
 static const struct kg_cuda_contract_form form = {
-    .usual = {.mma = LINES,
-              .rows = 128,
-              .columns = 128,
-              .depth = STEPS,
-              .stages = 1,
-              .down = 1,
-              .across = 1,
-              .split = 1},
+    .defaults = {.mma = LINES,
+                 .tile_m = 128,
+                 .tile_n = 128,
+                 .tile_k = STEPS,
+                 .stages = 1,
+                 .cluster_m = 1,
+                 .cluster_n = 1,
+                 .split_k = 1},
     .parameters =
         {
-            {"tile_m", KG_CONTRACT_TILE(rows, 128, 64)},
-            {"tile_n", KG_CONTRACT_TILE(columns, 128, 64, 192)},
-            {"stages", KG_CONTRACT_TILE(stages, 8, 3, 4, 5, 6, 7)},
+            {"tile_m", KG_CONTRACT_CHOICES(tile_m, 128, 64)},
+            {"tile_n", KG_CONTRACT_CHOICES(tile_n, 128, 64, 192)},
+            {"stages", KG_CONTRACT_CHOICES(stages, 8, 3, 4, 5, 6, 7)},
             {KG_CONTRACT_SPLIT_K},
             {KG_CONTRACT_RASTER},
             {KG_CONTRACT_MAXNREG},
         },
     .skeletons = {"cuda/lanes.cuh", "cuda/tensor_map.cuh", "cuda/wgmma.cuh",
-                  "cuda/contract_eight.cuh", "cuda/contract_wgmma_f32.cuh"},
+                  "cuda/contract_row8.cuh", "cuda/contract_wgmma_f32.cuh"},
     .takes = takes,
     .guess = guess,
     .valid = valid,
@@ -379,24 +386,5 @@ static const struct kg_cuda_contract_form form = {
     .rate = rate,
 };
 
-static const void *match(const struct kg_group *group, const struct kg_device_facts *facts,
-                         struct kg_arena *arena, struct kg_text *reason)
-{
-    return kg_cuda_contract_match(&form, group, facts, arena, reason);
-}
-
-const struct kg_family kg_cuda_contract_wgmma_f32 = {
-    .name = "contract/wgmma_f32",
-    .summary = "matrix products in f32 on the tensor cores of sm_90a, in parts of bf16",
-    .match = match,
-    .advised = kg_cuda_contract_advised,
-    .space = kg_cuda_contract_space,
-    .valid = kg_cuda_contract_valid,
-    .guess = kg_cuda_contract_guess,
-    .bound = kg_cuda_contract_bound,
-    .expected = kg_cuda_contract_expected,
-    .orders_configs = true,
-    .list = kg_cuda_contract_list,
-    .emit = kg_cuda_contract_emit,
-    .grids = kg_cuda_contract_grids,
-};
+KG_CONTRACT_FAMILY(kg_cuda_contract_wgmma_f32, form, "contract/wgmma_f32",
+                   "matrix products in f32 on the tensor cores of sm_90a, as sums of bf16", true);

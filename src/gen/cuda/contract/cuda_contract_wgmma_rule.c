@@ -1,4 +1,4 @@
-// How long products by wgmma take, the config by rule, and those that searches choose from.
+// The expected time of products by wgmma, the config by rule, and the configs for searches.
 
 #include "gen/cuda/contract/cuda_contract_wgmma.h"
 
@@ -8,21 +8,21 @@
 
 #include <math.h>
 
-// What is done with sums on their way out, as the instructions say; `both` as races of six products
-// with a bias and GELU had it.
+// The cost of an epilogue, from its instruction counts; `both` is from races of six products with a
+// bias and GELU.
 static const struct {
-    double issue;   // of an instruction of a warp, seconds
-    double each;    // instructions for any sum, and
-    double special; // the time of so many more for each of the special unit, or
-    double read;    // for reading what is where the sum is
-    double both;    // two consumers at once take so many times as long
+    double issue;   // seconds per instruction of a warp
+    double each;    // instructions for every accumulator
+    double special; // instructions that one of the special function unit is worth
+    double read;    // instructions that a read by position is worth
+    double both;    // factor where two consumers run their epilogues at the same time
 } work = {0.59e-9, 2, 4, 16, 1.4};
 
-// Seconds that consumers work on their sums before they are stored.
-static double values_seconds(const struct kg_cuda_contract_plan *plan)
+// The time of the epilogue before results are stored.
+static double epilogue_seconds(const struct kg_cuda_contract_plan *plan)
 {
-    bool together = plan->set.rows > KG_WGMMA_ATOM && !plan->set.pingpong;
-    double outputs = (double)plan->batches * (double)plan->rows * (double)plan->columns, each = 0;
+    bool together = plan->config.tile_m > KG_WGMMA_ATOM && !plan->config.pingpong;
+    double outputs = (double)plan->batches * (double)plan->m * (double)plan->n, each = 0;
     if (!kg_cuda_contract_has_epilogue(plan) || outputs == 0)
         return 0;
     if (kg_cuda_contract_epilogue_uses_position(plan))
@@ -31,7 +31,8 @@ static double values_seconds(const struct kg_cuda_contract_plan *plan)
         const struct kg_nest *nest = plan->group->problem->nests[plan->group->first + i];
         each += (nest->operations + work.special * nest->transcendentals) / outputs;
     }
-    return work.issue * (work.each + each) * kg_cuda_wgmma_sums(plan) * (together ? work.both : 1);
+    return work.issue * (work.each + each) * kg_cuda_wgmma_accumulators(plan) *
+           (together ? work.both : 1);
 }
 
 double kg_cuda_wgmma_rate(const struct kg_cuda_contract_plan *plan)
@@ -39,64 +40,68 @@ double kg_cuda_wgmma_rate(const struct kg_cuda_contract_plan *plan)
     return plan->facts->matrix_flops[kg_cuda_contract_dtype(plan, 0)];
 }
 
-// Of a block that leaves a part and takes one.
-static double parts_seconds(const struct kg_cuda_contract_plan *plan)
+// The time of a block to store a partial tile and to load one.
+static double stream_k_seconds(const struct kg_cuda_contract_plan *plan)
 {
     const struct kg_cuda_contract_times *fit = plan->times;
-    return fit->flag + fit->part * plan->set.rows * plan->set.columns / (128.0 * 128.0);
+    return fit->stream_k_flag +
+           fit->stream_k_tile * plan->config.tile_m * plan->config.tile_n / (128.0 * 128.0);
 }
 
-double kg_cuda_wgmma_stage(const struct kg_cuda_contract_plan *plan, double rate, int products)
+double kg_cuda_wgmma_stage_seconds(const struct kg_cuda_contract_plan *plan, double rate,
+                                   int products)
 {
     const struct kg_cuda_contract_times *fit = plan->times;
-    int rows = plan->set.rows, columns = plan->set.columns;
-    int readers = rows > KG_WGMMA_ATOM && !plan->set.pingpong ? 2 : 1;
-    double wider = columns < fit->columns ? fit->columns / columns : 1;
-    double read = (double)KG_WGMMA_ELEMENT * plan->set.depth * (rows + readers * columns);
-    return kg_cuda_contract_stage(plan, rate, fit->matrix) * wider +
-           fit->operands * products * read;
+    int rows = plan->config.tile_m, columns = plan->config.tile_n;
+    int readers = rows > KG_WGMMA_ATOM && !plan->config.pingpong ? 2 : 1;
+    double wider = columns < fit->full_columns ? fit->full_columns / columns : 1;
+    double read = (double)KG_WGMMA_ELEMENT * plan->config.tile_k * (rows + readers * columns);
+    return kg_cuda_contract_stage_seconds(plan, rate, fit->matrix_share) * wider +
+           fit->operand_read * products * read;
 }
 
-// Of the time, what pairs cost.
+// The share of the whole time that a cluster adds.
 static double pair_share(const struct kg_cuda_contract_plan *plan)
 {
     const struct kg_cuda_contract_times *fit = plan->times;
-    return plan->set.down > 1     ? fit->down
-           : plan->set.across > 1 ? fit->across * plan->set.columns / 128
-                                  : 0;
+    return plan->config.cluster_m > 1   ? fit->pair_m
+           : plan->config.cluster_n > 1 ? fit->pair_n * plan->config.tile_n / 128
+                                        : 0;
 }
 
-// Whether a side passes through the L2, as kernels decide it: kg_wgmma_passes.
-static bool side_passes(const struct kg_cuda_contract_plan *plan, int which)
+// Whether an operand is loaded with evict_first; the kernel decides it in the same way, in
+// kg_wgmma_is_streamed.
+static bool is_streamed(const struct kg_cuda_contract_plan *plan, int which)
 {
     const int64_t tall = kg_cuda_contract_m_after_swap(plan),
                   wide = kg_cuda_contract_n_after_swap(plan);
     bool left = which == KG_WGMMA_LEFT;
-    bool along = plan->along[kg_cuda_wgmma_side(plan, which)];
-    bool alone = left ? plan->set.across == 1 && wide <= plan->set.columns
-                      : plan->set.down == 1 && tall <= plan->set.rows;
-    int together = along ? plan->set.depth : left ? plan->set.rows : plan->set.columns;
-    int64_t steps = kg_ceil_div(plan->depth, plan->set.depth) * plan->set.depth;
+    bool k_major = plan->k_major[kg_cuda_wgmma_operand(plan, which)];
+    bool alone = left ? plan->config.cluster_n == 1 && wide <= plan->config.tile_n
+                      : plan->config.cluster_m == 1 && tall <= plan->config.tile_m;
+    int together = k_major ? plan->config.tile_k : left ? plan->config.tile_m : plan->config.tile_n;
+    int64_t steps = kg_ceil_div(plan->k, plan->config.tile_k) * plan->config.tile_k;
     double bytes =
         (double)plan->batches * (double)(left ? tall : wide) * (double)steps * KG_WGMMA_ELEMENT;
-    return alone && together >= 2 * KG_WGMMA_ATOM && bytes > KG_WGMMA_LEAST_PASSING &&
-           bytes <= KG_WGMMA_MOST_PASSING;
+    return alone && together >= 2 * KG_WGMMA_ATOM && bytes > KG_WGMMA_MIN_STREAMED_BYTES &&
+           bytes <= KG_WGMMA_MAX_STREAMED_BYTES;
 }
 
-struct kg_cuda_contract_cost_terms kg_cuda_wgmma_pace(const struct kg_cuda_contract_plan *plan)
+struct kg_cuda_contract_cost_terms
+kg_cuda_wgmma_cost_terms(const struct kg_cuda_contract_plan *plan)
 {
     const struct kg_cuda_contract_times *fit = plan->times;
     struct kg_cuda_contract_cost_terms cost_terms = {
-        .blocks = kg_cuda_wgmma_blocks(plan),
-        .multiply = kg_cuda_wgmma_stage(plan, kg_cuda_wgmma_rate(plan), 1),
-        .fill = kg_cuda_wgmma_is_uneven(plan) ? fit->uneven : 1,
-        .again = kg_cuda_wgmma_is_uneven(plan) ? fit->misses : 1,
-        .values = values_seconds(plan),
-        .folds_in_cluster = kg_cuda_wgmma_folds(plan),
-        .copied = kg_cuda_wgmma_copied(plan),
-        .share = pair_share(plan),
-        .parts = kg_cuda_wgmma_shares(plan) ? parts_seconds(plan) : 0,
-        .passes = side_passes(plan, KG_WGMMA_LEFT) || side_passes(plan, KG_WGMMA_RIGHT),
+        .blocks_per_sm = kg_cuda_wgmma_blocks_per_sm(plan),
+        .multiply_seconds = kg_cuda_wgmma_stage_seconds(plan, kg_cuda_wgmma_rate(plan), 1),
+        .copy_factor = kg_cuda_wgmma_is_unaligned(plan) ? fit->unaligned_copy : 1,
+        .reread_factor = kg_cuda_wgmma_is_unaligned(plan) ? fit->unaligned_reread : 1,
+        .epilogue_seconds = epilogue_seconds(plan),
+        .folds_in_cluster = kg_cuda_wgmma_folds_in_cluster(plan),
+        .packed_bytes = kg_cuda_wgmma_packed_bytes(plan),
+        .extra_share = pair_share(plan),
+        .stream_k_seconds = kg_cuda_wgmma_is_stream_k(plan) ? stream_k_seconds(plan) : 0,
+        .is_streamed = is_streamed(plan, KG_WGMMA_LEFT) || is_streamed(plan, KG_WGMMA_RIGHT),
     };
     return cost_terms;
 }
@@ -106,22 +111,23 @@ struct kg_cuda_contract_cost_terms kg_cuda_wgmma_pace(const struct kg_cuda_contr
 static const int stages[] = {16, 14, 12, 10, 9, 8, 7, 6, 5, 4, 3, 2};
 enum { STAGES = sizeof stages / sizeof *stages };
 
-// The position of the most stages that leave room for so many blocks in a unit; STAGES: none.
+// The position of the largest number of stages that lets `blocks` blocks run on an SM; STAGES: none
+// does.
 static int find_stages(struct kg_cuda_contract_plan *plan, int blocks)
 {
     for (int i = 0; i < STAGES; i++) {
-        plan->set.stages = stages[i];
-        int64_t bytes = kg_cuda_wgmma_shared(plan);
+        plan->config.stages = stages[i];
+        int64_t bytes = kg_cuda_wgmma_shared_bytes(plan);
         if (bytes <= plan->facts->shared_bytes &&
-            (bytes + KG_CUDA_SYSTEM_SHARED) * blocks <= KG_CUDA_UNIT_SHARED)
+            (bytes + plan->facts->unit.block_reserve) * blocks <= plan->facts->unit.shared)
             return i;
     }
     return STAGES;
 }
 
-// The tiles that were measured: with so many blocks in a unit, and up to so many pieces of the sum.
+// The tiles that were measured, with blocks per SM and the largest split-K.
 static const struct {
-    int rows, columns, depth, pingpong, swap, blocks, pieces;
+    int rows, columns, depth, pingpong, swap, blocks, split_k;
 } tiles[] = {
     {128, 256, 64, 0, 1, 1, 1}, {128, 256, 64, 0, 0, 1, 1}, {256, 128, 64, 0, 0, 1, 1},
     {256, 192, 64, 0, 0, 1, 1}, {128, 192, 64, 1, 0, 1, 1}, {128, 192, 64, 0, 0, 1, 1},
@@ -142,75 +148,78 @@ static const struct {
     {128, 16, 64, 0, 1, 2, 2},
 };
 
-// Seconds, INFINITY of what is not valid. Sharing tiles has to promise much: in races of eight
-// shapes it gained 0.5 % at most. What is in the L2 already, as the last kernel may have left it,
-// is there the sooner the less each unit copies: that decides between configs that are as good
-// cold.
+// Expected seconds; INFINITY for an invalid config. Stream-K has to be expected to gain a tenth: in
+// races of eight shapes it gained at most 0.5 %. With a warm L2 the config that copies less is
+// faster, which decides between configs that are equally fast cold.
 static double judge(const struct kg_cuda_contract_plan *plan)
 {
     const double doubt = 1.1, warm = 0.12;
     if (!kg_cuda_contract_check(plan, NULL))
         return INFINITY;
-    const struct kg_cuda_contract_cost_terms its = kg_cuda_wgmma_pace(plan);
+    const struct kg_cuda_contract_cost_terms its = kg_cuda_wgmma_cost_terms(plan);
     double seconds = kg_cuda_contract_seconds(plan, &its);
     if (kg_group_bytes(plan->group) < (double)plan->facts->cache[3])
-        seconds += warm * kg_cuda_contract_copying(plan, &its);
-    return seconds * (kg_cuda_wgmma_shares(plan) ? doubt : 1);
+        seconds += warm * kg_cuda_contract_copy_seconds(plan, &its);
+    return seconds * (kg_cuda_wgmma_is_stream_k(plan) ? doubt : 1);
 }
 
-// Blocks of a cluster: one below the other, side by side. More than pairs are for lines that begin
-// anywhere, which take long to ask for.
+// Shapes of multicast clusters. Those of more than two blocks are for unaligned operands, whose
+// loads take long to issue.
 static const struct {
-    int down, across;
+    int m, n;
 } clusters[] = {{1, 1}, {2, 1}, {1, 2}, {2, 2}, {4, 1}, {1, 4}, {4, 2}, {2, 4}};
 enum { PAIRS = 3, CLUSTERS = sizeof clusters / sizeof *clusters };
 
-// False where some of its blocks would have no tile.
+// Returns false if some blocks of the cluster would have no tile.
 static bool set_cluster(struct kg_cuda_contract_plan *plan, int which)
 {
-    plan->set.down = clusters[which].down;
-    plan->set.across = clusters[which].across;
-    return kg_cuda_contract_m_after_swap(plan) > (int64_t)plan->set.rows * (plan->set.down - 1) &&
+    plan->config.cluster_m = clusters[which].m;
+    plan->config.cluster_n = clusters[which].n;
+    return kg_cuda_contract_m_after_swap(plan) >
+               (int64_t)plan->config.tile_m * (plan->config.cluster_m - 1) &&
            kg_cuda_contract_n_after_swap(plan) >
-               (int64_t)plan->set.columns * (plan->set.across - 1);
+               (int64_t)plan->config.tile_n * (plan->config.cluster_n - 1);
 }
 
-// Whether parts of so large a tile are worth their way through memory.
+// Whether a tile is so large that stream-K may pay: partial tiles go through memory.
 static bool is_large(int rows, int columns)
 {
     return rows * columns >= 128 * 128;
 }
 
-// The best so far, and the seconds it is expected to take.
+// The best config so far, and its expected time.
 struct best {
     struct kg_cuda_contract_plan *plan;
     double seconds;
 };
 
-// The first of those that are as good: larger tiles read less than the model knows.
+// Of equally good configs the first one stays: it has the larger tile, which reads less than the
+// model knows.
 static void compare(struct best *best, const struct kg_cuda_contract_plan *tried)
 {
     const double clear = 0.9995;
     double seconds = judge(tried);
     if (seconds < clear * best->seconds) {
         best->seconds = seconds;
-        best->plan->set = tried->set;
+        best->plan->config = tried->config;
     }
 }
 
-// A tile of the table in so many pieces; whole, in clusters too where these may pay.
-static void try_tile(struct best *best, struct kg_cuda_contract_plan *tried, int tile, int pieces,
-                     bool is_uneven)
+// A tile of the table with this split-K (0: stream-K); without split-K, in clusters too where they
+// may pay.
+static void try_tile(struct best *best, struct kg_cuda_contract_plan *tried, int tile, int split_k,
+                     bool is_unaligned)
 {
-    int count = is_uneven && pieces == 1 ? CLUSTERS : 1;
-    tried->set.rows = tiles[tile].rows;
-    tried->set.columns = tiles[tile].columns;
-    tried->set.depth = tiles[tile].depth;
-    tried->set.pingpong = tiles[tile].pingpong;
-    tried->set.swap = tiles[tile].swap;
-    tried->set.split = pieces;
-    // Where less than half of a wide tile is there, it took up to 1 % longer than small ones.
-    if (tried->set.columns > 128 && 2 * kg_cuda_contract_m_after_swap(tried) < tried->set.rows)
+    int count = is_unaligned && split_k == 1 ? CLUSTERS : 1;
+    tried->config.tile_m = tiles[tile].rows;
+    tried->config.tile_n = tiles[tile].columns;
+    tried->config.tile_k = tiles[tile].depth;
+    tried->config.pingpong = tiles[tile].pingpong;
+    tried->config.swap = tiles[tile].swap;
+    tried->config.split_k = split_k;
+    // Wide tiles of which the output covers less than half took up to 1 % longer than small ones.
+    if (tried->config.tile_n > 128 &&
+        2 * kg_cuda_contract_m_after_swap(tried) < tried->config.tile_m)
         return;
     if (find_stages(tried, tiles[tile].blocks) == STAGES)
         return;
@@ -227,13 +236,13 @@ bool kg_cuda_wgmma_guess(struct kg_cuda_contract_plan *plan)
     if (kg_cuda_wgmma_rate(plan) == 0 || plan->facts->units == 0 || plan->facts->bandwidth == 0)
         return false;
     tried.times = &kg_cuda_contract_times_of_best;
-    tried.set.order = tried.set.registers = 0;
+    tried.config.raster = tried.config.maxnreg = 0;
     set_cluster(&tried, 0);
-    bool is_uneven = kg_cuda_wgmma_is_uneven(&tried);
+    bool is_unaligned = kg_cuda_wgmma_is_unaligned(&tried);
     for (int i = 0; i < (int)(sizeof tiles / sizeof *tiles); i++)
-        for (int pieces = is_large(tiles[i].rows, tiles[i].columns) ? 0 : 1;
-             pieces <= tiles[i].pieces; pieces = pieces > 0 ? 2 * pieces : 1)
-            try_tile(&best, &tried, i, pieces, is_uneven);
+        for (int split_k = is_large(tiles[i].rows, tiles[i].columns) ? 0 : 1;
+             split_k <= tiles[i].split_k; split_k = split_k > 0 ? 2 * split_k : 1)
+            try_tile(&best, &tried, i, split_k, is_unaligned);
     return best.seconds < INFINITY;
 }
 
@@ -242,64 +251,65 @@ bool kg_cuda_wgmma_guess(struct kg_cuda_contract_plan *plan)
 static void list_clusters(struct kg_cuda_contract_plan *plan,
                           struct kg_cuda_contract_listing *listing)
 {
-    int count = kg_cuda_wgmma_is_uneven(plan) ? CLUSTERS : PAIRS;
+    int count = kg_cuda_wgmma_is_unaligned(plan) ? CLUSTERS : PAIRS;
     for (int i = 1; i < count; i++)
         if (set_cluster(plan, i))
             kg_cuda_contract_take(listing, plan);
     set_cluster(plan, 0);
 }
 
-// With as many stages as leave room for one, two or three blocks in a unit, or the next fewer.
-// Clusters and the other order are with the most stages, that order for many tiles.
+// Takes the largest numbers of stages that let one, two or three blocks run on an SM, and the next
+// smaller ones. Clusters, and the other raster order if there are many tiles, are tried with the
+// largest number only.
 static void list_stages(struct kg_cuda_contract_plan *plan,
                         struct kg_cuda_contract_listing *listing)
 {
-    bool many = plan->set.split == 1 && kg_cuda_contract_tiles(plan) > plan->facts->units;
-    int most = find_stages(plan, 1), next = most;
+    bool many = plan->config.split_k == 1 && kg_cuda_contract_tiles(plan) > plan->facts->units;
+    int largest = find_stages(plan, 1), next = largest;
     for (int blocks = 1; blocks <= 3; blocks++)
         for (int at = find_stages(plan, blocks), last = at + 1; at <= last && at < STAGES; at++) {
             if (at < next)
                 continue;
             next = at + 1;
-            plan->set.stages = stages[at];
+            plan->config.stages = stages[at];
             kg_cuda_contract_take(listing, plan);
         }
-    if (most == STAGES)
+    if (largest == STAGES)
         return;
-    plan->set.stages = stages[most];
-    if (plan->set.split == 1)
+    plan->config.stages = stages[largest];
+    if (plan->config.split_k == 1)
         list_clusters(plan, listing);
-    plan->set.order = many;
+    plan->config.raster = many;
     if (many)
         kg_cuda_contract_take(listing, plan);
-    plan->set.order = 0;
+    plan->config.raster = 0;
 }
 
-// Where the last wave leaves much without work, and is not the first one.
-static void list_shared(struct kg_cuda_contract_plan *plan,
-                        struct kg_cuda_contract_listing *listing)
+// Takes stream-K if there is more than one wave and the last one would leave SMs idle.
+static void list_stream_k(struct kg_cuda_contract_plan *plan,
+                          struct kg_cuda_contract_listing *listing)
 {
     const double ragged = 1.05;
     int64_t whole = kg_cuda_contract_tiles(plan), units = plan->facts->units;
     double full = (double)(kg_ceil_div(whole, units) * units);
-    plan->set.split = 0;
-    if (is_large(plan->set.rows, plan->set.columns) && whole > units &&
+    plan->config.split_k = 0;
+    if (is_large(plan->config.tile_m, plan->config.tile_n) && whole > units &&
         full > ragged * (double)whole && find_stages(plan, 1) < STAGES)
         kg_cuda_contract_take(listing, plan);
 }
 
-// In pieces as long as units are without work.
-static void list_pieces(struct kg_cuda_contract_plan *plan,
+// Takes split-K while SMs are idle, then stream-K.
+static void list_splits(struct kg_cuda_contract_plan *plan,
                         struct kg_cuda_contract_listing *listing)
 {
-    enum { MOST_PIECES = 128 };
+    enum { MAX_SPLIT_K = 128 };
     int64_t whole = kg_cuda_contract_tiles(plan);
-    for (int pieces = 1; pieces <= MOST_PIECES; pieces *= 2) {
-        plan->set.split = pieces;
-        if (pieces == 1 || (!plan->set.pingpong && whole * pieces <= 4 * plan->facts->units))
+    for (int split_k = 1; split_k <= MAX_SPLIT_K; split_k *= 2) {
+        plan->config.split_k = split_k;
+        if (split_k == 1 || (!plan->config.pingpong && whole * split_k <= 4 * plan->facts->units))
             list_stages(plan, listing);
     }
-    list_shared(plan, listing);
+    list_stream_k(plan, listing);
 }
 
 void kg_cuda_wgmma_list(struct kg_cuda_contract_plan *plan,
@@ -311,16 +321,16 @@ void kg_cuda_wgmma_list(struct kg_cuda_contract_plan *plan,
     enum { ROWS = sizeof rows / sizeof *rows, COLUMNS = sizeof columns / sizeof *columns };
     enum { WAYS = 8 };
     for (int i = 0; i < WAYS * ROWS * COLUMNS; i++) {
-        plan->set.swap = i & 1;
-        plan->set.pingpong = i >> 1 & 1;
-        plan->set.depth = i & 4 ? 2 * KG_WGMMA_ATOM : KG_WGMMA_ATOM;
-        plan->set.rows = rows[i / WAYS % ROWS];
-        plan->set.columns = columns[i / WAYS / ROWS];
-        bool halves = (plan->set.rows > KG_WGMMA_ATOM &&
-                       plan->set.rows / 2 >= kg_cuda_contract_m_after_swap(plan)) ||
-                      (plan->set.columns > 16 &&
-                       plan->set.columns / 2 >= kg_cuda_contract_n_after_swap(plan));
-        if (!halves) // half the tile would be enough
-            list_pieces(plan, listing);
+        plan->config.swap = i & 1;
+        plan->config.pingpong = i >> 1 & 1;
+        plan->config.tile_k = i & 4 ? 2 * KG_WGMMA_ATOM : KG_WGMMA_ATOM;
+        plan->config.tile_m = rows[i / WAYS % ROWS];
+        plan->config.tile_n = columns[i / WAYS / ROWS];
+        bool halves = (plan->config.tile_m > KG_WGMMA_ATOM &&
+                       plan->config.tile_m / 2 >= kg_cuda_contract_m_after_swap(plan)) ||
+                      (plan->config.tile_n > 16 &&
+                       plan->config.tile_n / 2 >= kg_cuda_contract_n_after_swap(plan));
+        if (!halves) // half the tile would cover the output
+            list_splits(plan, listing);
     }
 }

@@ -1,0 +1,70 @@
+// Stream-K: how blocks share the tiles of the last waves, so that all of them work equally long.
+// All waves but the last full one and the incomplete one are processed as whole tiles, one tile per
+// block. The K steps of the remaining tiles, in the order of tiles, are divided into as many ranges
+// of equal length as there are blocks. If there is a full wave among them, a range is one to two
+// tiles long, and no tile is divided more than once.
+//
+// A block processes its range from the end to the beginning. So the partial tile that the next
+// block continues comes first, and a block waits only for what the previous block computes first.
+// No block waits for a later one, and accumulation is in the order of K: the result is
+// bit-identical to that of one block. If there is no full wave, this order makes the blocks of a
+// tile run one after the other; split-K is better then.
+//
+// Plain arithmetic in C, so that a unit test can include it. The launch has to make sure that the
+// number of K steps fits an int.
+
+struct kg_stream_k {
+    int first_tile; // the steps of this tile and all later ones are divided
+    int steps;      // of a block
+    int longer;     // the first blocks, as many as this, have one step more
+};
+
+// What a block has still to process: the steps before step `until` of `tile`, which counts from the
+// first divided tile.
+struct kg_stream_k_range {
+    int tile;
+    int until;
+    int left; // steps left, of all tiles
+};
+
+KG_INLINE struct kg_stream_k kg_stream_k_make(int tiles, int steps, int blocks)
+{
+    struct kg_stream_k stream_k;
+    const int rest = tiles % blocks, whole = tiles - rest;
+    stream_k.first_tile = rest == 0 ? tiles : whole > 0 ? whole - blocks : 0;
+    stream_k.steps = (tiles - stream_k.first_tile) * steps / blocks;
+    stream_k.longer = (tiles - stream_k.first_tile) * steps % blocks;
+    return stream_k;
+}
+
+// The first step of a block, which is the end of the previous block's range.
+KG_INLINE int kg_stream_k_begin(const struct kg_stream_k *stream_k, int block)
+{
+    return block * stream_k->steps + (block < stream_k->longer ? block : stream_k->longer);
+}
+
+KG_INLINE struct kg_stream_k_range kg_stream_k_range_make(const struct kg_stream_k *stream_k,
+                                                          int steps, int block)
+{
+    const int begin = kg_stream_k_begin(stream_k, block),
+              end = kg_stream_k_begin(stream_k, block + 1);
+    struct kg_stream_k_range range;
+    range.left = end - begin;
+    range.tile = end > begin ? (end - 1) / steps : 0;
+    range.until = end - range.tile * steps;
+    return range;
+}
+
+// The first step of the current tile that belongs to the range.
+KG_INLINE int kg_stream_k_range_first_step(const struct kg_stream_k_range *range)
+{
+    return range->left < range->until ? range->until - range->left : 0;
+}
+
+// Moves to the previous tile.
+KG_INLINE void kg_stream_k_range_next(struct kg_stream_k_range *range, int steps)
+{
+    range->left -= range->until - kg_stream_k_range_first_step(range);
+    range->until = steps;
+    range->tile--;
+}
