@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
 
 #define SUBJECT_OPTIONS (CLI_OP | CLI_DEVICE | CLI_BINDINGS | CLI_THREADS | CLI_JSON)
 
@@ -129,11 +131,24 @@ const struct cli_command cli_commands[] = {
 // the tool, because a signal handler needs one.
 static volatile int interrupted;
 
+// The process ends within a second, whatever it waits for: what was measured is kept already, and
+// children end with it.
+static void on_late(int signal_number)
+{
+    static const char words[] = "kernelgen: interrupted; what was measured is kept\n";
+    (void)signal_number;
+    if (write(STDERR_FILENO, words, sizeof words - 1) < 0)
+        _exit(CLI_INTERRUPTED);
+    _exit(CLI_INTERRUPTED);
+}
+
 static void on_interrupt(int signal_number)
 {
+    const struct itimerval patience = {.it_value = {.tv_usec = 900000}};
     interrupted = 1;
     // A second signal ends the process at once.
     signal(signal_number, SIG_DFL);
+    setitimer(ITIMER_REAL, &patience, NULL);
 }
 
 static void show_notice(void *user, const char *text)
@@ -227,6 +242,7 @@ int main(int count, char **words)
 {
     signal(SIGINT, on_interrupt);
     signal(SIGTERM, on_interrupt);
+    signal(SIGALRM, on_late);
     // Exceeding a limit on the size of files is then reported like any write error.
     signal(SIGXFSZ, SIG_IGN);
     if (count < 2) {

@@ -7,10 +7,12 @@
 #include "output.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define SHORT_PREFIX 10                // magic, version, the header's length in 2 bytes
 #define LONG_PREFIX 12                 // the same in 4 bytes
@@ -285,9 +287,14 @@ bool npy_parse(const void *bytes, size_t length, struct npy_array *array, char e
 bool npy_read(const char *path, struct npy_array *array, char error[NPY_ERROR])
 {
     *array = (struct npy_array){0};
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        return npy_fail(error, "%s: cannot be read: %s", path, strerror(errno));
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe must not block
+    FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "rb");
+    if (!file) {
+        npy_fail(error, "%s: cannot be read: %s", path, strerror(errno));
+        if (descriptor >= 0)
+            close(descriptor);
+        return false;
+    }
     char why[NPY_ERROR];
     bool done = read_file(file, array, why);
     fclose(file);

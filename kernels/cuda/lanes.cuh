@@ -174,6 +174,12 @@ struct kg_fold_place {
     }
 };
 
+// A constant as a value: what a generic lambda is given.
+template <bool VALUE>
+struct kg_constant {
+    static constexpr bool value = VALUE;
+};
+
 // Combines `value` with the best so far and tells whether it replaced it. One thread does so for
 // each element. Zeros and NaN are made unique, so that comparing bits finds equal values.
 template <typename VALUES>

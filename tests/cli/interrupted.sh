@@ -58,3 +58,18 @@ stop 1 profile total.kg --device host
 rm -rf "$home/cache"
 stop 0 profile total.kg --device host --json
 lines '"measured"'
+
+echo "-- waiting for a file"
+mkfifo pipe.kg pipe.npy
+kernelgen run total.kg --input x=pipe.npy --output y=y.npy
+echo "exit $?"
+for signal in TERM INT; do
+    setsid sh -c 'echo $$ >session; exec kernelgen check pipe.kg' 2>err &
+    while [ ! -s session ] || ! grep -qs kernelgen "/proc/$(cat session)/cmdline"; do sleep 0.02; done
+    sleep 0.2
+    kill -$signal "$(cat session)"
+    timeout 5 tail --pid="$(cat session)" -f /dev/null && wait $!
+    echo "exit $?"
+    cat err
+    rm session
+done

@@ -177,7 +177,7 @@ void kg_cuda_memory_access(struct kg_cuda_memory_work *work, double times, doubl
 bool kg_cuda_rule_try(struct kg_cuda_rule *rule, const struct kg_config *config)
 {
     // Less than that is noise of the model: rules stay with what they begin with.
-    const double surely = 0.99;
+    const double surely = rule->surely > 0 ? rule->surely : 0.99;
     struct kg_text reason = {0};
     bool fits = rule->match->family->valid(rule->match, config, &reason);
     kg_text_free(&reason);

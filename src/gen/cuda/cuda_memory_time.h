@@ -67,6 +67,7 @@ struct kg_cuda_rule {
     const struct kg_match *match;
     struct kg_config best;
     double seconds; // that it is expected to take; 0: not known, or none is valid yet
+    double surely;  // share of them that others have to stay below; 0: what is noise of the model
 };
 // Makes `config` the best if it is the first, or surely expected to be faster. False: it is not
 // valid.

@@ -29,12 +29,14 @@ static unsigned axes_of(const struct kg_nest *nest, const struct kg_expr *expr)
     return uses;
 }
 
-// A cast that changes no value on its way to `type`.
+// A cast that changes no value on its way to `type`: one from f64 to f32 does.
 static bool is_widening(const struct kg_expr *expr, enum kg_type type)
 {
-    enum kg_dtype dtype = expr->cast.dtype;
-    return expr->kind == KG_EXPR_CAST && kg_dtype_is_computed(dtype) && is_real(expr->type) &&
-           is_real(type) && is_real(expr->arguments[0]->type);
+    if (expr->kind != KG_EXPR_CAST || !kg_dtype_is_computed(expr->cast.dtype))
+        return false;
+    enum kg_type from = expr->arguments[0]->type;
+    return is_real(expr->type) && is_real(type) && is_real(from) &&
+           (from == expr->type || from == KG_TYPE_F32);
 }
 
 // A cast of what lies in memory in that dtype: it changes no value.

@@ -57,6 +57,7 @@ static const char *const reserved_words[] = {
     "i386",
     "EOF",
     "errno",
+    "math_errhandling",
     "int8_t",
     "int16_t",
     "int32_t",
@@ -260,13 +261,23 @@ static bool is_stride_name(const char *name)
            name[length - digits - 2] == '_';
 }
 
+// Words of capitals, as macros of headers are: M_PI, UINT8_MAX. No header has K or K2.
+static bool is_like_macro(const char *name)
+{
+    static const char all[] = "_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    size_t letters = strspn(name, all + 11), length = strlen(name);
+    bool is_letter = letters == 1 && strspn(name + 1, "0123456789") == length - 1;
+    return letters > 0 && !is_letter && strspn(name, all) == length;
+}
+
 static bool is_reserved(const char *name)
 {
     size_t length = strlen(name);
     // A trailing underscore is how reserved names are set apart, so it has to be doubled.
     if (length == 0 || name[length - 1] == '_' || name[0] == '_')
         return true;
-    if (strncmp(name, "kg_", 3) == 0 || strncmp(name, "KG_", 3) == 0 || is_stride_name(name))
+    if (strncmp(name, "kg_", 3) == 0 || strncmp(name, "KG_", 3) == 0 || is_stride_name(name) ||
+        is_like_macro(name))
         return true;
     for (size_t i = 0; i < sizeof reserved_words / sizeof *reserved_words; i++)
         if (strcmp(name, reserved_words[i]) == 0)

@@ -66,6 +66,9 @@ static void test_types(void)
     check("op mixed(a: f16[M, K], b: f64[K, N]) -> (c: f32[M, N])\n"
           "{ c[m, n] = sum(k) a[m, k] * b[k, n] }",
           "", 1, few_shapes);
+    check("op rounded(a: f64[M, K], b: f64[K, N]) -> (c: f64[M, N])\n" // this cast is no widening
+          "{ c[m, n] = sum(k) cast(f32, a[m, k]) * b[k, n] }",
+          "", 1, few_shapes);
     check("op narrow(a: f16[M, K], b: bf16[N, K]) -> (c: f32[M, N])\n"
           "{ c[m, n] = sum(k) a[m, k] * b[n, k] }",
           "", 1, few_shapes);

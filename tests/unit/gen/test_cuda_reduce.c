@@ -12,6 +12,8 @@ static const char definitions[] =
     "op scan(x: f32[P, D]) -> (y: f32[P, D])\n{\n    y[p, d] = sum(j <= p) x[j, d]\n}\n"
     "op centred(x: f32[P, D]) -> (y: f32[P, D])\n"
     "{\n    m[p] = mean(d) x[p, d]\n    y[p, d] = x[p, d] - m[p]\n}\n"
+    "op constant(x: f32[P]) -> (y: f32[P])\n"
+    "{\n    y[p] = sum(n in 0..281474976710656) x[p]\n}\n"
     "op squares(x: f32[P, D]) -> (y: f32[D])\n"
     "{\n    e[p, d] = x[p, d] * x[p, d]\n    y[d] = sum(p) e[p, d]\n}\n";
 
@@ -34,7 +36,7 @@ static void test_takers(void)
     check_choice("columns", "P=16777216 D=2", "reduce: column=1");
     check_choice("columns", "P=0 D=5", "reduce: column=1");
     check_choice("columns", "P=5 D=0", "rowwise:");
-    check_choice("squares", "P=4096 D=4096", "reduce*2: column=1 threads=256 vector=4");
+    check_choice("squares", "P=4096 D=4096", "reduce*2: column=1");
     check_choice("middle", "A=64 B=1024 C=512", "reduce: column=1");
     check_choice("all", "P=8192 D=8192", "reduce*2: column=0 threads=256 vector=4");
     check_choice("all", "P=8191 D=8191", "reduce*2: column=0 threads=256 vector=1");
@@ -57,9 +59,10 @@ static void test_takers(void)
                  "reduce*2: column=0 threads=256 vector=4 unroll=4 "
                  "split=132 cluster=0");
     check_choice("middle", "A=64 B=1024 C=4096",
-                 "reduce: column=1 threads=256 vector=4 unroll=8 "
+                 "reduce: column=1 threads=128 vector=4 unroll=8 "
                  "split=1 cluster=0");
     check_choice("part", "P=64 D=64", "direct:");
+    check_choice("constant", "P=4", "reduce:"); // more terms than any tensor has elements
     check_choice("centred", "P=64 D=4096", "rowwise*2:");
     check_choice("centred", "P=1 D=16777216", "reduce: column=0");
 }
@@ -151,6 +154,26 @@ static void test_batches(void)
     check_batch("all", "P=511 D=511", row, NULL);
 }
 
+// Rules let a thread load 64 elements at once at most, whatever is reduced.
+static void test_elements_at_once(void)
+{
+    static const char *const sizes[] = {"P=4096 D=4096", "P=65536 D=4096", "P=1000003 D=72",
+                                        "P=300 D=1000000"};
+    for (int i = 0; i < 4; i++) {
+        struct made made = make_strided(definitions, "columns", sizes[i], NULL);
+        struct kg_choice choice;
+        CHECK_STATUS(made.status, KG_OK, &made.error);
+        kg_choice_guess(made.problem, &facts, &kg_target_cuda, &choice);
+        enum { VECTOR = 2, UNROLL = 3 }; // parameters of the family
+        struct kg_space space;
+        choice.matches[0]->family->space(choice.matches[0], &space);
+        CHECK_TEXT(space.parameters[VECTOR].name, "vector");
+        CHECK_TEXT(space.parameters[UNROLL].name, "unroll");
+        CHECK(choice.configs[0].value[VECTOR] * choice.configs[0].value[UNROLL] <= 64);
+        unmake(&made);
+    }
+}
+
 static void test_reasons(void)
 {
     const struct kg_family *family = kg_target_family(&kg_target_cuda, "reduce");
@@ -173,4 +196,5 @@ static void test_reasons(void)
     }
 }
 
-TEST_MAIN(describe_device, test_takers, test_launches, test_batches, test_reasons)
+TEST_MAIN(describe_device, test_takers, test_launches, test_batches, test_elements_at_once,
+          test_reasons)

@@ -312,4 +312,38 @@ static void sources(void)
     folder_remove(home);
 }
 
-TEST_MAIN(refusals, launches, rules, other_rows, narrow, narrow_functions, sources)
+// What all rows share is loaded for several vectors at once, as far as 32 bytes of registers go.
+static void batches(void)
+{
+    static const char two[] = "op r(x: T[P, D], g: T[D], b: T[D]) -> (y: T[P, D]) "
+                              "where T in f16 f32\n"
+                              "{ y[p, d] = b[d] + g[d] * x[p, d] / (sum(d) x[p, d] * x[p, d]) }";
+    static const struct {
+        const char *text, *config, *loop; // NULL: no batches
+    } cases[] = {
+        {norm, "threads=512 vector=8 hold=8 keep=0 cluster=1 shared=0 maxnreg=0", "begin += 2)"},
+        {norm, "threads=512 vector=4 hold=16 keep=0 cluster=1 shared=0 maxnreg=0", "begin += 4)"},
+        {norm, "threads=512 vector=16 hold=4 keep=0 cluster=1 shared=0 maxnreg=0", NULL},
+        {two, "threads=512 vector=8 hold=8 keep=0 cluster=1 shared=0 maxnreg=0", NULL},
+        {two, "threads=512 vector=4 hold=16 keep=0 cluster=1 shared=0 maxnreg=0", "begin += 2)"},
+        {softmax, "threads=512 vector=8 hold=8 keep=0 cluster=1 shared=0 maxnreg=0", NULL},
+    };
+    for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++) {
+        struct made made = make(cases[i].text, "P=8192 D=32768 T=f16");
+        struct kg_text source = {0};
+        struct kg_choice choice;
+        struct kg_space space;
+        CHECK_STATUS(made.status, KG_OK, &made.error);
+        kg_choice_guess(made.problem, &facts, &kg_target_cuda, &choice);
+        const struct kg_match *match = choice.matches[0];
+        match->family->space(match, &space);
+        CHECK(kg_config_read(&space, cases[i].config, &choice.configs[0]));
+        CHECK(kg_choice_source(&choice, 0, "entry", &source));
+        CHECK((strstr(kg_text_string(&source), "batch1[") != NULL) == (cases[i].loop != NULL));
+        CHECK(!cases[i].loop || strstr(kg_text_string(&source), cases[i].loop));
+        kg_text_free(&source);
+        unmake(&made);
+    }
+}
+
+TEST_MAIN(refusals, launches, rules, other_rows, narrow, narrow_functions, batches, sources)

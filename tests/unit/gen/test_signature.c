@@ -93,6 +93,33 @@ static void test_standalone(void)
     unmake(&made);
 }
 
+// Tensors and sizes may be called what headers call their macros.
+static void test_names_of_macros(void)
+{
+    struct made made = make("op named(M_PI: f32[UINT8_MAX], HUGE_VALF: f32[UINT8_MAX]) -> "
+                            "(errno: f32[UINT8_MAX], math_errhandling: f32[UINT8_MAX])\n"
+                            "{ errno[i] = M_PI[i] + HUGE_VALF[i]\n"
+                            "  math_errhandling[k] = sum(i) M_PI[i] * HUGE_VALF[k] }\n",
+                            "UINT8_MAX=33");
+    struct kg_choice choice;
+    struct kg_text source = {0};
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    if (made.status)
+        return;
+    kg_choice_guess(made.problem, &device->facts, &kg_target_host, &choice);
+    for (int i = 0; i < choice.count; i++) {
+        struct kg_binary binary = {0};
+        struct kg_error error = {0};
+        CHECK(kg_choice_source(&choice, i, "entry", &source));
+        struct kg_source text = {
+            .text = kg_text_string(&source), .entry = "entry", .options = "-O1 -Wall -Werror"};
+        CHECK_STATUS(device->backend->compile(device, &text, 60, &binary, &error), KG_OK, &error);
+        kg_binary_free(&binary);
+        kg_text_free(&source);
+    }
+    unmake(&made);
+}
+
 static void check_foreign(const char *code, bool right)
 {
     struct made made = make("op scale(x: f32[P, D], s: f32[P]) -> (y: f32[P, D])\n"
@@ -121,4 +148,4 @@ static void close_device(void)
     folder_remove(folder);
 }
 
-TEST_MAIN(open_device, test_standalone, test_foreign, close_device)
+TEST_MAIN(open_device, test_standalone, test_names_of_macros, test_foreign, close_device)

@@ -296,7 +296,7 @@ static int function_of(const struct kg_match *match, const struct kg_config *con
 static void guess(const struct kg_match *match, struct kg_config *config)
 {
     enum { LEAST_TILE = 32, MOST_TILE = 128, LEAST_BLOCK = 128, MOST_ROWS = 8, LAUNCHES = 4 };
-    struct kg_cuda_rule rule = {match, {{0}}, 0};
+    struct kg_cuda_rule rule = {.match = match};
     guess_plainly(match, config);
     kg_cuda_rule_try(&rule, config);
     // One that counts in 64 bits would take longer than is expected.

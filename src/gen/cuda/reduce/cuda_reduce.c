@@ -17,25 +17,14 @@
 
 #include <string.h>
 
-enum { COLUMN, THREADS, VECTOR, UNROLL, SPLIT, CLUSTER, REGISTERS };
-
 enum { ACCESS = 16, WARP = 32 };
-// What a multiprocessor should have under way, in blocks of LOADED bytes a thread.
-enum { BLOCKS_PER_UNIT = 4, LOADED = 64, USUAL_THREADS = 256, LARGEST_BLOCK = 1024 };
 enum { COMBINE_THREADS = 256 };
-// Vectors of a row that one block reads sooner than several do, with a second launch after them.
-enum { ONE_BLOCK = 4 * LARGEST_BLOCK };
 enum { MOST_BLOCKS = 1 << 30 };
-// Bytes of columns, and of a row, that are sooner read by one cluster than by all units, with a
-// second launch: measured on an H100.
-enum { CLUSTERED = 1 << 20, CLUSTERED_ROW = 1 << 17 };
-// Threads and vectors of each where a cluster reads a row, if that is enough for it.
-enum { CLUSTER_THREADS = 512, CLUSTER_UNROLL = 4 };
 // Threads that keep a device busy.
 enum { PLENTY = 1 << 19 };
 
-static const int64_t splits[] = {1, 2, 4, 8, 16, 32, 64, 96, 132, 264, 396, 528, 1056, 2112};
-enum { SPLITS = sizeof splits / sizeof *splits };
+const int64_t kg_cuda_reduce_splits[KG_CUDA_REDUCE_SPLITS] = {1,  2,   4,   8,   16,  32,   64,
+                                                              96, 132, 264, 396, 528, 1056, 2112};
 
 static bool refuse(struct kg_text *reason, const char *why)
 {
@@ -113,7 +102,7 @@ static void configure(struct kg_cuda_reduce_plan *plan, const struct kg_config *
     plan->registers = (int)config->value[REGISTERS];
 }
 
-static int64_t product(const struct kg_nest *nest, int first, int last)
+int64_t kg_cuda_reduce_extent(const struct kg_nest *nest, int first, int last)
 {
     int64_t count = 1;
     for (int axis = first; axis <= last; axis++)
@@ -121,14 +110,14 @@ static int64_t product(const struct kg_nest *nest, int first, int last)
     return count;
 }
 
-static int64_t outputs_of(const struct kg_cuda_reduce_plan *plan)
+int64_t kg_cuda_reduce_outputs(const struct kg_cuda_reduce_plan *plan)
 {
-    return product(plan->nest, 0, plan->outputs - 1);
+    return kg_cuda_reduce_extent(plan->nest, 0, plan->outputs - 1);
 }
 
-static int64_t count_of(const struct kg_cuda_reduce_plan *plan)
+int64_t kg_cuda_reduce_elements_of_output(const struct kg_cuda_reduce_plan *plan)
 {
-    return product(plan->nest, plan->outputs, plan->nest->axis_count - 1);
+    return kg_cuda_reduce_extent(plan->nest, plan->outputs, plan->nest->axis_count - 1);
 }
 
 // A read that is made for every element of the reduction, and by which statement.
@@ -183,23 +172,6 @@ double kg_cuda_reduce_apart(const struct kg_cuda_reduce_plan *plan)
     return count > 0 ? (double)cost_along(plan, plan->last) / count : 0;
 }
 
-// Are columns the better way for these sizes?
-static bool prefers_columns(struct kg_cuda_reduce_plan *plan)
-{
-    enum { WINDOWS = 16 };
-    const struct kg_nest *nest = plan->nest;
-    if (plan->outputs == 0)
-        return false;
-    set_column(plan, true);
-    int64_t width = product(nest, plan->run, plan->last);
-    int64_t column = cost_along(plan, plan->last), row = cost_along(plan, nest->axis_count - 1);
-    if (width <= 1)
-        return false;
-    if (nest->class == KG_CLASS_WINDOW && width >= WINDOWS) // rows of a few elements
-        return true;
-    return column != row ? column < row : width > count_of(plan);
-}
-
 // ---- The family ----
 
 static bool starts_at_zero(const struct kg_nest *nest)
@@ -232,9 +204,9 @@ static bool has_good_rows(const struct kg_cuda_reduce_plan *plan,
                           const struct kg_device_facts *facts)
 {
     int widest, together;
-    int64_t rows = outputs_of(plan), blocks = kg_cuda_rowwise_blocks(facts);
+    int64_t rows = kg_cuda_reduce_outputs(plan), blocks = kg_cuda_rowwise_blocks(facts);
     kg_cuda_reduce_elements(plan, &widest, &together);
-    int64_t bytes = count_of(plan) * (widest > 0 ? widest : 1);
+    int64_t bytes = kg_cuda_reduce_elements_of_output(plan) * (widest > 0 ? widest : 1);
     return rows >= 2 * (int64_t)facts->units || bytes <= KG_CUDA_ROWWISE_HELD ||
            (rows * blocks >= facts->units && bytes <= blocks * KG_CUDA_ROWWISE_HELD);
 }
@@ -263,6 +235,23 @@ static struct kg_cuda_reduce_plan plan_of(const struct kg_match *match)
     return *(const struct kg_cuda_reduce_plan *)match->analysis;
 }
 
+bool kg_cuda_reduce_prefers_columns(const struct kg_match *match)
+{
+    enum { WINDOWS = 16 };
+    struct kg_cuda_reduce_plan plan = plan_of(match);
+    const struct kg_nest *nest = plan.nest;
+    if (plan.outputs == 0)
+        return false;
+    set_column(&plan, true);
+    int64_t width = kg_cuda_reduce_extent(nest, plan.run, plan.last);
+    int64_t column = cost_along(&plan, plan.last), row = cost_along(&plan, nest->axis_count - 1);
+    if (width <= 1)
+        return false;
+    if (nest->class == KG_CLASS_WINDOW && width >= WINDOWS) // rows of a few elements
+        return true;
+    return column != row ? column < row : width > kg_cuda_reduce_elements_of_output(&plan);
+}
+
 void kg_cuda_reduce_plan_make(const struct kg_match *match, const struct kg_config *config,
                               struct kg_cuda_reduce_plan *plan)
 {
@@ -277,7 +266,7 @@ static bool advised(const struct kg_match *match, struct kg_text *reason)
     struct kg_text ignored = {0};
     if (kg_contract_is_in(&match->group))
         return refuse(reason, "a product of matrices is among it");
-    if (prefers_columns(&plan))
+    if (kg_cuda_reduce_prefers_columns(match))
         return true;
     set_column(&plan, false);
     bool by_row =
@@ -295,7 +284,7 @@ static void space(const struct kg_match *match, struct kg_space *space)
     kg_space_add(space, "threads", 5, (int64_t[]){256, 128, 512, 1024, 32});
     kg_space_add(space, "vector", 5, (int64_t[]){8, 4, 2, 1, 16});
     kg_space_add(space, "unroll", 5, (int64_t[]){4, 8, 2, 1, 16});
-    kg_space_add(space, "split", SPLITS, splits);
+    kg_space_add(space, "split", KG_CUDA_REDUCE_SPLITS, kg_cuda_reduce_splits);
     kg_space_add(space, "cluster", kg_cuda_rowwise_blocks(facts) > 1 ? 2 : 1, (int64_t[]){0, 1});
     kg_cuda_space_registers(space);
 }
@@ -308,7 +297,8 @@ int kg_cuda_reduce_fold_bytes(const struct kg_fold *fold)
 
 void kg_cuda_reduce_shape(const struct kg_cuda_reduce_plan *plan, int64_t *wide, int64_t *groups)
 {
-    int64_t width = product(plan->nest, plan->run, plan->last), count = count_of(plan);
+    int64_t width = kg_cuda_reduce_extent(plan->nest, plan->run, plan->last),
+            count = kg_cuda_reduce_elements_of_output(plan);
     int64_t most = kg_power_of_two(kg_ceil_div(width, plan->vector));
     *wide = most < WARP ? most : WARP;
     *groups = plan->threads / *wide;
@@ -317,7 +307,7 @@ void kg_cuda_reduce_shape(const struct kg_cuda_reduce_plan *plan, int64_t *wide,
         *wide *= *wide < most ? 2 : 1;
     }
     // What groups find has to be folded: none where there is enough without.
-    int64_t threads = product(plan->nest, 0, plan->run - 1) * most;
+    int64_t threads = kg_cuda_reduce_extent(plan->nest, 0, plan->run - 1) * most;
     while (*groups > 1 && *wide < most && threads >= PLENTY) {
         *groups /= 2;
         *wide *= 2;
@@ -327,15 +317,17 @@ void kg_cuda_reduce_shape(const struct kg_cuda_reduce_plan *plan, int64_t *wide,
 void kg_cuda_reduce_count(const struct kg_cuda_reduce_plan *plan, int64_t *blocks, int64_t *parts)
 {
     if (!plan->column) {
-        *blocks = outputs_of(plan);
-        *parts = kg_ceil_div(count_of(plan), (int64_t)plan->threads * plan->vector * plan->unroll);
+        *blocks = kg_cuda_reduce_outputs(plan);
+        *parts = kg_ceil_div(kg_cuda_reduce_elements_of_output(plan),
+                             (int64_t)plan->threads * plan->vector * plan->unroll);
         return;
     }
     int64_t wide, groups;
     kg_cuda_reduce_shape(plan, &wide, &groups);
-    *blocks = product(plan->nest, 0, plan->run - 1) *
-              kg_ceil_div(product(plan->nest, plan->run, plan->last), wide * plan->vector);
-    *parts = kg_ceil_div(count_of(plan), groups * plan->unroll);
+    *blocks =
+        kg_cuda_reduce_extent(plan->nest, 0, plan->run - 1) *
+        kg_ceil_div(kg_cuda_reduce_extent(plan->nest, plan->run, plan->last), wide * plan->vector);
+    *parts = kg_ceil_div(kg_cuda_reduce_elements_of_output(plan), groups * plan->unroll);
 }
 
 static bool valid(const struct kg_match *match, const struct kg_config *config,
@@ -361,7 +353,8 @@ static bool valid(const struct kg_match *match, const struct kg_config *config,
         return refuse(reason, "a cluster has more than one block, and no more than 16");
     if (plan.cluster && blocks > MOST_BLOCKS / plan.split)
         return refuse(reason, "more clusters than a launch has");
-    if (plan.unroll > 1 && plan.unroll / 2 * (plan.column ? 1 : plan.vector) >= count_of(&plan))
+    if (plan.unroll > 1 && plan.unroll / 2 * (plan.column ? 1 : plan.vector) >=
+                               kg_cuda_reduce_elements_of_output(&plan))
         return refuse(reason, "a thread would take more at once than is reduced");
     int64_t most = plan.registers > 0 ? plan.registers : facts->unit.registers / plan.threads;
     most = most < facts->unit.thread_registers ? most : facts->unit.thread_registers;
@@ -370,173 +363,6 @@ static bool valid(const struct kg_match *match, const struct kg_config *config,
     if (plan.registers * plan.threads > facts->unit.registers)
         return refuse(reason, "a block would need more registers than there are");
     return true;
-}
-
-// The same for a row: by as many threads as it takes for each to load all it has at once.
-static void guess_row_cluster(const struct kg_match *match, int64_t most, struct kg_config *config)
-{
-    const struct kg_device_facts *facts = match->facts;
-    struct kg_config tried = *config;
-    struct kg_text reason = {0};
-    struct kg_cuda_reduce_plan plan = plan_of(match);
-    configure(&plan, config);
-    int64_t vectors = kg_ceil_div(kg_ceil_div(count_of(&plan), plan.vector), most);
-    tried.value[CLUSTER] = 1;
-    tried.value[SPLIT] = most;
-    tried.value[THREADS] =
-        vectors <= CLUSTER_THREADS * CLUSTER_UNROLL ? CLUSTER_THREADS : LARGEST_BLOCK;
-    tried.value[UNROLL] = kg_power_of_two(kg_ceil_div(vectors, tried.value[THREADS]));
-    if (outputs_of(&plan) * most <= facts->units && valid(match, &tried, &reason))
-        *config = tried;
-    kg_text_free(&reason);
-}
-
-// Where one cluster is enough for an output, or for a tile of columns.
-static void guess_cluster(const struct kg_match *match, struct kg_config *config)
-{
-    const struct kg_device_facts *facts = match->facts;
-    struct kg_cuda_reduce_plan plan = plan_of(match);
-    struct kg_config tried = *config;
-    struct kg_text reason = {0};
-    int widest, together;
-    int64_t blocks, parts, most = kg_cuda_rowwise_blocks(facts);
-    configure(&plan, config);
-    kg_cuda_reduce_elements(&plan, &widest, &together);
-    kg_cuda_reduce_count(&plan, &blocks, &parts);
-    int64_t bytes = count_of(&plan) * together;
-    if (blocks > 0)
-        bytes = bytes * outputs_of(&plan) / blocks;
-    if (plan.split == 1 || most == 1 || bytes > (plan.column ? CLUSTERED : CLUSTERED_ROW))
-        return;
-    if (!plan.column) {
-        guess_row_cluster(match, most, config);
-        return;
-    }
-    tried.value[CLUSTER] = 1;
-    tried.value[SPLIT] = most;
-    while (tried.value[SPLIT] > 2 && tried.value[SPLIT] > parts)
-        tried.value[SPLIT] /= 2;
-    if (valid(match, &tried, &reason))
-        *config = tried;
-    kg_text_free(&reason);
-}
-
-// Rows that are read in less time than a launch takes: threads do what they do side by side, not
-// one after the other. One block is enough for the shortest, of others there is one for each unit.
-static void guess_short(const struct kg_match *match, struct kg_config *config)
-{
-    const struct kg_device_facts *facts = match->facts;
-    struct kg_cuda_reduce_plan plan = plan_of(match);
-    struct kg_config tried = *config;
-    struct kg_text reason = {0};
-    configure(&plan, config);
-    int64_t vectors = kg_ceil_div(count_of(&plan), plan.vector), least = outputs_of(&plan);
-    if (vectors <= ONE_BLOCK) {
-        tried.value[UNROLL] = vectors > WARP ? 2 : 1;
-        int64_t threads = kg_power_of_two(kg_ceil_div(vectors, tried.value[UNROLL]));
-        threads = threads > WARP && threads < 4 * WARP ? 4 * WARP : threads;
-        tried.value[THREADS] = threads < WARP            ? WARP
-                               : threads > LARGEST_BLOCK ? LARGEST_BLOCK
-                                                         : threads;
-        if (vectors > 2 * LARGEST_BLOCK)
-            tried.value[UNROLL] = 4;
-    } else {
-        int64_t parts = kg_ceil_div(vectors, plan.threads);
-        while (tried.value[UNROLL] > 1 &&
-               kg_ceil_div(parts, tried.value[UNROLL] / 2) * least <= facts->units)
-            tried.value[UNROLL] /= 2;
-    }
-    if (valid(match, &tried, &reason))
-        *config = tried;
-    kg_text_free(&reason);
-}
-
-// Where rates are not known.
-static void guess_plainly(const struct kg_match *match, struct kg_config *config)
-{
-    const struct kg_device_facts *facts = match->facts;
-    struct kg_cuda_reduce_plan plan = plan_of(match);
-    struct kg_text reason = {0};
-    enum { MOST_PLACES = 4 };
-    int widest, together;
-    int64_t blocks, parts, units = facts->units > 0 ? facts->units : 1;
-    *config = (struct kg_config){{prefers_columns(&plan), USUAL_THREADS, 1, 1, 1, 0, 0}};
-    configure(&plan, config);
-    kg_cuda_reduce_elements(&plan, &widest, &together);
-    int64_t length = product(plan.nest, plan.run, plan.last);
-    if (widest > 0)
-        config->value[VECTOR] = ACCESS / widest;
-    while (config->value[VECTOR] > 1 && length % config->value[VECTOR] != 0)
-        config->value[VECTOR] /= 2;
-    // Measured on an H100: totals of places want room; rows of two tensors are twice as long.
-    while (plan.column && plan.fold.is_argument && config->value[VECTOR] > MOST_PLACES)
-        config->value[VECTOR] /= 2;
-    int loaded = !plan.column && together > widest ? 2 * LOADED : LOADED;
-    while (config->value[UNROLL] < 8 &&
-           2 * config->value[UNROLL] * config->value[VECTOR] * together <= loaded)
-        config->value[UNROLL] *= 2;
-    while (config->value[UNROLL] > 1 && !valid(match, config, &reason))
-        config->value[UNROLL] /= 2;
-    while (config->value[VECTOR] > 1 && !valid(match, config, &reason))
-        config->value[VECTOR] /= 2;
-    if (!plan.column)
-        guess_short(match, config);
-    configure(&plan, config);
-    kg_cuda_reduce_count(&plan, &blocks, &parts);
-    for (int i = 0; i < SPLITS && blocks > 0; i++)
-        if (splits[i] * blocks <= BLOCKS_PER_UNIT * units && splits[i] <= parts)
-            config->value[SPLIT] = splits[i];
-    // No part waits for another one where all units together have a block for each.
-    for (int i = SPLITS - 1; i >= 0 && !plan.column && blocks * parts <= units; i--)
-        if (splits[i] * blocks <= units && splits[i] >= parts)
-            config->value[SPLIT] = splits[i];
-    guess_cluster(match, config);
-    kg_text_free(&reason);
-}
-
-// Blocks of all sizes, and outputs that more or fewer of them share. Threads load as much at once
-// as they may: 16 vectors were never behind 8 or 4 by more than 2 % on an H200, and places of
-// maxima were found in up to 10 % less time.
-static void try_blocks(struct kg_cuda_rule *rule, struct kg_config config)
-{
-    enum { LEAST_TRIED = 128, MOST_TRIED = 512, MOST_UNROLL = 16 };
-    int64_t *value = config.value;
-    for (value[THREADS] = LEAST_TRIED; value[THREADS] <= MOST_TRIED; value[THREADS] *= 2)
-        for (int i = 0; i < SPLITS; i++) {
-            bool fits = false;
-            value[SPLIT] = splits[i];
-            for (value[UNROLL] = MOST_UNROLL; value[UNROLL] > 0 && !fits; value[UNROLL] /= 2)
-                fits = kg_cuda_rule_try(rule, &config);
-        }
-}
-
-// Along columns, vectors as wide as an access, or half as wide, where totals want room; of elements
-// that no vector fits, two at a time.
-static void guess(const struct kg_match *match, struct kg_config *config)
-{
-    enum { LAUNCHES = 2 };
-    struct kg_cuda_rule rule = {match, {{0}}, 0};
-    struct kg_cuda_reduce_plan plan;
-    int widest, together;
-    guess_plainly(match, config);
-    kg_cuda_rule_try(&rule, config);
-    // What takes little longer than a launch is too short for what is expected to tell configs
-    // apart.
-    if (!config->value[COLUMN] || rule.seconds < LAUNCHES * kg_cuda_reduce_times.launch)
-        return;
-    kg_cuda_reduce_plan_make(match, config, &plan);
-    kg_cuda_reduce_elements(&plan, &widest, &together);
-    int64_t length = product(plan.nest, plan.run, plan.last), vector = ACCESS;
-    while (vector > 1 && (vector * widest > ACCESS || length % vector != 0))
-        vector /= 2;
-    struct kg_config tried = *config;
-    for (tried.value[VECTOR] = vector > 1 ? vector : 2;
-         tried.value[VECTOR] > 0 && tried.value[VECTOR] * 2 >= vector; tried.value[VECTOR] /= 2)
-        for (tried.value[CLUSTER] = 0; tried.value[CLUSTER] <= config->value[CLUSTER];
-             tried.value[CLUSTER]++)
-            try_blocks(&rule, tried);
-    if (rule.seconds > 0)
-        *config = rule.best;
 }
 
 static bool emit(const struct kg_match *match, const struct kg_config *config, const char *entry,
@@ -577,7 +403,7 @@ static void grids(const struct kg_match *match, const struct kg_config *config,
     wide = plan.threads;
     if (plan.column)
         kg_cuda_reduce_shape(&plan, &wide, &groups);
-    int64_t outputs = outputs_of(&plan), side = kg_power_of_two(outputs);
+    int64_t outputs = kg_cuda_reduce_outputs(&plan), side = kg_power_of_two(outputs);
     side = side < WARP ? side : WARP;
     struct kg_grid grid = grid_of(blocks, plan.split, wide, groups);
     if (plan.cluster) {
@@ -614,7 +440,7 @@ const struct kg_family kg_cuda_reduce = {
     .advised = advised,
     .space = space,
     .valid = valid,
-    .guess = guess,
+    .guess = kg_cuda_reduce_guess,
     .bound = kg_group_bound,
     .expected = expected,
     .orders_configs = true,

@@ -1,5 +1,6 @@
-// What the files of the reduce family for CUDA share: cuda_reduce.c decides, cuda_reduce_streams.c
-// tells what is read in vectors, cuda_reduce_emit.c writes, with cuda_reduce_part.c.
+// What the files of the reduce family for CUDA share: cuda_reduce.c says what can be done,
+// cuda_reduce_rule.c what should be, cuda_reduce_streams.c what is read in vectors;
+// cuda_reduce_emit.c writes, with cuda_reduce_part.c.
 
 #ifndef KG_GEN_CUDA_REDUCE_H
 #define KG_GEN_CUDA_REDUCE_H
@@ -30,8 +31,23 @@ struct kg_cuda_reduce_plan {
     int registers; // at most; 0: as many as the compiler likes
 };
 
+// Parameters of a config.
+enum { COLUMN, THREADS, VECTOR, UNROLL, SPLIT, CLUSTER, REGISTERS };
+// Values of SPLIT, from the least to the most.
+enum { KG_CUDA_REDUCE_SPLITS = 14 };
+extern const int64_t kg_cuda_reduce_splits[KG_CUDA_REDUCE_SPLITS];
+
 void kg_cuda_reduce_plan_make(const struct kg_match *match, const struct kg_config *config,
                               struct kg_cuda_reduce_plan *plan);
+// The config that the rule chooses.
+void kg_cuda_reduce_guess(const struct kg_match *match, struct kg_config *config);
+// Does less memory traffic come of vectors along the outputs?
+bool kg_cuda_reduce_prefers_columns(const struct kg_match *match);
+
+// The product of extents of the axes [first, last]; outputs, and elements reduced for each.
+int64_t kg_cuda_reduce_extent(const struct kg_nest *nest, int first, int last);
+int64_t kg_cuda_reduce_outputs(const struct kg_cuda_reduce_plan *plan);
+int64_t kg_cuda_reduce_elements_of_output(const struct kg_cuda_reduce_plan *plan);
 // Of the tensors that are read in vectors, the widest element and all of them together, in bytes.
 void kg_cuda_reduce_elements(const struct kg_cuda_reduce_plan *plan, int *widest, int *together);
 // Bytes of a total, with what stands beside it.

@@ -6,7 +6,9 @@
 // column, threads stand in groups, one for each row of a part, and have a total for each of their
 // columns. A vector begins at `first` and has its elements `step` apart: 1 where every vector is
 // whole (WHOLE), else so far that neighbours read neighbours. Whole vectors of a part are loaded at
-// once, others in batches; the order of additions is the same.
+// once, others in batches; the order of additions is the same. A part of which a thread has all
+// vectors is full: no branch stands between its loads, which would keep the compiler from moving
+// them.
 
 #include "gen/cuda/reduce/cuda_reduce.h"
 
@@ -147,13 +149,13 @@ static void open_pieces(struct kg_cuda_reduce_writer *writer)
                                : "for (int piece = 0; piece < UNROLL; piece++)");
     if (plan->column) {
         kg_code_line(code, "const int64_t reduced = (part * UNROLL + %s) * groups + group;", piece);
-        kg_code_line(code, "if (reduced >= count)");
+        kg_code_line(code, "if (!full.value && reduced >= count)");
     } else {
         kg_code_line(code,
                      "const int64_t first = (part * UNROLL + %s) * (THREADS * VECTOR) + "
                      "thread * (WHOLE ? VECTOR : 1);",
                      piece);
-        kg_code_line(code, "if (first >= count)");
+        kg_code_line(code, "if (!full.value && first >= count)");
     }
     kg_code_line(code, "    break;");
     if (plan->column)
@@ -274,7 +276,7 @@ static void emit_step(struct kg_cuda_reduce_writer *writer)
         kg_cuda_fold_values(code->text, fold);
         kg_text_format(code->text, ">(%s.value, %s))", total, value);
         kg_code_end(code);
-        kg_code_line(code, plan->column ? "    total[lane].at = reduced;" : "    spot = lane;");
+        kg_code_line(code, plan->column ? "    spots[lane] = piece;" : "    spot = lane;");
     } else {
         kg_code_begin(code);
         kg_text_format(code->text, "%s = ", total);
@@ -284,6 +286,26 @@ static void emit_step(struct kg_cuda_reduce_writer *writer)
     }
 }
 
+// Where in the batch each column has the best so far: -1, before it.
+static void emit_no_places(struct kg_cuda_reduce_writer *writer)
+{
+    kg_code_line(&writer->code, "int spots[VECTOR];");
+    kg_code_line(&writer->code, "#pragma unroll");
+    kg_code_line(&writer->code, "for (int lane = 0; lane < VECTOR; lane++)");
+    kg_code_line(&writer->code, "    spots[lane] = -1;");
+}
+
+static void emit_places(struct kg_cuda_reduce_writer *writer)
+{
+    struct kg_code *code = &writer->code;
+    kg_code_line(code, "#pragma unroll");
+    kg_code_line(code, "for (int lane = 0; lane < VECTOR; lane++)");
+    kg_code_line(code, "    if (spots[lane] >= 0)");
+    kg_code_line(code, "        total[lane].at = (part * UNROLL + %sspots[lane]) * groups + group;",
+                 has_batches(writer) ? "batch + " : "");
+}
+
+// What a thread does with the elements of a part, written once for full parts and others.
 // Sums of a few floats are plain; what adding them to the total rounds away is kept beside it.
 void kg_cuda_reduce_part(struct kg_cuda_reduce_writer *writer)
 {
@@ -291,10 +313,14 @@ void kg_cuda_reduce_part(struct kg_cuda_reduce_writer *writer)
     struct kg_code *code = &writer->code;
     const char *type = kg_emit_type(plan->fold.lane);
     bool sums = plan->fold.is_float_sum, spots = plan->fold.is_argument && !plan->column;
+    bool places = plan->fold.is_argument && plan->column;
+    kg_code_open(code, "const auto reduce = [&](auto full)");
     if (sums && plan->column)
         kg_code_line(code, "%s partial[VECTOR] = {};", type);
     open_batches(writer);
     emit_loads(writer);
+    if (places)
+        emit_no_places(writer);
     open_pieces(writer);
     if (sums && !plan->column)
         kg_code_line(code, "%s partial = 0;", type);
@@ -310,10 +336,20 @@ void kg_cuda_reduce_part(struct kg_cuda_reduce_writer *writer)
     if (sums && !plan->column)
         kg_code_line(code, "kg_two_sum(&total.sum, &total.lost, partial);");
     kg_code_close(code);
+    if (places)
+        emit_places(writer);
     close_batches(writer);
-    if (!sums || !plan->column)
-        return;
-    kg_code_line(code, "#pragma unroll");
-    kg_code_line(code, "for (int lane = 0; lane < VECTOR; lane++)");
-    kg_code_line(code, "    kg_two_sum(&total[lane].sum, &total[lane].lost, partial[lane]);");
+    if (sums && plan->column) {
+        kg_code_line(code, "#pragma unroll");
+        kg_code_line(code, "for (int lane = 0; lane < VECTOR; lane++)");
+        kg_code_line(code, "    kg_two_sum(&total[lane].sum, &total[lane].lost, partial[lane]);");
+    }
+    kg_code_outdent(code);
+    kg_code_line(code, "};");
+    kg_code_line(code, plan->column
+                           ? "if (WHOLE && (part + 1) * UNROLL * groups <= count)"
+                           : "if (WHOLE && (part + 1) * (THREADS * VECTOR * UNROLL) <= count)");
+    kg_code_line(code, "    reduce(kg_constant<true>());");
+    kg_code_line(code, "else");
+    kg_code_line(code, "    reduce(kg_constant<false>());");
 }

@@ -27,9 +27,11 @@ static double element_bytes(const struct kg_cuda_reduce_plan *plan)
 
 static double count_registers(const struct kg_cuda_reduce_plan *plan, double bytes)
 {
+    // What is loaded, and where it is: compilers keep addresses, and elements as they come apart.
+    const double loaded = 1.25 * bytes * plan->vector * plan->unroll;
     double totals =
         kg_cuda_reduce_fold_bytes(&plan->fold) * (plan->column ? 1.5 * plan->vector : 2);
-    double registers = OTHER_REGISTERS + (totals + bytes * plan->vector * plan->unroll) / 4;
+    double registers = OTHER_REGISTERS + (totals + loaded) / 4;
     return registers;
 }
 

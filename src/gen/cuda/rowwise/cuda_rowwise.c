@@ -353,7 +353,7 @@ static void guess(const struct kg_match *match, struct kg_config *config)
     const struct kg_device_facts *facts = match->facts;
     const struct kg_rowwise_plan *plan = match->analysis;
     int64_t rows, columns, length;
-    struct kg_cuda_rule rule = {match, {{0}}, 0};
+    struct kg_cuda_rule rule = {.match = match};
     guess_plainly(match, config);
 
     kg_cuda_rowwise_measure(plan, &rows, &columns, &length);

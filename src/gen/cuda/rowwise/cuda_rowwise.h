@@ -55,6 +55,11 @@ int kg_cuda_streams_find(const struct kg_cuda_streams *streams, const struct kg_
 int kg_cuda_stream_bytes(const struct kg_cuda_rowwise_plan *plan,
                          const struct kg_cuda_stream *stream);
 
+// The vectors of a thread for which a pass loads what all rows share (the factors of a norm) before
+// it uses the first: stores in between keep the compiler from doing so. 1: one after the other.
+int kg_cuda_rowwise_batch(const struct kg_cuda_rowwise_plan *plan,
+                          const struct kg_cuda_streams *streams, int pass);
+
 // The bytes that tensors have to be aligned to for whole vectors; 0: their strides or sizes do not
 // allow them, wherever they lie.
 int kg_cuda_rowwise_alignment(const struct kg_cuda_rowwise_plan *plan, int64_t length);
@@ -70,6 +75,7 @@ struct kg_cuda_rowwise_writer {
     char divisors[KG_MAX_NESTS][16];
     bool holding; // the part at hand is held,
     bool stored;  // in shared memory
+    int batch;    // of the pass: see kg_cuda_rowwise_batch
     struct kg_cuda_streams streams;
 };
 
@@ -86,6 +92,8 @@ void kg_cuda_rowwise_first(struct kg_cuda_rowwise_writer *writer);
 void kg_cuda_rowwise_fill(struct kg_cuda_rowwise_writer *writer, int i, const char *to);
 // Opened around what is done with each vector that a thread holds in registers,
 void kg_cuda_rowwise_held(struct kg_cuda_rowwise_writer *writer);
+// by batches, whose loads of what all rows share are emitted before (opened twice),
+void kg_cuda_rowwise_batches(struct kg_cuda_rowwise_writer *writer, int pass);
 // or (twice) in its own places of shared memory.
 void kg_cuda_rowwise_stored(struct kg_cuda_rowwise_writer *writer);
 // Declares these places.

@@ -283,6 +283,11 @@ static void emit_part(struct kg_cuda_rowwise_writer *writer, int pass)
             continue;
         char to[32];
         snprintf(to, sizeof to, "from%d", i);
+        if (writer->batch > 1 && writer->holding && !writer->stored) {
+            kg_code_line(code, "const kg_vec<%s, VECTOR> from%d = batch%d[part - begin];",
+                         kg_emit_tensor_storage(stream->access->tensor), i, i);
+            continue;
+        }
         kg_code_line(code, "kg_vec<%s, VECTOR> from%d;",
                      kg_emit_tensor_storage(stream->access->tensor), i);
         if (writer->stored && stream->held)
@@ -376,10 +381,16 @@ static void emit_pass(struct kg_cuda_rowwise_writer *writer, int pass)
 {
     struct kg_code *code = &writer->code;
     emit_accumulators(writer, pass);
-    kg_cuda_rowwise_held(writer);
+    writer->batch = kg_cuda_rowwise_batch(writer->plan, &writer->streams, pass);
+    if (writer->batch > 1)
+        kg_cuda_rowwise_batches(writer, pass);
+    else
+        kg_cuda_rowwise_held(writer);
     writer->holding = true;
     emit_part(writer, pass);
     kg_code_close(code);
+    if (writer->batch > 1)
+        kg_code_close(code);
     if (writer->plan->shared > 0)
         emit_stored_part(writer, pass);
     writer->holding = false;

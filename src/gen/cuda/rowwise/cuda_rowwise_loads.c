@@ -103,6 +103,38 @@ void kg_cuda_rowwise_held(struct kg_cuda_rowwise_writer *writer)
     kg_cuda_rowwise_first(writer);
 }
 
+static void open_batch(struct kg_cuda_rowwise_writer *writer)
+{
+    struct kg_code *code = &writer->code;
+    kg_code_line(code, "#pragma unroll");
+    kg_code_open(code, "for (int part = begin; part < begin + %d; part++)", writer->batch);
+    kg_code_line(code, "if (part >= parts)");
+    kg_code_line(code, "    break;");
+    kg_cuda_rowwise_first(writer);
+}
+
+void kg_cuda_rowwise_batches(struct kg_cuda_rowwise_writer *writer, int pass)
+{
+    struct kg_code *code = &writer->code;
+    const struct kg_cuda_streams *streams = &writer->streams;
+    kg_code_line(code, "#pragma unroll");
+    kg_code_open(code, "for (int begin = 0; begin < HOLD; begin += %d)", writer->batch);
+    for (int i = 0; i < streams->count; i++)
+        if (streams->items[i].uses[pass] && !streams->items[i].held)
+            kg_code_line(code, "kg_vec<%s, VECTOR> batch%d[%d];",
+                         kg_emit_tensor_storage(streams->items[i].access->tensor), i,
+                         writer->batch);
+    open_batch(writer);
+    for (int i = 0; i < streams->count; i++) {
+        char to[32];
+        snprintf(to, sizeof to, "batch%d[part - begin]", i);
+        if (streams->items[i].uses[pass] && !streams->items[i].held)
+            kg_cuda_rowwise_fill(writer, i, to);
+    }
+    kg_code_close(code);
+    open_batch(writer);
+}
+
 void kg_cuda_rowwise_stored(struct kg_cuda_rowwise_writer *writer)
 {
     struct kg_code *code = &writer->code;

@@ -69,6 +69,21 @@ int kg_cuda_stream_bytes(const struct kg_cuda_rowwise_plan *plan,
     return plan->vector * kg_dtypes[kg_emit_tensor_dtype(stream->access->tensor)].bits / 8;
 }
 
+int kg_cuda_rowwise_batch(const struct kg_cuda_rowwise_plan *plan,
+                          const struct kg_cuda_streams *streams, int pass)
+{
+    // Bytes of a thread's registers: with twice as many, norms of rows of 65536 took 12 % longer on
+    // an H200, since fewer blocks were resident.
+    enum { MOST_BYTES = 32 };
+    int bytes = 0, batch = plan->hold;
+    for (int i = 0; i < streams->count; i++)
+        if (streams->items[i].uses[pass] && !streams->items[i].held)
+            bytes += kg_cuda_stream_bytes(plan, &streams->items[i]);
+    while (batch > 1 && batch * bytes > MOST_BYTES)
+        batch /= 2;
+    return bytes > 0 ? batch : 1;
+}
+
 int kg_cuda_rowwise_alignment(const struct kg_cuda_rowwise_plan *plan, int64_t length)
 {
     const struct kg_rowwise_plan *row = &plan->row;

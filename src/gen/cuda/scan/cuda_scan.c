@@ -257,7 +257,7 @@ static void guess_plainly(const struct kg_match *match, struct kg_config *config
 static void guess(const struct kg_match *match, struct kg_config *config)
 {
     enum { MOST_HOLD = 8 };
-    struct kg_cuda_rule rule = {match, {{0}}, 0};
+    struct kg_cuda_rule rule = {.match = match};
     struct kg_space values;
     const struct kg_scan_plan *plan = match->analysis;
     int widest, all;

@@ -1,0 +1,218 @@
+// The rule of the reduce family for CUDA: of blocks of all sizes, and of how many share an output,
+// those that are expected to be fastest; short reductions by what their launches cost.
+
+#include "gen/cuda/reduce/cuda_reduce.h"
+
+#include "gen/cuda/cuda_frame.h"
+#include "gen/cuda/cuda_memory_time.h"
+#include "gen/cuda/rowwise/cuda_rowwise.h"
+#include "gen/shared/bound.h"
+
+enum { ACCESS = 16, WARP = 32 };
+// What a multiprocessor should have under way, in blocks of LOADED bytes a thread.
+enum { BLOCKS_PER_UNIT = 4, LOADED = 64, USUAL_THREADS = 256, LARGEST_BLOCK = 1024 };
+// Vectors of a row that one block reads sooner than several do, with a second launch after them.
+enum { ONE_BLOCK = 4 * LARGEST_BLOCK };
+// Bytes of columns, and of a row, that are sooner read by one cluster than by all units, with a
+// second launch: measured on an H100.
+enum { CLUSTERED = 1 << 20, CLUSTERED_ROW = 1 << 17 };
+// Threads and vectors of each where a cluster reads a row, if that is enough for it.
+enum { CLUSTER_THREADS = 512, CLUSTER_UNROLL = 4 };
+enum { MOST_UNROLL = 16 }; // vectors that a thread loads at once
+
+// One cluster for a row: by as many threads as it takes for each to load all it has at once.
+static void guess_row_cluster(const struct kg_match *match, int64_t most, struct kg_config *config)
+{
+    const struct kg_device_facts *facts = match->facts;
+    struct kg_config tried = *config;
+    struct kg_text reason = {0};
+    struct kg_cuda_reduce_plan plan;
+    kg_cuda_reduce_plan_make(match, config, &plan);
+    int64_t vectors =
+        kg_ceil_div(kg_ceil_div(kg_cuda_reduce_elements_of_output(&plan), plan.vector), most);
+    tried.value[CLUSTER] = 1;
+    tried.value[SPLIT] = most;
+    tried.value[THREADS] =
+        vectors <= CLUSTER_THREADS * CLUSTER_UNROLL ? CLUSTER_THREADS : LARGEST_BLOCK;
+    tried.value[UNROLL] = kg_power_of_two(kg_ceil_div(vectors, tried.value[THREADS]));
+    if (tried.value[UNROLL] <= MOST_UNROLL &&
+        kg_cuda_reduce_outputs(&plan) * most <= facts->units &&
+        match->family->valid(match, &tried, &reason))
+        *config = tried;
+    kg_text_free(&reason);
+}
+
+// Where one cluster is enough for an output, or for a tile of columns.
+static void guess_cluster(const struct kg_match *match, struct kg_config *config)
+{
+    const struct kg_device_facts *facts = match->facts;
+    struct kg_cuda_reduce_plan plan;
+    struct kg_config tried = *config;
+    struct kg_text reason = {0};
+    int widest, together;
+    int64_t blocks, parts, most = kg_cuda_rowwise_blocks(facts);
+    kg_cuda_reduce_plan_make(match, config, &plan);
+    kg_cuda_reduce_elements(&plan, &widest, &together);
+    kg_cuda_reduce_count(&plan, &blocks, &parts);
+    int64_t bytes = kg_cuda_reduce_elements_of_output(&plan) * together;
+    if (blocks > 0)
+        bytes = bytes * kg_cuda_reduce_outputs(&plan) / blocks;
+    if (plan.split == 1 || most == 1 || bytes > (plan.column ? CLUSTERED : CLUSTERED_ROW))
+        return;
+    if (!plan.column) {
+        guess_row_cluster(match, most, config);
+        return;
+    }
+    tried.value[CLUSTER] = 1;
+    tried.value[SPLIT] = most;
+    while (tried.value[SPLIT] > 2 && tried.value[SPLIT] > parts)
+        tried.value[SPLIT] /= 2;
+    if (match->family->valid(match, &tried, &reason))
+        *config = tried;
+    kg_text_free(&reason);
+}
+
+// Rows that are read in less time than a launch takes: threads do what they do side by side, not
+// one after the other. One block is enough for the shortest, of others there is one for each unit.
+static void guess_short(const struct kg_match *match, struct kg_config *config)
+{
+    const struct kg_device_facts *facts = match->facts;
+    struct kg_cuda_reduce_plan plan;
+    struct kg_config tried = *config;
+    struct kg_text reason = {0};
+    kg_cuda_reduce_plan_make(match, config, &plan);
+    int64_t vectors = kg_ceil_div(kg_cuda_reduce_elements_of_output(&plan), plan.vector),
+            least = kg_cuda_reduce_outputs(&plan);
+    if (vectors <= ONE_BLOCK) {
+        tried.value[UNROLL] = vectors > WARP ? 2 : 1;
+        int64_t threads = kg_power_of_two(kg_ceil_div(vectors, tried.value[UNROLL]));
+        threads = threads > WARP && threads < 4 * WARP ? 4 * WARP : threads;
+        tried.value[THREADS] = threads < WARP            ? WARP
+                               : threads > LARGEST_BLOCK ? LARGEST_BLOCK
+                                                         : threads;
+        if (vectors > 2 * LARGEST_BLOCK)
+            tried.value[UNROLL] = 4;
+    } else {
+        int64_t parts = kg_ceil_div(vectors, plan.threads);
+        while (tried.value[UNROLL] > 1 &&
+               kg_ceil_div(parts, tried.value[UNROLL] / 2) * least <= facts->units)
+            tried.value[UNROLL] /= 2;
+    }
+    if (match->family->valid(match, &tried, &reason))
+        *config = tried;
+    kg_text_free(&reason);
+}
+
+// Where rates are not known.
+static void guess_plainly(const struct kg_match *match, struct kg_config *config)
+{
+    const struct kg_device_facts *facts = match->facts;
+    struct kg_cuda_reduce_plan plan;
+    struct kg_text reason = {0};
+    enum { MOST_PLACES = 4 };
+    int widest, together;
+    int64_t blocks, parts, units = facts->units > 0 ? facts->units : 1;
+    *config =
+        (struct kg_config){{kg_cuda_reduce_prefers_columns(match), USUAL_THREADS, 1, 1, 1, 0, 0}};
+    kg_cuda_reduce_plan_make(match, config, &plan);
+    kg_cuda_reduce_elements(&plan, &widest, &together);
+    int64_t length = kg_cuda_reduce_extent(plan.nest, plan.run, plan.last);
+    if (widest > 0)
+        config->value[VECTOR] = ACCESS / widest;
+    while (config->value[VECTOR] > 1 && length % config->value[VECTOR] != 0)
+        config->value[VECTOR] /= 2;
+    // Measured on an H100: totals of places want room; rows of two tensors are twice as long.
+    while (plan.column && plan.fold.is_argument && config->value[VECTOR] > MOST_PLACES)
+        config->value[VECTOR] /= 2;
+    int loaded = !plan.column && together > widest ? 2 * LOADED : LOADED;
+    while (config->value[UNROLL] < 8 &&
+           2 * config->value[UNROLL] * config->value[VECTOR] * together <= loaded)
+        config->value[UNROLL] *= 2;
+    while (config->value[UNROLL] > 1 && !match->family->valid(match, config, &reason))
+        config->value[UNROLL] /= 2;
+    while (config->value[VECTOR] > 1 && !match->family->valid(match, config, &reason))
+        config->value[VECTOR] /= 2;
+    if (!plan.column)
+        guess_short(match, config);
+    kg_cuda_reduce_plan_make(match, config, &plan);
+    kg_cuda_reduce_count(&plan, &blocks, &parts);
+    for (int i = 0; i < KG_CUDA_REDUCE_SPLITS && blocks > 0; i++)
+        if (kg_cuda_reduce_splits[i] * blocks <= BLOCKS_PER_UNIT * units &&
+            kg_cuda_reduce_splits[i] <= parts)
+            config->value[SPLIT] = kg_cuda_reduce_splits[i];
+    // No part waits for another one where all units together have a block for each.
+    for (int i = KG_CUDA_REDUCE_SPLITS - 1; i >= 0 && !plan.column && blocks * parts <= units; i--)
+        if (kg_cuda_reduce_splits[i] * blocks <= units && kg_cuda_reduce_splits[i] >= parts)
+            config->value[SPLIT] = kg_cuda_reduce_splits[i];
+    guess_cluster(match, config);
+    kg_text_free(&reason);
+}
+
+// Outputs that more or fewer blocks share, whose threads load so many elements at once. Blocks that
+// share an output and load fewer than four times are over before their loads overlap.
+static void try_splits(struct kg_cuda_rule *rule, struct kg_config config, int64_t elements)
+{
+    enum { LEAST_TURNS = 4 };
+    struct kg_cuda_reduce_plan plan;
+    int64_t blocks, parts;
+    int64_t *value = config.value, unroll = elements / value[VECTOR];
+    unroll = unroll < MOST_UNROLL ? unroll : MOST_UNROLL;
+    for (int i = 0; i < KG_CUDA_REDUCE_SPLITS; i++) {
+        bool fits = false;
+        value[SPLIT] = kg_cuda_reduce_splits[i];
+        for (value[UNROLL] = unroll; value[UNROLL] > 0 && !fits; value[UNROLL] /= 2) {
+            kg_cuda_reduce_plan_make(rule->match, &config, &plan);
+            kg_cuda_reduce_count(&plan, &blocks, &parts);
+            if (value[SPLIT] == 1 || parts >= LEAST_TURNS * value[SPLIT])
+                fits = kg_cuda_rule_try(rule, &config);
+        }
+    }
+}
+
+// Blocks of 128 threads that load 32 elements at once stood within 2 % of the best in most races on
+// an H200, which times expected of others do not tell well: these have to promise 6 % more. Each
+// element takes a register when it is converted: with 128 at once, sums of f16 took 7 to 15 %
+// longer, since too few blocks were resident.
+static void try_blocks(struct kg_cuda_rule *rule, const struct kg_config *config, int64_t vector)
+{
+    enum { USUAL = 128, MOST = 512, ELEMENTS = 32 };
+    struct kg_config tried = *config;
+    int64_t *value = tried.value, least = (vector + 1) / 2;
+    value[THREADS] = USUAL;
+    for (value[VECTOR] = vector; value[VECTOR] >= least; value[VECTOR] /= 2)
+        try_splits(rule, tried, ELEMENTS);
+    rule->surely = 0.94;
+    for (value[THREADS] = USUAL; value[THREADS] <= MOST; value[THREADS] *= 2)
+        for (value[VECTOR] = vector; value[VECTOR] >= least; value[VECTOR] /= 2) {
+            try_splits(rule, tried, ELEMENTS);
+            try_splits(rule, tried, 2 * ELEMENTS);
+        }
+}
+
+// Along columns, vectors as wide as an access, or half as wide, where totals want room; of elements
+// that no vector fits, two at a time.
+void kg_cuda_reduce_guess(const struct kg_match *match, struct kg_config *config)
+{
+    enum { LAUNCHES = 2 };
+    struct kg_cuda_rule rule = {.match = match};
+    struct kg_cuda_reduce_plan plan;
+    int widest, together;
+    guess_plainly(match, config);
+    kg_cuda_rule_try(&rule, config);
+    // What takes little longer than a launch is too short for what is expected to tell configs
+    // apart.
+    if (!config->value[COLUMN] || rule.seconds < LAUNCHES * kg_cuda_reduce_times.launch)
+        return;
+    kg_cuda_reduce_plan_make(match, config, &plan);
+    kg_cuda_reduce_elements(&plan, &widest, &together);
+    int64_t length = kg_cuda_reduce_extent(plan.nest, plan.run, plan.last), vector = ACCESS;
+    while (vector > 1 && (vector * widest > ACCESS || length % vector != 0))
+        vector /= 2;
+    struct kg_config tried = *config;
+    // Of blocks that share an output, clusters were behind others in all races that long.
+    tried.value[CLUSTER] = 0;
+    rule.seconds = 0;
+    try_blocks(&rule, &tried, vector > 1 ? vector : 2);
+    if (rule.seconds > 0)
+        *config = rule.best;
+}
