@@ -9,6 +9,8 @@ import subprocess
 
 # Bytes and operations over 4: about a nanosecond of one core's plain loops each.
 LEAST_WORK, MOST_WORK = 2.0**20, 2.0**22
+# Of all tensors together: an op that reads little of them would else grow beyond memory.
+MOST_BYTES = 2.0**28
 LEAST_DRAWN, MOST_DRAWN = 2.0**17, 2.0**26
 
 
@@ -45,20 +47,27 @@ def read_ops(path):
         yield part[:part.index("(")].strip(), dtypes.group(1).split() if dtypes else [""], rows
 
 
-def work_of(kernelgen, case):
-    """Elements that plain loops step over, or None where the sizes do not fit the definition."""
+def work_and_bytes(kernelgen, case):
+    """Elements that plain loops step over, and bytes of all tensors; None where the sizes do not
+    fit the definition."""
     done = subprocess.run([kernelgen, "check", *case.options(), "--json"], capture_output=True,
                           text=True)
     if done.returncode != 0:
-        return None
+        return None, 0
     document = json.loads(done.stdout)
     moved = document["read_bytes"] + document["write_bytes"]
-    return document["operations"] / 4 + moved / 4
+    return (document["operations"] / 4 + moved / 4,
+            sum(tensor["bytes"] for tensor in document["tensors"]))
+
+
+def work_of(kernelgen, case):
+    return work_and_bytes(kernelgen, case)[0]
 
 
 def fit_sizes(kernelgen, case):
     """Halves or doubles the sizes, the largest or the smallest that allows it, until a run is
-    long enough to be timed and short enough to be repeated."""
+    long enough to be timed and short enough to be repeated, or tensors are as large as they may
+    become."""
     for _ in range(40):
         work = work_of(kernelgen, case)
         if work is None or LEAST_WORK <= work <= MOST_WORK:
@@ -71,7 +80,10 @@ def fit_sizes(kernelgen, case):
                 continue
             changed = Case(case.path, case.op, case.dtype,
                            {**case.sizes, name: size * 2 if grows else size // 2})
-            if work_of(kernelgen, changed) not in (None, work):
+            changed_work, bytes_ = work_and_bytes(kernelgen, changed)
+            if grows and bytes_ > MOST_BYTES:
+                continue
+            if changed_work not in (None, work):
                 case.sizes = changed.sizes
                 break
         else:

@@ -61,6 +61,12 @@ def list_cases(options, folder):
         yield from plan_cases.shipped_cases(options.kernelgen, options.ops)
 
 
+def find_kernelgen(root):
+    """The release build if there is one, else the dev build."""
+    release = os.path.join(root, "build", "release", "kernelgen")
+    return release if os.path.exists(release) else os.path.join(root, "build", "dev", "kernelgen")
+
+
 def main():
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     parser = argparse.ArgumentParser(description=__doc__,
@@ -72,7 +78,8 @@ def main():
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--cases", action="store_true")
-    parser.add_argument("--kernelgen", default=os.path.join(root, "build", "dev", "kernelgen"))
+    parser.add_argument("--kernelgen", default=find_kernelgen(root),
+                        help="build/release/kernelgen by default, else build/dev/kernelgen")
     parser.add_argument("--ops", default=os.path.join(root, "ops"))
     parser.add_argument("--folder", default=None, help="where drawn definitions are kept")
     options = parser.parse_args()

@@ -4,6 +4,11 @@
 #ifndef KG_LANES_H
 #define KG_LANES_H
 
+// Begins a step over the lanes. GCC would join two steps (unroll and jam), which touches lines of
+// memory in an order that the hardware does not fetch ahead: counting in 4 MiB beyond the caches
+// took one core of Zen 5 218 us joined, 118 us apart.
+#define KG_STEP() __asm__ volatile("")
+
 // acc[0] = the combination of all lanes, pairwise.
 #define KG_FOLD(NAME, TYPE, COMBINED)                                                              \
     KG_INLINE TYPE kg_fold_##NAME(TYPE *acc, int lanes)                                            \

@@ -34,38 +34,58 @@ enum { KG_SCAN_SEGMENTS = 8 };
     }
 
 #ifdef __AVX__
-typedef float kg_floats __attribute__((vector_size(32)));
-typedef int32_t kg_masks __attribute__((vector_size(32)));
+// KG_PICK is the larger (smaller) of each pair, the first argument if it is NaN; what the second
+// one waits for is one comparison and one selection.
+#if defined(__AVX512F__) && !defined(__clang__)
+enum { KG_SCAN_LANES = 16 };
+typedef float kg_scan_floats __attribute__((vector_size(64)));
+#define KG_PICK(NAME, A, B)                                                                        \
+    __builtin_ia32_blendmps_512_mask(__builtin_ia32_##NAME##ps512_mask(A, B, A, -1, 4), A,         \
+                                     __builtin_ia32_cmpps512_mask(A, A, 3, -1, 4))
+#define KG_SCAN_STEPS(COMBINED)                                                                    \
+    a = KG_SHUFFLE(none, b, 0, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30);        \
+    b = COMBINED;                                                                                  \
+    a = KG_SHUFFLE(none, b, 0, 1, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29);         \
+    b = COMBINED;                                                                                  \
+    a = KG_SHUFFLE(none, b, 0, 1, 2, 3, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27);           \
+    b = COMBINED;                                                                                  \
+    a = KG_SHUFFLE(none, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);               \
+    b = COMBINED;
+#define KG_SCAN_LAST(B)                                                                            \
+    KG_SHUFFLE(B, B, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15)
+#else
+enum { KG_SCAN_LANES = 8 };
+typedef float kg_scan_floats __attribute__((vector_size(32)));
+#define KG_PICK(NAME, A, B)                                                                        \
+    __builtin_ia32_blendvps256(__builtin_ia32_##NAME##ps256(A, B), A,                              \
+                               __builtin_ia32_cmpps256(A, A, 3))
+#define KG_SCAN_STEPS(COMBINED)                                                                    \
+    a = KG_SHUFFLE(none, b, 0, 8, 9, 10, 4, 12, 13, 14);                                           \
+    b = COMBINED;                                                                                  \
+    a = KG_SHUFFLE(none, b, 0, 1, 8, 9, 4, 5, 12, 13);                                             \
+    b = COMBINED;                                                                                  \
+    a = KG_SHUFFLE(none, b, 0, 1, 2, 3, 11, 11, 11, 11);                                           \
+    b = COMBINED;
+#define KG_SCAN_LAST(B) KG_SHUFFLE(B, B, 7, 7, 7, 7, 7, 7, 7, 7)
+#endif
 
-// The larger (smaller) of each pair, the first argument if it is NaN.
-#define KG_PICK(A, B, SIGN)                                                                        \
-    ({                                                                                             \
-        const kg_masks first = (kg_masks)((A)SIGN(B)) | (kg_masks)((A) != (A));                    \
-        (kg_floats)(((kg_masks)(A)&first) | ((kg_masks)(B) & ~first));                             \
-    })
-
-// Inside a vector, elements are combined with their neighbours at distances 1, 2 and 4; then the
+// Inside a vector, elements are combined with their neighbours at distances 1, 2, 4 ...; then the
 // vector is combined with the previous total. Only the last step depends on the vector before.
 #define KG_SCAN_FLOATS(NAME, NEUTRAL, COMBINED, SCALAR)                                            \
     KG_INLINE void kg_scan_##NAME(float *v, int64_t count)                                         \
     {                                                                                              \
-        const kg_floats none = NEUTRAL - (kg_floats){0};                                           \
-        kg_floats carry = none;                                                                    \
+        const kg_scan_floats none = NEUTRAL - (kg_scan_floats){0};                                 \
+        kg_scan_floats carry = none;                                                               \
         int64_t i = 0;                                                                             \
-        for (; i + 8 <= count; i += 8) {                                                           \
-            kg_floats b, a;                                                                        \
+        for (; i + KG_SCAN_LANES <= count; i += KG_SCAN_LANES) {                                   \
+            kg_scan_floats b, a;                                                                   \
             memcpy(&b, v + i, sizeof b);                                                           \
-            a = KG_SHUFFLE(none, b, 0, 8, 9, 10, 4, 12, 13, 14);                                   \
-            b = COMBINED;                                                                          \
-            a = KG_SHUFFLE(none, b, 0, 1, 8, 9, 4, 5, 12, 13);                                     \
-            b = COMBINED;                                                                          \
-            a = KG_SHUFFLE(none, b, 0, 1, 2, 3, 11, 11, 11, 11);                                   \
-            b = COMBINED;                                                                          \
-            const kg_floats total = KG_SHUFFLE(b, b, 7, 7, 7, 7, 7, 7, 7, 7);                      \
-            a = carry;                                                                             \
-            b = COMBINED;                                                                          \
-            memcpy(v + i, &b, sizeof b);                                                           \
-            b = total;                                                                             \
+            KG_SCAN_STEPS(COMBINED)                                                                \
+            const kg_scan_floats total = KG_SCAN_LAST(b);                                          \
+            a = b, b = carry; /* the carry is second: a chain through all vectors */               \
+            const kg_scan_floats out = COMBINED;                                                   \
+            memcpy(v + i, &out, sizeof out);                                                       \
+            a = total;                                                                             \
             carry = COMBINED;                                                                      \
         }                                                                                          \
         for (i = i > 0 ? i : 1; i < count; i++) {                                                  \
@@ -75,8 +95,8 @@ typedef int32_t kg_masks __attribute__((vector_size(32)));
     }
 
 KG_SCAN_FLOATS(sum_f32, 0.0f, a + b, a + b)
-KG_SCAN_FLOATS(max_f32, -INFINITY, KG_PICK(a, b, >), kg_max_f32(a, b))
-KG_SCAN_FLOATS(min_f32, INFINITY, KG_PICK(a, b, <), kg_min_f32(a, b))
+KG_SCAN_FLOATS(max_f32, -INFINITY, KG_PICK(max, a, b), kg_max_f32(a, b))
+KG_SCAN_FLOATS(min_f32, INFINITY, KG_PICK(min, a, b), kg_min_f32(a, b))
 #else
 KG_SCAN(sum_f32, float, a + b)
 KG_SCAN(max_f32, float, kg_max_f32(a, b))

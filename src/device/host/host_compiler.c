@@ -17,7 +17,8 @@
 static const char *const candidates[] = {"cc", "gcc", "clang"};
 
 // Kernels never read errno or floating-point traps; contraction enables FMA. No flag lets the
-// compiler reorder a sum or assume that there is no NaN: results are what the source says.
+// compiler reorder a sum or assume that there is no NaN: results are what the source says. Loops
+// are aligned, because a short one that happens not to be takes up to 1.7 times as long on a Zen 5.
 static const char *const flags[] = {
     "-O3",
     "-std=gnu17",
@@ -27,6 +28,7 @@ static const char *const flags[] = {
     "-fno-trapping-math",
     "-ffp-contract=fast",
     "-fopenmp-simd",
+    "-falign-loops=32",
 };
 #define FLAG_COUNT ((int)(sizeof flags / sizeof flags[0]))
 static const char native_flag[] = "-march=native";

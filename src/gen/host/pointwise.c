@@ -144,7 +144,8 @@ static void guess(const struct kg_match *match, struct kg_config *config)
         *config = (struct kg_config){{4096, 0, 32}};
     else if (group->problem->contiguous && length >= 256 && !writes_narrow(group))
         config->value[STREAM] = written_bytes(group) > facts->cache[3] ? 64 : 0;
-    while (config->value[BLOCK] > 1024 && config->value[BLOCK] / 4 >= length)
+    while (!config->value[TILE] && config->value[BLOCK] > 1024 &&
+           config->value[BLOCK] / 4 >= length)
         config->value[BLOCK] /= 4;
 }
 

@@ -1,4 +1,5 @@
-// What the two files of the pointwise family share: pointwise.c decides, pointwise_emit.c writes.
+// What the files of the pointwise family share: pointwise.c decides, pointwise_emit.c writes what
+// is done to an item, pointwise_items.c how axes are divided into items.
 
 #ifndef KG_GEN_POINTWISE_H
 #define KG_GEN_POINTWISE_H
@@ -26,5 +27,14 @@ struct kg_pointwise {
 
 // The functions of the kernel, after the opening. `names` is filled in here.
 void kg_pointwise_emit(struct kg_pointwise *pointwise);
+
+// What every function starts with.
+void kg_pointwise_emit_declarations(const struct kg_pointwise *pointwise);
+// The functions that say how many items there are, and how many make a thread worth it.
+void kg_pointwise_emit_entries(const struct kg_pointwise *pointwise);
+// The loop over items [begin, end): before and after what is done to one of them, whose coordinates
+// are i<axis>, [first, stop) of the inner axis and [low, high) of the tiled one.
+void kg_pointwise_open_items(struct kg_pointwise *pointwise);
+void kg_pointwise_close_items(struct kg_pointwise *pointwise);
 
 #endif

@@ -9,6 +9,7 @@
 #include "gen/host/reduce.h"
 
 #include "gen/families.h"
+#include "gen/host/host_costs.h"
 #include "gen/host/host_times.h"
 #include "gen/shared/bound.h"
 #include "gen/shared/reduce_plan.h"
@@ -42,7 +43,7 @@ static void space(const struct kg_match *match, struct kg_space *space)
     bool scalar = analysis->nest->output_axes == 0;
     *space = (struct kg_space){0};
     kg_space_add(space, "column", scalar ? 1 : 2, (int64_t[]){0, 1});
-    kg_space_add(space, "width", scalar ? 3 : 5, (int64_t[]){64, 128, 16, 1024, 4096});
+    kg_space_add(space, "width", scalar ? 4 : 6, (int64_t[]){64, 32, 128, 16, 1024, 4096});
     kg_space_add(space, "unroll", 3, (int64_t[]){1, 4, 8});
     kg_space_add(space, "chunk", 3, (int64_t[]){1 << 20, 1 << 17, 1 << 14});
 }
@@ -102,7 +103,9 @@ static void guess(const struct kg_match *match, struct kg_config *config)
     // Sums go through several streams at once; extremes are bound by their comparisons.
     bool streams = kg_fold_of(nest).is_sum && reduced >= 2048.0;
     config->value[UNROLL] = column ? 8 : streams ? 4 : 1;
-    config->value[WIDTH] = reduced < 64.0 ? 16 : 64;
+    // Lanes of 64 bits fill twice the registers.
+    bool wide = kg_host_lanes(facts, kg_fold_of(nest).lane) < kg_host_lanes(facts, KG_TYPE_F32);
+    config->value[WIDTH] = reduced < 64.0 ? 16 : wide ? 32 : 64;
     if (column) {
         double width = (double)nest->extent[outputs - 1];
         config->value[WIDTH] = width > 1024.0 ? 4096 : 1024;

@@ -1,8 +1,10 @@
 // The code of reductions: see reduce.c for the strategy.
 
+#include "gen/host/halves.h"
 #include "gen/host/reduce.h"
 
 #include <stdio.h>
+#include <string.h>
 
 // Float lanes are folded into the total after so many steps: chains of roundings stay short.
 enum { FLUSH_STEPS = 16 };
@@ -10,6 +12,8 @@ enum { FLUSH_STEPS = 16 };
 enum { COMBINE = 256 };
 // Elements that are worth handing to another thread.
 enum { GRAIN_ELEMENTS = 16384 };
+// Of a row that are read at once.
+enum { MOST_STREAMS = 16 };
 
 static void define(struct kg_code *code, const char *name, const struct kg_reduce_plan *plan,
                    int first, int last)
@@ -247,7 +251,7 @@ static void emit_run_axis(struct kg_code *code, const struct kg_reduce_plan *pla
 static void emit_join(struct kg_code *code, const struct kg_reduce_plan *plan, enum kg_type type,
                       int unroll)
 {
-    struct kg_text terms[16] = {{0}}, joined = {0};
+    struct kg_text terms[MOST_STREAMS] = {{0}}, joined = {0};
     char into[32];
     int count = unroll;
     for (int u = 0; u < unroll; u++)
@@ -276,18 +280,41 @@ static void emit_join(struct kg_code *code, const struct kg_reduce_plan *plan, e
     kg_text_free(&joined);
 }
 
-// The elements block + lane of `streams` equal parts of the stretch at once.
+// Converts the f16 of a whole step, for each of the streams.
+static void emit_halves(struct kg_code *code, const struct kg_reduce_plan *plan,
+                        const struct kg_values *values, struct kg_halves *halves, int streams)
+{
+    for (int u = 0; u < streams; u++) {
+        char first[48];
+        snprintf(first, sizeof first, u > 0 ? "(block + %d * stride)" : "block", u);
+        halves[u] = (struct kg_halves){.group = plan->group, .axis = plan->last, .stream = u};
+        kg_halves_fill(code, &halves[u], values, plan->k, first, "LANES");
+    }
+}
+
+// The elements block + lane of `streams` equal parts of the stretch at once: LANES of them, or
+// fewer.
 static void emit_row_step(struct kg_code *code, const struct kg_reduce_plan *plan,
                           const char *lanes, int streams)
 {
     struct kg_values values = {.group = plan->group};
+    struct kg_halves halves[MOST_STREAMS];
     char axis[48];
+    for (int run = plan->run; run < plan->last; run++)
+        values.axes[run] = "0";
+    bool converts = strcmp(lanes, "LANES") == 0 &&
+                    kg_axes_from_zero(plan->nest->axes[plan->last]) &&
+                    kg_halves_are_read(&values, plan->k, plan->last);
+    if (converts)
+        emit_halves(code, plan, &values, halves, streams);
     kg_code_line(code, "#pragma omp simd");
     kg_code_open(code, "for (int64_t lane = 0; lane < %s; lane++)", lanes);
     emit_run_axis(code, plan, &values, "block");
     values.axes[plan->last] = axis;
+    values.read = converts ? kg_halves_read : NULL;
     for (int u = 0; u < streams; u++) {
         snprintf(axis, sizeof axis, u > 0 ? "(i%d + %d * stride)" : "i%d", plan->last, u);
+        values.user = &halves[u];
         kg_code_begin(code);
         kg_text_format(code->text, "const %s v%d = ", kg_fold_type(plan->fold.lane),
                        streams > 1 ? u : plan->k);
@@ -315,6 +342,7 @@ static void emit_stretch(struct kg_code *code, const struct kg_reduce_plan *plan
         kg_code_line(code, "const int64_t limit = %s;", to);
     }
     kg_code_open(code, "for (; block + LANES <= limit; block += LANES)");
+    kg_code_line(code, "KG_STEP();");
     emit_row_step(code, plan, "LANES", streams);
     if (fold->is_argument)
         kg_code_line(code, "step++;");

@@ -1,8 +1,10 @@
 // The code of work on rows: see rowwise.c for the strategy.
 
+#include "gen/host/halves.h"
 #include "gen/host/rowwise.h"
 
 #include <stdio.h>
+#include <string.h>
 
 // Float lanes are folded into the total after so many steps: chains of roundings stay short.
 enum { STEPS = 16 };
@@ -21,6 +23,8 @@ struct writer {
     struct kg_values values;
     char names[KG_MAX_NESTS][64];
     bool staged; // outputs go to their piece of a stream
+    bool whole;  // f16 of a step of LANES is converted at once
+    struct kg_halves halves;
 };
 
 static bool is_private(const struct kg_rowwise_plan *plan, int position)
@@ -178,6 +182,10 @@ static void emit_column(struct writer *writer, int i)
                      plan->last, i);
     if (is_private(plan, i))
         return;
+    if (writer->whole && kg_halves_are_stored(plan->group, i, plan->last)) {
+        kg_code_line(code, "narrow%d[lane] = v%d;", i, i);
+        return;
+    }
     if (!writer->staged) {
         emit_store(writer, i, nest->body->type);
         return;
@@ -206,12 +214,80 @@ static void name_columns(struct writer *writer, int pass)
     }
 }
 
+// "y + i0 * y_s0 + block"
+static void print_target(struct kg_text *text, const struct writer *writer, int i)
+{
+    struct kg_values values = writer->values;
+    values.axes[writer->plan->last] = "block";
+    kg_emit_name(text, kg_group_nest(writer->plan->group, i)->output->name);
+    kg_text_add(text, " + ");
+    kg_values_offset(text, &values, i);
+}
+
+static bool is_in_loop(const struct kg_rowwise_plan *plan, int i, int pass)
+{
+    return plan->pass[i] == pass && plan->role[i] != KG_ROWWISE_SCALAR;
+}
+
+// Does the pass read or write f16 in the order of the lanes?
+static bool moves_halves(struct writer *writer, int pass)
+{
+    const struct kg_rowwise_plan *plan = writer->plan;
+    bool any = false;
+    name_columns(writer, pass);
+    for (int i = 0; i < plan->group->count; i++)
+        any |= is_in_loop(plan, i, pass) && (kg_halves_are_read(&writer->values, i, plan->last) ||
+                                             (plan->role[i] == KG_ROWWISE_COLUMN &&
+                                              kg_halves_are_stored(plan->group, i, plan->last)));
+    return any;
+}
+
+static bool narrows(const struct writer *writer, int i, int pass)
+{
+    const struct kg_rowwise_plan *plan = writer->plan;
+    return plan->role[i] == KG_ROWWISE_COLUMN && plan->pass[i] == pass &&
+           kg_halves_are_stored(plan->group, i, plan->last);
+}
+
+// The f16 that a whole step reads, converted, and room for what it writes.
+static void emit_halves_before(struct writer *writer, int pass)
+{
+    const struct kg_rowwise_plan *plan = writer->plan;
+    writer->halves = (struct kg_halves){.group = plan->group, .axis = plan->last};
+    for (int i = 0; i < plan->group->count; i++) {
+        if (is_in_loop(plan, i, pass))
+            kg_halves_fill(writer->code, &writer->halves, &writer->values, i, "block", "LANES");
+        if (narrows(writer, i, pass))
+            kg_code_line(writer->code, "float narrow%d[LANES] __attribute__((aligned(KG_LINE)));",
+                         i);
+    }
+    writer->values.read = kg_halves_read;
+    writer->values.user = &writer->halves;
+}
+
+static void emit_halves_after(struct writer *writer, int pass)
+{
+    writer->values.read = NULL;
+    for (int i = 0; i < writer->plan->group->count; i++) {
+        if (!narrows(writer, i, pass))
+            continue;
+        kg_code_begin(writer->code);
+        kg_text_format(writer->code->text, "kg_narrow_f16(narrow%d, ", i);
+        print_target(writer->code->text, writer, i);
+        kg_text_add(writer->code->text, ", LANES);");
+        kg_code_end(writer->code);
+    }
+}
+
 // The columns block + lane, for lanes below `lanes`.
 static void emit_step(struct writer *writer, int pass, const char *lanes)
 {
     const struct kg_rowwise_plan *plan = writer->plan;
     struct kg_code *code = writer->code;
+    writer->whole = strcmp(lanes, "LANES") == 0 && moves_halves(writer, pass);
     name_columns(writer, pass);
+    if (writer->whole)
+        emit_halves_before(writer, pass);
     kg_code_line(code, "#pragma omp simd");
     kg_code_open(code, "for (int64_t lane = 0; lane < %s; lane++)", lanes);
     kg_code_line(code, "const int64_t i%d = block + lane;", plan->last);
@@ -227,6 +303,9 @@ static void emit_step(struct writer *writer, int pass, const char *lanes)
         }
     }
     kg_code_close(code);
+    if (writer->whole)
+        emit_halves_after(writer, pass);
+    writer->whole = false;
 }
 
 static void for_folds(struct writer *writer, int pass, bool float_sums,
@@ -254,14 +333,14 @@ static void emit_block_lanes(struct writer *writer, int pass)
     struct kg_code *code = writer->code;
     kg_code_line(code, "int64_t block = start;");
     kg_code_open(code, "for (; block + LANES <= stop; block += LANES)");
+    kg_code_line(code, "KG_STEP();");
     emit_step(writer, pass, "LANES");
     if (has_places(writer->plan, pass))
         kg_code_line(code, "step++;");
     kg_code_close(code);
-    kg_code_line(code, "if (block < stop)");
-    kg_code_indent(code);
+    kg_code_open(code, "if (block < stop)");
     emit_step(writer, pass, "stop - block");
-    kg_code_outdent(code);
+    kg_code_close(code);
     if (!has_fold(writer->plan, pass, true))
         return;
     kg_code_line(code, "steps += (stop - start + LANES - 1) / LANES;");
@@ -295,16 +374,6 @@ static void emit_prefetch(struct writer *writer, int pass, const char *from, con
             kg_values_prefetch(writer->code, &values, i, plan->rows - 1, plan->last,
                                halves ? half : count, seen);
     kg_code_close(writer->code);
-}
-
-// "y + i0 * y_s0 + block"
-static void print_target(struct kg_text *text, const struct writer *writer, int i)
-{
-    struct kg_values values = writer->values;
-    values.axes[writer->plan->last] = "block";
-    kg_emit_name(text, kg_group_nest(writer->plan->group, i)->output->name);
-    kg_text_add(text, " + ");
-    kg_values_offset(text, &values, i);
 }
 
 // Outputs go past the caches in pieces of a size known to the compiler, which keeps them in
@@ -382,7 +451,7 @@ static void emit_blocks(struct writer *writer, int pass)
     kg_code_line(code, "const int64_t rest = length - start;");
     kg_code_line(code, "const int64_t stop = start + (rest < BLOCK ? rest : BLOCK);");
     emit_prefetch(writer, pass, "start", "(stop - start)");
-    if (has_fold(writer->plan, pass, false)) {
+    if (has_fold(writer->plan, pass, false) || moves_halves(writer, pass)) {
         emit_block_lanes(writer, pass);
     } else {
         kg_code_line(code, "const int64_t block = start;");

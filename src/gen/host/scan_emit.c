@@ -340,7 +340,10 @@ static void emit_rows(struct kg_scan_writer *writer)
     }
     kg_code_open(code, "for (int64_t block = start; block < stop; block += BLOCK)");
     // One more, so that exclusive totals are the same ones, shifted.
-    kg_code_line(code, "%s acc%d[1 + BLOCK];", lane_type(plan), k);
+    // Vectors of what follows acc[0] lie in one line each.
+    const char *type = lane_type(plan);
+    kg_code_line(code, "_Alignas(KG_LINE) %s row%d[KG_LINE / sizeof(%s) + BLOCK];", type, k, type);
+    kg_code_line(code, "%s *const acc%d = row%d + KG_LINE / sizeof(%s) - 1;", type, k, k, type);
     if (plan->fold.is_argument) {
         kg_code_line(code, "int64_t at%d[1 + BLOCK];", k);
         kg_code_line(code, "at%d[0] = where%d;", k, k);

@@ -26,6 +26,8 @@ struct kg_emit_names {
     // The value of a read, converted to its compute type (primary precedence). NULL, or false
     // returned: the default, a load from memory with pad handled (kg_emit_load).
     bool (*read)(void *user, struct kg_text *text, const struct kg_access *access);
+    // The subscript of a gather, clamped, where it has a name; false: it has none. May be NULL.
+    bool (*place)(void *user, struct kg_text *text, const struct kg_access *access, int dim);
     // The name of a kg_divisor made of what `access` reads, or NULL: dividing by it is then a call
     // of kg_over_f32 (of kg_over_floats for vectors). May be NULL.
     const char *(*divisor)(void *user, const struct kg_access *access);

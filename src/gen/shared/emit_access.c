@@ -142,6 +142,9 @@ static void print_subscript(const struct place *place, const struct kg_access *a
         kg_emit_expr(place->text, place->nest, map->subscript, place->names);
         return;
     }
+    if (place->names && place->names->place &&
+        place->names->place(place->names->user, place->text, access, dim))
+        return;
     kg_text_add(place->text, "kg_clamp(");
     kg_emit_value(place->text, place->nest, map->subscript, KG_TYPE_I64, place->names);
     kg_text_add(place->text, ", ");

@@ -106,7 +106,7 @@ void kg_fold_step(struct kg_code *code, const struct kg_fold *fold, int k)
     snprintf(value, sizeof value, "v%d", k);
     kg_code_begin(code);
     kg_text_format(code->text, "%s = ", acc);
-    kg_fold_combine(code->text, fold, fold->lane, acc, value);
+    kg_fold_combine(code->text, fold, fold->lane, value, acc);
     kg_text_add(code->text, ";");
     kg_code_end(code);
 }

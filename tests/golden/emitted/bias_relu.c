@@ -145,12 +145,14 @@ void kernel_run(const struct kg_host_call *call, int phase, int64_t begin, int64
     const float *restrict bias = call->tensor[1];
     float *restrict y = call->tensor[2];
     const int64_t y_s0 = D;
-    for (int64_t item = begin; item < end; item++) {
-        int64_t rest = item;
-        const int64_t first = rest % kg_ceildiv_i64(D, BLOCK) * BLOCK;
+    int64_t rest = begin;
+    const int64_t count1 = kg_ceildiv_i64(D, BLOCK);
+    int64_t block1 = rest % count1;
+    rest /= count1;
+    int64_t i0 = rest;
+    for (int64_t left = end - begin; left > 0; left--) {
+        const int64_t first = block1 * BLOCK;
         const int64_t stop = kg_min_i64(first + BLOCK, D);
-        rest /= kg_ceildiv_i64(D, BLOCK);
-        const int64_t i0 = rest;
         int64_t next = first;
         while (next < stop) {
             const int64_t past = kg_past_line(y + i0 * y_s0 + next, sizeof(float));
@@ -170,6 +172,10 @@ void kernel_run(const struct kg_host_call *call, int phase, int64_t begin, int64
                 kg_stream_lines(y + i0 * y_s0 + next, stage0, sizeof stage0);
             }
         }
+        if (++block1 < count1)
+            continue;
+        block1 = 0;
+        i0++;
     }
     kg_stream_end();
 }

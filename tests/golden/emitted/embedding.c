@@ -108,14 +108,21 @@ void kernel_run(const struct kg_host_call *call, int phase, int64_t begin, int64
     const int64_t *restrict ids = call->tensor[1];
     kg_f16 *restrict y = call->tensor[2];
     const int64_t y_s1 = D;
-    for (int64_t item = begin; item < end; item++) {
-        int64_t rest = item;
-        const int64_t first = rest % kg_ceildiv_i64(D, BLOCK) * BLOCK;
+    int64_t rest = begin;
+    const int64_t count2 = kg_ceildiv_i64(D, BLOCK);
+    int64_t block2 = rest % count2;
+    rest /= count2;
+    int64_t i1 = rest;
+    for (int64_t left = end - begin; left > 0; left--) {
+        const int64_t first = block2 * BLOCK;
         const int64_t stop = kg_min_i64(first + BLOCK, D);
-        rest /= kg_ceildiv_i64(D, BLOCK);
-        const int64_t i1 = rest;
+        const int64_t place0 = kg_clamp(ids[i1], V);
         for (int64_t i2 = first; i2 < stop; i2++) {
-            y[i1 * y_s1 + i2] = table[kg_clamp(ids[i1], V) * table_s0 + i2];
+            y[i1 * y_s1 + i2] = table[place0 * table_s0 + i2];
         }
+        if (++block2 < count2)
+            continue;
+        block2 = 0;
+        i1++;
     }
 }

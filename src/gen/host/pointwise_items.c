@@ -1,0 +1,156 @@
+// Items of the pointwise family: blocks of the inner axis times the other axes, and how a range of
+// them is walked.
+//
+// The coordinates of the first item are divided out of its number; from there on they are counted.
+// A division of 64 bits takes up to 20 cycles, and an item with three axes had three of them: as
+// much as copying 200 elements.
+
+#include "gen/host/pointwise.h"
+
+// The length of an axis with all that merged into it: "P * D".
+static void print_length(struct kg_text *text, const struct kg_pointwise *pointwise, int axis)
+{
+    const struct kg_nest *nest = kg_group_nest(pointwise->group, 0);
+    int first = axis;
+    while (first > 0 && pointwise->merged[first - 1])
+        first--;
+    for (int i = first; i <= axis; i++) {
+        kg_text_add(text, i > first ? " * " : "");
+        kg_emit_axis_end(text, nest->axes[i]);
+    }
+}
+
+// Does the axis belong to the numbers of items?
+static bool is_counted(const struct kg_pointwise *pointwise, int axis)
+{
+    return !pointwise->merged[axis];
+}
+
+static bool is_cut(const struct kg_pointwise *pointwise, int axis)
+{
+    return axis == pointwise->inner || axis == pointwise->tiled;
+}
+
+// The counted axis before this one; -1: it is the outermost.
+static int find_outer(const struct kg_pointwise *pointwise, int axis)
+{
+    do
+        axis--;
+    while (axis >= 0 && !is_counted(pointwise, axis));
+    return axis;
+}
+
+// Steps of an axis among the items: "kg_ceildiv_i64(P * D, BLOCK)".
+static void print_count(struct kg_text *text, const struct kg_pointwise *pointwise, int axis)
+{
+    kg_text_add(text, is_cut(pointwise, axis) ? "kg_ceildiv_i64(" : "");
+    print_length(text, pointwise, axis);
+    kg_text_add(text, is_cut(pointwise, axis) ? ", BLOCK)" : "");
+}
+
+void kg_pointwise_emit_declarations(const struct kg_pointwise *pointwise)
+{
+    kg_text_format(pointwise->text, "    enum { BLOCK = %lld, STAGE = %lld };\n",
+                   (long long)pointwise->block, (long long)pointwise->stage);
+    kg_emit_host_bindings(pointwise->text, pointwise->group, false);
+}
+
+void kg_pointwise_emit_entries(const struct kg_pointwise *pointwise)
+{
+    struct kg_text *text = pointwise->text;
+    const char *entry = pointwise->entry;
+    kg_text_format(text, "int64_t %s_items(const struct kg_host_call *call, int phase)\n{\n",
+                   entry);
+    kg_pointwise_emit_declarations(pointwise);
+    kg_text_add(text, "    if (phase > 0)\n        return -1;\n    return ");
+    const char *times = "";
+    for (int axis = 0; axis < pointwise->axes; axis++) {
+        if (!is_counted(pointwise, axis))
+            continue;
+        kg_text_add(text, times);
+        print_count(text, pointwise, axis);
+        times = " * ";
+    }
+    kg_text_add(text, pointwise->axes ? "" : "1");
+    kg_text_add(text, ";\n}\n\n");
+    kg_text_format(text, "int64_t %s_bytes(const struct kg_host_call *call, int kind)\n{\n", entry);
+    kg_pointwise_emit_declarations(pointwise);
+    kg_text_add(text, "    if (kind != KG_HOST_GRAIN)\n        return 0;\n"
+                      "    return 1 + KG_HOST_WORK / (1");
+    if (pointwise->inner >= 0) {
+        kg_text_add(text, " + kg_min_i64(BLOCK, ");
+        print_length(text, pointwise, pointwise->inner);
+        kg_text_add(text, pointwise->tiled >= 0 ? ") * BLOCK" : ")");
+    }
+    kg_text_add(text, ");\n}\n\n");
+}
+
+// The coordinate that items count: "i2", or "block3" of an axis in blocks.
+static const char *prefix_of(const struct kg_pointwise *pointwise, int axis)
+{
+    return is_cut(pointwise, axis) ? "block" : "i";
+}
+
+// Coordinates of the first item.
+static void emit_start(struct kg_pointwise *pointwise)
+{
+    struct kg_text *text = pointwise->text, count = {0};
+    kg_emit_line(text, pointwise->level, "int64_t rest = begin;");
+    for (int axis = pointwise->inner; axis >= 0; axis = find_outer(pointwise, axis)) {
+        const char *prefix = prefix_of(pointwise, axis);
+        if (find_outer(pointwise, axis) < 0) {
+            kg_emit_line(text, pointwise->level, "int64_t %s%d = rest;", prefix, axis);
+            break;
+        }
+        kg_text_cut(&count, 0);
+        print_count(&count, pointwise, axis);
+        kg_emit_line(text, pointwise->level, "const int64_t count%d = %s;", axis,
+                     kg_text_string(&count));
+        kg_emit_line(text, pointwise->level, "int64_t %s%d = rest %% count%d;", prefix, axis, axis);
+        kg_emit_line(text, pointwise->level, "rest /= count%d;", axis);
+    }
+    text->failed |= count.failed;
+    kg_text_free(&count);
+}
+
+// Where the item's block of an axis begins and ends.
+static void emit_range(struct kg_pointwise *pointwise, int axis, const char *low, const char *high)
+{
+    struct kg_text length = {0};
+    print_length(&length, pointwise, axis);
+    kg_emit_line(pointwise->text, pointwise->level, "const int64_t %s = block%d * BLOCK;", low,
+                 axis);
+    kg_emit_line(pointwise->text, pointwise->level,
+                 "const int64_t %s = kg_min_i64(%s + BLOCK, %s);", high, low,
+                 kg_text_string(&length));
+    pointwise->text->failed |= length.failed;
+    kg_text_free(&length);
+}
+
+void kg_pointwise_open_items(struct kg_pointwise *pointwise)
+{
+    if (pointwise->inner >= 0)
+        emit_start(pointwise);
+    kg_emit_line(pointwise->text, pointwise->level++,
+                 "for (int64_t left = end - begin; left > 0; left--) {");
+    if (pointwise->inner >= 0)
+        emit_range(pointwise, pointwise->inner, "first", "stop");
+    if (pointwise->tiled >= 0)
+        emit_range(pointwise, pointwise->tiled, "low", "high");
+}
+
+void kg_pointwise_close_items(struct kg_pointwise *pointwise)
+{
+    struct kg_text *text = pointwise->text;
+    for (int axis = pointwise->inner; axis >= 0; axis = find_outer(pointwise, axis)) {
+        const char *prefix = prefix_of(pointwise, axis);
+        if (find_outer(pointwise, axis) < 0) {
+            kg_emit_line(text, pointwise->level, "%s%d++;", prefix, axis);
+            break;
+        }
+        kg_emit_line(text, pointwise->level, "if (++%s%d < count%d)", prefix, axis, axis);
+        kg_emit_line(text, pointwise->level + 1, "continue;");
+        kg_emit_line(text, pointwise->level, "%s%d = 0;", prefix, axis);
+    }
+    kg_emit_line(text, --pointwise->level, "}");
+}
