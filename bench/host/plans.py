@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Is a plan made by rule ever slower than its own baseline, the definition's plain loops?
 
-    bench/host/plans.py [--seed S] [--count N] [--only WORD] [--json] [--repeats N]
+    bench/host/plans.py [--seed S] [--count N] [--only WORD] [--json] [--repeats N] [--narrow bf16]
     bench/host/plans.py --cases          # the lines that bench_segments reads
 
-Every shipped op at sizes that take milliseconds, in f32 and in f16, and N definitions of several
-statements drawn by the seed. A plan and its baseline are timed alternately by `kernelgen bench`;
+Every shipped op at sizes that take milliseconds, in f32 and in f16 (or bf16), and N definitions of
+several statements drawn by the seed. A plan and its baseline are timed alternately by `kernelgen bench`;
 lines below DOUBTFUL are timed again, --repeats times in all, and their median ratio counts."""
 
 import argparse
@@ -58,7 +58,7 @@ def list_cases(options, folder):
     if options.count != 0:
         yield from plan_cases.drawn_cases(options.kernelgen, options.seed, options.count, folder)
     if not options.drawn:
-        yield from plan_cases.shipped_cases(options.kernelgen, options.ops)
+        yield from plan_cases.shipped_cases(options.kernelgen, options.ops, options.narrow)
 
 
 def find_kernelgen(root):
@@ -76,6 +76,7 @@ def main():
     parser.add_argument("--drawn", action="store_true", help="without the shipped ops")
     parser.add_argument("--only", default="", help="cases whose line contains this")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--narrow", default="f16", help="the dtype beside f32: f16 or bf16")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--cases", action="store_true")
     parser.add_argument("--kernelgen", default=find_kernelgen(root),

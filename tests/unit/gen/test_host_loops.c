@@ -196,6 +196,12 @@ static void piece_lengths(void)
     emit(&kg_host_pointwise, text, "P=9 D=20000", &source);
     CHECK(has(&source, "STAGE = 256 }"));
     CHECK(has(&source, "next = kg_min_i64(next, stop - STAGE);"));
+    // Other narrow floats are converted in the loop itself.
+    emit(&kg_host_pointwise,
+         "op f(x: bf16[P, D], b: f8e4m3[D]) -> (y: bf16[P, D])\n{ y[p, d] = x[p, d] + b[d] }",
+         "P=9 D=500", &source);
+    CHECK(has(&source, "kg_load_bf16(x, ") && !has(&source, "kg_widen_"));
+    CHECK(has(&source, "kg_store_bf16(y, ") && !has(&source, "kg_narrow_"));
     kg_text_free(&source);
 }
 
