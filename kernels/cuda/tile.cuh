@@ -1,6 +1,6 @@
 // Where an element of a square tile lies in shared memory: `at` runs along what is filled in,
-// `line` + `lane` along what is read out; VECTOR lanes belong together. WHOLE: pieces of 16 bytes
-// are filled in, and read out element by element, VECTOR lines a thread; pieces of a line change
+// `line` + `lane` along what is read out; VECTOR lanes belong together. WHOLE: chunks of 16 bytes
+// are filled in, and read out element by element, VECTOR lines a thread; chunks of a line change
 // places so that neither way threads of a warp meet in a bank. Else both go element by element, and
 // each line begins a word later.
 template <bool WHOLE, int SIDE, int VECTOR, typename T>

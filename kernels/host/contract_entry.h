@@ -28,7 +28,7 @@ static enum direction direction_of(const struct kg_host_call *call, const struct
 {
     struct view view = {NULL, 0, 0, false};
     if (!operand->direct(call, 0, &view))
-        return operand->along_k ? ALONG_K : ALONG_X;
+        return operand->k_major ? ALONG_K : ALONG_X;
     return view.x == 1 ? ALONG_X : view.k == 1 ? ALONG_K : SCATTERED;
 }
 

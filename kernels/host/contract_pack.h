@@ -4,7 +4,7 @@ struct operand {
     bool (*direct)(const struct kg_host_call *call, int64_t item, struct view *view);
     void (*fill)(const struct kg_host_call *call, int64_t item, int64_t row, int64_t rows,
                  int64_t start, int64_t depth, KG_REAL *restrict to, int64_t width);
-    bool along_k;
+    bool k_major;
 };
 
 static const struct operand operand_a = {a_direct, a_fill, KG_A_ALONG_K};
@@ -97,8 +97,8 @@ KG_INLINE struct view operand_view(const struct job *job, const struct operand *
     struct view view;
     if (operand->direct(job->call, job->batch, &view))
         return moved(view, x0, k0);
-    operand->fill(job->call, job->batch, x0, xn, k0, kn, job->stage, operand->along_k ? kn : xn);
-    return operand->along_k ? (struct view){job->stage, kn, 1, false}
+    operand->fill(job->call, job->batch, x0, xn, k0, kn, job->stage, operand->k_major ? kn : xn);
+    return operand->k_major ? (struct view){job->stage, kn, 1, false}
                             : (struct view){job->stage, 1, xn, false};
 }
 
@@ -184,9 +184,9 @@ KG_INLINE void pack(const struct job *job, const struct operand *operand, int64_
 {
     struct view view;
     const bool direct = operand->direct(job->call, job->batch, &view);
-    const int64_t x_step = direct ? xn : operand->along_k ? width : KG_STAGE / 8 / width * width;
+    const int64_t x_step = direct ? xn : operand->k_major ? width : KG_STAGE / 8 / width * width;
     const int64_t k_step = direct             ? kn
-                           : operand->along_k ? KG_STAGE / width / KG_LANES * KG_LANES
+                           : operand->k_major ? KG_STAGE / width / KG_LANES * KG_LANES
                                               : 8;
     for (int64_t x = 0; x < xn; x += x_step)
         for (int64_t k = 0; k < kn; k += k_step) {

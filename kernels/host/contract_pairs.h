@@ -18,18 +18,18 @@ KG_INLINE void store_square(vector row[16], const bool turn, uint32_t *to, int64
 
 // Packs a square of 16 rows and 16 words: one vector of each row if `by_row`, else of each pair
 // along k. Missing elements are zero.
-KG_INLINE void pack_square(const bool along_k, struct view from, int64_t xn, int64_t kn,
+KG_INLINE void pack_square(const bool k_major, struct view from, int64_t xn, int64_t kn,
                            const bool by_row, uint32_t *to, int64_t stride)
 {
     enum { SIDE = 16 };
     const half *data = from.data;
     const bool full = xn >= SIDE && kn >= KG_PAIR_STEP;
     vector row[SIDE];
-    if (full && along_k) {
+    if (full && k_major) {
         for (int i = 0; i < SIDE; i++)
             memcpy(&row[i], data + i * from.x, sizeof row[i]);
         store_square(row, !by_row, to, stride);
-    } else if (full && !along_k && from.x == 1) {
+    } else if (full && !k_major && from.x == 1) {
         for (int i = 0; i < SIDE; i++)
             row[i] = pairs_of(data + 2 * i * from.k, data + (2 * i + 1) * from.k);
         store_square(row, by_row, to, stride);
@@ -45,11 +45,11 @@ KG_INLINE void pack_square(const bool along_k, struct view from, int64_t xn, int
 }
 
 // Packs one step of k of a panel.
-KG_INLINE void pack_step(const bool along_k, struct view from, int64_t xn, int64_t kn,
+KG_INLINE void pack_step(const bool k_major, struct view from, int64_t xn, int64_t kn,
                          const bool by_row, uint32_t *to)
 {
     for (int x = 0; x < KG_PAIR_TILE; x += 16)
-        pack_square(along_k, moved(from, x, 0), xn - x, kn, by_row, to + (by_row ? 16 * x : x),
+        pack_square(k_major, moved(from, x, 0), xn - x, kn, by_row, to + (by_row ? 16 * x : x),
                     by_row ? 16 : KG_PAIR_TILE);
 }
 

@@ -1,4 +1,4 @@
-// The family of matrix products: a sum over products of two sides, with whatever is done to each
+// The family of matrix products: a sum over products of two operands, with whatever is done to each
 // element of the result afterwards. See kernels/host/contract.h for how it is computed, and
 // contract_operands.h for how a nest is read as a product.
 //

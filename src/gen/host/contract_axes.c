@@ -28,7 +28,7 @@ void kg_contract_open_axis(const struct kg_contract_writer *writer, int level, i
 }
 
 void kg_contract_axes(const struct kg_contract_writer *writer, int level,
-                      enum kg_contract_part part, int count, const char *position)
+                      enum kg_contract_role part, int count, const char *position)
 {
     const struct kg_contract *contract = writer->contract;
     struct kg_text *text = writer->text;
@@ -52,7 +52,7 @@ void kg_contract_axes(const struct kg_contract_writer *writer, int level,
 }
 
 void kg_contract_all_axes(const struct kg_contract_writer *writer, int level,
-                          enum kg_contract_part part, const char *position)
+                          enum kg_contract_role part, const char *position)
 {
     kg_contract_axes(writer, level, part, writer->contract->axis_count[part], position);
 }
@@ -95,7 +95,7 @@ static void declare_first(const struct kg_contract_writer *writer,
 }
 
 struct kg_contract_run kg_contract_open_run(const struct kg_contract_writer *writer, int level,
-                                            enum kg_contract_part part, const char *from,
+                                            enum kg_contract_role part, const char *from,
                                             const char *length, int64_t cut)
 {
     const struct kg_contract *contract = writer->contract;

@@ -13,7 +13,7 @@ static const struct kg_nest *nest_at(const struct kg_contract *contract, int i)
     return contract->group->problem->nests[contract->group->first + i];
 }
 
-static void print_count(const struct kg_contract_writer *writer, enum kg_contract_part part)
+static void print_count(const struct kg_contract_writer *writer, enum kg_contract_role part)
 {
     const struct kg_contract *contract = writer->contract;
     if (contract->axis_count[part] == 0)
@@ -35,7 +35,7 @@ static void print_constants(const struct kg_contract_writer *writer)
     }
 }
 
-// The stride of a plain side along one axis: "x_s1", "2 * x_s0 + x_s1".
+// The stride of a plain operand along one axis: "x_s1", "2 * x_s0 + x_s1".
 static void print_stride(struct kg_text *text, const struct kg_access *access, int axis)
 {
     bool any = false;
@@ -55,15 +55,15 @@ static void print_stride(struct kg_text *text, const struct kg_access *access, i
 }
 
 // Several axes are one when each step of an outer one is all the steps of the next.
-static void emit_merge(const struct kg_contract_writer *writer, const struct kg_contract_side *side,
-                       enum kg_contract_part part)
+static void emit_merge(const struct kg_contract_writer *writer,
+                       const struct kg_contract_operand *operand, enum kg_contract_role part)
 {
     const struct kg_contract *contract = writer->contract;
     for (int i = 0; i + 1 < contract->axis_count[part]; i++) {
         kg_text_add(writer->text, "    if (");
-        print_stride(writer->text, side->plain, contract->axes[part][i]);
+        print_stride(writer->text, operand->plain, contract->axes[part][i]);
         kg_text_add(writer->text, " != (");
-        print_stride(writer->text, side->plain, contract->axes[part][i + 1]);
+        print_stride(writer->text, operand->plain, contract->axes[part][i + 1]);
         kg_text_add(writer->text, ") * ");
         kg_contract_extent(writer->text, contract->nest->axes[contract->axes[part][i + 1]]);
         kg_text_add(writer->text, ")\n        return false;\n");
@@ -71,20 +71,20 @@ static void emit_merge(const struct kg_contract_writer *writer, const struct kg_
 }
 
 static void emit_stride(const struct kg_contract_writer *writer,
-                        const struct kg_contract_side *side, enum kg_contract_part part,
+                        const struct kg_contract_operand *operand, enum kg_contract_role part,
                         const char *member)
 {
     const struct kg_contract *contract = writer->contract;
     int count = contract->axis_count[part];
     kg_text_format(writer->text, "    part->%s = ", member);
     if (count > 0)
-        print_stride(writer->text, side->plain, contract->axes[part][count - 1]);
+        print_stride(writer->text, operand->plain, contract->axes[part][count - 1]);
     else
         kg_text_add(writer->text, "0");
     kg_text_add(writer->text, ";\n");
 }
 
-// Axes where a side begins: the batch's own values, the first ones of the others.
+// Axes where an operand begins: the batch's own values, the first ones of the others.
 static void print_begin(void *user, struct kg_text *text, int axis)
 {
     const struct kg_contract *contract = user;
@@ -99,33 +99,33 @@ static void print_begin(void *user, struct kg_text *text, int axis)
 static void emit_direct(const struct kg_contract_writer *writer, int index)
 {
     const struct kg_contract *contract = writer->contract;
-    const struct kg_contract_side *side = &contract->sides[index];
+    const struct kg_contract_operand *operand = &contract->operands[index];
     struct kg_text *text = writer->text;
-    enum kg_contract_part rows = index ? KG_CONTRACT_N : KG_CONTRACT_M;
+    enum kg_contract_role rows = index ? KG_CONTRACT_N : KG_CONTRACT_M;
     kg_text_format(text,
                    "static bool %c_direct(const struct kg_host_call *call, int64_t item, struct "
                    "view *part)\n{\n",
                    "ab"[index]);
-    if (!side->plain) {
+    if (!operand->plain) {
         kg_text_add(text, "    (void)call, (void)item, (void)part;\n    return false;\n}\n\n");
         return;
     }
     kg_emit_host_bindings(text, contract->group, false);
-    emit_merge(writer, side, rows);
-    emit_merge(writer, side, KG_CONTRACT_K);
+    emit_merge(writer, operand, rows);
+    emit_merge(writer, operand, KG_CONTRACT_K);
     kg_contract_all_axes(writer, 1, KG_CONTRACT_BATCH, "item");
     struct kg_emit_names names = writer->names;
     struct kg_contract copy = *contract;
     names.user = &copy;
     names.axis = print_begin;
     kg_text_add(text, "    part->data = ");
-    kg_emit_name(text, side->plain->tensor->name);
+    kg_emit_name(text, operand->plain->tensor->name);
     kg_text_add(text, " + ");
-    kg_emit_offset(text, contract->nest, side->plain, &names);
+    kg_emit_offset(text, contract->nest, operand->plain, &names);
     kg_text_add(text, ";\n");
-    emit_stride(writer, side, rows, "x");
-    emit_stride(writer, side, KG_CONTRACT_K, "k");
-    kg_text_format(text, "    part->halves = %s;\n", side->halves ? "true" : "false");
+    emit_stride(writer, operand, rows, "x");
+    emit_stride(writer, operand, KG_CONTRACT_K, "k");
+    kg_text_format(text, "    part->halves = %s;\n", operand->halves ? "true" : "false");
     kg_text_add(text, "    return true;\n}\n\n");
 }
 
@@ -136,9 +136,9 @@ static void emit_extents(const struct kg_contract_writer *writer)
                 "static struct extents extents(const struct kg_host_call *call)\n{\n");
     kg_emit_host_bindings(writer->text, writer->contract->group, false);
     kg_text_add(writer->text, "    return (struct extents){");
-    for (int part = 0; part < KG_CONTRACT_PARTS; part++) {
+    for (int part = 0; part < KG_CONTRACT_ROLES; part++) {
         kg_text_format(writer->text, "%s.%s = ", part > 0 ? ", " : "", members[part]);
-        print_count(writer, (enum kg_contract_part)part);
+        print_count(writer, (enum kg_contract_role)part);
     }
     kg_text_add(writer->text, "};\n}\n\n");
 }
@@ -239,11 +239,11 @@ static void emit_finish(const struct kg_contract_writer *writer)
     kg_text_add(writer->text, finish_dispatch);
 }
 
-// Do both sides lie in memory as narrow floats, whatever the strides?
+// Do both operands lie in memory as narrow floats, whatever the strides?
 static bool only_halves(const struct kg_contract *contract)
 {
-    bool single = contract->sides[0].halves && contract->sides[1].halves;
-    for (int part = KG_CONTRACT_M; part < KG_CONTRACT_PARTS; part++)
+    bool single = contract->operands[0].halves && contract->operands[1].halves;
+    for (int part = KG_CONTRACT_M; part < KG_CONTRACT_ROLES; part++)
         single = single && contract->axis_count[part] <= 1; // else they may not merge
     return single;
 }
@@ -271,8 +271,8 @@ static void emit_defines(const struct kg_contract_writer *writer,
     kg_emit_line(writer->text, 0, "#define KG_PAIRS %d", kg_contract_pairs(contract, facts));
     for (int i = 0; i < KG_CONTRACT_PARAMETERS; i++)
         kg_emit_line(writer->text, 0, "#define %s %lld", names[i], (long long)config->value[i]);
-    kg_emit_line(writer->text, 0, "#define KG_A_ALONG_K %d", contract->sides[0].along_k);
-    kg_emit_line(writer->text, 0, "#define KG_B_ALONG_K %d\n", contract->sides[1].along_k);
+    kg_emit_line(writer->text, 0, "#define KG_A_ALONG_K %d", contract->operands[0].k_major);
+    kg_emit_line(writer->text, 0, "#define KG_B_ALONG_K %d\n", contract->operands[1].k_major);
 }
 
 bool kg_contract_emit(const struct kg_contract *contract, const struct kg_device_facts *facts,
@@ -289,9 +289,9 @@ bool kg_contract_emit(const struct kg_contract *contract, const struct kg_device
     kg_text_add(source, kg_skeleton_find("host/contract_names.h"));
     kg_text_add(source, kg_skeleton_find("host/contract.h"));
     emit_extents(&writer);
-    for (int side = 0; side < 2; side++) {
-        emit_direct(&writer, side);
-        kg_contract_emit_fill(&writer, side);
+    for (int operand = 0; operand < 2; operand++) {
+        emit_direct(&writer, operand);
+        kg_contract_emit_fill(&writer, operand);
     }
     emit_finish(&writer);
     kg_text_add(source, kg_skeleton_find("host/contract_view.h"));

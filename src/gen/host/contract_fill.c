@@ -1,7 +1,7 @@
-// The function that computes a rectangle of a side. Its inner loop should become vector code, so
-// what stands in the way is taken out of it: 4-bit elements are spread into bytes beforehand, reads
-// that stay the same for a group of k (scales, zero points) are made once for the group, and small
-// integers are computed in 32 bits.
+// The function that computes a rectangle of an operand. Its inner loop should become vector code,
+// so what stands in the way is taken out of it: 4-bit elements are spread into bytes beforehand,
+// reads that stay the same for a group of k (scales, zero points) are made once for the group, and
+// small integers are computed in 32 bits.
 
 #include "gen/host/contract_writer.h"
 
@@ -25,7 +25,7 @@ struct placed_read {
 
 struct fill {
     const struct kg_contract_writer *writer;
-    const struct kg_contract_side *side;
+    const struct kg_contract_operand *operand;
     struct kg_contract_run run;
     int k;   // the only axis of K, or -1
     int row; // the only axis of the rows, or -1
@@ -79,12 +79,12 @@ static void place_read(struct fill *fill, const struct kg_expr *read)
     *placed = (struct placed_read){access, IN_PLACE, 0};
     if (fill->k >= 0 && kg_expr_uses(read, fill->k, true) &&
         is_grouped(read, fill->k, &placed->group) && !read->pad) {
-        if (fill->side->along_k)
+        if (fill->operand->k_major)
             placed->way = HELD;
         else if (fill->row >= 0 && kg_expr_uses(read, fill->row, true))
             placed->way = HELD_ROW;
     }
-    int inner = fill->side->along_k ? fill->k : fill->row;
+    int inner = fill->operand->k_major ? fill->k : fill->row;
     if (placed->way == IN_PLACE && is_packed(access->tensor) && is_unit(fill, access, inner))
         placed->way = SPREAD;
     if (placed->way != IN_PLACE)
@@ -200,7 +200,7 @@ static void print_factor(const struct fill *fill, struct kg_emit_names *names,
         print_small(writer, names, expr);
         return;
     }
-    bool alone = fill->side->count == 1;
+    bool alone = fill->operand->count == 1;
     kg_text_add(writer->text, alone ? "" : "(");
     kg_emit_value(writer->text, writer->contract->nest, expr, type, names);
     kg_text_add(writer->text, alone ? "" : ")");
@@ -209,19 +209,19 @@ static void print_factor(const struct fill *fill, struct kg_emit_names *names,
 static void print_side(const struct fill *fill, struct kg_emit_names *names)
 {
     struct kg_text *text = fill->writer->text;
-    const struct kg_contract_side *side = fill->side;
+    const struct kg_contract_operand *operand = fill->operand;
     int first = 0;
-    while (first < side->count && side->factors[first].divides)
+    while (first < operand->count && operand->factors[first].divides)
         first++;
-    if (first < side->count)
-        print_factor(fill, names, side->factors[first].expr);
+    if (first < operand->count)
+        print_factor(fill, names, operand->factors[first].expr);
     else
         kg_text_format(text, "(%s)1", kg_emit_type(fill->writer->contract->type));
-    for (int i = 0; i < side->count; i++) {
+    for (int i = 0; i < operand->count; i++) {
         if (i == first)
             continue;
-        kg_text_add(text, side->factors[i].divides ? " / " : " * ");
-        print_factor(fill, names, side->factors[i].expr);
+        kg_text_add(text, operand->factors[i].divides ? " / " : " * ");
+        print_factor(fill, names, operand->factors[i].expr);
     }
 }
 
@@ -312,21 +312,21 @@ static void emit_held(const struct fill *fill)
 static void emit_loops(struct fill *fill)
 {
     const struct kg_contract_writer *writer = fill->writer;
-    const struct kg_contract_side *side = fill->side;
-    bool along_k = side->along_k;
-    enum kg_contract_part rows =
-        side == &writer->contract->sides[1] ? KG_CONTRACT_N : KG_CONTRACT_M;
+    const struct kg_contract_operand *operand = fill->operand;
+    bool k_major = operand->k_major;
+    enum kg_contract_role rows =
+        operand == &writer->contract->operands[1] ? KG_CONTRACT_N : KG_CONTRACT_M;
     int64_t cut = settle_cut(fill);
     for (int i = 0; i < fill->count; i++) {
         if (fill->reads[i].way == SPREAD || fill->reads[i].way == HELD_ROW)
             declare_row(fill, 1, i);
     }
     kg_emit_line(writer->text, 1, "for (int64_t at0 = 0; at0 < %s; at0++) {",
-                 along_k ? "rows" : "depth");
-    kg_contract_all_axes(writer, 2, along_k ? rows : KG_CONTRACT_K,
-                         along_k ? "row + at0" : "start + at0");
-    fill->run = kg_contract_open_run(writer, 2, along_k ? KG_CONTRACT_K : rows,
-                                     along_k ? "start" : "row", along_k ? "depth" : "rows", cut);
+                 k_major ? "rows" : "depth");
+    kg_contract_all_axes(writer, 2, k_major ? rows : KG_CONTRACT_K,
+                         k_major ? "row + at0" : "start + at0");
+    fill->run = kg_contract_open_run(writer, 2, k_major ? KG_CONTRACT_K : rows,
+                                     k_major ? "start" : "row", k_major ? "depth" : "rows", cut);
     emit_rows(fill);
     emit_held(fill);
     int level = kg_contract_open_elements(writer, &fill->run);
@@ -344,14 +344,15 @@ static void emit_loops(struct fill *fill)
 void kg_contract_emit_fill(const struct kg_contract_writer *writer, int index)
 {
     const struct kg_contract *contract = writer->contract;
-    enum kg_contract_part rows = index ? KG_CONTRACT_N : KG_CONTRACT_M;
-    struct fill fill = {.writer = writer, .side = &contract->sides[index], .k = -1, .row = -1};
+    enum kg_contract_role rows = index ? KG_CONTRACT_N : KG_CONTRACT_M;
+    struct fill fill = {
+        .writer = writer, .operand = &contract->operands[index], .k = -1, .row = -1};
     if (contract->axis_count[KG_CONTRACT_K] == 1)
         fill.k = contract->axes[KG_CONTRACT_K][0];
     if (contract->axis_count[rows] == 1)
         fill.row = contract->axes[rows][0];
-    for (int i = 0; i < fill.side->count; i++)
-        place_reads(&fill, fill.side->factors[i].expr);
+    for (int i = 0; i < fill.operand->count; i++)
+        place_reads(&fill, fill.operand->factors[i].expr);
     kg_text_format(writer->text,
                    "static void %c_fill(const struct kg_host_call *call, int64_t item, int64_t "
                    "row, int64_t rows,\n                   int64_t start, int64_t depth, KG_REAL "

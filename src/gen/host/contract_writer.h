@@ -20,14 +20,14 @@ void kg_contract_open_axis(const struct kg_contract_writer *writer, int level, i
 
 // Declares the first `count` axes of a part at `position`, which counts through all of them.
 void kg_contract_axes(const struct kg_contract_writer *writer, int level,
-                      enum kg_contract_part part, int count, const char *position);
+                      enum kg_contract_role part, int count, const char *position);
 // All axes of the part.
 void kg_contract_all_axes(const struct kg_contract_writer *writer, int level,
-                          enum kg_contract_part part, const char *position);
+                          enum kg_contract_role part, const char *position);
 
 // A run: positions of a part over which only its last axis moves.
 struct kg_contract_run {
-    enum kg_contract_part part;
+    enum kg_contract_role part;
     const char *from;   // the first position
     const char *length; // how many
     int64_t cut;        // runs end where the last axis reaches a multiple of this; 0: anywhere
@@ -40,7 +40,7 @@ struct kg_contract_run {
 // Opens the loop over runs and declares all axes but the last. `part1` is the first value of the
 // last axis, `part0` the number of elements.
 struct kg_contract_run kg_contract_open_run(const struct kg_contract_writer *writer, int level,
-                                            enum kg_contract_part part, const char *from,
+                                            enum kg_contract_role part, const char *from,
                                             const char *length, int64_t cut);
 // Opens the loop over the elements of a run: `at1` counts from `from`, the last axis is declared.
 // Gives the level inside. Loops may follow one another.
@@ -49,7 +49,7 @@ int kg_contract_open_elements(const struct kg_contract_writer *writer,
 void kg_contract_close_run(const struct kg_contract_writer *writer,
                            const struct kg_contract_run *run);
 
-// The function that computes rectangles of a side: contract_fill.c.
-void kg_contract_emit_fill(const struct kg_contract_writer *writer, int side);
+// The function that computes rectangles of an operand: contract_fill.c.
+void kg_contract_emit_fill(const struct kg_contract_writer *writer, int operand);
 
 #endif

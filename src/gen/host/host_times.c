@@ -504,7 +504,7 @@ double kg_host_expect_scan(const struct kg_match *match, const struct kg_config 
 #define PANEL_ELEMENTS 6.0  // of operands that come from a far cache in a cycle
 #define ITEM_ROWS 1024.0    // of an item at most: KG_ITEM_ROWS of kernels/host/contract_entry.h
 
-static double count_part(const struct kg_contract *contract, enum kg_contract_part part)
+static double count_part(const struct kg_contract *contract, enum kg_contract_role part)
 {
     double count = 1;
     for (int i = 0; i < contract->axis_count[part]; i++)
@@ -512,12 +512,12 @@ static double count_part(const struct kg_contract *contract, enum kg_contract_pa
     return count;
 }
 
-static double pack_cycles(const struct work *work, const struct kg_contract *contract, int side)
+static double pack_cycles(const struct work *work, const struct kg_contract *contract, int index)
 {
-    const struct kg_contract_side *operand = &contract->sides[side];
-    int part = side ? KG_CONTRACT_N : KG_CONTRACT_M;
-    int count = contract->axis_count[operand->along_k ? KG_CONTRACT_K : part];
-    int along = operand->along_k ? KG_CONTRACT_K : part;
+    const struct kg_contract_operand *operand = &contract->operands[index];
+    int part = index ? KG_CONTRACT_N : KG_CONTRACT_M;
+    int count = contract->axis_count[operand->k_major ? KG_CONTRACT_K : part];
+    int along = operand->k_major ? KG_CONTRACT_K : part;
     int vector = count > 0 ? contract->axes[along][count - 1] : -1;
     struct kg_host_loop loop = loop_of(work, contract->nest, vector);
     double cycles = PACK_STEP;

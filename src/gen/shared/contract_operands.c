@@ -143,7 +143,7 @@ static void name_axes(struct kg_contract *contract, const unsigned uses[2])
 {
     for (int axis = 0; axis < contract->nest->axis_count; axis++) {
         bool a = uses[0] >> axis & 1, b = uses[1] >> axis & 1;
-        enum kg_contract_part role = axis >= contract->nest->output_axes ? KG_CONTRACT_K
+        enum kg_contract_role role = axis >= contract->nest->output_axes ? KG_CONTRACT_K
                                      : a == b                            ? KG_CONTRACT_BATCH
                                      : a                                 ? KG_CONTRACT_M
                                                                          : KG_CONTRACT_N;
@@ -152,8 +152,8 @@ static void name_axes(struct kg_contract *contract, const unsigned uses[2])
 }
 
 // Whether the last subscript of a read with axes of both roles runs along K.
-static bool runs_along_k(const struct kg_contract *contract, unsigned rows,
-                         const struct kg_expr *expr)
+static bool is_k_major(const struct kg_contract *contract, unsigned rows,
+                       const struct kg_expr *expr)
 {
     unsigned outputs = (1u << contract->nest->output_axes) - 1;
     if (expr->kind == KG_EXPR_READ && expr->argument_count > 0) {
@@ -164,15 +164,15 @@ static bool runs_along_k(const struct kg_contract *contract, unsigned rows,
         return !(all & rows) && (all & ~outputs);
     }
     for (int i = 0; i < expr->argument_count; i++)
-        if (runs_along_k(contract, rows, expr->arguments[i]))
+        if (is_k_major(contract, rows, expr->arguments[i]))
             return true;
     return false;
 }
 
 static void complete_side(struct kg_contract *contract, int index)
 {
-    struct kg_contract_side *operand = &contract->sides[index];
-    enum kg_contract_part role = index ? KG_CONTRACT_N : KG_CONTRACT_M;
+    struct kg_contract_operand *operand = &contract->operands[index];
+    enum kg_contract_role role = index ? KG_CONTRACT_N : KG_CONTRACT_M;
     unsigned rows = 0;
     for (int i = 0; i < contract->axis_count[role]; i++)
         rows |= 1u << contract->axes[role][i];
@@ -185,7 +185,7 @@ static void complete_side(struct kg_contract *contract, int index)
         if (__builtin_popcount(uses) <= largest)
             continue;
         largest = __builtin_popcount(uses);
-        operand->along_k = runs_along_k(contract, rows, operand->factors[i].expr);
+        operand->k_major = is_k_major(contract, rows, operand->factors[i].expr);
     }
 }
 
@@ -195,7 +195,7 @@ static void settle_half(struct kg_contract *contract)
 {
     contract->half = KG_F32;
     for (int index = 1; index >= 0; index--) {
-        struct kg_contract_side *operand = &contract->sides[index];
+        struct kg_contract_operand *operand = &contract->operands[index];
         enum kg_dtype dtype =
             operand->plain ? kg_emit_tensor_dtype(operand->plain->tensor) : KG_F32;
         if (!kg_dtype_is_half(dtype))
@@ -255,7 +255,7 @@ static bool read_product(struct kg_contract *contract, struct kg_text *reason)
     unsigned last = nest->output_axes > 0 ? 1u << (nest->output_axes - 1) : 0;
     bool swap = (uses[0] & last) && !(uses[1] & last);
     for (int i = 0; i < factors.count; i++) {
-        struct kg_contract_side *operand = &contract->sides[(mask >> i & 1) != swap];
+        struct kg_contract_operand *operand = &contract->operands[(mask >> i & 1) != swap];
         operand->factors[operand->count++] = factors.list[i];
     }
     name_axes(contract, (unsigned[2]){uses[swap], uses[!swap]});
@@ -357,6 +357,7 @@ int kg_contract_registers(const struct kg_device_facts *facts)
 
 bool kg_contract_pairs(const struct kg_contract *contract, const struct kg_device_facts *facts)
 {
-    return contract->sides[0].halves && contract->sides[1].halves && facts->vector_bytes >= 64 &&
+    return contract->operands[0].halves && contract->operands[1].halves &&
+           facts->vector_bytes >= 64 &&
            strstr(facts->isa, contract->half == KG_BF16 ? "amx_bf16" : "amx_fp16");
 }

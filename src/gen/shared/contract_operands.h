@@ -8,12 +8,12 @@
 #define KG_CONTRACT_FACTORS 8
 
 // The role of an axis of the nest.
-enum kg_contract_part {
+enum kg_contract_role {
     KG_CONTRACT_BATCH, // in the output and in both operands, or in neither
     KG_CONTRACT_M,     // in the output and in operand A only
     KG_CONTRACT_N,     // in the output and in operand B only
     KG_CONTRACT_K,     // summed over
-    KG_CONTRACT_PARTS
+    KG_CONTRACT_ROLES
 };
 
 struct kg_contract_factor {
@@ -23,12 +23,12 @@ struct kg_contract_factor {
 
 // Operand A (index 0) or B: a product of factors that use only the axes of M (or N), K and the
 // batch.
-struct kg_contract_side {
+struct kg_contract_operand {
     int count;
     struct kg_contract_factor factors[KG_CONTRACT_FACTORS];
     const struct kg_access *plain; // the read that is the operand, if it is a single one; else NULL
     bool halves;                   // its elements are the contract's `half`
-    bool along_k;                  // elements adjacent along K are adjacent in memory
+    bool k_major;                  // elements adjacent along K are adjacent in memory
 };
 
 // sum(K) A(M, K) * B(N, K), times constants.
@@ -37,9 +37,9 @@ struct kg_contract {
     const struct kg_nest *nest; // the contraction, first of the group; element-wise nests follow
     enum kg_type type;          // in which products are computed
     enum kg_dtype half;         // f16 or bf16, which plain operands have in memory; else f32
-    int axis_count[KG_CONTRACT_PARTS];
-    int axes[KG_CONTRACT_PARTS][KG_MAX_INDICES];
-    struct kg_contract_side sides[2];
+    int axis_count[KG_CONTRACT_ROLES];
+    int axes[KG_CONTRACT_ROLES][KG_MAX_INDICES];
+    struct kg_contract_operand operands[2];
     int constant_count;
     struct kg_contract_factor constants[KG_CONTRACT_FACTORS];
     bool negative;

@@ -77,7 +77,7 @@ static unsigned values_of(const struct kg_expr *expr)
 
 unsigned kg_operand_values(const struct kg_contract *contract, int operand)
 {
-    const struct kg_contract_side *factors = &contract->sides[operand];
+    const struct kg_contract_operand *factors = &contract->operands[operand];
     bool alone = factors->count == 1 && !factors->factors[0].divides;
     return alone && contract->type == KG_TYPE_F32 ? values_of(factors->factors[0].expr) : 0;
 }

@@ -199,11 +199,12 @@ static void tidy_functions(char *from, char *end)
 
 // The heads of generated files, wherever they are.
 static const char *const preludes[] = {
-    "host/prelude.h",   "elements.h",          "values.h",         "host/maths.h",
-    "host/maths_f32.h", "host/floats.h",       "cuda/prelude.cuh", "cuda/maths.cuh",
-    "cuda/vectors.cuh", "cuda/index.cuh",      "cuda/pieces.cuh",  "cuda/lanes.cuh",
-    "cuda/running.cuh", "cuda/arrivals.cuh",   "cuda/narrow.cuh",  "cuda/tile.cuh",
-    "cuda/tensor.cuh",  "cuda/tensor_map.cuh",
+    "host/prelude.h",   "elements.h",          "values.h",
+    "host/maths.h",     "host/maths_f32.h",    "host/floats.h",
+    "cuda/prelude.cuh", "cuda/maths.cuh",      "cuda/vectors.cuh",
+    "cuda/index.cuh",   "cuda/predicated.cuh", "cuda/lanes.cuh",
+    "cuda/running.cuh", "cuda/arrivals.cuh",   "cuda/narrow.cuh",
+    "cuda/tile.cuh",    "cuda/tensor.cuh",     "cuda/tensor_map.cuh",
 };
 enum { PRELUDE_COUNT = sizeof preludes / sizeof preludes[0] };
 

@@ -48,7 +48,7 @@ void kg_cuda_contract_collect(const struct kg_cuda_contract_plan *plan, struct k
         config->value[i] = *(const int *)((const char *)&plan->config + parameters[i].field);
 }
 
-static int64_t count_of(const struct kg_contract *contract, enum kg_contract_part part)
+static int64_t count_of(const struct kg_contract *contract, enum kg_contract_role part)
 {
     int64_t count = 1;
     for (int i = 0; i < contract->axis_count[part]; i++)

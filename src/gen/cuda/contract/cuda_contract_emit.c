@@ -101,7 +101,7 @@ static void unpack(struct writer *writer)
 // ---- Members of the job ----
 
 // Declares the axes of one role (batch, M, N or K); `position` is their linear index.
-static void emit_axes(struct writer *writer, enum kg_contract_part part, const char *position)
+static void emit_axes(struct writer *writer, enum kg_contract_role part, const char *position)
 {
     const struct kg_contract *contract = &writer->plan->contract;
     struct kg_code *code = writer->code;
@@ -132,10 +132,10 @@ static void emit_axes(struct writer *writer, enum kg_contract_part part, const c
 
 static void emit_counts(struct writer *writer)
 {
-    static const char *const names[KG_CONTRACT_PARTS] = {"batches", "rows", "columns", "depth"};
+    static const char *const names[KG_CONTRACT_ROLES] = {"batches", "rows", "columns", "depth"};
     const struct kg_contract *contract = &writer->plan->contract;
     struct kg_code *code = writer->code;
-    for (int part = 0; part < KG_CONTRACT_PARTS; part++) {
+    for (int part = 0; part < KG_CONTRACT_ROLES; part++) {
         kg_code_open(code, "KG_METHOD int64_t %s() const", names[part]);
         if (contract->axis_count[part] > 0)
             unpack(writer);
@@ -151,7 +151,7 @@ static void emit_counts(struct writer *writer)
     }
 }
 
-static enum kg_contract_part lines_of(int operand)
+static enum kg_contract_role lines_of(int operand)
 {
     return operand ? KG_CONTRACT_N : KG_CONTRACT_M;
 }
@@ -174,9 +174,9 @@ static void emit_operand(struct writer *writer, int operand)
     emit_axes(writer, KG_CONTRACT_K, "step");
     kg_code_begin(code);
     kg_text_add(code->text, "return ");
-    for (int i = 0; i < contract->sides[operand].count; i++) {
-        const struct kg_contract_factor *factor = &contract->sides[operand].factors[i];
-        bool alone = contract->sides[operand].count == 1 && !factor->divides;
+    for (int i = 0; i < contract->operands[operand].count; i++) {
+        const struct kg_contract_factor *factor = &contract->operands[operand].factors[i];
+        bool alone = contract->operands[operand].count == 1 && !factor->divides;
         kg_text_add(code->text, factor->divides ? i > 0 ? " / " : "1 / " : i > 0 ? " * " : "");
         kg_text_add(code->text, alone ? "" : "(");
         kg_emit_value(code->text, contract->nest, factor->expr, contract->type, &writer->names);

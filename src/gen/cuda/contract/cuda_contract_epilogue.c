@@ -38,7 +38,7 @@ const struct kg_tensor *kg_cuda_contract_output(const struct kg_cuda_contract_pl
 
 // Whether the read depends on the axes of a role (M or N).
 static bool moves(const struct kg_cuda_contract_plan *plan, const struct kg_access *access,
-                  enum kg_contract_part part)
+                  enum kg_contract_role part)
 {
     const struct kg_contract *contract = &plan->contract;
     for (int i = 0; i < contract->axis_count[part]; i++)

@@ -128,7 +128,7 @@ static int subscript_of(const struct kg_nest *nest, const struct kg_access *acce
 // Whether the axes of a role, as one linear index, have a single stride in the operand's tensor:
 // there is only one axis, or they are adjacent dimensions of a contiguous tensor.
 static bool has_stride(const struct kg_cuda_contract_plan *plan, int operand,
-                       enum kg_contract_part part)
+                       enum kg_contract_role part)
 {
     const struct kg_contract *contract = &plan->contract;
     const struct kg_access *access = plan->plain[operand];

@@ -8,7 +8,7 @@
 enum { ACCESS = 16 };
 
 static bool uses_axes(const struct kg_contract *contract, const struct kg_expr *expr,
-                      enum kg_contract_part part)
+                      enum kg_contract_role part)
 {
     for (int i = 0; i < contract->axis_count[part]; i++)
         if (kg_expr_uses(expr, contract->axes[part][i], true))
@@ -19,9 +19,9 @@ static bool uses_axes(const struct kg_contract *contract, const struct kg_expr *
 // The read that is the operand, if it is a single one whose subscripts are affine; else NULL.
 static const struct kg_access *plain_read(const struct kg_contract *contract, int operand)
 {
-    const struct kg_contract_factor *factor = &contract->sides[operand].factors[0];
+    const struct kg_contract_factor *factor = &contract->operands[operand].factors[0];
     const struct kg_expr *expr = factor->expr;
-    if (contract->sides[operand].count != 1 || factor->divides || expr->kind != KG_EXPR_READ ||
+    if (contract->operands[operand].count != 1 || factor->divides || expr->kind != KG_EXPR_READ ||
         expr->pad || expr->type != contract->type ||
         kg_dtype_is_packed(kg_emit_tensor_dtype(expr->tensor)))
         return NULL;
@@ -37,11 +37,11 @@ void kg_cuda_contract_read_operands(struct kg_cuda_contract_plan *plan)
     const struct kg_contract *contract = &plan->contract;
     for (int operand = 0; operand < 2; operand++) {
         const struct kg_access *access = plan->plain[operand] = plain_read(contract, operand);
-        plan->k_major[operand] = contract->sides[operand].along_k;
+        plan->k_major[operand] = contract->operands[operand].k_major;
         if (!access || access->tensor->rank == 0)
             continue;
         const struct kg_expr *last = access->map[access->tensor->rank - 1].subscript;
-        enum kg_contract_part lines = operand ? KG_CONTRACT_N : KG_CONTRACT_M;
+        enum kg_contract_role lines = operand ? KG_CONTRACT_N : KG_CONTRACT_M;
         plan->k_major[operand] =
             uses_axes(contract, last, KG_CONTRACT_K) && !uses_axes(contract, last, lines);
     }
@@ -59,7 +59,7 @@ bool kg_cuda_contract_is_whole(const struct kg_cuda_contract_plan *plan, int ope
 {
     const struct kg_contract *contract = &plan->contract;
     const struct kg_access *access = plan->plain[operand];
-    enum kg_contract_part part = plan->k_major[operand] ? KG_CONTRACT_K
+    enum kg_contract_role part = plan->k_major[operand] ? KG_CONTRACT_K
                                  : operand              ? KG_CONTRACT_N
                                                         : KG_CONTRACT_M;
     int last = access->tensor->rank - 1, count = contract->axis_count[part];

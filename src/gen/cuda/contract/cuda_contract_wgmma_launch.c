@@ -30,7 +30,7 @@ static int cluster_of(const struct kg_cuda_contract_plan *plan)
 // tensor that `access` reads or, if that is NULL, in the output. Returns false if there is no
 // single stride.
 static bool find_step(const struct kg_cuda_contract_plan *plan, const struct kg_access *access,
-                      const struct kg_tensor *tensor, enum kg_contract_part role, int64_t *step)
+                      const struct kg_tensor *tensor, enum kg_contract_role role, int64_t *step)
 {
     const struct kg_contract *contract = &plan->contract;
     const struct kg_layout *layout = &plan->group->problem->layouts[tensor->id];
@@ -58,16 +58,16 @@ static bool find_step(const struct kg_cuda_contract_plan *plan, const struct kg_
 // by `height`. Returns false if elements of a line are not adjacent or lines not aligned to 16
 // bytes.
 static bool map_lines(const struct kg_cuda_contract_plan *plan, const struct kg_access *access,
-                      const struct kg_tensor *tensor, enum kg_contract_part inner,
-                      enum kg_contract_part outer, int width, int height, struct kg_map *map)
+                      const struct kg_tensor *tensor, enum kg_contract_role inner,
+                      enum kg_contract_role outer, int width, int height, struct kg_map *map)
 {
-    const int64_t counts[KG_CONTRACT_PARTS] = {
+    const int64_t counts[KG_CONTRACT_ROLES] = {
         [KG_CONTRACT_BATCH] = plan->batches,
         [KG_CONTRACT_M] = plan->m,
         [KG_CONTRACT_N] = plan->n,
         [KG_CONTRACT_K] = plan->k,
     };
-    const enum kg_contract_part roles[] = {inner, outer, KG_CONTRACT_BATCH};
+    const enum kg_contract_role roles[] = {inner, outer, KG_CONTRACT_BATCH};
     *map = (struct kg_map){.tensor = tensor->id, .element = KG_WGMMA_ELEMENT, .rank = 3};
     for (int dim = 0; access && dim < tensor->rank; dim++)
         if (access->map[dim].offset != 0 || access->map[dim].base)
@@ -90,7 +90,7 @@ static bool map_lines(const struct kg_cuda_contract_plan *plan, const struct kg_
     return true;
 }
 
-static enum kg_contract_part lines_of(int operand)
+static enum kg_contract_role lines_of(int operand)
 {
     return operand ? KG_CONTRACT_N : KG_CONTRACT_M;
 }
@@ -158,7 +158,7 @@ static void map_packed(const struct kg_cuda_contract_plan *plan, int operand, st
 static bool map_operand(const struct kg_cuda_contract_plan *plan, int operand, struct kg_map *map)
 {
     const struct kg_access *access = plan->plain[operand];
-    enum kg_contract_part lines = lines_of(operand);
+    enum kg_contract_role lines = lines_of(operand);
     if (plan->k_major[operand])
         return map_lines(plan, access, access->tensor, KG_CONTRACT_K, lines, KG_WGMMA_ATOM,
                          box_lines(plan, operand), map);

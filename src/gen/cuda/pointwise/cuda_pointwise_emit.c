@@ -188,8 +188,8 @@ void kg_cuda_pointwise_fill(struct kg_cuda_pointwise_writer *writer, int i)
     if (slot->kind == KG_CUDA_SLOT_ROUND) {
         kg_text_format(text, "take%d%s = kg_load_vec<LAST>(%s + %s);", i, which, from, at);
     } else if (slot->kind == KG_CUDA_SLOT_VECTOR) {
-        kg_text_format(text, "take%d%s = kg_take_vec<WHOLE, CACHE, VECTOR>(%s + %s, ", i, which,
-                       from, at);
+        kg_text_format(text, "take%d%s = kg_load_predicated<WHOLE, CACHE, VECTOR>(%s + %s, ", i,
+                       which, from, at);
         if (writer->names.contiguous)
             kg_text_add(text, "1");
         else
@@ -289,7 +289,7 @@ static void emit_stores(struct kg_cuda_pointwise_writer *writer)
         if (kg_group_is_private(plan->group, output))
             continue;
         kg_code_begin(&writer->code);
-        kg_text_add(text, "kg_give_vec<WHOLE, CACHE>(");
+        kg_text_add(text, "kg_store_predicated<WHOLE, CACHE>(");
         kg_emit_name(text, output->name);
         kg_text_add(text, " + ");
         writer->first = true;
@@ -429,8 +429,8 @@ static void emit_body(struct kg_code *code, const struct kg_cuda_pointwise_plan 
 void kg_cuda_pointwise_emit(struct kg_text *text, const struct kg_cuda_pointwise_plan *plan,
                             const struct kg_cuda_pointwise_plan *any)
 {
-    static const char *const preludes[] = {"cuda/vectors.cuh", "cuda/index.cuh", "cuda/pieces.cuh",
-                                           "cuda/tile.cuh"};
+    static const char *const preludes[] = {"cuda/vectors.cuh", "cuda/index.cuh",
+                                           "cuda/predicated.cuh", "cuda/tile.cuh"};
     static const char *const values[] = {"true, int64_t", "false, int64_t", "true, int"};
     struct kg_code code = {text, 0};
     struct kg_text round = {0};

@@ -109,7 +109,7 @@ static void emit_tile(struct kg_cuda_pointwise_writer *writer, int i)
     kg_code_line(code, "if (i%d < length && i%d < depth)", writer->plan->axes - 1,
                  writer->plan->across);
     kg_code_begin(code);
-    kg_text_format(text, "    take%d[part] = kg_take_vec<WHOLE, CACHE, WIDTH%d>(", i, i);
+    kg_text_format(text, "    take%d[part] = kg_load_predicated<WHOLE, CACHE, WIDTH%d>(", i, i);
     kg_emit_name(text, tensor->name);
     kg_text_add(text, " + ");
     writer->nest = slot->nest;

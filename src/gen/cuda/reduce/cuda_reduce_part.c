@@ -43,7 +43,7 @@ bool kg_cuda_reduce_read(void *user, struct kg_text *text, const struct kg_acces
     char base[48];
     if (i < 0)
         return false;
-    snprintf(base, sizeof base, "take%d[piece].at", i);
+    snprintf(base, sizeof base, "take%d[vec].at", i);
     kg_emit_load_at(text, access->tensor, base, "lane");
     return true;
 }
@@ -138,23 +138,23 @@ static void close_batches(struct kg_cuda_reduce_writer *writer)
 }
 
 // Opens the loop over the vectors that a thread has of a part, or of a batch of it.
-static void open_pieces(struct kg_cuda_reduce_writer *writer)
+static void open_vectors(struct kg_cuda_reduce_writer *writer)
 {
     const struct kg_cuda_reduce_plan *plan = writer->plan;
     struct kg_code *code = &writer->code;
     const bool batches = has_batches(writer);
-    const char *piece = batches ? "batch + piece" : "piece";
+    const char *vec = batches ? "batch + vec" : "vec";
     kg_code_line(code, "#pragma unroll");
-    kg_code_open(code, batches ? "for (int piece = 0; piece < BATCH; piece++)"
-                               : "for (int piece = 0; piece < UNROLL; piece++)");
+    kg_code_open(code, batches ? "for (int vec = 0; vec < BATCH; vec++)"
+                               : "for (int vec = 0; vec < UNROLL; vec++)");
     if (plan->column) {
-        kg_code_line(code, "const int64_t reduced = (part * UNROLL + %s) * groups + group;", piece);
+        kg_code_line(code, "const int64_t reduced = (part * UNROLL + %s) * groups + group;", vec);
         kg_code_line(code, "if (!full.value && reduced >= count)");
     } else {
         kg_code_line(code,
                      "const int64_t first = (part * UNROLL + %s) * (THREADS * VECTOR) + "
                      "thread * (WHOLE ? VECTOR : 1);",
-                     piece);
+                     vec);
         kg_code_line(code, "if (!full.value && first >= count)");
     }
     kg_code_line(code, "    break;");
@@ -187,7 +187,7 @@ static void emit_fill(struct kg_cuda_reduce_writer *writer, int i)
     kg_code_open(code, "if constexpr (WHOLE)");
     emit_run_axes(writer, "first", "");
     kg_code_begin(code);
-    kg_text_format(code->text, "take%d[piece] = kg_load_vec<VECTOR>(", i);
+    kg_text_format(code->text, "take%d[vec] = kg_load_vec<VECTOR>(", i);
     print_place(writer, &writer->streams.items[i]);
     kg_text_add(code->text, ");");
     kg_code_end(code);
@@ -196,7 +196,7 @@ static void emit_fill(struct kg_cuda_reduce_writer *writer, int i)
     kg_code_indent(code);
     open_lanes(writer);
     kg_code_begin(code);
-    kg_text_format(code->text, "take%d[piece].at[lane] = *(", i);
+    kg_text_format(code->text, "take%d[vec].at[lane] = *(", i);
     print_place(writer, &writer->streams.items[i]);
     kg_text_add(code->text, ");");
     kg_code_end(code);
@@ -213,7 +213,7 @@ static void emit_loads(struct kg_cuda_reduce_writer *writer)
         kg_code_line(code, "kg_vec<%s, VECTOR> take%d[%s];",
                      kg_emit_tensor_storage(writer->streams.items[i].access->tensor), i,
                      has_batches(writer) ? "BATCH" : "UNROLL");
-    open_pieces(writer);
+    open_vectors(writer);
     for (int i = 0; i < writer->streams.count; i++)
         emit_fill(writer, i);
     kg_code_close(code);
@@ -276,7 +276,7 @@ static void emit_step(struct kg_cuda_reduce_writer *writer)
         kg_cuda_fold_values(code->text, fold);
         kg_text_format(code->text, ">(%s.value, %s))", total, value);
         kg_code_end(code);
-        kg_code_line(code, plan->column ? "    spots[lane] = piece;" : "    spot = lane;");
+        kg_code_line(code, plan->column ? "    spots[lane] = vec;" : "    spot = lane;");
     } else {
         kg_code_begin(code);
         kg_text_format(code->text, "%s = ", total);
@@ -321,7 +321,7 @@ void kg_cuda_reduce_part(struct kg_cuda_reduce_writer *writer)
     emit_loads(writer);
     if (places)
         emit_no_places(writer);
-    open_pieces(writer);
+    open_vectors(writer);
     if (sums && !plan->column)
         kg_code_line(code, "%s partial = 0;", type);
     if (spots)

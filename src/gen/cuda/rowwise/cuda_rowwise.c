@@ -174,9 +174,9 @@ static int64_t stored_bytes(const struct kg_cuda_rowwise_plan *plan)
     return bytes;
 }
 
-// `pieces`: vectors of a thread.
+// `vectors`: how many a thread has of the row.
 static bool is_stored(const struct kg_cuda_rowwise_plan *plan, const struct kg_device_facts *facts,
-                      int64_t length, int64_t pieces, struct kg_text *reason)
+                      int64_t length, int64_t vectors, struct kg_text *reason)
 {
     int64_t bytes = stored_bytes(plan);
     if (plan->threads < LEAST_SHARED)
@@ -185,9 +185,9 @@ static bool is_stored(const struct kg_cuda_rowwise_plan *plan, const struct kg_d
         return refuse(reason, "what is computed has no room in shared memory");
     if (bytes == 0 || kg_cuda_rowwise_alignment(plan, length) == 0)
         return refuse(reason, "vectors of 4 to 16 bytes are held in shared memory");
-    if (plan->hold + plan->shared < pieces)
+    if (plan->hold + plan->shared < vectors)
         return refuse(reason, "the row is too long to be held");
-    if (plan->hold + plan->shared - STORED_STEP >= pieces)
+    if (plan->hold + plan->shared - STORED_STEP >= vectors)
         return refuse(reason, "holds more than a thread has of the row");
     if (bytes + FIXED_SHARED > facts->shared_bytes)
         return refuse(reason, "shared memory has no room for what a block holds");
@@ -203,7 +203,8 @@ static bool valid(const struct kg_match *match, const struct kg_config *config,
     kg_cuda_rowwise_plan_make(match, config, "", &plan);
     kg_cuda_rowwise_measure(&plan.row, &rows, &columns, &length);
     int64_t threads = config->value[THREADS], registers = config->value[REGISTERS];
-    int64_t pieces = kg_ceil_div(columns, threads * config->value[CLUSTER] * config->value[VECTOR]);
+    int64_t vectors =
+        kg_ceil_div(columns, threads * config->value[CLUSTER] * config->value[VECTOR]);
     if (config->value[VECTOR] > 1 && config->value[VECTOR] * widest_element(&plan.row) > 2 * ACCESS)
         return refuse(reason, "a vector is wider than two loads");
     if (threads > 8 && threads / 2 >= columns)
@@ -212,7 +213,7 @@ static bool valid(const struct kg_match *match, const struct kg_config *config,
         return refuse(reason, "blocks of a cluster have more threads");
     if (config->value[CLUSTER] > 1 && threads * config->value[CLUSTER] * LEAST_SHARE > columns)
         return refuse(reason, "the row is too short for a cluster");
-    if (config->value[HOLD] > 1 && config->value[HOLD] / 2 >= pieces)
+    if (config->value[HOLD] > 1 && config->value[HOLD] / 2 >= vectors)
         return refuse(reason, "holds more than a thread has of the row");
     int64_t most =
         registers > 0 ? registers : facts->unit.registers / (threads < 128 ? 128 : threads);
@@ -222,7 +223,7 @@ static bool valid(const struct kg_match *match, const struct kg_config *config,
         return refuse(reason, "holds more than a thread has registers");
     if (registers * threads > facts->unit.registers)
         return refuse(reason, "a block would need more registers than there are");
-    return plan.shared == 0 || is_stored(&plan, facts, length, pieces, reason);
+    return plan.shared == 0 || is_stored(&plan, facts, length, vectors, reason);
 }
 
 static bool is_costly(const struct kg_rowwise_plan *plan)
@@ -250,14 +251,14 @@ static bool hold_all(const struct kg_match *match, int64_t columns, int64_t stor
                      struct kg_config *config)
 {
     const int64_t span = config->value[THREADS] * config->value[CLUSTER] * config->value[VECTOR];
-    const int64_t pieces = kg_ceil_div(columns, span);
+    const int64_t vectors = kg_ceil_div(columns, span);
     struct kg_text reason = {0};
     bool done = false;
     for (int64_t hold = MOST_HELD; hold > 0 && !done; hold /= 2) {
-        int64_t left = pieces > hold ? pieces - hold : 0;
+        int64_t left = vectors > hold ? vectors - hold : 0;
         config->value[HOLD] = hold;
         config->value[SHARED] = kg_ceil_div(left, STORED_STEP) * STORED_STEP;
-        done = config->value[SHARED] <= stored && (hold == 1 || hold / 2 < pieces) &&
+        done = config->value[SHARED] <= stored && (hold == 1 || hold / 2 < vectors) &&
                valid(match, config, &reason);
     }
     kg_text_free(&reason);
@@ -335,9 +336,9 @@ static void try_shares(struct kg_cuda_rule *rule, struct kg_config config, int64
 {
     enum { MOST_TRIED = 16, MOST_BYTES = 128 };
     int64_t *value = config.value, span = value[THREADS] * value[CLUSTER] * value[VECTOR];
-    int64_t pieces = kg_ceil_div(columns, span);
+    int64_t vectors = kg_ceil_div(columns, span);
     for (value[HOLD] = MOST_TRIED; value[HOLD] > 0; value[HOLD] /= 2) {
-        int64_t left = pieces > value[HOLD] ? pieces - value[HOLD] : 0;
+        int64_t left = vectors > value[HOLD] ? vectors - value[HOLD] : 0;
         value[SHARED] = kg_ceil_div(left, STORED_STEP) * STORED_STEP;
         if (value[SHARED] > stored || value[HOLD] * value[VECTOR] * bytes > MOST_BYTES)
             continue;

@@ -500,8 +500,9 @@ static void emit_opening(struct kg_cuda_rowwise_writer *writer)
 
 void kg_cuda_rowwise_emit(struct kg_text *text, const struct kg_cuda_rowwise_plan *plan)
 {
-    static const char *const skeletons[] = {"cuda/vectors.cuh", "cuda/index.cuh", "cuda/pieces.cuh",
-                                            "cuda/lanes.cuh", "cuda/arrivals.cuh"};
+    static const char *const skeletons[] = {"cuda/vectors.cuh", "cuda/index.cuh",
+                                            "cuda/predicated.cuh", "cuda/lanes.cuh",
+                                            "cuda/arrivals.cuh"};
     const struct kg_rowwise_plan *row = &plan->row;
     struct kg_cuda_rowwise_writer writer = {.plan = plan, .row = row, .code = {text, 0}};
     struct kg_code *code = &writer.code;

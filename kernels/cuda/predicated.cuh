@@ -2,7 +2,7 @@
 // elements `step` apart, so that the lanes of a warp still access adjacent elements, under a
 // predicate for the `left` elements to the end of the row. CACHE 1: the data is not needed again.
 template <bool WHOLE, int CACHE, int COUNT, typename T>
-KG_INLINE kg_vec<T, COUNT> kg_take_vec(const T *from, int64_t stride, int step, int64_t left)
+KG_INLINE kg_vec<T, COUNT> kg_load_predicated(const T *from, int64_t stride, int step, int64_t left)
 {
     if constexpr (WHOLE && CACHE == 1) {
         return kg_load_vec_stream<COUNT>(from);
@@ -18,7 +18,7 @@ KG_INLINE kg_vec<T, COUNT> kg_take_vec(const T *from, int64_t stride, int step, 
 }
 
 template <bool WHOLE, int CACHE, int COUNT, typename T>
-KG_INLINE void kg_give_vec(T *to, const kg_vec<T, COUNT> &values, int64_t stride, int step,
+KG_INLINE void kg_store_predicated(T *to, const kg_vec<T, COUNT> &values, int64_t stride, int step,
                            int64_t left)
 {
     if constexpr (WHOLE && CACHE == 1) {
