@@ -19,7 +19,7 @@ KG_INLINE kg_vec<T, COUNT> kg_load_predicated(const T *from, int64_t stride, int
 
 template <bool WHOLE, int CACHE, int COUNT, typename T>
 KG_INLINE void kg_store_predicated(T *to, const kg_vec<T, COUNT> &values, int64_t stride, int step,
-                           int64_t left)
+                                   int64_t left)
 {
     if constexpr (WHOLE && CACHE == 1) {
         kg_store_vec_stream(to, values);
