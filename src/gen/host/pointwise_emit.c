@@ -46,6 +46,16 @@ static void print_offset(struct kg_text *text, const struct kg_pointwise *pointw
                         &pointwise->names);
 }
 
+// Does some nest only store this read, in whatever dtype? Then it is converted in the loop: a
+// buffer would be a second copy of it, which took 1.3 times as long.
+static bool is_only_stored(const struct kg_pointwise *pointwise, const struct kg_expr *read)
+{
+    for (int i = 0; i < pointwise->group->count; i++)
+        if (kg_group_nest(pointwise->group, i)->body == read)
+            return true;
+    return false;
+}
+
 // Elements of f16 that are adjacent along the inner axis: a piece of them is converted at once.
 // Compilers vectorise what converts other narrow floats together with all else; bf16 by pieces took
 // 10 to 30 % longer.
@@ -54,6 +64,7 @@ static bool is_wide(const struct kg_pointwise *pointwise, const struct kg_access
     enum kg_dtype dtype = kg_emit_tensor_dtype(access->tensor);
     int last = access->tensor->rank - 1;
     if (!pointwise->wide || dtype != KG_F16 || access->read->pad ||
+        is_only_stored(pointwise, access->read) ||
         kg_pointwise_producer(pointwise->group, access->tensor, pointwise->group->count) >= 0 ||
         last < 0 || !kg_pointwise_bare(access, last, pointwise->inner))
         return false;
@@ -138,7 +149,7 @@ static bool is_narrowed(const struct kg_pointwise *pointwise, int position)
     const struct kg_nest *nest = kg_group_nest(pointwise->group, position);
     enum kg_dtype dtype = kg_emit_tensor_dtype(nest->output);
     return pointwise->wide && dtype == KG_F16 && nest->body->type == KG_TYPE_F32 &&
-           !kg_group_is_private(pointwise->group, nest->output);
+           nest->body->kind != KG_EXPR_READ && !kg_group_is_private(pointwise->group, nest->output);
 }
 
 // Reads of values made in the same loop are names.

@@ -32,6 +32,10 @@ static void pieces(void)
           "y[p, d] = cast(u8, min(max(round(x[p, d]), 0), 255))", "f16");
     check("pointwise", "(x: T[P, D]) -> (y: i64[P, D])", "y[p, d] = cast(i64, x[p, d] * 1e19)",
           "f32");
+    check("pointwise", "(x: T[P, D]) -> (y: f16[P, D], z: f32[P, D])",
+          "y[p, d] = x[p, d] z[p, d] = x[p, d] * 2", "f32");
+    check("pointwise", "(x: T[P, D]) -> (y: f32[P, D], z: f16[P, D])",
+          "y[p, d] = x[p, d] z[p, d] = x[p, d] * 2", "f16");
 }
 
 // Three axes that items count, and the blocks of a tiled pair.
@@ -202,6 +206,11 @@ static void piece_lengths(void)
          "P=9 D=500", &source);
     CHECK(has(&source, "kg_load_bf16(x, ") && !has(&source, "kg_widen_"));
     CHECK(has(&source, "kg_store_bf16(y, ") && !has(&source, "kg_narrow_"));
+    // So is what is only stored in another dtype.
+    emit(&kg_host_pointwise, "op f(x: f32[N]) -> (y: f16[N])\n{ y[i] = x[i] }", "N=50000", &source);
+    CHECK(has(&source, "kg_store_f16(y, ") && !has(&source, "narrow0"));
+    emit(&kg_host_pointwise, "op f(x: f16[N]) -> (y: f32[N])\n{ y[i] = x[i] }", "N=50000", &source);
+    CHECK(has(&source, "kg_load_f16(x, ") && !has(&source, "wide0"));
     kg_text_free(&source);
 }
 
