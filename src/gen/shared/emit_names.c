@@ -114,6 +114,8 @@ static const char *const reserved_words[] = {
     "xor_eq",
     "not_eq",
     "half",
+    "uint4",
+    "reinterpret_cast",
     // Families:
     "call",
     "phase",
@@ -238,6 +240,18 @@ static const char *const reserved_words[] = {
     "LAST",
     "tall",
     "spot",
+    "spots",
+    "vec",
+    "full",
+    "reduce",
+    "batch",
+    "bytes",
+    "aligned",
+    "alignas",
+    "i",
+    "all",
+    "share",
+    "past",
     "job",
     "given",
     "element",
@@ -247,10 +261,10 @@ static const char *const reserved_words[] = {
 };
 
 // Letters followed by digits that families use: "i0", "acc12". Users' x1 and w2 are not changed.
-static const char *const reserved_stems[] = {"i",      "v",    "t",    "at",    "acc",  "lane",
-                                             "row",    "part", "lost", "where", "more", "place",
-                                             "slots",  "take", "from", "stage", "wide", "narrow",
-                                             "before", "both", "over", "tile",  "map_"};
+static const char *const reserved_stems[] = {
+    "i",      "v",    "t",     "at",    "acc",  "lane",  "row",   "part",  "lost",
+    "where",  "more", "place", "slots", "take", "from",  "stage", "wide",  "narrow",
+    "before", "both", "over",  "tile",  "map_", "count", "block", "batch", "spot"};
 
 static bool is_stride_name(const char *name)
 {
