@@ -67,10 +67,10 @@ struct kg_cuda_rule {
     const struct kg_match *match;
     struct kg_config best;
     double seconds; // that it is expected to take; 0: not known, or none is valid yet
-    double surely;  // share of them that others have to stay below; 0: what is noise of the model
+    double surely;  // share of `seconds` below which a config replaces the best; 0: 0.99
 };
-// Makes `config` the best if it is the first, or surely expected to be faster. False: it is not
-// valid.
+// Makes `config` the best if it is the first, or is expected to take less than that share. False:
+// it is not valid.
 bool kg_cuda_rule_try(struct kg_cuda_rule *rule, const struct kg_config *config);
 
 #endif

@@ -85,6 +85,13 @@ struct kg_cuda_contract_parameter {
     {                                                                                              \
         __VA_ARGS__                                                                                \
     }
+// Where a form lacks a parameter: rows of its matrix instruction (0: none), and elements along K of
+// one step.
+#define KG_CONTRACT_DEFAULTS(MMA, DEPTH)                                                           \
+    {                                                                                              \
+        .mma = (MMA), .tile_m = 128, .tile_n = 128, .tile_k = (DEPTH), .stages = 1,                \
+        .cluster_m = 1, .cluster_n = 1, .split_k = 1                                               \
+    }
 #define KG_CONTRACT_SPLIT_K                                                                        \
     "split_k", KG_CONTRACT_CHOICES(split_k, 1, 2, 4, 8, 16, 32, 64, 128, 3, 6, 12, 24, 48)
 #define KG_CONTRACT_RASTER "raster", KG_CONTRACT_CHOICES(raster, 0, 1)

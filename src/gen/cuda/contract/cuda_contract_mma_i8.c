@@ -203,14 +203,7 @@ static void grids(const struct kg_cuda_contract_plan *plan, struct kg_grids *gri
 }
 
 static const struct kg_cuda_contract_form form = {
-    .defaults = {.mma = INSTRUCTION,
-                 .tile_m = 128,
-                 .tile_n = 128,
-                 .tile_k = 64,
-                 .stages = 1,
-                 .cluster_m = 1,
-                 .cluster_n = 1,
-                 .split_k = 1},
+    .defaults = KG_CONTRACT_DEFAULTS(INSTRUCTION, 64),
     .parameters =
         {
             {"tile_m", KG_CONTRACT_CHOICES(tile_m, 128, 64, 32, 16)},

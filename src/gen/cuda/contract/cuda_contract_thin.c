@@ -213,14 +213,7 @@ static void grids(const struct kg_cuda_contract_plan *plan, struct kg_grids *gri
 }
 
 const struct kg_cuda_contract_form kg_cuda_contract_form_thin = {
-    .defaults = {.mma = 0,
-                 .tile_m = 128,
-                 .tile_n = 128,
-                 .tile_k = 16,
-                 .stages = 1,
-                 .cluster_m = 1,
-                 .cluster_n = 1,
-                 .split_k = 1},
+    .defaults = KG_CONTRACT_DEFAULTS(0, 16),
     .parameters =
         {
             {"tile_m", KG_CONTRACT_CHOICES(tile_m, 1, 2, 4, 8)},

@@ -341,14 +341,7 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
 
 static const struct kg_cuda_contract_form form =
     {
-        .defaults = {.mma = KG_WGMMA_ATOM,
-                     .tile_m = 128,
-                     .tile_n = 128,
-                     .tile_k = 16,
-                     .stages = 1,
-                     .cluster_m = 1,
-                     .cluster_n = 1,
-                     .split_k = 1},
+        .defaults = KG_CONTRACT_DEFAULTS(KG_WGMMA_ATOM, 16),
         .parameters =
             {
                 {"tile_m", KG_CONTRACT_CHOICES(tile_m, 128, 64, 256)},

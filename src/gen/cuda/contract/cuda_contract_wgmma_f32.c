@@ -357,14 +357,7 @@ static void list(struct kg_cuda_contract_plan *plan, struct kg_cuda_contract_lis
 }
 
 static const struct kg_cuda_contract_form form = {
-    .defaults = {.mma = LINES,
-                 .tile_m = 128,
-                 .tile_n = 128,
-                 .tile_k = STEPS,
-                 .stages = 1,
-                 .cluster_m = 1,
-                 .cluster_n = 1,
-                 .split_k = 1},
+    .defaults = KG_CONTRACT_DEFAULTS(LINES, STEPS),
     .parameters =
         {
             {"tile_m", KG_CONTRACT_CHOICES(tile_m, 128, 64)},
