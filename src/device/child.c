@@ -35,6 +35,7 @@ struct header {
     enum kg_status status;
     struct kg_error error;
     size_t length; // of the answer
+    bool filtered; // the child is confined, and the system forbids it to start processes
 };
 
 static bool write_all(int fd, const void *bytes, size_t length)
@@ -52,11 +53,9 @@ static bool write_all(int fd, const void *bytes, size_t length)
     return true;
 }
 
-// Gives the child its own process group (the parent handles a Ctrl-C at the terminal), no core
-// dumps, default signals, and a signal that ends it when its parent dies.
+// Gives the child no core dumps, default signals, and a signal that ends it when its parent dies.
 static void settle_child(pid_t parent)
 {
-    setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(1);
@@ -85,10 +84,16 @@ static bool read_all(int fd, void *bytes, size_t length)
     return true;
 }
 
+// In a confined child, for reports: signal handlers find it nowhere else.
+static struct {
+    int fd;
+    bool filtered;
+} reporting;
+
 static bool answer_request(const struct kg_child_service *service, int fd, const void *request,
                            size_t length)
 {
-    struct header header = {0};
+    struct header header = {.filtered = reporting.filtered};
     struct kg_text answer = {0};
     header.status = service->serve(service->user, request, length, &answer, &header.error);
     if (answer.failed)
@@ -100,9 +105,38 @@ static bool answer_request(const struct kg_child_service *service, int fd, const
     return sent;
 }
 
+// Answers in place of the job, which does not go on. Called in a signal handler or at exit.
+static void report_offence(const char *what)
+{
+    struct header header = {.status = KG_ERROR_FAULT, .error.status = KG_ERROR_FAULT};
+    size_t length = strlen(what);
+    if (length >= sizeof header.error.text)
+        length = sizeof header.error.text - 1;
+    memcpy(header.error.text, what, length);
+    header.filtered = reporting.filtered;
+    write_all(reporting.fd, &header, sizeof header);
+    _exit(1);
+}
+
+// The process group of a child is its own: the parent handles a Ctrl-C at the terminal.
+// Returns the socket.
+static int confine(const struct kg_child_service *service, int fd)
+{
+    if (!service->confinement) {
+        setpgid(0, 0);
+        return fd;
+    }
+    if (fd <= STDERR_FILENO) // the parent has closed its own
+        fd = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    reporting.fd = fd;
+    reporting.filtered = kg_confine(service->confinement, fd, report_offence);
+    return fd;
+}
+
 static _Noreturn void child_main(const struct kg_child_service *service, int fd, pid_t parent)
 {
     settle_child(parent);
+    fd = confine(service, fd);
     if (service->prepare)
         service->prepare(service->user);
     size_t length;
@@ -125,6 +159,8 @@ struct kg_child {
     bool open;              // the socket is open
     struct kg_error end;    // why it has ended
     int signal;             // that ended it; 0: none, or one that the parent sent
+    bool confined;
+    bool filtered; // it has said that it cannot start processes
 };
 
 // Length of the whole message as far as it is known; 0 if it is refused.
@@ -207,12 +243,18 @@ static enum kg_status await(struct kg_child *child, struct sending *sending)
     }
 }
 
-static enum kg_status describe_death(int status, struct kg_error *error)
+static enum kg_status describe_death(const struct kg_child *child, int status,
+                                     struct kg_error *error)
 {
     if (!WIFSIGNALED(status))
-        return kg_error_set(error, KG_ERROR_FAULT, "the worker exited with status %d and no answer",
+        return kg_error_set(error, KG_ERROR_FAULT, "its process exited with status %d",
                             WEXITSTATUS(status));
     int number = WTERMSIG(status);
+    // The C library blocks signals while it runs a program, so that this cannot be reported.
+    if (number == SIGSYS && child->confined)
+        return kg_error_set(error, KG_ERROR_FAULT,
+                            "ran a program, or made another forbidden system call with all "
+                            "signals blocked");
     const struct kg_ending *ending = kg_ending_find(number);
     if (ending)
         return kg_error_set(error, KG_ERROR_FAULT, "crashed with %s (%s)", ending->name,
@@ -238,6 +280,8 @@ static int end_child(struct kg_child *child)
 {
     kill(-child->process, SIGKILL);
     kill(child->process, SIGKILL); // it may not have made its group yet
+    if (child->confined && !child->filtered)
+        kg_kill_session(child->process);
     int status = reap(child->process);
     close(child->fd);
     child->process = 0;
@@ -245,7 +289,7 @@ static int end_child(struct kg_child *child)
 }
 
 // A broken kernel may have damaged the child, so its answer is checked like any input.
-static enum kg_status take_answer(const struct kg_child *child, struct kg_text *answer,
+static enum kg_status take_answer(struct kg_child *child, struct kg_text *answer,
                                   struct kg_error *error)
 {
     if (child->message.failed)
@@ -256,6 +300,7 @@ static enum kg_status take_answer(const struct kg_child *child, struct kg_text *
         memcpy(&header, child->message.data, sizeof header);
     if (length == 0 || (unsigned)header.status >= KG_STATUS_COUNT)
         return kg_error_set(error, KG_ERROR_FAULT, "the worker's answer makes no sense");
+    child->filtered = header.filtered;
     kg_text_add_bytes(answer, child->message.data + sizeof header, header.length);
     if (answer->failed)
         return kg_error_memory(error, "the answer of a process");
@@ -276,7 +321,10 @@ static enum kg_status open_socket(int fds[2], struct kg_error *error)
 static void keep_end(struct kg_child *child, const int fds[2])
 {
     close(fds[1]);
-    setpgid(child->process, child->process); // both processes set the group; the first one wins
+    // Both processes set the group; the first one wins. A confined child makes a session instead,
+    // which the leader of a group cannot.
+    if (!child->confined)
+        setpgid(child->process, child->process);
     fcntl(fds[0], F_SETFL, O_NONBLOCK);
     child->fd = fds[0];
     child->open = true;
@@ -292,6 +340,7 @@ static enum kg_status start(const struct kg_child_service *service, struct kg_ch
     if (status)
         return status;
     pid_t parent = getpid();
+    child->confined = service->confinement != NULL;
     child->process = fork();
     if (child->process == 0) {
         close(fds[0]);
@@ -346,7 +395,7 @@ static enum kg_status ask(struct kg_child *child, struct sending *sending, doubl
     else if (status == KG_ERROR_CANCELLED)
         kg_error_set(&child->end, status, "cancelled");
     else
-        describe_death(end, &child->end);
+        describe_death(child, end, &child->end);
     child->signal = status == KG_ERROR_FAULT && WIFSIGNALED(end) ? WTERMSIG(end) : 0;
     return kg_error_set(error, status, "%s", child->end.text);
 }

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "device/confinement.h"
 
 // Runs in the child. The bytes it appends to `answer` reach the parent, whatever it returns.
 typedef enum kg_status kg_child_job(void *user, struct kg_text *answer, struct kg_error *error);
@@ -24,6 +25,9 @@ struct kg_child_service {
     void (*prepare)(void *user);
     enum kg_status (*serve)(void *user, const void *request, size_t length, struct kg_text *answer,
                             struct kg_error *error);
+    // For children that run kernels under judgement; NULL: the child may do what its parent may. A
+    // forbidden call is KG_ERROR_FAULT, and so is exit(); the error says which.
+    const struct kg_confinement *confinement;
 };
 struct kg_child; // used by the thread that started it; ends with that thread
 

@@ -11,6 +11,8 @@
 #include "gen/standalone.h"
 
 #include <limits.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +20,10 @@
 #define COMPILE_SECONDS 120.0
 #define HOST_SECONDS 120.0 // one kernel on all cases; a longer time is a hang
 #define GPU_SECONDS 30.0
-#define MAX_BYTES (4 << 20) // of a file
+#define HOST_BYTES ((size_t)4 << 30) // that a kernel on the host may take for itself
+#define GATE_BYTES ((size_t)1 << 30) // that judging may take
+#define GATE_COPIES 4                // of the problem's tensors, besides
+#define MAX_BYTES (4 << 20)          // of a file
 
 enum kind { KIND_C, KIND_CUDA, KIND_PTX, KIND_COUNT };
 
@@ -46,14 +51,60 @@ struct foreign {
     struct kg_kernel *kernels[KG_MOST_DECLARED];
 };
 
+static const char host_entry[] = "kg_foreign";
+
+static enum kg_status load_on_host(void *user, struct kg_error *error)
+{
+    struct foreign *foreign = user;
+    return foreign->device->backend->load(foreign->device, &foreign->binary, host_entry,
+                                          &foreign->kernel, error);
+}
+
+static enum kg_status unload_on_host(void *user, struct kg_error *error)
+{
+    struct foreign *foreign = user;
+    (void)error;
+    foreign->device->backend->unload(foreign->kernel);
+    foreign->kernel = NULL;
+    return KG_OK;
+}
+
+static bool is_same(const sigset_t *one, const sigset_t *other)
+{
+    for (int number = 1; number < NSIG; number++)
+        if (sigismember(one, number) != sigismember(other, number))
+            return false;
+    return true;
+}
+
+// A function that changes which signals its caller blocks changes its caller.
 static enum kg_status run_on_host(void *user, const struct kg_problem *problem,
                                   void *const *tensors, struct kg_error *error)
 {
     const struct foreign *foreign = user;
+    sigset_t before, after;
     if (!problem->contiguous)
         return kg_error_set(error, KG_ERROR_UNSUPPORTED, "the signature has no strides");
     struct kg_launch launch = {.tensors = tensors, .sizes = problem->sizes};
-    return foreign->device->backend->launch(foreign->kernel, &launch, error);
+    pthread_sigmask(SIG_BLOCK, NULL, &before);
+    enum kg_status status = foreign->device->backend->launch(foreign->kernel, &launch, error);
+    pthread_sigmask(SIG_SETMASK, &before, &after);
+    if (!status && !is_same(&before, &after))
+        return kg_error_set(error, KG_ERROR_FAULT, "it changed which signals are blocked");
+    return status;
+}
+
+// What a kernel may do on the host: its calls are judged on copies of the tensors.
+static struct kg_confinement confinement_for(const struct kg_request *request)
+{
+    const struct kg_problem *problem = request->problem;
+    int threads = request->device->facts.units;
+    size_t tensors = 0;
+    for (int i = 0; i < problem->op->input_count + problem->op->output_count; i++)
+        tensors += problem->layouts[i].bytes;
+    return (struct kg_confinement){.memory = GATE_BYTES + GATE_COPIES * tensors + HOST_BYTES,
+                                   .threads = threads,
+                                   .seconds = 2 * HOST_SECONDS * threads};
 }
 
 static enum kg_status run_built(void *user, const struct kg_problem *problem, void *const *tensors,
@@ -137,16 +188,13 @@ static enum kg_status compile(struct foreign *foreign, const struct kg_text *tex
                                              &foreign->binary, error);
 }
 
-static enum kg_status load_c(struct foreign *foreign, const struct kg_op *op,
-                             struct kg_error *error)
+// It is loaded only where it is judged: loading it runs code of its own.
+static enum kg_status compile_c(struct foreign *foreign, const struct kg_op *op,
+                                struct kg_error *error)
 {
-    static const char entry[] = "kg_foreign";
     struct kg_text text = {0};
-    kg_gen_foreign(op, foreign->path, foreign->code, entry, &text);
-    enum kg_status status = compile(foreign, &text, entry, error);
-    if (!status)
-        status = foreign->device->backend->load(foreign->device, &foreign->binary, entry,
-                                                &foreign->kernel, error);
+    kg_gen_foreign(op, foreign->path, foreign->code, host_entry, &text);
+    enum kg_status status = compile(foreign, &text, host_entry, error);
     kg_text_free(&text);
     return status;
 }
@@ -331,7 +379,7 @@ static enum kg_status load(struct foreign *foreign, const struct kg_problem *pro
                                                                  : "the host");
     enum kg_status status = kg_files_read(foreign->path, MAX_BYTES, &foreign->code, &length, error);
     if (!status)
-        status = kind == KIND_C ? load_c(foreign, problem->op, error)
+        status = kind == KIND_C ? compile_c(foreign, problem->op, error)
                                 : load_for_gpu(foreign, problem, kind, length, error);
     if (!status && foreign->device->is_described)
         status = kg_error_set(error, KG_ERROR_MISSING,
@@ -421,8 +469,9 @@ static enum kg_status verify_here(const struct kg_request *request, const char *
                                      !runs_grids     ? run_on_host
                                      : foreign.built ? run_built
                                                      : run_declared};
-        status = kg_flow_judge(request, gate, &subject, runs_grids ? GPU_SECONDS : HOST_SECONDS,
-                               verdict, error);
+        struct kg_guest guest = {load_on_host, unload_on_host, confinement_for(request)};
+        status = kg_flow_judge(request, gate, &subject, runs_grids ? NULL : &guest,
+                               runs_grids ? GPU_SECONDS : HOST_SECONDS, verdict, error);
     }
     if (!status)
         status = record(request, path, verdict, error);

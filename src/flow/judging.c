@@ -2,9 +2,9 @@
 
 #include "flow/judging.h"
 
-#include "tune/worker.h"
-
 #include <stdio.h>
+
+#define LOAD_SECONDS 10.0 // for loading or unloading a guest; a longer time is a hang
 
 enum kg_status kg_flow_gate(const struct kg_request *request, uint64_t seed, bool strided,
                             struct kg_gate **gate, struct kg_error *error)
@@ -29,6 +29,7 @@ enum kg_status kg_flow_gate(const struct kg_request *request, uint64_t seed, boo
 struct judging {
     const struct kg_gate *gate;
     const struct kg_subject *subject;
+    const struct kg_guest *guest;
 };
 
 // The gate's result, and the time that the gate itself took.
@@ -45,28 +46,69 @@ static enum kg_status judge_in_child(void *user, void *result, size_t size, stru
     double start = kg_times_now();
     enum kg_status status = kg_gate_judge(judging->gate, judging->subject, &judged->verdict, error);
     judged->seconds = kg_times_now() - start;
+    // A guest has a share of memory of its own, and has taken it all.
+    if (judging->guest && status == KG_ERROR_MEMORY)
+        return kg_error_set(error, KG_ERROR_FAULT, "left no memory for the gate");
     return status;
 }
 
+static enum kg_status load_in_child(void *user, void *result, size_t size, struct kg_error *error)
+{
+    (void)result;
+    (void)size;
+    const struct judging *judging = user;
+    return judging->guest->load(judging->subject->user, error);
+}
+
+static enum kg_status unload_in_child(void *user, void *result, size_t size, struct kg_error *error)
+{
+    (void)result;
+    (void)size;
+    const struct judging *judging = user;
+    return judging->guest->unload(judging->subject->user, error);
+}
+
+static enum kg_status judge_guest(struct judging *judging, double seconds,
+                                  const volatile int *cancel, struct judged *judged,
+                                  struct kg_error *error)
+{
+    const struct kg_worker_step steps[] = {
+        {load_in_child, LOAD_SECONDS, "while it was loaded"},
+        {judge_in_child, seconds, "while it ran"},
+        {unload_in_child, LOAD_SECONDS, "while it was unloaded"},
+    };
+    return kg_worker_run_steps(steps, sizeof steps / sizeof steps[0], judging,
+                               &judging->guest->confinement, cancel, judged, sizeof *judged, error);
+}
+
 enum kg_status kg_flow_judge(const struct kg_request *request, const struct kg_gate *gate,
-                             const struct kg_subject *subject, double seconds,
-                             struct kg_verdict *verdict, struct kg_error *error)
+                             const struct kg_subject *subject, const struct kg_guest *guest,
+                             double seconds, struct kg_verdict *verdict, struct kg_error *error)
 {
     struct kg_session *session = request->session;
-    struct judging judging = {gate, subject};
+    struct judging judging = {gate, subject, guest};
     struct judged judged;
+    struct kg_error own = {0};
     kg_session_warn(session, request->device);
     double start = kg_times_now();
-    enum kg_status status = kg_worker_run_on(request->device, judge_in_child, &judging, seconds,
-                                             session->cancel, &judged, sizeof judged, error);
+    enum kg_status status =
+        guest ? judge_guest(&judging, seconds, session->cancel, &judged, &own)
+              : kg_worker_run_on(request->device, judge_in_child, &judging, seconds,
+                                 session->cancel, &judged, sizeof judged, &own);
+    judged.verdict.reason[sizeof judged.verdict.reason - 1] = '\0';
     kg_times_since(&session->times, KG_ACTIVITY_PREPARE, start + judged.seconds);
     kg_times_add(&session->times, KG_ACTIVITY_JUDGE, judged.seconds, judged.seconds);
     *verdict = judged.verdict;
     if (status != KG_ERROR_FAULT && status != KG_ERROR_TIMEOUT)
-        return status;
+        return status ? kg_error_set(error, status, "%s", own.text) : KG_OK;
+    kg_gate_begin(gate, &judged.verdict);
+    if (verdict->seed != judged.verdict.seed) // it was not judged to the end
+        *verdict = judged.verdict;
     verdict->passed = false;
-    snprintf(verdict->reason, sizeof verdict->reason, "%.400s: %.600s", subject->name,
-             error ? error->text : kg_status_name(status));
+    // What was refused and then harmed its process has a reason already.
+    if (!verdict->reason[0])
+        snprintf(verdict->reason, sizeof verdict->reason, "%.400s: %.600s", subject->name,
+                 own.text[0] ? own.text : kg_status_name(status));
     kg_error_clear(error);
     return KG_OK;
 }

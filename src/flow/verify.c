@@ -28,7 +28,7 @@ static enum kg_status verify_here(const struct kg_plan *plan, uint64_t seed,
     if (status == KG_OK) {
         struct kg_subject subject = kg_test_rig_subject(&built);
         subject.name = plan->override ? plan->override->path : plan->choice;
-        status = kg_flow_judge(&request, gate, &subject, JUDGE_SECONDS, verdict, error);
+        status = kg_flow_judge(&request, gate, &subject, NULL, JUDGE_SECONDS, verdict, error);
     }
     kg_gate_free(gate);
     kg_built_free(built.counterpart);

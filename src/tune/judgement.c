@@ -286,8 +286,8 @@ static enum kg_status test(struct kg_judge *judge, struct kg_built *built, doubl
     case KG_ISOLATION_NONE:
         return kg_test_rig_test(judge->rig, built, incumbent, &judge->verified, tested, error);
     default:
-        return kg_worker_run(test_in_fork, &single, seconds, judge->search->cancel, tested,
-                             sizeof *tested, error);
+        return kg_worker_run_confined(test_in_fork, &single, seconds, judge->search->cancel, tested,
+                                      sizeof *tested, error);
     }
 }
 
@@ -339,8 +339,8 @@ enum kg_status kg_judge_verify(struct kg_judge *judge, struct kg_built *built, d
     else if (judge->isolation == KG_ISOLATION_NONE)
         status = kg_test_rig_verify(judge->rig, built, &tested, &own);
     else
-        status = kg_worker_run(verify_in_fork, &single, seconds, judge->search->cancel, &tested,
-                               sizeof tested, &own);
+        status = kg_worker_run_confined(verify_in_fork, &single, seconds, judge->search->cancel,
+                                        &tested, sizeof tested, &own);
     kg_times_merge(judge->search->times, &tested.times);
     *verdict = tested.verdict;
     if (status == KG_OK || status == KG_ERROR_WRONG)
@@ -371,8 +371,8 @@ enum kg_status kg_judge_race(struct kg_judge *judge, struct kg_built *const *bui
     else if (judge->isolation == KG_ISOLATION_NONE)
         status = kg_test_rig_race(judge->rig, built, count, drops, timings, error);
     else
-        status = kg_worker_run(race_in_fork, &race, seconds, judge->search->cancel, timings, size,
-                               error);
+        status = kg_worker_run_confined(race_in_fork, &race, seconds, judge->search->cancel,
+                                        timings, size, error);
     kg_times_since(judge->search->times, KG_ACTIVITY_RACE, start);
     return status;
 }

@@ -4,6 +4,7 @@
 #ifndef KG_TUNE_WORKER_H
 #define KG_TUNE_WORKER_H
 
+#include "device/confinement.h"
 #include "device/device.h"
 
 #include <stddef.h>
@@ -31,8 +32,26 @@ typedef enum kg_status kg_worker_job(void *user, void *result, size_t size, stru
 enum kg_status kg_worker_run(kg_worker_job *job, void *user, double seconds,
                              const volatile int *cancel, void *result, size_t size,
                              struct kg_error *error);
-// The same for a job that uses `device`. It runs in this process, without time limit and
-// cancellation, if no fork can use the device. A device with separate memory is opened before the
+// The same for a job that runs kernels of a device that shares memory: the child is confined.
+enum kg_status kg_worker_run_confined(kg_worker_job *job, void *user, double seconds,
+                                      const volatile int *cancel, void *result, size_t size,
+                                      struct kg_error *error);
+
+// A part of a job that has a time limit of its own.
+struct kg_worker_step {
+    kg_worker_job *job;
+    double seconds;
+    const char *when; // ends the sentence of its failure: "while it was loaded"
+};
+// The same for steps that run one after the other in one child, until one fails. `result` is what
+// the last step that has succeeded wrote; each finds there what the one before has written.
+enum kg_status kg_worker_run_steps(const struct kg_worker_step *steps, int count, void *user,
+                                   const struct kg_confinement *confinement,
+                                   const volatile int *cancel, void *result, size_t size,
+                                   struct kg_error *error);
+// As kg_worker_run_confined, for a job that uses `device`. It runs in this process, without time
+// limit and cancellation, if no fork can use the device, and a child that uses a GPU is not
+// confined. A device with separate memory is opened before the
 // job's time begins; KG_ERROR_MISSING when that fails.
 enum kg_status kg_worker_run_on(struct kg_device *device, kg_worker_job *job, void *user,
                                 double seconds, const volatile int *cancel, void *result,

@@ -325,13 +325,18 @@ static enum kg_status judge_case(const struct kg_gate *gate, int index,
     return KG_OK;
 }
 
-enum kg_status kg_gate_judge(const struct kg_gate *gate, const struct kg_subject *subject,
-                             struct kg_verdict *verdict, struct kg_error *error)
+void kg_gate_begin(const struct kg_gate *gate, struct kg_verdict *verdict)
 {
     memset(verdict, 0, sizeof *verdict);
     verdict->seed = gate->seed;
     for (int i = 0; i < kg_gate_impostor_count(); i++)
         verdict->impostors += gate->fates[i] == FATE_REJECTED;
+}
+
+enum kg_status kg_gate_judge(const struct kg_gate *gate, const struct kg_subject *subject,
+                             struct kg_verdict *verdict, struct kg_error *error)
+{
+    kg_gate_begin(gate, verdict);
     struct bench bench;
     enum kg_status status = open_bench(gate, true, &bench, error);
     if (status != KG_OK)

@@ -54,6 +54,9 @@ struct kg_gate;
 enum kg_status kg_gate_make(struct kg_device *device, const struct kg_op *instance,
                             const struct kg_policy *policy, struct kg_gate **gate,
                             struct kg_error *error);
+// The verdict before the first case: not passed, with the seed and the impostors of the gate. For
+// subjects that never got so far.
+void kg_gate_begin(const struct kg_gate *gate, struct kg_verdict *verdict);
 // Judging returns KG_OK with verdict->passed false when the subject is wrong; errors are failures
 // of the gate or the machine. An error of the subject is a verdict, with its text as the reason.
 enum kg_status kg_gate_judge(const struct kg_gate *gate, const struct kg_subject *subject,

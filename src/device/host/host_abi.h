@@ -9,8 +9,9 @@
 //
 // Work consists of phases, which run one after the other with a barrier between them. A phase
 // consists of independent items. `NAME_items` gives the number of items of a phase (0 is legal), -1
-// after the last phase. The runtime distributes ranges of items to threads, in any order, each item
-// exactly once; ranges have at least `grain` items, where grain is NAME_bytes(call, KG_HOST_GRAIN).
+// after the last phase, or KG_HOST_FAILED plus a number other than 0 when the kernel failed with
+// that number. The runtime distributes ranges of items to threads, in any order, each item exactly
+// once; ranges have at least `grain` items, where grain is NAME_bytes(call, KG_HOST_GRAIN).
 // `NAME_bytes` also gives the sizes of two workspaces: one shared by all threads and kept across
 // phases, and one per thread. Both are 64-byte aligned and not cleared.
 
@@ -28,6 +29,8 @@ struct kg_host_call {
     int thread;            // 0 .. threads-1
     int threads;
 };
+
+#define KG_HOST_FAILED (-(INT64_C(1) << 62)) // generated kernels do not fail
 
 enum { KG_HOST_SHARED = 0, KG_HOST_SCRATCH = 1, KG_HOST_GRAIN = 2 };
 

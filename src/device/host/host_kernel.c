@@ -155,6 +155,9 @@ static enum kg_status run_phases(struct kg_host_pool *pool, const struct kg_kern
     int64_t grain = kernel->bytes(call, KG_HOST_GRAIN);
     for (;; phase.number++) {
         int64_t items = kernel->items(call, phase.number);
+        if (items < -1)
+            return kg_error_set(error, KG_ERROR_FAULT, "the kernel returned %lld, which is not 0",
+                                (long long)(items - KG_HOST_FAILED));
         if (items < 0)
             return KG_OK;
         if (items > MAX_ITEMS)

@@ -177,6 +177,39 @@ static void add_foreign_abi(struct kg_text *source)
     kg_text_add(source, kg_skeleton_find("host/abi.h"));
     for (size_t i = 0; i < count; i++)
         kg_text_format(source, "#undef %s\n", names[i][0]);
+    kg_text_add(source, "#define KG_ADAPTER_FAILED (-(INT64_C(1) << 62))\n"); // KG_HOST_FAILED
+}
+
+// Calls the function as the only item of the only phase. Its result, if it is not void, is kept for
+// the end of the phases.
+static void add_adapter(const struct kg_op *op, const char *entry, struct kg_text *source)
+{
+    kg_text_format(source,
+                   "\n#line 1 \"adapter\"\n"
+                   "static int64_t %s_code;\n"
+                   "int64_t %s_items(const struct kg_adapter_call *call, int phase)\n"
+                   "{\n    (void)call;\n    if (phase == 0)\n        return 1;\n"
+                   "    return %s_code ? KG_ADAPTER_FAILED + %s_code : -1;\n}\n"
+                   "int64_t %s_bytes(const struct kg_adapter_call *call, int kind)\n"
+                   "{\n    (void)call;\n    return kind == KG_ADAPTER_GRAIN ? 1 : 0;\n}\n",
+                   entry, entry, entry, entry, entry);
+    kg_text_format(source, "#define %s_call %s(", entry, op->name);
+    for (int i = 0; i < op->input_count + op->output_count; i++)
+        add_argument(op, i, source);
+    for (int i = 0; i < op->size_count; i++)
+        if (is_size(op->sizes[i]))
+            kg_text_format(source, ", call->size[%d]", i);
+    kg_text_format(source,
+                   ")\n"
+                   "void %s_run(const struct kg_adapter_call *call, int phase, int64_t begin, "
+                   "int64_t end)\n"
+                   "{\n    (void)phase, (void)begin, (void)end;\n"
+                   "    const int64_t most = INT64_C(1) << 61;\n"
+                   "    int64_t code = __builtin_choose_expr(\n"
+                   "        __builtin_types_compatible_p(__typeof__(%s_call), void), (%s_call, 0), "
+                   "%s_call);\n"
+                   "    %s_code = code > most ? most : code < -most ? -most : code;\n}\n",
+                   entry, entry, entry, entry, entry);
 }
 
 bool kg_gen_foreign(const struct kg_op *op, const char *path, const char *code, const char *entry,
@@ -189,21 +222,6 @@ bool kg_gen_foreign(const struct kg_op *op, const char *path, const char *code, 
             kg_text_add_bytes(source, c, 1);
     kg_text_add(source, "\"\n");
     kg_text_add(source, code);
-    kg_text_format(source,
-                   "\n#line 1 \"adapter\"\n"
-                   "int64_t %s_items(const struct kg_adapter_call *call, int phase)\n"
-                   "{\n    (void)call;\n    return phase == 0 ? 1 : -1;\n}\n"
-                   "int64_t %s_bytes(const struct kg_adapter_call *call, int kind)\n"
-                   "{\n    (void)call;\n    return kind == KG_ADAPTER_GRAIN ? 1 : 0;\n}\n"
-                   "void %s_run(const struct kg_adapter_call *call, int phase, int64_t begin, "
-                   "int64_t end)\n"
-                   "{\n    (void)phase, (void)begin, (void)end;\n    (void)%s(",
-                   entry, entry, entry, op->name);
-    for (int i = 0; i < op->input_count + op->output_count; i++)
-        add_argument(op, i, source);
-    for (int i = 0; i < op->size_count; i++)
-        if (is_size(op->sizes[i]))
-            kg_text_format(source, ", call->size[%d]", i);
-    kg_text_add(source, ");\n}\n");
+    add_adapter(op, entry, source);
     return !source->failed;
 }
