@@ -14,6 +14,9 @@
 struct execution {
     struct cli_subject subject;
     struct npy_array arrays[CLI_MOST_ARRAYS]; // inputs, as read
+    // Of inputs whose 4-bit elements fill one dimension of bytes, whatever the shape of the tensor;
+    // KG_DTYPE_COUNT for the others.
+    enum kg_dtype flat[CLI_MOST_ARRAYS];
     struct kg_plan *plan;
     void *tensors[2 * CLI_MOST_ARRAYS]; // by kg_problem_tensor index
 };
@@ -30,7 +33,8 @@ static int find_tensor(const struct kg_op *op, const char *name)
 
 // Files hold bits of dtypes that NumPy lacks: the definition, or else --dtype, gives the dtype.
 static enum cli_exit read_input(const struct cli_options *options, const struct cli_array *input,
-                                const struct kg_op *op, struct npy_array *array)
+                                const struct kg_op *op, struct npy_array *array,
+                                enum kg_dtype *flat)
 {
     char error[NPY_ERROR];
     if (!npy_read(input->path, array, error))
@@ -48,7 +52,10 @@ static enum cli_exit read_input(const struct cli_options *options, const struct 
         if (found != array->dtype)
             found = dtype;
     }
-    if (found != KG_DTYPE_COUNT && !npy_view(array, found, error))
+    *flat = KG_DTYPE_COUNT;
+    if (found != KG_DTYPE_COUNT && npy_is_flat(array, found))
+        *flat = found;
+    else if (found != KG_DTYPE_COUNT && !npy_view(array, found, error))
         return cli_bad_usage("%s: %s", input->path, error);
     return CLI_DONE;
 }
@@ -68,27 +75,69 @@ static enum cli_exit check_outputs(const struct cli *cli, const struct kg_op *op
     return CLI_DONE;
 }
 
-static enum cli_exit open_problem(struct cli *cli, struct execution *run)
+static enum kg_status create_problem(const struct cli *cli, struct execution *run)
 {
     const struct cli_options *options = &cli->options;
     struct kg_tensor_info infos[CLI_MOST_ARRAYS] = {0};
     for (int i = 0; i < options->input_count; i++) {
-        enum cli_exit status =
-            read_input(options, &options->inputs[i], run->subject.op, &run->arrays[i]);
-        if (status != CLI_DONE)
-            return status;
+        bool is_flat = run->flat[i] != KG_DTYPE_COUNT;
         infos[i].size = sizeof infos[i];
         infos[i].name = options->inputs[i].name;
-        infos[i].dtype = run->arrays[i].dtype;
-        infos[i].rank = run->arrays[i].rank;
+        infos[i].dtype = is_flat ? run->flat[i] : run->arrays[i].dtype;
+        infos[i].rank = is_flat ? -1 : run->arrays[i].rank;
+        infos[i].bytes = run->arrays[i].bytes;
         memcpy(infos[i].shape, run->arrays[i].shape, sizeof infos[i].shape);
         memcpy(infos[i].stride, run->arrays[i].stride, sizeof infos[i].stride);
     }
-    enum kg_status status =
-        kg_problem_create_for(cli->context, run->subject.op, infos, options->input_count,
-                              options->bindings, options->binding_count, &run->subject.problem);
-    if (status == KG_OK)
-        status = kg_context_device(cli->context, options->device, &run->subject.device);
+    return kg_problem_create_for(cli->context, run->subject.op, infos, options->input_count,
+                                 options->bindings, options->binding_count, &run->subject.problem);
+}
+
+// A tensor of one dimension has twice as many elements as bytes, if nothing else says that the last
+// byte holds one. Returns whether there is such an input.
+static bool view_even(const struct cli *cli, struct execution *run)
+{
+    bool any = false;
+    for (int i = 0; i < cli->options.input_count; i++) {
+        char error[NPY_ERROR];
+        struct kg_tensor_info info = {.size = sizeof info};
+        int tensor = find_tensor(run->subject.op, cli->options.inputs[i].name);
+        if (run->flat[i] == KG_DTYPE_COUNT || kg_op_tensor(run->subject.op, tensor, &info) ||
+            info.rank != 1 || !npy_view(&run->arrays[i], run->flat[i], error))
+            continue;
+        run->flat[i] = KG_DTYPE_COUNT;
+        any = true;
+    }
+    return any;
+}
+
+// Says which file lacks a shape, if that is why there is no problem.
+static enum cli_exit fail_to_create(const struct cli *cli, const struct execution *run,
+                                    enum kg_status status)
+{
+    for (int i = 0; i < cli->options.input_count && status == KG_ERROR_SHAPE; i++)
+        if (run->flat[i] != KG_DTYPE_COUNT)
+            return cli_bad_usage("%s: packed 4-bit elements in one dimension, whose shape must "
+                                 "follow from other inputs or --size: %s",
+                                 cli->options.inputs[i].path, kg_context_error(cli->context));
+    return cli_fail(cli, status);
+}
+
+static enum cli_exit open_problem(struct cli *cli, struct execution *run)
+{
+    const struct cli_options *options = &cli->options;
+    for (int i = 0; i < options->input_count; i++) {
+        enum cli_exit exit_status = read_input(options, &options->inputs[i], run->subject.op,
+                                               &run->arrays[i], &run->flat[i]);
+        if (exit_status != CLI_DONE)
+            return exit_status;
+    }
+    enum kg_status status = create_problem(cli, run);
+    if (status == KG_ERROR_SHAPE && view_even(cli, run))
+        status = create_problem(cli, run);
+    if (status != KG_OK)
+        return fail_to_create(cli, run, status);
+    status = kg_context_device(cli->context, options->device, &run->subject.device);
     return status == KG_OK ? CLI_DONE : cli_fail(cli, status);
 }
 
@@ -113,6 +162,16 @@ static enum cli_exit bind_tensors(const struct cli *cli, struct execution *run)
     return CLI_DONE;
 }
 
+// Kernels leave alone the half of the last byte that holds no element.
+static void clear_unused_half(const struct kg_tensor_info *info, unsigned char *bytes)
+{
+    int64_t count = 1;
+    for (int d = 0; d < info->rank; d++)
+        count *= info->shape[d];
+    if (kg_dtype_bits(info->dtype) == 4 && count % 2 == 1)
+        bytes[info->bytes - 1] &= 15;
+}
+
 static enum cli_exit write_outputs(const struct cli *cli, const struct execution *run)
 {
     const struct cli_options *options = &cli->options;
@@ -122,6 +181,8 @@ static enum cli_exit write_outputs(const struct cli *cli, const struct execution
         kg_problem_tensor(run->subject.problem, t, &info);
         struct npy_array array = {
             .dtype = info.dtype, .rank = info.rank, .data = run->tensors[t], .bytes = info.bytes};
+        if (info.is_output)
+            clear_unused_half(&info, run->tensors[t]);
         memcpy(array.shape, info.shape, sizeof array.shape);
         memcpy(array.stride, info.stride, sizeof array.stride);
         for (int i = 0; i < options->output_count && info.is_output; i++) {

@@ -342,6 +342,11 @@ bool npy_view(struct npy_array *array, enum kg_dtype dtype, char error[NPY_ERROR
     return true;
 }
 
+bool npy_is_flat(const struct npy_array *array, enum kg_dtype dtype)
+{
+    return is_packed(dtype) && !is_packed(array->dtype) && array->rank == 1;
+}
+
 bool npy_write(const char *path, const struct npy_array *array, char error[NPY_ERROR])
 {
     struct npy_array plain = *array;

@@ -33,6 +33,10 @@ bool npy_may_be(enum kg_dtype held, enum kg_dtype dtype);
 // doubles. Any other change of dtype is refused.
 bool npy_view(struct npy_array *array, enum kg_dtype dtype, char error[NPY_ERROR]);
 
+// Are these bytes in one dimension, which may hold packed elements of a tensor of any shape, as
+// npy_write writes those of an odd last dimension?
+bool npy_is_flat(const struct npy_array *array, enum kg_dtype dtype);
+
 // Writes in C order, whatever the strides of `array`. 4-bit integers must be contiguous; they are
 // written as bytes, with half the last dimension where that is even, else as one dimension. errno
 // tells why the file could not be written, 0 that nothing is wrong with the file.

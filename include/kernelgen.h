@@ -205,7 +205,9 @@ KG_API enum kg_status kg_problem_create(struct kg_context *context, const struct
                                         const struct kg_binding *bindings, int count,
                                         struct kg_problem **problem);
 // Takes sizes, dtypes and strides from existing tensors (name, dtype, rank, shape and stride are
-// read; outputs may be omitted). Errors name the tensor that contradicts the definition.
+// read; outputs may be omitted). Rank -1 stands for a contiguous tensor of `bytes` bytes whose shape
+// is not known: its sizes must follow from other tensors and bindings. Errors name the tensor that
+// contradicts the definition.
 KG_API enum kg_status kg_problem_create_for(struct kg_context *context, const struct kg_op *op,
                                             const struct kg_tensor_info *tensors, int tensor_count,
                                             const struct kg_binding *bindings, int count,

@@ -412,12 +412,26 @@ static enum kg_status match_shapes(struct kg_context *context, const struct kg_o
     for (int i = 0; i < KG_MAX_TENSORS; i++) {
         const struct kg_tensor_info *info =
             i < instance->input_count + instance->output_count ? given->infos[i] : NULL;
-        ranks[i] = info ? info->rank : -1;
-        if (info)
+        ranks[i] = info && info->rank >= 0 ? info->rank : -1;
+        if (ranks[i] >= 0)
             memcpy(shapes[i], info->shape, sizeof shapes[i]);
     }
     return kg_lang_infer_sizes(instance, ranks, (const int64_t(*)[KG_MAX_RANK])shapes, sizes,
                                &context->error);
+}
+
+// Tensors of which only the number of bytes is known.
+static enum kg_status check_bytes(struct kg_context *context, const struct kg_problem *problem,
+                                  const struct given *given)
+{
+    for (int i = 0; i < problem->op->input_count + problem->op->output_count; i++) {
+        const struct kg_tensor_info *info = given->infos[i];
+        if (info && info->rank < 0 && info->bytes != problem->layouts[i].bytes)
+            return kg_error_set(
+                &context->error, KG_ERROR_SHAPE, "%s has %zu bytes, but its sizes make %zu",
+                problem->op->tensors[i]->name, info->bytes, problem->layouts[i].bytes);
+    }
+    return KG_OK;
 }
 
 // Strides only where some tensor has its own: NULL keeps kernels for contiguous tensors in play.
@@ -426,14 +440,20 @@ static enum kg_status make_with_strides(struct kg_context *context, const struct
                                         struct kg_problem **problem)
 {
     enum kg_status status = kg_problem_make(instance, sizes, NULL, problem, &context->error);
-    if (status != KG_OK)
+    if (status == KG_OK)
+        status = check_bytes(context, *problem, given);
+    if (status != KG_OK) {
+        kg_problem_free(*problem);
+        *problem = NULL;
         return status;
+    }
     int64_t strides[KG_MAX_TENSORS][KG_MAX_RANK] = {{0}};
     bool differ = false;
     for (int i = 0; i < instance->input_count + instance->output_count; i++)
         for (int d = 0; d < instance->tensors[i]->rank; d++) {
             const struct kg_layout *layout = &(*problem)->layouts[i];
-            strides[i][d] = given->infos[i] ? given->infos[i]->stride[d] : layout->stride[d];
+            bool has_strides = given->infos[i] && given->infos[i]->rank >= 0;
+            strides[i][d] = has_strides ? given->infos[i]->stride[d] : layout->stride[d];
             differ |= strides[i][d] != layout->stride[d] && layout->shape[d] > 1;
         }
     if (!differ)

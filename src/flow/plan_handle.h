@@ -40,6 +40,7 @@ struct kg_plan {
     struct kg_override *override;
     double seconds; // measured when it was chosen; 0: never
     double spread;
+    uint64_t seed; // of the gate that passed it, when it was chosen just now
     bool verified; // by this library, now or when it became wisdom
     enum kg_origin origin;
     struct kg_nearest nearest; // if nothing was known of its own shape when it was made

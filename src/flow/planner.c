@@ -19,6 +19,7 @@ static void note_search(struct kg_plan *plan, const struct kg_found *found, enum
     plan->found.choice = plan->built->choice;
     plan->seconds = found->seconds;
     plan->spread = found->spread;
+    plan->seed = found->seed;
     plan->verified = found->seconds > 0; // else time was up, and it is the rules' choice
     plan->origin = KG_ORIGIN_SEARCH;
     plan->rigor = rigor;
@@ -168,6 +169,7 @@ static enum kg_status judge_again(struct kg_recorder *recorder, struct kg_plan *
     if (status)
         return status;
     plan->verified = judgement->kind == KG_OUTCOME_MEASURED;
+    plan->seed = judgement->verdict.seed;
     plan->seconds = judgement->timing.median;
     plan->spread = judgement->timing.spread;
     const struct kg_outcome outcome = {.kind = judgement->kind,

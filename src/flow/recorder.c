@@ -74,6 +74,7 @@ enum kg_status kg_recorder_learn(struct kg_recorder *recorder, const struct kg_p
         .rigor = plan->rigor,
         .seconds = plan->seconds,
         .spread = plan->spread,
+        .seed = plan->seed,
         .date = date,
         .source = kg_proof_source(&plan->built->choice),
         .replaces = recorder->replaces,

@@ -274,6 +274,15 @@ static enum kg_status race_in_fork(void *user, void *result, size_t size, struct
 
 // All three isolations.
 
+// The verdict on a candidate that ended its process lacks what the gate knows beforehand.
+static struct kg_verdict complete(const struct kg_judge *judge, const struct kg_verdict *verdict)
+{
+    struct kg_verdict whole = *verdict;
+    if (whole.seed == 0 && judge->search->gate)
+        kg_gate_begin(judge->search->gate, &whole);
+    return whole;
+}
+
 static enum kg_status test(struct kg_judge *judge, struct kg_built *built, double seconds,
                            double incumbent, struct kg_tested *tested, struct kg_error *error)
 {
@@ -307,7 +316,7 @@ enum kg_status kg_judge_one(struct kg_judge *judge, struct kg_built *built, doub
     if (status == KG_ERROR_CANCELLED)
         return kg_error_set(error, status, "%s", own.text);
     kg_times_merge(judge->search->times, &tested.times);
-    judgement->verdict = tested.verdict;
+    judgement->verdict = complete(judge, &tested.verdict);
     judgement->timing = tested.timing;
     judgement->kind = status == KG_OK              ? KG_OUTCOME_MEASURED
                       : status == KG_ERROR_WRONG   ? KG_OUTCOME_WRONG
@@ -342,7 +351,7 @@ enum kg_status kg_judge_verify(struct kg_judge *judge, struct kg_built *built, d
         status = kg_worker_run_confined(verify_in_fork, &single, seconds, judge->search->cancel,
                                         &tested, sizeof tested, &own);
     kg_times_merge(judge->search->times, &tested.times);
-    *verdict = tested.verdict;
+    *verdict = complete(judge, &tested.verdict);
     if (status == KG_OK || status == KG_ERROR_WRONG)
         return KG_OK;
     if (status != KG_ERROR_FAULT && status != KG_ERROR_TIMEOUT)

@@ -442,6 +442,7 @@ static void finish(struct state *state, struct kg_found *found)
     found->choice = trials->items[winner].choice;
     found->seconds = timing.median;
     found->spread = timing.spread;
+    found->seed = trials->items[winner].verdict.seed;
 }
 
 // The status of the search as a whole.

@@ -77,6 +77,7 @@ struct kg_found {
     struct kg_choice choice;
     double seconds; // median of the winner; 0 under ESTIMATE
     double spread;
+    uint64_t seed; // of the gate that passed the winner
     int64_t space; // configs in the space, summed over the groups
     int valid;
     int pruned;               // by a bound, or because they run the same code as another candidate

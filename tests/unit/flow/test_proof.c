@@ -97,12 +97,22 @@ static struct kg_plan *plan(enum kg_rigor rigor)
     return made;
 }
 
+// What became wisdom passed a gate, whose inputs its seed makes again.
+static void check_seed(const struct kg_wisdom *wisdom)
+{
+    struct kg_outcome outcome = {.verdict.seed = 0};
+    CHECK(kg_proof_find(&request, &key.key, wisdom->choice, &outcome));
+    CHECK(outcome.verdict.passed && outcome.verdict.seed != 0);
+    CHECK(wisdom->seed == outcome.verdict.seed);
+}
+
 static void the_same_kernels_are_verified(void)
 {
     struct kg_plan *searched = plan(KG_RIGOR_MEASURE);
     CHECK(searched->verified && searched->origin == KG_ORIGIN_SEARCH && count_judged() > 0);
     struct kg_wisdom wisdom = recall();
     CHECK(kg_proof_fits(wisdom.source, kg_proof_source(&searched->built->choice)));
+    check_seed(&wisdom);
     int judged = count_judged();
     static const enum kg_rigor rigors[] = {KG_RIGOR_ESTIMATE, KG_RIGOR_MEASURE, KG_RIGOR_WISDOM};
     for (int i = 0; i < 3; i++) {
@@ -151,6 +161,7 @@ static void others_are_judged_again(enum kg_rigor rigor)
     struct kg_plan *again = plan(rigor);
     CHECK(again->verified && again->seconds == known->seconds && count_judged() == judged);
     struct kg_wisdom after = recall();
+    check_seed(&after);
     CHECK(after.rigor == before.rigor && after.seconds == known->seconds);
     CHECK(kg_proof_fits(after.source, kg_proof_source(&known->built->choice)));
     kg_wisdom_free(&before);
