@@ -6,6 +6,8 @@
 
 #include "kernelgen.h"
 
+#include <stdio.h>
+
 // Exit statuses, the same for every command.
 enum cli_exit {
     CLI_DONE = 0,
@@ -119,6 +121,8 @@ enum cli_exit cli_fail_in(const struct cli *cli, const char *path, enum kg_statu
 enum cli_exit cli_exit_of(enum kg_status status);
 // Reports that the command was interrupted.
 enum cli_exit cli_interrupted(void);
+// Prints text with names of files or from files: nothing in it is a command for a terminal.
+void cli_say(FILE *stream, const char *format, ...) __attribute__((format(printf, 2, 3)));
 // Reports a usage mistake that a command itself found.
 enum cli_exit cli_bad_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 enum cli_exit cli_read_file(const char *path, char **text, size_t *length);
@@ -143,6 +147,9 @@ enum cli_exit cli_seed(const struct cli *cli, uint64_t *seed);
 const char *cli_duration(double seconds, char out[32]);
 // "87% reached"; above 100% caches served bytes that the roofline charges to memory.
 const char *cli_reached(const struct kg_bench_result *bench, char out[96]);
+// Prints a text on stdout. What a terminal would take as a command is shown instead; other programs
+// get the text as it is.
+void cli_show_text(char *text);
 // Prints a text of the library (or its failure) on stdout or to --out, and frees it.
 enum cli_exit cli_print(struct cli *cli, enum kg_status status, char *text);
 void cli_show_verdict(const struct kg_verify_result *verdict);

@@ -90,7 +90,7 @@ static enum cli_exit build(struct cli *cli, const struct cli_subject *subject)
         show(cli, subject, &result, plan);
     kg_plan_destroy(plan);
     if (!cli->options.json && options.folder)
-        printf("written   %s\n", options.folder);
+        cli_say(stdout, "written   %s\n", options.folder);
     return result.goal_met ? CLI_DONE : CLI_REFUSED;
 }
 

@@ -26,7 +26,7 @@ static enum cli_exit list_ops(struct cli *cli, bool *several)
         count += *c == '\n';
     *several = count != 1;
     if (*several) {
-        printf("%s: %d ops, all right\n", path, count);
+        cli_say(stdout, "%s: %d ops, all right\n", path, count);
         for (char *name = names; *name;) {
             char *end = strchr(name, '\n');
             *end = '\0';

@@ -17,7 +17,7 @@ static enum cli_exit export_samples(struct cli *cli, const struct kg_sample_filt
         return cli_fail(cli, status);
     enum cli_exit result = CLI_DONE;
     if (strcmp(path, "-") == 0)
-        fputs(lines, stdout);
+        cli_show_text(lines);
     else
         result = cli_write_file(path, lines, strlen(lines));
     kg_text_release(lines);

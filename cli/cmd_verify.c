@@ -67,7 +67,7 @@ static enum cli_exit verify_candidate(struct cli *cli)
         enum kg_status status =
             kg_problem_verify_file(subject.problem, subject.device, path, seed, &result);
         if (status == KG_OK && !cli->options.json)
-            printf("kernel    foreign: %s\n", path);
+            cli_say(stdout, "kernel    foreign: %s\n", path);
         exit_status = show(cli, status, &result);
     }
     cli_close(&subject);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define LARGEST_TEXT ((size_t)16 << 20) // of a definition or a wisdom file
 
@@ -62,12 +63,31 @@ enum cli_exit cli_fail_in(const struct cli *cli, const char *path, enum kg_statu
     return cli_bad_usage("%s: %s", path, kg_context_error(cli->context));
 }
 
+__attribute__((format(printf, 2, 0))) static void say(FILE *stream, const char *format,
+                                                      va_list arguments)
+{
+    char *text;
+    if (vasprintf(&text, format, arguments) < 0)
+        return;
+    kg_text_make_printable(text);
+    fputs(text, stream);
+    free(text);
+}
+
+void cli_say(FILE *stream, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    say(stream, format, arguments);
+    va_end(arguments);
+}
+
 enum cli_exit cli_bad_usage(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
     fprintf(stderr, "kernelgen: ");
-    vfprintf(stderr, format, arguments);
+    say(stderr, format, arguments);
     fprintf(stderr, "\n");
     va_end(arguments);
     return CLI_BAD_INPUT;
@@ -75,8 +95,7 @@ enum cli_exit cli_bad_usage(const char *format, ...)
 
 static enum cli_exit file_problem(const char *what, const char *path, const char *why)
 {
-    fprintf(stderr, "kernelgen: cannot %s %s: %s\n", what, path, why);
-    return CLI_BAD_INPUT;
+    return cli_bad_usage("cannot %s %s: %s", what, path, why);
 }
 
 enum cli_exit cli_not_written(const char *path, int why)
@@ -264,6 +283,13 @@ const char *cli_reached(const struct kg_bench_result *bench, char out[96])
     return out;
 }
 
+void cli_show_text(char *text)
+{
+    if (isatty(STDOUT_FILENO))
+        kg_text_make_printable(text);
+    fputs(text, stdout);
+}
+
 enum cli_exit cli_print(struct cli *cli, enum kg_status status, char *text)
 {
     cli_progress_clear();
@@ -273,7 +299,7 @@ enum cli_exit cli_print(struct cli *cli, enum kg_status status, char *text)
     if (cli->options.folder)
         exit_status = cli_write_file(cli->options.folder, text, strlen(text));
     else
-        fputs(text, stdout);
+        cli_show_text(text);
     kg_text_release(text);
     return exit_status;
 }

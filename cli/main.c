@@ -216,7 +216,7 @@ static enum cli_exit note_interruption(enum cli_exit exit_status)
 static enum cli_exit unknown_command(const char *name)
 {
     const char *nearest = cli_nearest_command(name);
-    fprintf(stderr, "kernelgen: unknown command '%s'%s%s%s\n", name,
+    cli_say(stderr, "kernelgen: unknown command '%s'%s%s%s\n", name,
             nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
     fprintf(stderr, "Try 'kernelgen --help'.\n");
     return CLI_BAD_INPUT;

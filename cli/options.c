@@ -132,7 +132,7 @@ const struct cli_command *cli_find_command(const char *name)
 static enum cli_exit bad_option(const struct cli_command *command, const char *word)
 {
     const char *nearest = nearest_option(word, command->options);
-    fprintf(stderr, "kernelgen %s: unknown option '%s'%s%s%s\n", command->name, word,
+    cli_say(stderr, "kernelgen %s: unknown option '%s'%s%s%s\n", command->name, word,
             nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
     fprintf(stderr, "Try 'kernelgen %s --help'.\n", command->name);
     return CLI_BAD_INPUT;
@@ -234,7 +234,7 @@ enum cli_exit cli_parse(const struct cli_command *command, int count, char **wor
             continue;
         }
         if (out->word_count == command->most_words) {
-            fprintf(stderr, "kernelgen %s: '%s' is one argument too many\n", command->name,
+            cli_say(stderr, "kernelgen %s: '%s' is one argument too many\n", command->name,
                     words[i]);
             fprintf(stderr, "Usage: kernelgen %s %s\n", command->name, command->usage);
             return CLI_BAD_INPUT;

@@ -45,7 +45,8 @@ enum cli_exit cli_with_plan(struct cli *cli, enum kg_rigor standard,
 void cli_show_kernel(const struct cli *cli, const char *label, const struct kg_plan *plan)
 {
     if (cli->options.override)
-        printf("%-9s %s in place of %s\n", label, cli->options.override, kg_plan_choice(plan));
+        cli_say(stdout, "%-9s %s in place of %s\n", label, cli->options.override,
+                kg_plan_choice(plan));
     else
         printf("%-9s %s\n", label, kg_plan_choice(plan));
 }

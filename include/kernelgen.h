@@ -144,6 +144,9 @@ KG_API const char *kg_dtype_numpy(enum kg_dtype dtype, bool *is_raw);
 KG_API const char *kg_rigor_name(enum kg_rigor rigor);
 // Texts that KernelGen returns through `char **` are freed with this. NULL is legal.
 KG_API void kg_text_release(char *text);
+// Replaces in place what a terminal would take as a command, and bytes that are no UTF-8, by question
+// marks. For texts with names from elsewhere; messages, logs and lists of KernelGen are so already.
+KG_API void kg_text_make_printable(char *text);
 
 // ---- Devices
 
@@ -205,9 +208,9 @@ KG_API enum kg_status kg_problem_create(struct kg_context *context, const struct
                                         const struct kg_binding *bindings, int count,
                                         struct kg_problem **problem);
 // Takes sizes, dtypes and strides from existing tensors (name, dtype, rank, shape and stride are
-// read; outputs may be omitted). Rank -1 stands for a contiguous tensor of `bytes` bytes whose shape
-// is not known: its sizes must follow from other tensors and bindings. Errors name the tensor that
-// contradicts the definition.
+// read; outputs may be omitted). Rank -1 stands for a contiguous tensor of `bytes` bytes whose
+// shape is not known: its sizes must follow from other tensors and bindings. Errors name the tensor
+// that contradicts the definition.
 KG_API enum kg_status kg_problem_create_for(struct kg_context *context, const struct kg_op *op,
                                             const struct kg_tensor_info *tensors, int tensor_count,
                                             const struct kg_binding *bindings, int count,

@@ -4,6 +4,7 @@
 
 #include "asm/advisories.h"
 #include "base/names.h"
+#include "base/printable.h"
 #include "store/fitted.h"
 
 #include <stdlib.h>
@@ -292,6 +293,13 @@ enum kg_status kg_assembly_predict(const struct kg_assembly *assembly, int index
     return KG_OK;
 }
 
+// Names in a file of assembly may be any bytes.
+static void show_names(struct kg_text *text)
+{
+    if (text->data)
+        kg_printable_text(text->data, text->length);
+}
+
 enum kg_status kg_assembly_report(const struct kg_assembly *assembly, int index,
                                   const struct kg_assembly_launch *theirs, bool json, char **out)
 {
@@ -306,6 +314,7 @@ enum kg_status kg_assembly_report(const struct kg_assembly *assembly, int index,
     if (status == KG_OK)
         status =
             kg_report_assembly(&assembly->subject, index, &launch, json, &text, &context->error);
+    show_names(&text);
     return kg_api_give(context, status, &text, out);
 }
 
@@ -328,5 +337,6 @@ enum kg_status kg_assembly_compare(const struct kg_assembly *assembly, int index
     if (status == KG_OK)
         status = kg_report_comparison(&assembly->subject, index, &other->subject, other_index,
                                       &launch, json, &text, &context->error);
+    show_names(&text);
     return kg_api_give(context, status, &text, out);
 }

@@ -3,6 +3,7 @@
 #include "api/sized.h"
 
 #include "base/json.h"
+#include "base/printable.h"
 #include "device/objects.h"
 #include "gen/target.h"
 #include "report/outcomes.h"
@@ -39,6 +40,12 @@ const char *kg_rigor_name(enum kg_rigor rigor)
 void kg_text_release(char *text)
 {
     free(text);
+}
+
+void kg_text_make_printable(char *text)
+{
+    if (text)
+        kg_printable_text(text, strlen(text));
 }
 
 enum kg_status kg_api_give(struct kg_context *context, enum kg_status status, struct kg_text *text,

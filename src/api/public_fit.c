@@ -2,6 +2,7 @@
 
 #include "api/assembly_handle.h"
 
+#include "base/printable.h"
 #include "report/fit_report.h"
 
 #include <math.h>
@@ -115,6 +116,8 @@ enum kg_status kg_fit(struct kg_context *context, const char *name, const char *
         kg_error_prefix(&context->error, "%s", name);
     if (status == KG_OK)
         status = kg_report_fit(&samples, json, &text, &context->error);
+    if (text.data) // the samples' names come from a file
+        kg_printable_text(text.data, text.length);
     kg_samples_free(&samples);
     return kg_api_give(context, status, &text, out);
 }

@@ -3,6 +3,8 @@
 
 #include "base/error.h"
 
+#include "base/printable.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -24,6 +26,7 @@ __attribute__((format(printf, 2, 0))) static void format_text(char text[KG_ERROR
         text[0] = '\0';
     else if (length >= KG_ERROR_TEXT)
         mark_cut(text);
+    kg_printable_text(text, strlen(text)); // it may quote names from anywhere
 }
 
 enum kg_status kg_error_set(struct kg_error *error, enum kg_status status, const char *format, ...)

@@ -2,7 +2,10 @@
 
 #include "flow/judging.h"
 
+#include "base/printable.h"
+
 #include <stdio.h>
+#include <string.h>
 
 #define LOAD_SECONDS 10.0 // for loading or unloading a guest; a longer time is a hang
 
@@ -109,6 +112,7 @@ enum kg_status kg_flow_judge(const struct kg_request *request, const struct kg_g
     if (!verdict->reason[0])
         snprintf(verdict->reason, sizeof verdict->reason, "%.400s: %.600s", subject->name,
                  own.text[0] ? own.text : kg_status_name(status));
+    kg_printable_text(verdict->reason, strlen(verdict->reason));
     kg_error_clear(error);
     return KG_OK;
 }

@@ -3,6 +3,8 @@
 
 #include "flow/session.h"
 
+#include "base/printable.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -113,6 +115,8 @@ void kg_session_tell(const struct kg_session *session, const char *format, ...)
     va_start(arguments, format);
     kg_text_vformat(&text, format, arguments);
     va_end(arguments);
+    if (text.data)
+        kg_printable_text(text.data, text.length);
     if (session->notice)
         session->notice(session->user, kg_text_string(&text));
     kg_text_free(&text);

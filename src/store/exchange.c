@@ -12,6 +12,7 @@
 
 #include "base/files.h"
 #include "base/json.h"
+#include "base/printable.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -154,6 +155,10 @@ static const char *take_text(struct line *line, const char *name, bool may_be_em
     size_t length = json_string_length(value);
     if (!json_is_string(value) || length > LONGEST_TEXT || (length == 0 && !may_be_empty)) {
         refuse(line, "\"%s\" must be a text%s", name, may_be_empty ? "" : " that is not empty");
+        return "";
+    }
+    if (!kg_printable_is(json_string_value(value))) {
+        refuse(line, "\"%s\" has control characters", name);
         return "";
     }
     return json_string_value(value);

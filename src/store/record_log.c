@@ -3,19 +3,25 @@
 
 #include "store/database.h"
 
+#include "base/printable.h"
+
 #include <math.h>
 
 // A table cell: line breaks and bars would end it.
 static void add_cell(struct kg_text *text, const char *cell)
 {
-    kg_text_add(text, " ");
+    struct kg_text content = {0};
     for (; *cell; cell++) {
         if (*cell == '|')
-            kg_text_add(text, "\\|");
+            kg_text_add(&content, "\\|");
         else
-            kg_text_add_bytes(text, *cell == '\n' || *cell == '\r' ? " " : cell, 1);
+            kg_text_add_bytes(&content, *cell == '\n' || *cell == '\r' ? " " : cell, 1);
     }
+    kg_text_add(text, " ");
+    kg_text_add_printable(text, kg_text_string(&content));
     kg_text_add(text, " |");
+    text->failed |= content.failed;
+    kg_text_free(&content);
 }
 
 static void add_time(struct kg_text *text, double seconds)
@@ -109,19 +115,23 @@ static enum kg_status add_failed(struct kg_store *store, int64_t key, struct kg_
 
 static void add_heading(struct kg_text *text, const struct kg_key *key)
 {
-    kg_text_format(text, "\n## %s", key->op);
-    if (key->dtypes[0])
-        kg_text_format(text, " %s", key->dtypes);
-    if (key->sizes[0])
-        kg_text_format(text, ", %s", key->sizes);
+    struct kg_text line = {0};
     char definition[KG_HASH_TEXT];
     kg_hash_format(key->definition, definition);
-    kg_text_format(text,
-                   "\n\n%s, %s, %d units. Driver %s, compiler %s, %s, layout %s.\n"
-                   "Definition %.8s.\n",
-                   key->device, key->isa, key->units, key->driver[0] ? key->driver : "none",
+    kg_text_format(&line, "%s%s%s%s%s", key->op, key->dtypes[0] ? " " : "", key->dtypes,
+                   key->sizes[0] ? ", " : "", key->sizes);
+    kg_text_add(text, "\n## ");
+    kg_text_add_printable(text, kg_text_string(&line));
+    kg_text_cut(&line, 0);
+    kg_text_format(&line, "%s, %s, %d units. Driver %s, compiler %s, %s, layout %s.", key->device,
+                   key->isa, key->units, key->driver[0] ? key->driver : "none",
                    key->compiler[0] ? key->compiler : "none", key->protocol,
-                   key->layout[0] ? key->layout : "contiguous", definition);
+                   key->layout[0] ? key->layout : "contiguous");
+    kg_text_add(text, "\n\n");
+    kg_text_add_printable(text, kg_text_string(&line));
+    kg_text_format(text, "\nDefinition %.8s.\n", definition);
+    text->failed |= line.failed;
+    kg_text_free(&line);
 }
 
 // One section. The caller's statement stays open meanwhile; sections use others.

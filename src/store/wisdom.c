@@ -4,6 +4,7 @@
 #include "store/database.h"
 
 #include "base/json.h"
+#include "base/printable.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -223,10 +224,18 @@ static void list_json(struct kg_json *json, const struct kg_key *key,
 static void list_line(struct kg_text *text, const struct kg_key *key,
                       const struct kg_wisdom *wisdom)
 {
-    kg_text_format(text, "%-16s %-14s %-28s %10.2f us  %-10s  %s\n    %s, %s, %d units: %s\n",
-                   key->op, key->dtypes, key->sizes, wisdom->seconds * 1e6,
-                   kg_rigor_names[wisdom->rigor], wisdom->date, key->device, key->isa, key->units,
+    struct kg_text line = {0};
+    kg_text_format(&line, "%-16s %-14s %-28s %10.2f us  %-10s  %s", key->op, key->dtypes,
+                   key->sizes, wisdom->seconds * 1e6, kg_rigor_names[wisdom->rigor], wisdom->date);
+    kg_text_add_printable(text, kg_text_string(&line));
+    kg_text_cut(&line, 0);
+    kg_text_format(&line, "%s, %s, %d units: %s", key->device, key->isa, key->units,
                    wisdom->choice);
+    kg_text_add(text, "\n    ");
+    kg_text_add_printable(text, kg_text_string(&line));
+    kg_text_add(text, "\n");
+    text->failed |= line.failed;
+    kg_text_free(&line);
 }
 
 enum kg_status kg_store_list(struct kg_store *store, const char *pattern, bool json,
