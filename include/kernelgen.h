@@ -144,8 +144,9 @@ KG_API const char *kg_dtype_numpy(enum kg_dtype dtype, bool *is_raw);
 KG_API const char *kg_rigor_name(enum kg_rigor rigor);
 // Texts that KernelGen returns through `char **` are freed with this. NULL is legal.
 KG_API void kg_text_release(char *text);
-// Replaces in place what a terminal would take as a command, and bytes that are no UTF-8, by question
-// marks. For texts with names from elsewhere; messages, logs and lists of KernelGen are so already.
+// Replaces in place what a terminal would take as a command, and bytes that are no UTF-8, by
+// question marks. For texts with names from elsewhere; messages, logs and lists of KernelGen are so
+// already.
 KG_API void kg_text_make_printable(char *text);
 
 // ---- Devices
