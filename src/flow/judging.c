@@ -20,6 +20,9 @@ enum kg_status kg_flow_gate(const struct kg_request *request, uint64_t seed, boo
         .tiles = tiles,
         .tile_count = sizeof tiles / sizeof tiles[0],
         .strided = strided,
+        .shapes = request->problem->sizes,
+        .shape_count = 1,
+        .effort = session->effort,
         .cancel = session->cancel,
     };
     double start = kg_times_now();
@@ -109,9 +112,11 @@ enum kg_status kg_flow_judge(const struct kg_request *request, const struct kg_g
         *verdict = judged.verdict;
     verdict->passed = false;
     // What was refused and then harmed its process has a reason already.
-    if (!verdict->reason[0])
+    if (!verdict->reason[0]) {
         snprintf(verdict->reason, sizeof verdict->reason, "%.400s: %.600s", subject->name,
                  own.text[0] ? own.text : kg_status_name(status));
+        kg_gate_explain_end(gate, verdict);
+    }
     kg_printable_text(verdict->reason, strlen(verdict->reason));
     kg_error_clear(error);
     return KG_OK;

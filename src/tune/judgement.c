@@ -274,15 +274,6 @@ static enum kg_status race_in_fork(void *user, void *result, size_t size, struct
 
 // All three isolations.
 
-// The verdict on a candidate that ended its process lacks what the gate knows beforehand.
-static struct kg_verdict complete(const struct kg_judge *judge, const struct kg_verdict *verdict)
-{
-    struct kg_verdict whole = *verdict;
-    if (whole.seed == 0 && judge->search->gate)
-        kg_gate_begin(judge->search->gate, &whole);
-    return whole;
-}
-
 static enum kg_status test(struct kg_judge *judge, struct kg_built *built, double seconds,
                            double incumbent, struct kg_tested *tested, struct kg_error *error)
 {
@@ -316,13 +307,19 @@ enum kg_status kg_judge_one(struct kg_judge *judge, struct kg_built *built, doub
     if (status == KG_ERROR_CANCELLED)
         return kg_error_set(error, status, "%s", own.text);
     kg_times_merge(judge->search->times, &tested.times);
-    judgement->verdict = complete(judge, &tested.verdict);
+    judgement->verdict = tested.verdict;
     judgement->timing = tested.timing;
     judgement->kind = status == KG_OK              ? KG_OUTCOME_MEASURED
                       : status == KG_ERROR_WRONG   ? KG_OUTCOME_WRONG
                       : status == KG_ERROR_TIMEOUT ? KG_OUTCOME_TIMEOUT
                                                    : KG_OUTCOME_FAULT;
     snprintf(judgement->reason, sizeof judgement->reason, "%s", own.text);
+    if (status == KG_ERROR_FAULT || status == KG_ERROR_TIMEOUT) {
+        struct kg_verdict *verdict = &judgement->verdict;
+        snprintf(verdict->reason, sizeof verdict->reason, "%.900s", own.text);
+        kg_gate_explain_end(judge->search->gate, verdict);
+        snprintf(judgement->reason, sizeof judgement->reason, "%s", verdict->reason);
+    }
     struct kg_verified *verified = &judge->verified;
     if (!status && tested.compared && verified->count < KG_MAX_VERIFIED)
         verified->sums[verified->count++] = tested.sum;
@@ -351,13 +348,14 @@ enum kg_status kg_judge_verify(struct kg_judge *judge, struct kg_built *built, d
         status = kg_worker_run_confined(verify_in_fork, &single, seconds, judge->search->cancel,
                                         &tested, sizeof tested, &own);
     kg_times_merge(judge->search->times, &tested.times);
-    *verdict = complete(judge, &tested.verdict);
+    *verdict = tested.verdict;
     if (status == KG_OK || status == KG_ERROR_WRONG)
         return KG_OK;
     if (status != KG_ERROR_FAULT && status != KG_ERROR_TIMEOUT)
         return kg_error_set(error, status, "%s", own.text);
     verdict->passed = false;
     snprintf(verdict->reason, sizeof verdict->reason, "%.900s", own.text);
+    kg_gate_explain_end(judge->search->gate, verdict);
     return KG_OK;
 }
 

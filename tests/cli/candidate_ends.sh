@@ -96,7 +96,7 @@ sed 's/^void copy/int copy/; s/^}$/    return 0;\n}/' deaf.c | sed '/fork/d' >do
 sed 's/return 0/return P == 17 ? -3 : 0/' done.c >fails.c
 sed 's/return 0/return P == 17 ? 1LL << 40 : 0/; s/^int copy/long long copy/' done.c >far.c
 sed 's/return 0/return P == 17/; s/^int copy/_Bool copy/' done.c >says.c
-sed 's/return 0/return (double)P/; s/^int copy/double copy/' done.c >other.c
+sed 's/return 0/return 2.5/; s/^int copy/double copy/' done.c >other.c
 judge done fails far says other
 
 echo "-- the shape of its symbols"
