@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LOAD_SECONDS 10.0 // for loading or unloading a guest; a longer time is a hang
+#define LOAD_SECONDS 20.0 // for loading or unloading a guest; a longer time is a hang
 
 enum kg_status kg_flow_gate(const struct kg_request *request, uint64_t seed, bool strided,
                             struct kg_gate **gate, struct kg_error *error)

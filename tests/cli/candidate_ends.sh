@@ -37,7 +37,7 @@ C
 }
 judge() { # NAME...: verdicts, with the reason of a refusal
     for name; do
-        timeout 60 kernelgen verify copy.kg --candidate "$name.c" --seed 7 >"$name.out" 2>"$name.err" </dev/null
+        timeout 300 kernelgen verify copy.kg --candidate "$name.c" --seed 7 >"$name.out" 2>"$name.err" </dev/null
         echo "exit $?: $(sed -n -e 's/^verify *\([^:]*\):.*/\1/p' "$name.out") $(sed -n -e '4s/case [0-9]* ([^)]*)/case N/' -e '4s/^ *//p' "$name.out") $(head -n 1 "$name.err")"
     done
 }

@@ -22,7 +22,7 @@ void copy(const float *x, float *y, int64_t P, int64_t D)
         y[i] = x[i];
 }
 C
-    timeout 60 kernelgen verify copy.kg --candidate "$1.c" --seed 7 >out 2>err
+    timeout 300 kernelgen verify copy.kg --candidate "$1.c" --seed 7 >out 2>err
     echo "exit $?: $(sed -n -e '4s/case [0-9]* ([^)]*)/case N/' -e '4s/^ *//p' out) $(head -n 1 err)"
 }
 judge touches 'for (;;) *(volatile char *)malloc(1 << 26) = 1'

@@ -25,7 +25,7 @@ struct seen {
 
 static enum kg_status run(kg_worker_job *job, struct seen *seen)
 {
-    return kg_worker_run_confined(job, NULL, 20, NULL, seen, sizeof *seen, &error);
+    return kg_worker_run_confined(job, NULL, 300, NULL, seen, sizeof *seen, &error);
 }
 
 static void *double_it(void *number)
@@ -132,7 +132,7 @@ static void descriptors_are_the_parents(void)
 {
     struct seen seen = {.number = 1};
     int mine = open("/dev/null", O_WRONLY | O_CLOEXEC), input = dup(STDIN_FILENO);
-    CHECK_STATUS(kg_worker_run_confined(look_for, &mine, 20, NULL, &seen, sizeof seen, &error),
+    CHECK_STATUS(kg_worker_run_confined(look_for, &mine, 300, NULL, &seen, sizeof seen, &error),
                  KG_OK, &error);
     CHECK(seen.number == 0);
     close(STDIN_FILENO);
@@ -214,7 +214,7 @@ static bool is_gone(pid_t process)
 
 static bool ends_soon(pid_t process)
 {
-    for (int turn = 0; turn < 3000 && !is_gone(process); turn++)
+    for (int turn = 0; turn < 30000 && !is_gone(process); turn++)
         usleep(1000);
     return is_gone(process);
 }
@@ -222,7 +222,7 @@ static bool ends_soon(pid_t process)
 static void sessions_are_killed(void)
 {
     const struct kg_confinement confinement = {.unfiltered = true};
-    const struct kg_worker_step steps[] = {{leave_a_process, 20, "at first"},
+    const struct kg_worker_step steps[] = {{leave_a_process, 300, "at first"},
                                            {hang, 0.2, "while it hung"}};
     for (int count = 1; count <= 2; count++) {
         struct seen seen = {0};
@@ -261,7 +261,7 @@ static enum kg_status map_much(void *user, void *result, size_t size, struct kg_
 static void memory_is_limited(void)
 {
     const struct kg_confinement confinement = {.memory = 100 << 20, .threads = 2};
-    const struct kg_worker_step step = {map_much, 20, NULL};
+    const struct kg_worker_step step = {map_much, 300, NULL};
     struct seen seen = {0};
     CHECK_STATUS(
         kg_worker_run_steps(&step, 1, NULL, &confinement, NULL, &seen, sizeof seen, &error), KG_OK,
@@ -288,7 +288,7 @@ static enum kg_status spin(void *user, void *result, size_t size, struct kg_erro
 static void time_is_limited(void)
 {
     const struct kg_confinement confinement = {.seconds = 0.5};
-    const struct kg_worker_step step = {spin, 60, "while it span"};
+    const struct kg_worker_step step = {spin, 600, "while it span"};
     CHECK_STATUS(kg_worker_run_steps(&step, 1, NULL, &confinement, NULL, NULL, 0, &error),
                  KG_ERROR_FAULT, &error);
     CHECK_TEXT(error.text, "crashed with SIGXCPU (CPU time limit) while it span");
@@ -310,7 +310,7 @@ static void steps_follow_each_other(void)
 {
     const struct kg_confinement confinement = {0};
     const struct kg_worker_step steps[] = {
-        {count_up, 20, "at first"}, {count_up, 20, "then"}, {leave, 20, "at last"}};
+        {count_up, 300, "at first"}, {count_up, 300, "then"}, {leave, 300, "at last"}};
     struct seen seen;
     int most = 9;
     CHECK_STATUS(
@@ -354,8 +354,8 @@ static void costs_are_shown(void)
         for (int confined = 0; confined < 2; confined++) {
             double start = kg_times_now();
             enum kg_status status =
-                confined ? kg_worker_run_confined(do_nothing, NULL, 20, NULL, NULL, 0, &error)
-                         : kg_worker_run(do_nothing, NULL, 20, NULL, NULL, 0, &error);
+                confined ? kg_worker_run_confined(do_nothing, NULL, 300, NULL, NULL, 0, &error)
+                         : kg_worker_run(do_nothing, NULL, 300, NULL, NULL, 0, &error);
             seconds[confined][turn] = kg_times_now() - start;
             CHECK_STATUS(status, KG_OK, &error);
         }
