@@ -17,6 +17,9 @@ struct kg_case {
     uint64_t seed;
     enum kg_input_class class;
     bool strided;
+    // Judged in memory that other cases with the same sizes use too, even on a device that keeps
+    // the images of cases: a subject that remembers results by address gives the wrong ones.
+    bool shares_memory;
     struct kg_image_plan image;
     void *inputs[KG_MAX_TENSORS]; // host memory, laid out as the problem says
     // The whole outputs, or up to three windows of outputs that are too expensive to compute with

@@ -29,6 +29,7 @@ struct request {
     const int64_t *sizes;
     enum kg_input_class class;
     bool strided;
+    bool shares_memory;
     uint64_t seed;
     double effort; // multiplies all limits
     bool needed;   // an expensive case is then checked in windows instead of left out
@@ -300,6 +301,7 @@ static enum kg_status append_case(struct kg_cases *cases, const struct kg_op *in
         return kg_error_memory(error, "a case of the gate");
     item->class = request->class;
     item->strided = request->strided;
+    item->shares_memory = request->shares_memory;
     item->seed = request->seed;
     bool wanted;
     enum kg_status status = plan_case(cases, item, instance, request, &wanted, error);
@@ -358,6 +360,7 @@ static enum kg_status add(struct maker *maker, const int64_t *sizes, enum kg_inp
         .sizes = sizes,
         .class = class,
         .strided = strided,
+        .shares_memory = class == KG_INPUT_TIES || class == KG_INPUT_WHOLE,
         .seed = maker->seed + 1000003u * (uint64_t)maker->cases->count,
         .effort = maker->effort,
         .needed = needed,

@@ -325,6 +325,10 @@ static enum kg_status run_once(const struct kg_gate *gate, int index,
     outcome->failure.status =
         subject->run(subject->user, item->problem, tensors, &outcome->failure);
     atomic_store(&gate->witness->running, 0);
+    const char *changed = device->backend->changed ? device->backend->changed(device) : NULL;
+    if (changed && !outcome->failure.status)
+        outcome->failure.status =
+            kg_error_set(&outcome->failure, KG_ERROR_WRONG, "it left %s changed", changed);
     outcome->ran = outcome->failure.status == KG_OK;
     return outcome->ran && bench->device
                ? device->backend->copy(device, image, base, item->image.bytes, error)
@@ -444,7 +448,10 @@ enum kg_status kg_gate_judge(const struct kg_gate *gate, const struct kg_subject
         return status;
     bool go_on = true;
     kg_witness_watch(gate->witness);
-    status = judge_all(gate, judge_first, FIRST_ORDER, subject, &bench, verdict, &go_on, error);
+    if (gate->device->backend->watch)
+        status = gate->device->backend->watch(gate->device, error);
+    if (status == KG_OK)
+        status = judge_all(gate, judge_first, FIRST_ORDER, subject, &bench, verdict, &go_on, error);
     if (status == KG_OK && go_on)
         status =
             judge_all(gate, judge_again, SECOND_ORDER, subject, &bench, verdict, &go_on, error);
