@@ -37,8 +37,8 @@ struct kg_cases {
     int count;
     int capacity;
     struct kg_case **items;
-    double bytes;                    // that all cases take
-    char left_out[KG_LEFT_OUT_TEXT]; // what the limits on work and memory did not allow
+    double bytes;                  // that all cases take
+    char remarks[KG_REMARKS_TEXT]; // as in a verdict
 };
 
 // Makes the cases of a gate by its policy: chooses them one after the other, then fills them on all
@@ -48,6 +48,10 @@ enum kg_status kg_cases_make(struct kg_cases *cases, const struct kg_op *instanc
 // Moves all cases of `more` to `cases`.
 enum kg_status kg_cases_take(struct kg_cases *cases, struct kg_cases *more, struct kg_error *error);
 void kg_cases_free(struct kg_cases *cases);
+// results.c. Fails if rounding decides nearly all results of ordinary inputs, because every
+// impostor would then count as the op itself. Remarks when all results are the same.
+enum kg_status kg_cases_check_results(struct kg_cases *cases, const struct kg_op *op,
+                                      struct kg_error *error);
 // The number of threads for references.
 int kg_case_threads(void);
 

@@ -210,15 +210,15 @@ static double bytes_of(const struct kg_case *item)
     return bytes;
 }
 
-// Adds to the text about what was left out.
 static void leave_out(struct kg_cases *cases, const struct kg_case *item, const char *what,
                       double bytes)
 {
-    size_t used = strlen(cases->left_out), room = sizeof cases->left_out - used;
+    size_t used = strlen(cases->remarks), room = sizeof cases->remarks - used;
     char size[32] = "";
     if (bytes > 0)
         snprintf(size, sizeof size, ", %.1f GB", bytes / 1e9);
-    snprintf(cases->left_out + used, room, "%s%s: %s%s", used ? "; " : "", item->label, what, size);
+    snprintf(cases->remarks + used, room, "%s %s (%s%s)", used ? ";" : "left out:", item->label,
+             what, size);
 }
 
 // Is there memory for the case: for what it holds, and for its image while it is judged? If so, it
@@ -252,7 +252,7 @@ static enum kg_status plan_survey(struct kg_cases *cases, struct kg_case *item,
     if (item->surveyed)
         cases->bytes += cost.bytes;
     else
-        leave_out(cases, item, "only windows of its outputs", 0);
+        leave_out(cases, item, "but for windows of its outputs", 0);
     return KG_OK;
 }
 
@@ -542,7 +542,7 @@ static enum kg_status check_outputs(const struct kg_cases *cases, const struct k
     return kg_error_set(error, KG_ERROR_SHAPE,
                         "no sizes were found for which %s has a result%s%s; give some in its goal: "
                         "verify ...",
-                        instance->name, cases->left_out[0] ? ", left out: " : "", cases->left_out);
+                        instance->name, cases->remarks[0] ? "; " : "", cases->remarks);
 }
 
 enum kg_status kg_cases_make(struct kg_cases *cases, const struct kg_op *instance,
