@@ -8,6 +8,7 @@
 
 #include <float.h>
 #include <inttypes.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -19,6 +20,8 @@
 #define MOST_BYTES 8e8      // of memory, for all cases and the images of one of them
 #define MOST_SURVEYED 1.5e9 // operations of a survey: some seconds on one core
 #define MOST_FLOPS 2e9      // of a kernel in a generated case
+// Of the reference's operations where a survey covers what its windows do not.
+#define SURVEYED_PART 0.1
 // A generated case may take these parts of what a required one may.
 #define GENERATED_PART 0.08
 #define GENERATED_BYTES 0.04
@@ -133,7 +136,7 @@ static enum kg_status fill(struct kg_case *item, const volatile int *cancel, str
         status =
             kg_survey_make(item->problem, inputs, kg_case_threads(), cancel, &item->survey, error);
     for (int w = 0; w < item->window_count && item->survey && status == KG_OK; w++)
-        status = kg_survey_learn(item->survey, item->expected[w], error);
+        kg_survey_learn(item->survey, item->expected[w]);
     return status;
 }
 
@@ -256,6 +259,24 @@ static enum kg_status plan_survey(struct kg_cases *cases, struct kg_case *item,
     return KG_OK;
 }
 
+// Which outputs the reference computes, and whether a survey covers the others.
+static enum kg_status plan_outputs(struct kg_cases *cases, struct kg_case *item,
+                                   const struct request *request, double cost,
+                                   struct kg_error *error)
+{
+    double effort = KG_DEFAULT_EFFORT * request->effort;
+    if (item->whole) {
+        item->window_count = 1;
+        return KG_OK;
+    }
+    enum kg_status status = plan_survey(cases, item, request, error);
+    if (item->surveyed)
+        effort = fmin(effort * SURVEYED_PART, cost / 2);
+    return status ? status
+                  : kg_case_windows(item->problem, effort, item->seed, item->windows,
+                                    &item->window_count, error);
+}
+
 static enum kg_status plan_case(struct kg_cases *cases, struct kg_case *item,
                                 const struct kg_op *instance, const struct request *request,
                                 bool *wanted, struct kg_error *error)
@@ -268,24 +289,18 @@ static enum kg_status plan_case(struct kg_cases *cases, struct kg_case *item,
         *wanted = false;
         return KG_OK;
     }
-    if (status != KG_OK)
-        return status;
-    label(item);
-    if (!request->needed)
+    if (status == KG_OK)
         status = kg_reference_cost(item->problem, NULL, &cost, error);
     *wanted = status == KG_OK &&
               (request->needed || (cost <= effort * GENERATED_PART &&
                                    item->problem->operations <= MOST_FLOPS * request->effort));
-    if (*wanted)
-        status = kg_case_windows(item->problem, effort, item->seed, item->windows,
-                                 &item->window_count, error);
-    if (!*wanted || status != KG_OK)
+    if (!*wanted)
         return status;
-    item->whole = item->window_count == 0;
-    item->window_count = item->whole ? 1 : item->window_count;
+    label(item);
+    item->whole = cost <= effort;
     kg_image_plan(item->problem, cases->is_guarded, item->seed & 1, &item->image);
     *wanted = take_memory(cases, item, request);
-    return *wanted && !item->whole ? plan_survey(cases, item, request, error) : KG_OK;
+    return *wanted ? plan_outputs(cases, item, request, cost, error) : KG_OK;
 }
 
 // Appends a case without inputs. Sizes that the definition does not allow, and expensive sizes that
