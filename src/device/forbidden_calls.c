@@ -58,6 +58,7 @@ enum condition {
     EQUAL,
     NOT_OWN, // the argument is not the number of this process; 0 is its group, which is itself
     NOT_NULL,
+    EQUAL_TO_SET, // equal, and the next argument, the new value, is not NULL
 };
 
 #define REPORT(offence) (SECCOMP_RET_TRAP | (uint32_t)(offence))
@@ -104,7 +105,7 @@ static const struct rule rules[] = {
     {SYS_semget, REPORT(OUTLIVES), ALWAYS, 0, 0},
     {SYS_mq_open, REPORT(OUTLIVES), ALWAYS, 0, 0},
     // What keeps the rules and limits in force.
-    {SYS_rt_sigaction, FAIL(EPERM), EQUAL, 0, SIGSYS},
+    {SYS_rt_sigaction, FAIL(EPERM), EQUAL_TO_SET, 0, SIGSYS},
     {SYS_prctl, FAIL(EPERM), EQUAL, 0, PR_SET_PDEATHSIG},
     {SYS_prlimit64, FAIL(EPERM), NOT_NULL, 2, 0},
 #ifdef SYS_setrlimit
@@ -146,7 +147,7 @@ static const struct rule rules[] = {
 #define RULES (sizeof rules / sizeof rules[0])
 
 struct program {
-    struct sock_filter steps[8 + 8 * RULES];
+    struct sock_filter steps[8 + 10 * RULES];
     unsigned short count;
 };
 
@@ -174,6 +175,16 @@ static void leave(struct program *program, uint32_t action)
     add(program, BPF_RET | BPF_K, action, 0, 0);
 }
 
+// Goes on if the argument is not NULL; the call is allowed otherwise.
+static void need_pointer(struct program *program, size_t low)
+{
+    load(program, low);
+    jump(program, BPF_JEQ, 0, 0, 3);
+    load(program, low + sizeof(uint32_t));
+    jump(program, BPF_JEQ, 0, 0, 1);
+    leave(program, SECCOMP_RET_ALLOW);
+}
+
 // The steps of one rule, for a call that has its number. They end in the rule's action or allow the
 // call.
 static void add_body(struct program *program, const struct rule *rule, uint32_t self)
@@ -193,8 +204,11 @@ static void add_body(struct program *program, const struct rule *rule, uint32_t 
         leave(program, SECCOMP_RET_ALLOW);
         break;
     case EQUAL:
+    case EQUAL_TO_SET:
         jump(program, BPF_JEQ, rule->value, 1, 0);
         leave(program, SECCOMP_RET_ALLOW);
+        if (rule->condition == EQUAL_TO_SET)
+            need_pointer(program, low + sizeof(uint64_t));
         break;
     case NOT_OWN:
         jump(program, BPF_JEQ, self, 1, 0);
@@ -202,10 +216,7 @@ static void add_body(struct program *program, const struct rule *rule, uint32_t 
         leave(program, SECCOMP_RET_ALLOW);
         break;
     case NOT_NULL:
-        jump(program, BPF_JEQ, 0, 0, 3);
-        load(program, low + sizeof(uint32_t));
-        jump(program, BPF_JEQ, 0, 0, 1);
-        leave(program, SECCOMP_RET_ALLOW);
+        need_pointer(program, low);
         break;
     }
     leave(program, rule->action);
