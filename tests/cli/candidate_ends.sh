@@ -53,7 +53,8 @@ done
 # Both loops take as long as a load or unload may.
 candidate loads 'for (;;) { }' "" ""
 candidate unloads "" "" 'for (;;) pause()'
-judge loads & judge unloads & wait
+judge loads >loads.said & judge unloads >unloads.said & wait
+cat loads.said unloads.said
 
 echo "-- processes"
 candidate forks "" 'for (int i = 0; i < 1000; i++) if (fork() == 0) for (;;) pause()' ""
