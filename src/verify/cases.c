@@ -559,7 +559,7 @@ static enum kg_status add_classes(struct maker *maker)
     bool added;
     for (int s = 0; s < count; s++) {
         for (int class = KG_INPUT_NORMAL + 1; class < KG_INPUT_CLASS_COUNT; class ++)
-            if (status == KG_OK)
+            if (status == KG_OK && kg_inputs_class_applies(maker->instance, class))
                 status = add(maker, sizes[s], (enum kg_input_class) class, false, false, &added);
         for (int class = 0; class < KG_INPUT_CLASS_COUNT && maker->policy->strided; class ++)
             if (status == KG_OK && (class == KG_INPUT_NORMAL || class == KG_INPUT_NAN))
