@@ -54,7 +54,7 @@ static void damage(enum fault fault, const struct kg_problem *problem, void *con
         output[elements] = 1;
     if (fault == INTO_GAP && !problem->layouts[2].contiguous && columns > 1)
         output[1] = 0;
-    if (fault == CHANGES_INPUT && rows > 4)
+    if (fault == CHANGES_INPUT && rows > 4 && columns > 1)
         put(problem, tensors, 1, 1, 0, 0.25);
     if (fault == WANDERS && rows > 4 && calls++ % 2)
         put(problem, tensors, 2, 1, 0, get(problem, tensors, 2, 1, 0) * (1 + 0x1p-23));
