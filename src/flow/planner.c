@@ -307,27 +307,24 @@ static bool plan_by_others(const struct kg_request *request, const struct kg_key
     return true;
 }
 
-// Runs what has to be run when it is our turn. What other processes found meanwhile may be enough;
-// then nothing is run. `*recalled` is then what is known afterwards.
-static enum kg_status plan_in_turn(enum kg_status recall, struct kg_recorder *recorder,
-                                   struct kg_recalled *recalled, struct kg_plan **plan,
-                                   struct kg_error *error)
+// Runs what has to be run when it is our turn. What other processes recorded until then may be
+// enough, so looks again first; `*recalled` is what is known then.
+static enum kg_status plan_in_turn(struct kg_recorder *recorder, struct kg_recalled *recalled,
+                                   struct kg_plan **plan, struct kg_error *error)
 {
     struct kg_request request = *recorder->request;
     struct kg_turn turn;
     enum kg_status status = kg_turn_take(&request, recorder->key, &turn, error);
     if (status != KG_OK)
         return status;
+    bool is_late = turn.waited && request.seconds > 0 && turn.seconds >= request.seconds;
+    if (turn.waited && request.seconds > 0)
+        request.seconds = is_late ? 1e-3 : request.seconds - turn.seconds;
+    kg_recalled_free(recalled);
+    enum kg_status recall = kg_flow_recall(&request, recorder->key, recalled, error);
     recorder->request = &request;
     recorder->turn = &turn;
-    bool is_late = turn.waited && request.seconds > 0 && turn.seconds >= request.seconds;
-    if (turn.waited) {
-        if (request.seconds > 0)
-            request.seconds = is_late ? 1e-3 : request.seconds - turn.seconds;
-        kg_recalled_free(recalled);
-        recall = kg_flow_recall(&request, recorder->key, recalled, error);
-        recorder->replaces = recalled->is_outdated;
-    }
+    recorder->replaces = recalled->is_outdated;
     if (!must_run(recall, &request, recalled))
         status = plan_without_running(recall, &request, recalled, plan, error);
     else if (!is_late || !plan_by_others(&request, recorder->key, plan, &status, error))
@@ -341,14 +338,13 @@ static enum kg_status plan_with_key(const struct kg_request *request, const stru
 {
     struct kg_recalled recalled;
     enum kg_status recall = kg_flow_recall(request, key, &recalled, error), status;
-    struct kg_recorder recorder = {
-        .request = request, .key = key, .replaces = recalled.is_outdated};
+    struct kg_recorder recorder = {.request = request, .key = key};
     if (!must_run(recall, request, &recalled)) {
         status = plan_without_running(recall, request, &recalled, plan, error);
     } else {
         status = plan_by_worker(request, plan, error);
         if (status == KG_ERROR_MISSING)
-            status = plan_in_turn(recall, &recorder, &recalled, plan, error);
+            status = plan_in_turn(&recorder, &recalled, plan, error);
     }
     if (status == KG_OK) { // for explain: what was known of another shape
         (*plan)->nearest = recalled.nearest;

@@ -241,8 +241,9 @@ static bool kill_one(struct world *world)
         return false;
     kill(world->processes[which], SIGKILL);
     CHECK(waitpid(world->processes[which], &status, 0) == world->processes[which]);
-    CHECK(WIFSIGNALED(status));
-    world->killed++;
+    bool was_done = WIFEXITED(status); // just before
+    CHECK(was_done ? WEXITSTATUS(status) == 0 : WTERMSIG(status) == SIGKILL);
+    world->killed += !was_done;
     check_records(world);
     world->processes[which] = start(world);
     return true;
@@ -273,17 +274,16 @@ static int remove_entry(const char *path, const struct stat *about, int kind, st
     return remove(path);
 }
 
-// Every problem was searched whole, however often it was interrupted.
+// Every problem was searched to the end, however often it was interrupted. How many candidates that
+// takes depends on what the device is measured to be, so it may differ.
 static void check_whole(const struct world *world)
 {
     sqlite3 *database = open_records(world);
-    int64_t whole = ask(database,
-                        "SELECT min(n) = max(n) FROM (SELECT count(*) AS n FROM outcomes"
-                        " WHERE kind <> 'pruned' AND NOT final GROUP BY key)",
-                        NULL);
     int64_t measured =
         ask(database, "SELECT count(*) FROM outcomes WHERE kind = 'measured' AND NOT final", NULL);
-    CHECK(whole == 1 && measured > 0);
+    CHECK(ask(database,
+              "SELECT count(DISTINCT key) FROM outcomes WHERE kind = 'measured' AND final",
+              NULL) == world->finished);
     CHECK(ask(database, "SELECT count(*) FROM leases", NULL) == 0);
     CHECK(ask(database, "SELECT count(*) FROM wisdom WHERE rigor = 'exhaustive'", NULL) ==
           world->finished);
@@ -299,7 +299,8 @@ static void test(int count)
     if (!mkdtemp(world.home) || pipe(world.told) != 0)
         abort();
     fcntl(world.told[0], F_SETFL, O_NONBLOCK);
-    while (world.killed < kills && !test_failures)
+    int before = test_failures;
+    while (world.killed < kills && test_failures == before)
         search_problem(&world);
     await_orphans();
     check_whole(&world);

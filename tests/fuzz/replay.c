@@ -3,6 +3,7 @@
 // is written to "crash-input" in the current folder; `fuzz_<name> FILE` runs that one file.
 
 #include "fuzz/fuzz.h"
+#include "fuzz/mutator.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -99,6 +100,23 @@ static size_t mutate(uint8_t *bytes, size_t size, const struct input *other)
     return size + length;
 }
 
+// Targets whose inputs have a structure come with mutations of their own.
+#pragma weak LLVMFuzzerCustomMutator
+
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size)
+{
+    static uint8_t bytes[LARGEST];
+    static const struct input none;
+    if (size > LARGEST)
+        return size;
+    memcpy(bytes, data, size);
+    size_t changed = mutate(bytes, size, &none);
+    if (changed > max_size)
+        return size;
+    memcpy(data, bytes, changed);
+    return changed;
+}
+
 static int load(const char *path, struct input *input)
 {
     FILE *file = fopen(path, "rb");
@@ -147,8 +165,12 @@ static void run_mutations(const struct input *seeds, int count, long runs)
         const struct input *seed = &seeds[random_below((size_t)count)];
         size_t size = seed->size;
         memcpy(bytes, seed->bytes, size);
-        for (size_t step = 1 + random_below(4); step > 0; step--)
-            size = mutate(bytes, size, &seeds[random_below((size_t)count)]);
+        for (size_t step = 1 + random_below(4); step > 0; step--) {
+            if (LLVMFuzzerCustomMutator && random_below(4))
+                size = LLVMFuzzerCustomMutator(bytes, size, LARGEST, (unsigned)random_below(~0u));
+            else
+                size = mutate(bytes, size, &seeds[random_below((size_t)count)]);
+        }
         run(bytes, size);
     }
     free(bytes);
