@@ -147,7 +147,7 @@ static void vary(struct lines *lines, json_t *object)
         else if (json_is_real(value))
             json_real_set(value, json_real_value(value) * (0.5 + pick(lines, 1000) / 1000.0));
         else if (json_is_integer(value) && strcmp(name, "schema") != 0 && pick(lines, 3) == 0)
-            json_integer_set(value, json_integer_value(value) + pick(lines, 5));
+            json_integer_set(value, json_integer_value(value) % (1 << 30) + pick(lines, 5));
     }
 }
 
