@@ -92,19 +92,22 @@ static enum kg_status plan_by_search(struct kg_recorder *recorder, const char *c
     return status;
 }
 
-// Plans in the worker program if this process cannot measure. KG_ERROR_MISSING: the program cannot
-// be used, or is not needed.
+// Whether this process cannot measure, and the worker program may.
+static bool is_elsewhere(const struct kg_request *request)
+{
+    const struct kg_evaluator *evaluator = request->evaluator;
+    return evaluator ? evaluator->is_elsewhere : kg_worker_job_is_wanted(request->device);
+}
+
+// Plans in the worker program. KG_ERROR_MISSING: it cannot be used.
 static enum kg_status plan_by_worker(const struct kg_request *request, struct kg_plan **plan,
                                      struct kg_error *error)
 {
     const struct kg_session *session = request->session;
     const struct kg_device *device = request->device;
-    const struct kg_evaluator *evaluator = request->evaluator;
     char *text;
     struct kg_worker_job_answer answer;
     struct kg_choice choice;
-    if (!(evaluator ? evaluator->is_elsewhere : kg_worker_job_is_wanted(request->device)))
-        return KG_ERROR_MISSING;
     if (session->progress)
         session->progress(session->user, "searching in another process", 0, 1);
     enum kg_status status = kg_worker_job_plan(request, &text, &answer, error);
@@ -287,6 +290,25 @@ static enum kg_status plan_by_running(enum kg_status recall, struct kg_recorder 
     return plan_by_measuring(recorder, recalled, outdated, plan, error);
 }
 
+// The worker program takes its turn itself; this process has waited for it to be free, because it
+// can say so and be cancelled.
+static enum kg_status plan_anywhere(enum kg_status recall, struct kg_recorder *recorder,
+                                    const struct kg_recalled *recalled, struct kg_plan **plan,
+                                    struct kg_error *error)
+{
+    const struct kg_request *request = recorder->request;
+    if (is_elsewhere(request)) {
+        kg_turn_end(recorder->turn);
+        enum kg_status status = plan_by_worker(request, plan, error);
+        if (status != KG_ERROR_MISSING)
+            return status;
+        status = kg_turn_take(request, recorder->key, recorder->turn, error);
+        if (status != KG_OK)
+            return status;
+    }
+    return plan_by_running(recall, recorder, recalled, plan, error);
+}
+
 // For a request whose time passed while another process measured: the best that is on record so
 // far.
 static bool plan_by_others(const struct kg_request *request, const struct kg_key *key,
@@ -328,7 +350,7 @@ static enum kg_status plan_in_turn(struct kg_recorder *recorder, struct kg_recal
     if (!must_run(recall, &request, recalled))
         status = plan_without_running(recall, &request, recalled, plan, error);
     else if (!is_late || !plan_by_others(&request, recorder->key, plan, &status, error))
-        status = plan_by_running(recall, recorder, recalled, plan, error);
+        status = plan_anywhere(recall, recorder, recalled, plan, error);
     kg_turn_end(&turn);
     return status;
 }
@@ -339,13 +361,10 @@ static enum kg_status plan_with_key(const struct kg_request *request, const stru
     struct kg_recalled recalled;
     enum kg_status recall = kg_flow_recall(request, key, &recalled, error), status;
     struct kg_recorder recorder = {.request = request, .key = key};
-    if (!must_run(recall, request, &recalled)) {
+    if (must_run(recall, request, &recalled))
+        status = plan_in_turn(&recorder, &recalled, plan, error);
+    else
         status = plan_without_running(recall, request, &recalled, plan, error);
-    } else {
-        status = plan_by_worker(request, plan, error);
-        if (status == KG_ERROR_MISSING)
-            status = plan_in_turn(&recorder, &recalled, plan, error);
-    }
     if (status == KG_OK) { // for explain: what was known of another shape
         (*plan)->nearest = recalled.nearest;
         recalled.nearest = (struct kg_nearest){0};
