@@ -17,6 +17,9 @@ struct kg_case {
     uint64_t seed;
     enum kg_input_class class;
     bool strided;
+    // Judged in memory that other cases with the same sizes use too, even on a device that keeps
+    // the images of cases: a subject that remembers results by address gives the wrong ones.
+    bool shares_memory;
     struct kg_image_plan image;
     void *inputs[KG_MAX_TENSORS]; // host memory, laid out as the problem says
     // The whole outputs, or up to three windows of outputs that are too expensive to compute with
@@ -34,8 +37,8 @@ struct kg_cases {
     int count;
     int capacity;
     struct kg_case **items;
-    double bytes;                    // that all cases take
-    char left_out[KG_LEFT_OUT_TEXT]; // what the limits on work and memory did not allow
+    double bytes;                  // that all cases take
+    char remarks[KG_REMARKS_TEXT]; // as in a verdict
 };
 
 // Makes the cases of a gate by its policy: chooses them one after the other, then fills them on all
@@ -45,6 +48,10 @@ enum kg_status kg_cases_make(struct kg_cases *cases, const struct kg_op *instanc
 // Moves all cases of `more` to `cases`.
 enum kg_status kg_cases_take(struct kg_cases *cases, struct kg_cases *more, struct kg_error *error);
 void kg_cases_free(struct kg_cases *cases);
+// results.c. Fails if rounding decides nearly all results of ordinary inputs, because every
+// impostor would then count as the op itself. Remarks when all results are the same.
+enum kg_status kg_cases_check_results(struct kg_cases *cases, const struct kg_op *op,
+                                      struct kg_error *error);
 // The number of threads for references.
 int kg_case_threads(void);
 

@@ -8,6 +8,7 @@
 
 #include <float.h>
 #include <inttypes.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -19,6 +20,8 @@
 #define MOST_BYTES 8e8      // of memory, for all cases and the images of one of them
 #define MOST_SURVEYED 1.5e9 // operations of a survey: some seconds on one core
 #define MOST_FLOPS 2e9      // of a kernel in a generated case
+// Of the reference's operations where a survey covers what its windows do not.
+#define SURVEYED_PART 0.1
 // A generated case may take these parts of what a required one may.
 #define GENERATED_PART 0.08
 #define GENERATED_BYTES 0.04
@@ -29,6 +32,7 @@ struct request {
     const int64_t *sizes;
     enum kg_input_class class;
     bool strided;
+    bool shares_memory;
     uint64_t seed;
     double effort; // multiplies all limits
     bool needed;   // an expensive case is then checked in windows instead of left out
@@ -132,7 +136,7 @@ static enum kg_status fill(struct kg_case *item, const volatile int *cancel, str
         status =
             kg_survey_make(item->problem, inputs, kg_case_threads(), cancel, &item->survey, error);
     for (int w = 0; w < item->window_count && item->survey && status == KG_OK; w++)
-        status = kg_survey_learn(item->survey, item->expected[w], error);
+        kg_survey_learn(item->survey, item->expected[w]);
     return status;
 }
 
@@ -209,15 +213,15 @@ static double bytes_of(const struct kg_case *item)
     return bytes;
 }
 
-// Adds to the text about what was left out.
 static void leave_out(struct kg_cases *cases, const struct kg_case *item, const char *what,
                       double bytes)
 {
-    size_t used = strlen(cases->left_out), room = sizeof cases->left_out - used;
+    size_t used = strlen(cases->remarks), room = sizeof cases->remarks - used;
     char size[32] = "";
     if (bytes > 0)
         snprintf(size, sizeof size, ", %.1f GB", bytes / 1e9);
-    snprintf(cases->left_out + used, room, "%s%s: %s%s", used ? "; " : "", item->label, what, size);
+    snprintf(cases->remarks + used, room, "%s %s (%s%s)", used ? ";" : "left out:", item->label,
+             what, size);
 }
 
 // Is there memory for the case: for what it holds, and for its image while it is judged? If so, it
@@ -251,8 +255,26 @@ static enum kg_status plan_survey(struct kg_cases *cases, struct kg_case *item,
     if (item->surveyed)
         cases->bytes += cost.bytes;
     else
-        leave_out(cases, item, "only windows of its outputs", 0);
+        leave_out(cases, item, "but for windows of its outputs", 0);
     return KG_OK;
+}
+
+// Which outputs the reference computes, and whether a survey covers the others.
+static enum kg_status plan_outputs(struct kg_cases *cases, struct kg_case *item,
+                                   const struct request *request, double cost,
+                                   struct kg_error *error)
+{
+    double effort = KG_DEFAULT_EFFORT * request->effort;
+    if (item->whole) {
+        item->window_count = 1;
+        return KG_OK;
+    }
+    enum kg_status status = plan_survey(cases, item, request, error);
+    if (item->surveyed)
+        effort = fmin(effort * SURVEYED_PART, cost / 2);
+    return status ? status
+                  : kg_case_windows(item->problem, effort, item->seed, item->windows,
+                                    &item->window_count, error);
 }
 
 static enum kg_status plan_case(struct kg_cases *cases, struct kg_case *item,
@@ -267,24 +289,18 @@ static enum kg_status plan_case(struct kg_cases *cases, struct kg_case *item,
         *wanted = false;
         return KG_OK;
     }
-    if (status != KG_OK)
-        return status;
-    label(item);
-    if (!request->needed)
+    if (status == KG_OK)
         status = kg_reference_cost(item->problem, NULL, &cost, error);
     *wanted = status == KG_OK &&
               (request->needed || (cost <= effort * GENERATED_PART &&
                                    item->problem->operations <= MOST_FLOPS * request->effort));
-    if (*wanted)
-        status = kg_case_windows(item->problem, effort, item->seed, item->windows,
-                                 &item->window_count, error);
-    if (!*wanted || status != KG_OK)
+    if (!*wanted)
         return status;
-    item->whole = item->window_count == 0;
-    item->window_count = item->whole ? 1 : item->window_count;
+    label(item);
+    item->whole = cost <= effort;
     kg_image_plan(item->problem, cases->is_guarded, item->seed & 1, &item->image);
     *wanted = take_memory(cases, item, request);
-    return *wanted && !item->whole ? plan_survey(cases, item, request, error) : KG_OK;
+    return *wanted ? plan_outputs(cases, item, request, cost, error) : KG_OK;
 }
 
 // Appends a case without inputs. Sizes that the definition does not allow, and expensive sizes that
@@ -300,6 +316,7 @@ static enum kg_status append_case(struct kg_cases *cases, const struct kg_op *in
         return kg_error_memory(error, "a case of the gate");
     item->class = request->class;
     item->strided = request->strided;
+    item->shares_memory = request->shares_memory;
     item->seed = request->seed;
     bool wanted;
     enum kg_status status = plan_case(cases, item, instance, request, &wanted, error);
@@ -358,6 +375,7 @@ static enum kg_status add(struct maker *maker, const int64_t *sizes, enum kg_inp
         .sizes = sizes,
         .class = class,
         .strided = strided,
+        .shares_memory = class == KG_INPUT_TIES || class == KG_INPUT_WHOLE,
         .seed = maker->seed + 1000003u * (uint64_t)maker->cases->count,
         .effort = maker->effort,
         .needed = needed,
@@ -539,7 +557,7 @@ static enum kg_status check_outputs(const struct kg_cases *cases, const struct k
     return kg_error_set(error, KG_ERROR_SHAPE,
                         "no sizes were found for which %s has a result%s%s; give some in its goal: "
                         "verify ...",
-                        instance->name, cases->left_out[0] ? ", left out: " : "", cases->left_out);
+                        instance->name, cases->remarks[0] ? "; " : "", cases->remarks);
 }
 
 enum kg_status kg_cases_make(struct kg_cases *cases, const struct kg_op *instance,

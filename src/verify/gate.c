@@ -7,7 +7,6 @@
 #include "verify/random.h"
 #include "verify/witness.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +15,6 @@ enum impostor_fate { FATE_UNKNOWN, FATE_REJECTED, FATE_IS_THE_OP };
 
 #define MAX_IMPOSTORS 32
 #define MAX_MENDS 3 // rounds of new cases after an impostor has passed
-// Of the results of ordinary inputs, at least this fraction must be decidable.
-#define LEAST_DECIDED 0.1
 #define MAX_PROOF_BYTES ((size_t)1 << 20)
 // Streams of random numbers for the order of the cases.
 #define FIRST_ORDER 21
@@ -186,38 +183,6 @@ static enum kg_status find_passing(struct kg_gate *gate, struct bench *bench, in
     return KG_OK;
 }
 
-// Counts elements whose slack is small compared with the output's largest value.
-static double count_decided(const struct kg_expected *expected)
-{
-    double largest = 0, decided = 0;
-    for (int64_t n = 0; n < expected->count; n++)
-        if (isfinite(expected->value[n]))
-            largest = fmax(largest, fabs(expected->value[n]));
-    for (int64_t n = 0; n < expected->count; n++)
-        decided += expected->slack[n] <= largest / 2;
-    return decided;
-}
-
-// If no result is decidable, every impostor would count as the op itself. Each case counts alike:
-// in a long running product nearly all results are undecidable, in a short one few.
-static enum kg_status check_decidable(const struct kg_gate *gate, struct kg_error *error)
-{
-    double decided = 0, all = 0;
-    for (int i = 0; i < gate->cases.count; i++) {
-        const struct kg_case *item = gate->cases.items[i];
-        for (int o = 0; o < gate->op->output_count && item->class == KG_INPUT_NORMAL; o++) {
-            const struct kg_expected *expected = &item->expected[0][o];
-            all += expected->count > 0;
-            decided += expected->count > 0 ? count_decided(expected) / (double)expected->count : 0;
-        }
-    }
-    if (decided > 0 && decided >= LEAST_DECIDED * all)
-        return KG_OK;
-    return kg_error_set(error, KG_ERROR_WRONG,
-                        "rounding decides %.0f%% of the results of %s: nothing can be verified",
-                        all > 0 ? 100 * (1 - decided / all) : 100, gate->op->name);
-}
-
 static enum kg_status prove(struct kg_gate *gate, const struct kg_policy *policy,
                             struct kg_error *error)
 {
@@ -269,7 +234,7 @@ enum kg_status kg_gate_make(struct kg_device *device, const struct kg_op *instan
     if (status == KG_OK)
         status = kg_cases_make(&made->cases, instance, policy, made->seed, error);
     if (status == KG_OK)
-        status = check_decidable(made, error);
+        status = kg_cases_check_results(&made->cases, instance, error);
     if (status == KG_OK)
         status = prove(made, policy, error);
     if (status == KG_OK && !device->backend->shares_memory)
@@ -325,6 +290,10 @@ static enum kg_status run_once(const struct kg_gate *gate, int index,
     outcome->failure.status =
         subject->run(subject->user, item->problem, tensors, &outcome->failure);
     atomic_store(&gate->witness->running, 0);
+    const char *changed = device->backend->changed ? device->backend->changed(device) : NULL;
+    if (changed && !outcome->failure.status)
+        outcome->failure.status =
+            kg_error_set(&outcome->failure, KG_ERROR_WRONG, "it left %s changed", changed);
     outcome->ran = outcome->failure.status == KG_OK;
     return outcome->ran && bench->device
                ? device->backend->copy(device, image, base, item->image.bytes, error)
@@ -427,7 +396,7 @@ static enum kg_status judge_all(const struct kg_gate *gate, judging *judge, uint
 static void describe_gate(const struct kg_gate *gate, struct kg_verdict *verdict)
 {
     verdict->seed = gate->seed;
-    memcpy(verdict->left_out, gate->cases.left_out, sizeof verdict->left_out);
+    memcpy(verdict->remarks, gate->cases.remarks, sizeof verdict->remarks);
     verdict->impostors = 0;
     for (int i = 0; i < kg_gate_impostor_count(); i++)
         verdict->impostors += gate->fates[i] == FATE_REJECTED;
@@ -444,7 +413,10 @@ enum kg_status kg_gate_judge(const struct kg_gate *gate, const struct kg_subject
         return status;
     bool go_on = true;
     kg_witness_watch(gate->witness);
-    status = judge_all(gate, judge_first, FIRST_ORDER, subject, &bench, verdict, &go_on, error);
+    if (gate->device->backend->watch)
+        status = gate->device->backend->watch(gate->device, error);
+    if (status == KG_OK)
+        status = judge_all(gate, judge_first, FIRST_ORDER, subject, &bench, verdict, &go_on, error);
     if (status == KG_OK && go_on)
         status =
             judge_all(gate, judge_again, SECOND_ORDER, subject, &bench, verdict, &go_on, error);

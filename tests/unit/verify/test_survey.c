@@ -81,7 +81,7 @@ static struct kg_verdict judge_at_size(const char *text, const char *dtype, stru
     if (verdict.passed != (fault.place == NOWHERE))
         fprintf(stderr, "%.15s... %s, place %d, seed %llu: passed %d: %s %s\n", text, dtype,
                 (int)fault.place, (unsigned long long)verdict.seed, verdict.passed, verdict.reason,
-                verdict.left_out);
+                verdict.remarks);
     CHECK(verdict.passed == (fault.place == NOWHERE));
     CHECK(verdict.passed || strstr(verdict.reason, "P=300"));
     unmake(&made);
@@ -129,7 +129,7 @@ static void special_values(void)
 }
 
 // What costs too much even without slack is said to be left out.
-static void left_out(void)
+static void remarks(void)
 {
     struct made made = make(BIAS_RELU, "P=3000 D=4000 T=f32");
     const struct kg_policy policy = {
@@ -137,8 +137,8 @@ static void left_out(void)
     struct fault none = {.place = NOWHERE};
     struct kg_verdict verdict = judge(made.op, &policy, spoilt, &none);
     CHECK(verdict.passed);
-    CHECK(strstr(verdict.left_out, "P=3000 D=4000"));
+    CHECK(strstr(verdict.remarks, "P=3000 D=4000"));
     unmake(&made);
 }
 
-TEST_MAIN(faults_outside_windows, low_precision, special_values, left_out)
+TEST_MAIN(faults_outside_windows, low_precision, special_values, remarks)
