@@ -1,6 +1,6 @@
-// Runs a fuzz target without libFuzzer: every seed of a folder as it is, then mutations of them,
-// always the same ones. KG_FUZZ_RUNS sets their number. When the target crashes, the input it had
-// is written to "crash-input" in the current folder; `fuzz_<name> FILE` runs that one file.
+// Runs a fuzz target without libFuzzer: every seed of some folders as it is, then mutations of
+// them, always the same ones. KG_FUZZ_RUNS sets their number. When the target crashes, the input it
+// had is written to "crash-input" in the current folder; `fuzz_<name> FILE` runs that one file.
 
 #include "fuzz/fuzz.h"
 #include "fuzz/mutator.h"
@@ -140,14 +140,14 @@ static int visible(const struct dirent *entry)
 }
 
 // Sorted, so that every machine makes the same mutations.
-static int load_folder(const char *folder, struct input *inputs)
+static int load_folder(const char *folder, struct input *inputs, int most)
 {
     struct dirent **entries;
     int count = scandir(folder, &entries, visible, by_name), loaded = 0;
     for (int i = 0; i < count; i++) {
         char path[4096];
         snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
-        if (loaded < MOST_SEEDS && load(path, &inputs[loaded]) == 0)
+        if (loaded < most && load(path, &inputs[loaded]) == 0)
             loaded++;
         free(entries[i]);
     }
@@ -180,8 +180,8 @@ int main(int argc, char **argv)
 {
     static struct input seeds[MOST_SEEDS];
     struct stat info;
-    if (argc != 2 || stat(argv[1], &info) != 0) {
-        fprintf(stderr, "usage: %s FOLDER-OF-SEEDS|FILE\n", argv[0]);
+    if (argc < 2 || stat(argv[1], &info) != 0) {
+        fprintf(stderr, "usage: %s FOLDER-OF-SEEDS...|FILE\n", argv[0]);
         return 2;
     }
     static const int signals[] = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL};
@@ -190,10 +190,11 @@ int main(int argc, char **argv)
 
     const char *wanted = getenv("KG_FUZZ_RUNS");
     long runs = wanted ? strtol(wanted, NULL, 10) : 4000;
-    int count;
-    if (S_ISDIR(info.st_mode))
-        count = load_folder(argv[1], seeds);
-    else {
+    int count = 0;
+    if (S_ISDIR(info.st_mode)) {
+        for (int i = 1; i < argc; i++)
+            count += load_folder(argv[i], seeds + count, MOST_SEEDS - count);
+    } else {
         count = load(argv[1], &seeds[0]) == 0;
         runs = 0;
     }
