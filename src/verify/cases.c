@@ -3,6 +3,8 @@
 
 #include "verify/case.h"
 
+#include "base/hash.h"
+
 #include "verify/random.h"
 #include "verify/sizes.h"
 
@@ -17,14 +19,15 @@
 #include <unistd.h>
 
 // Limits with an effort of 1.
-#define MOST_BYTES 8e8      // of memory, for all cases and the images of one of them
-#define MOST_SURVEYED 1.5e9 // operations of a survey: some seconds on one core
-#define MOST_FLOPS 2e9      // of a kernel in a generated case
+#define MOST_BYTES 8.2e8  // of memory, for required cases and their images
+#define MOST_SURVEYED 8e9 // operations of a survey for each core: half a minute
+#define MOST_FLOPS 2e9    // of a kernel in a generated case
 // Of the reference's operations where a survey covers what its windows do not.
 #define SURVEYED_PART 0.1
 // A generated case may take these parts of what a required one may.
 #define GENERATED_PART 0.08
 #define GENERATED_BYTES 0.04
+#define GENERATED_TOTAL 0.1 // all of them, beside the required ones
 
 #define MAX_THREADS 8
 
@@ -45,8 +48,9 @@ static void free_case(struct kg_case *item)
     for (int w = 0; w < KG_MAX_WINDOWS && item->problem; w++)
         kg_expected_free(item->expected[w], item->problem->op->output_count);
     kg_survey_free(item->survey);
-    for (int i = 0; i < KG_MAX_TENSORS; i++)
+    for (int i = 0; i < KG_MAX_TENSORS && !item->own.at; i++)
         free(item->inputs[i]);
+    kg_image_memory_free(&item->own);
     kg_problem_free(item->problem);
     free(item);
 }
@@ -105,16 +109,39 @@ static void label(struct kg_case *item)
                  kg_input_class_names[item->class], item->strided ? ", strided" : "");
 }
 
-static enum kg_status fill_inputs(struct kg_case *item, struct kg_error *error)
+void kg_case_restore(struct kg_case *item)
 {
+    for (int i = 0; i < item->problem->op->input_count; i++)
+        kg_inputs_fill(item->problem, i, item->class, item->seed, item->inputs[i]);
+}
+
+static enum kg_status fill_own(struct kg_case *item, bool is_guarded, struct kg_error *error)
+{
+    enum kg_status status = kg_image_memory_make(&item->own, is_guarded, item->image.bytes, error);
+    if (status == KG_OK)
+        status = kg_image_memory_open(&item->own, &item->image, error);
+    if (status != KG_OK)
+        return status;
+    for (int i = 0; i < item->problem->op->input_count; i++)
+        item->inputs[i] = item->own.at + item->image.offset[i];
+    kg_case_restore(item);
+    for (int i = 0; i < item->problem->op->input_count; i++)
+        item->input_sums[i] = kg_hash_bytes(item->inputs[i], item->problem->layouts[i].bytes).low;
+    return KG_OK;
+}
+
+static enum kg_status fill_inputs(struct kg_case *item, bool is_guarded, struct kg_error *error)
+{
+    if (!item->whole)
+        return fill_own(item, is_guarded, error);
     for (int i = 0; i < item->problem->op->input_count; i++) {
         size_t bytes = item->problem->layouts[i].bytes;
         item->inputs[i] = malloc(bytes + 1);
         if (!item->inputs[i])
             return kg_error_memory(error, "the gate's inputs");
         memset(item->inputs[i], 0xff, bytes + 1);
-        kg_inputs_fill(item->problem, i, item->class, item->seed, item->inputs[i]);
     }
+    kg_case_restore(item);
     return KG_OK;
 }
 
@@ -125,10 +152,11 @@ int kg_case_threads(void)
 }
 
 // Computes the inputs and the reference.
-static enum kg_status fill(struct kg_case *item, const volatile int *cancel, struct kg_error *error)
+static enum kg_status fill(struct kg_case *item, bool is_guarded, const volatile int *cancel,
+                           struct kg_error *error)
 {
     const void *const *inputs = (const void *const *)item->inputs;
-    enum kg_status status = fill_inputs(item, error);
+    enum kg_status status = fill_inputs(item, is_guarded, error);
     for (int w = 0; w < item->window_count && status == KG_OK; w++)
         status = kg_reference_window(item->problem, inputs, item->whole ? NULL : item->windows[w],
                                      kg_case_threads(), cancel, item->expected[w], error);
@@ -157,7 +185,8 @@ static void *fill_some(void *argument)
         if (at >= filling->cases->count)
             return NULL;
         struct kg_error error = {0};
-        enum kg_status status = fill(filling->cases->items[at], filling->cancel, &error);
+        enum kg_status status =
+            fill(filling->cases->items[at], filling->cases->is_guarded, filling->cancel, &error);
         if (status == KG_OK)
             continue;
         pthread_mutex_lock(&filling->lock);
@@ -201,15 +230,16 @@ static enum kg_status append(struct kg_cases *cases, struct kg_case *item, struc
     return KG_OK;
 }
 
-// The memory that a case holds beside its survey: inputs, and the reference's values with slack.
+// The memory that a case holds beside its survey: inputs, and the reference's values with slack; of
+// a large case, its image.
 static double bytes_of(const struct kg_case *item)
 {
     const struct kg_problem *problem = item->problem;
-    double bytes = 0;
-    for (int i = 0; i < problem->op->input_count + problem->op->output_count; i++)
-        bytes += i < problem->op->input_count ? (double)problem->layouts[i].bytes
-                 : item->whole ? 3.0 * sizeof(double) * (double)problem->layouts[i].elements
-                               : 0;
+    double bytes = item->whole ? 0 : (double)item->image.room;
+    for (int i = 0; i < problem->op->input_count + problem->op->output_count && item->whole; i++)
+        bytes += i < problem->op->input_count
+                     ? (double)problem->layouts[i].bytes
+                     : 3.0 * sizeof(double) * (double)problem->layouts[i].elements;
     return bytes;
 }
 
@@ -229,14 +259,16 @@ static void leave_out(struct kg_cases *cases, const struct kg_case *item, const 
 static bool take_memory(struct kg_cases *cases, const struct kg_case *item,
                         const struct request *request)
 {
-    double bytes = bytes_of(item), limit = MOST_BYTES * request->effort;
-    bool fits = request->needed ? cases->bytes + bytes + (double)item->image.room <= limit
-                                : bytes + (double)item->image.room <= limit * GENERATED_BYTES &&
-                                      cases->bytes + bytes <= limit / 2;
+    double limit = MOST_BYTES * request->effort, bytes = bytes_of(item);
+    double image = item->whole ? (double)item->image.room : 0;
+    double *taken = request->needed ? &cases->bytes : &cases->generated_bytes;
+    bool fits = request->needed ? *taken + bytes + image <= limit
+                                : *taken + bytes <= limit * GENERATED_TOTAL &&
+                                      bytes + image <= limit * GENERATED_BYTES;
     if (fits)
-        cases->bytes += bytes;
+        *taken += bytes;
     else if (request->needed)
-        leave_out(cases, item, "too large", bytes + (double)item->image.room);
+        leave_out(cases, item, "too large", bytes + image);
     return fits;
 }
 
@@ -249,7 +281,7 @@ static enum kg_status plan_survey(struct kg_cases *cases, struct kg_case *item,
     enum kg_status status = kg_survey_cost(item->problem, &cost, error);
     if (status != KG_OK)
         return status;
-    double room = MOST_BYTES * request->effort - cases->bytes - (double)item->image.room;
+    double room = MOST_BYTES * request->effort - cases->bytes;
     item->surveyed = cost.operations <= MOST_SURVEYED * request->effort * kg_case_threads() &&
                      cost.bytes <= room;
     if (item->surveyed)
