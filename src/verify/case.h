@@ -22,6 +22,9 @@ struct kg_case {
     bool shares_memory;
     struct kg_image_plan image;
     void *inputs[KG_MAX_TENSORS]; // host memory, laid out as the problem says
+    // A large case is judged where its inputs lie; checksums say whether they have changed.
+    struct kg_image_memory own;
+    uint64_t input_sums[KG_MAX_TENSORS];
     // The whole outputs, or up to three windows of outputs that are too expensive to compute with
     // slack, and a survey of all their elements.
     bool whole;
@@ -37,7 +40,7 @@ struct kg_cases {
     int count;
     int capacity;
     struct kg_case **items;
-    double bytes;                  // that all cases take
+    double bytes, generated_bytes; // that all cases take
     char remarks[KG_REMARKS_TEXT]; // as in a verdict
 };
 
@@ -52,6 +55,9 @@ void kg_cases_free(struct kg_cases *cases);
 // impostor would then count as the op itself. Remarks when all results are the same.
 enum kg_status kg_cases_check_results(struct kg_cases *cases, const struct kg_op *op,
                                       struct kg_error *error);
+// filling.c: inputs and references of all cases.
+enum kg_status kg_cases_fill(const struct kg_cases *cases, const volatile int *cancel,
+                             struct kg_error *error);
 // The number of threads for references.
 int kg_case_threads(void);
 
@@ -61,6 +67,8 @@ enum kg_status kg_case_windows(const struct kg_problem *problem, double effort, 
                                struct kg_window windows[KG_MAX_WINDOWS][KG_MAX_TENSORS], int *count,
                                struct kg_error *error);
 
+// Makes the inputs of a case with an image of its own again, after a subject has changed them.
+void kg_case_restore(struct kg_case *item);
 // "y[3, 5]".
 void kg_case_element(const struct kg_problem *problem, int tensor, const int64_t *index, char *text,
                      size_t room);

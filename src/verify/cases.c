@@ -1,32 +1,27 @@
 // Chooses the cases of a gate: sizes by rule, and for each size some classes of inputs. The choice
-// is made sequentially; inputs and references are computed in parallel afterwards.
+// is made sequentially; filling.c computes inputs and references in parallel afterwards.
 
 #include "verify/case.h"
 
+#include "verify/case_sizes.h"
 #include "verify/random.h"
-#include "verify/sizes.h"
 
-#include <float.h>
 #include <inttypes.h>
 #include <math.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 // Limits with an effort of 1.
-#define MOST_BYTES 8e8      // of memory, for all cases and the images of one of them
-#define MOST_SURVEYED 1.5e9 // operations of a survey: some seconds on one core
-#define MOST_FLOPS 2e9      // of a kernel in a generated case
+#define MOST_BYTES 8.2e8  // of memory, for required cases and their images
+#define MOST_SURVEYED 8e9 // operations of a survey for each core: half a minute
+#define MOST_FLOPS 2e9    // of a kernel in a generated case
 // Of the reference's operations where a survey covers what its windows do not.
 #define SURVEYED_PART 0.1
 // A generated case may take these parts of what a required one may.
 #define GENERATED_PART 0.08
 #define GENERATED_BYTES 0.04
-
-#define MAX_THREADS 8
+#define GENERATED_TOTAL 0.1 // all of them, beside the required ones
 
 struct request {
     const int64_t *sizes;
@@ -45,8 +40,9 @@ static void free_case(struct kg_case *item)
     for (int w = 0; w < KG_MAX_WINDOWS && item->problem; w++)
         kg_expected_free(item->expected[w], item->problem->op->output_count);
     kg_survey_free(item->survey);
-    for (int i = 0; i < KG_MAX_TENSORS; i++)
+    for (int i = 0; i < KG_MAX_TENSORS && !item->own.at; i++)
         free(item->inputs[i]);
+    kg_image_memory_free(&item->own);
     kg_problem_free(item->problem);
     free(item);
 }
@@ -105,88 +101,6 @@ static void label(struct kg_case *item)
                  kg_input_class_names[item->class], item->strided ? ", strided" : "");
 }
 
-static enum kg_status fill_inputs(struct kg_case *item, struct kg_error *error)
-{
-    for (int i = 0; i < item->problem->op->input_count; i++) {
-        size_t bytes = item->problem->layouts[i].bytes;
-        item->inputs[i] = malloc(bytes + 1);
-        if (!item->inputs[i])
-            return kg_error_memory(error, "the gate's inputs");
-        memset(item->inputs[i], 0xff, bytes + 1);
-        kg_inputs_fill(item->problem, i, item->class, item->seed, item->inputs[i]);
-    }
-    return KG_OK;
-}
-
-int kg_case_threads(void)
-{
-    long count = sysconf(_SC_NPROCESSORS_ONLN);
-    return count < 1 ? 1 : count > MAX_THREADS ? MAX_THREADS : (int)count;
-}
-
-// Computes the inputs and the reference.
-static enum kg_status fill(struct kg_case *item, const volatile int *cancel, struct kg_error *error)
-{
-    const void *const *inputs = (const void *const *)item->inputs;
-    enum kg_status status = fill_inputs(item, error);
-    for (int w = 0; w < item->window_count && status == KG_OK; w++)
-        status = kg_reference_window(item->problem, inputs, item->whole ? NULL : item->windows[w],
-                                     kg_case_threads(), cancel, item->expected[w], error);
-    if (status == KG_OK && item->surveyed)
-        status =
-            kg_survey_make(item->problem, inputs, kg_case_threads(), cancel, &item->survey, error);
-    for (int w = 0; w < item->window_count && item->survey && status == KG_OK; w++)
-        kg_survey_learn(item->survey, item->expected[w]);
-    return status;
-}
-
-struct filling {
-    const struct kg_cases *cases;
-    const volatile int *cancel;
-    _Atomic int next;
-    pthread_mutex_t lock; // locked to report a failure
-    enum kg_status status;
-    struct kg_error *error;
-};
-
-static void *fill_some(void *argument)
-{
-    struct filling *filling = argument;
-    for (;;) {
-        int at = atomic_fetch_add(&filling->next, 1);
-        if (at >= filling->cases->count)
-            return NULL;
-        struct kg_error error = {0};
-        enum kg_status status = fill(filling->cases->items[at], filling->cancel, &error);
-        if (status == KG_OK)
-            continue;
-        pthread_mutex_lock(&filling->lock);
-        if (filling->status == KG_OK)
-            filling->status = kg_error_set(filling->error, status, "%s", error.text);
-        pthread_mutex_unlock(&filling->lock);
-        atomic_store(&filling->next, filling->cases->count);
-    }
-}
-
-// The calling thread fills cases too, so that all are filled even if no other thread can be
-// started.
-static enum kg_status fill_all(const struct kg_cases *cases, const volatile int *cancel,
-                               struct kg_error *error)
-{
-    struct filling filling = {
-        .cases = cases, .cancel = cancel, .lock = PTHREAD_MUTEX_INITIALIZER, .error = error};
-    pthread_t helpers[MAX_THREADS];
-    int started = 0, wanted = kg_case_threads() - 1;
-    while (started < wanted && started + 1 < cases->count &&
-           pthread_create(&helpers[started], NULL, fill_some, &filling) == 0)
-        started++;
-    fill_some(&filling);
-    for (int i = 0; i < started; i++)
-        pthread_join(helpers[i], NULL);
-    pthread_mutex_destroy(&filling.lock);
-    return filling.status;
-}
-
 static enum kg_status append(struct kg_cases *cases, struct kg_case *item, struct kg_error *error)
 {
     if (cases->count == cases->capacity) {
@@ -201,15 +115,16 @@ static enum kg_status append(struct kg_cases *cases, struct kg_case *item, struc
     return KG_OK;
 }
 
-// The memory that a case holds beside its survey: inputs, and the reference's values with slack.
+// The memory that a case holds beside its survey: inputs, and the reference's values with slack; of
+// a large case, its image.
 static double bytes_of(const struct kg_case *item)
 {
     const struct kg_problem *problem = item->problem;
-    double bytes = 0;
-    for (int i = 0; i < problem->op->input_count + problem->op->output_count; i++)
-        bytes += i < problem->op->input_count ? (double)problem->layouts[i].bytes
-                 : item->whole ? 3.0 * sizeof(double) * (double)problem->layouts[i].elements
-                               : 0;
+    double bytes = item->whole ? 0 : (double)item->image.room;
+    for (int i = 0; i < problem->op->input_count + problem->op->output_count && item->whole; i++)
+        bytes += i < problem->op->input_count
+                     ? (double)problem->layouts[i].bytes
+                     : 3.0 * sizeof(double) * (double)problem->layouts[i].elements;
     return bytes;
 }
 
@@ -229,14 +144,16 @@ static void leave_out(struct kg_cases *cases, const struct kg_case *item, const 
 static bool take_memory(struct kg_cases *cases, const struct kg_case *item,
                         const struct request *request)
 {
-    double bytes = bytes_of(item), limit = MOST_BYTES * request->effort;
-    bool fits = request->needed ? cases->bytes + bytes + (double)item->image.room <= limit
-                                : bytes + (double)item->image.room <= limit * GENERATED_BYTES &&
-                                      cases->bytes + bytes <= limit / 2;
+    double limit = MOST_BYTES * request->effort, bytes = bytes_of(item);
+    double image = item->whole ? (double)item->image.room : 0;
+    double *taken = request->needed ? &cases->bytes : &cases->generated_bytes;
+    bool fits = request->needed ? *taken + bytes + image <= limit
+                                : *taken + bytes <= limit * GENERATED_TOTAL &&
+                                      bytes + image <= limit * GENERATED_BYTES;
     if (fits)
-        cases->bytes += bytes;
+        *taken += bytes;
     else if (request->needed)
-        leave_out(cases, item, "too large", bytes + (double)item->image.room);
+        leave_out(cases, item, "too large", bytes + image);
     return fits;
 }
 
@@ -249,7 +166,7 @@ static enum kg_status plan_survey(struct kg_cases *cases, struct kg_case *item,
     enum kg_status status = kg_survey_cost(item->problem, &cost, error);
     if (status != KG_OK)
         return status;
-    double room = MOST_BYTES * request->effort - cases->bytes - (double)item->image.room;
+    double room = MOST_BYTES * request->effort - cases->bytes;
     item->surveyed = cost.operations <= MOST_SURVEYED * request->effort * kg_case_threads() &&
                      cost.bytes <= room;
     if (item->surveyed)
@@ -527,7 +444,7 @@ static enum kg_status add_classes(struct maker *maker)
     bool added;
     for (int s = 0; s < count; s++) {
         for (int class = KG_INPUT_NORMAL + 1; class < KG_INPUT_CLASS_COUNT; class ++)
-            if (status == KG_OK)
+            if (status == KG_OK && kg_inputs_class_applies(maker->instance, class))
                 status = add(maker, sizes[s], (enum kg_input_class) class, false, false, &added);
         for (int class = 0; class < KG_INPUT_CLASS_COUNT && maker->policy->strided; class ++)
             if (status == KG_OK && (class == KG_INPUT_NORMAL || class == KG_INPUT_NAN))
@@ -579,5 +496,5 @@ enum kg_status kg_cases_make(struct kg_cases *cases, const struct kg_op *instanc
         status = add_classes(&maker);
     if (status == KG_OK)
         status = check_outputs(cases, instance, error);
-    return status == KG_OK ? fill_all(cases, policy->cancel, error) : status;
+    return status == KG_OK ? kg_cases_fill(cases, policy->cancel, error) : status;
 }

@@ -54,9 +54,12 @@ static enum kg_status open_bench(const struct kg_gate *gate, bool with_device, s
 {
     size_t bytes = 1;
     memset(bench, 0, sizeof *bench);
-    for (int i = 0; i < gate->cases.count; i++)
-        if (gate->cases.items[i]->image.bytes > bytes)
-            bytes = gate->cases.items[i]->image.bytes;
+    for (int i = 0; i < gate->cases.count; i++) {
+        const struct kg_case *item = gate->cases.items[i];
+        bool is_here = !item->own.at || !gate->device->backend->shares_memory;
+        if (is_here && item->image.bytes > bytes)
+            bytes = item->image.bytes;
+    }
     bench->kept = calloc((size_t)gate->cases.count + 1, sizeof *bench->kept);
     enum kg_status status =
         bench->kept ? kg_image_memory_make(&bench->image, gate->cases.is_guarded, bytes, error)
@@ -68,6 +71,11 @@ static enum kg_status open_bench(const struct kg_gate *gate, bool with_device, s
     if (status != KG_OK)
         close_bench(gate, bench);
     return status;
+}
+
+static unsigned char *image_of(const struct bench *bench, const struct kg_case *item)
+{
+    return item->own.at ? item->own.at : bench->image.at;
 }
 
 // Puts "case 3 (P=7 D=13, some NaN): " before the reason.
@@ -82,21 +90,20 @@ static void blame(const struct kg_gate *gate, int index, struct kg_verdict *verd
 
 // Checks the image after a run: the first is compared with the reference, the second with the
 // first.
-static enum kg_status check_image(const struct kg_case *item, int run, const struct bench *bench,
+static enum kg_status check_image(const struct kg_case *item, int run, const unsigned char *image,
                                   struct kg_kept *kept, struct kg_verdict *verdict, bool *right,
                                   struct kg_error *error)
 {
     const struct kg_op *op = item->problem->op;
     const void *outputs[KG_MAX_TENSORS];
     for (int o = 0; o < op->output_count; o++)
-        outputs[o] = bench->image.at + item->image.offset[op->input_count + o];
-    enum kg_status status = kg_image_intact(item, kg_image_fills[run], bench->image.at, right,
+        outputs[o] = image + item->image.offset[op->input_count + o];
+    enum kg_status status = kg_image_intact(item, kg_image_fills[run], image, right,
                                             verdict->reason, sizeof verdict->reason, error);
     if (status || !*right)
         return status;
     if (run > 0) {
-        *right =
-            kg_image_same(item, kept, bench->image.at, verdict->reason, sizeof verdict->reason);
+        *right = kg_image_same(item, kept, image, verdict->reason, sizeof verdict->reason);
         return KG_OK;
     }
     for (int w = 0; w < item->window_count && *right; w++)
@@ -104,7 +111,7 @@ static enum kg_status check_image(const struct kg_case *item, int run, const str
     if (*right && item->survey)
         status = kg_survey_judge(item->survey, (const void *const *)item->inputs, outputs, verdict,
                                  right, error);
-    return status || !*right ? status : kg_image_keep(item, bench->image.at, kept, error);
+    return status || !*right ? status : kg_image_keep(item, image, kept, error);
 }
 
 // Impostors.
@@ -130,7 +137,7 @@ static enum kg_status judge_impostor(const struct kg_gate *gate, int impostor, i
     for (int run = 0; run < 2 && right && !status; run++) {
         kg_image_compose(item, kg_image_fills[run], bench->image.at);
         kg_impostor_run(impostor, item, bench->image.at);
-        status = check_image(item, run, bench, &kept, verdict, &right, error);
+        status = check_image(item, run, bench->image.at, &kept, verdict, &right, error);
     }
     kg_kept_free(&kept);
     *rejected = !status && !right;
@@ -272,9 +279,10 @@ static enum kg_status run_once(const struct kg_gate *gate, int index,
     struct kg_device *device = gate->device;
     const struct kg_case *item = gate->cases.items[index];
     const struct kg_op *op = item->problem->op;
-    unsigned char *image = bench->image.at, *base = bench->device ? bench->device : image;
+    unsigned char *image = image_of(bench, item), *base = bench->device ? bench->device : image;
     void *tensors[KG_MAX_TENSORS];
-    enum kg_status status = kg_image_memory_open(&bench->image, &item->image, error);
+    enum kg_status status =
+        item->own.at ? KG_OK : kg_image_memory_open(&bench->image, &item->image, error);
     if (status != KG_OK)
         return status;
     for (int i = 0; i < op->input_count + op->output_count; i++)
@@ -306,6 +314,7 @@ static enum kg_status judge_run(const struct kg_gate *gate, int index, int run,
                                 struct kg_verdict *verdict, bool *ran, bool *go_on,
                                 struct kg_error *error)
 {
+    struct kg_case *item = gate->cases.items[index];
     struct outcome outcome;
     bool right = true;
     enum kg_status status = run_once(gate, index, subject, bench, run, &outcome, error);
@@ -323,9 +332,11 @@ static enum kg_status judge_run(const struct kg_gate *gate, int index, int run,
                  outcome.failure.text[0] ? outcome.failure.text : "it failed without saying why");
         right = false;
     } else {
-        status = check_image(gate->cases.items[index], run, bench, &bench->kept[index], verdict,
-                             &right, error);
+        status = check_image(item, run, image_of(bench, item), &bench->kept[index], verdict, &right,
+                             error);
     }
+    if (!right && item->own.at)
+        kg_case_restore(item);
     if (status == KG_OK && !right) {
         blame(gate, index, verdict);
         *go_on = false;

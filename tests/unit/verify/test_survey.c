@@ -128,8 +128,41 @@ static void special_values(void)
                   "f16", (struct fault){.place = NOWHERE});
 }
 
+static enum kg_status changes_input(void *user, const struct kg_problem *problem,
+                                    void *const *tensors, struct kg_error *error)
+{
+    (void)user;
+    enum kg_status status = honest(NULL, problem, tensors, error);
+    if (problem->layouts[0].shape[0] == ROWS)
+        put(problem, tensors, 0, 170, 200, 0.375);
+    return status;
+}
+
+// The inputs of a large case have no copy: a change is found, and the next subject gets them as
+// they were.
+static void changed_inputs(void)
+{
+    struct made made = make(BIAS_RELU, "P=300 D=400 T=f32");
+    const struct kg_policy policy = {
+        .shapes = made.problem->sizes, .shape_count = 1, .effort = 0.005};
+    const struct kg_subject wrong = {.name = "wrong", .run = changes_input};
+    const struct kg_subject right = {.name = "right", .run = honest};
+    struct kg_error error = {0};
+    struct kg_gate *gate;
+    struct kg_verdict verdict;
+    CHECK_STATUS(kg_gate_make(&plain_device, made.op, &policy, &gate, &error), KG_OK, &error);
+    for (int turn = 0; turn < 2; turn++) {
+        CHECK_STATUS(kg_gate_judge(gate, &wrong, &verdict, &error), KG_OK, &error);
+        CHECK(!verdict.passed && strstr(verdict.reason, "changed input x"));
+        CHECK_STATUS(kg_gate_judge(gate, &right, &verdict, &error), KG_OK, &error);
+        CHECK(verdict.passed && verdict.elements > ROWS * COLUMNS);
+    }
+    kg_gate_free(gate);
+    unmake(&made);
+}
+
 // What costs too much even without slack is said to be left out.
-static void remarks(void)
+static void what_is_left_out(void)
 {
     struct made made = make(BIAS_RELU, "P=3000 D=4000 T=f32");
     const struct kg_policy policy = {
@@ -141,4 +174,4 @@ static void remarks(void)
     unmake(&made);
 }
 
-TEST_MAIN(faults_outside_windows, low_precision, special_values, remarks)
+TEST_MAIN(faults_outside_windows, low_precision, special_values, changed_inputs, what_is_left_out)
