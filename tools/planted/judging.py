@@ -6,9 +6,12 @@ import os
 import re
 import signal
 import subprocess
+import tempfile
 import time
 
 PASSED, REFUSED = "passed", "rejected"
+RUNNING = set()  # sessions of the tool, for whoever is interrupted: see end_running
+
 # The gate's own troubles: it said nothing, or that it could not judge, or something outlived it.
 NO_VERDICT, HANGS, LEFT = "no verdict", "the tool hangs", "processes left behind"
 
@@ -35,14 +38,15 @@ def is_alive(process):
         return False
 
 
-def end_left(notes):
-    """Ends the processes that planted kernels noted, and gives how many there were."""
+def end_left(notes, patience=2.0):
+    """Ends the processes that planted kernels noted, and gives how many there were. What was told to
+    end gets some seconds for it."""
     if not os.path.exists(notes):
         return 0
     with open(notes, encoding="utf-8") as file:
         noted = {int(line) for line in file if line.strip().isdigit()}
     os.unlink(notes)
-    until = time.monotonic() + 2  # what was told to end may take a moment
+    until = time.monotonic() + patience
     alive = {process for process in noted if is_alive(process)}
     while alive and time.monotonic() < until:
         time.sleep(0.05)
@@ -55,11 +59,24 @@ def end_left(notes):
     return len(alive)
 
 
+def end_running():
+    """Ends the tool's processes when the siege is given up."""
+    for session in list(RUNNING):
+        end_session(session)
+
+
+def end_session(session):
+    try:
+        os.killpg(session, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
 def read_verdict(text):
-    """The JSON of the verdict: the last line that is one."""
+    """The JSON of the verdict: the last line that is one. Infinity is written as C prints it."""
     for line in reversed(text.splitlines()):
         try:
-            found = json.loads(line)
+            found = json.loads(re.sub(r'("worst": )(-?inf|-?nan)\b', r"\1null", line))
         except ValueError:
             continue
         if isinstance(found, dict) and "passed" in found:
@@ -81,25 +98,27 @@ def verify(tool, words, path, device, seed, notes, limit):
     command = tool.command("verify", *words, "--candidate", path, "--device", device,
                            "--seed", str(seed), "--json")
     began = time.monotonic()
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          errors="replace", env=tool.environment(), stdin=subprocess.DEVNULL,
-                          start_new_session=True) as process:
+    # Files, not pipes: a process that outlives the verdict would hold these open.
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        process = subprocess.Popen(command, stdout=out, stderr=err, env=tool.environment(),
+                                   stdin=subprocess.DEVNULL, start_new_session=True)
+        RUNNING.add(process.pid)
         try:
-            out, err = process.communicate(timeout=limit)
-            outcome = judge(process.returncode, out, err)
+            outcome = judge(process.wait(limit), written(out), written(err))
         except subprocess.TimeoutExpired:
-            # The candidate may hold the pipes; the session is the tool's own.
-            os.killpg(process.pid, signal.SIGKILL)
-            end_left(notes)
-            try:
-                process.communicate(timeout=10)
-            except subprocess.TimeoutExpired:
-                process.stdout.close()
-                process.stderr.close()
-            outcome = Outcome(HANGS, f"no verdict after {limit} s")
+            end_session(process.pid)
+            process.wait()
+            outcome = Outcome(HANGS, f"no verdict after {limit:g} s")
+        RUNNING.discard(process.pid)
     outcome.seconds = time.monotonic() - began
     outcome.left = end_left(notes)
     return outcome
+
+
+def written(file):
+    """The end of what was written."""
+    file.seek(max(file.seek(0, os.SEEK_END) - (1 << 20), 0))
+    return file.read().decode(errors="replace")
 
 
 def judge(status, out, err):

@@ -71,6 +71,7 @@ siege_filled = 1;"""),
     Fault("floods_output", "Every call prints 64 KiB.", before="""
 char text[1024];
 memset(text, 'x', sizeof text);
+text[sizeof text - 1] = '\\n';
 for (int i = 0; i < 64; i++)
     if (write(1 + i % 2, text, sizeof text) < 0)
         break;""", expects=CONTAINED),
