@@ -257,7 +257,7 @@ class Evaluator:
     def value(self, node, axes):
         shape = (1,) * len(axes)
         if isinstance(node, Number):
-            return numpy.full(shape, node.value)
+            return self.disturbed(numpy.full(shape, node.value))
         if isinstance(node, Name):
             return self.named(node.name, axes)
         if isinstance(node, Read):
@@ -274,7 +274,7 @@ class Evaluator:
                 low = axes[position].low
                 return numpy.arange(low, low + axes[position].extent).reshape(shape)
         value = self.numbers[name] if name in self.numbers else CONSTANTS[name]
-        return numpy.full((1,) * len(axes), value)
+        return self.disturbed(numpy.full((1,) * len(axes), value))
 
     def call(self, node, axes):
         name = node.function

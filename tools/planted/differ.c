@@ -30,7 +30,7 @@ static double differ_real(int kind, int class)
                : chance < 20 ? sign * 0.0
                              : sign * part;
     case 2: // subnormal
-        return sign * part * ldexp(1, siege_least_exponent(kind) + (chance < 30));
+        return sign * part * ldexp(1.0, siege_least_exponent(kind) + (chance < 30));
     case 3: // huge
         return sign * siege_largest(kind) * (chance < 20 ? 1 : part);
     case 4: // nothing but NaN, or but minus infinity, in many rows
@@ -79,8 +79,8 @@ static double differ_element(const struct siege_tensor *right, const struct sieg
     if (!(fabs(a) <= siege_largest(right->kind)) || !(fabs(b) <= siege_largest(right->kind)))
         return INFINITY;
     tolerance = siege_tolerance(right->kind);
-    step = fmax(fabs(a), ldexp(1, siege_least_exponent(right->kind)));
-    step = ldexp(1, ilogb(step) - siege_fraction(right->kind) - 1);
+    step = fmax(fabs(a), ldexp(1.0, siege_least_exponent(right->kind)));
+    step = ldexp(1.0, ilogb(step) - siege_fraction(right->kind) - 1);
     return fabs(a - b) / (tolerance * fabs(a) + 1e-5 * fmin(1, scale) + step);
 }
 

@@ -184,7 +184,7 @@ SIEGE_FN uint64_t siege_encode(int kind, double value, int rounding)
                            ? (kind == SIEGE_f8e4m3 ? (uint64_t)0x7E : top - 1)
                        : kind == SIEGE_f8e4m3 ? nan
                                               : top);
-    if (size < ldexp(1, least))
+    if (size < ldexp(1.0, least))
         return sign | (uint64_t)ldexp(size, fraction - least);
     frexp(size, &exponent);
     return sign | ((uint64_t)(exponent - 1 - least) << fraction) +

@@ -59,12 +59,16 @@ class HostKernel:
         """Host kernels can have every fault of the catalogue."""
         return None
 
-    def __init__(self, subject, sizes, folder):
+    def __init__(self, subject, sizes, folder, _device):
         self.subject, self.sizes, self.folder = subject, sizes, folder
         self.emitted = self.emit(subject.bindings)
         self.name = re.search(r"^// Call:\s+int (\w+)\(", self.emitted, re.M).group(1)
         self.right = self.assembly(self.emitted, "siege_right")
         self.wide = None
+
+    def hidden(self, _fault):
+        """A host kernel's entry sees everything."""
+        return None
 
     def emit(self, bindings):
         words = [self.subject.path, "--op", self.subject.op.name, "--target", "host",

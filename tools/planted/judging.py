@@ -10,6 +10,7 @@ import tempfile
 import time
 
 PASSED, REFUSED = "passed", "rejected"
+COMPILES = "compiles"  # for a GPU that is not there
 RUNNING = set()  # sessions of the tool, for whoever is interrupted: see end_running
 
 # The gate's own troubles: it said nothing, or that it could not judge, or something outlived it.
@@ -127,6 +128,8 @@ def judge(status, out, err):
         return Outcome(PASSED)
     if status == 1 and found and not found["passed"]:
         return Outcome(REFUSED, found["reason"])
+    if status == 3 and "compiles for" in err:
+        return Outcome(COMPILES)
     if status < 0:
         return Outcome(NO_VERDICT, f"the tool died of signal {-status}")
     return Outcome(NO_VERDICT, f"exit status {status}: {first_line(err) or first_line(out)}")

@@ -54,5 +54,5 @@ SIEGE_FN double siege_number(const struct siege_tensor *t, int64_t n)
 
 SIEGE_FN void siege_fence(void)
 {
-    __asm__ volatile("" ::: "memory");
+    asm volatile("" ::: "memory");
 }

@@ -7,6 +7,7 @@ import subprocess
 import definition
 from definition import Call, Name, Number, Read, Reduction, size_of, walk
 
+MILLION = 1_000_000
 LARGEST_ROW = 4_000_000  # elements of all tensors at the sizes at which most faults are judged
 
 
@@ -49,8 +50,9 @@ class Subject:
         told = json.loads(tool.run("check", *self.words({}), "--device", "host", "--json"))
         self.size_names = [name for name in told["sizes"] if name not in op.params]
         usual = {name: told["sizes"][name] for name in self.size_names}
-        self.large = {**usual, **self.fitting(sizes or {})}
-        self.sizes = self.large if sizes else self.moderate(usual)
+        asked = {**usual, **self.fitting(sizes or {})}
+        self.large = asked if sizes else self.above_a_million(usual)
+        self.sizes = asked if sizes else self.moderate(usual)
 
     def fitting(self, sizes):
         return {name: value for name, value in sizes.items() if name in self.size_names}
@@ -60,6 +62,12 @@ class Subject:
         rows = self.op.rows.get("verify", []) + self.op.rows.get("tune", []) + [usual]
         small = [row for row in rows if self.elements(row) <= LARGEST_ROW]
         return max(small or rows[:1], key=self.elements)
+
+    def above_a_million(self, usual):
+        """The smallest row of the goal whose last output has over a million elements, if any."""
+        rows = [row for row in self.op.rows.get("tune", []) + [usual]
+                if self.elements(row, self.op.outputs[-1:]) > MILLION]
+        return min(rows, key=self.elements) if rows else usual
 
     def values(self, sizes):
         """Sizes and params, for expressions of dimensions."""

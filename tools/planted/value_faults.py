@@ -151,7 +151,7 @@ VALUES = [
     Fault("tiny_results_flushed", "Results below the smallest normal value become 0.",
           needs=real_output, everywhere=True,
           element="siege_is_real(o->kind) && fabs(siege_real(o, n)) < "
-                  "ldexp(1, siege_least_exponent(o->kind))",
+                  "ldexp(1.0, siege_least_exponent(o->kind))",
           change="siege_set_bits(o, n, 0);", expects=OUT,
           why="The absolute tolerance is far above subnormal values, except where whole outputs "
               "are; functions may flush."),
@@ -168,7 +168,7 @@ FOR_INPUTS(i, n)
           needs=real_input, before="""
 FOR_INPUTS(i, n)
     if (siege_is_real(t[i].kind) && siege_real(&t[i], n) != 0 &&
-        fabs(siege_real(&t[i], n)) < ldexp(1, siege_least_exponent(t[i].kind))) {
+        fabs(siege_real(&t[i], n)) < ldexp(1.0, siege_least_exponent(t[i].kind))) {
         siege_own(&t[i]);
         siege_set_real(&t[i], n, 0, SIEGE_TO_EVEN);
     }"""),
