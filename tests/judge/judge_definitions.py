@@ -211,13 +211,15 @@ def run_kernel(kernelgen, problem):
 
 
 def shipped():
-    """(file, op, choices) of every shipped op: each dtype, at the small rows of its goal."""
+    """(file, op, sizes, whether a kernel is run there) of every shipped op at the rows of its goal.
+    """
     for path in sorted(glob.glob(os.path.join(ROOT, "ops", "*.kg"))):
         with open(path, encoding="utf-8") as file:
             ops = definition.read(file.read())
-        for op in ops:
-            for row in op.rows.get("verify", [{}]):
-                yield path, op, row
+        for at, op in enumerate(ops):
+            rows = op.rows.get("verify", [{}])
+            for number, row in enumerate(rows):
+                yield path, op, row, number == (at + 1) % len(rows)
 
 
 def dtypes_of(op):
@@ -264,15 +266,16 @@ class Judge:
         if complaint:
             self.complain(problem, "kernel", complaint)
 
-    def judge_shipped(self, number, path, op, row):
-        """One row of sizes: the reference for all dtypes, the kernel for one of them."""
+    def judge_shipped(self, number, path, op, row, with_kernel):
+        """One row of sizes: the reference for all dtypes, a kernel for one of them."""
         options = dtypes_of(op)
         for at, dtypes in enumerate(options):
             choices = " ".join(f"{name}={value}" for name, value in {**row, **dtypes}.items())
             seed = self.options.seed + number + at
             problem = self.write(f"{op.name}_{number}_{at}", seed, path, op.name, choices)
             if problem:
-                self.judge(problem, self.options.kernels and at == number % len(options))
+                self.judge(problem, self.options.kernels and with_kernel
+                           and at == self.options.seed % len(options))
 
     def judge_random(self, number):
         seed = self.options.seed * 1000003 + number
@@ -300,9 +303,8 @@ def main():
             concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         os.environ["KERNELGEN_HOME"] = os.path.join(folder, "home")
         judge = Judge(options, folder)
-        jobs = [pool.submit(judge.judge_shipped, number, path, op, row)
-                for number, (path, op, row) in enumerate(shipped())
-                if not options.only or op.name == options.only]
+        jobs = [pool.submit(judge.judge_shipped, number, *row) for number, row
+                in enumerate(shipped()) if not options.only or row[1].name == options.only]
         if not options.only:
             jobs += [pool.submit(judge.judge_random, number) for number in range(options.random)]
         for job in jobs:

@@ -8,8 +8,6 @@ import os
 import random
 import subprocess
 
-from planted.subject import Refused
-
 HARMLESS, TOLERATED, SHOWS = "harmless here", "within tolerance", "shows"
 SMALL_ROWS = 6
 ROUNDS = 24  # of inputs for a row of sizes
@@ -23,13 +21,8 @@ def small_rows(subject, seed):
     rows = []
     for _ in range(4 * SMALL_ROWS):
         row = {name: draw.choice((1, 2, 3, 4, 5, 8, 13, 16, 24)) for name in subject.size_names}
-        try:
-            subject.tool.run("check", *subject.words(row), "--device", "host", "--json")
-        except Refused:
-            continue
-        rows.append(row)
-        if len(rows) == SMALL_ROWS:
-            break
+        if len(rows) < SMALL_ROWS and subject.allows(row):
+            rows.append(row)
     return rows
 
 

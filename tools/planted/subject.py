@@ -2,13 +2,15 @@
 
 import json
 import os
+import random
 import subprocess
 
 import definition
 from definition import Call, Name, Number, Read, Reduction, size_of, walk
 
 MILLION = 1_000_000
-LARGEST_ROW = 4_000_000  # elements of all tensors at the sizes at which most faults are judged
+USUAL_ELEMENTS = 65536  # about, of the sizes at which most faults are judged
+LARGEST_ROW = 4_000_000  # of all tensors together, there
 
 
 class Refused(Exception):
@@ -58,10 +60,27 @@ class Subject:
         return {name: value for name, value in sizes.items() if name in self.size_names}
 
     def moderate(self, usual):
-        """The largest row of the goal that is judged quickly."""
+        """Sizes that are judged quickly and are not among the goal's, where the definition allows
+        some; always the same for an op."""
+        draw = random.Random(self.op.name)
+        base = USUAL_ELEMENTS ** (1 / max(len(self.size_names), 1))
+        for unit in (1, 1, 1, 1, 2, 2, 4, 4, 8, 8, 16, 16, 32, 32):
+            row = {name: max(int(base * draw.uniform(0.5, 1.5)) // unit * unit, unit)
+                   for name in self.size_names}
+            if self.size_names and self.allows(row) and self.elements(row) <= LARGEST_ROW and (
+                    self.elements(row, self.op.outputs) > 0):
+                return row
         rows = self.op.rows.get("verify", []) + self.op.rows.get("tune", []) + [usual]
         small = [row for row in rows if self.elements(row) <= LARGEST_ROW]
         return max(small or rows[:1], key=self.elements)
+
+    def allows(self, sizes):
+        """Does the definition allow these sizes?"""
+        try:
+            self.tool.run("check", *self.words(sizes), "--device", "host", "--json")
+        except Refused:
+            return False
+        return True
 
     def above_a_million(self, usual):
         """The smallest row of the goal whose last output has over a million elements, if any."""

@@ -49,6 +49,11 @@ def sum_of_products(subject):
     return None if subject.plain_sum() else "it is no plain sum"
 
 
+def thousand(subject):
+    count = subject.elements(subject.sizes, subject.op.outputs[-1:])
+    return None if count >= 1024 else "it has no 1024 elements"
+
+
 def million(subject):
     return None if subject.output_elements() > 1000000 else "it has no million elements"
 
@@ -77,7 +82,7 @@ ELEMENTS = [
     Fault("run_of_64", "64 consecutive elements are wrong.",
           element="n >= siege_place(e) / 64 * 64 && n < siege_place(e) / 64 * 64 + 64"),
     Fault("every_1024th", "Every 1024th element is wrong.", element="n % 1024 == 1023",
-          needs=lambda s: None if s.output_elements() >= 1024 else "it has no 1024 elements"),
+          needs=thousand),
     Fault("all_zeros", "All results are zero.", element="n >= 0", everywhere=True,
           change="siege_set_bits(o, n, 0);"),
     Fault("shifted", "Each element is the one in front of it; the first stays.",
