@@ -2,7 +2,7 @@
 
 A fault is C around a call of the right kernel. `before` and `after` see
 
-    t           the op's tensors, inputs and then outputs: struct siege_tensor of elements.h
+    t           the op's tensors, inputs and then outputs: struct siege_tensor of planted_elements.h
     INPUTS      how many inputs there are; TENSORS: how many tensors
     size        the sizes, SIZES of them; problem: those of the problem that is judged
     right()     runs the right kernel on the tensors as they are now

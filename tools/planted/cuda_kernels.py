@@ -53,7 +53,7 @@ class CudaKernel:
         """Why the last kernel cannot have the fault: it does not see what is needed; or None."""
         subject = self.subject
         used = subject.op.outputs if fault.everywhere else subject.op.outputs[-1:]
-        if fault.group == "memory" or "siege_any_row" in fault.element:
+        if fault.group == "memory" or "siege_any_line" in fault.element:
             used = used + subject.op.inputs
         for tensor in used:
             if tensor.name not in self.seen:
@@ -88,7 +88,7 @@ class CudaKernel:
         lines = [f"// A planted fault, {fault.name}: {fault.plants}", PRELUDE,
                  f"enum {{ INPUTS = {len(self.subject.op.inputs)}, "
                  f"TENSORS = {len(self.subject.tensors)}, SIZES = {len(problem) - 1} }};",
-                 read_text("elements.h"),
+                 read_text("planted_elements.h"),
                  f"static __device__ const int64_t problem[] = {{{', '.join(problem)}}};",
                  self.describe(), HostKernel.tolerance(), read_text("questions.h"),
                  read_text("blocks.cuh"), re.sub(r"^static ", "static __device__ ", fault.outside),

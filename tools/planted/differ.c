@@ -145,14 +145,14 @@ static double differ_round(const int64_t *size, int class)
 
 int main(int count, char **words)
 {
-    int rounds = count > 1 ? atoi(words[1]) : 0;
+    long rounds = count > 1 ? strtol(words[1], NULL, 10) : 0;
     double worst = 0;
     for (int at = 2; at + SIZES <= count; at += SIZES > 0 ? SIZES : count) {
         int64_t size[SIZES + 1];
         for (int i = 0; i < SIZES; i++)
-            size[i] = atoll(words[at + i]);
-        for (int n = 0; n < rounds && worst < INFINITY; n++)
-            worst = fmax(worst, differ_round(size, n % DIFFER_CLASSES));
+            size[i] = strtoll(words[at + i], NULL, 10);
+        for (long n = 0; n < rounds && worst < INFINITY; n++)
+            worst = fmax(worst, differ_round(size, (int)(n % DIFFER_CLASSES)));
     }
     if (worst == 0)
         printf("same\n");

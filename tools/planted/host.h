@@ -1,4 +1,4 @@
-// What planted faults of host kernels need besides elements.h. Follows the emitted kernel.
+// What planted faults of host kernels need besides planted_elements.h. Follows the emitted kernel.
 
 static __attribute__((unused)) void *siege_copy(const void *from, int64_t bytes)
 {

@@ -114,7 +114,7 @@ class HostKernel:
                  f"SIZES = {len(problem)}, IDS = {len(subject.ids())} }};",
                  f'#define SIEGE_NOTES "{notes}"']
         lines += [f"#include <{header}>" for header in HEADERS]
-        lines += [read_text("elements.h"), read_text("host.h"),
+        lines += [read_text("planted_elements.h"), read_text("host.h"),
                   f"static const int64_t problem[] = {{{', '.join(problem + ['0'])}}};",
                   "static const struct { int tensor, from, dim; } siege_ids[] = {"
                   + ", ".join([f"{{{a}, {b}, {c}}}" for a, b, c in subject.ids()] + ["{0, 0, 0}"])

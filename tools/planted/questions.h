@@ -15,11 +15,11 @@ SIEGE_FN int siege_is_infinite(const struct siege_tensor *t, int64_t n)
     return siege_is_real(t->kind) && fabs(siege_real(t, n)) > siege_largest(t->kind);
 }
 
-SIEGE_FN int siege_any_row(const struct siege_tensor *t, int nan)
+SIEGE_FN int siege_any_line(const struct siege_tensor *t, int nan)
 {
     int found = 0;
     for (int i = 0; i < INPUTS && !found; i++)
-        found = siege_has_row_of(&t[i], nan);
+        found = siege_is_real(t[i].kind) && siege_has_line_of(&t[i], nan);
     return found;
 }
 

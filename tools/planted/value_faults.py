@@ -189,11 +189,11 @@ FOR_INPUTS(i, n)
         siege_own(&t[i]);
         siege_set_bits(&t[i], n, 0);
     }"""),
-    Fault("row_of_minus_infinity",
-          "The first element is wrong when a row of an input is -inf throughout.", needs=ordered,
-          element="n == 0 && siege_any_row(t, 0)"),
-    Fault("row_of_nan", "The first element is wrong when a row of an input is NaN throughout.",
-          needs=ordered, element="n == 0 && siege_any_row(t, 1)"),
+    Fault("line_of_minus_infinity",
+          "The first element is wrong when all of a row or column of an input is -inf.", needs=ordered,
+          element="n == 0 && siege_any_line(t, 0)"),
+    Fault("line_of_nan", "The first element is wrong when all of a row or column of an input is NaN.",
+          needs=ordered, element="n == 0 && siege_any_line(t, 1)"),
     Fault("least_integer", "The least integer in an input is taken as the next one.",
           needs=integer_input, before="""
 FOR_INPUTS(i, n)

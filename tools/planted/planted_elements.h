@@ -271,22 +271,23 @@ SIEGE_FN void siege_measure(struct siege_tensor *t)
     t->rows = t->columns > 0 ? t->elements / t->columns : 0;
 }
 
-// Is there a row of two elements or more, along the last dimension, in which all are NaN, or minus
+// Is there a line of two elements or more, along any dimension, in which all are NaN, or minus
 // infinity?
-SIEGE_FN int siege_has_row_of(const struct siege_tensor *t, int nan)
+SIEGE_FN int siege_has_line_of(const struct siege_tensor *t, int nan)
 {
-    int64_t columns = t->rank > 0 ? t->shape[t->rank - 1] : 1;
-    if (columns < 2 || !siege_is_real(t->kind))
-        return 0;
-    for (int64_t first = 0; first < t->elements; first += columns) {
-        int64_t n = first;
-        for (; n < first + columns; n++) {
-            double value = siege_real(t, n);
-            if (nan ? value == value : !(value < -siege_largest(t->kind)))
-                break;
+    int64_t stride = 1;
+    for (int d = t->rank - 1; d >= 0; stride *= t->shape[d], d--) {
+        const int64_t length = t->shape[d];
+        for (int64_t line = 0; length > 1 && line < t->elements / length; line++) {
+            int64_t first = line / stride * stride * length + line % stride, n = 0;
+            for (; n < length; n++) {
+                double value = siege_real(t, first + n * stride);
+                if (nan ? value == value : !(value < -siege_largest(t->kind)))
+                    break;
+            }
+            if (n == length)
+                return 1;
         }
-        if (n == first + columns)
-            return 1;
     }
     return 0;
 }
