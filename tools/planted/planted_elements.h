@@ -131,7 +131,8 @@ SIEGE_FN void siege_set_bits(const struct siege_tensor *t, int64_t n, uint64_t b
         break;
     case 4: {
         uint8_t *byte = (uint8_t *)t->data + n / 2;
-        *byte = (uint8_t)((*byte & ~(15 << n % 2 * 4)) | (bits & 15) << n % 2 * 4);
+        const unsigned shift = (unsigned)(n % 2 * 4);
+        *byte = (uint8_t)((*byte & ~(15u << shift)) | ((unsigned)bits & 15u) << shift);
         break;
     }
     default:
@@ -187,8 +188,9 @@ SIEGE_FN uint64_t siege_encode(int kind, double value, int rounding)
     if (size < ldexp(1.0, least))
         return sign | (uint64_t)ldexp(size, fraction - least);
     frexp(size, &exponent);
-    return sign | ((uint64_t)(exponent - 1 - least) << fraction) +
-                      (uint64_t)ldexp(size, fraction - (exponent - 1));
+    // The leading bit of the fraction adds one to the exponent's field.
+    const uint64_t field = (uint64_t)(exponent - 1 - least) << fraction;
+    return sign | (field + (uint64_t)ldexp(size, fraction - (exponent - 1)));
 }
 
 SIEGE_FN double siege_real(const struct siege_tensor *t, int64_t n)

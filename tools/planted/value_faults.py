@@ -54,6 +54,11 @@ def thousand(subject):
     return None if count >= 1024 else "it has no 1024 elements"
 
 
+def some_above_1000(subject):
+    found = max(subject.large.values(), default=0) > 1000
+    return None if found else "the problem has no such size"
+
+
 def million(subject):
     return None if subject.output_elements() > 1000000 else "it has no million elements"
 
@@ -122,8 +127,7 @@ SIZES = [
           element="n == 0 && siege_all_ones(size)", needs=some_size),
     Fault("above_1000", "The last element is wrong when a size is above 1000.",
           element="n == e - 1 && siege_greatest(size) > 1000",
-          needs=lambda s: None if max(s.sizes.values(), default=0) > 1000 else
-          "the problem has no such size", large=True),
+          needs=some_above_1000, large=True),
     Fault("large_inner_rows", "Rows 11 to n-17 are wrong when there are over a million elements.",
           element="e > 1000000 && row >= 11 && row < rows - 16", needs=million, large=True),
     Fault("large_run_of_64", "64 consecutive elements are wrong, of over a million.",
