@@ -66,6 +66,12 @@ class Siege(unittest.TestCase):
         self.assertEqual(became["negative_zero_lost"], "harmless", text)
         self.assertEqual(became["halves_away"], "beyond", text)
 
+    def test_catalogue_is_documented(self):
+        table = subprocess.run([sys.executable, os.path.join(ROOT, "tools", "siege"), "--list"],
+                               capture_output=True, text=True, check=True).stdout
+        with open(os.path.join(ROOT, "docs", "verification.md"), encoding="utf-8") as file:
+            self.assertIn(table.strip(), file.read(), "docs/verification.md: tools/siege --list")
+
     def test_gate_that_refuses_everything(self):
         status, text, became = siege(self.program(STRICT), self.folder)
         self.assertEqual(status, 1, text)
