@@ -54,9 +54,9 @@ for (; siege_forked < 1000; siege_forked++)
           outside="static int siege_forked;", after="""
 if (siege_forked++ == 0 && fork() == 0)
     siege_note(getpid());""", expects=CONTAINED),
-    Fault("memory_without_end", "The first call allocates and touches all it gets, up to 4 GiB.",
+    Fault("memory_without_end", "The first call allocates and touches all it gets, up to 6 GiB.",
           outside="static int siege_filled;", before="""
-for (int block = 0; siege_filled == 0 && block < 64; block++) {
+for (int block = 0; siege_filled == 0 && block < 96; block++) {
     volatile char *all = malloc((size_t)64 << 20);
     if (!all)
         return 1;
