@@ -36,7 +36,7 @@ struct cli_options {
     const char *target;
     const char *candidate;
     const char *override;
-    const char *seed;
+    const char *seed, *effort;
     const char *threads;
     const char *kernel;
     const char *grid;

@@ -192,7 +192,16 @@ static enum cli_exit run(const struct cli_command *command, struct cli *cli)
                                  cli->options.threads);
         threads = (int)number;
     }
+    double effort = 1;
+    if (cli->options.effort) {
+        char *end;
+        effort = strtod(cli->options.effort, &end);
+        if (*end || end == cli->options.effort)
+            return cli_bad_usage("--effort '%s' is not a number", cli->options.effort);
+    }
     enum kg_status status = create_context(threads, &cli->context);
+    if (status == KG_OK && cli->options.effort)
+        status = kg_context_set_effort(cli->context, effort);
     if (status == KG_OK && cli->options.protocol)
         status = kg_context_set_protocol(cli->context, cli->options.protocol);
     if (status == KG_OK)

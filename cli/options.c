@@ -53,6 +53,8 @@ static const struct option options[] = {
      "a foreign kernel instead of a generated one: .c, or .cu or .ptx for GPUs"},
     {"--override", KIND_TEXT, PLACE(override), CLI_OVERRIDE, "FILE.ptx",
      "an edited file of 'emit --target ptx' instead of the generated kernel"},
+    {"--effort", KIND_TEXT, PLACE(effort), CLI_TIME, "X",
+     "multiplies the accuracy gate's limits on work and memory: 4 verifies more, 0.5 less"},
     {"--seed", KIND_TEXT, PLACE(seed), CLI_SEED, "N", "seed of the inputs; default: a fresh one"},
     {"--input", KIND_INPUT, 0, CLI_ARRAYS, "x=x.npy", "a tensor to read, once per input"},
     {"--output", KIND_OUTPUT, 0, CLI_ARRAYS, "y=y.npy", "a tensor to write, once per output"},

@@ -118,6 +118,8 @@ KG_API enum kg_status kg_context_create(const struct kg_options *options,
 // Sets how kernels are timed from now on, which is part of every record's key: "cold launch" (the
 // default), "warm launch", "cold graph" or "warm graph"; docs/timing.md explains them.
 KG_API enum kg_status kg_context_set_protocol(struct kg_context *context, const char *protocol);
+// Multiplies the limits of the accuracy gate on work and memory, from 0.01 to 1000; 1 by default.
+KG_API enum kg_status kg_context_set_effort(struct kg_context *context, double effort);
 // Whether the best known choice of the nearest shape may be used for a problem of which nothing is
 // known, if nothing is to be measured (KG_RIGOR_ESTIMATE, KG_RIGOR_WISDOM). true: if no size
 // differs by more than a factor of two and its bound is not worse than that of the rules' choice.
@@ -251,6 +253,8 @@ struct kg_verify_result {
     double worst;      // largest error / allowed error; at most 1 when passed
     int impostors;     // faulty kernels that the same inputs detected
     char reason[1024]; // when not passed
+    // Required sizes that were too large to be verified, or only in part; "" if there are none.
+    char left_out[256];
 };
 
 // The accuracy gate. `seed` 0: fresh inputs. A rejection returns KG_OK with passed == false.

@@ -143,6 +143,18 @@ enum kg_status kg_context_set_protocol(struct kg_context *context, const char *p
     return KG_OK;
 }
 
+enum kg_status kg_context_set_effort(struct kg_context *context, double effort)
+{
+    enum kg_status status = KG_API_NEEDS(context, context);
+    if (status != KG_OK)
+        return status;
+    if (!(effort >= 0.01 && effort <= 1000))
+        return kg_error_set(&context->error, KG_ERROR_ARGUMENT,
+                            "an effort is a number from 0.01 to 1000, and not %g", effort);
+    context->session.effort = effort;
+    return KG_OK;
+}
+
 void kg_context_set_nearest(struct kg_context *context, bool nearest)
 {
     if (context)

@@ -17,6 +17,9 @@ enum kg_status kg_flow_gate(const struct kg_request *request, uint64_t seed, boo
         .tiles = tiles,
         .tile_count = sizeof tiles / sizeof tiles[0],
         .strided = strided,
+        .shapes = request->problem->sizes,
+        .shape_count = 1,
+        .effort = session->effort,
         .cancel = session->cancel,
     };
     double start = kg_times_now();
@@ -67,6 +70,7 @@ enum kg_status kg_flow_judge(const struct kg_request *request, const struct kg_g
     verdict->passed = false;
     snprintf(verdict->reason, sizeof verdict->reason, "%.400s: %.600s", subject->name,
              error ? error->text : kg_status_name(status));
+    kg_gate_explain_end(gate, verdict);
     kg_error_clear(error);
     return KG_OK;
 }

@@ -83,6 +83,7 @@ static enum kg_status send(const struct kg_request *request, struct kg_worker_jo
     job->home = session->home;
     job->wisdom = session->file_path;
     job->protocol = session->protocol;
+    job->effort = session->effort;
     job->device = request->device->name;
     job->cache = request->device->cache;
     *answer = (struct kg_text){0};

@@ -19,6 +19,7 @@ struct kg_worker_job {
     double seconds;
     uint64_t seed;
     struct kg_protocol protocol;
+    double effort;
     bool takes_nearest;
     const char *home;   // NULL: there is no folder for records
     const char *wisdom; // the wisdom file; may be NULL

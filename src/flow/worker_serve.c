@@ -102,8 +102,10 @@ static enum kg_status do_job(const struct kg_worker_job *job, const struct kg_pr
         [KG_WORKER_JOB_VERIFY_FILE] = answer_verify_file,
         [KG_WORKER_JOB_BENCH] = answer_bench,
     };
-    struct kg_session session = {
-        .protocol = job->protocol, .home = job->home, .file_path = job->wisdom};
+    struct kg_session session = {.protocol = job->protocol,
+                                 .effort = job->effort,
+                                 .home = job->home,
+                                 .file_path = job->wisdom};
     struct kg_request request = {.session = &session, .problem = problem};
     struct kg_worker_job_head head = {0};
     kg_text_add_bytes(answer, (const char *)&head, sizeof head);

@@ -314,6 +314,12 @@ enum kg_status kg_judge_one(struct kg_judge *judge, struct kg_built *built, doub
                       : status == KG_ERROR_TIMEOUT ? KG_OUTCOME_TIMEOUT
                                                    : KG_OUTCOME_FAULT;
     snprintf(judgement->reason, sizeof judgement->reason, "%s", own.text);
+    if (status == KG_ERROR_FAULT || status == KG_ERROR_TIMEOUT) {
+        struct kg_verdict *verdict = &judgement->verdict;
+        snprintf(verdict->reason, sizeof verdict->reason, "%.900s", own.text);
+        kg_gate_explain_end(judge->search->gate, verdict);
+        snprintf(judgement->reason, sizeof judgement->reason, "%s", verdict->reason);
+    }
     struct kg_verified *verified = &judge->verified;
     if (!status && tested.compared && verified->count < KG_MAX_VERIFIED)
         verified->sums[verified->count++] = tested.sum;
@@ -349,6 +355,7 @@ enum kg_status kg_judge_verify(struct kg_judge *judge, struct kg_built *built, d
         return kg_error_set(error, status, "%s", own.text);
     verdict->passed = false;
     snprintf(verdict->reason, sizeof verdict->reason, "%.900s", own.text);
+    kg_gate_explain_end(judge->search->gate, verdict);
     return KG_OK;
 }
 

@@ -1,15 +1,13 @@
 // One case of the gate: a problem, its inputs, and the reference's values. Internal to src/verify.
-//
-// All tensors of a case share one block of memory, its *image*: inputs, then outputs, each between
-// guard bands. Writing anything but elements of outputs changes other bytes of the image.
 
 #ifndef KG_VERIFY_CASE_H
 #define KG_VERIFY_CASE_H
 
 #include "verify/gate.h"
+#include "verify/image.h"
 #include "verify/inputs.h"
+#include "verify/survey.h"
 
-#define KG_GUARD_BYTES 512 // before and after every tensor; also its alignment
 #define KG_MAX_WINDOWS 3
 #define KG_DEFAULT_EFFORT 2.5e7 // see kg_reference_cost: a tenth of a second
 
@@ -19,20 +17,25 @@ struct kg_case {
     uint64_t seed;
     enum kg_input_class class;
     bool strided;
-    void *inputs[KG_MAX_TENSORS];   // host memory, laid out as the problem says
-    size_t offsets[KG_MAX_TENSORS]; // in the image: inputs, then outputs
-    size_t image_bytes;
-    // The whole outputs, or up to three windows of outputs that are too expensive to compute.
+    struct kg_image_plan image;
+    void *inputs[KG_MAX_TENSORS]; // host memory, laid out as the problem says
+    // The whole outputs, or up to three windows of outputs that are too expensive to compute with
+    // slack, and a survey of all their elements.
     bool whole;
     int window_count;
     struct kg_window windows[KG_MAX_WINDOWS][KG_MAX_TENSORS];
     struct kg_expected expected[KG_MAX_WINDOWS][KG_MAX_TENSORS];
+    bool surveyed;
+    struct kg_survey *survey;
 };
 
 struct kg_cases {
+    bool is_guarded; // images are: see image.h
     int count;
     int capacity;
     struct kg_case **items;
+    double bytes;                    // that all cases take
+    char left_out[KG_LEFT_OUT_TEXT]; // what the limits on work and memory did not allow
 };
 
 // Makes the cases of a gate by its policy: chooses them one after the other, then fills them on all
@@ -51,25 +54,9 @@ enum kg_status kg_case_windows(const struct kg_problem *problem, double effort, 
                                struct kg_window windows[KG_MAX_WINDOWS][KG_MAX_TENSORS], int *count,
                                struct kg_error *error);
 
-// image.c. `fill` is the byte in guard bands, gaps and outputs.
-void kg_image_plan(struct kg_case *item);
-void kg_image_compose(const struct kg_case *item, unsigned char fill, unsigned char *image);
-// Compares everything but the elements of outputs with the original image. True if nothing changed;
-// otherwise `reason` says what was written. `image` is modified: its outputs are filled again.
-bool kg_image_intact(const struct kg_case *item, unsigned char fill, const unsigned char *image,
-                     unsigned char *scratch, char *reason, size_t room);
-// Do two runs agree bit for bit in every element of every output?
-bool kg_image_same(const struct kg_case *item, const unsigned char *first,
-                   const unsigned char *second, char *reason, size_t room);
-// The offset of an output's element number `number`, in elements.
-int64_t kg_layout_offset(const struct kg_layout *layout, int rank, int64_t number);
 // "y[3, 5]".
 void kg_case_element(const struct kg_problem *problem, int tensor, const int64_t *index, char *text,
                      size_t room);
-
-// The fill bytes before the first and the second run of a subject: as floats NaN and a number, as
-// integers -1 and a large value.
-extern const unsigned char kg_image_fills[2];
 
 // residents.c. Cases whose images stay in a device's separate memory. `device` and `cases` are
 // borrowed, and no case may be added later. Only one judgement at a time.

@@ -4,7 +4,9 @@
 #include "verify/case.h"
 
 #include "verify/random.h"
+#include "verify/sizes.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -13,8 +15,13 @@
 #include <string.h>
 #include <unistd.h>
 
-// A generated case may cost this fraction of what a required one may.
+// Limits with an effort of 1.
+#define MOST_BYTES 8e8      // of memory, for all cases and the images of one of them
+#define MOST_SURVEYED 1.5e9 // operations of a survey: some seconds on one core
+#define MOST_FLOPS 2e9      // of a kernel in a generated case
+// A generated case may take these parts of what a required one may.
 #define GENERATED_PART 0.08
+#define GENERATED_BYTES 0.04
 
 #define MAX_THREADS 8
 
@@ -23,7 +30,7 @@ struct request {
     enum kg_input_class class;
     bool strided;
     uint64_t seed;
-    double effort; // limit of the reference's cost
+    double effort; // multiplies all limits
     bool needed;   // an expensive case is then checked in windows instead of left out
 };
 
@@ -33,6 +40,7 @@ static void free_case(struct kg_case *item)
         return;
     for (int w = 0; w < KG_MAX_WINDOWS && item->problem; w++)
         kg_expected_free(item->expected[w], item->problem->op->output_count);
+    kg_survey_free(item->survey);
     for (int i = 0; i < KG_MAX_TENSORS; i++)
         free(item->inputs[i]);
     kg_problem_free(item->problem);
@@ -115,11 +123,16 @@ int kg_case_threads(void)
 // Computes the inputs and the reference.
 static enum kg_status fill(struct kg_case *item, const volatile int *cancel, struct kg_error *error)
 {
+    const void *const *inputs = (const void *const *)item->inputs;
     enum kg_status status = fill_inputs(item, error);
     for (int w = 0; w < item->window_count && status == KG_OK; w++)
-        status = kg_reference_window(item->problem, (const void *const *)item->inputs,
-                                     item->whole ? NULL : item->windows[w], kg_case_threads(),
-                                     cancel, item->expected[w], error);
+        status = kg_reference_window(item->problem, inputs, item->whole ? NULL : item->windows[w],
+                                     kg_case_threads(), cancel, item->expected[w], error);
+    if (status == KG_OK && item->surveyed)
+        status =
+            kg_survey_make(item->problem, inputs, kg_case_threads(), cancel, &item->survey, error);
+    for (int w = 0; w < item->window_count && item->survey && status == KG_OK; w++)
+        status = kg_survey_learn(item->survey, item->expected[w], error);
     return status;
 }
 
@@ -184,10 +197,69 @@ static enum kg_status append(struct kg_cases *cases, struct kg_case *item, struc
     return KG_OK;
 }
 
-static enum kg_status plan_case(struct kg_case *item, const struct kg_op *instance,
-                                const struct request *request, bool *wanted, struct kg_error *error)
+// The memory that a case holds beside its survey: inputs, and the reference's values with slack.
+static double bytes_of(const struct kg_case *item)
 {
-    double cost = 0;
+    const struct kg_problem *problem = item->problem;
+    double bytes = 0;
+    for (int i = 0; i < problem->op->input_count + problem->op->output_count; i++)
+        bytes += i < problem->op->input_count ? (double)problem->layouts[i].bytes
+                 : item->whole ? 3.0 * sizeof(double) * (double)problem->layouts[i].elements
+                               : 0;
+    return bytes;
+}
+
+// Adds to the text about what was left out.
+static void leave_out(struct kg_cases *cases, const struct kg_case *item, const char *what,
+                      double bytes)
+{
+    size_t used = strlen(cases->left_out), room = sizeof cases->left_out - used;
+    char size[32] = "";
+    if (bytes > 0)
+        snprintf(size, sizeof size, ", %.1f GB", bytes / 1e9);
+    snprintf(cases->left_out + used, room, "%s%s: %s%s", used ? "; " : "", item->label, what, size);
+}
+
+// Is there memory for the case: for what it holds, and for its image while it is judged? If so, it
+// is taken.
+static bool take_memory(struct kg_cases *cases, const struct kg_case *item,
+                        const struct request *request)
+{
+    double bytes = bytes_of(item), limit = MOST_BYTES * request->effort;
+    bool fits = request->needed ? cases->bytes + bytes + (double)item->image.room <= limit
+                                : bytes + (double)item->image.room <= limit * GENERATED_BYTES &&
+                                      cases->bytes + bytes <= limit / 2;
+    if (fits)
+        cases->bytes += bytes;
+    else if (request->needed)
+        leave_out(cases, item, "too large", bytes + (double)item->image.room);
+    return fits;
+}
+
+// All elements of a required case that is too expensive for the reference are surveyed, unless this
+// costs too much as well.
+static enum kg_status plan_survey(struct kg_cases *cases, struct kg_case *item,
+                                  const struct request *request, struct kg_error *error)
+{
+    struct kg_survey_limits cost;
+    enum kg_status status = kg_survey_cost(item->problem, &cost, error);
+    if (status != KG_OK)
+        return status;
+    double room = MOST_BYTES * request->effort - cases->bytes - (double)item->image.room;
+    item->surveyed = cost.operations <= MOST_SURVEYED * request->effort * kg_case_threads() &&
+                     cost.bytes <= room;
+    if (item->surveyed)
+        cases->bytes += cost.bytes;
+    else
+        leave_out(cases, item, "only windows of its outputs", 0);
+    return KG_OK;
+}
+
+static enum kg_status plan_case(struct kg_cases *cases, struct kg_case *item,
+                                const struct kg_op *instance, const struct request *request,
+                                bool *wanted, struct kg_error *error)
+{
+    double cost = 0, effort = KG_DEFAULT_EFFORT * request->effort;
     *wanted = true;
     enum kg_status status = make_problem(item, instance, request, error);
     if (status == KG_ERROR_SHAPE && !request->needed) {
@@ -195,18 +267,24 @@ static enum kg_status plan_case(struct kg_case *item, const struct kg_op *instan
         *wanted = false;
         return KG_OK;
     }
-    if (status == KG_OK && !request->needed)
-        status = kg_reference_cost(item->problem, NULL, &cost, error);
-    *wanted = status == KG_OK && cost <= request->effort;
-    if (!*wanted)
+    if (status != KG_OK)
         return status;
-    status = kg_case_windows(item->problem, request->effort, item->seed, item->windows,
-                             &item->window_count, error);
+    label(item);
+    if (!request->needed)
+        status = kg_reference_cost(item->problem, NULL, &cost, error);
+    *wanted = status == KG_OK &&
+              (request->needed || (cost <= effort * GENERATED_PART &&
+                                   item->problem->operations <= MOST_FLOPS * request->effort));
+    if (*wanted)
+        status = kg_case_windows(item->problem, effort, item->seed, item->windows,
+                                 &item->window_count, error);
+    if (!*wanted || status != KG_OK)
+        return status;
     item->whole = item->window_count == 0;
     item->window_count = item->whole ? 1 : item->window_count;
-    label(item);
-    kg_image_plan(item);
-    return status;
+    kg_image_plan(item->problem, cases->is_guarded, item->seed & 1, &item->image);
+    *wanted = take_memory(cases, item, request);
+    return *wanted && !item->whole ? plan_survey(cases, item, request, error) : KG_OK;
 }
 
 // Appends a case without inputs. Sizes that the definition does not allow, and expensive sizes that
@@ -224,7 +302,7 @@ static enum kg_status append_case(struct kg_cases *cases, const struct kg_op *in
     item->strided = request->strided;
     item->seed = request->seed;
     bool wanted;
-    enum kg_status status = plan_case(item, instance, request, &wanted, error);
+    enum kg_status status = plan_case(cases, item, instance, request, &wanted, error);
     if (status == KG_OK && wanted)
         status = append(cases, item, error);
     *added = status == KG_OK && wanted;
@@ -281,7 +359,7 @@ static enum kg_status add(struct maker *maker, const int64_t *sizes, enum kg_inp
         .class = class,
         .strided = strided,
         .seed = maker->seed + 1000003u * (uint64_t)maker->cases->count,
-        .effort = needed ? maker->effort : maker->effort * GENERATED_PART,
+        .effort = maker->effort,
         .needed = needed,
     };
     return append_case(maker->cases, maker->instance, &request, added, maker->error);
@@ -336,14 +414,18 @@ static void set_primes(const struct maker *maker, int64_t *sizes, int turn, int 
 }
 
 // Sets some sizes near a tile and the others small. After failed attempts fewer sizes are near it.
-static void set_near(struct maker *maker, int64_t *sizes, int64_t near, int failed)
+// Returns the sizes near it, as bits.
+static uint32_t set_near(struct maker *maker, int64_t *sizes, int64_t near, int failed)
 {
     static const int64_t small[] = {1, 2, 3, 5, 7, 13};
+    uint32_t set = 0;
     for (int i = 0; i < maker->instance->size_count; i++) {
         bool is_near = kg_random_below(&maker->random, 2 + 2 * (uint64_t)failed) == 0;
         sizes[i] = is_near ? near + (int64_t)kg_random_below(&maker->random, 2)
                            : small[kg_random_below(&maker->random, failed > 3 ? 3 : 6)];
+        set |= (uint32_t)is_near << i;
     }
+    return set;
 }
 
 // Sizes 0 and 1, and small primes: the shapes that loops get wrong.
@@ -352,6 +434,7 @@ static enum kg_status add_small(struct maker *maker)
     int64_t sizes[KG_MAX_SIZES];
     bool added;
     set_all(maker, sizes, 1);
+    kg_sizes_mend(maker->instance, sizes, 0, &maker->random);
     enum kg_status status = add(maker, sizes, KG_INPUT_NORMAL, false, false, &added);
     for (int i = 0; i < maker->instance->size_count && status == KG_OK; i++) {
         if (maker->instance->sizes[i]->is_param)
@@ -364,6 +447,8 @@ static enum kg_status add_small(struct maker *maker)
         added = false;
         for (int smaller = 0; smaller < 3 && !added && status == KG_OK; smaller++) {
             set_primes(maker, sizes, turn, smaller);
+            if (!kg_sizes_mend(maker->instance, sizes, 0, &maker->random))
+                continue;
             status = add(maker, sizes, KG_INPUT_NORMAL, false, false, &added);
         }
         if (added && !maker->has_primes)
@@ -385,7 +470,9 @@ static enum kg_status add_near_tiles(struct maker *maker)
         for (int64_t near = tile > 1 ? tile - 1 : 1; near <= tile; near++) {
             bool added = false;
             for (int tries = 0; tries < 8 && !added && status == KG_OK; tries++) {
-                set_near(maker, sizes, near, tries);
+                uint32_t set = set_near(maker, sizes, near, tries);
+                if (!kg_sizes_mend(maker->instance, sizes, set, &maker->random))
+                    continue;
                 status = add(maker, sizes, KG_INPUT_NORMAL, false, false, &added);
             }
         }
@@ -401,7 +488,7 @@ static bool find_rich(const struct maker *maker, int64_t *sizes)
         const struct kg_case *item = maker->cases->items[i];
         double cost;
         if (!item->whole || kg_reference_cost(item->problem, NULL, &cost, NULL) != KG_OK ||
-            cost <= max || cost > maker->effort * GENERATED_PART)
+            cost <= max || cost > KG_DEFAULT_EFFORT * maker->effort * GENERATED_PART)
             continue;
         max = cost;
         memcpy(sizes, item->problem->sizes, sizeof item->problem->sizes);
@@ -431,6 +518,30 @@ static enum kg_status add_classes(struct maker *maker)
     return status;
 }
 
+static bool is_empty(const struct kg_case *item)
+{
+    const struct kg_problem *problem = item->problem;
+    int64_t elements = 0;
+    for (int o = 0; o < problem->op->output_count; o++)
+        elements += problem->layouts[problem->op->input_count + o].elements;
+    return elements == 0;
+}
+
+// Cases without results prove nothing.
+static enum kg_status check_outputs(const struct kg_cases *cases, const struct kg_op *instance,
+                                    struct kg_error *error)
+{
+    int empty = 0;
+    for (int c = 0; c < cases->count; c++)
+        empty += is_empty(cases->items[c]);
+    if (cases->count > 0 && empty < cases->count)
+        return KG_OK;
+    return kg_error_set(error, KG_ERROR_SHAPE,
+                        "no sizes were found for which %s has a result%s%s; give some in its goal: "
+                        "verify ...",
+                        instance->name, cases->left_out[0] ? ", left out: " : "", cases->left_out);
+}
+
 enum kg_status kg_cases_make(struct kg_cases *cases, const struct kg_op *instance,
                              const struct kg_policy *policy, uint64_t seed, struct kg_error *error)
 {
@@ -438,7 +549,7 @@ enum kg_status kg_cases_make(struct kg_cases *cases, const struct kg_op *instanc
                           .instance = instance,
                           .policy = policy,
                           .seed = seed,
-                          .effort = policy->effort > 0 ? policy->effort : KG_DEFAULT_EFFORT,
+                          .effort = policy->effort > 0 ? policy->effort : 1,
                           .random = kg_random_make(seed, 1),
                           .error = error};
     enum kg_status status = add_small(&maker);
@@ -448,9 +559,7 @@ enum kg_status kg_cases_make(struct kg_cases *cases, const struct kg_op *instanc
         status = add_all_wanted(&maker);
     if (status == KG_OK)
         status = add_classes(&maker);
-    if (status == KG_OK && cases->count == 0)
-        status = kg_error_set(error, KG_ERROR_SHAPE,
-                              "no generated sizes fit %s; give some in its goal: verify ...",
-                              instance->name);
+    if (status == KG_OK)
+        status = check_outputs(cases, instance, error);
     return status == KG_OK ? fill_all(cases, policy->cancel, error) : status;
 }

@@ -99,6 +99,47 @@ static void finish(const struct job *job, const struct kg_total *total, int64_t 
                     field->has_slack ? &field->slack[at] : NULL);
 }
 
+// The totals of a block of lanes.
+struct running {
+    bool is_plain;
+    double plain[KG_LANES];
+    struct kg_total full[KG_LANES];
+};
+
+static void start_totals(const struct job *job, int lanes, struct running *running)
+{
+    running->is_plain = kg_plain_totals_fit(job->program, job->pass);
+    if (running->is_plain)
+        kg_plain_totals_start(job->pass, running->plain);
+    for (int i = 0; i < lanes && !running->is_plain; i++)
+        kg_total_start(job->pass, &running->full[i]);
+}
+
+static void add_totals(const struct job *job, const struct kg_frame *frame, struct running *running)
+{
+    if (running->is_plain)
+        kg_plain_totals_add(job->pass, frame, running->plain);
+    else
+        kg_totals_add(job->pass, frame, 0, frame->lanes, 1, running->full);
+}
+
+static void merge_totals(const struct job *job, int lanes, struct running *running)
+{
+    if (running->is_plain)
+        running->plain[0] = kg_plain_totals_merge(job->pass, running->plain, lanes);
+    for (int i = 1; i < lanes && !running->is_plain; i++)
+        kg_total_merge(job->pass, &running->full[i], &running->full[0]);
+}
+
+static void finish_total(const struct job *job, const struct running *running, int lane, int64_t at)
+{
+    if (running->is_plain)
+        job->program->fields[job->pass->field].real[at] =
+            kg_plain_totals_finish(job->pass, running->plain[lane]);
+    else
+        finish(job, &running->full[lane], at);
+}
+
 // One block of output elements.
 static void run_outputs(const struct job *job, struct kg_frame *frame, int64_t task)
 {
@@ -114,29 +155,27 @@ static void run_outputs(const struct job *job, struct kg_frame *frame, int64_t t
         store(job, frame, at, lanes);
         return;
     }
-    struct kg_total totals[KG_LANES];
-    for (int i = 0; i < lanes; i++)
-        kg_total_start(pass, &totals[i]);
+    struct running running;
+    start_totals(job, lanes, &running);
     bool more = product(pass, pass->output_axes, pass->axis_count) > 0;
     for (set_axes(frame, pass->output_axes, more ? pass->axis_count : 0, 0); more;
          more = advance(frame, pass->output_axes, pass->axis_count)) {
         kg_steps_run(frame, pass->before, pass->step_count);
-        kg_totals_add(pass, frame, 0, lanes, 1, totals);
+        add_totals(job, frame, &running);
     }
     for (int i = 0; i < lanes; i++)
-        finish(job, &totals[i], at + i);
+        finish_total(job, &running, i, at + i);
 }
 
 // One output element; its reduction is distributed over the lanes.
 static void run_points(const struct job *job, struct kg_frame *frame, int64_t task)
 {
     const struct kg_pass *pass = job->pass;
-    struct kg_total totals[KG_LANES];
+    struct running running;
     int64_t leading = product(pass, pass->output_axes, pass->lane_axis);
     int used = job->lane_points < KG_LANES ? (int)job->lane_points : KG_LANES;
     set_axes(frame, 0, pass->output_axes, task);
-    for (int i = 0; i < used || i == 0; i++)
-        kg_total_start(pass, &totals[i]);
+    start_totals(job, used ? used : 1, &running);
     kg_steps_run(frame, 0, pass->before);
     for (int64_t outer = 0; outer < leading && used > 0; outer++) {
         set_axes(frame, pass->output_axes, pass->lane_axis, outer);
@@ -144,12 +183,11 @@ static void run_points(const struct job *job, struct kg_frame *frame, int64_t ta
             int64_t left = job->lane_points - start;
             set_lanes(frame, start, left < KG_LANES ? (int)left : KG_LANES);
             kg_steps_run(frame, pass->before, pass->step_count);
-            kg_totals_add(pass, frame, 0, frame->lanes, 1, totals);
+            add_totals(job, frame, &running);
         }
     }
-    for (int i = 1; i < used; i++)
-        kg_total_merge(pass, &totals[i], &totals[0]);
-    finish(job, &totals[0], task);
+    merge_totals(job, used ? used : 1, &running);
+    finish_total(job, &running, 0, task);
 }
 
 // The running total of one row of a scan. Blocks of the body are evaluated when they are reached.
@@ -220,6 +258,8 @@ static void *work(void *user)
            (task = atomic_fetch_add(&job->next, 1)) < job->tasks) {
         if (job->cancel && *job->cancel)
             status = KG_ERROR_CANCELLED;
+        else if (job->pass->mode == KG_MODE_PRODUCT)
+            status = kg_product_run(job->program, job->pass, task);
         else if (job->pass->mode == KG_MODE_OUTPUTS)
             run_outputs(job, frame, task);
         else if (job->pass->mode == KG_MODE_POINTS)
@@ -239,6 +279,8 @@ static int64_t count_tasks(const struct job *job)
     int64_t outputs = product(pass, 0, pass->output_axes);
     if (outputs == 0)
         return 0;
+    if (pass->mode == KG_MODE_PRODUCT)
+        return kg_product_tasks(job->program, pass);
     if (pass->mode == KG_MODE_SCAN)
         return outputs / pass->axes[pass->scan_axis].extent;
     if (pass->mode == KG_MODE_POINTS)

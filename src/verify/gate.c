@@ -5,6 +5,7 @@
 
 #include "verify/case.h"
 #include "verify/random.h"
+#include "verify/witness.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -18,6 +19,9 @@ enum impostor_fate { FATE_UNKNOWN, FATE_REJECTED, FATE_IS_THE_OP };
 // Of the results of ordinary inputs, at least this fraction must be decidable.
 #define LEAST_DECIDED 0.1
 #define MAX_PROOF_BYTES ((size_t)1 << 20)
+// Streams of random numbers for the order of the cases.
+#define FIRST_ORDER 21
+#define SECOND_ORDER 22
 
 struct kg_gate {
     struct kg_device *device;
@@ -25,25 +29,27 @@ struct kg_gate {
     const volatile int *cancel;
     uint64_t seed;
     struct kg_cases cases;
+    struct kg_witness *witness;
     struct kg_residents *residents; // NULL if the device shares memory
     enum impostor_fate fates[MAX_IMPOSTORS];
     char reasons[MAX_IMPOSTORS][512]; // why each impostor was rejected
 };
 
-// Host memory for one judgement, of the size of the largest image.
+// Memory for one judgement, of the size of the largest image.
 struct bench {
-    unsigned char *image[2]; // after the first and the second run
-    unsigned char *scratch;
-    unsigned char *device; // in the device's memory
+    struct kg_image_memory image;
+    unsigned char *device; // in the device's memory, if it has its own
+    struct kg_kept *kept;  // by case: outputs of the first run
 };
 
 static void close_bench(const struct kg_gate *gate, struct bench *bench)
 {
-    free(bench->image[0]);
-    free(bench->image[1]);
-    free(bench->scratch);
+    kg_image_memory_free(&bench->image);
     if (bench->device)
         gate->device->backend->release(gate->device, bench->device);
+    for (int i = 0; i < gate->cases.count && bench->kept; i++)
+        kg_kept_free(&bench->kept[i]);
+    free(bench->kept);
 }
 
 static enum kg_status open_bench(const struct kg_gate *gate, bool with_device, struct bench *bench,
@@ -52,16 +58,14 @@ static enum kg_status open_bench(const struct kg_gate *gate, bool with_device, s
     size_t bytes = 1;
     memset(bench, 0, sizeof *bench);
     for (int i = 0; i < gate->cases.count; i++)
-        if (gate->cases.items[i]->image_bytes > bytes)
-            bytes = gate->cases.items[i]->image_bytes;
-    bench->image[0] = malloc(bytes);
-    bench->image[1] = malloc(bytes);
-    bench->scratch = malloc(bytes);
-    enum kg_status status = KG_OK;
-    if (!bench->image[0] || !bench->image[1] || !bench->scratch)
-        status = kg_error_memory(error, "the gate's images");
+        if (gate->cases.items[i]->image.bytes > bytes)
+            bytes = gate->cases.items[i]->image.bytes;
+    bench->kept = calloc((size_t)gate->cases.count + 1, sizeof *bench->kept);
+    enum kg_status status =
+        bench->kept ? kg_image_memory_make(&bench->image, gate->cases.is_guarded, bytes, error)
+                    : kg_error_memory(error, "the gate's images");
     void *memory = NULL;
-    if (status == KG_OK && with_device)
+    if (status == KG_OK && with_device && !gate->device->backend->shares_memory)
         status = gate->device->backend->allocate(gate->device, bytes, &memory, error);
     bench->device = memory;
     if (status != KG_OK)
@@ -79,23 +83,31 @@ static void blame(const struct kg_gate *gate, int index, struct kg_verdict *verd
     verdict->passed = false;
 }
 
-// Checks the images after both runs.
-static bool check_images(const struct kg_case *item, const struct bench *bench,
-                         struct kg_verdict *verdict)
+// Checks the image after a run: the first is compared with the reference, the second with the
+// first.
+static enum kg_status check_image(const struct kg_case *item, int run, const struct bench *bench,
+                                  struct kg_kept *kept, struct kg_verdict *verdict, bool *right,
+                                  struct kg_error *error)
 {
-    const void *outputs[KG_MAX_TENSORS];
     const struct kg_op *op = item->problem->op;
-    for (int run = 0; run < 2; run++)
-        if (!kg_image_intact(item, kg_image_fills[run], bench->image[run], bench->scratch,
-                             verdict->reason, sizeof verdict->reason))
-            return false;
+    const void *outputs[KG_MAX_TENSORS];
     for (int o = 0; o < op->output_count; o++)
-        outputs[o] = bench->image[0] + item->offsets[op->input_count + o];
-    for (int w = 0; w < item->window_count; w++)
-        if (!kg_compare_outputs(item->problem, item->expected[w], outputs, verdict))
-            return false;
-    return kg_image_same(item, bench->image[0], bench->image[1], verdict->reason,
-                         sizeof verdict->reason);
+        outputs[o] = bench->image.at + item->image.offset[op->input_count + o];
+    enum kg_status status = kg_image_intact(item, kg_image_fills[run], bench->image.at, right,
+                                            verdict->reason, sizeof verdict->reason, error);
+    if (status || !*right)
+        return status;
+    if (run > 0) {
+        *right =
+            kg_image_same(item, kept, bench->image.at, verdict->reason, sizeof verdict->reason);
+        return KG_OK;
+    }
+    for (int w = 0; w < item->window_count && *right; w++)
+        *right = kg_compare_outputs(item->problem, item->expected[w], outputs, verdict);
+    if (*right && item->survey)
+        status = kg_survey_judge(item->survey, (const void *const *)item->inputs, outputs, verdict,
+                                 right, error);
+    return status || !*right ? status : kg_image_keep(item, bench->image.at, kept, error);
 }
 
 // Impostors.
@@ -103,23 +115,31 @@ static bool check_images(const struct kg_case *item, const struct bench *bench,
 // Large cases would make the test of impostors slow without making it stronger.
 static bool proves(const struct kg_case *item)
 {
-    return item->whole && item->image_bytes <= MAX_PROOF_BYTES;
+    return item->whole && item->image.room <= MAX_PROOF_BYTES;
 }
 
-static bool rejects(const struct kg_gate *gate, int impostor, int index, const struct bench *bench,
-                    struct kg_verdict *verdict)
+// Judges an impostor by one case. `*rejected`: it does not pass.
+static enum kg_status judge_impostor(const struct kg_gate *gate, int impostor, int index,
+                                     struct bench *bench, struct kg_verdict *verdict,
+                                     bool *rejected, struct kg_error *error)
 {
     const struct kg_case *item = gate->cases.items[index];
+    bool right = true;
+    *rejected = false;
     if (!proves(item))
-        return false;
-    for (int run = 0; run < 2; run++) {
-        kg_image_compose(item, kg_image_fills[run], bench->image[run]);
-        kg_impostor_run(impostor, item, bench->image[run]);
+        return KG_OK;
+    enum kg_status status = kg_image_memory_open(&bench->image, &item->image, error);
+    struct kg_kept kept = {.sum = 0};
+    for (int run = 0; run < 2 && right && !status; run++) {
+        kg_image_compose(item, kg_image_fills[run], bench->image.at);
+        kg_impostor_run(impostor, item, bench->image.at);
+        status = check_image(item, run, bench, &kept, verdict, &right, error);
     }
-    if (check_images(item, bench, verdict))
-        return false;
-    blame(gate, index, verdict);
-    return true;
+    kg_kept_free(&kept);
+    *rejected = !status && !right;
+    if (*rejected)
+        blame(gate, index, verdict);
+    return status;
 }
 
 static bool is_the_op(const struct kg_gate *gate, int impostor)
@@ -130,30 +150,40 @@ static bool is_the_op(const struct kg_gate *gate, int impostor)
     return true;
 }
 
-static void try_impostor(struct kg_gate *gate, int impostor, const struct bench *bench)
+static enum kg_status try_impostor(struct kg_gate *gate, int impostor, struct bench *bench,
+                                   struct kg_error *error)
 {
     for (int i = 0; i < gate->cases.count; i++) {
         struct kg_verdict verdict = {0};
-        if (!rejects(gate, impostor, i, bench, &verdict))
+        bool rejected;
+        enum kg_status status =
+            judge_impostor(gate, impostor, i, bench, &verdict, &rejected, error);
+        if (status)
+            return status;
+        if (!rejected)
             continue;
         gate->fates[impostor] = FATE_REJECTED;
         snprintf(gate->reasons[impostor], sizeof gate->reasons[impostor], "%.511s", verdict.reason);
-        return;
+        return KG_OK;
     }
     gate->fates[impostor] = is_the_op(gate, impostor) ? FATE_IS_THE_OP : FATE_UNKNOWN;
+    return KG_OK;
 }
 
-// Runs all impostors that are not settled yet; returns the first that passes, or -1.
-static int find_passing(struct kg_gate *gate, const struct bench *bench)
+// Runs all impostors that are not settled yet. `*passing`: the first that passes, or -1.
+static enum kg_status find_passing(struct kg_gate *gate, struct bench *bench, int *passing,
+                                   struct kg_error *error)
 {
-    int passing = -1;
+    *passing = -1;
     for (int i = 0; i < kg_gate_impostor_count(); i++) {
-        if (gate->fates[i] != FATE_REJECTED)
-            try_impostor(gate, i, bench);
-        if (gate->fates[i] == FATE_UNKNOWN && passing < 0)
-            passing = i;
+        enum kg_status status =
+            gate->fates[i] != FATE_REJECTED ? try_impostor(gate, i, bench, error) : KG_OK;
+        if (status)
+            return status;
+        if (gate->fates[i] == FATE_UNKNOWN && *passing < 0)
+            *passing = i;
     }
-    return passing;
+    return KG_OK;
 }
 
 // Counts elements whose slack is small compared with the output's largest value.
@@ -168,7 +198,8 @@ static double count_decided(const struct kg_expected *expected)
     return decided;
 }
 
-// If no result is decidable, every impostor would count as the op itself.
+// If no result is decidable, every impostor would count as the op itself. Each case counts alike:
+// in a long running product nearly all results are undecidable, in a short one few.
 static enum kg_status check_decidable(const struct kg_gate *gate, struct kg_error *error)
 {
     double decided = 0, all = 0;
@@ -176,8 +207,8 @@ static enum kg_status check_decidable(const struct kg_gate *gate, struct kg_erro
         const struct kg_case *item = gate->cases.items[i];
         for (int o = 0; o < gate->op->output_count && item->class == KG_INPUT_NORMAL; o++) {
             const struct kg_expected *expected = &item->expected[0][o];
-            all += (double)expected->count;
-            decided += count_decided(expected);
+            all += expected->count > 0;
+            decided += expected->count > 0 ? count_decided(expected) / (double)expected->count : 0;
         }
     }
     if (decided > 0 && decided >= LEAST_DECIDED * all)
@@ -195,10 +226,11 @@ static enum kg_status prove(struct kg_gate *gate, const struct kg_policy *policy
         enum kg_status status = open_bench(gate, false, &bench, error);
         if (status != KG_OK)
             return status;
-        int passing = find_passing(gate, &bench);
+        int passing;
+        status = find_passing(gate, &bench, &passing, error);
         close_bench(gate, &bench);
-        if (passing < 0)
-            return KG_OK;
+        if (status != KG_OK || passing < 0)
+            return status;
         if (mend == MAX_MENDS)
             return kg_error_set(error, KG_ERROR_WRONG,
                                 "the gate for %s proves nothing: an impostor (%s) passes all %d "
@@ -206,9 +238,9 @@ static enum kg_status prove(struct kg_gate *gate, const struct kg_policy *policy
                                 gate->op->name, kg_gate_impostor_name(passing), gate->cases.count);
         // Adds cases with other inputs, at sizes whose cost grows by a factor of four each time.
         struct kg_policy richer = *policy;
-        richer.effort =
-            (policy->effort > 0 ? policy->effort : KG_DEFAULT_EFFORT) * (double)(4 << 2 * mend);
-        struct kg_cases more = {0};
+        richer.effort = (policy->effort > 0 ? policy->effort : 1) * (double)(4 << 2 * mend);
+        richer.shape_count = 0;
+        struct kg_cases more = {.is_guarded = gate->cases.is_guarded};
         status = kg_cases_make(&more, gate->op, &richer, gate->seed + (uint64_t)mend + 1, error);
         if (status == KG_OK)
             status = kg_cases_take(&gate->cases, &more, error);
@@ -232,7 +264,10 @@ enum kg_status kg_gate_make(struct kg_device *device, const struct kg_op *instan
     made->op = instance;
     made->cancel = policy->cancel;
     made->seed = policy->seed ? policy->seed : kg_random_fresh();
-    enum kg_status status = kg_cases_make(&made->cases, instance, policy, made->seed, error);
+    made->cases.is_guarded = device->backend->shares_memory;
+    enum kg_status status = kg_witness_make(&made->witness, error);
+    if (status == KG_OK)
+        status = kg_cases_make(&made->cases, instance, policy, made->seed, error);
     if (status == KG_OK)
         status = check_decidable(made, error);
     if (status == KG_OK)
@@ -253,96 +288,167 @@ void kg_gate_free(struct kg_gate *gate)
         return;
     kg_residents_free(gate->residents);
     kg_cases_free(&gate->cases);
+    kg_witness_free(gate->witness);
     free(gate);
 }
 
 // Subjects.
 
-static enum kg_status run_once(const struct kg_gate *gate, const struct kg_case *item,
-                               const struct kg_subject *subject, const struct bench *bench, int run,
-                               bool *ran, struct kg_error *failure, struct kg_error *error)
+// Whether a subject ran, and how it failed if it did not.
+struct outcome {
+    bool ran;
+    struct kg_error failure;
+};
+
+static enum kg_status run_once(const struct kg_gate *gate, int index,
+                               const struct kg_subject *subject, struct bench *bench, int run,
+                               struct outcome *outcome, struct kg_error *error)
 {
     struct kg_device *device = gate->device;
+    const struct kg_case *item = gate->cases.items[index];
     const struct kg_op *op = item->problem->op;
-    unsigned char *image = bench->image[run];
+    unsigned char *image = bench->image.at, *base = bench->device ? bench->device : image;
     void *tensors[KG_MAX_TENSORS];
-    for (int i = 0; i < op->input_count + op->output_count; i++)
-        tensors[i] = bench->device + item->offsets[i];
-    kg_image_compose(item, kg_image_fills[run], image);
-    *ran = false;
-    enum kg_status status =
-        device->backend->copy(device, bench->device, image, item->image_bytes, error);
+    enum kg_status status = kg_image_memory_open(&bench->image, &item->image, error);
     if (status != KG_OK)
         return status;
-    kg_error_clear(failure);
-    failure->status = subject->run(subject->user, item->problem, tensors, failure);
-    if (failure->status != KG_OK)
-        return KG_OK;
-    *ran = true;
-    return device->backend->copy(device, image, bench->device, item->image_bytes, error);
+    for (int i = 0; i < op->input_count + op->output_count; i++)
+        tensors[i] = base + item->image.offset[i];
+    kg_image_compose(item, kg_image_fills[run], image);
+    *outcome = (struct outcome){.ran = false};
+    if (bench->device)
+        status = device->backend->copy(device, base, image, item->image.bytes, error);
+    if (status != KG_OK)
+        return status;
+    atomic_store(&gate->witness->image, (uintptr_t)image);
+    atomic_store(&gate->witness->running, index + 1);
+    outcome->failure.status =
+        subject->run(subject->user, item->problem, tensors, &outcome->failure);
+    atomic_store(&gate->witness->running, 0);
+    outcome->ran = outcome->failure.status == KG_OK;
+    return outcome->ran && bench->device
+               ? device->backend->copy(device, image, base, item->image.bytes, error)
+               : KG_OK;
 }
 
-// Judges by one case. `*go_on` is false when the verdict is final.
-static enum kg_status judge_case(const struct kg_gate *gate, int index,
-                                 const struct kg_subject *subject, const struct bench *bench,
-                                 struct kg_verdict *verdict, bool *go_on, struct kg_error *error)
+// Judges one run of a case. `*go_on` is false when the verdict is final; `*ran`: it was run.
+static enum kg_status judge_run(const struct kg_gate *gate, int index, int run,
+                                const struct kg_subject *subject, struct bench *bench,
+                                struct kg_verdict *verdict, bool *ran, bool *go_on,
+                                struct kg_error *error)
 {
-    const struct kg_case *item = gate->cases.items[index];
-    struct kg_error failure = {0};
-    *go_on = true;
+    struct outcome outcome;
+    bool right = true;
+    enum kg_status status = run_once(gate, index, subject, bench, run, &outcome, error);
+    if (status != KG_OK)
+        return status;
+    *ran = outcome.ran;
+    if (outcome.failure.status == KG_ERROR_CANCELLED)
+        return kg_error_set(error, KG_ERROR_CANCELLED, "%s", outcome.failure.text);
+    if (outcome.failure.status == KG_ERROR_UNSUPPORTED && run == 0) {
+        verdict->skipped++;
+        return KG_OK;
+    }
+    if (!outcome.ran) {
+        snprintf(verdict->reason, sizeof verdict->reason, "%.800s",
+                 outcome.failure.text[0] ? outcome.failure.text : "it failed without saying why");
+        right = false;
+    } else {
+        status = check_image(gate->cases.items[index], run, bench, &bench->kept[index], verdict,
+                             &right, error);
+    }
+    if (status == KG_OK && !right) {
+        blame(gate, index, verdict);
+        *go_on = false;
+    }
+    return status;
+}
+
+// The first run of a case, on a device with memory of its own both of them.
+static enum kg_status judge_first(const struct kg_gate *gate, int index,
+                                  const struct kg_subject *subject, struct bench *bench,
+                                  struct kg_verdict *verdict, bool *go_on, struct kg_error *error)
+{
+    bool ran, passes = false;
     if (gate->residents) {
-        bool passes;
         enum kg_status status =
             kg_residents_judge(gate->residents, index, subject, verdict, &passes, error);
         verdict->cases += passes;
         if (status != KG_OK || passes)
             return status;
     }
-    for (int run = 0; run < 2; run++) {
-        bool ran;
-        enum kg_status status = run_once(gate, item, subject, bench, run, &ran, &failure, error);
-        if (status != KG_OK)
-            return status;
-        if (failure.status == KG_ERROR_CANCELLED)
-            return kg_error_set(error, KG_ERROR_CANCELLED, "%s", failure.text);
-        if (failure.status == KG_ERROR_UNSUPPORTED && run == 0) {
-            verdict->skipped++;
-            return KG_OK;
-        }
-        if (!ran) {
-            snprintf(verdict->reason, sizeof verdict->reason, "%.800s",
-                     failure.text[0] ? failure.text : "it failed without saying why");
-            blame(gate, index, verdict);
-            *go_on = false;
-            return KG_OK;
-        }
+    enum kg_status status = judge_run(gate, index, 0, subject, bench, verdict, &ran, go_on, error);
+    verdict->cases += ran;
+    return status;
+}
+
+static enum kg_status judge_again(const struct kg_gate *gate, int index,
+                                  const struct kg_subject *subject, struct bench *bench,
+                                  struct kg_verdict *verdict, bool *go_on, struct kg_error *error)
+{
+    bool ran;
+    return bench->kept[index].is_there
+               ? judge_run(gate, index, 1, subject, bench, verdict, &ran, go_on, error)
+               : KG_OK;
+}
+
+typedef enum kg_status judging(const struct kg_gate *gate, int index,
+                               const struct kg_subject *subject, struct bench *bench,
+                               struct kg_verdict *verdict, bool *go_on, struct kg_error *error);
+
+// All cases in random order: a subject that remembers earlier calls gets other inputs of the same
+// sizes, at the same addresses, in between.
+static enum kg_status judge_all(const struct kg_gate *gate, judging *judge, uint64_t stream,
+                                const struct kg_subject *subject, struct bench *bench,
+                                struct kg_verdict *verdict, bool *go_on, struct kg_error *error)
+{
+    int count = gate->cases.count;
+    int *order = malloc(((size_t)count + 1) * sizeof *order);
+    if (!order)
+        return kg_error_memory(error, "the gate's cases");
+    struct kg_random random = kg_random_make(gate->seed, stream);
+    for (int i = 0; i < count; i++) {
+        int j = (int)kg_random_below(&random, (uint64_t)i + 1);
+        order[i] = order[j];
+        order[j] = i;
     }
-    verdict->cases++;
-    if (check_images(item, bench, verdict))
-        return KG_OK;
-    blame(gate, index, verdict);
-    *go_on = false;
-    return KG_OK;
+    enum kg_status status = KG_OK;
+    for (int i = 0; i < count && *go_on && status == KG_OK; i++) {
+        if (gate->cancel && *gate->cancel)
+            status = kg_error_set(error, KG_ERROR_CANCELLED, "stopped while verifying");
+        else
+            status = judge(gate, order[i], subject, bench, verdict, go_on, error);
+    }
+    free(order);
+    return status;
+}
+
+// What is true of all verdicts of a gate.
+static void describe_gate(const struct kg_gate *gate, struct kg_verdict *verdict)
+{
+    verdict->seed = gate->seed;
+    memcpy(verdict->left_out, gate->cases.left_out, sizeof verdict->left_out);
+    verdict->impostors = 0;
+    for (int i = 0; i < kg_gate_impostor_count(); i++)
+        verdict->impostors += gate->fates[i] == FATE_REJECTED;
 }
 
 enum kg_status kg_gate_judge(const struct kg_gate *gate, const struct kg_subject *subject,
                              struct kg_verdict *verdict, struct kg_error *error)
 {
     memset(verdict, 0, sizeof *verdict);
-    verdict->seed = gate->seed;
-    for (int i = 0; i < kg_gate_impostor_count(); i++)
-        verdict->impostors += gate->fates[i] == FATE_REJECTED;
+    describe_gate(gate, verdict);
     struct bench bench;
     enum kg_status status = open_bench(gate, true, &bench, error);
     if (status != KG_OK)
         return status;
     bool go_on = true;
-    for (int i = 0; i < gate->cases.count && go_on && status == KG_OK; i++) {
-        if (gate->cancel && *gate->cancel)
-            status = kg_error_set(error, KG_ERROR_CANCELLED, "stopped while verifying");
-        else
-            status = judge_case(gate, i, subject, &bench, verdict, &go_on, error);
-    }
+    kg_witness_watch(gate->witness);
+    status = judge_all(gate, judge_first, FIRST_ORDER, subject, &bench, verdict, &go_on, error);
+    if (status == KG_OK && go_on)
+        status =
+            judge_all(gate, judge_again, SECOND_ORDER, subject, &bench, verdict, &go_on, error);
+    kg_witness_leave();
     close_bench(gate, &bench);
     if (status != KG_OK)
         return status;
@@ -351,6 +457,28 @@ enum kg_status kg_gate_judge(const struct kg_gate *gate, const struct kg_subject
         snprintf(verdict->reason, sizeof verdict->reason, "%s ran none of the %d cases",
                  subject->name, gate->cases.count);
     return KG_OK;
+}
+
+void kg_gate_explain_end(const struct kg_gate *gate, struct kg_verdict *verdict)
+{
+    int running = atomic_load(&gate->witness->running);
+    uintptr_t address = atomic_load(&gate->witness->address);
+    describe_gate(gate, verdict);
+    if (running < 1 || running > gate->cases.count)
+        return;
+    const struct kg_case *item = gate->cases.items[running - 1];
+    char where[128], reason[600];
+    size_t at = address - atomic_load(&gate->witness->image);
+    int writes = atomic_load(&gate->witness->writes);
+    snprintf(reason, sizeof reason, "%.590s", verdict->reason);
+    if (address && at < item->image.bytes &&
+        kg_image_describe(item->problem, &item->image, at, where, sizeof where))
+        snprintf(verdict->reason, sizeof verdict->reason, "%s %s: %.400s",
+                 writes == 1   ? "it wrote"
+                 : writes == 0 ? "it read"
+                               : "it accessed",
+                 where, reason);
+    blame(gate, running - 1, verdict);
 }
 
 void kg_gate_impostor_report(const struct kg_gate *gate, struct kg_text *text)

@@ -27,19 +27,22 @@ struct kg_policy {
     // Sizes (tile and vector lengths) around which cases are made, may be NULL.
     const int64_t *tiles;
     int tile_count;
-    double effort;         // largest cost of a case's reference in operations; 0: the default
+    double effort;         // multiplies the limits on work and memory; 0: as 1
     bool strided;          // include strided views
     const int64_t *shapes; // further rows of sizes (by kg_size id) to verify, may be NULL
     int shape_count;
     const volatile int *cancel;
 };
 
+#define KG_LEFT_OUT_TEXT 256
+
 struct kg_verdict {
     bool passed;
     uint64_t seed;
-    int cases;             // run
-    int skipped;           // not applicable to the subject
-    int64_t elements;      // number compared
+    char left_out[KG_LEFT_OUT_TEXT]; // required cases that were too large; "" if there are none
+    int cases;                       // run
+    int skipped;                     // not applicable to the subject
+    int64_t elements;                // number compared
     double worst_relative; // largest |error| / allowed, over all elements; <= 1 when passed
     double worst_rms;      // largest rms(error) / rms(unavoidable), over cases
     int impostors;         // rejected by the inputs in use (all that differ from the op)
@@ -58,6 +61,9 @@ enum kg_status kg_gate_make(struct kg_device *device, const struct kg_op *instan
 // of the gate or the machine. An error of the subject is a verdict, with its text as the reason.
 enum kg_status kg_gate_judge(const struct kg_gate *gate, const struct kg_subject *subject,
                              struct kg_verdict *verdict, struct kg_error *error);
+// When the process that judged has ended without an answer: adds to the verdict's reason in which
+// case that was, and what was accessed if that was the cause. For the process that made the gate.
+void kg_gate_explain_end(const struct kg_gate *gate, struct kg_verdict *verdict);
 void kg_gate_free(struct kg_gate *gate);
 
 // The catalogue of impostors, for tests and documentation.

@@ -179,7 +179,7 @@ void kg_impostor_run(int impostor, const struct kg_case *item, unsigned char *im
         struct stage stage = open_stage(item, o);
         int tensor = op->input_count + o;
         const struct kg_layout *layout = &item->problem->layouts[tensor];
-        void *data = image + item->offsets[tensor];
+        void *data = image + item->image.offset[tensor];
         for (int64_t n = 0; n < stage.expected->count; n++) {
             struct number number = impostors[impostor].play(&stage, n);
             size_t at = (size_t)kg_layout_offset(layout, op->tensors[tensor]->rank, n);

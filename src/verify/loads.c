@@ -2,6 +2,7 @@
 // for every lane: a base address and either contiguous elements or a precomputed offset per lane.
 // Padding, clamping and gathers are processed lane by lane.
 
+#include "verify/decode.h"
 #include "verify/program.h"
 
 #include <math.h>
@@ -144,6 +145,19 @@ static bool is_uncertain(const struct kg_frame *frame, const struct kg_read *rea
     return false;
 }
 
+static double real_at(const struct kg_field *field, int64_t address)
+{
+    return field->raw ? kg_dtype_load(field->tensor->type.dtype, field->raw, (size_t)address)
+                      : field->real[address];
+}
+
+static int64_t integer_at(const struct kg_field *field, int64_t address)
+{
+    return field->raw
+               ? kg_dtype_load_integer(field->tensor->type.dtype, field->raw, (size_t)address)
+               : field->integer[address];
+}
+
 static void read_scattered(struct kg_frame *frame, const struct kg_step *step, int lanes,
                            double *slack)
 {
@@ -160,11 +174,11 @@ static void read_scattered(struct kg_frame *frame, const struct kg_step *step, i
         int64_t address = addresses[i];
         bool outside = address < 0, pads = outside && read->pad >= 0;
         if (real)
-            real[i] = pads ? frame->real[read->pad][i] : outside ? 0 : field->real[address];
+            real[i] = pads ? frame->real[read->pad][i] : outside ? 0 : real_at(field, address);
         else
             integer[i] = pads      ? frame->integer[read->pad][i]
                          : outside ? 0
-                                   : field->integer[address];
+                                   : integer_at(field, address);
         if (!slack)
             continue;
         slack[i] = pads                           ? frame->slack[read->pad][i]
@@ -184,6 +198,25 @@ static void copy_reals(double *to, const double *from, const struct kg_view *vie
             to[i] = from[view->offset[i]];
 }
 
+static void read_raw(const struct kg_frame *frame, const struct kg_step *step,
+                     const struct kg_view *view, int64_t base, int lanes)
+{
+    const struct kg_field *field = &frame->program->fields[step->read->field];
+    double *real = frame->real[step->result];
+    enum kg_dtype dtype = field->tensor->type.dtype;
+    int64_t at = base + view->offset[0];
+    if (field->is_real && view->contiguous)
+        kg_decode_reals(dtype, field->raw, at, 1, lanes, real);
+    else if (view->contiguous)
+        kg_decode_integers(dtype, field->raw, at, 1, lanes, frame->integer[step->result]);
+    else if (field->is_real)
+        for (int i = 0; i < lanes; i++)
+            real[i] = real_at(field, base + view->offset[i]);
+    else
+        for (int i = 0; i < lanes; i++)
+            frame->integer[step->result][i] = integer_at(field, base + view->offset[i]);
+}
+
 void kg_view_read(struct kg_frame *frame, const struct kg_step *step, int lanes)
 {
     const struct kg_read *read = step->read;
@@ -196,7 +229,9 @@ void kg_view_read(struct kg_frame *frame, const struct kg_step *step, int lanes)
         read_scattered(frame, step, lanes, slack);
         return;
     }
-    if (field->is_real) {
+    if (field->raw) {
+        read_raw(frame, step, view, base, lanes);
+    } else if (field->is_real) {
         copy_reals(frame->real[step->result], field->real + base, view, lanes);
     } else {
         for (int i = 0; i < lanes; i++)

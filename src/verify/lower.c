@@ -119,6 +119,94 @@ static void find_scan(struct kg_lowering *lowering, struct kg_pass *pass,
     pass->relation = index->relation;
 }
 
+static void finish_pass(struct kg_lowering *lowering, struct kg_pass *pass)
+{
+    if (lowering->status != KG_OK)
+        return;
+    struct kg_field *field = &lowering->program->fields[pass->field];
+    bool rounds = pass->reduce == KG_REDUCE_SUM || pass->reduce == KG_REDUCE_PROD ||
+                  pass->reduce == KG_REDUCE_MEAN;
+    field->has_slack = !lowering->program->values_only &&
+                       (pass->registers[pass->value].has_slack ||
+                        (pass->mask >= 0 && pass->registers[pass->mask].has_slack) ||
+                        (pass->has_reduce && field->is_real && rounds));
+    add_pass(lowering, pass);
+}
+
+// A pass that fills a field of its own, indexed by those axes of `around` that are in `wanted`:
+// bits by index id. `axes` gets their positions in `around`.
+static struct kg_pass *new_inner(struct kg_lowering *lowering, const struct kg_pass *around,
+                                 uint32_t wanted, bool real, int *count, int axes[KG_MAX_INDICES])
+{
+    struct kg_pass *pass = new_pass(lowering);
+    int id = new_field(lowering, NULL, real);
+    if (!pass || id < 0)
+        return NULL;
+    for (int a = 0; a < around->axis_count; a++) {
+        const struct kg_axis *axis = &around->axes[a];
+        if (!(wanted >> axis->index->id & 1))
+            continue;
+        axes[(*count)++] = a;
+        add_axis(pass, axis->index, axis->begin, axis->end);
+    }
+    pass->field = id;
+    pass->output_axes = pass->axis_count;
+    struct kg_field *field = &lowering->program->fields[id];
+    field->rank = pass->axis_count;
+    for (int i = 0; i < pass->axis_count; i++)
+        field->shape[i] = pass->axes[i].end - pass->axes[i].begin;
+    return pass;
+}
+
+// Products of matrices. Their factors get fields of their own, which product.c multiplies.
+
+static uint32_t ids_of(const struct kg_pass *pass, int from, int to)
+{
+    uint32_t ids = 0;
+    for (int a = from; a < to; a++)
+        ids |= 1u << pass->axes[a].index->id;
+    return ids;
+}
+
+static bool is_product(const struct kg_lowering *lowering, const struct kg_pass *pass,
+                       const struct kg_expr *reduce)
+{
+    const struct kg_expr *body = reduce->arguments[0];
+    if (!lowering->program->values_only || reduce->reduce != KG_REDUCE_SUM ||
+        !is_real(reduce->type) || body->type != reduce->type || body->kind != KG_EXPR_CALL ||
+        body->function != KG_FN_MUL)
+        return false;
+    for (int i = 0; i < reduce->index_count; i++)
+        if (reduce->indices[i]->relation != KG_RELATION_NONE)
+            return false;
+    uint32_t left = free_indices(body->arguments[0]), right = free_indices(body->arguments[1]);
+    uint32_t outputs = ids_of(pass, 0, pass->output_axes);
+    uint32_t reduced = ids_of(pass, pass->output_axes, pass->axis_count);
+    return (left & ~right & outputs) && (right & ~left & outputs) && (left & right & reduced);
+}
+
+// The field of a factor, read at the axes of `pass`.
+static int lower_factor(struct kg_lowering *lowering, struct kg_pass *pass,
+                        const struct kg_expr *factor, enum kg_type type)
+{
+    int count = 0, axes[KG_MAX_INDICES];
+    struct kg_pass *inner = new_inner(lowering, pass, free_indices(factor), true, &count, axes);
+    if (!inner)
+        return -1;
+    inner->value = kg_lower_as(lowering, inner, factor, type);
+    finish_pass(lowering, inner);
+    return lowering->status ? -1 : kg_lower_field_read(lowering, pass, inner->field, count, axes);
+}
+
+static int lower_product(struct kg_lowering *lowering, struct kg_pass *pass,
+                         const struct kg_expr *body)
+{
+    int left = lower_factor(lowering, pass, body->arguments[0], body->type);
+    int right = left < 0 ? -1 : lower_factor(lowering, pass, body->arguments[1], body->type);
+    pass->is_product = true;
+    return kg_lower_multiply(lowering, pass, left, right, body->type);
+}
+
 // Completes a pass, whose output axes are set, with the reduction `reduce`.
 static void lower_reduce(struct kg_lowering *lowering, struct kg_pass *pass,
                          const struct kg_expr *reduce, bool is_stored)
@@ -135,7 +223,8 @@ static void lower_reduce(struct kg_lowering *lowering, struct kg_pass *pass,
     enum kg_type type = is_argument ? body->type : reduce->type;
     pass->reduce_real = is_real(type);
     pass->precision = (is_stored ? kg_precisions_stored : kg_precisions) + reduce->type;
-    pass->value = kg_lower_as(lowering, pass, body, type);
+    pass->value = is_product(lowering, pass, reduce) ? lower_product(lowering, pass, body)
+                                                     : kg_lower_as(lowering, pass, body, type);
     if (lowering->status != KG_OK)
         return;
     find_scan(lowering, pass, reduce);
@@ -149,44 +238,17 @@ static void lower_reduce(struct kg_lowering *lowering, struct kg_pass *pass,
     }
 }
 
-static void finish_pass(struct kg_lowering *lowering, struct kg_pass *pass)
-{
-    if (lowering->status != KG_OK)
-        return;
-    struct kg_field *field = &lowering->program->fields[pass->field];
-    bool rounds = pass->reduce == KG_REDUCE_SUM || pass->reduce == KG_REDUCE_PROD ||
-                  pass->reduce == KG_REDUCE_MEAN;
-    field->has_slack = pass->registers[pass->value].has_slack ||
-                       (pass->mask >= 0 && pass->registers[pass->mask].has_slack) ||
-                       (pass->has_reduce && field->is_real && rounds);
-    add_pass(lowering, pass);
-}
-
 int kg_lower_reduction(struct kg_lowering *lowering, const struct kg_pass *around,
                        const struct kg_expr *expr, int *count, int axes[KG_MAX_INDICES])
 {
     *count = 0;
-    struct kg_pass *pass = new_pass(lowering);
-    int id = new_field(lowering, NULL, is_real(expr->type));
-    if (!pass || id < 0)
+    struct kg_pass *pass =
+        new_inner(lowering, around, free_indices(expr), is_real(expr->type), count, axes);
+    if (!pass)
         return -1;
-    uint32_t wanted = free_indices(expr);
-    for (int a = 0; a < around->axis_count; a++) {
-        const struct kg_axis *axis = &around->axes[a];
-        if (!(wanted >> axis->index->id & 1))
-            continue;
-        axes[(*count)++] = a;
-        add_axis(pass, axis->index, axis->begin, axis->end);
-    }
-    pass->field = id;
-    pass->output_axes = *count;
-    struct kg_field *field = &lowering->program->fields[id];
-    field->rank = *count;
-    for (int i = 0; i < *count; i++)
-        field->shape[i] = pass->axes[i].end - pass->axes[i].begin;
     lower_reduce(lowering, pass, expr, false);
     finish_pass(lowering, pass);
-    return lowering->status == KG_OK ? id : -1;
+    return lowering->status == KG_OK ? pass->field : -1;
 }
 
 static bool reads(const struct kg_expr *expr, const struct kg_tensor *tensor)
@@ -260,14 +322,15 @@ static void add_tensors(struct kg_lowering *lowering)
     }
 }
 
-enum kg_status kg_program_make(const struct kg_problem *problem, struct kg_program **program,
-                               struct kg_error *error)
+enum kg_status kg_program_make(const struct kg_problem *problem, bool values_only,
+                               struct kg_program **program, struct kg_error *error)
 {
     *program = NULL;
     struct kg_program *fresh = calloc(1, sizeof *fresh);
     if (!fresh)
         return kg_error_memory(error, "the reference");
     fresh->problem = problem;
+    fresh->values_only = values_only;
     struct kg_lowering lowering = {.program = fresh, .error = error};
     add_tensors(&lowering);
     for (int i = 0; i < problem->op->statement_count && lowering.status == KG_OK; i++)

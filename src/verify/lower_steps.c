@@ -57,8 +57,8 @@ static int emit(struct kg_lowering *lowering, struct kg_pass *pass, struct kg_st
     pass->steps = steps;
     pass->registers = registers;
     step.result = pass->register_count;
-    registers[pass->register_count] =
-        (struct kg_register){real, makes_slack(&step, uncertain), pass->step_count};
+    bool has_slack = !lowering->program->values_only && makes_slack(&step, uncertain);
+    registers[pass->register_count] = (struct kg_register){real, has_slack, pass->step_count};
     steps[pass->step_count++] = step;
     return pass->register_count++;
 }
@@ -243,12 +243,9 @@ static int lower_read(struct kg_lowering *lowering, struct kg_pass *pass,
     return emit_read(lowering, pass, read, axes);
 }
 
-// An inner reduction is read back from its own field.
-static int lower_inner(struct kg_lowering *lowering, struct kg_pass *pass,
-                       const struct kg_expr *expr)
+int kg_lower_field_read(struct kg_lowering *lowering, struct kg_pass *pass, int field, int count,
+                        const int *axes)
 {
-    int count, axes[KG_MAX_INDICES];
-    int field = kg_lower_reduction(lowering, pass, expr, &count, axes);
     struct kg_read *read = KG_NEW(&lowering->program->arena, struct kg_read);
     if (field < 0 || !read) {
         if (lowering->status == KG_OK)
@@ -267,6 +264,26 @@ static int lower_inner(struct kg_lowering *lowering, struct kg_pass *pass,
         mask |= 1u << axes[d];
     }
     return emit_read(lowering, pass, read, mask);
+}
+
+int kg_lower_multiply(struct kg_lowering *lowering, struct kg_pass *pass, int left, int right,
+                      enum kg_type type)
+{
+    struct kg_step step = {.kind = KG_STEP_REAL,
+                           .function = KG_FN_MUL,
+                           .precision = &kg_precisions[type],
+                           .argument_count = 2,
+                           .arguments = {left, right}};
+    return left < 0 || right < 0 ? -1 : emit(lowering, pass, step, true);
+}
+
+// An inner reduction is read back from its own field.
+static int lower_inner(struct kg_lowering *lowering, struct kg_pass *pass,
+                       const struct kg_expr *expr)
+{
+    int count, axes[KG_MAX_INDICES];
+    int field = kg_lower_reduction(lowering, pass, expr, &count, axes);
+    return kg_lower_field_read(lowering, pass, field, count, axes);
 }
 
 // Calls.

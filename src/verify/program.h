@@ -34,6 +34,8 @@ struct kg_field {
     double *real;
     int64_t *integer;
     double *slack; // when has_slack
+    // A large input is not decoded but read where it lies; then the box is the whole tensor.
+    const void *raw;
 };
 
 // The rounding of a compute type.
@@ -122,6 +124,7 @@ enum kg_mode {
     KG_MODE_OUTPUTS, // lanes are output elements; a reduction is a loop around the steps
     KG_MODE_POINTS,  // lanes are points of the reduction of one output element
     KG_MODE_SCAN,    // lanes are points of a scan, whose results are written as it proceeds
+    KG_MODE_PRODUCT, // no lanes: a product of two matrices (product.c)
 };
 
 struct kg_pass {
@@ -140,6 +143,9 @@ struct kg_pass {
     int scan_axis;
     int64_t scan_offset;
     enum kg_relation relation;
+    // A sum of products of two fields, reads[0] and reads[1]. Output axes that only the first or
+    // only the second depends on are rows or columns.
+    bool is_product;
 
     int step_count;
     struct kg_step *steps;
@@ -161,6 +167,7 @@ struct kg_pass {
 
 struct kg_program {
     const struct kg_problem *problem;
+    bool values_only; // no slack, sums without compensation
     struct kg_arena arena;
     int field_count; // op->tensors first
     struct kg_field *fields;
@@ -171,8 +178,8 @@ struct kg_program {
 };
 
 // lower.c: every statement into passes.
-enum kg_status kg_program_make(const struct kg_problem *problem, struct kg_program **program,
-                               struct kg_error *error);
+enum kg_status kg_program_make(const struct kg_problem *problem, bool values_only,
+                               struct kg_program **program, struct kg_error *error);
 void kg_program_free(struct kg_program *program);
 
 // lower_steps.c: turns one expression into steps of `pass`. `reduced` makes a field of a reduction
@@ -205,6 +212,12 @@ int64_t kg_lower_size(struct kg_lowering *lowering, const struct kg_expr *expr);
 // lower.c: the field that holds the value of an inner reduction, and its indices.
 int kg_lower_reduction(struct kg_lowering *lowering, const struct kg_pass *around,
                        const struct kg_expr *expr, int *count, int axes[KG_MAX_INDICES]);
+
+// lower_steps.c: reads element [axes[0], ..., axes[count - 1]] of a field that a pass before fills.
+int kg_lower_field_read(struct kg_lowering *lowering, struct kg_pass *pass, int field, int count,
+                        const int *axes);
+int kg_lower_multiply(struct kg_lowering *lowering, struct kg_pass *pass, int left, int right,
+                      enum kg_type type);
 
 // plan.c: computes the boxes of all fields from those of the outputs, which the caller sets, then
 // modes and lanes.
@@ -289,6 +302,21 @@ void kg_total_merge(const struct kg_pass *pass, const struct kg_total *from, str
 // Either `real` or `integer` is NULL, and `slack` may be.
 void kg_total_finish(const struct kg_pass *pass, const struct kg_total *total, double *real,
                      int64_t *integer, double *slack);
+
+// plain_totals.c: reductions of values alone, one per lane.
+bool kg_plain_totals_fit(const struct kg_program *program, const struct kg_pass *pass);
+void kg_plain_totals_start(const struct kg_pass *pass, double totals[KG_LANES]);
+void kg_plain_totals_add(const struct kg_pass *pass, const struct kg_frame *frame,
+                         double totals[KG_LANES]);
+// The total of all of totals[0..lanes), each of which has `points` / `lanes` points.
+double kg_plain_totals_merge(const struct kg_pass *pass, const double *totals, int lanes);
+double kg_plain_totals_finish(const struct kg_pass *pass, double total);
+
+// product.c
+bool kg_product_fits(const struct kg_program *program, const struct kg_pass *pass);
+int64_t kg_product_tasks(const struct kg_program *program, const struct kg_pass *pass);
+enum kg_status kg_product_run(const struct kg_program *program, const struct kg_pass *pass,
+                              int64_t task);
 
 // execute.c
 enum kg_status kg_program_run(struct kg_program *program, int threads, const volatile int *cancel,

@@ -45,10 +45,21 @@ enum kg_status kg_reference_window(const struct kg_problem *problem, const void 
                                    const volatile int *cancel, struct kg_expected *expected,
                                    struct kg_error *error);
 
+// The values alone, with plain sums in f64, at a fraction of the cost: `slack` is NULL.
+enum kg_status kg_reference_values(const struct kg_problem *problem, const void *const *inputs,
+                                   const struct kg_window *windows, int threads,
+                                   const volatile int *cancel, struct kg_expected *expected,
+                                   struct kg_error *error);
+
 // Estimated cost in simple operations, of which a core does about 2.5e8 a second. `windows` may be
 // NULL: whole outputs.
 enum kg_status kg_reference_cost(const struct kg_problem *problem, const struct kg_window *windows,
                                  double *operations, struct kg_error *error);
+
+// The same for kg_reference_values, with the memory that it takes.
+enum kg_status kg_reference_values_cost(const struct kg_problem *problem,
+                                        const struct kg_window *windows, double *operations,
+                                        double *bytes, struct kg_error *error);
 
 void kg_expected_free(struct kg_expected *expected, int count);
 

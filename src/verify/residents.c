@@ -44,7 +44,7 @@ static void drop(struct kg_residents *residents, int index)
         if (!resident->images[run])
             continue;
         residents->device->backend->release(residents->device, resident->images[run]);
-        residents->bytes -= residents->cases->items[index]->image_bytes;
+        residents->bytes -= residents->cases->items[index]->image.bytes;
         resident->images[run] = NULL;
     }
 }
@@ -54,7 +54,7 @@ static enum kg_status digest(const struct kg_residents *residents, const struct 
 {
     struct kg_device *device = residents->device;
     *sum = 0;
-    return device->backend->digest(device, image, item->image_bytes, sum, error);
+    return device->backend->digest(device, image, item->image.bytes, sum, error);
 }
 
 static enum kg_status place_image(struct kg_residents *residents, int index, int run,
@@ -64,13 +64,13 @@ static enum kg_status place_image(struct kg_residents *residents, int index, int
     struct resident *resident = &residents->items[index];
     const struct kg_case *item = residents->cases->items[index];
     enum kg_status status =
-        device->backend->allocate(device, item->image_bytes, &resident->images[run], error);
+        device->backend->allocate(device, item->image.bytes, &resident->images[run], error);
     if (status)
         return status;
-    residents->bytes += item->image_bytes;
+    residents->bytes += item->image.bytes;
     kg_image_compose(item, kg_image_fills[run], scratch);
     status =
-        device->backend->copy(device, resident->images[run], scratch, item->image_bytes, error);
+        device->backend->copy(device, resident->images[run], scratch, item->image.bytes, error);
     return status ? status
                   : digest(residents, item, resident->images[run], &resident->clean[run], error);
 }
@@ -84,9 +84,9 @@ static enum kg_status place(struct kg_residents *residents, int index, bool *her
     const struct kg_case *item = residents->cases->items[index];
     enum kg_status status = KG_OK;
     *here = resident->images[0] && resident->images[1];
-    if (*here || item->strided || item->image_bytes > (MAX_BYTES - residents->bytes) / 2)
+    if (*here || item->strided || item->image.bytes > (MAX_BYTES - residents->bytes) / 2)
         return KG_OK;
-    unsigned char *scratch = malloc(item->image_bytes);
+    unsigned char *scratch = malloc(item->image.bytes);
     if (!scratch)
         return kg_error_memory(error, "an image of the gate");
     for (int run = 0; run < 2 && !status; run++)
@@ -108,7 +108,7 @@ static enum kg_status digest_outputs(const struct kg_residents *residents,
     *sum = 0;
     for (int i = problem->op->input_count;
          i < problem->op->input_count + problem->op->output_count && !status; i++)
-        status = device->backend->digest(device, image + item->offsets[i],
+        status = device->backend->digest(device, image + item->image.offset[i],
                                          problem->layouts[i].bytes, sum, error);
     return status;
 }
@@ -122,7 +122,7 @@ static enum kg_status refill_outputs(const struct kg_residents *residents,
     enum kg_status status = KG_OK;
     for (int i = problem->op->input_count;
          i < problem->op->input_count + problem->op->output_count && !status; i++)
-        status = device->backend->fill(device, image + item->offsets[i], kg_image_fills[run],
+        status = device->backend->fill(device, image + item->image.offset[i], kg_image_fills[run],
                                        problem->layouts[i].bytes, error);
     return status;
 }
@@ -149,14 +149,18 @@ static enum kg_status compare(const struct kg_residents *residents, const struct
         int tensor = op->input_count + o;
         size_t bytes = item->problem->layouts[tensor].bytes;
         outputs[o] = malloc(bytes ? bytes : 1);
-        status = outputs[o] ? device->backend->copy(device, outputs[o],
-                                                    image + item->offsets[tensor], bytes, error)
-                            : kg_error_memory(error, "the outputs of a case");
+        status = outputs[o]
+                     ? device->backend->copy(device, outputs[o], image + item->image.offset[tensor],
+                                             bytes, error)
+                     : kg_error_memory(error, "the outputs of a case");
     }
     *right = status == KG_OK;
     for (int w = 0; w < item->window_count && *right; w++)
         *right = kg_compare_outputs(item->problem, item->expected[w], (const void *const *)outputs,
                                     &verdict);
+    if (*right && item->survey)
+        status = kg_survey_judge(item->survey, (const void *const *)item->inputs,
+                                 (const void *const *)outputs, &verdict, right, error);
     for (int o = 0; o < op->output_count; o++)
         free(outputs[o]);
     passed->elements = verdict.elements;
@@ -178,7 +182,7 @@ static enum kg_status run_once(struct kg_residents *residents, int index, int ru
     void *tensors[KG_MAX_TENSORS];
     uint64_t sum = 0, clean = 0;
     for (int i = 0; i < op->input_count + op->output_count; i++)
-        tensors[i] = image + item->offsets[i];
+        tensors[i] = image + item->image.offset[i];
     *fine = subject->run(subject->user, item->problem, tensors, NULL) == KG_OK;
     if (!*fine)
         return KG_OK;

@@ -81,7 +81,8 @@ static void to_real(const struct kg_step *step, const int64_t *argument, const d
         double rounded = narrow ? (double)(float)argument[i] : result[i];
         // Beyond 2^53 the f64 itself is rounded: by up to half the distance to the next value.
         double lost = fabs(result[i]) > 0x1p53 ? 0x1p-53 * fabs(result[i]) : 0;
-        slack[i] = undecided[i] + fabs(rounded - result[i]) + lost;
+        if (slack)
+            slack[i] = undecided[i] + fabs(rounded - result[i]) + lost;
     }
 }
 
@@ -89,9 +90,10 @@ static void narrow(const struct kg_step *step, const double *argument, const dou
                    double *result, double *slack, int lanes)
 {
     const struct kg_precision *p = step->precision;
-    for (int i = 0; i < lanes; i++) {
-        double magnitude = fabs(argument[i]);
+    for (int i = 0; i < lanes; i++)
         result[i] = argument[i];
+    for (int i = 0; slack && i < lanes; i++) {
+        double magnitude = fabs(argument[i]);
         slack[i] =
             isfinite(magnitude) ? uncertain[i] + p->unit * magnitude + p->tiny : uncertain[i];
         if (magnitude > p->limit && isfinite(magnitude))

@@ -4,6 +4,7 @@
 #define KG_TESTS_JUDGE_H
 
 #include "support/sample_problem.h"
+#include "tune/worker.h"
 #include "verify/gate.h"
 
 #include <stdio.h>
@@ -40,7 +41,20 @@ static struct kg_device plain_device = {.backend = &plain_backend};
 typedef enum kg_status subject_run(void *user, const struct kg_problem *problem,
                                    void *const *tensors, struct kg_error *error);
 
-// Makes a gate and judges one subject by it.
+struct judging {
+    const struct kg_gate *gate;
+    const struct kg_subject *subject;
+};
+
+static inline enum kg_status judge_in_child(void *user, void *result, size_t size,
+                                            struct kg_error *error)
+{
+    const struct judging *judging = user;
+    (void)size;
+    return kg_gate_judge(judging->gate, judging->subject, result, error);
+}
+
+// Makes a gate and judges one subject by it, in a process of its own, which the subject may end.
 static inline struct kg_verdict judge(const struct kg_op *op, const struct kg_policy *policy,
                                       subject_run *run, void *user)
 {
@@ -48,9 +62,17 @@ static inline struct kg_verdict judge(const struct kg_op *op, const struct kg_po
     struct kg_gate *gate;
     struct kg_verdict verdict = {0};
     struct kg_subject subject = {.name = "a test's kernel", .user = user, .run = run};
-    if (kg_gate_make(&plain_device, op, policy, &gate, &error) != KG_OK ||
-        kg_gate_judge(gate, &subject, &verdict, &error) != KG_OK)
+    enum kg_status status = kg_gate_make(&plain_device, op, policy, &gate, &error);
+    struct judging judging = {gate, &subject};
+    if (!status)
+        status =
+            kg_worker_run(judge_in_child, &judging, 60, NULL, &verdict, sizeof verdict, &error);
+    if (status == KG_ERROR_FAULT || status == KG_ERROR_TIMEOUT) {
+        snprintf(verdict.reason, sizeof verdict.reason, "%.600s", error.text);
+        kg_gate_explain_end(gate, &verdict);
+    } else if (status) {
         fprintf(stderr, "gate: %s\n", error.text);
+    }
     kg_gate_free(gate);
     return verdict;
 }

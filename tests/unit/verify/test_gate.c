@@ -100,7 +100,7 @@ static const struct {
     {INTO_GAP, false, "between the elements of output y"},
     {CHANGES_INPUT, false, "changed input bias"},
     {WANDERS, false, "two runs differ in y[1, 0]"},
-    {DROPS_NAN, false, "expected nan"},
+    {DROPS_NAN, false, "nan, got 0"},
     {CLIPS_INFINITY, false, "got 65504"},
     {COARSE, false, "y["},
     {FAILS, false, "the launch was refused"},
@@ -189,6 +189,9 @@ static void faults_far_away(void)
         if (fault == INTO_GAP || fault == DENSE_ONLY) // of strided cases
             continue;
         CHECK_STATUS(kg_gate_judge(gate, &subject, &verdict, &error), KG_OK, &error);
+        if (!strstr(verdict.reason, expectations[i].reason))
+            fprintf(stderr, "fault %d: passed %d: %s\n", (int)fault, verdict.passed,
+                    verdict.reason);
         CHECK(verdict.passed == expectations[i].passes);
         CHECK(strstr(verdict.reason, expectations[i].reason));
         CHECK_STATUS(kg_gate_judge(gate, &right, &verdict, &error), KG_OK, &error);
@@ -391,7 +394,7 @@ static void goal_rows(void)
     unmake(&made);
     enum summing summing = HONEST;
     made = make(MATMUL "\ngoal { verify M N K = 60 70 50 }", NULL);
-    struct kg_policy policy = {.effort = 1e5, .seed = 5};
+    struct kg_policy policy = {.effort = 0.004, .seed = 5};
     struct kg_verdict verdict = judge(made.op, &policy, matmul, &summing);
     CHECK(verdict.passed);
     CHECK(verdict.seed == 5);
