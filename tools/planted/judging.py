@@ -106,6 +106,7 @@ def verify(tool, words, path, device, seed, notes, limit):
         RUNNING.add(process.pid)
         try:
             outcome = judge(process.wait(limit), written(out), written(err))
+            outcome.reason = outcome.reason.replace(f"{path}: ", "")
         except subprocess.TimeoutExpired:
             end_session(process.pid)
             process.wait()
