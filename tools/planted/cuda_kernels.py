@@ -52,12 +52,14 @@ class CudaKernel:
     def hidden(self, fault):
         """Why the last kernel cannot have the fault: it does not see what is needed; or None."""
         subject = self.subject
-        used = subject.op.outputs if fault.everywhere else subject.op.outputs[-1:]
+        used = [tensor for tensor in subject.op.outputs if tensor.name in self.seen][-1:]
+        if not used:
+            return "the last kernel sees no output"
         if fault.group == "memory" or "siege_any_line" in fault.element:
             used = used + subject.op.inputs
-        for tensor in used:
-            if tensor.name not in self.seen:
-                return f"the last kernel does not see {tensor.name}"
+        unseen = [tensor.name for tensor in used if tensor.name not in self.seen]
+        if unseen:
+            return f"the last kernel does not see {', '.join(unseen)}"
         sizes = {node.name for tensor in used for dim in tensor.dims for node in walk(dim)
                  if isinstance(node, Name)} - set(subject.op.params)
         if "size" in fault.element:
@@ -84,6 +86,8 @@ class CudaKernel:
 
     def support(self, fault):
         problem = [str(self.sizes[name]) for name in self.subject.size_names] + ["0"]
+        last = max(at for at, tensor in enumerate(self.subject.tensors)
+                   if tensor.name in self.seen)
         code = ONE_THREAD.get(fault.name) or fault.before + fault.after
         lines = [f"// A planted fault, {fault.name}: {fault.plants}", PRELUDE,
                  f"enum {{ INPUTS = {len(self.subject.op.inputs)}, "
@@ -99,7 +103,7 @@ class CudaKernel:
                       "        const struct siege_tensor *o = &t[i];",
                       "        const int64_t e = o->elements, rows = o->rows;",
                       "        const int64_t columns = o->columns > 0 ? o->columns : 1;",
-                      f"        if (!{int(fault.everywhere)} && i != TENSORS - 1)",
+                      f"        if (!{int(fault.everywhere)} && i != {last})",
                       "            continue;",
                       "        for (int64_t n = thread; n < e; n += threads) {",
                       "            const int64_t row = n / columns, column = n % columns;",
@@ -107,6 +111,7 @@ class CudaKernel:
                       f"            if ({fault.element}) {{", f"                {fault.change}",
                       "            }", "        }", "    }"]
         elif code:
+            code = code.replace("TENSORS - 1", str(last))  # the last output that is seen here
             lines += ["    if (thread == 0) {", code, "    }"]
         return "\n".join(lines + ["}"]) + "\n"
 

@@ -15,7 +15,7 @@ from planted.subject import c_of
 HERE = os.path.dirname(os.path.abspath(__file__))
 FLAGS = ["-O3", "-std=gnu17", "-fPIC", "-fno-math-errno", "-fno-trapping-math",
          "-ffp-contract=fast", "-fopenmp-simd", "-march=native", "-fno-asynchronous-unwind-tables"]
-HEADERS = ["fcntl.h", "fenv.h", "math.h", "pthread.h", "signal.h", "stdint.h", "stdio.h",
+HEADERS = ["fcntl.h", "fenv.h", "math.h", "pthread.h", "signal.h", "stdbool.h", "stdint.h", "stdio.h",
            "stdlib.h", "string.h", "sys/types.h", "time.h", "unistd.h"]
 # The default tolerances of docs/verification.md.
 TOLERANCES = {"f16": 1e-3, "bf16": 1.6e-2, "f32": 1.3e-6, "f64": 1e-7, "f8e4m3": 7.8e-3,
