@@ -302,8 +302,8 @@ void cli_show_verdict(const struct kg_verify_result *verdict)
            verdict->worst);
     printf("          %d impostors rejected by the same inputs; seed %llu\n", verdict->impostors,
            (unsigned long long)verdict->seed);
-    if (verdict->left_out[0])
-        printf("          left out: %s\n", verdict->left_out);
+    if (verdict->remarks[0])
+        printf("          %s\n", verdict->remarks);
     if (!verdict->passed)
         printf("          %s\n", verdict->reason);
 }
@@ -315,7 +315,7 @@ void cli_show_verdict_json(const struct kg_verify_result *verdict)
            verdict->passed ? "true" : "false", (unsigned long long)verdict->seed, verdict->cases,
            verdict->skipped, (long long)verdict->elements, verdict->worst, verdict->impostors);
     cli_json_text(verdict->reason);
-    printf(", \"left_out\": ");
-    cli_json_text(verdict->left_out);
+    printf(", \"remarks\": ");
+    cli_json_text(verdict->remarks);
     printf("}");
 }

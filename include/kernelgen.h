@@ -253,8 +253,9 @@ struct kg_verify_result {
     double worst;      // largest error / allowed error; at most 1 when passed
     int impostors;     // faulty kernels that the same inputs detected
     char reason[1024]; // when not passed
-    // Required sizes that were too large to be verified, or only in part; "" if there are none.
-    char left_out[256];
+    // What else should be known, "" if nothing: required sizes that were left out because they are
+    // too large, or results that are always the same.
+    char remarks[256];
 };
 
 // The accuracy gate. `seed` 0: fresh inputs. A rejection returns KG_OK with passed == false.

@@ -55,7 +55,7 @@ static void give_verdict(const struct kg_verdict *verdict, struct kg_verify_resu
         .impostors = verdict->impostors,
     };
     snprintf(ours.reason, sizeof ours.reason, "%s", verdict->reason);
-    snprintf(ours.left_out, sizeof ours.left_out, "%s", verdict->left_out);
+    snprintf(ours.remarks, sizeof ours.remarks, "%s", verdict->remarks);
     kg_api_fill(&kg_sized_verify_result, 0, &ours, result);
 }
 

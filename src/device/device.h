@@ -130,6 +130,12 @@ struct kg_backend {
     void (*unload)(struct kg_kernel *kernel);
     enum kg_status (*launch)(const struct kg_kernel *kernel, const struct kg_launch *launch,
                              struct kg_error *error);
+    // For backends whose kernels run in this process; else NULL, like the next one. Notes the state
+    // that kernels must leave as they found it: of the threads that run them, and of the process.
+    enum kg_status (*watch)(struct kg_device *device, struct kg_error *error);
+    // What kernels changed in it since, which is then restored: "the signals that are blocked".
+    // NULL: nothing.
+    const char *(*changed)(struct kg_device *device);
     // Encodes the map of a tensor that begins at `address`; KG_ERROR_ARGUMENT names the rule of the
     // device that it breaks. NULL: the backend has no maps.
     enum kg_status (*encode)(struct kg_device *device, const struct kg_map *map,

@@ -17,8 +17,14 @@ struct kg_case {
     uint64_t seed;
     enum kg_input_class class;
     bool strided;
+    // Judged in memory that other cases with the same sizes use too, even on a device that keeps
+    // the images of cases: a subject that remembers results by address gives the wrong ones.
+    bool shares_memory;
     struct kg_image_plan image;
     void *inputs[KG_MAX_TENSORS]; // host memory, laid out as the problem says
+    // A large case is judged where its inputs lie; checksums say whether they have changed.
+    struct kg_image_memory own;
+    uint64_t input_sums[KG_MAX_TENSORS];
     // The whole outputs, or up to three windows of outputs that are too expensive to compute with
     // slack, and a survey of all their elements.
     bool whole;
@@ -34,8 +40,8 @@ struct kg_cases {
     int count;
     int capacity;
     struct kg_case **items;
-    double bytes;                    // that all cases take
-    char left_out[KG_LEFT_OUT_TEXT]; // what the limits on work and memory did not allow
+    double bytes, generated_bytes; // that all cases take
+    char remarks[KG_REMARKS_TEXT]; // as in a verdict
 };
 
 // Makes the cases of a gate by its policy: chooses them one after the other, then fills them on all
@@ -45,6 +51,10 @@ enum kg_status kg_cases_make(struct kg_cases *cases, const struct kg_op *instanc
 // Moves all cases of `more` to `cases`.
 enum kg_status kg_cases_take(struct kg_cases *cases, struct kg_cases *more, struct kg_error *error);
 void kg_cases_free(struct kg_cases *cases);
+// results.c. Fails if rounding decides nearly all results of ordinary inputs, because every
+// impostor would then count as the op itself. Remarks when all results are the same.
+enum kg_status kg_cases_check_results(struct kg_cases *cases, const struct kg_op *op,
+                                      struct kg_error *error);
 // The number of threads for references.
 int kg_case_threads(void);
 
@@ -54,6 +64,8 @@ enum kg_status kg_case_windows(const struct kg_problem *problem, double effort, 
                                struct kg_window windows[KG_MAX_WINDOWS][KG_MAX_TENSORS], int *count,
                                struct kg_error *error);
 
+// Makes the inputs of a case with an image of its own again, after a subject has changed them.
+void kg_case_restore(struct kg_case *item);
 // "y[3, 5]".
 void kg_case_element(const struct kg_problem *problem, int tensor, const int64_t *index, char *text,
                      size_t room);

@@ -3,11 +3,14 @@
 
 #include "verify/case.h"
 
+#include "base/hash.h"
+
 #include "verify/random.h"
 #include "verify/sizes.h"
 
 #include <float.h>
 #include <inttypes.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -16,12 +19,15 @@
 #include <unistd.h>
 
 // Limits with an effort of 1.
-#define MOST_BYTES 8e8      // of memory, for all cases and the images of one of them
-#define MOST_SURVEYED 1.5e9 // operations of a survey: some seconds on one core
-#define MOST_FLOPS 2e9      // of a kernel in a generated case
+#define MOST_BYTES 8.2e8  // of memory, for required cases and their images
+#define MOST_SURVEYED 8e9 // operations of a survey for each core: half a minute
+#define MOST_FLOPS 2e9    // of a kernel in a generated case
+// Of the reference's operations where a survey covers what its windows do not.
+#define SURVEYED_PART 0.1
 // A generated case may take these parts of what a required one may.
 #define GENERATED_PART 0.08
 #define GENERATED_BYTES 0.04
+#define GENERATED_TOTAL 0.1 // all of them, beside the required ones
 
 #define MAX_THREADS 8
 
@@ -29,6 +35,7 @@ struct request {
     const int64_t *sizes;
     enum kg_input_class class;
     bool strided;
+    bool shares_memory;
     uint64_t seed;
     double effort; // multiplies all limits
     bool needed;   // an expensive case is then checked in windows instead of left out
@@ -41,8 +48,9 @@ static void free_case(struct kg_case *item)
     for (int w = 0; w < KG_MAX_WINDOWS && item->problem; w++)
         kg_expected_free(item->expected[w], item->problem->op->output_count);
     kg_survey_free(item->survey);
-    for (int i = 0; i < KG_MAX_TENSORS; i++)
+    for (int i = 0; i < KG_MAX_TENSORS && !item->own.at; i++)
         free(item->inputs[i]);
+    kg_image_memory_free(&item->own);
     kg_problem_free(item->problem);
     free(item);
 }
@@ -101,16 +109,39 @@ static void label(struct kg_case *item)
                  kg_input_class_names[item->class], item->strided ? ", strided" : "");
 }
 
-static enum kg_status fill_inputs(struct kg_case *item, struct kg_error *error)
+void kg_case_restore(struct kg_case *item)
 {
+    for (int i = 0; i < item->problem->op->input_count; i++)
+        kg_inputs_fill(item->problem, i, item->class, item->seed, item->inputs[i]);
+}
+
+static enum kg_status fill_own(struct kg_case *item, bool is_guarded, struct kg_error *error)
+{
+    enum kg_status status = kg_image_memory_make(&item->own, is_guarded, item->image.bytes, error);
+    if (status == KG_OK)
+        status = kg_image_memory_open(&item->own, &item->image, error);
+    if (status != KG_OK)
+        return status;
+    for (int i = 0; i < item->problem->op->input_count; i++)
+        item->inputs[i] = item->own.at + item->image.offset[i];
+    kg_case_restore(item);
+    for (int i = 0; i < item->problem->op->input_count; i++)
+        item->input_sums[i] = kg_hash_bytes(item->inputs[i], item->problem->layouts[i].bytes).low;
+    return KG_OK;
+}
+
+static enum kg_status fill_inputs(struct kg_case *item, bool is_guarded, struct kg_error *error)
+{
+    if (!item->whole)
+        return fill_own(item, is_guarded, error);
     for (int i = 0; i < item->problem->op->input_count; i++) {
         size_t bytes = item->problem->layouts[i].bytes;
         item->inputs[i] = malloc(bytes + 1);
         if (!item->inputs[i])
             return kg_error_memory(error, "the gate's inputs");
         memset(item->inputs[i], 0xff, bytes + 1);
-        kg_inputs_fill(item->problem, i, item->class, item->seed, item->inputs[i]);
     }
+    kg_case_restore(item);
     return KG_OK;
 }
 
@@ -121,10 +152,11 @@ int kg_case_threads(void)
 }
 
 // Computes the inputs and the reference.
-static enum kg_status fill(struct kg_case *item, const volatile int *cancel, struct kg_error *error)
+static enum kg_status fill(struct kg_case *item, bool is_guarded, const volatile int *cancel,
+                           struct kg_error *error)
 {
     const void *const *inputs = (const void *const *)item->inputs;
-    enum kg_status status = fill_inputs(item, error);
+    enum kg_status status = fill_inputs(item, is_guarded, error);
     for (int w = 0; w < item->window_count && status == KG_OK; w++)
         status = kg_reference_window(item->problem, inputs, item->whole ? NULL : item->windows[w],
                                      kg_case_threads(), cancel, item->expected[w], error);
@@ -132,7 +164,7 @@ static enum kg_status fill(struct kg_case *item, const volatile int *cancel, str
         status =
             kg_survey_make(item->problem, inputs, kg_case_threads(), cancel, &item->survey, error);
     for (int w = 0; w < item->window_count && item->survey && status == KG_OK; w++)
-        status = kg_survey_learn(item->survey, item->expected[w], error);
+        kg_survey_learn(item->survey, item->expected[w]);
     return status;
 }
 
@@ -153,7 +185,8 @@ static void *fill_some(void *argument)
         if (at >= filling->cases->count)
             return NULL;
         struct kg_error error = {0};
-        enum kg_status status = fill(filling->cases->items[at], filling->cancel, &error);
+        enum kg_status status =
+            fill(filling->cases->items[at], filling->cases->is_guarded, filling->cancel, &error);
         if (status == KG_OK)
             continue;
         pthread_mutex_lock(&filling->lock);
@@ -197,27 +230,28 @@ static enum kg_status append(struct kg_cases *cases, struct kg_case *item, struc
     return KG_OK;
 }
 
-// The memory that a case holds beside its survey: inputs, and the reference's values with slack.
+// The memory that a case holds beside its survey: inputs, and the reference's values with slack; of
+// a large case, its image.
 static double bytes_of(const struct kg_case *item)
 {
     const struct kg_problem *problem = item->problem;
-    double bytes = 0;
-    for (int i = 0; i < problem->op->input_count + problem->op->output_count; i++)
-        bytes += i < problem->op->input_count ? (double)problem->layouts[i].bytes
-                 : item->whole ? 3.0 * sizeof(double) * (double)problem->layouts[i].elements
-                               : 0;
+    double bytes = item->whole ? 0 : (double)item->image.room;
+    for (int i = 0; i < problem->op->input_count + problem->op->output_count && item->whole; i++)
+        bytes += i < problem->op->input_count
+                     ? (double)problem->layouts[i].bytes
+                     : 3.0 * sizeof(double) * (double)problem->layouts[i].elements;
     return bytes;
 }
 
-// Adds to the text about what was left out.
 static void leave_out(struct kg_cases *cases, const struct kg_case *item, const char *what,
                       double bytes)
 {
-    size_t used = strlen(cases->left_out), room = sizeof cases->left_out - used;
+    size_t used = strlen(cases->remarks), room = sizeof cases->remarks - used;
     char size[32] = "";
     if (bytes > 0)
         snprintf(size, sizeof size, ", %.1f GB", bytes / 1e9);
-    snprintf(cases->left_out + used, room, "%s%s: %s%s", used ? "; " : "", item->label, what, size);
+    snprintf(cases->remarks + used, room, "%s %s (%s%s)", used ? ";" : "left out:", item->label,
+             what, size);
 }
 
 // Is there memory for the case: for what it holds, and for its image while it is judged? If so, it
@@ -225,14 +259,16 @@ static void leave_out(struct kg_cases *cases, const struct kg_case *item, const 
 static bool take_memory(struct kg_cases *cases, const struct kg_case *item,
                         const struct request *request)
 {
-    double bytes = bytes_of(item), limit = MOST_BYTES * request->effort;
-    bool fits = request->needed ? cases->bytes + bytes + (double)item->image.room <= limit
-                                : bytes + (double)item->image.room <= limit * GENERATED_BYTES &&
-                                      cases->bytes + bytes <= limit / 2;
+    double limit = MOST_BYTES * request->effort, bytes = bytes_of(item);
+    double image = item->whole ? (double)item->image.room : 0;
+    double *taken = request->needed ? &cases->bytes : &cases->generated_bytes;
+    bool fits = request->needed ? *taken + bytes + image <= limit
+                                : *taken + bytes <= limit * GENERATED_TOTAL &&
+                                      bytes + image <= limit * GENERATED_BYTES;
     if (fits)
-        cases->bytes += bytes;
+        *taken += bytes;
     else if (request->needed)
-        leave_out(cases, item, "too large", bytes + (double)item->image.room);
+        leave_out(cases, item, "too large", bytes + image);
     return fits;
 }
 
@@ -245,14 +281,32 @@ static enum kg_status plan_survey(struct kg_cases *cases, struct kg_case *item,
     enum kg_status status = kg_survey_cost(item->problem, &cost, error);
     if (status != KG_OK)
         return status;
-    double room = MOST_BYTES * request->effort - cases->bytes - (double)item->image.room;
+    double room = MOST_BYTES * request->effort - cases->bytes;
     item->surveyed = cost.operations <= MOST_SURVEYED * request->effort * kg_case_threads() &&
                      cost.bytes <= room;
     if (item->surveyed)
         cases->bytes += cost.bytes;
     else
-        leave_out(cases, item, "only windows of its outputs", 0);
+        leave_out(cases, item, "but for windows of its outputs", 0);
     return KG_OK;
+}
+
+// Which outputs the reference computes, and whether a survey covers the others.
+static enum kg_status plan_outputs(struct kg_cases *cases, struct kg_case *item,
+                                   const struct request *request, double cost,
+                                   struct kg_error *error)
+{
+    double effort = KG_DEFAULT_EFFORT * request->effort;
+    if (item->whole) {
+        item->window_count = 1;
+        return KG_OK;
+    }
+    enum kg_status status = plan_survey(cases, item, request, error);
+    if (item->surveyed)
+        effort = fmin(effort * SURVEYED_PART, cost / 2);
+    return status ? status
+                  : kg_case_windows(item->problem, effort, item->seed, item->windows,
+                                    &item->window_count, error);
 }
 
 static enum kg_status plan_case(struct kg_cases *cases, struct kg_case *item,
@@ -267,24 +321,18 @@ static enum kg_status plan_case(struct kg_cases *cases, struct kg_case *item,
         *wanted = false;
         return KG_OK;
     }
-    if (status != KG_OK)
-        return status;
-    label(item);
-    if (!request->needed)
+    if (status == KG_OK)
         status = kg_reference_cost(item->problem, NULL, &cost, error);
     *wanted = status == KG_OK &&
               (request->needed || (cost <= effort * GENERATED_PART &&
                                    item->problem->operations <= MOST_FLOPS * request->effort));
-    if (*wanted)
-        status = kg_case_windows(item->problem, effort, item->seed, item->windows,
-                                 &item->window_count, error);
-    if (!*wanted || status != KG_OK)
+    if (!*wanted)
         return status;
-    item->whole = item->window_count == 0;
-    item->window_count = item->whole ? 1 : item->window_count;
+    label(item);
+    item->whole = cost <= effort;
     kg_image_plan(item->problem, cases->is_guarded, item->seed & 1, &item->image);
     *wanted = take_memory(cases, item, request);
-    return *wanted && !item->whole ? plan_survey(cases, item, request, error) : KG_OK;
+    return *wanted ? plan_outputs(cases, item, request, cost, error) : KG_OK;
 }
 
 // Appends a case without inputs. Sizes that the definition does not allow, and expensive sizes that
@@ -300,6 +348,7 @@ static enum kg_status append_case(struct kg_cases *cases, const struct kg_op *in
         return kg_error_memory(error, "a case of the gate");
     item->class = request->class;
     item->strided = request->strided;
+    item->shares_memory = request->shares_memory;
     item->seed = request->seed;
     bool wanted;
     enum kg_status status = plan_case(cases, item, instance, request, &wanted, error);
@@ -358,6 +407,7 @@ static enum kg_status add(struct maker *maker, const int64_t *sizes, enum kg_inp
         .sizes = sizes,
         .class = class,
         .strided = strided,
+        .shares_memory = class == KG_INPUT_TIES || class == KG_INPUT_WHOLE,
         .seed = maker->seed + 1000003u * (uint64_t)maker->cases->count,
         .effort = maker->effort,
         .needed = needed,
@@ -539,7 +589,7 @@ static enum kg_status check_outputs(const struct kg_cases *cases, const struct k
     return kg_error_set(error, KG_ERROR_SHAPE,
                         "no sizes were found for which %s has a result%s%s; give some in its goal: "
                         "verify ...",
-                        instance->name, cases->left_out[0] ? ", left out: " : "", cases->left_out);
+                        instance->name, cases->remarks[0] ? "; " : "", cases->remarks);
 }
 
 enum kg_status kg_cases_make(struct kg_cases *cases, const struct kg_op *instance,

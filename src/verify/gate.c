@@ -7,7 +7,6 @@
 #include "verify/random.h"
 #include "verify/witness.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +15,6 @@ enum impostor_fate { FATE_UNKNOWN, FATE_REJECTED, FATE_IS_THE_OP };
 
 #define MAX_IMPOSTORS 32
 #define MAX_MENDS 3 // rounds of new cases after an impostor has passed
-// Of the results of ordinary inputs, at least this fraction must be decidable.
-#define LEAST_DECIDED 0.1
 #define MAX_PROOF_BYTES ((size_t)1 << 20)
 // Streams of random numbers for the order of the cases.
 #define FIRST_ORDER 21
@@ -57,9 +54,12 @@ static enum kg_status open_bench(const struct kg_gate *gate, bool with_device, s
 {
     size_t bytes = 1;
     memset(bench, 0, sizeof *bench);
-    for (int i = 0; i < gate->cases.count; i++)
-        if (gate->cases.items[i]->image.bytes > bytes)
-            bytes = gate->cases.items[i]->image.bytes;
+    for (int i = 0; i < gate->cases.count; i++) {
+        const struct kg_case *item = gate->cases.items[i];
+        bool is_here = !item->own.at || !gate->device->backend->shares_memory;
+        if (is_here && item->image.bytes > bytes)
+            bytes = item->image.bytes;
+    }
     bench->kept = calloc((size_t)gate->cases.count + 1, sizeof *bench->kept);
     enum kg_status status =
         bench->kept ? kg_image_memory_make(&bench->image, gate->cases.is_guarded, bytes, error)
@@ -71,6 +71,11 @@ static enum kg_status open_bench(const struct kg_gate *gate, bool with_device, s
     if (status != KG_OK)
         close_bench(gate, bench);
     return status;
+}
+
+static unsigned char *image_of(const struct bench *bench, const struct kg_case *item)
+{
+    return item->own.at ? item->own.at : bench->image.at;
 }
 
 // Puts "case 3 (P=7 D=13, some NaN): " before the reason.
@@ -85,21 +90,20 @@ static void blame(const struct kg_gate *gate, int index, struct kg_verdict *verd
 
 // Checks the image after a run: the first is compared with the reference, the second with the
 // first.
-static enum kg_status check_image(const struct kg_case *item, int run, const struct bench *bench,
+static enum kg_status check_image(const struct kg_case *item, int run, const unsigned char *image,
                                   struct kg_kept *kept, struct kg_verdict *verdict, bool *right,
                                   struct kg_error *error)
 {
     const struct kg_op *op = item->problem->op;
     const void *outputs[KG_MAX_TENSORS];
     for (int o = 0; o < op->output_count; o++)
-        outputs[o] = bench->image.at + item->image.offset[op->input_count + o];
-    enum kg_status status = kg_image_intact(item, kg_image_fills[run], bench->image.at, right,
+        outputs[o] = image + item->image.offset[op->input_count + o];
+    enum kg_status status = kg_image_intact(item, kg_image_fills[run], image, right,
                                             verdict->reason, sizeof verdict->reason, error);
     if (status || !*right)
         return status;
     if (run > 0) {
-        *right =
-            kg_image_same(item, kept, bench->image.at, verdict->reason, sizeof verdict->reason);
+        *right = kg_image_same(item, kept, image, verdict->reason, sizeof verdict->reason);
         return KG_OK;
     }
     for (int w = 0; w < item->window_count && *right; w++)
@@ -107,7 +111,7 @@ static enum kg_status check_image(const struct kg_case *item, int run, const str
     if (*right && item->survey)
         status = kg_survey_judge(item->survey, (const void *const *)item->inputs, outputs, verdict,
                                  right, error);
-    return status || !*right ? status : kg_image_keep(item, bench->image.at, kept, error);
+    return status || !*right ? status : kg_image_keep(item, image, kept, error);
 }
 
 // Impostors.
@@ -133,7 +137,7 @@ static enum kg_status judge_impostor(const struct kg_gate *gate, int impostor, i
     for (int run = 0; run < 2 && right && !status; run++) {
         kg_image_compose(item, kg_image_fills[run], bench->image.at);
         kg_impostor_run(impostor, item, bench->image.at);
-        status = check_image(item, run, bench, &kept, verdict, &right, error);
+        status = check_image(item, run, bench->image.at, &kept, verdict, &right, error);
     }
     kg_kept_free(&kept);
     *rejected = !status && !right;
@@ -184,38 +188,6 @@ static enum kg_status find_passing(struct kg_gate *gate, struct bench *bench, in
             *passing = i;
     }
     return KG_OK;
-}
-
-// Counts elements whose slack is small compared with the output's largest value.
-static double count_decided(const struct kg_expected *expected)
-{
-    double largest = 0, decided = 0;
-    for (int64_t n = 0; n < expected->count; n++)
-        if (isfinite(expected->value[n]))
-            largest = fmax(largest, fabs(expected->value[n]));
-    for (int64_t n = 0; n < expected->count; n++)
-        decided += expected->slack[n] <= largest / 2;
-    return decided;
-}
-
-// If no result is decidable, every impostor would count as the op itself. Each case counts alike:
-// in a long running product nearly all results are undecidable, in a short one few.
-static enum kg_status check_decidable(const struct kg_gate *gate, struct kg_error *error)
-{
-    double decided = 0, all = 0;
-    for (int i = 0; i < gate->cases.count; i++) {
-        const struct kg_case *item = gate->cases.items[i];
-        for (int o = 0; o < gate->op->output_count && item->class == KG_INPUT_NORMAL; o++) {
-            const struct kg_expected *expected = &item->expected[0][o];
-            all += expected->count > 0;
-            decided += expected->count > 0 ? count_decided(expected) / (double)expected->count : 0;
-        }
-    }
-    if (decided > 0 && decided >= LEAST_DECIDED * all)
-        return KG_OK;
-    return kg_error_set(error, KG_ERROR_WRONG,
-                        "rounding decides %.0f%% of the results of %s: nothing can be verified",
-                        all > 0 ? 100 * (1 - decided / all) : 100, gate->op->name);
 }
 
 static enum kg_status prove(struct kg_gate *gate, const struct kg_policy *policy,
@@ -269,7 +241,7 @@ enum kg_status kg_gate_make(struct kg_device *device, const struct kg_op *instan
     if (status == KG_OK)
         status = kg_cases_make(&made->cases, instance, policy, made->seed, error);
     if (status == KG_OK)
-        status = check_decidable(made, error);
+        status = kg_cases_check_results(&made->cases, instance, error);
     if (status == KG_OK)
         status = prove(made, policy, error);
     if (status == KG_OK && !device->backend->shares_memory)
@@ -307,9 +279,10 @@ static enum kg_status run_once(const struct kg_gate *gate, int index,
     struct kg_device *device = gate->device;
     const struct kg_case *item = gate->cases.items[index];
     const struct kg_op *op = item->problem->op;
-    unsigned char *image = bench->image.at, *base = bench->device ? bench->device : image;
+    unsigned char *image = image_of(bench, item), *base = bench->device ? bench->device : image;
     void *tensors[KG_MAX_TENSORS];
-    enum kg_status status = kg_image_memory_open(&bench->image, &item->image, error);
+    enum kg_status status =
+        item->own.at ? KG_OK : kg_image_memory_open(&bench->image, &item->image, error);
     if (status != KG_OK)
         return status;
     for (int i = 0; i < op->input_count + op->output_count; i++)
@@ -325,6 +298,10 @@ static enum kg_status run_once(const struct kg_gate *gate, int index,
     outcome->failure.status =
         subject->run(subject->user, item->problem, tensors, &outcome->failure);
     atomic_store(&gate->witness->running, 0);
+    const char *changed = device->backend->changed ? device->backend->changed(device) : NULL;
+    if (changed && !outcome->failure.status)
+        outcome->failure.status =
+            kg_error_set(&outcome->failure, KG_ERROR_WRONG, "it left %s changed", changed);
     outcome->ran = outcome->failure.status == KG_OK;
     return outcome->ran && bench->device
                ? device->backend->copy(device, image, base, item->image.bytes, error)
@@ -337,6 +314,7 @@ static enum kg_status judge_run(const struct kg_gate *gate, int index, int run,
                                 struct kg_verdict *verdict, bool *ran, bool *go_on,
                                 struct kg_error *error)
 {
+    struct kg_case *item = gate->cases.items[index];
     struct outcome outcome;
     bool right = true;
     enum kg_status status = run_once(gate, index, subject, bench, run, &outcome, error);
@@ -354,9 +332,11 @@ static enum kg_status judge_run(const struct kg_gate *gate, int index, int run,
                  outcome.failure.text[0] ? outcome.failure.text : "it failed without saying why");
         right = false;
     } else {
-        status = check_image(gate->cases.items[index], run, bench, &bench->kept[index], verdict,
-                             &right, error);
+        status = check_image(item, run, image_of(bench, item), &bench->kept[index], verdict, &right,
+                             error);
     }
+    if (!right && item->own.at)
+        kg_case_restore(item);
     if (status == KG_OK && !right) {
         blame(gate, index, verdict);
         *go_on = false;
@@ -427,7 +407,7 @@ static enum kg_status judge_all(const struct kg_gate *gate, judging *judge, uint
 static void describe_gate(const struct kg_gate *gate, struct kg_verdict *verdict)
 {
     verdict->seed = gate->seed;
-    memcpy(verdict->left_out, gate->cases.left_out, sizeof verdict->left_out);
+    memcpy(verdict->remarks, gate->cases.remarks, sizeof verdict->remarks);
     verdict->impostors = 0;
     for (int i = 0; i < kg_gate_impostor_count(); i++)
         verdict->impostors += gate->fates[i] == FATE_REJECTED;
@@ -444,7 +424,10 @@ enum kg_status kg_gate_judge(const struct kg_gate *gate, const struct kg_subject
         return status;
     bool go_on = true;
     kg_witness_watch(gate->witness);
-    status = judge_all(gate, judge_first, FIRST_ORDER, subject, &bench, verdict, &go_on, error);
+    if (gate->device->backend->watch)
+        status = gate->device->backend->watch(gate->device, error);
+    if (status == KG_OK)
+        status = judge_all(gate, judge_first, FIRST_ORDER, subject, &bench, verdict, &go_on, error);
     if (status == KG_OK && go_on)
         status =
             judge_all(gate, judge_again, SECOND_ORDER, subject, &bench, verdict, &go_on, error);

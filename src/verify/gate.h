@@ -9,7 +9,7 @@
 
 // Raised when the gate learns to reject what it passed before: verdicts of an earlier version do
 // not count any more.
-#define KG_GATE_VERSION 1
+#define KG_GATE_VERSION 2
 
 // Anything that can be judged: a built plan, a foreign kernel, an impostor.
 struct kg_subject {
@@ -34,19 +34,19 @@ struct kg_policy {
     const volatile int *cancel;
 };
 
-#define KG_LEFT_OUT_TEXT 256
+#define KG_REMARKS_TEXT 256
 
 struct kg_verdict {
     bool passed;
     uint64_t seed;
-    char left_out[KG_LEFT_OUT_TEXT]; // required cases that were too large; "" if there are none
-    int cases;                       // run
-    int skipped;                     // not applicable to the subject
-    int64_t elements;                // number compared
-    double worst_relative; // largest |error| / allowed, over all elements; <= 1 when passed
-    double worst_rms;      // largest rms(error) / rms(unavoidable), over cases
-    int impostors;         // rejected by the inputs in use (all that differ from the op)
-    char reason[1024];     // if not passed: case, output, element, expected, found
+    char remarks[KG_REMARKS_TEXT]; // required cases left out, and what is odd about the op; or ""
+    int cases;                     // run
+    int skipped;                   // not applicable to the subject
+    int64_t elements;              // number compared
+    double worst_relative;         // largest |error| / allowed, over all elements; <= 1 when passed
+    double worst_rms;              // largest rms(error) / rms(unavoidable), over cases
+    int impostors;                 // rejected by the inputs in use (all that differ from the op)
+    char reason[1024];             // if not passed: case, output, element, expected, found
 };
 
 struct kg_gate;

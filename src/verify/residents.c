@@ -84,7 +84,8 @@ static enum kg_status place(struct kg_residents *residents, int index, bool *her
     const struct kg_case *item = residents->cases->items[index];
     enum kg_status status = KG_OK;
     *here = resident->images[0] && resident->images[1];
-    if (*here || item->strided || item->image.bytes > (MAX_BYTES - residents->bytes) / 2)
+    if (*here || item->strided || item->shares_memory ||
+        item->image.bytes > (MAX_BYTES - residents->bytes) / 2)
         return KG_OK;
     unsigned char *scratch = malloc(item->image.bytes);
     if (!scratch)

@@ -18,6 +18,7 @@
 #define USUAL_RMS 3.0
 // Errors are far below the slack. One that is more than this multiple of the median is suspect.
 #define USUAL_SLACK 4
+#define SAMPLE 2048 // slacks of a window
 
 struct part {
     int output;
@@ -295,35 +296,23 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-// The median of the finite slacks; 0 if there are none.
-static enum kg_status median_slack(const struct kg_expected *expected, double *median,
-                                   struct kg_error *error)
+// The median of the finite slacks in a sample; 0 if there are none.
+static double median_slack(const struct kg_expected *expected)
 {
-    int64_t count = 0;
-    *median = 0;
-    double *slacks = malloc(((size_t)expected->count + 1) * sizeof *slacks);
-    if (!slacks)
-        return kg_error_memory(error, "a survey");
-    for (int64_t n = 0; n < expected->count; n++)
+    size_t count = 0;
+    double slacks[SAMPLE];
+    int64_t step = expected->count / SAMPLE + 1;
+    for (int64_t n = 0; n < expected->count; n += step)
         if (expected->slack[n] <= DBL_MAX)
             slacks[count++] = expected->slack[n];
-    qsort(slacks, (size_t)count, sizeof *slacks, by_size);
-    if (count > 0)
-        *median = slacks[count / 2];
-    free(slacks);
-    return KG_OK;
+    qsort(slacks, count, sizeof *slacks, by_size);
+    return count > 0 ? slacks[count / 2] : 0;
 }
 
-enum kg_status kg_survey_learn(struct kg_survey *survey, const struct kg_expected *expected,
-                               struct kg_error *error)
+void kg_survey_learn(struct kg_survey *survey, const struct kg_expected *expected)
 {
-    enum kg_status status = KG_OK;
-    for (int o = 0; o < survey->problem->op->output_count && !status; o++) {
-        double median;
-        status = median_slack(&expected[o], &median, error);
-        survey->values[o].slack = fmax(survey->values[o].slack, median);
-    }
-    return status;
+    for (int o = 0; o < survey->problem->op->output_count; o++)
+        survey->values[o].slack = fmax(survey->values[o].slack, median_slack(&expected[o]));
 }
 
 // An element to be judged by the reference, or the first of a run of them.

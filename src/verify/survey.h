@@ -25,8 +25,7 @@ enum kg_status kg_survey_make(const struct kg_problem *problem, const void *cons
                               struct kg_error *error);
 void kg_survey_free(struct kg_survey *survey);
 // Learns from a window of each output what slack is usual.
-enum kg_status kg_survey_learn(struct kg_survey *survey, const struct kg_expected *expected,
-                               struct kg_error *error);
+void kg_survey_learn(struct kg_survey *survey, const struct kg_expected *expected);
 // `*right` is false when an element is wrong; the verdict then has the reason, without the case's
 // label. `outputs`: host memory as the problem lays it out.
 enum kg_status kg_survey_judge(const struct kg_survey *survey, const void *const *inputs,

@@ -6,6 +6,7 @@
 
 #include "device/device.h"
 #include "device/host/host_pool.h"
+#include "device/host/host_state.h"
 
 #include <stdatomic.h>
 
@@ -38,6 +39,9 @@ struct kg_host_device {
     struct kg_host_compiler compiler;
     // Made by the first launch, and again in a forked child.
     _Atomic(struct kg_host_pool *) pool;
+    // As they were when kernels began to be watched.
+    struct kg_host_thread_state caller_state;
+    struct kg_host_process_state process_state;
     char *flush_memory; // made by the first flush
     size_t flush_bytes;
     double started; // start of the current timing
@@ -77,6 +81,8 @@ enum kg_status kg_host_load(struct kg_device *device, const struct kg_binary *bi
 void kg_host_unload(struct kg_kernel *kernel);
 enum kg_status kg_host_launch(const struct kg_kernel *kernel, const struct kg_launch *launch,
                               struct kg_error *error);
+enum kg_status kg_host_watch(struct kg_device *device, struct kg_error *error);
+const char *kg_host_changed(struct kg_device *device);
 // This process's pool. NULL: out of memory.
 struct kg_host_pool *kg_host_device_pool(struct kg_host_device *host);
 

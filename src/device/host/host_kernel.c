@@ -179,3 +179,25 @@ enum kg_status kg_host_launch(const struct kg_kernel *kernel, const struct kg_la
     kg_host_pool_leave(pool);
     return status;
 }
+
+enum kg_status kg_host_watch(struct kg_device *device, struct kg_error *error)
+{
+    struct kg_host_device *host = (struct kg_host_device *)device;
+    struct kg_host_pool *pool = kg_host_device_pool(host);
+    if (!pool)
+        return kg_error_memory(error, "the threads of the host");
+    kg_host_pool_watch(pool);
+    kg_host_thread_state_read(&host->caller_state);
+    kg_host_process_state_read(&host->process_state);
+    return KG_OK;
+}
+
+const char *kg_host_changed(struct kg_device *device)
+{
+    struct kg_host_device *host = (struct kg_host_device *)device;
+    struct kg_host_pool *pool = kg_host_device_pool(host);
+    const char *by_helper = pool ? kg_host_pool_changed(pool) : NULL;
+    const char *in_caller = kg_host_thread_state_restore(&host->caller_state);
+    const char *in_process = kg_host_process_state_restore(&host->process_state);
+    return in_caller ? in_caller : by_helper ? by_helper : in_process;
+}

@@ -15,6 +15,7 @@
 
 #include "device/host/host_pool.h"
 #include "device/host/host_device.h"
+#include "device/host/host_state.h"
 
 #include <linux/futex.h>
 #include <pthread.h>
@@ -47,6 +48,8 @@ struct kg_host_pool {
     int caller_core; // helpers may not run on it; -1: none yet
     pthread_t *helpers;
     struct workspace shared, scratch;
+    _Atomic bool is_watched;
+    _Atomic(const char *) changed; // in a thread's state
 
     // The job. Written before places open, read by threads that took one.
     kg_host_pool_body *body;
@@ -126,10 +129,19 @@ static void await_announcement(struct kg_host_pool *pool, uint32_t seen)
     atomic_fetch_sub(&pool->sleeping, 1);
 }
 
+static void check_state(struct kg_host_pool *pool, const struct kg_host_thread_state *before)
+{
+    const char *changed = kg_host_thread_state_restore(before);
+    if (changed)
+        atomic_store(&pool->changed, changed);
+}
+
 static void *helper_main(void *argument)
 {
     struct kg_host_pool *pool = argument;
+    struct kg_host_thread_state state;
     uint32_t seen = 0;
+    kg_host_thread_state_read(&state);
     for (;;) {
         await_announcement(pool, seen);
         seen = atomic_load(&pool->announced);
@@ -138,6 +150,8 @@ static void *helper_main(void *argument)
         int thread = join(pool);
         if (thread > 0) {
             work(pool, thread);
+            if (atomic_load_explicit(&pool->is_watched, memory_order_relaxed))
+                check_state(pool, &state);
             leave_place(pool);
         }
     }
@@ -293,6 +307,16 @@ void kg_host_pool_run(struct kg_host_pool *pool, int64_t items, int64_t grain,
     work(pool, 0);
     if (helpers > 0)
         finish(pool);
+}
+
+void kg_host_pool_watch(struct kg_host_pool *pool)
+{
+    atomic_store(&pool->is_watched, true);
+}
+
+const char *kg_host_pool_changed(struct kg_host_pool *pool)
+{
+    return atomic_exchange(&pool->changed, NULL);
 }
 
 char *kg_host_pool_shared(struct kg_host_pool *pool, size_t bytes)

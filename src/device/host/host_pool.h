@@ -32,6 +32,12 @@ void kg_host_pool_leave(struct kg_host_pool *pool);
 void kg_host_pool_run(struct kg_host_pool *pool, int64_t items, int64_t grain,
                       kg_host_pool_body *body, void *user);
 
+// From now on threads compare their state (host_state.h) after every job with what it is now, and
+// restore it.
+void kg_host_pool_watch(struct kg_host_pool *pool);
+// What a job changed in the state of a thread since the last call; NULL: nothing.
+const char *kg_host_pool_changed(struct kg_host_pool *pool);
+
 // Memory of at least `bytes`, 64-byte aligned, not cleared, kept for the next request. NULL: out of
 // memory. `scratch` is one region per thread, `*stride` bytes apart.
 char *kg_host_pool_shared(struct kg_host_pool *pool, size_t bytes);

@@ -7,8 +7,10 @@
 #include "support/forks.h"
 #include "test.h"
 
+#include <fenv.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -243,6 +245,84 @@ static void workspaces_stay(void)
     kg_host_pool_free(pool);
 }
 
+// What a body does to the state of the thread that runs its items, until every thread had one.
+enum spoil { NOTHING, ROUNDING, BLOCKED, FLAGS };
+
+struct spoiler {
+    enum spoil what;
+    atomic_int arrived;
+    int threads;
+};
+
+static void spoil(void *user, int thread, int64_t begin, int64_t end)
+{
+    struct spoiler *spoiler = user;
+    volatile double third = 1;
+    (void)begin, (void)end;
+    third /= 3; // raises the flag of an inexact result
+    sigset_t some;
+    sigemptyset(&some);
+    sigaddset(&some, SIGUSR1);
+    if (spoiler->what == ROUNDING && thread > 0)
+        fesetround(FE_UPWARD);
+    if (spoiler->what == BLOCKED && thread > 0)
+        pthread_sigmask(SIG_UNBLOCK, &some, NULL);
+    if (spoiler->what == FLAGS)
+        feraiseexcept(FE_ALL_EXCEPT);
+    atomic_fetch_add(&spoiler->arrived, 1);
+    while (atomic_load(&spoiler->arrived) < spoiler->threads)
+        sched_yield();
+}
+
+// Helpers compare their own state after each job, and restore it.
+static void state_of_helpers(void)
+{
+    static const struct {
+        enum spoil what;
+        const char *changed;
+    } rows[] = {{NOTHING, NULL},
+                {ROUNDING, "the modes of arithmetic (rounding, subnormals, or traps)"},
+                {FLAGS, NULL},
+                {BLOCKED, "the signals that are blocked"},
+                {NOTHING, NULL}};
+    struct kg_host_pool *pool = kg_host_pool_make(2);
+    kg_host_pool_watch(pool);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct spoiler spoiler = {.what = rows[i].what, .threads = 2};
+        kg_host_pool_enter(pool);
+        kg_host_pool_run(pool, 2, 1, spoil, &spoiler);
+        kg_host_pool_leave(pool);
+        const char *changed = kg_host_pool_changed(pool);
+        CHECK(rows[i].changed ? changed && strcmp(changed, rows[i].changed) == 0 : !changed);
+    }
+    kg_host_pool_free(pool);
+}
+
+static void ignore(int number)
+{
+    (void)number;
+}
+
+// The caller's own state, and that of the process.
+static void state_of_the_caller(void)
+{
+    struct kg_device *device;
+    char cache[64];
+    snprintf(cache, sizeof cache, "%s/cache", folder);
+    CHECK_STATUS(kg_device_open("host", cache, 1, &device, &error), KG_OK, &error);
+    const struct kg_backend *host = device->backend;
+    CHECK_STATUS(host->watch(device, &error), KG_OK, &error);
+    CHECK(!host->changed(device));
+    int rounding = fegetround();
+    fesetround(FE_TOWARDZERO);
+    CHECK(strstr(host->changed(device), "modes of arithmetic"));
+    CHECK(fegetround() == rounding && !host->changed(device));
+    signal(SIGUSR2, ignore);
+    CHECK(strstr(host->changed(device), "what signals do"));
+    CHECK(!host->changed(device));
+    kg_device_close(device);
+}
+
 static void prepare(void)
 {
     CHECK(folder_make(folder));
@@ -254,4 +334,5 @@ static void clean_up(void)
 }
 
 TEST_MAIN(prepare, every_size_and_grain, many_launches, two_application_threads, forked_children,
-          pools_come_and_go, helpers_keep_off_the_callers_core, workspaces_stay, clean_up)
+          pools_come_and_go, helpers_keep_off_the_callers_core, workspaces_stay, state_of_helpers,
+          state_of_the_caller, clean_up)

@@ -35,6 +35,7 @@ enum fault {
     FAILS,
     DENSE_ONLY,
     NO_CASE,
+    REMEMBERS,
     FAULT_COUNT
 };
 
@@ -57,6 +58,33 @@ static void damage(enum fault fault, const struct kg_problem *problem, void *con
         put(problem, tensors, 1, 1, 0, 0.25);
     if (fault == WANDERS && rows > 4 && calls++ % 2)
         put(problem, tensors, 2, 1, 0, get(problem, tensors, 2, 1, 0) * (1 + 0x1p-23));
+}
+
+// Gives the output of the first call with the same address and sizes.
+static void remember(const struct kg_problem *problem, void *const *tensors)
+{
+    enum { MAX = 200 };
+    static struct {
+        void *output;
+        int64_t rows, columns;
+        char *bytes;
+    } calls[MAX];
+    const struct kg_layout *layout = &problem->layouts[2];
+    for (int i = 0; i < MAX && layout->contiguous; i++) {
+        if (!calls[i].bytes) {
+            calls[i].output = tensors[2];
+            calls[i].rows = layout->shape[0];
+            calls[i].columns = layout->shape[1];
+            calls[i].bytes = malloc(layout->bytes + 1);
+            memcpy(calls[i].bytes, tensors[2], layout->bytes);
+            return;
+        }
+        if (calls[i].output == tensors[2] && calls[i].rows == layout->shape[0] &&
+            calls[i].columns == layout->shape[1]) {
+            memcpy(tensors[2], calls[i].bytes, layout->bytes);
+            return;
+        }
+    }
 }
 
 static enum kg_status bias_relu(void *user, const struct kg_problem *problem, void *const *tensors,
@@ -84,6 +112,8 @@ static enum kg_status bias_relu(void *user, const struct kg_problem *problem, vo
             put(problem, tensors, 2, p, d, (double)value);
         }
     damage(fault, problem, tensors, rows, columns);
+    if (fault == REMEMBERS)
+        remember(problem, tensors);
     return KG_OK;
 }
 
@@ -106,6 +136,7 @@ static const struct {
     {FAILS, false, "the launch was refused"},
     {DENSE_ONLY, true, ""},
     {NO_CASE, false, "ran none of the"},
+    {REMEMBERS, false, "y["},
 };
 
 static void faults(void)
@@ -180,9 +211,11 @@ static void faults_far_away(void)
     struct kg_verdict verdict;
     const struct kg_subject right = {.name = "right", .user = (void *)&none, .run = bias_relu};
     CHECK_STATUS(kg_gate_make(&far_device, made.op, NULL, &gate, &error), KG_OK, &error);
+    fetched = 0;
     CHECK_STATUS(kg_gate_judge(gate, &right, &verdict, &error), KG_OK, &error);
     CHECK(verdict.passed);
     struct kg_verdict first = verdict;
+    size_t fetched_first = fetched;
     for (size_t i = 0; i < sizeof expectations / sizeof expectations[0]; i++) {
         enum fault fault = expectations[i].fault;
         const struct kg_subject subject = {.name = "wrong", .user = &fault, .run = bias_relu};
@@ -200,7 +233,8 @@ static void faults_far_away(void)
         CHECK(verdict.worst_relative == first.worst_relative);
         fetched = 0;
         CHECK_STATUS(kg_gate_judge(gate, &right, &verdict, &error), KG_OK, &error);
-        CHECK(verdict.passed && verdict.elements == first.elements && fetched == 0);
+        // Only cases that share memory are fetched: two classes of inputs at two sizes.
+        CHECK(verdict.passed && verdict.elements == first.elements && fetched < fetched_first / 2);
     }
     kg_gate_free(gate);
     unmake(&made);
