@@ -2,6 +2,7 @@
 #
 #   make test      install what is missing, build, run every test
 #   make verify-ops  every shipped definition and dtype through the accuracy gate (minutes)
+#   make test-kills  processes that share records, killed at 500 moments, one and four at a time
 #   make demo      install what is missing, build, tune one operator for this machine
 #   make bench     measure against the baselines
 #   make check     layout, layers, circles, lengths, symbols
@@ -14,7 +15,7 @@
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 
-.PHONY: all test verify-ops demo bench check sanitize sanitize-part fuzz format install clean
+.PHONY: all test verify-ops test-kills demo bench check sanitize sanitize-part fuzz format install clean
 
 all:
 	@scripts/bootstrap
@@ -31,7 +32,13 @@ verify-ops:
 	@scripts/bootstrap
 	@cmake --preset dev >/dev/null
 	cmake --build build/dev --target device_shipped_ops
-	ctest --test-dir build/dev --output-on-failure -L long
+	ctest --test-dir build/dev --output-on-failure -R '^device/shipped_ops$$'
+
+test-kills:
+	@scripts/bootstrap
+	@cmake --preset dev >/dev/null
+	cmake --build build/dev --target faults_processes_killed
+	ctest --test-dir build/dev --output-on-failure -R '^faults/processes_killed_500$$'
 
 demo:
 	@scripts/bootstrap

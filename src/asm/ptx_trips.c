@@ -308,7 +308,7 @@ bool kg_ptx_count_trips(struct kg_ptx_analysis *analysis, struct kg_arena *scrat
                               .passages = KG_NEW_ARRAY(scratch, flow->loop_count, struct passage)};
     if (!predecessor || !counter.passages)
         return false;
-    if (flow->loop_count == 0)
+    if (flow->block_count == 0)
         return true;
     note_edges(&counter, predecessor);
     analysis->predecessor = predecessor;

@@ -7,6 +7,7 @@
 #include "flow/recall.h"
 #include "flow/recorder.h"
 #include "flow/small.h"
+#include "flow/turns.h"
 #include "flow/worker_job.h"
 #include "tune/code_identity.h"
 
@@ -91,19 +92,22 @@ static enum kg_status plan_by_search(struct kg_recorder *recorder, const char *c
     return status;
 }
 
-// Plans in the worker program if this process cannot measure. KG_ERROR_MISSING: the program cannot
-// be used, or is not needed.
+// Whether this process cannot measure, and the worker program may.
+static bool is_elsewhere(const struct kg_request *request)
+{
+    const struct kg_evaluator *evaluator = request->evaluator;
+    return evaluator ? evaluator->is_elsewhere : kg_worker_job_is_wanted(request->device);
+}
+
+// Plans in the worker program. KG_ERROR_MISSING: it cannot be used.
 static enum kg_status plan_by_worker(const struct kg_request *request, struct kg_plan **plan,
                                      struct kg_error *error)
 {
     const struct kg_session *session = request->session;
     const struct kg_device *device = request->device;
-    const struct kg_evaluator *evaluator = request->evaluator;
     char *text;
     struct kg_worker_job_answer answer;
     struct kg_choice choice;
-    if (!(evaluator ? evaluator->is_elsewhere : kg_worker_job_is_wanted(request->device)))
-        return KG_ERROR_MISSING;
     if (session->progress)
         session->progress(session->user, "searching in another process", 0, 1);
     enum kg_status status = kg_worker_job_plan(request, &text, &answer, error);
@@ -247,44 +251,120 @@ static bool is_judged_again(const struct kg_request *request, const struct kg_re
     return is_measuring(request) || (request->rigor == KG_RIGOR_WISDOM && !request->source_only);
 }
 
+// Whether something has to be run. `recall` is what kg_flow_recall returned.
+static bool must_run(enum kg_status recall, const struct kg_request *request,
+                     const struct kg_recalled *recalled)
+{
+    if (recall == KG_OK)
+        return is_judged_again(request, recalled);
+    return recall == KG_ERROR_NO_WISDOM && is_measuring(request);
+}
+
+static enum kg_status plan_without_running(enum kg_status recall, const struct kg_request *request,
+                                           const struct kg_recalled *recalled,
+                                           struct kg_plan **plan, struct kg_error *error)
+{
+    if (recall == KG_OK)
+        return plan_by_recall(request, recalled, plan, error);
+    if (recall == KG_ERROR_NO_WISDOM && request->rigor == KG_RIGOR_ESTIMATE)
+        return plan_by_rule(request, plan, error);
+    return recall;
+}
+
 // The failures after which a search goes on: the kernels do not compile, run or pass.
 static bool is_candidates_fault(enum kg_status status)
 {
     return status == KG_ERROR_NO_WISDOM || status == KG_ERROR_COMPILE;
 }
 
-// `status` is the result of the recall.
-static enum kg_status plan_from(enum kg_status status, struct kg_recorder *recorder,
-                                const struct kg_recalled *recalled, struct kg_plan **plan,
-                                struct kg_error *error)
+static enum kg_status plan_by_running(enum kg_status recall, struct kg_recorder *recorder,
+                                      const struct kg_recalled *recalled, struct kg_plan **plan,
+                                      struct kg_error *error)
 {
-    const struct kg_request *request = recorder->request;
-    bool again = status == KG_OK && is_judged_again(request, recalled);
-    if (status == KG_OK && !again)
-        return plan_by_recall(request, recalled, plan, error);
-    if (status == KG_ERROR_NO_WISDOM && request->rigor == KG_RIGOR_ESTIMATE)
-        return plan_by_rule(request, plan, error);
-    if (!again && (status != KG_ERROR_NO_WISDOM || !is_measuring(request)))
-        return status;
-    status = plan_by_worker(request, plan, error);
-    if (status != KG_ERROR_MISSING)
-        return status;
-    if (again) {
-        status = plan_by_judging(recorder, recalled, plan, error);
-        if (status == KG_OK || !is_measuring(request) || !is_candidates_fault(status))
+    const struct kg_choice *outdated = recall == KG_OK ? &recalled->choice : NULL;
+    if (outdated) {
+        enum kg_status status = plan_by_judging(recorder, recalled, plan, error);
+        if (status == KG_OK || !is_measuring(recorder->request) || !is_candidates_fault(status))
             return status;
     }
-    return plan_by_measuring(recorder, recalled, again ? &recalled->choice : NULL, plan, error);
+    return plan_by_measuring(recorder, recalled, outdated, plan, error);
+}
+
+// The worker program takes its turn itself; this process has waited for it to be free, because it
+// can say so and be cancelled.
+static enum kg_status plan_anywhere(enum kg_status recall, struct kg_recorder *recorder,
+                                    const struct kg_recalled *recalled, struct kg_plan **plan,
+                                    struct kg_error *error)
+{
+    const struct kg_request *request = recorder->request;
+    if (is_elsewhere(request)) {
+        kg_turn_end(recorder->turn);
+        enum kg_status status = plan_by_worker(request, plan, error);
+        if (status != KG_ERROR_MISSING)
+            return status;
+        status = kg_turn_take(request, recorder->key, recorder->turn, error);
+        if (status != KG_OK)
+            return status;
+    }
+    return plan_by_running(recall, recorder, recalled, plan, error);
+}
+
+// For a request whose time passed while another process measured: the best that is on record so
+// far.
+static bool plan_by_others(const struct kg_request *request, const struct kg_key *key,
+                           struct kg_plan **plan, enum kg_status *status, struct kg_error *error)
+{
+    struct kg_choice choice;
+    struct kg_timing timing;
+    if (!kg_turn_find_best(request, key, &choice, &timing))
+        return false;
+    *status = kg_flow_plan_of(request, &choice, plan, error);
+    if (*status != KG_OK)
+        return true;
+    (*plan)->origin = KG_ORIGIN_RECORDS;
+    (*plan)->rigor = KG_RIGOR_ESTIMATE;
+    (*plan)->verified = true;
+    (*plan)->seconds = timing.median;
+    (*plan)->spread = timing.spread;
+    return true;
+}
+
+// Runs what has to be run when it is our turn. What other processes recorded until then may be
+// enough, so looks again first; `*recalled` is what is known then.
+static enum kg_status plan_in_turn(struct kg_recorder *recorder, struct kg_recalled *recalled,
+                                   struct kg_plan **plan, struct kg_error *error)
+{
+    struct kg_request request = *recorder->request;
+    struct kg_turn turn;
+    enum kg_status status = kg_turn_take(&request, recorder->key, &turn, error);
+    if (status != KG_OK)
+        return status;
+    bool is_late = turn.waited && request.seconds > 0 && turn.seconds >= request.seconds;
+    if (turn.waited && request.seconds > 0)
+        request.seconds = is_late ? 1e-3 : request.seconds - turn.seconds;
+    kg_recalled_free(recalled);
+    enum kg_status recall = kg_flow_recall(&request, recorder->key, recalled, error);
+    recorder->request = &request;
+    recorder->turn = &turn;
+    recorder->replaces = recalled->is_outdated;
+    if (!must_run(recall, &request, recalled))
+        status = plan_without_running(recall, &request, recalled, plan, error);
+    else if (!is_late || !plan_by_others(&request, recorder->key, plan, &status, error))
+        status = plan_anywhere(recall, recorder, recalled, plan, error);
+    kg_turn_end(&turn);
+    return status;
 }
 
 static enum kg_status plan_with_key(const struct kg_request *request, const struct kg_key *key,
                                     struct kg_plan **plan, struct kg_error *error)
 {
     struct kg_recalled recalled;
-    enum kg_status status = kg_flow_recall(request, key, &recalled, error);
-    struct kg_recorder recorder = {
-        .request = request, .key = key, .replaces = recalled.is_outdated};
-    status = plan_from(status, &recorder, &recalled, plan, error);
+    enum kg_status recall = kg_flow_recall(request, key, &recalled, error), status;
+    struct kg_recorder recorder = {.request = request, .key = key};
+    if (must_run(recall, request, &recalled))
+        status = plan_in_turn(&recorder, &recalled, plan, error);
+    else
+        status = plan_without_running(recall, request, &recalled, plan, error);
     if (status == KG_OK) { // for explain: what was known of another shape
         (*plan)->nearest = recalled.nearest;
         recalled.nearest = (struct kg_nearest){0};

@@ -37,13 +37,16 @@ void kg_recorder_append(struct kg_recorder *recorder, const struct kg_outcome *o
 
 static void record_outcome(void *user, const struct kg_outcome *outcome)
 {
-    kg_recorder_append(user, outcome);
+    struct kg_recorder *recorder = user;
+    kg_recorder_append(recorder, outcome);
+    kg_turn_renew(recorder->turn);
 }
 
 static void show_progress(void *user, int done, int total, const char *what)
 {
     struct kg_recorder *recorder = user;
     const struct kg_session *session = recorder->request->session;
+    kg_turn_renew(recorder->turn);
     if (session->progress)
         session->progress(session->user, what, done, total);
 }

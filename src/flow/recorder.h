@@ -5,10 +5,12 @@
 #define KG_FLOW_RECORDER_H
 
 #include "flow/plan_handle.h"
+#include "flow/turns.h"
 
 struct kg_recorder {
     const struct kg_request *request;
     const struct kg_key *key;
+    struct kg_turn *turn;  // renewed while a search goes on
     bool replaces;         // the known choice is of other kernels and gives way
     struct kg_error error; // a lack of memory while recording; the search does not report it
 };

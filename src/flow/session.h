@@ -15,9 +15,9 @@ struct kg_session {
     bool told_missing;
     char unrecorded[KG_SESSION_UNRECORDED]; // why the first record was lost; "": none was
     int threads;
-    double effort; // of the accuracy gate: see struct kg_policy; 0: as 1
-    struct kg_protocol protocol;                                         // of all measurements
-    const volatile int *cancel;                                          // may be NULL
+    double effort;               // of the accuracy gate: see struct kg_policy; 0: as 1
+    struct kg_protocol protocol; // of all measurements
+    const volatile int *cancel;  // may be NULL
     void (*progress)(void *user, const char *what, int done, int total); // may be NULL
     void (*notice)(void *user, const char *text);                        // may be NULL
     void *user;

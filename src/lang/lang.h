@@ -44,8 +44,8 @@ enum kg_status kg_lang_instantiate(struct kg_arena *arena, const struct kg_op *o
 enum kg_status kg_lang_size_value(const struct kg_expr *expr, const int64_t *sizes, int64_t *value,
                                   struct kg_error *error);
 // The same without the limits: it may be negative.
-enum kg_status kg_lang_size_signed(const struct kg_expr *expr, const int64_t *sizes,
-                                   int64_t *value, struct kg_error *error);
+enum kg_status kg_lang_size_signed(const struct kg_expr *expr, const int64_t *sizes, int64_t *value,
+                                   struct kg_error *error);
 
 // Infers every size from the shapes of tensors of an instance. `shapes[i]` belongs to
 // op->tensors[i]; ranks[i] < 0 means unknown. `sizes` holds -1 where unknown on entry. A

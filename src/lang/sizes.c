@@ -61,8 +61,8 @@ static enum kg_status evaluate(const struct kg_expr *expr, const int64_t *sizes,
     return KG_OK;
 }
 
-enum kg_status kg_lang_size_signed(const struct kg_expr *expr, const int64_t *sizes,
-                                   int64_t *value, struct kg_error *error)
+enum kg_status kg_lang_size_signed(const struct kg_expr *expr, const int64_t *sizes, int64_t *value,
+                                   struct kg_error *error)
 {
     return evaluate(expr, sizes, value, error);
 }

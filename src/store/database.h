@@ -29,6 +29,10 @@ enum kg_sql {
     KG_SQL_NEAR_WISDOM,
     KG_SQL_LIST_WISDOM,
     KG_SQL_FORGET_WISDOM,
+    KG_SQL_GET_LEASE,
+    KG_SQL_SET_LEASE,
+    KG_SQL_RENEW_LEASE,
+    KG_SQL_DROP_LEASE,
     KG_SQL_ADD_ROUND,
     KG_SQL_EACH_ROUND,
     KG_SQL_LOG_KEYS,
@@ -40,7 +44,7 @@ enum kg_sql {
 };
 extern const char *const kg_store_statements[KG_SQL_COUNT];
 
-#define KG_STORE_VERSION 4              // of the schema, as PRAGMA user_version
+#define KG_STORE_VERSION 5              // of the schema, as PRAGMA user_version
 #define KG_STORE_APPLICATION 0x4B47454E // "KGEN", as PRAGMA application_id
 #define KG_STORE_SUSPECT ".suspect"     // exists if damage was found: check thoroughly
 #define KG_BUSY_MILLISECONDS 10000      // to wait while another process locks the records
@@ -56,6 +60,7 @@ struct kg_store {
     // The key appended last: a search appends thousands of outcomes under one key.
     struct kg_hash last_key;
     int64_t last_key_id; // 0: none
+    int64_t token;       // of the leases taken through this store; 0: none was taken yet
 };
 
 // One use of a statement. Parameters are bound in order and columns read in order. The first

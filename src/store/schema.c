@@ -91,6 +91,12 @@ const char *const kg_store_steps[KG_STORE_VERSION] = {
     "  layout, devices.name AS device, isa, units, driver, compiler, protocol"
     "  FROM keys JOIN problems ON problems.id = keys.problem JOIN ops ON ops.id = problems.op"
     "  JOIN devices ON devices.id = keys.device;",
+
+    // Which process measures a problem just now. Times are seconds since the machine started.
+    "CREATE TABLE leases("
+    "  key INTEGER PRIMARY KEY REFERENCES keys, token INTEGER NOT NULL, boot TEXT NOT NULL,"
+    "  pid_namespace TEXT NOT NULL, pid INTEGER NOT NULL, started INTEGER NOT NULL,"
+    "  taken INTEGER NOT NULL, renewed INTEGER NOT NULL);",
 };
 
 #define KEY "op, definition, dtypes, sizes, layout, device, isa, units, driver, compiler, protocol "
@@ -162,6 +168,15 @@ const char *const kg_store_statements[KG_SQL_COUNT] = {
         " WHERE ?1 = '' OR op GLOB ?1 ORDER BY op, dtypes, wisdom.key",
     [KG_SQL_FORGET_WISDOM] =
         "DELETE FROM wisdom WHERE key IN (SELECT id FROM full_keys WHERE ?1 = '' OR op GLOB ?1)",
+
+    [KG_SQL_GET_LEASE] = "SELECT token, boot, pid_namespace, pid, started, taken, renewed"
+                         " FROM leases WHERE key = " KEY_IS,
+    [KG_SQL_SET_LEASE] =
+        "INSERT OR REPLACE INTO leases(key, token, boot, pid_namespace, pid, started, taken,"
+        " renewed) VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
+    [KG_SQL_RENEW_LEASE] =
+        "UPDATE leases SET renewed = ?13 WHERE key = " KEY_IS " AND token = ?12 RETURNING key",
+    [KG_SQL_DROP_LEASE] = "DELETE FROM leases WHERE key = " KEY_IS " AND token = ?12",
 
     [KG_SQL_ADD_ROUND] = "INSERT INTO rounds(key, date, number, diagnosis, change, choice, before,"
                          " after, baseline, roofline, result)"

@@ -55,6 +55,28 @@ enum kg_status kg_store_keys(struct kg_store *store, const char *op,
                              void (*visit)(void *user, const struct kg_key *key), void *user,
                              struct kg_error *error);
 
+// A lease is held by the process that measures a problem: others that share the records wait for
+// its outcomes instead of measuring the same candidates. It is void when its holder has ended, or
+// has not renewed it for KG_LEASE_SECONDS (a process that was stopped, or one in another container,
+// whose process numbers mean nothing here).
+#define KG_LEASE_SECONDS 300
+
+struct kg_lease {
+    bool held;           // by this store
+    bool holder_ended;   // another process held it, and ended without giving it back
+    int64_t holder;      // process number of whoever has it or had it; 0: nobody
+    double holder_since; // seconds that the other process has held it
+};
+// Takes the lease of a key unless another process has it. Taking one's own again is allowed.
+enum kg_status kg_store_lease_take(struct kg_store *store, const struct kg_key *key,
+                                   struct kg_lease *lease, struct kg_error *error);
+// `*held` is false if another process took over meanwhile.
+enum kg_status kg_store_lease_renew(struct kg_store *store, const struct kg_key *key, bool *held,
+                                    struct kg_error *error);
+// Does nothing if the lease is not this store's.
+enum kg_status kg_store_lease_drop(struct kg_store *store, const struct kg_key *key,
+                                   struct kg_error *error);
+
 // Wisdom: the best known choice of a key, with its evidence.
 struct kg_wisdom {
     char *choice;

@@ -55,6 +55,9 @@ void kg_cases_free(struct kg_cases *cases);
 // impostor would then count as the op itself. Remarks when all results are the same.
 enum kg_status kg_cases_check_results(struct kg_cases *cases, const struct kg_op *op,
                                       struct kg_error *error);
+// filling.c: inputs and references of all cases.
+enum kg_status kg_cases_fill(const struct kg_cases *cases, const volatile int *cancel,
+                             struct kg_error *error);
 // The number of threads for references.
 int kg_case_threads(void);
 

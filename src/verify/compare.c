@@ -1,8 +1,9 @@
-// Compares outputs with the reference. Both bounds must hold: every element is within the tolerance
-// of its dtype, and the error of the whole output is within a small multiple of the unavoidable
-// rounding error. docs/verification.md explains why.
+// Compares outputs with the reference. Three bounds must hold: every element is within the
+// tolerance of its dtype, the error of the whole output is within a small multiple of the
+// unavoidable rounding error, and stores do not prefer one side. docs/verification.md explains why.
 
 #include "verify/case.h"
+#include "verify/roundings.h"
 
 #include <float.h>
 #include <inttypes.h>
@@ -13,32 +14,9 @@
 // Limit of the whole error, as a multiple of the unavoidable error.
 #define RMS_LIMIT 3.0
 
-// The largest power of two that is no larger than a normal `value` > 0.
-static double power_below(double value)
-{
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    bits &= (uint64_t)0x7ff << 52;
-    memcpy(&value, &bits, sizeof bits);
-    return value;
-}
-
-// Half the distance between `value` and its neighbours in the dtype.
-static double half_step(enum kg_dtype dtype, double value)
-{
-    const struct kg_dtype_info *info = &kg_dtypes[dtype];
-    double magnitude = fabs(value);
-    if (!info->is_float || !(magnitude <= DBL_MAX))
-        return 0;
-    magnitude = magnitude < info->smallest  ? info->smallest
-                : magnitude > info->largest ? info->largest
-                                            : magnitude;
-    return power_below(magnitude) * (info->epsilon / 2);
-}
-
 double kg_compare_unavoidable(enum kg_dtype dtype, double value, double slack)
 {
-    return half_step(dtype, value) + slack;
+    return kg_rounding_half_step(dtype, value) + slack;
 }
 
 // The state of comparing one output.
@@ -48,6 +26,7 @@ struct output {
     const struct kg_expected *expected;
     const void *data;
     enum kg_dtype dtype;
+    bool exact; // the goal gives no tolerance: what is not computed is rounded correctly
     double relative;
     double absolute;
     double rms_limit;
@@ -56,6 +35,7 @@ struct output {
     double errors;      // sum of squared errors
     double unavoidable; // sum of squared unavoidable errors
     int64_t decided;
+    struct kg_roundings roundings;
 };
 
 // Sets the tolerances. The default absolute tolerance is meant for values around 1; for smaller
@@ -76,8 +56,9 @@ static void set_tolerance(struct output *output)
         largest = magnitude > largest ? magnitude : largest;
         count++;
     }
-    output->unit = largest >= DBL_MIN ? power_below(largest) : 1;
+    output->unit = largest >= DBL_MIN ? kg_rounding_power_below(largest) : 1;
     double scale = count ? sqrt(squares / (double)count) : 0;
+    output->exact = !given->given;
     output->relative = given->given ? given->relative : info->relative;
     output->absolute = given->given ? given->absolute : info->absolute * scale;
     // A coarser relative tolerance in the goal loosens the second bound in proportion.
@@ -133,14 +114,14 @@ static void say_element(const struct output *output, const struct place *place, 
 static double judge_real(struct output *output, double r, double slack, double got, double *allowed)
 {
     double tolerance = output->relative * fabs(r) + output->absolute;
-    *allowed = tolerance + half_step(output->dtype, r) + slack;
+    *allowed = tolerance + kg_rounding_half_step(output->dtype, r) + slack;
     const struct kg_dtype_info *info = &kg_dtypes[output->dtype];
     if (isnan(r))
         return isnan(got) ? 0 : INFINITY;
     if (isinf(r))
         return (info->has_infinity ? r == got : isnan(got)) ? 0 : INFINITY;
     // Numbers from here on overflow the dtype.
-    double edge = info->largest + half_step(output->dtype, info->largest);
+    double edge = info->largest + kg_rounding_half_step(output->dtype, info->largest);
     double unsure = tolerance + slack;
     if (!isfinite(got)) { // correct if the true value may overflow, infinities on the same side
         double past = info->has_infinity ? (got > 0 ? r : -r) : fabs(r);
@@ -151,7 +132,7 @@ static double judge_real(struct output *output, double r, double slack, double g
     if (fabs(r) > info->largest)
         return error <= *allowed && fabs(r) - unsure <= edge ? 0 : INFINITY;
     double scaled = error / output->unit;
-    double unavoidable = (half_step(output->dtype, r) + slack) / output->unit;
+    double unavoidable = (kg_rounding_half_step(output->dtype, r) + slack) / output->unit;
     output->errors += scaled * scaled;
     output->unavoidable += unavoidable * unavoidable;
     output->decided++;
@@ -160,12 +141,28 @@ static double judge_real(struct output *output, double r, double slack, double g
     return *allowed > 0 ? error / *allowed : INFINITY;
 }
 
+// Without slack the reference is exact, and there is one right result.
+static bool is_nearest(const struct output *output, double r, double got)
+{
+    if (got == r)
+        return true;
+    double nearest = kg_dtype_round(output->dtype, r);
+    return got == nearest || (isnan(got) && isnan(nearest));
+}
+
 static bool compare_real(struct output *output, const struct place *place,
                          struct kg_verdict *verdict)
 {
     double slack = output->expected->slack[place->n], r = output->expected->value[place->n];
     double got = kg_dtype_load(output->dtype, output->data, (size_t)place->at), allowed;
     double part = judge_real(output, r, slack, got, &allowed);
+    if (output->exact && slack == 0 && !is_nearest(output, r, got)) {
+        part = INFINITY;
+        allowed = 0;
+        r = kg_dtype_round(output->dtype, r);
+    } else if (output->exact && isfinite(r) && isfinite(got)) {
+        kg_roundings_note(&output->roundings, output->dtype, r, slack, got);
+    }
     if (part > verdict->worst_relative)
         verdict->worst_relative = part;
     if (part <= 1)
@@ -213,6 +210,22 @@ static bool compare_whole(const struct output *output, struct kg_verdict *verdic
     return false;
 }
 
+static bool compare_roundings(const struct output *output, struct kg_verdict *verdict)
+{
+    double part;
+    const char *side;
+    kg_roundings_add(&verdict->roundings, &output->roundings);
+    bool here = kg_roundings_biased(&output->roundings, &part, &side);
+    if (!here && !kg_roundings_biased(&verdict->roundings, &part, &side))
+        return true;
+    snprintf(verdict->reason, sizeof verdict->reason,
+             "output %s: %.0f%% of the elements%s are stored a step too far %s, where the others "
+             "are stored as the nearest value",
+             output->problem->op->tensors[output->tensor]->name, 100 * fabs(part),
+             here ? "" : " of all cases so far", side);
+    return false;
+}
+
 static bool compare_output(struct output *output, struct kg_verdict *verdict)
 {
     const struct kg_expected *expected = output->expected;
@@ -226,7 +239,9 @@ static bool compare_output(struct output *output, struct kg_verdict *verdict)
             return false;
         verdict->elements++;
     }
-    return expected->integer || compare_whole(output, verdict);
+    if (expected->integer)
+        return true;
+    return compare_whole(output, verdict) && compare_roundings(output, verdict);
 }
 
 bool kg_compare_outputs(const struct kg_problem *problem, const struct kg_expected *expected,

@@ -6,6 +6,7 @@
 
 #include "device/device.h"
 #include "verify/reference.h"
+#include "verify/roundings.h"
 
 // Raised when the gate learns to reject what it passed before: verdicts of an earlier version do
 // not count any more.
@@ -47,6 +48,8 @@ struct kg_verdict {
     double worst_rms;              // largest rms(error) / rms(unavoidable), over cases
     int impostors;                 // rejected by the inputs in use (all that differ from the op)
     char reason[1024];             // if not passed: case, output, element, expected, found
+    // How the outputs compared so far are rounded.
+    struct kg_roundings roundings;
 };
 
 struct kg_gate;

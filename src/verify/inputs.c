@@ -1,169 +1,245 @@
+// Fills tensors with values of a class. The elements of a large tensor are taken from a table of
+// drawn values, at places that are hashes of the element's number: drawing a value takes about a
+// hundred nanoseconds, taking one from the table less than three.
+
 #include "verify/inputs.h"
 
 #include "verify/gate.h"
+#include "verify/input_values.h"
 #include "verify/random.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TABLE_BITS 16
+#define TABLE_LENGTH ((size_t)1 << TABLE_BITS)
+#define HASHED_AT_ONCE (64 / TABLE_BITS)       // entries that one random number selects
+#define TABLE_FROM ((int64_t)16 << TABLE_BITS) // elements of a tensor that make a table worth it
+#define RUN 256                                // elements that are selected, then copied
 
 const char *const kg_input_class_names[KG_INPUT_CLASS_COUNT] = {
-    [KG_INPUT_NORMAL] = "normal values",   [KG_INPUT_ZERO] = "zeros",
-    [KG_INPUT_DENORMAL] = "denormals",     [KG_INPUT_HUGE] = "huge values",
-    [KG_INPUT_NAN] = "some NaN",           [KG_INPUT_INFINITE] = "some infinities",
-    [KG_INPUT_TIES] = "many equal values", [KG_INPUT_WHOLE] = "small whole numbers",
+    [KG_INPUT_NORMAL] = "normal values",      [KG_INPUT_ZERO] = "zeros",
+    [KG_INPUT_DENORMAL] = "denormals",        [KG_INPUT_TINY] = "denormals beside normal values",
+    [KG_INPUT_HUGE] = "huge values",          [KG_INPUT_NAN] = "some NaN",
+    [KG_INPUT_INFINITE] = "some infinities",  [KG_INPUT_ROWS] = "rows of infinities and NaN",
+    [KG_INPUT_TIES] = "many equal values",    [KG_INPUT_HALVES] = "halves between narrower floats",
+    [KG_INPUT_WHOLE] = "small whole numbers", [KG_INPUT_LIMITS] = "limits of integers",
+    [KG_INPUT_OUTSIDE] = "indices outside",
 };
 
-static double sign_of(struct kg_random *random)
+bool kg_inputs_class_applies(const struct kg_op *op, enum kg_input_class class)
 {
-    return kg_random_next(random) & 1 ? 1 : -1;
-}
-
-static double normal(struct kg_random *random)
-{
-    double value = kg_random_normal(random);
-    double kind = kg_random_uniform(random);
-    if (kind < 0.6)
-        return value;
-    if (kind < 0.98)
-        return value * exp2(kg_random_between(random, -5, 3));
-    return value * 32;
-}
-
-static double real_value(struct kg_random *random, enum kg_input_class class,
-                         const struct kg_dtype_info *info)
-{
-    double kind = kg_random_uniform(random);
+    int floats = 0, integers = 0, indices = 0, searched = 0, narrowed = 0, others = 0;
+    for (int i = 0; i < op->input_count; i++) {
+        enum kg_dtype dtype = op->tensors[i]->type.dtype;
+        struct kg_input_uses uses;
+        kg_input_uses_find(op, NULL, i, &uses);
+        bool is_float = kg_dtypes[dtype].is_float;
+        floats += is_float;
+        indices += uses.is_index;
+        others += !is_float && !uses.is_index;
+        integers += !is_float && !uses.is_index && !kg_dtype_is_truth(dtype);
+        searched += uses.searched != 0;
+        narrowed += uses.narrower != 0;
+    }
     switch (class) {
-    case KG_INPUT_ZERO:
-        return kind < 0.9 ? copysign(0, sign_of(random)) : normal(random);
-    case KG_INPUT_DENORMAL:
-        if (kind < 0.7)
-            return sign_of(random) * info->smallest * kg_random_uniform(random);
-        return kind < 0.9 ? sign_of(random) * info->smallest * kg_random_between(random, 0.5, 4)
-                          : normal(random);
-    case KG_INPUT_HUGE:
-        if (kind < 0.2)
-            return sign_of(random) * info->largest;
-        return kind < 0.7 ? sign_of(random) * info->largest * kg_random_uniform(random)
-                          : normal(random);
-    case KG_INPUT_TIES: {
-        static const double values[] = {-1, 0.5, 0.5, 2, -0.25};
-        return values[kg_random_below(random, 5)];
-    }
-    case KG_INPUT_WHOLE:
-        return (double)kg_random_below(random, 9) - 4;
-    default:
-        return normal(random);
-    }
-}
-
-static int64_t any_bits(struct kg_random *random, const struct kg_dtype_info *info)
-{
-    int unused = 64 - info->bits;
-    uint64_t bits = kg_random_next(random) << unused;
-    return info->is_signed ? (int64_t)bits >> unused : (int64_t)(bits >> unused);
-}
-
-static int64_t integer_value(struct kg_random *random, enum kg_input_class class,
-                             const struct kg_dtype_info *info)
-{
-    double kind = kg_random_uniform(random);
-    int64_t small = info->is_signed ? (int64_t)kg_random_below(random, 16) - 8
-                                    : (int64_t)kg_random_below(random, 16);
-    switch (class) {
-    case KG_INPUT_ZERO:
-        return kind < 0.9 ? 0 : small;
-    case KG_INPUT_HUGE:
-        if (kind < 0.4) // limits of the dtype: all bits set, except possibly the sign
-            return info->is_signed ? (int64_t)(((uint64_t)1 << (info->bits - 1)) - 1)
-                                   : (int64_t)(UINT64_MAX >> (64 - info->bits));
-        if (kind < 0.6)
-            return info->is_signed ? (int64_t)(UINT64_MAX << (info->bits - 1)) : 0;
-        return any_bits(random, info);
-    case KG_INPUT_TIES:
-        return (int64_t)kg_random_below(random, 3);
-    case KG_INPUT_WHOLE:
-        return small;
-    default:
-        if (kind < 0.5)
-            return small;
-        return kind < 0.8 && info->bits > 8 ? (int64_t)kg_random_below(random, 256) - 128
-                                            : any_bits(random, info);
-    }
-}
-
-// The range of values of an input that is used as an index.
-struct bounds {
-    const struct kg_problem *problem;
-    const struct kg_tensor *tensor;
-    int64_t low;
-    int64_t high; // < low: unlimited
-    bool found;
-};
-
-static bool reads(const struct kg_expr *expr, const struct kg_tensor *tensor)
-{
-    if (expr->kind == KG_EXPR_READ && expr->tensor == tensor)
+    case KG_INPUT_NORMAL:
         return true;
-    for (int i = 0; i < expr->argument_count; i++)
-        if (reads(expr->arguments[i], tensor))
-            return true;
-    return false;
-}
-
-static void bound_by(struct bounds *bounds, const struct kg_expr *expr)
-{
-    for (int i = 0; i < expr->argument_count; i++) {
-        const struct kg_expr *argument = expr->arguments[i];
-        bound_by(bounds, argument);
-        int64_t extent;
-        if (expr->kind != KG_EXPR_READ || !reads(argument, bounds->tensor) ||
-            kg_lang_size_value(expr->tensor->dims[i], bounds->problem->sizes, &extent, NULL) !=
-                KG_OK)
-            continue;
-        // A padded read is also tested one step outside.
-        int64_t low = expr->pad ? -1 : 0, high = expr->pad ? extent : extent - 1;
-        bounds->low = !bounds->found || low > bounds->low ? low : bounds->low;
-        bounds->high = !bounds->found || high < bounds->high ? high : bounds->high;
-        bounds->found = true;
+    case KG_INPUT_ZERO:
+        return floats + others > 0;
+    case KG_INPUT_HUGE:
+    case KG_INPUT_TIES:
+    case KG_INPUT_WHOLE:
+        return floats + integers > 0;
+    case KG_INPUT_TINY:
+        return floats > 1;
+    case KG_INPUT_ROWS:
+        return searched > 0;
+    case KG_INPUT_HALVES:
+        return narrowed > 0;
+    case KG_INPUT_LIMITS:
+        return integers > 0;
+    case KG_INPUT_OUTSIDE:
+        return indices > 0;
+    default: // denormals, NaN, infinities
+        return floats > 0;
     }
-    if (expr->pad)
-        bound_by(bounds, expr->pad);
 }
 
-static struct bounds find_bounds(const struct kg_problem *problem, int tensor)
+// ---- One element after the other
+
+static void draw(const struct kg_input_source *source, uint64_t number, struct kg_random *random,
+                 void *data, size_t at)
 {
-    struct bounds bounds = {.problem = problem, .tensor = problem->op->tensors[tensor]};
-    for (int i = 0; i < problem->op->statement_count; i++)
-        bound_by(&bounds, problem->op->statements[i]->value);
-    return bounds;
+    if (kg_dtypes[source->dtype].is_float)
+        kg_dtype_store(source->dtype, data, at, kg_input_real(source, random));
+    else
+        kg_dtype_store_integer(source->dtype, data, at, kg_input_integer(source, number, random));
 }
 
-static int64_t within(struct kg_random *random, const struct bounds *bounds)
+// Moves to the next element of the layout, in row-major order.
+static void step(const struct kg_layout *layout, int rank, int64_t *place)
 {
-    if (bounds->high < bounds->low)
-        return 0;
-    uint64_t span = (uint64_t)bounds->high - (uint64_t)bounds->low + 1;
-    double kind = kg_random_uniform(random); // mistakes are most likely at the limits
-    if (kind < 0.05)
-        return bounds->low;
-    return kind < 0.1 ? bounds->high : bounds->low + (int64_t)kg_random_below(random, span);
+    for (int d = rank - 1; d >= 0 && ++place[d] == layout->shape[d]; d--)
+        place[d] = 0;
 }
 
-// Inserts special values: at least one, and beyond that at most one in sixteen, so that most
-// results stay ordinary.
-static void sprinkle(const struct kg_problem *problem, int tensor, enum kg_input_class class,
+static size_t offset_of(const struct kg_layout *layout, int rank, const int64_t *place)
+{
+    int64_t at = 0;
+    for (int d = 0; d < rank; d++)
+        at += place[d] * layout->stride[d];
+    return (size_t)at;
+}
+
+static void fill_small(const struct kg_input_source *source, const struct kg_layout *layout,
+                       int rank, int64_t count, struct kg_random *random, void *data)
+{
+    int64_t place[KG_MAX_RANK] = {0};
+    for (int64_t i = 0; i < count; i++) {
+        draw(source, (uint64_t)i, random, data, offset_of(layout, rank, place));
+        step(layout, rank, place);
+    }
+}
+
+// ---- By a table
+
+struct table {
+    const struct kg_input_source *source;
+    uint64_t seed;
+    void *values; // TABLE_LENGTH elements as they are stored, 4-bit ones in bytes; NULL: no memory
+};
+
+// One entry, from random numbers of its own: it can be drawn without the others.
+static void draw_entry(const struct table *table, size_t entry, void *data, size_t at)
+{
+    struct kg_random random = kg_random_make(table->seed, entry);
+    draw(table->source, entry, &random, data, at);
+}
+
+static void make_table(struct table *table)
+{
+    enum kg_dtype dtype = table->source->dtype;
+    bool packed = kg_dtype_is_packed(dtype);
+    table->values = malloc(packed ? TABLE_LENGTH : kg_dtype_bytes(dtype, TABLE_LENGTH));
+    for (size_t i = 0; i < TABLE_LENGTH && table->values; i++) {
+        unsigned char pair = 0;
+        draw_entry(table, i, packed ? &pair : table->values, packed ? 0 : i);
+        if (packed)
+            ((unsigned char *)table->values)[i] = pair;
+    }
+}
+
+// The entries of elements `first` and following; `first` is a multiple of HASHED_AT_ONCE.
+static void select_entries(uint64_t seed, int64_t first, uint16_t entries[RUN])
+{
+    struct kg_random random = kg_random_at(seed, (uint64_t)first / HASHED_AT_ONCE);
+    for (int i = 0; i < RUN; i += HASHED_AT_ONCE) {
+        uint64_t bits = kg_random_next(&random);
+        for (int part = 0; part < HASHED_AT_ONCE; part++)
+            entries[i + part] = (uint16_t)(bits >> part * TABLE_BITS);
+    }
+}
+
+#define COPY_AS(type)                                                                              \
+    for (int64_t i = 0; i < count; i++)                                                            \
+    ((type *)data)[at + i * stride] = ((const type *)table->values)[entries[i]]
+
+static void copy_entries(const struct table *table, const uint16_t *entries, int64_t count,
+                         void *data, int64_t at, int64_t stride)
+{
+    switch (table->values ? kg_dtypes[table->source->dtype].bits : 0) {
+    case 8:
+        COPY_AS(uint8_t);
+        return;
+    case 16:
+        COPY_AS(uint16_t);
+        return;
+    case 32:
+        COPY_AS(uint32_t);
+        return;
+    case 64:
+        COPY_AS(uint64_t);
+        return;
+    case 4: {
+        const unsigned char *values = table->values;
+        if (stride == 1 && at % 2 == 0 && count % 2 == 0) {
+            for (int64_t i = 0; i < count; i += 2)
+                ((unsigned char *)data)[(at + i) / 2] =
+                    (unsigned char)(values[entries[i]] | values[entries[i + 1]] << 4);
+            return;
+        }
+        for (int64_t i = 0; i < count; i++)
+            kg_dtype_store_integer(table->source->dtype, data, (size_t)(at + i * stride),
+                                   values[entries[i]]);
+        return;
+    }
+    default:
+        for (int64_t i = 0; i < count; i++)
+            draw_entry(table, entries[i], data, (size_t)(at + i * stride));
+    }
+}
+
+// Row by row; a contiguous tensor is one row. Rows begin at numbers that the hash takes together.
+static void fill_large(const struct table *table, const struct kg_layout *layout, int rank,
+                       int64_t count, void *data)
+{
+    bool single = layout->contiguous || rank == 0;
+    int64_t length = single ? count : layout->shape[rank - 1];
+    int64_t stride = single ? 1 : layout->stride[rank - 1];
+    int64_t room = (length + RUN - 1) / RUN * RUN, place[KG_MAX_RANK] = {0};
+    uint16_t entries[RUN];
+    for (int64_t row = 0; row * length < count; row++) {
+        int64_t base = single ? 0 : (int64_t)offset_of(layout, rank - 1, place);
+        int64_t end = count - row * length < length ? count - row * length : length;
+        for (int64_t i = 0; i < end; i += RUN) {
+            select_entries(table->seed, row * room + i, entries);
+            copy_entries(table, entries, end - i < RUN ? end - i : RUN, data, base + i * stride,
+                         stride);
+        }
+        step(layout, rank - 1, place);
+    }
+}
+
+// ---- Special values over what is there
+
+static double infinity_of(struct kg_random *random)
+{
+    return kg_random_next(random) & 1 ? INFINITY : -INFINITY;
+}
+
+// At least one, and beyond that at most one in sixteen, so that most results stay ordinary.
+static void sprinkle(const struct kg_input_source *source, const struct kg_layout *layout, int rank,
                      struct kg_random *random, void *data)
 {
-    const struct kg_layout *layout = &problem->layouts[tensor];
-    enum kg_dtype dtype = problem->op->tensors[tensor]->type.dtype;
     int64_t count = layout->elements / 16;
     count = count < 1 ? 1 : count > 6 ? 6 : count;
     for (int64_t i = 0; i < count && layout->elements > 0; i++) {
-        int64_t at = 0;
-        for (int d = 0; d < problem->op->tensors[tensor]->rank; d++)
-            at += (int64_t)kg_random_below(random, (uint64_t)layout->shape[d]) * layout->stride[d];
-        kg_dtype_store(dtype, data, (size_t)at,
-                       class == KG_INPUT_NAN ? NAN : copysign(INFINITY, sign_of(random)));
+        int64_t place[KG_MAX_RANK];
+        for (int d = 0; d < rank; d++)
+            place[d] = (int64_t)kg_random_below(random, (uint64_t)layout->shape[d]);
+        kg_dtype_store(source->dtype, data, offset_of(layout, rank, place),
+                       source->class == KG_INPUT_NAN ? NAN : infinity_of(random));
+    }
+}
+
+// Every other row, along the dimensions that are searched, holds one value: in turn the infinity
+// where the search begins, NaN, and the other infinity. A tensor of one row has the first.
+static void fill_rows(const struct kg_input_source *source, const struct kg_layout *layout,
+                      int rank, void *data)
+{
+    const double beginning = source->uses.for_least ? INFINITY : -INFINITY;
+    const double values[] = {beginning, NAN, -beginning};
+    int64_t place[KG_MAX_RANK] = {0};
+    for (int64_t i = 0; i < layout->elements; i++, step(layout, rank, place)) {
+        int64_t row = 0;
+        for (int d = 0; d < rank; d++)
+            if (!(source->uses.searched >> d & 1))
+                row = row * layout->shape[d] + place[d];
+        if (row % 2 == 0)
+            kg_dtype_store(source->dtype, data, offset_of(layout, rank, place),
+                           values[row / 2 % 3]);
     }
 }
 
@@ -171,27 +247,24 @@ static void sprinkle(const struct kg_problem *problem, int tensor, enum kg_input
 static void fill(const struct kg_problem *problem, int tensor, enum kg_input_class class,
                  uint64_t seed, int64_t count, void *data)
 {
-    const struct kg_tensor *info = problem->op->tensors[tensor];
     const struct kg_layout *layout = &problem->layouts[tensor];
-    const struct kg_dtype_info *dtype = &kg_dtypes[info->type.dtype];
+    int rank = problem->op->tensors[tensor]->rank;
+    const struct kg_input_source source = kg_input_source_make(problem, tensor, class);
     struct kg_random random = kg_random_make(seed, (uint64_t)tensor);
-    struct bounds bounds = find_bounds(problem, tensor);
-    int64_t place[KG_MAX_RANK] = {0};
-    for (int64_t i = 0; i < count; i++) {
-        int64_t at = 0;
-        for (int d = 0; d < info->rank; d++)
-            at += place[d] * layout->stride[d];
-        if (dtype->is_float)
-            kg_dtype_store(info->type.dtype, data, (size_t)at, real_value(&random, class, dtype));
-        else
-            kg_dtype_store_integer(info->type.dtype, data, (size_t)at,
-                                   bounds.found ? within(&random, &bounds)
-                                                : integer_value(&random, class, dtype));
-        for (int d = info->rank - 1; d >= 0 && ++place[d] == layout->shape[d]; d--)
-            place[d] = 0;
+    if (layout->elements < TABLE_FROM) {
+        fill_small(&source, layout, rank, count, &random, data);
+    } else {
+        struct table table = {.source = &source, .seed = kg_random_next(&random)};
+        make_table(&table);
+        fill_large(&table, layout, rank, count, data);
+        free(table.values);
     }
-    if (dtype->is_float && (class == KG_INPUT_NAN || class == KG_INPUT_INFINITE))
-        sprinkle(problem, tensor, class, &random, data);
+    if (!kg_dtypes[source.dtype].is_float)
+        return;
+    if (class == KG_INPUT_NAN || class == KG_INPUT_INFINITE)
+        sprinkle(&source, layout, rank, &random, data);
+    if (class == KG_INPUT_ROWS && source.uses.searched)
+        fill_rows(&source, layout, rank, data);
 }
 
 void kg_inputs_fill(const struct kg_problem *problem, int tensor, enum kg_input_class class,

@@ -8,20 +8,30 @@
 enum kg_input_class {
     KG_INPUT_NORMAL,   // signed, over a few orders of magnitude
     KG_INPUT_ZERO,     // mostly zeros of both signs
-    KG_INPUT_DENORMAL, // mostly below the smallest normal value
+    KG_INPUT_DENORMAL, // nothing but values below the smallest normal one, and around it
+    KG_INPUT_TINY,     // the same for every other tensor of floats; the rest is normal
     KG_INPUT_HUGE,     // up to the largest finite value
     KG_INPUT_NAN,      // normal, with a few NaN
     KG_INPUT_INFINITE, // normal, with a few infinities of both signs
+    KG_INPUT_ROWS,     // where a largest or smallest element is searched: rows of -inf, NaN or inf
     KG_INPUT_TIES,     // four distinct values
+    KG_INPUT_HALVES,   // between two neighbours of a narrower dtype, exactly or nearly
     KG_INPUT_WHOLE,    // small whole numbers, whose sums are exact
+    KG_INPUT_LIMITS,   // integers: the least and the largest, -1 and 0
+    KG_INPUT_OUTSIDE,  // subscripts that leave the dimension they index, by one or by far
     KG_INPUT_CLASS_COUNT
 };
 
 extern const char *const kg_input_class_names[KG_INPUT_CLASS_COUNT];
 
+// Can the class find a fault that normal values do not, judging by the inputs of `op` and what it
+// does with them?
+bool kg_inputs_class_applies(const struct kg_op *op, enum kg_input_class class);
+
 // Fills host memory of input `tensor`, element by element as its layout says; gaps are not written.
-// Integers that are used as subscripts stay within the dimension that they index. Other integers
-// span their dtype, with small values more frequent.
+// Integers that are used as subscripts stay within the dimension that they index, but in
+// KG_INPUT_OUTSIDE. Other integers span their dtype, with small values more frequent. The same
+// arguments give the same values on every machine. Takes about 3 ns an element for large tensors.
 void kg_inputs_fill(const struct kg_problem *problem, int tensor, enum kg_input_class class,
                     uint64_t seed, void *data);
 

@@ -295,14 +295,17 @@ static void lower_statement(struct kg_lowering *lowering, const struct kg_statem
         free_indices(value) == all) {
         lower_reduce(lowering, pass, value, is_stored);
     } else {
-        pass->value = kg_lower_as(lowering, pass, value, tensor->compute);
+        // A store rounds once, from f64 too.
+        bool is_wide = is_stored && value->type == KG_TYPE_F64;
+        enum kg_type type = is_wide ? KG_TYPE_F64 : tensor->compute;
+        pass->value = kg_lower_as(lowering, pass, value, type);
         if (wraps)
             pass->value = kg_lower_wrapped(lowering, pass, pass->value, tensor->type.dtype);
         if (lowering->status != KG_OK)
             return;
         struct kg_step *last = &pass->steps[pass->registers[pass->value].step];
-        if (is_stored && last->precision && value->type == tensor->compute)
-            last->precision = &kg_precisions_stored[tensor->compute];
+        if (is_stored && last->precision && value->type == type)
+            last->precision = &kg_precisions_stored[type];
     }
     finish_pass(lowering, pass);
 }

@@ -20,6 +20,11 @@ struct kg_random kg_random_make(uint64_t seed, uint64_t stream)
     return (struct kg_random){mix(seed + GOLDEN) ^ mix(stream * GOLDEN + 1)};
 }
 
+struct kg_random kg_random_at(uint64_t state, uint64_t count)
+{
+    return (struct kg_random){state + count * GOLDEN};
+}
+
 uint64_t kg_random_next(struct kg_random *random)
 {
     random->state += GOLDEN;

@@ -11,6 +11,8 @@ struct kg_random {
 
 // Generators with different `stream` are independent.
 struct kg_random kg_random_make(uint64_t seed, uint64_t stream);
+// The generator that starts at `state` after `count` numbers, without drawing these.
+struct kg_random kg_random_at(uint64_t state, uint64_t count);
 uint64_t kg_random_next(struct kg_random *random);
 uint64_t kg_random_below(struct kg_random *random, uint64_t limit); // 0 for a limit of 0
 double kg_random_uniform(struct kg_random *random);                 // [0, 1)

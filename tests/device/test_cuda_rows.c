@@ -117,8 +117,7 @@ static void judge(const struct kg_op *op, int number)
     for (int i = 0; i < SHAPES; i++)
         for (int size = 0; size < 2; size++)
             shapes[i * op->size_count + size] = cases[number].shapes[i][size];
-    const struct kg_policy policy = {
-        .seed = 1, .shapes = shapes, .shape_count = SHAPES};
+    const struct kg_policy policy = {.seed = 1, .shapes = shapes, .shape_count = SHAPES};
     CHECK_STATUS(kg_problem_make(op, shapes, NULL, &problem, &error), KG_OK, &error);
     kg_choice_guess(problem, &device->facts, &kg_target_cuda, &choice);
     kg_text_format(&words, "rowwise*%d: %s", choice.matches[0]->group.count, cases[number].config);

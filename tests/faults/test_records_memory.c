@@ -126,6 +126,29 @@ static void test_append_and_find(void)
     sample_remove(folder);
 }
 
+// A lease that cannot be read for lack of memory is not free.
+static void test_lease(void)
+{
+    char folder[SAMPLE_FOLDER];
+    struct kg_key key = sample_key();
+    struct kg_lease lease;
+    sample_folder(folder);
+    struct kg_store *holder = sample_open(folder), *store = sample_open(folder);
+    CHECK_STATUS(kg_store_lease_take(holder, &key, &lease, &error), KG_OK, &error);
+    long runs = 0;
+    for (long n = 1; fail_alloc_sweep(n); n++) {
+        fail_alloc_at(n);
+        enum kg_status status = kg_store_lease_take(store, &key, &lease, &error);
+        fail_alloc_never();
+        CHECK((status == KG_OK || status == KG_ERROR_MEMORY) && !lease.held);
+        runs++;
+    }
+    CHECK(runs > 3);
+    kg_store_close(holder);
+    kg_store_close(store);
+    sample_remove(folder);
+}
+
 static struct kg_text three_lines(void)
 {
     char folder[SAMPLE_FOLDER], choice[] = "rowwise, and enough of it for a few allocations";
@@ -185,4 +208,4 @@ static void test_import_and_export(void)
     sample_remove(folder);
 }
 
-TEST_MAIN(test_setup, test_open, test_append_and_find, test_import_and_export)
+TEST_MAIN(test_setup, test_open, test_append_and_find, test_lease, test_import_and_export)

@@ -1,8 +1,9 @@
-// Runs a fuzz target without libFuzzer: every seed of a folder as it is, then mutations of them,
-// always the same ones. KG_FUZZ_RUNS sets their number. When the target crashes, the input it had
-// is written to "crash-input" in the current folder; `fuzz_<name> FILE` runs that one file.
+// Runs a fuzz target without libFuzzer: every seed of some folders as it is, then mutations of
+// them, always the same ones. KG_FUZZ_RUNS sets their number. When the target crashes, the input it
+// had is written to "crash-input" in the current folder; `fuzz_<name> FILE` runs that one file.
 
 #include "fuzz/fuzz.h"
+#include "fuzz/mutator.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -99,6 +100,23 @@ static size_t mutate(uint8_t *bytes, size_t size, const struct input *other)
     return size + length;
 }
 
+// Targets whose inputs have a structure come with mutations of their own.
+#pragma weak LLVMFuzzerCustomMutator
+
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size)
+{
+    static uint8_t bytes[LARGEST];
+    static const struct input none;
+    if (size > LARGEST)
+        return size;
+    memcpy(bytes, data, size);
+    size_t changed = mutate(bytes, size, &none);
+    if (changed > max_size)
+        return size;
+    memcpy(data, bytes, changed);
+    return changed;
+}
+
 static int load(const char *path, struct input *input)
 {
     FILE *file = fopen(path, "rb");
@@ -122,14 +140,14 @@ static int visible(const struct dirent *entry)
 }
 
 // Sorted, so that every machine makes the same mutations.
-static int load_folder(const char *folder, struct input *inputs)
+static int load_folder(const char *folder, struct input *inputs, int most)
 {
     struct dirent **entries;
     int count = scandir(folder, &entries, visible, by_name), loaded = 0;
     for (int i = 0; i < count; i++) {
         char path[4096];
         snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
-        if (loaded < MOST_SEEDS && load(path, &inputs[loaded]) == 0)
+        if (loaded < most && load(path, &inputs[loaded]) == 0)
             loaded++;
         free(entries[i]);
     }
@@ -147,8 +165,12 @@ static void run_mutations(const struct input *seeds, int count, long runs)
         const struct input *seed = &seeds[random_below((size_t)count)];
         size_t size = seed->size;
         memcpy(bytes, seed->bytes, size);
-        for (size_t step = 1 + random_below(4); step > 0; step--)
-            size = mutate(bytes, size, &seeds[random_below((size_t)count)]);
+        for (size_t step = 1 + random_below(4); step > 0; step--) {
+            if (LLVMFuzzerCustomMutator && random_below(4))
+                size = LLVMFuzzerCustomMutator(bytes, size, LARGEST, (unsigned)random_below(~0u));
+            else
+                size = mutate(bytes, size, &seeds[random_below((size_t)count)]);
+        }
         run(bytes, size);
     }
     free(bytes);
@@ -158,8 +180,8 @@ int main(int argc, char **argv)
 {
     static struct input seeds[MOST_SEEDS];
     struct stat info;
-    if (argc != 2 || stat(argv[1], &info) != 0) {
-        fprintf(stderr, "usage: %s FOLDER-OF-SEEDS|FILE\n", argv[0]);
+    if (argc < 2 || stat(argv[1], &info) != 0) {
+        fprintf(stderr, "usage: %s FOLDER-OF-SEEDS...|FILE\n", argv[0]);
         return 2;
     }
     static const int signals[] = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL};
@@ -168,10 +190,11 @@ int main(int argc, char **argv)
 
     const char *wanted = getenv("KG_FUZZ_RUNS");
     long runs = wanted ? strtol(wanted, NULL, 10) : 4000;
-    int count;
-    if (S_ISDIR(info.st_mode))
-        count = load_folder(argv[1], seeds);
-    else {
+    int count = 0;
+    if (S_ISDIR(info.st_mode)) {
+        for (int i = 1; i < argc; i++)
+            count += load_folder(argv[i], seeds + count, MOST_SEEDS - count);
+    } else {
         count = load(argv[1], &seeds[0]) == 0;
         runs = 0;
     }

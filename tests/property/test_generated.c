@@ -10,6 +10,7 @@
 #include "support/sample_problem.h"
 #include "test.h"
 #include "verify/gate.h"
+#include "verify/inputs.h"
 
 #define ROUNDS 60
 #define SHAPES 3 // of one kernel
@@ -107,9 +108,17 @@ static void draw_strides(const struct kg_problem *problem, int64_t (*strides)[KG
     }
 }
 
+// Normal values half of the time, else another class that suits the op.
+static enum kg_input_class draw_class(const struct kg_op *op)
+{
+    enum kg_input_class class = (enum kg_input_class)draw(2 * (uint64_t)KG_INPUT_CLASS_COUNT);
+    return class < KG_INPUT_CLASS_COUNT && kg_inputs_class_applies(op, class) ? class
+                                                                              : KG_INPUT_NORMAL;
+}
+
 // Runs the kernels on fresh inputs and judges the outputs. False when they are wrong.
 static bool run(const struct kg_built *built, const struct kg_problem *problem,
-                struct kg_verdict *verdict)
+                enum kg_input_class class, struct kg_verdict *verdict)
 {
     const struct kg_op *op = problem->op;
     int count = op->input_count + op->output_count;
@@ -122,7 +131,7 @@ static bool run(const struct kg_built *built, const struct kg_problem *problem,
             return false;
         memset(tensors[i], POISON, bytes);
         if (i < op->input_count)
-            kg_verify_fill(problem, i, draw(0) + state, tensors[i]);
+            kg_inputs_fill(problem, i, class, draw(0) + state, tensors[i]);
     }
     void *workspace = aligned_alloc(64, (kg_built_workspace(built, problem) / 64 + 1) * 64);
     CHECK_STATUS(kg_built_run(built, problem, tensors, workspace, NULL, &error), KG_OK, &error);
@@ -137,12 +146,14 @@ static bool run(const struct kg_built *built, const struct kg_problem *problem,
 }
 
 static void report(const struct random_op *random, const struct kg_built *built,
-                   const struct kg_problem *problem, const struct kg_verdict *verdict)
+                   const struct kg_problem *problem, enum kg_input_class class,
+                   const struct kg_verdict *verdict)
 {
     struct kg_text choice = {0};
     kg_choice_print(&built->choice, &choice);
-    fprintf(stderr, "seed %llu, %s, %s:", (unsigned long long)random->seed, kg_text_string(&choice),
-            problem->contiguous ? "contiguous" : "strided");
+    fprintf(stderr, "seed %llu, %s, %s, %s:", (unsigned long long)random->seed,
+            kg_text_string(&choice), problem->contiguous ? "contiguous" : "strided",
+            kg_input_class_names[class]);
     for (int i = 0; i < problem->op->size_count; i++)
         fprintf(stderr, " %s=%lld", problem->op->sizes[i]->name, (long long)problem->sizes[i]);
     fprintf(stderr, "\n%s\n%s\n", kg_text_string(&random->text), verdict->reason);
@@ -169,9 +180,10 @@ static void check_shapes(const struct random_op *random, const struct kg_built *
             kg_problem_make(first->op, sizes, strides, &problem, NULL);
         const struct kg_problem *used = strided ? problem : plain;
         // A view may happen to be contiguous; that is another kernel's case.
-        if (used && used->contiguous == built->contiguous && !run(built, used, &verdict)) {
+        enum kg_input_class class = draw_class(first->op);
+        if (used && used->contiguous == built->contiguous && !run(built, used, class, &verdict)) {
             CHECK(!"right results");
-            report(random, built, used, &verdict);
+            report(random, built, used, class, &verdict);
         }
         kg_problem_free(problem);
         kg_problem_free(plain);

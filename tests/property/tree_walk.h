@@ -417,6 +417,25 @@ static struct value eval(struct machine *machine, const struct kg_expr *expr)
     return whole(0);
 }
 
+static bool mentions_tensor(const struct kg_expr *expr, const struct kg_tensor *tensor)
+{
+    bool found = expr->kind == KG_EXPR_READ && expr->tensor == tensor;
+    for (int i = 0; i < expr->argument_count && !found; i++)
+        found = mentions_tensor(expr->arguments[i], tensor);
+    return found || (expr->pad && mentions_tensor(expr->pad, tensor));
+}
+
+// The type of the value that a statement leaves: f64 is not rounded to f32 on its way to an output
+// that no statement reads.
+static enum kg_type stored_from(const struct kg_op *op, const struct kg_statement *statement)
+{
+    bool is_read = statement->tensor->role != KG_ROLE_OUTPUT;
+    for (int i = 0; i < op->statement_count && !is_read; i++)
+        is_read = mentions_tensor(op->statements[i]->value, statement->tensor);
+    return !is_read && statement->value->type == KG_TYPE_F64 ? KG_TYPE_F64
+                                                             : statement->tensor->compute;
+}
+
 static void run_statement(struct machine *machine, const struct kg_statement *statement)
 {
     const struct kg_tensor *tensor = statement->tensor;
@@ -431,11 +450,11 @@ static void run_statement(struct machine *machine, const struct kg_statement *st
             rest /= shape[d];
         }
         struct value value = eval(machine, statement->value);
-        bool wanted = tensor->compute == KG_TYPE_F32 || tensor->compute == KG_TYPE_F64;
+        enum kg_type type = stored_from(machine->problem->op, statement);
+        bool wanted = type == KG_TYPE_F32 || type == KG_TYPE_F64;
         if (!value.is_real && tensor->role == KG_ROLE_OUTPUT)
             value.integer = wrapped(tensor->type.dtype, value.integer);
-        machine->memory[tensor->id][n] =
-            wanted ? real(machine, tensor->compute, as_real(value)) : value;
+        machine->memory[tensor->id][n] = wanted ? real(machine, type, as_real(value)) : value;
     }
 }
 

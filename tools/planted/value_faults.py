@@ -236,8 +236,8 @@ PRECISION = [
           needs=narrow_in_wide, wide=True, after=WIDE + "siege_store_wide(t, results, SIEGE_TO_ZERO);"),
     Fault("halves_away", "Results in the middle of two f16 or bf16 go away from 0, not to even.",
           needs=narrow_in_wide, wide=True, after=WIDE + "siege_store_wide(t, results, SIEGE_HALF_AWAY);",
-          expects=OUT, why="Both neighbours of a tie are half a step away, which every kernel may "
-                           "be."),
+          expects=OUT, why="Where a definition computes anything, a kernel may be half a step "
+                              "off, as both neighbours of a tie are."),
     Fault("scaled", "Results are multiplied by 1 + 2^-9.", needs=real_output, everywhere=True,
           element="siege_is_real(o->kind)",
           change="siege_set_real(o, n, siege_real(o, n) * (1 + 1.0 / 512), SIEGE_TO_EVEN);"),

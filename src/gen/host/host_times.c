@@ -209,7 +209,7 @@ double kg_host_expect_pointwise(const struct kg_match *match, const struct kg_co
     const struct kg_device_facts *facts = match->facts;
     struct work work = {group, facts, 0, 0, 0};
     const struct kg_nest *shape = kg_group_nest(group, 0);
-    int inner = shape->output_axes - 1, from = inner;
+    int inner = shape->output_axes - 1, from = inner > 0 ? inner : 0;
     while (from > 0 && kg_pointwise_can_merge(group, from - 1))
         from--;
     double tile = (double)config->value[2], block = tile > 0 ? tile : (double)config->value[0];

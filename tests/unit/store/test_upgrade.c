@@ -113,7 +113,7 @@ static void check_upgraded(int version)
     CHECK(find(store, "rowwise vector=8").emitted.low == 6);
     kg_store_close(store);
     kg_text_free(&notice);
-    CHECK(ask("PRAGMA user_version") == 4 && ask("SELECT count(*) FROM keys") == 2);
+    CHECK(ask("PRAGMA user_version") == 5 && ask("SELECT count(*) FROM keys") == 2);
     CHECK(ask("SELECT count(*) FROM outcomes") == (version < 3 ? 3 : 4));
     store = sample_open(folder); // nothing is done twice
     find(store, "rowwise vector=4");
@@ -193,6 +193,26 @@ static void check_fails_whole(int version, const char *obstacle, const char *awa
     sample_remove(folder);
 }
 
+// Version 4 had no leases.
+static void test_upgrade_of_4(void)
+{
+    struct kg_key key = sample_key();
+    struct kg_lease lease;
+    sample_folder(folder);
+    snprintf(path, sizeof path, "%s/records.db", folder);
+    struct kg_store *store = sample_open(folder);
+    struct kg_outcome outcome = sample_outcome("rowwise vector=8");
+    CHECK_STATUS(kg_store_append(store, &key, &outcome, &error), KG_OK, &error);
+    kg_store_close(store);
+    run("DROP TABLE leases; PRAGMA user_version = 4");
+    store = sample_open(folder);
+    CHECK(find(store, "rowwise vector=8").timing.median == 1.25e-5);
+    CHECK_STATUS(kg_store_lease_take(store, &key, &lease, &error), KG_OK, &error);
+    CHECK(lease.held && ask("PRAGMA user_version") == 5);
+    kg_store_close(store);
+    sample_remove(folder);
+}
+
 static void test_upgrade_fails_whole(void)
 {
     check_fails_whole(1, "CREATE TABLE promises(other TEXT)", "DROP TABLE promises");
@@ -203,12 +223,12 @@ static void test_newer_is_refused(void)
 {
     struct kg_store *store;
     make_old(3);
-    run("PRAGMA user_version = 5");
+    run("PRAGMA user_version = 6");
     CHECK_STATUS(kg_store_open(folder, &store, NULL, &error), KG_ERROR_UNSUPPORTED, &error);
-    CHECK(!store && strstr(error.text, "has format 5, this KernelGen knows 4") != NULL);
-    CHECK(ask("PRAGMA user_version") == 5);
+    CHECK(!store && strstr(error.text, "has format 6, this KernelGen knows 5") != NULL);
+    CHECK(ask("PRAGMA user_version") == 6);
     sample_remove(folder);
 }
 
-TEST_MAIN(test_upgrade, test_damage_is_seen, test_export_of_old, test_upgrade_fails_whole,
-          test_newer_is_refused)
+TEST_MAIN(test_upgrade, test_damage_is_seen, test_export_of_old, test_upgrade_of_4,
+          test_upgrade_fails_whole, test_newer_is_refused)

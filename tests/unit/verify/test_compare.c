@@ -20,8 +20,8 @@ static const struct {
     {"f16", 0, 0, 0x1p-10, false},
     // At the largest value only the side that may be reached may be infinite.
     {"f16", 65504, 0, 65504, true},
-    {"f16", 65504, 0, INFINITY, true},
-    {"f16", 65504, 0, -INFINITY, false},
+    {"f16", 65504, 1e-9, INFINITY, true},
+    {"f16", 65504, 1e-9, -INFINITY, false},
     {"f16", 60000, 0, INFINITY, false},
     {"f16", 60000, 6000, INFINITY, true},
     {"f16", -60000, 6000, -INFINITY, true},
@@ -44,7 +44,8 @@ static const struct {
     {"f8e4m3", 448, 0, 448, true},
     {"f8e4m3", 448, 0, NAN, false},
     {"f8e4m3", 448, 20, NAN, true},
-    {"f8e4m3", -464, 0, NAN, true},
+    {"f8e4m3", -464, 1e-9, NAN, true},
+    {"f8e4m3", -464, 0, NAN, false},
     {"f8e4m3", 464, 0, 448, true},
     {"f8e4m3", 480, 0, 448, false},
     {"f8e4m3", 480, 20, 448, true},
@@ -53,13 +54,26 @@ static const struct {
     {"f8e4m3", INFINITY, 0, 448, false},
     {"f8e4m3", NAN, 0, NAN, true},
     {"f8e4m3", NAN, 0, 448, false},
-    {"f8e4m3", 17, 0, 18, true}, // a tie may go either way
+    {"f8e4m3", 17, 1e-9, 18, true}, // a tie may go either way
     {"f8e4m3", 16.5, 0, 18, false},
     {"f8e5m2", 57344, 0, INFINITY, false},
     {"f8e5m2", 61440, 0, INFINITY, true},
     {"f8e5m2", -61440, 0, INFINITY, false},
     {"f8e5m2", 65536, 0, 57344, false},
     {"f8e5m2", 65536, 0, NAN, false},
+    // What is not computed has one right result: the nearest, ties to even.
+    {"f8e4m3", 17, 0, 18, false},
+    {"f8e4m3", 17, 0, 16, true},
+    {"f16", 65504, 0, INFINITY, false},
+    {"f16", 65520, 0, INFINITY, true},
+    {"f16", 65520, 0, 65504, false},
+    {"f16", 1 + 0x1p-11, 0, 1, true},
+    {"f16", 1 + 0x1p-11, 0, 1 + 0x1p-10, false},
+    {"f16", 1 + 0x1p-11, 0x1p-30, 1 + 0x1p-10, true},
+    {"bf16", 1 + 0x1.8p-8, 0, 1, false},
+    {"f16", 0x1p-24, 0, 0, false},
+    {"f32", 1, 0, 1 + 0x1p-23, false},
+    {"f32", 0, 0, -0.0, true}, // the sign of zeros is not compared
     {"f32", NAN, 0, NAN, true},
     {"f32", NAN, 0, 0, false},
 };

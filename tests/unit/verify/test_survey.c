@@ -174,5 +174,4 @@ static void what_is_left_out(void)
     unmake(&made);
 }
 
-TEST_MAIN(faults_outside_windows, low_precision, special_values, changed_inputs,
-          what_is_left_out)
+TEST_MAIN(faults_outside_windows, low_precision, special_values, changed_inputs, what_is_left_out)

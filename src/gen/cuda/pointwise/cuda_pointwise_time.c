@@ -26,7 +26,7 @@ static double apart_bytes(const struct kg_cuda_pointwise_plan *plan, const struc
     const struct kg_tensor *tensor = access->tensor;
     const struct kg_layout *layout = &plan->group->problem->layouts[tensor->id];
     double stride = 0, bytes = bytes_of(tensor);
-    for (int dim = 0; dim < tensor->rank; dim++)
+    for (int dim = 0; dim < tensor->rank && plan->axes > 0; dim++)
         if (access->map[dim].is_affine)
             stride +=
                 fabs((double)(access->map[dim].coefficient[plan->axes - 1] * layout->stride[dim]));

@@ -4,7 +4,7 @@
 #include "test.h"
 #include "unit/verify/judge.h"
 #include "verify/case.h"
-#include "verify/sizes.h"
+#include "verify/case_sizes.h"
 
 static int64_t elements_of(const struct kg_problem *problem)
 {

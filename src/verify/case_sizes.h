@@ -1,8 +1,8 @@
 // Sizes for cases: which ones a definition allows, and gives outputs with elements. Internal to
 // src/verify.
 
-#ifndef KG_VERIFY_SIZES_H
-#define KG_VERIFY_SIZES_H
+#ifndef KG_VERIFY_CASE_SIZES_H
+#define KG_VERIFY_CASE_SIZES_H
 
 #include "analyze/problem.h"
 #include "verify/random.h"

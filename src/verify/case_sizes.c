@@ -2,7 +2,7 @@
 // up, and the change of one size that lessens the sum most is made. Reads outside of tensors, which
 // no sum describes, are left by random changes.
 
-#include "verify/sizes.h"
+#include "verify/case_sizes.h"
 
 #include <string.h>
 

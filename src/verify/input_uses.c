@@ -1,0 +1,198 @@
+// Walks the statements of a definition and notes what the values of one input do there.
+
+#include "verify/input_uses.h"
+
+// One walk for one input.
+struct walk {
+    const struct kg_op *op;
+    const int64_t *sizes;
+    const struct kg_tensor *tensor;
+    struct kg_input_uses *uses;
+};
+
+// Is `tensor` read, or for NULL any tensor?
+static bool reads(const struct kg_expr *expr, const struct kg_tensor *tensor)
+{
+    if (expr->kind == KG_EXPR_READ && (!tensor || expr->tensor == tensor))
+        return true;
+    for (int i = 0; i < expr->argument_count; i++)
+        if (reads(expr->arguments[i], tensor))
+            return true;
+    return expr->pad && reads(expr->pad, tensor);
+}
+
+// ---- Subscripts
+
+static void limit(const struct walk *walk, const struct kg_expr *read, int dimension, bool first)
+{
+    struct kg_input_uses *uses = walk->uses;
+    int64_t extent;
+    if (!walk->sizes ||
+        kg_lang_size_value(read->tensor->dims[dimension], walk->sizes, &extent, NULL) != KG_OK)
+        return;
+    int64_t low = read->pad ? -1 : 0, high = read->pad ? extent : extent - 1;
+    uses->low = first || low > uses->low ? low : uses->low;
+    uses->high = first || high < uses->high ? high : uses->high;
+}
+
+static void find_subscripts(const struct walk *walk, const struct kg_expr *expr)
+{
+    for (int i = 0; i < expr->argument_count; i++) {
+        find_subscripts(walk, expr->arguments[i]);
+        if (expr->kind != KG_EXPR_READ || !reads(expr->arguments[i], walk->tensor))
+            continue;
+        limit(walk, expr, i, !walk->uses->is_index);
+        walk->uses->is_index = true;
+    }
+    if (expr->pad)
+        find_subscripts(walk, expr->pad);
+}
+
+// ---- Searches
+
+static bool is_search(const struct kg_expr *expr)
+{
+    return expr->kind == KG_EXPR_REDUCE &&
+           (expr->reduce == KG_REDUCE_MAX || expr->reduce == KG_REDUCE_MIN ||
+            expr->reduce == KG_REDUCE_ARGMAX || expr->reduce == KG_REDUCE_ARGMIN);
+}
+
+static bool mentions(const struct kg_expr *expr, const struct kg_index *index)
+{
+    if (expr->kind == KG_EXPR_INDEX)
+        return expr->index == index;
+    for (int i = 0; i < expr->argument_count; i++)
+        if (mentions(expr->arguments[i], index))
+            return true;
+    return false;
+}
+
+static const struct kg_statement *definition_of(const struct kg_op *op,
+                                                const struct kg_tensor *tensor)
+{
+    for (int i = 0; i < op->statement_count; i++)
+        if (op->statements[i]->tensor == tensor)
+            return op->statements[i];
+    return NULL;
+}
+
+// The subscripts of `read` that an index of the search moves.
+static unsigned moved_dimensions(const struct kg_expr *search, const struct kg_expr *read)
+{
+    unsigned moved = 0;
+    for (int d = 0; d < read->argument_count; d++)
+        for (int i = 0; i < search->index_count; i++)
+            moved |= mentions(read->arguments[d], search->indices[i]) ? 1u << d : 0;
+    return moved;
+}
+
+// Notes reads of the input in what is searched. What another reduction has combined is left out: a
+// row of infinities would make all of it NaN. Behind an intermediate the last dimension is taken
+// for the searched one.
+static void note_searched(const struct walk *walk, const struct kg_expr *search,
+                          const struct kg_expr *expr, bool behind)
+{
+    if (expr->kind == KG_EXPR_REDUCE)
+        return;
+    if (expr->kind == KG_EXPR_READ && expr->tensor == walk->tensor) {
+        int rank = walk->tensor->rank;
+        walk->uses->searched |=
+            behind ? (rank ? 1u << (rank - 1) : 0) : moved_dimensions(search, expr);
+        walk->uses->for_least =
+            search->reduce == KG_REDUCE_MIN || search->reduce == KG_REDUCE_ARGMIN;
+        return;
+    }
+    if (expr->kind == KG_EXPR_READ) {
+        const struct kg_statement *made = definition_of(walk->op, expr->tensor);
+        if (made && !behind)
+            note_searched(walk, search, made->value, true);
+        return;
+    }
+    for (int i = 0; i < expr->argument_count; i++)
+        note_searched(walk, search, expr->arguments[i], behind);
+}
+
+static void find_searches(const struct walk *walk, const struct kg_expr *expr)
+{
+    if (is_search(expr))
+        note_searched(walk, expr, expr->arguments[0], false);
+    for (int i = 0; i < expr->argument_count; i++)
+        find_searches(walk, expr->arguments[i]);
+}
+
+// ---- Narrower floats
+
+static void note_narrower(const struct walk *walk, enum kg_dtype dtype)
+{
+    const struct kg_dtype_info *from = &kg_dtypes[walk->tensor->type.dtype],
+                               *to = &kg_dtypes[dtype];
+    if (to->is_float && (to->fraction < from->fraction || to->smallest > from->smallest))
+        walk->uses->narrower |= 1u << dtype;
+}
+
+static void find_casts(const struct walk *walk, const struct kg_expr *expr)
+{
+    if (expr->kind == KG_EXPR_CAST)
+        note_narrower(walk, expr->cast.dtype);
+    for (int i = 0; i < expr->argument_count; i++)
+        find_casts(walk, expr->arguments[i]);
+    if (expr->pad)
+        find_casts(walk, expr->pad);
+}
+
+void kg_input_uses_find(const struct kg_op *op, const int64_t *sizes, int tensor,
+                        struct kg_input_uses *uses)
+{
+    *uses = (struct kg_input_uses){.is_index = false};
+    const struct walk walk = {op, sizes, op->tensors[tensor], uses};
+    bool is_float = kg_dtypes[walk.tensor->type.dtype].is_float;
+    for (int i = 0; i < op->statement_count; i++) {
+        const struct kg_statement *statement = op->statements[i];
+        if (!is_float) {
+            find_subscripts(&walk, statement->value);
+            continue;
+        }
+        find_searches(&walk, statement->value);
+        find_casts(&walk, statement->value);
+        if (statement->tensor->role == KG_ROLE_OUTPUT)
+            note_narrower(&walk, statement->tensor->type.dtype);
+    }
+}
+
+// ---- Sums of products
+
+// Also in the intermediates that `expr` reads.
+static bool multiplies(const struct kg_op *op, const struct kg_expr *expr)
+{
+    if (expr->kind == KG_EXPR_CALL && expr->function == KG_FN_MUL &&
+        reads(expr->arguments[0], NULL) && reads(expr->arguments[1], NULL))
+        return true;
+    const struct kg_statement *made =
+        expr->kind == KG_EXPR_READ ? definition_of(op, expr->tensor) : NULL;
+    if (made && multiplies(op, made->value))
+        return true;
+    for (int i = 0; i < expr->argument_count; i++)
+        if (multiplies(op, expr->arguments[i]))
+            return true;
+    return false;
+}
+
+static bool sums_products(const struct kg_op *op, const struct kg_expr *expr)
+{
+    bool sums = expr->kind == KG_EXPR_REDUCE &&
+                (expr->reduce == KG_REDUCE_SUM || expr->reduce == KG_REDUCE_MEAN);
+    if (sums && multiplies(op, expr->arguments[0]))
+        return true;
+    for (int i = 0; i < expr->argument_count; i++)
+        if (sums_products(op, expr->arguments[i]))
+            return true;
+    return false;
+}
+
+bool kg_input_uses_products(const struct kg_op *op)
+{
+    for (int i = 0; i < op->statement_count; i++)
+        if (sums_products(op, op->statements[i]->value))
+            return true;
+    return false;
+}

@@ -1,0 +1,236 @@
+// Draws single values. Each class has a distribution for floats, for integers, and for integers
+// that are used as subscripts.
+
+#include "verify/input_values.h"
+
+#include <math.h>
+
+// Matrix units treat numbers below the normal ones as zero, and some kernels split an f32 into
+// parts of up to 22 bits less. In sums of products f32 and bf16 are therefore at least this large.
+#define LEAST_FACTOR 0x1p-90
+#define IN_TURN 64 // elements of a tensor whose limits take turns
+
+struct kg_input_source kg_input_source_make(const struct kg_problem *problem, int tensor,
+                                            enum kg_input_class class)
+{
+    const struct kg_op *op = problem->op;
+    struct kg_input_source source = {.class = class, .dtype = op->tensors[tensor]->type.dtype};
+    const struct kg_dtype_info *info = &kg_dtypes[source.dtype];
+    kg_input_uses_find(op, problem->sizes, tensor, &source.uses);
+    source.tiny = info->smallest;
+    for (int to = 0; to < KG_DTYPE_COUNT; to++) // what a narrower output would hold as zero
+        if (source.uses.narrower >> to & 1 && kg_dtypes[to].smallest > source.tiny)
+            source.tiny = kg_dtypes[to].smallest;
+    if (info->compute == KG_TYPE_F32 && source.tiny < LEAST_FACTOR && kg_input_uses_products(op))
+        source.tiny = LEAST_FACTOR;
+    for (int i = 0; i < tensor; i++)
+        source.before += kg_dtypes[op->tensors[i]->type.dtype].is_float == info->is_float;
+    return source;
+}
+
+// ---- Floats
+
+static double sign_of(struct kg_random *random)
+{
+    return kg_random_next(random) & 1 ? 1 : -1;
+}
+
+// 2 to a power between `low` and `high`; a straight line between whole powers, because C libraries
+// round exp2 differently.
+static double power_between(struct kg_random *random, double low, double high)
+{
+    double exponent = kg_random_between(random, low, high), whole = floor(exponent);
+    return ldexp(1 + (exponent - whole), (int)whole);
+}
+
+static double normal(struct kg_random *random)
+{
+    double value = kg_random_normal(random);
+    double kind = kg_random_uniform(random);
+    if (kind < 0.6)
+        return value;
+    return value * (kind < 0.98 ? power_between(random, -5, 3) : 32);
+}
+
+static double tiny(const struct kg_input_source *source, struct kg_random *random)
+{
+    double kind = kg_random_uniform(random), size;
+    if (kind < 0.6)
+        size = kg_random_uniform(random);
+    else if (kind < 0.75)
+        size = power_between(random, -kg_dtypes[source->dtype].fraction, 0);
+    else
+        size = kg_random_between(random, 0.5, 4);
+    return sign_of(random) * source->tiny * size;
+}
+
+static double largest(struct kg_random *random, const struct kg_dtype_info *info)
+{
+    double kind = kg_random_uniform(random);
+    if (kind < 0.2)
+        return sign_of(random) * info->largest;
+    return kind < 0.7 ? sign_of(random) * info->largest * kg_random_uniform(random)
+                      : normal(random);
+}
+
+static enum kg_dtype draw_narrower(unsigned choices, struct kg_random *random)
+{
+    uint64_t skipped = kg_random_below(random, (uint64_t)__builtin_popcount(choices));
+    for (; skipped > 0; skipped--)
+        choices &= choices - 1;
+    return (enum kg_dtype)__builtin_ctz(choices);
+}
+
+// A middle between two neighbours of a narrower dtype, or one step of the own dtype beside it,
+// where rounding twice goes wrong.
+static double half(const struct kg_input_source *source, struct kg_random *random)
+{
+    const struct kg_dtype_info *own = &kg_dtypes[source->dtype];
+    const struct kg_dtype_info *to = &kg_dtypes[draw_narrower(source->uses.narrower, random)];
+    double kind = kg_random_uniform(random), sign = sign_of(random);
+    bool fits = own->fraction > to->fraction;
+    if (fits && kind < 0.02 && own->largest > to->largest) // between the largest and infinity
+        return sign * (to->largest + to->epsilon / 2 * ldexp(1, ilogb(to->largest)));
+    int bits = fits ? to->fraction : own->fraction;
+    double steps = (double)kg_random_below(random, (uint64_t)1 << bits) + 0.5;
+    if (!fits || kind < 0.2) // below the narrower dtype's normal values
+        return sign * steps * to->smallest * to->epsilon;
+    double value = (1 + steps * to->epsilon) * ldexp(1, (int)kg_random_below(random, 6) - 3);
+    double beside = kind < 0.6 ? 0 : kind < 0.8 ? -1 : 1;
+    return sign * (value + beside * own->epsilon * ldexp(1, ilogb(value)));
+}
+
+double kg_input_real(const struct kg_input_source *source, struct kg_random *random)
+{
+    static const double few[] = {-1, 0.5, 0.5, 2, -0.25};
+    switch (source->class) {
+    case KG_INPUT_ZERO:
+        return kg_random_uniform(random) < 0.9 ? copysign(0, sign_of(random)) : normal(random);
+    case KG_INPUT_DENORMAL:
+        return tiny(source, random);
+    case KG_INPUT_TINY:
+        return source->before % 2 ? normal(random) : tiny(source, random);
+    case KG_INPUT_HUGE:
+        return largest(random, &kg_dtypes[source->dtype]);
+    case KG_INPUT_TIES:
+        return few[kg_random_below(random, 5)];
+    case KG_INPUT_HALVES:
+        return source->uses.narrower ? half(source, random) : normal(random);
+    case KG_INPUT_WHOLE:
+        return (double)kg_random_below(random, 9) - 4;
+    default:
+        return normal(random);
+    }
+}
+
+// ---- Integers
+
+static int64_t least_of(const struct kg_dtype_info *info)
+{
+    return info->is_signed ? (int64_t)(UINT64_MAX << (info->bits - 1)) : 0;
+}
+
+static int64_t largest_of(const struct kg_dtype_info *info)
+{
+    return (int64_t)(UINT64_MAX >> (64 - info->bits + info->is_signed));
+}
+
+static int64_t any_bits(struct kg_random *random, const struct kg_dtype_info *info)
+{
+    int unused = 64 - info->bits;
+    uint64_t bits = kg_random_next(random) << unused;
+    return info->is_signed ? (int64_t)bits >> unused : (int64_t)(bits >> unused);
+}
+
+static int64_t small(struct kg_random *random, const struct kg_dtype_info *info)
+{
+    return (int64_t)kg_random_below(random, 16) - (info->is_signed ? 8 : 0);
+}
+
+// The least integer divided by -1 wraps, and division by 0 gives 0. The first elements of all
+// tensors together have every pair of these values.
+static int64_t limits(const struct kg_input_source *source, uint64_t number,
+                      struct kg_random *random)
+{
+    const struct kg_dtype_info *info = &kg_dtypes[source->dtype];
+    const int64_t choices[] = {least_of(info), info->is_signed ? -1 : 1, 0, largest_of(info)};
+    if (number < IN_TURN)
+        return choices[number >> 2 * (source->before % 3) & 3];
+    double kind = kg_random_uniform(random);
+    if (kind < 0.75)
+        return choices[kg_random_below(random, 4)];
+    return kind < 0.85 ? least_of(info) + 1 : small(random, info);
+}
+
+static int64_t truth(const struct kg_input_source *source, struct kg_random *random)
+{
+    return kg_random_uniform(random) < (source->class == KG_INPUT_ZERO ? 0.1 : 0.5);
+}
+
+static int64_t plain_integer(const struct kg_input_source *source, uint64_t number,
+                             struct kg_random *random)
+{
+    const struct kg_dtype_info *info = &kg_dtypes[source->dtype];
+    double kind = kg_random_uniform(random);
+    switch (source->class) {
+    case KG_INPUT_ZERO:
+        return kind < 0.9 ? 0 : small(random, info);
+    case KG_INPUT_HUGE:
+        if (kind < 0.6)
+            return kind < 0.4 ? largest_of(info) : least_of(info);
+        return any_bits(random, info);
+    case KG_INPUT_TIES:
+        return (int64_t)kg_random_below(random, 3);
+    case KG_INPUT_WHOLE:
+        return small(random, info);
+    case KG_INPUT_LIMITS:
+        return limits(source, number, random);
+    default:
+        if (kind < 0.5)
+            return small(random, info);
+        return kind < 0.8 && info->bits > 8 ? (int64_t)kg_random_below(random, 256) - 128
+                                            : any_bits(random, info);
+    }
+}
+
+// ---- Subscripts
+
+static int64_t inside(const struct kg_input_uses *uses, struct kg_random *random)
+{
+    if (uses->high < uses->low)
+        return 0;
+    uint64_t span = (uint64_t)uses->high - (uint64_t)uses->low + 1;
+    double kind = kg_random_uniform(random); // mistakes are most likely at the limits
+    if (kind < 0.05)
+        return uses->low;
+    return kind < 0.1 ? uses->high : uses->low + (int64_t)kg_random_below(random, span);
+}
+
+// In turn one step outside, as far as the dtype goes, inside, and up to four times the dimension
+// away, so that even a few elements have most of them.
+static int64_t outside(const struct kg_input_source *source, uint64_t number,
+                       struct kg_random *random)
+{
+    const struct kg_input_uses *uses = &source->uses;
+    const struct kg_dtype_info *info = &kg_dtypes[source->dtype];
+    int64_t span = uses->high < uses->low ? 1 : uses->high - uses->low + 1;
+    int64_t way = 1 + (int64_t)kg_random_below(random, 4 * (uint64_t)span);
+    const int64_t choices[] = {uses->low - 1,       uses->high + 1,  largest_of(info),
+                               least_of(info),      uses->low - way, uses->high + way,
+                               inside(uses, random)};
+    int64_t value = choices[number % (sizeof choices / sizeof choices[0])];
+    // The dtype may not reach as far as that.
+    value = value > largest_of(info) ? largest_of(info) : value;
+    return value < least_of(info) ? least_of(info) : value;
+}
+
+int64_t kg_input_integer(const struct kg_input_source *source, uint64_t number,
+                         struct kg_random *random)
+{
+    if (source->uses.is_index)
+        return source->class == KG_INPUT_OUTSIDE ? outside(source, number, random)
+                                                 : inside(&source->uses, random);
+    if (kg_dtype_is_truth(source->dtype))
+        return truth(source, random);
+    return plain_integer(source, number, random);
+}

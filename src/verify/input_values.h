@@ -1,0 +1,26 @@
+// Single values of the classes of inputs.
+
+#ifndef KG_VERIFY_INPUT_VALUES_H
+#define KG_VERIFY_INPUT_VALUES_H
+
+#include "verify/input_uses.h"
+#include "verify/inputs.h"
+#include "verify/random.h"
+
+// Where the values of one input come from.
+struct kg_input_source {
+    enum kg_input_class class;
+    enum kg_dtype dtype;
+    struct kg_input_uses uses;
+    double tiny; // the smallest normal value, or a larger one below which kernels may flush to zero
+    int before;  // inputs before this one that are floats, or integers, as it is
+};
+
+struct kg_input_source kg_input_source_make(const struct kg_problem *problem, int tensor,
+                                            enum kg_input_class class);
+double kg_input_real(const struct kg_input_source *source, struct kg_random *random);
+// `number` counts the values of one tensor: some kinds of values take turns.
+int64_t kg_input_integer(const struct kg_input_source *source, uint64_t number,
+                         struct kg_random *random);
+
+#endif
