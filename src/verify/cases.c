@@ -28,6 +28,7 @@ struct request {
     enum kg_input_class class;
     bool strided;
     bool shares_memory;
+    enum kg_placement placement;
     uint64_t seed;
     double effort; // multiplies all limits
     bool needed;   // an expensive case is then checked in windows instead of left out
@@ -215,7 +216,7 @@ static enum kg_status plan_case(struct kg_cases *cases, struct kg_case *item,
         return status;
     label(item);
     item->whole = cost <= effort;
-    kg_image_plan(item->problem, cases->is_guarded, item->seed & 1, &item->image);
+    kg_image_plan(item->problem, cases->is_guarded, request->placement, &item->image);
     *wanted = take_memory(cases, item, request);
     return *wanted ? plan_outputs(cases, item, request, cost, error) : KG_OK;
 }
@@ -286,13 +287,19 @@ static enum kg_status add(struct maker *maker, const int64_t *sizes, enum kg_inp
                           bool strided, bool needed, bool *added)
 {
     *added = false;
-    if (is_known(maker, sizes, class, strided))
+    if (is_known(maker, sizes, class, strided) || !kg_inputs_class_applies(maker->instance, class))
         return KG_OK;
+    // Cases of the same sizes lie at the same addresses.
+    uint64_t places = maker->seed;
+    for (int i = 0; i < maker->instance->size_count; i++)
+        places += (uint64_t)sizes[i];
     struct request request = {
         .sizes = sizes,
         .class = class,
         .strided = strided,
-        .shares_memory = class == KG_INPUT_TIES || class == KG_INPUT_WHOLE,
+        .shares_memory =
+            class == KG_INPUT_ZERO || class == KG_INPUT_TIES || class == KG_INPUT_WHOLE,
+        .placement = (enum kg_placement)(places % KG_PLACEMENT_COUNT),
         .seed = maker->seed + 1000003u * (uint64_t)maker->cases->count,
         .effort = maker->effort,
         .needed = needed,
@@ -444,7 +451,7 @@ static enum kg_status add_classes(struct maker *maker)
     bool added;
     for (int s = 0; s < count; s++) {
         for (int class = KG_INPUT_NORMAL + 1; class < KG_INPUT_CLASS_COUNT; class ++)
-            if (status == KG_OK && kg_inputs_class_applies(maker->instance, class))
+            if (status == KG_OK)
                 status = add(maker, sizes[s], (enum kg_input_class) class, false, false, &added);
         for (int class = 0; class < KG_INPUT_CLASS_COUNT && maker->policy->strided; class ++)
             if (status == KG_OK && (class == KG_INPUT_NORMAL || class == KG_INPUT_NAN))

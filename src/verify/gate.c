@@ -73,11 +73,6 @@ static enum kg_status open_bench(const struct kg_gate *gate, bool with_device, s
     return status;
 }
 
-static unsigned char *image_of(const struct bench *bench, const struct kg_case *item)
-{
-    return item->own.at ? item->own.at : bench->image.at;
-}
-
 // Puts "case 3 (P=7 D=13, some NaN): " before the reason.
 static void blame(const struct kg_gate *gate, int index, struct kg_verdict *verdict)
 {
@@ -272,40 +267,74 @@ struct outcome {
     struct kg_error failure;
 };
 
-static enum kg_status run_once(const struct kg_gate *gate, int index,
-                               const struct kg_subject *subject, struct bench *bench, int run,
-                               struct outcome *outcome, struct kg_error *error)
+static const struct kg_image_memory *memory_of(const struct bench *bench,
+                                               const struct kg_case *item)
 {
-    struct kg_device *device = gate->device;
-    const struct kg_case *item = gate->cases.items[index];
-    const struct kg_op *op = item->problem->op;
-    unsigned char *image = image_of(bench, item), *base = bench->device ? bench->device : image;
-    void *tensors[KG_MAX_TENSORS];
+    return item->own.at ? &item->own : &bench->image;
+}
+
+// Composes the image of a case where the subject will find it. `*base`: its address there.
+static enum kg_status set_image(const struct kg_gate *gate, const struct kg_case *item,
+                                struct bench *bench, int run, unsigned char **base,
+                                struct kg_error *error)
+{
     enum kg_status status =
         item->own.at ? KG_OK : kg_image_memory_open(&bench->image, &item->image, error);
     if (status != KG_OK)
         return status;
-    for (int i = 0; i < op->input_count + op->output_count; i++)
-        tensors[i] = base + item->image.offset[i];
+    unsigned char *image = memory_of(bench, item)->at;
     kg_image_compose(item, kg_image_fills[run], image);
-    *outcome = (struct outcome){.ran = false};
-    if (bench->device)
-        status = device->backend->copy(device, base, image, item->image.bytes, error);
-    if (status != KG_OK)
-        return status;
-    atomic_store(&gate->witness->image, (uintptr_t)image);
+    *base = bench->device ? bench->device : image;
+    return bench->device
+               ? gate->device->backend->copy(gate->device, *base, image, item->image.bytes, error)
+               : kg_image_memory_seal(memory_of(bench, item), &item->image,
+                                      item->problem->op->input_count, true, error);
+}
+
+// Makes what the subject left of the image readable for the gate.
+static enum kg_status get_image(const struct kg_gate *gate, const struct kg_case *item,
+                                const struct bench *bench, struct kg_error *error)
+{
+    const struct kg_image_memory *memory = memory_of(bench, item);
+    return bench->device ? gate->device->backend->copy(gate->device, memory->at, bench->device,
+                                                       item->image.bytes, error)
+                         : kg_image_memory_seal(memory, &item->image,
+                                                item->problem->op->input_count, false, error);
+}
+
+static void run_subject(const struct kg_gate *gate, int index, const struct kg_subject *subject,
+                        unsigned char *base, struct outcome *outcome)
+{
+    const struct kg_backend *backend = gate->device->backend;
+    const struct kg_case *item = gate->cases.items[index];
+    void *tensors[KG_MAX_TENSORS];
+    for (int i = 0; i < item->problem->op->input_count + item->problem->op->output_count; i++)
+        tensors[i] = base + item->image.offset[i];
+    atomic_store(&gate->witness->image, (uintptr_t)base);
     atomic_store(&gate->witness->running, index + 1);
     outcome->failure.status =
         subject->run(subject->user, item->problem, tensors, &outcome->failure);
     atomic_store(&gate->witness->running, 0);
-    const char *changed = device->backend->changed ? device->backend->changed(device) : NULL;
+    const char *changed = backend->changed ? backend->changed(gate->device) : NULL;
     if (changed && !outcome->failure.status)
         outcome->failure.status =
             kg_error_set(&outcome->failure, KG_ERROR_WRONG, "it left %s changed", changed);
     outcome->ran = outcome->failure.status == KG_OK;
-    return outcome->ran && bench->device
-               ? device->backend->copy(device, image, base, item->image.bytes, error)
-               : KG_OK;
+}
+
+static enum kg_status run_once(const struct kg_gate *gate, int index,
+                               const struct kg_subject *subject, struct bench *bench, int run,
+                               struct outcome *outcome, struct kg_error *error)
+{
+    const struct kg_case *item = gate->cases.items[index];
+    unsigned char *base;
+    *outcome = (struct outcome){.ran = false};
+    enum kg_status status = set_image(gate, item, bench, run, &base, error);
+    if (status != KG_OK)
+        return status;
+    run_subject(gate, index, subject, base, outcome);
+    // A device that failed may not even copy.
+    return outcome->ran || !bench->device ? get_image(gate, item, bench, error) : KG_OK;
 }
 
 // Judges one run of a case. `*go_on` is false when the verdict is final; `*ran`: it was run.
@@ -332,8 +361,8 @@ static enum kg_status judge_run(const struct kg_gate *gate, int index, int run,
                  outcome.failure.text[0] ? outcome.failure.text : "it failed without saying why");
         right = false;
     } else {
-        status = check_image(item, run, image_of(bench, item), &bench->kept[index], verdict, &right,
-                             error);
+        status = check_image(item, run, memory_of(bench, item)->at, &bench->kept[index], verdict,
+                             &right, error);
     }
     if (!right && item->own.at)
         kg_case_restore(item);

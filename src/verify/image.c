@@ -98,6 +98,17 @@ enum kg_status kg_image_memory_open(struct kg_image_memory *memory,
     return failed ? kg_error_memory(error, "the gate's images") : KG_OK;
 }
 
+enum kg_status kg_image_memory_seal(const struct kg_image_memory *memory,
+                                    const struct kg_image_plan *plan, int input_count, bool sealed,
+                                    struct kg_error *error)
+{
+    bool failed = false;
+    for (int i = 0; i < input_count && memory->is_guarded && !failed; i++)
+        failed = mprotect(memory->at + plan->low[i], plan->high[i] - plan->low[i],
+                          sealed ? PROT_READ : PROT_READ | PROT_WRITE) != 0;
+    return failed ? kg_error_memory(error, "the gate's images") : KG_OK;
+}
+
 // Elements.
 
 int64_t kg_layout_offset(const struct kg_layout *layout, int rank, int64_t number)
@@ -375,6 +386,11 @@ bool kg_image_describe(const struct kg_problem *problem, const struct kg_image_p
         size_t begin = plan->offset[i], end = begin + problem->layouts[i].bytes;
         if (at < begin && begin - at <= GUARD_BYTES / 2) {
             snprintf(text, room, "%zu bytes before %s", begin - at, name);
+            return true;
+        }
+        if (at >= begin && at < end) {
+            snprintf(text, room, "%s %s at byte %zu",
+                     i < problem->op->input_count ? "input" : "output", name, at - begin);
             return true;
         }
         if (at >= end && at - end < GUARD_BYTES / 2) {

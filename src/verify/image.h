@@ -36,6 +36,10 @@ enum kg_status kg_image_memory_make(struct kg_image_memory *memory, bool is_guar
                                     struct kg_error *error);
 enum kg_status kg_image_memory_open(struct kg_image_memory *memory,
                                     const struct kg_image_plan *plan, struct kg_error *error);
+// Makes the inputs' rooms of a guarded image read-only, or writable again.
+enum kg_status kg_image_memory_seal(const struct kg_image_memory *memory,
+                                    const struct kg_image_plan *plan, int input_count, bool sealed,
+                                    struct kg_error *error);
 void kg_image_memory_free(struct kg_image_memory *memory);
 
 // The fill bytes before the first and the second run of a subject: as floats NaN and a number, as
@@ -65,7 +69,8 @@ bool kg_image_same(const struct kg_case *item, const struct kg_kept *kept,
 // The offset of an output's element number `number`, in elements.
 int64_t kg_layout_offset(const struct kg_layout *layout, int rank, int64_t number);
 
-// What lies at an address of an image: "4 bytes past the end of x". False if no tensor is near.
+// What lies at an address of an image: "4 bytes past the end of x", "input x at byte 8". False if
+// no tensor is near.
 bool kg_image_describe(const struct kg_problem *problem, const struct kg_image_plan *plan,
                        size_t at, char *text, size_t room);
 

@@ -25,7 +25,7 @@ const char *const kg_input_class_names[KG_INPUT_CLASS_COUNT] = {
     [KG_INPUT_INFINITE] = "some infinities",  [KG_INPUT_ROWS] = "rows of infinities and NaN",
     [KG_INPUT_TIES] = "many equal values",    [KG_INPUT_HALVES] = "halves between narrower floats",
     [KG_INPUT_WHOLE] = "small whole numbers", [KG_INPUT_LIMITS] = "limits of integers",
-    [KG_INPUT_OUTSIDE] = "indices outside",
+    [KG_INPUT_OUTSIDE] = "indices outside",   [KG_INPUT_LARGE] = "some huge values",
 };
 
 bool kg_inputs_class_applies(const struct kg_op *op, enum kg_input_class class)
@@ -62,7 +62,7 @@ bool kg_inputs_class_applies(const struct kg_op *op, enum kg_input_class class)
         return integers > 0;
     case KG_INPUT_OUTSIDE:
         return indices > 0;
-    default: // denormals, NaN, infinities
+    default: // denormals, NaN, infinities, a few huge values
         return floats > 0;
     }
 }
@@ -204,9 +204,12 @@ static void fill_large(const struct table *table, const struct kg_layout *layout
 
 // ---- Special values over what is there
 
-static double infinity_of(struct kg_random *random)
+static double special(const struct kg_input_source *source, struct kg_random *random)
 {
-    return kg_random_next(random) & 1 ? INFINITY : -INFINITY;
+    double sign = kg_random_next(random) & 1 ? 1 : -1;
+    if (source->class == KG_INPUT_LARGE) // a few of them may be added up
+        return sign * kg_dtypes[source->dtype].largest * kg_random_between(random, 0.03, 0.1);
+    return source->class == KG_INPUT_NAN ? NAN : sign * INFINITY;
 }
 
 // At least one, and beyond that at most one in sixteen, so that most results stay ordinary.
@@ -220,7 +223,7 @@ static void sprinkle(const struct kg_input_source *source, const struct kg_layou
         for (int d = 0; d < rank; d++)
             place[d] = (int64_t)kg_random_below(random, (uint64_t)layout->shape[d]);
         kg_dtype_store(source->dtype, data, offset_of(layout, rank, place),
-                       source->class == KG_INPUT_NAN ? NAN : infinity_of(random));
+                       special(source, random));
     }
 }
 
@@ -261,7 +264,7 @@ static void fill(const struct kg_problem *problem, int tensor, enum kg_input_cla
     }
     if (!kg_dtypes[source.dtype].is_float)
         return;
-    if (class == KG_INPUT_NAN || class == KG_INPUT_INFINITE)
+    if (class == KG_INPUT_NAN || class == KG_INPUT_INFINITE || class == KG_INPUT_LARGE)
         sprinkle(&source, layout, rank, &random, data);
     if (class == KG_INPUT_ROWS && source.uses.searched)
         fill_rows(&source, layout, rank, data);

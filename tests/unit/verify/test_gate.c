@@ -1,7 +1,7 @@
 // The gate lets honest kernels through, and turns every kind of dishonest one away, saying where.
 
 #include "test.h"
-#include "unit/verify/judge.h"
+#include "unit/verify/far_device.h"
 
 #include <math.h>
 
@@ -128,7 +128,7 @@ static const struct {
     {BEFORE_OUTPUT, false, "wrote 4 bytes before y"},
     {PAST_OUTPUT, false, "past the end of y"},
     {INTO_GAP, false, "between the elements of output y"},
-    {CHANGES_INPUT, false, "changed input bias"},
+    {CHANGES_INPUT, false, "input bias"},
     {WANDERS, false, "two runs differ in y[1, 0]"},
     {DROPS_NAN, false, "nan, got 0"},
     {CLIPS_INFINITY, false, "got 65504"},
@@ -165,40 +165,6 @@ static void faults(void)
     }
     unmake(&made);
 }
-
-// A device with memory of its own, as far as the gate can tell.
-static size_t fetched; // bytes copied, but for images on their way there
-
-static enum kg_status far_copy(struct kg_device *device, void *to, const void *from, size_t bytes,
-                               struct kg_error *error)
-{
-    fetched += bytes;
-    return plain_copy(device, to, from, bytes, error);
-}
-
-static enum kg_status far_fill(struct kg_device *device, void *memory, unsigned char value,
-                               size_t bytes, struct kg_error *error)
-{
-    (void)device, (void)error;
-    memset(memory, value, bytes);
-    return KG_OK;
-}
-
-static enum kg_status far_digest(struct kg_device *device, const void *memory, size_t bytes,
-                                 uint64_t *sum, struct kg_error *error)
-{
-    (void)device, (void)error;
-    *sum = kg_hash_chain((struct kg_hash){*sum, 0}, memory, bytes).low;
-    return KG_OK;
-}
-
-static const struct kg_backend far_backend = {.name = "far",
-                                              .allocate = plain_allocate,
-                                              .release = plain_release,
-                                              .copy = far_copy,
-                                              .fill = far_fill,
-                                              .digest = far_digest};
-static struct kg_device far_device = {.backend = &far_backend};
 
 // What an honest kernel left on the device helps no dishonest one, and what a dishonest one did
 // there is not blamed on the next.

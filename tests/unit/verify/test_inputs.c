@@ -10,8 +10,8 @@
 
 #define BIT(class) (1u << KG_INPUT_##class)
 #define ANY_FLOATS                                                                                 \
-    (BIT(NORMAL) | BIT(ZERO) | BIT(DENORMAL) | BIT(HUGE) | BIT(NAN) | BIT(INFINITE) | BIT(TIES) |  \
-     BIT(WHOLE))
+    (BIT(NORMAL) | BIT(ZERO) | BIT(DENORMAL) | BIT(HUGE) | BIT(NAN) | BIT(INFINITE) | BIT(LARGE) | \
+     BIT(TIES) | BIT(WHOLE))
 #define ANY_INTEGERS (BIT(NORMAL) | BIT(ZERO) | BIT(HUGE) | BIT(TIES) | BIT(WHOLE) | BIT(LIMITS))
 
 static const struct {

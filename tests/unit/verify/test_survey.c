@@ -2,7 +2,7 @@
 // wrong outside the windows is found, and honest kernels pass.
 
 #include "test.h"
-#include "unit/verify/judge.h"
+#include "unit/verify/far_device.h"
 
 #include <math.h>
 
@@ -138,8 +138,8 @@ static enum kg_status changes_input(void *user, const struct kg_problem *problem
     return status;
 }
 
-// The inputs of a large case have no copy: a change is found, and the next subject gets them as
-// they were.
+// The inputs of a large case have no copy. Where they can be written, a change is found, and the
+// next subject gets them as they were.
 static void changed_inputs(void)
 {
     struct made made = make(BIAS_RELU, "P=300 D=400 T=f32");
@@ -150,7 +150,7 @@ static void changed_inputs(void)
     struct kg_error error = {0};
     struct kg_gate *gate;
     struct kg_verdict verdict;
-    CHECK_STATUS(kg_gate_make(&plain_device, made.op, &policy, &gate, &error), KG_OK, &error);
+    CHECK_STATUS(kg_gate_make(&far_device, made.op, &policy, &gate, &error), KG_OK, &error);
     for (int turn = 0; turn < 2; turn++) {
         CHECK_STATUS(kg_gate_judge(gate, &wrong, &verdict, &error), KG_OK, &error);
         CHECK(!verdict.passed && strstr(verdict.reason, "changed input x"));
