@@ -49,24 +49,31 @@ static void close_bench(const struct kg_gate *gate, struct bench *bench)
     free(bench->kept);
 }
 
+// The bytes of the largest image; with `shared`, of those in memory that cases share.
+static size_t largest_image(const struct kg_gate *gate, bool shared)
+{
+    size_t bytes = 1;
+    for (int i = 0; i < gate->cases.count; i++) {
+        const struct kg_case *item = gate->cases.items[i];
+        if ((!shared || !item->own.at) && item->image.bytes > bytes)
+            bytes = item->image.bytes;
+    }
+    return bytes;
+}
+
 static enum kg_status open_bench(const struct kg_gate *gate, bool with_device, struct bench *bench,
                                  struct kg_error *error)
 {
-    size_t bytes = 1;
     memset(bench, 0, sizeof *bench);
-    for (int i = 0; i < gate->cases.count; i++) {
-        const struct kg_case *item = gate->cases.items[i];
-        bool is_here = !item->own.at || !gate->device->backend->shares_memory;
-        if (is_here && item->image.bytes > bytes)
-            bytes = item->image.bytes;
-    }
     bench->kept = calloc((size_t)gate->cases.count + 1, sizeof *bench->kept);
-    enum kg_status status =
-        bench->kept ? kg_image_memory_make(&bench->image, gate->cases.is_guarded, bytes, error)
-                    : kg_error_memory(error, "the gate's images");
+    enum kg_status status = bench->kept
+                                ? kg_image_memory_make(&bench->image, gate->cases.is_guarded,
+                                                       largest_image(gate, true), error)
+                                : kg_error_memory(error, "the gate's images");
     void *memory = NULL;
     if (status == KG_OK && with_device && !gate->device->backend->shares_memory)
-        status = gate->device->backend->allocate(gate->device, bytes, &memory, error);
+        status = gate->device->backend->allocate(gate->device, largest_image(gate, false), &memory,
+                                                 error);
     bench->device = memory;
     if (status != KG_OK)
         close_bench(gate, bench);

@@ -207,8 +207,8 @@ static void fill_large(const struct table *table, const struct kg_layout *layout
 static double special(const struct kg_input_source *source, struct kg_random *random)
 {
     double sign = kg_random_next(random) & 1 ? 1 : -1;
-    if (source->class == KG_INPUT_LARGE) // a few of them may be added up
-        return sign * kg_dtypes[source->dtype].largest * kg_random_between(random, 0.03, 0.1);
+    if (source->class == KG_INPUT_LARGE) // two of them may be added up
+        return sign * kg_dtypes[source->dtype].largest * kg_random_between(random, 0.26, 0.45);
     return source->class == KG_INPUT_NAN ? NAN : sign * INFINITY;
 }
 

@@ -13,7 +13,7 @@ enum kg_input_class {
     KG_INPUT_HUGE,     // up to the largest finite value
     KG_INPUT_NAN,      // normal, with a few NaN
     KG_INPUT_INFINITE, // normal, with a few infinities of both signs
-    KG_INPUT_LARGE,    // normal, with a few huge values of both signs: sums stay decidable
+    KG_INPUT_LARGE,    // normal, with a few huge values of both signs
     KG_INPUT_ROWS,     // where a largest or smallest element is searched: rows of -inf, NaN or inf
     KG_INPUT_TIES,     // four distinct values
     KG_INPUT_HALVES,   // between two neighbours of a narrower dtype, exactly or nearly

@@ -87,12 +87,14 @@ static enum kg_status place(struct kg_residents *residents, int index, bool *her
     if (*here || item->strided || item->shares_memory ||
         item->image.bytes > (MAX_BYTES - residents->bytes) / 2)
         return KG_OK;
-    unsigned char *scratch = malloc(item->image.bytes);
+    // A large case has an image in the host's memory already.
+    unsigned char *scratch = item->own.at ? item->own.at : malloc(item->image.bytes);
     if (!scratch)
         return kg_error_memory(error, "an image of the gate");
     for (int run = 0; run < 2 && !status; run++)
         status = place_image(residents, index, run, scratch, error);
-    free(scratch);
+    if (!item->own.at)
+        free(scratch);
     *here = status == KG_OK;
     if (status)
         drop(residents, index);
