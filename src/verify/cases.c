@@ -23,6 +23,8 @@
 #define GENERATED_BYTES 0.04
 #define GENERATED_TOTAL 0.1 // all of them, beside the required ones
 
+#define USUAL_TILES 4
+
 struct request {
     const int64_t *sizes;
     enum kg_input_class class;
@@ -400,15 +402,21 @@ static enum kg_status add_small(struct maker *maker)
     return status;
 }
 
-// One less than a tile, a tile, one more.
-static enum kg_status add_near_tiles(struct maker *maker)
+// Vector lengths and blocks that kernels like to use, then those of the policy.
+static int64_t tile_of(const struct maker *maker, int number)
 {
     static const int64_t usual[] = {8, 16, 32, 64};
+    return number < USUAL_TILES ? usual[number] : maker->policy->tiles[number - USUAL_TILES];
+}
+
+// One less than a tile, a tile, one more, in several sizes at once.
+static enum kg_status add_near_tiles(struct maker *maker)
+{
     int64_t sizes[KG_MAX_SIZES];
     enum kg_status status = KG_OK;
-    int count = 4 + maker->policy->tile_count;
+    int count = USUAL_TILES + maker->policy->tile_count;
     for (int t = 0; t < count; t++) {
-        int64_t tile = t < 4 ? usual[t] : maker->policy->tiles[t - 4];
+        int64_t tile = tile_of(maker, t);
         for (int64_t near = tile > 1 ? tile - 1 : 1; near <= tile; near++) {
             bool added = false;
             for (int tries = 0; tries < 8 && !added && status == KG_OK; tries++) {
@@ -417,6 +425,27 @@ static enum kg_status add_near_tiles(struct maker *maker)
                     continue;
                 status = add(maker, sizes, KG_INPUT_NORMAL, false, false, &added);
             }
+        }
+    }
+    return status;
+}
+
+// Each size on its own: once exactly a tile, and once beside one. The others are small, and tiles
+// that cost too much give way to smaller ones.
+static enum kg_status add_each_at_tile(struct maker *maker)
+{
+    int64_t sizes[KG_MAX_SIZES];
+    enum kg_status status = KG_OK;
+    int count = USUAL_TILES + maker->policy->tile_count;
+    for (int i = 0; i < 2 * maker->instance->size_count; i++) {
+        int size = i / 2, tile = (int)kg_random_below(&maker->random, (uint64_t)count);
+        bool added = maker->instance->sizes[size]->is_param;
+        int64_t beside = i % 2 == 0 ? 0 : kg_random_below(&maker->random, 2) ? 1 : -1;
+        for (; tile >= 0 && !added && status == KG_OK; tile = tile > 0 ? tile / 2 : -1) {
+            set_primes(maker, sizes, i, 1);
+            sizes[size] = tile_of(maker, tile) + beside;
+            if (kg_sizes_mend(maker->instance, sizes, 1u << size, &maker->random))
+                status = add(maker, sizes, KG_INPUT_NORMAL, false, false, &added);
         }
     }
     return status;
@@ -497,6 +526,8 @@ enum kg_status kg_cases_make(struct kg_cases *cases, const struct kg_op *instanc
     enum kg_status status = add_small(&maker);
     if (status == KG_OK)
         status = add_near_tiles(&maker);
+    if (status == KG_OK)
+        status = add_each_at_tile(&maker);
     if (status == KG_OK)
         status = add_all_wanted(&maker);
     if (status == KG_OK)
