@@ -51,10 +51,10 @@ def addable(subject):
 
 
 FAULTS = [
-    Fault("stale_tail", "The last hundredth of each output is not written, where it has a hundred "
-          "elements.", before="char *old[TENSORS];" + KEEP, after="""
+    Fault("stale_tail", "The last hundredth of each output, one element at least, is not written.",
+          before="char *old[TENSORS];" + KEEP, after="""
 for (int i = INPUTS; i < TENSORS; i++)
-    siege_keep_old(&t[i], old[i], t[i].elements - t[i].elements / 100);""" + FREE),
+    siege_keep_old(&t[i], old[i], t[i].elements - (t[i].elements + 99) / 100);""" + FREE),
     Fault("first_call_only", "Results are written by the first call alone.",
           outside="static int siege_calls;", before="char *old[TENSORS];" + KEEP, after="""
 for (int i = INPUTS; i < TENSORS && siege_calls > 0; i++)
