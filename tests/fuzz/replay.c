@@ -93,7 +93,7 @@ static size_t mutate(uint8_t *bytes, size_t size, const struct input *other)
         length = random_below(other->size - begin + 1);
     }
     }
-    if (size + length > LARGEST)
+    if (length == 0 || size + length > LARGEST)
         return size;
     memmove(bytes + at + length, bytes + at, size - at);
     memcpy(bytes + at, from, length);
