@@ -37,6 +37,7 @@ struct kg_case {
 
 struct kg_cases {
     bool is_guarded; // images are: see image.h
+    double harder;   // multiplies the limits on work, not those on memory; 0: as 1
     int count;
     int capacity;
     struct kg_case **items;

@@ -32,7 +32,8 @@ struct request {
     bool shares_memory;
     enum kg_placement placement;
     uint64_t seed;
-    double effort; // multiplies all limits
+    double effort; // multiplies the limits on memory
+    double work;   // and those on work
     bool needed;   // an expensive case is then checked in windows instead of left out
 };
 
@@ -170,8 +171,8 @@ static enum kg_status plan_survey(struct kg_cases *cases, struct kg_case *item,
     if (status != KG_OK)
         return status;
     double room = MOST_BYTES * request->effort - cases->bytes;
-    item->surveyed = cost.operations <= MOST_SURVEYED * request->effort * kg_case_threads() &&
-                     cost.bytes <= room;
+    item->surveyed =
+        cost.operations <= MOST_SURVEYED * request->work * kg_case_threads() && cost.bytes <= room;
     if (item->surveyed)
         cases->bytes += cost.bytes;
     else
@@ -184,7 +185,7 @@ static enum kg_status plan_outputs(struct kg_cases *cases, struct kg_case *item,
                                    const struct request *request, double cost,
                                    struct kg_error *error)
 {
-    double effort = KG_DEFAULT_EFFORT * request->effort;
+    double effort = KG_DEFAULT_EFFORT * request->work;
     if (item->whole) {
         item->window_count = 1;
         return KG_OK;
@@ -201,7 +202,7 @@ static enum kg_status plan_case(struct kg_cases *cases, struct kg_case *item,
                                 const struct kg_op *instance, const struct request *request,
                                 bool *wanted, struct kg_error *error)
 {
-    double cost = 0, effort = KG_DEFAULT_EFFORT * request->effort;
+    double cost = 0, effort = KG_DEFAULT_EFFORT * request->work;
     *wanted = true;
     enum kg_status status = make_problem(item, instance, request, error);
     if (status == KG_ERROR_SHAPE && !request->needed) {
@@ -213,7 +214,7 @@ static enum kg_status plan_case(struct kg_cases *cases, struct kg_case *item,
         status = kg_reference_cost(item->problem, NULL, &cost, error);
     *wanted = status == KG_OK &&
               (request->needed || (cost <= effort * GENERATED_PART &&
-                                   item->problem->operations <= MOST_FLOPS * request->effort));
+                                   item->problem->operations <= MOST_FLOPS * request->work));
     if (!*wanted)
         return status;
     label(item);
@@ -264,7 +265,7 @@ struct maker {
     const struct kg_op *instance;
     const struct kg_policy *policy;
     uint64_t seed;
-    double effort;
+    double effort, work;     // as in a request
     struct kg_random random; // chooses sizes
     bool has_primes;
     int64_t primes[KG_MAX_SIZES]; // a set of primes that the definition allows
@@ -304,6 +305,7 @@ static enum kg_status add(struct maker *maker, const int64_t *sizes, enum kg_inp
         .placement = (enum kg_placement)(places % KG_PLACEMENT_COUNT),
         .seed = maker->seed + 1000003u * (uint64_t)maker->cases->count,
         .effort = maker->effort,
+        .work = maker->work,
         .needed = needed,
     };
     return append_case(maker->cases, maker->instance, &request, added, maker->error);
@@ -459,7 +461,7 @@ static bool find_rich(const struct maker *maker, int64_t *sizes)
         const struct kg_case *item = maker->cases->items[i];
         double cost;
         if (!item->whole || kg_reference_cost(item->problem, NULL, &cost, NULL) != KG_OK ||
-            cost <= max || cost > KG_DEFAULT_EFFORT * maker->effort * GENERATED_PART)
+            cost <= max || cost > KG_DEFAULT_EFFORT * maker->work * GENERATED_PART)
             continue;
         max = cost;
         memcpy(sizes, item->problem->sizes, sizeof item->problem->sizes);
@@ -516,11 +518,13 @@ static enum kg_status check_outputs(const struct kg_cases *cases, const struct k
 enum kg_status kg_cases_make(struct kg_cases *cases, const struct kg_op *instance,
                              const struct kg_policy *policy, uint64_t seed, struct kg_error *error)
 {
+    double effort = policy->effort > 0 ? policy->effort : 1;
     struct maker maker = {.cases = cases,
                           .instance = instance,
                           .policy = policy,
                           .seed = seed,
-                          .effort = policy->effort > 0 ? policy->effort : 1,
+                          .effort = effort,
+                          .work = cases->harder > 0 ? effort * cases->harder : effort,
                           .random = kg_random_make(seed, 1),
                           .error = error};
     enum kg_status status = add_small(&maker);

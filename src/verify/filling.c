@@ -54,31 +54,38 @@ int kg_case_threads(void)
     return count < 1 ? 1 : count > MAX_THREADS ? MAX_THREADS : (int)count;
 }
 
-// Computes the inputs and the reference.
-static enum kg_status fill(struct kg_case *item, bool is_guarded, const volatile int *cancel,
-                           struct kg_error *error)
-{
-    const void *const *inputs = (const void *const *)item->inputs;
-    enum kg_status status = fill_inputs(item, is_guarded, error);
-    for (int w = 0; w < item->window_count && status == KG_OK; w++)
-        status = kg_reference_window(item->problem, inputs, item->whole ? NULL : item->windows[w],
-                                     kg_case_threads(), cancel, item->expected[w], error);
-    if (status == KG_OK && item->surveyed)
-        status =
-            kg_survey_make(item->problem, inputs, kg_case_threads(), cancel, &item->survey, error);
-    for (int w = 0; w < item->window_count && item->survey && status == KG_OK; w++)
-        kg_survey_learn(item->survey, item->expected[w]);
-    return status;
-}
-
 struct filling {
     const struct kg_cases *cases;
     const volatile int *cancel;
     _Atomic int next;
-    pthread_mutex_t lock; // locked to report a failure
+    pthread_mutex_t lock;    // locked to report a failure
+    pthread_mutex_t surveys; // one at a time: each takes all cores and much memory
     enum kg_status status;
     struct kg_error *error;
 };
+
+static enum kg_status survey(struct filling *filling, struct kg_case *item, struct kg_error *error)
+{
+    pthread_mutex_lock(&filling->surveys);
+    enum kg_status status =
+        kg_survey_make(item->problem, (const void *const *)item->inputs, kg_case_threads(),
+                       filling->cancel, &item->survey, error);
+    pthread_mutex_unlock(&filling->surveys);
+    for (int w = 0; w < item->window_count && status == KG_OK; w++)
+        kg_survey_learn(item->survey, item->expected[w]);
+    return status;
+}
+
+// Computes the inputs and the reference.
+static enum kg_status fill(struct filling *filling, struct kg_case *item, struct kg_error *error)
+{
+    const void *const *inputs = (const void *const *)item->inputs;
+    enum kg_status status = fill_inputs(item, filling->cases->is_guarded, error);
+    for (int w = 0; w < item->window_count && status == KG_OK; w++)
+        status = kg_reference_window(item->problem, inputs, item->whole ? NULL : item->windows[w],
+                                     kg_case_threads(), filling->cancel, item->expected[w], error);
+    return status == KG_OK && item->surveyed ? survey(filling, item, error) : status;
+}
 
 static void *fill_some(void *argument)
 {
@@ -88,8 +95,7 @@ static void *fill_some(void *argument)
         if (at >= filling->cases->count)
             return NULL;
         struct kg_error error = {0};
-        enum kg_status status =
-            fill(filling->cases->items[at], filling->cases->is_guarded, filling->cancel, &error);
+        enum kg_status status = fill(filling, filling->cases->items[at], &error);
         if (status == KG_OK)
             continue;
         pthread_mutex_lock(&filling->lock);
@@ -105,8 +111,11 @@ static void *fill_some(void *argument)
 enum kg_status kg_cases_fill(const struct kg_cases *cases, const volatile int *cancel,
                              struct kg_error *error)
 {
-    struct filling filling = {
-        .cases = cases, .cancel = cancel, .lock = PTHREAD_MUTEX_INITIALIZER, .error = error};
+    struct filling filling = {.cases = cases,
+                              .cancel = cancel,
+                              .lock = PTHREAD_MUTEX_INITIALIZER,
+                              .surveys = PTHREAD_MUTEX_INITIALIZER,
+                              .error = error};
     pthread_t helpers[MAX_THREADS];
     int started = 0, wanted = kg_case_threads() - 1;
     while (started < wanted && started + 1 < cases->count &&
@@ -116,5 +125,6 @@ enum kg_status kg_cases_fill(const struct kg_cases *cases, const volatile int *c
     for (int i = 0; i < started; i++)
         pthread_join(helpers[i], NULL);
     pthread_mutex_destroy(&filling.lock);
+    pthread_mutex_destroy(&filling.surveys);
     return filling.status;
 }

@@ -212,9 +212,10 @@ static enum kg_status prove(struct kg_gate *gate, const struct kg_policy *policy
                                 gate->op->name, kg_gate_impostor_name(passing), gate->cases.count);
         // Adds cases with other inputs, at sizes whose cost grows by a factor of four each time.
         struct kg_policy richer = *policy;
-        richer.effort = (policy->effort > 0 ? policy->effort : 1) * (double)(4 << 2 * mend);
         richer.shape_count = 0;
-        struct kg_cases more = {.is_guarded = gate->cases.is_guarded};
+        struct kg_cases more = {.is_guarded = gate->cases.is_guarded,
+                                .harder = (double)(4 << 2 * mend),
+                                .bytes = gate->cases.bytes};
         status = kg_cases_make(&more, gate->op, &richer, gate->seed + (uint64_t)mend + 1, error);
         if (status == KG_OK)
             status = kg_cases_take(&gate->cases, &more, error);
@@ -385,7 +386,7 @@ static enum kg_status judge_first(const struct kg_gate *gate, int index,
                                   const struct kg_subject *subject, struct bench *bench,
                                   struct kg_verdict *verdict, bool *go_on, struct kg_error *error)
 {
-    bool ran, passes = false;
+    bool ran = false, passes = false;
     if (gate->residents) {
         enum kg_status status =
             kg_residents_judge(gate->residents, index, subject, verdict, &passes, error);
@@ -402,7 +403,7 @@ static enum kg_status judge_again(const struct kg_gate *gate, int index,
                                   const struct kg_subject *subject, struct bench *bench,
                                   struct kg_verdict *verdict, bool *go_on, struct kg_error *error)
 {
-    bool ran;
+    bool ran = false;
     return bench->kept[index].is_there
                ? judge_run(gate, index, 1, subject, bench, verdict, &ran, go_on, error)
                : KG_OK;
@@ -464,7 +465,7 @@ enum kg_status kg_gate_judge(const struct kg_gate *gate, const struct kg_subject
     if (status != KG_OK)
         return status;
     bool go_on = true;
-    kg_witness_watch(gate->witness);
+    kg_witness_begin(gate->witness, gate->cases.is_guarded);
     if (gate->device->backend->watch)
         status = gate->device->backend->watch(gate->device, error);
     if (status == KG_OK)
@@ -472,7 +473,7 @@ enum kg_status kg_gate_judge(const struct kg_gate *gate, const struct kg_subject
     if (status == KG_OK && go_on)
         status =
             judge_all(gate, judge_again, SECOND_ORDER, subject, &bench, verdict, &go_on, error);
-    kg_witness_leave();
+    kg_witness_end(gate->cases.is_guarded);
     close_bench(gate, &bench);
     if (status != KG_OK)
         return status;

@@ -2,6 +2,7 @@
 
 #include "verify/case.h"
 #include "verify/decode.h"
+#include "verify/random.h"
 
 #include <float.h>
 #include <math.h>
@@ -12,13 +13,16 @@
 // Of the fields while one part of an output is evaluated.
 #define PART_BYTES 1.5e8
 #define MAX_PARTS 1024
-#define RUN 1024         // elements that are compared at once
-#define MAX_SUSPECTS 512 // that are judged, the worst ones first
+#define RUN 1024 // elements that are compared at once
+// Suspects that are judged.
+#define MAX_WORST 256
+#define MAX_OTHERS 256
 // A run of elements whose error as a whole is this multiple of the usual one is suspect.
 #define USUAL_RMS 3.0
 // Errors are far below the slack. One that is more than this multiple of the median is suspect.
 #define USUAL_SLACK 4
-#define SAMPLE 2048 // slacks of a window
+#define SAMPLE 2048        // slacks of a window
+#define SUSPECTS_STREAM 23 // of random numbers
 
 struct part {
     int output;
@@ -322,23 +326,42 @@ struct suspect {
     double excess; // error as a multiple of what is usual
 };
 
+// The worst ones, and a random choice of all others: many may be harmless, because rounding decides
+// them, and the wrong ones need not be the worst.
 struct suspects {
     int64_t found;
-    int count;
-    struct suspect worst[MAX_SUSPECTS]; // in no order
-    int least;                          // the position of the one with the least excess
+    int worst_count, other_count;
+    struct suspect worst[MAX_WORST]; // in no order
+    int least;                       // the position of the one with the least excess
+    struct suspect others[MAX_OTHERS];
+    struct kg_random random;
 };
+
+static void suspect_as_other(struct suspects *suspects, struct suspect found)
+{
+    if (suspects->other_count < MAX_OTHERS) {
+        suspects->others[suspects->other_count++] = found;
+        return;
+    }
+    uint64_t place =
+        kg_random_below(&suspects->random, (uint64_t)(suspects->found - suspects->worst_count));
+    if (place < MAX_OTHERS)
+        suspects->others[place] = found;
+}
 
 static void suspect(struct suspects *suspects, struct suspect found)
 {
     suspects->found++;
-    if (suspects->count < MAX_SUSPECTS)
-        suspects->worst[suspects->count++] = found;
-    else if (found.excess > suspects->worst[suspects->least].excess)
+    if (suspects->worst_count < MAX_WORST) {
+        suspects->worst[suspects->worst_count++] = found;
+    } else if (found.excess > suspects->worst[suspects->least].excess) {
+        suspect_as_other(suspects, suspects->worst[suspects->least]);
         suspects->worst[suspects->least] = found;
-    else
+    } else {
+        suspect_as_other(suspects, found);
         return;
-    for (int i = 0; i < suspects->count; i++)
+    }
+    for (int i = 0; i < suspects->worst_count; i++)
         if (suspects->worst[i].excess < suspects->worst[suspects->least].excess)
             suspects->least = i;
 }
@@ -459,6 +482,29 @@ static enum kg_status judge_suspect(const struct kg_survey *survey, int output,
     return KG_OK;
 }
 
+static enum kg_status judge_suspects(const struct kg_survey *survey, int output,
+                                     const struct suspects *suspects, const void *const *inputs,
+                                     const void *const *outputs, struct kg_verdict *verdict,
+                                     bool *right, struct kg_error *error)
+{
+    enum kg_status status = KG_OK;
+    int judged = suspects->worst_count + suspects->other_count;
+    for (int i = 0; i < judged && !status && *right; i++) {
+        const struct suspect *one = i < suspects->worst_count
+                                        ? &suspects->worst[i]
+                                        : &suspects->others[i - suspects->worst_count];
+        status = judge_suspect(survey, output, one, inputs, outputs, verdict, right, error);
+    }
+    size_t used = strlen(verdict->remarks);
+    if (!status && *right && suspects->found > judged)
+        snprintf(verdict->remarks + used, sizeof verdict->remarks - used,
+                 "%sof %lld elements of %s whose errors are larger than usual, %d were judged",
+                 used ? "; " : "", (long long)suspects->found,
+                 survey->problem->op->tensors[survey->problem->op->input_count + output]->name,
+                 judged);
+    return status;
+}
+
 enum kg_status kg_survey_judge(const struct kg_survey *survey, const void *const *inputs,
                                const void *const *outputs, struct kg_verdict *verdict, bool *right,
                                struct kg_error *error)
@@ -481,12 +527,11 @@ enum kg_status kg_survey_judge(const struct kg_survey *survey, const void *const
             whole.extent[d] = layout->shape[d];
         struct row row = first_row(layout, rank, &whole);
         memset(suspects, 0, sizeof *suspects);
+        suspects->random = kg_random_make(verdict->seed, SUSPECTS_STREAM);
         do
             compare_row(values, &usual, outputs[o], row.at, &row, suspects);
         while (next_row(layout, rank, &whole, &row));
-        for (int i = 0; i < suspects->count && !status && *right; i++)
-            status = judge_suspect(survey, o, &suspects->worst[i], inputs, outputs, verdict, right,
-                                   error);
+        status = judge_suspects(survey, o, suspects, inputs, outputs, verdict, right, error);
         verdict->elements += values->count;
     }
     free(suspects);

@@ -49,20 +49,20 @@ static void note(int number, siginfo_t *info, void *context)
     signal(number, SIG_DFL);
 }
 
-void kg_witness_watch(struct kg_witness *witness)
+void kg_witness_begin(struct kg_witness *witness, bool faults)
 {
     struct sigaction action = {.sa_sigaction = note, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     sigemptyset(&action.sa_mask);
     atomic_store(&witness->running, 0);
     atomic_store(&witness->address, 0);
     atomic_store(&watched, witness);
-    for (int i = 0; i < SIGNALS; i++)
+    for (int i = 0; i < SIGNALS && faults; i++)
         sigaction(signals[i], &action, &before[i]);
 }
 
-void kg_witness_leave(void)
+void kg_witness_end(bool faults)
 {
-    for (int i = 0; i < SIGNALS; i++)
+    for (int i = 0; i < SIGNALS && faults; i++)
         sigaction(signals[i], &before[i], NULL);
     atomic_store(&watched, NULL);
 }

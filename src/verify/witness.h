@@ -8,6 +8,7 @@
 #include "base/error.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct kg_witness {
@@ -19,9 +20,9 @@ struct kg_witness {
 
 enum kg_status kg_witness_make(struct kg_witness **witness, struct kg_error *error);
 void kg_witness_free(struct kg_witness *witness);
-// Notes faults from here on, in all threads of this process, until kg_witness_leave. They remain
-// fatal. One witness at a time.
-void kg_witness_watch(struct kg_witness *witness);
-void kg_witness_leave(void);
+// Begins anew. With `faults`, memory faults are noted from here on, in all threads of this process,
+// until kg_witness_end. They remain fatal. One witness at a time.
+void kg_witness_begin(struct kg_witness *witness, bool faults);
+void kg_witness_end(bool faults);
 
 #endif
