@@ -55,6 +55,7 @@ struct cli_options {
     const char *export_path;
     bool json;
     bool nearest;
+    bool sanitize;
     bool timings;
     bool warm;
     bool compare;
@@ -84,6 +85,7 @@ enum cli_option {
     CLI_ARRAYS = 1 << 12,   // --input --output
     CLI_ASSEMBLY = 1 << 13, // --kernel --log, and a launch: --grid --block --smem ...
     CLI_FIT = 1 << 15,      // filters of samples, and --export
+    CLI_SANITIZE = 1 << 16,
     CLI_OVERRIDE = 1 << 14,
 };
 

@@ -328,6 +328,8 @@ void cli_show_verdict(const struct kg_verify_result *verdict)
            verdict->worst);
     printf("          %d impostors rejected by the same inputs; seed %llu\n", verdict->impostors,
            (unsigned long long)verdict->seed);
+    if (verdict->sanitized[0])
+        printf("          nothing found by %s\n", verdict->sanitized);
     if (verdict->remarks[0])
         printf("          %s\n", verdict->remarks);
     if (!verdict->passed)
@@ -343,5 +345,7 @@ void cli_show_verdict_json(const struct kg_verify_result *verdict)
     cli_json_text(verdict->reason);
     printf(", \"remarks\": ");
     cli_json_text(verdict->remarks);
+    printf(", \"sanitized\": ");
+    cli_json_text(verdict->sanitized);
     printf("}");
 }

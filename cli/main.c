@@ -21,7 +21,8 @@ const struct cli_command cli_commands[] = {
      "  kernelgen build ops/bias_relu.kg\n"
      "  kernelgen build ops/softmax.kg --op softmax --size P=4096,D=4096 --rigor exhaustive\n"
      "  kernelgen build ops/matmul.kg --op matmul --time 30 --out out/matmul\n",
-     SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_OUT | CLI_LANG | CLI_OVERRIDE, 1, 1, cli_build},
+     SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_OUT | CLI_LANG | CLI_OVERRIDE | CLI_SANITIZE, 1,
+     1, cli_build},
     {"check", "OP.kg [OPTIONS]", "parse and analyse; the definition document on stdout",
      "Without --op, a file of several ops is checked as a whole and its ops are listed.\n\n"
      "  kernelgen check ops/bias_relu.kg\n"
@@ -44,8 +45,9 @@ const struct cli_command cli_commands[] = {
      "  kernelgen verify ops/bias_relu.kg\n"
      "  kernelgen emit ops/bias_relu.kg --dtype T=f32 --target host --out mine.c\n"
      "  kernelgen verify ops/bias_relu.kg --dtype T=f32 --candidate mine.c --seed 7\n",
-     SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_CANDIDATE | CLI_OVERRIDE | CLI_SEED, 1, 1,
-     cli_verify},
+     SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_CANDIDATE | CLI_OVERRIDE | CLI_SEED |
+         CLI_SANITIZE,
+     1, 1, cli_verify},
     {"run", "OP.kg --input TENSOR=FILE.npy ... --output TENSOR=FILE.npy ...",
      "one execution on NumPy files",
      "Sizes, dtypes and strides come from the files; contradictions are refused by name. bf16 is\n"
@@ -206,6 +208,8 @@ static enum cli_exit run(const struct cli_command *command, struct cli *cli)
         status = kg_context_set_protocol(cli->context, cli->options.protocol);
     if (status == KG_OK)
         kg_context_set_nearest(cli->context, cli->options.nearest);
+    if (status == KG_OK)
+        kg_context_set_sanitize(cli->context, cli->options.sanitize);
     enum cli_exit exit_status = status == KG_OK ? command->run(cli) : cli_fail(cli, status);
     if (status == KG_OK && cli->options.timings)
         show_timings(cli);

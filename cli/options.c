@@ -55,6 +55,8 @@ static const struct option options[] = {
      "an edited file of 'emit --target ptx' instead of the generated kernel"},
     {"--effort", KIND_TEXT, PLACE(effort), CLI_TIME, "X",
      "multiplies the accuracy gate's limits on work and memory: 4 verifies more, 0.5 less"},
+    {"--sanitize", KIND_FLAG, PLACE(sanitize), CLI_SANITIZE, NULL,
+     "also runs the kernel under compute-sanitizer or, on the host, the compiler's sanitizers"},
     {"--seed", KIND_TEXT, PLACE(seed), CLI_SEED, "N", "seed of the inputs; default: a fresh one"},
     {"--input", KIND_INPUT, 0, CLI_ARRAYS, "x=x.npy", "a tensor to read, once per input"},
     {"--output", KIND_OUTPUT, 0, CLI_ARRAYS, "y=y.npy", "a tensor to write, once per output"},

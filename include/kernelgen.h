@@ -120,6 +120,12 @@ KG_API enum kg_status kg_context_create(const struct kg_options *options,
 KG_API enum kg_status kg_context_set_protocol(struct kg_context *context, const char *protocol);
 // Multiplies the limits of the accuracy gate on work and memory, from 0.01 to 1000; 1 by default.
 KG_API enum kg_status kg_context_set_effort(struct kg_context *context, double effort);
+// Whether kernels that have passed the accuracy gate are run once more under tools that see what
+// results do not show: of kg_plan_verify and kg_problem_verify_file, and the final one of kg_build.
+// On GPUs these are memcheck, racecheck and synccheck of NVIDIA's compute-sanitizer, on the host
+// the C compiler's sanitizers of addresses and of undefined behaviour. It takes some seconds to
+// minutes. KG_ERROR_MISSING where a tool is not installed. false by default.
+KG_API void kg_context_set_sanitize(struct kg_context *context, bool sanitize);
 // Whether the best known choice of the nearest shape may be used for a problem of which nothing is
 // known, if nothing is to be measured (KG_RIGOR_ESTIMATE, KG_RIGOR_WISDOM). true: if no size
 // differs by more than a factor of two and its bound is not worse than that of the rules' choice.
@@ -262,6 +268,9 @@ struct kg_verify_result {
     // What else should be known, "" if nothing: required sizes that were left out because they are
     // too large, or results that are always the same.
     char remarks[256];
+    // The tools that found nothing (kg_context_set_sanitize): "memcheck (41 cases), ..."; "": none
+    // was asked for.
+    char sanitized[128];
 };
 
 // The accuracy gate. `seed` 0: fresh inputs. A rejection returns KG_OK with passed == false.

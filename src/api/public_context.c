@@ -162,6 +162,12 @@ enum kg_status kg_context_set_effort(struct kg_context *context, double effort)
     return KG_OK;
 }
 
+void kg_context_set_sanitize(struct kg_context *context, bool sanitize)
+{
+    if (context)
+        context->session.sanitizes = sanitize;
+}
+
 void kg_context_set_nearest(struct kg_context *context, bool nearest)
 {
     if (context)

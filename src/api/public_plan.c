@@ -56,6 +56,7 @@ static void give_verdict(const struct kg_verdict *verdict, struct kg_verify_resu
     };
     snprintf(ours.reason, sizeof ours.reason, "%s", verdict->reason);
     snprintf(ours.remarks, sizeof ours.remarks, "%s", verdict->remarks);
+    snprintf(ours.sanitized, sizeof ours.sanitized, "%s", verdict->sanitized);
     kg_api_fill(&kg_sized_verify_result, 0, &ours, result);
 }
 

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 
 struct kg_backend;
+struct kg_sanitizer;
 
 // An open device. Backends embed it as their first member.
 struct kg_device {
@@ -169,6 +170,8 @@ struct kg_backend {
     void (*flush)(struct kg_device *device);
     // The current clock rate in Hz; 0 if unknown. It is read, never set.
     double (*clock)(struct kg_device *device);
+    // Tools that watch kernels: device/sanitizer.h.
+    const struct kg_sanitizer *sanitizers;
     // For backends that can replay a sequence of launches as one; else NULL. `record` calls `run`,
     // whose launches on the NULL stream are recorded and not executed; no other thread may launch
     // meanwhile. Arguments are copied. A graph must be freed before its kernels are unloaded.

@@ -5,6 +5,7 @@
 
 #include "base/files.h"
 #include "flow/judging.h"
+#include "flow/sanitize.h"
 #include "flow/worker_job.h"
 #include "gen/cuda/declared.h"
 #include "gen/prepared.h"
@@ -456,7 +457,7 @@ static enum kg_status verify_here(const struct kg_request *request, const char *
         status = kg_flow_judge(request, gate, &subject, runs_grids ? NULL : &guest,
                                runs_grids ? GPU_SECONDS : HOST_SECONDS, verdict, error);
     }
-    if (!status)
+    if (!status && !request->session->exercises)
         status = record(request, path, verdict, error);
     kg_gate_free(gate);
     unload(&foreign);
@@ -471,5 +472,7 @@ enum kg_status kg_flow_verify_file(const struct kg_request *request, const char 
     kg_session_tell_missing(request->session);
     if (kg_worker_job_is_wanted(request->device))
         status = kg_worker_job_verify_file(request, path, seed, verdict, error);
-    return status == KG_ERROR_MISSING ? verify_here(request, path, seed, verdict, error) : status;
+    if (status == KG_ERROR_MISSING)
+        status = verify_here(request, path, seed, verdict, error);
+    return status ? status : kg_flow_sanitize(request, NULL, path, verdict, error);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define LOAD_SECONDS 20.0 // for loading or unloading a guest; a longer time is a hang
+#define WATCHED 5         // a tool that watches a kernel takes this many times as long
 
 enum kg_status kg_flow_gate(const struct kg_request *request, uint64_t seed, bool strided,
                             struct kg_gate **gate, struct kg_error *error)
@@ -36,6 +37,7 @@ struct judging {
     const struct kg_gate *gate;
     const struct kg_subject *subject;
     const struct kg_guest *guest;
+    bool exercises; // and does not judge
 };
 
 // The gate's result, and the time that the gate itself took.
@@ -50,7 +52,10 @@ static enum kg_status judge_in_child(void *user, void *result, size_t size, stru
     const struct judging *judging = user;
     struct judged *judged = result;
     double start = kg_times_now();
-    enum kg_status status = kg_gate_judge(judging->gate, judging->subject, &judged->verdict, error);
+    enum kg_status (*const judge)(const struct kg_gate *gate, const struct kg_subject *subject,
+                                  struct kg_verdict *verdict, struct kg_error *error) =
+        judging->exercises ? kg_gate_exercise : kg_gate_judge;
+    enum kg_status status = judge(judging->gate, judging->subject, &judged->verdict, error);
     judged->seconds = kg_times_now() - start;
     // A guest has a share of memory of its own, and has taken it all.
     if (judging->guest && status == KG_ERROR_MEMORY)
@@ -92,7 +97,8 @@ enum kg_status kg_flow_judge(const struct kg_request *request, const struct kg_g
                              double seconds, struct kg_verdict *verdict, struct kg_error *error)
 {
     struct kg_session *session = request->session;
-    struct judging judging = {gate, subject, guest};
+    struct judging judging = {gate, subject, guest, session->exercises};
+    seconds *= session->exercises ? WATCHED : 1;
     struct judged judged;
     struct kg_error own = {0};
     kg_session_warn(session, request->device);

@@ -16,6 +16,8 @@ struct kg_session {
     char unrecorded[KG_SESSION_UNRECORDED]; // why the first record was lost; "": none was
     int threads;
     double effort;               // of the accuracy gate: see struct kg_policy; 0: as 1
+    bool sanitizes;              // what is verified is run under sanitizers too: sanitize.h
+    bool exercises;              // kernels are run and not judged: kg_gate_exercise
     struct kg_protocol protocol; // of all measurements
     const volatile int *cancel;  // may be NULL
     void (*progress)(void *user, const char *what, int done, int total); // may be NULL

@@ -10,6 +10,8 @@
 #include "flow/override.h"
 #include "flow/plan_bench.h"
 #include "flow/planner.h"
+#include "flow/proof.h"
+#include "flow/sanitize.h"
 #include "flow/small.h"
 
 #include <stdio.h>
@@ -341,6 +343,42 @@ static enum kg_status override(struct build *build, struct kg_error *error)
     return KG_OK;
 }
 
+// What the sanitizers refuse counts as wrong from now on, and is not chosen again.
+static enum kg_status record_refusal(const struct build *build, struct kg_error *error)
+{
+    const struct kg_plan *plan = build->plan;
+    const struct kg_verdict *verdict = &build->report->verdict;
+    struct kg_outcome outcome = {
+        .kind = KG_OUTCOME_WRONG,
+        .choice = plan->choice,
+        .override = plan->override ? plan->override->path : NULL,
+        .source = plan->override ? plan->override->hash : (struct kg_hash){0},
+        .emitted = plan->override ? (struct kg_hash){0} : kg_proof_source(&plan->built->choice),
+        .verdict = *verdict,
+        .reason = verdict->reason,
+    };
+    enum kg_status status =
+        kg_store_append(build->request.session->store, &build->key.key, &outcome, error);
+    return kg_session_recorded(build->request.session, status, error);
+}
+
+// The final version once more, under tools that see what results do not show.
+static enum kg_status sanitize(const struct build *build, struct kg_error *error)
+{
+    const struct kg_plan *plan = build->plan;
+    struct kg_verdict *verdict = &build->report->verdict;
+    enum kg_status status =
+        kg_flow_sanitize(&build->request, plan->choice,
+                         plan->override ? plan->override->path : NULL, verdict, error);
+    if (status || verdict->passed)
+        return status;
+    status = record_refusal(build, error);
+    return status ? status
+                  : kg_error_set(error, KG_ERROR_WRONG,
+                                 "%s passed the accuracy gate, and a sanitizer refuses it\n  %s",
+                                 plan->choice, verdict->reason);
+}
+
 static enum kg_status record(struct build *build, struct kg_error *error)
 {
     announce(build, "record", 5);
@@ -382,6 +420,8 @@ static enum kg_status run_stages(struct build *build, struct kg_error *error)
         status = optimise(build, error);
     if (status == KG_OK)
         status = override(build, error);
+    if (status == KG_OK)
+        status = sanitize(build, error);
     if (status == KG_OK)
         status = record(build, error);
     // A problem without reads, writes or operations has nothing to be faster at.

@@ -4,6 +4,7 @@
 
 #include "flow/companions.h"
 #include "flow/judging.h"
+#include "flow/sanitize.h"
 #include "flow/worker_job.h"
 #include "tune/test_rig.h"
 
@@ -43,5 +44,10 @@ enum kg_status kg_flow_verify(const struct kg_plan *plan, uint64_t seed, struct 
     struct kg_request request = kg_flow_request_of(plan);
     if (!plan->override && kg_worker_job_is_wanted(plan->device))
         status = kg_worker_job_verify(&request, plan->choice, seed, verdict, error);
-    return status == KG_ERROR_MISSING ? verify_here(plan, seed, verdict, error) : status;
+    if (status == KG_ERROR_MISSING)
+        status = verify_here(plan, seed, verdict, error);
+    if (!status)
+        status = kg_flow_sanitize(&request, plan->choice,
+                                  plan->override ? plan->override->path : NULL, verdict, error);
+    return status;
 }

@@ -31,8 +31,7 @@ static char *own_folder(void)
     return path;
 }
 
-// The path of the program, which the caller frees; NULL: there is none.
-static char *find_program(void)
+char *kg_worker_job_program(void)
 {
     static const char *const places[] = {"", "/..", "/../libexec", "/../../libexec"};
     const char *wanted = getenv("KERNELGEN_WORKER");
@@ -54,7 +53,7 @@ bool kg_worker_job_is_wanted(struct kg_device *device)
 {
     if (kg_worker_isolation(device) != KG_ISOLATION_NONE || !device->name[0])
         return false;
-    char *program = find_program();
+    char *program = kg_worker_job_program();
     free(program);
     return program != NULL;
 }
@@ -87,7 +86,7 @@ static enum kg_status send(const struct kg_request *request, struct kg_worker_jo
     job->device = request->device->name;
     job->cache = request->device->cache;
     *answer = (struct kg_text){0};
-    char *program = find_program();
+    char *program = kg_worker_job_program();
     enum kg_status status = KG_OK;
     if (!program)
         status = kg_error_set(error, KG_ERROR_MISSING, "there is no " PROGRAM);

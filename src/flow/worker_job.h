@@ -11,6 +11,8 @@
 
 #include "flow/worker_job_text.h"
 
+// The path of the program, which the caller frees; NULL: there is none.
+char *kg_worker_job_program(void);
 // Whether it is needed and available.
 bool kg_worker_job_is_wanted(struct kg_device *device);
 

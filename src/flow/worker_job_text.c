@@ -63,6 +63,7 @@ bool kg_worker_job_write(const struct kg_worker_job *job, const struct kg_proble
     add_field(bytes, &job->seed, sizeof job->seed);
     add_field(bytes, &job->protocol, sizeof job->protocol);
     add_field(bytes, &job->effort, sizeof job->effort);
+    add_field(bytes, &job->exercises, sizeof job->exercises);
     add_field(bytes, &job->takes_nearest, sizeof job->takes_nearest);
     add_text(bytes, job->home);
     add_text(bytes, job->wisdom);
@@ -175,6 +176,7 @@ enum kg_status kg_worker_job_read(const void *bytes, size_t length, struct kg_ar
     take(&reader, &job->seed, sizeof job->seed);
     take(&reader, &job->protocol, sizeof job->protocol);
     take(&reader, &job->effort, sizeof job->effort);
+    take(&reader, &job->exercises, sizeof job->exercises);
     take(&reader, &job->takes_nearest, sizeof job->takes_nearest);
     job->home = take_text(&reader);
     job->wisdom = take_text(&reader);

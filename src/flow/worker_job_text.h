@@ -20,6 +20,7 @@ struct kg_worker_job {
     uint64_t seed;
     struct kg_protocol protocol;
     double effort;
+    bool exercises; // see struct kg_session
     bool takes_nearest;
     const char *home;   // NULL: there is no folder for records
     const char *wisdom; // the wisdom file; may be NULL

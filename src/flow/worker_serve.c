@@ -2,6 +2,7 @@
 
 #include "flow/worker_serve.h"
 
+#include "base/files.h"
 #include "device/child.h"
 #include "flow/foreign.h"
 #include "flow/plan_bench.h"
@@ -9,7 +10,11 @@
 #include "flow/verify.h"
 #include "flow/worker_job_text.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#define MAX_JOB ((size_t)64 << 20) // bytes
 
 static enum kg_status answer_plan(const struct kg_request *request, const struct kg_worker_job *job,
                                   struct kg_text *answer, struct kg_error *error)
@@ -104,6 +109,7 @@ static enum kg_status do_job(const struct kg_worker_job *job, const struct kg_pr
     };
     struct kg_session session = {.protocol = job->protocol,
                                  .effort = job->effort,
+                                 .exercises = job->exercises,
                                  .home = job->home,
                                  .file_path = job->wisdom};
     struct kg_request request = {.session = &session, .problem = problem};
@@ -141,8 +147,32 @@ static enum kg_status serve(void *user, const void *request, size_t length, stru
     return status;
 }
 
+// One job from a file, the answer to another: the error, then the bytes of the answer.
+static int serve_files(const char *job, const char *place)
+{
+    char *request = NULL;
+    size_t length = 0;
+    struct kg_error error = {0};
+    struct kg_text answer = {0}, whole = {0};
+    enum kg_status status = kg_files_read(job, MAX_JOB, &request, &length, &error);
+    if (!status)
+        serve(NULL, request, length, &answer, &error);
+    kg_text_add_bytes(&whole, (const char *)&error, sizeof error);
+    kg_text_add_bytes(&whole, answer.data, answer.length);
+    if (!whole.failed && !answer.failed)
+        status = kg_files_publish(place, whole.data, whole.length, &error);
+    if (status)
+        fprintf(stderr, "%s\n", error.text);
+    free(request);
+    kg_text_free(&answer);
+    kg_text_free(&whole);
+    return status ? 1 : 0;
+}
+
 _Noreturn void kg_worker_serve(int argc, char **argv)
 {
     const struct kg_child_service service = {.serve = serve};
+    if (argc == 3)
+        exit(serve_files(argv[1], argv[2]));
     kg_child_serve(&service, argc, argv);
 }

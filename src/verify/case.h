@@ -68,6 +68,14 @@ enum kg_status kg_case_windows(const struct kg_problem *problem, double effort, 
                                struct kg_window windows[KG_MAX_WINDOWS][KG_MAX_TENSORS], int *count,
                                struct kg_error *error);
 
+// case_check.c. Checks the image after a run: the first is compared with the reference, the second
+// with the first, which is `kept`. Adds to the verdict, with the reason if it is wrong.
+enum kg_status kg_case_check(const struct kg_case *item, int run, const unsigned char *image,
+                             struct kg_kept *kept, struct kg_verdict *verdict, bool *right,
+                             struct kg_error *error);
+// Puts "case 3 (P=7 D=13, some NaN): " before the reason; the verdict has not passed.
+void kg_case_blame(const struct kg_case *item, int index, struct kg_verdict *verdict);
+
 // Makes the inputs of a case with an image of its own again, after a subject has changed them.
 void kg_case_restore(struct kg_case *item);
 // "y[3, 5]".
@@ -86,6 +94,15 @@ enum kg_status kg_residents_judge(struct kg_residents *residents, int index,
                                   const struct kg_subject *subject, struct kg_verdict *verdict,
                                   bool *passes, struct kg_error *error);
 
+// exercise.c. Each tensor of a case in an allocation of its own, of exactly its bytes.
+// kg_exercise_close frees what `open` has allocated, also after a failure.
+enum kg_status kg_exercise_open(struct kg_device *device, const struct kg_case *item,
+                                void **tensors, struct kg_error *error);
+// Waits for a run, and gives its failure.
+enum kg_status kg_exercise_wait(struct kg_device *device, const struct kg_case *item,
+                                void *const *tensors, struct kg_error *error);
+void kg_exercise_close(struct kg_device *device, void **tensors);
+
 // compare.c. Adds to the verdict. False when an element or the whole output is wrong; the verdict
 // then has the reason, without the case's label.
 bool kg_compare_outputs(const struct kg_problem *problem, const struct kg_expected *expected,
@@ -93,6 +110,16 @@ bool kg_compare_outputs(const struct kg_problem *problem, const struct kg_expect
 // The rounding error that no kernel can avoid: half the distance to the next value.
 double kg_compare_unavoidable(enum kg_dtype dtype, double value, double slack);
 
+#define KG_MAX_IMPOSTORS 32
+struct kg_impostors {
+    int rejected;
+    char reasons[KG_MAX_IMPOSTORS][512]; // why each was rejected; "": it is the op itself
+};
+// impostors_tried.c. Adds cases until every impostor is rejected, or equals the op. KG_ERROR_WRONG
+// if that does not help.
+enum kg_status kg_impostors_try(struct kg_impostors *impostors, struct kg_cases *cases,
+                                const struct kg_op *op, const struct kg_policy *policy,
+                                uint64_t seed, struct kg_error *error);
 // impostor.c: fills the outputs of an image as the impostor would. Only for cases without windows.
 void kg_impostor_run(int impostor, const struct kg_case *item, unsigned char *image);
 // Are the impostor's results correct for the op in this case?

@@ -286,6 +286,14 @@ static bool is_known(const struct maker *maker, const int64_t *sizes, enum kg_in
     return false;
 }
 
+static int count_class(const struct kg_cases *cases, enum kg_input_class class)
+{
+    int count = 0;
+    for (int c = 0; c < cases->count; c++)
+        count += cases->items[c]->class == class;
+    return count;
+}
+
 static enum kg_status add(struct maker *maker, const int64_t *sizes, enum kg_input_class class,
                           bool strided, bool needed, bool *added)
 {
@@ -293,7 +301,7 @@ static enum kg_status add(struct maker *maker, const int64_t *sizes, enum kg_inp
     if (is_known(maker, sizes, class, strided) || !kg_inputs_class_applies(maker->instance, class))
         return KG_OK;
     // Cases of the same sizes lie at the same addresses.
-    uint64_t places = maker->seed;
+    uint64_t places = maker->seed, seed = maker->seed + 1000003u * (uint64_t)maker->cases->count;
     for (int i = 0; i < maker->instance->size_count; i++)
         places += (uint64_t)sizes[i];
     struct request request = {
@@ -303,7 +311,7 @@ static enum kg_status add(struct maker *maker, const int64_t *sizes, enum kg_inp
         .shares_memory =
             class == KG_INPUT_ZERO || class == KG_INPUT_TIES || class == KG_INPUT_WHOLE,
         .placement = (enum kg_placement)(places % KG_PLACEMENT_COUNT),
-        .seed = maker->seed + 1000003u * (uint64_t)maker->cases->count,
+        .seed = kg_inputs_seed(maker->instance, seed, count_class(maker->cases, class)),
         .effort = maker->effort,
         .work = maker->work,
         .needed = needed,
@@ -311,16 +319,15 @@ static enum kg_status add(struct maker *maker, const int64_t *sizes, enum kg_inp
     return append_case(maker->cases, maker->instance, &request, added, maker->error);
 }
 
-// A row of sizes that the goal or the caller requires: normal values, and for cheap rows also NaN
-// and infinities.
+// A row of sizes that the goal or the caller requires: normal values, and for cheap rows also NaN,
+// infinities and huge values.
 static enum kg_status add_wanted(struct maker *maker, const int64_t *sizes)
 {
+    static const enum kg_input_class others[] = {KG_INPUT_NAN, KG_INPUT_INFINITE, KG_INPUT_HUGE};
     bool added;
     enum kg_status status = add(maker, sizes, KG_INPUT_NORMAL, false, true, &added);
-    if (status == KG_OK)
-        status = add(maker, sizes, KG_INPUT_NAN, false, false, &added);
-    if (status == KG_OK)
-        status = add(maker, sizes, KG_INPUT_INFINITE, false, false, &added);
+    for (size_t i = 0; i < sizeof others / sizeof others[0] && status == KG_OK; i++)
+        status = add(maker, sizes, others[i], false, false, &added);
     return status;
 }
 
@@ -469,6 +476,20 @@ static bool find_rich(const struct maker *maker, int64_t *sizes)
     return max > 0;
 }
 
+// A special value in each of the inputs alone, at other small sizes each time.
+static enum kg_status add_special(struct maker *maker, enum kg_input_class class)
+{
+    int64_t sizes[KG_MAX_SIZES];
+    enum kg_status status = KG_OK;
+    bool added;
+    for (int turn = 0; turn < maker->instance->input_count && status == KG_OK; turn++) {
+        set_primes(maker, sizes, turn, turn % 2);
+        if (kg_sizes_mend(maker->instance, sizes, 0, &maker->random))
+            status = add(maker, sizes, class, false, false, &added);
+    }
+    return status;
+}
+
 // Every class and strided views, at two sizes.
 static enum kg_status add_classes(struct maker *maker)
 {
@@ -478,7 +499,9 @@ static enum kg_status add_classes(struct maker *maker)
         memcpy(sizes[count++], maker->primes, sizeof maker->primes);
     if (find_rich(maker, sizes[count]))
         count++;
-    enum kg_status status = KG_OK;
+    enum kg_status status = add_special(maker, KG_INPUT_INFINITE);
+    if (status == KG_OK)
+        status = add_special(maker, KG_INPUT_LARGE);
     bool added;
     for (int s = 0; s < count; s++) {
         for (int class = KG_INPUT_NORMAL + 1; class < KG_INPUT_CLASS_COUNT; class ++)

@@ -11,11 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum impostor_fate { FATE_UNKNOWN, FATE_REJECTED, FATE_IS_THE_OP };
-
-#define MAX_IMPOSTORS 32
-#define MAX_MENDS 3 // rounds of new cases after an impostor has passed
-#define MAX_PROOF_BYTES ((size_t)1 << 20)
 // Streams of random numbers for the order of the cases.
 #define FIRST_ORDER 21
 #define SECOND_ORDER 22
@@ -28,8 +23,7 @@ struct kg_gate {
     struct kg_cases cases;
     struct kg_witness *witness;
     struct kg_residents *residents; // NULL if the device shares memory
-    enum impostor_fate fates[MAX_IMPOSTORS];
-    char reasons[MAX_IMPOSTORS][512]; // why each impostor was rejected
+    struct kg_impostors impostors;
 };
 
 // Memory for one judgement, of the size of the largest image.
@@ -61,7 +55,7 @@ static size_t largest_image(const struct kg_gate *gate, bool shared)
     return bytes;
 }
 
-static enum kg_status open_bench(const struct kg_gate *gate, bool with_device, struct bench *bench,
+static enum kg_status open_bench(const struct kg_gate *gate, struct bench *bench,
                                  struct kg_error *error)
 {
     memset(bench, 0, sizeof *bench);
@@ -71,158 +65,13 @@ static enum kg_status open_bench(const struct kg_gate *gate, bool with_device, s
                                                        largest_image(gate, true), error)
                                 : kg_error_memory(error, "the gate's images");
     void *memory = NULL;
-    if (status == KG_OK && with_device && !gate->device->backend->shares_memory)
+    if (status == KG_OK && !gate->device->backend->shares_memory)
         status = gate->device->backend->allocate(gate->device, largest_image(gate, false), &memory,
                                                  error);
     bench->device = memory;
     if (status != KG_OK)
         close_bench(gate, bench);
     return status;
-}
-
-// Puts "case 3 (P=7 D=13, some NaN): " before the reason.
-static void blame(const struct kg_gate *gate, int index, struct kg_verdict *verdict)
-{
-    char reason[sizeof verdict->reason];
-    memcpy(reason, verdict->reason, sizeof reason);
-    snprintf(verdict->reason, sizeof verdict->reason, "case %d (%s): %.600s", index + 1,
-             gate->cases.items[index]->label, reason);
-    verdict->passed = false;
-}
-
-// Checks the image after a run: the first is compared with the reference, the second with the
-// first.
-static enum kg_status check_image(const struct kg_case *item, int run, const unsigned char *image,
-                                  struct kg_kept *kept, struct kg_verdict *verdict, bool *right,
-                                  struct kg_error *error)
-{
-    const struct kg_op *op = item->problem->op;
-    const void *outputs[KG_MAX_TENSORS];
-    for (int o = 0; o < op->output_count; o++)
-        outputs[o] = image + item->image.offset[op->input_count + o];
-    enum kg_status status = kg_image_intact(item, kg_image_fills[run], image, right,
-                                            verdict->reason, sizeof verdict->reason, error);
-    if (status || !*right)
-        return status;
-    if (run > 0) {
-        *right = kg_image_same(item, kept, image, verdict->reason, sizeof verdict->reason);
-        return KG_OK;
-    }
-    for (int w = 0; w < item->window_count && *right; w++)
-        *right = kg_compare_outputs(item->problem, item->expected[w], outputs, verdict);
-    if (*right && item->survey)
-        status = kg_survey_judge(item->survey, (const void *const *)item->inputs, outputs, verdict,
-                                 right, error);
-    return status || !*right ? status : kg_image_keep(item, image, kept, error);
-}
-
-// Impostors.
-
-// Large cases would make the test of impostors slow without making it stronger.
-static bool proves(const struct kg_case *item)
-{
-    return item->whole && item->image.room <= MAX_PROOF_BYTES;
-}
-
-// Judges an impostor by one case. `*rejected`: it does not pass.
-static enum kg_status judge_impostor(const struct kg_gate *gate, int impostor, int index,
-                                     struct bench *bench, struct kg_verdict *verdict,
-                                     bool *rejected, struct kg_error *error)
-{
-    const struct kg_case *item = gate->cases.items[index];
-    bool right = true;
-    *rejected = false;
-    if (!proves(item))
-        return KG_OK;
-    enum kg_status status = kg_image_memory_open(&bench->image, &item->image, error);
-    struct kg_kept kept = {.sum = 0};
-    for (int run = 0; run < 2 && right && !status; run++) {
-        kg_image_compose(item, kg_image_fills[run], bench->image.at);
-        kg_impostor_run(impostor, item, bench->image.at);
-        status = check_image(item, run, bench->image.at, &kept, verdict, &right, error);
-    }
-    kg_kept_free(&kept);
-    *rejected = !status && !right;
-    if (*rejected)
-        blame(gate, index, verdict);
-    return status;
-}
-
-static bool is_the_op(const struct kg_gate *gate, int impostor)
-{
-    for (int i = 0; i < gate->cases.count; i++)
-        if (proves(gate->cases.items[i]) && !kg_impostor_equals(impostor, gate->cases.items[i]))
-            return false;
-    return true;
-}
-
-static enum kg_status try_impostor(struct kg_gate *gate, int impostor, struct bench *bench,
-                                   struct kg_error *error)
-{
-    for (int i = 0; i < gate->cases.count; i++) {
-        struct kg_verdict verdict = {0};
-        bool rejected;
-        enum kg_status status =
-            judge_impostor(gate, impostor, i, bench, &verdict, &rejected, error);
-        if (status)
-            return status;
-        if (!rejected)
-            continue;
-        gate->fates[impostor] = FATE_REJECTED;
-        snprintf(gate->reasons[impostor], sizeof gate->reasons[impostor], "%.511s", verdict.reason);
-        return KG_OK;
-    }
-    gate->fates[impostor] = is_the_op(gate, impostor) ? FATE_IS_THE_OP : FATE_UNKNOWN;
-    return KG_OK;
-}
-
-// Runs all impostors that are not settled yet. `*passing`: the first that passes, or -1.
-static enum kg_status find_passing(struct kg_gate *gate, struct bench *bench, int *passing,
-                                   struct kg_error *error)
-{
-    *passing = -1;
-    for (int i = 0; i < kg_gate_impostor_count(); i++) {
-        enum kg_status status =
-            gate->fates[i] != FATE_REJECTED ? try_impostor(gate, i, bench, error) : KG_OK;
-        if (status)
-            return status;
-        if (gate->fates[i] == FATE_UNKNOWN && *passing < 0)
-            *passing = i;
-    }
-    return KG_OK;
-}
-
-static enum kg_status prove(struct kg_gate *gate, const struct kg_policy *policy,
-                            struct kg_error *error)
-{
-    for (int mend = 0;; mend++) {
-        struct bench bench;
-        enum kg_status status = open_bench(gate, false, &bench, error);
-        if (status != KG_OK)
-            return status;
-        int passing;
-        status = find_passing(gate, &bench, &passing, error);
-        close_bench(gate, &bench);
-        if (status != KG_OK || passing < 0)
-            return status;
-        if (mend == MAX_MENDS)
-            return kg_error_set(error, KG_ERROR_WRONG,
-                                "the gate for %s proves nothing: an impostor (%s) passes all %d "
-                                "cases; give larger sizes in its goal: verify ...",
-                                gate->op->name, kg_gate_impostor_name(passing), gate->cases.count);
-        // Adds cases with other inputs, at sizes whose cost grows by a factor of four each time.
-        struct kg_policy richer = *policy;
-        richer.shape_count = 0;
-        struct kg_cases more = {.is_guarded = gate->cases.is_guarded,
-                                .harder = (double)(4 << 2 * mend),
-                                .bytes = gate->cases.bytes};
-        status = kg_cases_make(&more, gate->op, &richer, gate->seed + (uint64_t)mend + 1, error);
-        if (status == KG_OK)
-            status = kg_cases_take(&gate->cases, &more, error);
-        kg_cases_free(&more);
-        if (status != KG_OK)
-            return status;
-    }
 }
 
 enum kg_status kg_gate_make(struct kg_device *device, const struct kg_op *instance,
@@ -246,7 +95,8 @@ enum kg_status kg_gate_make(struct kg_device *device, const struct kg_op *instan
     if (status == KG_OK)
         status = kg_cases_check_results(&made->cases, instance, error);
     if (status == KG_OK)
-        status = prove(made, policy, error);
+        status =
+            kg_impostors_try(&made->impostors, &made->cases, instance, policy, made->seed, error);
     if (status == KG_OK && !device->backend->shares_memory)
         status = kg_residents_make(device, &made->cases, &made->residents, error);
     if (status != KG_OK) {
@@ -310,15 +160,13 @@ static enum kg_status get_image(const struct kg_gate *gate, const struct kg_case
                                                 item->problem->op->input_count, false, error);
 }
 
+// `image`: where the tensors' image begins; NULL: they lie in no image.
 static void run_subject(const struct kg_gate *gate, int index, const struct kg_subject *subject,
-                        unsigned char *base, struct outcome *outcome)
+                        const unsigned char *image, void *const *tensors, struct outcome *outcome)
 {
     const struct kg_backend *backend = gate->device->backend;
     const struct kg_case *item = gate->cases.items[index];
-    void *tensors[KG_MAX_TENSORS];
-    for (int i = 0; i < item->problem->op->input_count + item->problem->op->output_count; i++)
-        tensors[i] = base + item->image.offset[i];
-    atomic_store(&gate->witness->image, (uintptr_t)base);
+    atomic_store(&gate->witness->image, (uintptr_t)image);
     atomic_store(&gate->witness->running, index + 1);
     outcome->failure.status =
         subject->run(subject->user, item->problem, tensors, &outcome->failure);
@@ -336,13 +184,24 @@ static enum kg_status run_once(const struct kg_gate *gate, int index,
 {
     const struct kg_case *item = gate->cases.items[index];
     unsigned char *base;
+    void *tensors[KG_MAX_TENSORS];
     *outcome = (struct outcome){.ran = false};
     enum kg_status status = set_image(gate, item, bench, run, &base, error);
     if (status != KG_OK)
         return status;
-    run_subject(gate, index, subject, base, outcome);
+    for (int i = 0; i < item->problem->op->input_count + item->problem->op->output_count; i++)
+        tensors[i] = base + item->image.offset[i];
+    run_subject(gate, index, subject, base, tensors, outcome);
     // A device that failed may not even copy.
     return outcome->ran || !bench->device ? get_image(gate, item, bench, error) : KG_OK;
+}
+
+static void tell_failure(const struct kg_gate *gate, int index, const struct kg_error *failure,
+                         struct kg_verdict *verdict)
+{
+    snprintf(verdict->reason, sizeof verdict->reason, "%.800s",
+             failure->text[0] ? failure->text : "it failed without saying why");
+    kg_case_blame(gate->cases.items[index], index, verdict);
 }
 
 // Judges one run of a case. `*go_on` is false when the verdict is final; `*ran`: it was run.
@@ -364,21 +223,19 @@ static enum kg_status judge_run(const struct kg_gate *gate, int index, int run,
         verdict->skipped++;
         return KG_OK;
     }
-    if (!outcome.ran) {
-        snprintf(verdict->reason, sizeof verdict->reason, "%.800s",
-                 outcome.failure.text[0] ? outcome.failure.text : "it failed without saying why");
-        right = false;
-    } else {
-        status = check_image(item, run, memory_of(bench, item)->at, &bench->kept[index], verdict,
-                             &right, error);
-    }
-    if (!right && item->own.at)
+    if (outcome.ran)
+        status = kg_case_check(item, run, memory_of(bench, item)->at, &bench->kept[index], verdict,
+                               &right, error);
+    if ((!outcome.ran || !right) && item->own.at)
         kg_case_restore(item);
-    if (status == KG_OK && !right) {
-        blame(gate, index, verdict);
-        *go_on = false;
-    }
-    return status;
+    if (status != KG_OK)
+        return status;
+    *go_on = outcome.ran && right;
+    if (!outcome.ran)
+        tell_failure(gate, index, &outcome.failure, verdict);
+    else if (!right)
+        kg_case_blame(gate->cases.items[index], index, verdict);
+    return KG_OK;
 }
 
 // The first run of a case, on a device with memory of its own both of them.
@@ -407,6 +264,32 @@ static enum kg_status judge_again(const struct kg_gate *gate, int index,
     return bench->kept[index].is_there
                ? judge_run(gate, index, 1, subject, bench, verdict, &ran, go_on, error)
                : KG_OK;
+}
+
+// One run in memory of its own, whose results nobody looks at.
+static enum kg_status exercise(const struct kg_gate *gate, int index,
+                               const struct kg_subject *subject, struct bench *bench,
+                               struct kg_verdict *verdict, bool *go_on, struct kg_error *error)
+{
+    (void)bench;
+    const struct kg_case *item = gate->cases.items[index];
+    struct outcome outcome = {.ran = false};
+    void *tensors[KG_MAX_TENSORS];
+    enum kg_status status = kg_exercise_open(gate->device, item, tensors, error);
+    if (status == KG_OK) {
+        run_subject(gate, index, subject, NULL, tensors, &outcome);
+        struct kg_error *failure = &outcome.failure;
+        if (outcome.ran)
+            failure->status = kg_exercise_wait(gate->device, item, tensors, failure);
+        bool unsupported = failure->status == KG_ERROR_UNSUPPORTED;
+        verdict->cases += failure->status == KG_OK;
+        verdict->skipped += unsupported;
+        *go_on = failure->status == KG_OK || unsupported;
+        if (!*go_on)
+            tell_failure(gate, index, failure, verdict);
+    }
+    kg_exercise_close(gate->device, tensors);
+    return status;
 }
 
 typedef enum kg_status judging(const struct kg_gate *gate, int index,
@@ -445,9 +328,7 @@ static void describe_gate(const struct kg_gate *gate, struct kg_verdict *verdict
 {
     verdict->seed = gate->seed;
     memcpy(verdict->remarks, gate->cases.remarks, sizeof verdict->remarks);
-    verdict->impostors = 0;
-    for (int i = 0; i < kg_gate_impostor_count(); i++)
-        verdict->impostors += gate->fates[i] == FATE_REJECTED;
+    verdict->impostors = gate->impostors.rejected;
 }
 
 void kg_gate_begin(const struct kg_gate *gate, struct kg_verdict *verdict)
@@ -456,18 +337,33 @@ void kg_gate_begin(const struct kg_gate *gate, struct kg_verdict *verdict)
     describe_gate(gate, verdict);
 }
 
+// The state that kernels must leave as it is.
+static enum kg_status watch(const struct kg_gate *gate, struct kg_error *error)
+{
+    const struct kg_backend *backend = gate->device->backend;
+    return backend->watch ? backend->watch(gate->device, error) : KG_OK;
+}
+
+static void conclude(const struct kg_gate *gate, const struct kg_subject *subject, bool go_on,
+                     struct kg_verdict *verdict)
+{
+    verdict->passed = go_on && verdict->cases > 0;
+    if (go_on && verdict->cases == 0)
+        snprintf(verdict->reason, sizeof verdict->reason, "%s ran none of the %d cases",
+                 subject->name, gate->cases.count);
+}
+
 enum kg_status kg_gate_judge(const struct kg_gate *gate, const struct kg_subject *subject,
                              struct kg_verdict *verdict, struct kg_error *error)
 {
     kg_gate_begin(gate, verdict);
     struct bench bench;
-    enum kg_status status = open_bench(gate, true, &bench, error);
+    enum kg_status status = open_bench(gate, &bench, error);
     if (status != KG_OK)
         return status;
     bool go_on = true;
     kg_witness_begin(gate->witness, gate->cases.is_guarded);
-    if (gate->device->backend->watch)
-        status = gate->device->backend->watch(gate->device, error);
+    status = watch(gate, error);
     if (status == KG_OK)
         status = judge_all(gate, judge_first, FIRST_ORDER, subject, &bench, verdict, &go_on, error);
     if (status == KG_OK && go_on)
@@ -477,11 +373,21 @@ enum kg_status kg_gate_judge(const struct kg_gate *gate, const struct kg_subject
     close_bench(gate, &bench);
     if (status != KG_OK)
         return status;
-    verdict->passed = go_on && verdict->cases > 0;
-    if (go_on && verdict->cases == 0)
-        snprintf(verdict->reason, sizeof verdict->reason, "%s ran none of the %d cases",
-                 subject->name, gate->cases.count);
+    conclude(gate, subject, go_on, verdict);
     return KG_OK;
+}
+
+enum kg_status kg_gate_exercise(const struct kg_gate *gate, const struct kg_subject *subject,
+                                struct kg_verdict *verdict, struct kg_error *error)
+{
+    kg_gate_begin(gate, verdict);
+    bool go_on = true;
+    enum kg_status status = watch(gate, error);
+    if (status == KG_OK)
+        status = judge_all(gate, exercise, FIRST_ORDER, subject, NULL, verdict, &go_on, error);
+    if (status == KG_OK)
+        conclude(gate, subject, go_on, verdict);
+    return status;
 }
 
 void kg_gate_explain_end(const struct kg_gate *gate, struct kg_verdict *verdict)
@@ -503,15 +409,15 @@ void kg_gate_explain_end(const struct kg_gate *gate, struct kg_verdict *verdict)
                  : writes == 0 ? "it read"
                                : "it accessed",
                  where, reason);
-    blame(gate, running - 1, verdict);
+    kg_case_blame(item, running - 1, verdict);
 }
 
 void kg_gate_impostor_report(const struct kg_gate *gate, struct kg_text *text)
 {
     for (int i = 0; i < kg_gate_impostor_count(); i++) {
-        const char *fate = gate->fates[i] == FATE_REJECTED ? gate->reasons[i] : "is the op itself";
-        kg_text_format(text, "%s: %s%s\n", kg_gate_impostor_name(i),
-                       gate->fates[i] == FATE_REJECTED ? "rejected, " : "", fate);
+        const char *reason = gate->impostors.reasons[i];
+        kg_text_format(text, "%s: %s%s\n", kg_gate_impostor_name(i), reason[0] ? "rejected, " : "",
+                       reason[0] ? reason : "is the op itself");
     }
 }
 

@@ -10,7 +10,7 @@
 
 // Raised when the gate learns to reject what it passed before: verdicts of an earlier version do
 // not count any more.
-#define KG_GATE_VERSION 2
+#define KG_GATE_VERSION 3
 
 // Anything that can be judged: a built plan, a foreign kernel, an impostor.
 struct kg_subject {
@@ -48,6 +48,7 @@ struct kg_verdict {
     double worst_rms;              // largest rms(error) / rms(unavoidable), over cases
     int impostors;                 // rejected by the inputs in use (all that differ from the op)
     char reason[1024];             // if not passed: case, output, element, expected, found
+    char sanitized[128];           // the tools that found nothing: flow/sanitize.h
     // How the outputs compared so far are rounded.
     struct kg_roundings roundings;
 };
@@ -67,6 +68,11 @@ void kg_gate_begin(const struct kg_gate *gate, struct kg_verdict *verdict);
 // of the gate or the machine. An error of the subject is a verdict, with its text as the reason.
 enum kg_status kg_gate_judge(const struct kg_gate *gate, const struct kg_subject *subject,
                              struct kg_verdict *verdict, struct kg_error *error);
+// Runs the subject once on each case and compares nothing, for tools that watch what a kernel does.
+// Each tensor has an allocation of its own, of exactly its bytes, so that every access outside is
+// one that they can see. Passed: no run failed.
+enum kg_status kg_gate_exercise(const struct kg_gate *gate, const struct kg_subject *subject,
+                                struct kg_verdict *verdict, struct kg_error *error);
 // When the process that judged has ended without an answer: adds to the verdict's reason in which
 // case that was, and what was accessed if that was the cause. For the process that made the gate.
 void kg_gate_explain_end(const struct kg_gate *gate, struct kg_verdict *verdict);

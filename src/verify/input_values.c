@@ -100,6 +100,20 @@ static double half(const struct kg_input_source *source, struct kg_random *rando
     return sign * (value + beside * own->epsilon * ldexp(1, ilogb(value)));
 }
 
+double kg_input_centre(enum kg_dtype dtype, bool huge, struct kg_random *random)
+{
+    double size = huge ? kg_dtypes[dtype].largest * kg_random_between(random, 0.26, 0.45)
+                       : power_between(random, 3, 8);
+    return sign_of(random) * size;
+}
+
+// Differences are half as precise as the values.
+static double near(const struct kg_input_source *source, struct kg_random *random)
+{
+    int bits = kg_dtypes[source->dtype].fraction / 2;
+    return source->centre * (1 + ldexp(kg_random_between(random, -1, 1), -bits));
+}
+
 double kg_input_real(const struct kg_input_source *source, struct kg_random *random)
 {
     static const double few[] = {-1, 0.5, 0.5, 2, -0.25};
@@ -118,6 +132,8 @@ double kg_input_real(const struct kg_input_source *source, struct kg_random *ran
         return source->uses.narrower ? half(source, random) : normal(random);
     case KG_INPUT_WHOLE:
         return (double)kg_random_below(random, 9) - 4;
+    case KG_INPUT_CLOSE:
+        return near(source, random);
     default:
         return normal(random);
     }

@@ -14,10 +14,13 @@ struct kg_input_source {
     struct kg_input_uses uses;
     double tiny; // the smallest normal value, or a larger one below which kernels may flush to zero
     int before;  // inputs before this one that are floats, or integers, as it is
+    double centre; // of KG_INPUT_CLOSE
 };
 
 struct kg_input_source kg_input_source_make(const struct kg_problem *problem, int tensor,
                                             enum kg_input_class class);
+// What the values of a tensor are close to: less than half the largest finite one, or 8 to 256.
+double kg_input_centre(enum kg_dtype dtype, bool huge, struct kg_random *random);
 double kg_input_real(const struct kg_input_source *source, struct kg_random *random);
 // `number` counts the values of one tensor: some kinds of values take turns.
 int64_t kg_input_integer(const struct kg_input_source *source, uint64_t number,

@@ -17,15 +17,24 @@
 #define HASHED_AT_ONCE (64 / TABLE_BITS)       // entries that one random number selects
 #define TABLE_FROM ((int64_t)16 << TABLE_BITS) // elements of a tensor that make a table worth it
 #define RUN 256                                // elements that are selected, then copied
+#define MOST_SCALARS 2                         // elements of a tensor
 
 const char *const kg_input_class_names[KG_INPUT_CLASS_COUNT] = {
-    [KG_INPUT_NORMAL] = "normal values",      [KG_INPUT_ZERO] = "zeros",
-    [KG_INPUT_DENORMAL] = "denormals",        [KG_INPUT_TINY] = "denormals beside normal values",
-    [KG_INPUT_HUGE] = "huge values",          [KG_INPUT_NAN] = "some NaN",
-    [KG_INPUT_INFINITE] = "some infinities",  [KG_INPUT_ROWS] = "rows of infinities and NaN",
-    [KG_INPUT_TIES] = "many equal values",    [KG_INPUT_HALVES] = "halves between narrower floats",
-    [KG_INPUT_WHOLE] = "small whole numbers", [KG_INPUT_LIMITS] = "limits of integers",
-    [KG_INPUT_OUTSIDE] = "indices outside",   [KG_INPUT_LARGE] = "some huge values",
+    [KG_INPUT_NORMAL] = "normal values",
+    [KG_INPUT_ZERO] = "zeros",
+    [KG_INPUT_DENORMAL] = "denormals",
+    [KG_INPUT_TINY] = "denormals beside normal values",
+    [KG_INPUT_HUGE] = "huge values",
+    [KG_INPUT_NAN] = "some NaN",
+    [KG_INPUT_INFINITE] = "some infinities",
+    [KG_INPUT_ROWS] = "rows of infinities and NaN",
+    [KG_INPUT_TIES] = "many equal values",
+    [KG_INPUT_HALVES] = "halves between narrower floats",
+    [KG_INPUT_WHOLE] = "small whole numbers",
+    [KG_INPUT_LIMITS] = "limits of integers",
+    [KG_INPUT_OUTSIDE] = "indices outside",
+    [KG_INPUT_LARGE] = "some huge values",
+    [KG_INPUT_CLOSE] = "values far from zero and close together",
 };
 
 bool kg_inputs_class_applies(const struct kg_op *op, enum kg_input_class class)
@@ -62,7 +71,7 @@ bool kg_inputs_class_applies(const struct kg_op *op, enum kg_input_class class)
         return integers > 0;
     case KG_INPUT_OUTSIDE:
         return indices > 0;
-    default: // denormals, NaN, infinities, a few huge values
+    default: // denormals, NaN, infinities, a few huge values, close ones
         return floats > 0;
     }
 }
@@ -212,12 +221,40 @@ static double special(const struct kg_input_source *source, struct kg_random *ra
     return source->class == KG_INPUT_NAN ? NAN : sign * INFINITY;
 }
 
-// At least one, and beyond that at most one in sixteen, so that most results stay ordinary.
-static void sprinkle(const struct kg_input_source *source, const struct kg_layout *layout, int rank,
-                     struct kg_random *random, void *data)
+static int count_floats(const struct kg_op *op)
 {
-    int64_t count = layout->elements / 16;
-    count = count < 1 ? 1 : count > 6 ? 6 : count;
+    int floats = 0;
+    for (int i = 0; i < op->input_count; i++)
+        floats += kg_dtypes[op->tensors[i]->type.dtype].is_float;
+    return floats;
+}
+
+uint64_t kg_inputs_seed(const struct kg_op *op, uint64_t seed, int turn)
+{
+    uint64_t turns = (uint64_t)count_floats(op) + 1;
+    return seed - seed % turns + (uint64_t)turn % turns;
+}
+
+static uint64_t turn_of(const struct kg_op *op, uint64_t seed)
+{
+    return seed % ((uint64_t)count_floats(op) + 1);
+}
+
+// How many elements of the input are special: see kg_inputs_seed. A few are at least one, and
+// beyond that at most one in sixteen, so that most results stay ordinary.
+static int64_t count_special(const struct kg_op *op, const struct kg_input_source *source,
+                             uint64_t seed, int64_t elements)
+{
+    uint64_t turn = turn_of(op, seed);
+    if (source->class != KG_INPUT_NAN && turn < (uint64_t)count_floats(op))
+        return turn == (uint64_t)source->before;
+    int64_t count = elements / 16;
+    return count < 1 ? 1 : count > 6 ? 6 : count;
+}
+
+static void sprinkle(const struct kg_input_source *source, const struct kg_layout *layout, int rank,
+                     int64_t count, struct kg_random *random, void *data)
+{
     for (int64_t i = 0; i < count && layout->elements > 0; i++) {
         int64_t place[KG_MAX_RANK];
         for (int d = 0; d < rank; d++)
@@ -246,14 +283,28 @@ static void fill_rows(const struct kg_input_source *source, const struct kg_layo
     }
 }
 
+// Scalars and the like have zeros of both signs, in turn.
+static void fill_zeros(const struct kg_input_source *source, const struct kg_layout *layout,
+                       int rank, uint64_t turn, void *data)
+{
+    int64_t place[KG_MAX_RANK] = {0};
+    for (int64_t i = 0; i < layout->elements; i++, step(layout, rank, place)) {
+        bool negative = (turn + (uint64_t)source->before + (uint64_t)i) % 2 == 0;
+        kg_dtype_store(source->dtype, data, offset_of(layout, rank, place), negative ? -0.0 : 0.0);
+    }
+}
+
 // The first `count` elements.
 static void fill(const struct kg_problem *problem, int tensor, enum kg_input_class class,
                  uint64_t seed, int64_t count, void *data)
 {
     const struct kg_layout *layout = &problem->layouts[tensor];
     int rank = problem->op->tensors[tensor]->rank;
-    const struct kg_input_source source = kg_input_source_make(problem, tensor, class);
     struct kg_random random = kg_random_make(seed, (uint64_t)tensor);
+    struct kg_input_source source = kg_input_source_make(problem, tensor, class);
+    if (class == KG_INPUT_CLOSE)
+        source.centre = kg_input_centre(
+            source.dtype, (turn_of(problem->op, seed) + (uint64_t)source.before) % 2 == 0, &random);
     if (layout->elements < TABLE_FROM) {
         fill_small(&source, layout, rank, count, &random, data);
     } else {
@@ -265,7 +316,10 @@ static void fill(const struct kg_problem *problem, int tensor, enum kg_input_cla
     if (!kg_dtypes[source.dtype].is_float)
         return;
     if (class == KG_INPUT_NAN || class == KG_INPUT_INFINITE || class == KG_INPUT_LARGE)
-        sprinkle(&source, layout, rank, &random, data);
+        sprinkle(&source, layout, rank, count_special(problem->op, &source, seed, layout->elements),
+                 &random, data);
+    if (class == KG_INPUT_ZERO && layout->elements <= MOST_SCALARS)
+        fill_zeros(&source, layout, rank, turn_of(problem->op, seed), data);
     if (class == KG_INPUT_ROWS && source.uses.searched)
         fill_rows(&source, layout, rank, data);
 }

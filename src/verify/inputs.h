@@ -12,8 +12,9 @@ enum kg_input_class {
     KG_INPUT_TINY,     // the same for every other tensor of floats; the rest is normal
     KG_INPUT_HUGE,     // up to the largest finite value
     KG_INPUT_NAN,      // normal, with a few NaN
-    KG_INPUT_INFINITE, // normal, with a few infinities of both signs
-    KG_INPUT_LARGE,    // normal, with a few huge values of both signs
+    KG_INPUT_INFINITE, // normal, with one infinity, or a few of both signs: kg_inputs_seed
+    KG_INPUT_LARGE,    // normal, with one huge value, or a few of both signs: likewise
+    KG_INPUT_CLOSE,    // close together, and far from zero
     KG_INPUT_ROWS,     // where a largest or smallest element is searched: rows of -inf, NaN or inf
     KG_INPUT_TIES,     // four distinct values
     KG_INPUT_HALVES,   // between two neighbours of a narrower dtype, exactly or nearly
@@ -28,6 +29,12 @@ extern const char *const kg_input_class_names[KG_INPUT_CLASS_COUNT];
 // Can the class find a fault that normal values do not, judging by the inputs of `op` and what it
 // does with them?
 bool kg_inputs_class_applies(const struct kg_op *op, enum kg_input_class class);
+
+// A seed close to `seed` for kg_inputs_fill. Special values of both signs in all inputs may cancel
+// out: by `turn`, there is but one in the first input of floats, in the second and so on, and then
+// there are a few in all of them. The sign of zeros in scalars, and whether
+// values far from zero are huge, go by turns, too.
+uint64_t kg_inputs_seed(const struct kg_op *op, uint64_t seed, int turn);
 
 // Fills host memory of input `tensor`, element by element as its layout says; gaps are not written.
 // Integers that are used as subscripts stay within the dimension that they index, but in

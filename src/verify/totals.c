@@ -314,7 +314,8 @@ static void finish_real(const struct kg_pass *pass, const struct kg_total *total
         if (pass->reduce == KG_REDUCE_MEAN) {
             double count = (double)total->count; // 0 / 0 is NaN
             value /= count;
-            reach = total->count ? reach / count + pass->precision->unit * fabs(value) : 0;
+            double rounding = isfinite(value) ? pass->precision->unit * fabs(value) : 0;
+            reach = total->count ? reach / count + rounding : 0;
             // The sum may overflow on the way to a mean that does not.
             if (total->magnitude > pass->precision->largest)
                 reach = INFINITY;

@@ -2,6 +2,7 @@
 
 #include "device/cuda/cuda_device.h"
 #include "device/objects.h"
+#include "device/sanitizer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -153,6 +154,7 @@ const struct kg_backend kg_cuda_backend = {
     .stop = kg_cuda_stop,
     .flush = kg_cuda_flush,
     .clock = kg_cuda_clock,
+    .sanitizers = kg_cuda_sanitizers,
     .record = kg_cuda_record,
     .record_for = kg_cuda_record_for,
     .renew = kg_cuda_renew,

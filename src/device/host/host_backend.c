@@ -2,6 +2,7 @@
 
 #include "device/host/host_device.h"
 #include "device/objects.h"
+#include "device/sanitizer.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -71,4 +72,5 @@ const struct kg_backend kg_host_backend = {
     .stop = kg_host_stop,
     .flush = kg_host_flush,
     .clock = kg_host_clock,
+    .sanitizers = kg_host_sanitizers,
 };

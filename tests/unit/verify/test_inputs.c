@@ -11,7 +11,7 @@
 #define BIT(class) (1u << KG_INPUT_##class)
 #define ANY_FLOATS                                                                                 \
     (BIT(NORMAL) | BIT(ZERO) | BIT(DENORMAL) | BIT(HUGE) | BIT(NAN) | BIT(INFINITE) | BIT(LARGE) | \
-     BIT(TIES) | BIT(WHOLE))
+     BIT(CLOSE) | BIT(TIES) | BIT(WHOLE))
 #define ANY_INTEGERS (BIT(NORMAL) | BIT(ZERO) | BIT(HUGE) | BIT(TIES) | BIT(WHOLE) | BIT(LIMITS))
 
 static const struct {
@@ -178,6 +178,65 @@ static void pairs_of_limits(void)
     CHECK(integer(&x, 4) == INT32_MIN && integer(&z, 4) == -1);
     release(&x);
     release(&z);
+}
+
+// One special value in one input, by turns, then some in all.
+static void special_by_turns(void)
+{
+    const char *text =
+        "op f(x: f32[N], i: i32[N], z: f16[N]) -> (y: f32[N]) { y[n] = x[n] + z[n] }";
+    struct made made = make(text, "N=100");
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    for (int turn = 0; turn < 9; turn++) {
+        uint64_t seed = kg_inputs_seed(made.op, 12345678901, turn);
+        int found[2];
+        for (int input = 0; input < 2; input++) {
+            struct filled filled = fill(text, "N=100", 2 * input, KG_INPUT_INFINITE, seed);
+            found[input] = 0;
+            for (int64_t n = 0; n < filled.count; n++)
+                found[input] += isinf(real(&filled, n)) != 0;
+            release(&filled);
+        }
+        CHECK(seed > 12345678901 - 3 && seed < 12345678901 + 3);
+        CHECK(turn % 3 == 2 ? found[0] > 1 && found[1] > 1
+                            : found[turn % 3] == 1 && found[1 - turn % 3] == 0);
+    }
+    unmake(&made);
+}
+
+// Scalars are zeros of either sign.
+static void zeros_by_turns(void)
+{
+    const char *text = "op f(x: f32[N], s: f32[]) -> (y: f32[N]) { y[n] = x[n] / s[] }";
+    struct made made = make(text, "N=100");
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    for (int turn = 0; turn < 2; turn++) {
+        struct filled filled =
+            fill(text, "N=100", 1, KG_INPUT_ZERO, kg_inputs_seed(made.op, 77, turn));
+        CHECK(real(&filled, 0) == 0 && signbit(real(&filled, 0)) == turn);
+        release(&filled);
+    }
+    unmake(&made);
+}
+
+// Close to each other, and far from zero; some so large that f16 holds no sum of three.
+static void close_values(void)
+{
+    int huge = 0;
+    for (uint64_t seed = 0; seed < 40; seed++) {
+        struct filled filled =
+            fill("op f(x: f16[N]) -> (y: f16[N]) { y[n] = x[n] }", "N=50", 0, KG_INPUT_CLOSE, seed);
+        double least = INFINITY, most = -INFINITY;
+        for (int64_t n = 0; n < filled.count; n++) {
+            least = fmin(least, real(&filled, n));
+            most = fmax(most, real(&filled, n));
+        }
+        CHECK(least < most && least * most > 0 && fabs(least + most) / 2 >= 7.5);
+        CHECK(most - least < 0.1 * fabs(least + most) && fabs(least + most) < 65504);
+        huge += fabs(most) > 16384;
+        release(&filled);
+    }
+    CHECK(huge == 20);
 }
 
 // Nothing but tiny values; those of a narrower output where there is one, and of products what
@@ -353,5 +412,6 @@ static void speed(void)
     release(&filled);
 }
 
-TEST_MAIN(which_apply, indices_outside, rows, limits, pairs_of_limits, tiny_values, halves, truths,
-          rows_differ, large_like_small, large_views, same_everywhere, speed)
+TEST_MAIN(which_apply, indices_outside, rows, limits, pairs_of_limits, special_by_turns,
+          zeros_by_turns, close_values, tiny_values, halves, truths, rows_differ, large_like_small,
+          large_views, same_everywhere, speed)

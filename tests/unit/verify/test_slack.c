@@ -250,6 +250,7 @@ static void undecidable(void)
     CHECK(slack_of(OF_X("f32", "1 / x[i]"), 0) == 0);
     CHECK(slack_of(OF_X("f32", "log(x[i])"), 0) == 0);
     CHECK(slack_of(OF_X("f32", "log1p(x[i])"), -1) == 0);
+    CHECK(slack_of("op f(x: f32[N]) -> (y: f32[N]) { y[i] = mean(k) x[k] + x[i] }", INFINITY) == 0);
     // In whatever order infinity meets the other factors; but they may vanish before.
     CHECK(slack_of(PRODUCT_OF_X("2", "0.5"), INFINITY) == 0);
     CHECK(slack_of(PRODUCT_OF_X("2", "0"), INFINITY) == 0);
