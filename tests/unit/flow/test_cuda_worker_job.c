@@ -7,6 +7,7 @@
 #include "test.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 static char folder[] = "/tmp/kg-test-errand-XXXXXX";
 static const char text[] = "op copy(x: f32[N]) -> (y: f32[N])\n{ y[n] = x[n] }\n";
@@ -124,6 +125,63 @@ static void kernels_from_outside(void)
     CHECK(strstr(kg_context_error(context), "none.cu"));
 }
 
+// In place of compute-sanitizer: runs the program, then says this.
+static void install_sanitizer(const char *says)
+{
+    char path[200], paths[2000];
+    snprintf(path, sizeof path, "%s/compute-sanitizer", folder);
+    FILE *file = fopen(path, "w");
+    fprintf(file,
+            "#!/bin/sh\n"
+            "echo ========= COMPUTE-SANITIZER\n"
+            "tool=$2; while [ ! -x \"$1\" ]; do shift; done; \"$@\"; %s\n",
+            says);
+    CHECK(fchmod(fileno(file), 0755) == 0 && fclose(file) == 0);
+    snprintf(paths, sizeof paths, "%s:/usr/bin:/bin", folder);
+    setenv("PATH", paths, 1);
+}
+
+static void sanitize(const char *says, enum kg_status expected, bool passes, const char *words)
+{
+    char path[200];
+    struct kg_verify_result verdict = {.size = sizeof verdict};
+    install_sanitizer(says);
+    snprintf(path, sizeof path, "%s/copy.cu", folder); // kernels_from_outside wrote it
+    enum kg_status status = kg_problem_verify_file(problem, device, path, 7, &verdict);
+    const char *found = status           ? kg_context_error(context)
+                        : verdict.passed ? verdict.sanitized
+                                         : verdict.reason;
+    if (status != expected || verdict.passed != passes || !strstr(found, words))
+        fprintf(stderr, "  %d %d %s\n", status, verdict.passed, found);
+    CHECK(status == expected && verdict.passed == passes && strstr(found, words));
+    CHECK(fake->blocks == 0 && fake->inits == inits);
+}
+
+static void under_sanitizers(void)
+{
+    const char *old = getenv("PATH");
+    char *path = old ? strdup(old) : NULL;
+    kg_context_set_sanitize(context, true);
+    sanitize("echo ========= ERROR SUMMARY: 0 errors", KG_OK, true, "synccheck (");
+    sanitize("[ $tool = racecheck ] && echo '========= Error: Race reported' &&\n"
+             "echo ========= RACECHECK SUMMARY: 1 hazard || echo ========= ERROR SUMMARY: 0 errors",
+             KG_OK, false, "racecheck: Error: Race reported");
+    sanitize("echo ========= ERROR SUMMARY: 0 errors >&2; exit 3", KG_OK, true, "memcheck (");
+    sanitize("echo the driver is too old", KG_ERROR_FAULT, false, "the driver is too old");
+    sanitize("kill -9 $$", KG_ERROR_FAULT, false, "memcheck: the tool gave no result");
+    // What a plan runs is the same as in the gate.
+    struct kg_verify_result verdict = {.size = sizeof verdict};
+    struct kg_plan *plan = NULL;
+    install_sanitizer("echo ========= ERROR SUMMARY: 0 errors");
+    CHECK_OK(kg_plan_create(problem, device, KG_RIGOR_ESTIMATE, 0, &plan));
+    CHECK_OK(kg_plan_verify(plan, 7, &verdict));
+    CHECK(verdict.passed && strstr(verdict.sanitized, "racecheck ("));
+    kg_plan_destroy(plan);
+    kg_context_set_sanitize(context, false);
+    setenv("PATH", path, 1);
+    free(path);
+}
+
 static void plan_another(const char *sizes)
 {
     struct kg_binding size = {"N", sizes};
@@ -220,6 +278,7 @@ int main(void)
         a_program_searches();
         a_program_builds();
         kernels_from_outside();
+        under_sanitizers();
         without_records();
         without_a_program();
     }
