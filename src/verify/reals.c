@@ -251,7 +251,8 @@ static double power_slack(struct near a, struct near b, double r, const struct k
 }
 
 // Finite arguments gave infinity or NaN: by rule (1/0, pow(-1, 0.5)), or because f64 overflowed. An
-// intermediate overflow may not occur in a kernel that fuses operations.
+// intermediate overflow may not occur in a kernel that fuses operations, as a product and the sum
+// that it is a term of are even in f64.
 static double overflow_slack(enum kg_function function, struct near a, struct near b, double r,
                              const struct kg_precision *p)
 {
@@ -259,7 +260,7 @@ static double overflow_slack(enum kg_function function, struct near a, struct ne
                    (function == KG_FN_POW && a.value <= 0);
     if (by_rule)
         return 0;
-    return function == KG_FN_MOD || isfinite(p->limit) ? INFINITY : 0;
+    return function == KG_FN_MOD || function == KG_FN_MUL || isfinite(p->limit) ? INFINITY : 0;
 }
 
 // Slack if a value is infinite, NaN, or beyond the range of the compute type.
