@@ -226,6 +226,8 @@ static double modulo_slack(struct near a, struct near b, double r, const struct 
 static double least_slack(struct near a, struct near b, double r, const struct kg_precision *p)
 {
     (void)p;
+    if (isinf(a.slack) || isinf(b.slack)) // beside an infinite value the bounds are NaN
+        return INFINITY;
     double high = least(a.value + a.slack, b.value + b.slack);
     double low = least(a.value - a.slack, b.value - b.slack);
     return fmax(high - r, r - low);
@@ -234,6 +236,8 @@ static double least_slack(struct near a, struct near b, double r, const struct k
 static double largest_slack(struct near a, struct near b, double r, const struct kg_precision *p)
 {
     (void)p;
+    if (isinf(a.slack) || isinf(b.slack))
+        return INFINITY;
     double high = largest(a.value + a.slack, b.value + b.slack);
     double low = largest(a.value - a.slack, b.value - b.slack);
     return fmax(high - r, r - low);

@@ -246,6 +246,9 @@ static void undecidable(void)
     CHECK(isinf(slack_of(OF_X("f32", "x[i] * x[i] / x[i]"), (double)1e30f)));
     // A kernel may add the product of two f64 to a sum without rounding it in between.
     CHECK(isinf(slack_of(OF_X("f64", "cast(f64, x[i]) * 1e300 * 1e300"), 2)));
+    // Of an infinity that may be none nothing follows.
+    CHECK(isinf(slack_of(OF_X("f64", "min(cast(f64, x[i]) * 1e300 * 1e300, 5)"), 2)));
+    CHECK(isinf(slack_of(OF_X("f64", "max(cast(f64, x[i]) * 1e300 * -1e300, 5)"), 2)));
     // Nothing is uncertain about infinity and NaN that come from the input.
     CHECK(slack_of(OF_X("f32", "exp(x[i]) * 2 + 1"), INFINITY) == 0);
     CHECK(slack_of(OF_X("f32", "exp(x[i]) * 2 + 1"), NAN) == 0);
