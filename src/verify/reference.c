@@ -96,7 +96,9 @@ static enum kg_status hand_out(struct kg_field *field, bool has_slack, struct kg
 
 static void want(struct kg_field *field, const struct kg_window *window)
 {
-    field->wanted = true;
+    field->wanted = !window || !window->none;
+    if (!field->wanted) // other outputs may be computed from elements of this one
+        return;
     for (int d = 0; d < field->rank; d++) {
         field->low[d] = window ? window->low[d] : 0;
         field->extent[d] = window ? window->extent[d] : field->shape[d];

@@ -14,6 +14,7 @@
 struct kg_window {
     int64_t low[KG_MAX_RANK];
     int64_t extent[KG_MAX_RANK];
+    bool none; // nothing of the output is asked for, not even a scalar
 };
 
 // The values of one output, with the error that a correct kernel may make. Row-major over the

@@ -54,7 +54,8 @@ static enum kg_dtype kept_as(enum kg_dtype dtype)
 // Windows of all outputs, of which only one is not empty.
 static void only(const struct part *part, struct kg_window windows[KG_MAX_TENSORS])
 {
-    memset(windows, 0, KG_MAX_TENSORS * sizeof *windows);
+    for (int i = 0; i < KG_MAX_TENSORS; i++)
+        windows[i] = (struct kg_window){.none = true};
     windows[part->output] = part->window;
 }
 
@@ -451,7 +452,7 @@ static void compare_row(const struct values *values, const struct usual *usual, 
 static struct kg_window window_of(const struct kg_layout *layout, int rank,
                                   const struct suspect *suspect)
 {
-    struct kg_window window = {{0}, {0}};
+    struct kg_window window = {.none = false};
     int64_t rest = suspect->at;
     for (int d = rank - 1; d >= 0; d--) {
         window.low[d] = rest % layout->shape[d];
@@ -522,7 +523,7 @@ enum kg_status kg_survey_judge(const struct kg_survey *survey, const void *const
         if (values->count == 0)
             continue;
         struct usual usual = usual_of(survey, values);
-        struct kg_window whole = {{0}, {0}};
+        struct kg_window whole = {.none = false};
         for (int d = 0; d < rank; d++)
             whole.extent[d] = layout->shape[d];
         struct row row = first_row(layout, rank, &whole);

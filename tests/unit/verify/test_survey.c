@@ -100,7 +100,7 @@ static void faults_outside_windows(void)
         {SOFTMAX, "f32", {.factor = 1, .shift = 1e-5}},
         {SOFTMAX, "f16", {.factor = 1, .shift = 1e-3}},
         {MATMUL, "f32", {.factor = 1, .shift = 0.1}},
-        {MATMUL, "f16", {.factor = 1, .shift = 1}},
+        {MATMUL, "f16", {.factor = 1, .shift = 16}},
     };
     for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++)
         for (int place = 0; place < PLACE_COUNT; place++) {

@@ -390,7 +390,7 @@ static void windows(void)
         x[i] = i % 200;
     bench_input(&bench, 0, x);
     bench_run(&bench);
-    struct kg_window window = {{3, 150}, {2, 20}};
+    struct kg_window window = {.low = {3, 150}, .extent = {2, 20}};
     struct kg_expected part;
     CHECK_STATUS(kg_reference_window(&bench.problem, (const void *const *)bench.inputs, &window, 1,
                                      NULL, &part, &bench.error),
@@ -401,6 +401,31 @@ static void windows(void)
         same &= part.value[i] == bench.outputs[0].value[(3 + i / 20) * 200 + 150 + i % 20];
     CHECK(same);
     kg_expected_free(&part, 1);
+    bench_free(&bench);
+}
+
+// Of outputs that nobody asked for, what others are made of, and no more.
+static void unasked_outputs(void)
+{
+    struct bench bench;
+    bench_make(&bench,
+               "op f(x: f64[N]) -> (s: f64[N], y: f64[N], all: f64[])\n"
+               "{ s[i] = 2 * x[i]\n y[i] = s[i] + 1\n all[] = sum(i) x[i] }",
+               NULL, "N=100");
+    double x[100];
+    for (int i = 0; i < 100; i++)
+        x[i] = i;
+    bench_input(&bench, 0, x);
+    const struct kg_window windows[] = {
+        {.none = true}, {.low = {60}, .extent = {2}}, {.none = true}};
+    struct kg_expected part[3];
+    CHECK_STATUS(kg_reference_window(&bench.problem, (const void *const *)bench.inputs, windows, 1,
+                                     NULL, part, &bench.error),
+                 KG_OK, &bench.error);
+    CHECK(part[0].count == 2 && part[0].low[0] == 60 && part[0].value[1] == 122);
+    CHECK(part[1].count == 2 && part[1].value[1] == 123);
+    CHECK(part[2].count == 0);
+    kg_expected_free(part, 3);
     bench_free(&bench);
 }
 
@@ -434,4 +459,4 @@ static void cancelling(void)
 }
 
 TEST_MAIN(functions, operators, integers, casts, reductions, long_sums, scans, subscripts,
-          inner_reductions, contraction, windows, strides, cancelling)
+          inner_reductions, contraction, windows, unasked_outputs, strides, cancelling)

@@ -54,9 +54,9 @@ static void guess_cluster(const struct kg_match *match, struct kg_config *config
     kg_cuda_reduce_plan_make(match, config, &plan);
     kg_cuda_reduce_elements(&plan, &widest, &together);
     kg_cuda_reduce_count(&plan, &blocks, &parts);
-    int64_t bytes = kg_cuda_reduce_elements_of_output(&plan) * together;
+    double bytes = (double)kg_cuda_reduce_elements_of_output(&plan) * together;
     if (blocks > 0)
-        bytes = bytes * kg_cuda_reduce_outputs(&plan) / blocks;
+        bytes *= (double)kg_cuda_reduce_outputs(&plan) / (double)blocks;
     if (plan.split == 1 || most == 1 || bytes > (plan.column ? CLUSTERED : CLUSTERED_ROW))
         return;
     if (!plan.column) {
