@@ -36,7 +36,7 @@ static void guess_row_cluster(const struct kg_match *match, int64_t most, struct
         vectors <= CLUSTER_THREADS * CLUSTER_UNROLL ? CLUSTER_THREADS : LARGEST_BLOCK;
     tried.value[UNROLL] = kg_power_of_two(kg_ceil_div(vectors, tried.value[THREADS]));
     if (tried.value[UNROLL] <= MOST_UNROLL &&
-        kg_cuda_reduce_outputs(&plan) * most <= facts->units &&
+        kg_cuda_reduce_outputs(&plan) <= facts->units / most &&
         match->family->valid(match, &tried, &reason))
         *config = tried;
     kg_text_free(&reason);
