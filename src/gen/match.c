@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_COPIES 256.0 // of one intermediate in a kernel
 enum { BUCKETS = 64 };
 
 struct entry {
@@ -97,6 +98,24 @@ static struct entry *find_entry(struct entry *entry, const struct kg_family *fam
 }
 
 // NULL when out of memory.
+// Families may compute an intermediate wherever it is read. How often would that be, if every nest
+// of the group were computed so? A sum of two reads of the statement before, twenty times over,
+// makes a million.
+static double count_copies(const struct kg_group *group)
+{
+    double copies[KG_MAX_NESTS] = {0}, most = 1;
+    for (int i = group->count - 1; i >= 0; i--) {
+        const struct kg_nest *nest = kg_group_nest(group, i);
+        copies[i] = copies[i] > 1 ? copies[i] : 1;
+        most = copies[i] > most ? copies[i] : most;
+        for (int j = 0; j < nest->access_count; j++)
+            for (int k = 0; k < i; k++)
+                if (kg_group_nest(group, k)->output == nest->accesses[j].tensor)
+                    copies[k] += copies[i];
+    }
+    return most;
+}
+
 static struct entry *make_entry(const struct kg_family *family, const struct kg_group *group,
                                 const struct kg_device_facts *facts, struct kg_text *reason)
 {
@@ -105,8 +124,11 @@ static struct entry *make_entry(const struct kg_family *family, const struct kg_
     if (!entry)
         return NULL;
     entry->match = (struct kg_match){.family = family, .group = *group, .facts = facts};
-    entry->match.analysis =
-        family->match(&entry->match.group, facts, &entry->arena, reason ? reason : &ignored);
+    struct kg_text *why = reason ? reason : &ignored;
+    if (count_copies(group) > MOST_COPIES)
+        kg_text_add(why, "an intermediate would be computed over and over");
+    else
+        entry->match.analysis = family->match(&entry->match.group, facts, &entry->arena, why);
     kg_text_free(&ignored);
     entry->fits = entry->match.analysis != NULL;
     if (!entry->arena.failed)

@@ -120,6 +120,38 @@ static void find_searches(const struct walk *walk, const struct kg_expr *expr)
         find_searches(walk, expr->arguments[i]);
 }
 
+// ---- Products
+
+// The statement that makes what `expr` reads, the first time that it is asked for: `seen` has a bit
+// for each statement, so that long definitions do not take exponential time. NULL: none.
+static const struct kg_statement *unseen(const struct kg_op *op, const struct kg_expr *expr,
+                                         uint64_t *seen)
+{
+    for (int i = 0; i < op->statement_count && expr->kind == KG_EXPR_READ; i++) {
+        bool fresh = op->statements[i]->tensor == expr->tensor && !(*seen >> i & 1);
+        *seen |= (uint64_t)fresh << i;
+        if (fresh)
+            return op->statements[i];
+    }
+    return NULL;
+}
+
+// Also in the intermediates that `expr` reads.
+static bool multiplies_reads(const struct walk *walk, const struct kg_expr *expr, bool inside,
+                             uint64_t *seen)
+{
+    inside |= expr->kind == KG_EXPR_REDUCE && expr->reduce == KG_REDUCE_PROD;
+    if (expr->kind == KG_EXPR_READ && expr->tensor == walk->tensor)
+        return inside;
+    const struct kg_statement *made = inside ? unseen(walk->op, expr, seen) : NULL;
+    if (made && multiplies_reads(walk, made->value, true, seen))
+        return true;
+    for (int i = 0; i < expr->argument_count; i++)
+        if (multiplies_reads(walk, expr->arguments[i], inside, seen))
+            return true;
+    return false;
+}
+
 // ---- Narrower floats
 
 static void note_narrower(const struct walk *walk, enum kg_dtype dtype)
@@ -146,6 +178,7 @@ void kg_input_uses_find(const struct kg_op *op, const int64_t *sizes, int tensor
     *uses = (struct kg_input_uses){.is_index = false};
     const struct walk walk = {op, sizes, op->tensors[tensor], uses};
     bool is_float = kg_dtypes[walk.tensor->type.dtype].is_float;
+    uint64_t seen = 0;
     for (int i = 0; i < op->statement_count; i++) {
         const struct kg_statement *statement = op->statements[i];
         if (!is_float) {
@@ -154,6 +187,7 @@ void kg_input_uses_find(const struct kg_op *op, const int64_t *sizes, int tensor
         }
         find_searches(&walk, statement->value);
         find_casts(&walk, statement->value);
+        uses->multiplied |= multiplies_reads(&walk, statement->value, false, &seen);
         if (statement->tensor->role == KG_ROLE_OUTPUT)
             note_narrower(&walk, statement->tensor->type.dtype);
     }
@@ -162,17 +196,16 @@ void kg_input_uses_find(const struct kg_op *op, const int64_t *sizes, int tensor
 // ---- Sums of products
 
 // Also in the intermediates that `expr` reads.
-static bool multiplies(const struct kg_op *op, const struct kg_expr *expr)
+static bool multiplies(const struct kg_op *op, const struct kg_expr *expr, uint64_t *seen)
 {
     if (expr->kind == KG_EXPR_CALL && expr->function == KG_FN_MUL &&
         reads(expr->arguments[0], NULL) && reads(expr->arguments[1], NULL))
         return true;
-    const struct kg_statement *made =
-        expr->kind == KG_EXPR_READ ? definition_of(op, expr->tensor) : NULL;
-    if (made && multiplies(op, made->value))
+    const struct kg_statement *made = unseen(op, expr, seen);
+    if (made && multiplies(op, made->value, seen))
         return true;
     for (int i = 0; i < expr->argument_count; i++)
-        if (multiplies(op, expr->arguments[i]))
+        if (multiplies(op, expr->arguments[i], seen))
             return true;
     return false;
 }
@@ -181,7 +214,8 @@ static bool sums_products(const struct kg_op *op, const struct kg_expr *expr)
 {
     bool sums = expr->kind == KG_EXPR_REDUCE &&
                 (expr->reduce == KG_REDUCE_SUM || expr->reduce == KG_REDUCE_MEAN);
-    if (sums && multiplies(op, expr->arguments[0]))
+    uint64_t seen = 0;
+    if (sums && multiplies(op, expr->arguments[0], &seen))
         return true;
     for (int i = 0; i < expr->argument_count; i++)
         if (sums_products(op, expr->arguments[i]))

@@ -15,7 +15,8 @@ struct kg_input_uses {
     // Floats: dimensions along which a largest or smallest element is searched, a bit each. 0:
     // none.
     unsigned searched;
-    bool for_least; // by min or argmin
+    bool for_least;  // by min or argmin
+    bool multiplied; // floats: read in a product over an index
     // Floats: dtypes of outputs and casts that cannot hold every value of the input, a bit each.
     unsigned narrower;
 };

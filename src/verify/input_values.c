@@ -9,6 +9,10 @@
 // parts of up to 22 bits less. In sums of products f32 and bf16 are therefore at least this large.
 #define LEAST_FACTOR 0x1p-90
 #define IN_TURN 64 // elements of a tensor whose limits take turns
+// Factors of long products: see kg_input_source.
+#define LONG_PRODUCT 256
+#define LARGEST_POWER 0.0625
+#define LARGEST_PRODUCT 256.0 // a power of two; half of the factors are above 1
 
 struct kg_input_source kg_input_source_make(const struct kg_problem *problem, int tensor,
                                             enum kg_input_class class)
@@ -23,6 +27,12 @@ struct kg_input_source kg_input_source_make(const struct kg_problem *problem, in
             source.tiny = kg_dtypes[to].smallest;
     if (info->compute == KG_TYPE_F32 && source.tiny < LEAST_FACTOR && kg_input_uses_products(op))
         source.tiny = LEAST_FACTOR;
+    int64_t length = 0; // of a product, at most
+    for (int d = 0; d < op->tensors[tensor]->rank && source.uses.multiplied; d++)
+        length =
+            problem->layouts[tensor].shape[d] > length ? problem->layouts[tensor].shape[d] : length;
+    if (length > LONG_PRODUCT)
+        source.power = fmin(LARGEST_POWER, LARGEST_PRODUCT / (double)length);
     for (int i = 0; i < tensor; i++)
         source.before += kg_dtypes[op->tensors[i]->type.dtype].is_float == info->is_float;
     return source;
@@ -135,7 +145,9 @@ double kg_input_real(const struct kg_input_source *source, struct kg_random *ran
     case KG_INPUT_CLOSE:
         return near(source, random);
     default:
-        return normal(random);
+        return source->power > 0
+                   ? sign_of(random) * power_between(random, -source->power, source->power)
+                   : normal(random);
     }
 }
 

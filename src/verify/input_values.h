@@ -15,6 +15,9 @@ struct kg_input_source {
     double tiny; // the smallest normal value, or a larger one below which kernels may flush to zero
     int before;  // inputs before this one that are floats, or integers, as it is
     double centre; // of KG_INPUT_CLOSE
+    // Above 0: of long products, whose factors are 2 to a power up to this, or products of some
+    // thousand of them would be 0, infinite or, by the order of the factors, either.
+    double power;
 };
 
 struct kg_input_source kg_input_source_make(const struct kg_problem *problem, int tensor,

@@ -292,6 +292,8 @@ static double product_slack(const struct kg_pass *pass, const struct kg_total *t
     // it.
     if (isinf(total->value))
         return total->low < p->normal ? INFINITY : total->slack;
+    if (isnan(total->value))
+        return total->slack;
     return total->slack + p->unit * growth(total->count) * fabs(total->value) +
            p->tiny * total->magnitude;
 }

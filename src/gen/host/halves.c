@@ -32,6 +32,8 @@ static int inlined(const struct kg_values *values, const struct kg_access *acces
 static bool add_nests(const struct kg_values *values, int position, uint64_t *nests)
 {
     const struct kg_nest *nest = kg_group_nest(values->group, position);
+    if (*nests >> position & 1) // has been looked at
+        return true;
     *nests |= (uint64_t)1 << position;
     for (int i = 0; i < nest->access_count; i++) {
         int maker = inlined(values, &nest->accesses[i]);

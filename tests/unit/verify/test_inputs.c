@@ -219,6 +219,34 @@ static void zeros_by_turns(void)
     unmake(&made);
 }
 
+// Factors of long products are so close to 1 that the product is a number.
+static void long_products(void)
+{
+    static const struct {
+        const char *text, *sizes;
+        double most;
+    } ops[] = {
+        {"op f(x: f32[P, D]) -> (y: f32[P, D]) { y[p, d] = prod(k <= d) x[p, k] }", "P=3 D=4096",
+         0.0625},
+        {"op f(x: f32[P, D]) -> (y: f32[P])\n{ t[p, d] = x[p, d] * 1\n y[p] = prod(d) t[p, d] }",
+         "P=3 D=40960", 0.00625},
+        {"op f(x: f32[P, D]) -> (y: f32[P, D]) { y[p, d] = prod(k <= d) x[p, k] }", "P=3 D=100", 9},
+        {"op f(x: f32[P, D]) -> (y: f32[P]) { y[p] = sum(d) x[p, d] }", "P=3 D=4096", 9},
+    };
+    for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++) {
+        struct filled filled = fill(ops[i].text, ops[i].sizes, 0, KG_INPUT_NORMAL, 1);
+        double most = 0;
+        bool negative = false;
+        for (int64_t n = 0; n < filled.count; n++) {
+            negative |= real(&filled, n) < 0;
+            most = fmax(most, fabs(log2(fabs(real(&filled, n)))));
+        }
+        CHECK(negative &&
+              (ops[i].most < 1 ? most < ops[i].most && most > 0.9 * ops[i].most : most > 1));
+        release(&filled);
+    }
+}
+
 // Close to each other, and far from zero; some so large that f16 holds no sum of three.
 static void close_values(void)
 {
@@ -413,5 +441,5 @@ static void speed(void)
 }
 
 TEST_MAIN(which_apply, indices_outside, rows, limits, pairs_of_limits, special_by_turns,
-          zeros_by_turns, close_values, tiny_values, halves, truths, rows_differ, large_like_small,
-          large_views, same_everywhere, speed)
+          zeros_by_turns, close_values, long_products, tiny_values, halves, truths, rows_differ,
+          large_like_small, large_views, same_everywhere, speed)

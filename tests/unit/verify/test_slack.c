@@ -246,6 +246,13 @@ static void undecidable(void)
     CHECK(isinf(slack_of(OF_X("f32", "x[i] * x[i] / x[i]"), (double)1e30f)));
     // A kernel may add the product of two f64 to a sum without rounding it in between.
     CHECK(isinf(slack_of(OF_X("f64", "cast(f64, x[i]) * 1e300 * 1e300"), 2)));
+    CHECK(isinf(slack_of(OF_X("f64", "cast(f64, x[i]) * 1e308 + 1e308"), 1)));
+    // NaN for sure, or only if the factors overflow.
+    CHECK(slack_of(PRODUCT_OF_X("2", "0.5"), NAN) == 0);
+    CHECK(isinf(
+        slack_of("op f(x: f32[N]) -> (y: f64[N])\n{ big[i] = cast(f64, x[i]) * 1e308 * 1e308\n"
+                 "  y[i] = prod(k) (big[k] - big[k]) }",
+                 1)));
     // Of an infinity that may be none nothing follows.
     CHECK(isinf(slack_of(OF_X("f64", "min(cast(f64, x[i]) * 1e300 * 1e300, 5)"), 2)));
     CHECK(isinf(slack_of(OF_X("f64", "max(cast(f64, x[i]) * 1e300 * -1e300, 5)"), 2)));
