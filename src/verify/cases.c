@@ -15,7 +15,7 @@
 // Limits with an effort of 1.
 #define MOST_BYTES 8.2e8  // of memory, for required cases and their images
 #define MOST_SURVEYED 8e9 // operations of a survey for each core: half a minute
-#define MOST_FLOPS 2e9    // of a kernel in a generated case
+#define MOST_FLOPS 2e8    // of a kernel in a generated case: it may compute more than is read
 // Of the reference's operations where a survey covers what its windows do not.
 #define SURVEYED_PART 0.1
 // A generated case may take these parts of what a required one may.

@@ -30,28 +30,38 @@ static char *find_library(const struct kg_host_compiler *compiler, const char *n
     return path;
 }
 
-// `*flag` is what Clang needs to link the library instead of its objects.
-static char *find_runtime(const struct kg_host_compiler *compiler, const char **flag)
+// What is checked. The others of -fsanitize=undefined are about pointers, of which AddressSanitizer
+// sees more. Checks are calls: between the instructions of an unrolled loop they take GCC minutes.
+#define CHECKS                                                                                     \
+    "-g1 -fsanitize=address,bounds,shift,signed-integer-overflow,integer-divide-by-zero "          \
+    "-fno-sanitize-recover=all "
+#define CALLS "asan-instrumentation-with-call-threshold=0"
+
+static const char gcc_options[] = CHECKS "--param " CALLS,
+                  clang_options[] = CHECKS "-mllvm -" CALLS " -shared-libasan";
+
+// AddressSanitizer's library, and the options for it.
+static char *find_runtime(const struct kg_host_compiler *compiler, const char **options)
 {
     static const struct {
-        const char *name, *flag;
+        const char *name, *options;
     } libraries[] = {
-        {"libasan.so", ""},
-        {"libclang_rt.asan.so", " -shared-libasan"},
-        {"libclang_rt.asan-x86_64.so", " -shared-libasan"},
-        {"libclang_rt.asan-aarch64.so", " -shared-libasan"},
+        {"libasan.so", gcc_options},
+        {"libclang_rt.asan.so", clang_options},
+        {"libclang_rt.asan-x86_64.so", clang_options},
+        {"libclang_rt.asan-aarch64.so", clang_options},
     };
     bool clang = strstr(compiler->version, "clang") != NULL;
     for (size_t i = clang; i < (clang ? sizeof libraries / sizeof libraries[0] : 1); i++) {
         char *path = find_library(compiler, libraries[i].name);
-        *flag = libraries[i].flag;
+        *options = libraries[i].options;
         if (path)
             return path;
     }
     return NULL;
 }
 
-static enum kg_status add_compiler(const struct kg_host_compiler *compiler, const char *flag,
+static enum kg_status add_compiler(const struct kg_host_compiler *compiler, const char *options,
                                    struct kg_sanitizer_command *command, struct kg_error *error)
 {
     struct kg_text words = {0};
@@ -59,10 +69,8 @@ static enum kg_status add_compiler(const struct kg_host_compiler *compiler, cons
         kg_text_format(&words, " %s", compiler->arguments[i]);
     enum kg_status status = words.failed
                                 ? kg_error_memory(error, "a command line")
-                                : kg_sanitizer_add(command, error,
-                                                   "CC=%s%s -g1 -fsanitize=address,undefined "
-                                                   "-fno-sanitize-recover=all%s",
-                                                   compiler->program, kg_text_string(&words), flag);
+                                : kg_sanitizer_add(command, error, "CC=%s%s %s", compiler->program,
+                                                   kg_text_string(&words), options);
     kg_text_free(&words);
     return status;
 }
@@ -72,10 +80,10 @@ static enum kg_status watch_host(struct kg_device *device, const char *name,
 {
     (void)name;
     const struct kg_host_compiler *compiler = &((struct kg_host_device *)device)->compiler;
-    const char *flag = "";
+    const char *options = "";
     if (compiler->status)
         return kg_error_set(error, compiler->status, "%s", compiler->why);
-    char *env = kg_process_find("env"), *library = find_runtime(compiler, &flag);
+    char *env = kg_process_find("env"), *library = find_runtime(compiler, &options);
     enum kg_status status = KG_OK;
     if (!env || !library)
         status = kg_error_set(error, KG_ERROR_MISSING,
@@ -91,7 +99,7 @@ static enum kg_status watch_host(struct kg_device *device, const char *name,
     for (size_t i = 0; i < sizeof settings / sizeof settings[0] && !status; i++)
         status = kg_sanitizer_add(command, error, "%s", settings[i]);
     if (!status)
-        status = add_compiler(compiler, flag, command, error);
+        status = add_compiler(compiler, options, command, error);
     free(env);
     free(library);
     return status;
