@@ -125,8 +125,10 @@ enum cli_exit cli_exit_of(enum kg_status status);
 enum cli_exit cli_interrupted(void);
 // Prints text with names of files or from files: nothing in it is a command for a terminal.
 void cli_say(FILE *stream, const char *format, ...) __attribute__((format(printf, 2, 3)));
-// Reports a usage mistake that a command itself found.
+// Reports a usage mistake that a command itself found, or the arguments of a command have.
 enum cli_exit cli_bad_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+enum cli_exit cli_bad_command(const struct cli_command *command, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 enum cli_exit cli_read_file(const char *path, char **text, size_t *length);
 // The same for binary files, which may be large; "-" is standard input.
 enum cli_exit cli_read_input(const char *path, size_t limit, char **bytes, size_t *length);
@@ -155,9 +157,17 @@ void cli_show_text(char *text);
 // Prints a text of the library (or its failure) on stdout or to --out, and frees it.
 enum cli_exit cli_print(struct cli *cli, enum kg_status status, char *text);
 void cli_show_verdict(const struct kg_verify_result *verdict);
-void cli_show_verdict_json(const struct kg_verify_result *verdict);
-// A string as JSON, quotes included.
+
+// json_output.c. With --json, failures are printed on stdout too, as {"error": ...}, unless
+// something else has been.
+void cli_json_want(void);
+void cli_json_begin(void);
+void cli_json_failure(const char *message);
+// A string, quotes included.
 void cli_json_text(const char *text);
+// `, "key": 1.5`, or null where JSON has no such number.
+void cli_json_number(const char *key, double value);
+void cli_json_verdict(const struct kg_verify_result *verdict);
 
 // progress.c: a bar on stderr, on a terminal only.
 void cli_progress(void *user, const char *what, int done, int total);

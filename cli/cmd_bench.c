@@ -23,6 +23,33 @@ static void show(const struct cli *cli, const struct kg_plan *plan,
            result->speedup >= result->goal ? "met" : "MISSED");
 }
 
+static void show_json(const struct kg_bench_result *result)
+{
+    cli_json_begin();
+    printf("{\"samples\": %d", result->samples);
+    cli_json_number("seconds", result->seconds);
+    cli_json_number("spread", result->spread);
+    cli_json_number("baseline_seconds", result->baseline_seconds);
+    cli_json_number("roofline_seconds", result->bound_seconds);
+    cli_json_number("original_seconds", result->original_seconds);
+    cli_json_number("speedup", result->speedup);
+    cli_json_number("goal", result->goal);
+    printf("}\n");
+}
+
+static enum cli_exit refuse(const struct cli *cli, const struct kg_verify_result *verdict)
+{
+    if (cli->options.json) {
+        cli_json_begin();
+        printf("{\"verify\": ");
+        cli_json_verdict(verdict);
+        printf("}\n");
+    } else {
+        cli_show_verdict(verdict);
+    }
+    return CLI_REFUSED;
+}
+
 static enum cli_exit bench(struct cli *cli, struct cli_subject *subject, struct kg_plan *plan)
 {
     (void)subject;
@@ -30,21 +57,15 @@ static enum cli_exit bench(struct cli *cli, struct cli_subject *subject, struct 
     // itself verifies an override.
     struct kg_verify_result verdict = {.size = sizeof verdict, .passed = true};
     enum kg_status status = cli->options.override ? KG_OK : kg_plan_verify(plan, 0, &verdict);
-    if (status == KG_OK && !verdict.passed) {
-        cli_show_verdict(&verdict);
-        return CLI_REFUSED;
-    }
+    if (status == KG_OK && !verdict.passed)
+        return refuse(cli, &verdict);
     struct kg_bench_result result = {.size = sizeof result};
     if (status == KG_OK)
         status = kg_plan_bench(plan, &result);
     if (status != KG_OK)
         return cli_fail(cli, status);
     if (cli->options.json)
-        printf("{\"seconds\": %.9g, \"spread\": %.3g, \"baseline_seconds\": %.9g, "
-               "\"roofline_seconds\": %.9g, \"original_seconds\": %.9g, \"speedup\": %.4f, "
-               "\"goal\": %.4f, \"samples\": %d}\n",
-               result.seconds, result.spread, result.baseline_seconds, result.bound_seconds,
-               result.original_seconds, result.speedup, result.goal, result.samples);
+        show_json(&result);
     else
         show(cli, plan, &result);
     return result.speedup >= result.goal ? CLI_DONE : CLI_REFUSED;

@@ -47,19 +47,22 @@ static void show_json(const struct cli_subject *subject, const struct kg_build_r
                       const struct kg_plan *plan)
 {
     const struct kg_bench_result *bench = result->bench;
+    cli_json_begin();
     printf("{\"op\": ");
     cli_json_text(kg_op_name(subject->op));
     printf(", \"choice\": ");
     cli_json_text(kg_plan_choice(plan));
     printf(", \"verify\": ");
-    cli_show_verdict_json(result->verify);
-    printf(", \"seconds\": %.9g, \"spread\": %.3g, \"baseline_seconds\": %.9g, "
-           "\"roofline_seconds\": %.9g, \"original_seconds\": %.9g, \"speedup\": %.4f, \"goal\": "
-           "%.4f, \"goal_met\": %s, "
-           "\"rounds\": %d, \"space\": %lld, \"valid\": %d, \"pruned\": %d, \"measured\": %d, "
-           "\"failed\": %d}\n",
-           bench->seconds, bench->spread, bench->baseline_seconds, bench->bound_seconds,
-           bench->original_seconds, bench->speedup, bench->goal,
+    cli_json_verdict(result->verify);
+    cli_json_number("seconds", bench->seconds);
+    cli_json_number("spread", bench->spread);
+    cli_json_number("baseline_seconds", bench->baseline_seconds);
+    cli_json_number("roofline_seconds", bench->bound_seconds);
+    cli_json_number("original_seconds", bench->original_seconds);
+    cli_json_number("speedup", bench->speedup);
+    cli_json_number("goal", bench->goal);
+    printf(", \"goal_met\": %s, \"rounds\": %d, \"space\": %lld, \"valid\": %d, \"pruned\": %d, "
+           "\"measured\": %d, \"failed\": %d}\n",
            result->goal_met ? "true" : "false", result->rounds, (long long)result->space,
            result->valid, result->pruned, result->measured, result->failed);
 }

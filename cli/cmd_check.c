@@ -6,6 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+// {"ops": ["add", "subtract"]}; `names` has one a line.
+static void list_json(const char *names)
+{
+    cli_json_begin();
+    printf("{\"ops\": [");
+    for (const char *name = names; *name; name += strcspn(name, "\n") + 1)
+        printf("%s\"%.*s\"", name == names ? "" : ", ", (int)strcspn(name, "\n"), name);
+    printf("]}\n");
+}
+
 // A file of several ops without --op: everything is checked, and the names are listed.
 static enum cli_exit list_ops(struct cli *cli, bool *several)
 {
@@ -25,7 +35,9 @@ static enum cli_exit list_ops(struct cli *cli, bool *several)
     for (const char *c = names; *c; c++)
         count += *c == '\n';
     *several = count != 1;
-    if (*several) {
+    if (*several && cli->options.json) {
+        list_json(names);
+    } else if (*several) {
         cli_say(stdout, "%s: %d ops, all right\n", path, count);
         for (char *name = names; *name;) {
             char *end = strchr(name, '\n');

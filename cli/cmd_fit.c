@@ -34,6 +34,8 @@ enum cli_exit cli_fit(struct cli *cli)
     char *lines = NULL, *text = NULL;
     size_t length = 0;
     enum cli_exit result = CLI_DONE;
+    if (cli->options.export_path && cli->options.json)
+        return cli_bad_usage("--export writes samples, a line each, and no JSON");
     if (cli->options.export_path)
         return path
                    ? cli_bad_usage(

@@ -12,7 +12,8 @@ static enum cli_exit show(struct cli *cli, enum kg_status status,
     if (status != KG_OK)
         return cli_fail(cli, status);
     if (cli->options.json) {
-        cli_show_verdict_json(result);
+        cli_json_begin();
+        cli_json_verdict(result);
         printf("\n");
     } else {
         cli_show_verdict(result);

@@ -64,6 +64,8 @@ enum cli_exit cli_wisdom(struct cli *cli)
     const char *argument = cli->options.word_count > 1 ? cli->options.words[1] : NULL;
     for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++)
         if (strcmp(actions[i].name, action) == 0)
-            return actions[i].run(cli, argument);
+            return cli->options.json && i > 0
+                       ? cli_bad_usage("--json is for 'wisdom list'; %s prints none", action)
+                       : actions[i].run(cli, argument);
     return cli_bad_usage("wisdom '%s' is not one of list, export, import, merge, forget", action);
 }

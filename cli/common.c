@@ -39,6 +39,7 @@ enum cli_exit cli_exit_of(enum kg_status status)
 enum cli_exit cli_interrupted(void)
 {
     fprintf(stderr, "kernelgen: interrupted; what was measured is kept\n");
+    cli_json_failure("interrupted");
     return CLI_INTERRUPTED;
 }
 
@@ -48,6 +49,7 @@ enum cli_exit cli_fail(const struct cli *cli, enum kg_status status)
     if (status == KG_ERROR_CANCELLED)
         return cli_interrupted();
     const char *text = kg_context_error(cli->context);
+    cli_json_failure(*text ? text : kg_status_name(status));
     // Diagnostics of a definition include the file's name.
     if (status == KG_ERROR_DEFINITION)
         fprintf(stderr, "%s\n", text);
@@ -63,34 +65,56 @@ enum cli_exit cli_fail_in(const struct cli *cli, const char *path, enum kg_statu
     return cli_bad_usage("%s: %s", path, kg_context_error(cli->context));
 }
 
-__attribute__((format(printf, 2, 0))) static void say(FILE *stream, const char *format,
-                                                      va_list arguments)
+// The caller frees it. NULL: no memory.
+__attribute__((format(printf, 1, 0))) static char *format_printable(const char *format,
+                                                                    va_list arguments)
 {
     char *text;
     if (vasprintf(&text, format, arguments) < 0)
-        return;
+        return NULL;
     kg_text_make_printable(text);
-    fputs(text, stream);
-    free(text);
+    return text;
 }
 
 void cli_say(FILE *stream, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    say(stream, format, arguments);
+    char *text = format_printable(format, arguments);
     va_end(arguments);
+    if (text)
+        fputs(text, stream);
+    free(text);
+}
+
+__attribute__((format(printf, 2, 0))) static enum cli_exit
+complain(const char *who, const char *format, va_list arguments)
+{
+    char *text = format_printable(format, arguments);
+    if (!text)
+        return CLI_BAD_INPUT;
+    fprintf(stderr, "kernelgen%s%s: %s\n", *who ? " " : "", who, text);
+    cli_json_failure(text);
+    free(text);
+    return CLI_BAD_INPUT;
 }
 
 enum cli_exit cli_bad_usage(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    fprintf(stderr, "kernelgen: ");
-    say(stderr, format, arguments);
-    fprintf(stderr, "\n");
+    enum cli_exit exit_status = complain("", format, arguments);
     va_end(arguments);
-    return CLI_BAD_INPUT;
+    return exit_status;
+}
+
+enum cli_exit cli_bad_command(const struct cli_command *command, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    enum cli_exit exit_status = complain(command->name, format, arguments);
+    va_end(arguments);
+    return exit_status;
 }
 
 static enum cli_exit file_problem(const char *what, const char *path, const char *why)
@@ -300,22 +324,9 @@ enum cli_exit cli_print(struct cli *cli, enum kg_status status, char *text)
         exit_status = cli_write_file(cli->options.folder, text, strlen(text));
     else
         cli_show_text(text);
+    cli_json_begin();
     kg_text_release(text);
     return exit_status;
-}
-
-void cli_json_text(const char *text)
-{
-    putchar('"');
-    for (const char *c = text; *c; c++) {
-        if (*c == '"' || *c == '\\')
-            printf("\\%c", *c);
-        else if ((unsigned char)*c < 0x20)
-            printf("\\u%04x", (unsigned)*c);
-        else
-            putchar(*c);
-    }
-    putchar('"');
 }
 
 void cli_show_verdict(const struct kg_verify_result *verdict)
@@ -334,18 +345,4 @@ void cli_show_verdict(const struct kg_verify_result *verdict)
         printf("          %s\n", verdict->remarks);
     if (!verdict->passed)
         printf("          %s\n", verdict->reason);
-}
-
-void cli_show_verdict_json(const struct kg_verify_result *verdict)
-{
-    printf("{\"passed\": %s, \"seed\": \"%llu\", \"cases\": %d, \"skipped\": %d, "
-           "\"elements\": %lld, \"worst\": %.6g, \"impostors\": %d, \"reason\": ",
-           verdict->passed ? "true" : "false", (unsigned long long)verdict->seed, verdict->cases,
-           verdict->skipped, (long long)verdict->elements, verdict->worst, verdict->impostors);
-    cli_json_text(verdict->reason);
-    printf(", \"remarks\": ");
-    cli_json_text(verdict->remarks);
-    printf(", \"sanitized\": ");
-    cli_json_text(verdict->sanitized);
-    printf("}");
 }

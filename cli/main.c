@@ -11,7 +11,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#define SUBJECT_OPTIONS (CLI_OP | CLI_DEVICE | CLI_BINDINGS | CLI_THREADS | CLI_JSON)
+#define SUBJECT (CLI_OP | CLI_DEVICE | CLI_BINDINGS | CLI_THREADS)
+#define SUBJECT_OPTIONS (SUBJECT | CLI_JSON)
 
 const struct cli_command cli_commands[] = {
     {"build", "OP.kg [OPTIONS]", "define, generate, verify, optimise and record",
@@ -36,7 +37,7 @@ const struct cli_command cli_commands[] = {
      "  kernelgen emit ops/bias_relu.kg --target host\n"
      "  kernelgen emit ops/softmax.kg --op softmax --target cuda --device sm_90a\n"
      "  kernelgen emit ops/bias_relu.kg --target host --dtype T=f32 --out bias_relu.c\n",
-     SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_OUT | CLI_TARGET, 1, 1, cli_emit},
+     SUBJECT | CLI_RIGOR | CLI_TIME | CLI_OUT | CLI_TARGET, 1, 1, cli_emit},
     {"verify", "OP.kg [--candidate FILE] [OPTIONS]", "the accuracy gate alone",
      "Judges the generated kernel (by rule or from what is known, unless --rigor asks for a\n"
      "search) or, with --candidate, a foreign kernel: a C file with a function named like the op\n"
@@ -57,7 +58,7 @@ const struct cli_command cli_commands[] = {
      "a\n"
      "search.\n\n"
      "  kernelgen run ops/bias_relu.kg --input x=x.npy --input bias=b.npy --output y=y.npy\n",
-     SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_ARRAYS | CLI_OVERRIDE, 1, 1, cli_run},
+     SUBJECT | CLI_RIGOR | CLI_TIME | CLI_ARRAYS | CLI_OVERRIDE, 1, 1, cli_run},
     {"bench", "OP.kg [OPTIONS]", "the performance gate alone, against the baseline",
      "Baseline and plan are timed alternately. On the host the baseline is the definition as\n"
      "written: one plain loop nest per statement, same compiler, flags and cores.\n\n"
@@ -275,6 +276,9 @@ int main(int count, char **words)
     if (!command)
         return (int)unknown_command(words[1]);
     struct cli cli = {0};
+    for (int i = 2; i < count && command->options & CLI_JSON; i++)
+        if (strcmp(words[i], "--json") == 0)
+            cli_json_want(); // also of what is wrong with the other options
     enum cli_exit exit_status = cli_parse(command, count - 2, words + 2, &cli.options);
     if (exit_status != CLI_DONE)
         return (int)exit_status;

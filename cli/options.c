@@ -136,8 +136,8 @@ const struct cli_command *cli_find_command(const char *name)
 static enum cli_exit bad_option(const struct cli_command *command, const char *word)
 {
     const char *nearest = nearest_option(word, command->options);
-    cli_say(stderr, "kernelgen %s: unknown option '%s'%s%s%s\n", command->name, word,
-            nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+    cli_bad_command(command, "unknown option '%s'%s%s%s", word, nearest ? "; did you mean " : "",
+                    nearest ? nearest : "", nearest ? "?" : "");
     fprintf(stderr, "Try 'kernelgen %s --help'.\n", command->name);
     return CLI_BAD_INPUT;
 }
@@ -238,14 +238,14 @@ enum cli_exit cli_parse(const struct cli_command *command, int count, char **wor
             continue;
         }
         if (out->word_count == command->most_words) {
-            cli_say(stderr, "kernelgen %s: '%s' is one argument too many\n", command->name,
-                    words[i]);
+            cli_bad_command(command, "'%s' is one argument too many", words[i]);
             fprintf(stderr, "Usage: kernelgen %s %s\n", command->name, command->usage);
             return CLI_BAD_INPUT;
         }
         out->words[out->word_count++] = words[i];
     }
     if (!out->help && out->word_count < command->least_words) {
+        cli_json_failure("an argument is missing");
         fprintf(stderr, "Usage: kernelgen %s %s\n", command->name, command->usage);
         fprintf(stderr, "Try 'kernelgen %s --help'.\n", command->name);
         return CLI_BAD_INPUT;

@@ -280,10 +280,11 @@ static void explain_json(const struct kg_plan *plan, const struct kg_outcomes *o
     kg_text_format(text, ", \"origin\": \"%s\", \"from_wisdom\": %s, \"nearest\": ",
                    origins[plan->origin].name, known ? "true" : "false");
     nearest_json(&plan->nearest, text);
-    kg_text_format(text, ", \"verified\": %s, \"measured_seconds\": %.9g",
-                   plan->verified ? "true" : "false", plan->seconds);
-    kg_text_format(text, ", \"roofline_seconds\": %.9g, \"candidates\": %s}\n", roofline.seconds,
-                   kg_text_string(&list));
+    json = (struct kg_json){.text = text, .comma = true};
+    kg_json_boolean(&json, "verified", plan->verified);
+    kg_json_number(&json, "measured_seconds", plan->seconds);
+    kg_json_number(&json, "roofline_seconds", roofline.seconds);
+    kg_text_format(text, ", \"candidates\": %s}\n", kg_text_string(&list));
     text->failed |= list.failed;
     kg_text_free(&list);
 }

@@ -74,10 +74,10 @@ def end_session(session):
 
 
 def read_verdict(text):
-    """The JSON of the verdict: the last line that is one. Infinity is written as C prints it."""
+    """The JSON of the verdict: the last line that is one."""
     for line in reversed(text.splitlines()):
         try:
-            found = json.loads(re.sub(r'("worst": )(-?inf|-?nan)\b', r"\1null", line))
+            found = json.loads(line)
         except ValueError:
             continue
         if isinstance(found, dict) and "passed" in found:

@@ -1,0 +1,67 @@
+// What --json prints: one value on standard output, also when a command fails.
+
+#include "cli.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static bool is_wanted, is_begun;
+
+void cli_json_want(void)
+{
+    is_wanted = true;
+}
+
+void cli_json_begin(void)
+{
+    is_begun = true;
+}
+
+void cli_json_text(const char *text)
+{
+    putchar('"');
+    for (const char *c = text; *c; c++) {
+        if (*c == '"' || *c == '\\')
+            printf("\\%c", *c);
+        else if ((unsigned char)*c < 0x20)
+            printf("\\u%04x", (unsigned)*c);
+        else
+            putchar(*c);
+    }
+    putchar('"');
+}
+
+void cli_json_number(const char *key, double value)
+{
+    printf(", \"%s\": ", key);
+    if (isfinite(value)) // JSON has no other numbers
+        printf("%.9g", value);
+    else
+        printf("null");
+}
+
+void cli_json_verdict(const struct kg_verify_result *verdict)
+{
+    printf("{\"passed\": %s, \"seed\": \"%llu\", \"cases\": %d, \"skipped\": %d, "
+           "\"elements\": %lld",
+           verdict->passed ? "true" : "false", (unsigned long long)verdict->seed, verdict->cases,
+           verdict->skipped, (long long)verdict->elements);
+    cli_json_number("worst", verdict->worst);
+    printf(", \"impostors\": %d, \"reason\": ", verdict->impostors);
+    cli_json_text(verdict->reason);
+    printf(", \"remarks\": ");
+    cli_json_text(verdict->remarks);
+    printf(", \"sanitized\": ");
+    cli_json_text(verdict->sanitized);
+    printf("}");
+}
+
+void cli_json_failure(const char *message)
+{
+    if (!is_wanted || is_begun)
+        return;
+    is_begun = true;
+    printf("{\"error\": ");
+    cli_json_text(message);
+    printf("}\n");
+}
