@@ -135,12 +135,16 @@ static void emit_result(const struct kg_direct *direct)
 {
     const struct kg_nest *nest = direct->nest;
     struct kg_text value = {0}, store = {0};
-    kg_text_format(&value, "%s%s", is_argument(nest) ? "best" : "total", lane_of(direct));
     enum kg_type type = is_argument(nest) ? KG_TYPE_I64 : direct->accumulate;
-    if (nest->reduce == KG_REDUCE_MEAN) {
+    bool divides = nest->reduce == KG_REDUCE_MEAN;
+    // The sum may not fit in what the mean is stored as.
+    bool wide = divides && kg_emit_nest_type(nest) == KG_TYPE_F64;
+    kg_text_format(&value, "%s%s%s", wide ? "(" : "", is_argument(nest) ? "best" : "total",
+                   lane_of(direct));
+    if (divides) {
         kg_text_add(&value, " / (");
         emit_count(direct, &value);
-        kg_text_add(&value, ")");
+        kg_text_add(&value, wide ? "))" : ")");
     }
     // The accumulator may be wider than the value.
     enum kg_type narrow = kg_emit_nest_type(nest);
