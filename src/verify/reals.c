@@ -453,7 +453,7 @@ void kg_reals_round(enum kg_dtype dtype, double *result, double *slack, const do
         if (!slack)
             continue;
         double up = kg_dtype_round(dtype, x + s), down = kg_dtype_round(dtype, x - s);
-        if (s == 0 || (same(up, result[i]) && same(down, result[i])))
+        if (s == 0 || (isfinite(s) && same(up, result[i]) && same(down, result[i])))
             slack[i] = 0;
         else if (isfinite(up) && isfinite(down))
             slack[i] = fmax(up - result[i], result[i] - down);

@@ -107,7 +107,7 @@ static void to_truth(const double *argument, const double *uncertain, int64_t *r
     for (int i = 0; i < lanes; i++) {
         result[i] = argument[i] != 0;
         if (slack)
-            slack[i] = uncertain[i] > 0 && fabs(argument[i]) <= uncertain[i] ? INFINITY : 0;
+            slack[i] = uncertain[i] > 0 && !(fabs(argument[i]) > uncertain[i]) ? INFINITY : 0;
     }
 }
 

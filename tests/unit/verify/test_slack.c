@@ -247,6 +247,14 @@ static void undecidable(void)
     // A kernel may add the product of two f64 to a sum without rounding it in between.
     CHECK(isinf(slack_of(OF_X("f64", "cast(f64, x[i]) * 1e300 * 1e300"), 2)));
     CHECK(isinf(slack_of(OF_X("f64", "cast(f64, x[i]) * 1e308 + 1e308"), 1)));
+    CHECK(isinf(slack_of("op f(x: f32[N]) -> (y: f32[N])\n"
+                         "{ big[i] = cast(f64, x[i]) * 1e308 * 1e308\n"
+                         "  y[i] = cast(f32, big[i] - big[i]) }",
+                         1)));
+    CHECK(isinf(slack_of("op f(x: f32[N]) -> (y: bool[N])\n"
+                         "{ big[i] = cast(f64, x[i]) * 1e308 * 1e308\n"
+                         "  y[i] = cast(bool, big[i] - big[i]) }",
+                         1)));
     // NaN for sure, or only if the factors overflow.
     CHECK(slack_of(PRODUCT_OF_X("2", "0.5"), NAN) == 0);
     CHECK(isinf(
