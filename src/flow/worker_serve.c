@@ -147,7 +147,7 @@ static enum kg_status serve(void *user, const void *request, size_t length, stru
     return status;
 }
 
-// One job from a file, the answer to another: the error, then the bytes of the answer.
+// The answer's file: the error, then the bytes of the answer.
 static int serve_files(const char *job, const char *place)
 {
     char *request = NULL;

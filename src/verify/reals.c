@@ -254,13 +254,16 @@ static double power_slack(struct near a, struct near b, double r, const struct k
            p->normal;
 }
 
-// Finite arguments gave infinity or NaN. By rule (1/0, pow(-1, 0.5)) that is sure; if a value
-// overflowed, even f64, a kernel that fuses operations or adds terms in another order may not.
-static double overflow_slack(enum kg_function function, struct near a, struct near b, double r)
+// Finite arguments gave infinity or NaN: by rule (1/0, pow(-1, 0.5)), or because f64 overflowed. An
+// intermediate overflow may not occur in a kernel that fuses operations.
+static double overflow_slack(enum kg_function function, struct near a, struct near b, double r,
+                             const struct kg_precision *p)
 {
     bool by_rule = isnan(r) || (function == KG_FN_DIV && b.value == 0) ||
                    (function == KG_FN_POW && a.value <= 0);
-    return by_rule ? 0 : INFINITY;
+    if (by_rule)
+        return 0;
+    return function == KG_FN_MOD || isfinite(p->limit) ? INFINITY : 0;
 }
 
 // Slack if a value is infinite, NaN, or beyond the range of the compute type.
@@ -283,7 +286,7 @@ static double odd_slack(enum kg_function function, struct near a, struct near b,
                   function == KG_FN_MOD;
     if (scales && (zero_a || zero_b))
         return INFINITY;
-    return finite ? overflow_slack(function, a, b, r) : 0;
+    return finite ? overflow_slack(function, a, b, r, p) : 0;
 }
 
 #define LANES_OF_TWO(name, function_id)                                                            \
