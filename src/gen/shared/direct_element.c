@@ -138,7 +138,8 @@ static void emit_result(const struct kg_direct *direct)
     enum kg_type type = is_argument(nest) ? KG_TYPE_I64 : direct->accumulate;
     bool divides = nest->reduce == KG_REDUCE_MEAN;
     // The sum may not fit in what the mean is stored as.
-    bool wide = divides && kg_emit_nest_type(nest) == KG_TYPE_F64;
+    bool wide = divides && kg_emit_nest_type(nest) == KG_TYPE_F64 &&
+                kg_emit_tensor_dtype(nest->output) != KG_F64;
     kg_text_format(&value, "%s%s%s", wide ? "(" : "", is_argument(nest) ? "best" : "total",
                    lane_of(direct));
     if (divides) {
