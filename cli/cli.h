@@ -85,8 +85,8 @@ enum cli_option {
     CLI_ARRAYS = 1 << 12,   // --input --output
     CLI_ASSEMBLY = 1 << 13, // --kernel --log, and a launch: --grid --block --smem ...
     CLI_FIT = 1 << 15,      // filters of samples, and --export
-    CLI_SANITIZE = 1 << 16,
     CLI_OVERRIDE = 1 << 14,
+    CLI_SANITIZE = 1 << 16,
 };
 
 struct cli {
@@ -168,6 +168,8 @@ void cli_json_text(const char *text);
 // `, "key": 1.5`, or null where JSON has no such number.
 void cli_json_number(const char *key, double value);
 void cli_json_verdict(const struct kg_verify_result *verdict);
+// The times and what follows from them, as further members of an object.
+void cli_json_bench(const struct kg_bench_result *bench);
 
 // progress.c: a bar on stderr, on a terminal only.
 void cli_progress(void *user, const char *what, int done, int total);

@@ -27,13 +27,7 @@ static void show_json(const struct kg_bench_result *result)
 {
     cli_json_begin();
     printf("{\"samples\": %d", result->samples);
-    cli_json_number("seconds", result->seconds);
-    cli_json_number("spread", result->spread);
-    cli_json_number("baseline_seconds", result->baseline_seconds);
-    cli_json_number("roofline_seconds", result->bound_seconds);
-    cli_json_number("original_seconds", result->original_seconds);
-    cli_json_number("speedup", result->speedup);
-    cli_json_number("goal", result->goal);
+    cli_json_bench(result);
     printf("}\n");
 }
 

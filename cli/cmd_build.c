@@ -46,7 +46,6 @@ static void show(const struct cli *cli, const struct cli_subject *subject,
 static void show_json(const struct cli_subject *subject, const struct kg_build_result *result,
                       const struct kg_plan *plan)
 {
-    const struct kg_bench_result *bench = result->bench;
     cli_json_begin();
     printf("{\"op\": ");
     cli_json_text(kg_op_name(subject->op));
@@ -54,13 +53,7 @@ static void show_json(const struct cli_subject *subject, const struct kg_build_r
     cli_json_text(kg_plan_choice(plan));
     printf(", \"verify\": ");
     cli_json_verdict(result->verify);
-    cli_json_number("seconds", bench->seconds);
-    cli_json_number("spread", bench->spread);
-    cli_json_number("baseline_seconds", bench->baseline_seconds);
-    cli_json_number("roofline_seconds", bench->bound_seconds);
-    cli_json_number("original_seconds", bench->original_seconds);
-    cli_json_number("speedup", bench->speedup);
-    cli_json_number("goal", bench->goal);
+    cli_json_bench(result->bench);
     printf(", \"goal_met\": %s, \"rounds\": %d, \"space\": %lld, \"valid\": %d, \"pruned\": %d, "
            "\"measured\": %d, \"failed\": %d}\n",
            result->goal_met ? "true" : "false", result->rounds, (long long)result->space,

@@ -194,8 +194,7 @@ static enum cli_exit write_outputs(const struct cli *cli, const struct execution
                 enum cli_exit exit_status = cli_bad_usage("%s", error);
                 return output_is_full(why) ? CLI_MISSING : exit_status;
             }
-            if (!options->json)
-                cli_say(stdout, "%s written to %s\n", info.name, options->outputs[i].path);
+            cli_say(stdout, "%s written to %s\n", info.name, options->outputs[i].path);
         }
     }
     return CLI_DONE;

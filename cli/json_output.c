@@ -56,6 +56,17 @@ void cli_json_verdict(const struct kg_verify_result *verdict)
     printf("}");
 }
 
+void cli_json_bench(const struct kg_bench_result *bench)
+{
+    cli_json_number("seconds", bench->seconds);
+    cli_json_number("spread", bench->spread);
+    cli_json_number("baseline_seconds", bench->baseline_seconds);
+    cli_json_number("roofline_seconds", bench->bound_seconds);
+    cli_json_number("original_seconds", bench->original_seconds);
+    cli_json_number("speedup", bench->speedup);
+    cli_json_number("goal", bench->goal);
+}
+
 void cli_json_failure(const char *message)
 {
     if (!is_wanted || is_begun)
