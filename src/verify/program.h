@@ -284,10 +284,10 @@ struct kg_total {
     double rest;      // rounding error of the sum so far
     double magnitude; // sum of |term|, or product of those factors whose |factor| > 1
     double slack;     // of the sum or product; argmax: of the winner
-    // Argmax: the least that a loser may reach; product: of factors 0 < |factor| < 1.
+    // What the largest or smallest element may be, or a loser of argmax; for products `low` is the
+    // product of those factors whose |factor| < 1, but zeros.
     double low;
-    // factors whose |factor| < 1, but zeros
-    double high;     // ... and at most
+    double high;
     int64_t integer; // integer results, among them argmax's index
     int64_t best;    // argmax of integers: the value
     int64_t count;
