@@ -150,9 +150,8 @@ struct kg_backend {
     // Sets every byte. Later launches on the NULL stream see the result.
     enum kg_status (*fill)(struct kg_device *device, void *memory, unsigned char value,
                            size_t bytes, struct kg_error *error);
-    // Continues a checksum from `*sum`. Equal bytes give equal sums on devices of one kind. It
-    // detects accidents, not attacks. The distance of `memory` from the allocation's beginning is a
-    // multiple of 16 bytes.
+    // Continues a checksum from `*sum`. Equal bytes give equal sums on devices of one kind, if
+    // their addresses have the same remainder modulo 16. It detects accidents, not attacks.
     enum kg_status (*digest)(struct kg_device *device, const void *memory, size_t bytes,
                              uint64_t *sum, struct kg_error *error);
     // Compiles the kernel of `digest` into the cache, so that a thread with nothing to do can do it

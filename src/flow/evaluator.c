@@ -182,7 +182,8 @@ enum kg_status kg_evaluator_stay(struct kg_evaluator *evaluator, struct kg_error
     enum kg_status status = KG_OK;
     evaluator->is_elsewhere = false;
     if (evaluator->judged)
-        status = kg_flow_gate(request, 0, evaluator->counterpart != NULL, &evaluator->gate, error);
+        status =
+            kg_flow_gate(request, 0, evaluator->counterpart != NULL, 0, &evaluator->gate, error);
     evaluator->terms.gate = evaluator->gate;
     if (status)
         return status;

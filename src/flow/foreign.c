@@ -19,6 +19,7 @@
 #define COMPILE_SECONDS 120.0
 #define HOST_SECONDS 120.0 // one kernel on all cases; a longer time is a hang
 #define GPU_SECONDS 30.0
+#define DECLARED_ALIGNMENT 16 // bytes: what tensors of files with launches of their own begin at
 #define HOST_BYTES ((size_t)4 << 30) // that a kernel on the host may take for itself
 #define GATE_BYTES ((size_t)1 << 30) // that judging may take
 #define GATE_COPIES 4                // of the problem's tensors, besides
@@ -447,7 +448,8 @@ static enum kg_status verify_here(const struct kg_request *request, const char *
     enum kg_status status = load(&foreign, request->problem, error);
     kg_session_tell_of_cache(request->session, request->device);
     if (!status)
-        status = kg_flow_gate(request, seed, false, &gate, error);
+        status = kg_flow_gate(request, seed, false, foreign.built ? 0 : DECLARED_ALIGNMENT, &gate,
+                              error);
     if (!status) {
         struct kg_subject subject = {path, &foreign,
                                      !runs_grids     ? run_on_host

@@ -11,7 +11,7 @@
 #define WATCHED 5         // a tool that watches a kernel takes this many times as long
 
 enum kg_status kg_flow_gate(const struct kg_request *request, uint64_t seed, bool strided,
-                            struct kg_gate **gate, struct kg_error *error)
+                            size_t alignment, struct kg_gate **gate, struct kg_error *error)
 {
     // Vector widths and cache lines in elements, and block lengths that families like to use.
     static const int64_t tiles[] = {8, 16, 64, 128};
@@ -21,6 +21,7 @@ enum kg_status kg_flow_gate(const struct kg_request *request, uint64_t seed, boo
         .tiles = tiles,
         .tile_count = sizeof tiles / sizeof tiles[0],
         .strided = strided,
+        .alignment = alignment,
         .shapes = request->problem->sizes,
         .shape_count = 1,
         .effort = session->effort,

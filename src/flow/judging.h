@@ -6,9 +6,10 @@
 #include "flow/request.h"
 #include "tune/worker.h"
 
-// The gate of this problem's instance on this device. `seed` 0: fresh inputs.
+// The gate of this problem's instance on this device. `seed` 0: fresh inputs. `strided` and
+// `alignment`: as in a policy.
 enum kg_status kg_flow_gate(const struct kg_request *request, uint64_t seed, bool strided,
-                            struct kg_gate **gate, struct kg_error *error);
+                            size_t alignment, struct kg_gate **gate, struct kg_error *error);
 // Code that is loaded only where it is judged: it may do anything while it is loaded or unloaded.
 // `user` is the subject's.
 struct kg_guest {

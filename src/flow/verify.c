@@ -25,7 +25,7 @@ static enum kg_status verify_here(const struct kg_plan *plan, uint64_t seed,
         status =
             kg_flow_build_counterpart(&request, plan->choice, other, &built.counterpart, error);
     if (status == KG_OK)
-        status = kg_flow_gate(&request, seed, other != NULL, &gate, error);
+        status = kg_flow_gate(&request, seed, other != NULL, 0, &gate, error);
     if (status == KG_OK) {
         struct kg_subject subject = kg_test_rig_subject(&built);
         subject.name = plan->override ? plan->override->path : plan->choice;

@@ -20,6 +20,7 @@ struct kg_case {
     // Judged in memory that other cases with the same sizes use too, even on a device that keeps
     // the images of cases: a subject that remembers results by address gives the wrong ones.
     bool shares_memory;
+    enum kg_placement placement;
     struct kg_image_plan image;
     void *inputs[KG_MAX_TENSORS]; // host memory, laid out as the problem says
     // A large case is judged where its inputs lie; checksums say whether they have changed.
@@ -36,8 +37,9 @@ struct kg_case {
 };
 
 struct kg_cases {
-    bool is_guarded; // images are: see image.h
-    double harder;   // multiplies the limits on work, not those on memory; 0: as 1
+    bool is_guarded;  // images are: see image.h
+    size_t alignment; // likewise
+    double harder;    // multiplies the limits on work, not those on memory; 0: as 1
     int count;
     int capacity;
     struct kg_case **items;

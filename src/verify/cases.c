@@ -219,7 +219,8 @@ static enum kg_status plan_case(struct kg_cases *cases, struct kg_case *item,
         return status;
     label(item);
     item->whole = cost <= effort;
-    kg_image_plan(item->problem, cases->is_guarded, request->placement, &item->image);
+    kg_image_plan(item->problem, cases->is_guarded, item->placement, cases->alignment,
+                  &item->image);
     *wanted = take_memory(cases, item, request);
     return *wanted ? plan_outputs(cases, item, request, cost, error) : KG_OK;
 }
@@ -239,6 +240,7 @@ static enum kg_status append_case(struct kg_cases *cases, const struct kg_op *in
     item->strided = request->strided;
     item->shares_memory = request->shares_memory;
     item->seed = request->seed;
+    item->placement = request->placement;
     bool wanted;
     enum kg_status status = plan_case(cases, item, instance, request, &wanted, error);
     if (status == KG_OK && wanted)
@@ -272,15 +274,20 @@ struct maker {
     struct kg_error *error;
 };
 
+static bool has_sizes(const struct maker *maker, const struct kg_case *item, const int64_t *sizes)
+{
+    bool same = true;
+    for (int i = 0; i < maker->instance->size_count && same; i++)
+        same = maker->instance->sizes[i]->is_param || item->problem->sizes[i] == sizes[i];
+    return same;
+}
+
 static bool is_known(const struct maker *maker, const int64_t *sizes, enum kg_input_class class,
                      bool strided)
 {
     for (int c = 0; c < maker->cases->count; c++) {
         const struct kg_case *item = maker->cases->items[c];
-        bool same = item->class == class && item->strided == strided;
-        for (int i = 0; i < maker->instance->size_count && same; i++)
-            same = maker->instance->sizes[i]->is_param || item->problem->sizes[i] == sizes[i];
-        if (same)
+        if (item->class == class && item->strided == strided && has_sizes(maker, item, sizes))
             return true;
     }
     return false;
@@ -294,23 +301,35 @@ static int count_class(const struct kg_cases *cases, enum kg_input_class class)
     return count;
 }
 
+// Tensors that pages guard end there in half of the cases. Others have the least alignment in a
+// quarter of them, but not at required sizes. Cases of the same sizes lie at the same addresses.
+static enum kg_placement place(const struct maker *maker, const int64_t *sizes, bool needed)
+{
+    const struct kg_cases *cases = maker->cases;
+    uint64_t place = maker->seed;
+    for (int c = 0; c < cases->count && !cases->is_guarded; c++)
+        if (has_sizes(maker, cases->items[c], sizes))
+            return cases->items[c]->placement;
+    for (int i = 0; i < maker->instance->size_count; i++)
+        place += (uint64_t)sizes[i];
+    bool at_end = cases->is_guarded ? place % 2 == 1 : place % 4 == 1 && !needed;
+    return at_end ? KG_PLACED_AT_END : KG_PLACED_AT_BEGIN;
+}
+
 static enum kg_status add(struct maker *maker, const int64_t *sizes, enum kg_input_class class,
                           bool strided, bool needed, bool *added)
 {
     *added = false;
     if (is_known(maker, sizes, class, strided) || !kg_inputs_class_applies(maker->instance, class))
         return KG_OK;
-    // Cases of the same sizes lie at the same addresses.
-    uint64_t places = maker->seed, seed = maker->seed + 1000003u * (uint64_t)maker->cases->count;
-    for (int i = 0; i < maker->instance->size_count; i++)
-        places += (uint64_t)sizes[i];
+    uint64_t seed = maker->seed + 1000003u * (uint64_t)maker->cases->count;
     struct request request = {
         .sizes = sizes,
         .class = class,
         .strided = strided,
         .shares_memory =
             class == KG_INPUT_ZERO || class == KG_INPUT_TIES || class == KG_INPUT_WHOLE,
-        .placement = (enum kg_placement)(places % KG_PLACEMENT_COUNT),
+        .placement = place(maker, sizes, needed),
         .seed = kg_inputs_seed(maker->instance, seed, count_class(maker->cases, class)),
         .effort = maker->effort,
         .work = maker->work,

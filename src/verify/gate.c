@@ -89,6 +89,7 @@ enum kg_status kg_gate_make(struct kg_device *device, const struct kg_op *instan
     made->cancel = policy->cancel;
     made->seed = policy->seed ? policy->seed : kg_random_fresh();
     made->cases.is_guarded = device->backend->shares_memory;
+    made->cases.alignment = policy->alignment;
     enum kg_status status = kg_witness_make(&made->witness, error);
     if (status == KG_OK)
         status = kg_cases_make(&made->cases, instance, policy, made->seed, error);

@@ -28,8 +28,11 @@ struct kg_policy {
     // Sizes (tile and vector lengths) around which cases are made, may be NULL.
     const int64_t *tiles;
     int tile_count;
-    double effort;         // multiplies the limits on work and memory; 0: as 1
-    bool strided;          // include strided views
+    double effort; // multiplies the limits on work and memory; 0: as 1
+    bool strided;  // include strided views
+    // What the addresses of tensors are multiples of, in bytes; 0: of their elements. For devices
+    // of backends without pages that guard: elsewhere it is always elements.
+    size_t alignment;
     const int64_t *shapes; // further rows of sizes (by kg_size id) to verify, may be NULL
     int shape_count;
     const volatile int *cancel;

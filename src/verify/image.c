@@ -30,20 +30,32 @@ static size_t round_up(size_t bytes, size_t unit)
     return (bytes + unit - 1) / unit * unit;
 }
 
+static size_t element_size(const struct kg_problem *problem, int tensor)
+{
+    return (size_t)kg_dtypes[problem->op->tensors[tensor]->type.dtype].bits / 8;
+}
+
+// The first address behind a multiple of ALIGNMENT that is aligned as kernels must expect.
+static size_t least_aligned(const struct kg_problem *problem, int tensor, size_t alignment)
+{
+    size_t element = element_size(problem, tensor);
+    return alignment > 0 ? alignment : element > 0 ? element : 1;
+}
+
 void kg_image_plan(const struct kg_problem *problem, bool is_guarded, enum kg_placement placement,
-                   struct kg_image_plan *plan)
+                   size_t alignment, struct kg_image_plan *plan)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), at = is_guarded ? GUARD_BYTES : 0;
+    bool at_begin = placement == KG_PLACED_AT_BEGIN;
     *plan = (struct kg_image_plan){.is_guarded = is_guarded};
     for (int i = 0; i < tensor_count(problem); i++) {
         size_t bytes = problem->layouts[i].bytes;
+        size_t behind = at_begin ? 0 : least_aligned(problem, i, alignment);
         size_t room = is_guarded ? round_up(bytes + LEAST_BAND, page)
-                                 : round_up(bytes, ALIGNMENT) + 2 * FAR_BAND;
+                                 : round_up(behind + bytes, ALIGNMENT) + 2 * FAR_BAND;
         plan->low[i] = at;
         plan->high[i] = at + room;
-        plan->offset[i] = !is_guarded                       ? at + FAR_BAND
-                          : placement == KG_BEGINS_AT_GUARD ? at
-                                                            : at + room - bytes;
+        plan->offset[i] = !is_guarded ? at + FAR_BAND + behind : at_begin ? at : at + room - bytes;
         plan->room += room;
         at += room + (is_guarded ? GUARD_BYTES : 0);
     }
@@ -133,11 +145,6 @@ static int64_t step(const struct kg_layout *layout, int rank, int64_t *place)
         place[d] = 0;
     }
     return moved;
-}
-
-static size_t element_size(const struct kg_problem *problem, int tensor)
-{
-    return (size_t)kg_dtypes[problem->op->tensors[tensor]->type.dtype].bits / 8;
 }
 
 // 4-bit tensors have no gaps.

@@ -1,6 +1,7 @@
 // The memory of a case: all its tensors, each in a room of its own with bytes around it that a
 // kernel must not write. On the host the rooms lie between pages that cannot be accessed, and a
-// tensor begins or ends exactly at such a page. Internal to src/verify.
+// tensor begins or ends exactly at such a page; elsewhere it begins at a multiple of 512 bytes, or
+// behind one, at the least alignment that kernels must expect. Internal to src/verify.
 
 #ifndef KG_VERIFY_IMAGE_H
 #define KG_VERIFY_IMAGE_H
@@ -9,7 +10,7 @@
 
 struct kg_case;
 
-enum kg_placement { KG_BEGINS_AT_GUARD, KG_ENDS_AT_GUARD, KG_PLACEMENT_COUNT };
+enum kg_placement { KG_PLACED_AT_BEGIN, KG_PLACED_AT_END };
 
 // Where the tensors of a case lie: inputs, then outputs.
 struct kg_image_plan {
@@ -21,8 +22,9 @@ struct kg_image_plan {
     size_t bytes;
 };
 
+// `alignment`: that kernels must expect where no pages guard tensors, in bytes; 0: of elements.
 void kg_image_plan(const struct kg_problem *problem, bool is_guarded, enum kg_placement placement,
-                   struct kg_image_plan *plan);
+                   size_t alignment, struct kg_image_plan *plan);
 
 // Memory for images of up to `bytes`. That of guarded ones is always at the same address; only the
 // rooms of the last plan that was opened can be accessed.

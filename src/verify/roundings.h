@@ -2,8 +2,8 @@
 //
 // Tolerances accept errors of a whole step of a narrow float, so that single values may be rounded
 // otherwise. A store that drops bits does so with half of all values, and all of them move the same
-// way. A value counts where its slack leaves no doubt about its rounding: a correct kernel never
-// rounds such a value wrongly, whatever the data are.
+// way. A value counts where its slack leaves no doubt about its rounding and it is not close to a
+// tie: a correct kernel never rounds such a value wrongly, whatever the data are.
 
 #ifndef KG_VERIFY_ROUNDINGS_H
 #define KG_VERIFY_ROUNDINGS_H

@@ -540,6 +540,40 @@ static void graphs_replay(void)
     kg_device_close(device);
 }
 
+static uint64_t digest(const void *memory, size_t bytes)
+{
+    uint64_t sum = 7;
+    CHECK_STATUS(backend->digest(device, memory, bytes, &sum, &error), KG_OK, &error);
+    return sum;
+}
+
+// Every byte counts, nothing beside them does, and so does no address but its distance from a
+// multiple of 16.
+static void checksums(void)
+{
+    enum { COUNT = 200 };
+    unsigned char values[COUNT];
+    unsigned char *x = allocate(2 * COUNT);
+    for (int i = 0; i < COUNT; i++)
+        values[i] = (unsigned char)(i * 37 + i / 7);
+    for (size_t offset = 0; offset < 16; offset += 3)
+        for (size_t bytes = 0; bytes < 64; bytes += 7) {
+            copy(x, values, COUNT);
+            copy(x + 48, values, COUNT);
+            uint64_t sum = digest(x + offset, bytes);
+            CHECK(sum == digest(x + 48 + offset, bytes));
+            for (size_t at = 0; at < bytes + 2; at++) {
+                unsigned char changed = values[at] ^ 1;
+                copy(x + 48 + at, &changed, 1);
+                bool outside = at < offset || at >= offset + bytes;
+                CHECK((digest(x + 48 + offset, bytes) == sum) == outside);
+                copy(x + 48 + at, values + at, 1);
+            }
+        }
+    backend->release(device, x);
+    kg_device_close(device);
+}
+
 int main(void)
 {
     if (!folder_make(folder))
@@ -559,6 +593,7 @@ int main(void)
                                    clusters_launch,
                                    boxes_are_copied,
                                    images_are_checked,
+                                   checksums,
                                    compiles_while_the_driver_is_in_use,
                                    memory_runs_out,
                                    wild,

@@ -35,6 +35,7 @@ class Fault:
     needs: object = None  # of a subject: why the fault does not apply, or None
     large: bool = False  # judged at the sizes of the tune row
     wide: bool = False  # needs the op in f32, as wide()
+    watched: bool = False  # a GPU has no pages that guard: there `verify --sanitize` must reject it
     slow: bool = False  # takes the gate's time limit: once a run unless --slow
     group: str = ""
 

@@ -2,13 +2,14 @@
 
 from planted.catalogue import Fault
 
-# One byte at the place is inverted.
+# One byte at the place gets a value that the gate never puts there. The last kernel on a GPU may have
+# several functions, so doing it twice must be the same as doing it once.
 WRITE = """
 for (int i = {first}; i < {end}; i++) {{
     struct siege_tensor *o = &t[i];
     volatile unsigned char *at = (volatile unsigned char *)o->data + ({place});
     if (o->elements > 0)
-        *at = (unsigned char)~*at;
+        *at = 0x33;
 }}"""
 READ = """
 for (int i = 0; i < INPUTS; i++) {{
@@ -32,7 +33,7 @@ def write(name, where, place, of, needs=None):
 
 def read(name, where, place):
     return Fault(name, f"A byte is read {where}; the value is not used.", needs=has_inputs,
-                 before=READ.format(place=place))
+                 before=READ.format(place=place), watched=True, why="On GPUs with `--sanitize`.")
 
 
 FAULTS = [
@@ -48,10 +49,10 @@ FAULTS = [
     read("read_1m_behind", "1 MiB behind each input", "o->bytes + 1048576"),
     read("read_before", "directly before each input", "-1"),
     read("read_1m_before", "1 MiB before each input", "-1048576"),
-    Fault("changes_input", "The last bit of an input's first element is changed.",
+    Fault("changes_input", "The last bit of an input's first element is set.",
           needs=has_inputs, after="""
 if (t[0].elements > 0)
-    siege_set_bits(&t[0], 0, siege_bits(&t[0], 0) ^ 1);"""),
+    siege_set_bits(&t[0], 0, siege_bits(&t[0], 0) | 1);"""),
     Fault("changes_and_restores", "An input's first element is changed, and restored at the end.",
           needs=has_inputs, before="""
 if (t[0].elements > 0)

@@ -15,7 +15,7 @@ static struct kept_case kept_case_make(struct made made)
     struct kept_case kept = {.made = made};
     CHECK_STATUS(made.status, KG_OK, &kept.made.error);
     kept.item.problem = made.problem;
-    kg_image_plan(made.problem, false, KG_BEGINS_AT_GUARD, &kept.item.image);
+    kg_image_plan(made.problem, false, KG_PLACED_AT_BEGIN, 0, &kept.item.image);
     kept.image = malloc(kept.item.image.bytes);
     memset(kept.image, kg_image_fills[0], kept.item.image.bytes);
     return kept;

@@ -7,7 +7,7 @@
 
 #define TRIALS 2000
 
-enum store { NEAREST, TRUNCATED, OUTWARD, DOWN, HALVES_OUTWARD, COARSE };
+enum store { NEAREST, TRUNCATED, OUTWARD, DOWN, HALVES_OUTWARD, COARSE, APPROXIMATE };
 
 // Of f16, for values in [1, 2).
 #define STEP 0x1p-10
@@ -24,6 +24,8 @@ static double store(double value, enum store how, struct kg_random *random)
         return floor(value / STEP) * STEP;
     case HALVES_OUTWARD:
         return sign * floor(magnitude / STEP + 0.5) * STEP;
+    case APPROXIMATE: // of a function that is a quarter of a half step too small
+        return kg_dtype_round(KG_F16, value - STEP / 8);
     case COARSE: // rounded a second time, after an error of up to a step
         return kg_dtype_round(KG_F16, value + STEP * kg_random_between(random, -1, 1));
     default:
@@ -84,6 +86,19 @@ static void coarse_stores(void)
     CHECK(biased(COARSE, 1000, 8, 0) == 0); // too few values to tell
 }
 
+// Just above a tie, an approximation stores all values a step too far down.
+static void values_above_ties(void)
+{
+    struct kg_roundings roundings = {0};
+    struct kg_random random = kg_random_make(7, 7);
+    for (int i = 0; i < 1000; i++) {
+        double value = 1 + (i + 0.51) * STEP;
+        kg_roundings_note(&roundings, KG_F16, value, 0, store(value, APPROXIMATE, &random));
+    }
+    CHECK(!kg_roundings_biased(&roundings, NULL, NULL));
+    CHECK(biased(APPROXIMATE, 1000, 1000, 0) == 0);
+}
+
 // Values that the dtype holds, ties, and slack that leaves the rounding open count for nothing.
 static void undecided_values(void)
 {
@@ -110,7 +125,7 @@ static void sides_and_sums(void)
     struct kg_random random = kg_random_make(5, 5);
     double part;
     const char *side;
-    for (int output = 0; output < 20; output++) { // of four values each
+    for (int output = 0; output < 30; output++) { // of four values each
         struct kg_roundings few = {0};
         for (int i = 0; i < 4; i++) {
             double value = draw(&random);
@@ -119,7 +134,7 @@ static void sides_and_sums(void)
         CHECK(!kg_roundings_biased(&few, NULL, NULL));
         kg_roundings_add(&total, &few);
     }
-    CHECK(total.count == 80 && total.distinct > 70);
+    CHECK(total.count > 80 && total.distinct > 70);
     CHECK(kg_roundings_biased(&total, &part, &side));
     CHECK(part > 0.35 && part < 0.65 && strcmp(side, "down") == 0);
     // The same values again bring no evidence.
@@ -135,4 +150,5 @@ static void sides_and_sums(void)
     CHECK(part > 0 && strcmp(side, "towards zero") == 0);
 }
 
-TEST_MAIN(one_sided_stores, correct_stores, coarse_stores, undecided_values, sides_and_sums)
+TEST_MAIN(one_sided_stores, correct_stores, coarse_stores, values_above_ties, undecided_values,
+          sides_and_sums)
