@@ -11,9 +11,10 @@
 // Exit statuses, the same for every command.
 enum cli_exit {
     CLI_DONE = 0,
-    CLI_REFUSED = 1,      // the accuracy or performance gate rejected the kernel
+    CLI_REFUSED = 1,      // the accuracy gate rejected the kernel
     CLI_BAD_INPUT = 2,    // bad usage, bad definition, bad file
     CLI_MISSING = 3,      // the machine lacks something
+    CLI_SLOW = 4,         // the kernel is right, and slower than the goal
     CLI_INTERRUPTED = 130 // Ctrl-C; measurements are kept
 };
 
@@ -151,6 +152,8 @@ enum cli_exit cli_seed(const struct cli *cli, uint64_t *seed);
 const char *cli_duration(double seconds, char out[32]);
 // "87% reached"; above 100% caches served bytes that the roofline charges to memory.
 const char *cli_reached(const struct kg_bench_result *bench, char out[96]);
+// "met", "met within the noise", "MISSED".
+const char *cli_goal_words(const struct kg_bench_result *bench);
 // Prints a text on stdout. What a terminal would take as a command is shown instead; other programs
 // get the text as it is.
 void cli_show_text(char *text);

@@ -14,7 +14,8 @@ static void show_times(const struct kg_bench_result *bench)
            cli_duration(bench->bound_seconds, bound), cli_reached(bench, reached));
     if (bench->original_seconds > 0)
         printf("original  %s\n", cli_duration(bench->original_seconds, plan));
-    printf("speed-up  %.2f over the baseline (goal %.2f)\n", bench->speedup, bench->goal);
+    printf("speed-up  %.2f over the baseline (goal %.2f): %s\n", bench->speedup, bench->goal,
+           cli_goal_words(bench));
 }
 
 static void show(const struct cli *cli, const struct cli_subject *subject,
@@ -87,7 +88,7 @@ static enum cli_exit build(struct cli *cli, const struct cli_subject *subject)
     kg_plan_destroy(plan);
     if (!cli->options.json && options.folder)
         cli_say(stdout, "written   %s\n", options.folder);
-    return result.goal_met ? CLI_DONE : CLI_REFUSED;
+    return result.goal_met ? CLI_DONE : CLI_SLOW;
 }
 
 enum cli_exit cli_build(struct cli *cli)

@@ -13,5 +13,5 @@ static enum cli_exit explain(struct cli *cli, struct cli_subject *subject, struc
 
 enum cli_exit cli_explain(struct cli *cli)
 {
-    return cli_with_plan(cli, KG_RIGOR_DEFAULT, explain);
+    return cli_with_plan(cli, KG_RIGOR_ESTIMATE, explain);
 }

@@ -297,6 +297,13 @@ const char *cli_duration(double seconds, char out[32])
     return out;
 }
 
+const char *cli_goal_words(const struct kg_bench_result *bench)
+{
+    if (!bench->goal_met)
+        return "MISSED";
+    return bench->speedup >= bench->goal ? "met" : "met within the noise";
+}
+
 const char *cli_reached(const struct kg_bench_result *bench, char out[96])
 {
     double share = bench->seconds > 0 ? bench->bound_seconds / bench->seconds : 0;

@@ -65,6 +65,7 @@ void cli_json_bench(const struct kg_bench_result *bench)
     cli_json_number("original_seconds", bench->original_seconds);
     cli_json_number("speedup", bench->speedup);
     cli_json_number("goal", bench->goal);
+    cli_json_number("noise", bench->noise);
 }
 
 void cli_json_failure(const char *message)

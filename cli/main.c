@@ -75,7 +75,11 @@ const struct cli_command cli_commands[] = {
      "  kernelgen profile ops/softmax.kg --op softmax --json --out softmax.json\n",
      SUBJECT_OPTIONS | CLI_TIME | CLI_OUT, 1, 1, cli_profile},
     {"explain", "OP.kg [OPTIONS]", "why this config: what was tried, pruned, refused",
-     "  kernelgen explain ops/bias_relu.kg --dtype T=f32\n",
+     "Of the best that is known; if nothing is, of what the rules choose. --rigor measure "
+     "searches\n"
+     "first.\n\n"
+     "  kernelgen explain ops/bias_relu.kg --dtype T=f32\n"
+     "  kernelgen explain ops/bias_relu.kg --dtype T=f32 --rigor measure\n",
      SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_OUT, 1, 1, cli_explain},
     {"asm", "FILE [OPTIONS] | --compare A B [OPTIONS]",
      "resources, limits and main loop of a .ptx, .cubin, .o or .so",

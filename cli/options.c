@@ -38,7 +38,7 @@ static const struct option options[] = {
     {"--param", KIND_BINDINGS, 0, CLI_BINDINGS, "G=64", "build-time params"},
     {"--rigor", KIND_TEXT, PLACE(rigor), CLI_RIGOR, "R",
      "estimate, measure, patient, exhaustive, wisdom, or default: measure unless the problem is "
-     "small"},
+     "small; build and bench take default, the others estimate"},
     {"--nearest", KIND_FLAG, PLACE(nearest), CLI_RIGOR, NULL,
      "use the choice of the nearest known shape if nothing is measured"},
     {"--time", KIND_TEXT, PLACE(seconds), CLI_TIME, "SECONDS",
@@ -266,8 +266,10 @@ void cli_help(const struct cli_command *command)
         printf("  %-24s %s\n", left, options[i].help);
     }
     printf(
-        "\nExit status: 0 done, 1 the gate rejected it, 2 bad usage or input, 3 the machine lacks\n"
-        "something, 130 interrupted (what was measured is kept).\n");
+        "\nExit status: 0 done, 1 the accuracy gate rejected it, 2 bad usage or input, 3 the "
+        "machine\n"
+        "lacks something, 4 right but slower than the goal, 130 interrupted (what was measured is\n"
+        "kept).\n");
 }
 
 void cli_overview(void)

@@ -212,7 +212,8 @@ KG_API bool kg_op_allows(const struct kg_op *op, int index, enum kg_dtype dtype,
                          const struct kg_binding *bindings, int count);
 
 // Dtypes and params that are not bound take their defaults. Sizes that are not bound are taken
-// from the goal's first `tune` row, else its last `verify` row.
+// from the goal's first `tune` row, else its last `verify` row, else by a rule, which a notice says
+// (docs/language.md, "Sizes that are not given").
 KG_API enum kg_status kg_problem_create(struct kg_context *context, const struct kg_op *op,
                                         const struct kg_binding *bindings, int count,
                                         struct kg_problem **problem);
@@ -294,6 +295,8 @@ struct kg_bench_result {
     double goal;                              // the definition's
     int samples;
     double original_seconds; // of the kernels that kg_plan_override replaced; 0: none were
+    double noise;            // a speedup may be off by this part of itself
+    bool goal_met;           // the speedup is no less than the goal, or only within the noise
 };
 
 // The performance gate: the plan against the baseline of its device. On the host that is the

@@ -2,6 +2,7 @@
 
 #include "api/sized.h"
 
+#include "api/chosen_sizes.h"
 #include "base/names.h"
 
 #include <errno.h>
@@ -238,8 +239,7 @@ static enum kg_status bind_all(struct kg_context *context, const struct kg_op *o
 }
 
 // Sizes nobody bound: from the goal's first `tune` row, else from its last `verify` row.
-static enum kg_status bind_by_goal(struct kg_context *context, const struct kg_op *op,
-                                   struct bound *bound)
+static void bind_by_goal(const struct kg_op *op, struct bound *bound)
 {
     const struct kg_shapes *shapes = op->goal.tune.row_count ? &op->goal.tune : &op->goal.verify;
     int row = op->goal.tune.row_count ? 0 : shapes->row_count - 1;
@@ -249,13 +249,24 @@ static enum kg_status bind_by_goal(struct kg_context *context, const struct kg_o
             if (*size < 0)
                 *size = shapes->rows[row * shapes->size_count + i];
         }
-    for (int i = 0; i < op->size_count; i++)
-        if (!op->sizes[i]->is_param && bound->sizes[i] < 0)
-            return kg_error_set(&context->error, KG_ERROR_SHAPE,
-                                "size %s of op %s is not bound; give --size %s=..., or a "
-                                "'tune' row in its goal",
-                                op->sizes[i]->name, op->name, op->sizes[i]->name);
-    return KG_OK;
+}
+
+// Sizes that the goal does not bind either are chosen by rule, and told.
+static enum kg_status bind_by_rule(struct kg_context *context, const struct kg_op *instance,
+                                   struct bound *bound)
+{
+    int64_t given[KG_MAX_SIZES];
+    struct kg_text list = {0};
+    memcpy(given, bound->sizes, sizeof given);
+    enum kg_status status = kg_choose_sizes(instance, bound->sizes, &context->error);
+    for (int i = 0; i < instance->size_count && status == KG_OK; i++)
+        if (!instance->sizes[i]->is_param && given[i] < 0)
+            kg_text_format(&list, " %s=%lld", instance->sizes[i]->name, (long long)bound->sizes[i]);
+    if (list.length)
+        kg_session_tell(&context->session, "sizes chosen for op %s, as none were given:%s",
+                        instance->name, kg_text_string(&list));
+    kg_text_free(&list);
+    return status;
 }
 
 static struct kg_problem_owner *create_owner(const struct kg_op *op)
@@ -288,11 +299,13 @@ enum kg_status kg_problem_create(struct kg_context *context, const struct kg_op 
     *problem = NULL;
     status = bind_all(context, op, bindings, count, &bound);
     if (status == KG_OK)
-        status = bind_by_goal(context, op, &bound);
+        bind_by_goal(op, &bound);
     if (status == KG_OK && !(owner = create_owner(op)))
         status = kg_error_memory(&context->error, "a problem");
     if (status == KG_OK)
         status = kg_lang_instantiate(&owner->arena, op, &bound.build, &instance, &context->error);
+    if (status == KG_OK)
+        status = bind_by_rule(context, instance, &bound);
     if (status == KG_OK)
         status = kg_problem_make(instance, bound.sizes, NULL, problem, &context->error);
     if (status == KG_OK)

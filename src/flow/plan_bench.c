@@ -8,14 +8,27 @@
 #include "flow/companions.h"
 #include "flow/worker_job.h"
 
+#include <math.h>
+
+#define LEAST_NOISE 0.01    // the same kernel, timed twice, differs by this part
+#define MOST_NOISE 0.1      // above it a miss is one, however noisy the machine
 #define BENCH_SECONDS 300.0 // for the whole race; a longer time is a hang
 
 enum { PLAN, BASELINE, RIVAL, MAX_SIDES };
 
+// The noise of a ratio of medians: half of both interquartile ranges together.
+static double noise_of(const struct kg_timing *plan, const struct kg_timing *baseline)
+{
+    if (plan->median <= 0 || baseline->median <= 0)
+        return LEAST_NOISE;
+    double noise = hypot(plan->spread / plan->median, baseline->spread / baseline->median) / 2;
+    return fmin(fmax(noise, LEAST_NOISE), MOST_NOISE);
+}
+
 static struct kg_bench_result summarise(const struct kg_plan *plan, const struct kg_timing *timings)
 {
     struct kg_roofline roofline = kg_roofline_of(plan->problem, &plan->device->facts);
-    return (struct kg_bench_result){
+    struct kg_bench_result result = {
         .seconds = timings[PLAN].median,
         .spread = timings[PLAN].spread,
         .baseline_seconds = timings[BASELINE].median,
@@ -24,7 +37,12 @@ static struct kg_bench_result summarise(const struct kg_plan *plan, const struct
         .speedup = timings[PLAN].median > 0 ? timings[BASELINE].median / timings[PLAN].median : 0,
         .goal = plan->problem->op->goal.speedup,
         .samples = timings[PLAN].samples,
+        .noise = noise_of(&timings[PLAN], &timings[BASELINE]),
     };
+    // A problem without reads, writes or operations has nothing to be faster at.
+    result.goal_met =
+        result.bound_seconds <= 0 || result.speedup >= (1 - result.noise) * result.goal;
+    return result;
 }
 
 enum kg_status kg_evaluator_bench(struct kg_evaluator *evaluator, const struct kg_plan *plan,

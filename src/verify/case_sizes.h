@@ -1,5 +1,4 @@
-// Sizes for cases: which ones a definition allows, and gives outputs with elements. Internal to
-// src/verify.
+// Which sizes a definition allows, and gives outputs with elements.
 
 #ifndef KG_VERIFY_CASE_SIZES_H
 #define KG_VERIFY_CASE_SIZES_H

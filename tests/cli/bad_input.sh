@@ -91,4 +91,4 @@ for home in "$PWD/x.npy" /proc/none "/tmp/$long"; do KERNELGEN_HOME=$home try wi
 for compiler in /nonexistent "$PWD/x.npy" "$PWD" "$long"; do
     CC=$compiler try build add.kg
 done
-TMPDIR=/nonexistent try build add.kg --rigor estimate
+TMPDIR=/nonexistent try verify add.kg

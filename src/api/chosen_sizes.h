@@ -1,0 +1,13 @@
+// Sizes that nobody gave: neither the caller nor the goal.
+
+#ifndef KG_API_CHOSEN_SIZES_H
+#define KG_API_CHOSEN_SIZES_H
+
+#include "analyze/problem.h"
+
+// Sets all sizes below 0, by the rule of docs/language.md ("Sizes that are not given"). If the
+// definition allows no such sizes, KG_ERROR_SHAPE names all that are missing.
+enum kg_status kg_choose_sizes(const struct kg_op *instance, int64_t *sizes,
+                               struct kg_error *error);
+
+#endif
