@@ -197,7 +197,7 @@ static void compile_choices(struct bench *bench)
     const struct kg_search *search = &bench->search;
     bool warm = search->protocol.cache == KG_WARM;
     bench->built = need((size_t)bench->count, sizeof *bench->built);
-    kg_compile_all(search->device, bench->items, bench->count, COMPILE_LIMIT, warm, NULL, NULL);
+    kg_compile_all(search->device, bench->items, bench->count, COMPILE_LIMIT, 0, warm, NULL, NULL);
     for (int i = 0; i < bench->count; i++) {
         bench->built[i] = bench->items[i].built;
         if (!bench->built[i] && bench->work == WORK_TIME && bench->draws == 0) {

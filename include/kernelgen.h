@@ -244,6 +244,7 @@ KG_API enum kg_status kg_problem_document(const struct kg_problem *problem,
 // (kg_plan_verify does). If other kernels are emitted for a known choice today than those it was
 // measured with, it is judged and timed again before use; under KG_RIGOR_ESTIMATE, or for a GPU
 // that is not present, it is used as it is, a notice says so, and kg_plan_verified returns false.
+// Under KG_RIGOR_DEFAULT the best of a search that was not finished is used, too.
 KG_API enum kg_status kg_plan_create(const struct kg_problem *problem, struct kg_device *device,
                                      enum kg_rigor rigor, double seconds, struct kg_plan **plan);
 KG_API void kg_plan_destroy(struct kg_plan *plan);

@@ -113,7 +113,7 @@ static enum kg_status time_segments(struct bench *bench)
     for (int i = 0; i < bench->count; i++)
         bench->compilations[i] =
             (struct kg_compilation){.problem = bench->problem, .choice = bench->segments[i].choice};
-    kg_compile_all(bench->device, bench->compilations, bench->count, COMPILE_LIMIT, true, NULL,
+    kg_compile_all(bench->device, bench->compilations, bench->count, COMPILE_LIMIT, 0, true, NULL,
                    NULL);
     enum kg_status status = kg_tensors_make_inputs(bench->device, bench->problem, tensors, &error);
     if (!status)

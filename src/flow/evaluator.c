@@ -94,7 +94,7 @@ static void *compile_listed(void *argument)
 {
     struct compiling *compiling = argument;
     const struct kg_search *terms = compiling->terms;
-    kg_compile_all(terms->device, compiling->items, compiling->count, COMPILE_SECONDS, false,
+    kg_compile_all(terms->device, compiling->items, compiling->count, COMPILE_SECONDS, 0, false,
                    terms->cancel, NULL);
     return NULL;
 }

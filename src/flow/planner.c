@@ -375,6 +375,26 @@ static enum kg_status plan_with_key(const struct kg_request *request, const stru
     return status;
 }
 
+// Without a rigor, a problem whose search was not finished is not searched again unasked: what that
+// search found is good enough to go on with.
+static void settle_for_unfinished(struct kg_request *request, const struct kg_key *key)
+{
+    struct kg_request modest = *request;
+    struct kg_recalled recalled;
+    modest.rigor = KG_RIGOR_ESTIMATE;
+    modest.takes_nearest = false;
+    bool found = kg_flow_recall(&modest, key, &recalled, NULL) == KG_OK && recalled.is_proved &&
+                 recalled.origin != KG_ORIGIN_NEAREST && recalled.rigor < request->rigor;
+    if (found) {
+        kg_session_tell(request->session,
+                        "uses the best of a search of %s that was not finished; a plan of rigor "
+                        "'measure' goes on with it",
+                        request->problem->op->name);
+        request->rigor = KG_RIGOR_ESTIMATE;
+    }
+    kg_recalled_free(&recalled);
+}
+
 enum kg_status kg_flow_plan(const struct kg_request *request, struct kg_plan **plan,
                             struct kg_error *error)
 {
@@ -395,6 +415,8 @@ enum kg_status kg_flow_plan(const struct kg_request *request, struct kg_plan **p
         kg_session_key_make(request->problem, device, &session->protocol, &key, error);
     if (status != KG_OK)
         return status;
+    if (request->rigor == KG_RIGOR_DEFAULT && is_measuring(&asked))
+        settle_for_unfinished(&asked, &key.key);
     status = plan_with_key(&asked, &key.key, plan, error);
     kg_session_key_free(&key);
     if (status != KG_OK)

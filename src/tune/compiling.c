@@ -12,11 +12,20 @@ struct batch {
     struct kg_device *device;
     struct kg_compilation *items;
     int count;
-    double limit;
+    double limit, deadline;
     bool warm;
     const volatile int *cancel;
     _Atomic int next;
 };
+
+// Seconds that each kernel of a choice may take; 0: it is too late.
+static double limit_of(const struct batch *batch, const struct kg_choice *choice)
+{
+    if (batch->deadline <= 0)
+        return batch->limit;
+    double left = (batch->deadline - kg_times_now()) / (choice->count > 0 ? choice->count : 1);
+    return left < 0 ? 0 : left < batch->limit ? left : batch->limit;
+}
 
 static void *compile_some(void *argument)
 {
@@ -26,10 +35,11 @@ static void *compile_some(void *argument)
         if (at >= batch->count)
             return NULL;
         struct kg_compilation *item = &batch->items[at];
-        if (batch->cancel && *batch->cancel)
+        double limit = limit_of(batch, &item->choice);
+        if (limit <= 0 || (batch->cancel && *batch->cancel))
             item->status = kg_error_set(&item->error, KG_ERROR_CANCELLED, "cancelled");
         else
-            item->status = kg_built_make(batch->device, item->problem, &item->choice, batch->limit,
+            item->status = kg_built_make(batch->device, item->problem, &item->choice, limit,
                                          &item->built, &item->error);
         if (item->built)
             kg_forecast_make(item->built, item->problem, batch->warm, &item->forecast);
@@ -47,9 +57,10 @@ int kg_compile_cores(const struct kg_device *device)
 // The calling thread compiles too, so everything is compiled even if no other thread can be
 // started.
 void kg_compile_all(struct kg_device *device, struct kg_compilation *items, int count, double limit,
-                    bool warm, const volatile int *cancel, struct kg_times *times)
+                    double deadline, bool warm, const volatile int *cancel,
+                    struct kg_times *times)
 {
-    struct batch batch = {device, items, count, limit, warm, cancel, 0};
+    struct batch batch = {device, items, count, limit, deadline, warm, cancel, 0};
     pthread_t threads[MAX_COMPILERS];
     double start = kg_times_now(), work = 0;
     int wanted = kg_compile_cores(device) - 1, started = 0;

@@ -239,7 +239,8 @@ static void *compile_next(void *argument)
     struct state *state = argument;
     const struct kg_search *search = state->search;
     kg_compile_all(search->device, state->next.items, state->next.count,
-                   kg_trials_limit(&state->trials), search->protocol.cache == KG_WARM,
+                   kg_trials_limit(&state->trials), kg_trials_deadline(&state->trials),
+                   search->protocol.cache == KG_WARM,
                    search->cancel, NULL);
     return NULL;
 }
@@ -428,6 +429,8 @@ static void try_seeds(struct state *state)
     for (int i = 0; i < search->hint_count && max-- > 0; i++)
         count += kg_choice_read(search->problem, &search->device->facts, search->target,
                                 search->hints[i], &seeds[count]);
+    if (search->seconds > 0) // the limit counts from the first verdict on
+        kg_trials_run(&state->trials, seeds, 1);
     kg_trials_run(&state->trials, seeds, count);
     free(seeds);
     if (state->trials.best >= 0)

@@ -27,6 +27,11 @@ static bool has_deadline(const struct kg_trials *trials)
     return trials->deadline > 0 && (trials->best >= 0 || trials->failed > 0);
 }
 
+double kg_trials_deadline(const struct kg_trials *trials)
+{
+    return has_deadline(trials) ? trials->deadline : 0;
+}
+
 double kg_trials_limit(const struct kg_trials *trials)
 {
     double limit = run_limit(trials);
@@ -377,7 +382,8 @@ static void run_batch(struct kg_trials *trials, struct build *builds, int count,
     }
     if (!kg_trials_stopped(trials))
         kg_compile_all(search->device, items, count, kg_trials_limit(trials),
-                       search->protocol.cache == KG_WARM, search->cancel, search->times);
+                       kg_trials_deadline(trials), search->protocol.cache == KG_WARM,
+                       search->cancel, search->times);
     for (int i = 0; i < count; i++) {
         if (!kg_trials_stopped(trials)) {
             report_progress(trials, builds[i].text);

@@ -49,6 +49,9 @@ void kg_trials_free(struct kg_trials *trials);
 // Seconds that the next candidate may take: its own limit, or what remains of the search's.
 double kg_trials_limit(const struct kg_trials *trials);
 
+// When the search's time is up; 0: there is no limit, or no verdict yet.
+double kg_trials_deadline(const struct kg_trials *trials);
+
 // Checks for cancellation and the time limit; true when the search is to end.
 bool kg_trials_stopped(struct kg_trials *trials);
 

@@ -21,7 +21,7 @@ PY
 try() {
     kernelgen "$@" --json >out 2>err
     status=$?
-    case "$status $1" in "1 build" | "1 bench") status=0 ;; esac # a goal that was missed
+    case "$status $1" in "4 build" | "4 bench") status=0 ;; esac # a goal that was missed
     echo "$1: exit $status: $(python3 strict.py <out 2>&1 | tail -n 1)"
 }
 cat >one.kg <<'KG'
