@@ -22,11 +22,12 @@ struct kg_unit_limits {
 // The few numbers of a device that analysis and families need. Filled by a backend; see
 // device/device.h. Rates are peaks per second of the whole device; 0 means unknown.
 struct kg_device_facts {
-    char name[128];                // "AMD EPYC 7763", "NVIDIA H100 80GB HBM3"
-    char isa[128];                 // "x86-64 avx2 fma", "sm_90a"
-    int units;                     // cores or SMs
-    double clock;                  // Hz
-    double bandwidth;              // bytes per second of main memory, read + write
+    char name[128];   // "AMD EPYC 7763", "NVIDIA H100 80GB HBM3"
+    char isa[128];    // "x86-64 avx2 fma", "sm_90a"
+    int units;        // cores or SMs
+    double clock;     // Hz
+    double bandwidth; // bytes per second of main memory, read + write
+    int64_t measured; // when clock and bandwidth were: seconds since 1970; 0: they are from tables
     double flops[KG_TYPE_F64 + 1]; // by compute type, FMA counted as two
     int64_t cache[4];     // bytes: [1] L1 data per unit, [2] L2 per unit or device, [3] last level
     int vector_bytes;     // widest vector register; 16 on CUDA (one access)

@@ -11,6 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+#define DATE_TEXT 32
 
 const char *kg_dtype_numpy(enum kg_dtype dtype, bool *is_raw)
 {
@@ -275,6 +278,17 @@ enum kg_status kg_context_timings(struct kg_context *context, bool json, char **
     return kg_api_give(context, KG_OK, &text, out);
 }
 
+// "2026-01-31T12:00:00Z", or "".
+static const char *format_date(const struct kg_device_facts *facts, char date[DATE_TEXT])
+{
+    time_t when = (time_t)facts->measured;
+    struct tm parts;
+    date[0] = '\0';
+    if (when > 0 && gmtime_r(&when, &parts))
+        strftime(date, DATE_TEXT, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    return date;
+}
+
 static void add_facts(const char *name, const struct kg_device *device, struct kg_text *text)
 {
     const struct kg_device_facts *facts = &device->facts;
@@ -283,9 +297,11 @@ static void add_facts(const char *name, const struct kg_device *device, struct k
     kg_text_format(text, "         %s\n", facts->isa);
     kg_text_format(text, "         %d %s at %.2f GHz, vectors of %d bytes\n", facts->units,
                    grids ? "SMs" : "units", facts->clock / 1e9, facts->vector_bytes);
-    kg_text_format(text, "         %.1f GB/s, f32 %.0f GFLOP/s, f64 %.0f GFLOP/s\n",
+    kg_text_format(text, "         %.1f GB/s, f32 %.0f GFLOP/s, f64 %.0f GFLOP/s",
                    facts->bandwidth / 1e9, facts->flops[KG_TYPE_F32] / 1e9,
                    facts->flops[KG_TYPE_F64] / 1e9);
+    char date[DATE_TEXT];
+    kg_text_format(text, facts->measured ? ", measured %s\n" : "\n", format_date(facts, date));
     if (!grids && facts->matrix_flops[KG_BF16] > 0)
         kg_text_format(text, "         matrices: bf16 %.1f TFLOP/s\n",
                        facts->matrix_flops[KG_BF16] / 1e12);
@@ -318,6 +334,9 @@ static void add_facts_json(const char *name, const struct kg_device *device, str
     kg_json_integer(json, "units", facts->units);
     kg_json_number(json, "clock", facts->clock);
     kg_json_number(json, "bandwidth", facts->bandwidth);
+    char date[DATE_TEXT];
+    if (facts->measured)
+        kg_json_text(json, "measured", format_date(facts, date));
     kg_json_number(json, "flops_f32", facts->flops[KG_TYPE_F32]);
     kg_json_number(json, "flops_f64", facts->flops[KG_TYPE_F64]);
     kg_json_begin_array(json, "cache");

@@ -1,10 +1,11 @@
 // The two numbers of a machine that no file gives reliably: the real clock rate of its cores and
-// the bandwidth of its memory. They are measured (about a fifth of a second) and stored in the
-// cache folder, in a file named by everything they depend on.
+// the bandwidth of its memory. They are measured (about a third of a second) and kept with their
+// date, in a file named by everything they depend on, in the user's folder for caches: whatever
+// folder the records are in, the bounds of one machine are the same.
 //
-// Other load on the machine can only make both smaller. The best of many short passes counts,
-// stored numbers are measured again when the device is opened later (after one minute, then after
-// two, four, ...), and the bandwidth that kernels reach counts, too. Neither number ever decreases.
+// Other load on the machine can only make both smaller. The best of many short passes counts, and
+// so does the bandwidth that kernels reach. They are measured again when they are an hour old;
+// neither number ever decreases. In between they stay, unless a kernel shows that they are far off.
 
 #include "base/files.h"
 #include "device/host/host_device.h"
@@ -12,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #ifdef __SSE2__
@@ -24,18 +24,20 @@
 #define QUICK_TURNS 5000
 #define QUICK_REPEATS 4
 #define ADDS_PER_TURN 16
-#define BANDWIDTH_SECONDS 0.12
+#define BANDWIDTH_SECONDS 0.25
 #define LEAST_BYTES ((size_t)32 << 20) // of each of the two buffers
 #define MAX_BYTES ((size_t)512 << 20)
 #define BLOCK ((size_t)4096) // that a thread takes at once
 #define SLICES 8             // of the buffers: passes short enough to fall into a quiet moment
 #define LEAST_TURNS (4 * SLICES)
-#define SECONDS_KEPT 60.0 // until the second measurement; twice as long before each later one
+#define SECONDS_KEPT 3600.0
+#define FAR_OFF 1.25 // a kernel that moves so many times as much shows that the number is wrong
 
 struct numbers {
     double clock;     // Hz
     double bandwidth; // bytes per second
-    int measured;     // number of measurements so far
+    double measured;  // when: seconds since 1970
+    double seen;      // what kernels reached since, bytes per second; 0: nothing
 };
 
 // Limits that every current machine meets; numbers outside them in a file are ignored.
@@ -195,37 +197,34 @@ static bool read_kept(const char *path, struct numbers *numbers)
 {
     char *text = NULL;
     size_t length = 0;
-    numbers->measured = 1;
+    *numbers = (struct numbers){0};
     if (!kg_files_exists(path) || kg_files_read(path, 256, &text, &length, NULL) != KG_OK)
         return false;
-    bool known = sscanf(text, "clock %lf bandwidth %lf measured %d", &numbers->clock,
-                        &numbers->bandwidth, &numbers->measured) >= 2 &&
-                 is_plausible(numbers) && numbers->measured > 0;
+    bool known = sscanf(text, "clock %lf bandwidth %lf measured %lf seen %lf", &numbers->clock,
+                        &numbers->bandwidth, &numbers->measured, &numbers->seen) >= 2 &&
+                 is_plausible(numbers);
     free(text);
+    if (!known)
+        *numbers = (struct numbers){0};
     return known;
 }
 
 static void keep(const char *path, const struct numbers *numbers)
 {
     struct kg_text text = {0};
-    kg_text_format(&text, "clock %.6e bandwidth %.6e measured %d\n", numbers->clock,
-                   numbers->bandwidth, numbers->measured);
+    kg_text_format(&text, "clock %.6e bandwidth %.6e measured %.0f seen %.6e\n", numbers->clock,
+                   numbers->bandwidth, numbers->measured, numbers->seen);
     if (!text.failed)
         // If this fails, it is measured again.
         kg_files_publish(path, text.data, text.length, NULL);
     kg_text_free(&text);
 }
 
-// Is it time to measure again?
-static bool is_due(const char *path, const struct numbers *numbers)
+// Is it time to measure again? Dates in the future are none.
+static bool is_due(const struct numbers *numbers)
 {
-    struct stat kept;
-    if (stat(path, &kept) != 0)
-        return false;
-    double age = difftime(time(NULL), kept.st_mtime), wait = SECONDS_KEPT;
-    for (int i = 1; i < numbers->measured && wait < 1e9; i++)
-        wait *= 2;
-    return age >= wait;
+    double age = (double)time(NULL) - numbers->measured;
+    return !(age >= -1 && age < SECONDS_KEPT) || numbers->seen > FAR_OFF * numbers->bandwidth;
 }
 
 static enum kg_status measure(struct kg_host_device *host, struct numbers *numbers,
@@ -239,19 +238,41 @@ static enum kg_status measure(struct kg_host_device *host, struct numbers *numbe
     if (status)
         return status;
     numbers->clock = clock > numbers->clock ? clock : numbers->clock;
+    bandwidth = numbers->seen > bandwidth ? numbers->seen : bandwidth;
     numbers->bandwidth = bandwidth > numbers->bandwidth ? bandwidth : numbers->bandwidth;
+    numbers->measured = (double)time(NULL);
+    numbers->seen = 0;
     return KG_OK;
+}
+
+// The user's folder for caches; that of compiled objects if there is none.
+static void format_folder(const struct kg_host_device *host, struct kg_text *folder)
+{
+    const char *caches = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    if (caches && caches[0] == '/')
+        kg_text_format(folder, "%s/kernelgen", caches);
+    else if (home && home[0] == '/')
+        kg_text_format(folder, "%s/.cache/kernelgen", home);
+    if (folder->failed || !folder->length || kg_files_make_folder(folder->data, NULL) != KG_OK ||
+        access(folder->data, W_OK) != 0) {
+        kg_text_free(folder);
+        kg_text_add(folder, host->base.cache);
+    }
 }
 
 static void format_path(const struct kg_host_device *host, struct kg_text *path)
 {
+    struct kg_text folder = {0};
+    format_folder(host, &folder);
     const struct kg_device_facts *facts = &host->base.facts;
     struct kg_hash hash = kg_hash_chain(host->machine.identity, facts->cache, sizeof facts->cache);
     hash = kg_hash_chain(hash, &facts->units, sizeof facts->units);
     hash = kg_hash_chain(hash, &host->machine.cores, sizeof host->machine.cores);
     char digits[KG_HASH_TEXT];
     kg_hash_format(hash, digits);
-    kg_text_format(path, "%s/machine-%s", host->base.cache, digits);
+    kg_text_format(path, "%s/machine-%s", kg_text_string(&folder), digits);
+    path->failed |= folder.failed;
+    kg_text_free(&folder);
 }
 
 enum kg_status kg_host_measure(struct kg_host_device *host, struct kg_error *error)
@@ -264,12 +285,8 @@ enum kg_status kg_host_measure(struct kg_host_device *host, struct kg_error *err
     if (path.failed) {
         status = kg_error_memory(error, "a path");
     } else {
-        bool known = read_kept(path.data, &numbers);
-        if (!known)
-            numbers = (struct numbers){0};
-        if (!known || is_due(path.data, &numbers)) {
+        if (!read_kept(path.data, &numbers) || is_due(&numbers)) {
             status = measure(host, &numbers, error);
-            numbers.measured++;
             if (!status)
                 keep(path.data, &numbers);
         }
@@ -277,6 +294,7 @@ enum kg_status kg_host_measure(struct kg_host_device *host, struct kg_error *err
     kg_text_free(&path);
     facts->clock = numbers.clock;
     facts->bandwidth = numbers.bandwidth;
+    facts->measured = (int64_t)numbers.measured;
     int busy = facts->units < host->machine.cores ? facts->units : host->machine.cores;
     for (int type = 0; type <= KG_TYPE_F64; type++)
         facts->flops[type] = host->machine.per_cycle[type] * numbers.clock * busy;
@@ -294,8 +312,9 @@ void kg_host_keep_seen(const struct kg_host_device *host)
     if (seen <= host->base.facts.bandwidth || seen > 4 * host->base.facts.bandwidth)
         return;
     format_path(host, &path);
-    if (!path.failed && read_kept(path.data, &numbers) && numbers.bandwidth < seen) {
-        numbers.bandwidth = seen;
+    if (!path.failed && read_kept(path.data, &numbers) && numbers.bandwidth < seen &&
+        numbers.seen < seen) {
+        numbers.seen = seen;
         keep(path.data, &numbers);
     }
     kg_text_free(&path);

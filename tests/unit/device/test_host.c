@@ -12,7 +12,6 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include <utime.h>
 
 static char folder[] = "/tmp/kg-test-host-XXXXXX";
 static struct kg_error error;
@@ -111,17 +110,16 @@ static void facts_make_sense(void)
     kg_device_close(NULL);
 }
 
-// The file of clock and bandwidth; the only one of its kind in `folder`.
-static void write_numbers(const char *text, time_t age)
+// The file of clock and bandwidth; the only one of its kind. `format` has a place for the date.
+static void write_numbers(const char *format, long long age)
 {
     glob_t found;
-    char pattern[256];
-    snprintf(pattern, sizeof pattern, "%s/machine-*", folder);
+    char pattern[256], text[256];
+    snprintf(pattern, sizeof pattern, "%s/caches/kernelgen/machine-*", folder);
+    snprintf(text, sizeof text, format, (long long)time(NULL) - age);
     CHECK(glob(pattern, 0, NULL, &found) == 0 && found.gl_pathc == 1);
     FILE *file = fopen(found.gl_pathv[0], "w");
     CHECK(file && fputs(text, file) >= 0 && fclose(file) == 0);
-    struct utimbuf times = {time(NULL) - age, time(NULL) - age};
-    CHECK(utime(found.gl_pathv[0], &times) == 0);
     globfree(&found);
 }
 
@@ -137,26 +135,44 @@ static double open_bandwidth(double noted)
 
 static void bandwidth_only_grows(void)
 {
-    static const char low[] = "clock 2e9 bandwidth 2e8 measured 1\n";
-    static const char high[] = "clock 2e9 bandwidth 9e13 measured 1\n";
+    static const char low[] = "clock 2e9 bandwidth 2e8 measured %lld seen 0\n";
+    static const char high[] = "clock 2e9 bandwidth 9e13 measured %lld seen 0\n";
     open_bandwidth(0);
     write_numbers(low, 5);
     CHECK(open_bandwidth(0) == 2e8); // it was measured just now
-    write_numbers(low, 100);
+    write_numbers(low, 3500);
+    CHECK(open_bandwidth(0) == 2e8);
+    write_numbers(low, 3700);
     double measured = open_bandwidth(0);
     CHECK(measured > 2e8);
     CHECK(fabs(open_bandwidth(0) - measured) <= 1e-6 * measured);
-    write_numbers("clock 2e9 bandwidth 2e8 measured 3\n", 100);
-    CHECK(open_bandwidth(0) == 2e8); // three times, so the fourth is later
-    write_numbers("clock 2e9 bandwidth 2e8\n", 100);
-    CHECK(open_bandwidth(0) > 2e8); // as it was written before
-    write_numbers(high, 100);
+    write_numbers(low, -100000); // a date in the future
+    CHECK(open_bandwidth(0) > 2e8);
+    write_numbers("clock 2e9 bandwidth 2e8 measured 3\n", 0); // as it was written before
+    CHECK(open_bandwidth(0) > 2e8);
+    write_numbers(high, 3700);
     CHECK(open_bandwidth(0) == 9e13);
-    // What a kernel reaches counts when the device is opened again, unless it is absurd.
+    // What a kernel reaches counts when it is measured again, unless it is absurd; at once, if the
+    // number is far off.
     write_numbers(low, 5);
-    CHECK(open_bandwidth(3e8) == 2e8 && open_bandwidth(0) == 3e8);
-    CHECK(open_bandwidth(2e8) == 3e8 && open_bandwidth(1e12) == 3e8 && open_bandwidth(0) == 3e8);
-    write_numbers(low, 100000); // for the tests that follow
+    CHECK(open_bandwidth(2.2e8) == 2e8 && open_bandwidth(1e12) == 2e8 && open_bandwidth(0) == 2e8);
+    CHECK(open_bandwidth(7e8) == 2e8 && open_bandwidth(0) >= 7e8);
+}
+
+// Wherever compiled objects are kept, one machine has one bandwidth.
+static void one_for_all_folders(void)
+{
+    static const char noted[] = "clock 2e9 bandwidth 3e8 measured %lld seen 0\n";
+    char other[] = "/tmp/kg-test-other-XXXXXX";
+    open_bandwidth(0);
+    write_numbers(noted, 5);
+    CHECK(folder_make(other));
+    struct kg_device *device = open_device(other, 0);
+    CHECK(device->facts.bandwidth == 3e8);
+    CHECK(device->facts.measured >= (int64_t)time(NULL) - 20);
+    kg_device_close(device);
+    folder_remove(other);
+    write_numbers(noted, 100000); // for the tests that follow
 }
 
 static void names_are_checked(void)
@@ -363,7 +379,10 @@ static void memory_is_aligned(void)
 
 static void prepare(void)
 {
+    static char caches[sizeof folder + 16];
     CHECK(folder_make(folder));
+    snprintf(caches, sizeof caches, "%s/caches", folder);
+    CHECK(setenv("XDG_CACHE_HOME", caches, 1) == 0);
 }
 
 static void clean_up(void)
@@ -371,6 +390,6 @@ static void clean_up(void)
     folder_remove(folder);
 }
 
-TEST_MAIN(prepare, facts_make_sense, bandwidth_only_grows, names_are_checked, compiles_once,
-          damage_is_noticed, failures_are_told_apart, cc_may_hold_arguments,
+TEST_MAIN(prepare, facts_make_sense, bandwidth_only_grows, one_for_all_folders, names_are_checked,
+          compiles_once, damage_is_noticed, failures_are_told_apart, cc_may_hold_arguments,
           an_unusable_folder_is_replaced, memory_is_aligned, clean_up)
