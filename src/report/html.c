@@ -50,7 +50,7 @@ void kg_html_text(struct kg_text *page, const char *string)
 void kg_html_seconds(struct kg_text *page, double seconds)
 {
     if (kg_view_known(seconds))
-        kg_report_seconds(page, seconds);
+        kg_text_seconds(page, seconds);
     else
         kg_text_add(page, "&ndash;");
 }

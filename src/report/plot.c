@@ -67,7 +67,7 @@ static void add_tick(struct kg_text *page, const struct scale *scale, double sec
                    "text-anchor=\"end\">",
                    LEFT, y, WIDTH - RIGHT, LEFT - 8, y + 4);
     if (seconds > 0)
-        kg_report_seconds(page, seconds);
+        kg_text_seconds(page, seconds);
     else
         kg_text_add(page, "0");
     kg_text_add(page, "</text>\n");
@@ -152,7 +152,7 @@ static void add_points(struct kg_text *page, const struct scale *scale, const st
         kg_text_format(page, "<circle class=\"%s\" cx=\"%d\" cy=\"%d\" r=\"5\"><title>round %d: ",
                        kept ? "kept" : "tried", to_x(view, i), to_y(scale, round->after),
                        round->number);
-        kg_report_seconds(page, round->after);
+        kg_text_seconds(page, round->after);
         kg_text_add(page, ", ");
         kg_html_text(page, round->choice);
         kg_text_add(page, "</title></circle>\n");
