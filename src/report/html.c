@@ -13,14 +13,15 @@
 
 // The problems of one device.
 struct section {
-    char *device; // what distinguishes devices, as text; the heading
-    char *about;  // the second line
+    const char *device; // the heading
+    const char *about;  // the second line: what else distinguishes devices
     struct kg_text cards;
     int count;
 };
 
 struct report {
     struct kg_store *store;
+    struct kg_arena arena; // of the texts of sections
     struct section *sections;
     int section_count;
     int problems; // all that will be shown
@@ -80,34 +81,40 @@ static const char *plural(int count)
     return count == 1 ? "" : "s";
 }
 
-static bool make_section(struct section *section, const char *device, const struct kg_key *key)
+static void describe_device(struct kg_text *about, const struct kg_key *key)
 {
-    struct kg_text about = {0};
-    kg_text_format(&about, "%d unit%s%s%s%s%s", key->units, plural(key->units),
+    kg_text_format(about, "%d unit%s%s%s%s%s", key->units, plural(key->units),
                    key->isa[0] ? ", " : "", key->isa, key->driver[0] ? ", driver " : "",
                    key->driver);
-    *section = (struct section){.device = strdup(device), .about = about.data};
-    return section->device && !about.failed;
+}
+
+static struct section *add_section_of(struct report *report, const char *device, const char *about)
+{
+    size_t size = (size_t)(report->section_count + 1) * sizeof *report->sections;
+    struct section *list = realloc(report->sections, size);
+    if (!list)
+        return NULL;
+    report->sections = list;
+    struct section *section = &list[report->section_count++];
+    *section = (struct section){.device = kg_arena_copy(&report->arena, device, strlen(device)),
+                                .about = kg_arena_copy(&report->arena, about, strlen(about))};
+    return report->arena.failed ? NULL : section;
 }
 
 // The section of this key's device; NULL: no memory.
 static struct section *find_section(struct report *report, const struct kg_key *key)
 {
-    struct section wanted = {0}, *found = NULL;
-    bool made = make_section(&wanted, key->device[0] ? key->device : "unknown device", key);
-    for (int i = 0; made && i < report->section_count && !found; i++)
-        if (strcmp(report->sections[i].device, wanted.device) == 0 &&
-            strcmp(report->sections[i].about, wanted.about) == 0)
+    struct kg_text about = {0};
+    struct section *found = NULL;
+    const char *device = key->device[0] ? key->device : "unknown device";
+    describe_device(&about, key);
+    for (int i = 0; i < report->section_count && !found; i++)
+        if (strcmp(report->sections[i].device, device) == 0 &&
+            strcmp(report->sections[i].about, kg_text_string(&about)) == 0)
             found = &report->sections[i];
-    size_t size = (size_t)(report->section_count + 1) * sizeof *report->sections;
-    struct section *list = made && !found ? realloc(report->sections, size) : NULL;
-    if (list) {
-        report->sections = list;
-        list[report->section_count] = wanted;
-        return &list[report->section_count++];
-    }
-    free(wanted.device);
-    free(wanted.about);
+    if (!found && !about.failed)
+        found = add_section_of(report, device, kg_text_string(&about));
+    kg_text_free(&about);
     return found;
 }
 
@@ -266,12 +273,10 @@ static void summarise(const struct report *report, struct kg_text *summary)
 
 static void free_report(struct report *report)
 {
-    for (int i = 0; i < report->section_count; i++) {
-        free(report->sections[i].device);
-        free(report->sections[i].about);
+    for (int i = 0; i < report->section_count; i++)
         kg_text_free(&report->sections[i].cards);
-    }
     free(report->sections);
+    kg_arena_free(&report->arena);
     kg_text_free(&report->op);
 }
 

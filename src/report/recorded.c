@@ -18,7 +18,8 @@ struct names {
 static void collect_name(void *user, const struct kg_key *key)
 {
     struct names *names = user;
-    if (names->failed || (names->count > 0 && strcmp(names->list[names->count - 1], key->op) == 0))
+    if (names->failed || names->arena.failed ||
+        (names->count > 0 && strcmp(names->list[names->count - 1], key->op) == 0))
         return;
     const char **list = realloc(names->list, (names->count + 1) * sizeof *list);
     names->failed = !list;
@@ -47,6 +48,8 @@ static enum kg_status name_known(const struct names *names, const char *op, stru
                 : kg_error_set(error, KG_ERROR_ARGUMENT,
                                "nothing is recorded of \"%.100s\"; on record: %.2000s", op,
                                kg_text_string(&list));
+    if (list.failed)
+        status = kg_error_memory(error, "a list of ops");
     kg_text_free(&list);
     return status;
 }
