@@ -122,17 +122,17 @@ static void add_timing(struct kg_text *page, const struct kg_view *view)
     kg_html_seconds(page, view->seconds);
     kg_text_format(page, "</b><span class=\"soft\">%s</span></div>\n",
                    compared                            ? "median, in turns with the baseline"
-                   : kg_view_known(view->seconds)      ? "median of the search"
+                   : kg_view_known(view->seconds)      ? "median, timed alone"
                    : view->accuracy == KG_VIEW_REFUSED ? "a refused kernel has none"
                                                        : "nothing was measured");
     begin_figure(page);
     add_appearance(page, &results[kg_view_result(view)], kg_view_ratio(view));
     kg_text_add(page, "</b><span class=\"soft\">");
     if (compared) {
-        kg_text_add(page, "than the baseline, ");
+        kg_text_add(page, "the baseline takes ");
         kg_html_seconds(page, view->baseline);
     } else {
-        kg_text_add(page, "with the baseline");
+        kg_text_add(page, "with the baseline, by a race");
     }
     kg_text_add(page, "</span></div>\n");
     begin_figure(page);
