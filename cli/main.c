@@ -122,9 +122,10 @@ const struct cli_command cli_commands[] = {
     {"log", "[OP]", "the record of the optimisation rounds, as Markdown",
      "  kernelgen log bias_relu --out optimization_log.md\n", CLI_OUT, 0, 1, cli_log},
     {"report", "[OP] [--out FILE.html]", "the records as one HTML page, with plots",
-     "All records, or those of one op: the chosen kernel against roofline and baseline, the\n"
-     "rounds, the fastest candidates, and what was dropped and why. The page needs no other "
-     "file.\n\n"
+     "All records, or those of one op: the chosen kernel against roofline and baseline, its\n"
+     "verdict, the rounds, the fastest candidates, and what was dropped and why. The page needs "
+     "no\n"
+     "other file, and can be sorted and filtered. docs/report.md explains it.\n\n"
      "  kernelgen report --out report.html\n"
      "  kernelgen report softmax --out softmax.html\n",
      CLI_OUT, 0, 1, cli_report},

@@ -492,8 +492,11 @@ KG_API enum kg_status kg_wisdom_forget(struct kg_context *context, const char *o
 // The optimisation log of an op (NULL: of all) as Markdown.
 KG_API enum kg_status kg_log(struct kg_context *context, const char *op, char **text);
 // The records of an op (NULL: of all) as one self-contained HTML page: what was chosen, compared
-// with roofline and baseline, round by round, and what was discarded and why.
-KG_API enum kg_status kg_report(struct kg_context *context, const char *op, char **text);
+// with roofline and baseline, round by round, and what was discarded and why. `*summary` (may be
+// NULL) says what the page shows: "24 problems of 12 ops on 2 devices". An op without records is
+// KG_ERROR_ARGUMENT, which names those that have some.
+KG_API enum kg_status kg_report(struct kg_context *context, const char *op, char **summary,
+                                char **text);
 
 #ifdef __cplusplus
 }

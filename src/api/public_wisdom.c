@@ -63,11 +63,21 @@ enum kg_status kg_log(struct kg_context *context, const char *op, char **out)
     return kg_api_give(context, status, &text, out);
 }
 
-enum kg_status kg_report(struct kg_context *context, const char *op, char **out)
+enum kg_status kg_report(struct kg_context *context, const char *op, char **summary, char **out)
 {
-    struct kg_text text = {0};
+    struct kg_text line = {0}, page = {0};
     enum kg_status status = kg_api_records(context);
     if (status == KG_OK)
-        status = kg_report_html(context->session.store, op, &text, &context->error);
-    return kg_api_give(context, status, &text, out);
+        status = kg_report_html(context->session.store, op, &line, &page, &context->error);
+    status = kg_api_give(context, status, &page, out);
+    if (!summary) {
+        kg_text_free(&line);
+        return status;
+    }
+    status = kg_api_give(context, status, &line, summary);
+    if (status != KG_OK && out) {
+        kg_text_release(*out);
+        *out = NULL;
+    }
+    return status;
 }

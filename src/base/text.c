@@ -71,6 +71,23 @@ void kg_text_format(struct kg_text *text, const char *format, ...)
     va_end(arguments);
 }
 
+void kg_text_seconds(struct kg_text *text, double seconds)
+{
+    static const struct {
+        double unit;
+        const char *name;
+    } units[] = {{1e-9, "ns"}, {1e-6, "us"}, {1e-3, "ms"}, {1, "s"}};
+    size_t i = 0;
+    while (i + 1 < sizeof units / sizeof units[0] && seconds / units[i].unit >= 999.5)
+        i++;
+    double value = seconds / units[i].unit;
+    kg_text_format(text, "%.*f %s",
+                   value < 9.995   ? 2
+                   : value < 99.95 ? 1
+                                   : 0,
+                   value, units[i].name);
+}
+
 void kg_text_cut(struct kg_text *text, size_t length)
 {
     if (length >= text->length)

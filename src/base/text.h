@@ -21,6 +21,8 @@ void kg_text_add_bytes(struct kg_text *text, const char *bytes, size_t length);
 void kg_text_format(struct kg_text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void kg_text_vformat(struct kg_text *text, const char *format, va_list arguments);
+// "12.3 us", "4.56 ms": three significant digits and a unit, from ns to s.
+void kg_text_seconds(struct kg_text *text, double seconds);
 // Shortens to `length` bytes; does nothing when it is shorter already.
 void kg_text_cut(struct kg_text *text, size_t length);
 // The string so far, "" when empty. Borrowed.

@@ -90,7 +90,7 @@ static void add_cost(const struct kg_plan *plan, struct kg_text *text)
     kg_text_add(text, "\n\n");
     add_nearest(plan, text);
     kg_text_add(text, "- roofline: ");
-    kg_report_seconds(text, roofline.seconds);
+    kg_text_seconds(text, roofline.seconds);
     kg_text_format(text, ", %s-bound\n", roofline.memory_bound ? "memory" : "compute");
     if (plan->seconds <= 0) {
         kg_text_add(text, unmeasured(plan));
@@ -101,7 +101,7 @@ static void add_cost(const struct kg_plan *plan, struct kg_text *text)
     }
     struct kg_diagnosed diagnosed = kg_flow_diagnose(plan->problem, facts, plan->seconds);
     kg_text_add(text, "- measured: ");
-    kg_report_seconds(text, plan->seconds);
+    kg_text_seconds(text, plan->seconds);
     kg_text_format(text, ", %.0f%% of the roofline\n- limited by %s; worth changing: %s\n",
                    100 * diagnosed.share, diagnosed.name, diagnosed.advice);
 }
@@ -132,7 +132,7 @@ static void add_groupings(const struct kg_plan *plan, struct kg_text *text)
             kg_text_format(text, "| %s%s | ", kg_grouping_names[option->kind],
                            i == groupings->chosen ? ", chosen" : "");
             if (option->expected > 0)
-                kg_report_seconds(text, option->expected);
+                kg_text_seconds(text, option->expected);
             else
                 kg_text_add(text, "not known");
             kg_text_add(text, " | ");

@@ -2,8 +2,6 @@
 
 #include "report/assembly_parts.h"
 
-#include "report/outcomes.h"
-
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -190,10 +188,10 @@ static void add_model(const struct kg_appraisal *appraisal, struct kg_text *text
                    100 * model->waves.idle);
     say(text, "grid", &line);
     kg_text_add(&line, "at least ");
-    kg_report_seconds(&line, model->bound);
+    kg_text_seconds(&line, model->bound);
     kg_text_format(&line, " (%s)", kg_term_name(model->limiter));
     kg_text_add(&line, ", estimate ");
-    kg_report_seconds(&line, model->estimate);
+    kg_text_seconds(&line, model->estimate);
     kg_text_format(&line, " (%s; coefficients: %s)", kg_term_name(model->expected_limiter),
                    appraisal->coefficients);
     say(text, "time", &line);

@@ -1,23 +1,32 @@
-// The records as one self-contained HTML page: no script, no font, no other file.
+// The records as one self-contained HTML page: its own style and script, no font, no other file.
+// Without a script it is complete, and merely not sorted or filtered.
 
 #ifndef KG_REPORT_HTML_H
 #define KG_REPORT_HTML_H
 
 #include "report/view.h"
 
-// The page for one op, or for all (NULL). Without records, the page says so.
-enum kg_status kg_report_html(struct kg_store *store, const char *op, struct kg_text *page,
-                              struct kg_error *error);
+// The page for one op, or for all (NULL). `summary` receives what it shows in one line: "24
+// problems of 12 ops on 2 devices". Without records both say so; an op without records is
+// KG_ERROR_ARGUMENT.
+enum kg_status kg_report_html(struct kg_store *store, const char *op, struct kg_text *summary,
+                              struct kg_text *page, struct kg_error *error);
 
 // Any bytes as text of an element or of a quoted attribute.
 void kg_html_text(struct kg_text *page, const char *string);
 // "12.5 us", or a dash when nothing was measured.
 void kg_html_seconds(struct kg_text *page, double seconds);
 
+// One problem: a line with its result, which opens to everything that is known of it.
+void kg_html_card(struct kg_text *page, const struct kg_view *view, int number, bool open);
+
 // plot.c: the time of each round against baseline and roofline; the fastest candidates as bars.
 void kg_html_rounds(struct kg_text *page, const struct kg_view *view);
 void kg_html_candidates(struct kg_text *page, const struct kg_view *view);
 
 extern const char *const kg_html_style;
+extern const char *const kg_html_script;
+// Base64 of the script's SHA-256: the only script that the page's policy lets run.
+extern const char *const kg_html_script_hash;
 
 #endif

@@ -64,19 +64,6 @@ void kg_outcomes_free(struct kg_outcomes *outcomes)
     *outcomes = (struct kg_outcomes){0};
 }
 
-void kg_report_seconds(struct kg_text *text, double seconds)
-{
-    static const struct {
-        double unit;
-        const char *name;
-    } units[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}};
-    size_t i = 0;
-    while (i + 1 < sizeof units / sizeof units[0] && seconds < units[i].unit)
-        i++;
-    double value = seconds / units[i].unit;
-    kg_text_format(text, "%.*f %s", value < 10 ? 2 : value < 100 ? 1 : 0, value, units[i].name);
-}
-
 // Does it take part in the comparison of orders?
 static bool is_comparable(const struct kg_outcome *outcome)
 {
@@ -123,14 +110,14 @@ static void add_measured(const struct kg_outcomes *outcomes, int max, struct kg_
             continue;
         const struct kg_timing *timing = &outcome->timing;
         kg_text_format(text, "| %d | ", ++shown);
-        kg_report_seconds(text, timing->median);
+        kg_text_seconds(text, timing->median);
         kg_text_format(text, " | %.1f%% | %.2f | ",
                        timing->median > 0 ? 100 * timing->spread / timing->median : 0.0,
                        timing->median > 0 ? outcome->bound / timing->median : 0.0);
         if (estimates)
             kg_text_format(text, "%.2f | ",
                            timing->median > 0 ? outcome->estimate / timing->median : 0.0);
-        kg_report_seconds(text, outcome->compile_seconds);
+        kg_text_seconds(text, outcome->compile_seconds);
         kg_text_format(text, " | %s%s |\n", outcome->choice,
                        timing->abandoned ? " (abandoned early)" : "");
     }

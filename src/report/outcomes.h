@@ -28,7 +28,4 @@ void kg_outcomes_markdown(const struct kg_outcomes *outcomes, int max, struct kg
 // A JSON array of objects, one per candidate.
 void kg_outcomes_json(const struct kg_outcomes *outcomes, struct kg_text *text);
 
-// "12.3 us", "4.56 ms": three significant digits and a unit.
-void kg_report_seconds(struct kg_text *text, double seconds);
-
 #endif

@@ -4,15 +4,16 @@
 #include "report/html.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define WIDTH 560
 #define HEIGHT 240
-#define LEFT 66
+#define LEFT 84
 #define RIGHT 14
-#define TOP 16
+#define TOP 22
 #define BOTTOM 36
-#define NAME_HEIGHT 14 // of the label of a reference line
+#define NAME_HEIGHT 18 // of the label of a reference line
 #define MAX_LABELS 14
 #define MAX_BARS 20
 #define LOGARITHMIC 6.0 // from this ratio of the largest to the least time on
@@ -67,7 +68,7 @@ static void add_tick(struct kg_text *page, const struct scale *scale, double sec
                    "text-anchor=\"end\">",
                    LEFT, y, WIDTH - RIGHT, LEFT - 8, y + 4);
     if (seconds > 0)
-        kg_report_seconds(page, seconds);
+        kg_text_seconds(page, seconds);
     else
         kg_text_add(page, "0");
     kg_text_add(page, "</text>\n");
@@ -103,18 +104,18 @@ static void add_line(struct kg_text *page, const char *name, int y, int name_y)
         WIDTH - RIGHT, name_y, strcmp(name, "base") == 0 ? "baseline" : "roofline");
 }
 
-// The baseline's label is above its line; the roofline's is below its line if they would overlap.
+// Labels stand above their lines; the lower one's below its line if they would overlap.
 static void add_references(struct kg_text *page, const struct scale *scale,
                            const struct kg_view *view)
 {
-    int base = view->baseline > 0 ? to_y(scale, view->baseline) : HEIGHT;
+    bool both = view->baseline > 0 && view->roofline > 0;
+    int base = view->baseline > 0 ? to_y(scale, view->baseline) : 0;
+    int roof = view->roofline > 0 ? to_y(scale, view->roofline) : 0;
+    bool meet = both && abs(roof - base) < NAME_HEIGHT + 4;
     if (view->baseline > 0)
-        add_line(page, "base", base, base - 5);
-    if (view->roofline <= 0)
-        return;
-    int roof = to_y(scale, view->roofline);
-    bool meet = roof - base < NAME_HEIGHT + 4 && base - roof < NAME_HEIGHT + 4;
-    add_line(page, "roof", roof, meet ? (roof > base ? roof : base) + NAME_HEIGHT : roof - 5);
+        add_line(page, "base", base, meet && base > roof ? base + NAME_HEIGHT : base - 5);
+    if (view->roofline > 0)
+        add_line(page, "roof", roof, meet && roof >= base ? roof + NAME_HEIGHT : roof - 5);
 }
 
 // The best time so far, as a step function; round 0 starts another build.
@@ -152,7 +153,7 @@ static void add_points(struct kg_text *page, const struct scale *scale, const st
         kg_text_format(page, "<circle class=\"%s\" cx=\"%d\" cy=\"%d\" r=\"5\"><title>round %d: ",
                        kept ? "kept" : "tried", to_x(view, i), to_y(scale, round->after),
                        round->number);
-        kg_report_seconds(page, round->after);
+        kg_text_seconds(page, round->after);
         kg_text_add(page, ", ");
         kg_html_text(page, round->choice);
         kg_text_add(page, "</title></circle>\n");
@@ -182,7 +183,7 @@ void kg_html_rounds(struct kg_text *page, const struct kg_view *view)
         return;
     struct scale scale = make_scale(view);
     kg_text_format(page,
-                   "<h3>Time after each round</h3>\n<svg viewBox=\"0 0 %d %d\" role=\"img\" "
+                   "<h4>Time after each round</h4>\n<svg viewBox=\"0 0 %d %d\" role=\"img\" "
                    "aria-label=\"Time after each round, against baseline and roofline\">\n",
                    WIDTH, HEIGHT);
     add_ticks(page, &scale);
@@ -228,11 +229,12 @@ void kg_html_candidates(struct kg_text *page, const struct kg_view *view)
             whole = fmax(whole, outcomes->list[i].timing.median);
     if (whole <= 0)
         return;
-    kg_text_add(page, "<h3>Fastest candidates</h3>\n<ol class=\"bars\">\n");
+    kg_text_add(page, "<h4>Fastest candidates</h4>\n<ol class=\"bars\">\n");
     for (int i = 0; i < shown; i++)
         add_bar(page, view, &outcomes->list[i], whole);
     kg_text_format(page,
-                   "</ol>\n<p class=\"soft\">%d of %d measured. <span class=\"key\"></span> the "
-                   "least time its bytes and operations allow.</p>\n",
+                   "</ol>\n<p class=\"soft\">%d of %d measured, with the times of the "
+                   "search. <span class=\"key\"></span> the least time its bytes and operations "
+                   "allow.</p>\n",
                    shown, measured);
 }

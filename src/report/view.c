@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SAME 1.01 // times closer than this are the same
+
 struct collecting {
     struct kg_view *view;
     bool failed;
@@ -53,6 +55,7 @@ static enum kg_status find_choice(struct kg_store *store, struct kg_view *view,
         view->choice = keep(view, wisdom.choice);
         view->rigor = kg_rigor_names[wisdom.rigor];
         view->seconds = wisdom.seconds;
+        view->seed = wisdom.seed;
         kg_wisdom_free(&wisdom);
         return KG_OK;
     }
@@ -75,20 +78,50 @@ static enum kg_status find_choice(struct kg_store *store, struct kg_view *view,
     return KG_OK;
 }
 
-static void compare(struct kg_view *view)
+static bool is_choice(const struct kg_view *view, const char *choice)
+{
+    return view->choice && strcmp(choice, view->choice) == 0;
+}
+
+// The latest race of the choice with the baseline replaces the search's time: a time and a ratio
+// shown side by side must belong to one measurement.
+static void find_race(struct kg_view *view)
 {
     for (int i = 0; i < view->round_count; i++) {
         const struct kg_round *round = &view->rounds[i];
         if (kg_view_known(round->roofline))
             view->roofline = round->roofline;
-        if (!kg_view_known(round->baseline))
+        if (!is_choice(view, round->choice) || !kg_view_known(round->after) ||
+            !kg_view_known(round->baseline))
             continue;
+        view->seconds = round->after;
         view->baseline = round->baseline;
-        if (view->choice && strcmp(round->choice, view->choice) == 0 && kg_view_known(round->after))
-            view->speedup = round->baseline / round->after;
     }
-    if (view->speedup <= 0 && view->baseline > 0 && kg_view_known(view->seconds))
-        view->speedup = view->baseline / view->seconds;
+}
+
+// The speed of a wrong kernel means nothing.
+static void refuse(struct kg_view *view)
+{
+    view->accuracy = KG_VIEW_REFUSED;
+    view->seconds = view->baseline = 0;
+}
+
+static void find_verdict(struct kg_view *view)
+{
+    for (int i = 0; i < view->outcomes.count && !view->judged; i++) {
+        const struct kg_outcome *outcome = &view->outcomes.list[i];
+        bool wrong = outcome->kind == KG_OUTCOME_WRONG;
+        if (view->choice ? is_choice(view, outcome->choice) : wrong)
+            view->judged = outcome;
+    }
+    if (view->judged && view->judged->kind == KG_OUTCOME_WRONG)
+        refuse(view);
+    else if (kg_view_known(view->seconds)) // nothing is timed before it passes
+        view->accuracy = KG_VIEW_PASSED;
+    if (view->accuracy == KG_VIEW_PASSED && view->judged && view->judged->verdict.cases == 0)
+        view->judged = NULL;
+    if (view->judged)
+        view->seed = view->judged->verdict.seed;
 }
 
 enum kg_status kg_view_collect(struct kg_store *store, const struct kg_key *key,
@@ -104,10 +137,29 @@ enum kg_status kg_view_collect(struct kg_store *store, const struct kg_key *key,
     if (status == KG_OK && (collecting.failed || view->arena.failed))
         status = kg_error_memory(error, "the records of a problem");
     if (status == KG_OK)
-        compare(view);
+        find_race(view);
+    if (status == KG_OK)
+        find_verdict(view);
     else
         kg_view_free(view);
     return status;
+}
+
+double kg_view_ratio(const struct kg_view *view)
+{
+    return kg_view_known(view->seconds) && kg_view_known(view->baseline)
+               ? view->baseline / view->seconds
+               : 0;
+}
+
+enum kg_view_result kg_view_result(const struct kg_view *view)
+{
+    double ratio = kg_view_ratio(view);
+    if (ratio <= 0)
+        return KG_VIEW_UNCOMPARED;
+    if (ratio > SAME)
+        return KG_VIEW_FASTER;
+    return ratio < 1 / SAME ? KG_VIEW_SLOWER : KG_VIEW_AS_FAST;
 }
 
 void kg_view_free(struct kg_view *view)

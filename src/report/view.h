@@ -5,6 +5,19 @@
 
 #include "report/outcomes.h"
 
+enum kg_view_accuracy {
+    KG_VIEW_UNJUDGED,
+    KG_VIEW_PASSED,
+    KG_VIEW_REFUSED,
+};
+
+enum kg_view_result {
+    KG_VIEW_UNCOMPARED,
+    KG_VIEW_FASTER,
+    KG_VIEW_AS_FAST, // within 1%
+    KG_VIEW_SLOWER,
+};
+
 struct kg_view {
     const struct kg_key *key; // borrowed
     struct kg_outcomes outcomes;
@@ -14,10 +27,16 @@ struct kg_view {
     int round_capacity;
     const char *choice; // the best known choice; NULL when nothing was measured
     const char *rigor;  // of the search that found it; NULL: not in wisdom
-    double seconds;     // of the choice; this and the times below are 0 if unknown
-    double roofline;    // of the latest round
-    double baseline;    // of the latest round that timed it
-    double speedup;     // of the choice over the baseline, timed together if possible
+    // Times of one measurement: the choice's latest race with the baseline, if it has any, else the
+    // search's timing of the choice alone. Each is 0 if unknown, or if the choice was refused
+    // since; without `baseline` there is no comparison.
+    double seconds;
+    double baseline;
+    double roofline; // the same in every measurement; from the latest round that has it
+    // Of the choice; if nothing was measured, of the first candidate that the gate refused.
+    enum kg_view_accuracy accuracy;
+    const struct kg_outcome *judged; // with that verdict; NULL: only the result is on record
+    uint64_t seed;                   // of the gate; 0: unknown
 };
 
 enum kg_status kg_view_collect(struct kg_store *store, const struct kg_key *key,
@@ -26,5 +45,9 @@ void kg_view_free(struct kg_view *view);
 
 // A time that was measured: finite and above zero.
 bool kg_view_known(double seconds);
+
+// The choice's speed over the baseline's; 0 if they were not timed together.
+double kg_view_ratio(const struct kg_view *view);
+enum kg_view_result kg_view_result(const struct kg_view *view);
 
 #endif

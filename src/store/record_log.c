@@ -26,10 +26,13 @@ static void add_cell(struct kg_text *text, const char *cell)
 
 static void add_time(struct kg_text *text, double seconds)
 {
-    if (isfinite(seconds) && seconds > 0)
-        kg_text_format(text, " %.2f us |", seconds * 1e6);
-    else
+    if (isfinite(seconds) && seconds > 0) {
+        kg_text_add(text, " ");
+        kg_text_seconds(text, seconds);
+        kg_text_add(text, " |");
+    } else {
         kg_text_add(text, " - |");
+    }
 }
 
 static enum kg_status add_rounds(struct kg_store *store, int64_t key, struct kg_text *text,

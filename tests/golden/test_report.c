@@ -114,25 +114,49 @@ static void test_page(void)
     struct kg_store *store = sample_open(folder);
     add_samples(store);
     struct kg_error error = {0};
-    struct kg_text page = {0};
-    CHECK_STATUS(kg_report_html(store, NULL, &page, &error), KG_OK, &error);
+    struct kg_text page = {0}, summary = {0};
+    CHECK_STATUS(kg_report_html(store, NULL, &summary, &page, &error), KG_OK, &error);
+    CHECK_TEXT(kg_text_string(&summary), "3 problems of 2 ops on 1 device");
     check_file("records.html", kg_text_string(&page));
-    CHECK(strstr(kg_text_string(&page), "<script") == NULL);
+    CHECK(strstr(kg_text_string(&page), "<script>alert") == NULL);
     CHECK(strstr(kg_text_string(&page), "nan") == NULL);
     CHECK(strstr(kg_text_string(&page), "http://") == NULL);
     CHECK(strstr(kg_text_string(&page), "https://") == NULL);
 
     // One op alone, and one that nobody built.
     kg_text_cut(&page, 0);
-    CHECK_STATUS(kg_report_html(store, "softmax", &page, &error), KG_OK, &error);
+    kg_text_cut(&summary, 0);
+    CHECK_STATUS(kg_report_html(store, "softmax", &summary, &page, &error), KG_OK, &error);
     CHECK(strstr(kg_text_string(&page), "id=\"p2\"") != NULL);
     CHECK(strstr(kg_text_string(&page), "id=\"p3\"") == NULL);
     kg_text_cut(&page, 0);
-    CHECK_STATUS(kg_report_html(store, "none", &page, &error), KG_OK, &error);
-    CHECK(strstr(kg_text_string(&page), "Nothing is recorded yet.") != NULL);
+    kg_text_cut(&summary, 0);
+    CHECK(kg_report_html(store, "sofmax", &summary, &page, &error) == KG_ERROR_ARGUMENT);
+    CHECK(strstr(error.text, "nothing is recorded of \"sofmax\"; did you mean \"softmax\"? On "
+                             "record: softmax, zero<script>"));
+    CHECK(kg_report_html(store, "reduce", &summary, &page, &error) == KG_ERROR_ARGUMENT);
+    CHECK(strstr(error.text, "nothing is recorded of \"reduce\"; on record: softmax, zero"));
+    CHECK(page.length == 0 && summary.length == 0);
+    kg_text_free(&summary);
     kg_text_free(&page);
     kg_store_close(store);
     sample_remove(folder);
+}
+
+static void test_nothing(void)
+{
+    struct kg_store *store;
+    struct kg_error error = {0};
+    struct kg_text page = {0}, summary = {0};
+    CHECK_STATUS(kg_store_open_memory(&store, &error), KG_OK, &error);
+    CHECK_STATUS(kg_report_html(store, NULL, &summary, &page, &error), KG_OK, &error);
+    CHECK(strstr(kg_text_string(&summary), "nothing is recorded yet: 'kernelgen build OP.kg'"));
+    CHECK(strstr(kg_text_string(&page), "nothing is recorded yet: &#39;kernelgen build OP.kg"));
+    CHECK(kg_report_html(store, "softmax", &summary, &page, &error) == KG_ERROR_ARGUMENT);
+    CHECK(strstr(error.text, "nothing is recorded of \"softmax\", nor of any other op"));
+    kg_text_free(&page);
+    kg_text_free(&summary);
+    kg_store_close(store);
 }
 
 static void test_escape(void)
@@ -147,4 +171,4 @@ static void test_escape(void)
     kg_text_free(&text);
 }
 
-TEST_MAIN(test_escape, test_page)
+TEST_MAIN(test_escape, test_page, test_nothing)

@@ -87,7 +87,7 @@ static void records_themselves_are_missing(void)
     CHECK_REFUSED(kg_wisdom_import(context, "", 0, &made));
     CHECK_REFUSED(kg_wisdom_forget(context, NULL, &count));
     CHECK_REFUSED(kg_log(context, NULL, &made));
-    CHECK_REFUSED(kg_report(context, NULL, &made));
+    CHECK_REFUSED(kg_report(context, NULL, NULL, &made));
     CHECK_REFUSED(kg_fit(context, NULL, NULL, 0, NULL, false, &made));
     CHECK_REFUSED(kg_samples_export(context, NULL, &made));
     CHECK(!made && count == 0);

@@ -55,4 +55,26 @@ static void test_sticky(void)
     kg_text_free(&text);
 }
 
-TEST_MAIN(test_append, test_cut, test_bytes_with_zero, test_sticky)
+static void check_seconds(double seconds, const char *expected)
+{
+    struct kg_text text = {0};
+    kg_text_seconds(&text, seconds);
+    CHECK_TEXT(kg_text_string(&text), expected);
+    kg_text_free(&text);
+}
+
+// Three digits also where rounding adds one: "1000 us" and "10.00 ms" never appear.
+static void test_seconds(void)
+{
+    check_seconds(70.09210e-3, "70.1 ms");
+    check_seconds(1.25e-5, "12.5 us");
+    check_seconds(2.5e-10, "0.25 ns");
+    check_seconds(999.6e-6, "1.00 ms");
+    check_seconds(999.4e-6, "999 us");
+    check_seconds(9.996e-3, "10.0 ms");
+    check_seconds(99.96e-3, "100 ms");
+    check_seconds(0.9996, "1.00 s");
+    check_seconds(4321, "4321 s");
+}
+
+TEST_MAIN(test_append, test_cut, test_bytes_with_zero, test_sticky, test_seconds)
