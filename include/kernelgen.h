@@ -180,6 +180,8 @@ KG_API void kg_op_destroy(struct kg_op *op);
 KG_API enum kg_status kg_op_names(struct kg_context *context, const char *file, const char *text,
                                   size_t length, char **names);
 KG_API const char *kg_op_name(const struct kg_op *op);
+// The sizes of an op, without params, in the order of their first appearance; NULL beyond the last.
+KG_API const char *kg_op_size_name(const struct kg_op *op, int index);
 
 // ---- Problems
 
@@ -253,8 +255,16 @@ KG_API void kg_plan_destroy(struct kg_plan *plan);
 // other tensor.
 KG_API enum kg_status kg_plan_execute(const struct kg_plan *plan, void *const *tensors,
                                       void *stream);
-// The same on memory of this process, whatever the device: for a GPU, inputs are copied there and
-// outputs back. For looking at results, not for speed: every call allocates and copies.
+// The same kernels on contiguous tensors of other sizes: `sizes` has `count` numbers in the order
+// of kg_op_size_name. Nothing is compiled, chosen or measured: the first execution at new sizes
+// computes its launches, which takes some tens of microseconds, and those of the last 64 sets of
+// sizes are kept. (A CUDA graph that captured an execution uses what is kept.) KG_ERROR_SHAPE if
+// the definition does not allow these sizes, KG_ERROR_UNSUPPORTED if the plan is of strided
+// tensors.
+KG_API enum kg_status kg_plan_execute_sized(const struct kg_plan *plan, const int64_t *sizes,
+                                            int count, void *const *tensors, void *stream);
+// kg_plan_execute on memory of this process, whatever the device: for a GPU, inputs are copied
+// there and outputs back. For looking at results, not for speed: every call allocates and copies.
 KG_API enum kg_status kg_plan_run(const struct kg_plan *plan, void *const *tensors);
 
 struct kg_verify_result {

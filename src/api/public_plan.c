@@ -1,16 +1,19 @@
 // Plans, and all stages in one call: see the public header.
 
 #include "api/sized.h"
+
 #include "flow/explain.h"
 #include "flow/foreign.h"
 #include "flow/override.h"
 #include "flow/plan_bench.h"
 #include "flow/planner.h"
+#include "flow/resized.h"
 #include "flow/run_with_copies.h"
 #include "flow/stages.h"
 #include "flow/verify.h"
 
 #include <stdio.h>
+#include <string.h>
 
 // The context of a plan; NULL where there is no plan.
 static struct kg_context *context_of(const struct kg_plan *plan)
@@ -83,6 +86,26 @@ enum kg_status kg_plan_execute(const struct kg_plan *plan, void *const *tensors,
     if (!plan || !tensors)
         return KG_ERROR_ARGUMENT;
     return kg_flow_execute(plan, tensors, stream, NULL);
+}
+
+// Like kg_plan_execute it leaves no message in the context, which other threads may use.
+enum kg_status kg_plan_execute_sized(const struct kg_plan *plan, const int64_t *sizes, int count,
+                                     void *const *tensors, void *stream)
+{
+    if (!plan || !sizes || !tensors)
+        return KG_ERROR_ARGUMENT;
+    if (!plan->resized)
+        return KG_ERROR_UNSUPPORTED;
+    int64_t all[KG_MAX_SIZES];
+    const struct kg_op *op = plan->problem->op;
+    memcpy(all, plan->problem->sizes, sizeof all);
+    int next = 0;
+    for (int i = 0; i < op->size_count; i++)
+        if (!op->sizes[i]->is_param && next++ < count)
+            all[i] = sizes[next - 1];
+    if (next != count)
+        return KG_ERROR_ARGUMENT;
+    return kg_resized_run(plan->resized, all, tensors, stream, NULL);
 }
 
 enum kg_status kg_plan_run(const struct kg_plan *plan, void *const *tensors)

@@ -70,6 +70,14 @@ const char *kg_op_name(const struct kg_op *op)
     return op ? op->name : NULL;
 }
 
+const char *kg_op_size_name(const struct kg_op *op, int index)
+{
+    for (int i = 0; op && i < op->size_count; i++)
+        if (!op->sizes[i]->is_param && index-- == 0)
+            return op->sizes[i]->name;
+    return NULL;
+}
+
 static enum kg_status check_tensor(struct kg_context *context, const struct kg_op *op, int index,
                                    struct kg_tensor_info *info)
 {

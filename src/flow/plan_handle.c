@@ -3,6 +3,7 @@
 #include "flow/plan_handle.h"
 
 #include "flow/replaying.h"
+#include "flow/resized.h"
 #include "flow/workspaces.h"
 #include "gen/standalone.h"
 
@@ -46,7 +47,10 @@ static enum kg_status make_ready(struct kg_plan *plan, struct kg_error *error)
     if (!plan->workspaces)
         return kg_error_memory(error, "a plan's workspace");
     plan->replay = kg_replay_create(plan->device, plan->problem, plan->prepared);
-    return KG_OK;
+    if (!plan->problem->contiguous)
+        return KG_OK;
+    plan->resized = kg_resized_create(plan);
+    return plan->resized ? KG_OK : kg_error_memory(error, "a plan");
 }
 
 enum kg_status kg_flow_plan_around(const struct kg_request *request, struct kg_built *built,
@@ -101,7 +105,8 @@ void kg_flow_plan_free(struct kg_plan *plan)
 {
     if (!plan)
         return;
-    kg_replay_destroy(plan->replay); // before the kernels are unloaded
+    kg_resized_destroy(plan->resized); // before the kernels are unloaded
+    kg_replay_destroy(plan->replay);
     kg_workspaces_destroy(plan->workspaces);
     kg_prepared_free(plan->prepared);
     kg_built_free(plan->built);

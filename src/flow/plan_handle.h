@@ -20,6 +20,7 @@ enum kg_origin {
 
 struct kg_workspaces; // memory between kernels, one buffer per concurrent execution
 struct kg_replay;     // executions as graphs: flow/replaying.h
+struct kg_resized;    // executions at other sizes: flow/resized.h
 
 // PTX from a file that runs instead of the kernels generated for the same choice.
 struct kg_override {
@@ -47,7 +48,8 @@ struct kg_plan {
     enum kg_rigor rigor;
     struct kg_found found; // of the search that chose it; zero from wisdom
     struct kg_workspaces *workspaces;
-    struct kg_replay *replay; // NULL: executions are launched
+    struct kg_replay *replay;   // NULL: executions are launched
+    struct kg_resized *resized; // executions at other sizes; NULL: strided, or the source alone
 };
 
 // A plan of this choice; nothing is verified or measured.

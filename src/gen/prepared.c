@@ -33,7 +33,7 @@ struct kg_prepared {
     int64_t sizes[KG_MAX_SIZES];
     int64_t *strides; // NULL: contiguous
     int step_count;
-    struct step steps[KG_MAX_NESTS];
+    struct step steps[];
 };
 
 static size_t aligned(size_t bytes)
@@ -131,7 +131,8 @@ enum kg_status kg_prepared_make(const struct kg_built *built, const struct kg_pr
         return kg_error_set(error, KG_ERROR_SHAPE, "a kernel for %s tensors was given %s ones",
                             built->contiguous ? "contiguous" : "strided",
                             problem->contiguous ? "contiguous" : "strided");
-    struct kg_prepared *prepared = calloc(1, sizeof *prepared);
+    struct kg_prepared *prepared =
+        calloc(1, sizeof *prepared + (size_t)built->choice.count * sizeof prepared->steps[0]);
     if (!prepared)
         return kg_error_memory(error, "a kernel's launch");
     prepared->backend = built->device->backend;

@@ -57,8 +57,7 @@ int kg_compile_cores(const struct kg_device *device)
 // The calling thread compiles too, so everything is compiled even if no other thread can be
 // started.
 void kg_compile_all(struct kg_device *device, struct kg_compilation *items, int count, double limit,
-                    double deadline, bool warm, const volatile int *cancel,
-                    struct kg_times *times)
+                    double deadline, bool warm, const volatile int *cancel, struct kg_times *times)
 {
     struct batch batch = {device, items, count, limit, deadline, warm, cancel, 0};
     pthread_t threads[MAX_COMPILERS];

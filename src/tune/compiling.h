@@ -21,8 +21,7 @@ struct kg_compilation {
 // `warm` as for kg_forecast_make. Each kernel of a choice may take `limit` seconds; at `deadline`
 // (kg_times_now; 0: none) everything ends, and what is not done was cancelled. `times` may be NULL.
 void kg_compile_all(struct kg_device *device, struct kg_compilation *items, int count, double limit,
-                    double deadline, bool warm, const volatile int *cancel,
-                    struct kg_times *times);
+                    double deadline, bool warm, const volatile int *cancel, struct kg_times *times);
 // The number of cores that compile: those of this machine, for every device.
 int kg_compile_cores(const struct kg_device *device);
 

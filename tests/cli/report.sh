@@ -17,7 +17,7 @@ grep -o 'nothing is recorded.*' page.html
 kernelgen report 2>/dev/null | head -n 1
 try kernelgen report add
 echo "-- two ops"
-for op in add add_one; do kernelgen build $op.kg --device host --rigor measure --time 2 >/dev/null || echo "exit $?"; done
+for op in add add_one; do kernelgen build $op.kg --device host --rigor measure --time 2 >/dev/null 2>&1 || echo "exit $?"; done
 try kernelgen report --out page.html
 kernelgen report add_one 2>said | grep -c '<details class="card"'
 cat said

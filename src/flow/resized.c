@@ -1,0 +1,183 @@
+// See resized.h.
+
+#include "flow/resized.h"
+
+#include "flow/replaying.h"
+#include "flow/workspaces.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+// What a run at one set of sizes needs.
+struct shape {
+    int64_t sizes[KG_MAX_SIZES];
+    struct kg_prepared *prepared;
+    struct kg_workspaces *workspaces;
+    struct kg_replay *replay; // NULL: executions are launched
+    int users;                // runs under way
+    uint64_t used;            // number of the run that used it last
+};
+
+struct kg_resized {
+    const struct kg_plan *plan;
+    pthread_mutex_t lock;
+    uint64_t runs;
+    int count;
+    struct shape *shapes[KG_MOST_RESIZED];
+};
+
+static void free_shape(struct shape *shape)
+{
+    if (!shape)
+        return;
+    kg_replay_destroy(shape->replay);
+    kg_workspaces_destroy(shape->workspaces);
+    kg_prepared_free(shape->prepared);
+    free(shape);
+}
+
+struct kg_resized *kg_resized_create(const struct kg_plan *plan)
+{
+    struct kg_resized *resized = calloc(1, sizeof *resized);
+    if (!resized)
+        return NULL;
+    resized->plan = plan;
+    pthread_mutex_init(&resized->lock, NULL);
+    return resized;
+}
+
+void kg_resized_destroy(struct kg_resized *resized)
+{
+    if (!resized)
+        return;
+    for (int i = 0; i < resized->count; i++)
+        free_shape(resized->shapes[i]);
+    pthread_mutex_destroy(&resized->lock);
+    free(resized);
+}
+
+static enum kg_status make_shape(const struct kg_plan *plan, const int64_t *sizes,
+                                 struct shape **out, struct kg_error *error)
+{
+    struct shape *shape = *out = calloc(1, sizeof *shape);
+    if (!shape)
+        return kg_error_memory(error, "the launches of a plan");
+    memcpy(shape->sizes, sizes, sizeof shape->sizes);
+    shape->users = 1;
+    struct kg_problem *problem = NULL;
+    enum kg_status status = kg_problem_make(plan->problem->op, sizes, NULL, &problem, error);
+    if (status == KG_OK)
+        status = kg_prepared_make(plan->built, problem, &shape->prepared, error);
+    if (status == KG_OK) {
+        size_t bytes = kg_prepared_workspace(shape->prepared);
+        shape->workspaces = kg_workspaces_create(plan->device, bytes);
+        if (!shape->workspaces)
+            status = kg_error_memory(error, "a plan's workspace");
+    }
+    if (status == KG_OK)
+        shape->replay = kg_replay_create(plan->device, problem, shape->prepared);
+    kg_problem_free(problem);
+    if (status == KG_OK)
+        return KG_OK;
+    free_shape(shape);
+    *out = NULL;
+    return status;
+}
+
+static struct shape *find(struct kg_resized *resized, const int64_t *sizes)
+{
+    for (int i = 0; i < resized->count; i++)
+        if (memcmp(resized->shapes[i]->sizes, sizes, sizeof resized->shapes[i]->sizes) == 0)
+            return resized->shapes[i];
+    return NULL;
+}
+
+// The one that was used longest ago and is not in use; -1: all are.
+static int find_oldest(const struct kg_resized *resized)
+{
+    int oldest = -1;
+    for (int i = 0; i < resized->count; i++)
+        if (resized->shapes[i]->users == 0 &&
+            (oldest < 0 || resized->shapes[i]->used < resized->shapes[oldest]->used))
+            oldest = i;
+    return oldest;
+}
+
+// Keeps a new shape in place of the oldest, which is returned and has to be freed. If all are in
+// use, the new one is not kept.
+static struct shape *keep(struct kg_resized *resized, struct shape *shape)
+{
+    if (resized->count < KG_MOST_RESIZED) {
+        resized->shapes[resized->count++] = shape;
+        return NULL;
+    }
+    int oldest = find_oldest(resized);
+    struct shape *old = oldest >= 0 ? resized->shapes[oldest] : NULL;
+    if (old)
+        resized->shapes[oldest] = shape;
+    return old;
+}
+
+static struct shape *take_kept(struct kg_resized *resized, const int64_t *sizes)
+{
+    pthread_mutex_lock(&resized->lock);
+    struct shape *shape = find(resized, sizes);
+    if (shape) {
+        shape->users++;
+        shape->used = ++resized->runs;
+    }
+    pthread_mutex_unlock(&resized->lock);
+    return shape;
+}
+
+// The shape of these sizes, to be given back. Another thread may have made the same meanwhile.
+static enum kg_status take(struct kg_resized *resized, const int64_t *sizes, struct shape **shape,
+                           struct kg_error *error)
+{
+    *shape = take_kept(resized, sizes);
+    if (*shape)
+        return KG_OK;
+    enum kg_status status = make_shape(resized->plan, sizes, shape, error);
+    if (status != KG_OK)
+        return status;
+    pthread_mutex_lock(&resized->lock);
+    struct shape *kept = find(resized, sizes), *old = kept ? *shape : keep(resized, *shape);
+    if (kept) {
+        *shape = kept;
+        kept->users++;
+    }
+    (*shape)->used = ++resized->runs;
+    pthread_mutex_unlock(&resized->lock);
+    free_shape(old);
+    return KG_OK;
+}
+
+static void give_back(struct kg_resized *resized, struct shape *shape)
+{
+    pthread_mutex_lock(&resized->lock);
+    bool is_kept = find(resized, shape->sizes) == shape;
+    shape->users--;
+    pthread_mutex_unlock(&resized->lock);
+    if (!is_kept)
+        free_shape(shape);
+}
+
+enum kg_status kg_resized_run(struct kg_resized *resized, const int64_t *sizes,
+                              void *const *tensors, void *stream, struct kg_error *error)
+{
+    struct shape *shape;
+    void *workspace;
+    enum kg_status status = take(resized, sizes, &shape, error);
+    if (status != KG_OK)
+        return status;
+    status = kg_workspaces_take(shape->workspaces, stream, &workspace, error);
+    if (status == KG_OK) {
+        if (!shape->replay ||
+            !kg_replay_run(shape->replay, tensors, workspace, stream, &status, error))
+            status = kg_prepared_run(shape->prepared, tensors, workspace, stream, error);
+        kg_workspaces_return(shape->workspaces, stream, workspace);
+    }
+    give_back(resized, shape);
+    return status;
+}
