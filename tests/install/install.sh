@@ -14,8 +14,9 @@ fail() {
     exit 1
 }
 runs() { # runs NAME: the program of this name works
-    "$folder/$1" >"$folder/printed" 2>&1 && grep -q '^verified: yes' "$folder/printed" ||
+    if ! "$folder/$1" >"$folder/printed" 2>&1 || ! grep -q '^verified: yes' "$folder/printed"; then
         fail "$1: $(cat "$folder/printed")"
+    fi
     echo "$1 works"
 }
 
