@@ -6,7 +6,7 @@ output), and lines that begin with a program of this tree. A comment <!-- $ COMM
 that the block is that command's output. Each document's commands run in its order, in a scratch folder
 that is laid out as this tree. What varies from run to run is replaced on both sides; "..." in a document
 stands for any lines. Commands that are not run have a reason below, and their options are checked; so are
-those of commands inside sentences.
+those of commands inside sentences, of the manual page and of --help.
 
 Without --slow, the commands of SLOW are not run; with it, only they are."""
 
@@ -216,6 +216,24 @@ def check_sentences(path):
         check_options(place, words)
 
 
+def check_examples():
+    """Those of the manual page and of --help: the options, and that the ops exist."""
+    examples = [("docs/kernelgen.1", line) for line in
+                re.findall(r"^\.Dl (.*)", (ROOT / "docs/kernelgen.1").read_text(), re.M)]
+    overview = subprocess.run([str(PROGRAM), "--help"], capture_output=True, text=True).stdout
+    for command in re.findall(r"^  (\w+) {2,}\S", overview, re.M):
+        text = subprocess.run([str(PROGRAM), command, "--help"], capture_output=True, text=True).stdout
+        examples += [(f"{command} --help", command_of(line)) for line in
+                     re.findall(r"^  (kernelgen .*)", text, re.M)]
+    assert len(examples) > 30, examples
+    for place, text in examples:
+        check_options(place, text)
+        found = re.search(r"\b(ops/\w+\.kg)(?:.* --op (\w+))?", text)
+        if found and (not (ROOT / found[1]).is_file() or found[2] and
+                      f"op {found[2]}(" not in (ROOT / found[1]).read_text()):
+            fail(place, f"there is no such op: {text}")
+
+
 def check_demo():
     """README.md shows the output of what `make demo` runs last."""
     asked = subprocess.run(["make", "-n", "demo"], cwd=ROOT, capture_output=True, text=True)
@@ -248,6 +266,7 @@ def main():
         if not ONLY_SLOW:
             check_sentences(path)
     check_demo()
+    check_examples()
     assert count > 20, "the documents print more commands than were found"
     sys.exit(1 if failures else 0)
 
