@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GPUS "h100 h200 a100 l4"
+#define GPUS "h100 h100-pcie h200 a100 l4 l40s t4 rtx4090 b200 rtx5090"
 #define PLACE(member) offsetof(struct cli_options, member)
 
 const struct cli_option_row cli_option_rows[] = {

@@ -23,18 +23,26 @@ START = {
     "bash": (["bash", "--noprofile", "--norc", "-i"], """
 bind 'set bell-style none' 'set completion-query-items -1' 'set page-completions off'
 kernelgen() { printf '%s\\n' "$@" >words; mv words "$NAME"; }
-source ./script
 """),
     "zsh": (["zsh", "-f", "-i"], """
 unsetopt beep zle_bracketed_paste
+[[ -d functions ]] && fpath=($PWD/functions $fpath)
 autoload -Uz compinit && compinit -u -d ./dump
 zstyle ':completion:all-matches:*' completer _all_matches _complete
 zstyle ':completion:all-matches:*' insert true
 zle -C all-matches complete-word _generic
 bindkey '^X*' all-matches
 kernelgen() { print -rl -- "$@" >words; mv words "$NAME" }
-source ./script
 """),
+}
+# How a shell comes by the script, where it lies, and what must be installed for that.
+FRAMEWORK = "/usr/share/bash-completion/bash_completion"
+LOADS = {
+    "bash": [("source ./script", "script", "/"),
+             (f"BASH_COMPLETION_USER_DIR=$PWD/user; source {FRAMEWORK}", "user/completions/kernelgen",
+              FRAMEWORK)],
+    "zsh": [("source ./script", "script", "/"), ("", "functions/_kernelgen", "/")],
+    "fish": [("source ./script", "script", "/")],
 }
 INSERT_ALL = {"bash": "\x1b*", "zsh": "\x18*"}
 
@@ -51,10 +59,10 @@ def check(line, expected, got):
 class Terminal:
     """bash or zsh on a terminal."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, load):
         self.folder, self.count = folder, 0
         command, setup = START[SHELL]
-        (folder / "setup").write_text(setup)
+        (folder / "setup").write_text(f"{setup}\n{load}\n")
         child, self.terminal = pty.fork()
         if child == 0:
             os.chdir(folder)
@@ -159,21 +167,41 @@ def check_files(shell):
     check("wisdom import s.", ["s.jsonl"], shell.complete("wisdom import s."))
 
 
-def check_words_are_accepted(folder):
-    """The tool takes each word that the shells propose, and says of others that it does not."""
-    source = folder / "softmax.kg"
-    for option, words, context, refusal in (
-            ("--rigor", "estimate measure patient exhaustive wisdom default", "explain", "is not one of"),
-            ("--target", "host cuda ptx", "emit", "there is no target"),
-            ("--lang", "en zh", "check", "there is no document in")):
-        for word in words.split() + ["none"]:
-            if context == "explain" and word in ("measure", "patient", "exhaustive", "default"):
+def check_words_are_accepted(shell, folder):
+    """The tool takes each word that the shell proposes, and refuses another one."""
+    kernel = Path(__file__).parents[1] / "data/asm/small.sm_90a.cubin"
+    op = ["softmax.kg", "--op", "other", "--size", "P=4"]
+    for line, refusal in ((["explain", *op, "--rigor"], "is not one of"),
+                          (["explain", *op, "--rigor", "estimate", "--protocol"], "is no protocol"),
+                          (["emit", *op, "--target"], "there is no target"),
+                          (["check", *op, "--lang"], "there is no document in"),
+                          (["asm", str(kernel), "--device"], "no device")):
+        words = shell.complete(" ".join(line) + " ")
+        for word in words + ["none"]:
+            if "--rigor" in line[-1] and word in ("measure", "patient", "exhaustive"):
                 continue  # would search
-            refused = refusal in told(context, str(source), "--op", "other", "--size", "P=4",
-                                      option, word).stderr
-            if refused != (word == "none"):
+            said = subprocess.run([PROGRAM, *line, word], cwd=folder, capture_output=True, text=True)
+            if (refusal in said.stderr) != (word == "none"):
                 failures.append(word)
-                print(f"{context} {option} {word}: {'refused' if refused else 'taken'}")
+                print(f"{line[0]} {line[-1]} {word}: {said.stderr}")
+            listed = re.search(r"known are (.*)", said.stderr)
+            if listed:
+                check(" ".join(line) + " ", listed[1].split(", "), words)
+
+
+def check_shell(folder, load, place):
+    os.environ.update(HOME=str(folder), KERNELGEN_HOME=str(folder / "home"))
+    script = told("completions", SHELL)
+    assert script.returncode == 0 and not script.stderr, script.stderr
+    assert not (folder / "home").exists(), "printing completions touched the records"
+    (folder / place).parent.mkdir(parents=True, exist_ok=True)
+    make_files(folder)
+    (folder / place).write_text(script.stdout)
+    shell = Fish(folder) if SHELL == "fish" else Terminal(folder, load)
+    check_names(shell)
+    check_values(shell)
+    check_files(shell)
+    check_words_are_accepted(shell, folder)
 
 
 def main():
@@ -181,19 +209,12 @@ def main():
         print(f"{SHELL} is not installed")
         sys.exit(77)
     os.environ.update(LC_ALL="C.UTF-8", TERM="xterm", PS1="", COLUMNS="500", HISTFILE="/dev/null")
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        os.environ.update(HOME=name, KERNELGEN_HOME=str(folder / "home"))
-        script = told("completions", SHELL)
-        assert script.returncode == 0 and not script.stderr, script.stderr
-        assert not (folder / "home").exists(), "printing completions touched the records"
-        (folder / "script").write_text(script.stdout)
-        make_files(folder)
-        shell = Fish(folder) if SHELL == "fish" else Terminal(folder)
-        check_names(shell)
-        check_values(shell)
-        check_files(shell)
-        check_words_are_accepted(folder)
+    for load, place, needed in LOADS[SHELL]:
+        if not Path(needed).exists():
+            print(f"NOTE: not tried, for want of {needed}: {load}")
+            continue
+        with tempfile.TemporaryDirectory() as name:
+            check_shell(Path(name), load, place)
     sys.exit(1 if failures else 0)
 
 
