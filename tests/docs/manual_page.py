@@ -55,10 +55,11 @@ def main():
     for command in commands:
         options |= set(re.findall(r"^  (--[a-z-]+) ", told(command, "--help"), re.M))
     assert len(commands) > 10 and len(options) > 30
-    # An entry begins at the fifth column; the text under it stands further right.
+    # An entry begins where all text does, which differs between formatters; its own stands further right.
+    indent = re.match(r"\n*( +)", page["NAME"])[1]
     listed = page["DESCRIPTION"].split("The commands are:")[1].split("kernelgen --version")[0]
-    compare("command", set(re.findall(r"^ {5}(\w+)(?= |$)", listed, re.M)), commands)
-    headings = re.findall(r"^ {5}(--.*)$", page["OPTIONS"], re.M)
+    compare("command", set(re.findall(rf"^{indent}(\w+)(?= |$)", listed, re.M)), commands)
+    headings = re.findall(rf"^{indent}(--.*)$", page["OPTIONS"], re.M)
     compare("option", {name for line in headings for name in re.findall(r"(?:^|, )(--[a-z-]+)", line)},
             options)
     sys.exit(1 if failures else 0)

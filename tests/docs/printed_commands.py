@@ -137,7 +137,8 @@ def run(folder, words):
     if words[0] == "kernelgen":
         words = [str(PROGRAM), *words[1:]]
     environment = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "HOME": str(folder),
-                   "KERNELGEN_HOME": str(folder / "home")}
+                   "KERNELGEN_HOME": str(folder / "home"),
+                   "CUDA_VISIBLE_DEVICES": ""}  # the documents show the host's outputs
     return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True)
 
 
