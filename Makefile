@@ -77,6 +77,7 @@ format:
 
 install: all
 	DESTDIR="$(DESTDIR)" cmake --install build/release --prefix "$(PREFIX)" --strip
+	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || ldconfig # the loader finds the library at once
 
 clean:
 	rm -rf build

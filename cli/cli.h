@@ -88,6 +88,8 @@ enum cli_option {
     CLI_FIT = 1 << 15,      // filters of samples, and --export
     CLI_OVERRIDE = 1 << 14,
     CLI_SANITIZE = 1 << 16,
+    CLI_BUNDLE = 1 << 17, // --out, of a folder
+    CLI_ALONE = 1 << 18,  // no option: the command has no context, and opens no records
 };
 
 struct cli {
@@ -102,6 +104,10 @@ struct cli_command {
     const char *details; // paragraphs and examples for --help
     unsigned options;    // enum cli_option bits
     int least_words, most_words;
+    // What completes its first word and, unless NULL, those after it; a list of words, patterns of
+    // files ("*.kg", "*"), "/" for folders, "=*.npy" for NAME=FILE.npy, "@ops" for the ops of the
+    // .kg file on the line, "@commands". NULL: nothing is known.
+    const char *completes, *completes_next;
     enum cli_exit (*run)(struct cli *cli);
 };
 
@@ -113,8 +119,8 @@ enum cli_exit cli_parse(const struct cli_command *command, int count, char **wor
 void cli_help(const struct cli_command *command);
 void cli_overview(void);
 const struct cli_command *cli_find_command(const char *name);
-// The command with the most similar name, for a mistyped one; NULL when none is similar.
-const char *cli_nearest_command(const char *name);
+// Reports it on stderr, with the most similar command, and returns CLI_BAD_INPUT.
+enum cli_exit cli_unknown_command(const char *name);
 
 // common.c: functions of several commands.
 // Reports a failed call on stderr and returns its exit status.

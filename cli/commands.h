@@ -19,5 +19,7 @@ enum cli_exit cli_wisdom(struct cli *cli);
 enum cli_exit cli_log(struct cli *cli);
 enum cli_exit cli_report(struct cli *cli);
 enum cli_exit cli_devices(struct cli *cli);
+enum cli_exit cli_completions(struct cli *cli);
+enum cli_exit cli_show_help(struct cli *cli);
 
 #endif

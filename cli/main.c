@@ -22,13 +22,13 @@ const struct cli_command cli_commands[] = {
      "  kernelgen build ops/bias_relu.kg\n"
      "  kernelgen build ops/softmax.kg --op softmax --size P=4096,D=4096 --rigor exhaustive\n"
      "  kernelgen build ops/matmul.kg --op matmul --time 30 --out out/matmul\n",
-     SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_OUT | CLI_LANG | CLI_OVERRIDE | CLI_SANITIZE, 1,
-     1, cli_build},
+     SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_BUNDLE | CLI_LANG | CLI_OVERRIDE | CLI_SANITIZE,
+     1, 1, "*.kg", NULL, cli_build},
     {"check", "OP.kg [OPTIONS]", "parse and analyse; the definition document on stdout",
      "Without --op, a file of several ops is checked as a whole and its ops are listed.\n\n"
      "  kernelgen check ops/bias_relu.kg\n"
      "  kernelgen check ops/softmax.kg --op softmax --size P=1024,D=513 --lang zh\n",
-     SUBJECT_OPTIONS | CLI_OUT | CLI_LANG, 1, 1, cli_check},
+     SUBJECT_OPTIONS | CLI_OUT | CLI_LANG, 1, 1, "*.kg", NULL, cli_check},
     {"emit", "OP.kg --target host|cuda|ptx [OPTIONS]", "the generated source on stdout",
      "For the host, one file that compiles alone; its entry is a plain C function with the op's\n"
      "name. For GPUs CUDA C++ with its launches, or the PTX it gives; no GPU is needed, and no\n"
@@ -37,7 +37,7 @@ const struct cli_command cli_commands[] = {
      "  kernelgen emit ops/bias_relu.kg --target host\n"
      "  kernelgen emit ops/softmax.kg --op softmax --target cuda --device sm_90a\n"
      "  kernelgen emit ops/bias_relu.kg --target host --dtype T=f32 --out bias_relu.c\n",
-     SUBJECT | CLI_RIGOR | CLI_TIME | CLI_OUT | CLI_TARGET, 1, 1, cli_emit},
+     SUBJECT | CLI_RIGOR | CLI_TIME | CLI_OUT | CLI_TARGET, 1, 1, "*.kg", NULL, cli_emit},
     {"verify", "OP.kg [--candidate FILE] [OPTIONS]", "the accuracy gate alone",
      "Judges the generated kernel (by rule or from what is known, unless --rigor asks for a\n"
      "search) or, with --candidate, a foreign kernel: a C file with a function named like the op\n"
@@ -48,7 +48,7 @@ const struct cli_command cli_commands[] = {
      "  kernelgen verify ops/bias_relu.kg --dtype T=f32 --candidate mine.c --seed 7\n",
      SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_CANDIDATE | CLI_OVERRIDE | CLI_SEED |
          CLI_SANITIZE,
-     1, 1, cli_verify},
+     1, 1, "*.kg", NULL, cli_verify},
     {"run", "OP.kg --input TENSOR=FILE.npy ... --output TENSOR=FILE.npy ...",
      "one execution on NumPy files",
      "Sizes, dtypes and strides come from the files; contradictions are refused by name. bf16 is\n"
@@ -58,7 +58,7 @@ const struct cli_command cli_commands[] = {
      "a\n"
      "search.\n\n"
      "  kernelgen run ops/bias_relu.kg --input x=x.npy --input bias=b.npy --output y=y.npy\n",
-     SUBJECT | CLI_RIGOR | CLI_TIME | CLI_ARRAYS | CLI_OVERRIDE, 1, 1, cli_run},
+     SUBJECT | CLI_RIGOR | CLI_TIME | CLI_ARRAYS | CLI_OVERRIDE, 1, 1, "*.kg", NULL, cli_run},
     {"bench", "OP.kg [OPTIONS]", "the performance gate alone, against the baseline",
      "Baseline and plan are timed alternately. On the host the baseline is the definition as\n"
      "written: one plain loop nest per statement, same compiler, flags and cores.\n\n"
@@ -68,19 +68,19 @@ const struct cli_command cli_commands[] = {
      "  kernelgen bench ops/bias_relu.kg --dtype T=f32\n"
      "  kernelgen emit ops/bias_relu.kg --target ptx --out mine.ptx\n"
      "  kernelgen bench ops/bias_relu.kg --device cuda:0 --override mine.ptx\n",
-     SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_OVERRIDE, 1, 1, cli_bench},
+     SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_OVERRIDE, 1, 1, "*.kg", NULL, cli_bench},
     {"profile", "OP.kg [OPTIONS]", "every config with bound, outcome and time; Top 10 first",
      "Measures the whole space. Earlier measurements are not repeated.\n\n"
      "  kernelgen profile ops/softmax.kg --op softmax --dtype T=f32\n"
      "  kernelgen profile ops/softmax.kg --op softmax --json --out softmax.json\n",
-     SUBJECT_OPTIONS | CLI_TIME | CLI_OUT, 1, 1, cli_profile},
+     SUBJECT_OPTIONS | CLI_TIME | CLI_OUT, 1, 1, "*.kg", NULL, cli_profile},
     {"explain", "OP.kg [OPTIONS]", "why this config: what was tried, pruned, refused",
      "Of the best that is known; if nothing is, of what the rules choose. --rigor measure "
      "searches\n"
      "first.\n\n"
      "  kernelgen explain ops/bias_relu.kg --dtype T=f32\n"
      "  kernelgen explain ops/bias_relu.kg --dtype T=f32 --rigor measure\n",
-     SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_OUT, 1, 1, cli_explain},
+     SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_OUT, 1, 1, "*.kg", NULL, cli_explain},
     {"asm", "FILE [OPTIONS] | --compare A B [OPTIONS]",
      "resources, limits and main loop of a .ptx, .cubin, .o or .so",
      "Resources, occupancy and what limits it, the main loop and its instructions, spills, "
@@ -94,7 +94,7 @@ const struct cli_command cli_commands[] = {
      "  nvcc -cubin -arch sm_90a -Xptxas -v -o k.cubin k.cu 2>k.log\n"
      "  kernelgen asm k.cubin --log k.log\n"
      "  cuobjdump -xelf all app && kernelgen asm app.1.sm_90.cubin\n",
-     CLI_ASSEMBLY | CLI_JSON | CLI_OUT, 1, 2, cli_asm},
+     CLI_ASSEMBLY | CLI_JSON | CLI_OUT, 1, 2, "*.ptx *.cubin *.o *.so", NULL, cli_asm},
     {"fit", "[SAMPLES.jsonl]", "fits the model's coefficients to measured kernels, and judges them",
      "Without a file, fits to every recorded candidate with its features and its measured time.\n"
      "Shows, per device and family, the coefficients and how well they order held-out ops (with\n"
@@ -109,7 +109,7 @@ const struct cli_command cli_commands[] = {
      "  cat *.jsonl | kernelgen fit -\n"
      "  kernelgen asm k.cubin --grid 1024 --flops 1.4e11 --sample gemm/4096=2.1e-4 "
      ">>samples.jsonl\n",
-     CLI_FIT | CLI_JSON | CLI_OUT, 0, 1, cli_fit},
+     CLI_FIT | CLI_JSON | CLI_OUT, 0, 1, "*.jsonl", NULL, cli_fit},
     {"wisdom", "list|export|import|merge|forget [ARGUMENT]",
      "the best known choices, and moving them",
      "  kernelgen wisdom list [OP]            the best known choices (of one op)\n"
@@ -118,9 +118,9 @@ const struct cli_command cli_commands[] = {
      "here\n"
      "  kernelgen wisdom merge FILE           the same: faster known choices stay\n"
      "  kernelgen wisdom forget OP|all        delete it (of one op)\n",
-     CLI_JSON, 1, 2, cli_wisdom},
+     CLI_JSON, 1, 2, "list export import merge forget", "*.jsonl", cli_wisdom},
     {"log", "[OP]", "the record of the optimisation rounds, as Markdown",
-     "  kernelgen log bias_relu --out optimization_log.md\n", CLI_OUT, 0, 1, cli_log},
+     "  kernelgen log bias_relu --out optimization_log.md\n", CLI_OUT, 0, 1, NULL, NULL, cli_log},
     {"report", "[OP] [--out FILE.html]", "the records as one HTML page, with plots",
      "All records, or those of one op: the chosen kernel against roofline and baseline, its\n"
      "verdict, the rounds, the fastest candidates, and what was dropped and why. The page needs "
@@ -128,10 +128,19 @@ const struct cli_command cli_commands[] = {
      "other file, and can be sorted and filtered. docs/report.md explains it.\n\n"
      "  kernelgen report --out report.html\n"
      "  kernelgen report softmax --out softmax.html\n",
-     CLI_OUT, 0, 1, cli_report},
+     CLI_OUT, 0, 1, NULL, NULL, cli_report},
     {"devices", "", "what this machine has, and what it lacks",
-     "  kernelgen devices\n  kernelgen devices --json\n", CLI_JSON | CLI_THREADS, 0, 0,
+     "  kernelgen devices\n  kernelgen devices --json\n", CLI_JSON | CLI_THREADS, 0, 0, NULL, NULL,
      cli_devices},
+    {"completions", "bash|zsh|fish", "completion of command lines, for a shell",
+     "'make install' puts them where the shells look. To have them without it:\n\n"
+     "  source <(kernelgen completions bash)    in ~/.bashrc\n"
+     "  source <(kernelgen completions zsh)     in ~/.zshrc, after compinit\n"
+     "  kernelgen completions fish | source     in ~/.config/fish/config.fish\n",
+     CLI_ALONE, 1, 1, "bash zsh fish", NULL, cli_completions},
+    {"help", "[COMMAND]", "what a command does, its options, examples",
+     "  kernelgen help\n  kernelgen help build\n", CLI_ALONE, 0, 1, "@commands", NULL,
+     cli_show_help},
     {0},
 };
 
@@ -191,6 +200,8 @@ static enum kg_status create_context(int threads, struct kg_context **context)
 
 static enum cli_exit run(const struct cli_command *command, struct cli *cli)
 {
+    if (command->options & CLI_ALONE)
+        return command->run(cli);
     int threads = 0;
     if (cli->options.threads) {
         char *end;
@@ -232,15 +243,6 @@ static enum cli_exit note_interruption(enum cli_exit exit_status)
     return cli_interrupted();
 }
 
-static enum cli_exit unknown_command(const char *name)
-{
-    const char *nearest = cli_nearest_command(name);
-    cli_say(stderr, "kernelgen: unknown command '%s'%s%s%s\n", name,
-            nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
-    fprintf(stderr, "Try 'kernelgen --help'.\n");
-    return CLI_BAD_INPUT;
-}
-
 // Checks that all output was written. After a failed write the stream has its error flag but no
 // errno; another write gives it.
 static enum cli_exit finish_output(enum cli_exit exit_status)
@@ -268,8 +270,7 @@ int main(int count, char **words)
         cli_overview();
         return CLI_BAD_INPUT;
     }
-    if (strcmp(words[1], "--help") == 0 || strcmp(words[1], "-h") == 0 ||
-        strcmp(words[1], "help") == 0) {
+    if (strcmp(words[1], "--help") == 0 || strcmp(words[1], "-h") == 0) {
         cli_overview();
         return (int)finish_output(CLI_DONE);
     }
@@ -279,7 +280,7 @@ int main(int count, char **words)
     }
     const struct cli_command *command = cli_find_command(words[1]);
     if (!command)
-        return (int)unknown_command(words[1]);
+        return (int)cli_unknown_command(words[1]);
     struct cli cli = {0};
     for (int i = 2; i < count && command->options & CLI_JSON; i++)
         if (strcmp(words[i], "--json") == 0)

@@ -1,92 +1,96 @@
 // Options: one table, read by the parser, by --help and by the suggestions.
 
-#include "cli.h"
+#include "options.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-// How an option's value is taken.
-enum kind { KIND_TEXT, KIND_FLAG, KIND_BINDINGS, KIND_INPUT, KIND_OUTPUT };
-
-struct option {
-    const char *name;
-    enum kind kind;
-    size_t place; // of the member in struct cli_options, for TEXT and FLAG
-    unsigned bit; // 0: every command has it
-    const char *value;
-    const char *help;
-};
-
+#define GPUS "h100 h100-pcie h200 a100 l4 l40s t4 rtx4090 b200 rtx5090"
 #define PLACE(member) offsetof(struct cli_options, member)
 
-static const struct option options[] = {
-    {"--op", KIND_TEXT, PLACE(op), CLI_OP, "NAME", "the op, if the file has several"},
-    {"--device", KIND_TEXT, PLACE(device), CLI_DEVICE, "NAME",
-     "host, cuda:0, sm_90a; default: the best of this machine"},
-    {"--device", KIND_TEXT, PLACE(device), CLI_ASSEMBLY, "NAME",
-     "h100, a100, ...; default: one of the code's architecture"},
-    {"--op", KIND_TEXT, PLACE(op), CLI_FIT, "NAME", "only samples of this op"},
-    {"--device", KIND_TEXT, PLACE(device), CLI_FIT, "NAME",
-     "only samples of this device: h100, or a substring of its name"},
-    {"--family", KIND_TEXT, PLACE(family), CLI_FIT, "NAME", "only samples of this family"},
-    {"--export", KIND_TEXT, PLACE(export_path), CLI_FIT, "FILE.jsonl",
-     "writes the recorded samples to a file, for another machine; - is stdout"},
-    {"--dtype", KIND_BINDINGS, 0, CLI_BINDINGS, "T=f16", "dtypes; the first allowed by default"},
-    {"--size", KIND_BINDINGS, 0, CLI_BINDINGS, "P=4096,D=1000",
-     "sizes; from the goal's tune row by default"},
-    {"--param", KIND_BINDINGS, 0, CLI_BINDINGS, "G=64", "build-time params"},
-    {"--rigor", KIND_TEXT, PLACE(rigor), CLI_RIGOR, "R",
+const struct cli_option_row cli_option_rows[] = {
+    {"--op", CLI_TEXT, PLACE(op), CLI_OP, "NAME", "the op, if the file has several", "@ops"},
+    {"--device", CLI_TEXT, PLACE(device), CLI_DEVICE, "NAME",
+     "host, cuda:0, sm_90a; default: the best of this machine", "host cuda:0 sm_80 sm_90a sm_100a"},
+    {"--device", CLI_TEXT, PLACE(device), CLI_ASSEMBLY, "NAME",
+     "h100, a100, ...; default: one of the code's architecture", GPUS},
+    {"--op", CLI_TEXT, PLACE(op), CLI_FIT, "NAME", "only samples of this op", NULL},
+    {"--device", CLI_TEXT, PLACE(device), CLI_FIT, "NAME",
+     "only samples of this device: h100, or a substring of its name", GPUS},
+    {"--family", CLI_TEXT, PLACE(family), CLI_FIT, "NAME", "only samples of this family", NULL},
+    {"--export", CLI_TEXT, PLACE(export_path), CLI_FIT, "FILE.jsonl",
+     "writes the recorded samples to a file, for another machine; - is stdout", "*.jsonl"},
+    {"--dtype", CLI_BINDING_LIST, 0, CLI_BINDINGS, "T=f16", "dtypes; the first allowed by default",
+     NULL},
+    {"--size", CLI_BINDING_LIST, 0, CLI_BINDINGS, "P=4096,D=1000",
+     "sizes; from the goal's tune row by default", NULL},
+    {"--param", CLI_BINDING_LIST, 0, CLI_BINDINGS, "G=64", "build-time params", NULL},
+    {"--rigor", CLI_TEXT, PLACE(rigor), CLI_RIGOR, "R",
      "estimate, measure, patient, exhaustive, wisdom, or default: measure unless the problem is "
-     "small; build and bench take default, the others estimate"},
-    {"--nearest", KIND_FLAG, PLACE(nearest), CLI_RIGOR, NULL,
-     "use the choice of the nearest known shape if nothing is measured"},
-    {"--time", KIND_TEXT, PLACE(seconds), CLI_TIME, "SECONDS",
-     "limit of the search; the best found so far is used"},
-    {"--protocol", KIND_TEXT, PLACE(protocol), CLI_TIME, "WORDS",
-     "how kernels are timed: cold or warm, launch or graph; \"cold launch\""},
-    {"--out", KIND_TEXT, PLACE(folder), CLI_OUT, "PATH",
-     "a file instead of standard output; for build, the bundle's folder"},
-    {"--lang", KIND_TEXT, PLACE(language), CLI_LANG, "en|zh", "language of the document"},
-    {"--target", KIND_TEXT, PLACE(target), CLI_TARGET, "NAME", "what to emit: host, cuda, ptx"},
-    {"--candidate", KIND_TEXT, PLACE(candidate), CLI_CANDIDATE, "FILE",
-     "a foreign kernel instead of a generated one: .c, or .cu or .ptx for GPUs"},
-    {"--override", KIND_TEXT, PLACE(override), CLI_OVERRIDE, "FILE.ptx",
-     "an edited file of 'emit --target ptx' instead of the generated kernel"},
-    {"--effort", KIND_TEXT, PLACE(effort), CLI_TIME, "X",
-     "multiplies the accuracy gate's limits on work and memory: 4 verifies more, 0.5 less"},
-    {"--sanitize", KIND_FLAG, PLACE(sanitize), CLI_SANITIZE, NULL,
-     "also runs the kernel under compute-sanitizer or, on the host, the compiler's sanitizers"},
-    {"--seed", KIND_TEXT, PLACE(seed), CLI_SEED, "N", "seed of the inputs; default: a fresh one"},
-    {"--input", KIND_INPUT, 0, CLI_ARRAYS, "x=x.npy", "a tensor to read, once per input"},
-    {"--output", KIND_OUTPUT, 0, CLI_ARRAYS, "y=y.npy", "a tensor to write, once per output"},
-    {"--kernel", KIND_TEXT, PLACE(kernel), CLI_ASSEMBLY, "NAME",
-     "one kernel: its name, a unique substring of it, or its number"},
-    {"--grid", KIND_TEXT, PLACE(grid), CLI_ASSEMBLY, "X[,Y,Z]", "blocks of the launch"},
-    {"--block", KIND_TEXT, PLACE(block), CLI_ASSEMBLY, "X[,Y,Z]", "threads of a block"},
-    {"--smem", KIND_TEXT, PLACE(shared), CLI_ASSEMBLY, "BYTES", "dynamic shared memory of a block"},
-    {"--read-bytes", KIND_TEXT, PLACE(read_bytes), CLI_ASSEMBLY, "N",
-     "bytes that every kernel of the problem must read"},
-    {"--write-bytes", KIND_TEXT, PLACE(write_bytes), CLI_ASSEMBLY, "N",
-     "bytes that every kernel of the problem must write"},
-    {"--flops", KIND_TEXT, PLACE(flops), CLI_ASSEMBLY, "N", "operations of the problem"},
-    {"--warm", KIND_FLAG, PLACE(warm), CLI_ASSEMBLY, NULL, "caches are not flushed between runs"},
-    {"--sample", KIND_TEXT, PLACE(sample), CLI_ASSEMBLY, "F/OP/PROBLEM=SEC",
-     "one line for 'fit': family, op, problem, measured seconds"},
-    {"--model", KIND_TEXT, PLACE(model), CLI_ASSEMBLY, "FILE",
-     "coefficients of 'fit --json'; default: the prior"},
-    {"--family", KIND_TEXT, PLACE(family), CLI_ASSEMBLY, "NAME",
-     "family of the coefficients, if --model has several"},
-    {"--compare", KIND_FLAG, PLACE(compare), CLI_ASSEMBLY, NULL, "two files side by side"},
-    {"--log", KIND_TEXT, PLACE(log), CLI_ASSEMBLY, "FILE", "the output of ptxas -v or NVRTC"},
-    {"--threads", KIND_TEXT, PLACE(threads), CLI_THREADS, "N", "cores to use; default: all"},
-    {"--timings", KIND_FLAG, PLACE(timings), CLI_TIME, NULL,
-     "prints on standard error, at the end, how the time was spent"},
-    {"--json", KIND_FLAG, PLACE(json), CLI_JSON, NULL, "prints JSON"},
-    {"--help", KIND_FLAG, PLACE(help), 0, NULL, "this text"},
+     "small; build and bench take default, the others estimate",
+     "estimate measure patient exhaustive wisdom default"},
+    {"--nearest", CLI_FLAG, PLACE(nearest), CLI_RIGOR, NULL,
+     "use the choice of the nearest known shape if nothing is measured", NULL},
+    {"--time", CLI_TEXT, PLACE(seconds), CLI_TIME, "SECONDS",
+     "limit of the search; the best found so far is used", NULL},
+    {"--protocol", CLI_TEXT, PLACE(protocol), CLI_TIME, "WORDS",
+     "how kernels are timed: cold or warm, launch or graph; \"cold launch\"",
+     "cold warm launch graph"},
+    {"--out", CLI_TEXT, PLACE(folder), CLI_OUT, "FILE", "a file instead of standard output", "*"},
+    {"--out", CLI_TEXT, PLACE(folder), CLI_BUNDLE, "FOLDER",
+     "writes the bundle: definition document, kernel, optimisation log", "/"},
+    {"--lang", CLI_TEXT, PLACE(language), CLI_LANG, "en|zh", "language of the document", "en zh"},
+    {"--target", CLI_TEXT, PLACE(target), CLI_TARGET, "NAME", "what to emit: host, cuda, ptx",
+     "host cuda ptx"},
+    {"--candidate", CLI_TEXT, PLACE(candidate), CLI_CANDIDATE, "FILE",
+     "a foreign kernel instead of a generated one: .c, or .cu or .ptx for GPUs", "*.c *.cu *.ptx"},
+    {"--override", CLI_TEXT, PLACE(override), CLI_OVERRIDE, "FILE.ptx",
+     "an edited file of 'emit --target ptx' instead of the generated kernel", "*.ptx"},
+    {"--effort", CLI_TEXT, PLACE(effort), CLI_TIME, "X",
+     "multiplies the accuracy gate's limits on work and memory: 4 verifies more, 0.5 less", NULL},
+    {"--sanitize", CLI_FLAG, PLACE(sanitize), CLI_SANITIZE, NULL,
+     "also runs the kernel under compute-sanitizer or, on the host, the compiler's sanitizers",
+     NULL},
+    {"--seed", CLI_TEXT, PLACE(seed), CLI_SEED, "N", "seed of the inputs; default: a fresh one",
+     NULL},
+    {"--input", CLI_INPUT_ARRAY, 0, CLI_ARRAYS, "x=x.npy", "a tensor to read, once per input",
+     "=*.npy"},
+    {"--output", CLI_OUTPUT_ARRAY, 0, CLI_ARRAYS, "y=y.npy", "a tensor to write, once per output",
+     "=*.npy"},
+    {"--kernel", CLI_TEXT, PLACE(kernel), CLI_ASSEMBLY, "NAME",
+     "one kernel: its name, a unique substring of it, or its number", NULL},
+    {"--grid", CLI_TEXT, PLACE(grid), CLI_ASSEMBLY, "X[,Y,Z]", "blocks of the launch", NULL},
+    {"--block", CLI_TEXT, PLACE(block), CLI_ASSEMBLY, "X[,Y,Z]", "threads of a block", NULL},
+    {"--smem", CLI_TEXT, PLACE(shared), CLI_ASSEMBLY, "BYTES", "dynamic shared memory of a block",
+     NULL},
+    {"--read-bytes", CLI_TEXT, PLACE(read_bytes), CLI_ASSEMBLY, "N",
+     "bytes that every kernel of the problem must read", NULL},
+    {"--write-bytes", CLI_TEXT, PLACE(write_bytes), CLI_ASSEMBLY, "N",
+     "bytes that every kernel of the problem must write", NULL},
+    {"--flops", CLI_TEXT, PLACE(flops), CLI_ASSEMBLY, "N", "operations of the problem", NULL},
+    {"--warm", CLI_FLAG, PLACE(warm), CLI_ASSEMBLY, NULL, "caches are not flushed between runs",
+     NULL},
+    {"--sample", CLI_TEXT, PLACE(sample), CLI_ASSEMBLY, "F/OP/PROBLEM=SEC",
+     "one line for 'fit': family, op, problem, measured seconds", NULL},
+    {"--model", CLI_TEXT, PLACE(model), CLI_ASSEMBLY, "FILE",
+     "coefficients of 'fit --json'; default: the prior", "*.json"},
+    {"--family", CLI_TEXT, PLACE(family), CLI_ASSEMBLY, "NAME",
+     "family of the coefficients, if --model has several", NULL},
+    {"--compare", CLI_FLAG, PLACE(compare), CLI_ASSEMBLY, NULL, "two files side by side", NULL},
+    {"--log", CLI_TEXT, PLACE(log), CLI_ASSEMBLY, "FILE", "the output of ptxas -v or NVRTC", "*"},
+    {"--threads", CLI_TEXT, PLACE(threads), CLI_THREADS, "N", "cores to use; default: all", NULL},
+    {"--timings", CLI_FLAG, PLACE(timings), CLI_TIME, NULL,
+     "prints on standard error, at the end, how the time was spent", NULL},
+    {"--json", CLI_FLAG, PLACE(json), CLI_JSON, NULL, "prints JSON", NULL},
+    {"--help", CLI_FLAG, PLACE(help), 0, NULL, "this text", NULL},
+    {0},
 };
 
-#define OPTION_COUNT (sizeof options / sizeof options[0])
+bool cli_takes(const struct cli_command *command, const struct cli_option_row *row)
+{
+    return !row->bit || row->bit & command->options;
+}
 
 // A cheap distance, enough for a mistyped letter or two: what is left between the common start and
 // the common end.
@@ -100,20 +104,20 @@ static size_t difference(const char *a, const char *b)
     return la > lb ? la : lb;
 }
 
-static const char *nearest_option(const char *name, unsigned bits)
+static const char *nearest_option(const char *name, const struct cli_command *command)
 {
     const char *best = NULL;
     size_t least = 3;
-    for (size_t i = 0; i < OPTION_COUNT; i++)
-        if ((!options[i].bit || options[i].bit & bits) &&
-            difference(name, options[i].name) < least) {
-            best = options[i].name;
-            least = difference(name, options[i].name);
+    for (const struct cli_option_row *row = cli_option_rows; row->name; row++)
+        if (cli_takes(command, row) && difference(name, row->name) < least) {
+            best = row->name;
+            least = difference(name, row->name);
         }
     return best;
 }
 
-const char *cli_nearest_command(const char *name)
+// The command with the most similar name, for a mistyped one; NULL when none is similar.
+static const char *nearest_command(const char *name)
 {
     const char *best = NULL;
     size_t least = 3;
@@ -133,9 +137,18 @@ const struct cli_command *cli_find_command(const char *name)
     return NULL;
 }
 
+enum cli_exit cli_unknown_command(const char *name)
+{
+    const char *nearest = nearest_command(name);
+    cli_say(stderr, "kernelgen: unknown command '%s'%s%s%s\n", name,
+            nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+    fprintf(stderr, "Try 'kernelgen --help'.\n");
+    return CLI_BAD_INPUT;
+}
+
 static enum cli_exit bad_option(const struct cli_command *command, const char *word)
 {
-    const char *nearest = nearest_option(word, command->options);
+    const char *nearest = nearest_option(word, command);
     cli_bad_command(command, "unknown option '%s'%s%s%s", word, nearest ? "; did you mean " : "",
                     nearest ? nearest : "", nearest ? "?" : "");
     fprintf(stderr, "Try 'kernelgen %s --help'.\n", command->name);
@@ -174,31 +187,32 @@ static enum cli_exit add_array(const char *option, char *value, struct cli_array
     return CLI_DONE;
 }
 
-static enum cli_exit take(const struct option *option, char *value, struct cli_options *out)
+static enum cli_exit take(const struct cli_option_row *option, char *value, struct cli_options *out)
 {
     switch (option->kind) {
-    case KIND_FLAG:
+    case CLI_FLAG:
         *(bool *)((char *)out + option->place) = true;
         return CLI_DONE;
-    case KIND_TEXT:
+    case CLI_TEXT:
         *(const char **)((char *)out + option->place) = value;
         return CLI_DONE;
-    case KIND_BINDINGS:
+    case CLI_BINDING_LIST:
         return add_bindings(option->name, value, out);
-    case KIND_INPUT:
+    case CLI_INPUT_ARRAY:
         return add_array(option->name, value, out->inputs, &out->input_count);
-    case KIND_OUTPUT:
+    case CLI_OUTPUT_ARRAY:
         return add_array(option->name, value, out->outputs, &out->output_count);
     }
     return CLI_DONE;
 }
 
-static const struct option *find_option(const char *word, size_t length, unsigned bits)
+static const struct cli_option_row *find_option(const char *word, size_t length,
+                                                const struct cli_command *command)
 {
-    for (size_t i = 0; i < OPTION_COUNT; i++)
-        if (strlen(options[i].name) == length && memcmp(options[i].name, word, length) == 0 &&
-            (!options[i].bit || options[i].bit & bits))
-            return &options[i];
+    for (const struct cli_option_row *row = cli_option_rows; row->name; row++)
+        if (strlen(row->name) == length && memcmp(row->name, word, length) == 0 &&
+            cli_takes(command, row))
+            return row;
     return NULL;
 }
 
@@ -212,10 +226,10 @@ static enum cli_exit parse_option(const struct cli_command *command, int count, 
         out->help = true;
         return CLI_DONE;
     }
-    const struct option *option = find_option(word, length, command->options);
+    const struct cli_option_row *option = find_option(word, length, command);
     if (!option)
         return bad_option(command, word);
-    if (option->kind == KIND_FLAG) {
+    if (option->kind == CLI_FLAG) {
         if (equals)
             return cli_bad_usage("%s takes no value", option->name);
         return take(option, NULL, out);
@@ -257,13 +271,13 @@ void cli_help(const struct cli_command *command)
 {
     printf("kernelgen %s%s%s\n\n%s.\n\n%s\nOptions:\n", command->name, *command->usage ? " " : "",
            command->usage, command->summary, command->details);
-    for (size_t i = 0; i < OPTION_COUNT; i++) {
-        if (options[i].bit && !(options[i].bit & command->options))
+    for (const struct cli_option_row *row = cli_option_rows; row->name; row++) {
+        if (!cli_takes(command, row))
             continue;
         char left[64];
-        snprintf(left, sizeof left, "%s%s%s", options[i].name, options[i].value ? " " : "",
-                 options[i].value ? options[i].value : "");
-        printf("  %-24s %s\n", left, options[i].help);
+        snprintf(left, sizeof left, "%s%s%s", row->name, row->value ? " " : "",
+                 row->value ? row->value : "");
+        printf("  %-24s %s\n", left, row->help);
     }
     printf(
         "\nExit status: 0 done, 1 the accuracy gate rejected it, 2 bad usage or input, 3 the "
@@ -278,7 +292,7 @@ void cli_overview(void)
            "Usage: kernelgen COMMAND [ARGUMENTS]\n\n",
            kg_version());
     for (const struct cli_command *command = cli_commands; command->name; command++)
-        printf("  %-9s %s\n", command->name, command->summary);
+        printf("  %-12s %s\n", command->name, command->summary);
     printf("\n'kernelgen COMMAND --help' tells more, with examples. Start with\n\n"
            "  kernelgen build ops/bias_relu.kg\n");
 }

@@ -1,11 +1,12 @@
-# kg_embed(OUTPUT FILES...): one C file with every skeleton as a string, so that the library needs
-# no files beside it. Looked up by name through kg_skeleton_find (src/gen/skeleton.h).
-function(kg_embed output)
+# kg_embed(OUTPUT HEADER ROW TABLE ROOT FILES...): one C file that defines TABLE, an array of struct ROW
+# as HEADER declares it, with the name below ROOT and the text of every file, so that the program needs
+# no files beside it.
+function(kg_embed output header row table root)
   add_custom_command(
     OUTPUT ${output}
-    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${output} "-DFILES=${ARGN}" -DROOT=${CMAKE_SOURCE_DIR}/kernels
-            -P ${CMAKE_SOURCE_DIR}/cmake/embed_script.cmake
+    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${output} -DHEADER=${header} -DROW=${row} -DTABLE=${table}
+            -DROOT=${root} "-DFILES=${ARGN}" -P ${CMAKE_SOURCE_DIR}/cmake/embed_script.cmake
     DEPENDS ${ARGN} ${CMAKE_SOURCE_DIR}/cmake/embed_script.cmake
-    COMMENT "Embedding kernel skeletons"
+    COMMENT "Embedding ${root}"
     VERBATIM)
 endfunction()

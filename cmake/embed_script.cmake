@@ -1,17 +1,17 @@
 # Run by kg_embed at build time. Bytes are written as numbers: no quoting to get wrong.
 set(table "")
-set(text "// Made by cmake/embed_script.cmake from kernels/. Do not edit.\n#include \"gen/skeleton.h\"\n\n")
+set(text "// Made by cmake/embed_script.cmake. Do not edit.\n#include \"${HEADER}\"\n\n")
 set(count 0)
 foreach(file IN LISTS FILES)
   file(RELATIVE_PATH name ${ROOT} ${file})
   file(READ ${file} hex HEX)
   string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
-  # A line of the skeleton is a line of the table; char may be signed, hence the cast.
+  # A line of the file is a line of the table; char may be signed, hence the cast.
   string(REPLACE "0x0a," "0x0a,\n" bytes "${bytes}")
   string(REGEX REPLACE "(0x[89a-f][0-9a-f])" "(char)\\1" bytes "${bytes}")
   string(APPEND text "static const char file_${count}[] = {\n${bytes}0};\n\n")
   string(APPEND table "    {\"${name}\", file_${count}},\n")
   math(EXPR count "${count} + 1")
 endforeach()
-string(APPEND text "const struct kg_skeleton kg_skeletons[] = {\n${table}    {0, 0},\n};\n")
+string(APPEND text "const struct ${ROW} ${TABLE}[] = {\n${table}    {0, 0},\n};\n")
 file(WRITE ${OUTPUT} "${text}")

@@ -1,6 +1,6 @@
 // Runs one operator: definition in, result out.
 //
-//     cc run_op.c $(pkg-config --cflags --libs kernelgen) -o run_op && ./run_op
+//     cc run_op.c $(pkg-config --cflags --libs kernelgen) -lm -o run_op && ./run_op
 //
 // The definition is a string here; it may as well come from a file. The plan is made once and can
 // then be executed any number of times, from any thread.

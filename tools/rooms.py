@@ -161,6 +161,9 @@ def check_private(tree):
 # ---- Symbols ----
 
 
+TOOL_OBJECTS = ("kernelgen_cli.dir", "kernelgen.dir")  # beside kg_objects.dir
+
+
 class Objects:
     """Who defines and who uses each symbol, by the objects of the most complete build."""
 
@@ -190,18 +193,16 @@ class Objects:
     def look_at(self, folder):
         """A build, the sources it has objects of, and those whose object is missing or old."""
         files = dict(self.objects_below(folder))
-        for name in ("kernelgen_cli.dir", "kernelgen.dir"):
-            files.update(self.objects_below(folder.parent / name))
+        for other in TOOL_OBJECTS:
+            files.update(self.objects_below(folder.parent / other))
         stale = [path for path in sources("src", "cli")
                  if path.endswith(".c") and files.get(path, -1) < os.path.getmtime(path)]
         return folder, files, stale
 
     @staticmethod
     def object_path(folder, source):
-        if source.startswith("cli/"):
-            name = "kernelgen.dir" if source == "cli/main.c" else "kernelgen_cli.dir"
-            return folder.parent / name / f"{source}.o"
-        return folder / f"{source}.o"
+        folders = [folder, *(folder.parent / other for other in TOOL_OBJECTS)]
+        return next(path for path in (below / f"{source}.o" for below in folders) if path.exists())
 
     @staticmethod
     def objects_below(folder):
