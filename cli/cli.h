@@ -55,6 +55,7 @@ struct cli_options {
     const char *export_path;
     bool json;
     bool nearest;
+    bool launcher;
     bool sanitize;
     bool timings;
     bool warm;

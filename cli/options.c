@@ -49,6 +49,8 @@ static const struct option options[] = {
      "a file instead of standard output; for build, the bundle's folder"},
     {"--lang", KIND_TEXT, PLACE(language), CLI_LANG, "en|zh", "language of the document"},
     {"--target", KIND_TEXT, PLACE(target), CLI_TARGET, "NAME", "what to emit: host, cuda, ptx"},
+    {"--launcher", KIND_FLAG, PLACE(launcher), CLI_TARGET, NULL,
+     "with --target cuda: also host functions that launch the kernels, for nvcc"},
     {"--candidate", KIND_TEXT, PLACE(candidate), CLI_CANDIDATE, "FILE",
      "a foreign kernel instead of a generated one: .c, or .cu or .ptx for GPUs"},
     {"--override", KIND_TEXT, PLACE(override), CLI_OVERRIDE, "FILE.ptx",

@@ -321,6 +321,12 @@ KG_API enum kg_status kg_plan_source(const struct kg_plan *plan, char **text);
 // needed, unless a search is necessary.
 KG_API enum kg_status kg_problem_source(const struct kg_problem *problem, struct kg_device *device,
                                         enum kg_rigor rigor, double seconds, char **text);
+// The same for GPUs, as a .cu file for nvcc: besides the kernels it has host functions that launch
+// them for this problem's sizes, with everything that a launch needs. Its comments tell how to call
+// them. KG_ERROR_UNSUPPORTED on the host, where the source is a function already.
+KG_API enum kg_status kg_problem_launcher(const struct kg_problem *problem,
+                                          struct kg_device *device, enum kg_rigor rigor,
+                                          double seconds, char **text);
 // PTX, on GPUs.
 KG_API enum kg_status kg_plan_assembly(const struct kg_plan *plan, char **text);
 // Why this config: what was tried, pruned and refused, with reasons. Markdown or JSON.

@@ -173,6 +173,17 @@ enum kg_status kg_plan_source(const struct kg_plan *plan, char **out)
     return kg_api_give(context_of(plan), KG_OK, &text, out);
 }
 
+// A plan for what is written of it alone: it cannot be run.
+static enum kg_status plan_source_only(const struct kg_problem *problem, struct kg_device *device,
+                                       enum kg_rigor rigor, double seconds, struct kg_plan **plan)
+{
+    struct kg_request request = request_for(problem, device);
+    request.rigor = rigor;
+    request.seconds = seconds;
+    request.source_only = true;
+    return make_plan(&request, plan);
+}
+
 enum kg_status kg_problem_source(const struct kg_problem *problem, struct kg_device *device,
                                  enum kg_rigor rigor, double seconds, char **text)
 {
@@ -180,16 +191,28 @@ enum kg_status kg_problem_source(const struct kg_problem *problem, struct kg_dev
     enum kg_status status = KG_API_NEEDS(kg_api_context(problem), problem, device, text);
     if (status != KG_OK)
         return status;
-    struct kg_request request = request_for(problem, device);
-    request.rigor = rigor;
-    request.seconds = seconds;
-    request.source_only = true;
     *text = NULL;
-    status = make_plan(&request, &plan);
+    status = plan_source_only(problem, device, rigor, seconds, &plan);
     if (status == KG_OK)
         status = kg_plan_source(plan, text);
     kg_flow_plan_free(plan);
     return status;
+}
+
+enum kg_status kg_problem_launcher(const struct kg_problem *problem, struct kg_device *device,
+                                   enum kg_rigor rigor, double seconds, char **out)
+{
+    struct kg_context *context = kg_api_context(problem);
+    struct kg_plan *plan;
+    struct kg_text text = {0};
+    enum kg_status status = KG_API_NEEDS(context, problem, device, out);
+    if (status != KG_OK)
+        return status;
+    status = plan_source_only(problem, device, rigor, seconds, &plan);
+    if (status == KG_OK)
+        status = kg_flow_launcher(plan, &text, &context->error);
+    kg_flow_plan_free(plan);
+    return kg_api_give(context, status, &text, out);
 }
 
 enum kg_status kg_plan_assembly(const struct kg_plan *plan, char **out)
