@@ -3,7 +3,7 @@
 // One operator definition in, a verified and tuned kernel out. Every function that can fail
 // returns an `enum kg_status`; results come back through trailing out-parameters, which are
 // cleared on failure; `kg_context_error` tells what happened, where, and what to do next. A NULL
-// argument that is not allowed gives KG_ERROR_ARGUMENT.
+// argument that is not allowed gives KG_ERROR_ARGUMENT, and a message that names it.
 //
 // Structs that callers fill in or read begin with `size`, which the caller sets to sizeof the
 // struct before any use, so that a later version can add members at the end:
@@ -230,7 +230,7 @@ KG_API void kg_problem_destroy(struct kg_problem *problem);
 KG_API int kg_problem_tensor_count(const struct kg_problem *problem);
 KG_API enum kg_status kg_problem_tensor(const struct kg_problem *problem, int index,
                                         struct kg_tensor_info *info);
-// The definition document as Markdown ("en" or "zh") or JSON. `device` may be NULL.
+// The definition document as Markdown ("en", also NULL, or "zh") or JSON. `device` may be NULL.
 KG_API enum kg_status kg_problem_document(const struct kg_problem *problem,
                                           struct kg_device *device, const char *language, bool json,
                                           char **text);
@@ -372,8 +372,8 @@ KG_API enum kg_status kg_profile(const struct kg_problem *problem, struct kg_dev
 // device nor records.
 struct kg_assembly;
 
-// `name` is its name in texts. Other or malformed files are refused with the offset or line. The
-// bytes are not needed afterwards; the context is.
+// `name` is its name in texts; NULL: "assembly". Other or malformed files are refused with the
+// offset or line. The bytes are not needed afterwards; the context is.
 KG_API enum kg_status kg_assembly_read(struct kg_context *context, const char *name,
                                        const void *bytes, size_t length,
                                        struct kg_assembly **assembly);
@@ -474,7 +474,7 @@ struct kg_sample_filter {
 // orders ops (with one op only: problems) that it has not seen, compared with the prior, the points
 // and the bound: a text, or JSON. `lines` NULL: fits to the measured candidates of the records; if
 // there are none that pass `filter` (may be NULL), gives KG_ERROR_NO_WISDOM. `name` is the name of
-// the lines in errors.
+// the lines in errors; NULL: none.
 KG_API enum kg_status kg_fit(struct kg_context *context, const char *name, const char *lines,
                              size_t length, const struct kg_sample_filter *filter, bool json,
                              char **text);
@@ -484,12 +484,14 @@ KG_API enum kg_status kg_samples_export(struct kg_context *context,
 
 // ---- Wisdom and records
 
+// Of an op, or of all (NULL).
 KG_API enum kg_status kg_wisdom_list(struct kg_context *context, const char *op, bool json,
                                      char **text);
 KG_API enum kg_status kg_wisdom_export(struct kg_context *context, char **lines);
 // All or nothing. `*summary` says what was imported, and how many lines cannot match here.
 KG_API enum kg_status kg_wisdom_import(struct kg_context *context, const char *lines, size_t length,
                                        char **summary);
+// Forgets what is known of an op, or of all (NULL); `*count` is how much that was.
 KG_API enum kg_status kg_wisdom_forget(struct kg_context *context, const char *op, int *count);
 // The optimisation log of an op (NULL: of all) as Markdown.
 KG_API enum kg_status kg_log(struct kg_context *context, const char *op, char **text);

@@ -51,11 +51,9 @@ void kg_text_make_printable(char *text)
 enum kg_status kg_api_give(struct kg_context *context, enum kg_status status, struct kg_text *text,
                            char **out)
 {
-    if (status == KG_OK)
-        status = KG_API_NEEDS(context, context, out);
-    if (!context || !out) {
+    if (!context || !out) { // which the caller has reported
         kg_text_free(text);
-        return status;
+        return status ? status : KG_ERROR_ARGUMENT;
     }
     *out = NULL;
     if (status == KG_OK && !text->data)
@@ -263,16 +261,16 @@ const char *kg_device_target(const struct kg_device *device)
     return device ? kg_target_of(device)->name : NULL;
 }
 
-enum kg_status kg_context_timings(struct kg_context *context, bool json, char **out)
+enum kg_status kg_context_timings(struct kg_context *context, bool json, char **text)
 {
-    enum kg_status status = KG_API_NEEDS(context, context, out);
-    struct kg_text text = {0};
+    enum kg_status status = KG_API_NEEDS(context, context, text);
+    struct kg_text written = {0};
     if (status != KG_OK)
         return status;
-    kg_times_print(&context->session.times, json, &text);
+    kg_times_print(&context->session.times, json, &written);
     if (json)
-        kg_text_add(&text, "\n");
-    return kg_api_give(context, KG_OK, &text, out);
+        kg_text_add(&written, "\n");
+    return kg_api_give(context, KG_OK, &written, text);
 }
 
 static void add_facts(const char *name, const struct kg_device *device, struct kg_text *text)
@@ -342,13 +340,13 @@ static void add_absence_json(const char *name, const char *why, struct kg_json *
     kg_json_end_object(json);
 }
 
-enum kg_status kg_context_devices(struct kg_context *context, bool json, char **out)
+enum kg_status kg_context_devices(struct kg_context *context, bool json, char **text)
 {
-    enum kg_status status = KG_API_NEEDS(context, context, out);
-    struct kg_text text = {0};
+    enum kg_status status = KG_API_NEEDS(context, context, text);
+    struct kg_text written = {0};
     if (status != KG_OK)
         return status;
-    struct kg_json array = {.text = &text};
+    struct kg_json array = {.text = &written};
     if (json)
         kg_json_begin_array(&array, NULL);
     for (int b = 0; kg_backends[b]; b++) {
@@ -358,7 +356,7 @@ enum kg_status kg_context_devices(struct kg_context *context, bool json, char **
         if (count == 0 && json)
             add_absence_json(backend->name, kg_text_string(&why), &array);
         else if (count == 0)
-            kg_text_format(&text, "%-8s none: %s\n", backend->name, kg_text_string(&why));
+            kg_text_format(&written, "%-8s none: %s\n", backend->name, kg_text_string(&why));
         kg_text_free(&why);
         for (int i = 0; i < count; i++) {
             char name[32];
@@ -371,16 +369,16 @@ enum kg_status kg_context_devices(struct kg_context *context, bool json, char **
             if (status != KG_OK && json)
                 add_absence_json(name, context->error.text, &array);
             else if (status != KG_OK)
-                kg_text_format(&text, "%-8s %s\n", name, context->error.text);
+                kg_text_format(&written, "%-8s %s\n", name, context->error.text);
             else if (json)
                 add_facts_json(name, device, &array);
             else
-                add_facts(name, device, &text);
+                add_facts(name, device, &written);
         }
     }
     if (json) {
         kg_json_end_array(&array);
-        kg_text_add(&text, "\n");
+        kg_text_add(&written, "\n");
     }
-    return kg_api_give(context, KG_OK, &text, out);
+    return kg_api_give(context, KG_OK, &written, text);
 }
