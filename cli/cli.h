@@ -116,6 +116,10 @@ const struct cli_command *cli_find_command(const char *name);
 // The command with the most similar name, for a mistyped one; NULL when none is similar.
 const char *cli_nearest_command(const char *name);
 
+// overwriting.c. Refuses a command that would write over a file that it reads, or one file twice.
+enum cli_exit cli_check_overwriting(const struct cli_command *command,
+                                    const struct cli_options *options);
+
 // common.c: functions of several commands.
 // Reports a failed call on stderr and returns its exit status.
 enum cli_exit cli_fail(const struct cli *cli, enum kg_status status);

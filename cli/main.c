@@ -288,7 +288,9 @@ int main(int count, char **words)
         cli_help(command);
         return (int)finish_output(CLI_DONE);
     }
-    exit_status = run(command, &cli);
+    exit_status = cli_check_overwriting(command, &cli.options);
+    if (exit_status == CLI_DONE)
+        exit_status = run(command, &cli);
     cli_progress_clear();
     return (int)finish_output(note_interruption(exit_status));
 }
