@@ -120,8 +120,12 @@ const char *cli_nearest_command(const char *name);
 enum cli_exit cli_check_overwriting(const struct cli_command *command,
                                     const struct cli_options *options);
 
+// option_advice.c. The options that help after a failure, on stderr; nothing where none does. The library
+// does not know them.
+void cli_advise(const struct cli *cli, enum kg_status status);
+
 // common.c: functions of several commands.
-// Reports a failed call on stderr and returns its exit status.
+// Reports a failed call on stderr, with advice, and returns its exit status.
 enum cli_exit cli_fail(const struct cli *cli, enum kg_status status);
 // The same for the contents of a file, whose name the library does not know.
 enum cli_exit cli_fail_in(const struct cli *cli, const char *path, enum kg_status status);

@@ -159,7 +159,7 @@ KG_API void kg_text_make_printable(char *text);
 
 // ---- Devices
 
-// "host", "cuda:0" ...; "sm_90a": a described GPU that is not present, for which everything but
+// "host", "cuda:0" ...; "sm_90a", "h100": a described GPU, present or not, for which everything but
 // running works; NULL: the best device that is present. Borrowed: the context closes it.
 KG_API enum kg_status kg_context_device(struct kg_context *context, const char *name,
                                         struct kg_device **device);
@@ -415,7 +415,7 @@ KG_API enum kg_status kg_assembly_find(const struct kg_assembly *assembly, const
 // Zeros (and NULL) for what is unknown; {0} uses only what the file has.
 struct kg_assembly_launch {
     size_t size;
-    const char *device;   // "h100", "NVIDIA H200"; NULL: one of the code's architecture
+    const char *device;   // as for kg_context_device; NULL: one of the code's architecture
     int64_t grid[3];      // blocks
     int block[3];         // threads
     int64_t shared_bytes; // dynamic
@@ -467,7 +467,7 @@ KG_API enum kg_status kg_assembly_sample(const struct kg_assembly *assembly, int
 struct kg_sample_filter {
     size_t size;
     const char *op;
-    const char *device; // a part of its name, whatever the case, or "h100"
+    const char *device; // as for kg_context_device, or a part of its name, whatever the case
     const char *family;
 };
 // Fits the model's coefficients to such lines, per device and family, and reports how well the fit

@@ -19,7 +19,18 @@ enum kg_status kg_api_take_launch(const struct kg_assembly *assembly,
                                   const struct kg_assembly_launch *theirs,
                                   struct kg_assembly_launch *launch)
 {
-    return kg_api_take(&kg_sized_assembly_launch, theirs, launch, &assembly->context->error);
+    struct kg_error *error = &assembly->context->error;
+    const struct kg_asm_file *file = &assembly->subject.file;
+    enum kg_status status = kg_api_take(&kg_sized_assembly_launch, theirs, launch, error);
+    if (status != KG_OK || !launch->device)
+        return status;
+    if (strcmp(launch->device, "host") != 0)
+        return kg_api_name_device(assembly->context, &launch->device);
+    launch->device = NULL;
+    return file->format == KG_ASM_OBJECT
+               ? KG_OK
+               : kg_error_set(error, KG_ERROR_ARGUMENT, "code for %s does not run on the host",
+                              file->kernels[0].arch);
 }
 
 static enum kg_status read_file(struct kg_assembly *assembly, const char *name, const void *bytes,

@@ -256,6 +256,17 @@ enum kg_status kg_context_device(struct kg_context *context, const char *name,
     return open_device(context, name, device);
 }
 
+enum kg_status kg_api_name_device(struct kg_context *context, const char **name)
+{
+    struct kg_device *device;
+    if (!*name || !kg_backend_find(*name, strcspn(*name, ":")))
+        return KG_OK;
+    enum kg_status status = kg_context_device(context, *name, &device);
+    if (status == KG_OK)
+        *name = device->facts.name;
+    return status;
+}
+
 const char *kg_device_target(const struct kg_device *device)
 {
     return device ? kg_target_of(device)->name : NULL;

@@ -109,6 +109,8 @@ enum kg_status kg_fit(struct kg_context *context, const char *name, const char *
     enum kg_status status = KG_API_NEEDS(context, context, text);
     if (status == KG_OK)
         status = kg_api_take(&kg_sized_sample_filter, theirs, &filter, &context->error);
+    if (status == KG_OK)
+        status = kg_api_name_device(context, &filter.device);
     if (status != KG_OK)
         return status;
     status = lines ? read_lines(context, lines, length, &samples) : collect(context, &samples);
@@ -131,6 +133,8 @@ enum kg_status kg_samples_export(struct kg_context *context, const struct kg_sam
     enum kg_status status = KG_API_NEEDS(context, context, lines);
     if (status == KG_OK)
         status = kg_api_take(&kg_sized_sample_filter, theirs, &filter, &context->error);
+    if (status == KG_OK)
+        status = kg_api_name_device(context, &filter.device);
     if (status == KG_OK)
         status = collect(context, &samples);
     for (int s = 0; s < samples.count && status == KG_OK; s++)

@@ -254,10 +254,11 @@ static enum kg_status bind_by_goal(struct kg_context *context, const struct kg_o
         }
     for (int i = 0; i < op->size_count; i++)
         if (!op->sizes[i]->is_param && bound->sizes[i] < 0)
-            return kg_error_set(&context->error, KG_ERROR_SHAPE,
-                                "size %s of op %s is not bound; give --size %s=..., or a "
-                                "'tune' row in its goal",
-                                op->sizes[i]->name, op->name, op->sizes[i]->name);
+            return kg_error_set(
+                &context->error, KG_ERROR_SHAPE,
+                "size %s of op %s is not bound; bind it, or give the op's goal a 'tune' "
+                "row",
+                op->sizes[i]->name, op->name);
     return KG_OK;
 }
 
