@@ -120,8 +120,8 @@ const char *cli_nearest_command(const char *name);
 enum cli_exit cli_check_overwriting(const struct cli_command *command,
                                     const struct cli_options *options);
 
-// option_advice.c. The options that help after a failure, on stderr; nothing where none does. The library
-// does not know them.
+// option_advice.c. The options that help after a failure, on stderr; nothing where none does. The
+// library does not know them.
 void cli_advise(const struct cli *cli, enum kg_status status);
 
 // common.c: functions of several commands.
