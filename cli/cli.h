@@ -56,6 +56,7 @@ struct cli_options {
     const char *export_path;
     bool json;
     bool nearest;
+    bool launcher;
     bool sanitize;
     bool timings;
     bool warm;
@@ -122,8 +123,16 @@ const struct cli_command *cli_find_command(const char *name);
 // Reports it on stderr, with the most similar command, and returns CLI_BAD_INPUT.
 enum cli_exit cli_unknown_command(const char *name);
 
+// overwriting.c. Refuses a command that would write over a file that it reads, or one file twice.
+enum cli_exit cli_check_overwriting(const struct cli_command *command,
+                                    const struct cli_options *options);
+
+// option_advice.c. The options that help after a failure, on stderr; nothing where none does. The
+// library does not know them.
+void cli_advise(const struct cli *cli, enum kg_status status);
+
 // common.c: functions of several commands.
-// Reports a failed call on stderr and returns its exit status.
+// Reports a failed call on stderr, with advice, and returns its exit status.
 enum cli_exit cli_fail(const struct cli *cli, enum kg_status status);
 // The same for the contents of a file, whose name the library does not know.
 enum cli_exit cli_fail_in(const struct cli *cli, const char *path, enum kg_status status);

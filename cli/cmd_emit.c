@@ -18,8 +18,10 @@ static enum cli_exit emit_source(struct cli *cli)
     if (exit_status == CLI_DONE)
         exit_status = cli_seconds(cli, &seconds);
     if (exit_status == CLI_DONE) {
-        enum kg_status status =
-            kg_problem_source(subject.problem, subject.device, rigor, seconds, &text);
+        enum kg_status (*write)(const struct kg_problem *, struct kg_device *, enum kg_rigor,
+                                double, char **) =
+            cli->options.launcher ? kg_problem_launcher : kg_problem_source;
+        enum kg_status status = write(subject.problem, subject.device, rigor, seconds, &text);
         exit_status = cli_print(cli, status, text);
     }
     cli_close(&subject);
@@ -47,10 +49,11 @@ static const struct target {
     // kernels can be emitted.
     const char *devices[3];
     enum cli_exit (*emit)(struct cli *cli);
+    const char *no_launcher; // why it takes no --launcher; NULL: it does
 } targets[] = {
-    {"host", "host", {"host"}, emit_source},
-    {"cuda", "cuda", {"cuda:0", "sm_90a"}, emit_source},
-    {"ptx", "cuda", {"cuda:0", "sm_90a"}, emit_assembly},
+    {"host", "host", {"host"}, emit_source, "its kernel is a C function that programs call"},
+    {"cuda", "cuda", {"cuda:0", "sm_90a"}, emit_source, NULL},
+    {"ptx", "cuda", {"cuda:0", "sm_90a"}, emit_assembly, "use --target cuda"},
 };
 
 static const char *choose_device(struct cli *cli, const struct target *target)
@@ -83,6 +86,9 @@ enum cli_exit cli_emit(struct cli *cli)
         const struct target *target = &targets[i];
         if (strcmp(name, target->name) != 0)
             continue;
+        if (cli->options.launcher && target->no_launcher)
+            return cli_bad_usage("there is no --launcher with --target %s: %s", name,
+                                 target->no_launcher);
         if (!cli->options.device)
             cli->options.device = choose_device(cli, target);
         if (!fits(cli, target, cli->options.device))

@@ -55,6 +55,7 @@ enum cli_exit cli_fail(const struct cli *cli, enum kg_status status)
         fprintf(stderr, "%s\n", text);
     else
         fprintf(stderr, "kernelgen: %s\n", *text ? text : kg_status_name(status));
+    cli_advise(cli, status);
     return cli_exit_of(status);
 }
 
@@ -62,7 +63,9 @@ enum cli_exit cli_fail_in(const struct cli *cli, const char *path, enum kg_statu
 {
     if (cli_exit_of(status) != CLI_BAD_INPUT || status == KG_ERROR_IO)
         return cli_fail(cli, status);
-    return cli_bad_usage("%s: %s", path, kg_context_error(cli->context));
+    enum cli_exit exit_status = cli_bad_usage("%s: %s", path, kg_context_error(cli->context));
+    cli_advise(cli, status);
+    return exit_status;
 }
 
 // The caller frees it. NULL: no memory.

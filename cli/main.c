@@ -32,10 +32,12 @@ const struct cli_command cli_commands[] = {
     {"emit", "OP.kg --target host|cuda|ptx [OPTIONS]", "the generated source on stdout",
      "For the host, one file that compiles alone; its entry is a plain C function with the op's\n"
      "name. For GPUs CUDA C++ with its launches, or the PTX it gives; no GPU is needed, and no\n"
-     "compiler but for PTX. Chosen by rule or from what is known, unless --rigor asks for a\n"
-     "search.\n\n"
+     "compiler but for PTX. With --launcher, CUDA files also have host functions that launch the\n"
+     "kernels for these sizes; nvcc compiles them. Chosen by rule or from what is known, unless\n"
+     "--rigor asks for a search.\n\n"
      "  kernelgen emit ops/bias_relu.kg --target host\n"
      "  kernelgen emit ops/softmax.kg --op softmax --target cuda --device sm_90a\n"
+     "  kernelgen emit ops/softmax.kg --op softmax --target cuda --launcher --out softmax.cu\n"
      "  kernelgen emit ops/bias_relu.kg --target host --dtype T=f32 --out bias_relu.c\n",
      SUBJECT | CLI_RIGOR | CLI_TIME | CLI_OUT | CLI_TARGET, 1, 1, "*.kg", NULL, cli_emit},
     {"verify", "OP.kg [--candidate FILE] [OPTIONS]", "the accuracy gate alone",
@@ -292,7 +294,9 @@ int main(int count, char **words)
         cli_help(command);
         return (int)finish_output(CLI_DONE);
     }
-    exit_status = run(command, &cli);
+    exit_status = cli_check_overwriting(command, &cli.options);
+    if (exit_status == CLI_DONE)
+        exit_status = run(command, &cli);
     cli_progress_clear();
     return (int)finish_output(note_interruption(exit_status));
 }

@@ -3,7 +3,7 @@
 // One operator definition in, a verified and tuned kernel out. Every function that can fail
 // returns an `enum kg_status`; results come back through trailing out-parameters, which are
 // cleared on failure; `kg_context_error` tells what happened, where, and what to do next. A NULL
-// argument that is not allowed gives KG_ERROR_ARGUMENT.
+// argument that is not allowed gives KG_ERROR_ARGUMENT, and a message that names it.
 //
 // Structs that callers fill in or read begin with `size`, which the caller sets to sizeof the
 // struct before any use, so that a later version can add members at the end:
@@ -159,7 +159,7 @@ KG_API void kg_text_make_printable(char *text);
 
 // ---- Devices
 
-// "host", "cuda:0" ...; "sm_90a": a described GPU that is not present, for which everything but
+// "host", "cuda:0" ...; "sm_90a", "h100": a described GPU, present or not, for which everything but
 // running works; NULL: the best device that is present. Borrowed: the context closes it.
 KG_API enum kg_status kg_context_device(struct kg_context *context, const char *name,
                                         struct kg_device **device);
@@ -233,7 +233,7 @@ KG_API void kg_problem_destroy(struct kg_problem *problem);
 KG_API int kg_problem_tensor_count(const struct kg_problem *problem);
 KG_API enum kg_status kg_problem_tensor(const struct kg_problem *problem, int index,
                                         struct kg_tensor_info *info);
-// The definition document as Markdown ("en" or "zh") or JSON. `device` may be NULL.
+// The definition document as Markdown ("en", also NULL, or "zh") or JSON. `device` may be NULL.
 KG_API enum kg_status kg_problem_document(const struct kg_problem *problem,
                                           struct kg_device *device, const char *language, bool json,
                                           char **text);
@@ -335,6 +335,12 @@ KG_API enum kg_status kg_plan_source(const struct kg_plan *plan, char **text);
 // needed, unless a search is necessary.
 KG_API enum kg_status kg_problem_source(const struct kg_problem *problem, struct kg_device *device,
                                         enum kg_rigor rigor, double seconds, char **text);
+// The same for GPUs, as a .cu file for nvcc: besides the kernels it has host functions that launch
+// them for this problem's sizes, with everything that a launch needs. Its comments tell how to call
+// them. KG_ERROR_UNSUPPORTED on the host, where the source is a function already.
+KG_API enum kg_status kg_problem_launcher(const struct kg_problem *problem,
+                                          struct kg_device *device, enum kg_rigor rigor,
+                                          double seconds, char **text);
 // PTX, on GPUs.
 KG_API enum kg_status kg_plan_assembly(const struct kg_plan *plan, char **text);
 // Why this config: what was tried, pruned and refused, with reasons. Markdown or JSON.
@@ -380,8 +386,8 @@ KG_API enum kg_status kg_profile(const struct kg_problem *problem, struct kg_dev
 // device nor records.
 struct kg_assembly;
 
-// `name` is its name in texts. Other or malformed files are refused with the offset or line. The
-// bytes are not needed afterwards; the context is.
+// `name` is its name in texts; NULL: "assembly". Other or malformed files are refused with the
+// offset or line. The bytes are not needed afterwards; the context is.
 KG_API enum kg_status kg_assembly_read(struct kg_context *context, const char *name,
                                        const void *bytes, size_t length,
                                        struct kg_assembly **assembly);
@@ -423,7 +429,7 @@ KG_API enum kg_status kg_assembly_find(const struct kg_assembly *assembly, const
 // Zeros (and NULL) for what is unknown; {0} uses only what the file has.
 struct kg_assembly_launch {
     size_t size;
-    const char *device;   // "h100", "NVIDIA H200"; NULL: one of the code's architecture
+    const char *device;   // as for kg_context_device; NULL: one of the code's architecture
     int64_t grid[3];      // blocks
     int block[3];         // threads
     int64_t shared_bytes; // dynamic
@@ -475,14 +481,14 @@ KG_API enum kg_status kg_assembly_sample(const struct kg_assembly *assembly, int
 struct kg_sample_filter {
     size_t size;
     const char *op;
-    const char *device; // a part of its name, whatever the case, or "h100"
+    const char *device; // as for kg_context_device, or a part of its name, whatever the case
     const char *family;
 };
 // Fits the model's coefficients to such lines, per device and family, and reports how well the fit
 // orders ops (with one op only: problems) that it has not seen, compared with the prior, the points
 // and the bound: a text, or JSON. `lines` NULL: fits to the measured candidates of the records; if
 // there are none that pass `filter` (may be NULL), gives KG_ERROR_NO_WISDOM. `name` is the name of
-// the lines in errors.
+// the lines in errors; NULL: none.
 KG_API enum kg_status kg_fit(struct kg_context *context, const char *name, const char *lines,
                              size_t length, const struct kg_sample_filter *filter, bool json,
                              char **text);
@@ -492,12 +498,14 @@ KG_API enum kg_status kg_samples_export(struct kg_context *context,
 
 // ---- Wisdom and records
 
+// Of an op, or of all (NULL).
 KG_API enum kg_status kg_wisdom_list(struct kg_context *context, const char *op, bool json,
                                      char **text);
 KG_API enum kg_status kg_wisdom_export(struct kg_context *context, char **lines);
 // All or nothing. `*summary` says what was imported, and how many lines cannot match here.
 KG_API enum kg_status kg_wisdom_import(struct kg_context *context, const char *lines, size_t length,
                                        char **summary);
+// Forgets what is known of an op, or of all (NULL); `*count` is how much that was.
 KG_API enum kg_status kg_wisdom_forget(struct kg_context *context, const char *op, int *count);
 // The optimisation log of an op (NULL: of all) as Markdown.
 KG_API enum kg_status kg_log(struct kg_context *context, const char *op, char **text);

@@ -377,14 +377,14 @@ KG_INLINE uint64_t kg_terms_tile(const char *boxes)
 // The products of terms, smallest first: the term of A and that of B. Products of terms that an
 // operand does not have are omitted.
 template <class Counts>
-constexpr bool kg_terms_has_product(int number)
+__host__ __device__ constexpr bool kg_terms_has_product(int number)
 {
     constexpr int left_terms[] = {0, 2, 1, 0, 1, 0}, right_terms[] = {2, 0, 1, 1, 0, 0};
     return left_terms[number] < Counts::of_a && right_terms[number] < Counts::of_b;
 }
 
 template <class Counts>
-constexpr int kg_terms_first_product()
+__host__ __device__ constexpr int kg_terms_first_product()
 {
     int number = 0;
     while (!kg_terms_has_product<Counts>(number))

@@ -27,6 +27,13 @@ enum { KG_HOST_WORK = 8192 };
     })
 #endif
 
+// Before a loop whose iterations touch no element of one another.
+#if defined(__clang__)
+#define KG_LOOP_APART _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define KG_LOOP_APART _Pragma("GCC ivdep")
+#endif
+
 // ---- Streaming stores, which do not read the lines that they overwrite ----
 
 enum { KG_LINE = 64 };

@@ -38,6 +38,9 @@ struct kg_problem_owner {
 enum kg_status kg_api_records(struct kg_context *context);
 // Of documents: NULL, "en" and "zh" are right.
 enum kg_status kg_api_check_language(struct kg_context *context, const char *language);
+// What users call a device, where only its name counts: "host" and "cuda:0" become the names of
+// what is there, other names and NULL stay. Borrowed from the context.
+enum kg_status kg_api_name_device(struct kg_context *context, const char **name);
 // NULL where there is no problem.
 struct kg_context *kg_api_context(const struct kg_problem *problem);
 // Hands a finished text to the caller: `*out` is NULL on failure. Without a context, or a place for

@@ -19,7 +19,18 @@ enum kg_status kg_api_take_launch(const struct kg_assembly *assembly,
                                   const struct kg_assembly_launch *theirs,
                                   struct kg_assembly_launch *launch)
 {
-    return kg_api_take(&kg_sized_assembly_launch, theirs, launch, &assembly->context->error);
+    struct kg_error *error = &assembly->context->error;
+    const struct kg_asm_file *file = &assembly->subject.file;
+    enum kg_status status = kg_api_take(&kg_sized_assembly_launch, theirs, launch, error);
+    if (status != KG_OK || !launch->device)
+        return status;
+    if (strcmp(launch->device, "host") != 0)
+        return kg_api_name_device(assembly->context, &launch->device);
+    launch->device = NULL;
+    return file->format == KG_ASM_OBJECT
+               ? KG_OK
+               : kg_error_set(error, KG_ERROR_ARGUMENT, "code for %s does not run on the host",
+                              file->kernels[0].arch);
 }
 
 static enum kg_status read_file(struct kg_assembly *assembly, const char *name, const void *bytes,
@@ -43,21 +54,21 @@ static enum kg_status read_file(struct kg_assembly *assembly, const char *name, 
 }
 
 enum kg_status kg_assembly_read(struct kg_context *context, const char *name, const void *bytes,
-                                size_t length, struct kg_assembly **out)
+                                size_t length, struct kg_assembly **assembly)
 {
-    enum kg_status status = KG_API_NEEDS(context, context, bytes, out);
+    enum kg_status status = KG_API_NEEDS(context, context, bytes, assembly);
     if (status != KG_OK)
         return status;
-    *out = NULL;
-    struct kg_assembly *assembly = calloc(1, sizeof *assembly);
-    if (!assembly)
+    *assembly = NULL;
+    struct kg_assembly *opened = calloc(1, sizeof *opened);
+    if (!opened)
         return kg_error_memory(&context->error, "an assembly file");
-    assembly->context = context;
-    status = read_file(assembly, name ? name : "assembly", bytes, length);
+    opened->context = context;
+    status = read_file(opened, name ? name : "assembly", bytes, length);
     if (status == KG_OK)
-        *out = assembly;
+        *assembly = opened;
     else
-        kg_assembly_destroy(assembly);
+        kg_assembly_destroy(opened);
     return status;
 }
 
@@ -301,31 +312,31 @@ static void show_names(struct kg_text *text)
 }
 
 enum kg_status kg_assembly_report(const struct kg_assembly *assembly, int index,
-                                  const struct kg_assembly_launch *theirs, bool json, char **out)
+                                  const struct kg_assembly_launch *theirs, bool json, char **text)
 {
     struct kg_context *context = kg_api_assembly_context(assembly);
     struct kg_assembly_launch launch;
-    struct kg_text text = {0};
-    enum kg_status status = KG_API_NEEDS(context, assembly, out);
+    struct kg_text written = {0};
+    enum kg_status status = KG_API_NEEDS(context, assembly, text);
     if (status == KG_OK)
         status = kg_api_take_launch(assembly, theirs, &launch);
     if (status == KG_OK && index >= 0)
         status = check_kernel(assembly, index);
     if (status == KG_OK)
         status =
-            kg_report_assembly(&assembly->subject, index, &launch, json, &text, &context->error);
-    show_names(&text);
-    return kg_api_give(context, status, &text, out);
+            kg_report_assembly(&assembly->subject, index, &launch, json, &written, &context->error);
+    show_names(&written);
+    return kg_api_give(context, status, &written, text);
 }
 
 enum kg_status kg_assembly_compare(const struct kg_assembly *assembly, int index,
                                    const struct kg_assembly *other, int other_index,
-                                   const struct kg_assembly_launch *theirs, bool json, char **out)
+                                   const struct kg_assembly_launch *theirs, bool json, char **text)
 {
     struct kg_context *context = kg_api_assembly_context(assembly);
     struct kg_assembly_launch launch;
-    struct kg_text text = {0};
-    enum kg_status status = KG_API_NEEDS(context, assembly, other, out);
+    struct kg_text written = {0};
+    enum kg_status status = KG_API_NEEDS(context, assembly, other, text);
     if (status == KG_OK)
         status = kg_api_take_launch(assembly, theirs, &launch);
     if (status == KG_OK && (index >= 0 || other_index >= 0))
@@ -336,7 +347,7 @@ enum kg_status kg_assembly_compare(const struct kg_assembly *assembly, int index
                               other->subject.file.kernel_count, other_index);
     if (status == KG_OK)
         status = kg_report_comparison(&assembly->subject, index, &other->subject, other_index,
-                                      &launch, json, &text, &context->error);
-    show_names(&text);
-    return kg_api_give(context, status, &text, out);
+                                      &launch, json, &written, &context->error);
+    show_names(&written);
+    return kg_api_give(context, status, &written, text);
 }

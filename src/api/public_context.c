@@ -54,11 +54,9 @@ void kg_text_make_printable(char *text)
 enum kg_status kg_api_give(struct kg_context *context, enum kg_status status, struct kg_text *text,
                            char **out)
 {
-    if (status == KG_OK)
-        status = KG_API_NEEDS(context, context, out);
-    if (!context || !out) {
+    if (!context || !out) { // which the caller has reported
         kg_text_free(text);
-        return status;
+        return status ? status : KG_ERROR_ARGUMENT;
     }
     *out = NULL;
     if (status == KG_OK && !text->data)
@@ -261,21 +259,32 @@ enum kg_status kg_context_device(struct kg_context *context, const char *name,
     return open_device(context, name, device);
 }
 
+enum kg_status kg_api_name_device(struct kg_context *context, const char **name)
+{
+    struct kg_device *device;
+    if (!*name || !kg_backend_find(*name, strcspn(*name, ":")))
+        return KG_OK;
+    enum kg_status status = kg_context_device(context, *name, &device);
+    if (status == KG_OK)
+        *name = device->facts.name;
+    return status;
+}
+
 const char *kg_device_target(const struct kg_device *device)
 {
     return device ? kg_target_of(device)->name : NULL;
 }
 
-enum kg_status kg_context_timings(struct kg_context *context, bool json, char **out)
+enum kg_status kg_context_timings(struct kg_context *context, bool json, char **text)
 {
-    enum kg_status status = KG_API_NEEDS(context, context, out);
-    struct kg_text text = {0};
+    enum kg_status status = KG_API_NEEDS(context, context, text);
+    struct kg_text written = {0};
     if (status != KG_OK)
         return status;
-    kg_times_print(&context->session.times, json, &text);
+    kg_times_print(&context->session.times, json, &written);
     if (json)
-        kg_text_add(&text, "\n");
-    return kg_api_give(context, KG_OK, &text, out);
+        kg_text_add(&written, "\n");
+    return kg_api_give(context, KG_OK, &written, text);
 }
 
 // "2026-01-31T12:00:00Z", or "".
@@ -361,13 +370,13 @@ static void add_absence_json(const char *name, const char *why, struct kg_json *
     kg_json_end_object(json);
 }
 
-enum kg_status kg_context_devices(struct kg_context *context, bool json, char **out)
+enum kg_status kg_context_devices(struct kg_context *context, bool json, char **text)
 {
-    enum kg_status status = KG_API_NEEDS(context, context, out);
-    struct kg_text text = {0};
+    enum kg_status status = KG_API_NEEDS(context, context, text);
+    struct kg_text written = {0};
     if (status != KG_OK)
         return status;
-    struct kg_json array = {.text = &text};
+    struct kg_json array = {.text = &written};
     if (json)
         kg_json_begin_array(&array, NULL);
     for (int b = 0; kg_backends[b]; b++) {
@@ -377,7 +386,7 @@ enum kg_status kg_context_devices(struct kg_context *context, bool json, char **
         if (count == 0 && json)
             add_absence_json(backend->name, kg_text_string(&why), &array);
         else if (count == 0)
-            kg_text_format(&text, "%-8s none: %s\n", backend->name, kg_text_string(&why));
+            kg_text_format(&written, "%-8s none: %s\n", backend->name, kg_text_string(&why));
         kg_text_free(&why);
         for (int i = 0; i < count; i++) {
             char name[32];
@@ -390,16 +399,16 @@ enum kg_status kg_context_devices(struct kg_context *context, bool json, char **
             if (status != KG_OK && json)
                 add_absence_json(name, context->error.text, &array);
             else if (status != KG_OK)
-                kg_text_format(&text, "%-8s %s\n", name, context->error.text);
+                kg_text_format(&written, "%-8s %s\n", name, context->error.text);
             else if (json)
                 add_facts_json(name, device, &array);
             else
-                add_facts(name, device, &text);
+                add_facts(name, device, &written);
         }
     }
     if (json) {
         kg_json_end_array(&array);
-        kg_text_add(&text, "\n");
+        kg_text_add(&written, "\n");
     }
-    return kg_api_give(context, KG_OK, &text, out);
+    return kg_api_give(context, KG_OK, &written, text);
 }

@@ -30,18 +30,18 @@ static struct kg_forecast forecast_of(const struct kg_appraisal *appraisal,
 
 enum kg_status kg_assembly_sample(const struct kg_assembly *assembly, int index,
                                   const struct kg_assembly_launch *their_launch,
-                                  const struct kg_measurement *their_measured, char **line)
+                                  const struct kg_measurement *measured, char **line)
 {
     struct kg_context *context = kg_api_assembly_context(assembly);
-    enum kg_status status = KG_API_NEEDS(context, assembly, their_measured, line);
+    enum kg_status status = KG_API_NEEDS(context, assembly, measured, line);
     if (status != KG_OK)
         return status;
     struct kg_error *error = &context->error;
     struct kg_text text = {0};
     struct kg_appraisal appraisal;
     struct kg_assembly_launch launch;
-    struct kg_measurement measured;
-    status = kg_api_take(&kg_sized_measurement, their_measured, &measured, error);
+    struct kg_measurement taken;
+    status = kg_api_take(&kg_sized_measurement, measured, &taken, error);
     if (status == KG_OK)
         status = kg_api_take_launch(assembly, their_launch, &launch);
     if (status == KG_OK)
@@ -49,21 +49,21 @@ enum kg_status kg_assembly_sample(const struct kg_assembly *assembly, int index,
     if (status == KG_OK && !appraisal.has_model)
         status = kg_error_set(error, KG_ERROR_ARGUMENT, "there is no model of this launch: %s",
                               appraisal.missing[0] ? appraisal.missing : "no grid was given");
-    bool sane = measured.seconds > 0 && isfinite(measured.seconds) && measured.spread >= 0 &&
-                isfinite(measured.spread) && measured.problem;
+    bool sane = taken.seconds > 0 && isfinite(taken.seconds) && taken.spread >= 0 &&
+                isfinite(taken.spread) && taken.problem;
     if (status == KG_OK && !sane)
         status = kg_error_set(error, KG_ERROR_ARGUMENT,
                               "a measurement has a problem, seconds above 0, and a spread");
     if (status == KG_OK) {
         struct kg_sample sample = {
             .device = appraisal.gpu->name,
-            .family = measured.family ? measured.family : "",
-            .op = measured.op ? measured.op : "",
-            .problem = measured.problem,
+            .family = taken.family ? taken.family : "",
+            .op = taken.op ? taken.op : "",
+            .problem = taken.problem,
             .candidate = assembly->subject.file.kernels[index].name,
             .warm = launch.warm,
-            .seconds = measured.seconds,
-            .spread = measured.spread,
+            .seconds = taken.seconds,
+            .spread = taken.spread,
             .forecast = forecast_of(&appraisal, &launch),
         };
         kg_samples_write(&sample, &text);
@@ -101,25 +101,27 @@ static enum kg_status read_lines(struct kg_context *context, const char *lines, 
 }
 
 enum kg_status kg_fit(struct kg_context *context, const char *name, const char *lines,
-                      size_t length, const struct kg_sample_filter *theirs, bool json, char **out)
+                      size_t length, const struct kg_sample_filter *theirs, bool json, char **text)
 {
     struct kg_sample_filter filter;
     struct kg_samples samples = {.filter = &filter};
-    struct kg_text text = {0};
-    enum kg_status status = KG_API_NEEDS(context, context, out);
+    struct kg_text written = {0};
+    enum kg_status status = KG_API_NEEDS(context, context, text);
     if (status == KG_OK)
         status = kg_api_take(&kg_sized_sample_filter, theirs, &filter, &context->error);
+    if (status == KG_OK)
+        status = kg_api_name_device(context, &filter.device);
     if (status != KG_OK)
         return status;
     status = lines ? read_lines(context, lines, length, &samples) : collect(context, &samples);
     if (status != KG_OK && lines && name)
         kg_error_prefix(&context->error, "%s", name);
     if (status == KG_OK)
-        status = kg_report_fit(&samples, json, &text, &context->error);
-    if (text.data) // the samples' names come from a file
-        kg_printable_text(text.data, text.length);
+        status = kg_report_fit(&samples, json, &written, &context->error);
+    if (written.data) // the samples' names come from a file
+        kg_printable_text(written.data, written.length);
     kg_samples_free(&samples);
-    return kg_api_give(context, status, &text, out);
+    return kg_api_give(context, status, &written, text);
 }
 
 enum kg_status kg_samples_export(struct kg_context *context, const struct kg_sample_filter *theirs,
@@ -131,6 +133,8 @@ enum kg_status kg_samples_export(struct kg_context *context, const struct kg_sam
     enum kg_status status = KG_API_NEEDS(context, context, lines);
     if (status == KG_OK)
         status = kg_api_take(&kg_sized_sample_filter, theirs, &filter, &context->error);
+    if (status == KG_OK)
+        status = kg_api_name_device(context, &filter.device);
     if (status == KG_OK)
         status = collect(context, &samples);
     for (int s = 0; s < samples.count && status == KG_OK; s++)

@@ -186,14 +186,25 @@ void kg_plan_cost(const struct kg_plan *plan, double *measured, double *bound)
         *bound = plan ? kg_roofline_of(plan->problem, &plan->device->facts).seconds : 0;
 }
 
-enum kg_status kg_plan_source(const struct kg_plan *plan, char **out)
+enum kg_status kg_plan_source(const struct kg_plan *plan, char **text)
 {
-    enum kg_status status = KG_API_NEEDS(context_of(plan), plan, out);
-    struct kg_text text = {0};
+    enum kg_status status = KG_API_NEEDS(context_of(plan), plan, text);
+    struct kg_text written = {0};
     if (status != KG_OK)
         return status;
-    kg_flow_source(plan, &text);
-    return kg_api_give(context_of(plan), KG_OK, &text, out);
+    kg_flow_source(plan, &written);
+    return kg_api_give(context_of(plan), KG_OK, &written, text);
+}
+
+// A plan for what is written of it alone: it cannot be run.
+static enum kg_status plan_source_only(const struct kg_problem *problem, struct kg_device *device,
+                                       enum kg_rigor rigor, double seconds, struct kg_plan **plan)
+{
+    struct kg_request request = request_for(problem, device);
+    request.rigor = rigor;
+    request.seconds = seconds;
+    request.source_only = true;
+    return make_plan(&request, plan);
 }
 
 enum kg_status kg_problem_source(const struct kg_problem *problem, struct kg_device *device,
@@ -203,38 +214,50 @@ enum kg_status kg_problem_source(const struct kg_problem *problem, struct kg_dev
     enum kg_status status = KG_API_NEEDS(kg_api_context(problem), problem, device, text);
     if (status != KG_OK)
         return status;
-    struct kg_request request = request_for(problem, device);
-    request.rigor = rigor;
-    request.seconds = seconds;
-    request.source_only = true;
     *text = NULL;
-    status = make_plan(&request, &plan);
+    status = plan_source_only(problem, device, rigor, seconds, &plan);
     if (status == KG_OK)
         status = kg_plan_source(plan, text);
     kg_flow_plan_free(plan);
     return status;
 }
 
-enum kg_status kg_plan_assembly(const struct kg_plan *plan, char **out)
+enum kg_status kg_problem_launcher(const struct kg_problem *problem, struct kg_device *device,
+                                   enum kg_rigor rigor, double seconds, char **text)
 {
-    struct kg_context *context = context_of(plan);
-    enum kg_status status = KG_API_NEEDS(context, plan, out);
-    struct kg_text text = {0};
+    struct kg_context *context = kg_api_context(problem);
+    struct kg_plan *plan;
+    struct kg_text written = {0};
+    enum kg_status status = KG_API_NEEDS(context, problem, device, text);
     if (status != KG_OK)
         return status;
-    status = kg_flow_assembly(plan, &text, &context->error);
-    return kg_api_give(context, status, &text, out);
+    status = plan_source_only(problem, device, rigor, seconds, &plan);
+    if (status == KG_OK)
+        status = kg_flow_launcher(plan, &written, &context->error);
+    kg_flow_plan_free(plan);
+    return kg_api_give(context, status, &written, text);
 }
 
-enum kg_status kg_plan_explain(const struct kg_plan *plan, bool json, char **out)
+enum kg_status kg_plan_assembly(const struct kg_plan *plan, char **text)
 {
     struct kg_context *context = context_of(plan);
-    enum kg_status status = KG_API_NEEDS(context, plan, out);
-    struct kg_text text = {0};
+    enum kg_status status = KG_API_NEEDS(context, plan, text);
+    struct kg_text written = {0};
     if (status != KG_OK)
         return status;
-    status = kg_flow_explain(plan, json, &text, &context->error);
-    return kg_api_give(context, status, &text, out);
+    status = kg_flow_assembly(plan, &written, &context->error);
+    return kg_api_give(context, status, &written, text);
+}
+
+enum kg_status kg_plan_explain(const struct kg_plan *plan, bool json, char **text)
+{
+    struct kg_context *context = context_of(plan);
+    enum kg_status status = KG_API_NEEDS(context, plan, text);
+    struct kg_text written = {0};
+    if (status != KG_OK)
+        return status;
+    status = kg_flow_explain(plan, json, &written, &context->error);
+    return kg_api_give(context, status, &written, text);
 }
 
 // What stands before the library's members of a build's result.
@@ -297,15 +320,15 @@ enum kg_status kg_build(const struct kg_problem *problem, struct kg_device *devi
 }
 
 enum kg_status kg_profile(const struct kg_problem *problem, struct kg_device *device,
-                          double seconds, bool json, char **out)
+                          double seconds, bool json, char **text)
 {
     struct kg_context *context = kg_api_context(problem);
-    enum kg_status status = KG_API_NEEDS(context, problem, device, out);
-    struct kg_text text = {0};
+    enum kg_status status = KG_API_NEEDS(context, problem, device, text);
+    struct kg_text written = {0};
     if (status != KG_OK)
         return status;
     struct kg_request request = request_for(problem, device);
     request.seconds = seconds;
-    status = kg_flow_profile(&request, json, &text, &context->error);
-    return kg_api_give(context, status, &text, out);
+    status = kg_flow_profile(&request, json, &written, &context->error);
+    return kg_api_give(context, status, &written, text);
 }

@@ -117,8 +117,9 @@ bool kg_op_allows(const struct kg_op *op, int index, enum kg_dtype dtype,
     const struct kg_type_name *type = &op->tensors[index]->type;
     if (!type->variable)
         return dtype == type->dtype;
-    for (int i = 0; i < count; i++)
-        if (strcmp(bindings[i].name, type->variable->name) == 0)
+    for (int i = 0; i < count && bindings; i++)
+        if (bindings[i].name && bindings[i].value &&
+            strcmp(bindings[i].name, type->variable->name) == 0)
             return dtype == kg_dtype_find(bindings[i].value, strlen(bindings[i].value));
     for (int i = 0; i < type->variable->count; i++)
         if (dtype == type->variable->allowed[i])
@@ -222,11 +223,13 @@ static enum kg_status bind_one(struct kg_context *context, const struct kg_op *o
     return unknown_name(context, op, binding->name);
 }
 
-static enum kg_status bind_all(struct kg_context *context, const struct kg_op *op,
-                               const struct kg_binding *bindings, int count, struct bound *bound)
+static enum kg_status bind_all(struct kg_context *context, const char *function,
+                               const struct kg_op *op, const struct kg_binding *bindings, int count,
+                               struct bound *bound)
 {
     if (count > 0 && !bindings)
-        return kg_error_set(&context->error, KG_ERROR_ARGUMENT, "%d bindings at NULL", count);
+        return kg_error_set(&context->error, KG_ERROR_ARGUMENT,
+                            "%s: bindings is NULL, and their count is %d", function, count);
     *bound = (struct bound){0};
     kg_lang_default_bindings(op, &bound->build);
     for (int i = 0; i < KG_MAX_SIZES; i++)
@@ -305,7 +308,7 @@ enum kg_status kg_problem_create(struct kg_context *context, const struct kg_op 
     if (status != KG_OK)
         return status;
     *problem = NULL;
-    status = bind_all(context, op, bindings, count, &bound);
+    status = bind_all(context, __func__, op, bindings, count, &bound);
     if (status == KG_OK)
         bind_by_goal(op, &bound);
     if (status == KG_OK && !(owner = create_owner(op)))
@@ -497,7 +500,7 @@ enum kg_status kg_problem_create_for(struct kg_context *context, const struct kg
     if (status != KG_OK)
         return status;
     *problem = NULL;
-    status = bind_all(context, op, bindings, count, &bound);
+    status = bind_all(context, __func__, op, bindings, count, &bound);
     if (status == KG_OK)
         status = sort_tensors(context, op, tensors, tensor_count, &given);
     if (status == KG_OK)
@@ -568,22 +571,22 @@ enum kg_status kg_api_check_language(struct kg_context *context, const char *lan
 }
 
 enum kg_status kg_problem_document(const struct kg_problem *problem, struct kg_device *device,
-                                   const char *language, bool json, char **out)
+                                   const char *language, bool json, char **text)
 {
     struct kg_context *context = kg_api_context(problem);
     bool chinese = language && strcmp(language, "zh") == 0;
-    enum kg_status status = KG_API_NEEDS(context, problem, out);
+    enum kg_status status = KG_API_NEEDS(context, problem, text);
     if (status != KG_OK)
         return status;
-    *out = NULL;
+    *text = NULL;
     status = kg_api_check_language(context, language);
     if (status != KG_OK)
         return status;
-    struct kg_text text = {0};
+    struct kg_text written = {0};
     const struct kg_device_facts *facts = device ? &device->facts : NULL;
     if (json)
-        kg_analyze_document_json(&text, problem, facts);
+        kg_analyze_document_json(&written, problem, facts);
     else
-        kg_analyze_document(&text, problem, facts, chinese ? KG_CHINESE : KG_ENGLISH);
-    return kg_api_give(context, KG_OK, &text, out);
+        kg_analyze_document(&written, problem, facts, chinese ? KG_CHINESE : KG_ENGLISH);
+    return kg_api_give(context, KG_OK, &written, text);
 }

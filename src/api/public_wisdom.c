@@ -5,19 +5,25 @@
 
 #include <string.h>
 
-enum kg_status kg_wisdom_list(struct kg_context *context, const char *op, bool json, char **out)
+enum kg_status kg_wisdom_list(struct kg_context *context, const char *op, bool json, char **text)
 {
-    struct kg_text text = {0};
-    enum kg_status status = kg_api_records(context);
+    struct kg_text written = {0};
+    enum kg_status status = KG_API_NEEDS(context, context, text);
+    if (status != KG_OK)
+        return status;
+    status = kg_api_records(context);
     if (status == KG_OK)
-        status = kg_store_list(context->session.store, op, json, &text, &context->error);
-    return kg_api_give(context, status, &text, out);
+        status = kg_store_list(context->session.store, op, json, &written, &context->error);
+    return kg_api_give(context, status, &written, text);
 }
 
 enum kg_status kg_wisdom_export(struct kg_context *context, char **lines)
 {
     struct kg_text text = {0};
-    enum kg_status status = kg_api_records(context);
+    enum kg_status status = KG_API_NEEDS(context, context, lines);
+    if (status != KG_OK)
+        return status;
+    status = kg_api_records(context);
     if (status == KG_OK)
         status = kg_store_export(context->session.store, &text, &context->error);
     return kg_api_give(context, status, &text, lines);
@@ -54,30 +60,36 @@ enum kg_status kg_wisdom_forget(struct kg_context *context, const char *op, int 
     return status ? status : kg_store_forget(context->session.store, op, count, &context->error);
 }
 
-enum kg_status kg_log(struct kg_context *context, const char *op, char **out)
+enum kg_status kg_log(struct kg_context *context, const char *op, char **text)
 {
-    struct kg_text text = {0};
-    enum kg_status status = kg_api_records(context);
+    struct kg_text written = {0};
+    enum kg_status status = KG_API_NEEDS(context, context, text);
+    if (status != KG_OK)
+        return status;
+    status = kg_api_records(context);
     if (status == KG_OK)
-        status = kg_store_log(context->session.store, op, &text, &context->error);
-    return kg_api_give(context, status, &text, out);
+        status = kg_store_log(context->session.store, op, &written, &context->error);
+    return kg_api_give(context, status, &written, text);
 }
 
-enum kg_status kg_report(struct kg_context *context, const char *op, char **summary, char **out)
+enum kg_status kg_report(struct kg_context *context, const char *op, char **summary, char **text)
 {
     struct kg_text line = {0}, page = {0};
-    enum kg_status status = kg_api_records(context);
+    enum kg_status status = KG_API_NEEDS(context, context, text);
+    if (status != KG_OK)
+        return status;
+    status = kg_api_records(context);
     if (status == KG_OK)
         status = kg_report_html(context->session.store, op, &line, &page, &context->error);
-    status = kg_api_give(context, status, &page, out);
+    status = kg_api_give(context, status, &page, text);
     if (!summary) {
         kg_text_free(&line);
         return status;
     }
     status = kg_api_give(context, status, &line, summary);
-    if (status != KG_OK && out) {
-        kg_text_release(*out);
-        *out = NULL;
+    if (status != KG_OK) {
+        kg_text_release(*text);
+        *text = NULL;
     }
     return status;
 }

@@ -89,9 +89,13 @@ void kg_api_fill(const struct kg_sized *sized, size_t kept, const void *ours, vo
 enum kg_status kg_api_check_pointers(struct kg_context *context, const char *function,
                                      const char *names, int count, const void *const *pointers)
 {
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
+        size_t length = strcspn(names, ",");
         if (!pointers[i])
             return kg_error_set(context ? &context->error : NULL, KG_ERROR_ARGUMENT,
-                                "%s: there is a NULL among %s", function, names);
+                                "%s: %.*s is NULL", function, (int)length, names);
+        names += length;
+        names += strspn(names, ", ");
+    }
     return KG_OK;
 }

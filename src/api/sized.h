@@ -30,8 +30,8 @@ enum kg_status kg_api_clear(const struct kg_sized *sized, size_t kept, void *the
 // Writes as much of a cleared result as the caller has members for.
 void kg_api_fill(const struct kg_sized *sized, size_t kept, const void *ours, void *theirs);
 
-// KG_ERROR_ARGUMENT when a pointer is NULL; `names` says which ones there are. `context` may be
-// NULL: then nobody can be told more than the status.
+// KG_ERROR_ARGUMENT when a pointer is NULL, which is named: `names` are "problem, device", as in
+// kernelgen.h. `context` may be NULL: then nobody can be told more than the status.
 enum kg_status kg_api_check_pointers(struct kg_context *context, const char *function,
                                      const char *names, int count, const void *const *pointers);
 #define KG_API_NEEDS(context, ...)                                                                 \

@@ -68,20 +68,12 @@ static enum kg_status wrong_device(const struct kg_asm_kernel *kernel, const str
     return KG_ERROR_ARGUMENT;
 }
 
-static const struct kg_gpu *first_of(const struct kg_sm *sm)
-{
-    for (const struct kg_gpu *gpu = kg_gpus; gpu->name; gpu++)
-        if (gpu->sm == sm)
-            return gpu;
-    return NULL;
-}
-
 static enum kg_status find_device(const struct kg_asm_kernel *kernel, enum kg_asm_format format,
                                   const char *name, struct kg_appraisal *appraisal,
                                   struct kg_error *error)
 {
     if (name) {
-        appraisal->gpu = kg_gpu_find(name);
+        appraisal->gpu = kg_gpu_named(name);
         if (!appraisal->gpu)
             return unknown_device(name, error);
         if (!runs_on(kernel, format, appraisal->gpu->sm->sm))
@@ -95,7 +87,7 @@ static enum kg_status find_device(const struct kg_asm_kernel *kernel, enum kg_as
                  kernel->arch);
         return KG_OK;
     }
-    appraisal->gpu = first_of(appraisal->sm);
+    appraisal->gpu = kg_gpu_first(appraisal->sm);
     appraisal->gpu_assumed = appraisal->gpu != NULL;
     return KG_OK;
 }

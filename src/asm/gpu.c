@@ -57,6 +57,20 @@ const struct kg_gpu *kg_gpu_find(const char *name)
     return NULL;
 }
 
+const struct kg_gpu *kg_gpu_first(const struct kg_sm *sm)
+{
+    for (const struct kg_gpu *gpu = kg_gpus; gpu->name; gpu++)
+        if (gpu->sm == sm)
+            return gpu;
+    return NULL;
+}
+
+const struct kg_gpu *kg_gpu_named(const char *name)
+{
+    const struct kg_sm *sm = strncmp(name, "sm_", 3) == 0 ? kg_sm_find(name) : NULL;
+    return sm ? kg_gpu_first(sm) : kg_gpu_find(name);
+}
+
 enum kg_status kg_gpu_of(const struct kg_device_facts *facts, struct kg_gpu *gpu,
                          struct kg_error *error)
 {

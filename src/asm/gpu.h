@@ -66,6 +66,10 @@ extern const struct kg_gpu kg_gpus[]; // name NULL at the end
 const struct kg_sm *kg_sm_find(const char *name);
 // By the driver's name or by handle, ignoring case. NULL when unknown.
 const struct kg_gpu *kg_gpu_find(const char *name);
+// The first GPU of that architecture; NULL: none is known.
+const struct kg_gpu *kg_gpu_first(const struct kg_sm *sm);
+// What a user names: as kg_gpu_find, or "sm_90a" for the first of an architecture.
+const struct kg_gpu *kg_gpu_named(const char *name);
 // The GPU of an open or described device. Its own facts take precedence over the table; of two
 // clocks or bandwidths the larger counts, as bounds need. `gpu->name` is borrowed from the facts.
 // KG_ERROR_UNSUPPORTED when the GPU is unknown.

@@ -210,6 +210,13 @@ enum kg_status kg_files_make_folder(const char *path, struct kg_error *error)
     return status;
 }
 
+bool kg_files_are_same(const char *path, const char *other)
+{
+    struct stat one, another;
+    return stat(path, &one) == 0 && stat(other, &another) == 0 && S_ISREG(one.st_mode) &&
+           one.st_dev == another.st_dev && one.st_ino == another.st_ino;
+}
+
 bool kg_files_exists(const char *path)
 {
     struct stat info;

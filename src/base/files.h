@@ -25,6 +25,8 @@ enum kg_status kg_files_publish(const char *path, const void *bytes, size_t leng
 // mkdir -p.
 enum kg_status kg_files_make_folder(const char *path, struct kg_error *error);
 bool kg_files_exists(const char *path);
+// One regular file, by whatever names.
+bool kg_files_are_same(const char *path, const char *other);
 
 // The data folder: `home` if given, else $KERNELGEN_HOME, else $XDG_DATA_HOME/kernelgen, else
 // ~/.local/share/kernelgen. It is created if necessary. The caller frees `*path`.

@@ -200,9 +200,9 @@ void kg_binary_free(struct kg_binary *binary);
 extern const struct kg_backend *const kg_backends[]; // NULL at the end
 const struct kg_backend *kg_backend_find(const char *name, size_t length);
 
-// "host", "cuda:0"; "sm_90a": a GPU that is not present, for which everything but running works. An
-// unknown name gives KG_ERROR_ARGUMENT with the known ones; a missing device gives KG_ERROR_MISSING
-// with what is lacking.
+// "host", "cuda:0"; "sm_90a", "h100": a GPU that is described and need not be present, for which
+// everything but running works (asm/gpu.h). An unknown name gives KG_ERROR_ARGUMENT with the known
+// ones; a missing device gives KG_ERROR_MISSING with what is lacking.
 enum kg_status kg_device_open(const char *name, const char *cache, int threads,
                               struct kg_device **device, struct kg_error *error);
 void kg_device_close(struct kg_device *device);

@@ -1,5 +1,7 @@
 // The table of backends, and opening a device by name.
 
+#include "asm/appraisal.h"
+#include "asm/gpu.h"
 #include "base/names.h"
 #include "device/cuda/cuda_device.h"
 #include "device/host/host_device.h"
@@ -19,17 +21,22 @@ const struct kg_backend *kg_backend_find(const char *name, size_t length)
 
 static enum kg_status unknown_device(const char *name, struct kg_error *error)
 {
+    enum { MOST = 64 };
     struct kg_text known = {0};
-    const char *names[16];
+    const char *names[MOST];
     size_t count = 0;
-    for (const struct kg_backend *const *backend = kg_backends; *backend && count < 16; backend++) {
-        kg_text_format(&known, "%s%s", count ? ", " : "", (*backend)->name);
+    for (const struct kg_backend *const *backend = kg_backends; *backend; backend++) {
+        kg_text_format(&known, "%s, ", (*backend)->name);
         names[count++] = (*backend)->name;
     }
+    for (const struct kg_gpu *gpu = kg_gpus; gpu->name && count < MOST; gpu++)
+        names[count++] = gpu->handle;
+    kg_text_add(&known, "sm_90a, ");
+    kg_asm_list_devices(&known, NULL);
     const char *nearest = kg_names_nearest(name, names, count);
-    kg_error_set(error, KG_ERROR_ARGUMENT, "unknown device '%.64s'; known kinds: %s, sm_90a%s%s%s",
-                 name, kg_text_string(&known), nearest ? "; did you mean '" : "",
-                 nearest ? nearest : "", nearest ? "'?" : "");
+    kg_error_set(error, KG_ERROR_ARGUMENT, "unknown device '%.64s'; known: %s%s%s%s", name,
+                 kg_text_string(&known), nearest ? "; did you mean '" : "", nearest ? nearest : "",
+                 nearest ? "'?" : "");
     kg_text_free(&known);
     return KG_ERROR_ARGUMENT;
 }
@@ -51,7 +58,7 @@ static bool read_ordinal(const char *text, int *ordinal)
 static enum kg_status open_device(const char *name, const char *cache, int threads,
                                   struct kg_device **device, struct kg_error *error)
 {
-    if (strncmp(name, "sm_", 3) == 0)
+    if (strncmp(name, "sm_", 3) == 0 || kg_gpu_find(name))
         return kg_cuda_open_described(name, cache, device, error);
     size_t length = strcspn(name, ":");
     const struct kg_backend *backend = kg_backend_find(name, length);

@@ -240,8 +240,8 @@ static enum kg_status check_target(const struct foreign *foreign, struct kg_erro
         return KG_OK;
     char suffix[2] = {letter, '\0'};
     return kg_error_set(error, KG_ERROR_ARGUMENT,
-                        "%s is PTX for sm_%d%s, which %s (%s) does not run. Take what 'kernelgen "
-                        "emit --target ptx --device %s' prints",
+                        "%s is PTX for sm_%d%s, which %s (%s) does not run. Take the PTX "
+                        "that is emitted for %s",
                         foreign->path, number, suffix, foreign->device->facts.name, isa, isa);
 }
 
@@ -369,7 +369,7 @@ static enum kg_status load(struct foreign *foreign, const struct kg_problem *pro
     if (!status && foreign->device->is_described)
         status = kg_error_set(error, KG_ERROR_MISSING,
                               "%s compiles for %s, and its parameters are right; there is no such "
-                              "GPU at hand to run it. Use --device cuda:0 where there is one",
+                              "GPU at hand to run it",
                               foreign->path, foreign->device->facts.isa);
     return status;
 }
@@ -396,10 +396,11 @@ enum kg_status kg_foreign_adopt(const struct kg_problem *problem, struct kg_devi
     *text = NULL;
     struct foreign foreign = {.device = device, .path = path, .overrides = choice};
     if (kind_of(path) != KIND_PTX)
-        return kg_error_set(error, KG_ERROR_ARGUMENT,
-                            "%s: only PTX overrides a kernel. Edit what 'kernelgen emit --target "
-                            "ptx' prints, in a file called FILE.ptx",
-                            path);
+        return kg_error_set(
+            error, KG_ERROR_ARGUMENT,
+            "%s: only PTX overrides a kernel. Edit the PTX that is emitted for it, in a "
+            "file called FILE.ptx",
+            path);
     enum kg_status status = load(&foreign, problem, error);
     if (!status) {
         *built = foreign.built;

@@ -135,6 +135,19 @@ bool kg_flow_source(const struct kg_plan *plan, struct kg_text *text)
         ->standalone(plan->problem, &plan->built->choice, &plan->device->facts, text);
 }
 
+enum kg_status kg_flow_launcher(const struct kg_plan *plan, struct kg_text *text,
+                                struct kg_error *error)
+{
+    const struct kg_target *target = kg_target_of(plan->device);
+    if (!target->launcher)
+        return kg_error_set(error, KG_ERROR_UNSUPPORTED,
+                            "a kernel for %s is a function that programs call: it has no launcher",
+                            target->name);
+    if (!target->launcher(plan->problem, &plan->built->choice, &plan->device->facts, text))
+        return kg_error_memory(error, "the source of a plan");
+    return KG_OK;
+}
+
 // The length of the comments at the top of a source, which describe its launches.
 static size_t heading_length(const char *source)
 {

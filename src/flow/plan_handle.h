@@ -67,6 +67,10 @@ enum kg_status kg_flow_execute(const struct kg_plan *plan, void *const *tensors,
 
 // The source of all kernels, one file: C on the host, CUDA C++ on GPUs.
 bool kg_flow_source(const struct kg_plan *plan, struct kg_text *text);
+// The same with host functions that launch them; KG_ERROR_UNSUPPORTED for targets whose source has
+// such functions already.
+enum kg_status kg_flow_launcher(const struct kg_plan *plan, struct kg_text *text,
+                                struct kg_error *error);
 // The source of a choice for CUDA, and the PTX it compiles to; the caller frees both.
 enum kg_status kg_flow_compile_file(const struct kg_problem *problem, struct kg_device *device,
                                     const struct kg_choice *choice, struct kg_text *source,

@@ -115,7 +115,7 @@ static enum kg_status recall_nearest(const struct kg_request *request, const str
     return kg_error_set(error, KG_ERROR_NO_WISDOM,
                         "nothing is known of %s %s on %s; the nearest shape known is %s, %s",
                         key->op, key->sizes, key->device, nearest->sizes,
-                        !asked ? "which --nearest (kg_context_set_nearest) would go by"
+                        !asked ? "whose choice may be used (kg_context_set_nearest)"
                         : nearest->is_close
                             ? "whose choice may be slower here than that of the rules"
                             : "which is too far off to go by without measuring");

@@ -53,6 +53,19 @@ static enum kg_status check_cancelled(const struct build *build, struct kg_error
     return kg_error_set(error, KG_ERROR_CANCELLED, "the build was cancelled");
 }
 
+// An override may lie in the folder of the bundle, but not under the name of one of its files.
+static enum kg_status publish(const struct build *build, const char *path, const char *text,
+                              struct kg_error *error)
+{
+    const char *override = build->options->override;
+    if (override && kg_files_are_same(path, override))
+        return kg_error_set(error, KG_ERROR_ARGUMENT,
+                            "%s is read, and would be overwritten by a file of the bundle: give it "
+                            "another name, or the bundle another folder",
+                            override);
+    return kg_files_publish(path, text, strlen(text), error);
+}
+
 static enum kg_status write_file(const struct build *build, const char *suffix, const char *text,
                                  struct kg_error *error)
 {
@@ -61,8 +74,8 @@ static enum kg_status write_file(const struct build *build, const char *suffix, 
     struct kg_text path = {0};
     kg_text_format(&path, "%s/%s%s", build->options->folder, build->request.problem->op->name,
                    suffix);
-    enum kg_status status = path.failed ? kg_error_memory(error, "a path")
-                                        : kg_files_publish(path.data, text, strlen(text), error);
+    enum kg_status status =
+        path.failed ? kg_error_memory(error, "a path") : publish(build, path.data, text, error);
     kg_text_free(&path);
     return status;
 }

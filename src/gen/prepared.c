@@ -5,11 +5,10 @@
 #include "gen/arguments.h"
 #include "gen/maps.h"
 #include "gen/shared/emit.h"
+#include "gen/workspace.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#define ALIGNMENT ((size_t)256)
 
 enum { MAX_TENSORS = KG_MAX_NESTS + KG_MAX_TENSORS };
 
@@ -27,33 +26,12 @@ struct kg_prepared {
     const struct kg_backend *backend;
     int outer; // tensors of the caller
     int tensor_count;
-    size_t places[MAX_TENSORS]; // offsets of the others in the workspace
-    size_t scratch;             // offset of the kernels' scratch
-    size_t workspace;
+    struct kg_workspace workspace; // the others
     int64_t sizes[KG_MAX_SIZES];
     int64_t *strides; // NULL: contiguous
     int step_count;
     struct step steps[];
 };
-
-static size_t aligned(size_t bytes)
-{
-    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-}
-
-// Assigns an offset to every intermediate that lives in memory; returns the bytes used.
-static size_t place_locals(const struct kg_choice *choice, const struct kg_problem *problem,
-                           size_t *places)
-{
-    size_t used = 0;
-    for (int id = 0; id < problem->tensor_count; id++) {
-        if (problem->tensors[id]->role != KG_ROLE_LOCAL || !kg_choice_in_memory(choice, id))
-            continue;
-        places[id] = used;
-        used += aligned(problem->layouts[id].bytes);
-    }
-    return used;
-}
 
 static int64_t number_of(const struct kg_problem *problem, const struct kg_argument *argument)
 {
@@ -103,8 +81,7 @@ static enum kg_status prepare_steps(const struct kg_built *built, const struct k
             return status;
         scratch = step->grids.scratch > scratch ? step->grids.scratch : scratch;
     }
-    prepared->scratch = place_locals(&built->choice, problem, prepared->places);
-    prepared->workspace = prepared->scratch + aligned(scratch);
+    kg_workspace_lay_out(&built->choice, problem, scratch, &prepared->workspace);
     return KG_OK;
 }
 
@@ -165,7 +142,7 @@ void kg_prepared_free(struct kg_prepared *prepared)
 
 size_t kg_prepared_workspace(const struct kg_prepared *prepared)
 {
-    return prepared->workspace;
+    return prepared->workspace.bytes;
 }
 
 // Maps come after the group's other arguments.
@@ -226,10 +203,10 @@ static enum kg_status run_steps(const struct kg_prepared *prepared, void *const 
                                 struct kg_error *error)
 {
     void *pointers[MAX_TENSORS];
-    void *scratch = workspace ? (char *)workspace + prepared->scratch : NULL;
+    void *scratch = workspace ? (char *)workspace + prepared->workspace.scratch : NULL;
     memcpy(pointers, tensors, (size_t)prepared->outer * sizeof *tensors);
     for (int id = prepared->outer; id < prepared->tensor_count; id++)
-        pointers[id] = workspace ? (char *)workspace + prepared->places[id] : NULL;
+        pointers[id] = workspace ? (char *)workspace + prepared->workspace.places[id] : NULL;
     struct kg_launch launch = {
         .tensors = pointers,
         .sizes = prepared->sizes,

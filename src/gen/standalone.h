@@ -21,6 +21,15 @@ bool kg_gen_standalone_host(const struct kg_problem *problem, const struct kg_ch
 bool kg_gen_standalone_cuda(const struct kg_problem *problem, const struct kg_choice *choice,
                             const struct kg_device_facts *facts, struct kg_text *source);
 
+// The same file, for nvcc, with host functions around the launches of this problem:
+//
+//     cudaError_t softmax_launch(const uint16_t *x, uint16_t *y, int64_t P, int64_t D, void
+//     *scratch,
+//                                size_t scratch_bytes, cudaStream_t stream);
+//     size_t softmax_scratch_bytes(int64_t P, int64_t D);
+bool kg_gen_launcher_cuda(const struct kg_problem *problem, const struct kg_choice *choice,
+                          const struct kg_device_facts *facts, struct kg_text *source);
+
 // `code` (of `path`, shown in compiler messages) followed by a wrapper that makes its function a
 // kernel called `entry` for the host backend.
 bool kg_gen_foreign(const struct kg_op *instance, const char *path, const char *code,

@@ -20,6 +20,9 @@ struct kg_target {
     // Writes the kernels of every group as one readable file.
     bool (*standalone)(const struct kg_problem *problem, const struct kg_choice *choice,
                        const struct kg_device_facts *facts, struct kg_text *source);
+    // The same with host functions that launch them. NULL: `standalone` has such functions.
+    bool (*launcher)(const struct kg_problem *problem, const struct kg_choice *choice,
+                     const struct kg_device_facts *facts, struct kg_text *source);
     // The smallest problems for which a search pays, in bytes and operations, measured by
     // bench/host/bench_small.c. 0: not measured.
     double small_bytes, small_operations;

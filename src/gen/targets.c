@@ -48,6 +48,7 @@ const struct kg_target kg_target_cuda = {
     .plain = &kg_cuda_direct,
     .suffix = ".cu",
     .standalone = kg_gen_standalone_cuda,
+    .launcher = kg_gen_launcher_cuda,
     .small_bytes = 18 << 10, // an H100
     .small_operations = 32e3,
     .has_assembly = true,

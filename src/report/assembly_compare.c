@@ -297,8 +297,8 @@ enum kg_status kg_report_comparison(const struct kg_assembly_subject *subject, i
         pair_up(&comparison, (const int[2]){index, other_index});
     if (status == KG_OK && comparison.pair_count == 0)
         status = kg_error_set(error, KG_ERROR_ARGUMENT,
-                              "%s and %s have no kernel of one name; --kernel NAME takes a part "
-                              "of a name that each has once",
+                              "%s and %s have no kernel of one name; name the two that are to "
+                              "be compared",
                               subject->name, other->name);
     // Pairs chosen by position or by the user leave no kernel unpaired.
     bool all = index < 0 && (subject->file.kernel_count > 1 || other->file.kernel_count > 1);

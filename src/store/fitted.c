@@ -70,8 +70,7 @@ static enum kg_status take_groups(struct reading *reading, const json_t *root)
     const json_t *groups = json_object_get(root, "groups");
     if (json_integer_value(json_object_get(root, "schema")) != KG_FIT_SCHEMA ||
         !json_is_array(groups) || json_array_size(groups) > MAX_GROUPS)
-        return kg_error_set(reading->error, KG_ERROR_CORRUPT,
-                            "this is not what 'kernelgen fit --json' writes");
+        return kg_error_set(reading->error, KG_ERROR_CORRUPT, "these are no coefficients of a fit");
     reading->list = KG_NEW_ARRAY(reading->arena, json_array_size(groups), struct kg_fitted);
     if (!reading->list)
         return kg_error_memory(reading->error, "a fit");

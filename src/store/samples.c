@@ -21,10 +21,10 @@
 #define MEMBERS 13
 #define MEMBERS_OF_SCHEMA_1 11 // without "op" and "launch"
 
-// `device` is a part of the name, or a name in the tables of GPUs.
+// `device` is a part of the name, or what users call a GPU.
 static bool is_device(const char *name, const char *device)
 {
-    const struct kg_gpu *gpu = kg_gpu_find(device);
+    const struct kg_gpu *gpu = kg_gpu_named(device);
     return strcasestr(name, device) || (gpu && gpu == kg_gpu_find(name));
 }
 

@@ -92,7 +92,7 @@ fresh() { # the tree that keeps the rules, for the next breach
 
 # Everything is seen where CI is set, but for the layout on machines without the tool for it.
 unset CI
-rules="layers private links circles skeletons lengths width banned space names paths symbols"
+rules="layers private links circles skeletons lengths width banned space names paths flags symbols"
 layout=no
 if clang-format-14 --version >/dev/null 2>&1 || clang-format --version 2>/dev/null | grep -q ' 14\.'; then
     layout=yes
@@ -210,6 +210,12 @@ seq 1001 >tools/long.py
 echo "cd /$(printf 'root')/tree" >tools/where.sh
 names 1 "banned lengths paths" 'banned function: src/base/text.c:4' \
     'tools/long.py has 1001 lines; 1000 is the limit' 'path of one machine: tools/where.sh:1'
+
+fresh # an error of the library that names an option of the tool, on whatever line of the call
+write src/base/text.c '#include "base/text.h"' '' 'int kg_text_length(const char *text)' '{' \
+    '    return kg_error_set(0, 1, "%s is too long; "' '                        "give --size", text);' \
+    '}' 'const char *kg_text_option = "--version";'
+names 1 flags 'names an option of the tool: src/base/text.c:6'
 
 fresh # exports
 write include/kernelgen.h '#define KG_API __attribute__((visibility("default")))' \

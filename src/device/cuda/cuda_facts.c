@@ -91,14 +91,12 @@ enum kg_status kg_cuda_describe(const char *name, struct kg_device_facts *facts,
                                 struct kg_error *error)
 {
     *facts = (struct kg_device_facts){0};
-    const struct kg_sm *sm = kg_sm_find(name);
+    const struct kg_gpu *gpu = kg_gpu_named(name);
+    const struct kg_sm *sm = gpu ? gpu->sm : kg_sm_find(name);
     if (!sm)
         return unknown_architecture(name, error);
-    const struct kg_gpu *gpu = kg_gpus;
-    while (gpu->name && gpu->sm != sm)
-        gpu++;
     kg_cuda_format_isa(sm->sm, facts->isa, sizeof facts->isa);
-    if (gpu->name) {
+    if (gpu) {
         snprintf(facts->name, sizeof facts->name, "%s", gpu->name);
         facts->units = gpu->sms;
         facts->clock = gpu->clock;

@@ -57,6 +57,25 @@ static void add_map(const struct kg_group *group, const struct kg_map *map, int 
     kg_text_format(text, ", swizzle %d\n", map->swizzle);
 }
 
+static void add_shape(const char *entry, int function, const struct kg_grid *grid,
+                      struct kg_text *text)
+{
+    kg_text_format(text, "%s_%d, %lld x %lld x %lld blocks of %d x %d x %d threads", entry,
+                   function, (long long)grid->blocks[0], (long long)grid->blocks[1],
+                   (long long)grid->blocks[2], grid->threads[0], grid->threads[1],
+                   grid->threads[2]);
+    if (grid->shared > 0)
+        kg_text_format(text, ", %d bytes of dynamic shared memory", grid->shared);
+    if (grid->cluster > 1)
+        kg_text_format(text, ", clusters of %d", grid->cluster);
+    kg_text_add(text, "\n");
+}
+
+static bool is_empty(const struct kg_grid *grid)
+{
+    return grid->blocks[0] == 0 || grid->blocks[1] == 0 || grid->blocks[2] == 0;
+}
+
 static void add_launches(const struct kg_choice *choice, int position, const char *entry,
                          struct kg_text *text)
 {
@@ -65,18 +84,10 @@ static void add_launches(const struct kg_choice *choice, int position, const cha
     choice->matches[position]->family->grids(choice->matches[position], &choice->configs[position],
                                              &grids);
     for (int i = 0; i < grids.count; i++) {
-        const struct kg_grid *grid = &grids.grids[i];
-        if (grid->blocks[0] == 0 || grid->blocks[1] == 0 || grid->blocks[2] == 0)
+        if (is_empty(&grids.grids[i]))
             continue;
-        kg_text_format(text, "// Launch:  %s_%d, %lld x %lld x %lld blocks of %d x %d x %d threads",
-                       entry, i, (long long)grid->blocks[0], (long long)grid->blocks[1],
-                       (long long)grid->blocks[2], grid->threads[0], grid->threads[1],
-                       grid->threads[2]);
-        if (grid->shared > 0)
-            kg_text_format(text, ", %d bytes of dynamic shared memory", grid->shared);
-        if (grid->cluster > 1)
-            kg_text_format(text, ", clusters of %d", grid->cluster);
-        kg_text_add(text, "\n");
+        kg_text_add(text, "// Launch:  ");
+        add_shape(entry, i, &grids.grids[i], text);
     }
     kg_text_add(text, "//          with ");
     add_arguments(group, grids.map_count, text);
@@ -85,6 +96,23 @@ static void add_launches(const struct kg_choice *choice, int position, const cha
         add_map(group, &grids.maps[i], i, text);
     if (grids.scratch > 0)
         kg_text_format(text, "//          scratch: %zu bytes\n", grids.scratch);
+    for (int i = 0; i < grids.count && grids.alignment > 1; i++) {
+        if (is_empty(&grids.unaligned[i]))
+            continue;
+        kg_text_format(text, "//          or, if an address is no multiple of %d, ",
+                       grids.alignment);
+        add_shape(entry, i, &grids.unaligned[i], text);
+    }
+}
+
+// Memory that kernels hand on to one another.
+static void add_intermediates(const struct kg_problem *problem, const struct kg_choice *choice,
+                              struct kg_text *text)
+{
+    for (int id = 0; id < problem->tensor_count; id++)
+        if (problem->tensors[id]->role == KG_ROLE_LOCAL && kg_choice_in_memory(choice, id))
+            kg_text_format(text, "// Memory:  %s, %zu bytes, written and read by these kernels\n",
+                           problem->tensors[id]->name, problem->layouts[id].bytes);
 }
 
 // One line for each kernel: this is what is read back.
@@ -113,6 +141,7 @@ bool kg_gen_standalone_cuda(const struct kg_problem *problem, const struct kg_ch
         kg_choice_entry(choice, i, entry, sizeof entry);
         add_launches(choice, i, entry, source);
     }
+    add_intermediates(problem, choice, source);
     kg_text_format(source,
                    "// Tensors are %s. The sizes are examples, and decide the launches.\n\n",
                    problem->contiguous ? "contiguous and row-major" : "strided");

@@ -110,6 +110,7 @@ static void emit_direct(const struct kg_contract_writer *writer, int index)
         kg_text_add(text, "    (void)call, (void)item, (void)part;\n    return false;\n}\n\n");
         return;
     }
+    kg_text_add(text, "    (void)item;\n");
     kg_emit_host_bindings(text, contract->group, false);
     emit_merge(writer, operand, rows);
     emit_merge(writer, operand, KG_CONTRACT_K);
@@ -220,6 +221,7 @@ static void emit_finish(const struct kg_contract_writer *writer)
                 "KG_INLINE void finish_tile(const struct kg_host_call *call, int64_t item, int64_t "
                 "row,\n                           int64_t rows, int64_t first, int64_t count,\n"
                 "                           const KG_REAL *restrict tile, int64_t width)\n{\n");
+    kg_text_add(writer->text, "    (void)item, (void)row;\n");
     kg_emit_host_bindings(writer->text, contract->group, false);
     kg_contract_all_axes(writer, 1, KG_CONTRACT_BATCH, "item");
     kg_emit_line(writer->text, 1, "for (int64_t at0 = 0; at0 < rows; at0++) {");

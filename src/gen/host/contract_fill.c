@@ -358,6 +358,7 @@ void kg_contract_emit_fill(const struct kg_contract_writer *writer, int index)
                    "row, int64_t rows,\n                   int64_t start, int64_t depth, KG_REAL "
                    "*restrict to, int64_t width)\n{\n",
                    "ab"[index]);
+    kg_text_add(writer->text, "    (void)item, (void)row;\n");
     kg_emit_host_bindings(writer->text, contract->group, false);
     kg_contract_all_axes(writer, 1, KG_CONTRACT_BATCH, "item");
     emit_loops(&fill);

@@ -41,7 +41,9 @@ static void emit_entries(const struct kg_direct *direct)
                    serial ? "    return phase == 0 ? 1 : -1;\n}\n\n"
                           : "    return phase == 0 ? %s_total(call) : -1;\n}\n\n",
                    entry);
-    kg_text_format(text, "int64_t %s_bytes(const struct kg_host_call *call, int kind)\n{\n", entry);
+    kg_text_format(
+        text, "int64_t %s_bytes(const struct kg_host_call *call, int kind)\n{\n    (void)call;\n",
+        entry);
     emit_declarations(direct);
     kg_text_add(text, "    if (kind != KG_HOST_GRAIN)\n        return 0;\n");
     kg_text_add(text, "    const int64_t length = "); // evaluations of the body for one item

@@ -406,7 +406,7 @@ static bool has_many_tensors(const struct kg_pointwise *pointwise)
 static void emit_apart(const struct kg_pointwise *pointwise)
 {
     if (has_many_tensors(pointwise))
-        kg_text_add(pointwise->text, "#pragma GCC ivdep\n");
+        kg_emit_line(pointwise->text, pointwise->level, "KG_LOOP_APART");
 }
 
 // May the last piece end where the run ends, and compute again what it shares with the one before?

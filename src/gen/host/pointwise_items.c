@@ -73,7 +73,9 @@ void kg_pointwise_emit_entries(const struct kg_pointwise *pointwise)
     }
     kg_text_add(text, pointwise->axes ? "" : "1");
     kg_text_add(text, ";\n}\n\n");
-    kg_text_format(text, "int64_t %s_bytes(const struct kg_host_call *call, int kind)\n{\n", entry);
+    kg_text_format(
+        text, "int64_t %s_bytes(const struct kg_host_call *call, int kind)\n{\n    (void)call;\n",
+        entry);
     kg_pointwise_emit_declarations(pointwise);
     kg_text_add(text, "    if (kind != KG_HOST_GRAIN)\n        return 0;\n"
                       "    return 1 + KG_HOST_WORK / (1");

@@ -96,6 +96,7 @@ static void emit_items(struct kg_scan_writer *writer)
         kg_code_line(code, "if (kind == KG_HOST_SHARED)");
         kg_code_line(code, "    return items * 16;");
     }
+    kg_code_line(code, "(void)call;");
     if (plan->column)
         kg_code_line(code, "return kind == KG_HOST_GRAIN ? 1 : 0;");
     else

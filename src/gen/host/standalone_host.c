@@ -3,40 +3,12 @@
 #include "gen/standalone.h"
 
 #include "gen/shared/emit.h"
+#include "gen/shared/signature.h"
 #include "gen/shared/tidy.h"
 #include "gen/skeleton.h"
 
 #include <stdio.h>
 #include <string.h>
-
-// Storage types as every C compiler knows them: the bits of one narrow float, or of two elements of
-// 4 bits. (_Float16 is not to be had everywhere; a pointer to it may be cast.)
-static const char *plain_storage(enum kg_dtype dtype)
-{
-    if (kg_dtype_is_in_c(dtype))
-        return kg_emit_storage(dtype);
-    return kg_dtypes[dtype].bits <= 8 ? "uint8_t" : "uint16_t";
-}
-
-static bool is_size(const struct kg_size *size)
-{
-    return !size->is_param;
-}
-
-// "const float *x, float *y, int64_t P"
-static void add_parameters(const struct kg_op *op, struct kg_text *text)
-{
-    for (int i = 0; i < op->input_count + op->output_count; i++) {
-        kg_text_format(text, "%s%s%s *", i ? ", " : "", i < op->input_count ? "const " : "",
-                       plain_storage(op->tensors[i]->type.dtype));
-        kg_emit_name(text, op->tensors[i]->name);
-    }
-    for (int i = 0; i < op->size_count; i++)
-        if (is_size(op->sizes[i])) {
-            kg_text_add(text, ", int64_t ");
-            kg_emit_name(text, op->sizes[i]->name);
-        }
-}
 
 static void add_kernels(const struct kg_choice *choice, struct kg_text *text)
 {
@@ -83,7 +55,7 @@ static void add_entry(const struct kg_problem *problem, const struct kg_choice *
                 "out of memory.\nint ");
     kg_emit_name(text, op->name);
     kg_text_add(text, "(");
-    add_parameters(op, text);
+    kg_emit_parameters(op, text);
     kg_text_format(text, ")\n{\n    void *tensor[%d] = {", problem->tensor_count);
     for (int i = 0; i < op->input_count + op->output_count; i++) {
         kg_text_format(text, "%s(void *)", i ? ", " : "");
@@ -93,7 +65,7 @@ static void add_entry(const struct kg_problem *problem, const struct kg_choice *
     kg_text_add(text, "    const int64_t size[] = {");
     for (int i = 0; i < op->size_count; i++) {
         kg_text_add(text, i ? ", " : "");
-        if (is_size(op->sizes[i]))
+        if (kg_size_is_argument(op->sizes[i]))
             kg_emit_name(text, op->sizes[i]->name);
         else
             kg_text_format(text, "%lld", (long long)op->sizes[i]->value);
@@ -112,29 +84,17 @@ static void add_entry(const struct kg_problem *problem, const struct kg_choice *
 // What the file is for, how to compile it, what to call.
 static void add_usage(const struct kg_op *op, struct kg_text *text)
 {
-    bool halves = false, bytes = false, packed = false;
-    for (int i = 0; i < op->input_count + op->output_count; i++) {
-        enum kg_dtype dtype = op->tensors[i]->type.dtype;
-        halves |= kg_dtype_is_half(dtype);
-        bytes |= kg_dtype_is_narrow_float(dtype) && kg_dtypes[dtype].bits == 8;
-        packed |= kg_dtype_is_packed(dtype);
-    }
     kg_text_format(text,
                    "// Compile: cc -O3 -march=native -fno-math-errno -fno-trapping-math -fopenmp "
                    "-c %s.c\n// Call:    int ",
                    op->name);
     kg_emit_name(text, op->name);
     kg_text_add(text, "(");
-    add_parameters(op, text);
+    kg_emit_parameters(op, text);
     kg_text_add(text,
                 ");\n//\n// Tensors are contiguous and row-major. It returns 0, or 1 when out "
                 "of memory.\n");
-    if (halves)
-        kg_text_add(text, "// The uint16_t of an f16 or bf16 holds its bits.\n");
-    if (bytes)
-        kg_text_add(text, "// The uint8_t of a float of 8 bits holds its bits.\n");
-    if (packed)
-        kg_text_add(text, "// Two 4-bit elements share a byte, the even one in the low half.\n");
+    kg_emit_storage_notes(op, text);
     kg_text_add(text, "\n");
 }
 
@@ -159,7 +119,7 @@ static void add_argument(const struct kg_op *op, int tensor, struct kg_text *tex
     kg_text_add(text, tensor > 0 ? ", " : "");
     if (!kg_dtype_is_narrow_float(dtype))
         kg_text_format(text, "(%s%s *)", tensor < op->input_count ? "const " : "",
-                       plain_storage(dtype));
+                       kg_emit_plain_storage(dtype));
     kg_text_format(text, "call->tensor[%d]", tensor);
 }
 
@@ -197,7 +157,7 @@ static void add_adapter(const struct kg_op *op, const char *entry, struct kg_tex
     for (int i = 0; i < op->input_count + op->output_count; i++)
         add_argument(op, i, source);
     for (int i = 0; i < op->size_count; i++)
-        if (is_size(op->sizes[i]))
+        if (kg_size_is_argument(op->sizes[i]))
             kg_text_format(source, ", call->size[%d]", i);
     kg_text_format(source,
                    ")\n"

@@ -136,7 +136,7 @@ static const char *declared_name(const char *from, const char *to, size_t *lengt
     } else if (starts_with(from, to, scratch)) {
         name = from + sizeof "    char *" - 1;
     } else if (starts_with(at, to, "const ")) {
-        for (at += 6; at < to && is_name(*at); at++)
+        for (at += 6; at < to && (is_name(*at) || *at == ':'); at++)
             ;
         name = at < to && *at == ' ' ? at + 1 : NULL;
     }
@@ -199,12 +199,13 @@ static void tidy_functions(char *from, char *end)
 
 // The heads of generated files, wherever they are.
 static const char *const preludes[] = {
-    "host/prelude.h",   "elements.h",          "values.h",
-    "host/maths.h",     "host/maths_f32.h",    "host/floats.h",
-    "cuda/prelude.cuh", "cuda/maths.cuh",      "cuda/vectors.cuh",
-    "cuda/index.cuh",   "cuda/predicated.cuh", "cuda/lanes.cuh",
-    "cuda/running.cuh", "cuda/arrivals.cuh",   "cuda/narrow.cuh",
-    "cuda/tile.cuh",    "cuda/tensor.cuh",     "cuda/tensor_map.cuh",
+    "host/prelude.h",    "elements.h",          "values.h",
+    "host/maths.h",      "host/maths_f32.h",    "host/floats.h",
+    "cuda/prelude.cuh",  "cuda/maths.cuh",      "cuda/vectors.cuh",
+    "cuda/index.cuh",    "cuda/predicated.cuh", "cuda/lanes.cuh",
+    "cuda/running.cuh",  "cuda/arrivals.cuh",   "cuda/narrow.cuh",
+    "cuda/tile.cuh",     "cuda/tensor.cuh",     "cuda/tensor_map.cuh",
+    "cuda/launcher.cuh",
 };
 enum { PRELUDE_COUNT = sizeof preludes / sizeof preludes[0] };
 
@@ -390,7 +391,11 @@ void kg_gen_tidy(struct kg_text *source)
     char *end = source->data + source->length;
     char *found[PRELUDE_COUNT][2];
     size_t count = find_preludes(source->data, found);
-    tidy_functions(count > 0 ? found[0][1] : source->data, end);
+    // What is between preludes belongs to kernels too, if there are several.
+    for (size_t i = 0; i < count; i++)
+        tidy_functions(found[i][1], i > 0 ? found[i - 1][0] : end);
+    if (count == 0)
+        tidy_functions(source->data, end);
     for (size_t i = 0; i < count; i++)
         tidy_prelude(found[i][0], found[i][1], end);
     squeeze(source);

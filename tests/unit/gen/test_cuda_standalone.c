@@ -24,6 +24,13 @@ static void compiles(const char *op, const char *sizes, int least_kernels)
     CHECK_STATUS(device->backend->compile(device, &source, 120, &binary, &error), KG_OK, &error);
     kg_binary_free(&binary);
     kg_text_free(&text);
+    // With host functions around it, which NVRTC does not see, it is the same file.
+    CHECK(kg_gen_launcher_cuda(made.problem, &choice, &device->facts, &text));
+    CHECK(strstr(kg_text_string(&text), "extern \"C\" cudaError_t ") != NULL);
+    source.text = kg_text_string(&text);
+    CHECK_STATUS(device->backend->compile(device, &source, 120, &binary, &error), KG_OK, &error);
+    kg_binary_free(&binary);
+    kg_text_free(&text);
     unmake(&made);
 }
 

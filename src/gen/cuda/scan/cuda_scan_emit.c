@@ -398,7 +398,8 @@ static void emit_item(struct writer *writer)
     } else {
         kg_code_line(code, "const int64_t line = item, origin = 0, stop = length;");
     }
-    kg_code_line(code, "const int64_t first = line %% vectors * VECTOR, outer = line / vectors;");
+    kg_code_line(code, "const int64_t first = line %% vectors * VECTOR;");
+    kg_code_line(code, "const int64_t outer = line / vectors;");
     kg_axes_split(code, scan->nest, 0, scan->axis - 1, "(outer / inner)");
     kg_axes_split(code, scan->nest, scan->axis + 1, scan->run - 1, "(outer % inner)");
     kg_code_line(code, "%s::type carry[VECTOR];", writer->carried);
