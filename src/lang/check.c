@@ -101,8 +101,10 @@ struct kg_type_name kg_lang_check_type(struct kg_check *check, const struct kg_t
     const char *otherwise = kg_lang_format(
         check->job, "expected a dtype, or a variable declared by \"where %s in f16 bf16 f32\"",
         token->text);
+    const char *here =
+        kg_lang_foreign_type(check->job, token->text, "help: it is called ", " here");
     kg_lang_fail(check->job, token->span,
-                 kg_lang_suggest(check->job, token->text, names, count, otherwise),
+                 here ? here : kg_lang_suggest(check->job, token->text, names, count, otherwise),
                  "unknown type \"%s\"", token->text);
 }
 

@@ -4,6 +4,7 @@
 #ifndef KG_LANG_CHECK_H
 #define KG_LANG_CHECK_H
 
+#include "lang/foreign_words.h"
 #include "lang/syntax.h"
 
 struct kg_check {
@@ -26,6 +27,15 @@ const struct kg_expr *kg_lang_check_size(struct kg_check *check, const struct kg
 struct kg_type_name kg_lang_check_type(struct kg_check *check, const struct kg_token *token);
 // Refuses reserved names; `what` is "a tensor", "an index" ...
 void kg_lang_check_name(struct kg_lang_job *job, const struct kg_token *name, const char *what);
+
+// check_advice.c: advice in the names at hand.
+// Names for what is said of a call to a function of another language.
+void kg_lang_names_at_hand(struct kg_check *check, const struct kg_syntax_statement *statement,
+                           const struct kg_node *call, struct kg_foreign_names *names);
+// For an `index` in the subscripts of `read` that nothing names.
+const char *kg_lang_advise_reduction(struct kg_check *check,
+                                     const struct kg_syntax_statement *statement,
+                                     const struct kg_node *read, const char *index);
 
 struct kg_size *kg_lang_find_size(const struct kg_op *op, const char *name);
 struct kg_tensor *kg_lang_find_tensor(const struct kg_op *op, const char *name);

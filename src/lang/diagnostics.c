@@ -113,6 +113,18 @@ void kg_lang_show_line(struct kg_text *text, const struct kg_source *source, str
     add_carets(text, line, begin, at, last);
 }
 
+const char *kg_lang_slice(struct kg_lang_job *job, struct kg_span span)
+{
+    const struct kg_source *source = &job->source;
+    int skipped = span.line == source->first_line ? source->first_column : 1;
+    size_t at = find_line(source, span.line) + (size_t)(span.column - skipped);
+    size_t length = (size_t)span.length;
+    if (at > source->length || length > source->length - at ||
+        memchr(source->text + at, '\n', length))
+        return NULL;
+    return kg_lang_copy(job, source->text + at, length);
+}
+
 enum kg_status kg_lang_run(struct kg_lang_job *job, void (*work)(struct kg_lang_job *, void *),
                            void *user)
 {

@@ -53,6 +53,9 @@ char *kg_lang_format(struct kg_lang_job *job, const char *format, ...)
 const char *kg_lang_suggest(struct kg_lang_job *job, const char *name, const char *const *names,
                             size_t count, const char *otherwise);
 
+// The text under a span, NULL if it is not on one line of the source.
+const char *kg_lang_slice(struct kg_lang_job *job, struct kg_span span);
+
 // From the start of `a` to the end of `b`; `a` alone when they are on different lines.
 struct kg_span kg_lang_join(struct kg_span a, struct kg_span b);
 

@@ -42,6 +42,13 @@ void kg_parser_fail(struct kg_parser *parser, const char *advice)
     kg_lang_fail(parser->job, token->span, advice, "unexpected \"%s\"", token->text);
 }
 
+void kg_parser_refuse_foreign(struct kg_parser *parser, enum kg_foreign_place place)
+{
+    const char *advice = kg_lang_foreign(parser->job, place, parser->at->text, NULL);
+    if (advice && parser->at->kind != KG_TOKEN_STRING)
+        kg_parser_fail(parser, advice);
+}
+
 const struct kg_token *kg_parser_expect(struct kg_parser *parser, enum kg_token_kind kind,
                                         const char *expected)
 {
@@ -140,6 +147,8 @@ static struct kg_syntax_param **parse_params(struct kg_parser *parser,
 static struct kg_syntax_statement *parse_statement(struct kg_parser *parser)
 {
     struct kg_syntax_statement *statement = KG_LANG_NEW(parser->job, struct kg_syntax_statement);
+    if (parser->at[0].kind == KG_TOKEN_NAME && parser->at[1].kind != KG_TOKEN_OPEN_BRACKET)
+        kg_parser_refuse_foreign(parser, KG_FOREIGN_STATEMENT);
     statement->name = kg_parser_expect(parser, KG_TOKEN_NAME,
                                        "an operator, a statement such as y[i] = ..., or \"}\"");
     kg_parser_expect(parser, KG_TOKEN_OPEN_BRACKET, "\"[\"; a scalar is written l[] = ...");
@@ -166,6 +175,13 @@ static const struct kg_token *parse_number(struct kg_parser *parser, const char 
     return kg_parser_next(parser);
 }
 
+static const char *unknown_dtype_advice(struct kg_parser *parser, const struct kg_token *name)
+{
+    const char *here =
+        kg_lang_foreign_type(parser->job, name->text, "help: it is called ", " here");
+    return here ? here : "expected a dtype such as f16";
+}
+
 // `f16 1e-3 1e-3, f32 1.3e-6 1e-5`
 static void parse_tolerance(struct kg_parser *parser, struct kg_syntax_goal *goal)
 {
@@ -173,10 +189,8 @@ static void parse_tolerance(struct kg_parser *parser, struct kg_syntax_goal *goa
         const struct kg_token *name = kg_parser_expect(parser, KG_TOKEN_NAME, "a dtype");
         enum kg_dtype dtype = kg_dtype_find(name->text, strlen(name->text));
         if (dtype == KG_DTYPE_COUNT)
-            kg_lang_fail(parser->job, name->span, "expected a dtype such as f16",
-                         "unknown dtype "
-                         "\"%s\"",
-                         name->text);
+            kg_lang_fail(parser->job, name->span, unknown_dtype_advice(parser, name),
+                         "unknown dtype \"%s\"", name->text);
         if (goal->tolerance[dtype][0])
             kg_lang_fail(parser->job, name->span, NULL, "a second tolerance for %s", name->text);
         for (int i = 0; i < 2; i++)
@@ -283,8 +297,10 @@ static struct kg_syntax_op *parse_op(struct kg_parser *parser)
 {
     struct kg_syntax_op *op = KG_LANG_NEW(parser->job, struct kg_syntax_op);
     op->keyword = kg_parser_accept_word(parser, "op");
-    if (!op->keyword)
+    if (!op->keyword) {
+        kg_parser_refuse_foreign(parser, KG_FOREIGN_FILE);
         kg_parser_fail(parser, "expected \"op\"");
+    }
     parser->nodes = 0;
     op->name = kg_parser_expect(parser, KG_TOKEN_NAME, "the op's name");
     struct kg_syntax_tensor **outputs = parse_tensors(parser, &op->tensors, false);
