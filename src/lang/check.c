@@ -372,9 +372,10 @@ static void check_goal(struct kg_check *check)
     check_shapes(check, &from->tune, &goal->tune);
 }
 
-struct kg_op *kg_lang_check_op(struct kg_lang_job *job, const struct kg_syntax_op *syntax)
+struct kg_op *kg_lang_check_op(struct kg_lang_job *job, const struct kg_syntax_file *file,
+                               const struct kg_syntax_op *syntax)
 {
-    struct kg_check check = {.job = job, .syntax = syntax};
+    struct kg_check check = {.job = job, .file = file, .syntax = syntax};
     check.op = KG_LANG_NEW(job, struct kg_op);
     check.op->name = syntax->name->text;
     check.op->span = syntax->name->span;

@@ -9,6 +9,7 @@
 
 struct kg_check {
     struct kg_lang_job *job;
+    const struct kg_syntax_file *file;
     const struct kg_syntax_op *syntax;
     struct kg_op *op;
     bool defined[KG_MAX_TENSORS];         // outputs and intermediates: by an earlier statement
@@ -16,7 +17,8 @@ struct kg_check {
 };
 
 // Checks one op. Its `description` and `source` are left to the caller.
-struct kg_op *kg_lang_check_op(struct kg_lang_job *job, const struct kg_syntax_op *syntax);
+struct kg_op *kg_lang_check_op(struct kg_lang_job *job, const struct kg_syntax_file *file,
+                               const struct kg_syntax_op *syntax);
 
 // The statements, into check->op.
 void kg_lang_check_body(struct kg_check *check);
@@ -25,6 +27,9 @@ void kg_lang_check_body(struct kg_check *check);
 const struct kg_expr *kg_lang_check_size(struct kg_check *check, const struct kg_node *node);
 // The dtype or type variable a token names.
 struct kg_type_name kg_lang_check_type(struct kg_check *check, const struct kg_token *token);
+// Refuses a call of a function of the language with too few or too many arguments.
+void kg_lang_check_arity(struct kg_lang_job *job, const struct kg_node *call,
+                         enum kg_function function);
 // Refuses reserved names; `what` is "a tensor", "an index" ...
 void kg_lang_check_name(struct kg_lang_job *job, const struct kg_token *name, const char *what);
 

@@ -328,8 +328,10 @@ _Noreturn static void fail_function(struct scope *scope, const struct kg_node *n
     if (!advice && node->argument_count == 1 && at_hand.arguments[0])
         advice = kg_lang_foreign_type(job, name, "help: write cast(",
                                       kg_lang_format(job, ", %s)", at_hand.arguments[0]));
-    const char *names[KG_FUNCTION_COUNT + KG_REDUCE_COUNT + 2] = {"cast", "pad"};
+    const char *names[KG_FUNCTION_COUNT + KG_REDUCE_COUNT + KG_MAX_FUNCTIONS + 2] = {"cast", "pad"};
     size_t count = 2;
+    for (const struct kg_syntax_function *f = scope->check->file->functions; f; f = f->next)
+        names[count++] = f->name->text;
     for (int i = 0; i < KG_FUNCTION_COUNT; i++)
         if (!kg_functions[i].is_operator)
             names[count++] = kg_functions[i].name;
@@ -343,9 +345,18 @@ _Noreturn static void fail_function(struct scope *scope, const struct kg_node *n
                  "unknown function \"%s\"", name);
 }
 
+void kg_lang_check_arity(struct kg_lang_job *job, const struct kg_node *call,
+                         enum kg_function function)
+{
+    int arity = kg_functions[function].arity;
+    if (call->argument_count != arity)
+        kg_lang_fail(job, call->span, NULL, "%s() takes %d argument%s, not %d",
+                     kg_functions[function].name, arity, arity == 1 ? "" : "s",
+                     call->argument_count);
+}
+
 static struct kg_expr *build_call(struct scope *scope, const struct kg_node *node)
 {
-    struct kg_lang_job *job = scope->check->job;
     const char *name = node->token->text;
     if (strcmp(name, "cast") == 0)
         return build_cast(scope, node);
@@ -354,10 +365,7 @@ static struct kg_expr *build_call(struct scope *scope, const struct kg_node *nod
     enum kg_function function = kg_function_find(name, strlen(name));
     if (function == KG_FUNCTION_COUNT)
         fail_function(scope, node);
-    const struct kg_function_info *info = &kg_functions[function];
-    if (node->argument_count != info->arity)
-        kg_lang_fail(job, node->span, NULL, "%s() takes %d argument%s, not %d", name, info->arity,
-                     info->arity == 1 ? "" : "s", node->argument_count);
+    kg_lang_check_arity(scope->check->job, node, function);
     struct kg_expr *expr = new_expr(scope, node, KG_EXPR_CALL);
     expr->function = function;
     build_arguments(scope, expr, node->arguments, node->argument_count);

@@ -14,9 +14,11 @@ struct kg_source {
     const char *name;
     const char *text;
     size_t length;
-    int first_line; // position of the first byte in the file, from 1
-    int first_column;
+    const struct kg_piece *pieces; // in the order of their places in the file, which are distinct
+    int piece_count;
 };
+
+struct kg_source kg_lang_source_of(const struct kg_op *op);
 
 struct kg_lang_job {
     struct kg_arena *arena;

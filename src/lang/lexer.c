@@ -73,7 +73,11 @@ static char peek(const struct lexer *lexer, size_t ahead)
 static struct kg_span span_at(const struct lexer *lexer, size_t begin, size_t end)
 {
     size_t length = end > begin ? end - begin : 1;
-    return (struct kg_span){lexer->line, (int)(begin - lexer->line_start) + 1, (int)length};
+    return (struct kg_span){
+        .line = lexer->line,
+        .column = (int)(begin - lexer->line_start) + 1,
+        .length = (int)length,
+    };
 }
 
 static void check_text(struct lexer *lexer)

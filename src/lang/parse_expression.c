@@ -221,6 +221,12 @@ static struct kg_node *parse_reduction(struct kg_parser *parser, const struct kg
 
 static struct kg_node *parse_read(struct kg_parser *parser, const struct kg_token *name)
 {
+    if (parser->in_function)
+        kg_lang_fail(parser->job, name->span,
+                     kg_lang_format(parser->job,
+                                    "help: make the element a parameter, and write %s in its place",
+                                    name->text),
+                     "a function cannot read tensors");
     struct kg_node *node = new_node(parser, KG_NODE_READ, name);
     kg_parser_next(parser);
     parse_arguments(parser, node, KG_TOKEN_CLOSE_BRACKET);
@@ -245,7 +251,11 @@ static struct kg_node *parse_named(struct kg_parser *parser)
         return new_node(parser, KG_NODE_NAME, name);
     bool is_function = kg_function_find(name->text, length) != KG_FUNCTION_COUNT;
     bool is_reduce = kg_reduce_find(name->text, length) != KG_REDUCE_COUNT;
-    if (is_reduce && (!is_function || is_reduction(parser->at)))
+    if (is_reduce && !is_function && parser->in_function)
+        kg_lang_fail(parser->job, name->span,
+                     "help: make the result a parameter, and reduce where the function is called",
+                     "a function cannot hold a reduction");
+    if (is_reduce && !parser->in_function && (!is_function || is_reduction(parser->at)))
         return parse_reduction(parser, name);
     struct kg_node *node = new_node(parser, KG_NODE_CALL, name);
     kg_parser_next(parser);

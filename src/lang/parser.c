@@ -299,7 +299,7 @@ static struct kg_syntax_op *parse_op(struct kg_parser *parser)
     op->keyword = kg_parser_accept_word(parser, "op");
     if (!op->keyword) {
         kg_parser_refuse_foreign(parser, KG_FOREIGN_FILE);
-        kg_parser_fail(parser, "expected \"op\"");
+        kg_parser_fail(parser, "expected \"op\" or \"fn\"");
     }
     parser->nodes = 0;
     op->name = kg_parser_expect(parser, KG_TOKEN_NAME, "the op's name");
@@ -328,16 +328,57 @@ static struct kg_syntax_op *parse_op(struct kg_parser *parser)
     return op;
 }
 
-struct kg_syntax_op *kg_lang_parse_syntax(struct kg_lang_job *job)
+// `fn clip(x, bound) = min(max(x, -bound), bound)`
+static struct kg_syntax_function *parse_function(struct kg_parser *parser,
+                                                 const struct kg_token *keyword)
+{
+    struct kg_syntax_function *function = KG_LANG_NEW(parser->job, struct kg_syntax_function);
+    function->keyword = keyword;
+    function->name = kg_parser_expect(parser, KG_TOKEN_NAME, "the function's name");
+    kg_parser_expect(parser, KG_TOKEN_OPEN_PAREN, "\"(\" and the parameters");
+    const struct kg_token *end = kg_parser_accept(parser, KG_TOKEN_CLOSE_PAREN);
+    while (!end) {
+        const struct kg_token *name = kg_parser_expect(parser, KG_TOKEN_NAME, "a parameter");
+        if (function->parameter_count == KG_MAX_PARAMETERS)
+            kg_lang_fail(parser->job, name->span, NULL, "more than %d parameters",
+                         KG_MAX_PARAMETERS);
+        function->parameters[function->parameter_count++] = name;
+        end = kg_parser_accept(parser, KG_TOKEN_CLOSE_PAREN);
+        if (!end)
+            kg_parser_expect(parser, KG_TOKEN_COMMA,
+                             "\",\" or \")\"; a parameter is a name without a type");
+    }
+    kg_parser_expect(parser, KG_TOKEN_ASSIGN, "\"=\" and what the function gives");
+    parser->nodes = 0;
+    parser->in_function = true;
+    function->body = kg_parser_expression(parser);
+    parser->in_function = false;
+    const struct kg_token *last = parser->at - 1;
+    function->end = last->offset + strlen(last->text);
+    return function;
+}
+
+struct kg_syntax_file *kg_lang_parse_syntax(struct kg_lang_job *job)
 {
     struct kg_parser parser = {.job = job, .at = kg_lang_lex(job)};
-    struct kg_syntax_op *first = NULL;
-    struct kg_syntax_op **link = &first;
-    for (int count = 0; parser.at->kind != KG_TOKEN_END; count++) {
-        if (count == KG_MAX_OPS)
+    struct kg_syntax_file *file = KG_LANG_NEW(job, struct kg_syntax_file);
+    struct kg_syntax_function **function = &file->functions;
+    struct kg_syntax_op **op = &file->ops;
+    int ops = 0, functions = 0;
+    while (parser.at->kind != KG_TOKEN_END) {
+        const struct kg_token *keyword = kg_parser_accept_word(&parser, "fn");
+        if (keyword && functions++ == KG_MAX_FUNCTIONS)
+            kg_lang_fail(job, keyword->span, NULL, "more than %d functions in one file",
+                         KG_MAX_FUNCTIONS);
+        if (keyword) {
+            *function = parse_function(&parser, keyword);
+            function = &(*function)->next;
+            continue;
+        }
+        if (ops++ == KG_MAX_OPS)
             kg_lang_fail(job, parser.at->span, NULL, "more than %d ops in one file", KG_MAX_OPS);
-        *link = parse_op(&parser);
-        link = &(*link)->next;
+        *op = parse_op(&parser);
+        op = &(*op)->next;
     }
-    return first;
+    return file;
 }

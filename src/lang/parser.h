@@ -11,7 +11,8 @@ struct kg_parser {
     struct kg_lang_job *job;
     const struct kg_token *at; // the next token; the array ends with KG_TOKEN_END
     int depth;                 // of nested expressions
-    int nodes;                 // made for the current op
+    int nodes;                 // made for the current op or function
+    bool in_function;          // in the body of one: no reads and no reductions
 };
 
 // Steps over the next token and returns it.
