@@ -4,6 +4,7 @@
 
 #include "base/names.h"
 #include "base/text.h"
+#include "lang/lang.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -147,6 +148,14 @@ enum kg_status kg_lang_run(struct kg_lang_job *job, void (*work)(struct kg_lang_
     if (setjmp(job->bail) == 0)
         work(job, user);
     return job->status;
+}
+
+void kg_lang_show_error(struct kg_text *text, const struct kg_op *op, struct kg_span span,
+                        const char *message)
+{
+    const struct kg_source source = kg_lang_source_of(op);
+    kg_text_format(text, "%s:%d:%d: error: %s\n", op->file, span.line, span.column, message);
+    kg_lang_show_line(text, &source, span);
 }
 
 static void add_origin(struct kg_text *text, const struct kg_source *source,

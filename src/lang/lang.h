@@ -58,4 +58,9 @@ enum kg_status kg_lang_infer_sizes(const struct kg_op *instance, const int *rank
 void kg_lang_print_expr(struct kg_text *text, const struct kg_expr *expr);
 void kg_lang_print_statement(struct kg_text *text, const struct kg_statement *statement);
 
+// "file:line:column: error: MESSAGE" and the line with carets, each with a newline; for what is
+// found wrong with an instance once its sizes are known.
+void kg_lang_show_error(struct kg_text *text, const struct kg_op *op, struct kg_span span,
+                        const char *message);
+
 #endif
