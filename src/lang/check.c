@@ -370,6 +370,7 @@ static void check_goal(struct kg_check *check)
                                                        from->tolerance[i][1]->number};
     check_shapes(check, &from->verify, &goal->verify);
     check_shapes(check, &from->tune, &goal->tune);
+    kg_lang_check_ranges(check);
 }
 
 struct kg_op *kg_lang_check_op(struct kg_lang_job *job, const struct kg_syntax_file *file,

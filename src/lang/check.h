@@ -27,6 +27,8 @@ void kg_lang_check_body(struct kg_check *check);
 const struct kg_expr *kg_lang_check_size(struct kg_check *check, const struct kg_node *node);
 // The dtype or type variable a token names.
 struct kg_type_name kg_lang_check_type(struct kg_check *check, const struct kg_token *token);
+// check_ranges.c: the ranges of inputs that the goal names.
+void kg_lang_check_ranges(struct kg_check *check);
 // Refuses a call of a function of the language with too few or too many arguments.
 void kg_lang_check_arity(struct kg_lang_job *job, const struct kg_node *call,
                          enum kg_function function);

@@ -276,6 +276,7 @@ static void instantiate(struct kg_lang_job *job, void *user)
     to->description = copy_text(s, from->description);
     to->source = copy_text(s, from->source);
     to->file = copy_text(s, from->file);
+    to->warnings = copy_text(s, from->warnings);
     to->pieces = copy_pieces(s, from);
     to->goal.baseline_kind = copy_text(s, from->goal.baseline_kind);
     to->goal.baseline = copy_text(s, from->goal.baseline);

@@ -5,6 +5,7 @@
 #include "base/names.h"
 #include "lang/check.h"
 #include "lang/functions.h"
+#include "lang/unused.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -129,6 +130,7 @@ static void parse(struct kg_lang_job *job, void *user)
         struct kg_op *op = kg_lang_check_op(job, syntax, from);
         check_unique(job, file, op);
         add_source(job, syntax, from, op);
+        op->warnings = kg_lang_unused_of_op(job, op);
         bytes += strlen(op->source);
         if (bytes > MOST_SOURCE)
             kg_lang_fail(job, op->span, "help: make it several files",
@@ -136,6 +138,7 @@ static void parse(struct kg_lang_job *job, void *user)
                          MOST_SOURCE >> 20);
         file->ops[file->op_count++] = op;
     }
+    file->warnings = kg_lang_unused_functions(job, syntax);
     result->file = file;
 }
 

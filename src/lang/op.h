@@ -164,6 +164,15 @@ struct kg_tolerance {
     double absolute;
 };
 
+// Of the values of an input, ends included: `verify x in 0..1`. An end may be infinite.
+struct kg_range {
+    bool given;
+    double low;
+    double high;
+    int64_t least; // of integers
+    int64_t most;
+};
+
 struct kg_goal {
     bool given;
     const char *baseline_kind; // "torch", or NULL when none was written
@@ -173,6 +182,7 @@ struct kg_goal {
     struct kg_tolerance tolerance[KG_DTYPE_COUNT];
     struct kg_shapes verify;
     struct kg_shapes tune;
+    struct kg_range ranges[KG_MAX_TENSORS]; // of inputs, by tensor
 };
 
 struct kg_op {
@@ -181,7 +191,8 @@ struct kg_op {
     struct kg_span span;
     // A file of its own: the functions it calls, and the op with its comment and goal, as written.
     const char *source;
-    const char *file; // name of the file it came from, as shown in diagnostics
+    const char *file;     // name of the file it came from, as shown in diagnostics
+    const char *warnings; // of what it never uses, "" for none
     int piece_count;
     const struct kg_piece *pieces; // of `source`, by their places in the file
     int size_count;

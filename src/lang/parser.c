@@ -236,11 +236,47 @@ static void parse_baseline(struct kg_parser *parser, struct kg_syntax_goal *goal
     goal->baseline = kg_parser_expect(parser, KG_TOKEN_STRING, "the baseline's text in quotes");
 }
 
+static struct kg_syntax_end parse_end(struct kg_parser *parser)
+{
+    struct kg_syntax_end end = {.is_negative = kg_parser_accept(parser, KG_TOKEN_MINUS) != NULL};
+    if (!kg_parser_is_word(parser->at, "inf") && parser->at->kind != KG_TOKEN_INTEGER &&
+        parser->at->kind != KG_TOKEN_REAL)
+        kg_parser_fail(parser, "expected a number or inf, as in verify x in 0..1");
+    end.token = kg_parser_next(parser);
+    return end;
+}
+
+// `x in 0..1, w in -inf..0`
+static void parse_ranges(struct kg_parser *parser, struct kg_syntax_goal *goal)
+{
+    struct kg_syntax_range **link = &goal->ranges;
+    while (*link)
+        link = &(*link)->next;
+    do {
+        struct kg_syntax_range *range = KG_LANG_NEW(parser->job, struct kg_syntax_range);
+        range->name = kg_parser_expect(parser, KG_TOKEN_NAME, "an input, as in x in 0..1");
+        if (!kg_parser_accept_word(parser, "in"))
+            kg_parser_fail(parser, "expected \"in\" and a range, as in x in 0..1");
+        struct kg_span begin = parser->at->span;
+        range->low = parse_end(parser);
+        kg_parser_expect(parser, KG_TOKEN_RANGE, "a range such as 0..1");
+        range->high = parse_end(parser);
+        range->span = kg_lang_join(begin, range->high.token->span);
+        *link = range;
+        link = &range->next;
+    } while (kg_parser_accept(parser, KG_TOKEN_COMMA));
+}
+
 static void parse_goal_entry(struct kg_parser *parser, struct kg_syntax_goal *goal)
 {
     const struct kg_token *word =
         kg_parser_expect(parser, KG_TOKEN_NAME,
                          "\"}\" or one of baseline, speedup, rounds, tolerance, verify, tune");
+    if (strcmp(word->text, "verify") == 0 && parser->at->kind == KG_TOKEN_NAME &&
+        kg_parser_is_word(&parser->at[1], "in")) {
+        parse_ranges(parser, goal);
+        return;
+    }
     size_t which = 0;
     while (which < sizeof goal_words / sizeof goal_words[0] &&
            strcmp(word->text, goal_words[which]) != 0)

@@ -86,6 +86,21 @@ struct kg_syntax_shapes {
     const struct kg_token **values; // row_count * size_count
 };
 
+// One end of a range: a number or `inf`.
+struct kg_syntax_end {
+    const struct kg_token *token;
+    bool is_negative;
+};
+
+// `x in 0..1`
+struct kg_syntax_range {
+    const struct kg_token *name;
+    struct kg_syntax_end low;
+    struct kg_syntax_end high;
+    struct kg_span span; // from end to end
+    struct kg_syntax_range *next;
+};
+
 struct kg_syntax_goal {
     const struct kg_token *keyword; // NULL: no goal was written
     const struct kg_token *baseline_kind;
@@ -96,6 +111,7 @@ struct kg_syntax_goal {
     const struct kg_token *tolerance[KG_DTYPE_COUNT][2];
     struct kg_syntax_shapes verify;
     struct kg_syntax_shapes tune;
+    struct kg_syntax_range *ranges; // by `next`
 };
 
 struct kg_syntax_op {
