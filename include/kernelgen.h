@@ -176,8 +176,8 @@ KG_API enum kg_status kg_context_devices(struct kg_context *context, bool json, 
 KG_API enum kg_status kg_op_parse(struct kg_context *context, const char *file, const char *text,
                                   size_t length, const char *name, struct kg_op **op);
 KG_API void kg_op_destroy(struct kg_op *op);
-// The names of all ops of a text, in order, one per line. Of several ops, `notice` is told what none
-// of them uses.
+// The names of all ops of a text, in order, one per line. Of several ops, `notice` is told what
+// none of them uses.
 KG_API enum kg_status kg_op_names(struct kg_context *context, const char *file, const char *text,
                                   size_t length, char **names);
 KG_API const char *kg_op_name(const struct kg_op *op);
