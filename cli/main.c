@@ -25,7 +25,8 @@ const struct cli_command cli_commands[] = {
      SUBJECT_OPTIONS | CLI_RIGOR | CLI_TIME | CLI_BUNDLE | CLI_LANG | CLI_OVERRIDE | CLI_SANITIZE,
      1, 1, "*.kg", NULL, cli_build},
     {"check", "OP.kg [OPTIONS]", "parse and analyse; the definition document on stdout",
-     "Without --op, a file of several ops is checked as a whole and its ops are listed.\n\n"
+     "Without --op, a file of several ops is checked as a whole and its ops are listed. What the\n"
+     "definition names and never uses is told on standard error.\n\n"
      "  kernelgen check ops/bias_relu.kg\n"
      "  kernelgen check ops/softmax.kg --op softmax --size P=1024,D=513 --lang zh\n",
      SUBJECT_OPTIONS | CLI_OUT | CLI_LANG, 1, 1, "*.kg", NULL, cli_check},
@@ -44,7 +45,8 @@ const struct cli_command cli_commands[] = {
      "Judges the generated kernel (by rule or from what is known, unless --rigor asks for a\n"
      "search) or, with --candidate, a foreign kernel: a C file with a function named like the op\n"
      "and the signature that 'emit --target host' shows, or an edited file of that command. For\n"
-     "GPUs a .cu or .ptx file that says how it is launched (docs/verification.md).\n\n"
+     "GPUs a .cu or .ptx file that says how it is launched (docs/verification.md). Inputs keep to\n"
+     "the ranges in the goal, as in 'verify x in 0..1'.\n\n"
      "  kernelgen verify ops/bias_relu.kg\n"
      "  kernelgen emit ops/bias_relu.kg --dtype T=f32 --target host --out mine.c\n"
      "  kernelgen verify ops/bias_relu.kg --dtype T=f32 --candidate mine.c --seed 7\n",

@@ -172,11 +172,12 @@ KG_API enum kg_status kg_context_devices(struct kg_context *context, bool json, 
 
 // Parses and checks a whole text, and picks the op called `name` (NULL: the only one). `file` is
 // the name shown in diagnostics. Plans and problems keep what they need: an op may be destroyed
-// before them.
+// before them. Of inputs, intermediates, params and functions that are never used `notice` is told.
 KG_API enum kg_status kg_op_parse(struct kg_context *context, const char *file, const char *text,
                                   size_t length, const char *name, struct kg_op **op);
 KG_API void kg_op_destroy(struct kg_op *op);
-// The names of all ops of a text, in order, one per line.
+// The names of all ops of a text, in order, one per line. Of several ops, `notice` is told what
+// none of them uses.
 KG_API enum kg_status kg_op_names(struct kg_context *context, const char *file, const char *text,
                                   size_t length, char **names);
 KG_API const char *kg_op_name(const struct kg_op *op);

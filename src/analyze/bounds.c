@@ -7,6 +7,8 @@
 
 #include "analyze/analyze.h"
 
+#include <string.h>
+
 struct checker {
     const struct kg_problem *problem;
     const struct kg_statement *statement;
@@ -31,42 +33,85 @@ static void print_reach(struct kg_text *text, const struct kg_interval *interval
                        (long long)interval->high);
 }
 
-static enum kg_status refuse(const struct checker *check, const struct kg_expr *read, int dimension,
+// " where i runs over 0..7"
+static void print_indices(struct kg_text *text, const struct kg_scope *scope,
+                          const struct kg_expr *subscript)
+{
+    bool used[KG_MAX_INDICES] = {false};
+    kg_analyze_used(subscript, used);
+    const char *before = " where ";
+    for (int i = 0; i < scope->count && subscript->kind != KG_EXPR_INDEX; i++) {
+        int id = scope->order[i]->id;
+        if (!used[id])
+            continue;
+        kg_text_format(text, "%s%s runs over %lld..%lld", before, scope->order[i]->name,
+                       (long long)scope->low[id], (long long)scope->high[id]);
+        before = ", ";
+    }
+}
+
+static enum kg_status fail(const struct checker *check, const struct kg_expr *read,
+                           struct kg_span span, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+// The place of `span`, with `read` and what is said of it, which goes on after the first newline
+// below the line.
+static enum kg_status fail(const struct checker *check, const struct kg_expr *read,
+                           struct kg_span span, const char *format, ...)
+{
+    struct kg_text where = {0}, message = {0}, text = {0};
+    va_list arguments;
+    kg_lang_print_expr(&where, read);
+    kg_text_add(&message, kg_text_string(&where));
+    va_start(arguments, format);
+    kg_text_vformat(&message, format, arguments);
+    va_end(arguments);
+    char *rest = message.data ? strchr(message.data, '\n') : NULL;
+    if (rest)
+        *rest++ = '\0';
+    kg_lang_show_error(&text, check->problem->op, span, kg_text_string(&message));
+    kg_text_add(&text, rest ? rest : "");
+    enum kg_status status =
+        text.failed ? kg_error_memory(check->error, "a diagnostic")
+                    : kg_error_set(check->error, KG_ERROR_SHAPE, "%s", kg_text_string(&text));
+    kg_text_free(&where);
+    kg_text_free(&message);
+    kg_text_free(&text);
+    return status;
+}
+
+static enum kg_status refuse(const struct checker *check, const struct place *place,
+                             const struct kg_expr *read, int dimension,
                              const struct kg_interval *interval, int64_t size)
 {
+    const char *name = read->tensor->name;
+    const struct kg_expr *subscript = read->arguments[dimension];
     struct kg_text where = {0}, reach = {0};
     kg_lang_print_expr(&where, read);
-    kg_text_add(&reach, "subscript ");
-    kg_lang_print_expr(&reach, read->arguments[dimension]);
+    kg_lang_print_expr(&reach, subscript);
     kg_text_add(&reach, " ");
     print_reach(&reach, interval);
-    struct kg_text statement = {0};
-    kg_lang_print_statement(&statement, check->statement);
-    const char *name = read->tensor->name;
-    enum kg_status status = kg_error_set(
-        check->error, KG_ERROR_SHAPE,
-        "line %d: %s reads outside %s\n"
-        "  in        %s\n"
-        "  dimension %d of %s has %lld element%s, but %s\n"
-        "  hint      pad(%s, value) gives the elements outside a value",
-        read->span.line, kg_text_string(&where), name, kg_text_string(&statement), dimension, name,
-        (long long)size, size == 1 ? "" : "s", kg_text_string(&reach), kg_text_string(&where));
+    if (interval->known)
+        print_indices(&reach, &place->scope, subscript);
+    enum kg_status status =
+        fail(check, read, subscript->span,
+             " reads outside %s\n"
+             "dimension %d of %s has %lld element%s, but subscript %s\n"
+             "help: pad(%s, value) gives what lies outside a value; or let the index run over less",
+             name, dimension, name, (long long)size, size == 1 ? "" : "s", kg_text_string(&reach),
+             kg_text_string(&where));
     kg_text_free(&where);
     kg_text_free(&reach);
-    kg_text_free(&statement);
     return status;
 }
 
 static enum kg_status refuse_gather(const struct checker *check, const struct kg_expr *read,
                                     int dimension)
 {
-    struct kg_text where = {0};
-    kg_lang_print_expr(&where, read);
-    enum kg_status status = kg_error_set(
-        check->error, KG_ERROR_SHAPE, "line %d: %s gathers from dimension %d of %s, which is empty",
-        read->span.line, kg_text_string(&where), dimension, read->tensor->name);
-    kg_text_free(&where);
-    return status;
+    return fail(check, read, read->span,
+                " gathers from dimension %d of %s, which is empty\n"
+                "help: bind a size above 0, or pad the read",
+                dimension, read->tensor->name);
 }
 
 static enum kg_status check_expr(const struct checker *check, const struct place *place,
@@ -86,7 +131,7 @@ static enum kg_status check_subscript(const struct checker *check, const struct 
         return KG_OK;
     if (!interval.known || interval.low < -far || interval.high > far ||
         (!read->pad && (interval.low < 0 || interval.high >= size)))
-        return refuse(check, read, dimension, &interval, size);
+        return refuse(check, place, read, dimension, &interval, size);
     return KG_OK;
 }
 

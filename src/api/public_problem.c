@@ -17,6 +17,12 @@ static void release_owner(struct kg_op_owner *owner)
     free(owner);
 }
 
+static void tell_warnings(const struct kg_context *context, const char *warnings)
+{
+    if (warnings[0])
+        kg_session_tell(&context->session, "%s", warnings);
+}
+
 enum kg_status kg_op_parse(struct kg_context *context, const char *file, const char *text,
                            size_t length, const char *name, struct kg_op **op)
 {
@@ -38,6 +44,8 @@ enum kg_status kg_op_parse(struct kg_context *context, const char *file, const c
         release_owner(owner);
         return status;
     }
+    tell_warnings(context, parsed->warnings);
+    tell_warnings(context, (*op)->warnings);
     (*op)->owner = owner;
     return KG_OK;
 }
@@ -61,6 +69,11 @@ enum kg_status kg_op_names(struct kg_context *context, const char *file, const c
     if (status == KG_OK)
         for (int i = 0; i < parsed->op_count; i++)
             kg_text_format(&list, "%s\n", parsed->ops[i]->name);
+    if (status == KG_OK && parsed->op_count > 1) { // of a single one kg_op_parse tells
+        tell_warnings(context, parsed->warnings);
+        for (int i = 0; i < parsed->op_count; i++)
+            tell_warnings(context, parsed->ops[i]->warnings);
+    }
     kg_arena_free(&arena);
     return kg_api_give(context, status, &list, names);
 }

@@ -101,8 +101,10 @@ struct kg_type_name kg_lang_check_type(struct kg_check *check, const struct kg_t
     const char *otherwise = kg_lang_format(
         check->job, "expected a dtype, or a variable declared by \"where %s in f16 bf16 f32\"",
         token->text);
+    const char *here =
+        kg_lang_foreign_type(check->job, token->text, "help: it is called ", " here");
     kg_lang_fail(check->job, token->span,
-                 kg_lang_suggest(check->job, token->text, names, count, otherwise),
+                 here ? here : kg_lang_suggest(check->job, token->text, names, count, otherwise),
                  "unknown type \"%s\"", token->text);
 }
 
@@ -368,11 +370,13 @@ static void check_goal(struct kg_check *check)
                                                        from->tolerance[i][1]->number};
     check_shapes(check, &from->verify, &goal->verify);
     check_shapes(check, &from->tune, &goal->tune);
+    kg_lang_check_ranges(check);
 }
 
-struct kg_op *kg_lang_check_op(struct kg_lang_job *job, const struct kg_syntax_op *syntax)
+struct kg_op *kg_lang_check_op(struct kg_lang_job *job, const struct kg_syntax_file *file,
+                               const struct kg_syntax_op *syntax)
 {
-    struct kg_check check = {.job = job, .syntax = syntax};
+    struct kg_check check = {.job = job, .file = file, .syntax = syntax};
     check.op = KG_LANG_NEW(job, struct kg_op);
     check.op->name = syntax->name->text;
     check.op->span = syntax->name->span;

@@ -17,6 +17,7 @@ struct scope {
     int visible_count;
     struct kg_index *visible[KG_MAX_INDICES];
     int subscripts; // nesting of subscripts and bounds, where quotients are meant to be rounded
+    const struct kg_node *read;      // whose subscripts are being read; NULL: none
     const struct kg_binder *opening; // indices of the reduction whose bounds are being read
 };
 
@@ -109,15 +110,24 @@ _Noreturn static void fail_name(struct scope *scope, const struct kg_node *node)
     size_t count = 0;
     for (int i = 0; i < scope->visible_count; i++)
         names[count++] = scope->visible[i]->name;
+    if (scope->read)
+        kg_lang_fail(
+            check->job, node->span,
+            kg_lang_suggest(check->job, name, names, count,
+                            kg_lang_advise_reduction(check, scope->statement, scope->read, name)),
+            "\"%s\" is not an index of the left side, nor of a reduction", name);
     for (int i = 0; i < check->op->size_count; i++)
         names[count++] = check->op->sizes[i]->name;
     for (int i = 0; i < check->op->tensor_count; i++)
         names[count++] = check->op->tensors[i]->name;
     for (const struct kg_constant *constant = kg_constants; constant->name; constant++)
         names[count++] = constant->name;
+    const char *foreign = kg_lang_foreign(check->job, KG_FOREIGN_VALUE, name, NULL);
     kg_lang_fail(check->job, node->span,
-                 kg_lang_suggest(check->job, name, names, count,
-                                 "expected an index in scope, a size, a param or a number"),
+                 foreign
+                     ? foreign
+                     : kg_lang_suggest(check->job, name, names, count,
+                                       "expected an index in scope, a size, a param or a number"),
                  "unknown name \"%s\"", name);
 }
 
@@ -249,9 +259,12 @@ static struct kg_expr *build_read(struct scope *scope, const struct kg_node *nod
                      node->argument_count == 1 ? "" : "s");
     struct kg_expr *expr = new_expr(scope, node, KG_EXPR_READ);
     expr->tensor = tensor;
+    const struct kg_node *outer = scope->read;
     scope->subscripts++;
+    scope->read = node;
     build_arguments(scope, expr, node->arguments, node->argument_count);
     scope->subscripts--;
+    scope->read = outer;
     for (int i = 0; i < tensor->rank; i++) {
         const struct kg_expr *subscript = expr->arguments[i];
         check_subscript(scope, subscript, true);
@@ -305,33 +318,54 @@ static void check_fraction(struct scope *scope, const struct kg_expr *expr)
                      "the quotient of two integers is rounded down");
 }
 
-static struct kg_expr *build_call(struct scope *scope, const struct kg_node *node)
+_Noreturn static void fail_function(struct scope *scope, const struct kg_node *node)
 {
     struct kg_lang_job *job = scope->check->job;
+    const char *name = node->token->text;
+    struct kg_foreign_names at_hand;
+    kg_lang_names_at_hand(scope->check, scope->statement, node, &at_hand);
+    const char *advice = kg_lang_foreign(job, KG_FOREIGN_FUNCTION, name, &at_hand);
+    if (!advice && node->argument_count == 1 && at_hand.arguments[0])
+        advice = kg_lang_foreign_type(job, name, "help: write cast(",
+                                      kg_lang_format(job, ", %s)", at_hand.arguments[0]));
+    const char *names[KG_FUNCTION_COUNT + KG_REDUCE_COUNT + KG_MAX_FUNCTIONS + 2] = {"cast", "pad"};
+    size_t count = 2;
+    for (const struct kg_syntax_function *f = scope->check->file->functions; f; f = f->next)
+        names[count++] = f->name->text;
+    for (int i = 0; i < KG_FUNCTION_COUNT; i++)
+        if (!kg_functions[i].is_operator)
+            names[count++] = kg_functions[i].name;
+    for (int i = 0; i < KG_REDUCE_COUNT; i++)
+        names[count++] = kg_reduces[i].name;
+    const char *otherwise = kg_lang_find_tensor(scope->check->op, name)
+                                ? "help: a tensor is read with brackets, as in x[i]"
+                                : NULL;
+    kg_lang_fail(job, node->token->span,
+                 advice ? advice : kg_lang_suggest(job, name, names, count, otherwise),
+                 "unknown function \"%s\"", name);
+}
+
+void kg_lang_check_arity(struct kg_lang_job *job, const struct kg_node *call,
+                         enum kg_function function)
+{
+    int arity = kg_functions[function].arity;
+    if (call->argument_count != arity)
+        kg_lang_fail(job, call->span, NULL, "%s() takes %d argument%s, not %d",
+                     kg_functions[function].name, arity, arity == 1 ? "" : "s",
+                     call->argument_count);
+}
+
+static struct kg_expr *build_call(struct scope *scope, const struct kg_node *node)
+{
     const char *name = node->token->text;
     if (strcmp(name, "cast") == 0)
         return build_cast(scope, node);
     if (strcmp(name, "pad") == 0)
         return build_pad(scope, node);
     enum kg_function function = kg_function_find(name, strlen(name));
-    if (function == KG_FUNCTION_COUNT) {
-        const char *names[KG_FUNCTION_COUNT + KG_REDUCE_COUNT + 2] = {"cast", "pad"};
-        size_t count = 2;
-        for (int i = 0; i < KG_FUNCTION_COUNT; i++)
-            if (!kg_functions[i].is_operator)
-                names[count++] = kg_functions[i].name;
-        for (int i = 0; i < KG_REDUCE_COUNT; i++)
-            names[count++] = kg_reduces[i].name;
-        const char *otherwise = kg_lang_find_tensor(scope->check->op, name)
-                                    ? "help: a tensor is read with brackets, as in x[i]"
-                                    : NULL;
-        kg_lang_fail(job, node->token->span, kg_lang_suggest(job, name, names, count, otherwise),
-                     "unknown function \"%s\"", name);
-    }
-    const struct kg_function_info *info = &kg_functions[function];
-    if (node->argument_count != info->arity)
-        kg_lang_fail(job, node->span, NULL, "%s() takes %d argument%s, not %d", name, info->arity,
-                     info->arity == 1 ? "" : "s", node->argument_count);
+    if (function == KG_FUNCTION_COUNT)
+        fail_function(scope, node);
+    kg_lang_check_arity(scope->check->job, node, function);
     struct kg_expr *expr = new_expr(scope, node, KG_EXPR_CALL);
     expr->function = function;
     build_arguments(scope, expr, node->arguments, node->argument_count);

@@ -4,12 +4,14 @@
 
 #include "base/names.h"
 #include "base/text.h"
+#include "lang/lang.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define SHOWN_BYTES 120 // of a source line; longer ones are cut around the caret
 #define SHOWN_BEFORE 60 // bytes kept before the caret when a line is cut
+#define SHOWN_ORIGINS 3 // calls of functions, from the inside
 #define MESSAGE_BYTES 512
 
 static bool is_continuation(char byte)
@@ -39,13 +41,21 @@ size_t kg_lang_character(const char *text, size_t left)
     return length;
 }
 
-static size_t find_line(const struct kg_source *source, int line)
+// Where the line of a span begins in the source, and which column of the file that is.
+static size_t find_line(const struct kg_source *source, struct kg_span span, int *column)
 {
-    size_t at = 0;
-    for (int current = source->first_line; current < line && at < source->length; current++) {
+    const struct kg_piece *piece = source->pieces;
+    for (int i = 1; i < source->piece_count; i++) {
+        const struct kg_piece *next = &source->pieces[i];
+        if (next->line < span.line || (next->line == span.line && next->column <= span.column))
+            piece = next;
+    }
+    size_t at = piece->offset;
+    for (int line = piece->line; line < span.line && at < source->length; line++) {
         const char *newline = memchr(source->text + at, '\n', source->length - at);
         at = newline ? (size_t)(newline - source->text) + 1 : source->length;
     }
+    *column = span.line == piece->line ? piece->column : 1;
     return at;
 }
 
@@ -86,16 +96,22 @@ static void add_carets(struct kg_text *text, const char *line, size_t begin, siz
     kg_text_add(text, "\n");
 }
 
+struct kg_source kg_lang_source_of(const struct kg_op *op)
+{
+    return (struct kg_source){op->file, op->source, strlen(op->source), op->pieces,
+                              op->piece_count};
+}
+
 void kg_lang_show_line(struct kg_text *text, const struct kg_source *source, struct kg_span span)
 {
-    size_t start = find_line(source, span.line);
+    int first;
+    size_t start = find_line(source, span, &first);
     const char *line = source->text + start;
     const char *newline = memchr(line, '\n', source->length - start);
     size_t length = newline ? (size_t)(newline - line) : source->length - start;
     if (length > 0 && line[length - 1] == '\r')
         length--;
-    int skipped = span.line == source->first_line ? source->first_column : 1;
-    size_t at = span.column > skipped ? (size_t)(span.column - skipped) : 0;
+    size_t at = span.column > first ? (size_t)(span.column - first) : 0;
     at = at < length ? at : length;
     size_t begin = 0, end = length;
     if (length > SHOWN_BYTES) {
@@ -113,6 +129,18 @@ void kg_lang_show_line(struct kg_text *text, const struct kg_source *source, str
     add_carets(text, line, begin, at, last);
 }
 
+const char *kg_lang_slice(struct kg_lang_job *job, struct kg_span span)
+{
+    const struct kg_source *source = &job->source;
+    int first;
+    size_t at = find_line(source, span, &first) + (size_t)(span.column - first);
+    size_t length = (size_t)span.length;
+    if (at > source->length || length > source->length - at ||
+        memchr(source->text + at, '\n', length))
+        return NULL;
+    return kg_lang_copy(job, source->text + at, length);
+}
+
 enum kg_status kg_lang_run(struct kg_lang_job *job, void (*work)(struct kg_lang_job *, void *),
                            void *user)
 {
@@ -120,6 +148,31 @@ enum kg_status kg_lang_run(struct kg_lang_job *job, void (*work)(struct kg_lang_
     if (setjmp(job->bail) == 0)
         work(job, user);
     return job->status;
+}
+
+void kg_lang_show_error(struct kg_text *text, const struct kg_op *op, struct kg_span span,
+                        const char *message)
+{
+    const struct kg_source source = kg_lang_source_of(op);
+    kg_text_format(text, "%s:%d:%d: error: %s\n", op->file, span.line, span.column, message);
+    kg_lang_show_line(text, &source, span);
+}
+
+static void add_origin(struct kg_text *text, const struct kg_source *source,
+                       const struct kg_expansion *origin)
+{
+    kg_text_format(text, "%s:%d:%d: note: %s\n", source->name, origin->place.line,
+                   origin->place.column, origin->note);
+    kg_lang_show_line(text, source, origin->place);
+}
+
+// The innermost ones, and the one outside of all functions.
+static void add_origins(struct kg_text *text, const struct kg_source *source,
+                        const struct kg_expansion *origin)
+{
+    for (int shown = 1; origin; shown++, origin = origin->place.origin)
+        if (shown <= SHOWN_ORIGINS || !origin->place.origin)
+            add_origin(text, source, origin);
 }
 
 void kg_lang_fail(struct kg_lang_job *job, struct kg_span span, const char *advice,
@@ -136,8 +189,9 @@ void kg_lang_fail(struct kg_lang_job *job, struct kg_span span, const char *advi
                    message, job->remark);
     kg_lang_show_line(&text, &job->source, span);
     if (advice)
-        kg_text_add(&text, advice);
-    else if (text.length > 0)
+        kg_text_format(&text, "%s\n", advice);
+    add_origins(&text, &job->source, span.origin);
+    if (text.length > 0)
         kg_text_cut(&text, text.length - 1); // the last newline
     job->status = text.failed
                       ? kg_error_memory(job->error, "a diagnostic")

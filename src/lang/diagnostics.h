@@ -14,9 +14,11 @@ struct kg_source {
     const char *name;
     const char *text;
     size_t length;
-    int first_line; // position of the first byte in the file, from 1
-    int first_column;
+    const struct kg_piece *pieces; // in the order of their places in the file, which are distinct
+    int piece_count;
 };
+
+struct kg_source kg_lang_source_of(const struct kg_op *op);
 
 struct kg_lang_job {
     struct kg_arena *arena;
@@ -52,6 +54,9 @@ char *kg_lang_format(struct kg_lang_job *job, const char *format, ...)
 // `help: did you mean "bias"?` with the nearest of `names`, else `otherwise` (may be NULL).
 const char *kg_lang_suggest(struct kg_lang_job *job, const char *name, const char *const *names,
                             size_t count, const char *otherwise);
+
+// The text under a span, NULL if it is not on one line of the source.
+const char *kg_lang_slice(struct kg_lang_job *job, struct kg_span span);
 
 // From the start of `a` to the end of `b`; `a` alone when they are on different lines.
 struct kg_span kg_lang_join(struct kg_span a, struct kg_span b);

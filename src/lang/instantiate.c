@@ -8,12 +8,21 @@
 
 #define MAX_PARAM ((int64_t)1 << 48)
 
+enum { COPIED_ORIGINS = 128 };
+
+// Expressions that are close together share what they came from.
+struct copied_origin {
+    const struct kg_expansion *from;
+    const struct kg_expansion *to;
+};
+
 struct instantiation {
     struct kg_lang_job job;
     const struct kg_op *from;
     struct kg_op *to;
     const struct kg_bindings *bindings;
     struct kg_index *indices[KG_MAX_INDICES]; // of the current statement, by id
+    struct copied_origin origins[COPIED_ORIGINS];
 };
 
 static const struct kg_expr *copy_expr(struct instantiation *s, const struct kg_expr *from);
@@ -80,6 +89,22 @@ static struct kg_type_name bind_type(struct instantiation *s, struct kg_type_nam
     return type;
 }
 
+static const struct kg_expansion *copy_origin(struct instantiation *s,
+                                              const struct kg_expansion *from)
+{
+    if (!from)
+        return NULL;
+    struct copied_origin *copied = &s->origins[(uintptr_t)from / sizeof *from % COPIED_ORIGINS];
+    if (copied->from == from)
+        return copied->to;
+    struct kg_expansion *origin = KG_LANG_NEW(&s->job, struct kg_expansion);
+    *origin = *from;
+    origin->note = kg_lang_copy(&s->job, from->note, strlen(from->note));
+    origin->place.origin = copy_origin(s, from->place.origin);
+    *copied = (struct copied_origin){from, origin};
+    return origin;
+}
+
 // Dimensions are shared by the indices that run over them: copied once.
 static const struct kg_expr *copy_dimension(struct instantiation *s, const struct kg_expr *from)
 {
@@ -136,6 +161,7 @@ static const struct kg_expr *copy_expr(struct instantiation *s, const struct kg_
 {
     struct kg_expr *expr = KG_LANG_NEW(&s->job, struct kg_expr);
     *expr = *from;
+    expr->span.origin = copy_origin(s, from->span.origin);
     if (from->kind == KG_EXPR_REDUCE) {
         expr->indices = KG_LANG_NEW_ARRAY(&s->job, from->index_count, const struct kg_index *);
         for (int i = 0; i < from->index_count; i++)
@@ -222,6 +248,13 @@ static const char *copy_text(struct instantiation *s, const char *text)
     return text ? kg_lang_copy(&s->job, text, strlen(text)) : NULL;
 }
 
+static const struct kg_piece *copy_pieces(struct instantiation *s, const struct kg_op *from)
+{
+    struct kg_piece *pieces = KG_LANG_NEW_ARRAY(&s->job, from->piece_count, struct kg_piece);
+    memcpy(pieces, from->pieces, (size_t)from->piece_count * sizeof *pieces);
+    return pieces;
+}
+
 static void instantiate(struct kg_lang_job *job, void *user)
 {
     struct instantiation *s = user;
@@ -243,6 +276,8 @@ static void instantiate(struct kg_lang_job *job, void *user)
     to->description = copy_text(s, from->description);
     to->source = copy_text(s, from->source);
     to->file = copy_text(s, from->file);
+    to->warnings = copy_text(s, from->warnings);
+    to->pieces = copy_pieces(s, from);
     to->goal.baseline_kind = copy_text(s, from->goal.baseline_kind);
     to->goal.baseline = copy_text(s, from->goal.baseline);
 }
@@ -272,8 +307,7 @@ enum kg_status kg_lang_instantiate(struct kg_arena *arena, const struct kg_op *o
     struct instantiation s = {.from = op, .bindings = bindings};
     s.job.arena = arena;
     s.job.error = error;
-    s.job.source = (struct kg_source){op->file, op->source, strlen(op->source), op->source_line,
-                                      op->source_column};
+    s.job.source = kg_lang_source_of(op);
     tell_bindings(&s);
     *instance = NULL;
     if (kg_lang_run(&s.job, instantiate, &s) == KG_OK)

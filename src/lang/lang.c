@@ -4,9 +4,13 @@
 
 #include "base/names.h"
 #include "lang/check.h"
+#include "lang/functions.h"
+#include "lang/unused.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#define MOST_SOURCE (16 << 20) // bytes of the ops of one file, each with the functions it calls
 
 struct parse {
     struct kg_file *file;
@@ -54,20 +58,43 @@ static char *read_description(struct kg_lang_job *job, const char *text, size_t 
     return description;
 }
 
-static void add_source(struct kg_lang_job *job, const struct kg_syntax_op *syntax, struct kg_op *op)
+// From the comment above a keyword to `end`.
+static struct kg_piece add_piece(struct kg_text *source, const char *text,
+                                 const struct kg_token *keyword, size_t end)
+{
+    size_t begin = find_comment(text, keyword->offset);
+    struct kg_piece piece = {source->length, keyword->span.line, keyword->span.column};
+    if (begin < keyword->offset)
+        piece.column = 1;
+    for (size_t i = begin; i < keyword->offset; i++)
+        piece.line -= text[i] == '\n';
+    kg_text_add_bytes(source, text + begin, end - begin);
+    return piece;
+}
+
+static void add_source(struct kg_lang_job *job, const struct kg_syntax_file *syntax,
+                       const struct kg_syntax_op *from, struct kg_op *op)
 {
     const char *text = job->source.text;
-    size_t begin = find_comment(text, syntax->keyword->offset);
-    op->description = read_description(job, text, begin, syntax->keyword->offset);
-    op->source = kg_lang_copy(job, text + begin, syntax->end - begin);
+    struct kg_text source = {0};
+    struct kg_piece pieces[KG_MAX_FUNCTIONS + 1];
+    for (const struct kg_syntax_function *f = syntax->functions; f; f = f->next)
+        if (f->user == from) {
+            pieces[op->piece_count++] = add_piece(&source, text, f->keyword, f->end);
+            kg_text_add(&source, "\n\n");
+        }
+    pieces[op->piece_count++] = add_piece(&source, text, from->keyword, from->end);
+    op->source = kg_arena_copy(job->arena, kg_text_string(&source), source.length);
+    bool failed = source.failed || !op->source;
+    kg_text_free(&source);
+    if (failed)
+        kg_lang_fail_plain(job, KG_ERROR_MEMORY, "out of memory: a definition");
+    struct kg_piece *kept = KG_LANG_NEW_ARRAY(job, op->piece_count, struct kg_piece);
+    memcpy(kept, pieces, (size_t)op->piece_count * sizeof *kept);
+    op->pieces = kept;
     op->file = job->source.name;
-    op->source_line = syntax->keyword->span.line;
-    op->source_column = syntax->keyword->span.column;
-    if (begin < syntax->keyword->offset) {
-        op->source_column = 1;
-        for (size_t i = begin; i < syntax->keyword->offset; i++)
-            op->source_line -= text[i] == '\n';
-    }
+    size_t begin = find_comment(text, from->keyword->offset);
+    op->description = read_description(job, text, begin, from->keyword->offset);
 }
 
 static void check_unique(struct kg_lang_job *job, const struct kg_file *file,
@@ -86,21 +113,32 @@ static void parse(struct kg_lang_job *job, void *user)
     char *text = kg_lang_copy(job, job->source.text, job->source.length);
     job->source.text = text;
     job->source.name = kg_lang_copy(job, job->source.name, strlen(job->source.name));
-    struct kg_syntax_op *first = kg_lang_parse_syntax(job);
+    struct kg_syntax_file *syntax = kg_lang_parse_syntax(job);
     struct kg_file *file = KG_LANG_NEW(job, struct kg_file);
-    int count = 0;
-    for (struct kg_syntax_op *syntax = first; syntax; syntax = syntax->next)
+    int count = 0, terms = 0;
+    size_t bytes = 0;
+    for (struct kg_syntax_op *op = syntax->ops; op; op = op->next)
         count++;
     if (count == 0)
-        kg_lang_fail(job, (struct kg_span){1, 1, 1}, "expected \"op\"", "no op in this file");
+        kg_lang_fail(job, (struct kg_span){.line = 1, .column = 1, .length = 1}, "expected \"op\"",
+                     "no op in this file");
     file->name = job->source.name;
     file->ops = KG_LANG_NEW_ARRAY(job, count, struct kg_op *);
-    for (struct kg_syntax_op *syntax = first; syntax; syntax = syntax->next) {
-        struct kg_op *op = kg_lang_check_op(job, syntax);
+    kg_lang_check_functions(job, syntax);
+    for (struct kg_syntax_op *from = syntax->ops; from; from = from->next) {
+        kg_lang_expand_functions(job, syntax, from, &terms);
+        struct kg_op *op = kg_lang_check_op(job, syntax, from);
         check_unique(job, file, op);
-        add_source(job, syntax, op);
+        add_source(job, syntax, from, op);
+        op->warnings = kg_lang_unused_of_op(job, op);
+        bytes += strlen(op->source);
+        if (bytes > MOST_SOURCE)
+            kg_lang_fail(job, op->span, "help: make it several files",
+                         "the ops of a file hold more than %d MiB with the functions they call",
+                         MOST_SOURCE >> 20);
         file->ops[file->op_count++] = op;
     }
+    file->warnings = kg_lang_unused_functions(job, syntax);
     result->file = file;
 }
 
@@ -142,7 +180,8 @@ enum kg_status kg_lang_parse(struct kg_arena *arena, const char *name, const cha
 {
     struct kg_lang_job job = {.arena = arena, .error = error, .remark = ""};
     struct parse result = {0};
-    job.source = (struct kg_source){name, text, length, 1, 1};
+    const struct kg_piece whole = {0, 1, 1};
+    job.source = (struct kg_source){name, text, length, &whole, 1};
     *file = NULL;
     enum kg_status status = kg_lang_run(&job, parse, &result);
     for (int i = 0; status == KG_OK && i < result.file->op_count; i++)

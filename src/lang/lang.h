@@ -7,7 +7,8 @@
 #include "lang/op.h"
 
 struct kg_file {
-    const char *name; // as shown in diagnostics
+    const char *name;     // as shown in diagnostics
+    const char *warnings; // of functions, "" for none; those of ops are theirs
     int op_count;
     struct kg_op **ops;
 };
@@ -54,8 +55,17 @@ enum kg_status kg_lang_infer_sizes(const struct kg_op *instance, const int *rank
                                    const int64_t (*shapes)[KG_MAX_RANK], int64_t *sizes,
                                    struct kg_error *error);
 
+// A range by the values of a dtype that lie in it: the first and the last one. False: there is
+// none.
+bool kg_lang_range_of(const struct kg_range *range, enum kg_dtype dtype, double *low, double *high);
+
 // Writes an expression, a statement or a size expression back in the language's own syntax.
 void kg_lang_print_expr(struct kg_text *text, const struct kg_expr *expr);
 void kg_lang_print_statement(struct kg_text *text, const struct kg_statement *statement);
+
+// "file:line:column: error: MESSAGE" and the line with carets, each with a newline; for what is
+// found wrong with an instance once its sizes are known.
+void kg_lang_show_error(struct kg_text *text, const struct kg_op *op, struct kg_span span,
+                        const char *message);
 
 #endif

@@ -3,6 +3,8 @@
 
 #include "lang/lexer.h"
 
+#include "lang/foreign_words.h"
+
 #include <errno.h>
 #include <locale.h>
 #include <math.h>
@@ -71,7 +73,11 @@ static char peek(const struct lexer *lexer, size_t ahead)
 static struct kg_span span_at(const struct lexer *lexer, size_t begin, size_t end)
 {
     size_t length = end > begin ? end - begin : 1;
-    return (struct kg_span){lexer->line, (int)(begin - lexer->line_start) + 1, (int)length};
+    return (struct kg_span){
+        .line = lexer->line,
+        .column = (int)(begin - lexer->line_start) + 1,
+        .length = (int)length,
+    };
 }
 
 static void check_text(struct lexer *lexer)
@@ -238,10 +244,18 @@ static void lex_string(struct lexer *lexer)
     add_token(lexer, KG_TOKEN_STRING, begin)->text = text;
 }
 
-_Noreturn static void fail_character(struct lexer *lexer)
+// Of what no token begins with, or of signs of another language.
+_Noreturn static void fail_characters(struct lexer *lexer)
 {
     const char *at = lexer->text + lexer->at;
-    size_t length = kg_lang_character(at, lexer->length - lexer->at);
+    size_t length = kg_lang_foreign_sign(at, lexer->length - lexer->at);
+    if (length > 0) {
+        const char *sign = kg_lang_copy(lexer->job, at, length);
+        kg_lang_fail(lexer->job, span_at(lexer, lexer->at, lexer->at + length),
+                     kg_lang_foreign(lexer->job, KG_FOREIGN_SIGN, sign, NULL), "unexpected \"%s\"",
+                     sign);
+    }
+    length = kg_lang_character(at, lexer->length - lexer->at);
     struct kg_span span = span_at(lexer, lexer->at, lexer->at + length);
     const char *advice = NULL;
     for (size_t i = 0; i < sizeof lookalikes / sizeof lookalikes[0]; i++)
@@ -254,6 +268,8 @@ _Noreturn static void fail_character(struct lexer *lexer)
 
 static void lex_punctuation(struct lexer *lexer)
 {
+    if (kg_lang_foreign_sign(lexer->text + lexer->at, lexer->length - lexer->at) > 1)
+        fail_characters(lexer);
     for (size_t i = 0; i < sizeof punctuation / sizeof punctuation[0]; i++) {
         const struct punctuation *row = &punctuation[i];
         if (peek(lexer, 0) != row->text[0] || (row->text[1] && peek(lexer, 1) != row->text[1]))
@@ -263,7 +279,7 @@ static void lex_punctuation(struct lexer *lexer)
         add_token(lexer, row->kind, begin)->text = row->text;
         return;
     }
-    fail_character(lexer);
+    fail_characters(lexer);
 }
 
 const char *kg_token_kind_text(enum kg_token_kind kind)

@@ -27,6 +27,21 @@ struct kg_span {
     int line;   // from 1
     int column; // from 1, in bytes
     int length; // in bytes, at least 1
+    // Of what calls of the file's own functions were replaced by; NULL: it stands where it is used.
+    const struct kg_expansion *origin;
+};
+
+// How a part of a function's body, or an argument in it, came to where it is used.
+struct kg_expansion {
+    const char *note;     // "f() is called here"
+    struct kg_span place; // with an origin of its own if that is in a function, too
+};
+
+// A stretch of an op's source: where its first byte stands in the file.
+struct kg_piece {
+    size_t offset; // in the source; it ends where the next one begins
+    int line;      // from 1
+    int column;
 };
 
 // A size of the signature (bound by the tensors' shapes) or a param (bound at build time).
@@ -149,6 +164,15 @@ struct kg_tolerance {
     double absolute;
 };
 
+// Of the values of an input, ends included: `verify x in 0..1`. An end may be infinite.
+struct kg_range {
+    bool given;
+    double low;
+    double high;
+    int64_t least; // of integers
+    int64_t most;
+};
+
 struct kg_goal {
     bool given;
     const char *baseline_kind; // "torch", or NULL when none was written
@@ -158,16 +182,19 @@ struct kg_goal {
     struct kg_tolerance tolerance[KG_DTYPE_COUNT];
     struct kg_shapes verify;
     struct kg_shapes tune;
+    struct kg_range ranges[KG_MAX_TENSORS]; // of inputs, by tensor
 };
 
 struct kg_op {
     const char *name;
     const char *description; // the comment above it, "" when there is none
     struct kg_span span;
-    const char *source; // the op's own text with its comment and goal, as written
-    const char *file;   // name of the file it came from, as shown in diagnostics
-    int source_line;    // where `source` begins in that file, from 1
-    int source_column;
+    // A file of its own: the functions it calls, and the op with its comment and goal, as written.
+    const char *source;
+    const char *file;     // name of the file it came from, as shown in diagnostics
+    const char *warnings; // of what it never uses, "" for none
+    int piece_count;
+    const struct kg_piece *pieces; // of `source`, by their places in the file
     int size_count;
     struct kg_size *sizes[KG_MAX_SIZES]; // in order of first appearance; params among them
     int typevar_count;

@@ -2,6 +2,8 @@
 
 #include "lang/parser.h"
 
+#include "lang/words.h"
+
 #include <string.h>
 
 // Binding strength of infix operators; a higher level binds tighter.
@@ -89,9 +91,11 @@ static void parse_arguments(struct kg_parser *parser, struct kg_node *node,
     while (!end) {
         add_argument(parser, node, &last, parse_level(parser, LEVEL_OR));
         end = kg_parser_accept(parser, close);
-        if (!end && !kg_parser_accept(parser, KG_TOKEN_COMMA))
+        if (!end && !kg_parser_accept(parser, KG_TOKEN_COMMA)) {
+            kg_parser_refuse_foreign(parser, KG_FOREIGN_STATEMENT);
             kg_parser_fail(parser, kg_lang_format(parser->job, "expected \",\" or %s",
                                                   kg_token_kind_text(close)));
+        }
     }
     node->span = kg_lang_join(node->span, end->span);
 }
@@ -164,6 +168,29 @@ static bool is_reduction(const struct kg_token *open)
     return commas == 0 || begins_operand(behind) || (behind->kind == KG_TOKEN_MINUS && commas != 1);
 }
 
+// `mean(x[p, d])`, as a call would be written: the indices stand in the parentheses, not the
+// values.
+static void refuse_reduced_value(struct kg_parser *parser, const struct kg_token *reduction)
+{
+    const struct kg_token *at = parser->at;
+    if (at->kind == KG_TOKEN_NAME && at[1].kind != KG_TOKEN_OPEN_BRACKET &&
+        at[1].kind != KG_TOKEN_OPEN_PAREN)
+        return;
+    const char *value = "x[p, d]", *index = "d";
+    if (at->kind == KG_TOKEN_NAME && at[1].kind == KG_TOKEN_OPEN_BRACKET) {
+        const struct kg_token *end = behind_bracket(at + 1) - 1;
+        if (end->kind == KG_TOKEN_CLOSE_BRACKET && end[-1].kind == KG_TOKEN_NAME) {
+            value = kg_lang_copy(parser->job, parser->job->source.text + at->offset,
+                                 end->offset + 1 - at->offset);
+            index = end[-1].text;
+        }
+    }
+    kg_parser_fail(parser, kg_lang_format(parser->job,
+                                          "help: the indices that are reduced stand in the "
+                                          "parentheses, as in %s(%s) %.200s",
+                                          reduction->text, index, value));
+}
+
 static struct kg_node *parse_reduction(struct kg_parser *parser, const struct kg_token *name)
 {
     struct kg_node *node = new_node(parser, KG_NODE_REDUCE, name);
@@ -171,6 +198,7 @@ static struct kg_node *parse_reduction(struct kg_parser *parser, const struct kg
     kg_parser_expect(parser, KG_TOKEN_OPEN_PAREN, NULL);
     struct kg_binder **link = &node->binders;
     do {
+        refuse_reduced_value(parser, name);
         struct kg_binder *binder = kg_parser_binder(parser, true);
         grow_depth(parser, node, binder->begin);
         grow_depth(parser, node, binder->end);
@@ -180,27 +208,54 @@ static struct kg_node *parse_reduction(struct kg_parser *parser, const struct kg
     } while (kg_parser_accept(parser, KG_TOKEN_COMMA));
     kg_parser_expect(parser, KG_TOKEN_CLOSE_PAREN,
                      "\",\" or \")\"; an index is written k, \"r in 0..R\" or \"j <= d\"");
+    if (!begins_operand(parser->at) && parser->at->kind != KG_TOKEN_MINUS)
+        kg_parser_fail(parser, kg_lang_format(parser->job,
+                                              "expected what is reduced, as in %s(k) x[k]: an "
+                                              "index stands in the parentheses",
+                                              name->text));
     struct kg_node *last = NULL;
     add_argument(parser, node, &last, parse_level(parser, LEVEL_PRODUCT));
     node->span = kg_lang_join(node->span, last->span);
     return node;
 }
 
+static struct kg_node *parse_read(struct kg_parser *parser, const struct kg_token *name)
+{
+    if (parser->in_function)
+        kg_lang_fail(parser->job, name->span,
+                     kg_lang_format(parser->job,
+                                    "help: make the element a parameter, and write %s in its place",
+                                    name->text),
+                     "a function cannot read tensors");
+    struct kg_node *node = new_node(parser, KG_NODE_READ, name);
+    kg_parser_next(parser);
+    parse_arguments(parser, node, KG_TOKEN_CLOSE_BRACKET);
+    if (parser->at->kind == KG_TOKEN_OPEN_BRACKET)
+        kg_parser_fail(parser, kg_lang_format(parser->job,
+                                              "help: all subscripts stand between one pair of "
+                                              "brackets, as in %s[i, j]",
+                                              name->text));
+    return node;
+}
+
 static struct kg_node *parse_named(struct kg_parser *parser)
 {
+    // A name of nothing: it is a word of the languages in which kernels are written.
+    if (parser->at[1].kind != KG_TOKEN_OPEN_PAREN && kg_lang_reserved(parser->at->text))
+        kg_parser_refuse_foreign(parser, KG_FOREIGN_VALUE);
     const struct kg_token *name = kg_parser_next(parser);
     size_t length = strlen(name->text);
-    if (parser->at->kind == KG_TOKEN_OPEN_BRACKET) {
-        struct kg_node *node = new_node(parser, KG_NODE_READ, name);
-        kg_parser_next(parser);
-        parse_arguments(parser, node, KG_TOKEN_CLOSE_BRACKET);
-        return node;
-    }
+    if (parser->at->kind == KG_TOKEN_OPEN_BRACKET)
+        return parse_read(parser, name);
     if (parser->at->kind != KG_TOKEN_OPEN_PAREN)
         return new_node(parser, KG_NODE_NAME, name);
     bool is_function = kg_function_find(name->text, length) != KG_FUNCTION_COUNT;
     bool is_reduce = kg_reduce_find(name->text, length) != KG_REDUCE_COUNT;
-    if (is_reduce && (!is_function || is_reduction(parser->at)))
+    if (is_reduce && !is_function && parser->in_function)
+        kg_lang_fail(parser->job, name->span,
+                     "help: make the result a parameter, and reduce where the function is called",
+                     "a function cannot hold a reduction");
+    if (is_reduce && !parser->in_function && (!is_function || is_reduction(parser->at)))
         return parse_reduction(parser, name);
     struct kg_node *node = new_node(parser, KG_NODE_CALL, name);
     kg_parser_next(parser);
@@ -218,6 +273,8 @@ static struct kg_node *parse_primary(struct kg_parser *parser)
     if (!open)
         kg_parser_fail(parser, "expected a value: a number, a read such as x[i], a call or \"(\"");
     struct kg_node *node = parse_level(parser, LEVEL_OR);
+    if (parser->at->kind != KG_TOKEN_CLOSE_PAREN)
+        kg_parser_refuse_foreign(parser, KG_FOREIGN_STATEMENT);
     const struct kg_token *close =
         kg_parser_expect(parser, KG_TOKEN_CLOSE_PAREN, "an operator or \")\"");
     node->span = kg_lang_join(open->span, close->span);

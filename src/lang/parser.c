@@ -42,6 +42,13 @@ void kg_parser_fail(struct kg_parser *parser, const char *advice)
     kg_lang_fail(parser->job, token->span, advice, "unexpected \"%s\"", token->text);
 }
 
+void kg_parser_refuse_foreign(struct kg_parser *parser, enum kg_foreign_place place)
+{
+    const char *advice = kg_lang_foreign(parser->job, place, parser->at->text, NULL);
+    if (advice && parser->at->kind != KG_TOKEN_STRING)
+        kg_parser_fail(parser, advice);
+}
+
 const struct kg_token *kg_parser_expect(struct kg_parser *parser, enum kg_token_kind kind,
                                         const char *expected)
 {
@@ -140,6 +147,8 @@ static struct kg_syntax_param **parse_params(struct kg_parser *parser,
 static struct kg_syntax_statement *parse_statement(struct kg_parser *parser)
 {
     struct kg_syntax_statement *statement = KG_LANG_NEW(parser->job, struct kg_syntax_statement);
+    if (parser->at[0].kind == KG_TOKEN_NAME && parser->at[1].kind != KG_TOKEN_OPEN_BRACKET)
+        kg_parser_refuse_foreign(parser, KG_FOREIGN_STATEMENT);
     statement->name = kg_parser_expect(parser, KG_TOKEN_NAME,
                                        "an operator, a statement such as y[i] = ..., or \"}\"");
     kg_parser_expect(parser, KG_TOKEN_OPEN_BRACKET, "\"[\"; a scalar is written l[] = ...");
@@ -166,6 +175,13 @@ static const struct kg_token *parse_number(struct kg_parser *parser, const char 
     return kg_parser_next(parser);
 }
 
+static const char *unknown_dtype_advice(struct kg_parser *parser, const struct kg_token *name)
+{
+    const char *here =
+        kg_lang_foreign_type(parser->job, name->text, "help: it is called ", " here");
+    return here ? here : "expected a dtype such as f16";
+}
+
 // `f16 1e-3 1e-3, f32 1.3e-6 1e-5`
 static void parse_tolerance(struct kg_parser *parser, struct kg_syntax_goal *goal)
 {
@@ -173,10 +189,8 @@ static void parse_tolerance(struct kg_parser *parser, struct kg_syntax_goal *goa
         const struct kg_token *name = kg_parser_expect(parser, KG_TOKEN_NAME, "a dtype");
         enum kg_dtype dtype = kg_dtype_find(name->text, strlen(name->text));
         if (dtype == KG_DTYPE_COUNT)
-            kg_lang_fail(parser->job, name->span, "expected a dtype such as f16",
-                         "unknown dtype "
-                         "\"%s\"",
-                         name->text);
+            kg_lang_fail(parser->job, name->span, unknown_dtype_advice(parser, name),
+                         "unknown dtype \"%s\"", name->text);
         if (goal->tolerance[dtype][0])
             kg_lang_fail(parser->job, name->span, NULL, "a second tolerance for %s", name->text);
         for (int i = 0; i < 2; i++)
@@ -222,11 +236,47 @@ static void parse_baseline(struct kg_parser *parser, struct kg_syntax_goal *goal
     goal->baseline = kg_parser_expect(parser, KG_TOKEN_STRING, "the baseline's text in quotes");
 }
 
+static struct kg_syntax_end parse_end(struct kg_parser *parser)
+{
+    struct kg_syntax_end end = {.is_negative = kg_parser_accept(parser, KG_TOKEN_MINUS) != NULL};
+    if (!kg_parser_is_word(parser->at, "inf") && parser->at->kind != KG_TOKEN_INTEGER &&
+        parser->at->kind != KG_TOKEN_REAL)
+        kg_parser_fail(parser, "expected a number or inf, as in verify x in 0..1");
+    end.token = kg_parser_next(parser);
+    return end;
+}
+
+// `x in 0..1, w in -inf..0`
+static void parse_ranges(struct kg_parser *parser, struct kg_syntax_goal *goal)
+{
+    struct kg_syntax_range **link = &goal->ranges;
+    while (*link)
+        link = &(*link)->next;
+    do {
+        struct kg_syntax_range *range = KG_LANG_NEW(parser->job, struct kg_syntax_range);
+        range->name = kg_parser_expect(parser, KG_TOKEN_NAME, "an input, as in x in 0..1");
+        if (!kg_parser_accept_word(parser, "in"))
+            kg_parser_fail(parser, "expected \"in\" and a range, as in x in 0..1");
+        struct kg_span begin = parser->at->span;
+        range->low = parse_end(parser);
+        kg_parser_expect(parser, KG_TOKEN_RANGE, "a range such as 0..1");
+        range->high = parse_end(parser);
+        range->span = kg_lang_join(begin, range->high.token->span);
+        *link = range;
+        link = &range->next;
+    } while (kg_parser_accept(parser, KG_TOKEN_COMMA));
+}
+
 static void parse_goal_entry(struct kg_parser *parser, struct kg_syntax_goal *goal)
 {
     const struct kg_token *word =
         kg_parser_expect(parser, KG_TOKEN_NAME,
                          "\"}\" or one of baseline, speedup, rounds, tolerance, verify, tune");
+    if (strcmp(word->text, "verify") == 0 && parser->at->kind == KG_TOKEN_NAME &&
+        kg_parser_is_word(&parser->at[1], "in")) {
+        parse_ranges(parser, goal);
+        return;
+    }
     size_t which = 0;
     while (which < sizeof goal_words / sizeof goal_words[0] &&
            strcmp(word->text, goal_words[which]) != 0)
@@ -283,8 +333,10 @@ static struct kg_syntax_op *parse_op(struct kg_parser *parser)
 {
     struct kg_syntax_op *op = KG_LANG_NEW(parser->job, struct kg_syntax_op);
     op->keyword = kg_parser_accept_word(parser, "op");
-    if (!op->keyword)
-        kg_parser_fail(parser, "expected \"op\"");
+    if (!op->keyword) {
+        kg_parser_refuse_foreign(parser, KG_FOREIGN_FILE);
+        kg_parser_fail(parser, "expected \"op\" or \"fn\"");
+    }
     parser->nodes = 0;
     op->name = kg_parser_expect(parser, KG_TOKEN_NAME, "the op's name");
     struct kg_syntax_tensor **outputs = parse_tensors(parser, &op->tensors, false);
@@ -312,16 +364,57 @@ static struct kg_syntax_op *parse_op(struct kg_parser *parser)
     return op;
 }
 
-struct kg_syntax_op *kg_lang_parse_syntax(struct kg_lang_job *job)
+// `fn clip(x, bound) = min(max(x, -bound), bound)`
+static struct kg_syntax_function *parse_function(struct kg_parser *parser,
+                                                 const struct kg_token *keyword)
+{
+    struct kg_syntax_function *function = KG_LANG_NEW(parser->job, struct kg_syntax_function);
+    function->keyword = keyword;
+    function->name = kg_parser_expect(parser, KG_TOKEN_NAME, "the function's name");
+    kg_parser_expect(parser, KG_TOKEN_OPEN_PAREN, "\"(\" and the parameters");
+    const struct kg_token *end = kg_parser_accept(parser, KG_TOKEN_CLOSE_PAREN);
+    while (!end) {
+        const struct kg_token *name = kg_parser_expect(parser, KG_TOKEN_NAME, "a parameter");
+        if (function->parameter_count == KG_MAX_PARAMETERS)
+            kg_lang_fail(parser->job, name->span, NULL, "more than %d parameters",
+                         KG_MAX_PARAMETERS);
+        function->parameters[function->parameter_count++] = name;
+        end = kg_parser_accept(parser, KG_TOKEN_CLOSE_PAREN);
+        if (!end)
+            kg_parser_expect(parser, KG_TOKEN_COMMA,
+                             "\",\" or \")\"; a parameter is a name without a type");
+    }
+    kg_parser_expect(parser, KG_TOKEN_ASSIGN, "\"=\" and what the function gives");
+    parser->nodes = 0;
+    parser->in_function = true;
+    function->body = kg_parser_expression(parser);
+    parser->in_function = false;
+    const struct kg_token *last = parser->at - 1;
+    function->end = last->offset + strlen(last->text);
+    return function;
+}
+
+struct kg_syntax_file *kg_lang_parse_syntax(struct kg_lang_job *job)
 {
     struct kg_parser parser = {.job = job, .at = kg_lang_lex(job)};
-    struct kg_syntax_op *first = NULL;
-    struct kg_syntax_op **link = &first;
-    for (int count = 0; parser.at->kind != KG_TOKEN_END; count++) {
-        if (count == KG_MAX_OPS)
+    struct kg_syntax_file *file = KG_LANG_NEW(job, struct kg_syntax_file);
+    struct kg_syntax_function **function = &file->functions;
+    struct kg_syntax_op **op = &file->ops;
+    int ops = 0, functions = 0;
+    while (parser.at->kind != KG_TOKEN_END) {
+        const struct kg_token *keyword = kg_parser_accept_word(&parser, "fn");
+        if (keyword && functions++ == KG_MAX_FUNCTIONS)
+            kg_lang_fail(job, keyword->span, NULL, "more than %d functions in one file",
+                         KG_MAX_FUNCTIONS);
+        if (keyword) {
+            *function = parse_function(&parser, keyword);
+            function = &(*function)->next;
+            continue;
+        }
+        if (ops++ == KG_MAX_OPS)
             kg_lang_fail(job, parser.at->span, NULL, "more than %d ops in one file", KG_MAX_OPS);
-        *link = parse_op(&parser);
-        link = &(*link)->next;
+        *op = parse_op(&parser);
+        op = &(*op)->next;
     }
-    return first;
+    return file;
 }

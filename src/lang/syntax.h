@@ -5,9 +5,11 @@
 
 #include "lang/lexer.h"
 
-#define KG_MAX_OPS 4096   // of one file
-#define KG_MAX_NODES 8192 // of all expressions of one op
-#define KG_MAX_ROWS 1024  // of one verify or tune entry
+#define KG_MAX_OPS 4096      // of one file
+#define KG_MAX_NODES 8192    // of all expressions of one op
+#define KG_MAX_ROWS 1024     // of one verify or tune entry
+#define KG_MAX_FUNCTIONS 256 // of one file
+#define KG_MAX_PARAMETERS 16
 
 enum kg_node_kind {
     KG_NODE_NUMBER,
@@ -71,7 +73,7 @@ struct kg_syntax_statement {
     const struct kg_token *name;
     struct kg_span span;       // of the left side
     struct kg_binder *indices; // by `next`
-    const struct kg_node *value;
+    struct kg_node *value;
     struct kg_syntax_statement *next;
 };
 
@@ -84,6 +86,21 @@ struct kg_syntax_shapes {
     const struct kg_token **values; // row_count * size_count
 };
 
+// One end of a range: a number or `inf`.
+struct kg_syntax_end {
+    const struct kg_token *token;
+    bool is_negative;
+};
+
+// `x in 0..1`
+struct kg_syntax_range {
+    const struct kg_token *name;
+    struct kg_syntax_end low;
+    struct kg_syntax_end high;
+    struct kg_span span; // from end to end
+    struct kg_syntax_range *next;
+};
+
 struct kg_syntax_goal {
     const struct kg_token *keyword; // NULL: no goal was written
     const struct kg_token *baseline_kind;
@@ -94,6 +111,7 @@ struct kg_syntax_goal {
     const struct kg_token *tolerance[KG_DTYPE_COUNT][2];
     struct kg_syntax_shapes verify;
     struct kg_syntax_shapes tune;
+    struct kg_syntax_range *ranges; // by `next`
 };
 
 struct kg_syntax_op {
@@ -108,7 +126,25 @@ struct kg_syntax_op {
     struct kg_syntax_op *next;
 };
 
-// Parses all of job->source; the first op, NULL for an empty file.
-struct kg_syntax_op *kg_lang_parse_syntax(struct kg_lang_job *job);
+// `fn mish(x) = x * tanh(softplus(x))`
+struct kg_syntax_function {
+    const struct kg_token *keyword;
+    const struct kg_token *name;
+    size_t end; // offset behind its last token
+    int parameter_count;
+    const struct kg_token *parameters[KG_MAX_PARAMETERS];
+    const struct kg_node *body;
+    bool is_checked;                 // it may be called from here on
+    const struct kg_syntax_op *user; // the last op that was found to call it; NULL: none
+    struct kg_syntax_function *next;
+};
+
+struct kg_syntax_file {
+    struct kg_syntax_op *ops;
+    struct kg_syntax_function *functions;
+};
+
+// Parses all of job->source.
+struct kg_syntax_file *kg_lang_parse_syntax(struct kg_lang_job *job);
 
 #endif

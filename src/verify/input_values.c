@@ -14,6 +14,25 @@
 #define LARGEST_POWER 0.0625
 #define LARGEST_PRODUCT 256.0 // a power of two; half of the factors are above 1
 
+static int64_t least_of(const struct kg_dtype_info *info)
+{
+    return info->is_signed ? (int64_t)(UINT64_MAX << (info->bits - 1)) : 0;
+}
+
+static int64_t largest_of(const struct kg_dtype_info *info)
+{
+    return (int64_t)(UINT64_MAX >> (64 - info->bits + info->is_signed));
+}
+
+static void limit(struct kg_input_source *source, const struct kg_range *range)
+{
+    const struct kg_dtype_info *info = &kg_dtypes[source->dtype];
+    source->is_limited =
+        range->given && kg_lang_range_of(range, source->dtype, &source->low, &source->high);
+    source->least = range->least > least_of(info) ? range->least : least_of(info);
+    source->most = range->most < largest_of(info) ? range->most : largest_of(info);
+}
+
 struct kg_input_source kg_input_source_make(const struct kg_problem *problem, int tensor,
                                             enum kg_input_class class)
 {
@@ -22,6 +41,7 @@ struct kg_input_source kg_input_source_make(const struct kg_problem *problem, in
     const struct kg_dtype_info *info = &kg_dtypes[source.dtype];
     kg_input_uses_find(op, problem->sizes, tensor, &source.uses);
     source.tiny = info->smallest;
+    limit(&source, &op->goal.ranges[tensor]);
     for (int to = 0; to < KG_DTYPE_COUNT; to++) // what a narrower output would hold as zero
         if (source.uses.narrower >> to & 1 && kg_dtypes[to].smallest > source.tiny)
             source.tiny = kg_dtypes[to].smallest;
@@ -36,6 +56,50 @@ struct kg_input_source kg_input_source_make(const struct kg_problem *problem, in
     for (int i = 0; i < tensor; i++)
         source.before += kg_dtypes[op->tensors[i]->type.dtype].is_float == info->is_float;
     return source;
+}
+
+// ---- Ranges
+
+bool kg_input_allowed(const struct kg_input_source *source, double value)
+{
+    return !source->is_limited || (value >= source->low && value <= source->high);
+}
+
+// A share of the way through a range with two ends.
+static double part_of(const struct kg_input_source *source, double share)
+{
+    double value = source->low * (1 - share) + source->high * share;
+    return fmin(fmax(value, source->low), source->high);
+}
+
+double kg_input_confine(const struct kg_input_source *source, double value,
+                        struct kg_random *random)
+{
+    static const double few[] = {0, 0.5, 0.5, 1, 0.25};
+    if (kg_input_allowed(source, value))
+        return value;
+    if (kg_input_allowed(source, -value))
+        return -value;
+    if (isinf(source->high))
+        return fmin(source->low + fabs(value), kg_dtypes[source->dtype].largest);
+    if (isinf(source->low))
+        return fmax(source->high - fabs(value), -kg_dtypes[source->dtype].largest);
+    if (source->class == KG_INPUT_TIES)
+        return part_of(source, few[kg_random_below(random, 5)]);
+    double share = kg_random_between(random, -0.1, 1.1); // mistakes are most likely at the ends
+    return part_of(source, fmin(fmax(share, 0), 1));
+}
+
+static int64_t confine_integer(const struct kg_input_source *source, int64_t value,
+                               struct kg_random *random)
+{
+    if (!source->is_limited || (value >= source->least && value <= source->most))
+        return value;
+    uint64_t span = (uint64_t)source->most - (uint64_t)source->least;
+    double kind = kg_random_uniform(random);
+    if (kind < 0.2)
+        return kind < 0.1 ? source->least : source->most;
+    return (int64_t)((uint64_t)source->least + kg_random_below(random, span + 1));
 }
 
 // ---- Floats
@@ -124,7 +188,7 @@ static double near(const struct kg_input_source *source, struct kg_random *rando
     return source->centre * (1 + ldexp(kg_random_between(random, -1, 1), -bits));
 }
 
-double kg_input_real(const struct kg_input_source *source, struct kg_random *random)
+static double draw_real(const struct kg_input_source *source, struct kg_random *random)
 {
     static const double few[] = {-1, 0.5, 0.5, 2, -0.25};
     switch (source->class) {
@@ -151,17 +215,12 @@ double kg_input_real(const struct kg_input_source *source, struct kg_random *ran
     }
 }
 
+double kg_input_real(const struct kg_input_source *source, struct kg_random *random)
+{
+    return kg_input_confine(source, draw_real(source, random), random);
+}
+
 // ---- Integers
-
-static int64_t least_of(const struct kg_dtype_info *info)
-{
-    return info->is_signed ? (int64_t)(UINT64_MAX << (info->bits - 1)) : 0;
-}
-
-static int64_t largest_of(const struct kg_dtype_info *info)
-{
-    return (int64_t)(UINT64_MAX >> (64 - info->bits + info->is_signed));
-}
 
 static int64_t any_bits(struct kg_random *random, const struct kg_dtype_info *info)
 {
@@ -252,8 +311,8 @@ static int64_t outside(const struct kg_input_source *source, uint64_t number,
     return value < least_of(info) ? least_of(info) : value;
 }
 
-int64_t kg_input_integer(const struct kg_input_source *source, uint64_t number,
-                         struct kg_random *random)
+static int64_t draw_integer(const struct kg_input_source *source, uint64_t number,
+                            struct kg_random *random)
 {
     if (source->uses.is_index)
         return source->class == KG_INPUT_OUTSIDE ? outside(source, number, random)
@@ -261,4 +320,10 @@ int64_t kg_input_integer(const struct kg_input_source *source, uint64_t number,
     if (kg_dtype_is_truth(source->dtype))
         return truth(source, random);
     return plain_integer(source, number, random);
+}
+
+int64_t kg_input_integer(const struct kg_input_source *source, uint64_t number,
+                         struct kg_random *random)
+{
+    return confine_integer(source, draw_integer(source, number, random), random);
 }

@@ -37,9 +37,15 @@ const char *const kg_input_class_names[KG_INPUT_CLASS_COUNT] = {
     [KG_INPUT_CLOSE] = "values far from zero and close together",
 };
 
+static bool reaches_infinity(const struct kg_range *range)
+{
+    return !range->given || isinf(range->low) || isinf(range->high);
+}
+
 bool kg_inputs_class_applies(const struct kg_op *op, enum kg_input_class class)
 {
     int floats = 0, integers = 0, indices = 0, searched = 0, narrowed = 0, others = 0;
+    int unlimited = 0, infinite = 0;
     for (int i = 0; i < op->input_count; i++) {
         enum kg_dtype dtype = op->tensors[i]->type.dtype;
         struct kg_input_uses uses;
@@ -48,6 +54,8 @@ bool kg_inputs_class_applies(const struct kg_op *op, enum kg_input_class class)
         floats += is_float;
         indices += uses.is_index;
         others += !is_float && !uses.is_index;
+        unlimited += is_float && !op->goal.ranges[i].given;
+        infinite += is_float && reaches_infinity(&op->goal.ranges[i]);
         integers += !is_float && !uses.is_index && !kg_dtype_is_truth(dtype);
         searched += uses.searched != 0;
         narrowed += uses.narrower != 0;
@@ -63,6 +71,10 @@ bool kg_inputs_class_applies(const struct kg_op *op, enum kg_input_class class)
         return floats + integers > 0;
     case KG_INPUT_TINY:
         return floats > 1;
+    case KG_INPUT_NAN:
+        return unlimited > 0;
+    case KG_INPUT_INFINITE:
+        return infinite > 0;
     case KG_INPUT_ROWS:
         return searched > 0;
     case KG_INPUT_HALVES:
@@ -71,7 +83,7 @@ bool kg_inputs_class_applies(const struct kg_op *op, enum kg_input_class class)
         return integers > 0;
     case KG_INPUT_OUTSIDE:
         return indices > 0;
-    default: // denormals, NaN, infinities, a few huge values, close ones
+    default: // denormals, a few huge values, close ones
         return floats > 0;
     }
 }
@@ -259,8 +271,11 @@ static void sprinkle(const struct kg_input_source *source, const struct kg_layou
         int64_t place[KG_MAX_RANK];
         for (int d = 0; d < rank; d++)
             place[d] = (int64_t)kg_random_below(random, (uint64_t)layout->shape[d]);
-        kg_dtype_store(source->dtype, data, offset_of(layout, rank, place),
-                       special(source, random));
+        double value = special(source, random);
+        if (!kg_input_allowed(source, value))
+            value = -value;
+        if (kg_input_allowed(source, value))
+            kg_dtype_store(source->dtype, data, offset_of(layout, rank, place), value);
     }
 }
 
@@ -277,7 +292,7 @@ static void fill_rows(const struct kg_input_source *source, const struct kg_layo
         for (int d = 0; d < rank; d++)
             if (!(source->uses.searched >> d & 1))
                 row = row * layout->shape[d] + place[d];
-        if (row % 2 == 0)
+        if (row % 2 == 0 && kg_input_allowed(source, values[row / 2 % 3]))
             kg_dtype_store(source->dtype, data, offset_of(layout, rank, place),
                            values[row / 2 % 3]);
     }
@@ -290,7 +305,9 @@ static void fill_zeros(const struct kg_input_source *source, const struct kg_lay
     int64_t place[KG_MAX_RANK] = {0};
     for (int64_t i = 0; i < layout->elements; i++, step(layout, rank, place)) {
         bool negative = (turn + (uint64_t)source->before + (uint64_t)i) % 2 == 0;
-        kg_dtype_store(source->dtype, data, offset_of(layout, rank, place), negative ? -0.0 : 0.0);
+        if (kg_input_allowed(source, 0))
+            kg_dtype_store(source->dtype, data, offset_of(layout, rank, place),
+                           negative ? -0.0 : 0.0);
     }
 }
 
@@ -302,9 +319,11 @@ static void fill(const struct kg_problem *problem, int tensor, enum kg_input_cla
     int rank = problem->op->tensors[tensor]->rank;
     struct kg_random random = kg_random_make(seed, (uint64_t)tensor);
     struct kg_input_source source = kg_input_source_make(problem, tensor, class);
-    if (class == KG_INPUT_CLOSE)
-        source.centre = kg_input_centre(
-            source.dtype, (turn_of(problem->op, seed) + (uint64_t)source.before) % 2 == 0, &random);
+    if (class == KG_INPUT_CLOSE) {
+        bool huge = (turn_of(problem->op, seed) + (uint64_t)source.before) % 2 == 0;
+        source.centre =
+            kg_input_confine(&source, kg_input_centre(source.dtype, huge, &random), &random);
+    }
     if (layout->elements < TABLE_FROM) {
         fill_small(&source, layout, rank, count, &random, data);
     } else {

@@ -503,13 +503,47 @@ static void add_definition(struct mutation *mutation, const char *text, size_t s
     random_op_free(&op);
 }
 
+// A function in front, and an operand in a call of it; or a range of a name in a goal behind.
+static void add_function(struct mutation *mutation, const char *text, size_t size, int i)
+{
+    static const char *const bodies[] = {"a", "a * b + b", "where(a > b, a, b)", "-cast(f16, a)"};
+    static const char *const ends[] = {"-inf..0", "0..1", "-1..1e3", "0..inf", "2..1", "3..3"};
+    struct kg_text middle = {0};
+    if (pick(mutation, 3) == 0) {
+        kg_text_add_bytes(&mutation->out, text, size);
+        kg_text_add(&mutation->out, " goal { verify ");
+        make_name(mutation, &mutation->out, 0);
+        kg_text_format(&mutation->out, " in %s }", PICK(mutation, ends));
+        return;
+    }
+    int end = operand_end(mutation, i), name = pick(mutation, 4);
+    const char *from = mutation->tokens[i].at;
+    kg_text_format(&mutation->out, "fn q%d(a, b) = ", name);
+    if (pick(mutation, 4))
+        kg_text_add(&mutation->out, PICK(mutation, bodies));
+    else
+        make_value(mutation, &mutation->out, 2);
+    kg_text_add(&mutation->out, "\n");
+    kg_text_format(&middle, "q%d(%.*s, ", name,
+                   (int)(mutation->tokens[end].at - from) + (int)mutation->tokens[end].length,
+                   from);
+    make_value(mutation, &middle, 1);
+    kg_text_add(&middle, ")");
+    splice(mutation, text, size, i, end, kg_text_string(&middle));
+    kg_text_free(&middle);
+}
+
 static void mutate_once(struct mutation *mutation, const char *text, size_t size)
 {
     struct kg_text middle = {0};
     int i = mutation->count > 0 ? pick(mutation, mutation->count) : -1, last = i;
-    int kind = pick(mutation, 10);
+    int kind = pick(mutation, 11);
     if (i < 0 || kind == 0) {
         add_definition(mutation, text, size);
+        return;
+    }
+    if (kind == 10) {
+        add_function(mutation, text, size, i);
         return;
     }
     if (kind <= 3) {

@@ -29,15 +29,19 @@ static void check_some(const char *definition, const char *choices, const char *
 
 static void test_messages(void)
 {
-    check_refused("op f(x: f32[N]) -> (y: f32[N])\n"
-                  "{\n"
-                  "    y[i] = x[i] + x[i + 1]\n"
-                  "}\n",
-                  "N=8",
-                  "line 3: x[i + 1] reads outside x\n"
-                  "  in        y[i] = x[i] + x[i + 1]\n"
-                  "  dimension 0 of x has 8 elements, but subscript i + 1 runs over 1..8\n"
-                  "  hint      pad(x[i + 1], value) gives the elements outside a value");
+    check_refused(
+        "op f(x: f32[N]) -> (y: f32[N])\n"
+        "{\n"
+        "    y[i] = x[i] + x[i + 1]\n"
+        "}\n",
+        "N=8",
+        "test.kg:3:21: error: x[i + 1] reads outside x\n"
+        "        y[i] = x[i] + x[i + 1]\n"
+        "                        ^~~~~\n"
+        "dimension 0 of x has 8 elements, but subscript i + 1 runs over 1..8 where i runs "
+        "over 0..7\n"
+        "help: pad(x[i + 1], value) gives what lies outside a value; or let the index run "
+        "over less");
     check_some("op f(x: f32[N, 1]) -> (y: f32[N]) { y[i] = x[i, 1] }\n", "N=8",
                "dimension 1 of x has 1 element, but subscript 1 is 1");
     check_some("op f(x: f32[N]) -> (y: f32[N]) { y[i] = x[i - 3] }\n", "N=8",

@@ -20,12 +20,13 @@ PTX = (b".version 8.0\n.target sm_90\n.address_size 64\n"
 OPTIONAL = {
     "kg_context_create": {"options"}, "kg_dtype_numpy": {"is_raw"}, "kg_context_device": {"name"},
     "kg_op_parse": {"name"}, "kg_problem_document": {"device", "language"},
-    "kg_plan_execute": {"stream"}, "kg_build": {"options", "plan"}, "kg_assembly_read": {"name"},
+    "kg_plan_execute": {"stream"}, "kg_plan_execute_sized": {"stream"},
+    "kg_build": {"options", "plan"}, "kg_assembly_read": {"name"},
     "kg_assembly_add_log": {"matched"}, "kg_assembly_use_fit": {"family"},
     "kg_assembly_predict": {"launch"}, "kg_assembly_report": {"launch"},
     "kg_assembly_compare": {"launch"}, "kg_assembly_sample": {"launch"},
     "kg_fit": {"name", "lines", "filter"}, "kg_samples_export": {"filter"},
-    "kg_wisdom_list": {"op"}, "kg_wisdom_forget": {"op"}, "kg_log": {"op"}, "kg_report": {"op"},
+    "kg_wisdom_list": {"op"}, "kg_wisdom_forget": {"op"}, "kg_log": {"op"}, "kg_report": {"op", "summary"},
 }
 # Handles through which a message can be asked for.
 HANDLES = ("context", "op", "problem", "plan", "assembly")
@@ -105,7 +106,7 @@ def main():
             if kind != "enum kg_status":
                 continue
             said = caller.library.kg_context_error(caller.context).decode()
-            told = absent != "context" and name != "kg_plan_execute" and any(
+            told = absent != "context" and not name.startswith("kg_plan_execute") and any(
                 p != absent and re.fullmatch(rf"(const )?struct kg_{p} \*", k)
                 for k, p in parameters if p in HANDLES)
             if status != ARGUMENT or (told and f"{name}: {absent} is NULL" not in said):

@@ -199,8 +199,8 @@ static void test_source(void)
         parse("# A file.\r\n\r\n  # About f.\r\n  op f(x: f32[N]) -> (y: f32[N]) {\r\n"
               "y[i] = x[i] } op g(x: f32[N]) -> (y: f32[N]) { y[i] = x[i] }");
     CHECK_TEXT(p.op->description, "About f.");
-    CHECK(p.op->source_line == 3 && p.op->source_column == 1);
-    CHECK(p.file->ops[1]->source_line == 5 && p.file->ops[1]->source_column == 15);
+    CHECK(p.op->pieces[0].line == 3 && p.op->pieces[0].column == 1);
+    CHECK(p.file->ops[1]->pieces[0].line == 5 && p.file->ops[1]->pieces[0].column == 15);
     CHECK_TEXT(p.file->ops[1]->source, "op g(x: f32[N]) -> (y: f32[N]) { y[i] = x[i] }");
     CHECK_TEXT(p.file->ops[1]->description, "");
     kg_arena_free(&p.arena);
