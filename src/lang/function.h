@@ -80,9 +80,11 @@ enum kg_reduce {
     KG_REDUCE_PROD,
     KG_REDUCE_MAX, // NaN if any element is NaN; -inf over nothing
     KG_REDUCE_MIN,
-    KG_REDUCE_MEAN,   // sum / count; NaN over nothing
-    KG_REDUCE_ARGMAX, // first index of the largest; a NaN counts as largest; -1 over nothing
-    KG_REDUCE_ARGMIN, // first index of the smallest; a NaN counts as smallest
+    KG_REDUCE_MEAN, // sum / count; NaN over nothing
+    // The place of the first of the largest; a NaN counts as largest; -1 over nothing. Of one index
+    // its value; of several the position in row-major order, from the beginnings of their ranges.
+    KG_REDUCE_ARGMAX,
+    KG_REDUCE_ARGMIN, // the same of the smallest; a NaN counts as smallest
     KG_REDUCE_ANY,
     KG_REDUCE_ALL,
     KG_REDUCE_COUNT
@@ -90,7 +92,7 @@ enum kg_reduce {
 
 struct kg_reduce_info {
     const char *name;
-    bool is_argument; // argmax, argmin: exactly one index, gives I64
+    bool is_argument; // argmax, argmin: gives a place, as I64
 };
 
 extern const struct kg_reduce_info kg_reduces[KG_REDUCE_COUNT];

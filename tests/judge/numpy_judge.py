@@ -349,7 +349,9 @@ class Evaluator:
             whole_body = numpy.where(valid, body, kind == "all")
             return (numpy.any if kind == "any" else numpy.all)(whole_body, axis=dims)
         if kind in ("argmax", "argmin"):
-            return self.place(kind, body, valid, dims[0], inner[-1].low)
+            low = inner[-1].low if len(dims) == 1 else 0
+            flat = body.shape[:dims[0]] + (math.prod(body.shape[dims[0]:]),)
+            return self.place(kind, body.reshape(flat), valid.reshape(flat), dims[0], low)
         if kind in ("max", "min"):
             least = LEAST if kind == "max" else GREATEST
             neutral = least if body.dtype.kind == "i" else math.copysign(math.inf, least)
@@ -375,7 +377,7 @@ class Evaluator:
 
     @staticmethod
     def place(kind, body, valid, dim, low):
-        """The first of the largest, NaN counting as largest; -1 where there is none."""
+        """The first of the largest along `dim`, NaN counting as largest; -1 where there is none."""
         if body.shape[dim] == 0:
             return numpy.full(body.shape[:dim], -1)
         sign = 1 if kind == "argmax" else -1

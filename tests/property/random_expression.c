@@ -218,7 +218,7 @@ bool random_reduction(struct random_maker *maker, struct kg_text *text, enum ran
     } else if (!read)
         kg_text_format(text, " in %d..%s", random_chance(maker, 15), maker->dims[dim].text);
     int second = random_below(maker, maker->dim_count);
-    if (!argument && random_chance(maker, 15) && random_has_room(maker, second))
+    if (random_chance(maker, 15) && random_has_room(maker, second))
         kg_text_format(text, ", %s in 0..%s", random_push_index(maker, second)->name,
                        maker->dims[second].text);
     kg_text_add(text, ") ");

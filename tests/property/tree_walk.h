@@ -343,14 +343,28 @@ static bool related(struct machine *machine, const struct kg_index *index)
                                                : at > bound;
 }
 
+// What argmax gives for the current values of its indices.
+static int64_t place_of(struct machine *machine, const struct kg_expr *expr)
+{
+    int64_t place = 0;
+    if (expr->index_count == 1)
+        return machine->index[expr->indices[0]->id];
+    for (int i = 0; i < expr->index_count; i++) {
+        const struct kg_index *index = expr->indices[i];
+        int64_t begin = size_of(machine, index->begin, 0);
+        place =
+            place * (size_of(machine, index->end, 0) - begin) + machine->index[index->id] - begin;
+    }
+    return place;
+}
+
 static void walk(struct machine *machine, const struct kg_expr *expr, int level, struct folding *f)
 {
     if (level == expr->index_count) {
         for (int i = 0; i < expr->index_count; i++)
             if (!related(machine, expr->indices[i]))
                 return;
-        int64_t position = machine->index[expr->indices[0]->id];
-        fold(machine, f, eval(machine, expr->arguments[0]), position);
+        fold(machine, f, eval(machine, expr->arguments[0]), place_of(machine, expr));
         return;
     }
     const struct kg_index *index = expr->indices[level];

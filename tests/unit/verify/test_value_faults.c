@@ -180,6 +180,51 @@ static enum kg_status whole_maximum(void *user, const struct kg_problem *problem
     return KG_OK;
 }
 
+// ---- Places among two indices
+
+enum placing {
+    PLACES,
+    LAST_OF_EQUALS,
+    COLUMN_BY_COLUMN, // the first of equals in that order
+    COUNTED_BY_COLUMNS,
+    PLACE_IN_ITS_ROW,
+    PLACING_COUNT
+};
+
+static enum kg_status place(void *user, const struct kg_problem *problem, void *const *tensors,
+                            struct kg_error *error)
+{
+    (void)error;
+    enum placing how = *(const enum placing *)user;
+    int64_t rows = problem->layouts[0].shape[0], columns = problem->layouts[0].shape[1];
+    int64_t best_row = -1, best_column = -1;
+    double best = 0;
+    for (int64_t n = 0; n < rows * columns; n++) {
+        int64_t i = how == COLUMN_BY_COLUMN ? n % rows : n / columns;
+        int64_t j = how == COLUMN_BY_COLUMN ? n / rows : n % columns;
+        double x = get(problem, tensors, 0, i, j);
+        bool better = isnan(x) ? !isnan(best) : x > best;
+        bool again = how == LAST_OF_EQUALS && (x == best || (isnan(x) && isnan(best)));
+        if (best_row >= 0 && !better && !again)
+            continue;
+        best = x;
+        best_row = i;
+        best_column = j;
+    }
+    int64_t position = how == COUNTED_BY_COLUMNS ? best_column * rows + best_row
+                       : how == PLACE_IN_ITS_ROW ? best_column
+                                                 : best_row * columns + best_column;
+    put_integer(problem, tensors, 1, 0, best_row < 0 ? -1 : position);
+    return KG_OK;
+}
+
+static void places(void)
+{
+    try_faults(&(struct trial){"op spot(x: f16[P, D]) -> (i: i64[]) { i[] = argmax(p, d) x[p, d] }",
+                               NULL, place},
+               PLACING_COUNT);
+}
+
 static void special_rows(void)
 {
     try_faults(&(struct trial){"op best(x: f32[P, D]) -> (i: i64[P]) { i[p] = argmax(d) x[p, d] }",
@@ -424,4 +469,5 @@ static void impostors_of_stores(void)
     check_impostor(small, "denormals flushed to zero: is the op itself");
 }
 
-TEST_MAIN(indices, special_rows, divisions, stores, conversions, small_numbers, impostors_of_stores)
+TEST_MAIN(indices, places, special_rows, divisions, stores, conversions, small_numbers,
+          impostors_of_stores)

@@ -238,6 +238,21 @@ static void reductions(void)
     expect(REDUCE("max"), NULL, "P=2 D=0", x, NULL, NULL, 2, (const double[]){-INF, -INF});
     expect(REDUCE("min"), NULL, "P=2 D=0", x, NULL, NULL, 2, (const double[]){INF, INF});
     expect(REDUCE_TO("i64", "argmax"), NULL, "P=2 D=0", x, NULL, NULL, 2, (const double[]){-1, -1});
+    // Several indices: the place in row-major order, counted from the beginnings of their ranges.
+    expect("op f(x: f64[A, B, C]) -> (y: i64[A]) { y[a] = argmax(b, c) x[a, b, c] }", NULL,
+           "A=2 B=2 C=3", x, NULL, NULL, 2, (const double[]){5, 1});
+    expect("op f(x: f64[A, B, C]) -> (y: i64[A]) { y[a] = argmax(c, b) x[a, b, c] }", NULL,
+           "A=2 B=2 C=3", x, NULL, NULL, 2, (const double[]){5, 2});
+    expect("op f(x: f64[A, B, C]) -> (y: i64[B]) { y[b] = argmin(a, c) x[a, b, c] }", NULL,
+           "A=2 B=2 C=3", x, NULL, NULL, 2, (const double[]){4, 2});
+    expect("op f(x: f64[A, B, C]) -> (y: i64[A])\n"
+           "{ y[a] = argmin(b in 1..B, c in 1..C) x[a, b, c] }",
+           NULL, "A=2 B=2 C=3", x, NULL, NULL, 2, (const double[]){1, 0});
+    expect("op f(x: f64[A, B, C]) -> (y: i64[C])\n"
+           "{ y[c] = argmax(a, b, k <= c) x[a, b, k] }",
+           NULL, "A=1 B=2 C=3", x, NULL, NULL, 3, (const double[]){3, 4, 5});
+    expect("op f(x: f64[A, B, C]) -> (y: i64[A]) { y[a] = argmax(b, c) x[a, b, c] }", NULL,
+           "A=2 B=3 C=0", x, NULL, NULL, 2, (const double[]){-1, -1});
     expect("op f(x: f64[P, D]) -> (y: bool[]) { y[] = any(p, d) (x[p, d] > 3) }", NULL, "P=0 D=4",
            x, NULL, NULL, 1, (const double[]){0});
     expect("op f(x: f64[P, D]) -> (y: bool[]) { y[] = all(p, d) (x[p, d] > 3) }", NULL, "P=0 D=4",
