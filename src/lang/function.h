@@ -22,6 +22,12 @@ enum kg_function {
     KG_FN_AND, // &&, both sides may be evaluated
     KG_FN_OR,
     KG_FN_NOT,
+    KG_FN_BIT_AND, // integers; two's complement of 64 bits
+    KG_FN_BIT_OR,
+    KG_FN_BIT_XOR,
+    KG_FN_BIT_NOT,
+    KG_FN_SHIFT_LEFT,  // a count below 0 or above 63 leaves 0
+    KG_FN_SHIFT_RIGHT, // copies the sign; such a count leaves nothing but it: 0 or -1
     KG_FN_WHERE,
     KG_FN_CEILDIV, // sizes only: ceil(a/b)
     KG_FN_RELU,    // x < 0 ? 0 : x, so NaN stays NaN
@@ -58,6 +64,7 @@ enum kg_function {
 enum kg_rule {
     KG_RULE_ARITHMETIC, // the wider of the arguments; bool counts as I64
     KG_RULE_FLOAT,      // F64 if an argument is, else F32
+    KG_RULE_INTEGER,    // integers and bools; gives I64
     KG_RULE_COMPARE,    // arguments of any type; gives BOOL
     KG_RULE_LOGIC,      // BOOL to BOOL
     KG_RULE_WHERE,      // first BOOL, the others as in ARITHMETIC (two BOOLs stay BOOL)

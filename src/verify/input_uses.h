@@ -11,7 +11,8 @@ struct kg_input_uses {
     // The values that stay inside every dimension they index; where that read is padded, one more
     // at each end. Only with sizes.
     int64_t low;
-    int64_t high; // < low: none does
+    int64_t high;  // < low: none does
+    bool is_count; // integers: read in what a shift moves by
     // Floats: dimensions along which a largest or smallest element is searched, a bit each. 0:
     // none.
     unsigned searched;

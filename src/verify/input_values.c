@@ -190,6 +190,25 @@ static int64_t limits(const struct kg_input_source *source, uint64_t number,
     return kind < 0.85 ? least_of(info) + 1 : small(random, info);
 }
 
+static int64_t held(const struct kg_dtype_info *info, int64_t value)
+{
+    value = value > largest_of(info) ? largest_of(info) : value;
+    return value < least_of(info) ? least_of(info) : value;
+}
+
+// Counts of shifts: those at which hardware and languages differ, and any that move a part.
+static int64_t shift_count(const struct kg_input_source *source, uint64_t number,
+                           struct kg_random *random)
+{
+    const struct kg_dtype_info *info = &kg_dtypes[source->dtype];
+    const int64_t choices[] = {
+        0, -1, 63, 64, 1, 31, 32, 65, 33, 8, 16, 7, largest_of(info), least_of(info)};
+    enum { CHOICES = sizeof choices / sizeof choices[0] };
+    if (source->class == KG_INPUT_LIMITS || source->class == KG_INPUT_HUGE)
+        return held(info, choices[number % CHOICES]);
+    return held(info, (int64_t)kg_random_below(random, 70) - 2);
+}
+
 static int64_t truth(const struct kg_input_source *source, struct kg_random *random)
 {
     return kg_random_uniform(random) < (source->class == KG_INPUT_ZERO ? 0.1 : 0.5);
@@ -247,9 +266,7 @@ static int64_t outside(const struct kg_input_source *source, uint64_t number,
                                least_of(info),      uses->low - way, uses->high + way,
                                inside(uses, random)};
     int64_t value = choices[number % (sizeof choices / sizeof choices[0])];
-    // The dtype may not reach as far as that.
-    value = value > largest_of(info) ? largest_of(info) : value;
-    return value < least_of(info) ? least_of(info) : value;
+    return held(info, value); // the dtype may not reach as far as that
 }
 
 int64_t kg_input_integer(const struct kg_input_source *source, uint64_t number,
@@ -260,5 +277,7 @@ int64_t kg_input_integer(const struct kg_input_source *source, uint64_t number,
                                                  : inside(&source->uses, random);
     if (kg_dtype_is_truth(source->dtype))
         return truth(source, random);
+    if (source->uses.is_count)
+        return shift_count(source, number, random);
     return plain_integer(source, number, random);
 }

@@ -155,10 +155,21 @@ def inner_gelu(x):
     return math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)
 
 
+def shift_left(a, count):
+    moved = (count < 0) | (count > 63)
+    return numpy.where(moved, 0, numpy.left_shift(a, numpy.where(moved, 0, count)))
+
+
+def shift_right(a, count):
+    return numpy.right_shift(a, numpy.where((count < 0) | (count > 63), 63, count))
+
+
 FUNCTIONS = {
     "+": numpy.add, "-": numpy.subtract, "*": numpy.multiply, "/": divide, "%": remainder,
     "neg": numpy.negative, "<": numpy.less, "<=": numpy.less_equal, ">": numpy.greater,
     ">=": numpy.greater_equal, "==": numpy.equal, "!=": numpy.not_equal,
+    "&": numpy.bitwise_and, "|": numpy.bitwise_or, "^": numpy.bitwise_xor,
+    "~": numpy.bitwise_not, "<<": shift_left, ">>": shift_right,
     "relu": lambda x: numpy.where(x < 0, numpy.zeros_like(x), x),
     "gelu": real(lambda x: x / 2 * (1 + ERF(x / math.sqrt(2)))),
     "gelu_tanh": real(lambda x: x / 2 * (1 + numpy.tanh(inner_gelu(x)))),

@@ -86,6 +86,22 @@ static struct value call_integer(enum kg_function function, int64_t a, int64_t b
         return whole(a < b ? a : b);
     case KG_FN_MAX:
         return whole(a > b ? a : b);
+    case KG_FN_BIT_AND:
+        return whole((int64_t)(x & y));
+    case KG_FN_BIT_OR:
+        return whole((int64_t)(x | y));
+    case KG_FN_BIT_XOR:
+        return whole((int64_t)((x | y) - (x & y)));
+    case KG_FN_BIT_NOT:
+        return whole(-1 - a);
+    case KG_FN_SHIFT_LEFT:
+        for (int64_t i = 0; i < 64 && (b < 0 || i < b); i++)
+            x *= 2;
+        return whole((int64_t)x);
+    case KG_FN_SHIFT_RIGHT:
+        for (int64_t i = 0; i < 64 && (b < 0 || i < b); i++)
+            a = floor_div(a, 2);
+        return whole(a);
     default: // floor, ceil, round
         return whole(a);
     }

@@ -271,6 +271,54 @@ static void divisions(void)
     try_faults(&(struct trial){text, "T=i32", quotient}, DIVISION_COUNT);
 }
 
+// ---- Bits
+
+enum shifting {
+    SHIFTS,
+    BY_6_BITS_OF_THE_COUNT, // as x86 does
+    BY_5_BITS_OF_THE_COUNT,
+    COPIES_NO_SIGN, // of an element of 32 bits
+    STAYS_BELOW_0,
+    FILLS_BEYOND_63,
+    SHIFTING_COUNT
+};
+
+static enum kg_status shifted(void *user, const struct kg_problem *problem, void *const *tensors,
+                              struct kg_error *error)
+{
+    (void)error;
+    enum shifting how = *(const enum shifting *)user;
+    for (int64_t i = 0; i < problem->layouts[0].shape[0]; i++) {
+        int64_t x = get_integer(problem, tensors, 0, i), by = get_integer(problem, tensors, 1, i);
+        bool out = by < 0 || by > 63;
+        int64_t result = out ? (x < 0 ? -1 : 0) : x >> by;
+        if (how == BY_6_BITS_OF_THE_COUNT)
+            result = x >> (by & 63);
+        else if (how == BY_5_BITS_OF_THE_COUNT)
+            result = out ? result : x >> (by & 31);
+        else if (how == COPIES_NO_SIGN)
+            result = out ? result : (int64_t)((uint32_t)x >> (by & 31));
+        else if (how == STAYS_BELOW_0 && by < 0)
+            result = x;
+        else if (how == FILLS_BEYOND_63 && by > 63)
+            result = -1;
+        put_integer(problem, tensors, 2, i, result);
+    }
+    return KG_OK;
+}
+
+static void shifts(void)
+{
+    try_faults(&(struct trial){"op shifted(x: i32[N], n: i32[N]) -> (y: i32[N])\n"
+                               "{ y[i] = x[i] >> n[i] }",
+                               NULL, shifted},
+               SHIFTING_COUNT);
+    try_faults(&(struct trial){"op shifted(x: i64[N], n: i8[N]) -> (y: i64[N])\n"
+                               "{ y[i] = x[i] >> n[i] }",
+                               NULL, shifted},
+               SHIFTING_COUNT);
+}
+
 // ---- Stores
 
 enum store {
@@ -469,5 +517,5 @@ static void impostors_of_stores(void)
     check_impostor(small, "denormals flushed to zero: is the op itself");
 }
 
-TEST_MAIN(indices, places, special_rows, divisions, stores, conversions, small_numbers,
+TEST_MAIN(indices, places, special_rows, divisions, shifts, stores, conversions, small_numbers,
           impostors_of_stores)
