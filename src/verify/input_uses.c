@@ -182,8 +182,11 @@ static void note_narrower(const struct walk *walk, enum kg_dtype dtype)
 
 static void find_casts(const struct walk *walk, const struct kg_expr *expr)
 {
-    if (expr->kind == KG_EXPR_CAST)
+    if (expr->kind == KG_EXPR_CAST) {
         note_narrower(walk, expr->cast.dtype);
+        walk->uses->truncated |=
+            kg_dtypes[expr->cast.dtype].compute == KG_TYPE_I64 && reads(expr, walk->tensor);
+    }
     for (int i = 0; i < expr->argument_count; i++)
         find_casts(walk, expr->arguments[i]);
     if (expr->pad)

@@ -74,9 +74,20 @@ static double tiny(const struct kg_input_source *source, struct kg_random *rando
     return sign_of(random) * source->tiny * size;
 }
 
-static double largest(struct kg_random *random, const struct kg_dtype_info *info)
+// Casts to integers differ between targets from where their dtypes end to where 64 bits do.
+static double beyond_integers(struct kg_random *random, const struct kg_dtype_info *info)
 {
+    enum { LEAST_BITS = 4, MOST_BITS = 65 };
+    double most = fmin(MOST_BITS, (double)ilogb(info->largest));
+    return sign_of(random) * power_between(random, LEAST_BITS, most);
+}
+
+static double largest(const struct kg_input_source *source, struct kg_random *random)
+{
+    const struct kg_dtype_info *info = &kg_dtypes[source->dtype];
     double kind = kg_random_uniform(random);
+    if (source->uses.truncated && kg_random_uniform(random) < 0.5)
+        return beyond_integers(random, info);
     if (kind < 0.2)
         return sign_of(random) * info->largest;
     return kind < 0.7 ? sign_of(random) * info->largest * kg_random_uniform(random)
@@ -135,7 +146,7 @@ double kg_input_real(const struct kg_input_source *source, struct kg_random *ran
     case KG_INPUT_TINY:
         return source->before % 2 ? normal(random) : tiny(source, random);
     case KG_INPUT_HUGE:
-        return largest(random, &kg_dtypes[source->dtype]);
+        return largest(source, random);
     case KG_INPUT_TIES:
         return few[kg_random_below(random, 5)];
     case KG_INPUT_HALVES:

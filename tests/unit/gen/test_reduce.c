@@ -36,6 +36,9 @@ static void last_axis(void)
     check(signature, "y[p] = sum(d) x[p, d]", "f64", flat_sizes, 6);
     check(signature, "y[p] = sum(d) x[p, d]", "i32", flat_sizes, 7);
     check(signature, "y[p] = max(d) x[p, d]", "u8", flat_sizes, 8);
+    check(signature, "y[p] = min(d) x[p, d]", "u16", flat_sizes, 130);
+    check("(x: T[P, D]) -> (y: i64[P])", "y[p] = sum(d) x[p, d]", "u32", flat_sizes, 131);
+    check(signature, "y[p] = sum(d) (x[p, d] << 3 ^ x[p, d])", "i16", flat_sizes, 132);
     check("(x: T[P, D]) -> (y: f32[P])", "y[p] = mean(d) x[p, d]", "i32", flat_sizes, 9);
     check("(x: T[P, D]) -> (y: bool[P])", "y[p] = any(d) (x[p, d] > 6.5)", "f32", flat_sizes, 10);
     check("(x: T[P, D]) -> (y: bool[P])", "y[p] = all(d) (x[p, d] > -6.5)", "f32", flat_sizes, 11);

@@ -271,6 +271,58 @@ static void divisions(void)
     try_faults(&(struct trial){text, "T=i32", quotient}, DIVISION_COUNT);
 }
 
+enum narrowing { WRAPS, FROM_0, TO_LARGEST, BY_WAY_OF_I32, TO_THE_NEAREST, NARROWING_COUNT };
+
+static enum kg_status truncated(void *user, const struct kg_problem *problem, void *const *tensors,
+                                struct kg_error *error)
+{
+    (void)error;
+    enum narrowing how = *(const enum narrowing *)user;
+    double most = kg_dtypes[problem->op->tensors[1]->type.dtype].largest;
+    for (int64_t i = 0; i < problem->layouts[0].shape[0]; i++) {
+        double x = get(problem, tensors, 0, i, 0);
+        x = how == FROM_0 && x < 0 ? 0 : x;
+        x = how == TO_LARGEST && x > most ? most : x;
+        x = how == BY_WAY_OF_I32 ? fmin(fmax(x, INT32_MIN), INT32_MAX) : x;
+        x = how == TO_THE_NEAREST ? nearbyint(x) : trunc(x);
+        put_integer(problem, tensors, 1, i,
+                    isnan(x)       ? 0
+                    : x >= 0x1p63  ? INT64_MAX
+                    : x <= -0x1p63 ? INT64_MIN
+                                   : (int64_t)x);
+    }
+    return KG_OK;
+}
+
+enum totalling { TOTALS, IN_32_BITS, WITH_A_SIGN, TOTALLING_COUNT };
+
+static enum kg_status whole_total(void *user, const struct kg_problem *problem,
+                                  void *const *tensors, struct kg_error *error)
+{
+    (void)error;
+    enum totalling how = *(const enum totalling *)user;
+    int64_t sum = 0;
+    for (int64_t i = 0; i < problem->layouts[0].shape[0]; i++) {
+        int64_t x = get_integer(problem, tensors, 0, i);
+        bool is_narrow = problem->op->tensors[0]->type.dtype == KG_U16;
+        sum += how != WITH_A_SIGN ? x : is_narrow ? (int16_t)x : (int32_t)x;
+        sum = how == IN_32_BITS ? (int32_t)sum : sum;
+    }
+    put_integer(problem, tensors, 1, 0, sum);
+    return KG_OK;
+}
+
+static void widths(void)
+{
+    const char *whole = "op whole(x: f32[N]) -> (y: T[N]) where T in u32 u16 i16\n"
+                        "{ y[i] = cast(T, x[i]) }";
+    const char *sum = "op total(x: T[N]) -> (y: i64[]) where T in u32 u16\n{ y[] = sum(i) x[i] }";
+    try_faults(&(struct trial){whole, "T=u32", truncated}, NARROWING_COUNT);
+    try_faults(&(struct trial){whole, "T=u16", truncated}, NARROWING_COUNT);
+    try_faults(&(struct trial){sum, "T=u32", whole_total}, TOTALLING_COUNT);
+    try_faults(&(struct trial){sum, "T=u16", whole_total}, 1);
+}
+
 // ---- Bits
 
 enum shifting {
@@ -517,5 +569,5 @@ static void impostors_of_stores(void)
     check_impostor(small, "denormals flushed to zero: is the op itself");
 }
 
-TEST_MAIN(indices, places, special_rows, divisions, shifts, stores, conversions, small_numbers,
-          impostors_of_stores)
+TEST_MAIN(indices, places, special_rows, divisions, widths, shifts, stores, conversions,
+          small_numbers, impostors_of_stores)
