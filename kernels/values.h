@@ -66,6 +66,37 @@ KG_INLINE int64_t kg_sign_i64(int64_t x)
     return (x > 0) - (x < 0);
 }
 
+KG_INLINE int64_t kg_bit_and_i64(int64_t a, int64_t b)
+{
+    return a & b;
+}
+
+KG_INLINE int64_t kg_bit_or_i64(int64_t a, int64_t b)
+{
+    return a | b;
+}
+
+KG_INLINE int64_t kg_bit_xor_i64(int64_t a, int64_t b)
+{
+    return a ^ b;
+}
+
+KG_INLINE int64_t kg_bit_not_i64(int64_t a)
+{
+    return ~a;
+}
+
+// Counts below 0 or above 63 move every bit out.
+KG_INLINE int64_t kg_shift_left_i64(int64_t a, int64_t count)
+{
+    return (uint64_t)count < 64 ? (int64_t)((uint64_t)a << count) : 0;
+}
+
+KG_INLINE int64_t kg_shift_right_i64(int64_t a, int64_t count)
+{
+    return a >> ((uint64_t)count < 63 ? count : 63);
+}
+
 KG_INLINE int64_t kg_floor_i64(int64_t x)
 {
     return x;

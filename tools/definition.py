@@ -10,13 +10,14 @@ import re
 REDUCTIONS = {"sum", "prod", "max", "min", "mean", "argmax", "argmin", "any", "all"}
 FUNCTIONS = {"min", "max"}  # those that are reductions, too
 CONSTANTS = {"inf", "nan", "pi", "true", "false"}
-LEVELS = [{"||"}, {"&&"}, {"<", "<=", ">", ">=", "==", "!="}, {"+", "-"}, {"*", "/", "%"}]
-SUM, PRODUCT, UNARY = 3, 4, 5
+LEVELS = [{"||"}, {"&&"}, {"<", "<=", ">", ">=", "==", "!="}, {"|"}, {"^"}, {"&"}, {"<<", ">>"},
+          {"+", "-"}, {"*", "/", "%"}]
+SUM, PRODUCT = 7, 8
 TOKEN = re.compile(r"""\s*(?:\#[^\n]*\s*)*(?:
     (?P<string>"(?:[^"\\]|\\.)*")
-  | (?P<number>(?:\d+(?:\.(?!\.)\d*)?|\.\d+)(?:[eE][-+]?\d+)?)
+  | (?P<number>0[xX][0-9a-fA-F]+|(?:\d+(?:\.(?!\.)\d*)?|\.\d+)(?:[eE][-+]?\d+)?)
   | (?P<name>[A-Za-z_]\w*)
-  | (?P<sign>->|\.\.|\|\||&&|<=|>=|==|!=|[-+*/%<>=!()\[\]{},:])
+  | (?P<sign>->|\.\.|\|\||&&|<<|>>|<=|>=|==|!=|[-+*/%<>=!&|^~()\[\]{},:])
 )""", re.X)
 
 
@@ -127,6 +128,11 @@ def size_of(node, values):
             "%": lambda: first % second}[node.function]()
 
 
+def number_of(word):
+    is_integer = word.isdigit() or word[:2] in ("0x", "0X")
+    return int(word, 16 if word[1:2] in ("x", "X") else 10) if is_integer else float(word)
+
+
 class Reader:
     def __init__(self, text):
         self.tokens, at = [], 0
@@ -179,14 +185,15 @@ class Reader:
     def unary(self):
         if self.accept("-"):
             return Call("neg", (self.unary(),))
-        if self.accept("!"):
-            return Call("!", (self.unary(),))
+        for sign in ("!", "~"):
+            if self.accept(sign):
+                return Call(sign, (self.unary(),))
         return self.primary()
 
     def primary(self):
         kind, word = self.kind(self.at), self.take()
         if kind == "number":
-            return Number(int(word) if word.isdigit() else float(word))
+            return Number(number_of(word))
         if word == "(":
             inner = self.level()
             self.take(")")
@@ -228,7 +235,7 @@ class Reader:
             opens = end + 1 < len(self.tokens) and self.tokens[end + 1][1] == "["
             follows = not opens or self.tokens[self.behind(end + 1)][1] != "="
         else:
-            follows = self.kind(end) == "number" or word in ("(", "!")
+            follows = self.kind(end) == "number" or word in ("(", "!", "~")
         return commas == 0 or follows or (word == "-" and commas != 1)
 
     def index(self):
@@ -258,7 +265,7 @@ class Reader:
     def number(self):
         negative = self.accept("-")
         word = self.take()
-        value = int(word) if word.isdigit() else float(word)
+        value = number_of(word)
         return -value if negative else value
 
     def clauses(self, op):

@@ -1,4 +1,5 @@
-// Refuses reads outside a tensor before any kernel exists. It works on the instance as written, not
+// Refuses reads outside a tensor, and places of argmax and argmin that their output cannot hold,
+// before any kernel exists. It works on the instance as written, not
 // on the nests, so that messages show the user's text.
 //
 // A reduction inside an expression becomes a nest over the indices it uses, and is checked over
@@ -114,6 +115,52 @@ static enum kg_status refuse_gather(const struct checker *check, const struct kg
                 dimension, read->tensor->name);
 }
 
+// The least and the largest that argmax gives: values of its index, or positions among several.
+static enum kg_status find_places(const struct checker *check, const struct kg_expr *reduce,
+                                  double *least, double *most)
+{
+    double count = 1, first = 0;
+    for (int i = 0; i < reduce->index_count; i++) {
+        const struct kg_index *index = reduce->indices[i];
+        int64_t begin = 0, end = 0;
+        enum kg_status status =
+            kg_lang_size_value(index->end, check->problem->sizes, &end, check->error);
+        if (index->begin && status == KG_OK)
+            status = kg_lang_size_value(index->begin, check->problem->sizes, &begin, check->error);
+        if (status != KG_OK)
+            return status;
+        count *= end > begin ? (double)(end - begin) : 0;
+        first = (double)begin;
+    }
+    *least = reduce->index_count == 1 ? first : 0;
+    *most = *least + count - 1;
+    return KG_OK;
+}
+
+static enum kg_status check_places(const struct checker *check, const struct kg_expr *reduce)
+{
+    const struct kg_tensor *tensor = check->statement->tensor;
+    bool is_stored = reduce == check->statement->value && tensor->role == KG_ROLE_OUTPUT &&
+                     tensor->compute == KG_TYPE_I64;
+    const struct kg_dtype_info *held = &kg_dtypes[is_stored ? tensor->type.dtype : KG_I64];
+    double least, most;
+    enum kg_status status = find_places(check, reduce, &least, &most);
+    if (status != KG_OK || most <= held->largest)
+        return status;
+    struct kg_text statement = {0};
+    kg_lang_print_statement(&statement, check->statement);
+    status = kg_error_set(check->error, KG_ERROR_SHAPE,
+                          "line %d: %s gives places from %.0f to %.0f, and %s holds %.0f to %.0f\n"
+                          "  in        %s\n"
+                          "  hint      %s",
+                          reduce->span.line, kg_reduces[reduce->reduce].name, least, most,
+                          held->name, held->smallest, held->largest, kg_text_string(&statement),
+                          held->bits < 64 ? "give the output a wider integer dtype, such as i64"
+                                          : "take fewer indices or smaller ranges");
+    kg_text_free(&statement);
+    return status;
+}
+
 static enum kg_status check_expr(const struct checker *check, const struct place *place,
                                  const struct kg_expr *expr);
 
@@ -193,6 +240,11 @@ static enum kg_status check_reduce(const struct checker *check, const struct pla
 {
     struct place place = {.silent = false};
     bool used[KG_MAX_INDICES] = {false};
+    if (kg_reduces[reduce->reduce].is_argument) {
+        enum kg_status held = check_places(check, reduce);
+        if (held != KG_OK)
+            return held;
+    }
     kg_analyze_used(reduce, used);
     for (int i = 0; reduce == check->statement->value && i < outer->scope.count; i++)
         used[outer->scope.order[i]->id] = true; // remains, over all output axes

@@ -394,11 +394,8 @@ static struct kg_expr *build_reduction(struct scope *scope, const struct kg_node
     struct kg_lang_job *job = scope->check->job;
     struct kg_expr *expr = new_expr(scope, node, KG_EXPR_REDUCE);
     expr->reduce = node->reduce;
-    const char *name = kg_reduces[node->reduce].name;
     for (const struct kg_binder *b = node->binders; b; b = b->next)
         expr->index_count++;
-    if (kg_reduces[node->reduce].is_argument && expr->index_count != 1)
-        kg_lang_fail(job, node->token->span, NULL, "%s takes exactly one index", name);
     if (expr->index_count > KG_MAX_INDICES)
         kg_lang_fail(job, node->token->span, NULL, "more than %d indices in one statement",
                      KG_MAX_INDICES);

@@ -38,7 +38,6 @@ static const struct foreign {
      "help: write two tensors, of the real and of the imaginary parts"},
 
     {KG_FOREIGN_SIGN, "**", "help: a power is pow(x, y), and a square x * x"},
-    {KG_FOREIGN_SIGN, "^", "help: a power is pow(x, y), and a square x * x"},
     {KG_FOREIGN_SIGN, "//",
      "help: / of two integers rounds down; for real numbers write floor(a / b); comments begin "
      "with #"},

@@ -22,6 +22,12 @@ enum kg_function {
     KG_FN_AND, // &&, both sides may be evaluated
     KG_FN_OR,
     KG_FN_NOT,
+    KG_FN_BIT_AND, // integers; two's complement of 64 bits
+    KG_FN_BIT_OR,
+    KG_FN_BIT_XOR,
+    KG_FN_BIT_NOT,
+    KG_FN_SHIFT_LEFT,  // a count below 0 or above 63 leaves 0
+    KG_FN_SHIFT_RIGHT, // copies the sign; such a count leaves nothing but it: 0 or -1
     KG_FN_WHERE,
     KG_FN_CEILDIV, // sizes only: ceil(a/b)
     KG_FN_RELU,    // x < 0 ? 0 : x, so NaN stays NaN
@@ -58,6 +64,7 @@ enum kg_function {
 enum kg_rule {
     KG_RULE_ARITHMETIC, // the wider of the arguments; bool counts as I64
     KG_RULE_FLOAT,      // F64 if an argument is, else F32
+    KG_RULE_INTEGER,    // integers and bools; gives I64
     KG_RULE_COMPARE,    // arguments of any type; gives BOOL
     KG_RULE_LOGIC,      // BOOL to BOOL
     KG_RULE_WHERE,      // first BOOL, the others as in ARITHMETIC (two BOOLs stay BOOL)
@@ -80,9 +87,11 @@ enum kg_reduce {
     KG_REDUCE_PROD,
     KG_REDUCE_MAX, // NaN if any element is NaN; -inf over nothing
     KG_REDUCE_MIN,
-    KG_REDUCE_MEAN,   // sum / count; NaN over nothing
-    KG_REDUCE_ARGMAX, // first index of the largest; a NaN counts as largest; -1 over nothing
-    KG_REDUCE_ARGMIN, // first index of the smallest; a NaN counts as smallest
+    KG_REDUCE_MEAN, // sum / count; NaN over nothing
+    // The place of the first of the largest; a NaN counts as largest; -1 over nothing. Of one index
+    // its value; of several the position in row-major order, from the beginnings of their ranges.
+    KG_REDUCE_ARGMAX,
+    KG_REDUCE_ARGMIN, // the same of the smallest; a NaN counts as smallest
     KG_REDUCE_ANY,
     KG_REDUCE_ALL,
     KG_REDUCE_COUNT
@@ -90,7 +99,7 @@ enum kg_reduce {
 
 struct kg_reduce_info {
     const char *name;
-    bool is_argument; // argmax, argmin: exactly one index, gives I64
+    bool is_argument; // argmax, argmin: gives a place, as I64
 };
 
 extern const struct kg_reduce_info kg_reduces[KG_REDUCE_COUNT];

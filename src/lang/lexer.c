@@ -5,6 +5,7 @@
 
 #include "lang/foreign_words.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <locale.h>
 #include <math.h>
@@ -33,6 +34,7 @@ static const struct punctuation {
     {"<=", "\"<=\"", KG_TOKEN_LE},         {">=", "\">=\"", KG_TOKEN_GE},
     {"==", "\"==\"", KG_TOKEN_EQ},         {"!=", "\"!=\"", KG_TOKEN_NE},
     {"&&", "\"&&\"", KG_TOKEN_AND},        {"||", "\"||\"", KG_TOKEN_OR},
+    {"<<", "\"<<\"", KG_TOKEN_SHIFT_LEFT}, {">>", "\">>\"", KG_TOKEN_SHIFT_RIGHT},
     {"(", "\"(\"", KG_TOKEN_OPEN_PAREN},   {")", "\")\"", KG_TOKEN_CLOSE_PAREN},
     {"[", "\"[\"", KG_TOKEN_OPEN_BRACKET}, {"]", "\"]\"", KG_TOKEN_CLOSE_BRACKET},
     {"{", "\"{\"", KG_TOKEN_OPEN_BRACE},   {"}", "\"}\"", KG_TOKEN_CLOSE_BRACE},
@@ -41,7 +43,9 @@ static const struct punctuation {
     {"-", "\"-\"", KG_TOKEN_MINUS},        {"*", "\"*\"", KG_TOKEN_STAR},
     {"/", "\"/\"", KG_TOKEN_SLASH},        {"%", "\"%\"", KG_TOKEN_PERCENT},
     {"<", "\"<\"", KG_TOKEN_LT},           {">", "\">\"", KG_TOKEN_GT},
-    {"!", "\"!\"", KG_TOKEN_NOT},
+    {"!", "\"!\"", KG_TOKEN_NOT},          {"&", "\"&\"", KG_TOKEN_AMPERSAND},
+    {"|", "\"|\"", KG_TOKEN_BAR},          {"^", "\"^\"", KG_TOKEN_CARET},
+    {"~", "\"~\"", KG_TOKEN_TILDE},
 };
 
 // What people paste from papers and type with a Chinese keyboard, and what they mean by it.
@@ -172,24 +176,41 @@ static double read_real(struct lexer *lexer, const char *text, struct kg_span sp
 static int64_t read_integer(struct lexer *lexer, const char *text, struct kg_span span)
 {
     errno = 0;
-    long long value = strtoll(text, NULL, 10);
+    bool hexadecimal = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+    long long value = strtoll(text, NULL, hexadecimal ? 16 : 10);
     if (errno == ERANGE)
-        kg_lang_fail(lexer->job, span, "help: write it with a point for a real number",
+        kg_lang_fail(lexer->job, span,
+                     hexadecimal ? "help: integers have 63 bits and a sign; all bits set is ~0"
+                                 : "help: write it with a point for a real number",
                      "%s is too large for an integer", text);
     return value;
+}
+
+// At "0x": skips it and the digits behind it.
+static bool skip_hexadecimal(struct lexer *lexer)
+{
+    lexer->at += 2;
+    size_t begin = lexer->at;
+    while (isxdigit((unsigned char)peek(lexer, 0)))
+        lexer->at++;
+    return lexer->at > begin;
 }
 
 static void lex_number(struct lexer *lexer)
 {
     size_t begin = lexer->at;
     bool real = false, complete = true;
-    skip_digits(lexer);
-    if (peek(lexer, 0) == '.' && peek(lexer, 1) != '.') {
+    bool hexadecimal = peek(lexer, 0) == '0' && (peek(lexer, 1) == 'x' || peek(lexer, 1) == 'X');
+    if (hexadecimal)
+        complete = skip_hexadecimal(lexer);
+    else
+        skip_digits(lexer);
+    if (!hexadecimal && peek(lexer, 0) == '.' && peek(lexer, 1) != '.') {
         real = true;
         lexer->at++;
         skip_digits(lexer);
     }
-    if (peek(lexer, 0) == 'e' || peek(lexer, 0) == 'E') {
+    if (!hexadecimal && (peek(lexer, 0) == 'e' || peek(lexer, 0) == 'E')) {
         real = true;
         lexer->at++;
         if (peek(lexer, 0) == '+' || peek(lexer, 0) == '-')
@@ -203,7 +224,7 @@ static void lex_number(struct lexer *lexer)
     struct kg_span span = span_at(lexer, begin, lexer->at);
     char *text = kg_lang_copy(lexer->job, lexer->text + begin, lexer->at - begin);
     if (!complete)
-        kg_lang_fail(lexer->job, span, "expected a number such as 2, 0.5 or 1e-5",
+        kg_lang_fail(lexer->job, span, "expected a number such as 2, 0.5, 1e-5 or 0xff",
                      "malformed number \"%s\"", text);
     if (lexer->at - begin > KG_MAX_NAME)
         kg_lang_fail(lexer->job, span, NULL, "a number of %zu characters; at most %d are allowed",
@@ -261,8 +282,6 @@ _Noreturn static void fail_characters(struct lexer *lexer)
     for (size_t i = 0; i < sizeof lookalikes / sizeof lookalikes[0]; i++)
         if (strlen(lookalikes[i].text) == length && memcmp(at, lookalikes[i].text, length) == 0)
             advice = kg_lang_format(lexer->job, "help: write %s", lookalikes[i].meant);
-    if (*at == '&' || *at == '|')
-        advice = kg_lang_format(lexer->job, "help: did you mean \"%c%c\"?", *at, *at);
     kg_lang_fail(lexer->job, span, advice, "unexpected character \"%.*s\"", (int)length, at);
 }
 

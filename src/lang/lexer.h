@@ -22,6 +22,8 @@ enum kg_token_kind {
     KG_TOKEN_NE,
     KG_TOKEN_AND,
     KG_TOKEN_OR,
+    KG_TOKEN_SHIFT_LEFT,
+    KG_TOKEN_SHIFT_RIGHT,
     KG_TOKEN_OPEN_PAREN,
     KG_TOKEN_CLOSE_PAREN,
     KG_TOKEN_OPEN_BRACKET,
@@ -39,6 +41,10 @@ enum kg_token_kind {
     KG_TOKEN_LT,
     KG_TOKEN_GT,
     KG_TOKEN_NOT,
+    KG_TOKEN_AMPERSAND,
+    KG_TOKEN_BAR,
+    KG_TOKEN_CARET,
+    KG_TOKEN_TILDE,
     KG_TOKEN_COUNT
 };
 

@@ -7,7 +7,18 @@
 #include <string.h>
 
 // Binding strength of infix operators; a higher level binds tighter.
-enum level { LEVEL_OR = 1, LEVEL_AND, LEVEL_COMPARE, LEVEL_SUM, LEVEL_PRODUCT, LEVEL_UNARY };
+enum level {
+    LEVEL_OR = 1,
+    LEVEL_AND,
+    LEVEL_COMPARE,
+    LEVEL_BIT_OR,
+    LEVEL_BIT_XOR,
+    LEVEL_BIT_AND,
+    LEVEL_SHIFT,
+    LEVEL_SUM,
+    LEVEL_PRODUCT,
+    LEVEL_UNARY
+};
 
 static const struct infix {
     enum kg_token_kind token;
@@ -22,11 +33,25 @@ static const struct infix {
     {KG_TOKEN_GE, KG_FN_GE, LEVEL_COMPARE},
     {KG_TOKEN_EQ, KG_FN_EQ, LEVEL_COMPARE},
     {KG_TOKEN_NE, KG_FN_NE, LEVEL_COMPARE},
+    {KG_TOKEN_BAR, KG_FN_BIT_OR, LEVEL_BIT_OR},
+    {KG_TOKEN_CARET, KG_FN_BIT_XOR, LEVEL_BIT_XOR},
+    {KG_TOKEN_AMPERSAND, KG_FN_BIT_AND, LEVEL_BIT_AND},
+    {KG_TOKEN_SHIFT_LEFT, KG_FN_SHIFT_LEFT, LEVEL_SHIFT},
+    {KG_TOKEN_SHIFT_RIGHT, KG_FN_SHIFT_RIGHT, LEVEL_SHIFT},
     {KG_TOKEN_PLUS, KG_FN_ADD, LEVEL_SUM},
     {KG_TOKEN_MINUS, KG_FN_SUB, LEVEL_SUM},
     {KG_TOKEN_STAR, KG_FN_MUL, LEVEL_PRODUCT},
     {KG_TOKEN_SLASH, KG_FN_DIV, LEVEL_PRODUCT},
     {KG_TOKEN_PERCENT, KG_FN_MOD, LEVEL_PRODUCT},
+};
+
+static const struct prefix {
+    enum kg_token_kind token;
+    enum kg_function function;
+} prefixes[] = {
+    {KG_TOKEN_MINUS, KG_FN_NEG},
+    {KG_TOKEN_NOT, KG_FN_NOT},
+    {KG_TOKEN_TILDE, KG_FN_BIT_NOT},
 };
 
 static const struct {
@@ -142,6 +167,7 @@ static bool begins_operand(const struct kg_token *at)
     case KG_TOKEN_REAL:
     case KG_TOKEN_OPEN_PAREN:
     case KG_TOKEN_NOT:
+    case KG_TOKEN_TILDE:
         return true;
     case KG_TOKEN_NAME:
         return at[1].kind != KG_TOKEN_OPEN_BRACKET ||
@@ -281,18 +307,25 @@ static struct kg_node *parse_primary(struct kg_parser *parser)
     return node;
 }
 
+static const struct prefix *find_prefix(const struct kg_token *token)
+{
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
+        if (prefixes[i].token == token->kind)
+            return &prefixes[i];
+    return NULL;
+}
+
 static struct kg_node *parse_unary(struct kg_parser *parser)
 {
     if (++parser->depth > KG_MAX_DEPTH)
         fail_depth(parser, parser->at->span);
-    const struct kg_token *sign = kg_parser_accept(parser, KG_TOKEN_MINUS);
-    if (!sign)
-        sign = kg_parser_accept(parser, KG_TOKEN_NOT);
+    const struct prefix *prefix = find_prefix(parser->at);
     struct kg_node *node;
-    if (sign) {
+    if (prefix) {
         struct kg_node *last = NULL;
+        const struct kg_token *sign = kg_parser_next(parser);
         node = new_node(parser, KG_NODE_UNARY, sign);
-        node->function = sign->kind == KG_TOKEN_MINUS ? KG_FN_NEG : KG_FN_NOT;
+        node->function = prefix->function;
         add_argument(parser, node, &last, parse_unary(parser));
         node->span = kg_lang_join(sign->span, last->span);
     } else {

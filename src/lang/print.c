@@ -12,6 +12,10 @@ enum level {
     LEVEL_OR = 1,
     LEVEL_AND,
     LEVEL_COMPARE,
+    LEVEL_BIT_OR,
+    LEVEL_BIT_XOR,
+    LEVEL_BIT_AND,
+    LEVEL_SHIFT,
     LEVEL_SUM,
     LEVEL_REDUCE, // swallows the product behind it
     LEVEL_PRODUCT,
@@ -34,6 +38,15 @@ static enum level level_of(const struct kg_expr *expr)
         return LEVEL_OR;
     case KG_FN_AND:
         return LEVEL_AND;
+    case KG_FN_BIT_OR:
+        return LEVEL_BIT_OR;
+    case KG_FN_BIT_XOR:
+        return LEVEL_BIT_XOR;
+    case KG_FN_BIT_AND:
+        return LEVEL_BIT_AND;
+    case KG_FN_SHIFT_LEFT:
+    case KG_FN_SHIFT_RIGHT:
+        return LEVEL_SHIFT;
     case KG_FN_ADD:
     case KG_FN_SUB:
         return LEVEL_SUM;
@@ -43,6 +56,7 @@ static enum level level_of(const struct kg_expr *expr)
         return LEVEL_PRODUCT;
     case KG_FN_NEG:
     case KG_FN_NOT:
+    case KG_FN_BIT_NOT:
         return LEVEL_UNARY;
     case KG_FN_CEILDIV:
         return LEVEL_PRIMARY;
@@ -128,7 +142,7 @@ static void print_call(struct kg_text *text, const struct kg_expr *expr)
         print_at(text, expr->arguments[0], LEVEL_UNARY);
     } else {
         // Comparisons do not chain: both sides bind tighter.
-        print_at(text, expr->arguments[0], level == LEVEL_COMPARE ? LEVEL_SUM : level);
+        print_at(text, expr->arguments[0], level == LEVEL_COMPARE ? LEVEL_BIT_OR : level);
         bool tight =
             level == LEVEL_PRODUCT && is_small(expr->arguments[0]) && is_small(expr->arguments[1]);
         kg_text_format(text, tight ? "%s" : " %s ", info->name);

@@ -64,10 +64,22 @@ static void adapt_arguments(struct kg_expr *expr, enum kg_type type)
         kg_lang_adapt(argument(expr, i), type);
 }
 
+static const char *advice_for_bool(const struct kg_expr *expr)
+{
+    bool joins = expr->kind == KG_EXPR_CALL && expr->argument_count == 2 &&
+                 expr->arguments[0]->type == KG_TYPE_BOOL &&
+                 expr->arguments[1]->type == KG_TYPE_BOOL;
+    if (joins && expr->function == KG_FN_BIT_AND)
+        return "help: write && between truth values";
+    if (joins && expr->function == KG_FN_BIT_OR)
+        return "help: write || between truth values";
+    return "help: compare it, as in x != 0";
+}
+
 static void want_bool(struct kg_lang_job *job, const struct kg_expr *expr, const char *who)
 {
     if (expr->type != KG_TYPE_BOOL)
-        kg_lang_fail(job, expr->span, "help: compare it, as in x != 0",
+        kg_lang_fail(job, expr->span, advice_for_bool(expr),
                      "%s needs true or false, and this is %s", who, kg_type_name_of(expr->type));
 }
 
@@ -83,6 +95,14 @@ static void type_call(struct kg_lang_job *job, struct kg_expr *expr)
         break;
     case KG_RULE_FLOAT:
         expr->type = common = wider(common, KG_TYPE_F32);
+        break;
+    case KG_RULE_INTEGER:
+        for (int i = 0; i < expr->argument_count; i++)
+            if (is_float(expr->arguments[i]->type))
+                kg_lang_fail(job, expr->arguments[i]->span, "help: write cast(i64, ...)",
+                             "\"%s\" works on the bits of integers, and this is %s", info->name,
+                             kg_type_name_of(expr->arguments[i]->type));
+        expr->type = KG_TYPE_I64;
         break;
     case KG_RULE_COMPARE:
         expr->type = KG_TYPE_BOOL;
@@ -146,9 +166,8 @@ void kg_lang_check_store(struct kg_lang_job *job, const struct kg_tensor *tensor
 {
     const char *name = kg_dtypes[tensor->type.dtype].name;
     if (tensor->compute == KG_TYPE_BOOL && value->type != KG_TYPE_BOOL)
-        kg_lang_fail(job, value->span, "help: compare it, as in x != 0",
-                     "\"%s\" is bool and its value is %s", tensor->name,
-                     kg_type_name_of(value->type));
+        kg_lang_fail(job, value->span, advice_for_bool(value), "\"%s\" is bool and its value is %s",
+                     tensor->name, kg_type_name_of(value->type));
     if (tensor->compute == KG_TYPE_I64 && is_float(value->type))
         kg_lang_fail(job, value->span, kg_lang_format(job, "help: write cast(%s, ...)", name),
                      "\"%s\" is %s and its value is %s", tensor->name, name,

@@ -48,6 +48,24 @@ static void find_subscripts(const struct walk *walk, const struct kg_expr *expr)
         find_subscripts(walk, expr->pad);
 }
 
+// ---- Shifts
+
+static bool is_shift(const struct kg_expr *expr)
+{
+    return expr->kind == KG_EXPR_CALL &&
+           (expr->function == KG_FN_SHIFT_LEFT || expr->function == KG_FN_SHIFT_RIGHT);
+}
+
+static void find_shifts(const struct walk *walk, const struct kg_expr *expr)
+{
+    if (is_shift(expr) && reads(expr->arguments[1], walk->tensor))
+        walk->uses->is_count = true;
+    for (int i = 0; i < expr->argument_count; i++)
+        find_shifts(walk, expr->arguments[i]);
+    if (expr->pad)
+        find_shifts(walk, expr->pad);
+}
+
 // ---- Searches
 
 static bool is_search(const struct kg_expr *expr)
@@ -164,8 +182,11 @@ static void note_narrower(const struct walk *walk, enum kg_dtype dtype)
 
 static void find_casts(const struct walk *walk, const struct kg_expr *expr)
 {
-    if (expr->kind == KG_EXPR_CAST)
+    if (expr->kind == KG_EXPR_CAST) {
         note_narrower(walk, expr->cast.dtype);
+        walk->uses->truncated |=
+            kg_dtypes[expr->cast.dtype].compute == KG_TYPE_I64 && reads(expr, walk->tensor);
+    }
     for (int i = 0; i < expr->argument_count; i++)
         find_casts(walk, expr->arguments[i]);
     if (expr->pad)
@@ -183,6 +204,7 @@ void kg_input_uses_find(const struct kg_op *op, const int64_t *sizes, int tensor
         const struct kg_statement *statement = op->statements[i];
         if (!is_float) {
             find_subscripts(&walk, statement->value);
+            find_shifts(&walk, statement->value);
             continue;
         }
         find_searches(&walk, statement->value);

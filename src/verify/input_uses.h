@@ -11,12 +11,14 @@ struct kg_input_uses {
     // The values that stay inside every dimension they index; where that read is padded, one more
     // at each end. Only with sizes.
     int64_t low;
-    int64_t high; // < low: none does
+    int64_t high;  // < low: none does
+    bool is_count; // integers: read in what a shift moves by
     // Floats: dimensions along which a largest or smallest element is searched, a bit each. 0:
     // none.
     unsigned searched;
     bool for_least;  // by min or argmin
     bool multiplied; // floats: read in a product over an index
+    bool truncated;  // floats: read in a cast to an integer
     // Floats: dtypes of outputs and casts that cannot hold every value of the input, a bit each.
     unsigned narrower;
 };

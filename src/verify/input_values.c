@@ -138,9 +138,20 @@ static double tiny(const struct kg_input_source *source, struct kg_random *rando
     return sign_of(random) * source->tiny * size;
 }
 
-static double largest(struct kg_random *random, const struct kg_dtype_info *info)
+// Casts to integers differ between targets from where their dtypes end to where 64 bits do.
+static double beyond_integers(struct kg_random *random, const struct kg_dtype_info *info)
 {
+    enum { LEAST_BITS = 4, MOST_BITS = 65 };
+    double most = fmin(MOST_BITS, (double)ilogb(info->largest));
+    return sign_of(random) * power_between(random, LEAST_BITS, most);
+}
+
+static double largest(const struct kg_input_source *source, struct kg_random *random)
+{
+    const struct kg_dtype_info *info = &kg_dtypes[source->dtype];
     double kind = kg_random_uniform(random);
+    if (source->uses.truncated && kg_random_uniform(random) < 0.5)
+        return beyond_integers(random, info);
     if (kind < 0.2)
         return sign_of(random) * info->largest;
     return kind < 0.7 ? sign_of(random) * info->largest * kg_random_uniform(random)
@@ -199,7 +210,7 @@ static double draw_real(const struct kg_input_source *source, struct kg_random *
     case KG_INPUT_TINY:
         return source->before % 2 ? normal(random) : tiny(source, random);
     case KG_INPUT_HUGE:
-        return largest(random, &kg_dtypes[source->dtype]);
+        return largest(source, random);
     case KG_INPUT_TIES:
         return few[kg_random_below(random, 5)];
     case KG_INPUT_HALVES:
@@ -247,6 +258,25 @@ static int64_t limits(const struct kg_input_source *source, uint64_t number,
     if (kind < 0.75)
         return choices[kg_random_below(random, 4)];
     return kind < 0.85 ? least_of(info) + 1 : small(random, info);
+}
+
+static int64_t held(const struct kg_dtype_info *info, int64_t value)
+{
+    value = value > largest_of(info) ? largest_of(info) : value;
+    return value < least_of(info) ? least_of(info) : value;
+}
+
+// Counts of shifts: those at which hardware and languages differ, and any that move a part.
+static int64_t shift_count(const struct kg_input_source *source, uint64_t number,
+                           struct kg_random *random)
+{
+    const struct kg_dtype_info *info = &kg_dtypes[source->dtype];
+    const int64_t choices[] = {
+        0, -1, 63, 64, 1, 31, 32, 65, 33, 8, 16, 7, largest_of(info), least_of(info)};
+    enum { CHOICES = sizeof choices / sizeof choices[0] };
+    if (source->class == KG_INPUT_LIMITS || source->class == KG_INPUT_HUGE)
+        return held(info, choices[number % CHOICES]);
+    return held(info, (int64_t)kg_random_below(random, 70) - 2);
 }
 
 static int64_t truth(const struct kg_input_source *source, struct kg_random *random)
@@ -306,9 +336,7 @@ static int64_t outside(const struct kg_input_source *source, uint64_t number,
                                least_of(info),      uses->low - way, uses->high + way,
                                inside(uses, random)};
     int64_t value = choices[number % (sizeof choices / sizeof choices[0])];
-    // The dtype may not reach as far as that.
-    value = value > largest_of(info) ? largest_of(info) : value;
-    return value < least_of(info) ? least_of(info) : value;
+    return held(info, value); // the dtype may not reach as far as that
 }
 
 static int64_t draw_integer(const struct kg_input_source *source, uint64_t number,
@@ -319,6 +347,8 @@ static int64_t draw_integer(const struct kg_input_source *source, uint64_t numbe
                                                  : inside(&source->uses, random);
     if (kg_dtype_is_truth(source->dtype))
         return truth(source, random);
+    if (source->uses.is_count)
+        return shift_count(source, number, random);
     return plain_integer(source, number, random);
 }
 

@@ -45,6 +45,14 @@ static int64_t power(int64_t base, int64_t exponent)
     return wrapping(result);
 }
 
+// Floor division by a power of two; beyond 63 the sign is left.
+static int64_t shift_right(int64_t a, int64_t count)
+{
+    if (count < 0 || count > 62)
+        return a < 0 ? -1 : 0;
+    return floor_divide(a, (int64_t)1 << count);
+}
+
 static int64_t apply(enum kg_function function, int64_t a, int64_t b, int64_t c)
 {
     switch (function) {
@@ -80,6 +88,18 @@ static int64_t apply(enum kg_function function, int64_t a, int64_t b, int64_t c)
         return a || b;
     case KG_FN_NOT:
         return !a;
+    case KG_FN_BIT_AND:
+        return a & b;
+    case KG_FN_BIT_OR:
+        return a | b;
+    case KG_FN_BIT_XOR:
+        return a ^ b;
+    case KG_FN_BIT_NOT:
+        return ~a;
+    case KG_FN_SHIFT_LEFT:
+        return b < 0 || b > 63 ? 0 : wrapping((uint64_t)a << b);
+    case KG_FN_SHIFT_RIGHT:
+        return shift_right(a, b);
     case KG_FN_WHERE:
         return a ? b : c;
     case KG_FN_RELU:

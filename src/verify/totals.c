@@ -187,6 +187,20 @@ static void add_sums(const struct kg_pass *pass, const struct kg_frame *frame, i
     }
 }
 
+// What argmax gives for the point in lane `i`.
+static int64_t place_of(const struct kg_pass *pass, const struct kg_frame *frame, int i)
+{
+    bool several = pass->axis_count > pass->output_axes + 1;
+    int64_t place = 0;
+    for (int a = pass->output_axes; a < pass->axis_count; a++) {
+        const struct kg_axis *axis = &pass->axes[a];
+        bool moves = a >= pass->lane_axis && a < pass->lane_end;
+        int64_t value = frame->axis[a] + (moves ? frame->lane[a][i] : 0);
+        place = several ? place * (axis->end - axis->begin) + value - axis->begin : value;
+    }
+    return place;
+}
+
 void kg_totals_add(const struct kg_pass *pass, const struct kg_frame *frame, int from, int to,
                    int step, struct kg_total *totals)
 {
@@ -195,15 +209,14 @@ void kg_totals_add(const struct kg_pass *pass, const struct kg_frame *frame, int
         add_sums(pass, frame, from, to, step, totals);
         return;
     }
-    int axis = pass->output_axes; // argmax has a single index
-    bool moves = axis >= pass->lane_axis && axis < pass->lane_end;
+    bool is_argument = kg_reduces[pass->reduce].is_argument;
     for (int i = from; i < to; i++, totals += step) {
         if (pass->mask >= 0) {
             totals->undecided |= frame->slack[pass->mask][i] != 0;
             if (!frame->integer[pass->mask][i])
                 continue;
         }
-        int64_t position = frame->axis[axis] + (moves ? frame->lane[axis][i] : 0);
+        int64_t position = is_argument ? place_of(pass, frame, i) : 0;
         double slack = frame->slack[pass->value][i];
         if (pass->reduce_real) {
             add_real(pass->reduce, frame->real[pass->value][i], slack, position, totals);

@@ -62,8 +62,8 @@ static const char *const numbers[] = {
     "9223372036854775808",
     "18446744073709551616",
 };
-static const char *const operators[] = {
-    "+", "-", "*", "/", "%", "<", "<=", ">", ">=", "==", "!=", "&&", "||"};
+static const char *const operators[] = {"+",  "-",  "*",  "/",  "%", "<", "<=", ">",  ">=",
+                                        "==", "!=", "&&", "||", "&", "|", "^",  "<<", ">>"};
 static const char *const relations[] = {"<=", "<", ">=", ">"};
 
 #define PICK(mutation, list) ((list)[pick(mutation, (int)(sizeof(list) / sizeof((list)[0])))])
@@ -423,7 +423,7 @@ static void replace_token(struct mutation *mutation, struct kg_text *middle, int
         make_number(mutation, middle);
     } else if (token->kind == STRING) {
         kg_text_add(middle, "\"torch.\\\"\\\\\"");
-    } else if (token->kind == SIGN && strchr("+-*/%<>=!&|", c)) {
+    } else if (token->kind == SIGN && strchr("+-*/%<>=!&|^~", c)) {
         kg_text_add(middle, PICK(mutation, operators));
     } else if (token->kind == NAME && kg_dtype_find(token->at, token->length) != KG_DTYPE_COUNT) {
         kg_text_add(middle, kg_dtypes[pick(mutation, KG_DTYPE_COUNT)].name);

@@ -31,6 +31,18 @@
 #define WHERE_LAST                                                                                 \
     "op where_last(x: f32[P, D]) -> (y: i64[P])\n"                                                 \
     "{ y[p] = argmin(d) x[p, d] }\n"
+#define WHERE_CUBE                                                                                 \
+    "op where_cube(x: f32[A, B, C]) -> (y: i64[A])\n"                                              \
+    "{ y[a] = argmax(b, c) x[a, b, c] }\n"
+#define WHERE_TURNED                                                                               \
+    "op where_turned(x: f32[A, B, C]) -> (y: i64[A])\n"                                            \
+    "{ y[a] = argmin(c, b) x[a, b, c] }\n"
+#define WHERE_OUTER                                                                                \
+    "op where_outer(x: f32[A, B, C]) -> (y: i64[C])\n"                                             \
+    "{ y[c] = argmax(a, b) x[a, b, c] }\n"
+#define WHERE_PART                                                                                 \
+    "op where_part(x: f32[A, B, C]) -> (y: i64[A])\n"                                              \
+    "{ y[a] = argmax(b in 1..B, c in 2..C) x[a, b, c] }\n"
 #define DOWN                                                                                       \
     "op down(x: f32[P, D]) -> (y: f32[P, D])\n"                                                    \
     "{ y[p, d] = sum(j <= p) x[j, d] }\n"
@@ -193,6 +205,17 @@ static const struct form {
      "rowwise: threads=16 vector=4 hold=4 keep=0 cluster=1 shared=0 maxnreg=0"},
     {"rowwise, argmax, read on", WHERE_LAST, "P=5 D=5001",
      "rowwise: threads=128 vector=4 hold=2 keep=0 cluster=1 shared=0 maxnreg=0"},
+    {"reduce, argmax of two in a row", WHERE_CUBE, "A=3 B=401 C=1003",
+     "reduce: column=0 threads=256 vector=4 unroll=4 split=8 cluster=0 maxnreg=0"},
+    {"reduce, argmin of two, turned", WHERE_TURNED, "A=3 B=401 C=1003",
+     "reduce: column=0 threads=256 vector=4 unroll=4 split=8 cluster=1 maxnreg=0"},
+    {"reduce, argmax of two, columns", WHERE_OUTER, "A=50 B=100 C=65",
+     "reduce: column=1 threads=256 vector=4 unroll=4 split=4 cluster=0 maxnreg=0"},
+    {"rowwise, argmax of two", WHERE_CUBE, "A=70 B=16 C=16",
+     "rowwise: threads=16 vector=4 hold=4 keep=0 cluster=1 shared=0 maxnreg=0"},
+    {"rowwise, argmin of two, turned", WHERE_TURNED, "A=70 B=17 C=16",
+     "rowwise: threads=128 vector=4 hold=1 keep=0 cluster=1 shared=0 maxnreg=0"},
+    {"direct, argmax of two", WHERE_PART, "A=70 B=17 C=16", "direct: threads=128 maxnreg=0"},
     {"scan, lanes", CUMSUM "{ y[p, d] = sum(j <= d) x[p, j] }\n", "P=50 D=200",
      "scan: threads=16 vector=4 hold=2 cluster=1 chunk=0 maxnreg=0"},
     {"scan, block", CUMSUM "{ y[p, d] = sum(j <= d) x[p, j] }\n", "P=5 D=10000",

@@ -155,10 +155,21 @@ def inner_gelu(x):
     return math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)
 
 
+def shift_left(a, count):
+    moved = (count < 0) | (count > 63)
+    return numpy.where(moved, 0, numpy.left_shift(a, numpy.where(moved, 0, count)))
+
+
+def shift_right(a, count):
+    return numpy.right_shift(a, numpy.where((count < 0) | (count > 63), 63, count))
+
+
 FUNCTIONS = {
     "+": numpy.add, "-": numpy.subtract, "*": numpy.multiply, "/": divide, "%": remainder,
     "neg": numpy.negative, "<": numpy.less, "<=": numpy.less_equal, ">": numpy.greater,
     ">=": numpy.greater_equal, "==": numpy.equal, "!=": numpy.not_equal,
+    "&": numpy.bitwise_and, "|": numpy.bitwise_or, "^": numpy.bitwise_xor,
+    "~": numpy.bitwise_not, "<<": shift_left, ">>": shift_right,
     "relu": lambda x: numpy.where(x < 0, numpy.zeros_like(x), x),
     "gelu": real(lambda x: x / 2 * (1 + ERF(x / math.sqrt(2)))),
     "gelu_tanh": real(lambda x: x / 2 * (1 + numpy.tanh(inner_gelu(x)))),
@@ -349,7 +360,9 @@ class Evaluator:
             whole_body = numpy.where(valid, body, kind == "all")
             return (numpy.any if kind == "any" else numpy.all)(whole_body, axis=dims)
         if kind in ("argmax", "argmin"):
-            return self.place(kind, body, valid, dims[0], inner[-1].low)
+            low = inner[-1].low if len(dims) == 1 else 0
+            flat = body.shape[:dims[0]] + (math.prod(body.shape[dims[0]:]),)
+            return self.place(kind, body.reshape(flat), valid.reshape(flat), dims[0], low)
         if kind in ("max", "min"):
             least = LEAST if kind == "max" else GREATEST
             neutral = least if body.dtype.kind == "i" else math.copysign(math.inf, least)
@@ -375,7 +388,7 @@ class Evaluator:
 
     @staticmethod
     def place(kind, body, valid, dim, low):
-        """The first of the largest, NaN counting as largest; -1 where there is none."""
+        """The first of the largest along `dim`, NaN counting as largest; -1 where there is none."""
         if body.shape[dim] == 0:
             return numpy.full(body.shape[:dim], -1)
         sign = 1 if kind == "argmax" else -1

@@ -218,7 +218,7 @@ bool random_reduction(struct random_maker *maker, struct kg_text *text, enum ran
     } else if (!read)
         kg_text_format(text, " in %d..%s", random_chance(maker, 15), maker->dims[dim].text);
     int second = random_below(maker, maker->dim_count);
-    if (!argument && random_chance(maker, 15) && random_has_room(maker, second))
+    if (random_chance(maker, 15) && random_has_room(maker, second))
         kg_text_format(text, ", %s in 0..%s", random_push_index(maker, second)->name,
                        maker->dims[second].text);
     kg_text_add(text, ") ");
@@ -321,6 +321,18 @@ static void write_binary(struct random_maker *maker, struct kg_text *text, enum 
     kg_text_add(text, parentheses ? ")" : "");
 }
 
+static void write_bits(struct random_maker *maker, struct kg_text *text, int depth)
+{
+    static const char *const operators[] = {" & ", " | ", " ^ ", " << ", " >> "};
+    bool parentheses = random_chance(maker, 70);
+    kg_text_add(text, parentheses ? "(" : "");
+    kg_text_add(text, random_chance(maker, 20) ? "~" : "");
+    random_expression(maker, text, INTEGER, depth - 1);
+    kg_text_add(text, RANDOM_PICK(maker, operators));
+    random_expression(maker, text, INTEGER, depth - 1);
+    kg_text_add(text, parentheses ? ")" : "");
+}
+
 static void write_where(struct random_maker *maker, struct kg_text *text, enum random_value value,
                         int depth)
 {
@@ -420,10 +432,13 @@ static void write_float(struct random_maker *maker, struct kg_text *text, int de
 static void write_integer(struct random_maker *maker, struct kg_text *text, int depth)
 {
     if (depth > 0 && maker->budget > 0)
-        switch (random_below(maker, 8)) {
+        switch (random_below(maker, 9)) {
         case 0:
         case 1:
             write_binary(maker, text, INTEGER, depth);
+            return;
+        case 7:
+            write_bits(maker, text, depth);
             return;
         case 2:
             write_where(maker, text, INTEGER, depth);

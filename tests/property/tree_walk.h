@@ -86,6 +86,22 @@ static struct value call_integer(enum kg_function function, int64_t a, int64_t b
         return whole(a < b ? a : b);
     case KG_FN_MAX:
         return whole(a > b ? a : b);
+    case KG_FN_BIT_AND:
+        return whole((int64_t)(x & y));
+    case KG_FN_BIT_OR:
+        return whole((int64_t)(x | y));
+    case KG_FN_BIT_XOR:
+        return whole((int64_t)((x | y) - (x & y)));
+    case KG_FN_BIT_NOT:
+        return whole(-1 - a);
+    case KG_FN_SHIFT_LEFT:
+        for (int64_t i = 0; i < 64 && (b < 0 || i < b); i++)
+            x *= 2;
+        return whole((int64_t)x);
+    case KG_FN_SHIFT_RIGHT:
+        for (int64_t i = 0; i < 64 && (b < 0 || i < b); i++)
+            a = floor_div(a, 2);
+        return whole(a);
     default: // floor, ceil, round
         return whole(a);
     }
@@ -343,14 +359,28 @@ static bool related(struct machine *machine, const struct kg_index *index)
                                                : at > bound;
 }
 
+// What argmax gives for the current values of its indices.
+static int64_t place_of(struct machine *machine, const struct kg_expr *expr)
+{
+    int64_t place = 0;
+    if (expr->index_count == 1)
+        return machine->index[expr->indices[0]->id];
+    for (int i = 0; i < expr->index_count; i++) {
+        const struct kg_index *index = expr->indices[i];
+        int64_t begin = size_of(machine, index->begin, 0);
+        place =
+            place * (size_of(machine, index->end, 0) - begin) + machine->index[index->id] - begin;
+    }
+    return place;
+}
+
 static void walk(struct machine *machine, const struct kg_expr *expr, int level, struct folding *f)
 {
     if (level == expr->index_count) {
         for (int i = 0; i < expr->index_count; i++)
             if (!related(machine, expr->indices[i]))
                 return;
-        int64_t position = machine->index[expr->indices[0]->id];
-        fold(machine, f, eval(machine, expr->arguments[0]), position);
+        fold(machine, f, eval(machine, expr->arguments[0]), place_of(machine, expr));
         return;
     }
     const struct kg_index *index = expr->indices[level];

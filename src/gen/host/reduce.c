@@ -144,6 +144,7 @@ static bool emit(const struct kg_match *match, const struct kg_config *config, c
         .chunk = config->value[CHUNK],
         .entry = entry,
     };
+    plan.fold.counts_far = plan.column && kg_reduce_has_several(&plan);
     plan.last = (plan.column ? plan.outputs : nest->axis_count) - 1;
     plan.run = kg_axes_run(group, nest, plan.column ? 0 : plan.outputs, plan.last);
     for (int i = k + 1; i < group->count && plan.column; i++) { // what follows may tell axes apart

@@ -25,6 +25,12 @@ struct kg_reduce_plan {
     const char *entry;
 };
 
+// Are several indices reduced together?
+static inline bool kg_reduce_has_several(const struct kg_reduce_plan *plan)
+{
+    return plan->nest->axis_count > plan->outputs + 1;
+}
+
 // The functions of the kernel, after the opening.
 void kg_reduce_emit(struct kg_code *code, const struct kg_reduce_plan *plan);
 

@@ -134,11 +134,11 @@ static void emit_finish(struct kg_code *code, const struct kg_reduce_plan *plan,
     kg_text_free(&count);
 }
 
-// The place found is counted from the start of its axis.
+// The place found is counted from the beginning of the range; that of a single index is its value.
 static void emit_shift(struct kg_code *code, const struct kg_reduce_plan *plan)
 {
     const struct kg_index *axis = plan->nest->axes[plan->outputs];
-    if (!plan->fold.is_argument || kg_axes_from_zero(axis))
+    if (!plan->fold.is_argument || kg_reduce_has_several(plan) || kg_axes_from_zero(axis))
         return;
     kg_code_begin(code);
     kg_text_format(code->text, "where%d += where%d < 0 ? 0 : ", plan->k, plan->k);
@@ -415,7 +415,8 @@ static void emit_rows(struct kg_code *code, const struct kg_reduce_plan *plan)
     }
     emit_row_loop(code, plan);
     if (plan->fold.is_argument)
-        kg_fold_flush(code, &plan->fold, plan->k, lanes, "stop - start", "start");
+        kg_fold_flush(code, &plan->fold, plan->k, lanes, "stop - start",
+                      plan->run > plan->outputs ? "row * length + start" : "start");
     kg_code_close(code);
     if (!plan->fold.is_argument)
         kg_fold_flush(code, &plan->fold, plan->k, lanes, "0", "0");
@@ -447,7 +448,7 @@ static void emit_column_step(struct kg_code *code, const struct kg_reduce_plan *
         if (plan->fold.is_argument) {
             kg_code_line(code, "{");
             kg_code_indent(code);
-            kg_code_line(code, "const int64_t step = i%d - origin + %d;", inner, u);
+            kg_code_line(code, "const int64_t step = before + i%d - origin + %d;", inner, u);
         }
         kg_code_begin(code);
         kg_text_format(code->text, "const %s v%d = ", kg_fold_type(plan->fold.lane), number);
@@ -487,6 +488,8 @@ static void print_bounds(struct kg_text *low, struct kg_text *high,
 static void emit_column_loops(struct kg_code *code, const struct kg_reduce_plan *plan)
 {
     int inner = plan->nest->axis_count - 1, unroll = (int)plan->unroll;
+    if (plan->fold.is_argument)
+        kg_code_line(code, "int64_t before = 0;");
     for (int axis = plan->outputs; axis <= inner; axis++) {
         struct kg_text low = {0}, high = {0};
         print_bounds(&low, &high, plan, axis);
@@ -507,6 +510,8 @@ static void emit_column_loops(struct kg_code *code, const struct kg_reduce_plan 
             kg_code_open(code, "for (; i%d < %s; i%d++)", axis, to, axis);
             emit_column_step(code, plan, 1);
             kg_code_close(code);
+            if (plan->fold.is_argument && axis > plan->outputs)
+                kg_code_line(code, "before += i%d - origin;", axis);
         }
         code->text->failed |= low.failed | high.failed;
         kg_text_free(&low);
@@ -527,13 +532,14 @@ static void emit_column_end(struct kg_code *code, const struct kg_reduce_plan *p
     kg_code_open(code, "for (int64_t lane = 0; lane < lanes; lane++)");
     kg_code_line(code, "part%d[chunk * outputs + %s] = acc%d[lane];", k, place, k);
     if (plan->fold.is_argument)
-        kg_code_line(code, "place%d[chunk * outputs + %s] = start + at%d[lane];", k, place, k);
+        kg_code_line(code, "place%d[chunk * outputs + %s] = start * inner + at%d[lane];", k, place,
+                     k);
     kg_code_close(code);
     kg_code_line(code, "continue;");
     kg_code_close(code);
     kg_code_open(code, "for (int64_t lane = 0; lane < lanes; lane++)");
     emit_run_axis(code, plan, &values, "first");
-    kg_text_format(&where, "rows > 0 ? at%d[lane] : -1", k);
+    kg_text_format(&where, "rows * inner > 0 ? at%d[lane] : -1", k);
     emit_lane_total(code, plan, "0.0", kg_text_string(&where));
     emit_finish(code, plan, &values);
     kg_code_close(code);

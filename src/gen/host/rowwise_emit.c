@@ -460,10 +460,25 @@ static void emit_blocks(struct writer *writer, int pass)
     kg_code_close(code);
 }
 
+static void flush_place(struct kg_code *code, const struct kg_fold *fold, int k, int lanes)
+{
+    if (!fold->is_argument)
+        return;
+    kg_fold_flush(code, fold, k, lanes, "length", "offset");
+    kg_fold_reset_lanes(code, fold, k, lanes);
+}
+
+static void flush_value(struct kg_code *code, const struct kg_fold *fold, int k, int lanes)
+{
+    if (!fold->is_argument)
+        flush_fold(code, fold, k, lanes);
+}
+
 static void emit_pass(struct writer *writer, int pass)
 {
     const struct kg_rowwise_plan *plan = writer->plan;
     struct kg_code *code = writer->code;
+    bool has_columns = plan->run > plan->rows; // around the run
     kg_code_line(code, "{");
     kg_code_indent(code);
     for_folds(writer, pass, false, kg_fold_declare_lanes);
@@ -477,9 +492,14 @@ static void emit_pass(struct writer *writer, int pass)
         emit_streamed(writer, pass);
     else
         emit_blocks(writer, pass);
-    if (plan->run > plan->rows)
+    if (has_columns) {
+        // Lanes count their steps from the beginning of a run.
+        for_folds(writer, pass, false, flush_place);
+        if (has_places(plan, pass))
+            kg_code_line(code, "step = 0;");
         kg_code_close(code);
-    for_folds(writer, pass, false, flush_fold);
+    }
+    for_folds(writer, pass, false, has_columns ? flush_value : flush_fold);
     kg_code_close(code);
 }
 

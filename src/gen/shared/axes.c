@@ -185,6 +185,31 @@ void kg_axes_product(struct kg_text *text, const struct kg_nest *nest, int first
     }
 }
 
+void kg_axes_place(struct kg_text *text, const struct kg_nest *nest)
+{
+    int first = nest->output_axes, last = nest->axis_count - 1;
+    if (first == last) {
+        kg_text_format(text, "i%d", first);
+        return;
+    }
+    for (int axis = first; axis < last; axis++)
+        kg_text_add(text, "(");
+    for (int axis = first; axis <= last; axis++) {
+        bool shifted = !kg_axes_from_zero(nest->axes[axis]);
+        if (axis > first) {
+            kg_text_add(text, " * ");
+            kg_axes_extent(text, nest->axes[axis]);
+            kg_text_add(text, " + ");
+        }
+        kg_text_format(text, shifted ? "(i%d - " : "i%d", axis);
+        if (shifted) {
+            kg_emit_axis_begin(text, nest->axes[axis]);
+            kg_text_add(text, ")");
+        }
+        kg_text_add(text, axis > first ? ")" : "");
+    }
+}
+
 void kg_axes_split(struct kg_code *code, const struct kg_nest *nest, int first, int last,
                    const char *linear)
 {

@@ -35,6 +35,9 @@ void kg_axes_product(struct kg_text *text, const struct kg_nest *nest, int first
 // The same as a number, for the problem's sizes.
 double kg_axes_count(const struct kg_nest *nest, int first, int last);
 
+// What argmax and argmin give for the element at the current reduced axes, i<axis>.
+void kg_axes_place(struct kg_text *text, const struct kg_nest *nest);
+
 // Declares i<first> .. i<last>, computed from the linear counter `linear`; the last axis is the
 // fastest.
 void kg_axes_split(struct kg_code *code, const struct kg_nest *nest, int first, int last,

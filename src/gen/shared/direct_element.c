@@ -1,10 +1,11 @@
 // The statements that compute one output element of a nest by plain loops: see direct_nest.h.
 
+#include "gen/shared/axes.h"
 #include "gen/shared/direct_nest.h"
 
 #include <string.h>
 
-// The accumulators of one output element are `total`, `best` (the index, for argmax and
+// The accumulators of one output element are `total`, `best` (the place, for argmax and
 // argmin) and `count` (for means of relations); with lanes they are arrays.
 
 static bool is_real(enum kg_type type)
@@ -74,7 +75,7 @@ static void emit_accumulators(const struct kg_direct *direct)
 static void emit_step(const struct kg_direct *direct)
 {
     const struct kg_nest *nest = direct->nest;
-    struct kg_text body = {0}, total = {0};
+    struct kg_text body = {0}, total = {0}, place = {0};
     kg_text_format(&total, "total%s", lane_of(direct));
     if (is_argument(nest)) {
         kg_emit_value(&body, nest, nest->body, direct->accumulate, &direct->names);
@@ -84,8 +85,9 @@ static void emit_step(const struct kg_direct *direct)
                      lane_of(direct), nest->reduce == KG_REDUCE_ARGMAX ? "max" : "min",
                      kg_emit_suffix(direct->accumulate), kg_text_string(&total));
         kg_emit_line(direct->text, direct->level + 1, "%s = value;", kg_text_string(&total));
-        kg_emit_line(direct->text, direct->level + 1, "best%s = i%d;", lane_of(direct),
-                     nest->output_axes);
+        kg_axes_place(&place, nest);
+        kg_emit_line(direct->text, direct->level + 1, "best%s = %s;", lane_of(direct),
+                     kg_text_string(&place));
         kg_emit_line(direct->text, direct->level, "}");
     } else {
         struct kg_text step = {0};
@@ -105,9 +107,10 @@ static void emit_step(const struct kg_direct *direct)
         direct->text->failed |= step.failed;
         kg_text_free(&step);
     }
-    direct->text->failed |= body.failed | total.failed;
+    direct->text->failed |= body.failed | total.failed | place.failed;
     kg_text_free(&body);
     kg_text_free(&total);
+    kg_text_free(&place);
 }
 
 // The number of elements that a mean is over.

@@ -63,7 +63,7 @@ void kg_fold_declare_total(struct kg_code *code, const struct kg_fold *fold, int
 
 const char *kg_fold_at_type(const struct kg_fold *fold)
 {
-    return fold->lane == KG_TYPE_F32 ? "int32_t" : "int64_t";
+    return fold->lane == KG_TYPE_F32 && !fold->counts_far ? "int32_t" : "int64_t";
 }
 
 void kg_fold_declare_lanes(struct kg_code *code, const struct kg_fold *fold, int k, int lanes)

@@ -17,6 +17,7 @@ struct kg_fold {
     bool is_sum;           // sum or mean
     bool is_float_sum;     // of floats: lanes are often added to the total, for accuracy
     bool is_argument;
+    bool counts_far; // places: lanes count more steps than 32 bits hold
 };
 
 struct kg_fold kg_fold_of(const struct kg_nest *nest);

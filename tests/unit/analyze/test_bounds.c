@@ -50,6 +50,26 @@ static void test_messages(void)
                "gathers from dimension 0 of t, which is empty");
 }
 
+// Places of argmax have to fit into what they are stored as.
+static void test_places(void)
+{
+    const char *one = "op f(x: f32[P, D]) -> (y: u8[P])\n{\n    y[p] = argmax(d) x[p, d]\n}\n";
+    const char *two = "op f(x: f32[P, D]) -> (y: i8[])\n{\n    y[] = argmin(p, d) x[p, d]\n}\n";
+    check_fine(one, "P=300 D=256");
+    check_fine(one, "P=300 D=0");
+    check_refused(one, "P=3 D=257",
+                  "line 3: argmax gives places from 0 to 256, and u8 holds 0 to 255\n"
+                  "  in        y[p] = argmax(d) x[p, d]\n"
+                  "  hint      give the output a wider integer dtype, such as i64");
+    check_fine(two, "P=16 D=8");
+    check_fine(two, "P=1000 D=0");
+    check_some(two, "P=3 D=43", "argmin gives places from 0 to 128, and i8 holds -128 to 127");
+    check_fine("op f(x: f32[N]) -> (y: f16[]) { y[] = argmax(i) x[i] }\n", "N=100000");
+    check_some("op f(x: f32[N]) -> (y: f32[N])\n"
+               "{ y[n] = argmax(i in 0..4294967296, j in 0..4294967296) x[n] }\n",
+               "N=5", "and i64 holds");
+}
+
 static void test_affine(void)
 {
     const char *stencil = "op f(x: f32[N]) -> (y: f32[N-2]) { y[i] = x[i] + x[i+1] + x[i+2] }\n";
@@ -140,5 +160,5 @@ static void test_nothing_is_read(void)
     check_fine("op f(x: f32[N, K]) -> (y: f32[N]) { y[i] = sum(k) x[i + 1, k] }\n", "N=3 K=0");
 }
 
-TEST_MAIN(test_messages, test_affine, test_quotients, test_relations, test_inner,
+TEST_MAIN(test_messages, test_places, test_affine, test_quotients, test_relations, test_inner,
           test_nothing_is_read)

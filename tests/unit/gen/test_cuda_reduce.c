@@ -7,6 +7,10 @@ static const char definitions[] =
     "op rows(x: f32[P, D]) -> (y: f32[P])\n{\n    y[p] = sum(d) x[p, d]\n}\n"
     "op columns(x: f32[P, D]) -> (y: f32[D])\n{\n    y[d] = max(p) x[p, d]\n}\n"
     "op middle(x: f16[A, B, C]) -> (y: i64[A, C])\n{\n    y[a, c] = argmin(b) x[a, b, c]\n}\n"
+    "op place(x: f16[A, B, C]) -> (y: i32[A])\n{\n    y[a] = argmax(b, c) x[a, b, c]\n}\n"
+    "op outer(x: f16[A, B, C]) -> (y: i32[C])\n{\n    y[c] = argmax(a, b) x[a, b, c]\n}\n"
+    "op inner(x: f16[A, B, C]) -> (y: i32[A])\n"
+    "{\n    y[a] = argmax(b in 1..B, c in 1..C) x[a, b, c]\n}\n"
     "op all(x: f32[P, D]) -> (y: f32[])\n{\n    y[] = sqrt(sum(p, d) x[p, d] * x[p, d])\n}\n"
     "op part(x: f32[P, D]) -> (y: f32[D])\n{\n    y[d] = sum(p in 1..P) x[p, d]\n}\n"
     "op scan(x: f32[P, D]) -> (y: f32[P, D])\n{\n    y[p, d] = sum(j <= p) x[j, d]\n}\n"
@@ -38,6 +42,10 @@ static void test_takers(void)
     check_choice("columns", "P=5 D=0", "rowwise:");
     check_choice("squares", "P=4096 D=4096", "reduce*2: column=1");
     check_choice("middle", "A=64 B=1024 C=512", "reduce: column=1");
+    check_choice("place", "A=64 B=64 C=64", "rowwise:");
+    check_choice("place", "A=2 B=4096 C=4096", "reduce: column=0");
+    check_choice("outer", "A=64 B=64 C=512", "reduce: column=1");
+    check_choice("inner", "A=64 B=64 C=64", "direct:");
     check_choice("all", "P=8192 D=8192", "reduce*2: column=0 threads=256 vector=4");
     check_choice("all", "P=8191 D=8191", "reduce*2: column=0 threads=256 vector=1");
     check_choice("all", "P=0 D=1", "reduce*2: column=0");

@@ -361,6 +361,14 @@ static void test_integers(void)
     CHECK(kg_truncate_f64(-1e300) == INT64_MIN);
     CHECK(kg_cast_i16(0x18000) == INT16_MIN && kg_cast_u16(-1) == UINT16_MAX);
     CHECK(kg_cast_u32(-1) == UINT32_MAX && kg_cast_u32(INT64_C(1) << 32) == 0);
+    CHECK(kg_bit_and_i64(-4, 6) == 4 && kg_bit_or_i64(-4, 1) == -3);
+    CHECK(kg_bit_xor_i64(-1, 5) == -6 && kg_bit_not_i64(INT64_MAX) == INT64_MIN);
+    CHECK(kg_shift_left_i64(-3, 2) == -12 && kg_shift_left_i64(3, 63) == INT64_MIN);
+    CHECK(kg_shift_left_i64(3, 64) == 0 && kg_shift_left_i64(3, -1) == 0);
+    CHECK(kg_shift_left_i64(3, INT64_MIN) == 0 && kg_shift_left_i64(3, INT64_C(1) << 32) == 0);
+    CHECK(kg_shift_right_i64(-5, 1) == -3 && kg_shift_right_i64(INT64_MIN, 63) == -1);
+    CHECK(kg_shift_right_i64(-5, 64) == -1 && kg_shift_right_i64(5, 64) == 0);
+    CHECK(kg_shift_right_i64(-5, -1) == -1 && kg_shift_right_i64(5, INT64_MIN) == 0);
     CHECK(kg_clamp(-1, 5) == 0 && kg_clamp(5, 5) == 4 && kg_clamp(3, 0) == 0);
 }
 

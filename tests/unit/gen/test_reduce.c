@@ -36,6 +36,9 @@ static void last_axis(void)
     check(signature, "y[p] = sum(d) x[p, d]", "f64", flat_sizes, 6);
     check(signature, "y[p] = sum(d) x[p, d]", "i32", flat_sizes, 7);
     check(signature, "y[p] = max(d) x[p, d]", "u8", flat_sizes, 8);
+    check(signature, "y[p] = min(d) x[p, d]", "u16", flat_sizes, 130);
+    check("(x: T[P, D]) -> (y: i64[P])", "y[p] = sum(d) x[p, d]", "u32", flat_sizes, 131);
+    check(signature, "y[p] = sum(d) (x[p, d] << 3 ^ x[p, d])", "i16", flat_sizes, 132);
     check("(x: T[P, D]) -> (y: f32[P])", "y[p] = mean(d) x[p, d]", "i32", flat_sizes, 9);
     check("(x: T[P, D]) -> (y: bool[P])", "y[p] = any(d) (x[p, d] > 6.5)", "f32", flat_sizes, 10);
     check("(x: T[P, D]) -> (y: bool[P])", "y[p] = all(d) (x[p, d] > -6.5)", "f32", flat_sizes, 11);
@@ -57,6 +60,22 @@ static void places(void)
     check(signature, "y[p] = argmax(d) x[p, d]", "f32", flat_sizes, 17);
     check(signature, "y[p] = argmin(d) x[p, d]", "f64", flat_sizes, 18);
     check(signature, "y[p] = argmax(d) x[p, d]", "u8", flat_sizes, 19);
+    const char *cube = "(x: T[A, B, C]) -> (y: i64[A])", *outer = "(x: T[A, B, C]) -> (y: i64[C])";
+    check(cube, "y[a] = argmax(b, c) x[a, b, c]", "f32", cube_sizes, 120);
+    check(cube, "y[a] = argmin(c, b) x[a, b, c]", "f64", cube_sizes, 121);
+    check(cube, "y[a] = argmin(b in 1..B, c in 2..C) x[a, b, c]", "f32", cube_sizes + 4, 122);
+    check(outer, "y[c] = argmax(a, b) x[a, b, c]", "f32", cube_sizes, 123);
+    check(outer, "y[c] = argmin(a in 2..A, b in 1..B) x[a, b, c]", "i32", cube_sizes + 4, 124);
+    check("(x: T[A, B, C]) -> (y: i64[B])", "y[b] = argmax(a, c) x[a, b, c]", "f32", cube_sizes,
+          125);
+    // Plain loops, which also take what the family refuses.
+    bench_formula(&bench, "direct", cube, "y[a] = argmax(b, c) x[a, b, c]", "f32", cube_sizes, 127);
+    bench_formula(&bench, "direct", cube, "y[a] = argmin(b in 1..B, c in 2..C) x[a, b, c]", "f32",
+                  cube_sizes + 4, 128);
+    bench_formula(&bench, "direct", outer, "y[c] = argmax(a, b, k <= c) x[a, b, k]", "f32",
+                  cube_sizes, 129);
+    check("(x: T[A, B, C]) -> (y: i64[])", "y[] = argmin(a, b, c) x[a, b, c]", "f32", cube_sizes,
+          126);
 }
 
 static void middle_axis(void)

@@ -13,6 +13,10 @@ static const char *const cube_sizes[] = {
     "N=1 C=1 H=1 W=1", "N=2 C=3 H=5 W=7", "N=3 C=2 H=0 W=4", "N=2 C=4 H=33 W=40", NULL,
 };
 
+static const char *const square_sizes[] = {
+    "N=1 C=1 H=1 W=1", "N=2 C=3 H=5 W=5", "N=3 C=2 H=0 W=0", "N=2 C=4 H=70 W=70", NULL,
+};
+
 static void open_bench(void)
 {
     bench_open(&bench);
@@ -109,6 +113,14 @@ static void losses(void)
     check("(x: T[P, D]) -> (m: T[P], k: i64[P], a: bool[P])",
           "m[p] = max(d) x[p, d] k[p] = argmax(d) x[p, d] a[p] = any(d) (x[p, d] > 6.0)", "f32",
           flat_sizes, 11);
+    check("(x: T[N, C, H, W]) -> (m: T[N, C], k: i64[N, C])",
+          "m[n, c] = max(h, w) x[n, c, h, w] k[n, c] = argmin(h, w) x[n, c, h, w]", "f32",
+          cube_sizes, 14);
+    // A place looked for across columns that do not lie behind each other.
+    check("(x: T[N, C, H, W]) -> (k: i64[N], s: T[N, C, H, W])",
+          "k[n] = argmax(c, h in 0..H, w in 0..W) x[n, c, w, h]"
+          " s[n, c, h, w] = where(c * H * W + h * W + w == k[n], x[n, c, w, h], 0.0)",
+          "f32", square_sizes, 15);
     check("(x: T[P, D]) -> (y: i64[P, D])",
           "s[p] = sum(d) x[p, d] y[p, d] = s[p] - cast(i64, x[p, d])", "i32", flat_sizes, 12);
     // Masks: the columns that count depend on the row.

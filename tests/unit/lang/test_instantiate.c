@@ -94,6 +94,9 @@ static void test_types(void)
     check_types("mean(j) k[j]", KG_F32, "mean:f32(k:i64)");
     check_types("argmax(j) x[j]", KG_F64, "argmax:i64(x:f64)");
     check_types("any(j) (x[j] > i)", KG_F64, "any:bool(>:bool(x:f64 i:i64))");
+    check_types("k[i] & b[i]", KG_F32, "&:i64(k:i64 b:bool)");
+    check_types("x[i] * (~k[i] >> 2)", KG_F64, "*:f64(x:f64 >>:i64(~:i64(k:i64) 2:i64))");
+    check_types("b[i] ^ true", KG_F32, "^:i64(b:bool true:bool)");
     check_types("cast(i8, x[i])", KG_F64, "cast:i64(x:f64)");
     check_types("cast(f16, x[i])", KG_F64, "cast:f32(x:f64)");
     check_types("cast(T, k[i])", KG_F64, "cast:f64(k:i64)");

@@ -135,6 +135,23 @@ static void test_precedence(void)
     check_value("argmin(k in 1..N-1) x[i, k]", "argmin(k in 1..N - 1) x[i, k]");
 }
 
+// Bits bind tighter than comparisons and looser than sums, as in Python and Rust.
+static void test_bits(void)
+{
+    check_value("k[i] | 1 ^ 2 & 3 << 4 + 5", "k[i] | 1 ^ 2 & 3 << 4 + 5");
+    check_value("(((k[i] | 1) ^ 2) & 3) << 4", "(((k[i] | 1) ^ 2) & 3) << 4");
+    check_value("k[i] >> 1 >> (2 << 3)", "k[i] >> 1 >> (2 << 3)");
+    check_value("where(k[i] & 1 == 0 && 3 < k[j] | 8, 1, 0)",
+                "where(k[i] & 1 == 0 && 3 < k[j] | 8, 1, 0)");
+    check_value("(k[i] == 1) & 1", "(k[i] == 1) & 1");
+    check_value("~k[i] * 2 + ~(k[j] & ~-1)", "~k[i] * 2 + ~(k[j] & ~-1)");
+    check_value("sum(j) k[j] << 2", "sum(j) k[j] << 2");
+    check_value("sum(j) (k[j] << 2)", "sum(j) (k[j] << 2)");
+    check_value("max(j) ~k[j]", "max(j) ~k[j]");
+    check_value("max(j, l in 0..2) (~k[j] + l)", "max(j, l in 0..2) (~k[j] + l)");
+    check_value("k[i] & 0xFf ^ 0X10", "k[i] & 255 ^ 16");
+}
+
 // max and min are both functions and reductions.
 static void test_max(void)
 {
@@ -226,5 +243,5 @@ static void test_goal(void)
     kg_arena_free(&p.arena);
 }
 
-TEST_MAIN(test_signature, test_ranges, test_precedence, test_max, test_shadowing,
+TEST_MAIN(test_signature, test_ranges, test_precedence, test_bits, test_max, test_shadowing,
           test_bound_by_other_index, test_many, test_source, test_goal)

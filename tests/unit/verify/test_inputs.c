@@ -128,6 +128,33 @@ static void indices_outside(void)
     release(&filled);
 }
 
+// A few elements have a count of every kind.
+static void counts_of_shifts(void)
+{
+    const int64_t wanted[] = {-1, 0, 1, 31, 32, 63, 64, INT32_MIN, INT32_MAX};
+    enum { WANTED = sizeof wanted / sizeof wanted[0] };
+    struct filled filled = fill("op f(x: i64[N], n: i32[N]) -> (y: i64[N])\n"
+                                "{ y[i] = x[i] << (n[i] + 1) }",
+                                "N=16", 1, KG_INPUT_LIMITS, 3);
+    bool found[WANTED] = {false};
+    for (int64_t n = 0; n < filled.count; n++)
+        for (int w = 0; w < WANTED; w++)
+            found[w] |= integer(&filled, n) == wanted[w];
+    for (int w = 0; w < WANTED; w++)
+        CHECK(found[w]);
+    release(&filled);
+    // Others are mostly in range.
+    filled = fill("op f(x: i64[N], n: u8[N]) -> (y: i64[N]) { y[i] = x[i] >> n[i] }", "N=1000", 1,
+                  KG_INPUT_NORMAL, 3);
+    int64_t inside = 0, beyond = 0;
+    for (int64_t n = 0; n < filled.count; n++) {
+        inside += integer(&filled, n) < 64;
+        beyond += integer(&filled, n) >= 64;
+    }
+    CHECK(inside > 800 && beyond > 0);
+    release(&filled);
+}
+
 static void rows(void)
 {
     const char *text = "op f(x: f32[A, B, C]) -> (y: f32[A, C]) { y[a, c] = min(b) x[a, b, c] }";
@@ -440,6 +467,6 @@ static void speed(void)
     release(&filled);
 }
 
-TEST_MAIN(which_apply, indices_outside, rows, limits, pairs_of_limits, special_by_turns,
-          zeros_by_turns, close_values, long_products, tiny_values, halves, truths, rows_differ,
-          large_like_small, large_views, same_everywhere, speed)
+TEST_MAIN(which_apply, indices_outside, counts_of_shifts, rows, limits, pairs_of_limits,
+          special_by_turns, zeros_by_turns, close_values, long_products, tiny_values, halves,
+          truths, rows_differ, large_like_small, large_views, same_everywhere, speed)

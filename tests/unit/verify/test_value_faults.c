@@ -180,6 +180,51 @@ static enum kg_status whole_maximum(void *user, const struct kg_problem *problem
     return KG_OK;
 }
 
+// ---- Places among two indices
+
+enum placing {
+    PLACES,
+    LAST_OF_EQUALS,
+    COLUMN_BY_COLUMN, // the first of equals in that order
+    COUNTED_BY_COLUMNS,
+    PLACE_IN_ITS_ROW,
+    PLACING_COUNT
+};
+
+static enum kg_status place(void *user, const struct kg_problem *problem, void *const *tensors,
+                            struct kg_error *error)
+{
+    (void)error;
+    enum placing how = *(const enum placing *)user;
+    int64_t rows = problem->layouts[0].shape[0], columns = problem->layouts[0].shape[1];
+    int64_t best_row = -1, best_column = -1;
+    double best = 0;
+    for (int64_t n = 0; n < rows * columns; n++) {
+        int64_t i = how == COLUMN_BY_COLUMN ? n % rows : n / columns;
+        int64_t j = how == COLUMN_BY_COLUMN ? n / rows : n % columns;
+        double x = get(problem, tensors, 0, i, j);
+        bool better = isnan(x) ? !isnan(best) : x > best;
+        bool again = how == LAST_OF_EQUALS && (x == best || (isnan(x) && isnan(best)));
+        if (best_row >= 0 && !better && !again)
+            continue;
+        best = x;
+        best_row = i;
+        best_column = j;
+    }
+    int64_t position = how == COUNTED_BY_COLUMNS ? best_column * rows + best_row
+                       : how == PLACE_IN_ITS_ROW ? best_column
+                                                 : best_row * columns + best_column;
+    put_integer(problem, tensors, 1, 0, best_row < 0 ? -1 : position);
+    return KG_OK;
+}
+
+static void places(void)
+{
+    try_faults(&(struct trial){"op spot(x: f16[P, D]) -> (i: i64[]) { i[] = argmax(p, d) x[p, d] }",
+                               NULL, place},
+               PLACING_COUNT);
+}
+
 static void special_rows(void)
 {
     try_faults(&(struct trial){"op best(x: f32[P, D]) -> (i: i64[P]) { i[p] = argmax(d) x[p, d] }",
@@ -224,6 +269,106 @@ static void divisions(void)
     try_faults(&(struct trial){text, "T=i8", quotient}, DIVISION_COUNT);
     try_faults(&(struct trial){text, "T=i16", quotient}, DIVISION_COUNT);
     try_faults(&(struct trial){text, "T=i32", quotient}, DIVISION_COUNT);
+}
+
+enum narrowing { WRAPS, FROM_0, TO_LARGEST, BY_WAY_OF_I32, TO_THE_NEAREST, NARROWING_COUNT };
+
+static enum kg_status truncated(void *user, const struct kg_problem *problem, void *const *tensors,
+                                struct kg_error *error)
+{
+    (void)error;
+    enum narrowing how = *(const enum narrowing *)user;
+    double most = kg_dtypes[problem->op->tensors[1]->type.dtype].largest;
+    for (int64_t i = 0; i < problem->layouts[0].shape[0]; i++) {
+        double x = get(problem, tensors, 0, i, 0);
+        x = how == FROM_0 && x < 0 ? 0 : x;
+        x = how == TO_LARGEST && x > most ? most : x;
+        x = how == BY_WAY_OF_I32 ? fmin(fmax(x, INT32_MIN), INT32_MAX) : x;
+        x = how == TO_THE_NEAREST ? nearbyint(x) : trunc(x);
+        put_integer(problem, tensors, 1, i,
+                    isnan(x)       ? 0
+                    : x >= 0x1p63  ? INT64_MAX
+                    : x <= -0x1p63 ? INT64_MIN
+                                   : (int64_t)x);
+    }
+    return KG_OK;
+}
+
+enum totalling { TOTALS, IN_32_BITS, WITH_A_SIGN, TOTALLING_COUNT };
+
+static enum kg_status whole_total(void *user, const struct kg_problem *problem,
+                                  void *const *tensors, struct kg_error *error)
+{
+    (void)error;
+    enum totalling how = *(const enum totalling *)user;
+    int64_t sum = 0;
+    for (int64_t i = 0; i < problem->layouts[0].shape[0]; i++) {
+        int64_t x = get_integer(problem, tensors, 0, i);
+        bool is_narrow = problem->op->tensors[0]->type.dtype == KG_U16;
+        sum += how != WITH_A_SIGN ? x : is_narrow ? (int16_t)x : (int32_t)x;
+        sum = how == IN_32_BITS ? (int32_t)sum : sum;
+    }
+    put_integer(problem, tensors, 1, 0, sum);
+    return KG_OK;
+}
+
+static void widths(void)
+{
+    const char *whole = "op whole(x: f32[N]) -> (y: T[N]) where T in u32 u16 i16\n"
+                        "{ y[i] = cast(T, x[i]) }";
+    const char *sum = "op total(x: T[N]) -> (y: i64[]) where T in u32 u16\n{ y[] = sum(i) x[i] }";
+    try_faults(&(struct trial){whole, "T=u32", truncated}, NARROWING_COUNT);
+    try_faults(&(struct trial){whole, "T=u16", truncated}, NARROWING_COUNT);
+    try_faults(&(struct trial){sum, "T=u32", whole_total}, TOTALLING_COUNT);
+    try_faults(&(struct trial){sum, "T=u16", whole_total}, 1);
+}
+
+// ---- Bits
+
+enum shifting {
+    SHIFTS,
+    BY_6_BITS_OF_THE_COUNT, // as x86 does
+    BY_5_BITS_OF_THE_COUNT,
+    COPIES_NO_SIGN, // of an element of 32 bits
+    STAYS_BELOW_0,
+    FILLS_BEYOND_63,
+    SHIFTING_COUNT
+};
+
+static enum kg_status shifted(void *user, const struct kg_problem *problem, void *const *tensors,
+                              struct kg_error *error)
+{
+    (void)error;
+    enum shifting how = *(const enum shifting *)user;
+    for (int64_t i = 0; i < problem->layouts[0].shape[0]; i++) {
+        int64_t x = get_integer(problem, tensors, 0, i), by = get_integer(problem, tensors, 1, i);
+        bool out = by < 0 || by > 63;
+        int64_t result = out ? (x < 0 ? -1 : 0) : x >> by;
+        if (how == BY_6_BITS_OF_THE_COUNT)
+            result = x >> (by & 63);
+        else if (how == BY_5_BITS_OF_THE_COUNT)
+            result = out ? result : x >> (by & 31);
+        else if (how == COPIES_NO_SIGN)
+            result = out ? result : (int64_t)((uint32_t)x >> (by & 31));
+        else if (how == STAYS_BELOW_0 && by < 0)
+            result = x;
+        else if (how == FILLS_BEYOND_63 && by > 63)
+            result = -1;
+        put_integer(problem, tensors, 2, i, result);
+    }
+    return KG_OK;
+}
+
+static void shifts(void)
+{
+    try_faults(&(struct trial){"op shifted(x: i32[N], n: i32[N]) -> (y: i32[N])\n"
+                               "{ y[i] = x[i] >> n[i] }",
+                               NULL, shifted},
+               SHIFTING_COUNT);
+    try_faults(&(struct trial){"op shifted(x: i64[N], n: i8[N]) -> (y: i64[N])\n"
+                               "{ y[i] = x[i] >> n[i] }",
+                               NULL, shifted},
+               SHIFTING_COUNT);
 }
 
 // ---- Stores
@@ -424,4 +569,5 @@ static void impostors_of_stores(void)
     check_impostor(small, "denormals flushed to zero: is the op itself");
 }
 
-TEST_MAIN(indices, special_rows, divisions, stores, conversions, small_numbers, impostors_of_stores)
+TEST_MAIN(indices, places, special_rows, divisions, widths, shifts, stores, conversions,
+          small_numbers, impostors_of_stores)

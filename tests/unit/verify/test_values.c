@@ -211,6 +211,25 @@ static void casts(void)
            (const double[]){1, 0, 1}, NULL, NULL, 1, (const double[]){2});
 }
 
+static void bits(void)
+{
+    const double x[] = {-8, 5, 3, -1, 1, -1, 6, -2147483648.0}, n[] = {1, 0, 40, 3, 63, 64, -1, 31};
+#define BITS(formula)                                                                              \
+    "op f(x: i32[N], n: i32[N]) -> (y: i64[N]) { y[i] = " formula " }", NULL, "N=8", x, n, NULL, 8
+    expect(BITS("x[i] & n[i]"), (const double[]){0, 0, 0, 3, 1, 64, 6, 0});
+    expect(BITS("x[i] | n[i]"), (const double[]){-7, 5, 43, -1, 63, -1, -1, -2147483617.0});
+    expect(BITS("x[i] ^ n[i]"), (const double[]){-7, 5, 43, -4, 62, -65, -7, -2147483617.0});
+    expect(BITS("~x[i]"), (const double[]){7, -6, -4, 0, -2, 0, -7, 2147483647});
+    expect(BITS("x[i] << n[i]"), (const double[]){-16, 5, 0x3p40, -8, -0x1p63, 0, 0, -0x1p62});
+    expect(BITS("x[i] >> n[i]"), (const double[]){-4, 5, 0, -1, 0, -1, 0, -1});
+    // Elements without a sign have none to copy.
+    expect("op f(x: u16[N], n: i32[N]) -> (y: u16[N]) { y[i] = x[i] >> n[i] | ~0 << 15 }", NULL,
+           "N=3", (const double[]){65535, 65535, 9}, (const double[]){1, -1, 3}, NULL, 3,
+           (const double[]){65535, 32768, 32769});
+    expect("op f(x: bool[N], n: bool[N]) -> (y: i32[N]) { y[i] = (x[i] ^ n[i]) << 4 & 0xff }", NULL,
+           "N=2", (const double[]){1, 1}, (const double[]){0, 1}, NULL, 2, (const double[]){16, 0});
+}
+
 #define REDUCE(kind) "op f(x: f64[P, D]) -> (y: f64[P]) { y[p] = " kind "(d) x[p, d] }"
 #define REDUCE_TO(type, kind)                                                                      \
     "op f(x: f64[P, D]) -> (y: " type "[P]) { y[p] = " kind "(d) x[p, d] }"
@@ -238,6 +257,21 @@ static void reductions(void)
     expect(REDUCE("max"), NULL, "P=2 D=0", x, NULL, NULL, 2, (const double[]){-INF, -INF});
     expect(REDUCE("min"), NULL, "P=2 D=0", x, NULL, NULL, 2, (const double[]){INF, INF});
     expect(REDUCE_TO("i64", "argmax"), NULL, "P=2 D=0", x, NULL, NULL, 2, (const double[]){-1, -1});
+    // Several indices: the place in row-major order, counted from the beginnings of their ranges.
+    expect("op f(x: f64[A, B, C]) -> (y: i64[A]) { y[a] = argmax(b, c) x[a, b, c] }", NULL,
+           "A=2 B=2 C=3", x, NULL, NULL, 2, (const double[]){5, 1});
+    expect("op f(x: f64[A, B, C]) -> (y: i64[A]) { y[a] = argmax(c, b) x[a, b, c] }", NULL,
+           "A=2 B=2 C=3", x, NULL, NULL, 2, (const double[]){5, 2});
+    expect("op f(x: f64[A, B, C]) -> (y: i64[B]) { y[b] = argmin(a, c) x[a, b, c] }", NULL,
+           "A=2 B=2 C=3", x, NULL, NULL, 2, (const double[]){4, 2});
+    expect("op f(x: f64[A, B, C]) -> (y: i64[A])\n"
+           "{ y[a] = argmin(b in 1..B, c in 1..C) x[a, b, c] }",
+           NULL, "A=2 B=2 C=3", x, NULL, NULL, 2, (const double[]){1, 0});
+    expect("op f(x: f64[A, B, C]) -> (y: i64[C])\n"
+           "{ y[c] = argmax(a, b, k <= c) x[a, b, k] }",
+           NULL, "A=1 B=2 C=3", x, NULL, NULL, 3, (const double[]){3, 4, 5});
+    expect("op f(x: f64[A, B, C]) -> (y: i64[A]) { y[a] = argmax(b, c) x[a, b, c] }", NULL,
+           "A=2 B=3 C=0", x, NULL, NULL, 2, (const double[]){-1, -1});
     expect("op f(x: f64[P, D]) -> (y: bool[]) { y[] = any(p, d) (x[p, d] > 3) }", NULL, "P=0 D=4",
            x, NULL, NULL, 1, (const double[]){0});
     expect("op f(x: f64[P, D]) -> (y: bool[]) { y[] = all(p, d) (x[p, d] > 3) }", NULL, "P=0 D=4",
@@ -458,5 +492,5 @@ static void cancelling(void)
     bench_free(&bench);
 }
 
-TEST_MAIN(functions, operators, integers, casts, reductions, long_sums, scans, subscripts,
+TEST_MAIN(functions, operators, integers, casts, bits, reductions, long_sums, scans, subscripts,
           inner_reductions, contraction, windows, unasked_outputs, strides, cancelling)
