@@ -4,6 +4,7 @@
 #include "cli.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static bool has_no_arrays(const struct cli_options *options)
 {
@@ -18,7 +19,9 @@ static bool searches_nothing(const struct cli_options *options)
 // Where the GPU is only described.
 static bool has_file_to_run(const struct cli_options *options)
 {
-    return options->device && (options->candidate || options->override);
+    const char *device = options->device;
+    bool described = device && strcmp(device, "host") != 0 && strncmp(device, "cuda:", 5) != 0;
+    return described && (options->candidate || options->override);
 }
 
 static bool overrides(const struct cli_options *options)

@@ -2,6 +2,8 @@
 
 #include "lang/types.h"
 
+#include <string.h>
+
 static enum kg_type wider(enum kg_type a, enum kg_type b)
 {
     return a > b ? a : b;
@@ -99,7 +101,10 @@ static void type_call(struct kg_lang_job *job, struct kg_expr *expr)
     case KG_RULE_INTEGER:
         for (int i = 0; i < expr->argument_count; i++)
             if (is_float(expr->arguments[i]->type))
-                kg_lang_fail(job, expr->arguments[i]->span, "help: write cast(i64, ...)",
+                kg_lang_fail(job, expr->arguments[i]->span,
+                             strcmp(info->name, "^") == 0
+                                 ? "help: a power is pow(x, y), and a square x * x"
+                                 : "help: write cast(i64, ...)",
                              "\"%s\" works on the bits of integers, and this is %s", info->name,
                              kg_type_name_of(expr->arguments[i]->type));
         expr->type = KG_TYPE_I64;

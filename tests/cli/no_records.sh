@@ -8,7 +8,7 @@ tune P D = 8 8 }
 KG
 home=$KERNELGEN_HOME
 : >nothing.jsonl
-try() { "$@" >out 2>err; echo "exit $?, $(grep -c . out) lines: $2"; sed "s|$home|HOME|" err; }
+try() { "$@" >out 2>err; echo "exit $?, $(grep -c . out) lines: $2"; sed "s|$home|HOME|; /the first plan took/d" err; }
 # Of two lines or more: what they say is of this machine.
 some() { try "$@" | sed -e 's/exit 0, [0-9]\{2,\} lines/exit 0, some lines/' -e 's/exit 0, [2-9] lines/exit 0, some lines/'; }
 all() {
