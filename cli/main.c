@@ -241,8 +241,8 @@ static enum cli_exit run(const struct cli_command *command, struct cli *cli)
 // The results so far were shown; the exit status tells that they are incomplete.
 static enum cli_exit note_interruption(enum cli_exit exit_status)
 {
-    if (!interrupted || (exit_status != CLI_DONE && exit_status != CLI_REFUSED &&
-                         exit_status != CLI_SLOW))
+    if (!interrupted ||
+        (exit_status != CLI_DONE && exit_status != CLI_REFUSED && exit_status != CLI_SLOW))
         return exit_status;
     fflush(stdout);
     return cli_interrupted();
