@@ -111,6 +111,23 @@ def walk(node):
         yield from walk(child)
 
 
+def replaced(node, values):
+    """The expression with the names in `values` replaced by what they stand for."""
+    def one(part):
+        return None if part is None else replaced(part, values)
+    if isinstance(node, Name):
+        return values.get(node.name, node)
+    if isinstance(node, Read):
+        return Read(node.tensor, tuple(map(one, node.subscripts)))
+    if isinstance(node, Call):
+        return Call(node.function, tuple(map(one, node.arguments)))
+    if isinstance(node, Reduction):
+        indices = tuple(dataclasses.replace(index, low=one(index.low), high=one(index.high),
+                                            bound=one(index.bound)) for index in node.indices)
+        return Reduction(node.kind, indices, one(node.body))
+    return node
+
+
 def size_of(node, values):
     """The value of an expression of sizes and params."""
     if isinstance(node, Number):
@@ -142,6 +159,7 @@ class Reader:
         if re.sub(r"#[^\n]*", "", text[at:]).strip():
             raise ValueError(f"not a definition: {text[at:at + 40]!r}")
         self.at = 0
+        self.functions = {}  # of the file: name -> (parameters, body)
 
     def word(self, ahead=0):
         at = self.at + ahead
@@ -209,7 +227,11 @@ class Reader:
             dtype = self.take()
             self.take(",")
             return Call("cast", (Name(dtype), *self.separated(self.level, ")")))
-        return Call(word, tuple(self.separated(self.level, ")")))
+        arguments = tuple(self.separated(self.level, ")"))
+        if word not in self.functions:
+            return Call(word, arguments)
+        parameters, body = self.functions[word]
+        return replaced(body, dict(zip(parameters, arguments)))
 
     def behind(self, at):
         """The place behind the bracket that closes the one at `at`."""
@@ -231,7 +253,9 @@ class Reader:
             if depth == 1 and word == "in":
                 return True
         word = self.tokens[end][1]
-        if self.kind(end) == "name":  # the next statement is no operand
+        if word in ("op", "fn"):  # what follows a function's body
+            follows = False
+        elif self.kind(end) == "name":  # the next statement is no operand
             opens = end + 1 < len(self.tokens) and self.tokens[end + 1][1] == "["
             follows = not opens or self.tokens[self.behind(end + 1)][1] != "="
         else:
@@ -299,6 +323,8 @@ class Reader:
             entry = self.take()
             if entry not in ("verify", "tune"):
                 continue  # its words are no names of entries
+            if self.word(1) == "in":
+                continue  # ranges of values, whose words are none either
             names, rows, row = [], [], []
             while not self.accept("="):
                 names.append(self.take())
@@ -330,10 +356,21 @@ class Reader:
         self.goal(op)
         return op
 
+    def function(self):
+        self.take("fn")
+        name = self.take()
+        self.take("(")
+        parameters = self.separated(self.take, ")")
+        self.take("=")
+        self.functions[name] = parameters, self.level()
+
     def file(self):
         ops = []
         while self.at < len(self.tokens):
-            ops.append(self.op())
+            if self.word() == "fn":
+                self.function()
+            else:
+                ops.append(self.op())
         return ops
 
 

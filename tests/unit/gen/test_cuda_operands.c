@@ -162,6 +162,11 @@ static const char *excuse_of(const struct kg_contract *contract)
     const struct kg_nest *nest = contract->nest;
     if (contract->type == KG_TYPE_F64)
         return "f64 is summed in f64";
+    for (int i = 0; i < nest->access_count; i++) {
+        const struct kg_dtype_info *info = &kg_dtypes[nest->accesses[i].tensor->type.dtype];
+        if (contract->type == KG_TYPE_I64 && info->bits > 8)
+            return "tensor cores take integers of 8 bits";
+    }
     if (nest->class == KG_CLASS_WINDOW)
         return "windows of an image are no arrays";
     for (int part = KG_CONTRACT_M; part <= KG_CONTRACT_K; part++)
