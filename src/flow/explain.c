@@ -14,6 +14,7 @@
 #include <string.h>
 
 #define SHOWN_BY_EXPLAIN 10
+#define SHOWN_FIRST 10 // by a profile, above all others
 #define MAX_REASONS 16
 #define MAX_CONFIGS 65536 // of one kernel, that are examined
 
@@ -304,7 +305,10 @@ enum kg_status kg_flow_explain(const struct kg_plan *plan, bool json, struct kg_
         add_families(plan, text);
         add_refusals(plan, text);
         add_counts(&outcomes, text);
-        kg_outcomes_markdown(&outcomes, SHOWN_BY_EXPLAIN, text);
+        const struct kg_outcomes_view view = {
+            SHOWN_BY_EXPLAIN, kg_roofline_of(plan->problem, &plan->device->facts).seconds,
+            plan->choice};
+        kg_outcomes_markdown(&outcomes, &view, text);
     }
     kg_outcomes_free(&outcomes);
     return text->failed ? kg_error_memory(error, "an explanation") : KG_OK;
@@ -324,10 +328,16 @@ static void add_profile(const struct kg_problem *problem, const struct kg_device
     if (plan)
         add_cost(plan, text);
     add_counts(outcomes, text);
-    kg_text_add(text, "## Top 10\n\n");
-    kg_outcomes_markdown(outcomes, 10, text);
-    kg_text_add(text, "\n## All\n\n");
-    kg_outcomes_markdown(outcomes, 0, text);
+    struct kg_outcomes_view view = {SHOWN_FIRST, kg_roofline_of(problem, &device->facts).seconds,
+                                    plan ? plan->choice : NULL};
+    if (outcomes->count > SHOWN_FIRST) { // else both tables would be the same
+        kg_text_format(text, "## Top %d\n\n", SHOWN_FIRST);
+        kg_outcomes_markdown(outcomes, &view, text);
+        kg_text_add(text, "\n");
+    }
+    view.max = 0;
+    kg_text_add(text, "## All\n\n");
+    kg_outcomes_markdown(outcomes, &view, text);
 }
 
 enum kg_status kg_flow_profile(const struct kg_request *request, bool json, struct kg_text *text,

@@ -96,31 +96,63 @@ static bool has_estimates(const struct kg_outcomes *outcomes)
     return false;
 }
 
-static void add_measured(const struct kg_outcomes *outcomes, int max, struct kg_text *text)
+// "42%"; of less than ten, one digit more.
+static void add_share(struct kg_text *text, double part, double whole)
+{
+    double share = whole > 0 ? 100 * part / whole : 0;
+    kg_text_format(text, share < 10 ? "%.1f%% | " : "%.0f%% | ", share);
+}
+
+// Why the chosen candidate is not the first line. `place`: its own line, 0: none.
+static void add_reason(const struct kg_outcomes_view *view, int place, struct kg_text *text)
+{
+    if (!view->chosen || place == 1)
+        return;
+    if (place == 0)
+        kg_text_format(text,
+                       "\nThe chosen one, `%s`, is none of these: nothing measured it here.\n",
+                       view->chosen);
+    else
+        kg_text_add(
+            text,
+            "\nThe chosen one is not the first line: candidates are timed one by one, and the "
+            "best then race each other, alternately. That race decides, not this table.\n");
+}
+
+static void add_measured(const struct kg_outcomes *outcomes, const struct kg_outcomes_view *view,
+                         struct kg_text *text)
 {
     bool estimates = has_estimates(outcomes);
-    kg_text_format(text, "| # | time | spread | bound / time |%s compile | choice |\n",
+    kg_text_format(text, "| # | time | spread | of the roofline |%s compile | choice |\n",
                    estimates ? " expected / time |" : "");
-    kg_text_format(text, "|--:|-----:|-------:|-------------:|%s--------:|--------|\n",
+    kg_text_format(text, "|--:|-----:|-------:|----------------:|%s--------:|--------|\n",
                    estimates ? "----------------:|" : "");
-    int shown = 0;
-    for (int i = 0; i < outcomes->count && (max == 0 || shown < max); i++) {
+    int shown = 0, place = 0;
+    for (int i = 0; i < outcomes->count && (view->max == 0 || shown < view->max); i++) {
         const struct kg_outcome *outcome = &outcomes->list[i];
         if (outcome->kind != KG_OUTCOME_MEASURED)
             continue;
         const struct kg_timing *timing = &outcome->timing;
         kg_text_format(text, "| %d | ", ++shown);
         kg_text_seconds(text, timing->median);
-        kg_text_format(text, " | %.1f%% | %.2f | ",
-                       timing->median > 0 ? 100 * timing->spread / timing->median : 0.0,
-                       timing->median > 0 ? outcome->bound / timing->median : 0.0);
+        kg_text_add(text, " | ");
+        add_share(text, timing->spread, timing->median);
+        add_share(text, view->roofline, timing->median);
         if (estimates)
             kg_text_format(text, "%.2f | ",
                            timing->median > 0 ? outcome->estimate / timing->median : 0.0);
-        kg_text_seconds(text, outcome->compile_seconds);
-        kg_text_format(text, " | %s%s |\n", outcome->choice,
+        if (outcome->compile_seconds > 0)
+            kg_text_seconds(text, outcome->compile_seconds);
+        else
+            kg_text_add(text, "-");
+        bool chosen = view->chosen && strcmp(outcome->choice, view->chosen) == 0;
+        place = chosen ? shown : place;
+        kg_text_format(text, " | %s%s%s |\n", outcome->choice, chosen ? " **(chosen)**" : "",
                        timing->abandoned ? " (abandoned early)" : "");
     }
+    bool all = shown == outcomes->by_kind[KG_OUTCOME_MEASURED];
+    if (place > 0 || all)
+        add_reason(view, place, text);
     if (shown < outcomes->by_kind[KG_OUTCOME_MEASURED])
         kg_text_format(text, "\n%d more were measured and were slower.\n",
                        outcomes->by_kind[KG_OUTCOME_MEASURED] - shown);
@@ -147,11 +179,12 @@ static void add_refused(const struct kg_outcomes *outcomes, int max, struct kg_t
         kg_text_format(text, "\n%d more were dropped; --json lists them all.\n", refused - shown);
 }
 
-void kg_outcomes_markdown(const struct kg_outcomes *outcomes, int max, struct kg_text *text)
+void kg_outcomes_markdown(const struct kg_outcomes *outcomes, const struct kg_outcomes_view *view,
+                          struct kg_text *text)
 {
     if (outcomes->by_kind[KG_OUTCOME_MEASURED] > 0)
-        add_measured(outcomes, max, text);
-    add_refused(outcomes, max, text);
+        add_measured(outcomes, view, text);
+    add_refused(outcomes, view->max, text);
 }
 
 void kg_outcomes_json(const struct kg_outcomes *outcomes, struct kg_text *text)

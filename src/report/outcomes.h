@@ -22,9 +22,17 @@ void kg_outcomes_free(struct kg_outcomes *outcomes);
 // estimates order correctly; below 0: there is no such pair.
 double kg_outcomes_order(const struct kg_outcomes *outcomes);
 
-// One Markdown table: rank, time, fraction of the bound and of the estimate (if there is one),
-// spread, choice; then the other outcomes with their reasons. At most `max` rows of each (0: all).
-void kg_outcomes_markdown(const struct kg_outcomes *outcomes, int max, struct kg_text *text);
+// What a table shows besides the outcomes.
+struct kg_outcomes_view {
+    int max;            // rows of each kind; 0: all
+    double roofline;    // seconds
+    const char *chosen; // marked, with the reason if it is not the first; NULL: none
+};
+
+// One Markdown table: rank, time, share of the roofline, fraction of the estimate (if there is
+// one), spread, choice; then the other outcomes with their reasons.
+void kg_outcomes_markdown(const struct kg_outcomes *outcomes, const struct kg_outcomes_view *view,
+                          struct kg_text *text);
 // A JSON array of objects, one per candidate.
 void kg_outcomes_json(const struct kg_outcomes *outcomes, struct kg_text *text);
 
