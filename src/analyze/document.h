@@ -16,6 +16,12 @@ struct kg_document {
     const struct kg_nest *main; // the most expensive nest
 };
 
+// Whether its device is a CPU: no warps, no shared memory.
+static inline bool kg_document_is_of_host(const struct kg_document *document)
+{
+    return document->facts && document->facts->shared_bytes == 0;
+}
+
 // Appends the sentence in the document's language. Both formats take the same arguments in the same
 // order.
 void kg_document_say(struct kg_document *document, const char *english, const char *chinese, ...)

@@ -38,15 +38,23 @@ static void say_share(struct kg_document *document)
 static void say_diagnoses(struct kg_document *document)
 {
     enum kg_class class = document->problem->class;
+    bool host = kg_document_is_of_host(document);
     kg_document_say(document, "### 4.1 Diagnosis\n\n", "### 4.1 问题诊断框架\n\n");
     say_share(document);
     kg_document_say(document, "| Symptom | Cause | Change |\n|---|---|---|\n",
                     "| 表现 | 原因 | 修改 |\n|---|---|---|\n");
-    say_row(document,
-            "compulsory bytes / time well below the bandwidth | narrow or unaligned accesses, too "
-            "few loads under way | wider vectors, more rows a program, more stages",
-            "必需字节数 / 时间 远低于内存带宽 | 访问过窄或未对齐，在途加载不足 | 加宽向量访问，"
-            "增加每块行数，增加流水级数");
+    if (host)
+        say_row(document,
+                "compulsory bytes / time well below the bandwidth | narrow or unaligned accesses, "
+                "too few loads under way | wider vectors, several rows at a time, prefetching",
+                "必需字节数 / 时间 远低于内存带宽 | 访问过窄或未对齐，在途加载不足 | 加宽向量访问，"
+                "同时处理多行，预取数据");
+    else
+        say_row(document,
+                "compulsory bytes / time well below the bandwidth | narrow or unaligned accesses, "
+                "too few loads under way | wider vectors, more rows a program, more stages",
+                "必需字节数 / 时间 远低于内存带宽 | 访问过窄或未对齐，在途加载不足 | 加宽向量访问，"
+                "增加每块行数，增加流水级数");
     if (document->problem->nest_count > 1)
         say_row(document,
                 "bytes moved well above the compulsory ones | intermediates pass through memory | "
@@ -61,12 +69,26 @@ static void say_diagnoses(struct kg_document *document)
             "fewer programs than units, or a last wave nearly empty | too little parallelism | "
             "smaller blocks, or a split reduction",
             "程序块少于计算单元，或末尾波次很空 | 并行度不足 | 减小块大小，或切分归约维");
-    say_row(document,
-            "spills in the assembly, low occupancy | too many values live at once | smaller tiles, "
-            "less unrolling, another register limit",
-            "汇编中出现寄存器溢出，占用率低 | 同时存活的值过多 | 减小分块，减少展开，调整寄存器"
-            "上限");
-    if (class == KG_CLASS_CONTRACT || class == KG_CLASS_WINDOW)
+    if (host)
+        say_row(document,
+                "spills in the main loop | too many values live at once | smaller tiles, less "
+                "unrolling",
+                "主循环中出现寄存器溢出 | 同时存活的值过多 | 减小分块，减少展开");
+    else
+        say_row(document,
+                "spills in the assembly, low occupancy | too many values live at once | smaller "
+                "tiles, less unrolling, another register limit",
+                "汇编中出现寄存器溢出，占用率低 | 同时存活的值过多 | 减小分块，减少展开，调整寄存器"
+                "上限");
+    bool multiplies = class == KG_CLASS_CONTRACT || class == KG_CLASS_WINDOW;
+    if (multiplies && host)
+        say_row(
+            document,
+            "few multiply-adds of full vectors in the main loop | the tile leaves lanes idle, "
+            "or operands are not adjacent | tiles of whole vectors, packed operands",
+            "主循环中整向量乘加指令过少 | 分块使部分通道空闲，或操作数不连续 | 分块取整数个向量，"
+            "打包操作数");
+    else if (multiplies)
         say_row(document,
                 "no matrix or async-copy instructions in the assembly | tile shape or dtype does "
                 "not fit the matrix unit | tile sizes that are multiples of 16, staged operands",
@@ -78,21 +100,32 @@ static void say_diagnoses(struct kg_document *document)
                 "algebra, rows kept on chip so that none is repeated",
                 "计算单元繁忙而内存空闲 | 超越函数调用过多 | 通过代数变换减少调用，行数据留在片上"
                 "避免重复计算");
-    say_row(document,
-            "time does not shrink with the shape | start-up of kernels | fewer kernels, replay as "
-            "a graph",
-            "形状变小而时间不变 | 内核启动开销 | 减少内核数量，以图方式重放");
+    if (host)
+        say_row(document,
+                "time does not shrink with the shape | waking threads for every kernel | fewer "
+                "kernels, fewer threads",
+                "形状变小而时间不变 | 每个内核都要唤醒线程 | 减少内核数量，减少线程数");
+    else
+        say_row(document,
+                "time does not shrink with the shape | start-up of kernels | fewer kernels, replay "
+                "as a graph",
+                "形状变小而时间不变 | 内核启动开销 | 减少内核数量，以图方式重放");
 }
 
 void kg_document_remedies(struct kg_document *document)
 {
     kg_document_say(document, "## 4. When the goal is missed\n\n", "## 4. 未达目标修改方案\n\n");
     say_diagnoses(document);
+    static const char *const parameters[2][2] = {
+        {"blocks, warps, stages", "块大小、warp、stage"},
+        {"blocks, vectors, unrolling", "块大小、向量宽度、展开"},
+    };
+    bool host = kg_document_is_of_host(document), chinese = document->language == KG_CHINESE;
     kg_document_say(
         document,
         "\n### 4.2 Kinds of change\n\n"
         "| What changes | What has to be generated again |\n|---|---|\n"
-        "| parameters (blocks, warps, stages) | the kernel only (`%1$s.c` or `%1$s.cu`) |\n"
+        "| parameters (%1$s) | the kernel only (`%2$s%3$s`) |\n"
         "| the interface (tensors, dtypes) | this document and the kernel |\n"
         "| the formula | this document and the kernel |\n\n"
         "### 4.3 Record of a round\n\n"
@@ -101,11 +134,14 @@ void kg_document_remedies(struct kg_document *document)
         "learned.\n",
         "\n### 4.2 具体修改方案\n\n"
         "| 修改类型 | 需要重新生成的文件 |\n|---|---|\n"
-        "| 性能参数（块大小、warp、stage） | 仅内核（`%1$s.c` 或 `%1$s.cu`） |\n"
+        "| 性能参数（%1$s） | 仅内核（`%2$s%3$s`） |\n"
         "| 接口（张量、数据类型） | 本文档与内核 |\n"
         "| 计算公式 | 本文档与内核 |\n\n"
         "### 4.3 记档模板\n\n"
         "版本号 · 测试Shape · 当前加速比与目标 · 瓶颈诊断及数据 · 修改类型、修改前后内容及原因 · "
         "正确性验证结论 · 新加速比 · 经验总结。\n",
-        document->problem->op->name);
+        parameters[host][chinese], document->problem->op->name,
+        !document->facts ? ".c` or `.cu"
+        : host           ? ".c"
+                         : ".cu");
 }

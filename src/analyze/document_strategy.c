@@ -124,6 +124,12 @@ static void say_grid_of_rows(struct kg_document *document)
             "and combine them in a second step.\n\n",
             "不足以占满 %d 个计算单元：应将每个归约切分为约 %.0f 段，再用第二步合并。\n\n", count,
             ceil(4.0 * count / fmax(rows, 1)));
+    else if (columns < BLOCK / 4 && kg_document_is_of_host(document))
+        kg_document_say(document,
+                        "Rows are short: let one task take about %.0f of them, several rows in "
+                        "one vector.\n\n",
+                        "每行较短：一个任务处理约 %.0f 行，多行放入同一向量。\n\n",
+                        fmax(BLOCK / fmax(columns, 1), 1));
     else if (columns < BLOCK / 4)
         kg_document_say(
             document,
@@ -300,8 +306,12 @@ static void say_blocks(struct kg_document *document)
 static void say_pipeline(struct kg_document *document)
 {
     const struct kg_device_facts *facts = document->facts;
-    kg_document_say(document, "### 3.3 Warps, stages, instruction parallelism\n\n",
-                    "### 3.3 Warp和Stage配置优化\n\n");
+    if (kg_document_is_of_host(document))
+        kg_document_say(document, "### 3.3 Vectors, instruction parallelism\n\n",
+                        "### 3.3 向量化与指令级并行优化\n\n");
+    else
+        kg_document_say(document, "### 3.3 Warps, stages, instruction parallelism\n\n",
+                        "### 3.3 Warp和Stage配置优化\n\n");
     if (facts && is_gpu(document) && facts->bandwidth > 0 && facts->units > 0)
         kg_document_say(document,
                         "To keep memory busy for its latency of about %s, %s have to be on their "
