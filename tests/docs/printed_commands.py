@@ -256,7 +256,7 @@ def check_examples():
 
 def check_demo():
     """README.md shows the output of what `make demo` runs last."""
-    asked = subprocess.run(["make", "-n", "demo"], cwd=ROOT, capture_output=True, text=True)
+    asked = subprocess.run(["make", "--no-print-directory", "-n", "demo"], cwd=ROOT, capture_output=True, text=True)
     last = asked.stdout.splitlines()[-1].replace("build/release/kernelgen", "kernelgen")
     if f"<!-- $ {last} -->" not in (ROOT / "README.md").read_text():
         fail("README.md", f"does not show the output of `{last}`, which `make demo` runs")
