@@ -133,30 +133,8 @@ class Subject:
         for statement in self.op.statements:
             yield from walk(statement.value)
 
-    def searched(self):
-        """Names of the inputs whose elements a search compares: as they are, or after element-wise
-        work. What another reduction has combined is none: a row of infinities makes it NaN."""
-        made = {statement.target: statement.value for statement in self.op.statements}
-        inputs = {tensor.name for tensor in self.op.inputs}
-
-        def free(node, behind):
-            if isinstance(node, Reduction):
-                return set()
-            if isinstance(node, Read) and node.tensor in inputs:
-                return {node.tensor}
-            if isinstance(node, Read):
-                return set() if behind else free(made[node.tensor], True)
-            found = set()
-            for part in node.arguments if isinstance(node, Call) else ():
-                found |= free(part, behind)
-            return found
-
-        found = set()
-        for value in made.values():
-            for node in walk(value):
-                if isinstance(node, Reduction) and node.kind in ("max", "min", "argmax", "argmin"):
-                    found |= free(node.body, False)
-        return found
+    def reductions(self):
+        return {node.kind for node in self.nodes() if isinstance(node, Reduction)}
 
     def ids(self):
         """(tensor of ids, tensor that is read, its dimension) of each gather from an input, by
