@@ -104,18 +104,19 @@ static unsigned moved_dimensions(const struct kg_expr *search, const struct kg_e
     return moved;
 }
 
-// Notes reads of the input in what is searched. What another reduction has combined is left out: a
-// row of infinities would make all of it NaN. Behind an intermediate the last dimension is taken
-// for the searched one.
+// Notes reads of the input in what is searched. Behind an intermediate or another reduction the
+// last dimension is taken for the searched one.
 static void note_searched(const struct walk *walk, const struct kg_expr *search,
-                          const struct kg_expr *expr, bool behind)
+                          const struct kg_expr *expr, bool behind, bool combined)
 {
-    if (expr->kind == KG_EXPR_REDUCE)
-        return;
+    combined |= expr->kind == KG_EXPR_REDUCE;
+    behind |= combined;
     if (expr->kind == KG_EXPR_READ && expr->tensor == walk->tensor) {
         int rank = walk->tensor->rank;
+        bool first = walk->uses->searched == 0;
         walk->uses->searched |=
             behind ? (rank ? 1u << (rank - 1) : 0) : moved_dimensions(search, expr);
+        walk->uses->combined = combined && (first || walk->uses->combined);
         walk->uses->for_least =
             search->reduce == KG_REDUCE_MIN || search->reduce == KG_REDUCE_ARGMIN;
         return;
@@ -123,17 +124,17 @@ static void note_searched(const struct walk *walk, const struct kg_expr *search,
     if (expr->kind == KG_EXPR_READ) {
         const struct kg_statement *made = definition_of(walk->op, expr->tensor);
         if (made && !behind)
-            note_searched(walk, search, made->value, true);
+            note_searched(walk, search, made->value, true, combined);
         return;
     }
     for (int i = 0; i < expr->argument_count; i++)
-        note_searched(walk, search, expr->arguments[i], behind);
+        note_searched(walk, search, expr->arguments[i], behind, combined);
 }
 
 static void find_searches(const struct walk *walk, const struct kg_expr *expr)
 {
     if (is_search(expr))
-        note_searched(walk, expr, expr->arguments[0], false);
+        note_searched(walk, expr, expr->arguments[0], false, false);
     for (int i = 0; i < expr->argument_count; i++)
         find_searches(walk, expr->arguments[i]);
 }

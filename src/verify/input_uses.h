@@ -17,6 +17,7 @@ struct kg_input_uses {
     // none.
     unsigned searched;
     bool for_least;  // by min or argmin
+    bool combined;   // only after another reduction
     bool multiplied; // floats: read in a product over an index
     bool truncated;  // floats: read in a cast to an integer
     // Floats: dtypes of outputs and casts that cannot hold every value of the input, a bit each.

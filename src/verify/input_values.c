@@ -129,6 +129,8 @@ static double normal(struct kg_random *random)
 static double tiny(const struct kg_input_source *source, struct kg_random *random)
 {
     double kind = kg_random_uniform(random), size;
+    if (source->uses.searched && source->class == KG_INPUT_DENORMAL)
+        kind *= 0.75; // none that is normal, or it would be what every row's search finds
     if (kind < 0.6)
         size = kg_random_uniform(random);
     else if (kind < 0.75)
