@@ -30,7 +30,8 @@ static const struct {
      "{ z[p, d] = x[p, d] * 2\n y[p, d] = min(k <= d) z[p, k] }",
      ANY_FLOATS | BIT(ROWS)},
     // What is searched is a sum.
-    {"op f(x: f32[P, D]) -> (y: f32[]) { y[] = max(p) (sum(d) x[p, d]) }", ANY_FLOATS},
+    {"op f(x: f32[P, D]) -> (y: f32[]) { y[] = max(p) (sum(d) x[p, d]) }", ANY_FLOATS | BIT(ROWS)},
+    {"op f(x: f32[P, D]) -> (y: f32[]) { y[] = sum(p) x[p, 0] }", ANY_FLOATS},
     {"op f(x: i32[N]) -> (y: i32[N]) { y[i] = x[i] * 2 }", ANY_INTEGERS},
     {"op f(x: i32[P, D]) -> (i: i64[P]) { i[p] = argmax(d) x[p, d] }", ANY_INTEGERS},
     {"op f(m: bool[N]) -> (y: bool[N]) { y[i] = !m[i] }", BIT(NORMAL) | BIT(ZERO)},
