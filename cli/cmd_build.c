@@ -19,7 +19,8 @@ static void show_times(const struct kg_bench_result *bench)
 }
 
 static void show(const struct cli *cli, const struct cli_subject *subject,
-                 const struct kg_build_result *result, const struct kg_plan *plan)
+                 const struct kg_build_result *result, const struct kg_plan *plan,
+                 const char *candidates)
 {
     cli_progress_clear();
     printf("op        %s", kg_op_name(subject->op));
@@ -39,13 +40,18 @@ static void show(const struct cli *cli, const struct cli_subject *subject,
         printf("search    %lld configs, %d valid, %d pruned, %d measured, %d failed\n",
                (long long)result->space, result->valid, result->pruned, result->measured,
                result->failed);
+    if (!result->measured && result->limit)
+        printf("search    none: the first version is limited by %s\n", result->limit);
     cli_show_kernel(cli, "chosen", plan);
+    if (candidates[0])
+        printf("candidates, with the parameters that differ from the chosen one's:\n%s",
+               candidates);
     if (result->bench->samples > 0)
         show_times(result->bench);
 }
 
 static void show_json(const struct cli_subject *subject, const struct kg_build_result *result,
-                      const struct kg_plan *plan)
+                      const struct kg_plan *plan, const char *candidates)
 {
     cli_json_begin();
     printf("{\"op\": ");
@@ -56,9 +62,12 @@ static void show_json(const struct cli_subject *subject, const struct kg_build_r
     cli_json_verdict(result->verify);
     cli_json_bench(result->bench);
     printf(", \"goal_met\": %s, \"rounds\": %d, \"space\": %lld, \"valid\": %d, \"pruned\": %d, "
-           "\"measured\": %d, \"failed\": %d}\n",
+           "\"measured\": %d, \"failed\": %d, \"limit\": ",
            result->goal_met ? "true" : "false", result->rounds, (long long)result->space,
            result->valid, result->pruned, result->measured, result->failed);
+    if (result->limit)
+        cli_json_text(result->limit);
+    printf("%s, \"candidates\": %s}\n", result->limit ? "" : "null", candidates);
 }
 
 static enum cli_exit build(struct cli *cli, const struct cli_subject *subject)
@@ -81,11 +90,16 @@ static enum cli_exit build(struct cli *cli, const struct cli_subject *subject)
     enum kg_status status = kg_build(subject->problem, subject->device, &options, &result, &plan);
     if (status != KG_OK)
         return cli_fail(cli, status);
-    if (cli->options.json)
-        show_json(subject, &result, plan);
-    else
-        show(cli, subject, &result, plan);
+    char *candidates = NULL;
+    status = kg_plan_candidates(plan, cli->options.json, &candidates);
+    if (status == KG_OK && cli->options.json)
+        show_json(subject, &result, plan, candidates);
+    else if (status == KG_OK)
+        show(cli, subject, &result, plan, candidates);
+    kg_text_release(candidates);
     kg_plan_destroy(plan);
+    if (status != KG_OK)
+        return cli_fail(cli, status);
     if (!cli->options.json && options.folder)
         cli_say(stdout, "written   %s\n", options.folder);
     return result.goal_met ? CLI_DONE : CLI_SLOW;

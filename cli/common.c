@@ -288,15 +288,12 @@ enum cli_exit cli_seed(const struct cli *cli, uint64_t *seed)
 
 const char *cli_duration(double seconds, char out[32])
 {
-    double value = seconds;
-    const char *unit = "s";
-    if (seconds < 1e-6)
-        value = seconds * 1e9, unit = "ns";
-    else if (seconds < 1e-3)
-        value = seconds * 1e6, unit = "us";
-    else if (seconds < 1)
-        value = seconds * 1e3, unit = "ms";
-    snprintf(out, 32, "%.*f %s", value < 10 ? 2 : value < 100 ? 1 : 0, value, unit);
+    static const char *const units[] = {"ns", "us", "ms", "s"};
+    double value = seconds * 1e9;
+    int i = 0;
+    for (; i < 3 && value >= 999.5; i++)
+        value /= 1e3;
+    snprintf(out, 32, "%.*f %s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, units[i]);
     return out;
 }
 

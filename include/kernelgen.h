@@ -346,6 +346,9 @@ KG_API enum kg_status kg_problem_launcher(const struct kg_problem *problem,
 KG_API enum kg_status kg_plan_assembly(const struct kg_plan *plan, char **text);
 // Why this config: what was tried, pruned and refused, with reasons. Markdown or JSON.
 KG_API enum kg_status kg_plan_explain(const struct kg_plan *plan, bool json, char **text);
+// What became of each candidate on record for the plan's problem, kept or lost, with one reason in
+// words: a line each, or a JSON array. Empty if there is none.
+KG_API enum kg_status kg_plan_candidates(const struct kg_plan *plan, bool json, char **text);
 
 // ---- All stages
 
@@ -368,6 +371,9 @@ struct kg_build_result {
     bool goal_met; // the speed-up asked for was reached
     int64_t space; // configs in the space, and their outcomes
     int valid, pruned, measured, failed;
+    // What keeps further candidates from being faster, so that none were tried: "memory bandwidth".
+    // NULL: nothing does. A constant.
+    const char *limit;
 };
 
 // The five stages: define, generate, verify, optimise, record. `plan` may be NULL if the plan is
@@ -508,7 +514,8 @@ KG_API enum kg_status kg_wisdom_import(struct kg_context *context, const char *l
                                        char **summary);
 // Forgets what is known of an op, or of all (NULL); `*count` is how much that was.
 KG_API enum kg_status kg_wisdom_forget(struct kg_context *context, const char *op, int *count);
-// The optimisation log of an op (NULL: of all) as Markdown.
+// The optimisation log of an op (NULL: of all) as Markdown. An op without records is
+// KG_ERROR_ARGUMENT.
 KG_API enum kg_status kg_log(struct kg_context *context, const char *op, char **text);
 // The records of an op (NULL: of all) as one self-contained HTML page: what was chosen, compared
 // with roofline and baseline, round by round, and what was discarded and why. `*summary` (may be

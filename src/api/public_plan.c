@@ -260,6 +260,17 @@ enum kg_status kg_plan_explain(const struct kg_plan *plan, bool json, char **tex
     return kg_api_give(context, status, &written, text);
 }
 
+enum kg_status kg_plan_candidates(const struct kg_plan *plan, bool json, char **text)
+{
+    struct kg_context *context = context_of(plan);
+    enum kg_status status = KG_API_NEEDS(context, plan, text);
+    struct kg_text written = {0};
+    if (status != KG_OK)
+        return status;
+    status = kg_flow_candidates(plan, json, &written, &context->error);
+    return kg_api_give(context, status, &written, text);
+}
+
 // What stands before the library's members of a build's result.
 #define BUILD_KEEPS                                                                                \
     (offsetof(struct kg_build_result, rounds) - offsetof(struct kg_build_result, verify))
@@ -283,7 +294,8 @@ static void give_build(const struct kg_built_report *report, struct kg_build_res
                                          .valid = report->valid,
                                          .pruned = report->pruned,
                                          .measured = report->measured,
-                                         .failed = report->failed};
+                                         .failed = report->failed,
+                                         .limit = report->limit};
     kg_api_fill(&kg_sized_build_result, BUILD_KEEPS, &ours, result);
     if (result->verify)
         give_verdict(&report->verdict, result->verify);

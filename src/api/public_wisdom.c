@@ -2,6 +2,7 @@
 
 #include "api/sized.h"
 #include "report/html.h"
+#include "report/recorded.h"
 
 #include <string.h>
 
@@ -67,6 +68,8 @@ enum kg_status kg_log(struct kg_context *context, const char *op, char **text)
     if (status != KG_OK)
         return status;
     status = kg_api_records(context);
+    if (status == KG_OK)
+        status = kg_recorded_require(context->session.store, op, &context->error);
     if (status == KG_OK)
         status = kg_store_log(context->session.store, op, &written, &context->error);
     return kg_api_give(context, status, &written, text);

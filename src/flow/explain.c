@@ -7,6 +7,7 @@
 #include "flow/planner.h"
 #include "flow/small.h"
 #include "gen/grouping.h"
+#include "report/fates.h"
 #include "report/outcomes.h"
 #include "tune/candidates.h"
 
@@ -273,7 +274,7 @@ static void explain_json(const struct kg_plan *plan, const struct kg_outcomes *o
 {
     struct kg_roofline roofline = kg_roofline_of(plan->problem, &plan->device->facts);
     struct kg_text list = {0};
-    kg_outcomes_json(outcomes, &list);
+    kg_outcomes_json(outcomes, plan->choice, &list);
     kg_text_add(text, "{\"choice\": ");
     struct kg_json json = {.text = text};
     kg_json_text(&json, NULL, plan->choice);
@@ -314,13 +315,28 @@ enum kg_status kg_flow_explain(const struct kg_plan *plan, bool json, struct kg_
     return text->failed ? kg_error_memory(error, "an explanation") : KG_OK;
 }
 
+enum kg_status kg_flow_candidates(const struct kg_plan *plan, bool json, struct kg_text *text,
+                                  struct kg_error *error)
+{
+    struct kg_outcomes outcomes;
+    enum kg_status status = collect(plan->session, plan->problem, plan->device, &outcomes, error);
+    if (status != KG_OK)
+        return status;
+    if (json)
+        kg_outcomes_json(&outcomes, plan->choice, text);
+    else
+        kg_outcomes_fates(&outcomes, plan->choice, text);
+    kg_outcomes_free(&outcomes);
+    return text->failed ? kg_error_memory(error, "a list of candidates") : KG_OK;
+}
+
 // `plan` is NULL if the caller cancelled before one was chosen: then the records are explained.
 static void add_profile(const struct kg_problem *problem, const struct kg_device *device,
                         const struct kg_plan *plan, const struct kg_outcomes *outcomes, bool json,
                         struct kg_text *text)
 {
     if (json) {
-        kg_outcomes_json(outcomes, text);
+        kg_outcomes_json(outcomes, plan ? plan->choice : NULL, text);
         kg_text_add(text, "\n");
         return;
     }

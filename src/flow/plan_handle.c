@@ -43,7 +43,7 @@ static enum kg_status make_ready(struct kg_plan *plan, struct kg_error *error)
     enum kg_status status = kg_prepared_make(plan->built, plan->problem, &plan->prepared, error);
     if (status != KG_OK)
         return status;
-    plan->workspaces = kg_workspaces_create(plan->device, kg_prepared_workspace(plan->prepared));
+    plan->workspaces = kg_workspaces_create(plan->device);
     if (!plan->workspaces)
         return kg_error_memory(error, "a plan's workspace");
     plan->replay = kg_replay_create(plan->device, plan->problem, plan->prepared);
@@ -119,12 +119,14 @@ void kg_flow_plan_free(struct kg_plan *plan)
 enum kg_status kg_flow_execute(const struct kg_plan *plan, void *const *tensors, void *stream,
                                struct kg_error *error)
 {
-    void *workspace;
-    enum kg_status status = kg_workspaces_take(plan->workspaces, stream, &workspace, error);
+    struct kg_buffer workspace;
+    enum kg_status status = kg_workspaces_take(
+        plan->workspaces, stream, kg_prepared_workspace(plan->prepared), &workspace, error);
     if (status != KG_OK)
         return status;
-    if (!plan->replay || !kg_replay_run(plan->replay, tensors, workspace, stream, &status, error))
-        status = kg_prepared_run(plan->prepared, tensors, workspace, stream, error);
+    if (!plan->replay ||
+        !kg_replay_run(plan->replay, tensors, workspace.memory, stream, &status, error))
+        status = kg_prepared_run(plan->prepared, tensors, workspace.memory, stream, error);
     kg_workspaces_return(plan->workspaces, stream, workspace);
     return status;
 }

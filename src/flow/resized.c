@@ -13,7 +13,6 @@
 struct shape {
     int64_t sizes[KG_MAX_SIZES];
     struct kg_prepared *prepared;
-    struct kg_workspaces *workspaces;
     struct kg_replay *replay; // NULL: executions are launched
     int users;                // runs under way
     uint64_t used;            // number of the run that used it last
@@ -32,7 +31,6 @@ static void free_shape(struct shape *shape)
     if (!shape)
         return;
     kg_replay_destroy(shape->replay);
-    kg_workspaces_destroy(shape->workspaces);
     kg_prepared_free(shape->prepared);
     free(shape);
 }
@@ -69,12 +67,6 @@ static enum kg_status make_shape(const struct kg_plan *plan, const int64_t *size
     enum kg_status status = kg_problem_make(plan->problem->op, sizes, NULL, &problem, error);
     if (status == KG_OK)
         status = kg_prepared_make(plan->built, problem, &shape->prepared, error);
-    if (status == KG_OK) {
-        size_t bytes = kg_prepared_workspace(shape->prepared);
-        shape->workspaces = kg_workspaces_create(plan->device, bytes);
-        if (!shape->workspaces)
-            status = kg_error_memory(error, "a plan's workspace");
-    }
     if (status == KG_OK)
         shape->replay = kg_replay_create(plan->device, problem, shape->prepared);
     kg_problem_free(problem);
@@ -167,16 +159,18 @@ enum kg_status kg_resized_run(struct kg_resized *resized, const int64_t *sizes,
                               void *const *tensors, void *stream, struct kg_error *error)
 {
     struct shape *shape;
-    void *workspace;
+    struct kg_workspaces *workspaces = resized->plan->workspaces;
+    struct kg_buffer workspace;
     enum kg_status status = take(resized, sizes, &shape, error);
     if (status != KG_OK)
         return status;
-    status = kg_workspaces_take(shape->workspaces, stream, &workspace, error);
+    status = kg_workspaces_take(workspaces, stream, kg_prepared_workspace(shape->prepared),
+                                &workspace, error);
     if (status == KG_OK) {
         if (!shape->replay ||
-            !kg_replay_run(shape->replay, tensors, workspace, stream, &status, error))
-            status = kg_prepared_run(shape->prepared, tensors, workspace, stream, error);
-        kg_workspaces_return(shape->workspaces, stream, workspace);
+            !kg_replay_run(shape->replay, tensors, workspace.memory, stream, &status, error))
+            status = kg_prepared_run(shape->prepared, tensors, workspace.memory, stream, error);
+        kg_workspaces_return(workspaces, stream, workspace);
     }
     give_back(resized, shape);
     return status;

@@ -262,6 +262,7 @@ static enum kg_status optimise_once(struct build *build, int number, enum kg_rig
     struct kg_diagnosed diagnosed =
         kg_flow_diagnose(request.problem, &request.device->facts, bench->seconds);
     if (diagnosed.at_limit && bench->speedup >= bench->goal) {
+        build->report->limit = diagnosed.name;
         *go_on = false;
         return KG_OK;
     }

@@ -13,6 +13,7 @@ struct kg_built_report {
     bool goal_met;
     int64_t space;
     int valid, pruned, measured, failed;
+    const char *limit; // a constant
 };
 
 // See kg_build in kernelgen.h. Rigor and seconds are the request's.

@@ -97,7 +97,6 @@ static struct entry *find_entry(struct entry *entry, const struct kg_family *fam
     return NULL;
 }
 
-// NULL when out of memory.
 // Families may compute an intermediate wherever it is read. How often would that be, if every nest
 // of the group were computed so? A sum of two reads of the statement before, twenty times over,
 // makes a million.
@@ -116,6 +115,7 @@ static double count_copies(const struct kg_group *group)
     return most;
 }
 
+// NULL when out of memory.
 static struct entry *make_entry(const struct kg_family *family, const struct kg_group *group,
                                 const struct kg_device_facts *facts, struct kg_text *reason)
 {

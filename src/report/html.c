@@ -294,9 +294,9 @@ enum kg_status kg_report_html(struct kg_store *store, const char *op, struct kg_
 {
     struct report report = {.store = store, .error = error};
     size_t start = page->length, summary_start = summary->length;
-    enum kg_status status = kg_store_keys(store, op, count_problem, &report, error);
-    if (status == KG_OK && op && report.problems == 0)
-        status = kg_recorded_refuse(store, op, error);
+    enum kg_status status = kg_recorded_require(store, op, error);
+    if (status == KG_OK)
+        status = kg_store_keys(store, op, count_problem, &report, error);
     if (status == KG_OK)
         status = kg_store_keys(store, op, add_problem, &report, error);
     if (report.status != KG_OK)

@@ -3,6 +3,7 @@
 #include "report/outcomes.h"
 
 #include "base/json.h"
+#include "report/fates.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -187,8 +188,23 @@ void kg_outcomes_markdown(const struct kg_outcomes *outcomes, const struct kg_ou
     add_refused(outcomes, view->max, text);
 }
 
-void kg_outcomes_json(const struct kg_outcomes *outcomes, struct kg_text *text)
+static void add_json_reason(const struct kg_outcomes *outcomes, const struct kg_outcome *outcome,
+                            const struct kg_outcome *chosen, struct kg_json *json)
 {
+    if (outcome->kind != KG_OUTCOME_MEASURED || !chosen) {
+        kg_json_text(json, "reason", outcome->reason);
+        return;
+    }
+    struct kg_text reason = {0};
+    kg_outcome_fate(outcomes, outcome, chosen, &reason);
+    kg_json_text(json, "reason", kg_text_string(&reason));
+    json->text->failed |= reason.failed;
+    kg_text_free(&reason);
+}
+
+void kg_outcomes_json(const struct kg_outcomes *outcomes, const char *chosen, struct kg_text *text)
+{
+    const struct kg_outcome *kept = chosen ? kg_outcomes_find(outcomes, chosen) : NULL;
     struct kg_json json = {.text = text};
     kg_json_begin_array(&json, NULL);
     for (int i = 0; i < outcomes->count; i++) {
@@ -196,7 +212,7 @@ void kg_outcomes_json(const struct kg_outcomes *outcomes, struct kg_text *text)
         kg_json_begin_object(&json, NULL);
         kg_json_text(&json, "choice", outcome->choice);
         kg_json_text(&json, "outcome", kg_outcome_names[outcome->kind]);
-        kg_json_text(&json, "reason", outcome->reason);
+        add_json_reason(outcomes, outcome, kept, &json);
         kg_json_number(&json, "bound", outcome->bound);
         if (outcome->estimate > 0)
             kg_json_number(&json, "estimate", outcome->estimate);

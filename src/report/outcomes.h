@@ -33,7 +33,8 @@ struct kg_outcomes_view {
 // one), spread, choice; then the other outcomes with their reasons.
 void kg_outcomes_markdown(const struct kg_outcomes *outcomes, const struct kg_outcomes_view *view,
                           struct kg_text *text);
-// A JSON array of objects, one per candidate.
-void kg_outcomes_json(const struct kg_outcomes *outcomes, struct kg_text *text);
+// A JSON array of objects, one per candidate. `chosen` as above: measured ones tell why they were
+// kept or lost.
+void kg_outcomes_json(const struct kg_outcomes *outcomes, const char *chosen, struct kg_text *text);
 
 #endif

@@ -54,14 +54,24 @@ static enum kg_status name_known(const struct names *names, const char *op, stru
     return status;
 }
 
-enum kg_status kg_recorded_refuse(struct kg_store *store, const char *op, struct kg_error *error)
+static enum kg_status collect_names(struct kg_store *store, const char *op, struct names *names,
+                                    struct kg_error *error)
+{
+    enum kg_status status = kg_store_keys(store, op, collect_name, names, error);
+    if (status == KG_OK && (names->failed || names->arena.failed))
+        status = kg_error_memory(error, "a list of ops");
+    return status;
+}
+
+enum kg_status kg_recorded_require(struct kg_store *store, const char *op, struct kg_error *error)
 {
     struct names names = {0};
-    enum kg_status status = kg_store_keys(store, NULL, collect_name, &names, error);
-    if (status == KG_OK && (names.failed || names.arena.failed))
-        status = kg_error_memory(error, "a list of ops");
-    if (status == KG_OK)
-        status = name_known(&names, op, error);
+    enum kg_status status = collect_names(store, op, &names, error);
+    if (status == KG_OK && op && names.count == 0) {
+        status = collect_names(store, NULL, &names, error);
+        if (status == KG_OK)
+            status = name_known(&names, op, error);
+    }
     free(names.list);
     kg_arena_free(&names.arena);
     return status;

@@ -5,7 +5,8 @@
 
 #include "store/store.h"
 
-// KG_ERROR_ARGUMENT, for an op without records: it names those that have some, the nearest first.
-enum kg_status kg_recorded_refuse(struct kg_store *store, const char *op, struct kg_error *error);
+// KG_ERROR_ARGUMENT if this op has no records: it names those that have some, the nearest first.
+// Without an op (NULL) nothing is required.
+enum kg_status kg_recorded_require(struct kg_store *store, const char *op, struct kg_error *error);
 
 #endif

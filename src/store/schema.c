@@ -188,8 +188,8 @@ const char *const kg_store_statements[KG_SQL_COUNT] = {
                         "      OR id IN (SELECT key FROM wisdom)) ORDER BY op, id",
     [KG_SQL_LOG_ROUNDS] = "SELECT date, number, diagnosis, change, choice, before, after, baseline,"
                           " result FROM rounds WHERE key = ? ORDER BY id",
-    [KG_SQL_LOG_COUNTS] = "SELECT kind, count(*), min(date), max(date) FROM outcomes WHERE key = ?"
-                          " GROUP BY kind ORDER BY kind",
+    [KG_SQL_LOG_COUNTS] = "SELECT kind, count(*), min(date), max(date) FROM outcomes"
+                          " WHERE key = ? AND NOT final GROUP BY kind ORDER BY kind",
     [KG_SQL_LOG_BEST] =
         "SELECT " CHOICE_OR_OVERRIDE ", min(median), spread, samples, bound, date FROM outcomes"
         " JOIN candidates ON candidates.id = candidate"

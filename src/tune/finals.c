@@ -49,11 +49,10 @@ int kg_finals_choose(const struct kg_trials *trials, int max, double margin, int
 }
 
 int kg_finals_race(const struct kg_trials *trials, const int *finalists, int count,
-                   struct kg_timing *timing)
+                   struct kg_timing *timings)
 {
     const struct kg_search *search = trials->search;
     struct kg_built *built[KG_MAX_FINALISTS] = {0};
-    struct kg_timing timings[KG_MAX_FINALISTS];
     enum kg_status status = KG_OK;
     int winner = -1;
     for (int i = 0; i < count && !status; i++) {
@@ -66,9 +65,7 @@ int kg_finals_race(const struct kg_trials *trials, const int *finalists, int cou
                                NULL);
     if (!status)
         winner = kg_time_winner(timings, count);
-    if (winner >= 0)
-        *timing = timings[winner];
     for (int i = 0; i < count; i++)
         kg_built_free(built[i]);
-    return winner < 0 ? -1 : finalists[winner];
+    return winner;
 }

@@ -11,9 +11,9 @@
 // they were tried, so that ties go to the one nearest the guess. The guess, which is the first
 // trial, is among them unless it took more than twice as long as the best. Returns their number.
 int kg_finals_choose(const struct kg_trials *trials, int max, double margin, int *finalists);
-// Builds the finalists again (their objects are cached) and races them. Returns the winner's
-// position and sets its timing; -1 when that fails.
+// Builds the finalists again (their objects are cached) and races them. Sets their timings; returns
+// the winner's place among them, -1 when that fails.
 int kg_finals_race(const struct kg_trials *trials, const int *finalists, int count,
-                   struct kg_timing *timing);
+                   struct kg_timing *timings);
 
 #endif

@@ -39,7 +39,7 @@ struct kg_outcome {
     struct kg_timing timing; // set for MEASURED
     struct kg_verdict verdict;
     struct kg_forecast forecast; // by the model, if the instructions are known
-    bool final;                  // timed in the race of the finalists
+    bool final;                  // timed in the race of the finalists, whose winner comes last
     const char *reason;          // set for all kinds but MEASURED
 };
 

@@ -491,20 +491,10 @@ void kg_trials_dismiss(struct kg_trials *trials, const struct kg_choice *choice,
     free(text);
 }
 
-int kg_trials_finish(struct kg_trials *trials, int max, double margin, struct kg_timing *timing)
+// What a finalist took in the race. Those that left it early were not too slow to be timed.
+static void record_final(struct kg_trials *trials, int position, const struct kg_timing *timing)
 {
-    int finalists[KG_MAX_FINALISTS];
-    int winner = -1;
-    const struct kg_trial *best = &trials->items[trials->best];
-    *timing = best->timing;
-    int count = kg_finals_choose(trials, max, margin, finalists);
-    if (!kg_trials_stopped(trials) && (count > 1 || best->known)) {
-        report_progress(trials, "final race");
-        winner = kg_finals_race(trials, finalists, count, timing);
-    }
-    if (winner < 0)
-        winner = trials->best;
-    const struct kg_trial *trial = &trials->items[winner];
+    const struct kg_trial *trial = &trials->items[position];
     struct kg_outcome outcome = {.kind = KG_OUTCOME_MEASURED,
                                  .choice = trial->text,
                                  .source = trial->source,
@@ -513,6 +503,26 @@ int kg_trials_finish(struct kg_trials *trials, int max, double margin, struct kg
                                  .forecast = trial->forecast,
                                  .timing = *timing,
                                  .final = true};
+    outcome.timing.abandoned = false;
     record(trials, &outcome);
+}
+
+int kg_trials_finish(struct kg_trials *trials, int max, double margin, struct kg_timing *timing)
+{
+    int finalists[KG_MAX_FINALISTS];
+    struct kg_timing timings[KG_MAX_FINALISTS];
+    int place = -1;
+    const struct kg_trial *best = &trials->items[trials->best];
+    int count = kg_finals_choose(trials, max, margin, finalists);
+    if (!kg_trials_stopped(trials) && (count > 1 || best->known)) {
+        report_progress(trials, "final race");
+        place = kg_finals_race(trials, finalists, count, timings);
+    }
+    *timing = place < 0 ? best->timing : timings[place];
+    for (int i = 0; i < count && place >= 0; i++)
+        if (i != place && timings[i].samples > 0)
+            record_final(trials, finalists[i], &timings[i]);
+    int winner = place < 0 ? trials->best : finalists[place];
+    record_final(trials, winner, timing);
     return winner;
 }

@@ -286,11 +286,11 @@ static double growth(int64_t count)
 static double sum_slack(const struct kg_pass *pass, const struct kg_total *total, double sum)
 {
     const struct kg_precision *p = pass->precision;
-    // Partial sums may overflow in some orders and not in others.
+    // Partial sums may overflow in some orders and not in others, before an infinite term or after.
     double lesser_side = (total->magnitude - fabs(sum)) / 2;
-    bool in_range = fabs(sum) <= p->largest;
+    bool overflows = total->magnitude > p->largest;
     if (isinf(total->magnitude) || (isfinite(sum) && lesser_side > p->largest) ||
-        (in_range && total->magnitude > p->largest))
+        (overflows && (isinf(sum) || fabs(sum) <= p->largest)))
         return INFINITY;
     return total->slack + p->unit * growth(total->count) * total->magnitude;
 }

@@ -43,8 +43,8 @@ cp out/two.ptx kept.ptx
 try build two.kg --device sm_90a --override out/two.ptx --out out
 cmp kept.ptx out/two.ptx && echo "nothing is lost"
 echo "--- names of ops, devices and new files are none of these"
-touch softmax
-try log softmax --out softmax
+touch two
+try report two --out two
 try check two.kg --out /dev/null
 try run two.kg --input x=x.npy --output y=y.npy --output z=z.npy
 try wisdom export lines.jsonl

@@ -26,3 +26,6 @@ try kernelgen report ad_one --out none.html
 try kernelgen report matmul
 try kernelgen report --out no/such/folder.html
 ls
+echo "-- the log requires records, too"
+try kernelgen log matmul
+try kernelgen log add_one

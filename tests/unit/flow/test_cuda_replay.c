@@ -60,7 +60,8 @@ static void two_kernels(void)
     struct kg_plan *plan = plan_of(pair);
     struct call launched[SEEN], *a = launched, *b = seen;
     int count = plan->built->choice.count;
-    void *stream = make_stream(0), *held;
+    void *stream = make_stream(0);
+    struct kg_buffer held;
     CHECK(count == 2 && kg_prepared_workspace(plan->prepared) > 0);
     start(remember, 3);
     seen_count = 0;
@@ -89,7 +90,7 @@ static void two_kernels(void)
     run_pair(plan, 0, stream); // its own piece, while that of the NULL stream is in use
     run_pair(plan, 1, NULL);
     CHECK(has_run((PATIENCE + 1) * grids, 3, grids) && fake->blocks == 2 * SETS + 2);
-    CHECK(kg_workspaces_take(plan->workspaces, NULL, &held, &error) == KG_OK); // another execution
+    CHECK(kg_workspaces_take(plan->workspaces, NULL, 1, &held, &error) == KG_OK); // by another
     seen_count = 0;
     run_pair(plan, 1, NULL);
     CHECK(has_run((PATIENCE + 1) * grids, 4, 2 * grids) && fake->blocks == 2 * SETS + 3);

@@ -39,7 +39,7 @@ static void exhaustive_measures_everything(void)
     CHECK(found.failed == 0 && found.pruned == 0 && found.complete && !found.ended[0]);
     CHECK(is_near(seconds_found(&found), 1e-3) && is_near(found.seconds, 1e-3));
     CHECK(seen.of_kind[KG_OUTCOME_MEASURED] == 87 && seen.of_kind[KG_OUTCOME_INVALID] == 0);
-    CHECK(seen.finals == 1 && seen.outcomes[seen.count - 1].final);
+    CHECK(seen.finals > 1 && seen.outcomes[seen.count - 1].final);
     CHECK(seen.outcomes[seen.count - 1].verdict.passed);
     CHECK_TEXT(seen.texts[seen.count - 1], "a=8 b=4 c=2");
     CHECK(progressed >= 87);
@@ -57,7 +57,7 @@ static void measure_comes_close(void)
         CHECK_STATUS(kg_search_run(&search, &found, &error), KG_OK, &error);
         CHECK(seconds_found(&found) <= 1e-3 / 0.97);
         CHECK(found.measured <= 87 / 5 && found.complete);
-        CHECK(seen.finals == 1);
+        CHECK(seen.finals >= 1);
     }
     struct kg_search search = new_search(KG_RIGOR_PATIENT);
     struct kg_found found;
@@ -231,7 +231,7 @@ static void an_interrupted_search_goes_on(void)
     search.known = recall_earlier;
     builds = 0;
     CHECK_STATUS(kg_search_run(&search, &found, &error), KG_OK, &error);
-    CHECK(seen.count == 1 && seen.finals == 1 && builds <= 8);
+    CHECK(seen.count == seen.finals && seen.finals >= 1 && builds <= 8);
     CHECK(is_near(seconds_found(&found), 1e-3));
 }
 
@@ -422,7 +422,8 @@ static void limits_that_change_nothing_are_not_compiled(void)
     int useless = 0, limited = 0;
     for (int i = 0; i < seen.count; i++) {
         useless += strcmp(seen.reasons[i], "no limit: 1 registers are all it uses") == 0;
-        limited += seen.outcomes[i].kind == KG_OUTCOME_MEASURED && !strstr(seen.texts[i], "c=0");
+        limited += seen.outcomes[i].kind == KG_OUTCOME_MEASURED && !seen.outcomes[i].final &&
+                   !strstr(seen.texts[i], "c=0");
     }
     CHECK(useless > 20 && limited == 1); // the guess has one
     CHECK(builds <= 1 + 12);             // beside finalists

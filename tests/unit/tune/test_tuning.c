@@ -51,7 +51,7 @@ static void tune(enum kg_isolation isolation)
     struct kg_found found;
     CHECK_STATUS(kg_search_run(&search, &found, &error), KG_OK, &error);
     CHECK(found.complete && found.seconds > 0 && found.failed == 0);
-    CHECK(found.measured == measured && measured >= 1 && finals == 1);
+    CHECK(found.measured == measured && measured >= 1 && finals >= 1);
     CHECK(found.valid >= measured && found.space >= found.valid);
 
     // What was found can be written down, read back and built.
