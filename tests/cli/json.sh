@@ -75,6 +75,7 @@ try check one.kg --unknown
 try check
 KERNELGEN_WORKER=/nothing try verify one.kg --sanitize
 echo "What has no JSON."
-for command in emit run log report; do
+for command in $(kernelgen help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
+    kernelgen help $command | grep -q -- --json && continue
     kernelgen $command one.kg --json 2>&1 | head -n 1
 done
