@@ -248,6 +248,8 @@ static void test_label_groups(void)
     check_label("compressed-tensors 0 0 symmetric act-order");
     write_groups(four, "{\"num_bits\": 4, \"group_size\": 128, \"symmetric\": false}");
     check_label("compressed-tensors 4 128 ? act-order");
+    write_groups(eight, four);
+    check_label("compressed-tensors 0 0 symmetric act-order");
     write_groups("null", eight);
     check_label("compressed-tensors 8 -1 symmetric");
     write_groups("3", NULL);

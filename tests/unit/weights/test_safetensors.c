@@ -139,8 +139,8 @@ static const struct {
      "cut short"},
     {PLACED("\"F16\"", "[3]", "[0, 8]"),
      "FILE: offset 69: tensor \"x\": 8 bytes of data; 3 elements of F16 have 16 bits each"},
-    {PLACED("\"F4\"", "[3]", "[0, 2]"),
-     "FILE: offset 68: tensor \"x\": 2 bytes of data; 3 elements of F4 have 4 bits each"},
+    {PLACED("\"F4\"", "[3]", "[0, 1]"),
+     "FILE: offset 68: tensor \"x\": 1 bytes of data; 3 elements of F4 have 4 bits each"},
     {"{\"a\\nb\": {\"dtype\": \"U8\", \"shape\": [4], \"data_offsets\": [0, 4]},"
      " \"c\": {\"dtype\": \"U8\", \"shape\": [4], \"data_offsets\": [3, 7]}}",
      "FILE: offset 134: tensor \"c\": its data overlaps that of \"a?b\", 4 bytes at offset 131"},
@@ -196,6 +196,18 @@ static void test_long_name(void)
     kg_text_free(&text);
 }
 
+// It shares no bytes with others, wherever it lies.
+static void test_empty_tensor(void)
+{
+    struct kg_text text = {0};
+    put_safetensors(&text,
+                    "{\"a\": {\"dtype\": \"U8\", \"shape\": [4], \"data_offsets\": [0, 4]},"
+                    " \"e\": {\"dtype\": \"U8\", \"shape\": [0], \"data_offsets\": [2, 2]}}",
+                    4);
+    CHECK_TEXT(message_of(kg_safetensors_list, text.data, text.length), "");
+    kg_text_free(&text);
+}
+
 static void test_truncated(void)
 {
     struct kg_text text = {0};
@@ -207,4 +219,4 @@ static void test_truncated(void)
 }
 
 TEST_MAIN(test_tensors, test_dtypes, test_ranks, test_malformed, test_lengths, test_long_name,
-          test_truncated)
+          test_empty_tensor, test_truncated)
