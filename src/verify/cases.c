@@ -408,6 +408,9 @@ static enum kg_status add_small(struct maker *maker)
     set_all(maker, sizes, 1);
     kg_sizes_mend(maker->instance, sizes, 0, &maker->random);
     enum kg_status status = add(maker, sizes, KG_INPUT_NORMAL, false, false, &added);
+    // What is lost of a small number shows where nothing is added to it.
+    if (status == KG_OK)
+        status = add(maker, sizes, KG_INPUT_DENORMAL, false, false, &added);
     for (int i = 0; i < maker->instance->size_count && status == KG_OK; i++) {
         if (maker->instance->sizes[i]->is_param)
             continue;

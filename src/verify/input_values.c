@@ -210,7 +210,7 @@ static double draw_real(const struct kg_input_source *source, struct kg_random *
     case KG_INPUT_DENORMAL:
         return tiny(source, random);
     case KG_INPUT_TINY:
-        return source->before % 2 ? normal(random) : tiny(source, random);
+        return source->is_ordinary ? normal(random) : tiny(source, random);
     case KG_INPUT_HUGE:
         return largest(source, random);
     case KG_INPUT_TIES:
@@ -218,7 +218,7 @@ static double draw_real(const struct kg_input_source *source, struct kg_random *
     case KG_INPUT_HALVES:
         return source->uses.narrower ? half(source, random) : normal(random);
     case KG_INPUT_WHOLE:
-        return (double)kg_random_below(random, 9) - 4;
+        return copysign((double)kg_random_below(random, 5), sign_of(random));
     case KG_INPUT_CLOSE:
         return near(source, random);
     default:

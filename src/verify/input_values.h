@@ -14,7 +14,8 @@ struct kg_input_source {
     struct kg_input_uses uses;
     double tiny; // the smallest normal value, or a larger one below which kernels may flush to zero
     int before;  // inputs before this one that are floats, or integers, as it is
-    double centre; // of KG_INPUT_CLOSE
+    double centre;    // of KG_INPUT_CLOSE
+    bool is_ordinary; // of KG_INPUT_TINY: this input's values are normal ones
     // What the goal allows, in values of the dtype.
     bool is_limited;
     double low, high;    // floats

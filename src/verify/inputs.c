@@ -324,6 +324,7 @@ static void fill(const struct kg_problem *problem, int tensor, enum kg_input_cla
         source.centre =
             kg_input_confine(&source, kg_input_centre(source.dtype, huge, &random), &random);
     }
+    source.is_ordinary = (turn_of(problem->op, seed) + (uint64_t)source.before) % 2 == 1;
     if (layout->elements < TABLE_FROM) {
         fill_small(&source, layout, rank, count, &random, data);
     } else {

@@ -320,12 +320,16 @@ static void tiny_values(void)
         release(&filled);
     }
     const char *text = "op f(x: f32[N], z: f32[N]) -> (y: f32[N]) { y[i] = x[i] * z[i] }";
-    struct filled x = fill(text, "N=500", 0, KG_INPUT_TINY, 1);
-    struct filled z = fill(text, "N=500", 1, KG_INPUT_TINY, 1);
-    for (int64_t n = 0; n < x.count; n++)
-        CHECK(fabs(real(&x, n)) < 0x1p-120 && (fabs(real(&z, n)) > 0x1p-50 || real(&z, n) == 0));
-    release(&x);
-    release(&z);
+    for (uint64_t turn = 0; turn < 2; turn++) { // of the two inputs
+        struct filled tiny = fill(text, "N=500", (int)turn, KG_INPUT_TINY, 3 + turn);
+        struct filled other = fill(text, "N=500", 1 - (int)turn, KG_INPUT_TINY, 3 + turn);
+        for (int64_t n = 0; n < tiny.count; n++) {
+            CHECK(fabs(real(&tiny, n)) < 0x1p-120);
+            CHECK(fabs(real(&other, n)) > 0x1p-50 || real(&other, n) == 0);
+        }
+        release(&tiny);
+        release(&other);
+    }
 }
 
 // Exact halves of the narrower dtype, and values one step beside them.
