@@ -90,6 +90,7 @@ enum cli_option {
     CLI_OVERRIDE = 1 << 14,
     CLI_SANITIZE = 1 << 16,
     CLI_BUNDLE = 1 << 17, // --out, of a folder
+    CLI_PACKED = 1 << 19, // --out, likewise
     CLI_ALONE = 1 << 18,  // no option: the command has no context, and opens no records
 };
 

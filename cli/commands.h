@@ -15,6 +15,7 @@ enum cli_exit cli_profile(struct cli *cli);
 enum cli_exit cli_explain(struct cli *cli);
 enum cli_exit cli_asm(struct cli *cli);
 enum cli_exit cli_fit(struct cli *cli);
+enum cli_exit cli_pack(struct cli *cli);
 enum cli_exit cli_wisdom(struct cli *cli);
 enum cli_exit cli_log(struct cli *cli);
 enum cli_exit cli_report(struct cli *cli);

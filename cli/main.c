@@ -114,6 +114,15 @@ const struct cli_command cli_commands[] = {
      "  kernelgen asm k.cubin --grid 1024 --flops 1.4e11 --sample gemm/4096=2.1e-4 "
      ">>samples.jsonl\n",
      CLI_FIT | CLI_JSON | CLI_OUT, 0, 1, "*.jsonl", NULL, cli_fit},
+    {"pack", "MODEL [--out FOLDER]", "4-bit checkpoints into the packed layout",
+     "MODEL is a .safetensors or .gguf file, or a folder of .safetensors. Layers of GPTQ, AWQ,\n"
+     "compressed-tensors and GGUF (Q4_0, Q4_1, Q4_K) are listed; with --out each is packed into a\n"
+     "file of its own, and compared with what was read before it is written. docs/packed.md\n"
+     "describes the layout.\n\n"
+     "  kernelgen pack Llama-3-8B-GPTQ\n"
+     "  kernelgen pack Llama-3-8B-GPTQ --out packed\n"
+     "  kernelgen pack model-q4_k_m.gguf --out packed --json\n",
+     CLI_PACKED | CLI_JSON, 1, 1, "*.safetensors *.gguf", NULL, cli_pack},
     {"wisdom", "list|export|import|merge|forget [ARGUMENT]",
      "the best known choices, and moving them",
      "  kernelgen wisdom list [OP]            the best known choices (of one op)\n"

@@ -33,7 +33,7 @@ static bool is_export(const struct cli_command *command, const struct cli_option
 static void find_inputs(const struct cli_command *command, const struct cli_options *options,
                         struct files *inputs)
 {
-    bool are_files = command->options & (CLI_BINDINGS | CLI_ASSEMBLY | CLI_FIT);
+    bool are_files = command->options & (CLI_BINDINGS | CLI_ASSEMBLY | CLI_FIT | CLI_PACKED);
     for (int i = 0; i < options->word_count && are_files; i++)
         add(inputs, NULL, options->words[i]);
     if (strcmp(command->name, "wisdom") == 0 && !is_export(command, options))

@@ -524,6 +524,16 @@ KG_API enum kg_status kg_log(struct kg_context *context, const char *op, char **
 KG_API enum kg_status kg_report(struct kg_context *context, const char *op, char **summary,
                                 char **text);
 
+// ---- Weights
+
+// The layers of 4-bit weights in a checkpoint (a .safetensors or .gguf file, or a folder of
+// .safetensors): GPTQ, AWQ, compressed-tensors, GGUF Q4_0, Q4_1 and Q4_K. `*text` lists them, as a
+// table or JSON. With a `folder` (NULL: none) each is packed into FOLDER/NAME.kgw, compared with
+// what was read before it is written, and FOLDER/layers.json lists them. Nothing is written if some
+// layer cannot be packed.
+KG_API enum kg_status kg_pack_checkpoint(struct kg_context *context, const char *path,
+                                         const char *folder, bool json, char **text);
+
 #ifdef __cplusplus
 }
 #endif

@@ -284,8 +284,9 @@ struct kg_total {
     double rest;      // rounding error of the sum so far
     double magnitude; // sum of |term|, or product of those factors whose |factor| > 1
     double slack;     // of the sum or product; argmax: of the winner
-    // What the largest or smallest element may be, or a loser of argmax; for products `low` is the
-    // product of those factors whose |factor| < 1, but zeros.
+    // The least and the largest term of a sum. What the largest or smallest element may be, or a
+    // loser of argmax. For products `low` is the product of those factors whose |factor| < 1, but
+    // zeros.
     double low;
     double high;
     int64_t integer; // integer results, among them argmax's index

@@ -5,10 +5,17 @@
 
 #include <math.h>
 
+#define EQUAL 4 // terms that differ by less are equal to a sum: in its units in the last place
+
 void kg_total_start(const struct kg_pass *pass, struct kg_total *total)
 {
     *total = (struct kg_total){.integer = 0};
     switch (pass->reduce) {
+    case KG_REDUCE_SUM:
+    case KG_REDUCE_MEAN:
+        total->low = INFINITY;
+        total->high = -INFINITY;
+        break;
     case KG_REDUCE_PROD:
         total->value = total->magnitude = total->low = 1;
         total->integer = 1;
@@ -45,6 +52,8 @@ static inline void add_term(struct kg_total *total, double x, double slack)
     total->value = sum;
     if (isfinite(x))
         total->magnitude += fabs(x);
+    total->low = x < total->low ? x : total->low;
+    total->high = x > total->high ? x : total->high;
     total->slack += slack;
 }
 
@@ -229,14 +238,18 @@ void kg_totals_add(const struct kg_pass *pass, const struct kg_frame *frame, int
 
 static void merge_real(enum kg_reduce reduce, const struct kg_total *from, struct kg_total *into)
 {
-    double magnitude, low;
+    double magnitude, low, high;
     switch (reduce) {
     case KG_REDUCE_SUM:
     case KG_REDUCE_MEAN:
         magnitude = into->magnitude + from->magnitude;
+        low = fmin(into->low, from->low);
+        high = fmax(into->high, from->high);
         add_term(into, from->value, from->slack);
         into->rest += from->rest;
         into->magnitude = magnitude;
+        into->low = low;
+        into->high = high;
         break;
     case KG_REDUCE_PROD:
         magnitude = into->magnitude * from->magnitude;
@@ -276,11 +289,12 @@ void kg_total_merge(const struct kg_pass *pass, const struct kg_total *from, str
 
 // Units in the last place of the sum of magnitudes that adding `count` terms may lose. One
 // sequential accumulator is off by about sqrt(count) / 3, a tree by log2(count); the bound accepts
-// both, and rejects 11-bit accumulation by orders of magnitude.
-static double growth(int64_t count)
+// both, and rejects 11-bit accumulation by orders of magnitude. Equal terms may all round to the
+// same side.
+static double growth(int64_t count, bool equal)
 {
     double n = count < 1 ? 1 : (double)count;
-    return 8 + log2(n) + sqrt(n / 8);
+    return 8 + log2(n) + (equal ? n / 2 : sqrt(n / 8));
 }
 
 static double sum_slack(const struct kg_pass *pass, const struct kg_total *total, double sum)
@@ -292,7 +306,8 @@ static double sum_slack(const struct kg_pass *pass, const struct kg_total *total
     if (isinf(total->magnitude) || (isfinite(sum) && lesser_side > p->largest) ||
         (overflows && (isinf(sum) || fabs(sum) <= p->largest)))
         return INFINITY;
-    return total->slack + p->unit * growth(total->count) * total->magnitude;
+    bool equal = total->high - total->low <= EQUAL * p->unit * fabs(sum);
+    return total->slack + p->unit * growth(total->count, equal) * total->magnitude;
 }
 
 static double product_slack(const struct kg_pass *pass, const struct kg_total *total)
@@ -307,7 +322,7 @@ static double product_slack(const struct kg_pass *pass, const struct kg_total *t
         return total->low < p->normal ? INFINITY : total->slack;
     if (isnan(total->value))
         return total->slack;
-    return total->slack + p->unit * growth(total->count) * fabs(total->value) +
+    return total->slack + p->unit * growth(total->count, false) * fabs(total->value) +
            p->tiny * total->magnitude;
 }
 

@@ -52,6 +52,7 @@ try profile one.kg --time 1
 try devices
 try wisdom list
 try asm "$ROOT/tests/data/asm/hopper.ptx"
+try pack "$ROOT/tests/fuzz/corpus/safetensors/gptq"
 echo "What is refused."
 try verify one.kg --candidate infinite.c
 try verify one.kg --candidate wrong.c
@@ -67,6 +68,7 @@ try build one.kg --size P=x
 try explain one.kg --device nothing
 try profile one.kg --time never
 try asm missing.ptx
+try pack missing.gguf
 try wisdom forget all
 try wisdom nothing
 try fit missing.txt

@@ -301,4 +301,26 @@ static void nearly_equal(void)
     bench_free(&bench);
 }
 
-TEST_MAIN(sums, long_sum, normalisation, functions, undecidable, nearly_equal)
+// Equal terms in one accumulator: every addition may round to the same side.
+static void equal_terms(void)
+{
+    enum { N = 2000 };
+    struct bench bench;
+    bench_make(&bench, "op f(x: f32[N]) -> (y: f32[]) { y[] = sum(i) x[i] * 1.1 }", NULL, "N=2000");
+    for (int value = 0; value < 50; value++) {
+        float *x = bench.inputs[0], full = 0, dropped = 0, low = 0;
+        for (int i = 0; i < N; i++) {
+            x[i] = 1 + 0.013f * (float)value;
+            full += x[i] * 1.1f;
+            dropped += i == 77 ? 0 : x[i] * 1.1f;
+            low = half(low + x[i] * 1.1f);
+        }
+        bench_run(&bench);
+        CHECK(worst(&bench.outputs[0], &full) <= 1);
+        CHECK(worst(&bench.outputs[0], &dropped) > 1);
+        CHECK(worst(&bench.outputs[0], &low) > 1);
+    }
+    bench_free(&bench);
+}
+
+TEST_MAIN(sums, long_sum, equal_terms, normalisation, functions, undecidable, nearly_equal)

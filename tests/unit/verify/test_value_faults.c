@@ -9,8 +9,8 @@
 
 #define SEEDS 5
 
-// y[p] = log(sum(d) exp(x[p, d])). Fault 1 takes numbers below the normal ones for zero, which shows
-// where a row is one number.
+// y[p] = log(sum(d) exp(x[p, d])). Fault 1 takes numbers below the normal ones for zero, which
+// shows where a row is one number.
 static enum kg_status logarithm_of_sum(void *user, const struct kg_problem *problem,
                                        void *const *tensors, struct kg_error *error)
 {
