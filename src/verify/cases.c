@@ -408,9 +408,12 @@ static enum kg_status add_small(struct maker *maker)
     set_all(maker, sizes, 1);
     kg_sizes_mend(maker->instance, sizes, 0, &maker->random);
     enum kg_status status = add(maker, sizes, KG_INPUT_NORMAL, false, false, &added);
-    // What is lost of a small number shows where nothing is added to it.
-    if (status == KG_OK)
-        status = add(maker, sizes, KG_INPUT_DENORMAL, false, false, &added);
+    // What is lost of small numbers shows where none, or hardly any, are added to them.
+    for (int64_t size = 1; size <= 2 && status == KG_OK; size++) {
+        set_all(maker, sizes, size);
+        if (kg_sizes_mend(maker->instance, sizes, 0, &maker->random))
+            status = add(maker, sizes, KG_INPUT_DENORMAL, false, false, &added);
+    }
     for (int i = 0; i < maker->instance->size_count && status == KG_OK; i++) {
         if (maker->instance->sizes[i]->is_param)
             continue;
