@@ -16,7 +16,8 @@ done
 echo '--- every command'
 echo 'op scale(x: f32[P, D], s: f32[D]) -> (y: f32[P, D]) { y[p, d] = x[p, d] * s[d] }' >scale.kg
 for command in 'build --time 1 --out bundle' 'bench --time 1' 'profile --time 1'; do
-    kernelgen $command scale.kg >out 2>notes || { echo "$command failed"; cat notes; }
+    kernelgen $command scale.kg >out 2>notes
+    case $? in 0 | 4) ;; *) echo "$command failed"; cat notes ;; esac # 4: slower than the goal
     grep -o 'sizes chosen.*' notes
 done
 kernelgen check scale.kg --size P=100 2>&1 >document | grep -o 'sizes chosen.*'
