@@ -305,9 +305,10 @@ static void nearly_equal(void)
 static void equal_terms(void)
 {
     enum { N = 2000 };
-    struct bench bench;
-    bench_make(&bench, "op f(x: f32[N]) -> (y: f32[]) { y[] = sum(i) x[i] * 1.1 }", NULL, "N=2000");
     for (int value = 0; value < 50; value++) {
+        struct bench bench;
+        bench_make(&bench, "op f(x: f32[N]) -> (y: f32[]) { y[] = sum(i) x[i] * 1.1 }", NULL,
+                   "N=2000");
         float *x = bench.inputs[0], full = 0, dropped = 0, low = 0;
         for (int i = 0; i < N; i++) {
             x[i] = 1 + 0.013f * (float)value;
@@ -319,8 +320,8 @@ static void equal_terms(void)
         CHECK(worst(&bench.outputs[0], &full) <= 1);
         CHECK(worst(&bench.outputs[0], &dropped) > 1);
         CHECK(worst(&bench.outputs[0], &low) > 1);
+        bench_free(&bench);
     }
-    bench_free(&bench);
 }
 
 TEST_MAIN(sums, long_sum, equal_terms, normalisation, functions, undecidable, nearly_equal)
