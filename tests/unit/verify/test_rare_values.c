@@ -1,0 +1,75 @@
+// Faults that show at few values only: each must be refused with any seed, and the same kernel
+// without it must pass.
+
+#include "test.h"
+#include "unit/verify/judge.h"
+
+#include <float.h>
+#include <math.h>
+
+#define SEEDS 20
+
+// y[p] = log(sum(d) exp(x[p, d])). Fault 1 takes numbers below the normal ones for zero, which
+// shows where a row is one number.
+static enum kg_status logarithm_of_sum(void *user, const struct kg_problem *problem,
+                                       void *const *tensors, struct kg_error *error)
+{
+    (void)error;
+    const int64_t *shape = problem->layouts[0].shape;
+    for (int64_t p = 0; p < shape[0]; p++) {
+        double most = -INFINITY, sum = 0;
+        for (int turn = 0; turn < 2; turn++)
+            for (int64_t d = 0; d < shape[1]; d++) {
+                double value = get(problem, tensors, 0, p, d);
+                value = *(const int *)user == 1 && fabs(value) < 0x1p-14 ? 0 : value;
+                most = turn || isnan(most) || value <= most ? most : value;
+                sum += turn ? exp(value - most) : 0;
+            }
+        put(problem, tensors, 1, p, 0, log(sum) + most);
+    }
+    return KG_OK;
+}
+
+// y[n] = pow(x[n], z[n]). Fault 1 loses the sign of zero, which shows below odd whole numbers.
+static enum kg_status power(void *user, const struct kg_problem *problem, void *const *tensors,
+                            struct kg_error *error)
+{
+    (void)error;
+    for (int64_t n = 0; n < problem->layouts[0].shape[0]; n++) {
+        double x = get(problem, tensors, 0, n, 0), z = get(problem, tensors, 1, n, 0);
+        put(problem, tensors, 2, n, 0, pow(*(const int *)user == 1 && x == 0 ? 0 : x, z));
+    }
+    return KG_OK;
+}
+
+static void try_both(const char *text, const char *sizes, subject_run *run)
+{
+    struct made made = make(text, sizes);
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    for (int fault = 0; fault < 2; fault++)
+        for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+            const struct kg_policy policy = {.seed = seed};
+            struct kg_verdict verdict = judge(made.op, &policy, run, &fault);
+            if (verdict.passed != (fault == 0))
+                fprintf(stderr, "seed %d, fault %d: %s\n", (int)seed, fault, verdict.reason);
+            CHECK(verdict.passed == (fault == 0));
+        }
+    unmake(&made);
+}
+
+static void rows_of_one(void)
+{
+    try_both("op f(x: f16[P, D]) -> (y: f16[P])\n"
+             "{ m[p] = max(d) x[p, d]\n"
+             "  y[p] = log(sum(d) exp(x[p, d] - m[p])) + m[p] }",
+             "P=40 D=300", logarithm_of_sum);
+}
+
+static void signs_of_zero(void)
+{
+    try_both("op f(x: f32[N], z: f32[N]) -> (y: f32[N]) { y[n] = pow(x[n], z[n]) }\n"
+             "goal { verify N = 3000 }",
+             "N=300", power);
+}
+
+TEST_MAIN(rows_of_one, signs_of_zero)
