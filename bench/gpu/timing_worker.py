@@ -98,11 +98,13 @@ class Contenders:
         if task.get("kernelgen"):
             home = os.path.join(task["home"], "measured")
             sizes = ",".join(f"{name}={size}" for name, size in shape.sizes.items())
+            params = [word for name, value in getattr(shape, "params", {}).items()
+                      for word in ("--param", f"{name}={value}")]
             began = time.monotonic()
             done = subprocess.run(
                 [task["kernelgen"], "explain", shape.file, "--op", shape.op, "--dtype",
                  f"T={shape.dtype}", "--size", sizes, "--device", "cuda:0", "--rigor", "measure",
-                 "--json"], env=dict(os.environ, KERNELGEN_HOME=home, KERNELGEN_WISDOM=""),
+                 "--json", *params], env=dict(os.environ, KERNELGEN_HOME=home, KERNELGEN_WISDOM=""),
                 capture_output=True, text=True, timeout=SEARCH_LIMIT)
             if done.returncode:
                 raise Unavailable(done.stderr.strip()[-300:])

@@ -6,9 +6,10 @@
 //
 // A block processes its range from the end to the beginning. So the partial tile that the next
 // block continues comes first, and a block waits only for what the previous block computes first.
-// No block waits for a later one, and accumulation is in the order of K: the result is
-// bit-identical to that of one block. If there is no full wave, this order makes the blocks of a
-// tile run one after the other; split-K is better then.
+// No block waits for a later one. If each adds its products to the partial tile of the previous
+// one, the result is bit-identical to that of one block; but if there is no full wave, the blocks
+// of a tile run one after the other. Partial tiles that the last block of a tile adds up in the end
+// are better then.
 //
 // Plain arithmetic in C, so that a unit test can include it. The launch has to make sure that the
 // number of K steps fits an int.
@@ -67,4 +68,12 @@ KG_INLINE void kg_stream_k_range_next(struct kg_stream_k_range *range, int steps
     range->left -= range->until - kg_stream_k_range_first_step(range);
     range->until = steps;
     range->tile--;
+}
+
+// The block whose range has this step; steps count from the first divided tile's.
+KG_INLINE int kg_stream_k_block(const struct kg_stream_k *stream_k, int step)
+{
+    const int border = stream_k->longer * (stream_k->steps + 1);
+    return step < border ? step / (stream_k->steps + 1)
+                         : stream_k->longer + (step - border) / stream_k->steps;
 }

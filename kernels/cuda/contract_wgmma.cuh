@@ -471,30 +471,6 @@ KG_INLINE void kg_wgmma_consume(float (&sums)[Block::M_TILES][Block::SUMS],
 
 // ---- Partial tiles of stream-K ----
 
-// The value of a partial tile's flag, when set: one that scratch does not contain by chance. The
-// block that waited for the flag clears it for the next launch.
-KG_INLINE uint64_t kg_wgmma_flag_value(const uint64_t *flag)
-{
-    return (uint64_t)flag * 0x9e3779b97f4a7c15 ^ 0xd1b54a32d192ed03;
-}
-
-// Bypasses the L1, which is not coherent with other SMs; volatile, so that it is not reordered with
-// the flag.
-KG_INLINE void kg_partial_store(float4 *to, const float *from)
-{
-    asm volatile("st.global.cg.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)),
-                 "f"(from[0]), "f"(from[1]), "f"(from[2]), "f"(from[3])
-                 : "memory");
-}
-
-KG_INLINE void kg_partial_load(float *to, const float4 *from)
-{
-    asm volatile("ld.global.cg.v4.f32 {%0, %1, %2, %3}, [%4];"
-                 : "=f"(to[0]), "=f"(to[1]), "=f"(to[2]), "=f"(to[3])
-                 : "l"(__cvta_generic_to_global(from))
-                 : "memory");
-}
-
 // The partial tile and the flag of a block, or of one of the consumers that share its tile.
 template <class Block>
 KG_INLINE float4 *kg_wgmma_partial_tile(char *scratch, int block, int consumer)
@@ -524,9 +500,7 @@ KG_INLINE void kg_wgmma_store_partial_tile(char *scratch,
         kg_partial_store(&partial[i / 4 * 128 + thread], &sums[i / Block::SUMS][i % Block::SUMS]);
     kg_tiles_meet<128>(consumer + 1);
     if (thread == 0)
-        asm volatile("st.release.gpu.global.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(flag)),
-                     "l"(kg_wgmma_flag_value(flag))
-                     : "memory");
+        kg_partial_tell(flag);
 }
 
 // Loads the partial tile of the previous block, when it is there.
@@ -537,14 +511,8 @@ KG_INLINE void kg_wgmma_load_partial_tile(char *scratch, float (&sums)[Block::M_
     const int thread = threadIdx.x % 128, block = blockIdx.x - 1;
     const float4 *partial = kg_wgmma_partial_tile<Block>(scratch, block, consumer);
     uint64_t *flag = kg_wgmma_flag<Block>(scratch, block, consumer);
-    uint64_t found = 0;
-    while (thread == 0 && found != kg_wgmma_flag_value(flag))
-        asm volatile("ld.acquire.gpu.global.u64 %0, [%1];"
-                     : "=l"(found)
-                     : "l"(__cvta_generic_to_global(flag))
-                     : "memory");
     if (thread == 0)
-        *flag = 0;
+        kg_partial_await(flag);
     kg_tiles_meet<128>(consumer + 1);
 #pragma unroll
     for (int i = 0; i < Block::M_TILES * Block::SUMS; i += 4)

@@ -17,6 +17,8 @@ extern const struct kg_family kg_cuda_contract_wgmma;
 extern const struct kg_family kg_cuda_contract_thin;
 extern const struct kg_family kg_cuda_contract_mma;
 extern const struct kg_family kg_cuda_contract_mma_i8;
+extern const struct kg_family kg_cuda_contract_scaled;
+extern const struct kg_family kg_cuda_contract_scaled_wgmma;
 extern const struct kg_family kg_cuda_contract_tile;
 extern const struct kg_family kg_cuda_reduce;
 extern const struct kg_family kg_cuda_rowwise;

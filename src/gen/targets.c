@@ -18,17 +18,19 @@ static const struct kg_family *const host_families[] = {
 };
 
 static const struct kg_family *const cuda_families[] = {
-    &kg_cuda_contract_wgmma_f32, // sums of products of two operands: f32 as sums of bf16,
-    &kg_cuda_contract_wgmma,     // 16-bit operands by wgmma,
-    &kg_cuda_contract_thin,      // a few rows or columns,
-    &kg_cuda_contract_mma,       // 16-bit operands by mma.sync,
-    &kg_cuda_contract_mma_i8,    // 8-bit integers, exactly,
-    &kg_cuda_contract_tile,      // any, by multiplications and additions
-    &kg_cuda_reduce,             // one reduction, by column or of long rows
-    &kg_cuda_rowwise,            // reductions by row, and what belongs to them
-    &kg_cuda_scan,               // running totals
-    &kg_cuda_pointwise,          // chains of element-wise formulas
-    &kg_cuda_direct,             // anything else, one nest at a time
+    &kg_cuda_contract_scaled_wgmma, // sums of products of two operands: weights of 4 bits by wgmma,
+    &kg_cuda_contract_scaled,       // such weights by mma.sync,
+    &kg_cuda_contract_wgmma_f32,    // f32 as sums of bf16,
+    &kg_cuda_contract_wgmma,        // 16-bit operands by wgmma,
+    &kg_cuda_contract_thin,         // a few rows or columns,
+    &kg_cuda_contract_mma,          // 16-bit operands by mma.sync,
+    &kg_cuda_contract_mma_i8,       // 8-bit integers, exactly,
+    &kg_cuda_contract_tile,         // any, by multiplications and additions
+    &kg_cuda_reduce,                // one reduction, by column or of long rows
+    &kg_cuda_rowwise,               // reductions by row, and what belongs to them
+    &kg_cuda_scan,                  // running totals
+    &kg_cuda_pointwise,             // chains of element-wise formulas
+    &kg_cuda_direct,                // anything else, one nest at a time
     NULL,
 };
 

@@ -149,6 +149,34 @@
     "op vector(a: T[M, K], x: T[K]) -> (y: T[M]) " ANY "{ y[m] = sum(k) a[m, k] * x[k] }\n"
 #define RASTER_0 " raster=0 maxnreg=0"
 
+// Weights of 4 bits: scales in runs of K steps or by column, zero points, integers of either sign,
+// an epilogue, the transposed product, batches.
+#define W4(rest, formula)                                                                          \
+    "op w4(x: T[M, K], w: u4[K, N], " rest ") -> (y: T[M, N]) where T in f16 bf16\n"               \
+    "{ y[m, n] = sum(k) x[m, k] * " formula " }\n"
+#define W4_RUNS(run)                                                                               \
+    W4("s: T[ceil(K/" run "), N], z: u4[ceil(K/" run "), N]",                                      \
+       "((w[k, n] - z[k/" run ", n]) * s[k/" run ", n])")
+#define W4_COLUMN W4("s: T[N]", "((w[k, n] - 8) * s[n])")
+#define W4_LAYER                                                                                   \
+    "op layer(x: T[M, K], w: i4[K, N], s: T[ceil(K/128), N], b: T[N], r: T[M, N])\n"               \
+    " -> (y: T[M, N]) where T in f16 bf16\n"                                                       \
+    "{ t[m, n] = sum(k) x[m, k] * (w[k, n] * s[k/128, n])\n"                                       \
+    "  y[m, n] = silu(t[m, n] + b[n]) + r[m, n] }\n"
+#define W4_LEFT                                                                                    \
+    "op left(x: T[M, K], w: u4[K, N], s: f32[ceil(K/64), N]) -> (y: T[N, M])\n"                    \
+    "where T in f16 bf16\n"                                                                        \
+    "{ y[n, m] = sum(k) (w[k, n] - 8) * s[k/64, n] * x[m, k] }\n"
+#define W4_BATCH                                                                                   \
+    "op experts(x: T[B, M, K], w: u4[B, K, N], s: T[B, ceil(K/32), N]) -> (y: T[B, M, N])\n"       \
+    "where T in f16 bf16\n"                                                                        \
+    "{ y[b, m, n] = sum(k) x[b, m, k] * ((w[b, k, n] - 8) * s[b, k/32, n]) }\n"
+#define W4_SCALED(rows, columns, depth, words, warps, split_k, swap)                               \
+    "tile_m=" rows " tile_n=" columns " tile_k=" depth " words=" words " warps=" warps             \
+    " split_k=" split_k " swap=" swap " maxnreg=0"
+#define W4_TALL(rows, stages, split_k, swap)                                                       \
+    "tile_m=" rows " tile_n=256 stages=" stages " split_k=" split_k " swap=" swap
+
 static const struct form {
     const char *name, *op, *sizes, *choice;
 } forms[] = {
@@ -508,6 +536,48 @@ static const struct form {
      "contract/thin: tile_m=4 tile_n=64 tile_k=16 stages=2 split_k=2 swap=0 maxnreg=0"},
     {"thin, integers", WHOLE_NUMBERS, "M=2 N=256 K=500",
      "contract/thin: tile_m=2 tile_n=64 tile_k=64 stages=1 split_k=1 swap=0 maxnreg=0"},
+    {"scaled", W4_RUNS("128"), "T=f16 M=5 N=512 K=1024",
+     "contract/scaled: " W4_SCALED("8", "256", "128", "2", "2", "1", "0")},
+    {"scaled, split-K", W4_RUNS("64"), "T=bf16 M=13 N=264 K=2072",
+     "contract/scaled: " W4_SCALED("16", "64", "64", "1", "4", "4", "0")},
+    {"scaled, odd", W4_RUNS("16"), "T=f16 M=33 N=77 K=203",
+     "contract/scaled: " W4_SCALED("32", "64", "16", "1", "1", "1", "0")},
+    {"scaled, column", W4_COLUMN, "T=bf16 M=1 N=1000 K=600",
+     "contract/scaled: " W4_SCALED("8", "512", "32", "4", "2", "1", "0")},
+    {"scaled, layer", W4_LAYER, "T=f16 M=9 N=320 K=512",
+     "contract/scaled*2: " W4_SCALED("16", "64", "32", "1", "4", "1", "0")},
+    {"scaled, left", W4_LEFT, "T=f16 M=12 N=256 K=320",
+     "contract/scaled: " W4_SCALED("8", "64", "32", "1", "2", "2", "1")},
+    {"scaled, batches", W4_BATCH, "T=bf16 B=3 M=7 N=128 K=96",
+     "contract/scaled: " W4_SCALED("8", "128", "32", "2", "1", "1", "0")},
+    {"scaled_wgmma", W4_RUNS("128"), "T=f16 M=200 N=544 K=1024",
+     "contract/scaled_wgmma: " W4_TALL("96", "8", "1", "0")},
+    {"scaled_wgmma, stream-K", W4_RUNS("128"), "T=bf16 M=70 N=512 K=8200",
+     "contract/scaled_wgmma: " W4_TALL("40", "6", "0", "0")},
+    {"scaled_wgmma, several tiles each", W4_RUNS("64"), "T=f16 M=1000 N=4128 K=448",
+     "contract/scaled_wgmma: " W4_TALL("88", "7", "0", "0")},
+    {"scaled_wgmma, one row", W4_RUNS("256"), "T=f16 M=1 N=4096 K=4096",
+     "contract/scaled_wgmma: " W4_TALL("8", "16", "0", "0")},
+    {"scaled_wgmma, short runs", W4_RUNS("16"), "T=f16 M=50 N=288 K=1000",
+     "contract/scaled_wgmma: " W4_TALL("56", "3", "0", "0")},
+    {"scaled_wgmma, runs of 48", W4_RUNS("48"), "T=bf16 M=24 N=256 K=936",
+     "contract/scaled_wgmma: " W4_TALL("24", "4", "1", "0")},
+    {"scaled_wgmma, odd", W4_RUNS("32"), "T=f16 M=50 N=77 K=203",
+     "contract/scaled_wgmma: " W4_TALL("32", "4", "0", "0")},
+    {"scaled_wgmma, split-K", W4_RUNS("128"), "T=f16 M=30 N=1056 K=4100",
+     "contract/scaled_wgmma: " W4_TALL("32", "8", "8", "0")},
+    {"scaled_wgmma, packed", W4_RUNS("32"), "T=f16 M=50 N=1064 K=1000",
+     "contract/scaled_wgmma: " W4_TALL("56", "4", "0", "0")},
+    {"scaled_wgmma, column, packed", W4_COLUMN, "T=bf16 M=70 N=333 K=208",
+     "contract/scaled_wgmma: " W4_TALL("72", "4", "1", "0")},
+    {"scaled_wgmma, column", W4_COLUMN, "T=f16 M=600 N=1056 K=2000",
+     "contract/scaled_wgmma: " W4_TALL("192", "5", "0", "0")},
+    {"scaled_wgmma, layer", W4_LAYER, "T=bf16 M=129 N=320 K=512",
+     "contract/scaled_wgmma*2: " W4_TALL("64", "8", "0", "0")},
+    {"scaled_wgmma, left", W4_LEFT, "T=f16 M=72 N=256 K=320",
+     "contract/scaled_wgmma: " W4_TALL("72", "5", "1", "1")},
+    {"scaled_wgmma, batches", W4_BATCH, "T=f16 B=3 M=70 N=544 K=96",
+     "contract/scaled_wgmma: " W4_TALL("48", "8", "0", "0")},
 };
 
 enum { FORM_COUNT = sizeof forms / sizeof forms[0] };

@@ -72,7 +72,7 @@ static void test_takers(void)
     check_choice("vector", "T=f16 M=4096 K=4096", "contract/thin: tile_m=1 tile_n=4 tile_k=2048");
     check_choice("layer", "M=512 N=512 K=512 B=2", "contract/mma*3: ");
     check_choice("integers", "M=512 N=512 K=512", "contract/mma_i8: ");
-    check_choice("w4", "T=f16 M=512 N=512 K=512", "contract/tile: ");
+    check_choice("w4", "T=f16 M=512 N=512 K=512", "contract/scaled_wgmma: ");
     check_choice("gated", "M=512 N=512 K=512", "contract/mma: ");
     check_choice("ahead", "M=512 N=512 K=512", "pointwise: ");
     check_choice("triangle", "M=64", "direct: ");

@@ -57,6 +57,8 @@ static bool is_divided_well(int tiles, int steps, int blocks)
         struct kg_stream_k_range range = kg_stream_k_range_make(&stream_k, steps, block);
         shortest = range.left < shortest ? range.left : shortest;
         longest = range.left > longest ? range.left : longest;
+        for (int step = kg_stream_k_begin(&stream_k, block), i = 0; i < range.left; i++)
+            seen.fine = seen.fine && kg_stream_k_block(&stream_k, step + i) == block;
         for (int turn = 0; range.left > 0 && seen.fine; turn++) {
             note(&divided, &range, block, turn, &seen);
             kg_stream_k_range_next(&range, steps);

@@ -56,8 +56,8 @@ struct contents {
     double each;        // largest number of instructions for each of them
 };
 
-static void check_contents(const struct kg_binary *binary, const char *values,
-                           const struct contents *wanted)
+static inline void check_contents(const struct kg_binary *binary, const char *values,
+                                  const struct contents *wanted)
 {
     struct kg_arena arena = {0};
     struct kg_asm_file code = {0}, log = {0};

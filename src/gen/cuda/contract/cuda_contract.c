@@ -166,6 +166,8 @@ double kg_cuda_contract_expect(const struct kg_cuda_contract_plan *plan)
 {
     if (plan->form->rate(plan) <= 0)
         return 0;
+    if (plan->form->seconds)
+        return plan->form->seconds(plan);
     const struct kg_cuda_contract_cost_terms cost_terms = plan->form->cost_terms(plan);
     return kg_cuda_contract_seconds(plan, &cost_terms);
 }

@@ -2,13 +2,15 @@
 // cuda_contract_operands.c says how operands lie in memory; cuda_contract_epilogue.c classifies the
 // reads of the epilogue as per row, per column or per element; cuda_contract_emit.c writes the job,
 // the struct with everything that is particular to an op. Each form of kernel (thin, tile, mma,
-// mma_i8, wgmma, wgmma_f32) is a file and a family of its own, with its skeletons and its space.
+// mma_i8, scaled, wgmma, wgmma_f32) is a file and a family of its own, with its skeletons and its
+// space.
 
 #ifndef KG_GEN_CUDA_CONTRACT_H
 #define KG_GEN_CUDA_CONTRACT_H
 
 #include "gen/shared/code.h"
 #include "gen/shared/contract_operands.h"
+#include "gen/shared/scaled_operand.h"
 
 #include <stddef.h>
 
@@ -27,6 +29,8 @@ struct kg_cuda_contract_config {
     int split_k;   // K slices of a tile; 0: stream-K
     int swap;      // 1: the kernel computes the transposed product
     int raster;    // order of tiles. 0: along M first, 1: along N first
+    int words;     // 32-bit words of an operand that a thread loads at once
+    int warps;     // of a block along K
     int maxnreg;   // limit of registers per thread; 0: none
 };
 
@@ -39,8 +43,9 @@ struct kg_cuda_contract_plan {
     // The read that is operand A (0) or B (1), if the operand is an array of whole-byte elements;
     // NULL if it is computed.
     const struct kg_access *plain[2];
-    bool k_major[2];          // elements adjacent along K are adjacent in memory
-    int64_t batches, m, n, k; // of the problem, before a swap
+    struct kg_scaled_operand scaled[2]; // without `element` if the operand is none
+    bool k_major[2];                    // elements adjacent along K are adjacent in memory
+    int64_t batches, m, n, k;           // of the problem, before a swap
     bool waits; // the function being written hides its pointers until kg_wait_before has run
     struct kg_cuda_contract_config config;
     const struct kg_cuda_contract_times *times; // the constants of the time model
@@ -90,7 +95,7 @@ struct kg_cuda_contract_parameter {
 #define KG_CONTRACT_DEFAULTS(MMA, DEPTH)                                                           \
     {                                                                                              \
         .mma = (MMA), .tile_m = 128, .tile_n = 128, .tile_k = (DEPTH), .stages = 1,                \
-        .cluster_m = 1, .cluster_n = 1, .split_k = 1                                               \
+        .cluster_m = 1, .cluster_n = 1, .split_k = 1, .words = 1, .warps = 1                       \
     }
 #define KG_CONTRACT_SPLIT_K                                                                        \
     "split_k", KG_CONTRACT_CHOICES(split_k, 1, 2, 4, 8, 16, 32, 64, 128, 3, 6, 12, 24, 48)
@@ -101,7 +106,7 @@ struct kg_cuda_contract_parameter {
 struct kg_cuda_contract_form {
     struct kg_cuda_contract_config defaults;
     struct kg_cuda_contract_parameter parameters[KG_MAX_PARAMETERS]; // up to a NULL name
-    const char *skeletons[10];                                       // below kernels/, up to NULL
+    const char *skeletons[16];                                       // below kernels/, up to NULL
     // Whether the form has instructions for these operands on this device; if not, says why. NULL:
     // it takes any.
     bool (*takes)(const struct kg_cuda_contract_plan *plan, struct kg_text *reason);
@@ -115,6 +120,8 @@ struct kg_cuda_contract_form {
     void (*list)(struct kg_cuda_contract_plan *plan, struct kg_cuda_contract_listing *listing);
     // Of a valid config.
     struct kg_cuda_contract_cost_terms (*cost_terms)(const struct kg_cuda_contract_plan *plan);
+    // The expected time of a valid config, if not by cost terms; NULL: by these.
+    double (*seconds)(const struct kg_cuda_contract_plan *plan);
     void (*emit)(struct kg_code *code, const struct kg_cuda_contract_plan *plan);
     void (*grids)(const struct kg_cuda_contract_plan *plan, struct kg_grids *grids);
     // Peak rate of the device, counting multiplications and additions; 0: unknown.

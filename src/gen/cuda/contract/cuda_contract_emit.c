@@ -5,7 +5,7 @@
 // struct of their own, which each method unpacks. The names of parameters are reserved words for
 // kg_emit_name.
 
-#include "gen/cuda/contract/cuda_contract.h"
+#include "gen/cuda/contract/cuda_contract_writer.h"
 
 #include "gen/arguments.h"
 #include "gen/cuda/cuda_frame.h"
@@ -13,15 +13,18 @@
 
 #include <stdio.h>
 
-struct writer {
-    const struct kg_cuda_contract_plan *plan;
-    struct kg_code *code;
-    struct kg_emit_names names;
-};
-
 static const struct kg_nest *nest_at(const struct kg_cuda_contract_plan *plan, int i)
 {
     return plan->group->problem->nests[plan->group->first + i];
+}
+
+struct kg_contract_writer kg_contract_writer_make(const struct kg_cuda_contract_plan *plan,
+                                                  struct kg_code *code)
+{
+    struct kg_contract_writer writer = {.plan = plan, .code = code};
+    writer.names.contiguous = plan->group->problem->contiguous;
+    writer.names.narrow = kg_group_narrow(plan->group);
+    return writer;
 }
 
 // ---- The arguments ----
@@ -82,14 +85,14 @@ static void add_member(struct kg_text *text, const struct kg_group *group,
     kg_text_add(text, ";\n");
 }
 
-static void emit_given(struct writer *writer)
+static void emit_given(struct kg_contract_writer *writer)
 {
     kg_code_line(writer->code, "struct %s_given {", writer->plan->entry);
     each_member(writer->plan, writer->code->text, add_member);
     kg_code_line(writer->code, "};\n");
 }
 
-static void unpack(struct writer *writer)
+void kg_contract_unpack(struct kg_contract_writer *writer)
 {
     kg_code_begin(writer->code);
     kg_text_add(writer->code->text, "[[maybe_unused]] const auto &[");
@@ -100,8 +103,8 @@ static void unpack(struct writer *writer)
 
 // ---- Members of the job ----
 
-// Declares the axes of one role (batch, M, N or K); `position` is their linear index.
-static void emit_axes(struct writer *writer, enum kg_contract_role part, const char *position)
+void kg_contract_emit_axes(struct kg_contract_writer *writer, enum kg_contract_role part,
+                           const char *position)
 {
     const struct kg_contract *contract = &writer->plan->contract;
     struct kg_code *code = writer->code;
@@ -130,7 +133,7 @@ static void emit_axes(struct writer *writer, enum kg_contract_role part, const c
     }
 }
 
-static void emit_counts(struct writer *writer)
+static void emit_counts(struct kg_contract_writer *writer)
 {
     static const char *const names[KG_CONTRACT_ROLES] = {"batches", "rows", "columns", "depth"};
     const struct kg_contract *contract = &writer->plan->contract;
@@ -138,7 +141,7 @@ static void emit_counts(struct writer *writer)
     for (int part = 0; part < KG_CONTRACT_ROLES; part++) {
         kg_code_open(code, "KG_METHOD int64_t %s() const", names[part]);
         if (contract->axis_count[part] > 0)
-            unpack(writer);
+            kg_contract_unpack(writer);
         kg_code_begin(code);
         kg_text_add(code->text, contract->axis_count[part] == 0 ? "return 1" : "return ");
         for (int i = 0; i < contract->axis_count[part]; i++) {
@@ -163,15 +166,15 @@ static const char *parameters_of(int operand)
                    : "int64_t item, int64_t row, int64_t step";
 }
 
-static void emit_operand(struct writer *writer, int operand)
+static void emit_operand(struct kg_contract_writer *writer, int operand)
 {
     const struct kg_contract *contract = &writer->plan->contract;
     struct kg_code *code = writer->code;
     kg_code_open(code, "KG_METHOD compute %c(%s) const", "ab"[operand], parameters_of(operand));
-    unpack(writer);
-    emit_axes(writer, KG_CONTRACT_BATCH, "item");
-    emit_axes(writer, lines_of(operand), operand ? "column" : "row");
-    emit_axes(writer, KG_CONTRACT_K, "step");
+    kg_contract_unpack(writer);
+    kg_contract_emit_axes(writer, KG_CONTRACT_BATCH, "item");
+    kg_contract_emit_axes(writer, lines_of(operand), operand ? "column" : "row");
+    kg_contract_emit_axes(writer, KG_CONTRACT_K, "step");
     kg_code_begin(code);
     kg_text_add(code->text, "return ");
     for (int i = 0; i < contract->operands[operand].count; i++) {
@@ -188,7 +191,8 @@ static void emit_operand(struct writer *writer, int operand)
 }
 
 // The stride of an axis in elements: "2 * x_s0 + 1".
-static void print_stride(struct writer *writer, const struct kg_access *access, int axis)
+static void print_stride(struct kg_contract_writer *writer, const struct kg_access *access,
+                         int axis)
 {
     struct kg_text *text = writer->code->text;
     const char *plus = "";
@@ -210,15 +214,15 @@ static void print_stride(struct writer *writer, const struct kg_access *access, 
 }
 
 // The offset of K index `step` from K index 0, in elements.
-static void emit_k_offset(struct writer *writer, int operand)
+static void emit_k_offset(struct kg_contract_writer *writer, int operand)
 {
     const struct kg_contract *contract = &writer->plan->contract;
     const struct kg_access *access = writer->plan->plain[operand];
     struct kg_code *code = writer->code;
     int count = contract->axis_count[KG_CONTRACT_K];
     kg_code_open(code, "KG_METHOD int64_t %c_k_offset(int64_t step) const", "ab"[operand]);
-    unpack(writer);
-    emit_axes(writer, KG_CONTRACT_K, "step");
+    kg_contract_unpack(writer);
+    kg_contract_emit_axes(writer, KG_CONTRACT_K, "step");
     kg_code_begin(code);
     kg_text_add(code->text, count == 0 ? "return 0" : "return ");
     for (int i = 0; i < count; i++) {
@@ -239,17 +243,17 @@ static void emit_k_offset(struct writer *writer, int operand)
     kg_code_close(code);
 }
 
-static void emit_place(struct writer *writer, int operand)
+static void emit_place(struct kg_contract_writer *writer, int operand)
 {
     const struct kg_contract *contract = &writer->plan->contract;
     const struct kg_access *access = writer->plan->plain[operand];
     struct kg_code *code = writer->code;
     kg_code_open(code, "KG_METHOD const element_%c *%c_at(%s) const", "ab"[operand], "ab"[operand],
                  parameters_of(operand));
-    unpack(writer);
-    emit_axes(writer, KG_CONTRACT_BATCH, "item");
-    emit_axes(writer, lines_of(operand), operand ? "column" : "row");
-    emit_axes(writer, KG_CONTRACT_K, "step");
+    kg_contract_unpack(writer);
+    kg_contract_emit_axes(writer, KG_CONTRACT_BATCH, "item");
+    kg_contract_emit_axes(writer, lines_of(operand), operand ? "column" : "row");
+    kg_contract_emit_axes(writer, KG_CONTRACT_K, "step");
     kg_code_begin(code);
     kg_text_add(code->text, "return ");
     kg_emit_name(code->text, access->tensor->name);
@@ -260,7 +264,7 @@ static void emit_place(struct writer *writer, int operand)
     kg_code_close(code);
 }
 
-static void emit_widen(struct writer *writer, int operand)
+static void emit_widen(struct kg_contract_writer *writer, int operand)
 {
     enum kg_dtype dtype = kg_cuda_contract_dtype(writer->plan, operand);
     struct kg_code *code = writer->code;
@@ -275,7 +279,8 @@ static void emit_widen(struct writer *writer, int operand)
 // ---- The epilogue ----
 
 // "kg_unpack_f16(in_column.e0)".
-static void print_epilogue_read(const struct writer *writer, struct kg_text *text, int number)
+static void print_epilogue_read(const struct kg_contract_writer *writer, struct kg_text *text,
+                                int number)
 {
     static const char *const names[KG_EPILOGUE_SCOPE_COUNT] = {"in_row", "in_column", "in_element"};
     struct kg_cuda_contract_epilogue_read list[KG_CONTRACT_EPILOGUE_READS];
@@ -294,7 +299,7 @@ static void print_epilogue_read(const struct writer *writer, struct kg_text *tex
 // in), or of one of the listed epilogue reads. Returns false for all other reads.
 static bool print_read(void *user, struct kg_text *text, const struct kg_access *access)
 {
-    const struct writer *writer = user;
+    const struct kg_contract_writer *writer = user;
     const struct kg_tensor *tensor = access->tensor;
     int maker = kg_group_maker(writer->plan->group, tensor);
     int listed = maker < 0 ? kg_cuda_contract_find_epilogue_read(writer->plan, access) : -1;
@@ -315,7 +320,7 @@ static bool print_read(void *user, struct kg_text *text, const struct kg_access 
 }
 
 // Declares v<id>, the value of statement `i`.
-static void emit_value(struct writer *writer, int i)
+static void emit_value(struct kg_contract_writer *writer, int i)
 {
     const struct kg_contract *contract = &writer->plan->contract;
     const struct kg_nest *nest = nest_at(writer->plan, i);
@@ -341,7 +346,7 @@ static void emit_value(struct writer *writer, int i)
     kg_code_end(code);
 }
 
-static void emit_store(struct writer *writer, int i)
+static void emit_store(struct kg_contract_writer *writer, int i)
 {
     const struct kg_nest *nest = nest_at(writer->plan, i);
     char value[32];
@@ -367,17 +372,18 @@ static void print_element(struct kg_text *text, enum kg_dtype dtype, enum kg_typ
     kg_text_add(text, ")");
 }
 
-static void open_finish(struct writer *writer, const char *head, const char *last)
+static void open_finish(struct kg_contract_writer *writer, const char *head, const char *last)
 {
     kg_code_open(writer->code, "KG_METHOD %s(int64_t item, int64_t row, int64_t column%s) const",
                  head, last);
-    unpack(writer);
-    emit_axes(writer, KG_CONTRACT_BATCH, "item");
-    emit_axes(writer, KG_CONTRACT_M, "row");
-    emit_axes(writer, KG_CONTRACT_N, "column");
+    kg_contract_unpack(writer);
+    kg_contract_emit_axes(writer, KG_CONTRACT_BATCH, "item");
+    kg_contract_emit_axes(writer, KG_CONTRACT_M, "row");
+    kg_contract_emit_axes(writer, KG_CONTRACT_N, "column");
 }
 
-static void print_place(struct writer *writer, const struct kg_cuda_contract_epilogue_read *read)
+static void print_place(struct kg_contract_writer *writer,
+                        const struct kg_cuda_contract_epilogue_read *read)
 {
     kg_emit_name(writer->code->text, read->access->tensor->name);
     kg_text_add(writer->code->text, " + (");
@@ -387,7 +393,8 @@ static void print_place(struct writer *writer, const struct kg_cuda_contract_epi
 
 // The values that all elements of a row (or column) share: the struct that holds them, and the
 // methods that load and prefetch them.
-static void emit_line_values(struct writer *writer, enum kg_cuda_contract_epilogue_scope scope)
+static void emit_line_values(struct kg_contract_writer *writer,
+                             enum kg_cuda_contract_epilogue_scope scope)
 {
     const char *name = scope == KG_EPILOGUE_PER_COLUMN ? "column" : "row";
     struct kg_code *code = writer->code;
@@ -403,9 +410,10 @@ static void emit_line_values(struct writer *writer, enum kg_cuda_contract_epilog
                      prefetches ? "KG_METHOD void prefetch_%s(int64_t item, int64_t %s) const"
                                 : "KG_METHOD %s_values load_%s(int64_t item, int64_t %s) const",
                      name, name, name);
-        unpack(writer);
-        emit_axes(writer, KG_CONTRACT_BATCH, "item");
-        emit_axes(writer, scope == KG_EPILOGUE_PER_COLUMN ? KG_CONTRACT_N : KG_CONTRACT_M, name);
+        kg_contract_unpack(writer);
+        kg_contract_emit_axes(writer, KG_CONTRACT_BATCH, "item");
+        kg_contract_emit_axes(
+            writer, scope == KG_EPILOGUE_PER_COLUMN ? KG_CONTRACT_N : KG_CONTRACT_M, name);
         kg_code_begin(code);
         const char *before = prefetches ? "kg_prefetch_l2(" : "return {*(";
         for (int i = 0; i < count; i++) {
@@ -423,7 +431,7 @@ static void emit_line_values(struct writer *writer, enum kg_cuda_contract_epilog
 }
 
 // The address of the per-element value, and whether two adjacent columns can be read as one word.
-static void emit_element_values(struct writer *writer)
+static void emit_element_values(struct kg_contract_writer *writer)
 {
     struct kg_code *code = writer->code;
     struct kg_cuda_contract_epilogue_read list[KG_CONTRACT_EPILOGUE_READS];
@@ -442,7 +450,7 @@ static void emit_element_values(struct writer *writer)
     kg_code_end(code);
     kg_code_close(code);
     kg_code_open(code, "KG_METHOD bool elements_in_pairs() const");
-    unpack(writer);
+    kg_contract_unpack(writer);
     kg_code_begin(code);
     kg_text_add(code->text, tensor ? "return ((uint64_t)" : "return false");
     if (tensor) {
@@ -462,7 +470,7 @@ static void emit_element_values(struct writer *writer)
     kg_code_close(code);
 }
 
-static void emit_finish(struct writer *writer)
+static void emit_finish(struct kg_contract_writer *writer)
 {
     struct kg_code *code = writer->code;
     int last = kg_cuda_contract_last(writer->plan);
@@ -508,10 +516,8 @@ static void emit_finish(struct writer *writer)
 
 void kg_cuda_contract_emit_job(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
 {
-    struct writer writer = {.plan = plan, .code = code};
+    struct kg_contract_writer writer = kg_contract_writer_make(plan, code);
     const struct kg_tensor *output = kg_cuda_contract_output(plan);
-    writer.names.contiguous = plan->group->problem->contiguous;
-    writer.names.narrow = kg_group_narrow(plan->group);
     emit_given(&writer);
     kg_code_line(code, "struct %s_job {", plan->entry);
     code->depth++;

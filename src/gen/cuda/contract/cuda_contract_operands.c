@@ -38,6 +38,8 @@ void kg_cuda_contract_read_operands(struct kg_cuda_contract_plan *plan)
     for (int operand = 0; operand < 2; operand++) {
         const struct kg_access *access = plan->plain[operand] = plain_read(contract, operand);
         plan->k_major[operand] = contract->operands[operand].k_major;
+        if (!kg_scaled_operand_read(contract, operand, &plan->scaled[operand], NULL))
+            plan->scaled[operand].element = NULL;
         if (!access || access->tensor->rank == 0)
             continue;
         const struct kg_expr *last = access->map[access->tensor->rank - 1].subscript;

@@ -163,13 +163,15 @@ static void list(struct kg_cuda_contract_plan *plan, struct kg_cuda_contract_lis
 
 static struct kg_cuda_contract_cost_terms cost_terms(const struct kg_cuda_contract_plan *plan)
 {
+    const double usual = 0.3, quantised = 0.03; // shares of the rate: elements of 4 bits are slow
     struct shape shape = shape_of(plan);
     int64_t shared =
         (int64_t)shape.groups * plan->config.tile_m * plan->config.tile_n * value_bytes(plan);
     return (struct kg_cuda_contract_cost_terms){
         .blocks_per_sm =
             kg_cuda_contract_blocks_per_sm(plan, shape.threads, registers_of(plan, &shape), shared),
-        .multiply_seconds = kg_cuda_contract_stage_seconds(plan, rate(plan), 0.3),
+        .multiply_seconds = kg_cuda_contract_stage_seconds(
+            plan, rate(plan), plan->scaled[large_operand(plan)].element ? quantised : usual),
         .copy_factor = 1,
     };
 }

@@ -235,23 +235,16 @@ static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reas
 
 // ---- Source ----
 
-void kg_cuda_wgmma_emit_instruction(struct kg_code *code, const struct kg_cuda_contract_plan *plan,
-                                    enum kg_dtype dtype)
+// The text of the instruction: sums, the left operand's places, the right one's, `more`.
+static void emit_instruction_text(struct kg_code *code, const struct kg_cuda_contract_plan *plan,
+                                  const struct kg_wgmma_instruction *it)
 {
-    int columns = plan->config.tile_n, sums = columns / 2;
-    const char *type = kg_dtypes[dtype].name;
-    kg_code_line(code, "struct %s_instruction {", plan->entry);
-    code->depth++;
-    kg_code_open(code,
-                 "KG_METHOD static void multiply(float (&d)[%d], uint64_t left, uint64_t right, "
-                 "int more)",
-                 sums);
-    kg_code_line(code, "asm volatile(");
-    code->depth++;
+    int sums = it->columns / 2, places = it->left_in_registers ? 4 : 1;
+    const char *type = kg_dtypes[it->dtype].name;
     kg_code_line(code, "\"{\\n\"");
     kg_code_line(code, "\".reg .pred more;\\n\"");
-    kg_code_line(code, "\"setp.ne.b32 more, %%%d, 0;\\n\"", sums + 2);
-    kg_code_line(code, "\"wgmma.mma_async.sync.aligned.m64n%dk16.f32.%s.%s {\"", columns, type,
+    kg_code_line(code, "\"setp.ne.b32 more, %%%d, 0;\\n\"", sums + places + 1);
+    kg_code_line(code, "\"wgmma.mma_async.sync.aligned.m64n%dk16.f32.%s.%s {\"", it->columns, type,
                  type);
     for (int i = 0; i < sums; i += 8) {
         kg_code_begin(code);
@@ -261,10 +254,29 @@ void kg_cuda_wgmma_emit_instruction(struct kg_code *code, const struct kg_cuda_c
         kg_text_add(code->text, "\"");
         kg_code_end(code);
     }
-    kg_code_line(code, "\"}, %%%d, %%%d, more, 1, 1, %d, %d;\\n\"", sums, sums + 1,
-                 !plan->k_major[kg_cuda_wgmma_operand(plan, KG_WGMMA_LEFT)],
-                 !plan->k_major[kg_cuda_wgmma_operand(plan, KG_WGMMA_RIGHT)]);
+    bool turns_left = !plan->k_major[kg_cuda_wgmma_operand(plan, KG_WGMMA_LEFT)];
+    bool turns_right = !plan->k_major[kg_cuda_wgmma_operand(plan, KG_WGMMA_RIGHT)];
+    if (it->left_in_registers)
+        kg_code_line(code, "\"}, {%%%d, %%%d, %%%d, %%%d}, %%%d, more, 1, 1, 0;\\n\"", sums,
+                     sums + 1, sums + 2, sums + 3, sums + 4);
+    else
+        kg_code_line(code, "\"}, %%%d, %%%d, more, 1, 1, %d, %d;\\n\"", sums, sums + 1, turns_left,
+                     turns_right);
     kg_code_line(code, "\"}\"");
+}
+
+void kg_cuda_wgmma_emit_instruction(struct kg_code *code, const struct kg_cuda_contract_plan *plan,
+                                    const struct kg_wgmma_instruction *it)
+{
+    int sums = it->columns / 2;
+    kg_code_line(code, "struct %s_instruction {", plan->entry);
+    code->depth++;
+    kg_code_open(code,
+                 "KG_METHOD static void multiply(float (&d)[%d], %s, uint64_t right, int more)",
+                 sums, it->left_in_registers ? "const uint32_t (&left)[4]" : "uint64_t left");
+    kg_code_line(code, "asm volatile(");
+    code->depth++;
+    emit_instruction_text(code, plan, it);
     for (int i = 0; i < sums; i += 4) {
         kg_code_begin(code);
         kg_text_add(code->text, i == 0 ? ": " : "  ");
@@ -272,7 +284,10 @@ void kg_cuda_wgmma_emit_instruction(struct kg_code *code, const struct kg_cuda_c
             kg_text_format(code->text, "\"+f\"(d[%d])%s", j, j + 1 < sums ? ", " : "");
         kg_code_end(code);
     }
-    kg_code_line(code, ": \"l\"(left), \"l\"(right), \"r\"(more));");
+    kg_code_line(code, ": %s, \"l\"(right), \"r\"(more));",
+                 it->left_in_registers
+                     ? "\"r\"(left[0]), \"r\"(left[1]), \"r\"(left[2]), \"r\"(left[3])"
+                     : "\"l\"(left)");
     code->depth--;
     kg_code_close(code);
     code->depth--;
@@ -305,7 +320,10 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
     // Pointers that are hidden until the wait take registers. Without an epilogue the kernel only
     // writes.
     multiply.waits = kg_cuda_contract_has_epilogue(plan);
-    kg_cuda_wgmma_emit_instruction(code, plan, kg_cuda_contract_dtype(plan, 0));
+    kg_cuda_wgmma_emit_instruction(
+        code, plan,
+        &(struct kg_wgmma_instruction){.columns = plan->config.tile_n,
+                                       .dtype = kg_cuda_contract_dtype(plan, 0)});
     for (int operand = 0; operand < 2; operand++) {
         open_function(code, &original, KG_WGMMA_PACK_A + operand, PACK_THREADS, 0);
         kg_code_line(code, "kg_wait_before();");
@@ -359,8 +377,9 @@ static const struct kg_cuda_contract_form form =
                 {KG_CONTRACT_MAXNREG},
             },
         .skeletons = {"cuda/lanes.cuh", "cuda/tensor_map.cuh", "cuda/wgmma.cuh",
-                      "cuda/contract_stream_k.cuh", "cuda/contract_wgmma.cuh",
-                      "cuda/contract_wgmma_feed.cuh", "cuda/contract_wgmma_block.cuh"},
+                      "cuda/contract_stream_k.cuh", "cuda/contract_partial.cuh",
+                      "cuda/contract_wgmma.cuh", "cuda/contract_wgmma_feed.cuh",
+                      "cuda/contract_wgmma_block.cuh"},
         .takes = takes,
         .guess = kg_cuda_wgmma_guess,
         .valid = valid,

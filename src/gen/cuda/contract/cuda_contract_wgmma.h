@@ -1,6 +1,6 @@
-// What the files of the form for wgmma share. cuda_contract_wgmma.c has the shape of a block, the
-// validity of a config and the source; cuda_contract_wgmma_launch.c the tensor maps and launches;
-// cuda_contract_wgmma_rule.c the expected time and the config by rule.
+// What the forms for wgmma share. Of contract/wgmma, cuda_contract_wgmma.c has the shape of a
+// block, the validity of a config and the source; cuda_contract_wgmma_launch.c the tensor maps and
+// launches; cuda_contract_wgmma_rule.c the expected time and the config by rule.
 
 #ifndef KG_GEN_CUDA_CONTRACT_WGMMA_H
 #define KG_GEN_CUDA_CONTRACT_WGMMA_H
@@ -52,9 +52,23 @@ int64_t kg_cuda_wgmma_partial_tile_bytes(const struct kg_cuda_contract_plan *pla
 // them an operand is loaded.
 int kg_cuda_wgmma_operand(const struct kg_cuda_contract_plan *plan, int which);
 
-// Writes the struct ENTRY_instruction: wgmma as wide as the tile, on f16 or bf16.
+struct kg_wgmma_instruction {
+    int columns;
+    enum kg_dtype dtype;    // of both operands: f16 or bf16
+    bool left_in_registers; // the right operand is then K-major
+};
+// Writes the struct ENTRY_instruction.
 void kg_cuda_wgmma_emit_instruction(struct kg_code *code, const struct kg_cuda_contract_plan *plan,
-                                    enum kg_dtype dtype);
+                                    const struct kg_wgmma_instruction *instruction);
+
+// Maps a tensor whose lines run along `inner`, one for each index of `outer`, in boxes of `width`
+// units of 16 bits by `height` lines, swizzled over their width. `access` is how the product reads
+// it; NULL: it is the output. Returns false if elements of a line are not adjacent or lines not
+// aligned to 16 bytes.
+bool kg_cuda_wgmma_map_lines(const struct kg_cuda_contract_plan *plan,
+                             const struct kg_access *access, const struct kg_tensor *tensor,
+                             enum kg_contract_role inner, enum kg_contract_role outer, int width,
+                             int height, struct kg_map *map);
 
 // ---- Launches, time, choice: as in struct kg_cuda_contract_form ----
 

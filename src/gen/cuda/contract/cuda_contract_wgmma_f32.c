@@ -163,7 +163,10 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
     // Pointers that are hidden until the wait take registers. Without the position, the epilogue
     // reads nothing before the main loop.
     multiply.waits = kg_cuda_contract_epilogue_uses_position(plan);
-    kg_cuda_wgmma_emit_instruction(code, plan, is_f16(plan) ? KG_F16 : KG_BF16);
+    kg_cuda_wgmma_emit_instruction(
+        code, plan,
+        &(struct kg_wgmma_instruction){.columns = plan->config.tile_n,
+                                       .dtype = is_f16(plan) ? KG_F16 : KG_BF16});
     kg_code_line(code, "using %s_counts = kg_terms_counts<%d, %d, %s>;\n", plan->entry,
                  terms_of(plan, 0), terms_of(plan, 1), is_f16(plan) ? "true" : "false");
     open_function(code, &other, PACK, THREADS, 0);

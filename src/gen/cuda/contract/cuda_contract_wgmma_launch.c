@@ -54,12 +54,10 @@ static bool find_step(const struct kg_cuda_contract_plan *plan, const struct kg_
     return true;
 }
 
-// Maps a tensor whose lines run along `inner`, one for each index of `outer`, in boxes of `width`
-// by `height`. Returns false if elements of a line are not adjacent or lines not aligned to 16
-// bytes.
-static bool map_lines(const struct kg_cuda_contract_plan *plan, const struct kg_access *access,
-                      const struct kg_tensor *tensor, enum kg_contract_role inner,
-                      enum kg_contract_role outer, int width, int height, struct kg_map *map)
+bool kg_cuda_wgmma_map_lines(const struct kg_cuda_contract_plan *plan,
+                             const struct kg_access *access, const struct kg_tensor *tensor,
+                             enum kg_contract_role inner, enum kg_contract_role outer, int width,
+                             int height, struct kg_map *map)
 {
     const int64_t counts[KG_CONTRACT_ROLES] = {
         [KG_CONTRACT_BATCH] = plan->batches,
@@ -68,6 +66,7 @@ static bool map_lines(const struct kg_cuda_contract_plan *plan, const struct kg_
         [KG_CONTRACT_K] = plan->k,
     };
     const enum kg_contract_role roles[] = {inner, outer, KG_CONTRACT_BATCH};
+    const int bits = kg_dtypes[kg_emit_tensor_dtype(tensor)].bits, unit = 8 * KG_WGMMA_ELEMENT;
     *map = (struct kg_map){.tensor = tensor->id, .element = KG_WGMMA_ELEMENT, .rank = 3};
     for (int dim = 0; access && dim < tensor->rank; dim++)
         if (access->map[dim].offset != 0 || access->map[dim].base)
@@ -76,9 +75,10 @@ static bool map_lines(const struct kg_cuda_contract_plan *plan, const struct kg_
         int64_t step;
         if (!find_step(plan, access, tensor, roles[i], &step))
             return false;
-        map->shape[i] = counts[roles[i]];
-        map->stride[i] = counts[roles[i]] == 1 ? KG_WGMMA_ACCESS : step * KG_WGMMA_ELEMENT;
-        if (i == 0 ? counts[inner] > 1 && step != 1 : map->stride[i] % KG_WGMMA_ACCESS != 0)
+        map->shape[i] = i == 0 ? kg_ceil_div(counts[inner] * bits, unit) : counts[roles[i]];
+        map->stride[i] = counts[roles[i]] == 1 ? KG_WGMMA_ACCESS : step * bits / 8;
+        if (i == 0 ? counts[inner] > 1 && step != 1
+                   : counts[roles[i]] > 1 && step * bits % (8 * KG_WGMMA_ACCESS) != 0)
             return false;
         if (i > 0 && map->stride[i] == 0)
             return false;
@@ -160,10 +160,10 @@ static bool map_operand(const struct kg_cuda_contract_plan *plan, int operand, s
     const struct kg_access *access = plan->plain[operand];
     enum kg_contract_role lines = lines_of(operand);
     if (plan->k_major[operand])
-        return map_lines(plan, access, access->tensor, KG_CONTRACT_K, lines, KG_WGMMA_ATOM,
-                         box_lines(plan, operand), map);
-    return map_lines(plan, access, access->tensor, lines, KG_CONTRACT_K, KG_WGMMA_ATOM,
-                     plan->config.tile_k, map);
+        return kg_cuda_wgmma_map_lines(plan, access, access->tensor, KG_CONTRACT_K, lines,
+                                       KG_WGMMA_ATOM, box_lines(plan, operand), map);
+    return kg_cuda_wgmma_map_lines(plan, access, access->tensor, lines, KG_CONTRACT_K,
+                                   KG_WGMMA_ATOM, plan->config.tile_k, map);
 }
 
 static bool map_output(const struct kg_cuda_contract_plan *plan, struct kg_map *map)
@@ -172,9 +172,9 @@ static bool map_output(const struct kg_cuda_contract_plan *plan, struct kg_map *
     int columns = kg_cuda_wgmma_store_columns(plan);
     if (!kg_dtype_is_half(kg_emit_tensor_dtype(tensor)) || plan->config.split_k > 1)
         return false;
-    if (!map_lines(plan, NULL, tensor, KG_CONTRACT_N, KG_CONTRACT_M,
-                   plan->config.swap ? KG_WGMMA_ATOM : columns,
-                   plan->config.swap ? columns : KG_WGMMA_ATOM, map))
+    if (!kg_cuda_wgmma_map_lines(plan, NULL, tensor, KG_CONTRACT_N, KG_CONTRACT_M,
+                                 plan->config.swap ? KG_WGMMA_ATOM : columns,
+                                 plan->config.swap ? columns : KG_WGMMA_ATOM, map))
         return false;
     if (map->swizzle < 32)
         map->swizzle = 0;

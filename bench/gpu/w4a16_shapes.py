@@ -1,0 +1,106 @@
+"""Products with 4-bit weights: listed shapes, and shapes drawn by a seed. Needs no package."""
+
+import math
+import os
+import random
+from dataclasses import dataclass
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+MODES = "group", "zero", "signed", "column"
+ROWS = 1, 2, 3, 4, 8, 13, 16, 32, 64, 128, 256, 512, 1024, 4096
+# N and K of layers: Llama-3-8B and 70B, Qwen2.5-7B and 32B, awkward ones of DeepSeek-V2-Lite.
+LAYERS = ((28672, 4096), (4096, 14336), (6144, 4096), (4096, 4096),
+          (57344, 8192), (8192, 28672), (10240, 8192), (8192, 8192),
+          (37888, 3584), (3584, 18944), (4608, 3584), (3584, 3584),
+          (55296, 5120), (5120, 27648), (7168, 5120), (5120, 5120),
+          (576, 2048), (2048, 10944), (2048, 1408))
+
+
+@dataclass
+class Shape:
+    group: str
+    mode: str
+    dtype: str
+    m: int
+    n: int
+    k: int
+    run: int  # rows of weights that share a scale; 0: all of a column
+    gelu = ""
+    linear = False
+
+    @property
+    def label(self):
+        run = f" {self.run}" if self.run else ""
+        return f"{self.m}x{self.n}x{self.k} {self.mode}{run} {self.dtype}"
+
+    @property
+    def op(self):
+        return "w4_" + self.mode
+
+    @property
+    def file(self):
+        return os.path.join(HERE, "w4a16.kg")
+
+    @property
+    def sizes(self):
+        return {"M": self.m, "N": self.n, "K": self.k}
+
+    @property
+    def params(self):
+        return {"G": self.run} if self.run else {}
+
+    @property
+    def bindings(self):
+        return {"T": self.dtype, **self.sizes, **self.params}
+
+    @property
+    def runs(self):
+        return -(-self.k // self.run) if self.run else 1
+
+    @property
+    def weight_bytes(self):
+        """Packed, with scales and zero points."""
+        zeros = self.runs * self.n // 2 if self.mode == "zero" else 0
+        return self.k * self.n // 2 + self.runs * self.n * 2 + zeros
+
+    @property
+    def bytes(self):
+        return self.weight_bytes + 2 * self.m * (self.k + self.n)
+
+    @property
+    def flops(self):
+        return 2 * self.m * self.n * self.k
+
+    @property
+    def contenders(self):
+        yield from ("kernelgen", "measured", "lt", "lt_tuned")
+        if self.m <= 64 and self.bytes > 1 << 22:
+            yield "read"
+
+    def record(self):
+        return dict(label=self.label, group=self.group, op=self.op, dtype=self.dtype,
+                    mode=self.mode, m=self.m, n=self.n, k=self.k, run=self.run, flops=self.flops,
+                    bytes=self.bytes)
+
+
+def listed(rows, modes, dtypes, runs):
+    """Every layer with all rows, for each mode, dtype and group size."""
+    for n, k in LAYERS:
+        for mode in modes:
+            for run in runs if mode != "column" else (0,):
+                for dtype in dtypes:
+                    yield from (Shape("listed", mode, dtype, m, n, k, run) for m in rows)
+
+
+def drawn(seed, count):
+    """M, N and K log-uniform; N and K multiples of 8, K of the group as well."""
+    dice = random.Random(seed)
+
+    def size(least, most, of):
+        value = math.exp(dice.uniform(math.log(least), math.log(most)))
+        return max(of, round(value / of) * of)
+    for _ in range(count):
+        mode, dtype = dice.choice(MODES), dice.choice(("f16", "bf16"))
+        run = dice.choice((16, 32, 64, 128, 256)) if mode != "column" else 0
+        yield Shape("drawn", mode, dtype, size(1, 8192, 1), size(512, 32768, 8),
+                    size(512, 32768, max(run, 8)), run)

@@ -1,0 +1,68 @@
+// Integers of 4 bits as 16-bit floats for tensor cores, exact, less their zero points.
+
+// (word & MASK) ^ WITH, in one instruction.
+template <uint32_t MASK, uint32_t WITH>
+KG_INLINE uint32_t kg_mask_flip(uint32_t word)
+{
+    uint32_t result;
+    asm("lop3.b32 %0, %1, %2, %3, 0x6a;" : "=r"(result) : "r"(word), "n"(MASK), "n"(WITH));
+    return result;
+}
+
+// What 4-bit integers, two of a word at a time, are made of: the one at bit 4 * AT and the one 16
+// bits further, less their zero points. FLIPPED: the integers are signed; 8 is added to them and
+// their zero points. SMALL: a zero point is then 0 to 63.
+template <bool FLIPPED, bool SMALL>
+struct kg_scaled_f16 {
+    typedef kg_tensor_f16 tensor;
+    // 1024 + q is 0x6400 + q, and 1024 + 16 * q is 0x6400 + (q << 4): the latter, at odd AT, is
+    // divided by 16 again. 64 + z is 0x5400 + (z << 4).
+    template <int AT>
+    KG_INLINE uint32_t bias_of(int zero)
+    {
+        const int z = FLIPPED ? zero + 8 : zero;
+        if constexpr (SMALL)
+            return (AT % 2 ? 0xd400u + ((uint32_t)z << 4) : 0x6400u + (uint32_t)z) * 0x10001u;
+        else
+            return kg_pack_f16(AT % 2 ? -(64.0f + z) : 1024.0f + z) * 0x10001u;
+    }
+    template <int AT>
+    KG_INLINE uint32_t pair_of(uint32_t word, uint32_t bias)
+    {
+        constexpr uint32_t mask = AT % 2 ? 0x00f000f0 : 0x000f000f;
+        constexpr uint32_t flip = !FLIPPED ? 0 : AT % 2 ? 0x00800080 : 0x00080008;
+        const uint32_t lifted = kg_mask_flip<mask, 0x64006400 | flip>(word >> AT / 2 * 8);
+        uint32_t pair;
+        if constexpr (AT % 2)
+            asm("fma.rn.f16x2 %0, %1, %2, %3;"
+                : "=r"(pair)
+                : "r"(lifted), "r"(0x2c002c00), "r"(bias));
+        else
+            asm("sub.rn.f16x2 %0, %1, %2;" : "=r"(pair) : "r"(lifted), "r"(bias));
+        return pair;
+    }
+};
+
+template <bool FLIPPED, bool SMALL>
+struct kg_scaled_bf16 {
+    typedef kg_tensor_bf16 tensor;
+    // 128 + q is 0x4300 + q.
+    template <int AT>
+    KG_INLINE uint32_t bias_of(int zero)
+    {
+        const int z = FLIPPED ? zero + 8 : zero;
+        if constexpr (SMALL)
+            return (0xc300u + (uint32_t)z) * 0x10001u;
+        else
+            return kg_pack_bf16(-(128.0f + z)) * 0x10001u;
+    }
+    template <int AT>
+    KG_INLINE uint32_t pair_of(uint32_t word, uint32_t bias)
+    {
+        constexpr uint32_t flip = FLIPPED ? 0x00080008 : 0;
+        const uint32_t lifted = kg_mask_flip<0x000f000f, 0x43004300 | flip>(word >> AT * 4);
+        uint32_t pair;
+        asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(pair) : "r"(lifted), "r"(0x3f803f80), "r"(bias));
+        return pair;
+    }
+};

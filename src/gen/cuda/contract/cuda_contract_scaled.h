@@ -1,0 +1,44 @@
+// What the forms for quantised weights share: which operand is weights, which of them they take,
+// and the struct that the skeletons read weights, scales and zero points through.
+
+#ifndef KG_GEN_CUDA_CONTRACT_SCALED_H
+#define KG_GEN_CUDA_CONTRACT_SCALED_H
+
+#include "gen/cuda/contract/cuda_contract.h"
+
+// ---- Of a plan whose form has taken it ----
+
+// The operand that is weights (0: A), and what it consists of.
+int kg_cuda_scaled_weights(const struct kg_cuda_contract_plan *plan);
+const struct kg_scaled_operand *kg_cuda_scaled_operand(const struct kg_cuda_contract_plan *plan);
+// Of the other operand, and of the products.
+enum kg_dtype kg_cuda_scaled_dtype(const struct kg_cuda_contract_plan *plan);
+// Of the output, where weights are its columns.
+int64_t kg_cuda_scaled_rows(const struct kg_cuda_contract_plan *plan);
+int64_t kg_cuda_scaled_columns(const struct kg_cuda_contract_plan *plan);
+
+// Whether the operands are such; if not, says why.
+bool kg_cuda_scaled_takes(const struct kg_cuda_contract_plan *plan, struct kg_text *reason);
+// Whether weights can be read in aligned vectors of so many columns, scales and zero points in
+// vectors of eight, as far as strides and sizes tell.
+bool kg_cuda_scaled_is_whole(const struct kg_cuda_contract_plan *plan, int vector);
+
+// The scales, and the zero points, if they are an array with a line for each run of K steps; else
+// NULL. Scales are then 16-bit floats, zero points 4-bit integers.
+const struct kg_access *kg_cuda_scaled_scales_of_runs(const struct kg_cuda_contract_plan *plan);
+const struct kg_access *kg_cuda_scaled_zeros_of_runs(const struct kg_cuda_contract_plan *plan);
+// Maps such an array in boxes of so many columns and runs. Returns false if TMA cannot load them.
+bool kg_cuda_scaled_map_runs(const struct kg_cuda_contract_plan *plan,
+                             const struct kg_access *access, int columns, int64_t runs,
+                             struct kg_map *map);
+
+// ---- Code ----
+
+// Writes the struct ENTRY_weights, see kernels/cuda/contract_scaled.cuh.
+void kg_cuda_scaled_emit_weights(struct kg_code *code, const struct kg_cuda_contract_plan *plan);
+// The type that makes numbers of integers: kernels/cuda/scaled_number.cuh.
+void kg_cuda_scaled_number(struct kg_text *text, const struct kg_cuda_contract_plan *plan);
+// Inside a function with the kernel's arguments: declares `job` and `weights`.
+void kg_cuda_scaled_declare(struct kg_code *code, const struct kg_cuda_contract_plan *plan);
+
+#endif

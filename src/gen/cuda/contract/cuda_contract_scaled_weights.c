@@ -1,0 +1,316 @@
+// The weights of kernels/cuda/contract_scaled.cuh and contract_scaled_wgmma.cuh.
+
+#include "gen/cuda/contract/cuda_contract_scaled.h"
+
+#include "asm/gpu.h"
+#include "gen/cuda/contract/cuda_contract_writer.h"
+#include "gen/cuda/cuda_frame.h"
+#include "gen/shared/axes.h"
+
+enum { STEP = 16, OF_WORD = 8 };
+
+int kg_cuda_scaled_weights(const struct kg_cuda_contract_plan *plan)
+{
+    return plan->scaled[1].element ? 1 : 0;
+}
+
+const struct kg_scaled_operand *kg_cuda_scaled_operand(const struct kg_cuda_contract_plan *plan)
+{
+    return &plan->scaled[kg_cuda_scaled_weights(plan)];
+}
+
+enum kg_dtype kg_cuda_scaled_dtype(const struct kg_cuda_contract_plan *plan)
+{
+    return kg_cuda_contract_dtype(plan, 1 - kg_cuda_scaled_weights(plan));
+}
+
+int64_t kg_cuda_scaled_rows(const struct kg_cuda_contract_plan *plan)
+{
+    return kg_cuda_scaled_weights(plan) ? plan->m : plan->n;
+}
+
+int64_t kg_cuda_scaled_columns(const struct kg_cuda_contract_plan *plan)
+{
+    return kg_cuda_scaled_weights(plan) ? plan->n : plan->m;
+}
+
+static bool is_signed(const struct kg_cuda_contract_plan *plan)
+{
+    return kg_emit_tensor_dtype(kg_cuda_scaled_operand(plan)->element->tensor) == KG_I4;
+}
+
+// The read of an array, if the expression is one whose last subscript is the last axis of the
+// weights' columns, and no other depends on it; else NULL.
+static const struct kg_access *adjacent_read(const struct kg_cuda_contract_plan *plan,
+                                             const struct kg_expr *expr)
+{
+    const struct kg_contract *contract = &plan->contract;
+    enum kg_contract_role role = kg_cuda_scaled_weights(plan) ? KG_CONTRACT_N : KG_CONTRACT_M;
+    int count = contract->axis_count[role];
+    if (!expr || expr->kind != KG_EXPR_READ || expr->pad || count == 0)
+        return NULL;
+    const struct kg_access *access = kg_nest_access(contract->nest, expr);
+    int last = access->tensor->rank - 1, axis = contract->axes[role][count - 1];
+    for (int dim = 0; dim <= last; dim++)
+        if (access->map[dim].is_gather ||
+            kg_expr_uses(access->map[dim].subscript, axis, true) != (dim == last))
+            return NULL;
+    const struct kg_expr *subscript = last < 0 ? NULL : access->map[last].subscript;
+    return subscript && subscript->kind == KG_EXPR_INDEX &&
+                   kg_axes_from_zero(contract->nest->axes[axis])
+               ? access
+               : NULL;
+}
+
+static const struct kg_access *adjacent_scales(const struct kg_cuda_contract_plan *plan)
+{
+    const struct kg_scaled_operand *scaled = kg_cuda_scaled_operand(plan);
+    if (scaled->scale_count != 1 || scaled->scales[0].divides)
+        return NULL;
+    const struct kg_access *access = adjacent_read(plan, scaled->scales[0].expr);
+    return access && kg_dtype_is_half(kg_emit_tensor_dtype(access->tensor)) ? access : NULL;
+}
+
+static const struct kg_access *adjacent_zeros(const struct kg_cuda_contract_plan *plan)
+{
+    const struct kg_scaled_operand *scaled = kg_cuda_scaled_operand(plan);
+    if (scaled->zero_count != 1 || scaled->zeros[0].adds)
+        return NULL;
+    const struct kg_access *access = adjacent_read(plan, scaled->zeros[0].expr);
+    return access && kg_dtype_is_packed(kg_emit_tensor_dtype(access->tensor)) ? access : NULL;
+}
+
+// ---- Validity ----
+
+static bool takes_weights(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)
+{
+    enum { EXACT_F16 = 1024, EXACT_BF16 = 128, FLIP = 8 };
+    const struct kg_scaled_operand *scaled = kg_cuda_scaled_operand(plan);
+    int64_t limit = (kg_cuda_scaled_dtype(plan) == KG_F16 ? EXACT_F16 : EXACT_BF16) - 2 * FLIP;
+    if (scaled->group > INT32_MAX / 2)
+        return kg_cuda_contract_refuse(reason, "groups of more than 2^30 steps of the sum");
+    if (scaled->group % STEP != 0)
+        return kg_cuda_contract_refuse(reason,
+                                       "scales and zero points change within 16 steps of the sum");
+    if (scaled->least_zero < -limit || scaled->greatest_zero > limit)
+        return kg_cuda_contract_refuse(reason, "zero points are too large for 16-bit operands");
+    return !plan->k_major[kg_cuda_scaled_weights(plan)] ||
+           kg_cuda_contract_refuse(reason, "weights that are adjacent along the sum");
+}
+
+bool kg_cuda_scaled_takes(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)
+{
+    const struct kg_sm *sm = kg_sm_find(plan->facts->isa);
+    int weights = kg_cuda_scaled_weights(plan);
+    if (!plan->scaled[weights].element || !plan->plain[1 - weights] ||
+        !kg_dtype_is_half(kg_cuda_scaled_dtype(plan)))
+        return kg_cuda_contract_refuse(
+            reason, "one operand has to be an array of f16 or bf16, the other one of 4-bit "
+                    "integers, less an integer and times scales");
+    if (!sm || sm->sm < 80 || sm->matrix[KG_MATRIX_16] == 0)
+        return kg_cuda_contract_refuse(reason, "this form needs tensor cores of sm_80 or newer");
+    return takes_weights(plan, reason);
+}
+
+bool kg_cuda_scaled_is_whole(const struct kg_cuda_contract_plan *plan, int vector)
+{
+    const struct kg_contract *contract = &plan->contract;
+    const struct kg_problem *problem = plan->group->problem;
+    const struct kg_access *weights =
+        adjacent_read(plan, kg_cuda_scaled_operand(plan)->element->read);
+    const struct kg_access *scales = adjacent_scales(plan), *zeros = adjacent_zeros(plan);
+    enum kg_contract_role role = kg_cuda_scaled_weights(plan) ? KG_CONTRACT_N : KG_CONTRACT_M;
+    if (!weights ||
+        contract->nest->extent[contract->axes[role][contract->axis_count[role] - 1]] % vector != 0)
+        return false;
+    return kg_cuda_is_whole(problem, weights->tensor, ~0u, vector) &&
+           (!scales || kg_cuda_is_whole(problem, scales->tensor, ~0u, OF_WORD)) &&
+           (!zeros || kg_cuda_is_whole(problem, zeros->tensor, ~0u, OF_WORD));
+}
+
+// ---- Arrays with a line for each run ----
+
+// The dimension of an array whose subscript is the run of K steps; the others are the columns, the
+// last one, and the batch, if there is one. -1: the array is none, NULL included.
+static int find_run_dimension(const struct kg_cuda_contract_plan *plan,
+                              const struct kg_access *access)
+{
+    const struct kg_contract *contract = &plan->contract;
+    int found = -1, batches = contract->axis_count[KG_CONTRACT_BATCH];
+    for (int dim = 0; access && dim + 1 < access->tensor->rank; dim++) {
+        const struct kg_expr *at = access->map[dim].subscript;
+        if (at->kind == KG_EXPR_INDEX && batches == 1 &&
+            at->index->id == contract->axes[KG_CONTRACT_BATCH][0] &&
+            kg_axes_from_zero(contract->nest->axes[at->index->id])) {
+            batches = 0;
+            continue;
+        }
+        bool is_run = at->kind == KG_EXPR_CALL && at->function == KG_FN_DIV &&
+                      at->arguments[0]->kind == KG_EXPR_INDEX &&
+                      at->arguments[0]->index->id == contract->axes[KG_CONTRACT_K][0] &&
+                      at->arguments[1]->kind == KG_EXPR_NUMBER &&
+                      at->arguments[1]->integer == kg_cuda_scaled_operand(plan)->group;
+        if (!is_run || found >= 0)
+            return -1;
+        found = dim;
+    }
+    return batches == 0 ? found : -1;
+}
+
+const struct kg_access *kg_cuda_scaled_scales_of_runs(const struct kg_cuda_contract_plan *plan)
+{
+    const struct kg_access *scales = adjacent_scales(plan);
+    return find_run_dimension(plan, scales) >= 0 ? scales : NULL;
+}
+
+const struct kg_access *kg_cuda_scaled_zeros_of_runs(const struct kg_cuda_contract_plan *plan)
+{
+    const struct kg_access *zeros = adjacent_zeros(plan);
+    return find_run_dimension(plan, zeros) >= 0 ? zeros : NULL;
+}
+
+bool kg_cuda_scaled_map_runs(const struct kg_cuda_contract_plan *plan,
+                             const struct kg_access *access, int columns, int64_t runs,
+                             struct kg_map *map)
+{
+    enum { UNIT = 2, ACCESS = 16 }; // bytes of an element of the map, and of TMA's alignment
+    const struct kg_tensor *tensor = access->tensor;
+    const struct kg_layout *layout = &plan->group->problem->layouts[tensor->id];
+    int bits = kg_dtypes[kg_emit_tensor_dtype(tensor)].bits;
+    int dim = find_run_dimension(plan, access);
+    int64_t of_batch = 0;
+    for (int other = 0; other + 1 < tensor->rank; other++)
+        of_batch = other == dim ? of_batch : layout->stride[other] * bits / 8;
+    *map = (struct kg_map){
+        .tensor = tensor->id,
+        .element = UNIT,
+        .rank = 3,
+        .shape = {kg_ceil_div(kg_cuda_scaled_columns(plan) * bits, 8 * UNIT),
+                  kg_ceil_div(plan->k, kg_cuda_scaled_operand(plan)->group), plan->batches},
+        .stride = {UNIT, layout->stride[dim] * bits / 8, plan->batches > 1 ? of_batch : ACCESS},
+        .box = {columns * bits / (8 * UNIT), (int)runs, 1},
+    };
+    return layout->stride[tensor->rank - 1] == 1 && map->stride[1] > 0 && map->stride[2] > 0 &&
+           map->stride[1] % ACCESS == 0 && map->stride[2] % ACCESS == 0;
+}
+
+// ---- Code ----
+
+static void open_method(struct kg_contract_writer *writer, const char *head)
+{
+    kg_code_open(writer->code,
+                 "KG_METHOD %s([[maybe_unused]] int64_t item, [[maybe_unused]] int64_t step, "
+                 "[[maybe_unused]] int64_t column) const",
+                 head);
+    kg_contract_unpack(writer);
+    kg_contract_emit_axes(writer, KG_CONTRACT_BATCH, "item");
+    kg_contract_emit_axes(
+        writer, kg_cuda_scaled_weights(writer->plan) ? KG_CONTRACT_N : KG_CONTRACT_M, "column");
+    kg_contract_emit_axes(writer, KG_CONTRACT_K, "step");
+    kg_code_begin(writer->code);
+    kg_text_add(writer->code->text, "return ");
+}
+
+static void close_method(struct kg_contract_writer *writer)
+{
+    kg_text_add(writer->code->text, ";");
+    kg_code_end(writer->code);
+    kg_code_close(writer->code);
+}
+
+static void emit_scale(struct kg_contract_writer *writer)
+{
+    const struct kg_contract *contract = &writer->plan->contract;
+    const struct kg_scaled_operand *scaled = kg_cuda_scaled_operand(writer->plan);
+    struct kg_text *text = writer->code->text;
+    open_method(writer, "float scale");
+    for (int i = 0; i < scaled->scale_count; i++) {
+        bool divides = scaled->scales[i].divides;
+        kg_text_add(text, divides ? i > 0 ? " / (" : "1 / (" : i > 0 ? " * (" : "(");
+        kg_emit_value(text, contract->nest, scaled->scales[i].expr, KG_TYPE_F32, &writer->names);
+        kg_text_add(text, ")");
+    }
+    kg_text_add(text, scaled->scale_count == 0 ? "1" : "");
+    close_method(writer);
+}
+
+static void emit_zero(struct kg_contract_writer *writer)
+{
+    const struct kg_contract *contract = &writer->plan->contract;
+    const struct kg_scaled_operand *scaled = kg_cuda_scaled_operand(writer->plan);
+    struct kg_text *text = writer->code->text;
+    open_method(writer, "int zero");
+    kg_text_add(text, "(int)(");
+    for (int i = 0; i < scaled->zero_count; i++) {
+        kg_text_add(text, scaled->zeros[i].adds ? "-(" : i > 0 ? "+(" : "(");
+        kg_emit_value(text, contract->nest, scaled->zeros[i].expr, KG_TYPE_I64, &writer->names);
+        kg_text_add(text, ")");
+    }
+    kg_text_add(text, scaled->zero_count > 0 ? ")" : "0)");
+    close_method(writer);
+}
+
+// Methods `array`, which returns the tensor that is read, and `place`, the element.
+static void emit_array(struct kg_contract_writer *writer, const struct kg_access *access,
+                       const char *array, const char *place)
+{
+    struct kg_code *code = writer->code;
+    kg_code_open(code, "KG_METHOD const %s *%s() const", kg_emit_tensor_storage(access->tensor),
+                 array);
+    kg_contract_unpack(writer);
+    kg_code_begin(code);
+    kg_text_add(code->text, "return ");
+    kg_emit_name(code->text, access->tensor->name);
+    close_method(writer);
+    open_method(writer, place);
+    kg_emit_offset(code->text, writer->plan->contract.nest, access, &writer->names);
+    close_method(writer);
+}
+
+void kg_cuda_scaled_emit_weights(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
+{
+    struct kg_contract_writer writer = kg_contract_writer_make(plan, code);
+    const struct kg_access *scales = adjacent_scales(plan), *zeros = adjacent_zeros(plan);
+    bool flips = zeros && kg_emit_tensor_dtype(zeros->tensor) == KG_I4;
+    kg_code_line(code, "struct %s_weights {", plan->entry);
+    code->depth++;
+    kg_code_line(code, "enum : bool { ADJACENT_SCALES = %d, ADJACENT_ZEROS = %d };", scales != NULL,
+                 zeros != NULL);
+    kg_code_line(code, "enum : uint32_t { ZERO_FLIP = %d };", flips ? 8 : 0);
+    kg_code_line(code, "%s_given given;", plan->entry);
+    emit_array(&writer, kg_cuda_scaled_operand(plan)->element, "data", "int64_t place");
+    if (zeros)
+        emit_array(&writer, zeros, "zeros", "int64_t zero_place");
+    if (scales) {
+        enum kg_dtype dtype = kg_emit_tensor_dtype(scales->tensor);
+        emit_array(&writer, scales, "scales", "int64_t scale_place");
+        kg_code_open(code, "KG_METHOD float widen_scale(%s element) const", kg_emit_storage(dtype));
+        kg_code_line(code, "return kg_unpack_%s(element);", kg_dtypes[dtype].name);
+        kg_code_close(code);
+    }
+    emit_scale(&writer);
+    emit_zero(&writer);
+    code->depth--;
+    kg_code_line(code, "};\n");
+}
+
+static bool has_small_zeros(const struct kg_cuda_contract_plan *plan)
+{
+    enum { SMALL = 64, FLIP = 8 };
+    const struct kg_scaled_operand *scaled = kg_cuda_scaled_operand(plan);
+    int flip = is_signed(plan) ? FLIP : 0;
+    return scaled->least_zero + flip >= 0 && scaled->greatest_zero + flip < SMALL;
+}
+
+void kg_cuda_scaled_number(struct kg_text *text, const struct kg_cuda_contract_plan *plan)
+{
+    kg_text_format(text, "kg_scaled_%s<%s, %s>", kg_dtypes[kg_cuda_scaled_dtype(plan)].name,
+                   is_signed(plan) ? "true" : "false", has_small_zeros(plan) ? "true" : "false");
+}
+
+void kg_cuda_scaled_declare(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
+{
+    kg_cuda_contract_declare_job(code, plan);
+    kg_code_line(code, "const %s_weights weights = {job%s.given};", plan->entry,
+                 plan->config.swap ? ".job" : "");
+}

@@ -1,0 +1,152 @@
+// Recognising quantised weights by their formula: see scaled_operand.h.
+
+#include "gen/shared/scaled_operand.h"
+
+#include "gen/shared/axes.h"
+
+#include <stdlib.h>
+
+static bool refuse(struct kg_text *reason, const char *why)
+{
+    if (reason)
+        kg_text_add(reason, why);
+    return false;
+}
+
+static int64_t common_divisor(int64_t a, int64_t b)
+{
+    while (b != 0) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+// The runs of values of `axis`, from 0 on, for which the expression has one value; 0: it does not
+// depend on the axis.
+static int64_t run_of(const struct kg_expr *expr, int axis)
+{
+    if (expr->kind == KG_EXPR_INDEX)
+        return expr->index->id == axis;
+    bool divides = expr->kind == KG_EXPR_CALL && expr->function == KG_FN_DIV &&
+                   expr->type != KG_TYPE_F32 && expr->type != KG_TYPE_F64 &&
+                   expr->arguments[0]->kind == KG_EXPR_INDEX &&
+                   expr->arguments[1]->kind == KG_EXPR_NUMBER && expr->arguments[1]->integer > 0;
+    if (divides && expr->arguments[0]->index->id == axis)
+        return expr->arguments[1]->integer;
+    int64_t run = expr->pad ? run_of(expr->pad, axis) : 0;
+    for (int i = 0; i < expr->argument_count; i++)
+        run = common_divisor(run, run_of(expr->arguments[i], axis));
+    return run;
+}
+
+// Bounds of an integer, by its form. False if nothing is known.
+static bool find_bounds(const struct kg_expr *expr, int64_t *least, int64_t *greatest)
+{
+    enum { LARGEST = 1 << 20 };
+    if (expr->kind == KG_EXPR_NUMBER && expr->is_integer && llabs(expr->integer) <= LARGEST) {
+        *least = *greatest = expr->integer;
+        return true;
+    }
+    if (expr->kind == KG_EXPR_READ && !expr->pad) {
+        enum kg_dtype dtype = kg_emit_tensor_dtype(expr->tensor);
+        int bits = kg_dtypes[dtype].bits;
+        bool is_signed = dtype == KG_I4 || dtype == KG_I8;
+        if (dtype != KG_U4 && dtype != KG_U8 && !is_signed)
+            return false;
+        *least = is_signed ? -(1 << (bits - 1)) : 0;
+        *greatest = *least + (1 << bits) - 1;
+        return true;
+    }
+    bool adds = expr->kind == KG_EXPR_CALL && expr->function == KG_FN_ADD;
+    bool subtracts = expr->kind == KG_EXPR_CALL && expr->function == KG_FN_SUB;
+    int64_t low[2], high[2];
+    if ((!adds && !subtracts) || !find_bounds(expr->arguments[0], &low[0], &high[0]) ||
+        !find_bounds(expr->arguments[1], &low[1], &high[1]))
+        return false;
+    *least = adds ? low[0] + low[1] : low[0] - high[1];
+    *greatest = adds ? high[0] + high[1] : high[0] - low[1];
+    return llabs(*least) <= LARGEST && llabs(*greatest) <= LARGEST;
+}
+
+// The read of 4-bit integers that the expression is; else NULL.
+static const struct kg_access *find_element(const struct kg_nest *nest, const struct kg_expr *expr)
+{
+    if (expr->kind != KG_EXPR_READ || expr->pad ||
+        !kg_dtype_is_packed(kg_emit_tensor_dtype(expr->tensor)))
+        return NULL;
+    const struct kg_access *access = kg_nest_access(nest, expr);
+    for (int dim = 0; dim < access->tensor->rank; dim++)
+        if (!access->map[dim].is_affine)
+            return NULL;
+    return access;
+}
+
+// Without casts to floats that have all small integers.
+static const struct kg_expr *without_casts(const struct kg_expr *expr)
+{
+    while (expr->kind == KG_EXPR_CAST &&
+           (kg_dtype_is_half(expr->cast.dtype) || expr->cast.dtype == KG_F32))
+        expr = expr->arguments[0];
+    return expr;
+}
+
+// Adds an integer to what the element is less or more.
+static bool add_zero(struct kg_scaled_operand *scaled, const struct kg_expr *expr, bool adds)
+{
+    int64_t least, greatest;
+    if (scaled->zero_count == KG_SCALED_ZEROS || !find_bounds(expr, &least, &greatest))
+        return false;
+    scaled->zeros[scaled->zero_count++] = (struct kg_scaled_zero){expr, adds};
+    scaled->least_zero += adds ? -greatest : least;
+    scaled->greatest_zero += adds ? -least : greatest;
+    return true;
+}
+
+// Reads a factor as an element, less or more than which are integers; false if it does not begin
+// with an element that depends on `axis` alone among reduced ones. What it has read is then of no
+// use.
+static bool read_element(const struct kg_contract *contract, const struct kg_expr *expr, int axis,
+                         struct kg_scaled_operand *scaled)
+{
+    expr = without_casts(expr);
+    const struct kg_access *element = find_element(contract->nest, expr);
+    if (element && run_of(expr, axis) == 1) {
+        scaled->element = element;
+        return true;
+    }
+    bool adds = expr->kind == KG_EXPR_CALL && expr->function == KG_FN_ADD;
+    bool subtracts = expr->kind == KG_EXPR_CALL && expr->function == KG_FN_SUB;
+    return (adds || subtracts) && expr->type == KG_TYPE_I64 &&
+           read_element(contract, expr->arguments[0], axis, scaled) &&
+           add_zero(scaled, expr->arguments[1], adds);
+}
+
+bool kg_scaled_operand_read(const struct kg_contract *contract, int operand,
+                            struct kg_scaled_operand *scaled, struct kg_text *reason)
+{
+    const struct kg_contract_operand *factors = &contract->operands[operand];
+    *scaled = (struct kg_scaled_operand){0};
+    if (contract->type != KG_TYPE_F32 || contract->axis_count[KG_CONTRACT_K] != 1)
+        return refuse(reason, "it is not a sum of floats along one axis");
+    int axis = contract->axes[KG_CONTRACT_K][0];
+    if (!kg_axes_from_zero(contract->nest->axes[axis]))
+        return refuse(reason, "the sum does not begin at 0");
+    for (int i = 0; i < factors->count; i++) {
+        const struct kg_contract_factor *factor = &factors->factors[i];
+        struct kg_scaled_operand tried = *scaled;
+        if (!scaled->element && !factor->divides &&
+            read_element(contract, factor->expr, axis, &tried)) {
+            *scaled = tried;
+            continue;
+        }
+        scaled->scales[scaled->scale_count++] = *factor;
+        scaled->group = common_divisor(scaled->group, run_of(factor->expr, axis));
+    }
+    if (!scaled->element)
+        return refuse(reason, "no operand has elements of 4 bits, less an integer");
+    for (int i = 0; i < scaled->zero_count; i++)
+        scaled->group = common_divisor(scaled->group, run_of(scaled->zeros[i].expr, axis));
+    return true;
+}

@@ -1,0 +1,30 @@
+// An operand of a product whose elements are integers of few bits, as weights are quantised:
+// (element - zero + zero) * scale * scale, where zeros and scales are the same for runs of K steps.
+
+#ifndef KG_GEN_SCALED_OPERAND_H
+#define KG_GEN_SCALED_OPERAND_H
+
+#include "gen/shared/contract_operands.h"
+
+enum { KG_SCALED_ZEROS = 2 };
+struct kg_scaled_zero {
+    const struct kg_expr *expr;
+    bool adds; // else it is subtracted
+};
+
+struct kg_scaled_operand {
+    const struct kg_access *element; // affine, of a tensor of 4-bit integers
+    int zero_count;                  // integers that are subtracted or added
+    struct kg_scaled_zero zeros[KG_SCALED_ZEROS];
+    int64_t least_zero, greatest_zero; // of what is subtracted, less what is added
+    int scale_count;
+    struct kg_contract_factor scales[KG_CONTRACT_FACTORS];
+    int64_t group; // K steps of a run; 0: zero and scales do not depend on K
+};
+
+// Reads operand 0 (A) or 1 (B) as such. If it is not one, returns false and says why in `reason`,
+// which may be NULL. Does not depend on sizes.
+bool kg_scaled_operand_read(const struct kg_contract *contract, int operand,
+                            struct kg_scaled_operand *scaled, struct kg_text *reason);
+
+#endif

@@ -1,0 +1,249 @@
+// Products with quantised weights on tensor cores: what is refused, what is launched, what the rule
+// chooses and, if there is NVRTC, the compiled code: products are not serialised, and the main loop
+// is lean.
+
+#include "wgmma_code.h"
+
+#include "lang/lang.h"
+
+#define TYPES "where T in f16 bf16\n"
+static const char definitions[] =
+    "op column(x: T[M, K], w: u4[K, N], s: T[N]) -> (y: T[M, N]) " TYPES
+    "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - 8) * s[n]) }\n"
+    "op runs(x: T[M, K], w: u4[K, N], s: T[ceil(K/128), N]) -> (y: T[M, N]) " TYPES
+    "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - 8) * s[k/128, n]) }\n"
+    "op zeros(x: T[M, K], w: u4[K, N], s: T[ceil(K/32), N], z: u4[ceil(K/32), N])\n"
+    " -> (y: T[M, N]) " TYPES
+    "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - z[k/32, n]) * s[k/32, n]) }\n"
+    "op signs(x: T[M, K], w: i4[K, N], s: T[ceil(K/128), N]) -> (y: T[M, N]) " TYPES
+    "{ y[m, n] = sum(k) x[m, k] * (w[k, n] * s[k/128, n]) }\n"
+    "op brief(x: T[M, K], w: u4[K, N], s: T[ceil(K/8), N]) -> (y: T[M, N]) " TYPES
+    "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - 8) * s[k/8, n]) }\n"
+    "op vast(x: T[M, K], w: u4[K, N], s: T[ceil(K/4294967296), N]) -> (y: T[M, N]) " TYPES
+    "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - 8) * s[k/4294967296, n]) }\n"
+    "op far(x: T[M, K], w: u4[K, N], s: T[N], z: i8[N]) -> (y: T[M, N]) " TYPES
+    "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - z[n]) * s[n]) }\n"
+    "op along(x: T[M, K], w: u4[N, K], s: T[N]) -> (y: T[M, N]) " TYPES
+    "{ y[m, n] = sum(k) x[m, k] * ((w[n, k] - 8) * s[n]) }\n"
+    "op turned(x: T[K, M], w: u4[K, N], s: T[N]) -> (y: T[M, N]) " TYPES
+    "{ y[m, n] = sum(k) x[k, m] * ((w[k, n] - 8) * s[n]) }\n"
+    "op plain(x: T[M, K], w: T[K, N]) -> (y: T[M, N]) " TYPES
+    "{ y[m, n] = sum(k) x[m, k] * w[k, n] }\n";
+
+#define LARGE "M=64 N=4096 K=4096 T=f16"
+#define SMALL_TILE "tile_m=16 tile_n=128 tile_k=64 words=2 warps=4"
+#define TALL_TILE "tile_m=64 tile_n=256 stages=8"
+
+static void what_is_refused(void)
+{
+    static const char no_weights[] =
+        "one operand has to be an array of f16 or bf16, the other one of 4-bit integers, less an "
+        "integer and times scales";
+    static const struct {
+        const char *op, *sizes, *reason; // of either form
+    } ops[] = {
+        {"column", LARGE, ""},
+        {"runs", LARGE, ""},
+        {"zeros", LARGE, ""},
+        {"signs", "M=64 N=4096 K=4096 T=bf16", ""},
+        {"plain", LARGE, no_weights},
+        {"brief", LARGE, "scales and zero points change within 16 steps of the sum"},
+        {"vast", LARGE, "groups of more than 2^30 steps of the sum"},
+        {"far", LARGE, ""},
+        {"far", "M=64 N=4096 K=4096 T=bf16", "zero points are too large for 16-bit operands"},
+        {"along", LARGE, "weights that are adjacent along the sum"},
+    };
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+        family = &kg_cuda_contract_scaled;
+        check_reason_on("sm_80", definitions, ops[i].op, ops[i].sizes,
+                        i == 2 ? "tile_m=16 tile_n=128 tile_k=32 words=2 warps=4" : SMALL_TILE,
+                        ops[i].reason);
+        family = &kg_cuda_contract_scaled_wgmma;
+        check_reason_on("sm_90a", definitions, ops[i].op, ops[i].sizes, TALL_TILE, ops[i].reason);
+    }
+    check_reason_on("sm_90", definitions, "runs", LARGE, TALL_TILE,
+                    "wgmma is an instruction of sm_90a");
+    check_reason_on("sm_90a", definitions, "turned", LARGE, TALL_TILE,
+                    "rows are not adjacent along the sum");
+    check_reason_on("sm_90a", definitions, "runs", LARGE, "tile_m=72 tile_n=256 stages=8",
+                    "a smaller tile covers the output");
+    check_reason_on("sm_90a", definitions, "runs", "M=512 N=4096 K=4096 T=f16",
+                    "tile_m=128 tile_n=256 stages=4",
+                    "a thread would need more registers than it can have");
+    check_reason_on("sm_90a", definitions, "column", "M=512 N=4096 K=4096 T=f16",
+                    "tile_m=128 tile_n=256 stages=12",
+                    "a block would need more shared memory than there is");
+    check_reason_on("sm_90a", definitions, "runs", LARGE, TALL_TILE " split_k=9",
+                    "more K slices than units of work or SMs");
+    family = &kg_cuda_contract_scaled;
+    check_reason_on("sm_75", definitions, "runs", LARGE, SMALL_TILE,
+                    "this form needs tensor cores of sm_80 or newer");
+    check_reason_on("sm_80", definitions, "zeros", LARGE, SMALL_TILE,
+                    "scales change while a tile is multiplied");
+    check_reason_on("sm_80", definitions, "turned", LARGE, SMALL_TILE, "");
+}
+
+// ---- Launches ----
+
+static struct kg_grids launches(const char *op, const char *sizes, const char *values)
+{
+    struct made made = make_strided(definitions, op, sizes, NULL);
+    struct kg_grids grids = {0};
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    if (made.status == KG_OK) {
+        const struct kg_match *match = match_all(&made);
+        struct kg_config config = configure(match, values);
+        family->grids(match, &config, &grids);
+    }
+    unmake(&made);
+    return grids;
+}
+
+static void what_is_launched(void)
+{
+    enum { PACK, WGMMA, ANY, ROWS = 0, LAST, WEIGHTS, SCALES, ZEROS };
+    family = &kg_cuda_contract_scaled_wgmma;
+    struct kg_grids grids = launches("zeros", "M=200 N=4096 K=4096 T=f16", TALL_TILE " split_k=0");
+    CHECK(grids.grids[WGMMA].blocks[0] == 132 && grids.grids[WGMMA].threads[0] == 384);
+    CHECK(grids.grids[ANY].blocks[0] == 0 && grids.unaligned[WGMMA].blocks[0] == 0);
+    CHECK(grids.unaligned[ANY].blocks[0] > 0);
+    CHECK(grids.grids[PACK].blocks[0] == 0);
+    CHECK(grids.scratch == (size_t)8451 * 1024); // 132 partial tiles with flags
+    CHECK(grids.maps[ROWS].box[1] == 64 && grids.maps[LAST].box[1] == 200 % 64);
+    CHECK(grids.maps[WEIGHTS].shape[0] == 1024 && grids.maps[WEIGHTS].shape[1] == 4096 &&
+          grids.maps[WEIGHTS].stride[1] == 2048 && grids.maps[WEIGHTS].box[0] == 64);
+    CHECK(grids.maps[SCALES].shape[0] == 4096 && grids.maps[SCALES].shape[1] == 128 &&
+          grids.maps[SCALES].box[0] == 256 && grids.maps[SCALES].box[1] == 2);
+    CHECK(grids.maps[ZEROS].shape[0] == 1024 && grids.maps[ZEROS].box[0] == 64);
+    // Whole tiles need no scratch.
+    grids = launches("column", "M=200 N=4096 K=4096 T=f16", TALL_TILE " split_k=1");
+    CHECK(grids.grids[WGMMA].blocks[0] == 64 && grids.scratch == 0);
+    // Slices of equal length.
+    grids =
+        launches("column", "M=20 N=4096 K=4096 T=f16", "tile_m=24 tile_n=256 stages=8 split_k=8");
+    CHECK(grids.grids[WGMMA].blocks[0] == 128 && grids.scratch > 0);
+    // So are small products that the gate tries.
+    grids = launches("column", "M=3 N=32 K=8 T=f16", "tile_m=24 tile_n=256 stages=8 split_k=8");
+    CHECK(grids.grids[WGMMA].blocks[0] == 1 && grids.grids[ANY].blocks[0] == 0);
+    // Weights that TMA cannot load in place are packed.
+    grids = launches("zeros", "M=200 N=4104 K=4096 T=f16", TALL_TILE " split_k=1");
+    CHECK(grids.grids[PACK].blocks[0] == 2048 && grids.grids[WGMMA].blocks[0] == 68);
+    CHECK(grids.scratch == (size_t)(4096 + 128) * 17 * 128);
+    CHECK(grids.maps[WEIGHTS].tensor == KG_MAP_SCRATCH && grids.maps[WEIGHTS].offset == 0);
+    CHECK(grids.maps[ZEROS].offset == (size_t)4096 * 17 * 128);
+    // What it cannot load at all, and sums of nothing, are another function's.
+    static const char *const others[] = {"M=200 N=4101 K=4096 T=f16", "M=200 N=4096 K=4095 T=f16",
+                                         "M=200 N=77 K=33 T=f16", "M=200 N=4096 K=0 T=f16"};
+    for (int i = 0; i < 4; i++) {
+        grids = launches("runs", others[i], TALL_TILE);
+        CHECK(grids.grids[WGMMA].blocks[0] == 0 && grids.grids[ANY].blocks[0] > 0);
+    }
+    grids = launches("runs", "M=0 N=4096 K=4096 T=f16", TALL_TILE);
+    CHECK(grids.grids[WGMMA].blocks[0] == 0 && grids.grids[ANY].blocks[0] == 0);
+    family = &kg_cuda_contract_scaled;
+    grids = launches("runs", "M=16 N=4096 K=4096 T=f16", SMALL_TILE " split_k=4");
+    CHECK(grids.count == 3 && grids.grids[0].blocks[0] == 32 * 4 && grids.grids[2].blocks[0] > 0);
+    CHECK(grids.scratch == (size_t)4 * 16 * 4096 * 4);
+    grids = launches("runs", "M=16 N=4100 K=4096 T=f16", SMALL_TILE " split_k=1");
+    CHECK(grids.grids[0].blocks[0] == 0 && grids.grids[1].blocks[0] == 33);
+}
+
+// ---- The rule ----
+
+static void check_rule(const char *op, const char *sizes, const struct kg_family *wanted)
+{
+    struct made made = make_strided(definitions, op, sizes, NULL);
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    if (made.status == KG_OK) {
+        struct kg_choice choice;
+        kg_choice_guess(made.problem, &facts, &kg_target_cuda, &choice);
+        bool fine = choice.count == 1 && is_valid(choice.matches[0], &choice.configs[0]) &&
+                    choice.matches[0]->family == wanted;
+        CHECK(fine);
+        if (!fine)
+            fprintf(stderr, "%s %s: %s\n", op, sizes, choice.matches[0]->family->name);
+    }
+    unmake(&made);
+}
+
+static void what_the_rule_takes(void)
+{
+    static const char *const ops[] = {"column", "runs", "signs"};
+    for (int i = 0; i < 3; i++) {
+        check_rule(ops[i], "M=16 N=28672 K=4096 T=f16", &kg_cuda_contract_scaled_wgmma);
+        check_rule(ops[i], "M=64 N=4096 K=4096 T=bf16", &kg_cuda_contract_scaled_wgmma);
+        check_rule(ops[i], "M=4096 N=4096 K=4096 T=f16", &kg_cuda_contract_scaled_wgmma);
+        check_rule(ops[i], "M=4 N=4104 K=4096 T=f16", &kg_cuda_contract_scaled);
+        check_rule(ops[i], "M=1024 N=4104 K=4096 T=f16", &kg_cuda_contract_scaled_wgmma);
+    }
+    // Lanes load whole words where they can.
+    static const char *const sizes[] = {"M=1 N=18776 K=15872 T=f16", "M=3 N=2232 K=7584 T=f16",
+                                        "M=9 N=1000 K=4096 T=f16", "M=2 N=808 K=30000 T=f16"};
+    family = &kg_cuda_contract_scaled;
+    for (int i = 0; i < 4; i++) {
+        struct made made = make_strided(definitions, "signs", sizes[i], NULL);
+        const struct kg_match *match = match_all(&made);
+        struct kg_config config;
+        struct kg_grids grids = {0};
+        family->guess(match, &config);
+        family->grids(match, &config, &grids);
+        CHECK(grids.grids[0].blocks[0] > 0 && grids.grids[1].blocks[0] == 0);
+        unmake(&made);
+    }
+}
+
+// ---- Compiled code ----
+
+static const struct {
+    const char *op, *sizes, *values;
+    double most; // instructions for a product, conversion included
+} tall[] = {
+    {"column", LARGE, "tile_m=64 tile_n=256 stages=8 split_k=1", 21},
+    {"column", "M=512 N=4096 K=4096 T=f16", "tile_m=192 tile_n=256 stages=5", 20},
+    {"column", "M=512 N=4096 K=4096 T=bf16", "tile_m=128 tile_n=256 stages=6", 22},
+    {"runs", "M=1 N=4096 K=4096 T=f16", "tile_m=8 tile_n=256 stages=12", 21},
+    {"runs", "M=512 N=4096 K=4096 T=f16", "tile_m=96 tile_n=256 stages=6", 28},
+    {"signs", "M=512 N=4096 K=4096 T=bf16", "tile_m=64 tile_n=256 stages=8", 26},
+    {"zeros", "M=512 N=4096 K=4096 T=f16", "tile_m=64 tile_n=256 stages=8 split_k=1", 60},
+};
+
+static bool tall_compiles(struct kg_device *device, size_t which)
+{
+    struct kg_binary binary = {0};
+    family = &kg_cuda_contract_scaled_wgmma;
+    enum kg_status status = compile(device, definitions, tall[which].op, tall[which].sizes,
+                                    tall[which].values, &binary);
+    if (status != KG_OK)
+        return status != KG_ERROR_MISSING;
+    struct kg_arena arena = {0};
+    struct kg_asm_file code = {0}, log = {0};
+    CHECK_STATUS(kg_asm_read(binary.bytes, binary.length, &arena, &code, &error), KG_OK, &error);
+    CHECK_STATUS(kg_asm_log_read(binary.log, strlen(binary.log), &arena, &log, &error), KG_OK,
+                 &error);
+    for (int i = 0; i < log.kernel_count; i++) {
+        CHECK(log.kernels[i].advice_count == 0);
+        if (log.kernels[i].advice_count > 0)
+            fprintf(stderr, "%s: %s\n", tall[which].values, log.kernels[i].advice[0].text);
+    }
+    CHECK(code.kernel_count == 3);
+    const struct kg_asm_kernel *kernel = kg_asm_find(&code, "kernel_1");
+    CHECK(kernel && count_of(kernel, "HGMMA") > 0 && count_of(kernel, "UTMALDG") > 0);
+    if (kernel) {
+        double all, products = products_of(kernel, &all);
+        bool lean = products >= 8 && (all <= tall[which].most * products || !is_current);
+        CHECK(lean);
+        if (!lean)
+            fprintf(stderr, "%s %s: %.0f products in %.0f instructions\n", tall[which].op,
+                    tall[which].values, products, all);
+    }
+    kg_arena_free(&arena);
+    kg_binary_free(&binary);
+    return true;
+}
+
+static void tall_tiles_compile(void)
+{
+    compile_cases(sizeof tall / sizeof *tall, tall_compiles);
+}
+
+TEST_MAIN(what_is_refused, what_is_launched, what_the_rule_takes, tall_tiles_compile)

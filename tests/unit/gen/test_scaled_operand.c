@@ -1,0 +1,77 @@
+// Which operands are quantised weights, and what is recognised of their formula.
+
+#include "gen/shared/scaled_operand.h"
+#include "lang/lang.h"
+#include "support/sample_problem.h"
+#include "test.h"
+
+// A product of x[m, k] and the formula.
+static struct made product_with(const char *formula)
+{
+    char text[768];
+    snprintf(text, sizeof text,
+             "op product(x: f16[M, K], w: u4[K, N], i: i4[K, N], t: u4[N, K], b: u8[K, N],\n"
+             "           s: f16[ceil(K/G), N], c: f32[N], z: u4[ceil(K/G), N], v: i8[N],\n"
+             "           r: f16[K], l: i64[N]) -> (y: f16[M, N])\n"
+             "param G = 64\n{ y[m, n] = sum(k) x[m, k] * %s }\n",
+             formula);
+    return make(text, "M=8 N=64 K=256");
+}
+
+static void what_is_recognised(void)
+{
+    static const struct {
+        const char *formula;
+        int64_t group, least, greatest;
+        int zeros, scales; // no scales: not recognised
+    } cases[] = {
+        {"((w[k, n] - 8) * s[k/G, n])", 64, 8, 8, 1, 1},
+        {"(w[k, n] * s[k/G, n])", 64, 0, 0, 0, 1},
+        {"(i[k, n] * c[n])", 0, 0, 0, 0, 1},
+        {"((w[k, n] - z[k/G, n]) * s[k/G, n])", 64, 0, 15, 1, 1},
+        {"((w[k, n] - z[k/G, n] - 1) * s[k/G, n])", 64, 1, 16, 2, 1},
+        {"((w[k, n] - (z[k/G, n] + 1)) * s[k/G, n])", 64, 1, 16, 1, 1},
+        {"((w[k, n] - z[k/G, n] - 1 - 1) * s[k/G, n])", 0, 0, 0, 0, 0},
+        {"((i[k, n] + v[n]) * s[k/G, n])", 64, -127, 128, 1, 1},
+        {"((i[k, n] + 8 - v[n]) * s[k/G, n])", 64, -136, 119, 2, 1},
+        {"((w[k, n] - z[k/G, n]) * s[k/G, n] * c[n])", 64, 0, 15, 1, 2},
+        {"((w[k, n] - 8) * s[k/128*2, n])", 128, 8, 8, 1, 1},
+        {"((w[k, n] - z[k/96, n]) * s[k/G, n])", 32, 0, 15, 1, 1},
+        {"((t[n, k] - 8) * c[n])", 0, 8, 8, 1, 1},
+        {"((w[k, n] - 8) * r[k])", 1, 8, 8, 1, 1},
+        {"((b[k, n] - 8) * c[n])", 0, 0, 0, 0, 0},
+        {"((w[k, n] - l[n]) * c[n])", 0, 0, 0, 0, 0},
+        {"((8 - w[k, n]) * c[n])", 0, 0, 0, 0, 0},
+        {"(s[k/G, n] * c[n])", 0, 0, 0, 0, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct made made = product_with(cases[i].formula);
+        CHECK_STATUS(made.status, KG_OK, &made.error);
+        if (made.status == KG_OK) {
+            const struct kg_group group = {made.problem, 0, 1};
+            struct kg_contract contract;
+            struct kg_scaled_operand scaled = {0};
+            struct kg_text reason = {0};
+            bool wanted = cases[i].scales > 0;
+            CHECK(kg_contract_read(&group, &contract, NULL));
+            bool found = kg_scaled_operand_read(&contract, 1, &scaled, &reason);
+            bool fine = found == wanted && (found || kg_text_string(&reason)[0]);
+            if (found)
+                fine = fine && scaled.group == cases[i].group &&
+                       scaled.least_zero == cases[i].least &&
+                       scaled.greatest_zero == cases[i].greatest &&
+                       scaled.scale_count == cases[i].scales && scaled.zero_count == cases[i].zeros;
+            CHECK(fine);
+            if (!fine)
+                fprintf(stderr, "%s: %s, group %lld, %d zeros from %lld to %lld, %d scales\n",
+                        cases[i].formula, found ? "found" : kg_text_string(&reason),
+                        (long long)scaled.group, scaled.zero_count, (long long)scaled.least_zero,
+                        (long long)scaled.greatest_zero, scaled.scale_count);
+            CHECK(!kg_scaled_operand_read(&contract, 0, &scaled, NULL));
+            kg_text_free(&reason);
+        }
+        unmake(&made);
+    }
+}
+
+TEST_MAIN(what_is_recognised)
