@@ -150,6 +150,7 @@ static void what_is_launched(void)
 
 // ---- The rule ----
 
+// `wanted` NULL: any family will do.
 static void check_rule(const char *op, const char *sizes, const struct kg_family *wanted)
 {
     struct made made = make_strided(definitions, op, sizes, NULL);
@@ -158,7 +159,7 @@ static void check_rule(const char *op, const char *sizes, const struct kg_family
         struct kg_choice choice;
         kg_choice_guess(made.problem, &facts, &kg_target_cuda, &choice);
         bool fine = choice.count == 1 && is_valid(choice.matches[0], &choice.configs[0]) &&
-                    choice.matches[0]->family == wanted;
+                    (!wanted || choice.matches[0]->family == wanted);
         CHECK(fine);
         if (!fine)
             fprintf(stderr, "%s %s: %s\n", op, sizes, choice.matches[0]->family->name);
@@ -175,6 +176,9 @@ static void what_the_rule_takes(void)
         check_rule(ops[i], "M=4096 N=4096 K=4096 T=f16", &kg_cuda_contract_scaled_wgmma);
         check_rule(ops[i], "M=4 N=4104 K=4096 T=f16", &kg_cuda_contract_scaled);
         check_rule(ops[i], "M=1024 N=4104 K=4096 T=f16", &kg_cuda_contract_scaled_wgmma);
+        check_rule(ops[i], "M=0 N=4096 K=4096 T=f16", NULL);
+        check_rule(ops[i], "M=4 N=0 K=4096 T=f16", NULL);
+        check_rule(ops[i], "M=4 N=4096 K=0 T=f16", NULL);
     }
     // Lanes load whole words where they can.
     static const char *const sizes[] = {"M=1 N=18776 K=15872 T=f16", "M=3 N=2232 K=7584 T=f16",

@@ -418,7 +418,8 @@ static void each_config(struct kg_cuda_contract_plan *plan, take_plan *take, voi
             for (int way = 0; way < 3; way++) { // stream-K, whole tiles, slices for all SMs
                 plan->config.stages = stages;
                 plan->config.split_k = way;
-                int64_t slices = plan->facts->units / kg_cuda_contract_tiles(plan);
+                int64_t tiles = kg_cuda_contract_tiles(plan);
+                int64_t slices = tiles > 0 ? plan->facts->units / tiles : 0;
                 if (way == 2 && slices < 2)
                     break;
                 if (way == 2)
