@@ -131,6 +131,9 @@ static void what_is_launched(void)
     CHECK(grids.scratch == (size_t)(4096 + 128) * 17 * 128);
     CHECK(grids.maps[WEIGHTS].tensor == KG_MAP_SCRATCH && grids.maps[WEIGHTS].offset == 0);
     CHECK(grids.maps[ZEROS].offset == (size_t)4096 * 17 * 128);
+    // So is a single line that ends within an element of its map, which TMA would read behind.
+    grids = launches("column", "M=1 N=42 K=1 T=f16", "tile_m=8 tile_n=256 stages=8 split_k=1");
+    CHECK(grids.grids[PACK].blocks[0] == 1 && grids.grids[WGMMA].blocks[0] == 1);
     // What it cannot load at all, and sums of nothing, are another function's.
     static const char *const others[] = {"M=200 N=4101 K=4096 T=f16", "M=200 N=4096 K=4095 T=f16",
                                          "M=200 N=77 K=33 T=f16", "M=200 N=4096 K=0 T=f16"};
