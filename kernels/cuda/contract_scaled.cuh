@@ -401,18 +401,15 @@ KG_INLINE void kg_scaled_epilogue(const JOB &job, const kg_tile_task &task, floa
     for (int turn = 0; turn < turns; turn++) {
         const int unit = turn * TILE::threads + threadIdx.x, at = unit < units ? unit : 0;
         const int64_t row = task.row + at / per_row, column = task.column + at % per_row * 8;
-        const int count = unit < units ? kg_row8_count(row, job.rows(), column, job.columns()) : 0;
-        float *from = shared + at / per_row * TILE::pitch + at % per_row * 8;
-        kg_row8 sums8 = kg_scaled_row8<TILE>(from);
-        if (count > 0) // what is computed again is read from here
-#pragma unroll
-            for (int i = 0; i < 8; i++)
-                from[i] = sums8.at[i];
-        kg_row8_recompute(job, sums8, from, task, row, column, count, 0.0f);
+        const int count =
+            unit < units ? kg_row_count<8>(row, job.rows(), column, job.columns()) : 0;
+        kg_row8 sums8 =
+            kg_scaled_row8<TILE>(shared + at / per_row * TILE::pitch + at % per_row * 8);
+        kg_row_recompute(job, sums8, task, row, column, count, 0.0f);
         if (count == 0)
             continue;
         if constexpr (SPLIT == 1)
-            kg_row8_store(job, sums8, task.item, row, column, count);
+            kg_row_store(job, sums8, task.item, row, column, count);
         else
             kg_row8_store_partial(
                 scratch +

@@ -7,10 +7,9 @@
 // The sums of a run of K steps with the same scales are scaled in f32 and added to the total.
 // Without runs, there is only the total, which is scaled at its end.
 //
-// A word of weights has eight adjacent columns at one K index. Consumer c of 0 and 1 takes columns
-// 4 * c to 4 * c + 3 of it: those that lane 4 * r + t of warp w has are, in the two instructions of
-// a K step, rows r and r + 8 of the warp's 16. So the column of the tile is 64 * w + 8 * r + 4 * c
-// + i. (The weights are the struct of contract_scaled.cuh.)
+// A consumer has 128 columns, a warp 32 of these. Lane 4 * r + t has the four from 4 * r on, which
+// are half a word of weights at one K index: in the two instructions of a K step they are rows r
+// and r + 8 of the warp's 16. (The weights are the struct of contract_scaled.cuh.)
 //
 // K steps are divided evenly among the blocks by stream-K: those of a tile store partial tiles, and
 // the last of them adds up.
@@ -155,12 +154,11 @@ struct kg_tall_sums {
 template <class Block>
 struct kg_tall_words {
     uint32_t even, odd;
-    KG_METHOD kg_tall_words()
+    KG_METHOD explicit kg_tall_words(int column) // the first of the lane's
     {
-        const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
-        const uint32_t chunk = warp * 2 + lane / 16, line = lane % 4 * 2;
-        even = Block::row_bytes + line * 128 + (chunk ^ line) * 16 + lane / 4 % 4 * 4;
-        odd = Block::row_bytes + (line + 1) * 128 + (chunk ^ (line + 1)) * 16 + lane / 4 % 4 * 4;
+        const uint32_t line = threadIdx.x % 4 * 2, chunk = column / 32, word = column / 8 % 4;
+        even = Block::row_bytes + line * 128 + (chunk ^ line) * 16 + word * 4;
+        odd = Block::row_bytes + (line + 1) * 128 + (chunk ^ (line + 1)) * 16 + word * 4;
     }
     KG_METHOD static uint32_t load(uint32_t place)
     {
@@ -205,11 +203,15 @@ template <class Block, class WEIGHTS>
 struct kg_tall_loop {
     typedef kg_tall_scales<Block, WEIGHTS> scales_type;
     static constexpr int batch = Block::batch, batches = 4 / batch; // of a stage
+    static constexpr int count = Block::unit / 16 / batch, run = Block::run / 16 / batch;
+    // The batch of a unit that a loop begins with, and whether it has to be a run's first.
+    static constexpr int middle = Block::has_runs ? run / 2 : 0;
+    static constexpr bool waits_for_all = middle == 0;
     const kg_tall_shared &shared;
     kg_tall_place<Block> &at; // of what is read next
     kg_tall_lane<Block, WEIGHTS> &lane;
     const kg_tall_words<Block> places;
-    const uint32_t halves;
+    const uint32_t halves; // which of a word are the lane's
     uint32_t stage, ahead; // addresses: of the stage that is multiplied, and of that read next
     uint32_t before = 0;   // and of the barrier that says that the last stage is free
     int k, until;          // K indices: of the stage that is read next, and where the piece ends
@@ -218,10 +220,10 @@ struct kg_tall_loop {
     scales_type scales, next; // of the run whose sums are not all added, and of the one that begins
 
     KG_METHOD kg_tall_loop(const kg_tall_shared &shared_, kg_tall_place<Block> &at_,
-                           kg_tall_lane<Block, WEIGHTS> &lane_, const kg_tall_piece &piece,
-                           int consumer)
-        : shared(shared_), at(at_), lane(lane_), halves(consumer ? 0x7632 : 0x5410),
-          k(piece.first * Block::unit), until(piece.until * Block::unit)
+                           kg_tall_lane<Block, WEIGHTS> &lane_, const kg_tall_piece &piece)
+        : shared(shared_), at(at_), lane(lane_), places(lane_.place),
+          halves(lane_.place % 8 ? 0x7632 : 0x5410), k(piece.first * Block::unit),
+          until(piece.until * Block::unit)
     {
         find_ahead();
         stage = ahead;
@@ -255,30 +257,35 @@ struct kg_tall_loop {
             left[turn][i].convert(words[turn][i], halves, lane.biases);
     }
     template <int TILE>
-    KG_METHOD void multiply(kg_tall_sums<Block> &sums, int turn, int step, uint64_t right, int more)
+    KG_METHOD void multiply(kg_tall_sums<Block> &sums, int turn, uint64_t right, int more)
     {
-        Block::instruction::multiply(sums.at[TILE], left[turn][step].at[TILE],
-                                     kg_wgmma_behind(right, step * 32), more);
+#pragma unroll
+        for (int step = 0; step < batch; step++)
+            Block::instruction::multiply(sums.at[TILE], left[turn][step].at[TILE],
+                                         kg_wgmma_behind(right, step * 32), step > 0 ? 1 : more);
+        kg_wgmma_commit();
     }
 
-    // The stages of a unit. While the products of a batch are computed, the next one's weights are
-    // converted, in registers that the batch before has read, and those of the batch after it are
-    // read: behind the end of the piece, these are of no use. The sums of a run are added to the
-    // total, those of the second instruction while the first one of the next run is computed.
-    KG_METHOD void unit(kg_tall_sums<Block> &total, kg_tall_sums<Block> &sums, bool more)
+    // Batches FIRST to LAST of a unit, or of the next one where they are beyond `count`. While the
+    // products of a batch are computed, the next one's weights are converted, in registers that the
+    // batch before has read, and those of the batch after it are read: behind the end of the piece,
+    // these are of no use. The sums of a run are added to the total: those of either instruction
+    // while the other one's products are computed.
+    template <int FIRST, int LAST>
+    KG_METHOD void multiply_batches(kg_tall_sums<Block> &total, kg_tall_sums<Block> &sums,
+                                    bool more)
     {
-        constexpr int count = Block::unit / 16 / batch, run = Block::run / 16 / batch;
         uint32_t empty = kg_shared_address(&shared.empty[at.stage]);
 #pragma unroll
-        for (int number = 0; number < count; number++) {
+        for (int number = FIRST; number < LAST; number++) {
             const int of_stage = number % batches, turn = number % 2;
             const bool begins = Block::has_runs && number % run == 0;
             const bool ends = Block::has_runs && (number + 1) % run == 0;
+            const int adds = begins ? 0 : number > 0 || more;
             const uint64_t right =
                 kg_wgmma_behind(kg_wgmma_whole(kg_wgmma_tile(stage, 16)), of_stage * batch * 32);
             kg_wgmma_begin();
-            multiply<0>(sums, turn, 0, right, begins ? 0 : number > 0 || more);
-            kg_wgmma_commit();
+            multiply<0>(sums, turn, right, adds);
             if (begins) {
                 kg_wgmma_wait<1>();
                 sums.template settle<1>();
@@ -286,13 +293,7 @@ struct kg_tall_loop {
                 scales = next;
                 kg_wgmma_begin();
             }
-            multiply<1>(sums, turn, 0, right, begins ? 0 : number > 0 || more);
-#pragma unroll
-            for (int i = 1; i < batch; i++) {
-                multiply<0>(sums, turn, i, right, 1);
-                multiply<1>(sums, turn, i, right, 1);
-            }
-            kg_wgmma_commit();
+            multiply<1>(sums, turn, right, adds);
             if (of_stage == batches - 2) {
                 at.next();
                 k += Block::depth;
@@ -309,8 +310,8 @@ struct kg_tall_loop {
             if (of_stage == 0)
                 release();
             convert(1 - turn);
-            if (ends) { // waiting for the first product alone makes compilers serialise all of them
-                kg_wgmma_wait<0>();
+            if (ends) {
+                kg_wgmma_wait<waits_for_all ? 0 : 1>();
                 sums.template settle<0>();
                 total.template add<0>(sums, scales, lane.weights);
             }
@@ -321,31 +322,36 @@ struct kg_tall_loop {
             }
         }
     }
+    // All units. Where a run ends within what a loop repeats, compilers see that only one of the
+    // products is waited for; otherwise they would serialise all.
+    KG_METHOD void multiply_units(kg_tall_sums<Block> &total, kg_tall_sums<Block> &sums, int units)
+    {
+        multiply_batches<0, middle>(total, sums, false);
+#pragma unroll 1
+        for (bool more = middle > 0; units > (middle > 0); units--, more = true)
+            multiply_batches<middle, middle + count>(total, sums, more);
+        multiply_batches<middle, middle == 0 ? 0 : count>(total, sums, true);
+    }
 };
 
 // The sums of a piece.
 template <class Block, class WEIGHTS>
 KG_INLINE void kg_tall_consume(kg_tall_sums<Block> &total, kg_tall_lane<Block, WEIGHTS> &lane,
                                kg_tall_place<Block> &at, const kg_tall_shared &shared,
-                               const kg_tall_piece &piece, int consumer)
+                               const kg_tall_piece &piece)
 {
-    kg_tall_loop<Block, WEIGHTS> loop(shared, at, lane, piece, consumer);
+    kg_tall_loop<Block, WEIGHTS> loop(shared, at, lane, piece);
     total.clear();
     if constexpr (Block::has_runs) {
         kg_tall_sums<Block> sums;
         sums.clear(); // of no run
         loop.scales.clear();
-#pragma unroll 1
-        while (loop.k < loop.until)
-            loop.unit(total, sums, false);
+        loop.multiply_units(total, sums, piece.until - piece.first);
         kg_wgmma_wait<0>();
         sums.template settle<1>();
         total.template add<1>(sums, loop.scales, lane.weights);
     } else {
-        bool more = false;
-#pragma unroll 1
-        for (; loop.k < loop.until; more = true)
-            loop.unit(total, total, more);
+        loop.multiply_units(total, total, piece.until - piece.first);
         kg_wgmma_wait<0>();
         total.template settle<0>();
         total.template settle<1>();
@@ -410,32 +416,44 @@ KG_INLINE void kg_tall_add_partials(kg_tall_sums<Block> &sums, char *scratch, in
 
 // ---- The epilogue ----
 
-// Finishes a tile, eight rows at a time, through one of two buffers in turns: who is past the
-// barrier of a turn has read what was stored in the turn before. Sums that are not finite are
-// computed again: scales may be infinite.
+// The four columns of a lane, `from` on, in row `number` of those that it has in the tile.
+template <class Block>
+KG_INLINE kg_row_sums<4> kg_tall_row(const kg_tall_sums<Block> &sums, int number)
+{
+    const int at = number / 2 * 4 + number % 2;
+    return {{sums.at[0][at], sums.at[0][at + 2], sums.at[1][at], sums.at[1][at + 2]}};
+}
+
+// Finishes a tile. Sums that are not finite are computed again: scales may be infinite.
 template <class Block, class JOB>
 KG_INLINE void kg_tall_finish(const JOB &job, const kg_tall_sums<Block> &sums,
-                              const kg_tile_task &task, float *store, int &turn, int consumer)
+                              const kg_tile_task &task, int64_t column)
 {
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
-    const int mine = warp * 64 + lane / 4 * 8 + consumer * 4;
-    const int unit = consumer * 128 + threadIdx.x % 128, at_row = unit / 32, at = unit % 32 * 8;
+    const int64_t first = task.row + threadIdx.x % 4 * 2, left = job.columns() - column;
+    bool is_plain = left >= 4 || left <= 0;
 #pragma unroll
-    for (int first = 0; first < Block::rows; first += 8, turn ^= 1) {
-        float *buffer = store + turn * (8 * Block::pitch);
+    for (int i = 0; i < Block::m_tiles * Block::sums; i++)
+        is_plain = is_plain && kg_sum_is_reliable(sums.at[i / Block::sums][i % Block::sums], 0.0f);
+    if (__all_sync(0xffffffff, is_plain)) {
 #pragma unroll
-        for (int i = 0; i < 2; i++)
-            *reinterpret_cast<float4 *>(buffer + (lane % 4 * 2 + i) * Block::pitch + mine) =
-                make_float4(sums.at[0][first / 2 + i], sums.at[0][first / 2 + 2 + i],
-                            sums.at[1][first / 2 + i], sums.at[1][first / 2 + 2 + i]);
-        kg_tiles_meet<Block::consumer_threads>(1);
-        const int64_t row = task.row + first + at_row, column = task.column + at;
-        const int count = kg_row8_count(row, job.rows(), column, job.columns());
-        float *from = buffer + at_row * Block::pitch + at;
-        kg_row8 sums8 = kg_row8_load(from);
-        kg_row8_recompute(job, sums8, from, task, row, column, count, 0.0f);
-        if (count > 0)
-            kg_row8_store(job, sums8, task.item, row, column, count);
+        for (int i = 0; i < Block::rows / 4; i++) {
+            const int64_t row = first + i / 2 * 8 + i % 2;
+            if (row < job.rows() && left > 0)
+                kg_row_store_all(job, kg_tall_row<Block>(sums, i), task.item, row, column);
+        }
+        return;
+    }
+    kg_row_sums<4> rows[Block::rows / 4]; // in local memory
+#pragma unroll
+    for (int i = 0; i < Block::rows / 4; i++)
+        rows[i] = kg_tall_row<Block>(sums, i);
+#pragma unroll 1
+    for (int i = 0; i < Block::rows / 4; i++) {
+        const int64_t row = first + i / 2 * 8 + i % 2;
+        const int count = kg_row_count<4>(row, job.rows(), column, job.columns());
+        kg_row_sums<4> four = rows[i];
+        kg_row_recompute(job, four, task, row, column, count, 0.0f);
+        kg_row_store(job, four, task.item, row, column, count);
     }
 }
 
@@ -446,14 +464,13 @@ KG_INLINE void kg_tall_consumer(const JOB &job, const WEIGHTS &weights,
                                 const kg_tall_shared &shared, char *scratch)
 {
     const int consumer = kg_warp_number() / 4 - 1;
-    const int column = threadIdx.x / 32 % 4 * 64 + (int)threadIdx.x % 32 / 4 * 8 + consumer * 4;
+    const int column = (int)(threadIdx.x - 128) / 4 * 4;
     kg_tall_place<Block> at;
-    int turn = 0;
     for (kg_tall_work<Block> work(job); work.is_left(); work.next()) {
         const kg_tall_piece piece = work.piece(job.depth());
         kg_tall_lane<Block, WEIGHTS> lane(weights, piece.task, column, job.columns());
         kg_tall_sums<Block> total;
-        kg_tall_consume<Block>(total, lane, at, shared, piece, consumer);
+        kg_tall_consume<Block>(total, lane, at, shared, piece);
         if constexpr (Block::stream_k) {
             if (piece.until < work.units) {
                 kg_tall_store_partial<Block>(total, scratch, consumer);
@@ -464,7 +481,7 @@ KG_INLINE void kg_tall_consumer(const JOB &job, const WEIGHTS &weights,
                     total, scratch, kg_stream_k_block(&work.stream_k, piece.tile * work.units),
                     consumer);
         }
-        kg_tall_finish<Block>(job, total, piece.task, shared.store, turn, consumer);
+        kg_tall_finish<Block>(job, total, piece.task, lane.column);
     }
 }
 

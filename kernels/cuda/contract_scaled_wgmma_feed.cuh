@@ -23,7 +23,7 @@ struct kg_tall_block {
                                                  : 16;
     static constexpr int unit = has_runs && run > depth ? run : depth;
     // K steps of 16 whose products are issued at once, as far as there are registers.
-    static constexpr int batch = ROWS <= 64 && run >= 32 ? 2 : 1;
+    static constexpr int batch = ROWS <= 64 && run >= 64 ? 2 : 1;
     static constexpr int groups = !STAGED           ? 0
                                   : GROUP % 64 == 0 ? 1
                                                     : 64 / GROUP + (64 % GROUP != 0);
@@ -32,8 +32,6 @@ struct kg_tall_block {
     static constexpr int zero_bytes = STAGES_ZEROS ? groups * columns / 2 : 0;
     static constexpr int scales_at = row_bytes + weight_bytes, zeros_at = scales_at + scale_bytes;
     static constexpr int stage_bytes = (zeros_at + zero_bytes + 1023) / 1024 * 1024;
-    // The epilogue finishes eight rows at a time.
-    static constexpr int pitch = columns + 8, store_bytes = 2 * 8 * pitch * 4;
     static constexpr int partial_bytes = ROWS * columns * 4;
     static_assert(ROWS % 8 == 0 && GROUP % 16 == 0, "whole instructions");
 };
@@ -54,7 +52,6 @@ struct kg_tall_place {
 
 struct kg_tall_shared {
     char *ring;
-    float *store;
     uint64_t *full, *empty;
 };
 
@@ -62,9 +59,8 @@ template <class Block>
 KG_INLINE kg_tall_shared kg_tall_shared_of(char *shared)
 {
     char *ring = shared + (1024 - kg_shared_address(shared) % 1024) % 1024;
-    char *store = ring + Block::stages * Block::stage_bytes;
-    uint64_t *full = (uint64_t *)(store + Block::store_bytes);
-    return {ring, (float *)store, full, full + Block::stages};
+    uint64_t *full = (uint64_t *)(ring + Block::stages * Block::stage_bytes);
+    return {ring, full, full + Block::stages};
 }
 
 // ---- Work ----

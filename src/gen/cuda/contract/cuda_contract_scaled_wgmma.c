@@ -16,7 +16,7 @@ enum { PACK, MULTIPLY, ANY, FUNCTIONS };
 enum { MAP_ROWS, MAP_LAST, MAP_WEIGHTS, MAP_SCALES, MAP_ZEROS, MAPS };
 // As the skeleton has them.
 enum { COLUMNS = 256, DEPTH = 64, CONSUMERS = 2, GROUP = 128, THREADS = GROUP * (CONSUMERS + 1) };
-enum { ROUND = 1024, STORE_BYTES = 2 * 8 * (COLUMNS + 8) * 4, OF_INSTRUCTION = 8 };
+enum { ROUND = 1024, OF_INSTRUCTION = 8 };
 // Rows of a tile: accumulators of the runs of K steps and of the total have to fit.
 enum { MAX_ROWS = 192, MAX_ROWS_WITH_RUNS = 96 };
 // The shape of a block of the other functions.
@@ -63,7 +63,7 @@ static int64_t stage_bytes(const struct kg_cuda_contract_plan *plan)
 static int64_t shared_bytes(const struct kg_cuda_contract_plan *plan)
 {
     enum { BARRIERS = 16 };
-    return ROUND + STORE_BYTES + plan->config.stages * (stage_bytes(plan) + BARRIERS);
+    return ROUND + plan->config.stages * (stage_bytes(plan) + BARRIERS);
 }
 
 static int max_rows(const struct kg_cuda_contract_plan *plan)
