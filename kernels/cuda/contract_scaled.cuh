@@ -18,6 +18,8 @@
 // - ADJACENT_SCALES: the scale is an element of an array of 16-bit floats, and those of eight
 //   columns lie side by side: scales() + scale_place(item, step, column); widen_scale(element) is
 //   its value
+// - NARROW_SCALES: these are f16
+// - ONE_ZERO: all zero points are the same 4-bit integer, whose bits are ZERO; else ZERO is 0
 // - ADJACENT_ZEROS: zero points are an array of 4-bit integers and lie like that, beginning at the
 //   element zero_place(item, step, column) of zeros(); ZERO_FLIP is 8 if they are signed, else 0
 

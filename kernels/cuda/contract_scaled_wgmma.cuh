@@ -4,8 +4,10 @@
 // read weights from there, make exact 16-bit numbers of them in registers and multiply these by
 // wgmma, as its left operand. Weights are 256 columns of a tile, so that few rows cost little.
 //
-// The sums of a run of K steps with the same scales are scaled in f32 and added to the total.
-// Without runs, there is only the total, which is scaled at its end.
+// Sums are kept in units of the scale of their column. Where a run of K steps begins that has other
+// scales, they are multiplied by the old scale over the new one: two more roundings in f32 for each
+// run, and half the registers of separate sums for each run. At the end they are multiplied by the
+// latest scale.
 //
 // A consumer has 128 columns, a warp 32 of these. Lane 4 * r + t has the four from 4 * r on, which
 // are half a word of weights at one K index: in the two instructions of a K step they are rows r
@@ -16,60 +18,58 @@
 
 // ---- Scales and zero points ----
 
-// Those of a lane's four columns in a run. Scales that come through the ring stay as they are until
-// they are used.
-template <class Block, class WEIGHTS>
-struct kg_tall_scales {
-    uint32_t pairs[2];
-    float scales[4];
-    KG_METHOD void clear()
-    {
-        pairs[0] = pairs[1] = 0;
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            scales[i] = 0;
-    }
-    KG_METHOD float of(const WEIGHTS &weights, int i) const
-    {
-        if constexpr (Block::staged)
-            return weights.widen_scale((uint16_t)(pairs[i / 2] >> i % 2 * 16));
-        else
-            return scales[i];
-    }
-};
+// u / s, as exactly as two roundings allow. Infinite or NaN if a scale is, or is very small.
+KG_INLINE float kg_tall_quotient(float u, float s)
+{
+    float inverse;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(s));
+    inverse = __fmaf_rn(inverse, __fmaf_rn(-s, inverse, 1.0f), inverse);
+    return __fmul_rn(u, inverse);
+}
 
+// What a lane knows of its four columns.
 template <class Block, class WEIGHTS>
 struct kg_tall_lane {
+    // Scales that are not f16 may be so far apart that sums in units of one underflow in units of
+    // the other.
+    static constexpr bool is_watched = Block::has_runs && !WEIGHTS::NARROW_SCALES;
     const WEIGHTS &weights;
     int64_t item, column, last; // the first of its columns; the last one of the output
     int depth;
     uint32_t place; // of the first column in the tile
     uint32_t biases[4];
+    float unit[4];                        // the latest scales that are not 0
+    uint32_t kept = 0xffffffff;           // integers whose scale is not 0: two of each column
+    float least = INFINITY, greatest = 0; // of all scales
 
     KG_METHOD kg_tall_lane(const WEIGHTS &weights_, const kg_tile_task &task, int column_,
                            int64_t columns)
         : weights(weights_), item(task.item), column(task.column + column_), last(columns - 1),
           depth((int)task.stop), place(column_)
     {
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            unit[i] = 1;
     }
-    // Takes zero points and scales of the run of K index `k`, which the stage at `address` has.
-    KG_METHOD void take(kg_tall_scales<Block, WEIGHTS> &scales, uint32_t address, int k)
+    KG_METHOD void load_scales(float (&scales)[4], uint32_t address, int run, int k) const
     {
-        const int first = k / 64 * 64;
-        int run = 0;
-        if constexpr (Block::staged && Block::group % 64 != 0)
-            run = k / Block::group - first / Block::group;
-        k = k < depth ? k : depth - 1;
-        if constexpr (Block::staged)
+        if constexpr (Block::staged) {
+            uint32_t pairs[2];
             asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];"
-                         : "=r"(scales.pairs[0]), "=r"(scales.pairs[1])
+                         : "=r"(pairs[0]), "=r"(pairs[1])
                          : "r"(address + Block::scales_at + (run * Block::columns + place) * 2)
                          : "memory");
-        else
 #pragma unroll
             for (int i = 0; i < 4; i++)
-                scales.scales[i] = weights.scale(item, k, kg_min_i64(column + i, last));
-        int zeros[4];
+                scales[i] = weights.widen_scale((uint16_t)(pairs[i / 2] >> i % 2 * 16));
+        } else {
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                scales[i] = weights.scale(item, k, kg_min_i64(column + i, last));
+        }
+    }
+    KG_METHOD void load_zeros(int (&zeros)[4], uint32_t address, int run, int k) const
+    {
         if constexpr (Block::stages_zeros) {
             uint16_t word;
             asm volatile("ld.shared.u16 %0, [%1];"
@@ -85,10 +85,51 @@ struct kg_tall_lane {
             for (int i = 0; i < 4; i++)
                 zeros[i] = weights.zero(item, k, kg_min_i64(column + i, last));
         }
+    }
+    // Takes zero points and scales of the run of K index `k`, which the stage at `address` has.
+    // `by`: what sums are multiplied by, which then are in units of the new scales. Integers whose
+    // scale is 0 are left out of the sums: their zero point takes their place.
+    KG_METHOD void take(uint32_t address, int k, float (&by)[4])
+    {
+        const int first = k / 64 * 64;
+        int run = 0, zeros[4];
+        if constexpr (Block::staged && Block::group % 64 != 0)
+            run = k / Block::group - first / Block::group;
+        k = k < depth ? k : depth - 1;
+        load_zeros(zeros, address, run, k);
+        if constexpr (Block::has_runs) {
+            float scales[4];
+            load_scales(scales, address, run, k);
+            kept = 0xffffffff;
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                const bool is_left_out = scales[i] == 0;
+                const float scale = is_left_out ? unit[i] : scales[i];
+                kept = is_left_out ? kept & ~(0x000f000fu << i * 4) : kept;
+                if constexpr (!WEIGHTS::ONE_ZERO)
+                    zeros[i] = is_left_out ? 0 : zeros[i];
+                by[i] = kg_tall_quotient(unit[i], scale);
+                unit[i] = scale;
+                if constexpr (is_watched) {
+                    least = fminf(least, fabsf(scale));
+                    greatest = fmaxf(greatest, fabsf(scale));
+                }
+            }
+        } else {
+            load_scales(unit, address, run, k);
+        }
         biases[0] = Block::number::template bias_of<0>(zeros[0]);
         biases[1] = Block::number::template bias_of<1>(zeros[1]);
         biases[2] = Block::number::template bias_of<2>(zeros[2]);
         biases[3] = Block::number::template bias_of<3>(zeros[3]);
+    }
+    // What the sums of column `i` are multiplied by at the end; NaN if they may have underflowed.
+    KG_METHOD float factor(int i) const
+    {
+        if constexpr (is_watched)
+            if (!(greatest <= least * 0x1p40f && greatest < 0x1p125f && least > 0x1p-125f))
+                return NAN;
+        return unit[i];
     }
 };
 
@@ -112,13 +153,12 @@ struct kg_tall_sums {
         for (int i = 0; i < Block::sums; i++)
             asm volatile("" : "+f"(at[TILE][i])::"memory");
     }
-    template <int TILE, class SCALES, class WEIGHTS>
-    KG_METHOD void scale(const SCALES &scales, const WEIGHTS &weights)
+    template <int TILE>
+    KG_METHOD void scale(const float (&by)[4])
     {
-        const float by[2] = {scales.of(weights, TILE * 2), scales.of(weights, TILE * 2 + 1)};
 #pragma unroll
         for (int i = 0; i < Block::sums; i++)
-            at[TILE][i] *= by[i / 2 % 2];
+            at[TILE][i] *= by[TILE * 2 + i / 2 % 2];
     }
     KG_METHOD void add(const kg_tall_sums &more)
     {
@@ -138,14 +178,6 @@ struct kg_tall_sums {
 #pragma unroll
         for (int i = 0; i < Block::m_tiles * Block::sums; i += 4)
             kg_partial_load(&at[i / Block::sums][i % Block::sums], &from[i / 4 * 128]);
-    }
-    template <int TILE, class SCALES, class WEIGHTS>
-    KG_METHOD void add(const kg_tall_sums &of_run, const SCALES &scales, const WEIGHTS &weights)
-    {
-        const float by[2] = {scales.of(weights, TILE * 2), scales.of(weights, TILE * 2 + 1)};
-#pragma unroll
-        for (int i = 0; i < Block::sums; i++)
-            at[TILE][i] = __fmaf_rn(of_run.at[TILE][i], by[i / 2 % 2], at[TILE][i]);
     }
 };
 
@@ -180,13 +212,19 @@ struct kg_tall_words {
 template <class Block>
 struct kg_tall_left {
     uint32_t at[Block::m_tiles][4];
-    // Of words that are used no earlier than here.
-    KG_METHOD void convert(uint32_t (&words)[4], uint32_t halves, const uint32_t (&biases)[4])
+    // Of words that are used no earlier than here; ZERO takes the place of those not kept.
+    template <uint32_t ZERO>
+    KG_METHOD void convert(uint32_t (&words)[4], uint32_t halves, uint32_t kept,
+                           const uint32_t (&biases)[4])
     {
         typedef typename Block::number number;
         asm volatile("" : "+r"(words[0]), "+r"(words[1]), "+r"(words[2]), "+r"(words[3]));
-        const uint32_t first = __byte_perm(words[0], words[1], halves);
-        const uint32_t second = __byte_perm(words[2], words[3], halves);
+        uint32_t first = __byte_perm(words[0], words[1], halves);
+        uint32_t second = __byte_perm(words[2], words[3], halves);
+        if constexpr (Block::has_runs) {
+            first = (first & kept) | (ZERO & ~kept);
+            second = (second & kept) | (ZERO & ~kept);
+        }
         at[0][0] = number::template pair_of<0>(first, biases[0]);
         at[0][1] = number::template pair_of<1>(first, biases[1]);
         at[0][2] = number::template pair_of<0>(second, biases[0]);
@@ -201,23 +239,22 @@ struct kg_tall_left {
 // How a consumer goes through the stages of a piece, some steps at a time.
 template <class Block, class WEIGHTS>
 struct kg_tall_loop {
-    typedef kg_tall_scales<Block, WEIGHTS> scales_type;
     static constexpr int batch = Block::batch, batches = 4 / batch; // of a stage
     static constexpr int count = Block::unit / 16 / batch, run = Block::run / 16 / batch;
-    // The batch of a unit that a loop begins with, and whether it has to be a run's first.
+    // The batch of a unit that a loop begins with.
     static constexpr int middle = Block::has_runs ? run / 2 : 0;
-    static constexpr bool waits_for_all = middle == 0;
     const kg_tall_shared &shared;
     kg_tall_place<Block> &at; // of what is read next
     kg_tall_lane<Block, WEIGHTS> &lane;
     const kg_tall_words<Block> places;
     const uint32_t halves; // which of a word are the lane's
-    uint32_t stage, ahead; // addresses: of the stage that is multiplied, and of that read next
-    uint32_t before = 0;   // and of the barrier that says that the last stage is free
-    int k, until;          // K indices: of the stage that is read next, and where the piece ends
+    // Addresses: of the stage that is multiplied and of the one that is read next; of the barriers
+    // that say that the former is free, and the one before it.
+    uint32_t stage, ahead, empty, before = 0;
+    int k, until; // K indices: of the stage that is read next, and where the piece ends
     uint32_t words[2][batch][4]; // of the next two batches
     kg_tall_left<Block> left[2][batch];
-    scales_type scales, next; // of the run whose sums are not all added, and of the one that begins
+    float by[4]; // what sums are multiplied by before the run that begins
 
     KG_METHOD kg_tall_loop(const kg_tall_shared &shared_, kg_tall_place<Block> &at_,
                            kg_tall_lane<Block, WEIGHTS> &lane_, const kg_tall_piece &piece)
@@ -227,9 +264,10 @@ struct kg_tall_loop {
     {
         find_ahead();
         stage = ahead;
+        empty = kg_shared_address(&shared.empty[at.stage]);
         load(0, stage, 0);
         load(1, stage, 1);
-        lane.take(next, stage, k);
+        lane.take(stage, k, by);
         convert(0);
     }
     KG_METHOD void find_ahead()
@@ -254,66 +292,72 @@ struct kg_tall_loop {
     {
 #pragma unroll
         for (int i = 0; i < batch; i++)
-            left[turn][i].convert(words[turn][i], halves, lane.biases);
+            left[turn][i].template convert<WEIGHTS::ZERO * 0x11111111u>(words[turn][i], halves,
+                                                                        lane.kept, lane.biases);
     }
     template <int TILE>
-    KG_METHOD void multiply(kg_tall_sums<Block> &sums, int turn, uint64_t right, int more)
+    KG_METHOD void multiply(kg_tall_sums<Block> &sums, int turn, uint64_t right)
     {
 #pragma unroll
         for (int step = 0; step < batch; step++)
             Block::instruction::multiply(sums.at[TILE], left[turn][step].at[TILE],
-                                         kg_wgmma_behind(right, step * 32), step > 0 ? 1 : more);
+                                         kg_wgmma_behind(right, step * 32), 1);
         kg_wgmma_commit();
     }
 
     // Batches FIRST to LAST of a unit, or of the next one where they are beyond `count`. While the
     // products of a batch are computed, the next one's weights are converted, in registers that the
     // batch before has read, and those of the batch after it are read: behind the end of the piece,
-    // these are of no use. The sums of a run are added to the total: those of either instruction
-    // while the other one's products are computed.
-    template <int FIRST, int LAST>
-    KG_METHOD void multiply_batches(kg_tall_sums<Block> &total, kg_tall_sums<Block> &sums,
-                                    bool more)
+    // these are of no use. Between two runs, the sums of either instruction are scaled while the
+    // other one's products are computed; after the LAST_OF_PIECE they are not.
+    template <int FIRST, int LAST, bool LAST_OF_PIECE>
+    KG_METHOD void multiply_batches(kg_tall_sums<Block> &sums)
     {
-        uint32_t empty = kg_shared_address(&shared.empty[at.stage]);
 #pragma unroll
         for (int number = FIRST; number < LAST; number++) {
             const int of_stage = number % batches, turn = number % 2;
-            const bool begins = Block::has_runs && number % run == 0;
-            const bool ends = Block::has_runs && (number + 1) % run == 0;
-            const int adds = begins ? 0 : number > 0 || more;
+            const bool is_last = LAST_OF_PIECE && number == LAST - 1;
+            const bool begins = Block::has_runs && number % run == 0 && number > 0;
+            const bool ends = Block::has_runs && (number + 1) % run == 0 && !is_last;
+            const bool waits_for_both = middle == 0 && number == LAST - 1;
             const uint64_t right =
                 kg_wgmma_behind(kg_wgmma_whole(kg_wgmma_tile(stage, 16)), of_stage * batch * 32);
             kg_wgmma_begin();
-            multiply<0>(sums, turn, right, adds);
+            multiply<0>(sums, turn, right);
             if (begins) {
                 kg_wgmma_wait<1>();
                 sums.template settle<1>();
-                total.template add<1>(sums, scales, lane.weights);
-                scales = next;
+                sums.template scale<1>(by);
                 kg_wgmma_begin();
             }
-            multiply<1>(sums, turn, right, adds);
+            multiply<1>(sums, turn, right);
             if (of_stage == batches - 2) {
                 at.next();
                 k += Block::depth;
                 find_ahead();
             }
             if (ends && of_stage == batches - 1)
-                lane.take(next, ahead, k);
+                lane.take(ahead, k, by);
             else if (ends)
-                lane.take(next, stage,
+                lane.take(stage,
                           k - (of_stage == batches - 2 ? Block::depth : 0) +
-                              (of_stage + 1) * batch * 16);
+                              (of_stage + 1) * batch * 16,
+                          by);
             load(turn, of_stage + 2 < batches ? stage : ahead, (of_stage + 2) % batches);
             kg_wgmma_wait<2>();
             if (of_stage == 0)
                 release();
             convert(1 - turn);
-            if (ends) {
-                kg_wgmma_wait<waits_for_all ? 0 : 1>();
+            if (ends && waits_for_both) {
+                kg_wgmma_wait<0>();
                 sums.template settle<0>();
-                total.template add<0>(sums, scales, lane.weights);
+                sums.template settle<1>();
+                sums.template scale<0>(by);
+                sums.template scale<1>(by);
+            } else if (ends) {
+                kg_wgmma_wait<1>();
+                sums.template settle<0>();
+                sums.template scale<0>(by);
             }
             if (of_stage == batches - 1) {
                 before = empty;
@@ -324,41 +368,41 @@ struct kg_tall_loop {
     }
     // All units. Where a run ends within what a loop repeats, compilers see that only one of the
     // products is waited for; otherwise they would serialise all.
-    KG_METHOD void multiply_units(kg_tall_sums<Block> &total, kg_tall_sums<Block> &sums, int units)
+    KG_METHOD void multiply_units(kg_tall_sums<Block> &sums, int units)
     {
-        multiply_batches<0, middle>(total, sums, false);
+        multiply_batches<0, middle, false>(sums);
 #pragma unroll 1
-        for (bool more = middle > 0; units > (middle > 0); units--, more = true)
-            multiply_batches<middle, middle + count>(total, sums, more);
-        multiply_batches<middle, middle == 0 ? 0 : count>(total, sums, true);
+        for (; units > Block::has_runs; units--)
+            multiply_batches<middle, middle + count, false>(sums);
+        if constexpr (Block::has_runs)
+            multiply_batches<middle, count, true>(sums);
     }
 };
 
 // The sums of a piece.
 template <class Block, class WEIGHTS>
-KG_INLINE void kg_tall_consume(kg_tall_sums<Block> &total, kg_tall_lane<Block, WEIGHTS> &lane,
+KG_INLINE void kg_tall_consume(kg_tall_sums<Block> &sums, kg_tall_lane<Block, WEIGHTS> &lane,
                                kg_tall_place<Block> &at, const kg_tall_shared &shared,
                                const kg_tall_piece &piece)
 {
+    constexpr float lowered[4] = {Block::number::lowered, Block::number::lowered,
+                                  Block::number::lowered, Block::number::lowered};
     kg_tall_loop<Block, WEIGHTS> loop(shared, at, lane, piece);
-    total.clear();
-    if constexpr (Block::has_runs) {
-        kg_tall_sums<Block> sums;
-        sums.clear(); // of no run
-        loop.scales.clear();
-        loop.multiply_units(total, sums, piece.until - piece.first);
-        kg_wgmma_wait<0>();
-        sums.template settle<1>();
-        total.template add<1>(sums, loop.scales, lane.weights);
-    } else {
-        loop.multiply_units(total, total, piece.until - piece.first);
-        kg_wgmma_wait<0>();
-        total.template settle<0>();
-        total.template settle<1>();
-        total.template scale<0>(loop.next, lane.weights);
-        total.template scale<1>(loop.next, lane.weights);
-    }
+    sums.clear();
+    sums.template settle<0>();
+    sums.template settle<1>();
+    loop.multiply_units(sums, piece.until - piece.first);
+    kg_wgmma_wait<0>();
+    sums.template settle<0>();
+    sums.template settle<1>();
     loop.release();
+    const float factors[4] = {lane.factor(0), lane.factor(1), lane.factor(2), lane.factor(3)};
+    sums.template scale<0>(factors);
+    sums.template scale<1>(factors);
+    if constexpr (Block::number::lowered != 1) {
+        sums.template scale<0>(lowered);
+        sums.template scale<1>(lowered);
+    }
 }
 
 // ---- Partial tiles ----

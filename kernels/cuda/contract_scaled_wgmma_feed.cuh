@@ -7,7 +7,6 @@
 template <class NUMBER, int ROWS, int STAGES, int GROUP, bool STREAM_K, bool STAGED,
           bool STAGES_ZEROS, class INSTRUCTION>
 struct kg_tall_block {
-    typedef NUMBER number;
     typedef INSTRUCTION instruction;
     static constexpr int rows = ROWS, columns = 256, depth = 64, stages = STAGES, group = GROUP;
     static constexpr bool stream_k = STREAM_K, staged = STAGED, stages_zeros = STAGES_ZEROS;
@@ -15,6 +14,8 @@ struct kg_tall_block {
     static constexpr int m_tiles = 2;     // instructions of a consumer in a K step
     static constexpr int sums = ROWS / 2; // accumulators of a thread in one of these
     static constexpr bool has_runs = GROUP > 0;
+    // Sums in units of scales that are far apart must not underflow.
+    typedef typename kg_scaled_lifted<NUMBER, has_runs>::number number;
     // K indices after which sums are scaled, at most 128; blocks divide the work in units of whole
     // stages and runs. And the groups that a stage touches.
     static constexpr int run = GROUP % 128 == 0  ? 128
@@ -22,8 +23,8 @@ struct kg_tall_block {
                                : GROUP % 32 == 0 ? 32
                                                  : 16;
     static constexpr int unit = has_runs && run > depth ? run : depth;
-    // K steps of 16 whose products are issued at once, as far as there are registers.
-    static constexpr int batch = ROWS <= 64 && run >= 64 ? 2 : 1;
+    // K steps of 16 whose products are issued at once.
+    static constexpr int batch = run >= 64 ? 2 : 1;
     static constexpr int groups = !STAGED           ? 0
                                   : GROUP % 64 == 0 ? 1
                                                     : 64 / GROUP + (64 % GROUP != 0);
