@@ -1,8 +1,8 @@
-// A product with an operand of quantised weights, on the tensor cores of sm_90a. A producer thread
-// loads both operands by TMA into a ring of stages in shared memory: rows (tokens) as they are,
-// weights as packed integers, with their scales and zero points. Two warp groups, the consumers,
-// read weights from there, make exact 16-bit numbers of them in registers and multiply these by
-// wgmma, as its left operand. Weights are 256 columns of a tile, so that few rows cost little.
+// A product with an operand of quantised weights, on the tensor cores of sm_90a. A producer loads
+// both operands into a ring of stages in shared memory: rows (tokens) as they are, weights as
+// packed integers, with their scales and zero points. Two warp groups, the consumers, read weights
+// from there, make exact 16-bit numbers of them in registers and multiply these by wgmma, as its
+// left operand. Weights are 256 columns of a tile, so that few rows cost little.
 //
 // Sums are kept in units of the scale of their column. Where a run of K steps begins that has other
 // scales, they are multiplied by the old scale over the new one: two more roundings in f32 for each
@@ -537,21 +537,26 @@ KG_INLINE void kg_contract_scaled_wgmma(const JOB &job, const WEIGHTS &weights,
     extern __shared__ char kg_tall_ring[];
     const kg_tall_shared shared = kg_tall_shared_of<Block>(kg_tall_ring);
     const int warp = kg_warp_number();
+    const bool copies_words = !kg_map_is_there(*maps.weights);
     if (threadIdx.x == 0) {
         for (int s = 0; s < Block::stages; s++) {
-            kg_tiles_barrier(&shared.full[s], 1);
+            kg_tiles_barrier(&shared.full[s], copies_words ? 1 + 128 : 1);
             kg_tiles_barrier(&shared.empty[s], Block::consumers * 4);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    } else if (threadIdx.x == 32) {
+        kg_tall_expect_maps(maps);
     }
     __syncthreads();
     kg_wait_before();
     if (warp < 4) {
-        asm volatile("setmaxnreg.dec.sync.aligned.u32 24;");
-        if (warp == 0 && kg_is_elected())
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+        if (copies_words)
+            kg_tall_produce_words<Block>(job, weights, maps, shared);
+        else if (warp == 0 && kg_is_elected())
             kg_tall_produce<Block>(job, maps, shared);
     } else {
-        asm volatile("setmaxnreg.inc.sync.aligned.u32 240;");
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
         kg_tall_consumer<Block>(job, weights, shared, scratch);
     }
 }

@@ -16,8 +16,9 @@ enum { PACK, MULTIPLY, ANY, FUNCTIONS };
 enum { MAP_ROWS, MAP_LAST, MAP_WEIGHTS, MAP_SCALES, MAP_ZEROS, MAPS };
 // As the skeleton has them.
 enum { COLUMNS = 256, DEPTH = 64, CONSUMERS = 2, GROUP = 128, THREADS = GROUP * (CONSUMERS + 1) };
-enum { ROUND = 1024, OF_INSTRUCTION = 8 };
-// Rows of a tile, at most. With 144, registers still last, but large products take 5 to 10 % longer.
+enum { ROUND = 1024, OF_INSTRUCTION = 8, OF_WORD = 8 };
+// Rows of a tile, at most. With 144, registers still last, but large products take 5 to 10 %
+// longer.
 enum { MAX_ROWS = 128 };
 // The shape of a block of the other functions.
 enum { PACK_BLOCKS = 2048, PACK_THREADS = 256 };
@@ -269,7 +270,11 @@ static bool make_maps(const struct kg_cuda_contract_plan *plan, struct kg_map *m
         !kg_cuda_scaled_map_runs(plan, kg_cuda_scaled_scales_of_runs(plan), COLUMNS,
                                  groups_of_stage(plan), &maps[MAP_SCALES]))
         return false;
-    *packs = !map_in_place(plan, maps);
+    *packs = false;
+    if (map_in_place(plan, maps))
+        return true;
+    maps[MAP_WEIGHTS] = maps[MAP_ZEROS] = (struct kg_map){0};
+    *packs = !kg_cuda_scaled_is_whole(plan, OF_WORD); // else their words are copied
     if (*packs) {
         int64_t offset = partial_bytes(plan), bytes = plan->batches * plan->k * packed_pitch(plan);
         map_packed(plan, offset, plan->k, DEPTH, SWIZZLE, &maps[MAP_WEIGHTS]);
@@ -427,7 +432,8 @@ static void each_config(struct kg_cuda_contract_plan *plan, take_plan *take, voi
                 plan->config.stages = stages;
                 plan->config.split_k = way;
                 int64_t tiles = kg_cuda_contract_tiles(plan);
-                int64_t slices = tiles > 0 ? plan->facts->units / tiles : 0;
+                int64_t slices =
+                    tiles > 0 ? least_of(plan->facts->units / tiles, units_of(plan)) : 0;
                 if (way == 2 && slices < 2)
                     break;
                 if (way == 2)
