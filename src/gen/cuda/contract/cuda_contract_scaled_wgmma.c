@@ -337,9 +337,10 @@ static const struct {
     double piece, partial; // of partial tiles: fixed, and bytes a second
     double overlap;        // share of the shorter of work and memory that adds to the longer
     double pack, packed;   // of packing: fixed, and share of the bandwidth
+    double words, copying; // factors of memory and of work where words of weights are copied
     double clock;          // at which this was measured
-} measured = {4.0e-6,  0.59,   0.40e-6, 6.9e-9, 0.091e-6, 0.92e-9, 0.56e-6, 1.04,
-              0.66e-6, 4.3e-6, 78e9,    0.03,   3e-6,     0.6,     1.98e9};
+} measured = {4.0e-6, 0.59, 0.40e-6, 6.9e-9, 0.091e-6, 0.92e-9, 0.56e-6, 1.04,  0.66e-6,
+              4.3e-6, 78e9, 0.03,    3e-6,   0.6,      1.3,     1.14,    1.98e9};
 
 enum { UNIT = 128 }; // K indices
 
@@ -394,6 +395,8 @@ static double seconds(const struct kg_cuda_contract_plan *plan)
     double of_tile = (double)(units_of(plan) * unit_of(plan)) / UNIT;
     double busy = busy_seconds(plan, of_tile);
     double memory = kg_group_bytes(plan->group) / (facts->bandwidth * measured.bandwidth);
+    if (maps[MAP_WEIGHTS].rank == 0)
+        memory *= measured.words, busy *= measured.copying;
     double sum = measured.launch + (busy > memory ? busy + measured.overlap * memory
                                                   : memory + measured.overlap * busy);
     if (packs) // reads, writes, and a launch
