@@ -53,8 +53,8 @@ struct kg_nest {
     const struct kg_expr *body;
     enum kg_class class;
     int access_count;
-    // In order of appearance, including reads in subscripts.
-    struct kg_access accesses[KG_MAX_ACCESSES];
+    // In order of appearance, including reads in subscripts; as many as there are.
+    struct kg_access *accesses;
     int64_t extent[KG_MAX_INDICES]; // of each axis: end - begin, >= 0
     // Least number of FLOPs: each operation counts once per combination of the axes it depends on,
     // by its table row; one per element reduced; subscripts are free. A scan whose body does not
