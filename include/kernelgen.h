@@ -258,10 +258,10 @@ KG_API enum kg_status kg_plan_execute(const struct kg_plan *plan, void *const *t
                                       void *stream);
 // The same kernels on contiguous tensors of other sizes: `sizes` has `count` numbers in the order
 // of kg_op_size_name. Nothing is compiled, chosen or measured: the first execution at new sizes
-// computes its launches, which takes some tens of microseconds, and those of the last 64 sets of
-// sizes are kept. (A CUDA graph that captured an execution uses what is kept.) KG_ERROR_SHAPE if
-// the definition does not allow these sizes, KG_ERROR_UNSUPPORTED if the plan is of strided
-// tensors.
+// computes its launches, which takes some microseconds for each kernel, and those of the last 64
+// sets of sizes are kept. (A CUDA graph that captured an execution uses what is kept.)
+// KG_ERROR_SHAPE if the definition does not allow these sizes, KG_ERROR_UNSUPPORTED if the plan is
+// of strided tensors.
 KG_API enum kg_status kg_plan_execute_sized(const struct kg_plan *plan, const int64_t *sizes,
                                             int count, void *const *tensors, void *stream);
 // kg_plan_execute on memory of this process, whatever the device: for a GPU, inputs are copied
