@@ -9,6 +9,12 @@ from w4a16_shapes import Shape
 PIECE = 4096
 
 
+class WeightsWorker(ProductWorker):
+    """Caches are full of other layers' weights, which were read."""
+
+    FLUSHES_BY_READING = True
+
+
 class Weights(Products):
     """Packed weights, what they stand for in 16 bits for peers, and the right result."""
 
@@ -52,4 +58,4 @@ class Weights(Products):
 
 
 if __name__ == "__main__":
-    run_task(ProductWorker, Shape, Weights)
+    run_task(WeightsWorker, Shape, Weights)

@@ -165,16 +165,15 @@ struct kg_swapped {
 // The position of tile `rest` in a grid of `tall` x `wide` tiles. Tiles are visited in bands of
 // GROUP tiles, so that blocks that run at once share both operands in the L2. ORDER 0: along M
 // first within a band, 1: along N first.
-template <int ORDER, int GROUP>
-KG_INLINE void kg_tile_place(int64_t rest, int64_t tall, int64_t wide, int64_t *row,
-                             int64_t *column)
+template <int ORDER, int GROUP, class INDEX>
+KG_INLINE void kg_tile_place(INDEX rest, INDEX tall, INDEX wide, INDEX *row, INDEX *column)
 {
-    const int64_t across = ORDER == 0 ? wide : tall, deep = ORDER == 0 ? tall : wide;
-    int64_t band = rest;
-    const int64_t inside = kg_take(&band, GROUP * across);
-    const int64_t limit = kg_min_i64(GROUP, deep - band * GROUP);
-    int64_t far = inside;
-    const int64_t near = kg_take(&far, limit);
+    const INDEX across = ORDER == 0 ? wide : tall, deep = ORDER == 0 ? tall : wide;
+    INDEX band = rest;
+    const INDEX inside = kg_take(&band, GROUP * across);
+    const INDEX limit = GROUP < deep - band * GROUP ? GROUP : deep - band * GROUP;
+    INDEX far = inside;
+    const INDEX near = kg_take(&far, limit);
     *row = ORDER == 0 ? band * GROUP + near : far;
     *column = ORDER == 0 ? far : band * GROUP + near;
 }

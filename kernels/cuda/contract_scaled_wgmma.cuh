@@ -468,7 +468,25 @@ KG_INLINE kg_row_sums<4> kg_tall_row(const kg_tall_sums<Block> &sums, int number
     return {{sums.at[0][at], sums.at[0][at + 2], sums.at[1][at], sums.at[1][at + 2]}};
 }
 
-// Finishes a tile. Sums that are not finite are computed again: scales may be infinite.
+// Finishes rows with sums that are not finite, which are computed again: scales may be infinite.
+// Apart, because what runs once in a block comes from far in the instruction caches: without this
+// between the last product and the store, products of few rows are 3 us faster.
+template <class Block, class JOB>
+__device__ __noinline__ void kg_tall_finish_again(const JOB job, const kg_row_sums<4> *rows,
+                                                  const kg_tile_task task, int64_t column)
+{
+    const int64_t first = task.row + threadIdx.x % 4 * 2;
+#pragma unroll 1
+    for (int i = 0; i < Block::rows / 4; i++) {
+        const int64_t row = first + i / 2 * 8 + i % 2;
+        const int count = kg_row_count<4>(row, job.rows(), column, job.columns());
+        kg_row_sums<4> four = rows[i];
+        kg_row_recompute(job, four, task, row, column, count, 0.0f);
+        kg_row_store(job, four, task.item, row, column, count);
+    }
+}
+
+// Finishes a tile.
 template <class Block, class JOB>
 KG_INLINE void kg_tall_finish(const JOB &job, const kg_tall_sums<Block> &sums,
                               const kg_tile_task &task, int64_t column)
@@ -477,7 +495,7 @@ KG_INLINE void kg_tall_finish(const JOB &job, const kg_tall_sums<Block> &sums,
     bool is_plain = left >= 4 || left <= 0;
 #pragma unroll
     for (int i = 0; i < Block::m_tiles * Block::sums; i++)
-        is_plain = is_plain && kg_sum_is_reliable(sums.at[i / Block::sums][i % Block::sums], 0.0f);
+        is_plain = is_plain & kg_sum_is_reliable(sums.at[i / Block::sums][i % Block::sums], 0.0f);
     if (__all_sync(0xffffffff, is_plain)) {
 #pragma unroll
         for (int i = 0; i < Block::rows / 4; i++) {
@@ -491,14 +509,7 @@ KG_INLINE void kg_tall_finish(const JOB &job, const kg_tall_sums<Block> &sums,
 #pragma unroll
     for (int i = 0; i < Block::rows / 4; i++)
         rows[i] = kg_tall_row<Block>(sums, i);
-#pragma unroll 1
-    for (int i = 0; i < Block::rows / 4; i++) {
-        const int64_t row = first + i / 2 * 8 + i % 2;
-        const int count = kg_row_count<4>(row, job.rows(), column, job.columns());
-        kg_row_sums<4> four = rows[i];
-        kg_row_recompute(job, four, task, row, column, count, 0.0f);
-        kg_row_store(job, four, task.item, row, column, count);
-    }
+    kg_tall_finish_again<Block>(job, rows, task, column);
 }
 
 // ---- The kernel ----

@@ -79,16 +79,16 @@ template <class Block>
 struct kg_tall_work {
     kg_stream_k stream_k;
     kg_stream_k_range range;
-    int64_t tall, wide;
+    int tall, wide;   // in tiles
     int units, index; // of a tile; of the next whole one
 
     template <class JOB>
     KG_METHOD explicit kg_tall_work(const JOB &job)
-        : tall((job.rows() + Block::rows - 1) / Block::rows),
-          wide((job.columns() + Block::columns - 1) / Block::columns),
+        : tall((int)((job.rows() + Block::rows - 1) / Block::rows)),
+          wide((int)((job.columns() + Block::columns - 1) / Block::columns)),
           units((int)((job.depth() + Block::unit - 1) / Block::unit)), index(blockIdx.x)
     {
-        const int tiles = (int)(job.batches() * tall * wide);
+        const int tiles = (int)job.batches() * tall * wide;
         stream_k = kg_stream_k_make(tiles, units, gridDim.x);
         if constexpr (!Block::stream_k)
             stream_k = {tiles, 0, 0};
@@ -109,13 +109,14 @@ struct kg_tall_work {
     {
         kg_tall_piece piece;
         const bool divided = range.left > 0;
-        int64_t row, column, item = divided ? stream_k.first_tile + range.tile : index;
+        int row, column, item = divided ? stream_k.first_tile + range.tile : index;
         piece.tile = range.tile;
         piece.first = divided ? kg_stream_k_range_first_step(&range) : 0;
         piece.until = divided ? range.until : units;
-        const int64_t tile = kg_take(&item, tall * wide);
+        const int tile = kg_take(&item, tall * wide);
         kg_tile_place<0, 8>(tile, tall, wide, &row, &column);
-        piece.task = {item, row * Block::rows, column * Block::columns, 0, depth, 0};
+        piece.task = {item, row * (int64_t)Block::rows, column * (int64_t)Block::columns, 0, depth,
+                      0};
         return piece;
     }
 };
