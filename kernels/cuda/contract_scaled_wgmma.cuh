@@ -13,6 +13,9 @@
 // are half a word of weights at one K index: in the two instructions of a K step they are rows r
 // and r + 8 of the warp's 16. (The weights are the struct of contract_scaled.cuh.)
 //
+// With few rows a block has two pairs of consumers, so that one converts while the other one waits.
+// They take units of K steps by turns, and the second pair gives its sums to the first.
+//
 // K steps are divided evenly among the blocks by stream-K: those of a tile store partial tiles, and
 // the last of them adds up.
 
@@ -166,6 +169,23 @@ struct kg_tall_sums {
         for (int i = 0; i < Block::m_tiles * Block::sums; i++)
             at[i / Block::sums][i % Block::sums] += more.at[i / Block::sums][i % Block::sums];
     }
+    KG_METHOD void store_shared(float4 *to) const
+    {
+#pragma unroll
+        for (int i = 0; i < Block::m_tiles * Block::sums; i += 4) {
+            const float *four = &at[i / Block::sums][i % Block::sums];
+            to[i / 4 * 128] = make_float4(four[0], four[1], four[2], four[3]);
+        }
+    }
+    KG_METHOD void add_shared(const float4 *from)
+    {
+#pragma unroll
+        for (int i = 0; i < Block::m_tiles * Block::sums; i += 4) {
+            float *four = &at[i / Block::sums][i % Block::sums];
+            const float4 more = from[i / 4 * 128];
+            four[0] += more.x, four[1] += more.y, four[2] += more.z, four[3] += more.w;
+        }
+    }
     // To and from a partial tile, by fours of a consumer's threads.
     KG_METHOD void store(float4 *to) const
     {
@@ -241,6 +261,8 @@ template <class Block, class WEIGHTS>
 struct kg_tall_loop {
     static constexpr int batch = Block::batch, batches = 4 / batch; // of a stage
     static constexpr int count = Block::unit / 16 / batch, run = Block::run / 16 / batch;
+    // Stages of a unit, and of the units that other pairs take before this one's next.
+    static constexpr int own = Block::unit / Block::depth, others = own * (Block::pairs - 1);
     // The batch of a unit that a loop begins with.
     static constexpr int middle = Block::has_runs ? run / 2 : 0;
     const kg_tall_shared &shared;
@@ -257,11 +279,13 @@ struct kg_tall_loop {
     float by[4]; // what sums are multiplied by before the run that begins
 
     KG_METHOD kg_tall_loop(const kg_tall_shared &shared_, kg_tall_place<Block> &at_,
-                           kg_tall_lane<Block, WEIGHTS> &lane_, const kg_tall_piece &piece)
+                           kg_tall_lane<Block, WEIGHTS> &lane_, const kg_tall_piece &piece,
+                           int pair)
         : shared(shared_), at(at_), lane(lane_), places(lane_.place),
           halves(lane_.place % 8 ? 0x7632 : 0x5410), k(piece.first * Block::unit),
           until(piece.until * Block::unit)
     {
+        pass(pair * own);
         find_ahead();
         stage = ahead;
         empty = kg_shared_address(&shared.empty[at.stage]);
@@ -269,6 +293,14 @@ struct kg_tall_loop {
         load(1, stage, 1);
         lane.take(stage, k, by);
         convert(0);
+    }
+    // Passes stages of other pairs. They are waited for, because a barrier does not tell whether a
+    // stage was filled for the first or for the third time.
+    KG_METHOD void pass(int count)
+    {
+        for (; count > 0; count--, at.next(), k += Block::depth)
+            if (k < until)
+                kg_tiles_wait(&shared.full[at.stage], at.odd);
     }
     KG_METHOD void find_ahead()
     {
@@ -331,18 +363,19 @@ struct kg_tall_loop {
                 kg_wgmma_begin();
             }
             multiply<1>(sums, turn, right);
+            const int here = k;
             if (of_stage == batches - 2) {
+                const bool is_last_of_unit = number / batches % own == own - 1;
                 at.next();
                 k += Block::depth;
+                if (is_last_of_unit)
+                    pass(others);
                 find_ahead();
             }
             if (ends && of_stage == batches - 1)
                 lane.take(ahead, k, by);
             else if (ends)
-                lane.take(stage,
-                          k - (of_stage == batches - 2 ? Block::depth : 0) +
-                              (of_stage + 1) * batch * 16,
-                          by);
+                lane.take(stage, here + (of_stage + 1) * batch * 16, by);
             load(turn, of_stage + 2 < batches ? stage : ahead, (of_stage + 2) % batches);
             kg_wgmma_wait<2>();
             if (of_stage == 0)
@@ -379,19 +412,22 @@ struct kg_tall_loop {
     }
 };
 
-// The sums of a piece.
+// The sums of a pair's units of a piece, whose stages begin at `at`.
 template <class Block, class WEIGHTS>
 KG_INLINE void kg_tall_consume(kg_tall_sums<Block> &sums, kg_tall_lane<Block, WEIGHTS> &lane,
-                               kg_tall_place<Block> &at, const kg_tall_shared &shared,
-                               const kg_tall_piece &piece)
+                               kg_tall_place<Block> at, const kg_tall_shared &shared,
+                               const kg_tall_piece &piece, int pair)
 {
+    const int units = piece.until - piece.first - pair;
     constexpr float lowered[4] = {Block::number::lowered, Block::number::lowered,
                                   Block::number::lowered, Block::number::lowered};
-    kg_tall_loop<Block, WEIGHTS> loop(shared, at, lane, piece);
     sums.clear();
+    if (units <= 0)
+        return;
+    kg_tall_loop<Block, WEIGHTS> loop(shared, at, lane, piece, pair);
     sums.template settle<0>();
     sums.template settle<1>();
-    loop.multiply_units(sums, piece.until - piece.first);
+    loop.multiply_units(sums, (units + Block::pairs - 1) / Block::pairs);
     kg_wgmma_wait<0>();
     sums.template settle<0>();
     sums.template settle<1>();
@@ -458,6 +494,20 @@ KG_INLINE void kg_tall_add_partials(kg_tall_sums<Block> &sums, char *scratch, in
     }
 }
 
+// The sums of both pairs, for the first one.
+template <class Block>
+KG_INLINE void kg_tall_add_pair(kg_tall_sums<Block> &sums, float4 *exchange, int pair, int consumer)
+{
+    float4 *place =
+        exchange + consumer * (Block::partial_bytes / 16 / Block::consumers) + threadIdx.x % 128;
+    if (pair == 1)
+        sums.store_shared(place);
+    kg_tiles_meet<256>(consumer + 4);
+    if (pair == 0)
+        sums.add_shared(place);
+    kg_tiles_meet<256>(consumer + 4);
+}
+
 // ---- The epilogue ----
 
 // The four columns of a lane, `from` on, in row `number` of those that it has in the tile.
@@ -468,9 +518,8 @@ KG_INLINE kg_row_sums<4> kg_tall_row(const kg_tall_sums<Block> &sums, int number
     return {{sums.at[0][at], sums.at[0][at + 2], sums.at[1][at], sums.at[1][at + 2]}};
 }
 
-// Finishes rows with sums that are not finite, which are computed again: scales may be infinite.
-// Apart, because what runs once in a block comes from far in the instruction caches: without this
-// between the last product and the store, products of few rows are 3 us faster.
+// Finishes rows with sums that are not finite, which are computed again: scales may be infinite. A
+// function of its own, so that its code does not lie between the last product and the store.
 template <class Block, class JOB>
 __device__ __noinline__ void kg_tall_finish_again(const JOB job, const kg_row_sums<4> *rows,
                                                   const kg_tile_task task, int64_t column)
@@ -518,14 +567,21 @@ template <class Block, class JOB, class WEIGHTS>
 KG_INLINE void kg_tall_consumer(const JOB &job, const WEIGHTS &weights,
                                 const kg_tall_shared &shared, char *scratch)
 {
-    const int consumer = kg_warp_number() / 4 - 1;
-    const int column = (int)(threadIdx.x - 128) / 4 * 4;
+    const int number = kg_warp_number() / 4 - 1;
+    const int pair = number / Block::consumers, consumer = number % Block::consumers;
+    const int column = (consumer * 128 + (int)threadIdx.x % 128) / 4 * 4;
     kg_tall_place<Block> at;
     for (kg_tall_work<Block> work(job); work.is_left(); work.next()) {
         const kg_tall_piece piece = work.piece(job.depth());
         kg_tall_lane<Block, WEIGHTS> lane(weights, piece.task, column, job.columns());
         kg_tall_sums<Block> total;
-        kg_tall_consume<Block>(total, lane, at, shared, piece);
+        kg_tall_consume<Block>(total, lane, at, shared, piece, pair);
+        at.skip((piece.until - piece.first) * (Block::unit / Block::depth));
+        if constexpr (Block::pairs > 1) {
+            kg_tall_add_pair<Block>(total, shared.exchange, pair, consumer);
+            if (pair > 0)
+                continue;
+        }
         if constexpr (Block::stream_k) {
             if (piece.until < work.units) {
                 kg_tall_store_partial<Block>(total, scratch, consumer);
@@ -561,13 +617,13 @@ KG_INLINE void kg_contract_scaled_wgmma(const JOB &job, const WEIGHTS &weights,
     __syncthreads();
     kg_wait_before();
     if (warp < 4) {
-        asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Block::pairs > 1 ? 32 : 40));
         if (copies_words)
             kg_tall_produce_words<Block>(job, weights, maps, shared);
         else if (warp == 0 && kg_is_elected())
             kg_tall_produce<Block>(job, maps, shared);
     } else {
-        asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Block::pairs > 1 ? 112 : 232));
         kg_tall_consumer<Block>(job, weights, shared, scratch);
     }
 }

@@ -4,16 +4,17 @@
 
 // ---- The shape of a block ----
 
-// STAGED: scales, and zero points if they are an array, come through the ring.
-template <class NUMBER, int ROWS, int STAGES, int GROUP, bool STREAM_K, bool STAGED,
+// PAIRS of consumers take units of work by turns. STAGED: scales, and zero points if they are an
+// array, come through the ring.
+template <class NUMBER, int ROWS, int STAGES, int PAIRS, int GROUP, bool STREAM_K, bool STAGED,
           bool STAGES_ZEROS, class INSTRUCTION>
 struct kg_tall_block {
     typedef INSTRUCTION instruction;
     static constexpr int rows = ROWS, columns = 256, depth = 64, stages = STAGES, group = GROUP;
     static constexpr bool stream_k = STREAM_K, staged = STAGED, stages_zeros = STAGES_ZEROS;
-    static constexpr int consumers = 2, consumer_threads = 128 * consumers;
-    static constexpr int m_tiles = 2;     // instructions of a consumer in a K step
-    static constexpr int sums = ROWS / 2; // accumulators of a thread in one of these
+    static constexpr int pairs = PAIRS, consumers = 2; // of a pair
+    static constexpr int m_tiles = 2;                  // instructions of a consumer in a K step
+    static constexpr int sums = ROWS / 2;              // accumulators of a thread in one of these
     static constexpr bool has_runs = GROUP > 0;
     // Sums in units of scales that are far apart must not underflow.
     typedef typename kg_scaled_lifted<NUMBER, has_runs>::number number;
@@ -35,6 +36,10 @@ struct kg_tall_block {
     static constexpr int scales_at = row_bytes + weight_bytes, zeros_at = scales_at + scale_bytes;
     static constexpr int stage_bytes = (zeros_at + zero_bytes + 1023) / 1024 * 1024;
     static constexpr int partial_bytes = ROWS * columns * 4;
+    static constexpr int exchange_bytes = (PAIRS - 1) * partial_bytes;
+    static_assert(PAIRS <= 2, "the second pair gives its sums to the first");
+    // A pair waits for a stage while it holds the last two of its own, at most four before.
+    static_assert(STAGES >= (PAIRS == 1 ? 3 : 5), "consumers would wait for each other");
     static_assert(ROWS % 8 == 0 && GROUP % 16 == 0, "whole instructions");
 };
 
@@ -50,10 +55,18 @@ struct kg_tall_place {
             odd ^= 1;
         }
     }
+    KG_METHOD void skip(uint32_t count)
+    {
+        const uint32_t to = stage + count;
+        stage = (int)(to % Block::stages);
+        odd ^= to / Block::stages & 1;
+    }
 };
 
+// `exchange` is for the sums of the second pair of consumers.
 struct kg_tall_shared {
     char *ring;
+    float4 *exchange;
     uint64_t *full, *empty;
 };
 
@@ -61,8 +74,9 @@ template <class Block>
 KG_INLINE kg_tall_shared kg_tall_shared_of(char *shared)
 {
     char *ring = shared + (1024 - kg_shared_address(shared) % 1024) % 1024;
-    uint64_t *full = (uint64_t *)(ring + Block::stages * Block::stage_bytes);
-    return {ring, full, full + Block::stages};
+    char *exchange = ring + Block::stages * Block::stage_bytes;
+    uint64_t *full = (uint64_t *)(exchange + Block::exchange_bytes);
+    return {ring, (float4 *)exchange, full, full + Block::stages};
 }
 
 // ---- Work ----
@@ -89,7 +103,8 @@ struct kg_tall_work {
           units((int)((job.depth() + Block::unit - 1) / Block::unit)), index(blockIdx.x)
     {
         const int tiles = (int)job.batches() * tall * wide;
-        stream_k = kg_stream_k_make(tiles, units, gridDim.x);
+        stream_k = Block::pairs > 1 ? kg_stream_k_make_rest(tiles, units, gridDim.x)
+                                    : kg_stream_k_make(tiles, units, gridDim.x);
         if constexpr (!Block::stream_k)
             stream_k = {tiles, 0, 0};
         range = kg_stream_k_range_make(&stream_k, units, blockIdx.x);

@@ -28,14 +28,30 @@ struct kg_stream_k_range {
     int left; // steps left, of all tiles
 };
 
-KG_INLINE struct kg_stream_k kg_stream_k_make(int tiles, int steps, int blocks)
+KG_INLINE struct kg_stream_k kg_stream_k_divide(int tiles, int first_tile, int steps, int blocks)
 {
     struct kg_stream_k stream_k;
-    const int rest = tiles % blocks, whole = tiles - rest;
-    stream_k.first_tile = rest == 0 ? tiles : whole > 0 ? whole - blocks : 0;
-    stream_k.steps = (tiles - stream_k.first_tile) * steps / blocks;
-    stream_k.longer = (tiles - stream_k.first_tile) * steps % blocks;
+    stream_k.first_tile = first_tile;
+    stream_k.steps = (tiles - first_tile) * steps / blocks;
+    stream_k.longer = (tiles - first_tile) * steps % blocks;
     return stream_k;
+}
+
+KG_INLINE struct kg_stream_k kg_stream_k_make(int tiles, int steps, int blocks)
+{
+    const int rest = tiles % blocks, whole = tiles - rest;
+    return kg_stream_k_divide(tiles,
+                              rest == 0   ? tiles
+                              : whole > 0 ? whole - blocks
+                                          : 0,
+                              steps, blocks);
+}
+
+// Only the incomplete wave is divided: where partial tiles are small, and blocks that process whole
+// tiles side by side read what is side by side in memory.
+KG_INLINE struct kg_stream_k kg_stream_k_make_rest(int tiles, int steps, int blocks)
+{
+    return kg_stream_k_divide(tiles, tiles - tiles % blocks, steps, blocks);
 }
 
 // The first step of a block, which is the end of the previous block's range.

@@ -44,10 +44,12 @@ static void note(const struct divided *divided, const struct kg_stream_k_range *
                  before.tile == range->tile && before.until == first;
 }
 
-static bool is_divided_well(int tiles, int steps, int blocks)
+typedef struct kg_stream_k make_division(int tiles, int steps, int blocks);
+
+static bool is_divided_well(make_division *make, int tiles, int steps, int blocks)
 {
     static struct seen seen;
-    struct kg_stream_k stream_k = kg_stream_k_make(tiles, steps, blocks);
+    struct kg_stream_k stream_k = make(tiles, steps, blocks);
     int shortest = INT32_MAX, longest = 0, rest = tiles - stream_k.first_tile;
     struct divided divided = {stream_k, steps, rest * steps};
     seen = (struct seen){.fine = stream_k.first_tile % blocks == 0 && divided.total <= MAX_STEPS};
@@ -79,7 +81,8 @@ static void steps_are_computed_once(void)
     for (size_t b = 0; b < sizeof blocks / sizeof *blocks; b++)
         for (size_t s = 0; s < sizeof steps / sizeof *steps; s++)
             for (int tiles = 1; tiles <= 4 * blocks[b] && tiles <= 300; tiles++) {
-                bool fine = is_divided_well(tiles, steps[s], blocks[b]);
+                bool fine = is_divided_well(kg_stream_k_make, tiles, steps[s], blocks[b]) &&
+                            is_divided_well(kg_stream_k_make_rest, tiles, steps[s], blocks[b]);
                 CHECK(fine);
                 if (!fine)
                     fprintf(stderr, "%d tiles of %d steps by %d blocks\n", tiles, steps[s],
@@ -96,6 +99,9 @@ static void waves_are_whole(void)
     CHECK(stream_k.first_tile == 264 && kg_stream_k_range_make(&stream_k, 48, 5).left == 0);
     stream_k = kg_stream_k_make(32, 128, 132); // less than one: several blocks share a tile
     CHECK(stream_k.first_tile == 0 && kg_stream_k_begin(&stream_k, 132) == 32 * 128);
+    CHECK(kg_stream_k_make_rest(32, 128, 132).first_tile == 0);
+    CHECK(kg_stream_k_make_rest(300, 48, 132).first_tile == 264);
+    CHECK(kg_stream_k_make_rest(264, 48, 132).first_tile == 264);
     struct kg_stream_k_range range = kg_stream_k_range_make(&stream_k, 128, 4);
     CHECK(range.tile == 1 && range.until == 31 && range.left == 31);
     CHECK(kg_stream_k_range_first_step(&range) == 0);

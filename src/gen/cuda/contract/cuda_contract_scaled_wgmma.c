@@ -15,7 +15,7 @@
 enum { PACK, MULTIPLY, ANY, FUNCTIONS };
 enum { MAP_ROWS, MAP_LAST, MAP_WEIGHTS, MAP_SCALES, MAP_ZEROS, MAPS };
 // As the skeleton has them.
-enum { COLUMNS = 256, DEPTH = 64, CONSUMERS = 2, GROUP = 128, THREADS = GROUP * (CONSUMERS + 1) };
+enum { COLUMNS = 256, DEPTH = 64, CONSUMERS = 2, GROUP = 128 };
 enum { ROUND = 1024, OF_INSTRUCTION = 8, OF_WORD = 8 };
 // Rows of a tile, at most. With 144, registers still last, but large products take 5 to 10 %
 // longer.
@@ -23,8 +23,7 @@ enum { MAX_ROWS = 128 };
 // The shape of a block of the other functions.
 enum { PACK_BLOCKS = 2048, PACK_THREADS = 256 };
 enum { ANY_ROWS = 16, ANY_WARPS = 4, ANY_COLUMNS = 64 };
-// Of a thread at first; the producer then gives some to the consumers.
-enum { REGISTERS = 168, MAX_BLOCKS = 1 << 30 };
+enum { MAX_BLOCKS = 1 << 30 };
 
 // ---- The shape of a block ----
 
@@ -51,6 +50,30 @@ static int64_t groups_of_stage(const struct kg_cuda_contract_plan *plan)
     return group % DEPTH == 0 ? 1 : DEPTH / group + (DEPTH % group != 0);
 }
 
+// Pairs of consumers that take K steps by turns: two where accumulators leave the registers.
+static int pairs_of(const struct kg_cuda_contract_plan *plan)
+{
+    enum { FEW_ROWS = 32 };
+    return plan->config.tile_m <= FEW_ROWS ? 2 : 1;
+}
+
+// What consumers may hold before a stage that one of them waits for; see the skeleton.
+static int least_stages(const struct kg_cuda_contract_plan *plan)
+{
+    return pairs_of(plan) == 1 ? 3 : 5;
+}
+
+static int threads_of(const struct kg_cuda_contract_plan *plan)
+{
+    return GROUP * (1 + CONSUMERS * pairs_of(plan));
+}
+
+// Registers of a thread at first; the producer then gives some to the consumers.
+static int registers_of(const struct kg_cuda_contract_plan *plan)
+{
+    return pairs_of(plan) == 1 ? 168 : 96;
+}
+
 static int64_t stage_bytes(const struct kg_cuda_contract_plan *plan)
 {
     int64_t bytes = (int64_t)(plan->config.tile_m * 2 + COLUMNS / 2) * DEPTH;
@@ -63,8 +86,9 @@ static int64_t stage_bytes(const struct kg_cuda_contract_plan *plan)
 
 static int64_t shared_bytes(const struct kg_cuda_contract_plan *plan)
 {
-    enum { BARRIERS = 16 };
-    return ROUND + plan->config.stages * (stage_bytes(plan) + BARRIERS);
+    enum { BARRIERS = 16, SUM = 4 };
+    int64_t exchange = (pairs_of(plan) - 1) * plan->config.tile_m * COLUMNS * SUM;
+    return ROUND + plan->config.stages * (stage_bytes(plan) + BARRIERS) + exchange;
 }
 
 // K indices of a unit of work: whole stages, and whole runs whose sums are scaled together.
@@ -154,6 +178,8 @@ static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reas
         (plan->config.split_k > units_of(plan) ||
          kg_cuda_contract_tiles(plan) * plan->config.split_k > plan->facts->units))
         return kg_cuda_contract_refuse(reason, "more K slices than units of work or SMs");
+    if (plan->config.stages < least_stages(plan))
+        return kg_cuda_contract_refuse(reason, "fewer stages than consumers hold");
     if (plan->config.tile_m > OF_INSTRUCTION &&
         plan->config.tile_m - OF_INSTRUCTION >= kg_cuda_scaled_rows(plan))
         return kg_cuda_contract_refuse(reason, "a smaller tile covers the output");
@@ -187,16 +213,16 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
     kg_code_line(code, "kg_tall_pack<%lld, %s>(job, weights, kg_after(scratch) + %lld);", group,
                  truth(stages_zeros(plan)), (long long)partial_bytes(plan));
     kg_code_close(code);
-    kg_cuda_open_function_with_maps(code, plan->group, plan->entry, MULTIPLY, THREADS, REGISTERS,
-                                    MAPS);
+    kg_cuda_open_function_with_maps(code, plan->group, plan->entry, MULTIPLY, threads_of(plan),
+                                    registers_of(plan), MAPS);
     kg_cuda_scaled_declare(code, &multiply);
     kg_code_line(code, "kg_start_next();");
     kg_code_begin(code);
     kg_text_add(text, "using block = kg_tall_block<");
     kg_cuda_scaled_number(text, plan);
-    kg_text_format(text, ", %d, %d, %lld, %s, %s, %s, %s_instruction>;", plan->config.tile_m,
-                   plan->config.stages, group, truth(is_divided(plan)), truth(stages_scales(plan)),
-                   truth(stages_zeros(plan)), plan->entry);
+    kg_text_format(text, ", %d, %d, %d, %lld, %s, %s, %s, %s_instruction>;", plan->config.tile_m,
+                   plan->config.stages, pairs_of(plan), group, truth(is_divided(plan)),
+                   truth(stages_scales(plan)), truth(stages_zeros(plan)), plan->entry);
     kg_code_end(code);
     kg_code_line(code,
                  "kg_contract_scaled_wgmma<block>(job, weights, {&map_%d, &map_%d, &map_%d, "
@@ -310,7 +336,7 @@ static void grids(const struct kg_cuda_contract_plan *plan, struct kg_grids *gri
         grids->grids[ANY] = grids->unaligned[ANY];
     } else {
         grids->grids[MULTIPLY] = (struct kg_grid){.blocks = {blocks_of(plan), 1, 1},
-                                                  .threads = {THREADS, 1, 1},
+                                                  .threads = {threads_of(plan), 1, 1},
                                                   .shared = (int)shared_bytes(plan)};
         grids->scratch = (size_t)(partial_bytes(plan) + (packs ? packed_bytes(plan) : 0));
         int64_t lines = plan->batches * (plan->k + zero_lines(plan));
@@ -362,19 +388,35 @@ static double unit_seconds(const struct kg_cuda_contract_plan *plan)
     return seconds * measured.clock / clock;
 }
 
-// An SM's time for its share of all tiles, `of_tile` units each.
-static double busy_seconds(const struct kg_cuda_contract_plan *plan, double of_tile)
+// Work and memory at once.
+static double both_seconds(double busy, double memory)
+{
+    return busy > memory ? busy + measured.overlap * memory : memory + measured.overlap * busy;
+}
+
+// Whole tiles, `of_tile` units each: SMs without one of the last wave read nothing meanwhile.
+static double whole_seconds(const struct kg_cuda_contract_plan *plan, double busy_of_tile,
+                            double memory)
+{
+    int64_t tiles = kg_cuda_contract_tiles(plan), blocks = blocks_of(plan);
+    double last = (double)(tiles % blocks) / (double)tiles;
+    double sum = both_seconds((double)(tiles / blocks) * busy_of_tile, memory * (1 - last));
+    return last > 0 ? sum + both_seconds(busy_of_tile, memory * last) : sum;
+}
+
+// An SM's time for its share of tiles that are divided, `of_tile` units each.
+static double divided_seconds(const struct kg_cuda_contract_plan *plan, double of_tile)
 {
     int64_t tiles = kg_cuda_contract_tiles(plan), blocks = blocks_of(plan);
     double unit = unit_seconds(plan), scattered = unit * measured.scattered;
-    if (plan->config.split_k == 1)
-        return (double)kg_ceil_div(tiles, blocks) * of_tile * unit;
     if (plan->config.split_k > 1)
         return (double)tiles * of_tile / (double)blocks * unit;
     if (scattered < measured.least_scattered)
         scattered = measured.least_scattered;
-    // As the skeleton divides them: the last full wave and what is left of one.
-    int64_t left = tiles % blocks, divided = left == 0 ? 0 : tiles > blocks ? left + blocks : tiles;
+    // As the skeleton divides them: what is left of a wave and, with many rows, a full one.
+    int64_t left = tiles % blocks, divided = left;
+    if (left > 0 && tiles > blocks && pairs_of(plan) == 1)
+        divided += blocks;
     return ((double)(tiles - divided) * unit + (double)divided * scattered) * of_tile /
            (double)blocks;
 }
@@ -393,12 +435,15 @@ static double seconds(const struct kg_cuda_contract_plan *plan)
     if (!make_maps(plan, maps, &packs))
         return 1; // right, and slow
     double of_tile = (double)(units_of(plan) * unit_of(plan)) / UNIT;
-    double busy = busy_seconds(plan, of_tile);
     double memory = kg_group_bytes(plan->group) / (facts->bandwidth * measured.bandwidth);
+    double copying = 1;
     if (maps[MAP_WEIGHTS].rank == 0)
-        memory *= measured.words, busy *= measured.copying;
-    double sum = measured.launch + (busy > memory ? busy + measured.overlap * memory
-                                                  : memory + measured.overlap * busy);
+        memory *= measured.words, copying = measured.copying;
+    double sum = measured.launch;
+    if (is_divided(plan))
+        sum += both_seconds(divided_seconds(plan, of_tile) * copying, memory);
+    else
+        sum += whole_seconds(plan, unit_seconds(plan) * of_tile * copying, memory);
     if (packs) // reads, writes, and a launch
         sum +=
             measured.pack + 2 * (double)packed_bytes(plan) / (facts->bandwidth * measured.packed);
@@ -415,7 +460,8 @@ typedef void take_plan(struct kg_cuda_contract_plan *plan, void *user);
 // Tiles whose rows are needed to have so many of them; stages that fit.
 static void each_config(struct kg_cuda_contract_plan *plan, take_plan *take, void *user)
 {
-    enum { MAX_STAGES = 16, MAX_SLICES = 16 };
+    // Few rows are bound by memory, which is slower with more bytes in flight than it needs.
+    enum { MAX_STAGES = 16, FEW_STAGES = 10, MAX_SLICES = 16 };
     int64_t all = kg_cuda_scaled_rows(plan);
     plan->config.swap = !kg_cuda_scaled_weights(plan);
     plan->config.tile_n = COLUMNS;
@@ -424,13 +470,11 @@ static void each_config(struct kg_cuda_contract_plan *plan, take_plan *take, voi
         plan->config.tile_m = rows;
         if (rows > 2 * OF_INSTRUCTION && rows % 16 != 0 && all > 96)
             continue;
-        int fits = 2;
-        for (plan->config.stages = MAX_STAGES; plan->config.stages > 2; plan->config.stages--)
-            if (shared_bytes(plan) <= plan->facts->shared_bytes) {
-                fits = plan->config.stages;
+        int fits = pairs_of(plan) == 1 ? MAX_STAGES : FEW_STAGES, least = least_stages(plan);
+        for (plan->config.stages = fits; fits >= least; plan->config.stages = --fits)
+            if (shared_bytes(plan) <= plan->facts->shared_bytes)
                 break;
-            }
-        for (int stages = fits; stages >= 3 && stages > fits - 2; stages--)
+        for (int stages = fits; stages >= least && stages > fits - 2; stages--)
             for (int way = 0; way < 3; way++) { // stream-K, whole tiles, slices for all SMs
                 plan->config.stages = stages;
                 plan->config.split_k = way;
