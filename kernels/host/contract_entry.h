@@ -1,6 +1,14 @@
 // The plan of a call from its sizes, and the entry points.
 
 enum {
+// Of contract_scaled.h: columns that items begin at multiples of, and steps of k for blocks.
+#if KG_SCALED
+    KG_SCALED_COLUMNS = KG_STRIP,
+    KG_SCALED_STEP = KG_GROUP > 0 && KG_GROUP <= KG_BLOCK_K ? KG_GROUP : KG_CHUNK,
+#else
+    KG_SCALED_COLUMNS = KG_COLUMNS,
+    KG_SCALED_STEP = 1,
+#endif
     KG_ITEM_ROWS = 1024, // largest number of rows of an item
     // With at most this many rows, columns along k are not packed: half of a panel would be idle.
     KG_DOT_ROWS = KG_COLUMNS / 2 > 4 ? KG_COLUMNS / 2 : 4,
@@ -47,13 +55,34 @@ static bool takes_pairs(const struct kg_host_call *call, struct extents size)
 #endif
 }
 
+// Are there few rows for columns of quantised elements?
+static bool takes_scaled(struct extents size)
+{
+#if KG_SCALED
+    enum { MOST_ROWS = 8 };
+    return size.m <= MOST_ROWS && size.n >= KG_STRIP / 4;
+#else
+    (void)size;
+    return false;
+#endif
+}
+
+#if !KG_SCALED
+KG_INLINE int64_t scaled_elements(int64_t rows, int64_t columns)
+{
+    (void)rows, (void)columns;
+    return 0;
+}
+#endif
+
 // A few rows against many columns are read in place. Otherwise B gives the columns, because outputs
 // are contiguous along n.
 static void choose_path(const struct kg_host_call *call, struct plan *p)
 {
     const struct extents size = p->size;
-    if (takes_pairs(call, size)) {
-        p->pairs = true;
+    p->pairs = takes_pairs(call, size);
+    p->scaled = !p->pairs && takes_scaled(size);
+    if (p->pairs || p->scaled) {
         p->rows = &operand_a;
         p->columns = &operand_b;
         p->row_count = size.m;
@@ -88,8 +117,9 @@ static void choose_slabs(struct plan *p)
             p->slabs = ceiling(p->size.k, p->slab_k);
         }
     }
-    p->block_k = p->pairs ? even_size(p->slab_k, KG_PAIR_BLOCK_K, KG_PAIR_STEP)
-                          : even_size(p->slab_k, KG_BLOCK_K, KG_STREAM_DEPTH);
+    p->block_k = p->pairs    ? even_size(p->slab_k, KG_PAIR_BLOCK_K, KG_PAIR_STEP)
+                 : p->scaled ? even_size(p->slab_k, KG_BLOCK_K, KG_SCALED_STEP)
+                             : even_size(p->slab_k, KG_BLOCK_K, KG_STREAM_DEPTH);
 }
 
 // With fewer tiles than threads, each block of k becomes an item. The partial sums are added in the
@@ -122,7 +152,10 @@ static void choose_tiles(const struct kg_host_call *call, struct plan *p)
 {
     enum { DOT_ELEMENTS = 1 << 16, LEAST = 128, ENOUGH = 256 };
     const int64_t high = p->pairs ? KG_PAIR_TILE : KG_ROWS;
-    const int64_t unit = p->dots ? 12 : p->pairs ? KG_PAIR_TILE : KG_COLUMNS;
+    const int64_t unit = p->dots     ? 12
+                         : p->pairs  ? KG_PAIR_TILE
+                         : p->scaled ? KG_SCALED_COLUMNS
+                                     : KG_COLUMNS;
     // Few rows are bound by memory, which is fastest in long contiguous reads.
     const int64_t max = p->pairs                 ? KG_PAIR_COLUMNS
                         : p->row_count > KG_ROWS ? KG_ITEM_COLUMNS
@@ -160,7 +193,7 @@ static struct plan make_plan(const struct kg_host_call *call)
 // Elements of one thread's workspace; with a job, also sets its pointers.
 static int64_t lay_out(const struct plan *p, struct job *job, char *scratch)
 {
-    enum { PARTS = 5 };
+    enum { PARTS = 6 };
     const int64_t width = p->pairs ? KG_PAIR_TILE : KG_COLUMNS;
     const int64_t columns = ceiling(p->tile_columns, width) * width;
     const int64_t length = ceiling(p->slab_k, KG_LANES) * KG_LANES;
@@ -176,6 +209,7 @@ static int64_t lay_out(const struct plan *p, struct job *job, char *scratch)
         : blocks   ? p->tile_rows * columns
         : p->pairs ? p->block_rows * columns
                    : 0,
+        p->scaled ? scaled_elements(p->tile_rows, columns) : 0,
     };
     KG_REAL **place[PARTS] = {NULL};
     int64_t used = 0;
@@ -185,6 +219,7 @@ static int64_t lay_out(const struct plan *p, struct job *job, char *scratch)
         place[2] = &job->columns;
         place[3] = &job->fresh;
         place[4] = &job->sums;
+        place[5] = &job->scaled;
     }
     for (int i = 0; i < PARTS; i++) {
         if (place[i])
@@ -244,6 +279,12 @@ static void run_item(struct job *job, int64_t item)
 #if KG_PAIR_PATH
     if (p->pairs) {
         run_pairs(job, row, rows, column, columns);
+        return;
+    }
+#endif
+#if KG_SCALED
+    if (p->scaled) {
+        run_scaled(job, row, rows, column, columns);
         return;
     }
 #endif

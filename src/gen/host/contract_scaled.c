@@ -1,0 +1,77 @@
+// Columns of 4-bit integers with scales, as weights are quantised, for a few rows: which operands
+// kernels/host/contract_scaled.h can take, and the functions that it has from the formula.
+
+#include "gen/host/contract_writer.h"
+
+// Steps of k with the same scales: fewer would leave little to do between two scales.
+enum { LEAST_GROUP = 16 };
+
+// Do elements lie side by side along n, and at one distance along k?
+static bool is_along_n(const struct kg_contract *contract, const struct kg_access *element)
+{
+    int n = contract->axes[KG_CONTRACT_N][0], k = contract->axes[KG_CONTRACT_K][0];
+    int last = element->tensor->rank - 1;
+    for (int dim = 0; dim <= last; dim++) {
+        const struct kg_affine *map = &element->map[dim];
+        if (map->coefficient[n] != (dim == last) || (dim == last && map->coefficient[k] != 0))
+            return false;
+    }
+    return last > 0;
+}
+
+bool kg_contract_scaled(const struct kg_contract *contract, struct kg_scaled_operand *scaled)
+{
+    return contract->group->problem->contiguous && contract->axis_count[KG_CONTRACT_N] == 1 &&
+           kg_scaled_operand_read(contract, 1, scaled, NULL) &&
+           (scaled->group == 0 || scaled->group >= LEAST_GROUP) &&
+           is_along_n(contract, scaled->element);
+}
+
+void kg_contract_define_scaled(struct kg_text *text, const struct kg_scaled_operand *scaled)
+{
+    kg_emit_line(text, 0, "#define KG_SCALED %d", scaled != NULL);
+    if (scaled) {
+        enum kg_dtype dtype = kg_emit_tensor_dtype(scaled->element->tensor);
+        kg_emit_line(text, 0, "#define KG_GROUP %lld", (long long)scaled->group);
+        kg_emit_line(text, 0, "#define KG_SCALED_SIGNED %d", kg_dtypes[dtype].is_signed);
+    }
+    kg_text_add(text, "\n");
+}
+
+// Where elements lie: their first one, and the distance between steps of k.
+static void emit_elements(const struct kg_contract_writer *writer, const struct kg_access *element)
+{
+    const struct kg_contract *contract = writer->contract;
+    struct kg_text *text = writer->text;
+    kg_text_add(text, "static const uint8_t *b_elements(const struct kg_host_call *call, int64_t "
+                      "item, int64_t *first,\n                                 int64_t *k)\n{\n"
+                      "    (void)item;\n");
+    kg_emit_host_bindings(text, contract->group, false);
+    kg_contract_all_axes(writer, 1, KG_CONTRACT_BATCH, "item");
+    struct kg_emit_names names = writer->names;
+    struct kg_contract copy = *contract;
+    names.user = &copy;
+    names.axis = kg_contract_print_begin;
+    kg_text_add(text, "    *first = ");
+    kg_emit_offset(text, contract->nest, element, &names);
+    kg_text_add(text, ";\n    *k = ");
+    kg_contract_stride(text, element, contract->axes[KG_CONTRACT_K][0]);
+    kg_text_add(text, ";\n    return (const uint8_t *)");
+    kg_emit_name(text, element->tensor->name);
+    kg_text_add(text, ";\n}\n\n");
+}
+
+void kg_contract_emit_scaled(const struct kg_contract_writer *writer,
+                             const struct kg_scaled_operand *scaled)
+{
+    struct kg_contract_operand zeros = {.count = scaled->zero_count};
+    struct kg_contract_operand scales = {.count = scaled->scale_count};
+    for (int i = 0; i < scaled->zero_count; i++)
+        zeros.factors[i] =
+            (struct kg_contract_factor){scaled->zeros[i].expr, scaled->zeros[i].adds};
+    for (int i = 0; i < scaled->scale_count; i++)
+        scales.factors[i] = scaled->scales[i];
+    emit_elements(writer, scaled->element);
+    kg_contract_emit_part(writer, "b_zeros", true, &zeros);
+    kg_contract_emit_part(writer, "b_scales", false, &scales);
+}
