@@ -55,12 +55,11 @@ static bool takes_pairs(const struct kg_host_call *call, struct extents size)
 #endif
 }
 
-// Are there few rows for columns of quantised elements?
+// Are there columns of quantised elements that fill half a strip?
 static bool takes_scaled(struct extents size)
 {
 #if KG_SCALED
-    enum { MOST_ROWS = 8 };
-    return size.m <= MOST_ROWS && size.n >= KG_STRIP / 4;
+    return size.n >= KG_STRIP / 2;
 #else
     (void)size;
     return false;
@@ -68,9 +67,9 @@ static bool takes_scaled(struct extents size)
 }
 
 #if !KG_SCALED
-KG_INLINE int64_t scaled_elements(int64_t rows, int64_t columns)
+KG_INLINE int64_t scaled_elements(int64_t rows, int64_t columns, int64_t depth)
 {
-    (void)rows, (void)columns;
+    (void)rows, (void)columns, (void)depth;
     return 0;
 }
 #endif
@@ -195,11 +194,13 @@ static int64_t lay_out(const struct plan *p, struct job *job, char *scratch)
 {
     enum { PARTS = 6 };
     const int64_t width = p->pairs ? KG_PAIR_TILE : KG_COLUMNS;
-    const int64_t columns = ceiling(p->tile_columns, width) * width;
+    // Panels of strips have whole strips.
+    const int64_t columns =
+        ceiling(p->tile_columns, width) * width + (p->scaled ? KG_SCALED_COLUMNS : 0);
     const int64_t length = ceiling(p->slab_k, KG_LANES) * KG_LANES;
     const int64_t dot_rows = ceiling(p->tile_rows, 4) * 4;
     const int64_t depth = p->pairs ? p->block_k / 2 : p->block_k; // two terms share a word
-    const bool blocks = p->slab_k > p->block_k;
+    const bool blocks = p->slab_k > p->block_k || p->scaled;
     const int64_t size[PARTS] = {
         KG_STAGE,
         p->dots ? dot_rows * length : p->block_rows * depth,
@@ -209,7 +210,7 @@ static int64_t lay_out(const struct plan *p, struct job *job, char *scratch)
         : blocks   ? p->tile_rows * columns
         : p->pairs ? p->block_rows * columns
                    : 0,
-        p->scaled ? scaled_elements(p->tile_rows, columns) : 0,
+        p->scaled ? scaled_elements(p->row_count, columns, p->block_k) : 0,
     };
     KG_REAL **place[PARTS] = {NULL};
     int64_t used = 0;
@@ -284,7 +285,10 @@ static void run_item(struct job *job, int64_t item)
 #endif
 #if KG_SCALED
     if (p->scaled) {
-        run_scaled(job, row, rows, column, columns);
+        if (p->row_count <= KG_SCALED_ROWS)
+            run_scaled(job, row, rows, column, columns);
+        else
+            run_scaled_panels(job, row, rows, column, columns);
         return;
     }
 #endif

@@ -257,7 +257,7 @@ bool kg_contract_emit(const struct kg_contract *contract, const struct kg_device
     struct kg_scaled_operand scaled;
     bool has_scaled = kg_contract_scaled(contract, &scaled);
     emit_defines(&writer, facts, config, entry);
-    kg_contract_define_scaled(source, has_scaled ? &scaled : NULL);
+    kg_contract_define_scaled(&writer, has_scaled ? &scaled : NULL);
     if (pairs)
         kg_text_add(source, kg_skeleton_find("host/amx.h"));
     kg_text_add(source, kg_skeleton_find("host/contract_names.h"));
@@ -276,8 +276,12 @@ bool kg_contract_emit(const struct kg_contract *contract, const struct kg_device
     kg_text_add(source, kg_skeleton_find("host/contract_dots.h"));
     if (pairs)
         kg_text_add(source, kg_skeleton_find("host/contract_pairs.h"));
-    if (has_scaled)
+    if (has_scaled) {
+        kg_text_add(source, kg_skeleton_find("host/contract_strips.h"));
+        kg_text_add(source, kg_skeleton_find("host/contract_scaled_dots.h"));
         kg_text_add(source, kg_skeleton_find("host/contract_scaled.h"));
+        kg_text_add(source, kg_skeleton_find("host/contract_scaled_panels.h"));
+    }
     kg_text_add(source, kg_skeleton_find("host/contract_entry.h"));
     kg_text_add(source, kg_skeleton_find("host/contract_end.h"));
     return !source->failed;

@@ -3,6 +3,8 @@
 
 #include "gen/host/contract_writer.h"
 
+#include "gen/shared/operand_values.h"
+
 // Steps of k with the same scales: fewer would leave little to do between two scales.
 enum { LEAST_GROUP = 16 };
 
@@ -27,13 +29,26 @@ bool kg_contract_scaled(const struct kg_contract *contract, struct kg_scaled_ope
            is_along_n(contract, scaled->element);
 }
 
-void kg_contract_define_scaled(struct kg_text *text, const struct kg_scaled_operand *scaled)
+// Terms of bf16 that an element of A is the sum of; 0: more than two.
+static int terms_of_rows(const struct kg_contract *contract)
 {
+    unsigned values = kg_operand_values(contract, 0);
+    return values & KG_VALUES_BF16 ? 1 : values & KG_VALUES_F16 ? 2 : 0;
+}
+
+void kg_contract_define_scaled(const struct kg_contract_writer *writer,
+                               const struct kg_scaled_operand *scaled)
+{
+    struct kg_text *text = writer->text;
     kg_emit_line(text, 0, "#define KG_SCALED %d", scaled != NULL);
     if (scaled) {
         enum kg_dtype dtype = kg_emit_tensor_dtype(scaled->element->tensor);
         kg_emit_line(text, 0, "#define KG_GROUP %lld", (long long)scaled->group);
         kg_emit_line(text, 0, "#define KG_SCALED_SIGNED %d", kg_dtypes[dtype].is_signed);
+        kg_emit_line(text, 0, "#define KG_SCALED_LEAST_ZERO %lld", (long long)scaled->least_zero);
+        kg_emit_line(text, 0, "#define KG_SCALED_GREATEST_ZERO %lld",
+                     (long long)scaled->greatest_zero);
+        kg_emit_line(text, 0, "#define KG_SCALED_TERMS %d", terms_of_rows(writer->contract));
     }
     kg_text_add(text, "\n");
 }

@@ -66,7 +66,8 @@ void kg_contract_emit_part(const struct kg_contract_writer *writer, const char *
 // kernels/host/contract_scaled.h can take it.
 bool kg_contract_scaled(const struct kg_contract *contract, struct kg_scaled_operand *scaled);
 // What contract_scaled.h is told about B; `scaled` is NULL if it cannot take it.
-void kg_contract_define_scaled(struct kg_text *text, const struct kg_scaled_operand *scaled);
+void kg_contract_define_scaled(const struct kg_contract_writer *writer,
+                               const struct kg_scaled_operand *scaled);
 void kg_contract_emit_scaled(const struct kg_contract_writer *writer,
                              const struct kg_scaled_operand *scaled);
 

@@ -8,12 +8,17 @@ static struct bench bench;
 // Strips have 128, 64 or 32 columns: one, several, incomplete ones; lines that begin in the middle
 // of a byte; runs of k that end within a chunk of 16; several blocks of k; up to 8 rows, and more.
 static const char *const sizes[] = {
-    "M=1 N=40 K=1",     "M=1 N=64 K=31",    "M=1 N=129 K=130",  "M=2 N=258 K=97", "M=3 N=391 K=200",
-    "M=4 N=2300 K=70",  "M=5 N=77 K=1000",  "M=8 N=512 K=430",  "M=9 N=200 K=64", "M=1 N=300 K=9000",
-    "M=7 N=1025 K=385", "M=2 N=1300 K=0",   NULL,
+    "M=1 N=40 K=1",      "M=1 N=64 K=31",    "M=1 N=129 K=130",
+    "M=2 N=258 K=97",    "M=3 N=391 K=200",  "M=4 N=2300 K=70",
+    "M=5 N=77 K=1000",   "M=8 N=512 K=430",  "M=9 N=200 K=64",
+    "M=1 N=300 K=9000",  "M=7 N=1025 K=385", "M=1030 N=129 K=70",
+    "M=33 N=1700 K=400", "M=2 N=1300 K=0",   NULL,
 };
 static const char *const few_sizes[] = {
-    "M=1 N=129 K=130", "M=3 N=391 K=200", "M=5 N=154 K=900", NULL,
+    "M=1 N=129 K=130",
+    "M=3 N=391 K=200",
+    "M=5 N=154 K=900",
+    NULL,
 };
 
 static const char zero[] =
