@@ -5,6 +5,8 @@
 
 #include "gen/shared/operand_values.h"
 
+#include <math.h>
+
 // Steps of k with the same scales: fewer would leave little to do between two scales.
 enum { LEAST_GROUP = 16 };
 
@@ -27,6 +29,15 @@ bool kg_contract_scaled(const struct kg_contract *contract, struct kg_scaled_ope
            kg_scaled_operand_read(contract, 1, scaled, NULL) &&
            (scaled->group == 0 || scaled->group >= LEAST_GROUP) &&
            is_along_n(contract, scaled->element);
+}
+
+double kg_contract_scaled_cycles(double rows, double elements, double lanes, double peak)
+{
+    // Cycles to make a vector of floats of elements; to read back those of panels takes as long.
+    // A register tile has 4 rows, panels are for more than 8 rows, an item has 1024.
+    const double step = 1.6, tile = 4, few = 8, item = 1024;
+    double times = rows <= few ? ceil(rows / tile) : 2 * ceil(rows / item);
+    return elements * (times * step / lanes + 2 * rows / peak);
 }
 
 // Terms of bf16 that an element of A is the sum of; 0: more than two.

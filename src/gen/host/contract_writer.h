@@ -65,6 +65,9 @@ void kg_contract_emit_part(const struct kg_contract_writer *writer, const char *
 // Columns of 4-bit integers with scales: contract_scaled.c. Reads B as such, and says whether
 // kernels/host/contract_scaled.h can take it.
 bool kg_contract_scaled(const struct kg_contract *contract, struct kg_scaled_operand *scaled);
+// Cycles that a product of `rows` by so many of these elements is expected to take, where vectors
+// have `lanes` floats and a core does `peak` operations per cycle.
+double kg_contract_scaled_cycles(double rows, double elements, double lanes, double peak);
 // What contract_scaled.h is told about B; `scaled` is NULL if it cannot take it.
 void kg_contract_define_scaled(const struct kg_contract_writer *writer,
                                const struct kg_scaled_operand *scaled);

@@ -5,6 +5,7 @@
 #include "gen/host/host_times.h"
 
 #include "gen/families.h"
+#include "gen/host/contract_writer.h"
 #include "gen/host/direct.h"
 #include "gen/host/host_costs.h"
 #include "gen/host/pointwise.h"
@@ -559,10 +560,14 @@ double kg_host_expect_contract(const struct kg_match *match, const struct kg_con
     double few = fmin(m, n);
     if (few * batch <= 0 || k <= 0)
         return CALL_SECONDS;
-    bool dots = few <= columns / 2 && k >= 4 * lanes;
+    struct kg_scaled_operand operand;
+    bool scaled = n >= 4 * lanes && kg_contract_scaled(contract, &operand);
+    bool dots = !scaled && few <= columns / 2 && k >= 4 * lanes;
     double tall = ceil(m / rows) * rows, wide = ceil(n / columns) * columns;
     double depth = (double)config->value[KG_CONTRACT_DEPTH];
-    if (dots) {
+    if (scaled) {
+        work.cycles = batch * kg_contract_scaled_cycles(m, n * k, lanes, peak);
+    } else if (dots) {
         work.cycles = batch * fmax(m, n) * few * (k / peak * 2 + 4);
     } else {
         work.cycles = batch * tall * wide * k / peak;
@@ -570,9 +575,10 @@ double kg_host_expect_contract(const struct kg_match *match, const struct kg_con
         work.cycles += batch * m * k * pack_cycles(&work, contract, 0) *
                        ceil(n / (double)config->value[KG_CONTRACT_COLUMNS]);
     }
-    work.cycles += batch * n * k * pack_cycles(&work, contract, 1) * ceil(m / ITEM_ROWS);
+    if (!scaled)
+        work.cycles += batch * n * k * pack_cycles(&work, contract, 1) * ceil(m / ITEM_ROWS);
     work.cycles += ITEM_CYCLES + batch * 200;
-    work.waits = batch * (m * k + n * k + m * n) / PANEL_ELEMENTS;
+    work.waits = batch * (m * k + n * k * (scaled ? 0.125 : 1) + m * n) / PANEL_ELEMENTS;
     work.items = batch * ceil(m / ITEM_ROWS) * ceil(n / 128);
     work.items = fmax(work.items, fmin(batch * m * n / 16384, 4.0 * facts->units));
     add_epilogue(&work, fmod(n, columns) / n);
