@@ -333,18 +333,25 @@ static void set_dtypes(const struct kg_op *op, const char *words, struct kg_bind
                 bindings->dtypes[i] = (enum kg_dtype)dtype;
 }
 
-static void set_sizes(const struct kg_op *op, const char *words, int64_t *sizes)
+// Sizes that are not named are 1; params keep their defaults then.
+static void set_sizes(const struct kg_op *op, const char *words, struct kg_bindings *bindings,
+                      int64_t *sizes)
 {
     for (int i = 0; i < op->size_count; i++) {
         size_t length = strlen(op->sizes[i]->name);
         sizes[i] = 1;
         for (const char *at = words; at; at = strchr(at, ','), at = at ? at + 1 : NULL)
-            if (strncmp(at, op->sizes[i]->name, length) == 0 && at[length] == '=')
+            if (strncmp(at, op->sizes[i]->name, length) == 0 && at[length] == '=') {
                 sizes[i] = strtoll(at + length + 1, NULL, 10);
+                if (op->sizes[i]->is_param) {
+                    bindings->values[i] = sizes[i];
+                    bindings->reals[i] = strtod(at + length + 1, NULL);
+                }
+            }
     }
 }
 
-// `words` are file, op, dtypes and sizes. The problem lives as long as the program.
+// `words` are file, op, dtypes, and sizes and params. The problem lives as long as the program.
 static const struct kg_problem *make_problem(char **words)
 {
     static struct kg_arena arena;
@@ -361,7 +368,7 @@ static const struct kg_problem *make_problem(char **words)
         stop("reading the definition");
     kg_lang_default_bindings(op, &bindings);
     set_dtypes(op, words[2], &bindings);
-    set_sizes(op, words[3], sizes);
+    set_sizes(op, words[3], &bindings, sizes);
     if (kg_lang_instantiate(&arena, op, &bindings, &instance, &error) != KG_OK ||
         kg_problem_make(instance, sizes, NULL, &problem, &error) != KG_OK)
         stop("making the problem");

@@ -37,7 +37,8 @@ struct cli_options {
     const char *folder;
     const char *language;
     const char *target;
-    const char *candidate;
+    char *const *candidates;
+    int candidate_count;
     const char *override;
     const char *seed, *effort;
     const char *threads;
@@ -181,6 +182,8 @@ void cli_show_verdict(const struct kg_verify_result *verdict);
 // something else has been.
 void cli_json_want(void);
 void cli_json_begin(void);
+// The members of a verdict's object, without braces.
+void cli_json_verdict_members(const struct kg_verify_result *verdict);
 void cli_json_failure(const char *message);
 // A string, quotes included.
 void cli_json_text(const char *text);

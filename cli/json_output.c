@@ -40,9 +40,9 @@ void cli_json_number(const char *key, double value)
         printf("null");
 }
 
-void cli_json_verdict(const struct kg_verify_result *verdict)
+void cli_json_verdict_members(const struct kg_verify_result *verdict)
 {
-    printf("{\"passed\": %s, \"seed\": \"%llu\", \"cases\": %d, \"skipped\": %d, "
+    printf("\"passed\": %s, \"seed\": \"%llu\", \"cases\": %d, \"skipped\": %d, "
            "\"elements\": %lld",
            verdict->passed ? "true" : "false", (unsigned long long)verdict->seed, verdict->cases,
            verdict->skipped, (long long)verdict->elements);
@@ -53,6 +53,12 @@ void cli_json_verdict(const struct kg_verify_result *verdict)
     cli_json_text(verdict->remarks);
     printf(", \"sanitized\": ");
     cli_json_text(verdict->sanitized);
+}
+
+void cli_json_verdict(const struct kg_verify_result *verdict)
+{
+    printf("{");
+    cli_json_verdict_members(verdict);
     printf("}");
 }
 

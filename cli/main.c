@@ -41,12 +41,13 @@ const struct cli_command cli_commands[] = {
      "  kernelgen emit ops/softmax.kg --op softmax --target cuda --launcher --out softmax.cu\n"
      "  kernelgen emit ops/bias_relu.kg --target host --dtype T=f32 --out bias_relu.c\n",
      SUBJECT | CLI_RIGOR | CLI_TIME | CLI_OUT | CLI_TARGET, 1, 1, "*.kg", NULL, cli_emit},
-    {"verify", "OP.kg [--candidate FILE] [OPTIONS]", "the accuracy gate alone",
+    {"verify", "OP.kg [--candidate FILE]... [OPTIONS]", "the accuracy gate alone",
      "Judges the generated kernel (by rule or from what is known, unless --rigor asks for a\n"
      "search) or, with --candidate, a foreign kernel: a C file with a function named like the op\n"
      "and the signature that 'emit --target host' shows, or an edited file of that command. For\n"
      "GPUs a .cu or .ptx file that says how it is launched (docs/verification.md). Inputs keep to\n"
-     "the ranges in the goal, as in 'verify x in 0..1'.\n\n"
+     "the ranges in the goal, as in 'verify x in 0..1'. Several candidates, each with\n"
+     "an option of its own, are judged by the same inputs; with --json the answer is an array.\n\n"
      "  kernelgen verify ops/bias_relu.kg\n"
      "  kernelgen emit ops/bias_relu.kg --dtype T=f32 --target host --out mine.c\n"
      "  kernelgen verify ops/bias_relu.kg --dtype T=f32 --candidate mine.c --seed 7\n",

@@ -21,7 +21,7 @@ static bool has_file_to_run(const struct cli_options *options)
 {
     const char *device = options->device;
     bool described = device && strcmp(device, "host") != 0 && strncmp(device, "cuda:", 5) != 0;
-    return described && (options->candidate || options->override);
+    return described && (options->candidate_count || options->override);
 }
 
 static bool overrides(const struct cli_options *options)

@@ -47,8 +47,10 @@ const struct cli_option_row cli_option_rows[] = {
      "host cuda ptx"},
     {"--launcher", CLI_FLAG, PLACE(launcher), CLI_TARGET, NULL,
      "with --target cuda: also host functions that launch the kernels, for nvcc", NULL},
-    {"--candidate", CLI_TEXT, PLACE(candidate), CLI_CANDIDATE, "FILE",
-     "a foreign kernel instead of a generated one: .c, or .cu or .ptx for GPUs", "*.c *.cu *.ptx"},
+    {"--candidate", CLI_CANDIDATE_LIST, 0, CLI_CANDIDATE, "FILE",
+     "a foreign kernel instead of a generated one: .c, or .cu or .ptx for GPUs; several are judged "
+     "by the same inputs",
+     "*.c *.cu *.ptx"},
     {"--override", CLI_TEXT, PLACE(override), CLI_OVERRIDE, "FILE.ptx",
      "an edited file of 'emit --target ptx' instead of the generated kernel", "*.ptx"},
     {"--effort", CLI_TEXT, PLACE(effort), CLI_TIME, "X",
@@ -191,7 +193,9 @@ static enum cli_exit add_array(const char *option, char *value, struct cli_array
     return CLI_DONE;
 }
 
-static enum cli_exit take(const struct cli_option_row *option, char *value, struct cli_options *out)
+// `words` is the command line: its first words, which are read already, hold the list.
+static enum cli_exit take(const struct cli_option_row *option, char *value, char **words,
+                          struct cli_options *out)
 {
     switch (option->kind) {
     case CLI_FLAG:
@@ -206,6 +210,10 @@ static enum cli_exit take(const struct cli_option_row *option, char *value, stru
         return add_array(option->name, value, out->inputs, &out->input_count);
     case CLI_OUTPUT_ARRAY:
         return add_array(option->name, value, out->outputs, &out->output_count);
+    case CLI_CANDIDATE_LIST:
+        words[out->candidate_count++] = value;
+        out->candidates = words;
+        return CLI_DONE;
     }
     return CLI_DONE;
 }
@@ -236,12 +244,12 @@ static enum cli_exit parse_option(const struct cli_command *command, int count, 
     if (option->kind == CLI_FLAG) {
         if (equals)
             return cli_bad_usage("%s takes no value", option->name);
-        return take(option, NULL, out);
+        return take(option, NULL, words, out);
     }
     char *value = equals ? equals + 1 : *at + 1 < count ? words[++*at] : NULL;
     if (!value || !*value)
         return cli_bad_usage("%s needs a value: %s %s", option->name, option->name, option->value);
-    return take(option, value, out);
+    return take(option, value, words, out);
 }
 
 enum cli_exit cli_parse(const struct cli_command *command, int count, char **words,

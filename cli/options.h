@@ -6,7 +6,14 @@
 #include "cli.h"
 
 // How an option's value is taken.
-enum cli_kind { CLI_TEXT, CLI_FLAG, CLI_BINDING_LIST, CLI_INPUT_ARRAY, CLI_OUTPUT_ARRAY };
+enum cli_kind {
+    CLI_TEXT,
+    CLI_FLAG,
+    CLI_BINDING_LIST,
+    CLI_INPUT_ARRAY,
+    CLI_OUTPUT_ARRAY,
+    CLI_CANDIDATE_LIST
+};
 
 struct cli_option_row {
     const char *name;

@@ -38,7 +38,8 @@ static void find_inputs(const struct cli_command *command, const struct cli_opti
         add(inputs, NULL, options->words[i]);
     if (strcmp(command->name, "wisdom") == 0 && !is_export(command, options))
         add(inputs, NULL, options->words[1]);
-    add(inputs, "--candidate", options->candidate);
+    for (int i = 0; i < options->candidate_count; i++)
+        add(inputs, "--candidate", options->candidates[i]);
     add(inputs, "--override", options->override);
     add(inputs, "--log", options->log);
     add(inputs, "--model", options->model);

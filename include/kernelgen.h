@@ -258,10 +258,10 @@ KG_API enum kg_status kg_plan_execute(const struct kg_plan *plan, void *const *t
                                       void *stream);
 // The same kernels on contiguous tensors of other sizes: `sizes` has `count` numbers in the order
 // of kg_op_size_name. Nothing is compiled, chosen or measured: the first execution at new sizes
-// computes its launches, which takes some tens of microseconds, and those of the last 64 sets of
-// sizes are kept. (A CUDA graph that captured an execution uses what is kept.) KG_ERROR_SHAPE if
-// the definition does not allow these sizes, KG_ERROR_UNSUPPORTED if the plan is of strided
-// tensors.
+// computes its launches, which takes some microseconds for each kernel, and those of the last 64
+// sets of sizes are kept. (A CUDA graph that captured an execution uses what is kept.)
+// KG_ERROR_SHAPE if the definition does not allow these sizes, KG_ERROR_UNSUPPORTED if the plan is
+// of strided tensors.
 KG_API enum kg_status kg_plan_execute_sized(const struct kg_plan *plan, const int64_t *sizes,
                                             int count, void *const *tensors, void *stream);
 // kg_plan_execute on memory of this process, whatever the device: for a GPU, inputs are copied
@@ -297,6 +297,16 @@ KG_API enum kg_status kg_plan_verify(const struct kg_plan *plan, uint64_t seed,
 KG_API enum kg_status kg_problem_verify_file(const struct kg_problem *problem,
                                              struct kg_device *device, const char *path,
                                              uint64_t seed, struct kg_verify_result *result);
+// kg_problem_verify_file of several files, all by the same inputs, which are made once. `judged` is
+// called once for each file, in their order: with its result or, if `status` says that there is
+// none, with NULL and the reason in kg_context_error. It must not use the context otherwise.
+// Returns KG_OK when `judged` has been called for all files, whatever their results.
+KG_API enum kg_status
+kg_problem_verify_files(const struct kg_problem *problem, struct kg_device *device,
+                        const char *const *paths, int count, uint64_t seed,
+                        void (*judged)(void *user, int index, enum kg_status status,
+                                       const struct kg_verify_result *result),
+                        void *user);
 
 struct kg_bench_result {
     size_t size;

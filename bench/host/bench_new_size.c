@@ -1,6 +1,6 @@
-// bench_new_size [DEVICE [FOLDER]]: what the first execution of a plan at new sizes takes, beside
-// one at sizes that are known already, for some ops of FOLDER (default: ops). Plans are made by
-// rule. Tensors are small, so that kernels take little of the time.
+// bench_new_size [DEVICE [FOLDER [OP]]]: what the first execution of a plan at new sizes takes,
+// beside one at sizes that are known already, for some ops of FOLDER (default: ops), or one of
+// them. Plans are made by rule. Tensors are small, so that kernels take little of the time.
 
 #include "device/device.h"
 #include "kernelgen.h"
@@ -126,8 +126,9 @@ int main(int count, char **words)
     bool failed = false;
     printf("us, medians     new size   90 in 100   known size   sizes\n");
     for (size_t i = 0; i < sizeof subjects / sizeof subjects[0]; i++)
-        failed |=
-            run(context, count > 2 ? words[2] : "ops", device, &subjects[i], tensors) != KG_OK;
+        if (count < 4 || strcmp(words[3], subjects[i].op) == 0)
+            failed |=
+                run(context, count > 2 ? words[2] : "ops", device, &subjects[i], tensors) != KG_OK;
     for (int i = 0; i < MOST_TENSORS; i++)
         device->backend->release(device, tensors[i]);
     kg_context_destroy(context);

@@ -62,7 +62,7 @@ KG_INLINE void kg_mma_epilogue_cluster(const JOB &job, const kg_mma_sums<TILE> &
     for (int i = task.slice * TILE::threads + threadIdx.x; i < TILE::rows * per_row;
          i += SPLIT * TILE::threads) {
         const int64_t row = task.row + i / per_row, column = task.column + i % per_row * 8;
-        const int count = kg_row8_count(row, job.rows(), column, job.columns());
+        const int count = kg_row_count<8>(row, job.rows(), column, job.columns());
         float *from = shared + i / per_row * pitch + i % per_row * 8;
         kg_row8 sums8 = {{0, 0, 0, 0, 0, 0, 0, 0}};
 #pragma unroll
@@ -74,15 +74,12 @@ KG_INLINE void kg_mma_epilogue_cluster(const JOB &job, const kg_mma_sums<TILE> &
             sums8.at[6] += high.z, sums8.at[7] += high.w;
         }
         if constexpr (TILE::tensor::terms > 1) {
-#pragma unroll
-            for (int j = 0; j < 8; j++)
-                from[j] = sums8.at[j]; // no other thread reads these any more
             kg_tile_task all = task;
             all.k = 0, all.stop = job.depth();
-            kg_row8_recompute(job, sums8, from, all, row, column, count, 0.0f);
+            kg_row_recompute(job, sums8, all, row, column, count, 0.0f);
         }
         if (count > 0)
-            kg_row8_store(job, sums8, task.item, row, column, count);
+            kg_row_store(job, sums8, task.item, row, column, count);
     }
     kg_cluster_meet();
 }

@@ -44,7 +44,7 @@ struct kg_tensor_bf16 {
 
 // The smallest products first. NaN, infinities and numbers that overflow by rounding have a second
 // term that is NaN or infinite, and tiny numbers one that loses bits: sums of either are
-// recomputed, see kg_row8_recompute and kg_mma_invalidate.
+// recomputed, see kg_row_recompute and kg_mma_invalidate.
 struct kg_tensor_f32 {
     static constexpr int size = 4, terms = 2;
     static constexpr bool separate = true;

@@ -1,6 +1,6 @@
-// The epilogue of tiles whose accumulators are stored in runs of eight adjacent columns, by the
-// warp that put them into shared memory. Where operands were split into terms for the tensor cores,
-// sums that may be inaccurate are computed again in f32.
+// The epilogue of tiles whose accumulators are stored in runs of adjacent columns: of eight, by the
+// warp that put them into shared memory, or of fewer from registers. Sums that may be inaccurate
+// are computed again in f32.
 
 // ---- Tiles ----
 
@@ -30,7 +30,7 @@ KG_INLINE kg_tile_task kg_tile_task_of(const JOB &job, int64_t number, int64_t t
     return task;
 }
 
-// ---- Eight sums ----
+// ---- Sums of a row ----
 
 // One sum without tensor cores, by a whole warp: no term of a number overflows here.
 template <class JOB>
@@ -44,10 +44,13 @@ KG_INLINE float kg_sum_recompute(const JOB &job, int64_t item, int64_t row, int6
     return kg_warp_fold<kg_fold_sum_f32>(sum);
 }
 
-// Eight adjacent sums of a row.
-struct kg_row8 {
-    float at[8];
+// Sums of adjacent columns, WIDTH of them.
+template <int WIDTH>
+struct kg_row_sums {
+    float at[WIDTH];
 };
+
+typedef kg_row_sums<8> kg_row8;
 
 KG_INLINE kg_row8 kg_row8_load(const float *from)
 {
@@ -68,15 +71,14 @@ KG_INLINE bool kg_sum_is_reliable(float sum, float least)
 }
 
 // Recomputes the sums that cannot be trusted, among the first `count`. All lanes of the warp call
-// it together; each has eight sums, or none (`count` 0).
-template <class JOB>
-KG_INLINE void kg_row8_recompute(const JOB &job, kg_row8 &sums, float *from,
-                                 const kg_tile_task &task, int64_t row, int64_t column, int count,
-                                 float least)
+// it together; each has some sums, or none (`count` 0).
+template <int WIDTH, class JOB>
+KG_INLINE void kg_row_recompute(const JOB &job, kg_row_sums<WIDTH> &sums, const kg_tile_task &task,
+                                int64_t row, int64_t column, int count, float least)
 {
     uint32_t unreliable = 0;
 #pragma unroll
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < WIDTH; i++)
         unreliable |= (i < count && !kg_sum_is_reliable(sums.at[i], least)) << i;
     if (!__any_sync(0xffffffff, unreliable))
         return;
@@ -89,50 +91,58 @@ KG_INLINE void kg_row8_recompute(const JOB &job, kg_row8 &sums, float *from,
                              __shfl_sync(0xffffffff, column, lane) + at, task.k, task.stop);
         if ((int)threadIdx.x % 32 != lane)
             continue;
-        from[at] = sum;
+#pragma unroll
+        for (int i = 0; i < WIDTH; i++)
+            sums.at[i] = i == at ? sum : sums.at[i];
         unreliable &= unreliable - 1;
     }
-    if (count > 0)
-        sums = kg_row8_load(from);
 }
 
-// Whether eight elements from `to` on are adjacent columns: several axes may form the columns, and
+// Whether the elements from `to` on are adjacent columns: several axes may form the columns, and
 // then they need not be adjacent in memory.
-template <class JOB>
-KG_INLINE bool kg_row8_is_contiguous(const JOB &job, const typename JOB::out *to, int64_t item,
-                                     int64_t row, int64_t column)
+template <int WIDTH, class JOB>
+KG_INLINE bool kg_row_is_contiguous(const JOB &job, const typename JOB::out *to, int64_t item,
+                                    int64_t row, int64_t column)
 {
     bool has_line = true;
 #pragma unroll
-    for (int i = 1; i < 8; i++)
+    for (int i = 1; i < WIDTH; i++)
         has_line = has_line && job.out_at(item, row, column + i) == to + i;
     return has_line;
 }
 
-// Stores the first `count` of them, which are within the output.
-template <class JOB>
-KG_INLINE void kg_row8_store(const JOB &job, const kg_row8 &sums, int64_t item, int64_t row,
-                             int64_t column, int count)
+// Stores all of them.
+template <int WIDTH, class JOB>
+KG_INLINE void kg_row_store_all(const JOB &job, const kg_row_sums<WIDTH> &sums, int64_t item,
+                                int64_t row, int64_t column)
 {
     typedef typename JOB::out out;
-    if (count == 8) {
-        kg_vec<out, 8> elements;
+    kg_vec<out, WIDTH> elements;
 #pragma unroll
-        for (int i = 0; i < 8; i++)
-            elements.at[i] = job.value(item, row, column + i, sums.at[i]);
-        out *to = job.out_at(item, row, column);
-        if ((uint64_t)to % alignof(kg_vec<out, 8>) == 0 &&
-            kg_row8_is_contiguous(job, to, item, row, column)) {
-            kg_store_vec<8>(to, elements);
-            return;
-        }
-#pragma unroll
-        for (int i = 0; i < 8; i++)
-            job.store(item, row, column + i, elements.at[i]);
+    for (int i = 0; i < WIDTH; i++)
+        elements.at[i] = job.value(item, row, column + i, sums.at[i]);
+    out *to = job.out_at(item, row, column);
+    if ((uint64_t)to % alignof(kg_vec<out, WIDTH>) == 0 &&
+        kg_row_is_contiguous<WIDTH>(job, to, item, row, column)) {
+        kg_store_vec<WIDTH>(to, elements);
         return;
     }
 #pragma unroll
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < WIDTH; i++)
+        job.store(item, row, column + i, elements.at[i]);
+}
+
+// Stores the first `count` of them, which are within the output.
+template <int WIDTH, class JOB>
+KG_INLINE void kg_row_store(const JOB &job, const kg_row_sums<WIDTH> &sums, int64_t item,
+                            int64_t row, int64_t column, int count)
+{
+    if (count == WIDTH) {
+        kg_row_store_all(job, sums, item, row, column);
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < WIDTH; i++)
         if (i < count)
             job.store(item, row, column + i, job.value(item, row, column + i, sums.at[i]));
 }
@@ -153,10 +163,12 @@ KG_INLINE void kg_row8_store_partial(float *to, const kg_row8 &sums, int count)
             to[i] = sums.at[i];
 }
 
-KG_INLINE int kg_row8_count(int64_t row, int64_t rows, int64_t column, int64_t columns)
+// How many of WIDTH columns from `column` on the output has in that row.
+template <int WIDTH>
+KG_INLINE int kg_row_count(int64_t row, int64_t rows, int64_t column, int64_t columns)
 {
     const int64_t left = columns - column;
-    return row >= rows || left <= 0 ? 0 : left < 8 ? (int)left : 8;
+    return row >= rows || left <= 0 ? 0 : left < WIDTH ? (int)left : WIDTH;
 }
 
 // The epilogue of 16 rows of PER_ROW runs, in the warp's lines of PITCH floats in shared memory.
@@ -171,15 +183,15 @@ KG_INLINE void kg_row8_epilogue(const JOB &job, float *warp_sums, const kg_tile_
 #pragma unroll 1
     for (int i = threadIdx.x % 32; i < 16 * PER_ROW; i += 32) {
         const int64_t row = first_row + i / PER_ROW, column = first_column + i % PER_ROW * 8;
-        const int count = kg_row8_count(row, rows, column, columns);
+        const int count = kg_row_count<8>(row, rows, column, columns);
         float *from = warp_sums + i / PER_ROW * PITCH + i % PER_ROW * 8;
         kg_row8 sums8 = kg_row8_load(from);
         if constexpr (RECOMPUTES)
-            kg_row8_recompute(job, sums8, from, task, row, column, count, least);
+            kg_row_recompute(job, sums8, task, row, column, count, least);
         if (count == 0)
             continue;
         if constexpr (SPLIT == 1)
-            kg_row8_store(job, sums8, task.item, row, column, count);
+            kg_row_store(job, sums8, task.item, row, column, count);
         else
             kg_row8_store_partial(
                 scratch + ((task.slice * job.batches() + task.item) * rows + row) * columns +

@@ -18,6 +18,8 @@
 // - ADJACENT_SCALES: the scale is an element of an array of 16-bit floats, and those of eight
 //   columns lie side by side: scales() + scale_place(item, step, column); widen_scale(element) is
 //   its value
+// - NARROW_SCALES: these are f16
+// - ONE_ZERO: all zero points are the same 4-bit integer, whose bits are ZERO; else ZERO is 0
 // - ADJACENT_ZEROS: zero points are an array of 4-bit integers and lie like that, beginning at the
 //   element zero_place(item, step, column) of zeros(); ZERO_FLIP is 8 if they are signed, else 0
 
@@ -401,18 +403,15 @@ KG_INLINE void kg_scaled_epilogue(const JOB &job, const kg_tile_task &task, floa
     for (int turn = 0; turn < turns; turn++) {
         const int unit = turn * TILE::threads + threadIdx.x, at = unit < units ? unit : 0;
         const int64_t row = task.row + at / per_row, column = task.column + at % per_row * 8;
-        const int count = unit < units ? kg_row8_count(row, job.rows(), column, job.columns()) : 0;
-        float *from = shared + at / per_row * TILE::pitch + at % per_row * 8;
-        kg_row8 sums8 = kg_scaled_row8<TILE>(from);
-        if (count > 0) // what is computed again is read from here
-#pragma unroll
-            for (int i = 0; i < 8; i++)
-                from[i] = sums8.at[i];
-        kg_row8_recompute(job, sums8, from, task, row, column, count, 0.0f);
+        const int count =
+            unit < units ? kg_row_count<8>(row, job.rows(), column, job.columns()) : 0;
+        kg_row8 sums8 =
+            kg_scaled_row8<TILE>(shared + at / per_row * TILE::pitch + at % per_row * 8);
+        kg_row_recompute(job, sums8, task, row, column, count, 0.0f);
         if (count == 0)
             continue;
         if constexpr (SPLIT == 1)
-            kg_row8_store(job, sums8, task.item, row, column, count);
+            kg_row_store(job, sums8, task.item, row, column, count);
         else
             kg_row8_store_partial(
                 scratch +

@@ -1,76 +1,75 @@
-// A product with an operand of quantised weights, on the tensor cores of sm_90a. A producer thread
-// loads both operands by TMA into a ring of stages in shared memory: rows (tokens) as they are,
-// weights as packed integers, with their scales and zero points. Two warp groups, the consumers,
-// read weights from there, make exact 16-bit numbers of them in registers and multiply these by
-// wgmma, as its left operand. Weights are 256 columns of a tile, so that few rows cost little.
+// A product with an operand of quantised weights, on the tensor cores of sm_90a. A producer loads
+// both operands into a ring of stages in shared memory: rows (tokens) as they are, weights as
+// packed integers, with their scales and zero points. Two warp groups, the consumers, read weights
+// from there, make exact 16-bit numbers of them in registers and multiply these by wgmma, as its
+// left operand. Weights are 256 columns of a tile, so that few rows cost little.
 //
-// The sums of a run of K steps with the same scales are scaled in f32 and added to the total.
-// Without runs, there is only the total, which is scaled at its end.
+// Sums are kept in units of the scale of their column. Where a run of K steps begins that has other
+// scales, they are multiplied by the old scale over the new one: two more roundings in f32 for each
+// run, and half the registers of separate sums for each run. At the end they are multiplied by the
+// latest scale.
 //
-// A word of weights has eight adjacent columns at one K index. Consumer c of 0 and 1 takes columns
-// 4 * c to 4 * c + 3 of it: those that lane 4 * r + t of warp w has are, in the two instructions of
-// a K step, rows r and r + 8 of the warp's 16. So the column of the tile is 64 * w + 8 * r + 4 * c
-// + i. (The weights are the struct of contract_scaled.cuh.)
+// A consumer has 128 columns, a warp 32 of these. Lane 4 * r + t has the four from 4 * r on, which
+// are half a word of weights at one K index: in the two instructions of a K step they are rows r
+// and r + 8 of the warp's 16. (The weights are the struct of contract_scaled.cuh.)
 //
 // K steps are divided evenly among the blocks by stream-K: those of a tile store partial tiles, and
 // the last of them adds up.
 
 // ---- Scales and zero points ----
 
-// Those of a lane's four columns in a run. Scales that come through the ring stay as they are until
-// they are used.
-template <class Block, class WEIGHTS>
-struct kg_tall_scales {
-    uint32_t pairs[2];
-    float scales[4];
-    KG_METHOD void clear()
-    {
-        pairs[0] = pairs[1] = 0;
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            scales[i] = 0;
-    }
-    KG_METHOD float of(const WEIGHTS &weights, int i) const
-    {
-        if constexpr (Block::staged)
-            return weights.widen_scale((uint16_t)(pairs[i / 2] >> i % 2 * 16));
-        else
-            return scales[i];
-    }
-};
+// u / s, as exactly as two roundings allow. Infinite or NaN if a scale is, or is very small.
+KG_INLINE float kg_tall_quotient(float u, float s)
+{
+    float inverse;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(s));
+    inverse = __fmaf_rn(inverse, __fmaf_rn(-s, inverse, 1.0f), inverse);
+    return __fmul_rn(u, inverse);
+}
 
+// What a lane knows of its four columns.
 template <class Block, class WEIGHTS>
 struct kg_tall_lane {
+    // Scales that are not f16 may be so far apart that sums in units of one underflow in units of
+    // the other.
+    static constexpr bool is_watched = Block::has_runs && !WEIGHTS::NARROW_SCALES;
     const WEIGHTS &weights;
     int64_t item, column, last; // the first of its columns; the last one of the output
     int depth;
     uint32_t place; // of the first column in the tile
     uint32_t biases[4];
+    float unit[4];                        // the latest scales that are not 0
+    uint32_t kept = 0xffffffff;           // integers whose scale is not 0: two of each column
+    float least = INFINITY, greatest = 0; // of all scales
 
     KG_METHOD kg_tall_lane(const WEIGHTS &weights_, const kg_tile_task &task, int column_,
                            int64_t columns)
         : weights(weights_), item(task.item), column(task.column + column_), last(columns - 1),
           depth((int)task.stop), place(column_)
     {
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            unit[i] = 1;
     }
-    // Takes zero points and scales of the run of K index `k`, which the stage at `address` has.
-    KG_METHOD void take(kg_tall_scales<Block, WEIGHTS> &scales, uint32_t address, int k)
+    KG_METHOD void load_scales(float (&scales)[4], uint32_t address, int run, int k) const
     {
-        const int first = k / 64 * 64;
-        int run = 0;
-        if constexpr (Block::staged && Block::group % 64 != 0)
-            run = k / Block::group - first / Block::group;
-        k = k < depth ? k : depth - 1;
-        if constexpr (Block::staged)
+        if constexpr (Block::staged) {
+            uint32_t pairs[2];
             asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];"
-                         : "=r"(scales.pairs[0]), "=r"(scales.pairs[1])
+                         : "=r"(pairs[0]), "=r"(pairs[1])
                          : "r"(address + Block::scales_at + (run * Block::columns + place) * 2)
                          : "memory");
-        else
 #pragma unroll
             for (int i = 0; i < 4; i++)
-                scales.scales[i] = weights.scale(item, k, kg_min_i64(column + i, last));
-        int zeros[4];
+                scales[i] = weights.widen_scale((uint16_t)(pairs[i / 2] >> i % 2 * 16));
+        } else {
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                scales[i] = weights.scale(item, k, kg_min_i64(column + i, last));
+        }
+    }
+    KG_METHOD void load_zeros(int (&zeros)[4], uint32_t address, int run, int k) const
+    {
         if constexpr (Block::stages_zeros) {
             uint16_t word;
             asm volatile("ld.shared.u16 %0, [%1];"
@@ -86,10 +85,51 @@ struct kg_tall_lane {
             for (int i = 0; i < 4; i++)
                 zeros[i] = weights.zero(item, k, kg_min_i64(column + i, last));
         }
+    }
+    // Takes zero points and scales of the run of K index `k`, which the stage at `address` has.
+    // `by`: what sums are multiplied by, which then are in units of the new scales. Integers whose
+    // scale is 0 are left out of the sums: their zero point takes their place.
+    KG_METHOD void take(uint32_t address, int k, float (&by)[4])
+    {
+        const int first = k / 64 * 64;
+        int run = 0, zeros[4];
+        if constexpr (Block::staged && Block::group % 64 != 0)
+            run = k / Block::group - first / Block::group;
+        k = k < depth ? k : depth - 1;
+        load_zeros(zeros, address, run, k);
+        if constexpr (Block::has_runs) {
+            float scales[4];
+            load_scales(scales, address, run, k);
+            kept = 0xffffffff;
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                const bool is_left_out = scales[i] == 0;
+                const float scale = is_left_out ? unit[i] : scales[i];
+                kept = is_left_out ? kept & ~(0x000f000fu << i * 4) : kept;
+                if constexpr (!WEIGHTS::ONE_ZERO)
+                    zeros[i] = is_left_out ? 0 : zeros[i];
+                by[i] = kg_tall_quotient(unit[i], scale);
+                unit[i] = scale;
+                if constexpr (is_watched) {
+                    least = fminf(least, fabsf(scale));
+                    greatest = fmaxf(greatest, fabsf(scale));
+                }
+            }
+        } else {
+            load_scales(unit, address, run, k);
+        }
         biases[0] = Block::number::template bias_of<0>(zeros[0]);
         biases[1] = Block::number::template bias_of<1>(zeros[1]);
         biases[2] = Block::number::template bias_of<2>(zeros[2]);
         biases[3] = Block::number::template bias_of<3>(zeros[3]);
+    }
+    // What the sums of column `i` are multiplied by at the end; NaN if they may have underflowed.
+    KG_METHOD float factor(int i) const
+    {
+        if constexpr (is_watched)
+            if (!(greatest <= least * 0x1p40f && greatest < 0x1p125f && least > 0x1p-125f))
+                return NAN;
+        return unit[i];
     }
 };
 
@@ -113,13 +153,12 @@ struct kg_tall_sums {
         for (int i = 0; i < Block::sums; i++)
             asm volatile("" : "+f"(at[TILE][i])::"memory");
     }
-    template <int TILE, class SCALES, class WEIGHTS>
-    KG_METHOD void scale(const SCALES &scales, const WEIGHTS &weights)
+    template <int TILE>
+    KG_METHOD void scale(const float (&by)[4])
     {
-        const float by[2] = {scales.of(weights, TILE * 2), scales.of(weights, TILE * 2 + 1)};
 #pragma unroll
         for (int i = 0; i < Block::sums; i++)
-            at[TILE][i] *= by[i / 2 % 2];
+            at[TILE][i] *= by[TILE * 2 + i / 2 % 2];
     }
     KG_METHOD void add(const kg_tall_sums &more)
     {
@@ -140,14 +179,6 @@ struct kg_tall_sums {
         for (int i = 0; i < Block::m_tiles * Block::sums; i += 4)
             kg_partial_load(&at[i / Block::sums][i % Block::sums], &from[i / 4 * 128]);
     }
-    template <int TILE, class SCALES, class WEIGHTS>
-    KG_METHOD void add(const kg_tall_sums &of_run, const SCALES &scales, const WEIGHTS &weights)
-    {
-        const float by[2] = {scales.of(weights, TILE * 2), scales.of(weights, TILE * 2 + 1)};
-#pragma unroll
-        for (int i = 0; i < Block::sums; i++)
-            at[TILE][i] = __fmaf_rn(of_run.at[TILE][i], by[i / 2 % 2], at[TILE][i]);
-    }
 };
 
 // Where a lane finds its words of weights in a stage: those of K indices 2 * t and 2 * t + 1 of a
@@ -155,12 +186,11 @@ struct kg_tall_sums {
 template <class Block>
 struct kg_tall_words {
     uint32_t even, odd;
-    KG_METHOD kg_tall_words()
+    KG_METHOD explicit kg_tall_words(int column) // the first of the lane's
     {
-        const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
-        const uint32_t chunk = warp * 2 + lane / 16, line = lane % 4 * 2;
-        even = Block::row_bytes + line * 128 + (chunk ^ line) * 16 + lane / 4 % 4 * 4;
-        odd = Block::row_bytes + (line + 1) * 128 + (chunk ^ (line + 1)) * 16 + lane / 4 % 4 * 4;
+        const uint32_t line = threadIdx.x % 4 * 2, chunk = column / 32, word = column / 8 % 4;
+        even = Block::row_bytes + line * 128 + (chunk ^ line) * 16 + word * 4;
+        odd = Block::row_bytes + (line + 1) * 128 + (chunk ^ (line + 1)) * 16 + word * 4;
     }
     KG_METHOD static uint32_t load(uint32_t place)
     {
@@ -182,13 +212,19 @@ struct kg_tall_words {
 template <class Block>
 struct kg_tall_left {
     uint32_t at[Block::m_tiles][4];
-    // Of words that are used no earlier than here.
-    KG_METHOD void convert(uint32_t (&words)[4], uint32_t halves, const uint32_t (&biases)[4])
+    // Of words that are used no earlier than here; ZERO takes the place of those not kept.
+    template <uint32_t ZERO>
+    KG_METHOD void convert(uint32_t (&words)[4], uint32_t halves, uint32_t kept,
+                           const uint32_t (&biases)[4])
     {
         typedef typename Block::number number;
         asm volatile("" : "+r"(words[0]), "+r"(words[1]), "+r"(words[2]), "+r"(words[3]));
-        const uint32_t first = __byte_perm(words[0], words[1], halves);
-        const uint32_t second = __byte_perm(words[2], words[3], halves);
+        uint32_t first = __byte_perm(words[0], words[1], halves);
+        uint32_t second = __byte_perm(words[2], words[3], halves);
+        if constexpr (Block::has_runs) {
+            first = (first & kept) | (ZERO & ~kept);
+            second = (second & kept) | (ZERO & ~kept);
+        }
         at[0][0] = number::template pair_of<0>(first, biases[0]);
         at[0][1] = number::template pair_of<1>(first, biases[1]);
         at[0][2] = number::template pair_of<0>(second, biases[0]);
@@ -203,31 +239,35 @@ struct kg_tall_left {
 // How a consumer goes through the stages of a piece, some steps at a time.
 template <class Block, class WEIGHTS>
 struct kg_tall_loop {
-    typedef kg_tall_scales<Block, WEIGHTS> scales_type;
     static constexpr int batch = Block::batch, batches = 4 / batch; // of a stage
+    static constexpr int count = Block::unit / 16 / batch, run = Block::run / 16 / batch;
+    // The batch of a unit that a loop begins with.
+    static constexpr int middle = Block::has_runs ? run / 2 : 0;
     const kg_tall_shared &shared;
     kg_tall_place<Block> &at; // of what is read next
     kg_tall_lane<Block, WEIGHTS> &lane;
     const kg_tall_words<Block> places;
-    const uint32_t halves;
-    uint32_t stage, ahead; // addresses: of the stage that is multiplied, and of that read next
-    uint32_t before = 0;   // and of the barrier that says that the last stage is free
-    int k, until;          // K indices: of the stage that is read next, and where the piece ends
+    const uint32_t halves; // which of a word are the lane's
+    // Addresses: of the stage that is multiplied and of the one that is read next; of the barriers
+    // that say that the former is free, and the one before it.
+    uint32_t stage, ahead, empty, before = 0;
+    int k, until; // K indices: of the stage that is read next, and where the piece ends
     uint32_t words[2][batch][4]; // of the next two batches
     kg_tall_left<Block> left[2][batch];
-    scales_type scales, next; // of the run whose sums are not all added, and of the one that begins
+    float by[4]; // what sums are multiplied by before the run that begins
 
     KG_METHOD kg_tall_loop(const kg_tall_shared &shared_, kg_tall_place<Block> &at_,
-                           kg_tall_lane<Block, WEIGHTS> &lane_, const kg_tall_piece &piece,
-                           int consumer)
-        : shared(shared_), at(at_), lane(lane_), halves(consumer ? 0x7632 : 0x5410),
-          k(piece.first * Block::unit), until(piece.until * Block::unit)
+                           kg_tall_lane<Block, WEIGHTS> &lane_, const kg_tall_piece &piece)
+        : shared(shared_), at(at_), lane(lane_), places(lane_.place),
+          halves(lane_.place % 8 ? 0x7632 : 0x5410), k(piece.first * Block::unit),
+          until(piece.until * Block::unit)
     {
         find_ahead();
         stage = ahead;
+        empty = kg_shared_address(&shared.empty[at.stage]);
         load(0, stage, 0);
         load(1, stage, 1);
-        lane.take(next, stage, k);
+        lane.take(stage, k, by);
         convert(0);
     }
     KG_METHOD void find_ahead()
@@ -252,67 +292,72 @@ struct kg_tall_loop {
     {
 #pragma unroll
         for (int i = 0; i < batch; i++)
-            left[turn][i].convert(words[turn][i], halves, lane.biases);
+            left[turn][i].template convert<WEIGHTS::ZERO * 0x11111111u>(words[turn][i], halves,
+                                                                        lane.kept, lane.biases);
     }
     template <int TILE>
-    KG_METHOD void multiply(kg_tall_sums<Block> &sums, int turn, int step, uint64_t right, int more)
+    KG_METHOD void multiply(kg_tall_sums<Block> &sums, int turn, uint64_t right)
     {
-        Block::instruction::multiply(sums.at[TILE], left[turn][step].at[TILE],
-                                     kg_wgmma_behind(right, step * 32), more);
+#pragma unroll
+        for (int step = 0; step < batch; step++)
+            Block::instruction::multiply(sums.at[TILE], left[turn][step].at[TILE],
+                                         kg_wgmma_behind(right, step * 32), 1);
+        kg_wgmma_commit();
     }
 
-    // The stages of a unit. While the products of a batch are computed, the next one's weights are
-    // converted, in registers that the batch before has read, and those of the batch after it are
-    // read: behind the end of the piece, these are of no use. The sums of a run are added to the
-    // total, those of the second instruction while the first one of the next run is computed.
-    KG_METHOD void unit(kg_tall_sums<Block> &total, kg_tall_sums<Block> &sums, bool more)
+    // Batches FIRST to LAST of a unit, or of the next one where they are beyond `count`. While the
+    // products of a batch are computed, the next one's weights are converted, in registers that the
+    // batch before has read, and those of the batch after it are read: behind the end of the piece,
+    // these are of no use. Between two runs, the sums of either instruction are scaled while the
+    // other one's products are computed; after the LAST_OF_PIECE they are not.
+    template <int FIRST, int LAST, bool LAST_OF_PIECE>
+    KG_METHOD void multiply_batches(kg_tall_sums<Block> &sums)
     {
-        constexpr int count = Block::unit / 16 / batch, run = Block::run / 16 / batch;
-        uint32_t empty = kg_shared_address(&shared.empty[at.stage]);
 #pragma unroll
-        for (int number = 0; number < count; number++) {
+        for (int number = FIRST; number < LAST; number++) {
             const int of_stage = number % batches, turn = number % 2;
-            const bool begins = Block::has_runs && number % run == 0;
-            const bool ends = Block::has_runs && (number + 1) % run == 0;
+            const bool is_last = LAST_OF_PIECE && number == LAST - 1;
+            const bool begins = Block::has_runs && number % run == 0 && number > 0;
+            const bool ends = Block::has_runs && (number + 1) % run == 0 && !is_last;
+            const bool waits_for_both = middle == 0 && number == LAST - 1;
             const uint64_t right =
                 kg_wgmma_behind(kg_wgmma_whole(kg_wgmma_tile(stage, 16)), of_stage * batch * 32);
             kg_wgmma_begin();
-            multiply<0>(sums, turn, 0, right, begins ? 0 : number > 0 || more);
-            kg_wgmma_commit();
+            multiply<0>(sums, turn, right);
             if (begins) {
                 kg_wgmma_wait<1>();
                 sums.template settle<1>();
-                total.template add<1>(sums, scales, lane.weights);
-                scales = next;
+                sums.template scale<1>(by);
                 kg_wgmma_begin();
             }
-            multiply<1>(sums, turn, 0, right, begins ? 0 : number > 0 || more);
-#pragma unroll
-            for (int i = 1; i < batch; i++) {
-                multiply<0>(sums, turn, i, right, 1);
-                multiply<1>(sums, turn, i, right, 1);
-            }
-            kg_wgmma_commit();
+            multiply<1>(sums, turn, right);
             if (of_stage == batches - 2) {
                 at.next();
                 k += Block::depth;
                 find_ahead();
             }
             if (ends && of_stage == batches - 1)
-                lane.take(next, ahead, k);
+                lane.take(ahead, k, by);
             else if (ends)
-                lane.take(next, stage,
+                lane.take(stage,
                           k - (of_stage == batches - 2 ? Block::depth : 0) +
-                              (of_stage + 1) * batch * 16);
+                              (of_stage + 1) * batch * 16,
+                          by);
             load(turn, of_stage + 2 < batches ? stage : ahead, (of_stage + 2) % batches);
             kg_wgmma_wait<2>();
             if (of_stage == 0)
                 release();
             convert(1 - turn);
-            if (ends) { // waiting for the first product alone makes compilers serialise all of them
+            if (ends && waits_for_both) {
                 kg_wgmma_wait<0>();
                 sums.template settle<0>();
-                total.template add<0>(sums, scales, lane.weights);
+                sums.template settle<1>();
+                sums.template scale<0>(by);
+                sums.template scale<1>(by);
+            } else if (ends) {
+                kg_wgmma_wait<1>();
+                sums.template settle<0>();
+                sums.template scale<0>(by);
             }
             if (of_stage == batches - 1) {
                 before = empty;
@@ -321,38 +366,43 @@ struct kg_tall_loop {
             }
         }
     }
+    // All units. Where a run ends within what a loop repeats, compilers see that only one of the
+    // products is waited for; otherwise they would serialise all.
+    KG_METHOD void multiply_units(kg_tall_sums<Block> &sums, int units)
+    {
+        multiply_batches<0, middle, false>(sums);
+#pragma unroll 1
+        for (; units > Block::has_runs; units--)
+            multiply_batches<middle, middle + count, false>(sums);
+        if constexpr (Block::has_runs)
+            multiply_batches<middle, count, true>(sums);
+    }
 };
 
 // The sums of a piece.
 template <class Block, class WEIGHTS>
-KG_INLINE void kg_tall_consume(kg_tall_sums<Block> &total, kg_tall_lane<Block, WEIGHTS> &lane,
+KG_INLINE void kg_tall_consume(kg_tall_sums<Block> &sums, kg_tall_lane<Block, WEIGHTS> &lane,
                                kg_tall_place<Block> &at, const kg_tall_shared &shared,
-                               const kg_tall_piece &piece, int consumer)
+                               const kg_tall_piece &piece)
 {
-    kg_tall_loop<Block, WEIGHTS> loop(shared, at, lane, piece, consumer);
-    total.clear();
-    if constexpr (Block::has_runs) {
-        kg_tall_sums<Block> sums;
-        sums.clear(); // of no run
-        loop.scales.clear();
-#pragma unroll 1
-        while (loop.k < loop.until)
-            loop.unit(total, sums, false);
-        kg_wgmma_wait<0>();
-        sums.template settle<1>();
-        total.template add<1>(sums, loop.scales, lane.weights);
-    } else {
-        bool more = false;
-#pragma unroll 1
-        for (; loop.k < loop.until; more = true)
-            loop.unit(total, total, more);
-        kg_wgmma_wait<0>();
-        total.template settle<0>();
-        total.template settle<1>();
-        total.template scale<0>(loop.next, lane.weights);
-        total.template scale<1>(loop.next, lane.weights);
-    }
+    constexpr float lowered[4] = {Block::number::lowered, Block::number::lowered,
+                                  Block::number::lowered, Block::number::lowered};
+    kg_tall_loop<Block, WEIGHTS> loop(shared, at, lane, piece);
+    sums.clear();
+    sums.template settle<0>();
+    sums.template settle<1>();
+    loop.multiply_units(sums, piece.until - piece.first);
+    kg_wgmma_wait<0>();
+    sums.template settle<0>();
+    sums.template settle<1>();
     loop.release();
+    const float factors[4] = {lane.factor(0), lane.factor(1), lane.factor(2), lane.factor(3)};
+    sums.template scale<0>(factors);
+    sums.template scale<1>(factors);
+    if constexpr (Block::number::lowered != 1) {
+        sums.template scale<0>(lowered);
+        sums.template scale<1>(lowered);
+    }
 }
 
 // ---- Partial tiles ----
@@ -410,32 +460,44 @@ KG_INLINE void kg_tall_add_partials(kg_tall_sums<Block> &sums, char *scratch, in
 
 // ---- The epilogue ----
 
-// Finishes a tile, eight rows at a time, through one of two buffers in turns: who is past the
-// barrier of a turn has read what was stored in the turn before. Sums that are not finite are
-// computed again: scales may be infinite.
+// The four columns of a lane, `from` on, in row `number` of those that it has in the tile.
+template <class Block>
+KG_INLINE kg_row_sums<4> kg_tall_row(const kg_tall_sums<Block> &sums, int number)
+{
+    const int at = number / 2 * 4 + number % 2;
+    return {{sums.at[0][at], sums.at[0][at + 2], sums.at[1][at], sums.at[1][at + 2]}};
+}
+
+// Finishes a tile. Sums that are not finite are computed again: scales may be infinite.
 template <class Block, class JOB>
 KG_INLINE void kg_tall_finish(const JOB &job, const kg_tall_sums<Block> &sums,
-                              const kg_tile_task &task, float *store, int &turn, int consumer)
+                              const kg_tile_task &task, int64_t column)
 {
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
-    const int mine = warp * 64 + lane / 4 * 8 + consumer * 4;
-    const int unit = consumer * 128 + threadIdx.x % 128, at_row = unit / 32, at = unit % 32 * 8;
+    const int64_t first = task.row + threadIdx.x % 4 * 2, left = job.columns() - column;
+    bool is_plain = left >= 4 || left <= 0;
 #pragma unroll
-    for (int first = 0; first < Block::rows; first += 8, turn ^= 1) {
-        float *buffer = store + turn * (8 * Block::pitch);
+    for (int i = 0; i < Block::m_tiles * Block::sums; i++)
+        is_plain = is_plain && kg_sum_is_reliable(sums.at[i / Block::sums][i % Block::sums], 0.0f);
+    if (__all_sync(0xffffffff, is_plain)) {
 #pragma unroll
-        for (int i = 0; i < 2; i++)
-            *reinterpret_cast<float4 *>(buffer + (lane % 4 * 2 + i) * Block::pitch + mine) =
-                make_float4(sums.at[0][first / 2 + i], sums.at[0][first / 2 + 2 + i],
-                            sums.at[1][first / 2 + i], sums.at[1][first / 2 + 2 + i]);
-        kg_tiles_meet<Block::consumer_threads>(1);
-        const int64_t row = task.row + first + at_row, column = task.column + at;
-        const int count = kg_row8_count(row, job.rows(), column, job.columns());
-        float *from = buffer + at_row * Block::pitch + at;
-        kg_row8 sums8 = kg_row8_load(from);
-        kg_row8_recompute(job, sums8, from, task, row, column, count, 0.0f);
-        if (count > 0)
-            kg_row8_store(job, sums8, task.item, row, column, count);
+        for (int i = 0; i < Block::rows / 4; i++) {
+            const int64_t row = first + i / 2 * 8 + i % 2;
+            if (row < job.rows() && left > 0)
+                kg_row_store_all(job, kg_tall_row<Block>(sums, i), task.item, row, column);
+        }
+        return;
+    }
+    kg_row_sums<4> rows[Block::rows / 4]; // in local memory
+#pragma unroll
+    for (int i = 0; i < Block::rows / 4; i++)
+        rows[i] = kg_tall_row<Block>(sums, i);
+#pragma unroll 1
+    for (int i = 0; i < Block::rows / 4; i++) {
+        const int64_t row = first + i / 2 * 8 + i % 2;
+        const int count = kg_row_count<4>(row, job.rows(), column, job.columns());
+        kg_row_sums<4> four = rows[i];
+        kg_row_recompute(job, four, task, row, column, count, 0.0f);
+        kg_row_store(job, four, task.item, row, column, count);
     }
 }
 
@@ -446,14 +508,13 @@ KG_INLINE void kg_tall_consumer(const JOB &job, const WEIGHTS &weights,
                                 const kg_tall_shared &shared, char *scratch)
 {
     const int consumer = kg_warp_number() / 4 - 1;
-    const int column = threadIdx.x / 32 % 4 * 64 + (int)threadIdx.x % 32 / 4 * 8 + consumer * 4;
+    const int column = (int)(threadIdx.x - 128) / 4 * 4;
     kg_tall_place<Block> at;
-    int turn = 0;
     for (kg_tall_work<Block> work(job); work.is_left(); work.next()) {
         const kg_tall_piece piece = work.piece(job.depth());
         kg_tall_lane<Block, WEIGHTS> lane(weights, piece.task, column, job.columns());
         kg_tall_sums<Block> total;
-        kg_tall_consume<Block>(total, lane, at, shared, piece, consumer);
+        kg_tall_consume<Block>(total, lane, at, shared, piece);
         if constexpr (Block::stream_k) {
             if (piece.until < work.units) {
                 kg_tall_store_partial<Block>(total, scratch, consumer);
@@ -464,7 +525,7 @@ KG_INLINE void kg_tall_consumer(const JOB &job, const WEIGHTS &weights,
                     total, scratch, kg_stream_k_block(&work.stream_k, piece.tile * work.units),
                     consumer);
         }
-        kg_tall_finish<Block>(job, total, piece.task, shared.store, turn, consumer);
+        kg_tall_finish<Block>(job, total, piece.task, lane.column);
     }
 }
 
@@ -476,21 +537,26 @@ KG_INLINE void kg_contract_scaled_wgmma(const JOB &job, const WEIGHTS &weights,
     extern __shared__ char kg_tall_ring[];
     const kg_tall_shared shared = kg_tall_shared_of<Block>(kg_tall_ring);
     const int warp = kg_warp_number();
+    const bool copies_words = !kg_map_is_there(*maps.weights);
     if (threadIdx.x == 0) {
         for (int s = 0; s < Block::stages; s++) {
-            kg_tiles_barrier(&shared.full[s], 1);
+            kg_tiles_barrier(&shared.full[s], copies_words ? 1 + 128 : 1);
             kg_tiles_barrier(&shared.empty[s], Block::consumers * 4);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    } else if (threadIdx.x == 32) {
+        kg_tall_expect_maps(maps);
     }
     __syncthreads();
     kg_wait_before();
     if (warp < 4) {
-        asm volatile("setmaxnreg.dec.sync.aligned.u32 24;");
-        if (warp == 0 && kg_is_elected())
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+        if (copies_words)
+            kg_tall_produce_words<Block>(job, weights, maps, shared);
+        else if (warp == 0 && kg_is_elected())
             kg_tall_produce<Block>(job, maps, shared);
     } else {
-        asm volatile("setmaxnreg.inc.sync.aligned.u32 240;");
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
         kg_tall_consumer<Block>(job, weights, shared, scratch);
     }
 }

@@ -15,6 +15,7 @@ KG_INLINE uint32_t kg_mask_flip(uint32_t word)
 template <bool FLIPPED, bool SMALL>
 struct kg_scaled_f16 {
     typedef kg_tensor_f16 tensor;
+    static constexpr float lowered = 1;
     // 1024 + q is 0x6400 + q, and 1024 + 16 * q is 0x6400 + (q << 4): the latter, at odd AT, is
     // divided by 16 again. 64 + z is 0x5400 + (z << 4).
     template <int AT>
@@ -43,26 +44,42 @@ struct kg_scaled_f16 {
     }
 };
 
-template <bool FLIPPED, bool SMALL>
+// LIFT: integers are multiplied by 2^LIFT.
+template <bool FLIPPED, bool SMALL, int LIFT = 0>
 struct kg_scaled_bf16 {
     typedef kg_tensor_bf16 tensor;
+    static constexpr float lowered = LIFT ? 0x1p-64f : 1.0f;
+    static_assert(LIFT == 0 || LIFT == 64, "lowered is the inverse");
+    static constexpr uint32_t exponent = (uint32_t)LIFT << 7;
     // 128 + q is 0x4300 + q.
     template <int AT>
     KG_INLINE uint32_t bias_of(int zero)
     {
         const int z = FLIPPED ? zero + 8 : zero;
         if constexpr (SMALL)
-            return (0xc300u + (uint32_t)z) * 0x10001u;
+            return (0xc300u + exponent + (uint32_t)z) * 0x10001u;
         else
-            return kg_pack_bf16(-(128.0f + z)) * 0x10001u;
+            return kg_pack_bf16(-(128.0f + z) / lowered) * 0x10001u;
     }
     template <int AT>
     KG_INLINE uint32_t pair_of(uint32_t word, uint32_t bias)
     {
         constexpr uint32_t flip = FLIPPED ? 0x00080008 : 0;
-        const uint32_t lifted = kg_mask_flip<0x000f000f, 0x43004300 | flip>(word >> AT * 4);
+        constexpr uint32_t lift = (0x4300u + exponent) * 0x10001u;
+        const uint32_t lifted = kg_mask_flip<0x000f000f, lift | flip>(word >> AT * 4);
         uint32_t pair;
         asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(pair) : "r"(lifted), "r"(0x3f803f80), "r"(bias));
         return pair;
     }
+};
+
+// Numbers with 64 powers of two more room below them, where their type has the range for it.
+template <class NUMBER, bool LIFTS>
+struct kg_scaled_lifted {
+    typedef NUMBER number;
+};
+
+template <bool FLIPPED, bool SMALL>
+struct kg_scaled_lifted<kg_scaled_bf16<FLIPPED, SMALL>, true> {
+    typedef kg_scaled_bf16<FLIPPED, SMALL, 64> number;
 };

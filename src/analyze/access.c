@@ -152,6 +152,15 @@ static struct kg_affine make_map(struct reader *reader, const struct kg_expr *su
     return map;
 }
 
+// Reads in `expr`, in subscripts and pads too.
+static int count_reads(const struct kg_expr *expr)
+{
+    int count = expr->kind == KG_EXPR_READ;
+    for (int i = 0; i < expr->argument_count; i++)
+        count += count_reads(expr->arguments[i]);
+    return count + (expr->kind == KG_EXPR_READ && expr->pad ? count_reads(expr->pad) : 0);
+}
+
 static void collect(struct reader *reader, const struct kg_expr *expr)
 {
     struct kg_nest *nest = reader->nest;
@@ -250,6 +259,14 @@ enum kg_status kg_analyze_accesses(struct kg_arena *arena, struct kg_nest *nest,
                                    struct kg_error *error)
 {
     struct reader reader = {.arena = arena, .nest = nest, .error = error};
+    int count = count_reads(nest->body);
+    for (int a = nest->output_axes; a < nest->axis_count; a++)
+        count += nest->axes[a]->bound ? count_reads(nest->axes[a]->bound) : 0;
+    // One too many is an error of collect().
+    nest->accesses =
+        KG_NEW_ARRAY(arena, count < KG_MAX_ACCESSES ? count : KG_MAX_ACCESSES, struct kg_access);
+    if (!nest->accesses)
+        return kg_error_memory(error, "access maps");
     collect(&reader, nest->body);
     for (int a = nest->output_axes; a < nest->axis_count; a++)
         if (nest->axes[a]->bound)

@@ -318,8 +318,12 @@ enum kg_status kg_analyze_extents(const struct kg_problem *problem, struct kg_ne
 void kg_analyze_costs(struct kg_problem *problem, struct kg_nest *const *nests)
 {
     double max = -1;
+    problem->operations = problem->transcendentals = 0;
+    problem->read_bytes = problem->write_bytes = 0;
+    problem->class = (enum kg_class)0;
     for (int i = 0; i < problem->nest_count; i++) {
         struct counter counter = {.problem = problem, .nest = nests[i]};
+        nests[i]->operations = nests[i]->transcendentals = 0;
         measure_relations(&counter);
         count_expr(&counter, nests[i]->body);
         double steps = count_steps(&counter);

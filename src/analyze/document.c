@@ -152,8 +152,12 @@ static void say_device(struct kg_document *document)
         return;
     }
     say_cell(document, facts->name);
-    kg_document_say(document, " | %s, %d units, %s, main memory %s |\n",
-                    " | %s，%d 个计算单元，%s，主存带宽 %s |\n", facts->isa, facts->units,
+    kg_text_format(document->text, " | %s", facts->isa);
+    if (kg_document_is_of_host(document))
+        kg_document_say(document, ", %d cores", "，%d 个核心", facts->units);
+    else
+        kg_document_say(document, ", %d units", "，%d 个计算单元", facts->units);
+    kg_document_say(document, ", %s, main memory %s |\n", "，%s，主存带宽 %s |\n",
                     kg_document_amount(facts->clock, "Hz").text,
                     facts->bandwidth > 0 ? kg_document_amount(facts->bandwidth, "B/s").text : "?");
 }

@@ -39,6 +39,24 @@ struct kg_amount kg_document_count(double value);
 // A statement inside a table cell, code-quoted.
 void kg_document_nest(struct kg_document *document, const struct kg_nest *nest);
 
+// Elements of a thread block that keep all lanes of an SM busy.
+#define KG_DOCUMENT_BLOCK 1024
+// Edge of an output tile at which on-chip traffic stops to limit a contraction.
+#define KG_DOCUMENT_TILE 128
+
+// Output axes of a contraction: of the first factor only (m), of the others only (n), and of both
+// (batch).
+struct kg_document_product {
+    double m;
+    double n;
+    double batch;
+};
+struct kg_document_product kg_document_product_of(const struct kg_nest *nest);
+// Running results, and the length of each; false: a running result is not kept.
+bool kg_document_scans(const struct kg_nest *nest, double *rows, double *length);
+// Whether some input of the main nest does not vary with every axis.
+bool kg_document_has_broadcast(const struct kg_document *document);
+
 // Elements of the output, and of what is reduced into each; products of extents.
 double kg_document_rows(const struct kg_nest *nest);
 double kg_document_columns(const struct kg_nest *nest);
@@ -46,6 +64,7 @@ double kg_document_columns(const struct kg_nest *nest);
 void kg_document_definition(struct kg_document *document); // section 1
 void kg_document_analysis(struct kg_document *document);   // section 2
 void kg_document_strategy(struct kg_document *document);   // section 3
+void kg_document_cores(struct kg_document *document);      // section 3.1, of a CPU
 void kg_document_remedies(struct kg_document *document);   // section 4
 
 #endif

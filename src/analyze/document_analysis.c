@@ -221,6 +221,13 @@ static void say_bottleneck(struct kg_document *document)
     if (problem->read_bytes + problem->write_bytes == 0)
         kg_document_say(document, "Nothing to do at these sizes: the call itself is the cost.\n\n",
                         "在该尺寸下没有实际计算，开销仅为调用本身。\n\n");
+    else if (is_tiny(document) && kg_document_is_of_host(document))
+        kg_document_say(document,
+                        "**Latency.** The work takes %s at best, less than waking a thread: fewer "
+                        "kernels matter, not faster ones.\n\n",
+                        "**延迟受限。** 计算本身最少仅需 %s，小于唤醒一个线程的开销：应减少内核"
+                        "数量，而非继续加速内核。\n\n",
+                        kg_document_seconds(document->roofline.seconds).text);
     else if (is_tiny(document))
         kg_document_say(document,
                         "**Latency.** The work takes %s at best, less than starting a kernel: "
@@ -235,6 +242,13 @@ static void say_bottleneck(struct kg_document *document)
                         "**内存带宽受限（Memory Bandwidth Bound）。** 超出必需数据量 %s 的每个字节"
                         "都会增加时间，算术运算可被访存掩盖。\n\n",
                         kg_document_amount(problem->read_bytes + problem->write_bytes, "B").text);
+    else if (kg_document_is_of_host(document))
+        kg_document_say(document,
+                        "**Arithmetic.** %s have to be issued; operands must come from registers "
+                        "and the first cache often enough not to wait.\n\n",
+                        "**计算受限（Compute Bound）。** 需要发射 %s，操作数必须足够多地来自寄存器"
+                        "和一级缓存，避免等待访存。\n\n",
+                        kg_document_amount(problem->operations, "FLOP").text);
     else
         kg_document_say(document,
                         "**Arithmetic.** %s have to be issued; operands must come from registers "

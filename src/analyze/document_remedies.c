@@ -60,15 +60,26 @@ static void say_diagnoses(struct kg_document *document)
                 "bytes moved well above the compulsory ones | intermediates pass through memory | "
                 "fuse the statements into one kernel",
                 "实际传输量远大于必需数据量 | 中间张量写入内存 | 将各语句融合为一个内核");
-    if (has_reuse(document))
+    if (has_reuse(document) && host)
+        say_row(document,
+                "many misses of the last cache | tiles computed one after the other share too "
+                "little | larger tiles, another order of loops",
+                "末级缓存命中率低 | 先后计算的分块共享的数据过少 | 增大分块，调整循环次序");
+    else if (has_reuse(document))
         say_row(document,
                 "many misses of the last cache | tiles of neighbouring programs share too little | "
                 "larger tiles, programs ordered in groups",
                 "末级缓存命中率低 | 相邻程序块共享的数据过少 | 增大分块，按组重排程序块次序");
-    say_row(document,
-            "fewer programs than units, or a last wave nearly empty | too little parallelism | "
-            "smaller blocks, or a split reduction",
-            "程序块少于计算单元，或末尾波次很空 | 并行度不足 | 减小块大小，或切分归约维");
+    if (host)
+        say_row(document,
+                "cores without work, or waiting for the last one | too little parallelism | "
+                "smaller blocks, or a split reduction",
+                "有核心空闲，或等待最后一个核心 | 并行度不足 | 减小块大小，或切分归约维");
+    else
+        say_row(document,
+                "fewer programs than units, or a last wave nearly empty | too little parallelism | "
+                "smaller blocks, or a split reduction",
+                "程序块少于计算单元，或末尾波次很空 | 并行度不足 | 减小块大小，或切分归约维");
     if (host)
         say_row(document,
                 "spills in the main loop | too many values live at once | smaller tiles, less "
@@ -94,7 +105,13 @@ static void say_diagnoses(struct kg_document *document)
                 "not fit the matrix unit | tile sizes that are multiples of 16, staged operands",
                 "汇编中没有矩阵指令或异步拷贝指令 | 分块形状或数据类型不满足矩阵单元要求 | 分块取 "
                 "16 的倍数，操作数经共享内存分级加载");
-    if (document->problem->transcendentals > 0)
+    if (document->problem->transcendentals > 0 && host)
+        say_row(document,
+                "arithmetic busy, memory idle | transcendental calls | fewer calls by algebra, "
+                "rows kept in a cache so that none is repeated",
+                "运算繁忙而内存空闲 | 超越函数调用过多 | 通过代数变换减少调用，行数据留在缓存中避免"
+                "重复计算");
+    else if (document->problem->transcendentals > 0)
         say_row(document,
                 "arithmetic units busy, memory idle | transcendental calls | fewer calls by "
                 "algebra, rows kept on chip so that none is repeated",

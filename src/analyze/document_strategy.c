@@ -6,12 +6,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-// Elements of a thread block that keep all lanes of an SM busy.
-#define BLOCK 1024
-// Edge of an output tile at which on-chip traffic stops to limit a contraction.
-#define TILE 128
+#define BLOCK KG_DOCUMENT_BLOCK
+#define TILE KG_DOCUMENT_TILE
 // Latency of a load from main memory in seconds, on GPUs of this decade, within a third.
 #define LATENCY 0.7e-6
+// Bytes of a line of a CPU's caches.
+#define CACHE_LINE 64
 
 static bool is_gpu(const struct kg_document *document)
 {
@@ -72,44 +72,6 @@ static int lane_axis(const struct kg_document *document, const struct kg_nest *n
     return best;
 }
 
-// Output axes of a contraction: of the first factor only (m), of the others only (n), and of both
-// (batch).
-struct contraction_sizes {
-    double m;
-    double n;
-    double batch;
-};
-
-static bool uses(const struct kg_nest *nest, const struct kg_access *access, int first, int last)
-{
-    bool used[KG_MAX_INDICES] = {false};
-    (void)nest;
-    kg_analyze_used(access->read, used);
-    for (int a = first; a < last; a++)
-        if (used[a])
-            return true;
-    return false;
-}
-
-static struct contraction_sizes contraction_sizes_of(const struct kg_nest *nest)
-{
-    struct contraction_sizes sizes = {1, 1, 1};
-    for (int a = 0; a < nest->output_axes; a++) {
-        bool in_first = false, in_all = true, seen = false;
-        for (int i = 0; i < nest->access_count; i++) {
-            const struct kg_access *access = &nest->accesses[i];
-            if (!uses(nest, access, nest->output_axes, nest->axis_count))
-                continue;
-            bool here = uses(nest, access, a, a + 1);
-            in_first = seen ? in_first : here;
-            in_all = in_all && here;
-            seen = true;
-        }
-        *(in_all ? &sizes.batch : in_first ? &sizes.m : &sizes.n) *= (double)nest->extent[a];
-    }
-    return sizes;
-}
-
 static void say_grid_of_rows(struct kg_document *document)
 {
     double rows = kg_document_rows(document->main), columns = kg_document_columns(document->main);
@@ -124,12 +86,6 @@ static void say_grid_of_rows(struct kg_document *document)
             "and combine them in a second step.\n\n",
             "不足以占满 %d 个计算单元：应将每个归约切分为约 %.0f 段，再用第二步合并。\n\n", count,
             ceil(4.0 * count / fmax(rows, 1)));
-    else if (columns < BLOCK / 4 && kg_document_is_of_host(document))
-        kg_document_say(document,
-                        "Rows are short: let one task take about %.0f of them, several rows in "
-                        "one vector.\n\n",
-                        "每行较短：一个任务处理约 %.0f 行，多行放入同一向量。\n\n",
-                        fmax(BLOCK / fmax(columns, 1), 1));
     else if (columns < BLOCK / 4)
         kg_document_say(
             document,
@@ -149,7 +105,7 @@ static void say_grid_of_rows(struct kg_document *document)
 
 static void say_grid_of_tiles(struct kg_document *document)
 {
-    struct contraction_sizes sizes = contraction_sizes_of(document->main);
+    struct kg_document_product sizes = kg_document_product_of(document->main);
     double tiles = ceil(sizes.m / TILE) * ceil(sizes.n / TILE) * sizes.batch;
     double columns = kg_document_columns(document->main);
     int count = units(document);
@@ -182,17 +138,6 @@ static void say_grid_of_tiles(struct kg_document *document)
                         "按 %d × %d 分块共 %.0f 个程序块。\n\n", TILE, TILE, tiles);
 }
 
-static bool has_broadcast(const struct kg_document *document)
-{
-    const struct kg_nest *nest = document->main;
-    double rows = kg_document_rows(nest);
-    for (int i = 0; i < nest->access_count; i++)
-        if ((double)kg_analyze_footprint(document->problem, nest, &nest->accesses[i]) * 2 <= rows &&
-            nest->accesses[i].tensor->rank > 0)
-            return true;
-    return false;
-}
-
 static void say_flat_grid(struct kg_document *document)
 {
     double outputs = kg_document_rows(document->main), programs = ceil(outputs / BLOCK);
@@ -200,17 +145,14 @@ static void say_flat_grid(struct kg_document *document)
     kg_document_say(document,
                     "%s outputs, none of which waits for another: ", "共 %s 个输出元素，互不依赖：",
                     kg_document_count(outputs).text);
-    if (count > 0 && is_gpu(document))
+    if (count > 0)
         kg_document_say(document, "%.0f programs of %d elements, %.1f a unit. ",
                         "按每块 %2$d 个元素划分为 %1$.0f 个程序块，每个计算单元 %3$.1f 个。",
                         programs, BLOCK, programs / count);
-    else if (count > 0)
-        kg_document_say(document, "%s a core. ", "每个核心 %s 个。",
-                        kg_document_count(outputs / count).text);
     else
         kg_document_say(document, "%.0f programs of %d elements. ",
                         "按每块 %2$d 个元素划分为 %1$.0f 个程序块。", programs, BLOCK);
-    if (document->main->output_axes > 1 && has_broadcast(document))
+    if (document->main->output_axes > 1 && kg_document_has_broadcast(document))
         kg_document_say(document,
                         "Some inputs do not vary with every axis: a two-dimensional grid lets a "
                         "program keep them in registers over several rows.\n\n",
@@ -223,13 +165,8 @@ static void say_flat_grid(struct kg_document *document)
 
 static void say_scan_grid(struct kg_document *document)
 {
-    const struct kg_nest *nest = document->main;
-    bool loops[KG_MAX_INDICES];
-    double rows = 1, length = 1;
-    kg_analyze_loops(nest, loops);
-    for (int a = 0; a < nest->output_axes; a++)
-        *(loops[a] ? &rows : &length) *= (double)nest->extent[a];
-    if (length == 1) {
+    double rows, length;
+    if (!kg_document_scans(document->main, &rows, &length)) {
         say_grid_of_rows(document);
         return;
     }
@@ -250,6 +187,10 @@ static void say_scan_grid(struct kg_document *document)
 
 static void say_grid(struct kg_document *document)
 {
+    if (kg_document_is_of_host(document)) {
+        kg_document_cores(document);
+        return;
+    }
     kg_document_say(document, "### 3.1 Grid and parallelism\n\n", "### 3.1 网格配置优化\n\n");
     switch (document->main->class) {
     case KG_CLASS_REDUCE:
@@ -275,14 +216,23 @@ static void say_blocks(struct kg_document *document)
         document->facts && document->facts->vector_bytes > 0 ? document->facts->vector_bytes : 16;
     double size = element_bytes(nest->access_count ? nest->accesses[0].tensor : nest->output);
     int64_t vector = (int64_t)(access / size), extent = nest->extent[lane];
-    kg_document_say(document, "### 3.2 Block sizes\n\n", "### 3.2 块大小优化\n\n");
+    bool host = kg_document_is_of_host(document);
+    if (host)
+        kg_document_say(document, "### 3.2 Sizes of vectors and tiles\n\n",
+                        "### 3.2 向量与分块大小优化\n\n");
+    else
+        kg_document_say(document, "### 3.2 Block sizes\n\n", "### 3.2 块大小优化\n\n");
+    if (host)
+        kg_document_say(document, "Vectors go along `%s`, ", "向量沿 `%s` 轴展开，",
+                        nest->axes[lane]->name);
+    else
+        kg_document_say(document, "Lanes go along `%s`, ", "线程沿 `%s` 轴展开，",
+                        nest->axes[lane]->name);
     kg_document_say(document,
-                    "Lanes go along `%s`, where most bytes are consecutive. %lld elements fill one "
-                    "access of %d bytes; %s = %lld ",
-                    "线程沿 `%s` 轴展开，该轴上连续的字节最多。%lld 个元素构成一次 %d 字节访问；"
+                    "where most bytes are consecutive. %lld elements fill one access of %d bytes; "
                     "%s = %lld ",
-                    nest->axes[lane]->name, (long long)vector, access, nest->axes[lane]->name,
-                    (long long)extent);
+                    "该轴上连续的字节最多。%lld 个元素构成一次 %d 字节访问；%s = %lld ",
+                    (long long)vector, access, nest->axes[lane]->name, (long long)extent);
     if (vector > 0 && extent % vector == 0)
         kg_document_say(document, "is a multiple of it, so rows stay aligned.",
                         "是其整数倍，各行保持对齐。");
@@ -339,7 +289,11 @@ static void say_step(struct kg_document *document, const char *axis, int64_t ste
                      bool is_padded)
 {
     double bytes = (double)llabs(step) * size;
-    if (step == 0)
+    bool host = kg_document_is_of_host(document);
+    if (step == 0 && host)
+        kg_document_say(document, ": one element for all of `%s`, loaded once.\n",
+                        "：沿 `%s` 轴为同一元素，加载一次后广播。\n", axis);
+    else if (step == 0)
         kg_document_say(document, ": one element for all lanes along `%s`, loaded once.\n",
                         "：沿 `%s` 轴为同一元素，加载一次后广播。\n", axis);
     else if (llabs(step) == 1 && is_padded)
@@ -349,6 +303,15 @@ static void say_step(struct kg_document *document, const char *axis, int64_t ste
     else if (llabs(step) == 1)
         kg_document_say(document, ": consecutive along `%s`, full-width accesses.\n",
                         "：沿 `%s` 轴连续，可全宽访问。\n", axis);
+    else if (host)
+        kg_document_say(
+            document,
+            ": %s apart along `%s`, so a line of %d bytes holds %.0f element%s; copy it to where "
+            "they are adjacent, or let vectors go along another axis.\n",
+            "：沿 `%2$s` 轴相邻元素间隔 %1$s，一条 %3$d 字节的缓存行只含 %4$.0f "
+            "个元素%5$.0s；应先复制到连续的位置，或改变向量展开的轴。\n",
+            kg_document_amount(bytes, "B").text, axis, CACHE_LINE,
+            fmax(floor(CACHE_LINE / bytes), 1), bytes > CACHE_LINE / 2 ? "" : "s");
     else
         kg_document_say(
             document,
@@ -448,13 +411,18 @@ static int readers(const struct kg_problem *problem, const struct kg_tensor *ten
 static const char *place_for(const struct kg_document *document, double bytes)
 {
     const struct kg_device_facts *facts = document->facts;
-    bool chinese = document->language == KG_CHINESE;
+    bool chinese = document->language == KG_CHINESE, host = kg_document_is_of_host(document);
     double on_chip = !facts                    ? 64e3
                      : facts->shared_bytes > 0 ? (double)facts->shared_bytes
                                                : (double)facts->cache[1];
     double cache = !facts                ? 4e6
                    : facts->cache[3] > 0 ? (double)facts->cache[3]
                                          : (double)facts->cache[2];
+    if (bytes <= on_chip / 2 && host)
+        return chinese ? "可整体放入每个核心的一级缓存" : "fits in every core's first cache";
+    if (bytes <= cache && host)
+        return chinese ? "可驻留在末级缓存，分块后在一级缓存中复用"
+                       : "stays in the last cache; reuse tiles in the first";
     if (bytes <= on_chip / 2)
         return chinese ? "可整体放入每个计算单元的片上存储" : "fits on chip in every unit";
     if (bytes <= cache)

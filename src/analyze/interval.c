@@ -267,12 +267,32 @@ enum kg_status kg_scope_push(struct kg_scope *scope, const struct kg_index *inde
     scope->order[scope->count++] = index;
     scope->low[index->id] = begin;
     scope->high[index->id] = end - 1;
-    narrow(scope, index, true);
-    narrow(scope, index, false);
+    if (index->relation != KG_RELATION_NONE) {
+        narrow(scope, index, true);
+        narrow(scope, index, false);
+    }
     return KG_OK;
+}
+
+// Most subscripts are an index without a relation, and its range is known already.
+static bool is_plain(const struct kg_scope *scope, const struct kg_expr *expr,
+                     struct kg_interval *interval)
+{
+    for (int i = 0; i < scope->count && expr->kind == KG_EXPR_INDEX; i++) {
+        int id = scope->order[i]->id;
+        if (id != expr->index->id)
+            continue;
+        *interval =
+            (struct kg_interval){.known = true, .low = scope->low[id], .high = scope->high[id]};
+        return scope->order[i]->relation == KG_RELATION_NONE;
+    }
+    return false;
 }
 
 struct kg_interval kg_scope_interval(const struct kg_scope *scope, const struct kg_expr *expr)
 {
+    struct kg_interval interval;
+    if (is_plain(scope, expr, &interval))
+        return interval;
     return interval_of(scope, form_of(scope, expr));
 }

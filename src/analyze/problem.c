@@ -132,22 +132,25 @@ static enum kg_status make_layouts(struct kg_problem *problem,
     return KG_OK;
 }
 
-static enum kg_status analyze(struct kg_problem *problem, const int64_t *sizes,
-                              const int64_t (*strides)[KG_MAX_RANK], struct kg_error *error)
+// What depends on sizes; they and the nests are known.
+static enum kg_status analyze(struct kg_problem *problem, const int64_t (*strides)[KG_MAX_RANK],
+                              struct kg_error *error)
 {
-    struct kg_nest *nests[KG_MAX_NESTS];
-    enum kg_status status = bind_sizes(problem, sizes, error);
-    if (status == KG_OK)
-        status = kg_analyze_normalise(problem, nests, error);
-    if (status == KG_OK)
-        status = make_layouts(problem, strides, error);
+    enum kg_status status = make_layouts(problem, strides, error);
     if (status == KG_OK)
         status = kg_analyze_bounds(problem, error);
     for (int i = 0; i < problem->nest_count && status == KG_OK; i++)
-        status = kg_analyze_extents(problem, nests[i], error);
+        status = kg_analyze_extents(problem, problem->own_nests[i], error);
     if (status == KG_OK)
-        kg_analyze_costs(problem, nests);
+        kg_analyze_costs(problem, problem->own_nests);
     return status;
+}
+
+enum kg_status kg_problem_rebind(struct kg_problem *problem, const int64_t *sizes,
+                                 struct kg_error *error)
+{
+    enum kg_status status = bind_sizes(problem, sizes, error);
+    return status == KG_OK ? analyze(problem, NULL, error) : status;
 }
 
 enum kg_status kg_problem_make(const struct kg_op *instance, const int64_t *sizes,
@@ -160,8 +163,13 @@ enum kg_status kg_problem_make(const struct kg_op *instance, const int64_t *size
         return kg_error_memory(error, "a problem");
     made->op = instance;
     made->cache = KG_NEW(&made->arena, _Atomic(struct kg_problem_cache *));
-    enum kg_status status =
-        made->cache ? analyze(made, sizes, strides, error) : kg_error_memory(error, "a problem");
+    made->own_nests = KG_NEW_ARRAY(&made->arena, KG_MAX_NESTS, struct kg_nest *);
+    enum kg_status status = made->cache && made->own_nests ? bind_sizes(made, sizes, error)
+                                                           : kg_error_memory(error, "a problem");
+    if (status == KG_OK)
+        status = kg_analyze_normalise(made, made->own_nests, error);
+    if (status == KG_OK)
+        status = analyze(made, strides, error);
     if (status != KG_OK) {
         kg_problem_free(made);
         return status;

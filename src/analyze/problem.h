@@ -53,8 +53,8 @@ struct kg_nest {
     const struct kg_expr *body;
     enum kg_class class;
     int access_count;
-    // In order of appearance, including reads in subscripts.
-    struct kg_access accesses[KG_MAX_ACCESSES];
+    // In order of appearance, including reads in subscripts; as many as there are.
+    struct kg_access *accesses;
     int64_t extent[KG_MAX_INDICES]; // of each axis: end - begin, >= 0
     // Least number of FLOPs: each operation counts once per combination of the axes it depends on,
     // by its table row; one per element reduced; subscripts are free. A scan whose body does not
@@ -75,7 +75,8 @@ struct kg_layout {
     size_t bytes; // from the first to one past the last element
 };
 
-// Data that later layers compute for a problem and attach to it; freed with it.
+// Data that later layers compute for a problem and attach to it; freed with it. It does not depend
+// on sizes.
 struct kg_problem_cache {
     void (*free)(struct kg_problem_cache *cache);
 };
@@ -90,6 +91,7 @@ struct kg_problem {
     bool contiguous; // every tensor is: kernels may then merge dimensions and ignore strides
     int nest_count;
     const struct kg_nest *nests[KG_MAX_NESTS];
+    struct kg_nest **own_nests; // the same, for kg_problem_rebind
 
     double operations;      // FLOPs of the whole op
     double transcendentals; // calls of transcendental functions
@@ -110,6 +112,11 @@ enum kg_status kg_problem_make(const struct kg_op *instance, const int64_t *size
                                const int64_t (*strides)[KG_MAX_RANK], struct kg_problem **problem,
                                struct kg_error *error);
 void kg_problem_free(struct kg_problem *problem);
+// Binds other sizes to a problem that only the caller uses; its tensors become contiguous. Nests
+// are not made again, and what is attached to the problem stays, as neither depends on sizes.
+// Errors are those of kg_problem_make; after one the problem can only be bound again or freed.
+enum kg_status kg_problem_rebind(struct kg_problem *problem, const int64_t *sizes,
+                                 struct kg_error *error);
 
 // "m[p] = max(d) x[p, d]", for display.
 void kg_nest_print(struct kg_text *text, const struct kg_nest *nest);

@@ -3,7 +3,6 @@
 #include "api/sized.h"
 
 #include "flow/explain.h"
-#include "flow/foreign.h"
 #include "flow/override.h"
 #include "flow/plan_bench.h"
 #include "flow/planner.h"
@@ -11,6 +10,7 @@
 #include "flow/run_with_copies.h"
 #include "flow/stages.h"
 #include "flow/verify.h"
+#include "flow/verify_files.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -152,6 +152,47 @@ enum kg_status kg_problem_verify_file(const struct kg_problem *problem, struct k
     if (status == KG_OK)
         give_verdict(&verdict, result);
     return status;
+}
+
+// Who is told of files.
+struct listener {
+    struct kg_context *context;
+    void (*judged)(void *user, int index, enum kg_status status,
+                   const struct kg_verify_result *result);
+    void *user;
+};
+
+static void tell_of_file(void *user, int index, enum kg_status status,
+                         const struct kg_verdict *verdict, const struct kg_error *error)
+{
+    const struct listener *listener = user;
+    struct kg_verify_result result = {.size = sizeof result};
+    kg_error_clear(&listener->context->error);
+    if (status)
+        kg_error_set(&listener->context->error, status, "%s", error->text);
+    else
+        give_verdict(verdict, &result);
+    listener->judged(listener->user, index, status, status ? NULL : &result);
+}
+
+enum kg_status kg_problem_verify_files(const struct kg_problem *problem, struct kg_device *device,
+                                       const char *const *paths, int count, uint64_t seed,
+                                       void (*judged)(void *user, int index, enum kg_status status,
+                                                      const struct kg_verify_result *result),
+                                       void *user)
+{
+    struct kg_context *context = kg_api_context(problem);
+    enum kg_status status = KG_API_NEEDS(context, problem, device, paths, judged);
+    for (int i = 0; i < count && !status; i++)
+        status = KG_API_NEEDS(context, paths[i]);
+    if (status != KG_OK)
+        return status;
+    struct kg_request request = request_for(problem, device);
+    struct listener listener = {context, judged, user};
+    struct kg_error error = {0};
+    status = kg_flow_verify_files(&request, paths, count, seed, tell_of_file, &listener, &error);
+    kg_error_clear(&context->error);
+    return status ? kg_error_set(&context->error, status, "%s", error.text) : KG_OK;
 }
 
 enum kg_status kg_plan_bench(const struct kg_plan *plan, struct kg_bench_result *result)

@@ -1,12 +1,10 @@
-// Foreign kernels, judged by the same gate: a C function on the host, a CUDA file or PTX on GPUs.
-// docs/verification.md describes what the files must contain.
+// Foreign kernels: a C function on the host, a CUDA file or PTX on GPUs. docs/verification.md
+// describes what the files must contain.
 
 #include "flow/foreign.h"
 
 #include "base/files.h"
 #include "flow/judging.h"
-#include "flow/sanitize.h"
-#include "flow/worker_job.h"
 #include "gen/cuda/declared.h"
 #include "gen/prepared.h"
 #include "gen/standalone.h"
@@ -39,7 +37,7 @@ static const struct {
 
 // A foreign kernel, ready to run: a host kernel or, for GPUs, a built choice or launches of its
 // own.
-struct foreign {
+struct kg_foreign {
     struct kg_device *device;
     const char *path;
     const char *overrides; // the choice it overrides if it names none; NULL: none
@@ -55,14 +53,14 @@ static const char host_entry[] = "kg_foreign";
 
 static enum kg_status load_on_host(void *user, struct kg_error *error)
 {
-    struct foreign *foreign = user;
+    struct kg_foreign *foreign = user;
     return foreign->device->backend->load(foreign->device, &foreign->binary, host_entry,
                                           &foreign->kernel, error);
 }
 
 static enum kg_status unload_on_host(void *user, struct kg_error *error)
 {
-    struct foreign *foreign = user;
+    struct kg_foreign *foreign = user;
     (void)error;
     foreign->device->backend->unload(foreign->kernel);
     foreign->kernel = NULL;
@@ -72,7 +70,7 @@ static enum kg_status unload_on_host(void *user, struct kg_error *error)
 static enum kg_status run_on_host(void *user, const struct kg_problem *problem,
                                   void *const *tensors, struct kg_error *error)
 {
-    const struct foreign *foreign = user;
+    const struct kg_foreign *foreign = user;
     if (!problem->contiguous)
         return kg_error_set(error, KG_ERROR_UNSUPPORTED, "the signature has no strides");
     struct kg_launch launch = {.tensors = tensors, .sizes = problem->sizes};
@@ -95,7 +93,7 @@ static struct kg_confinement confinement_for(const struct kg_request *request)
 static enum kg_status run_built(void *user, const struct kg_problem *problem, void *const *tensors,
                                 struct kg_error *error)
 {
-    const struct foreign *foreign = user;
+    const struct kg_foreign *foreign = user;
     const struct kg_backend *backend = foreign->device->backend;
     struct kg_prepared *prepared;
     void *workspace = NULL;
@@ -112,7 +110,7 @@ static enum kg_status run_built(void *user, const struct kg_problem *problem, vo
 }
 
 // One launch as declared by the file.
-static enum kg_status launch_declared(const struct foreign *foreign, int position,
+static enum kg_status launch_declared(const struct kg_foreign *foreign, int position,
                                       const struct kg_problem *problem, void *const *tensors,
                                       void *scratch, struct kg_error *error)
 {
@@ -147,7 +145,7 @@ static enum kg_status launch_declared(const struct foreign *foreign, int positio
 static enum kg_status run_declared(void *user, const struct kg_problem *problem,
                                    void *const *tensors, struct kg_error *error)
 {
-    const struct foreign *foreign = user;
+    const struct kg_foreign *foreign = user;
     const struct kg_backend *backend = foreign->device->backend;
     void *scratch = NULL;
     size_t bytes;
@@ -163,7 +161,7 @@ static enum kg_status run_declared(void *user, const struct kg_problem *problem,
     return status;
 }
 
-static enum kg_status compile(struct foreign *foreign, const struct kg_text *text,
+static enum kg_status compile(struct kg_foreign *foreign, const struct kg_text *text,
                               const char *entry, struct kg_error *error)
 {
     if (text->failed)
@@ -174,7 +172,7 @@ static enum kg_status compile(struct foreign *foreign, const struct kg_text *tex
 }
 
 // It is loaded only where it is judged: loading it runs code of its own.
-static enum kg_status compile_c(struct foreign *foreign, const struct kg_op *op,
+static enum kg_status compile_c(struct kg_foreign *foreign, const struct kg_op *op,
                                 struct kg_error *error)
 {
     struct kg_text text = {0};
@@ -184,7 +182,7 @@ static enum kg_status compile_c(struct foreign *foreign, const struct kg_op *op,
     return status;
 }
 
-static enum kg_status compile_cuda(struct foreign *foreign, struct kg_error *error)
+static enum kg_status compile_cuda(struct kg_foreign *foreign, struct kg_error *error)
 {
     struct kg_text text = {0};
     kg_text_add(&text, "#line 1 \"");
@@ -197,7 +195,7 @@ static enum kg_status compile_cuda(struct foreign *foreign, struct kg_error *err
     return status;
 }
 
-static enum kg_status take_ptx(struct foreign *foreign, size_t length, struct kg_error *error)
+static enum kg_status take_ptx(struct kg_foreign *foreign, size_t length, struct kg_error *error)
 {
     foreign->binary.bytes = malloc(length + 1);
     foreign->binary.ptx = malloc(length + 1);
@@ -226,7 +224,7 @@ static int target_of(const char *ptx, char *letter)
 
 // Plain PTX runs on all later architectures, that of a family (f) on its later members, that of one
 // architecture (a) only there.
-static enum kg_status check_target(const struct foreign *foreign, struct kg_error *error)
+static enum kg_status check_target(const struct kg_foreign *foreign, struct kg_error *error)
 {
     char letter, device_letter = '\0';
     int device_number = 0, number = target_of(foreign->code, &letter);
@@ -246,7 +244,7 @@ static enum kg_status check_target(const struct foreign *foreign, struct kg_erro
 }
 
 // Whether all functions that the choice may launch have the parameters of generated ones.
-static enum kg_status check_choice(const struct foreign *foreign, const struct kg_choice *choice,
+static enum kg_status check_choice(const struct kg_foreign *foreign, const struct kg_choice *choice,
                                    struct kg_error *error)
 {
     enum kg_status status = KG_OK;
@@ -270,7 +268,7 @@ static enum kg_status check_choice(const struct foreign *foreign, const struct k
     return status;
 }
 
-static enum kg_status load_choice(struct foreign *foreign, const struct kg_problem *problem,
+static enum kg_status load_choice(struct kg_foreign *foreign, const struct kg_problem *problem,
                                   struct kg_error *error)
 {
     struct kg_choice choice;
@@ -290,7 +288,7 @@ static enum kg_status load_choice(struct foreign *foreign, const struct kg_probl
                           error);
 }
 
-static enum kg_status load_launches(struct foreign *foreign, const struct kg_op *op,
+static enum kg_status load_launches(struct kg_foreign *foreign, const struct kg_op *op,
                                     struct kg_error *error)
 {
     struct kg_declared *declared = &foreign->declared;
@@ -312,7 +310,7 @@ static enum kg_status load_launches(struct foreign *foreign, const struct kg_op 
     return status;
 }
 
-static enum kg_status load_for_gpu(struct foreign *foreign, const struct kg_problem *problem,
+static enum kg_status load_for_gpu(struct kg_foreign *foreign, const struct kg_problem *problem,
                                    enum kind kind, size_t length, struct kg_error *error)
 {
     if (strlen(foreign->code) != length)
@@ -348,7 +346,7 @@ static enum kind kind_of(const char *path)
     return KIND_COUNT;
 }
 
-static enum kg_status load(struct foreign *foreign, const struct kg_problem *problem,
+static enum kg_status load(struct kg_foreign *foreign, const struct kg_problem *problem,
                            struct kg_error *error)
 {
     enum kind kind = kind_of(foreign->path);
@@ -374,7 +372,7 @@ static enum kg_status load(struct foreign *foreign, const struct kg_problem *pro
     return status;
 }
 
-static void unload(struct foreign *foreign)
+static void unload(struct kg_foreign *foreign)
 {
     const struct kg_backend *backend = foreign->device->backend;
     if (foreign->kernel)
@@ -394,7 +392,7 @@ enum kg_status kg_foreign_adopt(const struct kg_problem *problem, struct kg_devi
 {
     *built = NULL;
     *text = NULL;
-    struct foreign foreign = {.device = device, .path = path, .overrides = choice};
+    struct kg_foreign foreign = {.device = device, .path = path, .overrides = choice};
     if (kind_of(path) != KIND_PTX)
         return kg_error_set(
             error, KG_ERROR_ARGUMENT,
@@ -412,70 +410,44 @@ enum kg_status kg_foreign_adopt(const struct kg_problem *problem, struct kg_devi
     return status;
 }
 
-// The log marks it by its name. A verdict is not a measurement.
-static enum kg_status record(const struct kg_request *request, const char *path,
-                             const struct kg_verdict *verdict, struct kg_error *error)
+enum kg_status kg_foreign_open(const struct kg_problem *problem, struct kg_device *device,
+                               const char *path, struct kg_foreign **foreign,
+                               struct kg_error *error)
 {
-    struct kg_session *session = request->session;
-    struct kg_session_key key;
-    enum kg_status status =
-        kg_session_key_make(request->problem, request->device, &session->protocol, &key, error);
-    if (status)
-        return status;
-    struct kg_text choice = {0}, result = {0};
-    kg_text_format(&choice, "foreign: %s", path);
-    kg_text_format(&result, "%s: %d cases, seed %llu%s%s", verdict->passed ? "passed" : "refused",
-                   verdict->cases, (unsigned long long)verdict->seed, verdict->passed ? "" : "; ",
-                   verdict->passed ? "" : verdict->reason);
-    struct kg_round round = {.diagnosis = "a kernel from outside",
-                             .change = "verified",
-                             .choice = kg_text_string(&choice),
-                             .result = kg_text_string(&result)};
-    status = kg_store_round(session->store, &key.key, &round, error);
-    status = kg_session_recorded(session, status, error);
-    kg_text_free(&choice);
-    kg_text_free(&result);
-    kg_session_key_free(&key);
-    return status;
-}
-
-static enum kg_status verify_here(const struct kg_request *request, const char *path, uint64_t seed,
-                                  struct kg_verdict *verdict, struct kg_error *error)
-{
-    *verdict = (struct kg_verdict){0};
-    struct foreign foreign = {.device = request->device, .path = path};
-    struct kg_gate *gate = NULL;
-    bool runs_grids = request->device->backend->runs_grids;
-    enum kg_status status = load(&foreign, request->problem, error);
-    kg_session_tell_of_cache(request->session, request->device);
-    if (!status)
-        status = kg_flow_gate(request, seed, false, foreign.built ? 0 : DECLARED_ALIGNMENT, &gate,
-                              error);
-    if (!status) {
-        struct kg_subject subject = {path, &foreign,
-                                     !runs_grids     ? run_on_host
-                                     : foreign.built ? run_built
-                                                     : run_declared};
-        struct kg_guest guest = {load_on_host, unload_on_host, confinement_for(request)};
-        status = kg_flow_judge(request, gate, &subject, runs_grids ? NULL : &guest,
-                               runs_grids ? GPU_SECONDS : HOST_SECONDS, verdict, error);
+    struct kg_foreign *opened = *foreign = calloc(1, sizeof *opened);
+    if (!opened)
+        return kg_error_memory(error, "a kernel from outside");
+    *opened = (struct kg_foreign){.device = device, .path = path};
+    enum kg_status status = load(opened, problem, error);
+    if (status) {
+        kg_foreign_close(opened);
+        *foreign = NULL;
     }
-    if (!status && !request->session->exercises)
-        status = record(request, path, verdict, error);
-    kg_gate_free(gate);
-    unload(&foreign);
     return status;
 }
 
-enum kg_status kg_flow_verify_file(const struct kg_request *request, const char *path,
-                                   uint64_t seed, struct kg_verdict *verdict,
-                                   struct kg_error *error)
+void kg_foreign_close(struct kg_foreign *foreign)
 {
-    enum kg_status status = KG_ERROR_MISSING;
-    kg_session_tell_missing(request->session);
-    if (kg_worker_job_is_wanted(request->device))
-        status = kg_worker_job_verify_file(request, path, seed, verdict, error);
-    if (status == KG_ERROR_MISSING)
-        status = verify_here(request, path, seed, verdict, error);
-    return status ? status : kg_flow_sanitize(request, NULL, path, verdict, error);
+    if (foreign)
+        unload(foreign);
+    free(foreign);
+}
+
+size_t kg_foreign_alignment(const struct kg_foreign *foreign)
+{
+    return foreign->built ? 0 : DECLARED_ALIGNMENT;
+}
+
+enum kg_status kg_foreign_judge(const struct kg_request *request, struct kg_foreign *foreign,
+                                const struct kg_gate *gate, struct kg_verdict *verdict,
+                                struct kg_error *error)
+{
+    bool runs_grids = foreign->device->backend->runs_grids;
+    struct kg_subject subject = {foreign->path, foreign,
+                                 !runs_grids      ? run_on_host
+                                 : foreign->built ? run_built
+                                                  : run_declared};
+    struct kg_guest guest = {load_on_host, unload_on_host, confinement_for(request)};
+    return kg_flow_judge(request, gate, &subject, runs_grids ? NULL : &guest,
+                         runs_grids ? GPU_SECONDS : HOST_SECONDS, verdict, error);
 }

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_PROBLEMS = 8 }; // that are kept: as many threads bind new sizes at once
+
 // What a run at one set of sizes needs.
 struct shape {
     int64_t sizes[KG_MAX_SIZES];
@@ -18,12 +20,16 @@ struct shape {
     uint64_t used;            // number of the run that used it last
 };
 
+// `problems` are those of the plan's instance in which nobody works. Their nests, and the families'
+// matches of these, do not depend on sizes, so that new sizes are bound to one of them.
 struct kg_resized {
     const struct kg_plan *plan;
     pthread_mutex_t lock;
     uint64_t runs;
     int count;
     struct shape *shapes[KG_MOST_RESIZED];
+    int problem_count;
+    struct kg_problem *problems[MOST_PROBLEMS];
 };
 
 static void free_shape(struct shape *shape)
@@ -35,6 +41,58 @@ static void free_shape(struct shape *shape)
     free(shape);
 }
 
+// A problem to bind sizes to, to be given back; NULL: out of memory.
+static struct kg_problem *take_problem(struct kg_resized *resized, struct kg_error *error)
+{
+    struct kg_problem *problem = NULL;
+    pthread_mutex_lock(&resized->lock);
+    if (resized->problem_count > 0)
+        problem = resized->problems[--resized->problem_count];
+    pthread_mutex_unlock(&resized->lock);
+    const struct kg_problem *own = resized->plan->problem;
+    if (!problem)
+        kg_problem_make(own->op, own->sizes, NULL, &problem, error);
+    return problem;
+}
+
+static void return_problem(struct kg_resized *resized, struct kg_problem *problem)
+{
+    pthread_mutex_lock(&resized->lock);
+    bool is_kept = resized->problem_count < MOST_PROBLEMS;
+    if (is_kept)
+        resized->problems[resized->problem_count++] = problem;
+    pthread_mutex_unlock(&resized->lock);
+    if (!is_kept)
+        kg_problem_free(problem);
+}
+
+static enum kg_status make_shape(struct kg_resized *resized, const int64_t *sizes,
+                                 struct shape **out, struct kg_error *error)
+{
+    const struct kg_plan *plan = resized->plan;
+    struct shape *shape = *out = calloc(1, sizeof *shape);
+    struct kg_problem *problem = shape ? take_problem(resized, error) : NULL;
+    if (!problem) {
+        free(shape);
+        *out = NULL;
+        return kg_error_memory(error, "the launches of a plan");
+    }
+    memcpy(shape->sizes, sizes, sizeof shape->sizes);
+    shape->users = 1;
+    enum kg_status status = kg_problem_rebind(problem, sizes, error);
+    if (status == KG_OK)
+        status = kg_prepared_make(plan->built, problem, &shape->prepared, error);
+    if (status == KG_OK)
+        shape->replay = kg_replay_create(plan->device, problem, shape->prepared);
+    return_problem(resized, problem);
+    if (status == KG_OK)
+        return KG_OK;
+    free_shape(shape);
+    *out = NULL;
+    return status;
+}
+
+// Makes the first problem and its matches with the plan, so that no execution has to.
 struct kg_resized *kg_resized_create(const struct kg_plan *plan)
 {
     struct kg_resized *resized = calloc(1, sizeof *resized);
@@ -42,7 +100,13 @@ struct kg_resized *kg_resized_create(const struct kg_plan *plan)
         return NULL;
     resized->plan = plan;
     pthread_mutex_init(&resized->lock, NULL);
-    return resized;
+    struct shape *shape;
+    if (make_shape(resized, plan->problem->sizes, &shape, NULL) == KG_OK) {
+        free_shape(shape);
+        return resized;
+    }
+    kg_resized_destroy(resized);
+    return NULL;
 }
 
 void kg_resized_destroy(struct kg_resized *resized)
@@ -51,30 +115,10 @@ void kg_resized_destroy(struct kg_resized *resized)
         return;
     for (int i = 0; i < resized->count; i++)
         free_shape(resized->shapes[i]);
+    for (int i = 0; i < resized->problem_count; i++)
+        kg_problem_free(resized->problems[i]);
     pthread_mutex_destroy(&resized->lock);
     free(resized);
-}
-
-static enum kg_status make_shape(const struct kg_plan *plan, const int64_t *sizes,
-                                 struct shape **out, struct kg_error *error)
-{
-    struct shape *shape = *out = calloc(1, sizeof *shape);
-    if (!shape)
-        return kg_error_memory(error, "the launches of a plan");
-    memcpy(shape->sizes, sizes, sizeof shape->sizes);
-    shape->users = 1;
-    struct kg_problem *problem = NULL;
-    enum kg_status status = kg_problem_make(plan->problem->op, sizes, NULL, &problem, error);
-    if (status == KG_OK)
-        status = kg_prepared_make(plan->built, problem, &shape->prepared, error);
-    if (status == KG_OK)
-        shape->replay = kg_replay_create(plan->device, problem, shape->prepared);
-    kg_problem_free(problem);
-    if (status == KG_OK)
-        return KG_OK;
-    free_shape(shape);
-    *out = NULL;
-    return status;
 }
 
 static struct shape *find(struct kg_resized *resized, const int64_t *sizes)
@@ -130,7 +174,7 @@ static enum kg_status take(struct kg_resized *resized, const int64_t *sizes, str
     *shape = take_kept(resized, sizes);
     if (*shape)
         return KG_OK;
-    enum kg_status status = make_shape(resized->plan, sizes, shape, error);
+    enum kg_status status = make_shape(resized, sizes, shape, error);
     if (status != KG_OK)
         return status;
     pthread_mutex_lock(&resized->lock);

@@ -4,10 +4,10 @@
 
 #include "base/files.h"
 #include "device/child.h"
-#include "flow/foreign.h"
 #include "flow/plan_bench.h"
 #include "flow/planner.h"
 #include "flow/verify.h"
+#include "flow/verify_files.h"
 #include "flow/worker_job_text.h"
 
 #include <stdio.h>

@@ -124,6 +124,8 @@ enum kg_status kg_impostors_try(struct kg_impostors *impostors, struct kg_cases 
                                 uint64_t seed, struct kg_error *error);
 // impostor.c: fills the outputs of an image as the impostor would. Only for cases without windows.
 void kg_impostor_run(int impostor, const struct kg_case *item, unsigned char *image);
+// Does the impostor store what a right kernel stores? No check then tells them apart in this case.
+bool kg_impostor_is_right(int impostor, const struct kg_case *item);
 // Are the impostor's results correct for the op in this case?
 bool kg_impostor_equals(int impostor, const struct kg_case *item);
 

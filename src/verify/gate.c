@@ -395,13 +395,15 @@ void kg_gate_explain_end(const struct kg_gate *gate, struct kg_verdict *verdict)
 {
     int running = atomic_load(&gate->witness->running);
     uintptr_t address = atomic_load(&gate->witness->address);
+    int writes = atomic_load(&gate->witness->writes);
+    size_t at = address - atomic_load(&gate->witness->image);
     describe_gate(gate, verdict);
+    // The next subject may end its process before a case runs.
+    kg_witness_forget(gate->witness);
     if (running < 1 || running > gate->cases.count)
         return;
     const struct kg_case *item = gate->cases.items[running - 1];
     char where[128], reason[600];
-    size_t at = address - atomic_load(&gate->witness->image);
-    int writes = atomic_load(&gate->witness->writes);
     snprintf(reason, sizeof reason, "%.590s", verdict->reason);
     if (address && at < item->image.bytes &&
         kg_image_describe(item->problem, &item->image, at, where, sizeof where))

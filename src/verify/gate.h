@@ -10,7 +10,7 @@
 
 // Raised when the gate learns to reject what it passed before: verdicts of an earlier version do
 // not count any more.
-#define KG_GATE_VERSION 5
+#define KG_GATE_VERSION 6
 
 // Anything that can be judged: a built plan, a foreign kernel, an impostor.
 struct kg_subject {
@@ -77,7 +77,8 @@ enum kg_status kg_gate_judge(const struct kg_gate *gate, const struct kg_subject
 enum kg_status kg_gate_exercise(const struct kg_gate *gate, const struct kg_subject *subject,
                                 struct kg_verdict *verdict, struct kg_error *error);
 // When the process that judged has ended without an answer: adds to the verdict's reason in which
-// case that was, and what was accessed if that was the cause. For the process that made the gate.
+// case that was, and what was accessed if that was the cause. For the process that made the gate,
+// once for each such end.
 void kg_gate_explain_end(const struct kg_gate *gate, struct kg_verdict *verdict);
 void kg_gate_free(struct kg_gate *gate);
 

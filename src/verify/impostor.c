@@ -269,6 +269,24 @@ void kg_impostor_run(int impostor, const struct kg_case *item, unsigned char *im
     }
 }
 
+static bool are_same(const struct stage *stage, struct number number, struct number other)
+{
+    if (number.unwritten || !kg_dtypes[stage->dtype].is_float)
+        return !number.unwritten && number.integer == other.integer;
+    return number.real == other.real || (isnan(number.real) && isnan(other.real));
+}
+
+bool kg_impostor_is_right(int impostor, const struct kg_case *item)
+{
+    for (int o = 0; o < item->problem->op->output_count; o++) {
+        struct stage stage = open_stage(item, o);
+        for (int64_t n = 0; n < stage.expected->count; n++)
+            if (!are_same(&stage, impostors[impostor].play(&stage, n), right(&stage, n)))
+                return false;
+    }
+    return true;
+}
+
 // Must the output be rounded correctly where nothing is computed?
 static bool is_strict(const struct stage *stage)
 {

@@ -194,6 +194,30 @@ static void find_casts(const struct walk *walk, const struct kg_expr *expr)
         find_casts(walk, expr->pad);
 }
 
+// ---- Selections
+
+static bool has_read_subscript(const struct kg_expr *read)
+{
+    for (int i = 0; i < read->argument_count; i++)
+        if (reads(read->arguments[i], NULL))
+            return true;
+    return false;
+}
+
+// Of the input, or of an intermediate that is made of it.
+static void find_selections(const struct walk *walk, const struct kg_expr *expr)
+{
+    if (expr->kind == KG_EXPR_READ && has_read_subscript(expr)) {
+        const struct kg_statement *made = definition_of(walk->op, expr->tensor);
+        walk->uses->selected |=
+            expr->tensor == walk->tensor || (made && reads(made->value, walk->tensor));
+    }
+    for (int i = 0; i < expr->argument_count; i++)
+        find_selections(walk, expr->arguments[i]);
+    if (expr->pad)
+        find_selections(walk, expr->pad);
+}
+
 void kg_input_uses_find(const struct kg_op *op, const int64_t *sizes, int tensor,
                         struct kg_input_uses *uses)
 {
@@ -210,6 +234,7 @@ void kg_input_uses_find(const struct kg_op *op, const int64_t *sizes, int tensor
         }
         find_searches(&walk, statement->value);
         find_casts(&walk, statement->value);
+        find_selections(&walk, statement->value);
         uses->multiplied |= multiplies_reads(&walk, statement->value, false, &seen);
         if (statement->tensor->role == KG_ROLE_OUTPUT)
             note_narrower(&walk, statement->tensor->type.dtype);

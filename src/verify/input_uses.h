@@ -20,6 +20,7 @@ struct kg_input_uses {
     bool combined;   // only after another reduction
     bool multiplied; // floats: read in a product over an index
     bool truncated;  // floats: read in a cast to an integer
+    bool selected; // floats: read where the values of another tensor say, so perhaps in few places
     // Floats: dtypes of outputs and casts that cannot hold every value of the input, a bit each.
     unsigned narrower;
 };

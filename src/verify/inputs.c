@@ -18,6 +18,7 @@
 #define TABLE_FROM ((int64_t)16 << TABLE_BITS) // elements of a tensor that make a table worth it
 #define RUN 256                                // elements that are selected, then copied
 #define MOST_SCALARS 2                         // elements of a tensor
+#define MOST_SELECTED 4096 // special elements of a tensor of which few elements are read
 
 const char *const kg_input_class_names[KG_INPUT_CLASS_COUNT] = {
     [KG_INPUT_NORMAL] = "normal values",
@@ -252,16 +253,23 @@ static uint64_t turn_of(const struct kg_op *op, uint64_t seed)
     return seed % ((uint64_t)count_floats(op) + 1);
 }
 
+static int64_t at_least_one(int64_t count, int64_t most)
+{
+    return count < 1 ? 1 : count > most ? most : count;
+}
+
 // How many elements of the input are special: see kg_inputs_seed. A few are at least one, and
-// beyond that at most one in sixteen, so that most results stay ordinary.
+// beyond that at most one in sixteen, so that most results stay ordinary. Where few elements are
+// read, more of them must be special for one to be read.
 static int64_t count_special(const struct kg_op *op, const struct kg_input_source *source,
                              uint64_t seed, int64_t elements)
 {
     uint64_t turn = turn_of(op, seed);
+    if (source->uses.selected && turn == (uint64_t)source->before)
+        return at_least_one(elements / 4, MOST_SELECTED);
     if (source->class != KG_INPUT_NAN && turn < (uint64_t)count_floats(op))
         return turn == (uint64_t)source->before;
-    int64_t count = elements / 16;
-    return count < 1 ? 1 : count > 6 ? 6 : count;
+    return at_least_one(elements / 16, 6);
 }
 
 static void sprinkle(const struct kg_input_source *source, const struct kg_layout *layout, int rank,

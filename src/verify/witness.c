@@ -49,12 +49,17 @@ static void note(int number, siginfo_t *info, void *context)
     signal(number, SIG_DFL);
 }
 
+void kg_witness_forget(struct kg_witness *witness)
+{
+    atomic_store(&witness->running, 0);
+    atomic_store(&witness->address, 0);
+}
+
 void kg_witness_begin(struct kg_witness *witness, bool faults)
 {
     struct sigaction action = {.sa_sigaction = note, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     sigemptyset(&action.sa_mask);
-    atomic_store(&witness->running, 0);
-    atomic_store(&witness->address, 0);
+    kg_witness_forget(witness);
     atomic_store(&watched, witness);
     for (int i = 0; i < SIGNALS && faults; i++)
         sigaction(signals[i], &action, &before[i]);

@@ -20,6 +20,7 @@ struct kg_witness {
 
 enum kg_status kg_witness_make(struct kg_witness **witness, struct kg_error *error);
 void kg_witness_free(struct kg_witness *witness);
+void kg_witness_forget(struct kg_witness *witness);
 // Begins anew. With `faults`, memory faults are noted from here on, in all threads of this process,
 // until kg_witness_end. They remain fatal. One witness at a time.
 void kg_witness_begin(struct kg_witness *witness, bool faults);

@@ -21,6 +21,18 @@ static const struct kg_device_facts device = {
     .shared_bytes = 227 << 10,
     .matrix_flops = {[KG_F16] = 9e14, [KG_BF16] = 9e14}};
 
+// CPUs: few cores, and more than most ops have rows or tiles for.
+static const struct kg_device_facts hosts[] = {
+    {.name = "Example CPU",
+     .isa = "x86-64",
+     .units = 4,
+     .clock = 3e9,
+     .bandwidth = 5e10,
+     .flops = {[KG_TYPE_I64] = 2e11, [KG_TYPE_F32] = 4e11, [KG_TYPE_F64] = 2e11},
+     .cache = {0, 32 << 10, 1 << 20, 32 << 20},
+     .vector_bytes = 64},
+    {.name = "Large CPU", .isa = "x86-64", .units = 100000, .clock = 3e9, .vector_bytes = 64}};
+
 static const char softmax[] = "# Softmax over the last dimension.\n"
                               "# Rows are independent.\n"
                               "op softmax(x: T[P, D]) -> (y: T[P, D]) where T in f16 bf16 f32\n"
@@ -119,6 +131,37 @@ static void check_structure(const struct made *made, const struct kg_device_fact
     kg_text_free(&json);
 }
 
+// What only GPUs have. The first section quotes the definition.
+static void check_words(const char *document)
+{
+    static const char *const words[] = {
+        "program", " unit",      "warp",     "Warp",     "stage", "Stage",   "Grid",    " grid",
+        " wave",   "shared mem", "sector",   "all lane", "Lanes", "on chip", "on-chip", ".cu`",
+        "程序块",  "网格",       "计算单元", "波次",     "扇区",  "片上",    "线程沿",  "共享内存"};
+    const char *analysis = strstr(document, "\n## 2.");
+    CHECK(analysis != NULL);
+    CHECK(strstr(document, " cores, ") || strstr(document, "个核心，"));
+    for (size_t i = 0; analysis && i < sizeof words / sizeof words[0]; i++) {
+        const char *at = strstr(analysis, words[i]);
+        CHECK(at == NULL);
+        if (at)
+            fprintf(stderr, "  %.60s\n", at);
+    }
+}
+
+static void check_hosts(const struct made *made)
+{
+    for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++) {
+        check_structure(made, &hosts[i]);
+        for (int language = KG_ENGLISH; language <= KG_CHINESE; language++) {
+            struct kg_text text = {0};
+            kg_analyze_document(&text, made->problem, &hosts[i], (enum kg_language)language);
+            check_words(kg_text_string(&text));
+            kg_text_free(&text);
+        }
+    }
+}
+
 static void test_structure(void)
 {
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
@@ -127,6 +170,7 @@ static void test_structure(void)
         if (made.problem) {
             check_structure(&made, NULL);
             check_structure(&made, &device);
+            check_hosts(&made);
         }
         unmake(&made);
     }
@@ -160,6 +204,7 @@ static void check_shipped_file(const char *path)
         if (made.problem) {
             check_structure(&made, NULL);
             check_structure(&made, &device);
+            check_hosts(&made);
         }
         unmake(&made);
     }

@@ -21,6 +21,32 @@ STRICT = """#!/bin/sh
 if [ "$1" = verify ]; then echo '{"passed": false, "reason": "case 1 (N=1): no"}'; exit 1; fi
 exec "%s" "$@"
 """
+# Answers of a gate that has judged several candidates: all passed, but for the last one, which is right.
+SPOILT = """#!/usr/bin/env python3
+import json, os, sys
+paths = [path for word, path in zip(sys.argv, sys.argv[1:]) if word == "--candidate"]
+if len(paths) > 1:
+    print(json.dumps([{"candidate": path, "passed": path is not paths[-1], "reason": "no"}
+                      for path in paths]))
+    sys.exit(1)
+os.execv("%s", sys.argv)
+"""
+# Ends while it judges several candidates.
+DYING = """#!/bin/sh
+case "$*" in *--candidate*--candidate*) echo '['; kill -9 $$;; esac
+exec "%s" "$@"
+"""
+# Leaves a process behind that one of several candidates is to blame for.
+LEAVING = """#!/bin/sh
+case "$*" in *--candidate*--candidate*) for word; do case "$word" in *_first_element.c)
+    sleep 60 & echo $! >"$word.notes";;
+esac; done;; esac
+exec "%s" "$@"
+"""
+COUNTING = """#!/bin/sh
+if [ "$1" = verify ]; then echo "$#" >>"$0.calls"; fi
+exec "%s" "$@"
+"""
 
 
 def siege(kernelgen, folder, *words):
@@ -65,6 +91,24 @@ class Siege(unittest.TestCase):
             self.assertEqual(became[fault], "MISSED", text)
         self.assertEqual(became["negative_zero_lost"], "harmless", text)
         self.assertEqual(became["halves_away"], "beyond", text)
+
+    def check_as_ever(self, program, *words):
+        status, text, became = siege(program, self.folder, "--dtype", "T=f32", *words)
+        self.assertEqual(status, 0, text)
+        for fault in ("first_element", "nan_becomes_0", "write_behind", "exit_in_call"):
+            self.assertEqual(became[fault], "ok", text)
+        self.assertEqual(became["negative_zero_lost"], "harmless", text)
+
+    def test_batches_that_are_not_believed(self):
+        for text in (SPOILT, DYING, LEAVING):
+            self.check_as_ever(self.program(text))
+
+    def test_processes_of_the_tool(self):
+        program = self.program(COUNTING)
+        self.check_as_ever(program, "--fault", "forks_once", "--seeds", "2")
+        with open(program + ".calls", encoding="utf-8") as file:
+            calls = file.read().split()
+        self.assertEqual(len(calls), 4, "one for quiet faults and one for others, with each seed")
 
     def test_catalogue_is_documented(self):
         table = subprocess.run([sys.executable, os.path.join(ROOT, "tools", "siege"), "--list"],

@@ -39,6 +39,11 @@ class Fault:
     slow: bool = False  # takes the gate's time limit: once a run unless --slow
     group: str = ""
 
+    @property
+    def is_hostile(self):
+        """Attacks the process, or leaves something there."""
+        return self.group == "process" or self.group == "state" and self.expects != REJECTED
+
 
 def groups():
     """Name -> faults, in the order of the report."""

@@ -1,4 +1,4 @@
-"""Runs the gate on one candidate and says what became of it, and of what it left behind."""
+"""Runs the gate on candidates and says what became of each, and of what it left behind."""
 
 import dataclasses
 import json
@@ -11,6 +11,7 @@ import time
 
 PASSED, REFUSED = "passed", "rejected"
 COMPILES = "compiles"  # for a GPU that is not there
+LIMIT_OF_EACH = 10  # seconds that a process gets for each of many candidates
 RUNNING = set()  # sessions of the tool, for whoever is interrupted: see end_running
 
 # The gate's own troubles: it said nothing, or that it could not judge, or something outlived it.
@@ -94,27 +95,79 @@ def first_line(text):
     return lines[0] if lines else ""
 
 
-def verify(tool, words, path, device, seed, notes, limit):
-    """Judges the candidate in `path`; the tool gets `limit` seconds."""
-    command = tool.command("verify", *words, "--candidate", path, "--device", device,
-                           "--seed", str(seed), "--json")
-    began = time.monotonic()
+def notes_of(path):
+    """Where a planted kernel notes the processes that it starts."""
+    return f"{path}.notes"
+
+
+def run(tool, words, paths, device, seed, limit):
+    """(exit status, standard output, standard error) of the tool, which gets `limit` seconds; the
+    status is None if they were not enough."""
+    candidates = [word for path in paths for word in ("--candidate", path)]
+    command = tool.command("verify", *words, *candidates, "--device", device, "--seed", str(seed),
+                           "--json")
     # Files, not pipes: a process that outlives the verdict would hold these open.
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         process = subprocess.Popen(command, stdout=out, stderr=err, env=tool.environment(),
                                    stdin=subprocess.DEVNULL, start_new_session=True)
         RUNNING.add(process.pid)
         try:
-            outcome = judge(process.wait(limit), written(out), written(err))
-            outcome.reason = outcome.reason.replace(f"{path}: ", "")
+            status = process.wait(limit)
         except subprocess.TimeoutExpired:
             end_session(process.pid)
             process.wait()
-            outcome = Outcome(HANGS, f"no verdict after {limit:g} s")
+            status = None
         RUNNING.discard(process.pid)
+        return status, written(out), written(err)
+
+
+def verify(tool, words, path, device, seed, limit):
+    """The outcome of one candidate, judged in a process of its own."""
+    began = time.monotonic()
+    status, out, err = run(tool, words, [path], device, seed, limit)
+    outcome = (Outcome(HANGS, f"no verdict after {limit:g} s") if status is None
+               else judge(status, out, err))
+    outcome.reason = outcome.reason.replace(f"{path}: ", "")
     outcome.seconds = time.monotonic() - began
-    outcome.left = end_left(notes)
+    outcome.left = end_left(notes_of(path))
     return outcome
+
+
+def verify_all(tool, words, paths, device, seed, limit):
+    """The outcomes of several candidates, judged by one process. None stands for those of which it
+    gave no verdict, and for all of them if its answer is incomplete."""
+    began = time.monotonic()
+    status, out, _err = run(tool, words, paths, device, seed, limit + LIMIT_OF_EACH * len(paths))
+    left = [end_left(notes_of(path)) for path in paths]
+    found = read_verdicts(out, paths) if status is not None and status >= 0 else None
+    outcomes = [outcome_of(verdict, path) for verdict, path in zip(found or [None] * len(paths),
+                                                                    paths)]
+    for outcome, count in zip(outcomes, left):
+        if outcome:
+            outcome.seconds = (time.monotonic() - began) / len(paths)
+            outcome.left = count
+    return outcomes
+
+
+def read_verdicts(text, paths):
+    """The JSON of all verdicts, or None."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return None
+    if not isinstance(found, list) or [item.get("candidate") for item in found] != paths:
+        return None
+    return found
+
+
+def outcome_of(verdict, path):
+    if verdict and "compiles for" in verdict.get("error", ""):
+        return Outcome(COMPILES)
+    if not verdict or "passed" not in verdict:
+        return None
+    if verdict["passed"]:
+        return Outcome(PASSED)
+    return Outcome(REFUSED, verdict["reason"].replace(f"{path}: ", ""))
 
 
 def written(file):

@@ -177,18 +177,14 @@ class Subject:
         return statement.indices, total
 
 
-def subjects(tool, paths, only, dtypes, sizes):
-    """Of every op of the files, or of those named; what the tool refuses is said and left out."""
+def definitions(paths, only):
+    """(file, op) of every op of the files, or of those named."""
     for path in paths:
         with open(path, encoding="utf-8") as file:
             ops = definition.read(file.read())
         for op in ops:
-            if only and op.name not in only:
-                continue
-            try:
-                yield Subject(tool, path, op, dtypes, sizes)
-            except Refused as why:
-                print(f"{op.name}: left out: {why}")
+            if not only or op.name in only:
+                yield path, op
 
 
 def c_of(node):

@@ -120,6 +120,9 @@ static void refused(void)
     CHECK(kg_plan_execute_sized(plan, (const int64_t[]){2, 4}, 2, tensors, NULL) == KG_ERROR_SHAPE);
     CHECK(kg_plan_execute_sized(plan, (const int64_t[]){8, -3}, 2, tensors, NULL) ==
           KG_ERROR_SHAPE);
+    y[5] = 0; // what was refused leaves nothing behind
+    CHECK(kg_plan_execute_sized(plan, (const int64_t[]){7, 2}, 2, tensors, NULL) == KG_OK);
+    CHECK(y[0] == 3 && y[5] == 3 && y[6] == 0);
     CHECK(kg_plan_execute_sized(plan, (const int64_t[]){8}, 1, tensors, NULL) == KG_ERROR_ARGUMENT);
     CHECK(kg_plan_execute_sized(plan, (const int64_t[]){8, 3, 1}, 3, tensors, NULL) ==
           KG_ERROR_ARGUMENT);

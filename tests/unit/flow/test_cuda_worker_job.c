@@ -127,6 +127,42 @@ static void kernels_from_outside(void)
     CHECK(strstr(kg_context_error(context), "none.cu"));
 }
 
+struct told {
+    int count;
+    enum kg_status status[4];
+    bool passed[4];
+};
+
+static void tell(void *user, int index, enum kg_status status,
+                 const struct kg_verify_result *result)
+{
+    struct told *told = user;
+    CHECK(index == told->count && (status == KG_OK) == (result != NULL));
+    CHECK(!status || strstr(kg_context_error(context), "none.cu"));
+    told->status[told->count] = status;
+    told->passed[told->count++] = result && result->passed;
+}
+
+static void several_from_outside(void)
+{
+    static const char *const names[] = {"fault", "copy", "none", "copy"};
+    char texts[4][200];
+    const char *paths[4];
+    struct told told = {0};
+    for (int i = 0; i < 4; i++) {
+        snprintf(texts[i], sizeof texts[i], "%s/%s.cu", folder, names[i]);
+        paths[i] = texts[i]; // kernels_from_outside wrote those that are there
+    }
+    CHECK_OK(kg_problem_verify_files(problem, device, paths, 4, 7, tell, &told));
+    CHECK(told.count == 4);
+    CHECK(!told.status[0] && !told.status[1] && told.status[2] == KG_ERROR_IO && !told.status[3]);
+    CHECK(!told.passed[0] && told.passed[1] && told.passed[3]);
+    CHECK(fake->blocks == 0 && fake->broken == 0 && fake->inits == inits);
+    paths[1] = NULL;
+    CHECK(kg_problem_verify_files(problem, device, paths, 4, 7, tell, &told) == KG_ERROR_ARGUMENT);
+    CHECK(told.count == 4);
+}
+
 // In place of compute-sanitizer: runs the program, then says this.
 static void install_sanitizer(const char *says)
 {
@@ -280,6 +316,7 @@ int main(void)
         a_program_searches();
         a_program_builds();
         kernels_from_outside();
+        several_from_outside();
         under_sanitizers();
         without_records();
         without_a_program();

@@ -67,9 +67,6 @@ static void what_is_refused(void)
                     "rows are not adjacent along the sum");
     check_reason_on("sm_90a", definitions, "runs", LARGE, "tile_m=72 tile_n=256 stages=8",
                     "a smaller tile covers the output");
-    check_reason_on("sm_90a", definitions, "runs", "M=512 N=4096 K=4096 T=f16",
-                    "tile_m=128 tile_n=256 stages=4",
-                    "a thread would need more registers than it can have");
     check_reason_on("sm_90a", definitions, "column", "M=512 N=4096 K=4096 T=f16",
                     "tile_m=128 tile_n=256 stages=12",
                     "a block would need more shared memory than there is");
@@ -125,12 +122,16 @@ static void what_is_launched(void)
     // So are small products that the gate tries.
     grids = launches("column", "M=3 N=32 K=8 T=f16", "tile_m=24 tile_n=256 stages=8 split_k=8");
     CHECK(grids.grids[WGMMA].blocks[0] == 1 && grids.grids[ANY].blocks[0] == 0);
-    // Weights that TMA cannot load in place are packed.
+    // Words of weights that TMA cannot load in place are copied, without a map.
     grids = launches("zeros", "M=200 N=4104 K=4096 T=f16", TALL_TILE " split_k=1");
+    CHECK(grids.grids[PACK].blocks[0] == 0 && grids.grids[WGMMA].blocks[0] == 68);
+    CHECK(grids.scratch == 0 && grids.maps[SCALES].rank == 3);
+    CHECK(grids.maps[WEIGHTS].rank == 0 && grids.maps[ZEROS].rank == 0);
+    // If their lines are no whole words, they are packed.
+    grids = launches("column", "M=200 N=4102 K=4096 T=f16", TALL_TILE " split_k=1");
     CHECK(grids.grids[PACK].blocks[0] == 2048 && grids.grids[WGMMA].blocks[0] == 68);
-    CHECK(grids.scratch == (size_t)(4096 + 128) * 17 * 128);
+    CHECK(grids.scratch == (size_t)4096 * 17 * 128);
     CHECK(grids.maps[WEIGHTS].tensor == KG_MAP_SCRATCH && grids.maps[WEIGHTS].offset == 0);
-    CHECK(grids.maps[ZEROS].offset == (size_t)4096 * 17 * 128);
     // So is a single line that ends within an element of its map, which TMA would read behind.
     grids = launches("column", "M=1 N=42 K=1 T=f16", "tile_m=8 tile_n=256 stages=8 split_k=1");
     CHECK(grids.grids[PACK].blocks[0] == 1 && grids.grids[WGMMA].blocks[0] == 1);
@@ -177,7 +178,9 @@ static void what_the_rule_takes(void)
         check_rule(ops[i], "M=16 N=28672 K=4096 T=f16", &kg_cuda_contract_scaled_wgmma);
         check_rule(ops[i], "M=64 N=4096 K=4096 T=bf16", &kg_cuda_contract_scaled_wgmma);
         check_rule(ops[i], "M=4096 N=4096 K=4096 T=f16", &kg_cuda_contract_scaled_wgmma);
-        check_rule(ops[i], "M=4 N=4104 K=4096 T=f16", &kg_cuda_contract_scaled);
+        check_rule(ops[i], "M=4 N=4104 K=4096 T=f16", &kg_cuda_contract_scaled_wgmma);
+        check_rule(ops[i], "M=4 N=4102 K=4096 T=f16",
+                   i > 0 ? &kg_cuda_contract_scaled : &kg_cuda_contract_scaled_wgmma);
         check_rule(ops[i], "M=1024 N=4104 K=4096 T=f16", &kg_cuda_contract_scaled_wgmma);
         check_rule(ops[i], "M=0 N=4096 K=4096 T=f16", NULL);
         check_rule(ops[i], "M=4 N=0 K=4096 T=f16", NULL);
@@ -206,12 +209,14 @@ static const struct {
     double most; // instructions for a product, conversion included
 } tall[] = {
     {"column", LARGE, "tile_m=64 tile_n=256 stages=8 split_k=1", 21},
-    {"column", "M=512 N=4096 K=4096 T=f16", "tile_m=192 tile_n=256 stages=5", 20},
+    {"column", "M=512 N=4096 K=4096 T=f16", "tile_m=112 tile_n=256 stages=5", 20},
     {"column", "M=512 N=4096 K=4096 T=bf16", "tile_m=128 tile_n=256 stages=6", 22},
-    {"runs", "M=1 N=4096 K=4096 T=f16", "tile_m=8 tile_n=256 stages=12", 21},
+    {"runs", "M=1 N=4096 K=4096 T=f16", "tile_m=8 tile_n=256 stages=12", 22},
     {"runs", "M=512 N=4096 K=4096 T=f16", "tile_m=96 tile_n=256 stages=6", 28},
-    {"signs", "M=512 N=4096 K=4096 T=bf16", "tile_m=64 tile_n=256 stages=8", 26},
+    {"runs", "M=512 N=4096 K=4096 T=bf16", "tile_m=128 tile_n=256 stages=8", 33},
+    {"signs", "M=512 N=4096 K=4096 T=bf16", "tile_m=64 tile_n=256 stages=8", 28},
     {"zeros", "M=512 N=4096 K=4096 T=f16", "tile_m=64 tile_n=256 stages=8 split_k=1", 60},
+    {"zeros", "M=512 N=4096 K=4096 T=bf16", "tile_m=128 tile_n=256 stages=4 split_k=1", 80},
 };
 
 static bool tall_compiles(struct kg_device *device, size_t which)

@@ -60,6 +60,10 @@ void kg_cuda_contract_plan_make(const struct kg_match *match, const struct kg_co
                                 struct kg_cuda_contract_plan *plan)
 {
     *plan = *(const struct kg_cuda_contract_plan *)match->analysis;
+    plan->batches = count_of(&plan->contract, KG_CONTRACT_BATCH);
+    plan->m = count_of(&plan->contract, KG_CONTRACT_M);
+    plan->n = count_of(&plan->contract, KG_CONTRACT_N);
+    plan->k = count_of(&plan->contract, KG_CONTRACT_K);
     if (config)
         configure(plan, config);
 }
@@ -105,10 +109,6 @@ const void *kg_cuda_contract_match(const struct kg_cuda_contract_form *form,
                                            .times = &kg_cuda_contract_times_of_space};
     if (!kg_cuda_fits(group, reason) || !kg_contract_read(group, &plan->contract, reason))
         return NULL;
-    plan->batches = count_of(&plan->contract, KG_CONTRACT_BATCH);
-    plan->m = count_of(&plan->contract, KG_CONTRACT_M);
-    plan->n = count_of(&plan->contract, KG_CONTRACT_N);
-    plan->k = count_of(&plan->contract, KG_CONTRACT_K);
     kg_cuda_contract_read_operands(plan);
     if (!has_output(group)) {
         kg_cuda_contract_refuse(reason, "nothing reads its result");

@@ -45,7 +45,7 @@ struct kg_cuda_contract_plan {
     const struct kg_access *plain[2];
     struct kg_scaled_operand scaled[2]; // without `element` if the operand is none
     bool k_major[2];                    // elements adjacent along K are adjacent in memory
-    int64_t batches, m, n, k;           // of the problem, before a swap
+    int64_t batches, m, n, k;           // of the problem, before a swap; not in the analysis
     bool waits; // the function being written hides its pointers until kg_wait_before has run
     struct kg_cuda_contract_config config;
     const struct kg_cuda_contract_times *times; // the constants of the time model

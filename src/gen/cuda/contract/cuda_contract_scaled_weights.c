@@ -267,6 +267,15 @@ static void emit_array(struct kg_contract_writer *writer, const struct kg_access
     close_method(writer);
 }
 
+// Whether all zero points are the same, and one that weights can have.
+static bool has_one_zero(const struct kg_cuda_contract_plan *plan)
+{
+    const struct kg_scaled_operand *scaled = kg_cuda_scaled_operand(plan);
+    int least = is_signed(plan) ? -8 : 0;
+    return scaled->least_zero == scaled->greatest_zero && scaled->least_zero >= least &&
+           scaled->least_zero <= least + 15;
+}
+
 void kg_cuda_scaled_emit_weights(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
 {
     struct kg_contract_writer writer = kg_contract_writer_make(plan, code);
@@ -274,9 +283,13 @@ void kg_cuda_scaled_emit_weights(struct kg_code *code, const struct kg_cuda_cont
     bool flips = zeros && kg_emit_tensor_dtype(zeros->tensor) == KG_I4;
     kg_code_line(code, "struct %s_weights {", plan->entry);
     code->depth++;
-    kg_code_line(code, "enum : bool { ADJACENT_SCALES = %d, ADJACENT_ZEROS = %d };", scales != NULL,
-                 zeros != NULL);
-    kg_code_line(code, "enum : uint32_t { ZERO_FLIP = %d };", flips ? 8 : 0);
+    kg_code_line(code,
+                 "enum : bool { ADJACENT_SCALES = %d, ADJACENT_ZEROS = %d, NARROW_SCALES = %d, "
+                 "ONE_ZERO = %d };",
+                 scales != NULL, zeros != NULL,
+                 scales && kg_emit_tensor_dtype(scales->tensor) == KG_F16, has_one_zero(plan));
+    kg_code_line(code, "enum : uint32_t { ZERO_FLIP = %d, ZERO = %d };", flips ? 8 : 0,
+                 has_one_zero(plan) ? (int)kg_cuda_scaled_operand(plan)->least_zero & 15 : 0);
     kg_code_line(code, "%s_given given;", plan->entry);
     emit_array(&writer, kg_cuda_scaled_operand(plan)->element, "data", "int64_t place");
     if (zeros)
