@@ -16,6 +16,7 @@ struct plan {
     bool pairs;   // uses contract_pairs.h
     bool dots;    // uses contract_dots.h; none of these: contract_panels.h
     bool scaled;  // uses contract_scaled.h or, for more rows, contract_scaled_panels.h
+    bool lines;   // of these, contract_scaled_lines.h
     bool swapped; // rows are B and columns A: tiles are transposed before the epilogue
     bool stream;  // adjacent columns are contiguous in memory
     const struct operand *rows, *columns;

@@ -93,8 +93,7 @@ static void scale_sums(const int high, const struct strips *s, bool fresh)
             const vector *scale = (const vector *)(s->scales + i * KG_STRIP);
             vector *to = (vector *)(s->scaled + (i * high + r) * KG_STRIP);
             for (int j = 0; j < KG_NIBBLES; j++) {
-                const KG_REAL unit = s->dots ? 1 : 1 / (KG_REAL)(1 << nibble_shift(j));
-                vector sum = from[j] * unit * scale[j];
+                vector sum = from[j] * scale[j];
                 if (!fresh)
                     sum += to[j];
                 to[j] = sum;

@@ -37,6 +37,7 @@ static void make_table(uint16_t *table)
     }
 }
 
+#if !KG_SCALED_LINES
 // Packs rows as pairs: term t of row r is at to[(k / 2 * high + r) * KG_SCALED_TERMS + t]. False if
 // a number is so small that results might be denormal, which the instruction takes for zero.
 KG_APART bool pack_pair_terms(const KG_REAL *x, int high, int64_t kn, uint32_t *to)
@@ -153,4 +154,5 @@ KG_APART void add_pair_chunk_4(const struct strips *s, int64_t k, int64_t kn, bo
 {
     add_pair_chunk(4, s, k, kn, fresh);
 }
+#endif
 #endif

@@ -26,9 +26,7 @@ KG_INLINE void fill_strip(const bool crooked, const struct strips *s, int64_t i,
         const word_vector all = strip_words(crooked, data, at), upper = all >> 12;
         fetch_ahead(data + ((at + KG_CHUNK * step) >> 1));
         for (int j = 0; j < KG_NIBBLES; j++) {
-            const KG_REAL unit = 1 / (KG_REAL)(1 << nibble_shift(j));
-            *(vector *)(to[j] + k * KG_COLUMNS) =
-                (nibbles(all, upper, j) - zeros[j]) * unit * scales[j];
+            *(vector *)(to[j] + k * KG_COLUMNS) = (nibbles(all, upper, j) - zeros[j]) * scales[j];
         }
     }
 }

@@ -3,9 +3,9 @@
 // are adjacent along n. For contract_scaled.h and contract_scaled_panels.h.
 //
 // A vector of words has the elements of a strip of columns: nibble j of word i is column 8 i + j.
-// With the exponent of 2^23 above it, a nibble is a float, 2^23 + element * 2^shift, and the
-// difference to 2^23 + zero * 2^shift is exact. What is computed stays in that order, vector j
-// having the columns 8 i + j, until it is stored.
+// With the exponent of 2^(23 - shift) above it, a nibble of a word is a float, 2^(23 - shift) +
+// element, and the difference to 2^(23 - shift) + zero is exact. What is computed stays in that
+// order, vector j having the columns 8 i + j, until it is stored.
 
 // Whether contract_scaled_dots.h is there: a table of 32 entries has all differences to a zero. It
 // is one for all columns if the zero is a number.
@@ -41,7 +41,7 @@ struct strips {
     int64_t first, k; // the first element, and the distance between steps of k, in elements
     bool crooked;     // some lines begin in the middle of a byte
     const KG_REAL *x; // a few rows: (row, k) is x[k * high + row]
-    KG_REAL *zeros;   // 2^23 + zero * 2^shift
+    KG_REAL *zeros;   // nibble_exponent() + zero
     KG_REAL *scales;
     // Of a few rows, those of a strip side by side: sums of the k with the same scales, and of a
     // block of k.
@@ -59,10 +59,17 @@ KG_INLINE int nibble_shift(int j)
     return j < 5 ? 4 * j : 4 * (j - 3);
 }
 
-// Nibble j of each word as 2^23 + element * 2^shift. Signed elements are taken as element + 8.
+// What the exponent of nibble j adds to it.
+KG_INLINE KG_REAL nibble_exponent(int j)
+{
+    return (KG_REAL)(1 << (23 - nibble_shift(j)));
+}
+
+// Nibble j of each word as nibble_exponent() + element. Signed elements are taken as element + 8.
 KG_INLINE vector nibbles(word_vector all, word_vector upper, int j)
 {
-    const uint32_t exponent = 0x4b000000, sign = KG_SCALED_SIGNED ? 8u << nibble_shift(j) : 0;
+    const uint32_t exponent = 0x4b000000 - ((uint32_t)nibble_shift(j) << 23),
+                   sign = KG_SCALED_SIGNED ? 8u << nibble_shift(j) : 0;
     return (vector)(((j < 5 ? all : upper) & (15u << nibble_shift(j))) ^ (exponent | sign));
 }
 
@@ -82,20 +89,6 @@ KG_INLINE word_vector strip_words(const bool crooked, const uint8_t *data, int64
     if (!crooked || !(at & 1))
         return even;
     return even >> 4 | (*(const loose_words *)(from + 1) << 4 & 0xf0000000);
-}
-
-// The last strip, if it is incomplete: its elements are copied, and zeros put behind them.
-KG_APART void copy_strip(const uint8_t *data, int64_t at, int64_t step, int64_t kn, int64_t columns,
-                         uint8_t *to)
-{
-    for (int64_t k = 0; k < kn; k++, at += step, to += KG_STRIP_BYTES) {
-        memset(to, 0, KG_STRIP_BYTES);
-        if (at & 1)
-            for (int64_t i = 0; i < columns; i++)
-                to[i / 2] |= (uint8_t)((data[(at + i) >> 1] >> (at + i) % 2 * 4 & 15) << i % 2 * 4);
-        else
-            memcpy(to, data + at / 2, (size_t)(columns + 1) / 2);
-    }
 }
 
 // Columns 8 i + j of a strip, for each j: every second element, three times.
@@ -132,6 +125,21 @@ KG_INLINE void order_by_nibble(const KG_REAL *columns, vector by[KG_NIBBLES])
 #undef KG_ODD
 }
 
+#if !KG_SCALED_LINES
+// The last strip, if it is incomplete: its elements are copied, and zeros put behind them.
+KG_APART void copy_strip(const uint8_t *data, int64_t at, int64_t step, int64_t kn, int64_t columns,
+                         uint8_t *to)
+{
+    for (int64_t k = 0; k < kn; k++, at += step, to += KG_STRIP_BYTES) {
+        memset(to, 0, KG_STRIP_BYTES);
+        if (at & 1)
+            for (int64_t i = 0; i < columns; i++)
+                to[i / 2] |= (uint8_t)((data[(at + i) >> 1] >> (at + i) % 2 * 4 & 15) << i % 2 * 4);
+        else
+            memcpy(to, data + at / 2, (size_t)(columns + 1) / 2);
+    }
+}
+
 #if KG_SCALED_DOTS
 // Zeros of a strip as bytes, for contract_scaled_dots.h.
 KG_INLINE void order_bytes(const vector by[KG_NIBBLES], word_vector bytes[4])
@@ -151,7 +159,7 @@ KG_INLINE void order_bytes(const vector by[KG_NIBBLES], word_vector bytes[4])
 // Computes zeros and scales of all columns at `k`, in the order of the sums.
 static void order_scales(const struct job *job, const struct strips *s, int64_t column, int64_t k)
 {
-    const KG_REAL exponent = 0x1p23f, bias = KG_SCALED_SIGNED ? 8 : 0;
+    const KG_REAL bias = KG_SCALED_SIGNED ? 8 : 0;
     KG_REAL *zeros = job->stage, *scales = job->stage + KG_SCALED_PIECE;
     const int64_t columns = (s->count - 1) * KG_STRIP + s->last;
     for (int64_t c = 0; c < columns; c += KG_SCALED_PIECE) {
@@ -164,8 +172,7 @@ static void order_scales(const struct job *job, const struct strips *s, int64_t 
             vector by[KG_NIBBLES];
             order_by_nibble(zeros + i, by);
             for (int j = 0; j < KG_NIBBLES; j++)
-                ((vector *)(s->zeros + c + i))[j] =
-                    exponent + (by[j] + bias) * (KG_REAL)(1 << nibble_shift(j));
+                ((vector *)(s->zeros + c + i))[j] = by[j] + (bias + nibble_exponent(j));
 #if KG_SCALED_DOTS
             if (s->dots && !KG_SCALED_FIXED)
                 order_bytes(by, s->bytes + (c + i) / KG_STRIP * 4);
@@ -205,3 +212,4 @@ KG_INLINE void place_strips(const struct job *job, struct strips *s, int64_t col
     s->first += k0 * s->k + column;
     s->crooked = (s->first | s->k) & 1;
 }
+#endif

@@ -255,9 +255,9 @@ bool kg_contract_emit(const struct kg_contract *contract, const struct kg_device
     kg_emit_host_opening(source, contract->group, "contract", config, space);
     bool pairs = kg_contract_pairs(contract, facts);
     struct kg_scaled_operand scaled;
-    bool has_scaled = kg_contract_scaled(contract, &scaled);
+    enum kg_contract_layout layout = kg_contract_scaled(contract, &scaled);
     emit_defines(&writer, facts, config, entry);
-    kg_contract_define_scaled(&writer, has_scaled ? &scaled : NULL);
+    kg_contract_define_scaled(&writer, layout, &scaled);
     if (pairs)
         kg_text_add(source, kg_skeleton_find("host/amx.h"));
     kg_text_add(source, kg_skeleton_find("host/contract_names.h"));
@@ -267,8 +267,8 @@ bool kg_contract_emit(const struct kg_contract *contract, const struct kg_device
         emit_direct(&writer, operand);
         kg_contract_emit_fill(&writer, operand);
     }
-    if (has_scaled)
-        kg_contract_emit_scaled(&writer, &scaled);
+    if (layout != KG_CONTRACT_OTHER)
+        kg_contract_emit_scaled(&writer, layout, &scaled);
     emit_finish(&writer);
     kg_text_add(source, kg_skeleton_find("host/contract_view.h"));
     kg_text_add(source, kg_skeleton_find("host/contract_pack.h"));
@@ -276,11 +276,15 @@ bool kg_contract_emit(const struct kg_contract *contract, const struct kg_device
     kg_text_add(source, kg_skeleton_find("host/contract_dots.h"));
     if (pairs)
         kg_text_add(source, kg_skeleton_find("host/contract_pairs.h"));
-    if (has_scaled) {
+    if (layout != KG_CONTRACT_OTHER) {
         kg_text_add(source, kg_skeleton_find("host/contract_strips.h"));
         kg_text_add(source, kg_skeleton_find("host/contract_scaled_dots.h"));
+    }
+    if (layout == KG_CONTRACT_ALONG_N) {
         kg_text_add(source, kg_skeleton_find("host/contract_scaled.h"));
         kg_text_add(source, kg_skeleton_find("host/contract_scaled_panels.h"));
+    } else if (layout == KG_CONTRACT_ALONG_K) {
+        kg_text_add(source, kg_skeleton_find("host/contract_scaled_lines.h"));
     }
     kg_text_add(source, kg_skeleton_find("host/contract_entry.h"));
     kg_text_add(source, kg_skeleton_find("host/contract_end.h"));

@@ -29,8 +29,9 @@ struct fill {
     bool adds; // factors are added (subtracted, if they divide) instead of multiplied
     enum kg_contract_role rows;
     struct kg_contract_run run;
-    int k;   // the only axis of K, or -1
-    int row; // the only axis of the rows, or -1
+    int k;          // the only axis of K, or -1
+    int row;        // the only axis of the rows, or -1
+    int64_t groups; // 0, or the run is along groups of so many k
     int count;
     struct placed_read reads[MOST_READS];
 };
@@ -74,11 +75,33 @@ static bool is_unit(const struct fill *fill, const struct kg_access *access, int
     return access->map[last].is_affine && access->map[last].coefficient[axis] == 1;
 }
 
+// Do elements of neighbouring groups of k lie side by side in the tensor?
+static bool is_unit_of_groups(const struct fill *fill, const struct kg_access *access)
+{
+    int last = access->tensor->rank - 1;
+    if (last < 0 || access->read->pad || !fill->writer->names.contiguous)
+        return false;
+    for (int dim = 0; dim < last; dim++)
+        if (kg_expr_uses(access->map[dim].subscript, fill->k, true))
+            return false;
+    const struct kg_expr *subscript = access->map[last].subscript;
+    int64_t group = 0;
+    return subscript->kind == KG_EXPR_CALL && subscript->arguments[0]->kind == KG_EXPR_INDEX &&
+           is_grouped(subscript, fill->k, &group) && group == fill->groups;
+}
+
 static void place_read(struct fill *fill, const struct kg_expr *read)
 {
     const struct kg_access *access = kg_nest_access(fill->writer->contract->nest, read);
     struct placed_read *placed = &fill->reads[fill->count];
     *placed = (struct placed_read){access, IN_PLACE, 0};
+    if (fill->groups > 0) {
+        if (is_packed(access->tensor) && is_unit_of_groups(fill, access)) {
+            placed->way = SPREAD;
+            fill->count++;
+        }
+        return;
+    }
     if (fill->k >= 0 && kg_expr_uses(read, fill->k, true) &&
         is_grouped(read, fill->k, &placed->group) && !read->pad) {
         if (fill->operand->k_major)
@@ -383,4 +406,42 @@ void kg_contract_emit_part(const struct kg_contract_writer *writer, const char *
 {
     struct fill fill = {.writer = writer, .operand = part, .adds = adds, .rows = KG_CONTRACT_N};
     emit_function(&fill, name);
+}
+
+void kg_contract_emit_groups(const struct kg_contract_writer *writer, const char *name, bool adds,
+                             const struct kg_contract_operand *part, int64_t group)
+{
+    const struct kg_contract *contract = writer->contract;
+    struct kg_text *text = writer->text;
+    struct fill fill = {.writer = writer, .operand = part, .adds = adds, .rows = KG_CONTRACT_N};
+    fill.k = contract->axes[KG_CONTRACT_K][0];
+    fill.row = -1;
+    fill.groups = group;
+    fill.run = (struct kg_contract_run){.axis = fill.k, .at = "at1", .length = "count"};
+    for (int i = 0; i < part->count; i++)
+        place_reads(&fill, part->factors[i].expr);
+    kg_text_format(text,
+                   "static void %s(const struct kg_host_call *call, int64_t item, int64_t row,\n"
+                   "                   int64_t first, int64_t count, KG_REAL *restrict to)\n{\n"
+                   "    (void)item, (void)row;\n",
+                   name);
+    kg_emit_host_bindings(text, contract->group, false);
+    kg_contract_all_axes(writer, 1, KG_CONTRACT_BATCH, "item");
+    kg_contract_all_axes(writer, 1, KG_CONTRACT_N, "row");
+    kg_emit_line(text, 1, "const int64_t part1 = first * %lld;", (long long)group);
+    kg_emit_line(text, 1, "(void)part1;");
+    for (int i = 0; i < fill.count; i++) {
+        declare_row(&fill, 1, i);
+        emit_spread(&fill, 1, i, fill.run.length);
+    }
+    struct kg_emit_names names = writer->names;
+    names.user = &fill;
+    names.read = print_read;
+    kg_text_add(text, "#pragma omp simd\n");
+    kg_emit_line(text, 1, "for (int64_t at1 = 0; at1 < count; at1++) {");
+    kg_emit_line(text, 2, "const int64_t i%d = part1 + at1 * %lld;", fill.k, (long long)group);
+    kg_emit_line(text, 2, "(void)i%d;", fill.k);
+    kg_text_add(text, "        to[at1] = ");
+    print_side(&fill, &names);
+    kg_text_add(text, ";\n    }\n}\n\n");
 }

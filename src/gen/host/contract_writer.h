@@ -62,16 +62,28 @@ void kg_contract_emit_fill(const struct kg_contract_writer *writer, int operand)
 void kg_contract_emit_part(const struct kg_contract_writer *writer, const char *name, bool adds,
                            const struct kg_contract_operand *part);
 
-// Columns of 4-bit integers with scales: contract_scaled.c. Reads B as such, and says whether
-// kernels/host/contract_scaled.h can take it.
-bool kg_contract_scaled(const struct kg_contract *contract, struct kg_scaled_operand *scaled);
+// The same for runs of `group` steps of k (0: one for all) of a column.
+void kg_contract_emit_groups(const struct kg_contract_writer *writer, const char *name, bool adds,
+                             const struct kg_contract_operand *part, int64_t group);
+
+// Columns of 4-bit integers with scales: contract_scaled.c. Reads B as such, and says along which
+// axis kernels/host/contract_scaled*.h would read it.
+enum kg_contract_layout {
+    KG_CONTRACT_OTHER, // they cannot take it
+    KG_CONTRACT_ALONG_N,
+    KG_CONTRACT_ALONG_K,
+};
+enum kg_contract_layout kg_contract_scaled(const struct kg_contract *contract,
+                                           struct kg_scaled_operand *scaled);
 // Cycles that a product of `rows` by so many of these elements is expected to take, where vectors
 // have `lanes` floats and a core does `peak` operations per cycle.
 double kg_contract_scaled_cycles(double rows, double elements, double lanes, double peak);
-// What contract_scaled.h is told about B; `scaled` is NULL if it cannot take it.
+// What these files are told about B, and the functions that they have from its formula.
 void kg_contract_define_scaled(const struct kg_contract_writer *writer,
+                               enum kg_contract_layout layout,
                                const struct kg_scaled_operand *scaled);
 void kg_contract_emit_scaled(const struct kg_contract_writer *writer,
+                             enum kg_contract_layout layout,
                              const struct kg_scaled_operand *scaled);
 
 #endif

@@ -504,6 +504,7 @@ double kg_host_expect_scan(const struct kg_match *match, const struct kg_config 
 #define EPILOGUE_SHARE 1.6  // of what its formula takes in a loop of its own
 #define PANEL_ELEMENTS 6.0  // of operands that come from a far cache in a cycle
 #define ITEM_ROWS 1024.0    // of an item at most: KG_ITEM_ROWS of kernels/host/contract_entry.h
+#define LINES_LEAST 512.0   // steps of k of quantised lines: KG_LINES_LEAST there
 
 static double count_part(const struct kg_contract *contract, enum kg_contract_role part)
 {
@@ -561,7 +562,10 @@ double kg_host_expect_contract(const struct kg_match *match, const struct kg_con
     if (few * batch <= 0 || k <= 0)
         return CALL_SECONDS;
     struct kg_scaled_operand operand;
-    bool scaled = n >= 4 * lanes && kg_contract_scaled(contract, &operand);
+    enum kg_contract_layout layout = kg_contract_scaled(contract, &operand);
+    bool scaled = layout == KG_CONTRACT_ALONG_N   ? n >= 4 * lanes
+                  : layout == KG_CONTRACT_ALONG_K ? m <= 8 && m <= n && k >= LINES_LEAST
+                                                  : false;
     bool dots = !scaled && few <= columns / 2 && k >= 4 * lanes;
     double tall = ceil(m / rows) * rows, wide = ceil(n / columns) * columns;
     double depth = (double)config->value[KG_CONTRACT_DEPTH];

@@ -39,6 +39,79 @@ static const char batches[] =
     "{ p[b, m, n] = sum(k) x[b, m, k] * (w[b, k, n] * s[b, n])\n"
     "  y[b, m, n] = relu(p[b, m, n] + b[n]) }";
 
+// Elements that are adjacent along k: strips have 128, 64 or 32 steps of k, blocks 16384, slabs
+// 4096 or more; less than 512 steps take another path. Of an odd K, every second line begins in the
+// middle of a byte.
+static const char *const line_sizes[] = {
+    "M=1 N=40 K=514",  "M=1 N=17 K=512",
+    "M=2 N=33 K=686",  "M=3 N=21 K=1000",
+    "M=4 N=70 K=519",  "M=8 N=50 K=2200",
+    "M=5 N=5 K=9001",  "M=1 N=3 K=20001",
+    "M=9 N=30 K=540",  "M=1 N=31 K=525",
+    "M=2 N=9 K=30",    "M=6 N=19 K=641",
+    "M=7 N=401 K=900", NULL,
+};
+static const char *const few_line_sizes[] = {
+    "M=1 N=37 K=775",
+    "M=2 N=18 K=516",
+    "M=4 N=5 K=1027",
+    NULL,
+};
+#define LINES "op lines(x: T[M, K], w: u4[N, K], s: T[N, ceil(K/G)], z: u4[N, ceil(K/G)]) -> "
+static const char line_zero[] =
+    LINES "(y: T[M, N])\nparam G = 48\nwhere T in f16 bf16 f32\n"
+          "{ y[m, n] = sum(k) x[m, k] * ((w[n, k] - z[n, k/G]) * s[n, k/G]) }";
+static const char line_signed[] =
+    "op signs(x: T[B, M, K], w: i4[B, N, K], s: f32[B, N], b: T[N]) -> (y: T[B, M, N])\n"
+    "where T in f16 bf16\n"
+    "{ p[b, m, n] = sum(k) x[b, m, k] * (w[b, n, k] * s[b, n])\n"
+    "  y[b, m, n] = relu(p[b, m, n] + b[n]) }";
+// Lines of one batch begin at even elements, of the other at odd ones; scales lie along n; zeros
+// hold for longer than scales.
+static const char line_shifted[] =
+    "op shifted(x: T[B, M, K], w: u4[N, K+B], s: T[ceil(K/16), N], z: i4[N, ceil(K/32)]) -> "
+    "(y: T[B, M, N])\nwhere T in bf16 f32\n"
+    "{ y[b, m, n] = sum(k) x[b, m, k] * ((w[n, k+b] - z[n, k/32] + 2) * s[k/16, n]) }";
+
+static const char line_fixed[] =
+    "op fixed(x: T[M, K], w: u4[N, K], s: f16[N, ceil(K/32)]) -> (y: T[M, N])\n"
+    "where T in f16 bf16 f32\n{ y[m, n] = sum(k) x[m, k] * ((w[n, k] - 8) * s[n, k/32]) }";
+
+// Runs of k that a strip contains, that contain strips, and neither, of either sign.
+static void test_line_runs(void)
+{
+    static const int runs[] = {16, 24, 64, 128, 256};
+    char text[400];
+    for (int i = 0; i < 5; i++) {
+        const char *element = i % 2 ? "i4" : "u4";
+        snprintf(text, sizeof text,
+                 "op runs(x: T[M, K], w: %s[N, K], s: T[N, ceil(K/%d)], z: %s[N, ceil(K/%d)]) -> "
+                 "(y: T[M, N])\nwhere T in f16 bf16\n"
+                 "{ y[m, n] = sum(k) x[m, k] * ((w[n, k] - z[n, k/%d]) * s[n, k/%d]) }",
+                 element, runs[i], element, runs[i], runs[i], runs[i]);
+        bench_op(&bench, "contract", text, i % 3 ? "f16" : "bf16", few_line_sizes,
+                 20 + (unsigned)i);
+    }
+}
+
+static void test_lines(void)
+{
+    static const int widths[] = {16, 32, 64};
+    const int usual = bench.device->facts.vector_bytes;
+    for (int i = 0; i < 3; i++) {
+        bench.device->facts.vector_bytes = widths[i];
+        bench_op(&bench, "contract", line_zero, widths[i] == 64 ? "f16" : "f32", line_sizes, 6);
+        bench_op(&bench, "contract", line_shifted, widths[i] == 64 ? "bf16" : "f32",
+                 (const char *const[]){"B=2 M=2 N=25 K=554", "B=3 M=1 N=12 K=515", NULL}, 9);
+    }
+    bench.device->facts.vector_bytes = usual;
+    bench_op(&bench, "contract", line_zero, "bf16", few_line_sizes, 7);
+    bench_op(&bench, "contract", line_fixed, "f16", few_line_sizes, 10);
+    bench_op(&bench, "contract", line_signed, "bf16",
+             (const char *const[]){"B=3 M=2 N=25 K=555", "B=2 M=1 N=30 K=628", NULL}, 8);
+    test_line_runs();
+}
+
 static void test_widths(void)
 {
     static const int widths[] = {16, 32, 64};
@@ -65,7 +138,7 @@ static bool has_path(const char *text, bool strides)
     struct kg_text source = {0};
     struct kg_config guess;
     bench_define(&bench, text, NULL);
-    struct kg_problem *problem = bench_problem(&bench, "M=2 N=34 K=64", strides);
+    struct kg_problem *problem = bench_problem(&bench, "B=2 M=2 N=34 K=64", strides);
     struct kg_group group = bench_group(problem);
     const struct kg_match *match = kg_match_find(kg_target_family(&kg_target_host, "contract"),
                                                  &group, &bench.device->facts, NULL);
@@ -85,10 +158,15 @@ static void test_choice(void)
     CHECK(has_path(zero, false));
     CHECK(has_path(several, false));
     CHECK(has_path(batches, false));
+    CHECK(has_path(line_zero, false));
+    CHECK(has_path(line_signed, false));
     CHECK(!has_path(zero, true));
-    // Scales that change with every step of k, floats, elements that are adjacent along k.
+    // Scales that change with every step of k, runs that end within a word, floats.
     CHECK(!has_path("op each(x: f32[M, K], w: u4[K, N], s: f32[K, N]) -> (y: f32[M, N])\n"
                     "{ y[m, n] = sum(k) x[m, k] * (w[k, n] * s[k, n]) }",
+                    false));
+    CHECK(!has_path("op word(x: f32[M, K], w: u4[N, K], s: f32[N, ceil(K/20)]) -> (y: f32[M, N])\n"
+                    "{ y[m, n] = sum(k) x[m, k] * (w[n, k] * s[n, k/20]) }",
                     false));
     CHECK(!has_path("op real(x: f32[M, K], w: f32[K, N], s: f32[N]) -> (y: f32[M, N])\n"
                     "{ y[m, n] = sum(k) x[m, k] * (w[k, n] * s[n]) }",
@@ -106,6 +184,7 @@ int main(void)
     test_choice();
     test_widths();
     test_formulas();
+    test_lines();
     bench_close(&bench);
     printf("%d checks, %d failed\n", test_checks, test_failures);
     return test_failures != 0;
