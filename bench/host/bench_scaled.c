@@ -1,5 +1,6 @@
 // Products with 4-bit weights on the host, by turns with a plain read of the same bytes and with
-// our product of the same sizes in f32: bench_scaled [-t THREADS] [-d DTYPE] [MxNxK...].
+// our product of the same sizes in f32: bench_scaled [-t THREADS] [-d DTYPE] [-l kn|nk] [-g GROUP]
+// [-z yes|no] [MxNxK...]. -l: weights are [K, N] or [N, K]; -z: with zero points, or 8 for all.
 //
 // Weights are rotated through several copies that together are larger than the caches, so that
 // every call reads memory; so are those of the f32 product. Bytes are those of weights, scales and
@@ -7,8 +8,8 @@
 
 #include "kernelgen.h"
 
-#include <math.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,17 +19,31 @@
 
 #define MOST_TURNS 61
 #define LEAST_TURNS 9
-#define SECONDS_PER_SHAPE 4.0
+#define SECONDS_PER_SHAPE 2.0
 #define COLD_BYTES ((size_t)192 << 20)
 #define MOST_COPIES 64
-#define GROUP 128
 
-static const char scaled_text[] =
-    "op scaled(x: T[M, K], w: u4[K, N], s: T[ceil(K/G), N], z: u4[ceil(K/G), N]) -> (y: T[M, N])\n"
-    "param G = 128\nwhere T in f16 bf16 f32\n"
-    "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - z[k/G, n]) * s[k/G, n]) }";
-static const char plain_text[] = "op plain(x: f32[M, K], w: f32[K, N]) -> (y: f32[M, N])\n"
-                                 "{ y[m, n] = sum(k) x[m, k] * w[k, n] }";
+// A product of the setup, as text: weights of 4 bits, or of f32.
+static const char *const scaled_texts[2][2] = {
+    {"op scaled(x: T[M, K], w: u4[K, N], s: T[ceil(K/G), N]) -> (y: T[M, N])\n"
+     "param G = 128\nwhere T in f16 bf16 f32\n"
+     "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - 8) * s[k/G, n]) }",
+     "op scaled(x: T[M, K], w: u4[K, N], s: T[ceil(K/G), N], z: u4[ceil(K/G), N]) -> (y: T[M, N])\n"
+     "param G = 128\nwhere T in f16 bf16 f32\n"
+     "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - z[k/G, n]) * s[k/G, n]) }"},
+    {"op scaled(x: T[M, K], w: u4[N, K], s: T[N, ceil(K/G)]) -> (y: T[M, N])\n"
+     "param G = 128\nwhere T in f16 bf16 f32\n"
+     "{ y[m, n] = sum(k) x[m, k] * ((w[n, k] - 8) * s[n, k/G]) }",
+     "op scaled(x: T[M, K], w: u4[N, K], s: T[N, ceil(K/G)], z: u4[N, ceil(K/G)]) -> (y: T[M, N])\n"
+     "param G = 128\nwhere T in f16 bf16 f32\n"
+     "{ y[m, n] = sum(k) x[m, k] * ((w[n, k] - z[n, k/G]) * s[n, k/G]) }"},
+};
+static const char *const plain_texts[2] = {
+    "op plain(x: f32[M, K], w: f32[K, N]) -> (y: f32[M, N])\n"
+    "{ y[m, n] = sum(k) x[m, k] * w[k, n] }",
+    "op plain(x: f32[M, K], w: f32[N, K]) -> (y: f32[M, N])\n"
+    "{ y[m, n] = sum(k) x[m, k] * w[n, k] }",
+};
 
 struct shape {
     size_t m, n, k;
@@ -43,6 +58,9 @@ static const struct shape usual[] = {
 struct setup {
     int threads;
     const char *dtype;
+    bool lines; // weights are adjacent along K
+    bool zeros; // zero points, else 8
+    size_t group;
     struct kg_context *context;
     struct kg_device *device;
 };
@@ -132,36 +150,37 @@ static double time_product(struct side *side)
     return (now() - start) / calls;
 }
 
-static bool open_side(const struct setup *setup, const char *text, struct shape s, bool scaled,
-                      struct side *side)
+static bool open_side(const struct setup *setup, struct shape s, bool scaled, struct side *side)
 {
-    char m[24], n[24], k[24];
+    const char *text =
+        scaled ? scaled_texts[setup->lines][setup->zeros] : plain_texts[setup->lines];
+    char m[24], n[24], k[24], g[24];
     snprintf(m, sizeof m, "%zu", s.m);
     snprintf(n, sizeof n, "%zu", s.n);
     snprintf(k, sizeof k, "%zu", s.k);
-    struct kg_binding bindings[] = {{"M", m}, {"N", n}, {"K", k}, {"T", setup->dtype}};
+    snprintf(g, sizeof g, "%zu", setup->group);
+    struct kg_binding bindings[] = {{"M", m}, {"N", n}, {"K", k}, {"T", setup->dtype}, {"G", g}};
     struct kg_op *op = NULL;
     enum kg_status status = kg_op_parse(setup->context, "scaled.kg", text, strlen(text), NULL, &op);
     if (!status)
-        status = kg_problem_create(setup->context, op, bindings, scaled ? 4 : 3, &side->problem);
+        status = kg_problem_create(setup->context, op, bindings, scaled ? 5 : 3, &side->problem);
     if (!status)
         status = kg_plan_create(side->problem, setup->device, KG_RIGOR_ESTIMATE, 0, &side->plan);
     if (status)
         fprintf(stderr, "bench_scaled: %s\n", kg_context_error(setup->context));
     kg_op_destroy(op);
     size_t element = scaled && strcmp(setup->dtype, "f32") != 0 ? 2 : 4;
-    size_t groups = (s.k + GROUP - 1) / GROUP;
+    size_t groups = (s.k + setup->group - 1) / setup->group;
     side->weight_bytes = scaled ? (s.k * s.n + 1) / 2 : s.k * s.n * 4;
     side->copies = (int)(COLD_BYTES / side->weight_bytes + 1);
     side->copies = side->copies > MOST_COPIES ? MOST_COPIES : side->copies;
     side->weights = allocate(side->weight_bytes * (size_t)side->copies, 0x3a);
     side->tensors[0] = allocate(s.m * s.k * element, 0x3a);
     int outputs = 2;
-    if (scaled) {
-        side->tensors[2] = allocate(groups * s.n * element, 0x3a);
-        side->tensors[3] = allocate((groups * s.n + 1) / 2, 0x88);
-        outputs = 4;
-    }
+    if (scaled)
+        side->tensors[outputs++] = allocate(groups * s.n * element, 0x3a);
+    if (scaled && setup->zeros)
+        side->tensors[outputs++] = allocate((groups * s.n + 1) / 2, 0x88);
     side->tensors[outputs] = allocate(s.m * s.n * element, 0);
     return status == KG_OK;
 }
@@ -185,14 +204,14 @@ static double median(double *values, int count)
 static bool bench(const struct setup *setup, struct shape s)
 {
     struct side scaled = {0}, plain = {0};
-    bool done = open_side(setup, scaled_text, s, true, &scaled) &&
-                open_side(setup, plain_text, s, false, &plain);
+    bool done = open_side(setup, s, true, &scaled) && open_side(setup, s, false, &plain);
     if (done) {
         double ours[MOST_TURNS], reads[MOST_TURNS], plains[MOST_TURNS], shares[MOST_TURNS],
             gains[MOST_TURNS], began = now();
         size_t element = strcmp(setup->dtype, "f32") != 0 ? 2 : 4;
-        double bytes = (double)scaled.weight_bytes +
-                       (double)((s.k + GROUP - 1) / GROUP * s.n) * ((double)element + 0.5);
+        double bytes =
+            (double)scaled.weight_bytes + (double)((s.k + setup->group - 1) / setup->group * s.n) *
+                                              ((double)element + (setup->zeros ? 0.5 : 0));
         int count = 0;
         while (count < MOST_TURNS && (count < LEAST_TURNS || now() - began < SECONDS_PER_SHAPE)) {
             reads[count] = time_read(setup, &scaled) * bytes / (double)scaled.weight_bytes;
@@ -231,12 +250,18 @@ int main(int argc, char **argv)
 {
     struct shape shapes[32];
     int only = 0, count = 0;
-    struct setup setup = {.dtype = "f16"};
+    struct setup setup = {.dtype = "f16", .zeros = true, .group = 128};
     for (; argc > 2 && argv[1][0] == '-'; argc -= 2, argv += 2) {
         if (strcmp(argv[1], "-t") == 0)
             only = (int)strtol(argv[2], NULL, 10);
         else if (strcmp(argv[1], "-d") == 0)
             setup.dtype = argv[2];
+        else if (strcmp(argv[1], "-l") == 0)
+            setup.lines = strcmp(argv[2], "nk") == 0;
+        else if (strcmp(argv[1], "-g") == 0)
+            setup.group = (size_t)strtol(argv[2], NULL, 10);
+        else if (strcmp(argv[1], "-z") == 0)
+            setup.zeros = strcmp(argv[2], "no") != 0;
     }
     for (int i = 1; i < argc && count < 32; i++) {
         struct shape s;
@@ -247,8 +272,9 @@ int main(int argc, char **argv)
         memcpy(shapes, usual, sizeof usual);
         count = (int)(sizeof usual / sizeof *usual);
     }
-    if (count == 0 || only < 0 || only > 64) {
-        fprintf(stderr, "usage: bench_scaled [-t THREADS] [-d f16|bf16|f32] [MxNxK...]\n");
+    if (count == 0 || only < 0 || only > 64 || setup.group == 0) {
+        fprintf(stderr, "usage: bench_scaled [-t THREADS] [-d f16|bf16|f32] [-l kn|nk] [-g GROUP]\n"
+                        "                    [-z yes|no] [MxNxK...]\n");
         return 2;
     }
     printf(
