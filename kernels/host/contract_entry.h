@@ -1,6 +1,23 @@
 // The plan of a call from its sizes, and the entry points.
 
 enum {
+// Of contract_scaled.h: columns that items begin at multiples of, and steps of k for blocks.
+#if KG_SCALED && KG_SCALED_LINES
+    KG_SCALED_COLUMNS = KG_LANES,
+    KG_SCALED_STEP = KG_STRIP,
+    KG_SCALED_BLOCK = 16384, // lines are read from end to end, rows from the second cache
+    // Shorter lines are left to the other paths. With vectors of 32 bytes on Zen 4, a row of f16 by
+    // 512 columns takes 1.2 times as long as there for 256 steps of k, and 0.8 for 512.
+    KG_LINES_LEAST = 512,
+#elif KG_SCALED
+    KG_SCALED_COLUMNS = KG_STRIP,
+    KG_SCALED_BLOCK = KG_BLOCK_K,
+    KG_SCALED_STEP = KG_GROUP > 0 && KG_GROUP <= KG_BLOCK_K ? KG_GROUP : KG_CHUNK,
+#else
+    KG_SCALED_COLUMNS = KG_COLUMNS,
+    KG_SCALED_STEP = 1,
+    KG_SCALED_BLOCK = 1,
+#endif
     KG_ITEM_ROWS = 1024, // largest number of rows of an item
     // With at most this many rows, columns along k are not packed: half of a panel would be idle.
     KG_DOT_ROWS = KG_COLUMNS / 2 > 4 ? KG_COLUMNS / 2 : 4,
@@ -47,13 +64,36 @@ static bool takes_pairs(const struct kg_host_call *call, struct extents size)
 #endif
 }
 
+// Are the elements of B quantised, and are the sizes worth a path of their own?
+static bool takes_scaled(struct extents size)
+{
+#if KG_SCALED && KG_SCALED_LINES
+    return size.m <= KG_SCALED_ROWS && size.m <= size.n && size.k >= KG_LINES_LEAST;
+#elif KG_SCALED
+    return size.n >= KG_STRIP / 2;
+#else
+    (void)size;
+    return false;
+#endif
+}
+
+#if !KG_SCALED
+KG_INLINE int64_t scaled_elements(int64_t rows, int64_t columns, int64_t depth)
+{
+    (void)rows, (void)columns, (void)depth;
+    return 0;
+}
+#endif
+
 // A few rows against many columns are read in place. Otherwise B gives the columns, because outputs
 // are contiguous along n.
 static void choose_path(const struct kg_host_call *call, struct plan *p)
 {
     const struct extents size = p->size;
-    if (takes_pairs(call, size)) {
-        p->pairs = true;
+    p->pairs = takes_pairs(call, size);
+    p->scaled = !p->pairs && takes_scaled(size);
+    p->lines = p->scaled && KG_SCALED_LINES;
+    if (p->pairs || p->scaled) {
         p->rows = &operand_a;
         p->columns = &operand_b;
         p->row_count = size.m;
@@ -80,23 +120,27 @@ static void choose_slabs(struct plan *p)
     p->slabs = 1;
     p->slab_k = p->size.k;
     if (p->size.k > LEAST_K) {
+        const int64_t columns = p->dots ? 48 : p->lines ? KG_SCALED_COLUMNS : 96;
         const int64_t tiles =
-            p->size.batch * ceiling(p->row_count, 96) * ceiling(p->column_count, p->dots ? 48 : 96);
+            p->size.batch * ceiling(p->row_count, 96) * ceiling(p->column_count, columns);
         const int64_t slabs = least(WANTED / tiles, ceiling(p->size.k, LEAST_K));
         if (slabs > 1) {
-            p->slab_k = ceiling(ceiling(p->size.k, slabs), 64) * 64;
+            const int64_t unit = p->lines ? KG_SCALED_STEP : 64;
+            p->slab_k = ceiling(ceiling(p->size.k, slabs), unit) * unit;
             p->slabs = ceiling(p->size.k, p->slab_k);
         }
     }
-    p->block_k = p->pairs ? even_size(p->slab_k, KG_PAIR_BLOCK_K, KG_PAIR_STEP)
-                          : even_size(p->slab_k, KG_BLOCK_K, KG_STREAM_DEPTH);
+    p->block_k = p->pairs    ? even_size(p->slab_k, KG_PAIR_BLOCK_K, KG_PAIR_STEP)
+                 : p->scaled ? even_size(p->slab_k, KG_SCALED_BLOCK, KG_SCALED_STEP)
+                             : even_size(p->slab_k, KG_BLOCK_K, KG_STREAM_DEPTH);
 }
 
 // With fewer tiles than threads, each block of k becomes an item. The partial sums are added in the
 // order in which a single thread would add them.
 static void split_blocks(const struct kg_host_call *call, struct plan *p)
 {
-    if (call->threads == 1 || p->dots || p->pairs || p->slabs > 1 || p->size.k <= p->block_k)
+    if (call->threads == 1 || p->dots || p->lines || p->pairs || p->slabs > 1 ||
+        p->size.k <= p->block_k)
         return;
     // Few rows are bound by memory, which is fastest in long contiguous reads: the fewer the rows,
     // the smaller the partial sums of all blocks compared with the columns.
@@ -122,19 +166,23 @@ static void choose_tiles(const struct kg_host_call *call, struct plan *p)
 {
     enum { DOT_ELEMENTS = 1 << 16, LEAST = 128, ENOUGH = 256 };
     const int64_t high = p->pairs ? KG_PAIR_TILE : KG_ROWS;
-    const int64_t unit = p->dots ? 12 : p->pairs ? KG_PAIR_TILE : KG_COLUMNS;
+    const int64_t unit = p->dots     ? 12
+                         : p->pairs  ? KG_PAIR_TILE
+                         : p->scaled ? KG_SCALED_COLUMNS
+                                     : KG_COLUMNS;
     // Few rows are bound by memory, which is fastest in long contiguous reads.
     const int64_t max = p->pairs                 ? KG_PAIR_COLUMNS
                         : p->row_count > KG_ROWS ? KG_ITEM_COLUMNS
                                                  : 4 * KG_ITEM_COLUMNS;
-    p->tile_rows = p->dots ? p->row_count : even_size(p->row_count, KG_ITEM_ROWS, high);
+    const bool in_place = p->dots || p->lines; // no panels: items may have few columns
+    p->tile_rows = in_place ? p->row_count : even_size(p->row_count, KG_ITEM_ROWS, high);
     p->tile_columns = even_size(p->column_count, max, unit);
     while (call->threads > 1 && item_count(p) < 2 * call->threads) {
         const int64_t larger = p->tile_rows > p->tile_columns ? p->tile_rows : p->tile_columns;
-        if (p->dots ? p->tile_columns * p->slab_k <= DOT_ELEMENTS || p->tile_columns <= unit
-                    : larger <= (item_count(p) < call->threads ? LEAST : ENOUGH))
+        if (in_place ? p->tile_columns * p->slab_k <= DOT_ELEMENTS || p->tile_columns <= unit
+                     : larger <= (item_count(p) < call->threads ? LEAST : ENOUGH))
             break;
-        if (!p->dots && p->tile_rows >= p->tile_columns)
+        if (!in_place && p->tile_rows >= p->tile_columns)
             p->tile_rows = even_size(p->tile_rows, ceiling(p->tile_rows, 2), high);
         else
             p->tile_columns = even_size(p->tile_columns, ceiling(p->tile_columns, 2), unit);
@@ -160,22 +208,25 @@ static struct plan make_plan(const struct kg_host_call *call)
 // Elements of one thread's workspace; with a job, also sets its pointers.
 static int64_t lay_out(const struct plan *p, struct job *job, char *scratch)
 {
-    enum { PARTS = 5 };
+    enum { PARTS = 6 };
     const int64_t width = p->pairs ? KG_PAIR_TILE : KG_COLUMNS;
-    const int64_t columns = ceiling(p->tile_columns, width) * width;
+    // Panels of strips have whole strips.
+    const int64_t columns =
+        ceiling(p->tile_columns, width) * width + (p->scaled ? KG_SCALED_COLUMNS : 0);
     const int64_t length = ceiling(p->slab_k, KG_LANES) * KG_LANES;
     const int64_t dot_rows = ceiling(p->tile_rows, 4) * 4;
     const int64_t depth = p->pairs ? p->block_k / 2 : p->block_k; // two terms share a word
-    const bool blocks = p->slab_k > p->block_k;
+    const bool blocks = p->slab_k > p->block_k || p->scaled;
     const int64_t size[PARTS] = {
         KG_STAGE,
         p->dots ? dot_rows * length : p->block_rows * depth,
-        p->dots ? 0 : columns * depth,
-        p->dots || p->pairs ? 0 : columns * KG_ROWS,
+        p->dots || p->lines ? 0 : columns * depth,
+        p->dots || p->lines || p->pairs ? 0 : columns * KG_ROWS,
         p->dots    ? dot_rows * p->tile_columns
         : blocks   ? p->tile_rows * columns
         : p->pairs ? p->block_rows * columns
                    : 0,
+        p->scaled ? scaled_elements(p->row_count, columns, p->block_k) : 0,
     };
     KG_REAL **place[PARTS] = {NULL};
     int64_t used = 0;
@@ -185,6 +236,7 @@ static int64_t lay_out(const struct plan *p, struct job *job, char *scratch)
         place[2] = &job->columns;
         place[3] = &job->fresh;
         place[4] = &job->sums;
+        place[5] = &job->scaled;
     }
     for (int i = 0; i < PARTS; i++) {
         if (place[i])
@@ -244,6 +296,19 @@ static void run_item(struct job *job, int64_t item)
 #if KG_PAIR_PATH
     if (p->pairs) {
         run_pairs(job, row, rows, column, columns);
+        return;
+    }
+#endif
+#if KG_SCALED
+    if (p->scaled) {
+#if KG_SCALED_LINES
+        run_lines(job, row, rows, column, columns);
+#else
+        if (p->row_count <= KG_SCALED_ROWS)
+            run_scaled(job, row, rows, column, columns);
+        else
+            run_scaled_panels(job, row, rows, column, columns);
+#endif
         return;
     }
 #endif

@@ -14,7 +14,9 @@ static const struct operand operand_b = {b_direct, b_fill, KG_B_ALONG_K};
 struct plan {
     struct extents size;
     bool pairs;   // uses contract_pairs.h
-    bool dots;    // uses contract_dots.h; else contract_panels.h
+    bool dots;    // uses contract_dots.h; none of these: contract_panels.h
+    bool scaled;  // uses contract_scaled.h or, for more rows, contract_scaled_panels.h
+    bool lines;   // of these, contract_scaled_lines.h
     bool swapped; // rows are B and columns A: tiles are transposed before the epilogue
     bool stream;  // adjacent columns are contiguous in memory
     const struct operand *rows, *columns;
@@ -30,7 +32,7 @@ struct plan {
 struct job {
     const struct kg_host_call *call;
     const struct plan *plan;
-    KG_REAL *stage, *rows, *columns, *fresh, *sums; // workspace
+    KG_REAL *stage, *rows, *columns, *fresh, *sums, *scaled; // workspace
     int64_t batch, slab;
     int64_t k0, kn; // the slab
 };

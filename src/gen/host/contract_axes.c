@@ -141,3 +141,32 @@ void kg_contract_close_run(const struct kg_contract_writer *writer,
     if (!run->whole)
         kg_emit_line(writer->text, run->level - 1, "}");
 }
+
+void kg_contract_stride(struct kg_text *text, const struct kg_access *access, int axis)
+{
+    bool any = false;
+    for (int dim = 0; dim < access->tensor->rank; dim++) {
+        int64_t coefficient = access->map[dim].coefficient[axis];
+        if (coefficient == 0)
+            continue;
+        kg_text_add(text, any ? " + " : "");
+        if (coefficient != 1)
+            kg_text_format(text, "%lld * ", (long long)coefficient);
+        kg_emit_name(text, access->tensor->name);
+        kg_text_format(text, "_s%d", dim);
+        any = true;
+    }
+    if (!any)
+        kg_text_add(text, "0");
+}
+
+void kg_contract_print_begin(void *user, struct kg_text *text, int axis)
+{
+    const struct kg_contract *contract = user;
+    for (int i = 0; i < contract->axis_count[KG_CONTRACT_BATCH]; i++)
+        if (contract->axes[KG_CONTRACT_BATCH][i] == axis) {
+            kg_text_format(text, "i%d", axis);
+            return;
+        }
+    kg_emit_axis_begin(text, contract->nest->axes[axis]);
+}

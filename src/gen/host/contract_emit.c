@@ -35,25 +35,6 @@ static void print_constants(const struct kg_contract_writer *writer)
     }
 }
 
-// The stride of a plain operand along one axis: "x_s1", "2 * x_s0 + x_s1".
-static void print_stride(struct kg_text *text, const struct kg_access *access, int axis)
-{
-    bool any = false;
-    for (int dim = 0; dim < access->tensor->rank; dim++) {
-        int64_t coefficient = access->map[dim].coefficient[axis];
-        if (coefficient == 0)
-            continue;
-        kg_text_add(text, any ? " + " : "");
-        if (coefficient != 1)
-            kg_text_format(text, "%lld * ", (long long)coefficient);
-        kg_emit_name(text, access->tensor->name);
-        kg_text_format(text, "_s%d", dim);
-        any = true;
-    }
-    if (!any)
-        kg_text_add(text, "0");
-}
-
 // Several axes are one when each step of an outer one is all the steps of the next.
 static void emit_merge(const struct kg_contract_writer *writer,
                        const struct kg_contract_operand *operand, enum kg_contract_role part)
@@ -61,9 +42,9 @@ static void emit_merge(const struct kg_contract_writer *writer,
     const struct kg_contract *contract = writer->contract;
     for (int i = 0; i + 1 < contract->axis_count[part]; i++) {
         kg_text_add(writer->text, "    if (");
-        print_stride(writer->text, operand->plain, contract->axes[part][i]);
+        kg_contract_stride(writer->text, operand->plain, contract->axes[part][i]);
         kg_text_add(writer->text, " != (");
-        print_stride(writer->text, operand->plain, contract->axes[part][i + 1]);
+        kg_contract_stride(writer->text, operand->plain, contract->axes[part][i + 1]);
         kg_text_add(writer->text, ") * ");
         kg_contract_extent(writer->text, contract->nest->axes[contract->axes[part][i + 1]]);
         kg_text_add(writer->text, ")\n        return false;\n");
@@ -78,22 +59,10 @@ static void emit_stride(const struct kg_contract_writer *writer,
     int count = contract->axis_count[part];
     kg_text_format(writer->text, "    part->%s = ", member);
     if (count > 0)
-        print_stride(writer->text, operand->plain, contract->axes[part][count - 1]);
+        kg_contract_stride(writer->text, operand->plain, contract->axes[part][count - 1]);
     else
         kg_text_add(writer->text, "0");
     kg_text_add(writer->text, ";\n");
-}
-
-// Axes where an operand begins: the batch's own values, the first ones of the others.
-static void print_begin(void *user, struct kg_text *text, int axis)
-{
-    const struct kg_contract *contract = user;
-    for (int i = 0; i < contract->axis_count[KG_CONTRACT_BATCH]; i++)
-        if (contract->axes[KG_CONTRACT_BATCH][i] == axis) {
-            kg_text_format(text, "i%d", axis);
-            return;
-        }
-    kg_emit_axis_begin(text, contract->nest->axes[axis]);
 }
 
 static void emit_direct(const struct kg_contract_writer *writer, int index)
@@ -118,7 +87,7 @@ static void emit_direct(const struct kg_contract_writer *writer, int index)
     struct kg_emit_names names = writer->names;
     struct kg_contract copy = *contract;
     names.user = &copy;
-    names.axis = print_begin;
+    names.axis = kg_contract_print_begin;
     kg_text_add(text, "    part->data = ");
     kg_emit_name(text, operand->plain->tensor->name);
     kg_text_add(text, " + ");
@@ -274,7 +243,7 @@ static void emit_defines(const struct kg_contract_writer *writer,
     for (int i = 0; i < KG_CONTRACT_PARAMETERS; i++)
         kg_emit_line(writer->text, 0, "#define %s %lld", names[i], (long long)config->value[i]);
     kg_emit_line(writer->text, 0, "#define KG_A_ALONG_K %d", contract->operands[0].k_major);
-    kg_emit_line(writer->text, 0, "#define KG_B_ALONG_K %d\n", contract->operands[1].k_major);
+    kg_emit_line(writer->text, 0, "#define KG_B_ALONG_K %d", contract->operands[1].k_major);
 }
 
 bool kg_contract_emit(const struct kg_contract *contract, const struct kg_device_facts *facts,
@@ -285,7 +254,10 @@ bool kg_contract_emit(const struct kg_contract *contract, const struct kg_device
     writer.names.contiguous = contract->group->problem->contiguous;
     kg_emit_host_opening(source, contract->group, "contract", config, space);
     bool pairs = kg_contract_pairs(contract, facts);
+    struct kg_scaled_operand scaled;
+    enum kg_contract_layout layout = kg_contract_scaled(contract, &scaled);
     emit_defines(&writer, facts, config, entry);
+    kg_contract_define_scaled(&writer, layout, &scaled);
     if (pairs)
         kg_text_add(source, kg_skeleton_find("host/amx.h"));
     kg_text_add(source, kg_skeleton_find("host/contract_names.h"));
@@ -295,6 +267,8 @@ bool kg_contract_emit(const struct kg_contract *contract, const struct kg_device
         emit_direct(&writer, operand);
         kg_contract_emit_fill(&writer, operand);
     }
+    if (layout != KG_CONTRACT_OTHER)
+        kg_contract_emit_scaled(&writer, layout, &scaled);
     emit_finish(&writer);
     kg_text_add(source, kg_skeleton_find("host/contract_view.h"));
     kg_text_add(source, kg_skeleton_find("host/contract_pack.h"));
@@ -302,6 +276,16 @@ bool kg_contract_emit(const struct kg_contract *contract, const struct kg_device
     kg_text_add(source, kg_skeleton_find("host/contract_dots.h"));
     if (pairs)
         kg_text_add(source, kg_skeleton_find("host/contract_pairs.h"));
+    if (layout != KG_CONTRACT_OTHER) {
+        kg_text_add(source, kg_skeleton_find("host/contract_strips.h"));
+        kg_text_add(source, kg_skeleton_find("host/contract_scaled_dots.h"));
+    }
+    if (layout == KG_CONTRACT_ALONG_N) {
+        kg_text_add(source, kg_skeleton_find("host/contract_scaled.h"));
+        kg_text_add(source, kg_skeleton_find("host/contract_scaled_panels.h"));
+    } else if (layout == KG_CONTRACT_ALONG_K) {
+        kg_text_add(source, kg_skeleton_find("host/contract_scaled_lines.h"));
+    }
     kg_text_add(source, kg_skeleton_find("host/contract_entry.h"));
     kg_text_add(source, kg_skeleton_find("host/contract_end.h"));
     return !source->failed;

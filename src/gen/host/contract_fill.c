@@ -1,7 +1,7 @@
-// The function that computes a rectangle of an operand. Its inner loop should become vector code,
-// so what stands in the way is taken out of it: 4-bit elements are spread into bytes beforehand,
-// reads that stay the same for a group of k (scales, zero points) are made once for the group, and
-// small integers are computed in 32 bits.
+// The function that computes a rectangle of an operand, or of a part of its formula. Its inner loop
+// should become vector code, so what stands in the way is taken out of it: 4-bit elements are
+// spread into bytes beforehand, reads that stay the same for a group of k (scales, zero points) are
+// made once for the group, and small integers are computed in 32 bits.
 
 #include "gen/host/contract_writer.h"
 
@@ -26,9 +26,12 @@ struct placed_read {
 struct fill {
     const struct kg_contract_writer *writer;
     const struct kg_contract_operand *operand;
+    bool adds; // factors are added (subtracted, if they divide) instead of multiplied
+    enum kg_contract_role rows;
     struct kg_contract_run run;
-    int k;   // the only axis of K, or -1
-    int row; // the only axis of the rows, or -1
+    int k;          // the only axis of K, or -1
+    int row;        // the only axis of the rows, or -1
+    int64_t groups; // 0, or the run is along groups of so many k
     int count;
     struct placed_read reads[MOST_READS];
 };
@@ -72,11 +75,33 @@ static bool is_unit(const struct fill *fill, const struct kg_access *access, int
     return access->map[last].is_affine && access->map[last].coefficient[axis] == 1;
 }
 
+// Do elements of neighbouring groups of k lie side by side in the tensor?
+static bool is_unit_of_groups(const struct fill *fill, const struct kg_access *access)
+{
+    int last = access->tensor->rank - 1;
+    if (last < 0 || access->read->pad || !fill->writer->names.contiguous)
+        return false;
+    for (int dim = 0; dim < last; dim++)
+        if (kg_expr_uses(access->map[dim].subscript, fill->k, true))
+            return false;
+    const struct kg_expr *subscript = access->map[last].subscript;
+    int64_t group = 0;
+    return subscript->kind == KG_EXPR_CALL && subscript->arguments[0]->kind == KG_EXPR_INDEX &&
+           is_grouped(subscript, fill->k, &group) && group == fill->groups;
+}
+
 static void place_read(struct fill *fill, const struct kg_expr *read)
 {
     const struct kg_access *access = kg_nest_access(fill->writer->contract->nest, read);
     struct placed_read *placed = &fill->reads[fill->count];
     *placed = (struct placed_read){access, IN_PLACE, 0};
+    if (fill->groups > 0) {
+        if (is_packed(access->tensor) && is_unit_of_groups(fill, access)) {
+            placed->way = SPREAD;
+            fill->count++;
+        }
+        return;
+    }
     if (fill->k >= 0 && kg_expr_uses(read, fill->k, true) &&
         is_grouped(read, fill->k, &placed->group) && !read->pad) {
         if (fill->operand->k_major)
@@ -216,11 +241,14 @@ static void print_side(const struct fill *fill, struct kg_emit_names *names)
     if (first < operand->count)
         print_factor(fill, names, operand->factors[first].expr);
     else
-        kg_text_format(text, "(%s)1", kg_emit_type(fill->writer->contract->type));
+        kg_text_format(text, "(%s)%d", kg_emit_type(fill->writer->contract->type), !fill->adds);
     for (int i = 0; i < operand->count; i++) {
         if (i == first)
             continue;
-        kg_text_add(text, operand->factors[i].divides ? " / " : " * ");
+        if (fill->adds)
+            kg_text_add(text, operand->factors[i].divides ? " - " : " + ");
+        else
+            kg_text_add(text, operand->factors[i].divides ? " / " : " * ");
         print_factor(fill, names, operand->factors[i].expr);
     }
 }
@@ -314,8 +342,7 @@ static void emit_loops(struct fill *fill)
     const struct kg_contract_writer *writer = fill->writer;
     const struct kg_contract_operand *operand = fill->operand;
     bool k_major = operand->k_major;
-    enum kg_contract_role rows =
-        operand == &writer->contract->operands[1] ? KG_CONTRACT_N : KG_CONTRACT_M;
+    enum kg_contract_role rows = fill->rows;
     int64_t cut = settle_cut(fill);
     for (int i = 0; i < fill->count; i++) {
         if (fill->reads[i].way == SPREAD || fill->reads[i].way == HELD_ROW)
@@ -341,26 +368,80 @@ static void emit_loops(struct fill *fill)
     kg_emit_line(writer->text, 1, "}");
 }
 
-void kg_contract_emit_fill(const struct kg_contract_writer *writer, int index)
+static void emit_function(struct fill *fill, const char *name)
 {
+    const struct kg_contract_writer *writer = fill->writer;
     const struct kg_contract *contract = writer->contract;
-    enum kg_contract_role rows = index ? KG_CONTRACT_N : KG_CONTRACT_M;
-    struct fill fill = {
-        .writer = writer, .operand = &contract->operands[index], .k = -1, .row = -1};
+    fill->k = fill->row = -1;
     if (contract->axis_count[KG_CONTRACT_K] == 1)
-        fill.k = contract->axes[KG_CONTRACT_K][0];
-    if (contract->axis_count[rows] == 1)
-        fill.row = contract->axes[rows][0];
-    for (int i = 0; i < fill.operand->count; i++)
-        place_reads(&fill, fill.operand->factors[i].expr);
+        fill->k = contract->axes[KG_CONTRACT_K][0];
+    if (contract->axis_count[fill->rows] == 1)
+        fill->row = contract->axes[fill->rows][0];
+    for (int i = 0; i < fill->operand->count; i++)
+        place_reads(fill, fill->operand->factors[i].expr);
     kg_text_format(writer->text,
-                   "static void %c_fill(const struct kg_host_call *call, int64_t item, int64_t "
-                   "row, int64_t rows,\n                   int64_t start, int64_t depth, KG_REAL "
+                   "static void %s(const struct kg_host_call *call, int64_t item, int64_t row, "
+                   "int64_t rows,\n                   int64_t start, int64_t depth, KG_REAL "
                    "*restrict to, int64_t width)\n{\n",
-                   "ab"[index]);
+                   name);
     kg_text_add(writer->text, "    (void)item, (void)row;\n");
     kg_emit_host_bindings(writer->text, contract->group, false);
     kg_contract_all_axes(writer, 1, KG_CONTRACT_BATCH, "item");
-    emit_loops(&fill);
+    emit_loops(fill);
     kg_text_add(writer->text, "}\n\n");
+}
+
+void kg_contract_emit_fill(const struct kg_contract_writer *writer, int index)
+{
+    struct fill fill = {
+        .writer = writer,
+        .operand = &writer->contract->operands[index],
+        .rows = index ? KG_CONTRACT_N : KG_CONTRACT_M,
+    };
+    emit_function(&fill, index ? "b_fill" : "a_fill");
+}
+
+void kg_contract_emit_part(const struct kg_contract_writer *writer, const char *name, bool adds,
+                           const struct kg_contract_operand *part)
+{
+    struct fill fill = {.writer = writer, .operand = part, .adds = adds, .rows = KG_CONTRACT_N};
+    emit_function(&fill, name);
+}
+
+void kg_contract_emit_groups(const struct kg_contract_writer *writer, const char *name, bool adds,
+                             const struct kg_contract_operand *part, int64_t group)
+{
+    const struct kg_contract *contract = writer->contract;
+    struct kg_text *text = writer->text;
+    struct fill fill = {.writer = writer, .operand = part, .adds = adds, .rows = KG_CONTRACT_N};
+    fill.k = contract->axes[KG_CONTRACT_K][0];
+    fill.row = -1;
+    fill.groups = group;
+    fill.run = (struct kg_contract_run){.axis = fill.k, .at = "at1", .length = "count"};
+    for (int i = 0; i < part->count; i++)
+        place_reads(&fill, part->factors[i].expr);
+    kg_text_format(text,
+                   "static void %s(const struct kg_host_call *call, int64_t item, int64_t row,\n"
+                   "                   int64_t first, int64_t count, KG_REAL *restrict to)\n{\n"
+                   "    (void)item, (void)row;\n",
+                   name);
+    kg_emit_host_bindings(text, contract->group, false);
+    kg_contract_all_axes(writer, 1, KG_CONTRACT_BATCH, "item");
+    kg_contract_all_axes(writer, 1, KG_CONTRACT_N, "row");
+    kg_emit_line(text, 1, "const int64_t part1 = first * %lld;", (long long)group);
+    kg_emit_line(text, 1, "(void)part1;");
+    for (int i = 0; i < fill.count; i++) {
+        declare_row(&fill, 1, i);
+        emit_spread(&fill, 1, i, fill.run.length);
+    }
+    struct kg_emit_names names = writer->names;
+    names.user = &fill;
+    names.read = print_read;
+    kg_text_add(text, "#pragma omp simd\n");
+    kg_emit_line(text, 1, "for (int64_t at1 = 0; at1 < count; at1++) {");
+    kg_emit_line(text, 2, "const int64_t i%d = part1 + at1 * %lld;", fill.k, (long long)group);
+    kg_emit_line(text, 2, "(void)i%d;", fill.k);
+    kg_text_add(text, "        to[at1] = ");
+    print_side(&fill, &names);
+    kg_text_add(text, ";\n    }\n}\n\n");
 }

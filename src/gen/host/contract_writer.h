@@ -3,8 +3,8 @@
 #ifndef KG_GEN_CONTRACT_WRITER_H
 #define KG_GEN_CONTRACT_WRITER_H
 
-#include "gen/shared/contract_operands.h"
 #include "gen/shared/emit.h"
+#include "gen/shared/scaled_operand.h"
 
 struct kg_contract_writer {
     struct kg_text *text;
@@ -49,7 +49,41 @@ int kg_contract_open_elements(const struct kg_contract_writer *writer,
 void kg_contract_close_run(const struct kg_contract_writer *writer,
                            const struct kg_contract_run *run);
 
+// The stride of a read along one axis: "x_s1", "2 * x_s0 + x_s1".
+void kg_contract_stride(struct kg_text *text, const struct kg_access *access, int axis);
+// A `kg_emit_names.axis` that has a contract for `user`: axes where an operand begins, the batch's
+// own values and the first ones of the others.
+void kg_contract_print_begin(void *contract, struct kg_text *text, int axis);
+
 // The function that computes rectangles of an operand: contract_fill.c.
 void kg_contract_emit_fill(const struct kg_contract_writer *writer, int operand);
+// The same for some factors of B, under a name of its own. `adds`: they are added up, and
+// subtracted if they divide, instead of multiplied.
+void kg_contract_emit_part(const struct kg_contract_writer *writer, const char *name, bool adds,
+                           const struct kg_contract_operand *part);
+
+// The same for runs of `group` steps of k (0: one for all) of a column.
+void kg_contract_emit_groups(const struct kg_contract_writer *writer, const char *name, bool adds,
+                             const struct kg_contract_operand *part, int64_t group);
+
+// Columns of 4-bit integers with scales: contract_scaled.c. Reads B as such, and says along which
+// axis kernels/host/contract_scaled*.h would read it.
+enum kg_contract_layout {
+    KG_CONTRACT_OTHER, // they cannot take it
+    KG_CONTRACT_ALONG_N,
+    KG_CONTRACT_ALONG_K,
+};
+enum kg_contract_layout kg_contract_scaled(const struct kg_contract *contract,
+                                           struct kg_scaled_operand *scaled);
+// Cycles that a product of `rows` by so many of these elements is expected to take, where vectors
+// have `lanes` floats and a core does `peak` operations per cycle.
+double kg_contract_scaled_cycles(double rows, double elements, double lanes, double peak);
+// What these files are told about B, and the functions that they have from its formula.
+void kg_contract_define_scaled(const struct kg_contract_writer *writer,
+                               enum kg_contract_layout layout,
+                               const struct kg_scaled_operand *scaled);
+void kg_contract_emit_scaled(const struct kg_contract_writer *writer,
+                             enum kg_contract_layout layout,
+                             const struct kg_scaled_operand *scaled);
 
 #endif

@@ -5,6 +5,7 @@
 #include "gen/host/host_times.h"
 
 #include "gen/families.h"
+#include "gen/host/contract_writer.h"
 #include "gen/host/direct.h"
 #include "gen/host/host_costs.h"
 #include "gen/host/pointwise.h"
@@ -503,6 +504,7 @@ double kg_host_expect_scan(const struct kg_match *match, const struct kg_config 
 #define EPILOGUE_SHARE 1.6  // of what its formula takes in a loop of its own
 #define PANEL_ELEMENTS 6.0  // of operands that come from a far cache in a cycle
 #define ITEM_ROWS 1024.0    // of an item at most: KG_ITEM_ROWS of kernels/host/contract_entry.h
+#define LINES_LEAST 512.0   // steps of k of quantised lines: KG_LINES_LEAST there
 
 static double count_part(const struct kg_contract *contract, enum kg_contract_role part)
 {
@@ -559,10 +561,17 @@ double kg_host_expect_contract(const struct kg_match *match, const struct kg_con
     double few = fmin(m, n);
     if (few * batch <= 0 || k <= 0)
         return CALL_SECONDS;
-    bool dots = few <= columns / 2 && k >= 4 * lanes;
+    struct kg_scaled_operand operand;
+    enum kg_contract_layout layout = kg_contract_scaled(contract, &operand);
+    bool scaled = layout == KG_CONTRACT_ALONG_N   ? n >= 4 * lanes
+                  : layout == KG_CONTRACT_ALONG_K ? m <= 8 && m <= n && k >= LINES_LEAST
+                                                  : false;
+    bool dots = !scaled && few <= columns / 2 && k >= 4 * lanes;
     double tall = ceil(m / rows) * rows, wide = ceil(n / columns) * columns;
     double depth = (double)config->value[KG_CONTRACT_DEPTH];
-    if (dots) {
+    if (scaled) {
+        work.cycles = batch * kg_contract_scaled_cycles(m, n * k, lanes, peak);
+    } else if (dots) {
         work.cycles = batch * fmax(m, n) * few * (k / peak * 2 + 4);
     } else {
         work.cycles = batch * tall * wide * k / peak;
@@ -570,9 +579,10 @@ double kg_host_expect_contract(const struct kg_match *match, const struct kg_con
         work.cycles += batch * m * k * pack_cycles(&work, contract, 0) *
                        ceil(n / (double)config->value[KG_CONTRACT_COLUMNS]);
     }
-    work.cycles += batch * n * k * pack_cycles(&work, contract, 1) * ceil(m / ITEM_ROWS);
+    if (!scaled)
+        work.cycles += batch * n * k * pack_cycles(&work, contract, 1) * ceil(m / ITEM_ROWS);
     work.cycles += ITEM_CYCLES + batch * 200;
-    work.waits = batch * (m * k + n * k + m * n) / PANEL_ELEMENTS;
+    work.waits = batch * (m * k + n * k * (scaled ? 0.125 : 1) + m * n) / PANEL_ELEMENTS;
     work.items = batch * ceil(m / ITEM_ROWS) * ceil(n / 128);
     work.items = fmax(work.items, fmin(batch * m * n / 16384, 4.0 * facts->units));
     add_epilogue(&work, fmod(n, columns) / n);

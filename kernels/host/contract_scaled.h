@@ -1,0 +1,232 @@
+// The path for a few rows against columns of 4-bit integers with scales (contract_strips.h). Each
+// element is read once, from where it lies: differences to the zero are multiplied by the rows and
+// added up, for all k with the same scales; then the sums are scaled. Sums that are not finite are
+// computed again as the definition has them, because factors that are not finite may have been
+// multiplied in another order.
+
+// Adds up to KG_CHUNK steps of k to the sums of a strip, of which `some` nibbles from `j0` on are
+// in registers.
+KG_INLINE void add_nibbles(const int high, const int j0, const int some, const bool crooked,
+                           int64_t kn, const uint8_t *data, int64_t at, int64_t step,
+                           const KG_REAL *x, const KG_REAL *zeros, bool fresh, KG_REAL *sums)
+{
+    vector sum[KG_SCALED_TILE], zero[KG_NIBBLES];
+    for (int j = 0; j < some; j++)
+        zero[j] = ((const vector *)zeros)[j0 + j];
+    for (int r = 0; r < high; r++)
+        for (int j = 0; j < some; j++)
+            sum[r * some + j] =
+                fresh ? (vector){0} : ((const vector *)sums)[r * KG_NIBBLES + j0 + j];
+#pragma GCC unroll 2
+    for (int64_t k = 0; k < kn; k++) {
+        const word_vector all = strip_words(crooked, data, at), upper = all >> 12;
+        if (j0 == 0)
+            fetch_ahead(data + ((at + KG_CHUNK * step) >> 1));
+        for (int j = 0; j < some; j++) {
+            const vector element = nibbles(all, upper, j0 + j) - zero[j];
+            for (int r = 0; r < high; r++)
+                sum[r * some + j] += x[k * high + r] * element;
+        }
+        at += step;
+    }
+    for (int r = 0; r < high; r++)
+        for (int j = 0; j < some; j++)
+            ((vector *)sums)[r * KG_NIBBLES + j0 + j] = sum[r * some + j];
+}
+
+KG_INLINE void add_strip(const int high, const bool crooked, int64_t kn, const uint8_t *data,
+                         int64_t at, int64_t step, const KG_REAL *x, const KG_REAL *zeros,
+                         bool fresh, KG_REAL *sums)
+{
+    const int some = least(KG_NIBBLES, KG_SCALED_TILE / high);
+#pragma GCC unroll 8
+    for (int j = 0; j < KG_NIBBLES; j += some)
+        add_nibbles(high, j, some, crooked, kn, data, at, step, x, zeros, fresh, sums);
+}
+
+KG_INLINE void add_chunk(const int high, const bool crooked, const struct strips *s, int64_t k,
+                         int64_t kn, bool fresh)
+{
+    const KG_REAL *x = s->x + k * high;
+    const int64_t whole = s->last == KG_STRIP ? s->count : s->count - 1;
+    int64_t at = s->first + k * s->k;
+    for (int64_t i = 0; i < whole; i++, at += KG_STRIP)
+        add_strip(high, crooked, kn, s->data, at, s->k, x, s->zeros + i * KG_STRIP, fresh,
+                  s->sums + i * high * KG_STRIP);
+    if (whole < s->count) {
+        uint8_t copy[KG_CHUNK * KG_STRIP_BYTES];
+        copy_strip(s->data, at, s->k, kn, s->last, copy);
+        add_strip(high, false, kn, copy, 0, KG_STRIP, x, s->zeros + whole * KG_STRIP, fresh,
+                  s->sums + whole * high * KG_STRIP);
+    }
+}
+
+KG_APART void add_chunk_1(const struct strips *s, int64_t k, int64_t kn, bool fresh)
+{
+    if (s->crooked)
+        add_chunk(1, true, s, k, kn, fresh);
+    else
+        add_chunk(1, false, s, k, kn, fresh);
+}
+
+KG_APART void add_chunk_2(const struct strips *s, int64_t k, int64_t kn, bool fresh)
+{
+    if (s->crooked)
+        add_chunk(2, true, s, k, kn, fresh);
+    else
+        add_chunk(2, false, s, k, kn, fresh);
+}
+
+KG_APART void add_chunk_4(const struct strips *s, int64_t k, int64_t kn, bool fresh)
+{
+    if (s->crooked)
+        add_chunk(4, true, s, k, kn, fresh);
+    else
+        add_chunk(4, false, s, k, kn, fresh);
+}
+
+static void scale_sums(const int high, const struct strips *s, bool fresh)
+{
+    for (int64_t i = 0; i < s->count; i++)
+        for (int r = 0; r < high; r++) {
+            const vector *from = (const vector *)(s->sums + (i * high + r) * KG_STRIP);
+            const vector *scale = (const vector *)(s->scales + i * KG_STRIP);
+            vector *to = (vector *)(s->scaled + (i * high + r) * KG_STRIP);
+            for (int j = 0; j < KG_NIBBLES; j++) {
+                vector sum = from[j] * scale[j];
+                if (!fresh)
+                    sum += to[j];
+                to[j] = sum;
+            }
+        }
+}
+
+// Whether all sums of a strip are finite: else a product with 0 is NaN.
+KG_INLINE bool strip_is_finite(const KG_REAL *sums, int high)
+{
+    vector none = {0};
+    for (int i = 0; i < high * KG_NIBBLES; i++)
+        none += ((const vector *)sums)[i] * 0;
+    KG_REAL any = 0;
+    for (int lane = 0; lane < KG_LANES; lane++)
+        any += none[lane];
+    return any == 0;
+}
+
+// A strip as the definition has it.
+KG_APART void compute_strip(const struct job *job, const struct strips *s, int high, int64_t i,
+                            int64_t column, int64_t k0, int64_t kn)
+{
+    const int64_t columns = i + 1 < s->count ? KG_STRIP : s->last, step = KG_STAGE / KG_STRIP;
+    KG_REAL *to = s->scaled + i * high * KG_STRIP;
+    memset(to, 0, (size_t)high * KG_STRIP * sizeof *to);
+    for (int64_t k = 0; k < kn; k += step) {
+        const int64_t deep = least(step, kn - k);
+        b_fill(job->call, job->batch, column + i * KG_STRIP, columns, k0 + k, deep, job->stage,
+               columns);
+        for (int64_t d = 0; d < deep; d++)
+            for (int r = 0; r < high; r++)
+                for (int64_t c = 0; c < columns; c++)
+                    to[r * KG_STRIP + c % KG_NIBBLES * KG_LANES + c / KG_NIBBLES] +=
+                        s->x[(k + d) * high + r] * job->stage[d * columns + c];
+    }
+}
+
+// Adds a chunk of steps of k to the sums of all strips.
+KG_INLINE void add_steps(const struct strips *s, int high, int64_t k, int64_t kn, bool fresh)
+{
+#if KG_SCALED_DOTS
+    if (s->dots) {
+        if (high == 1)
+            add_pair_chunk_1(s, k, kn, fresh);
+        else if (high == 2)
+            add_pair_chunk_2(s, k, kn, fresh);
+        else
+            add_pair_chunk_4(s, k, kn, fresh);
+        return;
+    }
+#endif
+    if (high == 1)
+        add_chunk_1(s, k, kn, fresh);
+    else if (high == 2)
+        add_chunk_2(s, k, kn, fresh);
+    else
+        add_chunk_4(s, k, kn, fresh);
+}
+
+// One block of k for up to KG_SCALED_HIGH rows.
+static void run_strips(const struct job *job, const struct strips *s, int high, int64_t column,
+                       int64_t k0, int64_t kn)
+{
+    int64_t end;
+    for (int64_t k = 0; k < kn; k = end) {
+        end = scales_end(k0, k, kn);
+        order_scales(job, s, column, k0 + k);
+        for (int64_t at = k; at < end; at += KG_CHUNK)
+            add_steps(s, high, at, least(KG_CHUNK, end - at), at == k);
+        scale_sums(high, s, k == 0);
+    }
+    for (int64_t i = 0; i < s->count; i++)
+        if (!strip_is_finite(s->scaled + i * high * KG_STRIP, high))
+            compute_strip(job, s, high, i, column, k0, kn);
+}
+
+// Elements of the workspace of strips for a product with so many rows.
+KG_INLINE int64_t scaled_elements(int64_t rows, int64_t columns, int64_t depth)
+{
+    const int64_t wide = ceiling(columns, KG_STRIP) * KG_STRIP,
+                  pairs = KG_SCALED_HIGH * (depth + 64);
+    return rows > KG_SCALED_ROWS ? 2 * wide : (3 + 2 * KG_SCALED_HIGH + rows) * wide + pairs;
+}
+
+// Adds the sums of a row of strips to its totals, in the order of columns.
+KG_INLINE void add_totals(const struct strips *s, const KG_REAL *from, int64_t apart, bool fresh,
+                          KG_REAL *totals)
+{
+    for (int64_t i = 0; i < s->count; i++, from += apart, totals += KG_STRIP)
+        for (int lane = 0; lane < KG_LANES; lane++)
+            for (int j = 0; j < KG_NIBBLES; j++) {
+                KG_REAL *to = totals + lane * KG_NIBBLES + j;
+                *to = fresh ? from[j * KG_LANES + lane] : *to + from[j * KG_LANES + lane];
+            }
+}
+
+static void run_scaled(const struct job *job, int64_t row, int64_t rows, int64_t column,
+                       int64_t columns)
+{
+    const struct plan *p = job->plan;
+    struct strips s = open_strips(job, columns);
+    const int64_t wide = s.count * KG_STRIP;
+    s.x = job->rows;
+    s.sums = s.scales + wide;
+    s.scaled = s.sums + KG_SCALED_HIGH * wide;
+    KG_REAL *totals = s.scaled + KG_SCALED_HIGH * wide;
+#if KG_SCALED_DOTS
+    _Alignas(64) uint16_t table[32];
+    make_table(table);
+    s.table = table;
+    s.bytes = (word_vector *)(totals + rows * wide);
+    s.pairs = (uint32_t *)(s.bytes + 4 * s.count);
+#endif
+    if (job->kn == 0)
+        memset(totals, 0, (size_t)(rows * wide) * sizeof *totals);
+    for (int64_t k = 0, kn; k < job->kn; k += kn) {
+        const int64_t k0 = job->k0 + k;
+        kn = least(p->block_k, job->kn - k);
+        place_strips(job, &s, column, k0);
+        for (int64_t r = 0; r < rows; r += KG_SCALED_HIGH) {
+            const int64_t some = least(KG_SCALED_HIGH, rows - r);
+            const int high = some > 2 ? 4 : (int)some;
+            pack(job, p->rows, row + r, some, k0, kn, high, job->rows);
+#if KG_SCALED_DOTS
+            s.dots =
+                high <= KG_DOT_HIGH && !s.crooked && pack_pair_terms(job->rows, high, kn, s.pairs);
+#endif
+            run_strips(job, &s, high, column, k0, kn);
+            for (int64_t i = 0; i < some; i++)
+                add_totals(&s, s.scaled + i * KG_STRIP, high * KG_STRIP, k == 0,
+                           totals + (r + i) * wide);
+        }
+    }
+    store_tile(job, row, rows, column, columns, totals, wide);
+}

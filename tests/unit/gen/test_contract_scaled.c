@@ -1,0 +1,191 @@
+// Products of a few rows with 4-bit weights on the host: kernels/host/contract_scaled.h against the
+// reference, with vectors of every width, and which definitions have that path.
+
+#include "family_bench.h"
+
+static struct bench bench;
+
+// Strips have 128, 64 or 32 columns: one, several, incomplete ones; lines that begin in the middle
+// of a byte; runs of k that end within a chunk of 16; several blocks of k; up to 8 rows, and more.
+static const char *const sizes[] = {
+    "M=1 N=40 K=1",      "M=1 N=64 K=31",    "M=1 N=129 K=130",
+    "M=2 N=258 K=97",    "M=3 N=391 K=200",  "M=4 N=2300 K=70",
+    "M=5 N=77 K=1000",   "M=8 N=512 K=430",  "M=9 N=200 K=64",
+    "M=1 N=300 K=9000",  "M=7 N=1025 K=385", "M=1030 N=129 K=70",
+    "M=33 N=1700 K=400", "M=2 N=1300 K=0",   NULL,
+};
+static const char *const few_sizes[] = {
+    "M=1 N=129 K=130",
+    "M=3 N=391 K=200",
+    "M=5 N=154 K=900",
+    NULL,
+};
+
+static const char zero[] =
+    "op zero(x: T[M, K], w: u4[K, N], s: T[ceil(K/G), N], z: u4[ceil(K/G), N]) -> (y: T[M, N])\n"
+    "param G = 48\nwhere T in f16 bf16 f32\n"
+    "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - z[k/G, n]) * s[k/G, n]) }";
+static const char column[] = "op column(x: T[M, K], w: u4[K, N], s: T[N]) -> (y: T[M, N])\n"
+                             "where T in bf16\n"
+                             "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - 8) * s[n]) }";
+// Elements of either sign, two integers beside them, scales that divide, constants.
+static const char several[] =
+    "op several(x: f32[M, K], w: i4[K, N], z: i8[ceil(K/G), N], s: f16[ceil(K/G), N], t: T[N]) -> "
+    "(y: T[M, N])\nparam G = 64\nwhere T in f32\n"
+    "{ y[m, n] = -(sum(k) x[m, k] * ((w[k, n] - z[k/G, n] + 3) * s[k/G, n] / t[n])) * 2 }";
+static const char batches[] =
+    "op batches(x: T[B, M, K], w: u4[B, K, N], s: T[B, N], b: T[N]) -> (y: T[B, M, N])\n"
+    "where T in f16\n"
+    "{ p[b, m, n] = sum(k) x[b, m, k] * (w[b, k, n] * s[b, n])\n"
+    "  y[b, m, n] = relu(p[b, m, n] + b[n]) }";
+
+// Elements that are adjacent along k: strips have 128, 64 or 32 steps of k, blocks 16384, slabs
+// 4096 or more; less than 512 steps take another path. Of an odd K, every second line begins in the
+// middle of a byte.
+static const char *const line_sizes[] = {
+    "M=1 N=40 K=514",  "M=1 N=17 K=512",
+    "M=2 N=33 K=686",  "M=3 N=21 K=1000",
+    "M=4 N=70 K=519",  "M=8 N=50 K=2200",
+    "M=5 N=5 K=9001",  "M=1 N=3 K=20001",
+    "M=9 N=30 K=540",  "M=1 N=31 K=525",
+    "M=2 N=9 K=30",    "M=6 N=19 K=641",
+    "M=7 N=401 K=900", NULL,
+};
+static const char *const few_line_sizes[] = {
+    "M=1 N=37 K=775",
+    "M=2 N=18 K=516",
+    "M=4 N=5 K=1027",
+    NULL,
+};
+#define LINES "op lines(x: T[M, K], w: u4[N, K], s: T[N, ceil(K/G)], z: u4[N, ceil(K/G)]) -> "
+static const char line_zero[] =
+    LINES "(y: T[M, N])\nparam G = 48\nwhere T in f16 bf16 f32\n"
+          "{ y[m, n] = sum(k) x[m, k] * ((w[n, k] - z[n, k/G]) * s[n, k/G]) }";
+static const char line_signed[] =
+    "op signs(x: T[B, M, K], w: i4[B, N, K], s: f32[B, N], b: T[N]) -> (y: T[B, M, N])\n"
+    "where T in f16 bf16\n"
+    "{ p[b, m, n] = sum(k) x[b, m, k] * (w[b, n, k] * s[b, n])\n"
+    "  y[b, m, n] = relu(p[b, m, n] + b[n]) }";
+// Lines of one batch begin at even elements, of the other at odd ones; scales lie along n; zeros
+// hold for longer than scales.
+static const char line_shifted[] =
+    "op shifted(x: T[B, M, K], w: u4[N, K+B], s: T[ceil(K/16), N], z: i4[N, ceil(K/32)]) -> "
+    "(y: T[B, M, N])\nwhere T in bf16 f32\n"
+    "{ y[b, m, n] = sum(k) x[b, m, k] * ((w[n, k+b] - z[n, k/32] + 2) * s[k/16, n]) }";
+
+static const char line_fixed[] =
+    "op fixed(x: T[M, K], w: u4[N, K], s: f16[N, ceil(K/32)]) -> (y: T[M, N])\n"
+    "where T in f16 bf16 f32\n{ y[m, n] = sum(k) x[m, k] * ((w[n, k] - 8) * s[n, k/32]) }";
+
+// Runs of k that a strip contains, that contain strips, and neither, of either sign.
+static void test_line_runs(void)
+{
+    static const int runs[] = {16, 24, 64, 128, 256};
+    char text[400];
+    for (int i = 0; i < 5; i++) {
+        const char *element = i % 2 ? "i4" : "u4";
+        snprintf(text, sizeof text,
+                 "op runs(x: T[M, K], w: %s[N, K], s: T[N, ceil(K/%d)], z: %s[N, ceil(K/%d)]) -> "
+                 "(y: T[M, N])\nwhere T in f16 bf16\n"
+                 "{ y[m, n] = sum(k) x[m, k] * ((w[n, k] - z[n, k/%d]) * s[n, k/%d]) }",
+                 element, runs[i], element, runs[i], runs[i], runs[i]);
+        bench_op(&bench, "contract", text, i % 3 ? "f16" : "bf16", few_line_sizes,
+                 20 + (unsigned)i);
+    }
+}
+
+static void test_lines(void)
+{
+    static const int widths[] = {16, 32, 64};
+    const int usual = bench.device->facts.vector_bytes;
+    for (int i = 0; i < 3; i++) {
+        bench.device->facts.vector_bytes = widths[i];
+        bench_op(&bench, "contract", line_zero, widths[i] == 64 ? "f16" : "f32", line_sizes, 6);
+        bench_op(&bench, "contract", line_shifted, widths[i] == 64 ? "bf16" : "f32",
+                 (const char *const[]){"B=2 M=2 N=25 K=554", "B=3 M=1 N=12 K=515", NULL}, 9);
+    }
+    bench.device->facts.vector_bytes = usual;
+    bench_op(&bench, "contract", line_zero, "bf16", few_line_sizes, 7);
+    bench_op(&bench, "contract", line_fixed, "f16", few_line_sizes, 10);
+    bench_op(&bench, "contract", line_signed, "bf16",
+             (const char *const[]){"B=3 M=2 N=25 K=555", "B=2 M=1 N=30 K=628", NULL}, 8);
+    test_line_runs();
+}
+
+static void test_widths(void)
+{
+    static const int widths[] = {16, 32, 64};
+    const int usual = bench.device->facts.vector_bytes;
+    for (int i = 0; i < 3; i++) {
+        bench.device->facts.vector_bytes = widths[i];
+        bench_op(&bench, "contract", zero, widths[i] == 32 ? "bf16" : "f16", sizes, 1);
+    }
+    bench.device->facts.vector_bytes = usual;
+    bench_op(&bench, "contract", zero, "f32", few_sizes, 2);
+}
+
+static void test_formulas(void)
+{
+    bench_op(&bench, "contract", column, NULL, few_sizes, 3);
+    bench_op(&bench, "contract", several, NULL, few_sizes, 4);
+    bench_op(&bench, "contract", batches, NULL,
+             (const char *const[]){"B=3 M=2 N=75 K=70", "B=2 M=1 N=300 K=50", NULL}, 5);
+}
+
+// What the source of the guess says of the path.
+static bool has_path(const char *text, bool strides)
+{
+    struct kg_text source = {0};
+    struct kg_config guess;
+    bench_define(&bench, text, NULL);
+    struct kg_problem *problem = bench_problem(&bench, "B=2 M=2 N=34 K=64", strides);
+    struct kg_group group = bench_group(problem);
+    const struct kg_match *match = kg_match_find(kg_target_family(&kg_target_host, "contract"),
+                                                 &group, &bench.device->facts, NULL);
+    CHECK(match != NULL);
+    if (match) {
+        match->family->guess(match, &guess);
+        CHECK(match->family->emit(match, &guess, "kernel", &source));
+    }
+    bool found = source.length > 0 && strstr(kg_text_string(&source), "#define KG_SCALED 1");
+    kg_text_free(&source);
+    kg_problem_free(problem);
+    return found;
+}
+
+static void test_choice(void)
+{
+    CHECK(has_path(zero, false));
+    CHECK(has_path(several, false));
+    CHECK(has_path(batches, false));
+    CHECK(has_path(line_zero, false));
+    CHECK(has_path(line_signed, false));
+    CHECK(!has_path(zero, true));
+    // Scales that change with every step of k, runs that end within a word, floats.
+    CHECK(!has_path("op each(x: f32[M, K], w: u4[K, N], s: f32[K, N]) -> (y: f32[M, N])\n"
+                    "{ y[m, n] = sum(k) x[m, k] * (w[k, n] * s[k, n]) }",
+                    false));
+    CHECK(!has_path("op word(x: f32[M, K], w: u4[N, K], s: f32[N, ceil(K/20)]) -> (y: f32[M, N])\n"
+                    "{ y[m, n] = sum(k) x[m, k] * (w[n, k] * s[n, k/20]) }",
+                    false));
+    CHECK(!has_path("op real(x: f32[M, K], w: f32[K, N], s: f32[N]) -> (y: f32[M, N])\n"
+                    "{ y[m, n] = sum(k) x[m, k] * (w[k, n] * s[n]) }",
+                    false));
+    bench_strided(&bench, "contract", zero, "f32", "M=2 N=34 K=100");
+    bench_refusal(&bench, "contract",
+                  "op most(x: f32[M, K], w: u4[K, N], s: f32[N]) -> (y: f32[M, N])\n"
+                  "{ y[m, n] = max(k) x[m, k] * (w[k, n] * s[n]) }",
+                  "M=2 N=34 K=64", "it is not a sum");
+}
+
+int main(void)
+{
+    bench_open(&bench);
+    test_choice();
+    test_widths();
+    test_formulas();
+    test_lines();
+    bench_close(&bench);
+    printf("%d checks, %d failed\n", test_checks, test_failures);
+    return test_failures != 0;
+}
