@@ -58,6 +58,10 @@
 #undef dot
 #undef dot_rows
 #undef run_dots
+#undef element_alone
+#undef gather
+#undef gather_operand
+#undef run_few
 #undef pairs_of
 #undef store_square
 #undef pack_square
@@ -88,6 +92,7 @@
 #undef slab_tile_count
 #undef add_slabs
 #undef run_item
+#undef grain_of
 #undef KG_COLUMNS
 #undef KG_TILE
 #undef KG_STAGE
@@ -97,6 +102,8 @@
 #undef KG_DOT_BLOCK
 #undef KG_ITEM_ROWS
 #undef KG_DOT_ROWS
+#undef KG_FEW_ROWS
+#undef KG_FEW_K
 #undef KG_SLAB_TILE
 #undef KG_ENTRY
 #undef KG_REAL

@@ -14,7 +14,8 @@ static const struct operand operand_b = {b_direct, b_fill, KG_B_ALONG_K};
 struct plan {
     struct extents size;
     bool pairs;   // uses contract_pairs.h
-    bool dots;    // uses contract_dots.h; else contract_panels.h
+    bool dots;    // uses contract_dots.h
+    bool few;     // uses contract_few.h; if nothing else, contract_panels.h
     bool swapped; // rows are B and columns A: tiles are transposed before the epilogue
     bool stream;  // adjacent columns are contiguous in memory
     const struct operand *rows, *columns;
