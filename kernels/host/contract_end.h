@@ -145,6 +145,10 @@
 #undef KG_SCALED_TILE
 #undef KG_SCALED_COLUMNS
 #undef KG_SCALED_STEP
+#undef element_alone
+#undef gather
+#undef gather_operand
+#undef run_few
 #undef pairs_of
 #undef store_square
 #undef pack_square
@@ -175,6 +179,7 @@
 #undef slab_tile_count
 #undef add_slabs
 #undef run_item
+#undef grain_of
 #undef KG_COLUMNS
 #undef KG_TILE
 #undef KG_STAGE
@@ -184,6 +189,8 @@
 #undef KG_DOT_BLOCK
 #undef KG_ITEM_ROWS
 #undef KG_DOT_ROWS
+#undef KG_FEW_ROWS
+#undef KG_FEW_K
 #undef KG_SLAB_TILE
 #undef KG_ENTRY
 #undef KG_REAL

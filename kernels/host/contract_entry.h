@@ -110,6 +110,8 @@ static void choose_path(const struct kg_host_call *call, struct plan *p)
     p->row_count = p->swapped ? size.n : size.m;
     p->column_count = p->swapped ? size.m : size.n;
     p->stream = direction_of(call, p->columns) == ALONG_X;
+    p->few = !p->dots && p->row_count <= KG_FEW_ROWS && p->column_count < KG_COLUMNS &&
+             size.k <= KG_FEW_K;
 }
 
 // Split-K: long sums with few results are divided into slabs. This depends on the sizes alone,
@@ -312,7 +314,9 @@ static void run_item(struct job *job, int64_t item)
         return;
     }
 #endif
-    if (p->dots)
+    if (p->few)
+        run_few(job);
+    else if (p->dots)
         run_dots(job, row, rows, column, columns);
     else
         run_panels(job, row, rows, column, columns);
@@ -326,14 +330,22 @@ int64_t KG_ENTRY(items)(const struct kg_host_call *call, int phase)
     return phase == 1 && p.slabs > 1 ? slab_tile_count(&p) : -1;
 }
 
+// Items that are worth waking a thread, which takes some microseconds.
+static int64_t grain_of(const struct plan *p)
+{
+    enum { LEAST_WORK = 1 << 16, LEAST_NANOSECONDS = 1 << 13 };
+    const struct extents size = p->size;
+    if (p->few) // on a Zen 4
+        return LEAST_NANOSECONDS / (40 + (size.m + size.n) * size.k / 2 + size.m * size.n);
+    const int64_t work = p->tile_rows * p->tile_columns * (p->slab_k + 8);
+    return work > 0 && work < LEAST_WORK ? LEAST_WORK / work : 1;
+}
+
 int64_t KG_ENTRY(bytes)(const struct kg_host_call *call, int kind)
 {
-    enum { LEAST_WORK = 1 << 16 }; // least number of products that is worth waking a thread
     const struct plan p = make_plan(call);
-    if (kind == KG_HOST_GRAIN) {
-        const int64_t work = p.tile_rows * p.tile_columns * (p.slab_k + 8);
-        return work > 0 && work < LEAST_WORK ? LEAST_WORK / work : 1;
-    }
+    if (kind == KG_HOST_GRAIN)
+        return grain_of(&p);
     if (kind == KG_HOST_SHARED)
         return p.slabs > 1 ? p.slabs * p.size.batch * p.size.m * p.size.n * (int64_t)sizeof(KG_REAL)
                            : 0;

@@ -14,9 +14,10 @@ static const struct operand operand_b = {b_direct, b_fill, KG_B_ALONG_K};
 struct plan {
     struct extents size;
     bool pairs;   // uses contract_pairs.h
-    bool dots;    // uses contract_dots.h; none of these: contract_panels.h
+    bool dots;    // uses contract_dots.h
+    bool few;     // uses contract_few.h
     bool scaled;  // uses contract_scaled.h or, for more rows, contract_scaled_panels.h
-    bool lines;   // of these, contract_scaled_lines.h
+    bool lines;   // of these, contract_scaled_lines.h; if none, contract_panels.h
     bool swapped; // rows are B and columns A: tiles are transposed before the epilogue
     bool stream;  // adjacent columns are contiguous in memory
     const struct operand *rows, *columns;

@@ -15,6 +15,8 @@ enum kg_status kg_analyze_normalise(struct kg_problem *problem, struct kg_nest *
 enum kg_status kg_analyze_accesses(struct kg_arena *arena, struct kg_nest *nest,
                                    struct kg_error *error);
 
+// Finds the statements that need no check of bounds, whatever the sizes: problem->is_inside.
+void kg_analyze_inside(struct kg_problem *problem);
 // Refuses reads outside their tensors. Reads the instance as written; needs sizes and layouts.
 enum kg_status kg_analyze_bounds(const struct kg_problem *problem, struct kg_error *error);
 

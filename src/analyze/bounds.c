@@ -294,12 +294,49 @@ static enum kg_status check_statement(const struct checker *check)
     return status == KG_OK ? check_expr(check, &place, check->statement->value) : status;
 }
 
+// Does the index run over whole dimensions of its size, which has a value whatever it is?
+static bool is_whole(const struct kg_index *index)
+{
+    return !index->begin && index->relation == KG_RELATION_NONE &&
+           (index->end->kind == KG_EXPR_SIZE || index->end->kind == KG_EXPR_NUMBER);
+}
+
+// Is every subscript an index that runs over exactly its dimension?
+static bool stays_inside(const struct kg_expr *expr)
+{
+    const bool is_read = expr->kind == KG_EXPR_READ, is_reduce = expr->kind == KG_EXPR_REDUCE;
+    if ((is_read && expr->pad) || (is_reduce && kg_reduces[expr->reduce].is_argument))
+        return false;
+    for (int i = 0; is_reduce && i < expr->index_count; i++)
+        if (!is_whole(expr->indices[i]))
+            return false;
+    for (int i = 0; i < expr->argument_count; i++) {
+        const struct kg_expr *part = expr->arguments[i];
+        if (is_read ? part->kind != KG_EXPR_INDEX || !is_whole(part->index) ||
+                          !kg_analyze_equal(part->index->end, expr->tensor->dims[i])
+                    : !stays_inside(part))
+            return false;
+    }
+    return true;
+}
+
+void kg_analyze_inside(struct kg_problem *problem)
+{
+    for (int i = 0; i < problem->op->statement_count; i++) {
+        const struct kg_statement *statement = problem->op->statements[i];
+        problem->is_inside[i] = stays_inside(statement->value);
+        for (int k = 0; k < statement->index_count; k++)
+            problem->is_inside[i] &= is_whole(statement->indices[k]);
+    }
+}
+
 enum kg_status kg_analyze_bounds(const struct kg_problem *problem, struct kg_error *error)
 {
     enum kg_status status = KG_OK;
     for (int i = 0; i < problem->op->statement_count && status == KG_OK; i++) {
         struct checker check = {problem, problem->op->statements[i], error};
-        status = check_statement(&check);
+        if (!problem->is_inside[i])
+            status = check_statement(&check);
     }
     return status;
 }

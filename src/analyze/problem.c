@@ -166,6 +166,7 @@ enum kg_status kg_problem_make(const struct kg_op *instance, const int64_t *size
     made->own_nests = KG_NEW_ARRAY(&made->arena, KG_MAX_NESTS, struct kg_nest *);
     enum kg_status status = made->cache && made->own_nests ? bind_sizes(made, sizes, error)
                                                            : kg_error_memory(error, "a problem");
+    kg_analyze_inside(made);
     if (status == KG_OK)
         status = kg_analyze_normalise(made, made->own_nests, error);
     if (status == KG_OK)

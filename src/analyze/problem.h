@@ -92,6 +92,8 @@ struct kg_problem {
     int nest_count;
     const struct kg_nest *nests[KG_MAX_NESTS];
     struct kg_nest **own_nests; // the same, for kg_problem_rebind
+    // By statement of the op: no sizes make it read outside a tensor (bounds.c).
+    bool is_inside[KG_MAX_TENSORS];
 
     double operations;      // FLOPs of the whole op
     double transcendentals; // calls of transcendental functions

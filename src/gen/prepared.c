@@ -23,7 +23,7 @@ struct step {
 };
 
 struct kg_prepared {
-    const struct kg_backend *backend;
+    struct kg_device *device;
     int outer; // tensors of the caller
     int tensor_count;
     struct kg_workspace workspace; // the others
@@ -47,16 +47,19 @@ static int64_t number_of(const struct kg_problem *problem, const struct kg_argum
 
 // The launch arguments of a kernel with grids.
 static enum kg_status prepare_grids(const struct kg_built *built, const struct kg_problem *problem,
-                                    int position, struct step *step, struct kg_error *error)
+                                    int position, const struct step *like, struct step *step,
+                                    struct kg_error *error)
 {
+    struct kg_argument list[KG_MAX_ARGUMENTS];
+    const struct kg_argument *arguments = like ? like->arguments : list;
     const struct kg_match *match = kg_match_again(built->choice.matches[position], problem);
-    struct kg_argument arguments[KG_MAX_ARGUMENTS];
     if (!match)
         return kg_error_memory(error, "a kernel's launch");
     match->family->grids(match, &built->choice.configs[position], &step->grids);
-    int count = step->argument_count = kg_group_arguments(&match->group, arguments);
-    step->arguments = calloc((size_t)count + 1, sizeof *step->arguments);
-    step->numbers = calloc((size_t)count + 1, sizeof *step->numbers);
+    int count = like ? like->argument_count : kg_group_arguments(&match->group, list);
+    step->argument_count = count;
+    step->arguments = malloc(((size_t)count + 1) * sizeof *step->arguments);
+    step->numbers = malloc(((size_t)count + 1) * sizeof *step->numbers);
     if (!step->arguments || !step->numbers)
         return kg_error_memory(error, "the arguments of a kernel");
     for (int i = 0; i < count; i++) {
@@ -67,7 +70,8 @@ static enum kg_status prepare_grids(const struct kg_built *built, const struct k
 }
 
 static enum kg_status prepare_steps(const struct kg_built *built, const struct kg_problem *problem,
-                                    struct kg_prepared *prepared, struct kg_error *error)
+                                    const struct kg_prepared *like, struct kg_prepared *prepared,
+                                    struct kg_error *error)
 {
     size_t scratch = 0;
     prepared->step_count = built->choice.count;
@@ -75,8 +79,8 @@ static enum kg_status prepare_steps(const struct kg_built *built, const struct k
         struct step *step = &prepared->steps[i];
         step->kernel = built->kernels[i];
         enum kg_status status = KG_OK;
-        if (prepared->backend->runs_grids)
-            status = prepare_grids(built, problem, i, step, error);
+        if (prepared->device->backend->runs_grids)
+            status = prepare_grids(built, problem, i, like ? &like->steps[i] : NULL, step, error);
         if (status != KG_OK)
             return status;
         scratch = step->grids.scratch > scratch ? step->grids.scratch : scratch;
@@ -100,8 +104,9 @@ static enum kg_status keep_strides(const struct kg_problem *problem, struct kg_p
     return KG_OK;
 }
 
-enum kg_status kg_prepared_make(const struct kg_built *built, const struct kg_problem *problem,
-                                struct kg_prepared **out, struct kg_error *error)
+enum kg_status kg_prepared_make_like(const struct kg_prepared *like, const struct kg_built *built,
+                                     const struct kg_problem *problem, struct kg_prepared **out,
+                                     struct kg_error *error)
 {
     *out = NULL;
     if (problem->contiguous != built->contiguous)
@@ -112,19 +117,25 @@ enum kg_status kg_prepared_make(const struct kg_built *built, const struct kg_pr
         calloc(1, sizeof *prepared + (size_t)built->choice.count * sizeof prepared->steps[0]);
     if (!prepared)
         return kg_error_memory(error, "a kernel's launch");
-    prepared->backend = built->device->backend;
+    prepared->device = built->device;
     prepared->outer = problem->op->input_count + problem->op->output_count;
     prepared->tensor_count = problem->tensor_count;
     memcpy(prepared->sizes, problem->sizes, sizeof prepared->sizes);
     enum kg_status status = keep_strides(problem, prepared, error);
     if (status == KG_OK)
-        status = prepare_steps(built, problem, prepared, error);
+        status = prepare_steps(built, problem, like, prepared, error);
     if (status != KG_OK) {
         kg_prepared_free(prepared);
         return status;
     }
     *out = prepared;
     return KG_OK;
+}
+
+enum kg_status kg_prepared_make(const struct kg_built *built, const struct kg_problem *problem,
+                                struct kg_prepared **prepared, struct kg_error *error)
+{
+    return kg_prepared_make_like(NULL, built, problem, prepared, error);
 }
 
 void kg_prepared_free(struct kg_prepared *prepared)
@@ -162,8 +173,9 @@ static enum kg_status launch_or_renew(const struct kg_prepared *prepared, const 
                                       const struct kg_launch *launch, struct kg_graph *graph,
                                       struct kg_error *error)
 {
-    return graph ? prepared->backend->renew(graph, step->kernel, launch, error)
-                 : prepared->backend->launch(step->kernel, launch, error);
+    const struct kg_backend *backend = prepared->device->backend;
+    return graph ? backend->renew(graph, step->kernel, launch, error)
+                 : backend->launch(step->kernel, launch, error);
 }
 
 static enum kg_status run_grids(const struct kg_prepared *prepared, const struct step *step,
@@ -197,7 +209,7 @@ static enum kg_status run_grids(const struct kg_prepared *prepared, const struct
     return launch_or_renew(prepared, step, launch, graph, error);
 }
 
-// Launches in the stream; or, given a graph, updates its launches.
+// Launches in the stream; or, given a graph, updates its launches. The device was entered.
 static enum kg_status run_steps(const struct kg_prepared *prepared, void *const *tensors,
                                 void *workspace, void *stream, struct kg_graph *graph,
                                 struct kg_error *error)
@@ -212,11 +224,12 @@ static enum kg_status run_steps(const struct kg_prepared *prepared, void *const 
         .sizes = prepared->sizes,
         .strides = prepared->strides,
         .stream = stream,
+        .is_entered = true,
     };
     for (int i = 0; i < prepared->step_count; i++) {
         const struct step *step = &prepared->steps[i];
         enum kg_status status =
-            prepared->backend->runs_grids
+            prepared->device->backend->runs_grids
                 ? run_grids(prepared, step, pointers, &scratch, &launch, graph, error)
                 : launch_or_renew(prepared, step, &launch, graph, error);
         if (status != KG_OK)
@@ -225,14 +238,30 @@ static enum kg_status run_steps(const struct kg_prepared *prepared, void *const 
     return KG_OK;
 }
 
+static enum kg_status enter_and_run(const struct kg_prepared *prepared, void *const *tensors,
+                                    void *workspace, void *stream, struct kg_graph *graph,
+                                    struct kg_error *error)
+{
+    const struct kg_backend *backend = prepared->device->backend;
+    bool changed = false;
+    enum kg_status status =
+        backend->enter ? backend->enter(prepared->device, &changed, error) : KG_OK;
+    if (status != KG_OK)
+        return status;
+    status = run_steps(prepared, tensors, workspace, stream, graph, error);
+    if (backend->leave)
+        backend->leave(prepared->device, changed);
+    return status;
+}
+
 enum kg_status kg_prepared_run(const struct kg_prepared *prepared, void *const *tensors,
                                void *workspace, void *stream, struct kg_error *error)
 {
-    return run_steps(prepared, tensors, workspace, stream, NULL, error);
+    return enter_and_run(prepared, tensors, workspace, stream, NULL, error);
 }
 
 enum kg_status kg_prepared_renew(const struct kg_prepared *prepared, void *const *tensors,
                                  void *workspace, struct kg_graph *graph, struct kg_error *error)
 {
-    return run_steps(prepared, tensors, workspace, NULL, graph, error);
+    return enter_and_run(prepared, tensors, workspace, NULL, graph, error);
 }

@@ -274,6 +274,7 @@ bool kg_contract_emit(const struct kg_contract *contract, const struct kg_device
     kg_text_add(source, kg_skeleton_find("host/contract_pack.h"));
     kg_text_add(source, kg_skeleton_find("host/contract_panels.h"));
     kg_text_add(source, kg_skeleton_find("host/contract_dots.h"));
+    kg_text_add(source, kg_skeleton_find("host/contract_few.h"));
     if (pairs)
         kg_text_add(source, kg_skeleton_find("host/contract_pairs.h"));
     if (layout != KG_CONTRACT_OTHER) {

@@ -419,7 +419,7 @@ static void emit_rows(struct kg_code *code, const struct kg_reduce_plan *plan)
                       plan->run > plan->outputs ? "row * length + start" : "start");
     kg_code_close(code);
     if (!plan->fold.is_argument)
-        kg_fold_flush(code, &plan->fold, plan->k, lanes, "0", "0");
+        kg_fold_flush(code, &plan->fold, plan->k, lanes, "length", "0");
     kg_code_open(code, "if (chunks > 1)");
     emit_partial(code, plan);
     kg_code_close(code);

@@ -5,6 +5,7 @@
 #include "gen/shared/emit.h"
 
 #include <stdio.h>
+#include <string.h>
 
 struct kg_fold kg_fold_of(const struct kg_nest *nest)
 {
@@ -122,8 +123,12 @@ void kg_fold_flush(struct kg_code *code, const struct kg_fold *fold, int k, int 
         return;
     }
     snprintf(total, sizeof total, "t%d", k);
-    snprintf(folded, sizeof folded, "kg_fold_%s_%s(acc%d, %d)",
-             fold->is_sum ? "sum" : kg_reduces[fold->reduce].name, suffix, k, lanes);
+    const char *name = fold->is_sum ? "sum" : kg_reduces[fold->reduce].name;
+    if (strcmp(count, "0") == 0)
+        snprintf(folded, sizeof folded, "kg_fold_%s_%s(acc%d, %d)", name, suffix, k, lanes);
+    else
+        snprintf(folded, sizeof folded, "kg_fold_few_%s_%s(acc%d, %d, %s)", name, suffix, k, lanes,
+                 count);
     if (fold->is_float_sum) {
         kg_code_line(code, "kg_two_sum(&t%d, &lost%d, %s);", k, k, folded);
         return;

@@ -39,7 +39,8 @@ void kg_fold_declare_lanes(struct kg_code *code, const struct kg_fold *fold, int
 void kg_fold_reset_lanes(struct kg_code *code, const struct kg_fold *fold, int k, int lanes);
 // Inside a loop over `lane`: accumulates variable v<k>; `step` counts the steps so far.
 void kg_fold_step(struct kg_code *code, const struct kg_fold *fold, int k);
-// Adds the lanes to the total. `count`: values accumulated; `first`: the index of the first one.
+// Adds the lanes to the total. Lanes from `count` on are in their first state; "0": that is not
+// known, where no index is searched. `first`: the index of the first value.
 void kg_fold_flush(struct kg_code *code, const struct kg_fold *fold, int k, int lanes,
                    const char *count, const char *first);
 // The result, from the total of `count` values.

@@ -160,5 +160,30 @@ static void test_nothing_is_read(void)
     check_fine("op f(x: f32[N, K]) -> (y: f32[N]) { y[i] = sum(k) x[i + 1, k] }\n", "N=3 K=0");
 }
 
+static void check_inside(const char *definition, bool expected)
+{
+    struct made made = make(definition, "N=8 K=8");
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    CHECK(made.problem && made.problem->is_inside[0] == expected);
+    unmake(&made);
+}
+
+// Statements that new sizes need not be checked for.
+static void test_inside(void)
+{
+    check_inside("op f(x: f32[N]) -> (y: f32[N]) { y[i] = exp(x[i]) + N }", true);
+    check_inside("op f(x: f32[N, K], w: f32[K, N]) -> (y: f32[N])\n"
+                 "{ y[i] = sum(k) x[i, k] * w[k, i] }",
+                 true);
+    check_inside("op f(x: f32[N], w: f32[K]) -> (y: f32[N]) { y[i] = x[i] + w[i] }", false);
+    check_inside("op f(x: f32[N]) -> (y: f32[N]) { y[i] = x[i / 2] }", false);
+    check_inside("op f(x: f32[N]) -> (y: f32[N]) { y[i] = pad(x[i], 0) }", false);
+    check_inside("op f(x: f32[N]) -> (y: f32[N]) { y[i] = sum(j <= i) x[j] }", false);
+    check_inside("op f(x: f32[N]) -> (y: f32[N]) { y[i] = x[i] + sum(j in 0..N - 4) j }", false);
+    check_inside("op f(x: f32[N]) -> (y: f32[N]) { y[i] = sum(j in 2..N) x[j] }", false);
+    check_inside("op f(x: f32[N, K]) -> (y: u8[N]) { y[i] = argmax(k) x[i, k] }", false);
+    check_inside("op f(x: i32[N], t: f32[K]) -> (y: f32[N]) { y[i] = t[x[i]] }", false);
+}
+
 TEST_MAIN(test_messages, test_places, test_affine, test_quotients, test_relations, test_inner,
-          test_nothing_is_read)
+          test_nothing_is_read, test_inside)
