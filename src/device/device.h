@@ -104,7 +104,8 @@ struct kg_launch {
     const struct kg_grid *grids;
     int grid_count;
     void **arguments;
-    void *stream; // CUDA: CUstream; NULL on the host
+    void *stream;    // CUDA: CUstream; NULL on the host
+    bool is_entered; // between backend->enter and leave
 };
 
 struct kg_backend {
@@ -131,14 +132,18 @@ struct kg_backend {
     void (*unload)(struct kg_kernel *kernel);
     enum kg_status (*launch)(const struct kg_kernel *kernel, const struct kg_launch *launch,
                              struct kg_error *error);
+    // Makes the device the thread's current one, for launches and maps that follow each other;
+    // `leave` restores what it was before. NULL, like the next one: there is no such state.
+    enum kg_status (*enter)(struct kg_device *device, bool *changed, struct kg_error *error);
+    void (*leave)(struct kg_device *device, bool changed);
     // For backends whose kernels run in this process; else NULL, like the next one. Notes the state
     // that kernels must leave as they found it: of the threads that run them, and of the process.
     enum kg_status (*watch)(struct kg_device *device, struct kg_error *error);
     // What kernels changed in it since, which is then restored: "the signals that are blocked".
     // NULL: nothing.
     const char *(*changed)(struct kg_device *device);
-    // Encodes the map of a tensor that begins at `address`; KG_ERROR_ARGUMENT names the rule of the
-    // device that it breaks. NULL: the backend has no maps.
+    // Encodes the map of a tensor that begins at `address`, between `enter` and `leave`;
+    // KG_ERROR_ARGUMENT names the rule of the device that it breaks. NULL: the backend has no maps.
     enum kg_status (*encode)(struct kg_device *device, const struct kg_map *map,
                              const void *address, struct kg_encoded_map *encoded,
                              struct kg_error *error);

@@ -23,7 +23,7 @@ struct step {
 };
 
 struct kg_prepared {
-    const struct kg_backend *backend;
+    struct kg_device *device;
     int outer; // tensors of the caller
     int tensor_count;
     struct kg_workspace workspace; // the others
@@ -75,7 +75,7 @@ static enum kg_status prepare_steps(const struct kg_built *built, const struct k
         struct step *step = &prepared->steps[i];
         step->kernel = built->kernels[i];
         enum kg_status status = KG_OK;
-        if (prepared->backend->runs_grids)
+        if (prepared->device->backend->runs_grids)
             status = prepare_grids(built, problem, i, step, error);
         if (status != KG_OK)
             return status;
@@ -112,7 +112,7 @@ enum kg_status kg_prepared_make(const struct kg_built *built, const struct kg_pr
         calloc(1, sizeof *prepared + (size_t)built->choice.count * sizeof prepared->steps[0]);
     if (!prepared)
         return kg_error_memory(error, "a kernel's launch");
-    prepared->backend = built->device->backend;
+    prepared->device = built->device;
     prepared->outer = problem->op->input_count + problem->op->output_count;
     prepared->tensor_count = problem->tensor_count;
     memcpy(prepared->sizes, problem->sizes, sizeof prepared->sizes);
@@ -162,8 +162,9 @@ static enum kg_status launch_or_renew(const struct kg_prepared *prepared, const 
                                       const struct kg_launch *launch, struct kg_graph *graph,
                                       struct kg_error *error)
 {
-    return graph ? prepared->backend->renew(graph, step->kernel, launch, error)
-                 : prepared->backend->launch(step->kernel, launch, error);
+    const struct kg_backend *backend = prepared->device->backend;
+    return graph ? backend->renew(graph, step->kernel, launch, error)
+                 : backend->launch(step->kernel, launch, error);
 }
 
 static enum kg_status run_grids(const struct kg_prepared *prepared, const struct step *step,
@@ -197,7 +198,7 @@ static enum kg_status run_grids(const struct kg_prepared *prepared, const struct
     return launch_or_renew(prepared, step, launch, graph, error);
 }
 
-// Launches in the stream; or, given a graph, updates its launches.
+// Launches in the stream; or, given a graph, updates its launches. The device was entered.
 static enum kg_status run_steps(const struct kg_prepared *prepared, void *const *tensors,
                                 void *workspace, void *stream, struct kg_graph *graph,
                                 struct kg_error *error)
@@ -212,11 +213,12 @@ static enum kg_status run_steps(const struct kg_prepared *prepared, void *const 
         .sizes = prepared->sizes,
         .strides = prepared->strides,
         .stream = stream,
+        .is_entered = true,
     };
     for (int i = 0; i < prepared->step_count; i++) {
         const struct step *step = &prepared->steps[i];
         enum kg_status status =
-            prepared->backend->runs_grids
+            prepared->device->backend->runs_grids
                 ? run_grids(prepared, step, pointers, &scratch, &launch, graph, error)
                 : launch_or_renew(prepared, step, &launch, graph, error);
         if (status != KG_OK)
@@ -225,14 +227,30 @@ static enum kg_status run_steps(const struct kg_prepared *prepared, void *const 
     return KG_OK;
 }
 
+static enum kg_status enter_and_run(const struct kg_prepared *prepared, void *const *tensors,
+                                    void *workspace, void *stream, struct kg_graph *graph,
+                                    struct kg_error *error)
+{
+    const struct kg_backend *backend = prepared->device->backend;
+    bool changed = false;
+    enum kg_status status =
+        backend->enter ? backend->enter(prepared->device, &changed, error) : KG_OK;
+    if (status != KG_OK)
+        return status;
+    status = run_steps(prepared, tensors, workspace, stream, graph, error);
+    if (backend->leave)
+        backend->leave(prepared->device, changed);
+    return status;
+}
+
 enum kg_status kg_prepared_run(const struct kg_prepared *prepared, void *const *tensors,
                                void *workspace, void *stream, struct kg_error *error)
 {
-    return run_steps(prepared, tensors, workspace, stream, NULL, error);
+    return enter_and_run(prepared, tensors, workspace, stream, NULL, error);
 }
 
 enum kg_status kg_prepared_renew(const struct kg_prepared *prepared, void *const *tensors,
                                  void *workspace, struct kg_graph *graph, struct kg_error *error)
 {
-    return run_steps(prepared, tensors, workspace, NULL, graph, error);
+    return enter_and_run(prepared, tensors, workspace, NULL, graph, error);
 }

@@ -258,7 +258,10 @@ static void boxes_are_copied(void)
                              .box = {ACROSS, DOWN},
                              .swizzle = swizzle};
         struct kg_encoded_map encoded;
+        bool changed;
+        CHECK_STATUS(backend->enter(device, &changed, &error), KG_OK, &error);
         CHECK_STATUS(backend->encode(device, &map, x, &encoded, &error), KG_OK, &error);
+        backend->leave(device, changed);
         int column = 48, row = 15, right = 0;
         void *arguments[] = {&y, &column, &row, &swizzle, &encoded};
         struct kg_grid grid = {.blocks = {1, 1, 1}, .threads = {128, 1, 1}};

@@ -183,6 +183,7 @@ EXPORT int cuCtxGetCurrent(void **context);
 int cuCtxGetCurrent(void **context)
 {
     GATE;
+    fake_driver.switches++;
     *context = stack[depth];
     return 0;
 }
@@ -395,6 +396,7 @@ int cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *address, co
                            int interleave, int swizzle, int promotion, int fill)
 {
     GATE;
+    fake_driver.encodings++;
     if ((uintptr_t)map % 64 != 0)
         return 1;
     fake_note("map type %d at +%u", type, (unsigned)((uintptr_t)address % 256));

@@ -20,6 +20,7 @@ struct fake_driver {
     int stale;                        // modules unloaded that graphs still launch functions of
     _Atomic int launches;             // of functions that are not logged, outside of graphs
     _Atomic int replays, renewals;    // of graphs, and of their nodes
+    _Atomic int switches, encodings;  // calls of cuCtxGetCurrent and cuTensorMapEncodeTiled
     const char *fail_in;              // the function that gives `result`; NULL: none
     int result;
     int broken; // what all calls give after a kernel's fault, but those that need no context

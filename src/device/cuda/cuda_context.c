@@ -79,6 +79,20 @@ enum kg_status kg_cuda_enter(struct kg_cuda_device *cuda, bool *pushed, struct k
     return result ? kg_cuda_error(&cuda->driver, result, "using the device", error) : KG_OK;
 }
 
+enum kg_status kg_cuda_begin(struct kg_device *device, bool *pushed, struct kg_error *error)
+{
+    struct kg_cuda_device *cuda = (struct kg_cuda_device *)device;
+    if (atomic_load_explicit(&cuda->context.owner, memory_order_acquire) == 0)
+        return kg_cuda_enter(cuda, pushed, error);
+    int result = kg_cuda_switch(cuda, pushed);
+    return result ? kg_cuda_error(&cuda->driver, result, "launching a kernel", error) : KG_OK;
+}
+
+void kg_cuda_end(struct kg_device *device, bool pushed)
+{
+    kg_cuda_leave((struct kg_cuda_device *)device, pushed);
+}
+
 bool kg_cuda_is_live(struct kg_cuda_device *cuda)
 {
     return cuda->ordinal >= 0 &&

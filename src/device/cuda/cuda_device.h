@@ -42,12 +42,29 @@ struct kg_cuda_context {
     bool nvml_asked;
 };
 
+// What an encoded map depends on. Empty slots have rank 0, which no map has.
+struct kg_cuda_map_key {
+    uint64_t address;
+    int64_t shape[KG_MAX_MAP_RANK], stride[KG_MAX_MAP_RANK];
+    int box[KG_MAX_MAP_RANK];
+    int element, swizzle, rank;
+};
+#define KG_CUDA_MAP_WAYS 4
+struct kg_cuda_maps {
+    _Atomic bool is_busy; // a thread looks into it; nobody waits
+    struct kg_cuda_kept_map {
+        struct kg_cuda_map_key key;
+        uint64_t words[16];
+    } kept[32][KG_CUDA_MAP_WAYS]; // by the key's hash; the last used comes first
+};
+
 struct kg_cuda_device {
     struct kg_device base;
     int ordinal; // -1: only described, not present
     struct kg_cuda_compiler compiler;
     struct kg_cuda_driver driver;
     struct kg_cuda_context context;
+    struct kg_cuda_maps maps;
 };
 
 extern const struct kg_backend kg_cuda_backend;
@@ -94,6 +111,10 @@ enum kg_status kg_cuda_refuse_described(const struct kg_cuda_device *cuda, struc
 // As kg_cuda_enter, if the driver is known to be initialised; returns the driver's result.
 int kg_cuda_switch(const struct kg_cuda_device *cuda, bool *pushed);
 void kg_cuda_leave(const struct kg_cuda_device *cuda, bool pushed);
+// For kg_backend: kg_cuda_enter, without asking the system which process this is. In a fork of one
+// that has used the driver, the driver refuses.
+enum kg_status kg_cuda_begin(struct kg_device *device, bool *pushed, struct kg_error *error);
+void kg_cuda_end(struct kg_device *device, bool pushed);
 // Does this process have a context? For calls that must not make one.
 bool kg_cuda_is_live(struct kg_cuda_device *cuda);
 // False once anything in this process has used the driver.

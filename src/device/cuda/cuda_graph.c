@@ -192,8 +192,8 @@ enum kg_status kg_cuda_renew(struct kg_graph *graph, const struct kg_kernel *ker
                              const struct kg_launch *launch, struct kg_error *error)
 {
     const struct kg_cuda_device *cuda = graph->cuda;
-    bool pushed;
-    int result = kg_cuda_switch(cuda, &pushed);
+    bool pushed = false;
+    int result = launch->is_entered ? 0 : kg_cuda_switch(cuda, &pushed);
     if (result)
         return kg_cuda_error(&cuda->driver, result, "renewing a graph", error);
     bool fits = true;

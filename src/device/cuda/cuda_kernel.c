@@ -262,8 +262,8 @@ enum kg_status kg_cuda_launch(const struct kg_kernel *kernel, const struct kg_la
     if (launch->grid_count > kernel->function_count)
         return kg_error_set(error, KG_ERROR_ARGUMENT, "%d grids, and the kernel has %d functions",
                             launch->grid_count, kernel->function_count);
-    bool pushed;
-    int result = kg_cuda_switch(cuda, &pushed);
+    bool pushed = false;
+    int result = launch->is_entered ? 0 : kg_cuda_switch(cuda, &pushed);
     if (result)
         return kg_cuda_error(driver, result, "launching a kernel", error);
     void *stream = launch->stream ? launch->stream : cuda->context.stream;

@@ -1,7 +1,12 @@
 // Tensor maps: descriptions of a tensor from which the TMA copies boxes. The driver reports only
 // that a map is invalid, so its rules are checked here first.
+//
+// What was encoded is kept for the device: maps of a tensor that stays the same, such as weights,
+// are encoded once, whatever sizes the other tensors of a plan take.
 
 #include "device/cuda/cuda_device.h"
+
+#include <string.h>
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
@@ -99,6 +104,70 @@ static enum kg_status check_map(const struct kg_map *map, const void *address,
     return KG_OK;
 }
 
+// All that the encoding depends on.
+static struct kg_cuda_map_key key_of(const struct kg_map *map, const void *address)
+{
+    struct kg_cuda_map_key key;
+    memset(&key, 0, sizeof key); // compared as bytes
+    key.address = (uintptr_t)address;
+    key.element = map->element;
+    key.swizzle = map->swizzle;
+    key.rank = map->rank;
+    for (int dim = 0; dim < map->rank; dim++) {
+        key.shape[dim] = map->shape[dim];
+        key.stride[dim] = dim > 0 ? map->stride[dim] : 0;
+        key.box[dim] = map->box[dim];
+    }
+    return key;
+}
+
+static struct kg_cuda_kept_map *set_of(struct kg_cuda_maps *maps, const struct kg_cuda_map_key *key)
+{
+    uint64_t words[sizeof *key / sizeof(uint64_t)], hash = 0;
+    memcpy(words, key, sizeof words);
+    for (size_t i = 0; i < COUNT(words); i++)
+        hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15;
+    return maps->kept[(hash >> 32) % COUNT(maps->kept)];
+}
+
+// Puts one in front of the set's first `count`, which move up by one place.
+static void put_first(struct kg_cuda_kept_map *set, int count, const struct kg_cuda_kept_map *one)
+{
+    const struct kg_cuda_kept_map first = *one;
+    memmove(set + 1, set, (size_t)count * sizeof *set);
+    set[0] = first;
+}
+
+// False if it is not known, or another thread uses the table right now.
+static bool find_kept(struct kg_cuda_maps *maps, const struct kg_cuda_map_key *key,
+                      struct kg_encoded_map *encoded)
+{
+    struct kg_cuda_kept_map *set = set_of(maps, key);
+    if (atomic_exchange_explicit(&maps->is_busy, true, memory_order_acquire))
+        return false;
+    int way = 0;
+    while (way < KG_CUDA_MAP_WAYS && memcmp(&set[way].key, key, sizeof *key) != 0)
+        way++;
+    bool found = way < KG_CUDA_MAP_WAYS;
+    if (found && way > 0)
+        put_first(set, way, &set[way]);
+    if (found)
+        memcpy(encoded->words, set[0].words, sizeof set[0].words);
+    atomic_store_explicit(&maps->is_busy, false, memory_order_release);
+    return found;
+}
+
+static void keep(struct kg_cuda_maps *maps, const struct kg_cuda_map_key *key,
+                 const struct kg_encoded_map *encoded)
+{
+    struct kg_cuda_kept_map one = {.key = *key};
+    memcpy(one.words, encoded->words, sizeof one.words);
+    if (atomic_exchange_explicit(&maps->is_busy, true, memory_order_acquire))
+        return;
+    put_first(set_of(maps, key), KG_CUDA_MAP_WAYS - 1, &one);
+    atomic_store_explicit(&maps->is_busy, false, memory_order_release);
+}
+
 static int ask_driver(const struct kg_cuda_driver *driver, const struct kg_map *map,
                       const void *address, struct kg_encoded_map *encoded)
 {
@@ -123,23 +192,21 @@ enum kg_status kg_cuda_encode(struct kg_device *device, const struct kg_map *map
 {
     struct kg_cuda_device *cuda = (struct kg_cuda_device *)device;
     const struct kg_cuda_driver *driver = &cuda->driver;
-    bool pushed;
     *encoded = (struct kg_encoded_map){{0}};
     enum kg_status status = check_map(map, address, error);
-    if (!status)
-        status = kg_cuda_enter(cuda, &pushed, error);
     if (status)
         return status;
-    if (!driver->encode_map) {
-        status = kg_error_set(error, KG_ERROR_MISSING,
-                              "the NVIDIA driver (CUDA %d.%d) has no cuTensorMapEncodeTiled. "
-                              "Install a newer one, or choose a config without tensor maps",
-                              driver->version / 1000, driver->version % 1000 / 10);
-    } else {
-        int result = ask_driver(driver, map, address, encoded);
-        if (result)
-            status = kg_cuda_error(driver, result, "the driver refuses it", error);
-    }
-    kg_cuda_leave(cuda, pushed);
-    return status;
+    if (!driver->encode_map)
+        return kg_error_set(error, KG_ERROR_MISSING,
+                            "the NVIDIA driver (CUDA %d.%d) has no cuTensorMapEncodeTiled. "
+                            "Install a newer one, or choose a config without tensor maps",
+                            driver->version / 1000, driver->version % 1000 / 10);
+    const struct kg_cuda_map_key key = key_of(map, address);
+    if (find_kept(&cuda->maps, &key, encoded))
+        return KG_OK;
+    int result = ask_driver(driver, map, address, encoded);
+    if (result)
+        return kg_cuda_error(driver, result, "the driver refuses it", error);
+    keep(&cuda->maps, &key, encoded);
+    return KG_OK;
 }
