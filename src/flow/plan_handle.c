@@ -46,7 +46,8 @@ static enum kg_status make_ready(struct kg_plan *plan, struct kg_error *error)
     plan->workspaces = kg_workspaces_create(plan->device);
     if (!plan->workspaces)
         return kg_error_memory(error, "a plan's workspace");
-    plan->replay = kg_replay_create(plan->device, plan->problem, plan->prepared);
+    if (kg_replay_pays(plan->device, plan->problem))
+        plan->replay = kg_replay_create(plan->device, plan->problem->op, plan->prepared);
     if (!plan->problem->contiguous)
         return KG_OK;
     plan->resized = kg_resized_create(plan);

@@ -41,18 +41,21 @@ struct kg_replay {
     struct lane lanes[MAX_STREAMS];
 };
 
-struct kg_replay *kg_replay_create(struct kg_device *device, const struct kg_problem *problem,
+bool kg_replay_pays(const struct kg_device *device, const struct kg_problem *problem)
+{
+    return device->backend->record_for && problem->operations < MAX_OPERATIONS &&
+           problem->read_bytes + problem->write_bytes < MAX_BYTES;
+}
+
+struct kg_replay *kg_replay_create(struct kg_device *device, const struct kg_op *op,
                                    const struct kg_prepared *prepared)
 {
-    if (!device->backend->record_for || problem->operations >= MAX_OPERATIONS ||
-        problem->read_bytes + problem->write_bytes >= MAX_BYTES)
-        return NULL;
     struct kg_replay *replay = calloc(1, sizeof *replay);
     if (!replay)
         return NULL;
     replay->device = device;
     replay->prepared = prepared;
-    replay->bytes = (size_t)(problem->op->input_count + problem->op->output_count) * sizeof(void *);
+    replay->bytes = (size_t)(op->input_count + op->output_count) * sizeof(void *);
     atomic_flag_clear(&replay->is_growing);
     for (int i = 0; i < MAX_STREAMS; i++)
         atomic_flag_clear(&replay->lanes[i].is_busy);

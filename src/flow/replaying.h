@@ -8,9 +8,11 @@
 
 struct kg_replay;
 
-// NULL if launches are as fast (the problem is not small, or the device has no such graphs), or
-// when out of memory. The device, `prepared` and the kernels outlive it.
-struct kg_replay *kg_replay_create(struct kg_device *device, const struct kg_problem *problem,
+// False if launches are as fast: the problem is not small, or the device has no such graphs.
+bool kg_replay_pays(const struct kg_device *device, const struct kg_problem *problem);
+// For executions of a problem of this op for which it pays. NULL: out of memory. The device,
+// `prepared` and the kernels outlive it.
+struct kg_replay *kg_replay_create(struct kg_device *device, const struct kg_op *op,
                                    const struct kg_prepared *prepared);
 void kg_replay_destroy(struct kg_replay *replay);
 

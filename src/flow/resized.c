@@ -15,6 +15,7 @@ enum { MOST_PROBLEMS = 8 }; // that are kept: as many threads bind new sizes at 
 struct shape {
     int64_t sizes[KG_MAX_SIZES];
     struct kg_prepared *prepared;
+    bool is_replayed;         // from the second run on
     struct kg_replay *replay; // NULL: executions are launched
     int users;                // runs under way
     uint64_t used;            // number of the run that used it last
@@ -81,9 +82,10 @@ static enum kg_status make_shape(struct kg_resized *resized, const int64_t *size
     shape->users = 1;
     enum kg_status status = kg_problem_rebind(problem, sizes, error);
     if (status == KG_OK)
-        status = kg_prepared_make(plan->built, problem, &shape->prepared, error);
+        status =
+            kg_prepared_make_like(plan->prepared, plan->built, problem, &shape->prepared, error);
     if (status == KG_OK)
-        shape->replay = kg_replay_create(plan->device, problem, shape->prepared);
+        shape->is_replayed = kg_replay_pays(plan->device, problem);
     return_problem(resized, problem);
     if (status == KG_OK)
         return KG_OK;
@@ -155,10 +157,14 @@ static struct shape *keep(struct kg_resized *resized, struct shape *shape)
     return old;
 }
 
+// A first run does nothing for runs that may not follow.
 static struct shape *take_kept(struct kg_resized *resized, const int64_t *sizes)
 {
+    const struct kg_plan *plan = resized->plan;
     pthread_mutex_lock(&resized->lock);
     struct shape *shape = find(resized, sizes);
+    if (shape && shape->is_replayed && !shape->replay && shape->users == 0)
+        shape->replay = kg_replay_create(plan->device, plan->problem->op, shape->prepared);
     if (shape) {
         shape->users++;
         shape->used = ++resized->runs;

@@ -3,7 +3,6 @@
 
 #include "gen/maps.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,8 +95,8 @@ enum kg_status kg_maps_make(struct kg_device *device, const struct kg_problem *p
     for (int n = 0; n < 2; n++)
         for (int i = 0; i < maps->count; i++) {
             int id = maps->maps[n][i].tensor;
-            snprintf(maps->names[n][i], sizeof maps->names[n][i], "%s",
-                     id == KG_MAP_SCRATCH ? "scratch" : problem->tensors[id]->name);
+            const char *name = id == KG_MAP_SCRATCH ? "scratch" : problem->tensors[id]->name;
+            strncpy(maps->names[n][i], name, sizeof maps->names[n][i] - 1);
         }
     *out = maps;
     return KG_OK;

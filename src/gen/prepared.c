@@ -47,16 +47,19 @@ static int64_t number_of(const struct kg_problem *problem, const struct kg_argum
 
 // The launch arguments of a kernel with grids.
 static enum kg_status prepare_grids(const struct kg_built *built, const struct kg_problem *problem,
-                                    int position, struct step *step, struct kg_error *error)
+                                    int position, const struct step *like, struct step *step,
+                                    struct kg_error *error)
 {
+    struct kg_argument list[KG_MAX_ARGUMENTS];
+    const struct kg_argument *arguments = like ? like->arguments : list;
     const struct kg_match *match = kg_match_again(built->choice.matches[position], problem);
-    struct kg_argument arguments[KG_MAX_ARGUMENTS];
     if (!match)
         return kg_error_memory(error, "a kernel's launch");
     match->family->grids(match, &built->choice.configs[position], &step->grids);
-    int count = step->argument_count = kg_group_arguments(&match->group, arguments);
-    step->arguments = calloc((size_t)count + 1, sizeof *step->arguments);
-    step->numbers = calloc((size_t)count + 1, sizeof *step->numbers);
+    int count = like ? like->argument_count : kg_group_arguments(&match->group, list);
+    step->argument_count = count;
+    step->arguments = malloc(((size_t)count + 1) * sizeof *step->arguments);
+    step->numbers = malloc(((size_t)count + 1) * sizeof *step->numbers);
     if (!step->arguments || !step->numbers)
         return kg_error_memory(error, "the arguments of a kernel");
     for (int i = 0; i < count; i++) {
@@ -67,7 +70,8 @@ static enum kg_status prepare_grids(const struct kg_built *built, const struct k
 }
 
 static enum kg_status prepare_steps(const struct kg_built *built, const struct kg_problem *problem,
-                                    struct kg_prepared *prepared, struct kg_error *error)
+                                    const struct kg_prepared *like, struct kg_prepared *prepared,
+                                    struct kg_error *error)
 {
     size_t scratch = 0;
     prepared->step_count = built->choice.count;
@@ -76,7 +80,7 @@ static enum kg_status prepare_steps(const struct kg_built *built, const struct k
         step->kernel = built->kernels[i];
         enum kg_status status = KG_OK;
         if (prepared->device->backend->runs_grids)
-            status = prepare_grids(built, problem, i, step, error);
+            status = prepare_grids(built, problem, i, like ? &like->steps[i] : NULL, step, error);
         if (status != KG_OK)
             return status;
         scratch = step->grids.scratch > scratch ? step->grids.scratch : scratch;
@@ -100,8 +104,9 @@ static enum kg_status keep_strides(const struct kg_problem *problem, struct kg_p
     return KG_OK;
 }
 
-enum kg_status kg_prepared_make(const struct kg_built *built, const struct kg_problem *problem,
-                                struct kg_prepared **out, struct kg_error *error)
+enum kg_status kg_prepared_make_like(const struct kg_prepared *like, const struct kg_built *built,
+                                     const struct kg_problem *problem, struct kg_prepared **out,
+                                     struct kg_error *error)
 {
     *out = NULL;
     if (problem->contiguous != built->contiguous)
@@ -118,13 +123,19 @@ enum kg_status kg_prepared_make(const struct kg_built *built, const struct kg_pr
     memcpy(prepared->sizes, problem->sizes, sizeof prepared->sizes);
     enum kg_status status = keep_strides(problem, prepared, error);
     if (status == KG_OK)
-        status = prepare_steps(built, problem, prepared, error);
+        status = prepare_steps(built, problem, like, prepared, error);
     if (status != KG_OK) {
         kg_prepared_free(prepared);
         return status;
     }
     *out = prepared;
     return KG_OK;
+}
+
+enum kg_status kg_prepared_make(const struct kg_built *built, const struct kg_problem *problem,
+                                struct kg_prepared **prepared, struct kg_error *error)
+{
+    return kg_prepared_make_like(NULL, built, problem, prepared, error);
 }
 
 void kg_prepared_free(struct kg_prepared *prepared)

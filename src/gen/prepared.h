@@ -11,6 +11,11 @@ struct kg_prepared;
 // Refers to `built` and copies what it needs of the problem.
 enum kg_status kg_prepared_make(const struct kg_built *built, const struct kg_problem *problem,
                                 struct kg_prepared **prepared, struct kg_error *error);
+// The same at other sizes than `like`, of the same `built`: what does not depend on sizes is
+// copied.
+enum kg_status kg_prepared_make_like(const struct kg_prepared *like, const struct kg_built *built,
+                                     const struct kg_problem *problem,
+                                     struct kg_prepared **prepared, struct kg_error *error);
 void kg_prepared_free(struct kg_prepared *prepared);
 
 // Bytes of memory for intermediates between kernels and for the kernels' scratch.

@@ -94,11 +94,11 @@ static void add_figures(struct kg_text *text, const struct kg_problem *problem)
 
 // What is launched with tensors so many bytes past an aligned address.
 static void add_launches(struct kg_text *text, const struct kg_built *built,
-                         const struct kg_problem *problem, int past)
+                         const struct kg_prepared *like, const struct kg_problem *problem, int past)
 {
     struct kg_prepared *prepared;
     char *tensors[KG_MAX_TENSORS];
-    CHECK_STATUS(kg_prepared_make(built, problem, &prepared, &error), KG_OK, &error);
+    CHECK_STATUS(kg_prepared_make_like(like, built, problem, &prepared, &error), KG_OK, &error);
     if (!prepared)
         return;
     for (int i = 0; i < KG_MAX_TENSORS; i++)
@@ -120,7 +120,8 @@ static void add_launches(struct kg_text *text, const struct kg_built *built,
 
 // Everything of the problem, or why there is none.
 static void describe(struct kg_text *text, const struct kg_built *built,
-                     const struct kg_problem *problem, enum kg_status status)
+                     const struct kg_prepared *like, const struct kg_problem *problem,
+                     enum kg_status status)
 {
     if (status != KG_OK) {
         kg_text_format(text, "%d: %s", (int)status, error.text);
@@ -128,17 +129,21 @@ static void describe(struct kg_text *text, const struct kg_built *built,
         return;
     }
     add_figures(text, problem);
-    add_launches(text, built, problem, 0);
-    add_launches(text, built, problem, 4);
+    add_launches(text, built, like, problem, 0);
+    add_launches(text, built, like, problem, 4);
 }
 
-static void compare(const struct kg_built *built, struct kg_problem *rebound, const int64_t *sizes)
+// `like`: of other sizes; NULL: there are none yet, and these become it.
+static void compare(const struct kg_built *built, struct kg_prepared **like,
+                    struct kg_problem *rebound, const int64_t *sizes)
 {
     struct kg_text actual = {0}, expected = {0};
     struct kg_problem *fresh;
     enum kg_status status = kg_problem_make(rebound->op, sizes, NULL, &fresh, &error);
-    describe(&expected, built, fresh, status);
-    describe(&actual, built, rebound, kg_problem_rebind(rebound, sizes, &error));
+    describe(&expected, built, NULL, fresh, status);
+    describe(&actual, built, *like, rebound, kg_problem_rebind(rebound, sizes, &error));
+    if (status == KG_OK && !*like)
+        CHECK_STATUS(kg_prepared_make(built, rebound, like, &error), KG_OK, &error);
     CHECK_TEXT(kg_text_string(&actual), kg_text_string(&expected));
     *(status == KG_OK ? &compared : &refused) += 1;
     kg_problem_free(fresh);
@@ -158,6 +163,7 @@ static int64_t draw_size(void)
 static void compare_sets(struct kg_built *built, struct kg_problem *rebound, int sets)
 {
     const struct kg_op *op = rebound->op;
+    struct kg_prepared *like = NULL;
     int64_t sizes[KG_MAX_SIZES] = {0};
     for (int i = 0; i < built->choice.count; i++)
         built->kernels[i] = &kernels[i];
@@ -166,8 +172,9 @@ static void compare_sets(struct kg_built *built, struct kg_problem *rebound, int
             sizes[s] = op->sizes[s]->is_param ? op->sizes[s]->value
                        : i % 3                ? 1 + rand_r(&seed) % 300
                                               : draw_size();
-        compare(built, rebound, sizes);
+        compare(built, &like, rebound, sizes);
     }
+    kg_prepared_free(like);
 }
 
 // Every family that takes the group, with its config by rule.
