@@ -194,10 +194,36 @@ static int64_t distinct(const struct kg_nest *nest, const struct kg_affine *map,
     return values < combinations ? values : combinations;
 }
 
+// Most accesses read all of a tensor, each dimension by an index of its own.
+static bool reads_all(const struct kg_nest *nest, const struct kg_access *access,
+                      const struct kg_layout *layout, struct box *box)
+{
+    bool used[KG_MAX_INDICES] = {false};
+    for (int a = 0; a < nest->axis_count; a++)
+        if (nest->axes[a]->relation != KG_RELATION_NONE || nest->extent[a] == 0)
+            return false;
+    *box = (struct box){.elements = 1};
+    for (int d = 0; d < access->tensor->rank; d++) {
+        const struct kg_expr *subscript = access->map[d].subscript;
+        int axis = subscript->kind == KG_EXPR_INDEX ? subscript->index->id : -1;
+        if (axis < 0 || used[axis] || nest->axes[axis]->begin ||
+            nest->extent[axis] != layout->shape[d])
+            return false;
+        used[axis] = true;
+        box->high[d] = layout->shape[d] - 1;
+        box->count[d] = layout->shape[d];
+        box->elements = saturating_product(box->elements, layout->shape[d]);
+    }
+    return true;
+}
+
 static struct box touched(const struct kg_problem *problem, const struct kg_nest *nest,
                           const struct kg_access *access)
 {
-    struct box box = {.elements = 1};
+    struct box box;
+    if (reads_all(nest, access, &problem->layouts[access->tensor->id], &box))
+        return box;
+    box = (struct box){.elements = 1};
     struct kg_scope scope;
     bool used[KG_MAX_INDICES] = {false};
     int64_t combinations = 1;

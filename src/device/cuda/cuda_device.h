@@ -49,12 +49,13 @@ struct kg_cuda_map_key {
     int box[KG_MAX_MAP_RANK];
     int element, swizzle, rank;
 };
+#define KG_CUDA_MAP_WAYS 4
 struct kg_cuda_maps {
     _Atomic bool is_busy; // a thread looks into it; nobody waits
     struct kg_cuda_kept_map {
         struct kg_cuda_map_key key;
         uint64_t words[16];
-    } kept[128]; // by the key's hash
+    } kept[32][KG_CUDA_MAP_WAYS]; // by the key's hash; the last used comes first
 };
 
 struct kg_cuda_device {

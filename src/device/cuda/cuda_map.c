@@ -121,26 +121,38 @@ static struct kg_cuda_map_key key_of(const struct kg_map *map, const void *addre
     return key;
 }
 
-static struct kg_cuda_kept_map *slot_of(struct kg_cuda_maps *maps,
-                                        const struct kg_cuda_map_key *key)
+static struct kg_cuda_kept_map *set_of(struct kg_cuda_maps *maps, const struct kg_cuda_map_key *key)
 {
     uint64_t words[sizeof *key / sizeof(uint64_t)], hash = 0;
     memcpy(words, key, sizeof words);
     for (size_t i = 0; i < COUNT(words); i++)
         hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15;
-    return &maps->kept[(hash >> 32) % COUNT(maps->kept)];
+    return maps->kept[(hash >> 32) % COUNT(maps->kept)];
+}
+
+// Puts one in front of the set's first `count`, which move up by one place.
+static void put_first(struct kg_cuda_kept_map *set, int count, const struct kg_cuda_kept_map *one)
+{
+    const struct kg_cuda_kept_map first = *one;
+    memmove(set + 1, set, (size_t)count * sizeof *set);
+    set[0] = first;
 }
 
 // False if it is not known, or another thread uses the table right now.
 static bool find_kept(struct kg_cuda_maps *maps, const struct kg_cuda_map_key *key,
                       struct kg_encoded_map *encoded)
 {
-    const struct kg_cuda_kept_map *slot = slot_of(maps, key);
+    struct kg_cuda_kept_map *set = set_of(maps, key);
     if (atomic_exchange_explicit(&maps->is_busy, true, memory_order_acquire))
         return false;
-    bool found = memcmp(&slot->key, key, sizeof *key) == 0;
+    int way = 0;
+    while (way < KG_CUDA_MAP_WAYS && memcmp(&set[way].key, key, sizeof *key) != 0)
+        way++;
+    bool found = way < KG_CUDA_MAP_WAYS;
+    if (found && way > 0)
+        put_first(set, way, &set[way]);
     if (found)
-        memcpy(encoded->words, slot->words, sizeof slot->words);
+        memcpy(encoded->words, set[0].words, sizeof set[0].words);
     atomic_store_explicit(&maps->is_busy, false, memory_order_release);
     return found;
 }
@@ -148,11 +160,11 @@ static bool find_kept(struct kg_cuda_maps *maps, const struct kg_cuda_map_key *k
 static void keep(struct kg_cuda_maps *maps, const struct kg_cuda_map_key *key,
                  const struct kg_encoded_map *encoded)
 {
-    struct kg_cuda_kept_map *slot = slot_of(maps, key);
+    struct kg_cuda_kept_map one = {.key = *key};
+    memcpy(one.words, encoded->words, sizeof one.words);
     if (atomic_exchange_explicit(&maps->is_busy, true, memory_order_acquire))
         return;
-    slot->key = *key;
-    memcpy(slot->words, encoded->words, sizeof slot->words);
+    put_first(set_of(maps, key), KG_CUDA_MAP_WAYS - 1, &one);
     atomic_store_explicit(&maps->is_busy, false, memory_order_release);
 }
 
