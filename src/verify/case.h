@@ -54,6 +54,9 @@ enum kg_status kg_cases_make(struct kg_cases *cases, const struct kg_op *instanc
 // Moves all cases of `more` to `cases`.
 enum kg_status kg_cases_take(struct kg_cases *cases, struct kg_cases *more, struct kg_error *error);
 void kg_cases_free(struct kg_cases *cases);
+// results.c. KG_ERROR_SHAPE if no case has a result: they would prove nothing.
+enum kg_status kg_cases_check_outputs(const struct kg_cases *cases, const struct kg_op *instance,
+                                      struct kg_error *error);
 // results.c. Fails if rounding decides nearly all results of ordinary inputs, because every
 // impostor would then count as the op itself. Remarks when all results are the same.
 enum kg_status kg_cases_check_results(struct kg_cases *cases, const struct kg_op *op,

@@ -316,12 +316,10 @@ static enum kg_placement place(const struct maker *maker, const int64_t *sizes, 
     return at_end ? KG_PLACED_AT_END : KG_PLACED_AT_BEGIN;
 }
 
-static enum kg_status add(struct maker *maker, const int64_t *sizes, enum kg_input_class class,
-                          bool strided, bool needed, bool *added)
+// `turn`: see kg_inputs_seed.
+static enum kg_status add_turn(struct maker *maker, const int64_t *sizes, enum kg_input_class class,
+                               int turn, bool strided, bool needed, bool *added)
 {
-    *added = false;
-    if (is_known(maker, sizes, class, strided) || !kg_inputs_class_applies(maker->instance, class))
-        return KG_OK;
     uint64_t seed = maker->seed + 1000003u * (uint64_t)maker->cases->count;
     struct request request = {
         .sizes = sizes,
@@ -330,12 +328,22 @@ static enum kg_status add(struct maker *maker, const int64_t *sizes, enum kg_inp
         .shares_memory =
             class == KG_INPUT_ZERO || class == KG_INPUT_TIES || class == KG_INPUT_WHOLE,
         .placement = place(maker, sizes, needed),
-        .seed = kg_inputs_seed(maker->instance, seed, count_class(maker->cases, class)),
+        .seed = kg_inputs_seed(maker->instance, seed, turn),
         .effort = maker->effort,
         .work = maker->work,
         .needed = needed,
     };
     return append_case(maker->cases, maker->instance, &request, added, maker->error);
+}
+
+// Unless there is such a case.
+static enum kg_status add(struct maker *maker, const int64_t *sizes, enum kg_input_class class,
+                          bool strided, bool needed, bool *added)
+{
+    *added = false;
+    if (is_known(maker, sizes, class, strided) || !kg_inputs_class_applies(maker->instance, class))
+        return KG_OK;
+    return add_turn(maker, sizes, class, count_class(maker->cases, class), strided, needed, added);
 }
 
 // A row of sizes that the goal or the caller requires: normal values, and for cheap rows also NaN,
@@ -501,17 +509,26 @@ static bool find_rich(const struct maker *maker, int64_t *sizes)
     return max > 0;
 }
 
-// A special value in each of the inputs alone, at other small sizes each time.
-static enum kg_status add_special(struct maker *maker, enum kg_input_class class)
+// Special values of each sign in each of the inputs alone, and in all, at other small sizes each
+// time; of inputs of which few elements are read also at `rich` sizes, where special ones are read.
+static enum kg_status add_special(struct maker *maker, enum kg_input_class class,
+                                  const int64_t *rich)
 {
     int64_t sizes[KG_MAX_SIZES];
-    enum kg_status status = KG_OK;
+    int turns[KG_MAX_SPECIAL_TURNS];
     bool added;
-    for (int turn = 0; turn < maker->instance->input_count && status == KG_OK; turn++) {
-        set_primes(maker, sizes, turn, turn % 2);
+    if (!kg_inputs_class_applies(maker->instance, class))
+        return KG_OK;
+    enum kg_status status = KG_OK;
+    int count = kg_inputs_special_turns(maker->instance, false, turns);
+    for (int i = 0; (i < count || i < maker->instance->input_count) && status == KG_OK; i++) {
+        set_primes(maker, sizes, i, i % 2);
         if (kg_sizes_mend(maker->instance, sizes, 0, &maker->random))
-            status = add(maker, sizes, class, false, false, &added);
+            status = add_turn(maker, sizes, class, turns[i % count], false, false, &added);
     }
+    count = rich ? kg_inputs_special_turns(maker->instance, true, turns) : 0;
+    for (int i = 0; i < count && status == KG_OK; i++)
+        status = add_turn(maker, rich, class, turns[i], false, false, &added);
     return status;
 }
 
@@ -522,11 +539,8 @@ static enum kg_status add_classes(struct maker *maker)
     int count = 0;
     if (maker->has_primes)
         memcpy(sizes[count++], maker->primes, sizeof maker->primes);
-    if (find_rich(maker, sizes[count]))
-        count++;
-    enum kg_status status = add_special(maker, KG_INPUT_INFINITE);
-    if (status == KG_OK)
-        status = add_special(maker, KG_INPUT_LARGE);
+    const int64_t *rich = find_rich(maker, sizes[count]) ? sizes[count++] : NULL;
+    enum kg_status status = KG_OK;
     bool added;
     for (int s = 0; s < count; s++) {
         for (int class = KG_INPUT_NORMAL + 1; class < KG_INPUT_CLASS_COUNT; class ++)
@@ -536,31 +550,11 @@ static enum kg_status add_classes(struct maker *maker)
             if (status == KG_OK && (class == KG_INPUT_NORMAL || class == KG_INPUT_NAN))
                 status = add(maker, sizes[s], (enum kg_input_class) class, true, false, &added);
     }
+    if (status == KG_OK)
+        status = add_special(maker, KG_INPUT_INFINITE, rich);
+    if (status == KG_OK)
+        status = add_special(maker, KG_INPUT_LARGE, rich);
     return status;
-}
-
-static bool is_empty(const struct kg_case *item)
-{
-    const struct kg_problem *problem = item->problem;
-    int64_t elements = 0;
-    for (int o = 0; o < problem->op->output_count; o++)
-        elements += problem->layouts[problem->op->input_count + o].elements;
-    return elements == 0;
-}
-
-// Cases without results prove nothing.
-static enum kg_status check_outputs(const struct kg_cases *cases, const struct kg_op *instance,
-                                    struct kg_error *error)
-{
-    int empty = 0;
-    for (int c = 0; c < cases->count; c++)
-        empty += is_empty(cases->items[c]);
-    if (cases->count > 0 && empty < cases->count)
-        return KG_OK;
-    return kg_error_set(error, KG_ERROR_SHAPE,
-                        "no sizes were found for which %s has a result%s%s; give some in its goal: "
-                        "verify ...",
-                        instance->name, cases->remarks[0] ? "; " : "", cases->remarks);
 }
 
 enum kg_status kg_cases_make(struct kg_cases *cases, const struct kg_op *instance,
@@ -585,6 +579,6 @@ enum kg_status kg_cases_make(struct kg_cases *cases, const struct kg_op *instanc
     if (status == KG_OK)
         status = add_classes(&maker);
     if (status == KG_OK)
-        status = check_outputs(cases, instance, error);
+        status = kg_cases_check_outputs(cases, instance, error);
     return status == KG_OK ? kg_cases_fill(cases, policy->cancel, error) : status;
 }

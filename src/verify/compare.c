@@ -31,7 +31,9 @@ struct output {
     double absolute;
     double rms_limit;
     // Sums are in units of the largest value, so that squares do not overflow.
-    double unit;
+    double unit;        // a power of two
+    double per_unit;    // 1 / unit, exactly
+    double edge;        // numbers from here on overflow the dtype
     double errors;      // sum of squared errors
     double unavoidable; // sum of squared unavoidable errors
     int64_t decided;
@@ -57,6 +59,8 @@ static void set_tolerance(struct output *output)
         count++;
     }
     output->unit = largest >= DBL_MIN ? kg_rounding_power_below(largest) : 1;
+    output->per_unit = 1 / output->unit;
+    output->edge = info->largest + kg_rounding_half_step(output->dtype, info->largest);
     double scale = count ? sqrt(squares / (double)count) : 0;
     output->exact = !given->given;
     output->relative = given->given ? given->relative : info->relative;
@@ -114,25 +118,24 @@ static void say_element(const struct output *output, const struct place *place, 
 static double judge_real(struct output *output, double r, double slack, double got, double *allowed)
 {
     double tolerance = output->relative * fabs(r) + output->absolute;
-    *allowed = tolerance + kg_rounding_half_step(output->dtype, r) + slack;
+    double half_step = kg_rounding_half_step(output->dtype, r);
+    *allowed = tolerance + half_step + slack;
     const struct kg_dtype_info *info = &kg_dtypes[output->dtype];
     if (isnan(r))
         return isnan(got) ? 0 : INFINITY;
     if (isinf(r))
         return (info->has_infinity ? r == got : isnan(got)) ? 0 : INFINITY;
-    // Numbers from here on overflow the dtype.
-    double edge = info->largest + kg_rounding_half_step(output->dtype, info->largest);
     double unsure = tolerance + slack;
     if (!isfinite(got)) { // correct if the true value may overflow, infinities on the same side
         double past = info->has_infinity ? (got > 0 ? r : -r) : fabs(r);
         bool overflows = info->has_infinity ? isinf(got) : isnan(got);
-        return overflows && past + unsure >= edge ? 0 : INFINITY;
+        return overflows && past + unsure >= output->edge ? 0 : INFINITY;
     }
     double error = fabs(got - r);
     if (fabs(r) > info->largest)
-        return error <= *allowed && fabs(r) - unsure <= edge ? 0 : INFINITY;
-    double scaled = error / output->unit;
-    double unavoidable = (kg_rounding_half_step(output->dtype, r) + slack) / output->unit;
+        return error <= *allowed && fabs(r) - unsure <= output->edge ? 0 : INFINITY;
+    double scaled = error * output->per_unit;
+    double unavoidable = (half_step + slack) * output->per_unit;
     output->errors += scaled * scaled;
     output->unavoidable += unavoidable * unavoidable;
     output->decided++;

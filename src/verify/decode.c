@@ -32,24 +32,34 @@ static const float *table_of(enum kg_dtype dtype)
     return made;
 }
 
+// Sets to[i], for all i, to the element at `place`, which may depend on i.
+#define DECODE(place)                                                                              \
+    const struct kg_dtype_info *info = &kg_dtypes[dtype];                                          \
+    bool is_narrow = info->is_float && (info->bits == TABLE_BITS || info->bits == 8);              \
+    const float *table = is_narrow ? table_of(dtype) : NULL;                                       \
+    if (table && info->bits == TABLE_BITS)                                                         \
+        for (int64_t i = 0; i < count; i++)                                                        \
+            to[i] = (double)table[((const uint16_t *)data)[place]];                                \
+    else if (table)                                                                                \
+        for (int64_t i = 0; i < count; i++)                                                        \
+            to[i] = (double)table[((const uint8_t *)data)[place]];                                 \
+    else if (info->is_float && info->bits == 32)                                                   \
+        for (int64_t i = 0; i < count; i++)                                                        \
+            to[i] = (double)((const float *)data)[place];                                          \
+    else                                                                                           \
+        for (int64_t i = 0; i < count; i++)                                                        \
+            to[i] = kg_dtype_load(dtype, data, (size_t)(place));
+
 void kg_decode_reals(enum kg_dtype dtype, const void *data, int64_t at, int64_t stride,
                      int64_t count, double *to)
 {
-    const struct kg_dtype_info *info = &kg_dtypes[dtype];
-    bool is_narrow = info->is_float && (info->bits == TABLE_BITS || info->bits == 8);
-    const float *table = is_narrow ? table_of(dtype) : NULL;
-    if (table && info->bits == TABLE_BITS)
-        for (int64_t i = 0; i < count; i++)
-            to[i] = (double)table[((const uint16_t *)data)[at + i * stride]];
-    else if (table)
-        for (int64_t i = 0; i < count; i++)
-            to[i] = (double)table[((const uint8_t *)data)[at + i * stride]];
-    else if (info->is_float && info->bits == 32)
-        for (int64_t i = 0; i < count; i++)
-            to[i] = (double)((const float *)data)[at + i * stride];
-    else
-        for (int64_t i = 0; i < count; i++)
-            to[i] = kg_dtype_load(dtype, data, (size_t)(at + i * stride));
+    DECODE(at + i * stride)
+}
+
+void kg_decode_chosen(enum kg_dtype dtype, const void *data, const int64_t *at, int64_t count,
+                      double *to)
+{
+    DECODE(at[i])
 }
 
 void kg_decode_integers(enum kg_dtype dtype, const void *data, int64_t at, int64_t stride,

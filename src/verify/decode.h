@@ -9,6 +9,9 @@
 
 void kg_decode_reals(enum kg_dtype dtype, const void *data, int64_t at, int64_t stride,
                      int64_t count, double *to);
+// Elements `at[0]`, `at[1]` and so on.
+void kg_decode_chosen(enum kg_dtype dtype, const void *data, const int64_t *at, int64_t count,
+                      double *to);
 void kg_decode_integers(enum kg_dtype dtype, const void *data, int64_t at, int64_t stride,
                         int64_t count, int64_t *to);
 

@@ -19,6 +19,10 @@
 #define RUN 256                                // elements that are selected, then copied
 #define MOST_SCALARS 2                         // elements of a tensor
 #define MOST_SELECTED 4096 // special elements of a tensor of which few elements are read
+// Signs of special values of one tensor alone: each of both, and both where few elements are read.
+#define SIGNS 2
+#define SELECTED_ROUNDS 3
+#define ROUNDS (SIGNS * SELECTED_ROUNDS) // until all come again
 
 const char *const kg_input_class_names[KG_INPUT_CLASS_COUNT] = {
     [KG_INPUT_NORMAL] = "normal values",
@@ -226,12 +230,14 @@ static void fill_large(const struct table *table, const struct kg_layout *layout
 
 // ---- Special values over what is there
 
-static double special(const struct kg_input_source *source, struct kg_random *random)
+// `sign` is 1 or -1, or 0 for either.
+static double special(const struct kg_input_source *source, int sign, struct kg_random *random)
 {
-    double sign = kg_random_next(random) & 1 ? 1 : -1;
+    int drawn = kg_random_next(random) & 1 ? 1 : -1;
+    sign = sign ? sign : drawn;
     if (source->class == KG_INPUT_LARGE) // two of them may be added up
         return sign * kg_dtypes[source->dtype].largest * kg_random_between(random, 0.26, 0.45);
-    return source->class == KG_INPUT_NAN ? NAN : sign * INFINITY;
+    return source->class == KG_INPUT_NAN ? NAN : sign * (double)INFINITY;
 }
 
 static int count_floats(const struct kg_op *op)
@@ -244,13 +250,52 @@ static int count_floats(const struct kg_op *op)
 
 uint64_t kg_inputs_seed(const struct kg_op *op, uint64_t seed, int turn)
 {
-    uint64_t turns = (uint64_t)count_floats(op) + 1;
+    uint64_t turns = ((uint64_t)count_floats(op) + 1) * ROUNDS;
     return seed - seed % turns + (uint64_t)turn % turns;
 }
 
+// Which tensor of floats is special alone; as many as there are: all are, a little.
 static uint64_t turn_of(const struct kg_op *op, uint64_t seed)
 {
     return seed % ((uint64_t)count_floats(op) + 1);
+}
+
+static uint64_t round_of(const struct kg_op *op, uint64_t seed)
+{
+    return seed / ((uint64_t)count_floats(op) + 1) % ROUNDS;
+}
+
+static bool is_alone(const struct kg_op *op, const struct kg_input_source *source, uint64_t seed)
+{
+    return turn_of(op, seed) == (uint64_t)source->before;
+}
+
+// An infinity shows in a result only where no infinity of the other sign meets it, and where no
+// search or sum has made everything NaN: special values of one tensor alone have one sign.
+static int special_sign(const struct kg_op *op, const struct kg_input_source *source, uint64_t seed)
+{
+    uint64_t round = round_of(op, seed);
+    if (!is_alone(op, source, seed) || (source->uses.selected && round % SELECTED_ROUNDS == 2))
+        return 0;
+    return round % (source->uses.selected ? SELECTED_ROUNDS : SIGNS) == 0 ? -1 : 1;
+}
+
+int kg_inputs_special_turns(const struct kg_op *op, bool selected_only, int *turns)
+{
+    int count = 0, floats = 0, all = count_floats(op);
+    for (int i = 0; i < op->input_count; i++) {
+        if (!kg_dtypes[op->tensors[i]->type.dtype].is_float)
+            continue;
+        struct kg_input_uses uses;
+        kg_input_uses_find(op, NULL, i, &uses);
+        for (int round = 0; round < (uses.selected ? SELECTED_ROUNDS : SIGNS); round++)
+            if (uses.selected || !selected_only)
+                turns[count++] = floats + round * (all + 1);
+        floats++;
+    }
+    if (!selected_only)
+        turns[count++] = all;
+    return count;
 }
 
 static int64_t at_least_one(int64_t count, int64_t most)
@@ -264,22 +309,21 @@ static int64_t at_least_one(int64_t count, int64_t most)
 static int64_t count_special(const struct kg_op *op, const struct kg_input_source *source,
                              uint64_t seed, int64_t elements)
 {
-    uint64_t turn = turn_of(op, seed);
-    if (source->uses.selected && turn == (uint64_t)source->before)
+    if (source->uses.selected && is_alone(op, source, seed))
         return at_least_one(elements / 4, MOST_SELECTED);
-    if (source->class != KG_INPUT_NAN && turn < (uint64_t)count_floats(op))
-        return turn == (uint64_t)source->before;
+    if (source->class != KG_INPUT_NAN && turn_of(op, seed) < (uint64_t)count_floats(op))
+        return is_alone(op, source, seed);
     return at_least_one(elements / 16, 6);
 }
 
 static void sprinkle(const struct kg_input_source *source, const struct kg_layout *layout, int rank,
-                     int64_t count, struct kg_random *random, void *data)
+                     int64_t count, int sign, struct kg_random *random, void *data)
 {
     for (int64_t i = 0; i < count && layout->elements > 0; i++) {
         int64_t place[KG_MAX_RANK];
         for (int d = 0; d < rank; d++)
             place[d] = (int64_t)kg_random_below(random, (uint64_t)layout->shape[d]);
-        double value = special(source, random);
+        double value = special(source, sign, random);
         if (!kg_input_allowed(source, value))
             value = -value;
         if (kg_input_allowed(source, value))
@@ -345,11 +389,11 @@ static void fill(const struct kg_problem *problem, int tensor, enum kg_input_cla
         return;
     if (class == KG_INPUT_NAN || class == KG_INPUT_INFINITE || class == KG_INPUT_LARGE)
         sprinkle(&source, layout, rank, count_special(problem->op, &source, seed, layout->elements),
-                 &random, data);
+                 special_sign(problem->op, &source, seed), &random, data);
     if (class == KG_INPUT_ZERO && layout->elements <= MOST_SCALARS)
         fill_zeros(&source, layout, rank, turn_of(problem->op, seed), data);
     // Rows of all factors at once would make every result NaN.
-    bool in_turn = !source.uses.combined || turn_of(problem->op, seed) == (uint64_t)source.before;
+    bool in_turn = !source.uses.combined || is_alone(problem->op, &source, seed);
     if (class == KG_INPUT_ROWS && source.uses.searched && in_turn)
         fill_rows(&source, layout, rank, data);
 }

@@ -10,10 +10,18 @@ static int64_t wrapping(uint64_t bits)
     return (int64_t)bits; // modulo 2^64 with gcc and clang
 }
 
+// Dividing numbers of 32 bits takes a fraction of the time.
+static bool are_small(int64_t a, int64_t b)
+{
+    return ((uint64_t)a | (uint64_t)b) <= UINT32_MAX;
+}
+
 static int64_t floor_divide(int64_t a, int64_t b)
 {
     if (b == 0)
         return 0;
+    if (are_small(a, b))
+        return (uint32_t)a / (uint32_t)b;
     if (b == -1)
         return wrapping(0 - (uint64_t)a);
     return a / b - (a % b != 0 && (a < 0) != (b < 0));
@@ -23,6 +31,8 @@ static int64_t floor_modulo(int64_t a, int64_t b)
 {
     if (b == 0 || b == -1)
         return 0;
+    if (are_small(a, b))
+        return (uint32_t)a % (uint32_t)b;
     int64_t rest = a % b;
     return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
@@ -53,7 +63,8 @@ static int64_t shift_right(int64_t a, int64_t count)
     return floor_divide(a, (int64_t)1 << count);
 }
 
-static int64_t apply(enum kg_function function, int64_t a, int64_t b, int64_t c)
+static inline __attribute__((always_inline)) int64_t apply(enum kg_function function, int64_t a,
+                                                           int64_t b, int64_t c)
 {
     switch (function) {
     case KG_FN_ADD:
@@ -136,24 +147,41 @@ static double undecided(enum kg_function function, const int64_t values[3], cons
     return a && b && c ? 0 : INFINITY;
 }
 
-// Frequent functions have specialised loops; the others use the switch.
+// A loop for one function, in which the switch of `apply` is decided.
+#define LOOP(function)                                                                             \
+    case function:                                                                                 \
+        for (int i = 0; i < lanes; i++)                                                            \
+            result[i] = apply(function, a[i], b[i], c[i]);                                         \
+        break;
+
+// Frequent functions have loops of their own; the others use the switch for each lane.
 void kg_integers_apply(enum kg_function function, int64_t *result, double *slack,
                        const int64_t *const *arguments, const double *const *slacks, int lanes)
 {
     const int64_t *a = arguments[0], *b = arguments[1], *c = arguments[2];
     switch (function) {
-    case KG_FN_ADD:
-        for (int i = 0; i < lanes; i++)
-            result[i] = wrapping((uint64_t)a[i] + (uint64_t)b[i]);
-        break;
-    case KG_FN_SUB:
-        for (int i = 0; i < lanes; i++)
-            result[i] = wrapping((uint64_t)a[i] - (uint64_t)b[i]);
-        break;
-    case KG_FN_MUL:
-        for (int i = 0; i < lanes; i++)
-            result[i] = wrapping((uint64_t)a[i] * (uint64_t)b[i]);
-        break;
+        LOOP(KG_FN_ADD)
+        LOOP(KG_FN_SUB)
+        LOOP(KG_FN_MUL)
+        LOOP(KG_FN_DIV)
+        LOOP(KG_FN_MOD)
+        LOOP(KG_FN_LT)
+        LOOP(KG_FN_LE)
+        LOOP(KG_FN_GT)
+        LOOP(KG_FN_GE)
+        LOOP(KG_FN_EQ)
+        LOOP(KG_FN_NE)
+        LOOP(KG_FN_AND)
+        LOOP(KG_FN_OR)
+        LOOP(KG_FN_NOT)
+        LOOP(KG_FN_BIT_AND)
+        LOOP(KG_FN_BIT_OR)
+        LOOP(KG_FN_BIT_XOR)
+        LOOP(KG_FN_SHIFT_LEFT)
+        LOOP(KG_FN_SHIFT_RIGHT)
+        LOOP(KG_FN_WHERE)
+        LOOP(KG_FN_MIN)
+        LOOP(KG_FN_MAX)
     default:
         for (int i = 0; i < lanes; i++)
             result[i] = apply(function, a[i], b[i], c[i]);

@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+#define FAR ((int64_t)1 << 62) // beyond all subscripts inside a tensor
+
 static bool is_lane_axis(const struct kg_pass *pass, int axis)
 {
     return axis >= pass->lane_axis && axis < pass->lane_end;
@@ -36,6 +38,13 @@ static int64_t lane_share(const struct kg_frame *frame, const struct kg_subscrip
     return share;
 }
 
+// Does every lane have a subscript of its own, from a register?
+static bool is_gathered(const struct kg_frame *frame, const struct kg_subscript *subscript)
+{
+    const struct kg_pass *pass = frame->pass;
+    return subscript->reg >= 0 && pass->steps[pass->registers[subscript->reg].step].varying;
+}
+
 static void update_dimension(struct kg_frame *frame, const struct kg_read *read, int d,
                              struct kg_view *view)
 {
@@ -44,8 +53,7 @@ static void update_dimension(struct kg_frame *frame, const struct kg_read *read,
     view->low[d] = view->high[d] = 0;
     memset(view->share[d], 0, sizeof view->share[d]);
     if (subscript->reg >= 0) {
-        const struct kg_pass *pass = frame->pass;
-        view->scattered |= pass->steps[pass->registers[subscript->reg].step].varying;
+        view->scattered |= is_gathered(frame, subscript);
         return;
     }
     for (int i = 0; i < frame->lanes; i++) {
@@ -86,17 +94,22 @@ static int64_t common_part(const struct kg_frame *frame, const struct kg_subscri
     return value;
 }
 
-// The base address, if all lanes stay inside the field's box.
+// The base address of the subscripts that are not gathered, if all lanes stay inside the field's
+// box there. The view's offsets are those of its lanes.
 static bool find_base(const struct kg_frame *frame, const struct kg_read *read,
                       const struct kg_view *view, int64_t *base)
 {
     const struct kg_field *field = &frame->program->fields[read->field];
     int64_t address = 0;
-    if (view->scattered || field->count == 0)
+    if (field->count == 0)
         return false;
     for (int d = 0; d < read->rank; d++) {
-        int64_t place = common_part(frame, &read->subscripts[d]) - field->low[d];
-        if (place + view->low[d] < 0 || place + view->high[d] >= field->extent[d])
+        if (is_gathered(frame, &read->subscripts[d]))
+            continue;
+        // A register may hold any number.
+        int64_t place = plus(common_part(frame, &read->subscripts[d]), -field->low[d]);
+        if (place < -FAR || place > FAR || place + view->low[d] < 0 ||
+            place + view->high[d] >= field->extent[d])
             return false;
         address += place * field->stride[d];
     }
@@ -109,26 +122,21 @@ static bool find_base(const struct kg_frame *frame, const struct kg_read *read,
 static void add_subscript(const struct kg_frame *frame, const struct kg_read *read, int d,
                           int lanes, int64_t *addresses)
 {
-    const struct kg_pass *pass = frame->pass;
     const struct kg_field *field = &frame->program->fields[read->field];
     const struct kg_subscript *subscript = &read->subscripts[d];
     int64_t low = field->low[d], last = low + field->extent[d] - 1, stride = field->stride[d];
-    bool gathers = subscript->reg >= 0 && pass->steps[pass->registers[subscript->reg].step].varying;
+    bool gathers = is_gathered(frame, subscript);
     int64_t common = gathers ? 0 : common_part(frame, subscript);
     const int64_t *shares =
         gathers ? frame->integer[subscript->reg] : frame->views[read->slot].share[d];
     for (int i = 0; i < lanes; i++) {
         int64_t place = plus(common, shares[i]);
-        if (addresses[i] < 0)
-            continue;
-        if (read->pad >= 0 && (place < 0 || place >= field->shape[d])) {
-            addresses[i] = -1;
-            continue;
-        }
+        bool pads = read->pad >= 0 && (place < 0 || place >= field->shape[d]);
         // Outside without a pad: the nearest element.
         place = place > last ? last : place;
         place = place < low ? low : place;
-        addresses[i] += (place - low) * stride;
+        int64_t address = addresses[i] + (place - low) * stride;
+        addresses[i] = addresses[i] < 0 || pads ? -1 : address;
     }
 }
 
@@ -158,6 +166,14 @@ static int64_t integer_at(const struct kg_field *field, int64_t address)
                : field->integer[address];
 }
 
+static bool are_inside(const int64_t *addresses, int lanes)
+{
+    int64_t least = 0;
+    for (int i = 0; i < lanes; i++)
+        least = addresses[i] < least ? addresses[i] : least;
+    return least == 0;
+}
+
 static void read_scattered(struct kg_frame *frame, const struct kg_step *step, int lanes,
                            double *slack)
 {
@@ -165,11 +181,21 @@ static void read_scattered(struct kg_frame *frame, const struct kg_step *step, i
     const struct kg_field *field = &frame->program->fields[read->field];
     double *real = frame->real[step->result];
     int64_t *integer = frame->integer[step->result];
-    int64_t addresses[KG_LANES];
+    const struct kg_view *view = &frame->views[read->slot];
+    int64_t addresses[KG_LANES], base;
+    bool inside = find_base(frame, read, view, &base); // but for what is gathered
     for (int i = 0; i < lanes; i++)
-        addresses[i] = field->count == 0 ? -1 : 0;
+        addresses[i] = field->count == 0 ? -1 : inside ? base + view->offset[i] : 0;
     for (int d = 0; d < read->rank; d++)
-        add_subscript(frame, read, d, lanes, addresses);
+        if (!inside || is_gathered(frame, &read->subscripts[d]))
+            add_subscript(frame, read, d, lanes, addresses);
+    if (real && !slack && are_inside(addresses, lanes)) {
+        if (field->raw)
+            kg_decode_chosen(field->tensor->type.dtype, field->raw, addresses, lanes, real);
+        for (int i = 0; i < lanes && !field->raw; i++)
+            real[i] = field->real[addresses[i]];
+        return;
+    }
     for (int i = 0; i < lanes; i++) {
         int64_t address = addresses[i];
         bool outside = address < 0, pads = outside && read->pad >= 0;
@@ -205,16 +231,19 @@ static void read_raw(const struct kg_frame *frame, const struct kg_step *step,
     double *real = frame->real[step->result];
     enum kg_dtype dtype = field->tensor->type.dtype;
     int64_t at = base + view->offset[0];
-    if (field->is_real && view->contiguous)
+    if (field->is_real && view->contiguous) {
         kg_decode_reals(dtype, field->raw, at, 1, lanes, real);
-    else if (view->contiguous)
+    } else if (view->contiguous) {
         kg_decode_integers(dtype, field->raw, at, 1, lanes, frame->integer[step->result]);
-    else if (field->is_real)
+    } else if (field->is_real) {
+        int64_t addresses[KG_LANES];
         for (int i = 0; i < lanes; i++)
-            real[i] = real_at(field, base + view->offset[i]);
-    else
+            addresses[i] = base + view->offset[i];
+        kg_decode_chosen(dtype, field->raw, addresses, lanes, real);
+    } else {
         for (int i = 0; i < lanes; i++)
             frame->integer[step->result][i] = integer_at(field, base + view->offset[i]);
+    }
 }
 
 void kg_view_read(struct kg_frame *frame, const struct kg_step *step, int lanes)
@@ -225,7 +254,7 @@ void kg_view_read(struct kg_frame *frame, const struct kg_step *step, int lanes)
     bool has_slack = frame->pass->registers[step->result].has_slack;
     double *slack = has_slack ? frame->slack[step->result] : NULL;
     int64_t base;
-    if (read->uncertain || !find_base(frame, read, view, &base)) {
+    if (read->uncertain || view->scattered || !find_base(frame, read, view, &base)) {
         read_scattered(frame, step, lanes, slack);
         return;
     }

@@ -9,6 +9,29 @@
 // Of the results of ordinary inputs, at least this fraction must be decidable.
 #define LEAST_DECIDED 0.1
 
+static bool is_empty(const struct kg_case *item)
+{
+    const struct kg_problem *problem = item->problem;
+    int64_t elements = 0;
+    for (int o = 0; o < problem->op->output_count; o++)
+        elements += problem->layouts[problem->op->input_count + o].elements;
+    return elements == 0;
+}
+
+enum kg_status kg_cases_check_outputs(const struct kg_cases *cases, const struct kg_op *instance,
+                                      struct kg_error *error)
+{
+    int empty = 0;
+    for (int c = 0; c < cases->count; c++)
+        empty += is_empty(cases->items[c]);
+    if (cases->count > 0 && empty < cases->count)
+        return KG_OK;
+    return kg_error_set(error, KG_ERROR_SHAPE,
+                        "no sizes were found for which %s has a result%s%s; give some in its goal: "
+                        "verify ...",
+                        instance->name, cases->remarks[0] ? "; " : "", cases->remarks);
+}
+
 // Counts elements whose slack is small compared with the output's largest value.
 static double count_decided(const struct kg_expected *expected)
 {

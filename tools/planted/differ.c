@@ -6,7 +6,7 @@
 // "same": bit for bit, but for the sign of zeros and the bits of NaN. "tolerated RATIO": within the
 // tolerances of the dtypes, without what the formula's own rounding adds. "differs".
 
-#define DIFFER_CLASSES 8
+#define DIFFER_CLASSES 10
 #define DIFFER_BYTES ((int64_t)1 << 31)
 
 static uint64_t differ_state = 88172645463325252u;
@@ -39,6 +39,10 @@ static double differ_real(int kind, int class)
         return sign * (double)(differ_draw() % 5);
     case 6: // eighths, that sums keep exactly
         return sign * (double)(differ_draw() % 64) / 8;
+    case 7: // infinities of one sign, which nothing makes NaN
+        return chance < 25 ? -INFINITY : sign * part;
+    case 8:
+        return chance < 25 ? INFINITY : sign * part;
     default:
         return sign * ldexp(part, (int)(differ_draw() % 9) - 4);
     }

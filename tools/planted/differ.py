@@ -10,7 +10,7 @@ import subprocess
 
 HARMLESS, TOLERATED, SHOWS = "harmless here", "within tolerance", "shows"
 SMALL_ROWS = 6
-ROUNDS = 24  # of inputs for a row of sizes
+ROUNDS = 30  # of inputs for a row of sizes
 LARGE_ROUNDS = 2
 SECONDS = 300
 

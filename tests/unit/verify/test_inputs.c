@@ -208,26 +208,66 @@ static void pairs_of_limits(void)
     release(&z);
 }
 
-// One special value in one input, by turns, then some in all.
+struct infinities {
+    int negative, positive;
+};
+
+static struct infinities count_infinities(const char *text, const char *sizes, int tensor,
+                                          uint64_t seed)
+{
+    struct infinities found = {0, 0};
+    struct filled filled = fill(text, sizes, tensor, KG_INPUT_INFINITE, seed);
+    for (int64_t n = 0; n < filled.count; n++) {
+        found.negative += real(&filled, n) == -INFINITY;
+        found.positive += real(&filled, n) == INFINITY;
+    }
+    release(&filled);
+    return found;
+}
+
+// One special value in one input, by turns, then some in all. The one has the other sign the next
+// time round.
 static void special_by_turns(void)
 {
     const char *text =
         "op f(x: f32[N], i: i32[N], z: f16[N]) -> (y: f32[N]) { y[n] = x[n] + z[n] }";
     struct made made = make(text, "N=100");
     CHECK_STATUS(made.status, KG_OK, &made.error);
-    for (int turn = 0; turn < 9; turn++) {
+    for (int turn = 0; turn < 36; turn++) {
         uint64_t seed = kg_inputs_seed(made.op, 12345678901, turn);
-        int found[2];
+        CHECK(seed > 12345678901 - 18 && seed < 12345678901 + 18);
         for (int input = 0; input < 2; input++) {
-            struct filled filled = fill(text, "N=100", 2 * input, KG_INPUT_INFINITE, seed);
-            found[input] = 0;
-            for (int64_t n = 0; n < filled.count; n++)
-                found[input] += isinf(real(&filled, n)) != 0;
-            release(&filled);
+            struct infinities found = count_infinities(text, "N=100", 2 * input, seed);
+            int count = found.negative + found.positive;
+            CHECK(turn % 3 == 2 ? count > 1 : count == (turn % 3 == input));
+            if (turn % 3 == input)
+                CHECK(found.negative == (turn / 3 % 2 == 0));
         }
-        CHECK(seed > 12345678901 - 3 && seed < 12345678901 + 3);
-        CHECK(turn % 3 == 2 ? found[0] > 1 && found[1] > 1
-                            : found[turn % 3] == 1 && found[1 - turn % 3] == 0);
+    }
+    unmake(&made);
+}
+
+// A quarter of a tensor of which few elements are read: of each sign in turn, and of both.
+static void special_where_selected(void)
+{
+    const char *text =
+        "op f(x: f16[P, D], i: i32[P], z: f16[P]) -> (y: f16[P]) { y[p] = x[p, i[p]] + z[p] }";
+    struct made made = make(text, "P=20 D=30");
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    int turns[KG_MAX_SPECIAL_TURNS];
+    CHECK(kg_inputs_special_turns(made.op, true, turns) == 3);
+    for (int i = 0; i < 3; i++) {
+        struct infinities found =
+            count_infinities(text, "P=20 D=30", 0, kg_inputs_seed(made.op, 98765432109, turns[i]));
+        CHECK((found.negative > 100) == (i == 0));
+        CHECK((found.positive > 100) == (i == 1));
+        CHECK(found.negative + found.positive > 100);
+    }
+    CHECK(kg_inputs_special_turns(made.op, false, turns) == 6);
+    for (int i = 3; i < 5; i++) {
+        uint64_t seed = kg_inputs_seed(made.op, 98765432109, turns[i]);
+        struct infinities found = count_infinities(text, "P=20 D=30", 2, seed);
+        CHECK(found.negative == (i == 3) && found.positive == (i == 4));
     }
     unmake(&made);
 }
@@ -473,5 +513,6 @@ static void speed(void)
 }
 
 TEST_MAIN(which_apply, indices_outside, counts_of_shifts, rows, limits, pairs_of_limits,
-          special_by_turns, zeros_by_turns, close_values, long_products, tiny_values, halves,
-          truths, rows_differ, large_like_small, large_views, same_everywhere, speed)
+          special_by_turns, special_where_selected, zeros_by_turns, close_values, long_products,
+          tiny_values, halves, truths, rows_differ, large_like_small, large_views, same_everywhere,
+          speed)

@@ -82,12 +82,12 @@ static enum kg_status pick(void *user, const struct kg_problem *problem, void *c
 }
 
 static void try_losing(const char *text, const char *sizes, subject_run *run,
-                       double (*lose)(double value))
+                       double (*lose)(double value), int faults)
 {
     struct losing user = {.lose = lose};
     struct made made = make(text, sizes);
     CHECK_STATUS(made.status, KG_OK, &made.error);
-    for (user.fault = 0; user.fault < 2; user.fault++)
+    for (user.fault = 0; user.fault <= faults; user.fault++)
         for (uint64_t seed = 1; seed <= SEEDS; seed++) {
             const struct kg_policy policy = {.seed = seed};
             struct kg_verdict verdict = judge(made.op, &policy, run, &user);
@@ -100,7 +100,7 @@ static void try_losing(const char *text, const char *sizes, subject_run *run,
 
 static void try_both(const char *text, const char *sizes, subject_run *run)
 {
-    try_losing(text, sizes, run, NULL);
+    try_losing(text, sizes, run, NULL, 1);
 }
 
 static void rows_of_one(void)
@@ -126,7 +126,105 @@ static void chosen_elements(void)
         try_losing("op f(score: f16[P, D], x: f16[P, D]) -> (y: f16[P])\n"
                    "{ best[p] = argmax(d) score[p, d]\n  y[p] = x[p, best[p]] }\n"
                    "goal { verify P D = 7 513, 65 1024 }",
-                   "P=264 D=163", pick, losses[i]);
+                   "P=264 D=163", pick, losses[i], 1);
 }
 
-TEST_MAIN(rows_of_one, signs_of_zero, chosen_elements)
+// l[p] = m[p] + log(sum(d) exp(x[p, d] - m[p])) - x[p, id[p]] with m[p] = max(d) x[p, d], or their
+// mean. Infinite where the chosen element is -inf, and no element of any row is +inf: one such row
+// makes the mean NaN.
+static double cross_entropy_of(const struct kg_problem *problem, void *const *tensors, int64_t p)
+{
+    int64_t length = problem->layouts[0].shape[1];
+    double most = -INFINITY, sum = 0;
+    for (int turn = 0; turn < 2; turn++)
+        for (int64_t d = 0; d < length; d++) {
+            double value = get(problem, tensors, 0, p, d);
+            most = turn || isnan(most) || value <= most ? most : value;
+            sum += turn ? exp(value - most) : 0;
+        }
+    int64_t chosen = ((const int32_t *)tensors[1])[place_of(problem, 1, p, 0)];
+    chosen = chosen < 0 ? 0 : chosen >= length ? length - 1 : chosen;
+    return most + log(sum) - get(problem, tensors, 0, p, chosen);
+}
+
+static enum kg_status cross_entropy(void *user, const struct kg_problem *problem,
+                                    void *const *tensors, struct kg_error *error)
+{
+    (void)error;
+    const struct losing *losing = user;
+    int64_t rows = problem->layouts[0].shape[0];
+    bool each = problem->op->tensors[2]->rank > 0;
+    double sum = 0;
+    for (int64_t p = 0; p < rows; p++) {
+        double value = cross_entropy_of(problem, tensors, p);
+        sum += value;
+        if (each)
+            put(problem, tensors, 2, p, 0, losing->fault ? losing->lose(value) : value);
+    }
+    sum /= (double)rows;
+    if (!each)
+        put(problem, tensors, 2, 0, 0, losing->fault ? losing->lose(sum) : sum);
+    return KG_OK;
+}
+
+static void infinities_of_one_sign(void)
+{
+    try_losing("op f(x: f16[P, D], id: i32[P]) -> (l: f32[P])\n"
+               "{ m[p] = max(d) x[p, d]\n  s[p] = log(sum(d) exp(x[p, d] - m[p]))\n"
+               "  l[p] = m[p] + s[p] - x[p, id[p]] }",
+               "P=264 D=163", cross_entropy, infinity_lost, 1);
+    try_losing("op f(x: f16[P, D], id: i32[P]) -> (l: f32[])\n"
+               "{ m[p] = max(d) x[p, d]\n  s[p] = log(sum(d) exp(x[p, d] - m[p]))\n"
+               "  l[] = mean(p) (m[p] + s[p] - x[p, id[p]]) }",
+               "P=264 D=163", cross_entropy, infinity_lost, 1);
+}
+
+// y[] = sum(n) x[n] + sum(n) z[n]: infinite where all infinities of both tensors have one sign.
+static double positive_lost(double value)
+{
+    return value > 0 ? infinity_lost(value) : value;
+}
+
+static double negative_lost(double value)
+{
+    return value < 0 ? infinity_lost(value) : value;
+}
+
+static double positive_clipped(double value)
+{
+    return value > 0 ? clipped(value) : value;
+}
+
+static double negative_clipped(double value)
+{
+    return value < 0 ? clipped(value) : value;
+}
+
+static enum kg_status sum_of_both(void *user, const struct kg_problem *problem,
+                                  void *const *tensors, struct kg_error *error)
+{
+    (void)error;
+    const struct losing *losing = user;
+    double sum[2] = {0, 0};
+    for (int tensor = 0; tensor < 2; tensor++)
+        for (int64_t n = 0; n < problem->layouts[0].shape[0]; n++) {
+            double value = get(problem, tensors, tensor, n, 0);
+            // One fault for each tensor.
+            sum[tensor] += losing->fault == tensor + 1 ? losing->lose(value) : value;
+        }
+    put(problem, tensors, 2, 0, 0, sum[0] + sum[1]);
+    return KG_OK;
+}
+
+static void signs_of_special_values(void)
+{
+    double (*const losses[])(double) = {positive_lost, negative_lost, positive_clipped,
+                                        negative_clipped};
+    for (int i = 0; i < 4; i++)
+        try_losing("op f(x: f16[N], z: f16[N]) -> (y: f32[])\n"
+                   "{ a[] = sum(n) x[n]\n  b[] = sum(n) z[n]\n  y[] = a[] + b[] }",
+                   "N=300", sum_of_both, losses[i], 2);
+}
+
+TEST_MAIN(rows_of_one, signs_of_zero, chosen_elements, infinities_of_one_sign,
+          signs_of_special_values)

@@ -362,6 +362,14 @@ static void subscripts(void)
            (const double[]){5, 0, 9, -3}, NULL, 4, (const double[]){6, 1, 6, 1});
     expect("op f(x: f64[N], k: i64[M]) -> (y: f64[M]) { y[i] = pad(x[k[i] + 1], 7) }", NULL,
            "N=6 M=4", x, (const double[]){5, 0, 9, -1}, NULL, 4, (const double[]){7, 2, 7, 1});
+    const double extremes[] = {-0x1p63, 0x1p62, -1, 3};
+    const double clamped[] = {1, 6, 1, 4};
+    for (int k = 0; k < 4; k++) {
+        expect("op f(x: f64[N], k: i64[]) -> (y: f64[]) { y[] = x[k[]] }", NULL, "N=6", x,
+               &extremes[k], NULL, 1, &clamped[k]);
+        expect("op f(x: f64[N], k: i64[]) -> (y: f64[2]) { y[i] = pad(x[k[]], 7) }", NULL, "N=6", x,
+               &extremes[k], NULL, 2, k < 3 ? (const double[]){7, 7} : (const double[]){4, 4});
+    }
     expect("op f(x: f64[N]) -> (y: f64[N]) { y[i] = x[i / 2] + 10 * x[i % 4] }", NULL, "N=6", x,
            NULL, NULL, 6, (const double[]){11, 21, 32, 42, 13, 23});
     expect("op f(x: f64[N, M]) -> (y: f64[M, N]) { y[i, j] = x[N - 1 - j, i] }", NULL, "N=2 M=3", x,

@@ -118,4 +118,40 @@ static void large_inputs(void)
                 "P=2100 D=2111");
 }
 
-TEST_MAIN(products, reductions, large_inputs)
+// y[p, d] = x[p, (d + D / 2) % D] + pad(x[p - 1, k[d] + 1], 7) + x[d / 3 % P, k[d]]
+static double gathered(const float *x, const int32_t *k, int64_t P, int64_t D, int64_t p, int64_t d)
+{
+    int64_t within = k[d] < 0 ? 0 : k[d] >= D ? D - 1 : k[d];
+    bool pads = p == 0 || k[d] + 1 < 0 || k[d] + 1 >= D;
+    return ((double)x[p * D + (d + D / 2) % D] + (pads ? 7 : (double)x[(p - 1) * D + k[d] + 1])) +
+           (double)x[d / 3 % P * D + within];
+}
+
+// Subscripts that differ in every lane, beside ones that lanes share, inside and outside; of inputs
+// that are decoded, and of ones that are read where they lie.
+static void gathers(void)
+{
+    static const char *const sizes[] = {"P=21 D=34", "P=2100 D=2112"};
+    for (int i = 0; i < 2; i++) {
+        struct made made = make("op f(x: f32[P, D], k: i32[D]) -> (y: f64[P, D])\n"
+                                "{ y[p, d] = cast(f64, x[p, (d + D / 2) % D])\n"
+                                "    + cast(f64, pad(x[p - 1, k[d] + 1], 7))\n"
+                                "    + cast(f64, x[d / 3 % P, k[d]]) }",
+                                sizes[i]);
+        struct values values;
+        CHECK_STATUS(made.status, KG_OK, &made.error);
+        evaluate(&made, &values);
+        const int64_t *shape = made.problem->layouts[0].shape;
+        int64_t wrong = 0;
+        for (int64_t n = 0; n < values.alone[0].count; n++) {
+            double wanted = gathered(values.inputs[0], values.inputs[1], shape[0], shape[1],
+                                     n / shape[1], n % shape[1]);
+            wrong += values.alone[0].value[n] != wanted || values.full[0].value[n] != wanted;
+        }
+        CHECK(values.alone[0].count > 0 && wrong == 0);
+        forget(&made, &values);
+        unmake(&made);
+    }
+}
+
+TEST_MAIN(products, reductions, large_inputs, gathers)
