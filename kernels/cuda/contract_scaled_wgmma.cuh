@@ -302,13 +302,11 @@ struct kg_tall_loop {
             if (k < until)
                 kg_tiles_wait(&shared.full[at.stage], at.odd);
     }
-    // Behind the end of the piece, words that are of no use are read from the last stage.
     KG_METHOD void find_ahead()
     {
-        if (k >= until)
-            return;
         ahead = kg_shared_address(shared.ring) + at.stage * Block::stage_bytes;
-        kg_tiles_wait(&shared.full[at.stage], at.odd);
+        if (k < until)
+            kg_tiles_wait(&shared.full[at.stage], at.odd);
     }
     KG_METHOD void release()
     {
