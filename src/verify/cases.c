@@ -510,7 +510,8 @@ static bool find_rich(const struct maker *maker, int64_t *sizes)
 }
 
 // Special values of each sign in each of the inputs alone, and in all, at other small sizes each
-// time; of inputs of which few elements are read also at `rich` sizes, where special ones are read.
+// time; of inputs of which few elements are read, or count, also at `rich` sizes, where some of the
+// special ones do.
 static enum kg_status add_special(struct maker *maker, enum kg_input_class class,
                                   const int64_t *rich)
 {

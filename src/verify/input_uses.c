@@ -66,6 +66,42 @@ static void find_shifts(const struct walk *walk, const struct kg_expr *expr)
         find_shifts(walk, expr->pad);
 }
 
+// ---- Positions
+
+static const struct kg_index *index_in(const struct kg_expr *expr)
+{
+    const struct kg_index *found = expr->kind == KG_EXPR_INDEX ? expr->index : NULL;
+    for (int i = 0; i < expr->argument_count && !found; i++)
+        found = index_in(expr->arguments[i]);
+    return found;
+}
+
+static bool is_comparison(const struct kg_expr *expr)
+{
+    static const enum kg_function comparisons[] = {KG_FN_LT, KG_FN_LE, KG_FN_GT,
+                                                   KG_FN_GE, KG_FN_EQ, KG_FN_NE};
+    for (size_t i = 0; i < sizeof comparisons / sizeof comparisons[0]; i++)
+        if (expr->kind == KG_EXPR_CALL && expr->function == comparisons[i])
+            return true;
+    return false;
+}
+
+// Comparisons of the input with an index: a length, the place of a class.
+static void find_positions(const struct walk *walk, const struct kg_expr *expr)
+{
+    for (int i = 0; i < 2 && is_comparison(expr) && walk->sizes; i++) {
+        const struct kg_index *index = index_in(expr->arguments[1 - i]);
+        int64_t end;
+        if (index && reads(expr->arguments[i], walk->tensor) &&
+            kg_lang_size_value(index->end, walk->sizes, &end, NULL) == KG_OK)
+            walk->uses->extent = end;
+    }
+    for (int i = 0; i < expr->argument_count; i++)
+        find_positions(walk, expr->arguments[i]);
+    if (expr->pad)
+        find_positions(walk, expr->pad);
+}
+
 // ---- Searches
 
 static bool is_search(const struct kg_expr *expr)
@@ -218,6 +254,47 @@ static void find_selections(const struct walk *walk, const struct kg_expr *expr)
         find_selections(walk, expr->pad);
 }
 
+// ---- Conditions
+
+static bool chooses(const struct kg_expr *expr)
+{
+    if (expr->kind == KG_EXPR_CALL && expr->function == KG_FN_WHERE)
+        return true;
+    for (int i = 0; i < expr->argument_count; i++)
+        if (chooses(expr->arguments[i]))
+            return true;
+    return expr->pad && chooses(expr->pad);
+}
+
+static bool reduces(const struct kg_expr *expr)
+{
+    if (expr->kind == KG_EXPR_REDUCE)
+        return true;
+    for (int i = 0; i < expr->argument_count; i++)
+        if (reduces(expr->arguments[i]))
+            return true;
+    return expr->pad && reduces(expr->pad);
+}
+
+static bool has_reductions(const struct kg_op *op)
+{
+    for (int i = 0; i < op->statement_count; i++)
+        if (reduces(op->statements[i]->value))
+            return true;
+    return false;
+}
+
+static bool has_conditions(const struct kg_op *op)
+{
+    for (int i = 0; i < op->input_count; i++)
+        if (!kg_dtypes[op->tensors[i]->type.dtype].is_float)
+            return true;
+    for (int i = 0; i < op->statement_count; i++)
+        if (chooses(op->statements[i]->value))
+            return true;
+    return false;
+}
+
 void kg_input_uses_find(const struct kg_op *op, const int64_t *sizes, int tensor,
                         struct kg_input_uses *uses)
 {
@@ -225,11 +302,13 @@ void kg_input_uses_find(const struct kg_op *op, const int64_t *sizes, int tensor
     const struct walk walk = {op, sizes, op->tensors[tensor], uses};
     bool is_float = kg_dtypes[walk.tensor->type.dtype].is_float;
     uint64_t seen = 0;
+    uses->hidden = is_float && has_conditions(op) && has_reductions(op);
     for (int i = 0; i < op->statement_count; i++) {
         const struct kg_statement *statement = op->statements[i];
         if (!is_float) {
             find_subscripts(&walk, statement->value);
             find_shifts(&walk, statement->value);
+            find_positions(&walk, statement->value);
             continue;
         }
         find_searches(&walk, statement->value);

@@ -11,8 +11,9 @@ struct kg_input_uses {
     // The values that stay inside every dimension they index; where that read is padded, one more
     // at each end. Only with sizes.
     int64_t low;
-    int64_t high;  // < low: none does
-    bool is_count; // integers: read in what a shift moves by
+    int64_t high;   // < low: none does
+    bool is_count;  // integers: read in what a shift moves by
+    int64_t extent; // integers: compared with an index that runs up to this, with sizes; 0: none is
     // Floats: dimensions along which a largest or smallest element is searched, a bit each. 0:
     // none.
     unsigned searched;
@@ -21,6 +22,9 @@ struct kg_input_uses {
     bool multiplied; // floats: read in a product over an index
     bool truncated;  // floats: read in a cast to an integer
     bool selected; // floats: read where the values of another tensor say, so perhaps in few places
+    // Floats: of what is reduced, other values may say which elements count: by where, a mask, a
+    // length.
+    bool hidden;
     // Floats: dtypes of outputs and casts that cannot hold every value of the input, a bit each.
     unsigned narrower;
 };

@@ -341,6 +341,15 @@ static int64_t outside(const struct kg_input_source *source, uint64_t number,
     return held(info, value); // the dtype may not reach as far as that
 }
 
+// An index is compared with it: where that runs, and all the way as often as not.
+static int64_t position(const struct kg_input_source *source, struct kg_random *random)
+{
+    const struct kg_dtype_info *info = &kg_dtypes[source->dtype];
+    int64_t extent = source->uses.extent;
+    bool whole = kg_random_uniform(random) < 0.4;
+    return held(info, whole ? extent : (int64_t)kg_random_below(random, (uint64_t)extent + 1));
+}
+
 static int64_t draw_integer(const struct kg_input_source *source, uint64_t number,
                             struct kg_random *random)
 {
@@ -351,6 +360,9 @@ static int64_t draw_integer(const struct kg_input_source *source, uint64_t numbe
         return truth(source, random);
     if (source->uses.is_count)
         return shift_count(source, number, random);
+    bool far = source->class == KG_INPUT_LIMITS || source->class == KG_INPUT_HUGE;
+    if (source->uses.extent > 0 && !far && kg_random_uniform(random) < 0.5)
+        return position(source, random);
     return plain_integer(source, number, random);
 }
 

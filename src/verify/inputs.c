@@ -19,10 +19,14 @@
 #define RUN 256                                // elements that are selected, then copied
 #define MOST_SCALARS 2                         // elements of a tensor
 #define MOST_SELECTED 4096 // special elements of a tensor of which few elements are read
-// Signs of special values of one tensor alone: each of both, and both where few elements are read.
+#define MOST_HIDDEN 24     // and of one whose elements other values may hide
+// Special values of one tensor alone are negative, then positive; where other values may hide an
+// element, one of them in two rounds, a few in two more; where few elements are read, both in a
+// third.
 #define SIGNS 2
+#define HIDDEN_ROUNDS 4
 #define SELECTED_ROUNDS 3
-#define ROUNDS (SIGNS * SELECTED_ROUNDS) // until all come again
+#define ROUNDS (HIDDEN_ROUNDS * SELECTED_ROUNDS) // until all come again
 
 const char *const kg_input_class_names[KG_INPUT_CLASS_COUNT] = {
     [KG_INPUT_NORMAL] = "normal values",
@@ -270,17 +274,22 @@ static bool is_alone(const struct kg_op *op, const struct kg_input_source *sourc
     return turn_of(op, seed) == (uint64_t)source->before;
 }
 
+static int rounds_of(const struct kg_input_uses *uses)
+{
+    return uses->selected ? SELECTED_ROUNDS : uses->hidden ? HIDDEN_ROUNDS : SIGNS;
+}
+
 // An infinity shows in a result only where no infinity of the other sign meets it, and where no
 // search or sum has made everything NaN: special values of one tensor alone have one sign.
 static int special_sign(const struct kg_op *op, const struct kg_input_source *source, uint64_t seed)
 {
-    uint64_t round = round_of(op, seed);
-    if (!is_alone(op, source, seed) || (source->uses.selected && round % SELECTED_ROUNDS == 2))
+    uint64_t round = round_of(op, seed) % (uint64_t)rounds_of(&source->uses);
+    if (!is_alone(op, source, seed) || (source->uses.selected && round == 2))
         return 0;
-    return round % (source->uses.selected ? SELECTED_ROUNDS : SIGNS) == 0 ? -1 : 1;
+    return round % SIGNS == 0 ? -1 : 1;
 }
 
-int kg_inputs_special_turns(const struct kg_op *op, bool selected_only, int *turns)
+int kg_inputs_special_turns(const struct kg_op *op, bool selective, int *turns)
 {
     int count = 0, floats = 0, all = count_floats(op);
     for (int i = 0; i < op->input_count; i++) {
@@ -288,12 +297,12 @@ int kg_inputs_special_turns(const struct kg_op *op, bool selected_only, int *tur
             continue;
         struct kg_input_uses uses;
         kg_input_uses_find(op, NULL, i, &uses);
-        for (int round = 0; round < (uses.selected ? SELECTED_ROUNDS : SIGNS); round++)
-            if (uses.selected || !selected_only)
-                turns[count++] = floats + round * (all + 1);
+        int first = !selective || uses.selected ? 0 : SIGNS; // no round, if it is not hidden either
+        for (int round = first; round < rounds_of(&uses); round++)
+            turns[count++] = floats + round * (all + 1);
         floats++;
     }
-    if (!selected_only)
+    if (!selective)
         turns[count++] = all;
     return count;
 }
@@ -305,15 +314,18 @@ static int64_t at_least_one(int64_t count, int64_t most)
 
 // How many elements of the input are special: see kg_inputs_seed. A few are at least one, and
 // beyond that at most one in sixteen, so that most results stay ordinary. Where few elements are
-// read, more of them must be special for one to be read.
+// read, or count, more of them must be special for one to show.
 static int64_t count_special(const struct kg_op *op, const struct kg_input_source *source,
                              uint64_t seed, int64_t elements)
 {
     if (source->uses.selected && is_alone(op, source, seed))
         return at_least_one(elements / 4, MOST_SELECTED);
-    if (source->class != KG_INPUT_NAN && turn_of(op, seed) < (uint64_t)count_floats(op))
-        return is_alone(op, source, seed);
-    return at_least_one(elements / 16, 6);
+    if (source->class == KG_INPUT_NAN || turn_of(op, seed) == (uint64_t)count_floats(op))
+        return at_least_one(elements / 16, 6);
+    if (!is_alone(op, source, seed))
+        return 0;
+    bool several = source->uses.hidden && round_of(op, seed) % HIDDEN_ROUNDS >= SIGNS;
+    return several ? at_least_one(elements / 16, MOST_HIDDEN) : 1;
 }
 
 static void sprinkle(const struct kg_input_source *source, const struct kg_layout *layout, int rank,

@@ -32,15 +32,17 @@ bool kg_inputs_class_applies(const struct kg_op *op, enum kg_input_class class);
 
 // A seed close to `seed` for kg_inputs_fill. Special values of both signs in all inputs may cancel
 // out: by `turn`, there is but one in the first input of floats, in the second and so on, and then
-// there are a few in all of them; the next time round, the one has the other sign. Where the values
-// of other tensors say which elements are read, a quarter of the one input's elements is special,
-// of each sign in turn and of both. The sign of zeros in scalars, and whether values far from zero
-// are huge, go by turns, too.
+// there are a few in all of them; the next time round, the one has the other sign. Where other
+// values may hide an element from a reduction, there are some of either sign after that. Where the
+// values of other tensors say which elements are read, a quarter of the one input's elements is
+// special, of each sign in turn and of both. The sign of zeros in scalars, and whether values far
+// from zero are huge, go by turns, too.
 uint64_t kg_inputs_seed(const struct kg_op *op, uint64_t seed, int turn);
 // The turns at which one input is special alone, each input of floats with each sign, and one at
-// which all of them are a little; or only the former, of inputs of which few elements are read.
-#define KG_MAX_SPECIAL_TURNS (3 * KG_MAX_TENSORS + 1)
-int kg_inputs_special_turns(const struct kg_op *op, bool selected_only, int *turns);
+// which all of them are a little. `selective`: only those at which one input has more than one
+// special element, because others are not read or do not count.
+#define KG_MAX_SPECIAL_TURNS (4 * KG_MAX_TENSORS + 1)
+int kg_inputs_special_turns(const struct kg_op *op, bool selective, int *turns);
 
 // Fills host memory of input `tensor`, element by element as its layout says; gaps are not written.
 // Integers that are used as subscripts stay within the dimension that they index, but in

@@ -233,9 +233,9 @@ static void special_by_turns(void)
         "op f(x: f32[N], i: i32[N], z: f16[N]) -> (y: f32[N]) { y[n] = x[n] + z[n] }";
     struct made made = make(text, "N=100");
     CHECK_STATUS(made.status, KG_OK, &made.error);
-    for (int turn = 0; turn < 36; turn++) {
+    for (int turn = 0; turn < 72; turn++) {
         uint64_t seed = kg_inputs_seed(made.op, 12345678901, turn);
-        CHECK(seed > 12345678901 - 18 && seed < 12345678901 + 18);
+        CHECK(seed > 12345678901 - 36 && seed < 12345678901 + 36);
         for (int input = 0; input < 2; input++) {
             struct infinities found = count_infinities(text, "N=100", 2 * input, seed);
             int count = found.negative + found.positive;
@@ -270,6 +270,50 @@ static void special_where_selected(void)
         CHECK(found.negative == (i == 3) && found.positive == (i == 4));
     }
     unmake(&made);
+}
+
+// Where a condition may hide an element from a sum: one, then some, of each sign.
+static void special_where_hidden(void)
+{
+    const char *text = "op f(x: f16[P, D], k: i32[P]) -> (y: f16[P])\n"
+                       "{ y[p] = sum(d) where(d < k[p], x[p, d], 0) }";
+    struct made made = make(text, "P=20 D=30");
+    CHECK_STATUS(made.status, KG_OK, &made.error);
+    int turns[KG_MAX_SPECIAL_TURNS];
+    CHECK(kg_inputs_special_turns(made.op, false, turns) == 5);
+    for (int i = 0; i < 4; i++) {
+        uint64_t seed = kg_inputs_seed(made.op, 98765432109, turns[i]);
+        struct infinities found = count_infinities(text, "P=20 D=30", 0, seed);
+        CHECK((found.negative > 0) == (i % 2 == 0) && (found.positive > 0) == (i % 2 == 1));
+        CHECK(i < 2 ? found.negative + found.positive == 1 : found.negative + found.positive > 15);
+    }
+    CHECK(kg_inputs_special_turns(made.op, true, turns) == 2);
+    unmake(&made);
+}
+
+// Integers that are compared with an index are often places where it runs, ends included.
+static void positions(void)
+{
+    static const char *const texts[] = {
+        "op f(k: i32[P], b: i64[D]) -> (y: i64[P, D]) { y[p, d] = (d < k[p]) * b[d] }",
+        "op f(k: i32[P], b: i64[D]) -> (y: i64[P, D]) { y[p, d] = (k[p] - 1 == d) * b[d] }",
+    };
+    for (int i = 0; i < 2; i++) {
+        struct filled filled = fill(texts[i], "P=2000 D=1000", 0, KG_INPUT_NORMAL, 3);
+        int within = 0, all = 0;
+        for (int64_t n = 0; n < filled.count; n++) {
+            all += integer(&filled, n) == 1000;
+            within += integer(&filled, n) > 200 && integer(&filled, n) < 1000;
+        }
+        CHECK(within > 400 && within < 600 && all > 300 && all < 500);
+        release(&filled);
+        struct filled limited = fill(texts[i], "P=2000 D=1000", 0, KG_INPUT_LIMITS, 3);
+        int least = 0;
+        for (int64_t n = 0; n < limited.count; n++)
+            least += integer(&limited, n) == INT32_MIN;
+        CHECK(least > 200);
+        release(&limited);
+    }
 }
 
 // Scalars are zeros of either sign.
@@ -513,6 +557,6 @@ static void speed(void)
 }
 
 TEST_MAIN(which_apply, indices_outside, counts_of_shifts, rows, limits, pairs_of_limits,
-          special_by_turns, special_where_selected, zeros_by_turns, close_values, long_products,
-          tiny_values, halves, truths, rows_differ, large_like_small, large_views, same_everywhere,
-          speed)
+          special_by_turns, special_where_selected, special_where_hidden, positions, zeros_by_turns,
+          close_values, long_products, tiny_values, halves, truths, rows_differ, large_like_small,
+          large_views, same_everywhere, speed)

@@ -226,5 +226,32 @@ static void signs_of_special_values(void)
                    "N=300", sum_of_both, losses[i], 2);
 }
 
+// y[b] = sum(n) where(n < length[b], 1, 0) * x[b, n]: infinite where a row's infinities have one
+// sign and all of them are in front of its length, NaN where one is behind it.
+static enum kg_status sum_up_to(void *user, const struct kg_problem *problem, void *const *tensors,
+                                struct kg_error *error)
+{
+    (void)error;
+    const struct losing *losing = user;
+    const int64_t *shape = problem->layouts[0].shape;
+    for (int64_t b = 0; b < shape[0]; b++) {
+        double sum = 0;
+        int32_t length = ((const int32_t *)tensors[1])[place_of(problem, 1, b, 0)];
+        for (int64_t n = 0; n < shape[1]; n++)
+            sum += (n < length) * get(problem, tensors, 0, b, n);
+        put(problem, tensors, 2, b, 0, losing->fault ? losing->lose(sum) : sum);
+    }
+    return KG_OK;
+}
+
+static void hidden_elements(void)
+{
+    double (*const losses[])(double) = {infinity_lost, positive_lost, negative_lost};
+    for (int i = 0; i < 3; i++)
+        try_losing("op f(x: f16[B, N], length: i32[B]) -> (y: f32[B])\n"
+                   "{ y[b] = sum(n) where(n < length[b], 1.0, 0.0) * x[b, n] }",
+                   "B=8 N=24", sum_up_to, losses[i], 1);
+}
+
 TEST_MAIN(rows_of_one, signs_of_zero, chosen_elements, infinities_of_one_sign,
-          signs_of_special_values)
+          signs_of_special_values, hidden_elements)
