@@ -10,7 +10,7 @@
 
 // Raised when the gate learns to reject what it passed before: verdicts of an earlier version do
 // not count any more.
-#define KG_GATE_VERSION 7
+#define KG_GATE_VERSION 8
 
 // Anything that can be judged: a built plan, a foreign kernel, an impostor.
 struct kg_subject {
