@@ -148,11 +148,12 @@ static void guess_plainly(const struct kg_match *match, struct kg_config *config
     kg_text_free(&reason);
 }
 
-// Outputs that more or fewer blocks share, whose threads load so many elements at once. Blocks that
-// share an output and load fewer than four times are over before their loads overlap.
+// Blocks that share an output and load fewer than four times are over before their loads overlap.
+enum { LEAST_TURNS = 4 };
+
+// Outputs that more or fewer blocks share, whose threads load so many elements at once.
 static void try_splits(struct kg_cuda_rule *rule, struct kg_config config, int64_t elements)
 {
-    enum { LEAST_TURNS = 4 };
     struct kg_cuda_reduce_plan plan;
     int64_t blocks, parts;
     int64_t *value = config.value, unroll = elements / value[VECTOR];
@@ -169,18 +170,44 @@ static void try_splits(struct kg_cuda_rule *rule, struct kg_config config, int64
     }
 }
 
+// Of usual blocks, as many as fill half of all units' threads: on an H200, twice as many took 3 to
+// 7 % longer, half as many up to 8 %, which expected times do not tell.
+static void try_half(struct kg_cuda_rule *rule, struct kg_config config, int64_t elements)
+{
+    const struct kg_device_facts *facts = rule->match->facts;
+    struct kg_cuda_reduce_plan plan;
+    int64_t blocks, parts;
+    int64_t *value = config.value;
+    const int64_t most = (int64_t)facts->units * facts->unit.threads / 2 / value[THREADS];
+    bool fits = false;
+    for (int i = KG_CUDA_REDUCE_SPLITS - 1; i >= 0 && !fits; i--) {
+        value[SPLIT] = kg_cuda_reduce_splits[i];
+        value[UNROLL] = elements / value[VECTOR];
+        kg_cuda_reduce_plan_make(rule->match, &config, &plan);
+        kg_cuda_reduce_count(&plan, &blocks, &parts);
+        if (value[SPLIT] == 1 ||
+            (blocks * value[SPLIT] <= most && parts >= LEAST_TURNS * value[SPLIT]))
+            fits = kg_cuda_rule_try(rule, &config);
+    }
+}
+
 // Blocks of 128 threads that load 32 elements at once stood within 2 % of the best in most races on
 // an H200, which times expected of others do not tell well: these have to promise 6 % more. Each
 // element takes a register when it is converted: with 128 at once, sums of f16 took 7 to 15 %
 // longer, since too few blocks were resident.
-static void try_blocks(struct kg_cuda_rule *rule, const struct kg_config *config, int64_t vector)
+// `bytes`: of an element.
+static void try_blocks(struct kg_cuda_rule *rule, const struct kg_config *config, int64_t vector,
+                       int64_t bytes)
 {
     enum { USUAL = 128, MOST = 512, ELEMENTS = 32 };
     struct kg_config tried = *config;
     int64_t *value = tried.value, least = (vector + 1) / 2;
     value[THREADS] = USUAL;
-    for (value[VECTOR] = vector; value[VECTOR] >= least; value[VECTOR] /= 2)
-        try_splits(rule, tried, ELEMENTS);
+    for (value[VECTOR] = least; value[VECTOR] <= vector; value[VECTOR] *= 2)
+        if (value[VECTOR] * bytes >= ACCESS / 2)
+            try_half(rule, tried, ELEMENTS);
+        else
+            try_splits(rule, tried, ELEMENTS);
     rule->surely = 0.94;
     for (value[THREADS] = USUAL; value[THREADS] <= MOST; value[THREADS] *= 2)
         for (value[VECTOR] = vector; value[VECTOR] >= least; value[VECTOR] /= 2) {
@@ -212,7 +239,7 @@ void kg_cuda_reduce_guess(const struct kg_match *match, struct kg_config *config
     // Of blocks that share an output, clusters were behind others in all races that long.
     tried.value[CLUSTER] = 0;
     rule.seconds = 0;
-    try_blocks(&rule, &tried, vector > 1 ? vector : 2);
+    try_blocks(&rule, &tried, vector > 1 ? vector : 2, widest);
     if (rule.seconds > 0)
         *config = rule.best;
 }
