@@ -155,6 +155,16 @@ static int find_family(const char *name)
     return -1;
 }
 
+// With all parameters that the families have today.
+static char *choice_text(const struct kg_choice *choice)
+{
+    struct kg_text text = {0};
+    kg_choice_print(choice, &text);
+    char *copy = copy_text(kg_text_string(&text));
+    kg_text_free(&text);
+    return copy;
+}
+
 static void add_sample(const struct kg_problem *problem, const struct race *race, char *line)
 {
     char *at;
@@ -163,12 +173,12 @@ static void add_sample(const struct kg_problem *problem, const struct race *race
     *sample = (struct sample){.seconds = strtod(line, &at) * 1e-6};
     sample->registers = (int)strtol(at, &at, 10);
     at += strspn(at, " ");
-    sample->choice = copy_text(at);
     // Configs that families refuse today are omitted.
     if (sample_count == MAX_SAMPLES - 1 ||
         !kg_choice_read(problem, &race->facts, &kg_target_cuda, at, &choice) ||
         choice.count > MAX_GROUPS)
         return;
+    sample->choice = choice_text(&choice);
     sample->groups = choice.count;
     for (int i = 0; i < sample->groups; i++) {
         int family = sample->families[i] = find_family(choice.matches[i]->family->name);
@@ -196,13 +206,10 @@ static void start_race(const char *line, const struct kg_problem **problem)
 {
     struct race *race = &races[race_count++];
     struct kg_choice choice;
-    struct kg_text text = {0};
     *race = (struct race){.name = copy_text(line), .first = sample_count};
     *problem = read_problem(line, &race->facts);
     kg_choice_guess(*problem, &race->facts, &kg_target_cuda, &choice);
-    kg_choice_print(&choice, &text);
-    race->rule = copy_text(kg_text_string(&text));
-    kg_text_free(&text);
+    race->rule = choice_text(&choice);
 }
 
 static void read_races(const char *path)

@@ -74,31 +74,58 @@ KG_INLINE void kg_send(T *to, const T &value, uint64_t *arrival, unsigned rank)
                      : "memory");
 }
 
-// Reduces one value of each thread of BLOCKS blocks of THREADS threads, a power of two of warps.
-// Every warp sends its result to all blocks, which replaces a barrier, a store and a load. All
-// folds of a kernel share the `meetings`, made before by kg_arrival_make, and one `turn`, 0 at
-// first. Two sets of slots are enough: no block can send for the fold after the next before all
-// blocks have read the values of this one. A block may end when its folds have ended.
-template <typename FOLD, int THREADS, int BLOCKS>
-KG_INLINE typename FOLD::type kg_cluster_fold(typename FOLD::type value, uint64_t (&meetings)[2],
-                                              int &turn)
+// Copies to this block's shared memory, in one instruction of one thread; the bytes count for
+// `arrival`. Both addresses and the number of bytes are multiples of 16.
+KG_INLINE void kg_copy_bulk(void *to, const void *from, uint32_t bytes, uint64_t *arrival)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+                 " [%0], [%1], %2, [%3];" ::"r"(kg_shared_address(to)),
+                 "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(kg_shared_address(arrival))
+                 : "memory");
+}
+
+// Reduces ROWS values of each thread of BLOCKS blocks of THREADS threads, a power of two of warps,
+// each with those of the other threads. Every warp sends its results to all blocks, which replaces
+// a barrier, a store and a load. All folds of a kernel share the `meetings`, made before by
+// kg_arrival_make, and one `turn`, 0 at first. Two sets of slots are enough: no block can send for
+// the fold after the next before all blocks have read the values of this one. A block may end when
+// its folds have ended.
+template <typename FOLD, int THREADS, int BLOCKS, int ROWS>
+KG_INLINE void kg_cluster_fold_all(typename FOLD::type (&values)[ROWS], uint64_t (&meetings)[2],
+                                   int &turn)
 {
     constexpr int warps = THREADS / 32, count = warps * BLOCKS, lanes = count < 32 ? count : 32;
     static_assert(THREADS % 32 == 0 && (count & (count - 1)) == 0 && BLOCKS <= 32, "whole warps");
     typedef typename FOLD::type type;
     // Of the width in which they are sent.
-    __shared__ alignas(sizeof(type)) type slots[2][count];
+    __shared__ alignas(sizeof(type)) type slots[2][ROWS][count];
     const int set = turn % 2, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    value = kg_warp_fold<FOLD>(value);
+#pragma unroll
+    for (int r = 0; r < ROWS; r++)
+        values[r] = kg_warp_fold<FOLD>(values[r]);
     if (threadIdx.x == 0)
         kg_arrival_expect(&meetings[set], sizeof slots[set]);
-    if (lane < BLOCKS)
-        kg_send(&slots[set][kg_cluster_rank() * warps + warp], value, &meetings[set], lane);
-    kg_arrival_wait(&meetings[set], turn / 2);
-    value = slots[set][lane % lanes];
 #pragma unroll
-    for (int i = lanes; i < count; i += lanes)
-        value = FOLD::both(value, slots[set][i + lane]);
+    for (int r = 0; r < ROWS && lane < BLOCKS; r++)
+        kg_send(&slots[set][r][kg_cluster_rank() * warps + warp], values[r], &meetings[set], lane);
+    kg_arrival_wait(&meetings[set], turn / 2);
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) {
+        type value = slots[set][r][lane % lanes];
+#pragma unroll
+        for (int i = lanes; i < count; i += lanes)
+            value = FOLD::both(value, slots[set][r][i + lane]);
+        values[r] = kg_warp_fold<FOLD, lanes>(value);
+    }
     turn = (turn + 1) % 4;
-    return kg_warp_fold<FOLD, lanes>(value);
+}
+
+// The same for one value.
+template <typename FOLD, int THREADS, int BLOCKS>
+KG_INLINE typename FOLD::type kg_cluster_fold(typename FOLD::type value, uint64_t (&meetings)[2],
+                                              int &turn)
+{
+    typename FOLD::type values[1] = {value};
+    kg_cluster_fold_all<FOLD, THREADS, BLOCKS>(values, meetings, turn);
+    return values[0];
 }

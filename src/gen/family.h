@@ -26,6 +26,7 @@ struct kg_parameter {
     const char *name; // "vector", "rows", "unroll": shown to users, part of wisdom
     int count;
     int64_t choices[KG_MAX_CHOICES]; // in the order a search tries them
+    bool optional;                   // in texts: the first choice where it is not given
 };
 
 struct kg_space {
@@ -134,6 +135,10 @@ static inline bool kg_match_is_advised(const struct kg_match *match, struct kg_t
 
 // Appends a parameter with its choices. Too many of either mark the space as failed.
 void kg_space_add(struct kg_space *space, const char *name, int count, const int64_t *choices);
+// The same for a parameter that a family did not have once: configs on record from that time are
+// those with its first choice.
+void kg_space_add_optional(struct kg_space *space, const char *name, int count,
+                           const int64_t *choices);
 // How many configs the space holds (valid or not), and the n-th of them.
 int64_t kg_space_size(const struct kg_space *space);
 struct kg_config kg_space_config(const struct kg_space *space, int64_t n);

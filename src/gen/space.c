@@ -36,6 +36,14 @@ void kg_space_add(struct kg_space *space, const char *name, int count, const int
     memcpy(parameter->choices, choices, (size_t)count * sizeof *choices);
 }
 
+void kg_space_add_optional(struct kg_space *space, const char *name, int count,
+                           const int64_t *choices)
+{
+    kg_space_add(space, name, count, choices);
+    if (!space->failed)
+        space->parameters[space->count - 1].optional = true;
+}
+
 void kg_config_print(const struct kg_space *space, const struct kg_config *config,
                      struct kg_text *text)
 {
@@ -66,9 +74,8 @@ static bool is_choice(const struct kg_parameter *parameter, long long value)
 bool kg_config_read(const struct kg_space *space, const char *text, struct kg_config *config)
 {
     bool given[KG_MAX_PARAMETERS] = {false};
-    int count = 0;
     memset(config, 0, sizeof *config);
-    for (;; count++) {
+    for (;;) {
         while (*text == ' ')
             text++;
         if (!*text)
@@ -87,5 +94,11 @@ bool kg_config_read(const struct kg_space *space, const char *text, struct kg_co
         given[i] = true;
         text = end;
     }
-    return count == space->count;
+    for (int i = 0; i < space->count; i++) {
+        if (!given[i] && !space->parameters[i].optional)
+            return false;
+        if (!given[i])
+            config->value[i] = space->parameters[i].choices[0];
+    }
+    return true;
 }

@@ -20,6 +20,7 @@ KG_INLINE void fold(char *memory, int &turn)
     kg_groups_fold<FOLD>((typename FOLD::type *)kg_after(memory), 32, blockDim.y);
 #if __CUDA_ARCH__ >= 900
     __shared__ uint64_t meetings[2];
+    kg_copy_bulk(memory, values, 16, meetings);
     *values = FOLD::both(*values, kg_cluster_fold<FOLD, 128, 2>(*values, meetings, turn));
     *values = kg_cluster_rank() > 0 ? kg_cluster_total<FOLD, 2>(values) : *kg_of_block(values, 0);
     kg_cluster_wait();

@@ -9,6 +9,13 @@
     "op softmax(x: T[P, D]) -> (y: T[P, D]) where T in f16 f32\n"                                  \
     "{ m[p] = max(d) x[p, d]\n  e[p, d] = exp(x[p, d] - m[p])\n"                                   \
     "  y[p, d] = e[p, d] / (sum(d) e[p, d]) }\n"
+#define ROW_NORM                                                                                   \
+    "op norm(x: T[P, D], g: T[D], b: T[D]) -> (y: T[P, D]) where T in f16 f32\n"                   \
+    "{ m[p] = mean(d) x[p, d]\n  v[p] = mean(d) (x[p, d] - m[p]) * (x[p, d] - m[p])\n"             \
+    "  y[p, d] = (x[p, d] - m[p]) * rsqrt(v[p] + 0.00001) * g[d] + b[d] }\n"
+#define SHARES                                                                                     \
+    "op shares(x: T[P, D], g: f32[D]) -> (s: f32[P], y: T[P, D]) where T in f16 f32\n"             \
+    "{ s[p] = sum(d) abs(x[p, d] * g[d])\n  y[p, d] = x[p, d] / s[p] }\n"
 #define ADD                                                                                        \
     "op add(x: T[P, D], b: T[D]) -> (y: T[P, D]) where T in f16 f32\n"                             \
     "{ y[p, d] = relu(x[p, d] + b[d]) }\n"
@@ -201,6 +208,12 @@ static const struct form {
      "rowwise*4: threads=128 vector=8 hold=2 keep=0 cluster=1 shared=0 maxnreg=0"},
     {"rowwise, cluster", SOFTMAX, "P=4 D=16384",
      "rowwise*4: threads=256 vector=8 hold=2 keep=1 cluster=4 shared=0 maxnreg=0"},
+    {"rowwise, factors copied", ROW_NORM, "P=5 D=16384",
+     "rowwise*3: threads=256 vector=8 hold=4 keep=0 cluster=2 shared=0 staged=1 maxnreg=0"},
+    {"rowwise, two rows", ROW_NORM, "P=5 D=16008",
+     "rowwise*3: threads=256 vector=8 hold=2 keep=0 cluster=4 shared=0 staged=2 maxnreg=0"},
+    {"rowwise, two rows, stored sums", SHARES, "P=7 D=20000",
+     "rowwise*3: threads=512 vector=8 hold=4 keep=0 cluster=2 shared=0 staged=2 maxnreg=0"},
     {"reduce, row", TOTAL, "N=100000",
      "reduce: column=0 threads=256 vector=4 unroll=4 split=1 cluster=0 maxnreg=0"},
     {"reduce, row split", TOTAL, "N=1000000",

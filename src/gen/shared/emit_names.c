@@ -189,6 +189,8 @@ static const char *const reserved_words[] = {
     "columns",
     "parts",
     "meetings",
+    "copied",
+    "nth",
     "origin",
     "steps",
     "most",
@@ -265,9 +267,9 @@ static const char *const reserved_words[] = {
 
 // Letters followed by digits that families use: "i0", "acc12". Users' x1 and w2 are not changed.
 static const char *const reserved_stems[] = {
-    "i",      "v",    "t",     "at",    "acc",  "lane",  "row",   "part",  "lost",
-    "where",  "more", "place", "slots", "take", "from",  "stage", "wide",  "narrow",
-    "before", "both", "over",  "tile",  "map_", "count", "block", "batch", "spot"};
+    "i",    "v",     "t",     "at",    "acc",   "lane",  "row",  "part",   "lost",   "where",
+    "more", "place", "slots", "take",  "from",  "stage", "wide", "narrow", "before", "both",
+    "over", "tile",  "map_",  "count", "block", "batch", "spot", "copy"};
 
 static bool is_stride_name(const char *name)
 {

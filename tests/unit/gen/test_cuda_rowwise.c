@@ -87,6 +87,34 @@ static void refusals(void)
     unmake(&made);
 }
 
+#define STAGED "threads=256 vector=8 hold=4 keep=0 cluster=8 shared=0 staged="
+
+// What all rows share, copied once for two of them.
+static void staged(void)
+{
+    struct kg_grids grids;
+    check(norm, "P=4095 D=65536 T=f16", STAGED "2 maxnreg=0", "", &grids);
+    CHECK(grids.grids[0].blocks[0] == 2048 * 8 && grids.grids[0].shared == 4 * 256 * 16);
+    CHECK(grids.unaligned[2].blocks[0] == 4095 * 8 && grids.unaligned[2].shared == 0);
+    check(norm, "P=4095 D=65536 T=f16", STAGED "1 maxnreg=0", "", &grids);
+    CHECK(grids.grids[0].blocks[0] == 4095 * 8 && grids.grids[0].shared == 4 * 256 * 16);
+    check(norm, "P=1 D=65536 T=f16", STAGED "2 maxnreg=0",
+          "several rows are worked on at once if there are, without places", &grids);
+    check(norm, "P=4 D=65537 T=f16", STAGED "1 maxnreg=0",
+          "what rows share is copied in pieces of 16 bytes, side by side", &grids);
+    check(norm, "P=4 D=65536 T=f16",
+          "threads=256 vector=4 hold=8 keep=0 cluster=8 shared=0 staged=1 maxnreg=0",
+          "what rows share is copied in pieces of 16 bytes, side by side", &grids);
+    check(norm, "P=4 D=8192 T=f16",
+          "threads=256 vector=8 hold=4 keep=0 cluster=1 shared=0 staged=1 maxnreg=0",
+          "what rows share is copied for clusters that hold rows in registers", &grids);
+    check(norm, "P=4 D=65544 T=f16", STAGED "1 maxnreg=0", "the row is too long to be held",
+          &grids);
+    check(norm, "P=4 D=262144 T=f16",
+          "threads=1024 vector=8 hold=4 keep=0 cluster=8 shared=0 staged=2 maxnreg=40",
+          "holds more than a thread has registers", &grids);
+}
+
 static void launches(void)
 {
     struct kg_grids grids;
@@ -346,4 +374,4 @@ static void batches(void)
     }
 }
 
-TEST_MAIN(refusals, launches, rules, other_rows, narrow, narrow_functions, batches, sources)
+TEST_MAIN(refusals, staged, launches, rules, other_rows, narrow, narrow_functions, batches, sources)

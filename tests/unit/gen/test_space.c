@@ -48,6 +48,19 @@ static void test_configs_as_text(void)
     CHECK(!kg_config_read(&empty, "tile=64", &config));
 }
 
+// Records from before a parameter existed mean its first choice.
+static void test_optional_parameters(void)
+{
+    struct kg_space space = sample;
+    struct kg_config config;
+    kg_space_add_optional(&space, "depth", 2, (int64_t[]){3, 5});
+    CHECK(kg_config_read(&space, "tile=64 unroll=4", &config));
+    CHECK(config.value[0] == 64 && config.value[1] == 4 && config.value[2] == 3);
+    CHECK(kg_config_read(&space, "depth=5 tile=64 unroll=4", &config) && config.value[2] == 5);
+    CHECK(!kg_config_read(&space, "tile=64 depth=5", &config)); // unroll is not optional
+    CHECK(!kg_config_read(&space, "tile=64 unroll=4 depth=4", &config));
+}
+
 // ---- Making a space ----
 
 static const int64_t many[KG_MAX_CHOICES + 1] = {1, 2, 3};
@@ -110,5 +123,5 @@ static void test_too_many_choices(void)
     CHECK(guarded.space.failed && guarded.space.count == before.count);
 }
 
-TEST_MAIN(test_every_config_reads_back, test_configs_as_text, test_parameters,
-          test_too_many_parameters, test_too_many_choices)
+TEST_MAIN(test_every_config_reads_back, test_configs_as_text, test_optional_parameters,
+          test_parameters, test_too_many_parameters, test_too_many_choices)

@@ -5,7 +5,9 @@
 // what a thread cannot hold it reads again. What one pass leaves for another is held as computed,
 // or computed again. Of long rows every thread holds a part in shared memory besides, in places of
 // its own: a row that one block can hold waits for no other block. Sums go in one order whatever
-// the grid: results are the same in every run.
+// the grid: results are the same in every run. What all rows share, such as the factors of a norm,
+// comes from the L1 for short rows; a cluster may copy its columns of it to shared memory while the
+// row is on its way, and use it for two rows, because the L2 gives no more than so many bytes.
 
 #include "gen/cuda/rowwise/cuda_rowwise.h"
 
@@ -14,19 +16,13 @@
 #include "gen/shared/bound.h"
 #include "gen/shared/contract_operands.h"
 
-enum { THREADS, VECTOR, HOLD, KEEP, CLUSTER, SHARED, REGISTERS };
-
 enum {
     ACCESS = 16,
     WARP = 32,
     LEAST_BLOCK = 128,
     LEAST_SHARED = 256,
-    MOST_SHARED = 512,
-    MOST_HELD = 8,
-    MOST_BLOCKS = 8, // of a cluster
-    LEAST_SHARE = 4, // elements of a thread there
-    STORED_STEP = 4, // vectors of a thread in shared memory: a multiple of it
-    MOST_STORED = 12,
+    MOST_BLOCKS = 8,     // of a cluster
+    LEAST_SHARE = 4,     // elements of a thread there
     FIXED_SHARED = 4096, // bytes of shared memory, at most, for folding
     SPARE_REGISTERS = 24 // of a thread, beside what it holds
 };
@@ -63,6 +59,9 @@ static void space(const struct kg_match *match, struct kg_space *space)
     kg_space_add(space, "keep", kept ? 2 : 1, (int64_t[]){0, 1});
     kg_space_add(space, "cluster", has_clusters(facts) ? 4 : 1, (int64_t[]){1, 2, 4, 8});
     kg_space_add(space, "shared", 4, (int64_t[]){0, 4, 8, 12});
+    kg_space_add_optional(space, "staged",
+                          has_clusters(facts) && kg_cuda_rowwise_shares(plan) ? 3 : 1,
+                          (int64_t[]){0, 1, 2});
     kg_cuda_space_registers(space);
 }
 
@@ -76,8 +75,7 @@ void kg_cuda_rowwise_measure(const struct kg_rowwise_plan *plan, int64_t *rows, 
     }
 }
 
-// Bytes of the widest element that lies along the row.
-static int widest_element(const struct kg_rowwise_plan *plan)
+int kg_cuda_rowwise_widest(const struct kg_rowwise_plan *plan)
 {
     int widest = 1;
     for (int i = 0; i < plan->group->count; i++) {
@@ -103,7 +101,7 @@ static bool is_cut(const struct kg_rowwise_plan *plan, const struct kg_device_fa
     for (int i = 0; i < plan->group->count; i++)
         kept |= plan->kept[i];
     return rows * blocks * (kept ? DEARER : 1) < facts->units &&
-           columns * widest_element(plan) > blocks * KG_CUDA_ROWWISE_HELD;
+           columns * kg_cuda_rowwise_widest(plan) > blocks * KG_CUDA_ROWWISE_HELD;
 }
 
 static const void *match_rows(const struct kg_group *group, const struct kg_device_facts *facts,
@@ -128,13 +126,14 @@ void kg_cuda_rowwise_plan_make(const struct kg_match *match, const struct kg_con
 {
     *plan = (struct kg_cuda_rowwise_plan){
         .row = *(const struct kg_rowwise_plan *)match->analysis,
-        .threads = (int)config->value[THREADS],
-        .vector = (int)config->value[VECTOR],
-        .hold = (int)config->value[HOLD],
-        .keep = config->value[KEEP] != 0,
-        .cluster = (int)config->value[CLUSTER],
-        .shared = (int)config->value[SHARED],
-        .registers = (int)config->value[REGISTERS],
+        .threads = (int)config->value[ROW_THREADS],
+        .vector = (int)config->value[ROW_VECTOR],
+        .hold = (int)config->value[ROW_HOLD],
+        .keep = config->value[ROW_KEEP] != 0,
+        .cluster = (int)config->value[ROW_CLUSTER],
+        .shared = (int)config->value[ROW_SHARED],
+        .staged = (int)config->value[ROW_STAGED],
+        .registers = (int)config->value[ROW_REGISTERS],
     };
     plan->row.entry = entry;
     plan->blocks = plan->threads <= WARP ? LEAST_BLOCK / plan->threads : 1;
@@ -153,7 +152,7 @@ static int64_t held_registers(const struct kg_cuda_rowwise_plan *plan)
         if (row->kept[i])
             bytes +=
                 plan->vector * (kg_group_nest(row->group, i)->body->type == KG_TYPE_F32 ? 4 : 8);
-    return bytes * plan->hold / 4;
+    return bytes * plan->hold * (plan->staged > 1 ? plan->staged : 1) / 4;
 }
 
 // Bytes of shared memory for what the threads of a block hold there; 0: they cannot.
@@ -174,6 +173,51 @@ static int64_t stored_bytes(const struct kg_cuda_rowwise_plan *plan)
     return bytes;
 }
 
+// Bytes of shared memory for what all rows share.
+static int64_t staged_bytes(const struct kg_cuda_rowwise_plan *plan)
+{
+    struct kg_cuda_streams streams;
+    int64_t bytes = 0;
+    kg_cuda_streams_make(&plan->row, &streams);
+    for (int i = 0; i < streams.count; i++)
+        if (kg_cuda_stream_is_staged(plan, &streams.items[i]))
+            bytes +=
+                (int64_t)plan->hold * plan->threads * kg_cuda_stream_bytes(plan, &streams.items[i]);
+    return bytes;
+}
+
+static bool has_places(const struct kg_rowwise_plan *plan)
+{
+    for (int i = 0; i < plan->group->count; i++)
+        if (plan->role[i] == KG_ROWWISE_REDUCE &&
+            kg_fold_of(kg_group_nest(plan->group, i)).is_argument)
+            return true;
+    return false;
+}
+
+// `vectors`: how many a thread has of the row.
+static bool is_staged(const struct kg_cuda_rowwise_plan *plan, const struct kg_device_facts *facts,
+                      int64_t rows, int64_t length, int64_t vectors, struct kg_text *reason)
+{
+    struct kg_cuda_streams streams;
+    kg_cuda_streams_make(&plan->row, &streams);
+    if (plan->cluster == 1 || plan->shared > 0 || plan->keep)
+        return refuse(reason, "what rows share is copied for clusters that hold rows in registers");
+    if (plan->row.run > plan->row.rows || kg_cuda_rowwise_alignment(plan, length) == 0)
+        return refuse(reason, "what rows share is copied in pieces of 16 bytes, side by side");
+    for (int i = 0; i < streams.count; i++)
+        if (kg_cuda_stream_is_staged(plan, &streams.items[i]) &&
+            kg_cuda_stream_bytes(plan, &streams.items[i]) % ACCESS != 0)
+            return refuse(reason, "what rows share is copied in pieces of 16 bytes, side by side");
+    if (plan->hold < vectors)
+        return refuse(reason, "the row is too long to be held");
+    if (plan->staged > 1 && (rows < plan->staged || has_places(&plan->row)))
+        return refuse(reason, "several rows are worked on at once if there are, without places");
+    if (staged_bytes(plan) + 4 * FIXED_SHARED > facts->shared_bytes)
+        return refuse(reason, "shared memory has no room for what a block holds");
+    return true;
+}
+
 // `vectors`: how many a thread has of the row.
 static bool is_stored(const struct kg_cuda_rowwise_plan *plan, const struct kg_device_facts *facts,
                       int64_t length, int64_t vectors, struct kg_text *reason)
@@ -187,7 +231,7 @@ static bool is_stored(const struct kg_cuda_rowwise_plan *plan, const struct kg_d
         return refuse(reason, "vectors of 4 to 16 bytes are held in shared memory");
     if (plan->hold + plan->shared < vectors)
         return refuse(reason, "the row is too long to be held");
-    if (plan->hold + plan->shared - STORED_STEP >= vectors)
+    if (plan->hold + plan->shared - KG_CUDA_ROWWISE_STORED_STEP >= vectors)
         return refuse(reason, "holds more than a thread has of the row");
     if (bytes + FIXED_SHARED > facts->shared_bytes)
         return refuse(reason, "shared memory has no room for what a block holds");
@@ -202,18 +246,20 @@ static bool valid(const struct kg_match *match, const struct kg_config *config,
     int64_t rows, columns, length;
     kg_cuda_rowwise_plan_make(match, config, "", &plan);
     kg_cuda_rowwise_measure(&plan.row, &rows, &columns, &length);
-    int64_t threads = config->value[THREADS], registers = config->value[REGISTERS];
+    int64_t threads = config->value[ROW_THREADS], registers = config->value[ROW_REGISTERS];
     int64_t vectors =
-        kg_ceil_div(columns, threads * config->value[CLUSTER] * config->value[VECTOR]);
-    if (config->value[VECTOR] > 1 && config->value[VECTOR] * widest_element(&plan.row) > 2 * ACCESS)
+        kg_ceil_div(columns, threads * config->value[ROW_CLUSTER] * config->value[ROW_VECTOR]);
+    if (config->value[ROW_VECTOR] > 1 &&
+        config->value[ROW_VECTOR] * kg_cuda_rowwise_widest(&plan.row) > 2 * ACCESS)
         return refuse(reason, "a vector is wider than two loads");
     if (threads > 8 && threads / 2 >= columns)
         return refuse(reason, "more threads than the row has elements");
-    if (config->value[CLUSTER] > 1 && threads < LEAST_SHARED)
+    if (config->value[ROW_CLUSTER] > 1 && threads < LEAST_SHARED)
         return refuse(reason, "blocks of a cluster have more threads");
-    if (config->value[CLUSTER] > 1 && threads * config->value[CLUSTER] * LEAST_SHARE > columns)
+    if (config->value[ROW_CLUSTER] > 1 &&
+        threads * config->value[ROW_CLUSTER] * LEAST_SHARE > columns)
         return refuse(reason, "the row is too short for a cluster");
-    if (config->value[HOLD] > 1 && config->value[HOLD] / 2 >= vectors)
+    if (config->value[ROW_HOLD] > 1 && config->value[ROW_HOLD] / 2 >= vectors)
         return refuse(reason, "holds more than a thread has of the row");
     int64_t most =
         registers > 0 ? registers : facts->unit.registers / (threads < 128 ? 128 : threads);
@@ -223,153 +269,9 @@ static bool valid(const struct kg_match *match, const struct kg_config *config,
         return refuse(reason, "holds more than a thread has registers");
     if (registers * threads > facts->unit.registers)
         return refuse(reason, "a block would need more registers than there are");
+    if (plan.staged > 0 && !is_staged(&plan, facts, rows, length, vectors, reason))
+        return false;
     return plan.shared == 0 || is_stored(&plan, facts, length, vectors, reason);
-}
-
-static bool is_costly(const struct kg_rowwise_plan *plan)
-{
-    for (int i = 0; i < plan->group->count; i++)
-        if (plan->kept[i] && kg_group_nest(plan->group, i)->transcendentals > 0.0)
-            return true;
-    return false;
-}
-
-// What every row reads again, as it reads the factors of a norm.
-static bool shares_columns(const struct kg_rowwise_plan *plan)
-{
-    struct kg_cuda_streams streams;
-    kg_cuda_streams_make(plan, &streams);
-    for (int i = 0; i < streams.count; i++)
-        if (!streams.items[i].held)
-            return true;
-    return false;
-}
-
-// Has a row's threads hold all of it, `stored` vectors of each in shared memory at most; false:
-// they cannot.
-static bool hold_all(const struct kg_match *match, int64_t columns, int64_t stored,
-                     struct kg_config *config)
-{
-    const int64_t span = config->value[THREADS] * config->value[CLUSTER] * config->value[VECTOR];
-    const int64_t vectors = kg_ceil_div(columns, span);
-    struct kg_text reason = {0};
-    bool done = false;
-    for (int64_t hold = MOST_HELD; hold > 0 && !done; hold /= 2) {
-        int64_t left = vectors > hold ? vectors - hold : 0;
-        config->value[HOLD] = hold;
-        config->value[SHARED] = kg_ceil_div(left, STORED_STEP) * STORED_STEP;
-        done = config->value[SHARED] <= stored && (hold == 1 || hold / 2 < vectors) &&
-               valid(match, config, &reason);
-    }
-    kg_text_free(&reason);
-    return done;
-}
-
-// A row that a block has no registers for: in shared memory too, and by the fewest blocks that hold
-// all of it, because they wait for each other; by more where there are few rows. What all rows
-// share stays near the units if nothing else is there: then a block of its own holds the row, or
-// more blocks do, in registers.
-static void guess_long(const struct kg_match *match, int64_t rows, int64_t columns,
-                       struct kg_config *config)
-{
-    const struct kg_rowwise_plan *plan = match->analysis;
-    const struct kg_device_facts *facts = match->facts;
-    const int most = kg_cuda_rowwise_blocks(facts);
-    const int64_t stored = shares_columns(plan) ? 0 : MOST_STORED;
-    config->value[KEEP] = 0;
-    config->value[CLUSTER] = 1;
-    config->value[THREADS] = facts->unit.block_threads;
-    if (stored == 0 && rows * 2 > facts->units && hold_all(match, columns, stored, config))
-        return;
-    for (int64_t threads = MOST_SHARED; threads <= facts->unit.block_threads; threads *= 2)
-        for (int64_t cluster = 1; cluster <= most; cluster *= 2) {
-            config->value[THREADS] = threads;
-            config->value[CLUSTER] = cluster;
-            if ((cluster == most || rows * cluster * 2 > facts->units) &&
-                hold_all(match, columns, stored, config))
-                return;
-        }
-    config->value[HOLD] = MOST_HELD;
-    config->value[SHARED] = 0;
-}
-
-// Where rates are not known.
-static void guess_plainly(const struct kg_match *match, struct kg_config *config)
-{
-    const struct kg_device_facts *facts = match->facts;
-    const struct kg_rowwise_plan *plan = match->analysis;
-    struct kg_text reason = {0};
-    int64_t rows, columns, length, least = 8;
-    kg_cuda_rowwise_measure(plan, &rows, &columns, &length);
-    *config = (struct kg_config){{8, ACCESS / widest_element(plan), 1, 0, 1, 0, 0}};
-    while (config->value[VECTOR] > 1 && length % config->value[VECTOR] != 0)
-        config->value[VECTOR] /= 2;
-    // Two vectors a thread of a row's block, then up to eight: measured on an H100.
-    int64_t vector = config->value[VECTOR];
-    while (config->value[THREADS] < MOST_SHARED && config->value[THREADS] * vector * 2 < columns)
-        config->value[THREADS] *= 2;
-    // Few rows are a matter of latency: then a whole warp, one vector each.
-    while (config->value[THREADS] < WARP && config->value[THREADS] * vector < columns &&
-           rows * config->value[THREADS] * WARP <=
-               (int64_t)facts->units * facts->unit.block_threads)
-        config->value[THREADS] *= 2;
-    while (config->value[HOLD] < MOST_HELD &&
-           config->value[HOLD] * config->value[THREADS] * vector < columns)
-        config->value[HOLD] *= 2;
-    config->value[KEEP] = is_costly(plan) && config->value[HOLD] <= 2;
-    if (MOST_SHARED * vector * MOST_HELD < columns)
-        guess_long(match, rows, columns, config);
-    if (!valid(match, config, &reason))
-        config->value[KEEP] = 0;
-    while (config->value[HOLD] > 1 && !valid(match, config, &reason))
-        config->value[HOLD] /= 2;
-    while (config->value[THREADS] > least && !valid(match, config, &reason))
-        config->value[THREADS] /= 2;
-    kg_text_free(&reason);
-}
-
-// All ways of holding a row by so many threads of so many blocks. Threads that hold more than 128
-// bytes each are too few to keep memory busy: 256 took 8 to 17 % longer for norms of rows of 5120
-// to 13944 on an H200.
-static void try_shares(struct kg_cuda_rule *rule, struct kg_config config, int64_t columns,
-                       int64_t bytes, int64_t stored, bool kept)
-{
-    enum { MOST_TRIED = 16, MOST_BYTES = 128 };
-    int64_t *value = config.value, span = value[THREADS] * value[CLUSTER] * value[VECTOR];
-    int64_t vectors = kg_ceil_div(columns, span);
-    for (value[HOLD] = MOST_TRIED; value[HOLD] > 0; value[HOLD] /= 2) {
-        int64_t left = vectors > value[HOLD] ? vectors - value[HOLD] : 0;
-        value[SHARED] = kg_ceil_div(left, STORED_STEP) * STORED_STEP;
-        if (value[SHARED] > stored || value[HOLD] * value[VECTOR] * bytes > MOST_BYTES)
-            continue;
-        for (value[KEEP] = 0; value[KEEP] <= kept; value[KEEP]++)
-            kg_cuda_rule_try(rule, &config);
-    }
-}
-
-// Of all ways of holding a whole row the one that is expected to be fastest. What all rows share
-// stays near the units only if rows do not take the shared memory.
-static void guess(const struct kg_match *match, struct kg_config *config)
-{
-    const struct kg_device_facts *facts = match->facts;
-    const struct kg_rowwise_plan *plan = match->analysis;
-    int64_t rows, columns, length;
-    struct kg_cuda_rule rule = {.match = match};
-    guess_plainly(match, config);
-
-    kg_cuda_rowwise_measure(plan, &rows, &columns, &length);
-    kg_cuda_rule_try(&rule, config);
-    const int64_t stored = shares_columns(plan) ? 0 : MOST_STORED;
-    struct kg_config tried = {{0}};
-    tried.value[VECTOR] = config->value[VECTOR];
-    for (int64_t threads = 8; threads <= facts->unit.block_threads; threads *= 2)
-        for (int64_t cluster = 1; cluster <= kg_cuda_rowwise_blocks(facts); cluster *= 2) {
-            tried.value[THREADS] = threads;
-            tried.value[CLUSTER] = cluster;
-            try_shares(&rule, tried, columns, widest_element(plan), stored, is_costly(plan));
-        }
-    if (rule.seconds > 0)
-        *config = rule.best;
 }
 
 static bool emit(const struct kg_match *match, const struct kg_config *config, const char *entry,
@@ -415,6 +317,10 @@ static void grids(const struct kg_match *match, const struct kg_config *config,
     }
     if (function == 0 && columns > span * plan.hold)
         grids->grids[0].shared = (int)stored_bytes(&plan);
+    if (function == 0 && plan.staged > 0)
+        grids->grids[0].shared = (int)staged_bytes(&plan);
+    if (function == 0 && plan.staged > 1)
+        grids->grids[0].blocks[0] = kg_ceil_div(rows, plan.staged) * plan.cluster;
     kg_cuda_start_early(group, facts, grids);
 }
 
@@ -435,7 +341,7 @@ const struct kg_family kg_cuda_rowwise = {
     .advised = advised,
     .space = space,
     .valid = valid,
-    .guess = guess,
+    .guess = kg_cuda_rowwise_guess,
     .bound = kg_group_bound,
     .expected = expected,
     .orders_configs = true,

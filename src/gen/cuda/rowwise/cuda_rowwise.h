@@ -8,15 +8,30 @@
 #include "gen/shared/code.h"
 #include "gen/shared/rowwise_plan.h"
 
+// The parameters of a config.
+enum {
+    ROW_THREADS,
+    ROW_VECTOR,
+    ROW_HOLD,
+    ROW_KEEP,
+    ROW_CLUSTER,
+    ROW_SHARED,
+    ROW_STAGED,
+    ROW_REGISTERS
+};
+
 struct kg_cuda_rowwise_plan {
     struct kg_rowwise_plan row;
-    int threads;   // of a row: some lanes of a warp, or a block
-    int blocks;    // rows of a block of threads
-    int cluster;   // blocks that share a row
-    int vector;    // elements of a thread's vectors
-    int hold;      // vectors of a thread that stay in registers from pass to pass
-    bool keep;     // what later passes read again is held too, instead of computed again
-    int shared;    // and vectors that stay in shared memory besides
+    int threads; // of a row: some lanes of a warp, or a block
+    int blocks;  // rows of a block of threads
+    int cluster; // blocks that share a row
+    int vector;  // elements of a thread's vectors
+    int hold;    // vectors of a thread that stay in registers from pass to pass
+    bool keep;   // what later passes read again is held too, instead of computed again
+    int shared;  // and vectors that stay in shared memory besides
+    // Rows that a cluster works on at once, for which what all rows share is copied to its shared
+    // memory; 0: it works on one, and reads that from memory.
+    int staged;
     int registers; // at most; 0: as many as the compiler likes
 };
 
@@ -25,6 +40,16 @@ void kg_cuda_rowwise_plan_make(const struct kg_match *match, const struct kg_con
 // Rows, elements of a row, and elements of the run that vectors follow.
 void kg_cuda_rowwise_measure(const struct kg_rowwise_plan *plan, int64_t *rows, int64_t *columns,
                              int64_t *length);
+
+// Vectors of a thread in shared memory: a multiple of it.
+#define KG_CUDA_ROWWISE_STORED_STEP 4
+
+void kg_cuda_rowwise_guess(const struct kg_match *match, struct kg_config *config);
+
+// Bytes of the widest element that lies along the row.
+int kg_cuda_rowwise_widest(const struct kg_rowwise_plan *plan);
+// Does every row read something again, as it reads the factors of a norm?
+bool kg_cuda_rowwise_shares(const struct kg_rowwise_plan *plan);
 
 // Do neighbouring columns of some read lie apart?
 bool kg_cuda_rowwise_reads_apart(const struct kg_rowwise_plan *row);
@@ -50,6 +75,10 @@ void kg_cuda_streams_make(const struct kg_rowwise_plan *row, struct kg_cuda_stre
 // The stream of a read, or -1: it is a plain load.
 int kg_cuda_streams_find(const struct kg_cuda_streams *streams, const struct kg_rowwise_plan *row,
                          const struct kg_access *access);
+
+// Is the stream copied to shared memory, because all rows share it?
+bool kg_cuda_stream_is_staged(const struct kg_cuda_rowwise_plan *plan,
+                              const struct kg_cuda_stream *stream);
 
 // Bytes of a thread's vector of a stream.
 int kg_cuda_stream_bytes(const struct kg_cuda_rowwise_plan *plan,
@@ -87,6 +116,11 @@ bool kg_cuda_rowwise_has_outer(const struct kg_cuda_rowwise_writer *writer);
 void kg_cuda_rowwise_axes(struct kg_cuda_rowwise_writer *writer, const char *from);
 // Declares the axes of the element `lane`; opened around what is done with it.
 void kg_cuda_rowwise_lanes(struct kg_cuda_rowwise_writer *writer);
+// Opened around what is done for each of the rows at hand, if there may be several; declares the
+// row and its axes. Without them: what each has a place of its own in is only initialised.
+bool kg_cuda_rowwise_several(const struct kg_cuda_rowwise_plan *plan);
+void kg_cuda_rowwise_open_rows(struct kg_cuda_rowwise_writer *writer, bool with_axes);
+void kg_cuda_rowwise_close_rows(struct kg_cuda_rowwise_writer *writer);
 void kg_cuda_rowwise_first(struct kg_cuda_rowwise_writer *writer);
 // Fills the vector `to` of stream `i`, at `first`.
 void kg_cuda_rowwise_fill(struct kg_cuda_rowwise_writer *writer, int i, const char *to);
@@ -98,8 +132,37 @@ void kg_cuda_rowwise_batches(struct kg_cuda_rowwise_writer *writer, int pass);
 void kg_cuda_rowwise_stored(struct kg_cuda_rowwise_writer *writer);
 // Declares these places.
 void kg_cuda_rowwise_slots(struct kg_cuda_rowwise_writer *writer);
+// Declares where what all rows share is copied to, and has it on its way; waits for it.
+void kg_cuda_rowwise_stage(struct kg_cuda_rowwise_writer *writer);
+void kg_cuda_rowwise_staged(struct kg_cuda_rowwise_writer *writer, int pass);
 // Has all that is held on its way, before anything is computed.
 void kg_cuda_rowwise_loads(struct kg_cuda_rowwise_writer *writer);
+
+// ---- The vector at hand ----
+
+// Is the output of the nest at that position of the group read by nothing outside it?
+bool kg_cuda_rowwise_is_private(const struct kg_cuda_rowwise_writer *writer, int position);
+// Is it held as computed, for later passes?
+bool kg_cuda_rowwise_is_kept(const struct kg_cuda_rowwise_writer *writer, int position);
+// Does the pass reduce it?
+bool kg_cuda_rowwise_is_fold(const struct kg_cuda_rowwise_writer *writer, int i, int pass);
+// Is the part at hand of stream `i` in registers?
+bool kg_cuda_rowwise_in_registers(const struct kg_cuda_rowwise_writer *writer, int i);
+// What stands behind the name of what each row at hand has.
+const char *kg_cuda_rowwise_of_row(const struct kg_cuda_rowwise_writer *writer);
+// What reads of a nest's output are from now on; `format` takes its number.
+void kg_cuda_rowwise_name(struct kg_cuda_rowwise_writer *writer, int i, const char *format);
+// The same for columns that an earlier pass made.
+void kg_cuda_rowwise_name_columns(struct kg_cuda_rowwise_writer *writer, int pass);
+// Of every sum of floats of the pass: declares the variable `declare`, or (NULL) adds the part to
+// the total; and has the totals take what was rounded away.
+void kg_cuda_rowwise_long_sums(struct kg_cuda_rowwise_writer *writer, int pass,
+                               const char *declare);
+void kg_cuda_rowwise_totals(struct kg_cuda_rowwise_writer *writer, int pass);
+// What a pass does with the vector at `first`.
+void kg_cuda_rowwise_part(struct kg_cuda_rowwise_writer *writer, int pass);
+
+// ---- The kernel ----
 
 // The functions of the kernel, after the opening: number 0 for rows of whole vectors that threads
 // hold, number 1 for longer ones, number 2 for any.

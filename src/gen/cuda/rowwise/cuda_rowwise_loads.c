@@ -54,6 +54,31 @@ void kg_cuda_rowwise_lanes(struct kg_cuda_rowwise_writer *writer)
     kg_axes_split(code, row->shape, row->rows, row->run - 1, "more");
 }
 
+bool kg_cuda_rowwise_several(const struct kg_cuda_rowwise_plan *plan)
+{
+    return plan->staged > 1;
+}
+
+void kg_cuda_rowwise_open_rows(struct kg_cuda_rowwise_writer *writer, bool with_axes)
+{
+    const struct kg_rowwise_plan *row = writer->row;
+    struct kg_code *code = &writer->code;
+    if (!kg_cuda_rowwise_several(writer->plan))
+        return;
+    kg_code_line(code, "#pragma unroll");
+    kg_code_open(code, "for (int nth = 0; nth < ROWS; nth++)");
+    if (!with_axes)
+        return;
+    kg_code_line(code, "const int64_t row = kg_min_i64(begin + nth, rows - 1);");
+    kg_axes_split(code, row->shape, 0, row->rows - 1, "row");
+}
+
+void kg_cuda_rowwise_close_rows(struct kg_cuda_rowwise_writer *writer)
+{
+    if (kg_cuda_rowwise_several(writer->plan))
+        kg_code_close(&writer->code);
+}
+
 static void print_place(struct kg_cuda_rowwise_writer *writer, const struct kg_nest *nest,
                         const struct kg_access *access)
 {
@@ -187,27 +212,99 @@ static void emit_stored_loads(struct kg_cuda_rowwise_writer *writer)
     kg_code_close(code);
 }
 
+// ---- What all rows share, in shared memory ----
+
+// A block's columns of a part lie side by side: one copy brings them for all its threads.
+void kg_cuda_rowwise_stage(struct kg_cuda_rowwise_writer *writer)
+{
+    const struct kg_cuda_rowwise_plan *plan = writer->plan;
+    struct kg_code *code = &writer->code;
+    int64_t at = 0, bytes = 0;
+    if (plan->staged == 0)
+        return;
+    kg_code_line(code, "extern __shared__ uint4 shared[];");
+    for (int i = 0; i < writer->streams.count; i++) {
+        const struct kg_cuda_stream *stream = &writer->streams.items[i];
+        if (!kg_cuda_stream_is_staged(plan, stream))
+            continue;
+        const char *storage = kg_emit_tensor_storage(stream->access->tensor);
+        kg_code_line(code,
+                     "kg_vec<%s, VECTOR> *const copy%d = "
+                     "(kg_vec<%s, VECTOR> *)((char *)shared + %d);",
+                     storage, i, storage, (int)at);
+        bytes += kg_cuda_stream_bytes(plan, stream) / plan->vector;
+        at += (int64_t)plan->hold * plan->threads * kg_cuda_stream_bytes(plan, stream);
+    }
+    kg_code_open(code, "if (HELD && threadIdx.x == 0)");
+    kg_code_line(code, "const int64_t start = (int64_t)kg_cluster_rank() * THREADS * VECTOR;");
+    kg_code_line(code, "int64_t bytes = 0;");
+    kg_code_line(code, "#pragma unroll 1");
+    kg_code_line(code, "for (int64_t first = start; first < columns; first += SPAN * VECTOR)");
+    kg_code_line(code, "    bytes += kg_min_i64(columns - first, THREADS * VECTOR) * %d;",
+                 (int)bytes);
+    kg_code_line(code, "kg_arrival_expect(&copied, (uint32_t)bytes);");
+    kg_code_line(code, "#pragma unroll 1");
+    kg_code_open(code, "for (int part = 0; part < HOLD; part++)");
+    kg_code_line(code, "const int64_t first = start + (int64_t)part * SPAN * VECTOR;");
+    kg_code_line(code, "if (first >= columns)");
+    kg_code_line(code, "    break;");
+    kg_code_line(code, "const int64_t count = kg_min_i64(columns - first, THREADS * VECTOR);");
+    kg_cuda_rowwise_axes(writer, "first");
+    for (int i = 0; i < writer->streams.count; i++) {
+        const struct kg_cuda_stream *stream = &writer->streams.items[i];
+        if (!kg_cuda_stream_is_staged(plan, stream))
+            continue;
+        kg_code_begin(code);
+        kg_text_format(code->text, "kg_copy_bulk(copy%d + part * THREADS, ", i);
+        print_place(writer, stream->nest, stream->access);
+        kg_text_format(code->text, ", (uint32_t)count * %d, &copied);",
+                       kg_cuda_stream_bytes(plan, stream) / plan->vector);
+        kg_code_end(code);
+    }
+    kg_code_close(code);
+    kg_code_close(code);
+}
+
+// Before the first pass that reads it.
+void kg_cuda_rowwise_staged(struct kg_cuda_rowwise_writer *writer, int pass)
+{
+    int first = -1;
+    for (int i = 0; i < writer->streams.count; i++)
+        for (int p = 0; p <= pass; p++)
+            if (kg_cuda_stream_is_staged(writer->plan, &writer->streams.items[i]) &&
+                writer->streams.items[i].uses[p] && (first < 0 || p < first))
+                first = p;
+    if (first != pass)
+        return;
+    kg_code_line(&writer->code, "if constexpr (HELD)");
+    kg_code_line(&writer->code, "    kg_arrival_wait(&copied, 0);");
+}
+
 void kg_cuda_rowwise_loads(struct kg_cuda_rowwise_writer *writer)
 {
     struct kg_code *code = &writer->code;
+    const bool several = kg_cuda_rowwise_several(writer->plan);
     bool any = false;
     for (int i = 0; i < writer->streams.count; i++) {
         if (!writer->streams.items[i].held)
             continue;
-        kg_code_line(code, "kg_vec<%s, VECTOR> take%d[HOLD > 0 ? HOLD : 1];",
-                     kg_emit_tensor_storage(writer->streams.items[i].access->tensor), i);
+        kg_code_line(code, "kg_vec<%s, VECTOR> take%d%s[HOLD > 0 ? HOLD : 1];",
+                     kg_emit_tensor_storage(writer->streams.items[i].access->tensor), i,
+                     several ? "[ROWS]" : "");
         any = true;
     }
     if (!any)
         return;
     if (writer->plan->shared > 0)
         emit_stored_loads(writer);
+    kg_cuda_rowwise_open_rows(writer, true);
     kg_cuda_rowwise_held(writer);
     for (int i = 0; i < writer->streams.count; i++) {
         char to[32];
-        snprintf(to, sizeof to, "take%d[part]", i);
+        snprintf(to, sizeof to, several ? "take%d[nth][part]" : "take%d[part]", i);
         if (writer->streams.items[i].held)
             kg_cuda_rowwise_fill(writer, i, to);
     }
     kg_code_close(code);
+    kg_cuda_rowwise_close_rows(writer);
 }

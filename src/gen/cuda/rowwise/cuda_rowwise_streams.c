@@ -63,6 +63,22 @@ void kg_cuda_streams_make(const struct kg_rowwise_plan *row, struct kg_cuda_stre
             add_reads(streams, row, i, row->pass[i]);
 }
 
+bool kg_cuda_rowwise_shares(const struct kg_rowwise_plan *plan)
+{
+    struct kg_cuda_streams streams;
+    kg_cuda_streams_make(plan, &streams);
+    for (int i = 0; i < streams.count; i++)
+        if (!streams.items[i].held)
+            return true;
+    return false;
+}
+
+bool kg_cuda_stream_is_staged(const struct kg_cuda_rowwise_plan *plan,
+                              const struct kg_cuda_stream *stream)
+{
+    return plan->staged > 0 && !stream->held;
+}
+
 int kg_cuda_stream_bytes(const struct kg_cuda_rowwise_plan *plan,
                          const struct kg_cuda_stream *stream)
 {
@@ -81,7 +97,7 @@ int kg_cuda_rowwise_batch(const struct kg_cuda_rowwise_plan *plan,
             bytes += kg_cuda_stream_bytes(plan, &streams->items[i]);
     while (batch > 1 && batch * bytes > MOST_BYTES)
         batch /= 2;
-    return bytes > 0 ? batch : 1;
+    return bytes > 0 && plan->staged == 0 ? batch : 1;
 }
 
 int kg_cuda_rowwise_alignment(const struct kg_cuda_rowwise_plan *plan, int64_t length)

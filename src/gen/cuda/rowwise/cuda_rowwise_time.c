@@ -17,6 +17,12 @@ enum { OTHER_REGISTERS = 18, WIDE = 8, SECTOR = 32 };
 // Instructions by which a warp folds a value.
 enum { FOLD_STEPS = 20 };
 
+// Rows that a thread works on at once.
+static double rows_of(const struct kg_cuda_rowwise_plan *plan)
+{
+    return plan->staged > 1 ? plan->staged : 1;
+}
+
 // The vectors of a thread by where they are kept, and how they are read.
 struct share {
     int vector; // elements
@@ -57,12 +63,16 @@ static void add_streams(const struct kg_cuda_rowwise_plan *plan, const struct sh
             uses += stream->uses[pass];
         most = uses > most ? uses : most;
         if (stream->held) {
-            kg_cuda_memory_access(
-                work, share->registers + share->shared * (1 + uses) + share->rest * uses, bytes);
+            double times = share->registers + share->shared * (1 + uses) + share->rest * uses;
+            kg_cuda_memory_access(work, times * rows_of(plan), bytes);
             work->again += threads * share->rest * bytes * (uses - 1);
             again = true;
         } else {
             kg_cuda_memory_access(work, share->all * uses, bytes);
+            if (plan->staged > 0) { // on its way before it is needed
+                work->again += threads * share->all * bytes;
+                continue;
+            }
             // Short ones stay in the L1, for one row after the other.
             double row = share->all * plan->threads * bytes;
             bool is_near = plan->cluster == 1 && row <= (double)facts->cache[1] / L1_SHARE;
@@ -120,7 +130,7 @@ static void add_plain_reads(const struct kg_cuda_rowwise_plan *plan, const struc
             const struct kg_layout *layout = &problem->layouts[access->tensor->id];
             double bytes = kg_dtypes[kg_emit_tensor_dtype(access->tensor)].bits / 8.0;
             double stride = fmin(stride_of(row, access), SECTOR / bytes);
-            kg_cuda_memory_access(work, share->all * share->vector, bytes);
+            kg_cuda_memory_access(work, share->all * share->vector * rows_of(plan), bytes);
             if (stride > 1)
                 work->bytes += (stride - 1) * bytes * (double)layout->elements;
         }
@@ -137,13 +147,14 @@ static void add_statements(const struct kg_cuda_rowwise_plan *plan, const struct
             continue;
         // What a later pass needs again is held, or computed again.
         double times = share->all * share->vector * (row->kept[i] && !plan->keep ? 2 : 1);
+        times *= rows_of(plan);
         kg_cuda_memory_compute(work, row->group, i, elements, times);
         if (row->role[i] == KG_ROWWISE_REDUCE) {
             work->meetings++;
-            work->steps += FOLD_STEPS;
+            work->steps += FOLD_STEPS * rows_of(plan);
         } else if (!kg_group_is_private(row->group, nest->output)) {
             int bytes = kg_dtypes[kg_emit_tensor_dtype(nest->output)].bits / 8;
-            kg_cuda_memory_access(work, share->all, bytes * share->vector);
+            kg_cuda_memory_access(work, share->all * rows_of(plan), bytes * share->vector);
         }
     }
 }
@@ -156,7 +167,7 @@ static double count_registers(const struct kg_cuda_rowwise_plan *plan, const str
     kg_cuda_streams_make(&plan->row, &streams);
     for (int i = 0; i < streams.count; i++)
         if (streams.items[i].held)
-            raw += kg_cuda_stream_bytes(plan, &streams.items[i]) / 4.0;
+            raw += rows_of(plan) * kg_cuda_stream_bytes(plan, &streams.items[i]) / 4.0;
     for (int i = 0; i < plan->row.group->count && plan->keep; i++)
         if (plan->row.kept[i])
             kept += plan->vector *
