@@ -10,8 +10,8 @@
 // latest scale.
 //
 // A consumer has 128 columns, a warp 32 of these. Lane 4 * r + t has the four from 4 * r on, which
-// are half a word of weights at one K index: in the two instructions of a K step they are rows r
-// and r + 8 of the warp's 16. (The weights are the struct of contract_scaled.cuh.)
+// are a word of weights at one K index, or half of one: in the two instructions of a K step they
+// are rows r and r + 8 of the warp's 16. (The weights are the struct of contract_scaled.cuh.)
 //
 // With few rows a block has two pairs of consumers, so that one converts while the other one waits.
 // They take units of K steps by turns, and the second pair gives its sums to the first.
@@ -30,6 +30,20 @@ KG_INLINE float kg_tall_quotient(float u, float s)
     return __fmul_rn(u, inverse);
 }
 
+// Two bytes from shared memory, or four.
+template <int BYTES>
+KG_INLINE uint32_t kg_tall_load_shared(uint32_t address)
+{
+    uint32_t word;
+    if constexpr (BYTES == 2) {
+        uint16_t half;
+        asm volatile("ld.shared.u16 %0, [%1];" : "=h"(half) : "r"(address) : "memory");
+        return half;
+    }
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(address) : "memory");
+    return word;
+}
+
 // What a lane knows of its four columns.
 template <class Block, class WEIGHTS>
 struct kg_tall_lane {
@@ -42,7 +56,7 @@ struct kg_tall_lane {
     uint32_t place; // of the first column in the tile
     uint32_t biases[4];
     float unit[4];                        // the latest scales that are not 0
-    uint32_t kept = 0xffffffff;           // integers whose scale is not 0: two of each column
+    uint32_t kept = 0xffffffff;           // elements of a quad whose scale is not 0
     float least = INFINITY, greatest = 0; // of all scales
 
     KG_METHOD kg_tall_lane(const WEIGHTS &weights_, const kg_tile_task &task, int column_,
@@ -74,15 +88,13 @@ struct kg_tall_lane {
     KG_METHOD void load_zeros(int (&zeros)[4], uint32_t address, int run, int k) const
     {
         if constexpr (Block::stages_zeros) {
-            uint16_t word;
-            asm volatile("ld.shared.u16 %0, [%1];"
-                         : "=h"(word)
-                         : "r"(address + Block::zeros_at + (run * Block::columns + place) / 2)
-                         : "memory");
+            constexpr int bits = WEIGHTS::ZERO_BITS;
+            const uint32_t word = kg_tall_load_shared<bits / 2>(
+                address + Block::zeros_at + (run * Block::columns + place) * bits / 8);
 #pragma unroll
             for (int i = 0; i < 4; i++)
-                zeros[i] = (int)(((word ^ WEIGHTS::ZERO_FLIP * 0x1111u) >> i * 4 & 15) -
-                                 WEIGHTS::ZERO_FLIP);
+                zeros[i] = (int)((word >> i * bits & ((1u << bits) - 1)) ^ WEIGHTS::ZERO_FLIP) -
+                           WEIGHTS::ZERO_FLIP;
         } else {
 #pragma unroll
             for (int i = 0; i < 4; i++)
@@ -108,9 +120,9 @@ struct kg_tall_lane {
             for (int i = 0; i < 4; i++) {
                 const bool is_left_out = scales[i] == 0;
                 const float scale = is_left_out ? unit[i] : scales[i];
-                kept = is_left_out ? kept & ~(0x000f000fu << i * 4) : kept;
+                kept = is_left_out ? kept & ~Block::number::kept_of(i) : kept;
                 if constexpr (!WEIGHTS::ONE_ZERO)
-                    zeros[i] = is_left_out ? 0 : zeros[i];
+                    zeros[i] = is_left_out ? Block::number::middle : zeros[i];
                 by[i] = kg_tall_quotient(unit[i], scale);
                 unit[i] = scale;
                 if constexpr (is_watched) {
@@ -208,23 +220,19 @@ struct kg_tall_words {
     uint32_t even, odd;
     KG_METHOD explicit kg_tall_words(int column) // the first of the lane's
     {
-        const uint32_t line = threadIdx.x % 4 * 2, chunk = column / 32, word = column / 8 % 4;
-        even = Block::row_bytes + line * 128 + (chunk ^ line) * 16 + word * 4;
-        odd = Block::row_bytes + (line + 1) * 128 + (chunk ^ (line + 1)) * 16 + word * 4;
-    }
-    KG_METHOD static uint32_t load(uint32_t place)
-    {
-        uint32_t word;
-        asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(place) : "memory");
-        return word;
+        const uint32_t line = threadIdx.x % 4 * 2, byte = column * Block::bits / 8;
+        const uint32_t chunk = byte / 16 % 8, word = byte / 4 % 4;
+        const uint32_t box = Block::row_bytes + byte / 128 * Block::box_bytes;
+        even = box + line * 128 + (chunk ^ line) * 16 + word * 4;
+        odd = box + (line + 1) * 128 + (chunk ^ (line + 1)) * 16 + word * 4;
     }
     // Those of a step of the stage at `address`.
     KG_METHOD void load(uint32_t (&to)[4], uint32_t address, int step) const
     {
-        to[0] = load(address + even + step * 2048);
-        to[1] = load(address + odd + step * 2048);
-        to[2] = load(address + even + step * 2048 + 1024);
-        to[3] = load(address + odd + step * 2048 + 1024);
+        to[0] = kg_tall_load_shared<4>(address + even + step * 2048);
+        to[1] = kg_tall_load_shared<4>(address + odd + step * 2048);
+        to[2] = kg_tall_load_shared<4>(address + even + step * 2048 + 1024);
+        to[3] = kg_tall_load_shared<4>(address + odd + step * 2048 + 1024);
     }
 };
 
@@ -239,11 +247,12 @@ struct kg_tall_left {
     {
         typedef typename Block::number number;
         asm volatile("" : "+r"(words[0]), "+r"(words[1]), "+r"(words[2]), "+r"(words[3]));
-        uint32_t first = __byte_perm(words[0], words[1], halves);
-        uint32_t second = __byte_perm(words[2], words[3], halves);
-        if constexpr (Block::has_runs) {
-            first = (first & kept) | (ZERO & ~kept);
-            second = (second & kept) | (ZERO & ~kept);
+        auto first = number::quad_of(words[0], words[1], halves);
+        auto second = number::quad_of(words[2], words[3], halves);
+        // Of floats, those not kept take long to look at; scales of 0 are rare.
+        if (Block::has_runs && (!number::has_specials || __any_sync(0xffffffff, ~kept))) {
+            first = number::template leave_out<ZERO>(first, kept);
+            second = number::template leave_out<ZERO>(second, kept);
         }
         at[0][0] = number::template pair_of<0>(first, biases[0]);
         at[0][1] = number::template pair_of<1>(first, biases[1]);
@@ -324,8 +333,8 @@ struct kg_tall_loop {
     {
 #pragma unroll
         for (int i = 0; i < batch; i++)
-            left[turn][i].template convert<WEIGHTS::ZERO * 0x11111111u>(words[turn][i], halves,
-                                                                        lane.kept, lane.biases);
+            left[turn][i].template convert<WEIGHTS::ZERO>(words[turn][i], halves, lane.kept,
+                                                          lane.biases);
     }
     template <int TILE>
     KG_METHOD void multiply(kg_tall_sums<Block> &sums, int turn, uint64_t right)
@@ -621,7 +630,7 @@ KG_INLINE void kg_contract_scaled_wgmma(const JOB &job, const WEIGHTS &weights,
         if (copies_words)
             kg_tall_produce_words<Block>(job, weights, maps, shared);
         else if (warp == 0 && kg_is_elected())
-            kg_tall_produce<Block>(job, maps, shared);
+            kg_tall_produce<Block, WEIGHTS>(job, maps, shared);
     } else {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Block::pairs > 1 ? 112 : 232));
         kg_tall_consumer<Block>(job, weights, shared, scratch);

@@ -1,4 +1,12 @@
-// Integers of 4 bits as 16-bit floats for tensor cores, exact, less their zero points.
+// Integers of 4 bits as 16-bit floats for tensor cores, exact, less their zero points;
+// scaled_bytes.cuh has the same for elements of 8 bits. A number type has
+// - bits: of an element in memory
+// - quad, quad_of(low, high, select): four adjacent columns at two adjacent K indices, of the words
+//   that have them; `select` is which half of the words they are, if these have eight
+// - kept_of(column): the bits of one of the four in `kept`; leave_out<ZERO>(quad, kept) puts zero
+//   points in place of those not kept, which then are ZERO or, without ONE_ZERO, `middle`
+// - bias_of<AT>(zero), pair_of<AT>(quad, bias): column AT at the two K indices
+// - lowered: what products are multiplied by
 
 // (word & MASK) ^ WITH, in one instruction.
 template <uint32_t MASK, uint32_t WITH>
@@ -9,11 +17,31 @@ KG_INLINE uint32_t kg_mask_flip(uint32_t word)
     return result;
 }
 
+// Of a quad, column i is at bit 4 * i and, of the second K index, 16 bits further.
+struct kg_scaled_quads {
+    typedef uint32_t quad;
+    static constexpr int bits = 4, middle = 0;
+    static constexpr bool has_specials = false;
+    KG_INLINE quad quad_of(uint32_t low, uint32_t high, uint32_t select)
+    {
+        return __byte_perm(low, high, select);
+    }
+    KG_INLINE uint32_t kept_of(int column)
+    {
+        return 0x000f000fu << column * 4;
+    }
+    template <uint32_t ZERO>
+    KG_INLINE quad leave_out(quad of, uint32_t kept)
+    {
+        return (of & kept) | (ZERO * 0x11111111u & ~kept);
+    }
+};
+
 // What 4-bit integers, two of a word at a time, are made of: the one at bit 4 * AT and the one 16
 // bits further, less their zero points. FLIPPED: the integers are signed; 8 is added to them and
 // their zero points. SMALL: a zero point is then 0 to 63.
 template <bool FLIPPED, bool SMALL>
-struct kg_scaled_f16 {
+struct kg_scaled_f16 : kg_scaled_quads {
     typedef kg_tensor_f16 tensor;
     static constexpr float lowered = 1;
     // 1024 + q is 0x6400 + q, and 1024 + 16 * q is 0x6400 + (q << 4): the latter, at odd AT, is
@@ -46,7 +74,7 @@ struct kg_scaled_f16 {
 
 // LIFT: integers are multiplied by 2^LIFT.
 template <bool FLIPPED, bool SMALL, int LIFT = 0>
-struct kg_scaled_bf16 {
+struct kg_scaled_bf16 : kg_scaled_quads {
     typedef kg_tensor_bf16 tensor;
     static constexpr float lowered = LIFT ? 0x1p-64f : 1.0f;
     static_assert(LIFT == 0 || LIFT == 64, "lowered is the inverse");

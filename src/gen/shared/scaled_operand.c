@@ -70,11 +70,14 @@ static bool find_bounds(const struct kg_expr *expr, int64_t *least, int64_t *gre
     return llabs(*least) <= LARGEST && llabs(*greatest) <= LARGEST;
 }
 
-// The read of 4-bit integers that the expression is; else NULL.
+// The read of elements of 4 or 8 bits that the expression is; else NULL.
 static const struct kg_access *find_element(const struct kg_nest *nest, const struct kg_expr *expr)
 {
-    if (expr->kind != KG_EXPR_READ || expr->pad ||
-        !kg_dtype_is_packed(kg_emit_tensor_dtype(expr->tensor)))
+    enum { MOST_BITS = 8 };
+    if (expr->kind != KG_EXPR_READ || expr->pad)
+        return NULL;
+    enum kg_dtype dtype = kg_emit_tensor_dtype(expr->tensor);
+    if (kg_dtypes[dtype].bits > MOST_BITS || dtype == KG_BOOL)
         return NULL;
     const struct kg_access *access = kg_nest_access(nest, expr);
     for (int dim = 0; dim < access->tensor->rank; dim++)
@@ -145,7 +148,7 @@ bool kg_scaled_operand_read(const struct kg_contract *contract, int operand,
         scaled->group = common_divisor(scaled->group, run_of(factor->expr, axis));
     }
     if (!scaled->element)
-        return refuse(reason, "no operand has elements of 4 bits, less an integer");
+        return refuse(reason, "no operand has elements of 4 or 8 bits, less an integer");
     for (int i = 0; i < scaled->zero_count; i++)
         scaled->group = common_divisor(scaled->group, run_of(scaled->zeros[i].expr, axis));
     return true;

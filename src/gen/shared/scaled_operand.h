@@ -1,5 +1,6 @@
-// An operand of a product whose elements are integers of few bits, as weights are quantised:
+// An operand of a product whose elements have few bits, as weights are quantised:
 // (element - zero + zero) * scale * scale, where zeros and scales are the same for runs of K steps.
+// There are zeros only for elements that are integers.
 
 #ifndef KG_GEN_SCALED_OPERAND_H
 #define KG_GEN_SCALED_OPERAND_H
@@ -13,8 +14,9 @@ struct kg_scaled_zero {
 };
 
 struct kg_scaled_operand {
-    const struct kg_access *element; // affine, of a tensor of 4-bit integers
-    int zero_count;                  // integers that are subtracted or added
+    const struct kg_access
+        *element;   // affine, of a tensor of integers of 4 or 8 bits, or floats of 8
+    int zero_count; // integers that are subtracted or added
     struct kg_scaled_zero zeros[KG_SCALED_ZEROS];
     int64_t least_zero, greatest_zero; // of what is subtracted, less what is added
     int scale_count;

@@ -1,4 +1,4 @@
-// Products with weights of 4 bits on the tensor cores of sm_90a:
+// Products with quantised weights on the tensor cores of sm_90a:
 // kernels/cuda/contract_scaled_wgmma.cuh. Function 0 copies weights, if TMA cannot load them in
 // place, 1 multiplies. Where TMA cannot load the other operand or scales, function 2 does all of
 // it, with instructions and loads that take any alignment.
@@ -16,13 +16,13 @@ enum { PACK, MULTIPLY, ANY, FUNCTIONS };
 enum { MAP_ROWS, MAP_LAST, MAP_WEIGHTS, MAP_SCALES, MAP_ZEROS, MAPS };
 // As the skeleton has them.
 enum { COLUMNS = 256, DEPTH = 64, CONSUMERS = 2, GROUP = 128 };
-enum { ROUND = 1024, OF_INSTRUCTION = 8, OF_WORD = 8 };
+enum { ROUND = 1024, OF_INSTRUCTION = 8, LINE = 128 }; // LINE: bytes of a line of a box
 // Rows of a tile, at most. With 144, registers still last, but large products take 5 to 10 %
 // longer.
 enum { MAX_ROWS = 128 };
 // The shape of a block of the other functions.
 enum { PACK_BLOCKS = 2048, PACK_THREADS = 256 };
-enum { ANY_ROWS = 16, ANY_WARPS = 4, ANY_COLUMNS = 64 };
+enum { ANY_ROWS = 16, ANY_WARPS = 4, ANY_LANES = 8 };
 enum { MAX_BLOCKS = 1 << 30 };
 
 // ---- The shape of a block ----
@@ -76,11 +76,12 @@ static int registers_of(const struct kg_cuda_contract_plan *plan)
 
 static int64_t stage_bytes(const struct kg_cuda_contract_plan *plan)
 {
-    int64_t bytes = (int64_t)(plan->config.tile_m * 2 + COLUMNS / 2) * DEPTH;
+    int64_t bytes =
+        (int64_t)(plan->config.tile_m * 2 + COLUMNS * kg_cuda_scaled_bits(plan) / 8) * DEPTH;
     if (stages_scales(plan))
         bytes += groups_of_stage(plan) * COLUMNS * 2;
     if (stages_zeros(plan))
-        bytes += groups_of_stage(plan) * COLUMNS / 2;
+        bytes += groups_of_stage(plan) * COLUMNS * kg_cuda_scaled_zero_bits(plan) / 8;
     return kg_ceil_div(bytes, ROUND) * ROUND;
 }
 
@@ -134,9 +135,9 @@ static int64_t partial_bytes(const struct kg_cuda_contract_plan *plan)
     return kg_ceil_div(bytes, ROUND) * ROUND;
 }
 
-static int64_t packed_pitch(const struct kg_cuda_contract_plan *plan)
+static int64_t packed_pitch(const struct kg_cuda_contract_plan *plan, int bits)
 {
-    return kg_ceil_div(kg_cuda_scaled_columns(plan), COLUMNS) * COLUMNS / 2;
+    return kg_ceil_div(kg_cuda_scaled_columns(plan), COLUMNS) * COLUMNS * bits / 8;
 }
 
 static int64_t zero_lines(const struct kg_cuda_contract_plan *plan)
@@ -144,9 +145,15 @@ static int64_t zero_lines(const struct kg_cuda_contract_plan *plan)
     return stages_zeros(plan) ? kg_ceil_div(plan->k, kg_cuda_scaled_operand(plan)->group) : 0;
 }
 
+static int64_t packed_weight_bytes(const struct kg_cuda_contract_plan *plan)
+{
+    return plan->batches * plan->k * packed_pitch(plan, kg_cuda_scaled_bits(plan));
+}
+
 static int64_t packed_bytes(const struct kg_cuda_contract_plan *plan)
 {
-    return plan->batches * (plan->k + zero_lines(plan)) * packed_pitch(plan);
+    return packed_weight_bytes(plan) +
+           plan->batches * zero_lines(plan) * packed_pitch(plan, kg_cuda_scaled_zero_bits(plan));
 }
 
 // ---- Validity ----
@@ -210,8 +217,9 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
     kg_cuda_scaled_declare(code, &multiply);
     kg_code_line(code, "kg_start_next();");
     kg_code_line(code, "kg_wait_before();");
-    kg_code_line(code, "kg_tall_pack<%lld, %s>(job, weights, kg_after(scratch) + %lld);", group,
-                 truth(stages_zeros(plan)), (long long)partial_bytes(plan));
+    kg_code_line(code, "kg_tall_pack_all<%d, %lld, %s>(job, weights, kg_after(scratch) + %lld);",
+                 kg_cuda_scaled_bits(plan), group, truth(stages_zeros(plan)),
+                 (long long)partial_bytes(plan));
     kg_code_close(code);
     kg_cuda_open_function_with_maps(code, plan->group, plan->entry, MULTIPLY, threads_of(plan),
                                     registers_of(plan), MAPS);
@@ -220,9 +228,10 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
     kg_code_begin(code);
     kg_text_add(text, "using block = kg_tall_block<");
     kg_cuda_scaled_number(text, plan);
-    kg_text_format(text, ", %d, %d, %d, %lld, %s, %s, %s, %s_instruction>;", plan->config.tile_m,
+    kg_text_format(text, ", %d, %d, %d, %lld, %s, %s, %d, %s_instruction>;", plan->config.tile_m,
                    plan->config.stages, pairs_of(plan), group, truth(is_divided(plan)),
-                   truth(stages_scales(plan)), truth(stages_zeros(plan)), plan->entry);
+                   truth(stages_scales(plan)),
+                   stages_zeros(plan) ? kg_cuda_scaled_zero_bits(plan) : 0, plan->entry);
     kg_code_end(code);
     kg_code_line(code,
                  "kg_contract_scaled_wgmma<block>(job, weights, {&map_%d, &map_%d, &map_%d, "
@@ -244,13 +253,13 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
 
 // ---- Launches ----
 
-enum { UNIT_BYTES = 2, PER_UNIT = 4 }; // of an element of a map; its integers of 4 bits
+enum { UNIT_BYTES = 2 }; // of an element of a map
 
-// Maps lines of packed integers in scratch.
+// Maps lines of packed elements of `bits` in scratch, in boxes of `width` bytes.
 static void map_packed(const struct kg_cuda_contract_plan *plan, int64_t offset, int64_t lines,
-                       int height, int swizzle, struct kg_map *map)
+                       int bits, int width, int height, struct kg_map *map)
 {
-    int64_t pitch = packed_pitch(plan);
+    int64_t pitch = packed_pitch(plan, bits);
     *map = (struct kg_map){
         .tensor = KG_MAP_SCRATCH,
         .offset = (size_t)offset,
@@ -258,20 +267,19 @@ static void map_packed(const struct kg_cuda_contract_plan *plan, int64_t offset,
         .rank = 3,
         .shape = {pitch / UNIT_BYTES, lines, plan->batches},
         .stride = {UNIT_BYTES, pitch, pitch * lines},
-        .box = {COLUMNS / PER_UNIT, height, 1},
-        .swizzle = swizzle,
+        .box = {width / UNIT_BYTES, height, 1},
     };
 }
 
 // Maps weights and zero points in place. Returns false if TMA cannot load them like that.
 static bool map_in_place(const struct kg_cuda_contract_plan *plan, struct kg_map *maps)
 {
-    enum { WHOLE = 32 };
+    enum { ACCESS = 16 };
     enum kg_contract_role role = kg_cuda_scaled_weights(plan) ? KG_CONTRACT_N : KG_CONTRACT_M;
     const struct kg_access *element = kg_cuda_scaled_operand(plan)->element;
-    return kg_cuda_scaled_columns(plan) % WHOLE == 0 &&
+    return kg_cuda_scaled_columns(plan) * kg_cuda_scaled_bits(plan) % (8 * ACCESS) == 0 &&
            kg_cuda_wgmma_map_lines(plan, element, element->tensor, role, KG_CONTRACT_K,
-                                   COLUMNS / PER_UNIT, DEPTH, &maps[MAP_WEIGHTS]) &&
+                                   LINE / UNIT_BYTES, DEPTH, &maps[MAP_WEIGHTS]) &&
            (!stages_zeros(plan) ||
             kg_cuda_scaled_map_runs(plan, kg_cuda_scaled_zeros_of_runs(plan), COLUMNS,
                                     groups_of_stage(plan), &maps[MAP_ZEROS]));
@@ -281,7 +289,7 @@ static bool map_in_place(const struct kg_cuda_contract_plan *plan, struct kg_map
 // the scales.
 static bool make_maps(const struct kg_cuda_contract_plan *plan, struct kg_map *maps, bool *packs)
 {
-    enum { ATOM = 64, SWIZZLE = 128 };
+    enum { ATOM = 64 };
     int rows = 1 - kg_cuda_scaled_weights(plan);
     int last = (int)(kg_cuda_scaled_rows(plan) % plan->config.tile_m);
     memset(maps, 0, MAPS * sizeof *maps);
@@ -300,13 +308,16 @@ static bool make_maps(const struct kg_cuda_contract_plan *plan, struct kg_map *m
     if (map_in_place(plan, maps))
         return true;
     maps[MAP_WEIGHTS] = maps[MAP_ZEROS] = (struct kg_map){0};
-    *packs = !kg_cuda_scaled_is_whole(plan, OF_WORD); // else their words are copied
+    *packs = !kg_cuda_scaled_is_whole(plan, 1); // else their words are copied
     if (*packs) {
-        int64_t offset = partial_bytes(plan), bytes = plan->batches * plan->k * packed_pitch(plan);
-        map_packed(plan, offset, plan->k, DEPTH, SWIZZLE, &maps[MAP_WEIGHTS]);
+        int64_t offset = partial_bytes(plan);
+        int zero_bits = kg_cuda_scaled_zero_bits(plan);
+        map_packed(plan, offset, plan->k, kg_cuda_scaled_bits(plan), LINE, DEPTH,
+                   &maps[MAP_WEIGHTS]);
+        maps[MAP_WEIGHTS].swizzle = LINE;
         if (stages_zeros(plan))
-            map_packed(plan, offset + bytes, zero_lines(plan), (int)groups_of_stage(plan), 0,
-                       &maps[MAP_ZEROS]);
+            map_packed(plan, offset + packed_weight_bytes(plan), zero_lines(plan), zero_bits,
+                       COLUMNS * zero_bits / 8, (int)groups_of_stage(plan), &maps[MAP_ZEROS]);
     }
     return true;
 }
@@ -314,11 +325,12 @@ static bool make_maps(const struct kg_cuda_contract_plan *plan, struct kg_map *m
 static struct kg_grid any_grid(const struct kg_cuda_contract_plan *plan)
 {
     enum { GAP = 8, SUM = 4 };
+    int columns = ANY_LANES * kg_cuda_scaled_of_word(plan);
     int64_t blocks = plan->batches * kg_ceil_div(kg_cuda_scaled_rows(plan), ANY_ROWS) *
-                     kg_ceil_div(kg_cuda_scaled_columns(plan), ANY_COLUMNS);
+                     kg_ceil_div(kg_cuda_scaled_columns(plan), columns);
     return (struct kg_grid){.blocks = {blocks < MAX_BLOCKS ? blocks : MAX_BLOCKS, 1, 1},
                             .threads = {ANY_WARPS * 32, 1, 1},
-                            .shared = ANY_WARPS * ANY_ROWS * (ANY_COLUMNS + GAP) * SUM};
+                            .shared = ANY_WARPS * ANY_ROWS * (columns + GAP) * SUM};
 }
 
 static void grids(const struct kg_cuda_contract_plan *plan, struct kg_grids *grids)
@@ -382,8 +394,8 @@ static double unit_seconds(const struct kg_cuda_contract_plan *plan)
                                     : SHORT;
     double runs = group > 0 ? (double)UNIT / run : 0;
     double seconds = measured.stage + rows * measured.row;
-    seconds = (seconds > measured.least ? seconds : measured.least) +
-              runs * (measured.run + rows * measured.run_row);
+    double least = measured.least * kg_cuda_scaled_conversion(plan);
+    seconds = (seconds > least ? seconds : least) + runs * (measured.run + rows * measured.run_row);
     double clock = plan->facts->clock > 0 ? plan->facts->clock : measured.clock;
     return seconds * measured.clock / clock;
 }
@@ -557,7 +569,7 @@ static const struct kg_cuda_contract_form form =
         .skeletons = {"cuda/lanes.cuh", "cuda/tensor_map.cuh", "cuda/tensor.cuh", "cuda/wgmma.cuh",
                       "cuda/contract_mma_tile.cuh", "cuda/contract_row8.cuh",
                       "cuda/contract_stream_k.cuh", "cuda/contract_partial.cuh",
-                      "cuda/scaled_number.cuh", "cuda/contract_scaled.cuh",
+                      "cuda/scaled_number.cuh", "cuda/scaled_bytes.cuh", "cuda/contract_scaled.cuh",
                       "cuda/contract_scaled_wgmma_feed.cuh", "cuda/contract_scaled_wgmma.cuh"},
         .takes = takes,
         .guess = guess,
@@ -571,4 +583,4 @@ static const struct kg_cuda_contract_form form =
 };
 
 KG_CONTRACT_FAMILY(kg_cuda_contract_scaled_wgmma, form, "contract/scaled_wgmma",
-                   "products with weights of 4 bits on the tensor cores of sm_90a", true);
+                   "products with quantised weights on the tensor cores of sm_90a", true);
