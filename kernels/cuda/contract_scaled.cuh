@@ -14,7 +14,10 @@
 // - data(): their tensor
 // - place(item, step, column): the position of an element, in elements
 // - scale(item, step, column): its factor
+// - HAS_OFFSET: offset(item, step, column) is added behind the scale; else that is 0
 // - zero(item, step, column): what is subtracted from it
+// - ADJACENT_OFFSETS: as ADJACENT_SCALES, with offsets(), offset_place(item, step, column) and
+//   widen_offset(element, scale), the value where the scale is that
 // - ADJACENT_SCALES: the scale is an element of an array of 16-bit floats, and those of eight
 //   columns lie side by side: scales() + scale_place(item, step, column); widen_scale(element) is
 //   its value
@@ -49,6 +52,32 @@ struct kg_scaled_tile {
 };
 
 // ---- Loads ----
+
+// One, twice, as the type of a tensor core's operands, and f32 of either one of two.
+template <class TENSOR>
+struct kg_scaled_halves {
+    static constexpr uint32_t pair = 0x3c003c00;
+    KG_INLINE float low(uint32_t two)
+    {
+        return kg_unpack_f16((uint16_t)two);
+    }
+    KG_INLINE float high(uint32_t two)
+    {
+        return kg_unpack_f16((uint16_t)(two >> 16));
+    }
+};
+template <>
+struct kg_scaled_halves<kg_tensor_bf16> {
+    static constexpr uint32_t pair = 0x3f803f80;
+    KG_INLINE float low(uint32_t two)
+    {
+        return kg_from_bits_f32(two << 16);
+    }
+    KG_INLINE float high(uint32_t two)
+    {
+        return kg_from_bits_f32(two & 0xffff0000);
+    }
+};
 
 // Loads adjacent words that are read once, or leaves `to` as it is.
 KG_INLINE void kg_read_once_if(bool reads, uint32_t (&to)[1], const uint8_t *from)
@@ -131,6 +160,7 @@ template <class TILE, bool WHOLE_WEIGHTS, bool WHOLE_ROWS, class JOB, class WEIG
 struct kg_scaled_source {
     typedef typename JOB::element_a element;
     static constexpr int bits = TILE::number::bits, of_word = TILE::word_columns;
+    static constexpr bool has_offset = WEIGHTS::HAS_OFFSET;
     const JOB &job;
     const WEIGHTS &weights;
     int64_t item, column; // the lane's first one
@@ -239,6 +269,14 @@ struct kg_scaled_source {
         }
     }
 
+    // What is added to a column's elements at a K index.
+    KG_METHOD void load_offsets(float (&to)[TILE::lane_columns], int at) const
+    {
+#pragma unroll
+        for (int i = 0; i < TILE::lane_columns; i++)
+            to[i] = weights.offset(item, at, kg_min_i64(column + i, job.columns() - 1));
+    }
+
     KG_METHOD void load(kg_scaled_step<TILE> &to)
     {
 #pragma unroll
@@ -294,6 +332,64 @@ struct kg_scaled_factors {
     KG_METHOD void load(const SOURCE &source, int k)
     {
         source.load_scales(at, k);
+    }
+};
+
+// What is added to the elements of a run, times the sums of its rows: those are a product with ones
+// on the tensor core, of which all lines are the same.
+template <class TILE, bool HAS_OFFSET>
+struct kg_scaled_offsets {
+    KG_METHOD void clear()
+    {
+    }
+    template <class SOURCE>
+    KG_METHOD void load(const SOURCE &, int)
+    {
+    }
+    KG_METHOD void multiply(const kg_scaled_step<TILE> &)
+    {
+    }
+    KG_METHOD void add_to(kg_scaled_sums<TILE> &) const
+    {
+    }
+};
+
+template <class TILE>
+struct kg_scaled_offsets<TILE, true> {
+    float at[TILE::lane_columns];
+    float rows[TILE::n_tiles][4];
+    KG_METHOD void clear()
+    {
+#pragma unroll
+        for (int i = 0; i < TILE::n_tiles * 4; i++)
+            rows[i / 4][i % 4] = 0;
+    }
+    template <class SOURCE>
+    KG_METHOD void load(const SOURCE &source, int k)
+    {
+        source.load_offsets(at, k);
+    }
+    KG_METHOD void multiply(const kg_scaled_step<TILE> &step)
+    {
+        typedef typename TILE::number::tensor tensor;
+        constexpr uint32_t one = kg_scaled_halves<tensor>::pair;
+        const uint32_t a[1][4] = {{one, one, one, one}};
+#pragma unroll
+        for (int n = 0; n < TILE::n_tiles; n++) {
+            const uint32_t b[1][2] = {{step.rows[n][0], step.rows[n][1]}};
+            tensor::template multiply<0>(rows[n], a, b);
+        }
+    }
+    KG_METHOD void add_to(kg_scaled_sums<TILE> &total) const
+    {
+#pragma unroll
+        for (int m = 0; m < TILE::m_tiles; m++)
+#pragma unroll
+            for (int n = 0; n < TILE::n_tiles; n++)
+#pragma unroll
+                for (int i = 0; i < 4; i++)
+                    total.at[m][n][i] =
+                        __fmaf_rn(at[m * 2 + i / 2], rows[n][i % 2], total.at[m][n][i]);
     }
 };
 
@@ -363,8 +459,10 @@ KG_INLINE void kg_scaled_main_loop(kg_scaled_sums<TILE> &total, SOURCE &source, 
     kg_scaled_sums<TILE> sums;
     kg_scaled_biases<TILE> biases;
     kg_scaled_factors<TILE> factors;
+    kg_scaled_offsets<TILE, SOURCE::has_offset> offsets;
     total.clear();
     sums.clear();
+    offsets.clear();
     if (k >= source.stop)
         return;
 #pragma unroll
@@ -376,12 +474,14 @@ KG_INLINE void kg_scaled_main_loop(kg_scaled_sums<TILE> &total, SOURCE &source, 
     }
     biases.load(source, k);
     factors.load(source, k);
+    offsets.load(source, k);
 #pragma unroll 1
     for (;;) {
 #pragma unroll
         for (int i = 0; i < TILE::ahead; i++) {
             __syncwarp(); // mma needs converged lanes, and loads may make them diverge
             kg_scaled_multiply<TILE>(sums, steps[i], biases);
+            offsets.multiply(steps[i]);
             source.load(steps[i]);
         }
         k += TILE::batch;
@@ -389,12 +489,16 @@ KG_INLINE void kg_scaled_main_loop(kg_scaled_sums<TILE> &total, SOURCE &source, 
             break;
         if (TILE::group > 0 && k % TILE::group == 0) {
             kg_scaled_add<TILE>(total, sums, factors);
+            offsets.add_to(total);
             sums.clear();
+            offsets.clear();
             biases.load(source, k);
             factors.load(source, k);
+            offsets.load(source, k);
         }
     }
     kg_scaled_add<TILE>(total, sums, factors);
+    offsets.add_to(total);
 }
 
 // ---- The epilogue ----

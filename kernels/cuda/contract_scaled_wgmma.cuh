@@ -21,13 +21,12 @@
 
 // ---- Scales and zero points ----
 
-// u / s, as exactly as two roundings allow. Infinite or NaN if a scale is, or is very small.
-KG_INLINE float kg_tall_quotient(float u, float s)
+// 1 / s, as exactly as one rounding allows. Infinite or NaN if a scale is, or is very small.
+KG_INLINE float kg_tall_inverse(float s)
 {
     float inverse;
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(s));
-    inverse = __fmaf_rn(inverse, __fmaf_rn(-s, inverse, 1.0f), inverse);
-    return __fmul_rn(u, inverse);
+    return __fmaf_rn(inverse, __fmaf_rn(-s, inverse, 1.0f), inverse);
 }
 
 // Two bytes from shared memory, or four.
@@ -58,6 +57,8 @@ struct kg_tall_lane {
     float unit[4];                        // the latest scales that are not 0
     uint32_t kept = 0xffffffff;           // elements of a quad whose scale is not 0
     float least = INFINITY, greatest = 0; // of all scales
+    float offset[4] = {0, 0, 0, 0};       // what is added to elements of the run, scaled
+    bool is_lost = false;                 // an offset was too small for the unit
 
     KG_METHOD kg_tall_lane(const WEIGHTS &weights_, const kg_tile_task &task, int column_,
                            int64_t columns)
@@ -68,21 +69,45 @@ struct kg_tall_lane {
         for (int i = 0; i < 4; i++)
             unit[i] = 1;
     }
+    // Four 16-bit elements of a line of a stage.
+    KG_METHOD void load_four(uint16_t (&to)[4], uint32_t line) const
+    {
+        uint32_t pairs[2];
+        asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];"
+                     : "=r"(pairs[0]), "=r"(pairs[1])
+                     : "r"(line + place * 2)
+                     : "memory");
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            to[i] = (uint16_t)(pairs[i / 2] >> i % 2 * 16);
+    }
     KG_METHOD void load_scales(float (&scales)[4], uint32_t address, int run, int k) const
     {
         if constexpr (Block::staged) {
-            uint32_t pairs[2];
-            asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];"
-                         : "=r"(pairs[0]), "=r"(pairs[1])
-                         : "r"(address + Block::scales_at + (run * Block::columns + place) * 2)
-                         : "memory");
+            uint16_t four[4];
+            load_four(four, address + Block::scales_at + run * Block::columns * 2);
 #pragma unroll
             for (int i = 0; i < 4; i++)
-                scales[i] = weights.widen_scale((uint16_t)(pairs[i / 2] >> i % 2 * 16));
+                scales[i] = weights.widen_scale(four[i]);
         } else {
 #pragma unroll
             for (int i = 0; i < 4; i++)
                 scales[i] = weights.scale(item, k, kg_min_i64(column + i, last));
+        }
+    }
+    // Offsets of columns with these scales.
+    KG_METHOD void load_offsets(const float (&scales)[4], uint32_t address, int run, int k)
+    {
+        if constexpr (Block::stages_offsets) {
+            uint16_t four[4];
+            load_four(four, address + Block::offsets_at + run * Block::columns * 2);
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                offset[i] = weights.widen_offset(four[i], scales[i]);
+        } else if constexpr (WEIGHTS::HAS_OFFSET) {
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                offset[i] = weights.offset(item, k, kg_min_i64(column + i, last));
         }
     }
     KG_METHOD void load_zeros(int (&zeros)[4], uint32_t address, int run, int k) const
@@ -101,10 +126,11 @@ struct kg_tall_lane {
                 zeros[i] = weights.zero(item, k, kg_min_i64(column + i, last));
         }
     }
-    // Takes zero points and scales of the run of K index `k`, which the stage at `address` has.
-    // `by`: what sums are multiplied by, which then are in units of the new scales. Integers whose
+    // Takes zero points, scales and offsets of the run of K index `k`, which the stage at `address`
+    // has. `by`: what sums are multiplied by, which then are in units of the new scales; `more`:
+    // what is added to them for each unit of the sum of a row, in the run before. Integers whose
     // scale is 0 are left out of the sums: their zero point takes their place.
-    KG_METHOD void take(uint32_t address, int k, float (&by)[4])
+    KG_METHOD void take(uint32_t address, int k, float (&by)[4], float (&more)[4])
     {
         const int first = k / 64 * 64;
         int run = 0, zeros[4];
@@ -123,15 +149,23 @@ struct kg_tall_lane {
                 kept = is_left_out ? kept & ~Block::number::kept_of(i) : kept;
                 if constexpr (!WEIGHTS::ONE_ZERO)
                     zeros[i] = is_left_out ? Block::number::middle : zeros[i];
-                by[i] = kg_tall_quotient(unit[i], scale);
+                const float inverse = kg_tall_inverse(scale);
+                by[i] = __fmul_rn(unit[i], inverse);
                 unit[i] = scale;
+                if constexpr (WEIGHTS::HAS_OFFSET) {
+                    more[i] = __fmul_rn(offset[i] / Block::number::lowered, inverse);
+                    if constexpr (is_watched)
+                        is_lost |= offset[i] != 0 && fabsf(more[i]) < 0x1p-60f;
+                }
                 if constexpr (is_watched) {
                     least = fminf(least, fabsf(scale));
                     greatest = fmaxf(greatest, fabsf(scale));
                 }
             }
+            load_offsets(scales, address, run, k);
         } else {
             load_scales(unit, address, run, k);
+            load_offsets(unit, address, run, k);
         }
         biases[0] = Block::number::template bias_of<0>(zeros[0]);
         biases[1] = Block::number::template bias_of<1>(zeros[1]);
@@ -142,7 +176,8 @@ struct kg_tall_lane {
     KG_METHOD float factor(int i) const
     {
         if constexpr (is_watched)
-            if (!(greatest <= least * 0x1p40f && greatest < 0x1p125f && least > 0x1p-125f))
+            if (!(greatest <= least * 0x1p40f && greatest < 0x1p125f && least > 0x1p-125f) ||
+                is_lost)
                 return NAN;
         return unit[i];
     }
@@ -174,6 +209,22 @@ struct kg_tall_sums {
 #pragma unroll
         for (int i = 0; i < Block::sums; i++)
             at[TILE][i] *= by[TILE * 2 + i / 2 % 2];
+    }
+    // The same, and adds `more` of each column times the sum of each row, which are `rows` on.
+    template <int TILE>
+    KG_METHOD void scale_and_add(const float (&by)[4], const float (&more)[4], const float *rows)
+    {
+#pragma unroll
+        for (int i = 0; i < Block::sums; i += 4) {
+            const float2 two =
+                *reinterpret_cast<const float2 *>(rows + i * 2 + threadIdx.x % 4 * 2);
+#pragma unroll
+            for (int j = 0; j < 4; j++) {
+                const int column = TILE * 2 + j / 2;
+                at[TILE][i + j] =
+                    __fmaf_rn(at[TILE][i + j], by[column], more[column] * (j % 2 ? two.y : two.x));
+            }
+        }
     }
     KG_METHOD void add(const kg_tall_sums &more)
     {
@@ -265,6 +316,97 @@ struct kg_tall_left {
     }
 };
 
+// ---- Sums of rows ----
+
+// Where weights have offsets: the sums of the rows of a run, by all threads of a pair. (A product
+// with ones by mma.sync takes longer: it has to wait for the products that are on their way.)
+template <class Block, bool HAS_OFFSET>
+struct kg_tall_row_sums {
+    const float *latest = nullptr;
+    KG_METHOD kg_tall_row_sums(const kg_tall_shared &, int, int)
+    {
+    }
+    KG_METHOD void add(uint32_t)
+    {
+    }
+    KG_METHOD void finish(int)
+    {
+    }
+};
+
+// A thread has 16 bytes of each stage's line in shared memory, those of eight K indices, of every
+// 32nd row.
+template <class Block>
+struct kg_tall_row_sums<Block, true> {
+    static constexpr int mine = (Block::rows + 31) / 32;
+    static constexpr bool is_long = !Block::has_runs || Block::run >= Block::depth;
+    static constexpr int lanes = is_long ? 8 : Block::run / 8; // that have a run of a row
+    float at[mine];
+    float *places;       // of those of the runs of a stage, or of a run; twice, by turns
+    const float *latest; // those of the run that ended
+    int pair, turn = 0, first;
+    uint32_t chunk;
+
+    KG_METHOD kg_tall_row_sums(const kg_tall_shared &shared, int pair_, int consumer)
+        : places(shared.row_sums + pair_ * 2 * Block::row_sums), latest(places), pair(pair_),
+          first(consumer * 16 + (int)threadIdx.x % 128 / 8), chunk(threadIdx.x % 8)
+    {
+        clear();
+    }
+    KG_METHOD void clear()
+    {
+#pragma unroll
+        for (int i = 0; i < mine; i++)
+            at[i] = 0;
+    }
+    // Those of the stage at `address`.
+    KG_METHOD void add(uint32_t address)
+    {
+        typedef kg_scaled_halves<typename Block::number::tensor> type;
+#pragma unroll
+        for (int i = 0; i < mine; i++) {
+            const int row = first + i * 32;
+            if (row >= Block::rows)
+                break;
+            uint32_t words[4];
+            asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                         : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+                         : "r"(address + row * 128 + (chunk ^ row % 8) * 16)
+                         : "memory");
+#pragma unroll
+            for (int word = 0; word < 4; word++)
+                at[i] += type::low(words[word]) + type::high(words[word]);
+        }
+        if constexpr (!is_long)
+            share();
+    }
+    KG_METHOD void share()
+    {
+        turn ^= 1;
+#pragma unroll
+        for (int i = 0; i < mine; i++) {
+            if (first + i * 32 >= Block::rows)
+                break;
+#pragma unroll
+            for (int lane = 1; lane < lanes; lane *= 2)
+                at[i] += __shfl_xor_sync(0xffffffff, at[i], lane);
+            if (chunk % lanes == 0)
+                places[turn * Block::row_sums + chunk / lanes * Block::rows + first + i * 32] =
+                    at[i];
+        }
+        clear();
+    }
+    // Makes those of the run that ends, the `number`-th of its stage, known to the pair.
+    KG_METHOD void finish(int number)
+    {
+        if constexpr (is_long)
+            share();
+        if (is_long || number == 0)
+            kg_tiles_meet<256>(pair + 6);
+        latest = places + turn * Block::row_sums + (is_long ? 0 : number * Block::rows);
+    }
+};
+
 // How a consumer goes through the stages of a piece, some steps at a time.
 template <class Block, class WEIGHTS>
 struct kg_tall_loop {
@@ -285,12 +427,14 @@ struct kg_tall_loop {
     int k, until; // K indices: of the stage that is read next, and where the piece ends
     uint32_t words[2][batch][4]; // of the next two batches
     kg_tall_left<Block> left[2][batch];
-    float by[4]; // what sums are multiplied by before the run that begins
+    float by[4], more[4]; // what sums are multiplied by before the run that begins, and added to
+    kg_tall_row_sums<Block, WEIGHTS::HAS_OFFSET> &rows;
 
     KG_METHOD kg_tall_loop(const kg_tall_shared &shared_, kg_tall_place<Block> &at_,
-                           kg_tall_lane<Block, WEIGHTS> &lane_, const kg_tall_piece &piece,
-                           int pair)
-        : shared(shared_), at(at_), lane(lane_), places(lane_.place),
+                           kg_tall_lane<Block, WEIGHTS> &lane_,
+                           kg_tall_row_sums<Block, WEIGHTS::HAS_OFFSET> &rows_,
+                           const kg_tall_piece &piece, int pair)
+        : shared(shared_), at(at_), lane(lane_), rows(rows_), places(lane_.place),
           halves(lane_.place % 8 ? 0x7632 : 0x5410), k(piece.first * Block::unit),
           until(piece.until * Block::unit)
     {
@@ -300,7 +444,7 @@ struct kg_tall_loop {
         empty = kg_shared_address(&shared.empty[at.stage]);
         load(0, stage, 0);
         load(1, stage, 1);
-        lane.take(stage, k, by);
+        lane.take(stage, k, by, more);
         convert(0);
     }
     // Passes stages of other pairs. They are waited for, because a barrier does not tell whether a
@@ -337,6 +481,15 @@ struct kg_tall_loop {
                                                           lane.biases);
     }
     template <int TILE>
+    KG_METHOD void scale(kg_tall_sums<Block> &sums)
+    {
+        sums.template settle<TILE>();
+        if constexpr (WEIGHTS::HAS_OFFSET)
+            sums.template scale_and_add<TILE>(by, more, rows.latest);
+        else
+            sums.template scale<TILE>(by);
+    }
+    template <int TILE>
     KG_METHOD void multiply(kg_tall_sums<Block> &sums, int turn, uint64_t right)
     {
 #pragma unroll
@@ -367,11 +520,12 @@ struct kg_tall_loop {
             multiply<0>(sums, turn, right);
             if (begins) {
                 kg_wgmma_wait<1>();
-                sums.template settle<1>();
-                sums.template scale<1>(by);
+                scale<1>(sums);
                 kg_wgmma_begin();
             }
             multiply<1>(sums, turn, right);
+            if (of_stage == 0)
+                rows.add(stage);
             const int here = k;
             if (of_stage == batches - 2) {
                 const bool is_last_of_unit = number / batches % own == own - 1;
@@ -382,24 +536,23 @@ struct kg_tall_loop {
                 find_ahead();
             }
             if (ends && of_stage == batches - 1)
-                lane.take(ahead, k, by);
+                lane.take(ahead, k, by, more);
             else if (ends)
-                lane.take(stage, here + (of_stage + 1) * batch * 16, by);
+                lane.take(stage, here + (of_stage + 1) * batch * 16, by, more);
             load(turn, of_stage + 2 < batches ? stage : ahead, (of_stage + 2) % batches);
             kg_wgmma_wait<2>();
             if (of_stage == 0)
                 release();
             convert(1 - turn);
+            if (ends)
+                rows.finish(of_stage * batch * 16 / Block::run);
             if (ends && waits_for_both) {
                 kg_wgmma_wait<0>();
-                sums.template settle<0>();
-                sums.template settle<1>();
-                sums.template scale<0>(by);
-                sums.template scale<1>(by);
+                scale<0>(sums);
+                scale<1>(sums);
             } else if (ends) {
                 kg_wgmma_wait<1>();
-                sums.template settle<0>();
-                sums.template scale<0>(by);
+                scale<0>(sums);
             }
             if (of_stage == batches - 1) {
                 before = empty;
@@ -424,6 +577,7 @@ struct kg_tall_loop {
 // The sums of a pair's units of a piece, whose stages begin at `at`.
 template <class Block, class WEIGHTS>
 KG_INLINE void kg_tall_consume(kg_tall_sums<Block> &sums, kg_tall_lane<Block, WEIGHTS> &lane,
+                               kg_tall_row_sums<Block, WEIGHTS::HAS_OFFSET> &rows,
                                kg_tall_place<Block> at, const kg_tall_shared &shared,
                                const kg_tall_piece &piece, int pair)
 {
@@ -433,10 +587,11 @@ KG_INLINE void kg_tall_consume(kg_tall_sums<Block> &sums, kg_tall_lane<Block, WE
     sums.clear();
     if (units <= 0)
         return;
-    kg_tall_loop<Block, WEIGHTS> loop(shared, at, lane, piece, pair);
+    kg_tall_loop<Block, WEIGHTS> loop(shared, at, lane, rows, piece, pair);
     sums.template settle<0>();
     sums.template settle<1>();
     loop.multiply_units(sums, (units + Block::pairs - 1) / Block::pairs);
+    rows.finish(Block::depth / Block::run - 1);
     kg_wgmma_wait<0>();
     sums.template settle<0>();
     sums.template settle<1>();
@@ -447,6 +602,11 @@ KG_INLINE void kg_tall_consume(kg_tall_sums<Block> &sums, kg_tall_lane<Block, WE
     if constexpr (Block::number::lowered != 1) {
         sums.template scale<0>(lowered);
         sums.template scale<1>(lowered);
+    }
+    if constexpr (WEIGHTS::HAS_OFFSET) {
+        constexpr float as_is[4] = {1, 1, 1, 1};
+        sums.template scale_and_add<0>(as_is, lane.offset, rows.latest);
+        sums.template scale_and_add<1>(as_is, lane.offset, rows.latest);
     }
 }
 
@@ -580,11 +740,12 @@ KG_INLINE void kg_tall_consumer(const JOB &job, const WEIGHTS &weights,
     const int pair = number / Block::consumers, consumer = number % Block::consumers;
     const int column = (consumer * 128 + (int)threadIdx.x % 128) / 4 * 4;
     kg_tall_place<Block> at;
+    kg_tall_row_sums<Block, WEIGHTS::HAS_OFFSET> rows(shared, pair, consumer);
     for (kg_tall_work<Block> work(job); work.is_left(); work.next()) {
         const kg_tall_piece piece = work.piece(job.depth());
         kg_tall_lane<Block, WEIGHTS> lane(weights, piece.task, column, job.columns());
         kg_tall_sums<Block> total;
-        kg_tall_consume<Block>(total, lane, at, shared, piece, pair);
+        kg_tall_consume<Block>(total, lane, rows, at, shared, piece, pair);
         at.skip((piece.until - piece.first) * (Block::unit / Block::depth));
         if constexpr (Block::pairs > 1) {
             kg_tall_add_pair<Block>(total, shared.exchange, pair, consumer);

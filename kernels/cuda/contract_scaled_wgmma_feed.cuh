@@ -5,13 +5,14 @@
 // ---- The shape of a block ----
 
 // PAIRS of consumers take units of work by turns. STAGED: scales come through the ring, and zero
-// points of ZERO_BITS, if there are any: 4 or 8 or, for none, 0.
+// points of ZERO_BITS, if there are any: 4 or 8 or, for none, 0. And offsets, if STAGES_OFFSETS.
 template <class NUMBER, int ROWS, int STAGES, int PAIRS, int GROUP, bool STREAM_K, bool STAGED,
-          int ZERO_BITS, class INSTRUCTION>
+          int ZERO_BITS, bool STAGES_OFFSETS, class INSTRUCTION>
 struct kg_tall_block {
     typedef INSTRUCTION instruction;
     static constexpr int rows = ROWS, columns = 256, depth = 64, stages = STAGES, group = GROUP;
     static constexpr bool stream_k = STREAM_K, staged = STAGED, stages_zeros = ZERO_BITS > 0;
+    static constexpr bool stages_offsets = STAGES_OFFSETS;
     static constexpr int pairs = PAIRS, consumers = 2; // of a pair
     static constexpr int m_tiles = 2;                  // instructions of a consumer in a K step
     static constexpr int sums = ROWS / 2;              // accumulators of a thread in one of these
@@ -36,10 +37,14 @@ struct kg_tall_block {
     static constexpr int weight_bytes = boxes * box_bytes;
     static constexpr int scale_bytes = groups * columns * 2;
     static constexpr int zero_bytes = groups * columns * ZERO_BITS / 8;
+    static constexpr int offset_bytes = STAGES_OFFSETS ? scale_bytes : 0;
     static constexpr int scales_at = row_bytes + weight_bytes, zeros_at = scales_at + scale_bytes;
-    static constexpr int stage_bytes = (zeros_at + zero_bytes + 1023) / 1024 * 1024;
+    static constexpr int offsets_at = zeros_at + zero_bytes;
+    static constexpr int stage_bytes = (offsets_at + offset_bytes + 1023) / 1024 * 1024;
     static constexpr int partial_bytes = ROWS * columns * 4;
     static constexpr int exchange_bytes = (PAIRS - 1) * partial_bytes;
+    // Sums of rows in the runs of a stage; there is room for two times as many for each pair.
+    static constexpr int row_sums = ROWS * (has_runs && run < depth ? depth / run : 1);
     static_assert(PAIRS <= 2, "the second pair gives its sums to the first");
     // A pair waits for a stage while it holds the last two of its own, at most four before.
     static_assert(STAGES >= (PAIRS == 1 ? 3 : 5), "consumers would wait for each other");
@@ -66,11 +71,13 @@ struct kg_tall_place {
     }
 };
 
-// `exchange` is for the sums of the second pair of consumers.
+// `exchange` is for the sums of the second pair of consumers, `row_sums` is there if weights have
+// offsets.
 struct kg_tall_shared {
     char *ring;
     float4 *exchange;
     uint64_t *full, *empty;
+    float *row_sums;
 };
 
 template <class Block>
@@ -79,7 +86,8 @@ KG_INLINE kg_tall_shared kg_tall_shared_of(char *shared)
     char *ring = shared + (1024 - kg_shared_address(shared) % 1024) % 1024;
     char *exchange = ring + Block::stages * Block::stage_bytes;
     uint64_t *full = (uint64_t *)(exchange + Block::exchange_bytes);
-    return {ring, (float4 *)exchange, full, full + Block::stages};
+    return {ring, (float4 *)exchange, full, full + Block::stages,
+            (float *)(full + 2 * Block::stages)};
 }
 
 // ---- Work ----
@@ -145,7 +153,7 @@ struct kg_tall_work {
 // tensor with zeros, slowly. Without a map of weights, their words are copied, and those of zero
 // points.
 struct kg_tall_maps {
-    const kg_tensor_map *rows, *last, *weights, *scales, *zeros;
+    const kg_tensor_map *rows, *last, *weights, *scales, *zeros, *offsets; // NULL: there is none
 };
 
 KG_INLINE void kg_tall_expect_maps(const kg_tall_maps &maps)
@@ -155,9 +163,11 @@ KG_INLINE void kg_tall_expect_maps(const kg_tall_maps &maps)
     kg_tiles_expect_map(maps.weights);
     kg_tiles_expect_map(maps.scales);
     kg_tiles_expect_map(maps.zeros);
+    if (maps.offsets)
+        kg_tiles_expect_map(maps.offsets);
 }
 
-// The rows and scales of a stage, `lines` rows of them.
+// The rows, scales and offsets of a stage, `lines` rows of them.
 template <class Block>
 KG_INLINE void kg_tall_load(const kg_tall_maps &maps, char *to, uint64_t *full,
                             const kg_tall_piece &piece, int lines, int k)
@@ -165,6 +175,9 @@ KG_INLINE void kg_tall_load(const kg_tall_maps &maps, char *to, uint64_t *full,
     const int column = (int)piece.task.column, item = (int)piece.task.item;
     if constexpr (Block::staged)
         kg_tiles_copy<false>(to + Block::scales_at, maps.scales, full, column, k / Block::group,
+                             item, 0);
+    if constexpr (Block::stages_offsets)
+        kg_tiles_copy<false>(to + Block::offsets_at, maps.offsets, full, column, k / Block::group,
                              item, 0);
     kg_tiles_copy<false>(to, lines < Block::rows ? maps.last : maps.rows, full, k,
                          (int)piece.task.row, item, 0);
@@ -186,7 +199,7 @@ KG_INLINE void kg_tall_produce(const JOB &job, const kg_tall_maps &maps,
             uint64_t *full = &shared.full[at.stage];
             kg_tiles_wait(&shared.empty[at.stage], at.odd ^ 1);
             kg_tiles_expect(full, lines * Block::depth * 2 + Block::weight_bytes +
-                                      Block::scale_bytes + Block::zero_bytes);
+                                      Block::scale_bytes + Block::zero_bytes + Block::offset_bytes);
 #pragma unroll
             for (int box = 0; box < Block::boxes; box++)
                 kg_tiles_copy<false>(to + Block::row_bytes + box * Block::box_bytes, maps.weights,
@@ -256,7 +269,8 @@ KG_INLINE void kg_tall_produce_words(const JOB &job, const WEIGHTS &weights,
             const int left = (int)job.depth() - k - warp;
             kg_tiles_wait(&shared.empty[at.stage], at.odd ^ 1);
             if (threadIdx.x == 0) {
-                kg_tiles_expect(full, lines * Block::depth * 2 + Block::scale_bytes);
+                kg_tiles_expect(full, lines * Block::depth * 2 + Block::scale_bytes +
+                                          Block::offset_bytes);
                 kg_tall_load<Block>(maps, stage, full, piece, lines, k);
             }
 #pragma unroll

@@ -30,6 +30,18 @@
     " split_k=" split_k " swap=" swap " maxnreg=0"
 #define W4_TALL(rows, stages, split_k, swap)                                                       \
     "tile_m=" rows " tile_n=256 stages=" stages " split_k=" split_k " swap=" swap
+// A float offset behind the scale or, times it, in front.
+#define W4_OFFSET(run)                                                                             \
+    W4("s: T[ceil(K/" run "), N], o: T[ceil(K/" run "), N]",                                       \
+       "(w[k, n] * s[k/" run ", n] + o[k/" run ", n])")
+#define W4_BEFORE(run)                                                                             \
+    W4("s: T[ceil(K/" run "), N], o: T[ceil(K/" run "), N]",                                       \
+       "((w[k, n] - o[k/" run ", n]) * s[k/" run ", n])")
+#define W4_COLUMN_OFFSET W4("s: T[N], o: T[N]", "((w[k, n] - 8) * s[n] - o[n])")
+#define W4_Q4_K                                                                                    \
+    W4("s: f16[ceil(K/256), N], q: u8[ceil(K/32), N], o: f16[ceil(K/256), N], r: u8[ceil(K/32), "  \
+       "N]",                                                                                       \
+       "(w[k, n] * (s[k/256, n] * q[k/32, n]) - o[k/256, n] * r[k/32, n])")
 
 // Weights of 8 bits: integers of either sign and floats, in the same ways.
 #define W8(dtype, rest) "op w8(x: T[M, K], w: " dtype "[K, N], " rest

@@ -36,6 +36,11 @@ static const char definitions[] =
     "op byte_zeros(x: T[M, K], w: E[K, N], s: T[ceil(K/32), N], z: E[ceil(K/32), N])\n"
     " -> (y: T[M, N]) where T in f16 bf16, E in i8 u8\n"
     "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - z[k/32, n]) * s[k/32, n]) }\n"
+    "op offset(x: T[M, K], w: u4[K, N], s: T[ceil(K/128), N], o: T[ceil(K/128), N])\n"
+    " -> (y: T[M, N]) " TYPES
+    "{ y[m, n] = sum(k) x[m, k] * (w[k, n] * s[k/128, n] + o[k/128, n]) }\n"
+    "op column_offset(x: T[M, K], w: u4[K, N], s: T[N], o: T[N]) -> (y: T[M, N]) " TYPES
+    "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - o[n]) * s[n]) }\n"
     "op byte_far(x: T[M, K], w: u8[K, N], s: T[N], z: i8[N]) -> (y: T[M, N]) " TYPES
     "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - z[n]) * s[n]) }\n"
     "op plain(x: T[M, K], w: T[K, N]) -> (y: T[M, N]) " TYPES
@@ -66,6 +71,7 @@ static void what_is_refused(void)
         {"bytes", LARGE " E=i8", ""},
         {"byte_runs", LARGE " E=f8e5m2", ""},
         {"byte_runs", LARGE " E=u8", ""},
+        {"column_offset", LARGE, ""},
         {"byte_far", LARGE, ""},
         {"byte_far", "M=64 N=4096 K=4096 T=bf16", "zero points are too large for 16-bit operands"},
     };
@@ -91,6 +97,8 @@ static void what_is_refused(void)
     family = &kg_cuda_contract_scaled;
     check_reason_on("sm_75", definitions, "runs", LARGE, SMALL_TILE,
                     "this form needs tensor cores of sm_80 or newer");
+    check_reason_on("sm_80", definitions, "offset", LARGE,
+                    "tile_m=8 tile_n=128 tile_k=64 words=2 warps=4", "");
     check_reason_on("sm_89", definitions, "bytes", LARGE " E=f8e4m3", SMALL_TILE, "");
     check_reason_on("sm_80", definitions, "bytes", LARGE " E=f8e4m3", SMALL_TILE,
                     "before sm_89, no instruction converts f8e4m3");
@@ -165,6 +173,11 @@ static void what_is_launched(void)
     CHECK(grids.grids[PACK].blocks[0] == 0 && grids.maps[WEIGHTS].rank == 0);
     grids = launches("bytes", "M=200 N=4102 K=4096 T=f16 E=i8", TALL_TILE " split_k=1");
     CHECK(grids.grids[PACK].blocks[0] == 2048 && grids.scratch == (size_t)4096 * 17 * 256);
+    // Offsets have a map, behind those that all kernels have.
+    grids = launches("offset", "M=200 N=4096 K=4096 T=f16", "tile_m=64 tile_n=256 stages=6");
+    CHECK(grids.map_count == 6 && grids.maps[5].box[0] == 256 && grids.maps[5].shape[1] == 32);
+    grids = launches("column_offset", "M=200 N=4096 K=4096 T=f16", "tile_m=64 tile_n=256 stages=6");
+    CHECK(grids.map_count == 5 && grids.grids[WGMMA].blocks[0] > 0);
     // What it cannot load at all, and sums of nothing, are another function's.
     static const char *const others[] = {"M=200 N=4101 K=4096 T=f16", "M=200 N=4096 K=4095 T=f16",
                                          "M=200 N=77 K=33 T=f16", "M=200 N=4096 K=0 T=f16"};
@@ -260,9 +273,29 @@ static const struct {
     {"byte_runs", "M=512 N=4096 K=4096 T=bf16 E=i8", "tile_m=128 tile_n=256 stages=6", 39},
     {"byte_runs", "M=512 N=4096 K=4096 T=bf16 E=f8e4m3", "tile_m=128 tile_n=256 stages=6", 58},
     {"byte_runs", "M=32 N=4096 K=4096 T=bf16 E=f8e5m2", "tile_m=32 tile_n=256 stages=6", 52},
+    {"offset", "M=1 N=4096 K=4096 T=f16", "tile_m=8 tile_n=256 stages=10", 33},
+    {"offset", "M=512 N=4096 K=4096 T=f16", "tile_m=64 tile_n=256 stages=6", 43},
+    {"offset", "M=512 N=4096 K=4096 T=bf16", "tile_m=128 tile_n=256 stages=6", 67},
+    {"offset", "M=32 N=4096 K=4096 T=bf16", "tile_m=32 tile_n=256 stages=8", 38},
+    {"column_offset", "M=512 N=4096 K=4096 T=bf16", "tile_m=128 tile_n=256 stages=6", 33},
     {"byte_zeros", "M=512 N=4096 K=4096 T=f16 E=u8", "tile_m=64 tile_n=256 stages=6", 60},
     {"byte_zeros", "M=512 N=4096 K=4096 T=bf16 E=i8", "tile_m=128 tile_n=256 stages=4", 86},
 };
+
+// In the smallest loop with products; around it, tiles may spill what they need at their end.
+static bool spills_in_main_loop(const struct kg_asm_kernel *kernel)
+{
+    double least = INFINITY;
+    bool spills = false;
+    for (int32_t i = 0; i < kernel->flow.loop_count; i++) {
+        const struct kg_asm_loop *loop = &kernel->loops[i];
+        if (loop->mix.count[KG_WORK_TENSOR] == 0 || kg_mix_total(&loop->mix) >= least)
+            continue;
+        least = kg_mix_total(&loop->mix);
+        spills = loop->spill_loads + loop->spill_stores > 0;
+    }
+    return spills;
+}
 
 static bool tall_compiles(struct kg_device *device, size_t which)
 {
@@ -285,11 +318,10 @@ static bool tall_compiles(struct kg_device *device, size_t which)
     CHECK(code.kernel_count == 3);
     const struct kg_asm_kernel *kernel = kg_asm_find(&code, "kernel_1");
     CHECK(kernel && count_of(kernel, "HGMMA") > 0 && count_of(kernel, "UTMALDG") > 0);
-    bool spills = kernel && kernel->spill_store_bytes > 0 && is_current;
+    bool spills = is_current && kernel && spills_in_main_loop(kernel);
     CHECK(!spills);
     if (spills)
-        fprintf(stderr, "%s %s spills %lld bytes\n", tall[which].op, tall[which].values,
-                (long long)kernel->spill_store_bytes);
+        fprintf(stderr, "%s %s spills in its main loop\n", tall[which].op, tall[which].values);
     if (kernel) {
         double all, products = products_of(kernel, &all);
         bool lean = products >= 8 && (all <= tall[which].most * products || !is_current);

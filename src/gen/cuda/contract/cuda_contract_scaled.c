@@ -51,8 +51,9 @@ static int registers_of(const struct kg_cuda_contract_plan *plan)
     const struct kg_scaled_operand *scaled = kg_cuda_scaled_operand(plan);
     int words = plan->config.words, rows = plan->config.tile_m / LINES;
     int columns = lane_columns(plan), sums = columns / 2 * rows * 4;
+    int offsets = scaled->offset ? columns + 4 * rows : 0;
     return sums * (scaled->group > 0 ? 2 : 1) + columns * (scaled->zero_count > 0 ? 2 : 1) +
-           steps_ahead(plan) * (4 * words + 2 * rows) + OTHERS;
+           offsets + steps_ahead(plan) * (4 * words + 2 * rows) + OTHERS;
 }
 
 static int blocks_per_sm(const struct kg_cuda_contract_plan *plan)

@@ -28,10 +28,11 @@ bool kg_cuda_scaled_takes(const struct kg_cuda_contract_plan *plan, struct kg_te
 // a word has columns, and zero points in words, as far as strides and sizes tell.
 bool kg_cuda_scaled_is_whole(const struct kg_cuda_contract_plan *plan, int words);
 
-// The scales, and the zero points, if they are an array with a line for each run of K steps; else
-// NULL. Scales are then 16-bit floats, zero points integers of 4 or 8 bits.
+// The scales, the zero points, and the offsets, if they are an array with a line for each run of K
+// steps; else NULL. Scales and offsets are then 16-bit floats, zero points integers of 4 or 8 bits.
 const struct kg_access *kg_cuda_scaled_scales_of_runs(const struct kg_cuda_contract_plan *plan);
 const struct kg_access *kg_cuda_scaled_zeros_of_runs(const struct kg_cuda_contract_plan *plan);
+const struct kg_access *kg_cuda_scaled_offsets_of_runs(const struct kg_cuda_contract_plan *plan);
 // Bits of such a zero point.
 int kg_cuda_scaled_zero_bits(const struct kg_cuda_contract_plan *plan);
 // Maps such an array in boxes of so many columns and runs. Returns false if TMA cannot load them.

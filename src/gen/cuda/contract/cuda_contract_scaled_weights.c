@@ -113,6 +113,16 @@ int kg_cuda_scaled_zero_bits(const struct kg_cuda_contract_plan *plan)
     return zeros ? kg_dtypes[kg_emit_tensor_dtype(zeros->tensor)].bits : 4;
 }
 
+// Offsets, if they are an array, times the scale or not.
+static const struct kg_access *adjacent_offsets(const struct kg_cuda_contract_plan *plan)
+{
+    const struct kg_scaled_operand *scaled = kg_cuda_scaled_operand(plan);
+    if (!scaled->offset || !adjacent_scales(plan))
+        return NULL;
+    const struct kg_access *access = adjacent_read(plan, scaled->offset);
+    return access && kg_dtype_is_half(kg_emit_tensor_dtype(access->tensor)) ? access : NULL;
+}
+
 // ---- Validity ----
 
 // How far from 0 or, with 8 bits, from the middle zero points may be, so that they and all
@@ -210,6 +220,12 @@ const struct kg_access *kg_cuda_scaled_scales_of_runs(const struct kg_cuda_contr
     return find_run_dimension(plan, scales) >= 0 ? scales : NULL;
 }
 
+const struct kg_access *kg_cuda_scaled_offsets_of_runs(const struct kg_cuda_contract_plan *plan)
+{
+    const struct kg_access *offsets = adjacent_offsets(plan);
+    return find_run_dimension(plan, offsets) >= 0 ? offsets : NULL;
+}
+
 const struct kg_access *kg_cuda_scaled_zeros_of_runs(const struct kg_cuda_contract_plan *plan)
 {
     const struct kg_access *zeros = adjacent_zeros(plan);
@@ -281,6 +297,52 @@ static void emit_scale(struct kg_contract_writer *writer)
     close_method(writer);
 }
 
+// " * (scale)", of those outside of the sum with the offset.
+static void print_outer_scales(struct kg_contract_writer *writer)
+{
+    const struct kg_scaled_operand *scaled = kg_cuda_scaled_operand(writer->plan);
+    struct kg_text *text = writer->code->text;
+    for (int i = 0; i < scaled->scale_count; i++) {
+        if (!scaled->outside[i])
+            continue;
+        kg_text_add(text, scaled->scales[i].divides ? " / (" : " * (");
+        kg_emit_value(text, writer->plan->contract.nest, scaled->scales[i].expr, KG_TYPE_F32,
+                      &writer->names);
+        kg_text_add(text, ")");
+    }
+}
+
+static void emit_offset(struct kg_contract_writer *writer)
+{
+    const struct kg_scaled_operand *scaled = kg_cuda_scaled_operand(writer->plan);
+    struct kg_text *text = writer->code->text;
+    open_method(writer, "float offset");
+    if (scaled->offset) {
+        kg_text_add(text, scaled->offset_subtracts ? "-(" : "(");
+        kg_emit_value(text, writer->plan->contract.nest, scaled->offset, KG_TYPE_F32,
+                      &writer->names);
+        kg_text_add(text, ")");
+        print_outer_scales(writer);
+    } else {
+        kg_text_add(text, "0");
+    }
+    close_method(writer);
+}
+
+// As offset, of an element of the array of offsets.
+static void emit_widen_offset(struct kg_contract_writer *writer, const struct kg_access *offsets)
+{
+    const struct kg_scaled_operand *scaled = kg_cuda_scaled_operand(writer->plan);
+    enum kg_dtype dtype = kg_emit_tensor_dtype(offsets->tensor);
+    struct kg_code *code = writer->code;
+    kg_code_open(code,
+                 "KG_METHOD float widen_offset(%s element, [[maybe_unused]] float scale) const",
+                 kg_emit_storage(dtype));
+    kg_code_line(code, "return %skg_unpack_%s(element)%s;", scaled->offset_subtracts ? "-" : "",
+                 kg_dtypes[dtype].name, scaled->outside[0] ? " * scale" : "");
+    kg_code_close(code);
+}
+
 static void emit_zero(struct kg_contract_writer *writer)
 {
     const struct kg_contract *contract = &writer->plan->contract;
@@ -330,6 +392,7 @@ void kg_cuda_scaled_emit_weights(struct kg_code *code, const struct kg_cuda_cont
 {
     struct kg_contract_writer writer = kg_contract_writer_make(plan, code);
     const struct kg_access *scales = adjacent_scales(plan), *zeros = adjacent_zeros(plan);
+    const struct kg_access *offsets = adjacent_offsets(plan);
     int zero_bits = kg_cuda_scaled_zero_bits(plan);
     bool flips = zeros && is_signed(kg_emit_tensor_dtype(zeros->tensor));
     kg_code_line(code, "struct %s_weights {", plan->entry);
@@ -339,6 +402,8 @@ void kg_cuda_scaled_emit_weights(struct kg_code *code, const struct kg_cuda_cont
                  "ONE_ZERO = %d };",
                  scales != NULL, zeros != NULL,
                  scales && kg_emit_tensor_dtype(scales->tensor) == KG_F16, has_one_zero(plan));
+    kg_code_line(code, "enum : bool { HAS_OFFSET = %d, ADJACENT_OFFSETS = %d };",
+                 kg_cuda_scaled_operand(plan)->offset != NULL, offsets != NULL);
     kg_code_line(code, "enum : int { ZERO_BITS = %d };", zero_bits);
     kg_code_line(code, "enum : uint32_t { ZERO_FLIP = %d, ZERO = %d };",
                  flips ? 1 << (zero_bits - 1) : 0,
@@ -354,8 +419,13 @@ void kg_cuda_scaled_emit_weights(struct kg_code *code, const struct kg_cuda_cont
         kg_code_line(code, "return kg_unpack_%s(element);", kg_dtypes[dtype].name);
         kg_code_close(code);
     }
+    if (offsets) {
+        emit_array(&writer, offsets, "offsets", "int64_t offset_place");
+        emit_widen_offset(&writer, offsets);
+    }
     emit_scale(&writer);
     emit_zero(&writer);
+    emit_offset(&writer);
     code->depth--;
     kg_code_line(code, "};\n");
 }

@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum { PACK, MULTIPLY, ANY, FUNCTIONS };
-enum { MAP_ROWS, MAP_LAST, MAP_WEIGHTS, MAP_SCALES, MAP_ZEROS, MAPS };
+enum { MAP_ROWS, MAP_LAST, MAP_WEIGHTS, MAP_SCALES, MAP_ZEROS, MAP_OFFSETS, MAPS };
 // As the skeleton has them.
 enum { COLUMNS = 256, DEPTH = 64, CONSUMERS = 2, GROUP = 128 };
 enum { ROUND = 1024, OF_INSTRUCTION = 8, LINE = 128 }; // LINE: bytes of a line of a box
@@ -43,6 +43,22 @@ static bool stages_zeros(const struct kg_cuda_contract_plan *plan)
     return stages_scales(plan) && kg_cuda_scaled_zeros_of_runs(plan);
 }
 
+static bool has_offset(const struct kg_cuda_contract_plan *plan)
+{
+    return kg_cuda_scaled_operand(plan)->offset != NULL;
+}
+
+static bool stages_offsets(const struct kg_cuda_contract_plan *plan)
+{
+    return stages_scales(plan) && kg_cuda_scaled_offsets_of_runs(plan);
+}
+
+// The maps that kernels have.
+static int maps_of(const struct kg_cuda_contract_plan *plan)
+{
+    return stages_offsets(plan) ? MAPS : MAP_OFFSETS;
+}
+
 // The groups of K indices with the same scales that a stage touches.
 static int64_t groups_of_stage(const struct kg_cuda_contract_plan *plan)
 {
@@ -50,11 +66,20 @@ static int64_t groups_of_stage(const struct kg_cuda_contract_plan *plan)
     return group % DEPTH == 0 ? 1 : DEPTH / group + (DEPTH % group != 0);
 }
 
+// Runs within a stage whose sums are scaled, one if they are as long or longer.
+static int runs_of_stage(const struct kg_cuda_contract_plan *plan)
+{
+    enum { SHORT = 16, MEDIUM = 32 };
+    int64_t group = kg_cuda_scaled_operand(plan)->group;
+    return group % DEPTH == 0 ? 1 : DEPTH / (group % MEDIUM == 0 ? MEDIUM : SHORT);
+}
+
 // Pairs of consumers that take K steps by turns: two where accumulators leave the registers.
 static int pairs_of(const struct kg_cuda_contract_plan *plan)
 {
-    enum { FEW_ROWS = 32 };
-    return plan->config.tile_m <= FEW_ROWS ? 2 : 1;
+    enum { FEW_ROWS = 32, FEW_OF_OFFSETS = 16 }; // accumulators and what runs need are registers
+    int few = has_offset(plan) && has_runs(plan) ? FEW_OF_OFFSETS : FEW_ROWS;
+    return plan->config.tile_m <= few ? 2 : 1;
 }
 
 // What consumers may hold before a stage that one of them waits for; see the skeleton.
@@ -79,7 +104,7 @@ static int64_t stage_bytes(const struct kg_cuda_contract_plan *plan)
     int64_t bytes =
         (int64_t)(plan->config.tile_m * 2 + COLUMNS * kg_cuda_scaled_bits(plan) / 8) * DEPTH;
     if (stages_scales(plan))
-        bytes += groups_of_stage(plan) * COLUMNS * 2;
+        bytes += groups_of_stage(plan) * COLUMNS * 2 * (stages_offsets(plan) ? 2 : 1);
     if (stages_zeros(plan))
         bytes += groups_of_stage(plan) * COLUMNS * kg_cuda_scaled_zero_bits(plan) / 8;
     return kg_ceil_div(bytes, ROUND) * ROUND;
@@ -89,6 +114,8 @@ static int64_t shared_bytes(const struct kg_cuda_contract_plan *plan)
 {
     enum { BARRIERS = 16, SUM = 4 };
     int64_t exchange = (pairs_of(plan) - 1) * plan->config.tile_m * COLUMNS * SUM;
+    if (has_offset(plan)) // sums of rows, of the runs of two stages
+        exchange += pairs_of(plan) * 2 * plan->config.tile_m * runs_of_stage(plan) * SUM;
     return ROUND + plan->config.stages * (stage_bytes(plan) + BARRIERS) + exchange;
 }
 
@@ -213,7 +240,8 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
         &(struct kg_wgmma_instruction){.columns = plan->config.tile_m,
                                        .dtype = kg_cuda_scaled_dtype(plan),
                                        .left_in_registers = true});
-    kg_cuda_open_function_with_maps(code, plan->group, plan->entry, PACK, PACK_THREADS, 0, MAPS);
+    kg_cuda_open_function_with_maps(code, plan->group, plan->entry, PACK, PACK_THREADS, 0,
+                                    maps_of(plan));
     kg_cuda_scaled_declare(code, &multiply);
     kg_code_line(code, "kg_start_next();");
     kg_code_line(code, "kg_wait_before();");
@@ -222,23 +250,26 @@ static void emit(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
                  (long long)partial_bytes(plan));
     kg_code_close(code);
     kg_cuda_open_function_with_maps(code, plan->group, plan->entry, MULTIPLY, threads_of(plan),
-                                    registers_of(plan), MAPS);
+                                    registers_of(plan), maps_of(plan));
     kg_cuda_scaled_declare(code, &multiply);
     kg_code_line(code, "kg_start_next();");
     kg_code_begin(code);
     kg_text_add(text, "using block = kg_tall_block<");
     kg_cuda_scaled_number(text, plan);
-    kg_text_format(text, ", %d, %d, %d, %lld, %s, %s, %d, %s_instruction>;", plan->config.tile_m,
-                   plan->config.stages, pairs_of(plan), group, truth(is_divided(plan)),
-                   truth(stages_scales(plan)),
-                   stages_zeros(plan) ? kg_cuda_scaled_zero_bits(plan) : 0, plan->entry);
+    kg_text_format(text, ", %d, %d, %d, %lld, %s, %s, %d, %s, %s_instruction>;",
+                   plan->config.tile_m, plan->config.stages, pairs_of(plan), group,
+                   truth(is_divided(plan)), truth(stages_scales(plan)),
+                   stages_zeros(plan) ? kg_cuda_scaled_zero_bits(plan) : 0,
+                   truth(stages_offsets(plan)), plan->entry);
     kg_code_end(code);
     kg_code_line(code,
                  "kg_contract_scaled_wgmma<block>(job, weights, {&map_%d, &map_%d, &map_%d, "
-                 "&map_%d, &map_%d}, scratch);",
-                 MAP_ROWS, MAP_LAST, MAP_WEIGHTS, MAP_SCALES, MAP_ZEROS);
+                 "&map_%d, &map_%d, %s}, scratch);",
+                 MAP_ROWS, MAP_LAST, MAP_WEIGHTS, MAP_SCALES, MAP_ZEROS,
+                 stages_offsets(plan) ? "&map_5" : "nullptr");
     kg_code_close(code);
-    kg_cuda_open_function_with_maps(code, plan->group, plan->entry, ANY, ANY_WARPS * 32, 0, MAPS);
+    kg_cuda_open_function_with_maps(code, plan->group, plan->entry, ANY, ANY_WARPS * 32, 0,
+                                    maps_of(plan));
     kg_cuda_scaled_declare(code, &multiply);
     kg_code_line(code, "kg_start_next();");
     kg_code_line(code, "kg_wait_before();");
@@ -304,6 +335,10 @@ static bool make_maps(const struct kg_cuda_contract_plan *plan, struct kg_map *m
         !kg_cuda_scaled_map_runs(plan, kg_cuda_scaled_scales_of_runs(plan), COLUMNS,
                                  groups_of_stage(plan), &maps[MAP_SCALES]))
         return false;
+    if (stages_offsets(plan) &&
+        !kg_cuda_scaled_map_runs(plan, kg_cuda_scaled_offsets_of_runs(plan), COLUMNS,
+                                 groups_of_stage(plan), &maps[MAP_OFFSETS]))
+        return false;
     *packs = false;
     if (map_in_place(plan, maps))
         return true;
@@ -337,7 +372,8 @@ static void grids(const struct kg_cuda_contract_plan *plan, struct kg_grids *gri
 {
     const struct kg_grid none = {.blocks = {0, 1, 1}, .threads = {1, 1, 1}};
     bool packs = false;
-    *grids = (struct kg_grids){.count = FUNCTIONS, .alignment = KG_WGMMA_ACCESS, .map_count = MAPS};
+    *grids = (struct kg_grids){
+        .count = FUNCTIONS, .alignment = KG_WGMMA_ACCESS, .map_count = maps_of(plan)};
     for (int i = 0; i < FUNCTIONS; i++)
         grids->grids[i] = grids->unaligned[i] = none;
     if (plan->batches * plan->m * plan->n == 0)
@@ -369,6 +405,7 @@ static const struct {
     double bandwidth;    // share of the device's that is reached
     double stage, row;   // of a unit: fixed, and of a row, without runs
     double run, run_row; // added for each run
+    double offset_row;   // added for a row of each run, where there are offsets; not fitted
     double least;        // of a unit: a warp's conversion of its weights
     double scattered;    // factor where stream-K's blocks read from all places at once
     double least_scattered;
@@ -377,8 +414,8 @@ static const struct {
     double pack, packed;   // of packing: fixed, and share of the bandwidth
     double words, copying; // factors of memory and of work where words of weights are copied
     double clock;          // at which this was measured
-} measured = {4.0e-6, 0.59, 0.40e-6, 6.9e-9, 0.091e-6, 0.92e-9, 0.56e-6, 1.04,  0.66e-6,
-              4.3e-6, 78e9, 0.03,    3e-6,   0.6,      1.3,     1.14,    1.98e9};
+} measured = {4.0e-6,  0.59,   0.40e-6, 6.9e-9, 0.091e-6, 0.92e-9, 2.5e-9, 0.56e-6, 1.04,
+              0.66e-6, 4.3e-6, 78e9,    0.03,   3e-6,     0.6,     1.3,    1.14,    1.98e9};
 
 enum { UNIT = 128 }; // K indices
 
@@ -395,7 +432,8 @@ static double unit_seconds(const struct kg_cuda_contract_plan *plan)
     double runs = group > 0 ? (double)UNIT / run : 0;
     double seconds = measured.stage + rows * measured.row;
     double least = measured.least * kg_cuda_scaled_conversion(plan);
-    seconds = (seconds > least ? seconds : least) + runs * (measured.run + rows * measured.run_row);
+    double of_row = measured.run_row + (has_offset(plan) ? measured.offset_row : 0);
+    seconds = (seconds > least ? seconds : least) + runs * (measured.run + rows * of_row);
     double clock = plan->facts->clock > 0 ? plan->facts->clock : measured.clock;
     return seconds * measured.clock / clock;
 }
