@@ -56,9 +56,17 @@ struct kg_tall_lane {
     uint32_t biases[4];
     float unit[4];                        // the latest scales that are not 0
     uint32_t kept = 0xffffffff;           // elements of a quad whose scale is not 0
+    bool leaves_out = false;              // of floats: some lane of the warp has others
     float least = INFINITY, greatest = 0; // of all scales
     float offset[4] = {0, 0, 0, 0};       // what is added to elements of the run, scaled
     bool is_lost = false;                 // an offset was too small for the unit
+    // Of lines: the bits of elements whose scale is not 0.
+    uint32_t masks[4] = {Block::number::line_mask, Block::number::line_mask,
+                         Block::number::line_mask, Block::number::line_mask};
+    // What does not come through the ring is loaded a run ahead.
+    static constexpr bool looks_ahead = Block::has_runs && !Block::staged;
+    float next_scales[4], next_offsets[4];
+    int next_zeros[4];
 
     KG_METHOD kg_tall_lane(const WEIGHTS &weights_, const kg_tile_task &task, int column_,
                            int64_t columns)
@@ -92,7 +100,8 @@ struct kg_tall_lane {
         } else {
 #pragma unroll
             for (int i = 0; i < 4; i++)
-                scales[i] = weights.scale(item, k, kg_min_i64(column + i, last));
+                scales[i] = looks_ahead ? next_scales[i]
+                                        : weights.scale(item, k, kg_min_i64(column + i, last));
         }
     }
     // Offsets of columns with these scales.
@@ -107,7 +116,8 @@ struct kg_tall_lane {
         } else if constexpr (WEIGHTS::HAS_OFFSET) {
 #pragma unroll
             for (int i = 0; i < 4; i++)
-                offset[i] = weights.offset(item, k, kg_min_i64(column + i, last));
+                offset[i] = looks_ahead ? next_offsets[i]
+                                        : weights.offset(item, k, kg_min_i64(column + i, last));
         }
     }
     KG_METHOD void load_zeros(int (&zeros)[4], uint32_t address, int run, int k) const
@@ -123,7 +133,22 @@ struct kg_tall_lane {
         } else {
 #pragma unroll
             for (int i = 0; i < 4; i++)
-                zeros[i] = weights.zero(item, k, kg_min_i64(column + i, last));
+                zeros[i] = looks_ahead ? next_zeros[i]
+                                       : weights.zero(item, k, kg_min_i64(column + i, last));
+        }
+    }
+    // Loads those of the run of K index `k`, which is taken next.
+    KG_METHOD void look_ahead(int k)
+    {
+        if constexpr (looks_ahead) {
+            k = k < depth ? k : depth - 1;
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                const int64_t at = kg_min_i64(column + i, last);
+                next_scales[i] = weights.scale(item, k, at);
+                next_zeros[i] = weights.zero(item, k, at);
+                next_offsets[i] = weights.offset(item, k, at);
+            }
         }
     }
     // Takes zero points, scales and offsets of the run of K index `k`, which the stage at `address`
@@ -145,10 +170,13 @@ struct kg_tall_lane {
 #pragma unroll
             for (int i = 0; i < 4; i++) {
                 const bool is_left_out = scales[i] == 0;
+                masks[i] = is_left_out ? 0 : Block::number::line_mask;
                 const float scale = is_left_out ? unit[i] : scales[i];
                 kept = is_left_out ? kept & ~Block::number::kept_of(i) : kept;
                 if constexpr (!WEIGHTS::ONE_ZERO)
-                    zeros[i] = is_left_out ? Block::number::middle : zeros[i];
+                    zeros[i] = is_left_out && !Block::lines ? Block::number::middle
+                               : is_left_out                ? 0
+                                                            : zeros[i];
                 const float inverse = kg_tall_inverse(scale);
                 by[i] = __fmul_rn(unit[i], inverse);
                 unit[i] = scale;
@@ -163,14 +191,22 @@ struct kg_tall_lane {
                 }
             }
             load_offsets(scales, address, run, k);
+            if constexpr (Block::number::has_specials)
+                leaves_out = __any_sync(0xffffffff, ~kept);
         } else {
             load_scales(unit, address, run, k);
             load_offsets(unit, address, run, k);
         }
-        biases[0] = Block::number::template bias_of<0>(zeros[0]);
-        biases[1] = Block::number::template bias_of<1>(zeros[1]);
-        biases[2] = Block::number::template bias_of<2>(zeros[2]);
-        biases[3] = Block::number::template bias_of<3>(zeros[3]);
+        if constexpr (Block::lines) {
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                biases[i] = Block::number::line_bias(zeros[i]);
+        } else {
+            biases[0] = Block::number::template bias_of<0>(zeros[0]);
+            biases[1] = Block::number::template bias_of<1>(zeros[1]);
+            biases[2] = Block::number::template bias_of<2>(zeros[2]);
+            biases[3] = Block::number::template bias_of<3>(zeros[3]);
+        }
     }
     // What the sums of column `i` are multiplied by at the end; NaN if they may have underflowed.
     KG_METHOD float factor(int i) const
@@ -264,12 +300,18 @@ struct kg_tall_sums {
     }
 };
 
+// The left operands of a K step, of two instructions.
+typedef uint32_t kg_tall_left[2][4];
+
 // Where a lane finds its words of weights in a stage: those of K indices 2 * t and 2 * t + 1 of a
 // step; eight indices further they are 1024 bytes further. Chunks of 16 bytes are swizzled.
 template <class Block>
 struct kg_tall_words {
+    static constexpr int count = 4; // of a step
+    const uint32_t halves;          // which of a word are the lane's
     uint32_t even, odd;
     KG_METHOD explicit kg_tall_words(int column) // the first of the lane's
+        : halves(column % 8 ? 0x7632 : 0x5410)
     {
         const uint32_t line = threadIdx.x % 4 * 2, byte = column * Block::bits / 8;
         const uint32_t chunk = byte / 16 % 8, word = byte / 4 % 4;
@@ -278,52 +320,116 @@ struct kg_tall_words {
         odd = box + (line + 1) * 128 + (chunk ^ (line + 1)) * 16 + word * 4;
     }
     // Those of a step of the stage at `address`.
-    KG_METHOD void load(uint32_t (&to)[4], uint32_t address, int step) const
+    KG_METHOD void load(uint32_t (&to)[count], uint32_t address, int step) const
     {
         to[0] = kg_tall_load_shared<4>(address + even + step * 2048);
         to[1] = kg_tall_load_shared<4>(address + odd + step * 2048);
         to[2] = kg_tall_load_shared<4>(address + even + step * 2048 + 1024);
         to[3] = kg_tall_load_shared<4>(address + odd + step * 2048 + 1024);
     }
-};
-
-// The left operands of a K step.
-template <class Block>
-struct kg_tall_left {
-    uint32_t at[Block::m_tiles][4];
     // Of words that are used no earlier than here; ZERO takes the place of those not kept.
-    template <uint32_t ZERO>
-    KG_METHOD void convert(uint32_t (&words)[4], uint32_t halves, uint32_t kept,
-                           const uint32_t (&biases)[4])
+    template <class WEIGHTS>
+    KG_METHOD void convert(kg_tall_left &to, uint32_t (&words)[count],
+                           const kg_tall_lane<Block, WEIGHTS> &lane) const
     {
         typedef typename Block::number number;
+        constexpr uint32_t zero = WEIGHTS::ZERO;
+        const uint32_t *biases = lane.biases, kept = lane.kept;
         asm volatile("" : "+r"(words[0]), "+r"(words[1]), "+r"(words[2]), "+r"(words[3]));
         auto first = number::quad_of(words[0], words[1], halves);
         auto second = number::quad_of(words[2], words[3], halves);
         // Of floats, those not kept take long to look at; scales of 0 are rare.
-        if (Block::has_runs && (!number::has_specials || __any_sync(0xffffffff, ~kept))) {
-            first = number::template leave_out<ZERO>(first, kept);
-            second = number::template leave_out<ZERO>(second, kept);
+        if (Block::has_runs && (!number::has_specials || lane.leaves_out)) {
+            first = number::template leave_out<zero>(first, kept);
+            second = number::template leave_out<zero>(second, kept);
         }
-        at[0][0] = number::template pair_of<0>(first, biases[0]);
-        at[0][1] = number::template pair_of<1>(first, biases[1]);
-        at[0][2] = number::template pair_of<0>(second, biases[0]);
-        at[0][3] = number::template pair_of<1>(second, biases[1]);
-        at[1][0] = number::template pair_of<2>(first, biases[2]);
-        at[1][1] = number::template pair_of<3>(first, biases[3]);
-        at[1][2] = number::template pair_of<2>(second, biases[2]);
-        at[1][3] = number::template pair_of<3>(second, biases[3]);
+        to[0][0] = number::template pair_of<0>(first, biases[0]);
+        to[0][1] = number::template pair_of<1>(first, biases[1]);
+        to[0][2] = number::template pair_of<0>(second, biases[0]);
+        to[0][3] = number::template pair_of<1>(second, biases[1]);
+        to[1][0] = number::template pair_of<2>(first, biases[2]);
+        to[1][1] = number::template pair_of<3>(first, biases[3]);
+        to[1][2] = number::template pair_of<2>(second, biases[2]);
+        to[1][3] = number::template pair_of<3>(second, biases[3]);
     }
+};
+
+// The same where weights are adjacent along K: for each of the lane's columns the word with K
+// indices 2 * t and 2 * t + 1 of a step, and the one with those eight further. A line in shared
+// memory is a column, and four columns of a lane are 64 lines apart.
+template <class Block>
+struct kg_tall_lines {
+    static constexpr int count = 8; // of a step
+    static constexpr int line = Block::line_bytes, step_bytes = 2 * Block::bits;
+    const uint32_t select; // which elements of a word are the lane's
+    uint32_t place, swizzle;
+    KG_METHOD explicit kg_tall_lines(int column) // the first of the lane's
+        : select(Block::number::line_select(threadIdx.x % 4))
+    {
+        const uint32_t number = column / 4;
+        // Chunks of 16 bytes are swizzled by the bits of the line that say which 128 bytes it is.
+        swizzle = number * line / 128 % (line / 16) * 16;
+        place = Block::row_bytes + number * line + (Block::bits == 8 ? threadIdx.x % 4 / 2 * 4 : 0);
+    }
+    KG_METHOD void load(uint32_t (&to)[count], uint32_t address, int step) const
+    {
+        const uint32_t from =
+            address + place + (step * step_bytes / 16 * 16 ^ swizzle) + step * step_bytes % 16;
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            if constexpr (Block::bits == 4) {
+                asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];"
+                             : "=r"(to[i * 2]), "=r"(to[i * 2 + 1])
+                             : "r"(from + i * 64 * line)
+                             : "memory");
+            } else {
+                to[i * 2] = kg_tall_load_shared<4>(from + i * 64 * line);
+                to[i * 2 + 1] = kg_tall_load_shared<4>(from + i * 64 * line + 8);
+            }
+        }
+    }
+    template <class WEIGHTS>
+    KG_METHOD void convert(kg_tall_left &to, uint32_t (&words)[count],
+                           const kg_tall_lane<Block, WEIGHTS> &lane) const
+    {
+        typedef typename Block::number number;
+#pragma unroll
+        for (int i = 0; i < count; i++)
+            asm volatile("" : "+r"(words[i]));
+        if constexpr (number::has_specials)
+            if (lane.leaves_out)
+#pragma unroll
+                for (int i = 0; i < count; i++)
+                    words[i] = number::leave_out_of(words[i], lane.masks[i / 2]);
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const uint32_t mask = Block::has_runs ? lane.masks[i] : number::line_mask;
+            to[i / 2][i % 2] = number::line_pair(words[i * 2], select, mask, lane.biases[i]);
+            to[i / 2][i % 2 + 2] =
+                number::line_pair(words[i * 2 + 1], select, mask, lane.biases[i]);
+        }
+    }
+};
+
+template <class Block, bool LINES>
+struct kg_tall_source {
+    typedef kg_tall_words<Block> type;
+};
+template <class Block>
+struct kg_tall_source<Block, true> {
+    typedef kg_tall_lines<Block> type;
 };
 
 // ---- Sums of rows ----
 
-// Where weights have offsets: the sums of the rows of a run, by all threads of a pair. (A product
-// with ones by mma.sync takes longer: it has to wait for the products that are on their way.)
+// Where weights have offsets: the sums of the rows of a run, by all threads of a consumer. (A
+// product with ones by mma.sync has to wait for the products that are on their way. If consumers
+// shared the work, both would scale their sums at the same time, and nothing would be multiplied
+// meanwhile.)
 template <class Block, bool HAS_OFFSET>
 struct kg_tall_row_sums {
     const float *latest = nullptr;
-    KG_METHOD kg_tall_row_sums(const kg_tall_shared &, int, int)
+    KG_METHOD kg_tall_row_sums(const kg_tall_shared &, int)
     {
     }
     KG_METHOD void add(uint32_t)
@@ -335,21 +441,21 @@ struct kg_tall_row_sums {
 };
 
 // A thread has 16 bytes of each stage's line in shared memory, those of eight K indices, of every
-// 32nd row.
+// 16th row.
 template <class Block>
 struct kg_tall_row_sums<Block, true> {
-    static constexpr int mine = (Block::rows + 31) / 32;
+    static constexpr int every = 16, mine = (Block::rows + every - 1) / every;
     static constexpr bool is_long = !Block::has_runs || Block::run >= Block::depth;
     static constexpr int lanes = is_long ? 8 : Block::run / 8; // that have a run of a row
     float at[mine];
-    float *places;       // of those of the runs of a stage, or of a run; twice, by turns
-    const float *latest; // those of the run that ended
-    int pair, turn = 0, first;
+    float *places;               // of those of the runs of a stage, or of a run; twice, by turns
+    const float *latest;         // those of the run that ended
+    int number, turn = 0, first; // `number`: of the consumer, of all pairs
     uint32_t chunk;
 
-    KG_METHOD kg_tall_row_sums(const kg_tall_shared &shared, int pair_, int consumer)
-        : places(shared.row_sums + pair_ * 2 * Block::row_sums), latest(places), pair(pair_),
-          first(consumer * 16 + (int)threadIdx.x % 128 / 8), chunk(threadIdx.x % 8)
+    KG_METHOD kg_tall_row_sums(const kg_tall_shared &shared, int number_)
+        : places(shared.row_sums + number_ * 2 * Block::row_sums), latest(places), number(number_),
+          first((int)threadIdx.x % 128 / 8), chunk(threadIdx.x % 8)
     {
         clear();
     }
@@ -365,7 +471,7 @@ struct kg_tall_row_sums<Block, true> {
         typedef kg_scaled_halves<typename Block::number::tensor> type;
 #pragma unroll
         for (int i = 0; i < mine; i++) {
-            const int row = first + i * 32;
+            const int row = first + i * every;
             if (row >= Block::rows)
                 break;
             uint32_t words[4];
@@ -385,25 +491,25 @@ struct kg_tall_row_sums<Block, true> {
         turn ^= 1;
 #pragma unroll
         for (int i = 0; i < mine; i++) {
-            if (first + i * 32 >= Block::rows)
+            if (first + i * every >= Block::rows)
                 break;
 #pragma unroll
             for (int lane = 1; lane < lanes; lane *= 2)
                 at[i] += __shfl_xor_sync(0xffffffff, at[i], lane);
             if (chunk % lanes == 0)
-                places[turn * Block::row_sums + chunk / lanes * Block::rows + first + i * 32] =
+                places[turn * Block::row_sums + chunk / lanes * Block::rows + first + i * every] =
                     at[i];
         }
         clear();
     }
-    // Makes those of the run that ends, the `number`-th of its stage, known to the pair.
-    KG_METHOD void finish(int number)
+    // Makes those of the run that ends, the `run`-th of its stage, known to the consumer.
+    KG_METHOD void finish(int run)
     {
         if constexpr (is_long)
             share();
-        if (is_long || number == 0)
-            kg_tiles_meet<256>(pair + 6);
-        latest = places + turn * Block::row_sums + (is_long ? 0 : number * Block::rows);
+        if (is_long || run == 0)
+            kg_tiles_meet<128>(number + 6);
+        latest = places + turn * Block::row_sums + (is_long ? 0 : run * Block::rows);
     }
 };
 
@@ -419,14 +525,14 @@ struct kg_tall_loop {
     const kg_tall_shared &shared;
     kg_tall_place<Block> &at; // of what is read next
     kg_tall_lane<Block, WEIGHTS> &lane;
-    const kg_tall_words<Block> places;
-    const uint32_t halves; // which of a word are the lane's
+    typedef typename kg_tall_source<Block, Block::lines>::type source;
+    const source places;
     // Addresses: of the stage that is multiplied and of the one that is read next; of the barriers
     // that say that the former is free, and the one before it.
     uint32_t stage, ahead, empty, before = 0;
     int k, until; // K indices: of the stage that is read next, and where the piece ends
-    uint32_t words[2][batch][4]; // of the next two batches
-    kg_tall_left<Block> left[2][batch];
+    uint32_t words[2][batch][source::count]; // of the next two batches
+    kg_tall_left left[2][batch];
     float by[4], more[4]; // what sums are multiplied by before the run that begins, and added to
     kg_tall_row_sums<Block, WEIGHTS::HAS_OFFSET> &rows;
 
@@ -435,8 +541,7 @@ struct kg_tall_loop {
                            kg_tall_row_sums<Block, WEIGHTS::HAS_OFFSET> &rows_,
                            const kg_tall_piece &piece, int pair)
         : shared(shared_), at(at_), lane(lane_), rows(rows_), places(lane_.place),
-          halves(lane_.place % 8 ? 0x7632 : 0x5410), k(piece.first * Block::unit),
-          until(piece.until * Block::unit)
+          k(piece.first * Block::unit), until(piece.until * Block::unit)
     {
         pass(pair * own);
         find_ahead();
@@ -444,8 +549,16 @@ struct kg_tall_loop {
         empty = kg_shared_address(&shared.empty[at.stage]);
         load(0, stage, 0);
         load(1, stage, 1);
-        lane.take(stage, k, by, more);
+        lane.look_ahead(k);
+        take(stage, k);
         convert(0);
+    }
+    // Takes the scales of the run of K index `at_k`, and looks ahead to the pair's next run.
+    KG_METHOD void take(uint32_t address, int at_k)
+    {
+        const int next = at_k + Block::run;
+        lane.take(address, at_k, by, more);
+        lane.look_ahead(next % Block::unit == 0 ? next + others * Block::depth : next);
     }
     // Passes stages of other pairs. They are waited for, because a barrier does not tell whether a
     // stage was filled for the first or for the third time.
@@ -477,8 +590,7 @@ struct kg_tall_loop {
     {
 #pragma unroll
         for (int i = 0; i < batch; i++)
-            left[turn][i].template convert<WEIGHTS::ZERO>(words[turn][i], halves, lane.kept,
-                                                          lane.biases);
+            places.convert(left[turn][i], words[turn][i], lane);
     }
     template <int TILE>
     KG_METHOD void scale(kg_tall_sums<Block> &sums)
@@ -494,7 +606,7 @@ struct kg_tall_loop {
     {
 #pragma unroll
         for (int step = 0; step < batch; step++)
-            Block::instruction::multiply(sums.at[TILE], left[turn][step].at[TILE],
+            Block::instruction::multiply(sums.at[TILE], left[turn][step][TILE],
                                          kg_wgmma_behind(right, step * 32), 1);
         kg_wgmma_commit();
     }
@@ -536,9 +648,9 @@ struct kg_tall_loop {
                 find_ahead();
             }
             if (ends && of_stage == batches - 1)
-                lane.take(ahead, k, by, more);
+                take(ahead, k);
             else if (ends)
-                lane.take(stage, here + (of_stage + 1) * batch * 16, by, more);
+                take(stage, here + (of_stage + 1) * batch * 16);
             load(turn, of_stage + 2 < batches ? stage : ahead, (of_stage + 2) % batches);
             kg_wgmma_wait<2>();
             if (of_stage == 0)
@@ -740,7 +852,7 @@ KG_INLINE void kg_tall_consumer(const JOB &job, const WEIGHTS &weights,
     const int pair = number / Block::consumers, consumer = number % Block::consumers;
     const int column = (consumer * 128 + (int)threadIdx.x % 128) / 4 * 4;
     kg_tall_place<Block> at;
-    kg_tall_row_sums<Block, WEIGHTS::HAS_OFFSET> rows(shared, pair, consumer);
+    kg_tall_row_sums<Block, WEIGHTS::HAS_OFFSET> rows(shared, number);
     for (kg_tall_work<Block> work(job); work.is_left(); work.next()) {
         const kg_tall_piece piece = work.piece(job.depth());
         kg_tall_lane<Block, WEIGHTS> lane(weights, piece.task, column, job.columns());

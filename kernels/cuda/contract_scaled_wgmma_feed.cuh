@@ -6,8 +6,9 @@
 
 // PAIRS of consumers take units of work by turns. STAGED: scales come through the ring, and zero
 // points of ZERO_BITS, if there are any: 4 or 8 or, for none, 0. And offsets, if STAGES_OFFSETS.
+// LINES: weights are adjacent along K.
 template <class NUMBER, int ROWS, int STAGES, int PAIRS, int GROUP, bool STREAM_K, bool STAGED,
-          int ZERO_BITS, bool STAGES_OFFSETS, class INSTRUCTION>
+          int ZERO_BITS, bool STAGES_OFFSETS, bool LINES, class INSTRUCTION>
 struct kg_tall_block {
     typedef INSTRUCTION instruction;
     static constexpr int rows = ROWS, columns = 256, depth = 64, stages = STAGES, group = GROUP;
@@ -26,13 +27,15 @@ struct kg_tall_block {
                                : GROUP % 32 == 0 ? 32
                                                  : 16;
     static constexpr int unit = has_runs && run > depth ? run : depth;
-    // K steps of 16 whose products are issued at once.
-    static constexpr int batch = run >= 64 ? 2 : 1;
+    // K steps of 16 whose products are issued at once: two where runs and registers allow it.
+    static constexpr int batch = run >= 64 && !(LINES && PAIRS > 1) ? 2 : 1;
     static constexpr int groups = !STAGED           ? 0
                                   : GROUP % 64 == 0 ? 1
                                                     : 64 / GROUP + (64 % GROUP != 0);
-    // Weights are boxes side by side, with lines of 128 bytes.
+    static constexpr bool lines = LINES;
+    // Weights are boxes side by side, with lines of 128 bytes or, of lines along K, one box.
     static constexpr int bits = NUMBER::bits, boxes = columns * bits / 8 / 128;
+    static constexpr int line_bytes = depth * bits / 8; // of a column
     static constexpr int row_bytes = ROWS * depth * 2, box_bytes = depth * 128;
     static constexpr int weight_bytes = boxes * box_bytes;
     static constexpr int scale_bytes = groups * columns * 2;
@@ -43,7 +46,7 @@ struct kg_tall_block {
     static constexpr int stage_bytes = (offsets_at + offset_bytes + 1023) / 1024 * 1024;
     static constexpr int partial_bytes = ROWS * columns * 4;
     static constexpr int exchange_bytes = (PAIRS - 1) * partial_bytes;
-    // Sums of rows in the runs of a stage; there is room for two times as many for each pair.
+    // Sums of rows in the runs of a stage; there is room for two times as many for each consumer.
     static constexpr int row_sums = ROWS * (has_runs && run < depth ? depth / run : 1);
     static_assert(PAIRS <= 2, "the second pair gives its sums to the first");
     // A pair waits for a stage while it holds the last two of its own, at most four before.
@@ -183,6 +186,18 @@ KG_INLINE void kg_tall_load(const kg_tall_maps &maps, char *to, uint64_t *full,
                          (int)piece.task.row, item, 0);
 }
 
+// Copies lines along K of four times 64 columns: in shared memory every fourth column is next to
+// each other, as lanes have them.
+KG_INLINE void kg_tall_copy_lines(void *to, const kg_tensor_map *map, uint64_t *barrier, int x,
+                                  int four, int item)
+{
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile"
+                 ".mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(
+                     kg_shared_address(to)),
+                 "l"(map), "r"(kg_shared_address(barrier)), "r"(x), "r"(four), "r"(0), "r"(item)
+                 : "memory");
+}
+
 template <class Block, class WEIGHTS, class JOB>
 KG_INLINE void kg_tall_produce(const JOB &job, const kg_tall_maps &maps,
                                const kg_tall_shared &shared)
@@ -200,8 +215,11 @@ KG_INLINE void kg_tall_produce(const JOB &job, const kg_tall_maps &maps,
             kg_tiles_wait(&shared.empty[at.stage], at.odd ^ 1);
             kg_tiles_expect(full, lines * Block::depth * 2 + Block::weight_bytes +
                                       Block::scale_bytes + Block::zero_bytes + Block::offset_bytes);
+            if constexpr (Block::lines)
+                kg_tall_copy_lines(to + Block::row_bytes, maps.weights, full, k * Block::bits / 16,
+                                   column / 4, item);
 #pragma unroll
-            for (int box = 0; box < Block::boxes; box++)
+            for (int box = 0; box < (Block::lines ? 0 : Block::boxes); box++)
                 kg_tiles_copy<false>(to + Block::row_bytes + box * Block::box_bytes, maps.weights,
                                      full, column * Block::bits / 16 + box * 64, k, item, 0);
             if constexpr (Block::stages_zeros)
@@ -297,57 +315,65 @@ KG_INLINE void kg_tall_produce_words(const JOB &job, const WEIGHTS &weights,
 
 // ---- Weights that are packed first ----
 
-// A word of elements from column `column` on, of which those behind the last one are 0;
-// place(column) is the position of one.
+// A word of the elements of a line from `from` on, of which those behind the last one are 0;
+// place(from) is the position of one.
 template <int BITS, class PLACE>
-KG_INLINE uint32_t kg_tall_word(const uint8_t *data, int64_t column, int64_t columns,
+KG_INLINE uint32_t kg_tall_word(const uint8_t *data, int64_t from, int64_t length,
                                 const PLACE &place)
 {
     constexpr int of_word = 32 / BITS;
-    const int64_t at = place(column);
+    const int64_t at = place(from);
     uint32_t word = 0;
-    if (column + of_word <= columns && place(column + of_word - 1) == at + of_word - 1 &&
+    if (from + of_word <= length && place(from + of_word - 1) == at + of_word - 1 &&
         at * BITS % 8 == 0 && (uint64_t)(data + at * BITS / 8) % 4 == 0)
         return *reinterpret_cast<const uint32_t *>(data + at * BITS / 8);
 #pragma unroll 1
-    for (int i = 0; i < of_word && column + i < columns; i++)
-        word |= kg_scaled_element<BITS>(data, place(column + i)) << i * BITS;
+    for (int i = 0; i < of_word && from + i < length; i++)
+        word |= kg_scaled_element<BITS>(data, place(from + i)) << i * BITS;
     return word;
 }
 
-// Makes lines of whole tiles: those of `count` steps of each batch, which place(item, step, column)
-// finds in `data`. Returns where the lines end.
+// Makes `count` lines for each batch, `pitch` bytes apart: those with `length` elements that
+// place(item, line, element) finds in `data`. Returns where the lines end.
 template <int BITS, class JOB, class PLACE>
-KG_INLINE char *kg_tall_pack(const JOB &job, const void *data, int64_t count, char *to,
-                             const PLACE &place)
+KG_INLINE char *kg_tall_pack(const JOB &job, const void *data, int64_t count, int64_t length,
+                             int64_t pitch, char *to, const PLACE &place)
 {
     constexpr int of_word = 32 / BITS;
-    const int64_t columns = job.columns(), pitch = (columns + 255) / 256 * (256 * BITS / 8);
     const int64_t lines = job.batches() * count;
-    for (int64_t line = blockIdx.x; line < lines; line += gridDim.x) {
-        uint32_t *words = reinterpret_cast<uint32_t *>(to + line * pitch);
-        int64_t item = line;
-        const int64_t step = kg_take(&item, count);
-        for (int64_t column = threadIdx.x * of_word; column < columns;
-             column += blockDim.x * of_word)
-            words[column / of_word] =
-                kg_tall_word<BITS>(reinterpret_cast<const uint8_t *>(data), column, columns,
-                                   [&](int64_t at) { return place(item, step, at); });
+    for (int64_t at = blockIdx.x; at < lines; at += gridDim.x) {
+        uint32_t *words = reinterpret_cast<uint32_t *>(to + at * pitch);
+        int64_t item = at;
+        const int64_t line = kg_take(&item, count);
+        for (int64_t from = threadIdx.x * of_word; from < length; from += blockDim.x * of_word)
+            words[from / of_word] =
+                kg_tall_word<BITS>(reinterpret_cast<const uint8_t *>(data), from, length,
+                                   [&](int64_t element) { return place(item, line, element); });
     }
     return to + lines * pitch;
 }
 
-// Packs weights, and zero points of GROUP K indices each, if any.
-template <int BITS, int GROUP, bool HAS_ZEROS, class JOB, class WEIGHTS>
+// Packs weights, and zero points of GROUP K indices each, if any. LINES: along K, as many lines as
+// are a multiple of 4.
+template <int BITS, int GROUP, bool HAS_ZEROS, bool LINES, class JOB, class WEIGHTS>
 KG_INLINE void kg_tall_pack_all(const JOB &job, const WEIGHTS &weights, char *to)
 {
-    to = kg_tall_pack<BITS>(job, weights.data(), job.depth(), to,
-                            [&](int64_t item, int64_t step, int64_t column) {
-                                return weights.place(item, step, column);
-                            });
+    const int64_t columns = job.columns(), depth = job.depth(), wide = (columns + 255) / 256 * 256;
+    if constexpr (LINES)
+        to = kg_tall_pack<BITS>(
+            job, weights.data(), (columns + 3) / 4 * 4, depth, (depth + 31) / 32 * 32 * BITS / 8,
+            to, [&](int64_t item, int64_t column, int64_t step) {
+                return weights.place(item, step, kg_min_i64(column, columns - 1));
+            });
+    else
+        to = kg_tall_pack<BITS>(job, weights.data(), depth, columns, wide * BITS / 8, to,
+                                [&](int64_t item, int64_t step, int64_t column) {
+                                    return weights.place(item, step, column);
+                                });
     if constexpr (HAS_ZEROS)
-        kg_tall_pack<WEIGHTS::ZERO_BITS>(job, weights.zeros(), (job.depth() + GROUP - 1) / GROUP,
-                                         to, [&](int64_t item, int64_t step, int64_t column) {
+        kg_tall_pack<WEIGHTS::ZERO_BITS>(job, weights.zeros(), (depth + GROUP - 1) / GROUP, columns,
+                                         wide * WEIGHTS::ZERO_BITS / 8, to,
+                                         [&](int64_t item, int64_t step, int64_t column) {
                                              return weights.zero_place(item, step * GROUP, column);
                                          });
 }

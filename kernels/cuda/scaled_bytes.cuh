@@ -26,6 +26,12 @@ template <bool FLIPPED, bool CENTRED>
 struct kg_scaled_bytes : kg_scaled_words {
     static constexpr int middle = FLIPPED ? 0 : 128;
     static constexpr bool has_specials = false;
+    // In the lower bytes of both halves.
+    static constexpr uint32_t line_mask = 0x00ff00ff;
+    KG_INLINE uint32_t line_select(int lane)
+    {
+        return lane % 2 ? 0x4342 : 0x4140;
+    }
 };
 
 // 1024 + q is 0x6400 + q.
@@ -54,6 +60,18 @@ struct kg_bytes_f16 : kg_scaled_bytes<FLIPPED, CENTRED> {
     {
         const uint32_t both = __byte_perm(of.low, of.high, AT < 2 ? 0x5140 : 0x7362);
         const uint32_t lifted = __byte_perm(both, 0x64646464, AT % 2 ? 0x4342 : 0x4140);
+        uint32_t pair;
+        asm("sub.rn.f16x2 %0, %1, %2;" : "=r"(pair) : "r"(lifted), "r"(bias));
+        return pair;
+    }
+    KG_INLINE uint32_t line_bias(int zero)
+    {
+        return bias_of<0>(zero);
+    }
+    KG_INLINE uint32_t line_pair(uint32_t word, uint32_t select, uint32_t mask, uint32_t bias)
+    {
+        constexpr uint32_t lift = 0x64006400 | (FLIPPED ? 0x00800080 : 0);
+        const uint32_t lifted = (__byte_perm(word, 0, select) & mask) ^ lift;
         uint32_t pair;
         asm("sub.rn.f16x2 %0, %1, %2;" : "=r"(pair) : "r"(lifted), "r"(bias));
         return pair;
@@ -88,7 +106,18 @@ struct kg_bytes_bf16 : kg_scaled_bytes<FLIPPED, CENTRED> {
     template <int AT>
     KG_INLINE uint32_t pair_of(const quad &of, uint32_t bias)
     {
-        const uint32_t bytes = kg_scaled_words::template bytes_of<AT>(of);
+        return pair_of_bytes(kg_scaled_words::template bytes_of<AT>(of), bias);
+    }
+    KG_INLINE uint32_t line_bias(int zero)
+    {
+        return bias_of<0>(zero);
+    }
+    KG_INLINE uint32_t line_pair(uint32_t word, uint32_t select, uint32_t mask, uint32_t bias)
+    {
+        return pair_of_bytes((__byte_perm(word, 0, select) & mask) ^ (flip & 0x00ff00ff), bias);
+    }
+    KG_INLINE uint32_t pair_of_bytes(uint32_t bytes, uint32_t bias)
+    {
         const uint32_t above = kg_mask_flip<0x007f007f, lift>(bytes);
         const uint32_t below = kg_mask_flip<0x00800080, lift | 0x80008000>(bytes);
         uint32_t pair;
@@ -132,11 +161,29 @@ struct kg_scaled_floats : kg_scaled_words {
     KG_INLINE uint32_t pair_as_f16(const quad &of)
     {
         const uint32_t both = __byte_perm(of.low, of.high, AT < 2 ? 0x5140 : 0x7362);
-        if constexpr (WIDE)
-            return __byte_perm(both, 0, AT % 2 ? 0x3424 : 0x1404);
+        return WIDE ? __byte_perm(both, 0, AT % 2 ? 0x3424 : 0x1404)
+                    : two_as_f16(both >> AT % 2 * 16);
+    }
+    // The lower two bytes, f8e4m3.
+    KG_INLINE uint32_t two_as_f16(uint32_t two)
+    {
         uint32_t pair;
-        asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(pair) : "h"((uint16_t)(both >> AT % 2 * 16)));
+        asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(pair) : "h"((uint16_t)two));
         return pair;
+    }
+    static constexpr uint32_t line_mask = 0xffffffff;
+    KG_INLINE uint32_t line_select(int lane)
+    {
+        return WIDE ? lane % 2 ? 0x3424 : 0x1404 : lane % 2 ? 0x4432 : 0x4410;
+    }
+    KG_INLINE uint32_t line_bias(int)
+    {
+        return 0;
+    }
+    KG_INLINE uint32_t line_as_f16(uint32_t word, uint32_t select)
+    {
+        const uint32_t two = __byte_perm(word, 0, select);
+        return WIDE ? two : two_as_f16(two);
     }
 };
 
@@ -150,6 +197,10 @@ struct kg_floats_f16 : kg_scaled_floats<WIDE> {
     {
         return kg_scaled_floats<WIDE>::template pair_as_f16<AT>(of);
     }
+    KG_INLINE uint32_t line_pair(uint32_t word, uint32_t select, uint32_t, uint32_t)
+    {
+        return kg_scaled_floats<WIDE>::line_as_f16(word, select);
+    }
 };
 
 template <bool WIDE, int LIFT = 0>
@@ -162,7 +213,14 @@ struct kg_floats_bf16 : kg_scaled_floats<WIDE> {
     template <int AT>
     KG_INLINE uint32_t pair_of(const quad &of, uint32_t)
     {
-        const uint32_t halves = kg_scaled_floats<WIDE>::template pair_as_f16<AT>(of);
+        return of_halves(kg_scaled_floats<WIDE>::template pair_as_f16<AT>(of));
+    }
+    KG_INLINE uint32_t line_pair(uint32_t word, uint32_t select, uint32_t, uint32_t)
+    {
+        return of_halves(kg_scaled_floats<WIDE>::line_as_f16(word, select));
+    }
+    KG_INLINE uint32_t of_halves(uint32_t halves)
+    {
         uint32_t pair = __byte_perm(kg_bits_f32(kg_unpack_f16((uint16_t)halves)),
                                     kg_bits_f32(kg_unpack_f16((uint16_t)(halves >> 16))), 0x7632);
         if constexpr (LIFT > 0)

@@ -7,6 +7,12 @@
 //   points in place of those not kept, which then are ZERO or, without ONE_ZERO, `middle`
 // - bias_of<AT>(zero), pair_of<AT>(quad, bias): column AT at the two K indices
 // - lowered: what products are multiplied by
+// and, of weights that are adjacent along K, of which a word has the elements of one column,
+// - line_select(lane): which of a word's elements a lane of four has, the two with its number
+// - line_mask: their bits, where a mask makes them 0, or the type looks at words only
+// - line_bias(zero), line_pair(word, select, mask, bias): those two. With a mask of 0 they are 0
+// less
+//   the zero point
 
 // (word & MASK) ^ WITH, in one instruction.
 template <uint32_t MASK, uint32_t WITH>
@@ -55,6 +61,28 @@ struct kg_scaled_f16 : kg_scaled_quads {
         else
             return kg_pack_f16(AT % 2 ? -(64.0f + z) : 1024.0f + z) * 0x10001u;
     }
+    // Of a byte, the first integer is at bit 0, and the second, in the upper half, at bit 4.
+    static constexpr uint32_t line_mask = 0x00f0000f;
+    KG_INLINE uint32_t line_select(int lane)
+    {
+        return lane * 0x1111;
+    }
+    KG_INLINE uint32_t line_bias(int zero)
+    {
+        const int z = FLIPPED ? zero + 8 : zero;
+        if constexpr (SMALL)
+            return 0xd400e400u + (uint32_t)z * 0x100001u;
+        else
+            return kg_pack_f16(-(1024.0f + z)) | (uint32_t)kg_pack_f16(-(64.0f + z)) << 16;
+    }
+    KG_INLINE uint32_t line_pair(uint32_t word, uint32_t select, uint32_t mask, uint32_t bias)
+    {
+        constexpr uint32_t lift = 0x64006400 | (FLIPPED ? 0x00800008 : 0);
+        const uint32_t lifted = (__byte_perm(word, 0, select) & mask) ^ lift;
+        uint32_t pair;
+        asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(pair) : "r"(lifted), "r"(0x2c003c00), "r"(bias));
+        return pair;
+    }
     template <int AT>
     KG_INLINE uint32_t pair_of(uint32_t word, uint32_t bias)
     {
@@ -88,6 +116,24 @@ struct kg_scaled_bf16 : kg_scaled_quads {
             return (0xc300u + exponent + (uint32_t)z) * 0x10001u;
         else
             return kg_pack_bf16(-(128.0f + z) / lowered) * 0x10001u;
+    }
+    static constexpr uint32_t line_mask = 0x000f000f;
+    KG_INLINE uint32_t line_select(int lane)
+    {
+        return 0x4440 + lane;
+    }
+    KG_INLINE uint32_t line_bias(int zero)
+    {
+        return bias_of<0>(zero);
+    }
+    KG_INLINE uint32_t line_pair(uint32_t word, uint32_t select, uint32_t mask, uint32_t bias)
+    {
+        constexpr uint32_t lift = (0x4300u + exponent) * 0x10001u | (FLIPPED ? 0x00080008 : 0);
+        const uint32_t twice = __byte_perm(word, 0, select) * 0x1001; // 12 bits further as well
+        const uint32_t lifted = (twice & mask) ^ lift;
+        uint32_t pair;
+        asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(pair) : "r"(lifted), "r"(0x3f803f80), "r"(bias));
+        return pair;
     }
     template <int AT>
     KG_INLINE uint32_t pair_of(uint32_t word, uint32_t bias)

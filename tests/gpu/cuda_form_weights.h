@@ -66,4 +66,27 @@
     " -> (y: T[B, M, N]) where T in f16 bf16\n"                                                    \
     "{ y[b, m, n] = sum(k) x[b, m, k] * (w[b, k, n] * s[b, k/32, n]) }\n"
 
+// Weights that are adjacent along K, with scales and zero points that are, too, or not.
+#define LINES(dtype, rest)                                                                         \
+    "op lines(x: T[M, K], w: " dtype "[N, K], " rest ") -> (y: T[M, N]) where T in f16 bf16\n"     \
+    "{ y[m, n] = sum(k) x[m, k] * "
+#define LINES_RUNS(dtype, run)                                                                     \
+    LINES(dtype, "s: T[N, ceil(K/" run ")]") "(w[n, k] * s[n, k/" run "]) }\n"
+#define LINES_MIDDLE(dtype, middle, run)                                                           \
+    LINES(dtype, "s: T[N, ceil(K/" run ")]") "((w[n, k] - " middle ") * s[n, k/" run "]) }\n"
+#define LINES_ZEROS(dtype, run)                                                                    \
+    LINES(dtype, "s: T[N, ceil(K/" run ")], z: " dtype "[N, ceil(K/" run ")]")                     \
+    "((w[n, k] - z[n, k/" run "]) * s[n, k/" run "]) }\n"
+#define LINES_STAGED(dtype, run)                                                                   \
+    LINES(dtype, "s: T[ceil(K/" run "), N], z: " dtype "[ceil(K/" run "), N]")                     \
+    "((w[n, k] - z[k/" run ", n]) * s[k/" run ", n]) }\n"
+#define LINES_COLUMN(dtype, middle) LINES(dtype, "s: T[N]") "((w[n, k] - " middle ") * s[n]) }\n"
+#define LINES_OFFSET(dtype, run)                                                                   \
+    LINES(dtype, "s: T[N, ceil(K/" run ")], o: T[N, ceil(K/" run ")]")                             \
+    "(w[n, k] * s[n, k/" run "] + o[n, k/" run "]) }\n"
+#define LINES_BATCH                                                                                \
+    "op experts(x: T[B, M, K], w: u4[B, N, K], s: T[B, N, ceil(K/32)]) -> (y: T[B, M, N])\n"       \
+    "where T in f16 bf16\n"                                                                        \
+    "{ y[b, m, n] = sum(k) x[b, m, k] * ((w[b, n, k] - 8) * s[b, n, k/32]) }\n"
+
 #endif

@@ -25,6 +25,12 @@ static const char definitions[] =
     "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - z[n]) * s[n]) }\n"
     "op along(x: T[M, K], w: u4[N, K], s: T[N]) -> (y: T[M, N]) " TYPES
     "{ y[m, n] = sum(k) x[m, k] * ((w[n, k] - 8) * s[n]) }\n"
+    "op lines(x: T[M, K], w: E[N, K], s: T[N, ceil(K/128)], z: E[N, ceil(K/128)])\n"
+    " -> (y: T[M, N]) where T in f16 bf16, E in u4 i8 u8\n"
+    "{ y[m, n] = sum(k) x[m, k] * ((w[n, k] - z[n, k/128]) * s[n, k/128]) }\n"
+    "op float_lines(x: T[M, K], w: E[N, K], s: T[N, ceil(K/128)]) -> (y: T[M, N])\n"
+    "where T in f16 bf16, E in f8e4m3 f8e5m2\n"
+    "{ y[m, n] = sum(k) x[m, k] * (w[n, k] * s[n, k/128]) }\n"
     "op turned(x: T[K, M], w: u4[K, N], s: T[N]) -> (y: T[M, N]) " TYPES
     "{ y[m, n] = sum(k) x[k, m] * ((w[k, n] - 8) * s[n]) }\n"
     "op bytes(x: T[M, K], w: E[K, N], s: T[N]) -> (y: T[M, N])\n"
@@ -67,7 +73,6 @@ static void what_is_refused(void)
         {"vast", LARGE, "groups of more than 2^30 steps of the sum"},
         {"far", LARGE, ""},
         {"far", "M=64 N=4096 K=4096 T=bf16", "zero points are too large for 16-bit operands"},
-        {"along", LARGE, "weights that are adjacent along the sum"},
         {"bytes", LARGE " E=i8", ""},
         {"byte_runs", LARGE " E=f8e5m2", ""},
         {"byte_runs", LARGE " E=u8", ""},
@@ -105,6 +110,15 @@ static void what_is_refused(void)
     check_reason_on("sm_80", definitions, "zeros", LARGE, SMALL_TILE,
                     "scales change while a tile is multiplied");
     check_reason_on("sm_80", definitions, "turned", LARGE, SMALL_TILE, "");
+    check_reason_on("sm_80", definitions, "along", LARGE, SMALL_TILE,
+                    "weights that are adjacent along the sum");
+    family = &kg_cuda_contract_scaled_wgmma;
+    check_reason_on("sm_90a", definitions, "along", LARGE, TALL_TILE, "");
+    check_reason_on("sm_90a", definitions, "lines", "M=512 N=4096 K=4096 T=f16 E=u4",
+                    "tile_m=128 tile_n=256 stages=6",
+                    "a thread would need more registers than it has");
+    check_reason_on("sm_90a", definitions, "lines", LARGE " E=u8", "tile_m=64 tile_n=256 stages=6",
+                    "");
 }
 
 // ---- Launches ----
@@ -173,6 +187,22 @@ static void what_is_launched(void)
     CHECK(grids.grids[PACK].blocks[0] == 0 && grids.maps[WEIGHTS].rank == 0);
     grids = launches("bytes", "M=200 N=4102 K=4096 T=f16 E=i8", TALL_TILE " split_k=1");
     CHECK(grids.grids[PACK].blocks[0] == 2048 && grids.scratch == (size_t)4096 * 17 * 256);
+    // Lines along K: one box of four times 64 columns; lines that TMA cannot load are packed, as
+    // many as are a multiple of four.
+    grids = launches("along", "M=200 N=4100 K=4096 T=f16", TALL_TILE " split_k=1");
+    CHECK(grids.grids[PACK].blocks[0] == 0 && grids.maps[WEIGHTS].rank == 4);
+    CHECK(grids.maps[WEIGHTS].shape[0] == 1024 && grids.maps[WEIGHTS].shape[1] == 1025 &&
+          grids.maps[WEIGHTS].shape[2] == 4 && grids.maps[WEIGHTS].stride[1] == 4 * 2048 &&
+          grids.maps[WEIGHTS].stride[2] == 2048 && grids.maps[WEIGHTS].swizzle == 32);
+    CHECK(grids.maps[WEIGHTS].box[0] == 16 && grids.maps[WEIGHTS].box[1] == 64 &&
+          grids.maps[WEIGHTS].box[2] == 4);
+    grids = launches("along", "M=200 N=4102 K=4104 T=f16", TALL_TILE " split_k=1");
+    CHECK(grids.grids[PACK].blocks[0] == 2048 && grids.scratch == (size_t)4104 * 2064);
+    CHECK(grids.maps[WEIGHTS].tensor == KG_MAP_SCRATCH && grids.maps[WEIGHTS].shape[1] == 1026);
+    grids = launches("float_lines", "M=200 N=4096 K=4096 T=f16 E=f8e4m3",
+                     "tile_m=64 tile_n=256 stages=6");
+    CHECK(grids.maps[WEIGHTS].shape[0] == 2048 && grids.maps[WEIGHTS].box[0] == 32 &&
+          grids.maps[WEIGHTS].swizzle == 64);
     // Offsets have a map, behind those that all kernels have.
     grids = launches("offset", "M=200 N=4096 K=4096 T=f16", "tile_m=64 tile_n=256 stages=6");
     CHECK(grids.map_count == 6 && grids.maps[5].box[0] == 256 && grids.maps[5].shape[1] == 32);
@@ -232,6 +262,8 @@ static void what_the_rule_takes(void)
     check_rule("bytes", "M=16 N=28672 K=4096 T=f16 E=i8", &kg_cuda_contract_scaled_wgmma);
     check_rule("byte_runs", "M=64 N=4096 K=4096 T=bf16 E=f8e4m3", &kg_cuda_contract_scaled_wgmma);
     check_rule("byte_zeros", "M=1000 N=4104 K=4096 T=f16 E=u8", &kg_cuda_contract_scaled_wgmma);
+    check_rule("lines", "M=16 N=28672 K=4096 T=f16 E=u4", &kg_cuda_contract_scaled_wgmma);
+    check_rule("float_lines", "M=64 N=4096 K=4096 T=bf16 E=f8e4m3", &kg_cuda_contract_scaled_wgmma);
     check_rule("bytes", "M=0 N=4096 K=4096 T=f16 E=i8", NULL);
     // Lanes load whole words where they can.
     static const char *const sizes[] = {"M=1 N=18776 K=15872 T=f16", "M=3 N=2232 K=7584 T=f16",
@@ -275,9 +307,16 @@ static const struct {
     {"byte_runs", "M=32 N=4096 K=4096 T=bf16 E=f8e5m2", "tile_m=32 tile_n=256 stages=6", 52},
     {"offset", "M=1 N=4096 K=4096 T=f16", "tile_m=8 tile_n=256 stages=10", 33},
     {"offset", "M=512 N=4096 K=4096 T=f16", "tile_m=64 tile_n=256 stages=6", 43},
-    {"offset", "M=512 N=4096 K=4096 T=bf16", "tile_m=128 tile_n=256 stages=6", 67},
+    {"offset", "M=512 N=4096 K=4096 T=bf16", "tile_m=128 tile_n=256 stages=6", 70},
     {"offset", "M=32 N=4096 K=4096 T=bf16", "tile_m=32 tile_n=256 stages=8", 38},
-    {"column_offset", "M=512 N=4096 K=4096 T=bf16", "tile_m=128 tile_n=256 stages=6", 33},
+    {"column_offset", "M=512 N=4096 K=4096 T=bf16", "tile_m=128 tile_n=256 stages=6", 41},
+    {"along", "M=512 N=4096 K=4096 T=bf16", "tile_m=128 tile_n=256 stages=6", 31},
+    {"lines", "M=1 N=4096 K=4096 T=f16 E=u4", "tile_m=8 tile_n=256 stages=10", 35},
+    {"lines", "M=512 N=4096 K=4096 T=f16 E=u4", "tile_m=120 tile_n=256 stages=6", 40},
+    {"lines", "M=512 N=4096 K=4096 T=bf16 E=u8", "tile_m=120 tile_n=256 stages=5", 54},
+    {"lines", "M=16 N=4096 K=4096 T=f16 E=i8", "tile_m=16 tile_n=256 stages=8", 36},
+    {"float_lines", "M=512 N=4096 K=4096 T=f16 E=f8e4m3", "tile_m=128 tile_n=256 stages=6", 60},
+    {"float_lines", "M=1 N=4096 K=4096 T=bf16 E=f8e5m2", "tile_m=8 tile_n=256 stages=8", 70},
     {"byte_zeros", "M=512 N=4096 K=4096 T=f16 E=u8", "tile_m=64 tile_n=256 stages=6", 60},
     {"byte_zeros", "M=512 N=4096 K=4096 T=bf16 E=i8", "tile_m=128 tile_n=256 stages=4", 86},
 };

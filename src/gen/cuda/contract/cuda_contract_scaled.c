@@ -64,6 +64,13 @@ static int blocks_per_sm(const struct kg_cuda_contract_plan *plan)
 
 // ---- Validity ----
 
+static bool takes(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)
+{
+    return kg_cuda_scaled_takes(plan, reason) &&
+           (!kg_cuda_scaled_is_lines(plan) ||
+            kg_cuda_contract_refuse(reason, "weights that are adjacent along the sum"));
+}
+
 static bool valid_block(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)
 {
     const struct kg_unit_limits *unit = &plan->facts->unit;
@@ -306,7 +313,7 @@ static const struct kg_cuda_contract_form form = {
     .skeletons = {"cuda/lanes.cuh", "cuda/tensor.cuh", "cuda/contract_mma_tile.cuh",
                   "cuda/contract_row8.cuh", "cuda/scaled_number.cuh", "cuda/scaled_bytes.cuh",
                   "cuda/contract_scaled.cuh"},
-    .takes = kg_cuda_scaled_takes,
+    .takes = takes,
     .guess = guess,
     .valid = valid,
     .list = list,

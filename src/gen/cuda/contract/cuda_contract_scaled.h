@@ -13,6 +13,8 @@ int kg_cuda_scaled_weights(const struct kg_cuda_contract_plan *plan);
 const struct kg_scaled_operand *kg_cuda_scaled_operand(const struct kg_cuda_contract_plan *plan);
 // Of the other operand, and of the products.
 enum kg_dtype kg_cuda_scaled_dtype(const struct kg_cuda_contract_plan *plan);
+// Whether elements that are adjacent along K are adjacent in memory: the weights are lines, [N, K].
+bool kg_cuda_scaled_is_lines(const struct kg_cuda_contract_plan *plan);
 // Bits of an element of the weights, and how many a 32-bit word has.
 int kg_cuda_scaled_bits(const struct kg_cuda_contract_plan *plan);
 int kg_cuda_scaled_of_word(const struct kg_cuda_contract_plan *plan);

@@ -39,6 +39,14 @@ static enum kg_dtype dtype_of(const struct kg_cuda_contract_plan *plan)
     return kg_emit_tensor_dtype(kg_cuda_scaled_operand(plan)->element->tensor);
 }
 
+bool kg_cuda_scaled_is_lines(const struct kg_cuda_contract_plan *plan)
+{
+    const struct kg_access *element = kg_cuda_scaled_operand(plan)->element;
+    int last = element->tensor->rank - 1;
+    return last >= 0 &&
+           kg_expr_uses(element->map[last].subscript, plan->contract.axes[KG_CONTRACT_K][0], true);
+}
+
 int kg_cuda_scaled_bits(const struct kg_cuda_contract_plan *plan)
 {
     return kg_dtypes[dtype_of(plan)].bits;
@@ -147,8 +155,7 @@ static bool takes_weights(const struct kg_cuda_contract_plan *plan, struct kg_te
                                        "scales and zero points change within 16 steps of the sum");
     if (scaled->least_zero < from - limit || scaled->greatest_zero > from + limit)
         return kg_cuda_contract_refuse(reason, "zero points are too large for 16-bit operands");
-    return !plan->k_major[kg_cuda_scaled_weights(plan)] ||
-           kg_cuda_contract_refuse(reason, "weights that are adjacent along the sum");
+    return true;
 }
 
 bool kg_cuda_scaled_takes(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)
@@ -383,6 +390,8 @@ static bool has_one_zero(const struct kg_cuda_contract_plan *plan)
     int64_t zero = scaled->least_zero;
     if (zero != scaled->greatest_zero || is_float(plan))
         return is_float(plan);
+    if (kg_cuda_scaled_is_lines(plan) && scaled->group > 0 && zero != 0)
+        return false; // there, weights whose scale is 0 become integers of 0
     if (kg_cuda_scaled_bits(plan) == 8)
         return zero == middle_of(plan);
     return zero >= middle_of(plan) - 8 && zero < middle_of(plan) + 8;
