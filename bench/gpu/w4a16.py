@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Products with 4-bit weights on a GPU: KernelGen beside cuBLASLt on the same weights in 16 bits.
+"""Products with weights of 4 or 8 bits on a GPU: KernelGen beside cuBLASLt on the same weights in 16 bits.
 
     bench/gpu/w4a16.py [--seed S --count N] [--rows 1,16] [--modes group,zero] [--runs 128]
                        [--layers 28672x4096] [--dtype f16,bf16] [--measure] [--kernelgen CLI]
@@ -23,7 +23,7 @@ import time
 
 from results import write_json
 from timing_process import Run, keep_compiled_in, plans_job, run_together
-from w4a16_shapes import LAYERS, MODES, ROWS, drawn, listed
+from w4a16_shapes import LAYERS, MODES, OTHER_MODES, ROWS, drawn, listed
 
 WORKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "w4a16_worker.py")
 BANDS = (1, 16), (17, 32), (33, 64), (65, 128), (129, 1024), (1025, 8192)
@@ -86,7 +86,7 @@ def parse():
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--rows", default=",".join(map(str, ROWS)))
     parser.add_argument("--layers", default="", help="NxK, split by commas; default: all")
-    parser.add_argument("--modes", default="group", help=", ".join(MODES))
+    parser.add_argument("--modes", default="group", help=", ".join(MODES + OTHER_MODES))
     parser.add_argument("--runs", default="128", help="rows of weights with one scale")
     parser.add_argument("--dtype", default="f16")
     parser.add_argument("--measure", action="store_true", help="also what a search chooses")

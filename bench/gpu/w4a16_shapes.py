@@ -7,6 +7,10 @@ from dataclasses import dataclass
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MODES = "group", "zero", "signed", "column"
+# Only listed, not drawn. Weights of 8 bits, integers and floats; a float offset behind the scale;
+# weights that are adjacent along K.
+OTHER_MODES = ("w8_column", "w8_group", "w8_zero", "f8_column", "f8_group", "offset",
+               "column_offset", "lines", "w8_lines", "f8_lines")
 ROWS = 1, 2, 3, 4, 8, 13, 16, 32, 64, 128, 256, 512, 1024, 4096
 # N and K of layers: Llama-3-8B and 70B, Qwen2.5-7B and 32B, awkward ones of DeepSeek-V2-Lite.
 LAYERS = ((28672, 4096), (4096, 14336), (6144, 4096), (4096, 4096),
@@ -35,7 +39,7 @@ class Shape:
 
     @property
     def op(self):
-        return "w4_" + self.mode
+        return self.mode if self.mode[:2] in ("w8", "f8") else "w4_" + self.mode
 
     @property
     def file(self):
@@ -54,14 +58,19 @@ class Shape:
         return {"T": self.dtype, **self.sizes, **self.params}
 
     @property
+    def bits(self):
+        return 8 if self.mode[:2] in ("w8", "f8") else 4
+
+    @property
     def runs(self):
         return -(-self.k // self.run) if self.run else 1
 
     @property
     def weight_bytes(self):
         """Packed, with scales and zero points."""
-        zeros = self.runs * self.n // 2 if self.mode == "zero" else 0
-        return self.k * self.n // 2 + self.runs * self.n * 2 + zeros
+        lines = self.runs * self.n  # of scales and zero points
+        zeros = dict(zero=lines // 2, w8_zero=lines, offset=lines * 2, column_offset=lines * 2)
+        return self.k * self.n * self.bits // 8 + lines * 2 + zeros.get(self.mode, 0)
 
     @property
     def bytes(self):
@@ -87,7 +96,7 @@ def listed(rows, modes, dtypes, runs):
     """Every layer with all rows, for each mode, dtype and group size."""
     for n, k in LAYERS:
         for mode in modes:
-            for run in runs if mode != "column" else (0,):
+            for run in runs if "column" not in mode else (0,):
                 for dtype in dtypes:
                     yield from (Shape("listed", mode, dtype, m, n, k, run) for m in rows)
 

@@ -1,4 +1,4 @@
-"""The process that times products with 4-bit weights for w4a16.py; a product may crash it."""
+"""The process that times products with quantised weights for w4a16.py; a product may crash it."""
 
 import torch
 
@@ -22,39 +22,73 @@ class Weights(Products):
         Contenders.__init__(self, worker, shape)
         dtype = {"f16": torch.float16, "bf16": torch.bfloat16}[shape.dtype]
         k, n, runs = shape.k, shape.n, shape.runs
-        packed = torch.randint(0, 256, (k, n // 2), dtype=torch.uint8, device="cuda")
+        self.packed = self.draw_weights(k, n)
         scales = ((torch.rand(runs, n, device="cuda") + 0.5) / 8).to(dtype)
-        zeros = torch.randint(0, 256, (runs, n // 2), dtype=torch.uint8, device="cuda")
+        offsets = torch.randn(runs, n, device="cuda").to(dtype)
+        zeros = torch.randint(0, 256, (runs, n * shape.bits // 8), dtype=torch.uint8,
+                              device="cuda")
         self.x = torch.randn(shape.m, k, dtype=dtype, device="cuda")
         self.y = torch.empty(shape.m, n, dtype=dtype, device="cuda")
         self.bias = None
-        self.inputs = [self.x, packed, scales if shape.run else scales[0]]
-        self.inputs += [zeros] if shape.mode == "zero" else []
+        self.beside = {"zero": zeros, "w8_zero": zeros, "offset": offsets,
+                       "column_offset": offsets[0]}.get(shape.mode)
+        self.inputs = [self.x, self.packed, scales if shape.run else scales[0]]
+        self.inputs += [] if self.beside is None else [self.beside]
+        if "lines" in shape.mode:
+            self.inputs[2] = scales.t().contiguous()
         self.w = torch.empty(k, n, dtype=dtype, device="cuda")
         self.wanted = torch.zeros(shape.m, n, device="cuda")
         step = max(shape.run, PIECE // max(shape.run, 1) * max(shape.run, 1))
         for first in range(0, k, step):
-            wide = self.widened(packed[first:first + step], first, scales, zeros)
+            wide = self.widened(first, min(step, k - first), scales)
             self.w[first:first + step] = wide.to(dtype)
             self.wanted += self.x[:, first:first + step].float() @ wide
 
+    def draw_weights(self, k, n):
+        """As they lie in memory: two of 4 bits share a byte, along K where they are lines."""
+        kind = self.shape.mode[:2]
+        lines, length = (n, k) if "lines" in self.shape.mode else (k, n)
+        if kind == "f8":
+            return torch.randn(lines, length, device="cuda").to(torch.float8_e4m3fn)
+        if kind == "w8":
+            dtype = torch.uint8 if self.shape.mode == "w8_zero" else torch.int8
+            return torch.randint(0, 256, (lines, length), device="cuda").to(torch.uint8).view(dtype)
+        return torch.randint(0, 256, (lines, length // 2), dtype=torch.uint8, device="cuda")
+
     def allowed(self, name):
         """Peers multiply weights that were rounded to 16 bits."""
-        return super().allowed(name) * (1 if name in OURS else 10)
+        rounded = 160 if self.shape.mode[:2] == "w8" else 10
+        return super().allowed(name) * (1 if name in OURS else rounded)
 
-    def widened(self, packed, first, scales, zeros):
+    @staticmethod
+    def unpacked(packed):
+        """Integers of 4 bits, two of a byte side by side, as f32."""
+        return torch.stack((packed & 15, packed >> 4), -1).view(packed.shape[0], -1).float()
+
+    def widened(self, first, count, scales):
         """Rows of weights from `first` on, in f32."""
         shape, group = self.shape, self.shape.run or self.shape.k
-        rows = torch.arange(first, first + packed.shape[0], device="cuda") // group
-        integers = torch.stack((packed & 15, packed >> 4), -1).view(packed.shape[0], -1).float()
-        if shape.mode == "signed":
-            integers = (integers + 8) % 16 - 8
-        elif shape.mode == "zero":
-            both = torch.stack((zeros & 15, zeros >> 4), -1).view(zeros.shape[0], -1).float()
-            integers -= both[rows]
+        rows = torch.arange(first, first + count, device="cuda") // group
+        wide, scale = 8 // shape.bits, scales[rows].float()
+        if "lines" in shape.mode:
+            packed = self.packed[:, first // wide:(first + count) // wide]
         else:
-            integers -= 8
-        return integers * scales[rows].float()
+            packed = self.packed[first:first + count]
+        values = packed.float() if shape.bits == 8 else self.unpacked(packed)
+        values = values.t() if "lines" in shape.mode else values
+        if shape.mode == "signed":
+            values = (values + 8) % 16 - 8
+        elif shape.mode == "zero":
+            values = values - self.unpacked(self.beside)[rows]
+        elif shape.mode == "w8_zero":
+            values = values - self.beside[rows].float()
+        elif shape.mode == "offset":
+            return values * scale + self.beside[rows].float()
+        elif shape.mode == "column_offset":
+            return values * scale + self.beside.float()
+        elif shape.bits == 4:
+            values = values - 8
+        return values * scale
 
 
 if __name__ == "__main__":

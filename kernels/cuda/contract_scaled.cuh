@@ -11,22 +11,28 @@
 // columns: any order of columns will do, too.
 //
 // The weights, a struct that follows in the generated file, has
-// - data(): the bytes of their tensor
+// - data(): their tensor
 // - place(item, step, column): the position of an element, in elements
 // - scale(item, step, column): its factor
+// - HAS_OFFSET: offset(item, step, column) is added behind the scale; else that is 0
 // - zero(item, step, column): what is subtracted from it
+// - ADJACENT_OFFSETS: as ADJACENT_SCALES, with offsets(), offset_place(item, step, column) and
+//   widen_offset(element, scale), the value where the scale is that
 // - ADJACENT_SCALES: the scale is an element of an array of 16-bit floats, and those of eight
 //   columns lie side by side: scales() + scale_place(item, step, column); widen_scale(element) is
 //   its value
 // - NARROW_SCALES: these are f16
-// - ONE_ZERO: all zero points are the same 4-bit integer, whose bits are ZERO; else ZERO is 0
-// - ADJACENT_ZEROS: zero points are an array of 4-bit integers and lie like that, beginning at the
-//   element zero_place(item, step, column) of zeros(); ZERO_FLIP is 8 if they are signed, else 0
+// - ONE_ZERO: all zero points are the same integer, one that weights can have; if these have 4
+// bits,
+//   its bits are ZERO, which else is 0
+// - ADJACENT_ZEROS: zero points are an array of integers of ZERO_BITS, 4 or 8, and lie like that,
+//   beginning at the element zero_place(item, step, column) of zeros(); ZERO_FLIP is what adds half
+//   their range to signed ones, or 0
 
 // ---- The shape of a block ----
 
-// A warp has 64 * WORDS columns; GROUP K steps share their scales (0: all do), AHEAD steps are
-// loaded before they are needed.
+// A word has 8 or 4 columns, a warp 8 * WORDS of these; GROUP K steps share their scales (0: all
+// do), AHEAD steps are loaded before they are needed.
 template <class NUMBER, int ROWS, int WORDS, int WARPS_ACROSS, int WARPS_ALONG, int AHEAD,
           int GROUP>
 struct kg_scaled_tile {
@@ -34,17 +40,44 @@ struct kg_scaled_tile {
     static constexpr int rows = ROWS, words = WORDS, ahead = AHEAD, group = GROUP;
     static constexpr int warps_across = WARPS_ACROSS, warps_along = WARPS_ALONG;
     static constexpr int threads = 32 * WARPS_ACROSS * WARPS_ALONG;
-    static constexpr int warp_columns = 64 * WORDS, columns = warp_columns * WARPS_ACROSS;
-    static constexpr int m_tiles = 4 * WORDS, n_tiles = ROWS / 8; // of a warp, by instruction
-    static constexpr int batch = 16 * AHEAD;                      // K indices of AHEAD steps
+    static constexpr int word_columns = 32 / NUMBER::bits, lane_columns = word_columns * WORDS;
+    static constexpr int warp_columns = 8 * lane_columns, columns = warp_columns * WARPS_ACROSS;
+    static constexpr int m_tiles = lane_columns / 2, n_tiles = ROWS / 8; // of a warp
+    static constexpr int batch = 16 * AHEAD;                             // K indices of AHEAD steps
     // K slices, and shares of warps, are whole batches; a batch has one scale.
     static constexpr int depth = batch;
     static constexpr int pitch = columns + 8;
     static_assert(GROUP % batch == 0, "a batch has one scale");
-    static_assert(ROWS % 8 == 0 && 64 % WORDS == 0, "whole instructions");
+    static_assert(ROWS % 8 == 0, "whole instructions");
 };
 
 // ---- Loads ----
+
+// One, twice, as the type of a tensor core's operands, and f32 of either one of two.
+template <class TENSOR>
+struct kg_scaled_halves {
+    static constexpr uint32_t pair = 0x3c003c00;
+    KG_INLINE float low(uint32_t two)
+    {
+        return kg_unpack_f16((uint16_t)two);
+    }
+    KG_INLINE float high(uint32_t two)
+    {
+        return kg_unpack_f16((uint16_t)(two >> 16));
+    }
+};
+template <>
+struct kg_scaled_halves<kg_tensor_bf16> {
+    static constexpr uint32_t pair = 0x3f803f80;
+    KG_INLINE float low(uint32_t two)
+    {
+        return kg_from_bits_f32(two << 16);
+    }
+    KG_INLINE float high(uint32_t two)
+    {
+        return kg_from_bits_f32(two & 0xffff0000);
+    }
+};
 
 // Loads adjacent words that are read once, or leaves `to` as it is.
 KG_INLINE void kg_read_once_if(bool reads, uint32_t (&to)[1], const uint8_t *from)
@@ -87,10 +120,47 @@ struct kg_scaled_step {
     uint32_t rows[TILE::n_tiles][2];
 };
 
+// Adjacent integers that have BITS in all.
+template <int BITS>
+struct kg_scaled_packed {
+    typedef uint32_t type;
+};
+template <>
+struct kg_scaled_packed<16> {
+    typedef uint16_t type;
+};
+template <>
+struct kg_scaled_packed<64> {
+    typedef uint64_t type;
+};
+
+// The zero points of COUNT adjacent columns, the first of which is element `place` of the array.
+template <int COUNT, class WEIGHTS>
+KG_INLINE void kg_scaled_unpack_zeros(int *to, const WEIGHTS &weights, int64_t place)
+{
+    typedef typename kg_scaled_packed<COUNT * WEIGHTS::ZERO_BITS>::type packed;
+    const packed zeros = *reinterpret_cast<const packed *>(
+        reinterpret_cast<const uint8_t *>(weights.zeros()) + place * WEIGHTS::ZERO_BITS / 8);
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) {
+        const int zero = (int)(zeros >> i * WEIGHTS::ZERO_BITS) & ((1 << WEIGHTS::ZERO_BITS) - 1);
+        to[i] = (zero ^ WEIGHTS::ZERO_FLIP) - WEIGHTS::ZERO_FLIP;
+    }
+}
+
+// The bits of an element.
+template <int BITS>
+KG_INLINE uint32_t kg_scaled_element(const uint8_t *data, int64_t at)
+{
+    return BITS == 8 ? data[at] : data[at >> 1] >> (at & 1) * 4 & 15u;
+}
+
 // Loads one step after the other.
 template <class TILE, bool WHOLE_WEIGHTS, bool WHOLE_ROWS, class JOB, class WEIGHTS>
 struct kg_scaled_source {
     typedef typename JOB::element_a element;
+    static constexpr int bits = TILE::number::bits, of_word = TILE::word_columns;
+    static constexpr bool has_offset = WEIGHTS::HAS_OFFSET;
     const JOB &job;
     const WEIGHTS &weights;
     int64_t item, column; // the lane's first one
@@ -105,11 +175,12 @@ struct kg_scaled_source {
     KG_METHOD kg_scaled_source(const JOB &of, const WEIGHTS &by, const kg_tile_task &task,
                                int64_t first_column, int64_t from, int64_t to)
         : job(of), weights(by), item(task.item),
-          column(first_column + threadIdx.x % 32 / 4 * (8 * TILE::words)),
+          column(first_column + threadIdx.x % 32 / 4 * TILE::lane_columns),
           k((int)from + threadIdx.x % 4 * 4), stop((int)to), is_inside(column < of.columns())
     {
-        pitch = (by.place(item, 2, column) - by.place(item, 0, column)) / 4;
-        own = by.data() + by.place(item, 0, column) / 2 + k * pitch;
+        pitch = (by.place(item, 2, column) - by.place(item, 0, column)) * bits / 16;
+        own = reinterpret_cast<const uint8_t *>(by.data()) + by.place(item, 0, column) * bits / 8 +
+              k * pitch;
         row_pitch = of.a_k_offset(1) - of.a_k_offset(0);
 #pragma unroll
         for (int i = 0; i < TILE::n_tiles; i++) {
@@ -126,17 +197,17 @@ struct kg_scaled_source {
             kg_read_once_if(k < stop && is_inside, to, own + n * pitch);
         } else {
             const int64_t left = k + n < stop ? job.columns() - column : 0;
-            const uint8_t *data = weights.data();
+            const uint8_t *data = reinterpret_cast<const uint8_t *>(weights.data());
 #pragma unroll
             for (int i = 0; i < TILE::words; i++)
                 to[i] = 0;
 #pragma unroll 1
-            for (int i = 0; i < TILE::words * 8 && i < left; i++) {
-                const int64_t at = weights.place(item, k + n, column + i);
-                const uint32_t element = data[at >> 1] >> (at & 1) * 4 & 15u;
+            for (int i = 0; i < TILE::lane_columns && i < left; i++) {
+                const uint32_t element =
+                    kg_scaled_element<bits>(data, weights.place(item, k + n, column + i));
 #pragma unroll
                 for (int word = 0; word < TILE::words; word++)
-                    to[word] |= i / 8 == word ? element << i % 8 * 4 : 0;
+                    to[word] |= i / of_word == word ? element << i % of_word * bits : 0;
             }
         }
     }
@@ -157,48 +228,53 @@ struct kg_scaled_source {
         }
     }
 
-    // The zero points and the scales of the lane's columns at a K index, eight of a load if they
-    // are adjacent.
-    KG_METHOD void load_zeros(int (&to)[TILE::words * 8], int at) const
+    // The zero points and the scales of the lane's columns at a K index, those of a word at once if
+    // they are adjacent.
+    KG_METHOD void load_zeros(int (&to)[TILE::lane_columns], int at) const
     {
         const int64_t last = job.columns() - 1;
 #pragma unroll
         for (int word = 0; word < TILE::words; word++) {
             if constexpr (WHOLE_WEIGHTS && WEIGHTS::ADJACENT_ZEROS) {
-                const int64_t place =
-                    weights.zero_place(item, at, kg_min_i64(column + word * 8, last - 7));
-                const uint32_t zeros = *reinterpret_cast<const uint32_t *>(
-                    reinterpret_cast<const uint8_t *>(weights.zeros()) + place / 2);
-#pragma unroll
-                for (int i = 0; i < 8; i++)
-                    to[word * 8 + i] = ((zeros ^ WEIGHTS::ZERO_FLIP * 0x11111111u) >> i * 4 & 15) -
-                                       WEIGHTS::ZERO_FLIP;
+                kg_scaled_unpack_zeros<of_word>(
+                    to + word * of_word, weights,
+                    weights.zero_place(item, at,
+                                       kg_min_i64(column + word * of_word, last + 1 - of_word)));
             } else {
 #pragma unroll
-                for (int i = word * 8; i < word * 8 + 8; i++)
+                for (int i = word * of_word; i < (word + 1) * of_word; i++)
                     to[i] = weights.zero(item, at, kg_min_i64(column + i, last));
             }
         }
     }
 
-    KG_METHOD void load_scales(float (&to)[TILE::words * 8], int at) const
+    KG_METHOD void load_scales(float (&to)[TILE::lane_columns], int at) const
     {
         const int64_t last = job.columns() - 1;
 #pragma unroll
         for (int word = 0; word < TILE::words; word++) {
             if constexpr (WHOLE_WEIGHTS && WEIGHTS::ADJACENT_SCALES) {
-                const auto eight = kg_load_vec<8>(
+                const auto scales = kg_load_vec<of_word>(
                     weights.scales() +
-                    weights.scale_place(item, at, kg_min_i64(column + word * 8, last - 7)));
+                    weights.scale_place(item, at,
+                                        kg_min_i64(column + word * of_word, last + 1 - of_word)));
 #pragma unroll
-                for (int i = 0; i < 8; i++)
-                    to[word * 8 + i] = weights.widen_scale(eight.at[i]);
+                for (int i = 0; i < of_word; i++)
+                    to[word * of_word + i] = weights.widen_scale(scales.at[i]);
             } else {
 #pragma unroll
-                for (int i = word * 8; i < word * 8 + 8; i++)
+                for (int i = word * of_word; i < (word + 1) * of_word; i++)
                     to[i] = weights.scale(item, at, kg_min_i64(column + i, last));
             }
         }
+    }
+
+    // What is added to a column's elements at a K index.
+    KG_METHOD void load_offsets(float (&to)[TILE::lane_columns], int at) const
+    {
+#pragma unroll
+        for (int i = 0; i < TILE::lane_columns; i++)
+            to[i] = weights.offset(item, at, kg_min_i64(column + i, job.columns() - 1));
     }
 
     KG_METHOD void load(kg_scaled_step<TILE> &to)
@@ -233,15 +309,15 @@ struct kg_scaled_sums {
 // The zero points of a lane's columns, as the conversion takes them.
 template <class TILE>
 struct kg_scaled_biases {
-    uint32_t at[TILE::words * 8];
+    uint32_t at[TILE::lane_columns];
     template <class SOURCE>
     KG_METHOD void load(const SOURCE &source, int k)
     {
-        int zeros[TILE::words * 8];
+        int zeros[TILE::lane_columns];
         source.load_zeros(zeros, k);
-        // Positions 0 to 3 of a word are those of either half of the columns.
+        // By positions in a quad.
 #pragma unroll
-        for (int i = 0; i < TILE::words * 8; i++)
+        for (int i = 0; i < TILE::lane_columns; i++)
             at[i] = i % 4 == 0   ? TILE::number::template bias_of<0>(zeros[i])
                     : i % 4 == 1 ? TILE::number::template bias_of<1>(zeros[i])
                     : i % 4 == 2 ? TILE::number::template bias_of<2>(zeros[i])
@@ -251,7 +327,7 @@ struct kg_scaled_biases {
 
 template <class TILE>
 struct kg_scaled_factors {
-    float at[TILE::words * 8];
+    float at[TILE::lane_columns];
     template <class SOURCE>
     KG_METHOD void load(const SOURCE &source, int k)
     {
@@ -259,11 +335,71 @@ struct kg_scaled_factors {
     }
 };
 
-// The products of the columns at TWO and TWO + 1 of eight; `first` and `second` have the weights of
-// the first and of the second pair of K indices, four columns each.
+// What is added to the elements of a run, times the sums of its rows: those are a product with ones
+// on the tensor core, of which all lines are the same.
+template <class TILE, bool HAS_OFFSET>
+struct kg_scaled_offsets {
+    KG_METHOD void clear()
+    {
+    }
+    template <class SOURCE>
+    KG_METHOD void load(const SOURCE &, int)
+    {
+    }
+    KG_METHOD void multiply(const kg_scaled_step<TILE> &)
+    {
+    }
+    KG_METHOD void add_to(kg_scaled_sums<TILE> &) const
+    {
+    }
+};
+
+template <class TILE>
+struct kg_scaled_offsets<TILE, true> {
+    float at[TILE::lane_columns];
+    float rows[TILE::n_tiles][4];
+    KG_METHOD void clear()
+    {
+#pragma unroll
+        for (int i = 0; i < TILE::n_tiles * 4; i++)
+            rows[i / 4][i % 4] = 0;
+    }
+    template <class SOURCE>
+    KG_METHOD void load(const SOURCE &source, int k)
+    {
+        source.load_offsets(at, k);
+    }
+    KG_METHOD void multiply(const kg_scaled_step<TILE> &step)
+    {
+        typedef typename TILE::number::tensor tensor;
+        constexpr uint32_t one = kg_scaled_halves<tensor>::pair;
+        const uint32_t a[1][4] = {{one, one, one, one}};
+#pragma unroll
+        for (int n = 0; n < TILE::n_tiles; n++) {
+            const uint32_t b[1][2] = {{step.rows[n][0], step.rows[n][1]}};
+            tensor::template multiply<0>(rows[n], a, b);
+        }
+    }
+    KG_METHOD void add_to(kg_scaled_sums<TILE> &total) const
+    {
+#pragma unroll
+        for (int m = 0; m < TILE::m_tiles; m++)
+#pragma unroll
+            for (int n = 0; n < TILE::n_tiles; n++)
+#pragma unroll
+                for (int i = 0; i < 4; i++)
+                    total.at[m][n][i] =
+                        __fmaf_rn(at[m * 2 + i / 2], rows[n][i % 2], total.at[m][n][i]);
+    }
+};
+
+// The products of columns TWO and TWO + 1 of four; `first` and `second` have the weights of the
+// first and of the second pair of K indices.
 template <int TWO, class TILE>
-KG_INLINE void kg_scaled_multiply(float (&sums)[TILE::n_tiles][4], uint32_t first, uint32_t second,
-                                  const uint32_t *biases, const kg_scaled_step<TILE> &step)
+KG_INLINE void kg_scaled_multiply(float (&sums)[TILE::n_tiles][4],
+                                  const typename TILE::number::quad &first,
+                                  const typename TILE::number::quad &second, const uint32_t *biases,
+                                  const kg_scaled_step<TILE> &step)
 {
     typedef typename TILE::number number;
     const uint32_t a[1][4] = {{number::template pair_of<TWO>(first, biases[TWO]),
@@ -281,18 +417,21 @@ template <class TILE>
 KG_INLINE void kg_scaled_multiply(kg_scaled_sums<TILE> &sums, const kg_scaled_step<TILE> &step,
                                   const kg_scaled_biases<TILE> &biases)
 {
+    typedef typename TILE::number number;
+    constexpr int of_word = TILE::word_columns;
 #pragma unroll
     for (int word = 0; word < TILE::words; word++) {
 #pragma unroll
-        for (int half = 0; half < 2; half++) {
-            const unsigned halves = half ? 0x7632 : 0x5410;
-            const uint32_t first =
-                __byte_perm(step.weights[0][word], step.weights[1][word], halves);
-            const uint32_t second =
-                __byte_perm(step.weights[2][word], step.weights[3][word], halves);
-            const uint32_t *of = biases.at + word * 8 + half * 4;
-            kg_scaled_multiply<0, TILE>(sums.at[word * 4 + half * 2], first, second, of, step);
-            kg_scaled_multiply<2, TILE>(sums.at[word * 4 + half * 2 + 1], first, second, of, step);
+        for (int four = 0; four < of_word / 4; four++) {
+            const unsigned halves = four ? 0x7632 : 0x5410;
+            const auto first =
+                number::quad_of(step.weights[0][word], step.weights[1][word], halves);
+            const auto second =
+                number::quad_of(step.weights[2][word], step.weights[3][word], halves);
+            const uint32_t *of = biases.at + word * of_word + four * 4;
+            const int tile = (word * of_word + four * 4) / 2;
+            kg_scaled_multiply<0, TILE>(sums.at[tile], first, second, of, step);
+            kg_scaled_multiply<2, TILE>(sums.at[tile + 1], first, second, of, step);
         }
     }
 }
@@ -320,8 +459,10 @@ KG_INLINE void kg_scaled_main_loop(kg_scaled_sums<TILE> &total, SOURCE &source, 
     kg_scaled_sums<TILE> sums;
     kg_scaled_biases<TILE> biases;
     kg_scaled_factors<TILE> factors;
+    kg_scaled_offsets<TILE, SOURCE::has_offset> offsets;
     total.clear();
     sums.clear();
+    offsets.clear();
     if (k >= source.stop)
         return;
 #pragma unroll
@@ -333,12 +474,14 @@ KG_INLINE void kg_scaled_main_loop(kg_scaled_sums<TILE> &total, SOURCE &source, 
     }
     biases.load(source, k);
     factors.load(source, k);
+    offsets.load(source, k);
 #pragma unroll 1
     for (;;) {
 #pragma unroll
         for (int i = 0; i < TILE::ahead; i++) {
             __syncwarp(); // mma needs converged lanes, and loads may make them diverge
             kg_scaled_multiply<TILE>(sums, steps[i], biases);
+            offsets.multiply(steps[i]);
             source.load(steps[i]);
         }
         k += TILE::batch;
@@ -346,12 +489,16 @@ KG_INLINE void kg_scaled_main_loop(kg_scaled_sums<TILE> &total, SOURCE &source, 
             break;
         if (TILE::group > 0 && k % TILE::group == 0) {
             kg_scaled_add<TILE>(total, sums, factors);
+            offsets.add_to(total);
             sums.clear();
+            offsets.clear();
             biases.load(source, k);
             factors.load(source, k);
+            offsets.load(source, k);
         }
     }
     kg_scaled_add<TILE>(total, sums, factors);
+    offsets.add_to(total);
 }
 
 // ---- The epilogue ----
@@ -368,7 +515,7 @@ KG_INLINE void kg_scaled_stage(float *to, const kg_scaled_sums<TILE> &sums)
 #pragma unroll
             for (int m = 0; m < TILE::m_tiles; m += 2) {
                 float *at = to + (n * 8 + lane % 4 * 2 + row) * TILE::pitch +
-                            lane / 4 * (8 * TILE::words) + m * 2;
+                            lane / 4 * TILE::lane_columns + m * 2;
                 *reinterpret_cast<float4 *>(at) =
                     make_float4(sums.at[m][n][row], sums.at[m][n][2 + row], sums.at[m + 1][n][row],
                                 sums.at[m + 1][n][2 + row]);

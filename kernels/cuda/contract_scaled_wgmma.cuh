@@ -10,8 +10,8 @@
 // latest scale.
 //
 // A consumer has 128 columns, a warp 32 of these. Lane 4 * r + t has the four from 4 * r on, which
-// are half a word of weights at one K index: in the two instructions of a K step they are rows r
-// and r + 8 of the warp's 16. (The weights are the struct of contract_scaled.cuh.)
+// are a word of weights at one K index, or half of one: in the two instructions of a K step they
+// are rows r and r + 8 of the warp's 16. (The weights are the struct of contract_scaled.cuh.)
 //
 // With few rows a block has two pairs of consumers, so that one converts while the other one waits.
 // They take units of K steps by turns, and the second pair gives its sums to the first.
@@ -21,13 +21,26 @@
 
 // ---- Scales and zero points ----
 
-// u / s, as exactly as two roundings allow. Infinite or NaN if a scale is, or is very small.
-KG_INLINE float kg_tall_quotient(float u, float s)
+// 1 / s, as exactly as one rounding allows. Infinite or NaN if a scale is, or is very small.
+KG_INLINE float kg_tall_inverse(float s)
 {
     float inverse;
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(s));
-    inverse = __fmaf_rn(inverse, __fmaf_rn(-s, inverse, 1.0f), inverse);
-    return __fmul_rn(u, inverse);
+    return __fmaf_rn(inverse, __fmaf_rn(-s, inverse, 1.0f), inverse);
+}
+
+// Two bytes from shared memory, or four.
+template <int BYTES>
+KG_INLINE uint32_t kg_tall_load_shared(uint32_t address)
+{
+    uint32_t word;
+    if constexpr (BYTES == 2) {
+        uint16_t half;
+        asm volatile("ld.shared.u16 %0, [%1];" : "=h"(half) : "r"(address) : "memory");
+        return half;
+    }
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(address) : "memory");
+    return word;
 }
 
 // What a lane knows of its four columns.
@@ -42,8 +55,18 @@ struct kg_tall_lane {
     uint32_t place; // of the first column in the tile
     uint32_t biases[4];
     float unit[4];                        // the latest scales that are not 0
-    uint32_t kept = 0xffffffff;           // integers whose scale is not 0: two of each column
+    uint32_t kept = 0xffffffff;           // elements of a quad whose scale is not 0
+    bool leaves_out = false;              // of floats: some lane of the warp has others
     float least = INFINITY, greatest = 0; // of all scales
+    float offset[4] = {0, 0, 0, 0};       // what is added to elements of the run, scaled
+    bool is_lost = false;                 // an offset was too small for the unit
+    // Of lines: the bits of elements whose scale is not 0.
+    uint32_t masks[4] = {Block::number::line_mask, Block::number::line_mask,
+                         Block::number::line_mask, Block::number::line_mask};
+    // What does not come through the ring is loaded a run ahead.
+    static constexpr bool looks_ahead = Block::has_runs && !Block::staged;
+    float next_scales[4], next_offsets[4];
+    int next_zeros[4];
 
     KG_METHOD kg_tall_lane(const WEIGHTS &weights_, const kg_tile_task &task, int column_,
                            int64_t columns)
@@ -54,45 +77,85 @@ struct kg_tall_lane {
         for (int i = 0; i < 4; i++)
             unit[i] = 1;
     }
+    // Four 16-bit elements of a line of a stage.
+    KG_METHOD void load_four(uint16_t (&to)[4], uint32_t line) const
+    {
+        uint32_t pairs[2];
+        asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];"
+                     : "=r"(pairs[0]), "=r"(pairs[1])
+                     : "r"(line + place * 2)
+                     : "memory");
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            to[i] = (uint16_t)(pairs[i / 2] >> i % 2 * 16);
+    }
     KG_METHOD void load_scales(float (&scales)[4], uint32_t address, int run, int k) const
     {
         if constexpr (Block::staged) {
-            uint32_t pairs[2];
-            asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];"
-                         : "=r"(pairs[0]), "=r"(pairs[1])
-                         : "r"(address + Block::scales_at + (run * Block::columns + place) * 2)
-                         : "memory");
+            uint16_t four[4];
+            load_four(four, address + Block::scales_at + run * Block::columns * 2);
 #pragma unroll
             for (int i = 0; i < 4; i++)
-                scales[i] = weights.widen_scale((uint16_t)(pairs[i / 2] >> i % 2 * 16));
+                scales[i] = weights.widen_scale(four[i]);
         } else {
 #pragma unroll
             for (int i = 0; i < 4; i++)
-                scales[i] = weights.scale(item, k, kg_min_i64(column + i, last));
+                scales[i] = looks_ahead ? next_scales[i]
+                                        : weights.scale(item, k, kg_min_i64(column + i, last));
+        }
+    }
+    // Offsets of columns with these scales.
+    KG_METHOD void load_offsets(const float (&scales)[4], uint32_t address, int run, int k)
+    {
+        if constexpr (Block::stages_offsets) {
+            uint16_t four[4];
+            load_four(four, address + Block::offsets_at + run * Block::columns * 2);
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                offset[i] = weights.widen_offset(four[i], scales[i]);
+        } else if constexpr (WEIGHTS::HAS_OFFSET) {
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                offset[i] = looks_ahead ? next_offsets[i]
+                                        : weights.offset(item, k, kg_min_i64(column + i, last));
         }
     }
     KG_METHOD void load_zeros(int (&zeros)[4], uint32_t address, int run, int k) const
     {
         if constexpr (Block::stages_zeros) {
-            uint16_t word;
-            asm volatile("ld.shared.u16 %0, [%1];"
-                         : "=h"(word)
-                         : "r"(address + Block::zeros_at + (run * Block::columns + place) / 2)
-                         : "memory");
+            constexpr int bits = WEIGHTS::ZERO_BITS;
+            const uint32_t word = kg_tall_load_shared<bits / 2>(
+                address + Block::zeros_at + (run * Block::columns + place) * bits / 8);
 #pragma unroll
             for (int i = 0; i < 4; i++)
-                zeros[i] = (int)(((word ^ WEIGHTS::ZERO_FLIP * 0x1111u) >> i * 4 & 15) -
-                                 WEIGHTS::ZERO_FLIP);
+                zeros[i] = (int)((word >> i * bits & ((1u << bits) - 1)) ^ WEIGHTS::ZERO_FLIP) -
+                           WEIGHTS::ZERO_FLIP;
         } else {
 #pragma unroll
             for (int i = 0; i < 4; i++)
-                zeros[i] = weights.zero(item, k, kg_min_i64(column + i, last));
+                zeros[i] = looks_ahead ? next_zeros[i]
+                                       : weights.zero(item, k, kg_min_i64(column + i, last));
         }
     }
-    // Takes zero points and scales of the run of K index `k`, which the stage at `address` has.
-    // `by`: what sums are multiplied by, which then are in units of the new scales. Integers whose
+    // Loads those of the run of K index `k`, which is taken next.
+    KG_METHOD void look_ahead(int k)
+    {
+        if constexpr (looks_ahead) {
+            k = k < depth ? k : depth - 1;
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                const int64_t at = kg_min_i64(column + i, last);
+                next_scales[i] = weights.scale(item, k, at);
+                next_zeros[i] = weights.zero(item, k, at);
+                next_offsets[i] = weights.offset(item, k, at);
+            }
+        }
+    }
+    // Takes zero points, scales and offsets of the run of K index `k`, which the stage at `address`
+    // has. `by`: what sums are multiplied by, which then are in units of the new scales; `more`:
+    // what is added to them for each unit of the sum of a row, in the run before. Integers whose
     // scale is 0 are left out of the sums: their zero point takes their place.
-    KG_METHOD void take(uint32_t address, int k, float (&by)[4])
+    KG_METHOD void take(uint32_t address, int k, float (&by)[4], float (&more)[4])
     {
         const int first = k / 64 * 64;
         int run = 0, zeros[4];
@@ -107,30 +170,50 @@ struct kg_tall_lane {
 #pragma unroll
             for (int i = 0; i < 4; i++) {
                 const bool is_left_out = scales[i] == 0;
+                masks[i] = is_left_out ? 0 : Block::number::line_mask;
                 const float scale = is_left_out ? unit[i] : scales[i];
-                kept = is_left_out ? kept & ~(0x000f000fu << i * 4) : kept;
+                kept = is_left_out ? kept & ~Block::number::kept_of(i) : kept;
                 if constexpr (!WEIGHTS::ONE_ZERO)
-                    zeros[i] = is_left_out ? 0 : zeros[i];
-                by[i] = kg_tall_quotient(unit[i], scale);
+                    zeros[i] = is_left_out && !Block::lines ? Block::number::middle
+                               : is_left_out                ? 0
+                                                            : zeros[i];
+                const float inverse = kg_tall_inverse(scale);
+                by[i] = __fmul_rn(unit[i], inverse);
                 unit[i] = scale;
+                if constexpr (WEIGHTS::HAS_OFFSET) {
+                    more[i] = __fmul_rn(offset[i] / Block::number::lowered, inverse);
+                    if constexpr (is_watched)
+                        is_lost |= offset[i] != 0 && fabsf(more[i]) < 0x1p-60f;
+                }
                 if constexpr (is_watched) {
                     least = fminf(least, fabsf(scale));
                     greatest = fmaxf(greatest, fabsf(scale));
                 }
             }
+            load_offsets(scales, address, run, k);
+            if constexpr (Block::number::has_specials)
+                leaves_out = __any_sync(0xffffffff, ~kept);
         } else {
             load_scales(unit, address, run, k);
+            load_offsets(unit, address, run, k);
         }
-        biases[0] = Block::number::template bias_of<0>(zeros[0]);
-        biases[1] = Block::number::template bias_of<1>(zeros[1]);
-        biases[2] = Block::number::template bias_of<2>(zeros[2]);
-        biases[3] = Block::number::template bias_of<3>(zeros[3]);
+        if constexpr (Block::lines) {
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                biases[i] = Block::number::line_bias(zeros[i]);
+        } else {
+            biases[0] = Block::number::template bias_of<0>(zeros[0]);
+            biases[1] = Block::number::template bias_of<1>(zeros[1]);
+            biases[2] = Block::number::template bias_of<2>(zeros[2]);
+            biases[3] = Block::number::template bias_of<3>(zeros[3]);
+        }
     }
     // What the sums of column `i` are multiplied by at the end; NaN if they may have underflowed.
     KG_METHOD float factor(int i) const
     {
         if constexpr (is_watched)
-            if (!(greatest <= least * 0x1p40f && greatest < 0x1p125f && least > 0x1p-125f))
+            if (!(greatest <= least * 0x1p40f && greatest < 0x1p125f && least > 0x1p-125f) ||
+                is_lost)
                 return NAN;
         return unit[i];
     }
@@ -162,6 +245,22 @@ struct kg_tall_sums {
 #pragma unroll
         for (int i = 0; i < Block::sums; i++)
             at[TILE][i] *= by[TILE * 2 + i / 2 % 2];
+    }
+    // The same, and adds `more` of each column times the sum of each row, which are `rows` on.
+    template <int TILE>
+    KG_METHOD void scale_and_add(const float (&by)[4], const float (&more)[4], const float *rows)
+    {
+#pragma unroll
+        for (int i = 0; i < Block::sums; i += 4) {
+            const float2 two =
+                *reinterpret_cast<const float2 *>(rows + i * 2 + threadIdx.x % 4 * 2);
+#pragma unroll
+            for (int j = 0; j < 4; j++) {
+                const int column = TILE * 2 + j / 2;
+                at[TILE][i + j] =
+                    __fmaf_rn(at[TILE][i + j], by[column], more[column] * (j % 2 ? two.y : two.x));
+            }
+        }
     }
     KG_METHOD void add(const kg_tall_sums &more)
     {
@@ -201,58 +300,216 @@ struct kg_tall_sums {
     }
 };
 
+// The left operands of a K step, of two instructions.
+typedef uint32_t kg_tall_left[2][4];
+
 // Where a lane finds its words of weights in a stage: those of K indices 2 * t and 2 * t + 1 of a
 // step; eight indices further they are 1024 bytes further. Chunks of 16 bytes are swizzled.
 template <class Block>
 struct kg_tall_words {
+    static constexpr int count = 4; // of a step
+    const uint32_t halves;          // which of a word are the lane's
     uint32_t even, odd;
     KG_METHOD explicit kg_tall_words(int column) // the first of the lane's
+        : halves(column % 8 ? 0x7632 : 0x5410)
     {
-        const uint32_t line = threadIdx.x % 4 * 2, chunk = column / 32, word = column / 8 % 4;
-        even = Block::row_bytes + line * 128 + (chunk ^ line) * 16 + word * 4;
-        odd = Block::row_bytes + (line + 1) * 128 + (chunk ^ (line + 1)) * 16 + word * 4;
-    }
-    KG_METHOD static uint32_t load(uint32_t place)
-    {
-        uint32_t word;
-        asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(place) : "memory");
-        return word;
+        const uint32_t line = threadIdx.x % 4 * 2, byte = column * Block::bits / 8;
+        const uint32_t chunk = byte / 16 % 8, word = byte / 4 % 4;
+        const uint32_t box = Block::row_bytes + byte / 128 * Block::box_bytes;
+        even = box + line * 128 + (chunk ^ line) * 16 + word * 4;
+        odd = box + (line + 1) * 128 + (chunk ^ (line + 1)) * 16 + word * 4;
     }
     // Those of a step of the stage at `address`.
-    KG_METHOD void load(uint32_t (&to)[4], uint32_t address, int step) const
+    KG_METHOD void load(uint32_t (&to)[count], uint32_t address, int step) const
     {
-        to[0] = load(address + even + step * 2048);
-        to[1] = load(address + odd + step * 2048);
-        to[2] = load(address + even + step * 2048 + 1024);
-        to[3] = load(address + odd + step * 2048 + 1024);
+        to[0] = kg_tall_load_shared<4>(address + even + step * 2048);
+        to[1] = kg_tall_load_shared<4>(address + odd + step * 2048);
+        to[2] = kg_tall_load_shared<4>(address + even + step * 2048 + 1024);
+        to[3] = kg_tall_load_shared<4>(address + odd + step * 2048 + 1024);
+    }
+    // Of words that are used no earlier than here; ZERO takes the place of those not kept.
+    template <class WEIGHTS>
+    KG_METHOD void convert(kg_tall_left &to, uint32_t (&words)[count],
+                           const kg_tall_lane<Block, WEIGHTS> &lane) const
+    {
+        typedef typename Block::number number;
+        constexpr uint32_t zero = WEIGHTS::ZERO;
+        const uint32_t *biases = lane.biases, kept = lane.kept;
+        asm volatile("" : "+r"(words[0]), "+r"(words[1]), "+r"(words[2]), "+r"(words[3]));
+        auto first = number::quad_of(words[0], words[1], halves);
+        auto second = number::quad_of(words[2], words[3], halves);
+        // Of floats, those not kept take long to look at; scales of 0 are rare.
+        if (Block::has_runs && (!number::has_specials || lane.leaves_out)) {
+            first = number::template leave_out<zero>(first, kept);
+            second = number::template leave_out<zero>(second, kept);
+        }
+        to[0][0] = number::template pair_of<0>(first, biases[0]);
+        to[0][1] = number::template pair_of<1>(first, biases[1]);
+        to[0][2] = number::template pair_of<0>(second, biases[0]);
+        to[0][3] = number::template pair_of<1>(second, biases[1]);
+        to[1][0] = number::template pair_of<2>(first, biases[2]);
+        to[1][1] = number::template pair_of<3>(first, biases[3]);
+        to[1][2] = number::template pair_of<2>(second, biases[2]);
+        to[1][3] = number::template pair_of<3>(second, biases[3]);
     }
 };
 
-// The left operands of a K step.
+// The same where weights are adjacent along K: for each of the lane's columns the word with K
+// indices 2 * t and 2 * t + 1 of a step, and the one with those eight further. A line in shared
+// memory is a column, and four columns of a lane are 64 lines apart.
 template <class Block>
-struct kg_tall_left {
-    uint32_t at[Block::m_tiles][4];
-    // Of words that are used no earlier than here; ZERO takes the place of those not kept.
-    template <uint32_t ZERO>
-    KG_METHOD void convert(uint32_t (&words)[4], uint32_t halves, uint32_t kept,
-                           const uint32_t (&biases)[4])
+struct kg_tall_lines {
+    static constexpr int count = 8; // of a step
+    static constexpr int line = Block::line_bytes, step_bytes = 2 * Block::bits;
+    const uint32_t select; // which elements of a word are the lane's
+    uint32_t place, swizzle;
+    KG_METHOD explicit kg_tall_lines(int column) // the first of the lane's
+        : select(Block::number::line_select(threadIdx.x % 4))
+    {
+        const uint32_t number = column / 4;
+        // Chunks of 16 bytes are swizzled by the bits of the line that say which 128 bytes it is.
+        swizzle = number * line / 128 % (line / 16) * 16;
+        place = Block::row_bytes + number * line + (Block::bits == 8 ? threadIdx.x % 4 / 2 * 4 : 0);
+    }
+    KG_METHOD void load(uint32_t (&to)[count], uint32_t address, int step) const
+    {
+        const uint32_t from =
+            address + place + (step * step_bytes / 16 * 16 ^ swizzle) + step * step_bytes % 16;
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            if constexpr (Block::bits == 4) {
+                asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];"
+                             : "=r"(to[i * 2]), "=r"(to[i * 2 + 1])
+                             : "r"(from + i * 64 * line)
+                             : "memory");
+            } else {
+                to[i * 2] = kg_tall_load_shared<4>(from + i * 64 * line);
+                to[i * 2 + 1] = kg_tall_load_shared<4>(from + i * 64 * line + 8);
+            }
+        }
+    }
+    template <class WEIGHTS>
+    KG_METHOD void convert(kg_tall_left &to, uint32_t (&words)[count],
+                           const kg_tall_lane<Block, WEIGHTS> &lane) const
     {
         typedef typename Block::number number;
-        asm volatile("" : "+r"(words[0]), "+r"(words[1]), "+r"(words[2]), "+r"(words[3]));
-        uint32_t first = __byte_perm(words[0], words[1], halves);
-        uint32_t second = __byte_perm(words[2], words[3], halves);
-        if constexpr (Block::has_runs) {
-            first = (first & kept) | (ZERO & ~kept);
-            second = (second & kept) | (ZERO & ~kept);
+#pragma unroll
+        for (int i = 0; i < count; i++)
+            asm volatile("" : "+r"(words[i]));
+        if constexpr (number::has_specials)
+            if (lane.leaves_out)
+#pragma unroll
+                for (int i = 0; i < count; i++)
+                    words[i] = number::leave_out_of(words[i], lane.masks[i / 2]);
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const uint32_t mask = Block::has_runs ? lane.masks[i] : number::line_mask;
+            to[i / 2][i % 2] = number::line_pair(words[i * 2], select, mask, lane.biases[i]);
+            to[i / 2][i % 2 + 2] =
+                number::line_pair(words[i * 2 + 1], select, mask, lane.biases[i]);
         }
-        at[0][0] = number::template pair_of<0>(first, biases[0]);
-        at[0][1] = number::template pair_of<1>(first, biases[1]);
-        at[0][2] = number::template pair_of<0>(second, biases[0]);
-        at[0][3] = number::template pair_of<1>(second, biases[1]);
-        at[1][0] = number::template pair_of<2>(first, biases[2]);
-        at[1][1] = number::template pair_of<3>(first, biases[3]);
-        at[1][2] = number::template pair_of<2>(second, biases[2]);
-        at[1][3] = number::template pair_of<3>(second, biases[3]);
+    }
+};
+
+template <class Block, bool LINES>
+struct kg_tall_source {
+    typedef kg_tall_words<Block> type;
+};
+template <class Block>
+struct kg_tall_source<Block, true> {
+    typedef kg_tall_lines<Block> type;
+};
+
+// ---- Sums of rows ----
+
+// Where weights have offsets: the sums of the rows of a run, by all threads of a consumer. (A
+// product with ones by mma.sync has to wait for the products that are on their way. If consumers
+// shared the work, both would scale their sums at the same time, and nothing would be multiplied
+// meanwhile.)
+template <class Block, bool HAS_OFFSET>
+struct kg_tall_row_sums {
+    const float *latest = nullptr;
+    KG_METHOD kg_tall_row_sums(const kg_tall_shared &, int)
+    {
+    }
+    KG_METHOD void add(uint32_t)
+    {
+    }
+    KG_METHOD void finish(int)
+    {
+    }
+};
+
+// A thread has 16 bytes of each stage's line in shared memory, those of eight K indices, of every
+// 16th row.
+template <class Block>
+struct kg_tall_row_sums<Block, true> {
+    static constexpr int every = 16, mine = (Block::rows + every - 1) / every;
+    static constexpr bool is_long = !Block::has_runs || Block::run >= Block::depth;
+    static constexpr int lanes = is_long ? 8 : Block::run / 8; // that have a run of a row
+    float at[mine];
+    float *places;               // of those of the runs of a stage, or of a run; twice, by turns
+    const float *latest;         // those of the run that ended
+    int number, turn = 0, first; // `number`: of the consumer, of all pairs
+    uint32_t chunk;
+
+    KG_METHOD kg_tall_row_sums(const kg_tall_shared &shared, int number_)
+        : places(shared.row_sums + number_ * 2 * Block::row_sums), latest(places), number(number_),
+          first((int)threadIdx.x % 128 / 8), chunk(threadIdx.x % 8)
+    {
+        clear();
+    }
+    KG_METHOD void clear()
+    {
+#pragma unroll
+        for (int i = 0; i < mine; i++)
+            at[i] = 0;
+    }
+    // Those of the stage at `address`.
+    KG_METHOD void add(uint32_t address)
+    {
+        typedef kg_scaled_halves<typename Block::number::tensor> type;
+#pragma unroll
+        for (int i = 0; i < mine; i++) {
+            const int row = first + i * every;
+            if (row >= Block::rows)
+                break;
+            uint32_t words[4];
+            asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                         : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+                         : "r"(address + row * 128 + (chunk ^ row % 8) * 16)
+                         : "memory");
+#pragma unroll
+            for (int word = 0; word < 4; word++)
+                at[i] += type::low(words[word]) + type::high(words[word]);
+        }
+        if constexpr (!is_long)
+            share();
+    }
+    KG_METHOD void share()
+    {
+        turn ^= 1;
+#pragma unroll
+        for (int i = 0; i < mine; i++) {
+            if (first + i * every >= Block::rows)
+                break;
+#pragma unroll
+            for (int lane = 1; lane < lanes; lane *= 2)
+                at[i] += __shfl_xor_sync(0xffffffff, at[i], lane);
+            if (chunk % lanes == 0)
+                places[turn * Block::row_sums + chunk / lanes * Block::rows + first + i * every] =
+                    at[i];
+        }
+        clear();
+    }
+    // Makes those of the run that ends, the `run`-th of its stage, known to the consumer.
+    KG_METHOD void finish(int run)
+    {
+        if constexpr (is_long)
+            share();
+        if (is_long || run == 0)
+            kg_tiles_meet<128>(number + 6);
+        latest = places + turn * Block::row_sums + (is_long ? 0 : run * Block::rows);
     }
 };
 
@@ -268,22 +525,23 @@ struct kg_tall_loop {
     const kg_tall_shared &shared;
     kg_tall_place<Block> &at; // of what is read next
     kg_tall_lane<Block, WEIGHTS> &lane;
-    const kg_tall_words<Block> places;
-    const uint32_t halves; // which of a word are the lane's
+    typedef typename kg_tall_source<Block, Block::lines>::type source;
+    const source places;
     // Addresses: of the stage that is multiplied and of the one that is read next; of the barriers
     // that say that the former is free, and the one before it.
     uint32_t stage, ahead, empty, before = 0;
     int k, until; // K indices: of the stage that is read next, and where the piece ends
-    uint32_t words[2][batch][4]; // of the next two batches
-    kg_tall_left<Block> left[2][batch];
-    float by[4]; // what sums are multiplied by before the run that begins
+    uint32_t words[2][batch][source::count]; // of the next two batches
+    kg_tall_left left[2][batch];
+    float by[4], more[4]; // what sums are multiplied by before the run that begins, and added to
+    kg_tall_row_sums<Block, WEIGHTS::HAS_OFFSET> &rows;
 
     KG_METHOD kg_tall_loop(const kg_tall_shared &shared_, kg_tall_place<Block> &at_,
-                           kg_tall_lane<Block, WEIGHTS> &lane_, const kg_tall_piece &piece,
-                           int pair)
-        : shared(shared_), at(at_), lane(lane_), places(lane_.place),
-          halves(lane_.place % 8 ? 0x7632 : 0x5410), k(piece.first * Block::unit),
-          until(piece.until * Block::unit)
+                           kg_tall_lane<Block, WEIGHTS> &lane_,
+                           kg_tall_row_sums<Block, WEIGHTS::HAS_OFFSET> &rows_,
+                           const kg_tall_piece &piece, int pair)
+        : shared(shared_), at(at_), lane(lane_), rows(rows_), places(lane_.place),
+          k(piece.first * Block::unit), until(piece.until * Block::unit)
     {
         pass(pair * own);
         find_ahead();
@@ -291,8 +549,16 @@ struct kg_tall_loop {
         empty = kg_shared_address(&shared.empty[at.stage]);
         load(0, stage, 0);
         load(1, stage, 1);
-        lane.take(stage, k, by);
+        lane.look_ahead(k);
+        take(stage, k);
         convert(0);
+    }
+    // Takes the scales of the run of K index `at_k`, and looks ahead to the pair's next run.
+    KG_METHOD void take(uint32_t address, int at_k)
+    {
+        const int next = at_k + Block::run;
+        lane.take(address, at_k, by, more);
+        lane.look_ahead(next % Block::unit == 0 ? next + others * Block::depth : next);
     }
     // Passes stages of other pairs. They are waited for, because a barrier does not tell whether a
     // stage was filled for the first or for the third time.
@@ -324,15 +590,23 @@ struct kg_tall_loop {
     {
 #pragma unroll
         for (int i = 0; i < batch; i++)
-            left[turn][i].template convert<WEIGHTS::ZERO * 0x11111111u>(words[turn][i], halves,
-                                                                        lane.kept, lane.biases);
+            places.convert(left[turn][i], words[turn][i], lane);
+    }
+    template <int TILE>
+    KG_METHOD void scale(kg_tall_sums<Block> &sums)
+    {
+        sums.template settle<TILE>();
+        if constexpr (WEIGHTS::HAS_OFFSET)
+            sums.template scale_and_add<TILE>(by, more, rows.latest);
+        else
+            sums.template scale<TILE>(by);
     }
     template <int TILE>
     KG_METHOD void multiply(kg_tall_sums<Block> &sums, int turn, uint64_t right)
     {
 #pragma unroll
         for (int step = 0; step < batch; step++)
-            Block::instruction::multiply(sums.at[TILE], left[turn][step].at[TILE],
+            Block::instruction::multiply(sums.at[TILE], left[turn][step][TILE],
                                          kg_wgmma_behind(right, step * 32), 1);
         kg_wgmma_commit();
     }
@@ -358,11 +632,12 @@ struct kg_tall_loop {
             multiply<0>(sums, turn, right);
             if (begins) {
                 kg_wgmma_wait<1>();
-                sums.template settle<1>();
-                sums.template scale<1>(by);
+                scale<1>(sums);
                 kg_wgmma_begin();
             }
             multiply<1>(sums, turn, right);
+            if (of_stage == 0)
+                rows.add(stage);
             const int here = k;
             if (of_stage == batches - 2) {
                 const bool is_last_of_unit = number / batches % own == own - 1;
@@ -373,24 +648,23 @@ struct kg_tall_loop {
                 find_ahead();
             }
             if (ends && of_stage == batches - 1)
-                lane.take(ahead, k, by);
+                take(ahead, k);
             else if (ends)
-                lane.take(stage, here + (of_stage + 1) * batch * 16, by);
+                take(stage, here + (of_stage + 1) * batch * 16);
             load(turn, of_stage + 2 < batches ? stage : ahead, (of_stage + 2) % batches);
             kg_wgmma_wait<2>();
             if (of_stage == 0)
                 release();
             convert(1 - turn);
+            if (ends)
+                rows.finish(of_stage * batch * 16 / Block::run);
             if (ends && waits_for_both) {
                 kg_wgmma_wait<0>();
-                sums.template settle<0>();
-                sums.template settle<1>();
-                sums.template scale<0>(by);
-                sums.template scale<1>(by);
+                scale<0>(sums);
+                scale<1>(sums);
             } else if (ends) {
                 kg_wgmma_wait<1>();
-                sums.template settle<0>();
-                sums.template scale<0>(by);
+                scale<0>(sums);
             }
             if (of_stage == batches - 1) {
                 before = empty;
@@ -415,6 +689,7 @@ struct kg_tall_loop {
 // The sums of a pair's units of a piece, whose stages begin at `at`.
 template <class Block, class WEIGHTS>
 KG_INLINE void kg_tall_consume(kg_tall_sums<Block> &sums, kg_tall_lane<Block, WEIGHTS> &lane,
+                               kg_tall_row_sums<Block, WEIGHTS::HAS_OFFSET> &rows,
                                kg_tall_place<Block> at, const kg_tall_shared &shared,
                                const kg_tall_piece &piece, int pair)
 {
@@ -424,10 +699,11 @@ KG_INLINE void kg_tall_consume(kg_tall_sums<Block> &sums, kg_tall_lane<Block, WE
     sums.clear();
     if (units <= 0)
         return;
-    kg_tall_loop<Block, WEIGHTS> loop(shared, at, lane, piece, pair);
+    kg_tall_loop<Block, WEIGHTS> loop(shared, at, lane, rows, piece, pair);
     sums.template settle<0>();
     sums.template settle<1>();
     loop.multiply_units(sums, (units + Block::pairs - 1) / Block::pairs);
+    rows.finish(Block::depth / Block::run - 1);
     kg_wgmma_wait<0>();
     sums.template settle<0>();
     sums.template settle<1>();
@@ -438,6 +714,11 @@ KG_INLINE void kg_tall_consume(kg_tall_sums<Block> &sums, kg_tall_lane<Block, WE
     if constexpr (Block::number::lowered != 1) {
         sums.template scale<0>(lowered);
         sums.template scale<1>(lowered);
+    }
+    if constexpr (WEIGHTS::HAS_OFFSET) {
+        constexpr float as_is[4] = {1, 1, 1, 1};
+        sums.template scale_and_add<0>(as_is, lane.offset, rows.latest);
+        sums.template scale_and_add<1>(as_is, lane.offset, rows.latest);
     }
 }
 
@@ -571,11 +852,12 @@ KG_INLINE void kg_tall_consumer(const JOB &job, const WEIGHTS &weights,
     const int pair = number / Block::consumers, consumer = number % Block::consumers;
     const int column = (consumer * 128 + (int)threadIdx.x % 128) / 4 * 4;
     kg_tall_place<Block> at;
+    kg_tall_row_sums<Block, WEIGHTS::HAS_OFFSET> rows(shared, number);
     for (kg_tall_work<Block> work(job); work.is_left(); work.next()) {
         const kg_tall_piece piece = work.piece(job.depth());
         kg_tall_lane<Block, WEIGHTS> lane(weights, piece.task, column, job.columns());
         kg_tall_sums<Block> total;
-        kg_tall_consume<Block>(total, lane, at, shared, piece, pair);
+        kg_tall_consume<Block>(total, lane, rows, at, shared, piece, pair);
         at.skip((piece.until - piece.first) * (Block::unit / Block::depth));
         if constexpr (Block::pairs > 1) {
             kg_tall_add_pair<Block>(total, shared.exchange, pair, consumer);
@@ -621,7 +903,7 @@ KG_INLINE void kg_contract_scaled_wgmma(const JOB &job, const WEIGHTS &weights,
         if (copies_words)
             kg_tall_produce_words<Block>(job, weights, maps, shared);
         else if (warp == 0 && kg_is_elected())
-            kg_tall_produce<Block>(job, maps, shared);
+            kg_tall_produce<Block, WEIGHTS>(job, maps, shared);
     } else {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Block::pairs > 1 ? 112 : 232));
         kg_tall_consumer<Block>(job, weights, shared, scratch);

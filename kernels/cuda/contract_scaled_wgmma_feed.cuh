@@ -4,14 +4,16 @@
 
 // ---- The shape of a block ----
 
-// PAIRS of consumers take units of work by turns. STAGED: scales, and zero points if they are an
-// array, come through the ring.
+// PAIRS of consumers take units of work by turns. STAGED: scales come through the ring, and zero
+// points of ZERO_BITS, if there are any: 4 or 8 or, for none, 0. And offsets, if STAGES_OFFSETS.
+// LINES: weights are adjacent along K.
 template <class NUMBER, int ROWS, int STAGES, int PAIRS, int GROUP, bool STREAM_K, bool STAGED,
-          bool STAGES_ZEROS, class INSTRUCTION>
+          int ZERO_BITS, bool STAGES_OFFSETS, bool LINES, class INSTRUCTION>
 struct kg_tall_block {
     typedef INSTRUCTION instruction;
     static constexpr int rows = ROWS, columns = 256, depth = 64, stages = STAGES, group = GROUP;
-    static constexpr bool stream_k = STREAM_K, staged = STAGED, stages_zeros = STAGES_ZEROS;
+    static constexpr bool stream_k = STREAM_K, staged = STAGED, stages_zeros = ZERO_BITS > 0;
+    static constexpr bool stages_offsets = STAGES_OFFSETS;
     static constexpr int pairs = PAIRS, consumers = 2; // of a pair
     static constexpr int m_tiles = 2;                  // instructions of a consumer in a K step
     static constexpr int sums = ROWS / 2;              // accumulators of a thread in one of these
@@ -25,18 +27,27 @@ struct kg_tall_block {
                                : GROUP % 32 == 0 ? 32
                                                  : 16;
     static constexpr int unit = has_runs && run > depth ? run : depth;
-    // K steps of 16 whose products are issued at once.
-    static constexpr int batch = run >= 64 ? 2 : 1;
+    // K steps of 16 whose products are issued at once: two where runs and registers allow it.
+    static constexpr int batch = run >= 64 && !(LINES && PAIRS > 1) ? 2 : 1;
     static constexpr int groups = !STAGED           ? 0
                                   : GROUP % 64 == 0 ? 1
                                                     : 64 / GROUP + (64 % GROUP != 0);
-    static constexpr int row_bytes = ROWS * depth * 2, weight_bytes = depth * columns / 2;
+    static constexpr bool lines = LINES;
+    // Weights are boxes side by side, with lines of 128 bytes or, of lines along K, one box.
+    static constexpr int bits = NUMBER::bits, boxes = columns * bits / 8 / 128;
+    static constexpr int line_bytes = depth * bits / 8; // of a column
+    static constexpr int row_bytes = ROWS * depth * 2, box_bytes = depth * 128;
+    static constexpr int weight_bytes = boxes * box_bytes;
     static constexpr int scale_bytes = groups * columns * 2;
-    static constexpr int zero_bytes = STAGES_ZEROS ? groups * columns / 2 : 0;
+    static constexpr int zero_bytes = groups * columns * ZERO_BITS / 8;
+    static constexpr int offset_bytes = STAGES_OFFSETS ? scale_bytes : 0;
     static constexpr int scales_at = row_bytes + weight_bytes, zeros_at = scales_at + scale_bytes;
-    static constexpr int stage_bytes = (zeros_at + zero_bytes + 1023) / 1024 * 1024;
+    static constexpr int offsets_at = zeros_at + zero_bytes;
+    static constexpr int stage_bytes = (offsets_at + offset_bytes + 1023) / 1024 * 1024;
     static constexpr int partial_bytes = ROWS * columns * 4;
     static constexpr int exchange_bytes = (PAIRS - 1) * partial_bytes;
+    // Sums of rows in the runs of a stage; there is room for two times as many for each consumer.
+    static constexpr int row_sums = ROWS * (has_runs && run < depth ? depth / run : 1);
     static_assert(PAIRS <= 2, "the second pair gives its sums to the first");
     // A pair waits for a stage while it holds the last two of its own, at most four before.
     static_assert(STAGES >= (PAIRS == 1 ? 3 : 5), "consumers would wait for each other");
@@ -63,11 +74,13 @@ struct kg_tall_place {
     }
 };
 
-// `exchange` is for the sums of the second pair of consumers.
+// `exchange` is for the sums of the second pair of consumers, `row_sums` is there if weights have
+// offsets.
 struct kg_tall_shared {
     char *ring;
     float4 *exchange;
     uint64_t *full, *empty;
+    float *row_sums;
 };
 
 template <class Block>
@@ -76,7 +89,8 @@ KG_INLINE kg_tall_shared kg_tall_shared_of(char *shared)
     char *ring = shared + (1024 - kg_shared_address(shared) % 1024) % 1024;
     char *exchange = ring + Block::stages * Block::stage_bytes;
     uint64_t *full = (uint64_t *)(exchange + Block::exchange_bytes);
-    return {ring, (float4 *)exchange, full, full + Block::stages};
+    return {ring, (float4 *)exchange, full, full + Block::stages,
+            (float *)(full + 2 * Block::stages)};
 }
 
 // ---- Work ----
@@ -142,7 +156,7 @@ struct kg_tall_work {
 // tensor with zeros, slowly. Without a map of weights, their words are copied, and those of zero
 // points.
 struct kg_tall_maps {
-    const kg_tensor_map *rows, *last, *weights, *scales, *zeros;
+    const kg_tensor_map *rows, *last, *weights, *scales, *zeros, *offsets; // NULL: there is none
 };
 
 KG_INLINE void kg_tall_expect_maps(const kg_tall_maps &maps)
@@ -152,9 +166,11 @@ KG_INLINE void kg_tall_expect_maps(const kg_tall_maps &maps)
     kg_tiles_expect_map(maps.weights);
     kg_tiles_expect_map(maps.scales);
     kg_tiles_expect_map(maps.zeros);
+    if (maps.offsets)
+        kg_tiles_expect_map(maps.offsets);
 }
 
-// The rows and scales of a stage, `lines` rows of them.
+// The rows, scales and offsets of a stage, `lines` rows of them.
 template <class Block>
 KG_INLINE void kg_tall_load(const kg_tall_maps &maps, char *to, uint64_t *full,
                             const kg_tall_piece &piece, int lines, int k)
@@ -163,11 +179,26 @@ KG_INLINE void kg_tall_load(const kg_tall_maps &maps, char *to, uint64_t *full,
     if constexpr (Block::staged)
         kg_tiles_copy<false>(to + Block::scales_at, maps.scales, full, column, k / Block::group,
                              item, 0);
+    if constexpr (Block::stages_offsets)
+        kg_tiles_copy<false>(to + Block::offsets_at, maps.offsets, full, column, k / Block::group,
+                             item, 0);
     kg_tiles_copy<false>(to, lines < Block::rows ? maps.last : maps.rows, full, k,
                          (int)piece.task.row, item, 0);
 }
 
-template <class Block, class JOB>
+// Copies lines along K of four times 64 columns: in shared memory every fourth column is next to
+// each other, as lanes have them.
+KG_INLINE void kg_tall_copy_lines(void *to, const kg_tensor_map *map, uint64_t *barrier, int x,
+                                  int four, int item)
+{
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile"
+                 ".mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(
+                     kg_shared_address(to)),
+                 "l"(map), "r"(kg_shared_address(barrier)), "r"(x), "r"(four), "r"(0), "r"(item)
+                 : "memory");
+}
+
+template <class Block, class WEIGHTS, class JOB>
 KG_INLINE void kg_tall_produce(const JOB &job, const kg_tall_maps &maps,
                                const kg_tall_shared &shared)
 {
@@ -183,11 +214,17 @@ KG_INLINE void kg_tall_produce(const JOB &job, const kg_tall_maps &maps,
             uint64_t *full = &shared.full[at.stage];
             kg_tiles_wait(&shared.empty[at.stage], at.odd ^ 1);
             kg_tiles_expect(full, lines * Block::depth * 2 + Block::weight_bytes +
-                                      Block::scale_bytes + Block::zero_bytes);
-            kg_tiles_copy<false>(to + Block::row_bytes, maps.weights, full, column / 4, k, item, 0);
+                                      Block::scale_bytes + Block::zero_bytes + Block::offset_bytes);
+            if constexpr (Block::lines)
+                kg_tall_copy_lines(to + Block::row_bytes, maps.weights, full, k * Block::bits / 16,
+                                   column / 4, item);
+#pragma unroll
+            for (int box = 0; box < (Block::lines ? 0 : Block::boxes); box++)
+                kg_tiles_copy<false>(to + Block::row_bytes + box * Block::box_bytes, maps.weights,
+                                     full, column * Block::bits / 16 + box * 64, k, item, 0);
             if constexpr (Block::stages_zeros)
-                kg_tiles_copy<false>(to + Block::zeros_at, maps.zeros, full, column / 4,
-                                     k / Block::group, item, 0);
+                kg_tiles_copy<false>(to + Block::zeros_at, maps.zeros, full,
+                                     column * WEIGHTS::ZERO_BITS / 16, k / Block::group, item, 0);
             kg_tall_load<Block>(maps, to, full, piece, lines, k);
         }
     }
@@ -211,46 +248,65 @@ KG_INLINE void kg_tall_arrive_later(uint64_t *barrier)
         : "memory");
 }
 
-// The same by all threads of a warp group: each copies a word, eight columns, of every fourth line.
+// Copies the words of a line that starts with column `column` of the tile's, 128 bytes for each
+// BOX bytes in shared memory; ELEMENTS have a word. Those from `left` columns on are zeros.
+template <int BOXES, int BOX>
+KG_INLINE void kg_tall_copy_line(uint32_t to, const uint8_t *from, int elements, int left)
+{
+    const int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int box = 0; box < BOXES; box++)
+        kg_tall_copy_word(to + box * BOX, from + box * 128, (box * 32 + lane) * elements < left);
+}
+
+// The same by all threads of a warp group: each copies words of every fourth line.
 template <class Block, class JOB, class WEIGHTS>
 KG_INLINE void kg_tall_produce_words(const JOB &job, const WEIGHTS &weights,
                                      const kg_tall_maps &maps, const kg_tall_shared &shared)
 {
+    constexpr int of_word = 32 / Block::bits, zeros_of_word = 32 / WEIGHTS::ZERO_BITS;
     const int warp = kg_warp_number(), lane = threadIdx.x % 32;
     const uint32_t place =
         Block::row_bytes + warp * 128 + (lane / 4 ^ warp) * 16 + lane % 4 * 4; // swizzled
     kg_tall_place<Block> at;
     for (kg_tall_work<Block> work(job); work.is_left(); work.next()) {
         const kg_tall_piece piece = work.piece(job.depth());
-        const int64_t item = piece.task.item, column = piece.task.column + lane * 8;
+        const int64_t item = piece.task.item, column = piece.task.column + lane * of_word;
         const int lines = (int)kg_min_i64(job.rows() - piece.task.row, Block::rows);
-        const bool has_column = column < job.columns();
+        const int columns = (int)kg_min_i64(job.columns() - piece.task.column, Block::columns);
         int k = piece.first * Block::unit;
         const int64_t first = weights.place(item, 0, column);
-        const int64_t pitch = (weights.place(item, 2, column) - first) / 4; // in bytes
-        const uint8_t *from = weights.data() + first / 2 + (k + warp) * pitch;
+        const int64_t pitch = (weights.place(item, 2, column) - first) * Block::bits / 16;
+        const uint8_t *from = reinterpret_cast<const uint8_t *>(weights.data()) +
+                              first * Block::bits / 8 + (k + warp) * pitch;
 #pragma unroll 1
         for (; k < piece.until * Block::unit; k += Block::depth, at.next()) {
             char *stage = shared.ring + at.stage * Block::stage_bytes;
             uint64_t *full = &shared.full[at.stage];
             const uint32_t to = kg_shared_address(stage);
-            const int left = has_column ? (int)job.depth() - k - warp : 0;
+            const int left = (int)job.depth() - k - warp;
             kg_tiles_wait(&shared.empty[at.stage], at.odd ^ 1);
             if (threadIdx.x == 0) {
-                kg_tiles_expect(full, lines * Block::depth * 2 + Block::scale_bytes);
+                kg_tiles_expect(full, lines * Block::depth * 2 + Block::scale_bytes +
+                                          Block::offset_bytes);
                 kg_tall_load<Block>(maps, stage, full, piece, lines, k);
             }
 #pragma unroll
             for (int i = 0; i < Block::depth / 4; i++, from += 4 * pitch)
-                kg_tall_copy_word(to + (place ^ i % 2 * 64) + i * 512, from, i * 4 < left);
+                kg_tall_copy_line<Block::boxes, Block::box_bytes>(
+                    to + (place ^ i % 2 * 64) + i * 512, from, of_word, i * 4 < left ? columns : 0);
             if constexpr (Block::stages_zeros)
 #pragma unroll 1
                 for (int group = warp; group < Block::groups; group += 4) {
+                    constexpr int bytes = Block::columns * WEIGHTS::ZERO_BITS / 8;
                     const int step = (k / Block::group + group) * Block::group;
-                    kg_tall_copy_word(to + Block::zeros_at + group * 128 + lane * 4,
-                                      reinterpret_cast<const uint8_t *>(weights.zeros()) +
-                                          weights.zero_place(item, step, column) / 2,
-                                      has_column && step < job.depth());
+                    kg_tall_copy_line<bytes / 128, 128>(
+                        to + Block::zeros_at + group * bytes + lane * 4,
+                        reinterpret_cast<const uint8_t *>(weights.zeros()) +
+                            weights.zero_place(item, step,
+                                               piece.task.column + lane * zeros_of_word) *
+                                WEIGHTS::ZERO_BITS / 8,
+                        zeros_of_word, step < job.depth() ? columns : 0);
                 }
             kg_tall_arrive_later(full);
         }
@@ -259,48 +315,65 @@ KG_INLINE void kg_tall_produce_words(const JOB &job, const WEIGHTS &weights,
 
 // ---- Weights that are packed first ----
 
-// Eight elements of 4 bits from column `column` on, of which those behind the last one are 0;
-// place(column) is the position of one.
-template <class PLACE>
-KG_INLINE uint32_t kg_tall_eight(const uint8_t *data, int64_t column, int64_t columns,
-                                 const PLACE &place)
+// A word of the elements of a line from `from` on, of which those behind the last one are 0;
+// place(from) is the position of one.
+template <int BITS, class PLACE>
+KG_INLINE uint32_t kg_tall_word(const uint8_t *data, int64_t from, int64_t length,
+                                const PLACE &place)
 {
-    const int64_t at = place(column);
-    uint32_t eight = 0;
-    if (column + 8 <= columns && place(column + 7) == at + 7 &&
-        (uint64_t)(data + at / 2) % 4 == 0 && at % 2 == 0)
-        return *reinterpret_cast<const uint32_t *>(data + at / 2);
+    constexpr int of_word = 32 / BITS;
+    const int64_t at = place(from);
+    uint32_t word = 0;
+    if (from + of_word <= length && place(from + of_word - 1) == at + of_word - 1 &&
+        at * BITS % 8 == 0 && (uint64_t)(data + at * BITS / 8) % 4 == 0)
+        return *reinterpret_cast<const uint32_t *>(data + at * BITS / 8);
 #pragma unroll 1
-    for (int i = 0; i < 8 && column + i < columns; i++) {
-        const int64_t one = place(column + i);
-        eight |= (uint32_t)(data[one >> 1] >> (one & 1) * 4 & 15) << i * 4;
-    }
-    return eight;
+    for (int i = 0; i < of_word && from + i < length; i++)
+        word |= kg_scaled_element<BITS>(data, place(from + i)) << i * BITS;
+    return word;
 }
 
-// Copies weights, and zero points of GROUP K indices each, if any, with lines of `pitch` bytes.
-template <int GROUP, bool HAS_ZEROS, class JOB, class WEIGHTS>
-KG_INLINE void kg_tall_pack(const JOB &job, const WEIGHTS &weights, char *to)
+// Makes `count` lines for each batch, `pitch` bytes apart: those with `length` elements that
+// place(item, line, element) finds in `data`. Returns where the lines end.
+template <int BITS, class JOB, class PLACE>
+KG_INLINE char *kg_tall_pack(const JOB &job, const void *data, int64_t count, int64_t length,
+                             int64_t pitch, char *to, const PLACE &place)
 {
-    const int64_t columns = job.columns(), pitch = (columns + 255) / 256 * 128;
-    const int64_t of_weights = job.batches() * job.depth();
-    const int64_t groups = HAS_ZEROS ? (job.depth() + GROUP - 1) / GROUP : 0;
-    for (int64_t line = blockIdx.x; line < of_weights + job.batches() * groups; line += gridDim.x) {
-        uint32_t *words = reinterpret_cast<uint32_t *>(to + line * pitch);
-        const bool is_zeros = HAS_ZEROS && line >= of_weights;
-        int64_t item = is_zeros ? line - of_weights : line;
-        const int64_t step = kg_take(&item, is_zeros ? groups : job.depth());
-        for (int64_t column = threadIdx.x * 8; column < columns; column += blockDim.x * 8) {
-            if constexpr (HAS_ZEROS)
-                if (is_zeros) {
-                    words[column / 8] = kg_tall_eight(
-                        reinterpret_cast<const uint8_t *>(weights.zeros()), column, columns,
-                        [&](int64_t at) { return weights.zero_place(item, step * GROUP, at); });
-                    continue;
-                }
-            words[column / 8] =
-                kg_tall_eight(reinterpret_cast<const uint8_t *>(weights.data()), column, columns,
-                              [&](int64_t at) { return weights.place(item, step, at); });
-        }
+    constexpr int of_word = 32 / BITS;
+    const int64_t lines = job.batches() * count;
+    for (int64_t at = blockIdx.x; at < lines; at += gridDim.x) {
+        uint32_t *words = reinterpret_cast<uint32_t *>(to + at * pitch);
+        int64_t item = at;
+        const int64_t line = kg_take(&item, count);
+        for (int64_t from = threadIdx.x * of_word; from < length; from += blockDim.x * of_word)
+            words[from / of_word] =
+                kg_tall_word<BITS>(reinterpret_cast<const uint8_t *>(data), from, length,
+                                   [&](int64_t element) { return place(item, line, element); });
     }
+    return to + lines * pitch;
+}
+
+// Packs weights, and zero points of GROUP K indices each, if any. LINES: along K, as many lines as
+// are a multiple of 4.
+template <int BITS, int GROUP, bool HAS_ZEROS, bool LINES, class JOB, class WEIGHTS>
+KG_INLINE void kg_tall_pack_all(const JOB &job, const WEIGHTS &weights, char *to)
+{
+    const int64_t columns = job.columns(), depth = job.depth(), wide = (columns + 255) / 256 * 256;
+    if constexpr (LINES)
+        to = kg_tall_pack<BITS>(
+            job, weights.data(), (columns + 3) / 4 * 4, depth, (depth + 31) / 32 * 32 * BITS / 8,
+            to, [&](int64_t item, int64_t column, int64_t step) {
+                return weights.place(item, step, kg_min_i64(column, columns - 1));
+            });
+    else
+        to = kg_tall_pack<BITS>(job, weights.data(), depth, columns, wide * BITS / 8, to,
+                                [&](int64_t item, int64_t step, int64_t column) {
+                                    return weights.place(item, step, column);
+                                });
+    if constexpr (HAS_ZEROS)
+        kg_tall_pack<WEIGHTS::ZERO_BITS>(job, weights.zeros(), (depth + GROUP - 1) / GROUP, columns,
+                                         wide * WEIGHTS::ZERO_BITS / 8, to,
+                                         [&](int64_t item, int64_t step, int64_t column) {
+                                             return weights.zero_place(item, step * GROUP, column);
+                                         });
 }

@@ -4,6 +4,8 @@
 #ifndef KG_TESTS_CUDA_FORM_TABLE_H
 #define KG_TESTS_CUDA_FORM_TABLE_H
 
+#include "cuda_form_weights.h"
+
 #define CUMSUM "op running(x: T[P, D]) -> (y: T[P, D]) where T in f32 f16\n"
 #define SOFTMAX                                                                                    \
     "op softmax(x: T[P, D]) -> (y: T[P, D]) where T in f16 f32\n"                                  \
@@ -155,34 +157,6 @@
 #define MATRIX_VECTOR                                                                              \
     "op vector(a: T[M, K], x: T[K]) -> (y: T[M]) " ANY "{ y[m] = sum(k) a[m, k] * x[k] }\n"
 #define RASTER_0 " raster=0 maxnreg=0"
-
-// Weights of 4 bits: scales in runs of K steps or by column, zero points, integers of either sign,
-// an epilogue, the transposed product, batches.
-#define W4(rest, formula)                                                                          \
-    "op w4(x: T[M, K], w: u4[K, N], " rest ") -> (y: T[M, N]) where T in f16 bf16\n"               \
-    "{ y[m, n] = sum(k) x[m, k] * " formula " }\n"
-#define W4_RUNS(run)                                                                               \
-    W4("s: T[ceil(K/" run "), N], z: u4[ceil(K/" run "), N]",                                      \
-       "((w[k, n] - z[k/" run ", n]) * s[k/" run ", n])")
-#define W4_COLUMN W4("s: T[N]", "((w[k, n] - 8) * s[n])")
-#define W4_LAYER                                                                                   \
-    "op layer(x: T[M, K], w: i4[K, N], s: T[ceil(K/128), N], b: T[N], r: T[M, N])\n"               \
-    " -> (y: T[M, N]) where T in f16 bf16\n"                                                       \
-    "{ t[m, n] = sum(k) x[m, k] * (w[k, n] * s[k/128, n])\n"                                       \
-    "  y[m, n] = silu(t[m, n] + b[n]) + r[m, n] }\n"
-#define W4_LEFT                                                                                    \
-    "op left(x: T[M, K], w: u4[K, N], s: f32[ceil(K/64), N]) -> (y: T[N, M])\n"                    \
-    "where T in f16 bf16\n"                                                                        \
-    "{ y[n, m] = sum(k) (w[k, n] - 8) * s[k/64, n] * x[m, k] }\n"
-#define W4_BATCH                                                                                   \
-    "op experts(x: T[B, M, K], w: u4[B, K, N], s: T[B, ceil(K/32), N]) -> (y: T[B, M, N])\n"       \
-    "where T in f16 bf16\n"                                                                        \
-    "{ y[b, m, n] = sum(k) x[b, m, k] * ((w[b, k, n] - 8) * s[b, k/32, n]) }\n"
-#define W4_SCALED(rows, columns, depth, words, warps, split_k, swap)                               \
-    "tile_m=" rows " tile_n=" columns " tile_k=" depth " words=" words " warps=" warps             \
-    " split_k=" split_k " swap=" swap " maxnreg=0"
-#define W4_TALL(rows, stages, split_k, swap)                                                       \
-    "tile_m=" rows " tile_n=256 stages=" stages " split_k=" split_k " swap=" swap
 
 static const struct form {
     const char *name, *op, *sizes, *choice;
@@ -605,6 +579,112 @@ static const struct form {
      "contract/scaled_wgmma: " W4_TALL("72", "5", "1", "1")},
     {"scaled_wgmma, batches", W4_BATCH, "T=f16 B=3 M=70 N=544 K=96",
      "contract/scaled_wgmma: " W4_TALL("48", "8", "0", "0")},
+    {"scaled, bytes", W8_COLUMN("i8"), "T=f16 M=5 N=512 K=1024",
+     "contract/scaled*2: " W4_SCALED("8", "256", "128", "4", "2", "1", "0")},
+    {"scaled, bytes, split-K", W8_ZEROS("u8", "64"), "T=bf16 M=13 N=264 K=2072",
+     "contract/scaled: " W4_SCALED("16", "32", "64", "1", "4", "4", "0")},
+    {"scaled, bytes, odd", W8_ZEROS("i8", "16"), "T=f16 M=33 N=77 K=203",
+     "contract/scaled: " W4_SCALED("32", "64", "16", "2", "1", "1", "0")},
+    {"scaled, floats", W8_RUNS("f8e4m3", "128"), "T=f16 M=13 N=264 K=2072",
+     "contract/scaled: " W4_SCALED("16", "64", "32", "1", "4", "1", "0")},
+    {"scaled, wide floats", W8_COLUMN("f8e5m2"), "T=bf16 M=1 N=1000 K=600",
+     "contract/scaled*2: " W4_SCALED("8", "128", "32", "4", "2", "1", "0")},
+    {"scaled, offset", W4_OFFSET("64"), "T=bf16 M=13 N=264 K=2072",
+     "contract/scaled: " W4_SCALED("16", "64", "64", "1", "4", "4", "0")},
+    {"scaled, column offset", W4_COLUMN_OFFSET, "T=f16 M=5 N=512 K=1000",
+     "contract/scaled: " W4_SCALED("8", "256", "128", "2", "2", "1", "0")},
+    {"scaled_wgmma, offset", W4_OFFSET("128"), "T=f16 M=200 N=544 K=1024",
+     "contract/scaled_wgmma: " W4_TALL("96", "8", "1", "0")},
+    {"scaled_wgmma, offset, wide", W4_OFFSET("128"), "T=bf16 M=400 N=1056 K=2000",
+     "contract/scaled_wgmma: " W4_TALL("128", "6", "0", "0")},
+    {"scaled_wgmma, offset, few rows", W4_BEFORE("64"), "T=bf16 M=20 N=2048 K=9000",
+     "contract/scaled_wgmma: " W4_TALL("24", "6", "0", "0")},
+    {"scaled_wgmma, offset, one row", W4_OFFSET("128"), "T=f16 M=1 N=4096 K=4096",
+     "contract/scaled_wgmma: " W4_TALL("8", "10", "0", "0")},
+    {"scaled_wgmma, offset, short runs", W4_BEFORE("16"), "T=f16 M=50 N=288 K=1000",
+     "contract/scaled_wgmma: " W4_TALL("56", "3", "0", "0")},
+    {"scaled_wgmma, offset, words", W4_OFFSET("32"), "T=f16 M=50 N=1064 K=1000",
+     "contract/scaled_wgmma: " W4_TALL("56", "4", "0", "0")},
+    {"scaled_wgmma, column offset", W4_COLUMN_OFFSET, "T=f16 M=300 N=1056 K=2000",
+     "contract/scaled_wgmma: " W4_TALL("128", "5", "0", "0")},
+    {"scaled_wgmma, column offset, packed", W4_COLUMN_OFFSET, "T=bf16 M=70 N=333 K=208",
+     "contract/scaled_wgmma: " W4_TALL("72", "4", "1", "0")},
+    {"scaled_wgmma, Q4_K", W4_Q4_K, "T=f16 M=40 N=544 K=1024",
+     "contract/scaled_wgmma: " W4_TALL("40", "6", "0", "0")},
+    {"scaled_wgmma, lines", LINES_MIDDLE("u4", "8", "128"), "T=f16 M=200 N=544 K=1024",
+     "contract/scaled_wgmma: " W4_TALL("96", "8", "1", "0")},
+    {"scaled_wgmma, lines, bf16", LINES_ZEROS("u4", "128"), "T=bf16 M=400 N=1056 K=2016",
+     "contract/scaled_wgmma: " W4_TALL("120", "6", "0", "0")},
+    {"scaled_wgmma, lines, one row", LINES_RUNS("i4", "64"), "T=f16 M=1 N=4096 K=4096",
+     "contract/scaled_wgmma: " W4_TALL("8", "10", "0", "0")},
+    {"scaled_wgmma, lines, few rows", LINES_STAGED("u4", "128"), "T=bf16 M=20 N=2048 K=8992",
+     "contract/scaled_wgmma: " W4_TALL("24", "6", "0", "0")},
+    {"scaled_wgmma, lines, short runs", LINES_ZEROS("u4", "16"), "T=f16 M=50 N=288 K=992",
+     "contract/scaled_wgmma: " W4_TALL("56", "3", "0", "0")},
+    {"scaled_wgmma, lines, staged, short runs", LINES_STAGED("i4", "32"), "T=bf16 M=50 N=288 K=992",
+     "contract/scaled_wgmma: " W4_TALL("56", "3", "0", "0")},
+    {"scaled_wgmma, lines, column", LINES_COLUMN("u4", "8"), "T=f16 M=300 N=1060 K=2048",
+     "contract/scaled_wgmma: " W4_TALL("128", "5", "0", "0")},
+    {"scaled_wgmma, lines, packed", LINES_STAGED("u4", "32"), "T=bf16 M=70 N=336 K=200",
+     "contract/scaled_wgmma: " W4_TALL("72", "4", "1", "0")},
+    {"scaled_wgmma, lines, packed, odd", LINES_COLUMN("i8", "3"), "T=f16 M=70 N=333 K=200",
+     "contract/scaled_wgmma: " W4_TALL("72", "4", "1", "0")},
+    {"scaled_wgmma, lines, odd", LINES_MIDDLE("u4", "8", "32"), "T=f16 M=50 N=77 K=203",
+     "contract/scaled_wgmma: " W4_TALL("32", "5", "0", "0")},
+    {"scaled_wgmma, lines, bytes", LINES_RUNS("i8", "128"), "T=f16 M=200 N=544 K=1024",
+     "contract/scaled_wgmma: " W4_TALL("96", "7", "0", "0")},
+    {"scaled_wgmma, lines, bytes, bf16", LINES_ZEROS("u8", "64"), "T=bf16 M=130 N=544 K=1024",
+     "contract/scaled_wgmma: " W4_TALL("120", "5", "0", "0")},
+    {"scaled_wgmma, lines, bytes, middle", LINES_MIDDLE("u8", "128", "128"),
+     "T=bf16 M=12 N=2048 K=4096", "contract/scaled_wgmma: " W4_TALL("16", "8", "0", "0")},
+    {"scaled_wgmma, lines, floats", LINES_RUNS("f8e4m3", "128"), "T=f16 M=1 N=4096 K=4096",
+     "contract/scaled_wgmma: " W4_TALL("8", "10", "0", "0")},
+    {"scaled_wgmma, lines, floats, bf16", LINES_RUNS("f8e4m3", "128"), "T=bf16 M=90 N=544 K=2000",
+     "contract/scaled_wgmma: " W4_TALL("96", "6", "0", "0")},
+    {"scaled_wgmma, lines, wide floats", LINES_RUNS("f8e5m2", "32"), "T=bf16 M=90 N=544 K=1008",
+     "contract/scaled_wgmma: " W4_TALL("96", "6", "0", "0")},
+    {"scaled_wgmma, lines, offset", LINES_OFFSET("u4", "128"), "T=f16 M=40 N=544 K=2048",
+     "contract/scaled_wgmma: " W4_TALL("40", "6", "0", "0")},
+    {"scaled_wgmma, lines, batches", LINES_BATCH, "T=f16 B=3 M=70 N=544 K=96",
+     "contract/scaled_wgmma: " W4_TALL("48", "8", "0", "0")},
+    {"scaled_wgmma, bytes", W8_COLUMN("i8"), "T=f16 M=200 N=544 K=1024",
+     "contract/scaled_wgmma*2: " W4_TALL("96", "7", "1", "0")},
+    {"scaled_wgmma, bytes, column, bf16", W8_COLUMN("u8"), "T=bf16 M=33 N=544 K=1024",
+     "contract/scaled_wgmma*2: " W4_TALL("40", "7", "0", "0")},
+    {"scaled_wgmma, bytes, stream-K", W8_RUNS("i8", "128"), "T=bf16 M=70 N=512 K=8200",
+     "contract/scaled_wgmma: " W4_TALL("40", "6", "0", "0")},
+    {"scaled_wgmma, bytes, one row", W8_MIDDLE("128"), "T=f16 M=1 N=4096 K=4096",
+     "contract/scaled_wgmma: " W4_TALL("8", "10", "0", "0")},
+    {"scaled_wgmma, bytes, middle", W8_MIDDLE("64"), "T=bf16 M=100 N=1056 K=1088",
+     "contract/scaled_wgmma: " W4_TALL("104", "5", "1", "0")},
+    {"scaled_wgmma, bytes, zeros", W8_ZEROS("u8", "32"), "T=f16 M=50 N=1072 K=1000",
+     "contract/scaled_wgmma: " W4_TALL("56", "4", "0", "0")},
+    {"scaled_wgmma, bytes, short runs", W8_ZEROS("i8", "16"), "T=bf16 M=130 N=528 K=1000",
+     "contract/scaled_wgmma: " W4_TALL("128", "5", "0", "0")},
+    {"scaled_wgmma, bytes, words", W8_ZEROS("u8", "32"), "T=f16 M=50 N=1064 K=1000",
+     "contract/scaled_wgmma: " W4_TALL("56", "4", "0", "0")},
+    {"scaled_wgmma, bytes, few rows, words", W8_RUNS("i8", "128"), "T=bf16 M=30 N=4104 K=3000",
+     "contract/scaled_wgmma: " W4_TALL("32", "5", "7", "0")},
+    {"scaled_wgmma, bytes, packed", W8_COLUMN("i8"), "T=bf16 M=70 N=333 K=208",
+     "contract/scaled_wgmma*2: " W4_TALL("72", "4", "1", "0")},
+    {"scaled_wgmma, bytes, odd", W8_RUNS("f8e4m3", "32"), "T=f16 M=50 N=77 K=203",
+     "contract/scaled_wgmma: " W4_TALL("32", "5", "0", "0")},
+    {"scaled_wgmma, floats, column", W8_COLUMN("f8e4m3"), "T=f16 M=600 N=1056 K=2000",
+     "contract/scaled_wgmma*2: " W4_TALL("128", "5", "0", "0")},
+    {"scaled_wgmma, floats", W8_RUNS("f8e4m3", "128"), "T=bf16 M=400 N=1056 K=2000",
+     "contract/scaled_wgmma: " W4_TALL("128", "6", "0", "0")},
+    {"scaled_wgmma, wide floats", W8_RUNS("f8e5m2", "64"), "T=f16 M=16 N=2048 K=3000",
+     "contract/scaled_wgmma: " W4_TALL("16", "8", "0", "0")},
+    {"scaled_wgmma, wide floats, short runs", W8_RUNS("f8e5m2", "16"), "T=bf16 M=50 N=288 K=1000",
+     "contract/scaled_wgmma: " W4_TALL("56", "3", "0", "0")},
+    {"scaled_wgmma, bytes, zeros of 4 bits", W8("i8", W8_OF("u4", "128")),
+     "T=f16 M=24 N=544 K=1000", "contract/scaled_wgmma: " W4_TALL("24", "6", "0", "0")},
+    {"scaled_wgmma, zeros of 8 bits", W8("u4", W8_OF("u8", "128")), "T=f16 M=90 N=544 K=1000",
+     "contract/scaled_wgmma: " W4_TALL("96", "6", "0", "0")},
+    {"scaled_wgmma, bytes, left", W8_LEFT, "T=f16 M=72 N=256 K=320",
+     "contract/scaled_wgmma: " W4_TALL("72", "5", "1", "1")},
+    {"scaled_wgmma, bytes, batches", W8_BATCH, "T=bf16 B=3 M=70 N=544 K=96",
+     "contract/scaled_wgmma: " W4_TALL("48", "7", "0", "0")},
 };
 
 enum { FORM_COUNT = sizeof forms / sizeof forms[0] };

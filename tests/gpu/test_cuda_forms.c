@@ -1,6 +1,6 @@
 // Every form of kernel in cuda_form_table.h through the accuracy gate on a GPU, whatever the rules
 // would choose. Without a GPU the test only checks that families still take the choices, and counts
-// as skipped: unit/gen/test_cuda_*.c compile such kernels.
+// as skipped: unit/gen/test_cuda_*.c compile such kernels. With KG_FORM it compiles them as well.
 //
 // KG_FORM=NAME tries one form, KG_FORM='NAME*' several, KG_FORM=list prints their names, for
 // tests/gpu/sanitize.
@@ -142,6 +142,22 @@ static void compile_and_judge(const struct form *form, const struct made *made,
     kg_built_free(built);
 }
 
+// Compiles for a device that is not here.
+static void compile_only(const struct form *form, const struct kg_choice *choice)
+{
+    for (int i = 0; i < choice->count; i++) {
+        struct kg_text text = {0};
+        struct kg_binary binary = {0};
+        CHECK(kg_choice_source(choice, i, "kernel", &text));
+        struct kg_source source = {.text = kg_text_string(&text), .entry = "kernel", .options = ""};
+        CHECK_STATUS(device->backend->compile(device, &source, 120, &binary, &error), KG_OK,
+                     &error);
+        printf("%-24s %zu bytes\n", form->name, binary.length);
+        kg_binary_free(&binary);
+        kg_text_free(&text);
+    }
+}
+
 static void try_form(const struct form *form)
 {
     struct made made = make(form->op, form->sizes);
@@ -155,6 +171,8 @@ static void try_form(const struct form *form)
         printf("%-24s '%s' is not valid on %s\n", form->name, form->choice, device->facts.isa);
     else if (!device->is_described)
         compile_and_judge(form, &made, &choice);
+    else if (getenv("KG_FORM"))
+        compile_only(form, &choice);
     unmake(&made);
 }
 

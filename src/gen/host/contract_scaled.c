@@ -28,6 +28,7 @@ enum kg_contract_layout kg_contract_scaled(const struct kg_contract *contract,
 {
     if (!contract->group->problem->contiguous || contract->axis_count[KG_CONTRACT_N] != 1 ||
         !kg_scaled_operand_read(contract, 1, scaled, NULL) ||
+        !kg_dtype_is_packed(kg_emit_tensor_dtype(scaled->element->tensor)) || scaled->offset ||
         (scaled->group != 0 && scaled->group < LEAST_GROUP))
         return KG_CONTRACT_OTHER;
     int n = contract->axes[KG_CONTRACT_N][0], k = contract->axes[KG_CONTRACT_K][0];

@@ -70,11 +70,14 @@ static bool find_bounds(const struct kg_expr *expr, int64_t *least, int64_t *gre
     return llabs(*least) <= LARGEST && llabs(*greatest) <= LARGEST;
 }
 
-// The read of 4-bit integers that the expression is; else NULL.
+// The read of elements of 4 or 8 bits that the expression is; else NULL.
 static const struct kg_access *find_element(const struct kg_nest *nest, const struct kg_expr *expr)
 {
-    if (expr->kind != KG_EXPR_READ || expr->pad ||
-        !kg_dtype_is_packed(kg_emit_tensor_dtype(expr->tensor)))
+    enum { MOST_BITS = 8 };
+    if (expr->kind != KG_EXPR_READ || expr->pad)
+        return NULL;
+    enum kg_dtype dtype = kg_emit_tensor_dtype(expr->tensor);
+    if (kg_dtypes[dtype].bits > MOST_BITS || dtype == KG_BOOL)
         return NULL;
     const struct kg_access *access = kg_nest_access(nest, expr);
     for (int dim = 0; dim < access->tensor->rank; dim++)
@@ -104,9 +107,9 @@ static bool add_zero(struct kg_scaled_operand *scaled, const struct kg_expr *exp
     return true;
 }
 
-// Reads a factor as an element, less or more than which are integers; false if it does not begin
-// with an element that depends on `axis` alone among reduced ones. What it has read is then of no
-// use.
+// Reads an expression as an element, less or more than which are integers; false if it does not
+// begin with an element that depends on `axis` alone among reduced ones. What it has read is then
+// of no use.
 static bool read_element(const struct kg_contract *contract, const struct kg_expr *expr, int axis,
                          struct kg_scaled_operand *scaled)
 {
@@ -123,6 +126,60 @@ static bool read_element(const struct kg_contract *contract, const struct kg_exp
            add_zero(scaled, expr->arguments[1], adds);
 }
 
+static bool is_call(const struct kg_expr *expr, enum kg_function function)
+{
+    return expr->kind == KG_EXPR_CALL && expr->function == function && expr->type == KG_TYPE_F32;
+}
+
+static bool add_scale(struct kg_scaled_operand *scaled, struct kg_contract_factor factor,
+                      bool outside)
+{
+    if (scaled->scale_count == KG_CONTRACT_FACTORS)
+        return false;
+    scaled->outside[scaled->scale_count] = outside;
+    scaled->scales[scaled->scale_count++] = factor;
+    return true;
+}
+
+// Reads a product of an element, as above, and scales.
+static bool read_product(const struct kg_contract *contract, const struct kg_expr *expr, int axis,
+                         struct kg_scaled_operand *scaled)
+{
+    const struct kg_scaled_operand before = *scaled;
+    if (read_element(contract, expr, axis, scaled))
+        return true;
+    bool divides = is_call(expr, KG_FN_DIV);
+    for (int side = 0; side < 2 && (divides ? side == 0 : is_call(expr, KG_FN_MUL)); side++) {
+        *scaled = before;
+        if (read_product(contract, expr->arguments[side], axis, scaled) &&
+            add_scale(scaled, (struct kg_contract_factor){expr->arguments[1 - side], divides},
+                      false))
+            return true;
+    }
+    *scaled = before;
+    return false;
+}
+
+// Reads a factor that contains an element: a sum of such a product and an offset.
+static bool read_sum(const struct kg_contract *contract, const struct kg_expr *expr, int axis,
+                     struct kg_scaled_operand *scaled)
+{
+    const struct kg_scaled_operand before = *scaled;
+    if (read_element(contract, expr, axis, scaled))
+        return true;
+    bool subtracts = is_call(expr, KG_FN_SUB);
+    for (int side = 0; side < 2 && (subtracts ? side == 0 : is_call(expr, KG_FN_ADD)); side++) {
+        *scaled = before;
+        if (!read_product(contract, expr->arguments[side], axis, scaled))
+            continue;
+        scaled->offset = expr->arguments[1 - side];
+        scaled->offset_subtracts = subtracts;
+        return true;
+    }
+    *scaled = before;
+    return false;
+}
+
 bool kg_scaled_operand_read(const struct kg_contract *contract, int operand,
                             struct kg_scaled_operand *scaled, struct kg_text *reason)
 {
@@ -135,18 +192,18 @@ bool kg_scaled_operand_read(const struct kg_contract *contract, int operand,
         return refuse(reason, "the sum does not begin at 0");
     for (int i = 0; i < factors->count; i++) {
         const struct kg_contract_factor *factor = &factors->factors[i];
-        struct kg_scaled_operand tried = *scaled;
-        if (!scaled->element && !factor->divides &&
-            read_element(contract, factor->expr, axis, &tried)) {
-            *scaled = tried;
-            continue;
-        }
-        scaled->scales[scaled->scale_count++] = *factor;
-        scaled->group = common_divisor(scaled->group, run_of(factor->expr, axis));
+        bool reads =
+            !scaled->element && !factor->divides && read_sum(contract, factor->expr, axis, scaled);
+        if (!reads && !add_scale(scaled, *factor, true))
+            return refuse(reason, "an operand has too many factors");
     }
     if (!scaled->element)
-        return refuse(reason, "no operand has elements of 4 bits, less an integer");
+        return refuse(reason, "no operand has elements of 4 or 8 bits, less an integer");
+    for (int i = 0; i < scaled->scale_count; i++)
+        scaled->group = common_divisor(scaled->group, run_of(scaled->scales[i].expr, axis));
     for (int i = 0; i < scaled->zero_count; i++)
         scaled->group = common_divisor(scaled->group, run_of(scaled->zeros[i].expr, axis));
+    if (scaled->offset)
+        scaled->group = common_divisor(scaled->group, run_of(scaled->offset, axis));
     return true;
 }

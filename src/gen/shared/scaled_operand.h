@@ -1,5 +1,6 @@
-// An operand of a product whose elements are integers of few bits, as weights are quantised:
-// (element - zero + zero) * scale * scale, where zeros and scales are the same for runs of K steps.
+// An operand of a product whose elements have few bits, as weights are quantised:
+// ((element - zero + zero) * scale + offset) * scale, where zeros, scales and the offset are the
+// same for runs of K steps. There are zeros only for elements that are integers.
 
 #ifndef KG_GEN_SCALED_OPERAND_H
 #define KG_GEN_SCALED_OPERAND_H
@@ -13,13 +14,17 @@ struct kg_scaled_zero {
 };
 
 struct kg_scaled_operand {
-    const struct kg_access *element; // affine, of a tensor of 4-bit integers
-    int zero_count;                  // integers that are subtracted or added
+    const struct kg_access
+        *element;   // affine, of a tensor of integers of 4 or 8 bits, or floats of 8
+    int zero_count; // integers that are subtracted or added
     struct kg_scaled_zero zeros[KG_SCALED_ZEROS];
     int64_t least_zero, greatest_zero; // of what is subtracted, less what is added
     int scale_count;
     struct kg_contract_factor scales[KG_CONTRACT_FACTORS];
-    int64_t group; // K steps of a run; 0: zero and scales do not depend on K
+    bool outside[KG_CONTRACT_FACTORS]; // the scale multiplies the offset, too
+    const struct kg_expr *offset;      // a float that is added, or NULL
+    bool offset_subtracts;             // else it is added
+    int64_t group; // K steps of a run; 0: zeros, scales and the offset do not depend on K
 };
 
 // Reads operand 0 (A) or 1 (B) as such. If it is not one, returns false and says why in `reason`,

@@ -25,8 +25,30 @@ static const char definitions[] =
     "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - z[n]) * s[n]) }\n"
     "op along(x: T[M, K], w: u4[N, K], s: T[N]) -> (y: T[M, N]) " TYPES
     "{ y[m, n] = sum(k) x[m, k] * ((w[n, k] - 8) * s[n]) }\n"
+    "op lines(x: T[M, K], w: E[N, K], s: T[N, ceil(K/128)], z: E[N, ceil(K/128)])\n"
+    " -> (y: T[M, N]) where T in f16 bf16, E in u4 i8 u8\n"
+    "{ y[m, n] = sum(k) x[m, k] * ((w[n, k] - z[n, k/128]) * s[n, k/128]) }\n"
+    "op float_lines(x: T[M, K], w: E[N, K], s: T[N, ceil(K/128)]) -> (y: T[M, N])\n"
+    "where T in f16 bf16, E in f8e4m3 f8e5m2\n"
+    "{ y[m, n] = sum(k) x[m, k] * (w[n, k] * s[n, k/128]) }\n"
     "op turned(x: T[K, M], w: u4[K, N], s: T[N]) -> (y: T[M, N]) " TYPES
     "{ y[m, n] = sum(k) x[k, m] * ((w[k, n] - 8) * s[n]) }\n"
+    "op bytes(x: T[M, K], w: E[K, N], s: T[N]) -> (y: T[M, N])\n"
+    "where T in f16 bf16, E in i8 u8 f8e4m3 f8e5m2\n"
+    "{ y[m, n] = (sum(k) x[m, k] * w[k, n]) * s[n] }\n"
+    "op byte_runs(x: T[M, K], w: E[K, N], s: T[ceil(K/128), N]) -> (y: T[M, N])\n"
+    "where T in f16 bf16, E in i8 u8 f8e4m3 f8e5m2\n"
+    "{ y[m, n] = sum(k) x[m, k] * (w[k, n] * s[k/128, n]) }\n"
+    "op byte_zeros(x: T[M, K], w: E[K, N], s: T[ceil(K/32), N], z: E[ceil(K/32), N])\n"
+    " -> (y: T[M, N]) where T in f16 bf16, E in i8 u8\n"
+    "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - z[k/32, n]) * s[k/32, n]) }\n"
+    "op offset(x: T[M, K], w: u4[K, N], s: T[ceil(K/128), N], o: T[ceil(K/128), N])\n"
+    " -> (y: T[M, N]) " TYPES
+    "{ y[m, n] = sum(k) x[m, k] * (w[k, n] * s[k/128, n] + o[k/128, n]) }\n"
+    "op column_offset(x: T[M, K], w: u4[K, N], s: T[N], o: T[N]) -> (y: T[M, N]) " TYPES
+    "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - o[n]) * s[n]) }\n"
+    "op byte_far(x: T[M, K], w: u8[K, N], s: T[N], z: i8[N]) -> (y: T[M, N]) " TYPES
+    "{ y[m, n] = sum(k) x[m, k] * ((w[k, n] - z[n]) * s[n]) }\n"
     "op plain(x: T[M, K], w: T[K, N]) -> (y: T[M, N]) " TYPES
     "{ y[m, n] = sum(k) x[m, k] * w[k, n] }\n";
 
@@ -37,8 +59,8 @@ static const char definitions[] =
 static void what_is_refused(void)
 {
     static const char no_weights[] =
-        "one operand has to be an array of f16 or bf16, the other one of 4-bit integers, less an "
-        "integer and times scales";
+        "one operand has to be an array of f16 or bf16, the other one of integers of 4 or 8 "
+        "bits, less an integer and times scales, or of 8-bit floats";
     static const struct {
         const char *op, *sizes, *reason; // of either form
     } ops[] = {
@@ -51,7 +73,12 @@ static void what_is_refused(void)
         {"vast", LARGE, "groups of more than 2^30 steps of the sum"},
         {"far", LARGE, ""},
         {"far", "M=64 N=4096 K=4096 T=bf16", "zero points are too large for 16-bit operands"},
-        {"along", LARGE, "weights that are adjacent along the sum"},
+        {"bytes", LARGE " E=i8", ""},
+        {"byte_runs", LARGE " E=f8e5m2", ""},
+        {"byte_runs", LARGE " E=u8", ""},
+        {"column_offset", LARGE, ""},
+        {"byte_far", LARGE, ""},
+        {"byte_far", "M=64 N=4096 K=4096 T=bf16", "zero points are too large for 16-bit operands"},
     };
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
         family = &kg_cuda_contract_scaled;
@@ -75,9 +102,23 @@ static void what_is_refused(void)
     family = &kg_cuda_contract_scaled;
     check_reason_on("sm_75", definitions, "runs", LARGE, SMALL_TILE,
                     "this form needs tensor cores of sm_80 or newer");
+    check_reason_on("sm_80", definitions, "offset", LARGE,
+                    "tile_m=8 tile_n=128 tile_k=64 words=2 warps=4", "");
+    check_reason_on("sm_89", definitions, "bytes", LARGE " E=f8e4m3", SMALL_TILE, "");
+    check_reason_on("sm_80", definitions, "bytes", LARGE " E=f8e4m3", SMALL_TILE,
+                    "before sm_89, no instruction converts f8e4m3");
     check_reason_on("sm_80", definitions, "zeros", LARGE, SMALL_TILE,
                     "scales change while a tile is multiplied");
     check_reason_on("sm_80", definitions, "turned", LARGE, SMALL_TILE, "");
+    check_reason_on("sm_80", definitions, "along", LARGE, SMALL_TILE,
+                    "weights that are adjacent along the sum");
+    family = &kg_cuda_contract_scaled_wgmma;
+    check_reason_on("sm_90a", definitions, "along", LARGE, TALL_TILE, "");
+    check_reason_on("sm_90a", definitions, "lines", "M=512 N=4096 K=4096 T=f16 E=u4",
+                    "tile_m=128 tile_n=256 stages=6",
+                    "a thread would need more registers than it has");
+    check_reason_on("sm_90a", definitions, "lines", LARGE " E=u8", "tile_m=64 tile_n=256 stages=6",
+                    "");
 }
 
 // ---- Launches ----
@@ -135,6 +176,38 @@ static void what_is_launched(void)
     // So is a single line that ends within an element of its map, which TMA would read behind.
     grids = launches("column", "M=1 N=42 K=1 T=f16", "tile_m=8 tile_n=256 stages=8 split_k=1");
     CHECK(grids.grids[PACK].blocks[0] == 1 && grids.grids[WGMMA].blocks[0] == 1);
+    // Bytes: two boxes of 128 columns a line; lines of 16 columns are whole, words have four.
+    grids =
+        launches("byte_zeros", "M=200 N=4112 K=4096 T=f16 E=u8", "tile_m=64 tile_n=256 stages=6");
+    CHECK(grids.grids[WGMMA].blocks[0] == 132 && grids.grids[WGMMA].shared == 1024 + 6 * 26640);
+    CHECK(grids.maps[WEIGHTS].shape[0] == 2056 && grids.maps[WEIGHTS].stride[1] == 4112 &&
+          grids.maps[WEIGHTS].box[0] == 64 && grids.maps[WEIGHTS].swizzle == 128);
+    CHECK(grids.maps[ZEROS].shape[0] == 2056 && grids.maps[ZEROS].box[0] == 128);
+    grids = launches("bytes", "M=200 N=4100 K=4096 T=f16 E=i8", TALL_TILE " split_k=1");
+    CHECK(grids.grids[PACK].blocks[0] == 0 && grids.maps[WEIGHTS].rank == 0);
+    grids = launches("bytes", "M=200 N=4102 K=4096 T=f16 E=i8", TALL_TILE " split_k=1");
+    CHECK(grids.grids[PACK].blocks[0] == 2048 && grids.scratch == (size_t)4096 * 17 * 256);
+    // Lines along K: one box of four times 64 columns; lines that TMA cannot load are packed, as
+    // many as are a multiple of four.
+    grids = launches("along", "M=200 N=4100 K=4096 T=f16", TALL_TILE " split_k=1");
+    CHECK(grids.grids[PACK].blocks[0] == 0 && grids.maps[WEIGHTS].rank == 4);
+    CHECK(grids.maps[WEIGHTS].shape[0] == 1024 && grids.maps[WEIGHTS].shape[1] == 1025 &&
+          grids.maps[WEIGHTS].shape[2] == 4 && grids.maps[WEIGHTS].stride[1] == 4 * 2048 &&
+          grids.maps[WEIGHTS].stride[2] == 2048 && grids.maps[WEIGHTS].swizzle == 32);
+    CHECK(grids.maps[WEIGHTS].box[0] == 16 && grids.maps[WEIGHTS].box[1] == 64 &&
+          grids.maps[WEIGHTS].box[2] == 4);
+    grids = launches("along", "M=200 N=4102 K=4104 T=f16", TALL_TILE " split_k=1");
+    CHECK(grids.grids[PACK].blocks[0] == 2048 && grids.scratch == (size_t)4104 * 2064);
+    CHECK(grids.maps[WEIGHTS].tensor == KG_MAP_SCRATCH && grids.maps[WEIGHTS].shape[1] == 1026);
+    grids = launches("float_lines", "M=200 N=4096 K=4096 T=f16 E=f8e4m3",
+                     "tile_m=64 tile_n=256 stages=6");
+    CHECK(grids.maps[WEIGHTS].shape[0] == 2048 && grids.maps[WEIGHTS].box[0] == 32 &&
+          grids.maps[WEIGHTS].swizzle == 64);
+    // Offsets have a map, behind those that all kernels have.
+    grids = launches("offset", "M=200 N=4096 K=4096 T=f16", "tile_m=64 tile_n=256 stages=6");
+    CHECK(grids.map_count == 6 && grids.maps[5].box[0] == 256 && grids.maps[5].shape[1] == 32);
+    grids = launches("column_offset", "M=200 N=4096 K=4096 T=f16", "tile_m=64 tile_n=256 stages=6");
+    CHECK(grids.map_count == 5 && grids.grids[WGMMA].blocks[0] > 0);
     // What it cannot load at all, and sums of nothing, are another function's.
     static const char *const others[] = {"M=200 N=4101 K=4096 T=f16", "M=200 N=4096 K=4095 T=f16",
                                          "M=200 N=77 K=33 T=f16", "M=200 N=4096 K=0 T=f16"};
@@ -186,6 +259,12 @@ static void what_the_rule_takes(void)
         check_rule(ops[i], "M=4 N=0 K=4096 T=f16", NULL);
         check_rule(ops[i], "M=4 N=4096 K=0 T=f16", NULL);
     }
+    check_rule("bytes", "M=16 N=28672 K=4096 T=f16 E=i8", &kg_cuda_contract_scaled_wgmma);
+    check_rule("byte_runs", "M=64 N=4096 K=4096 T=bf16 E=f8e4m3", &kg_cuda_contract_scaled_wgmma);
+    check_rule("byte_zeros", "M=1000 N=4104 K=4096 T=f16 E=u8", &kg_cuda_contract_scaled_wgmma);
+    check_rule("lines", "M=16 N=28672 K=4096 T=f16 E=u4", &kg_cuda_contract_scaled_wgmma);
+    check_rule("float_lines", "M=64 N=4096 K=4096 T=bf16 E=f8e4m3", &kg_cuda_contract_scaled_wgmma);
+    check_rule("bytes", "M=0 N=4096 K=4096 T=f16 E=i8", NULL);
     // Lanes load whole words where they can.
     static const char *const sizes[] = {"M=1 N=18776 K=15872 T=f16", "M=3 N=2232 K=7584 T=f16",
                                         "M=9 N=1000 K=4096 T=f16", "M=2 N=808 K=30000 T=f16"};
@@ -217,7 +296,45 @@ static const struct {
     {"signs", "M=512 N=4096 K=4096 T=bf16", "tile_m=64 tile_n=256 stages=8", 28},
     {"zeros", "M=512 N=4096 K=4096 T=f16", "tile_m=64 tile_n=256 stages=8 split_k=1", 60},
     {"zeros", "M=512 N=4096 K=4096 T=bf16", "tile_m=128 tile_n=256 stages=4 split_k=1", 80},
+    {"bytes", LARGE " E=i8", "tile_m=64 tile_n=256 stages=7 split_k=1", 21},
+    {"bytes", "M=1 N=4096 K=4096 T=bf16 E=u8", "tile_m=8 tile_n=256 stages=10", 34},
+    {"bytes", "M=512 N=4096 K=4096 T=f16 E=f8e4m3", "tile_m=128 tile_n=256 stages=6", 20},
+    {"bytes", "M=512 N=4096 K=4096 T=bf16 E=f8e5m2", "tile_m=128 tile_n=256 stages=6", 28},
+    {"byte_runs", "M=1 N=4096 K=4096 T=f16 E=f8e4m3", "tile_m=8 tile_n=256 stages=10", 36},
+    {"byte_runs", "M=512 N=4096 K=4096 T=f16 E=i8", "tile_m=128 tile_n=256 stages=6", 32},
+    {"byte_runs", "M=512 N=4096 K=4096 T=bf16 E=i8", "tile_m=128 tile_n=256 stages=6", 39},
+    {"byte_runs", "M=512 N=4096 K=4096 T=bf16 E=f8e4m3", "tile_m=128 tile_n=256 stages=6", 58},
+    {"byte_runs", "M=32 N=4096 K=4096 T=bf16 E=f8e5m2", "tile_m=32 tile_n=256 stages=6", 52},
+    {"offset", "M=1 N=4096 K=4096 T=f16", "tile_m=8 tile_n=256 stages=10", 33},
+    {"offset", "M=512 N=4096 K=4096 T=f16", "tile_m=64 tile_n=256 stages=6", 43},
+    {"offset", "M=512 N=4096 K=4096 T=bf16", "tile_m=128 tile_n=256 stages=6", 70},
+    {"offset", "M=32 N=4096 K=4096 T=bf16", "tile_m=32 tile_n=256 stages=8", 38},
+    {"column_offset", "M=512 N=4096 K=4096 T=bf16", "tile_m=128 tile_n=256 stages=6", 41},
+    {"along", "M=512 N=4096 K=4096 T=bf16", "tile_m=128 tile_n=256 stages=6", 31},
+    {"lines", "M=1 N=4096 K=4096 T=f16 E=u4", "tile_m=8 tile_n=256 stages=10", 35},
+    {"lines", "M=512 N=4096 K=4096 T=f16 E=u4", "tile_m=120 tile_n=256 stages=6", 40},
+    {"lines", "M=512 N=4096 K=4096 T=bf16 E=u8", "tile_m=120 tile_n=256 stages=5", 54},
+    {"lines", "M=16 N=4096 K=4096 T=f16 E=i8", "tile_m=16 tile_n=256 stages=8", 36},
+    {"float_lines", "M=512 N=4096 K=4096 T=f16 E=f8e4m3", "tile_m=128 tile_n=256 stages=6", 60},
+    {"float_lines", "M=1 N=4096 K=4096 T=bf16 E=f8e5m2", "tile_m=8 tile_n=256 stages=8", 70},
+    {"byte_zeros", "M=512 N=4096 K=4096 T=f16 E=u8", "tile_m=64 tile_n=256 stages=6", 60},
+    {"byte_zeros", "M=512 N=4096 K=4096 T=bf16 E=i8", "tile_m=128 tile_n=256 stages=4", 86},
 };
+
+// In the smallest loop with products; around it, tiles may spill what they need at their end.
+static bool spills_in_main_loop(const struct kg_asm_kernel *kernel)
+{
+    double least = INFINITY;
+    bool spills = false;
+    for (int32_t i = 0; i < kernel->flow.loop_count; i++) {
+        const struct kg_asm_loop *loop = &kernel->loops[i];
+        if (loop->mix.count[KG_WORK_TENSOR] == 0 || kg_mix_total(&loop->mix) >= least)
+            continue;
+        least = kg_mix_total(&loop->mix);
+        spills = loop->spill_loads + loop->spill_stores > 0;
+    }
+    return spills;
+}
 
 static bool tall_compiles(struct kg_device *device, size_t which)
 {
@@ -240,6 +357,10 @@ static bool tall_compiles(struct kg_device *device, size_t which)
     CHECK(code.kernel_count == 3);
     const struct kg_asm_kernel *kernel = kg_asm_find(&code, "kernel_1");
     CHECK(kernel && count_of(kernel, "HGMMA") > 0 && count_of(kernel, "UTMALDG") > 0);
+    bool spills = is_current && kernel && spills_in_main_loop(kernel);
+    CHECK(!spills);
+    if (spills)
+        fprintf(stderr, "%s %s spills in its main loop\n", tall[which].op, tall[which].values);
     if (kernel) {
         double all, products = products_of(kernel, &all);
         bool lean = products >= 8 && (all <= tall[which].most * products || !is_current);

@@ -12,7 +12,8 @@ static struct made product_with(const char *formula)
     snprintf(text, sizeof text,
              "op product(x: f16[M, K], w: u4[K, N], i: i4[K, N], t: u4[N, K], b: u8[K, N],\n"
              "           s: f16[ceil(K/G), N], c: f32[N], z: u4[ceil(K/G), N], v: i8[N],\n"
-             "           r: f16[K], l: i64[N]) -> (y: f16[M, N])\n"
+             "           r: f16[K], l: i64[N], e: f8e4m3[K, N],\n"
+             "           o: f16[ceil(K/G), N]) -> (y: f16[M, N])\n"
              "param G = 64\n{ y[m, n] = sum(k) x[m, k] * %s }\n",
              formula);
     return make(text, "M=8 N=64 K=256");
@@ -23,26 +24,37 @@ static void what_is_recognised(void)
     static const struct {
         const char *formula;
         int64_t group, least, greatest;
-        int zeros, scales; // no scales: not recognised
+        int zeros, scales; // 0 scales: not recognised; -1: recognised without
+        int offset;        // 1: added, -1: subtracted
     } cases[] = {
-        {"((w[k, n] - 8) * s[k/G, n])", 64, 8, 8, 1, 1},
-        {"(w[k, n] * s[k/G, n])", 64, 0, 0, 0, 1},
-        {"(i[k, n] * c[n])", 0, 0, 0, 0, 1},
-        {"((w[k, n] - z[k/G, n]) * s[k/G, n])", 64, 0, 15, 1, 1},
-        {"((w[k, n] - z[k/G, n] - 1) * s[k/G, n])", 64, 1, 16, 2, 1},
-        {"((w[k, n] - (z[k/G, n] + 1)) * s[k/G, n])", 64, 1, 16, 1, 1},
-        {"((w[k, n] - z[k/G, n] - 1 - 1) * s[k/G, n])", 0, 0, 0, 0, 0},
-        {"((i[k, n] + v[n]) * s[k/G, n])", 64, -127, 128, 1, 1},
-        {"((i[k, n] + 8 - v[n]) * s[k/G, n])", 64, -136, 119, 2, 1},
-        {"((w[k, n] - z[k/G, n]) * s[k/G, n] * c[n])", 64, 0, 15, 1, 2},
-        {"((w[k, n] - 8) * s[k/128*2, n])", 128, 8, 8, 1, 1},
-        {"((w[k, n] - z[k/96, n]) * s[k/G, n])", 32, 0, 15, 1, 1},
-        {"((t[n, k] - 8) * c[n])", 0, 8, 8, 1, 1},
-        {"((w[k, n] - 8) * r[k])", 1, 8, 8, 1, 1},
-        {"((b[k, n] - 8) * c[n])", 0, 0, 0, 0, 0},
-        {"((w[k, n] - l[n]) * c[n])", 0, 0, 0, 0, 0},
-        {"((8 - w[k, n]) * c[n])", 0, 0, 0, 0, 0},
-        {"(s[k/G, n] * c[n])", 0, 0, 0, 0, 0},
+        {"((w[k, n] - 8) * s[k/G, n])", 64, 8, 8, 1, 1, 0},
+        {"(w[k, n] * s[k/G, n])", 64, 0, 0, 0, 1, 0},
+        {"(i[k, n] * c[n])", 0, 0, 0, 0, 1, 0},
+        {"((w[k, n] - z[k/G, n]) * s[k/G, n])", 64, 0, 15, 1, 1, 0},
+        {"((w[k, n] - z[k/G, n] - 1) * s[k/G, n])", 64, 1, 16, 2, 1, 0},
+        {"((w[k, n] - (z[k/G, n] + 1)) * s[k/G, n])", 64, 1, 16, 1, 1, 0},
+        {"((w[k, n] - z[k/G, n] - 1 - 1) * s[k/G, n])", 0, 0, 0, 0, 0, 0},
+        {"((i[k, n] + v[n]) * s[k/G, n])", 64, -127, 128, 1, 1, 0},
+        {"((i[k, n] + 8 - v[n]) * s[k/G, n])", 64, -136, 119, 2, 1, 0},
+        {"((w[k, n] - z[k/G, n]) * s[k/G, n] * c[n])", 64, 0, 15, 1, 2, 0},
+        {"((w[k, n] - 8) * s[k/128*2, n])", 128, 8, 8, 1, 1, 0},
+        {"((w[k, n] - z[k/96, n]) * s[k/G, n])", 32, 0, 15, 1, 1, 0},
+        {"((t[n, k] - 8) * c[n])", 0, 8, 8, 1, 1, 0},
+        {"((w[k, n] - 8) * r[k])", 1, 8, 8, 1, 1, 0},
+        {"((b[k, n] - 8) * c[n])", 0, 8, 8, 1, 1, 0},
+        {"b[k, n]", 0, 0, 0, 0, -1, 0},
+        {"(e[k, n] * s[k/G, n])", 64, 0, 0, 0, 1, 0},
+        {"((e[k, n] - 8) * c[n])", 0, 0, 0, 0, 1, -1},
+        {"((w[k, n] - l[n]) * c[n])", 0, 0, 0, 0, 0, 0},
+        {"(w[k, n] * s[k/G, n] + o[k/G, n])", 64, 0, 0, 0, 1, 1},
+        {"(o[k/G, n] + c[n] * (w[k, n] - 8))", 64, 8, 8, 1, 1, 1},
+        {"(w[k, n] * s[k/G, n] * c[n] - o[k/128, n] * c[n])", 64, 0, 0, 0, 2, -1},
+        {"((w[k, n] - o[k/G, n]) * c[n])", 64, 0, 0, 0, 1, -1},
+        {"(w[k, n] / c[n] - c[n])", 0, 0, 0, 0, 1, -1},
+        {"(o[k/G, n] - w[k, n] * s[k/G, n])", 0, 0, 0, 0, 0, 0},
+        {"(w[k, n] * c[n] + r[k])", 1, 0, 0, 0, 1, 1},
+        {"((8 - w[k, n]) * c[n])", 0, 0, 0, 0, 0, 0},
+        {"(s[k/G, n] * c[n])", 0, 0, 0, 0, 0, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct made made = product_with(cases[i].formula);
@@ -52,7 +64,7 @@ static void what_is_recognised(void)
             struct kg_contract contract;
             struct kg_scaled_operand scaled = {0};
             struct kg_text reason = {0};
-            bool wanted = cases[i].scales > 0;
+            bool wanted = cases[i].scales != 0;
             CHECK(kg_contract_read(&group, &contract, NULL));
             bool found = kg_scaled_operand_read(&contract, 1, &scaled, &reason);
             bool fine = found == wanted && (found || kg_text_string(&reason)[0]);
@@ -60,7 +72,9 @@ static void what_is_recognised(void)
                 fine = fine && scaled.group == cases[i].group &&
                        scaled.least_zero == cases[i].least &&
                        scaled.greatest_zero == cases[i].greatest &&
-                       scaled.scale_count == cases[i].scales && scaled.zero_count == cases[i].zeros;
+                       scaled.scale_count == (cases[i].scales > 0 ? cases[i].scales : 0) &&
+                       scaled.zero_count == cases[i].zeros &&
+                       (scaled.offset ? scaled.offset_subtracts ? -1 : 1 : 0) == cases[i].offset;
             CHECK(fine);
             if (!fine)
                 fprintf(stderr, "%s: %s, group %lld, %d zeros from %lld to %lld, %d scales\n",

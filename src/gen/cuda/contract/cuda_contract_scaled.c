@@ -1,4 +1,4 @@
-// Products of few rows with weights of 4 bits, kernels/cuda/contract_scaled.cuh: bound by reading
+// Products of few rows with quantised weights, kernels/cuda/contract_scaled.cuh: bound by reading
 // the weights. They are converted in registers and multiplied by mma.sync, on Ampere and later.
 
 #include "gen/cuda/contract/cuda_contract_scaled.h"
@@ -7,14 +7,25 @@
 #include "gen/families.h"
 #include "gen/shared/bound.h"
 
-enum { WARP = 32, STEP = 16, WORD_COLUMNS = 64, OF_WORD = 8 };
+enum { WARP = 32, STEP = 16, LINES = 8 }; // rows of an instruction, and lanes side by side
 enum { MAX_BLOCKS = 1 << 30, MAX_WARPS = 16 };
 
 // ---- The shape of a block ----
 
+// Columns of a lane, and of a warp.
+static int lane_columns(const struct kg_cuda_contract_plan *plan)
+{
+    return kg_cuda_scaled_of_word(plan) * plan->config.words;
+}
+
+static int warp_columns(const struct kg_cuda_contract_plan *plan)
+{
+    return LINES * lane_columns(plan);
+}
+
 static int warps_across(const struct kg_cuda_contract_plan *plan)
 {
-    return plan->config.tile_n / (WORD_COLUMNS * plan->config.words);
+    return plan->config.tile_n / warp_columns(plan);
 }
 
 static int warps_of(const struct kg_cuda_contract_plan *plan)
@@ -38,10 +49,11 @@ static int registers_of(const struct kg_cuda_contract_plan *plan)
 {
     enum { OTHERS = 44 };
     const struct kg_scaled_operand *scaled = kg_cuda_scaled_operand(plan);
-    int words = plan->config.words, rows = plan->config.tile_m / OF_WORD;
-    int sums = 4 * words * rows * 4;
-    return sums * (scaled->group > 0 ? 2 : 1) + OF_WORD * words * (scaled->zero_count > 0 ? 2 : 1) +
-           steps_ahead(plan) * (4 * words + 2 * rows) + OTHERS;
+    int words = plan->config.words, rows = plan->config.tile_m / LINES;
+    int columns = lane_columns(plan), sums = columns / 2 * rows * 4;
+    int offsets = scaled->offset ? columns + 4 * rows : 0;
+    return sums * (scaled->group > 0 ? 2 : 1) + columns * (scaled->zero_count > 0 ? 2 : 1) +
+           offsets + steps_ahead(plan) * (4 * words + 2 * rows) + OTHERS;
 }
 
 static int blocks_per_sm(const struct kg_cuda_contract_plan *plan)
@@ -51,6 +63,13 @@ static int blocks_per_sm(const struct kg_cuda_contract_plan *plan)
 }
 
 // ---- Validity ----
+
+static bool takes(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)
+{
+    return kg_cuda_scaled_takes(plan, reason) &&
+           (!kg_cuda_scaled_is_lines(plan) ||
+            kg_cuda_contract_refuse(reason, "weights that are adjacent along the sum"));
+}
 
 static bool valid_block(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)
 {
@@ -80,9 +99,9 @@ static bool valid(const struct kg_cuda_contract_plan *plan, struct kg_text *reas
         return kg_cuda_contract_refuse(reason, "the sum is longer than 2^30");
     if (group % plan->config.tile_k != 0)
         return kg_cuda_contract_refuse(reason, "scales change while a tile is multiplied");
-    if (plan->config.tile_m > OF_WORD && plan->config.tile_m / 2 >= kg_cuda_scaled_rows(plan))
+    if (plan->config.tile_m > LINES && plan->config.tile_m / 2 >= kg_cuda_scaled_rows(plan))
         return kg_cuda_contract_refuse(reason, "half the tile covers the output");
-    if (plan->config.tile_n > WORD_COLUMNS &&
+    if (plan->config.tile_n > warp_columns(plan) &&
         plan->config.tile_n / 2 >= kg_cuda_scaled_columns(plan))
         return kg_cuda_contract_refuse(reason, "half the tile covers the output");
     if (plan->config.warps > 1 &&
@@ -112,11 +131,12 @@ static const struct {
 // The time of an SM to convert and multiply everything it has, if its warps are never idle.
 static double busy_seconds(const struct kg_cuda_contract_plan *plan, int64_t of_unit, double steps)
 {
-    enum { QUARTERS = 4, OF_LANE = 32 };
+    enum { QUARTERS = 4, OF_LANE = 4 }; // K indices of a lane
     double clock = plan->facts->clock > 0 ? plan->facts->clock : 1e9;
-    int words = plan->config.words, rows = plan->config.tile_m / OF_WORD;
-    double issued = OF_LANE * words * measured.issued + rows * 8 + 4.0 * words * rows;
-    double multiplied = 4.0 * words * rows * measured.by_matrix;
+    int rows = plan->config.tile_m / LINES, columns = lane_columns(plan);
+    double issued = OF_LANE * columns * measured.issued * kg_cuda_scaled_conversion(plan) +
+                    rows * 8 + columns / 2.0 * rows;
+    double multiplied = columns / 2.0 * rows * measured.by_matrix;
     double one = issued > multiplied ? issued : multiplied;
     return (double)of_unit * steps * warps_across(plan) * one / (QUARTERS * clock);
 }
@@ -125,7 +145,7 @@ static double busy_seconds(const struct kg_cuda_contract_plan *plan, int64_t of_
 static bool is_whole(const struct kg_cuda_contract_plan *plan)
 {
     int rows = 1 - kg_cuda_scaled_weights(plan);
-    return kg_cuda_scaled_is_whole(plan, OF_WORD * plan->config.words) && plan->k_major[rows] &&
+    return kg_cuda_scaled_is_whole(plan, plan->config.words) && plan->k_major[rows] &&
            kg_cuda_contract_is_whole(plan, rows);
 }
 
@@ -147,7 +167,8 @@ static double seconds(const struct kg_cuda_contract_plan *plan)
     // What the busiest SM reads, and what the memory delivers to all.
     double bytes = kg_group_bytes(plan->group),
            tiles = (double)kg_ceil_div(kg_cuda_scaled_rows(plan), plan->config.tile_m);
-    double weights = (double)plan->config.tile_n * (double)plan->k / 2 / plan->config.split_k;
+    double weights = (double)plan->config.tile_n * (double)plan->k * kg_cuda_scaled_bits(plan) / 8 /
+                     plan->config.split_k;
     double rows = (double)plan->config.tile_m * (double)plan->k * 2 / plan->config.split_k;
     double unit = (double)of_unit * (weights + rows) / of_sm;
     double memory =
@@ -173,9 +194,10 @@ static void each_config(struct kg_cuda_contract_plan *plan, take_plan *take, voi
     enum { MAX_ROWS = 32, MAX_WORDS = 4, MAX_COLUMNS = 512, MAX_DEPTH = 128, MAX_SPLIT_K = 16 };
     int64_t group = kg_cuda_scaled_operand(plan)->group;
     plan->config.swap = !kg_cuda_scaled_weights(plan);
-    for (int rows = OF_WORD; rows <= MAX_ROWS; rows *= 2)
+    int of_word = LINES * kg_cuda_scaled_of_word(plan);
+    for (int rows = LINES; rows <= MAX_ROWS; rows *= 2)
         for (int words = 1; words <= MAX_WORDS; words *= 2)
-            for (int columns = WORD_COLUMNS * words; columns <= MAX_COLUMNS; columns *= 2)
+            for (int columns = of_word * words; columns <= MAX_COLUMNS; columns *= 2)
                 for (int depth = STEP; depth <= MAX_DEPTH; depth += STEP)
                     for (int warps = 1; warps <= MAX_WARPS; warps *= 2)
                         for (int splits = 1; splits <= MAX_SPLIT_K; splits *= 2) {
@@ -280,7 +302,7 @@ static const struct kg_cuda_contract_form form = {
     .parameters =
         {
             {"tile_m", KG_CONTRACT_CHOICES(tile_m, 8, 16, 32)},
-            {"tile_n", KG_CONTRACT_CHOICES(tile_n, 128, 64, 256, 512)},
+            {"tile_n", KG_CONTRACT_CHOICES(tile_n, 128, 32, 64, 256, 512)},
             {"tile_k", KG_CONTRACT_CHOICES(tile_k, 64, 32, 16, 128, 48, 80, 96, 112)},
             {"words", KG_CONTRACT_CHOICES(words, 2, 1, 4)},
             {"warps", KG_CONTRACT_CHOICES(warps, 4, 1, 2, 8, 16)},
@@ -289,8 +311,9 @@ static const struct kg_cuda_contract_form form = {
             {KG_CONTRACT_MAXNREG},
         },
     .skeletons = {"cuda/lanes.cuh", "cuda/tensor.cuh", "cuda/contract_mma_tile.cuh",
-                  "cuda/contract_row8.cuh", "cuda/scaled_number.cuh", "cuda/contract_scaled.cuh"},
-    .takes = kg_cuda_scaled_takes,
+                  "cuda/contract_row8.cuh", "cuda/scaled_number.cuh", "cuda/scaled_bytes.cuh",
+                  "cuda/contract_scaled.cuh"},
+    .takes = takes,
     .guess = guess,
     .valid = valid,
     .list = list,
@@ -302,4 +325,4 @@ static const struct kg_cuda_contract_form form = {
 };
 
 KG_CONTRACT_FAMILY(kg_cuda_contract_scaled, form, "contract/scaled",
-                   "products of few rows with weights of 4 bits, converted in registers", true);
+                   "products of few rows with quantised weights, converted in registers", true);

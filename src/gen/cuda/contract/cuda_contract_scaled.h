@@ -13,20 +13,30 @@ int kg_cuda_scaled_weights(const struct kg_cuda_contract_plan *plan);
 const struct kg_scaled_operand *kg_cuda_scaled_operand(const struct kg_cuda_contract_plan *plan);
 // Of the other operand, and of the products.
 enum kg_dtype kg_cuda_scaled_dtype(const struct kg_cuda_contract_plan *plan);
+// Whether elements that are adjacent along K are adjacent in memory: the weights are lines, [N, K].
+bool kg_cuda_scaled_is_lines(const struct kg_cuda_contract_plan *plan);
+// Bits of an element of the weights, and how many a 32-bit word has.
+int kg_cuda_scaled_bits(const struct kg_cuda_contract_plan *plan);
+int kg_cuda_scaled_of_word(const struct kg_cuda_contract_plan *plan);
+// Instructions that make 16-bit numbers of them, as a multiple of those for 4-bit integers in f16.
+double kg_cuda_scaled_conversion(const struct kg_cuda_contract_plan *plan);
 // Of the output, where weights are its columns.
 int64_t kg_cuda_scaled_rows(const struct kg_cuda_contract_plan *plan);
 int64_t kg_cuda_scaled_columns(const struct kg_cuda_contract_plan *plan);
 
 // Whether the operands are such; if not, says why.
 bool kg_cuda_scaled_takes(const struct kg_cuda_contract_plan *plan, struct kg_text *reason);
-// Whether weights can be read in aligned vectors of so many columns, scales and zero points in
-// vectors of eight, as far as strides and sizes tell.
-bool kg_cuda_scaled_is_whole(const struct kg_cuda_contract_plan *plan, int vector);
+// Whether weights can be read in aligned vectors of so many words, scales in vectors of as many as
+// a word has columns, and zero points in words, as far as strides and sizes tell.
+bool kg_cuda_scaled_is_whole(const struct kg_cuda_contract_plan *plan, int words);
 
-// The scales, and the zero points, if they are an array with a line for each run of K steps; else
-// NULL. Scales are then 16-bit floats, zero points 4-bit integers.
+// The scales, the zero points, and the offsets, if they are an array with a line for each run of K
+// steps; else NULL. Scales and offsets are then 16-bit floats, zero points integers of 4 or 8 bits.
 const struct kg_access *kg_cuda_scaled_scales_of_runs(const struct kg_cuda_contract_plan *plan);
 const struct kg_access *kg_cuda_scaled_zeros_of_runs(const struct kg_cuda_contract_plan *plan);
+const struct kg_access *kg_cuda_scaled_offsets_of_runs(const struct kg_cuda_contract_plan *plan);
+// Bits of such a zero point.
+int kg_cuda_scaled_zero_bits(const struct kg_cuda_contract_plan *plan);
 // Maps such an array in boxes of so many columns and runs. Returns false if TMA cannot load them.
 bool kg_cuda_scaled_map_runs(const struct kg_cuda_contract_plan *plan,
                              const struct kg_access *access, int columns, int64_t runs,
@@ -36,7 +46,7 @@ bool kg_cuda_scaled_map_runs(const struct kg_cuda_contract_plan *plan,
 
 // Writes the struct ENTRY_weights, see kernels/cuda/contract_scaled.cuh.
 void kg_cuda_scaled_emit_weights(struct kg_code *code, const struct kg_cuda_contract_plan *plan);
-// The type that makes numbers of integers: kernels/cuda/scaled_number.cuh.
+// The type that makes numbers of weights: kernels/cuda/scaled_number.cuh and scaled_bytes.cuh.
 void kg_cuda_scaled_number(struct kg_text *text, const struct kg_cuda_contract_plan *plan);
 // Inside a function with the kernel's arguments: declares `job` and `weights`.
 void kg_cuda_scaled_declare(struct kg_code *code, const struct kg_cuda_contract_plan *plan);

@@ -7,7 +7,7 @@
 #include "gen/cuda/cuda_frame.h"
 #include "gen/shared/axes.h"
 
-enum { STEP = 16, OF_WORD = 8 };
+enum { STEP = 16, WORD = 32 };
 
 int kg_cuda_scaled_weights(const struct kg_cuda_contract_plan *plan)
 {
@@ -34,9 +34,43 @@ int64_t kg_cuda_scaled_columns(const struct kg_cuda_contract_plan *plan)
     return kg_cuda_scaled_weights(plan) ? plan->n : plan->m;
 }
 
-static bool is_signed(const struct kg_cuda_contract_plan *plan)
+static enum kg_dtype dtype_of(const struct kg_cuda_contract_plan *plan)
 {
-    return kg_emit_tensor_dtype(kg_cuda_scaled_operand(plan)->element->tensor) == KG_I4;
+    return kg_emit_tensor_dtype(kg_cuda_scaled_operand(plan)->element->tensor);
+}
+
+bool kg_cuda_scaled_is_lines(const struct kg_cuda_contract_plan *plan)
+{
+    const struct kg_access *element = kg_cuda_scaled_operand(plan)->element;
+    int last = element->tensor->rank - 1;
+    return last >= 0 &&
+           kg_expr_uses(element->map[last].subscript, plan->contract.axes[KG_CONTRACT_K][0], true);
+}
+
+int kg_cuda_scaled_bits(const struct kg_cuda_contract_plan *plan)
+{
+    return kg_dtypes[dtype_of(plan)].bits;
+}
+
+int kg_cuda_scaled_of_word(const struct kg_cuda_contract_plan *plan)
+{
+    return WORD / kg_cuda_scaled_bits(plan);
+}
+
+static bool is_signed(enum kg_dtype dtype)
+{
+    return dtype == KG_I4 || dtype == KG_I8;
+}
+
+static bool is_float(const struct kg_cuda_contract_plan *plan)
+{
+    return kg_dtype_is_narrow_float(dtype_of(plan));
+}
+
+// What is as far from the least as from the greatest integer that weights can be, or next to it.
+static int middle_of(const struct kg_cuda_contract_plan *plan)
+{
+    return is_signed(dtype_of(plan)) ? 0 : 1 << (kg_cuda_scaled_bits(plan) - 1);
 }
 
 // The read of an array, if the expression is one whose last subscript is the last axis of the
@@ -77,25 +111,51 @@ static const struct kg_access *adjacent_zeros(const struct kg_cuda_contract_plan
     if (scaled->zero_count != 1 || scaled->zeros[0].adds)
         return NULL;
     const struct kg_access *access = adjacent_read(plan, scaled->zeros[0].expr);
-    return access && kg_dtype_is_packed(kg_emit_tensor_dtype(access->tensor)) ? access : NULL;
+    enum kg_dtype dtype = access ? kg_emit_tensor_dtype(access->tensor) : KG_F32;
+    return dtype == KG_U4 || dtype == KG_I4 || dtype == KG_U8 || dtype == KG_I8 ? access : NULL;
+}
+
+int kg_cuda_scaled_zero_bits(const struct kg_cuda_contract_plan *plan)
+{
+    const struct kg_access *zeros = adjacent_zeros(plan);
+    return zeros ? kg_dtypes[kg_emit_tensor_dtype(zeros->tensor)].bits : 4;
+}
+
+// Offsets, if they are an array, times the scale or not.
+static const struct kg_access *adjacent_offsets(const struct kg_cuda_contract_plan *plan)
+{
+    const struct kg_scaled_operand *scaled = kg_cuda_scaled_operand(plan);
+    if (!scaled->offset || !adjacent_scales(plan))
+        return NULL;
+    const struct kg_access *access = adjacent_read(plan, scaled->offset);
+    return access && kg_dtype_is_half(kg_emit_tensor_dtype(access->tensor)) ? access : NULL;
 }
 
 // ---- Validity ----
 
+// How far from 0 or, with 8 bits, from the middle zero points may be, so that they and all
+// differences to them are exact in the type of the products.
+static int most_zero(const struct kg_cuda_contract_plan *plan)
+{
+    enum { F16_OF_4 = 1008, F16_OF_8 = 896, BF16_OF_4 = 112, BF16_OF_8 = 128 };
+    bool has_bytes = kg_cuda_scaled_bits(plan) == 8;
+    if (kg_cuda_scaled_dtype(plan) == KG_F16)
+        return has_bytes ? F16_OF_8 : F16_OF_4;
+    return has_bytes ? BF16_OF_8 : BF16_OF_4;
+}
+
 static bool takes_weights(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)
 {
-    enum { EXACT_F16 = 1024, EXACT_BF16 = 128, FLIP = 8 };
     const struct kg_scaled_operand *scaled = kg_cuda_scaled_operand(plan);
-    int64_t limit = (kg_cuda_scaled_dtype(plan) == KG_F16 ? EXACT_F16 : EXACT_BF16) - 2 * FLIP;
+    int64_t from = kg_cuda_scaled_bits(plan) == 8 ? middle_of(plan) : 0, limit = most_zero(plan);
     if (scaled->group > INT32_MAX / 2)
         return kg_cuda_contract_refuse(reason, "groups of more than 2^30 steps of the sum");
     if (scaled->group % STEP != 0)
         return kg_cuda_contract_refuse(reason,
                                        "scales and zero points change within 16 steps of the sum");
-    if (scaled->least_zero < -limit || scaled->greatest_zero > limit)
+    if (scaled->least_zero < from - limit || scaled->greatest_zero > from + limit)
         return kg_cuda_contract_refuse(reason, "zero points are too large for 16-bit operands");
-    return !plan->k_major[kg_cuda_scaled_weights(plan)] ||
-           kg_cuda_contract_refuse(reason, "weights that are adjacent along the sum");
+    return true;
 }
 
 bool kg_cuda_scaled_takes(const struct kg_cuda_contract_plan *plan, struct kg_text *reason)
@@ -105,15 +165,18 @@ bool kg_cuda_scaled_takes(const struct kg_cuda_contract_plan *plan, struct kg_te
     if (!plan->scaled[weights].element || !plan->plain[1 - weights] ||
         !kg_dtype_is_half(kg_cuda_scaled_dtype(plan)))
         return kg_cuda_contract_refuse(
-            reason, "one operand has to be an array of f16 or bf16, the other one of 4-bit "
-                    "integers, less an integer and times scales");
+            reason, "one operand has to be an array of f16 or bf16, the other one of integers of "
+                    "4 or 8 bits, less an integer and times scales, or of 8-bit floats");
     if (!sm || sm->sm < 80 || sm->matrix[KG_MATRIX_16] == 0)
         return kg_cuda_contract_refuse(reason, "this form needs tensor cores of sm_80 or newer");
+    if (dtype_of(plan) == KG_F8E4M3 && sm->sm < 89)
+        return kg_cuda_contract_refuse(reason, "before sm_89, no instruction converts f8e4m3");
     return takes_weights(plan, reason);
 }
 
-bool kg_cuda_scaled_is_whole(const struct kg_cuda_contract_plan *plan, int vector)
+bool kg_cuda_scaled_is_whole(const struct kg_cuda_contract_plan *plan, int words)
 {
+    int of_word = kg_cuda_scaled_of_word(plan), vector = of_word * words;
     const struct kg_contract *contract = &plan->contract;
     const struct kg_problem *problem = plan->group->problem;
     const struct kg_access *weights =
@@ -124,8 +187,9 @@ bool kg_cuda_scaled_is_whole(const struct kg_cuda_contract_plan *plan, int vecto
         contract->nest->extent[contract->axes[role][contract->axis_count[role] - 1]] % vector != 0)
         return false;
     return kg_cuda_is_whole(problem, weights->tensor, ~0u, vector) &&
-           (!scales || kg_cuda_is_whole(problem, scales->tensor, ~0u, OF_WORD)) &&
-           (!zeros || kg_cuda_is_whole(problem, zeros->tensor, ~0u, OF_WORD));
+           (!scales || kg_cuda_is_whole(problem, scales->tensor, ~0u, of_word)) &&
+           (!zeros ||
+            kg_cuda_is_whole(problem, zeros->tensor, ~0u, WORD / kg_cuda_scaled_zero_bits(plan)));
 }
 
 // ---- Arrays with a line for each run ----
@@ -161,6 +225,12 @@ const struct kg_access *kg_cuda_scaled_scales_of_runs(const struct kg_cuda_contr
 {
     const struct kg_access *scales = adjacent_scales(plan);
     return find_run_dimension(plan, scales) >= 0 ? scales : NULL;
+}
+
+const struct kg_access *kg_cuda_scaled_offsets_of_runs(const struct kg_cuda_contract_plan *plan)
+{
+    const struct kg_access *offsets = adjacent_offsets(plan);
+    return find_run_dimension(plan, offsets) >= 0 ? offsets : NULL;
 }
 
 const struct kg_access *kg_cuda_scaled_zeros_of_runs(const struct kg_cuda_contract_plan *plan)
@@ -234,6 +304,52 @@ static void emit_scale(struct kg_contract_writer *writer)
     close_method(writer);
 }
 
+// " * (scale)", of those outside of the sum with the offset.
+static void print_outer_scales(struct kg_contract_writer *writer)
+{
+    const struct kg_scaled_operand *scaled = kg_cuda_scaled_operand(writer->plan);
+    struct kg_text *text = writer->code->text;
+    for (int i = 0; i < scaled->scale_count; i++) {
+        if (!scaled->outside[i])
+            continue;
+        kg_text_add(text, scaled->scales[i].divides ? " / (" : " * (");
+        kg_emit_value(text, writer->plan->contract.nest, scaled->scales[i].expr, KG_TYPE_F32,
+                      &writer->names);
+        kg_text_add(text, ")");
+    }
+}
+
+static void emit_offset(struct kg_contract_writer *writer)
+{
+    const struct kg_scaled_operand *scaled = kg_cuda_scaled_operand(writer->plan);
+    struct kg_text *text = writer->code->text;
+    open_method(writer, "float offset");
+    if (scaled->offset) {
+        kg_text_add(text, scaled->offset_subtracts ? "-(" : "(");
+        kg_emit_value(text, writer->plan->contract.nest, scaled->offset, KG_TYPE_F32,
+                      &writer->names);
+        kg_text_add(text, ")");
+        print_outer_scales(writer);
+    } else {
+        kg_text_add(text, "0");
+    }
+    close_method(writer);
+}
+
+// As offset, of an element of the array of offsets.
+static void emit_widen_offset(struct kg_contract_writer *writer, const struct kg_access *offsets)
+{
+    const struct kg_scaled_operand *scaled = kg_cuda_scaled_operand(writer->plan);
+    enum kg_dtype dtype = kg_emit_tensor_dtype(offsets->tensor);
+    struct kg_code *code = writer->code;
+    kg_code_open(code,
+                 "KG_METHOD float widen_offset(%s element, [[maybe_unused]] float scale) const",
+                 kg_emit_storage(dtype));
+    kg_code_line(code, "return %skg_unpack_%s(element)%s;", scaled->offset_subtracts ? "-" : "",
+                 kg_dtypes[dtype].name, scaled->outside[0] ? " * scale" : "");
+    kg_code_close(code);
+}
+
 static void emit_zero(struct kg_contract_writer *writer)
 {
     const struct kg_contract *contract = &writer->plan->contract;
@@ -267,20 +383,27 @@ static void emit_array(struct kg_contract_writer *writer, const struct kg_access
     close_method(writer);
 }
 
-// Whether all zero points are the same, and one that weights can have.
+// Whether all zero points are the same, and one that takes the place of weights whose scale is 0.
 static bool has_one_zero(const struct kg_cuda_contract_plan *plan)
 {
     const struct kg_scaled_operand *scaled = kg_cuda_scaled_operand(plan);
-    int least = is_signed(plan) ? -8 : 0;
-    return scaled->least_zero == scaled->greatest_zero && scaled->least_zero >= least &&
-           scaled->least_zero <= least + 15;
+    int64_t zero = scaled->least_zero;
+    if (zero != scaled->greatest_zero || is_float(plan))
+        return is_float(plan);
+    if (kg_cuda_scaled_is_lines(plan) && scaled->group > 0 && zero != 0)
+        return false; // there, weights whose scale is 0 become integers of 0
+    if (kg_cuda_scaled_bits(plan) == 8)
+        return zero == middle_of(plan);
+    return zero >= middle_of(plan) - 8 && zero < middle_of(plan) + 8;
 }
 
 void kg_cuda_scaled_emit_weights(struct kg_code *code, const struct kg_cuda_contract_plan *plan)
 {
     struct kg_contract_writer writer = kg_contract_writer_make(plan, code);
     const struct kg_access *scales = adjacent_scales(plan), *zeros = adjacent_zeros(plan);
-    bool flips = zeros && kg_emit_tensor_dtype(zeros->tensor) == KG_I4;
+    const struct kg_access *offsets = adjacent_offsets(plan);
+    int zero_bits = kg_cuda_scaled_zero_bits(plan);
+    bool flips = zeros && is_signed(kg_emit_tensor_dtype(zeros->tensor));
     kg_code_line(code, "struct %s_weights {", plan->entry);
     code->depth++;
     kg_code_line(code,
@@ -288,7 +411,11 @@ void kg_cuda_scaled_emit_weights(struct kg_code *code, const struct kg_cuda_cont
                  "ONE_ZERO = %d };",
                  scales != NULL, zeros != NULL,
                  scales && kg_emit_tensor_dtype(scales->tensor) == KG_F16, has_one_zero(plan));
-    kg_code_line(code, "enum : uint32_t { ZERO_FLIP = %d, ZERO = %d };", flips ? 8 : 0,
+    kg_code_line(code, "enum : bool { HAS_OFFSET = %d, ADJACENT_OFFSETS = %d };",
+                 kg_cuda_scaled_operand(plan)->offset != NULL, offsets != NULL);
+    kg_code_line(code, "enum : int { ZERO_BITS = %d };", zero_bits);
+    kg_code_line(code, "enum : uint32_t { ZERO_FLIP = %d, ZERO = %d };",
+                 flips ? 1 << (zero_bits - 1) : 0,
                  has_one_zero(plan) ? (int)kg_cuda_scaled_operand(plan)->least_zero & 15 : 0);
     kg_code_line(code, "%s_given given;", plan->entry);
     emit_array(&writer, kg_cuda_scaled_operand(plan)->element, "data", "int64_t place");
@@ -301,8 +428,13 @@ void kg_cuda_scaled_emit_weights(struct kg_code *code, const struct kg_cuda_cont
         kg_code_line(code, "return kg_unpack_%s(element);", kg_dtypes[dtype].name);
         kg_code_close(code);
     }
+    if (offsets) {
+        emit_array(&writer, offsets, "offsets", "int64_t offset_place");
+        emit_widen_offset(&writer, offsets);
+    }
     emit_scale(&writer);
     emit_zero(&writer);
+    emit_offset(&writer);
     code->depth--;
     kg_code_line(code, "};\n");
 }
@@ -311,14 +443,46 @@ static bool has_small_zeros(const struct kg_cuda_contract_plan *plan)
 {
     enum { SMALL = 64, FLIP = 8 };
     const struct kg_scaled_operand *scaled = kg_cuda_scaled_operand(plan);
-    int flip = is_signed(plan) ? FLIP : 0;
+    int flip = is_signed(dtype_of(plan)) ? FLIP : 0;
     return scaled->least_zero + flip >= 0 && scaled->greatest_zero + flip < SMALL;
+}
+
+// What makes 16-bit numbers of weights of a dtype.
+static const struct number {
+    enum kg_dtype dtype;
+    const char *name; // of a type for f16, with _f16 behind it, or bf16
+    const char *flag; // its first argument: signed, or a float with the exponent of f16
+    double f16, bf16; // instructions, as a multiple of those of 4-bit integers in f16
+} numbers[] = {
+    {KG_U4, "kg_scaled", "false", 1, 1.1},       {KG_I4, "kg_scaled", "true", 1, 1.1},
+    {KG_U8, "kg_bytes", "false", 1, 1.5},        {KG_I8, "kg_bytes", "true", 1.1, 1.5},
+    {KG_F8E4M3, "kg_floats", "false", 0.8, 1.7}, {KG_F8E5M2, "kg_floats", "true", 0.6, 1.6},
+};
+
+static const struct number *number_of(const struct kg_cuda_contract_plan *plan)
+{
+    const struct number *number = numbers;
+    while (number->dtype != dtype_of(plan))
+        number++;
+    return number;
+}
+
+double kg_cuda_scaled_conversion(const struct kg_cuda_contract_plan *plan)
+{
+    const struct number *number = number_of(plan);
+    return kg_cuda_scaled_dtype(plan) == KG_F16 ? number->f16 : number->bf16;
 }
 
 void kg_cuda_scaled_number(struct kg_text *text, const struct kg_cuda_contract_plan *plan)
 {
-    kg_text_format(text, "kg_scaled_%s<%s, %s>", kg_dtypes[kg_cuda_scaled_dtype(plan)].name,
-                   is_signed(plan) ? "true" : "false", has_small_zeros(plan) ? "true" : "false");
+    const struct number *number = number_of(plan);
+    bool has_bytes = kg_cuda_scaled_bits(plan) == 8;
+    kg_text_format(text, "%s_%s<%s", number->name, kg_dtypes[kg_cuda_scaled_dtype(plan)].name,
+                   number->flag);
+    if (!is_float(plan))
+        kg_text_format(text, ", %s",
+                       (has_bytes ? has_one_zero(plan) : has_small_zeros(plan)) ? "true" : "false");
+    kg_text_add(text, ">");
 }
 
 void kg_cuda_scaled_declare(struct kg_code *code, const struct kg_cuda_contract_plan *plan)

@@ -1,0 +1,226 @@
+// How products of contract/scaled_wgmma are launched: packed weights, tensor maps and grids.
+
+#include "gen/cuda/contract/cuda_contract_tall.h"
+#include "gen/cuda/contract/cuda_contract_wgmma.h"
+
+#include "gen/cuda/cuda_frame.h"
+#include "gen/shared/bound.h"
+
+#include <string.h>
+
+enum { FOUR = 4 };   // adjacent columns that a lane has
+enum { LINE = 128 }; // bytes of a line of a box of weights
+enum { PACK_BLOCKS = 2048, ANY_LANES = 8, MAX_BLOCKS = 1 << 30 };
+
+// ---- Packed weights ----
+
+static int64_t packed_pitch(const struct kg_cuda_contract_plan *plan, int bits)
+{
+    return kg_ceil_div(kg_cuda_scaled_columns(plan), KG_TALL_COLUMNS) * KG_TALL_COLUMNS * bits / 8;
+}
+
+static int64_t zero_lines(const struct kg_cuda_contract_plan *plan)
+{
+    return kg_cuda_tall_stages_zeros(plan)
+               ? kg_ceil_div(plan->k, kg_cuda_scaled_operand(plan)->group)
+               : 0;
+}
+
+// Lines of packed weights, and the bytes from one to the next.
+static int64_t packed_lines(const struct kg_cuda_contract_plan *plan)
+{
+    return kg_cuda_scaled_is_lines(plan) ? kg_ceil_div(kg_cuda_scaled_columns(plan), FOUR) * FOUR
+                                         : plan->k;
+}
+
+static int64_t packed_line(const struct kg_cuda_contract_plan *plan)
+{
+    enum { WHOLE = 32 };
+    int bits = kg_cuda_scaled_bits(plan);
+    return kg_cuda_scaled_is_lines(plan) ? kg_ceil_div(plan->k, WHOLE) * WHOLE * bits / 8
+                                         : packed_pitch(plan, bits);
+}
+
+static int64_t packed_weight_bytes(const struct kg_cuda_contract_plan *plan)
+{
+    return plan->batches * packed_lines(plan) * packed_line(plan);
+}
+
+int64_t kg_cuda_tall_packed_bytes(const struct kg_cuda_contract_plan *plan)
+{
+    return packed_weight_bytes(plan) +
+           plan->batches * zero_lines(plan) * packed_pitch(plan, kg_cuda_scaled_zero_bits(plan));
+}
+
+// ---- Launches ----
+
+enum { UNIT_BYTES = 2 }; // of an element of a map
+
+// Maps lines of packed elements of `bits` in scratch, in boxes of `width` bytes.
+static void map_packed(const struct kg_cuda_contract_plan *plan, int64_t offset, int64_t lines,
+                       int bits, int width, int height, struct kg_map *map)
+{
+    int64_t pitch = packed_pitch(plan, bits);
+    *map = (struct kg_map){
+        .tensor = KG_MAP_SCRATCH,
+        .offset = (size_t)offset,
+        .element = UNIT_BYTES,
+        .rank = 3,
+        .shape = {pitch / UNIT_BYTES, lines, plan->batches},
+        .stride = {UNIT_BYTES, pitch, pitch * lines},
+        .box = {width / UNIT_BYTES, height, 1},
+    };
+}
+
+// Bytes of a line of a stage along K, which is the swizzle, too.
+static int line_bytes(const struct kg_cuda_contract_plan *plan)
+{
+    return KG_TALL_DEPTH * kg_cuda_scaled_bits(plan) / 8;
+}
+
+// Maps packed lines along K: four times every fourth column, as lanes have them.
+static void map_packed_lines(const struct kg_cuda_contract_plan *plan, int64_t offset,
+                             struct kg_map *map)
+{
+    int64_t pitch = packed_line(plan), lines = packed_lines(plan);
+    *map = (struct kg_map){
+        .tensor = KG_MAP_SCRATCH,
+        .offset = (size_t)offset,
+        .element = UNIT_BYTES,
+        .rank = 4,
+        .shape = {kg_ceil_div(plan->k * kg_cuda_scaled_bits(plan), 8 * UNIT_BYTES), lines / FOUR,
+                  FOUR, plan->batches},
+        .stride = {UNIT_BYTES, pitch * FOUR, pitch, pitch * lines},
+        .box = {line_bytes(plan) / UNIT_BYTES, KG_TALL_COLUMNS / FOUR, FOUR, 1},
+        .swizzle = line_bytes(plan),
+    };
+}
+
+// The same of weights in place. Returns false if TMA cannot load them like that.
+static bool map_lines(const struct kg_cuda_contract_plan *plan, struct kg_map *map)
+{
+    enum kg_contract_role role = kg_cuda_scaled_weights(plan) ? KG_CONTRACT_N : KG_CONTRACT_M;
+    const struct kg_access *element = kg_cuda_scaled_operand(plan)->element;
+    int64_t columns = kg_cuda_scaled_columns(plan);
+    struct kg_map flat;
+    if (columns % FOUR != 0 || plan->k * kg_cuda_scaled_bits(plan) % (8 * UNIT_BYTES) != 0 ||
+        !kg_cuda_wgmma_map_lines(plan, element, element->tensor, KG_CONTRACT_K, role,
+                                 line_bytes(plan) / UNIT_BYTES, KG_TALL_COLUMNS / FOUR, &flat))
+        return false;
+    *map = flat;
+    map->rank = 4;
+    map->shape[1] = columns / FOUR;
+    map->shape[2] = FOUR;
+    map->shape[3] = flat.shape[2];
+    map->stride[1] = FOUR * flat.stride[1];
+    map->stride[2] = flat.stride[1];
+    map->stride[3] = flat.stride[2];
+    map->box[2] = FOUR;
+    map->box[3] = 1;
+    return true;
+}
+
+// Maps weights and zero points in place. Returns false if TMA cannot load them like that.
+static bool map_in_place(const struct kg_cuda_contract_plan *plan, struct kg_map *maps)
+{
+    enum { ACCESS = 16 };
+    enum kg_contract_role role = kg_cuda_scaled_weights(plan) ? KG_CONTRACT_N : KG_CONTRACT_M;
+    const struct kg_access *element = kg_cuda_scaled_operand(plan)->element;
+    bool fits =
+        kg_cuda_scaled_is_lines(plan)
+            ? map_lines(plan, &maps[KG_TALL_MAP_WEIGHTS])
+            : kg_cuda_scaled_columns(plan) * kg_cuda_scaled_bits(plan) % (8 * ACCESS) == 0 &&
+                  kg_cuda_wgmma_map_lines(plan, element, element->tensor, role, KG_CONTRACT_K,
+                                          LINE / UNIT_BYTES, KG_TALL_DEPTH,
+                                          &maps[KG_TALL_MAP_WEIGHTS]);
+    return fits &&
+           (!kg_cuda_tall_stages_zeros(plan) ||
+            kg_cuda_scaled_map_runs(plan, kg_cuda_scaled_zeros_of_runs(plan), KG_TALL_COLUMNS,
+                                    kg_cuda_tall_groups_of_stage(plan), &maps[KG_TALL_MAP_ZEROS]));
+}
+
+bool kg_cuda_tall_make_maps(const struct kg_cuda_contract_plan *plan, struct kg_map *maps,
+                            bool *packs)
+{
+    enum { ATOM = 64 };
+    int rows = 1 - kg_cuda_scaled_weights(plan);
+    int last = (int)(kg_cuda_scaled_rows(plan) % plan->config.tile_m);
+    memset(maps, 0, KG_TALL_MAPS * sizeof *maps);
+    if (!kg_cuda_wgmma_map_lines(plan, plan->plain[rows], plan->plain[rows]->tensor, KG_CONTRACT_K,
+                                 rows ? KG_CONTRACT_N : KG_CONTRACT_M, ATOM, plan->config.tile_m,
+                                 &maps[KG_TALL_MAP_ROWS]))
+        return false;
+    maps[KG_TALL_MAP_LAST] = maps[KG_TALL_MAP_ROWS];
+    if (last > 0)
+        maps[KG_TALL_MAP_LAST].box[1] = last;
+    if (kg_cuda_tall_stages_scales(plan) &&
+        !kg_cuda_scaled_map_runs(plan, kg_cuda_scaled_scales_of_runs(plan), KG_TALL_COLUMNS,
+                                 kg_cuda_tall_groups_of_stage(plan), &maps[KG_TALL_MAP_SCALES]))
+        return false;
+    if (kg_cuda_tall_stages_offsets(plan) &&
+        !kg_cuda_scaled_map_runs(plan, kg_cuda_scaled_offsets_of_runs(plan), KG_TALL_COLUMNS,
+                                 kg_cuda_tall_groups_of_stage(plan), &maps[KG_TALL_MAP_OFFSETS]))
+        return false;
+    *packs = false;
+    if (map_in_place(plan, maps))
+        return true;
+    maps[KG_TALL_MAP_WEIGHTS] = maps[KG_TALL_MAP_ZEROS] = (struct kg_map){0};
+    *packs = !kg_cuda_scaled_is_whole(plan, 1); // else their words are copied
+    if (*packs) {
+        int64_t offset = kg_cuda_tall_partial_bytes(plan);
+        int zero_bits = kg_cuda_scaled_zero_bits(plan);
+        map_packed(plan, offset, plan->k, kg_cuda_scaled_bits(plan), LINE, KG_TALL_DEPTH,
+                   &maps[KG_TALL_MAP_WEIGHTS]);
+        maps[KG_TALL_MAP_WEIGHTS].swizzle = LINE;
+        if (kg_cuda_scaled_is_lines(plan))
+            map_packed_lines(plan, offset, &maps[KG_TALL_MAP_WEIGHTS]);
+        if (kg_cuda_tall_stages_zeros(plan))
+            map_packed(plan, offset + packed_weight_bytes(plan), zero_lines(plan), zero_bits,
+                       KG_TALL_COLUMNS * zero_bits / 8, (int)kg_cuda_tall_groups_of_stage(plan),
+                       &maps[KG_TALL_MAP_ZEROS]);
+    }
+    return true;
+}
+
+static struct kg_grid any_grid(const struct kg_cuda_contract_plan *plan)
+{
+    enum { GAP = 8, SUM = 4 };
+    int columns = ANY_LANES * kg_cuda_scaled_of_word(plan);
+    int64_t blocks = plan->batches * kg_ceil_div(kg_cuda_scaled_rows(plan), KG_TALL_ANY_ROWS) *
+                     kg_ceil_div(kg_cuda_scaled_columns(plan), columns);
+    return (struct kg_grid){.blocks = {blocks < MAX_BLOCKS ? blocks : MAX_BLOCKS, 1, 1},
+                            .threads = {KG_TALL_ANY_WARPS * 32, 1, 1},
+                            .shared = KG_TALL_ANY_WARPS * KG_TALL_ANY_ROWS * (columns + GAP) * SUM};
+}
+
+void kg_cuda_tall_grids(const struct kg_cuda_contract_plan *plan, struct kg_grids *grids)
+{
+    const struct kg_grid none = {.blocks = {0, 1, 1}, .threads = {1, 1, 1}};
+    bool packs = false;
+    *grids = (struct kg_grids){.count = KG_TALL_FUNCTIONS,
+                               .alignment = KG_WGMMA_ACCESS,
+                               .map_count = kg_cuda_tall_maps(plan)};
+    for (int i = 0; i < KG_TALL_FUNCTIONS; i++)
+        grids->grids[i] = grids->unaligned[i] = none;
+    if (plan->batches * plan->m * plan->n == 0)
+        return;
+    grids->unaligned[KG_TALL_ANY] = any_grid(plan);
+    if (plan->k == 0 || !kg_cuda_tall_sizes_fit(plan) ||
+        !kg_cuda_tall_make_maps(plan, grids->maps, &packs)) {
+        memset(grids->maps, 0, sizeof grids->maps);
+        grids->grids[KG_TALL_ANY] = grids->unaligned[KG_TALL_ANY];
+    } else {
+        grids->grids[KG_TALL_MULTIPLY] =
+            (struct kg_grid){.blocks = {kg_cuda_tall_blocks(plan), 1, 1},
+                             .threads = {kg_cuda_tall_threads(plan), 1, 1},
+                             .shared = (int)kg_cuda_tall_shared_bytes(plan)};
+        grids->scratch = (size_t)(kg_cuda_tall_partial_bytes(plan) +
+                                  (packs ? kg_cuda_tall_packed_bytes(plan) : 0));
+        int64_t lines = plan->batches * (packed_lines(plan) + zero_lines(plan));
+        if (packs)
+            grids->grids[KG_TALL_PACK] =
+                (struct kg_grid){.blocks = {lines < PACK_BLOCKS ? lines : PACK_BLOCKS, 1, 1},
+                                 .threads = {KG_TALL_PACK_THREADS, 1, 1}};
+    }
+    kg_cuda_start_early(plan->group, plan->facts, grids);
+}

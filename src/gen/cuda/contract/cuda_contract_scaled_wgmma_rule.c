@@ -1,0 +1,200 @@
+// The time that is expected of products of contract/scaled_wgmma, and the config by rule.
+
+#include "gen/cuda/contract/cuda_contract_tall.h"
+
+#include "gen/shared/bound.h"
+
+// Rows of a tile, at most. With 144, registers still last, but large products take 5 to 10 %
+// longer.
+enum { MAX_ROWS = 128 };
+
+static int64_t least_of(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+// ---- Expected time ----
+
+// Fitted to 578 configs of 44 problems on an H100 with cold caches, 2026-11-25: 6 % root mean
+// square error. Seconds for 128 K indices of a tile, and what comes beside.
+static const struct {
+    double launch;       // fixed, from the launch to the end
+    double bandwidth;    // share of the device's that is reached
+    double stage, row;   // of a unit: fixed, and of a row, without runs
+    double run, run_row; // added for each run
+    double offset_row;   // added for a row of each run, where there are offsets; not fitted
+    double least;        // of a unit: a warp's conversion of its weights
+    double scattered;    // factor where stream-K's blocks read from all places at once
+    double least_scattered;
+    double piece, partial; // of partial tiles: fixed, and bytes a second
+    double overlap;        // share of the shorter of work and memory that adds to the longer
+    double pack, packed;   // of packing: fixed, and share of the bandwidth
+    double words, copying; // factors of memory and of work where words of weights are copied
+    double clock;          // at which this was measured
+} measured = {4.0e-6,  0.59,   0.40e-6, 6.9e-9, 0.091e-6, 0.92e-9, 2.5e-9, 0.56e-6, 1.04,
+              0.66e-6, 4.3e-6, 78e9,    0.03,   3e-6,     0.6,     1.3,    1.14,    1.98e9};
+
+enum { UNIT = 128 }; // K indices
+
+// An SM's time for 128 K indices of a tile, from shared memory.
+static double unit_seconds(const struct kg_cuda_contract_plan *plan)
+{
+    enum { SHORT = 16, MEDIUM = 32 };
+    int64_t group = kg_cuda_scaled_operand(plan)->group;
+    double rows = plan->config.tile_m;
+    int run = group % UNIT == 0            ? UNIT
+              : group % KG_TALL_DEPTH == 0 ? KG_TALL_DEPTH
+              : group % MEDIUM == 0        ? MEDIUM
+                                           : SHORT;
+    double runs = group > 0 ? (double)UNIT / run : 0;
+    double seconds = measured.stage + rows * measured.row;
+    double least = measured.least * kg_cuda_scaled_conversion(plan);
+    double of_row = measured.run_row + (kg_cuda_tall_has_offset(plan) ? measured.offset_row : 0);
+    seconds = (seconds > least ? seconds : least) + runs * (measured.run + rows * of_row);
+    double clock = plan->facts->clock > 0 ? plan->facts->clock : measured.clock;
+    return seconds * measured.clock / clock;
+}
+
+// Work and memory at once.
+static double both_seconds(double busy, double memory)
+{
+    return busy > memory ? busy + measured.overlap * memory : memory + measured.overlap * busy;
+}
+
+// Whole tiles, `of_tile` units each: SMs without one of the last wave read nothing meanwhile.
+static double whole_seconds(const struct kg_cuda_contract_plan *plan, double busy_of_tile,
+                            double memory)
+{
+    int64_t tiles = kg_cuda_contract_tiles(plan), blocks = kg_cuda_tall_blocks(plan);
+    double last = (double)(tiles % blocks) / (double)tiles;
+    double sum = both_seconds((double)(tiles / blocks) * busy_of_tile, memory * (1 - last));
+    return last > 0 ? sum + both_seconds(busy_of_tile, memory * last) : sum;
+}
+
+// An SM's time for its share of tiles that are divided, `of_tile` units each.
+static double divided_seconds(const struct kg_cuda_contract_plan *plan, double of_tile)
+{
+    int64_t tiles = kg_cuda_contract_tiles(plan), blocks = kg_cuda_tall_blocks(plan);
+    double unit = unit_seconds(plan), scattered = unit * measured.scattered;
+    if (plan->config.split_k > 1)
+        return (double)tiles * of_tile / (double)blocks * unit;
+    if (scattered < measured.least_scattered)
+        scattered = measured.least_scattered;
+    // As the skeleton divides them: what is left of a wave and, with many rows, a full one.
+    int64_t left = tiles % blocks, divided = left;
+    if (left > 0 && tiles > blocks && kg_cuda_tall_pairs(plan) == 1)
+        divided += blocks;
+    return ((double)(tiles - divided) * unit + (double)divided * scattered) * of_tile /
+           (double)blocks;
+}
+
+double kg_cuda_tall_seconds(const struct kg_cuda_contract_plan *plan)
+{
+    enum { SUM = 4 };
+    const struct kg_device_facts *facts = plan->facts;
+    struct kg_map maps[KG_TALL_MAPS];
+    bool packs;
+    int64_t tiles = kg_cuda_contract_tiles(plan), blocks = kg_cuda_tall_blocks(plan);
+    if (facts->units <= 0 || facts->bandwidth <= 0)
+        return 0;
+    if (tiles == 0 || plan->k == 0)
+        return measured.launch;
+    if (!kg_cuda_tall_make_maps(plan, maps, &packs))
+        return 1; // right, and slow
+    double of_tile = (double)(kg_cuda_tall_units(plan) * kg_cuda_tall_unit(plan)) / UNIT;
+    double memory = kg_group_bytes(plan->group) / (facts->bandwidth * measured.bandwidth);
+    double copying = 1;
+    if (maps[KG_TALL_MAP_WEIGHTS].rank == 0)
+        memory *= measured.words, copying = measured.copying;
+    double sum = measured.launch;
+    if (kg_cuda_tall_is_divided(plan))
+        sum += both_seconds(divided_seconds(plan, of_tile) * copying, memory);
+    else
+        sum += whole_seconds(plan, unit_seconds(plan) * of_tile * copying, memory);
+    if (packs) // reads, writes, and a launch
+        sum += measured.pack +
+               2 * (double)kg_cuda_tall_packed_bytes(plan) / (facts->bandwidth * measured.packed);
+    if (!kg_cuda_tall_is_divided(plan) || tiles % blocks == 0)
+        return sum;
+    double pieces = tiles < blocks ? (double)blocks / (double)tiles : 1;
+    return sum + measured.piece +
+           pieces * plan->config.tile_m * KG_TALL_COLUMNS * SUM / measured.partial;
+}
+
+// ---- Choice ----
+
+typedef void take_plan(struct kg_cuda_contract_plan *plan, void *user);
+
+// Tiles whose rows are needed to have so many of them; stages that fit.
+static void each_config(struct kg_cuda_contract_plan *plan, take_plan *take, void *user)
+{
+    // Few rows are bound by memory, which is slower with more bytes in flight than it needs.
+    enum { MAX_STAGES = 16, FEW_STAGES = 10, MAX_SLICES = 16 };
+    int64_t all = kg_cuda_scaled_rows(plan);
+    plan->config.swap = !kg_cuda_scaled_weights(plan);
+    plan->config.tile_n = KG_TALL_COLUMNS;
+    plan->config.tile_k = KG_TALL_DEPTH;
+    for (int rows = KG_TALL_ROWS_OF_INSTRUCTION; rows <= MAX_ROWS;
+         rows += KG_TALL_ROWS_OF_INSTRUCTION) {
+        plan->config.tile_m = rows;
+        if (rows > 2 * KG_TALL_ROWS_OF_INSTRUCTION && rows % 16 != 0 && all > 96)
+            continue;
+        int fits = kg_cuda_tall_pairs(plan) == 1 ? MAX_STAGES : FEW_STAGES,
+            least = kg_cuda_tall_least_stages(plan);
+        for (plan->config.stages = fits; fits >= least; plan->config.stages = --fits)
+            if (kg_cuda_tall_shared_bytes(plan) <= plan->facts->shared_bytes)
+                break;
+        for (int stages = fits; stages >= least && stages > fits - 2; stages--)
+            for (int way = 0; way < 3; way++) { // stream-K, whole tiles, slices for all SMs
+                plan->config.stages = stages;
+                plan->config.split_k = way;
+                int64_t tiles = kg_cuda_contract_tiles(plan);
+                int64_t slices =
+                    tiles > 0 ? least_of(plan->facts->units / tiles, kg_cuda_tall_units(plan)) : 0;
+                if (way == 2 && slices < 2)
+                    break;
+                if (way == 2)
+                    plan->config.split_k = (int)least_of(slices, MAX_SLICES);
+                take(plan, user);
+            }
+    }
+}
+
+static void take_listed(struct kg_cuda_contract_plan *plan, void *user)
+{
+    kg_cuda_contract_take(user, plan);
+}
+
+void kg_cuda_tall_list(struct kg_cuda_contract_plan *plan, struct kg_cuda_contract_listing *listing)
+{
+    each_config(plan, take_listed, listing);
+}
+
+struct best {
+    struct kg_cuda_contract_config config;
+    double seconds;
+};
+
+static void take_best(struct kg_cuda_contract_plan *plan, void *user)
+{
+    struct best *best = user;
+    if (!kg_cuda_contract_check(plan, NULL))
+        return;
+    double expected = kg_cuda_tall_seconds(plan);
+    if (best->seconds >= 0 && expected >= best->seconds)
+        return;
+    best->seconds = expected;
+    best->config = plan->config;
+}
+
+bool kg_cuda_tall_guess(struct kg_cuda_contract_plan *plan)
+{
+    struct best best = {.seconds = -1};
+    struct kg_map maps[KG_TALL_MAPS];
+    bool packs;
+    each_config(plan, take_best, &best);
+    if (best.seconds < 0)
+        return false;
+    plan->config = best.config;
+    return plan->k > 0 && kg_cuda_tall_make_maps(plan, maps, &packs);
+}

@@ -1,0 +1,92 @@
+// The products with quantised weights that cuda_form_table.h tries.
+
+#ifndef KG_TESTS_CUDA_FORM_WEIGHTS_H
+#define KG_TESTS_CUDA_FORM_WEIGHTS_H
+
+// Weights of 4 bits: scales in runs of K steps or by column, zero points, integers of either sign,
+// an epilogue, the transposed product, batches.
+#define W4(rest, formula)                                                                          \
+    "op w4(x: T[M, K], w: u4[K, N], " rest ") -> (y: T[M, N]) where T in f16 bf16\n"               \
+    "{ y[m, n] = sum(k) x[m, k] * " formula " }\n"
+#define W4_RUNS(run)                                                                               \
+    W4("s: T[ceil(K/" run "), N], z: u4[ceil(K/" run "), N]",                                      \
+       "((w[k, n] - z[k/" run ", n]) * s[k/" run ", n])")
+#define W4_COLUMN W4("s: T[N]", "((w[k, n] - 8) * s[n])")
+#define W4_LAYER                                                                                   \
+    "op layer(x: T[M, K], w: i4[K, N], s: T[ceil(K/128), N], b: T[N], r: T[M, N])\n"               \
+    " -> (y: T[M, N]) where T in f16 bf16\n"                                                       \
+    "{ t[m, n] = sum(k) x[m, k] * (w[k, n] * s[k/128, n])\n"                                       \
+    "  y[m, n] = silu(t[m, n] + b[n]) + r[m, n] }\n"
+#define W4_LEFT                                                                                    \
+    "op left(x: T[M, K], w: u4[K, N], s: f32[ceil(K/64), N]) -> (y: T[N, M])\n"                    \
+    "where T in f16 bf16\n"                                                                        \
+    "{ y[n, m] = sum(k) (w[k, n] - 8) * s[k/64, n] * x[m, k] }\n"
+#define W4_BATCH                                                                                   \
+    "op experts(x: T[B, M, K], w: u4[B, K, N], s: T[B, ceil(K/32), N]) -> (y: T[B, M, N])\n"       \
+    "where T in f16 bf16\n"                                                                        \
+    "{ y[b, m, n] = sum(k) x[b, m, k] * ((w[b, k, n] - 8) * s[b, k/32, n]) }\n"
+#define W4_SCALED(rows, columns, depth, words, warps, split_k, swap)                               \
+    "tile_m=" rows " tile_n=" columns " tile_k=" depth " words=" words " warps=" warps             \
+    " split_k=" split_k " swap=" swap " maxnreg=0"
+#define W4_TALL(rows, stages, split_k, swap)                                                       \
+    "tile_m=" rows " tile_n=256 stages=" stages " split_k=" split_k " swap=" swap
+// A float offset behind the scale or, times it, in front.
+#define W4_OFFSET(run)                                                                             \
+    W4("s: T[ceil(K/" run "), N], o: T[ceil(K/" run "), N]",                                       \
+       "(w[k, n] * s[k/" run ", n] + o[k/" run ", n])")
+#define W4_BEFORE(run)                                                                             \
+    W4("s: T[ceil(K/" run "), N], o: T[ceil(K/" run "), N]",                                       \
+       "((w[k, n] - o[k/" run ", n]) * s[k/" run ", n])")
+#define W4_COLUMN_OFFSET W4("s: T[N], o: T[N]", "((w[k, n] - 8) * s[n] - o[n])")
+#define W4_Q4_K                                                                                    \
+    W4("s: f16[ceil(K/256), N], q: u8[ceil(K/32), N], o: f16[ceil(K/256), N], r: u8[ceil(K/32), "  \
+       "N]",                                                                                       \
+       "(w[k, n] * (s[k/256, n] * q[k/32, n]) - o[k/256, n] * r[k/32, n])")
+
+// Weights of 8 bits: integers of either sign and floats, in the same ways.
+#define W8(dtype, rest) "op w8(x: T[M, K], w: " dtype "[K, N], " rest
+#define W8_RESULT " -> (y: T[M, N]) where T in f16 bf16\n{ y[m, n] = "
+#define W8_COLUMN(dtype) W8(dtype, "s: T[N])" W8_RESULT "(sum(k) x[m, k] * w[k, n]) * s[n] }\n")
+#define W8_RUNS(dtype, run)                                                                        \
+    W8(dtype,                                                                                      \
+       "s: T[ceil(K/" run "), N])" W8_RESULT "sum(k) x[m, k] * (w[k, n] * s[k/" run ", n]) }\n")
+#define W8_MIDDLE(run)                                                                             \
+    W8("u8", "s: T[ceil(K/" run "), N])" W8_RESULT "sum(k) x[m, k] * ((w[k, n] - 128) * s[k/" run  \
+             ", n]) }\n")
+#define W8_OF(zeros, run)                                                                          \
+    "s: T[ceil(K/" run "), N], z: " zeros "[ceil(K/" run "), N])" W8_RESULT                        \
+    "sum(k) x[m, k] * ((w[k, n] - z[k/" run ", n]) * s[k/" run ", n]) }\n"
+#define W8_ZEROS(dtype, run) W8(dtype, W8_OF(dtype, run))
+#define W8_LEFT                                                                                    \
+    "op left(x: T[M, K], w: i8[K, N], s: f32[ceil(K/64), N]) -> (y: T[N, M])\n"                    \
+    "where T in f16 bf16\n"                                                                        \
+    "{ y[n, m] = sum(k) w[k, n] * s[k/64, n] * x[m, k] }\n"
+#define W8_BATCH                                                                                   \
+    "op experts(x: T[B, M, K], w: f8e4m3[B, K, N], s: T[B, ceil(K/32), N])\n"                      \
+    " -> (y: T[B, M, N]) where T in f16 bf16\n"                                                    \
+    "{ y[b, m, n] = sum(k) x[b, m, k] * (w[b, k, n] * s[b, k/32, n]) }\n"
+
+// Weights that are adjacent along K, with scales and zero points that are, too, or not.
+#define LINES(dtype, rest)                                                                         \
+    "op lines(x: T[M, K], w: " dtype "[N, K], " rest ") -> (y: T[M, N]) where T in f16 bf16\n"     \
+    "{ y[m, n] = sum(k) x[m, k] * "
+#define LINES_RUNS(dtype, run)                                                                     \
+    LINES(dtype, "s: T[N, ceil(K/" run ")]") "(w[n, k] * s[n, k/" run "]) }\n"
+#define LINES_MIDDLE(dtype, middle, run)                                                           \
+    LINES(dtype, "s: T[N, ceil(K/" run ")]") "((w[n, k] - " middle ") * s[n, k/" run "]) }\n"
+#define LINES_ZEROS(dtype, run)                                                                    \
+    LINES(dtype, "s: T[N, ceil(K/" run ")], z: " dtype "[N, ceil(K/" run ")]")                     \
+    "((w[n, k] - z[n, k/" run "]) * s[n, k/" run "]) }\n"
+#define LINES_STAGED(dtype, run)                                                                   \
+    LINES(dtype, "s: T[ceil(K/" run "), N], z: " dtype "[ceil(K/" run "), N]")                     \
+    "((w[n, k] - z[k/" run ", n]) * s[k/" run ", n]) }\n"
+#define LINES_COLUMN(dtype, middle) LINES(dtype, "s: T[N]") "((w[n, k] - " middle ") * s[n]) }\n"
+#define LINES_OFFSET(dtype, run)                                                                   \
+    LINES(dtype, "s: T[N, ceil(K/" run ")], o: T[N, ceil(K/" run ")]")                             \
+    "(w[n, k] * s[n, k/" run "] + o[n, k/" run "]) }\n"
+#define LINES_BATCH                                                                                \
+    "op experts(x: T[B, M, K], w: u4[B, N, K], s: T[B, N, ceil(K/32)]) -> (y: T[B, M, N])\n"       \
+    "where T in f16 bf16\n"                                                                        \
+    "{ y[b, m, n] = sum(k) x[b, m, k] * ((w[b, n, k] - 8) * s[b, n, k/32]) }\n"
+
+#endif
