@@ -29,21 +29,21 @@ def parse_seconds(text, name):
     return float(value) * UNITS[unit]
 
 
-def measure(kernelgen, case):
+def measure(kernelgen, case, effort):
     """(choice, seconds of the plan, seconds of the baseline), or None and what went wrong."""
     done = subprocess.run([kernelgen, "bench", *case.options(), "--device", "host", "--rigor",
-                           "estimate"], capture_output=True, text=True)
+                           "estimate", "--effort", effort], capture_output=True, text=True)
     choice = re.search(r"^kernel +(.*)$", done.stdout, flags=re.M)
     if not choice:
-        return None, done.stderr.strip()
+        return None, " ".join((done.stderr + done.stdout).split())
     return choice.group(1), parse_seconds(done.stdout, "plan"), parse_seconds(done.stdout,
                                                                                "baseline")
 
 
-def measure_line(kernelgen, case, repeats):
+def measure_line(kernelgen, case, repeats, effort):
     runs = []
     for _ in range(repeats):
-        run = measure(kernelgen, case)
+        run = measure(kernelgen, case, effort)
         if run[0] is None:
             return {"case": str(case), "error": run[1]}
         runs.append(run)
@@ -77,6 +77,7 @@ def main():
     parser.add_argument("--only", default="", help="cases whose line contains this")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--narrow", default="f16", help="the dtype beside f32: f16 or bf16")
+    parser.add_argument("--effort", default="1", help="of the accuracy gate before each race")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--cases", action="store_true")
     parser.add_argument("--kernelgen", default=find_kernelgen(root),
@@ -94,7 +95,7 @@ def main():
         if options.cases:
             print(case, flush=True)
             continue
-        line = measure_line(options.kernelgen, case, options.repeats)
+        line = measure_line(options.kernelgen, case, options.repeats, options.effort)
         lines.append(line)
         if options.json:
             print(json.dumps(line), flush=True)

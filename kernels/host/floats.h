@@ -23,7 +23,7 @@ KG_INLINE void kg_floats_store(float *to, kg_floats value)
 // Stores past the caches; `to` is aligned to a vector.
 KG_INLINE void kg_floats_stream(float *to, kg_floats value)
 {
-    kg_stream_lines(to, &value, sizeof value);
+    kg_stream_vectors(to, &value, sizeof value);
 }
 
 KG_INLINE kg_floats kg_floats_all(float value)

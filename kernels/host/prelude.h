@@ -63,14 +63,29 @@ KG_INLINE void kg_stream_vector(kg_vector *to, kg_vector value)
 #endif
 }
 
-// Copies whole cache lines past the caches; `to` is aligned to a line.
-KG_INLINE void kg_stream_lines(void *to, const void *from, size_t bytes)
+// Copies whole vectors past the caches; `to` is aligned to one.
+KG_INLINE void kg_stream_vectors(void *to, const void *from, size_t bytes)
 {
     for (size_t at = 0; at < bytes; at += sizeof(kg_vector)) {
         kg_vector value;
         memcpy(&value, (const char *)from + at, sizeof value);
         kg_stream_vector((kg_vector *)(void *)((char *)to + at), value);
     }
+}
+
+// The same of whole cache lines; `to` is aligned to a line.
+KG_INLINE void kg_stream_lines(void *to, const void *from, size_t bytes)
+{
+#if defined(__AVX512F__) && !defined(__clang__)
+    typedef long long line __attribute__((vector_size(64)));
+    for (size_t at = 0; at < bytes; at += sizeof(line)) {
+        line value;
+        memcpy(&value, (const char *)from + at, sizeof value);
+        __builtin_ia32_movntdq512((line *)(void *)((char *)to + at), value);
+    }
+#else
+    kg_stream_vectors(to, from, bytes);
+#endif
 }
 
 // Copies any number of bytes: whole cache lines past the caches, and partial lines at both ends

@@ -9,6 +9,7 @@ extern const struct kg_family kg_host_contract;
 extern const struct kg_family kg_host_rowwise;
 extern const struct kg_family kg_host_reduce;
 extern const struct kg_family kg_host_scan;
+extern const struct kg_family kg_host_window;
 extern const struct kg_family kg_host_pointwise;
 extern const struct kg_family kg_host_direct;
 

@@ -12,6 +12,7 @@ static const struct kg_family *const host_families[] = {
     &kg_host_rowwise,   // several statements over the same rows
     &kg_host_reduce,    // one reduction
     &kg_host_scan,      // running totals
+    &kg_host_window,    // windows that move along rows
     &kg_host_pointwise, // chains of element-wise formulas
     &kg_host_direct,    // anything else, one nest at a time
     NULL,

@@ -41,14 +41,15 @@ static void test_pointwise(void)
 {
     check_kernel("op bias_relu(x: f32[P, D], bias: f32[D]) -> (y: f32[P, D])\n"
                  "{ y[p, d] = relu(x[p, d] + bias[d]) }\n",
-                 "P=262144 D=512", "pointwise: block=1024 stream=64 tile=0", "bias_relu.c");
+                 "P=262144 D=512", "pointwise: block=1024 stream=64 tile=0 ways=4", "bias_relu.c");
 }
 
 static void test_gather(void)
 {
     check_kernel("op embedding(table: f16[V, D], ids: i64[B, L]) -> (y: f16[B, L, D])\n"
                  "{ y[b, l, d] = table[ids[b, l], d] }\n",
-                 "V=100 D=64 B=3 L=5", "pointwise: block=1024 stream=0 tile=0", "embedding.c");
+                 "V=100 D=64 B=3 L=5", "pointwise: block=1024 stream=0 tile=0 ways=1",
+                 "embedding.c");
 }
 
 static void test_direct(void)
@@ -58,6 +59,9 @@ static void test_direct(void)
                  "{ y[n, c, h, w] = max(r in 0..R, t in 0..R) pad(x[n, c, h*S+r-Q, w*S+t-Q], "
                  "-inf) }\n",
                  "N=2 C=3 H=9 W=11", "direct: block=256 lanes=32", "pool.c");
+    check_kernel("op pool(x: f16[C, W]) -> (y: f16[C, W])\n"
+                 "{ y[c, w] = max(t in 0..3) pad(x[c, w + t - 1], -inf) }\n",
+                 "C=3 W=11", "window: block=256 lanes=32", "pool_window.c");
     check_kernel("op masked(x: f64[P, D]) -> (y: f64[P, D])\n"
                  "{ y[p, d] = mean(j <= d) where(x[p, j] > 0, x[p, j], 0) }\n",
                  "P=3 D=7", "direct: block=256 lanes=1", "running_mean.c");

@@ -45,6 +45,8 @@ static void emit_entries(const struct kg_direct *direct)
         text, "int64_t %s_bytes(const struct kg_host_call *call, int kind)\n{\n    (void)call;\n",
         entry);
     emit_declarations(direct);
+    if (direct->window)
+        kg_window_emit_bytes(direct);
     kg_text_add(text, "    if (kind != KG_HOST_GRAIN)\n        return 0;\n");
     kg_text_add(text, "    const int64_t length = "); // evaluations of the body for one item
     const char *times = "";
@@ -106,6 +108,8 @@ static void emit_run(struct kg_direct *direct)
         kg_text_format(text, "    begin = 0, end = %s_total(call); // neighbours share bytes\n",
                        direct->entry);
     emit_declarations(direct);
+    if (direct->window)
+        kg_window_emit_buffers(direct);
     direct->level = 1;
     kg_emit_line(text, direct->level++, "for (int64_t item = begin; item < end; item++) {");
     emit_coordinates(direct);

@@ -19,11 +19,12 @@
 #define SCALAR_LOAD 0.4
 #define GATHERED_LOAD 1.2
 // A subscript that is divided by a constant; by a size, which keeps the loop from vectors; and what
-// is left of that. A pad.
+// is left of that. A pad, of single elements and in vectors.
 #define DIVIDED_PLACE 1.0
 #define SIZE_PLACE 3.6
 #define SIZE_REST 7.0
 #define PAD_STEPS 4.0
+#define PAD_VECTOR 0.8
 // Conversion of a narrow float to f32, alone and in vectors, and back; in whole pieces, either way.
 #define NARROW_ALONE 2.8
 #define NARROW_VECTOR 0.18
@@ -31,12 +32,12 @@
 #define NARROW_STORE_ALONE 14.0
 #define NARROW_PIECE 0.05
 // A bool, and four bits.
-#define BOOL_LOAD 1.5
+#define BOOL_LOAD 0.2
 #define NIBBLE_LOAD 1.8
 
 // Simple operations that a function is made of, on vectors of f32. 0: as many as its FLOPs.
 static const double function_steps[KG_FUNCTION_COUNT] = {
-    [KG_FN_DIV] = 6,   [KG_FN_MOD] = 14,   [KG_FN_SQRT] = 10,      [KG_FN_RSQRT] = 16,
+    [KG_FN_DIV] = 6,   [KG_FN_MOD] = 30,   [KG_FN_SQRT] = 10,      [KG_FN_RSQRT] = 16,
     [KG_FN_EXP] = 14,  [KG_FN_EXP2] = 12,  [KG_FN_EXPM1] = 26,     [KG_FN_LOG] = 22,
     [KG_FN_LOG2] = 22, [KG_FN_LOG1P] = 30, [KG_FN_TANH] = 32,      [KG_FN_SIGMOID] = 20,
     [KG_FN_SILU] = 20, [KG_FN_GELU] = 50,  [KG_FN_GELU_TANH] = 40, [KG_FN_ERF] = 45,
@@ -129,7 +130,7 @@ static double read_cycles(const struct kg_host_loop *loop, const struct kg_acces
     bool near = stride == 1.0 && !loop->scalar;
     double cycles = loop->scalar ? SCALAR_LOAD : near ? VECTOR_LOAD / lanes : GATHERED_LOAD;
     if (access->read->pad)
-        cycles += PAD_STEPS * (near ? VECTOR_STEP / lanes : SCALAR_STEP);
+        cycles += near ? PAD_VECTOR : PAD_STEPS * SCALAR_STEP;
     if (kg_dtype_is_narrow_float(dtype))
         cycles += stride == 1.0 && loop->pieces ? NARROW_PIECE
                   : near                        ? NARROW_VECTOR

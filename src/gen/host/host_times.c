@@ -184,6 +184,36 @@ double kg_host_expect_direct(const struct kg_match *match, const struct kg_confi
     return seconds_of(&work);
 }
 
+// window
+
+#define WINDOW_ROW 30.0     // around a row that is copied
+#define WINDOW_ELEMENT 0.25 // of its elements, and again of those in parts
+#define WINDOW_READ 0.1     // of an output, for each read
+
+double kg_host_expect_window(const struct kg_match *match, const struct kg_config *config)
+{
+    const struct kg_window *window = match->analysis;
+    const struct kg_nest *nest = window->nest;
+    struct work work = {&match->group, match->facts, 0, 0, 0};
+    struct kg_host_order order = {0};
+    int inner = nest->output_axes - 1, last = nest->axis_count - 1;
+    struct kg_host_loop loop = loop_of(&work, nest, inner);
+    double all = kg_axes_count(nest, 0, last), outputs = kg_axes_count(nest, 0, inner);
+    double length = extent_of(nest, inner), places = extent_of(nest, last);
+    double lanes = (double)config->value[1], block = (double)config->value[0];
+    double each = LANE_STEP + WINDOW_READ * nest->access_count;
+    if (kg_reduces[nest->reduce].is_argument)
+        each += LANE_PLACE;
+    double rows = all / fmax(1, places * length) * ceil(length / lanes);
+    double span = (double)window->stride * fmin(lanes, length) + (double)window->dilation * places;
+    work.cycles = all / length * run_cycles(each, length, lanes, LANE_LOOP) +
+                  rows * (WINDOW_ROW + span * WINDOW_ELEMENT * (window->stride > 1 ? 2 : 1));
+    work.items = outputs / length * ceil(length / block);
+    add_axes(&order, nest, 0, last);
+    work.waits = kg_host_wait_cycles(&loop, &order);
+    return seconds_of(&work);
+}
+
 // pointwise
 
 #define PIECE_LOOP 30.0 // around a block
@@ -202,6 +232,31 @@ static bool moves_narrow(const struct kg_group *group)
         }
     }
     return false;
+}
+
+// Cycles of the loop's nest for each element; `loads` and `lines` as kg_host_loop has them.
+static double pointwise_element(struct kg_host_loop *loop, struct kg_host_seen *loads,
+                                struct kg_host_seen *lines)
+{
+    loop->seen = loads;
+    double each = kg_host_body_cycles(loop);
+    loop->seen = lines;
+    return each +
+           (kg_group_is_private(loop->group, loop->nest->output) ? 0 : kg_host_store_cycles(loop));
+}
+
+double kg_host_pointwise_cycles(const struct kg_group *group, const struct kg_device_facts *facts)
+{
+    struct work work = {group, facts, 0, 0, 0};
+    struct kg_host_seen loads = {0}, lines = {0};
+    double cycles = 0;
+    for (int i = 0; i < group->count; i++) {
+        const struct kg_nest *nest = kg_group_nest(group, i);
+        struct kg_host_loop loop = loop_of(&work, nest, nest->output_axes - 1);
+        loop.pieces = true;
+        cycles += pointwise_element(&loop, &loads, &lines);
+    }
+    return cycles;
 }
 
 double kg_host_expect_pointwise(const struct kg_match *match, const struct kg_config *config)
@@ -225,12 +280,7 @@ double kg_host_expect_pointwise(const struct kg_match *match, const struct kg_co
         struct kg_host_order order = {0};
         loop.length = length;
         loop.pieces = tile == 0;
-        loop.seen = &loads;
-        double each = kg_host_body_cycles(&loop);
-        loop.seen = &lines;
-        if (!kg_group_is_private(group, nest->output))
-            each += kg_host_store_cycles(&loop);
-        work.cycles += all * each;
+        work.cycles += all * pointwise_element(&loop, &loads, &lines);
         if (tile > 0) {
             for (int axis = 0; axis < inner; axis++)
                 add_blocks(&order, nest, axis, tile);

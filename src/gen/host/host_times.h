@@ -13,6 +13,10 @@ double kg_host_expect_rowwise(const struct kg_match *match, const struct kg_conf
 double kg_host_expect_reduce(const struct kg_match *match, const struct kg_config *config);
 double kg_host_expect_scan(const struct kg_match *match, const struct kg_config *config);
 double kg_host_expect_pointwise(const struct kg_match *match, const struct kg_config *config);
+double kg_host_expect_window(const struct kg_match *match, const struct kg_config *config);
 double kg_host_expect_direct(const struct kg_match *match, const struct kg_config *config);
+
+// Cycles of a core for each element of a chain of formulas, in vectors, memory apart.
+double kg_host_pointwise_cycles(const struct kg_group *group, const struct kg_device_facts *facts);
 
 #endif

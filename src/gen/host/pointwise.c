@@ -5,18 +5,24 @@
 // alone become one, so that most formulas are a single long loop. Items are blocks of the inner
 // axis times the other axes. With `stream`, a short piece of the result is computed into a buffer
 // in L1 and leaves by non-temporal stores, which do not read the line they overwrite: a third less
-// traffic once outputs are larger than the last-level cache. With `tile`, two axes are walked in
-// square tiles, for reads that are contiguous along another axis than the output (transposes).
+// traffic. With `ways`, several such items, far apart, are walked alternately. With `tile`, two
+// axes are walked in square tiles, for reads that are contiguous along another axis than the output
+// (transposes).
 
 #include "gen/host/pointwise.h"
 
 #include "gen/families.h"
 #include "gen/host/host_times.h"
+#include "gen/shared/axes.h"
 #include "gen/shared/bound.h"
 
+#include <math.h>
 #include <string.h>
 
-enum { BLOCK, STREAM, TILE, PARAMETERS };
+enum { BLOCK, STREAM, TILE, WAYS, PARAMETERS };
+
+// Of a formula, for each byte that is moved: below it, results are streamed.
+#define MOST_CYCLES_PER_BYTE 0.07
 
 // The axis along which some read is contiguous, other than the inner one; -1: none.
 static int crossing_axis(const struct kg_group *group)
@@ -69,12 +75,14 @@ static void space(const struct kg_match *match, struct kg_space *space)
 {
     const struct kg_group *group = &match->group;
     static const int64_t blocks[] = {16384, 4096, 65536, 262144, 1024};
-    static const int64_t streams[] = {0, 64, 256, 1024};
+    static const int64_t streams[] = {0, 64, 256, 1024, 128};
     static const int64_t tiles[] = {0, 16, 32, 64};
+    static const int64_t ways[] = {1, 4, 2, 8};
     *space = (struct kg_space){0};
     kg_space_add(space, "block", 5, blocks);
-    kg_space_add(space, "stream", group->problem->contiguous ? 4 : 1, streams);
+    kg_space_add(space, "stream", group->problem->contiguous ? 5 : 1, streams);
     kg_space_add(space, "tile", crossing_of(match) >= 0 ? 4 : 1, tiles);
+    kg_space_add(space, "ways", group->problem->contiguous ? 4 : 1, ways);
 }
 
 // Elements of the inner loop after merging.
@@ -96,6 +104,10 @@ static bool valid(const struct kg_match *match, const struct kg_config *config,
         kg_text_add(reason, "tiles are narrower than a stream of stores needs");
         return false;
     }
+    if (config->value[WAYS] > 1 && !config->value[STREAM]) {
+        kg_text_add(reason, "only items whose results are streamed are walked alternately");
+        return false;
+    }
     if (config->value[TILE] && config->value[BLOCK] != 4096) {
         kg_text_add(reason, "tiles cut the inner axis themselves: block does not count");
         return false;
@@ -108,42 +120,100 @@ static bool valid(const struct kg_match *match, const struct kg_config *config,
     return true;
 }
 
-static int64_t written_bytes(const struct kg_group *group)
+// What the group moves for each element, in bytes, and the longest of its elements.
+static double moved_bytes(const struct kg_group *group, double *longest)
 {
-    int64_t bytes = 0;
-    for (int i = 0; i < group->count; i++) {
-        const struct kg_tensor *output = kg_group_nest(group, i)->output;
-        if (!kg_group_is_private(group, output))
-            bytes += (int64_t)kg_dtype_bytes(kg_emit_tensor_dtype(output),
-                                             (size_t)group->problem->layouts[output->id].elements);
+    const struct kg_problem *problem = group->problem;
+    const struct kg_nest *shape = kg_group_nest(group, 0);
+    const double all = kg_axes_count(shape, 0, shape->output_axes - 1);
+    struct kg_needs needs;
+    double bytes = 0;
+    *longest = 1;
+    kg_group_needs(group, &needs);
+    for (int id = 0; id < problem->tensor_count; id++) {
+        if (!needs.tensor[id])
+            continue;
+        enum kg_dtype dtype = kg_emit_tensor_dtype(problem->tensors[id]);
+        double elements = (double)problem->layouts[id].elements;
+        double size = kg_dtypes[dtype].bits / 8.0;
+        bytes += size * fmin(elements, all); // a broadcast stays in a cache
+        *longest = elements * 2 > all ? fmax(*longest, size) : *longest;
     }
     return bytes;
 }
 
-// Is what is written converted from floats on the way? Then the conversion's own buffer stands
-// between the formula and memory, and another one for a stream costs more than it saves: 256 MiB of
-// bias_relu in f16 took 11.9 ms without and 13.5 ms with it on two cores of Zen 3.
-static bool writes_narrow(const struct kg_group *group)
+// Are all tensors walked from their beginning to their end, but for broadcasts? Where reads jump
+// from row to row, alternating between more of them gains nothing: split_heads of 2 MiB took 250 us
+// on a core of Zen 4, and 320 streamed.
+static bool walks_in_order(const struct kg_group *group)
 {
     for (int i = 0; i < group->count; i++) {
-        const struct kg_tensor *output = kg_group_nest(group, i)->output;
-        enum kg_dtype dtype = kg_emit_tensor_dtype(output);
-        if (!kg_group_is_private(group, output) && kg_dtype_is_narrow_float(dtype))
-            return true;
+        const struct kg_nest *nest = kg_group_nest(group, i);
+        for (int j = 0; j < nest->access_count; j++) {
+            const struct kg_access *access = &nest->accesses[j];
+            const struct kg_layout *layout = &group->problem->layouts[access->tensor->id];
+            double before = INFINITY;
+            if (kg_pointwise_producer(group, access->tensor, i) >= 0)
+                continue;
+            for (int axis = 0; axis < nest->output_axes; axis++) {
+                double stride = 0;
+                for (int dim = 0; dim < access->tensor->rank; dim++) {
+                    if (access->read->pad || !access->map[dim].is_affine)
+                        return false;
+                    stride +=
+                        (double)access->map[dim].coefficient[axis] * (double)layout->stride[dim];
+                }
+                if (stride < 0 || stride > before)
+                    return false;
+                before = stride > 0 ? stride : before;
+            }
+        }
     }
-    return false;
+    return true;
+}
+
+// Does memory keep a core waiting longer than the formula takes? Then results are streamed, past
+// the caches, which would read the lines that they overwrite, and items are walked alternately. One
+// core of Zen 4, 2^20 elements of f32, beyond the caches: relu 493 us, streamed 329, and 259 in
+// four ways; sqrt 469 and 292; but exp 416 and 500, as pieces with long formulas do not hide the
+// wait.
+static bool waits_for_memory(const struct kg_match *match, double bytes)
+{
+    const struct kg_group *group = &match->group;
+    const struct kg_nest *shape = kg_group_nest(group, 0);
+    double all = kg_axes_count(shape, 0, shape->output_axes - 1);
+    double cycles = kg_host_pointwise_cycles(group, match->facts);
+    double near = (double)match->facts->cache[2] * fmax(1, match->facts->units);
+    return bytes > near && cycles * all < MOST_CYCLES_PER_BYTE * bytes;
+}
+
+// Intermediates are read again, from the caches while these hold them.
+static bool writes_for_others(const struct kg_match *match)
+{
+    const struct kg_group *group = &match->group;
+    double bytes = 0;
+    for (int i = 0; i < group->count; i++) {
+        const struct kg_tensor *output = kg_group_nest(group, i)->output;
+        if (output->role != KG_ROLE_OUTPUT && !kg_group_is_private(group, output))
+            bytes += kg_dtypes[kg_emit_tensor_dtype(output)].bits / 8.0 *
+                     (double)group->problem->layouts[output->id].elements;
+    }
+    return bytes > 0 && bytes <= (double)match->facts->cache[3];
 }
 
 static void guess(const struct kg_match *match, struct kg_config *config)
 {
     const struct kg_group *group = &match->group;
-    const struct kg_device_facts *facts = match->facts;
-    *config = (struct kg_config){{16384, 0, 0}};
+    *config = (struct kg_config){{16384, 0, 0, 1}};
     int64_t length = inner_length(group);
-    if (crossing_of(match) >= 0)
-        *config = (struct kg_config){{4096, 0, 32}};
-    else if (group->problem->contiguous && length >= 256 && !writes_narrow(group))
-        config->value[STREAM] = written_bytes(group) > facts->cache[3] ? 64 : 0;
+    double longest = 1;
+    if (crossing_of(match) >= 0) {
+        *config = (struct kg_config){{4096, 0, 32, 1}};
+    } else if (group->problem->contiguous && length >= 256 && !writes_for_others(match) &&
+               walks_in_order(group) && waits_for_memory(match, moved_bytes(group, &longest))) {
+        config->value[STREAM] = longest >= 4 ? 64 : longest >= 2 ? 128 : 256;
+        config->value[WAYS] = 4;
+    }
     while (!config->value[TILE] && config->value[BLOCK] > 1024 &&
            config->value[BLOCK] / 4 >= length)
         config->value[BLOCK] /= 4;
@@ -172,8 +242,11 @@ static bool emit(const struct kg_match *match, const struct kg_config *config, c
         .block = config->value[config->value[TILE] ? TILE : BLOCK],
         .stage = config->value[STREAM],
         .stream = config->value[STREAM] > 0 && kg_group_nest(group, 0)->output_axes > 0,
+        .ways = 1,
     };
     pointwise.inner = pointwise.axes - 1;
+    if (pointwise.stream)
+        pointwise.ways = config->value[WAYS];
     for (int axis = 0; axis + 1 < pointwise.axes; axis++)
         pointwise.merged[axis] = kg_pointwise_can_merge(group, axis);
     kg_pointwise_emit(&pointwise);

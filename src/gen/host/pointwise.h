@@ -18,6 +18,7 @@ struct kg_pointwise {
     int64_t block;
     int64_t stage;                 // elements of a piece
     bool stream;                   // results leave a piece at a time, past the caches
+    int64_t ways;                  // items that are walked alternately, a piece of each in turn
     bool wide;                     // narrow floats are converted a piece at a time
     bool piece;                    // what is being written is done for each element of a piece
     const char *inner_name;        // of the inner axis, where it is not "i<axis>"
@@ -36,5 +37,9 @@ void kg_pointwise_emit_entries(const struct kg_pointwise *pointwise);
 // are i<axis>, [first, stop) of the inner axis and [low, high) of the tiled one.
 void kg_pointwise_open_items(struct kg_pointwise *pointwise);
 void kg_pointwise_close_items(struct kg_pointwise *pointwise);
+// The same for `ways` > 1: what stands between is done to the item's elements from `next` on, as
+// many as it likes to, and is entered again until `next` is `stop`.
+void kg_pointwise_open_ways(struct kg_pointwise *pointwise);
+void kg_pointwise_close_ways(struct kg_pointwise *pointwise);
 
 #endif

@@ -56,22 +56,69 @@ static bool is_only_stored(const struct kg_pointwise *pointwise, const struct kg
     return false;
 }
 
-// Elements of f16 that are adjacent along the inner axis: a piece of them is converted at once.
-// Compilers vectorise what converts other narrow floats together with all else; bf16 by pieces took
-// 10 to 30 % longer.
-static bool is_wide(const struct kg_pointwise *pointwise, const struct kg_access *access)
+// Does the read go through neighbours in memory along the inner axis?
+static bool is_adjacent(const struct kg_pointwise *pointwise, const struct kg_access *access)
 {
-    enum kg_dtype dtype = kg_emit_tensor_dtype(access->tensor);
     int last = access->tensor->rank - 1;
-    if (!pointwise->wide || dtype != KG_F16 || access->read->pad ||
-        is_only_stored(pointwise, access->read) ||
-        kg_pointwise_producer(pointwise->group, access->tensor, pointwise->group->count) >= 0 ||
-        last < 0 || !kg_pointwise_bare(access, last, pointwise->inner))
+    if (access->read->pad || last < 0 || !kg_pointwise_bare(access, last, pointwise->inner) ||
+        kg_pointwise_producer(pointwise->group, access->tensor, pointwise->group->count) >= 0)
         return false;
     for (int dim = 0; dim < last; dim++)
         if (kg_expr_uses(access->map[dim].subscript, pointwise->inner, true))
             return false;
     return true;
+}
+
+// Elements of f16 that are adjacent along the inner axis: a piece of them is converted at once.
+// Compilers vectorise what converts other narrow floats together with all else; bf16 by pieces took
+// 10 to 30 % longer.
+static bool is_wide(const struct kg_pointwise *pointwise, const struct kg_access *access)
+{
+    return pointwise->wide && kg_emit_tensor_dtype(access->tensor) == KG_F16 &&
+           !is_only_stored(pointwise, access->read) && is_adjacent(pointwise, access);
+}
+
+static bool is_read_later(const struct kg_group *group, int position)
+{
+    for (int i = position + 1; i < group->count; i++)
+        for (int j = 0; j < kg_group_nest(group, i)->access_count; j++)
+            if (kg_group_nest(group, i)->accesses[j].tensor ==
+                kg_group_nest(group, position)->output)
+                return true;
+    return false;
+}
+
+// The read that nest `position` does nothing with but store it as it is; NULL: it does more.
+static const struct kg_access *copied(const struct kg_pointwise *pointwise, int position)
+{
+    const struct kg_nest *nest = kg_group_nest(pointwise->group, position);
+    if (nest->body->kind != KG_EXPR_READ || nest->body->pad)
+        return NULL;
+    const struct kg_access *access = kg_nest_access(nest, nest->body);
+    if (kg_pointwise_producer(pointwise->group, access->tensor, pointwise->group->count) >= 0 ||
+        kg_emit_tensor_dtype(access->tensor) != kg_emit_tensor_dtype(nest->output))
+        return NULL;
+    return access;
+}
+
+// The read that nest `position` stores in another dtype and does nothing else with, where a piece
+// of it goes from memory to memory: f32 to f16, or back, or as it is past the caches. NULL: there
+// is none.
+static const struct kg_access *sent(const struct kg_pointwise *pointwise, int position)
+{
+    const struct kg_nest *nest = kg_group_nest(pointwise->group, position);
+    if (nest->body->kind != KG_EXPR_READ || kg_group_is_private(pointwise->group, nest->output) ||
+        is_read_later(pointwise->group, position))
+        return NULL;
+    const struct kg_access *access = kg_nest_access(nest, nest->body);
+    if (copied(pointwise, position))
+        return pointwise->stream && is_adjacent(pointwise, access) ? access : NULL;
+    if (!pointwise->wide)
+        return NULL;
+    enum kg_dtype from = kg_emit_tensor_dtype(access->tensor);
+    enum kg_dtype to = kg_emit_tensor_dtype(nest->output);
+    bool known = (from == KG_F32 && to == KG_F16) || (from == KG_F16 && to == KG_F32);
+    return known && is_adjacent(pointwise, access) ? access : NULL;
 }
 
 // Its number among the accesses of the group.
@@ -217,19 +264,6 @@ static void emit_store(const struct kg_pointwise *pointwise, int position, const
     kg_text_free(&store);
 }
 
-// The read that nest `position` does nothing with but store it as it is; NULL: it does more.
-static const struct kg_access *copied(const struct kg_pointwise *pointwise, int position)
-{
-    const struct kg_nest *nest = kg_group_nest(pointwise->group, position);
-    if (nest->body->kind != KG_EXPR_READ || nest->body->pad)
-        return NULL;
-    const struct kg_access *access = kg_nest_access(nest, nest->body);
-    if (kg_pointwise_producer(pointwise->group, access->tensor, pointwise->group->count) >= 0 ||
-        kg_emit_tensor_dtype(access->tensor) != kg_emit_tensor_dtype(nest->output))
-        return NULL;
-    return access;
-}
-
 // Bits are moved, not numbers.
 static void emit_copy(const struct kg_pointwise *pointwise, int position,
                       const struct kg_access *access)
@@ -247,16 +281,6 @@ static void emit_copy(const struct kg_pointwise *pointwise, int position,
     kg_text_free(&from);
 }
 
-static bool is_read_later(const struct kg_group *group, int position)
-{
-    for (int i = position + 1; i < group->count; i++)
-        for (int j = 0; j < kg_group_nest(group, i)->access_count; j++)
-            if (kg_group_nest(group, i)->accesses[j].tensor ==
-                kg_group_nest(group, position)->output)
-                return true;
-    return false;
-}
-
 // All nests at one point of the axes.
 static void emit_element(struct kg_pointwise *pointwise)
 {
@@ -266,6 +290,8 @@ static void emit_element(struct kg_pointwise *pointwise)
         bool stored = !kg_group_is_private(group, nest->output), read = is_read_later(group, i);
         const struct kg_access *copy = copied(pointwise, i);
         pointwise->current = nest;
+        if (pointwise->piece && sent(pointwise, i))
+            continue;
         if (copy && stored && !read) {
             emit_copy(pointwise, i, copy);
             continue;
@@ -352,7 +378,7 @@ static void emit_stage(const struct kg_pointwise *pointwise, int position)
     const struct kg_nest *nest = kg_group_nest(pointwise->group, position);
     if (kg_group_is_private(pointwise->group, nest->output))
         return;
-    if (pointwise->stream)
+    if (pointwise->stream && !(is_moved(pointwise, position) && sent(pointwise, position)))
         kg_emit_line(pointwise->text, pointwise->level,
                      "%s stage%d[STAGE] __attribute__((aligned(KG_LINE)));",
                      kg_emit_tensor_storage(nest->output), position);
@@ -361,23 +387,53 @@ static void emit_stage(const struct kg_pointwise *pointwise, int position)
                      "float narrow%d[STAGE] __attribute__((aligned(KG_LINE)));", position);
 }
 
+// "x + i0 * x_s0 + next"
+static void print_source(struct kg_text *text, const struct kg_pointwise *pointwise,
+                         const struct kg_access *access)
+{
+    kg_emit_name(text, access->tensor->name);
+    kg_text_add(text, " + ");
+    print_offset(text, pointwise, access);
+}
+
+// Converts a piece from a tensor to `target`.
+static void emit_conversion(const struct kg_pointwise *pointwise, const struct kg_access *access,
+                            const char *target)
+{
+    struct kg_text from = {0};
+    print_source(&from, pointwise, access);
+    kg_emit_line(pointwise->text, pointwise->level, "kg_%s_f16(%s, %s, STAGE);",
+                 kg_emit_tensor_dtype(access->tensor) == KG_F16 ? "widen" : "narrow",
+                 kg_text_string(&from), target);
+    pointwise->text->failed |= from.failed;
+    kg_text_free(&from);
+}
+
 // Sends what nest `position` has made of a piece to where it belongs.
-static void emit_departure(const struct kg_pointwise *pointwise, int position, bool leads)
+static void emit_departure(struct kg_pointwise *pointwise, int position, bool leads)
 {
     const struct kg_nest *nest = kg_group_nest(pointwise->group, position);
+    const struct kg_access *origin = sent(pointwise, position);
     struct kg_text target = {0}, stage = {0};
     if (kg_group_is_private(pointwise->group, nest->output))
         return;
+    pointwise->current = nest;
     print_target(&target, pointwise, position);
     kg_text_format(&stage, "stage%d", position);
+    if (origin && copied(pointwise, position)) {
+        kg_text_cut(&stage, 0);
+        print_source(&stage, pointwise, origin);
+    } else if (origin) {
+        emit_conversion(pointwise, origin, kg_text_string(pointwise->stream ? &stage : &target));
+    }
     if (is_narrowed(pointwise, position) && !is_moved(pointwise, position))
         kg_emit_line(pointwise->text, pointwise->level, "kg_narrow_%s(narrow%d, %s, STAGE);",
                      kg_dtypes[kg_emit_tensor_dtype(nest->output)].name, position,
                      kg_text_string(pointwise->stream ? &stage : &target));
     if (pointwise->stream)
-        kg_emit_line(pointwise->text, pointwise->level, "%s(%s, stage%d, sizeof stage%d);",
-                     leads ? "kg_stream_lines" : "kg_stream", kg_text_string(&target), position,
-                     position);
+        kg_emit_line(pointwise->text, pointwise->level, "%s(%s, %s, STAGE * sizeof(%s));",
+                     leads ? "kg_stream_lines" : "kg_stream", kg_text_string(&target),
+                     kg_text_string(&stage), kg_emit_tensor_storage(nest->output));
     pointwise->text->failed |= target.failed | stage.failed;
     kg_text_free(&target);
     kg_text_free(&stage);
@@ -423,25 +479,17 @@ static bool overlaps(const struct kg_pointwise *pointwise)
     return !pointwise->stream;
 }
 
-// Pieces of STAGE elements: what is narrow is widened, all is computed, and leaves.
-static void emit_pieces(struct kg_pointwise *pointwise)
+// Is anything computed of a piece?
+static bool has_formula(const struct kg_pointwise *pointwise)
 {
-    const struct kg_group *group = pointwise->group;
-    int leader = first_stored(group);
-    if (overlaps(pointwise)) {
-        kg_emit_line(pointwise->text, pointwise->level++,
-                     "for (; next < stop && stop - first >= STAGE; next += STAGE) {");
-        kg_emit_line(pointwise->text, pointwise->level, "next = kg_min_i64(next, stop - STAGE);");
-    } else {
-        kg_emit_line(pointwise->text, pointwise->level++,
-                     "for (; stop - next >= STAGE; next += STAGE) {");
-    }
-    pointwise->inner_name = "next";
-    for (int i = 0; i < group->count; i++)
-        emit_wide(pointwise, i);
-    pointwise->inner_name = NULL;
-    for (int i = 0; i < group->count; i++)
-        emit_stage(pointwise, i);
+    bool any = false;
+    for (int i = 0; i < pointwise->group->count; i++)
+        any |= !sent(pointwise, i);
+    return any;
+}
+
+static void emit_lanes(struct kg_pointwise *pointwise)
+{
     emit_apart(pointwise);
     kg_emit_line(pointwise->text, pointwise->level++,
                  "for (int64_t lane = 0; lane < STAGE; lane++) {");
@@ -451,10 +499,38 @@ static void emit_pieces(struct kg_pointwise *pointwise)
     emit_element(pointwise);
     pointwise->piece = false;
     close_loops(pointwise, 1);
+}
+
+// STAGE elements from `next` on: what is narrow is widened, all is computed, and leaves.
+static void emit_piece(struct kg_pointwise *pointwise)
+{
+    const struct kg_group *group = pointwise->group;
+    int leader = first_stored(group);
+    pointwise->inner_name = "next";
+    for (int i = 0; i < group->count; i++)
+        emit_wide(pointwise, i);
+    pointwise->inner_name = NULL;
+    for (int i = 0; i < group->count; i++)
+        emit_stage(pointwise, i);
+    if (has_formula(pointwise))
+        emit_lanes(pointwise);
     pointwise->inner_name = "next";
     for (int i = 0; i < group->count; i++)
         emit_departure(pointwise, i, i == leader);
     pointwise->inner_name = NULL;
+}
+
+static void emit_pieces(struct kg_pointwise *pointwise)
+{
+    if (overlaps(pointwise)) {
+        kg_emit_line(pointwise->text, pointwise->level++,
+                     "for (; next < stop && stop - first >= STAGE; next += STAGE) {");
+        kg_emit_line(pointwise->text, pointwise->level, "next = kg_min_i64(next, stop - STAGE);");
+    } else {
+        kg_emit_line(pointwise->text, pointwise->level++,
+                     "for (; stop - next >= STAGE; next += STAGE) {");
+    }
+    emit_piece(pointwise);
     close_loops(pointwise, 1);
 }
 
@@ -476,8 +552,10 @@ static void emit_streamed(struct kg_pointwise *pointwise)
     struct kg_text *text = pointwise->text, target = {0};
     int leader = first_stored(pointwise->group);
     const struct kg_nest *first = kg_group_nest(pointwise->group, leader);
-    kg_emit_line(text, pointwise->level, "int64_t next = first;");
-    kg_emit_line(text, pointwise->level++, "while (next < stop) {");
+    if (pointwise->ways == 1) {
+        kg_emit_line(text, pointwise->level, "int64_t next = first;");
+        kg_emit_line(text, pointwise->level++, "while (next < stop) {");
+    }
     pointwise->inner_name = "next";
     print_target(&target, pointwise, leader);
     pointwise->inner_name = NULL;
@@ -488,8 +566,14 @@ static void emit_streamed(struct kg_pointwise *pointwise)
                  "const int64_t limit = kg_min_i64(stop, next + STAGE - past);");
     emit_single(pointwise, "limit");
     kg_emit_line(text, pointwise->level, "next = limit;");
-    close_loops(pointwise, 1);
-    emit_pieces(pointwise);
+    if (pointwise->ways == 1) {
+        close_loops(pointwise, 1);
+        emit_pieces(pointwise);
+    } else {
+        kg_emit_line(text, pointwise->level - 1, "} else {");
+        emit_piece(pointwise);
+        kg_emit_line(text, pointwise->level, "next += STAGE;");
+    }
     close_loops(pointwise, 1);
     text->failed |= target.failed;
     kg_text_free(&target);
@@ -530,10 +614,17 @@ static void emit_run(struct kg_pointwise *pointwise)
                    pointwise->entry);
     kg_pointwise_emit_declarations(pointwise);
     pointwise->level = 1;
-    kg_pointwise_open_items(pointwise);
-    emit_places(pointwise);
-    emit_item(pointwise);
-    kg_pointwise_close_items(pointwise);
+    if (pointwise->ways > 1) {
+        kg_pointwise_open_ways(pointwise);
+        emit_places(pointwise);
+        emit_streamed(pointwise);
+        kg_pointwise_close_ways(pointwise);
+    } else {
+        kg_pointwise_open_items(pointwise);
+        emit_places(pointwise);
+        emit_item(pointwise);
+        kg_pointwise_close_items(pointwise);
+    }
     if (pointwise->stream)
         kg_emit_line(text, pointwise->level, "kg_stream_end();");
     kg_text_add(text, "}\n");
@@ -548,7 +639,7 @@ static bool has_halves(struct kg_pointwise *pointwise)
         const struct kg_nest *nest = kg_group_nest(pointwise->group, i);
         if (is_moved(pointwise, i))
             continue;
-        any = is_narrowed(pointwise, i);
+        any = is_narrowed(pointwise, i) || sent(pointwise, i);
         for (int j = 0; j < nest->access_count; j++)
             any |= is_wide(pointwise, &nest->accesses[j]);
     }

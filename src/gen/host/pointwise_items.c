@@ -52,6 +52,8 @@ void kg_pointwise_emit_declarations(const struct kg_pointwise *pointwise)
 {
     kg_text_format(pointwise->text, "    enum { BLOCK = %lld, STAGE = %lld };\n",
                    (long long)pointwise->block, (long long)pointwise->stage);
+    if (pointwise->ways > 1)
+        kg_text_format(pointwise->text, "    enum { WAYS = %lld };\n", (long long)pointwise->ways);
     kg_emit_host_bindings(pointwise->text, pointwise->group, false);
 }
 
@@ -93,11 +95,10 @@ static const char *prefix_of(const struct kg_pointwise *pointwise, int axis)
     return is_cut(pointwise, axis) ? "block" : "i";
 }
 
-// Coordinates of the first item.
+// Coordinates of the item with the number `rest`, which is used up.
 static void emit_start(struct kg_pointwise *pointwise)
 {
     struct kg_text *text = pointwise->text, count = {0};
-    kg_emit_line(text, pointwise->level, "int64_t rest = begin;");
     for (int axis = pointwise->inner; axis >= 0; axis = find_outer(pointwise, axis)) {
         const char *prefix = prefix_of(pointwise, axis);
         if (find_outer(pointwise, axis) < 0) {
@@ -131,8 +132,10 @@ static void emit_range(struct kg_pointwise *pointwise, int axis, const char *low
 
 void kg_pointwise_open_items(struct kg_pointwise *pointwise)
 {
-    if (pointwise->inner >= 0)
+    if (pointwise->inner >= 0) {
+        kg_emit_line(pointwise->text, pointwise->level, "int64_t rest = begin;");
         emit_start(pointwise);
+    }
     kg_emit_line(pointwise->text, pointwise->level++,
                  "for (int64_t left = end - begin; left > 0; left--) {");
     if (pointwise->inner >= 0)
@@ -155,4 +158,56 @@ void kg_pointwise_close_items(struct kg_pointwise *pointwise)
         kg_emit_line(text, pointwise->level, "%s%d = 0;", prefix, axis);
     }
     kg_emit_line(text, --pointwise->level, "}");
+}
+
+// Is the axis a coordinate of items beside the inner one?
+static bool is_outer(const struct kg_pointwise *pointwise, int axis)
+{
+    return is_counted(pointwise, axis) && !is_cut(pointwise, axis);
+}
+
+// Items of a range that lie a share of it apart, so that the hardware follows several runs of
+// memory at once: it stops fetching ahead at the end of each page, and waits for the first lines of
+// the next one while the other runs go on.
+void kg_pointwise_open_ways(struct kg_pointwise *pointwise)
+{
+    struct kg_text *text = pointwise->text;
+    const int inner = pointwise->inner, level = pointwise->level;
+    kg_emit_line(text, level, "const int64_t share = kg_ceildiv_i64(end - begin, WAYS);");
+    kg_emit_line(text, level, "for (int64_t turn = 0; turn < share; turn++) {");
+    for (int axis = 0; axis < inner; axis++)
+        if (is_outer(pointwise, axis))
+            kg_emit_line(text, level + 1, "int64_t at%d[WAYS];", axis);
+    kg_emit_line(text, level + 1, "int64_t nexts[WAYS], stops[WAYS];");
+    kg_emit_line(text, level + 1, "for (int way = 0; way < WAYS; way++) {");
+    kg_emit_line(text, level + 2, "const int64_t item = begin + way * share + turn;");
+    kg_emit_line(text, level + 2, "int64_t rest = kg_min_i64(item, end - 1);");
+    pointwise->level = level + 2;
+    emit_start(pointwise);
+    emit_range(pointwise, inner, "first", "stop");
+    for (int axis = 0; axis < inner; axis++)
+        if (is_outer(pointwise, axis))
+            kg_emit_line(text, level + 2, "at%d[way] = i%d;", axis, axis);
+    kg_emit_line(text, level + 2, "nexts[way] = item < end ? first : stop;");
+    kg_emit_line(text, level + 2, "stops[way] = stop;");
+    kg_emit_line(text, level + 1, "}");
+    kg_emit_line(text, level + 1, "for (bool more = true; more;) {");
+    kg_emit_line(text, level + 2, "more = false;");
+    kg_emit_line(text, level + 2, "for (int way = 0; way < WAYS; way++) {");
+    pointwise->level = level + 3;
+    kg_emit_line(text, level + 3, "int64_t next = nexts[way];");
+    kg_emit_line(text, level + 3, "const int64_t stop = stops[way];");
+    for (int axis = 0; axis < inner; axis++)
+        if (is_outer(pointwise, axis))
+            kg_emit_line(text, level + 3, "const int64_t i%d = at%d[way];", axis, axis);
+    kg_emit_line(text, level + 3, "if (next >= stop)");
+    kg_emit_line(text, level + 4, "continue;");
+}
+
+void kg_pointwise_close_ways(struct kg_pointwise *pointwise)
+{
+    kg_emit_line(pointwise->text, pointwise->level, "nexts[way] = next;");
+    kg_emit_line(pointwise->text, pointwise->level, "more |= next < stop;");
+    for (int i = 0; i < 3; i++)
+        kg_emit_line(pointwise->text, --pointwise->level, "}");
 }

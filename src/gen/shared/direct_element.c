@@ -179,6 +179,8 @@ static void open_reduction(struct kg_direct *direct)
             kg_emit_index(&bound, nest, axis->bound, &direct->names);
         const char *from = kg_text_string(&low), *to = kg_text_string(&high);
         const char *by = kg_text_string(&bound);
+        if (direct->window && i == nest->axis_count - 1)
+            direct->fill(direct);
         switch (axis->relation) {
         case KG_RELATION_NONE:
             kg_emit_line(direct->text, direct->level, "for (int64_t i%d = %s; i%d < %s; i%d++) {",
@@ -303,6 +305,7 @@ void kg_direct_emit_scan(struct kg_direct *direct)
 void kg_direct_complete(struct kg_direct *direct)
 {
     const struct kg_nest *nest = direct->nest;
-    direct->names = (struct kg_emit_names){.contiguous = direct->group->problem->contiguous};
+    direct->names = (struct kg_emit_names){
+        .user = direct, .contiguous = direct->group->problem->contiguous, .read = direct->read};
     direct->accumulate = nest->has_reduce ? accumulator_type(nest) : nest->body->type;
 }

@@ -5,6 +5,15 @@
 
 #include "gen/shared/emit.h"
 
+// A read through a window that moves along a row, whose elements lie in a buffer in its stead:
+// src/gen/host/window.c.
+struct kg_window {
+    const struct kg_nest *nest;
+    const struct kg_access *access;
+    int64_t stride;   // of the window from output to output, in elements of the row
+    int64_t dilation; // from place to place in the window
+};
+
 struct kg_direct {
     struct kg_text *text;
     const struct kg_group *group;
@@ -16,7 +25,11 @@ struct kg_direct {
     int scanned;             // output axis along which the reduction is incremental; -1: none
     int inner;               // axis that is divided into blocks; -1: none
     enum kg_type accumulate; // type of the accumulator
-    int level;               // of indentation
+    const struct kg_window *window; // NULL: all reads go to memory
+    // Writes what fills the buffer of the window, and the read of it.
+    void (*fill)(struct kg_direct *direct);
+    bool (*read)(void *user, struct kg_text *text, const struct kg_access *access);
+    int level; // of indentation
 };
 
 // Whether the relation of the first reduced axis adds elements from the last one down.

@@ -263,6 +263,12 @@ static const char *const reserved_words[] = {
     // Host functions that launch:
     "stream",
     "scratch_bytes",
+    "nexts",
+    "stops",
+    "way",
+    "reach",
+    "span",
+    "j",
 };
 
 // Letters followed by digits that families use: "i0", "acc12". Users' x1 and w2 are not changed.

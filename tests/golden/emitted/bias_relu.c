@@ -3,7 +3,7 @@
 //     y[p, d] = relu(x[p, d] + bias[d])
 //
 // x: f32, bias: f32, y: f32; contiguous
-// pointwise: block=1024 stream=64 tile=0
+// pointwise: block=1024 stream=64 tile=0 ways=4
 
 // The contract between this kernel and the runtime that calls it.
 #include <stdbool.h>
@@ -63,14 +63,29 @@ KG_INLINE void kg_stream_vector(kg_vector *to, kg_vector value)
 #endif
 }
 
-// Copies whole cache lines past the caches; `to` is aligned to a line.
-KG_INLINE void kg_stream_lines(void *to, const void *from, size_t bytes)
+// Copies whole vectors past the caches; `to` is aligned to one.
+KG_INLINE void kg_stream_vectors(void *to, const void *from, size_t bytes)
 {
     for (size_t at = 0; at < bytes; at += sizeof(kg_vector)) {
         kg_vector value;
         memcpy(&value, (const char *)from + at, sizeof value);
         kg_stream_vector((kg_vector *)(void *)((char *)to + at), value);
     }
+}
+
+// The same of whole cache lines; `to` is aligned to a line.
+KG_INLINE void kg_stream_lines(void *to, const void *from, size_t bytes)
+{
+#if defined(__AVX512F__) && !defined(__clang__)
+    typedef long long line __attribute__((vector_size(64)));
+    for (size_t at = 0; at < bytes; at += sizeof(line)) {
+        line value;
+        memcpy(&value, (const char *)from + at, sizeof value);
+        __builtin_ia32_movntdq512((line *)(void *)((char *)to + at), value);
+    }
+#else
+    kg_stream_vectors(to, from, bytes);
+#endif
 }
 
 // Call once before other threads may read what was streamed.
@@ -140,43 +155,58 @@ void kernel_run(const struct kg_host_call *call, int phase, int64_t begin, int64
 {
     (void)phase;
     enum { BLOCK = 1024, STAGE = 64 };
+    enum { WAYS = 4 };
     const int64_t D = call->size[1];
     const float *restrict x = call->tensor[0];
     const int64_t x_s0 = D;
     const float *restrict bias = call->tensor[1];
     float *restrict y = call->tensor[2];
     const int64_t y_s0 = D;
-    int64_t rest = begin;
-    const int64_t count1 = kg_ceildiv_i64(D, BLOCK);
-    int64_t block1 = rest % count1;
-    rest /= count1;
-    int64_t i0 = rest;
-    for (int64_t left = end - begin; left > 0; left--) {
-        const int64_t first = block1 * BLOCK;
-        const int64_t stop = kg_min_i64(first + BLOCK, D);
-        int64_t next = first;
-        while (next < stop) {
-            const int64_t past = kg_past_line(y + i0 * y_s0 + next, sizeof(float));
-            if (past > 0 || stop - next < STAGE) {
-                const int64_t limit = kg_min_i64(stop, next + STAGE - past);
-                for (int64_t i1 = next; i1 < limit; i1++) {
-                    y[i0 * y_s0 + i1] = kg_relu_f32(x[i0 * x_s0 + i1] + bias[i1]);
+    const int64_t share = kg_ceildiv_i64(end - begin, WAYS);
+    for (int64_t turn = 0; turn < share; turn++) {
+        int64_t at0[WAYS];
+        int64_t nexts[WAYS], stops[WAYS];
+        for (int way = 0; way < WAYS; way++) {
+            const int64_t item = begin + way * share + turn;
+            int64_t rest = kg_min_i64(item, end - 1);
+            const int64_t count1 = kg_ceildiv_i64(D, BLOCK);
+            int64_t block1 = rest % count1;
+            rest /= count1;
+            int64_t i0 = rest;
+            const int64_t first = block1 * BLOCK;
+            const int64_t stop = kg_min_i64(first + BLOCK, D);
+            at0[way] = i0;
+            nexts[way] = item < end ? first : stop;
+            stops[way] = stop;
+        }
+        for (bool more = true; more;) {
+            more = false;
+            for (int way = 0; way < WAYS; way++) {
+                int64_t next = nexts[way];
+                const int64_t stop = stops[way];
+                const int64_t i0 = at0[way];
+                if (next >= stop)
+                    continue;
+                const int64_t past = kg_past_line(y + i0 * y_s0 + next, sizeof(float));
+                if (past > 0 || stop - next < STAGE) {
+                    const int64_t limit = kg_min_i64(stop, next + STAGE - past);
+                    for (int64_t i1 = next; i1 < limit; i1++) {
+                        y[i0 * y_s0 + i1] = kg_relu_f32(x[i0 * x_s0 + i1] + bias[i1]);
+                    }
+                    next = limit;
+                } else {
+                    float stage0[STAGE] __attribute__((aligned(KG_LINE)));
+                    for (int64_t lane = 0; lane < STAGE; lane++) {
+                        const int64_t i1 = next + lane;
+                        stage0[lane] = kg_relu_f32(x[i0 * x_s0 + i1] + bias[i1]);
+                    }
+                    kg_stream_lines(y + i0 * y_s0 + next, stage0, STAGE * sizeof(float));
+                    next += STAGE;
                 }
-                next = limit;
-            }
-            for (; stop - next >= STAGE; next += STAGE) {
-                float stage0[STAGE] __attribute__((aligned(KG_LINE)));
-                for (int64_t lane = 0; lane < STAGE; lane++) {
-                    const int64_t i1 = next + lane;
-                    stage0[lane] = kg_relu_f32(x[i0 * x_s0 + i1] + bias[i1]);
-                }
-                kg_stream_lines(y + i0 * y_s0 + next, stage0, sizeof stage0);
+                nexts[way] = next;
+                more |= next < stop;
             }
         }
-        if (++block1 < count1)
-            continue;
-        block1 = 0;
-        i0++;
     }
     kg_stream_end();
 }

@@ -3,7 +3,7 @@
 //     y[b, l, d] = table[ids[b, l], d]
 //
 // table: f16, ids: i64, y: f16; contiguous
-// pointwise: block=1024 stream=0 tile=0
+// pointwise: block=1024 stream=0 tile=0 ways=1
 
 // The contract between this kernel and the runtime that calls it.
 #include <stdbool.h>

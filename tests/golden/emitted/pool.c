@@ -76,8 +76,8 @@ KG_INLINE bool kg_inside(int64_t index, int64_t size)
 
 KG_INLINE float kg_max_f32(float a, float b)
 {
-    float found = a > b ? a : b; // one instruction; NaN if b is
-    return a != a ? a : found;
+    float found = b > a ? b : a; // one instruction; NaN if a is
+    return b != b ? b : found;
 }
 
 static int64_t kernel_total(const struct kg_host_call *call)

@@ -296,8 +296,8 @@ static void bench_op(struct bench *bench, const char *family, const char *text, 
 }
 
 // The same for tensors with gaps.
-static void bench_strided(struct bench *bench, const char *family, const char *text,
-                          const char *dtype, const char *sizes)
+static inline void bench_strided(struct bench *bench, const char *family, const char *text,
+                                 const char *dtype, const char *sizes)
 {
     bench_define(bench, text, dtype);
     struct kg_problem *problem = bench_problem(bench, sizes, true);

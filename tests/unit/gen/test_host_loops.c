@@ -206,11 +206,58 @@ static void piece_lengths(void)
          "P=9 D=500", &source);
     CHECK(has(&source, "kg_load_bf16(x, ") && !has(&source, "kg_widen_"));
     CHECK(has(&source, "kg_store_bf16(y, ") && !has(&source, "kg_narrow_"));
-    // So is what is only stored in another dtype.
+    // What is only stored in another dtype goes from tensor to tensor.
     emit(&kg_host_pointwise, "op f(x: f32[N]) -> (y: f16[N])\n{ y[i] = x[i] }", "N=50000", &source);
-    CHECK(has(&source, "kg_store_f16(y, ") && !has(&source, "narrow0"));
+    CHECK(has(&source, "kg_narrow_f16(x + next, y + next, STAGE);") && !has(&source, "narrow0"));
     emit(&kg_host_pointwise, "op f(x: f16[N]) -> (y: f32[N])\n{ y[i] = x[i] }", "N=50000", &source);
-    CHECK(has(&source, "kg_load_f16(x, ") && !has(&source, "wide0"));
+    CHECK(has(&source, "kg_widen_f16(x + next, y + next, STAGE);") && !has(&source, "wide0"));
+    kg_text_free(&source);
+}
+
+// What waits for memory is streamed, and items are walked alternately.
+static void alternating_items(void)
+{
+    const char *relu = "op f(x: f32[P, D], b: f32[D]) -> (y: f32[P, D])\n"
+                       "{ y[p, d] = relu(x[p, d] + b[d]) }";
+    struct kg_text source = {0};
+    emit(&kg_host_pointwise, relu, "P=100000 D=1000", &source);
+    CHECK(has(&source, "WAYS = 4 }") && has(&source, "kg_stream_lines(y + "));
+    // Small tensors stay in the caches.
+    emit(&kg_host_pointwise, relu, "P=10 D=1000", &source);
+    CHECK(!has(&source, "WAYS") && !has(&source, "kg_stream_lines(y"));
+    // Long formulas take longer than memory does.
+    emit(&kg_host_pointwise, "op f(x: f32[N]) -> (y: f32[N])\n{ y[i] = gelu(x[i]) }", "N=100000000",
+         &source);
+    CHECK(!has(&source, "WAYS"));
+    // Reads that jump from row to row gain nothing.
+    emit(&kg_host_pointwise,
+         "op f(x: f32[A, B, D]) -> (y: f32[B, A, D])\n{ y[b, a, d] = x[a, b, d] + 1 }",
+         "A=300 B=300 D=1000", &source);
+    CHECK(!has(&source, "WAYS"));
+    // A copy leaves its tensor without a stop.
+    emit(&kg_host_pointwise, "op f(x: f32[N]) -> (y: f32[N])\n{ y[i] = x[i] }", "N=100000000",
+         &source);
+    CHECK(has(&source, "kg_stream_lines(y + next, x + next, "));
+    kg_text_free(&source);
+}
+
+// Rows of a column's step lie a share of them all apart; places are found in order.
+static void rows_apart(void)
+{
+    struct kg_text source = {0};
+    emit(&kg_host_reduce, "op f(x: f32[P, D]) -> (y: f32[D])\n{ y[d] = max(p) x[p, d] }",
+         "P=1000 D=500", &source);
+    CHECK(has(&source, "(i1 + 7 * share)"));
+    emit(&kg_host_reduce, "op f(x: f32[P, D]) -> (y: i32[D])\n{ y[d] = argmax(p) x[p, d] }",
+         "P=1000 D=500", &source);
+    CHECK(!has(&source, "share)"));
+    // Short rows are one stream.
+    emit(&kg_host_reduce, "op f(x: f32[P, D]) -> (y: f32[P])\n{ y[p] = sum(d) x[p, d] }",
+         "P=500 D=4000", &source);
+    CHECK(has(&source, "UNROLL = 1,"));
+    emit(&kg_host_reduce, "op f(x: f32[P, D]) -> (y: f32[P])\n{ y[p] = sum(d) x[p, d] }",
+         "P=500 D=40000", &source);
+    CHECK(has(&source, "UNROLL = 4,"));
     kg_text_free(&source);
 }
 
@@ -220,4 +267,4 @@ static void close_bench(void)
 }
 
 TEST_MAIN(open_bench, pieces, items, gathers, halves_of_reductions, halves_of_rows, truth, strides,
-          running_extremes, written_so, piece_lengths, close_bench)
+          running_extremes, written_so, piece_lengths, alternating_items, rows_apart, close_bench)
