@@ -204,11 +204,13 @@ struct kg_tensor_info {
     int64_t shape[KG_MAX_RANK];
     int64_t stride[KG_MAX_RANK];
     size_t bytes; // from the first element to one past the last
+    // Of a tensor of an op: the dtype variable it is declared with, "T"; NULL: a fixed dtype.
+    const char *dtype_variable;
 };
 
 // Inputs and outputs as the definition declares them: name, is_output, rank and dtype, which is
 // KG_DTYPE_COUNT for a dtype variable. An index out of range gives KG_ERROR_ARGUMENT and a NULL
-// name. The name is borrowed from the op.
+// name. Names are borrowed from the op.
 KG_API enum kg_status kg_op_tensor(const struct kg_op *op, int index, struct kg_tensor_info *info);
 // Whether that tensor may have this dtype. Only bindings of its dtype variable matter.
 KG_API bool kg_op_allows(const struct kg_op *op, int index, enum kg_dtype dtype,
@@ -234,6 +236,10 @@ KG_API void kg_problem_destroy(struct kg_problem *problem);
 KG_API int kg_problem_tensor_count(const struct kg_problem *problem);
 KG_API enum kg_status kg_problem_tensor(const struct kg_problem *problem, int index,
                                         struct kg_tensor_info *info);
+// How a dimension of that tensor follows from the sizes of the op: "P", "ceil(K/128)". It is made
+// of sizes, numbers, + - * / (rounding down) % and ceil(a/b); params are numbers.
+KG_API enum kg_status kg_problem_extent(const struct kg_problem *problem, int index, int dimension,
+                                        char **text);
 // The definition document as Markdown ("en", also NULL, or "zh") or JSON. `device` may be NULL.
 KG_API enum kg_status kg_problem_document(const struct kg_problem *problem,
                                           struct kg_device *device, const char *language, bool json,
