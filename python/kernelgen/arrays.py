@@ -7,7 +7,7 @@ No library is imported here: one that has made a tensor is loaded already. Each 
 from __future__ import annotations
 
 import sys
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Sequence
 
 from . import errors
 
@@ -70,6 +70,14 @@ class NumpyArrays:
         return Array(array.ctypes.data, dtype, array.shape, element_strides(name, array.strides, array.itemsize),
                      "host")
 
+    # Everything but the address that `describe` looks at: equal for calls that go the same way.
+    def layout(self, array: Any) -> tuple:
+        flags = array.flags
+        return array.shape, array.strides, array.dtype, flags.aligned, flags.writeable
+
+    def address(self, array: Any) -> int:
+        return array.ctypes.data
+
     def dtype(self, dtype: str) -> Any:
         long = LONG_NAMES[dtype]
         if hasattr(self.module, long):
@@ -94,6 +102,12 @@ class CupyArrays(NumpyArrays):
         dtype = name_of_dtype(name, array.dtype)
         return Array(array.data.ptr, dtype, array.shape, element_strides(name, array.strides, array.itemsize),
                      f"cuda:{array.device.id}")
+
+    def layout(self, array: Any) -> tuple:
+        return array.shape, array.strides, array.dtype, array.data.device_id
+
+    def address(self, array: Any) -> int:
+        return array.data.ptr
 
     def maker(self, shape: tuple[int, ...], dtype: str, device: str) -> tuple:
         def empty() -> Any:
@@ -138,13 +152,18 @@ class TorchArrays:
         """Whether it has no elements now: of a trace, or of a subclass that sees to its own operations."""
         return isinstance(tensor, self.types) and (type(tensor) not in self.types or tensor.is_meta)
 
-    # A tensor of one element, seen as one of the shape: the fastest of PyTorch's ways to a new tensor.
+    def layout(self, tensor: Any) -> tuple:
+        needs_gradient = tensor.requires_grad and self.module.is_grad_enabled()
+        return tensor.shape, tensor.stride(), tensor.dtype, tensor.device, needs_gradient, tensor.is_neg()
+
+    def address(self, tensor: Any) -> int:
+        return tensor.data_ptr()
+
+    # The fastest of PyTorch's ways to a tensor of any shape.
     def maker(self, shape: tuple[int, ...], dtype: str, device: str) -> tuple:
-        torch = self.module
-        with torch.inference_mode(False):
-            like = torch.empty(1, dtype=self.of[dtype], device=self.device(device)).expand(shape or (1,))
-        like = like if shape else like.reshape(())
-        return (torch.empty_like, (like,), {"memory_format": torch.contiguous_format})
+        strides = contiguous_strides(shape)
+        return (self.module.empty_strided, (shape, strides),
+                {"dtype": self.of[dtype], "device": self.device(device)})
 
     def device(self, device: str) -> Any:
         return self.module.device("cpu" if device == "host" else device)
@@ -152,13 +171,22 @@ class TorchArrays:
     def stream(self, device: str) -> int | None:
         if device == "host":
             return None
-        return self.module.cuda.current_stream(self.device(device)).cuda_stream or None
+        return self.module._C._cuda_getCurrentRawStream(int(device[5:])) or None
 
     def synchronize(self, device: str) -> None:
         if device != "host":
             self.module.cuda.synchronize(self.device(device))
 
 
+def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    strides, step = [], 1
+    for length in reversed(shape):
+        strides.append(step)
+        step *= length
+    return tuple(reversed(strides))
+
+
+by_exact_type: dict[type, Any] = {}
 _libraries: dict[str, Any] = {}
 _by_type: dict[type, Any] = {}
 _CLASSES = {"numpy": NumpyArrays, "cupy": CupyArrays, "torch": TorchArrays}
@@ -169,6 +197,7 @@ def loaded(name: str) -> Any | None:
     module = sys.modules.get(name)
     if name not in _libraries and module is not None and hasattr(module, "empty"):
         _libraries[name] = _CLASSES[name](module)
+        by_exact_type.update(dict.fromkeys(_libraries[name].types, _libraries[name]))
     return _libraries.get(name)
 
 

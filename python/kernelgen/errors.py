@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class Error(Exception):
     """A failure of KernelGen. The text says what, where, and what to do; `status` is the library's word."""
@@ -51,6 +53,6 @@ CLASSES = (ArgumentError, DefinitionError, ShapeError, MemoryError, OSError, Err
 def make(status: int, name: str, text: str) -> Exception:
     """The exception of a status of the library, which calls it `name`."""
     kind = CLASSES[status - 1] if 0 < status <= len(CLASSES) else Error
-    error = kind(text or name)
-    error.status = name  # type: ignore[attr-defined]
+    error: Any = kind(text or name)
+    error.status = name
     return error

@@ -52,9 +52,9 @@ class VerifyInfo(ctypes.Structure):
 
 
 class BenchInfo(ctypes.Structure):
-    _fields_ = [("size", c_size_t)] + [(name, c_double) for name in (
-        "seconds", "spread", "baseline_seconds", "baseline_spread", "bound_seconds", "speedup", "goal")] + [
-        ("samples", c_int), ("original_seconds", c_double), ("noise", c_double), ("goal_met", c_bool)]
+    _fields_ = [("size", c_size_t), ("seconds", c_double), ("spread", c_double), ("baseline_seconds", c_double),
+                ("baseline_spread", c_double), ("bound_seconds", c_double), ("speedup", c_double), ("goal", c_double),
+                ("samples", c_int), ("original_seconds", c_double), ("noise", c_double), ("goal_met", c_bool)]
 
 
 HANDLE = POINTER(c_void_p)

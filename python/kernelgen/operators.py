@@ -11,12 +11,13 @@ from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
 from . import arrays, errors, extents, library, measuring
 from .arrays import Array
+from .calls import Calls, Remembered, overlap
 from .handles import Plan, Problem, Tensor, tensors_of
 
 try:
-    from ._call_path import Calls
+    from ._call_path import Calls as CallsInC
 except ImportError:  # no CPython with the limited C API
-    from .calls import Calls  # type: ignore[assignment]
+    CallsInC = None  # type: ignore[assignment, misc]
 
 # An op makes plans of their own for so many shapes; further ones run on the plan of the nearest shape.
 OWN_PLANS = 8
@@ -70,15 +71,19 @@ class Op:
         self._session: library.Session | None = None
         self._executions: dict[tuple, Execution] = {}
         self._shared: dict[tuple, list[tuple[dict[str, int], Plan]]] = {}  # contiguous, by dtypes and device
+        self._tuned: dict[tuple, Plan] = {}
         self._seen: set[Any] = set()
         self._torch_op: Any = None
         self._torch_op_out: Any = None
         session = self._attach()
         self.name: str = session.library.kg_op_name(self._handle).decode()
         self.__name__ = self.name
-        address = functools.partial(_address, session)
-        self._calls = Calls(address("kg_plan_execute"), address("kg_plan_execute_sized"), self._fail)
-        self._run = self._calls.run
+        self._calls = Calls()
+        self._in_c: Any = None
+        if CallsInC is not None:
+            self._in_c = CallsInC(_address(session, "kg_plan_execute"), _address(session, "kg_plan_execute_sized"),
+                                  self._fail)
+        self._run = self._in_c.run if self._in_c else self._calls.run
         if arrays.loaded("torch"):
             self.register()
 
@@ -133,6 +138,8 @@ class Op:
 
     def _call(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Any call, also one of a kind that was not seen before."""
+        if self._in_c and (result := self._calls.run(args, kwargs)) is not None:
+            return result
         if len(args) == 1 and not kwargs and isinstance(args[0], types.FunctionType):
             return self._decorate(args[0])
         call = self._arrange(args, kwargs)
@@ -144,8 +151,9 @@ class Op:
             return self._trace(tuple(call.inputs), {"out": kwargs["out"]} if "out" in kwargs else {})
         described = self._describe(call, home)
         execution = self._execution(call, described, home)
-        self._remember(args, kwargs, execution, call, home)
         outputs = self._execute(execution, call, described, home)
+        if described:
+            self._remember(args, kwargs, execution, described[0].device)
         if kwargs.get("out") is not None:
             return kwargs["out"]
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
@@ -187,7 +195,7 @@ class Op:
 
     def _describe(self, call: Call, home: Any) -> list[Array]:
         """Where all tensors of a call lie: inputs, then given outputs."""
-        described = []
+        described: list[Array] = []
         tensors = list(zip(self.inputs, call.inputs)) + list(zip(self.outputs, call.outputs or ()))
         for tensor, array in tensors:
             if arrays.library_of(tensor.name, array) is not home:
@@ -206,7 +214,7 @@ class Op:
         if arrays.RAW.get(tensor.dtype) == found.dtype:
             return found._replace(dtype=tensor.dtype)
         if tensor.dtype in library.PACKED and found.dtype == "u8":
-            if found.strides != contiguous_strides(found.shape):
+            if found.strides != arrays.contiguous_strides(found.shape):
                 raise arrays.refuse(tensor.name, "packed elements must be contiguous")
             return found._replace(dtype=tensor.dtype, shape=(math.prod(found.shape),), strides=(1,))
         return found
@@ -246,17 +254,21 @@ class Op:
         sizes = self._sizes(problem) if own != 0 else None
         family = (tuple(tensor.dtype for tensor in problem.tensors), tuple(call.bindings.items()), device)
         shared = self._shared.setdefault(family, [])
-        if sizes is not None and len(shared) >= own > 0:
+        tuned = self._tuned.get(self._key_of(problem, call.bindings, device))
+        if sizes is not None and len(shared) >= own > 0 and not tuned:
             _, plan = min(shared, key=lambda other: distance(other[0], sizes))
             return plan, tuple(sizes.values())
-        plan = Plan(problem, device, library.RIGORS.index(self._rigor), self._seconds)
+        plan = tuned or Plan(problem, device, library.RIGORS.index(self._rigor), self._seconds)
         if sizes is not None:
             shared.append((sizes, plan))
         return plan, None
 
+    def _key_of(self, problem: Problem, bindings: Mapping[str, str], device: str | None) -> tuple:
+        return problem.tensors, tuple(bindings.items()), device
+
     def _own_plans(self, problem: Problem) -> int:
         """How many shapes get plans of their own; 0: all."""
-        is_contiguous = all(tensor.strides == contiguous_strides(tensor.shape) for tensor in problem.tensors)
+        is_contiguous = all(tensor.strides == arrays.contiguous_strides(tensor.shape) for tensor in problem.tensors)
         if self._dynamic is False or not is_contiguous:
             return 0
         return 1 if self._dynamic else OWN_PLANS
@@ -277,19 +289,23 @@ class Op:
         if home in self._seen:
             return
         self._seen.add(home)
-        for kind in home.types:
-            self._calls.accept(kind, home.kind)
+        if self._in_c:
+            for kind in home.types:
+                self._in_c.accept(kind, home.kind)
         if home.kind == arrays.TORCH:
-            self._calls.set_is_grad_on(home.module.is_grad_enabled)
+            if self._in_c:
+                self._in_c.set_is_grad_on(home.module.is_grad_enabled)
             if self._torch_op is None:
                 self.register()
 
-    def _remember(self, args: tuple, kwargs: dict[str, Any], execution: Execution, call: Call, home: Any) -> None:
+    def _remember(self, args: tuple, kwargs: dict[str, Any], execution: Execution, device: str) -> None:
+        """For calls with tensors that lie like these, and nothing else."""
         if len(args) != len(self.inputs) or kwargs.keys() - {"out"}:
             return
-        extents_in_bytes = tuple(tensor.bytes for tensor in execution.problem.tensors)
-        self._calls.remember(args, kwargs, execution.plan, execution.plan.handle, execution.sizes, execution.makers,
-                             extents_in_bytes)
+        plan, sizes, problem, makers = execution
+        lengths = tuple(tensor.bytes for tensor in problem.tensors)
+        if not (self._in_c and self._in_c.remember(args, kwargs, plan, plan.handle, sizes, makers, lengths)):
+            self._calls.remember(args, kwargs, Remembered(plan, sizes, makers, lengths, device))
 
     def _execute(self, execution: Execution, call: Call, described: list[Array], home: Any) -> list[Any]:
         addresses = [array.address for array in described]
@@ -304,12 +320,11 @@ class Op:
         execution.plan.execute(addresses, home.stream(device), execution.sizes)
         return outputs
 
-    def _check_apart(self, problem: Problem, addresses: Sequence[int]) -> None:
-        for i, output in enumerate(problem.tensors):
-            for j, other in enumerate(problem.tensors[:i]):
-                if (output.is_output and addresses[i] < addresses[j] + other.bytes and
-                        addresses[j] < addresses[i] + output.bytes):
-                    raise arrays.refuse(output.name, f"out= overlaps {other.name}; an output needs memory of its own")
+    def _check_apart(self, problem: Problem, addresses: list[int]) -> None:
+        found = overlap(addresses, tuple(tensor.bytes for tensor in problem.tensors), len(problem.inputs))
+        if found:
+            output, other = (problem.tensors[index].name for index in found)
+            raise arrays.refuse(output, f"out= overlaps {other}; an output needs memory of its own")
 
     # ---- Beside calls
 
@@ -331,17 +346,25 @@ class Op:
         return self._torch_op
 
     def plan(self, *tensors: Any, device: str | None = None, **bindings: Any) -> Plan:
-        """The plan for these tensors or, without any, for dtypes and sizes given by name (the rest by the
-        definition's goal) on a device: "host", "cuda:0"; None: the best."""
+        """A plan of exactly the sizes of these tensors, also if calls run on another shape's. Without tensors: for
+        dtypes and sizes given by name (the rest by the definition's goal) on a device: "host", "cuda:0"; None: the
+        best."""
+        session = self._attach()
+        with session.working():
+            problem, written, device = self._problem_of(tensors, bindings, device)
+            return self._tuned.get(self._key_of(problem, written, device)) or Plan(
+                problem, device, library.RIGORS.index(self._rigor), self._seconds)
+
+    def _problem_of(self, tensors: tuple, bindings: Mapping[str, Any],
+                    device: str | None) -> tuple[Problem, dict[str, str], str | None]:
+        """Of the arguments of `plan`; with all bindings, and the tensors' device."""
         if tensors or any(tensor.name in bindings for tensor in self.inputs):
             call = self._arrange(tensors, bindings)
             home = arrays.library_of(self.inputs[0].name, call.inputs[0])
-            return self._execution(call, self._describe(call, home), home).plan
-        session = self._attach()
+            described = self._describe(call, home)
+            return self._make_problem(call, described), call.bindings, described[0].device
         written = {**self._bindings, **{name: str(value) for name, value in bindings.items()}}
-        with session.working():
-            problem = Problem.of(session, self._handle, written)
-            return Plan(problem, device, library.RIGORS.index(self._rigor), self._seconds)
+        return Problem.of(self._attach(), self._handle, written), written, device
 
     def tune(self, *tensors: Any, rigor: str = "measure", seconds: float = 0, device: str | None = None,
              progress: measuring.Progress = None, **bindings: Any) -> Plan:
@@ -351,23 +374,23 @@ class Op:
             raise errors.ArgumentError(f"rigor '{rigor}' is none of {', '.join(library.RIGORS)}")
         session = self._attach()
         with measuring.shown(progress) as show, session.working(show):
-            if tensors or any(tensor.name in bindings for tensor in self.inputs):
-                call = self._arrange(tensors, bindings)
-                home = arrays.library_of(self.inputs[0].name, call.inputs[0])
-                described = self._describe(call, home)
-                problem, device = self._make_problem(call, described), described[0].device
-            else:
-                written = {**self._bindings, **{name: str(value) for name, value in bindings.items()}}
-                problem = Problem.of(session, self._handle, written)
+            problem, written, device = self._problem_of(tensors, bindings, device)
             plan = Plan(problem, device, library.RIGORS.index(rigor), seconds)
-            self.forget()
+            self._tuned[self._key_of(problem, written, device)] = plan
+            self._drop()
         return plan
 
     def forget(self) -> None:
         """Drops all plans: the next calls make them again, with what is known by then."""
+        self._tuned.clear()
+        self._drop()
+
+    def _drop(self) -> None:
         self._executions.clear()
         self._shared.clear()
-        self._calls.forget()
+        self._calls.known.clear()
+        if self._in_c:
+            self._in_c.forget()
 
     def explain(self, *tensors: Any, json: bool = False, **bindings: Any) -> str:
         """Why this plan: what was tried, pruned and refused. Arguments are those of `plan`."""
@@ -400,14 +423,6 @@ class Op:
 
 def _address(session: library.Session, name: str) -> int:
     return library.ctypes.cast(getattr(session.library, name), c_void_p).value or 0
-
-
-def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
-    strides, step = [], 1
-    for length in reversed(shape):
-        strides.append(step)
-        step *= length
-    return tuple(reversed(strides))
 
 
 def distance(sizes: Mapping[str, int], others: Mapping[str, int]) -> float:

@@ -67,7 +67,7 @@ class Rule:
 
     def outputs(self, torch: Any, tensors: tuple[Any, ...]) -> Any:
         """Tensors without elements: shapes, which may be symbols, and dtypes."""
-        home = arrays.loaded("torch")
+        home: Any = arrays.loaded("torch")
         dtypes = tuple(home.dtypes.get(tensor.dtype, str(tensor.dtype)) for tensor in tensors)
         infos, formulas = self.of(dtypes)
         shapes = [None if info.dtype in library.PACKED else tensor.shape for info, tensor in zip(infos, tensors)]

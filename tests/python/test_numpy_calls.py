@@ -9,7 +9,7 @@ from package_test import main, need
 
 np = need("numpy")
 import kernelgen
-from kernelgen import calls, operators
+from kernelgen import operators
 
 RELU = "op relu1(x: T[N]) -> (y: T[N]) where T in f32 f16 f64 bf16\n{ y[i] = relu(x[i]) }\n"
 SPLIT = """op split(x: f32[N, M]) -> (total: f32[N], largest: f32[N])
@@ -125,7 +125,7 @@ class Results(unittest.TestCase):
 
 
 class Keeping(unittest.TestCase):
-    @unittest.skipIf(operators.Calls is calls.Calls, "the extension module is not built")
+    @unittest.skipIf(operators.CallsInC is None, "the extension module is not built")
     def test_second_call_is_short(self):
         op = kernelgen.op(RELU)
         x = draw(11)
@@ -138,7 +138,7 @@ class Keeping(unittest.TestCase):
         op.forget()
         self.assertIsNone(op._run((x,), {}))
 
-    @unittest.skipIf(operators.Calls is calls.Calls, "the extension module is not built")
+    @unittest.skipIf(operators.CallsInC is None, "the extension module is not built")
     def test_an_output_is_no_input(self):
         op = kernelgen.op("op add(a: f32[N], b: f32[N]) -> (y: f32[N])\n{ y[i] = a[i] + b[i] }\n")
         a, b = draw(8), draw(8) * 2
@@ -148,13 +148,19 @@ class Keeping(unittest.TestCase):
             op(a, out=b)
 
     def test_without_the_extension_module(self):
-        taken, operators.Calls = operators.Calls, calls.Calls
+        taken, operators.CallsInC = operators.CallsInC, None
         try:
             op = kernelgen.op(SPLIT)
             for _ in range(2):
                 np.testing.assert_array_equal(op(draw(6, 50))[1], draw(6, 50).max(1))
+            self.assertIsNotNone(op._run((draw(6, 50),), {}))
+            out = np.empty(6, "f4"), np.empty(6, "f4")
+            for _ in range(2):
+                self.assertIs(op(draw(6, 50), out=out), out)
+            with self.assertRaisesRegex(kernelgen.ArgumentError, "largest: out= overlaps total"):
+                op(draw(6, 50), out=(out[0], out[0]))
         finally:
-            operators.Calls = taken
+            operators.CallsInC = taken
 
     def plans(self, op, shapes):
         for rows, columns in shapes:

@@ -74,6 +74,17 @@ class Searches(unittest.TestCase):
         self.assertTrue(op.plan(x).verified)
         np.testing.assert_array_equal(op(x), np.maximum(x, 0))
 
+    def test_what_was_tuned_is_not_shared_away(self):
+        op = kernelgen.op(RELU, dynamic=True)
+        small, large = np.ones(10, "f4"), np.ones(100000, "f4")
+        op(small)
+        tuned = op.tune(large, seconds=1, progress=False)
+        op(small), op(large), op(np.ones(11, "f4"))
+        plans = [execution.plan for execution in op._executions.values()]
+        self.assertIs(plans[1], tuned)
+        self.assertIs(plans[2], plans[0])
+        self.assertEqual(op.plan(np.ones(12, "f4")).problem.inputs[0].shape, (12,))
+
     def test_function_of_the_package(self):
         plan = kernelgen.tune(kernelgen.op(RELU), np.zeros(40000, "f4"), seconds=1, progress=False)
         self.assertEqual(plan.problem.inputs[0].shape, (40000,))

@@ -11,7 +11,7 @@ from package_test import main, need
 
 torch = need("torch")
 import kernelgen
-from kernelgen import calls, operators
+from kernelgen import operators
 
 DEVICE = os.environ.get("KG_TORCH_DEVICE", "cpu")
 on_gpu = unittest.skipUnless(DEVICE == "cuda", "needs a GPU")
@@ -85,15 +85,21 @@ class Results(unittest.TestCase):
             self.assertEqual(total(torch.ones(7, device=DEVICE)).shape, ())
 
     def test_without_the_extension_module(self):
-        taken, operators.Calls = operators.Calls, calls.Calls
+        taken, operators.CallsInC = operators.CallsInC, None
         try:
             op = kernelgen.op(SPLIT)
             for _ in range(2):
                 close(self, op(draw(6, 50))[1], draw(6, 50).amax(1))
+            self.assertIsNotNone(op._run((draw(6, 50),), {}))
+            x = draw(6, 50).requires_grad_()
+            with self.assertRaisesRegex(kernelgen.ArgumentError, "x: it requires a gradient"):
+                op(x)
+            with torch.no_grad():
+                op(x)
         finally:
-            operators.Calls = taken
+            operators.CallsInC = taken
 
-    @unittest.skipIf(operators.Calls is calls.Calls or not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"),
+    @unittest.skipIf(operators.CallsInC is None or not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"),
                      "no short way here")
     def test_second_call_is_short(self):
         op = kernelgen.op(RELU)
