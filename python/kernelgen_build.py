@@ -84,6 +84,17 @@ def add_libraries(package):
             sys.exit(f"{name} needs {needed(package / 'lib' / name)}, which would not be found")
 
 
+def notices_of(package):
+    """What the licences of packed libraries ask to come with them, as Debian's packages have it."""
+    for library in (package / "lib").glob("*.so.*"):
+        origin = found(package.parents[1] / "libkernelgen.so", library.name)
+        owner = subprocess.run(["dpkg-query", "-S", f"*/{origin.name}"], capture_output=True, text=True).stdout
+        notice = Path("/usr/share/doc") / owner.split(":")[0] / "copyright"
+        if not notice.is_file():
+            sys.exit(f"the copyright notice of {origin} was not found, which a wheel with it must have")
+        yield f"{library.name}.txt", notice.read_bytes()
+
+
 def files_of(package):
     return sorted(path for path in package.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
 
@@ -134,6 +145,8 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
             mode = 0o755 if os.access(path, os.X_OK) else 0o644
             add(archive, f"kernelgen/{path.relative_to(package)}", path.read_bytes(), mode)
         add(archive, f"{info}/METADATA", metadata().encode(), 0o644)
+        for notice, text in notices_of(package):
+            add(archive, f"{info}/licenses/{notice}", text, 0o644)
         wheel = f"Wheel-Version: 1.0\nGenerator: kernelgen_build\nRoot-Is-Purelib: false\nTag: {tag}\n"
         add(archive, f"{info}/WHEEL", wheel.encode(), 0o644)
         archive.writestr(f"{info}/RECORD", "".join(records) + f"{info}/RECORD,,\n")

@@ -9,11 +9,13 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
+import signal
 import threading
+from collections import deque
 from contextlib import contextmanager
 from ctypes import POINTER, c_bool, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint64, c_void_p
 from pathlib import Path
-from typing import Callable, Iterator
+from typing import Any, Callable, Iterator
 
 from . import errors
 
@@ -132,9 +134,9 @@ class Session:
         self.library = load()
         self.lock = threading.RLock()
         self.devices: dict[str | None, int] = {}
-        self.garbage: list[tuple[str, int]] = []
+        self.garbage: deque[tuple[str, int]] = deque()
         self.progress: Callable[[str, int, int], object] | None = None
-        self.is_quiet = False
+        self.is_quiet = self.is_working = False
         self.cancel = c_int(0)
         self.interruption: BaseException | None = None
         self.callbacks = (PROGRESS(self._tell_progress), NOTICE(self._tell_notice))
@@ -144,24 +146,53 @@ class Session:
         self._check(self.library.kg_context_create(ctypes.byref(options), ctypes.byref(self.context)))
 
     # An exception cannot pass through C: it is kept, the work is cancelled, and `_check` raises it.
+    def _interrupt(self, error: BaseException) -> None:
+        self.interruption, self.cancel.value = error, 1
+
+    def _raise_interruption(self) -> None:
+        if self.interruption:
+            interruption, self.interruption, self.cancel.value = self.interruption, None, 0
+            raise interruption
+
+    @contextmanager
+    def _keeping_interrupts(self) -> Iterator[None]:
+        """Python would raise KeyboardInterrupt as a callback begins, where ctypes drops it."""
+        before = signal.getsignal(signal.SIGINT)
+        if self.is_working or not callable(before) or threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def handle(number: int, frame: Any) -> None:
+            try:
+                before(number, frame)
+            except BaseException as error:
+                self._interrupt(error)
+
+        signal.signal(signal.SIGINT, handle)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+            late, self.interruption, self.cancel.value = self.interruption, None, 0
+        if late:
+            raise late
+
     def _tell_progress(self, _user: int, what: bytes, done: int, total: int) -> None:
         try:
             if self.progress:
                 self.progress(what.decode(errors="replace"), done, total)
         except BaseException as error:
-            self.interruption, self.cancel.value = error, 1
+            self._interrupt(error)
 
     def _tell_notice(self, _user: int, text: bytes) -> None:
         try:
             if not self.is_quiet:
                 log.warning("%s", text.decode(errors="replace"))
         except BaseException as error:
-            self.interruption, self.cancel.value = error, 1
+            self._interrupt(error)
 
     def _check(self, status: int) -> None:
-        if self.interruption:
-            interruption, self.interruption, self.cancel.value = self.interruption, None, 0
-            raise interruption
+        self._raise_interruption()
         if status:
             raise self.failure(status, (self.library.kg_context_error(self.context) or b"").decode(errors="replace"))
 
@@ -171,15 +202,16 @@ class Session:
     @contextmanager
     def working(self, progress: Callable[[str, int, int], object] | None = None) -> Iterator[None]:
         """The context is this thread's. What was discarded is destroyed now."""
-        with self.lock:
+        with self.lock, self._keeping_interrupts():
             while self.garbage:
-                function, handle = self.garbage.pop()
+                function, handle = self.garbage.popleft()  # plans before their problems
                 getattr(self.library, function)(handle)
-            before, self.progress = self.progress, progress or self.progress
+            before = self.progress, self.is_working
+            self.progress, self.is_working = progress or self.progress, True
             try:
                 yield
             finally:
-                self.progress = before
+                self.progress, self.is_working = before
 
     def call(self, name: str, *arguments: object) -> None:
         """A function that returns a status. The caller holds the lock."""

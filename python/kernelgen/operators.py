@@ -82,7 +82,7 @@ class Op:
         self._in_c: Any = None
         if CallsInC is not None:
             self._in_c = CallsInC(_address(session, "kg_plan_execute"), _address(session, "kg_plan_execute_sized"),
-                                  self._fail)
+                                  functools.partial(_fail, self.name))
         self._run = self._in_c.run if self._in_c else self._calls.run
         if arrays.loaded("torch"):
             self.register()
@@ -107,10 +107,6 @@ class Op:
         while session.library.kg_op_tensor(self._handle, count, library.ctypes.byref(info)) == 0:
             count += 1
         return count
-
-    def _fail(self, status: int) -> None:
-        session = self._attach()
-        raise session.failure(status, f"op {self.name}: an execution failed")
 
     def __repr__(self) -> str:
         def written(tensors: Sequence[Tensor]) -> str:
@@ -226,8 +222,9 @@ class Op:
         execution = self._executions.get(key)
         if execution is None:
             with self._attach().working():
-                execution = self._make_execution(call, described, home)
-                self._executions[key] = execution
+                execution = self._executions.get(key)  # another thread may have been faster
+                if execution is None:
+                    execution = self._executions[key] = self._make_execution(call, described, home)
         return execution
 
     def _make_problem(self, call: Call, described: list[Array]) -> Problem:
@@ -419,6 +416,10 @@ class Op:
         home = arrays.library_of(self.inputs[0].name, tensors[0])
         device = home.describe(self.inputs[0].name, tensors[0], False).device
         return measuring.compare(functools.partial(self, **bindings), against, tensors, home, device, progress)
+
+
+def _fail(name: str, status: int) -> None:
+    raise library.current().failure(status, f"op {name}: an execution failed")
 
 
 def _address(session: library.Session, name: str) -> int:

@@ -23,8 +23,9 @@ _NO_KEYWORDS: dict[str, Any] = {}
 
 
 def default_name(op: Op) -> str:
-    """The same in every process for the same definition and bindings, which compiled graphs rely on."""
-    digest = hashlib.sha256(repr((op._text, op.name, sorted(op._bindings.items()))).encode()).hexdigest()[:12]
+    """The same in every process for the same definition and settings, which compiled graphs rely on."""
+    settings = (op._text, op.name, sorted(op._bindings.items()), op._rigor, op._seconds, op._dynamic)
+    digest = hashlib.sha256(repr(settings).encode()).hexdigest()[:12]
     return f"{NAMESPACE}::{op.name}_{digest}"
 
 

@@ -4,15 +4,19 @@
 import json
 import logging
 import os
+import signal
 import subprocess
 import sys
+import threading
 import unittest
+import weakref
+from pathlib import Path
 
 from package_test import main, need
 
 np = need("numpy")
 import kernelgen
-
+from kernelgen import library
 
 RELU = "op relu1(x: T[N]) -> (y: T[N]) where T in f32 f16\n{ y[i] = relu(x[i]) }\ngoal { tune N = 1000 }\n"
 
@@ -102,6 +106,18 @@ class Searches(unittest.TestCase):
         np.testing.assert_array_equal(op(x), x)
         self.assertTrue(op.tune(x, seconds=1, progress=False).verified)
 
+    def test_interruption(self):
+        op = kernelgen.op("softmax.kg", "softmax")
+        x = np.zeros((2000, 2000), "f4")
+        op(x)
+        timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        with self.assertRaises(KeyboardInterrupt):
+            for _ in range(20):  # in case a search takes less
+                op.tune(x, rigor="patient", progress=False)
+        timer.join()
+        np.testing.assert_allclose(op(x), np.full((2000, 2000), 1 / 2000), rtol=1e-5)
+
     def test_rigor_is_checked(self):
         with self.assertRaisesRegex(kernelgen.ArgumentError, "rigor 'hard' is none of"):
             kernelgen.op(RELU).tune(np.zeros(4, "f4"), rigor="hard")
@@ -183,8 +199,21 @@ class Process(unittest.TestCase):
             kernelgen.op("op f(x: f32[N], b: f32[N]) -> (y: f32[N])\n{ y[i] = 2 * x[i] }\n")
         self.assertIn("b", logged.output[0])
 
-    def test_version_is_the_library_s(self):
+    def test_versions_agree(self):
+        project = Path(__file__).resolve().parents[2] / "python" / "pyproject.toml"
         self.assertEqual(kernelgen.version(), kernelgen.__version__)
+        self.assertIn(f'version = "{kernelgen.__version__}"', project.read_text())
+
+    def test_ops_that_nobody_has_are_freed(self):
+        op = kernelgen.op(RELU)
+        for length in (3, 4, 3):
+            op(np.zeros(length, "f4"))
+        plans = weakref.ref(op.plan(np.zeros(5, "f4"))), weakref.ref(next(iter(op._executions.values())).plan)
+        gone, op = weakref.ref(op), None
+        self.assertIsNone(gone())
+        self.assertEqual([plan() for plan in plans], [None, None])
+        with library.current().working():
+            self.assertEqual(len(library.current().garbage), 0)
 
 
 main()

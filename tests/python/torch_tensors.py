@@ -117,6 +117,7 @@ class Refusals(unittest.TestCase):
                 op(x)
             with torch.no_grad():
                 self.assertFalse(op(x).requires_grad)
+                self.assertFalse(op(torch.nn.Parameter(draw(9))).requires_grad)
             op(torch.nn.Parameter(draw(9), requires_grad=False))
             op(x.detach())
 
