@@ -16,7 +16,7 @@ class Formulas(unittest.TestCase):
     def test_values(self):
         sizes = {"H": 7, "K": 10}
         for formula, value in {"H": 7, "12": 12, "ceil(K/3)": 4, "ceil(K/5)": 2, "(H + 2*1 - 3) / 2 + 1": 4,
-                               "K/4": 2, "K % 4": 2, "(H - 9) / 2": -1, "-H": -7, "H*K": 70}.items():
+                               "K/4": 2, "K % 3": 1, "(H - 9) / 2": -1, "-H": -7, "H*K": 70}.items():
             self.assertEqual(extents.evaluate(formula, sizes), value, formula)
         with self.assertRaises(KeyError):
             extents.evaluate("M + 1", sizes)

@@ -52,6 +52,13 @@ class Results(unittest.TestCase):
                 self.assertEqual(y.dtype, np.dtype(dtype))
                 np.testing.assert_array_equal(y, np.maximum(draw(100, dtype=dtype), 0))
 
+    def test_dtypes_of_the_same_strides_in_bytes(self):
+        op = kernelgen.op(RELU)
+        for _ in range(2):
+            wide, narrow = draw(8), draw(16, dtype="f2")[::2]
+            np.testing.assert_array_equal(op(wide), np.maximum(wide, 0))
+            np.testing.assert_array_equal(op(narrow), np.maximum(narrow, 0))
+
     def test_several_outputs(self):
         op = kernelgen.op(SPLIT)
         x = draw(6, 50)
