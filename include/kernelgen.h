@@ -270,6 +270,10 @@ KG_API enum kg_status kg_plan_execute(const struct kg_plan *plan, void *const *t
 // of strided tensors.
 KG_API enum kg_status kg_plan_execute_sized(const struct kg_plan *plan, const int64_t *sizes,
                                             int count, void *const *tensors, void *stream);
+// kg_plan_execute for callers of tvm-ffi is exported as __tvm_ffi_kernelgen_execute: its arguments
+// are the plan's address as an integer, inputs and outputs. Dtypes, sizes, strides and devices are
+// compared with the plan's, and the stream is the caller's current one.
+//
 // kg_plan_execute on memory of this process, whatever the device: for a GPU, inputs are copied
 // there and outputs back. For looking at results, not for speed: every call allocates and copies.
 KG_API enum kg_status kg_plan_run(const struct kg_plan *plan, void *const *tensors);

@@ -230,6 +230,45 @@ assert torch.equal(torch.compile(lambda x: op(x), fullgraph=True)(x), torch.relu
         self.assertEqual(ran.returncode, 0, ran.stderr)
 
 
+class ThroughTvm(unittest.TestCase):
+    """Plans as functions of tvm-ffi."""
+
+    def setUp(self):
+        try:
+            import tvm_ffi
+        except ImportError:
+            self.skipTest("tvm_ffi is not installed")
+        from kernelgen import library
+        self.execute = tvm_ffi.load_module(str(library.library_path()))["kernelgen_execute"]
+
+    def test_results(self):
+        op = kernelgen.op("softmax.kg", "softmax")
+        for dtype in (torch.float32, torch.float16, torch.bfloat16):
+            x = draw(12, 40, dtype=dtype)
+            y = torch.empty_like(x)
+            plan = op.plan(x)
+            self.execute(plan.handle, x, y)
+            close(self, y, torch.softmax(x, 1), 1e-2)
+        view = draw(12, 80)[:, ::2]
+        y = torch.empty(12, 40, device=DEVICE)
+        plan = op.plan(view)
+        self.execute(plan.handle, view, y)
+        close(self, y, torch.softmax(view, 1))
+
+    def test_refusals(self):
+        op = kernelgen.op(RELU)
+        plan = op.plan(draw(9))
+        for error, words, arguments in (
+                (TypeError, "the first argument is the handle of a plan", (draw(9), draw(9))),
+                (TypeError, "a plan of op relu1 takes its handle and 2 tensors, not 1", (plan.handle, draw(9))),
+                (TypeError, "op relu1: y is no tensor", (plan.handle, draw(9), 7)),
+                (ValueError, "op relu1: x has another dtype", (plan.handle, draw(9).half(), draw(9))),
+                (ValueError, "op relu1: y has other sizes or strides", (plan.handle, draw(9), draw(8))),
+                (ValueError, "op relu1: x has other sizes or strides", (plan.handle, draw(18)[::2], draw(9)))):
+            with self.assertRaisesRegex(error, words):
+                self.execute(*arguments)
+
+
 class OnGpu(unittest.TestCase):
     @on_gpu
     def test_current_stream(self):
