@@ -46,6 +46,7 @@ class Call(NamedTuple):
     inputs: list[Any]
     outputs: list[Any] | None  # given with out=
     bindings: dict[str, str]
+    names: list[str]  # of inputs
 
 
 def read_definition(source: str | Path) -> tuple[str, str]:
@@ -90,7 +91,7 @@ class Op:
     def _attach(self) -> library.Session:
         """The process's session, with the definition parsed in it."""
         session = library.current()
-        if session is not self._session:
+        if session is not self._session:  # the first one, or that of a forked child
             text = self._text.encode()
             with session.working():
                 self._handle = session.make("kg_op_parse", session.context, self._file.encode(), text, len(text),
@@ -100,6 +101,11 @@ class Op:
             self.outputs = tuple(tensor for tensor in self.tensors if tensor.is_output)
             self._session = session
         return session
+
+    def __del__(self) -> None:
+        session = self.__dict__.get("_session")
+        if session:
+            session.discard("kg_op_destroy", self._handle)
 
     def _count(self, session: library.Session) -> int:
         info = library.TensorInfo(size=library.ctypes.sizeof(library.TensorInfo))
@@ -144,7 +150,8 @@ class Op:
             raise errors.ArgumentError(f"op {self.name} has no inputs, and NumPy is not loaded to make its outputs")
         self._see(home)
         if hasattr(home, "is_traced") and any(map(home.is_traced, call.inputs)):
-            return self._trace(tuple(call.inputs), {"out": kwargs["out"]} if "out" in kwargs else {})
+            bound = {key: value for key, value in kwargs.items() if key not in call.names}
+            return self._trace(tuple(call.inputs), bound)
         described = self._describe(call, home)
         execution = self._execution(call, described, home)
         outputs = self._execute(execution, call, described, home)
@@ -187,7 +194,7 @@ class Op:
         if outputs is not None and len(outputs) != len(self.outputs):
             raise errors.ArgumentError(f"out= has {len(outputs)} tensors, and op {self.name} {len(self.outputs)} "
                                        f"outputs")
-        return Call([given[name] for name in names], outputs, bindings)
+        return Call([given[name] for name in names], outputs, bindings, names)
 
     def _describe(self, call: Call, home: Any) -> list[Array]:
         """Where all tensors of a call lie: inputs, then given outputs."""

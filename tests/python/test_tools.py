@@ -212,6 +212,7 @@ class Process(unittest.TestCase):
         gone, op = weakref.ref(op), None
         self.assertIsNone(gone())
         self.assertEqual([plan() for plan in plans], [None, None])
+        self.assertIn("kg_op_destroy", [function for function, _ in library.current().garbage])
         with library.current().working():
             self.assertEqual(len(library.current().garbage), 0)
 

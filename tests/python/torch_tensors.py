@@ -206,6 +206,11 @@ class Compiled(unittest.TestCase):
         self.assertEqual((total.shape, total.device.type), ((6,), "meta"))
         with self.assertRaisesRegex(kernelgen.ShapeError, "x has 2 dimensions, not 1"):
             kernelgen.op(SPLIT)(torch.empty(6, device="meta"))
+        x = torch.empty(6, 50, device="meta")
+        self.assertEqual(kernelgen.op(POOL)(x=x).shape, (6, 25))
+        self.assertEqual(kernelgen.op(POOL).bind(S=1)(x).shape, (6, 50))
+        with self.assertRaisesRegex(kernelgen.ArgumentError, r"use bind\(\) before"):
+            kernelgen.op(POOL)(x, S=1)
 
     def test_exported(self):
         class Module(torch.nn.Module):
