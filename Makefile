@@ -59,7 +59,7 @@ test-torch:
 	cmake --build build/dev --target python_package
 	@[ -x $(TORCH_VENV)/bin/python ] || python3 -m venv $(TORCH_VENV)
 	@$(TORCH_VENV)/bin/python -c 'import torch, numpy, tvm_ffi' 2>/dev/null || $(TORCH_VENV)/bin/pip install torch numpy apache-tvm-ffi
-	KG_TORCH_PYTHON=$(TORCH_VENV)/bin/python ctest --test-dir build/dev --output-on-failure -R '^python/torch_tensors$$'
+	KG_TORCH_PYTHON=$(TORCH_VENV)/bin/python ctest --test-dir build/dev --output-on-failure -R '^python/torch_'
 
 demo:
 	@scripts/bootstrap

@@ -11,9 +11,9 @@ from .errors import (ArgumentError, CancelledError, DefinitionError, Error, Miss
                      UnsupportedError, WrongError)
 from .library import version
 from .measuring import Times, Verdict
-from .operators import Op, op, tune
+from .operators import Op, from_torch, op, tune
 from .handles import Plan
 
 __version__ = "0.1.0"
 __all__ = ["ArgumentError", "CancelledError", "DefinitionError", "Error", "MissingError", "Op", "Plan", "ShapeError",
-           "Times", "UnsupportedError", "Verdict", "WrongError", "op", "tune", "version"]
+           "Times", "UnsupportedError", "Verdict", "WrongError", "from_torch", "op", "tune", "version"]

@@ -114,6 +114,11 @@ class Op:
             count += 1
         return count
 
+    @property
+    def definition(self) -> str:
+        """The text that it was made of."""
+        return self._text
+
     def __repr__(self) -> str:
         def written(tensors: Sequence[Tensor]) -> str:
             return ", ".join(f"{tensor.name}: {tensor.dtype}[{tensor.rank}]" for tensor in tensors)
@@ -451,6 +456,14 @@ def op(source: str | Path, name: str | None = None, *, rigor: str = "estimate", 
     """
     text, file = read_definition(source)
     return Op(text, file, name, {key: str(value) for key, value in bindings.items()}, rigor, seconds, dynamic)
+
+
+def from_torch(function: Callable, *examples: Any, name: str | None = None, **options: Any) -> Op:
+    """The operator that computes what a PyTorch function of these tensors does, and of others with as many
+    dimensions: element-wise operations, reductions and matrix products. What cannot be imported is refused by
+    name. `options` are those of `op`; `.definition` is the text."""
+    from . import fx_import
+    return op(fx_import.definition_of(function, examples, name), **options)
 
 
 def tune(operator: Op, *tensors: Any, **options: Any) -> Plan:
