@@ -3,6 +3,9 @@
 #   make test      install what is missing, build, run every test
 #   make verify-ops  every shipped definition and dtype through the accuracy gate (minutes)
 #   make test-kills  processes that share records, killed at 500 moments, one and four at a time
+#   make wheel     the Python package, for every Python: out/kernelgen-*.whl
+#   make test-wheel  install it for each Python there is, and use it (needs the package index)
+#   make test-torch  the Python package with PyTorch, in an environment outside the tree, $(TORCH_VENV): 5 GB
 #   make demo      install what is missing, build, tune one operator for this machine
 #   make bench     measure against the baselines
 #   make check     layout, layers, circles, lengths, symbols
@@ -14,8 +17,9 @@
 
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
+TORCH_VENV ?= /var/tmp/kernelgen-torch
 
-.PHONY: all test verify-ops test-kills demo bench check sanitize sanitize-part fuzz format install clean
+.PHONY: all test verify-ops test-kills wheel test-wheel test-torch demo bench check sanitize sanitize-part fuzz format install clean
 
 all:
 	@scripts/bootstrap
@@ -39,6 +43,23 @@ test-kills:
 	@cmake --preset dev >/dev/null
 	cmake --build build/dev --target faults_processes_killed
 	ctest --test-dir build/dev --output-on-failure -R '^faults/processes_killed_500$$'
+
+wheel:
+	@scripts/bootstrap python
+	@mkdir -p out
+	cd python && python3 -c "import kernelgen_build; print('out/' + kernelgen_build.build_wheel('../out'))"
+
+test-wheel:
+	@scripts/bootstrap python
+	tests/python/wheel.sh
+
+test-torch:
+	@scripts/bootstrap python
+	@cmake --preset dev >/dev/null
+	cmake --build build/dev --target python_package
+	@[ -x $(TORCH_VENV)/bin/python ] || python3 -m venv $(TORCH_VENV)
+	@$(TORCH_VENV)/bin/python -c 'import torch, numpy, tvm_ffi' 2>/dev/null || $(TORCH_VENV)/bin/pip install torch numpy apache-tvm-ffi
+	KG_TORCH_PYTHON=$(TORCH_VENV)/bin/python ctest --test-dir build/dev --output-on-failure -R '^python/torch_'
 
 demo:
 	@scripts/bootstrap

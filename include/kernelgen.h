@@ -204,11 +204,13 @@ struct kg_tensor_info {
     int64_t shape[KG_MAX_RANK];
     int64_t stride[KG_MAX_RANK];
     size_t bytes; // from the first element to one past the last
+    // Of a tensor of an op: the dtype variable it is declared with, "T"; NULL: a fixed dtype.
+    const char *dtype_variable;
 };
 
 // Inputs and outputs as the definition declares them: name, is_output, rank and dtype, which is
 // KG_DTYPE_COUNT for a dtype variable. An index out of range gives KG_ERROR_ARGUMENT and a NULL
-// name. The name is borrowed from the op.
+// name. Names are borrowed from the op.
 KG_API enum kg_status kg_op_tensor(const struct kg_op *op, int index, struct kg_tensor_info *info);
 // Whether that tensor may have this dtype. Only bindings of its dtype variable matter.
 KG_API bool kg_op_allows(const struct kg_op *op, int index, enum kg_dtype dtype,
@@ -234,6 +236,10 @@ KG_API void kg_problem_destroy(struct kg_problem *problem);
 KG_API int kg_problem_tensor_count(const struct kg_problem *problem);
 KG_API enum kg_status kg_problem_tensor(const struct kg_problem *problem, int index,
                                         struct kg_tensor_info *info);
+// How a dimension of that tensor follows from the sizes of the op: "P", "ceil(K/128)". It is made
+// of sizes, numbers, + - * / (rounding down) % and ceil(a/b); params are numbers.
+KG_API enum kg_status kg_problem_extent(const struct kg_problem *problem, int index, int dimension,
+                                        char **text);
 // The definition document as Markdown ("en", also NULL, or "zh") or JSON. `device` may be NULL.
 KG_API enum kg_status kg_problem_document(const struct kg_problem *problem,
                                           struct kg_device *device, const char *language, bool json,
@@ -264,6 +270,10 @@ KG_API enum kg_status kg_plan_execute(const struct kg_plan *plan, void *const *t
 // of strided tensors.
 KG_API enum kg_status kg_plan_execute_sized(const struct kg_plan *plan, const int64_t *sizes,
                                             int count, void *const *tensors, void *stream);
+// kg_plan_execute for callers of tvm-ffi is exported as __tvm_ffi_kernelgen_execute: its arguments
+// are the plan's address as an integer, inputs and outputs. Dtypes, sizes, strides and devices are
+// compared with the plan's, and the stream is the caller's current one.
+//
 // kg_plan_execute on memory of this process, whatever the device: for a GPU, inputs are copied
 // there and outputs back. For looking at results, not for speed: every call allocates and copies.
 KG_API enum kg_status kg_plan_run(const struct kg_plan *plan, void *const *tensors);

@@ -91,37 +91,6 @@ const char *kg_op_size_name(const struct kg_op *op, int index)
     return NULL;
 }
 
-static enum kg_status check_tensor(struct kg_context *context, const struct kg_op *op, int index,
-                                   struct kg_tensor_info *info)
-{
-    int count = op->input_count + op->output_count;
-    enum kg_status status = kg_api_clear(&kg_sized_tensor_info, 0, info, &context->error);
-    if (status == KG_OK && (index < 0 || index >= count))
-        status =
-            kg_error_set(&context->error, KG_ERROR_ARGUMENT,
-                         "op %s has %d tensors, and none of number %d", op->name, count, index);
-    return status;
-}
-
-enum kg_status kg_op_tensor(const struct kg_op *op, int index, struct kg_tensor_info *info)
-{
-    struct kg_context *context = op ? ((struct kg_op_owner *)op->owner)->context : NULL;
-    enum kg_status status = KG_API_NEEDS(context, op, info);
-    if (status == KG_OK)
-        status = check_tensor(context, op, index, info);
-    if (status != KG_OK)
-        return status;
-    const struct kg_tensor *tensor = op->tensors[index];
-    const struct kg_tensor_info ours = {
-        .name = tensor->name,
-        .is_output = tensor->role == KG_ROLE_OUTPUT,
-        .dtype = tensor->type.variable ? KG_DTYPE_COUNT : tensor->type.dtype,
-        .rank = tensor->rank,
-    };
-    kg_api_fill(&kg_sized_tensor_info, 0, &ours, info);
-    return KG_OK;
-}
-
 bool kg_op_allows(const struct kg_op *op, int index, enum kg_dtype dtype,
                   const struct kg_binding *bindings, int count)
 {
@@ -540,33 +509,6 @@ void kg_problem_destroy(struct kg_problem *problem)
     struct kg_problem_owner *owner = problem->owner;
     kg_problem_free(problem);
     release_problem_owner(owner);
-}
-
-int kg_problem_tensor_count(const struct kg_problem *problem)
-{
-    return problem ? problem->op->input_count + problem->op->output_count : 0;
-}
-
-enum kg_status kg_problem_tensor(const struct kg_problem *problem, int index,
-                                 struct kg_tensor_info *info)
-{
-    struct kg_context *context = kg_api_context(problem);
-    enum kg_status status = KG_API_NEEDS(context, problem, info);
-    if (status == KG_OK)
-        status = check_tensor(context, problem->op, index, info);
-    if (status != KG_OK)
-        return status;
-    const struct kg_tensor *tensor = problem->tensors[index];
-    const struct kg_layout *layout = &problem->layouts[index];
-    struct kg_tensor_info ours = {.name = tensor->name,
-                                  .is_output = tensor->role == KG_ROLE_OUTPUT,
-                                  .dtype = tensor->type.dtype,
-                                  .rank = tensor->rank,
-                                  .bytes = layout->bytes};
-    memcpy(ours.shape, layout->shape, sizeof ours.shape);
-    memcpy(ours.stride, layout->stride, sizeof ours.stride);
-    kg_api_fill(&kg_sized_tensor_info, 0, &ours, info);
-    return KG_OK;
 }
 
 struct kg_context *kg_api_context(const struct kg_problem *problem)

@@ -113,6 +113,7 @@ struct kg_backend {
     bool shares_memory; // the CPU may read and write what `allocate` returns
     bool is_single;     // there is one such device, which is called like the backend
     bool runs_grids;    // launches give the numbers of thread blocks
+    int dlpack;         // DLPack's device type
     // Kernels run beside the CPU's work: compilers neither disturb the timing nor wait for kernels.
     bool computes_apart;
     // Opening the device takes long, and a fault makes it unusable for its process. One long-lived

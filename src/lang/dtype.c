@@ -8,31 +8,31 @@
 
 #define FLOAT .is_float = true, .is_signed = true
 #define NARROW FLOAT, .compute = KG_TYPE_F32
-#define SIGNED .is_signed = true, .compute = KG_TYPE_I64
-#define UNSIGNED .compute = KG_TYPE_I64
+#define SIGNED .is_signed = true, .compute = KG_TYPE_I64, .dlpack = 0
+#define UNSIGNED .compute = KG_TYPE_I64, .dlpack = 1
 
 // Default tolerances are those of torch.testing.assert_close. It has none for 8-bit floats: theirs
 // let a kernel compute in bf16. f8e4m3 and f8e5m2 are the formats of OCP's "8-bit Floating Point
 // Specification", converted without saturation as PyTorch converts them.
 const struct kg_dtype_info kg_dtypes[KG_DTYPE_COUNT] = {
     [KG_F16] = {"f16", 16, NARROW, .fraction = 10, .has_infinity = true, .epsilon = 0x1p-10,
-                .largest = 65504, .smallest = 0x1p-14, .numpy = "f2", .c_type = "kg_f16",
-                .relative = 1e-3, .absolute = 1e-5},
+                .largest = 65504, .smallest = 0x1p-14, .numpy = "f2", .dlpack = 2,
+                .c_type = "kg_f16", .relative = 1e-3, .absolute = 1e-5},
     [KG_BF16] = {"bf16", 16, NARROW, .fraction = 7, .has_infinity = true, .epsilon = 0x1p-7,
                  .largest = 0x1.FEp127, .smallest = 0x1p-126, .numpy = "u2", .numpy_is_raw = true,
-                 .c_type = "kg_bf16", .relative = 1.6e-2, .absolute = 1e-5},
+                 .dlpack = 4, .c_type = "kg_bf16", .relative = 1.6e-2, .absolute = 1e-5},
     [KG_F8E4M3] = {"f8e4m3", 8, NARROW, .fraction = 3, .epsilon = 0x1p-3, .largest = 448,
-                   .smallest = 0x1p-6, .numpy = "u1", .numpy_is_raw = true, .c_type = "kg_f8e4m3",
-                   .relative = 0x1p-7, .absolute = 1e-5},
+                   .smallest = 0x1p-6, .numpy = "u1", .numpy_is_raw = true, .dlpack = 10,
+                   .c_type = "kg_f8e4m3", .relative = 0x1p-7, .absolute = 1e-5},
     [KG_F8E5M2] = {"f8e5m2", 8, NARROW, .fraction = 2, .has_infinity = true, .epsilon = 0x1p-2,
                    .largest = 57344, .smallest = 0x1p-14, .numpy = "u1", .numpy_is_raw = true,
-                   .c_type = "kg_f8e5m2", .relative = 0x1p-7, .absolute = 1e-5},
+                   .dlpack = 12, .c_type = "kg_f8e5m2", .relative = 0x1p-7, .absolute = 1e-5},
     [KG_F32] = {"f32", 32, NARROW, .fraction = 23, .has_infinity = true, .epsilon = 0x1p-23,
-                .largest = 0x1.FFFFFEp127, .smallest = 0x1p-126, .numpy = "f4", .c_type = "float",
-                .relative = 1.3e-6, .absolute = 1e-5},
+                .largest = 0x1.FFFFFEp127, .smallest = 0x1p-126, .numpy = "f4", .dlpack = 2,
+                .c_type = "float", .relative = 1.3e-6, .absolute = 1e-5},
     [KG_F64] = {"f64", 64, FLOAT, .compute = KG_TYPE_F64, .fraction = 52, .has_infinity = true,
                 .epsilon = 0x1p-52, .largest = 0x1.FFFFFFFFFFFFFp1023, .smallest = 0x1p-1022,
-                .numpy = "f8", .c_type = "double", .relative = 1e-7, .absolute = 1e-7},
+                .numpy = "f8", .dlpack = 2, .c_type = "double", .relative = 1e-7, .absolute = 1e-7},
     [KG_I4] = {"i4", 4, SIGNED, .largest = 7, .smallest = -8, .numpy = "u1", .numpy_is_raw = true,
                .c_type = "kg_i4"},
     [KG_U4] = {"u4", 4, UNSIGNED, .largest = 15, .numpy = "u1", .numpy_is_raw = true,
@@ -48,7 +48,8 @@ const struct kg_dtype_info kg_dtypes[KG_DTYPE_COUNT] = {
     [KG_U32] = {"u32", 32, UNSIGNED, .largest = UINT32_MAX, .numpy = "u4", .c_type = "uint32_t"},
     [KG_I64] = {"i64", 64, SIGNED, .largest = 0x1p63, .smallest = -0x1p63, .numpy = "i8",
                 .c_type = "int64_t"},
-    [KG_BOOL] = {"bool", 8, .compute = KG_TYPE_BOOL, .largest = 1, .numpy = "b1", .c_type = "bool"},
+    [KG_BOOL] = {"bool", 8, .compute = KG_TYPE_BOOL, .largest = 1, .numpy = "b1", .dlpack = 6,
+                 .c_type = "bool"},
 };
 
 enum kg_dtype kg_dtype_find(const char *name, size_t length)

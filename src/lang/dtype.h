@@ -30,6 +30,7 @@ struct kg_dtype_info {
     double smallest;   // floats: smallest normal; integers: least value
     const char *numpy; // .npy descr without byte order
     bool numpy_is_raw; // NumPy has no such type: the descr is that of unsigned integers
+    int dlpack;        // DLPack's type code
     // The type of an element in generated C and CUDA. Where the languages have none it is kg_NAME,
     // which kernels/ declare.
     const char *c_type;

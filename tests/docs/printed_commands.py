@@ -86,7 +86,7 @@ class Command:
         self.place, self.text, self.output = place, text, output
 
 
-PRINTED = re.compile(r"(?:[A-Z_]+=\S+ )*(?:kernelgen|make|cc|git|tools/|bench/|build/)")
+PRINTED = re.compile(r"(?:[A-Z_]+=\S+ )*(?:kernelgen |make|cc|git|tools/|bench/|build/)")
 
 
 def command_of(line):

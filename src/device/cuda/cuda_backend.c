@@ -132,6 +132,7 @@ static enum kg_status open_cuda(int ordinal, const char *cache, int threads,
 const struct kg_backend kg_cuda_backend = {
     .name = "cuda",
     .runs_grids = true,
+    .dlpack = 2,
     .computes_apart = true,
     .needs_worker = true,
     .probe = probe,

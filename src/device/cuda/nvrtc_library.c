@@ -201,6 +201,22 @@ static bool try_python(struct search *search, const char *prefix)
     return done;
 }
 
+// Tries the folder of packages that this library is installed in: PACKAGES/kernelgen/lib/.
+static bool try_own_packages(struct search *search)
+{
+    Dl_info info;
+    enum kg_status (*const here)(int, struct kg_nvrtc *, struct kg_error *) = kg_nvrtc_open;
+    void *address;
+    memcpy(&address, &here, sizeof address);
+    char *path = dladdr(address, &info) && info.dli_fname ? realpath(info.dli_fname, NULL) : NULL;
+    char *package = path ? strstr(path, "/kernelgen/lib/") : NULL;
+    if (package)
+        *package = '\0';
+    bool done = package && try_folders(search, path, package_folders, COUNT(package_folders));
+    free(path);
+    return done;
+}
+
 // Tries the prefix of the Python on PATH ("/usr" of "/usr/bin/python3"), and the user's folder.
 static bool try_pythons(struct search *search)
 {
@@ -227,7 +243,8 @@ static bool look_everywhere(struct search *search)
     return try_toolkit(search, getenv("CUDA_HOME")) || try_toolkit(search, getenv("CUDA_PATH")) ||
            try_linker_path(search) || try_toolkit(search, "/usr/local/cuda") ||
            try_toolkit(search, "/usr/local/cuda-[1-9]*") || try_toolkit(search, "/opt/cuda") ||
-           try_pythons(search) || try_python(search, "/usr/local") || try_python(search, "/usr");
+           try_own_packages(search) || try_pythons(search) || try_python(search, "/usr/local") ||
+           try_python(search, "/usr");
 }
 
 enum kg_status kg_nvrtc_open(int max_major, struct kg_nvrtc *nvrtc, struct kg_error *error)

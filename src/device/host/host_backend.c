@@ -53,6 +53,7 @@ const struct kg_backend kg_host_backend = {
     .name = "host",
     .shares_memory = true,
     .is_single = true,
+    .dlpack = 1,
     .probe = probe,
     .open = open_host,
     .close = close_host,
