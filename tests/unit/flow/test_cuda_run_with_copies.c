@@ -30,8 +30,18 @@ static struct kg_plan *make_plan(int64_t count, int64_t input_stride, int64_t ou
                                  struct kg_problem **problem)
 {
     const struct kg_tensor_info tensors[] = {
-        {.name = "x", .dtype = KG_F32, .rank = 1, .shape = {count}, .stride = {input_stride}},
-        {.name = "y", .dtype = KG_F32, .rank = 1, .shape = {count}, .stride = {output_stride}},
+        {.size = sizeof(struct kg_tensor_info),
+         .name = "x",
+         .dtype = KG_F32,
+         .rank = 1,
+         .shape = {count},
+         .stride = {input_stride}},
+        {.size = sizeof(struct kg_tensor_info),
+         .name = "y",
+         .dtype = KG_F32,
+         .rank = 1,
+         .shape = {count},
+         .stride = {output_stride}},
     };
     struct kg_plan *plan;
     CHECK_OK(kg_problem_create_for(context, op, tensors, 2, NULL, 0, problem));
