@@ -82,7 +82,7 @@ static void space(const struct kg_match *match, struct kg_space *space)
     kg_space_add(space, "block", 5, blocks);
     kg_space_add(space, "stream", group->problem->contiguous ? 5 : 1, streams);
     kg_space_add(space, "tile", crossing_of(match) >= 0 ? 4 : 1, tiles);
-    kg_space_add(space, "ways", group->problem->contiguous ? 4 : 1, ways);
+    kg_space_add_optional(space, "ways", group->problem->contiguous ? 4 : 1, ways);
 }
 
 // Elements of the inner loop after merging.

@@ -181,14 +181,20 @@ static void print_inside(struct kg_text *text, const struct kg_nest *nest,
         kg_text_add(text, "true");
 }
 
-// Which elements of the row are in the tensor: [low, high).
+// Which elements of the row are in the tensor: [low, high). Without a place nothing is read.
 static void emit_limits(struct kg_direct *direct, const struct kg_access *access,
                         const struct kg_emit_names *names)
 {
     struct kg_text inside = {0}, size = {0}, pad = {0};
     const char *edge = "for (int64_t j = %s; j < %s; j++)";
     if (!access->read->pad) {
-        kg_emit_line(direct->text, direct->level, "const int64_t low = 0, high = span;");
+        struct kg_text places = {0};
+        print_places(&places, direct->nest);
+        kg_emit_line(direct->text, direct->level,
+                     "const int64_t low = 0, high = %s > 0 ? span : 0; // the row may be empty",
+                     kg_text_string(&places));
+        direct->text->failed |= places.failed;
+        kg_text_free(&places);
         return;
     }
     print_inside(&inside, direct->nest, access, names);

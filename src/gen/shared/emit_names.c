@@ -260,15 +260,15 @@ static const char *const reserved_words[] = {
     "in_row",
     "in_column",
     "in_element",
-    // Host functions that launch:
-    "stream",
-    "scratch_bytes",
     "nexts",
     "stops",
     "way",
     "reach",
     "span",
     "j",
+    // Host functions that launch:
+    "stream",
+    "scratch_bytes",
 };
 
 // Letters followed by digits that families use: "i0", "acc12". Users' x1 and w2 are not changed.

@@ -12,9 +12,10 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-#define BENCH_FENCE 64 // bytes before and after every output
+#define BENCH_FENCE 64 // bytes before and after every output; a line of the cache
 
 struct bench {
     struct kg_device *device;
@@ -170,14 +171,48 @@ static double bench_value(enum bench_inputs kind, bool is_float, uint64_t *state
     return unit * exp2((double)(bench_random(state) % 8) - 4.0);
 }
 
+// Behind an output stands its fence, behind an input nothing.
+static size_t bench_fences(const struct kg_problem *problem, int id)
+{
+    return id < problem->op->input_count ? 1 : 2;
+}
+
+// Bytes that are mapped for a tensor, and one page more, which nobody may read.
+static size_t bench_mapped(const struct kg_problem *problem, int id)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t bytes = problem->layouts[id].bytes + 3 * BENCH_FENCE;
+    return (bytes + page - 1) / page * page;
+}
+
+static unsigned char *bench_map(const struct kg_problem *problem, int id)
+{
+    const size_t mapped = bench_mapped(problem, id), page = (size_t)sysconf(_SC_PAGESIZE);
+    // At the start of a line: so are most tensors, and some kernels have a path for those.
+    const size_t lines = (problem->layouts[id].bytes + BENCH_FENCE - 1) / BENCH_FENCE;
+    const size_t fences = bench_fences(problem, id);
+    char *whole = mmap(NULL, mapped + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (whole == MAP_FAILED || mprotect(whole, mapped, PROT_READ | PROT_WRITE) != 0)
+        exit(1);
+    return (unsigned char *)whole + mapped - (lines + fences) * BENCH_FENCE;
+}
+
+static void bench_unmap(const struct kg_problem *problem, int id, unsigned char *memory)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const size_t bytes = bench_mapped(problem, id) + page;
+    const size_t lines = (problem->layouts[id].bytes + BENCH_FENCE - 1) / BENCH_FENCE;
+    const size_t fences = bench_fences(problem, id);
+    munmap(memory + (lines + fences) * BENCH_FENCE + page - bytes, bytes);
+}
+
 static void *bench_memory(const struct kg_problem *problem, int id, enum bench_inputs kind)
 {
     enum kg_dtype dtype = problem->tensors[id]->type.dtype;
     size_t bytes = problem->layouts[id].bytes;
     uint64_t state = (uint64_t)id * 977 + (uint64_t)kind + bytes;
-    // At the start of a line: so are most tensors, and some kernels have a path for those.
-    unsigned char *memory = aligned_alloc(64, (bytes + 2 * BENCH_FENCE + 63) / 64 * 64);
-    memset(memory, 0xa5, bytes + 2 * BENCH_FENCE);
+    unsigned char *memory = bench_map(problem, id);
+    memset(memory, 0xa5, bytes + bench_fences(problem, id) * BENCH_FENCE);
     if (id < problem->op->input_count)
         for (size_t i = 0; i < bytes * 8 / (size_t)kg_dtypes[dtype].bits; i++) {
             double value = bench_value(kind, kg_dtypes[dtype].is_float, &state);
@@ -269,7 +304,7 @@ static void bench_run(struct bench *bench, const char *sizes, bool strides, enum
         bench_compare(bench, problem, t, memory[t], &expected[t - inputs], sizes, (int)kind);
     kg_expected_free(expected, outputs);
     for (int t = 0; t < inputs + outputs; t++)
-        free(memory[t]);
+        bench_unmap(problem, t, memory[t]);
     kg_problem_free(problem);
 }
 

@@ -54,6 +54,10 @@ static void sizes_of_windows(void)
     static const char *const sizes[] = {"C=2 W=9 V=3", "C=1 W=200 V=70", "C=1 W=5 V=0", NULL};
     check("(x: T[C, W], k: T[C, V]) -> (y: T[C, W])",
           "y[c, w] = sum(v) pad(x[c, w + v - (V - 1)], 0) * k[c, v]", "f32", sizes, 9);
+    // Without a place, nothing of the row is read: it may be empty.
+    static const char *const empty[] = {"C=1 N=0 V=0 P=4000", "C=2 N=9 V=2 P=7", NULL};
+    check("(x: T[C, N], k: T[C, V], q: T[P]) -> (y: T[C, P])",
+          "y[c, p] = sum(v) x[c, p + 2 * v] * k[c, v] * q[p]", "f32", empty, 10);
 }
 
 static void refusals(void)

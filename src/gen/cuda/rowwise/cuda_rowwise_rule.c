@@ -118,7 +118,7 @@ static int column_bytes(const struct kg_rowwise_plan *plan, bool own)
     return bytes;
 }
 
-// Are the row's own elements f16, which instructions convert on their way?
+// Are the row's own elements f16, which instructions convert as they read a register?
 static bool is_f16(const struct kg_rowwise_plan *plan)
 {
     struct kg_cuda_streams streams;
@@ -130,25 +130,28 @@ static bool is_f16(const struct kg_rowwise_plan *plan)
     return true;
 }
 
-// The same with what rows share copied ahead, as races on an H200 had it. For one row: with one
-// factor, norms of f16 gained up to 6 %, of bf16 nothing; with two factors they lost 15 %, because
-// the L2 gives no more. For two rows, where there are 16 rows for each unit: with two factors,
-// norms of f16 gained 3 to 6 % (with half as many rows they lost 2 to 7 %), of bf16 they lost 10 to
-// 25 %, because converted elements stay in registers; so did larger blocks.
+// A config with what all rows share copied ahead, for one row or for two, where races on an H200
+// had it faster. Only for f16: converted elements of bf16 stay in registers, so that fewer blocks
+// are resident, and f32 was not raced.
+//
+// One row: norms with one factor gained up to 6 %; with two they lost 15 %, because the L2 gives no
+// more. Two rows: norms with two factors gained 3 to 6 % with 16 rows or more for each unit, and
+// lost 2 to 7 % with half as many; larger blocks lost, too.
 static void try_staged(struct kg_cuda_rule *rule, struct kg_config config, int64_t rows)
 {
-    enum { SOME = 2, MANY = 16, LARGEST = 256 };
+    enum { SOME = 2, MANY = 16, LARGEST = 256, MOST_ROWS = 2 };
     const struct kg_rowwise_plan *plan = rule->match->analysis;
     const int64_t units = rule->match->facts->units;
     int64_t *value = config.value;
     const int64_t held = value[ROW_HOLD] * value[ROW_VECTOR] * column_bytes(plan, true);
+    if (!is_f16(plan))
+        return;
     value[ROW_KEEP] = 0;
     value[ROW_STAGED] = 1;
     if (rows > SOME * units && column_bytes(plan, false) <= column_bytes(plan, true))
         kg_cuda_rule_try(rule, &config);
-    value[ROW_STAGED] = 2;
-    if (rows > MANY * units && is_f16(plan) && 2 * held <= MOST_BYTES &&
-        value[ROW_THREADS] <= LARGEST)
+    value[ROW_STAGED] = MOST_ROWS;
+    if (rows > MANY * units && MOST_ROWS * held <= MOST_BYTES && value[ROW_THREADS] <= LARGEST)
         kg_cuda_rule_try(rule, &config);
 }
 
