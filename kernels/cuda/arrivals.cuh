@@ -74,16 +74,6 @@ KG_INLINE void kg_send(T *to, const T &value, uint64_t *arrival, unsigned rank)
                      : "memory");
 }
 
-// Copies to this block's shared memory, in one instruction of one thread; the bytes count for
-// `arrival`. Both addresses and the number of bytes are multiples of 16.
-KG_INLINE void kg_copy_bulk(void *to, const void *from, uint32_t bytes, uint64_t *arrival)
-{
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
-                 " [%0], [%1], %2, [%3];" ::"r"(kg_shared_address(to)),
-                 "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(kg_shared_address(arrival))
-                 : "memory");
-}
-
 // Reduces ROWS values of each thread of BLOCKS blocks of THREADS threads, a power of two of warps,
 // each with those of the other threads. Every warp sends its results to all blocks, which replaces
 // a barrier, a store and a load. All folds of a kernel share the `meetings`, made before by

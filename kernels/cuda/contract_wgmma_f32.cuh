@@ -309,14 +309,6 @@ struct kg_terms_block {
 
 // ---- The producer ----
 
-KG_INLINE void kg_terms_fetch(char *to, const char *from, int bytes, uint64_t *full)
-{
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
-                 " [%0], [%1], %2, [%3];" ::"r"(kg_shared_address(to)),
-                 "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(kg_shared_address(full))
-                 : "memory");
-}
-
 KG_INLINE int kg_terms_steps(const kg_tile_task &task)
 {
     return (int)((task.stop - task.k + KG_TERMS_STEPS - 1) / KG_TERMS_STEPS);
@@ -346,13 +338,13 @@ KG_INLINE void kg_terms_produce(const Memory &memory, const kg_tile_task &task, 
 #pragma unroll 1
         for (int term = 0; term < (left_terms > right_terms ? left_terms : right_terms); term++) {
             if (left_terms >= right_terms || term < left_terms) {
-                kg_terms_fetch(to + term * Block::left_term_bytes, left, tall * KG_TERMS_BOX,
-                               arrived);
+                kg_copy_bulk(to + term * Block::left_term_bytes, left, tall * KG_TERMS_BOX,
+                             arrived);
                 left += memory.a.line();
             }
             if (right_terms >= left_terms || term < right_terms) {
-                kg_terms_fetch(to + Block::left_bytes + term * Block::right_term_bytes, right,
-                               wide * KG_TERMS_BOX, arrived);
+                kg_copy_bulk(to + Block::left_bytes + term * Block::right_term_bytes, right,
+                             wide * KG_TERMS_BOX, arrived);
                 right += memory.b.line();
             }
         }

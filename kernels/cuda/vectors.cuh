@@ -173,6 +173,16 @@ KG_INLINE void kg_copy_vec(kg_vec<T, N> *to, const T *from)
 #endif
 }
 
+// Copies to this block's shared memory in one instruction of one thread, from sm_90 on; the bytes
+// count for the mbarrier `arrival`. Both addresses and the number of bytes are multiples of 16.
+KG_INLINE void kg_copy_bulk(void *to, const void *from, uint32_t bytes, uint64_t *arrival)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+                 " [%0], [%1], %2, [%3];" ::"r"(kg_shared_address(to)),
+                 "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(kg_shared_address(arrival))
+                 : "memory");
+}
+
 KG_INLINE void kg_copies_wait()
 {
 #if __CUDA_ARCH__ >= 800
