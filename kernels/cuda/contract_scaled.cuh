@@ -14,17 +14,16 @@
 // - data(): their tensor
 // - place(item, step, column): the position of an element, in elements
 // - scale(item, step, column): its factor
-// - HAS_OFFSET: offset(item, step, column) is added behind the scale; else that is 0
-// - zero(item, step, column): what is subtracted from it
-// - ADJACENT_OFFSETS: as ADJACENT_SCALES, with offsets(), offset_place(item, step, column) and
-//   widen_offset(element, scale), the value where the scale is that
-// - ADJACENT_SCALES: the scale is an element of an array of 16-bit floats, and those of eight
-//   columns lie side by side: scales() + scale_place(item, step, column); widen_scale(element) is
+// - zero(item, step, column): what is subtracted from the element
+// - HAS_OFFSET: offset(item, step, column) is added after the scale; else that is 0
+// - ADJACENT_SCALES: the scale is an element of an array of 16-bit floats, and those of the columns
+//   of a word lie side by side: scales() + scale_place(item, step, column); widen_scale(element) is
 //   its value
 // - NARROW_SCALES: these are f16
-// - ONE_ZERO: all zero points are the same integer, one that weights can have; if these have 4
-// bits,
-//   its bits are ZERO, which else is 0
+// - ADJACENT_OFFSETS: the same of offsets, with offsets(), offset_place(item, step, column) and
+//   widen_offset(element, scale), which multiplies by the scale if that is outside the sum
+// - ONE_ZERO: all zero points are the same integer, one that weights can have. ZERO: its bits if
+//   weights have 4 bits, else 0
 // - ADJACENT_ZEROS: zero points are an array of integers of ZERO_BITS, 4 or 8, and lie like that,
 //   beginning at the element zero_place(item, step, column) of zeros(); ZERO_FLIP is what adds half
 //   their range to signed ones, or 0

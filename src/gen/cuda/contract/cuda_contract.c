@@ -188,6 +188,18 @@ static void take(struct kg_cuda_contract_listing *listing, const struct kg_cuda_
     }
 }
 
+void kg_cuda_contract_take_best(struct kg_cuda_contract_plan *plan, void *user)
+{
+    struct kg_cuda_contract_best *best = user;
+    if (!kg_cuda_contract_check(plan, NULL))
+        return;
+    double seconds = best->seconds(plan);
+    if (best->least >= 0 && seconds >= best->least)
+        return;
+    best->least = seconds;
+    best->config = plan->config;
+}
+
 void kg_cuda_contract_take(struct kg_cuda_contract_listing *listing,
                            const struct kg_cuda_contract_plan *plan)
 {

@@ -192,6 +192,15 @@ bool kg_cuda_contract_refuse(struct kg_text *reason, const char *why);
 void kg_cuda_contract_take(struct kg_cuda_contract_listing *listing,
                            const struct kg_cuda_contract_plan *plan);
 
+// The config with the least `seconds` of those that it is handed, if it is valid; `least` is below
+// 0 before the first.
+struct kg_cuda_contract_best {
+    double (*seconds)(const struct kg_cuda_contract_plan *plan);
+    struct kg_cuda_contract_config config;
+    double least;
+};
+void kg_cuda_contract_take_best(struct kg_cuda_contract_plan *plan, void *best);
+
 // Takes the plan's config with split-K of 1, 2, 4, ... up to `limit` while SMs are idle, and with
 // the other raster order if there are more tiles than SMs.
 void kg_cuda_contract_list_splits(struct kg_cuda_contract_plan *plan, int limit,

@@ -226,28 +226,11 @@ static void list(struct kg_cuda_contract_plan *plan, struct kg_cuda_contract_lis
     each_config(plan, take_listed, listing);
 }
 
-struct best {
-    struct kg_cuda_contract_config config;
-    double seconds;
-};
-
-static void take_best(struct kg_cuda_contract_plan *plan, void *user)
-{
-    struct best *best = user;
-    if (!kg_cuda_contract_check(plan, NULL))
-        return;
-    double expected = seconds(plan);
-    if (best->seconds >= 0 && expected >= best->seconds)
-        return;
-    best->seconds = expected;
-    best->config = plan->config;
-}
-
 static bool guess(struct kg_cuda_contract_plan *plan)
 {
-    struct best best = {.seconds = -1};
-    each_config(plan, take_best, &best);
-    if (best.seconds < 0)
+    struct kg_cuda_contract_best best = {.seconds = seconds, .least = -1};
+    each_config(plan, kg_cuda_contract_take_best, &best);
+    if (best.least < 0)
         return false;
     plan->config = best.config;
     return true;

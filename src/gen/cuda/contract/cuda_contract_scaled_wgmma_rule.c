@@ -170,30 +170,13 @@ void kg_cuda_tall_list(struct kg_cuda_contract_plan *plan, struct kg_cuda_contra
     each_config(plan, take_listed, listing);
 }
 
-struct best {
-    struct kg_cuda_contract_config config;
-    double seconds;
-};
-
-static void take_best(struct kg_cuda_contract_plan *plan, void *user)
-{
-    struct best *best = user;
-    if (!kg_cuda_contract_check(plan, NULL))
-        return;
-    double expected = kg_cuda_tall_seconds(plan);
-    if (best->seconds >= 0 && expected >= best->seconds)
-        return;
-    best->seconds = expected;
-    best->config = plan->config;
-}
-
 bool kg_cuda_tall_guess(struct kg_cuda_contract_plan *plan)
 {
-    struct best best = {.seconds = -1};
+    struct kg_cuda_contract_best best = {.seconds = kg_cuda_tall_seconds, .least = -1};
     struct kg_map maps[KG_TALL_MAPS];
     bool packs;
-    each_config(plan, take_best, &best);
-    if (best.seconds < 0)
+    each_config(plan, kg_cuda_contract_take_best, &best);
+    if (best.least < 0)
         return false;
     plan->config = best.config;
     return plan->k > 0 && kg_cuda_tall_make_maps(plan, maps, &packs);
