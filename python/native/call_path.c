@@ -348,7 +348,6 @@ static void destroy(PyObject *self)
     Py_XDECREF(calls->is_grad_on);
     Py_XDECREF(calls->requires_grad);
     Py_XDECREF(calls->is_neg);
-    Py_XDECREF(calls->reader.out);
     PyObject_Free(self);
     Py_DECREF(type);
 }
