@@ -42,6 +42,25 @@ static enum cli_exit emit_assembly(struct cli *cli)
     return cli_with_plan(cli, KG_RIGOR_ESTIMATE, print_assembly);
 }
 
+static enum cli_exit emit_bundle(struct cli *cli)
+{
+    struct cli_subject subject;
+    char *paths = NULL;
+    if (!cli->options.folder)
+        return cli_bad_usage("emit --target bundle needs --out FOLDER");
+    enum cli_exit exit_status = cli_open(cli, &subject);
+    if (exit_status == CLI_DONE) {
+        enum kg_status status = kg_problem_bundle(subject.problem, cli->options.folder, &paths);
+        if (status == KG_OK)
+            cli_say(stdout, "%s", paths);
+        else
+            exit_status = cli_fail(cli, status);
+        kg_text_release(paths);
+    }
+    cli_close(&subject);
+    return exit_status;
+}
+
 static const struct target {
     const char *name;
     const char *language; // kg_device_target of the devices that it is for
@@ -54,6 +73,7 @@ static const struct target {
     {"host", "host", {"host"}, emit_source, "its kernel is a C function that programs call"},
     {"cuda", "cuda", {"cuda:0", "sm_90a"}, emit_source, NULL},
     {"ptx", "cuda", {"cuda:0", "sm_90a"}, emit_assembly, "use --target cuda"},
+    {"bundle", "cuda", {"cuda:0", "sm_90a"}, emit_bundle, "its functions launch their kernels"},
 };
 
 static const char *choose_device(struct cli *cli, const struct target *target)

@@ -362,6 +362,11 @@ KG_API enum kg_status kg_problem_source(const struct kg_problem *problem, struct
 KG_API enum kg_status kg_problem_launcher(const struct kg_problem *problem,
                                           struct kg_device *device, enum kg_rigor rigor,
                                           double seconds, char **text);
+// The bundle of an op (docs/bundle.md): NAME_triton.py, NAME_baseline.py, NAME_accuracy.py and
+// NAME_performance.py, written to a folder, which is made if necessary. Each file appears whole.
+// `paths` receives their names, a line each.
+KG_API enum kg_status kg_problem_bundle(const struct kg_problem *problem, const char *folder,
+                                        char **paths);
 // PTX, on GPUs.
 KG_API enum kg_status kg_plan_assembly(const struct kg_plan *plan, char **text);
 // Why this config: what was tried, pruned and refused, with reasons. Markdown or JSON.
