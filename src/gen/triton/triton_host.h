@@ -1,0 +1,40 @@
+// The public function of a module: its names, and the launches that families write into it.
+
+#ifndef KG_GEN_TRITON_HOST_H
+#define KG_GEN_TRITON_HOST_H
+
+#include "gen/triton/triton_kernel.h"
+
+// Names of the function; the same in all of its kernels' launches.
+struct kg_triton_host {
+    struct kg_arena *arena;
+    struct kg_triton_names names;
+    const char *tensors[KG_TRITON_TENSORS]; // by id
+    const char *sizes[KG_MAX_SIZES];        // params: the module's constants
+    const char *index, *device;
+    const char *tile; // "tile": what _tile returned
+    const char *grid;
+    const char *counts[2]; // "rows" and "cols" of a launch
+};
+
+// A size expression in Python, of primary precedence; and the number of an axis's values.
+void kg_triton_host_size(struct kg_text *text, const struct kg_triton_host *host,
+                         const struct kg_expr *expr);
+void kg_triton_host_extent(struct kg_text *text, const struct kg_triton_host *host,
+                           const struct kg_index *axis);
+// "B * H" for the axes [first, last]; "1" for none.
+void kg_triton_host_product(struct kg_text *text, const struct kg_triton_host *host,
+                            const struct kg_nest *nest, int first, int last);
+// The call of a kernel: arguments by what its body uses. `constants` follow: "BLOCK=tile[0], ...".
+void kg_triton_host_call(struct kg_text *text, const struct kg_triton_host *host,
+                         const struct kg_triton_kernel *kernel, int level, const char *constants);
+
+// What a match of a Triton family begins with: how its kernel is written.
+struct kg_triton_plan {
+    void (*write)(const struct kg_triton_plan *plan, const struct kg_triton_host *host,
+                  struct kg_triton_kernel *kernel);
+    const char *what; // a line about the kernel's form, for its docstring
+    const struct kg_group *group;
+};
+
+#endif
