@@ -20,6 +20,15 @@ def _reduce_tile(rows: int, cols: int) -> _Tile:
     return _Tile(height, width, 4 if height * width <= 1024 else 8)
 
 
+def _row_tile(rows: int, cols: int) -> _Tile:
+    """Whole rows up to 16384 elements, which registers hold; of short rows several a program."""
+    width = min(triton.next_power_of_2(max(cols, 1)), 16384)
+    height = min(triton.next_power_of_2(max(rows, 1)), max(2048 // width, 1))
+    if width >= cols:
+        return _Tile(height, width, 4 if width <= 2048 else 8 if width <= 8192 else 16)
+    return _Tile(1, 4096, 8)
+
+
 def _check(name: str, tensor: torch.Tensor, rank: int, dtypes: tuple, device: torch.device | None) -> None:
     """Whether an input is what the kernels take; says what is wrong with it."""
     if not isinstance(tensor, torch.Tensor):

@@ -178,6 +178,7 @@ def _softplus(x):
 @triton.jit
 def _pow(x, y):
     """x to the power y as C's pow. In f64, as y * log2(x) needs more digits than x has."""
+    x, y = tl.broadcast(x, y)
     a = tl.abs(x).to(tl.float64)
     b = y.to(tl.float64)
     power = tl.exp2(b * tl.log2(a))

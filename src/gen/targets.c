@@ -36,7 +36,9 @@ static const struct kg_family *const cuda_families[] = {
 };
 
 static const struct kg_family *const triton_families[] = {
-    &kg_triton_plain, // anything, one nest at a time
+    &kg_triton_rowwise,   // reductions by row, and what belongs to them
+    &kg_triton_pointwise, // chains of element-wise formulas
+    &kg_triton_plain,     // anything, one nest at a time
     NULL,
 };
 

@@ -60,26 +60,22 @@ static void add_group(struct kg_triton_variant *variant, const struct kg_triton_
                       const struct kg_match *match, const char *entry)
 {
     const struct kg_triton_plan *plan = match->analysis;
-    struct kg_triton_kernel *kernel = calloc(1, sizeof *kernel);
     struct kg_text comment = {0};
-    if (!kernel) {
-        variant->kernels.failed = true;
-        return;
-    }
     for (int i = 0; i < match->group.count; i++) {
-        kg_text_add(&comment, i ? "; " : "");
+        kg_text_add(&comment, i ? "\n    " : "");
         kg_nest_print(&comment, kg_group_nest(&match->group, i));
     }
-    kg_triton_kernel_begin(kernel, &match->group, entry);
-    plan->write(plan, host, kernel);
-    kg_text_add(&variant->kernels, "\n\n");
-    kg_triton_kernel_text(kernel, kg_text_string(&comment), &variant->kernels);
-    kg_text_add(&variant->launches, kg_text_string(&kernel->launch));
+    kg_text_add(&comment, match->group.count > 1 ? "\n    " : "");
+    struct kg_triton_unit unit = {host,
+                                  &match->group,
+                                  entry,
+                                  kg_text_string(&comment),
+                                  &variant->kernels,
+                                  &variant->launches};
+    plan->write(plan, &unit);
     kg_text_format(&variant->summary, "%s: %s\n", entry, plan->what);
-    variant->kernels.failed |= kg_triton_kernel_failed(kernel) || comment.failed;
+    variant->kernels.failed |= comment.failed;
     kg_text_free(&comment);
-    kg_triton_kernel_free(kernel);
-    free(kernel);
 }
 
 static void free_variant(struct kg_triton_variant *variant)

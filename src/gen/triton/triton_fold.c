@@ -129,16 +129,35 @@ static void step_argument(struct kg_triton_kernel *kernel, const struct kg_trito
                    place_now(kernel, fold->nest), fold->place);
 }
 
+static const char *body_of(struct kg_triton_kernel *kernel, const struct kg_triton_fold *fold)
+{
+    bool truth = fold->nest->reduce == KG_REDUCE_ANY || fold->nest->reduce == KG_REDUCE_ALL;
+    const char *text = kg_triton_value(kernel, fold->nest->body, truth ? KG_TYPE_BOOL : fold->type);
+    return truth ? kg_triton_format(kernel, "(%s).to(tl.int32)", text) : text;
+}
+
+void kg_triton_fold_once(struct kg_triton_kernel *kernel, struct kg_triton_fold *fold,
+                         const char *valid)
+{
+    if (kg_reduces[fold->nest->reduce].is_argument) {
+        kg_triton_fold_begin(kernel, fold);
+        kg_triton_fold_step(kernel, fold, valid);
+        return;
+    }
+    const char *value = body_of(kernel, fold);
+    fold->total = kg_triton_format(kernel, "tl.where(%s, %s, %s)", valid, value,
+                                   kg_triton_neutral(fold->nest->reduce, fold->type));
+}
+
 void kg_triton_fold_step(struct kg_triton_kernel *kernel, const struct kg_triton_fold *fold,
                          const char *valid)
 {
     const struct kg_nest *nest = fold->nest;
-    bool truth = nest->reduce == KG_REDUCE_ANY || nest->reduce == KG_REDUCE_ALL;
-    const char *text = kg_triton_value(kernel, nest->body, truth ? KG_TYPE_BOOL : fold->type);
-    const char *value = kg_triton_fresh(kernel, "value");
-    kg_triton_line(kernel, truth ? "%s = (%s).to(tl.int32)" : "%s = %s", value, text);
+    const char *value = body_of(kernel, fold);
     if (kg_reduces[nest->reduce].is_argument) {
-        step_argument(kernel, fold, value, valid);
+        const char *name = kg_triton_fresh(kernel, "value");
+        kg_triton_line(kernel, "%s = %s", name, value);
+        step_argument(kernel, fold, name, valid);
         return;
     }
     if (valid)

@@ -23,6 +23,9 @@ void kg_triton_fold_begin(struct kg_triton_kernel *kernel, struct kg_triton_fold
 // Accumulates the nest's body at its current axes where `valid` (NULL: everywhere) holds.
 void kg_triton_fold_step(struct kg_triton_kernel *kernel, const struct kg_triton_fold *fold,
                          const char *valid);
+// The same for a tile that holds everything, without a loop: instead of begin and step.
+void kg_triton_fold_once(struct kg_triton_kernel *kernel, struct kg_triton_fold *fold,
+                         const char *valid);
 // The expression of the result.
 const char *kg_triton_fold_end(struct kg_triton_kernel *kernel, const struct kg_triton_fold *fold);
 // The neutral element, as Python writes it.

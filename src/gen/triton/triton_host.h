@@ -29,12 +29,25 @@ void kg_triton_host_product(struct kg_text *text, const struct kg_triton_host *h
 void kg_triton_host_call(struct kg_text *text, const struct kg_triton_host *host,
                          const struct kg_triton_kernel *kernel, int level, const char *constants);
 
-// What a match of a Triton family begins with: how its kernel is written.
-struct kg_triton_plan {
-    void (*write)(const struct kg_triton_plan *plan, const struct kg_triton_host *host,
-                  struct kg_triton_kernel *kernel);
-    const char *what; // a line about the kernel's form, for its docstring
+// Where a family writes: the kernels of a group and what the public function does with them.
+struct kg_triton_unit {
+    const struct kg_triton_host *host;
     const struct kg_group *group;
+    const char *entry;   // of the kernel
+    const char *comment; // the formulas of the group
+    struct kg_text *kernels;
+    struct kg_text *launches; // indented by one level
+};
+
+// Begins a kernel called `entry`, or `entry` with `suffix` in front of its "_kernel"; NULL when out
+// of memory, which the unit remembers. The end appends it and frees it.
+struct kg_triton_kernel *kg_triton_unit_begin(struct kg_triton_unit *unit, const char *suffix);
+void kg_triton_unit_end(struct kg_triton_unit *unit, struct kg_triton_kernel *kernel);
+
+// What a match of a Triton family begins with: how its kernels are written.
+struct kg_triton_plan {
+    void (*write)(const struct kg_triton_plan *plan, struct kg_triton_unit *unit);
+    const char *what; // the kernel's form, in a line
 };
 
 #endif

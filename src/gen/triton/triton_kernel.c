@@ -3,12 +3,14 @@
 #include "gen/triton/triton_kernel.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 void kg_triton_kernel_begin(struct kg_triton_kernel *kernel, const struct kg_group *group,
                             const char *entry)
 {
-    *kernel = (struct kg_triton_kernel){.group = group, .entry = entry, .level = 1};
+    *kernel = (struct kg_triton_kernel){.group = group, .level = 1};
+    snprintf(kernel->entry, sizeof kernel->entry, "%s", entry);
     kernel->names.arena = &kernel->arena;
     kernel->names.is_kernel = true;
     const struct kg_op *op = group->problem->op;
@@ -26,13 +28,12 @@ void kg_triton_kernel_begin(struct kg_triton_kernel *kernel, const struct kg_gro
 void kg_triton_kernel_free(struct kg_triton_kernel *kernel)
 {
     kg_text_free(&kernel->body);
-    kg_text_free(&kernel->launch);
     kg_arena_free(&kernel->arena);
 }
 
 bool kg_triton_kernel_failed(const struct kg_triton_kernel *kernel)
 {
-    return kernel->body.failed || kernel->launch.failed || kernel->arena.failed;
+    return kernel->body.failed || kernel->arena.failed;
 }
 
 void kg_triton_line(struct kg_triton_kernel *kernel, const char *format, ...)

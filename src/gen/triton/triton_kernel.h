@@ -30,12 +30,11 @@ struct kg_triton_load {
 
 struct kg_triton_kernel {
     const struct kg_group *group;
-    const char *entry;
+    char entry[160];
     struct kg_arena arena;
     struct kg_triton_names names;
     struct kg_text body;
-    struct kg_text launch; // of the public function
-    int level;             // of indentation
+    int level; // of indentation
 
     const struct kg_nest *nest; // whose expressions are written
     struct kg_triton_axis axes[KG_MAX_INDICES];
@@ -90,6 +89,14 @@ const char *kg_triton_read(struct kg_triton_kernel *kernel, const struct kg_acce
 // Reads what does not depend on the axes from `first` on, so that loops over these do not repeat
 // it.
 void kg_triton_hoist(struct kg_triton_kernel *kernel, int first);
+// The statement at a position of the group, which does not reduce, at the current axes: a variable
+// with its value for later statements, and a store if others need it in memory.
+void kg_triton_element(struct kg_triton_kernel *kernel, int position);
+// Its value alone.
+void kg_triton_recompute(struct kg_triton_kernel *kernel, int position);
+// The same for a value that is known.
+void kg_triton_settle(struct kg_triton_kernel *kernel, int position, const char *value,
+                      enum kg_type type);
 // Stores `value`, of `type`, as the current element of the current nest's output.
 void kg_triton_store(struct kg_triton_kernel *kernel, const char *value, enum kg_type type);
 // The condition that the relation of an axis holds; NULL: it has none.

@@ -75,20 +75,7 @@ static void write_columns(struct kg_triton_kernel *kernel, const struct kg_nest 
 {
     int last = nest->axis_count - 1;
     bool scalar = nest->output_axes == 0;
-    if (!scalar) {
-        const char *name =
-            kg_triton_fresh(kernel, nest->output_axes == 1 ? nest->axes[0]->name : "row");
-        const char *inside = kg_triton_fresh(kernel, kg_triton_format(kernel, "%s_in", name));
-        kg_triton_block(kernel, "BLOCK_ROWS");
-        kg_triton_line(kernel, "%s = (%s * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]", name,
-                       kg_triton_tile_program(kernel, 0));
-        kg_triton_line(kernel, "%s = %s < %s", inside, name,
-                       kg_triton_tile_product(kernel, nest, 0, nest->output_axes - 1));
-        if (nest->output_axes == 1)
-            kernel->axes[0] = (struct kg_triton_axis){name, inside};
-        else
-            kg_triton_tile_split(kernel, nest, 0, nest->output_axes - 1, name, inside);
-    }
+    kg_triton_tile_rows(kernel, nest, nest->output_axes);
     kg_triton_block(kernel, "BLOCK_COLS");
     struct kg_triton_fold fold = kg_triton_fold_of(nest);
     fold.shape = scalar ? "[BLOCK_COLS]" : "[BLOCK_ROWS, BLOCK_COLS]";
@@ -101,83 +88,50 @@ static void write_columns(struct kg_triton_kernel *kernel, const struct kg_nest 
     const char *start = kg_triton_fresh(kernel, "start");
     kg_triton_open(kernel, "for %s in range(%s, %s, BLOCK_COLS)", start,
                    kg_triton_begin_of(kernel, nest->axes[last]), end);
-    const char *name = kg_triton_fresh(kernel, nest->axes[last]->name);
-    const char *inside = kg_triton_fresh(kernel, kg_triton_format(kernel, "%s_in", name));
-    kg_triton_line(kernel, "%s = tl.cast(%s, INDEX) + tl.arange(0, BLOCK_COLS)%s", name, start,
-                   scalar ? "" : "[None, :]");
-    kg_triton_line(kernel, "%s = %s < %s", inside, name, end);
-    kernel->axes[last] = (struct kg_triton_axis){name, inside};
+    (void)kg_triton_tile_columns(kernel, nest, last, last, start, scalar ? "" : "[None, :]");
     kg_triton_fold_step(kernel, &fold, validity(kernel, nest));
     close_loops(kernel, 1 + last - nest->output_axes);
     kg_triton_store(kernel, kg_triton_fold_end(kernel, &fold), fold.result);
 }
 
 // The launch: numbers of rows and columns of the whole, the tile by shape, the grid.
-static void launch(const struct kg_triton_host *host, struct kg_triton_kernel *kernel,
+static void launch(struct kg_triton_unit *unit, const struct kg_triton_kernel *kernel,
                    const struct kg_nest *nest, bool columns)
 {
-    struct kg_text *text = &kernel->launch;
-    int outputs = nest->output_axes;
-    const char *rows = host->counts[0], *cols = host->counts[1];
-    kg_text_format(text, "    %s, %s = ", rows, cols);
-    kg_triton_host_product(text, host, nest, 0, columns ? outputs - 1 : outputs - 2);
-    kg_text_add(text, ", ");
     if (columns)
-        kg_triton_host_extent(text, host, nest->axes[nest->axis_count - 1]);
+        kg_triton_launch_rows(unit, kernel, nest, nest->output_axes, "_reduce_tile");
     else
-        kg_triton_host_product(text, host, nest, outputs > 0 ? outputs - 1 : 0, outputs - 1);
-    kg_text_format(text, "\n    if %s%s%s:\n", rows, columns ? "" : " and ", columns ? "" : cols);
-    kg_text_format(text, "        %s = %s(%s, %s)\n", host->tile,
-                   columns ? "_reduce_tile" : "_tile", rows, cols);
-    if (columns || outputs == 0)
-        kg_text_format(text, "        %s = (triton.cdiv(%s, %s.rows),)\n", host->grid, rows,
-                       host->tile);
-    else if (outputs == 1)
-        kg_text_format(text, "        %s = (triton.cdiv(%s, %s.cols),)\n", host->grid, cols,
-                       host->tile);
-    else
-        kg_text_format(text, "        %s = (triton.cdiv(%s, %s.rows), triton.cdiv(%s, %s.cols))\n",
-                       host->grid, rows, host->tile, cols, host->tile);
-    struct kg_text constants = {0};
-    for (int i = 0; i < kernel->block_count; i++)
-        kg_text_format(&constants, "%s=%s.%s, ", kernel->blocks[i], host->tile,
-                       kernel->blocks[i][6] == 'R' ? "rows" : "cols");
-    kg_text_format(&constants, "num_warps=%s.warps", host->tile);
-    kg_triton_host_call(text, host, kernel, 2, kg_text_string(&constants));
-    text->failed |= constants.failed;
-    kg_text_free(&constants);
+        kg_triton_launch_tile(unit, kernel, nest);
 }
 
-static void write(const struct kg_triton_plan *plan, const struct kg_triton_host *host,
-                  struct kg_triton_kernel *kernel)
+static void write(const struct kg_triton_plan *plan, struct kg_triton_unit *unit)
 {
-    const struct kg_nest *nest = kg_group_nest(plan->group, 0);
+    (void)plan;
+    const struct kg_nest *nest = kg_group_nest(unit->group, 0);
     bool columns = reduces_columns(nest);
+    struct kg_triton_kernel *kernel = kg_triton_unit_begin(unit, "");
+    if (!kernel)
+        return;
     kernel->nest = nest;
     if (columns)
         write_columns(kernel, nest);
     else
         write_outputs(kernel, nest);
-    launch(host, kernel, nest, columns);
+    launch(unit, kernel, nest, columns);
+    kg_triton_unit_end(unit, kernel);
 }
 
 static const void *match_nest(const struct kg_group *group, const struct kg_device_facts *facts,
                               struct kg_arena *arena, struct kg_text *reason)
 {
-    (void)facts;
-    if (group->count > 1) {
-        kg_text_add(reason, "it takes one nest at a time");
-        return NULL;
-    }
-    struct kg_triton_plan *plan = KG_NEW(arena, struct kg_triton_plan);
-    if (!plan)
-        return NULL;
-    struct kg_group *kept = KG_NEW(arena, struct kg_group);
-    if (!kept)
-        return NULL;
-    *kept = *group;
-    *plan = (struct kg_triton_plan){write, "A tile of the output.", kept};
-    return plan;
+    (void)facts, (void)arena;
+    static const struct kg_triton_plan outputs = {write, "a tile of the output per program"};
+    static const struct kg_triton_plan reduces = {
+        write, "rows of the output per program, which walk the reduced index in blocks"};
+    if (group->count == 1)
+        return reduces_columns(kg_group_nest(group, 0)) ? &reduces : &outputs;
+    kg_text_add(reason, "it takes one nest at a time");
+    return NULL;
 }
 
 const struct kg_family kg_triton_plain = {

@@ -368,3 +368,46 @@ void kg_triton_store(struct kg_triton_kernel *kernel, const char *value, enum kg
     kg_triton_line(kernel, "tl.store(%s%s%s, %s%s%s)", pointer, offset ? " + " : "",
                    offset ? offset : "", stored, mask ? ", mask=" : "", mask ? mask : "");
 }
+
+// Whether a later statement of the group reads it.
+static bool is_read_later(const struct kg_group *group, int position)
+{
+    const struct kg_tensor *tensor = kg_group_nest(group, position)->output;
+    for (int i = position + 1; i < group->count; i++)
+        for (int a = 0; a < kg_group_nest(group, i)->access_count; a++)
+            if (kg_group_nest(group, i)->accesses[a].tensor == tensor)
+                return true;
+    return false;
+}
+
+void kg_triton_settle(struct kg_triton_kernel *kernel, int position, const char *value,
+                      enum kg_type type)
+{
+    const struct kg_nest *nest = kg_group_nest(kernel->group, position);
+    kernel->nest = nest;
+    if (is_read_later(kernel->group, position)) {
+        const char *name = kg_triton_fresh(kernel, nest->output->name);
+        kg_triton_line(kernel, "%s = %s", name, value);
+        kernel->values[position] = value = name;
+    }
+    if (!kg_group_is_private(kernel->group, nest->output))
+        kg_triton_store(kernel, value, type);
+}
+
+void kg_triton_element(struct kg_triton_kernel *kernel, int position)
+{
+    const struct kg_nest *nest = kg_group_nest(kernel->group, position);
+    kernel->nest = nest;
+    kg_triton_settle(kernel, position, kg_triton_value(kernel, nest->body, nest->body->type),
+                     nest->body->type);
+}
+
+void kg_triton_recompute(struct kg_triton_kernel *kernel, int position)
+{
+    const struct kg_nest *nest = kg_group_nest(kernel->group, position);
+    kernel->nest = nest;
+    const char *value = kg_triton_value(kernel, nest->body, nest->body->type);
+    const char *name = kg_triton_fresh(kernel, nest->output->name);
+    kg_triton_line(kernel, "%s = %s", name, value);
+    kernel->values[position] = name;
+}
