@@ -35,6 +35,13 @@ static const struct kg_family *const cuda_families[] = {
     NULL,
 };
 
+static const struct kg_family *const triton_families[] = {
+    &kg_triton_rowwise,   // reductions by row, and what belongs to them
+    &kg_triton_pointwise, // chains of element-wise formulas
+    &kg_triton_plain,     // anything, one nest at a time
+    NULL,
+};
+
 const struct kg_target kg_target_host = {
     .name = "host",
     .families = host_families,
@@ -57,7 +64,17 @@ const struct kg_target kg_target_cuda = {
     .has_assembly = true,
 };
 
-static const struct kg_target *const targets[] = {&kg_target_host, &kg_target_cuda};
+const struct kg_target kg_target_triton = {
+    .name = "triton",
+    .families = triton_families,
+    .plain = &kg_triton_plain,
+    .suffix = ".py",
+    .standalone = kg_gen_standalone_triton,
+    .only_emits = true,
+};
+
+static const struct kg_target *const targets[] = {&kg_target_host, &kg_target_cuda,
+                                                  &kg_target_triton};
 
 const struct kg_target *kg_target_find(const char *name)
 {

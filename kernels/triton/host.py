@@ -1,0 +1,79 @@
+class _Tile(typing.NamedTuple):
+    rows: int
+    cols: int
+    warps: int
+
+
+def _tile(rows: int, cols: int) -> _Tile:
+    """Blocks of an output of rows x cols: wide along the columns, where memory is contiguous, and about
+    2048 elements a program."""
+    width = min(triton.next_power_of_2(max(cols, 1)), 1024)
+    height = min(triton.next_power_of_2(max(rows, 1)), max(2048 // width, 1))
+    return _Tile(height, width, 8 if height * width >= 2048 else 4)
+
+
+def _reduce_tile(rows: int, cols: int) -> _Tile:
+    """Blocks of a reduction: as many columns a step as a row has, up to 1024, and more rows where they are
+    short."""
+    width = min(triton.next_power_of_2(max(cols, 1)), 1024)
+    height = min(triton.next_power_of_2(max(rows, 1)), max(1024 // width, 1))
+    return _Tile(height, width, 4 if height * width <= 1024 else 8)
+
+
+def _row_tile(rows: int, cols: int) -> _Tile:
+    """Whole rows up to 16384 elements, which registers hold; of short rows several a program."""
+    width = min(triton.next_power_of_2(max(cols, 1)), 16384)
+    height = min(triton.next_power_of_2(max(rows, 1)), max(2048 // width, 1))
+    if width >= cols:
+        return _Tile(height, width, 4 if width <= 2048 else 8 if width <= 8192 else 16)
+    return _Tile(1, 4096, 8)
+
+
+def _check(name: str, tensor: torch.Tensor, rank: int, dtypes: tuple, device: torch.device | None) -> None:
+    """Whether an input is what the kernels take; says what is wrong with it."""
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"{name}: a torch.Tensor is needed, and this is a {type(tensor).__name__}")
+    if tensor.dtype not in dtypes:
+        raise TypeError(f"{name}: its dtype is {tensor.dtype}, and must be {' or '.join(map(str, dtypes))}")
+    if rank >= 0 and tensor.dim() != rank:
+        raise ValueError(f"{name}: it has {tensor.dim()} dimensions, and must have {rank}")
+    if device is not None and tensor.device != device:
+        raise ValueError(f"{name}: it is on {tensor.device}, and the first input on {device}")
+
+
+def _check_shape(name: str, tensor: torch.Tensor, shape: tuple) -> None:
+    if tuple(tensor.shape) != shape:
+        raise ValueError(f"{name}: its shape is {tuple(tensor.shape)}, and must be {shape}")
+
+
+def _check_packed(name: str, tensor: torch.Tensor, shape: tuple) -> None:
+    """Elements of four bits: two a byte, row-major, without gaps."""
+    count = (math.prod(shape) + 1) // 2
+    if tensor.numel() != count or not tensor.is_contiguous():
+        raise ValueError(f"{name}: {count} contiguous bytes are needed for {shape} elements of four bits, and "
+                         f"its shape is {tuple(tensor.shape)}")
+
+
+def _bytes(tensor: torch.Tensor) -> torch.Tensor:
+    """The same memory as bytes: kernels decode 8-bit floats themselves, as not every device can."""
+    return tensor.view(torch.uint8)
+
+
+def _pack(values: torch.Tensor) -> torch.Tensor:
+    """Elements of four bits, two a byte, the even one in the low half."""
+    flat = torch.nn.functional.pad(values.flatten(), (0, values.numel() % 2))
+    return flat[0::2] | (flat[1::2] << 4)
+
+
+def _index_of(*tensors: torch.Tensor) -> tl.dtype:
+    """Offsets need 64 bits where a tensor spans 2^31 elements."""
+    spans = (sum((n - 1) * s for n, s in zip(t.shape, t.stride())) for t in tensors)
+    return tl.int64 if any(span >= 2**31 - 1 for span in spans) else tl.int32
+
+
+def _on(device: torch.device) -> typing.Any:
+    """Launches go to the device that the tensors are on."""
+    module = getattr(torch, device.type, None)
+    if device.type == "cpu" or not hasattr(module, "device"):
+        return contextlib.nullcontext()
+    return module.device(device)
