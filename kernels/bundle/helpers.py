@@ -1,7 +1,7 @@
 # Functions that emitted files may need beside PyTorch's own. Each is copied alone.
 
 
-def read_padded(x, places, outside):
+def _read_padded(x, places, outside):
     """x at the places, which broadcast, and `outside` where they leave it."""
     places = [torch.as_tensor(place, device=x.device) for place in places]
     inside = torch.ones((), dtype=torch.bool, device=x.device)
@@ -14,32 +14,32 @@ def read_padded(x, places, outside):
     return torch.where(inside, found, outside)
 
 
-def quotient(a, b):
+def _quotient(a, b):
     """a / b of integers, rounded down; 0 where b is 0."""
     b = torch.as_tensor(b, device=a.device)
     return torch.where(b == 0, 0, torch.div(a, torch.where(b == 0, 1, b), rounding_mode="floor"))
 
 
-def remainder(a, b):
+def _remainder(a, b):
     """What division of integers leaves, with the sign of b; 0 where b is 0."""
     b = torch.as_tensor(b, device=a.device)
     return torch.where(b == 0, 0, torch.remainder(a, torch.where(b == 0, 1, b)))
 
 
-def shift_left(a, count):
+def _shift_left(a, count):
     """a << count in 64 bits; counts below 0 or above 63 leave 0."""
     count = torch.as_tensor(count)
     inside = (count >= 0) & (count < 64)
     return torch.where(inside, a << torch.where(inside, count, 0), 0)
 
 
-def shift_right(a, count):
+def _shift_right(a, count):
     """a >> count in 64 bits; counts below 0 or above 63 leave the sign alone."""
     count = torch.as_tensor(count)
     return a >> torch.where((count >= 0) & (count < 64), count, 63)
 
 
-def to_integer(x, dtype):
+def _to_integer(x, dtype):
     """Drops the fraction, keeps within 64 bits, wraps to the dtype; NaN gives 0."""
     if x.is_floating_point():
         limit = 2.0**63
@@ -48,7 +48,7 @@ def to_integer(x, dtype):
     return x.to(dtype).long()
 
 
-def unpacked(w, shape, signed):
+def _unpacked(w, shape, signed):
     """Integers of 4 bits, two a byte and the first in the low half, as int64."""
     count = math.prod(shape)
     w = w.reshape(-1).long()
@@ -56,13 +56,13 @@ def unpacked(w, shape, signed):
     return torch.where(w > 7, w - 16, w) if signed else w
 
 
-def shifted(x, dim, value):
+def _shifted(x, dim, value):
     """x moved by one along a dimension; what comes in is `value`."""
     first = torch.full_like(x.narrow(dim, 0, min(1, x.shape[dim])), value)
     return torch.cat((first, x.narrow(dim, 0, max(x.shape[dim] - 1, 0))), dim)
 
 
-def largest(x, dims):
+def _largest(x, dims):
     """The largest along dims; of nothing -inf, or the least integer."""
     if x.numel():
         return x.amax(dim=dims)
@@ -70,7 +70,7 @@ def largest(x, dims):
     return torch.full_like(x.sum(dim=dims), least)
 
 
-def smallest(x, dims):
+def _smallest(x, dims):
     """The smallest along dims; of nothing inf, or the greatest integer."""
     if x.numel():
         return x.amin(dim=dims)
@@ -78,7 +78,7 @@ def smallest(x, dims):
     return torch.full_like(x.sum(dim=dims), greatest)
 
 
-def first_largest(x, count):
+def _first_largest(x, count):
     """Where the first of the largest stands, of the last `count` dimensions in order; -1: none is."""
     x = x.flatten(-count)
     if x.shape[-1] == 0:
@@ -86,7 +86,7 @@ def first_largest(x, count):
     return x.argmax(dim=-1)
 
 
-def first_smallest(x, count):
+def _first_smallest(x, count):
     """Where the first of the smallest stands, of the last `count` dimensions in order; -1: none is."""
     x = x.flatten(-count)
     if x.shape[-1] == 0:

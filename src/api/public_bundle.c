@@ -11,7 +11,11 @@ enum kg_status kg_problem_bundle(const struct kg_problem *problem, const char *f
     struct kg_text names = {0};
     if (status != KG_OK)
         return status;
+    char *triton;
     *paths = NULL;
-    status = kg_bundle_write(problem, NULL, folder, &names, &context->error);
+    status = kg_problem_emit(problem, "triton", &triton);
+    if (status == KG_OK)
+        status = kg_bundle_write(problem, triton, folder, &names, &context->error);
+    kg_text_release(triton);
     return kg_api_give(context, status, &names, paths);
 }

@@ -17,7 +17,7 @@ static void add_dtype_key(const struct kg_bundle *bundle, int tensor, struct kg_
 {
     struct kg_dtype_set set;
     kg_torch_dtypes(bundle->generic, bundle->instance, tensor, &set);
-    kg_text_add(text, set.shown_by ? set.variable->name : kg_dtypes[set.dtypes[0]].name);
+    kg_text_add(text, set.variable ? set.variable->name : kg_dtypes[set.dtypes[0]].name);
 }
 
 static void add_tensors(const struct kg_bundle *bundle, int first, int count, const char *name,
@@ -36,23 +36,22 @@ static void add_tensors(const struct kg_bundle *bundle, int first, int count, co
 static void add_variables(const struct kg_bundle *bundle, struct kg_text *text)
 {
     const struct kg_op *generic = bundle->generic;
-    bool any = false;
     kg_text_add(text, "VARIABLES = {");
+    for (int v = 0; v < generic->typevar_count; v++) {
+        const struct kg_typevar *variable = generic->typevars[v];
+        enum kg_dtype bound = bundle->instance->bound[v];
+        kg_text_format(text, "%s\"%s\": (\"%s\",", v ? ", " : "", variable->name,
+                       kg_dtypes[bound].name);
+        for (int i = 0; i < variable->count; i++)
+            if (variable->allowed[i] != bound)
+                kg_text_format(text, " \"%s\",", kg_dtypes[variable->allowed[i]].name);
+        kg_text_add(text, ")");
+    }
+    kg_text_add(text, "}  # of dtypes, the first by default\nDTYPE_ARGUMENTS = (");
     for (int v = 0; v < generic->typevar_count; v++)
-        for (int i = 0; i < generic->input_count; i++) {
-            struct kg_dtype_set set;
-            if (generic->tensors[i]->type.variable != generic->typevars[v])
-                continue;
-            kg_torch_dtypes(generic, bundle->instance, i, &set);
-            kg_text_format(text, "%s\"%s\": (", any ? ", " : "", generic->typevars[v]->name);
-            for (int d = 0; d < set.count; d++)
-                kg_text_format(text, "\"%s\", ", kg_dtypes[set.dtypes[d]].name);
-            kg_text_cut(text, text->length - (set.count > 1 ? 2 : 1));
-            kg_text_add(text, ")");
-            any = true;
-            break;
-        }
-    kg_text_add(text, "}  # dtypes that a tensor's may be, the first by default\n");
+        if (!kg_torch_variable_is_shown(generic, generic->typevars[v]))
+            kg_text_format(text, "\"%s\",", generic->typevars[v]->name);
+    kg_text_add(text, ")  # that no input has\n");
 }
 
 static void add_sizes(const struct kg_bundle *bundle, struct kg_text *text)
@@ -64,7 +63,7 @@ static void add_sizes(const struct kg_bundle *bundle, struct kg_text *text)
             if (op->sizes[i]->is_param || (arguments && kg_torch_size_is_shown(op, op->sizes[i])))
                 continue;
             kg_text_add(text, "\"");
-            kg_python_size_name(text, op->sizes[i]);
+            kg_python_size_name(text, op, op->sizes[i]);
             kg_text_add(text, "\", ");
         }
         if (text->data && text->data[text->length - 1] == ' ')
@@ -81,7 +80,7 @@ static void add_size_parameters(const struct kg_op *op, struct kg_text *text)
         if (op->sizes[i]->is_param)
             continue;
         kg_text_add(text, any ? ", " : "*, ");
-        kg_python_size_name(text, op->sizes[i]);
+        kg_python_size_name(text, op, op->sizes[i]);
         any = true;
     }
 }
@@ -94,7 +93,7 @@ static void add_shapes(const struct kg_bundle *bundle, struct kg_text *text)
     kg_text_add(text, "):\n    \"\"\"Of every tensor.\"\"\"\n    return {");
     for (int i = 0; i < op->input_count + op->output_count; i++) {
         kg_text_format(text, "%s\"%s\": ", i ? ", " : "", op->tensors[i]->name);
-        kg_python_shape(text, op->tensors[i]);
+        kg_python_shape(text, op, op->tensors[i]);
     }
     kg_text_add(text, "}\n");
 }
@@ -126,14 +125,14 @@ static const struct kg_index *index_of(const struct kg_expr *expr)
     return found;
 }
 
-static void find_limits(const struct kg_expr *expr, const struct kg_tensor *tensor,
-                        struct limits *limits)
+static void find_limits(const struct kg_op *op, const struct kg_expr *expr,
+                        const struct kg_tensor *tensor, struct limits *limits)
 {
     for (int i = 0; i < expr->argument_count; i++) {
         bool inside = reads(expr->arguments[i], tensor);
         if (inside && expr->kind == KG_EXPR_READ) {
             kg_text_add(&limits->ends, limits->count++ ? ", " : "");
-            kg_python_size(&limits->ends, expr->tensor->dims[i]);
+            kg_python_size(&limits->ends, op, expr->tensor->dims[i]);
         }
         bool is_call = expr->kind == KG_EXPR_CALL;
         limits->is_shift |=
@@ -144,10 +143,10 @@ static void find_limits(const struct kg_expr *expr, const struct kg_tensor *tens
         const struct kg_index *index = compares ? index_of(expr->arguments[1 - i]) : NULL;
         if (inside && index && expr->arguments[i]->kind == KG_EXPR_READ)
             limits->compared = index->end;
-        find_limits(expr->arguments[i], tensor, limits);
+        find_limits(op, expr->arguments[i], tensor, limits);
     }
     if (expr->pad)
-        find_limits(expr->pad, tensor, limits);
+        find_limits(op, expr->pad, tensor, limits);
 }
 
 static void add_limits(const struct kg_bundle *bundle, struct kg_text *text)
@@ -164,7 +163,7 @@ static void add_limits(const struct kg_bundle *bundle, struct kg_text *text)
         if (kg_dtypes[tensor->type.dtype].is_float || kg_dtype_is_truth(tensor->type.dtype))
             continue;
         for (int s = 0; s < op->statement_count; s++)
-            find_limits(op->statements[s]->value, tensor, &limits);
+            find_limits(op, op->statements[s]->value, tensor, &limits);
         if (limits.count || limits.is_shift || limits.compared)
             kg_text_format(text, "%s\"%s\": ", any ? ", " : "", tensor->name);
         if (limits.count) {
@@ -174,7 +173,7 @@ static void add_limits(const struct kg_bundle *bundle, struct kg_text *text)
             kg_text_add(text, "(-2, 66)");
         } else if (limits.compared) {
             kg_text_add(text, "(0, ");
-            kg_python_size(text, limits.compared);
+            kg_python_size(text, op, limits.compared);
             kg_text_add(text, ")");
         }
         any |= limits.count || limits.is_shift || limits.compared;
@@ -230,6 +229,10 @@ static void add_reference(const struct kg_bundle *bundle, const struct kg_torch_
     const struct kg_op *op = bundle->instance;
     struct kg_text sizes = {0};
     add_size_parameters(op, &sizes);
+    for (int v = 0; v < bundle->generic->typevar_count; v++)
+        if (!kg_torch_variable_is_shown(bundle->generic, bundle->generic->typevars[v]))
+            kg_text_format(&sizes, "%s%s", sizes.length ? ", " : "*, ",
+                           bundle->generic->typevars[v]->name);
     kg_text_format(text, "%s\n\ndef reference(", kg_text_string(&code->helpers));
     for (int i = 0; i < op->input_count; i++) {
         kg_python_name(text, op->tensors[i]->name);

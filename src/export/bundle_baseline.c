@@ -31,7 +31,8 @@ static void add_words(const struct kg_bundle *bundle, struct kg_text *text)
                 kg_python_name(text, set.shown_by->name);
                 kg_text_add(text, ".dtype");
             } else {
-                kg_text_add(text, kg_torch_dtype(set.dtypes[0]));
+                kg_text_add(text,
+                            set.variable ? set.variable->name : kg_torch_dtype(set.dtypes[0]));
             }
             c += length + 6;
         } else {
@@ -83,11 +84,11 @@ enum kg_status kg_bundle_baseline(const struct kg_bundle *bundle, struct kg_text
     if (uses(used, "math.") || uses(kg_text_string(&code.helpers), "math."))
         kg_text_add(text, "import math\n\n");
     kg_text_add(text, "import torch\n");
-    if (uses(used, "F."))
-        kg_text_add(text, "import torch.nn.functional as F\n");
+    size_t before = text->length + 1;
     kg_text_add(text, "\n");
     kg_bundle_constants(bundle, text);
-    kg_text_format(text, "%s\n\n%s", kg_text_string(&code.helpers), used);
+    kg_text_add(text, text->length > before ? "\n" : "");
+    kg_text_format(text, "%s\n%s", kg_text_string(&code.helpers), used);
     text->failed |= function.failed;
     kg_text_free(&function);
     kg_torch_code_free(&code);

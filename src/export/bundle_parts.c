@@ -28,21 +28,18 @@ void kg_bundle_heading(const struct kg_bundle *bundle, const char *role, struct 
 
 void kg_bundle_constants(const struct kg_bundle *bundle, struct kg_text *text)
 {
-    bool any = false;
     for (int i = 0; i < bundle->instance->size_count; i++) {
         const struct kg_size *size = bundle->instance->sizes[i];
         if (!size->is_param)
             continue;
-        kg_python_size_name(text, size);
+        kg_python_size_name(text, bundle->instance, size);
         kg_text_add(text, " = ");
         if (size->is_real)
             kg_python_number(text, size->real);
         else
             kg_text_format(text, "%lld", (long long)size->value);
         kg_text_add(text, "\n");
-        any = true;
     }
-    kg_text_add(text, any ? "\n" : "");
 }
 
 bool kg_bundle_has_size_arguments(const struct kg_bundle *bundle)
@@ -70,10 +67,21 @@ void kg_bundle_signature(const struct kg_bundle *bundle, const char *name, struc
         if (op->sizes[i]->is_param || kg_torch_size_is_shown(op, op->sizes[i]))
             continue;
         kg_text_add(text, first ? (op->input_count ? ", *, " : "*, ") : ", ");
-        kg_python_size_name(text, op->sizes[i]);
+        kg_python_size_name(text, op, op->sizes[i]);
         kg_text_add(text, ": int");
         first = false;
     }
+    for (int v = 0; v < bundle->generic->typevar_count; v++) {
+        const struct kg_typevar *variable = bundle->generic->typevars[v];
+        if (kg_torch_variable_is_shown(bundle->generic, variable))
+            continue;
+        kg_text_add(text, !first ? ", " : op->input_count ? ", *, " : "*, ");
+        kg_text_format(text, "%s: torch.dtype = %s", variable->name,
+                       kg_torch_dtype(variable->allowed[0]));
+        first = false;
+    }
+    if (op->input_count == 0)
+        kg_text_add(text, first ? "*, device: torch.device" : ", device: torch.device");
     kg_text_add(text,
                 op->output_count > 1 ? ") -> tuple[torch.Tensor, ...]:\n" : ") -> torch.Tensor:\n");
 }
@@ -92,12 +100,14 @@ static void add_dims(struct kg_text *text, const struct kg_tensor *tensor)
 static void describe(const struct kg_bundle *bundle, int tensor, struct kg_text *text)
 {
     struct kg_dtype_set set;
-    kg_torch_dtypes(bundle->generic, bundle->instance, tensor, &set);
+    kg_torch_allowed(bundle->generic, bundle->instance, tensor, &set);
     kg_python_name(text, bundle->instance->tensors[tensor]->name);
     kg_text_add(text, ": ");
     if (set.shown_by && set.shown_by->id != tensor) {
         kg_text_add(text, "the dtype of ");
         kg_python_name(text, set.shown_by->name);
+    } else if (set.variable && !set.shown_by) {
+        kg_text_add(text, set.variable->name);
     } else {
         for (int i = 0; i < set.count; i++)
             kg_text_format(text, "%s%s",
@@ -132,7 +142,7 @@ static void check_dtype(const struct kg_bundle *bundle, int input, const char *n
                         struct kg_text *text)
 {
     struct kg_dtype_set set;
-    kg_torch_dtypes(bundle->generic, bundle->instance, input, &set);
+    kg_torch_allowed(bundle->generic, bundle->instance, input, &set);
     if (set.shown_by && set.shown_by->id != input) {
         struct kg_text other = {0};
         kg_python_name(&other, set.shown_by->name);
@@ -169,8 +179,8 @@ static bool is_bound(const bool *bound, const struct kg_expr *dim)
 }
 
 // The sizes that stand alone in this tensor's dimensions for the first time.
-static void bind(const struct kg_tensor *tensor, const char *name, bool *bound,
-                 struct kg_text *text)
+static void bind(const struct kg_op *op, const struct kg_tensor *tensor, const char *name,
+                 bool *bound, struct kg_text *text)
 {
     struct kg_text left = {0};
     int fresh = 0;
@@ -179,7 +189,7 @@ static void bind(const struct kg_tensor *tensor, const char *name, bool *bound,
         kg_text_add(&left, d ? ", " : "");
         if (is_fresh) {
             bound[tensor->dims[d]->size->id] = true;
-            kg_python_size_name(&left, tensor->dims[d]->size);
+            kg_python_size_name(&left, op, tensor->dims[d]->size);
         } else {
             kg_text_add(&left, "_");
         }
@@ -200,7 +210,7 @@ void kg_bundle_bind_sizes(const struct kg_bundle *bundle, struct kg_text *text)
         struct kg_text name = {0};
         kg_python_name(&name, tensor->name);
         if (!kg_dtype_is_packed(tensor->type.dtype))
-            bind(tensor, kg_text_string(&name), bound, text);
+            bind(bundle->instance, tensor, kg_text_string(&name), bound, text);
         kg_text_free(&name);
     }
 }
@@ -228,7 +238,7 @@ static void check_shape(const struct kg_bundle *bundle, int input, const char *n
 {
     const struct kg_tensor *tensor = bundle->instance->tensors[input];
     struct kg_text shape = {0}, dims = {0};
-    kg_python_shape(&shape, tensor);
+    kg_python_shape(&shape, bundle->instance, tensor);
     add_dims(&dims, bundle->generic->tensors[input]);
     if (kg_dtype_is_packed(tensor->type.dtype))
         kg_text_format(text,
@@ -266,11 +276,12 @@ void kg_bundle_checks(const struct kg_bundle *bundle, struct kg_text *text)
         add_dims(&dims, bundle->generic->tensors[i]);
         kg_text_format(text,
                        "    if %s.dim() != %d:\n"
-                       "        raise ValueError(f\"%s needs %d dimensions, %s; it has the shape "
+                       "        raise ValueError(f\"%s needs %d dimension%s, %s; it has the shape "
                        "{tuple(%s.shape)}\")\n",
-                       name, tensor->rank, name, tensor->rank, kg_text_string(&dims), name);
+                       name, tensor->rank, name, tensor->rank, tensor->rank == 1 ? "" : "s",
+                       kg_text_string(&dims), name);
         kg_text_free(&dims);
-        bind(tensor, name, bound, text);
+        bind(op, tensor, name, bound, text);
     }
     for (int i = 0; i < op->input_count; i++)
         check_shape(bundle, i, kg_text_string(&names[i]), text);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define MAX_ROWS 64
-#define MAX_STEPS 2e6       // of innermost loops
+#define MAX_STEPS 3e5       // of innermost loops
 #define MAX_ELEMENTS 131072 // of what is added here; a test on the CPU takes an interpreter
 
 struct rows {
@@ -156,7 +156,7 @@ void kg_bundle_rows(const struct kg_bundle *bundle, struct kg_text *text)
             if (op->sizes[i]->is_param)
                 continue;
             kg_text_add(text, any ? ", \"" : "\"");
-            kg_python_size_name(text, op->sizes[i]);
+            kg_python_size_name(text, op, op->sizes[i]);
             kg_text_format(text, "\": %lld", (long long)rows.sizes[r][i]);
             any = true;
         }

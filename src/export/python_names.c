@@ -8,71 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Python's keywords, and the names that emitted files use themselves.
+// Python's keywords, and the modules that emitted files import.
 static const char *const reserved_words[] = {
-    "False",
-    "None",
-    "True",
-    "and",
-    "as",
-    "assert",
-    "async",
-    "await",
-    "break",
-    "class",
-    "continue",
-    "def",
-    "del",
-    "elif",
-    "else",
-    "except",
-    "finally",
-    "for",
-    "from",
-    "global",
-    "if",
-    "import",
-    "in",
-    "is",
-    "lambda",
-    "nonlocal",
-    "not",
-    "or",
-    "pass",
-    "raise",
-    "return",
-    "try",
-    "while",
-    "with",
-    "yield",
-    "torch",
-    "triton",
-    "tl",
-    "math",
-    "F",
-    "tuple",
-    "min",
-    "max",
-    "real",
-    "float",
-    "largest",
-    "smallest",
-    "first_largest",
-    "first_smallest",
-    "read_padded",
-    "quotient",
-    "remainder",
-    "shift_left",
-    "shift_right",
-    "to_integer",
-    "unpacked",
-    "shifted",
-    "ValueError",
-    "TypeError",
-    "reference",
-    "print",
-    "len",
-    "range",
+    "False",   "None",     "True",     "and",    "as",     "assert", "async",  "await",
+    "break",   "class",    "continue", "def",    "del",    "elif",   "else",   "except",
+    "finally", "for",      "from",     "global", "if",     "import", "in",     "is",
+    "lambda",  "nonlocal", "not",      "or",     "pass",   "raise",  "return", "try",
+    "while",   "with",     "yield",    "torch",  "triton", "tl",
 };
 
 void kg_python_name(struct kg_text *text, const char *name)
@@ -80,19 +22,27 @@ void kg_python_name(struct kg_text *text, const char *name)
     kg_text_add(text, name);
     for (size_t i = 0; i < sizeof reserved_words / sizeof reserved_words[0]; i++)
         if (strcmp(name, reserved_words[i]) == 0) {
-            kg_text_add(text, "_");
+            kg_text_add(text, "_1");
             return;
         }
 }
 
-void kg_python_size_name(struct kg_text *text, const struct kg_size *size)
+void kg_python_size_name(struct kg_text *text, const struct kg_op *op, const struct kg_size *size)
 {
     if (!size->is_param) {
         kg_python_name(text, size->name);
         return;
     }
+    size_t before = text->length;
     for (const char *c = size->name; *c; c++)
         kg_text_format(text, "%c", toupper((unsigned char)*c));
+    bool taken = false;
+    for (int i = 0; i < op->size_count && text->data; i++)
+        taken |= i != size->id && strcmp(op->sizes[i]->name, text->data + before) == 0;
+    for (int i = 0; i < op->tensor_count && text->data; i++)
+        taken |= strcmp(op->tensors[i]->name, text->data + before) == 0;
+    if (taken)
+        kg_text_add(text, "_PARAM");
 }
 
 void kg_python_number(struct kg_text *text, double number)
@@ -116,10 +66,11 @@ void kg_python_number(struct kg_text *text, double number)
 }
 
 // Levels as in Python: sums below products below what needs no parentheses.
-static void print_size(struct kg_text *text, const struct kg_expr *expr, int lowest)
+static void print_size(struct kg_text *text, const struct kg_op *op, const struct kg_expr *expr,
+                       int lowest)
 {
     if (expr->kind == KG_EXPR_SIZE || (expr->kind == KG_EXPR_NUMBER && expr->size)) {
-        kg_python_size_name(text, expr->size);
+        kg_python_size_name(text, op, expr->size);
         return;
     }
     if (expr->kind == KG_EXPR_NUMBER) {
@@ -129,12 +80,12 @@ static void print_size(struct kg_text *text, const struct kg_expr *expr, int low
     if (expr->function == KG_FN_CEILDIV || expr->function == KG_FN_NEG) {
         kg_text_add(text, lowest > 2 ? "(-" : "-");
         if (expr->function == KG_FN_NEG)
-            print_size(text, expr->arguments[0], 3);
+            print_size(text, op, expr->arguments[0], 3);
         else {
             kg_text_add(text, "(-");
-            print_size(text, expr->arguments[0], 3);
+            print_size(text, op, expr->arguments[0], 3);
             kg_text_add(text, " // ");
-            print_size(text, expr->arguments[1], 3);
+            print_size(text, op, expr->arguments[1], 3);
             kg_text_add(text, ")");
         }
         kg_text_add(text, lowest > 2 ? ")" : "");
@@ -153,24 +104,24 @@ static void print_size(struct kg_text *text, const struct kg_expr *expr, int low
         if (signs[i].function != expr->function)
             continue;
         kg_text_add(text, signs[i].level < lowest ? "(" : "");
-        print_size(text, expr->arguments[0], signs[i].level);
+        print_size(text, op, expr->arguments[0], signs[i].level);
         kg_text_add(text, signs[i].sign);
-        print_size(text, expr->arguments[1], signs[i].level + 1);
+        print_size(text, op, expr->arguments[1], signs[i].level + 1);
         kg_text_add(text, signs[i].level < lowest ? ")" : "");
     }
 }
 
-void kg_python_size(struct kg_text *text, const struct kg_expr *expr)
+void kg_python_size(struct kg_text *text, const struct kg_op *op, const struct kg_expr *expr)
 {
-    print_size(text, expr, 1);
+    print_size(text, op, expr, 1);
 }
 
-void kg_python_shape(struct kg_text *text, const struct kg_tensor *tensor)
+void kg_python_shape(struct kg_text *text, const struct kg_op *op, const struct kg_tensor *tensor)
 {
     kg_text_add(text, "(");
     for (int d = 0; d < tensor->rank; d++) {
         kg_text_add(text, d ? ", " : "");
-        kg_python_size(text, tensor->dims[d]);
+        kg_python_size(text, op, tensor->dims[d]);
     }
     kg_text_add(text, tensor->rank == 1 ? ",)" : ")");
 }
@@ -220,12 +171,30 @@ void kg_torch_dtypes(const struct kg_op *generic, const struct kg_op *instance, 
     for (int i = 0; i < generic->input_count && !set->shown_by; i++)
         if (generic->tensors[i]->type.variable == set->variable)
             set->shown_by = instance->tensors[i];
-    for (int i = 0; set->shown_by && i < set->variable->count; i++) {
+    for (int i = 0; i < set->variable->count; i++) {
         enum kg_dtype other = set->variable->allowed[i];
         if (other != bound && kg_dtypes[other].compute == kg_dtypes[bound].compute &&
             kg_dtype_is_packed(other) == kg_dtype_is_packed(bound))
             set->dtypes[set->count++] = other;
     }
+}
+
+void kg_torch_allowed(const struct kg_op *generic, const struct kg_op *instance, int tensor,
+                      struct kg_dtype_set *set)
+{
+    kg_torch_dtypes(generic, instance, tensor, set);
+    set->count = 1;
+    for (int i = 0; set->variable && i < set->variable->count; i++)
+        if (set->variable->allowed[i] != set->dtypes[0])
+            set->dtypes[set->count++] = set->variable->allowed[i];
+}
+
+bool kg_torch_variable_is_shown(const struct kg_op *generic, const struct kg_typevar *variable)
+{
+    for (int i = 0; i < generic->input_count; i++)
+        if (generic->tensors[i]->type.variable == variable)
+            return true;
+    return false;
 }
 
 bool kg_torch_size_is_shown(const struct kg_op *instance, const struct kg_size *size)

@@ -28,10 +28,10 @@ static const struct {
     {KG_FN_ERF, "torch.erf(%s)", "math.erf(%s)"},
     {KG_FN_SIN, "torch.sin(%s)", "math.sin(%s)"},
     {KG_FN_COS, "torch.cos(%s)", "math.cos(%s)"},
-    {KG_FN_SILU, "F.silu(%s)", NULL},
-    {KG_FN_GELU, "F.gelu(%s)", NULL},
-    {KG_FN_GELU_TANH, "F.gelu(%s, approximate=\"tanh\")", NULL},
-    {KG_FN_SOFTPLUS, "F.softplus(%s)", NULL},
+    {KG_FN_SILU, "torch.nn.functional.silu(%s)", NULL},
+    {KG_FN_GELU, "torch.nn.functional.gelu(%s)", NULL},
+    {KG_FN_GELU_TANH, "torch.nn.functional.gelu(%s, approximate=\"tanh\")", NULL},
+    {KG_FN_SOFTPLUS, "torch.nn.functional.softplus(%s)", NULL},
 };
 
 // Functions of one value that keep its type; of integers the last four are the value itself.
@@ -79,7 +79,7 @@ static void make_real(struct kg_torch_writer *writer, struct kg_torch_value *val
 {
     if (!writer->is_reference || !value->scalar)
         return;
-    *value = wrap(writer, "real(%s)", *value, KG_TYPE_F64);
+    *value = wrap(writer, "_real(%s)", *value, KG_TYPE_F64);
     value->scalar = false;
 }
 
@@ -185,7 +185,7 @@ static struct kg_torch_value divide(struct kg_torch_writer *writer,
         if (b.scalar)
             return kg_torch_binary(writer, a, is_rest ? "%" : "//", b, PYTHON_PRODUCT, type);
         kg_torch_use(writer, is_rest ? HELPER_REMAINDER : HELPER_QUOTIENT);
-        return kg_torch_call(writer, is_rest ? "remainder" : "quotient", 2, arguments, type);
+        return kg_torch_call(writer, is_rest ? "_remainder" : "_quotient", 2, arguments, type);
     }
     if (a.scalar && b.scalar) {
         make_real(writer, &a);
@@ -193,8 +193,7 @@ static struct kg_torch_value divide(struct kg_torch_writer *writer,
     }
     if (!is_rest)
         return kg_torch_binary(writer, a, "/", b, PYTHON_PRODUCT, type);
-    if (!writer->is_reference)
-        return kg_torch_call(writer, "torch.remainder", 2, arguments, type);
+    // torch.remainder has another result for infinite divisors.
     struct kg_torch_value whole = wrap(
         writer, "torch.floor(%s)", kg_torch_binary(writer, a, "/", b, PYTHON_PRODUCT, type), type);
     return kg_torch_binary(writer, a, "-",
@@ -223,7 +222,8 @@ static struct kg_torch_value shift(struct kg_torch_writer *writer, const struct 
     if (arguments[0].scalar)
         arguments[0] = wrap(writer, "torch.tensor(%s)", arguments[0], KG_TYPE_I64);
     arguments[0].scalar = false;
-    return kg_torch_call(writer, is_left ? "shift_left" : "shift_right", 2, arguments, KG_TYPE_I64);
+    return kg_torch_call(writer, is_left ? "_shift_left" : "_shift_right", 2, arguments,
+                         KG_TYPE_I64);
 }
 
 static struct kg_torch_value power(struct kg_torch_writer *writer, struct kg_torch_value *arguments,

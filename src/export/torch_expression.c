@@ -16,7 +16,7 @@ static struct kg_torch_value number(struct kg_torch_writer *writer, const struct
     struct kg_text text = {0};
     bool is_float = expr->type == KG_TYPE_F32 || expr->type == KG_TYPE_F64;
     if (expr->size)
-        kg_python_size_name(&text, expr->size);
+        kg_python_size_name(&text, writer->op, expr->size);
     else if (expr->type == KG_TYPE_BOOL)
         kg_text_add(&text, expr->integer ? "True" : "False");
     else if (expr->is_integer)
@@ -75,7 +75,8 @@ static struct kg_torch_value cast(struct kg_torch_writer *writer,
         value.scalar = false;
     }
     const struct kg_typevar *variable = variable_of(writer, expr);
-    for (int i = 0; variable && i < writer->generic->input_count; i++)
+    int shown_count = writer->generic->input_count + writer->generic->output_count;
+    for (int i = 0; variable && i < shown_count; i++)
         if (writer->generic->tensors[i]->type.variable == variable) {
             name = kg_torch_dtype_text(writer, i);
             break;
@@ -103,7 +104,7 @@ static struct kg_torch_value cast(struct kg_torch_writer *writer,
     kg_torch_convert(writer, &value, from_float ? value.type : KG_TYPE_I64);
     if (from_float) {
         kg_torch_use(writer, HELPER_TO_INTEGER);
-        value.text = kg_torch_format(writer, "to_integer(%s, %s)", value.text, name);
+        value.text = kg_torch_format(writer, "_to_integer(%s, %s)", value.text, name);
     } else if (dtype != KG_I64) {
         value.text = kg_torch_format(writer, "%s.to(%s).long()",
                                      kg_torch_at(writer, &value, PYTHON_PRIMARY), name);

@@ -4,24 +4,25 @@
 
 #include "export/torch_writer.h"
 #include "gen/skeleton.h"
+#include "lang/lang.h"
 
 #include <string.h>
 
 #define LINE_WIDTH 96
 
 static const char *const helper_names[HELPER_COUNT] = {
-    [HELPER_READ_PADDED] = "read_padded",
-    [HELPER_QUOTIENT] = "quotient",
-    [HELPER_REMAINDER] = "remainder",
-    [HELPER_SHIFT_LEFT] = "shift_left",
-    [HELPER_SHIFT_RIGHT] = "shift_right",
-    [HELPER_TO_INTEGER] = "to_integer",
-    [HELPER_UNPACKED] = "unpacked",
-    [HELPER_SHIFTED] = "shifted",
-    [HELPER_LARGEST] = "largest",
-    [HELPER_SMALLEST] = "smallest",
-    [HELPER_FIRST_LARGEST] = "first_largest",
-    [HELPER_FIRST_SMALLEST] = "first_smallest",
+    [HELPER_READ_PADDED] = "_read_padded",
+    [HELPER_QUOTIENT] = "_quotient",
+    [HELPER_REMAINDER] = "_remainder",
+    [HELPER_SHIFT_LEFT] = "_shift_left",
+    [HELPER_SHIFT_RIGHT] = "_shift_right",
+    [HELPER_TO_INTEGER] = "_to_integer",
+    [HELPER_UNPACKED] = "_unpacked",
+    [HELPER_SHIFTED] = "_shifted",
+    [HELPER_LARGEST] = "_largest",
+    [HELPER_SMALLEST] = "_smallest",
+    [HELPER_FIRST_LARGEST] = "_first_largest",
+    [HELPER_FIRST_SMALLEST] = "_first_smallest",
 };
 
 // Copies one function of kernels/bundle/helpers.py.
@@ -156,8 +157,8 @@ static void widen_inputs(struct kg_torch_writer *writer, struct kg_text *head)
             kg_text_format(head, "    %s_dtype = %s.dtype\n", name, name);
         if (kg_dtype_is_packed(dtype)) {
             kg_torch_use(writer, HELPER_UNPACKED);
-            kg_text_format(head, "    %s = unpacked(%s, ", name, name);
-            kg_python_shape(head, tensor);
+            kg_text_format(head, "    %s = _unpacked(%s, ", name, name);
+            kg_python_shape(head, writer->op, tensor);
             kg_text_format(head, ", signed=%s)\n", kg_dtypes[dtype].is_signed ? "True" : "False");
         } else if (writer->is_reference && !kg_dtype_is_truth(dtype)) {
             kg_text_format(head, "    %s = %s.%s()\n", name, name,
@@ -174,42 +175,188 @@ static void bind_params(struct kg_torch_writer *writer, struct kg_text *head)
         if (!size->is_param || !size->is_real)
             continue;
         kg_text_add(head, "    ");
-        kg_python_size_name(head, size);
-        kg_text_add(head, " = real(");
+        kg_python_size_name(head, writer->op, size);
+        kg_text_add(head, " = _real(");
         kg_python_number(head, size->real);
         kg_text_add(head, ")\n");
+    }
+}
+
+// The function's statements for the dtypes of one instance. False when out of memory.
+static bool write_body(const struct kg_op *generic, const struct kg_op *instance, bool reference,
+                       struct kg_text *body, unsigned *helpers)
+{
+    struct kg_torch_writer writer = {.op = instance, .generic = generic, .is_reference = reference};
+    const char *returned[KG_MAX_TENSORS] = {0};
+    for (int i = 0; i < instance->statement_count; i++)
+        statement(&writer, i, returned);
+    widen_inputs(&writer, body);
+    bind_params(&writer, body);
+    kg_text_add(body, kg_text_string(&writer.body));
+    kg_text_add(body, "    return ");
+    for (int i = 0; i < instance->output_count; i++) {
+        const char *text = returned[instance->input_count + i];
+        kg_text_format(body, "%s%s", i ? ", " : "", text ? text : "None");
+    }
+    kg_text_add(body, "\n");
+    *helpers |= writer.helpers;
+    bool failed = writer.failed || writer.arena.failed || writer.body.failed || body->failed;
+    kg_text_free(&writer.body);
+    kg_arena_free(&writer.arena);
+    return !failed;
+}
+
+// ---- Dtypes that need code of their own
+
+#define MAX_VARIANTS 24
+
+// Dtypes of a variable that compute alike: code for one of them is code for all.
+struct likes {
+    int count;
+    enum kg_dtype first[KG_DTYPE_COUNT];
+};
+
+static void find_likes(const struct kg_typevar *variable, enum kg_dtype bound, struct likes *likes)
+{
+    *likes = (struct likes){.count = 1, .first = {bound}};
+    for (int i = 0; i < variable->count; i++) {
+        bool known = false;
+        for (int k = 0; k < likes->count; k++)
+            known |= kg_dtypes[likes->first[k]].compute == kg_dtypes[variable->allowed[i]].compute;
+        if (!known)
+            likes->first[likes->count++] = variable->allowed[i];
+    }
+}
+
+struct variant {
+    struct kg_text body;
+    struct kg_text condition; // of the dtypes
+};
+
+static void add_condition(const struct kg_op *generic, const struct kg_typevar *variable,
+                          enum kg_dtype first, struct kg_text *text)
+{
+    struct kg_text what = {0};
+    int count = 0;
+    for (int i = 0; i < generic->input_count && !what.length; i++)
+        if (generic->tensors[i]->type.variable == variable) {
+            kg_python_name(&what, generic->tensors[i]->name);
+            kg_text_add(&what, ".dtype");
+        }
+    if (!what.length)
+        kg_text_add(&what, variable->name);
+    kg_text_format(text, "%s%s in (", text->length ? " and " : "", kg_text_string(&what));
+    for (int i = 0; i < variable->count; i++)
+        if (kg_dtypes[variable->allowed[i]].compute == kg_dtypes[first].compute)
+            kg_text_format(text, "%s%s", count++ ? ", " : "", kg_torch_dtype(variable->allowed[i]));
+    kg_text_add(text, count == 1 ? ",)" : ")");
+    kg_text_free(&what);
+}
+
+// The text, each line four blanks further in.
+static void add_indented(struct kg_text *text, const char *lines)
+{
+    for (const char *line = lines; *line;) {
+        size_t length = strcspn(line, "\n");
+        kg_text_format(text, "    %.*s\n", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
+}
+
+static enum kg_status write_variant(const struct kg_op *generic, const struct kg_bindings *bindings,
+                                    bool reference, struct variant *variant, unsigned *helpers,
+                                    struct kg_error *error)
+{
+    struct kg_arena arena = {0};
+    struct kg_op *instance;
+    enum kg_status status = kg_lang_instantiate(&arena, generic, bindings, &instance, error);
+    if (status == KG_OK && !write_body(generic, instance, reference, &variant->body, helpers))
+        status = kg_error_memory(error, "a PyTorch function");
+    kg_arena_free(&arena);
+    return status;
+}
+
+// Another variant with the same statements takes this one in.
+static bool merge(struct variant *variants, int count)
+{
+    struct variant *last = &variants[count];
+    for (int i = 0; i < count; i++) {
+        if (strcmp(kg_text_string(&variants[i].body), kg_text_string(&last->body)) != 0)
+            continue;
+        kg_text_format(&variants[i].condition, " or %s", kg_text_string(&last->condition));
+        kg_text_free(&last->body);
+        kg_text_free(&last->condition);
+        *last = (struct variant){0};
+        return true;
+    }
+    return false;
+}
+
+static void join_variants(struct variant *variants, int count, struct kg_text *body)
+{
+    for (int i = 0; i < count; i++) {
+        const char *lines = kg_text_string(&variants[i].body);
+        if (i == count - 1) {
+            kg_text_add(body, lines);
+            break;
+        }
+        kg_text_format(body, "    if %s:\n", kg_text_string(&variants[i].condition));
+        add_indented(body, lines);
     }
 }
 
 enum kg_status kg_torch_function(const struct kg_op *generic, const struct kg_op *instance,
                                  bool reference, struct kg_torch_code *code, struct kg_error *error)
 {
-    struct kg_torch_writer writer = {.op = instance, .generic = generic, .is_reference = reference};
-    const char *returned[KG_MAX_TENSORS] = {0};
+    struct variant variants[MAX_VARIANTS + 1] = {0};
+    struct likes likes[KG_DTYPE_COUNT];
+    int at[KG_DTYPE_COUNT] = {0}, count = 0;
+    unsigned helpers = 0;
+    enum kg_status status = KG_OK;
+    struct kg_bindings bindings;
     *code = (struct kg_torch_code){0};
-    for (int i = 0; i < instance->statement_count; i++)
-        statement(&writer, i, returned);
-    widen_inputs(&writer, &code->body);
-    bind_params(&writer, &code->body);
-    kg_text_add(&code->body, kg_text_string(&writer.body));
-    kg_text_add(&code->body, "    return ");
-    for (int i = 0; i < instance->output_count; i++) {
-        const char *text = returned[instance->input_count + i];
-        kg_text_format(&code->body, "%s%s", i ? ", " : "", text ? text : "None");
+    kg_lang_default_bindings(generic, &bindings);
+    for (int i = 0; i < instance->size_count; i++) {
+        bindings.values[i] = instance->sizes[i]->value;
+        bindings.reals[i] = instance->sizes[i]->real;
     }
-    kg_text_add(&code->body, "\n");
+    for (int v = 0; v < generic->typevar_count; v++)
+        find_likes(generic->typevars[v], instance->bound[v], &likes[v]);
+    for (bool more = true; more && status == KG_OK;) {
+        for (int v = 0; v < generic->typevar_count; v++) {
+            bindings.dtypes[v] = likes[v].first[at[v]];
+            if (likes[v].count > 1)
+                add_condition(generic, generic->typevars[v], bindings.dtypes[v],
+                              &variants[count].condition);
+        }
+        status = write_variant(generic, &bindings, reference, &variants[count], &helpers, error);
+        count += status == KG_OK && !merge(variants, count);
+        if (count > MAX_VARIANTS)
+            status =
+                kg_error_set(error, KG_ERROR_UNSUPPORTED,
+                             "%s: the dtypes of its tensors differ in too many ways for a bundle",
+                             generic->name);
+        more = false;
+        for (int v = generic->typevar_count - 1; v >= 0 && !more; v--) {
+            more = ++at[v] < likes[v].count;
+            if (!more)
+                at[v] = 0;
+        }
+    }
+    if (status == KG_OK)
+        join_variants(variants, count, &code->body);
     for (int i = 0; i < HELPER_COUNT; i++)
-        if (writer.helpers >> i & 1)
+        if (helpers >> i & 1)
             add_helper(&code->helpers, helper_names[i]);
-    bool failed = writer.failed || writer.arena.failed || writer.body.failed || code->body.failed ||
-                  code->helpers.failed;
-    kg_text_free(&writer.body);
-    kg_arena_free(&writer.arena);
-    if (!failed)
-        return KG_OK;
-    kg_torch_code_free(code);
-    return kg_error_set(error, KG_ERROR_MEMORY, "out of memory: the PyTorch function of %s",
-                        instance->name);
+    for (int i = 0; i <= MAX_VARIANTS; i++) {
+        kg_text_free(&variants[i].body);
+        kg_text_free(&variants[i].condition);
+    }
+    if (status == KG_OK && (code->body.failed || code->helpers.failed))
+        status = kg_error_memory(error, "a PyTorch function");
+    if (status != KG_OK)
+        kg_torch_code_free(code);
+    return status;
 }
 
 void kg_torch_code_free(struct kg_torch_code *code)

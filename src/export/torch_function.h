@@ -12,8 +12,10 @@ struct kg_torch_code {
     struct kg_text helpers; // functions it calls, to stand above it
 };
 
-// `reference`: computes in f64 and gives outputs that are not rounded to their dtypes (integers:
-// not wrapped); its inputs are converted first. Otherwise as the definition says.
+// For the instance's params and every dtype that the op allows; where these compute in different
+// types the code has branches. `reference`: computes in f64 and gives outputs that are not rounded
+// to their dtypes (integers: not wrapped); its inputs are converted first. Otherwise as the
+// definition says.
 enum kg_status kg_torch_function(const struct kg_op *generic, const struct kg_op *instance,
                                  bool reference, struct kg_torch_code *code,
                                  struct kg_error *error);

@@ -159,8 +159,8 @@ static void read_padded(struct read *read, struct kg_torch_value *value)
     align_places(read, &count, axes);
     kg_torch_align(writer, &outside, count, axes);
     kg_torch_use(writer, HELPER_READ_PADDED);
-    value->text = kg_torch_format(writer, "read_padded(%s, (%s%s), %s)", value->text, list_of(read),
-                                  read->count == 1 ? "," : "", outside.text);
+    value->text = kg_torch_format(writer, "_read_padded(%s, (%s%s), %s)", value->text,
+                                  list_of(read), read->count == 1 ? "," : "", outside.text);
     value->axis_count = count;
     memcpy(value->axes, axes, sizeof axes);
     value->is_view = false;

@@ -212,12 +212,12 @@ static const struct {
 } reductions[KG_REDUCE_COUNT] = {
     [KG_REDUCE_SUM] = {"sum", HELPER_COUNT, NULL, "0", "0"},
     [KG_REDUCE_PROD] = {"prod", HELPER_COUNT, NULL, "1", "1"},
-    [KG_REDUCE_MAX] = {NULL, HELPER_LARGEST, "largest", "float(\"-inf\")", "-(2**63)"},
-    [KG_REDUCE_MIN] = {NULL, HELPER_SMALLEST, "smallest", "float(\"inf\")", "2**63 - 1"},
+    [KG_REDUCE_MAX] = {NULL, HELPER_LARGEST, "_largest", "float(\"-inf\")", "-(2**63)"},
+    [KG_REDUCE_MIN] = {NULL, HELPER_SMALLEST, "_smallest", "float(\"inf\")", "2**63 - 1"},
     [KG_REDUCE_MEAN] = {"mean", HELPER_COUNT, NULL, "0", "0"},
-    [KG_REDUCE_ARGMAX] = {NULL, HELPER_FIRST_LARGEST, "first_largest", "float(\"-inf\")",
+    [KG_REDUCE_ARGMAX] = {NULL, HELPER_FIRST_LARGEST, "_first_largest", "float(\"-inf\")",
                           "-(2**63)"},
-    [KG_REDUCE_ARGMIN] = {NULL, HELPER_FIRST_SMALLEST, "first_smallest", "float(\"inf\")",
+    [KG_REDUCE_ARGMIN] = {NULL, HELPER_FIRST_SMALLEST, "_first_smallest", "float(\"inf\")",
                           "2**63 - 1"},
     [KG_REDUCE_ANY] = {"any", HELPER_COUNT, NULL, "False", "False"},
     [KG_REDUCE_ALL] = {"all", HELPER_COUNT, NULL, "True", "True"},
@@ -423,7 +423,7 @@ static struct kg_torch_value scan(struct kg_torch_writer *writer,
             kg_torch_format(writer, "%s.flip(%d)", kg_torch_at(writer, &body, PYTHON_PRIMARY), dim);
     if (exclusive) {
         kg_torch_use(writer, HELPER_SHIFTED);
-        text = kg_torch_format(writer, "shifted(%s, %d, %s)", text, dim, neutral);
+        text = kg_torch_format(writer, "_shifted(%s, %d, %s)", text, dim, neutral);
     }
     const char *format = running[expr->reduce];
     const char *behind = strrchr(format, ')') + 1;

@@ -21,7 +21,7 @@ const char *kg_torch_format(struct kg_torch_writer *writer, const char *format, 
 const char *kg_torch_size_text(struct kg_torch_writer *writer, const struct kg_expr *size)
 {
     struct kg_text text = {0};
-    kg_python_size(&text, size);
+    kg_python_size(&text, writer->op, size);
     const char *copy = kg_torch_format(writer, "%s", kg_text_string(&text));
     writer->failed |= text.failed;
     kg_text_free(&text);
@@ -47,8 +47,10 @@ const char *kg_torch_dtype_text(struct kg_torch_writer *writer, int tensor)
 {
     struct kg_dtype_set set;
     kg_torch_dtypes(writer->generic, writer->op, tensor, &set);
-    if (!set.shown_by)
+    if (!set.variable)
         return kg_torch_dtype(set.dtypes[0]);
+    if (!set.shown_by)
+        return set.variable->name;
     const char *name = kg_torch_name(writer, set.shown_by->name);
     if (!writer->is_reference)
         return kg_torch_format(writer, "%s.dtype", name);
@@ -180,7 +182,7 @@ static const char *device_text(struct kg_torch_writer *writer)
     return writer->op->input_count
                ? kg_torch_format(writer, "%s.device",
                                  kg_torch_name(writer, writer->op->tensors[0]->name))
-               : "torch.get_default_device()";
+               : "device";
 }
 
 void kg_torch_expand(struct kg_torch_writer *writer, const struct kg_torch_frame *frame,
