@@ -583,7 +583,7 @@ def test(options, say=print):
             "failures": judge.failures}
 
 
-def main(words=None):
+def parse(words=None):
     parser = argparse.ArgumentParser(description=f"Judges {NAME} against its definition.", epilog=(
         "Exit status: 0 it passed, 1 it did not, 2 bad usage, 3 the machine lacks something."))
     parser.add_argument("--device", choices=("cuda", "npu", "cpu"), default="cuda",
@@ -598,6 +598,11 @@ def main(words=None):
     options = parser.parse_args(words)
     if options.seed is None:
         options.seed = int.from_bytes(os.urandom(3), "little")
+    return options
+
+
+def main(words=None):
+    options = parse(words)
     try:
         if options.json:
             options.verbose = False
