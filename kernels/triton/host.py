@@ -29,6 +29,23 @@ def _row_tile(rows: int, cols: int) -> _Tile:
     return _Tile(1, 4096, 8)
 
 
+class _ProductTile(typing.NamedTuple):
+    m: int
+    n: int
+    k: int
+    warps: int
+
+
+def _product_tile(m: int, n: int, k: int) -> _ProductTile:
+    """128 x 128 outputs a program where there are enough of them, down to 16 x 16, which tl.dot needs."""
+    height = min(max(triton.next_power_of_2(m), 16), 128 if n >= 128 else 64)
+    width = min(max(triton.next_power_of_2(n), 16), 128)
+    if triton.cdiv(m, height) * triton.cdiv(n, width) < 64:  # more programs instead
+        height, width = min(height, 64), min(width, 64)
+    depth = min(max(triton.next_power_of_2(k), 16), 64 if height * width <= 64 * 64 else 32)
+    return _ProductTile(height, width, depth, 8 if height * width >= 128 * 128 else 4)
+
+
 def _check(name: str, tensor: torch.Tensor, rank: int, dtypes: tuple, device: torch.device | None) -> None:
     """Whether an input is what the kernels take; says what is wrong with it."""
     if not isinstance(tensor, torch.Tensor):

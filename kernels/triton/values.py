@@ -193,6 +193,17 @@ def _pow(x, y):
     return power.to(x.dtype)
 
 
+# Triton's interpreter multiplies the bits of bfloat16 instead of its values.
+_INTERPRETED = tl.constexpr(os.environ.get("TRITON_INTERPRET", "0") == "1")
+
+@triton.jit
+def _dot(a, b, total):
+    if _INTERPRETED:
+        a = a.to(tl.float32)
+        b = b.to(tl.float32)
+    return tl.dot(a, b, total, input_precision="ieee")
+
+
 @triton.jit
 def _load_u4(pointer, offset, mask):
     """Two elements a byte, the even one in the low half."""

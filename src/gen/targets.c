@@ -36,6 +36,7 @@ static const struct kg_family *const cuda_families[] = {
 };
 
 static const struct kg_family *const triton_families[] = {
+    &kg_triton_contract,  // sums of products of two operands
     &kg_triton_rowwise,   // reductions by row, and what belongs to them
     &kg_triton_pointwise, // chains of element-wise formulas
     &kg_triton_plain,     // anything, one nest at a time

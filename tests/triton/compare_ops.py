@@ -53,8 +53,7 @@ def shrink(module, small: bool) -> None:
 
         def choose(*arguments, original=original):
             tile = original(*arguments)
-            least = 16 if hasattr(tile, "depth") else 1
-            caps = {"rows": max(2, least), "cols": max(4, least), "depth": 16}
+            caps = {"rows": 2, "cols": 4, "m": 16, "n": 16, "k": 16}
             return tile._replace(**{f: min(getattr(tile, f), cap) for f, cap in caps.items() if hasattr(tile, f)})
 
         choose.original = original
@@ -137,7 +136,7 @@ def compare(kernelgen_tool: str, definition, folder: Path, quick: bool) -> tuple
             try:
                 op = kernelgen.op(definition.file, definition.name, rigor="estimate", **hidden, **free)
                 expected = op(*[x.contiguous() if t.dtype in ("u4", "i4") else x for t, x in zip(definition.inputs, inputs)])
-            except kernelgen.KernelGenError as error:
+            except kernelgen.Error as error:
                 if number == 0 and definition.rows:
                     failures.append(f"{what}: the host: {str(error)[:200]}")
                 continue

@@ -118,7 +118,12 @@ void kg_triton_host_call(struct kg_text *text, const struct kg_triton_host *host
             add(&call, kg_text_string(&argument));
         }
     }
-    for (int pass = 0; pass < 2; pass++)
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 0; i < kernel->extent_count && pass == 1; i++) {
+            kg_text_cut(&argument, 0);
+            kg_triton_host_size(&argument, host, kernel->extents[i].expr);
+            add(&call, kg_text_string(&argument));
+        }
         for (int i = 0; i < problem->op->size_count; i++) {
             bool is_param = problem->op->sizes[i]->is_param;
             if (!kernel->uses_size[i] || is_param != (pass == 1))
@@ -129,6 +134,7 @@ void kg_triton_host_call(struct kg_text *text, const struct kg_triton_host *host
             kg_text_add(&argument, host->sizes[i]);
             add(&call, kg_text_string(&argument));
         }
+    }
     kg_text_cut(&argument, 0);
     kg_text_format(&argument, "INDEX=%s", host->index);
     add(&call, kg_text_string(&argument));

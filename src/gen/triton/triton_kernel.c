@@ -140,7 +140,9 @@ void kg_triton_kernel_text(const struct kg_triton_kernel *kernel, const char *co
             if (kernel->strides[i][d])
                 add_argument(text, &line, kernel->strides[i][d]);
     char constant[200];
-    for (int pass = 0; pass < 2; pass++)
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 0; i < kernel->extent_count && pass == 1; i++)
+            add_argument(text, &line, kernel->extents[i].name);
         for (int i = 0; i < problem->op->size_count; i++) {
             bool is_param = problem->op->sizes[i]->is_param;
             if (!kernel->uses_size[i] || is_param != (pass == 1))
@@ -152,6 +154,7 @@ void kg_triton_kernel_text(const struct kg_triton_kernel *kernel, const char *co
                 strncat(constant, ": tl.constexpr", room - strlen(constant));
             add_argument(text, &line, constant);
         }
+    }
     add_argument(text, &line, "INDEX: tl.constexpr");
     for (int i = 0; i < kernel->block_count; i++) {
         strcpy(constant, kernel->blocks[i]);

@@ -40,6 +40,8 @@ struct kg_triton_kernel {
     struct kg_triton_axis axes[KG_MAX_INDICES];
     const char *values[KG_MAX_NESTS]; // by position in the group: the variable with its value
 
+    bool native; // reads of floats keep the dtype that they have in memory
+
     int load_count;
     struct kg_triton_load loads[KG_TRITON_MAX_LOADS];
 
@@ -48,6 +50,11 @@ struct kg_triton_kernel {
     const char *strides[KG_TRITON_TENSORS][KG_MAX_RANK];
     const char *sizes[KG_MAX_SIZES];
     bool uses_size[KG_MAX_SIZES];
+    int extent_count;
+    struct {
+        const struct kg_expr *expr; // of sizes, computed by the public function
+        const char *name;
+    } extents[16];
     int block_count;
     const char *blocks[4]; // constants of the tile: "BLOCK_ROWS"
 };
@@ -84,6 +91,10 @@ const char *kg_triton_index(struct kg_triton_kernel *kernel, const struct kg_exp
 const char *kg_triton_begin_of(struct kg_triton_kernel *kernel, const struct kg_index *axis);
 const char *kg_triton_end_of(struct kg_triton_kernel *kernel, const struct kg_index *axis);
 const char *kg_triton_extent(struct kg_triton_kernel *kernel, const struct kg_index *axis);
+// A size expression that is an argument of the kernel of its own if it is more than a name or a
+// number; `base` is a name for it.
+const char *kg_triton_size(struct kg_triton_kernel *kernel, const struct kg_expr *expr,
+                           const char *base);
 // The variable with the value of a read, in its compute type.
 const char *kg_triton_read(struct kg_triton_kernel *kernel, const struct kg_access *access);
 // Reads what does not depend on the axes from `first` on, so that loops over these do not repeat

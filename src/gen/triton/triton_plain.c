@@ -29,7 +29,8 @@ static void open_loops(struct kg_triton_kernel *kernel, const struct kg_nest *ne
 {
     for (int axis = first; axis <= last; axis++) {
         kg_triton_hoist(kernel, axis);
-        const char *name = kg_triton_fresh(kernel, nest->axes[axis]->name);
+        const char *name =
+            kg_triton_fresh(kernel, kg_triton_format(kernel, "%s_step", nest->axes[axis]->name));
         kg_triton_open(kernel, "for %s in range(%s, %s)", name,
                        kg_triton_begin_of(kernel, nest->axes[axis]),
                        kg_triton_end_of(kernel, nest->axes[axis]));

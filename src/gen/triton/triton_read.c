@@ -85,14 +85,32 @@ const char *kg_triton_index(struct kg_triton_kernel *kernel, const struct kg_exp
     return kg_triton_keep(kernel, &text);
 }
 
+const char *kg_triton_size(struct kg_triton_kernel *kernel, const struct kg_expr *expr,
+                           const char *base)
+{
+    if (expr->kind != KG_EXPR_CALL)
+        return kg_triton_index(kernel, expr);
+    for (int i = 0; i < kernel->extent_count; i++)
+        if (kg_size_same(kernel->extents[i].expr, expr))
+            return kernel->extents[i].name;
+    if (kernel->extent_count == sizeof kernel->extents / sizeof *kernel->extents)
+        return kg_triton_index(kernel, expr);
+    const char *name = kg_triton_fresh(kernel, base);
+    kernel->extents[kernel->extent_count].expr = expr;
+    kernel->extents[kernel->extent_count++].name = name;
+    return name;
+}
+
 const char *kg_triton_begin_of(struct kg_triton_kernel *kernel, const struct kg_index *axis)
 {
-    return axis->begin ? kg_triton_index(kernel, axis->begin) : "0";
+    if (!axis->begin)
+        return "0";
+    return kg_triton_size(kernel, axis->begin, kg_triton_format(kernel, "%s_begin", axis->name));
 }
 
 const char *kg_triton_end_of(struct kg_triton_kernel *kernel, const struct kg_index *axis)
 {
-    return kg_triton_index(kernel, axis->end);
+    return kg_triton_size(kernel, axis->end, kg_triton_format(kernel, "%s_end", axis->name));
 }
 
 const char *kg_triton_extent(struct kg_triton_kernel *kernel, const struct kg_index *axis)
@@ -175,11 +193,18 @@ static const char *pointer_of(struct kg_triton_kernel *kernel, const struct kg_t
     return *pointer;
 }
 
+static const char *dimension_of(struct kg_triton_kernel *kernel, const struct kg_tensor *tensor,
+                                int dim)
+{
+    return kg_triton_size(kernel, tensor->dims[dim],
+                          kg_triton_format(kernel, "%s_dim%d", tensor->name, dim));
+}
+
 static const char *clamped(struct kg_triton_kernel *kernel, const struct kg_access *access, int dim,
                            const char *subscript)
 {
     return kg_triton_format(kernel, "tl.minimum(tl.maximum(%s, 0), %s - 1)", subscript,
-                            kg_triton_index(kernel, access->tensor->dims[dim]));
+                            dimension_of(kernel, access->tensor, dim));
 }
 
 struct place {
@@ -196,7 +221,7 @@ static struct place place_of(struct kg_triton_kernel *kernel, const struct kg_ac
         const char *subscript = kg_triton_index(kernel, expr);
         bool padded = access->read->pad && !covers(kernel->nest, access, dim);
         if (padded) {
-            const char *size = kg_triton_index(kernel, tensor->dims[dim]);
+            const char *size = dimension_of(kernel, tensor, dim);
             place.inside = kg_triton_and(
                 kernel, place.inside,
                 kg_triton_format(kernel, "(%s >= 0) & (%s < %s)", subscript, subscript, size));
@@ -246,7 +271,7 @@ static const char *converted(struct kg_triton_kernel *kernel, const struct kg_te
         return kg_triton_format(kernel, "_from_%s(%s)", kg_dtypes[dtype].name, loaded);
     if (tensor->compute == KG_TYPE_BOOL)
         return kg_triton_format(kernel, "%s.to(tl.int1)", loaded);
-    if (tensor->role == KG_ROLE_LOCAL)
+    if (tensor->role == KG_ROLE_LOCAL || (kernel->native && kg_dtypes[dtype].is_float))
         return loaded;
     return kg_triton_format(kernel, "%s.to(%s)", loaded, kg_triton_type(tensor->compute));
 }
