@@ -20,7 +20,7 @@ import traceback
 import warnings
 from pathlib import Path
 
-os.environ["TRITON_INTERPRET"] = "1"
+os.environ.setdefault("TRITON_INTERPRET", "1")
 
 import definitions
 
@@ -175,6 +175,9 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--part", default="0/1")
     options = parser.parse_args()
+    if not all(importlib.util.find_spec(name) for name in ("torch", "triton", "numpy")):
+        print("skipped: this Python has no PyTorch, Triton or NumPy")
+        return 77
     found = [d for file in sorted(Path(options.ops).glob("*.kg")) for d in definitions.read(file)]
     if options.op:
         found = [d for d in found if d.name in options.op.split(",")]

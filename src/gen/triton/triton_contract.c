@@ -67,8 +67,7 @@ static void declare_side(struct kg_triton_kernel *kernel, const struct product *
     const char *block = kg_triton_block(kernel, is_m ? "BLOCK_M" : "BLOCK_N");
     int count = product->contract.axis_count[role];
     const struct kg_index *first = nest_of(product)->axes[product->contract.axes[role][0]];
-    const char *name =
-        kg_triton_fresh(kernel, count == 1 ? first->name : is_m ? "row" : "col");
+    const char *name = kg_triton_fresh(kernel, count == 1 ? first->name : is_m ? "row" : "col");
     const char *inside = kg_triton_fresh(kernel, kg_triton_format(kernel, "%s_in", name));
     kg_triton_line(kernel, "%s = (%s.to(INDEX) * %s + tl.arange(0, %s))[%s]", name, tile, block,
                    block, is_m ? ":, None" : "None, :");
@@ -174,8 +173,8 @@ static const char *declare_k(struct kg_triton_kernel *kernel, const struct produ
 {
     const char *expand = row ? "[None, :]" : "[:, None]";
     const struct kg_index *axis = nest_of(product)->axes[product->block];
-    const char *name = kg_triton_fresh(
-        kernel, kg_triton_format(kernel, "%s_%s", axis->name, row ? "a" : "b"));
+    const char *name =
+        kg_triton_fresh(kernel, kg_triton_format(kernel, "%s_%s", axis->name, row ? "a" : "b"));
     kg_triton_line(kernel, "%s = %s%s", name, k, expand);
     *mask = kg_triton_format(kernel, "%s%s", inside, expand);
     kernel->axes[product->block] = (struct kg_triton_axis){name, *mask};
@@ -199,8 +198,8 @@ static void write_step(struct kg_triton_kernel *kernel, const struct product *pr
         int side = i == 0 ? first : !first;
         declare_k(kernel, product, k, inside, side == 0, &mask);
         enum kg_contract_role role = side == 0 ? KG_CONTRACT_M : KG_CONTRACT_N;
-        const char *name = write_operand(kernel, product, side,
-                                         side_mask(kernel, product, role, mask), a ? a : b);
+        const char *name =
+            write_operand(kernel, product, side, side_mask(kernel, product, role, mask), a ? a : b);
         *(side == 0 ? &a : &b) = name;
     }
     kg_triton_line(kernel, "%s = _dot(%s, %s, %s)", total, a, b, total);
@@ -246,8 +245,7 @@ static const char *scaled(struct kg_triton_kernel *kernel, const struct product 
     const struct kg_contract *contract = &product->contract;
     const char *value = contract->negative ? kg_triton_format(kernel, "-%s", total) : total;
     for (int i = 0; i < contract->constant_count; i++) {
-        const char *factor =
-            kg_triton_value(kernel, contract->constants[i].expr, KG_TYPE_F32);
+        const char *factor = kg_triton_value(kernel, contract->constants[i].expr, KG_TYPE_F32);
         value = kg_triton_format(kernel, "%s %s (%s)", value,
                                  contract->constants[i].divides ? "/" : "*", factor);
     }
@@ -259,8 +257,7 @@ static void add_product(struct kg_text *text, const struct kg_triton_host *host,
 {
     for (int i = 0; i < product->contract.axis_count[role]; i++) {
         kg_text_add(text, i ? " * " : "");
-        kg_triton_host_extent(text, host,
-                              nest_of(product)->axes[product->contract.axes[role][i]]);
+        kg_triton_host_extent(text, host, nest_of(product)->axes[product->contract.axes[role][i]]);
     }
     kg_text_add(text, product->contract.axis_count[role] ? "" : "1");
 }

@@ -2,6 +2,8 @@
 
 #include "gen/triton/triton_kernel.h"
 
+#include "gen/triton/triton_lines.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -161,5 +163,6 @@ void kg_triton_kernel_text(const struct kg_triton_kernel *kernel, const char *co
         strcat(constant, ": tl.constexpr");
         add_argument(text, &line, constant);
     }
-    kg_text_format(text, "\n):\n    \"\"\"%s\"\"\"\n%s", comment, kg_text_string(&kernel->body));
+    kg_text_format(text, "\n):\n    \"\"\"%s\"\"\"\n", comment);
+    kg_triton_add_lines(text, kg_text_string(&kernel->body));
 }

@@ -207,6 +207,41 @@ static const char *clamped(struct kg_triton_kernel *kernel, const struct kg_acce
                             dimension_of(kernel, access->tensor, dim));
 }
 
+static const char *find_load(const struct kg_triton_kernel *kernel, const struct kg_tensor *tensor,
+                             const char *place)
+{
+    for (int i = 0; i < kernel->load_count; i++)
+        if (kernel->loads[i].tensor == tensor && strcmp(kernel->loads[i].place, place) == 0)
+            return kernel->loads[i].value;
+    return NULL;
+}
+
+// Until the block ends in which it was read.
+static void remember(struct kg_triton_kernel *kernel, const struct kg_tensor *tensor,
+                     const char *place, const char *value)
+{
+    if (kernel->load_count < KG_TRITON_MAX_LOADS)
+        kernel->loads[kernel->load_count++] =
+            (struct kg_triton_load){tensor, place, value, kernel->level};
+}
+
+// A subscript in a variable of its own.
+static const char *named(struct kg_triton_kernel *kernel, const struct kg_tensor *tensor, int dim,
+                         const char *subscript)
+{
+    const char *known = find_load(kernel, NULL, subscript);
+    if (known)
+        return known;
+    const char *name =
+        kg_triton_fresh(kernel, kg_triton_format(kernel, "%s_i%d", tensor->name, dim));
+    size_t length = strlen(subscript);
+    bool enclosed = subscript[0] == '(' && subscript[length - 1] == ')' &&
+                    !memchr(subscript + 1, ')', length - 2);
+    kg_triton_line(kernel, "%s = %.*s", name, (int)(length - 2 * enclosed), subscript + enclosed);
+    remember(kernel, NULL, subscript, name);
+    return name;
+}
+
 struct place {
     const char *offset; // "p * x_s0 + d * x_s1", or "0"
     const char *inside; // the condition of a padded read; NULL: none
@@ -221,6 +256,8 @@ static struct place place_of(struct kg_triton_kernel *kernel, const struct kg_ac
         const char *subscript = kg_triton_index(kernel, expr);
         bool padded = access->read->pad && !covers(kernel->nest, access, dim);
         if (padded) {
+            if (expr->kind == KG_EXPR_CALL) // it is used three times
+                subscript = named(kernel, tensor, dim, subscript);
             const char *size = dimension_of(kernel, tensor, dim);
             place.inside = kg_triton_and(
                 kernel, place.inside,
@@ -274,15 +311,6 @@ static const char *converted(struct kg_triton_kernel *kernel, const struct kg_te
     if (tensor->role == KG_ROLE_LOCAL || (kernel->native && kg_dtypes[dtype].is_float))
         return loaded;
     return kg_triton_format(kernel, "%s.to(%s)", loaded, kg_triton_type(tensor->compute));
-}
-
-static const char *find_load(const struct kg_triton_kernel *kernel, const struct kg_tensor *tensor,
-                             const char *place)
-{
-    for (int i = 0; i < kernel->load_count; i++)
-        if (kernel->loads[i].tensor == tensor && strcmp(kernel->loads[i].place, place) == 0)
-            return kernel->loads[i].value;
-    return NULL;
 }
 
 static const char *value_in_tile(const struct kg_triton_kernel *kernel,
@@ -347,9 +375,7 @@ const char *kg_triton_read(struct kg_triton_kernel *kernel, const struct kg_acce
         kg_triton_line(kernel, "%s = tl.where(%s, %s, %s)", value, place.inside, loaded, pad);
     else
         kg_triton_line(kernel, "%s = %s", value, loaded);
-    if (kernel->load_count < KG_TRITON_MAX_LOADS)
-        kernel->loads[kernel->load_count++] =
-            (struct kg_triton_load){tensor, key, value, kernel->level};
+    remember(kernel, tensor, key, value);
     return value;
 }
 
