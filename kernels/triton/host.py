@@ -5,19 +5,40 @@ class _Tile(typing.NamedTuple):
 
 
 def _tile(rows: int, cols: int) -> _Tile:
-    """Blocks of an output of rows x cols: wide along the columns, where memory is contiguous, and about
-    2048 elements a program."""
+    """Blocks of an output of rows x cols: wide along the columns, where memory is contiguous, and
+    about 2048 elements a program."""
     width = min(triton.next_power_of_2(max(cols, 1)), 1024)
     height = min(triton.next_power_of_2(max(rows, 1)), max(2048 // width, 1))
     return _Tile(height, width, 8 if height * width >= 2048 else 4)
 
 
-def _reduce_tile(rows: int, cols: int) -> _Tile:
-    """Blocks of a reduction: as many columns a step as a row has, up to 1024, and more rows where they are
-    short."""
+class _Reduction(typing.NamedTuple):
+    rows: int
+    cols: int
+    splits: int
+    warps: int
+
+
+def _splits(programs: int, cols: int, step: int) -> int:
+    """How many programs share a row, a power of two: about 512 run, each with at least four steps."""
+    wanted = max(min(512 // programs, cols // (4 * step)), 1)
+    return 1 << (wanted.bit_length() - 1)
+
+
+def _reduce_tile(rows: int, cols: int) -> _Reduction:
+    """Blocks of a reduction along memory: up to 1024 elements of a row a step, and more rows where
+    they are short."""
     width = min(triton.next_power_of_2(max(cols, 1)), 1024)
     height = min(triton.next_power_of_2(max(rows, 1)), max(1024 // width, 1))
-    return _Tile(height, width, 4 if height * width <= 1024 else 8)
+    return _Reduction(height, width, _splits(triton.cdiv(rows, height), cols, width), 4)
+
+
+def _column_tile(rows: int, cols: int) -> _Reduction:
+    """Blocks of a reduction across memory: outputs are adjacent, so that 64 of them are read
+    together."""
+    height = min(triton.next_power_of_2(max(rows, 1)), 64)
+    width = min(triton.next_power_of_2(max(cols, 1)), 2048 // height)
+    return _Reduction(height, width, _splits(triton.cdiv(rows, height), cols, width), 4)
 
 
 def _row_tile(rows: int, cols: int) -> _Tile:
@@ -37,7 +58,8 @@ class _ProductTile(typing.NamedTuple):
 
 
 def _product_tile(m: int, n: int, k: int) -> _ProductTile:
-    """128 x 128 outputs a program where there are enough of them, down to 16 x 16, which tl.dot needs."""
+    """128 x 128 outputs a program where there are enough of them, down to 16 x 16, which tl.dot
+    needs."""
     height = min(max(triton.next_power_of_2(m), 16), 128 if n >= 128 else 64)
     width = min(max(triton.next_power_of_2(n), 16), 128)
     if triton.cdiv(m, height) * triton.cdiv(n, width) < 64:  # more programs instead
@@ -46,12 +68,15 @@ def _product_tile(m: int, n: int, k: int) -> _ProductTile:
     return _ProductTile(height, width, depth, 8 if height * width >= 128 * 128 else 4)
 
 
-def _check(name: str, tensor: torch.Tensor, rank: int, dtypes: tuple, device: torch.device | None) -> None:
+def _check(
+    name: str, tensor: torch.Tensor, rank: int, dtypes: tuple, device: torch.device | None
+) -> None:
     """Whether an input is what the kernels take; says what is wrong with it."""
     if not isinstance(tensor, torch.Tensor):
         raise TypeError(f"{name}: a torch.Tensor is needed, and this is a {type(tensor).__name__}")
     if tensor.dtype not in dtypes:
-        raise TypeError(f"{name}: its dtype is {tensor.dtype}, and must be {' or '.join(map(str, dtypes))}")
+        wanted = " or ".join(map(str, dtypes))
+        raise TypeError(f"{name}: its dtype is {tensor.dtype}, and must be {wanted}")
     if rank >= 0 and tensor.dim() != rank:
         raise ValueError(f"{name}: it has {tensor.dim()} dimensions, and must have {rank}")
     if device is not None and tensor.device != device:
@@ -67,8 +92,10 @@ def _check_packed(name: str, tensor: torch.Tensor, shape: tuple) -> None:
     """Elements of four bits: two a byte, row-major, without gaps."""
     count = (math.prod(shape) + 1) // 2
     if tensor.numel() != count or not tensor.is_contiguous():
-        raise ValueError(f"{name}: {count} contiguous bytes are needed for {shape} elements of four bits, and "
-                         f"its shape is {tuple(tensor.shape)}")
+        raise ValueError(
+            f"{name}: {count} contiguous bytes are needed for {shape} elements of four bits, and its "
+            f"shape is {tuple(tensor.shape)}"
+        )
 
 
 def _bytes(tensor: torch.Tensor) -> torch.Tensor:

@@ -189,7 +189,8 @@ def _pow(x, y):
     negative = tl.where(a == float("inf"), tl.where(odd, -power, power), negative)
     power = tl.where(x < 0, negative, power)
     # Where NaN is not part of the answer: x to the power 0, and 1 to any power.
-    power = tl.where((x == 1.0) | (b == 0.0), 1.0, tl.where((x != x) | (b != b), float("nan"), power))
+    power = tl.where((x != x) | (b != b), float("nan"), power)
+    power = tl.where((x == 1.0) | (b == 0.0), 1.0, power)
     return power.to(x.dtype)
 
 

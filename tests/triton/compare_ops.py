@@ -54,6 +54,8 @@ def shrink(module, small: bool) -> None:
         def choose(*arguments, original=original):
             tile = original(*arguments)
             caps = {"rows": 2, "cols": 4, "m": 16, "n": 16, "k": 16}
+            if hasattr(tile, "splits"):
+                tile = tile._replace(splits=4)
             return tile._replace(**{f: min(getattr(tile, f), cap) for f, cap in caps.items() if hasattr(tile, f)})
 
         choose.original = original

@@ -50,7 +50,7 @@ static void split(struct kg_triton_kernel *kernel, const struct product *product
             after = after ? kg_triton_format(kernel, "%s * %s", after, extent) : extent;
         }
         if (after)
-            value = kg_triton_format(kernel, "%s // (%s)", value, after);
+            value = kg_triton_format(kernel, "%s // %s", value, kg_triton_operand(kernel, after));
         if (i > 0)
             value = kg_triton_format(kernel, "%s %% %s", value, kg_triton_extent(kernel, axis));
         const char *name = kg_triton_fresh(kernel, axis->name);

@@ -99,6 +99,8 @@ void kg_triton_host_call(struct kg_text *text, const struct kg_triton_host *host
     for (int i = 0; i < problem->tensor_count; i++)
         if (kernel->pointers[i])
             add(&call, tensor_argument(host, problem->tensors[i], &argument));
+    for (int i = 0; i < kernel->extra_count; i++)
+        add(&call, kernel->extras[i].argument);
     for (int i = 0; i < problem->tensor_count; i++) {
         const struct kg_tensor *tensor = problem->tensors[i];
         // Packed tensors are bytes; kernels address their elements.
@@ -169,6 +171,9 @@ void kg_triton_host_begin(struct kg_triton_host *host, const struct kg_problem *
     host->device = kg_triton_name(names, "device");
     host->tile = kg_triton_name(names, "tile");
     host->grid = kg_triton_name(names, "grid");
+    host->part = kg_triton_name(names, "part");
+    host->place = kg_triton_name(names, "place");
+    host->chunk = kg_triton_name(names, "chunk");
     host->counts[0] = kg_triton_name(names, "rows");
     host->counts[1] = kg_triton_name(names, "cols");
     for (int i = shown; i < problem->tensor_count; i++)

@@ -55,6 +55,10 @@ struct kg_triton_kernel {
         const struct kg_expr *expr; // of sizes, computed by the public function
         const char *name;
     } extents[16];
+    int extra_count;
+    struct {
+        const char *name, *argument; // in the kernel, and in the public function
+    } extras[4];
     int block_count;
     const char *blocks[4]; // constants of the tile: "BLOCK_ROWS"
 };
@@ -81,6 +85,9 @@ const char *kg_triton_keep(struct kg_triton_kernel *kernel, struct kg_text *text
 // A free name of the kernel.
 const char *kg_triton_fresh(struct kg_triton_kernel *kernel, const char *base);
 const char *kg_triton_block(struct kg_triton_kernel *kernel, const char *name);
+
+// An argument that is no tensor of the definition and no size.
+void kg_triton_extra(struct kg_triton_kernel *kernel, const char *name, const char *argument);
 
 // The value of an expression of the current nest, converted to `type`. May write reads in front.
 const char *kg_triton_value(struct kg_triton_kernel *kernel, const struct kg_expr *expr,
@@ -110,6 +117,8 @@ void kg_triton_settle(struct kg_triton_kernel *kernel, int position, const char 
                       enum kg_type type);
 // Stores `value`, of `type`, as the current element of the current nest's output.
 void kg_triton_store(struct kg_triton_kernel *kernel, const char *value, enum kg_type type);
+// A product or sum as an operand of something that binds tighter: in parentheses, if it needs them.
+const char *kg_triton_operand(struct kg_triton_kernel *kernel, const char *text);
 // The condition that the relation of an axis holds; NULL: it has none.
 const char *kg_triton_relation(struct kg_triton_kernel *kernel, const struct kg_index *axis);
 // "a & b"; either may be NULL.

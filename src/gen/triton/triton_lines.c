@@ -18,7 +18,8 @@ static const char *place_to_break(const char *line, const char *end, int depth)
         quoted ^= *at == '"';
         if (quoted)
             continue;
-        depth += (*at == '(' || *at == '[' || *at == '{') - (*at == ')' || *at == ']' || *at == '}');
+        depth +=
+            (*at == '(' || *at == '[' || *at == '{') - (*at == ')' || *at == ']' || *at == '}');
         if (*at != ' ' || at <= first || depth <= 0)
             continue;
         if (at - line > COLUMNS)

@@ -344,12 +344,55 @@ static const char *load_text(struct kg_triton_kernel *kernel, const struct kg_te
     return kg_triton_keep(kernel, &text);
 }
 
+// The statement of the group that makes a tensor which others need not see; NULL: none does.
+static const struct kg_nest *maker_of(const struct kg_triton_kernel *kernel,
+                                      const struct kg_tensor *tensor)
+{
+    for (int i = 0; i < kernel->group->count; i++)
+        if (kg_group_nest(kernel->group, i)->output == tensor &&
+            kg_group_is_private(kernel->group, tensor))
+            return kg_group_nest(kernel->group, i);
+    return NULL;
+}
+
+// The formula of another statement at the place that is read.
+static const char *inlined(struct kg_triton_kernel *kernel, const struct kg_nest *maker,
+                           const struct kg_access *access)
+{
+    const struct kg_nest *nest = kernel->nest;
+    struct kg_triton_axis axes[KG_MAX_INDICES], kept[KG_MAX_INDICES];
+    memcpy(kept, kernel->axes, sizeof kept);
+    memcpy(axes, kernel->axes, sizeof axes);
+    for (int dim = 0; dim < maker->output_axes; dim++) {
+        bool used[KG_MAX_INDICES] = {false};
+        const struct kg_expr *subscript = access->map[dim].subscript;
+        mark_axes(subscript, used);
+        const char *name = kg_triton_index(kernel, subscript);
+        if (access->map[dim].is_gather)
+            name = clamped(kernel, access, dim, name);
+        const char *mask = mask_of(kernel, used);
+        axes[dim] = (struct kg_triton_axis){
+            name, mask ? kg_triton_format(kernel, strchr(mask, '&') ? "(%s)" : "%s", mask) : NULL};
+    }
+    memcpy(kernel->axes, axes, sizeof axes);
+    kernel->nest = maker;
+    const char *value = kg_triton_value(kernel, maker->body, maker->body->type);
+    kernel->nest = nest;
+    memcpy(kernel->axes, kept, sizeof kept);
+    const char *name = kg_triton_fresh(kernel, access->tensor->name);
+    kg_triton_line(kernel, "%s = %s", name, value);
+    return name;
+}
+
 const char *kg_triton_read(struct kg_triton_kernel *kernel, const struct kg_access *access)
 {
     const struct kg_tensor *tensor = access->tensor;
     const char *known = value_in_tile(kernel, access);
     if (known)
         return known;
+    const struct kg_nest *maker = maker_of(kernel, tensor);
+    if (maker)
+        return inlined(kernel, maker, access);
     bool used[KG_MAX_INDICES] = {false};
     for (int dim = 0; dim < tensor->rank; dim++)
         mark_axes(access->map[dim].subscript, used);

@@ -27,8 +27,9 @@ void kg_triton_tile_split(struct kg_triton_kernel *kernel, const struct kg_nest 
     for (int axis = first; axis <= last; axis++) {
         const char *name = kg_triton_fresh(kernel, nest->axes[axis]->name), *value = linear;
         if (axis < last)
-            value = kg_triton_format(kernel, "%s // (%s)", value,
-                                     kg_triton_tile_product(kernel, nest, axis + 1, last));
+            value = kg_triton_format(
+                kernel, "%s // %s", value,
+                kg_triton_operand(kernel, kg_triton_tile_product(kernel, nest, axis + 1, last)));
         if (axis > first)
             value = kg_triton_format(kernel, "%s %% %s", value,
                                      kg_triton_extent(kernel, nest->axes[axis]));

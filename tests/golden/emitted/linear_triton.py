@@ -90,7 +90,8 @@ class _ProductTile(typing.NamedTuple):
 
 
 def _product_tile(m: int, n: int, k: int) -> _ProductTile:
-    """128 x 128 outputs a program where there are enough of them, down to 16 x 16, which tl.dot needs."""
+    """128 x 128 outputs a program where there are enough of them, down to 16 x 16, which tl.dot
+    needs."""
     height = min(max(triton.next_power_of_2(m), 16), 128 if n >= 128 else 64)
     width = min(max(triton.next_power_of_2(n), 16), 128)
     if triton.cdiv(m, height) * triton.cdiv(n, width) < 64:  # more programs instead
@@ -99,12 +100,15 @@ def _product_tile(m: int, n: int, k: int) -> _ProductTile:
     return _ProductTile(height, width, depth, 8 if height * width >= 128 * 128 else 4)
 
 
-def _check(name: str, tensor: torch.Tensor, rank: int, dtypes: tuple, device: torch.device | None) -> None:
+def _check(
+    name: str, tensor: torch.Tensor, rank: int, dtypes: tuple, device: torch.device | None
+) -> None:
     """Whether an input is what the kernels take; says what is wrong with it."""
     if not isinstance(tensor, torch.Tensor):
         raise TypeError(f"{name}: a torch.Tensor is needed, and this is a {type(tensor).__name__}")
     if tensor.dtype not in dtypes:
-        raise TypeError(f"{name}: its dtype is {tensor.dtype}, and must be {' or '.join(map(str, dtypes))}")
+        wanted = " or ".join(map(str, dtypes))
+        raise TypeError(f"{name}: its dtype is {tensor.dtype}, and must be {wanted}")
     if rank >= 0 and tensor.dim() != rank:
         raise ValueError(f"{name}: it has {tensor.dim()} dimensions, and must have {rank}")
     if device is not None and tensor.device != device:
@@ -120,8 +124,10 @@ def _check_packed(name: str, tensor: torch.Tensor, shape: tuple) -> None:
     """Elements of four bits: two a byte, row-major, without gaps."""
     count = (math.prod(shape) + 1) // 2
     if tensor.numel() != count or not tensor.is_contiguous():
-        raise ValueError(f"{name}: {count} contiguous bytes are needed for {shape} elements of four bits, and "
-                         f"its shape is {tuple(tensor.shape)}")
+        raise ValueError(
+            f"{name}: {count} contiguous bytes are needed for {shape} elements of four bits, and its "
+            f"shape is {tuple(tensor.shape)}"
+        )
 
 
 def _index_of(*tensors: torch.Tensor) -> tl.dtype:

@@ -8,9 +8,9 @@ The definition:
 Kernels:
 
     _pool_y_kernel: a tile of the output per program
-    _pool_place_kernel: rows per program, kept in registers; long rows (_long) in blocks
+    _pool_place_kernel: rows of outputs per program, which walk the reduced indices in blocks; few outputs share the walk (_part, _end)
     _pool_y_f64_kernel: a tile of the output per program
-    _pool_place_f64_kernel: rows per program, kept in registers; long rows (_long) in blocks
+    _pool_place_f64_kernel: rows of outputs per program, which walk the reduced indices in blocks; few outputs share the walk (_part, _end)
 
 The narrow floats are computed in float32 and rounded once, when they are stored.
 """
@@ -56,7 +56,7 @@ def _pool_y_kernel(
     """y[n, h, w] = max(r in 0..3) x[n, h*2 + r, w]"""
     row = (tl.program_id(0).to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
     row_in = row < N * h_end
-    n = row // (h_end)
+    n = row // h_end
     h = row % h_end
     w = (tl.program_id(1).to(INDEX) * BLOCK_COLS + tl.arange(0, BLOCK_COLS))[None, :]
     w_in = w < W
@@ -79,38 +79,12 @@ def _pool_place_kernel(
     """
     n = (tl.program_id(0).to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
     n_in = n < N
-    col = tl.arange(0, BLOCK_COLS)[None, :].to(INDEX)
-    col_in = col < H * W
-    h = col // (W)
-    w = col % W
-    total = tl.full([BLOCK_ROWS, BLOCK_COLS], float("-inf"), tl.float32)
-    place = tl.full([BLOCK_ROWS, BLOCK_COLS], -1, tl.int64)
-    x = tl.load(x_ptr + n * x_s0 + h * x_s1 + w * x_s2, mask=n_in & col_in, other=0).to(tl.float32)
-    value = x
-    better = (place < 0) | (value > total) | ((value != value) & (total == total))
-    better = better & col_in
-    total = tl.where(better, value, total)
-    place = tl.where(better, tl.cast((h) * W + w, tl.int64), place)
-    place_1 = _first_place(total, place, _largest(total, 1, keep_dims=True), 1, keep_dims=True)
-    tl.store(place_ptr + n * place_s0, place_1.to(tl.int32).to(tl.int64), mask=n_in)
-
-
-@triton.jit
-def _pool_place_long_kernel(
-    x_ptr, place_ptr, x_s0, x_s1, x_s2, place_s0, N, H, W, INDEX: tl.constexpr,
-    BLOCK_ROWS: tl.constexpr, BLOCK_COLS: tl.constexpr,
-):
-    """place_1[n] = argmax(h, w) x[n, h, w]
-    place[n] = cast(i32, place_1[n])
-    """
-    n = (tl.program_id(0).to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
-    n_in = n < N
     total = tl.full([BLOCK_ROWS, BLOCK_COLS], float("-inf"), tl.float32)
     place = tl.full([BLOCK_ROWS, BLOCK_COLS], -1, tl.int64)
     for start in range(0, H * W, BLOCK_COLS):
         col = tl.cast(start, INDEX) + tl.arange(0, BLOCK_COLS)[None, :]
         col_in = col < H * W
-        h = col // (W)
+        h = col // W
         w = col % W
         x = tl.load(x_ptr + n * x_s0 + h * x_s1 + w * x_s2, mask=n_in & col_in,
                 other=0).to(tl.float32)
@@ -118,9 +92,58 @@ def _pool_place_long_kernel(
         better = (place < 0) | (value > total) | ((value != value) & (total == total))
         better = better & col_in
         total = tl.where(better, value, total)
-        place = tl.where(better, tl.cast((h) * W + w, tl.int64), place)
+        place = tl.where(better, tl.cast(h * W + w, tl.int64), place)
     place_1 = _first_place(total, place, _largest(total, 1, keep_dims=True), 1, keep_dims=True)
     tl.store(place_ptr + n * place_s0, place_1.to(tl.int32).to(tl.int64), mask=n_in)
+
+
+@triton.jit
+def _pool_place_part_kernel(
+    x_ptr, part_ptr, place_ptr, chunk, x_s0, x_s1, x_s2, N, H, W, INDEX: tl.constexpr,
+    BLOCK_ROWS: tl.constexpr, BLOCK_COLS: tl.constexpr,
+):
+    """place_1[n] = argmax(h, w) x[n, h, w]
+    place[n] = cast(i32, place_1[n])
+    """
+    n = (tl.program_id(0).to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
+    n_in = n < N
+    split = tl.program_id(1)
+    total = tl.full([BLOCK_ROWS, BLOCK_COLS], float("-inf"), tl.float32)
+    place = tl.full([BLOCK_ROWS, BLOCK_COLS], -1, tl.int64)
+    begin = split * chunk
+    for start in range(begin, tl.minimum(begin + chunk, H * W), BLOCK_COLS):
+        col = tl.cast(start, INDEX) + tl.arange(0, BLOCK_COLS)[None, :]
+        col_in = col < H * W
+        h = col // W
+        w = col % W
+        x = tl.load(x_ptr + n * x_s0 + h * x_s1 + w * x_s2, mask=n_in & col_in,
+                other=0).to(tl.float32)
+        value = x
+        better = (place < 0) | (value > total) | ((value != value) & (total == total))
+        better = better & col_in
+        total = tl.where(better, value, total)
+        place = tl.where(better, tl.cast(h * W + w, tl.int64), place)
+    best = _largest(total, 1, keep_dims=True)
+    tl.store(part_ptr + split * N + n, best, mask=n_in)
+    tl.store(place_ptr + split * N + n, _first_place(total, place, best, 1, keep_dims=True),
+            mask=n_in)
+
+
+@triton.jit
+def _pool_place_end_kernel(
+    place_ptr_1, part_ptr, place_ptr, place_s0, N, INDEX: tl.constexpr, BLOCK_ROWS: tl.constexpr,
+    BLOCK_SPLITS: tl.constexpr,
+):
+    """place_1[n] = argmax(h, w) x[n, h, w]
+    place[n] = cast(i32, place_1[n])
+    """
+    n = (tl.program_id(0).to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
+    n_in = n < N
+    split = tl.arange(0, BLOCK_SPLITS)[None, :]
+    total = tl.load(part_ptr + split * N + n, mask=n_in, other=0)
+    place = tl.load(place_ptr + split * N + n, mask=n_in, other=0)
+    place_1 = _first_place(total, place, _largest(total, 1, keep_dims=True), 1, keep_dims=True)
+    tl.store(place_ptr_1 + n * place_s0, place_1.to(tl.int32).to(tl.int64), mask=n_in)
 
 
 @triton.jit
@@ -131,7 +154,7 @@ def _pool_y_f64_kernel(
     """y[n, h, w] = max(r in 0..3) x[n, h*2 + r, w]"""
     row = (tl.program_id(0).to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
     row_in = row < N * h_end
-    n = row // (h_end)
+    n = row // h_end
     h = row % h_end
     w = (tl.program_id(1).to(INDEX) * BLOCK_COLS + tl.arange(0, BLOCK_COLS))[None, :]
     w_in = w < W
@@ -154,38 +177,12 @@ def _pool_place_f64_kernel(
     """
     n = (tl.program_id(0).to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
     n_in = n < N
-    col = tl.arange(0, BLOCK_COLS)[None, :].to(INDEX)
-    col_in = col < H * W
-    h = col // (W)
-    w = col % W
-    total = tl.full([BLOCK_ROWS, BLOCK_COLS], float("-inf"), tl.float64)
-    place = tl.full([BLOCK_ROWS, BLOCK_COLS], -1, tl.int64)
-    x = tl.load(x_ptr + n * x_s0 + h * x_s1 + w * x_s2, mask=n_in & col_in, other=0).to(tl.float64)
-    value = x
-    better = (place < 0) | (value > total) | ((value != value) & (total == total))
-    better = better & col_in
-    total = tl.where(better, value, total)
-    place = tl.where(better, tl.cast((h) * W + w, tl.int64), place)
-    place_1 = _first_place(total, place, _largest(total, 1, keep_dims=True), 1, keep_dims=True)
-    tl.store(place_ptr + n * place_s0, place_1.to(tl.int32).to(tl.int64), mask=n_in)
-
-
-@triton.jit
-def _pool_place_f64_long_kernel(
-    x_ptr, place_ptr, x_s0, x_s1, x_s2, place_s0, N, H, W, INDEX: tl.constexpr,
-    BLOCK_ROWS: tl.constexpr, BLOCK_COLS: tl.constexpr,
-):
-    """place_1[n] = argmax(h, w) x[n, h, w]
-    place[n] = cast(i32, place_1[n])
-    """
-    n = (tl.program_id(0).to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
-    n_in = n < N
     total = tl.full([BLOCK_ROWS, BLOCK_COLS], float("-inf"), tl.float64)
     place = tl.full([BLOCK_ROWS, BLOCK_COLS], -1, tl.int64)
     for start in range(0, H * W, BLOCK_COLS):
         col = tl.cast(start, INDEX) + tl.arange(0, BLOCK_COLS)[None, :]
         col_in = col < H * W
-        h = col // (W)
+        h = col // W
         w = col % W
         x = tl.load(x_ptr + n * x_s0 + h * x_s1 + w * x_s2, mask=n_in & col_in,
                 other=0).to(tl.float64)
@@ -193,9 +190,58 @@ def _pool_place_f64_long_kernel(
         better = (place < 0) | (value > total) | ((value != value) & (total == total))
         better = better & col_in
         total = tl.where(better, value, total)
-        place = tl.where(better, tl.cast((h) * W + w, tl.int64), place)
+        place = tl.where(better, tl.cast(h * W + w, tl.int64), place)
     place_1 = _first_place(total, place, _largest(total, 1, keep_dims=True), 1, keep_dims=True)
     tl.store(place_ptr + n * place_s0, place_1.to(tl.int32).to(tl.int64), mask=n_in)
+
+
+@triton.jit
+def _pool_place_f64_part_kernel(
+    x_ptr, part_ptr, place_ptr, chunk, x_s0, x_s1, x_s2, N, H, W, INDEX: tl.constexpr,
+    BLOCK_ROWS: tl.constexpr, BLOCK_COLS: tl.constexpr,
+):
+    """place_1[n] = argmax(h, w) x[n, h, w]
+    place[n] = cast(i32, place_1[n])
+    """
+    n = (tl.program_id(0).to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
+    n_in = n < N
+    split = tl.program_id(1)
+    total = tl.full([BLOCK_ROWS, BLOCK_COLS], float("-inf"), tl.float64)
+    place = tl.full([BLOCK_ROWS, BLOCK_COLS], -1, tl.int64)
+    begin = split * chunk
+    for start in range(begin, tl.minimum(begin + chunk, H * W), BLOCK_COLS):
+        col = tl.cast(start, INDEX) + tl.arange(0, BLOCK_COLS)[None, :]
+        col_in = col < H * W
+        h = col // W
+        w = col % W
+        x = tl.load(x_ptr + n * x_s0 + h * x_s1 + w * x_s2, mask=n_in & col_in,
+                other=0).to(tl.float64)
+        value = x
+        better = (place < 0) | (value > total) | ((value != value) & (total == total))
+        better = better & col_in
+        total = tl.where(better, value, total)
+        place = tl.where(better, tl.cast(h * W + w, tl.int64), place)
+    best = _largest(total, 1, keep_dims=True)
+    tl.store(part_ptr + split * N + n, best, mask=n_in)
+    tl.store(place_ptr + split * N + n, _first_place(total, place, best, 1, keep_dims=True),
+            mask=n_in)
+
+
+@triton.jit
+def _pool_place_f64_end_kernel(
+    place_ptr_1, part_ptr, place_ptr, place_s0, N, INDEX: tl.constexpr, BLOCK_ROWS: tl.constexpr,
+    BLOCK_SPLITS: tl.constexpr,
+):
+    """place_1[n] = argmax(h, w) x[n, h, w]
+    place[n] = cast(i32, place_1[n])
+    """
+    n = (tl.program_id(0).to(INDEX) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS))[:, None]
+    n_in = n < N
+    split = tl.arange(0, BLOCK_SPLITS)[None, :]
+    total = tl.load(part_ptr + split * N + n, mask=n_in, other=0)
+    place = tl.load(place_ptr + split * N + n, mask=n_in, other=0)
+    place_1 = _first_place(total, place, _largest(total, 1, keep_dims=True), 1, keep_dims=True)
+    tl.store(place_ptr_1 + n * place_s0, place_1.to(tl.int32).to(tl.int64), mask=n_in)
 
 
 class _Tile(typing.NamedTuple):
@@ -205,28 +251,43 @@ class _Tile(typing.NamedTuple):
 
 
 def _tile(rows: int, cols: int) -> _Tile:
-    """Blocks of an output of rows x cols: wide along the columns, where memory is contiguous, and about
-    2048 elements a program."""
+    """Blocks of an output of rows x cols: wide along the columns, where memory is contiguous, and
+    about 2048 elements a program."""
     width = min(triton.next_power_of_2(max(cols, 1)), 1024)
     height = min(triton.next_power_of_2(max(rows, 1)), max(2048 // width, 1))
     return _Tile(height, width, 8 if height * width >= 2048 else 4)
 
 
-def _row_tile(rows: int, cols: int) -> _Tile:
-    """Whole rows up to 16384 elements, which registers hold; of short rows several a program."""
-    width = min(triton.next_power_of_2(max(cols, 1)), 16384)
-    height = min(triton.next_power_of_2(max(rows, 1)), max(2048 // width, 1))
-    if width >= cols:
-        return _Tile(height, width, 4 if width <= 2048 else 8 if width <= 8192 else 16)
-    return _Tile(1, 4096, 8)
+class _Reduction(typing.NamedTuple):
+    rows: int
+    cols: int
+    splits: int
+    warps: int
 
 
-def _check(name: str, tensor: torch.Tensor, rank: int, dtypes: tuple, device: torch.device | None) -> None:
+def _splits(programs: int, cols: int, step: int) -> int:
+    """How many programs share a row, a power of two: about 512 run, each with at least four steps."""
+    wanted = max(min(512 // programs, cols // (4 * step)), 1)
+    return 1 << (wanted.bit_length() - 1)
+
+
+def _reduce_tile(rows: int, cols: int) -> _Reduction:
+    """Blocks of a reduction along memory: up to 1024 elements of a row a step, and more rows where
+    they are short."""
+    width = min(triton.next_power_of_2(max(cols, 1)), 1024)
+    height = min(triton.next_power_of_2(max(rows, 1)), max(1024 // width, 1))
+    return _Reduction(height, width, _splits(triton.cdiv(rows, height), cols, width), 4)
+
+
+def _check(
+    name: str, tensor: torch.Tensor, rank: int, dtypes: tuple, device: torch.device | None
+) -> None:
     """Whether an input is what the kernels take; says what is wrong with it."""
     if not isinstance(tensor, torch.Tensor):
         raise TypeError(f"{name}: a torch.Tensor is needed, and this is a {type(tensor).__name__}")
     if tensor.dtype not in dtypes:
-        raise TypeError(f"{name}: its dtype is {tensor.dtype}, and must be {' or '.join(map(str, dtypes))}")
+        wanted = " or ".join(map(str, dtypes))
+        raise TypeError(f"{name}: its dtype is {tensor.dtype}, and must be {wanted}")
     if rank >= 0 and tensor.dim() != rank:
         raise ValueError(f"{name}: it has {tensor.dim()} dimensions, and must have {rank}")
     if device is not None and tensor.device != device:
@@ -277,17 +338,26 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
                 )
             rows, cols = N, H * W
             if rows:
-                tile = _row_tile(rows, cols)
+                tile = _reduce_tile(rows, cols)
                 grid = (triton.cdiv(rows, tile.rows),)
-                if cols <= tile.cols:
+                if tile.splits == 1:
                     _pool_place_kernel[grid](
                         x, place, x.stride(0), x.stride(1), x.stride(2), place.stride(0), N, H, W,
                         INDEX=index, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
                     )
                 else:
-                    _pool_place_long_kernel[grid](
-                        x, place, x.stride(0), x.stride(1), x.stride(2), place.stride(0), N, H, W,
+                    chunk = triton.cdiv(triton.cdiv(cols, tile.splits), tile.cols) * tile.cols
+                    part = torch.empty((tile.splits, rows), dtype=torch.float32, device=device)
+                    place_1 = torch.empty((tile.splits, rows), dtype=torch.int64, device=device)
+                    grid = (triton.cdiv(rows, tile.rows), tile.splits,)
+                    _pool_place_part_kernel[grid](
+                        x, part, place_1, chunk, x.stride(0), x.stride(1), x.stride(2), N, H, W,
                         INDEX=index, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
+                    )
+                    grid = (triton.cdiv(rows, tile.rows),)
+                    _pool_place_end_kernel[grid](
+                        place, part, place_1, place.stride(0), N, INDEX=index,
+                        BLOCK_ROWS=tile.rows, BLOCK_SPLITS=tile.splits, num_warps=tile.warps,
                     )
         else:
             rows, cols = N * (((H - R) // S) + 1), W
@@ -301,16 +371,25 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
                 )
             rows, cols = N, H * W
             if rows:
-                tile = _row_tile(rows, cols)
+                tile = _reduce_tile(rows, cols)
                 grid = (triton.cdiv(rows, tile.rows),)
-                if cols <= tile.cols:
+                if tile.splits == 1:
                     _pool_place_f64_kernel[grid](
                         x, place, x.stride(0), x.stride(1), x.stride(2), place.stride(0), N, H, W,
                         INDEX=index, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
                     )
                 else:
-                    _pool_place_f64_long_kernel[grid](
-                        x, place, x.stride(0), x.stride(1), x.stride(2), place.stride(0), N, H, W,
+                    chunk = triton.cdiv(triton.cdiv(cols, tile.splits), tile.cols) * tile.cols
+                    part = torch.empty((tile.splits, rows), dtype=torch.float64, device=device)
+                    place_1 = torch.empty((tile.splits, rows), dtype=torch.int64, device=device)
+                    grid = (triton.cdiv(rows, tile.rows), tile.splits,)
+                    _pool_place_f64_part_kernel[grid](
+                        x, part, place_1, chunk, x.stride(0), x.stride(1), x.stride(2), N, H, W,
                         INDEX=index, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
+                    )
+                    grid = (triton.cdiv(rows, tile.rows),)
+                    _pool_place_f64_end_kernel[grid](
+                        place, part, place_1, place.stride(0), N, INDEX=index,
+                        BLOCK_ROWS=tile.rows, BLOCK_SPLITS=tile.splits, num_warps=tile.warps,
                     )
     return y, place

@@ -106,12 +106,15 @@ def _row_tile(rows: int, cols: int) -> _Tile:
     return _Tile(1, 4096, 8)
 
 
-def _check(name: str, tensor: torch.Tensor, rank: int, dtypes: tuple, device: torch.device | None) -> None:
+def _check(
+    name: str, tensor: torch.Tensor, rank: int, dtypes: tuple, device: torch.device | None
+) -> None:
     """Whether an input is what the kernels take; says what is wrong with it."""
     if not isinstance(tensor, torch.Tensor):
         raise TypeError(f"{name}: a torch.Tensor is needed, and this is a {type(tensor).__name__}")
     if tensor.dtype not in dtypes:
-        raise TypeError(f"{name}: its dtype is {tensor.dtype}, and must be {' or '.join(map(str, dtypes))}")
+        wanted = " or ".join(map(str, dtypes))
+        raise TypeError(f"{name}: its dtype is {tensor.dtype}, and must be {wanted}")
     if rank >= 0 and tensor.dim() != rank:
         raise ValueError(f"{name}: it has {tensor.dim()} dimensions, and must have {rank}")
     if device is not None and tensor.device != device:
