@@ -4,11 +4,25 @@ class _Tile(typing.NamedTuple):
     warps: int
 
 
-def _tile(rows: int, cols: int) -> _Tile:
+def _most(device: torch.device, values: int) -> int:
+    """Elements of a tile at most. On Ascend all values of a tile lie in the unified buffer of 192
+    KiB, half of which serves the transfers of the next tile; elsewhere registers hold them."""
+    if device.type != "npu":
+        return 16384
+    fits = 96 * 1024 // (4 * values)
+    return 1 << (max(fits, 1).bit_length() - 1)
+
+
+def _check_grid(device: torch.device, grid: tuple) -> None:
+    if device.type == "npu" and math.prod(grid) > 65535:
+        raise ValueError(f"an Ascend device runs 65535 programs; {math.prod(grid)} are needed")
+
+
+def _tile(rows: int, cols: int, most: int) -> _Tile:
     """Blocks of an output of rows x cols: wide along the columns, where memory is contiguous, and
     about 2048 elements a program."""
-    width = min(triton.next_power_of_2(max(cols, 1)), 1024)
-    height = min(triton.next_power_of_2(max(rows, 1)), max(2048 // width, 1))
+    width = min(triton.next_power_of_2(max(cols, 1)), 1024, most)
+    height = min(triton.next_power_of_2(max(rows, 1)), max(min(2048, most) // width, 1))
     return _Tile(height, width, 8 if height * width >= 2048 else 4)
 
 
@@ -20,34 +34,35 @@ class _Reduction(typing.NamedTuple):
 
 
 def _splits(programs: int, cols: int, step: int) -> int:
-    """How many programs share a row, a power of two: about 512 run, each with at least four steps."""
+    """How many programs share a row, a power of two: about 512, each with at least four steps."""
     wanted = max(min(512 // programs, cols // (4 * step)), 1)
     return 1 << (wanted.bit_length() - 1)
 
 
-def _reduce_tile(rows: int, cols: int) -> _Reduction:
+def _reduce_tile(rows: int, cols: int, most: int) -> _Reduction:
     """Blocks of a reduction along memory: up to 1024 elements of a row a step, and more rows where
     they are short."""
-    width = min(triton.next_power_of_2(max(cols, 1)), 1024)
-    height = min(triton.next_power_of_2(max(rows, 1)), max(1024 // width, 1))
+    width = min(triton.next_power_of_2(max(cols, 1)), 1024, most)
+    height = min(triton.next_power_of_2(max(rows, 1)), max(min(1024, most) // width, 1))
     return _Reduction(height, width, _splits(triton.cdiv(rows, height), cols, width), 4)
 
 
-def _column_tile(rows: int, cols: int) -> _Reduction:
+def _column_tile(rows: int, cols: int, most: int) -> _Reduction:
     """Blocks of a reduction across memory: outputs are adjacent, so that 64 of them are read
     together."""
-    height = min(triton.next_power_of_2(max(rows, 1)), 64)
-    width = min(triton.next_power_of_2(max(cols, 1)), 2048 // height)
+    height = min(triton.next_power_of_2(max(rows, 1)), 64, most)
+    width = min(triton.next_power_of_2(max(cols, 1)), max(min(2048, most) // height, 1))
     return _Reduction(height, width, _splits(triton.cdiv(rows, height), cols, width), 4)
 
 
-def _row_tile(rows: int, cols: int) -> _Tile:
-    """Whole rows up to 16384 elements, which registers hold; of short rows several a program."""
-    width = min(triton.next_power_of_2(max(cols, 1)), 16384)
-    height = min(triton.next_power_of_2(max(rows, 1)), max(2048 // width, 1))
+def _row_tile(rows: int, cols: int, most: int) -> _Tile:
+    """Whole rows as far as a tile holds them, of short rows several; longer ones are walked in
+    blocks."""
+    width = min(triton.next_power_of_2(max(cols, 1)), most)
+    height = min(triton.next_power_of_2(max(rows, 1)), max(min(2048, most) // width, 1))
     if width >= cols:
         return _Tile(height, width, 4 if width <= 2048 else 8 if width <= 8192 else 16)
-    return _Tile(1, 4096, 8)
+    return _Tile(1, min(4096, most), 8)
 
 
 class _ProductTile(typing.NamedTuple):
@@ -93,8 +108,8 @@ def _check_packed(name: str, tensor: torch.Tensor, shape: tuple) -> None:
     count = (math.prod(shape) + 1) // 2
     if tensor.numel() != count or not tensor.is_contiguous():
         raise ValueError(
-            f"{name}: {count} contiguous bytes are needed for {shape} elements of four bits, and its "
-            f"shape is {tuple(tensor.shape)}"
+            f"{name}: {count} contiguous bytes are needed for {shape} elements of four bits, and "
+            f"its shape is {tuple(tensor.shape)}"
         )
 
 

@@ -209,7 +209,9 @@ static void add_docstring(const struct kg_triton_module *module, struct kg_text 
         }
     }
     kg_text_add(text, "\nThe narrow floats are computed in float32 and rounded once, when they are "
-                      "stored.\n\"\"\"\n");
+                      "stored.\n");
+    kg_triton_ascend(module, text);
+    kg_text_add(text, "\"\"\"\n");
     kg_text_free(&formula);
 }
 

@@ -38,6 +38,19 @@ bool kg_triton_kernel_failed(const struct kg_triton_kernel *kernel)
     return kernel->body.failed || kernel->arena.failed;
 }
 
+int kg_triton_values(const struct kg_triton_kernel *kernel)
+{
+    int count = 1;
+    const char *at = kg_text_string(&kernel->body);
+    while ((at = strstr(at, " = ")) != NULL) {
+        count++;
+        at += 3;
+    }
+    bool wide = strstr(kg_text_string(&kernel->body), "tl.int64") ||
+                strstr(kg_text_string(&kernel->body), "tl.float64");
+    return wide ? 2 * count : count;
+}
+
 void kg_triton_line(struct kg_triton_kernel *kernel, const char *format, ...)
 {
     va_list arguments;

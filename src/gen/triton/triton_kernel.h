@@ -71,6 +71,10 @@ void kg_triton_kernel_text(const struct kg_triton_kernel *kernel, const char *co
                            struct kg_text *text);
 bool kg_triton_kernel_failed(const struct kg_triton_kernel *kernel);
 
+// How many values of 4 bytes an element of the tile has at most: one for each assignment, as none
+// is known to be dead, or two where some are of 64 bits.
+int kg_triton_values(const struct kg_triton_kernel *kernel);
+
 // A line of the body.
 void kg_triton_line(struct kg_triton_kernel *kernel, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -60,10 +60,10 @@ static const char *part_offset(struct kg_triton_kernel *kernel, const struct kg_
         return split;
     for (int axis = 0; axis < nest->output_axes; axis++) {
         const char *name = kernel->axes[axis].name;
-        offset = offset ? kg_triton_format(kernel, "%s * %s + %s",
-                                           kg_triton_operand(kernel, offset),
-                                           kg_triton_extent(kernel, nest->axes[axis]), name)
-                        : name;
+        offset = offset
+                     ? kg_triton_format(kernel, "%s * %s + %s", kg_triton_operand(kernel, offset),
+                                        kg_triton_extent(kernel, nest->axes[axis]), name)
+                     : name;
     }
     const char *rows = kg_triton_tile_product(kernel, nest, 0, nest->output_axes - 1);
     return kg_triton_format(kernel, "%s * %s + %s", split, kg_triton_operand(kernel, rows), offset);
@@ -124,12 +124,13 @@ static void write_walk(struct kg_triton_kernel *kernel, const struct reduction *
                        strcmp(begin, "0") ? " + " : "", split,
                        extra(kernel, kernel->extra_count - 1));
         begin = from;
-        end = kg_triton_format(kernel, "tl.minimum(%s + %s, %s)", from, extra(kernel, kernel->extra_count - 1), end);
+        end = kg_triton_format(kernel, "tl.minimum(%s + %s, %s)", from,
+                               extra(kernel, kernel->extra_count - 1), end);
     }
     const char *start = kg_triton_fresh(kernel, "start");
     kg_triton_open(kernel, "for %s in range(%s, %s, BLOCK_COLS)", start, begin, end);
-    struct kg_triton_axis cols = kg_triton_tile_columns(kernel, nest, first, last, start,
-                                                        first == 0 ? "" : "[None, :]");
+    struct kg_triton_axis cols =
+        kg_triton_tile_columns(kernel, nest, first, last, start, first == 0 ? "" : "[None, :]");
     kg_triton_fold_step(kernel, &fold, cols.inside);
     kg_triton_close(kernel);
     if (form == WHOLE) {
@@ -160,8 +161,8 @@ static void write_end(struct kg_triton_kernel *kernel, const struct reduction *r
     kg_triton_line(kernel, "%s = tl.arange(0, BLOCK_SPLITS)%s", split, scalar ? "" : "[None, :]");
     struct kg_triton_fold fold = fold_of(nest, "");
     const char *offset = part_offset(kernel, nest, split);
-    const char *mask = scalar ? "" : kg_triton_format(kernel, ", mask=%s, other=0",
-                                                      kernel->axes[0].inside);
+    const char *mask =
+        scalar ? "" : kg_triton_format(kernel, ", mask=%s, other=0", kernel->axes[0].inside);
     fold.total = kg_triton_fresh(kernel, "total");
     kg_triton_line(kernel, "%s = tl.load(%s + %s%s)", fold.total, extra(kernel, 0), offset, mask);
     if (kg_reduces[nest->reduce].is_argument) {
@@ -185,8 +186,9 @@ static void launch(const struct reduction *reduction, struct kg_triton_unit *uni
     kg_triton_host_product(text, host, nest, 0, nest->output_axes - 1);
     kg_text_add(text, ", ");
     kg_triton_host_product(text, host, nest, nest->output_axes, nest->axis_count - 1);
-    kg_text_format(text, "\n    if %s:\n        %s = %s(%s, %s)\n", rows, tile,
-                   reduction->rows_first ? "_column_tile" : "_reduce_tile", rows, cols);
+    kg_text_format(text, "\n    if %s:\n        %s = %s(%s, %s, _most(%s, %d))\n", rows, tile,
+                   reduction->rows_first ? "_column_tile" : "_reduce_tile", rows, cols,
+                   host->device, kg_triton_values(kernels[PART]));
     kg_text_format(text, "        %s = (triton.cdiv(%s, %s.rows),)\n", host->grid, rows, tile);
     kg_text_format(text, "        if %s.splits == 1:\n", tile);
     kg_triton_launch_call(unit, kernels[WHOLE], 3);
@@ -197,19 +199,19 @@ static void launch(const struct reduction *reduction, struct kg_triton_unit *uni
     bool truth = nest->reduce == KG_REDUCE_ANY || nest->reduce == KG_REDUCE_ALL;
     kg_text_format(text, "            %s = torch.empty((%s.splits, %s), dtype=%s, device=%s)\n",
                    host->part, tile, rows,
-                   truth                        ? "torch.int32"
-                   : fold.type == KG_TYPE_F64   ? "torch.float64"
-                   : fold.type == KG_TYPE_I64   ? "torch.int64"
-                                                : "torch.float32",
+                   truth                      ? "torch.int32"
+                   : fold.type == KG_TYPE_F64 ? "torch.float64"
+                   : fold.type == KG_TYPE_I64 ? "torch.int64"
+                                              : "torch.float32",
                    host->device);
     if (placed)
         kg_text_format(text,
                        "            %s = torch.empty((%s.splits, %s), dtype=torch.int64, "
                        "device=%s)\n",
                        host->place, tile, rows, host->device);
-    kg_text_format(text, "            %s = (%s%s.splits,)\n", host->grid,
-                   scalar ? "" : kg_arena_format(host->arena, "triton.cdiv(%s, %s.rows), ", rows, tile),
-                   tile);
+    kg_text_format(
+        text, "            %s = (%s%s.splits,)\n", host->grid,
+        scalar ? "" : kg_arena_format(host->arena, "triton.cdiv(%s, %s.rows), ", rows, tile), tile);
     kg_triton_launch_call(unit, kernels[PART], 3);
     kg_text_format(text, "            %s = (triton.cdiv(%s, %s.rows),)\n", host->grid, rows, tile);
     kg_triton_launch_call(unit, kernels[END], 3);

@@ -9,6 +9,13 @@ Kernels:
     _linear_kernel: tiles of the product by tl.dot, summed in float32
 
 The narrow floats are computed in float32 and rounded once, when they are stored.
+
+On Ascend (device npu):
+
+    grid: checked at each launch, at most 65535 programs
+    products: the buffers of the cube unit are not accounted for
+    tails: blocks are powers of two; rows whose stride is a multiple of 32 bytes are aligned
+    slow: 64-bit integers are computed one by one
 """
 
 from __future__ import annotations
@@ -82,6 +89,11 @@ def _linear_kernel(
     tl.store(y_ptr + m * y_s0 + n * y_s1, _relu(y_1 + bias), mask=m_in & n_in)
 
 
+def _check_grid(device: torch.device, grid: tuple) -> None:
+    if device.type == "npu" and math.prod(grid) > 65535:
+        raise ValueError(f"an Ascend device runs 65535 programs; {math.prod(grid)} are needed")
+
+
 class _ProductTile(typing.NamedTuple):
     m: int
     n: int
@@ -125,8 +137,8 @@ def _check_packed(name: str, tensor: torch.Tensor, shape: tuple) -> None:
     count = (math.prod(shape) + 1) // 2
     if tensor.numel() != count or not tensor.is_contiguous():
         raise ValueError(
-            f"{name}: {count} contiguous bytes are needed for {shape} elements of four bits, and its "
-            f"shape is {tuple(tensor.shape)}"
+            f"{name}: {count} contiguous bytes are needed for {shape} elements of four bits, and "
+            f"its shape is {tuple(tensor.shape)}"
         )
 
 
@@ -172,6 +184,7 @@ def linear(x: torch.Tensor, w: torch.Tensor, s: torch.Tensor, bias: torch.Tensor
         if rows and cols:
             tile = _product_tile(rows, cols, K)
             grid = (triton.cdiv(rows, tile.m) * triton.cdiv(cols, tile.n),)
+            _check_grid(device, grid)
             _linear_kernel[grid](
                 x, w, s, bias, y, x.stride(0), x.stride(1), K, 1, s.stride(0), bias.stride(0),
                 y.stride(0), y.stride(1), M, K, N, INDEX=index,

@@ -13,11 +13,21 @@ Kernels:
     _pool_place_f64_kernel: rows of outputs per program, which walk the reduced indices in blocks; few outputs share the walk (_part, _end)
 
 The narrow floats are computed in float32 and rounded once, when they are stored.
+
+On Ascend (device npu):
+
+    grid: checked at each launch, at most 65535 programs
+    unified buffer: tiles are chosen so that all values of a tile take 96 of 192 KiB
+    tails: blocks are powers of two; rows whose stride is a multiple of 32 bytes are aligned
+    not there: f64
+    slow: 64-bit integers are computed one by one
+    not there: float64, which some kernels compute in
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 import typing
 
 import torch
@@ -250,11 +260,25 @@ class _Tile(typing.NamedTuple):
     warps: int
 
 
-def _tile(rows: int, cols: int) -> _Tile:
+def _most(device: torch.device, values: int) -> int:
+    """Elements of a tile at most. On Ascend all values of a tile lie in the unified buffer of 192
+    KiB, half of which serves the transfers of the next tile; elsewhere registers hold them."""
+    if device.type != "npu":
+        return 16384
+    fits = 96 * 1024 // (4 * values)
+    return 1 << (max(fits, 1).bit_length() - 1)
+
+
+def _check_grid(device: torch.device, grid: tuple) -> None:
+    if device.type == "npu" and math.prod(grid) > 65535:
+        raise ValueError(f"an Ascend device runs 65535 programs; {math.prod(grid)} are needed")
+
+
+def _tile(rows: int, cols: int, most: int) -> _Tile:
     """Blocks of an output of rows x cols: wide along the columns, where memory is contiguous, and
     about 2048 elements a program."""
-    width = min(triton.next_power_of_2(max(cols, 1)), 1024)
-    height = min(triton.next_power_of_2(max(rows, 1)), max(2048 // width, 1))
+    width = min(triton.next_power_of_2(max(cols, 1)), 1024, most)
+    height = min(triton.next_power_of_2(max(rows, 1)), max(min(2048, most) // width, 1))
     return _Tile(height, width, 8 if height * width >= 2048 else 4)
 
 
@@ -266,16 +290,16 @@ class _Reduction(typing.NamedTuple):
 
 
 def _splits(programs: int, cols: int, step: int) -> int:
-    """How many programs share a row, a power of two: about 512 run, each with at least four steps."""
+    """How many programs share a row, a power of two: about 512, each with at least four steps."""
     wanted = max(min(512 // programs, cols // (4 * step)), 1)
     return 1 << (wanted.bit_length() - 1)
 
 
-def _reduce_tile(rows: int, cols: int) -> _Reduction:
+def _reduce_tile(rows: int, cols: int, most: int) -> _Reduction:
     """Blocks of a reduction along memory: up to 1024 elements of a row a step, and more rows where
     they are short."""
-    width = min(triton.next_power_of_2(max(cols, 1)), 1024)
-    height = min(triton.next_power_of_2(max(rows, 1)), max(1024 // width, 1))
+    width = min(triton.next_power_of_2(max(cols, 1)), 1024, most)
+    height = min(triton.next_power_of_2(max(rows, 1)), max(min(1024, most) // width, 1))
     return _Reduction(height, width, _splits(triton.cdiv(rows, height), cols, width), 4)
 
 
@@ -329,8 +353,9 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         if T in (torch.float32,):
             rows, cols = N * (((H - R) // S) + 1), W
             if rows and cols:
-                tile = _tile(rows, cols)
+                tile = _tile(rows, cols, _most(device, 11))
                 grid = (triton.cdiv(rows, tile.rows), triton.cdiv(cols, tile.cols))
+                _check_grid(device, grid)
                 _pool_y_kernel[grid](
                     x, y, x.stride(0), x.stride(1), x.stride(2), y.stride(0), y.stride(1), y.stride(2),
                     N, W, (((H - R) // S) + 1), R=R, S=S, INDEX=index,
@@ -338,9 +363,10 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
                 )
             rows, cols = N, H * W
             if rows:
-                tile = _reduce_tile(rows, cols)
+                tile = _reduce_tile(rows, cols, _most(device, 36))
                 grid = (triton.cdiv(rows, tile.rows),)
                 if tile.splits == 1:
+                    _check_grid(device, grid)
                     _pool_place_kernel[grid](
                         x, place, x.stride(0), x.stride(1), x.stride(2), place.stride(0), N, H, W,
                         INDEX=index, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
@@ -350,11 +376,13 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
                     part = torch.empty((tile.splits, rows), dtype=torch.float32, device=device)
                     place_1 = torch.empty((tile.splits, rows), dtype=torch.int64, device=device)
                     grid = (triton.cdiv(rows, tile.rows), tile.splits,)
+                    _check_grid(device, grid)
                     _pool_place_part_kernel[grid](
                         x, part, place_1, chunk, x.stride(0), x.stride(1), x.stride(2), N, H, W,
                         INDEX=index, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
                     )
                     grid = (triton.cdiv(rows, tile.rows),)
+                    _check_grid(device, grid)
                     _pool_place_end_kernel[grid](
                         place, part, place_1, place.stride(0), N, INDEX=index,
                         BLOCK_ROWS=tile.rows, BLOCK_SPLITS=tile.splits, num_warps=tile.warps,
@@ -362,8 +390,9 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         else:
             rows, cols = N * (((H - R) // S) + 1), W
             if rows and cols:
-                tile = _tile(rows, cols)
+                tile = _tile(rows, cols, _most(device, 22))
                 grid = (triton.cdiv(rows, tile.rows), triton.cdiv(cols, tile.cols))
+                _check_grid(device, grid)
                 _pool_y_f64_kernel[grid](
                     x, y, x.stride(0), x.stride(1), x.stride(2), y.stride(0), y.stride(1), y.stride(2),
                     N, W, (((H - R) // S) + 1), R=R, S=S, INDEX=index,
@@ -371,9 +400,10 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
                 )
             rows, cols = N, H * W
             if rows:
-                tile = _reduce_tile(rows, cols)
+                tile = _reduce_tile(rows, cols, _most(device, 36))
                 grid = (triton.cdiv(rows, tile.rows),)
                 if tile.splits == 1:
+                    _check_grid(device, grid)
                     _pool_place_f64_kernel[grid](
                         x, place, x.stride(0), x.stride(1), x.stride(2), place.stride(0), N, H, W,
                         INDEX=index, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
@@ -383,11 +413,13 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
                     part = torch.empty((tile.splits, rows), dtype=torch.float64, device=device)
                     place_1 = torch.empty((tile.splits, rows), dtype=torch.int64, device=device)
                     grid = (triton.cdiv(rows, tile.rows), tile.splits,)
+                    _check_grid(device, grid)
                     _pool_place_f64_part_kernel[grid](
                         x, part, place_1, chunk, x.stride(0), x.stride(1), x.stride(2), N, H, W,
                         INDEX=index, BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
                     )
                     grid = (triton.cdiv(rows, tile.rows),)
+                    _check_grid(device, grid)
                     _pool_place_f64_end_kernel[grid](
                         place, part, place_1, place.stride(0), N, INDEX=index,
                         BLOCK_ROWS=tile.rows, BLOCK_SPLITS=tile.splits, num_warps=tile.warps,

@@ -11,11 +11,18 @@ Kernels:
     _softmax_kernel: rows per program, kept in registers; long rows (_long) in blocks
 
 The narrow floats are computed in float32 and rounded once, when they are stored.
+
+On Ascend (device npu):
+
+    grid: checked at each launch, at most 65535 programs
+    unified buffer: tiles are chosen so that all values of a tile take 96 of 192 KiB
+    tails: blocks are powers of two; rows whose stride is a multiple of 32 bytes are aligned
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 import typing
 
 import torch
@@ -97,13 +104,28 @@ class _Tile(typing.NamedTuple):
     warps: int
 
 
-def _row_tile(rows: int, cols: int) -> _Tile:
-    """Whole rows up to 16384 elements, which registers hold; of short rows several a program."""
-    width = min(triton.next_power_of_2(max(cols, 1)), 16384)
-    height = min(triton.next_power_of_2(max(rows, 1)), max(2048 // width, 1))
+def _most(device: torch.device, values: int) -> int:
+    """Elements of a tile at most. On Ascend all values of a tile lie in the unified buffer of 192
+    KiB, half of which serves the transfers of the next tile; elsewhere registers hold them."""
+    if device.type != "npu":
+        return 16384
+    fits = 96 * 1024 // (4 * values)
+    return 1 << (max(fits, 1).bit_length() - 1)
+
+
+def _check_grid(device: torch.device, grid: tuple) -> None:
+    if device.type == "npu" and math.prod(grid) > 65535:
+        raise ValueError(f"an Ascend device runs 65535 programs; {math.prod(grid)} are needed")
+
+
+def _row_tile(rows: int, cols: int, most: int) -> _Tile:
+    """Whole rows as far as a tile holds them, of short rows several; longer ones are walked in
+    blocks."""
+    width = min(triton.next_power_of_2(max(cols, 1)), most)
+    height = min(triton.next_power_of_2(max(rows, 1)), max(min(2048, most) // width, 1))
     if width >= cols:
         return _Tile(height, width, 4 if width <= 2048 else 8 if width <= 8192 else 16)
-    return _Tile(1, 4096, 8)
+    return _Tile(1, min(4096, most), 8)
 
 
 def _check(
@@ -152,14 +174,16 @@ def softmax(x: torch.Tensor) -> torch.Tensor:
     with _on(device):
         rows, cols = P, D
         if rows:
-            tile = _row_tile(rows, cols)
+            tile = _row_tile(rows, cols, _most(device, 19))
             grid = (triton.cdiv(rows, tile.rows),)
             if cols <= tile.cols:
+                _check_grid(device, grid)
                 _softmax_kernel[grid](
                     x, y, x.stride(0), x.stride(1), y.stride(0), y.stride(1), P, D, INDEX=index,
                     BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
                 )
             else:
+                _check_grid(device, grid)
                 _softmax_long_kernel[grid](
                     x, y, x.stride(0), x.stride(1), y.stride(0), y.stride(1), P, D, INDEX=index,
                     BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
