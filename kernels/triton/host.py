@@ -65,6 +65,14 @@ def _row_tile(rows: int, cols: int, most: int) -> _Tile:
     return _Tile(1, min(4096, most), 8)
 
 
+def _scan_tile(rows: int, cols: int, most: int) -> _Tile:
+    """Blocks of running totals: up to 1024 elements of a row a step, and more rows where they are
+    short."""
+    width = min(triton.next_power_of_2(max(cols, 1)), 1024, most)
+    height = min(triton.next_power_of_2(max(rows, 1)), max(min(1024, most) // width, 1))
+    return _Tile(height, width, 4)
+
+
 class _ProductTile(typing.NamedTuple):
     m: int
     n: int

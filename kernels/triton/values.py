@@ -88,6 +88,16 @@ def _multiply(a, b):
 
 
 @triton.jit
+def _greater(a, b):
+    return tl.maximum(a, b)
+
+
+@triton.jit
+def _lesser(a, b):
+    return tl.minimum(a, b)
+
+
+@triton.jit
 def _product(x, axis: tl.constexpr, keep_dims: tl.constexpr = False):
     return tl.reduce(x, axis, _multiply, keep_dims=keep_dims)
 

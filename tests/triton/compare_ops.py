@@ -194,6 +194,8 @@ def main() -> int:
                 count, failures = 0, [f"{definition.name}: {traceback.format_exc()[-600:]}"]
             runs += count
             right += not failures
+            if sys.stderr.isatty() or os.environ.get("KG_PROGRESS"):
+                print(definition.name, count, file=sys.stderr, flush=True)
             for failure in failures[:4]:
                 print(failure, flush=True)
     print(f"{right} of {len(found)} ops agree with the host's kernels, in {runs} runs")

@@ -247,15 +247,27 @@ struct place {
     const char *inside; // the condition of a padded read; NULL: none
 };
 
+// Whether no sizes make a statement read outside of its tensors. Else some would, which this tool
+// refuses; modules give a 0 for such reads.
+static bool is_inside(const struct kg_problem *problem)
+{
+    for (int i = 0; i < problem->op->statement_count; i++)
+        if (!problem->is_inside[i])
+            return false;
+    return true;
+}
+
 static struct place place_of(struct kg_triton_kernel *kernel, const struct kg_access *access)
 {
     const struct kg_tensor *tensor = access->tensor;
     struct place place = {"0", NULL};
+    bool unproved = !is_inside(kernel->group->problem);
     for (int dim = 0; dim < tensor->rank; dim++) {
         const struct kg_expr *expr = access->map[dim].subscript;
         const char *subscript = kg_triton_index(kernel, expr);
-        bool padded = access->read->pad && !covers(kernel->nest, access, dim);
-        if (padded) {
+        bool guarded = (access->read->pad || (unproved && !access->map[dim].is_gather)) &&
+                       !covers(kernel->nest, access, dim);
+        if (guarded) {
             if (expr->kind == KG_EXPR_CALL) // it is used three times
                 subscript = named(kernel, tensor, dim, subscript);
             const char *size = dimension_of(kernel, tensor, dim);
@@ -399,7 +411,7 @@ const char *kg_triton_read(struct kg_triton_kernel *kernel, const struct kg_acce
     struct place place = place_of(kernel, access);
     const char *mask = kg_triton_and(kernel, mask_of(kernel, used), place.inside);
     const char *pad = NULL, *other = "0";
-    if (place.inside) {
+    if (place.inside && access->read->pad) {
         const char *simple = other_of(kernel, access);
         if (simple)
             other = simple;

@@ -60,7 +60,7 @@ def _first_place(values, places, best, axis: tl.constexpr, keep_dims: tl.constex
 
 @triton.jit
 def _pool_y_kernel(
-    x_ptr, y_ptr, x_s0, x_s1, x_s2, y_s0, y_s1, y_s2, N, W, h_end, R: tl.constexpr,
+    x_ptr, y_ptr, x_s0, x_s1, x_s2, y_s0, y_s1, y_s2, N, H, W, h_end, R: tl.constexpr,
     S: tl.constexpr, INDEX: tl.constexpr, BLOCK_ROWS: tl.constexpr, BLOCK_COLS: tl.constexpr,
 ):
     """y[n, h, w] = max(r in 0..3) x[n, h*2 + r, w]"""
@@ -73,8 +73,9 @@ def _pool_y_kernel(
     total = tl.full([BLOCK_ROWS, BLOCK_COLS], float("-inf"), tl.float32)
     for r_step in range(0, R):
         r = tl.cast(r_step, INDEX)
-        x = tl.load(x_ptr + n * x_s0 + (h * S + r) * x_s1 + w * x_s2, mask=row_in & w_in,
-                other=0).to(tl.float32)
+        x_i1 = h * S + r
+        x = tl.load(x_ptr + n * x_s0 + x_i1 * x_s1 + w * x_s2, mask=row_in & w_in & (x_i1 >= 0) &
+                (x_i1 < H), other=0).to(tl.float32)
         total = _maximum(total, x)
     tl.store(y_ptr + n * y_s0 + h * y_s1 + w * y_s2, total, mask=row_in & w_in)
 
@@ -158,7 +159,7 @@ def _pool_place_end_kernel(
 
 @triton.jit
 def _pool_y_f64_kernel(
-    x_ptr, y_ptr, x_s0, x_s1, x_s2, y_s0, y_s1, y_s2, N, W, h_end, R: tl.constexpr,
+    x_ptr, y_ptr, x_s0, x_s1, x_s2, y_s0, y_s1, y_s2, N, H, W, h_end, R: tl.constexpr,
     S: tl.constexpr, INDEX: tl.constexpr, BLOCK_ROWS: tl.constexpr, BLOCK_COLS: tl.constexpr,
 ):
     """y[n, h, w] = max(r in 0..3) x[n, h*2 + r, w]"""
@@ -171,8 +172,9 @@ def _pool_y_f64_kernel(
     total = tl.full([BLOCK_ROWS, BLOCK_COLS], float("-inf"), tl.float64)
     for r_step in range(0, R):
         r = tl.cast(r_step, INDEX)
-        x = tl.load(x_ptr + n * x_s0 + (h * S + r) * x_s1 + w * x_s2, mask=row_in & w_in,
-                other=0).to(tl.float64)
+        x_i1 = h * S + r
+        x = tl.load(x_ptr + n * x_s0 + x_i1 * x_s1 + w * x_s2, mask=row_in & w_in & (x_i1 >= 0) &
+                (x_i1 < H), other=0).to(tl.float64)
         total = _maximum(total, x)
     tl.store(y_ptr + n * y_s0 + h * y_s1 + w * y_s2, total, mask=row_in & w_in)
 
@@ -353,12 +355,12 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         if T in (torch.float32,):
             rows, cols = N * (((H - R) // S) + 1), W
             if rows and cols:
-                tile = _tile(rows, cols, _most(device, 11))
+                tile = _tile(rows, cols, _most(device, 12))
                 grid = (triton.cdiv(rows, tile.rows), triton.cdiv(cols, tile.cols))
                 _check_grid(device, grid)
                 _pool_y_kernel[grid](
                     x, y, x.stride(0), x.stride(1), x.stride(2), y.stride(0), y.stride(1), y.stride(2),
-                    N, W, (((H - R) // S) + 1), R=R, S=S, INDEX=index,
+                    N, H, W, (((H - R) // S) + 1), R=R, S=S, INDEX=index,
                     BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
                 )
             rows, cols = N, H * W
@@ -390,12 +392,12 @@ def pool(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         else:
             rows, cols = N * (((H - R) // S) + 1), W
             if rows and cols:
-                tile = _tile(rows, cols, _most(device, 22))
+                tile = _tile(rows, cols, _most(device, 24))
                 grid = (triton.cdiv(rows, tile.rows), triton.cdiv(cols, tile.cols))
                 _check_grid(device, grid)
                 _pool_y_f64_kernel[grid](
                     x, y, x.stride(0), x.stride(1), x.stride(2), y.stride(0), y.stride(1), y.stride(2),
-                    N, W, (((H - R) // S) + 1), R=R, S=S, INDEX=index,
+                    N, H, W, (((H - R) // S) + 1), R=R, S=S, INDEX=index,
                     BLOCK_ROWS=tile.rows, BLOCK_COLS=tile.cols, num_warps=tile.warps,
                 )
             rows, cols = N, H * W
