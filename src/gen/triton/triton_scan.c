@@ -34,9 +34,9 @@ static void declare_rows(struct kg_triton_kernel *kernel, const struct scan *sca
         const char *extent = kg_triton_extent(kernel, nest->axes[axis]);
         product = product ? kg_triton_format(kernel, "%s * %s", product, extent) : extent;
     }
-    struct kg_triton_axis rows = kg_triton_tile_dimension(
-        kernel, count == 1 ? nest->axes[others[0]]->name : "row", 0, "BLOCK_ROWS", "[:, None]",
-        product ? product : "1");
+    struct kg_triton_axis rows =
+        kg_triton_tile_dimension(kernel, count == 1 ? nest->axes[others[0]]->name : "row", 0,
+                                 "BLOCK_ROWS", "[:, None]", product ? product : "1");
     for (int i = 0; i < count; i++) {
         const char *value = rows.name, *after = NULL;
         for (int k = i + 1; k < count; k++) {
@@ -162,8 +162,8 @@ static void launch(const struct scan *scan, struct kg_triton_unit *unit,
     kg_text_format(text, "\n    if %s and %s:\n        %s = _scan_tile(%s, %s, _most(%s, %d))\n",
                    host->counts[0], host->counts[1], host->tile, host->counts[0], host->counts[1],
                    host->device, kg_triton_values(kernel));
-    kg_text_format(text, "        %s = (triton.cdiv(%s, %s.rows),)\n", host->grid,
-                   host->counts[0], host->tile);
+    kg_text_format(text, "        %s = (triton.cdiv(%s, %s.rows),)\n", host->grid, host->counts[0],
+                   host->tile);
     kg_triton_launch_call(unit, kernel, 2);
 }
 
