@@ -28,6 +28,25 @@ static enum cli_exit emit_source(struct cli *cli)
     return exit_status;
 }
 
+// For programs of other origin. Nothing is chosen for a device, so that none is opened.
+static enum cli_exit emit_module(struct cli *cli)
+{
+    struct kg_op *op = NULL;
+    struct kg_problem *problem = NULL;
+    char *text = NULL;
+    enum cli_exit exit_status = cli_open_op(cli, &op);
+    if (exit_status == CLI_DONE) {
+        enum kg_status status = kg_problem_create(cli->context, op, cli->options.bindings,
+                                                  cli->options.binding_count, &problem);
+        if (status == KG_OK)
+            status = kg_problem_emit(problem, cli->options.target, &text);
+        exit_status = cli_print(cli, status, text);
+    }
+    kg_problem_destroy(problem);
+    kg_op_destroy(op);
+    return exit_status;
+}
+
 static enum cli_exit print_assembly(struct cli *cli, struct cli_subject *subject,
                                     struct kg_plan *plan)
 {
@@ -46,7 +65,7 @@ static const struct target {
     const char *name;
     const char *language; // kg_device_target of the devices that it is for
     // The default devices: the first that is present. Without a GPU, one is described, for which
-    // kernels can be emitted.
+    // kernels can be emitted. None: the source is not for a device of this tool.
     const char *devices[3];
     enum cli_exit (*emit)(struct cli *cli);
     const char *no_launcher; // why it takes no --launcher; NULL: it does
@@ -54,6 +73,7 @@ static const struct target {
     {"host", "host", {"host"}, emit_source, "its kernel is a C function that programs call"},
     {"cuda", "cuda", {"cuda:0", "sm_90a"}, emit_source, NULL},
     {"ptx", "cuda", {"cuda:0", "sm_90a"}, emit_assembly, "use --target cuda"},
+    {"triton", "triton", {NULL}, emit_module, "its module launches its kernels itself"},
 };
 
 static const char *choose_device(struct cli *cli, const struct target *target)
@@ -81,7 +101,7 @@ enum cli_exit cli_emit(struct cli *cli)
 {
     const char *name = cli->options.target;
     if (!name)
-        return cli_bad_usage("emit needs --target host, cuda or ptx");
+        return cli_bad_usage("emit needs --target host, cuda, ptx or triton");
     for (size_t i = 0; i < sizeof targets / sizeof targets[0]; i++) {
         const struct target *target = &targets[i];
         if (strcmp(name, target->name) != 0)
@@ -89,11 +109,14 @@ enum cli_exit cli_emit(struct cli *cli)
         if (cli->options.launcher && target->no_launcher)
             return cli_bad_usage("there is no --launcher with --target %s: %s", name,
                                  target->no_launcher);
+        if (!target->devices[0] && cli->options.device)
+            return cli_bad_usage("there is no --device with --target %s: its source is for all",
+                                 name);
         if (!cli->options.device)
             cli->options.device = choose_device(cli, target);
-        if (!fits(cli, target, cli->options.device))
+        if (target->devices[0] && !fits(cli, target, cli->options.device))
             return cli_bad_usage("%s is not for --target %s", cli->options.device, name);
         return target->emit(cli);
     }
-    return cli_bad_usage("there is no target '%s'; there are: host, cuda, ptx", name);
+    return cli_bad_usage("there is no target '%s'; there are: host, cuda, ptx, triton", name);
 }

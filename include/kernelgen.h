@@ -356,9 +356,13 @@ KG_API enum kg_status kg_plan_source(const struct kg_plan *plan, char **text);
 // needed, unless a search is necessary.
 KG_API enum kg_status kg_problem_source(const struct kg_problem *problem, struct kg_device *device,
                                         enum kg_rigor rigor, double seconds, char **text);
-// The same for GPUs, as a .cu file for nvcc: besides the kernels it has host functions that launch
-// them for this problem's sizes, with everything that a launch needs. Its comments tell how to call
-// them. KG_ERROR_UNSUPPORTED on the host, where the source is a function already.
+// The source for a target whose kernels no device here runs: "triton", a Python module with Triton
+// kernels for every dtype that the op allows. It depends on the problem's params alone.
+KG_API enum kg_status kg_problem_emit(const struct kg_problem *problem, const char *target,
+                                      char **text);
+// As kg_problem_source for GPUs, as a .cu file for nvcc: besides the kernels it has host functions
+// that launch them for this problem's sizes, with everything that a launch needs. Its comments tell
+// how to call them. KG_ERROR_UNSUPPORTED on the host, where the source is a function already.
 KG_API enum kg_status kg_problem_launcher(const struct kg_problem *problem,
                                           struct kg_device *device, enum kg_rigor rigor,
                                           double seconds, char **text);

@@ -30,6 +30,12 @@ bool kg_gen_standalone_cuda(const struct kg_problem *problem, const struct kg_ch
 bool kg_gen_launcher_cuda(const struct kg_problem *problem, const struct kg_choice *choice,
                           const struct kg_device_facts *facts, struct kg_text *source);
 
+// One Python module with Triton kernels and a function, named like the op, that takes tensors of
+// every dtype and of all strides. It holds kernels for all combinations of dtypes that the
+// definition allows; of the problem it takes params, and of the choice nothing.
+bool kg_gen_standalone_triton(const struct kg_problem *problem, const struct kg_choice *choice,
+                              const struct kg_device_facts *facts, struct kg_text *source);
+
 // `code` (of `path`, shown in compiler messages) followed by a wrapper that makes its function a
 // kernel called `entry` for the host backend.
 bool kg_gen_foreign(const struct kg_op *instance, const char *path, const char *code,

@@ -11,7 +11,8 @@
 struct kg_choice;
 
 struct kg_target {
-    const char *name; // as in `emit --target`, and of the backend that runs its kernels
+    const char
+        *name; // as in `emit --target`, and of the backend that runs its kernels, if one does
     // In the order of the rule's preference, if expected times are unknown; ends with NULL.
     const struct kg_family *const *families;
     // The family that takes any single nest: plain loops, the baseline.
@@ -26,11 +27,14 @@ struct kg_target {
     // The smallest problems for which a search pays, in bytes and operations, measured by
     // bench/host/bench_small.c. 0: not measured.
     double small_bytes, small_operations;
+    // No device of this tool runs its kernels: they are written for other programs.
+    bool only_emits;
     bool has_assembly; // the compiler's output is text that users can read and change: PTX
 };
 
 extern const struct kg_target kg_target_host;
 extern const struct kg_target kg_target_cuda;
+extern const struct kg_target kg_target_triton;
 
 // NULL if there is none of that name.
 const struct kg_target *kg_target_find(const char *name);

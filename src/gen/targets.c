@@ -1,4 +1,4 @@
-// The table of targets, and the families of each.
+// The table of targets, and the families of each; those of Triton stand in gen/triton.
 
 #include "gen/target.h"
 
@@ -57,7 +57,8 @@ const struct kg_target kg_target_cuda = {
     .has_assembly = true,
 };
 
-static const struct kg_target *const targets[] = {&kg_target_host, &kg_target_cuda};
+static const struct kg_target *const targets[] = {&kg_target_host, &kg_target_cuda,
+                                                  &kg_target_triton};
 
 const struct kg_target *kg_target_find(const char *name)
 {

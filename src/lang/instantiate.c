@@ -138,7 +138,6 @@ static void copy_size(struct instantiation *s, struct kg_expr *expr)
     if (!size->is_param)
         return;
     expr->kind = KG_EXPR_NUMBER;
-    expr->size = NULL;
     expr->is_integer = !size->is_real;
     expr->integer = size->value;
     expr->number = size->real;

@@ -128,7 +128,7 @@ struct kg_expr {
     int64_t integer; // NUMBER, when is_integer
     bool is_integer; // NUMBER: written without point or exponent (true and false too)
 
-    const struct kg_size *size;      // SIZE
+    const struct kg_size *size;      // SIZE; NUMBER: the param that it is the value of, or NULL
     const struct kg_index *index;    // INDEX
     const struct kg_tensor *tensor;  // READ
     const struct kg_expr *pad;       // READ: value outside the tensor, from pad(); NULL: none

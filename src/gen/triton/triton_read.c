@@ -1,0 +1,519 @@
+// Subscripts, masks, loads and stores of Triton kernels.
+
+#include "gen/triton/triton_kernel.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum kg_dtype kg_triton_memory(const struct kg_tensor *tensor)
+{
+    return tensor->role == KG_ROLE_LOCAL ? kg_type_dtype(tensor->compute) : tensor->type.dtype;
+}
+
+// ---- Index arithmetic ----
+
+// Whether its form shows that it is not negative: division by truncation is then the floor.
+static bool is_natural(const struct kg_expr *expr)
+{
+    switch (expr->kind) {
+    case KG_EXPR_NUMBER:
+        return expr->is_integer && expr->integer >= 0;
+    case KG_EXPR_SIZE:
+        return true;
+    case KG_EXPR_INDEX:
+        return !expr->index->begin || is_natural(expr->index->begin);
+    case KG_EXPR_CALL:
+        if (expr->function != KG_FN_ADD && expr->function != KG_FN_MUL &&
+            expr->function != KG_FN_DIV && expr->function != KG_FN_MOD)
+            return false;
+        return is_natural(expr->arguments[0]) && is_natural(expr->arguments[1]);
+    default:
+        return false;
+    }
+}
+
+static void print_index(struct kg_triton_kernel *kernel, struct kg_text *text,
+                        const struct kg_expr *expr, bool enclosed)
+{
+    static const char *const signs[KG_FUNCTION_COUNT] = {
+        [KG_FN_ADD] = "+",  [KG_FN_SUB] = "-", [KG_FN_MUL] = "*",
+        [KG_FN_DIV] = "//", [KG_FN_MOD] = "%",
+    };
+    if (expr->kind == KG_EXPR_SIZE || (expr->kind == KG_EXPR_NUMBER && expr->size)) {
+        kernel->uses_size[expr->size->id] = true;
+        kg_text_add(text, kernel->sizes[expr->size->id]);
+    } else if (expr->kind == KG_EXPR_NUMBER) {
+        kg_text_format(text, expr->integer < 0 ? "(%lld)" : "%lld", (long long)expr->integer);
+    } else if (expr->kind == KG_EXPR_INDEX) {
+        kg_text_add(text, kernel->axes[expr->index->id].name);
+    } else if (expr->kind == KG_EXPR_CALL && expr->function == KG_FN_NEG) {
+        kg_text_add(text, "(-");
+        print_index(kernel, text, expr->arguments[0], true);
+        kg_text_add(text, ")");
+    } else if (expr->kind == KG_EXPR_CALL) {
+        bool divides = expr->function == KG_FN_DIV || expr->function == KG_FN_MOD;
+        const char *sign = signs[expr->function];
+        if (sign && (!divides || is_natural(expr))) {
+            bool sum = sign[0] == '+' || sign[0] == '-';
+            const struct kg_expr *right = expr->arguments[1];
+            bool product = right->kind == KG_EXPR_CALL && right->function == KG_FN_MUL;
+            kg_text_add(text, enclosed ? "(" : "");
+            print_index(kernel, text, expr->arguments[0], !sum);
+            kg_text_format(text, " %s ", sign);
+            print_index(kernel, text, right, !(sum && product));
+            kg_text_add(text, enclosed ? ")" : "");
+            return;
+        }
+        kg_text_add(text, expr->function == KG_FN_DIV   ? "_floor_div("
+                          : expr->function == KG_FN_MOD ? "_floor_mod("
+                                                        : "_ceil_div(");
+        for (int i = 0; i < expr->argument_count; i++) {
+            kg_text_add(text, i > 0 ? ", " : "");
+            print_index(kernel, text, expr->arguments[i], false);
+        }
+        kg_text_add(text, ")");
+    } else { // a gather
+        kg_text_add(text, kg_triton_value(kernel, expr, KG_TYPE_I64));
+    }
+}
+
+const char *kg_triton_index(struct kg_triton_kernel *kernel, const struct kg_expr *expr)
+{
+    struct kg_text text = {0};
+    print_index(kernel, &text, expr, true);
+    return kg_triton_keep(kernel, &text);
+}
+
+const char *kg_triton_size(struct kg_triton_kernel *kernel, const struct kg_expr *expr,
+                           const char *base)
+{
+    if (expr->kind != KG_EXPR_CALL)
+        return kg_triton_index(kernel, expr);
+    for (int i = 0; i < kernel->extent_count; i++)
+        if (kg_size_same(kernel->extents[i].expr, expr))
+            return kernel->extents[i].name;
+    if (kernel->extent_count == sizeof kernel->extents / sizeof *kernel->extents)
+        return kg_triton_index(kernel, expr);
+    const char *name = kg_triton_fresh(kernel, base);
+    kernel->extents[kernel->extent_count].expr = expr;
+    kernel->extents[kernel->extent_count++].name = name;
+    return name;
+}
+
+const char *kg_triton_begin_of(struct kg_triton_kernel *kernel, const struct kg_index *axis)
+{
+    if (!axis->begin)
+        return "0";
+    return kg_triton_size(kernel, axis->begin, kg_triton_format(kernel, "%s_begin", axis->name));
+}
+
+const char *kg_triton_end_of(struct kg_triton_kernel *kernel, const struct kg_index *axis)
+{
+    return kg_triton_size(kernel, axis->end, kg_triton_format(kernel, "%s_end", axis->name));
+}
+
+const char *kg_triton_extent(struct kg_triton_kernel *kernel, const struct kg_index *axis)
+{
+    const char *begin = kg_triton_begin_of(kernel, axis), *end = kg_triton_end_of(kernel, axis);
+    return strcmp(begin, "0") == 0 ? end : kg_triton_format(kernel, "(%s - %s)", end, begin);
+}
+
+const char *kg_triton_and(struct kg_triton_kernel *kernel, const char *a, const char *b)
+{
+    if (!a || !b)
+        return a ? a : b;
+    return kg_triton_format(kernel, "%s & %s", a, b);
+}
+
+const char *kg_triton_relation(struct kg_triton_kernel *kernel, const struct kg_index *axis)
+{
+    static const char *const signs[] = {NULL, "<=", "<", ">=", ">"};
+    if (axis->relation == KG_RELATION_NONE)
+        return NULL;
+    return kg_triton_format(kernel, "(%s %s %s)", kernel->axes[axis->id].name,
+                            signs[axis->relation], kg_triton_index(kernel, axis->bound));
+}
+
+// ---- Masks ----
+
+// The masks of the axes that the subscripts use, each once.
+static void mark_axes(const struct kg_expr *expr, bool used[KG_MAX_INDICES])
+{
+    if (expr->kind == KG_EXPR_INDEX)
+        used[expr->index->id] = true;
+    if (expr->pad)
+        mark_axes(expr->pad, used);
+    for (int i = 0; i < expr->argument_count; i++)
+        mark_axes(expr->arguments[i], used);
+}
+
+static const char *mask_of(struct kg_triton_kernel *kernel, const bool used[KG_MAX_INDICES])
+{
+    const char *mask = NULL;
+    for (int i = 0; i < kernel->nest->axis_count; i++) {
+        const char *inside = used[i] ? kernel->axes[i].inside : NULL;
+        bool seen = false;
+        for (int k = 0; k < i && inside; k++)
+            seen |=
+                used[k] && kernel->axes[k].inside && strcmp(kernel->axes[k].inside, inside) == 0;
+        if (inside && !seen)
+            mask = kg_triton_and(kernel, mask, inside);
+    }
+    return mask;
+}
+
+// True when the subscript is a bare axis that runs over just this dimension.
+static bool covers(const struct kg_nest *nest, const struct kg_access *access, int dim)
+{
+    const struct kg_expr *subscript = access->map[dim].subscript;
+    if (subscript->kind != KG_EXPR_INDEX)
+        return false;
+    const struct kg_index *axis = nest->axes[subscript->index->id];
+    return (!axis->begin || is_natural(axis->begin)) &&
+           kg_size_same(axis->end, access->tensor->dims[dim]);
+}
+
+// ---- Loads ----
+
+static const char *stride_of(struct kg_triton_kernel *kernel, const struct kg_tensor *tensor,
+                             int dim)
+{
+    const char **stride = &kernel->strides[tensor->id][dim];
+    if (!*stride)
+        *stride = kg_triton_fresh(kernel, kg_triton_format(kernel, "%s_s%d", tensor->name, dim));
+    return *stride;
+}
+
+static const char *pointer_of(struct kg_triton_kernel *kernel, const struct kg_tensor *tensor)
+{
+    const char **pointer = &kernel->pointers[tensor->id];
+    if (!*pointer)
+        *pointer = kg_triton_fresh(kernel, kg_triton_format(kernel, "%s_ptr", tensor->name));
+    return *pointer;
+}
+
+static const char *dimension_of(struct kg_triton_kernel *kernel, const struct kg_tensor *tensor,
+                                int dim)
+{
+    return kg_triton_size(kernel, tensor->dims[dim],
+                          kg_triton_format(kernel, "%s_dim%d", tensor->name, dim));
+}
+
+static const char *clamped(struct kg_triton_kernel *kernel, const struct kg_access *access, int dim,
+                           const char *subscript)
+{
+    return kg_triton_format(kernel, "tl.minimum(tl.maximum(%s, 0), %s - 1)", subscript,
+                            dimension_of(kernel, access->tensor, dim));
+}
+
+static const char *find_load(const struct kg_triton_kernel *kernel, const struct kg_tensor *tensor,
+                             const char *place)
+{
+    for (int i = 0; i < kernel->load_count; i++)
+        if (kernel->loads[i].tensor == tensor && strcmp(kernel->loads[i].place, place) == 0)
+            return kernel->loads[i].value;
+    return NULL;
+}
+
+// Until the block ends in which it was read.
+static void remember(struct kg_triton_kernel *kernel, const struct kg_tensor *tensor,
+                     const char *place, const char *value)
+{
+    if (kernel->load_count < KG_TRITON_MAX_LOADS)
+        kernel->loads[kernel->load_count++] =
+            (struct kg_triton_load){tensor, place, value, kernel->level};
+}
+
+// A subscript in a variable of its own.
+static const char *named(struct kg_triton_kernel *kernel, const struct kg_tensor *tensor, int dim,
+                         const char *subscript)
+{
+    const char *known = find_load(kernel, NULL, subscript);
+    if (known)
+        return known;
+    const char *name =
+        kg_triton_fresh(kernel, kg_triton_format(kernel, "%s_i%d", tensor->name, dim));
+    size_t length = strlen(subscript);
+    bool enclosed = subscript[0] == '(' && subscript[length - 1] == ')' &&
+                    !memchr(subscript + 1, ')', length - 2);
+    kg_triton_line(kernel, "%s = %.*s", name, (int)(length - 2 * enclosed), subscript + enclosed);
+    remember(kernel, NULL, subscript, name);
+    return name;
+}
+
+struct place {
+    const char *offset; // "p * x_s0 + d * x_s1", or "0"
+    const char *inside; // the condition of a padded read; NULL: none
+};
+
+// Whether no sizes make a statement read outside of its tensors. Else some would, which this tool
+// refuses; modules give a 0 for such reads.
+static bool is_inside(const struct kg_problem *problem)
+{
+    for (int i = 0; i < problem->op->statement_count; i++)
+        if (!problem->is_inside[i])
+            return false;
+    return true;
+}
+
+static struct place place_of(struct kg_triton_kernel *kernel, const struct kg_access *access)
+{
+    const struct kg_tensor *tensor = access->tensor;
+    struct place place = {"0", NULL};
+    bool unproved = !is_inside(kernel->group->problem);
+    for (int dim = 0; dim < tensor->rank; dim++) {
+        const struct kg_expr *expr = access->map[dim].subscript;
+        const char *subscript = kg_triton_index(kernel, expr);
+        bool guarded = (access->read->pad || (unproved && !access->map[dim].is_gather)) &&
+                       !covers(kernel->nest, access, dim);
+        if (guarded) {
+            if (expr->kind == KG_EXPR_CALL) // it is used three times
+                subscript = named(kernel, tensor, dim, subscript);
+            const char *size = dimension_of(kernel, tensor, dim);
+            place.inside = kg_triton_and(
+                kernel, place.inside,
+                kg_triton_format(kernel, "(%s >= 0) & (%s < %s)", subscript, subscript, size));
+        }
+        if (access->map[dim].is_gather && !access->read->pad)
+            subscript = clamped(kernel, access, dim, subscript);
+        if (expr->kind == KG_EXPR_NUMBER && expr->integer == 0)
+            continue;
+        const char *term =
+            kg_triton_format(kernel, "%s * %s", subscript, stride_of(kernel, tensor, dim));
+        place.offset = strcmp(place.offset, "0") == 0
+                           ? term
+                           : kg_triton_format(kernel, "%s + %s", place.offset, term);
+    }
+    return place;
+}
+
+// A value that every dtype of the tensor holds, as it is given to tl.load; NULL: it has none.
+static const char *other_of(struct kg_triton_kernel *kernel, const struct kg_access *access)
+{
+    const struct kg_expr *pad = access->read->pad;
+    const struct kg_tensor *tensor = access->tensor;
+    enum kg_dtype dtype = kg_triton_memory(tensor);
+    bool plain = kg_dtypes[dtype].bits > 8 || !kg_dtypes[dtype].is_float;
+    if (pad->kind != KG_EXPR_NUMBER || pad->size || kg_dtype_is_packed(dtype) || !plain)
+        return NULL;
+    double number = pad->is_integer ? (double)pad->integer : pad->number;
+    bool held = kg_dtypes[dtype].is_float ? isinf(number) || isnan(number) ||
+                                                (number == floor(number) && fabs(number) < 9)
+                                          : number == 0.0 || number == 1.0;
+    struct kg_text text = {0};
+    if (!held)
+        return NULL;
+    if (kg_dtypes[dtype].is_float)
+        kg_triton_real(&text, number, true);
+    else
+        kg_text_format(&text, "%d", (int)number);
+    return kg_triton_keep(kernel, &text);
+}
+
+// The element as it is computed with, from what tl.load gives.
+static const char *converted(struct kg_triton_kernel *kernel, const struct kg_tensor *tensor,
+                             const char *loaded)
+{
+    enum kg_dtype dtype = kg_triton_memory(tensor);
+    if (kg_dtypes[dtype].is_float && kg_dtypes[dtype].bits == 8)
+        return kg_triton_format(kernel, "_from_%s(%s)", kg_dtypes[dtype].name, loaded);
+    if (tensor->compute == KG_TYPE_BOOL)
+        return kg_triton_format(kernel, "%s.to(tl.int1)", loaded);
+    if (tensor->role == KG_ROLE_LOCAL || (kernel->native && kg_dtypes[dtype].is_float))
+        return loaded;
+    return kg_triton_format(kernel, "%s.to(%s)", loaded, kg_triton_type(tensor->compute));
+}
+
+static const char *value_in_tile(const struct kg_triton_kernel *kernel,
+                                 const struct kg_access *access)
+{
+    for (int i = 0; i < kernel->group->count; i++)
+        if (kg_group_nest(kernel->group, i)->output == access->tensor)
+            return kernel->values[i];
+    return NULL;
+}
+
+// tl.load of an address, or of a nibble of it.
+static const char *load_text(struct kg_triton_kernel *kernel, const struct kg_tensor *tensor,
+                             const char *offset, const char *mask, const char *other)
+{
+    enum kg_dtype dtype = kg_triton_memory(tensor);
+    const char *pointer = pointer_of(kernel, tensor);
+    struct kg_text text = {0};
+    if (kg_dtype_is_packed(dtype))
+        kg_text_format(&text, "_load_%s(%s, %s, %s)", kg_dtypes[dtype].name, pointer, offset,
+                       mask ? mask : "True");
+    else if (strcmp(offset, "0") == 0)
+        kg_text_format(&text, "tl.load(%s", pointer);
+    else
+        kg_text_format(&text, "tl.load(%s + %s", pointer, offset);
+    if (!kg_dtype_is_packed(dtype)) {
+        if (mask)
+            kg_text_format(&text, ", mask=%s, other=%s", mask, other);
+        kg_text_add(&text, ")");
+    }
+    return kg_triton_keep(kernel, &text);
+}
+
+// The statement of the group that makes a tensor which others need not see; NULL: none does.
+static const struct kg_nest *maker_of(const struct kg_triton_kernel *kernel,
+                                      const struct kg_tensor *tensor)
+{
+    for (int i = 0; i < kernel->group->count; i++)
+        if (kg_group_nest(kernel->group, i)->output == tensor &&
+            kg_group_is_private(kernel->group, tensor))
+            return kg_group_nest(kernel->group, i);
+    return NULL;
+}
+
+// The formula of another statement at the place that is read.
+static const char *inlined(struct kg_triton_kernel *kernel, const struct kg_nest *maker,
+                           const struct kg_access *access)
+{
+    const struct kg_nest *nest = kernel->nest;
+    struct kg_triton_axis axes[KG_MAX_INDICES], kept[KG_MAX_INDICES];
+    memcpy(kept, kernel->axes, sizeof kept);
+    memcpy(axes, kernel->axes, sizeof axes);
+    for (int dim = 0; dim < maker->output_axes; dim++) {
+        bool used[KG_MAX_INDICES] = {false};
+        const struct kg_expr *subscript = access->map[dim].subscript;
+        mark_axes(subscript, used);
+        const char *name = kg_triton_index(kernel, subscript);
+        if (access->map[dim].is_gather)
+            name = clamped(kernel, access, dim, name);
+        const char *mask = mask_of(kernel, used);
+        axes[dim] = (struct kg_triton_axis){
+            name, mask ? kg_triton_format(kernel, strchr(mask, '&') ? "(%s)" : "%s", mask) : NULL};
+    }
+    memcpy(kernel->axes, axes, sizeof axes);
+    kernel->nest = maker;
+    const char *value = kg_triton_value(kernel, maker->body, maker->body->type);
+    kernel->nest = nest;
+    memcpy(kernel->axes, kept, sizeof kept);
+    const char *name = kg_triton_fresh(kernel, access->tensor->name);
+    kg_triton_line(kernel, "%s = %s", name, value);
+    return name;
+}
+
+const char *kg_triton_read(struct kg_triton_kernel *kernel, const struct kg_access *access)
+{
+    const struct kg_tensor *tensor = access->tensor;
+    const char *known = value_in_tile(kernel, access);
+    if (known)
+        return known;
+    const struct kg_nest *maker = maker_of(kernel, tensor);
+    if (maker)
+        return inlined(kernel, maker, access);
+    bool used[KG_MAX_INDICES] = {false};
+    for (int dim = 0; dim < tensor->rank; dim++)
+        mark_axes(access->map[dim].subscript, used);
+    struct place place = place_of(kernel, access);
+    const char *mask = kg_triton_and(kernel, mask_of(kernel, used), place.inside);
+    const char *pad = NULL, *other = "0";
+    if (place.inside && access->read->pad) {
+        const char *simple = other_of(kernel, access);
+        if (simple)
+            other = simple;
+        else
+            pad = kg_triton_value(kernel, access->read->pad, access->read->type);
+    }
+    const char *key = kg_triton_format(kernel, "%s|%s|%s|%s", place.offset, mask ? mask : "", other,
+                                       pad ? pad : "");
+    known = find_load(kernel, tensor, key);
+    if (known)
+        return known;
+    const char *value = kg_triton_fresh(kernel, tensor->name);
+    const char *loaded =
+        converted(kernel, tensor, load_text(kernel, tensor, place.offset, mask, other));
+    if (pad)
+        kg_triton_line(kernel, "%s = tl.where(%s, %s, %s)", value, place.inside, loaded, pad);
+    else
+        kg_triton_line(kernel, "%s = %s", value, loaded);
+    remember(kernel, tensor, key, value);
+    return value;
+}
+
+void kg_triton_hoist(struct kg_triton_kernel *kernel, int first)
+{
+    const struct kg_nest *nest = kernel->nest;
+    for (int i = 0; i < nest->access_count; i++) {
+        bool used[KG_MAX_INDICES] = {false}, early = true;
+        mark_axes(nest->accesses[i].read, used);
+        for (int axis = first; axis < nest->axis_count; axis++)
+            early &= !used[axis];
+        if (early)
+            (void)kg_triton_read(kernel, &nest->accesses[i]);
+    }
+}
+
+void kg_triton_store(struct kg_triton_kernel *kernel, const char *value, enum kg_type type)
+{
+    const struct kg_nest *nest = kernel->nest;
+    const struct kg_tensor *tensor = nest->output;
+    enum kg_dtype dtype = kg_triton_memory(tensor);
+    const char *pointer = pointer_of(kernel, tensor), *offset = NULL;
+    bool used[KG_MAX_INDICES] = {false};
+    for (int dim = 0; dim < nest->output_axes; dim++) {
+        const char *term = kg_triton_format(kernel, "%s * %s", kernel->axes[dim].name,
+                                            stride_of(kernel, tensor, dim));
+        offset = offset ? kg_triton_format(kernel, "%s + %s", offset, term) : term;
+        used[dim] = true;
+    }
+    const char *mask = mask_of(kernel, used);
+    struct kg_text text = {0};
+    if (kg_dtypes[dtype].is_float && kg_dtypes[dtype].bits == 8)
+        kg_text_format(&text, "_to_%s(%s)", kg_dtypes[dtype].name, value);
+    else if (kg_dtype_is_packed(dtype))
+        kg_text_format(&text, "(%s) & 15", value);
+    else if (kg_dtypes[dtype].is_float && type != kg_dtypes[dtype].compute)
+        kg_text_format(&text, "(%s).to(%s)", value, kg_triton_type(kg_dtypes[dtype].compute));
+    else
+        kg_text_add(&text, value);
+    const char *stored = kg_triton_keep(kernel, &text);
+    kg_triton_line(kernel, "tl.store(%s%s%s, %s%s%s)", pointer, offset ? " + " : "",
+                   offset ? offset : "", stored, mask ? ", mask=" : "", mask ? mask : "");
+}
+
+// Whether a later statement of the group reads it.
+static bool is_read_later(const struct kg_group *group, int position)
+{
+    const struct kg_tensor *tensor = kg_group_nest(group, position)->output;
+    for (int i = position + 1; i < group->count; i++)
+        for (int a = 0; a < kg_group_nest(group, i)->access_count; a++)
+            if (kg_group_nest(group, i)->accesses[a].tensor == tensor)
+                return true;
+    return false;
+}
+
+void kg_triton_settle(struct kg_triton_kernel *kernel, int position, const char *value,
+                      enum kg_type type)
+{
+    const struct kg_nest *nest = kg_group_nest(kernel->group, position);
+    kernel->nest = nest;
+    if (is_read_later(kernel->group, position)) {
+        const char *name = kg_triton_fresh(kernel, nest->output->name);
+        kg_triton_line(kernel, "%s = %s", name, value);
+        kernel->values[position] = value = name;
+    }
+    if (!kg_group_is_private(kernel->group, nest->output))
+        kg_triton_store(kernel, value, type);
+}
+
+void kg_triton_element(struct kg_triton_kernel *kernel, int position)
+{
+    const struct kg_nest *nest = kg_group_nest(kernel->group, position);
+    kernel->nest = nest;
+    kg_triton_settle(kernel, position, kg_triton_value(kernel, nest->body, nest->body->type),
+                     nest->body->type);
+}
+
+void kg_triton_recompute(struct kg_triton_kernel *kernel, int position)
+{
+    const struct kg_nest *nest = kg_group_nest(kernel->group, position);
+    kernel->nest = nest;
+    const char *value = kg_triton_value(kernel, nest->body, nest->body->type);
+    const char *name = kg_triton_fresh(kernel, nest->output->name);
+    kg_triton_line(kernel, "%s = %s", name, value);
+    kernel->values[position] = name;
+}

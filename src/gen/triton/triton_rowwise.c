@@ -1,0 +1,215 @@
+// Work on rows: softmax, norms, losses per row.
+//
+// Where a row fits in the registers of a program, it is loaded once and stays there. Longer rows
+// are walked in passes, one for each reduction that needs the result of another, in blocks; what a
+// pass needs of an earlier one is computed again.
+
+#include "gen/families.h"
+#include "gen/shared/bound.h"
+#include "gen/shared/contract_operands.h"
+#include "gen/shared/rowwise_plan.h"
+#include "gen/triton/triton_fold.h"
+#include "gen/triton/triton_plain.h"
+#include "gen/triton/triton_tile.h"
+
+struct rows {
+    struct kg_triton_plan plan;
+    struct kg_rowwise_plan shared;
+    struct kg_group group;
+};
+
+static void declare_columns(struct kg_triton_kernel *kernel, const struct rows *rows,
+                            const char *start, const char **inside)
+{
+    struct kg_triton_axis columns = kg_triton_tile_columns(
+        kernel, rows->shared.shape, rows->shared.rows, rows->shared.last, start, "[None, :]");
+    *inside = columns.inside;
+}
+
+static struct kg_triton_fold fold_of(const struct kg_nest *nest)
+{
+    struct kg_triton_fold fold = kg_triton_fold_of(nest);
+    fold.shape = "[BLOCK_ROWS, BLOCK_COLS]";
+    fold.along = 1;
+    fold.keeps = true;
+    return fold;
+}
+
+// The result of the reduction at position i, as a value and, if others need it, in memory.
+static void finish(struct kg_triton_kernel *kernel, int i, const struct kg_triton_fold *fold)
+{
+    const struct kg_nest *nest = kg_group_nest(kernel->group, i);
+    kernel->nest = nest;
+    kg_triton_settle(kernel, i, kg_triton_fold_end(kernel, fold), fold->result);
+}
+
+// The whole row at once.
+static void write_short(const struct rows *rows, struct kg_triton_kernel *kernel)
+{
+    const struct kg_rowwise_plan *shared = &rows->shared;
+    const char *inside;
+    kernel->nest = shared->shape;
+    kg_triton_tile_rows(kernel, shared->shape, shared->rows);
+    declare_columns(kernel, rows, NULL, &inside);
+    for (int i = 0; i < kernel->group->count; i++) {
+        if (shared->role[i] != KG_ROWWISE_REDUCE) {
+            kg_triton_element(kernel, i);
+            continue;
+        }
+        kernel->nest = kg_group_nest(kernel->group, i);
+        struct kg_triton_fold fold = fold_of(kernel->nest);
+        kg_triton_fold_once(kernel, &fold, inside);
+        finish(kernel, i, &fold);
+    }
+}
+
+static bool reads(const struct kg_nest *nest, const struct kg_tensor *tensor)
+{
+    for (int i = 0; i < nest->access_count; i++)
+        if (nest->accesses[i].tensor == tensor)
+            return true;
+    return false;
+}
+
+// What the loop of a pass computes: its reductions and stored columns, and the columns that these
+// read, whichever pass made them first.
+static void find_needed(const struct rows *rows, int pass, bool needed[KG_MAX_NESTS])
+{
+    const struct kg_rowwise_plan *shared = &rows->shared;
+    const struct kg_group *group = &rows->group;
+    for (int i = group->count - 1; i >= 0; i--) {
+        const struct kg_tensor *output = kg_group_nest(group, i)->output;
+        bool stored = !kg_group_is_private(group, output);
+        needed[i] = shared->role[i] != KG_ROWWISE_SCALAR && shared->pass[i] == pass &&
+                    (shared->role[i] == KG_ROWWISE_REDUCE || stored);
+        for (int j = i + 1; j < group->count && shared->role[i] == KG_ROWWISE_COLUMN; j++)
+            needed[i] |= needed[j] && reads(kg_group_nest(group, j), output);
+    }
+}
+
+// The loop of one pass over the blocks of a row.
+static void write_pass(const struct rows *rows, struct kg_triton_kernel *kernel, int pass)
+{
+    const struct kg_rowwise_plan *shared = &rows->shared;
+    const struct kg_group *group = kernel->group;
+    bool needed[KG_MAX_NESTS] = {false}, any = false;
+    struct kg_triton_fold folds[KG_MAX_NESTS];
+    const char *inside;
+    find_needed(rows, pass, needed);
+    for (int i = 0; i < group->count; i++) {
+        any |= needed[i];
+        if (needed[i] && shared->role[i] == KG_ROWWISE_REDUCE) {
+            folds[i] = fold_of(kg_group_nest(group, i));
+            kg_triton_fold_begin(kernel, &folds[i]);
+        }
+    }
+    if (!any)
+        return;
+    const char *start = kg_triton_fresh(kernel, "start");
+    kernel->nest = shared->shape;
+    kg_triton_open(kernel, "for %s in range(0, %s, BLOCK_COLS)", start,
+                   kg_triton_tile_product(kernel, shared->shape, shared->rows, shared->last));
+    declare_columns(kernel, rows, start, &inside);
+    for (int i = 0; i < group->count; i++) {
+        if (!needed[i])
+            continue;
+        kernel->nest = kg_group_nest(group, i);
+        if (shared->role[i] == KG_ROWWISE_REDUCE)
+            kg_triton_fold_step(kernel, &folds[i], inside);
+        else if (shared->pass[i] == pass)
+            kg_triton_element(kernel, i);
+        else
+            kg_triton_recompute(kernel, i);
+    }
+    kg_triton_close(kernel);
+    for (int i = 0; i < group->count; i++) {
+        if (needed[i] && shared->role[i] == KG_ROWWISE_REDUCE)
+            finish(kernel, i, &folds[i]);
+        if (shared->role[i] == KG_ROWWISE_COLUMN)
+            kernel->values[i] = NULL; // of the last block
+    }
+}
+
+static void write_long(const struct rows *rows, struct kg_triton_kernel *kernel)
+{
+    const struct kg_rowwise_plan *shared = &rows->shared;
+    kernel->nest = shared->shape;
+    kg_triton_tile_rows(kernel, shared->shape, shared->rows);
+    for (int pass = 0; pass <= shared->passes; pass++) {
+        for (int i = 0; i < kernel->group->count; i++)
+            if (shared->role[i] == KG_ROWWISE_SCALAR && shared->pass[i] == pass)
+                kg_triton_element(kernel, i);
+        write_pass(rows, kernel, pass);
+    }
+}
+
+static void launch(const struct rows *rows, struct kg_triton_unit *unit,
+                   const struct kg_triton_kernel *whole, const struct kg_triton_kernel *blocks)
+{
+    struct kg_text *text = unit->launches;
+    const struct kg_triton_host *host = unit->host;
+    const struct kg_rowwise_plan *shared = &rows->shared;
+    kg_text_format(text, "    %s, %s = ", host->counts[0], host->counts[1]);
+    kg_triton_host_product(text, host, shared->shape, 0, shared->rows - 1);
+    kg_text_add(text, ", ");
+    kg_triton_host_product(text, host, shared->shape, shared->rows, shared->last);
+    kg_text_format(text, "\n    if %s:\n        %s = _row_tile(%s, %s, _most(%s, %d))\n",
+                   host->counts[0], host->tile, host->counts[0], host->counts[1], host->device,
+                   kg_triton_values(whole) > kg_triton_values(blocks) ? kg_triton_values(whole)
+                                                                      : kg_triton_values(blocks));
+    kg_text_format(text, "        %s = (triton.cdiv(%s, %s.rows),)\n", host->grid, host->counts[0],
+                   host->tile);
+    kg_text_format(text, "        if %s <= %s.cols:\n", host->counts[1], host->tile);
+    kg_triton_launch_call(unit, whole, 3);
+    kg_text_add(text, "        else:\n");
+    kg_triton_launch_call(unit, blocks, 3);
+}
+
+static void write(const struct kg_triton_plan *plan, struct kg_triton_unit *unit)
+{
+    const struct rows *rows = (const struct rows *)plan;
+    struct kg_triton_kernel *whole = kg_triton_unit_begin(unit, "");
+    struct kg_triton_kernel *blocks = kg_triton_unit_begin(unit, "_long");
+    if (whole && blocks) {
+        write_short(rows, whole);
+        write_long(rows, blocks);
+        launch(rows, unit, whole, blocks);
+    }
+    if (whole)
+        kg_triton_unit_end(unit, whole);
+    if (blocks)
+        kg_triton_unit_end(unit, blocks);
+}
+
+static const void *match_rows(const struct kg_group *group, const struct kg_device_facts *facts,
+                              struct kg_arena *arena, struct kg_text *reason)
+{
+    (void)facts;
+    if (group->count == 1) {
+        kg_text_add(reason, "a single statement: plain does it");
+        return NULL;
+    }
+    if (kg_contract_is_in(group)) {
+        kg_text_add(reason, "a product of matrices is in it");
+        return NULL;
+    }
+    struct rows *rows = KG_NEW(arena, struct rows);
+    if (!rows)
+        return NULL;
+    *rows = (struct rows){
+        .plan = {write, "rows per program, kept in registers; long rows (_long) in blocks"},
+        .group = *group,
+    };
+    return kg_rowwise_plan_make(&rows->group, &rows->shared, reason) ? rows : NULL;
+}
+
+const struct kg_family kg_triton_rowwise = {
+    .name = "rowwise",
+    .summary = "reductions over rows and what belongs to them; rows stay in registers",
+    .match = match_rows,
+    .space = kg_triton_space,
+    .valid = kg_triton_valid,
+    .guess = kg_triton_guess,
+    .bound = kg_group_bound,
+    .emit = kg_triton_emit,
+};

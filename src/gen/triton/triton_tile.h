@@ -1,0 +1,47 @@
+// Tiles: which axes of a nest a program of the grid takes as vectors, and the lines that say so.
+
+#ifndef KG_GEN_TRITON_TILE_H
+#define KG_GEN_TRITON_TILE_H
+
+#include "gen/triton/triton_host.h"
+
+// Output axes [0, last) flattened along the first dimension of a tile, `last` along the second.
+struct kg_triton_tile {
+    const char *shape; // "[BLOCK_ROWS, BLOCK_COLS]"; "" for a scalar
+    int dimensions;
+};
+
+// Declares the output axes of the nest as a tile of two dimensions (of one if there is a single
+// axis, of none if there is no axis), with masks.
+struct kg_triton_tile kg_triton_tile_outputs(struct kg_triton_kernel *kernel,
+                                             const struct kg_nest *nest);
+// Declares axes [first, last] from the flattened index `linear`, in range where `inside` is.
+void kg_triton_tile_split(struct kg_triton_kernel *kernel, const struct kg_nest *nest, int first,
+                          int last, const char *linear, const char *inside);
+// One dimension of a tile: values from a program id, and their mask. `expand` is "", "[:, None]" or
+// "[None, :]".
+struct kg_triton_axis kg_triton_tile_dimension(struct kg_triton_kernel *kernel, const char *base,
+                                               int program, const char *block, const char *expand,
+                                               const char *end);
+// Declares output axes [0, count) as the rows of a tile; none if `count` is 0.
+void kg_triton_tile_rows(struct kg_triton_kernel *kernel, const struct kg_nest *nest, int count);
+// The same for axes [first, last] as its columns, from `start` (a name) on.
+struct kg_triton_axis kg_triton_tile_columns(struct kg_triton_kernel *kernel,
+                                             const struct kg_nest *nest, int first, int last,
+                                             const char *start, const char *expand);
+// The launch of a kernel whose outputs are tiles, and of one whose programs take rows: axes
+// [0, rows), with the axes after them as columns; `tile` is the helper that chooses blocks.
+void kg_triton_launch_tile(struct kg_triton_unit *unit, const struct kg_triton_kernel *kernel,
+                           const struct kg_nest *nest);
+void kg_triton_launch_rows(struct kg_triton_unit *unit, const struct kg_triton_kernel *kernel,
+                           const struct kg_nest *nest, int rows, const char *tile);
+// "BLOCK_ROWS=tile.rows, ..., num_warps=tile.warps", and the call, indented by `level`.
+void kg_triton_launch_call(struct kg_triton_unit *unit, const struct kg_triton_kernel *kernel,
+                           int level);
+// The product of the extents, as kernels write it; "1" for none.
+const char *kg_triton_tile_product(struct kg_triton_kernel *kernel, const struct kg_nest *nest,
+                                   int first, int last);
+// A program id as an index.
+const char *kg_triton_tile_program(struct kg_triton_kernel *kernel, int dimension);
+
+#endif
