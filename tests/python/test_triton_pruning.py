@@ -15,7 +15,7 @@ from package_test import main
 
 import kernelgen
 from kernelgen import triton
-from kernelgen.triton import assembly, judging, limits, reasons, ttir
+from kernelgen.triton import assembly, config_judges, limits, reasons, ttir
 
 SAMPLES = Path(__file__).resolve().parents[1] / "data" / "asm"
 PRODUCT = """module {
@@ -84,32 +84,32 @@ class Rules(unittest.TestCase):
 
 
 def candidates(count):
-    return [judging.Candidate(i, f"config {i}", f"X={i}") for i in range(count)]
+    return [config_judges.Candidate(i, f"config {i}", f"X={i}") for i in range(count)]
 
 
 class Selection(unittest.TestCase):
     def test_shares(self):
-        self.assertEqual([judging.count_of(top, 119) for top in (0.1, 0.001, 1.0, 5, 500)], [11, 1, 119, 5, 119])
+        self.assertEqual([config_judges.count_of(top, 119) for top in (0.1, 0.001, 1.0, 5, 500)], [11, 1, 119, 5, 119])
         for top in (0, -1, 1.5, "x", None, True, float("nan")):
             with self.assertRaises(kernelgen.ArgumentError):
-                judging.count_of(top, 10)
+                config_judges.count_of(top, 10)
 
     def test_the_best_are_kept_and_others_have_reasons(self):
         found = candidates(10)
-        self.assertEqual(judging.select(found, 0.2, lambda one: -one.index), "")
+        self.assertEqual(config_judges.select(found, 0.2, lambda one: -one.index), "")
         self.assertEqual([one.index for one in found if one.reason is None], [8, 9])
         self.assertIn("ranks it 3 of 10", found[7].reason)
 
     def test_ties_stay_together(self):
         found = candidates(10)
-        self.assertIn("1 more", judging.select(found, 2, lambda one: (one.index + 1) // 2))
+        self.assertIn("1 more", config_judges.select(found, 2, lambda one: (one.index + 1) // 2))
         self.assertEqual([one.index for one in found if one.reason is None], [0, 1, 2])
 
     def test_a_judge_that_fails_drops_nothing(self):
         def fails(one):
             raise RuntimeError("no idea")
         found = candidates(4)
-        self.assertIn("could not order", judging.select(found, 1, fails))
+        self.assertIn("could not order", config_judges.select(found, 1, fails))
         self.assertEqual([one.reason for one in found], [None] * 4)
 
     def test_never_to_nothing(self):
@@ -117,11 +117,11 @@ class Selection(unittest.TestCase):
         found[0].drop("the compiler failed", reserve=False)
         found[1].drop("registers spill", reserve=True)
         found[2].drop("the compiler failed", reserve=False)
-        self.assertIn("no config passed", judging.select(found, 1))
+        self.assertIn("no config passed", config_judges.select(found, 1))
         self.assertEqual([one.reason is None for one in found], [False, True, False])
         for one in found:
             one.drop("the compiler failed", reserve=False)
-        judging.select(found, 1)
+        config_judges.select(found, 1)
         self.assertEqual([one.reason for one in found], [None] * 3)
 
     def test_equal_code_is_measured_once(self):
@@ -129,7 +129,7 @@ class Selection(unittest.TestCase):
         for one in found:
             one.code, one.grid = "same", (4,)
         found[2].grid = (5,)
-        judging.select(found, 1.0)
+        config_judges.select(found, 1.0)
         self.assertEqual([one.reason for one in found], [None, "is the same code as X=0", None])
 
     def test_tiles_take_turns(self):
@@ -137,7 +137,7 @@ class Selection(unittest.TestCase):
         for one, (tile, score) in zip(found, [(64, 1.0), (64, 1.001), (64, 1.002), (128, 1.01)]):
             one.work.dots.append(ttir.Dot(tile, tile, 64, 16))
             one.score = score
-        self.assertEqual([one.index for one in judging._hedged(found, 2)], [0, 3])
+        self.assertEqual([one.index for one in config_judges._hedged(found, 2)], [0, 3])
 
     def test_unknown_judges(self):
         with self.assertRaisesRegex(kernelgen.ArgumentError, "there are gates, points, model"):
@@ -150,7 +150,7 @@ class Assembly(unittest.TestCase):
         found = candidates(2)
         for one, name in zip(found, ("spilling", "counted")):
             one.cubin = assembly.report(cubin, name, assembly.Launch((264,)))
-        judging.apply_gates(found)
+        config_judges.apply_gates(found)
         self.assertRegex(found[0].reason, "registers spill in the main loop: 27 reloads and 26 saves")
         self.assertTrue(found[0].is_reserve)
         self.assertIsNone(found[1].reason)
@@ -160,7 +160,7 @@ class Assembly(unittest.TestCase):
         cubin = (SAMPLES / "small.sm_90a.cubin").read_bytes()
         (one,) = candidates(1)
         one.cubin = assembly.report(cubin, "counted", assembly.Launch((1,), 300000))
-        judging.apply_gates([one])
+        config_judges.apply_gates([one])
         self.assertIn("cannot be launched", one.reason)
         self.assertFalse(one.is_reserve)
 

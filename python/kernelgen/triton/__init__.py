@@ -6,7 +6,7 @@ Importing this package needs neither Triton nor a GPU.
 """
 
 from .inspecting import explain, facts
-from .judging import Candidate
+from .config_judges import Candidate
 from .pruning import Outcome, prune
 
 __all__ = ["Candidate", "Outcome", "explain", "facts", "prune"]

@@ -9,7 +9,7 @@ from typing import Any, Iterator, Mapping, Optional, Sequence
 
 from .. import errors
 from . import assembly, compiling, limits, source, ttir
-from .judging import Candidate
+from .config_judges import Candidate
 
 # What was compiled in this process, by source: other shapes of the same kind ask for the same code.
 _compiled: OrderedDict[str, Any] = OrderedDict()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Mapping, Optional, Sequence
 
 from .. import errors
-from . import analysis, compiling, judging, reasons, source
+from . import analysis, compiling, config_judges, reasons, source
 
 FRAMES = 12  # how far up the callers are asked for their kernel
 
@@ -25,7 +25,7 @@ class Outcome:
     dropped: list[tuple[Any, str]] = field(default_factory=list)  # config, reason
     remarks: list[str] = field(default_factory=list)
     seconds: float = 0.0
-    candidates: list[judging.Candidate] = field(default_factory=list)
+    candidates: list[config_judges.Candidate] = field(default_factory=list)
 
     def __str__(self) -> str:
         lines = [f"{self.kernel}: {len(self.kept)} of {self.total} configs kept in {self.seconds:.1f} s",
@@ -66,8 +66,8 @@ def run(kernel: Any, configs: Sequence[Any], named: Mapping[str, Any], *, top: A
         deadline: float = compiling.DEADLINE, workers: Optional[int] = None) -> Outcome:
     """Prunes the configs of one call. `named`: the call's arguments by name, and its `grid`."""
     begin = time.monotonic()
-    judging.score_of(judge)
-    judging.count_of(top, len(configs))
+    config_judges.score_of(judge)
+    config_judges.count_of(top, len(configs))
     function, _ = source.unwrapped(kernel)
     outcome = Outcome(getattr(function, "__name__", str(function)), len(configs))
     if source.is_interpreted(kernel):
@@ -92,11 +92,11 @@ def finish(outcome: Outcome, top: Any, judge: Any) -> None:
     unread = [one for one in outcome.candidates if one.unread]
     if unread:
         outcome.remarks.append(f"the code of {len(unread)} configs was not understood: {unread[0].unread}")
-    remark = judging.select(outcome.candidates, top, judge)
+    remark = config_judges.select(outcome.candidates, top, judge)
     if remark:
         outcome.remarks.append(remark)
 
-    def order(one: judging.Candidate) -> tuple[float, int]:
+    def order(one: config_judges.Candidate) -> tuple[float, int]:
         return one.score if one.score is not None else 0.0, one.index
 
     kept = sorted((one for one in outcome.candidates if one.reason is None), key=order)
@@ -133,8 +133,8 @@ def prune(top: Any = 0.2, judge: Any = "model", *, kernel: Any = None, target: A
     The function's `last` is the Outcome of its last call. If pruning itself fails, all configs are kept and the
     reason is logged. KERNELGEN_LOG=stderr, or a file, has the fate of each config.
     """
-    judging.score_of(judge)
-    judging.count_of(top, 1)
+    config_judges.score_of(judge)
+    config_judges.count_of(top, 1)
 
     def early_config_prune(configs: list[Any], named_args: dict[str, Any], **kwargs: Any) -> list[Any]:
         try:
